@@ -1,0 +1,32 @@
+// Native addons make their typed arrays and errors in Node's main realm; a test
+// that asks `instanceof Float32Array` or `toThrow(RangeError)` needs the same ones.
+import { createRequire } from 'node:module';
+
+const require = createRequire(createRequire(import.meta.url).resolve('jest/package.json'));
+const { TestEnvironment } = createRequire(require.resolve('jest-cli'))('jest-environment-node');
+const shared = [
+  'Error',
+  'TypeError',
+  'RangeError',
+  'AggregateError',
+  'ArrayBuffer',
+  'SharedArrayBuffer',
+  'DataView',
+  'Int8Array',
+  'Uint8Array',
+  'Uint8ClampedArray',
+  'Int16Array',
+  'Uint16Array',
+  'Int32Array',
+  'Uint32Array',
+  'Float32Array',
+  'Float64Array',
+  'BigInt64Array',
+  'BigUint64Array',
+];
+export default class extends TestEnvironment {
+  constructor(config, context) {
+    super(config, context);
+    for (const name of shared) this.global[name] = globalThis[name];
+  }
+}

@@ -1,0 +1,26 @@
+import { fileURLToPath } from 'node:url';
+
+const at = (path) => fileURLToPath(new URL(path, import.meta.url));
+
+// Shared by every package: TypeScript through swc, ESM kept as ESM, workspace packages taken from their sources.
+export default {
+  testEnvironment: at('./jest.environment.mjs'),
+  testMatch: ['<rootDir>/test/**/*.test.ts'],
+  extensionsToTreatAsEsm: ['.ts'],
+  moduleNameMapper: {
+    '^(\\.{1,2}/.*)\\.js$': '$1',
+    '^@quern/(core|conformance|backend-reference|backend-cpu|quant|models|runtime|demo-model)$': at(
+      './packages/$1/src/index.ts',
+    ),
+  },
+  transform: {
+    '^.+\\.ts$': [
+      at('./node_modules/@swc/jest/index.js'),
+      {
+        jsc: { target: 'es2022', parser: { syntax: 'typescript' } },
+        module: { type: 'es6' },
+        sourceMaps: 'inline',
+      },
+    ],
+  },
+};

@@ -1,0 +1,54 @@
+import { freemem, totalmem } from 'node:os';
+import {
+  type CoreOpName,
+  coreOps,
+  denseFormats,
+  hostMemory,
+  type KernelDriver,
+  type Manifest,
+  type OpSupport,
+} from '@quern/core';
+import { kernelOf } from './kernel.js';
+import { measureFlops, measureReadBandwidth } from './measure.js';
+import { loadDense } from './weight.js';
+
+/** The same for every op: f32 (cast takes 16-bit floats too), dense weights, caches in f32 and f16. */
+const support: OpSupport = {
+  dtypes: ['f32', 'f16', 'bf16'],
+  weightFormats: denseFormats,
+  cacheDtypes: ['f32', 'f16', 'bf16'],
+};
+
+const forEachOp = <Value>(make: (name: CoreOpName) => Value) =>
+  Object.fromEntries((Object.keys(coreOps) as CoreOpName[]).map((name) => [name, make(name)])) as Record<
+    CoreOpName,
+    Value
+  >;
+
+/**
+ * A driver whose kernels are the op definitions themselves: float64 inside, values rounded when they are stored. It is
+ * what "correct" means, and the shortest driver there is.
+ */
+export function referenceDriver(): KernelDriver {
+  const manifest: Manifest = { ops: forEachOp(() => support) };
+  return {
+    name: 'reference',
+    profile: {
+      kind: 'interpreter',
+      name: `JavaScript on Node ${process.versions.node}`,
+      isa: 'float64',
+      threads: 1,
+      totalMemory: totalmem(),
+      readBandwidth: measureReadBandwidth(),
+      flops: measureFlops(),
+    },
+    freeMemory: freemem,
+    manifest,
+    capabilities: { pagedKv: { blockSizes: [1, 2, 4, 8, 16, 32, 64, 128, 256] } },
+    memory: hostMemory(),
+    kernels: forEachOp((name) => kernelOf(coreOps[name])),
+    loadWeight: loadDense,
+    freeWeight() {},
+    dispose() {},
+  };
+}

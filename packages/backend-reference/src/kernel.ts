@@ -1,0 +1,48 @@
+import {
+  type AnyOp,
+  bf16ToF32,
+  elements,
+  f16ToF32,
+  f32ToBf16,
+  f32ToF16,
+  type Kernel,
+  type KernelMemory,
+  type KernelWeight,
+  type Numbers,
+} from '@quern/core';
+import type { DenseWeight } from './weight.js';
+
+const widen = { f16: f16ToF32, bf16: bf16ToF32 };
+const narrow = { f16: f32ToF16, bf16: f32ToBf16 };
+
+/** The numbers of an operand: 32-bit ones where they lie, 16-bit floats widened into a copy. */
+function numbersOf(operand: KernelMemory | KernelWeight): Numbers {
+  const { shape } = operand;
+  if (operand.kind === 'weight') return { shape, data: (operand.weight as DenseWeight).values };
+  const data = elements(operand);
+  if (operand.dtype === 'f16' || operand.dtype === 'bf16')
+    return { shape, data: Float64Array.from(data, widen[operand.dtype]) };
+  return { shape, data: data as Float32Array | Int32Array };
+}
+
+/** Rounds a widened copy back to where it came from. */
+function store({ data }: Numbers, target: KernelMemory): void {
+  if (target.dtype !== 'f16' && target.dtype !== 'bf16') return;
+  const bits = elements(target);
+  const round = narrow[target.dtype];
+  for (let i = 0; i < bits.length; i++) bits[i] = round(data[i]!);
+}
+
+/** A kernel that is the op's definition. */
+export function kernelOf(op: AnyOp): Kernel {
+  const written = Object.keys(op.operands).filter((name) => op.operands[name]!.written);
+  return (operands, attributes, outputs) => {
+    const named = Object.fromEntries(
+      Object.entries(operands).map(([name, operand]) => [name, numbersOf(operand)]),
+    );
+    const results = outputs.map(numbersOf);
+    op.define(named, attributes, results);
+    outputs.forEach((output, i) => store(results[i]!, output));
+    for (const name of written) store(named[name]!, operands[name] as KernelMemory);
+  };
+}

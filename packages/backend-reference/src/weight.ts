@@ -1,0 +1,65 @@
+import { open } from 'node:fs/promises';
+import {
+  BackendError,
+  bf16ToF32,
+  type DriverWeight,
+  elementCount,
+  f16ToF32,
+  type WeightSource,
+} from '@quern/core';
+
+/** A weight as plain numbers. */
+export interface DenseWeight extends DriverWeight {
+  readonly values: Float32Array;
+}
+
+let id = 0;
+
+const decoders: Readonly<Record<string, { bytes: number; read(view: DataView, at: number): number }>> = {
+  f32: { bytes: 4, read: (view, at) => view.getFloat32(at, true) },
+  f16: { bytes: 2, read: (view, at) => f16ToF32(view.getUint16(at, true)) },
+  bf16: { bytes: 2, read: (view, at) => bf16ToF32(view.getUint16(at, true)) },
+};
+
+const bad = ({ name }: WeightSource, message: string, cause?: unknown) =>
+  new BackendError('BAD_WEIGHT', `[loadWeight] '${name}': ${message}`, { cause });
+
+/** The bytes of a source, read from its file where it names one. */
+async function bytesOf(source: WeightSource): Promise<Uint8Array> {
+  if (source.bytes instanceof Uint8Array) return source.bytes;
+  const { path, offset, byteLength } = source.bytes;
+  const file = await open(path).catch((cause) => {
+    throw bad(source, `cannot open ${path}: ${cause.message}`, cause);
+  });
+  try {
+    const { size } = await file.stat();
+    if (!(offset >= 0 && byteLength >= 0 && offset + byteLength <= size))
+      throw bad(source, `bytes ${offset} to ${offset + byteLength} lie outside ${path} (${size} bytes)`);
+    const bytes = new Uint8Array(byteLength);
+    for (let done = 0; done < byteLength; ) {
+      const { bytesRead } = await file.read(bytes, done, byteLength - done, offset + done);
+      if (bytesRead === 0) throw bad(source, `${path} ended early, at byte ${offset + done}`);
+      done += bytesRead;
+    }
+    return bytes;
+  } finally {
+    await file.close();
+  }
+}
+
+/** Loads a weight in a dense format. Throws BAD_WEIGHT where the bytes do not fit the shape. */
+export async function loadDense(source: WeightSource): Promise<DenseWeight> {
+  const decoder = decoders[source.format];
+  if (!decoder)
+    throw new BackendError('UNSUPPORTED', `[loadWeight] '${source.name}' is in format ${source.format}`);
+  const bytes = await bytesOf(source);
+  const count = elementCount(source.shape);
+  if (bytes.byteLength !== count * decoder.bytes)
+    throw bad(
+      source,
+      `shape [${source.shape}] in ${source.format} takes ${count * decoder.bytes} bytes; got ${bytes.byteLength}`,
+    );
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const values = Float32Array.from({ length: count }, (_, i) => decoder.read(view, i * decoder.bytes));
+  return { id: id++, byteLength: values.byteLength, values };
+}

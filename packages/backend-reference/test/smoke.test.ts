@@ -1,0 +1,9 @@
+import { createBackend } from '../src/index.js';
+
+test('adds', async () => {
+  const b = await createBackend();
+  const step = b.step();
+  const y = b.add(step.input(Float32Array.of(1, 2)), step.input(Float32Array.of(3, 4)));
+  expect(await step.read(y)).toEqual(Float32Array.of(4, 6));
+  b.dispose();
+});

@@ -1,0 +1,26 @@
+/** A run of consecutive layers and the backend that computes them. */
+export interface PlannedRange {
+  readonly backend: string;
+  readonly firstLayer: number;
+  /** Exclusive. */
+  readonly endLayer: number;
+}
+
+/** What the planner decided before anything was allocated, and why. Sizes in bytes, rates per second. */
+export interface BackendPlan {
+  readonly ranges: readonly PlannedRange[];
+  /** Tokens of context the plan can hold. */
+  readonly context: number;
+  readonly cacheDtype: string;
+  readonly memory: {
+    readonly weights: number;
+    readonly cache: number;
+    readonly activations: number;
+    /** What the device had free when the plan was made. */
+    readonly available: number;
+  };
+  /** From the measured profile: bytes read and operations done per token. */
+  readonly estimate: { readonly prefillTokensPerSecond: number; readonly decodeTokensPerSecond: number };
+  /** One sentence for each choice and each rejection. */
+  readonly reasons: readonly string[];
+}

@@ -1,0 +1,87 @@
+import type { AttnConfig } from './attention-config.js';
+import type { Capabilities } from './capability/index.js';
+import type { DeviceProfile } from './device-profile.js';
+import type { DType } from './dtype.js';
+import type { AttentionBatch } from './kv/batch.js';
+import type { KvLayer } from './kv/kv-cache.js';
+import type { CastTarget } from './ops/cast.js';
+import type { GeluForm } from './ops/gelu.js';
+import type { RopeOptions } from './rope-frequencies.js';
+import type { Step } from './step.js';
+import type { DeviceBuffer, Tensor } from './tensor.js';
+import type { Weight, WeightSource } from './weight.js';
+
+/**
+ * The ops that models are written in. A call checks its arguments, infers the output's shape and records; nothing is
+ * computed until the step runs. All throw BackendError: BAD_SHAPE, BAD_DTYPE, BAD_ARGUMENT, WRONG_STEP, STEP_FINISHED,
+ * DISPOSED. Definitions, tolerances and sources are in the op table (`coreOps`).
+ */
+export interface Ops {
+  /** Rows of `table` [V, D] by `ids` [T] → [T, D]. An id outside the table rejects the run with OUT_OF_RANGE. */
+  embed(table: Weight, ids: Tensor): Tensor;
+  /** x [T, K] · w [N, K]ᵀ (+ bias [N]) → [T, N]. */
+  linear(x: Tensor, w: Weight, options?: { readonly bias?: Weight | undefined }): Tensor;
+  /** a + b; b has a's shape or is one row [D]. */
+  add(a: Tensor, b: Tensor): Tensor;
+  /** a · b; b has a's shape or is one row [D]. */
+  mul(a: Tensor, b: Tensor): Tensor;
+  /** x · factor. */
+  scale(x: Tensor, factor: number): Tensor;
+  /** x / √(mean(x²) + eps) · w over the last dimension. */
+  rmsNorm(x: Tensor, w: Weight, options: { readonly eps: number }): Tensor;
+  /** x / (1 + e⁻ˣ). */
+  silu(x: Tensor): Tensor;
+  /** Gaussian error linear unit: exact (erf, the default) or its tanh approximation. */
+  gelu(x: Tensor, options?: { readonly form?: GeluForm }): Tensor;
+  /** silu(gate) · up. */
+  swiglu(gate: Tensor, up: Tensor): Tensor;
+  /** gelu(gate) · up, tanh form. */
+  geglu(gate: Tensor, up: Tensor): Tensor;
+  /** Rotary position embedding of x [T, H, d] at `positions` [T]. The table of angles is made once per step. */
+  rope(x: Tensor, positions: Tensor, options: RopeOptions): Tensor;
+  /** Attention of q [T, H, d] over a cache layer; the rows' own keys must have been appended. → [T, H, d]. */
+  attention(q: Tensor, layer: KvLayer, batch: AttentionBatch, config: AttnConfig): Tensor;
+  /** Writes k and v [T, Hk, d] into a cache layer at `slots` [T]. */
+  kvAppend(layer: KvLayer, k: Tensor, v: Tensor, slots: Tensor): void;
+  /** Over the last dimension. */
+  softmax(x: Tensor): Tensor;
+  /** Index of the largest element over the last dimension, as i32; ties go to the lowest. */
+  argmax(x: Tensor): Tensor;
+  /** The k largest over the last dimension, falling; ties go to the lowest index. */
+  topK(x: Tensor, k: number): { readonly values: Tensor; readonly indices: Tensor };
+  /** Logits [S, V] whose bit in `bits` [S, ⌈V/32⌉] is 0 become −∞. */
+  maskLogits(x: Tensor, bits: Tensor): Tensor;
+  /** Lowers logits [S, V] of `tokens` [S, L] by `strengths` [S, 3]: repetition, presence, frequency. */
+  penalise(x: Tensor, tokens: Tensor, strengths: Tensor): Tensor;
+  /** Rows of x [T, D] by index [R] → [R, D]. */
+  gatherRows(x: Tensor, rows: Tensor): Tensor;
+  /** x as another floating dtype, to nearest even. */
+  cast(x: Tensor, to: CastTarget): Tensor;
+  /** The same elements in another shape. Costs nothing. */
+  view(x: Tensor, shape: readonly number[]): Tensor;
+  /** Rows [from, to) of the first dimension. Costs nothing. */
+  slice(x: Tensor, from: number, to: number): Tensor;
+}
+
+/** What models call. Made by `defineBackend` from a driver. */
+export interface Backend extends Ops, Partial<Capabilities> {
+  readonly name: string;
+  readonly profile: DeviceProfile;
+  /** Bytes of device memory free now. */
+  freeMemory(): number;
+  /** Opens a step. */
+  step(): Step;
+  /** Zeroed device memory that outlives steps. Throws OUT_OF_MEMORY. */
+  buffer(dtype: DType, shape: readonly number[]): DeviceBuffer;
+  /** Loads a parameter off the JS thread. Throws UNSUPPORTED, BAD_WEIGHT, OUT_OF_MEMORY. */
+  loadWeight(source: WeightSource): Promise<Weight>;
+  /** How often each kernel has run, by op name: the proof that a fused kernel was used. */
+  kernelRuns(): Readonly<Record<string, number>>;
+  readonly disposed: boolean;
+  /**
+   * Refuses new work at once and frees everything when what is running has ended; weights and buffers of this backend
+   * are gone with it. Disposing twice is harmless.
+   */
+  dispose(): void;
+  [Symbol.dispose](): void;
+}

@@ -1,0 +1,86 @@
+import type { CapturedGraph } from './capability/graph.js';
+import { dtypeBytes, elementCount, type HostArray, hostArray, showShape } from './dtype.js';
+import { BackendError } from './error.js';
+import type { PreparedPlan } from './plan/prepare.js';
+import type { Recorder, StepTensor } from './recorder.js';
+import type { ResourceOwner } from './resources.js';
+import type { Tensor } from './tensor.js';
+
+/** A recorded step that runs again and again. */
+export class CapturedStep implements CapturedGraph {
+  private readonly plan: PreparedPlan;
+  private ended = false;
+
+  constructor(
+    private readonly owner: ResourceOwner,
+    private readonly step: Recorder,
+  ) {
+    this.plan = step.finish({ timed: false, captured: true });
+    for (const resource of step.held) resource.dependents.add(this);
+  }
+
+  get disposed(): boolean {
+    return this.ended || this.owner.disposed;
+  }
+
+  write(input: Tensor, values: HostArray): void {
+    this.needLive('write');
+    const own = this.step.own('write', 'input', input);
+    if (!own.storage.isInput)
+      throw new BackendError('BAD_ARGUMENT', '[write] the tensor is not an input of the graph');
+    if (values.length !== elementCount(own.shape))
+      throw new BackendError(
+        'BAD_SHAPE',
+        `[write] an input ${showShape(own.shape)} does not take ${values.length} values`,
+      );
+    if (
+      values.BYTES_PER_ELEMENT !== dtypeBytes[own.dtype] ||
+      values instanceof Float32Array !== (own.dtype === 'f32')
+    )
+      throw new BackendError(
+        'BAD_DTYPE',
+        `[write] an input of ${own.dtype} does not take ${values.constructor.name}`,
+      );
+    this.plan.writeInput(own.storage, new Uint8Array(values.buffer, values.byteOffset, values.byteLength));
+  }
+
+  replay({ signal }: { readonly signal?: AbortSignal } = {}): Promise<void> {
+    return this.owner.queue.run(async () => {
+      this.needLive('replay');
+      await this.plan.run(signal);
+    });
+  }
+
+  read(tensor: Tensor): HostArray {
+    this.needLive('read');
+    const own: StepTensor = this.step.own('read', 'tensor', tensor);
+    const bytes = this.plan.kept(own.storage);
+    if (!bytes)
+      throw new BackendError(
+        'NOT_KEPT',
+        '[read] the tensor was not kept: call step.keep(tensor) before capturing',
+      );
+    return hostArray(own.dtype, bytes.buffer, bytes.byteOffset + own.byteOffset, elementCount(own.shape));
+  }
+
+  dispose(): void {
+    if (this.ended) return;
+    this.ended = true;
+    for (const resource of this.step.held) resource.dependents.delete(this);
+    this.owner.queue.whenIdle(() => {
+      if (!this.owner.disposed) this.plan.dispose();
+    });
+  }
+
+  [Symbol.dispose](): void {
+    this.dispose();
+  }
+
+  private needLive(op: string): void {
+    if (this.disposed)
+      throw new BackendError(
+        'DISPOSED',
+        `[${op}] the captured graph has been disposed, or a weight or buffer it holds has`,
+      );
+  }
+}

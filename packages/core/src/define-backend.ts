@@ -1,0 +1,193 @@
+import type { Backend } from './backend.js';
+import type { Graph } from './capability/graph.js';
+import type { PagedKv } from './capability/paged-kv.js';
+import type { QuantGguf } from './capability/quant-gguf.js';
+import type { Timer } from './capability/timer.js';
+import { CapturedStep } from './captured-step.js';
+import type { Driver } from './driver.js';
+import { byteLength, type DType, showShape } from './dtype.js';
+import { BackendError } from './error.js';
+import { type FusedOpName, fusedOps } from './fusions/index.js';
+import { KvCache } from './kv/kv-cache.js';
+import { needManifest, needOpSupport, supportsOp } from './manifest.js';
+import { fusePlan } from './plan/fuse.js';
+import type { Plan } from './plan/plan.js';
+import { type PlanUse, type PreparedPlan, preparePlan } from './plan/prepare.js';
+import { recordOps } from './record-ops.js';
+import { Recorder, type RecorderHost } from './recorder.js';
+import { LoadedWeight, OwnedBuffer, type ResourceOwner } from './resources.js';
+import { RunQueue } from './run-queue.js';
+import type { Step } from './step.js';
+import { denseFormats, type WeightSource } from './weight.js';
+
+export interface BackendOptions {
+  /** Which fused ops may be used: all that the driver has (true, the default), none, or those named. */
+  readonly fuse?: boolean | readonly FusedOpName[];
+  /** Bytes around every kept tensor that are checked after each run: finds kernels that write outside. For tests. */
+  readonly guard?: number;
+}
+
+/** Everything behind a Backend but its op calls. */
+class BackendCore implements ResourceOwner, RecorderHost {
+  readonly queue = new RunQueue();
+  readonly runs: Record<string, number> = {};
+  disposed = false;
+
+  constructor(
+    readonly driver: Driver,
+    private readonly options: BackendOptions,
+  ) {}
+
+  get name(): string {
+    return this.driver.name;
+  }
+
+  needLive(op: string): void {
+    if (this.disposed) throw new BackendError('DISPOSED', `[${op}] backend '${this.name}' has been disposed`);
+  }
+
+  needSupport(...[op, operands]: Parameters<RecorderHost['needSupport']>): void {
+    needOpSupport(this.driver, op, operands);
+  }
+
+  prepare(plan: Plan, use: PlanUse): PreparedPlan {
+    const fused = fusePlan(
+      plan,
+      (op, candidate) => this.mayFuse(op.name) && supportsOp(this.driver, op, candidate.operands),
+    );
+    return preparePlan(this.driver, fused, { guard: this.options.guard ?? 0, ...use }, (op) => {
+      this.runs[op] = (this.runs[op] ?? 0) + 1;
+    });
+  }
+
+  runOnce(plan: PreparedPlan, signal: AbortSignal | undefined): Promise<void> {
+    return this.queue.run(async () => {
+      try {
+        this.needLive('run');
+        await plan.run(signal);
+      } finally {
+        plan.dispose();
+      }
+    });
+  }
+
+  async loadWeight(source: WeightSource): Promise<LoadedWeight> {
+    this.needLive('loadWeight');
+    this.needFormat(source);
+    const handle = await this.queue.beside(() => this.driver.loadWeight(source));
+    if (this.disposed)
+      throw new BackendError(
+        'DISPOSED',
+        `[loadWeight] backend '${this.name}' was disposed while '${source.name}' was loading`,
+      );
+    return new LoadedWeight(this, source.name, source.shape, source.format, handle);
+  }
+
+  buffer(dtype: DType, shape: readonly number[]): OwnedBuffer {
+    this.needLive('buffer');
+    if (shape.some((d) => !Number.isInteger(d) || d < 0))
+      throw new BackendError(
+        'BAD_SHAPE',
+        `[buffer] dimensions must be whole numbers; got ${showShape(shape)}`,
+      );
+    return new OwnedBuffer(this, shape, dtype, this.driver.memory.allocate(byteLength({ dtype, shape })));
+  }
+
+  dispose(): void {
+    if (this.disposed) return;
+    this.disposed = true;
+    this.queue.whenIdle(() => this.driver.dispose());
+  }
+
+  private mayFuse(name: string): boolean {
+    const { fuse = true } = this.options;
+    return typeof fuse === 'boolean' ? fuse : (fuse as readonly string[]).includes(name);
+  }
+
+  private needFormat({ name, format, shape }: WeightSource): void {
+    const native = this.driver.capabilities?.quantGguf?.formats ?? [];
+    if (!(denseFormats as readonly string[]).includes(format) && !native.includes(format))
+      throw new BackendError(
+        'UNSUPPORTED',
+        `[loadWeight] backend '${this.name}' cannot read '${name}' in format ${format}; it reads ${[...denseFormats, ...native].join(', ')}`,
+      );
+    if (shape.length === 0 || shape.some((d) => !Number.isInteger(d) || d < 1))
+      throw new BackendError('BAD_WEIGHT', `[loadWeight] '${name}' has shape ${showShape(shape)}`);
+  }
+}
+
+function pagedKv(backend: Backend, blockSizes: readonly number[]): PagedKv {
+  return {
+    blockSizes,
+    createCache({ blocks, blockSize, ...options }) {
+      if (!blockSizes.includes(blockSize))
+        throw new BackendError(
+          'BAD_ARGUMENT',
+          `blocks of ${blockSize} tokens are not among ${blockSizes.join(', ')}`,
+        );
+      return KvCache.allocate(backend, options, blocks, blockSize);
+    },
+  };
+}
+
+/** The recorder behind a step of this backend. */
+function ownStep(core: BackendCore, op: string, step: Step): Recorder {
+  core.needLive(op);
+  if (!(step instanceof Recorder) || step.backend !== core.name)
+    throw new BackendError('WRONG_STEP', `[${op}] the step belongs to another backend`);
+  return step;
+}
+
+const graph = (core: BackendCore): Graph => ({
+  capture: (step) => new CapturedStep(core, ownStep(core, 'capture', step)),
+});
+
+const timer = (core: BackendCore): Timer => ({
+  async run(step) {
+    const plan = ownStep(core, 'timer', step).finish({ timed: true, captured: false });
+    await core.runOnce(plan, undefined);
+    return plan.opNames.map((op, i) => ({ op, milliseconds: plan.times![i]! }));
+  },
+});
+
+function capabilitiesOf(core: BackendCore, backend: Backend): Partial<Backend> {
+  const { pagedKv: paged, quantGguf, ...declared } = core.driver.capabilities ?? {};
+  const isTable = 'kernels' in core.driver;
+  const gguf: QuantGguf | undefined = quantGguf && { formats: new Set(quantGguf.formats) };
+  return {
+    ...(paged && { pagedKv: pagedKv(backend, paged.blockSizes) }),
+    ...(gguf && { quantGguf: gguf }),
+    ...((isTable || declared.graph) && { graph: graph(core) }),
+    ...((isTable || declared.timer) && { timer: timer(core) }),
+  };
+}
+
+/**
+ * Makes a Backend of a driver. Throws BAD_DRIVER where the manifest has a hole in a core op, claims a kernel that is
+ * not there, or claims a capability without what it needs.
+ */
+export function defineBackend(driver: Driver, options: BackendOptions = {}): Backend {
+  needManifest(driver);
+  for (const name of Array.isArray(options.fuse) ? options.fuse : [])
+    if (!(name in fusedOps)) throw new BackendError('BAD_ARGUMENT', `there is no fused op '${name}'`);
+  const core = new BackendCore(driver, options);
+  const backend: Backend = {
+    ...recordOps,
+    name: driver.name,
+    profile: driver.profile,
+    freeMemory: () => driver.freeMemory(),
+    step() {
+      core.needLive('step');
+      return new Recorder(core);
+    },
+    buffer: (dtype, shape) => core.buffer(dtype, shape),
+    loadWeight: (source) => core.loadWeight(source),
+    kernelRuns: () => ({ ...core.runs, ...driver.kernelRuns?.() }),
+    get disposed() {
+      return core.disposed;
+    },
+    dispose: () => core.dispose(),
+    [Symbol.dispose]: () => core.dispose(),
+  };
+  return Object.assign(backend, capabilitiesOf(core, backend));
+}

@@ -1,0 +1,16 @@
+/** What a backend knows of its device. Rates are measured on this machine, never looked up. */
+export interface DeviceProfile {
+  readonly kind: 'cpu' | 'gpu' | 'interpreter';
+  /** The device's own name: 'AMD EPYC 9654', 'Apple M3'. */
+  readonly name: string;
+  /** The instruction set or architecture in use: 'avx512', 'sm_90'. */
+  readonly isa: string;
+  /** Threads the backend computes with; 1 where the notion does not apply. */
+  readonly threads: number;
+  /** Bytes of memory models can use, in all. */
+  readonly totalMemory: number;
+  /** Bytes a sequential read delivers per second with all threads. */
+  readonly readBandwidth: number;
+  /** f32 multiply-adds ×2 per second with all threads. */
+  readonly flops: number;
+}

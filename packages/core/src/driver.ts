@@ -1,0 +1,141 @@
+import type { DeviceProfile } from './device-profile.js';
+import type { DType } from './dtype.js';
+import type { FusedOpName } from './fusions/index.js';
+import type { CoreOpName } from './ops/index.js';
+import type { EncodedPlan } from './plan/encode.js';
+import type { WeightFormat, WeightSource } from './weight.js';
+
+/** Device memory. `id` is the driver's own whole number (≥ 0); encoded plans name the buffer by it. */
+export interface DriverBuffer {
+  readonly id: number;
+}
+
+/** A loaded weight. `id` as for buffers, numbered apart from them; `byteLength` is what it takes on the device. */
+export interface DriverWeight {
+  readonly id: number;
+  readonly byteLength: number;
+}
+
+/** Allocate/free/read/write. Offsets and lengths in bytes; core never asks outside a buffer. */
+export interface DriverMemory<B extends DriverBuffer = DriverBuffer> {
+  /** A zeroed buffer. Throws BackendError OUT_OF_MEMORY, with the bytes asked for and free. */
+  allocate(byteLength: number): B;
+  free(buffer: B): void;
+  write(buffer: B, byteOffset: number, bytes: Uint8Array): Promise<void>;
+  /** Fills `bytes`. */
+  read(buffer: B, byteOffset: number, bytes: Uint8Array): Promise<void>;
+}
+
+/** What a driver can do for one op. */
+export interface OpSupport {
+  /** Element types of its tensor operands. */
+  readonly dtypes: readonly DType[];
+  /** Formats of its weight operands, for ops that have any. */
+  readonly weightFormats?: readonly WeightFormat[];
+  /** Element types of its cache buffers, for ops that have any. */
+  readonly cacheDtypes?: readonly DType[];
+}
+
+/** All that a driver claims: op × dtype × weight format. Every core op must be here; fused ones are optional. */
+export interface Manifest {
+  readonly ops: Readonly<Record<CoreOpName, OpSupport>>;
+  readonly fused?: Readonly<Partial<Record<FusedOpName, OpSupport>>>;
+}
+
+/** Which capabilities the driver provides, with their limits. Core turns each into an object on the Backend. */
+export interface DriverCapabilities {
+  readonly pagedKv?: { readonly blockSizes: readonly number[] };
+  readonly quantGguf?: { readonly formats: readonly WeightFormat[] };
+  /** Captured plans can be replayed; the plan executor must have `capture`. Kernel drivers get it from core. */
+  readonly graph?: boolean;
+  /** The executor fills `PlanIo.times`. Kernel drivers get it from core. */
+  readonly timer?: boolean;
+}
+
+interface DriverBase {
+  /** Short and stable: 'cpu', 'reference'. What `--backend` takes. */
+  readonly name: string;
+  readonly profile: DeviceProfile;
+  /** Bytes of device memory free now. */
+  freeMemory(): number;
+  readonly manifest: Manifest;
+  readonly capabilities?: DriverCapabilities;
+  readonly memory: DriverMemory;
+  /**
+   * Loads a parameter off the JS thread. Throws BackendError BAD_WEIGHT (file, offset or length wrong),
+   * UNSUPPORTED (format not in the manifest) or OUT_OF_MEMORY.
+   */
+  loadWeight(source: WeightSource): Promise<DriverWeight>;
+  freeWeight(weight: DriverWeight): void;
+  /**
+   * How often each kernel has run since the driver was made, by op name. Conformance uses it to prove that a
+   * kernel the manifest claims really ran. Kernel drivers may leave it out: core counts for them.
+   */
+  kernelRuns?(): Readonly<Record<string, number>>;
+  /** Frees everything. Called once, when nothing runs. */
+  dispose(): void;
+}
+
+/** A tensor or buffer as a kernel sees it. */
+export interface KernelMemory {
+  readonly kind: 'memory';
+  readonly shape: readonly number[];
+  readonly dtype: DType;
+  readonly buffer: DriverBuffer;
+  readonly byteOffset: number;
+}
+
+/** A weight as a kernel sees it. */
+export interface KernelWeight {
+  readonly kind: 'weight';
+  readonly shape: readonly number[];
+  readonly format: WeightFormat;
+  readonly weight: DriverWeight;
+}
+
+/** Operands by the names of the op table; an absent optional operand is missing. */
+export type KernelOperands = Readonly<Record<string, KernelMemory | KernelWeight>>;
+
+/** Computes one op. Arguments have been checked; throws BackendError OUT_OF_RANGE for an index outside its range. */
+export type Kernel = (
+  operands: KernelOperands,
+  attributes: Readonly<Record<string, number>>,
+  outputs: readonly KernelMemory[],
+) => void | Promise<void>;
+
+/** A driver in the form of a table of kernels, called one by one: the plain TypeScript kind. */
+export interface KernelDriver extends DriverBase {
+  readonly kernels: Readonly<Record<CoreOpName, Kernel>> & Readonly<Partial<Record<FusedOpName, Kernel>>>;
+}
+
+/** Host memory of a run. A driver with its own device memory copies; one that shares the host's works in place. */
+export interface PlanIo {
+  /** The plan's inputs, at the offsets that the plan encodes. Bound for the life of a captured plan. */
+  readonly inputs: ArrayBuffer;
+  /** The kept tensors, likewise. */
+  readonly outputs: ArrayBuffer;
+  /** control[0] becomes 1 when the caller aborts: look at it between ops, then reject with ABORTED. */
+  readonly control: Int32Array;
+  /** Milliseconds of device time per op, filled when present (capability timer). */
+  readonly times?: Float64Array;
+}
+
+/** A plan kept by the driver, to be run again with whatever its io then holds. */
+export interface CapturedPlan {
+  replay(): Promise<void>;
+  dispose(): void;
+}
+
+/** Runs whole plans, off the JS thread. Core never has two calls in flight on one driver. */
+export interface PlanExecutor {
+  /** Resolves when the outputs are written. Rejects with BackendError (OUT_OF_RANGE, ABORTED, OUT_OF_MEMORY, DEVICE_FAILED). */
+  execute(plan: EncodedPlan, io: PlanIo): Promise<void>;
+  capture?(plan: EncodedPlan, io: PlanIo): CapturedPlan;
+}
+
+/** A driver that takes whole plans: the native kind. */
+export interface PlanDriver extends DriverBase {
+  readonly executor: PlanExecutor;
+}
+
+export type Driver = KernelDriver | PlanDriver;

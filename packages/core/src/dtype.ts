@@ -1,0 +1,50 @@
+/** Element types of tensors and buffers. Weights have formats instead (see weight.ts). */
+export const dtypes = ['f32', 'f16', 'bf16', 'i32', 'i8', 'u8'] as const;
+export type DType = (typeof dtypes)[number];
+
+/** Bytes per element. */
+export const dtypeBytes = { f32: 4, f16: 2, bf16: 2, i32: 4, i8: 1, u8: 1 } as const satisfies Record<
+  DType,
+  number
+>;
+
+/** The host's array for each dtype; f16 and bf16 travel as their 16-bit patterns. */
+export interface HostArrays {
+  f32: Float32Array;
+  f16: Uint16Array;
+  bf16: Uint16Array;
+  i32: Int32Array;
+  i8: Int8Array;
+  u8: Uint8Array;
+}
+export type HostArray = HostArrays[DType];
+
+/** A typed view over `bytes` of memory. `byteOffset` must be a multiple of the element size. */
+export function hostArray<D extends DType>(
+  dtype: D,
+  memory: ArrayBufferLike,
+  byteOffset: number,
+  length: number,
+): HostArrays[D] {
+  const make: { [K in DType]: () => HostArrays[K] } = {
+    f32: () => new Float32Array(memory, byteOffset, length),
+    f16: () => new Uint16Array(memory, byteOffset, length),
+    bf16: () => new Uint16Array(memory, byteOffset, length),
+    i32: () => new Int32Array(memory, byteOffset, length),
+    i8: () => new Int8Array(memory, byteOffset, length),
+    u8: () => new Uint8Array(memory, byteOffset, length),
+  };
+  return make[dtype]();
+}
+
+/** Shape and element type: all that core knows of a value before it is computed. */
+export interface TensorSpec {
+  readonly shape: readonly number[];
+  readonly dtype: DType;
+}
+
+export const elementCount = (shape: readonly number[]): number => shape.reduce((n, d) => n * d, 1);
+
+export const byteLength = ({ shape, dtype }: TensorSpec): number => elementCount(shape) * dtypeBytes[dtype];
+
+export const showShape = (shape: readonly number[]): string => `[${shape.join(', ')}]`;

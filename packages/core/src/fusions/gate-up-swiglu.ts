@@ -1,0 +1,56 @@
+import { needShape } from '../op/check.js';
+import { defineOp, type Numbers } from '../op/define-op.js';
+import { as, normal } from '../op/sample.js';
+import { defineLinear, inferLinear, linearMagnitude, linearTolerance } from '../ops/linear.js';
+import { swiglu } from '../ops/swiglu.js';
+
+const like = (y: Numbers): Numbers => ({ shape: y.shape, data: new Float64Array(y.data.length) });
+
+export const gateUpSwiglu = defineOp({
+  name: 'gateUpSwiglu',
+  doc: 'swiglu(x · gateᵀ, x · upᵀ): [T, K], [F, K] twice → [T, F].',
+  operands: { x: { kind: 'tensor', dtypes: ['f32'] }, gate: { kind: 'weight' }, up: { kind: 'weight' } },
+  attributes: {},
+  outputs: ['y'],
+  accumulation: 'f32',
+  infer({ x, gate, up }) {
+    needShape('gateUpSwiglu', 'up', up.shape, gate.shape, 'as gate');
+    return [inferLinear('gateUpSwiglu', x, gate, undefined, { weight: 'gate', bias: '' })];
+  },
+  define({ x, gate, up }, attributes, [y]) {
+    const [g, u] = [like(y!), like(y!)];
+    defineLinear(x, gate, undefined, g);
+    defineLinear(x, up, undefined, u);
+    swiglu.define({ gate: g, up: u }, attributes, [y!]);
+  },
+  /** An error of silu is at most 1.1 times its argument's, so both products' magnitudes multiply. */
+  magnitude({ x, gate, up }, _attributes, [y]) {
+    const [g, u] = [like(y!), like(y!)];
+    linearMagnitude(x, gate, undefined, g);
+    linearMagnitude(x, up, undefined, u);
+    for (let i = 0; i < y!.data.length; i++) y!.data[i] = 1.1 * g.data[i]! * u.data[i]!;
+  },
+  tolerance: linearTolerance,
+  samples: () => [
+    {
+      name: 'one row',
+      operands: { x: normal(1, [1, 64]), gate: normal(2, [48, 64], 0.2), up: normal(3, [48, 64]) },
+      attributes: {},
+    },
+    {
+      name: 'odd sizes',
+      operands: { x: normal(4, [5, 33]), gate: normal(5, [19, 33], 0.2), up: normal(6, [19, 33]) },
+      attributes: {},
+    },
+    {
+      name: 'f16',
+      operands: {
+        x: normal(7, [3, 32]),
+        gate: as('f16', normal(8, [16, 32], 0.2)),
+        up: as('f16', normal(9, [16, 32])),
+      },
+      attributes: {},
+    },
+  ],
+  errors: () => [],
+});

@@ -1,0 +1,84 @@
+import { needRank, needShape } from '../op/check.js';
+import { defineOp, type Numbers } from '../op/define-op.js';
+import { ints, normal, zeros } from '../op/sample.js';
+import { defineKvAppend, needCache } from '../ops/kv-append.js';
+import { defineRmsNorm } from '../ops/rms-norm.js';
+import { defineRope, needRopeTable } from '../ops/rope.js';
+
+const tensor = { kind: 'tensor', dtypes: ['f32'] } as const;
+const norm = { kind: 'weight', optional: true } as const;
+const cache = { kind: 'buffer', dtypes: ['f32', 'f16', 'bf16', 'i8'], written: true } as const;
+
+/** Head-wise norm (where there is one), then rotation. */
+function normAndRotate(
+  x: Numbers,
+  w: Numbers | undefined,
+  table: Numbers,
+  eps: number,
+  layout: number,
+): Numbers {
+  const normed: Numbers = { shape: x.shape, data: Float64Array.from(x.data) };
+  if (w) defineRmsNorm(x, w, eps, normed);
+  const rotated: Numbers = { shape: x.shape, data: new Float64Array(x.data.length) };
+  defineRope(normed, table, layout, rotated);
+  return rotated;
+}
+
+const sample = (name: string, layout: number, normed: boolean, format: 'f32' | 'f16' = 'f32') => ({
+  name,
+  operands: {
+    q: normal(1, [3, 4, 16]),
+    k: normal(2, [3, 2, 16]),
+    v: normal(3, [3, 2, 16]),
+    ...(normed && { qNorm: normal(4, [16]), kNorm: normal(5, [16]) }),
+    table: normal(6, [3, 16]),
+    slots: ints([5, -1, 2]),
+    kCache: zeros([2, 4, 2, 16], format),
+    vCache: zeros([2, 4, 2, 16], format),
+  },
+  attributes: { eps: 1e-6, layout },
+});
+
+export const qkNormRopeAppend = defineOp({
+  name: 'qkNormRopeAppend',
+  doc:
+    'Head-wise rmsNorm of q [T, H, d] and k [T, Hk, d] (each optional), rotation of both by a ropeTable, and the write of k and v into the cache at slots [T]; ' +
+    'gives the rotated q.',
+  operands: {
+    q: tensor,
+    k: tensor,
+    v: tensor,
+    qNorm: norm,
+    kNorm: norm,
+    table: tensor,
+    slots: { kind: 'tensor', dtypes: ['i32'] },
+    kCache: cache,
+    vCache: cache,
+  },
+  attributes: { eps: 'f32', layout: 'i32' },
+  outputs: ['y'],
+  accumulation: 'f32',
+  infer({ q, k, v, qNorm, kNorm, table, slots, kCache, vCache }, { layout }) {
+    const op = 'qkNormRopeAppend';
+    needRopeTable(op, 'q', q, table, layout);
+    needRopeTable(op, 'k', k, table, layout);
+    needRank(op, 'v', v, 3, '[T, Hk, d]');
+    needShape(op, 'v', v.shape, k.shape, 'as k');
+    if (qNorm) needShape(op, 'qNorm', qNorm.shape, [q.shape[2]!], 'd of q');
+    if (kNorm) needShape(op, 'kNorm', kNorm.shape, [k.shape[2]!], 'd of k');
+    needShape(op, 'slots', slots.shape, [k.shape[0]!], 'T of k');
+    needCache(op, kCache, vCache, k.shape[1]!, k.shape[2]!);
+    return [{ shape: q.shape, dtype: 'f32' }];
+  },
+  define({ q, k, v, qNorm, kNorm, table, slots, kCache, vCache }, { eps, layout }, [y]) {
+    y!.data.set(normAndRotate(q, qNorm, table, eps, layout).data);
+    defineKvAppend(normAndRotate(k, kNorm, table, eps, layout), v, slots, kCache, vCache);
+  },
+  tolerance: { f32: { absolute: 2e-6, relative: 8e-6 }, f16: { absolute: 2e-6, relative: 1e-3 } },
+  samples: () => [
+    sample('interleaved', 0, false),
+    sample('halves, normed', 1, true),
+    sample('halves, normed, f16 cache', 1, true, 'f16'),
+  ],
+  errors: () => [],
+});

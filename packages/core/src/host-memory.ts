@@ -1,0 +1,36 @@
+import type { DriverBuffer, DriverMemory, KernelMemory } from './driver.js';
+import { elementCount, type HostArrays, hostArray } from './dtype.js';
+import { BackendError } from './error.js';
+
+export interface HostBuffer extends DriverBuffer {
+  readonly bytes: ArrayBuffer;
+}
+
+/** DriverMemory in ordinary JavaScript memory, for drivers that compute on the host. */
+export function hostMemory(): DriverMemory<HostBuffer> {
+  let id = 0;
+  return {
+    allocate(byteLength) {
+      try {
+        return { id: id++, bytes: new ArrayBuffer(byteLength) };
+      } catch (cause) {
+        throw new BackendError('OUT_OF_MEMORY', `cannot allocate ${byteLength} bytes of host memory`, {
+          cause,
+        });
+      }
+    },
+    free() {},
+    async write({ bytes }, byteOffset, source) {
+      new Uint8Array(bytes, byteOffset, source.byteLength).set(source);
+    },
+    async read({ bytes }, byteOffset, target) {
+      target.set(new Uint8Array(bytes, byteOffset, target.byteLength));
+    },
+  };
+}
+
+/** The elements of a kernel's tensor or buffer, where they lie. 16-bit floats as their bit patterns. */
+export function elements(memory: KernelMemory): HostArrays[keyof HostArrays] {
+  const { bytes } = memory.buffer as HostBuffer;
+  return hostArray(memory.dtype, bytes, memory.byteOffset, elementCount(memory.shape));
+}

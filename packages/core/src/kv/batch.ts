@@ -1,0 +1,65 @@
+import type { Step } from '../step.js';
+import type { Tensor } from '../tensor.js';
+import type { KvSequence } from './kv-sequence.js';
+
+/** The last `rows` tokens of a sequence take part in a step. */
+export interface BatchEntry {
+  readonly sequence: KvSequence;
+  readonly rows: number;
+}
+
+/** A ragged batch as host arrays, T rows of S sequences, to be made inputs of a step or written into a captured graph. */
+export interface BatchArrays {
+  /** [T] position of each row in its sequence. */
+  readonly positions: Int32Array;
+  /** [S + 1] where each sequence's rows begin. */
+  readonly cuSeqlens: Int32Array;
+  /** [S] tokens of each sequence, the rows of this step included. */
+  readonly kvLengths: Int32Array;
+  /** [T] cache slot of each row. */
+  readonly slots: Int32Array;
+  /** [S, B] blocks of each sequence. */
+  readonly blockTable: Int32Array;
+  /** [S] the last row of each sequence, whose logits choose the next token. */
+  readonly lastRows: Int32Array;
+}
+
+/** The same as tensors of a step. Prefill, decode and a mix of both look alike. */
+export type AttentionBatch = { readonly [Name in keyof BatchArrays]: Tensor };
+
+export function describeBatch(entries: readonly BatchEntry[], tableWidth: number): BatchArrays {
+  const rows = entries.reduce((sum, entry) => sum + entry.rows, 0);
+  const arrays: BatchArrays = {
+    positions: new Int32Array(rows),
+    cuSeqlens: new Int32Array(entries.length + 1),
+    kvLengths: new Int32Array(entries.length),
+    slots: new Int32Array(rows),
+    blockTable: new Int32Array(entries.length * tableWidth),
+    lastRows: new Int32Array(entries.length),
+  };
+  let t = 0;
+  entries.forEach(({ sequence, rows: count }, s) => {
+    for (let position = sequence.length - count; position < sequence.length; position++, t++) {
+      arrays.positions[t] = position;
+      arrays.slots[t] = sequence.slot(position);
+    }
+    arrays.cuSeqlens[s + 1] = t;
+    arrays.kvLengths[s] = sequence.length;
+    arrays.blockTable.set(sequence.blockTable, s * tableWidth);
+    arrays.lastRows[s] = t - 1;
+  });
+  return arrays;
+}
+
+/** Makes the arrays inputs of a step. */
+export function inputBatch(step: Step, arrays: BatchArrays): AttentionBatch {
+  const S = arrays.kvLengths.length;
+  return {
+    positions: step.input(arrays.positions),
+    cuSeqlens: step.input(arrays.cuSeqlens),
+    kvLengths: step.input(arrays.kvLengths),
+    slots: step.input(arrays.slots),
+    blockTable: step.input(arrays.blockTable, [S, S === 0 ? 0 : arrays.blockTable.length / S]),
+    lastRows: step.input(arrays.lastRows),
+  };
+}

@@ -1,0 +1,127 @@
+import type { Backend } from '../backend.js';
+import { dtypeBytes } from '../dtype.js';
+import { BackendError } from '../error.js';
+import type { DeviceBuffer } from '../tensor.js';
+import { type BatchArrays, type BatchEntry, describeBatch } from './batch.js';
+import { BlockPool } from './block-pool.js';
+import { KvSequence } from './kv-sequence.js';
+
+/** Element types of caches that every backend has; `kvQuant` adds others. */
+export type KvDtype = 'f32' | 'f16';
+
+export interface KvCacheOptions {
+  readonly layers: number;
+  /** Hk. */
+  readonly kvHeads: number;
+  /** d. */
+  readonly headDim: number;
+  readonly dtype: KvDtype;
+  /** Most tokens of one sequence. */
+  readonly context: number;
+}
+
+/** Keys and values of one layer, [blocks, blockSize, Hk, d] each. */
+export interface KvLayer {
+  readonly k: DeviceBuffer;
+  readonly v: DeviceBuffer;
+}
+
+/** Bytes that a cache of `tokens` slots takes, keys and values of all layers together. */
+export function kvCacheBytes(options: Omit<KvCacheOptions, 'context'>, tokens: number): number {
+  return 2 * options.layers * tokens * options.kvHeads * options.headDim * dtypeBytes[options.dtype];
+}
+
+/**
+ * A KvLayer per layer and the blocks they share. A contiguous cache has one block per sequence, as long as the
+ * context; a paged one has many small blocks. Models see no difference.
+ */
+export class KvCache {
+  private readonly pool: BlockPool;
+  private readonly kvLayers: readonly KvLayer[];
+  private readonly maxBlocks: number;
+
+  private constructor(
+    readonly options: KvCacheOptions,
+    readonly blocks: number,
+    readonly blockSize: number,
+    kvLayers: readonly KvLayer[],
+  ) {
+    this.pool = new BlockPool(blocks);
+    this.kvLayers = kvLayers;
+    this.maxBlocks = Math.ceil(options.context / blockSize);
+  }
+
+  /** Allocates all layers, or none. Throws OUT_OF_MEMORY, UNSUPPORTED, BAD_ARGUMENT. */
+  static allocate(backend: Backend, options: KvCacheOptions, blocks: number, blockSize: number): KvCache {
+    needPositive({ ...options, blocks, blockSize });
+    const shape = [blocks, blockSize, options.kvHeads, options.headDim];
+    const buffers: DeviceBuffer[] = [];
+    try {
+      for (let i = 0; i < 2 * options.layers; i++) buffers.push(backend.buffer(options.dtype, shape));
+    } catch (error) {
+      for (const buffer of buffers) buffer.dispose();
+      throw error;
+    }
+    const layers = Array.from({ length: options.layers }, (_, i) => ({
+      k: buffers[2 * i]!,
+      v: buffers[2 * i + 1]!,
+    }));
+    return new KvCache(options, blocks, blockSize, layers);
+  }
+
+  layer(index: number): KvLayer {
+    const layer = this.kvLayers[index];
+    if (!layer)
+      throw new BackendError(
+        'BAD_ARGUMENT',
+        `the cache has ${this.kvLayers.length} layers; there is no layer ${index}`,
+      );
+    return layer;
+  }
+
+  /** A new, empty sequence. It takes blocks as it grows. */
+  sequence(): KvSequence {
+    return new KvSequence(this.pool, this.blockSize, this.maxBlocks);
+  }
+
+  get freeBlocks(): number {
+    return this.pool.freeBlocks;
+  }
+
+  get byteLength(): number {
+    return kvCacheBytes(this.options, this.blocks * this.blockSize);
+  }
+
+  /** What a step needs to know of a batch whose tokens have been appended to their sequences. Tables are as wide as the context. */
+  describe(entries: readonly BatchEntry[]): BatchArrays {
+    return describeBatch(entries, this.maxBlocks);
+  }
+
+  dispose(): void {
+    for (const { k, v } of this.kvLayers) {
+      k.dispose();
+      v.dispose();
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.dispose();
+  }
+}
+
+function needPositive(values: object): void {
+  for (const [name, value] of Object.entries(values))
+    if (name !== 'dtype' && !(Number.isInteger(value) && value > 0))
+      throw new BackendError(
+        'BAD_ARGUMENT',
+        `a cache needs ${name} to be a whole number above 0; got ${value}`,
+      );
+}
+
+/** A cache in which each of `sequences` sequences has one stripe as long as the context. Any backend can make one. */
+export function contiguousKvCache(
+  backend: Backend,
+  options: KvCacheOptions & { readonly sequences: number },
+): KvCache {
+  return KvCache.allocate(backend, options, options.sequences, options.context);
+}

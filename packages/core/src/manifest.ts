@@ -1,0 +1,82 @@
+import type { Driver, OpSupport } from './driver.js';
+import { BackendError } from './error.js';
+import { fusedOps } from './fusions/index.js';
+import type { AnyOp } from './op/define-op.js';
+import { coreOps } from './ops/index.js';
+import type { PlanOperand } from './plan/plan.js';
+import { denseFormats } from './weight.js';
+
+const bad = (driver: Driver, message: string) =>
+  new BackendError('BAD_DRIVER', `driver '${driver.name}': ${message}`);
+
+const supportOf = (driver: Driver, name: string): OpSupport | undefined =>
+  ({ ...driver.manifest.ops, ...driver.manifest.fused })[name as keyof Driver['manifest']['ops']];
+
+const has = (op: AnyOp, kind: string) => Object.values(op.operands).some((rule) => rule.kind === kind);
+
+/** What any backend must have of a core op: f32, dense weights, caches in f32 and f16. */
+function needCore(driver: Driver, op: AnyOp): void {
+  const support = supportOf(driver, op.name);
+  if (!support) throw bad(driver, `the manifest has no entry for the core op '${op.name}'`);
+  if (!support.dtypes.includes('f32')) throw bad(driver, `'${op.name}' must support f32`);
+  for (const format of has(op, 'weight') ? denseFormats : [])
+    if (!support.weightFormats?.includes(format))
+      throw bad(driver, `'${op.name}' must support ${format} weights`);
+  for (const dtype of has(op, 'buffer') ? (['f32', 'f16'] as const) : [])
+    if (!support.cacheDtypes?.includes(dtype)) throw bad(driver, `'${op.name}' must support ${dtype} caches`);
+}
+
+function needKernels(driver: Driver): void {
+  if (!('kernels' in driver)) return;
+  const names = [...Object.keys(driver.manifest.ops), ...Object.keys(driver.manifest.fused ?? {})];
+  for (const name of names)
+    if (typeof (driver.kernels as Readonly<Record<string, unknown>>)[name] !== 'function')
+      throw bad(driver, `the manifest claims '${name}', but there is no kernel for it`);
+}
+
+/** Throws BAD_DRIVER where the manifest claims too little or too much. */
+export function needManifest(driver: Driver): void {
+  for (const op of Object.values(coreOps)) needCore(driver, op);
+  for (const name of Object.keys(driver.manifest.ops))
+    if (!(name in coreOps)) throw bad(driver, `the manifest has an unknown op '${name}'`);
+  for (const name of Object.keys(driver.manifest.fused ?? {}))
+    if (!(name in fusedOps)) throw bad(driver, `the manifest has an unknown fused op '${name}'`);
+  if (!('kernels' in driver) && !('executor' in driver))
+    throw bad(driver, 'it has neither kernels nor an executor');
+  if ('executor' in driver && driver.capabilities?.graph && !driver.executor.capture)
+    throw bad(driver, "it declares 'graph', but its executor has no capture");
+  needKernels(driver);
+}
+
+/** Why a driver cannot compute an op with these operands; undefined when it can. */
+function obstacle(
+  support: OpSupport | undefined,
+  operands: readonly (PlanOperand | undefined)[],
+): string | undefined {
+  if (!support) return 'it has no kernel for it';
+  for (const operand of operands) {
+    if (operand?.kind === 'weight' && !support.weightFormats?.includes(operand.format))
+      return `no kernel takes ${operand.format} weights`;
+    if (operand?.kind === 'buffer' && !support.cacheDtypes?.includes(operand.dtype))
+      return `no kernel takes ${operand.dtype} caches`;
+    if (operand?.kind === 'tensor' && operand.dtype !== 'i32' && !support.dtypes.includes(operand.dtype))
+      return `no kernel takes ${operand.dtype}`;
+  }
+  return undefined;
+}
+
+export const supportsOp = (
+  driver: Driver,
+  op: AnyOp,
+  operands: readonly (PlanOperand | undefined)[],
+): boolean => obstacle(supportOf(driver, op.name), operands) === undefined;
+
+/** Throws UNSUPPORTED with the reason. */
+export function needOpSupport(
+  driver: Driver,
+  op: AnyOp,
+  operands: readonly (PlanOperand | undefined)[],
+): void {
+  const why = obstacle(supportOf(driver, op.name), operands);
+  if (why) throw new BackendError('UNSUPPORTED', `[${op.name}] backend '${driver.name}' cannot: ${why}`);
+}

@@ -1,0 +1,85 @@
+import type { DType } from '../dtype.js';
+import type { BackendErrorCode } from '../error.js';
+import type { WeightFormat } from '../weight.js';
+
+/** Values for one operand of a sample. `format` is a dtype for tensors and buffers, a dense format for weights. */
+export interface SampleOperand {
+  readonly shape: readonly number[];
+  readonly format: DType | WeightFormat;
+  readonly values: ArrayLike<number>;
+}
+
+export type SampleOperands = Readonly<Record<string, SampleOperand>>;
+
+/** A case that a kernel must compute, used by conformance tests and benchmarks alike. */
+export interface Sample {
+  readonly name: string;
+  readonly operands: SampleOperands;
+  readonly attributes: Readonly<Record<string, number>>;
+}
+
+/** A case that must be refused: when it is recorded, or (an index only the device sees) when it runs. */
+export interface ErrorSample extends Sample {
+  readonly code: BackendErrorCode;
+  readonly when: 'record' | 'run';
+}
+
+/** mulberry32: 32 bits of state are plenty for test data. Uniform in [0, 1). */
+export function random(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let t = Math.imul(state ^ (state >>> 15), state | 1);
+    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
+    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
+  };
+}
+
+const count = (shape: readonly number[]) => shape.reduce((n, d) => n * d, 1);
+
+/** Normally distributed values (Box–Muller), rounded to float32. */
+export function normal(seed: number, shape: readonly number[], deviation = 1): SampleOperand {
+  const next = random(seed);
+  const values = Float32Array.from({ length: count(shape) }, () => {
+    const radius = Math.sqrt(-2 * Math.log(1 - next()));
+    return deviation * radius * Math.cos(2 * Math.PI * next());
+  });
+  return { shape, format: 'f32', values };
+}
+
+/** The same values in another dtype or dense format; whoever builds the operand rounds them. */
+export const as = (format: DType | WeightFormat, operand: SampleOperand): SampleOperand => ({
+  ...operand,
+  format,
+});
+
+/** Integers in [0, below). */
+export function integers(seed: number, shape: readonly number[], below: number): SampleOperand {
+  const next = random(seed);
+  const values = Int32Array.from({ length: count(shape) }, () => Math.floor(next() * below));
+  return { shape, format: 'i32', values };
+}
+
+export const ints = (
+  values: readonly number[],
+  shape: readonly number[] = [values.length],
+): SampleOperand => ({
+  shape,
+  format: 'i32',
+  values: Int32Array.from(values),
+});
+
+export const floats = (
+  values: readonly number[],
+  shape: readonly number[] = [values.length],
+): SampleOperand => ({
+  shape,
+  format: 'f32',
+  values: Float32Array.from(values),
+});
+
+export const zeros = (shape: readonly number[], format: DType = 'f32'): SampleOperand => ({
+  shape,
+  format,
+  values: new Float32Array(count(shape)),
+});

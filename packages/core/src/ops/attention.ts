@@ -1,0 +1,260 @@
+import { badArgument, badShape, needRank, needShape, outOfRange } from '../op/check.js';
+import type { Attributes, Numbers } from '../op/define-op.js';
+import { defineOp } from '../op/define-op.js';
+import { as, ints, normal, type SampleOperand } from '../op/sample.js';
+import { needCache } from './kv-append.js';
+
+const attributes = { scale: 'f32', causal: 'i32', window: 'i32', softCap: 'f32' } as const;
+type Attrs = Attributes<typeof attributes>;
+
+/** One query's place: its sequence, its position in it, and the keys it may see. */
+interface Query {
+  readonly position: number;
+  readonly firstKey: number;
+  readonly endKey: number;
+  readonly table: number;
+}
+
+/** Rows cuSeqlens[s] … cuSeqlens[s+1] − 1 are the last tokens of sequence s, which has kvLengths[s] tokens in the cache. */
+function placeQuery(
+  t: number,
+  cuSeqlens: Numbers,
+  kvLengths: Numbers,
+  blocksPerSequence: number,
+  attrs: Attrs,
+): Query {
+  let s = 0;
+  while (cuSeqlens.data[s + 1]! <= t) s++;
+  const length = kvLengths.data[s]!;
+  const position = length - cuSeqlens.data[s + 1]! + t;
+  const endKey = attrs.causal ? position + 1 : length;
+  const firstKey = attrs.window > 0 ? Math.max(0, position - attrs.window + 1) : 0;
+  return { position, firstKey, endKey, table: s * blocksPerSequence };
+}
+
+type Operands = Record<'q' | 'kCache' | 'vCache' | 'cuSeqlens' | 'kvLengths' | 'blockTable', Numbers>;
+
+/** Throws OUT_OF_RANGE where lengths and tables point outside the rows or the cache. */
+function checkBatch({ q, kCache, cuSeqlens, kvLengths, blockTable }: Operands): void {
+  const [blocks, blockSize] = kCache.shape as [number, number];
+  const [S, B] = blockTable.shape as [number, number];
+  if (cuSeqlens.data[0] !== 0 || cuSeqlens.data[S] !== q.shape[0])
+    throw outOfRange(
+      'attention',
+      `cuSeqlens must run from 0 to ${q.shape[0]} (rows of q); got ${cuSeqlens.data[0]} to ${cuSeqlens.data[S]}`,
+    );
+  for (let s = 0; s < S; s++) {
+    const [rows, length] = [cuSeqlens.data[s + 1]! - cuSeqlens.data[s]!, kvLengths.data[s]!];
+    if (rows < 0 || length < rows || length > B * blockSize)
+      throw outOfRange(
+        'attention',
+        `sequence ${s} has ${rows} rows and ${length} keys; its block table holds ${B * blockSize}`,
+      );
+    for (let b = 0; b < Math.ceil(length / blockSize); b++) {
+      const block = blockTable.data[s * B + b]!;
+      if (block < 0 || block >= blocks)
+        throw outOfRange(
+          'attention',
+          `blockTable[${s}, ${b}] is ${block}, but the cache has ${blocks} blocks`,
+        );
+    }
+  }
+}
+
+/** softmax(q · Kᵀ · scale) · V for one row and head, in double precision; `absolute` sums |V| instead, for tolerances. */
+function attendHead(
+  operands: Operands,
+  attrs: Attrs,
+  query: Query,
+  t: number,
+  h: number,
+  y: Numbers,
+  absolute: boolean,
+): void {
+  const { q, kCache, vCache, blockTable } = operands;
+  const [, H, d] = q.shape as [number, number, number];
+  const [, blockSize, Hk] = kCache.shape as [number, number, number];
+  const kvHead = Math.floor(h / (H / Hk));
+  const at = (key: number) => {
+    const block = blockTable.data[query.table + Math.floor(key / blockSize)]!;
+    return ((block * blockSize + (key % blockSize)) * Hk + kvHead) * d;
+  };
+  const scores = new Float64Array(Math.max(0, query.endKey - query.firstKey));
+  for (let j = 0; j < scores.length; j++) {
+    const key = at(query.firstKey + j);
+    let dot = 0;
+    for (let i = 0; i < d; i++) dot += q.data[(t * H + h) * d + i]! * kCache.data[key + i]!;
+    const scaled = dot * attrs.scale;
+    scores[j] = attrs.softCap > 0 ? attrs.softCap * Math.tanh(scaled / attrs.softCap) : scaled;
+  }
+  const max = scores.reduce((a, b) => Math.max(a, b), -Infinity);
+  const weights = scores.map((score) => Math.exp(score - max));
+  const sum = weights.reduce((a, b) => a + b, 0);
+  for (let i = 0; i < d; i++) {
+    let value = 0;
+    for (let j = 0; j < weights.length; j++) {
+      const v = vCache.data[at(query.firstKey + j) + i]!;
+      value += weights[j]! * (absolute ? Math.abs(v) : v);
+    }
+    y.data[(t * H + h) * d + i] = weights.length ? value / sum : 0;
+  }
+}
+
+function attend(operands: Operands, attrs: Attrs, y: Numbers, absolute: boolean): void {
+  checkBatch(operands);
+  const [T, H] = operands.q.shape as [number, number];
+  for (let t = 0; t < T; t++) {
+    const query = placeQuery(t, operands.cuSeqlens, operands.kvLengths, operands.blockTable.shape[1]!, attrs);
+    for (let h = 0; h < H; h++) attendHead(operands, attrs, query, t, h, y, absolute);
+  }
+}
+
+interface Case {
+  readonly name: string;
+  readonly heads?: readonly [H: number, Hk: number, d: number];
+  /** Rows and keys of each sequence. */
+  readonly sequences: readonly (readonly [rows: number, keys: number])[];
+  readonly blockSize: number;
+  readonly attrs?: Partial<Attrs>;
+  readonly format?: 'f16';
+}
+
+/** Blocks are dealt out backwards, so that a kernel which ignores the table is caught. */
+function sample({ name, heads = [4, 2, 16], sequences, blockSize, attrs, format }: Case) {
+  const [H, Hk, d] = heads;
+  const perSequence = Math.max(1, ...sequences.map(([, keys]) => Math.ceil(keys / blockSize)));
+  const blocks = sequences.length * perSequence;
+  const rows = sequences.reduce((n, [r]) => n + r, 0);
+  const cuSeqlens = [0];
+  for (const [r] of sequences) cuSeqlens.push(cuSeqlens[cuSeqlens.length - 1]! + r);
+  const table = Array.from({ length: blocks }, (_, i) => blocks - 1 - i);
+  const cache = (seed: number): SampleOperand => {
+    const values = normal(seed, [blocks, blockSize, Hk, d]);
+    return format ? as(format, values) : values;
+  };
+  return {
+    name,
+    operands: {
+      q: normal(rows + d, [rows, H, d]),
+      kCache: cache(1),
+      vCache: cache(2),
+      cuSeqlens: ints(cuSeqlens),
+      kvLengths: ints(sequences.map(([, keys]) => keys)),
+      blockTable: ints(table, [sequences.length, perSequence]),
+    },
+    attributes: { scale: 1 / Math.sqrt(d), causal: 1, window: 0, softCap: 0, ...attrs },
+  };
+}
+
+/** The whole cache as one block per sequence. */
+const contiguous = { name: 'contiguous', sequences: [[3, 3]], blockSize: 8 } as const;
+
+export const attention = defineOp({
+  name: 'attention',
+  doc:
+    'softmax(q · Kᵀ · scale) · V over a cache: q [T, H, d], cache [blocks, blockSize, Hk, d] → [T, H, d]. The batch is ragged: rows cuSeqlens[s] to cuSeqlens[s+1] of q are the ' +
+    'last tokens of sequence s, whose kvLengths[s] keys lie in blocks blockTable[s, …]. A contiguous cache is one block per sequence. Query head h reads kv head ⌊h · Hk / H⌋.',
+  source: 'Vaswani et al. 2017, eq. 1; Ainslie et al. 2023 (GQA); Kwon et al. 2023 (paged)',
+  operands: {
+    q: { kind: 'tensor', dtypes: ['f32'] },
+    kCache: { kind: 'buffer', dtypes: ['f32', 'f16', 'bf16', 'i8'] },
+    vCache: { kind: 'buffer', dtypes: ['f32', 'f16', 'bf16', 'i8'] },
+    cuSeqlens: { kind: 'tensor', dtypes: ['i32'] },
+    kvLengths: { kind: 'tensor', dtypes: ['i32'] },
+    blockTable: { kind: 'tensor', dtypes: ['i32'] },
+  },
+  attributes,
+  outputs: ['y'],
+  accumulation: 'f32',
+  infer({ q, kCache, vCache, cuSeqlens, kvLengths, blockTable }, { scale, window, softCap }) {
+    needRank('attention', 'q', q, 3, '[T, H, d]');
+    needRank('attention', 'blockTable', blockTable, 2, '[S, blocks of a sequence]');
+    const S = blockTable.shape[0]!;
+    needShape('attention', 'cuSeqlens', cuSeqlens.shape, [S + 1], 'S + 1, S rows of blockTable');
+    needShape('attention', 'kvLengths', kvLengths.shape, [S], 'S rows of blockTable');
+    needCache('attention', kCache, vCache, kCache.shape[2] ?? 0, q.shape[2]!);
+    const [H, Hk] = [q.shape[1]!, kCache.shape[2]!];
+    if (Hk === 0 || H % Hk !== 0)
+      throw badShape('attention', `the ${H} heads of q must be a multiple of the cache's ${Hk} kv heads`);
+    if (!Number.isFinite(scale)) throw badArgument('attention', `scale must be finite; got ${scale}`);
+    if (window < 0 || softCap < 0)
+      throw badArgument(
+        'attention',
+        `window and softCap must be 0 (off) or more; got ${window} and ${softCap}`,
+      );
+    return [{ shape: q.shape, dtype: 'f32' }];
+  },
+  define: (operands, attrs, [y]) => attend(operands, attrs, y!, false),
+  magnitude: (operands, attrs, [y]) => attend(operands, attrs, y!, true),
+  tolerance: { f32: { absolute: 1e-6, relative: 2e-5 }, f16: { absolute: 1e-6, relative: 2e-5 } },
+  samples: () => [
+    sample(contiguous),
+    sample({ ...contiguous, name: 'one token after many', sequences: [[1, 37]], blockSize: 64 }),
+    sample({ ...contiguous, name: 'f16 cache', sequences: [[2, 19]], blockSize: 32, format: 'f16' }),
+    sample({ name: 'paged', sequences: [[5, 21]], blockSize: 4 }),
+    sample({ name: 'paged, f16 cache', sequences: [[1, 33]], blockSize: 8, format: 'f16' }),
+    sample({
+      name: 'ragged: prefill beside decode',
+      sequences: [
+        [7, 7],
+        [1, 18],
+        [3, 9],
+      ],
+      blockSize: 8,
+    }),
+    sample({
+      name: 'a sequence without rows',
+      sequences: [
+        [2, 4],
+        [0, 6],
+        [1, 1],
+      ],
+      blockSize: 4,
+    }),
+    sample({ name: 'every head its own keys', heads: [3, 3, 8], sequences: [[4, 9]], blockSize: 16 }),
+    sample({ name: 'one kv head', heads: [8, 1, 24], sequences: [[2, 11]], blockSize: 16 }),
+    sample({ name: 'odd head size', heads: [2, 1, 13], sequences: [[3, 10]], blockSize: 16 }),
+    sample({ name: 'wide heads', heads: [2, 2, 128], sequences: [[3, 70]], blockSize: 128 }),
+    sample({ name: 'sliding window', sequences: [[6, 20]], blockSize: 32, attrs: { window: 5 } }),
+    sample({ name: 'soft cap', sequences: [[4, 12]], blockSize: 16, attrs: { softCap: 3, scale: 2 } }),
+    sample({ name: 'not causal', sequences: [[4, 12]], blockSize: 16, attrs: { causal: 0 } }),
+    sample({ name: 'scores far apart', sequences: [[2, 9]], blockSize: 16, attrs: { scale: 40 } }),
+  ],
+  errors: () => [
+    {
+      ...sample({ ...contiguous, name: 'more keys than the table holds' }),
+      operands: { ...sample(contiguous).operands, kvLengths: ints([9]) },
+      code: 'OUT_OF_RANGE',
+      when: 'run',
+    },
+    {
+      ...sample({ ...contiguous, name: 'a block outside the cache' }),
+      operands: { ...sample(contiguous).operands, blockTable: ints([1], [1, 1]) },
+      code: 'OUT_OF_RANGE',
+      when: 'run',
+    },
+    {
+      ...sample({ ...contiguous, name: 'fewer keys than rows' }),
+      operands: { ...sample(contiguous).operands, kvLengths: ints([2]) },
+      code: 'OUT_OF_RANGE',
+      when: 'run',
+    },
+    {
+      ...sample({ ...contiguous, name: 'row bounds that miss rows' }),
+      operands: { ...sample(contiguous).operands, cuSeqlens: ints([0, 2]) },
+      code: 'OUT_OF_RANGE',
+      when: 'run',
+    },
+    {
+      ...sample({ ...contiguous, name: 'heads no multiple of kv heads' }),
+      operands: { ...sample(contiguous).operands, q: normal(1, [3, 3, 16]) },
+      code: 'BAD_SHAPE',
+      when: 'record',
+    },
+    {
+      ...sample({ ...contiguous, name: 'negative window', attrs: { window: -1 } }),
+      code: 'BAD_ARGUMENT',
+      when: 'record',
+    },
+  ],
+});

@@ -1,0 +1,49 @@
+import type { AnyOp } from '../op/define-op.js';
+import { add } from './add.js';
+import { argmax } from './argmax.js';
+import { attention } from './attention.js';
+import { cast } from './cast.js';
+import { embed } from './embed.js';
+import { gatherRows } from './gather-rows.js';
+import { geglu } from './geglu.js';
+import { gelu } from './gelu.js';
+import { kvAppend } from './kv-append.js';
+import { linear } from './linear.js';
+import { maskLogits } from './mask-logits.js';
+import { mul } from './mul.js';
+import { penalise } from './penalise.js';
+import { rmsNorm } from './rms-norm.js';
+import { rope } from './rope.js';
+import { ropeTable } from './rope-table.js';
+import { scale } from './scale.js';
+import { silu } from './silu.js';
+import { softmax } from './softmax.js';
+import { swiglu } from './swiglu.js';
+import { topK } from './top-k.js';
+
+/** Every core op. A driver has a kernel for each; the order gives the opcodes of encoded plans. */
+export const coreOps = {
+  embed,
+  linear,
+  add,
+  mul,
+  scale,
+  rmsNorm,
+  silu,
+  gelu,
+  swiglu,
+  geglu,
+  ropeTable,
+  rope,
+  attention,
+  kvAppend,
+  softmax,
+  argmax,
+  topK,
+  maskLogits,
+  penalise,
+  gatherRows,
+  cast,
+} as const satisfies Record<string, AnyOp>;
+
+export type CoreOpName = keyof typeof coreOps;

@@ -1,0 +1,101 @@
+import { badShape, needRank, needShape, outOfRange } from '../op/check.js';
+import type { Numbers, OperandSpec } from '../op/define-op.js';
+import { defineOp } from '../op/define-op.js';
+import { ints, normal, zeros } from '../op/sample.js';
+
+/** Cache buffers are [blocks, blockSize, Hk, d]; k and v are [T, Hk, d]; slots [T]. */
+export function needCache(
+  op: string,
+  kCache: OperandSpec,
+  vCache: OperandSpec,
+  kvHeads: number,
+  headDim: number,
+): void {
+  needRank(op, 'kCache', kCache, 4, '[blocks, blockSize, Hk, d]');
+  needShape(op, 'vCache', vCache.shape, kCache.shape, 'as kCache');
+  if (kCache.shape[2] !== kvHeads || kCache.shape[3] !== headDim)
+    throw badShape(op, `kCache must have ${kvHeads} kv heads of ${headDim} elements; got [${kCache.shape}]`);
+}
+
+/** Writes row t of k and v into slot slots[t]; −1 skips the row. */
+export function defineKvAppend(
+  k: Numbers,
+  v: Numbers,
+  slots: Numbers,
+  kCache: Numbers,
+  vCache: Numbers,
+): void {
+  const [blocks, blockSize, heads, d] = kCache.shape as [number, number, number, number];
+  const width = heads * d;
+  for (let t = 0; t < slots.data.length; t++) {
+    const slot = slots.data[t]!;
+    if (slot < -1 || slot >= blocks * blockSize)
+      throw outOfRange('kvAppend', `slots[${t}] is ${slot}, but the cache has ${blocks * blockSize} slots`);
+    if (slot < 0) continue;
+    for (let i = 0; i < width; i++) {
+      kCache.data[slot * width + i] = k.data[t * width + i]!;
+      vCache.data[slot * width + i] = v.data[t * width + i]!;
+    }
+  }
+}
+
+const cacheDtypes = ['f32', 'f16', 'bf16', 'i8'] as const;
+
+const sample = (name: string, format: 'f32' | 'f16', slots: number[]) => ({
+  name,
+  operands: {
+    k: normal(1, [slots.length, 2, 8]),
+    v: normal(2, [slots.length, 2, 8]),
+    slots: ints(slots),
+    kCache: zeros([3, 4, 2, 8], format),
+    vCache: zeros([3, 4, 2, 8], format),
+  },
+  attributes: {},
+});
+
+export const kvAppend = defineOp({
+  name: 'kvAppend',
+  doc:
+    'Writes keys and values k, v [T, Hk, d] into the cache [blocks, blockSize, Hk, d] at slots [T] (slot = block · blockSize + place; −1 skips the row), ' +
+    "rounded to the cache's dtype. A slot named twice holds the later row.",
+  operands: {
+    k: { kind: 'tensor', dtypes: ['f32'] },
+    v: { kind: 'tensor', dtypes: ['f32'] },
+    slots: { kind: 'tensor', dtypes: ['i32'] },
+    kCache: { kind: 'buffer', dtypes: cacheDtypes, written: true },
+    vCache: { kind: 'buffer', dtypes: cacheDtypes, written: true },
+  },
+  attributes: {},
+  outputs: [],
+  accumulation: 'none',
+  infer({ k, v, slots, kCache, vCache }) {
+    needRank('kvAppend', 'k', k, 3, '[T, Hk, d]');
+    needShape('kvAppend', 'v', v.shape, k.shape, 'as k');
+    needShape('kvAppend', 'slots', slots.shape, [k.shape[0]!], 'T of k');
+    needCache('kvAppend', kCache, vCache, k.shape[1]!, k.shape[2]!);
+    return [];
+  },
+  define: ({ k, v, slots, kCache, vCache }) => defineKvAppend(k, v, slots, kCache, vCache),
+  tolerance: { f32: { absolute: 0, relative: 0 }, f16: { absolute: 0, relative: 0 } },
+  samples: () => [
+    sample('in order', 'f32', [0, 1, 2]),
+    sample('scattered, one skipped', 'f32', [11, -1, 4, 0]),
+    sample('rounded to f16', 'f16', [5, 6]),
+    sample('no rows', 'f32', []),
+  ],
+  errors: () => [
+    { ...sample('slot past the cache', 'f32', [12]), code: 'OUT_OF_RANGE', when: 'run' },
+    { ...sample('slot below −1', 'f32', [-2]), code: 'OUT_OF_RANGE', when: 'run' },
+    {
+      name: 'cache of other heads',
+      operands: {
+        ...sample('', 'f32', [0]).operands,
+        kCache: zeros([3, 4, 1, 8]),
+        vCache: zeros([3, 4, 1, 8]),
+      },
+      attributes: {},
+      code: 'BAD_SHAPE',
+      when: 'record',
+    },
+  ],
+});

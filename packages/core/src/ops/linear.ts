@@ -1,0 +1,123 @@
+import { badShape, lastDim, needRank, needShape, rowCount } from '../op/check.js';
+import type { Numbers, OperandSpec } from '../op/define-op.js';
+import { defineOp } from '../op/define-op.js';
+import { as, normal, type SampleOperand } from '../op/sample.js';
+
+/** The shape rule of x · wᵀ, shared with the fused projections. */
+export function inferLinear(
+  op: string,
+  x: OperandSpec,
+  w: OperandSpec,
+  bias: OperandSpec | undefined,
+  names: { readonly weight: string; readonly bias: string } = { weight: 'w', bias: 'bias' },
+) {
+  needRank(op, 'x', x, 2, '[T, K]');
+  needRank(op, names.weight, w, 2, '[N, K]');
+  const [N, K] = w.shape as [number, number];
+  if (K !== lastDim(x.shape))
+    throw badShape(
+      op,
+      `${names.weight} must have shape [N, ${lastDim(x.shape)}] (x is [T, K]); got [${N}, ${K}]`,
+    );
+  if (bias) needShape(op, names.bias, bias.shape, [N], `${names.weight} is [N, K]`);
+  return { shape: [x.shape[0]!, N], dtype: 'f32' } as const;
+}
+
+/** y = x · wᵀ + bias, summed in double precision. */
+export function defineLinear(x: Numbers, w: Numbers, bias: Numbers | undefined, y: Numbers): void {
+  const [N, K] = w.shape as [number, number];
+  const rows = rowCount(x.shape);
+  for (let t = 0; t < rows; t++)
+    for (let n = 0; n < N; n++) {
+      let sum = bias ? bias.data[n]! : 0;
+      for (let k = 0; k < K; k++) sum += x.data[t * K + k]! * w.data[n * K + k]!;
+      y.data[t * N + n] = sum;
+    }
+}
+
+const absolute = (n: Numbers): Numbers => ({ shape: n.shape, data: Float64Array.from(n.data, Math.abs) });
+
+/** Σ|x·w| + |bias|: what rounding errors of a product are measured against. */
+export function linearMagnitude(x: Numbers, w: Numbers, bias: Numbers | undefined, y: Numbers): void {
+  defineLinear(absolute(x), absolute(w), bias && absolute(bias), y);
+}
+
+/** Rounding errors of a K-term float32 sum in blocked order; activations are not quantised. */
+export const linearTolerance = {
+  f32: { absolute: 1e-7, relative: 2e-6 },
+  f16: { absolute: 1e-7, relative: 2e-6 },
+  bf16: { absolute: 1e-7, relative: 2e-6 },
+  quantised: { absolute: 1e-7, relative: 2e-6 },
+};
+
+const sample = (name: string, T: number, K: number, N: number, w: SampleOperand = normal(N + K, [N, K])) => ({
+  name: `${name} [${T}, ${K}] · [${N}, ${K}]ᵀ`,
+  operands: { x: normal(T + K, [T, K]), w },
+  attributes: {},
+});
+
+export const linear = defineOp({
+  name: 'linear',
+  doc: 'The one matrix product: x [T, K] · w [N, K]ᵀ (+ bias [N]) → [T, N].',
+  operands: {
+    x: { kind: 'tensor', dtypes: ['f32'] },
+    w: { kind: 'weight' },
+    bias: { kind: 'weight', optional: true },
+  },
+  attributes: {},
+  outputs: ['y'],
+  accumulation: 'f32',
+  infer: ({ x, w, bias }) => [inferLinear('linear', x, w, bias)],
+  define: ({ x, w, bias }, _attributes, [y]) => defineLinear(x, w, bias, y!),
+  magnitude: ({ x, w, bias }, _attributes, [y]) => linearMagnitude(x, w, bias, y!),
+  tolerance: linearTolerance,
+  samples: () => [
+    sample('one row', 1, 64, 32),
+    sample('odd sizes', 3, 33, 7),
+    sample('one element', 1, 1, 1),
+    sample('no rows', 0, 16, 8),
+    sample('many rows', 67, 96, 41),
+    sample('long sum', 5, 1024, 19),
+    sample('f16', 5, 63, 17, as('f16', normal(50, [17, 63]))),
+    sample('bf16', 5, 63, 17, as('bf16', normal(51, [17, 63]))),
+    {
+      name: 'bias',
+      operands: { x: normal(52, [4, 48]), w: normal(53, [10, 48]), bias: normal(54, [10]) },
+      attributes: {},
+    },
+    {
+      name: 'infinity in one row stays there',
+      operands: {
+        x: {
+          ...normal(55, [2, 16]),
+          values: Float32Array.from({ length: 32 }, (_, i) => (i === 3 ? Infinity : 1)),
+        },
+        w: normal(56, [4, 16]),
+      },
+      attributes: {},
+    },
+  ],
+  errors: () => [
+    {
+      name: 'K differs',
+      operands: { x: normal(60, [2, 16]), w: normal(61, [4, 15]) },
+      attributes: {},
+      code: 'BAD_SHAPE',
+      when: 'record',
+    },
+    {
+      name: 'bias of the wrong length',
+      operands: { x: normal(62, [2, 16]), w: normal(63, [4, 16]), bias: normal(64, [16]) },
+      attributes: {},
+      code: 'BAD_SHAPE',
+      when: 'record',
+    },
+    {
+      name: 'x of rank 3',
+      operands: { x: normal(65, [2, 2, 16]), w: normal(66, [4, 16]) },
+      attributes: {},
+      code: 'BAD_SHAPE',
+      when: 'record',
+    },
+  ],
+});

@@ -1,0 +1,58 @@
+import { badArgument, badShape, lastDim, rowCount } from '../op/check.js';
+import { defineOp } from '../op/define-op.js';
+import { floats, normal } from '../op/sample.js';
+
+export const topK = defineOp({
+  name: 'topK',
+  doc: 'The k largest elements over the last dimension, in falling order: [.., V] → values [.., k] and indices [.., k] (i32); ties go to the lowest index, NaN counts as −∞.',
+  operands: { x: { kind: 'tensor', dtypes: ['f32'] } },
+  attributes: { k: 'i32' },
+  outputs: ['values', 'indices'],
+  accumulation: 'none',
+  infer({ x }, { k }) {
+    if (x.shape.length === 0) throw badShape('topK', 'x must have at least one dimension');
+    const width = lastDim(x.shape);
+    if (!Number.isInteger(k) || k < 1 || k > width)
+      throw badArgument('topK', `k must be a whole number from 1 to ${width} (last dim of x); got ${k}`);
+    const shape = [...x.shape.slice(0, -1), k];
+    return [
+      { shape, dtype: 'f32' },
+      { shape, dtype: 'i32' },
+    ];
+  },
+  define({ x }, { k }, [values, indices]) {
+    const width = lastDim(x.shape);
+    for (let row = 0; row < rowCount(x.shape); row++) {
+      const of = (i: number) =>
+        Number.isNaN(x.data[row * width + i]!) ? -Infinity : x.data[row * width + i]!;
+      const order = Array.from({ length: width }, (_, i) => i).sort((i, j) => of(j) - of(i) || i - j);
+      for (let i = 0; i < k; i++) {
+        values!.data[row * k + i] = of(order[i]!);
+        indices!.data[row * k + i] = order[i]!;
+      }
+    }
+  },
+  tolerance: { f32: { absolute: 0, relative: 0 } },
+  samples: () => [
+    { name: 'rows', operands: { x: normal(1, [3, 50]) }, attributes: { k: 5 } },
+    { name: 'all of them', operands: { x: normal(2, [2, 7]) }, attributes: { k: 7 } },
+    { name: 'ties', operands: { x: floats([2, 1, 2, 2], [1, 4]) }, attributes: { k: 2 } },
+    { name: 'NaN last', operands: { x: floats([Number.NaN, 1, 2], [1, 3]) }, attributes: { k: 3 } },
+  ],
+  errors: () => [
+    {
+      name: 'k too large',
+      operands: { x: normal(3, [2, 4]) },
+      attributes: { k: 5 },
+      code: 'BAD_ARGUMENT',
+      when: 'record',
+    },
+    {
+      name: 'k of zero',
+      operands: { x: normal(4, [2, 4]) },
+      attributes: { k: 0 },
+      code: 'BAD_ARGUMENT',
+      when: 'record',
+    },
+  ],
+});

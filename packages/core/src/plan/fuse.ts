@@ -1,0 +1,70 @@
+import type { AnyOp } from '../op/define-op.js';
+import type { Plan, PlanOp, Storage } from './plan.js';
+import { PlanGraph } from './plan-graph.js';
+import { rewrites } from './rewrites.js';
+
+/** Some ops of a plan and the one fused op that stands for them. */
+export interface Rewrite {
+  /** Indices of the ops replaced, in order. */
+  readonly replaced: readonly number[];
+  readonly fused: PlanOp;
+}
+
+/** Whether a driver has a kernel for a fused op with these operands. */
+export type FusionSupport = (op: AnyOp, fused: PlanOp) => boolean;
+
+const storagesOf = (tensors: readonly (PlanOp['operands'][number] | undefined)[]): Set<Storage> =>
+  new Set(tensors.flatMap((t) => (t?.kind === 'tensor' ? [t.storage] : [])));
+
+const buffersOf = (op: PlanOp): number[] =>
+  op.operands.flatMap((o) => (o?.kind === 'buffer' ? [o.handle.id] : []));
+
+const intersects = <T>(a: Iterable<T>, b: Set<T>): boolean => [...a].some((x) => b.has(x));
+
+/**
+ * The index at which the fused op can stand: where the last replaced op stood, if nothing between needs its results,
+ * else where the first stood, if nothing between makes its operands. An op between that shares a buffer forbids both.
+ */
+function placeOf(graph: PlanGraph, { replaced, fused }: Rewrite): number | undefined {
+  const [first, last] = [replaced[0]!, replaced[replaced.length - 1]!];
+  const between = graph.ops.slice(first, last + 1).filter((_, i) => !replaced.includes(first + i));
+  const made = storagesOf(fused.outputs);
+  const used = storagesOf(fused.operands);
+  const buffers = new Set(buffersOf(fused));
+  if (between.some((op) => intersects(buffersOf(op), buffers))) return undefined;
+  if (!between.some((op) => intersects(storagesOf(op.operands), made))) return last;
+  if (!between.some((op) => intersects(storagesOf(op.outputs), used))) return first;
+  return undefined;
+}
+
+/** Applies one kind of rewrite wherever it matches. */
+function applyRewrite(
+  plan: Plan,
+  match: (graph: PlanGraph, index: number) => Rewrite | undefined,
+  supported: FusionSupport,
+): Plan {
+  const graph = new PlanGraph(plan);
+  const gone = new Set<number>();
+  const placed = new Map<number, PlanOp>();
+  for (let i = 0; i < plan.ops.length; i++) {
+    const rewrite = match(graph, i);
+    if (
+      !rewrite ||
+      rewrite.replaced.some((index) => gone.has(index)) ||
+      !supported(rewrite.fused.op, rewrite.fused)
+    )
+      continue;
+    const place = placeOf(graph, rewrite);
+    if (place === undefined) continue;
+    for (const index of rewrite.replaced) gone.add(index);
+    placed.set(place, rewrite.fused);
+  }
+  if (placed.size === 0) return plan;
+  const ops = plan.ops.flatMap((op, i) => placed.get(i) ?? (gone.has(i) ? [] : [op]));
+  return { ops, storages: plan.storages };
+}
+
+/** The plan with every fused op that the driver has. Results are the same within the fused ops' tolerances. */
+export function fusePlan(plan: Plan, supported: FusionSupport): Plan {
+  return rewrites.reduce((fused, match) => applyRewrite(fused, match, supported), plan);
+}

@@ -1,0 +1,53 @@
+import { elementCount } from '../dtype.js';
+import type { Plan, PlanOp, PlanOperand, Storage, TensorOperand } from './plan.js';
+
+/** Who makes and who uses each storage of a plan. */
+export class PlanGraph {
+  readonly ops: readonly PlanOp[];
+  private readonly makers = new Map<Storage, number>();
+  private readonly readers = new Map<Storage, number[]>();
+
+  constructor(plan: Plan) {
+    this.ops = plan.ops;
+    plan.ops.forEach((op, i) => {
+      for (const { storage } of op.outputs) this.makers.set(storage, i);
+      for (const operand of op.operands) if (operand?.kind === 'tensor') this.addReader(operand.storage, i);
+    });
+  }
+
+  /** Ops that read a tensor's storage, in order. */
+  users(tensor: TensorOperand): readonly number[] {
+    return this.readers.get(tensor.storage) ?? [];
+  }
+
+  /** The op `name` that made all of `value`, if there is one. Another shape of the same elements is the same value. */
+  maker(value: PlanOperand | undefined, name: string): number | undefined {
+    if (value?.kind !== 'tensor') return undefined;
+    const index = this.makers.get(value.storage);
+    const op = index === undefined ? undefined : this.ops[index];
+    return op?.op.name === name && op.outputs.some((output) => sameValue(output, value)) ? index : undefined;
+  }
+
+  /** As `maker`, for a value that nothing but `user` needs: fusing may make it disappear. */
+  soleMaker(value: PlanOperand | undefined, name: string, user: number): number | undefined {
+    if (value?.kind !== 'tensor' || value.storage.kept) return undefined;
+    const users = this.users(value);
+    return users.length === 1 && users[0] === user ? this.maker(value, name) : undefined;
+  }
+
+  private addReader(storage: Storage, index: number): void {
+    const known = this.readers.get(storage);
+    if (!known) this.readers.set(storage, [index]);
+    else if (known[known.length - 1] !== index) known.push(index);
+  }
+}
+
+/** The same elements, perhaps in another shape. */
+export function sameValue(a: PlanOperand | undefined, b: PlanOperand | undefined): boolean {
+  if (a?.kind !== 'tensor' || b?.kind !== 'tensor') return false;
+  return (
+    a.storage === b.storage &&
+    a.byteOffset === b.byteOffset &&
+    elementCount(a.shape) === elementCount(b.shape)
+  );
+}

@@ -1,0 +1,153 @@
+import { fusedOps } from '../fusions/index.js';
+import type { Rewrite } from './fuse.js';
+import type { PlanOp, PlanOperand, TensorOperand } from './plan.js';
+import { type PlanGraph, sameValue } from './plan-graph.js';
+
+type Match = (graph: PlanGraph, index: number) => Rewrite | undefined;
+
+const named = (graph: PlanGraph, index: number, name: string): PlanOp | undefined =>
+  graph.ops[index]?.op.name === name ? graph.ops[index] : undefined;
+
+const rising = (...indices: number[]): number[] => indices.sort((a, b) => a - b);
+
+const sameShape = (a: PlanOperand, b: PlanOperand): boolean =>
+  a.shape.length === b.shape.length && a.shape.every((d, i) => d === b.shape[i]);
+
+/** add(a, b) → rmsNorm of the sum. The sum itself stays: it is the residual stream. */
+const addRmsNorm: Match = (graph, index) => {
+  const add = named(graph, index, 'add');
+  if (!add || !sameShape(add.operands[0]!, add.operands[1]!)) return undefined;
+  const sum = add.outputs[0]!;
+  const at = graph.users(sum).find((user) => {
+    const norm = named(graph, user, 'rmsNorm');
+    return norm && sameValue(norm.operands[0], sum) && sameShape(norm.operands[0]!, sum);
+  });
+  if (at === undefined) return undefined;
+  const norm = graph.ops[at]!;
+  const fused: PlanOp = {
+    op: fusedOps.addRmsNorm,
+    operands: [add.operands[0], add.operands[1], norm.operands[1]],
+    attributes: norm.attributes,
+    outputs: [sum, norm.outputs[0]!],
+  };
+  return { replaced: rising(index, at), fused };
+};
+
+/** swiglu(linear(x, gate), linear(x, up)), products used nowhere else. */
+const gateUpSwiglu: Match = (graph, index) => {
+  const swiglu = named(graph, index, 'swiglu');
+  if (!swiglu) return undefined;
+  const gateAt = graph.soleMaker(swiglu.operands[0], 'linear', index);
+  const upAt = graph.soleMaker(swiglu.operands[1], 'linear', index);
+  if (gateAt === undefined || upAt === undefined || gateAt === upAt) return undefined;
+  const [gate, up] = [graph.ops[gateAt]!, graph.ops[upAt]!];
+  if (gate.operands[2] || up.operands[2] || !sameValue(gate.operands[0], up.operands[0])) return undefined;
+  const fused: PlanOp = {
+    op: fusedOps.gateUpSwiglu,
+    operands: [gate.operands[0], gate.operands[1], up.operands[1]],
+    attributes: [],
+    outputs: swiglu.outputs,
+  };
+  return { replaced: rising(gateAt, upAt, index), fused };
+};
+
+/** Exactly three projections of one input, as attention has. */
+const qkvLinear: Match = (graph, index) => {
+  const q = named(graph, index, 'linear');
+  if (!q) return undefined;
+  const x = q.operands[0] as TensorOperand;
+  const projections = graph.users(x).filter((user) => {
+    const op = named(graph, user, 'linear');
+    return op && sameValue(op.operands[0], x);
+  });
+  if (projections.length !== 3 || projections[0] !== index) return undefined;
+  const [, k, v] = projections.map((at) => graph.ops[at]!) as [PlanOp, PlanOp, PlanOp];
+  const fused: PlanOp = {
+    op: fusedOps.qkvLinear,
+    operands: [x, q.operands[1], k.operands[1], v.operands[1], q.operands[2], k.operands[2], v.operands[2]],
+    attributes: [],
+    outputs: [q.outputs[0]!, k.outputs[0]!, v.outputs[0]!],
+  };
+  return { replaced: projections, fused };
+};
+
+/** A rotation and, before it, the head-wise norm if there is one. */
+interface Rotated {
+  readonly indices: readonly number[];
+  readonly x: PlanOperand;
+  readonly norm: PlanOperand | undefined;
+  readonly eps: number | undefined;
+  readonly table: PlanOperand;
+  readonly layout: number;
+  readonly output: TensorOperand;
+}
+
+function rotated(graph: PlanGraph, at: number): Rotated {
+  const rope = graph.ops[at]!;
+  const [x, table] = [rope.operands[0]!, rope.operands[1]!];
+  const base = { table, layout: rope.attributes[0]!, output: rope.outputs[0]! };
+  const normAt = graph.soleMaker(x, 'rmsNorm', at);
+  const norm = normAt === undefined ? undefined : graph.ops[normAt]!;
+  const source = norm?.operands[0];
+  if (!norm || !source || !sameShape(source, x))
+    return { ...base, indices: [at], x, norm: undefined, eps: undefined };
+  return { ...base, indices: [normAt!, at], x: source, norm: norm.operands[1], eps: norm.attributes[0] };
+}
+
+/** The query of the attention that reads the cache which op `index` appends to. */
+function queryOf(graph: PlanGraph, index: number): PlanOperand | undefined {
+  const cache = graph.ops[index]!.operands[3];
+  for (let i = index + 1; i < graph.ops.length; i++) {
+    const attention = named(graph, i, 'attention');
+    const k = attention?.operands[1];
+    if (k?.kind === 'buffer' && cache?.kind === 'buffer' && k.handle === cache.handle)
+      return attention!.operands[0];
+  }
+  return undefined;
+}
+
+/** Norm and rotation of q and k, and the append of k and v. */
+const qkNormRopeAppend: Match = (graph, index) => {
+  const append = named(graph, index, 'kvAppend');
+  if (!append) return undefined;
+  const kAt = graph.soleMaker(append.operands[0], 'rope', index);
+  const qAt = graph.maker(queryOf(graph, index), 'rope');
+  if (kAt === undefined || qAt === undefined || qAt === kAt) return undefined;
+  const [q, k] = [rotated(graph, qAt), rotated(graph, kAt)];
+  const alike = sameValue(q.table, k.table) && q.layout === k.layout && q.eps === k.eps;
+  if (!alike) return undefined;
+  const [, v, slots, kCache, vCache] = append.operands;
+  const fused: PlanOp = {
+    op: fusedOps.qkNormRopeAppend,
+    operands: [q.x, k.x, v, q.norm, k.norm, q.table, slots, kCache, vCache],
+    attributes: [q.eps ?? 0, q.layout],
+    outputs: [q.output],
+  };
+  return { replaced: rising(...q.indices, ...k.indices, index), fused };
+};
+
+/** argmax(linear(x, w)), logits used nowhere else. */
+const linearArgmax: Match = (graph, index) => {
+  const argmax = named(graph, index, 'argmax');
+  if (!argmax) return undefined;
+  const linearAt = graph.soleMaker(argmax.operands[0], 'linear', index);
+  if (linearAt === undefined) return undefined;
+  const linear = graph.ops[linearAt]!;
+  if (linear.operands[2] || !sameShape(linear.outputs[0]!, argmax.operands[0]!)) return undefined;
+  const fused: PlanOp = {
+    op: fusedOps.linearArgmax,
+    operands: [linear.operands[0], linear.operands[1]],
+    attributes: [],
+    outputs: argmax.outputs,
+  };
+  return { replaced: rising(linearAt, index), fused };
+};
+
+/** In the order in which they are tried. */
+export const rewrites: readonly Match[] = [
+  addRmsNorm,
+  gateUpSwiglu,
+  qkvLinear,
+  qkNormRopeAppend,
+  linearArgmax,
+];

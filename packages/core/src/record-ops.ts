@@ -1,0 +1,119 @@
+import type { AttnConfig } from './attention-config.js';
+import type { Ops } from './backend.js';
+import { elementCount, showShape } from './dtype.js';
+import { BackendError } from './error.js';
+import { badShape } from './op/check.js';
+import { castTargets } from './ops/cast.js';
+import { geluForms } from './ops/gelu.js';
+import { coreOps } from './ops/index.js';
+import { ropeLayouts } from './ops/rope.js';
+import { type Recorder, StepTensor } from './recorder.js';
+import { type RopeOptions, ropeFrequencies } from './rope-frequencies.js';
+import type { Tensor } from './tensor.js';
+
+/** The step that a tensor belongs to. */
+function stepOf(op: string, tensor: Tensor): Recorder {
+  if (tensor instanceof StepTensor) return tensor.step;
+  throw new BackendError('BAD_ARGUMENT', `[${op}] the first operand is not a tensor of a step`);
+}
+
+/** One table of cosines and sines per step, positions and options. */
+function ropeTable(positions: Tensor, options: RopeOptions, headDim: number): StepTensor {
+  const step = stepOf('rope', positions);
+  const own = step.own('rope', 'positions', positions);
+  const key = `${own.storage.id} ${own.byteOffset} ${headDim} ${JSON.stringify(options)}`;
+  return step.once(key, () => {
+    const { frequencies, magnitude } = ropeFrequencies(options, headDim);
+    return step.record(
+      coreOps.ropeTable,
+      { positions, frequencies: step.input(frequencies) },
+      { magnitude },
+    )[0]!;
+  });
+}
+
+/** AttnConfig says what the shapes must be. */
+function needConfigured(
+  q: Tensor,
+  cacheShape: readonly number[],
+  { heads, kvHeads, headDim }: AttnConfig,
+): void {
+  const [, H, d] = q.shape;
+  if (q.shape.length !== 3 || H !== heads || d !== headDim)
+    throw badShape(
+      'attention',
+      `q must have shape [T, ${heads}, ${headDim}] (AttnConfig); got ${showShape(q.shape)}`,
+    );
+  if (cacheShape[2] !== kvHeads)
+    throw badShape(
+      'attention',
+      `the cache must have ${kvHeads} kv heads (AttnConfig); got ${showShape(cacheShape)}`,
+    );
+}
+
+function alias(op: string, x: Tensor, shape: readonly number[], elementOffset: number): Tensor {
+  const step = stepOf(op, x);
+  return step.alias(step.own(op, 'x', x), shape, elementOffset);
+}
+
+function view(x: Tensor, shape: readonly number[]): Tensor {
+  if (elementCount(shape) !== elementCount(x.shape))
+    throw badShape('view', `${showShape(x.shape)} cannot be seen as ${showShape(shape)}: the counts differ`);
+  return alias('view', x, shape, 0);
+}
+
+function slice(x: Tensor, from: number, to: number): Tensor {
+  const rows = x.shape[0] ?? 0;
+  if (!(Number.isInteger(from) && Number.isInteger(to) && 0 <= from && from <= to && to <= rows))
+    throw badShape('slice', `rows ${from} to ${to} do not lie within ${showShape(x.shape)}`);
+  const row = elementCount(x.shape.slice(1));
+  return alias('slice', x, [to - from, ...x.shape.slice(1)], from * row);
+}
+
+const record = stepOf;
+
+/** Each op call as one record in the step of its first operand. */
+export const recordOps: Ops = {
+  embed: (table, ids) => record('embed', ids).record(coreOps.embed, { table, ids })[0]!,
+  linear: (x, w, { bias } = {}) => record('linear', x).record(coreOps.linear, { x, w, bias })[0]!,
+  add: (a, b) => record('add', a).record(coreOps.add, { a, b })[0]!,
+  mul: (a, b) => record('mul', a).record(coreOps.mul, { a, b })[0]!,
+  scale: (x, factor) => record('scale', x).record(coreOps.scale, { x }, { factor })[0]!,
+  rmsNorm: (x, w, { eps }) => record('rmsNorm', x).record(coreOps.rmsNorm, { x, w }, { eps })[0]!,
+  silu: (x) => record('silu', x).record(coreOps.silu, { x })[0]!,
+  gelu: (x, { form = 'erf' } = {}) =>
+    record('gelu', x).record(coreOps.gelu, { x }, { form: geluForms[form] })[0]!,
+  swiglu: (gate, up) => record('swiglu', gate).record(coreOps.swiglu, { gate, up })[0]!,
+  geglu: (gate, up) => record('geglu', gate).record(coreOps.geglu, { gate, up })[0]!,
+  rope(x, positions, options) {
+    const table = ropeTable(positions, options, x.shape[2] ?? 0);
+    return record('rope', x).record(coreOps.rope, { x, table }, { layout: ropeLayouts[options.layout] })[0]!;
+  },
+  attention(q, layer, { cuSeqlens, kvLengths, blockTable }, config) {
+    needConfigured(q, layer.k.shape, config);
+    const operands = { q, kCache: layer.k, vCache: layer.v, cuSeqlens, kvLengths, blockTable };
+    const { scale, causal, window = 0, softCap = 0 } = config;
+    return record('attention', q).record(coreOps.attention, operands, {
+      scale,
+      causal: causal ? 1 : 0,
+      window,
+      softCap,
+    })[0]!;
+  },
+  kvAppend(layer, k, v, slots) {
+    record('kvAppend', k).record(coreOps.kvAppend, { k, v, slots, kCache: layer.k, vCache: layer.v });
+  },
+  softmax: (x) => record('softmax', x).record(coreOps.softmax, { x })[0]!,
+  argmax: (x) => record('argmax', x).record(coreOps.argmax, { x })[0]!,
+  topK(x, k) {
+    const [values, indices] = record('topK', x).record(coreOps.topK, { x }, { k });
+    return { values: values!, indices: indices! };
+  },
+  maskLogits: (x, bits) => record('maskLogits', x).record(coreOps.maskLogits, { x, bits })[0]!,
+  penalise: (x, tokens, strengths) =>
+    record('penalise', x).record(coreOps.penalise, { x, tokens, strengths })[0]!,
+  gatherRows: (x, rows) => record('gatherRows', x).record(coreOps.gatherRows, { x, rows })[0]!,
+  cast: (x, to) => record('cast', x).record(coreOps.cast, { x }, { to: castTargets.indexOf(to) })[0]!,
+  view,
+  slice,
+};

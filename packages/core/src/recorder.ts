@@ -1,0 +1,252 @@
+import {
+  byteLength,
+  type DType,
+  dtypeBytes,
+  elementCount,
+  type HostArray,
+  hostArray,
+  showShape,
+  type TensorSpec,
+} from './dtype.js';
+import { BackendError } from './error.js';
+import type { AnyOp, OperandRule, OperandSpec } from './op/define-op.js';
+import type { Plan, PlanOp, PlanOperand, Storage, TensorOperand } from './plan/plan.js';
+import type { PlanUse, PreparedPlan } from './plan/prepare.js';
+import { LoadedWeight, OwnedBuffer, type Resource, type ResourceOwner } from './resources.js';
+import type { InputArray, Step } from './step.js';
+import type { DeviceBuffer, Tensor } from './tensor.js';
+import type { Weight } from './weight.js';
+
+/** A tensor and where it lies. */
+export class StepTensor implements Tensor, TensorOperand {
+  readonly kind = 'tensor';
+
+  constructor(
+    readonly step: Recorder,
+    readonly shape: readonly number[],
+    readonly dtype: DType,
+    readonly storage: Storage,
+    readonly byteOffset: number,
+  ) {}
+}
+
+/** What a recorder needs of the backend that opened it. */
+export interface RecorderHost extends ResourceOwner {
+  /** Throws UNSUPPORTED unless the driver has this op for these operands. */
+  needSupport(op: AnyOp, operands: readonly (PlanOperand | undefined)[]): void;
+  prepare(plan: Plan, use: PlanUse): PreparedPlan;
+  /** Runs a plan once and gives its device memory back. */
+  runOnce(plan: PreparedPlan, signal: AbortSignal | undefined): Promise<void>;
+}
+
+export type OperandValue = Tensor | Weight | DeviceBuffer | undefined;
+
+/** The Step that ops record into. */
+export class Recorder implements Step {
+  private readonly ops: PlanOp[] = [];
+  private readonly storages: Storage[] = [];
+  private readonly inputs = new Map<Storage, Uint8Array>();
+  private readonly memo = new Map<string, StepTensor>();
+  private readonly resources = new Set<Resource>();
+  private state: 'recording' | 'finished' | 'disposed' = 'recording';
+  private prepared: PreparedPlan | undefined;
+  private running: Promise<void> | undefined;
+
+  constructor(private readonly host: RecorderHost) {}
+
+  get backend(): string {
+    return this.host.name;
+  }
+
+  input(values: InputArray, shape: readonly number[] = [values.length], dtype = dtypeOf(values)): StepTensor {
+    this.needRecording('input');
+    if (elementCount(shape) !== values.length)
+      throw new BackendError(
+        'BAD_SHAPE',
+        `[input] shape ${showShape(shape)} does not hold ${values.length} values`,
+      );
+    if (dtypeBytes[dtype] !== values.BYTES_PER_ELEMENT)
+      throw new BackendError('BAD_DTYPE', `[input] ${values.constructor.name} does not hold ${dtype}`);
+    const tensor = this.tensor({ shape, dtype }, true);
+    this.inputs.set(
+      tensor.storage,
+      new Uint8Array(values.buffer, values.byteOffset, values.byteLength).slice(),
+    );
+    return tensor;
+  }
+
+  /** Records one op. Operands by name, in any order; attributes likewise. */
+  record(
+    op: AnyOp,
+    values: Readonly<Record<string, OperandValue>>,
+    attributes: Readonly<Record<string, number>> = {},
+  ): StepTensor[] {
+    this.needRecording(op.name);
+    const operands = Object.entries(op.operands).map(([name, rule]) =>
+      this.operand(op.name, name, rule, values[name]),
+    );
+    const specs: Record<string, OperandSpec> = {};
+    Object.keys(op.operands).forEach((name, i) => {
+      const operand = operands[i];
+      if (operand)
+        specs[name] = {
+          shape: operand.shape,
+          dtype: operand.kind === 'weight' ? operand.format : operand.dtype,
+        };
+    });
+    const outputs = op.infer(specs, attributes).map((spec) => this.tensor(spec, false));
+    this.host.needSupport(op, operands);
+    const numbers = Object.keys(op.attributes).map((name) => attributes[name]!);
+    this.ops.push({ op, operands, attributes: numbers, outputs });
+    return outputs;
+  }
+
+  /** The tensor that `make` records, once per key and step. */
+  once(key: string, make: () => StepTensor): StepTensor {
+    const known = this.memo.get(key);
+    if (known) return known;
+    const tensor = make();
+    this.memo.set(key, tensor);
+    return tensor;
+  }
+
+  /** The same storage seen with another shape, from a row offset. */
+  alias(tensor: StepTensor, shape: readonly number[], elementOffset: number): StepTensor {
+    this.needRecording('view');
+    return new StepTensor(
+      this,
+      shape,
+      tensor.dtype,
+      tensor.storage,
+      tensor.byteOffset + elementOffset * dtypeBytes[tensor.dtype],
+    );
+  }
+
+  keep(tensor: Tensor): void {
+    this.needRecording('keep');
+    this.own('keep', 'tensor', tensor).storage.kept = true;
+  }
+
+  run({ signal }: { readonly signal?: AbortSignal } = {}): Promise<void> {
+    if (this.running) return Promise.reject(finished('run'));
+    try {
+      this.prepared = this.finish();
+    } catch (error) {
+      return Promise.reject(error);
+    }
+    this.running = this.host.runOnce(this.prepared, signal);
+    return this.running;
+  }
+
+  async read(tensor: Tensor): Promise<HostArray> {
+    const own = this.own('read', 'tensor', tensor);
+    if (this.state === 'recording') {
+      own.storage.kept = true;
+      await this.run();
+    } else await this.running;
+    return this.values(own);
+  }
+
+  /** Plan and inputs as prepared for the device; the step takes no more ops. */
+  finish(use: PlanUse = { timed: false, captured: false }): PreparedPlan {
+    this.needRecording('run');
+    for (const resource of this.resources) resource.needLive('run');
+    this.state = 'finished';
+    const used = new Set(
+      this.ops.flatMap((op) => op.operands.map((o) => (o?.kind === 'tensor' ? o.storage : undefined))),
+    );
+    for (const storage of this.storages) if (!storage.isInput && !used.has(storage)) storage.kept = true;
+    const prepared = this.host.prepare({ ops: this.ops, storages: this.storages }, use);
+    for (const [storage, bytes] of this.inputs) prepared.writeInput(storage, bytes);
+    return prepared;
+  }
+
+  /** Weights and buffers that the plan holds. */
+  get held(): ReadonlySet<Resource> {
+    return this.resources;
+  }
+
+  dispose(): void {
+    this.state = 'disposed';
+    this.prepared = undefined;
+  }
+
+  [Symbol.dispose](): void {
+    this.dispose();
+  }
+
+  /** Checks that a tensor is this step's. */
+  own(op: string, name: string, value: Tensor): StepTensor {
+    if (!(value instanceof StepTensor))
+      throw new BackendError('BAD_ARGUMENT', `[${op}] ${name} is not a tensor`);
+    if (value.step !== this) throw new BackendError('WRONG_STEP', `[${op}] ${name} belongs to another step`);
+    return value;
+  }
+
+  private values(tensor: StepTensor): HostArray {
+    if (!this.prepared) throw new BackendError('DISPOSED', '[read] the step has been disposed');
+    const bytes = this.prepared.kept(tensor.storage);
+    if (!bytes)
+      throw new BackendError(
+        'NOT_KEPT',
+        '[read] the tensor was not kept: call step.keep(tensor) before the step runs',
+      );
+    return hostArray(
+      tensor.dtype,
+      bytes.buffer,
+      bytes.byteOffset + tensor.byteOffset,
+      elementCount(tensor.shape),
+    );
+  }
+
+  private tensor(spec: TensorSpec, isInput: boolean): StepTensor {
+    const storage: Storage = { id: this.storages.length, byteLength: byteLength(spec), isInput, kept: false };
+    this.storages.push(storage);
+    return new StepTensor(this, spec.shape, spec.dtype, storage, 0);
+  }
+
+  private operand(op: string, name: string, rule: OperandRule, value: OperandValue): PlanOperand | undefined {
+    if (value === undefined) {
+      if (rule.optional) return undefined;
+      throw new BackendError('BAD_ARGUMENT', `[${op}] ${name} is missing`);
+    }
+    if (value.kind !== rule.kind)
+      throw new BackendError('BAD_ARGUMENT', `[${op}] ${name} must be a ${rule.kind}; got a ${value.kind}`);
+    const operand = value.kind === 'tensor' ? this.own(op, name, value) : this.hold(op, name, value);
+    if (rule.dtypes && operand.kind !== 'weight' && !rule.dtypes.includes(operand.dtype))
+      throw new BackendError(
+        'BAD_DTYPE',
+        `[${op}] ${name} must be ${rule.dtypes.join(' or ')}; got ${operand.dtype}`,
+      );
+    return operand;
+  }
+
+  private hold(op: string, name: string, value: Weight | DeviceBuffer): LoadedWeight | OwnedBuffer {
+    if (!(value instanceof LoadedWeight || value instanceof OwnedBuffer))
+      throw new BackendError('BAD_ARGUMENT', `[${op}] ${name} was not made by a backend`);
+    if (value.owner !== this.host)
+      throw new BackendError('WRONG_STEP', `[${op}] ${name} belongs to another backend`);
+    value.needLive(op);
+    this.resources.add(value);
+    return value;
+  }
+
+  private needRecording(op: string): void {
+    if (this.host.disposed)
+      throw new BackendError('DISPOSED', `[${op}] backend '${this.host.name}' has been disposed`);
+    if (this.state === 'disposed') throw new BackendError('DISPOSED', `[${op}] the step has been disposed`);
+    if (this.state === 'finished') throw finished(op);
+  }
+}
+
+const finished = (op: string) =>
+  new BackendError(
+    'STEP_FINISHED',
+    `[${op}] the step has already run; open another, or capture it to run it again`,
+  );
+
+function dtypeOf(values: InputArray): DType {
+  if (values instanceof Int32Array) return 'i32';
+  if (values instanceof Float32Array) return 'f32';
+  throw new BackendError('BAD_DTYPE', '[input] say which dtype the 16-bit values have: f16 or bf16');
+}

@@ -1,0 +1,115 @@
+import type { Driver, DriverBuffer, DriverWeight } from './driver.js';
+import { byteLength as bytesOf, type DType, showShape } from './dtype.js';
+import { BackendError } from './error.js';
+import type { BufferOperand, WeightOperand } from './plan/plan.js';
+import type { RunQueue } from './run-queue.js';
+import type { DeviceBuffer } from './tensor.js';
+import type { Weight, WeightFormat } from './weight.js';
+
+/** What resources need of the backend that owns them. */
+export interface ResourceOwner {
+  readonly name: string;
+  readonly disposed: boolean;
+  readonly driver: Driver;
+  readonly queue: RunQueue;
+}
+
+/** Something on the device with a life of its own. */
+export abstract class Resource {
+  private freed = false;
+  /** Ended when this is freed: captured graphs that hold it. */
+  readonly dependents = new Set<{ dispose(): void }>();
+
+  constructor(
+    readonly owner: ResourceOwner,
+    private readonly label: string,
+  ) {}
+
+  protected abstract release(): void;
+
+  get disposed(): boolean {
+    return this.freed || this.owner.disposed;
+  }
+
+  needLive(op: string): void {
+    if (this.disposed) throw new BackendError('DISPOSED', `[${op}] ${this.label} has been disposed`);
+  }
+
+  dispose(): void {
+    if (this.disposed) return;
+    this.freed = true;
+    for (const dependent of [...this.dependents]) dependent.dispose();
+    this.owner.queue.whenIdle(() => {
+      if (!this.owner.disposed) this.release();
+    });
+  }
+
+  [Symbol.dispose](): void {
+    this.dispose();
+  }
+}
+
+export class LoadedWeight extends Resource implements Weight, WeightOperand {
+  readonly kind = 'weight';
+
+  constructor(
+    owner: ResourceOwner,
+    readonly name: string,
+    readonly shape: readonly number[],
+    readonly format: WeightFormat,
+    readonly handle: DriverWeight,
+  ) {
+    super(owner, `weight '${name}'`);
+  }
+
+  get byteLength(): number {
+    return this.handle.byteLength;
+  }
+
+  protected release(): void {
+    this.owner.driver.freeWeight(this.handle);
+  }
+}
+
+export class OwnedBuffer extends Resource implements DeviceBuffer, BufferOperand {
+  readonly kind = 'buffer';
+  readonly byteLength: number;
+
+  constructor(
+    owner: ResourceOwner,
+    readonly shape: readonly number[],
+    readonly dtype: DType,
+    readonly handle: DriverBuffer,
+  ) {
+    super(owner, `buffer ${showShape(shape)}`);
+    this.byteLength = bytesOf({ shape, dtype });
+  }
+
+  write(bytes: Uint8Array, byteOffset = 0): Promise<void> {
+    return this.access('write', byteOffset, bytes.byteLength, () =>
+      this.owner.driver.memory.write(this.handle, byteOffset, bytes),
+    );
+  }
+
+  async read(byteOffset = 0, byteLength = this.byteLength - byteOffset): Promise<Uint8Array> {
+    const bytes = new Uint8Array(Math.max(0, byteLength));
+    await this.access('read', byteOffset, byteLength, () =>
+      this.owner.driver.memory.read(this.handle, byteOffset, bytes),
+    );
+    return bytes;
+  }
+
+  protected release(): void {
+    this.owner.driver.memory.free(this.handle);
+  }
+
+  private async access(op: string, offset: number, length: number, act: () => Promise<void>): Promise<void> {
+    this.needLive(op);
+    if (!(offset >= 0 && length >= 0 && offset + length <= this.byteLength))
+      throw new BackendError(
+        'BAD_ARGUMENT',
+        `[${op}] bytes ${offset} to ${offset + length} lie outside a buffer of ${this.byteLength}`,
+      );
+    await this.owner.queue.run(act);
+  }
+}

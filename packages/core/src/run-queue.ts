@@ -1,0 +1,39 @@
+/** One thing at a time on a device, in the order asked for; frees wait until nothing runs. */
+export class RunQueue {
+  private tail: Promise<unknown> = Promise.resolve();
+  private pending = 0;
+  private waiting: (() => void)[] = [];
+
+  /** Runs `task` after those before it, whether or not they failed. */
+  run<T>(task: () => Promise<T>): Promise<T> {
+    this.pending++;
+    const result = this.tail.then(task, task);
+    this.tail = result.then(
+      () => this.ended(),
+      () => this.ended(),
+    );
+    return result;
+  }
+
+  /** Runs `task` at once, beside the others, and counts it as running. */
+  beside<T>(task: () => Promise<T>): Promise<T> {
+    this.pending++;
+    const result = task();
+    const ended = () => this.ended();
+    result.then(ended, ended);
+    return result;
+  }
+
+  /** Calls `act` now if nothing runs, otherwise once everything asked for so far has ended. */
+  whenIdle(act: () => void): void {
+    if (this.pending === 0) act();
+    else this.waiting.push(act);
+  }
+
+  private ended(): void {
+    if (--this.pending > 0) return;
+    const waiting = this.waiting;
+    this.waiting = [];
+    for (const act of waiting) act();
+  }
+}

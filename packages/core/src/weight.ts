@@ -1,0 +1,40 @@
+/** Formats every backend loads. */
+export const denseFormats = ['f32', 'f16', 'bf16'] as const;
+export type DenseFormat = (typeof denseFormats)[number];
+
+/**
+ * A weight's storage format in its file: dense, or one that a capability adds
+ * (`quantGguf.formats`: 'q4_k', 'q8_0', …). The layouts are defined in @quern/quant.
+ */
+export type WeightFormat = DenseFormat | (string & {});
+
+/** Where a weight's bytes are: a slice of a file, which a native backend maps itself, or memory. */
+export type WeightBytes =
+  | { readonly path: string; readonly offset: number; readonly byteLength: number }
+  | Uint8Array;
+
+/** A parameter as a model file describes it, before any backend has loaded it. */
+export interface WeightSource {
+  /** The name in the file, for messages. */
+  readonly name: string;
+  /** Row-major, outermost first: [N, K] for a matrix that maps K features to N. */
+  readonly shape: readonly number[];
+  readonly format: WeightFormat;
+  readonly bytes: WeightBytes;
+}
+
+/**
+ * A loaded parameter, in whatever layout its backend chose. It belongs to the backend that loaded it;
+ * `dispose` frees it once no running step uses it, and ends the captured graphs that hold it.
+ */
+export interface Weight {
+  readonly kind: 'weight';
+  readonly name: string;
+  readonly shape: readonly number[];
+  readonly format: WeightFormat;
+  /** Bytes it takes on the device. */
+  readonly byteLength: number;
+  readonly disposed: boolean;
+  dispose(): void;
+  [Symbol.dispose](): void;
+}

@@ -1,0 +1,63 @@
+// Which of our packages may import which (docs/architecture.md, section 1). Looks at sources and at package.json:
+// what a source imports must be a dependency, and a dependency must be allowed.
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const allowed = {
+  core: [],
+  conformance: ['core'],
+  'backend-reference': ['core'],
+  'backend-cpu': ['core'],
+  quant: ['core'],
+  models: ['core', 'quant'],
+  runtime: ['core', 'quant', 'models'],
+  cli: ['runtime'],
+  'demo-model': [],
+};
+// What `npm install quern` brings along without importing it: found at run time like any other backend or model.
+const bundled = { cli: ['backend-cpu', 'demo-model'] };
+
+const root = new URL('../packages/', import.meta.url).pathname;
+const problems = [];
+
+function sources(folder) {
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && /\.[cm]?[jt]s$/.test(entry.name))
+    .map((entry) => join(entry.parentPath ?? entry.path, entry.name));
+}
+
+const imports = (file) =>
+  [...readFileSync(file, 'utf8').matchAll(/(?:from|import\(|import|require\()\s*['"]([^'"]+)['"]/g)].map((m) => m[1]);
+
+function checkSource(name, file, dependencies) {
+  for (const specifier of imports(file)) {
+    const deep = /^@quern\/([^/]+)\/(.+)/.exec(specifier);
+    if (deep) problems.push(`${file}: imports ${specifier}; only the package's front door is public`);
+    if (specifier.startsWith('.') && specifier.includes('/packages/'))
+      problems.push(`${file}: reaches into another package by path`);
+    const ours = /^@quern\/([^/]+)$/.exec(specifier)?.[1];
+    if (ours && !allowed[name].includes(ours)) problems.push(`${file}: ${name} may not import @quern/${ours}`);
+    const external = /^(?![.]|node:)(@[^/]+\/[^/]+|[^/]+)/.exec(specifier)?.[1];
+    if (external && !(external in dependencies)) problems.push(`${file}: ${external} is not a dependency of ${name}`);
+  }
+}
+
+for (const name of readdirSync(root)) {
+  const manifest = JSON.parse(readFileSync(join(root, name, 'package.json'), 'utf8'));
+  if (!allowed[name]) problems.push(`packages/${name}: not in the table of tools/check-boundaries.mjs`);
+  const dependencies = { ...manifest.dependencies, ...manifest.optionalDependencies, ...manifest.peerDependencies };
+  for (const dependency of Object.keys(dependencies)) {
+    const ours = /^@quern\/(.+)/.exec(dependency)?.[1];
+    const platform = ours?.startsWith(`${name}-`);
+    if (ours && !platform && ![...(allowed[name] ?? []), ...(bundled[name] ?? [])].includes(ours))
+      problems.push(`packages/${name}/package.json: ${name} may not depend on @quern/${ours}`);
+  }
+  for (const file of sources(join(root, name, 'src'))) checkSource(name, file, dependencies);
+}
+
+if (problems.length) {
+  console.error(problems.join('\n'));
+  process.exit(1);
+}
+console.log('package boundaries hold');
