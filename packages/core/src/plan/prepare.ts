@@ -59,7 +59,7 @@ class Prepared implements PreparedPlan {
 
   constructor(
     driver: Driver,
-    private readonly plan: Plan,
+    plan: Plan,
     private readonly options: PrepareOptions,
     countRun: (op: string) => void,
   ) {

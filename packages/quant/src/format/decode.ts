@@ -1,0 +1,95 @@
+import { FormatError } from '../error.js';
+import { byteLength } from './byte-length.js';
+import { codecs } from './codecs.js';
+import { formats, type GgufFormat } from './formats.js';
+
+/**
+ * Decodes `count` elements of `format` from byte `srcOffset` of `src` into `dst` from element `dstOffset`; bit for bit what ggml gives.
+ * @throws FormatError BAD_LENGTH where `count` is not a whole number of blocks, or either array is too short.
+ */
+export function decode(
+  format: GgufFormat,
+  src: Uint8Array,
+  srcOffset: number,
+  dst: Float32Array,
+  dstOffset: number,
+  count: number,
+): void {
+  checkSpan(format, src, srcOffset, dst, dstOffset, count);
+  codecs[format].decode(src, srcOffset, dst, dstOffset, count);
+}
+
+/**
+ * Encodes `count` floats from element `srcOffset` of `src` as `format` into `dst` from byte `dstOffset`, rounding as ggml's reference
+ * quantisers do without an importance matrix: the same bytes for all but the K formats, the same method for those.
+ * @throws FormatError BAD_LENGTH as `decode`.
+ */
+export function encode(
+  format: GgufFormat,
+  src: Float32Array,
+  srcOffset: number,
+  dst: Uint8Array,
+  dstOffset: number,
+  count: number,
+): void {
+  checkSpan(format, dst, dstOffset, src, srcOffset, count);
+  codecs[format].encode(src, srcOffset, dst, dstOffset, count);
+}
+
+/**
+ * Rows `[first, first + rows)` of a matrix, as floats.
+ * @param src the whole matrix, as stored
+ * @param rowLength elements per row, a whole number of blocks
+ * @throws FormatError BAD_LENGTH as `decode`.
+ */
+export function decodeRows(
+  format: GgufFormat,
+  src: Uint8Array,
+  rowLength: number,
+  first: number,
+  rows: number,
+): Float32Array {
+  const rowBytes = byteLength(format, [rowLength]);
+  if (!(first >= 0 && rows >= 0 && (first + rows) * rowBytes <= src.length)) {
+    const held = Math.floor(src.length / rowBytes);
+    throw new FormatError(
+      'BAD_LENGTH',
+      `rows ${first} to ${first + rows} asked for; ${src.length} bytes hold ${held} rows`,
+    );
+  }
+  const dst = new Float32Array(rows * rowLength); // [rows, rowLength]
+  decode(format, src, first * rowBytes, dst, 0, dst.length);
+  return dst;
+}
+
+/** All of `src` as blocks of `format`. @throws FormatError BAD_LENGTH where `src` is not a whole number of blocks. */
+export function encodeAll(format: GgufFormat, src: Float32Array): Uint8Array {
+  const dst = new Uint8Array(Math.ceil(src.length / formats[format].blockSize) * formats[format].blockBytes);
+  encode(format, src, 0, dst, 0, src.length);
+  return dst;
+}
+
+function checkSpan(
+  format: GgufFormat,
+  blocks: Uint8Array,
+  blocksAt: number,
+  floats: Float32Array,
+  floatsAt: number,
+  count: number,
+): void {
+  const { blockSize, blockBytes } = formats[format];
+  const bytes = (count / blockSize) * blockBytes;
+  if (!(count >= 0) || count % blockSize !== 0) {
+    throw new FormatError(
+      'BAD_LENGTH',
+      `${count} elements are not a whole number of ${format} blocks of ${blockSize}`,
+    );
+  }
+  checkRoom(`${bytes} bytes of ${format}`, blocks.length, blocksAt, bytes);
+  checkRoom(`${count} floats`, floats.length, floatsAt, count);
+}
+
+function checkRoom(what: string, length: number, at: number, needed: number): void {
+  if (Number.isInteger(at) && at >= 0 && at + needed <= length) return;
+  throw new FormatError('BAD_LENGTH', `${what} at offset ${at} do not fit an array of ${length}`);
+}

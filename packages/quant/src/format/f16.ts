@@ -1,0 +1,12 @@
+import { readF16, writeF16 } from './bytes.js';
+import type { Codec } from './codec.js';
+
+/** IEEE binary16. */
+export const f16: Codec = {
+  decode(src, srcOffset, dst, dstOffset, count) {
+    for (let i = 0; i < count; i++) dst[dstOffset + i] = readF16(src, srcOffset + 2 * i);
+  },
+  encode(src, srcOffset, dst, dstOffset, count) {
+    for (let i = 0; i < count; i++) writeF16(dst, dstOffset + 2 * i, src[srcOffset + i]!);
+  },
+};

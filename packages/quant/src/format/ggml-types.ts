@@ -1,0 +1,40 @@
+import { formatOfType } from './formats.js';
+
+/** `ggml_type` numbers that exist but that Quern does not read: named so that an error can say which it met. */
+const otherTypes: Readonly<Record<number, string>> = {
+  4: 'q4_2 (removed from ggml)',
+  5: 'q4_3 (removed from ggml)',
+  9: 'q8_1',
+  15: 'q8_k',
+  16: 'iq2_xxs',
+  17: 'iq2_xs',
+  18: 'iq3_xxs',
+  19: 'iq1_s',
+  20: 'iq4_nl',
+  21: 'iq3_s',
+  22: 'iq2_s',
+  23: 'iq4_xs',
+  24: 'i8',
+  25: 'i16',
+  26: 'i32',
+  27: 'i64',
+  28: 'f64',
+  29: 'iq1_m',
+  31: 'q4_0_4_4 (removed from ggml)',
+  32: 'q4_0_4_8 (removed from ggml)',
+  33: 'q4_0_8_8 (removed from ggml)',
+  34: 'tq1_0',
+  35: 'tq2_0',
+  36: 'iq4_nl_4_4 (removed from ggml)',
+  37: 'iq4_nl_4_8 (removed from ggml)',
+  38: 'iq4_nl_8_8 (removed from ggml)',
+  39: 'mxfp4',
+  40: 'nvfp4',
+  41: 'q1_0',
+  42: 'q2_0',
+};
+
+/** ggml's name for a `ggml_type` number, read by Quern or not; undefined where ggml has no such type. */
+export function ggmlTypeName(typeId: number): string | undefined {
+  return formatOfType(typeId) ?? otherTypes[typeId];
+}

@@ -1,0 +1,58 @@
+import { readF16, writeF16 } from './bytes.js';
+import type { Codec } from './codec.js';
+import { formats } from './formats.js';
+import { readSignedScale, writeSignedScales } from './k-scales.js';
+import { encodeSymmetric, fitByDescent } from './k-symmetric.js';
+
+const { blockSize, blockBytes } = formats.q3_k;
+const thirdBits = 0; // byte offsets in the block
+const quants = 32;
+const scalesAt = 96;
+const dAt = 108;
+const groupSize = 16;
+const f = Math.fround;
+
+/**
+ * 3 bits about zero, 16 groups of 16 with their own scale: `x = d * scale * (q - 4)`.
+ * Block: 32 bytes of third bits (group g: bit g / 2 of bytes 16 * (g & 1)), 64 bytes of low pairs as q2_k, 12 bytes scales, f16 d.
+ */
+export const q3_k: Codec = {
+  decode(src, srcOffset, dst, dstOffset, count) {
+    for (let at = srcOffset, to = dstOffset; to < dstOffset + count; at += blockBytes, to += blockSize) {
+      const d = readF16(src, at + dAt);
+      for (let g = 0; g < 16; g++) {
+        const scale = f(d * readSignedScale(src, at + scalesAt, g));
+        const bytes = at + quants + 32 * (g >> 3) + 16 * (g & 1);
+        const third = at + thirdBits + 16 * (g & 1);
+        const shift = 2 * ((g >> 1) & 3);
+        for (let l = 0; l < groupSize; l++) {
+          const q = ((src[bytes + l]! >> shift) & 3) | (((src[third + l]! >> (g >> 1)) & 1) << 2);
+          dst[to + groupSize * g + l] = scale * (q - 4);
+        }
+      }
+    }
+  },
+
+  encode(src, srcOffset, dst, dstOffset, count) {
+    for (
+      let at = dstOffset, from = srcOffset;
+      from < srcOffset + count;
+      at += blockBytes, from += blockSize
+    ) {
+      const block = encodeSymmetric(src, from, { top: 4, scaleTop: 32, fit: fitByDescent });
+      dst.fill(0, at, at + blockBytes);
+      for (let g = 0; g < 16; g++) {
+        const bytes = at + quants + 32 * (g >> 3) + 16 * (g & 1);
+        const third = at + thirdBits + 16 * (g & 1);
+        const shift = 2 * ((g >> 1) & 3);
+        for (let l = 0; l < groupSize; l++) {
+          const q = block.q[groupSize * g + l]! + 4;
+          dst[bytes + l]! |= (q & 3) << shift;
+          dst[third + l]! |= (q >> 2) << (g >> 1);
+        }
+      }
+      writeSignedScales(dst, at + scalesAt, block.scales);
+      writeF16(dst, at + dAt, block.d);
+    }
+  },
+};

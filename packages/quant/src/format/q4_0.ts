@@ -1,0 +1,43 @@
+import { readF16, writeF16 } from './bytes.js';
+import type { Codec } from './codec.js';
+import { signedMax } from './extremes.js';
+import { formats } from './formats.js';
+
+const { blockSize, blockBytes } = formats.q4_0;
+const half = blockSize / 2;
+const f = Math.fround;
+
+/** 4 bits about zero: `x = (q - 8) * d`. Block: f16 d, 16 bytes q (element j low nibble, element j + 16 high nibble). */
+export const q4_0: Codec = {
+  decode(src, srcOffset, dst, dstOffset, count) {
+    for (let at = srcOffset, to = dstOffset; to < dstOffset + count; at += blockBytes, to += blockSize) {
+      const d = readF16(src, at);
+      for (let j = 0; j < half; j++) {
+        const q = src[at + 2 + j]!;
+        dst[to + j] = ((q & 15) - 8) * d;
+        dst[to + half + j] = ((q >> 4) - 8) * d;
+      }
+    }
+  },
+
+  encode(src, srcOffset, dst, dstOffset, count) {
+    for (
+      let at = dstOffset, from = srcOffset;
+      from < srcOffset + count;
+      at += blockBytes, from += blockSize
+    ) {
+      const d = f(signedMax(src, from, blockSize) / -8);
+      const inverse = d === 0 ? 0 : f(1 / d);
+      writeF16(dst, at, d);
+      for (let j = 0; j < half; j++) {
+        const low = quantise(src[from + j]!, inverse);
+        const high = quantise(src[from + half + j]!, inverse);
+        dst[at + 2 + j] = low | (high << 4);
+      }
+    }
+  },
+};
+
+function quantise(x: number, inverse: number): number {
+  return Math.min(15, Math.trunc(f(f(x * inverse) + 8.5)));
+}

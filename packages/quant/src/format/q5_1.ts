@@ -1,0 +1,50 @@
+import { readF16, readU32, writeF16, writeU32 } from './bytes.js';
+import type { Codec } from './codec.js';
+import { range } from './extremes.js';
+import { formats } from './formats.js';
+
+const { blockSize, blockBytes } = formats.q5_1;
+const half = blockSize / 2;
+const f = Math.fround;
+
+/** 5 bits above a minimum: `x = q * d + m`. Block: f16 d, f16 m, 32 bits of fifth bits (bit j of element j), 16 bytes of low nibbles as q4_0. */
+export const q5_1: Codec = {
+  decode(src, srcOffset, dst, dstOffset, count) {
+    for (let at = srcOffset, to = dstOffset; to < dstOffset + count; at += blockBytes, to += blockSize) {
+      const d = readF16(src, at);
+      const m = readF16(src, at + 2);
+      const fifth = readU32(src, at + 4);
+      for (let j = 0; j < half; j++) {
+        const q = src[at + 8 + j]!;
+        dst[to + j] = f(((q & 15) | (((fifth >>> j) & 1) << 4)) * d) + m;
+        dst[to + half + j] = f(((q >> 4) | (((fifth >>> (j + half)) & 1) << 4)) * d) + m;
+      }
+    }
+  },
+
+  encode(src, srcOffset, dst, dstOffset, count) {
+    for (
+      let at = dstOffset, from = srcOffset;
+      from < srcOffset + count;
+      at += blockBytes, from += blockSize
+    ) {
+      const { min, max } = range(src, from, blockSize);
+      const d = f(f(max - min) / 31);
+      const inverse = d === 0 ? 0 : f(1 / d);
+      let fifth = 0;
+      for (let j = 0; j < half; j++) {
+        const low = quantise(src[from + j]!, min, inverse);
+        const high = quantise(src[from + half + j]!, min, inverse);
+        dst[at + 8 + j] = (low & 15) | ((high & 15) << 4);
+        fifth |= ((low >> 4) << j) | ((high >> 4) << (j + half));
+      }
+      writeF16(dst, at, d);
+      writeF16(dst, at + 2, min);
+      writeU32(dst, at + 4, fifth);
+    }
+  },
+};
+
+function quantise(x: number, min: number, inverse: number): number {
+  return Math.min(31, Math.trunc(f(f(f(x - min) * inverse) + 0.5)));
+}

@@ -1,0 +1,64 @@
+import { readF16, writeF16 } from './bytes.js';
+import type { Codec } from './codec.js';
+import { formats } from './formats.js';
+import { type AffineShape, encodeAffine } from './k-affine.js';
+import { readMin, readScale, writeScalesAndMins } from './k-scales.js';
+
+const { blockSize, blockBytes } = formats.q5_k;
+const dAt = 0; // byte offsets in the block
+const dminAt = 2;
+const scalesAt = 4;
+const fifthBits = 16;
+const quants = 48;
+const groupSize = 32;
+const f = Math.fround;
+
+/**
+ * 5 bits, 8 groups of 32 with their own scale and minimum: `x = d * scale * q - dmin * min`.
+ * Block: f16 d, f16 dmin, 12 bytes scales and minimums, 32 bytes of fifth bits (bit g for group g), 128 bytes of low nibbles as q4_k.
+ */
+export const q5_k: Codec = {
+  decode(src, srcOffset, dst, dstOffset, count) {
+    for (let at = srcOffset, to = dstOffset; to < dstOffset + count; at += blockBytes, to += blockSize) {
+      const d = readF16(src, at + dAt);
+      const dmin = readF16(src, at + dminAt);
+      for (let g = 0; g < 8; g++) {
+        const scale = f(d * readScale(src, at + scalesAt, g));
+        const min = f(dmin * readMin(src, at + scalesAt, g));
+        const bytes = at + quants + 32 * (g >> 1);
+        const shift = 4 * (g & 1);
+        for (let l = 0; l < groupSize; l++) {
+          const q = ((src[bytes + l]! >> shift) & 15) | (((src[at + fifthBits + l]! >> g) & 1) << 4);
+          dst[to + groupSize * g + l] = f(scale * q) - min;
+        }
+      }
+    }
+  },
+
+  encode(src, srcOffset, dst, dstOffset, count) {
+    for (
+      let at = dstOffset, from = srcOffset;
+      from < srcOffset + count;
+      at += blockBytes, from += blockSize
+    ) {
+      const block = encodeAffine(src, from, shape);
+      dst.fill(0, at, at + blockBytes);
+      writeF16(dst, at + dAt, block.d);
+      writeF16(dst, at + dminAt, block.dmin);
+      writeScalesAndMins(dst, at + scalesAt, block.scales, block.mins);
+      for (let i = 0; i < blockSize; i++) {
+        const g = i >> 5;
+        dst[at + quants + 32 * (g >> 1) + (i & 31)]! |= (block.q[i]! & 15) << (4 * (g & 1));
+        dst[at + fifthBits + (i & 31)]! |= (block.q[i]! >> 4) << g;
+      }
+    }
+  },
+};
+
+const shape: AffineShape = {
+  groupSize,
+  top: 31,
+  scaleTop: 63,
+  weights: 'rms + magnitude',
+  search: { first: -0.5, steps: 15, error: 'squared' },
+};

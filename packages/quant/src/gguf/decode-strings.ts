@@ -1,0 +1,56 @@
+import { isUtf8 } from 'node:buffer';
+
+/**
+ * `count` strings, each a uint64 length and UTF-8; `range` holds exactly these. A vocabulary is hundreds of thousands of short strings: all
+ * are decoded at once and cut apart, which is several times faster than a call per string. Invalid UTF-8 gives U+FFFD in its string alone.
+ */
+export function decodeStrings(range: Buffer, count: number): string[] {
+  const joined = Buffer.allocUnsafe(range.length - 8 * count);
+  const ends = new Uint32Array(count); // in UTF-16 units of the joined text
+  if (!join(range, joined, ends) || !isUtf8(joined)) return decodeEach(range, count);
+  const text = joined.toString('utf8');
+  const strings: string[] = [];
+  for (let i = 0, from = 0; i < count; i++) {
+    strings.push(text.substring(from, ends[i]!));
+    from = ends[i]!;
+  }
+  return strings;
+}
+
+/** Joins the strings' bytes and counts their UTF-16 units; false where a string begins in the middle of a character. */
+function join(range: Buffer, joined: Buffer, ends: Uint32Array): boolean {
+  let units = 0;
+  let to = 0;
+  let at = 0;
+  for (let i = 0; i < ends.length; i++) {
+    const end = at + 8 + lengthAt(range, at);
+    at += 8;
+    if (at < end && isContinuation(range[at]!)) return false;
+    for (; at < end; at++) {
+      const byte = range[at]!;
+      joined[to++] = byte;
+      if (!isContinuation(byte)) units += byte >= 0xf0 ? 2 : 1; // four bytes are a surrogate pair
+    }
+    ends[i] = units;
+  }
+  return true;
+}
+
+function decodeEach(range: Buffer, count: number): string[] {
+  const strings: string[] = [];
+  for (let i = 0, at = 0; i < count; i++) {
+    const end = at + 8 + lengthAt(range, at);
+    strings.push(range.toString('utf8', at + 8, end));
+    at = end;
+  }
+  return strings;
+}
+
+/** The length at `at`, which the caller knows to be within the range: 32 bits of it are enough. */
+function lengthAt(range: Buffer, at: number): number {
+  return (range[at]! | (range[at + 1]! << 8) | (range[at + 2]! << 16) | (range[at + 3]! << 24)) >>> 0;
+}
+
+function isContinuation(byte: number): boolean {
+  return (byte & 0xc0) === 0x80;
+}

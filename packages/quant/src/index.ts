@@ -1,0 +1,21 @@
+export { FileError, type FileErrorCode, FormatError, type FormatErrorCode } from './error.js';
+export { byteLength } from './format/byte-length.js';
+export { decode, decodeRows, encode, encodeAll } from './format/decode.js';
+export {
+  type FormatLayout,
+  formatNames,
+  formatOfType,
+  formats,
+  type GgufFormat,
+  isGgufFormat,
+} from './format/formats.js';
+export { ggmlTypeName } from './format/ggml-types.js';
+export type { GgufFile, TensorInfo } from './gguf/gguf-file.js';
+export type { MetadataType, MetadataValue, NumericArray } from './gguf/metadata.js';
+export { openGguf } from './gguf/open.js';
+export { type ParseGgufOptions, parseGguf } from './gguf/parse.js';
+export { type GgufInput, type TensorData, type TensorInput, writeGguf } from './gguf/write.js';
+export type { MetadataInput, TypedMetadata } from './gguf/write-metadata.js';
+export type { SafetensorsDtype } from './safetensors/dtypes.js';
+export { openSafetensors } from './safetensors/open.js';
+export type { SafetensorsFile, SafetensorsTensor } from './safetensors/safetensors-file.js';

@@ -1,0 +1,27 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+
+/** The folder of test data beside the repository. */
+const root = resolve(import.meta.dirname, '../../../../shared/data');
+
+/** A path in the shared test data. */
+export const shared = (...parts: string[]) => join(root, ...parts);
+
+/** A `describe` that runs only where the shared folder is present; elsewhere it says so and is skipped. */
+export function describeShared(folder: string, body: () => void): void {
+  if (existsSync(shared(folder))) describe(folder, body);
+  else describe.skip(`${folder} (../shared/data/${folder} is absent)`, () => test('skipped', () => {}));
+}
+
+export const filesIn = (folder: string, ending: string) =>
+  existsSync(shared(folder))
+    ? readdirSync(shared(folder))
+        .filter((name) => name.endsWith(ending))
+        .sort()
+    : [];
+
+export const readShared = (...parts: string[]) => new Uint8Array(readFileSync(shared(...parts)));
+
+/** The bits of floats, so that NaN and the sign of zero compare. */
+export const bitsOf = (floats: Float32Array) =>
+  new Uint32Array(floats.buffer, floats.byteOffset, floats.length);
