@@ -67,7 +67,7 @@ export class CapturedStep implements CapturedGraph {
     if (this.ended) return;
     this.ended = true;
     for (const resource of this.step.held) resource.dependents.delete(this);
-    this.owner.queue.whenIdle(() => {
+    this.owner.queue.between(() => {
       if (!this.owner.disposed) this.plan.dispose();
     });
   }

@@ -133,7 +133,7 @@ function pagedKv(backend: Backend, blockSizes: readonly number[]): PagedKv {
 /** The recorder behind a step of this backend. */
 function ownStep(core: BackendCore, op: string, step: Step): Recorder {
   core.needLive(op);
-  if (!(step instanceof Recorder) || step.backend !== core.name)
+  if (!(step instanceof Recorder && step.belongsTo(core)))
     throw new BackendError('WRONG_STEP', `[${op}] the step belongs to another backend`);
   return step;
 }

@@ -6,19 +6,20 @@ export interface HostBuffer extends DriverBuffer {
   readonly bytes: ArrayBuffer;
 }
 
+/** Zeroed memory of the host. Throws OUT_OF_MEMORY. */
+export function hostBytes(byteLength: number): ArrayBuffer {
+  try {
+    return new ArrayBuffer(byteLength);
+  } catch (cause) {
+    throw new BackendError('OUT_OF_MEMORY', `cannot allocate ${byteLength} bytes of host memory`, { cause });
+  }
+}
+
 /** DriverMemory in ordinary JavaScript memory, for drivers that compute on the host. */
 export function hostMemory(): DriverMemory<HostBuffer> {
   let id = 0;
   return {
-    allocate(byteLength) {
-      try {
-        return { id: id++, bytes: new ArrayBuffer(byteLength) };
-      } catch (cause) {
-        throw new BackendError('OUT_OF_MEMORY', `cannot allocate ${byteLength} bytes of host memory`, {
-          cause,
-        });
-      }
-    },
+    allocate: (byteLength) => ({ id: id++, bytes: hostBytes(byteLength) }),
     free() {},
     async write({ bytes }, byteOffset, source) {
       new Uint8Array(bytes, byteOffset, source.byteLength).set(source);

@@ -30,6 +30,8 @@ export { type GeluForm, geluForms } from './ops/gelu.js';
 export { type CoreOpName, coreOps } from './ops/index.js';
 export { type RopeLayout, ropeLayouts } from './ops/rope.js';
 export * from './plan/encode.js';
+export * from './record-op.js';
+export type { OperandValue } from './recorder.js';
 export * from './rope-frequencies.js';
 export * from './step.js';
 export * from './tensor.js';

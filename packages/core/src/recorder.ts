@@ -58,6 +58,10 @@ export class Recorder implements Step {
     return this.host.name;
   }
 
+  belongsTo(host: RecorderHost): boolean {
+    return this.host === host;
+  }
+
   input(values: InputArray, shape: readonly number[] = [values.length], dtype = dtypeOf(values)): StepTensor {
     this.needRecording('input');
     if (elementCount(shape) !== values.length)

@@ -39,7 +39,7 @@ export abstract class Resource {
     if (this.disposed) return;
     this.freed = true;
     for (const dependent of [...this.dependents]) dependent.dispose();
-    this.owner.queue.whenIdle(() => {
+    this.owner.queue.between(() => {
       if (!this.owner.disposed) this.release();
     });
   }

@@ -1,4 +1,4 @@
-/** One thing at a time on a device, in the order asked for; frees wait until nothing runs. */
+/** One thing at a time on a device, in the order asked for; frees come between them. */
 export class RunQueue {
   private tail: Promise<unknown> = Promise.resolve();
   private pending = 0;
@@ -18,13 +18,19 @@ export class RunQueue {
   /** Runs `task` at once, beside the others, and counts it as running. */
   beside<T>(task: () => Promise<T>): Promise<T> {
     this.pending++;
-    const result = task();
+    const result = (async () => task())();
     const ended = () => this.ended();
     result.then(ended, ended);
     return result;
   }
 
-  /** Calls `act` now if nothing runs, otherwise once everything asked for so far has ended. */
+  /** Calls `act` between two tasks: now if none is asked for, otherwise after those asked for so far. */
+  between(act: () => void): void {
+    if (this.pending === 0) act();
+    else void this.run(async () => act());
+  }
+
+  /** Calls `act` once nothing runs and nothing waits: at the end of all work. */
   whenIdle(act: () => void): void {
     if (this.pending === 0) act();
     else this.waiting.push(act);

@@ -36,7 +36,7 @@ export class KvSequence {
   /** Makes room for `count` more tokens. Throws OUT_OF_MEMORY (no free block) or BAD_ARGUMENT (past the capacity); then nothing changes. */
   append(count: number): void {
     this.needLive();
-    if (this.tokens + count > this.capacity)
+    if (!(Number.isInteger(count) && count >= 0 && this.tokens + count <= this.capacity))
       throw new BackendError(
         'BAD_ARGUMENT',
         `a sequence of ${this.tokens} tokens cannot take ${count} more: it holds at most ${this.capacity}`,
@@ -46,14 +46,19 @@ export class KvSequence {
     this.tokens += count;
   }
 
-  /** Forgets all tokens from `length` on, and frees the blocks that held only those. */
+  /**
+   * Forgets all tokens from `length` on, and frees the blocks that held only those. A block that is cut through while
+   * another sequence holds it too is given up whole, since the next token would be written over the other's; so the
+   * sequence may become shorter than `length`: its `length` says what it has.
+   */
   truncate(length: number): void {
     this.needLive();
-    if (!(length >= 0 && length <= this.tokens))
-      throw new BackendError('BAD_ARGUMENT', `cannot cut a sequence of ${this.tokens} tokens to ${length}`);
-    const kept = Math.ceil(length / this.blockSize);
-    for (const block of this.blocks.splice(kept)) this.pool.release(block);
-    this.tokens = length;
+    this.needWithin('cut', length);
+    const whole = Math.floor(length / this.blockSize);
+    const last = length % this.blockSize === 0 ? undefined : this.blocks[whole];
+    const keepsLast = last !== undefined && this.pool.holdersOf(last) === 1;
+    for (const block of this.blocks.splice(keepsLast ? whole + 1 : whole)) this.pool.release(block);
+    this.tokens = keepsLast ? length : whole * this.blockSize;
   }
 
   /**
@@ -62,7 +67,8 @@ export class KvSequence {
    */
   fork(length = this.tokens): KvSequence {
     this.needLive();
-    const whole = Math.floor(Math.min(length, this.tokens) / this.blockSize);
+    this.needWithin('fork', length);
+    const whole = Math.floor(length / this.blockSize);
     const child = new KvSequence(this.pool, this.blockSize, this.maxBlocks);
     child.blocks = this.blocks.slice(0, whole);
     for (const block of child.blocks) this.pool.share(block);
@@ -75,6 +81,14 @@ export class KvSequence {
     if (this.released) return;
     this.truncate(0);
     this.released = true;
+  }
+
+  private needWithin(what: string, length: number): void {
+    if (!(Number.isInteger(length) && length >= 0 && length <= this.tokens))
+      throw new BackendError(
+        'BAD_ARGUMENT',
+        `cannot ${what} a sequence of ${this.tokens} tokens at ${length}`,
+      );
   }
 
   private needLive(): void {

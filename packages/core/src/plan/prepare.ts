@@ -1,5 +1,6 @@
 import type { CapturedPlan, Driver, PlanExecutor, PlanIo } from '../driver.js';
 import { BackendError } from '../error.js';
+import { hostBytes } from '../host-memory.js';
 import { encodePlan } from './encode.js';
 import { KernelRun } from './kernel-run.js';
 import { type Layout, layOut } from './layout.js';
@@ -67,8 +68,8 @@ class Prepared implements PreparedPlan {
     this.layout = layOut(plan, options.guard);
     this.times = options.timed ? new Float64Array(plan.ops.length) : undefined;
     this.io = {
-      inputs: new ArrayBuffer(this.layout.inputsBytes),
-      outputs: new ArrayBuffer(this.layout.outputsBytes),
+      inputs: hostBytes(this.layout.inputsBytes),
+      outputs: hostBytes(this.layout.outputsBytes),
       control: new Int32Array(1),
       ...(this.times && { times: this.times }),
     };

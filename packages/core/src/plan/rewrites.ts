@@ -13,6 +13,10 @@ const rising = (...indices: number[]): number[] => indices.sort((a, b) => a - b)
 const sameShape = (a: PlanOperand, b: PlanOperand): boolean =>
   a.shape.length === b.shape.length && a.shape.every((d, i) => d === b.shape[i]);
 
+/** The same elements in the same shape. */
+const alike = (a: PlanOperand | undefined, b: PlanOperand | undefined): boolean =>
+  sameValue(a, b) && sameShape(a!, b!);
+
 /** add(a, b) → rmsNorm of the sum. The sum itself stays: it is the residual stream. */
 const addRmsNorm: Match = (graph, index) => {
   const add = named(graph, index, 'add');
@@ -20,7 +24,7 @@ const addRmsNorm: Match = (graph, index) => {
   const sum = add.outputs[0]!;
   const at = graph.users(sum).find((user) => {
     const norm = named(graph, user, 'rmsNorm');
-    return norm && sameValue(norm.operands[0], sum) && sameShape(norm.operands[0]!, sum);
+    return norm && alike(norm.operands[0], sum);
   });
   if (at === undefined) return undefined;
   const norm = graph.ops[at]!;
@@ -41,7 +45,9 @@ const gateUpSwiglu: Match = (graph, index) => {
   const upAt = graph.soleMaker(swiglu.operands[1], 'linear', index);
   if (gateAt === undefined || upAt === undefined || gateAt === upAt) return undefined;
   const [gate, up] = [graph.ops[gateAt]!, graph.ops[upAt]!];
-  if (gate.operands[2] || up.operands[2] || !sameValue(gate.operands[0], up.operands[0])) return undefined;
+  if (gate.operands[2] || up.operands[2] || !alike(gate.operands[0], up.operands[0])) return undefined;
+  const product = gate.outputs[0]!;
+  if (!sameShape(product, up.outputs[0]!) || !sameShape(product, swiglu.outputs[0]!)) return undefined;
   const fused: PlanOp = {
     op: fusedOps.gateUpSwiglu,
     operands: [gate.operands[0], gate.operands[1], up.operands[1]],
@@ -58,7 +64,7 @@ const qkvLinear: Match = (graph, index) => {
   const x = q.operands[0] as TensorOperand;
   const projections = graph.users(x).filter((user) => {
     const op = named(graph, user, 'linear');
-    return op && sameValue(op.operands[0], x);
+    return op && alike(op.operands[0], x);
   });
   if (projections.length !== 3 || projections[0] !== index) return undefined;
   const [, k, v] = projections.map((at) => graph.ops[at]!) as [PlanOp, PlanOp, PlanOp];
@@ -114,9 +120,9 @@ const qkNormRopeAppend: Match = (graph, index) => {
   const qAt = graph.maker(queryOf(graph, index), 'rope');
   if (kAt === undefined || qAt === undefined || qAt === kAt) return undefined;
   const [q, k] = [rotated(graph, qAt), rotated(graph, kAt)];
-  const alike = sameValue(q.table, k.table) && q.layout === k.layout && q.eps === k.eps;
-  if (!alike) return undefined;
-  const [, v, slots, kCache, vCache] = append.operands;
+  const sameRotation = alike(q.table, k.table) && q.layout === k.layout && q.eps === k.eps;
+  const [appended, v, slots, kCache, vCache] = append.operands;
+  if (!sameRotation || !sameShape(k.output, appended!)) return undefined;
   const fused: PlanOp = {
     op: fusedOps.qkNormRopeAppend,
     operands: [q.x, k.x, v, q.norm, k.norm, q.table, slots, kCache, vCache],

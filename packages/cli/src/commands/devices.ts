@@ -1,0 +1,32 @@
+import { type DeviceDescription, describeDevices } from '@quern/runtime';
+import { Command } from 'commander';
+import { positive } from '../options.js';
+import { write, writeJson } from '../terminal/write.js';
+
+const giga = (value: number) => (value / 1e9).toFixed(1);
+
+/** One installed backend in a few lines. */
+export function showDevice(device: DeviceDescription): string {
+  if ('error' in device) return `${device.package}: cannot be used: ${device.error}`;
+  const { name, profile, freeMemory, capabilities } = device;
+  return [
+    `${name} (${device.package}): ${profile.name}, ${profile.isa}, ${profile.threads} threads`,
+    `  memory ${giga(freeMemory)} of ${giga(profile.totalMemory)} GB free; measured: reads ${giga(profile.readBandwidth)} GB/s, computes ${giga(profile.flops)} GFLOP/s`,
+    `  capabilities: ${capabilities.join(', ') || 'none'}`,
+  ].join('\n');
+}
+
+async function devices(flags: { readonly threads?: number; readonly json?: boolean }): Promise<void> {
+  const found = await describeDevices(flags.threads === undefined ? {} : { threads: flags.threads });
+  if (flags.json) await writeJson({ devices: found });
+  else if (found.length === 0)
+    await write('no backend is installed; npm install @quern/backend-cpu brings one\n');
+  else for (const device of found) await write(`${showDevice(device)}\n`);
+}
+
+export const devicesCommand = (): Command =>
+  new Command('devices')
+    .description('list the installed backends and what they measured of this machine')
+    .option('--threads <n>', 'threads to measure with', positive)
+    .option('--json', 'print {"devices": […]}')
+    .action(devices);

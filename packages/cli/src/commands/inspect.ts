@@ -1,0 +1,53 @@
+import { describeFile, type FileDescription } from '@quern/runtime';
+import { Command } from 'commander';
+import { write, writeJson } from '../terminal/write.js';
+
+interface InspectFlags {
+  readonly json?: boolean;
+  readonly tensors?: boolean;
+}
+
+const longest = 60;
+
+/** A metadata value in one line: long strings and arrays shortened, with their length. */
+export function show(value: unknown): string {
+  if (typeof value === 'string') {
+    const line = JSON.stringify(value);
+    return line.length <= longest ? line : `${line.slice(0, longest)}… (${value.length} characters)`;
+  }
+  if (Array.isArray(value) || ArrayBuffer.isView(value)) {
+    const items = Array.from(value as ArrayLike<unknown>);
+    const head = items.slice(0, 6).map(show).join(', ');
+    return items.length <= 6 ? `[${head}]` : `[${head}, …] (${items.length} items)`;
+  }
+  return String(value);
+}
+
+function* lines(file: FileDescription, flags: InspectFlags): Generator<string> {
+  yield `${file.path}: ${file.kind}, ${file.tensors.length} tensors, ${(file.byteLength / 1e6).toFixed(1)} MB`;
+  for (const [key, value] of Object.entries(file.metadata)) yield `  ${key} = ${show(value)}`;
+  for (const { format, count, byteLength } of file.formats)
+    yield `  ${format}: ${count} tensors, ${(byteLength / 1e6).toFixed(1)} MB`;
+  if (flags.tensors)
+    for (const { name, format, shape } of file.tensors) yield `  ${name} ${format} [${shape.join(', ')}]`;
+}
+
+/** JSON has no typed arrays and no 64-bit integers. */
+const plain = (_key: string, value: unknown): unknown => {
+  if (typeof value === 'bigint') return value.toString();
+  return ArrayBuffer.isView(value) ? Array.from(value as Int32Array) : value;
+};
+
+async function inspect(path: string, flags: InspectFlags): Promise<void> {
+  const file = await describeFile(path);
+  if (flags.json) await writeJson(JSON.parse(JSON.stringify(file, plain)));
+  else for (const line of lines(file, flags)) await write(`${line}\n`);
+}
+
+export const inspectCommand = (): Command =>
+  new Command('inspect')
+    .description('show what is in a model file without loading it')
+    .argument('<file>')
+    .option('--tensors', 'list every tensor')
+    .option('--json', 'print one JSON object')
+    .action(inspect);

@@ -1,0 +1,30 @@
+import { loadTokenizer } from '@quern/runtime';
+import { Command } from 'commander';
+import { readStdin } from '../terminal/stdin.js';
+import { write, writeJson } from '../terminal/write.js';
+
+interface TokenizeFlags {
+  readonly json?: boolean;
+  readonly special?: boolean;
+}
+
+async function tokenize(path: string, text: string | undefined, flags: TokenizeFlags): Promise<void> {
+  const tokenizer = await loadTokenizer(path);
+  const ids = [
+    ...tokenizer.encode(text ?? (await readStdin()) ?? '', {
+      special: flags.special ? 'parse' : 'text',
+      addBos: false,
+    }),
+  ];
+  if (flags.json) await writeJson({ ids });
+  else for (const id of ids) await write(`${id}\t${JSON.stringify(tokenizer.tokenText(id))}\n`);
+}
+
+export const tokenizeCommand = (): Command =>
+  new Command('tokenize')
+    .description('show the tokens of a text')
+    .argument('<model>')
+    .argument('[text]', 'standard input where absent')
+    .option('--special', 'read control tokens such as <|im_end|> in the text as such')
+    .option('--json', 'print {"ids": […]}')
+    .action(tokenize);

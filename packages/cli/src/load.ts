@@ -1,0 +1,25 @@
+import { loadModel, type Model } from '@quern/runtime';
+import { type LoadFlags, loadOptions } from './options.js';
+import { loadingBar } from './terminal/progress.js';
+import { say } from './terminal/report.js';
+
+/** Loads a model as the flags say, with a progress bar, hands it to `use`, and frees it whatever happens. */
+export async function withModel<T>(
+  path: string,
+  flags: LoadFlags,
+  signal: AbortSignal,
+  use: (model: Model) => Promise<T>,
+): Promise<T> {
+  const bar = loadingBar();
+  const model = await loadModel(path, {
+    ...loadOptions(flags),
+    signal,
+    onProgress: (progress) => bar.update(progress),
+    onNotice: say,
+  }).finally(() => bar.stop());
+  try {
+    return await use(model);
+  } finally {
+    model.dispose();
+  }
+}

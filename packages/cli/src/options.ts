@@ -1,0 +1,86 @@
+import type { GenerateOptions, LoadOptions } from '@quern/runtime';
+import { type Command, InvalidArgumentError } from 'commander';
+
+function number(text: string): number {
+  const value = Number(text);
+  if (text.trim() === '' || !Number.isFinite(value)) throw new InvalidArgumentError('it must be a number.');
+  return value;
+}
+
+export function whole(text: string): number {
+  const value = number(text);
+  if (!Number.isInteger(value) || value < 0)
+    throw new InvalidArgumentError('it must be a whole number, 0 or more.');
+  return value;
+}
+
+export function positive(text: string): number {
+  const value = whole(text);
+  if (value === 0) throw new InvalidArgumentError('it must be a whole number above 0.');
+  return value;
+}
+
+const list = (text: string, before: readonly string[] = []): string[] => [...before, text];
+
+/** As commander gives them. */
+export interface LoadFlags {
+  readonly backend: string;
+  readonly threads?: number;
+  readonly ctx?: number;
+}
+
+export interface SamplingFlags {
+  readonly n?: number;
+  readonly temperature?: number;
+  readonly topK?: number;
+  readonly topP?: number;
+  readonly minP?: number;
+  readonly repeatPenalty?: number;
+  readonly presencePenalty?: number;
+  readonly frequencyPenalty?: number;
+  readonly seed?: number;
+  readonly stop?: string[];
+}
+
+/** Options of every command that loads a model. */
+export const withLoading = (command: Command): Command =>
+  command
+    .option('--backend <name>', 'auto, or the name of an installed backend', 'auto')
+    .option('--threads <n>', 'threads to compute with', positive)
+    .option('--ctx <n>', 'tokens of context', positive);
+
+/** Options of every command that generates text. */
+export const withSampling = (command: Command): Command =>
+  command
+    .option('-n <tokens>', 'most tokens to generate', whole)
+    .option('--temperature <t>', '0 always takes the likeliest token', number)
+    .option('--top-k <k>', 'only the k likeliest tokens; 0: all', whole)
+    .option('--top-p <p>', 'only the likeliest tokens that together reach probability p', number)
+    .option('--min-p <p>', 'only tokens at least p times as likely as the likeliest', number)
+    .option('--repeat-penalty <x>', 'divides the logits of recent tokens; 1: off', number)
+    .option('--presence-penalty <x>', 'subtracted once from recent tokens', number)
+    .option('--frequency-penalty <x>', 'subtracted from recent tokens for each time they occurred', number)
+    .option('--seed <s>', 'the same seed gives the same text', whole)
+    .option('--stop <text>', 'ends the answer before this text; may be repeated', list);
+
+const defined = <T extends object>(values: T) =>
+  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]?: Exclude<T[K], undefined>;
+  };
+
+export const loadOptions = ({ backend, threads, ctx }: LoadFlags): LoadOptions =>
+  defined({ backend, threads, context: ctx });
+
+export const generateOptions = (flags: SamplingFlags): GenerateOptions =>
+  defined({
+    maxTokens: flags.n,
+    temperature: flags.temperature,
+    topK: flags.topK,
+    topP: flags.topP,
+    minP: flags.minP,
+    repetitionPenalty: flags.repeatPenalty,
+    presencePenalty: flags.presencePenalty,
+    frequencyPenalty: flags.frequencyPenalty,
+    seed: flags.seed,
+    stop: flags.stop,
+  });

@@ -1,0 +1,31 @@
+import { createRequire } from 'node:module';
+import { Command } from 'commander';
+import { benchCommand } from './commands/bench.js';
+import { chatCommand } from './commands/chat.js';
+import { devicesCommand } from './commands/devices.js';
+import { inspectCommand } from './commands/inspect.js';
+import { logitsCommand } from './commands/logits.js';
+import { runCommand } from './commands/run.js';
+import { tokenizeCommand } from './commands/tokenize.js';
+
+const { version } = createRequire(import.meta.url)('../package.json') as { version: string };
+
+/** The `quern` command. */
+export function program(): Command {
+  const root = new Command('quern')
+    .description('Run language models on your own machine.')
+    .version(version)
+    .showHelpAfterError('(quern --help tells more)');
+  for (const command of [
+    runCommand(),
+    chatCommand(),
+    tokenizeCommand(),
+    logitsCommand(),
+    inspectCommand(),
+    devicesCommand(),
+    benchCommand(),
+  ])
+    root.addCommand(command);
+  root.addHelpText('after', '\nMODEL is a GGUF file, a folder with config.json and safetensors, or `demo`.');
+  return root;
+}

@@ -1,0 +1,17 @@
+// `npm start`: from a bare clone to a story. Installs, builds, shows what the machine has, and runs the demo model.
+import { build, prepare, root, run } from './setup.mjs';
+
+const prompt = 'Once upon a time';
+const cli = (...args) => run(process.execPath, [`${root}packages/cli/dist/cli.js`, ...args]);
+
+prepare();
+build();
+console.error('\nOn this machine:');
+cli('devices');
+console.error('\nThe demo model tells a story:\n');
+cli('run', 'demo', '-p', prompt, '-n', '220', '--temperature', '0.7');
+console.error(`
+Next:
+  node packages/cli/dist/cli.js chat demo              talk with it
+  node packages/cli/dist/cli.js run MODEL -p "Hello"   MODEL: a GGUF file, or a folder with config.json and safetensors
+  node packages/cli/dist/cli.js --help                 everything else`);
