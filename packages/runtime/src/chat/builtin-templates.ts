@@ -1,0 +1,39 @@
+/** Templates for models that bring none; the special tokens must be in the model's vocabulary to mean anything. */
+export const BUILTIN_TEMPLATES = {
+  chatml: `
+{%- for message in messages %}
+    {{- '<|im_start|>' + message.role + '\\n' + message.content + '<|im_end|>\\n' }}
+{%- endfor %}
+{%- if add_generation_prompt %}
+    {{- '<|im_start|>assistant\\n' }}
+{%- endif %}`,
+
+  llama2: `
+{%- set system = '' %}
+{%- if messages[0].role == 'system' %}
+    {%- set system = '<<SYS>>\\n' + messages[0].content.strip() + '\\n<</SYS>>\\n\\n' %}
+    {%- set messages = messages[1:] %}
+{%- endif %}
+{%- for message in messages %}
+    {%- if (message.role == 'user') != (loop.index0 % 2 == 0) %}
+        {{- raise_exception('after an optional system message, roles must alternate: user, assistant, user, ...') }}
+    {%- endif %}
+    {%- if message.role == 'user' %}
+        {{- bos_token + '[INST] ' + (system if loop.first else '') + message.content.strip() + ' [/INST]' }}
+    {%- else %}
+        {{- ' ' + message.content.strip() + ' ' + eos_token }}
+    {%- endif %}
+{%- endfor %}`,
+
+  llama3: `
+{{- bos_token }}
+{%- for message in messages %}
+    {{- '<|start_header_id|>' + message.role + '<|end_header_id|>\\n\\n' + message.content.strip() + '<|eot_id|>' }}
+{%- endfor %}
+{%- if add_generation_prompt %}
+    {{- '<|start_header_id|>assistant<|end_header_id|>\\n\\n' }}
+{%- endif %}`,
+} as const satisfies Record<string, string>;
+
+/** Names of the builtin templates. */
+export type BuiltinTemplate = keyof typeof BUILTIN_TEMPLATES;

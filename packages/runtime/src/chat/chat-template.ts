@@ -1,0 +1,62 @@
+import { BUILTIN_TEMPLATES, type BuiltinTemplate } from './builtin-templates.js';
+import { ChatTemplateError } from './error.js';
+import { type Program, parseTemplate, runTemplate } from './jinja.js';
+import { type ChatMessage, withParsedArguments } from './message.js';
+
+/** How the model spells its special tokens. */
+export interface TemplateTokens {
+  bosToken?: string;
+  eosToken?: string;
+}
+
+export interface RenderOptions {
+  /** End with the start of the assistant's answer; default true. */
+  addGenerationPrompt?: boolean;
+  /** Descriptions of the tools the model may call, in the form of the OpenAI API. */
+  tools?: readonly unknown[];
+  /** More variables for the template, such as `enable_thinking`. */
+  extra?: Readonly<Record<string, unknown>>;
+  /** What `strftime_now` tells; default: now. */
+  now?: Date;
+}
+
+/** Turns the messages of a chat into the text a model was trained on. */
+export class ChatTemplate {
+  private constructor(
+    /** The template's own text. */
+    readonly source: string,
+    private readonly program: Program,
+    private readonly tokens: TemplateTokens,
+  ) {}
+
+  /** `source`: Jinja, as in `tokenizer.chat_template`. @throws ChatTemplateError BAD_TEMPLATE */
+  static from(source: string, tokens: TemplateTokens = {}): ChatTemplate {
+    return new ChatTemplate(source, parseTemplate(source), tokens);
+  }
+
+  /** 'chatml', 'llama2' or 'llama3'. @throws ChatTemplateError UNKNOWN_BUILTIN */
+  static builtin(name: BuiltinTemplate, tokens: TemplateTokens = {}): ChatTemplate {
+    if (Object.hasOwn(BUILTIN_TEMPLATES, name)) return ChatTemplate.from(BUILTIN_TEMPLATES[name], tokens);
+    const names = Object.keys(BUILTIN_TEMPLATES).join(', ');
+    throw new ChatTemplateError('UNKNOWN_BUILTIN', `no builtin chat template "${name}"; there are ${names}`);
+  }
+
+  /**
+   * The prompt. Many templates write the beginning-of-sequence token themselves: when the text starts with it, encode
+   * it with `addBos: false`, and always with `special: 'parse'`.
+   *
+   * @throws ChatTemplateError REFUSED or RENDER_FAILED
+   */
+  render(messages: readonly ChatMessage[], options: RenderOptions = {}): string {
+    const variables = {
+      documents: null,
+      ...options.extra,
+      messages: messages.map(withParsedArguments),
+      tools: options.tools ?? null,
+      add_generation_prompt: options.addGenerationPrompt ?? true,
+      bos_token: this.tokens.bosToken ?? '',
+      eos_token: this.tokens.eosToken ?? '',
+    };
+    return runTemplate(this.program, variables, options.now ?? new Date());
+  }
+}

@@ -1,0 +1,14 @@
+import { QuernError } from '@quern/core';
+
+/** Stable codes of chat template errors. */
+export type ChatTemplateErrorCode =
+  | 'NO_TEMPLATE' // the model has no chat template, and none was chosen
+  | 'UNKNOWN_BUILTIN' // no builtin template of that name
+  | 'BAD_TEMPLATE' // the template does not parse
+  | 'REFUSED' // the template itself refuses the messages (raise_exception)
+  | 'RENDER_FAILED'; // the template fails on the messages: a missing field, an unknown function
+
+/** Thrown when a chat template is loaded, and when it renders. */
+export class ChatTemplateError extends QuernError<ChatTemplateErrorCode> {
+  override readonly name = 'ChatTemplateError';
+}

@@ -1,0 +1,86 @@
+import { argmax, topTokens } from './select.js';
+
+/**
+ * The tokens that top-k, then top-p, leave: likeliest first where either cuts, by id where neither does. `topK` 0 and
+ * `topP` 1 leave all that are above -Infinity. Probabilities are those of the tokens that top-k left.
+ *
+ * @throws SamplingError BAD_LOGITS
+ */
+export function candidates(logits: Float32Array, topK: number, topP: number): Int32Array {
+  if (topK === 0 && topP === 1) return possibleTokens(logits);
+  if (topK === 0) return fullNucleus(logits, topP);
+  const kept = topTokens(logits, topK);
+  return topP === 1 ? kept : nucleus(logits, kept, weightOf(logits, kept), topP);
+}
+
+function possibleTokens(logits: Float32Array): Int32Array {
+  argmax(logits); // refuses NaN, +Infinity and nothing at all
+  return tokensFrom(logits, -Number.MAX_VALUE);
+}
+
+/** The fewest of `tokens`, likeliest first, that reach `topP` of `total`; at least one (Holtzman et al. 2020). */
+function nucleus(logits: Float32Array, tokens: Int32Array, total: number, topP: number): Int32Array {
+  const highest = logits[tokens[0]!]!;
+  let sum = 0;
+  for (let i = 0; i < tokens.length; i++) {
+    sum += Math.exp(logits[tokens[i]!]! - highest);
+    if (sum >= topP * total) return tokens.subarray(0, i + 1);
+  }
+  return tokens;
+}
+
+/** Sum of exp(logit - highest logit) over `tokens`, likeliest first. */
+function weightOf(logits: Float32Array, tokens: Int32Array): number {
+  const highest = logits[tokens[0]!]!;
+  let total = 0;
+  for (let i = 0; i < tokens.length; i++) total += Math.exp(logits[tokens[i]!]! - highest);
+  return total;
+}
+
+const BINS = 2048;
+const BINS_PER_NAT = 64; // the last bin is 32 nats below the highest logit: 1e-14 of its probability
+
+/** The nucleus of the whole vocabulary: a histogram of the weights tells how low it can reach, so that only those are sorted. */
+function fullNucleus(logits: Float32Array, topP: number): Int32Array {
+  const highest = logits[argmax(logits)]!;
+  const bins = new Float64Array(BINS);
+  let total = 0;
+  for (let token = 0; token < logits.length; token++) {
+    const below = highest - logits[token]!;
+    const weight = Math.exp(-below);
+    total += weight;
+    bins[Math.min(BINS - 1, Math.floor(below * BINS_PER_NAT))]! += weight;
+  }
+  let last = 0;
+  for (let sum = bins[0]!; sum < topP * total && last < BINS - 1; ) sum += bins[++last]!;
+  const lowest = last === BINS - 1 ? -Number.MAX_VALUE : highest - (last + 1) / BINS_PER_NAT;
+  const likely = tokensFrom(logits, lowest);
+  return nucleus(
+    logits,
+    likely.sort((a, b) => logits[b]! - logits[a]! || a - b),
+    total,
+    topP,
+  );
+}
+
+/** The tokens whose logit is at least `lowest`, by id. */
+function tokensFrom(logits: Float32Array, lowest: number): Int32Array {
+  const tokens = new Int32Array(logits.length);
+  let count = 0;
+  for (let token = 0; token < logits.length; token++) if (logits[token]! >= lowest) tokens[count++] = token;
+  return tokens.subarray(0, count);
+}
+
+/** The tokens, in any order, that are at least `minP` times as likely as the likeliest (Nguyen et al. 2024). */
+export function minPFilter(logits: Float32Array, tokens: Int32Array, minP: number): Int32Array {
+  if (minP === 0) return tokens;
+  const threshold = highestLogit(logits, tokens) + Math.log(minP);
+  return tokens.filter((token) => logits[token]! >= threshold);
+}
+
+/** The logit of the likeliest of `tokens`. */
+export function highestLogit(logits: Float32Array, tokens: Int32Array): number {
+  let highest = Number.NEGATIVE_INFINITY;
+  for (let i = 0; i < tokens.length; i++) if (logits[tokens[i]!]! > highest) highest = logits[tokens[i]!]!;
+  return highest;
+}

@@ -1,0 +1,34 @@
+/** How often each token occurs among the last `window` accepted ones; window -1: among all. */
+export class RecentTokens {
+  private readonly counts = new Map<number, number>();
+  private readonly ring: Int32Array;
+  private accepted = 0;
+
+  constructor(private readonly window: number) {
+    this.ring = new Int32Array(Math.max(0, window));
+  }
+
+  accept(token: number): void {
+    if (this.window === 0) return;
+    if (this.window > 0) this.replaceOldest(token);
+    this.counts.set(token, (this.counts.get(token) ?? 0) + 1);
+    this.accepted++;
+  }
+
+  /** [token, how often] */
+  entries(): IterableIterator<[number, number]> {
+    return this.counts.entries();
+  }
+
+  private replaceOldest(token: number): void {
+    const slot = this.accepted % this.window;
+    if (this.accepted >= this.window) this.forget(this.ring[slot]!);
+    this.ring[slot] = token;
+  }
+
+  private forget(token: number): void {
+    const left = this.counts.get(token)! - 1;
+    if (left === 0) this.counts.delete(token);
+    else this.counts.set(token, left);
+  }
+}

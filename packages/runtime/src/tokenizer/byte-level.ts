@@ -1,0 +1,30 @@
+// GPT-2's byte-level alphabet: every byte is written as one printable character, so that merges never see a space.
+const isPrintable = (byte: number) =>
+  (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte <= 0xac) || (byte >= 0xae && byte <= 0xff);
+
+function alphabet(): string[] {
+  let next = 0x100;
+  return Array.from({ length: 256 }, (_, byte) => String.fromCharCode(isPrintable(byte) ? byte : next++));
+}
+
+const CHARACTERS = alphabet();
+const BYTES = new Map(CHARACTERS.map((character, byte) => [character, byte]));
+const utf8 = new TextEncoder();
+
+/** " é" becomes "ĠÃ©": one character per byte of the text's UTF-8. */
+export function toByteLevel(text: string): string {
+  let out = '';
+  for (const byte of utf8.encode(text)) out += CHARACTERS[byte];
+  return out;
+}
+
+/** The bytes a byte-level spelling stands for; characters outside the alphabet stand for themselves. */
+export function fromByteLevel(spelling: string): Uint8Array {
+  const bytes: number[] = [];
+  for (const character of spelling) {
+    const byte = BYTES.get(character);
+    if (byte === undefined) bytes.push(...utf8.encode(character));
+    else bytes.push(byte);
+  }
+  return Uint8Array.from(bytes);
+}

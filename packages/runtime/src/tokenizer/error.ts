@@ -1,0 +1,17 @@
+import { QuernError } from '@quern/core';
+
+/** Stable codes of errors about vocabularies, tokens and text. */
+export type TokenizerErrorCode =
+  | 'UNKNOWN_TOKENIZER' // the file names a kind of tokenizer that is not built in
+  | 'UNKNOWN_PRETOKENIZER' // the file names a way of splitting text that is not built in
+  | 'BAD_VOCABULARY' // the vocabulary is missing, incomplete or contradicts itself
+  | 'BAD_TOKEN' // a token id outside the vocabulary
+  | 'BAD_STOP'; // a stop string that can never be a stop string
+
+/** Thrown while a tokenizer is loaded, and by its methods. */
+export class TokenizerError extends QuernError<TokenizerErrorCode> {
+  override readonly name = 'TokenizerError';
+}
+
+export const badVocabulary = (message: string): TokenizerError =>
+  new TokenizerError('BAD_VOCABULARY', message);

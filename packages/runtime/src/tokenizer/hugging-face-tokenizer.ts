@@ -1,0 +1,103 @@
+import { Tokenizer as LibraryTokenizer } from '@huggingface/tokenizers';
+import { addedTokens, isJson, type Json } from './hugging-face-json.js';
+import { decodeTokens } from './token-stream.js';
+import type { DecodeOptions, EncodeOptions, Tokenizer } from './tokenizer.js';
+import type { Vocabulary } from './vocabulary.js';
+import { type PromptRules, wellFormed } from './vocabulary-tokenizer.js';
+
+// What we use of the library: its own declarations cannot be resolved by TypeScript's NodeNext rules and come out as any.
+interface Library {
+  encode(text: string, options: { add_special_tokens: boolean }): { ids: number[] };
+}
+
+/** What the folder says, less what the post-processor of tokenizer.json tells. */
+export type JsonRules = Omit<PromptRules, 'addBos' | 'addEos'> & { addBos?: boolean; addEos?: boolean };
+
+/** A tokenizer.json, run by Hugging Face's own library; ids become text by our rules, which can stream. */
+export class HuggingFaceTokenizer implements Tokenizer {
+  readonly bos?: number;
+  readonly eos?: number;
+  readonly eog: ReadonlySet<number>;
+  readonly addBos: boolean;
+  readonly addEos: boolean;
+  readonly addSpacePrefix: boolean;
+  private readonly parsing: Library;
+  private readonly prefix: readonly number[];
+  private readonly suffix: readonly number[];
+  private plain: Library | undefined;
+
+  constructor(
+    private readonly json: Json,
+    private readonly config: Json,
+    private readonly vocabulary: Vocabulary,
+    rules: JsonRules,
+  ) {
+    this.parsing = new LibraryTokenizer(json, config);
+    if (rules.bos !== undefined) this.bos = rules.bos;
+    if (rules.eos !== undefined) this.eos = rules.eos;
+    this.eog = rules.eog;
+    this.addSpacePrefix = rules.addSpacePrefix;
+    const template = this.postProcessorTemplate();
+    this.prefix = template.prefix.length > 0 || this.bos === undefined ? template.prefix : [this.bos];
+    this.suffix = template.suffix.length > 0 || this.eos === undefined ? template.suffix : [this.eos];
+    this.addBos = rules.addBos ?? template.prefix.length > 0;
+    this.addEos = rules.addEos ?? template.suffix.length > 0;
+  }
+
+  get vocabSize(): number {
+    return this.vocabulary.size;
+  }
+
+  encode(text: string, options: EncodeOptions = {}): number[] {
+    const library = options.special === 'parse' ? this.parsing : this.plainText();
+    const ids = library.encode(wellFormed(text), { add_special_tokens: false }).ids;
+    const prefix = (options.addBos ?? this.addBos) ? this.prefix : [];
+    const suffix = (options.addEos ?? this.addEos) ? this.suffix : [];
+    return [...prefix, ...ids, ...suffix];
+  }
+
+  decode(ids: Iterable<number>, options: DecodeOptions = {}): string {
+    return decodeTokens(this, ids, options);
+  }
+
+  tokenBytes(id: number): Uint8Array {
+    return this.vocabulary.bytes(id);
+  }
+
+  tokenText(id: number): string {
+    return this.vocabulary.spelling(id);
+  }
+
+  isControl(id: number): boolean {
+    return this.vocabulary.isControl(id);
+  }
+
+  /** The same tokenizer without its special tokens, made when first used. */
+  private plainText(): Library {
+    const plain: Library = this.plain ?? new LibraryTokenizer(withoutSpecials(this.json), this.config);
+    this.plain = plain;
+    return plain;
+  }
+
+  /** What the post-processor puts before and after a text. */
+  private postProcessorTemplate(): { prefix: number[]; suffix: number[] } {
+    const bare = this.parsing.encode('a', { add_special_tokens: false }).ids;
+    const full = this.parsing.encode('a', { add_special_tokens: true }).ids;
+    const start = full.findIndex((_, i) => bare.every((id, j) => full[i + j] === id));
+    return start < 0
+      ? { prefix: [], suffix: [] }
+      : { prefix: full.slice(0, start), suffix: full.slice(start + bare.length) };
+  }
+}
+
+/** Special tokens are neither found in the text nor, in a Unigram vocabulary, matched as pieces: a lone surrogate never is. */
+function withoutSpecials(json: Json): Json {
+  const specials = new Set(addedTokens(json).flatMap(({ id, special }) => (special ? [id] : [])));
+  const added_tokens = addedTokens(json).filter(({ special }) => !special);
+  if (!isJson(json.model) || !Array.isArray(json.model.vocab)) return { ...json, added_tokens };
+  const pieces: readonly unknown[] = json.model.vocab;
+  const vocab = pieces.map((piece, id) =>
+    specials.has(id) && Array.isArray(piece) ? [`\udfff${id}`, piece[1]] : piece,
+  );
+  return { ...json, added_tokens, model: { ...json.model, vocab } };
+}

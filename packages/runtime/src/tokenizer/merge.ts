@@ -1,0 +1,39 @@
+import { PairQueue } from './pair-queue.js';
+
+/** The rank of merging text[start, middle) with text[middle, end): lower goes first; undefined: they do not merge. */
+export type PairRank = (start: number, middle: number, end: number) => number | undefined;
+
+/**
+ * Byte-pair encoding: merge the best-ranked neighbours until none merges. O(n log n) in the number of symbols.
+ *
+ * `starts` holds the start of every symbol and, last, the end of the text. Returns the same for the merged symbols.
+ */
+export function mergePairs(starts: readonly number[], rankOf: PairRank): number[] {
+  const end = starts.length - 1;
+  const next = Int32Array.from(starts, (_, i) => i + 1); // -1 once a symbol is merged into its left neighbour
+  const previous = Int32Array.from(starts, (_, i) => i - 1);
+  const queue = new PairQueue();
+  const offer = (left: number) => {
+    const right = next[left]!;
+    if (right >= end) return;
+    const rank = rankOf(starts[left]!, starts[right]!, starts[next[right]!]!);
+    if (rank !== undefined) queue.push(rank, left, right, next[right]!);
+  };
+
+  for (let symbol = 0; symbol < end; symbol++) offer(symbol);
+  for (let pair = queue.pop(); pair; pair = queue.pop()) {
+    if (next[pair.left] !== pair.right || next[pair.right] !== pair.end) continue; // one of the two has changed since
+    next[pair.left] = pair.end;
+    next[pair.right] = -1;
+    previous[pair.end] = pair.left;
+    offer(pair.left);
+    if (pair.left > 0) offer(previous[pair.left]!);
+  }
+  return boundaries(starts, next);
+}
+
+function boundaries(starts: readonly number[], next: Int32Array): number[] {
+  const merged: number[] = [];
+  for (let symbol = 0; symbol < starts.length; symbol = next[symbol]!) merged.push(starts[symbol]!);
+  return merged;
+}

@@ -1,0 +1,71 @@
+import { badVocabulary } from './error.js';
+import { mergePairs } from './merge.js';
+import type { TextModel } from './tokenizer.js';
+import type { Vocabulary } from './vocabulary.js';
+import { WordCache } from './word-cache.js';
+
+/** What SentencePiece writes for a space. */
+export const SPACE_MARK = '\u2581'; // ▁
+
+const utf8 = new TextEncoder();
+
+/** "▁the" stands for " the". */
+export const fromSpaceMarks = (spelling: string): Uint8Array =>
+  utf8.encode(spelling.replaceAll(SPACE_MARK, ' '));
+
+/**
+ * SentencePiece BPE (Kudo & Richardson 2018): characters merge into the neighbouring pair whose token has the highest
+ * score, leftmost first; what is no token becomes its bytes.
+ */
+export class SentencePieceBpe implements TextModel {
+  private readonly byteTokens: Int32Array;
+  private readonly words = new WordCache((word) => this.encodeWord(word));
+  private readonly splitsAtSpaces: boolean;
+
+  constructor(
+    private readonly vocabulary: Vocabulary,
+    private readonly scores: ArrayLike<number>,
+    private readonly addSpacePrefix: boolean,
+    private readonly unknown: number | undefined,
+  ) {
+    this.byteTokens = vocabulary.byteTokens();
+    this.splitsAtSpaces = !vocabulary.spellings.some((spelling) => /[^\u2581]\u2581/u.test(spelling));
+  }
+
+  encode(text: string, afterSpecial: boolean): number[] {
+    const marked = (this.addSpacePrefix && afterSpecial ? ` ${text}` : text).replaceAll(' ', SPACE_MARK);
+    return this.words.encodeAll(this.split(marked));
+  }
+
+  /** No merge crosses a place where a word ends unless some token does: then splitting there changes nothing but the time. */
+  private split(marked: string): readonly string[] {
+    return this.splitsAtSpaces ? (marked.match(/\u2581*[^\u2581]+|\u2581+/gu) ?? []) : [marked];
+  }
+
+  private encodeWord(word: string): number[] {
+    const starts = [0];
+    for (const character of word) starts.push(starts.at(-1)! + character.length);
+    const merged = mergePairs(starts, (start, _, end) => {
+      const id = this.vocabulary.find(word.slice(start, end));
+      return id === undefined ? undefined : -this.scores[id]!;
+    });
+    const ids: number[] = [];
+    for (let i = 0; i + 1 < merged.length; i++) this.appendSymbol(word.slice(merged[i], merged[i + 1]), ids);
+    return ids;
+  }
+
+  private appendSymbol(symbol: string, ids: number[]): void {
+    const id = this.vocabulary.find(symbol);
+    if (id === undefined) ids.push(...this.fallback(symbol));
+    else ids.push(id);
+  }
+
+  private fallback(symbol: string): number[] {
+    const ids = Array.from(utf8.encode(symbol), (byte) => this.byteTokens[byte]!);
+    if (ids.every((id) => id >= 0)) return ids;
+    if (this.unknown !== undefined) return [this.unknown];
+    throw badVocabulary(
+      `no token for "${symbol}": the vocabulary lacks it, its byte tokens (<0x00> to <0xFF>) and an unknown token`,
+    );
+  }
+}

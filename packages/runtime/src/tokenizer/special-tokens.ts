@@ -1,0 +1,71 @@
+import { TokenType, type Vocabulary } from './vocabulary.js';
+
+/** A piece of text between special tokens, or the id of a special token. */
+export type Fragment = string | number;
+
+/** Finds tokens that are taken by their spelling before anything else: leftmost first, then longest. */
+export class SpecialTokens {
+  private readonly ids: ReadonlyMap<string, number>;
+  private readonly anyOfThem: RegExp | undefined;
+
+  constructor(vocabulary: Vocabulary, types: ReadonlySet<number>) {
+    const entries = [...vocabulary.spellings.entries()].filter(([id]) => types.has(vocabulary.types[id]!));
+    this.ids = new Map(entries.map(([id, spelling]) => [spelling, id]));
+    const longestFirst = [...this.ids.keys()].filter(Boolean).sort((a, b) => b.length - a.length);
+    if (longestFirst.length > 0) this.anyOfThem = new RegExp(longestFirst.map(escapeRegExp).join('|'), 'g');
+  }
+
+  split(text: string): Fragment[] {
+    if (!this.anyOfThem) return text === '' ? [] : [text];
+    const fragments: Fragment[] = [];
+    let end = 0;
+    for (const match of text.matchAll(this.anyOfThem)) {
+      if (match.index > end) fragments.push(text.slice(end, match.index));
+      fragments.push(this.ids.get(match[0])!);
+      end = match.index + match[0].length;
+    }
+    if (end < text.length) fragments.push(text.slice(end));
+    return fragments;
+  }
+}
+
+const escapeRegExp = (text: string) => text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
+
+// Spellings that end a turn or a text in some model family.
+const END_SPELLINGS: ReadonlySet<string> = new Set([
+  '<|eot_id|>', // Llama 3
+  '<|eom_id|>', // Llama 3, before a tool call
+  '<|im_end|>', // ChatML: Qwen and others
+  '<|end|>', // Phi
+  '<|endoftext|>', // GPT-2, Qwen
+  '<|end_of_text|>', // Llama 3, Granite
+  '<end_of_turn>', // Gemma
+  '<eos>', // Gemma
+  '</s>', // SentencePiece vocabularies
+  '<EOT>', // CodeLlama
+  '_<EOT>', // CodeLlama, as some files spell it
+  '[EOT]', // Kimi K2
+  '[EOS]', // Kimi K2
+  '<|return|>', // gpt-oss
+  '<|call|>', // gpt-oss
+  '<end_of_utterance>', // SmolVLM
+  '<｜end▁of▁sentence｜>', // DeepSeek
+]);
+
+/** Whether a special token of this spelling ends a generation in the model families we know. */
+export const isEndSpelling = (spelling: string): boolean => END_SPELLINGS.has(spelling);
+
+/**
+ * The end-of-generation tokens: the declared ones, and control tokens with a known spelling. gpt-oss separates messages
+ * with "<|end|>" and ends with "<|return|>" or "<|call|>", so there "<|end|>" ends nothing.
+ */
+export function endTokens(vocabulary: Vocabulary, declared: Iterable<number | undefined>): Set<number> {
+  const ends = new Map<string, number>();
+  for (const [id, spelling] of vocabulary.spellings.entries()) {
+    if (vocabulary.types[id] === TokenType.control && isEndSpelling(spelling)) ends.set(spelling, id);
+  }
+  if (ends.has('<|return|>') && ends.has('<|call|>')) ends.delete('<|end|>');
+  const ids = new Set(ends.values());
+  for (const id of declared) if (id !== undefined) ids.add(id);
+  return ids;
+}

@@ -1,0 +1,54 @@
+/** How `Tokenizer.encode` treats a text. */
+export interface EncodeOptions {
+  /**
+   * `'parse'` turns the spelling of a control token ("<|im_end|>") into that token: right for the output of a chat
+   * template. `'text'` (the default) never yields a control token, whatever the text says: right for what a user typed.
+   */
+  special?: 'parse' | 'text';
+  /** Put the beginning-of-sequence token first; default: `addBos` of the tokenizer. */
+  addBos?: boolean;
+  /** Put the end-of-sequence token last; default: `addEos` of the tokenizer. */
+  addEos?: boolean;
+}
+
+/** How tokens become text. */
+export interface DecodeOptions {
+  /** Show control tokens by their spelling instead of hiding them; default false. */
+  special?: boolean;
+}
+
+/**
+ * Text to token ids and back. `decode(encode(text))` is `text` for every vocabulary that has a token, or bytes, for
+ * each of its characters. A lone surrogate counts as U+FFFD.
+ */
+export interface Tokenizer {
+  readonly vocabSize: number;
+  /** Beginning-of-sequence token. */
+  readonly bos?: number;
+  /** End-of-sequence token. */
+  readonly eos?: number;
+  /** Every token that ends a generation: eos, end of turn, end of message. */
+  readonly eog: ReadonlySet<number>;
+  /** Whether a prompt of this model begins with `bos`. */
+  readonly addBos: boolean;
+  /** Whether a prompt of this model ends with `eos`. */
+  readonly addEos: boolean;
+  /** Whether `encode` writes a space before the text, so that `decode` drops one (SentencePiece's dummy prefix). */
+  readonly addSpacePrefix: boolean;
+
+  encode(text: string, options?: EncodeOptions): number[];
+  /** @throws TokenizerError BAD_TOKEN */
+  decode(ids: Iterable<number>, options?: DecodeOptions): string;
+  /** The bytes one token stands for: often a part of a character. @throws TokenizerError BAD_TOKEN */
+  tokenBytes(id: number): Uint8Array;
+  /** The token as the vocabulary spells it ("Ġthe", "▁the", "<0x0A>"). @throws TokenizerError BAD_TOKEN */
+  tokenText(id: number): string;
+  /** Whether the token is hidden from text: control and unknown tokens. @throws TokenizerError BAD_TOKEN */
+  isControl(id: number): boolean;
+}
+
+/** Turns plain text, free of special tokens, into ids. */
+export interface TextModel {
+  /** `afterSpecial`: the text is the first of the prompt, or follows a special token. */
+  encode(text: string, afterSpecial: boolean): number[];
+}

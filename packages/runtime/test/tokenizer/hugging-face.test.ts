@@ -1,0 +1,171 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { tokenizerFromHuggingFace, tokenizerFromJson } from '../../src/tokenizer/index.js';
+import { shared, sharedText, testWithShared } from './shared-data.js';
+import { llamaCppCases, qwen2Tokenizer } from './vocabularies.js';
+
+const open = (path: string, settings = {}) => tokenizerFromJson(JSON.parse(sharedText(path)), settings);
+
+describe('tokenizer.json', () => {
+  testWithShared('BERT gives the ids of llama.cpp', () => {
+    const bert = open('tokenizers/bert-uncased/tokenizer.json');
+    const ids = llamaCppCases('bert-bge').map(({ text }) =>
+      bert.encode(text, { addBos: false, addEos: false }),
+    );
+    expect(ids).toEqual(llamaCppCases('bert-bge').map((each) => each.ids));
+    expect(bert.encode('Hello World')).toEqual([101, 7592, 2088, 102]);
+    expect(bert.decode(bert.encode('hello world'))).toBe('hello world');
+    expect(bert.decode(bert.encode('unbelievably'), { special: true })).toBe('[CLS] unbelievably[SEP]');
+  });
+
+  testWithShared('a byte-level tokenizer.json equals the same vocabulary in a GGUF file', () => {
+    const vocab = JSON.parse(sharedText('tokenizers/qwen2-internvl2/vocab.json'));
+    const json = JSON.parse(sharedText('tiny-hf/tiny_bpe_split_qwen2_tokenizer.json'));
+    const merges = sharedText('tokenizers/qwen2-internvl2/merges.txt').split('\n').slice(1).filter(Boolean);
+    const end = { id: 151645, content: '<|im_end|>', special: true };
+    const qwen = tokenizerFromJson(
+      { ...json, added_tokens: [end], model: { ...json.model, vocab, merges } },
+      { tokenizerConfig: { eos_token: '<|im_end|>' } },
+    );
+    const gguf = qwen2Tokenizer();
+    const book = sharedText('text/war-and-peace-300k.txt').slice(0, 50_000);
+    for (const text of [book, ...llamaCppCases('qwen2').map((each) => each.text), 'a<|im_end|>b']) {
+      expect(qwen.encode(text)).toEqual(gguf.encode(text));
+      expect(qwen.decode(qwen.encode(text))).toBe(text);
+      expect(qwen.encode(text, { special: 'parse' }).filter((id) => id === end.id).length).toBe(
+        text.includes(end.content) ? 1 : 0,
+      );
+    }
+    expect(qwen.eog).toEqual(new Set([end.id]));
+  });
+
+  testWithShared('Whisper: its post-processor frames the text', () => {
+    const whisper = open('tokenizers/whisper/tokenizer.json');
+    const ids = whisper.encode(' Ask not what your country');
+    const body = whisper.encode(' Ask not what your country', { addBos: false, addEos: false });
+    expect(whisper.addBos && whisper.addEos).toBe(true);
+    expect(ids.slice(-body.length - 1, -1)).toEqual(body);
+    expect(whisper.decode(ids)).toBe(' Ask not what your country');
+    expect(whisper.decode(ids, { special: true })).toContain('<|startoftranscript|>');
+  });
+
+  testWithShared('the tiny ones load and give text back', () => {
+    const bpe = open('tiny-hf/tiny_bpe_split_qwen2_tokenizer.json');
+    expect(bpe.decode(bpe.encode("I'LL go — 123 né\n"))).toBe("I'LL go — 123 né\n");
+    expect(bpe.eog).toEqual(new Set([0, 1]));
+    const unigram = open('tiny-hf/tiny_unigram_tokenizer.json');
+    expect(unigram.decode(unigram.encode('the cat'))).toBe('the cat');
+    const wordPiece = open('tiny-hf/tiny_wordpiece_tokenizer.json');
+    expect(wordPiece.decode(wordPiece.encode('The cat'))).toBe('the cat');
+  });
+
+  testWithShared('text never becomes a special token of a Unigram vocabulary', () => {
+    const unigram = open('tiny-hf/tiny_unigram_tokenizer.json');
+    expect(unigram.encode('the</s>', { special: 'parse' })).toContain(2);
+    expect(unigram.encode('the</s>')).not.toContain(2);
+  });
+});
+
+describe('folder', () => {
+  testWithShared('BERT in a folder', async () => {
+    const bert = await tokenizerFromHuggingFace(shared('tiny-bert-hf-dir/tiny_bert'));
+    expect(bert.vocabSize).toBe(256);
+    const ids = bert.encode('the');
+    expect([ids[0], ids.at(-1)]).toEqual([2, 3]);
+    expect(bert.isControl(2)).toBe(true);
+  });
+
+  describe('made here', () => {
+    const model = {
+      type: 'BPE',
+      vocab: { a: 0, b: 1, ab: 2, '<e>': 3, '<b>': 4, '<|im_end|>': 5 },
+      merges: ['a b'],
+    };
+    const added_tokens = [3, 4, 5].map((id) => ({
+      id,
+      content: Object.keys(model.vocab)[id],
+      special: true,
+    }));
+    let folder = '';
+    beforeEach(async () => {
+      folder = await mkdtemp(join(tmpdir(), 'quern-tokenizer-'));
+      await write('tokenizer.json', { model, added_tokens });
+    });
+    afterEach(() => rm(folder, { recursive: true }));
+    const write = (name: string, value: unknown) => writeFile(join(folder, name), JSON.stringify(value));
+
+    test('tokenizer.json alone', async () => {
+      const tokenizer = await tokenizerFromHuggingFace(folder);
+      expect(tokenizer.encode('abab')).toEqual([2, 2]);
+      expect(tokenizer.eog).toEqual(new Set([5]));
+      expect([tokenizer.bos, tokenizer.eos]).toEqual([undefined, undefined]);
+    });
+
+    test('the other files name the special tokens', async () => {
+      await write('special_tokens_map.json', { bos_token: { content: '<b>' }, eos_token: '<b>' });
+      await write('tokenizer_config.json', { eos_token: '<e>', add_bos_token: true });
+      await write('generation_config.json', { eos_token_id: [3, 1, 99] });
+      const tokenizer = await tokenizerFromHuggingFace(folder);
+      expect([tokenizer.bos, tokenizer.eos]).toEqual([4, 3]);
+      expect(tokenizer.eog).toEqual(new Set([5, 3, 1]));
+      expect(tokenizer.encode('ab')).toEqual([4, 2]);
+      expect(tokenizer.encode('ab', { addEos: true, addBos: false })).toEqual([2, 3]);
+      expect(tokenizer.encode('ab<e>', { special: 'parse' })).toEqual([4, 2, 3]);
+    });
+
+    test('a SentencePiece vocabulary: bytes, spaces, and added tokens made of spaces', async () => {
+      const bytes = Object.fromEntries(
+        Array.from({ length: 256 }, (_, b) => [`<0x${b.toString(16).toUpperCase().padStart(2, '0')}>`, b]),
+      );
+      const vocab = { ...bytes, '▁': 256, a: 257, '▁a': 258, '▁▁▁': 259 };
+      await write('tokenizer.json', {
+        normalizer: {
+          type: 'Sequence',
+          normalizers: [
+            { type: 'Prepend', prepend: '▁' },
+            { type: 'Replace', pattern: { String: ' ' }, content: '▁' },
+          ],
+        },
+        decoder: {
+          type: 'Sequence',
+          decoders: [
+            { type: 'Replace', pattern: { String: '▁' }, content: ' ' },
+            { type: 'ByteFallback' },
+            { type: 'Fuse' },
+            { type: 'Strip', content: ' ', start: 1, stop: 0 },
+          ],
+        },
+        model: { type: 'BPE', vocab, merges: ['▁ a'], byte_fallback: true },
+        added_tokens: [{ id: 259, content: '▁▁▁', special: false }],
+      });
+      const tokenizer = await tokenizerFromHuggingFace(folder);
+      expect(tokenizer.encode('a a🦙')).toEqual([258, 258, 0xf0, 0x9f, 0xa6, 0x99]);
+      expect(tokenizer.decode([258, 258, 0xf0, 0x9f, 0xa6, 0x99])).toBe('a a🦙');
+      expect(tokenizer.decode([258, 259, 257])).toBe('a   a');
+    });
+
+    test.each([
+      ['no such file', undefined, 'has no tokenizer.json'],
+      ['not JSON', '{', 'is not JSON'],
+      ['a list', '[]', 'not a JSON object'],
+      ['no vocabulary', '{"model": {"type": "BPE"}}', 'no vocabulary'],
+      ['an id out of all proportion', '{"model": {"type": "BPE", "vocab": {"a": 1e9}}}', '1000000000'],
+      [
+        'an unknown model',
+        '{"model": {"type": "New", "vocab": {"a": 0}}, "decoder": {"type": "New"}}',
+        'cannot be used',
+      ],
+    ])('refuses: %s', async (_, text, message) => {
+      if (text === undefined) await rm(join(folder, 'tokenizer.json'));
+      else await writeFile(join(folder, 'tokenizer.json'), text);
+      await expect(tokenizerFromHuggingFace(folder)).rejects.toThrow(
+        expect.objectContaining({
+          name: 'TokenizerError',
+          code: 'BAD_VOCABULARY',
+          message: expect.stringContaining(message),
+        }),
+      );
+    });
+  });
+});

@@ -1,0 +1,34 @@
+import type { Tokenizer } from '../../src/tokenizer/index.js';
+import { sharedText, testWithShared } from './shared-data.js';
+import { ggufTokenizer, llamaCppCases, qwen2Tokenizer } from './vocabularies.js';
+
+const tokenizers: Record<string, () => Promise<Tokenizer>> = {
+  'llama-spm': () => ggufTokenizer('llamacpp-vocab/ggml-vocab-llama-spm.gguf'),
+  'gpt-2': () => ggufTokenizer('llamacpp-vocab/ggml-vocab-gpt-2.gguf'),
+  qwen2: async () => qwen2Tokenizer(),
+};
+
+for (const [name, open] of Object.entries(tokenizers)) {
+  describe(name, () => {
+    testWithShared('gives the ids of llama.cpp for all its cases', async () => {
+      const tokenizer = await open();
+      const cases = llamaCppCases(name);
+      expect(cases.length).toBe(47);
+      for (const special of ['text', 'parse'] as const) {
+        const ids = cases.map(({ text }) => tokenizer.encode(text, { addBos: false, special }));
+        expect(ids).toEqual(cases.map((each) => each.ids));
+      }
+    });
+
+    testWithShared('gives the text of every case back', async () => {
+      const tokenizer = await open();
+      for (const { text, ids } of llamaCppCases(name)) expect(tokenizer.decode(ids)).toBe(text);
+    });
+
+    testWithShared('gives a book back', async () => {
+      const tokenizer = await open();
+      const book = sharedText('text/war-and-peace-300k.txt');
+      expect(tokenizer.decode(tokenizer.encode(book))).toBe(book);
+    });
+  });
+}
