@@ -1,0 +1,68 @@
+import type { Backend, Weight } from '@quern/core';
+import type { DecoderConfig } from './config/decoder-config.js';
+import type { GgufSource } from './config/gguf.js';
+import type { HuggingFaceSource } from './config/hugging-face.js';
+import type { Decoder } from './decoder.js';
+import { ModelError } from './error.js';
+import { llama } from './llama.js';
+import { mistral } from './mistral.js';
+import { qwen2 } from './qwen2.js';
+import { qwen3 } from './qwen3.js';
+import type { Naming } from './weights/weight-file.js';
+import type { WeightTable } from './weights/weight-table.js';
+
+/** Weights as the loader hands them over; an architecture narrows them to `LoadedWeights<typeof itsTable>`. */
+export interface AnyLoadedWeights {
+  readonly layers: readonly Readonly<Record<string, Weight | undefined>>[];
+  readonly [field: string]: unknown;
+}
+
+/** Everything that makes a family of models: how its files are read, and its forward pass. */
+export interface Architecture {
+  readonly name: string;
+  /** What files call it: `general.architecture` in GGUF, an entry of `architectures` or `model_type` in config.json. */
+  readonly names: Readonly<Record<Naming, readonly string[]>>;
+  readonly weights: WeightTable;
+  /** Throws ModelError BAD_CONFIG or UNSUPPORTED_CONFIG. */
+  configFromGguf(source: GgufSource): DecoderConfig;
+  /** Throws ModelError BAD_CONFIG or UNSUPPORTED_CONFIG. */
+  configFromHuggingFace(source: HuggingFaceSource): DecoderConfig;
+  /** The forward pass over weights loaded by the table. */
+  build(backend: Backend, weights: AnyLoadedWeights, config: DecoderConfig): Decoder;
+}
+
+const registered: Architecture[] = [llama, mistral, qwen2, qwen3];
+
+const namingOf: Readonly<Record<Naming, string>> = { gguf: 'GGUF', huggingFace: 'Hugging Face' };
+
+/**
+ * Adds an architecture, so that files which carry one of its names open.
+ * @throws ModelError DUPLICATE_ARCHITECTURE where a name is taken.
+ */
+export function registerArchitecture(architecture: Architecture): void {
+  for (const naming of ['gguf', 'huggingFace'] as const)
+    for (const name of architecture.names[naming]) {
+      const holder = registered.find(({ names }) => names[naming].includes(name));
+      if (holder)
+        throw new ModelError(
+          'DUPLICATE_ARCHITECTURE',
+          `the ${namingOf[naming]} name '${name}' already belongs to the architecture '${holder.name}'`,
+        );
+    }
+  registered.push(architecture);
+}
+
+/**
+ * The architecture that files of one kind call `name`.
+ * @param path the file, for the message
+ * @throws ModelError UNKNOWN_ARCHITECTURE, with the names that are known.
+ */
+export function findArchitecture(naming: Naming, name: string, path: string): Architecture {
+  const found = registered.find(({ names }) => names[naming].includes(name));
+  if (found) return found;
+  const known = registered.flatMap(({ names }) => names[naming]).join(', ');
+  throw new ModelError(
+    'UNKNOWN_ARCHITECTURE',
+    `${path}: the architecture '${name}' is not known; known in ${namingOf[naming]} files: ${known}`,
+  );
+}

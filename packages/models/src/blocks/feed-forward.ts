@@ -1,0 +1,23 @@
+import type { Backend, Tensor, Weight } from '@quern/core';
+
+/** The weights of a gated feed-forward. */
+export interface FeedForwardWeights {
+  /** [F, D] */
+  readonly gate: Weight;
+  /** [F, D] */
+  readonly up: Weight;
+  /** [D, F] */
+  readonly down: Weight;
+  readonly gateBias?: Weight | undefined;
+  readonly upBias?: Weight | undefined;
+  readonly downBias?: Weight | undefined;
+}
+
+/** down(silu(gate(x)) · up(x)): x [T, D] → [T, D] (Shazeer 2020, GLU Variants, eq. 6). */
+export function swigluFeedForward(b: Backend) {
+  return (x: Tensor, w: FeedForwardWeights): Tensor => {
+    const gate = b.linear(x, w.gate, { bias: w.gateBias }); // [T, F]
+    const up = b.linear(x, w.up, { bias: w.upBias }); // [T, F]
+    return b.linear(b.swiglu(gate, up), w.down, { bias: w.downBias }); // [T, D]
+  };
+}

@@ -1,0 +1,68 @@
+import type { RopeOptions } from '@quern/core';
+import type { Settings } from './settings.js';
+
+/** The sizes and constants of a decoder-only transformer: all that a forward pass needs besides its weights. */
+export interface DecoderConfig {
+  readonly layers: number;
+  /** D, the width of the residual stream. */
+  readonly width: number;
+  /** H, query heads. */
+  readonly heads: number;
+  /** Hk, key/value heads; H is a multiple of it. */
+  readonly kvHeads: number;
+  /** d, elements per head; H · d need not be D. */
+  readonly headDim: number;
+  /** F, the inner width of the feed-forward. */
+  readonly feedForward: number;
+  /** V, rows of the embedding. */
+  readonly vocabulary: number;
+  readonly rmsEps: number;
+  readonly rope: RopeOptions;
+  /** Tokens the model was made for. A longer cache works as far as its rotation extrapolates. */
+  readonly context: number;
+  /** Per layer, how many positions a query looks back, its own included; 0: all. */
+  readonly windows: readonly number[];
+  /** The embedding serves as output projection. */
+  readonly tied: boolean;
+}
+
+/** The largest sizes that are believed: far above any model, low enough that a broken file cannot exhaust memory. */
+export const limits = {
+  layers: 10_000,
+  width: 2 ** 20,
+  heads: 2 ** 14,
+  headDim: 2 ** 14,
+  feedForward: 2 ** 22,
+  vocabulary: 2 ** 24,
+  context: 2 ** 31 - 1,
+} as const;
+
+/** Names of the settings that hold the heads, in one kind of file. */
+export interface HeadKeys {
+  readonly heads: string;
+  readonly kvHeads: string;
+  readonly headDim: string;
+}
+
+/**
+ * Heads and their size; without a size of its own, a head takes width / heads.
+ * @throws ModelError BAD_CONFIG where they contradict each other.
+ */
+export function readHeads(settings: Settings, keys: HeadKeys, width: number) {
+  const heads = settings.whole(keys.heads, limits.heads);
+  const kvHeads = settings.whole(keys.kvHeads, limits.heads, heads);
+  if (heads % kvHeads !== 0) settings.fail(keys.kvHeads, `a divisor of ${keys.heads}, which is ${heads}`);
+  if (!settings.has(keys.headDim) && width % heads !== 0)
+    settings.fail(keys.heads, `a divisor of the width ${width}, or ${keys.headDim} beside it`);
+  const headDim = settings.whole(keys.headDim, limits.headDim, width / heads);
+  if (headDim % 2 !== 0)
+    settings.fail(
+      settings.has(keys.headDim) ? keys.headDim : keys.heads,
+      `heads of an even size; they have ${headDim}`,
+    );
+  return { heads, kvHeads, headDim };
+}
+
+/** The same window for every layer; 0: none. */
+export const sameWindow = (layers: number, window: number): number[] =>
+  Array.from({ length: layers }, () => window);

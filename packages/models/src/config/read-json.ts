@@ -1,0 +1,28 @@
+import { readFile, stat } from 'node:fs/promises';
+import { ModelError } from '../error.js';
+
+const maxBytes = 4_000_000; // a config.json has a few kilobytes
+
+/** The object in a JSON file. @throws ModelError NOT_FOUND or BAD_CONFIG. */
+export async function readJsonObject(path: string): Promise<Readonly<Record<string, unknown>>> {
+  const status = await stat(path).catch(() => undefined);
+  if (!status?.isFile()) throw new ModelError('NOT_FOUND', `${path}: there is no such file`);
+  if (status.size > maxBytes)
+    throw new ModelError(
+      'BAD_CONFIG',
+      `${path}: has ${status.size} bytes; a configuration has at most ${maxBytes}`,
+    );
+  const value = parse(path, await readFile(path, 'utf8'));
+  if (typeof value === 'object' && value !== null && !Array.isArray(value))
+    return value as Record<string, unknown>;
+  throw new ModelError('BAD_CONFIG', `${path}: must hold a JSON object`);
+}
+
+function parse(path: string, text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    const reason = (error as Error).message.slice(0, 200);
+    throw new ModelError('BAD_CONFIG', `${path}: is not JSON: ${reason}`, { cause: error });
+  }
+}

@@ -1,0 +1,108 @@
+import { ModelError } from '../error.js';
+
+/**
+ * The settings of a model file, which nobody has checked yet: GGUF metadata or a config.json. Every reader either gives a
+ * value of the promised kind or throws ModelError BAD_CONFIG with the key, the value and what was expected.
+ * A setting of null counts as absent.
+ */
+export class Settings {
+  constructor(
+    /** The file, for messages. */
+    readonly path: string,
+    private readonly lookUp: (key: string) => unknown,
+    /** What precedes every key in the file: `llama.` in GGUF, `rope_scaling.` in a nested object. */
+    private readonly prefix = '',
+  ) {}
+
+  has(key: string): boolean {
+    return this.value(key) !== undefined;
+  }
+
+  /** The file has the key, with null: for the few settings where that differs from leaving it out. */
+  isNull(key: string): boolean {
+    return this.lookUp(key) === null;
+  }
+
+  /** A whole number from `least` to `most`. A list of one number per layer counts where all are equal. */
+  whole(key: string, most: number, fallback?: number, least = 1): number {
+    const value = uniform(this.value(key)) ?? fallback;
+    if (typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most) return value;
+    return this.fail(key, `a whole number from ${least} to ${most}`);
+  }
+
+  /** A finite number above 0. */
+  positive(key: string, fallback?: number): number {
+    const value = this.value(key) ?? fallback;
+    if (typeof value === 'number' && Number.isFinite(value) && value > 0) return value;
+    return this.fail(key, 'a number above 0');
+  }
+
+  /** True or false, or undefined where the file does not say. */
+  flag(key: string): boolean | undefined {
+    const value = this.value(key);
+    if (value === undefined || typeof value === 'boolean') return value;
+    return this.fail(key, 'true or false');
+  }
+
+  text(key: string, fallback?: string): string {
+    const value = this.value(key) ?? fallback;
+    if (typeof value === 'string') return value;
+    return this.fail(key, 'a string');
+  }
+
+  /** A list of strings, or undefined where the file has none. */
+  texts(key: string): readonly string[] | undefined {
+    const value = this.value(key);
+    if (value === undefined) return undefined;
+    if (Array.isArray(value) && value.every((item) => typeof item === 'string')) return value;
+    return this.fail(key, 'a list of strings');
+  }
+
+  /** A nested object, or undefined where the file has none. */
+  section(key: string): Settings | undefined {
+    const value = this.value(key);
+    if (value === undefined) return undefined;
+    if (typeof value !== 'object' || Array.isArray(value)) return this.fail(key, 'an object');
+    return new Settings(this.path, ownValue(value as object), `${this.prefix}${key}.`);
+  }
+
+  /** Throws BAD_CONFIG for a key. */
+  fail(key: string, expected: string): never {
+    throw new ModelError('BAD_CONFIG', `${this.describe(key)}; expected ${expected}`);
+  }
+
+  /** Throws UNSUPPORTED_CONFIG for a key: `why` ends the sentence. */
+  refuse(key: string, why: string): never {
+    throw new ModelError('UNSUPPORTED_CONFIG', `${this.describe(key)}: ${why}`);
+  }
+
+  private value(key: string): unknown {
+    return this.lookUp(key) ?? undefined;
+  }
+
+  private describe(key: string): string {
+    const value = this.value(key);
+    return `${this.path}: ${this.prefix}${key} is ${value === undefined ? 'missing' : show(value)}`;
+  }
+}
+
+/** Looks keys up in a parsed JSON object, its own only. */
+export const ownValue =
+  (object: object) =>
+  (key: string): unknown =>
+    Object.hasOwn(object, key) ? (object as Record<string, unknown>)[key] : undefined;
+
+/** The one value of a list whose items are all equal; anything else as it is. */
+function uniform(value: unknown): unknown {
+  if (!(Array.isArray(value) || (ArrayBuffer.isView(value) && 'length' in value))) return value;
+  const items = Array.from(value as ArrayLike<unknown>);
+  return items.length > 0 && items.every((item) => item === items[0]) ? items[0] : value;
+}
+
+const longest = 60;
+
+function show(value: unknown): string {
+  const text =
+    typeof value === 'bigint' ? `${value}` : ArrayBuffer.isView(value) ? `[${value}]` : JSON.stringify(value);
+  return text.length > longest ? `${text.slice(0, longest)}…` : text;
+}

@@ -1,0 +1,34 @@
+import { limits, sameWindow } from './decoder-config.js';
+import type { Settings } from './settings.js';
+
+/** Llama: every layer looks back all the way. */
+export const noWindows = (_settings: Settings, layers: number): number[] => sameWindow(layers, 0);
+
+/** Mistral: `sliding_window` for every layer; null means none, absent means 4096 (transformers' MistralConfig). */
+export function mistralWindows(settings: Settings, layers: number): number[] {
+  if (settings.isNull('sliding_window')) return sameWindow(layers, 0);
+  return sameWindow(layers, settings.whole('sliding_window', limits.context, 4096));
+}
+
+/** Qwen: `sliding_window` where `use_sliding_window` says so, in the layers of `layer_types` or from `max_window_layers` on. */
+export function qwenWindows(settings: Settings, layers: number): number[] {
+  if (!settings.flag('use_sliding_window')) return sameWindow(layers, 0);
+  const window = settings.whole('sliding_window', limits.context);
+  const types = settings.texts('layer_types');
+  if (types) return typedWindows(settings, types, layers, window);
+  const first = settings.whole('max_window_layers', limits.layers, 28, 0); // transformers' Qwen2Config
+  return Array.from({ length: layers }, (_, i) => (i >= first ? window : 0));
+}
+
+function typedWindows(
+  settings: Settings,
+  types: readonly string[],
+  layers: number,
+  window: number,
+): number[] {
+  const known: Readonly<Record<string, number>> = { full_attention: 0, sliding_attention: window };
+  const windows = types.map((type) => known[type]);
+  if (windows.length !== layers || !windows.every((size) => size !== undefined))
+    return settings.fail('layer_types', `${layers} times full_attention or sliding_attention`);
+  return windows;
+}

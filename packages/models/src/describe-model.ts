@@ -1,0 +1,58 @@
+import { type Backend, elementCount } from '@quern/core';
+import type { DecoderConfig } from './config/decoder-config.js';
+import type { ModelFile } from './model-file.js';
+import { bytesOn } from './weights/load-weights.js';
+import { type ResolvedWeight, resolveWeights } from './weights/resolve-weights.js';
+
+/** What a planner needs to know of a model, without loading it. */
+export interface ModelDescription {
+  readonly architecture: string;
+  readonly config: DecoderConfig;
+  /** Elements of all weights. */
+  readonly parameters: number;
+  /** Bytes of the weights once loaded, before whatever padding the backend's layout adds. */
+  readonly weightBytes: number;
+  /** Of these, bytes of each layer. */
+  readonly layerBytes: readonly number[];
+  /** And bytes of what belongs to no layer: embedding, output norm, output projection. */
+  readonly otherBytes: number;
+  /** Bytes of the weights that one decoded token reads: all but the embedding's other rows. */
+  readonly bytesPerToken: number;
+  /** Formats of the matrices, with the bytes that each takes in the file, most first. */
+  readonly formats: readonly { readonly format: string; readonly bytes: number }[];
+}
+
+/**
+ * Describes an opened model as it would lie on a backend, or, without one, as it lies in its file.
+ * @throws ModelError MISSING_WEIGHT, BAD_WEIGHT_SHAPE or UNKNOWN_FORMAT.
+ */
+export function describeModel(
+  { architecture, config, weights }: ModelFile,
+  backend?: Backend,
+): ModelDescription {
+  const resolved = resolveWeights(architecture.weights, config, weights);
+  const bytesOf = ({ tensor }: ResolvedWeight) =>
+    backend ? bytesOn(backend, tensor) : tensor.bytes.byteLength;
+  const sum = (some: readonly ResolvedWeight[]) => some.reduce((total, weight) => total + bytesOf(weight), 0);
+  const layerBytes = Array.from({ length: config.layers }, () => 0);
+  for (const weight of resolved) if (weight.layer !== undefined) layerBytes[weight.layer]! += bytesOf(weight);
+  const embedding = config.tied ? [] : resolved.filter(({ field }) => field === 'embedding');
+  return {
+    architecture: architecture.name,
+    config,
+    parameters: resolved.reduce((total, { tensor }) => total + elementCount(tensor.shape), 0),
+    weightBytes: sum(resolved),
+    layerBytes,
+    otherBytes: sum(resolved.filter(({ layer }) => layer === undefined)),
+    bytesPerToken: sum(resolved) - sum(embedding),
+    formats: formatsOf(resolved),
+  };
+}
+
+function formatsOf(resolved: readonly ResolvedWeight[]): ModelDescription['formats'] {
+  const bytes = new Map<string, number>();
+  for (const { tensor } of resolved)
+    if (tensor.shape.length > 1)
+      bytes.set(tensor.format, (bytes.get(tensor.format) ?? 0) + tensor.bytes.byteLength);
+  return [...bytes].map(([format, count]) => ({ format, bytes: count })).sort((a, b) => b.bytes - a.bytes);
+}

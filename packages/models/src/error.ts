@@ -1,0 +1,21 @@
+import { QuernError } from '@quern/core';
+
+/** Stable codes of errors about models. Readers of the files themselves throw FileError of @quern/quant. */
+export type ModelErrorCode =
+  | 'NOT_FOUND' // there is nothing at the path
+  | 'NO_MODEL' // a folder without a model, or a model file without its config.json
+  | 'AMBIGUOUS_MODEL' // a folder with several models: name one
+  | 'UNKNOWN_ARCHITECTURE' // no registered architecture has that name
+  | 'DUPLICATE_ARCHITECTURE' // registering a name that is taken
+  | 'BAD_CONFIG' // a value is missing, absurd, or contradicts another
+  | 'UNSUPPORTED_CONFIG' // a sound value that asks for something Quern does not do
+  | 'MISSING_WEIGHT' // the file lacks a tensor of the architecture
+  | 'BAD_WEIGHT_SHAPE' // a tensor has another shape than the configuration implies
+  | 'UNKNOWN_FORMAT' // a tensor in a format that Quern does not compute with
+  | 'BAD_ARGUMENT' // any other argument out of its documented range
+  | 'ABORTED'; // an AbortSignal ended the loading
+
+/** Thrown by everything that opens, checks or loads a model. */
+export class ModelError extends QuernError<ModelErrorCode> {
+  override readonly name = 'ModelError';
+}

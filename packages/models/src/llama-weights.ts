@@ -1,0 +1,108 @@
+import type { WeightTable } from './weights/weight-table.js';
+
+/** The parameters of Llama. Biases exist in few models (`attention_bias`, `mlp_bias`). */
+export const llamaWeights = {
+  model: {
+    embedding: {
+      gguf: 'token_embd.weight',
+      huggingFace: 'model.embed_tokens.weight',
+      shape: (c) => [c.vocabulary, c.width],
+    },
+    outputNorm: { gguf: 'output_norm.weight', huggingFace: 'model.norm.weight', shape: (c) => [c.width] },
+    output: {
+      gguf: 'output.weight',
+      huggingFace: 'lm_head.weight',
+      shape: (c) => [c.vocabulary, c.width],
+      when: (c) => !c.tied,
+    },
+  },
+  layer: {
+    attnNorm: {
+      gguf: 'blk.{i}.attn_norm.weight',
+      huggingFace: 'model.layers.{i}.input_layernorm.weight',
+      shape: (c) => [c.width],
+    },
+    q: {
+      gguf: 'blk.{i}.attn_q.weight',
+      huggingFace: 'model.layers.{i}.self_attn.q_proj.weight',
+      shape: (c) => [c.heads * c.headDim, c.width],
+    },
+    k: {
+      gguf: 'blk.{i}.attn_k.weight',
+      huggingFace: 'model.layers.{i}.self_attn.k_proj.weight',
+      shape: (c) => [c.kvHeads * c.headDim, c.width],
+    },
+    v: {
+      gguf: 'blk.{i}.attn_v.weight',
+      huggingFace: 'model.layers.{i}.self_attn.v_proj.weight',
+      shape: (c) => [c.kvHeads * c.headDim, c.width],
+    },
+    attnOutput: {
+      gguf: 'blk.{i}.attn_output.weight',
+      huggingFace: 'model.layers.{i}.self_attn.o_proj.weight',
+      shape: (c) => [c.width, c.heads * c.headDim],
+    },
+    qBias: {
+      gguf: 'blk.{i}.attn_q.bias',
+      huggingFace: 'model.layers.{i}.self_attn.q_proj.bias',
+      shape: (c) => [c.heads * c.headDim],
+      optional: true,
+    },
+    kBias: {
+      gguf: 'blk.{i}.attn_k.bias',
+      huggingFace: 'model.layers.{i}.self_attn.k_proj.bias',
+      shape: (c) => [c.kvHeads * c.headDim],
+      optional: true,
+    },
+    vBias: {
+      gguf: 'blk.{i}.attn_v.bias',
+      huggingFace: 'model.layers.{i}.self_attn.v_proj.bias',
+      shape: (c) => [c.kvHeads * c.headDim],
+      optional: true,
+    },
+    attnOutputBias: {
+      gguf: 'blk.{i}.attn_output.bias',
+      huggingFace: 'model.layers.{i}.self_attn.o_proj.bias',
+      shape: (c) => [c.width],
+      optional: true,
+    },
+    ffnNorm: {
+      gguf: 'blk.{i}.ffn_norm.weight',
+      huggingFace: 'model.layers.{i}.post_attention_layernorm.weight',
+      shape: (c) => [c.width],
+    },
+    gate: {
+      gguf: 'blk.{i}.ffn_gate.weight',
+      huggingFace: 'model.layers.{i}.mlp.gate_proj.weight',
+      shape: (c) => [c.feedForward, c.width],
+    },
+    up: {
+      gguf: 'blk.{i}.ffn_up.weight',
+      huggingFace: 'model.layers.{i}.mlp.up_proj.weight',
+      shape: (c) => [c.feedForward, c.width],
+    },
+    down: {
+      gguf: 'blk.{i}.ffn_down.weight',
+      huggingFace: 'model.layers.{i}.mlp.down_proj.weight',
+      shape: (c) => [c.width, c.feedForward],
+    },
+    gateBias: {
+      gguf: 'blk.{i}.ffn_gate.bias',
+      huggingFace: 'model.layers.{i}.mlp.gate_proj.bias',
+      shape: (c) => [c.feedForward],
+      optional: true,
+    },
+    upBias: {
+      gguf: 'blk.{i}.ffn_up.bias',
+      huggingFace: 'model.layers.{i}.mlp.up_proj.bias',
+      shape: (c) => [c.feedForward],
+      optional: true,
+    },
+    downBias: {
+      gguf: 'blk.{i}.ffn_down.bias',
+      huggingFace: 'model.layers.{i}.mlp.down_proj.bias',
+      shape: (c) => [c.width],
+      optional: true,
+    },
+  },
+} as const satisfies WeightTable;

@@ -1,0 +1,16 @@
+import type { Architecture } from './architecture.js';
+import { decoderConfigFromGguf } from './config/gguf.js';
+import { decoderConfigFromHuggingFace } from './config/hugging-face.js';
+import { mistralWindows } from './config/windows.js';
+import { llamaDecoder } from './llama.js';
+import { llamaWeights } from './llama-weights.js';
+
+/** Mistral (Jiang et al. 2023): Llama with a sliding window. Its GGUF files call themselves llama. */
+export const mistral = {
+  name: 'mistral',
+  names: { gguf: [], huggingFace: ['MistralForCausalLM', 'mistral'] },
+  weights: llamaWeights,
+  configFromGguf: (source) => decoderConfigFromGguf(source, 'interleaved'),
+  configFromHuggingFace: (source) => decoderConfigFromHuggingFace(source, mistralWindows),
+  build: llamaDecoder,
+} satisfies Architecture;

@@ -1,0 +1,114 @@
+import { dirname, join } from 'node:path';
+import { type GgufFile, type MetadataValue, openGguf, openSafetensors } from '@quern/quant';
+import { type Architecture, findArchitecture } from './architecture.js';
+import type { DecoderConfig } from './config/decoder-config.js';
+import { readJsonObject } from './config/read-json.js';
+import { ownValue, Settings } from './config/settings.js';
+import { exists, findModel } from './find-model.js';
+import { decodeToF32 } from './weights/decode-weight.js';
+import { ggufWeights, safetensorsWeights, type WeightFile } from './weights/weight-file.js';
+
+interface OpenedModel {
+  /** The GGUF file, or the safetensors file or index. */
+  readonly path: string;
+  readonly architecture: Architecture;
+  readonly config: DecoderConfig;
+  readonly weights: WeightFile;
+}
+
+/** A model in a GGUF file. Its tokenizer and chat template are in the metadata (`tokenizer.*`). */
+export interface GgufModelFile extends OpenedModel {
+  readonly kind: 'gguf';
+  readonly metadata: ReadonlyMap<string, MetadataValue>;
+}
+
+/** A model in the form of Hugging Face transformers. */
+export interface HuggingFaceModelFile extends OpenedModel {
+  readonly kind: 'huggingFace';
+  /** config.json as it is. */
+  readonly metadata: Readonly<Record<string, unknown>>;
+  /** Paths of the files beside it that concern text: those of `companionNames` that exist. */
+  readonly companions: Readonly<Partial<Record<CompanionName, string>>>;
+}
+
+/** A model that has been opened: its configuration and where its tensors are. No weight has been read. */
+export type ModelFile = GgufModelFile | HuggingFaceModelFile;
+
+/** Files beside config.json that a tokenizer or a generator reads. */
+export const companionNames = [
+  'tokenizer.json',
+  'tokenizer_config.json',
+  'special_tokens_map.json',
+  'added_tokens.json',
+  'generation_config.json',
+  'chat_template.jinja',
+  'vocab.json',
+  'merges.txt',
+  'tokenizer.model',
+] as const;
+export type CompanionName = (typeof companionNames)[number];
+
+/**
+ * Opens a model: a GGUF file (any part of a split one), a safetensors file or index beside its config.json, or a folder with
+ * either. Reads headers and configuration only.
+ * @param options.config the configuration of a safetensors model that is not called config.json
+ * @throws ModelError NOT_FOUND, NO_MODEL, AMBIGUOUS_MODEL, UNKNOWN_ARCHITECTURE, BAD_CONFIG or UNSUPPORTED_CONFIG; FileError
+ * of @quern/quant where a file is broken or has a tensor of an unknown format.
+ */
+export async function openModelFile(
+  path: string,
+  options: { readonly config?: string } = {},
+): Promise<ModelFile> {
+  const found = await findModel(path, options.config);
+  return found.kind === 'gguf'
+    ? openGgufModel(found.path)
+    : openHuggingFaceModel(found.weights, found.config);
+}
+
+async function openGgufModel(path: string): Promise<GgufModelFile> {
+  const file = await openGguf(path);
+  const { metadata } = file;
+  const name = new Settings(path, (key) => metadata.get(key)).text('general.architecture');
+  const architecture = findArchitecture('gguf', name, path);
+  const weights = ggufWeights(file);
+  const config = architecture.configFromGguf({
+    settings: new Settings(path, (key) => metadata.get(`${name}.${key}`), `${name}.`),
+    weights,
+    tokens: tokenCount(file),
+    ropeFactors: await readRopeFactors(weights),
+  });
+  return { kind: 'gguf', path, architecture, config, weights, metadata };
+}
+
+function tokenCount({ metadata }: GgufFile): number {
+  const tokens = metadata.get('tokenizer.ggml.tokens');
+  return Array.isArray(tokens) ? tokens.length : 0;
+}
+
+async function readRopeFactors(weights: WeightFile): Promise<readonly number[] | undefined> {
+  const tensor = weights.tensors.get('rope_freqs.weight');
+  return tensor && Array.from(await decodeToF32(tensor));
+}
+
+async function openHuggingFaceModel(path: string, configPath: string): Promise<HuggingFaceModelFile> {
+  const metadata = await readJsonObject(configPath);
+  const settings = new Settings(configPath, ownValue(metadata));
+  const architecture = findArchitecture('huggingFace', architectureName(settings), configPath);
+  const weights = safetensorsWeights(await openSafetensors(path));
+  const config = architecture.configFromHuggingFace({ settings, weights });
+  const companions = await companionsIn(dirname(configPath));
+  return { kind: 'huggingFace', path, architecture, config, weights, metadata, companions };
+}
+
+/** The class it was saved from tells more than the type: a classifier has another head. */
+function architectureName(settings: Settings): string {
+  const [first] = settings.texts('architectures') ?? [];
+  return first ?? settings.text('model_type');
+}
+
+async function companionsIn(folder: string): Promise<HuggingFaceModelFile['companions']> {
+  const companions: Partial<Record<CompanionName, string>> = {};
+  for (const name of companionNames)
+    if (await exists(join(folder, name))) companions[name] = join(folder, name);
+  return companions;
+}

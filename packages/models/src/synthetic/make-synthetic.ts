@@ -1,0 +1,133 @@
+import {
+  byteLength,
+  formats,
+  type GgufFormat,
+  type MetadataInput,
+  type TensorInput,
+  writeGguf,
+} from '@quern/quant';
+import { ModelError } from '../error.js';
+import { fillBlocks, RandomWords } from './random-blocks.js';
+import { type Recipe, type RecipeName, type Role, recipes } from './recipes.js';
+import { type ModelShape, type ModelShapeName, modelShapes } from './shapes.js';
+import { syntheticVocabulary } from './vocabulary.js';
+
+export interface SyntheticOptions {
+  readonly shape: ModelShapeName;
+  readonly format: RecipeName;
+  /** The same seed gives the same file, byte for byte. */
+  readonly seed?: number;
+}
+
+/** Written at a time, in bytes; a multiple of every block. */
+const pieceBytes = 1 << 22;
+
+/** Random blocks of one matrix, piece by piece, so that memory stays bounded. */
+async function* randomMatrix(
+  format: GgufFormat,
+  shape: readonly number[],
+  seed: number,
+): AsyncGenerator<Uint8Array> {
+  const words = new RandomWords(seed);
+  const deviation = 1 / Math.sqrt(shape[shape.length - 1]!);
+  const { blockBytes } = formats[format];
+  const piece = Math.floor(pieceBytes / blockBytes) * blockBytes;
+  const total = byteLength(format, shape);
+  for (let done = 0; done < total; done += piece) {
+    const bytes = new Uint8Array(Math.min(piece, total - done));
+    fillBlocks(format, bytes, words, deviation);
+    yield bytes;
+  }
+}
+
+/** Collects tensors in file order, each with a seed of its own. */
+class TensorList {
+  readonly tensors: TensorInput[] = [];
+
+  constructor(
+    private readonly recipe: Recipe,
+    private readonly shape: ModelShape,
+    private readonly seed: number,
+  ) {}
+
+  matrix(name: string, shape: readonly number[], role: Role, layer = 0): void {
+    const format = this.recipe(role, layer, this.shape.layers);
+    const seed = this.seed + 7919 * this.tensors.length;
+    this.tensors.push({ name, shape, format, data: () => randomMatrix(format, shape, seed) });
+  }
+
+  norm(name: string, width: number): void {
+    const ones = new Float32Array(width).fill(1);
+    this.tensors.push({ name, shape: [width], format: 'f32', data: new Uint8Array(ones.buffer) });
+  }
+}
+
+function addLayer(list: TensorList, shape: ModelShape, layer: number): void {
+  const { width, heads, kvHeads, headDim, feedForward } = shape;
+  const name = (part: string) => `blk.${layer}.${part}.weight`;
+  list.norm(name('attn_norm'), width);
+  list.matrix(name('attn_q'), [heads * headDim, width], 'other', layer);
+  list.matrix(name('attn_k'), [kvHeads * headDim, width], 'other', layer);
+  list.matrix(name('attn_v'), [kvHeads * headDim, width], 'attentionV', layer);
+  list.matrix(name('attn_output'), [width, heads * headDim], 'other', layer);
+  if (shape.architecture === 'qwen3') {
+    list.norm(name('attn_q_norm'), headDim);
+    list.norm(name('attn_k_norm'), headDim);
+  }
+  list.norm(name('ffn_norm'), width);
+  list.matrix(name('ffn_gate'), [feedForward, width], 'other', layer);
+  list.matrix(name('ffn_up'), [feedForward, width], 'other', layer);
+  list.matrix(name('ffn_down'), [width, feedForward], 'ffnDown', layer);
+}
+
+function tensorsOf(shape: ModelShape, recipe: Recipe, seed: number): TensorInput[] {
+  const list = new TensorList(recipe, shape, seed);
+  list.matrix('token_embd.weight', [shape.vocabulary, shape.width], 'embedding');
+  for (let layer = 0; layer < shape.layers; layer++) addLayer(list, shape, layer);
+  list.norm('output_norm.weight', shape.width);
+  if (!shape.tied) list.matrix('output.weight', [shape.vocabulary, shape.width], 'output');
+  return list.tensors;
+}
+
+function metadataOf(name: string, shape: ModelShape): Record<string, MetadataInput> {
+  const key = (part: string) => `${shape.architecture}.${part}`;
+  return {
+    'general.architecture': shape.architecture,
+    'general.name': `${name}, synthetic weights`,
+    [key('block_count')]: shape.layers,
+    [key('context_length')]: shape.context,
+    [key('embedding_length')]: shape.width,
+    [key('feed_forward_length')]: shape.feedForward,
+    [key('attention.head_count')]: shape.heads,
+    [key('attention.head_count_kv')]: shape.kvHeads,
+    [key('attention.key_length')]: shape.headDim,
+    [key('attention.value_length')]: shape.headDim,
+    [key('attention.layer_norm_rms_epsilon')]: { type: 'float32', value: shape.rmsEps },
+    [key('rope.freq_base')]: { type: 'float32', value: shape.theta },
+    [key('rope.dimension_count')]: shape.headDim,
+    [key('vocab_size')]: shape.vocabulary,
+    ...syntheticVocabulary(shape.vocabulary, shape.architecture === 'llama' ? 'llama-bpe' : 'qwen2'),
+  };
+}
+
+function named<T extends object>(table: T, name: string, what: string): T[keyof T] {
+  if (!Object.hasOwn(table, name))
+    throw new ModelError(
+      'BAD_ARGUMENT',
+      `there is no ${what} '${name}'; there are ${Object.keys(table).join(', ')}`,
+    );
+  return table[name as keyof T];
+}
+
+/**
+ * Writes a GGUF of a published model's shape with random weights: what it computes is nonsense, what it costs is true.
+ * Throws ModelError BAD_ARGUMENT for an unknown shape or format.
+ */
+export async function makeSyntheticModel(
+  path: string,
+  { shape: name, format, seed = 1 }: SyntheticOptions,
+): Promise<void> {
+  const shape: ModelShape = named(modelShapes, name, 'model shape');
+  const recipe: Recipe = named(recipes, format, 'format');
+  await writeGguf(path, { metadata: metadataOf(name, shape), tensors: tensorsOf(shape, recipe, seed) });
+}

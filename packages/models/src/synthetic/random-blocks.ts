@@ -1,0 +1,99 @@
+import { f32ToBf16, f32ToF16 } from '@quern/core';
+import { formats, type GgufFormat } from '@quern/quant';
+
+/** xorshift128 in 32-bit words: fast enough to fill gigabytes, and the same everywhere. */
+export class RandomWords {
+  private readonly state: Uint32Array;
+
+  constructor(seed: number) {
+    this.state = Uint32Array.of(seed ^ 0x9e3779b9, seed * 2654435761 + 1, seed ^ 0x85ebca6b, 0xc2b2ae35);
+    for (let i = 0; i < 16; i++) this.next();
+  }
+
+  next(): number {
+    const { state } = this;
+    let t = state[3]!;
+    t ^= t << 11;
+    t ^= t >>> 8;
+    state[3] = state[2]!;
+    state[2] = state[1]!;
+    state[1] = state[0]!;
+    state[0] = t ^ state[0]! ^ (state[0]! >>> 19);
+    return state[0]!;
+  }
+
+  /** Uniform in [−1, 1). */
+  unit(): number {
+    return this.next() / 2 ** 31 - 1;
+  }
+}
+
+/**
+ * Half-precision fields of a block: byte offset, and the value for weights of standard deviation 1. Quants are random
+ * bits; a block's scale makes their spread right, and its minimum, where it has one, their mean zero.
+ */
+const scales: Partial<Record<GgufFormat, readonly (readonly [offset: number, value: number])[]>> = {
+  q4_0: [[0, 1 / 4.6]],
+  q4_1: [
+    [0, 1 / 4.6],
+    [2, -7.5 / 4.6],
+  ],
+  q5_0: [[0, 1 / 9.2]],
+  q5_1: [
+    [0, 1 / 9.2],
+    [2, -15.5 / 9.2],
+  ],
+  q8_0: [[0, 1 / 74]],
+  q2_k: [
+    [80, 1 / 12],
+    [82, 1.5 / 12],
+  ],
+  q3_k: [[108, 1 / 42]],
+  q4_k: [
+    [0, 1 / 257],
+    [2, 7.5 / 257],
+  ],
+  q5_k: [
+    [0, 1 / 530],
+    [2, 15.5 / 530],
+  ],
+  q6_k: [[208, 1 / 1370]],
+};
+
+function fillDense(
+  format: 'f32' | 'f16' | 'bf16',
+  bytes: Uint8Array,
+  words: RandomWords,
+  deviation: number,
+): void {
+  const uniform = deviation * Math.sqrt(3);
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  if (format === 'f32')
+    for (let i = 0; i < bytes.length; i += 4) view.setFloat32(i, words.unit() * uniform, true);
+  else {
+    const round = format === 'f16' ? f32ToF16 : f32ToBf16;
+    for (let i = 0; i < bytes.length; i += 2) view.setUint16(i, round(words.unit() * uniform), true);
+  }
+}
+
+/** Fills whole blocks of a format with random weights of mean 0 and about the given standard deviation. */
+export function fillBlocks(
+  format: GgufFormat,
+  bytes: Uint8Array,
+  words: RandomWords,
+  deviation: number,
+): void {
+  if (format === 'f32' || format === 'f16' || format === 'bf16') {
+    fillDense(format, bytes, words, deviation);
+    return;
+  }
+  const whole = new Uint32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength >>> 2);
+  for (let i = 0; i < whole.length; i++) whole[i] = words.next();
+  for (let i = whole.length * 4; i < bytes.length; i++) bytes[i] = words.next();
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const fields = (scales[format] ?? []).map(
+    ([offset, value]) => [offset, f32ToF16(value * deviation)] as const,
+  );
+  for (let block = 0; block < bytes.length; block += formats[format].blockBytes)
+    for (const [offset, bits] of fields) view.setUint16(block + offset, bits, true);
+}

@@ -1,0 +1,47 @@
+/** The dimensions of a published model: what a synthetic one needs to cost the same. */
+export interface ModelShape {
+  readonly architecture: 'llama' | 'qwen3';
+  readonly layers: number;
+  /** D. */
+  readonly width: number;
+  readonly heads: number;
+  readonly kvHeads: number;
+  readonly headDim: number;
+  readonly feedForward: number;
+  readonly vocabulary: number;
+  readonly tied: boolean;
+  readonly theta: number;
+  readonly rmsEps: number;
+  readonly context: number;
+}
+
+const qwen3 = {
+  architecture: 'qwen3',
+  headDim: 128,
+  kvHeads: 8,
+  vocabulary: 151936,
+  theta: 1e6,
+  rmsEps: 1e-6,
+  context: 40960,
+  tied: true,
+} as const;
+const llama32 = {
+  architecture: 'llama',
+  kvHeads: 8,
+  vocabulary: 128256,
+  theta: 5e5,
+  rmsEps: 1e-5,
+  context: 131072,
+  tied: true,
+} as const;
+
+/** From the config.json of each model. */
+export const modelShapes = {
+  'qwen3-0.6b': { ...qwen3, layers: 28, width: 1024, heads: 16, feedForward: 3072 },
+  'qwen3-1.7b': { ...qwen3, layers: 28, width: 2048, heads: 16, feedForward: 6144 },
+  'qwen3-4b': { ...qwen3, layers: 36, width: 2560, heads: 32, feedForward: 9728 },
+  'llama-3.2-1b': { ...llama32, layers: 16, width: 2048, heads: 32, headDim: 64, feedForward: 8192 },
+  'llama-3.2-3b': { ...llama32, layers: 28, width: 3072, heads: 24, headDim: 128, feedForward: 8192 },
+} as const satisfies Record<string, ModelShape>;
+
+export type ModelShapeName = keyof typeof modelShapes;

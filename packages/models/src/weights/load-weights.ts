@@ -1,0 +1,95 @@
+import { type Backend, elementCount, type Weight } from '@quern/core';
+import { decodedSource, throwIfAborted } from './decode-weight.js';
+import { isDense, type ResolvedWeight } from './resolve-weights.js';
+import type { FileTensor } from './weight-file.js';
+
+/** What a caller may want to hear while weights load. */
+export interface LoadOptions {
+  /** After each tensor: bytes of the file that are done, of how many. */
+  readonly onProgress?: (progress: { readonly loaded: number; readonly total: number }) => void;
+  /** Something that works but costs: weights decoded because the backend does not read their format. */
+  readonly onNotice?: (message: string) => void;
+  readonly signal?: AbortSignal;
+}
+
+/** The backend computes with the tensor as it lies in the file. Vectors in block formats are decoded: they are small. */
+export function readsNatively(backend: Backend, tensor: FileTensor): boolean {
+  return isDense(tensor) || (tensor.shape.length > 1 && !!backend.quantGguf?.formats.has(tensor.format));
+}
+
+/** Bytes a tensor takes once loaded, before whatever padding the backend's layout adds. */
+export function bytesOn(backend: Backend, tensor: FileTensor): number {
+  return readsNatively(backend, tensor) ? tensor.bytes.byteLength : 4 * elementCount(tensor.shape);
+}
+
+/** So many tensors are under way at once: one is read while another is repacked. */
+const underWay = 4;
+
+/**
+ * Loads weights; they come back in the order given. On failure or abort, everything already loaded is disposed of.
+ * @throws ModelError ABORTED, or what backend.loadWeight throws.
+ */
+export async function loadWeights(
+  backend: Backend,
+  resolved: readonly ResolvedWeight[],
+  options: LoadOptions = {},
+): Promise<readonly Weight[]> {
+  noticeDecoding(backend, resolved, options);
+  const loaded: Weight[] = [];
+  const queue = resolved.entries();
+  const report = progressReporter(resolved, options);
+  let failed = false;
+  const work = async () => {
+    for (const [i, { tensor }] of queue) {
+      if (failed) return;
+      throwIfAborted(options.signal);
+      loaded[i] = await loadOne(backend, tensor, options.signal);
+      report(tensor);
+    }
+  };
+  const fail = (error: unknown) => {
+    failed = true;
+    throw error;
+  };
+  const outcomes = await Promise.allSettled(Array.from({ length: underWay }, () => work().catch(fail)));
+  const failure = outcomes.find((outcome) => outcome.status === 'rejected');
+  if (!failure) return loaded;
+  for (const weight of Object.values(loaded)) weight.dispose();
+  throw failure.reason;
+}
+
+async function loadOne(
+  backend: Backend,
+  tensor: FileTensor,
+  signal: AbortSignal | undefined,
+): Promise<Weight> {
+  return backend.loadWeight(readsNatively(backend, tensor) ? tensor : await decodedSource(tensor, signal));
+}
+
+function progressReporter(resolved: readonly ResolvedWeight[], { onProgress }: LoadOptions) {
+  const total = resolved.reduce((sum, { tensor }) => sum + tensor.bytes.byteLength, 0);
+  let loaded = 0;
+  return (tensor: FileTensor) => {
+    loaded += tensor.bytes.byteLength;
+    onProgress?.({ loaded, total });
+  };
+}
+
+/** Decoding is never silent: it costs memory and speed. */
+function noticeDecoding(
+  backend: Backend,
+  resolved: readonly ResolvedWeight[],
+  { onNotice }: LoadOptions,
+): void {
+  const decoded = resolved.map(({ tensor }) => tensor).filter((tensor) => !readsNatively(backend, tensor));
+  if (decoded.length === 0) return;
+  const formats = [...new Set(decoded.map(({ format }) => format))].join(', ');
+  const inFile = decoded.reduce((sum, { bytes }) => sum + bytes.byteLength, 0);
+  const inMemory = decoded.reduce((sum, tensor) => sum + bytesOn(backend, tensor), 0);
+  onNotice?.(
+    `backend '${backend.name}' does not read ${formats} natively: ${decoded.length} tensors are decoded to f32, ` +
+      `which takes ${megabytes(inMemory)} instead of ${megabytes(inFile)}`,
+  );
+}
+
+const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(bytes < 1e7 ? 2 : 0)} MB`;

@@ -1,0 +1,117 @@
+import { createBackend } from '@quern/backend-reference';
+import type { Backend } from '@quern/core';
+import { describeModel, loadLanguageModel, openModelFile } from '../src/index.js';
+import { decodedBytes, rewriteGguf, scratch } from './model-files.js';
+import { distance, sequenceLogits } from './run-model.js';
+import { describeShared, goldens, shared } from './shared-data.js';
+
+interface Case {
+  readonly name: string;
+  readonly file: string;
+  readonly config?: string;
+  readonly logits: string;
+  readonly tolerance: number;
+}
+
+const cases: readonly Case[] = [
+  {
+    name: 'llama',
+    file: 'tiny_llama.safetensors',
+    config: 'tiny_llama_config.json',
+    logits: 'tiny_llama_logits.json',
+    tolerance: 1e-5,
+  },
+  {
+    name: 'llama, two shards',
+    file: 'tiny_llama.safetensors.index.json',
+    config: 'tiny_llama_config.json',
+    logits: 'tiny_llama_logits.json',
+    tolerance: 1e-5,
+  },
+  {
+    name: 'llama, a shard opens the whole',
+    file: 'tiny_llama-00002-of-00002.safetensors',
+    config: 'tiny_llama_config.json',
+    logits: 'tiny_llama_logits.json',
+    tolerance: 1e-5,
+  },
+  { name: 'llama, GGUF f32', file: 'tiny_llama_f32.gguf', logits: 'tiny_llama_logits.json', tolerance: 1e-5 },
+  {
+    name: 'llama, GGUF f16, whose weights are rounded to 11 bits',
+    file: 'tiny_llama_f16.gguf',
+    logits: 'tiny_llama_logits.json',
+    tolerance: 1e-2,
+  },
+  {
+    name: 'qwen2',
+    file: 'tiny_qwen2.safetensors',
+    config: 'tiny_qwen2_config.json',
+    logits: 'tiny_qwen2_logits.json',
+    tolerance: 1e-5,
+  },
+  {
+    name: 'qwen3',
+    file: 'tiny_qwen3.safetensors',
+    config: 'tiny_qwen3_config.json',
+    logits: 'tiny_qwen3_logits.json',
+    tolerance: 1e-5,
+  },
+];
+
+describeShared('tiny-hf', 'logits of transformers', () => {
+  let backend: Backend;
+  beforeAll(async () => {
+    backend = await createBackend();
+  });
+  afterAll(() => backend.dispose());
+
+  for (const { name, file, config, logits, tolerance } of cases)
+    test(name, async () => {
+      const opened = await openModelFile(
+        shared('tiny-hf', file),
+        config ? { config: shared('tiny-hf', config) } : {},
+      );
+      using model = await loadLanguageModel(opened, backend);
+      const { sequences, logits: expected } = goldens(logits);
+      for (const [i, ids] of sequences.entries())
+        expect(distance(await sequenceLogits(model, ids), expected[i]!)).toBeLessThan(tolerance);
+    });
+
+  test('llama q8: the GGUF decoded, and the safetensors it was made from, agree within the quantisation', async () => {
+    const notices: string[] = [];
+    const quantised = await openModelFile(shared('tiny-hf', 'tiny_llama_q8.gguf'));
+    using q8 = await loadLanguageModel(quantised, backend, { onNotice: (message) => notices.push(message) });
+    const config = shared('tiny-hf', 'tiny_llama_q8_config.json');
+    using f32 = await loadLanguageModel(
+      await openModelFile(shared('tiny-hf', 'tiny_llama_q8.safetensors'), { config }),
+      backend,
+    );
+    const ids = [0, 3, 6, 1, 4, 7, 2, 5, 0, 3];
+    const [approximate, exact] = [await sequenceLogits(q8, ids), await sequenceLogits(f32, ids)];
+    expect(distance(approximate, exact)).toBeLessThan(0.05 * Math.max(...exact.flat().map(Math.abs)));
+    expect(distance(approximate, exact)).toBeGreaterThan(0);
+    expect(q8.weightBytes).toBe(describeModel(quantised, backend).weightBytes);
+    expect(notices).toEqual([
+      expect.stringMatching(/does not read q8_0 natively: 15 tensors are decoded to f32/),
+    ]);
+  });
+
+  test.each(['f16', 'q8'])(
+    'llama %s: equal to the same weights decoded to f32 beforehand',
+    async (format) => {
+      const path = shared('tiny-hf', `tiny_llama_${format}.gguf`);
+      const decoded = scratch(`decoded-${format}.gguf`);
+      await rewriteGguf(path, decoded, async (tensor) => ({
+        ...tensor,
+        format: 'f32',
+        data: await decodedBytes(tensor),
+      }));
+      using asStored = await loadLanguageModel(await openModelFile(path), backend);
+      using asF32 = await loadLanguageModel(await openModelFile(decoded), backend);
+      const ids = [0, 3, 6, 1, 4, 7, 2, 5];
+      expect(distance(await sequenceLogits(asStored, ids), await sequenceLogits(asF32, ids))).toBeLessThan(
+        1e-6,
+      );
+    },
+  );
+});

@@ -1,0 +1,95 @@
+import { createBackend } from '@quern/backend-reference';
+import type { Backend, Weight } from '@quern/core';
+import { describeModel, loadLanguageModel, openModelFile } from '../src/index.js';
+import { llamaTensors, writeLlama } from './model-files.js';
+
+/** The reference backend, noting what it loads; `native` formats are claimed but never computed with. */
+async function observed(
+  native: readonly string[] = [],
+): Promise<{ backend: Backend; loaded: Weight[]; live: () => number }> {
+  const reference = await createBackend();
+  const loaded: Weight[] = [];
+  const backend: Backend = Object.create(reference, {
+    quantGguf: { value: { formats: new Set(native) } },
+    loadWeight: {
+      value: async (source: Parameters<Backend['loadWeight']>[0]) => {
+        const weight = await reference.loadWeight(source);
+        loaded.push(weight);
+        return weight;
+      },
+    },
+  });
+  return { backend, loaded, live: () => loaded.filter(({ disposed }) => !disposed).length };
+}
+
+const tensorCount = llamaTensors().length;
+
+test('progress rises to the bytes of the file, and dispose frees all', async () => {
+  const { backend, live } = await observed();
+  const file = await openModelFile(await writeLlama('progress.gguf'));
+  const steps: number[] = [];
+  const totals = new Set<number>();
+  const model = await loadLanguageModel(file, backend, {
+    onProgress({ loaded, total }) {
+      steps.push(loaded);
+      totals.add(total);
+    },
+    onNotice: (message) => expect(message).toBe('nothing to say'),
+  });
+  expect(steps).toHaveLength(tensorCount);
+  expect(steps).toEqual(steps.toSorted((a, b) => a - b));
+  expect([...totals]).toEqual([steps.at(-1)]);
+  expect(live()).toBe(tensorCount);
+  model.dispose();
+  model.dispose();
+  expect(live()).toBe(0);
+});
+
+test('an abort in the middle leaves nothing behind', async () => {
+  const { backend, loaded, live } = await observed();
+  const file = await openModelFile(await writeLlama('abort.gguf'));
+  const controller = new AbortController();
+  const onProgress = () => {
+    if (loaded.length > 3) controller.abort('enough');
+  };
+  const loading = loadLanguageModel(file, backend, { signal: controller.signal, onProgress });
+  await expect(loading).rejects.toEqual(expect.objectContaining({ code: 'ABORTED', cause: 'enough' }));
+  expect(loaded.length).toBeGreaterThan(3);
+  expect(loaded.length).toBeLessThan(tensorCount);
+  expect(live()).toBe(0);
+});
+
+test('a failure in the middle leaves nothing behind', async () => {
+  const { backend, loaded, live } = await observed(['q8_0']); // claimed, but the reference driver cannot load it
+  const file = await openModelFile(
+    await writeLlama('fail.gguf', {
+      tensors: [...llamaTensors().slice(0, -1), ...llamaTensors('q8_0').slice(-1)],
+    }),
+  );
+  await expect(loadLanguageModel(file, backend)).rejects.toEqual(
+    expect.objectContaining({ code: 'UNSUPPORTED' }),
+  );
+  expect(loaded.length).toBeGreaterThan(0);
+  expect(live()).toBe(0);
+});
+
+test('a description counts what a backend would hold', async () => {
+  const file = await openModelFile(await writeLlama('q8.gguf', { tensors: llamaTensors('q8_0') }));
+  const plain = await observed();
+  const native = await observed(['q8_0']);
+  const [asFile, decoded, asStored] = [
+    describeModel(file),
+    describeModel(file, plain.backend),
+    describeModel(file, native.backend),
+  ];
+  expect(asStored).toEqual(asFile);
+  expect(asFile.parameters).toBe(2 * 512 + 5 * 32 + 2 * (3 * 2048 + 2 * 1024 + 2 * 512));
+  expect(decoded.weightBytes).toBe(4 * decoded.parameters);
+  expect(asFile.weightBytes).toBe(
+    asFile.otherBytes + asFile.layerBytes.reduce((sum, bytes) => sum + bytes, 0),
+  );
+  expect(asFile.bytesPerToken).toBe(asFile.weightBytes - (512 / 32) * 34);
+  expect(asFile.formats).toEqual([{ format: 'q8_0', bytes: ((asFile.parameters - 160) / 32) * 34 }]);
+  using model = await loadLanguageModel(file, plain.backend);
+  expect(model.weightBytes).toBe(decoded.weightBytes);
+});
