@@ -33,7 +33,7 @@ function store({ data }: Numbers, target: KernelMemory): void {
   for (let i = 0; i < bits.length; i++) bits[i] = round(data[i]!);
 }
 
-/** A kernel that is the op's definition. */
+/** A kernel that is the op's definition, for drivers whose memory is `hostMemory` and whose weights are `{values}`. */
 export function kernelOf(op: AnyOp): Kernel {
   const written = Object.keys(op.operands).filter((name) => op.operands[name]!.written);
   return (operands, attributes, outputs) => {

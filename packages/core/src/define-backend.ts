@@ -10,6 +10,7 @@ import { BackendError } from './error.js';
 import { type FusedOpName, fusedOps } from './fusions/index.js';
 import { KvCache } from './kv/kv-cache.js';
 import { needManifest, needOpSupport, supportsOp } from './manifest.js';
+import { maxRank } from './plan/encode.js';
 import { fusePlan } from './plan/fuse.js';
 import type { Plan } from './plan/plan.js';
 import { type PlanUse, type PreparedPlan, preparePlan } from './plan/prepare.js';
@@ -85,10 +86,10 @@ class BackendCore implements ResourceOwner, RecorderHost {
 
   buffer(dtype: DType, shape: readonly number[]): OwnedBuffer {
     this.needLive('buffer');
-    if (shape.some((d) => !Number.isInteger(d) || d < 0))
+    if (shape.length > maxRank || shape.some((d) => !Number.isInteger(d) || d < 0))
       throw new BackendError(
         'BAD_SHAPE',
-        `[buffer] dimensions must be whole numbers; got ${showShape(shape)}`,
+        `[buffer] a shape has at most ${maxRank} dimensions, all whole numbers; got ${showShape(shape)}`,
       );
     return new OwnedBuffer(this, shape, dtype, this.driver.memory.allocate(byteLength({ dtype, shape })));
   }

@@ -10,6 +10,7 @@ import {
 } from './dtype.js';
 import { BackendError } from './error.js';
 import type { AnyOp, OperandRule, OperandSpec } from './op/define-op.js';
+import { maxRank } from './plan/encode.js';
 import type { Plan, PlanOp, PlanOperand, Storage, TensorOperand } from './plan/plan.js';
 import type { PlanUse, PreparedPlan } from './plan/prepare.js';
 import { LoadedWeight, OwnedBuffer, type Resource, type ResourceOwner } from './resources.js';
@@ -117,6 +118,7 @@ export class Recorder implements Step {
   /** The same storage seen with another shape, from a row offset. */
   alias(tensor: StepTensor, shape: readonly number[], elementOffset: number): StepTensor {
     this.needRecording('view');
+    needRank(shape);
     return new StepTensor(
       this,
       shape,
@@ -204,6 +206,7 @@ export class Recorder implements Step {
   }
 
   private tensor(spec: TensorSpec, isInput: boolean): StepTensor {
+    needRank(spec.shape);
     const storage: Storage = { id: this.storages.length, byteLength: byteLength(spec), isInput, kept: false };
     this.storages.push(storage);
     return new StepTensor(this, spec.shape, spec.dtype, storage, 0);
@@ -241,6 +244,15 @@ export class Recorder implements Step {
     if (this.state === 'disposed') throw new BackendError('DISPOSED', `[${op}] the step has been disposed`);
     if (this.state === 'finished') throw finished(op);
   }
+}
+
+/** Encoded plans hold tensors of so many dimensions and no more. */
+function needRank(shape: readonly number[]): void {
+  if (shape.length > maxRank)
+    throw new BackendError(
+      'BAD_SHAPE',
+      `tensors have at most ${maxRank} dimensions; got ${showShape(shape)}`,
+    );
 }
 
 const finished = (op: string) =>

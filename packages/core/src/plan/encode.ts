@@ -13,7 +13,7 @@ import type { PlanOp, PlanOperand } from './plan.js';
  *
  * Operands are those of the op table in its order, then the outputs. `region` says what `id` means: an absent operand,
  * the arena, the inputs, the outputs (id 0 in all four), a buffer or a weight (the driver's own id; offset 0; a
- * weight's dtype word is −1, since the driver chose its layout). Offsets are multiples of 64.
+ * weight's dtype word is −1, since the driver chose its layout). Whole tensors start at multiples of 64; slices at any element.
  */
 export interface EncodedPlan {
   readonly words: Int32Array;

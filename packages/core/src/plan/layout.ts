@@ -68,9 +68,10 @@ class Arena {
 
 /**
  * Places inputs and kept tensors in regions of their own and all others in one arena, in which tensors that do not
- * live at the same time share memory. `guard` bytes are left free around each kept tensor, for tests that look for stray writes.
+ * live at the same time share memory. At least `guardBytes` are left free around each kept tensor, for tests that look for stray writes.
  */
-export function layOut(plan: Plan, guard = 0): Layout {
+export function layOut(plan: Plan, guardBytes = 0): Layout {
+  const guard = aligned(guardBytes);
   const places = new Map<Storage, Place>();
   let inputsBytes = 0;
   let outputsBytes = guard;

@@ -1,0 +1,14 @@
+import { formatReport, runConformance } from '@quern/conformance';
+import { referenceDriver } from '../src/index.js';
+
+test('the reference backend conforms', async () => {
+  const report = await runConformance({ createDriver: referenceDriver });
+  const failures = report.results.filter(({ status }) => status === 'failed');
+  expect(failures).toEqual([]);
+  expect(report.passed).toBeGreaterThan(600);
+  const notSupported = report.results.filter(({ status }) => status === 'not supported');
+  expect(new Set(notSupported.map(({ suite }) => suite))).toEqual(
+    new Set(['fused', 'moeFused', 'quantGguf', 'quantGptq', 'kvQuant', 'collective']),
+  );
+  expect(formatReport(report)).toMatch(/0 failed, \d+ not supported$/);
+}, 60_000);

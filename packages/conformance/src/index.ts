@@ -1,0 +1,4 @@
+export type { Codec, ConformanceOptions, Result } from './options.js';
+export { formatReport, type Report } from './report.js';
+export { runConformance } from './run.js';
+export { conformanceTests, type TestFramework } from './test-adapter.js';

@@ -1,0 +1,59 @@
+import {
+  type Backend,
+  type BackendOptions,
+  type Driver,
+  defineBackend,
+  type FusedOpName,
+  type OpSupport,
+} from '@quern/core';
+import type { ConformanceOptions } from './options.js';
+
+/** Bytes around kept tensors that are checked for stray writes. */
+const guard = 256;
+
+/** Makes drivers and backends for the cases, and disposes of them at the end. */
+export class Lab {
+  private readonly opened: Backend[] = [];
+  private readonly shared = new Map<string, Promise<Backend>>();
+
+  private constructor(
+    readonly options: ConformanceOptions,
+    /** A driver to look at: its claims decide which cases there are. */
+    readonly driver: Driver,
+    /** The backend over it, to look at. */
+    readonly backend: Backend,
+  ) {
+    this.opened.push(backend);
+  }
+
+  static async start(options: ConformanceOptions): Promise<Lab> {
+    const driver = await options.createDriver();
+    return new Lab(options, driver, defineBackend(driver));
+  }
+
+  /** A backend of its own for cases that break things. */
+  async open(options: BackendOptions = {}): Promise<Backend> {
+    const backend = defineBackend(await this.options.createDriver(), options);
+    this.opened.push(backend);
+    return backend;
+  }
+
+  /** One backend for all cases that ask for the same fusions; writes outside its tensors are found. */
+  guarded(fuse: boolean | readonly FusedOpName[]): Promise<Backend> {
+    const key = JSON.stringify(fuse);
+    const known = this.shared.get(key) ?? this.open({ fuse, guard });
+    this.shared.set(key, known);
+    return known;
+  }
+
+  /** What the driver claims for an op. */
+  support(name: string): OpSupport | undefined {
+    const { ops, fused } = this.driver.manifest;
+    const claims: Readonly<Record<string, OpSupport>> = { ...ops, ...fused };
+    return claims[name];
+  }
+
+  dispose(): void {
+    for (const backend of this.opened) backend.dispose();
+  }
+}

@@ -1,0 +1,21 @@
+import type { AnyOp, DType, OpSupport } from '@quern/core';
+import type { Operands } from '../values/numbers.js';
+
+/** Why a case lies outside what a driver claims for an op; undefined when it lies within. */
+export function beyondClaim(
+  op: AnyOp,
+  support: OpSupport | undefined,
+  operands: Operands,
+): string | undefined {
+  if (!support) return `the manifest does not claim '${op.name}'`;
+  for (const [name, { format }] of Object.entries(operands)) {
+    const kind = op.operands[name]?.kind;
+    if (kind === 'weight' && !support.weightFormats?.includes(format))
+      return `the manifest claims no ${format} weights for '${op.name}'`;
+    if (kind === 'buffer' && !support.cacheDtypes?.includes(format as DType))
+      return `the manifest claims no ${format} caches for '${op.name}'`;
+    if (kind === 'tensor' && format !== 'i32' && !support.dtypes.includes(format as DType))
+      return `the manifest claims no ${format} for '${op.name}'`;
+  }
+  return undefined;
+}

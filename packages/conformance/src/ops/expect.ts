@@ -1,0 +1,61 @@
+import type { AnyOp, Numbers, Sample, TensorSpec } from '@quern/core';
+import { compare, exact, toleranceOf } from '../values/compare.js';
+import { emptyNumbers, type Operands, received, stored } from '../values/numbers.js';
+
+export interface OpCase extends Sample {
+  readonly operands: Operands;
+}
+
+/** What an op gave, or should give. Buffers are those among its operands, after the run. */
+export interface Outcome {
+  readonly outputs: readonly Numbers[];
+  readonly buffers: Readonly<Record<string, Numbers>>;
+}
+
+export function specsOf(op: AnyOp, { operands, attributes }: OpCase): TensorSpec[] {
+  const specs = Object.entries(operands).map(([name, { shape, format }]) => [name, { shape, dtype: format }]);
+  return op.infer(Object.fromEntries(specs), attributes);
+}
+
+const receivedAll = (operands: Operands) =>
+  Object.fromEntries(Object.entries(operands).map(([name, operand]) => [name, received(operand)]));
+
+const round = ({ shape, data }: Numbers, format: string): Numbers => {
+  if (format === 'i32') return { shape, data };
+  return { shape, data: Float64Array.from(data, (value) => stored(format, value)) };
+};
+
+/** The float64 definition's results, each rounded once to the type that stores it. */
+export function define(op: AnyOp, sample: OpCase): Outcome {
+  const operands = receivedAll(sample.operands);
+  const specs = specsOf(op, sample);
+  const outputs = specs.map(({ shape, dtype }) => emptyNumbers(shape, dtype));
+  op.define(operands, sample.attributes, outputs);
+  const buffers: Record<string, Numbers> = {};
+  for (const [name, rule] of Object.entries(op.operands))
+    if (rule.kind === 'buffer') buffers[name] = round(operands[name]!, sample.operands[name]!.format);
+  return { outputs: outputs.map((output, i) => round(output, specs[i]!.dtype)), buffers };
+}
+
+function magnitudes(op: AnyOp, sample: OpCase): Numbers[] | undefined {
+  if (!op.magnitude) return undefined;
+  const outputs = specsOf(op, sample).map(({ shape }) => emptyNumbers(shape, 'f32'));
+  op.magnitude(receivedAll(sample.operands), sample.attributes, outputs);
+  return outputs;
+}
+
+/** Throws where an outcome strays from the wanted one further than the op's tolerance. */
+export function checkOutcome(op: AnyOp, sample: OpCase, got: Outcome, want: Outcome): void {
+  const { absolute, relative } = toleranceOf(op, sample.operands);
+  const terms = magnitudes(op, sample);
+  want.outputs.forEach((output, o) => {
+    const magnitude = (i: number, value: number) => terms?.[o]?.data[i] ?? Math.abs(value);
+    compare(op.outputs[o]!, got.outputs[o]!, output, (i, value) => absolute + relative * magnitude(i, value));
+  });
+  for (const [name, buffer] of Object.entries(want.buffers)) {
+    const before = received(sample.operands[name]!);
+    const allowed = (i: number, value: number) =>
+      value === before.data[i] ? 0 : absolute + relative * Math.abs(value);
+    compare(name, got.buffers[name]!, buffer, op.operands[name]!.written ? allowed : exact);
+  }
+}

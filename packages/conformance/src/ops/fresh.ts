@@ -1,0 +1,28 @@
+import type { Backend, Weight } from '@quern/core';
+import type { Case } from '../case.js';
+import type { Lab } from '../lab.js';
+import { bytesOf } from '../values/numbers.js';
+
+/** Cases of a suite that each get a backend of their own. */
+export const fresh =
+  (suite: string) =>
+  (name: string, prove: (backend: Backend, lab: Lab) => Promise<void>): Case => ({
+    suite,
+    name,
+    async run(lab) {
+      const backend = await lab.open();
+      try {
+        await prove(backend, lab);
+      } finally {
+        backend.dispose();
+      }
+    },
+  });
+
+export const floats = (...values: number[]): Float32Array => Float32Array.from(values);
+
+export const loadValues = (
+  backend: Backend,
+  array: Float32Array,
+  shape: readonly number[] = [array.length],
+): Promise<Weight> => backend.loadWeight({ name: 'w', shape, format: 'f32', bytes: bytesOf(array) });

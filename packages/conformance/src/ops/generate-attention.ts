@@ -1,0 +1,56 @@
+import { as, ints } from '@quern/core';
+import type { Dice } from '../values/dice.js';
+import type { OpCase } from './expect.js';
+
+interface Lengths {
+  readonly rows: number;
+  readonly keys: number;
+}
+
+function sequences(dice: Dice): Lengths[] {
+  return Array.from({ length: dice.pick([0, 1, 1, 2, 3, 5]) }, () => {
+    const rows = dice.pick([0, 1, 1, 1, 2, 7, 19]);
+    return { rows, keys: rows + dice.pick([0, 0, 1, 6, 30, 70]) };
+  });
+}
+
+/** Blocks dealt out in any order, junk in the places of the table that no key needs. */
+function blockTable(dice: Dice, lengths: readonly Lengths[], blockSize: number) {
+  const needed = lengths.map(({ keys }) => Math.ceil(keys / blockSize));
+  const B = Math.max(1, ...needed) + dice.int(0, 1);
+  const total = needed.reduce((a, b) => a + b, 1);
+  const order = dice.permutation(total);
+  const table = needed.flatMap((count) => [
+    ...order.splice(0, count),
+    ...Array.from({ length: B - count }, () => -1),
+  ]);
+  return { table: ints(table, [lengths.length, B]), total };
+}
+
+/** A ragged batch over a scattered cache. */
+export function attentionCase(dice: Dice): Omit<OpCase, 'name'> {
+  const lengths = sequences(dice);
+  const [Hk, group, d] = [dice.pick([1, 2, 3]), dice.pick([1, 2, 4]), dice.pick([4, 13, 16, 24, 64])];
+  const blockSize = dice.pick([1, 4, 16, 100]);
+  const { table, total } = blockTable(dice, lengths, blockSize);
+  const format = dice.pick(['f32', 'f16'] as const);
+  const cuSeqlens = [0];
+  for (const { rows } of lengths) cuSeqlens.push(cuSeqlens[cuSeqlens.length - 1]! + rows);
+  const T = cuSeqlens[cuSeqlens.length - 1]!;
+  return {
+    operands: {
+      q: dice.normal([T, Hk * group, d]),
+      kCache: as(format, dice.normal([total, blockSize, Hk, d])),
+      vCache: as(format, dice.normal([total, blockSize, Hk, d])),
+      cuSeqlens: ints(cuSeqlens),
+      kvLengths: ints(lengths.map(({ keys }) => keys)),
+      blockTable: table,
+    },
+    attributes: {
+      scale: Math.fround(1 / Math.sqrt(d)),
+      causal: dice.chance(0.8) ? 1 : 0,
+      window: dice.pick([0, 0, 1, 5, 40]),
+      softCap: dice.pick([0, 0, 0, 2.5]),
+    },
+  };
+}

@@ -1,0 +1,244 @@
+import {
+  as,
+  type CoreOpName,
+  denseFormats,
+  elementCount,
+  type FusedOpName,
+  floats,
+  ints,
+  type SampleOperand,
+  showShape,
+} from '@quern/core';
+import { Dice } from '../values/dice.js';
+import type { OpCase } from './expect.js';
+import { attentionCase } from './generate-attention.js';
+
+type Generator = (dice: Dice) => Omit<OpCase, 'name'>;
+
+/** Around the widths of vector registers and of blocks, and beyond. */
+const widths = [1, 2, 3, 7, 8, 15, 16, 17, 31, 33, 63, 64, 65, 129];
+const rowCounts = [0, 1, 2, 3, 4, 5, 8, 13, 17];
+
+const width = (dice: Dice) => dice.pick(widths);
+const rows = (dice: Dice) => dice.turn(rowCounts);
+const dense = (dice: Dice, operand: SampleOperand) => as(dice.pick(denseFormats), operand);
+const weight = (dice: Dice, N: number, K: number) => dense(dice, dice.normal([N, K], 1 / Math.sqrt(K)));
+const epsilons = [1e-6, 1e-5, 0.01].map(Math.fround);
+
+const activation =
+  (attributes: (dice: Dice) => Readonly<Record<string, number>>): Generator =>
+  (dice) => ({
+    operands: { x: dice.withNaN([rows(dice), width(dice)], dice.pick([1, 4, 20])) },
+    attributes: attributes(dice),
+  });
+
+const binary: Generator = (dice) => {
+  const shape = [rows(dice), width(dice)];
+  return {
+    operands: { a: dice.withNaN(shape), b: dice.withNaN(dice.chance(0.5) ? shape : shape.slice(1)) },
+    attributes: {},
+  };
+};
+
+const gated: Generator = (dice) => {
+  const shape = [rows(dice), width(dice)];
+  return { operands: { gate: dice.withNaN(shape, 4), up: dice.normal(shape) }, attributes: {} };
+};
+
+/** Small whole numbers, so that there are ties. */
+const withTies = (dice: Dice, shape: readonly number[]): SampleOperand => {
+  const { values } = dice.withNaN(shape, 3);
+  return { shape, format: 'f32', values: Float32Array.from(values, Math.round) };
+};
+
+const kvAppend: Generator = (dice) => {
+  const [T, Hk, d] = [dice.int(0, 9), dice.int(1, 3), dice.pick([1, 8, 13, 32])];
+  const [blocks, blockSize] = [dice.int(2, 5), dice.pick([1, 3, 4, 8])];
+  const cache = () => as(dice.pick(['f32', 'f16'] as const), dice.normal([blocks, blockSize, Hk, d]));
+  const kCache = cache();
+  const vCache = as(kCache.format, cache());
+  const slots = Array.from({ length: T }, () => dice.int(-1, blocks * blockSize - 1));
+  return {
+    operands: { k: dice.normal([T, Hk, d]), v: dice.normal([T, Hk, d]), slots: ints(slots), kCache, vCache },
+    attributes: {},
+  };
+};
+
+const rope: Generator = (dice) => {
+  const [T, H, half] = [rows(dice), dice.int(1, 5), dice.pick([1, 3, 4, 8, 17, 32])];
+  const d = 2 * half + (dice.chance(0.3) ? dice.int(1, 9) : 0);
+  return {
+    operands: { x: dice.normal([T, H, d]), table: dice.normal([T, 2 * half]) },
+    attributes: { layout: dice.int(0, 1) },
+  };
+};
+
+const ropeTable: Generator = (dice) => {
+  const pairs = dice.pick([1, 3, 8, 32, 33]);
+  const frequencies = floats(Array.from({ length: pairs }, (_, i) => 10000 ** (-i / pairs)));
+  return {
+    operands: { positions: dice.integers([rows(dice)], dice.pick([10, 5000, 200000])), frequencies },
+    attributes: { magnitude: dice.pick([1, 1.25]) },
+  };
+};
+
+const penalise: Generator = (dice) => {
+  const [S, V, L] = [rows(dice), width(dice), dice.pick([0, 1, 7, 40])];
+  const tokens = Array.from({ length: S * L }, () => dice.int(-1, V - 1));
+  const strengths = Array.from({ length: S }, () => [
+    dice.pick([1, 1.5]),
+    dice.pick([0, 0.5]),
+    dice.pick([0, 0.25]),
+  ]);
+  return {
+    operands: {
+      x: dice.normal([S, V], 3),
+      tokens: ints(tokens, [S, L]),
+      strengths: floats(strengths.flat(), [S, 3]),
+    },
+    attributes: {},
+  };
+};
+
+const maskLogits: Generator = (dice) => {
+  const [S, V] = [rows(dice), width(dice)];
+  const words = Array.from({ length: S * Math.ceil(V / 32) }, () => dice.int(-(2 ** 31), 2 ** 31 - 1));
+  return {
+    operands: { x: dice.normal([S, V]), bits: ints(words, [S, Math.ceil(V / 32)]) },
+    attributes: {},
+  };
+};
+
+const linear: Generator = (dice) => {
+  const [T, K, N] = [rows(dice), width(dice), width(dice)];
+  const bias = dice.chance(0.3) && { bias: dense(dice, dice.normal([N])) };
+  return { operands: { x: dice.normal([T, K]), w: weight(dice, N, K), ...bias }, attributes: {} };
+};
+
+const rmsNorm: Generator = (dice) => {
+  const shape = [rows(dice), ...(dice.chance(0.3) ? [dice.int(1, 4)] : []), width(dice)];
+  return {
+    operands: {
+      x: dice.withNaN(shape, dice.pick([0.01, 1, 50])),
+      w: dense(dice, dice.normal(shape.slice(-1))),
+    },
+    attributes: { eps: dice.pick(epsilons) },
+  };
+};
+
+const topK: Generator = (dice) => {
+  const V = width(dice);
+  return { operands: { x: withTies(dice, [rows(dice), V]) }, attributes: { k: dice.int(1, V) } };
+};
+
+const qkNormRopeAppend: Generator = (dice) => {
+  const [T, H, Hk, half] = [dice.int(0, 9), 4, dice.pick([1, 2, 4]), dice.pick([4, 8, 32])];
+  const d = 2 * half;
+  const format = dice.pick(['f32', 'f16'] as const);
+  const cache = () => as(format, dice.normal([3, 4, Hk, d]));
+  const norms = dice.chance(0.5) && { qNorm: dice.normal([d]), kNorm: dice.normal([d]) };
+  return {
+    operands: {
+      q: dice.normal([T, H, d]),
+      k: dice.normal([T, Hk, d]),
+      v: dice.normal([T, Hk, d]),
+      ...norms,
+      table: dice.normal([T, d]),
+      slots: ints(dice.permutation(12).slice(0, T)),
+      kCache: cache(),
+      vCache: cache(),
+    },
+    attributes: { eps: norms ? dice.pick(epsilons) : 0, layout: dice.int(0, 1) },
+  };
+};
+
+const generators: Readonly<Record<CoreOpName | FusedOpName, Generator>> = {
+  embed: (dice) => {
+    const V = width(dice);
+    return {
+      operands: { table: dense(dice, dice.normal([V, width(dice)])), ids: dice.integers([rows(dice)], V) },
+      attributes: {},
+    };
+  },
+  linear,
+  add: binary,
+  mul: binary,
+  scale: activation((dice) => ({ factor: Math.fround(dice.pick([-0.3, 0, 1, 7.7])) })),
+  rmsNorm,
+  silu: activation(() => ({})),
+  gelu: activation((dice) => ({ form: dice.int(0, 1) })),
+  swiglu: gated,
+  geglu: gated,
+  ropeTable,
+  rope,
+  attention: attentionCase,
+  kvAppend,
+  softmax: activation(() => ({})),
+  argmax: (dice) => ({ operands: { x: withTies(dice, [rows(dice), width(dice)]) }, attributes: {} }),
+  topK,
+  maskLogits,
+  penalise,
+  gatherRows: (dice) => {
+    const T = dice.int(1, 20);
+    return {
+      operands: { x: dice.normal([T, width(dice)]), rows: dice.integers([rows(dice)], T) },
+      attributes: {},
+    };
+  },
+  cast: (dice) => ({
+    operands: {
+      x: dense(dice, dice.withNaN([rows(dice), width(dice)], dice.pick([1e-7, 1e-3, 1, 3e4]))),
+    },
+    attributes: { to: dice.int(0, 2) },
+  }),
+  addRmsNorm: (dice) => {
+    const D = width(dice);
+    const shape = [rows(dice), D];
+    return {
+      operands: { a: dice.withNaN(shape), b: dice.normal(shape), w: dense(dice, dice.normal([D])) },
+      attributes: { eps: dice.pick(epsilons) },
+    };
+  },
+  gateUpSwiglu: (dice) => {
+    const [T, K, F] = [rows(dice), width(dice), width(dice)];
+    return {
+      operands: { x: dice.normal([T, K]), gate: weight(dice, F, K), up: weight(dice, F, K) },
+      attributes: {},
+    };
+  },
+  qkvLinear: (dice) => {
+    const [T, K, N, Nkv] = [rows(dice), width(dice), width(dice), width(dice)];
+    const biases = dice.chance(0.5) && { qBias: dice.normal([N]), vBias: dice.normal([Nkv]) };
+    return {
+      operands: {
+        x: dice.normal([T, K]),
+        q: weight(dice, N, K),
+        k: weight(dice, Nkv, K),
+        v: weight(dice, Nkv, K),
+        ...biases,
+      },
+      attributes: {},
+    };
+  },
+  qkNormRopeAppend,
+  linearArgmax: (dice) => {
+    const [T, K, N] = [rows(dice), width(dice), width(dice)];
+    return { operands: { x: dice.normal([T, K]), w: weight(dice, N, K) }, attributes: {} };
+  },
+};
+
+const casesPerOp = 10;
+
+const describe = ({ operands }: Omit<OpCase, 'name'>) =>
+  Object.entries(operands)
+    .filter(([, { shape }]) => elementCount(shape) !== 1 || shape.length > 1)
+    .map(([name, { shape, format }]) => `${name} ${format}${showShape(shape)}`)
+    .join(' ');
+
+/** Generated cases of an op, the same ones each time. */
+export function generate(name: CoreOpName | FusedOpName): OpCase[] {
+  return Array.from({ length: casesPerOp }, (_, seed) => {
+    const made = generators[name](new Dice(1000 + seed, seed));
+    return { name: `seed ${seed}: ${describe(made)}`, ...made };
+  });
+}

@@ -1,0 +1,61 @@
+import { coreOps, type FusedOpName, type OperandValue, recordOp, type Step, type Tensor } from '@quern/core';
+
+type Values = Readonly<Record<string, OperandValue>>;
+type Attributes = Readonly<Record<string, number>>;
+type PlainForm = (step: Step, operands: Values, attributes: Attributes) => readonly Tensor[];
+
+const tensor = (step: Step, name: keyof typeof coreOps, operands: Values, attributes: Attributes = {}) =>
+  recordOp(step, coreOps[name], operands, attributes)[0]!;
+
+/** Makes a query of the cache, as attention after an append does: the rewrite looks for it. */
+function attend(step: Step, q: Tensor, { kCache, vCache }: Values): void {
+  const rows = q.shape[0]!;
+  const blockSize = kCache!.shape[1]!;
+  const blocks = Math.ceil(rows / blockSize);
+  const batch = {
+    cuSeqlens: step.input(Int32Array.of(0, rows)),
+    kvLengths: step.input(Int32Array.of(rows)),
+    blockTable: step.input(
+      Int32Array.from({ length: blocks }, (_, i) => i),
+      [1, blocks],
+    ),
+  };
+  recordOp(
+    step,
+    coreOps.attention,
+    { q, kCache, vCache, ...batch },
+    { scale: 1, causal: 1, window: 0, softCap: 0 },
+  );
+}
+
+/** Each fused op written in core ops, in the way that models write it, with its outputs in order. */
+export const plainForms = {
+  addRmsNorm(step, { a, b, w }, { eps }) {
+    const sum = tensor(step, 'add', { a, b });
+    return [sum, tensor(step, 'rmsNorm', { x: sum, w }, { eps: eps! })];
+  },
+  gateUpSwiglu(step, { x, gate, up }) {
+    const products = {
+      gate: tensor(step, 'linear', { x, w: gate }),
+      up: tensor(step, 'linear', { x, w: up }),
+    };
+    return [tensor(step, 'swiglu', products)];
+  },
+  qkvLinear: (step, { x, q, k, v, qBias, kBias, vBias }) => [
+    tensor(step, 'linear', { x, w: q, bias: qBias }),
+    tensor(step, 'linear', { x, w: k, bias: kBias }),
+    tensor(step, 'linear', { x, w: v, bias: vBias }),
+  ],
+  qkNormRopeAppend(step, operands, { eps, layout }) {
+    const { q, k, v, qNorm, kNorm, table, slots, kCache, vCache } = operands;
+    const rotated = (x: OperandValue, w: OperandValue) => {
+      const normed = w ? tensor(step, 'rmsNorm', { x, w }, { eps: eps! }) : x;
+      return tensor(step, 'rope', { x: normed, table }, { layout: layout! });
+    };
+    const query = rotated(q, qNorm);
+    recordOp(step, coreOps.kvAppend, { k: rotated(k, kNorm), v, slots, kCache, vCache });
+    attend(step, query, operands);
+    return [query];
+  },
+  linearArgmax: (step, { x, w }) => [tensor(step, 'argmax', { x: tensor(step, 'linear', { x, w }) })],
+} as const satisfies Record<FusedOpName, PlainForm>;

@@ -1,0 +1,42 @@
+import type { Case } from './case.js';
+import { collect } from './collect.js';
+import { Lab } from './lab.js';
+import type { ConformanceOptions, Result } from './options.js';
+import { type Report, reportOf } from './report.js';
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+async function runOne(one: Case, lab: Lab): Promise<Result> {
+  const { suite, name } = one;
+  if ('notSupported' in one) return { suite, name, status: 'not supported', message: one.notSupported };
+  try {
+    await one.run(lab);
+    return { suite, name, status: 'passed' };
+  } catch (error) {
+    return { suite, name, status: 'failed', message: messageOf(error) };
+  }
+}
+
+/** The one result of a driver of which no backend can be made. */
+function refusedDriver(error: unknown): Report {
+  const [suite, name] = ['manifest', 'a backend can be made of the driver'];
+  return reportOf([{ suite, name, status: 'failed', message: messageOf(error) }]);
+}
+
+/** Runs the kit on a driver. Never throws for what the driver does wrong: that is in the report. */
+export async function runConformance(options: ConformanceOptions): Promise<Report> {
+  let lab: Lab;
+  try {
+    lab = await Lab.start(options);
+  } catch (error) {
+    return refusedDriver(error);
+  }
+  const results: Result[] = [];
+  for (const one of collect(lab, options)) {
+    const result = await runOne(one, lab);
+    results.push(result);
+    options.onResult?.(result);
+  }
+  lab.dispose();
+  return reportOf(results);
+}

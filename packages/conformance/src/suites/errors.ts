@@ -1,0 +1,41 @@
+import { type AnyOp, type Backend, coreOps, type ErrorSample, recordOp } from '@quern/core';
+import type { Case, Suite } from '../case.js';
+import { bind } from '../ops/bind.js';
+import { ensure, refusal } from '../values/refusal.js';
+
+async function refuse(backend: Backend, op: AnyOp, sample: ErrorSample): Promise<void> {
+  const step = backend.step();
+  const bound = await bind(backend, step, op, sample.operands);
+  const record = () => recordOp(step, op, bound.values, sample.attributes);
+  if (sample.when === 'record') await refusal(sample.code, record);
+  else {
+    record();
+    await refusal(sample.code, () => step.run());
+  }
+  step.dispose();
+  bound.dispose();
+}
+
+/** Throws unless a small step gives the right sum. */
+export async function proveUsable(backend: Backend): Promise<void> {
+  const step = backend.step();
+  const sum = backend.add(step.input(Float32Array.of(1, 2, 3)), step.input(Float32Array.of(10, 20, 30)));
+  const got = Array.from(await step.read(sum));
+  ensure(got.join() === '11,22,33', `a later step should still work; 1+10, 2+20, 3+30 gave ${got.join()}`);
+}
+
+/** Every error sample of the op table: the right code, and the backend goes on working. */
+export const errors: Suite = () =>
+  (Object.values(coreOps) as readonly AnyOp[]).flatMap((op) =>
+    op.errors().map(
+      (sample): Case => ({
+        suite: 'errors',
+        name: `${op.name}: ${sample.name}`,
+        async run(lab) {
+          const backend = await lab.guarded(false);
+          await refuse(backend, op, sample);
+          await proveUsable(backend);
+        },
+      }),
+    ),
+  );

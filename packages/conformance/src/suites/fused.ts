@@ -1,0 +1,43 @@
+import { type AnyOp, type FusedOpName, fusedOps } from '@quern/core';
+import type { Case, Suite } from '../case.js';
+import type { Lab } from '../lab.js';
+import { beyondClaim } from '../ops/claim.js';
+import { checkOutcome, type OpCase } from '../ops/expect.js';
+import { generate } from '../ops/generate.js';
+import { plainForms } from '../ops/plain-forms.js';
+import { proveCase, type RecordCase, runCase } from '../ops/run-op.js';
+
+const recordPlainly =
+  (name: FusedOpName): RecordCase =>
+  (step, bound, { attributes }) =>
+    plainForms[name](step, bound.values, attributes);
+
+/**
+ * The plain form on a backend that may fuse: the fused kernel must run, give what its definition says, and what the
+ * plain ops give.
+ */
+export function fusedCase(lab: Lab, suite: string, name: FusedOpName, sample: OpCase): Case {
+  const op: AnyOp = fusedOps[name];
+  const label = `${name}: ${sample.name}`;
+  const notSupported = beyondClaim(op, lab.support(name), sample.operands);
+  if (notSupported) return { suite, name: label, notSupported };
+  return {
+    suite,
+    name: label,
+    async run() {
+      const record = recordPlainly(name);
+      const fused = await proveCase(await lab.guarded([name]), op, sample, record);
+      const plain = await runCase(await lab.guarded(false), op, sample, record);
+      checkOutcome(op, sample, fused, plain);
+    },
+  };
+}
+
+/** Every fused op that the manifest claims, on its samples and on generated shapes. */
+export const fused: Suite = (lab) =>
+  (Object.keys(fusedOps) as FusedOpName[]).flatMap((name) => {
+    if (!lab.support(name))
+      return [{ suite: 'fused', name, notSupported: `the manifest does not claim '${name}'` }];
+    const cases = [...fusedOps[name].samples(), ...generate(name)];
+    return cases.map((sample) => fusedCase(lab, 'fused', name, sample));
+  });

@@ -1,0 +1,39 @@
+import type { Suite } from '../case.js';
+import { abort } from './abort.js';
+import { errors } from './errors.js';
+import { fused } from './fused.js';
+import { generated } from './generated.js';
+import { graph } from './graph.js';
+import { lifecycle } from './lifecycle.js';
+import { manifest } from './manifest.js';
+import { memory } from './memory.js';
+import { operands, samples, views } from './ops.js';
+import { pagedKv } from './paged-kv.js';
+import { plans } from './plans.js';
+import { quantGguf } from './quant-gguf.js';
+import { steps } from './steps.js';
+import { timer } from './timer.js';
+import { undeclared } from './undeclared.js';
+import { weights } from './weights.js';
+
+/** By name, in the order in which they run: what the others stand on first. */
+export const suites = {
+  manifest,
+  ops: samples,
+  generated,
+  views,
+  operands,
+  errors,
+  fused,
+  plans,
+  steps,
+  lifecycle,
+  abort,
+  memory,
+  weights,
+  pagedKv,
+  graph,
+  quantGguf,
+  timer,
+  undeclared,
+} as const satisfies Record<string, Suite>;

@@ -1,0 +1,38 @@
+import { coreOps, type Driver, defineBackend, type Manifest } from '@quern/core';
+import type { Case, Suite } from '../case.js';
+import { refusal } from '../values/refusal.js';
+
+/** The driver with another property. */
+const changed = (driver: Driver, name: string, value: unknown): Driver =>
+  Object.create(driver, { [name]: { value } });
+
+const suite = 'manifest';
+
+/** A driver altered so that it breaks its contract must be refused when the backend is made. */
+const refused = (name: string, alter: (driver: Driver) => Driver): Case => ({
+  suite,
+  name,
+  async run({ driver }) {
+    await refusal('BAD_DRIVER', () => defineBackend(alter(driver)));
+  },
+});
+
+function without(manifest: Manifest, op: string): unknown {
+  const ops = Object.entries(manifest.ops).filter(([name]) => name !== op);
+  return { ...manifest, ops: Object.fromEntries(ops) };
+}
+
+export const manifest: Suite = ({ driver }) => [
+  ...Object.keys(coreOps).map((op) =>
+    refused(`a hole: no ${op}`, (d) => changed(d, 'manifest', without(d.manifest, op))),
+  ),
+  refused('an unknown op', (d) =>
+    changed(d, 'manifest', { ...d.manifest, ops: { ...d.manifest.ops, transmogrify: { dtypes: ['f32'] } } }),
+  ),
+  refused('an unknown fused op', (d) =>
+    changed(d, 'manifest', { ...d.manifest, fused: { addTransmogrify: { dtypes: ['f32'] } } }),
+  ),
+  'kernels' in driver
+    ? refused('a claim without a kernel', (d) => changed(d, 'kernels', {}))
+    : { suite, name: 'a claim without a kernel', notSupported: 'the driver takes whole plans' },
+];

@@ -1,0 +1,60 @@
+import type { Backend, Step, Tensor } from '@quern/core';
+import type { Suite } from '../case.js';
+import { fresh } from '../ops/fresh.js';
+import { ensure, refusal } from '../values/refusal.js';
+import { proveUsable } from './errors.js';
+
+const on = fresh('memory');
+
+/** Records a matrix of 2^48 bytes, more than a process can address, from small inputs. */
+function recordHuge(backend: Backend, step: Step): Tensor {
+  const rows = (count: number) => step.input(new Int32Array(count));
+  const x = step.input(new Float32Array(2 ** 8), [1, 2 ** 8]);
+  const wide = backend.view(backend.gatherRows(x, rows(2 ** 14)), [1, 2 ** 22]);
+  const wider = backend.view(backend.gatherRows(wide, rows(2 ** 14)), [2 ** 8, 2 ** 28]);
+  return backend.gatherRows(wider, rows(2 ** 18));
+}
+
+/** What the device cannot hold is refused, and nothing else suffers. */
+export const memory: Suite = (lab) => [
+  on('a buffer larger than any memory', async (backend) => {
+    const bytes = lab.options.memoryLimitProbe ?? 2 ** 50;
+    await refusal('OUT_OF_MEMORY', () => backend.buffer('u8', [Math.ceil(bytes / 2 ** 20), 2 ** 20]));
+    await proveUsable(backend);
+  }),
+  on('a buffer whose shape is no shape', async (backend) => {
+    await refusal('BAD_SHAPE', () => backend.buffer('f32', [2, -1]));
+    await refusal('BAD_SHAPE', () => backend.buffer('f32', [1.5]));
+  }),
+  on('bytes outside a buffer', async (backend) => {
+    const buffer = backend.buffer('f32', [4]);
+    await refusal('BAD_ARGUMENT', () => buffer.write(new Uint8Array(17)));
+    await refusal('BAD_ARGUMENT', () => buffer.write(new Uint8Array(4), 13));
+    await refusal('BAD_ARGUMENT', () => buffer.read(-1, 4));
+    await refusal('BAD_ARGUMENT', () => buffer.read(0, 17));
+  }),
+  on('parts of a buffer', async (backend) => {
+    const buffer = backend.buffer('u8', [10]);
+    await buffer.write(Uint8Array.of(1, 2, 3), 4);
+    const [all, part] = [await buffer.read(), await buffer.read(5, 4)];
+    ensure(all.join() === '0,0,0,0,1,2,3,0,0,0', `the buffer holds ${all.join()}`);
+    ensure(part.join() === '2,3,0,0', `bytes 5 to 9 are ${part.join()}`);
+  }),
+  on('an empty buffer', async (backend) => {
+    const buffer = backend.buffer('f32', [0, 8]);
+    ensure((await buffer.read()).length === 0, 'an empty buffer has no bytes');
+    buffer.dispose();
+  }),
+  on('a step whose result is larger than any memory', async (backend) => {
+    const step = backend.step();
+    recordHuge(backend, step);
+    await refusal('OUT_OF_MEMORY', () => step.run());
+    await proveUsable(backend);
+  }),
+  on('a step that needs more memory on its way than there is', async (backend) => {
+    const step = backend.step();
+    backend.argmax(recordHuge(backend, step));
+    await refusal('OUT_OF_MEMORY', () => step.run());
+    await proveUsable(backend);
+  }),
+];

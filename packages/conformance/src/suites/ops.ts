@@ -1,0 +1,47 @@
+import { type AnyOp, coreOps, recordOp } from '@quern/core';
+import type { Case, Suite } from '../case.js';
+import type { Lab } from '../lab.js';
+import { bind } from '../ops/bind.js';
+import { coreCase } from '../ops/op-case.js';
+import { compare, exact } from '../values/compare.js';
+import { numbersOf, received } from '../values/numbers.js';
+
+const ops: readonly AnyOp[] = Object.values(coreOps);
+
+/** Every sample of the op table. */
+export const samples: Suite = (lab) =>
+  ops.flatMap((op) => op.samples().map((sample) => coreCase(lab, 'ops', op, sample)));
+
+/** The same with every tensor a slice of a larger one: operands that begin anywhere, between rows that must not be read. */
+export const views: Suite = (lab) =>
+  ops.flatMap((op) => op.samples().map((sample) => coreCase(lab, 'views', op, sample, 'sliced')));
+
+/** An op must leave its operands as they are: scaled by one after it ran, they are what they were. */
+function untouched(op: AnyOp): Case {
+  const sample = op.samples()[0]!;
+  return {
+    suite: 'operands',
+    name: `${op.name} leaves its operands as they are`,
+    async run(lab: Lab) {
+      const backend = await lab.guarded(false);
+      const step = backend.step();
+      const bound = await bind(backend, step, op, sample.operands);
+      const inputs = Object.entries(bound.tensors).filter(([, { dtype }]) => dtype === 'f32');
+      recordOp(step, op, bound.values, sample.attributes);
+      const copies = inputs.map(([name, tensor]) => [name, backend.scale(tensor, 1)] as const);
+      for (const [name, copy] of copies)
+        compare(
+          name,
+          numbersOf(await step.read(copy), 'f32', copy.shape),
+          received(sample.operands[name]!),
+          exact,
+        );
+      bound.dispose();
+    },
+  };
+}
+
+const hasFloats = (op: AnyOp) =>
+  Object.values(op.samples()[0]!.operands).some(({ format }) => format === 'f32');
+
+export const operands: Suite = () => ops.filter(hasFloats).map(untouched);

@@ -1,0 +1,127 @@
+import { coreOps, type FusedOpName, fusedOps, integers, normal, type WeightFormat } from '@quern/core';
+import type { Case, Suite } from '../case.js';
+import type { Lab } from '../lab.js';
+import { fresh } from '../ops/fresh.js';
+import { coreCase } from '../ops/op-case.js';
+import type { Codec } from '../options.js';
+import { Dice } from '../values/dice.js';
+import type { Operand } from '../values/numbers.js';
+import { refusal } from '../values/refusal.js';
+import { proveUsable } from './errors.js';
+import { fusedCase } from './fused.js';
+
+const suite = 'quantGguf';
+const on = fresh(suite);
+
+/** Random bytes whose values are finite and of a size that sums can show. */
+function randomBlock(dice: Dice, { blockSize, blockBytes, decode }: Codec): Uint8Array {
+  for (;;) {
+    const bytes = Uint8Array.from({ length: blockBytes }, () => dice.int(0, 255));
+    const largest = decode(bytes, blockSize).reduce((max, v) => Math.max(max, Math.abs(v)), 0);
+    if (largest > 0.01 && largest < 100) return bytes; // a NaN passes neither test
+  }
+}
+
+/** A random weight [N, blocks · blockSize] in a block format. */
+function randomWeight(codec: Codec, seed: number, N: number, blocks: number): Operand {
+  const dice = new Dice(seed);
+  const bytes = new Uint8Array(N * blocks * codec.blockBytes);
+  for (let i = 0; i < N * blocks; i++) bytes.set(randomBlock(dice, codec), i * codec.blockBytes);
+  const shape = [N, blocks * codec.blockSize];
+  return { shape, format: codec.format, values: codec.decode(bytes, N * shape[1]!), bytes };
+}
+
+/** T rows, N outputs, blocks along K. */
+const sizes = [
+  [1, 1, 1],
+  [1, 37, 2],
+  [2, 16, 3],
+  [5, 8, 1],
+  [19, 33, 2],
+] as const;
+
+function linearCases(lab: Lab, codec: Codec): Case[] {
+  return sizes.map(([T, N, blocks], seed) => {
+    const w = randomWeight(codec, seed, N, blocks);
+    const bias = seed === 1 && { bias: normal(seed, [N]) };
+    const operands = { x: normal(seed + 9, [T, w.shape[1]!]), w, ...bias };
+    return coreCase(lab, suite, coreOps.linear, {
+      name: `${codec.format} [${T}, ${w.shape[1]}] · [${w.shape}]ᵀ`,
+      operands,
+      attributes: {},
+    });
+  });
+}
+
+function embedCases(lab: Lab, codec: Codec): Case[] {
+  const table = randomWeight(codec, 77, 11, 2);
+  const operands = { table, ids: integers(5, [9], 11) };
+  return [coreCase(lab, suite, coreOps.embed, { name: `${codec.format} rows`, operands, attributes: {} })];
+}
+
+/** The fused projections that claim the format. */
+function fusedCases(lab: Lab, codec: Codec): Case[] {
+  const claimed = (name: FusedOpName) => lab.support(name)?.weightFormats?.includes(codec.format);
+  const weight = (seed: number, N: number) => randomWeight(codec, seed, N, 2);
+  const x = (T: number) => normal(T, [T, 2 * codec.blockSize], 0.1);
+  const cases = [1, 6].flatMap(
+    (T) =>
+      [
+        { op: 'gateUpSwiglu', operands: { x: x(T), gate: weight(1, 21), up: weight(2, 21) } },
+        { op: 'qkvLinear', operands: { x: x(T), q: weight(3, 24), k: weight(4, 8), v: weight(5, 8) } },
+        { op: 'linearArgmax', operands: { x: x(T), w: weight(6, 50) } },
+      ] as const,
+  );
+  return cases
+    .filter(({ op }) => op in fusedOps && claimed(op))
+    .map(({ op, operands }) =>
+      fusedCase(lab, suite, op, {
+        name: `${codec.format}, ${operands.x.shape[0]} rows`,
+        operands,
+        attributes: {},
+      }),
+    );
+}
+
+function refusals(codec: Codec): Case[] {
+  const weight = randomWeight(codec, 3, 4, 1);
+  const source = { name: 'broken', shape: weight.shape, format: codec.format, bytes: weight.bytes! };
+  return [
+    on(`${codec.format}: too few bytes`, async (backend) => {
+      await refusal('BAD_WEIGHT', () => backend.loadWeight({ ...source, bytes: source.bytes.subarray(1) }));
+      await proveUsable(backend);
+    }),
+    on(`${codec.format}: rows that are no whole blocks`, async (backend) => {
+      const shape = [2 * codec.blockSize, 2]; // as many elements as two rows of two blocks
+      const bytes = randomWeight(codec, 3, 2, 2).bytes!;
+      await refusal('BAD_WEIGHT', () => backend.loadWeight({ ...source, shape, bytes }));
+      await proveUsable(backend);
+    }),
+  ];
+}
+
+function formatCases(lab: Lab, format: WeightFormat): Case[] {
+  const codec = lab.options.codecs?.find((known) => known.format === format);
+  if (codec)
+    return [
+      ...linearCases(lab, codec),
+      ...embedCases(lab, codec),
+      ...fusedCases(lab, codec),
+      ...refusals(codec),
+    ];
+  return [
+    {
+      suite,
+      name: format,
+      async run() {
+        throw new Error(
+          `the driver declares ${format}, but no codec for it was given: pass it in options.codecs`,
+        );
+      },
+    },
+  ];
+}
+
+/** Every declared format against its codec's floats. */
+export const quantGguf: Suite = (lab) =>
+  [...(lab.backend.quantGguf?.formats ?? [])].flatMap((format) => formatCases(lab, format));

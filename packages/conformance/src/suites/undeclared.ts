@@ -1,0 +1,24 @@
+import { capabilityNames } from '@quern/core';
+import type { Case, Suite } from '../case.js';
+
+/** Capabilities that have a suite in this version of the kit. */
+const covered: readonly string[] = ['pagedKv', 'graph', 'quantGguf', 'timer'];
+
+/** One line for each capability that is not there, and a failure for each that is there and that nothing here proves. */
+export const undeclared: Suite = ({ driver, backend }) => {
+  const claims: Readonly<Record<string, unknown>> = { ...driver.capabilities };
+  return capabilityNames.flatMap((name): Case[] => {
+    if (!claims[name] && !backend[name])
+      return [{ suite: name, name, notSupported: `the driver does not declare ${name}` }];
+    if (covered.includes(name)) return [];
+    return [
+      {
+        suite: name,
+        name,
+        async run() {
+          throw new Error(`this version of the kit has no suite for ${name}: it is not proved`);
+        },
+      },
+    ];
+  });
+};

@@ -1,0 +1,95 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Backend, BackendErrorCode, DenseFormat, WeightBytes, WeightSource } from '@quern/core';
+import { as, denseFormats, normal } from '@quern/core';
+import type { Case, Suite } from '../case.js';
+import { fresh } from '../ops/fresh.js';
+import { compare, exact } from '../values/compare.js';
+import { bytesOf, hostValues, received } from '../values/numbers.js';
+import { refusal } from '../values/refusal.js';
+import { proveUsable } from './errors.js';
+
+const on = fresh('weights');
+const shape = [9, 35];
+const table = (format: DenseFormat) => as(format, normal(5, shape));
+
+/** Calls `act` with a file of these bytes, then removes it. */
+async function withFile(bytes: Uint8Array, act: (path: string) => Promise<void>): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), 'quern-conformance-'));
+  try {
+    const path = join(folder, 'weights.bin');
+    await writeFile(path, bytes);
+    await act(path);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+/** Every row of a weight, as `embed` sees it. */
+async function proveRows(backend: Backend, format: DenseFormat, bytes: WeightBytes): Promise<void> {
+  const weight = await backend.loadWeight({ name: 'table', shape, format, bytes });
+  const step = backend.step();
+  const ids = step.input(Int32Array.of(8, 7, 6, 5, 4, 3, 2, 1, 0));
+  const rows = backend.embed(weight, ids);
+  const got = Float64Array.from(await step.read(rows));
+  const want = received(table(format));
+  const reversed = Float64Array.from(got, (_, i) => got[(8 - Math.floor(i / 35)) * 35 + (i % 35)]!);
+  compare('the weight', { shape, data: reversed }, want, exact);
+  weight.dispose();
+}
+
+const fromFile = (format: DenseFormat, offset: number): Case =>
+  on(`${format} from a file, at byte ${offset}`, async (backend) => {
+    const bytes = bytesOf(hostValues(table(format)));
+    const file = new Uint8Array(offset + bytes.length + 11).fill(0xee);
+    file.set(bytes, offset);
+    await withFile(file, (path) => proveRows(backend, format, { path, offset, byteLength: bytes.length }));
+  });
+
+const refused = (
+  name: string,
+  code: BackendErrorCode,
+  change: (source: WeightSource, path: string) => Partial<WeightSource>,
+): Case =>
+  on(name, async (backend) => {
+    const bytes = bytesOf(hostValues(table('f32')));
+    const source: WeightSource = { name: 'broken', shape, format: 'f32', bytes };
+    await withFile(bytes, (path) =>
+      refusal(code, () => backend.loadWeight({ ...source, ...change(source, path) })),
+    );
+    await proveUsable(backend);
+  });
+
+const byteLength = 4 * 9 * 35;
+
+/** Weights from memory and from files, good ones and broken ones. */
+export const weights: Suite = () => [
+  ...denseFormats.map((format) =>
+    on(`${format} from memory`, (backend) => proveRows(backend, format, bytesOf(hostValues(table(format))))),
+  ),
+  ...denseFormats.flatMap((format) => [0, 36, 4096 + 32].map((offset) => fromFile(format, offset))),
+  on('from a part of an array', async (backend) => {
+    const bytes = bytesOf(hostValues(table('f32')));
+    const larger = new Uint8Array(bytes.length + 64);
+    larger.set(bytes, 36);
+    await proveRows(backend, 'f32', larger.subarray(36, 36 + bytes.length));
+  }),
+  refused('too few bytes', 'BAD_WEIGHT', () => ({ bytes: new Uint8Array(byteLength - 4) })),
+  refused('too many bytes', 'BAD_WEIGHT', () => ({ bytes: new Uint8Array(byteLength + 4) })),
+  refused('too few bytes of a file', 'BAD_WEIGHT', (_, path) => ({
+    bytes: { path, offset: 0, byteLength: byteLength - 4 },
+  })),
+  refused('a slice past the end of its file', 'BAD_WEIGHT', (_, path) => ({
+    bytes: { path, offset: 8, byteLength },
+  })),
+  refused('an offset far outside the file', 'BAD_WEIGHT', (_, path) => ({
+    bytes: { path, offset: 2 ** 40, byteLength },
+  })),
+  refused('a negative offset', 'BAD_WEIGHT', (_, path) => ({ bytes: { path, offset: -4, byteLength } })),
+  refused('a file that is not there', 'BAD_WEIGHT', (_, path) => ({
+    bytes: { path: `${path}.missing`, offset: 0, byteLength },
+  })),
+  refused('a shape without elements', 'BAD_WEIGHT', () => ({ shape: [0, 35], bytes: new Uint8Array(0) })),
+  refused('an unknown format', 'UNSUPPORTED', () => ({ format: 'q17_z' })),
+];

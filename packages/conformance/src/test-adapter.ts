@@ -1,0 +1,32 @@
+import type { Case } from './case.js';
+import { collect } from './collect.js';
+import { Lab } from './lab.js';
+import type { ConformanceOptions } from './options.js';
+
+/** What jest, vitest and node:test have in common. */
+export interface TestFramework {
+  describe(name: string, body: () => void): unknown;
+  readonly test: ((name: string, body: () => Promise<void>) => unknown) & {
+    skip(name: string, body: () => void): unknown;
+  };
+}
+
+function register(one: Case, lab: Lab, { test }: TestFramework): void {
+  if ('notSupported' in one) test.skip(`${one.name} (${one.notSupported})`, () => {});
+  else test(one.name, () => one.run(lab));
+}
+
+/**
+ * Registers one test per case, what the driver does not claim as skipped. Await it at the top of a test file:
+ * `await conformanceTests({ createDriver }, { describe, test })`. Throws where no backend can be made of the driver.
+ */
+export async function conformanceTests(options: ConformanceOptions, framework: TestFramework): Promise<void> {
+  const lab = await Lab.start(options);
+  const bySuite = new Map<string, Case[]>();
+  for (const one of collect(lab, options)) bySuite.set(one.suite, [...(bySuite.get(one.suite) ?? []), one]);
+  for (const [suite, cases] of bySuite)
+    framework.describe(suite, () => {
+      for (const one of cases) register(one, lab, framework);
+    });
+  framework.test('every backend is disposed of', async () => lab.dispose());
+}

@@ -1,0 +1,29 @@
+import type { BackendErrorCode } from '@quern/core';
+
+const codeOf = (error: unknown): unknown =>
+  error instanceof Error && 'code' in error ? error.code : undefined;
+
+/** Runs `act`, which must throw or reject with one of these codes. Throws otherwise. */
+export async function refusal(
+  wanted: BackendErrorCode | readonly BackendErrorCode[],
+  act: () => unknown,
+): Promise<void> {
+  const codes: readonly unknown[] = Array.isArray(wanted) ? wanted : [wanted];
+  try {
+    await act();
+  } catch (error) {
+    if (codes.includes(codeOf(error))) return;
+    throw new Error(
+      `should be refused with ${codes.join(' or ')}; got ${codeOf(error) ?? 'no code'}: ${error}`,
+      {
+        cause: error,
+      },
+    );
+  }
+  throw new Error(`should be refused with ${codes.join(' or ')}; it was accepted`);
+}
+
+/** Throws `message` unless `condition`. */
+export function ensure(condition: boolean, message: string): void {
+  if (!condition) throw new Error(message);
+}

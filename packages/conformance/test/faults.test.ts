@@ -1,0 +1,495 @@
+import type { DenseWeight } from '@quern/backend-reference';
+import { formatReport, runConformance } from '@quern/conformance';
+import {
+  type DriverMemory,
+  elementCount,
+  elements,
+  f16ToF32,
+  f32ToF16,
+  type HostBuffer,
+  hostMemory,
+  type Kernel,
+  type KernelDriver,
+  type KernelMemory,
+  type KernelOperands,
+  type KernelWeight,
+} from '@quern/core';
+import { richDriver, toyCodec } from './rich-driver.js';
+
+/** One fault, planted in an otherwise right driver, and the case that must find it. */
+interface Fault {
+  readonly plant: (driver: KernelDriver) => KernelDriver;
+  readonly suite: string;
+  readonly caughtBy: RegExp;
+}
+
+type KernelName = keyof KernelDriver['kernels'];
+const memory = (operand: KernelMemory | KernelWeight | undefined) => operand as KernelMemory;
+const floatsOf = (operand: KernelMemory) => elements(operand) as Float32Array;
+
+/** The driver with one kernel replaced. */
+const kernel =
+  (name: KernelName, make: (right: Kernel) => Kernel): Fault['plant'] =>
+  (driver) => ({ ...driver, kernels: { ...driver.kernels, [name]: make(driver.kernels[name]!) } });
+
+/** The right kernel on other operands. */
+const operands = (name: KernelName, change: (given: KernelOperands) => KernelOperands): Fault['plant'] =>
+  kernel(
+    name,
+    (right) =>
+      (given, ...rest) =>
+        right(change(given), ...rest),
+  );
+
+const attributes = (name: KernelName, changed: Readonly<Record<string, number>>): Fault['plant'] =>
+  kernel(name, (right) => (given, own, outputs) => right(given, { ...own, ...changed }, outputs));
+
+/** The right kernel, then `spoil`. */
+const afterwards = (
+  name: KernelName,
+  spoil: (outputs: readonly KernelMemory[], given: KernelOperands) => void,
+): Fault['plant'] =>
+  kernel(name, (right) => async (given, own, outputs) => {
+    await right(given, own, outputs);
+    spoil(outputs, given);
+  });
+
+/** A tensor with other elements in memory of its own. */
+function replaced(tensor: KernelMemory, change: (value: number, index: number) => number): KernelMemory {
+  const values = elements(tensor).map(change);
+  return { ...tensor, byteOffset: 0, buffer: { id: -1, bytes: values.slice().buffer } as HostBuffer };
+}
+
+const weightValues = (weight: KernelWeight) => (weight.weight as DenseWeight).values;
+const withValues = (weight: KernelWeight, values: Float32Array): KernelWeight => ({
+  ...weight,
+  weight: { ...weight.weight, values } as DenseWeight,
+});
+
+const withMemory =
+  (change: (right: DriverMemory<HostBuffer>) => Partial<DriverMemory<HostBuffer>>): Fault['plant'] =>
+  (driver) => {
+    const right = hostMemory() as DriverMemory<HostBuffer>;
+    return { ...driver, memory: { ...right, ...change(right) } as DriverMemory };
+  };
+
+const ops = (caughtBy: RegExp, plant: Fault['plant']): Fault => ({ suite: 'ops', caughtBy, plant });
+
+const kernelFaults: Readonly<Record<string, Fault>> = {
+  'softmax does not subtract the maximum': ops(
+    /^softmax: large values/,
+    kernel('softmax', () => ({ x }, _attributes, [y]) => {
+      const [from, to] = [floatsOf(memory(x)), floatsOf(y!)];
+      const width = y!.shape[y!.shape.length - 1]!;
+      for (let row = 0; row < to.length; row += width) {
+        const powers = from.slice(row, row + width).map(Math.exp);
+        const sum = powers.reduce((a, b) => a + b, 0);
+        to.set(
+          powers.map((power) => power / sum),
+          row,
+        );
+      }
+    }),
+  ),
+  'argmax gives ties to the last': ops(
+    /^argmax: ties/,
+    kernel('argmax', () => ({ x }, _attributes, [y]) => {
+      const [values, width] = [floatsOf(memory(x)), memory(x).shape[memory(x).shape.length - 1]!];
+      elements(y!).forEach((_, row) => {
+        let best = 0;
+        for (let i = 0; i < width; i++) if (values[row * width + i]! >= values[row * width + best]!) best = i;
+        elements(y!)[row] = best;
+      });
+    }),
+  ),
+  'topK gives ties to the last': ops(
+    /^topK: ties/,
+    afterwards('topK', ([values, indices]) => {
+      const [v, i] = [floatsOf(values!), elements(indices!)];
+      if (v[0] === v[1]) [i[0], i[1]] = [i[1]!, i[0]!];
+    }),
+  ),
+  'rmsNorm forgets eps': ops(/^rmsNorm: zeros/, attributes('rmsNorm', { eps: 0 })),
+  'silu swallows NaN': ops(
+    /^silu: far from zero/,
+    afterwards('silu', ([y]) => floatsOf(y!).forEach((v, i, all) => (all[i] = Number.isNaN(v) ? 0 : v))),
+  ),
+  'silu leaves an odd tail unwritten': ops(
+    /^silu: rows/,
+    afterwards('silu', ([y]) => {
+      const all = floatsOf(y!);
+      all.fill(Number.NaN, all.length - (all.length % 8));
+    }),
+  ),
+  'scale fails on an empty tensor': ops(
+    /^scale: empty/,
+    afterwards('scale', ([y]) => {
+      if (elementCount(y!.shape) === 0) throw new RangeError('nothing to do');
+    }),
+  ),
+  'mul writes one element past its output': ops(
+    /^mul: same shape/,
+    afterwards('mul', ([y]) => {
+      const end = y!.byteOffset + 4 * elementCount(y!.shape);
+      new Float32Array((y!.buffer as HostBuffer).bytes, end, 1)[0] = 1;
+    }),
+  ),
+  'add broadcasts the wrong way': ops(
+    /^add: one row for all/,
+    operands('add', ({ a, b }) => {
+      const [wide, width] = [memory(a), elementCount(memory(b).shape)];
+      const row = floatsOf(memory(b)).slice();
+      const values = (i: number) => row[Math.floor((i * width) / elementCount(wide.shape)) % width]!;
+      return { a: wide, b: memory(b).shape.length === 1 ? replaced(wide, (_, i) => values(i)) : memory(b) };
+    }),
+  ),
+  'linear drops the last k': ops(
+    /^linear: odd sizes/,
+    operands('linear', ({ w, ...others }) => {
+      const weight = w as KernelWeight;
+      const K = weight.shape[1]!;
+      return {
+        ...others,
+        w: withValues(
+          weight,
+          weightValues(weight).map((v, i) => (i % K === K - 1 ? 0 : v)),
+        ),
+      };
+    }),
+  ),
+  'linear forgets the bias': ops(
+    /^linear: bias/,
+    operands('linear', ({ x, w }) => ({ x: x!, w: w! })),
+  ),
+  'rope takes the other layout': ops(
+    /^rope: halves/,
+    kernel(
+      'rope',
+      (right) =>
+        (given, { layout }, outputs) =>
+          right(given, { layout: 1 - layout! }, outputs),
+    ),
+  ),
+  'rope leaves the unrotated part unwritten': ops(
+    /^rope: part of a head/,
+    afterwards('rope', ([y], { table }) => {
+      const [R, d] = [memory(table).shape[1]!, y!.shape[2]!];
+      floatsOf(y!).forEach((_, i, all) => {
+        if (i % d >= R) all[i] = Number.NaN;
+      });
+    }),
+  ),
+  'attention ignores the block table': ops(
+    /^attention: paged/,
+    operands('attention', (given) => ({
+      ...given,
+      blockTable: replaced(memory(given.blockTable), (_, i) => i),
+    })),
+  ),
+  'attention ignores the window': ops(/^attention: sliding window/, attributes('attention', { window: 0 })),
+  'attention ignores the soft cap': ops(/^attention: soft cap/, attributes('attention', { softCap: 0 })),
+  'attention looks ahead': ops(/^attention: contiguous/, attributes('attention', { causal: 0 })),
+  'attention leaves its first key out': ops(
+    /^attention: one token after many/,
+    attributes('attention', { window: 36 }),
+  ),
+  'kvAppend is one slot off': ops(
+    /^kvAppend: in order/,
+    operands('kvAppend', (given) => ({ ...given, slots: replaced(memory(given.slots), (slot) => slot + 1) })),
+  ),
+  'kvAppend writes rows that it should skip': ops(
+    /^kvAppend: scattered, one skipped/,
+    operands('kvAppend', (given) => ({
+      ...given,
+      slots: replaced(memory(given.slots), (slot) => Math.max(slot, 1)),
+    })),
+  ),
+  'an f16 cache is truncated, not rounded': ops(
+    /^kvAppend: rounded to f16/,
+    operands('kvAppend', (given) => {
+      const towardsZero = (v: number) => {
+        const half = f32ToF16(v);
+        return Math.abs(f16ToF32(half)) > Math.abs(v) ? f16ToF32(half - 1) : v;
+      };
+      const isHalf = memory(given.kCache).dtype === 'f16';
+      return isHalf ? { ...given, k: replaced(memory(given.k), towardsZero) } : given;
+    }),
+  ),
+  'cast to bf16 truncates': ops(
+    /^cast: f32 to bf16/,
+    kernel('cast', (right) => (given, own, outputs) => {
+      if (own.to !== 2 || memory(given.x).dtype !== 'f32') return right(given, own, outputs);
+      const bits = new Uint32Array(floatsOf(memory(given.x)).slice().buffer);
+      elements(outputs[0]!).set(Uint16Array.from(bits, (word) => word >>> 16));
+    }),
+  ),
+  'maskLogits reads bits from the top': ops(
+    /^maskLogits: odd vocabulary/,
+    operands('maskLogits', (given) => ({
+      ...given,
+      bits: replaced(memory(given.bits), (word) => {
+        let turned = 0;
+        for (let i = 0; i < 32; i++) turned |= ((word >>> i) & 1) << (31 - i);
+        return turned;
+      }),
+    })),
+  ),
+  'penalise forgets the frequency': ops(
+    /^penalise: seen once and twice/,
+    operands('penalise', (given) => ({
+      ...given,
+      strengths: replaced(memory(given.strengths), (v, i) => (i % 3 === 2 ? 0 : v)),
+    })),
+  ),
+  'embed clamps ids': {
+    suite: 'errors',
+    caughtBy: /^embed: id past the table/,
+    plant: operands('embed', (given) => {
+      const rows = given.table!.shape[0]!;
+      const ids = replaced(memory(given.ids), (id) => Math.min(Math.max(id, 0), rows - 1));
+      return { ...given, ids };
+    }),
+  },
+  'gatherRows does not check its rows': {
+    suite: 'errors',
+    caughtBy: /^gatherRows: past the end/,
+    plant: operands('gatherRows', (given) => ({ ...given, rows: replaced(memory(given.rows), () => 0) })),
+  },
+  'a refused run leaves the driver broken': {
+    suite: 'errors',
+    caughtBy: /^embed: id past the table/,
+    plant: (driver) => {
+      let broken = false;
+      const embed: Kernel = (...call) => {
+        broken = true;
+        driver.kernels.embed(...call);
+        broken = false;
+      };
+      const add: Kernel = (...call) => (broken ? undefined : driver.kernels.add(...call));
+      return { ...driver, kernels: { ...driver.kernels, embed, add } };
+    },
+  },
+  'silu spoils its operand': {
+    suite: 'operands',
+    caughtBy: /^silu leaves/,
+    plant: afterwards('silu', ([y], { x }) => floatsOf(memory(x)).set(floatsOf(y!))),
+  },
+  'gelu ignores where its operand begins': {
+    suite: 'views',
+    caughtBy: /^gelu: erf/,
+    plant: operands('gelu', ({ x }) => ({ x: { ...memory(x), byteOffset: memory(x).byteOffset & ~63 } })),
+  },
+  'swiglu is wrong from row 16 on': {
+    suite: 'generated',
+    caughtBy: /^swiglu: seed/,
+    plant: afterwards('swiglu', ([y]) => floatsOf(y!).fill(0, 16 * y!.shape[1]!)),
+  },
+  'add computes in the memory of an operand that is still needed': {
+    suite: 'plans',
+    caughtBy: /^random plan/,
+    plant: afterwards('add', ([y], { b }) =>
+      floatsOf(memory(b)).set(floatsOf(y!).subarray(0, elementCount(memory(b).shape))),
+    ),
+  },
+};
+
+const contractFaults: Readonly<Record<string, Fault>> = {
+  'truncated weights are accepted': {
+    suite: 'weights',
+    caughtBy: /^too few bytes/,
+    plant: (driver) => ({
+      ...driver,
+      async loadWeight(source) {
+        if (!(source.bytes instanceof Uint8Array)) return driver.loadWeight(source);
+        const bytes = new Uint8Array(4 * elementCount(source.shape));
+        bytes.set(source.bytes.subarray(0, bytes.length));
+        return driver.loadWeight({ ...source, bytes: source.format === 'f32' ? bytes : source.bytes });
+      },
+    }),
+  },
+  'the offset in a weight file is ignored': {
+    suite: 'weights',
+    caughtBy: /^f32 from a file, at byte 36/,
+    plant: (driver) => ({
+      ...driver,
+      loadWeight: ({ bytes, ...source }) =>
+        driver.loadWeight({ ...source, bytes: 'path' in bytes ? { ...bytes, offset: 0 } : bytes }),
+    }),
+  },
+  'a missing file gives an error without a code': {
+    suite: 'weights',
+    caughtBy: /^a file that is not there/,
+    plant: (driver) => ({
+      ...driver,
+      loadWeight: (source) =>
+        driver.loadWeight(source).catch(() => {
+          throw new Error('cannot load');
+        }),
+    }),
+  },
+  'bf16 weights are read as f16': {
+    suite: 'weights',
+    caughtBy: /^bf16 from memory/,
+    plant: (driver) => ({
+      ...driver,
+      loadWeight: (source) =>
+        driver.loadWeight({ ...source, format: source.format === 'bf16' ? 'f16' : source.format }),
+    }),
+  },
+  'freeing one weight spoils the others': {
+    suite: 'lifecycle',
+    caughtBy: /^disposing one weight/,
+    plant: (driver) => {
+      const loaded: DenseWeight[] = [];
+      return {
+        ...driver,
+        async loadWeight(source) {
+          const weight = await driver.loadWeight(source);
+          loaded.push(weight as DenseWeight);
+          return weight;
+        },
+        freeWeight: () => loaded.forEach(({ values }) => values.fill(0)),
+      };
+    },
+  },
+  'a freed buffer is given out again as it is': {
+    suite: 'lifecycle',
+    caughtBy: /^a buffer starts zeroed/,
+    plant: withMemory((right) => {
+      const freed: HostBuffer[] = [];
+      return {
+        allocate(byteLength) {
+          const at = freed.findIndex(({ bytes }) => bytes.byteLength === byteLength);
+          return at < 0 ? right.allocate(byteLength) : freed.splice(at, 1)[0]!;
+        },
+        free: (buffer) => void freed.push(buffer),
+      };
+    }),
+  },
+  'too large a buffer gives an error without a code': {
+    suite: 'memory',
+    caughtBy: /^a buffer larger than any memory/,
+    plant: withMemory(() => {
+      let id = 0;
+      return { allocate: (byteLength) => ({ id: id++, bytes: new ArrayBuffer(byteLength) }) };
+    }),
+  },
+  'a write to a part of a buffer goes to its start': {
+    suite: 'memory',
+    caughtBy: /^parts of a buffer/,
+    plant: withMemory((right) => ({ write: (buffer, _offset, bytes) => right.write(buffer, 0, bytes) })),
+  },
+  'a replay uses the inputs of the run before': {
+    suite: 'graph',
+    caughtBy: /^new inputs give new results/,
+    plant: withMemory((right) => {
+      const written = new Set<HostBuffer>();
+      return {
+        async write(buffer, offset, bytes) {
+          if (!written.has(buffer)) await right.write(buffer, offset, bytes);
+          written.add(buffer);
+        },
+      };
+    }),
+  },
+  'results differ from run to run': {
+    suite: 'graph',
+    caughtBy: /^a replay equals the step/,
+    plant: (driver) => {
+      let runs = 0;
+      return afterwards('linear', ([y]) => {
+        floatsOf(y!)[0]! += 1e-6 * ++runs;
+      })(driver);
+    },
+  },
+  'a fused kernel is claimed but never runs': {
+    suite: 'fused',
+    caughtBy: /^gateUpSwiglu: one row/,
+    plant: (driver) => ({ ...driver, kernelRuns: () => ({ gateUpSwiglu: 0 }) }),
+  },
+  'a fused kernel normalises an operand instead of the sum': {
+    suite: 'fused',
+    caughtBy: /^addRmsNorm: one row/,
+    plant: (driver) =>
+      kernel('addRmsNorm', (right) => async (given, own, [sum, y]) => {
+        await right(given, own, [sum!, y!]);
+        await driver.kernels.rmsNorm({ x: given.a!, w: given.w! }, own, [y!]);
+      })(driver),
+  },
+  'a fused kernel forgets its second output': {
+    suite: 'fused',
+    caughtBy: /^qkvLinear: one row/,
+    plant: afterwards('qkvLinear', (outputs) => floatsOf(outputs[1]!).fill(0)),
+  },
+  'a fused kernel appends unrotated keys': {
+    suite: 'fused',
+    caughtBy: /^qkNormRopeAppend: interleaved/,
+    plant: (driver) =>
+      kernel('qkNormRopeAppend', (right) => async (given, own, outputs) => {
+        await right(given, own, outputs);
+        await driver.kernels.kvAppend(given, {}, []);
+      })(driver),
+  },
+  'a block format is decoded with the scale of its neighbour': {
+    suite: 'quantGguf',
+    caughtBy: /^linear: toy/,
+    plant: operands('linear', ({ w, ...others }) => {
+      const weight = w as KernelWeight;
+      const values = weightValues(weight);
+      const first = values[0]! || 1;
+      return {
+        ...others,
+        w:
+          weight.format === 'toy'
+            ? withValues(
+                weight,
+                values.map((v) => v * first),
+              )
+            : weight,
+      };
+    }),
+  },
+  'a capability is declared that nothing proves': {
+    suite: 'undeclared',
+    caughtBy: /^kvQuant/,
+    plant: (driver) => ({
+      ...driver,
+      capabilities: { ...driver.capabilities, ...{ kvQuant: { dtypes: ['int8'] } } },
+    }),
+  },
+  'a core op is missing from the manifest': {
+    suite: 'manifest',
+    caughtBy: /^a backend can be made of the driver/,
+    plant: (driver) => {
+      const { linear: _, ...ops } = driver.manifest.ops;
+      return { ...driver, manifest: { ...driver.manifest, ops: ops as KernelDriver['manifest']['ops'] } };
+    },
+  },
+};
+
+const faults = { ...kernelFaults, ...contractFaults };
+
+/** Only the cases that can see the fault: the whole kit passes without it (kit.test.ts). */
+const near = ({ suite, caughtBy }: Fault) => ({
+  suites: [suite],
+  cases: new RegExp(caughtBy.source.split(/[: ]/)[0]!),
+});
+
+describe('the kit finds', () => {
+  for (const [name, fault] of Object.entries(faults))
+    test(name, async () => {
+      const createDriver = () => fault.plant(richDriver());
+      const report = await runConformance({ createDriver, codecs: [toyCodec], only: near(fault) });
+      const failed = report.results.filter(({ status }) => status === 'failed').map((result) => result.name);
+      expect({ failed, report: formatReport(report) }).toEqual({
+        failed: expect.arrayContaining([expect.stringMatching(fault.caughtBy)]),
+        report: expect.any(String),
+      });
+    });
+});
+
+test('a format without its codec is a failure', async () => {
+  const report = await runConformance({ createDriver: richDriver, only: { suites: ['quantGguf'] } });
+  expect(report).toMatchObject({ passed: 0, failed: 1 });
+  expect(report.results[0]!.message).toContain('no codec');
+});

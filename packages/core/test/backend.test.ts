@@ -1,0 +1,227 @@
+import {
+  type Backend,
+  capabilityNames,
+  contiguousKvCache,
+  coreOps,
+  type Driver,
+  defineBackend,
+  has,
+  need,
+  recordOp,
+  type Step,
+} from '../src/index.js';
+import { definitionDriver, type Ledger } from './definition-driver.js';
+
+const code = (wanted: string, message = '') =>
+  expect.objectContaining({ code: wanted, message: expect.stringContaining(message) });
+
+function open() {
+  const ledger: Ledger = { buffers: 0, weights: 0, disposals: 0 };
+  const backend = defineBackend(definitionDriver(ledger));
+  return { ledger, backend };
+}
+
+const loadWeight = (backend: Backend, shape: readonly number[]) =>
+  backend.loadWeight({
+    name: 'w',
+    shape,
+    format: 'f32',
+    bytes: new Uint8Array(4 * shape.reduce((a, b) => a * b, 1)),
+  });
+
+async function recordLinear(backend: Backend, step: Step = backend.step()) {
+  const weight = await loadWeight(backend, [2, 2]);
+  const y = backend.linear(step.input(Float32Array.of(1, 2), [1, 2]), weight);
+  return { step, weight, y };
+}
+
+describe('what a step takes it gives back', () => {
+  test('after a run', async () => {
+    const { ledger, backend } = open();
+    const { step, weight } = await recordLinear(backend);
+    await step.run();
+    expect(ledger).toMatchObject({ buffers: 0, weights: 1 });
+    weight.dispose();
+    expect(ledger.weights).toBe(0);
+  });
+
+  test('after an abort, a refusal and a failure', async () => {
+    const { ledger, backend } = open();
+    const { step } = await recordLinear(backend);
+    await expect(step.run({ signal: AbortSignal.abort() })).rejects.toEqual(code('ABORTED'));
+    const bad = backend.step();
+    backend.embed(await loadWeight(backend, [2, 2]), bad.input(Int32Array.of(5)));
+    await expect(bad.run()).rejects.toEqual(code('OUT_OF_RANGE'));
+    expect(ledger.buffers).toBe(0);
+  });
+
+  test('when a graph ends, by itself or with its weight', async () => {
+    const { ledger, backend } = open();
+    need(backend, 'graph');
+    const [a, b] = [await recordLinear(backend), await recordLinear(backend)];
+    const [first, second] = [backend.graph.capture(a.step), backend.graph.capture(b.step)];
+    await first.replay();
+    expect(ledger.buffers).toBe(6);
+    first.dispose();
+    expect(ledger.buffers).toBe(3);
+    b.weight.dispose();
+    expect(second.disposed).toBe(true);
+    expect(ledger.buffers).toBe(0);
+  });
+
+  test('when a cache is disposed of', () => {
+    const { ledger, backend } = open();
+    const options = { layers: 3, kvHeads: 1, headDim: 4, dtype: 'f32', context: 8 } as const;
+    const cache = contiguousKvCache(backend, { ...options, sequences: 2 });
+    expect(ledger.buffers).toBe(6);
+    cache.dispose();
+    cache.dispose();
+    expect(ledger.buffers).toBe(0);
+  });
+});
+
+test('a weight is freed between steps, though steps never cease', async () => {
+  const { ledger, backend } = open();
+  const { step, weight } = await recordLinear(backend);
+  const another = () => {
+    const next = backend.step();
+    backend.silu(next.input(Float32Array.of(1)));
+    return next.run();
+  };
+  const first = step.run();
+  weight.dispose();
+  expect(ledger.weights).toBe(1);
+  let running = another();
+  await first;
+  for (let i = 0; i < 3; i++) {
+    const next = another(); // asked for before the one before has ended
+    await running;
+    running = next;
+  }
+  expect(ledger.weights).toBe(0);
+  await running;
+});
+
+test('the driver is disposed of once, when nothing runs', async () => {
+  const { ledger, backend } = open();
+  const { step } = await recordLinear(backend);
+  const running = step.run().catch((error) => error.code);
+  backend.dispose();
+  backend.dispose();
+  expect(ledger.disposals).toBe(0);
+  expect([undefined, 'DISPOSED']).toContain(await running);
+  expect(ledger.disposals).toBe(1);
+});
+
+test('a weight that was loading when the backend ended is refused', async () => {
+  const { backend } = open();
+  const loading = loadWeight(backend, [2, 2]);
+  backend.dispose();
+  await expect(loading).rejects.toEqual(code('DISPOSED', 'while'));
+});
+
+test('a step of another backend with the same name is another backend’s', async () => {
+  const [a, b] = [open().backend, open().backend];
+  need(a, 'graph', 'timer');
+  const { step } = await recordLinear(b);
+  expect(() => (a as typeof a).graph.capture(step)).toThrow(code('WRONG_STEP'));
+  await expect(a.timer.run(step)).rejects.toEqual(code('WRONG_STEP'));
+});
+
+test('an op can be recorded by its table entry', async () => {
+  const { backend } = open();
+  const step = backend.step();
+  const [y] = recordOp(step, coreOps.scale, { x: step.input(Float32Array.of(1, 2)) }, { factor: 3 });
+  expect(await step.read(y!)).toEqual(Float32Array.of(3, 6));
+});
+
+test('fused ops can be chosen', async () => {
+  const record = async (fuse: boolean | readonly ('linearArgmax' | 'addRmsNorm')[]) => {
+    const backend = defineBackend(definitionDriver(), { fuse });
+    const { step, y } = await recordLinear(backend);
+    backend.argmax(y);
+    await step.run();
+    return backend.kernelRuns();
+  };
+  expect(await record(true)).toEqual({ linearArgmax: 1 });
+  expect(await record(['linearArgmax'])).toEqual({ linearArgmax: 1 });
+  expect(await record(['addRmsNorm'])).toEqual({ linear: 1, argmax: 1 });
+  expect(await record(false)).toEqual({ linear: 1, argmax: 1 });
+});
+
+describe('a driver that breaks its contract is refused', () => {
+  const right = definitionDriver();
+  const { linear, ...holed } = right.manifest.ops;
+  const { kernels, ...whole } = right;
+  const { add: _, ...withoutAdd } = kernels;
+  const ops = right.manifest.ops;
+  const claiming = (changed: object) => ({ ...right, manifest: { ops: { ...ops, ...changed } } }) as Driver;
+  const altered: Readonly<Record<string, [Driver, string]>> = {
+    'a hole': [{ ...right, manifest: { ops: holed as typeof ops } }, "no entry for the core op 'linear'"],
+    'no f16 weights': [
+      claiming({ linear: { ...linear, weightFormats: ['f32'] } }),
+      "'linear' must support f16 weights",
+    ],
+    'no f32': [claiming({ add: { dtypes: ['f16'] } }), "'add' must support f32"],
+    'no f16 cache': [
+      claiming({ kvAppend: { dtypes: ['f32'], cacheDtypes: ['f32'] } }),
+      "'kvAppend' must support f16 caches",
+    ],
+    'an unknown op': [claiming({ fly: linear }), "unknown op 'fly'"],
+    'an unknown fused op': [
+      { ...right, manifest: { ops, fused: { fly: linear } as object } },
+      "unknown fused op 'fly'",
+    ],
+    'a claim without a kernel': [{ ...right, kernels: withoutAdd as typeof kernels }, "claims 'add'"],
+    'neither kernels nor executor': [whole as Driver, 'neither kernels nor an executor'],
+    'graph without capture': [
+      { ...whole, executor: { execute: async () => {} }, capabilities: { graph: true } },
+      'has no capture',
+    ],
+  };
+  test.each(Object.entries(altered))('%s', (_name, [driver, message]) => {
+    expect(() => defineBackend(driver)).toThrow(code('BAD_DRIVER', message));
+  });
+});
+
+test('a capability is there or it is not', () => {
+  const { backend } = open();
+  expect(capabilityNames.filter((name) => has(backend, name))).toEqual(['pagedKv', 'graph', 'timer']);
+  expect(() => need(backend, 'graph', 'collective', 'kvQuant')).toThrow(
+    code('UNSUPPORTED', 'lacks collective, kvQuant; it has pagedKv, graph, timer'),
+  );
+});
+
+test('stray writes are found', async () => {
+  const driver = definitionDriver();
+  const add = driver.kernels.add;
+  const stray: Driver = {
+    ...driver,
+    kernels: {
+      ...driver.kernels,
+      async add(operands, attributes, outputs) {
+        await add(operands, attributes, outputs);
+        const { buffer, byteOffset } = outputs[0]!;
+        await driver.memory.write(buffer, byteOffset + 8, Uint8Array.of(1));
+      },
+    },
+  };
+  const run = (guard: number) => {
+    const backend = defineBackend(stray, { guard });
+    const step = backend.step();
+    backend.add(step.input(Float32Array.of(1, 2)), step.input(Float32Array.of(3, 4)));
+    return step.run();
+  };
+  await expect(run(64)).rejects.toEqual(code('BAD_DRIVER', '[add] wrote outside its outputs'));
+  await expect(run(0)).resolves.toBeUndefined();
+});
+
+test('a plan too large for the host is OUT_OF_MEMORY, and nothing is kept', async () => {
+  const { ledger, backend } = open();
+  const step = backend.step();
+  const rows = () => step.input(new Int32Array(2 ** 12));
+  let x = step.input(new Float32Array(2 ** 8), [1, 2 ** 8]);
+  for (let i = 0; i < 4; i++) x = backend.view(backend.gatherRows(x, rows()), [1, 2 ** (20 + 12 * i)]);
+  await expect(step.run()).rejects.toEqual(code('OUT_OF_MEMORY', 'bytes of host memory'));
+  expect(ledger.buffers).toBe(0);
+});

@@ -1,0 +1,63 @@
+import type { DType, Tensor, WeightFormat } from '../src/index.js';
+import type { Plan } from '../src/plan/plan.js';
+import type { PreparedPlan } from '../src/plan/prepare.js';
+import { Recorder, type RecorderHost } from '../src/recorder.js';
+import { LoadedWeight, OwnedBuffer } from '../src/resources.js';
+import { RunQueue } from '../src/run-queue.js';
+import { definitionDriver } from './definition-driver.js';
+
+/** Stands where a backend would, and keeps the plans that steps record instead of running them. */
+export class Planner implements RecorderHost {
+  readonly name = 'planner';
+  readonly disposed = false;
+  readonly driver = definitionDriver();
+  readonly queue = new RunQueue();
+  private nextId = 0;
+  private recorded: Plan | undefined;
+
+  needSupport(): void {}
+
+  prepare(plan: Plan): PreparedPlan {
+    this.recorded = plan;
+    return {
+      opNames: plan.ops.map(({ op }) => op.name),
+      times: undefined,
+      writeInput() {},
+      kept: () => undefined,
+      run: async () => {},
+      dispose() {},
+    };
+  }
+
+  async runOnce(): Promise<void> {}
+
+  weight(shape: readonly number[], format: WeightFormat = 'f32'): LoadedWeight {
+    return new LoadedWeight(this, 'w', shape, format, { id: this.nextId++, byteLength: 0 });
+  }
+
+  buffer(shape: readonly number[], dtype: DType = 'f32'): OwnedBuffer {
+    return new OwnedBuffer(this, shape, dtype, { id: this.nextId++ });
+  }
+
+  step(): Recorder {
+    return new Recorder(this);
+  }
+
+  /** The plan of what `record` records. */
+  plan(record: (step: Recorder) => void): Plan {
+    const step = this.step();
+    record(step);
+    step.finish();
+    return this.recorded!;
+  }
+}
+
+/** An input of these dimensions. */
+export function input(step: Recorder, ...shape: number[]): Tensor {
+  return step.input(new Float32Array(shape.reduce((n, d) => n * d, 1)), shape);
+}
+
+export const indices = (step: Recorder, ...shape: number[]): Tensor =>
+  step.input(new Int32Array(shape.reduce((n, d) => n * d, 1)), shape);
+
+export const names = (plan: Plan): string[] => plan.ops.map(({ op }) => op.name);

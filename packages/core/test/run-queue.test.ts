@@ -1,0 +1,87 @@
+import { RunQueue } from '../src/run-queue.js';
+
+/** A task that ends when told to. */
+function task(log: string[], name: string) {
+  let end: () => void = () => {};
+  const ended = new Promise<void>((resolve) => {
+    end = resolve;
+  });
+  const run = async () => {
+    log.push(`${name} starts`);
+    await ended;
+    log.push(`${name} ends`);
+  };
+  return { run, end };
+}
+
+const settle = () => new Promise((resolve) => setImmediate(resolve));
+
+test('tasks run one at a time, in the order asked for', async () => {
+  const [log, queue] = [[] as string[], new RunQueue()];
+  const [a, b] = [task(log, 'a'), task(log, 'b')];
+  const done = [queue.run(a.run), queue.run(b.run)];
+  b.end();
+  await settle();
+  expect(log).toEqual(['a starts']);
+  a.end();
+  await Promise.all(done);
+  expect(log).toEqual(['a starts', 'a ends', 'b starts', 'b ends']);
+});
+
+test('a task that fails does not stop the next', async () => {
+  const queue = new RunQueue();
+  const failed = queue.run(() => Promise.reject(new Error('no')));
+  const next = queue.run(async () => 'yes');
+  await expect(failed).rejects.toThrow('no');
+  await expect(next).resolves.toBe('yes');
+});
+
+test('what is done beside does not wait', async () => {
+  const [log, queue] = [[] as string[], new RunQueue()];
+  const [a, b] = [task(log, 'a'), task(log, 'b')];
+  const done = [queue.run(a.run), queue.beside(b.run)];
+  await settle();
+  expect(log).toEqual(['b starts', 'a starts']);
+  a.end();
+  b.end();
+  await Promise.all(done);
+});
+
+test('a task beside that throws at once is a rejection, and counts no longer', async () => {
+  const queue = new RunQueue();
+  const thrown = queue.beside(() => {
+    throw new Error('at once');
+  });
+  await expect(thrown).rejects.toThrow('at once');
+  const acts: string[] = [];
+  queue.whenIdle(() => acts.push('idle'));
+  expect(acts).toEqual(['idle']);
+});
+
+test('between acts at once when nothing runs, else after those asked for so far and before later ones', async () => {
+  const [log, queue] = [[] as string[], new RunQueue()];
+  queue.between(() => log.push('now'));
+  expect(log).toEqual(['now']);
+  const [a, b] = [task(log, 'a'), task(log, 'b')];
+  const done = [queue.run(a.run)];
+  queue.between(() => log.push('free'));
+  done.push(queue.run(b.run));
+  a.end();
+  b.end();
+  await Promise.all(done);
+  expect(log).toEqual(['now', 'a starts', 'a ends', 'free', 'b starts', 'b ends']);
+});
+
+test('whenIdle acts once nothing runs and nothing waits', async () => {
+  const [log, queue] = [[] as string[], new RunQueue()];
+  const [a, b, c] = [task(log, 'a'), task(log, 'b'), task(log, 'c')];
+  const done = [queue.run(a.run), queue.run(b.run), queue.beside(c.run)];
+  queue.whenIdle(() => log.push('idle'));
+  a.end();
+  b.end();
+  await settle();
+  expect(log).not.toContain('idle');
+  c.end();
+  await Promise.all(done);
+  expect(log[log.length - 1]).toBe('idle');
+});
