@@ -1,4 +1,4 @@
-import { type DeviceDescription, describeDevices } from '@quern/runtime';
+import { type DeviceReport, describeDevices } from '@quern/runtime';
 import { Command } from 'commander';
 import { positive } from '../options.js';
 import { write, writeJson } from '../terminal/write.js';
@@ -6,11 +6,11 @@ import { write, writeJson } from '../terminal/write.js';
 const giga = (value: number) => (value / 1e9).toFixed(1);
 
 /** One installed backend in a few lines. */
-export function showDevice(device: DeviceDescription): string {
+export function showDevice(device: DeviceReport): string {
   if ('error' in device) return `${device.package}: cannot be used: ${device.error}`;
-  const { name, profile, freeMemory, capabilities } = device;
+  const { backend, profile, freeMemory, capabilities } = device;
   return [
-    `${name} (${device.package}): ${profile.name}, ${profile.isa}, ${profile.threads} threads`,
+    `${backend} (${device.package}): ${profile.name}, ${profile.isa}, ${profile.threads} threads`,
     `  memory ${giga(freeMemory)} of ${giga(profile.totalMemory)} GB free; measured: reads ${giga(profile.readBandwidth)} GB/s, computes ${giga(profile.flops)} GFLOP/s`,
     `  capabilities: ${capabilities.join(', ') || 'none'}`,
   ].join('\n');

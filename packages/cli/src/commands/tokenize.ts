@@ -1,4 +1,4 @@
-import { loadTokenizer } from '@quern/runtime';
+import { openTokenizer } from '@quern/runtime';
 import { Command } from 'commander';
 import { readStdin } from '../terminal/stdin.js';
 import { write, writeJson } from '../terminal/write.js';
@@ -9,7 +9,7 @@ interface TokenizeFlags {
 }
 
 async function tokenize(path: string, text: string | undefined, flags: TokenizeFlags): Promise<void> {
-  const tokenizer = await loadTokenizer(path);
+  const tokenizer = await openTokenizer(path);
   const ids = [
     ...tokenizer.encode(text ?? (await readStdin()) ?? '', {
       special: flags.special ? 'parse' : 'text',

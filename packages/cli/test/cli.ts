@@ -1,0 +1,44 @@
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+const cli = fileURLToPath(new URL('../dist/cli.js', import.meta.url));
+
+export interface Finished {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface Started {
+  /** Resolves once stdout is at least this long. */
+  printed(length: number): Promise<void>;
+  interrupt(): void;
+  readonly finished: Promise<Finished>;
+}
+
+/** Starts the built command; `nx build quern` comes first. */
+export function start(args: readonly string[], input = ''): Started {
+  if (!existsSync(cli)) throw new Error(`${cli} is missing: build it with nx build quern`);
+  const child = spawn(process.execPath, [cli, ...args], { stdio: ['pipe', 'pipe', 'pipe'] });
+  let stdout = '';
+  let stderr = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text;
+  });
+  child.stdin.on('error', () => {}).end(input);
+  const finished = new Promise<Finished>((resolve) => {
+    child.on('close', (code) => resolve({ code, stdout, stderr }));
+  });
+  const printed = async (length: number) => {
+    while (stdout.length < length && child.exitCode === null)
+      await new Promise((resolve) => setTimeout(resolve, 5));
+  };
+  return { printed, interrupt: () => child.kill('SIGINT'), finished };
+}
+
+export const quern = (args: readonly string[], input?: string): Promise<Finished> =>
+  start(args, input).finished;

@@ -1,0 +1,103 @@
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { quern, start } from './cli.js';
+
+interface Expected {
+  readonly prompt: string;
+  readonly promptIds: number[];
+  readonly greedyIds: number[];
+  readonly text: string;
+}
+
+const expected = JSON.parse(
+  readFileSync(fileURLToPath(new URL('../../demo-model/model/expected.json', import.meta.url)), 'utf8'),
+) as Expected;
+const tokens = String(expected.greedyIds.length);
+
+test('run streams the prompt and its continuation to stdout, and the rest to stderr', async () => {
+  const args = ['run', 'demo', '-p', expected.prompt, '-n', tokens, '--temperature', '0'];
+  const { code, stdout, stderr } = await quern(args);
+  expect(code).toBe(0);
+  expect(stdout.startsWith(expected.prompt)).toBe(true);
+  expect(stdout.length).toBeGreaterThan(expected.prompt.length + 50);
+  expect(stderr).toMatch(/tokens on cpu: prefill .* decode .* tokens\/s/);
+});
+
+test('run --json prints one object with the promised fields', async () => {
+  const args = ['run', 'demo', '-n', tokens, '--temperature', '0', '--json'];
+  const { code, stdout } = await quern(args, expected.prompt);
+  expect(code).toBe(0);
+  const result = JSON.parse(stdout);
+  expect(result.tokens).toEqual(expected.greedyIds);
+  expect(result.promptTokens).toBe(expected.promptIds.length);
+  expect(result.backend).toBe('cpu');
+  expect(result.plan.context).toBeGreaterThan(0);
+  for (const rate of ['prefillTokensPerSecond', 'decodeTokensPerSecond', 'loadMs'])
+    expect(result[rate]).toBeGreaterThan(0);
+});
+
+test('the same seed gives the same text, another seed another', async () => {
+  const text = async (seed: string) =>
+    (await quern(['run', 'demo', '-p', expected.prompt, '-n', '40', '--temperature', '1', '--seed', seed]))
+      .stdout;
+  const [one, again, other] = [await text('7'), await text('7'), await text('8')];
+  expect(again).toBe(one);
+  expect(other).not.toBe(one);
+});
+
+test('tokenize and logits agree with run', async () => {
+  const { ids } = JSON.parse((await quern(['tokenize', 'demo', expected.prompt, '--json'])).stdout);
+  expect(expected.promptIds.slice(-ids.length)).toEqual(ids);
+  const { stdout } = await quern(['logits', 'demo', '--ids', expected.promptIds.join(','), '--json']);
+  const { logits } = JSON.parse(stdout) as { logits: number[][] };
+  expect(logits).toHaveLength(expected.promptIds.length);
+  const last = logits[logits.length - 1]!;
+  expect(last.indexOf(Math.max(...last))).toBe(expected.greedyIds[0]);
+});
+
+test('inspect shows metadata, formats and tensors', async () => {
+  const { stdout } = await quern(['inspect', 'demo', '--tensors']);
+  expect(stdout).toContain('general.architecture = "llama"');
+  expect(stdout).toMatch(/q8_0: \d+ tensors/);
+  expect(stdout).toContain('blk.0.attn_q.weight q8_0');
+  const file = JSON.parse((await quern(['inspect', 'demo', '--json'])).stdout);
+  expect(file.kind).toBe('gguf');
+  expect(file.tensors.length).toBeGreaterThan(10);
+});
+
+test('devices names the CPU backend and what it measured', async () => {
+  const { devices } = JSON.parse((await quern(['devices', '--json'])).stdout);
+  const cpu = devices.find((device: { backend?: string }) => device.backend === 'cpu');
+  expect(cpu.profile.readBandwidth).toBeGreaterThan(0);
+  expect(cpu.capabilities).toContain('quantGguf');
+});
+
+test('chat answers each line of standard input', async () => {
+  const { code, stdout } = await quern(
+    ['chat', 'demo', '--temperature', '0'],
+    'Hello!\nTell me a story about a fox.\n/exit\n',
+  );
+  expect(code).toBe(0);
+  expect(stdout.trim().split('\n').length).toBeGreaterThan(1);
+});
+
+test('Ctrl-C ends a generation at once, with what there is and status 130', async () => {
+  const running = start([
+    'run',
+    'demo',
+    '-p',
+    expected.prompt,
+    '--backend',
+    'reference',
+    '-n',
+    '400',
+    '--temperature',
+    '0',
+  ]);
+  await running.printed(expected.prompt.length + 10);
+  running.interrupt();
+  const { code, stdout, stderr } = await running.finished;
+  expect(code).toBe(130);
+  expect(stdout.length).toBeLessThan(1500);
+  expect(stderr).toMatch(/\d+ tokens on reference/);
+});

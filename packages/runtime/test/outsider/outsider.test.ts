@@ -1,0 +1,47 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { formatReport, type Report, runConformance } from '@quern/conformance';
+import { type Driver, defineBackend, fusedOps } from '@quern/core';
+import { loadModel } from '@quern/runtime';
+import { plainDriver } from './driver.js';
+import { planDriver } from './plan-driver.js';
+
+const model = (name: string) => new URL(`../../../demo-model/model/${name}`, import.meta.url);
+
+const own = ['addRmsNorm', 'gateUpSwiglu'];
+
+/** Names of fused ops with a result of this status. */
+function fused({ results }: Report, status: 'passed' | 'not supported'): string[] {
+  const names = results.filter((result) => result.suite === 'fused' && result.status === status);
+  return [...new Set(names.map(({ name }) => name.split(':')[0]!))];
+}
+
+describe.each<[string, () => Driver]>([
+  ['a table of kernels', plainDriver],
+  ['whole plans', planDriver],
+])('an outsider’s backend that takes %s', (_form, createDriver) => {
+  test('passes conformance; its fused kernels ran, what it does not claim is counted apart', async () => {
+    const report = await runConformance({ createDriver });
+    if (report.failed > 0) throw new Error(formatReport(report));
+    expect(report.passed).toBeGreaterThan(100);
+    expect(fused(report, 'passed')).toEqual(own);
+    expect(fused(report, 'not supported')).toEqual(Object.keys(fusedOps).filter((op) => !own.includes(op)));
+  }, 120_000);
+
+  const there = existsSync(model('quern-demo.gguf'));
+  const name = 'tells the demo model’s story, Q8_0 decoded with a notice and two ops fused';
+  if (!there) test.skip(`${name} (packages/demo-model/model/quern-demo.gguf is not there)`, () => {});
+  else
+    test(name, async () => {
+      const { promptIds, greedyIds } = JSON.parse(readFileSync(model('expected.json'), 'utf8'));
+      using backend = defineBackend(createDriver());
+      const notices: string[] = [];
+      const onNotice = (text: string) => notices.push(text);
+      const loaded = await loadModel(model('quern-demo.gguf').pathname, { backend, onNotice });
+      const options = { temperature: 0, maxTokens: greedyIds.length };
+      const { tokens } = await loaded.generate(promptIds, options).result;
+      loaded.dispose();
+      expect(tokens).toEqual(greedyIds);
+      expect(notices.join()).toMatch(/'plain.*' does not read q8_0 natively/);
+      for (const op of own) expect(backend.kernelRuns()[op]).toBeGreaterThan(0);
+    }, 120_000);
+});

@@ -1,0 +1,122 @@
+import {
+  BackendError,
+  type CapturedPlan,
+  type DriverBuffer,
+  type DriverWeight,
+  type EncodedPlan,
+  type HostBuffer,
+  type Kernel,
+  type KernelMemory,
+  type KernelWeight,
+  type PlanDriver,
+  type PlanIo,
+  regions,
+} from '@quern/core';
+import { plainDriver } from './driver.js';
+import { type EncodedOperand, readPlan } from './read-plan.js';
+
+/** What the driver holds, by the ids that plans name. */
+interface Held {
+  readonly buffers: Map<number, DriverBuffer>;
+  readonly weights: Map<number, DriverWeight>;
+}
+
+/** One op with its operands bound to memory. */
+interface Call {
+  readonly name: string;
+  run(): void | Promise<void>;
+}
+
+type Regions = Readonly<Record<number, DriverBuffer>>;
+
+const hostBuffer = (bytes: ArrayBuffer): HostBuffer => ({ id: -1, bytes });
+
+/** The driver shares the host's memory, so inputs and outputs are used in place. */
+function regionsOf(plan: EncodedPlan, io: PlanIo, allocate: (bytes: number) => DriverBuffer): Regions {
+  return {
+    [regions.arena]: allocate(plan.arenaBytes),
+    [regions.inputs]: hostBuffer(io.inputs),
+    [regions.outputs]: hostBuffer(io.outputs),
+  };
+}
+
+function bind(operand: EncodedOperand, held: Held, places: Regions): KernelMemory | KernelWeight {
+  const { region, id, shape, byteOffset, dtype } = operand;
+  if (region === regions.weight)
+    return { kind: 'weight', shape, format: 'f32', weight: held.weights.get(id)! };
+  const buffer = region === regions.buffer ? held.buffers.get(id)! : places[region]!;
+  return { kind: 'memory', shape, dtype: dtype!, buffer, byteOffset };
+}
+
+/** All that can be worked out before the plan runs: a captured plan does it once. */
+function bindPlan(
+  plan: EncodedPlan,
+  kernels: Readonly<Record<string, Kernel>>,
+  held: Held,
+  places: Regions,
+): Call[] {
+  return readPlan(plan).map(({ op, attributes, operands }) => {
+    const names = Object.keys(op.operands);
+    const present = names.flatMap((name, i) => {
+      const operand = operands[i]!;
+      return operand.region === regions.none ? [] : [[name, bind(operand, held, places)] as const];
+    });
+    const named = Object.fromEntries(present);
+    const outputs = operands
+      .slice(names.length)
+      .map((operand) => bind(operand, held, places) as KernelMemory);
+    return { name: op.name, run: () => kernels[op.name]!(named, attributes, outputs) };
+  });
+}
+
+async function run(calls: readonly Call[], { control, times }: PlanIo, runs: Record<string, number>) {
+  for (const [i, { name, run: compute }] of calls.entries()) {
+    if (control[0]) throw new BackendError('ABORTED', `aborted before op ${i} of ${calls.length}`);
+    const start = performance.now();
+    await compute();
+    runs[name] = (runs[name] ?? 0) + 1;
+    if (times) times[i] = performance.now() - start;
+    await new Promise((resolve) => setImmediate(resolve)); // a native driver computes on threads of its own
+  }
+}
+
+/** The same kernels as a driver that takes whole plans: the form of a native one. */
+export function planDriver(): PlanDriver {
+  const { kernels, memory, loadWeight, capabilities, ...rest } = plainDriver();
+  const held: Held = { buffers: new Map(), weights: new Map() };
+  const runs: Record<string, number> = {};
+  const bound = (plan: EncodedPlan, io: PlanIo) =>
+    bindPlan(plan, kernels, held, regionsOf(plan, io, memory.allocate));
+  return {
+    ...rest,
+    name: 'plain-plan',
+    capabilities: { ...capabilities, graph: true, timer: true },
+    memory: {
+      ...memory,
+      allocate(byteLength) {
+        const buffer = memory.allocate(byteLength);
+        held.buffers.set(buffer.id, buffer);
+        return buffer;
+      },
+      free: ({ id }) => void held.buffers.delete(id),
+    },
+    async loadWeight(source) {
+      const weight = await loadWeight(source);
+      held.weights.set(weight.id, weight);
+      return weight;
+    },
+    freeWeight: ({ id }) => void held.weights.delete(id),
+    executor: {
+      execute: async (plan, io) => run(bound(plan, io), io, runs),
+      capture(plan, io): CapturedPlan {
+        const calls = bound(plan, io);
+        return { replay: () => run(calls, io, runs), dispose() {} };
+      },
+    },
+    kernelRuns: () => runs,
+    dispose() {
+      held.buffers.clear();
+      held.weights.clear();
+    },
+  };
+}
