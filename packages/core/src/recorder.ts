@@ -10,7 +10,7 @@ import {
 } from './dtype.js';
 import { BackendError } from './error.js';
 import type { AnyOp, OperandRule, OperandSpec } from './op/define-op.js';
-import { maxRank } from './plan/encode.js';
+import { maxDimension, maxRank } from './plan/encode.js';
 import type { Plan, PlanOp, PlanOperand, Storage, TensorOperand } from './plan/plan.js';
 import type { PlanUse, PreparedPlan } from './plan/prepare.js';
 import { LoadedWeight, OwnedBuffer, type Resource, type ResourceOwner } from './resources.js';
@@ -118,7 +118,7 @@ export class Recorder implements Step {
   /** The same storage seen with another shape, from a row offset. */
   alias(tensor: StepTensor, shape: readonly number[], elementOffset: number): StepTensor {
     this.needRecording('view');
-    needRank(shape);
+    needEncodable(shape);
     return new StepTensor(
       this,
       shape,
@@ -136,11 +136,10 @@ export class Recorder implements Step {
   run({ signal }: { readonly signal?: AbortSignal } = {}): Promise<void> {
     if (this.running) return Promise.reject(finished('run'));
     try {
-      this.prepared = this.finish();
+      this.running = this.host.runOnce(this.finish(), signal);
     } catch (error) {
       return Promise.reject(error);
     }
-    this.running = this.host.runOnce(this.prepared, signal);
     return this.running;
   }
 
@@ -164,6 +163,7 @@ export class Recorder implements Step {
     for (const storage of this.storages) if (!storage.isInput && !used.has(storage)) storage.kept = true;
     const prepared = this.host.prepare({ ops: this.ops, storages: this.storages }, use);
     for (const [storage, bytes] of this.inputs) prepared.writeInput(storage, bytes);
+    if (!use.captured) this.prepared = prepared;
     return prepared;
   }
 
@@ -206,7 +206,7 @@ export class Recorder implements Step {
   }
 
   private tensor(spec: TensorSpec, isInput: boolean): StepTensor {
-    needRank(spec.shape);
+    needEncodable(spec.shape);
     const storage: Storage = { id: this.storages.length, byteLength: byteLength(spec), isInput, kept: false };
     this.storages.push(storage);
     return new StepTensor(this, spec.shape, spec.dtype, storage, 0);
@@ -246,12 +246,12 @@ export class Recorder implements Step {
   }
 }
 
-/** Encoded plans hold tensors of so many dimensions and no more. */
-function needRank(shape: readonly number[]): void {
-  if (shape.length > maxRank)
+/** Encoded plans hold so many dimensions, each in 31 bits. */
+function needEncodable(shape: readonly number[]): void {
+  if (shape.length > maxRank || shape.some((d) => d > maxDimension))
     throw new BackendError(
       'BAD_SHAPE',
-      `tensors have at most ${maxRank} dimensions; got ${showShape(shape)}`,
+      `tensors have at most ${maxRank} dimensions of at most ${maxDimension}; got ${showShape(shape)}`,
     );
 }
 

@@ -200,6 +200,9 @@ test('a batch is described row by row', () => {
     blockTable: Int32Array.of(0, 2, 1, 0),
     lastRows: Int32Array.of(1, 4),
   });
+  expect(() => cache.describe([{ sequence: b, rows: 4 }])).toThrow(
+    expect.objectContaining({ code: 'BAD_ARGUMENT' }),
+  );
 });
 
 test('a cache is allocated whole or not at all', () => {

@@ -85,6 +85,8 @@ test('views and slices share storage', () => {
 
 test.each<[string, string, string, (step: ReturnType<Planner['step']>) => unknown]>([
   ['a view of another size', 'BAD_SHAPE', '[2, 3]', (s) => b.view(input(s, 2, 3), [7])],
+  ['more dimensions than a plan holds', 'BAD_SHAPE', 'at most 4', (s) => input(s, 1, 1, 1, 1, 1)],
+  ['a dimension past 31 bits', 'BAD_SHAPE', '2147483648', (s) => s.input(new Float32Array(0), [0, 2 ** 31])],
   ['a slice past the end', 'BAD_SHAPE', '1 to 4', (s) => b.slice(input(s, 3), 1, 4)],
   ['a slice backwards', 'BAD_SHAPE', '2 to 1', (s) => b.slice(input(s, 3), 2, 1)],
   ['an input of too few values', 'BAD_SHAPE', '3 values', (s) => s.input(new Float32Array(3), [2, 2])],

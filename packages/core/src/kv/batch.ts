@@ -1,3 +1,4 @@
+import { BackendError } from '../error.js';
 import type { Step } from '../step.js';
 import type { Tensor } from '../tensor.js';
 import type { KvSequence } from './kv-sequence.js';
@@ -27,6 +28,7 @@ export interface BatchArrays {
 /** The same as tensors of a step. Prefill, decode and a mix of both look alike. */
 export type AttentionBatch = { readonly [Name in keyof BatchArrays]: Tensor };
 
+/** @throws BackendError BAD_ARGUMENT where an entry names more rows than its sequence has tokens */
 export function describeBatch(entries: readonly BatchEntry[], tableWidth: number): BatchArrays {
   const rows = entries.reduce((sum, entry) => sum + entry.rows, 0);
   const arrays: BatchArrays = {
@@ -39,6 +41,11 @@ export function describeBatch(entries: readonly BatchEntry[], tableWidth: number
   };
   let t = 0;
   entries.forEach(({ sequence, rows: count }, s) => {
+    if (!(count >= 0 && count <= sequence.length))
+      throw new BackendError(
+        'BAD_ARGUMENT',
+        `entry ${s} of the batch has ${count} rows, but its sequence has ${sequence.length} tokens`,
+      );
     for (let position = sequence.length - count; position < sequence.length; position++, t++) {
       arrays.positions[t] = position;
       arrays.slots[t] = sequence.slot(position);

@@ -28,6 +28,7 @@ export const planVersion = 1;
 export const headerWords = 16;
 export const operandWords = 10;
 export const maxRank = 4;
+export const maxDimension = 2 ** 31 - 1;
 
 /** Values of an operand's `region` word. */
 export const regions = { none: 0, arena: 1, inputs: 2, outputs: 3, buffer: 4, weight: 5 } as const;
