@@ -28,7 +28,9 @@ function sources(folder) {
 }
 
 const imports = (file) =>
-  [...readFileSync(file, 'utf8').matchAll(/(?:from|import\(|import|require\()\s*['"]([^'"]+)['"]/g)].map((m) => m[1]);
+  [...readFileSync(file, 'utf8').matchAll(/(?:from|import\(|import|require\()\s*['"]([^'"]+)['"]/g)].map(
+    (m) => m[1],
+  );
 
 function checkSource(name, file, dependencies) {
   for (const specifier of imports(file)) {
@@ -37,16 +39,22 @@ function checkSource(name, file, dependencies) {
     if (specifier.startsWith('.') && specifier.includes('/packages/'))
       problems.push(`${file}: reaches into another package by path`);
     const ours = /^@quern\/([^/]+)$/.exec(specifier)?.[1];
-    if (ours && !allowed[name].includes(ours)) problems.push(`${file}: ${name} may not import @quern/${ours}`);
+    if (ours && !allowed[name].includes(ours))
+      problems.push(`${file}: ${name} may not import @quern/${ours}`);
     const external = /^(?![.]|node:)(@[^/]+\/[^/]+|[^/]+)/.exec(specifier)?.[1];
-    if (external && !(external in dependencies)) problems.push(`${file}: ${external} is not a dependency of ${name}`);
+    if (external && !(external in dependencies))
+      problems.push(`${file}: ${external} is not a dependency of ${name}`);
   }
 }
 
 for (const name of readdirSync(root)) {
   const manifest = JSON.parse(readFileSync(join(root, name, 'package.json'), 'utf8'));
   if (!allowed[name]) problems.push(`packages/${name}: not in the table of tools/check-boundaries.mjs`);
-  const dependencies = { ...manifest.dependencies, ...manifest.optionalDependencies, ...manifest.peerDependencies };
+  const dependencies = {
+    ...manifest.dependencies,
+    ...manifest.optionalDependencies,
+    ...manifest.peerDependencies,
+  };
   for (const dependency of Object.keys(dependencies)) {
     const ours = /^@quern\/(.+)/.exec(dependency)?.[1];
     const platform = ours?.startsWith(`${name}-`);

@@ -1,0 +1,106 @@
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { Backend } from '@quern/core';
+import { messageOf, RuntimeError } from '../error.js';
+import { applicationFolders, type QuernPackage, quernPackages } from './application.js';
+
+/** What Quern passes to a package's `createBackend`. */
+export interface CreateBackendOptions {
+  /** Threads to compute with; the backend chooses when absent. */
+  readonly threads?: number;
+}
+
+export interface FindBackendsOptions extends CreateBackendOptions {
+  /** A folder: the nearest package.json from there upwards lists the packages that are looked at. */
+  readonly resolveFrom?: string | undefined;
+}
+
+/** A package that declares a backend, and what came of loading it. */
+export type BackendCandidate =
+  | { readonly package: string; readonly name: string; readonly backend: Backend; readonly error?: never }
+  | { readonly package: string; readonly error: string; readonly backend?: never };
+
+/** A candidate that loaded. */
+export type LoadedBackend = Extract<BackendCandidate, { readonly backend: Backend }>;
+
+async function load(
+  { name, folder, quern }: QuernPackage,
+  options: CreateBackendOptions,
+): Promise<BackendCandidate> {
+  try {
+    const module: { createBackend?: (options: CreateBackendOptions) => Promise<Backend> } = await import(
+      pathToFileURL(join(folder, quern.backend!)).href
+    );
+    if (typeof module.createBackend !== 'function')
+      return { package: name, error: `${quern.backend} does not export createBackend` };
+    const backend = await module.createBackend(options);
+    return { package: name, name: backend.name, backend };
+  } catch (cause) {
+    return { package: name, error: messageOf(cause) };
+  }
+}
+
+const threadsOf = ({ threads }: CreateBackendOptions) => (threads === undefined ? {} : { threads });
+
+const declared = (resolveFrom: string | undefined) =>
+  quernPackages(resolveFrom).filter(({ quern }) => typeof quern.backend === 'string');
+
+/** Best first: by measured arithmetic, then by measured bandwidth; those that failed last. */
+function rank(a: BackendCandidate, b: BackendCandidate): number {
+  if (!a.backend || !b.backend) return Number(!a.backend) - Number(!b.backend);
+  const [p, q] = [a.backend.profile, b.backend.profile];
+  return q.flops - p.flops || q.readBandwidth - p.readBandwidth;
+}
+
+/**
+ * Loads every backend that the application's dependencies declare ("quern": {"backend": "./dist/index.js"} in their
+ * package.json), best first. The caller disposes those it does not use.
+ */
+export async function findBackends(options: FindBackendsOptions = {}): Promise<BackendCandidate[]> {
+  const candidates: BackendCandidate[] = [];
+  for (const found of declared(options.resolveFrom)) candidates.push(await load(found, threadsOf(options)));
+  return candidates.sort(rank);
+}
+
+/** A package may be asked for by its own name, or by its backend's. */
+const isLikely = (found: QuernPackage, name: string) =>
+  found.name === name || found.name.endsWith(`backend-${name}`);
+
+/**
+ * The installed backend of this name, or of this package. Packages whose name tells are tried first.
+ * @throws RuntimeError BACKEND_NOT_FOUND, BACKEND_FAILED
+ */
+export async function findBackend(name: string, options: FindBackendsOptions = {}): Promise<LoadedBackend> {
+  const packages = declared(options.resolveFrom);
+  const likely = packages.filter((found) => isLikely(found, name));
+  const seen: BackendCandidate[] = [];
+  for (const found of [...likely, ...packages.filter((other) => !likely.includes(other))]) {
+    const candidate = await load(found, threadsOf(options));
+    if (candidate.backend && (candidate.name === name || candidate.package === name)) return candidate;
+    candidate.backend?.dispose();
+    if (candidate.error !== undefined && isLikely(found, name))
+      throw new RuntimeError(
+        'BACKEND_FAILED',
+        `${found.name} is installed but does not load: ${candidate.error}`,
+      );
+    seen.push(candidate);
+  }
+  throw new RuntimeError('BACKEND_NOT_FOUND', notFound(name, seen, options.resolveFrom));
+}
+
+function notFound(name: string, seen: readonly BackendCandidate[], resolveFrom: string | undefined): string {
+  const install = `npm install ${name.includes('/') ? name : `@quern/backend-${name}`}`;
+  return `there is no backend '${name}': ${showCandidates(seen, resolveFrom)}. To add it: ${install}`;
+}
+
+/** What was found, for messages. */
+export function showCandidates(seen: readonly BackendCandidate[], resolveFrom: string | undefined): string {
+  const folders = applicationFolders(resolveFrom).join(', ') || (resolveFrom ?? process.cwd());
+  if (seen.length === 0) return `no package in the dependencies of ${folders} declares a backend`;
+  const each = seen.map((candidate) =>
+    candidate.backend
+      ? `${candidate.name} (${candidate.package})`
+      : `${candidate.package}: ${candidate.error}`,
+  );
+  return `the dependencies of ${folders} give ${each.join('; ')}`;
+}

@@ -1,0 +1,175 @@
+import type { Graph, HostArray, KvCache, KvSequence } from '@quern/core';
+import type { LanguageModel } from '@quern/models';
+import { DecodeGraph } from './decode-graph.js';
+import { nextTurn } from './next-turn.js';
+import { recordForward } from './record-forward.js';
+import type { Head, TokenChoice } from './token-choice.js';
+
+export interface EngineOptions {
+  readonly model: LanguageModel;
+  readonly cache: KvCache;
+  /** Decode steps are captured and replayed with it; absent: each is recorded. */
+  readonly graph: Graph | undefined;
+  /** Most tokens of a prompt in one step. */
+  readonly prefillChunk: number;
+}
+
+/** What accompanies a call. */
+export interface RunOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** After each chunk of a prompt: tokens done, of how many. */
+  readonly onProgress?:
+    | ((progress: { readonly processed: number; readonly total: number }) => void)
+    | undefined;
+}
+
+/** Most bytes of logits that one step of `logits` may leave. */
+const logitsBytes = 64 << 20;
+
+/** One model and one cache: tokens of a sequence in, the next token or logits out. Rejections leave the sequence as it was. */
+export class Engine {
+  private readonly graphs = new Map<Head, Promise<DecodeGraph>>();
+
+  constructor(private readonly options: EngineOptions) {}
+
+  /** Computes the tokens of a prompt, chunk by chunk, and chooses the one that follows. `ids` has at least one. */
+  async prefill(
+    sequence: KvSequence,
+    ids: readonly number[],
+    choice: TokenChoice,
+    options: RunOptions,
+  ): Promise<number> {
+    const { prefillChunk } = this.options;
+    const lastChunk = Math.floor((ids.length - 1) / prefillChunk) * prefillChunk;
+    for (let at = 0; at < lastChunk; at += prefillChunk) {
+      await this.fill(sequence, ids.slice(at, at + prefillChunk), options.signal);
+      options.onProgress?.({ processed: at + prefillChunk, total: ids.length });
+    }
+    const token = await this.choose(sequence, ids.slice(lastChunk), choice, options.signal);
+    options.onProgress?.({ processed: ids.length, total: ids.length });
+    return token;
+  }
+
+  /** Computes one token and chooses the one that follows. */
+  decode(
+    sequence: KvSequence,
+    token: number,
+    choice: TokenChoice,
+    signal: AbortSignal | undefined,
+  ): Promise<number> {
+    return this.appending(sequence, 1, () => this.decodeStep(sequence, token, choice, signal));
+  }
+
+  /** Logits of every position, [V] each, of a sequence that `ids` begins. */
+  async logits(sequence: KvSequence, ids: readonly number[], signal?: AbortSignal): Promise<Float32Array[]> {
+    const { model, prefillChunk } = this.options;
+    const most = Math.max(1, Math.floor(logitsBytes / (4 * model.config.vocabulary)));
+    const rows: Float32Array[] = [];
+    const chunk = Math.min(prefillChunk, most);
+    for (let at = 0; at < ids.length; at += chunk)
+      rows.push(...(await this.logitsOf(sequence, ids.slice(at, at + chunk), signal)));
+    return rows;
+  }
+
+  dispose(): void {
+    for (const graph of this.graphs.values())
+      graph.then(
+        (captured) => captured.dispose(),
+        () => {}, // whoever waited for it has the error
+      );
+  }
+
+  private async decodeStep(
+    sequence: KvSequence,
+    token: number,
+    choice: TokenChoice,
+    signal: AbortSignal | undefined,
+  ): Promise<number> {
+    const { graph } = this.options;
+    if (!graph) return this.runStep(sequence, Int32Array.of(token), choice, signal);
+    const captured = await this.graphFor(sequence, choice.head, graph);
+    return captured.run(sequence, token, choice.take, signal);
+  }
+
+  /** The captured step for a head, made when it is first needed. */
+  private graphFor(sequence: KvSequence, head: Head, graph: Graph): Promise<DecodeGraph> {
+    const known = this.graphs.get(head);
+    if (known) return known;
+    const captured = DecodeGraph.capture(graph, this.options.model, this.options.cache, sequence, head);
+    this.graphs.set(head, captured);
+    captured.catch(() => this.graphs.delete(head));
+    return captured;
+  }
+
+  private choose(
+    sequence: KvSequence,
+    ids: readonly number[],
+    choice: TokenChoice,
+    signal: AbortSignal | undefined,
+  ): Promise<number> {
+    if (ids.length === 1) return this.decode(sequence, ids[0]!, choice, signal);
+    return this.appending(sequence, ids.length, () =>
+      this.runStep(sequence, Int32Array.from(ids), choice, signal),
+    );
+  }
+
+  /** Records a step up to its output and runs it. */
+  private async runStep(
+    sequence: KvSequence,
+    ids: Int32Array,
+    choice: TokenChoice,
+    signal: AbortSignal | undefined,
+  ): Promise<number> {
+    const { model, cache } = this.options;
+    const step = model.backend.step();
+    const arrays = cache.describe([{ sequence, rows: ids.length }]);
+    const { output } = recordForward(step, model, cache, ids, arrays, choice.head);
+    await nextTurn();
+    await step.run(signal ? { signal } : {});
+    const row: HostArray = await step.read(output);
+    return choice.take(row);
+  }
+
+  /** Computes tokens for the sake of their keys and values only: no row's logits are asked for. */
+  private fill(sequence: KvSequence, ids: readonly number[], signal: AbortSignal | undefined): Promise<void> {
+    const { model, cache } = this.options;
+    return this.appending(sequence, ids.length, async () => {
+      const step = model.backend.step();
+      const arrays = { ...cache.describe([{ sequence, rows: ids.length }]), lastRows: new Int32Array(0) };
+      recordForward(step, model, cache, Int32Array.from(ids), arrays, 'logits');
+      await nextTurn();
+      await step.run(signal ? { signal } : {});
+    });
+  }
+
+  private logitsOf(
+    sequence: KvSequence,
+    ids: readonly number[],
+    signal: AbortSignal | undefined,
+  ): Promise<Float32Array[]> {
+    const { model, cache } = this.options;
+    const { vocabulary } = model.config;
+    return this.appending(sequence, ids.length, async () => {
+      const step = model.backend.step();
+      const described = cache.describe([{ sequence, rows: ids.length }]);
+      const arrays = { ...described, lastRows: Int32Array.from(ids, (_, row) => row) };
+      const { output } = recordForward(step, model, cache, Int32Array.from(ids), arrays, 'logits');
+      await nextTurn();
+      await step.run(signal ? { signal } : {});
+      const values = (await step.read(output)) as Float32Array; // [T, V]
+      return ids.map((_, row) => values.slice(row * vocabulary, (row + 1) * vocabulary));
+    });
+  }
+
+  /** Makes room for `count` tokens while `compute` runs; takes it back where that fails. */
+  private async appending<T>(sequence: KvSequence, count: number, compute: () => Promise<T>): Promise<T> {
+    const before = sequence.length;
+    sequence.append(count);
+    try {
+      return await compute();
+    } catch (error) {
+      sequence.truncate(before);
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,49 @@
+import type { HostArray } from '@quern/core';
+import { Sampler, type SamplingOptions } from '../sampling/index.js';
+
+/** What a step leaves to choose from: the likeliest token [1] as i32, or all logits [V]. */
+export type Head = 'argmax' | 'logits';
+
+/** How the next token is taken from a step's output. */
+export interface TokenChoice {
+  readonly head: Head;
+  /** The token. `row` is valid only during the call: the next step overwrites it. */
+  take(row: HostArray): number;
+  /** Tells that a token has become part of the sequence. */
+  accept(token: number): void;
+}
+
+/** The device itself finds the likeliest token: no logits cross into JavaScript. */
+const greedy: TokenChoice = { head: 'argmax', take: (row) => row[0]!, accept() {} };
+
+/** Whether the options only ever take the likeliest token of the logits as they are. */
+function isPlainGreedy(options: SamplingOptions): boolean {
+  const {
+    temperature,
+    repetitionPenalty = 1,
+    presencePenalty = 0,
+    frequencyPenalty = 0,
+    logitBias,
+  } = options;
+  const hasBias =
+    logitBias !== undefined &&
+    (logitBias instanceof Map ? logitBias.size : Object.keys(logitBias).length) > 0;
+  return (
+    temperature === 0 &&
+    repetitionPenalty === 1 &&
+    presencePenalty === 0 &&
+    frequencyPenalty === 0 &&
+    !hasBias
+  );
+}
+
+/** @throws SamplingError BAD_OPTION */
+export function tokenChoice(options: SamplingOptions, vocabulary: number): TokenChoice {
+  const sampler = new Sampler(options, vocabulary);
+  if (isPlainGreedy(options)) return greedy;
+  return {
+    head: 'logits',
+    take: (row) => sampler.sample(row as Float32Array),
+    accept: (token) => sampler.accept(token),
+  };
+}

@@ -1,0 +1,46 @@
+import { StopMatcher, type Tokenizer, TokenStream } from '../tokenizer/index.js';
+
+/** The text of generated tokens, up to a stop string. A model without a vocabulary gives none. */
+export class TextOutput {
+  private readonly stream: TokenStream | undefined;
+  private readonly matcher: StopMatcher;
+  /** All text given out so far. */
+  text = '';
+  stopped = false;
+
+  /**
+   * @param continues the tokens go on from a text, so that their first space belongs to it
+   * @throws TokenizerError BAD_STOP
+   */
+  constructor(
+    tokenizer: Tokenizer | undefined,
+    options: { readonly stop: readonly string[]; readonly special: boolean; readonly continues: boolean },
+  ) {
+    const { stop, special, continues } = options;
+    this.stream = tokenizer && new TokenStream(tokenizer, { special, continues });
+    this.matcher = new StopMatcher(stop);
+  }
+
+  /** The text that a token completes, perhaps none. */
+  push(token: number): string {
+    return this.stream ? this.match(this.stream.push(token)) : '';
+  }
+
+  /** What was held back: it did not become a stop string. */
+  flush(): string {
+    if (this.stopped || !this.stream) return '';
+    const text = this.match(this.stream.flush());
+    return this.stopped ? text : text + this.give(this.matcher.flush());
+  }
+
+  private match(decoded: string): string {
+    const { text, stopped } = this.matcher.push(decoded);
+    this.stopped = stopped !== undefined;
+    return this.give(text);
+  }
+
+  private give(text: string): string {
+    this.text += text;
+    return text;
+  }
+}

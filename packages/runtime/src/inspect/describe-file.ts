@@ -1,0 +1,69 @@
+import { stat } from 'node:fs/promises';
+import { openGguf, openSafetensors } from '@quern/quant';
+import { locateModel } from '../model/locate-model.js';
+
+export interface DescribedTensor {
+  readonly name: string;
+  readonly format: string;
+  /** Row-major, outermost first. */
+  readonly shape: readonly number[];
+  readonly byteLength: number;
+}
+
+/** What is in a model file, whether or not Quern can run it. */
+export interface FileDescription {
+  readonly path: string;
+  readonly kind: 'gguf' | 'safetensors';
+  /** Of all tensors together. */
+  readonly byteLength: number;
+  readonly metadata: Readonly<Record<string, unknown>>;
+  readonly tensors: readonly DescribedTensor[];
+  /** Most bytes first. */
+  readonly formats: readonly {
+    readonly format: string;
+    readonly count: number;
+    readonly byteLength: number;
+  }[];
+}
+
+async function readGguf(path: string): Promise<Pick<FileDescription, 'kind' | 'metadata' | 'tensors'>> {
+  const { metadata, tensors } = await openGguf(path);
+  return { kind: 'gguf', metadata: Object.fromEntries(metadata), tensors };
+}
+
+async function readSafetensors(
+  path: string,
+): Promise<Pick<FileDescription, 'kind' | 'metadata' | 'tensors'>> {
+  const { tensors, metadata } = await openSafetensors(path);
+  const described = tensors.map(({ dtype, ...tensor }) => ({ ...tensor, format: dtype }));
+  return { kind: 'safetensors', metadata: Object.fromEntries(metadata), tensors: described };
+}
+
+function formatsOf(tensors: readonly DescribedTensor[]): FileDescription['formats'] {
+  const totals = new Map<string, { count: number; byteLength: number }>();
+  for (const { format, byteLength } of tensors) {
+    const total = totals.get(format) ?? { count: 0, byteLength: 0 };
+    totals.set(format, { count: total.count + 1, byteLength: total.byteLength + byteLength });
+  }
+  return [...totals]
+    .map(([format, total]) => ({ format, ...total }))
+    .sort((a, b) => b.byteLength - a.byteLength);
+}
+
+/**
+ * Reads the header of a GGUF file (or of all its parts), of a safetensors file, or of those in a folder.
+ * Rejects with RuntimeError MODEL_NOT_FOUND and quant's FileError.
+ */
+export async function describeFile(pathOrId: string, resolveFrom?: string): Promise<FileDescription> {
+  const path = locateModel(pathOrId, resolveFrom);
+  const isSafetensors = (await stat(path)).isDirectory() || /\.(safetensors|index\.json)$/.test(path);
+  const { kind, metadata, tensors } = await (isSafetensors ? readSafetensors(path) : readGguf(path));
+  return {
+    path,
+    kind,
+    byteLength: tensors.reduce((sum, tensor) => sum + tensor.byteLength, 0),
+    metadata,
+    tensors: tensors.map(({ name, format, shape, byteLength }) => ({ name, format, shape, byteLength })),
+    formats: formatsOf(tensors),
+  };
+}

@@ -1,0 +1,77 @@
+import { type KvCache, need } from '@quern/core';
+import { type LanguageModel, loadLanguageModel, type ModelFile, openModelFile } from '@quern/models';
+import { Engine } from '../engine/engine.js';
+import { RuntimeError } from '../error.js';
+import { type ChosenBackend, chooseBackend } from './choose-backend.js';
+import { type LoadOptions, type ResolvedLoadOptions, resolveLoadOptions } from './load-options.js';
+import { loadChatTemplate, loadTokenizer } from './load-text.js';
+import { locateModel } from './locate-model.js';
+import { Model } from './model.js';
+import { openCache } from './open-cache.js';
+
+/**
+ * Loads a language model: a GGUF file, a folder with config.json and safetensors, a safetensors file, or the name of an
+ * installed package that declares one ('demo'). Weights and cache are planned before either is allocated; whatever fails,
+ * nothing stays behind.
+ * @throws RuntimeError MODEL_NOT_FOUND, BACKEND_NOT_FOUND, BACKEND_FAILED, NO_BACKEND, CONTEXT_TOO_LARGE, MODEL_TOO_LARGE,
+ * BAD_OPTION, ABORTED; ModelError, FileError, TokenizerError, ChatTemplateError for what is wrong with the files; BackendError.
+ */
+export async function loadModel(pathOrId: string, options: LoadOptions = {}): Promise<Model> {
+  const start = performance.now();
+  const resolved = resolveLoadOptions(options);
+  const file = await openModelFile(locateModel(pathOrId, resolved.resolveFrom));
+  const tokenizer = await loadTokenizer(file);
+  const chatTemplate = await loadChatTemplate(file, tokenizer, resolved.chatTemplate, resolved.onNotice);
+  needNotAborted(resolved.signal);
+  const chosen = await startBackend(file, resolved);
+  try {
+    const loaded = await loadOnto(chosen, file, resolved);
+    const loadMs = performance.now() - start;
+    const { plan, owned: ownsBackend } = chosen;
+    return new Model({ path: file.path, tokenizer, chatTemplate, plan, ownsBackend, loadMs, ...loaded });
+  } catch (error) {
+    if (chosen.owned) chosen.backend.dispose();
+    throw error;
+  }
+}
+
+function needNotAborted(signal: AbortSignal | undefined): void {
+  if (signal?.aborted) throw new RuntimeError('ABORTED', 'loading was aborted', { cause: signal.reason });
+}
+
+async function startBackend(file: ModelFile, options: ResolvedLoadOptions): Promise<ChosenBackend> {
+  options.onProgress?.({ phase: 'backend', loaded: 0, total: 1 });
+  const chosen = await chooseBackend(file, options);
+  options.onProgress?.({ phase: 'backend', loaded: 1, total: 1 });
+  if (chosen.plan.context > file.config.context)
+    options.onNotice?.(
+      `the context of ${chosen.plan.context} is longer than the ${file.config.context} tokens that the model was trained for: beyond them its text may degrade`,
+    );
+  return chosen;
+}
+
+/** Weights and cache on the backend, or neither. */
+async function loadOnto({ backend, plan }: ChosenBackend, file: ModelFile, options: ResolvedLoadOptions) {
+  const { signal, onProgress, onNotice, prefillChunk } = options;
+  const graph = graphOf(backend, options.graph);
+  let cache: KvCache | undefined;
+  let weights: LanguageModel | undefined;
+  try {
+    cache = openCache(backend, file.config, plan, options);
+    weights = await loadLanguageModel(file, backend, {
+      ...(signal && { signal }),
+      ...(onNotice && { onNotice }),
+      ...(onProgress && { onProgress: (bytes) => onProgress({ phase: 'weights', ...bytes }) }),
+    });
+    return { cache, weights, engine: new Engine({ model: weights, cache, graph, prefillChunk }) };
+  } catch (error) {
+    weights?.dispose();
+    cache?.dispose();
+    throw error;
+  }
+}
+
+function graphOf(backend: ChosenBackend['backend'], wanted: boolean | undefined) {
+  if (wanted) need(backend, 'graph');
+  return wanted === false ? undefined : backend.graph;
+}

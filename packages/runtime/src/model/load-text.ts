@@ -1,0 +1,44 @@
+import { dirname } from 'node:path';
+import type { ModelFile } from '@quern/models';
+import {
+  type BuiltinTemplate,
+  type ChatTemplate,
+  ChatTemplateError,
+  chatTemplateFromGguf,
+  chatTemplateFromHuggingFace,
+} from '../chat/index.js';
+import { type Tokenizer, tokenizerFromGguf, tokenizerFromHuggingFace } from '../tokenizer/index.js';
+
+/** The model's vocabulary, if it came with one. @throws TokenizerError */
+export async function loadTokenizer(file: ModelFile): Promise<Tokenizer | undefined> {
+  if (file.kind === 'gguf')
+    return file.metadata.has('tokenizer.ggml.model') ? tokenizerFromGguf(file.metadata) : undefined;
+  const path = file.companions['tokenizer.json'];
+  return path === undefined ? undefined : tokenizerFromHuggingFace(dirname(path));
+}
+
+/**
+ * The chat template chosen, or the model's own if it has one that works.
+ * @throws ChatTemplateError UNKNOWN_BUILTIN or BAD_TEMPLATE for the one chosen
+ */
+export async function loadChatTemplate(
+  file: ModelFile,
+  tokenizer: Tokenizer | undefined,
+  chosen: string | undefined,
+  onNotice: ((text: string) => void) | undefined,
+): Promise<ChatTemplate | undefined> {
+  if (!tokenizer) return undefined;
+  if (chosen?.includes('{'))
+    return chatTemplateFromGguf(new Map([['tokenizer.chat_template', chosen]]), tokenizer);
+  const options = chosen === undefined ? {} : { builtin: chosen as BuiltinTemplate };
+  try {
+    return file.kind === 'gguf'
+      ? chatTemplateFromGguf(file.metadata, tokenizer, options)
+      : await chatTemplateFromHuggingFace(dirname(file.path), tokenizer, options);
+  } catch (error) {
+    if (chosen !== undefined || !(error instanceof ChatTemplateError)) throw error;
+    if (error.code !== 'NO_TEMPLATE')
+      onNotice?.(`the model's chat template cannot be used: ${error.message}`);
+    return undefined;
+  }
+}

@@ -1,0 +1,180 @@
+import type { BackendPlan, DeviceProfile, KvCache } from '@quern/core';
+import type { DecoderConfig, LanguageModel } from '@quern/models';
+import type { ChatMessage, ChatTemplate } from '../chat/index.js';
+import type { Engine } from '../engine/engine.js';
+import { SequencePool } from '../engine/sequence-pool.js';
+import { RuntimeError } from '../error.js';
+import type { ChatOptions, GenerateOptions } from '../generation/generate-options.js';
+import { Generation } from '../generation/generation.js';
+import type { Prompt } from '../generation/generation-source.js';
+import type { DecodeOptions, EncodeOptions, Tokenizer } from '../tokenizer/index.js';
+import { chatPrompt, needTokenizer, needTokens, type PromptRules, textPrompt } from './prompt.js';
+import { type OpenSequence, Session } from './session.js';
+
+/** What a loaded model is made of. */
+export interface ModelParts {
+  readonly path: string;
+  readonly weights: LanguageModel;
+  readonly tokenizer: Tokenizer | undefined;
+  readonly chatTemplate: ChatTemplate | undefined;
+  readonly plan: BackendPlan;
+  readonly cache: KvCache;
+  readonly engine: Engine;
+  readonly loadMs: number;
+  /** Dispose the backend with the model. */
+  readonly ownsBackend: boolean;
+}
+
+/** A language model ready to generate. Calls may overlap: each waits until the cache has room for it. */
+export class Model {
+  /** The file or folder it was loaded from. */
+  readonly path: string;
+  readonly architecture: string;
+  readonly config: DecoderConfig;
+  /** Absent where the file has no vocabulary: then prompts are token ids. */
+  readonly tokenizer: Tokenizer | undefined;
+  readonly chatTemplate: ChatTemplate | undefined;
+  /** The name of the backend that computes it. */
+  readonly backend: string;
+  /** What that backend measured of its device. */
+  readonly profile: DeviceProfile;
+  readonly plan: BackendPlan;
+  /** Milliseconds that loading took. */
+  readonly loadMs: number;
+  private readonly pool: SequencePool;
+  private disposed = false;
+
+  constructor(private readonly parts: ModelParts) {
+    const { weights } = parts;
+    this.path = parts.path;
+    this.architecture = weights.architecture;
+    this.config = weights.config;
+    this.tokenizer = parts.tokenizer;
+    this.chatTemplate = parts.chatTemplate;
+    this.backend = weights.backend.name;
+    this.profile = weights.backend.profile;
+    this.plan = parts.plan;
+    this.loadMs = parts.loadMs;
+    this.pool = new SequencePool(parts.cache);
+  }
+
+  /** Tokens of context. */
+  get context(): number {
+    return this.plan.context;
+  }
+
+  /** Blocks of the cache that nothing holds: all of them when no generation runs and no session keeps any. */
+  get freeBlocks(): number {
+    return this.pool.freeBlocks;
+  }
+
+  /** Goes on from a text, or from token ids. Reading the generation throws what is wrong with the arguments. */
+  generate(prompt: string | readonly number[], options: GenerateOptions = {}): Generation {
+    return this.generation(options, this.openFresh, () =>
+      textPrompt(prompt, options.special ?? false, this.promptRules),
+    );
+  }
+
+  /** The answer to a chat, written by the model's template. */
+  chat(messages: readonly ChatMessage[], options: ChatOptions = {}): Generation {
+    return this.answer(messages, options, this.openFresh);
+  }
+
+  /** Calls that build on each other, so that a prompt that begins like the one before is not computed again. */
+  session(): Session {
+    this.needLive();
+    return new Session({
+      pool: this.pool,
+      generate: (prompt, options, open) =>
+        this.generation(options, open, () => textPrompt(prompt, options.special ?? false, this.promptRules)),
+      chat: (messages, options, open) => this.answer(messages, options, open),
+    });
+  }
+
+  /**
+   * The logits after each token of `ids`, [V] per position. Takes ids.length · V · 4 bytes.
+   * Rejects with RuntimeError EMPTY_PROMPT, BAD_TOKEN, PROMPT_TOO_LONG, DISPOSED; BackendError ABORTED.
+   */
+  async logits(
+    ids: readonly number[],
+    { signal }: { readonly signal?: AbortSignal } = {},
+  ): Promise<Float32Array[]> {
+    this.needLive();
+    needTokens(ids, this.promptRules);
+    if (ids.length > this.context)
+      throw new RuntimeError(
+        'PROMPT_TOO_LONG',
+        `${ids.length} tokens do not fit in the context of ${this.context}`,
+      );
+    const lease = await this.pool.acquire(ids.length, undefined, signal);
+    try {
+      this.needLive();
+      return await this.parts.engine.logits(lease.sequence, ids, signal);
+    } finally {
+      lease.release();
+    }
+  }
+
+  /** @throws RuntimeError NO_TOKENIZER */
+  tokenize(text: string, options?: EncodeOptions): number[] {
+    return needTokenizer(this.tokenizer).encode(text, options);
+  }
+
+  /** @throws RuntimeError NO_TOKENIZER; TokenizerError BAD_TOKEN */
+  detokenize(ids: Iterable<number>, options?: DecodeOptions): string {
+    return needTokenizer(this.tokenizer).decode(ids, options);
+  }
+
+  /** Frees weights and cache, and the backend unless it is the caller's. Generations that run reject. Disposing twice is harmless. */
+  dispose(): void {
+    if (this.disposed) return;
+    this.disposed = true;
+    const { engine, cache, weights, ownsBackend } = this.parts;
+    this.pool.dispose();
+    engine.dispose();
+    cache.dispose();
+    weights.dispose();
+    if (ownsBackend) weights.backend.dispose();
+  }
+
+  [Symbol.dispose](): void {
+    this.dispose();
+  }
+
+  private get promptRules(): PromptRules {
+    return { tokenizer: this.tokenizer, vocabulary: this.config.vocabulary, context: this.context };
+  }
+
+  private answer(messages: readonly ChatMessage[], options: ChatOptions, open: OpenSequence): Generation {
+    return this.generation(options, open, () => {
+      if (!this.chatTemplate)
+        throw new RuntimeError(
+          'NO_CHAT_TEMPLATE',
+          `${this.path} has no chat template, so it may not be a chat model: generate from plain text, or load it with chatTemplate: 'chatml', 'llama2', 'llama3' or Jinja`,
+        );
+      return chatPrompt(this.chatTemplate, messages, options, this.promptRules);
+    });
+  }
+
+  private generation(options: GenerateOptions, open: OpenSequence, prompt: () => Prompt): Generation {
+    const source = {
+      engine: this.parts.engine,
+      tokenizer: this.tokenizer,
+      vocabulary: this.config.vocabulary,
+      context: this.context,
+      needLive: () => this.needLive(),
+      prompt,
+      open: (ids: readonly number[], tokens: number) => open(ids, tokens, options.signal),
+    };
+    return new Generation(source, options);
+  }
+
+  private readonly openFresh: OpenSequence = async (_ids, tokens, signal) => {
+    const lease = await this.pool.acquire(tokens, undefined, signal);
+    return { lease, reused: 0, close: () => lease.release() };
+  };
+
+  private needLive(): void {
+    if (this.disposed) throw new RuntimeError('DISPOSED', `the model ${this.path} has been disposed`);
+  }
+}

@@ -1,0 +1,24 @@
+import { type KvDtype, kvCacheBytes } from '@quern/core';
+import type { PlannedModel } from './planner-device.js';
+
+/** Bytes of keys and values of one token, all layers together. */
+export const cacheBytesPerToken = ({ config }: PlannedModel, dtype: KvDtype): number =>
+  kvCacheBytes({ layers: config.layers, kvHeads: config.kvHeads, headDim: config.headDim, dtype }, 1);
+
+/**
+ * An upper bound of what a step of `rows` rows needs beside weights and cache: the residual stream with its norms and
+ * copies, the projections of attention and feed-forward as f32, and one row of logits with what sampling makes of it.
+ */
+export function activationBytes({ config }: PlannedModel, rows: number): number {
+  const { width, heads, kvHeads, headDim, feedForward, vocabulary } = config;
+  const perRow = 6 * width + 2 * (heads + 2 * kvHeads) * headDim + 3 * feedForward;
+  return 4 * (rows * perRow + 4 * vocabulary);
+}
+
+/** For messages: 1536000000 → '1.54 GB'. */
+export function showBytes(bytes: number): string {
+  const units = ['bytes', 'kB', 'MB', 'GB', 'TB'];
+  const unit = Math.min(units.length - 1, Math.max(0, Math.floor(Math.log10(Math.max(1, bytes)) / 3)));
+  const value = bytes / 1000 ** unit;
+  return `${unit === 0 ? Math.round(value) : value.toPrecision(3)} ${units[unit]}`;
+}

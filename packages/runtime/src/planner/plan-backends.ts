@@ -1,0 +1,127 @@
+import type { BackendPlan, KvDtype } from '@quern/core';
+import { RuntimeError } from '../error.js';
+import { estimateSpeed } from './estimate.js';
+import { activationBytes, cacheBytesPerToken, showBytes } from './memory.js';
+import type { PlannedModel, PlannerDevice } from './planner-device.js';
+
+/** What the caller wants of a plan. */
+export interface PlanRequest {
+  /** Tokens of context of one sequence. Absent: the most that makes sense, see `defaultContext`. */
+  readonly context?: number;
+  readonly cacheDtype: KvDtype;
+  /** Sequences that the cache holds at once, each of the whole context. */
+  readonly sequences: number;
+  /** Most rows of one step. */
+  readonly prefillChunk: number;
+}
+
+/** Context when the caller names none: enough for most uses, and its cache is cheap. */
+export const defaultContext = 4096;
+
+/** Part of the free memory that is left to the rest of the process and the system. */
+const reservedPart = 1 / 16;
+
+/** A model on one device: what it takes, and what remains for the cache. */
+interface Fit {
+  readonly device: PlannerDevice;
+  readonly weights: number;
+  readonly activations: number;
+  readonly bytesPerToken: number;
+  /** Most tokens of context for which there is memory; negative when the weights alone do not fit. */
+  readonly largestContext: number;
+}
+
+function fit(model: PlannedModel, device: PlannerDevice, request: PlanRequest): Fit {
+  const weights = device.weightBytes;
+  const activations = activationBytes(model, request.prefillChunk);
+  const bytesPerToken = request.sequences * cacheBytesPerToken(model, request.cacheDtype);
+  const usable = device.freeMemory * (1 - reservedPart);
+  const largestContext = Math.floor((usable - weights - activations) / bytesPerToken);
+  return { device, weights, activations, bytesPerToken, largestContext };
+}
+
+const needs = ({ device, weights, activations }: Fit) =>
+  `${showBytes(weights)} of weights and ${showBytes(activations)} of activations do not fit in the ` +
+  `${showBytes(device.freeMemory)} that are free on '${device.backend}' (a sixteenth of which stays free)`;
+
+const tooLong = (context: number, { device, bytesPerToken, largestContext, weights }: Fit) =>
+  `a context of ${context} takes ${showBytes(context * bytesPerToken)} of cache beside ${showBytes(weights)} of weights, but ` +
+  `'${device.backend}' has ${showBytes(device.freeMemory)} free: the largest context that fits is ${largestContext}`;
+
+/** Why a device cannot serve the request, or undefined. */
+function refusal(found: Fit, { context }: PlanRequest): RuntimeError | undefined {
+  if (found.largestContext < 1)
+    return new RuntimeError('MODEL_TOO_LARGE', `the model is too large: ${needs(found)}`);
+  if (context !== undefined && context > found.largestContext)
+    return new RuntimeError('CONTEXT_TOO_LARGE', tooLong(context, found));
+  return undefined;
+}
+
+/** The context, and the sentence that says why. */
+function chooseContext(model: PlannedModel, { context }: PlanRequest, found: Fit): [number, string] {
+  const trained = model.config.context;
+  if (context !== undefined && context > trained)
+    return [
+      context,
+      `context ${context}, as asked; the model was trained for ${trained}, beyond which its text may degrade`,
+    ];
+  if (context !== undefined) return [context, `context ${context}, as asked`];
+  const chosen = Math.min(trained, found.largestContext, defaultContext);
+  const why =
+    chosen === trained
+      ? 'all that the model was trained for'
+      : chosen === defaultContext
+        ? `the default; the model was trained for ${trained}, and asking for more costs ${showBytes(found.bytesPerToken)} per token`
+        : `all that fits in memory; the model was trained for ${trained}`;
+  return [chosen, `context ${chosen}: ${why}`];
+}
+
+/** Why this device among several. */
+function choice({ device }: Fit, devices: readonly PlannerDevice[]): string {
+  const { name, isa, threads } = device.profile;
+  const on = `'${device.backend}' on ${name} (${isa}, ${threads} threads)`;
+  return devices.length === 1
+    ? `${on}: the backend asked for, or the only one`
+    : `${on}: the fastest by measurement that fits`;
+}
+
+function planOn(
+  model: PlannedModel,
+  request: PlanRequest,
+  found: Fit,
+  reasons: readonly string[],
+): BackendPlan {
+  const { device, weights, activations, bytesPerToken } = found;
+  const [context, why] = chooseContext(model, request, found);
+  return {
+    ranges: [{ backend: device.backend, firstLayer: 0, endLayer: model.config.layers }],
+    context,
+    cacheDtype: request.cacheDtype,
+    memory: { weights, activations, cache: context * bytesPerToken, available: device.freeMemory },
+    estimate: estimateSpeed(model, device),
+    reasons: [...reasons, why],
+  };
+}
+
+/**
+ * Decides, before anything is allocated, which device computes a model and how much context it affords. Pure.
+ * @param devices best first; the first that has the memory is taken. One device: it is taken or refused.
+ * @throws RuntimeError MODEL_TOO_LARGE, CONTEXT_TOO_LARGE (with the largest that fits) for the first device, NO_BACKEND
+ */
+export function planBackends(
+  model: PlannedModel,
+  devices: readonly PlannerDevice[],
+  request: PlanRequest,
+): BackendPlan {
+  const refusals: RuntimeError[] = [];
+  for (const device of devices) {
+    const found = fit(model, device, request);
+    const refused = refusal(found, request);
+    if (!refused) {
+      const rejected = refusals.map(({ message }) => `rejected: ${message}`);
+      return planOn(model, request, found, [...rejected, choice(found, devices)]);
+    }
+    refusals.push(refused);
+  }
+  throw refusals[0] ?? new RuntimeError('NO_BACKEND', 'there is no device to plan for');
+}

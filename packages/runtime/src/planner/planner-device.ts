@@ -1,0 +1,25 @@
+import type { Backend, DeviceProfile } from '@quern/core';
+import { describeModel, type ModelDescription, type ModelFile } from '@quern/models';
+
+/** What the planner must know of a model, whichever backend computes it. */
+export type PlannedModel = Pick<ModelDescription, 'architecture' | 'config' | 'parameters'>;
+
+/** A backend, and the model as it would lie on it. */
+export interface PlannerDevice {
+  /** The backend's name. */
+  readonly backend: string;
+  readonly profile: DeviceProfile;
+  /** Bytes free now. */
+  readonly freeMemory: number;
+  /** Bytes of the model's weights on this device: as in the file where it reads their format, else as f32. */
+  readonly weightBytes: number;
+  /** Bytes of weights that one decoded token reads. */
+  readonly bytesPerToken: number;
+}
+
+/** @throws ModelError MISSING_WEIGHT, BAD_WEIGHT_SHAPE or UNKNOWN_FORMAT */
+export function plannerDevice(backend: Backend, file: ModelFile): PlannerDevice {
+  const { weightBytes, bytesPerToken } = describeModel(file, backend);
+  const { name, profile } = backend;
+  return { backend: name, profile, freeMemory: backend.freeMemory(), weightBytes, bytesPerToken };
+}

@@ -1,0 +1,46 @@
+import { mkdirSync, mkdtempSync, realpathSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** A package of a made-up application: its "quern" field and its files. */
+export interface MadePackage {
+  readonly quern?: object;
+  readonly files?: Readonly<Record<string, string>>;
+}
+
+/** Writes an application that depends on some packages, into a folder of its own. */
+export function makeApplication(packages: Readonly<Record<string, MadePackage>>): string {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'quern-app-')));
+  const dependencies = Object.fromEntries(Object.keys(packages).map((name) => [name, '1.0.0']));
+  writeFileSync(join(folder, 'package.json'), JSON.stringify({ name: 'application', dependencies }));
+  for (const [name, { quern, files = {} }] of Object.entries(packages)) {
+    const home = join(folder, 'node_modules', name);
+    mkdirSync(home, { recursive: true });
+    writeFileSync(join(home, 'package.json'), JSON.stringify({ name, version: '1.0.0', exports: {}, quern }));
+    for (const [file, text] of Object.entries(files)) writeFileSync(join(home, file), text);
+  }
+  return folder;
+}
+
+/** A package with a backend like the reference, under another name and with made-up rates. */
+export function backendPackage(name: string, profile: { flops: number; readBandwidth: number }): MadePackage {
+  const source = `
+    import { defineBackend } from '@quern/core';
+    import { referenceDriver } from '@quern/backend-reference';
+    export const made = [];
+    export async function createBackend(options) {
+      const driver = referenceDriver();
+      const profile = { ...driver.profile, ...${JSON.stringify(profile)}, threads: options.threads ?? 1 };
+      const backend = defineBackend({ ...driver, name: ${JSON.stringify(name)}, profile });
+      made.push(backend);
+      return backend;
+    }`;
+  return { quern: { backend: './index.mjs' }, files: { 'index.mjs': source } };
+}
+
+export const brokenPackage = (message: string): MadePackage => ({
+  quern: { backend: './index.mjs' },
+  files: {
+    'index.mjs': `export async function createBackend() { throw new Error(${JSON.stringify(message)}); }`,
+  },
+});

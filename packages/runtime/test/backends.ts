@@ -1,0 +1,56 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { referenceDriver } from '@quern/backend-reference';
+import { type Backend, type DriverBuffer, defineBackend } from '@quern/core';
+
+const addon = fileURLToPath(new URL('../../backend-cpu/build/Release/backend_cpu.node', import.meta.url));
+
+export const hasCpu = existsSync(addon);
+
+if (!hasCpu)
+  console.warn(`tests on backend-cpu are skipped: ${addon} has not been built (nx build-native backend-cpu)`);
+
+const flags = existsSync('/proc/cpuinfo') ? readFileSync('/proc/cpuinfo', 'utf8') : '';
+
+/** Instruction sets of backend-cpu that this machine can run. */
+export const cpuLevels = [
+  'scalar',
+  ...(/\bavx2\b/.test(flags) ? ['avx2'] : []),
+  ...(/\bavx512f\b/.test(flags) ? ['avx512'] : []),
+];
+
+/** The reference backend, with a count of what it has allocated and not freed. */
+export function countingBackend(freeMemory?: number): {
+  backend: Backend;
+  live(): { buffers: number; weights: number };
+} {
+  const driver = referenceDriver();
+  const buffers = new Set<DriverBuffer>();
+  let weights = 0;
+  const backend = defineBackend({
+    ...driver,
+    ...(freeMemory !== undefined && { freeMemory: () => freeMemory }),
+    memory: {
+      ...driver.memory,
+      allocate(byteLength) {
+        const buffer = driver.memory.allocate(byteLength);
+        buffers.add(buffer);
+        return buffer;
+      },
+      free(buffer) {
+        buffers.delete(buffer);
+        driver.memory.free(buffer);
+      },
+    },
+    async loadWeight(source) {
+      const weight = await driver.loadWeight(source);
+      weights++;
+      return weight;
+    },
+    freeWeight(weight) {
+      weights--;
+      driver.freeWeight(weight);
+    },
+  });
+  return { backend, live: () => ({ buffers: buffers.size, weights }) };
+}

@@ -1,0 +1,74 @@
+import { createBackend as createReference } from '@quern/backend-reference';
+import type { Backend } from '@quern/core';
+import { type LoadOptions, loadModel } from '../../src/index.js';
+import { cpuLevels, hasCpu } from '../backends.js';
+import { expectedStory, hasSharedData, stories } from '../shared-data.js';
+
+const variants: readonly (readonly [name: string, options: LoadOptions])[] = [
+  ['contiguous cache, replayed', {}],
+  ['f32 cache, recorded', { cacheDtype: 'f32', graph: false }],
+  ['paged cache, replayed', { cache: 'paged', blockSize: 16 }],
+  ['paged f32 cache, recorded', { cache: 'paged', blockSize: 32, cacheDtype: 'f32', graph: false }],
+];
+
+const context = 256; // the model was trained for 128 and asked for 200
+
+/** The whole story from its first word. */
+async function tellStory(backend: Backend, options: LoadOptions): Promise<void> {
+  const { ids, text } = expectedStory();
+  using model = await loadModel(stories, { ...options, backend, context });
+  const story = await model.generate('', { temperature: 0, maxTokens: ids.length }).result;
+  expect(story.tokens).toEqual(ids);
+  expect(story.text).toBe(text);
+}
+
+/** Its end, after a prompt of most of it in chunks. */
+async function endStory(backend: Backend, options: LoadOptions): Promise<void> {
+  const { ids } = expectedStory();
+  const told = 180;
+  using model = await loadModel(stories, { ...options, backend, context });
+  const prompt = [1, ...ids.slice(0, told)];
+  const end = await model.generate(prompt, { temperature: 0, maxTokens: ids.length - told }).result;
+  expect(end.tokens).toEqual(ids.slice(told));
+}
+
+const chunks = [1, 7, 64];
+const describeShared = hasSharedData ? describe : describe.skip;
+
+describeShared('200 greedy tokens of a trained model, on backend-reference', () => {
+  test.each(variants)(
+    '%s',
+    async (_, options) => {
+      using backend = await createReference();
+      await tellStory(backend, options);
+    },
+    30_000,
+  );
+
+  test.each(chunks)(
+    'prompt in chunks of %d',
+    async (prefillChunk) => {
+      using backend = await createReference();
+      await endStory(backend, { prefillChunk, cacheDtype: 'f32' });
+    },
+    30_000,
+  );
+});
+
+const describeCpu = hasSharedData && hasCpu ? describe : describe.skip;
+
+describeCpu.each(cpuLevels)('200 greedy tokens of a trained model, on backend-cpu with %s', (isa) => {
+  const onCpu = async (run: (backend: Backend) => Promise<void>) => {
+    const { createBackend } = await import('@quern/backend-cpu');
+    using backend = await createBackend({ isa });
+    await run(backend);
+  };
+
+  test.each(variants)('%s', (_, options) => onCpu((backend) => tellStory(backend, options)), 30_000);
+
+  test.each(chunks)(
+    'prompt in chunks of %d',
+    (prefillChunk) => onCpu((backend) => endStory(backend, { prefillChunk })),
+    30_000,
+  );
+});

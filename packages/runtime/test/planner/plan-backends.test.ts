@@ -1,0 +1,126 @@
+import { type PlannedModel, type PlannerDevice, type PlanRequest, planBackends } from '../../src/index.js';
+
+const model: PlannedModel = {
+  architecture: 'llama',
+  parameters: 1.2e9,
+  config: {
+    layers: 16,
+    width: 2048,
+    heads: 32,
+    kvHeads: 8,
+    headDim: 64,
+    feedForward: 8192,
+    vocabulary: 128256,
+    rmsEps: 1e-5,
+    rope: { theta: 500000, layout: 'interleaved' },
+    context: 131072,
+    windows: [],
+    tied: true,
+  },
+};
+
+const GB = 1e9;
+
+const device = (backend: string, freeMemory: number, more: Partial<PlannerDevice> = {}): PlannerDevice => ({
+  backend,
+  freeMemory,
+  weightBytes: 0.8 * GB,
+  bytesPerToken: 0.8 * GB,
+  profile: {
+    kind: 'cpu',
+    name: 'made up',
+    isa: 'avx9',
+    threads: 8,
+    totalMemory: 64 * GB,
+    readBandwidth: 40 * GB,
+    flops: 1e12,
+  },
+  ...more,
+});
+
+const request: PlanRequest = { cacheDtype: 'f16', sequences: 1, prefillChunk: 512 };
+/** Keys and values of 16 layers, 8 heads of 64, in two bytes each. */
+const perToken = 2 * 16 * 8 * 64 * 2;
+
+const codeOf = (plan: () => unknown): unknown => {
+  try {
+    return plan();
+  } catch (error) {
+    return (error as { code: string }).code;
+  }
+};
+
+test('all layers on the first device that fits, with its memory and speed', () => {
+  const plan = planBackends(model, [device('cpu', 8 * GB)], { ...request, context: 2048 });
+  expect(plan.ranges).toEqual([{ backend: 'cpu', firstLayer: 0, endLayer: 16 }]);
+  expect(plan).toMatchObject({ context: 2048, cacheDtype: 'f16' });
+  expect(plan.memory).toMatchObject({ weights: 0.8 * GB, cache: 2048 * perToken, available: 8 * GB });
+  expect(plan.memory.activations).toBeGreaterThan(512 * 3 * 8192 * 4);
+  expect(plan.estimate.decodeTokensPerSecond).toBe(50);
+  expect(plan.estimate.prefillTokensPerSecond).toBeCloseTo(1e12 / (2 * (1.2e9 - 128256 * 2048)));
+});
+
+test('the context without a wish: 4096, the trained one, or what fits, and the reason', () => {
+  const contextOn = (free: number, trained = 131072) => {
+    const plan = planBackends(
+      { ...model, config: { ...model.config, context: trained } },
+      [device('cpu', free)],
+      request,
+    );
+    return [plan.context, plan.reasons.at(-1)];
+  };
+  expect(contextOn(8 * GB)).toEqual([4096, expect.stringContaining('the default')]);
+  expect(contextOn(8 * GB, 1024)).toEqual([1024, expect.stringContaining('trained')]);
+  const [context, reason] = contextOn(0.98 * GB);
+  expect(context).toBeLessThan(4096);
+  expect(reason).toMatch(/fits in memory/);
+});
+
+test('a context beyond the trained one is allowed, and said', () => {
+  const plan = planBackends(model, [device('cpu', 60 * GB)], { ...request, context: 200_000 });
+  expect(plan.context).toBe(200_000);
+  expect(plan.reasons.at(-1)).toMatch(/131072/);
+});
+
+test('a context beyond memory: the largest that fits is told, and fits', () => {
+  let message = '';
+  try {
+    planBackends(model, [device('cpu', 2 * GB)], { ...request, context: 100_000 });
+  } catch (error) {
+    expect(error).toMatchObject({ code: 'CONTEXT_TOO_LARGE' });
+    message = (error as Error).message;
+  }
+  const largest = Number(/largest context that fits is (\d+)/.exec(message)![1]);
+  expect(planBackends(model, [device('cpu', 2 * GB)], { ...request, context: largest }).context).toBe(
+    largest,
+  );
+  const next = () => planBackends(model, [device('cpu', 2 * GB)], { ...request, context: largest + 1 });
+  expect(codeOf(next)).toBe('CONTEXT_TOO_LARGE');
+});
+
+test('sequences share what the cache can hold', () => {
+  const plan = planBackends(model, [device('cpu', 8 * GB)], { ...request, context: 2048, sequences: 4 });
+  expect(plan.memory.cache).toBe(4 * 2048 * perToken);
+});
+
+test('weights beyond memory', () => {
+  expect(codeOf(() => planBackends(model, [device('cpu', 0.8 * GB)], request))).toBe('MODEL_TOO_LARGE');
+});
+
+test('the next device where the first has no room, with the reason of the rejection', () => {
+  const devices = [device('cuda', 0.5 * GB), device('cpu', 8 * GB)];
+  const plan = planBackends(model, devices, request);
+  expect(plan.ranges[0]!.backend).toBe('cpu');
+  expect(plan.reasons[0]).toMatch(/rejected: .*'cuda'/);
+});
+
+test('no device', () => {
+  expect(codeOf(() => planBackends(model, [], request))).toBe('NO_BACKEND');
+});
+
+test('the arguments stay as they are', () => {
+  const devices = Object.freeze([Object.freeze(device('cpu', 8 * GB))]);
+  expect(planBackends(Object.freeze(model), devices, Object.freeze(request))).toEqual(
+    planBackends(model, [device('cpu', 8 * GB)], request),
+  );
+});
