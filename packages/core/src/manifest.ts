@@ -1,16 +1,16 @@
 import type { Driver, OpSupport } from './driver.js';
 import { BackendError } from './error.js';
-import { fusedOps } from './fusions/index.js';
+import { type FusedOpName, fusedOps } from './fusions/index.js';
 import type { AnyOp } from './op/define-op.js';
-import { coreOps } from './ops/index.js';
+import { type CoreOpName, coreOps } from './ops/index.js';
 import type { PlanOperand } from './plan/plan.js';
 import { denseFormats } from './weight.js';
 
 const bad = (driver: Driver, message: string) =>
   new BackendError('BAD_DRIVER', `driver '${driver.name}': ${message}`);
 
-const supportOf = (driver: Driver, name: string): OpSupport | undefined =>
-  ({ ...driver.manifest.ops, ...driver.manifest.fused })[name as keyof Driver['manifest']['ops']];
+const supportOf = ({ manifest }: Driver, name: string): OpSupport | undefined =>
+  manifest.ops[name as CoreOpName] ?? manifest.fused?.[name as FusedOpName];
 
 const has = (op: AnyOp, kind: string) => Object.values(op.operands).some((rule) => rule.kind === kind);
 

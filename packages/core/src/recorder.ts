@@ -157,10 +157,7 @@ export class Recorder implements Step {
     this.needRecording('run');
     for (const resource of this.resources) resource.needLive('run');
     this.state = 'finished';
-    const used = new Set(
-      this.ops.flatMap((op) => op.operands.map((o) => (o?.kind === 'tensor' ? o.storage : undefined))),
-    );
-    for (const storage of this.storages) if (!storage.isInput && !used.has(storage)) storage.kept = true;
+    this.keepLeaves();
     const prepared = this.host.prepare({ ops: this.ops, storages: this.storages }, use);
     for (const [storage, bytes] of this.inputs) prepared.writeInput(storage, bytes);
     if (!use.captured) this.prepared = prepared;
@@ -236,6 +233,14 @@ export class Recorder implements Step {
     value.needLive(op);
     this.resources.add(value);
     return value;
+  }
+
+  /** Tensors that no op uses are what the step is for. */
+  private keepLeaves(): void {
+    const used = new Set<Storage>();
+    for (const { operands } of this.ops)
+      for (const operand of operands) if (operand?.kind === 'tensor') used.add(operand.storage);
+    for (const storage of this.storages) if (!storage.isInput && !used.has(storage)) storage.kept = true;
   }
 
   private needRecording(op: string): void {

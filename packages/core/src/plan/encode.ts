@@ -47,88 +47,77 @@ export const opcodes: ReadonlyMap<string, number> = new Map([
 
 const high = (n: number) => Math.floor(n / 2 ** 32);
 
-/** f32 values and i32 values share the words. */
-class WordWriter {
-  private words = new Int32Array(1024);
-  private floats = new Float32Array(this.words.buffer);
-  length = 0;
+/** One buffer seen as integers and as floats. Words that nobody writes stay 0. */
+class Words {
+  readonly ints: Int32Array;
+  readonly floats: Float32Array;
 
-  reserve(count: number): void {
-    if (this.length + count <= this.words.length) return;
-    const larger = new Int32Array(Math.max(2 * this.words.length, this.length + count));
-    larger.set(this.words);
-    this.words = larger;
-    this.floats = new Float32Array(larger.buffer);
+  constructor(readonly length: number) {
+    this.ints = new Int32Array(length);
+    this.floats = new Float32Array(this.ints.buffer);
   }
 
-  int(value: number): void {
-    this.words[this.length++] = value;
-  }
-
-  float(value: number): void {
-    this.floats[this.length++] = value;
-  }
-
-  wide(value: number): void {
-    this.int(value | 0);
-    this.int(high(value));
-  }
-
-  setInt(at: number, value: number): void {
-    this.words[at] = value;
-  }
-
-  finish(): Int32Array {
-    return this.words.slice(0, this.length);
+  /** Low word, then high word. */
+  setWide(at: number, value: number): void {
+    this.ints[at] = value | 0;
+    this.ints[at + 1] = high(value);
   }
 }
 
-function encodeOperand(out: WordWriter, operand: PlanOperand | undefined, layout: Layout): void {
-  const end = out.length + operandWords;
-  if (operand?.kind === 'tensor') {
+const opWords = ({ operands, attributes, outputs }: PlanOp): number =>
+  4 + attributes.length + (operands.length + outputs.length) * operandWords;
+
+function encodeOperand(words: Words, at: number, operand: PlanOperand, layout: Layout): void {
+  const { ints } = words;
+  const { shape } = operand;
+  if (operand.kind === 'tensor') {
     const place = layout.places.get(operand.storage)!;
-    out.int(regions[place.region]);
-    out.int(0);
-    out.wide(place.byteOffset + operand.byteOffset);
-    out.int(dtypeCodes[operand.dtype]);
-  } else if (operand) {
-    out.int(regions[operand.kind]);
-    out.int(operand.handle.id);
-    out.wide(0);
-    out.int(operand.kind === 'buffer' ? dtypeCodes[operand.dtype] : -1);
+    ints[at] = regions[place.region];
+    words.setWide(at + 2, place.byteOffset + operand.byteOffset);
+    ints[at + 4] = dtypeCodes[operand.dtype];
+  } else {
+    ints[at] = regions[operand.kind];
+    ints[at + 1] = operand.handle.id;
+    ints[at + 4] = operand.kind === 'buffer' ? dtypeCodes[operand.dtype] : -1;
   }
-  if (operand) {
-    out.int(operand.shape.length);
-    for (const d of operand.shape) out.int(d);
-  }
-  while (out.length < end) out.int(0);
+  ints[at + 5] = shape.length;
+  for (let i = 0; i < shape.length; i++) ints[at + 6 + i] = shape[i]!;
 }
 
-function encodeOp(out: WordWriter, { op, operands, attributes, outputs }: PlanOp, layout: Layout): void {
-  const all = operands.length + outputs.length;
-  const words = 4 + attributes.length + all * operandWords;
-  out.reserve(words);
-  out.int(opcodes.get(op.name)!);
-  out.int(words);
-  out.int(attributes.length);
-  out.int(all);
-  Object.values(op.attributes).forEach((type, i) => {
-    if (type === 'f32') out.float(attributes[i]!);
-    else out.int(attributes[i]!);
-  });
-  for (const operand of operands) encodeOperand(out, operand, layout);
-  for (const output of outputs) encodeOperand(out, output, layout);
+function encodeAttributes(words: Words, at: number, { op, attributes }: PlanOp): void {
+  const types = Object.values(op.attributes);
+  for (let i = 0; i < types.length; i++)
+    if (types[i] === 'f32') words.floats[at + i] = attributes[i]!;
+    else words.ints[at + i] = attributes[i]!;
+}
+
+/** Writes one record and returns where the next begins. */
+function encodeOp(words: Words, at: number, op: PlanOp, layout: Layout): number {
+  const { operands, attributes, outputs } = op;
+  words.ints[at] = opcodes.get(op.op.name)!;
+  words.ints[at + 1] = opWords(op);
+  words.ints[at + 2] = attributes.length;
+  words.ints[at + 3] = operands.length + outputs.length;
+  encodeAttributes(words, at + 4, op);
+  let next = at + 4 + attributes.length;
+  for (const operand of operands) {
+    if (operand) encodeOperand(words, next, operand, layout);
+    next += operandWords;
+  }
+  for (const output of outputs) {
+    encodeOperand(words, next, output, layout);
+    next += operandWords;
+  }
+  return next;
 }
 
 /** Encodes ops that `layout` has placed. */
 export function encodePlan(ops: readonly PlanOp[], layout: Layout): EncodedPlan {
-  const out = new WordWriter();
-  out.reserve(headerWords);
-  for (const word of [planMagic, planVersion, ops.length, 0]) out.int(word);
-  for (const bytes of [layout.arenaBytes, layout.inputsBytes, layout.outputsBytes]) out.wide(bytes);
-  while (out.length < headerWords) out.int(0);
-  for (const op of ops) encodeOp(out, op, layout);
-  out.setInt(3, out.length);
   const { arenaBytes, inputsBytes, outputsBytes } = layout;
-  return { words: out.finish(), arenaBytes, inputsBytes, outputsBytes, opCount: ops.length };
+  const words = new Words(ops.reduce((sum, op) => sum + opWords(op), headerWords));
+  words.ints.set([planMagic, planVersion, ops.length, words.length]);
+  [arenaBytes, inputsBytes, outputsBytes].forEach((bytes, i) => words.setWide(4 + 2 * i, bytes));
+  let at = headerWords;
+  for (const op of ops) at = encodeOp(words, at, op, layout);
+  return { words: words.ints, arenaBytes, inputsBytes, outputsBytes, opCount: ops.length };
 }

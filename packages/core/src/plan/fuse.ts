@@ -27,6 +27,7 @@ const intersects = <T>(a: Iterable<T>, b: Set<T>): boolean => [...a].some((x) =>
  */
 function placeOf(graph: PlanGraph, { replaced, fused }: Rewrite): number | undefined {
   const [first, last] = [replaced[0]!, replaced[replaced.length - 1]!];
+  if (last - first === replaced.length - 1) return last;
   const between = graph.ops.slice(first, last + 1).filter((_, i) => !replaced.includes(first + i));
   const made = storagesOf(fused.outputs);
   const used = storagesOf(fused.operands);

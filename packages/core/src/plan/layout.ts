@@ -1,4 +1,4 @@
-import type { Plan, PlanOp, Storage } from './plan.js';
+import type { Plan, PlanOperand, Storage } from './plan.js';
 
 /** Every tensor starts on a cache line. */
 const alignment = 64;
@@ -18,18 +18,24 @@ export interface Layout {
 
 const aligned = (bytes: number) => Math.ceil(bytes / alignment) * alignment;
 
-/** First and last op that touches each storage. */
-function lifetimes(ops: readonly PlanOp[]): Map<Storage, { first: number; last: number }> {
-  const lives = new Map<Storage, { first: number; last: number }>();
-  ops.forEach((op, i) => {
-    for (const operand of [...op.operands, ...op.outputs]) {
-      if (operand?.kind !== 'tensor') continue;
-      const life = lives.get(operand.storage);
-      if (life) life.last = i;
-      else lives.set(operand.storage, { first: i, last: i });
-    }
-  });
-  return lives;
+/** The storages that no op touches after each op, by the op's index. */
+function endings({ ops, storages }: Plan): ReadonlyMap<number, readonly Storage[]> {
+  const last = new Int32Array(storages.length).fill(-1);
+  const touch = (operand: PlanOperand | undefined, i: number) => {
+    if (operand?.kind === 'tensor') last[operand.storage.id] = i;
+  };
+  for (let i = 0; i < ops.length; i++) {
+    for (const operand of ops[i]!.operands) touch(operand, i);
+    for (const output of ops[i]!.outputs) touch(output, i);
+  }
+  const ending = new Map<number, Storage[]>();
+  for (const storage of storages) {
+    const i = last[storage.id]!;
+    const known = ending.get(i);
+    if (known) known.push(storage);
+    else ending.set(i, [storage]);
+  }
+  return ending;
 }
 
 interface Gap {
@@ -39,30 +45,40 @@ interface Gap {
 
 /** Free ranges of the arena, in order; the last one is endless. */
 class Arena {
-  private gaps: Gap[] = [{ start: 0, end: Number.POSITIVE_INFINITY }];
+  private readonly gaps: Gap[] = [{ start: 0, end: Number.POSITIVE_INFINITY }];
   byteLength = 0;
 
   /** Best fit: the smallest gap that holds `bytes`, so that large gaps stay whole. */
   take(bytes: number): number {
-    let best: Gap | undefined;
-    for (const gap of this.gaps)
-      if (gap.end - gap.start >= bytes && (!best || gap.end - gap.start < best.end - best.start)) best = gap;
-    const start = best!.start;
-    best!.start += bytes;
-    this.gaps = this.gaps.filter((gap) => gap.end > gap.start);
+    let best = this.gaps.length - 1;
+    for (let i = 0; i < this.gaps.length; i++)
+      if (this.room(i) >= bytes && this.room(i) < this.room(best)) best = i;
+    const gap = this.gaps[best]!;
+    const { start } = gap;
+    gap.start += bytes;
+    if (gap.start === gap.end) this.gaps.splice(best, 1);
     this.byteLength = Math.max(this.byteLength, start + bytes);
     return start;
   }
 
+  /** Frees a range, and joins it with the gaps it touches. */
   give(start: number, bytes: number): void {
-    this.gaps.push({ start, end: start + bytes });
-    this.gaps.sort((a, b) => a.start - b.start);
-    this.gaps = this.gaps.reduce<Gap[]>((merged, gap) => {
-      const last = merged[merged.length - 1];
-      if (last && last.end === gap.start) last.end = gap.end;
-      else merged.push({ ...gap });
-      return merged;
-    }, []);
+    if (bytes === 0) return;
+    const end = start + bytes;
+    const next = this.gaps.findIndex((gap) => gap.start >= end);
+    const [before, after] = [this.gaps[next - 1], this.gaps[next]!];
+    const joinsBefore = before?.end === start;
+    const joinsAfter = after.start === end;
+    if (joinsBefore && joinsAfter) {
+      before.end = after.end;
+      this.gaps.splice(next, 1);
+    } else if (joinsBefore) before.end = end;
+    else if (joinsAfter) after.start = start;
+    else this.gaps.splice(next, 0, { start, end });
+  }
+
+  private room(i: number): number {
+    return this.gaps[i]!.end - this.gaps[i]!.start;
   }
 }
 
@@ -85,16 +101,15 @@ export function layOut(plan: Plan, guardBytes = 0): Layout {
     }
   }
   const arena = new Arena();
-  const lives = lifetimes(plan.ops);
-  const ending = new Map<number, Storage[]>();
-  for (const [storage, { last }] of lives)
-    if (!places.has(storage)) ending.set(last, [...(ending.get(last) ?? []), storage]);
+  const ending = endings(plan);
   plan.ops.forEach((op, i) => {
     for (const { storage } of op.outputs)
       if (!places.has(storage))
         places.set(storage, { region: 'arena', byteOffset: arena.take(aligned(storage.byteLength)) });
-    for (const storage of ending.get(i) ?? [])
-      arena.give(places.get(storage)!.byteOffset, aligned(storage.byteLength));
+    for (const storage of ending.get(i) ?? []) {
+      const place = places.get(storage)!;
+      if (place.region === 'arena') arena.give(place.byteOffset, aligned(storage.byteLength));
+    }
   });
   return { places, arenaBytes: arena.byteLength, inputsBytes, outputsBytes };
 }

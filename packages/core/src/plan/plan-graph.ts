@@ -4,26 +4,30 @@ import type { Plan, PlanOp, PlanOperand, Storage, TensorOperand } from './plan.j
 /** Who makes and who uses each storage of a plan. */
 export class PlanGraph {
   readonly ops: readonly PlanOp[];
-  private readonly makers = new Map<Storage, number>();
-  private readonly readers = new Map<Storage, number[]>();
+  /** By storage id. */
+  private readonly makers: (number | undefined)[];
+  private readonly readers: (number[] | undefined)[];
 
-  constructor(plan: Plan) {
-    this.ops = plan.ops;
-    plan.ops.forEach((op, i) => {
-      for (const { storage } of op.outputs) this.makers.set(storage, i);
-      for (const operand of op.operands) if (operand?.kind === 'tensor') this.addReader(operand.storage, i);
-    });
+  constructor({ ops, storages }: Plan) {
+    this.ops = ops;
+    this.makers = new Array(storages.length);
+    this.readers = new Array(storages.length);
+    for (let i = 0; i < ops.length; i++) {
+      for (const { storage } of ops[i]!.outputs) this.makers[storage.id] = i;
+      for (const operand of ops[i]!.operands)
+        if (operand?.kind === 'tensor') this.addReader(operand.storage, i);
+    }
   }
 
   /** Ops that read a tensor's storage, in order. */
   users(tensor: TensorOperand): readonly number[] {
-    return this.readers.get(tensor.storage) ?? [];
+    return this.readers[tensor.storage.id] ?? [];
   }
 
   /** The op `name` that made all of `value`, if there is one. Another shape of the same elements is the same value. */
   maker(value: PlanOperand | undefined, name: string): number | undefined {
     if (value?.kind !== 'tensor') return undefined;
-    const index = this.makers.get(value.storage);
+    const index = this.makers[value.storage.id];
     const op = index === undefined ? undefined : this.ops[index];
     return op?.op.name === name && op.outputs.some((output) => sameValue(output, value)) ? index : undefined;
   }
@@ -35,9 +39,9 @@ export class PlanGraph {
     return users.length === 1 && users[0] === user ? this.maker(value, name) : undefined;
   }
 
-  private addReader(storage: Storage, index: number): void {
-    const known = this.readers.get(storage);
-    if (!known) this.readers.set(storage, [index]);
+  private addReader({ id }: Storage, index: number): void {
+    const known = this.readers[id];
+    if (!known) this.readers[id] = [index];
     else if (known[known.length - 1] !== index) known.push(index);
   }
 }

@@ -1,0 +1,238 @@
+#include "addon/native-backend.h"
+
+#include <string.h>
+
+#include "addon/arguments.h"
+#include "runtime/cpu-features.h"
+#include "runtime/machine.h"
+
+namespace quern {
+
+// A plan decoded once, with the memory it is bound to.
+struct NativeBackend::Captured {
+  Captured(const Napi::CallbackInfo& info, const Backend& backend)
+      : io(info), plan(io.words, io.host, backend.buffers, backend.weights), times(io.times_of(plan.ops().size())) {}
+  PlanIo io;
+  Plan plan;
+  double* times;
+};
+
+Napi::Function NativeBackend::define(Napi::Env env) {
+  return DefineClass(env, "NativeBackend",
+                     {
+                         InstanceMethod("profile", &NativeBackend::guarded<&NativeBackend::profile>),
+                         InstanceMethod("freeMemory", &NativeBackend::guarded<&NativeBackend::free_memory>),
+                         InstanceMethod("allocate", &NativeBackend::guarded<&NativeBackend::allocate>),
+                         InstanceMethod("free", &NativeBackend::guarded<&NativeBackend::free>),
+                         InstanceMethod("write", &NativeBackend::guarded<&NativeBackend::write>),
+                         InstanceMethod("read", &NativeBackend::guarded<&NativeBackend::read>),
+                         InstanceMethod("loadWeight", &NativeBackend::guarded<&NativeBackend::load_weight>),
+                         InstanceMethod("freeWeight", &NativeBackend::guarded<&NativeBackend::free_weight>),
+                         InstanceMethod("execute", &NativeBackend::guarded<&NativeBackend::execute>),
+                         InstanceMethod("capture", &NativeBackend::guarded<&NativeBackend::capture>),
+                         InstanceMethod("replay", &NativeBackend::guarded<&NativeBackend::replay>),
+                         InstanceMethod("release", &NativeBackend::guarded<&NativeBackend::release>),
+                         InstanceMethod("kernelRuns", &NativeBackend::guarded<&NativeBackend::kernel_runs>),
+                         InstanceMethod("dispose", &NativeBackend::guarded<&NativeBackend::dispose>),
+                     });
+}
+
+NativeBackend::NativeBackend(const Info& info) : ObjectWrap(info) {
+  if (!info[2].IsFunction()) throw Napi::TypeError::New(info.Env(), "makeError must be a function");
+  settler_ = std::make_unique<Settler>(info.Env(), info[2].As<Napi::Function>());
+  const auto failure = attempt([&] {
+    const auto threads = static_cast<int>(to_integer(info[0], "threads", 0, INT32_MAX));
+    backend_ = std::make_unique<Backend>(threads, to_text(info[1], "isa"));
+  });
+  if (failure) throw Napi::Error(info.Env(), settler_->make_error(*failure));
+  napi_add_env_cleanup_hook(info.Env(), on_environment_ends, this);
+}
+
+// Collected without dispose, or disposed before: only an idle backend is ever collected.
+NativeBackend::~NativeBackend() {
+  if (backend_) napi_remove_env_cleanup_hook(Env(), on_environment_ends, this);
+}
+
+// The process or worker ends with the backend undisposed: its threads must end first.
+void NativeBackend::on_environment_ends(void* self) {
+  auto* backend = static_cast<NativeBackend*>(self);
+  backend->settle_all(false);
+}
+
+// Ends all threads, which leaves all work finished; then lets go of what JavaScript lent.
+void NativeBackend::settle_all(bool may_run_code) {
+  backend_.reset();
+  if (may_run_code) settler_->settle();
+  else settler_->discard();
+  captured_.clear();
+  settler_.reset();
+}
+
+template <Napi::Value (NativeBackend::*method)(const Napi::CallbackInfo&)>
+Napi::Value NativeBackend::guarded(const Info& info) {
+  Napi::Value result = info.Env().Undefined();
+  if (!backend_) throw Napi::Error::New(info.Env(), "the backend has been disposed");
+  const auto failure = attempt([&] { result = (this->*method)(info); });
+  if (failure) throw Napi::Error(info.Env(), settler_->make_error(*failure));
+  return result;
+}
+
+template <class Work>
+Napi::Value NativeBackend::submit(std::shared_ptr<void> keeps, Work work) {
+  auto pending = std::make_unique<Pending>(Value());
+  const Napi::Value promise = pending->deferred.Promise();
+  pending->keeps = std::move(keeps);
+  settler_->begin();
+  // The queue copies its tasks, and a copy must not be the last to let go of JavaScript's memory: hence the bare pointer.
+  backend_->queue.post([settler = settler_.get(), work = std::move(work), raw = pending.release()] {
+    std::unique_ptr<Pending> owned(raw);
+    owned->failure = attempt([&] { work(*owned); });
+    settler->finish(std::move(owned));
+  });
+  return promise;
+}
+
+Napi::Value NativeBackend::profile(const Info&) {
+  return submit(nullptr, [backend = backend_.get()](Pending& pending) {
+    const Profile measured = measure_profile(backend->kernels, backend->pool);
+    const std::string name = cpu_name(), isa = backend->kernels.name;
+    const double total = static_cast<double>(memory_state().total);
+    pending.result = [=, threads = backend->pool.threads()](Napi::Env env) {
+      Napi::Object profile = Napi::Object::New(env);
+      profile["name"] = name;
+      profile["isa"] = isa;
+      profile["threads"] = threads;
+      profile["totalMemory"] = total;
+      profile["readBandwidth"] = measured.read_bandwidth;
+      profile["flops"] = measured.flops;
+      return profile;
+    };
+  });
+}
+
+Napi::Value NativeBackend::free_memory(const Info& info) {
+  return Napi::Number::New(info.Env(), static_cast<double>(memory_state().available));
+}
+
+Napi::Value NativeBackend::allocate(const Info& info) {
+  auto pages = std::make_shared<const Pages>(to_bytes(info[0], "byteLength"));
+  return Napi::Number::New(info.Env(), backend_->buffers.add(std::move(pages)));
+}
+
+Napi::Value NativeBackend::free(const Info& info) {
+  backend_->buffers.remove(to_id(info[0], "buffer"));
+  return info.Env().Undefined();
+}
+
+// The `length` bytes at info[1] of buffer info[0].
+std::span<uint8_t> NativeBackend::slice(const Info& info, size_t length) {
+  const int32_t id = to_id(info[0], "buffer");
+  const auto buffer = backend_->buffers.find(id);
+  if (!buffer) fail(Code::bad_argument, "there is no buffer %d", id);
+  const uint64_t offset = to_bytes(info[1], "byteOffset");
+  if (length > buffer->bytes() || offset > buffer->bytes() - length)
+    fail(Code::bad_argument, "bytes %llu to %llu are outside the buffer's %llu",
+         static_cast<unsigned long long>(offset), static_cast<unsigned long long>(offset + length),
+         static_cast<unsigned long long>(buffer->bytes()));
+  return {buffer->data() + offset, length};
+}
+
+Napi::Value NativeBackend::write(const Info& info) {
+  const auto bytes = to_byte_span(info[2], "bytes");
+  const auto place = slice(info, bytes.size());
+  if (!bytes.empty()) memcpy(place.data(), bytes.data(), bytes.size());
+  return info.Env().Undefined();
+}
+
+Napi::Value NativeBackend::read(const Info& info) {
+  const auto bytes = to_byte_span(info[2], "bytes");
+  const auto place = slice(info, bytes.size());
+  if (!bytes.empty()) memcpy(bytes.data(), place.data(), bytes.size());
+  return info.Env().Undefined();
+}
+
+// What load_weight was asked for; whatever is wrong with it is wrong with the weight.
+static WeightSource to_source(const Napi::CallbackInfo& info) {
+  WeightSource source;
+  source.name = to_text(info[0], "name");
+  try {
+    source.shape = to_shape(info[1], "shape");
+    source.format = to_text(info[2], "format");
+    if (info[3].IsString()) {
+      source.path = to_text(info[3], "path");
+      source.offset = to_bytes(info[4], "offset");
+      source.bytes = to_bytes(info[5], "byteLength");
+      if (source.path.empty()) fail(Code::bad_argument, "the path is empty");
+    } else {
+      const auto bytes = to_byte_span(info[3], "bytes");
+      source.memory = bytes.data();
+      source.bytes = bytes.size();
+    }
+  } catch (const Failure& failure) {
+    fail(Code::bad_weight, "weight '%s': %s", source.name.c_str(), failure.what());
+  }
+  return source;
+}
+
+Napi::Value NativeBackend::load_weight(const Info& info) {
+  WeightSource source = to_source(info);
+  std::shared_ptr<void> keeps;
+  if (source.path.empty()) keeps = std::make_shared<Napi::ObjectReference>(Napi::Persistent(info[3].As<Napi::Object>()));
+  return submit(std::move(keeps), [backend = backend_.get(), source = std::move(source)](Pending& pending) {
+    const auto weight = Weight::load(source, backend->files, backend->kernels);
+    const int32_t id = backend->weights.add(weight);
+    pending.result = [id, bytes = weight->byte_length()](Napi::Env env) {
+      Napi::Object handle = Napi::Object::New(env);
+      handle["id"] = id;
+      handle["byteLength"] = static_cast<double>(bytes);
+      return handle;
+    };
+  });
+}
+
+Napi::Value NativeBackend::free_weight(const Info& info) {
+  backend_->weights.remove(to_id(info[0], "weight"));
+  return info.Env().Undefined();
+}
+
+Napi::Value NativeBackend::execute(const Info& info) {
+  auto io = std::make_shared<PlanIo>(info);
+  return submit(io, [backend = backend_.get(), io = io.get()](Pending&) {
+    Plan plan(io->words, io->host, backend->buffers, backend->weights);
+    backend->executor.run(plan, io->control, io->times_of(plan.ops().size()));
+  });
+}
+
+Napi::Value NativeBackend::capture(const Info& info) {
+  captured_.emplace(next_captured_, std::make_shared<Captured>(info, *backend_));
+  return Napi::Number::New(info.Env(), next_captured_++);
+}
+
+Napi::Value NativeBackend::replay(const Info& info) {
+  const int32_t id = to_id(info[0], "captured plan");
+  const auto found = captured_.find(id);
+  if (found == captured_.end()) fail(Code::disposed, "there is no captured plan %d", id);
+  return submit(found->second, [backend = backend_.get(), captured = found->second.get()](Pending&) {
+    backend->executor.run(captured->plan, captured->io.control, captured->times);
+  });
+}
+
+Napi::Value NativeBackend::release(const Info& info) {
+  captured_.erase(to_id(info[0], "captured plan"));
+  return info.Env().Undefined();
+}
+
+Napi::Value NativeBackend::kernel_runs(const Info& info) {
+  Napi::Object counts = Napi::Object::New(info.Env());
+  for (size_t i = 0; i < std::size(op_table); i++)
+    counts[op_table[i].name] = static_cast<double>(backend_->executor.runs(i));
+  return counts;
+}
+
+Napi::Value NativeBackend::dispose(const Info& info) {
+  napi_remove_env_cleanup_hook(Env(), on_environment_ends, this);
+  settle_all(true);
+  return info.Env().Undefined();
+}
+
+} // namespace quern

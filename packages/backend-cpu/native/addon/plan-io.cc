@@ -1,0 +1,27 @@
+#include "addon/plan-io.h"
+
+#include "addon/arguments.h"
+#include "runtime/failure.h"
+
+namespace quern {
+
+PlanIo::PlanIo(const Napi::CallbackInfo& info) {
+  words = to_word_span(info[0], "words");
+  const auto inputs = to_memory(info[1], "inputs"), outputs = to_memory(info[2], "outputs");
+  host = {inputs.data(), inputs.size(), outputs.data(), outputs.size()};
+  const auto flags = to_word_span(info[3], "control");
+  if (flags.empty()) fail(Code::bad_argument, "control must have an element");
+  control = flags.data();
+  if (!info[4].IsUndefined()) times = to_double_span(info[4], "times");
+  for (size_t i = 0; i < info.Length(); i++)
+    if (info[i].IsObject()) kept_.push_back(Napi::Persistent(info[i].As<Napi::Object>()));
+}
+
+double* PlanIo::times_of(size_t ops) const {
+  if (times.empty()) return nullptr;
+  if (times.size() < ops)
+    fail(Code::bad_argument, "times has room for %zu ops, but the plan has %zu", times.size(), ops);
+  return times.data();
+}
+
+} // namespace quern

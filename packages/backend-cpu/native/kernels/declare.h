@@ -1,0 +1,44 @@
+// Declares, in the namespace of one instruction set (QUERN_ISA), the functions its table is made of. See kernels.h.
+#pragma once
+#include "kernels.h"
+
+namespace quern::QUERN_ISA {
+
+void decode_f32(const void* blocks, float* out, int64_t count);
+void decode_f16(const void* blocks, float* out, int64_t count);
+void decode_bf16(const void* blocks, float* out, int64_t count);
+void decode_q4_0(const void* blocks, float* out, int64_t count);
+void decode_q4_1(const void* blocks, float* out, int64_t count);
+void decode_q5_0(const void* blocks, float* out, int64_t count);
+void decode_q5_1(const void* blocks, float* out, int64_t count);
+void decode_q8_0(const void* blocks, float* out, int64_t count);
+void decode_q2_k(const void* blocks, float* out, int64_t count);
+void decode_q3_k(const void* blocks, float* out, int64_t count);
+void decode_q4_k(const void* blocks, float* out, int64_t count);
+void decode_q5_k(const void* blocks, float* out, int64_t count);
+void decode_q6_k(const void* blocks, float* out, int64_t count);
+
+void gemm(const float* x, int64_t ldx, const float* w, int64_t ldw, const float* bias, float* y, int64_t ldy, int64_t T,
+          int64_t N, int64_t K);
+
+void add(const float* a, const float* b, float* y, int64_t n);
+void mul(const float* a, const float* b, float* y, int64_t n);
+void scale(const float* x, float factor, float* y, int64_t n);
+void silu(const float* x, float* y, int64_t n);
+void gelu_erf(const float* x, float* y, int64_t n);
+void gelu_tanh(const float* x, float* y, int64_t n);
+void swiglu(const float* gate, const float* up, float* y, int64_t n);
+void geglu(const float* gate, const float* up, float* y, int64_t n);
+
+void rms_norm(const float* x, const float* w, float eps, float* y, int64_t width);
+void softmax(const float* x, float* y, int64_t width);
+int64_t argmax(const float* x, int64_t width, float* max);
+void rope(const float* x, const float* table, float* y, int64_t heads, int64_t d, int64_t r, int32_t layout);
+void attend(const Attend& args);
+
+void f32_to_f16(const float* x, uint16_t* y, int64_t n);
+void f16_to_f32(const uint16_t* x, float* y, int64_t n);
+void f32_to_bf16(const float* x, uint16_t* y, int64_t n);
+void bf16_to_f32(const uint16_t* x, float* y, int64_t n);
+
+} // namespace quern::QUERN_ISA

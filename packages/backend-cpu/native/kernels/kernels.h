@@ -1,0 +1,83 @@
+// The kernels of one instruction set, as a table of plain functions. Each ISA folder fills one table; the dispatcher
+// (runtime/dispatch.h) picks one at load. Files that include this for an ISA folder may include intrinsics and other
+// fixed-layout headers only: an inline C++ library function compiled here could become the program's only copy.
+//
+// Conventions: row-major f32 unless said otherwise; no pointer is assumed aligned; counts may be zero; kernels touch
+// exactly the elements they are told to. Elementwise kernels, rms_norm, softmax and rope may write over their input (y == x),
+// attend over its query; other overlaps are not allowed. Every kernel is single-threaded: ops/ splits the work. A result
+// must not depend on how rows were split among calls (each output element is summed in a fixed order that depends on K alone).
+#pragma once
+#include <stdint.h>
+
+namespace quern {
+
+// Weight formats, in the order of @quern/quant's table. Values are ours, not ggml's.
+enum Format : int32_t {
+  FORMAT_F32, FORMAT_F16, FORMAT_BF16,
+  FORMAT_Q4_0, FORMAT_Q4_1, FORMAT_Q5_0, FORMAT_Q5_1, FORMAT_Q8_0,
+  FORMAT_Q2_K, FORMAT_Q3_K, FORMAT_Q4_K, FORMAT_Q5_K, FORMAT_Q6_K,
+  FORMAT_COUNT
+};
+
+// Element types of caches.
+enum CacheType : int32_t { CACHE_F32, CACHE_F16, CACHE_TYPES };
+
+// One query row against one kv head: the `group` query heads that share it.
+struct Attend {
+  const float* q;             // [group, d]
+  float* y;                   // [group, d]; may be q
+  const void* k_cache;        // [blocks, block_size, kv_heads, d] of `type`
+  const void* v_cache;
+  CacheType type;
+  const int32_t* block_table; // blocks of this sequence
+  int32_t block_size, kv_heads, kv_head, group, head_dim;
+  int32_t first_key, end_key; // keys [first_key, end_key) of the sequence; an empty range gives zeros
+  float scale, soft_cap;      // soft_cap 0: off
+  float* scratch;             // attend_scratch(group, d) floats, owned by the calling thread; need not be initialised
+};
+
+struct Kernels {
+  const char* name; // "scalar", "avx2", "avx512"
+
+  // Decodes `count` weights (a multiple of the format's block) to f32, bit for bit as @quern/quant defines them.
+  void (*decode[FORMAT_COUNT])(const void* blocks, float* out, int64_t count);
+
+  // y[t * ldy + n] = Σ_k x[t * ldx + k] · w[n * ldw + k] + (bias ? bias[n] : 0), t < T, n < N. The order of summation
+  // over k is the same for every T and N.
+  void (*gemm)(const float* x, int64_t ldx, const float* w, int64_t ldw, const float* bias, float* y, int64_t ldy,
+               int64_t T, int64_t N, int64_t K);
+
+  void (*add)(const float* a, const float* b, float* y, int64_t n);
+  void (*mul)(const float* a, const float* b, float* y, int64_t n);
+  void (*scale)(const float* x, float factor, float* y, int64_t n);
+  void (*silu)(const float* x, float* y, int64_t n);
+  void (*gelu_erf)(const float* x, float* y, int64_t n);
+  void (*gelu_tanh)(const float* x, float* y, int64_t n);
+  void (*swiglu)(const float* gate, const float* up, float* y, int64_t n);
+  void (*geglu)(const float* gate, const float* up, float* y, int64_t n);
+
+  void (*rms_norm)(const float* x, const float* w, float eps, float* y, int64_t width);            // one row
+  void (*softmax)(const float* x, float* y, int64_t width);                                        // one row
+  int64_t (*argmax)(const float* x, int64_t width, float* max);                                    // one row; rules of core's argmax
+  // One row of heads [heads, d]: the first r elements of each are rotated by table [r] (r/2 cosines, r/2 sines), the others
+  // copied. Layout 0 pairs elements (2i, 2i + 1), layout 1 (i, i + r/2).
+  void (*rope)(const float* x, const float* table, float* y, int64_t heads, int64_t d, int64_t r, int32_t layout);
+  void (*attend)(const Attend& args);
+
+  void (*f32_to_f16)(const float* x, uint16_t* y, int64_t n); // round to nearest even, as F16C does
+  void (*f16_to_f32)(const uint16_t* x, float* y, int64_t n);
+  void (*f32_to_bf16)(const float* x, uint16_t* y, int64_t n); // round to nearest even, NaN stays NaN
+  void (*bf16_to_f32)(const uint16_t* x, float* y, int64_t n);
+};
+
+// Floats of scratch that `attend` needs: a block of scores, the sums for y, and three numbers per query head.
+inline constexpr int64_t ATTEND_KEYS = 256; // keys per block of the running softmax
+constexpr int64_t attend_scratch(int64_t group, int64_t d) { return group * (ATTEND_KEYS + d + 3); }
+
+const Kernels& scalar_kernels();
+#if defined(QUERN_X86)
+const Kernels& avx2_kernels();   // AVX2, FMA, F16C
+const Kernels& avx512_kernels(); // AVX-512 F, BW, DQ, VL
+#endif
+
+} // namespace quern

@@ -1,0 +1,19 @@
+#pragma once
+
+namespace quern::QUERN_ISA {
+
+// The largest number first, then the first place that holds it.
+int64_t argmax(const float* x, int64_t width, float* max_of_row) {
+  Floats top = set(-INF); // max() passes over NaN
+  each(width, [&](int64_t i, auto... rest) { top = max(load_or(set(-INF), x + i, rest...), top); });
+  *max_of_row = largest(top);
+  if (*max_of_row == -INF) return 0;
+
+  const Floats most = set(*max_of_row);
+  int64_t i = 0;
+  for (; i + LANES <= width; i += LANES)
+    if (const uint32_t found = equal_bits(load(x + i), most)) return i + __builtin_ctz(found);
+  return i + __builtin_ctz(equal_bits(load_or(set(-INF), x + i, width - i), most));
+}
+
+} // namespace quern::QUERN_ISA

@@ -1,0 +1,17 @@
+// The loop over a row. Included by vector.h.
+#pragma once
+
+namespace quern::QUERN_ISA {
+namespace {
+
+// f(i) for every whole register of n elements, then f(i, n - i) for what is left. With f taking (int64_t i, auto... rest), one
+// body serves both: load(x + i, rest...).
+template <class F>
+inline void each(int64_t n, F f) {
+  int64_t i = 0;
+  for (; i + LANES <= n; i += LANES) f(i);
+  if (i < n) f(i, n - i);
+}
+
+} // namespace
+} // namespace quern::QUERN_ISA

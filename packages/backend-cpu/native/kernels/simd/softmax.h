@@ -1,0 +1,19 @@
+#pragma once
+
+namespace quern::QUERN_ISA {
+
+void softmax(const float* x, float* y, int64_t width) {
+  Floats top = set(-INF); // max() passes over NaN
+  each(width, [&](int64_t i, auto... rest) { top = max(load_or(set(-INF), x + i, rest...), top); });
+  const Floats most = set(largest(top));
+
+  Doubles total; // NaN in x spoils it, and with it the row
+  each(width, [&](int64_t i, auto... rest) {
+    const Floats e = exp(load_or(set(-INF), x + i, rest...) - most);
+    store(y + i, e, rest...);
+    add_to(total, e);
+  });
+  scale(y, float(1 / sum(total)), y, width);
+}
+
+} // namespace quern::QUERN_ISA

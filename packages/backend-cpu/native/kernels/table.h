@@ -1,0 +1,36 @@
+// The table of one instruction set (QUERN_ISA), made of the functions in declare.h. Included by each folder's table.cc.
+#pragma once
+#include "declare.h"
+
+#define QUERN_QUOTE(name) #name
+#define QUERN_NAME(name) QUERN_QUOTE(name)
+
+namespace quern::QUERN_ISA {
+
+constexpr Kernels table = {
+    .name = QUERN_NAME(QUERN_ISA),
+    .decode = {decode_f32, decode_f16, decode_bf16, decode_q4_0, decode_q4_1, decode_q5_0, decode_q5_1, decode_q8_0,
+               decode_q2_k, decode_q3_k, decode_q4_k, decode_q5_k, decode_q6_k},
+    .gemm = gemm,
+    .add = add,
+    .mul = mul,
+    .scale = scale,
+    .silu = silu,
+    .gelu_erf = gelu_erf,
+    .gelu_tanh = gelu_tanh,
+    .swiglu = swiglu,
+    .geglu = geglu,
+    .rms_norm = rms_norm,
+    .softmax = softmax,
+    .argmax = argmax,
+    .rope = rope,
+    .attend = attend,
+    .f32_to_f16 = f32_to_f16,
+    .f16_to_f32 = f16_to_f32,
+    .f32_to_bf16 = f32_to_bf16,
+    .bf16_to_f32 = bf16_to_f32,
+};
+
+static_assert(sizeof(table.decode) / sizeof(table.decode[0]) == FORMAT_COUNT);
+
+} // namespace quern::QUERN_ISA

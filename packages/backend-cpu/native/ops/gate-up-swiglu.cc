@@ -1,0 +1,57 @@
+#include "ops/product.h"
+
+namespace quern {
+
+namespace {
+
+// Both projections of a range of columns, for all rows of x, then the activation.
+struct GatedProduct {
+  const Kernels& kernels;
+  const Product& gates;
+  const Product& ups;
+  const Tiling& tiling;
+  int64_t K;
+
+  int64_t scratch_floats() const { return 2 * tiling.panel * (K + tiling.rows); }
+
+  // Columns [first, end), at most a panel of them, into y [T, F].
+  void columns(int64_t first, int64_t end, const Floats& y, float* scratch) const {
+    const int64_t T = y.shape[0], width = end - first;
+    float* const up_panel = scratch + tiling.panel * K;
+    float* const g = up_panel + tiling.panel * K; // [rows, width]
+    float* const u = g + tiling.panel * tiling.rows;
+    const float* gate_rows = gates.load(first, end, scratch);
+    const float* up_rows = ups.load(first, end, up_panel);
+    for (int64_t t = 0; t < T; t += tiling.rows) {
+      const int64_t rows = std::min(tiling.rows, T - t);
+      gates.multiply(gate_rows, first, end, t, rows, g, width);
+      ups.multiply(up_rows, first, end, t, rows, u, width);
+      for (int64_t r = 0; r < rows; r++)
+        kernels.swiglu(g + r * width, u + r * width, y.row(t + r) + first, width);
+    }
+  }
+};
+
+} // namespace
+
+void GateUpSwigluOp::run(Call& call) {
+  const Floats x = call.floats(X, 2);     // [T, K]
+  const Weight& gate = call.matrix(GATE); // [F, K]
+  const Weight& up = call.matrix(UP);     // [F, K]
+  const Floats y = call.floats(Y, 2);     // [T, F]
+  const int64_t T = x.shape[0], K = gate.width(), F = gate.rows();
+  call.need(x.shape[1] == K && up.width() == K && up.rows() == F && y.shape[0] == T && y.shape[1] == F,
+            "x must be [T, K], gate and up [F, K] and y [T, F]");
+  if (T == 0) return;
+  const Tiling tiling(T, K);
+  const Product gates(call.kernels, x, gate, nullptr), ups(call.kernels, x, up, nullptr);
+  const GatedProduct product{call.kernels, gates, ups, tiling, K};
+  call.scratch.reserve(product.scratch_floats());
+  const int64_t panels = (F + tiling.panel - 1) / tiling.panel;
+  call.split(panels, tiling.panel * K * (T + 3), [&](int64_t first, int64_t end, int thread) {
+    for (int64_t n = first * tiling.panel; n < std::min(F, end * tiling.panel); n += tiling.panel)
+      product.columns(n, std::min(F, n + tiling.panel), y, call.scratch.of(thread));
+  });
+}
+
+} // namespace quern

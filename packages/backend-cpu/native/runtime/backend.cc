@@ -1,0 +1,18 @@
+#include "runtime/backend.h"
+
+#include "runtime/dispatch.h"
+#include "runtime/failure.h"
+#include "runtime/machine.h"
+
+namespace quern {
+
+static int choose_threads(int threads) {
+  constexpr int most = 512;
+  if (threads < 0 || threads > most) fail(Code::bad_argument, "threads must be from 1 to %d; got %d", most, threads);
+  return threads ? threads : std::min(most, usable_cpus());
+}
+
+Backend::Backend(int threads, const std::string& isa)
+    : kernels(choose_kernels(isa)), pool(choose_threads(threads)), executor(kernels, pool) {}
+
+} // namespace quern

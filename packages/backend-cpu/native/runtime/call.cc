@@ -1,0 +1,73 @@
+#include "runtime/call.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "runtime/failure.h"
+
+namespace quern {
+
+void Scratch::reserve(int64_t of_each_thread, int64_t shared) {
+  of_each_ = (of_each_thread + 15) / 16 * 16; // whole cache lines, so that threads do not share one
+  const uint64_t bytes = (of_each_ * threads_ + shared) * sizeof(float);
+  if (bytes <= memory_.bytes()) return;
+  memory_ = Pages();
+  memory_ = Pages(bytes);
+}
+
+Floats Call::floats(int index, int rank) const {
+  const Operand& o = operand(index);
+  need(o.dtype == DType::f32, "the dtype must be f32");
+  need(rank == any_rank || o.rank == rank, "an operand has the wrong rank");
+  return {reinterpret_cast<float*>(o.data), o.shape, o.rank, o.count};
+}
+
+Ints Call::ints(int index) const { return {ints_out(index), operand(index).count}; }
+
+int32_t* Call::ints_out(int index) const {
+  const Operand& o = operand(index);
+  need(o.dtype == DType::i32, "the dtype must be i32");
+  return reinterpret_cast<int32_t*>(o.data);
+}
+
+const Weight& Call::matrix(int index) const {
+  need(operand(index).rank == 2, "a weight must have two dimensions");
+  return *operand(index).weight;
+}
+
+const float* Call::vector(int index, int64_t length) const {
+  if (!present(index)) return nullptr;
+  const Weight& w = *operand(index).weight;
+  need(w.shape().size() == 1 && w.width() == length, "a vector has the wrong length");
+  return w.floats();
+}
+
+Cache Call::cache(int index, int64_t heads, int64_t d) const {
+  const Operand& o = operand(index);
+  if (o.dtype != DType::f32 && o.dtype != DType::f16)
+    fail(Code::unsupported, "[%s] caches are f32 or f16 on this backend", op_.spec->name);
+  need(o.rank == 4 && o.shape[2] == heads && o.shape[3] == d, "a cache has the wrong shape");
+  return {o.data, o.dtype == DType::f16 ? CACHE_F16 : CACHE_F32, o.shape[0], o.shape[1], heads, d};
+}
+
+float Call::number(int attribute) const {
+  float value;
+  memcpy(&value, &op_.attributes[attribute], sizeof value);
+  return value;
+}
+
+void Call::need(bool holds, const char* rule) const {
+  if (!holds) fail(Code::bad_argument, "[%s] malformed plan: %s", op_.spec->name, rule);
+}
+
+void Call::out_of_range(const char* format, ...) const {
+  char message[256];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(message, sizeof message, format, arguments);
+  va_end(arguments);
+  fail(Code::out_of_range, "[%s] %s", op_.spec->name, message);
+}
+
+} // namespace quern

@@ -1,0 +1,73 @@
+#include "runtime/cpu-features.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#if defined(QUERN_X86)
+#include <cpuid.h>
+#endif
+
+namespace quern {
+
+#if defined(QUERN_X86)
+
+struct Cpuid {
+  uint32_t eax = 0, ebx = 0, ecx = 0, edx = 0;
+};
+
+// Zeros for a leaf the processor does not have.
+static Cpuid cpuid(uint32_t leaf, uint32_t subleaf = 0) {
+  Cpuid r;
+  __get_cpuid_count(leaf, subleaf, &r.eax, &r.ebx, &r.ecx, &r.edx);
+  return r;
+}
+
+// XCR0: the register states that the system saves.
+static uint64_t saved_states() {
+  uint32_t low, high;
+  __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  return static_cast<uint64_t>(high) << 32 | low;
+}
+
+static bool has(uint32_t word, uint32_t bits) { return (word & bits) == bits; }
+
+// Bits of cpuid leaves 1 and 7 and of XCR0: Intel SDM, volume 1, section 14.
+static CpuFeatures detect() {
+  constexpr uint32_t fma = 1u << 12, osxsave = 1u << 27, avx = 1u << 28, f16c = 1u << 29;
+  constexpr uint32_t avx2 = 1u << 5, f = 1u << 16, dq = 1u << 17, bw = 1u << 30, vl = 1u << 31;
+  constexpr uint64_t ymm_state = 0x06, zmm_state = 0xe6;
+  const Cpuid one = cpuid(1), seven = cpuid(7);
+  CpuFeatures features{false, false};
+  if (!has(one.ecx, osxsave)) return features;
+  const uint64_t saved = saved_states();
+  features.avx2 = has(one.ecx, fma | avx | f16c) && has(seven.ebx, avx2) && (saved & ymm_state) == ymm_state;
+  features.avx512 = features.avx2 && has(seven.ebx, f | dq | bw | vl) && (saved & zmm_state) == zmm_state;
+  return features;
+}
+
+std::string cpu_name() {
+  char name[49] = {};
+  for (uint32_t part = 0; part < 3; part++) {
+    const Cpuid words = cpuid(0x80000002 + part);
+    memcpy(name + part * 16, &words, sizeof words);
+  }
+  const char* start = name + strspn(name, " ");
+  std::string trimmed(start);
+  while (!trimmed.empty() && trimmed.back() == ' ') trimmed.pop_back();
+  return trimmed.empty() ? "x86-64" : trimmed;
+}
+
+#else
+
+static CpuFeatures detect() { return {false, false}; }
+
+std::string cpu_name() { return "CPU"; }
+
+#endif
+
+const CpuFeatures& cpu_features() {
+  static const CpuFeatures features = detect();
+  return features;
+}
+
+} // namespace quern

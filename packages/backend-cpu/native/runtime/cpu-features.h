@@ -1,0 +1,18 @@
+// What this processor and its operating system can run.
+#pragma once
+#include <string>
+
+namespace quern {
+
+struct CpuFeatures {
+  bool avx2;   // AVX2, FMA and F16C, with the wide registers saved by the system
+  bool avx512; // and AVX-512 F, BW, DQ, VL
+};
+
+// Asked from the processor once.
+const CpuFeatures& cpu_features();
+
+// The processor's own name: "AMD EPYC 9654".
+std::string cpu_name();
+
+} // namespace quern

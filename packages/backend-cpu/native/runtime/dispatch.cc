@@ -1,0 +1,40 @@
+#include "runtime/dispatch.h"
+
+#include "runtime/cpu-features.h"
+#include "runtime/failure.h"
+
+namespace quern {
+
+struct Isa {
+  const char* name;
+  bool (*available)();
+  const Kernels& (*kernels)();
+};
+
+// Best first; the plain version last. A new folder under kernels/ is one more line here.
+static constexpr Isa isas[] = {
+#if defined(QUERN_X86)
+    {"avx512", [] { return cpu_features().avx512; }, avx512_kernels},
+    {"avx2", [] { return cpu_features().avx2; }, avx2_kernels},
+#endif
+    {"scalar", [] { return true; }, scalar_kernels},
+};
+
+const Kernels& choose_kernels(const std::string& isa) {
+  for (const Isa& candidate : isas)
+    if (candidate.available() && (isa.empty() || isa == candidate.name)) return candidate.kernels();
+  fail(Code::unsupported, "the instruction set '%s' is not available; this machine and build have: %s", isa.c_str(),
+       available_isas().c_str());
+}
+
+std::string available_isas() {
+  std::string names;
+  for (const Isa& candidate : isas) {
+    if (!candidate.available()) continue;
+    if (!names.empty()) names += ", ";
+    names += candidate.name;
+  }
+  return names;
+}
+
+} // namespace quern

@@ -1,0 +1,19 @@
+// Block sizes of the weight formats, as in @quern/quant.
+#pragma once
+#include <string>
+
+#include "kernels/kernels.h"
+
+namespace quern {
+
+struct FormatLayout {
+  const char* name;
+  Format format;
+  int64_t block;       // elements per block
+  int64_t block_bytes; // bytes per block
+};
+
+// The layout of a format by its name, or nullptr.
+const FormatLayout* find_format(const std::string& name);
+
+} // namespace quern

@@ -1,0 +1,49 @@
+// Objects that JavaScript names by number.
+#pragma once
+#include <stdint.h>
+
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+namespace quern {
+
+// Numbers are never used twice. Safe to use from any thread; what is found stays alive while the finder holds it.
+template <class T>
+class HandleTable {
+ public:
+  int32_t add(std::shared_ptr<T> object) {
+    std::lock_guard lock(mutex_);
+    objects_.emplace(next_, std::move(object));
+    return next_++;
+  }
+
+  // nullptr where nothing has that number.
+  std::shared_ptr<T> find(int32_t id) const {
+    std::lock_guard lock(mutex_);
+    const auto found = objects_.find(id);
+    return found == objects_.end() ? nullptr : found->second;
+  }
+
+  void remove(int32_t id) {
+    std::shared_ptr<T> last; // freed after the lock
+    std::lock_guard lock(mutex_);
+    const auto found = objects_.find(id);
+    if (found == objects_.end()) return;
+    last = std::move(found->second);
+    objects_.erase(found);
+  }
+
+  void clear() {
+    std::unordered_map<int32_t, std::shared_ptr<T>> all;
+    std::lock_guard lock(mutex_);
+    all.swap(objects_);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::unordered_map<int32_t, std::shared_ptr<T>> objects_;
+  int32_t next_ = 0;
+};
+
+} // namespace quern

@@ -1,0 +1,28 @@
+// The op table's types; the table itself is generated (generated/ops.h).
+#pragma once
+#include <stdint.h>
+
+namespace quern {
+
+class Call;
+
+enum class OperandKind { tensor, weight, buffer };
+
+struct OperandSpec {
+  const char* name;
+  OperandKind kind;
+  bool optional;
+  bool written;
+};
+
+struct OpSpec {
+  int32_t opcode;
+  const char* name;
+  void (*run)(Call& call);
+  int32_t attributes; // how many
+  int32_t inputs;     // operands that are not outputs
+  int32_t operands;   // with the outputs, which come last
+  OperandSpec operand[10];
+};
+
+} // namespace quern

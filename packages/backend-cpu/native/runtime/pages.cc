@@ -1,0 +1,36 @@
+#include "runtime/pages.h"
+
+#include <sys/mman.h>
+
+#include "runtime/failure.h"
+#include "runtime/machine.h"
+
+namespace quern {
+
+// Reading the free memory takes longer than a small allocation, which cannot be what exhausts it.
+static constexpr uint64_t always_given = 1 << 20;
+
+static void need_available(uint64_t bytes) {
+  const uint64_t available = memory_state().available;
+  if (bytes > available)
+    fail(Code::out_of_memory, "%s of memory were asked for (%llu bytes), but %s are free (%llu bytes)",
+         show_bytes(bytes).c_str(), static_cast<unsigned long long>(bytes), show_bytes(available).c_str(),
+         static_cast<unsigned long long>(available));
+}
+
+Pages::Pages(uint64_t bytes) {
+  if (bytes == 0) return;
+  if (bytes > always_given) need_available(bytes);
+  void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (data == MAP_FAILED)
+    fail(Code::out_of_memory, "the system refused %s of memory (%llu bytes)", show_bytes(bytes).c_str(),
+         static_cast<unsigned long long>(bytes));
+  data_ = static_cast<uint8_t*>(data);
+  bytes_ = bytes;
+}
+
+Pages::~Pages() {
+  if (data_) munmap(data_, bytes_);
+}
+
+} // namespace quern

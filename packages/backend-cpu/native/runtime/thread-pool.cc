@@ -1,0 +1,88 @@
+#include "runtime/thread-pool.h"
+
+#include "runtime/spin.h"
+#include "runtime/thread-name.h"
+
+namespace quern {
+
+ThreadPool::ThreadPool(int threads) {
+  workers_.reserve(threads - 1);
+  for (int thread = 1; thread < threads; thread++) workers_.emplace_back(&ThreadPool::work, this, thread);
+}
+
+ThreadPool::~ThreadPool() {
+  stopping_ = true;
+  wake(work_arrived_);
+  for (std::thread& worker : workers_) worker.join();
+}
+
+// A thread parks only after it has announced itself and looked again, both in the one order of seq_cst: either it
+// sees the change, or whoever made the change sees it parked and comes here.
+void ThreadPool::wake(std::condition_variable& sleepers) {
+  { std::lock_guard lock(mutex_); }
+  sleepers.notify_all();
+}
+
+void ThreadPool::run_job(const Job& job) {
+  job_ = job;
+  next_chunk_.store(0, std::memory_order_relaxed);
+  const uint32_t generation = (state_.load(std::memory_order_relaxed) & ~(active_bits | open_bit)) + generation_step;
+  state_.store(generation | open_bit);
+  if (parked_workers_.load() > 0) wake(work_arrived_);
+  take_chunks(0);
+  state_.fetch_and(~open_bit);
+  const auto done = [&] { return (state_.load() & active_bits) == 0; };
+  if (spin(done)) return;
+  std::unique_lock lock(mutex_);
+  caller_parked_ = true;
+  job_left_.wait(lock, done);
+  caller_parked_ = false;
+}
+
+void ThreadPool::take_chunks(int thread) {
+  for (;;) {
+    const int64_t chunk = next_chunk_.fetch_add(1, std::memory_order_relaxed);
+    if (chunk >= job_.chunks) return;
+    job_.call(job_.body, chunk, thread);
+  }
+}
+
+void ThreadPool::work(int thread) {
+  name_thread("quern-cpu-" + std::to_string(thread));
+  uint32_t seen = 0;
+  const auto news = [&] { return has_news(seen); };
+  while (!stopping_) {
+    if (!spin(news)) {
+      std::unique_lock lock(mutex_);
+      parked_workers_++;
+      work_arrived_.wait(lock, news);
+      parked_workers_--;
+    }
+    if (!join(seen)) continue;
+    take_chunks(thread);
+    leave();
+  }
+}
+
+bool ThreadPool::has_news(uint32_t seen) const {
+  const uint32_t state = state_.load();
+  return stopping_ || ((state & open_bit) && (state & ~(active_bits | open_bit)) != seen);
+}
+
+// Enters the open job, unless it has been closed meanwhile.
+bool ThreadPool::join(uint32_t& seen) {
+  uint32_t state = state_.load();
+  while (state & open_bit)
+    if (state_.compare_exchange_weak(state, state + 1)) {
+      seen = state & ~(active_bits | open_bit);
+      return true;
+    }
+  return false;
+}
+
+void ThreadPool::leave() {
+  const uint32_t before = state_.fetch_sub(1);
+  if ((before & active_bits) == 1 && caller_parked_) wake(job_left_);
+}
+
+} // namespace quern

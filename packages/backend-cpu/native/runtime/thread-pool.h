@@ -1,0 +1,69 @@
+// Threads that live as long as the backend and share the chunks of one parallel loop at a time.
+#pragma once
+#include <stdint.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace quern {
+
+class ThreadPool {
+ public:
+  // `threads` counts the caller of run: threads − 1 are started.
+  explicit ThreadPool(int threads);
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+
+  int threads() const { return static_cast<int>(workers_.size()) + 1; }
+
+  // Calls body(chunk, thread) once for every chunk in [0, chunks) and returns when all are done. Chunks go to whichever
+  // thread is free; thread is in [0, threads()), 0 is the caller. One caller at a time; body must not throw.
+  template <class Body>
+  void run(int64_t chunks, const Body& body) {
+    if (chunks <= 1 || workers_.empty()) {
+      for (int64_t chunk = 0; chunk < chunks; chunk++) body(chunk, 0);
+      return;
+    }
+    run_job({&body, call<Body>, chunks});
+  }
+
+ private:
+  struct Job {
+    const void* body;
+    void (*call)(const void* body, int64_t chunk, int thread);
+    int64_t chunks;
+  };
+
+  template <class Body>
+  static void call(const void* body, int64_t chunk, int thread) {
+    (*static_cast<const Body*>(body))(chunk, thread);
+  }
+
+  void run_job(const Job& job);
+  void take_chunks(int thread);
+  void work(int thread);
+  bool join(uint32_t& seen);
+  void leave();
+  bool has_news(uint32_t seen) const;
+  void wake(std::condition_variable& sleepers);
+
+  // A job is open while its caller still hands out chunks. A thread enters an open job by adding itself to the count
+  // of active ones, and the caller returns when it has closed the job and none is active: a thread that the system
+  // never scheduled holds nobody up. One word: [generation | open | active].
+  static constexpr uint32_t active_bits = 0x3ff, open_bit = 0x400, generation_step = 0x800;
+  alignas(64) std::atomic<uint32_t> state_{0};
+  alignas(64) std::atomic<int64_t> next_chunk_{0};
+  Job job_{};
+
+  std::atomic<int> parked_workers_{0};
+  std::atomic<bool> caller_parked_{false};
+  std::atomic<bool> stopping_{false};
+  std::mutex mutex_;
+  std::condition_variable work_arrived_, job_left_;
+  std::vector<std::thread> workers_;
+};
+
+} // namespace quern

@@ -1,0 +1,108 @@
+// Times the kernels of every table on one thread: what a core gives, before threads and memory come in.
+// Build and run: native/test/run.sh bench
+#include "kernels-test.h"
+#include <chrono>
+#include <functional>
+
+using namespace quern;
+using namespace quern::test;
+
+namespace {
+
+// The best of several runs of at least 20 ms, in seconds per call.
+double seconds(const std::function<void()>& call) {
+  using clock = std::chrono::steady_clock;
+  double best = 1e30;
+  int64_t repeats = 1;
+  for (int run = 0; run < 5;) {
+    const auto start = clock::now();
+    for (int64_t i = 0; i < repeats; i++) call();
+    const double elapsed = std::chrono::duration<double>(clock::now() - start).count();
+    if (elapsed < 0.02) {
+      repeats *= 2;
+      continue;
+    }
+    best = std::min(best, elapsed / double(repeats));
+    run++;
+  }
+  return best;
+}
+
+void decode(const Kernels& k) {
+  constexpr int64_t row = 4096, rows = 64; // into one buffer in L1, from blocks in L2
+  std::vector<float> out(row);
+  for (int format = 0; format < FORMAT_COUNT; format++) {
+    const auto [name, elements, bytes] = format_sizes[format];
+    const int64_t row_bytes = row / elements * bytes;
+    std::vector<uint8_t> blocks(size_t(rows * row_bytes));
+    Random random(1);
+    for (uint8_t& byte : blocks) byte = uint8_t(random.next() % 60); // small exponents: no NaN
+    const double time = seconds([&] {
+      for (int64_t i = 0; i < rows; i++) k.decode[format](blocks.data() + i * row_bytes, out.data(), row);
+    });
+    printf("%-7s decode %-5s %6.2f weights/ns %6.1f GB/s of blocks\n", k.name, name, double(rows * row) / time * 1e-9,
+           double(rows * row_bytes) / time * 1e-9);
+  }
+}
+
+void gemm(const Kernels& k) {
+  const int64_t shapes[][3] = {{1, 16, 1024}, {1, 1024, 1024}, {2, 64, 1024}, {4, 64, 1024}, {8, 64, 1024}, {64, 64, 1024}, {128, 32, 4096}, {512, 64, 2048}};
+  for (const auto& [T, N, K] : shapes) {
+    const std::vector<float> x = normals(1, T * K), w = normals(2, N * K);
+    std::vector<float> y(size_t(T * N));
+    const double time = seconds([&] { k.gemm(x.data(), K, w.data(), K, nullptr, y.data(), N, T, N, K); });
+    printf("%-7s gemm %3ld x %4ld x %4ld %7.1f GFLOP/s\n", k.name, T, N, K, 2 * double(T * N * K) / time * 1e-9);
+  }
+}
+
+void rows(const Kernels& k) {
+  constexpr int64_t n = 4096;
+  const std::vector<float> x = normals(1, n), w = normals(2, n);
+  std::vector<float> y(n);
+  std::vector<uint16_t> half(n);
+  float max;
+  const std::pair<const char*, std::function<void()>> calls[] = {
+      {"add", [&] { k.add(x.data(), w.data(), y.data(), n); }},
+      {"silu", [&] { k.silu(x.data(), y.data(), n); }},
+      {"gelu_erf", [&] { k.gelu_erf(x.data(), y.data(), n); }},
+      {"gelu_tanh", [&] { k.gelu_tanh(x.data(), y.data(), n); }},
+      {"swiglu", [&] { k.swiglu(x.data(), w.data(), y.data(), n); }},
+      {"rms_norm", [&] { k.rms_norm(x.data(), w.data(), 1e-6f, y.data(), n); }},
+      {"softmax", [&] { k.softmax(x.data(), y.data(), n); }},
+      {"argmax", [&] { k.argmax(x.data(), n, &max); }},
+      {"rope pairs", [&] { k.rope(x.data(), w.data(), y.data(), 32, 128, 128, 0); }},
+      {"rope halves", [&] { k.rope(x.data(), w.data(), y.data(), 32, 128, 128, 1); }},
+      {"f32 to f16", [&] { k.f32_to_f16(x.data(), half.data(), n); }},
+      {"f32 to bf16", [&] { k.f32_to_bf16(x.data(), half.data(), n); }},
+  };
+  for (const auto& [name, call] : calls) printf("%-7s %-12s %6.2f elements/ns\n", k.name, name, double(n) / seconds(call) * 1e-9);
+}
+
+void attention(const Kernels& k) {
+  constexpr int32_t d = 128, keys = 1024, block_size = 64;
+  std::vector<int32_t> table;
+  for (int32_t b = keys / block_size; b-- > 0;) table.push_back(b);
+  for (int32_t group : {1, 2, 4, 8})
+    for (CacheType type : {CACHE_F32, CACHE_F16}) {
+      const std::vector<float> q = normals(1, group * d), rows = normals(2, keys * d);
+      std::vector<uint16_t> halves(keys * d);
+      k.f32_to_f16(rows.data(), halves.data(), keys * d);
+      const void* cache = type == CACHE_F16 ? static_cast<const void*>(halves.data()) : rows.data();
+      std::vector<float> y(size_t(group * d)), scratch(size_t(attend_scratch(group, d)));
+      const Attend args = {q.data(), y.data(), cache, cache, type, table.data(), block_size, 1, 0, group, d, 0, keys, 0.088f, 0, scratch.data()};
+      const double time = seconds([&] { k.attend(args); });
+      printf("%-7s attend group %d %s %6.1f GFLOP/s %6.1f GB/s of cache\n", k.name, group, type == CACHE_F16 ? "f16" : "f32",
+             4.0 * group * d * keys / time * 1e-9, 2.0 * keys * d * (type == CACHE_F16 ? 2 : 4) / time * 1e-9);
+    }
+}
+
+} // namespace
+
+int main() {
+  for (const Kernels* table : available()) {
+    decode(*table);
+    gemm(*table);
+    rows(*table);
+    attention(*table);
+  }
+}

@@ -1,0 +1,589 @@
+// Tests of the kernel tables without Node: every table this machine can run, against definitions in double precision and
+// against each other. Build and run: native/test/run.sh
+#include "kernels-test.h"
+
+using namespace quern;
+using namespace quern::test;
+
+namespace {
+
+int failures = 0;
+const Kernels* k; // the table under test
+
+// One test: counts its checks, prints the first few that fail.
+class Check {
+public:
+  explicit Check(const char* name) : name_(name) {}
+  ~Check() {
+    printf("%s %s %s (%ld checks)\n", failed_ ? "FAIL" : "PASS", k->name, name_, checks_);
+    failures += failed_ > 0;
+  }
+  bool that(bool ok, const std::string& what) {
+    checks_++;
+    if (!ok && failed_++ < 5) printf("  %s %s: %s\n", k->name, name_, what.c_str());
+    return ok;
+  }
+  // |got - want| ≤ absolute + relative · magnitude; NaN and infinities must be the same.
+  bool near(double got, double want, double absolute, double relative, double magnitude, const std::string& what) {
+    const bool same = std::isnan(want) ? std::isnan(got) : std::isinf(want) ? got == want : false;
+    const bool close = std::isfinite(got) && std::abs(got - want) <= absolute + relative * std::abs(magnitude);
+    char text[96];
+    snprintf(text, sizeof text, ": got %.9g, want %.9g", got, want);
+    return that(same || close, what + text);
+  }
+
+private:
+  const char* name_;
+  long checks_ = 0, failed_ = 0;
+};
+
+std::string at(std::initializer_list<int64_t> numbers) {
+  std::string text;
+  for (int64_t n : numbers) text.append(text.empty() ? "" : " ").append(std::to_string(n));
+  return text;
+}
+
+uint32_t bits(float x) {
+  uint32_t value;
+  memcpy(&value, &x, sizeof value);
+  return value;
+}
+
+float from_bits(uint32_t value) {
+  float x;
+  memcpy(&x, &value, sizeof x);
+  return x;
+}
+
+bool same(float a, float b) { return bits(a) == bits(b) || (std::isnan(a) && std::isnan(b)); }
+
+const std::vector<int64_t> sizes = [] {
+  std::vector<int64_t> all;
+  for (int64_t n = 0; n <= 70; n++) all.push_back(n);
+  all.insert(all.end(), {127, 128, 255, 256, 1001, 4099});
+  return all;
+}();
+
+// ---- decode
+
+void decode_agrees_with_scalar() {
+  Check check("decode agrees with scalar, any bytes");
+  for (int format = 0; format < FORMAT_COUNT; format++) {
+    const auto [name, elements, bytes] = format_sizes[format];
+    for (int64_t blocks : elements == 1 ? sizes : std::vector<int64_t>{0, 1, 2, 3, 37}) {
+      Random random(uint64_t(format * 1000 + blocks));
+      std::vector<uint8_t> data(size_t(blocks * bytes) + 1);
+      for (uint8_t& byte : data) byte = uint8_t(random.next());
+      Guarded<float> got(blocks * elements), want(blocks * elements);
+      k->decode[format](data.data() + 1, got.data(), got.size());
+      scalar_kernels().decode[format](data.data() + 1, want.data(), want.size());
+      check.that(got.intact(), std::string(name) + " writes outside");
+      for (int64_t i = 0; i < got.size(); i++)
+        if (!check.that(same(got[i], want[i]), std::string(name) + " element " + at({i, blocks}))) break;
+    }
+  }
+}
+
+std::vector<uint8_t> read_file(const std::string& path) {
+  std::vector<uint8_t> data;
+  if (FILE* file = fopen(path.c_str(), "rb")) {
+    fseek(file, 0, SEEK_END);
+    data.resize(size_t(ftell(file)));
+    rewind(file);
+    if (fread(data.data(), 1, data.size(), file) != data.size()) data.clear();
+    fclose(file);
+  }
+  return data;
+}
+
+// "AMNG", version, ggml type, elements, bytes of blocks, of bf16 values, of f32 values; then those three.
+void decode_agrees_with_goldens(const std::string& folder) {
+  Check check("decode agrees with gguf-py to the last bit");
+  const std::pair<const char*, Format> files[] = {{"smollm2_q4_0", FORMAT_Q4_0}, {"smollm2_q4_k", FORMAT_Q4_K},
+                                                  {"smollm2_q6_k", FORMAT_Q6_K}, {"smollm2_q8_0", FORMAT_Q8_0},
+                                                  {"tinyllama_q2_k", FORMAT_Q2_K}, {"tinyllama_q5_0", FORMAT_Q5_0}};
+  for (const auto& [name, format] : files) {
+    const std::vector<uint8_t> file = read_file(folder + "/" + name + ".bin");
+    if (file.empty()) {
+      printf("SKIP %s: no %s.bin in %s\n", k->name, name, folder.c_str());
+      continue;
+    }
+    uint32_t header[7];
+    memcpy(header, file.data(), sizeof header);
+    const uint8_t* blocks = file.data() + sizeof header;
+    std::vector<float> want(header[3]);
+    memcpy(want.data(), blocks + header[4] + header[5], header[6]);
+    Guarded<float> got(header[3]);
+    k->decode[format](blocks, got.data(), got.size());
+    for (int64_t i = 0; i < got.size(); i++)
+      if (!check.that(same(got[i], want[size_t(i)]), std::string(name) + " element " + at({i}))) break;
+  }
+}
+
+// ---- gemm
+
+struct Matrices {
+  int64_t T, N, K, ldx, ldw, ldy;
+  std::vector<float> x, w, bias;
+  Matrices(int64_t T, int64_t N, int64_t K)
+      : T(T), N(N), K(K), ldx(K + 3), ldw(K + 1), ldy(N + 2), x(normals(uint64_t(K + 1), T * ldx)),
+        w(normals(uint64_t(K + 2), N * ldw)), bias(normals(3, N)) {}
+};
+
+void gemm_of(const Matrices& m, bool bias, Check& check) {
+  Guarded<float> y(m.T * m.ldy);
+  k->gemm(m.x.data(), m.ldx, m.w.data(), m.ldw, bias ? m.bias.data() : nullptr, y.data(), m.ldy, m.T, m.N, m.K);
+  check.that(y.intact(), at({m.T, m.N, m.K}) + " writes outside");
+  for (int64_t t = 0; t < m.T; t++)
+    for (int64_t n = 0; n < m.ldy; n++) {
+      if (n >= m.N) {
+        check.that(y[t * m.ldy + n] == y.canary(), at({m.T, m.N, m.K}) + " writes between rows");
+        continue;
+      }
+      double want = bias ? m.bias[size_t(n)] : 0, magnitude = std::abs(want);
+      for (int64_t i = 0; i < m.K; i++) {
+        const double product = double(m.x[size_t(t * m.ldx + i)]) * double(m.w[size_t(n * m.ldw + i)]);
+        want += product;
+        magnitude += std::abs(product);
+      }
+      check.near(y[t * m.ldy + n], want, 1e-30, 1e-6, magnitude, at({m.T, m.N, m.K, t, n}));
+    }
+}
+
+void gemm_agrees() {
+  Check check("gemm agrees with its definition");
+  for (int64_t K : sizes)
+    for (int64_t T : {0, 1, 2, 3, 4, 5, 7})
+      for (int64_t N : {0, 1, 3, 4, 6, 9, 13})
+        if (K <= 70 || T * N < 30) gemm_of(Matrices(T, N, K), (T + N + K) % 2, check);
+}
+
+void gemm_does_not_depend_on_the_split() {
+  Check check("gemm gives a row the same bits, alone or among others");
+  const Matrices m(64, 29, 1111);
+  std::vector<float> whole(size_t(m.T * m.N)), part(whole.size());
+  k->gemm(m.x.data(), m.ldx, m.w.data(), m.ldw, m.bias.data(), whole.data(), m.N, m.T, m.N, m.K);
+  for (int64_t rows : {1, 2, 3, 5, 7, 64})
+    for (int64_t columns : {1, 2, 5, 8, 11, 29}) {
+      for (int64_t t = 0; t < m.T; t += rows)
+        for (int64_t n = 0; n < m.N; n += columns)
+          k->gemm(m.x.data() + t * m.ldx, m.ldx, m.w.data() + n * m.ldw, m.ldw, m.bias.data() + n, part.data() + t * m.N + n, m.N,
+                  std::min(rows, m.T - t), std::min(columns, m.N - n), m.K);
+      check.that(memcmp(whole.data(), part.data(), whole.size() * sizeof(float)) == 0, at({rows, columns}));
+    }
+}
+
+// ---- elementwise
+
+double silu_of(double x) { return x / (1 + std::exp(-x)); }
+double gelu_erf_of(double x) { return 0.5 * x * (1 + std::erf(x * std::sqrt(0.5))); }
+double gelu_tanh_of(double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); }
+
+// A row with everything that can go wrong near its front.
+std::vector<float> with_specials(uint64_t seed, int64_t n, float spread) {
+  std::vector<float> values = normals(seed, n, spread);
+  const float specials[] = {NAN, -200, 200, 0, -0.0f, 1e-40f, -88.5f, -104, 88.8f, INFINITY, -INFINITY, 3e38f, -3e38f, 1e-20f, -9, 9};
+  if (n > 20) memcpy(values.data() + n - 18, specials, sizeof specials);
+  return values;
+}
+
+void unary(const char* name, void (*kernel)(const float*, float*, int64_t), double (*definition)(double), double tolerance) {
+  Check check(name);
+  for (int64_t n : sizes) {
+    const std::vector<float> x = with_specials(uint64_t(n), n, n % 3 ? 3.f : 30.f);
+    Guarded<float> y(n);
+    kernel(x.data(), y.data(), n);
+    check.that(y.intact(), at({n}) + " writes outside");
+    for (int64_t i = 0; i < n; i++) {
+      const double value = x[size_t(i)], want = definition(value);
+      check.near(y[i], want, tolerance, 2e-6, want, "x = " + std::to_string(value));
+    }
+    std::vector<float> in_place = x;
+    kernel(in_place.data(), in_place.data(), n);
+    for (int64_t i = 0; i < n; i++) check.that(same(in_place[size_t(i)], y[i]), "in place " + at({n, i}));
+  }
+  for (float x = -120; x < 120; x += 0.00713f) {
+    float y;
+    kernel(&x, &y, 1);
+    check.near(y, definition(x), tolerance, 2e-6, definition(x), "x = " + std::to_string(x));
+  }
+}
+
+void binary(const char* name, void (*kernel)(const float*, const float*, float*, int64_t), double (*definition)(double, double), double tolerance) {
+  Check check(name);
+  for (int64_t n : sizes) {
+    const std::vector<float> a = with_specials(uint64_t(n), n, 5), b = normals(uint64_t(n + 1), n);
+    Guarded<float> y(n);
+    kernel(a.data(), b.data(), y.data(), n);
+    check.that(y.intact(), at({n}) + " writes outside");
+    for (int64_t i = 0; i < n; i++) {
+      double want = definition(a[size_t(i)], b[size_t(i)]);
+      if (std::abs(want) > 3.4028235e38) want = want > 0 ? INFINITY : -INFINITY;
+      check.near(y[i], want, tolerance * (1 + std::abs(b[size_t(i)])), 2e-6, want, at({n, i}));
+    }
+  }
+}
+
+void elementwise() {
+  unary("silu", k->silu, silu_of, 1e-6);
+  unary("gelu_erf", k->gelu_erf, gelu_erf_of, 2e-6);
+  unary("gelu_tanh", k->gelu_tanh, gelu_tanh_of, 2e-6);
+  binary("add", k->add, [](double a, double b) { return a + b; }, 0);
+  binary("mul", k->mul, [](double a, double b) { return a * b; }, 1e-44);
+  binary("swiglu", k->swiglu, [](double g, double u) { return silu_of(g) * u; }, 1e-6);
+  binary("geglu", k->geglu, [](double g, double u) { return gelu_tanh_of(g) * u; }, 2e-6);
+  Check check("scale");
+  for (int64_t n : sizes) {
+    const std::vector<float> x = with_specials(1, n, 3);
+    Guarded<float> y(n);
+    k->scale(x.data(), 0.37f, y.data(), n);
+    check.that(y.intact(), at({n}) + " writes outside");
+    for (int64_t i = 0; i < n; i++) check.that(same(y[i], x[size_t(i)] * 0.37f), at({n, i}));
+  }
+}
+
+// ---- rows
+
+void rms_norm() {
+  Check check("rms_norm");
+  for (int64_t n : sizes)
+    for (float spread : {1e-3f, 30.f, 1e25f}) {
+      std::vector<float> x = normals(uint64_t(n), n, spread), w = normals(uint64_t(n + 1), n);
+      Guarded<float> y(n);
+      k->rms_norm(x.data(), w.data(), 1e-6f, y.data(), n);
+      check.that(y.intact(), at({n}) + " writes outside");
+      double squares = 0;
+      for (float value : x) squares += double(value) * double(value);
+      const double factor = 1 / std::sqrt(squares / double(n) + double(1e-6f));
+      for (int64_t i = 0; i < n; i++) {
+        const double want = x[size_t(i)] * factor * w[size_t(i)];
+        check.near(y[i], want, 1e-12, 1e-6, want, at({n, i}));
+      }
+      if (n == 0) continue;
+      x[size_t(n / 2)] = NAN;
+      k->rms_norm(x.data(), w.data(), 1e-6f, y.data(), n);
+      for (int64_t i = 0; i < n; i++) check.that(std::isnan(y[i]), "NaN spoils the row " + at({n, i}));
+    }
+}
+
+void softmax_of(const std::vector<float>& x, Check& check) {
+  const int64_t n = int64_t(x.size());
+  Guarded<float> y(n);
+  k->softmax(x.data(), y.data(), n);
+  check.that(y.intact(), at({n}) + " writes outside");
+  double max = -INFINITY, sum = 0;
+  for (float value : x) max = std::isnan(value) || std::isnan(max) ? NAN : std::max(max, double(value));
+  for (float value : x) sum += std::exp(value - max);
+  for (int64_t i = 0; i < n; i++) {
+    const double want = std::exp(x[size_t(i)] - max) / sum;
+    check.near(y[i], want, 1e-12, 4e-6, want, at({n, i}));
+  }
+}
+
+void softmax() {
+  Check check("softmax");
+  for (int64_t n : sizes) {
+    std::vector<float> x = normals(uint64_t(n), n, 8);
+    softmax_of(x, check);
+    if (n == 0) continue;
+    for (float& value : x) value -= 1000;
+    x[size_t(n / 3)] = -INFINITY;
+    softmax_of(x, check);
+    x[size_t(n / 2)] = NAN;
+    softmax_of(x, check);
+  }
+  softmax_of(normals(5, 151936, 2), check);
+}
+
+void argmax_of(const std::vector<float>& x, Check& check) {
+  int64_t want = 0;
+  float most = -INFINITY, max = NAN;
+  for (size_t i = 0; i < x.size(); i++)
+    if (x[i] > most) want = int64_t(i), most = x[i];
+  const int64_t got = k->argmax(x.data(), int64_t(x.size()), &max);
+  check.that(got == want && max == most, "got " + at({got}) + ", want " + at({want}) + " of " + at({int64_t(x.size())}));
+}
+
+void argmax() {
+  Check check("argmax");
+  for (int64_t n : sizes) {
+    if (n == 0) continue;
+    std::vector<float> x = normals(uint64_t(n), n);
+    argmax_of(x, check);
+    x[size_t(n - 1)] = 9;
+    argmax_of(x, check);
+    x[size_t(n / 2)] = 9; // a tie
+    argmax_of(x, check);
+    x[0] = NAN;
+    argmax_of(x, check);
+    x[size_t(n / 3)] = INFINITY;
+    argmax_of(x, check);
+    argmax_of(std::vector<float>(size_t(n), -INFINITY), check);
+    argmax_of(std::vector<float>(size_t(n), NAN), check);
+    argmax_of(std::vector<float>(size_t(n), -3), check);
+  }
+}
+
+void rope() {
+  Check check("rope");
+  for (int64_t d = 0; d <= 70; d++)
+    for (int64_t r = 0; r <= d; r += 2)
+      for (int32_t layout : {0, 1}) {
+        const int64_t heads = 1 + d % 3, half = r / 2;
+        const std::vector<float> x = normals(uint64_t(d), heads * d), table = normals(uint64_t(r), r);
+        Guarded<float> y(heads * d), in_place(heads * d);
+        std::copy(x.begin(), x.end(), in_place.data());
+        k->rope(x.data(), table.data(), y.data(), heads, d, r, layout);
+        k->rope(in_place.data(), table.data(), in_place.data(), heads, d, r, layout);
+        check.that(y.intact() && in_place.intact(), at({d, r, layout}) + " writes outside");
+        for (int64_t i = 0; i < heads * d; i++) check.that(y[i] == in_place[i], "in place " + at({d, r, layout, i}));
+        for (int64_t h = 0; h < heads; h++) {
+          for (int64_t i = r; i < d; i++) check.that(y[h * d + i] == x[size_t(h * d + i)], "copies " + at({d, r, i}));
+          for (int64_t i = 0; i < half; i++) {
+            const int64_t first = h * d + (layout == 0 ? 2 * i : i), second = first + (layout == 0 ? 1 : half);
+            const double a = x[size_t(first)], b = x[size_t(second)], cos = table[size_t(i)], sin = table[size_t(half + i)];
+            check.near(y[first], a * cos - b * sin, 1e-7, 2e-7, std::abs(a * cos) + std::abs(b * sin), at({d, r, layout, first}));
+            check.near(y[second], a * sin + b * cos, 1e-7, 2e-7, std::abs(a * sin) + std::abs(b * cos), at({d, r, layout, second}));
+          }
+        }
+      }
+}
+
+// ---- attention
+
+// A sequence of `end` keys in a cache whose blocks are dealt out backwards.
+struct Sequence {
+  int32_t group, d, kv_heads, kv_head, block_size, first, end;
+  CacheType type = CACHE_F32;
+  float soft_cap = 0, spread = 1;
+  std::vector<float> q{}, keys{}, values{}; // keys and values as numbers, in order of position: [end, d]
+  std::vector<int32_t> block_table{};
+  std::vector<uint8_t> k_cache{}, v_cache{};
+
+  void fill() {
+    q = normals(uint64_t(d), group * d, spread);
+    keys = normals(uint64_t(d + 1), int64_t(end) * d);
+    values = normals(uint64_t(d + 2), int64_t(end) * d);
+    for (std::vector<float>* rows : {&keys, &values})
+      if (type == CACHE_F16) {
+        std::vector<uint16_t> halves(rows->size());
+        scalar_kernels().f32_to_f16(rows->data(), halves.data(), int64_t(halves.size()));
+        scalar_kernels().f16_to_f32(halves.data(), rows->data(), int64_t(halves.size()));
+      }
+    store();
+  }
+  void store() {
+    const int32_t blocks = (end + block_size - 1) / block_size;
+    block_table.clear();
+    for (int32_t b = 0; b < blocks; b++) block_table.push_back(blocks - 1 - b);
+    store(keys, k_cache);
+    store(values, v_cache);
+  }
+  void store(const std::vector<float>& rows, std::vector<uint8_t>& cache) const {
+    const size_t size = type == CACHE_F16 ? 2 : 4;
+    cache.assign(block_table.size() * size_t(block_size * kv_heads * d) * size, 0xff); // NaN wherever nothing belongs
+    for (int32_t j = 0; j < end; j++) {
+      const int64_t slot = int64_t(block_table[size_t(j / block_size)]) * block_size + j % block_size;
+      uint8_t* to = cache.data() + size_t((slot * kv_heads + kv_head) * d) * size;
+      if (type == CACHE_F16) scalar_kernels().f32_to_f16(rows.data() + int64_t(j) * d, reinterpret_cast<uint16_t*>(to), d);
+      else memcpy(to, rows.data() + int64_t(j) * d, size_t(d) * 4);
+    }
+  }
+  float scale() const { return 1 / std::sqrt(float(d)); }
+};
+
+std::vector<float> attend(const Sequence& s, int32_t head, int32_t heads, Check& check) {
+  Guarded<float> y(heads * s.d), scratch(attend_scratch(heads, s.d));
+  k->attend({s.q.data() + head * s.d, y.data(), s.k_cache.data(), s.v_cache.data(), s.type, s.block_table.data(), s.block_size,
+             s.kv_heads, s.kv_head, heads, s.d, s.first, s.end, s.scale(), s.soft_cap, scratch.data()});
+  check.that(y.intact() && scratch.intact(), "writes outside");
+  return std::vector<float>(y.data(), y.data() + y.size());
+}
+
+void attend_agrees(const Sequence& s, Check& check) {
+  const std::vector<float> y = attend(s, 0, s.group, check);
+  for (int32_t h = 0; h < s.group; h++) {
+    std::vector<double> p;
+    double max = -INFINITY, sum = 0;
+    for (int32_t j = s.first; j < s.end; j++) {
+      double dot = 0;
+      for (int32_t i = 0; i < s.d; i++) dot += double(s.q[size_t(h * s.d + i)]) * double(s.keys[size_t(j * s.d + i)]);
+      dot *= s.scale();
+      p.push_back(s.soft_cap > 0 ? s.soft_cap * std::tanh(dot / s.soft_cap) : dot);
+      max = std::max(max, p.back());
+    }
+    for (double& weight : p) sum += weight = std::exp(weight - max);
+    for (int32_t i = 0; i < s.d; i++) {
+      double want = 0, magnitude = 0;
+      for (size_t j = 0; j < p.size(); j++) {
+        const double term = p[j] / sum * double(s.values[(size_t(s.first) + j) * size_t(s.d) + size_t(i)]);
+        want += term;
+        magnitude += std::abs(term);
+      }
+      check.near(y[size_t(h * s.d + i)], want, 1e-6, 2e-5, magnitude,
+                 "group, d, block, first, end, h, i = " + at({s.group, s.d, s.block_size, s.first, s.end, h, i}));
+    }
+  }
+}
+
+void attention_agrees() {
+  Check check("attend agrees with its definition");
+  for (CacheType type : {CACHE_F32, CACHE_F16})
+    for (int32_t d : {1, 3, 8, 13, 16, 24, 33, 64, 80, 128, 130})
+      for (int32_t group : {1, 2, 3, 4, 8})
+        for (int32_t end : {0, 1, 3, 6, 17, 64, 255, 256, 257, 700}) {
+          const int32_t block_size = end % 2 ? 16 : end % 3 ? 5 : 1024, first = end > 5 && d % 2 ? 5 : 0;
+          if (end > 64 && group > 3 && d != 64) continue;
+          Sequence s{group, d, 1 + d % 3, d % 3, block_size, first, end, type, group == 3 ? 3.f : group == 2 ? 50.f : 0.f,
+                     group == 4 ? 40.f : 1.f};
+          s.fill();
+          attend_agrees(s, check);
+        }
+}
+
+void attention_depends_on_nothing_else() {
+  Check check("attend does not depend on blocks or other heads");
+  Sequence s{5, 72, 2, 1, 16, 0, 531};
+  s.fill();
+  const std::vector<float> whole = attend(s, 0, 5, check);
+  for (int32_t block_size : {1, 7, 64, 256, 1024}) {
+    s.block_size = block_size;
+    s.store();
+    check.that(attend(s, 0, 5, check) == whole, "block size " + at({block_size}));
+  }
+  for (int32_t h = 0; h < 5; h++) {
+    const std::vector<float> one = attend(s, h, 1, check);
+    check.that(memcmp(one.data(), whole.data() + h * s.d, one.size() * 4) == 0, "head alone " + at({h}));
+  }
+}
+
+void attention_at_the_edges() {
+  Check check("attend with nothing to see, and with NaN");
+  Sequence s{2, 16, 1, 0, 16, 0, 300};
+  s.fill();
+  const std::vector<float> whole = attend(s, 0, 2, check);
+  Guarded<float> scratch(attend_scratch(2, 16));
+  std::vector<float> in_place = s.q;
+  k->attend({in_place.data(), in_place.data(), s.k_cache.data(), s.v_cache.data(), s.type, s.block_table.data(), 16, 1, 0, 2, 16, 0, 300,
+             s.scale(), 0, scratch.data()});
+  check.that(in_place == whole, "over its query");
+
+  s.keys.assign(s.keys.size(), -INFINITY);
+  for (float& value : s.q) value = std::abs(value) + 1;
+  s.store();
+  for (float value : attend(s, 0, 2, check)) check.that(value == 0, "scores of -inf give zeros");
+  for (int32_t i = 0; i < s.d; i++) s.keys[size_t(299 * s.d + i)] = 0;
+  s.store();
+  const std::vector<float> last = attend(s, 0, 2, check);
+  for (int32_t i = 0; i < 2 * s.d; i++)
+    check.near(last[size_t(i)], s.values[size_t(299 * s.d + i % s.d)], 1e-6, 1e-6, 1, "the one key that is left");
+  s.keys[0] = NAN;
+  s.store();
+  for (float value : attend(s, 0, 2, check)) check.that(std::isnan(value), "a key of NaN spoils the row");
+}
+
+// ---- convert
+
+void convert() {
+  Check check("conversions");
+  std::vector<uint16_t> halves(65536), back(65536);
+  for (size_t i = 0; i < halves.size(); i++) halves[i] = uint16_t(i);
+  std::vector<float> values(65536);
+  k->f16_to_f32(halves.data(), values.data(), 65536);
+  k->f32_to_f16(values.data(), back.data(), 65536);
+  for (uint32_t i = 0; i < 65536; i++) {
+    const int exponent = (i >> 10) & 31, fraction = i & 1023;
+    double want = exponent == 31 ? (fraction ? NAN : INFINITY) : exponent ? std::ldexp(1024 + fraction, exponent - 25) : std::ldexp(fraction, -24);
+    want = i & 0x8000 ? -want : want;
+    check.that(std::isnan(want) ? std::isnan(values[i]) : bits(values[i]) == bits(float(want)), "f16 " + at({i}));
+    check.that(back[i] == i || (exponent == 31 && fraction && back[i] == (i | 0x200)), "f16 and back " + at({i}));
+  }
+  k->bf16_to_f32(halves.data(), values.data(), 65536);
+  k->f32_to_bf16(values.data(), back.data(), 65536);
+  for (uint32_t i = 0; i < 65536; i++) {
+    check.that(bits(values[i]) == i << 16, "bf16 " + at({i}));
+    check.that(back[i] == i || (std::isnan(values[i]) && back[i] == (i | 0x40)), "bf16 and back " + at({i}));
+  }
+}
+
+// The nearest of the two 16-bit neighbours, the even one of a tie.
+void rounding() {
+  Check check("rounding to 16 bits");
+  const Kernels& reference = scalar_kernels();
+  for (uint64_t start = 0; start < (1ull << 32); start += 64 * 4099) {
+    float x[64];
+    for (uint64_t i = 0; i < 64; i++) x[i] = from_bits(uint32_t(start + i * 4099));
+    uint16_t f16[64], bf16[64], want_f16[64], want_bf16[64];
+    k->f32_to_f16(x, f16, 64);
+    k->f32_to_bf16(x, bf16, 64);
+    reference.f32_to_f16(x, want_f16, 64);
+    reference.f32_to_bf16(x, want_bf16, 64);
+    check.that(memcmp(f16, want_f16, sizeof f16) == 0, "f16 near bits " + at({int64_t(start)}));
+    check.that(memcmp(bf16, want_bf16, sizeof bf16) == 0, "bf16 near bits " + at({int64_t(start)}));
+  }
+  for (uint32_t half = 0; half < 0x7c00; half++) { // ties between neighbouring f16
+    const uint16_t pair[2] = {uint16_t(half), uint16_t(half + 1)};
+    float values[2];
+    k->f16_to_f32(pair, values, 2);
+    if (half + 1 == 0x7c00) values[1] = 65536;
+    const float middle = (values[0] + values[1]) / 2;
+    const float x[3] = {std::nextafter(middle, 0.f), middle, std::nextafter(middle, INFINITY)};
+    uint16_t got[3];
+    k->f32_to_f16(x, got, 3);
+    check.that(got[0] == half && got[1] == half + (half & 1) && got[2] == half + 1, "f16 tie " + at({half}));
+  }
+  for (uint32_t half = 0; half < 0x7f80; half++) { // and bf16
+    const float x[3] = {from_bits((half << 16) + 0x7fff), from_bits((half << 16) + 0x8000), from_bits((half << 16) + 0x8001)};
+    uint16_t got[3];
+    k->f32_to_bf16(x, got, 3);
+    check.that(got[0] == half && got[1] == half + (half & 1) && got[2] == half + 1, "bf16 tie " + at({half}));
+  }
+}
+
+void conversion_lengths() {
+  Check check("conversions of every length");
+  for (int64_t n : sizes) {
+    const std::vector<float> x = normals(uint64_t(n), n);
+    Guarded<uint16_t> f16(n), bf16(n), want(n);
+    Guarded<float> wide(n);
+    k->f32_to_f16(x.data(), f16.data(), n);
+    k->f32_to_bf16(x.data(), bf16.data(), n);
+    check.that(f16.intact() && bf16.intact(), at({n}) + " writes outside");
+    for (int64_t i = 0; i < n; i++) {
+      scalar_kernels().f32_to_f16(&x[size_t(i)], &want[i], 1);
+      check.that(f16[i] == want[i], "f16 " + at({n, i}));
+      scalar_kernels().f32_to_bf16(&x[size_t(i)], &want[i], 1);
+      check.that(bf16[i] == want[i], "bf16 " + at({n, i}));
+    }
+    for (auto convert : {k->f16_to_f32, k->bf16_to_f32}) {
+      convert(f16.data(), wide.data(), n);
+      check.that(wide.intact(), at({n}) + " writes outside");
+    }
+  }
+}
+
+} // namespace
+
+int main() {
+  const std::string goldens = "../../../../../shared/data/dequant-reference/gguf"; // from this folder; skipped where absent
+  for (const Kernels* table : available()) {
+    k = table;
+    decode_agrees_with_scalar();
+    decode_agrees_with_goldens(goldens);
+    gemm_agrees();
+    gemm_does_not_depend_on_the_split();
+    elementwise();
+    rms_norm();
+    softmax();
+    argmax();
+    rope();
+    attention_agrees();
+    attention_depends_on_nothing_else();
+    attention_at_the_edges();
+    convert();
+    rounding();
+    conversion_lengths();
+  }
+  printf(failures ? "%d tests FAILED\n" : "all tests passed\n", failures);
+  return failures != 0;
+}

@@ -1,0 +1,84 @@
+// What the kernel tests and benchmarks share: random numbers, guarded buffers, the tables this machine can run.
+#pragma once
+#include "../kernels/kernels.h"
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace quern::test {
+
+inline std::vector<const Kernels*> available() {
+  std::vector<const Kernels*> tables = {&scalar_kernels()};
+#if defined(QUERN_X86)
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) tables.push_back(&avx2_kernels());
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512vl"))
+    tables.push_back(&avx512_kernels());
+#endif
+  return tables;
+}
+
+// Marsaglia 2003, xorshift64*; normal by the sum of twelve.
+class Random {
+public:
+  explicit Random(uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15 + 1) {}
+  uint32_t next() {
+    state_ ^= state_ >> 12;
+    state_ ^= state_ << 25;
+    state_ ^= state_ >> 27;
+    return uint32_t((state_ * 0x2545f4914f6cdd1d) >> 32);
+  }
+  float uniform() { return float(next() >> 8) * 0x1p-24f; }
+  float normal() {
+    float sum = -6;
+    for (int i = 0; i < 12; i++) sum += uniform();
+    return sum;
+  }
+
+private:
+  uint64_t state_;
+};
+
+// n elements at an odd address (element-aligned only), between canaries that intact() checks.
+template <class T>
+class Guarded {
+public:
+  explicit Guarded(int64_t n) : storage_(size_t(n) + 2 * margin + 1, canary()), n_(n) {}
+  T* data() { return storage_.data() + margin + 1; }
+  T& operator[](int64_t i) { return data()[i]; }
+  int64_t size() const { return n_; }
+  static T canary() { return T(12345); }
+  bool intact() const {
+    for (size_t i = 0; i <= margin; i++)
+      if (storage_[i] != canary()) return false;
+    for (size_t i = size_t(n_) + margin + 1; i < storage_.size(); i++)
+      if (storage_[i] != canary()) return false;
+    return true;
+  }
+
+private:
+  static constexpr size_t margin = 32;
+  std::vector<T> storage_;
+  int64_t n_;
+};
+
+inline std::vector<float> normals(uint64_t seed, int64_t n, float spread = 1) {
+  Random random(seed);
+  std::vector<float> values(static_cast<size_t>(n));
+  for (float& value : values) value = random.normal() * spread;
+  return values;
+}
+
+// Bytes and elements of a block of each format, by name.
+struct FormatSize {
+  const char* name;
+  int64_t elements, bytes;
+};
+inline constexpr FormatSize format_sizes[FORMAT_COUNT] = {
+    {"f32", 1, 4},     {"f16", 1, 2},     {"bf16", 1, 2},     {"q4_0", 32, 18},   {"q4_1", 32, 20},
+    {"q5_0", 32, 22},  {"q5_1", 32, 24},  {"q8_0", 32, 34},   {"q2_k", 256, 84},  {"q3_k", 256, 110},
+    {"q4_k", 256, 144}, {"q5_k", 256, 176}, {"q6_k", 256, 210}};
+
+} // namespace quern::test

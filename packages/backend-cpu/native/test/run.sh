@@ -1,0 +1,27 @@
+#!/bin/sh
+# Builds the kernels and their tests with g++ alone, checks that no ISA object exports a weak symbol, and runs the tests.
+#   native/test/run.sh [bench]          FLAGS="-O1 -g -fsanitize=address,undefined" native/test/run.sh
+set -eu
+cd "$(dirname "$0")/.."
+build=${BUILD:-$(mktemp -d)}
+program=kernels-${1:-test}
+flags="-std=c++20 -ffp-contract=off -Wall -Wextra -DQUERN_X86 ${FLAGS:--O3}"
+
+compile() { # folder, its flags
+  for file in "$1"/*.cc; do
+    object=$build/$(basename "$1")-$(basename "$file" .cc).o
+    g++ $flags $2 -c "$file" -o "$object"
+    if [ -z "${FLAGS:-}" ] && nm -C "$object" | grep -E ' [WVu] '; then
+      echo "FAIL $file exports weak symbols" >&2
+      exit 1
+    fi
+  done
+}
+
+compile kernels/scalar ""
+compile kernels/x86/avx2 "-mavx2 -mfma -mf16c"
+# g++ 12 takes the undefined registers in its own AVX-512 header for mistakes of ours
+compile kernels/x86/avx512 "-mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx2 -mfma -mf16c -Wno-uninitialized -Wno-maybe-uninitialized"
+g++ $flags "test/$program.cc" "$build"/*.o -o "$build/$program"
+cd test
+"$build/$program"

@@ -1,0 +1,81 @@
+import {
+  BackendError,
+  type BackendErrorCode,
+  type DriverBuffer,
+  type DriverMemory,
+  type DriverWeight,
+  type PlanDriver,
+  type PlanExecutor,
+  type WeightSource,
+} from '@quern/core';
+import { loadAddon, type NativeBackend } from './load.js';
+import { blockSizes, ggufFormats, manifest } from './manifest.js';
+
+export interface CpuOptions {
+  /** Threads that compute; as many as this process may use (affinity, container quota) when absent. */
+  readonly threads?: number;
+  /** Instruction set: 'avx512', 'avx2', 'scalar'. QUERN_CPU_ISA, or the best this machine has, when absent. */
+  readonly isa?: string;
+}
+
+const makeError = (code: string, message: string) => new BackendError(code as BackendErrorCode, message);
+
+function createNative({ threads, isa }: CpuOptions): NativeBackend {
+  if (threads !== undefined && (!Number.isInteger(threads) || threads < 1))
+    throw new BackendError('BAD_ARGUMENT', `threads must be a whole number of 1 or more; got ${threads}`);
+  const { NativeBackend } = loadAddon();
+  return new NativeBackend(threads ?? 0, isa ?? process.env.QUERN_CPU_ISA ?? '', makeError);
+}
+
+function memoryOf(native: NativeBackend): DriverMemory<DriverBuffer> {
+  return {
+    allocate: (byteLength) => ({ id: native.allocate(byteLength) }),
+    free: ({ id }) => native.free(id),
+    async write({ id }, byteOffset, bytes) {
+      native.write(id, byteOffset, bytes);
+    },
+    async read({ id }, byteOffset, bytes) {
+      native.read(id, byteOffset, bytes);
+    },
+  };
+}
+
+async function loadWeight(native: NativeBackend, source: WeightSource): Promise<DriverWeight> {
+  const { name, shape, format, bytes } = source;
+  return bytes instanceof Uint8Array
+    ? native.loadWeight(name, shape, format, bytes)
+    : native.loadWeight(name, shape, format, bytes.path, bytes.offset, bytes.byteLength);
+}
+
+function executorOf(native: NativeBackend): PlanExecutor {
+  return {
+    execute: ({ words }, { inputs, outputs, control, times }) =>
+      native.execute(words, inputs, outputs, control, times),
+    capture({ words }, { inputs, outputs, control, times }) {
+      const id = native.capture(words, inputs, outputs, control, times);
+      return { replay: () => native.replay(id), dispose: () => native.release(id) };
+    },
+  };
+}
+
+/**
+ * The native CPU driver, with its threads running and the machine measured (about 25 ms the first time).
+ * Rejects with UNSUPPORTED where there is no binary for this platform or it cannot run `isa`, BAD_ARGUMENT for `threads`.
+ */
+export async function cpuDriver(options: CpuOptions = {}): Promise<PlanDriver> {
+  const native = createNative(options);
+  const profile = await native.profile();
+  return {
+    name: 'cpu',
+    profile: { kind: 'cpu', ...profile },
+    freeMemory: () => native.freeMemory(),
+    manifest,
+    capabilities: { pagedKv: { blockSizes }, quantGguf: { formats: ggufFormats }, graph: true, timer: true },
+    memory: memoryOf(native),
+    loadWeight: (source) => loadWeight(native, source),
+    freeWeight: ({ id }) => native.freeWeight(id),
+    kernelRuns: () => native.kernelRuns(),
+    executor: executorOf(native),
+    dispose: () => native.dispose(),
+  };
+}

@@ -1,0 +1,96 @@
+import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
+import { BackendError, type DeviceProfile, type DriverWeight } from '@quern/core';
+
+/** Makes the errors that the addon throws and its promises reject with. */
+export type MakeError = (code: string, message: string) => Error;
+
+/** A plan's memory, spread over arguments: one object less per step. */
+type PlanArguments = [
+  words: Int32Array,
+  inputs: ArrayBuffer,
+  outputs: ArrayBuffer,
+  control: Int32Array,
+  times?: Float64Array | undefined,
+];
+
+/** The addon's one class (native/addon/native-backend.h). Buffers, weights and captured plans are named by number. */
+export interface NativeBackend {
+  profile(): Promise<Omit<DeviceProfile, 'kind'>>;
+  freeMemory(): number;
+  allocate(byteLength: number): number;
+  free(buffer: number): void;
+  write(buffer: number, byteOffset: number, bytes: Uint8Array): void;
+  read(buffer: number, byteOffset: number, bytes: Uint8Array): void;
+  loadWeight(
+    name: string,
+    shape: readonly number[],
+    format: string,
+    bytes: Uint8Array,
+  ): Promise<DriverWeight>;
+  loadWeight(
+    name: string,
+    shape: readonly number[],
+    format: string,
+    path: string,
+    offset: number,
+    byteLength: number,
+  ): Promise<DriverWeight>;
+  freeWeight(weight: number): void;
+  execute(...plan: PlanArguments): Promise<void>;
+  capture(...plan: PlanArguments): number;
+  replay(captured: number): Promise<void>;
+  release(captured: number): void;
+  kernelRuns(): Record<string, number>;
+  dispose(): void;
+}
+
+export interface Addon {
+  readonly NativeBackend: new (threads: number, isa: string, makeError: MakeError) => NativeBackend;
+}
+
+const require = createRequire(import.meta.url);
+
+/** musl is when the process report names no glibc. */
+function isMusl(): boolean {
+  const report = process.report;
+  const { excludeNetwork } = report as { excludeNetwork?: boolean };
+  Object.assign(report, { excludeNetwork: true }); // or the report may wait for reverse DNS
+  const { header } = report.getReport() as { header: { glibcVersionRuntime?: string } };
+  Object.assign(report, { excludeNetwork });
+  return header.glibcVersionRuntime === undefined;
+}
+
+/** The platform in the names of the prebuilt packages: 'linux-x64-gnu'. */
+export function platform(): string {
+  const base = `${process.platform}-${process.arch}`;
+  return process.platform === 'linux' ? `${base}-${isMusl() ? 'musl' : 'gnu'}` : base;
+}
+
+/** Where a binary may be, best first: QUERN_CPU_BINARY alone where it is set. */
+function candidates(): string[] {
+  const forced = process.env.QUERN_CPU_BINARY;
+  if (forced) return [forced];
+  const built = fileURLToPath(new URL('../build/Release/backend_cpu.node', import.meta.url));
+  return [built, `@quern/backend-cpu-${platform()}`];
+}
+
+/** Loads the native addon. Throws UNSUPPORTED, with all that was tried, where no binary fits. */
+export function loadAddon(): Addon {
+  const tried: string[] = [];
+  for (const candidate of candidates())
+    try {
+      return require(candidate);
+    } catch (error) {
+      tried.push(`  ${candidate}: ${String((error as Error).message).split('\n')[0]}`);
+    }
+  throw new BackendError(
+    'UNSUPPORTED',
+    [
+      `@quern/backend-cpu has no binary for ${platform()} on Node ${process.version}. Tried:`,
+      ...tried,
+      'If optional dependencies were skipped, install them: npm install --include=optional',
+      'To build it here (needs CMake and a C++20 compiler): npx quern-backend-cpu build',
+    ].join('\n'),
+  );
+}

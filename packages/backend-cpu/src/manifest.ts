@@ -1,0 +1,53 @@
+import {
+  type CoreOpName,
+  coreOps,
+  denseFormats,
+  type FusedOpName,
+  fusedOps,
+  type Manifest,
+  type OpSupport,
+  type WeightFormat,
+} from '@quern/core';
+
+/** GGUF block formats that the kernels decode as they lie in the file. */
+export const ggufFormats: readonly WeightFormat[] = [
+  'q4_0',
+  'q4_1',
+  'q5_0',
+  'q5_1',
+  'q8_0',
+  'q2_k',
+  'q3_k',
+  'q4_k',
+  'q5_k',
+  'q6_k',
+];
+
+/** Tokens per block that attention reads. */
+export const blockSizes: readonly number[] = [8, 16, 32, 64, 128, 256];
+
+/** Ops that take whole matrices: their weights may be in any format. The others take vectors, which are dense. */
+const matrixOps: ReadonlySet<string> = new Set([
+  'embed',
+  'linear',
+  'gateUpSwiglu',
+  'qkvLinear',
+  'linearArgmax',
+]);
+
+function supportOf(op: string): OpSupport {
+  return {
+    dtypes: op === 'cast' ? ['f32', 'f16', 'bf16'] : ['f32'],
+    weightFormats: matrixOps.has(op) ? [...denseFormats, ...ggufFormats] : denseFormats,
+    cacheDtypes: ['f32', 'f16'],
+  };
+}
+
+const supportAll = <Name extends string>(ops: Readonly<Record<Name, unknown>>) =>
+  Object.fromEntries(Object.keys(ops).map((op) => [op, supportOf(op)])) as Record<Name, OpSupport>;
+
+/** Every core op and every fused op. */
+export const manifest: Manifest = {
+  ops: supportAll<CoreOpName>(coreOps),
+  fused: supportAll<FusedOpName>(fusedOps),
+};

@@ -1,0 +1,54 @@
+// Options, environment variables, and what is said when they ask for the impossible.
+import { cpuDriver } from '../src/index.js';
+import { loadAddon, platform } from '../src/load.js';
+import { availableIsas } from './isas.js';
+
+const environment = { ...process.env };
+afterEach(() => {
+  process.env = { ...environment };
+});
+
+test('QUERN_CPU_ISA forces an instruction set', async () => {
+  for (const isa of await availableIsas()) {
+    process.env.QUERN_CPU_ISA = isa;
+    const driver = await cpuDriver({ threads: 1 });
+    expect(driver.profile.isa).toBe(isa);
+    driver.dispose();
+  }
+});
+
+test('an unknown instruction set is an error that lists the known ones', async () => {
+  process.env.QUERN_CPU_ISA = 'sse9';
+  await expect(cpuDriver()).rejects.toMatchObject({
+    code: 'UNSUPPORTED',
+    message: expect.stringMatching(/'sse9'.*have: .*scalar/),
+  });
+});
+
+test('the best instruction set is taken', async () => {
+  delete process.env.QUERN_CPU_ISA;
+  const driver = await cpuDriver({ threads: 1 });
+  expect(driver.profile.isa).toBe((await availableIsas())[0]);
+  driver.dispose();
+});
+
+test.each([0, -1, 1.5, Number.NaN, 100_000])('%d threads are refused', async (threads) => {
+  await expect(cpuDriver({ threads })).rejects.toMatchObject({ code: 'BAD_ARGUMENT' });
+});
+
+test('as many threads as the process may use, unless told', async () => {
+  const [own, three] = [await cpuDriver(), await cpuDriver({ threads: 3 })];
+  expect(own.profile.threads).toBeGreaterThanOrEqual(1);
+  expect(three.profile.threads).toBe(3);
+  own.dispose();
+  three.dispose();
+});
+
+test('a binary that is not there: what was tried, and what to do', () => {
+  process.env.QUERN_CPU_BINARY = '/nowhere/backend_cpu.node';
+  const load = () => loadAddon();
+  expect(load).toThrow(expect.objectContaining({ code: 'UNSUPPORTED' }));
+  expect(load).toThrow(platform());
+  expect(load).toThrow('/nowhere/backend_cpu.node');
+  expect(load).toThrow('npx quern-backend-cpu build');
+});

@@ -1,0 +1,25 @@
+// The published kit, on every instruction set this machine has.
+import { type Codec, conformanceTests } from '@quern/conformance';
+import { decode, formats } from '@quern/quant';
+import { cpuDriver } from '../src/index.js';
+import { ggufFormats } from '../src/manifest.js';
+import { availableIsas } from './isas.js';
+
+const codecs: readonly Codec[] = Object.values(formats)
+  .filter(({ name }) => ggufFormats.includes(name))
+  .map(({ name, blockSize, blockBytes }) => ({
+    format: name,
+    blockSize,
+    blockBytes,
+    decode(bytes, count) {
+      const floats = new Float32Array(count);
+      decode(name, bytes, 0, floats, 0, count);
+      return floats;
+    },
+  }));
+
+for (const isa of await availableIsas())
+  await conformanceTests(
+    { createDriver: () => cpuDriver({ isa, threads: 2 }), codecs },
+    { describe: (name, body) => describe(`${isa}: ${name}`, body), test },
+  );

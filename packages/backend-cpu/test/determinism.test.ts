@@ -1,0 +1,169 @@
+// The same bits however many threads compute, and however often a captured plan is replayed.
+import {
+  as,
+  type HostArray,
+  ints,
+  type PlanDriver,
+  random,
+  type Sample,
+  type SampleOperand,
+  zeros,
+} from '@quern/core';
+import { cpuDriver } from '../src/index.js';
+import { availableIsas } from './isas.js';
+import { allOps, prepare, runSample } from './single-op.js';
+
+/** Uniform in [−½, ½): cheaper to make than normal values. */
+function uniform(seed: number, shape: readonly number[]): SampleOperand {
+  const next = random(seed);
+  const values = new Float32Array(shape.reduce((n, d) => n * d, 1)).map(() => next() - 0.5);
+  return { shape, format: 'f32', values };
+}
+
+/** Large enough to be cut into many chunks; odd, so that chunks end unevenly; f16, so that threads decode. */
+const cases: Readonly<Record<string, readonly Sample[]>> = {
+  linear: [1, 2, 5, 33].map((T) => ({
+    name: `${T} rows`,
+    operands: { x: uniform(T, [T, 515]), w: as('f16', uniform(2, [397, 515])), bias: uniform(3, [397]) },
+    attributes: {},
+  })),
+  gateUpSwiglu: [1, 33].map((T) => ({
+    name: `${T} rows`,
+    operands: {
+      x: uniform(T, [T, 515]),
+      gate: as('f16', uniform(2, [397, 515])),
+      up: uniform(3, [397, 515]),
+    },
+    attributes: {},
+  })),
+  qkvLinear: [1, 33].map((T) => ({
+    name: `${T} rows`,
+    operands: {
+      x: uniform(T, [T, 515]),
+      q: as('f16', uniform(2, [512, 515])),
+      k: uniform(3, [128, 515]),
+      v: uniform(4, [128, 515]),
+    },
+    attributes: {},
+  })),
+  linearArgmax: [1, 9].map((T) => ({
+    name: `${T} rows`,
+    operands: { x: uniform(T, [T, 515]), w: as('f16', uniform(2, [1001, 515])) },
+    attributes: {},
+  })),
+  silu: [{ name: 'long', operands: { x: uniform(1, [101, 1001]) }, attributes: {} }],
+  rmsNorm: [
+    {
+      name: 'many rows',
+      operands: { x: uniform(1, [101, 1001]), w: uniform(2, [1001]) },
+      attributes: { eps: 1e-5 },
+    },
+  ],
+  qkNormRopeAppend: [
+    {
+      name: 'many rows',
+      operands: {
+        q: uniform(1, [64, 8, 32]),
+        k: uniform(2, [64, 4, 32]),
+        v: uniform(3, [64, 4, 32]),
+        qNorm: uniform(4, [32]),
+        kNorm: uniform(5, [32]),
+        table: uniform(6, [64, 32]),
+        slots: ints(Array.from({ length: 64 }, (_, t) => t % 48)), // some named twice: the later row stays
+        kCache: zeros([1, 64, 4, 32], 'f16'),
+        vCache: zeros([1, 64, 4, 32], 'f16'),
+      },
+      attributes: { eps: 1e-6, layout: 1 },
+    },
+  ],
+  attention: [
+    {
+      name: 'two sequences',
+      operands: {
+        q: uniform(1, [64, 8, 32]),
+        kCache: as('f16', uniform(2, [4, 128, 4, 32])),
+        vCache: as('f16', uniform(3, [4, 128, 4, 32])),
+        cuSeqlens: ints([0, 40, 64]),
+        kvLengths: ints([300, 100]),
+        blockTable: ints([3, 1, 0, 2, 0, 0], [2, 3]),
+      },
+      attributes: { scale: 0.2, causal: 1, window: 0, softCap: 0 },
+    },
+  ],
+};
+
+const sameBits = (a: readonly HostArray[], b: readonly HostArray[]) =>
+  a.length === b.length &&
+  a.every((array, i) => {
+    const other = b[i]!;
+    return Buffer.from(array.buffer, array.byteOffset, array.byteLength).equals(
+      Buffer.from(other.buffer, other.byteOffset, other.byteLength),
+    );
+  });
+
+const isas = await availableIsas();
+
+describe.each(isas)('%s', (isa) => {
+  const drivers: PlanDriver[] = [];
+  beforeAll(async () => {
+    for (const threads of [1, 2, 3]) drivers.push(await cpuDriver({ isa, threads }));
+  });
+  afterAll(() => {
+    for (const driver of drivers) driver.dispose();
+  });
+
+  /** Several runs: threads meet in other ways each time. */
+  test.each(Object.keys(cases))('%s: 1, 2 and 3 threads', async (name) => {
+    for (const sample of cases[name]!) {
+      const first = await runSample(drivers[0]!, allOps[name]!, sample);
+      for (const driver of drivers.slice(1)) {
+        const single = await prepare(driver, allOps[name]!, sample, 3);
+        for (let run = 0; run < 6; run++) {
+          await driver.executor.execute(single.plan, single.io);
+          expect(sameBits(await single.results(), first)).toBe(true);
+        }
+      }
+    }
+  });
+
+  test('rows of a batch have the bits they have alone', async () => {
+    const w = uniform(2, [129, 515]);
+    const x = uniform(1, [9, 515]);
+    const [all] = await runSample(drivers[1]!, allOps.linear!, {
+      name: '',
+      operands: { x, w },
+      attributes: {},
+    });
+    for (let t = 0; t < 9; t++) {
+      const row = { ...x, shape: [1, 515], values: Array.from(x.values).slice(t * 515, (t + 1) * 515) };
+      const [one] = await runSample(drivers[1]!, allOps.linear!, {
+        name: '',
+        operands: { x: row, w },
+        attributes: {},
+      });
+      expect(sameBits([one!], [all!.slice(t * 129, (t + 1) * 129)])).toBe(true);
+    }
+  });
+
+  test('a captured plan gives the bits of the executed one, with the inputs it then finds', async () => {
+    const driver = drivers[1]!;
+    const sample = cases.linear![1]!;
+    const single = await prepare(driver, allOps.linear!, sample);
+    await driver.executor.execute(single.plan, single.io);
+    const executed = (await single.results()).map((array) => array.slice());
+    const captured = driver.executor.capture!(single.plan, single.io);
+    const x = new Float32Array(single.io.inputs);
+    const kept = x.slice();
+    x.fill(1);
+    await captured.replay();
+    expect(sameBits(await single.results(), executed)).toBe(false);
+    x.set(kept);
+    for (let i = 0; i < 3; i++) {
+      new Uint8Array(single.io.outputs).fill(0xff);
+      await captured.replay();
+      expect(sameBits(await single.results(), executed)).toBe(true);
+    }
+    captured.dispose();
+    expect(() => captured.replay()).toThrow(expect.objectContaining({ code: 'DISPOSED' }));
+  });
+});

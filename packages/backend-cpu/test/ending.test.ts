@@ -1,0 +1,118 @@
+// Processes and workers end, whatever the backend is doing.
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { cpuDriver } from '../src/index.js';
+import { allOps, prepare } from './single-op.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'quern-ending-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+const wordsFile = join(folder, 'words');
+const binary =
+  process.env.QUERN_CPU_BINARY ??
+  fileURLToPath(new URL('../build/Release/backend_cpu.node', import.meta.url));
+
+/** A plan that takes seconds, for child processes to start: they have the bare addon and no TypeScript. */
+beforeAll(async () => {
+  const driver = await cpuDriver({ threads: 1 });
+  const x = { shape: [1 << 20], format: 'f32', values: new Float32Array(1 << 20) };
+  const sample = { name: '', operands: { x }, attributes: {} };
+  const { plan } = await prepare(driver, allOps.silu!, sample, 20_000);
+  writeFileSync(wordsFile, new Uint8Array(plan.words.buffer));
+  driver.dispose();
+});
+
+const prelude = `
+  const { NativeBackend } = require(${JSON.stringify(binary)});
+  const { readFileSync } = require('node:fs');
+  const { Worker } = require('node:worker_threads');
+  const create = () => new NativeBackend(2, '', (code, message) => Object.assign(new Error(message), { code }));
+  const words = () => new Int32Array(Uint8Array.from(readFileSync(${JSON.stringify(wordsFile)})).buffer);
+  const start = (backend) => backend.execute(words(), new ArrayBuffer(1 << 22), new ArrayBuffer(1 << 22), new Int32Array(1));
+`;
+
+/** Runs a script; fails where it crashes or does not end. */
+function run(script: string): string {
+  const { status, signal, stdout, stderr } = spawnSync(
+    process.execPath,
+    ['--expose-gc', '-e', prelude + script],
+    {
+      encoding: 'utf8',
+      timeout: 30_000,
+    },
+  );
+  if (status !== 0) throw new Error(`ended with ${status ?? signal}: ${stderr}`);
+  return stdout;
+}
+
+/** The same, inside a worker. */
+const inWorker = (script: string) => `new Worker(${JSON.stringify(prelude + script)}, { eval: true })`;
+
+test('an idle backend that nobody disposed', () => {
+  expect(run(`create(); console.log('end')`)).toBe('end\n');
+});
+
+test('a backend that was disposed, twice over', () => {
+  expect(run(`const b = create(); b.dispose(); create().dispose(); console.log('end')`)).toBe('end\n');
+});
+
+test('work in flight keeps the process alive until it has ended', () => {
+  expect(run(`create().profile().then((p) => console.log(p.threads))`)).toBe('2\n');
+});
+
+test('process.exit in the middle of a plan', () => {
+  expect(run(`start(create()); setTimeout(() => { console.log('exit'); process.exit(0); }, 30)`)).toBe(
+    'exit\n',
+  );
+});
+
+test('an uncaught error in the middle of a plan', () => {
+  expect(() => run(`start(create()); setTimeout(() => { throw new Error('on purpose'); }, 30)`)).toThrow(
+    'on purpose',
+  );
+});
+
+test('a worker that ends with an idle backend', () => {
+  expect(run(`${inWorker('create()')}.on('exit', (code) => console.log(code))`)).toBe('0\n');
+});
+
+test('a worker that is terminated in the middle of a plan', () => {
+  const worker = inWorker(
+    `start(create()); require('node:worker_threads').parentPort.postMessage('started')`,
+  );
+  expect(
+    run(`const w = ${worker};
+      w.on('message', () => setTimeout(async () => { await w.terminate(); console.log('terminated'); create(); }, 30))`),
+  ).toBe('terminated\n');
+});
+
+test('backends in many workers at once', () => {
+  const worker = inWorker(`const b = create(); b.profile().then(() => b.dispose())`);
+  expect(
+    run(
+      `let ended = 0; for (let i = 0; i < 4; i++) ${worker}.on('exit', () => { if (++ended === 4) console.log('all') })`,
+    ),
+  ).toBe('all\n');
+});
+
+test('backends that nobody disposed are collected, with their threads', () => {
+  const script = `
+    const { readdirSync } = require('node:fs');
+    const threads = () => readdirSync('/proc/self/task').length;
+    const before = threads();
+    (() => { for (let i = 0; i < 20; i++) create(); })();
+    const most = threads();
+    setTimeout(() => { gc(); setTimeout(() => { gc(); console.log(most - before, threads() - before < 10); }, 50); }, 10);`;
+  expect(run(script)).toBe('40 true\n');
+});
+
+test('a backend with work in flight is not collected', () => {
+  const script = `
+    const times = (p) => p.then(() => console.log('settled'));
+    times(create().profile());
+    const timer = setInterval(() => gc(), 1);
+    setTimeout(() => clearInterval(timer), 60);`;
+  expect(run(script)).toBe('settled\n');
+});

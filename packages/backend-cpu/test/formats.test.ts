@@ -1,0 +1,86 @@
+// Every weight format, decoded from a mapped file at awkward offsets: embed is bit-exact, linear within rounding.
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Backend, defineBackend, normal } from '@quern/core';
+import { byteLength, decode, encodeAll, formatNames, type GgufFormat } from '@quern/quant';
+import { cpuDriver } from '../src/index.js';
+import { availableIsas } from './isas.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'quern-formats-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const [rows, width] = [37, 256];
+const values = Float32Array.from(normal(1, [rows, width]).values);
+
+/** The rows in every format: encoding is the slow part. */
+const encoded = new Map(formatNames.map((format) => [format, encodeAll(format, values)]));
+
+/** The rows as `format`, in a file behind `offset` bytes of something else. */
+function file(format: GgufFormat, offset: number) {
+  const blocks = encoded.get(format)!;
+  const path = join(folder, `${format}-${offset}`);
+  writeFileSync(path, Buffer.concat([Buffer.alloc(offset, 0xee), blocks]));
+  const floats = new Float32Array(rows * width);
+  decode(format, blocks, 0, floats, 0, floats.length);
+  const source = {
+    name: path,
+    shape: [rows, width],
+    format,
+    bytes: { path, offset, byteLength: byteLength(format, [rows, width]) },
+  };
+  return { source, floats };
+}
+
+/** x · wᵀ and Σ|x·w| in double precision. */
+function product(x: Float32Array, t: number, w: Float32Array, n: number) {
+  let [sum, magnitude] = [0, 0];
+  for (let k = 0; k < width; k++) {
+    const term = x[t * width + k]! * w[n * width + k]!;
+    sum += term;
+    magnitude += Math.abs(term);
+  }
+  return { sum, magnitude };
+}
+
+const isas = await availableIsas();
+
+describe.each(isas)('%s', (isa) => {
+  let backend: Backend;
+  beforeAll(async () => {
+    backend = defineBackend(await cpuDriver({ isa, threads: 2 }));
+  });
+  afterAll(() => backend.dispose());
+
+  test.each(formatNames)('%s: embed gives the bits that quant gives', async (format) => {
+    for (const offset of [0, 3, 34]) {
+      const { source, floats } = file(format, offset);
+      using table = await backend.loadWeight(source);
+      using step = backend.step();
+      const ids = Int32Array.from({ length: rows }, (_, i) => rows - 1 - i);
+      const got = await step.read(backend.embed(table, step.input(ids)));
+      const want = new Float32Array(rows * width);
+      ids.forEach((id, i) => {
+        want.set(floats.subarray(id * width, (id + 1) * width), i * width);
+      });
+      expect(
+        Buffer.compare(Buffer.from(got.buffer, got.byteOffset, got.byteLength), Buffer.from(want.buffer)),
+      ).toBe(0);
+    }
+  });
+
+  test.each(formatNames)('%s: linear is within rounding', async (format) => {
+    const { source, floats } = file(format, 2);
+    using w = await backend.loadWeight(source);
+    for (const T of [1, 7]) {
+      const x = Float32Array.from(normal(2, [T, width]).values);
+      using step = backend.step();
+      const y = await step.read(backend.linear(step.input(x, [T, width]), w));
+      for (let t = 0; t < T; t++)
+        for (let n = 0; n < rows; n++) {
+          const { sum, magnitude } = product(x, t, floats, n);
+          expect(Math.abs(y[t * rows + n]! - sum)).toBeLessThanOrEqual(1e-7 + 2e-6 * magnitude);
+        }
+    }
+  });
+});

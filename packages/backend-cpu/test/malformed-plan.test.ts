@@ -1,0 +1,106 @@
+// Whatever the words of a plan say, the worst that may happen is an error.
+import { headerWords, type PlanDriver, random } from '@quern/core';
+import { cpuDriver } from '../src/index.js';
+import { allOps, prepare, type SingleOp } from './single-op.js';
+
+let driver: PlanDriver;
+beforeAll(async () => {
+  driver = await cpuDriver({ threads: 2 });
+});
+afterAll(() => driver.dispose());
+
+const linear = () => prepare(driver, allOps.linear!, allOps.linear!.samples()[0]!);
+
+/** Runs the plan with some of its words changed. */
+function runChanged(
+  { plan, io }: SingleOp,
+  change: (words: Int32Array) => Int32Array | undefined,
+): Promise<void> {
+  const words = plan.words.slice();
+  return driver.executor.execute({ ...plan, words: change(words) ?? words }, io);
+}
+
+const set = (at: number, value: number) => (words: Int32Array) => {
+  words[at] = value;
+  return undefined;
+};
+
+const operand = (index: number, word: number) => headerWords + 4 + index * 10 + word;
+
+test.each([
+  ['no words at all', () => new Int32Array(0), 'BAD_ARGUMENT'],
+  ['another magic number', set(0, 7), 'BAD_ARGUMENT'],
+  ['another version', set(1, 99), 'BAD_ARGUMENT'],
+  ['more ops than there are', set(2, 2), 'BAD_ARGUMENT'],
+  ['fewer ops than there are', set(2, 0), 'BAD_ARGUMENT'],
+  ['a negative number of ops', set(2, -1), 'BAD_ARGUMENT'],
+  ['cut short', (words: Int32Array) => words.slice(0, -1), 'BAD_ARGUMENT'],
+  ['more inputs than were given', set(6, 1 << 20), 'BAD_ARGUMENT'],
+  ['more outputs than were given', set(8, 1 << 20), 'BAD_ARGUMENT'],
+  ['an arena larger than memory', set(5, 1 << 20), 'OUT_OF_MEMORY'],
+  ['an unknown op', set(headerWords, 4711), 'UNSUPPORTED'],
+  ['an op record of another length', set(headerWords + 1, 3), 'BAD_ARGUMENT'],
+  ['too many attributes', set(headerWords + 2, 1), 'BAD_ARGUMENT'],
+  ['too few operands', set(headerWords + 3, 3), 'BAD_ARGUMENT'],
+  ['an operand that is missing', set(operand(0, 0), 0), 'BAD_ARGUMENT'],
+  ['an unknown region', set(operand(0, 0), 17), 'BAD_ARGUMENT'],
+  ['an offset past its region', set(operand(0, 2), 64), 'BAD_ARGUMENT'],
+  ['a negative offset', set(operand(0, 3), -1), 'BAD_ARGUMENT'],
+  ['an offset that is not aligned', set(operand(0, 2), 1), 'BAD_ARGUMENT'],
+  ['an unknown dtype', set(operand(0, 4), 42), 'BAD_ARGUMENT'],
+  ['a dtype the op does not take', set(operand(0, 4), 3), 'BAD_ARGUMENT'],
+  ['a rank too large', set(operand(0, 5), 5), 'BAD_ARGUMENT'],
+  ['a negative dimension', set(operand(0, 6), -1), 'BAD_ARGUMENT'],
+  ['a shape that overflows', set(operand(0, 6), 0x7fffffff), 'BAD_ARGUMENT'],
+  ['shapes that do not fit each other', set(operand(0, 7), 63), 'BAD_ARGUMENT'],
+  ['an unknown weight', set(operand(1, 1), 999), 'BAD_ARGUMENT'],
+  ['a weight of another shape', set(operand(1, 6), 31), 'BAD_ARGUMENT'],
+  ['an output among the inputs', set(operand(3, 0), 2), 'BAD_ARGUMENT'],
+])('%s', async (_name, change, code) => {
+  await expect(runChanged(await linear(), change)).rejects.toMatchObject({ name: 'BackendError', code });
+});
+
+test('an output over an operand', async () => {
+  const x = { shape: [4, 8], format: 'f32', values: new Float32Array(32) };
+  const single = await prepare(driver, allOps.silu!, { name: '', operands: { x }, attributes: {} });
+  const change = (words: Int32Array) => {
+    words[operand(0, 0)] = 3; // x lies in the outputs, where y lies
+    return undefined;
+  };
+  await expect(runChanged(single, change)).rejects.toMatchObject({ code: 'BAD_ARGUMENT' });
+});
+
+test('capture refuses what execute refuses', async () => {
+  const { plan, io } = await linear();
+  const words = plan.words.slice();
+  words[0] = 0;
+  expect(() => driver.executor.capture!({ ...plan, words }, io)).toThrow(
+    expect.objectContaining({ code: 'BAD_ARGUMENT' }),
+  );
+});
+
+test.each(Object.keys(allOps))('%s: random words in place of its own', async (name) => {
+  const op = allOps[name]!;
+  const next = random(name.length);
+  const interesting = [0, 1, -1, 2, 5, 63, 64, 65, 0x7fffffff, -0x80000000, 1 << 20];
+  for (const sample of op.samples().slice(0, 2)) {
+    const single = await prepare(driver, op, sample);
+    for (let i = 0; i < 200; i++) {
+      const change = (words: Int32Array) => {
+        for (let n = 0; n <= next() * 3; n++)
+          words[Math.floor(next() * words.length)] = interesting[Math.floor(next() * interesting.length)]!;
+        return undefined;
+      };
+      const outcome = await runChanged(single, change).then(
+        () => 'ran',
+        (error: { code: string }) => error.code,
+      );
+      expect(['ran', 'BAD_ARGUMENT', 'UNSUPPORTED', 'OUT_OF_RANGE', 'OUT_OF_MEMORY']).toContain(outcome);
+    }
+  }
+});
+
+test('the driver still computes', async () => {
+  const single = await linear();
+  await driver.executor.execute(single.plan, single.io);
+});

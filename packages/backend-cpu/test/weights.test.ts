@@ -1,0 +1,125 @@
+// Where weights come from, and what is said when they cannot.
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { normal, type PlanDriver, type WeightSource } from '@quern/core';
+import { cpuDriver } from '../src/index.js';
+import { allOps, bytesOf, prepare } from './single-op.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'quern-weights-'));
+const path = join(folder, 'weights');
+const values = normal(1, [8, 32]);
+writeFileSync(path, bytesOf(values));
+
+let driver: PlanDriver;
+beforeAll(async () => {
+  driver = await cpuDriver({ threads: 2 });
+});
+afterAll(() => {
+  driver.dispose();
+  rmSync(folder, { recursive: true });
+});
+
+const source = (bytes: Partial<{ path: string; offset: number; byteLength: number }> = {}): WeightSource => ({
+  name: 'blk.0.w',
+  shape: [8, 32],
+  format: 'f32',
+  bytes: { path, offset: 0, byteLength: 1024, ...bytes },
+});
+
+const mappings = () =>
+  readFileSync('/proc/self/maps', 'utf8')
+    .split('\n')
+    .filter((line) => line.endsWith(path)).length;
+
+test.each<[string, WeightSource, string, RegExp]>([
+  [
+    'a missing file',
+    source({ path: join(folder, 'nothing') }),
+    'BAD_WEIGHT',
+    /blk\.0\.w.*nothing.*No such file/,
+  ],
+  ['a folder', source({ path: folder }), 'BAD_WEIGHT', /is not a file/],
+  ['an offset past the end', source({ offset: 64 }), 'BAD_WEIGHT', /1024 bytes.*64 to 1088/],
+  [
+    'bytes that do not fit the shape',
+    source({ byteLength: 1000 }),
+    'BAD_WEIGHT',
+    /takes 1024 bytes; got 1000/,
+  ],
+  ['an unknown format', { ...source(), format: 'q9_z' }, 'UNSUPPORTED', /q9_z/],
+  ['no shape', { ...source(), shape: [] }, 'BAD_WEIGHT', /1 to 4 dimensions/],
+  [
+    'a row that is no whole number of blocks',
+    { ...source(), shape: [16, 16], format: 'q8_0' },
+    'BAD_WEIGHT',
+    /blocks of 32/,
+  ],
+  ['a shape that overflows', { ...source(), shape: [2 ** 40, 2 ** 40] }, 'BAD_WEIGHT', /too large/],
+  ['too few bytes in memory', { ...source(), bytes: new Uint8Array(1020) }, 'BAD_WEIGHT', /got 1020/],
+])('%s', async (_name, bad, code, message) => {
+  const error = await driver.loadWeight(bad).catch((thrown) => thrown);
+  expect(error).toMatchObject({ name: 'BackendError', code });
+  expect(error.message).toMatch(message);
+});
+
+test('a pipe is refused, not waited for', async () => {
+  const pipe = join(folder, 'pipe');
+  execFileSync('mkfifo', [pipe]);
+  await expect(driver.loadWeight(source({ path: pipe }))).rejects.toThrow('is not a file');
+});
+
+test('a truncated file', async () => {
+  const short = join(folder, 'short');
+  writeFileSync(short, bytesOf(values));
+  truncateSync(short, 1023);
+  await expect(driver.loadWeight(source({ path: short }))).rejects.toMatchObject({ code: 'BAD_WEIGHT' });
+});
+
+test('weights of one file share one mapping, which goes with the last of them', async () => {
+  expect(mappings()).toBe(0);
+  const first = await driver.loadWeight(source());
+  const second = await driver.loadWeight({ ...source({ offset: 512, byteLength: 512 }), shape: [4, 32] });
+  expect(mappings()).toBe(1);
+  driver.freeWeight(first);
+  expect(mappings()).toBe(1);
+  driver.freeWeight(second);
+  expect(mappings()).toBe(0);
+});
+
+test('a file that was replaced is read anew', async () => {
+  const replaced = join(folder, 'replaced');
+  const read = async () => {
+    const w = await driver.loadWeight(source({ path: replaced }));
+    const embed = {
+      ...allOps.embed!.samples()[0]!,
+      operands: { table: values, ids: { shape: [1], format: 'i32', values: [0] } },
+    };
+    const single = await prepare({ ...driver, loadWeight: async () => w }, allOps.embed!, embed);
+    await driver.executor.execute(single.plan, single.io);
+    return Number((await single.results())[0]![0]);
+  };
+  writeFileSync(replaced, bytesOf({ format: 'f32', values: new Float32Array(256).fill(1) }));
+  expect(await read()).toBe(1);
+  rmSync(replaced);
+  writeFileSync(replaced, bytesOf({ format: 'f32', values: new Float32Array(256).fill(2) }));
+  expect(await read()).toBe(2);
+});
+
+test('bytes in memory are copied', async () => {
+  const bytes = bytesOf(values);
+  const w = await driver.loadWeight({ ...source(), bytes });
+  expect(w.byteLength).toBe(1024);
+  bytes.fill(0);
+  const ids = { shape: [1], format: 'i32', values: [7] };
+  const sample = { name: '', operands: { table: values, ids }, attributes: {} };
+  const single = await prepare({ ...driver, loadWeight: async () => w }, allOps.embed!, sample);
+  await driver.executor.execute(single.plan, single.io);
+  expect(Array.from((await single.results())[0]!)).toEqual(Array.from(values.values).slice(7 * 32));
+});
+
+test('a vector in bf16 takes four bytes per element: it is kept as f32', async () => {
+  const w = await driver.loadWeight({ name: 'norm', shape: [32], format: 'bf16', bytes: new Uint8Array(64) });
+  expect(w.byteLength).toBe(128);
+});

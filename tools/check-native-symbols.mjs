@@ -1,0 +1,39 @@
+// Fails where an object file of an instruction set defines a weak symbol: the linker may keep that copy for the whole
+// program, and a machine without the instructions would crash in code that has nothing to do with them.
+// Looks at what `cmake-js build` left in packages/backend-cpu/build.
+import { execFileSync } from 'node:child_process';
+import { existsSync, readdirSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('../packages/backend-cpu/', import.meta.url));
+const kernels = join(root, 'build/CMakeFiles/backend_cpu.dir/native/kernels');
+
+/** Types that nm gives to symbols of which the linker keeps any one: weak functions and objects, unique globals. */
+const isShared = (type) => 'WVu'.includes(type);
+
+function sharedSymbols(object) {
+  const lines = execFileSync('nm', ['--demangle', '--defined-only', object], { encoding: 'utf8' }).split(
+    '\n',
+  );
+  return lines.filter((line) => isShared(line.split(' ')[1] ?? ' ')).map((line) => line.slice(19));
+}
+
+if (!existsSync(kernels)) {
+  console.log('check-native-symbols: skipped, packages/backend-cpu has not been built here');
+  process.exit(0);
+}
+const objects = readdirSync(kernels, { recursive: true })
+  .map((path) => join(kernels, path))
+  .filter((path) => /\.(o|obj)$/.test(path) && !path.startsWith(join(kernels, 'scalar')));
+const offences = objects.flatMap((object) =>
+  sharedSymbols(object).map((name) => `${relative(kernels, object)}: ${name}`),
+);
+if (offences.length || !objects.length) {
+  console.error(
+    objects.length ? 'weak symbols in objects of an instruction set:' : `no objects in ${kernels}`,
+  );
+  for (const offence of offences) console.error(`  ${offence}`);
+  process.exit(1);
+}
+console.log(`check-native-symbols: ${objects.length} objects, no weak symbols`);
