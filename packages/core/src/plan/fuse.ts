@@ -1,7 +1,7 @@
 import type { AnyOp } from '../op/define-op.js';
 import type { Plan, PlanOp, Storage } from './plan.js';
 import { PlanGraph } from './plan-graph.js';
-import { rewrites } from './rewrites.js';
+import { type Match, rewrites } from './rewrites.js';
 
 /** Some ops of a plan and the one fused op that stands for them. */
 export interface Rewrite {
@@ -39,30 +39,35 @@ function placeOf(graph: PlanGraph, { replaced, fused }: Rewrite): number | undef
 }
 
 /** Applies one kind of rewrite wherever it matches. */
-function applyRewrite(
-  plan: Plan,
-  match: (graph: PlanGraph, index: number) => Rewrite | undefined,
-  supported: FusionSupport,
-): Plan {
+function applyRewrite(plan: Plan, match: Match, supported: FusionSupport): Plan {
   const graph = new PlanGraph(plan);
   const gone = new Set<number>();
   const placed = new Map<number, PlanOp>();
   for (let i = 0; i < plan.ops.length; i++) {
     const rewrite = match(graph, i);
-    if (
-      !rewrite ||
-      rewrite.replaced.some((index) => gone.has(index)) ||
-      !supported(rewrite.fused.op, rewrite.fused)
-    )
-      continue;
+    if (!rewrite || rewrite.replaced.some((index) => gone.has(index))) continue;
+    if (!supported(rewrite.fused.op, rewrite.fused)) continue;
     const place = placeOf(graph, rewrite);
     if (place === undefined) continue;
     for (const index of rewrite.replaced) gone.add(index);
     placed.set(place, rewrite.fused);
   }
-  if (placed.size === 0) return plan;
-  const ops = plan.ops.flatMap((op, i) => placed.get(i) ?? (gone.has(i) ? [] : [op]));
-  return { ops, storages: plan.storages };
+  return placed.size === 0 ? plan : { ops: rewritten(plan.ops, gone, placed), storages: plan.storages };
+}
+
+/** The ops that stay, with the fused ones in their places. */
+function rewritten(
+  ops: readonly PlanOp[],
+  gone: ReadonlySet<number>,
+  placed: ReadonlyMap<number, PlanOp>,
+): PlanOp[] {
+  const kept: PlanOp[] = [];
+  for (let i = 0; i < ops.length; i++) {
+    const fused = placed.get(i);
+    if (fused) kept.push(fused);
+    else if (!gone.has(i)) kept.push(ops[i]!);
+  }
+  return kept;
 }
 
 /** The plan with every fused op that the driver has. Results are the same within the fused ops' tolerances. */

@@ -3,7 +3,8 @@ import type { Rewrite } from './fuse.js';
 import type { PlanOp, PlanOperand, TensorOperand } from './plan.js';
 import { type PlanGraph, sameValue } from './plan-graph.js';
 
-type Match = (graph: PlanGraph, index: number) => Rewrite | undefined;
+/** The rewrite that begins at, or ends with, the op at an index, if there is one. */
+export type Match = (graph: PlanGraph, index: number) => Rewrite | undefined;
 
 const named = (graph: PlanGraph, index: number, name: string): PlanOp | undefined =>
   graph.ops[index]?.op.name === name ? graph.ops[index] : undefined;
