@@ -9,7 +9,7 @@ build();
 console.error('\nOn this machine:');
 cli('devices');
 console.error('\nThe demo model tells a story:\n');
-cli('run', 'demo', '-p', prompt, '-n', '220', '--temperature', '0.7');
+cli('run', 'demo', '-p', prompt, '-n', '400', '--temperature', '0.7');
 console.error(`
 Next:
   node packages/cli/dist/cli.js chat demo              talk with it
