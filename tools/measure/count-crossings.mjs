@@ -1,29 +1,54 @@
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 
-/**
- * Counts the calls from JavaScript into backend-cpu's addon: its class is replaced by one whose objects count before they
- * pass a call on. Call it before a backend is created. Returns the counts by method.
- */
-export function countCrossings() {
+/** Replaces backend-cpu's addon class by one whose objects hand every method call to `call(name, method)`. Comes before a backend is created. */
+function intercept(call) {
   const path = fileURLToPath(
     new URL('../../packages/backend-cpu/build/Release/backend_cpu.node', import.meta.url),
   );
   const addon = createRequire(import.meta.url)(path);
-  const counts = {};
-  const counted = (object) =>
+  const Original = addon.NativeBackend;
+  const wrapped = (object) =>
     new Proxy(object, {
       get(target, name) {
         const member = Reflect.get(target, name, target);
         if (typeof member !== 'function') return member;
-        return (...values) => {
-          counts[name] = (counts[name] ?? 0) + 1;
-          return member.apply(target, values);
-        };
+        return (...values) => call(name, () => member.apply(target, values));
       },
     });
-  addon.NativeBackend = new Proxy(addon.NativeBackend, {
-    construct: (Native, values) => counted(new Native(...values)),
+  addon.NativeBackend = new Proxy(Original, {
+    construct: (Native, values) => wrapped(new Native(...values)),
   });
-  return counts;
+  return () => {
+    addon.NativeBackend = Original;
+  };
+}
+
+/** Counts the calls from JavaScript into the addon, by method. `restore` ends it. */
+export function countCrossings() {
+  const counts = {};
+  const restore = intercept((name, method) => {
+    counts[name] = (counts[name] ?? 0) + 1;
+    return method();
+  });
+  return { counts, restore };
+}
+
+/**
+ * Times what JavaScript does between two tokens: from the first microtask after a replay's promise is resolved to the next
+ * call of replay. Gives the sections in ms, one per token. `restore` ends it.
+ */
+export function timeSections() {
+  const sections = [];
+  let resolved;
+  const restore = intercept((name, method) => {
+    if (name !== 'replay') return method();
+    if (resolved !== undefined) sections.push(performance.now() - resolved);
+    const promise = method();
+    promise.then(() => {
+      resolved = performance.now();
+    });
+    return promise;
+  });
+  return { sections, restore };
 }

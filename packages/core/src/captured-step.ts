@@ -2,13 +2,14 @@ import type { CapturedGraph } from './capability/graph.js';
 import { dtypeBytes, elementCount, type HostArray, hostArray, showShape } from './dtype.js';
 import { BackendError } from './error.js';
 import type { PreparedPlan } from './plan/prepare.js';
-import type { Recorder, StepTensor } from './recorder.js';
+import type { Recorder } from './recorder.js';
 import type { ResourceOwner } from './resources.js';
 import type { Tensor } from './tensor.js';
 
 /** A recorded step that runs again and again. */
 export class CapturedStep implements CapturedGraph {
   private readonly plan: PreparedPlan;
+  private readonly views = new Map<Tensor, HostArray>();
   private ended = false;
 
   constructor(
@@ -45,22 +46,19 @@ export class CapturedStep implements CapturedGraph {
   }
 
   replay({ signal }: { readonly signal?: AbortSignal } = {}): Promise<void> {
-    return this.owner.queue.run(async () => {
+    return this.owner.queue.run(() => {
       this.needLive('replay');
-      await this.plan.run(signal);
+      return this.plan.run(signal);
     });
   }
 
   read(tensor: Tensor): HostArray {
     this.needLive('read');
-    const own: StepTensor = this.step.own('read', 'tensor', tensor);
-    const bytes = this.plan.kept(own.storage);
-    if (!bytes)
-      throw new BackendError(
-        'NOT_KEPT',
-        '[read] the tensor was not kept: call step.keep(tensor) before capturing',
-      );
-    return hostArray(own.dtype, bytes.buffer, bytes.byteOffset + own.byteOffset, elementCount(own.shape));
+    const known = this.views.get(tensor);
+    if (known) return known;
+    const view = this.view(tensor);
+    this.views.set(tensor, view);
+    return view;
   }
 
   dispose(): void {
@@ -74,6 +72,18 @@ export class CapturedStep implements CapturedGraph {
 
   [Symbol.dispose](): void {
     this.dispose();
+  }
+
+  /** Where the tensor's values lie: the same memory after every replay. */
+  private view(tensor: Tensor): HostArray {
+    const own = this.step.own('read', 'tensor', tensor);
+    const bytes = this.plan.kept(own.storage);
+    if (!bytes)
+      throw new BackendError(
+        'NOT_KEPT',
+        '[read] the tensor was not kept: call step.keep(tensor) before capturing',
+      );
+    return hostArray(own.dtype, bytes.buffer, bytes.byteOffset + own.byteOffset, elementCount(own.shape));
   }
 
   private needLive(op: string): void {

@@ -19,22 +19,29 @@ export interface HostArrays {
 }
 export type HostArray = HostArrays[DType];
 
-/** A typed view over `bytes` of memory. `byteOffset` must be a multiple of the element size. */
-export function hostArray<D extends DType>(
-  dtype: D,
+const hostArrayTypes: {
+  readonly [D in DType]: new (
+    memory: ArrayBufferLike,
+    at: number,
+    length: number,
+  ) => HostArrays[D];
+} = {
+  f32: Float32Array,
+  f16: Uint16Array,
+  bf16: Uint16Array,
+  i32: Int32Array,
+  i8: Int8Array,
+  u8: Uint8Array,
+};
+
+/** `length` elements of memory from `byteOffset` on, which must be a multiple of the element size. */
+export function hostArray(
+  dtype: DType,
   memory: ArrayBufferLike,
   byteOffset: number,
   length: number,
-): HostArrays[D] {
-  const make: { [K in DType]: () => HostArrays[K] } = {
-    f32: () => new Float32Array(memory, byteOffset, length),
-    f16: () => new Uint16Array(memory, byteOffset, length),
-    bf16: () => new Uint16Array(memory, byteOffset, length),
-    i32: () => new Int32Array(memory, byteOffset, length),
-    i8: () => new Int8Array(memory, byteOffset, length),
-    u8: () => new Uint8Array(memory, byteOffset, length),
-  };
-  return make[dtype]();
+): HostArray {
+  return new hostArrayTypes[dtype](memory, byteOffset, length);
 }
 
 /** Shape and element type: all that core knows of a value before it is computed. */

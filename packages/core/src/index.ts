@@ -33,6 +33,7 @@ export * from './plan/encode.js';
 export * from './record-op.js';
 export type { OperandValue } from './recorder.js';
 export * from './rope-frequencies.js';
+export { RunQueue } from './run-queue.js';
 export * from './step.js';
 export * from './tensor.js';
 export * from './weight.js';

@@ -4,23 +4,18 @@ export class RunQueue {
   private pending = 0;
   private waiting: (() => void)[] = [];
 
-  /** Runs `task` after those before it, whether or not they failed. */
+  /** Runs `task` after those before it, whether or not they failed; at once where there are none. */
   run<T>(task: () => Promise<T>): Promise<T> {
-    this.pending++;
-    const result = this.tail.then(task, task);
-    this.tail = result.then(
-      () => this.ended(),
-      () => this.ended(),
-    );
+    const result = this.pending++ === 0 ? begin(task) : this.tail.then(task, task);
+    this.tail = result.then(this.ended, this.ended);
     return result;
   }
 
   /** Runs `task` at once, beside the others, and counts it as running. */
   beside<T>(task: () => Promise<T>): Promise<T> {
     this.pending++;
-    const result = (async () => task())();
-    const ended = () => this.ended();
-    result.then(ended, ended);
+    const result = begin(task);
+    result.then(this.ended, this.ended);
     return result;
   }
 
@@ -36,10 +31,19 @@ export class RunQueue {
     else this.waiting.push(act);
   }
 
-  private ended(): void {
+  private readonly ended = (): void => {
     if (--this.pending > 0) return;
     const waiting = this.waiting;
     this.waiting = [];
     for (const act of waiting) act();
+  };
+}
+
+/** Calls a task; what it throws becomes a rejection. */
+function begin<T>(task: () => Promise<T>): Promise<T> {
+  try {
+    return task();
+  } catch (error) {
+    return Promise.reject(error);
   }
 }

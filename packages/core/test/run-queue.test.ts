@@ -41,7 +41,7 @@ test('what is done beside does not wait', async () => {
   const [a, b] = [task(log, 'a'), task(log, 'b')];
   const done = [queue.run(a.run), queue.beside(b.run)];
   await settle();
-  expect(log).toEqual(['b starts', 'a starts']);
+  expect(log).toEqual(['a starts', 'b starts']);
   a.end();
   b.end();
   await Promise.all(done);

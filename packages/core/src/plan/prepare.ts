@@ -1,6 +1,7 @@
 import type { CapturedPlan, Driver, PlanExecutor, PlanIo } from '../driver.js';
 import { BackendError } from '../error.js';
 import { hostBytes } from '../host-memory.js';
+import { AbortSwitch } from './abort-switch.js';
 import { encodePlan } from './encode.js';
 import { KernelRun } from './kernel-run.js';
 import { type Layout, layOut } from './layout.js';
@@ -56,6 +57,8 @@ class Prepared implements PreparedPlan {
   readonly times: Float64Array | undefined;
   private readonly layout: Layout;
   private readonly io: PlanIo;
+  private readonly inputBytes: Uint8Array;
+  private readonly abortSwitch: AbortSwitch;
   private readonly runner: Runner;
 
   constructor(
@@ -73,6 +76,8 @@ class Prepared implements PreparedPlan {
       control: new Int32Array(1),
       ...(this.times && { times: this.times }),
     };
+    this.inputBytes = new Uint8Array(this.io.inputs);
+    this.abortSwitch = new AbortSwitch(this.io.control);
     this.runner =
       'kernels' in driver
         ? new KernelRun(driver, plan, this.layout, this.io, countRun)
@@ -80,7 +85,7 @@ class Prepared implements PreparedPlan {
   }
 
   writeInput(storage: Storage, bytes: Uint8Array): void {
-    new Uint8Array(this.io.inputs).set(bytes, this.layout.places.get(storage)!.byteOffset);
+    this.inputBytes.set(bytes, this.layout.places.get(storage)!.byteOffset);
   }
 
   kept(storage: Storage): Uint8Array | undefined {
@@ -89,25 +94,22 @@ class Prepared implements PreparedPlan {
     return new Uint8Array(this.io[place.region], place.byteOffset, storage.byteLength);
   }
 
-  async run(signal?: AbortSignal): Promise<void> {
-    const { control, outputs } = this.io;
-    const abort = () => {
-      control[0] = 1;
-    };
-    if (signal?.aborted) throw new BackendError('ABORTED', 'the run was aborted before it began');
-    control[0] = 0;
-    if (this.options.guard) new Uint8Array(outputs).fill(poison);
-    signal?.addEventListener('abort', abort, { once: true });
-    try {
-      await this.runner.run();
-    } finally {
-      signal?.removeEventListener('abort', abort);
-    }
-    if (this.options.guard) this.checkGuards();
+  run(signal?: AbortSignal): Promise<void> {
+    if (signal?.aborted)
+      return Promise.reject(new BackendError('ABORTED', 'the run was aborted before it began'));
+    this.abortSwitch.arm(signal);
+    return this.options.guard ? this.guarded() : this.runner.run();
   }
 
   dispose(): void {
+    this.abortSwitch.arm(undefined);
     this.runner.dispose();
+  }
+
+  private async guarded(): Promise<void> {
+    new Uint8Array(this.io.outputs).fill(poison);
+    await this.runner.run();
+    this.checkGuards();
   }
 
   /** Throws BAD_DRIVER where a byte outside the kept tensors has changed. */

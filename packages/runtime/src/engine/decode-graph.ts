@@ -1,4 +1,11 @@
-import type { CapturedGraph, Graph, HostArray, KvCache, KvSequence } from '@quern/core';
+import {
+  type CapturedGraph,
+  type Graph,
+  type HostArray,
+  type KvCache,
+  type KvSequence,
+  RunQueue,
+} from '@quern/core';
 import type { LanguageModel } from '@quern/models';
 import { nextTurn } from './next-turn.js';
 import { type RecordedForward, recordForward } from './record-forward.js';
@@ -10,7 +17,7 @@ import type { Head } from './token-choice.js';
  */
 export class DecodeGraph {
   private readonly one = new Int32Array(1);
-  private tail: Promise<unknown> = Promise.resolve();
+  private readonly turns = new RunQueue();
 
   private constructor(
     private readonly graph: CapturedGraph,
@@ -41,14 +48,11 @@ export class DecodeGraph {
     take: (row: HostArray) => number,
     signal: AbortSignal | undefined,
   ): Promise<number> {
-    const replay = async () => {
+    return this.turns.run(async () => {
       this.write(sequence, token);
       await this.graph.replay(signal ? { signal } : {});
       return take(this.graph.read(this.recorded.output));
-    };
-    const result = this.tail.then(replay, replay);
-    this.tail = result;
-    return result;
+    });
   }
 
   dispose(): void {

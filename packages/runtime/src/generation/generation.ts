@@ -1,3 +1,4 @@
+import { RunQueue } from '@quern/core';
 import { RuntimeError } from '../error.js';
 import type { GenerateOptions, GenerationPiece, GenerationResult } from './generate-options.js';
 import type { GenerationSource } from './generation-source.js';
@@ -18,7 +19,7 @@ export class Generation implements AsyncIterable<GenerationPiece> {
   private fail!: (error: unknown) => void;
   private run: Run | undefined;
   /** Steps asked for are taken one after the other. */
-  private last: Promise<unknown> = Promise.resolve();
+  private readonly turns = new RunQueue();
   private taken = false;
   private over = false;
 
@@ -48,15 +49,9 @@ export class Generation implements AsyncIterable<GenerationPiece> {
       throw new RuntimeError('CONSUMED', 'a generation can be read once: keep its pieces, or generate again');
     this.taken = true;
     return {
-      next: () => this.inTurn(() => this.advance()),
-      return: () => this.inTurn(async () => this.leave()),
+      next: () => this.turns.run(() => this.advance()),
+      return: () => this.turns.run(async () => this.leave()),
     };
-  }
-
-  private inTurn(step: () => Promise<Step>): Promise<Step> {
-    const result = this.last.then(step, step);
-    this.last = result;
-    return result;
   }
 
   private async advance(): Promise<Step> {

@@ -1,0 +1,22 @@
+/**
+ * Makes control[0] 1 when a signal aborts, for the driver to see between ops. A signal usually serves many runs, so the
+ * switch listens to it from its first run until another signal, or none, comes.
+ */
+export class AbortSwitch {
+  private signal: AbortSignal | undefined;
+
+  constructor(private readonly control: Int32Array) {}
+
+  /** Before each run: follows `signal`, which has not aborted yet. */
+  arm(signal: AbortSignal | undefined): void {
+    this.control[0] = 0;
+    if (signal === this.signal) return;
+    this.signal?.removeEventListener('abort', this.abort);
+    signal?.addEventListener('abort', this.abort);
+    this.signal = signal;
+  }
+
+  private readonly abort = (): void => {
+    this.control[0] = 1;
+  };
+}
