@@ -64,7 +64,10 @@ function executorOf(native: NativeBackend): PlanExecutor {
  */
 export async function cpuDriver(options: CpuOptions = {}): Promise<PlanDriver> {
   const native = createNative(options);
-  const profile = await native.profile();
+  const profile = await native.profile().catch((error) => {
+    native.dispose();
+    throw error;
+  });
   return {
     name: 'cpu',
     profile: { kind: 'cpu', ...profile },

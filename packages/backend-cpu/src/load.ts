@@ -68,11 +68,11 @@ export function platform(): string {
 }
 
 /** Where a binary may be, best first: QUERN_CPU_BINARY alone where it is set. */
-function candidates(): string[] {
+function* candidates(): Generator<string> {
   const forced = process.env.QUERN_CPU_BINARY;
-  if (forced) return [forced];
-  const built = fileURLToPath(new URL('../build/Release/backend_cpu.node', import.meta.url));
-  return [built, `@quern/backend-cpu-${platform()}`];
+  if (forced) return yield forced;
+  yield fileURLToPath(new URL('../build/Release/backend_cpu.node', import.meta.url));
+  yield `@quern/backend-cpu-${platform()}`; // asking for the platform takes milliseconds
 }
 
 /** Loads the native addon. Throws UNSUPPORTED, with all that was tried, where no binary fits. */

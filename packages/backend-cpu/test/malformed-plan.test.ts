@@ -70,6 +70,38 @@ test('an output over an operand', async () => {
   await expect(runChanged(single, change)).rejects.toMatchObject({ code: 'BAD_ARGUMENT' });
 });
 
+test('an output over another output', async () => {
+  const single = await prepare(driver, allOps.topK!, allOps.topK!.samples()[0]!);
+  const change = (words: Int32Array) => {
+    const [values, indices] = [operand(1, 2) + 1, operand(2, 2) + 1]; // after the attribute k
+    words[indices] = words[values]!;
+    return undefined;
+  };
+  await expect(runChanged(single, change)).rejects.toMatchObject({ code: 'BAD_ARGUMENT' });
+});
+
+test('indices that change while they are used', async () => {
+  const T = 4096;
+  const table = { shape: [2, 16], format: 'f32', values: new Float32Array(32) };
+  const ids = { shape: [T], format: 'i32', values: new Int32Array(T) };
+  const single = await prepare(
+    driver,
+    allOps.embed!,
+    { name: '', operands: { table, ids }, attributes: {} },
+    20,
+  );
+  const words = new Int32Array(single.io.inputs);
+  for (let run = 0; run < 50; run++) {
+    const outcome = driver.executor.execute(single.plan, single.io).then(
+      () => 'ran',
+      (error: { code: string }) => error.code,
+    );
+    for (let i = 0; i < 100_000; i++) Atomics.store(words, T - 1, i % 8 === 0 ? 0x7fffffff : 0);
+    Atomics.store(words, T - 1, 0);
+    expect(['ran', 'OUT_OF_RANGE']).toContain(await outcome);
+  }
+});
+
 test('capture refuses what execute refuses', async () => {
   const { plan, io } = await linear();
   const words = plan.words.slice();

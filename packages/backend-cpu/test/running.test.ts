@@ -95,6 +95,15 @@ test('the message names the op, the place and the limit', async () => {
   );
 });
 
+test.each(['inputs', 'outputs'] as const)('a captured plan whose %s were transferred', async (lent) => {
+  const single = await prepare(driver, allOps.linear!, allOps.linear!.samples()[0]!);
+  const captured = driver.executor.capture!(single.plan, single.io);
+  await captured.replay();
+  structuredClone(single.io[lent], { transfer: [single.io[lent]] });
+  expect(() => captured.replay()).toThrow(expect.objectContaining({ code: 'BAD_ARGUMENT' }));
+  captured.dispose();
+});
+
 test('a captured plan survives the disposal of its weight', async () => {
   const single = await prepare(driver, allOps.linear!, allOps.linear!.samples()[0]!);
   const captured = driver.executor.capture!(single.plan, single.io);

@@ -212,6 +212,7 @@ Napi::Value NativeBackend::replay(const Info& info) {
   const int32_t id = to_id(info[0], "captured plan");
   const auto found = captured_.find(id);
   if (found == captured_.end()) fail(Code::disposed, "there is no captured plan %d", id);
+  found->second->io.need_in_place();
   return submit(found->second, [backend = backend_.get(), captured = found->second.get()](Pending&) {
     backend->executor.run(captured->plan, captured->io.control, captured->times);
   });

@@ -17,6 +17,15 @@ PlanIo::PlanIo(const Napi::CallbackInfo& info) {
     if (info[i].IsObject()) kept_.push_back(Napi::Persistent(info[i].As<Napi::Object>()));
 }
 
+void PlanIo::need_in_place() const {
+  const auto same = [](const auto& now, const auto* data, size_t size) { return now.data() == data && now.size() == size; };
+  const auto inputs = to_memory(kept_[1].Value(), "inputs"), outputs = to_memory(kept_[2].Value(), "outputs");
+  if (!same(inputs, host.inputs, host.inputs_bytes) || !same(outputs, host.outputs, host.outputs_bytes) ||
+      to_word_span(kept_[3].Value(), "control").data() != control ||
+      (!times.empty() && !same(to_double_span(kept_[4].Value(), "times"), times.data(), times.size())))
+    fail(Code::bad_argument, "memory of the captured plan has been transferred or resized; capture it anew");
+}
+
 double* PlanIo::times_of(size_t ops) const {
   if (times.empty()) return nullptr;
   if (times.size() < ops)

@@ -21,9 +21,11 @@ class PlanIo {
 
   // The place for times of `ops` ops, or nullptr. Throws BAD_ARGUMENT where it is too small.
   double* times_of(size_t ops) const;
+  // Throws BAD_ARGUMENT where JavaScript has transferred or resized what it lent: the addresses are stale then.
+  void need_in_place() const;
 
  private:
-  std::vector<Napi::ObjectReference> kept_;
+  std::vector<Napi::ObjectReference> kept_; // the arguments, in their order
 };
 
 } // namespace quern

@@ -43,8 +43,8 @@ void Settler::settle() {
   for (const auto& pending : finished) try {
       if (pending->failure) pending->deferred.Reject(make_error(*pending->failure));
       else pending->deferred.Resolve(pending->result ? pending->result(env_) : env_.Undefined());
-    } catch (const Napi::Error&) {
-      // The environment is being torn down: nobody is left to hear of it.
+    } catch (const std::exception&) {
+      // The environment is being torn down: nobody is left to hear of it, and Node's C code cannot be thrown through.
     }
   in_flight_ -= finished.size();
   if (in_flight_ == 0) napi_unref_threadsafe_function(env_, wake_);

@@ -1,4 +1,4 @@
-#include <vector>
+#include <span>
 
 #include "runtime/call.h"
 
@@ -44,19 +44,16 @@ void check_batch(const Call& call, const Batch& batch, const Cache& cache, int64
   for (int64_t s = 0; s < batch.sequences; s++) check_sequence(call, batch, cache, s);
 }
 
-// Where every row of a checked batch stands.
-std::vector<Row> place_rows(const Batch& batch, bool causal, int32_t window) {
-  std::vector<Row> rows;
-  rows.reserve(batch.cu_seqlens[batch.sequences]);
+// Where every row of a checked batch stands, in rows [T].
+void place_rows(const Batch& batch, bool causal, int32_t window, std::span<Row> rows) {
   for (int64_t s = 0; s < batch.sequences; s++) {
     const int32_t keys = batch.kv_lengths[s], end = batch.cu_seqlens[s + 1];
     for (int32_t t = batch.cu_seqlens[s]; t < end; t++) {
       const int32_t position = keys - end + t;
       const int32_t first_key = window > 0 ? std::max(0, position - window + 1) : 0;
-      rows.push_back({batch.block_table.data + s * batch.table_width, first_key, causal ? position + 1 : keys});
+      rows[t] = {batch.block_table.data + s * batch.table_width, first_key, causal ? position + 1 : keys};
     }
   }
-  return rows;
 }
 
 // What is the same for every row and head.
@@ -75,12 +72,10 @@ Attend describe(const Cache& k_cache, const Cache& v_cache, int64_t group, float
 }
 
 // Every row of q with every kv head. Rows of one head follow each other, so that its keys stay in the cache.
-void attend_all(const Call& call, const Attend& shared, const std::vector<Row>& rows, const float* q, float* y) {
-  const int64_t T = rows.size(), heads = shared.kv_heads, width = shared.group * shared.head_dim;
-  if (T == 0) return;
+void attend_all(const Call& call, const Attend& shared, std::span<const Row> rows, const float* q, float* y) {
+  const int64_t T = rows.size(), heads = shared.kv_heads, width = int64_t{shared.group} * shared.head_dim;
   int64_t keys = 0;
   for (const Row& row : rows) keys += std::max(0, row.end_key - row.first_key);
-  call.scratch.reserve(attend_scratch(shared.group, shared.head_dim));
   call.split(T * heads, 2 * width * (1 + keys / T), [&](int64_t first, int64_t end, int thread) {
     Attend attend = shared;
     attend.scratch = call.scratch.of(thread);
@@ -112,8 +107,12 @@ void AttentionOp::run(Call& call) {
                 k_cache.block_size == v_cache.block_size && k_cache.block_size > 0,
             "the caches must be alike and H a multiple of Hk");
   check_batch(call, batch, k_cache, T);
+  if (q.count == 0) return;
   const Attend shared = describe(k_cache, v_cache, H / Hk, call.number(SCALE), call.number(SOFT_CAP));
-  attend_all(call, shared, place_rows(batch, call.integer(CAUSAL) != 0, call.integer(WINDOW)), q.data, y.data);
+  call.scratch.reserve(attend_scratch(shared.group, d), T * static_cast<int64_t>(sizeof(Row) / sizeof(float)));
+  const std::span rows(reinterpret_cast<Row*>(call.scratch.shared()), T);
+  place_rows(batch, call.integer(CAUSAL) != 0, call.integer(WINDOW), rows);
+  attend_all(call, shared, rows, q.data, y.data);
 }
 
 } // namespace quern

@@ -1,5 +1,5 @@
 #include <limits>
-#include <vector>
+#include <memory>
 
 #include "ops/product.h"
 
@@ -7,10 +7,16 @@ namespace quern {
 
 namespace {
 
+// The best column of one row among those that a thread has seen; of equal ones the first, whichever came first.
 struct Best {
   float value = -std::numeric_limits<float>::infinity();
-  int64_t index = 0;
+  int32_t index = 0;
+
+  void offer(const Best& other) {
+    if (other.value > value || (other.value == value && other.index < index)) *this = other;
+  }
 };
+constexpr int64_t best_floats = sizeof(Best) / sizeof(float);
 
 } // namespace
 
@@ -23,23 +29,26 @@ void LinearArgmaxOp::run(Call& call) {
   if (T == 0) return;
   const Tiling tiling(T, K);
   const Product product(call.kernels, x, w, nullptr);
-  call.scratch.reserve(tiling.panel * K + T * tiling.chunk);
-  std::vector<Best> best(tiling.chunks(N) * T); // [chunks, T]
+  call.scratch.reserve(tiling.panel * K + T * tiling.chunk + T * best_floats);
+  const auto best_of = [&](int thread) { // [T]
+    return reinterpret_cast<Best*>(call.scratch.of(thread) + tiling.panel * K + T * tiling.chunk);
+  };
+  for (int thread = 0; thread < call.pool.threads(); thread++) std::uninitialized_fill_n(best_of(thread), T, Best());
   call.pool.run(tiling.chunks(N), [&](int64_t chunk, int thread) {
     const int64_t first = chunk * tiling.chunk, width = std::min(N, first + tiling.chunk) - first;
     float* const panel = call.scratch.of(thread);
     float* const products = panel + tiling.panel * K; // [T, width]
     product.columns(first, first + width, products, width, panel);
     for (int64_t t = 0; t < T; t++) {
-      Best& b = best[chunk * T + t];
-      b.index = first + call.kernels.argmax(products + t * width, width, &b.value);
+      Best found;
+      found.index = static_cast<int32_t>(first + call.kernels.argmax(products + t * width, width, &found.value));
+      best_of(thread)[t].offer(found);
     }
   });
   for (int64_t t = 0; t < T; t++) {
-    Best winner; // in the order of chunks, so that ties go to the lowest index
-    for (size_t at = t; at < best.size(); at += T)
-      if (best[at].value > winner.value) winner = best[at];
-    y[t] = static_cast<int32_t>(winner.index);
+    Best winner;
+    for (int thread = 0; thread < call.pool.threads(); thread++) winner.offer(best_of(thread)[t]);
+    y[t] = winner.index;
   }
 }
 

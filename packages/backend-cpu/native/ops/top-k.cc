@@ -33,12 +33,15 @@ void TopKOp::run(Call& call) {
   const int64_t V = x.width(), k = call.integer(K);
   call.need(x.rank > 0 && k >= 1 && k <= V && values.count == x.rows() * k && call.operand(INDICES).count == values.count,
             "x must be [.., V] with V ≥ k, values and indices [.., k]");
-  call.split(x.rows(), 2 * V, [&](int64_t first, int64_t end, int) {
+  call.scratch.reserve(k);
+  call.split(x.rows(), 2 * V, [&](int64_t first, int64_t end, int thread) {
+    auto* const best = reinterpret_cast<int32_t*>(call.scratch.of(thread)); // [k]
     for (int64_t row = first; row < end; row++) {
-      select(x.row(row), V, k, indices + row * k);
-      for (int64_t i = row * k; i < (row + 1) * k; i++) {
-        const float value = x.row(row)[indices[i]];
-        values.data[i] = std::isnan(value) ? -std::numeric_limits<float>::infinity() : value;
+      select(x.row(row), V, k, best);
+      for (int64_t i = 0; i < k; i++) {
+        const float value = x.row(row)[best[i]];
+        values.data[row * k + i] = std::isnan(value) ? -std::numeric_limits<float>::infinity() : value;
+        indices[row * k + i] = best[i];
       }
     }
   });

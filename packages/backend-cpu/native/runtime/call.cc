@@ -16,6 +16,11 @@ void Scratch::reserve(int64_t of_each_thread, int64_t shared) {
   memory_ = Pages(bytes);
 }
 
+const int32_t* Scratch::copy(int index, const int32_t* data, int64_t count) {
+  copies_[index].assign(data, data + count);
+  return copies_[index].data();
+}
+
 Floats Call::floats(int index, int rank) const {
   const Operand& o = operand(index);
   need(o.dtype == DType::f32, "the dtype must be f32");
@@ -23,7 +28,12 @@ Floats Call::floats(int index, int rank) const {
   return {reinterpret_cast<float*>(o.data), o.shape, o.rank, o.count};
 }
 
-Ints Call::ints(int index) const { return {ints_out(index), operand(index).count}; }
+// Inputs and outputs are memory that JavaScript may write at any time; the arena is ours.
+Ints Call::ints(int index) const {
+  const int32_t* const data = ints_out(index);
+  const Operand& o = operand(index);
+  return {o.region == Region::arena ? data : scratch.copy(index, data, o.count), o.count};
+}
 
 int32_t* Call::ints_out(int index) const {
   const Operand& o = operand(index);

@@ -18,16 +18,9 @@ struct Floats {
   int32_t rank;
   int64_t count;
 
-  int64_t width() const { return rank ? shape[rank - 1] : 1; }            // of a row: the last dimension
-  int64_t rows() const { return width() ? count / width() : leading(); } // product of the other dimensions
+  int64_t width() const { return rank ? shape[rank - 1] : 1; }   // of a row: the last dimension
+  int64_t rows() const { return width() ? count / width() : 0; } // product of the others; rows of nothing do not count
   float* row(int64_t index) const { return data + index * width(); }
-
- private:
-  int64_t leading() const {
-    int64_t product = 1;
-    for (int32_t i = 0; i + 1 < rank; i++) product *= shape[i];
-    return product;
-  }
 };
 
 struct Ints {
@@ -55,6 +48,8 @@ class Scratch {
   void reserve(int64_t of_each_thread, int64_t shared = 0);
   float* of(int thread) const { return floats() + thread * of_each_; }
   float* shared() const { return floats() + threads_ * of_each_; }
+  // A copy of operand `index` for the length of the op.
+  const int32_t* copy(int index, const int32_t* data, int64_t count);
 
  private:
   float* floats() const { return reinterpret_cast<float*>(memory_.data()); }
@@ -62,6 +57,7 @@ class Scratch {
   int threads_;
   int64_t of_each_ = 0;
   Pages memory_;
+  std::vector<int32_t> copies_[max_operands];
 };
 
 class Call {
@@ -77,7 +73,7 @@ class Call {
   const Operand& operand(int index) const { return op_.operands[index]; }
   bool present(int index) const { return operand(index).region != Region::none; }
   Floats floats(int index, int rank = any_rank) const;
-  Ints ints(int index) const;
+  Ints ints(int index) const; // what is checked stays so: nobody else can change them while the op runs
   int32_t* ints_out(int index) const;
   const Weight& matrix(int index) const;                   // a weight [rows, width]
   const float* vector(int index, int64_t length) const;    // a weight [length]; nullptr where absent

@@ -34,12 +34,6 @@ class HandleTable {
     objects_.erase(found);
   }
 
-  void clear() {
-    std::unordered_map<int32_t, std::shared_ptr<T>> all;
-    std::lock_guard lock(mutex_);
-    all.swap(objects_);
-  }
-
  private:
   mutable std::mutex mutex_;
   std::unordered_map<int32_t, std::shared_ptr<T>> objects_;

@@ -10,7 +10,9 @@
 
 namespace quern {
 
-// A whole file, read-only; unmapped with its last owner.
+// A whole file, read-only; unmapped with its last owner. Bytes are read from the disk when they are first touched: the
+// process is killed by SIGBUS if the file has been cut short meanwhile, or if the disk fails. Replacing the file (a new
+// file renamed over the old) is safe.
 class MappedFile {
  public:
   // Maps `bytes` bytes of an open file. Throws BAD_WEIGHT where the system refuses.

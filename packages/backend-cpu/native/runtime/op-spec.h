@@ -15,6 +15,8 @@ struct OperandSpec {
   bool written;
 };
 
+inline constexpr int max_operands = 10;
+
 struct OpSpec {
   int32_t opcode;
   const char* name;
@@ -22,7 +24,7 @@ struct OpSpec {
   int32_t attributes; // how many
   int32_t inputs;     // operands that are not outputs
   int32_t operands;   // with the outputs, which come last
-  OperandSpec operand[10];
+  OperandSpec operand[max_operands];
 };
 
 } // namespace quern

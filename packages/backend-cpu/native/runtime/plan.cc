@@ -5,14 +5,18 @@
 
 namespace quern {
 
-// An op checks its indices and then trusts them: nothing that it writes may lie over them, or over any other operand.
+static bool overlap(const Operand& a, const Operand& b) {
+  return a.region == b.region && a.count > 0 && b.count > 0 && a.offset < b.offset + b.bytes() &&
+         b.offset < a.offset + a.bytes();
+}
+
+// Kernels read operands while they write outputs: no output may lie over an operand or over another output.
 static void need_apart(const PlanOp& op) {
-  const auto inputs = op.operands.first(op.spec->inputs);
-  for (const Operand& output : op.operands.subspan(op.spec->inputs))
-    for (const Operand& input : inputs)
-      if (input.region == output.region && input.offset < output.offset + output.bytes() &&
-          output.offset < input.offset + input.bytes())
-        fail(Code::bad_argument, "[%s] malformed plan: an output lies over an operand", op.spec->name);
+  for (size_t output = op.spec->inputs; output < op.operands.size(); output++)
+    for (size_t other = 0; other < output; other++)
+      if (overlap(op.operands[output], op.operands[other]))
+        fail(Code::bad_argument, "[%s] malformed plan: %s lies over %s", op.spec->name,
+             op.spec->operand[output].name, op.spec->operand[other].name);
 }
 
 Plan::Plan(std::span<const int32_t> words, const HostMemory& host, const BufferTable& buffers,

@@ -12,7 +12,7 @@ TaskQueue::~TaskQueue() {
     std::lock_guard lock(mutex_);
     stopping_ = true;
   }
-  posted_.notify_one();
+  posted_.wake_one();
   thread_.join();
 }
 
@@ -22,7 +22,7 @@ void TaskQueue::post(Task task) {
     tasks_.push_back(std::move(task));
     waiting_++;
   }
-  posted_.notify_one();
+  posted_.wake_one();
 }
 
 void TaskQueue::work() {

@@ -1,11 +1,12 @@
 // One thread that runs tasks in the order in which they were posted.
 #pragma once
 #include <atomic>
-#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <mutex>
 #include <thread>
+
+#include "runtime/condition.h"
 
 namespace quern {
 
@@ -25,7 +26,7 @@ class TaskQueue {
   Task take();
 
   std::mutex mutex_;
-  std::condition_variable posted_;
+  Condition posted_;
   std::deque<Task> tasks_;
   std::atomic<int> waiting_{0}; // tasks posted and not yet taken
   bool stopping_ = false;

@@ -1,16 +1,32 @@
 #include "runtime/thread-pool.h"
 
+#include <system_error>
+
+#include "runtime/failure.h"
 #include "runtime/spin.h"
 #include "runtime/thread-name.h"
 
 namespace quern {
 
 ThreadPool::ThreadPool(int threads) {
+  try {
+    start(threads);
+  } catch (const std::system_error& error) {
+    const size_t started = workers_.size();
+    stop(); // a thread that is not joined would end the process
+    fail(Code::device_failed, "the system started %zu of the backend's %d threads, then refused: %s; ask for fewer",
+         started, threads - 1, error.what());
+  }
+}
+
+ThreadPool::~ThreadPool() { stop(); }
+
+void ThreadPool::start(int threads) {
   workers_.reserve(threads - 1);
   for (int thread = 1; thread < threads; thread++) workers_.emplace_back(&ThreadPool::work, this, thread);
 }
 
-ThreadPool::~ThreadPool() {
+void ThreadPool::stop() {
   stopping_ = true;
   wake(work_arrived_);
   for (std::thread& worker : workers_) worker.join();
@@ -18,9 +34,9 @@ ThreadPool::~ThreadPool() {
 
 // A thread parks only after it has announced itself and looked again, both in the one order of seq_cst: either it
 // sees the change, or whoever made the change sees it parked and comes here.
-void ThreadPool::wake(std::condition_variable& sleepers) {
+void ThreadPool::wake(Condition& sleepers) {
   { std::lock_guard lock(mutex_); }
-  sleepers.notify_all();
+  sleepers.wake_all();
 }
 
 void ThreadPool::run_job(const Job& job) {

@@ -3,16 +3,17 @@
 #include <stdint.h>
 
 #include <atomic>
-#include <condition_variable>
 #include <mutex>
 #include <thread>
 #include <vector>
+
+#include "runtime/condition.h"
 
 namespace quern {
 
 class ThreadPool {
  public:
-  // `threads` counts the caller of run: threads − 1 are started.
+  // `threads` counts the caller of run: threads − 1 are started. Throws DEVICE_FAILED where the system refuses one.
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -42,13 +43,15 @@ class ThreadPool {
     (*static_cast<const Body*>(body))(chunk, thread);
   }
 
+  void start(int threads);
+  void stop();
   void run_job(const Job& job);
   void take_chunks(int thread);
   void work(int thread);
   bool join(uint32_t& seen);
   void leave();
   bool has_news(uint32_t seen) const;
-  void wake(std::condition_variable& sleepers);
+  void wake(Condition& sleepers);
 
   // A job is open while its caller still hands out chunks. A thread enters an open job by adding itself to the count
   // of active ones, and the caller returns when it has closed the job and none is active: a thread that the system
@@ -62,7 +65,7 @@ class ThreadPool {
   std::atomic<bool> caller_parked_{false};
   std::atomic<bool> stopping_{false};
   std::mutex mutex_;
-  std::condition_variable work_arrived_, job_left_;
+  Condition work_arrived_, job_left_;
   std::vector<std::thread> workers_;
 };
 

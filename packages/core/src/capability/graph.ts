@@ -4,7 +4,10 @@ import type { Tensor } from '../tensor.js';
 
 /** A step kept by the device, to be run again with other inputs. Same inputs give the same bits as the step would. */
 export interface CapturedGraph {
-  /** Replaces an input's values; it keeps them until the next write. Throws BAD_SHAPE or BAD_DTYPE where they do not fit. */
+  /**
+   * Replaces an input's values; it keeps them until the next write. Throws BAD_SHAPE or BAD_DTYPE where they do not fit.
+   * Between replays only: a replay that is running may see the old values, the new ones, or some of each.
+   */
   write(input: Tensor, values: HostArray): void;
   /**
    * Runs once with the present inputs. Rejects with ABORTED, OUT_OF_RANGE, or DISPOSED when a weight or buffer that
