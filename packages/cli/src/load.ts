@@ -3,23 +3,24 @@ import { type LoadFlags, loadOptions } from './options.js';
 import { loadingBar } from './terminal/progress.js';
 import { say } from './terminal/report.js';
 
-/** Loads a model as the flags say, with a progress bar, hands it to `use`, and frees it whatever happens. */
+/** Loads a model as the flags say, with a progress bar. */
+export async function load(path: string, flags: LoadFlags, signal: AbortSignal): Promise<Model> {
+  const bar = loadingBar();
+  return loadModel(path, {
+    ...loadOptions(flags),
+    signal,
+    onProgress: (progress) => bar.update(progress),
+    onNotice: say,
+  }).finally(() => bar.stop());
+}
+
+/** Loads a model, hands it to `use`, and frees it whatever happens. */
 export async function withModel<T>(
   path: string,
   flags: LoadFlags,
   signal: AbortSignal,
   use: (model: Model) => Promise<T>,
 ): Promise<T> {
-  const bar = loadingBar();
-  const model = await loadModel(path, {
-    ...loadOptions(flags),
-    signal,
-    onProgress: (progress) => bar.update(progress),
-    onNotice: say,
-  }).finally(() => bar.stop());
-  try {
-    return await use(model);
-  } finally {
-    model.dispose();
-  }
+  using model = await load(path, flags, signal);
+  return await use(model);
 }

@@ -7,18 +7,21 @@ function number(text: string): number {
   return value;
 }
 
-export function whole(text: string): number {
-  const value = number(text);
-  if (!Number.isInteger(value) || value < 0)
-    throw new InvalidArgumentError('it must be a whole number, 0 or more.');
-  return value;
-}
+/** A parser of numbers that says what is wrong with others; commander says of which option. */
+const such =
+  (holds: (value: number) => boolean, range: string) =>
+  (text: string): number => {
+    const value = number(text);
+    if (!holds(value)) throw new InvalidArgumentError(`it must be ${range}.`);
+    return value;
+  };
 
-export function positive(text: string): number {
-  const value = whole(text);
-  if (value === 0) throw new InvalidArgumentError('it must be a whole number above 0.');
-  return value;
-}
+export const whole = such((x) => Number.isSafeInteger(x) && x >= 0, 'a whole number, 0 or more');
+export const positive = such((x) => Number.isSafeInteger(x) && x > 0, 'a whole number above 0');
+const notNegative = such((x) => x >= 0, '0 or more');
+const aboveZero = such((x) => x > 0, 'above 0');
+const probability = such((x) => x >= 0 && x <= 1, 'from 0 to 1');
+const probabilityAboveZero = such((x) => x > 0 && x <= 1, 'above 0 and at most 1');
 
 const list = (text: string, before: readonly string[] = []): string[] => [...before, text];
 
@@ -53,11 +56,15 @@ export const withLoading = (command: Command): Command =>
 export const withSampling = (command: Command): Command =>
   command
     .option('-n <tokens>', 'most tokens to generate', whole)
-    .option('--temperature <t>', '0 always takes the likeliest token', number)
+    .option('--temperature <t>', '0 always takes the likeliest token', notNegative)
     .option('--top-k <k>', 'only the k likeliest tokens; 0: all', whole)
-    .option('--top-p <p>', 'only the likeliest tokens that together reach probability p', number)
-    .option('--min-p <p>', 'only tokens at least p times as likely as the likeliest', number)
-    .option('--repeat-penalty <x>', 'divides the logits of recent tokens; 1: off', number)
+    .option(
+      '--top-p <p>',
+      'only the likeliest tokens that together reach probability p',
+      probabilityAboveZero,
+    )
+    .option('--min-p <p>', 'only tokens at least p times as likely as the likeliest', probability)
+    .option('--repeat-penalty <x>', 'divides the logits of recent tokens; 1: off', aboveZero)
     .option('--presence-penalty <x>', 'subtracted once from recent tokens', number)
     .option('--frequency-penalty <x>', 'subtracted from recent tokens for each time they occurred', number)
     .option('--seed <s>', 'the same seed gives the same text', whole)

@@ -14,13 +14,29 @@ export interface Started {
   /** Resolves once stdout is at least this long. */
   printed(length: number): Promise<void>;
   interrupt(): void;
+  kill(signal: NodeJS.Signals): void;
+  /** Closes the reading end of its stdout. */
+  stopReading(): void;
   readonly finished: Promise<Finished>;
 }
 
+export interface StartOptions {
+  readonly env?: Readonly<Record<string, string>>;
+  /** Standard input does not end after `input`. */
+  readonly open?: boolean;
+}
+
 /** Starts the built command; `nx build quern` comes first. */
-export function start(args: readonly string[], input = ''): Started {
+export function start(
+  args: readonly string[],
+  input = '',
+  { env = {}, open = false }: StartOptions = {},
+): Started {
   if (!existsSync(cli)) throw new Error(`${cli} is missing: build it with nx build quern`);
-  const child = spawn(process.execPath, [cli, ...args], { stdio: ['pipe', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, [cli, ...args], {
+    stdio: ['pipe', 'pipe', 'pipe'],
+    env: { ...process.env, ...env },
+  });
   let stdout = '';
   let stderr = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
@@ -29,7 +45,8 @@ export function start(args: readonly string[], input = ''): Started {
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     stderr += text;
   });
-  child.stdin.on('error', () => {}).end(input);
+  child.stdin.on('error', () => {}).write(input);
+  if (!open) child.stdin.end();
   const finished = new Promise<Finished>((resolve) => {
     child.on('close', (code) => resolve({ code, stdout, stderr }));
   });
@@ -37,8 +54,14 @@ export function start(args: readonly string[], input = ''): Started {
     while (stdout.length < length && child.exitCode === null)
       await new Promise((resolve) => setTimeout(resolve, 5));
   };
-  return { printed, interrupt: () => child.kill('SIGINT'), finished };
+  return {
+    printed,
+    interrupt: () => child.kill('SIGINT'),
+    kill: (signal) => child.kill(signal),
+    stopReading: () => child.stdout.destroy(),
+    finished,
+  };
 }
 
-export const quern = (args: readonly string[], input?: string): Promise<Finished> =>
-  start(args, input).finished;
+export const quern = (args: readonly string[], input?: string, options?: StartOptions): Promise<Finished> =>
+  start(args, input, options).finished;

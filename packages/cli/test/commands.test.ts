@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { quern, start } from './cli.js';
+import { quern } from './cli.js';
 
 interface Expected {
   readonly prompt: string;
@@ -81,23 +81,43 @@ test('chat answers each line of standard input', async () => {
   expect(stdout.trim().split('\n').length).toBeGreaterThan(1);
 });
 
-test('Ctrl-C ends a generation at once, with what there is and status 130', async () => {
-  const running = start([
-    'run',
-    'demo',
-    '-p',
-    expected.prompt,
-    '--backend',
-    'reference',
-    '-n',
-    '400',
-    '--temperature',
-    '0',
-  ]);
-  await running.printed(expected.prompt.length + 10);
-  running.interrupt();
-  const { code, stdout, stderr } = await running.finished;
-  expect(code).toBe(130);
-  expect(stdout.length).toBeLessThan(1500);
-  expect(stderr).toMatch(/\d+ tokens on reference/);
+test('chat forgets the oldest turns when the context is full, and goes on', async () => {
+  const question = 'Tell me a story about a fox and a very long winter, please.\n';
+  const { code, stderr } = await quern(
+    ['chat', 'demo', '--temperature', '0', '--ctx', '120'],
+    question.repeat(3),
+  );
+  expect(code).toBe(0);
+  expect(stderr).toMatch(/the context of 120 tokens is full/);
+  expect(stderr).toMatch(/no longer fits in the context of 120 tokens: the oldest turn is forgotten/);
+});
+
+test('chat goes on after a line that cannot be answered', async () => {
+  const { code, stdout, stderr } = await quern(
+    ['chat', 'demo', '--temperature', '0', '-n', '8'],
+    `${'word '.repeat(600)}\nHello!\n`,
+  );
+  expect(stderr).toMatch(/\(PROMPT_TOO_LONG\)/);
+  expect(stdout.trim()).not.toBe('');
+  expect(code).toBe(1);
+});
+
+test('the line break that echo adds to a piped prompt is no part of it', async () => {
+  const ids = async (input: string) =>
+    JSON.parse((await quern(['tokenize', 'demo', '--json'], input)).stdout).ids;
+  expect(await ids('a fox\n')).toEqual(await ids('a fox'));
+  expect(await ids('a fox\n\n')).not.toEqual(await ids('a fox'));
+});
+
+test('rates are shown only where there was something to measure', async () => {
+  const summary = async (n: string) => (await quern(['run', 'demo', '-p', 'a fox', '-n', n])).stderr;
+  expect(await summary('0')).toMatch(/^0 tokens on cpu; loaded/);
+  expect(await summary('1')).toMatch(/^1 token on cpu: prefill [\d.]+ tokens\/s; loaded/);
+});
+
+test('inspect of a folder shows the one model in it', async () => {
+  const folder = fileURLToPath(new URL('../../demo-model/model', import.meta.url));
+  const { code, stdout } = await quern(['inspect', folder]);
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/\.gguf: gguf, \d+ tensors/);
 });

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { quern } from './cli.js';
@@ -41,11 +41,13 @@ const cases: readonly (readonly [name: string, args: readonly string[], code: st
     /2000000000/,
   ],
   ['a token id out of range', ['logits', 'demo', '--ids', '1,99999'], 'BAD_TOKEN', /99999/],
+  ['a folder without a model to inspect', ['inspect', empty], 'NO_MODEL', /gguf/i],
+  ['a backend without a name', ['run', 'demo', '-p', 'x', '--backend', ''], 'BAD_OPTION', /backend is ''/],
   [
-    'a temperature below zero',
-    ['run', 'demo', '-p', 'x', '--temperature', '-1'],
-    'BAD_OPTION',
-    /temperature/,
+    'more threads than a backend takes',
+    ['run', 'demo', '-p', 'x', '--threads', '100000'],
+    'BACKEND_FAILED',
+    /100000/,
   ],
 ];
 
@@ -55,7 +57,34 @@ test.each(cases)('%s gets one clear message and status 1', async (_name, args, c
   expect(stderr).toMatch(new RegExp(`^quern: .*\\(${code}\\)`, 'm'));
   expect(stderr).toMatch(says);
   expect(stderr).not.toMatch(/\n\s+at /);
-  expect(stdout).not.toMatch(/\(\w+_\w+\)/);
+  expect(stdout).toBe('');
+});
+
+test('an instruction set that the machine lacks is not replaced by another backend', async () => {
+  const { code, stderr } = await quern(['run', 'demo', '-p', 'x'], '', { env: { QUERN_CPU_ISA: 'mmx' } });
+  expect(code).toBe(1);
+  expect(stderr).toMatch(/'mmx'.*\(BACKEND_FAILED\)/);
+});
+
+test.each([
+  ['--temperature', '-1'],
+  ['--top-p', '0'],
+  ['--min-p', '1.5'],
+  ['--repeat-penalty', '0'],
+  ['--ctx', '0'],
+  ['--ctx', '-5'],
+  ['-n', '2.5'],
+])('%s %s is refused by the name of the option', async (option, value) => {
+  const { code, stderr } = await quern(['run', 'demo', '-p', 'x', option, value]);
+  expect(code).toBe(1);
+  expect(stderr).toMatch(new RegExp(`option '.*${option} .*' argument '${value}' is invalid`));
+});
+
+test('bench --make does not overwrite a file, unless it is forced to', async () => {
+  const path = file('mine.gguf', 'precious');
+  const { code, stderr } = await quern(['bench', '--make', path]);
+  expect([code, readFileSync(path, 'utf8')]).toEqual([1, 'precious']);
+  expect(stderr).toMatch(/mine\.gguf exists already: --force/);
 });
 
 test('a misspelt option is refused with the way to help', async () => {

@@ -38,9 +38,11 @@ export function backendPackage(name: string, profile: { flops: number; readBandw
   return { quern: { backend: './index.mjs' }, files: { 'index.mjs': source } };
 }
 
-export const brokenPackage = (message: string): MadePackage => ({
+export const brokenPackage = (message: string, code?: string): MadePackage => ({
   quern: { backend: './index.mjs' },
   files: {
-    'index.mjs': `export async function createBackend() { throw new Error(${JSON.stringify(message)}); }`,
+    'index.mjs': `export async function createBackend() {
+      throw Object.assign(new Error(${JSON.stringify(message)}), ${JSON.stringify({ code })});
+    }`,
   },
 });

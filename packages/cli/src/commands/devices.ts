@@ -1,6 +1,7 @@
 import { type DeviceReport, describeDevices } from '@quern/runtime';
 import { Command } from 'commander';
 import { positive } from '../options.js';
+import { count } from '../terminal/count.js';
 import { write, writeJson } from '../terminal/write.js';
 
 const giga = (value: number) => (value / 1e9).toFixed(1);
@@ -10,7 +11,7 @@ export function showDevice(device: DeviceReport): string {
   if ('error' in device) return `${device.package}: cannot be used: ${device.error}`;
   const { backend, profile, freeMemory, capabilities } = device;
   return [
-    `${backend} (${device.package}): ${profile.name}, ${profile.isa}, ${profile.threads} threads`,
+    `${backend} (${device.package}): ${profile.name}, ${profile.isa}, ${count(profile.threads, 'thread')}`,
     `  memory ${giga(freeMemory)} of ${giga(profile.totalMemory)} GB free; measured: reads ${giga(profile.readBandwidth)} GB/s, computes ${giga(profile.flops)} GFLOP/s`,
     `  capabilities: ${capabilities.join(', ') || 'none'}`,
   ].join('\n');

@@ -42,7 +42,7 @@ export const logitsCommand = (): Command =>
     .action((path: string, flags: LogitsFlags) =>
       interruptible((signal) =>
         withModel(path, flags, signal, async (model) =>
-          print(await model.logits(flags.ids), Boolean(flags.json)),
+          print(await model.logits(flags.ids, { signal }), Boolean(flags.json)),
         ),
       ),
     );

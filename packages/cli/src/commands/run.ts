@@ -1,4 +1,4 @@
-import type { GenerationResult, Model } from '@quern/runtime';
+import type { Generation, GenerationResult, Model } from '@quern/runtime';
 import { Command } from 'commander';
 import { withModel } from '../load.js';
 import {
@@ -8,7 +8,8 @@ import {
   withLoading,
   withSampling,
 } from '../options.js';
-import { interruptedStatus, interruptible } from '../terminal/interrupt.js';
+import { count } from '../terminal/count.js';
+import { interruptible } from '../terminal/interrupt.js';
 import { say } from '../terminal/report.js';
 import { readStdin } from '../terminal/stdin.js';
 import { write, writeJson } from '../terminal/write.js';
@@ -32,29 +33,52 @@ const jsonResult = (model: Model, result: GenerationResult) => ({
 
 const rate = (value: number) => value.toFixed(value < 100 ? 1 : 0);
 
-async function generate(model: Model, flags: RunFlags, signal: AbortSignal): Promise<void> {
-  const prompt = flags.prompt ?? (await readStdin()) ?? '';
-  const generation = model.generate(prompt, { ...generateOptions(flags), signal });
-  if (!flags.json) await write(prompt);
-  for await (const { text } of generation) if (!flags.json) await write(text);
-  const result = await generation.result;
-  if (flags.json) await writeJson(jsonResult(model, result));
-  else {
-    await write('\n');
-    say(
-      `${result.tokens.length} tokens on ${model.backend}: prefill ${rate(result.prefillTokensPerSecond)}, ` +
-        `decode ${rate(result.decodeTokensPerSecond)} tokens/s; loaded in ${rate(model.loadMs)} ms`,
-    );
+/** For people: how fast it was, where there is something to measure. */
+function summary(model: Model, result: GenerationResult): string {
+  const { tokens, prefillTokensPerSecond: prefill, decodeTokensPerSecond: decode } = result;
+  const rates = [
+    ...(prefill ? [`prefill ${rate(prefill)}`] : []),
+    ...(decode ? [`decode ${rate(decode)}`] : []),
+  ];
+  const measured = tokens.length > 0 && rates.length > 0 ? `: ${rates.join(', ')} tokens/s` : '';
+  return `${count(tokens.length, 'token')} on ${model.backend}${measured}; loaded in ${rate(model.loadMs)} ms`;
+}
+
+/** Streams the text. The prompt comes with the first piece, so that what is wrong with it is said alone. */
+async function stream(prompt: string, generation: Generation): Promise<void> {
+  let before = prompt;
+  for await (const { text } of generation) {
+    await write(before + text);
+    before = '';
   }
-  if (result.reason === 'abort') process.exitCode = interruptedStatus;
+  await write(`${before}\n`);
+}
+
+async function generate(model: Model, prompt: string, flags: RunFlags, signal: AbortSignal): Promise<void> {
+  const generation = model.generate(prompt, { ...generateOptions(flags), signal });
+  if (flags.json) await writeJson(jsonResult(model, await generation.result));
+  else {
+    await stream(prompt, generation);
+    say(summary(model, await generation.result));
+  }
+  signal.throwIfAborted();
+}
+
+async function run(path: string, flags: RunFlags, command: Command): Promise<void> {
+  const prompt = flags.prompt ?? (await readStdin());
+  if (prompt === undefined)
+    command.error('error: there is no prompt: give one with -p <text>, or pipe it into standard input');
+  await interruptible((signal) =>
+    withModel(path, flags, signal, (model) => generate(model, prompt, flags, signal)),
+  );
 }
 
 export const runCommand = (): Command =>
   withSampling(withLoading(new Command('run')))
-    .description('continue a text; the prompt comes from -p or from standard input')
+    .description(
+      'continue a text; the prompt comes from -p, or from standard input less one line break at its end',
+    )
     .argument('<model>')
     .option('-p, --prompt <text>', 'the text to continue')
     .option('--json', 'print one JSON object at the end')
-    .action((path: string, flags: RunFlags) =>
-      interruptible((signal) => withModel(path, flags, signal, (model) => generate(model, flags, signal))),
-    );
+    .action(run);

@@ -8,14 +8,17 @@ interface TokenizeFlags {
   readonly special?: boolean;
 }
 
-async function tokenize(path: string, text: string | undefined, flags: TokenizeFlags): Promise<void> {
+async function tokenize(
+  path: string,
+  argument: string | undefined,
+  flags: TokenizeFlags,
+  command: Command,
+): Promise<void> {
+  const text = argument ?? (await readStdin());
+  if (text === undefined)
+    command.error('error: there is no text: give one as an argument, or pipe it into standard input');
   const tokenizer = await openTokenizer(path);
-  const ids = [
-    ...tokenizer.encode(text ?? (await readStdin()) ?? '', {
-      special: flags.special ? 'parse' : 'text',
-      addBos: false,
-    }),
-  ];
+  const ids = [...tokenizer.encode(text, { special: flags.special ? 'parse' : 'text', addBos: false })];
   if (flags.json) await writeJson({ ids });
   else for (const id of ids) await write(`${id}\t${JSON.stringify(tokenizer.tokenText(id))}\n`);
 }
@@ -24,7 +27,7 @@ export const tokenizeCommand = (): Command =>
   new Command('tokenize')
     .description('show the tokens of a text')
     .argument('<model>')
-    .argument('[text]', 'standard input where absent')
+    .argument('[text]', 'where absent, standard input less one line break at its end')
     .option('--special', 'read control tokens such as <|im_end|> in the text as such')
     .option('--json', 'print {"ids": […]}')
     .action(tokenize);

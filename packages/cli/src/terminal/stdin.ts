@@ -1,6 +1,6 @@
 import { text } from 'node:stream/consumers';
 
-/** All of standard input, or undefined where it is a terminal. */
+/** All of standard input without the line break at its end, as `echo` adds one; undefined where it is a terminal. */
 export async function readStdin(): Promise<string | undefined> {
-  return process.stdin.isTTY ? undefined : await text(process.stdin);
+  return process.stdin.isTTY ? undefined : (await text(process.stdin)).replace(/\r?\n$/, '');
 }

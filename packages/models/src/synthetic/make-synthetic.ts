@@ -17,16 +17,23 @@ export interface SyntheticOptions {
   readonly format: RecipeName;
   /** The same seed gives the same file, byte for byte. */
   readonly seed?: number;
+  readonly signal?: AbortSignal;
 }
 
 /** Written at a time, in bytes; a multiple of every block. */
 const pieceBytes = 1 << 22;
+
+function needNotAborted(signal: AbortSignal | undefined): void {
+  if (signal?.aborted)
+    throw new ModelError('ABORTED', 'making the model was aborted', { cause: signal.reason });
+}
 
 /** Random blocks of one matrix, piece by piece, so that memory stays bounded. */
 async function* randomMatrix(
   format: GgufFormat,
   shape: readonly number[],
   seed: number,
+  signal: AbortSignal | undefined,
 ): AsyncGenerator<Uint8Array> {
   const words = new RandomWords(seed);
   const deviation = 1 / Math.sqrt(shape[shape.length - 1]!);
@@ -34,6 +41,7 @@ async function* randomMatrix(
   const piece = Math.floor(pieceBytes / blockBytes) * blockBytes;
   const total = byteLength(format, shape);
   for (let done = 0; done < total; done += piece) {
+    needNotAborted(signal);
     const bytes = new Uint8Array(Math.min(piece, total - done));
     fillBlocks(format, bytes, words, deviation);
     yield bytes;
@@ -48,12 +56,13 @@ class TensorList {
     private readonly recipe: Recipe,
     private readonly shape: ModelShape,
     private readonly seed: number,
+    private readonly signal: AbortSignal | undefined,
   ) {}
 
   matrix(name: string, shape: readonly number[], role: Role, layer = 0): void {
     const format = this.recipe(role, layer, this.shape.layers);
     const seed = this.seed + 7919 * this.tensors.length;
-    this.tensors.push({ name, shape, format, data: () => randomMatrix(format, shape, seed) });
+    this.tensors.push({ name, shape, format, data: () => randomMatrix(format, shape, seed, this.signal) });
   }
 
   norm(name: string, width: number): void {
@@ -80,8 +89,13 @@ function addLayer(list: TensorList, shape: ModelShape, layer: number): void {
   list.matrix(name('ffn_down'), [width, feedForward], 'ffnDown', layer);
 }
 
-function tensorsOf(shape: ModelShape, recipe: Recipe, seed: number): TensorInput[] {
-  const list = new TensorList(recipe, shape, seed);
+function tensorsOf(
+  shape: ModelShape,
+  recipe: Recipe,
+  seed: number,
+  signal: AbortSignal | undefined,
+): TensorInput[] {
+  const list = new TensorList(recipe, shape, seed, signal);
   list.matrix('token_embd.weight', [shape.vocabulary, shape.width], 'embedding');
   for (let layer = 0; layer < shape.layers; layer++) addLayer(list, shape, layer);
   list.norm('output_norm.weight', shape.width);
@@ -121,13 +135,14 @@ function named<T extends object>(table: T, name: string, what: string): T[keyof 
 
 /**
  * Writes a GGUF of a published model's shape with random weights: what it computes is nonsense, what it costs is true.
- * Throws ModelError BAD_ARGUMENT for an unknown shape or format.
+ * Throws ModelError BAD_ARGUMENT for an unknown shape or format, ABORTED; FileError WRITE_FAILED. What fails leaves no file.
  */
 export async function makeSyntheticModel(
   path: string,
-  { shape: name, format, seed = 1 }: SyntheticOptions,
+  { shape: name, format, seed = 1, signal }: SyntheticOptions,
 ): Promise<void> {
   const shape: ModelShape = named(modelShapes, name, 'model shape');
   const recipe: Recipe = named(recipes, format, 'format');
-  await writeGguf(path, { metadata: metadataOf(name, shape), tensors: tensorsOf(shape, recipe, seed) });
+  const tensors = tensorsOf(shape, recipe, seed, signal);
+  await writeGguf(path, { metadata: metadataOf(name, shape), tensors });
 }

@@ -17,7 +17,7 @@ export type DeviceReport =
 export async function describeDevices(options: FindBackendsOptions = {}): Promise<DeviceReport[]> {
   const candidates = await findBackends(options);
   return candidates.map((candidate) => {
-    if (!candidate.backend) return candidate;
+    if (!candidate.backend) return { package: candidate.package, error: candidate.error };
     const { backend, name } = candidate;
     const report = {
       package: candidate.package,

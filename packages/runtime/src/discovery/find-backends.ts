@@ -18,7 +18,15 @@ export interface FindBackendsOptions extends CreateBackendOptions {
 /** A package that declares a backend, and what came of loading it. */
 export type BackendCandidate =
   | { readonly package: string; readonly name: string; readonly backend: Backend; readonly error?: never }
-  | { readonly package: string; readonly error: string; readonly backend?: never };
+  | FailedBackend;
+
+/** A package whose backend does not load: the message of what it threw, and its code where it has one. */
+export interface FailedBackend {
+  readonly package: string;
+  readonly error: string;
+  readonly code?: string;
+  readonly backend?: never;
+}
 
 /** A candidate that loaded. */
 export type LoadedBackend = Extract<BackendCandidate, { readonly backend: Backend }>;
@@ -36,9 +44,12 @@ async function load(
     const backend = await module.createBackend(options);
     return { package: name, name: backend.name, backend };
   } catch (cause) {
-    return { package: name, error: messageOf(cause) };
+    return { package: name, error: messageOf(cause), ...codeOf(cause) };
   }
 }
+
+const codeOf = (cause: unknown) =>
+  cause instanceof Error && 'code' in cause && typeof cause.code === 'string' ? { code: cause.code } : {};
 
 const threadsOf = ({ threads }: CreateBackendOptions) => (threads === undefined ? {} : { threads });
 
@@ -63,26 +74,43 @@ export async function findBackends(options: FindBackendsOptions = {}): Promise<B
 }
 
 /** A package may be asked for by its own name, or by its backend's. */
-const isLikely = (found: QuernPackage, name: string) =>
-  found.name === name || found.name.endsWith(`backend-${name}`);
+const isLikely = (packageName: string, name: string) =>
+  packageName === name || packageName.endsWith(`backend-${name}`);
+
+/** Whether a backend refused what the caller chose for it, rather than the machine it found. */
+export function refusedChoice(
+  { package: name, code }: FailedBackend,
+  { threads }: CreateBackendOptions,
+): boolean {
+  if (code === 'BAD_ARGUMENT' && threads !== undefined) return true;
+  return Boolean(process.env.QUERN_CPU_ISA) && isLikely(name, 'cpu') && code === 'UNSUPPORTED';
+}
+
+export const backendFailed = ({ package: name, error }: FailedBackend): RuntimeError =>
+  new RuntimeError('BACKEND_FAILED', `${name} is installed but does not load: ${error}`);
+
+function needBackendName(name: string): void {
+  if (/^(@[\w.-]+\/)?[\w.-]+$/.test(name)) return;
+  throw new RuntimeError(
+    'BAD_OPTION',
+    `backend is '${name}'; it must be 'auto', the name of a backend such as 'cpu', or of its package`,
+  );
+}
 
 /**
  * The installed backend of this name, or of this package. Packages whose name tells are tried first.
- * @throws RuntimeError BACKEND_NOT_FOUND, BACKEND_FAILED
+ * @throws RuntimeError BACKEND_NOT_FOUND, BACKEND_FAILED, BAD_OPTION
  */
 export async function findBackend(name: string, options: FindBackendsOptions = {}): Promise<LoadedBackend> {
+  needBackendName(name);
   const packages = declared(options.resolveFrom);
-  const likely = packages.filter((found) => isLikely(found, name));
+  const likely = packages.filter((found) => isLikely(found.name, name));
   const seen: BackendCandidate[] = [];
   for (const found of [...likely, ...packages.filter((other) => !likely.includes(other))]) {
     const candidate = await load(found, threadsOf(options));
     if (candidate.backend && (candidate.name === name || candidate.package === name)) return candidate;
     candidate.backend?.dispose();
-    if (candidate.error !== undefined && isLikely(found, name))
-      throw new RuntimeError(
-        'BACKEND_FAILED',
-        `${found.name} is installed but does not load: ${candidate.error}`,
-      );
+    if (!candidate.backend && isLikely(found.name, name)) throw backendFailed(candidate);
     seen.push(candidate);
   }
   throw new RuntimeError('BACKEND_NOT_FOUND', notFound(name, seen, options.resolveFrom));

@@ -1,4 +1,6 @@
-import { stat } from 'node:fs/promises';
+import { readdir, stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { openModelFile } from '@quern/models';
 import { openGguf, openSafetensors } from '@quern/quant';
 import { locateModel } from '../model/locate-model.js';
 
@@ -51,11 +53,28 @@ function formatsOf(tensors: readonly DescribedTensor[]): FileDescription['format
 }
 
 /**
- * Reads the header of a GGUF file (or of all its parts), of a safetensors file, or of those in a folder.
- * Rejects with RuntimeError MODEL_NOT_FOUND and quant's FileError.
+ * The GGUF file of a folder, where that is what loading the folder would take; the folder itself where it has safetensors,
+ * which need no config.json to be described. Rejects with ModelError NO_MODEL and AMBIGUOUS_MODEL.
+ */
+async function inFolder(folder: string): Promise<string> {
+  const names = await readdir(folder);
+  const hasSafetensors = names.some((name) => /\.safetensors(\.index\.json)?$/.test(name));
+  const ggufs = names.filter((name) => name.endsWith('.gguf'));
+  if (hasSafetensors && (names.includes('config.json') || ggufs.length === 0)) return folder;
+  return ggufs.length === 1 ? join(folder, ggufs[0]!) : (await openModelFile(folder)).path;
+}
+
+async function resolvePath(located: string): Promise<string> {
+  const path = basename(located) === 'config.json' ? dirname(located) : located;
+  return (await stat(path)).isDirectory() ? inFolder(path) : path;
+}
+
+/**
+ * Reads the header of a GGUF file (or of all its parts), of a safetensors file, or of the model in a folder.
+ * Rejects with RuntimeError MODEL_NOT_FOUND, ModelError NO_MODEL and AMBIGUOUS_MODEL, and quant's FileError.
  */
 export async function describeFile(pathOrId: string, resolveFrom?: string): Promise<FileDescription> {
-  const path = locateModel(pathOrId, resolveFrom);
+  const path = await resolvePath(locateModel(pathOrId, resolveFrom));
   const isSafetensors = (await stat(path)).isDirectory() || /\.(safetensors|index\.json)$/.test(path);
   const { kind, metadata, tensors } = await (isSafetensors ? readSafetensors(path) : readGguf(path));
   return {

@@ -1,7 +1,16 @@
 import type { Backend, BackendPlan } from '@quern/core';
 import type { ModelFile } from '@quern/models';
 import { describeModel } from '@quern/models';
-import { findBackend, findBackends, type LoadedBackend, showCandidates } from '../discovery/find-backends.js';
+import {
+  type BackendCandidate,
+  backendFailed,
+  type FailedBackend,
+  findBackend,
+  findBackends,
+  type LoadedBackend,
+  refusedChoice,
+  showCandidates,
+} from '../discovery/find-backends.js';
 import { RuntimeError } from '../error.js';
 import { type PlanRequest, planBackends } from '../planner/plan-backends.js';
 import { plannerDevice } from '../planner/planner-device.js';
@@ -15,19 +24,37 @@ export interface ChosenBackend {
   readonly plan: BackendPlan;
 }
 
-/** Every installed backend that loads. @throws RuntimeError NO_BACKEND */
+const hasLoaded = (candidate: BackendCandidate): candidate is LoadedBackend =>
+  candidate.backend !== undefined;
+const hasFailed = (candidate: BackendCandidate): candidate is FailedBackend => !hasLoaded(candidate);
+
+/**
+ * Every installed backend that loads. Where one refuses what the caller chose for it, no other takes its place.
+ * @throws RuntimeError NO_BACKEND, BACKEND_FAILED
+ */
 async function installed(options: ResolvedLoadOptions): Promise<Backend[]> {
   const candidates = await findBackends(options);
-  for (const { error, package: name } of candidates)
-    if (error !== undefined) options.onNotice?.(`the backend of ${name} does not load: ${error}`);
-  const loaded = candidates.filter(
-    (candidate): candidate is LoadedBackend => candidate.backend !== undefined,
-  );
-  if (loaded.length > 0) return loaded.map(({ backend }) => backend);
-  throw new RuntimeError(
-    'NO_BACKEND',
-    `there is no backend to compute with: ${showCandidates(candidates, options.resolveFrom)}. To add one: npm install @quern/backend-cpu`,
-  );
+  const failed = candidates.filter(hasFailed);
+  const backends = candidates.filter(hasLoaded).map(({ backend }) => backend);
+  const refused = failed.find((candidate) => refusedChoice(candidate, options));
+  if (refused) {
+    for (const backend of backends) backend.dispose();
+    throw backendFailed(refused);
+  }
+  if (backends.length === 0) throw noBackend(candidates, options.resolveFrom);
+  const left = backends.map(({ name }) => `'${name}'`).join(' or ');
+  for (const { package: name, error } of failed)
+    options.onNotice?.(
+      `the backend of ${name} does not load: ${error}. Going on with ${left}, which may be slower`,
+    );
+  return backends;
+}
+
+function noBackend(seen: readonly BackendCandidate[], resolveFrom: string | undefined): RuntimeError {
+  const usual = '@quern/backend-cpu';
+  const advice = seen.some(({ package: name }) => name === usual) ? '' : `. To add one: npm install ${usual}`;
+  const found = showCandidates(seen, resolveFrom);
+  return new RuntimeError('NO_BACKEND', `there is no backend to compute with: ${found}${advice}`);
 }
 
 async function candidatesFor(options: ResolvedLoadOptions): Promise<Backend[]> {
@@ -39,7 +66,7 @@ async function candidatesFor(options: ResolvedLoadOptions): Promise<Backend[]> {
 /**
  * Finds the backends that the options allow and plans the model on the best; the others are disposed, on failure all that
  * were loaded here.
- * @throws RuntimeError BACKEND_NOT_FOUND, BACKEND_FAILED, NO_BACKEND, MODEL_TOO_LARGE, CONTEXT_TOO_LARGE
+ * @throws RuntimeError BACKEND_NOT_FOUND, BACKEND_FAILED, NO_BACKEND, MODEL_TOO_LARGE, CONTEXT_TOO_LARGE, BAD_OPTION
  */
 export async function chooseBackend(file: ModelFile, options: ResolvedLoadOptions): Promise<ChosenBackend> {
   const backends = await candidatesFor(options);
@@ -55,7 +82,14 @@ export async function chooseBackend(file: ModelFile, options: ResolvedLoadOption
   }
 }
 
-const planRequest = ({ context, cacheDtype, sequences, prefillChunk }: ResolvedLoadOptions): PlanRequest => ({
+const planRequest = ({
+  backend,
+  context,
+  cacheDtype,
+  sequences,
+  prefillChunk,
+}: ResolvedLoadOptions): PlanRequest => ({
+  named: backend !== 'auto',
   ...(context !== undefined && { context }),
   cacheDtype,
   sequences,

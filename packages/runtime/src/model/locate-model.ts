@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { accessSync, constants } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { quernPackages } from '../discovery/application.js';
 import { RuntimeError } from '../error.js';
@@ -27,6 +27,22 @@ function advice(id: string): string {
   );
 }
 
+/** @throws RuntimeError MODEL_NOT_FOUND where it is there, or may be, but may not be read */
+function isThere(path: string): boolean {
+  try {
+    accessSync(path, constants.R_OK);
+    return true;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'ENOTDIR') return false;
+    throw new RuntimeError(
+      'MODEL_NOT_FOUND',
+      `the model ${resolve(path)} cannot be read (${code}): check the permissions of the file and its folders`,
+      { cause: error },
+    );
+  }
+}
+
 /**
  * The file or folder that a path or id means. A plain word is first looked for among the installed packages.
  * @throws RuntimeError MODEL_NOT_FOUND
@@ -35,7 +51,7 @@ export function locateModel(id: string, resolveFrom: string | undefined): string
   const isWord = /^[\w-]+$/.test(id) || id.startsWith('@');
   const installed = isWord ? installedModel(id, resolveFrom) : undefined;
   if (installed) return installed;
-  if (id !== '' && existsSync(id)) return id;
+  if (id !== '' && isThere(id)) return id;
   throw new RuntimeError(
     'MODEL_NOT_FOUND',
     `there is no model '${id}' (looked at ${resolve(id)}): ${advice(id)}`,

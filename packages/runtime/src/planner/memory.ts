@@ -17,8 +17,8 @@ export function activationBytes({ config }: PlannedModel, rows: number): number 
 
 /** For messages: 1536000000 → '1.54 GB'. */
 export function showBytes(bytes: number): string {
-  const units = ['bytes', 'kB', 'MB', 'GB', 'TB'];
+  const units = ['bytes', 'kB', 'MB', 'GB', 'TB', 'PB', 'EB'];
   const unit = Math.min(units.length - 1, Math.max(0, Math.floor(Math.log10(Math.max(1, bytes)) / 3)));
   const value = bytes / 1000 ** unit;
-  return `${unit === 0 ? Math.round(value) : value.toPrecision(3)} ${units[unit]}`;
+  return `${unit === 0 || value >= 100 ? Math.round(value) : value.toPrecision(3)} ${units[unit]}`;
 }

@@ -6,6 +6,8 @@ import type { PlannedModel, PlannerDevice } from './planner-device.js';
 
 /** What the caller wants of a plan. */
 export interface PlanRequest {
+  /** The caller chose the device; default false. */
+  readonly named?: boolean;
   /** Tokens of context of one sequence. Absent: the most that makes sense, see `defaultContext`. */
   readonly context?: number;
   readonly cacheDtype: KvDtype;
@@ -76,13 +78,15 @@ function chooseContext(model: PlannedModel, { context }: PlanRequest, found: Fit
   return [chosen, `context ${chosen}: ${why}`];
 }
 
-/** Why this device among several. */
-function choice({ device }: Fit, devices: readonly PlannerDevice[]): string {
+/** Why this device. */
+function choice({ device }: Fit, devices: readonly PlannerDevice[], { named }: PlanRequest): string {
   const { name, isa, threads } = device.profile;
-  const on = `'${device.backend}' on ${name} (${isa}, ${threads} threads)`;
-  return devices.length === 1
-    ? `${on}: the backend asked for, or the only one`
-    : `${on}: the fastest by measurement that fits`;
+  const why = named
+    ? 'the backend asked for'
+    : devices.length === 1
+      ? 'the only backend that loads'
+      : 'the fastest by measurement that fits';
+  return `'${device.backend}' on ${name} (${isa}, ${threads} ${threads === 1 ? 'thread' : 'threads'}): ${why}`;
 }
 
 function planOn(
@@ -119,7 +123,7 @@ export function planBackends(
     const refused = refusal(found, request);
     if (!refused) {
       const rejected = refusals.map(({ message }) => `rejected: ${message}`);
-      return planOn(model, request, found, [...rejected, choice(found, devices)]);
+      return planOn(model, request, found, [...rejected, choice(found, devices, request)]);
     }
     refusals.push(refused);
   }

@@ -75,7 +75,11 @@ test('loadModel takes the fastest and disposes the others; disposing the model d
     onNotice: (text) => notices.push(text),
   });
   expect(model.backend).toBe('fast');
-  expect(notices).toContainEqual(expect.stringContaining('there is no such device'));
+  expect(notices).toContainEqual(
+    expect.stringMatching(
+      /@quern\/backend-broken .*there is no such device.*'fast' or 'slow', which may be slower/,
+    ),
+  );
   const [fast] = await madeBy(resolveFrom, 'fast-by-others');
   const [slow] = await madeBy(resolveFrom, '@quern/backend-slow');
   expect([fast!.disposed, slow!.disposed]).toEqual([false, true]);
@@ -98,6 +102,55 @@ test('what failed to load leaves no backend behind', async () => {
   });
   for (const name of ['fast-by-others', '@quern/backend-slow'])
     expect((await madeBy(resolveFrom, name)).every(({ disposed }) => disposed)).toBe(true);
+});
+
+test('the advice to install the usual backend is not given where it is installed but fails', async () => {
+  const resolveFrom = makeApplication({ '@quern/backend-cpu': brokenPackage('no binary') });
+  const loading = loadModel(await writeTinyModel(), { resolveFrom });
+  await expect(loading).rejects.toMatchObject({
+    code: 'NO_BACKEND',
+    message: expect.stringMatching(/@quern\/backend-cpu: no binary$/),
+  });
+});
+
+test.each(['', 'two words', '../cpu', 'a/b'])("'%s' is no name of a backend", async (name) => {
+  await expect(findBackend(name, { resolveFrom: application() })).rejects.toMatchObject({
+    code: 'BAD_OPTION',
+  });
+});
+
+describe('a backend that refuses what the caller chose', () => {
+  const refusing = (code: string) =>
+    makeApplication({
+      '@quern/backend-slow': backendPackage('slow', { flops: 1e9, readBandwidth: 1e12 }),
+      '@quern/backend-cpu': brokenPackage('it will not do', code),
+    });
+
+  afterEach(() => {
+    delete process.env.QUERN_CPU_ISA;
+  });
+
+  test('threads: no other backend takes its place', async () => {
+    const resolveFrom = refusing('BAD_ARGUMENT');
+    await expect(loadModel(await writeTinyModel(), { resolveFrom, threads: 9999 })).rejects.toMatchObject({
+      code: 'BACKEND_FAILED',
+      message: expect.stringContaining('it will not do'),
+    });
+    expect((await madeBy(resolveFrom, '@quern/backend-slow')).every(({ disposed }) => disposed)).toBe(true);
+    using model = await loadModel(await writeTinyModel(), { resolveFrom });
+    expect(model.backend).toBe('slow');
+  });
+
+  test('QUERN_CPU_ISA: no other backend takes its place', async () => {
+    const resolveFrom = refusing('UNSUPPORTED');
+    process.env.QUERN_CPU_ISA = 'mmx';
+    await expect(loadModel(await writeTinyModel(), { resolveFrom })).rejects.toMatchObject({
+      code: 'BACKEND_FAILED',
+    });
+    delete process.env.QUERN_CPU_ISA;
+    using model = await loadModel(await writeTinyModel(), { resolveFrom, threads: 2 });
+    expect(model.backend).toBe('slow');
+  });
 });
 
 test('describeDevices reports and disposes', async () => {

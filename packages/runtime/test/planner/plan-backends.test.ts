@@ -1,4 +1,5 @@
 import { type PlannedModel, type PlannerDevice, type PlanRequest, planBackends } from '../../src/index.js';
+import { showBytes } from '../../src/planner/memory.js';
 
 const model: PlannedModel = {
   architecture: 'llama',
@@ -112,6 +113,24 @@ test('the next device where the first has no room, with the reason of the reject
   const plan = planBackends(model, devices, request);
   expect(plan.ranges[0]!.backend).toBe('cpu');
   expect(plan.reasons[0]).toMatch(/rejected: .*'cuda'/);
+});
+
+test('the plan says why this device', () => {
+  const reasonOf = (devices: PlannerDevice[], named: boolean) =>
+    planBackends(model, devices, { ...request, named }).reasons[0];
+  const one = device('cpu', 8 * GB);
+  expect(reasonOf([one], true)).toMatch(/the backend asked for$/);
+  expect(reasonOf([one], false)).toMatch(/the only backend that loads$/);
+  expect(reasonOf([one, device('other', 8 * GB)], false)).toMatch(/the fastest by measurement that fits$/);
+});
+
+test('bytes are readable at any size', () => {
+  expect([12, 1.536e9, 9.996e5, 3.28e16].map(showBytes)).toEqual([
+    '12 bytes',
+    '1.54 GB',
+    '1000 kB',
+    '32.8 PB',
+  ]);
 });
 
 test('no device', () => {

@@ -1,0 +1,79 @@
+import type { ChatMessage, Generation, Model } from '@quern/runtime';
+import { generateOptions, type SamplingFlags } from '../options.js';
+import { isCoded, say } from '../terminal/report.js';
+import { write } from '../terminal/write.js';
+
+export interface ConversationFlags extends SamplingFlags {
+  readonly system?: string;
+}
+
+/** What was said, and what was answered. */
+type Turn = readonly [user: ChatMessage, assistant: ChatMessage];
+
+interface Begun {
+  readonly generation: Generation;
+  /** Those before it that fit. */
+  readonly turns: readonly Turn[];
+  readonly pieces: AsyncIterator<{ readonly text: string }, void, void>;
+  readonly first: IteratorResult<{ readonly text: string }, void>;
+}
+
+const isTooLong = (error: unknown): boolean => isCoded(error) && error.code === 'PROMPT_TOO_LONG';
+
+/** One conversation. The session keeps what it has read, so a turn costs only its new tokens. */
+export class Conversation {
+  private readonly session;
+  private readonly opening: readonly ChatMessage[];
+  private turns: readonly Turn[] = [];
+
+  constructor(
+    private readonly model: Model,
+    private readonly flags: ConversationFlags,
+  ) {
+    this.session = model.session();
+    this.opening = flags.system ? [{ role: 'system', content: flags.system }] : [];
+  }
+
+  reset(): void {
+    this.turns = [];
+  }
+
+  /** Streams the answer to `line`. What had been said before an abort is kept. */
+  async answer(line: string, signal: AbortSignal): Promise<void> {
+    const user: ChatMessage = { role: 'user', content: line };
+    const { generation, turns, pieces, first } = await this.begin(user, signal);
+    this.sayForgotten(this.turns.length - turns.length);
+    for (let step = first; !step.done; step = await pieces.next()) await write(step.value.text);
+    await write('\n');
+    const { text, reason } = await generation.result;
+    this.turns = [...turns, [user, { role: 'assistant', content: text }]];
+    if (reason === 'context')
+      say(`the answer ends here because the context of ${this.model.context} tokens is full`);
+  }
+
+  dispose(): void {
+    this.session.dispose();
+  }
+
+  /** Computes the prompt, without the oldest turns where it does not fit with them. */
+  private async begin(user: ChatMessage, signal: AbortSignal): Promise<Begun> {
+    for (let turns = this.turns; ; turns = turns.slice(1)) {
+      const messages = [...this.opening, ...turns.flat(), user];
+      const generation = this.session.chat(messages, { ...generateOptions(this.flags), signal });
+      const pieces = generation[Symbol.asyncIterator]();
+      try {
+        return { generation, turns, pieces, first: await pieces.next() };
+      } catch (error) {
+        if (turns.length === 0 || !isTooLong(error)) throw error;
+      }
+    }
+  }
+
+  private sayForgotten(count: number): void {
+    if (count === 0) return;
+    const what = count === 1 ? 'the oldest turn is' : `the ${count} oldest turns are`;
+    say(
+      `the conversation no longer fits in the context of ${this.model.context} tokens: ${what} forgotten (--ctx gives it more)`,
+    );
+  }
+}

@@ -1,0 +1,16 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** Hands `use` a new folder, which is removed at the end, and also where the process is ended before. */
+export async function inTemporaryFolder<T>(use: (folder: string) => Promise<T>): Promise<T> {
+  const folder = mkdtempSync(join(tmpdir(), 'quern-'));
+  const remove = () => rmSync(folder, { recursive: true, force: true });
+  process.on('exit', remove);
+  try {
+    return await use(folder);
+  } finally {
+    process.off('exit', remove);
+    remove();
+  }
+}

@@ -1,0 +1,13 @@
+import { say } from './report.js';
+
+/** Ends the program where its output cannot be written: silently where the reader has left, as of `| head`, else with one line. */
+export function endOnBrokenOutput(): void {
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') process.exit();
+    say(`quern: standard output cannot be written (${error.code ?? error.message})`);
+    process.exit(1);
+  });
+  process.stderr.on('error', (error: NodeJS.ErrnoException) => {
+    process.exit(error.code === 'EPIPE' ? undefined : 1);
+  });
+}
