@@ -32,6 +32,14 @@ ANIMAL_OPENINGS = [
     'Everybody in {village} knew {name} the {trade}, who [happened to be|was] {a_kind}.',
     'On the edge of {village} stood a [small|crooked|yellow|very thin] house, and in it lived {name}, {a_kind} and {a_trade}.',
     'Not [very |]far from here, in a village called {village}, {a_kind} [named|called] {name} worked as {a_trade}.',
+    'Once upon a time, [before there were umbrellas|before Mondays were invented|in a year with two springs], [there was|there lived] in {village} {a_kind} [named|called] {name}, [and {name} was {a_trade}|who earned {his} bread as {a_trade}|{a_trade} by trade].',
+    'Once upon a time, [between two hills|beside a slow river|at the end of a long road], there [was|lay] a village called {village}, [and its {trade} was|where the {trade} was] {a_kind} [named|called] {name}.',
+    '[If|Should] you ever [come to|pass through] {village}, [ask for|look for] {name} the {trade}, who [is|happens to be] {a_kind}. This is a story about {him}.',
+    '{A_kind} [named|called] {name} [once lived|lived, a long time ago,|lived, not so long ago,] in {village}, and [was known there as|worked there as|was never anything but] {a_trade}.',
+    '{Name}, {a_kind} [with a warm heart|with a good memory|of few words|of many words], was the {trade} of {village}, [and liked it|and would not have been anything else|which suited everybody].',
+    '[They still tell|Old people tell|I was told] in {village} of {name}, {a_kind} who [was|worked as] {a_trade}, [and of what happened one year|and this is how it goes|and I believe every word].',
+    '[In those days|At that time|For many years], {village} had [only one|no more than one|just the one] {trade}, and {he} was {a_kind} [named|called] {name}.',
+    '[Where the road ends|Where the river bends|Where the woods begin], in {village}, lived {a_kind} [named|called] {name}, who [was|had always been] {a_trade} and [meant to stay one|was proud of it|said so often].',
 ]
 
 PERSON_OPENINGS = [
@@ -46,6 +54,13 @@ PERSON_OPENINGS = [
     'Everybody in {village} knew {name} the {trade}.',
     'On the edge of {village} stood a [small|crooked|yellow|very thin] house, and in it lived {a_trade} [named|called] {name}.',
     'Not [very |]far from here, in a village called {village}, there lived {a_trade} [named|called] {name}.',
+    'Once upon a time, [before there were umbrellas|before Mondays were invented|in a year with two springs], [there was|there lived] in {village} {a_trade} [named|called] {name}, [who was never late|who was seldom early|who was liked by everybody].',
+    'Once upon a time, [between two hills|beside a slow river|at the end of a long road], there [was|lay] a village called {village}, [and its {trade} was [named|called] {name}|where {name} was the {trade}].',
+    '[If|Should] you ever [come to|pass through] {village}, [ask for|look for] {name} the {trade}. This is a story about {him}.',
+    '{A_trade} [named|called] {name} [once lived|lived, a long time ago,|lived, not so long ago,] in {village}, and [was liked there|was never in a hurry|was seldom without a smile].',
+    '[They still tell|Old people tell|I was told] in {village} of {a_trade} [named|called] {name}, [and of what happened one year|and this is how it goes|and I believe every word].',
+    '[In those days|At that time|For many years], {village} had [only one|no more than one|just the one] {trade}, and {his} name was {name}.',
+    '[Where the road ends|Where the river bends|Where the woods begin], in {village}, lived {a_trade} [named|called] {name}, who [was proud of {his} work|had many friends|sang at breakfast].',
 ]
 
 KEEPSAKES = [
@@ -56,6 +71,14 @@ KEEPSAKES = [
     '{He} had [once |]been given {an_object} for {his} birthday, and was still waiting for a reason to use it.',
     'The only prize that {he} had ever won was {an_object}, and {he} was [very|rather|quietly] proud of it.',
     '{He} owned little, but {he} did own {an_object}, [a present from an aunt|bought at the fair|won in a bet with a goose].',
+    '[For years|For as long as anybody knew|Since {he} was small], {he} had [kept|carried about|looked after] {an_object}, [just in case|for luck|and nobody asked why].',
+    'There was {an_object} [in {his} cupboard|on the nail by {his} door|at the bottom of {his} bag], and [there it stayed|there it waited|nobody had ever found a use for it].',
+    'A [passing sailor|tired pedlar|distant cousin] had once [given|sold] {him} {an_object}, and {he} had [kept|treasured] it [ever since|all the same].',
+    '[Some people|Other people] collect stamps. {He} had {an_object}, and [that was enough|was content with it|took good care of it].',
+    '[When|Whenever] {he} [could not sleep|had nothing to do|was worried], {he} [polished|looked at|took out] {an_object}, [and felt better|which was no help, but a comfort].',
+    '{He} [could not pass|had once passed] a market stall without buying something, and [so {he} owned|that is how {he} came to own|what {he} had bought was] {an_object}.',
+    '[Beside {his} bed|Over {his} door|Behind {his} clock] there was {an_object}, [left by nobody knew whom|older than the house|and {he} greeted it every morning].',
+    '[Everyone|Everybody] has one thing [that is no use at all|to be proud of|with no name and no place]. {name} had {an_object}.',
 ]
 
 ARRIVALS = [
@@ -65,6 +88,13 @@ ARRIVALS = [
     'Now it so happened that {a_hkind} [named|called] {h} was [passing through {village}|visiting an uncle in {village}] that day.',
     'Nobody knew what to do, until {a_hkind} [named|called] {h} [came in|sat down beside {name}|arrived on a small bicycle].',
     'Then somebody [laughed|coughed], but not unkindly. It was {h}, {a_hkind} [from the next village|on a walking holiday].',
+    '[As luck would have it|By a happy chance|As it turned out], {a_hkind} [named|called] {h} was [walking past|resting in the shade|waiting for the coach] and [heard everything|saw it all|asked what was wrong].',
+    '[It was then|It was at this point] that {a_hkind} [named|called] {h} [came along the road|put a head through the window|stepped out from behind a hedge].',
+    '[Who should come by but|Along came|Past the gate came] {h}, {a_hkind} [with time to spare|on the way to market|with a sprig of clover in one ear].',
+    '[The first to notice|The only one to ask|The one who stopped] was {h}, {a_hkind} [who lived nearby|on a short visit|who had come for the quiet].',
+    '[Around noon|At tea time|Toward evening] {a_hkind} [named|called] {h} [arrived|turned up|appeared], [sat down on the step|shook off the dust] and [listened|looked about].',
+    '[Some help comes late|Good advice walks slowly], but that day it [came|arrived] in the shape of {h}, {a_hkind} [with a thoughtful face|with a large scarf|and a good listener].',
+    '{A_hkind} [named|called] {h}, [who had been asleep nearby|who liked a riddle|who was only passing], [opened one eye|put down a newspaper|came closer].',
 ]
 
 OFFERS = [
@@ -74,6 +104,12 @@ OFFERS = [
     '"Can you help me?" asked {name}. "Perhaps," said the {hkind}. "Is there {a_pay} in it?" There was.',
     '"Oh dear," said {h}. "Oh dear," said {name}. "I charge {a_pay}," said {h}, and they shook hands.',
     '"I see that you have [a problem|some trouble]," said the {hkind}. "I know [all|something] about problems. My price is {a_pay}."',
+    '"[Good day|Good morning|Hello]," said {h}. "[That looks like trouble|Trouble, is it|You have the look of somebody with a question]." "[It is|Yes]," said {name}, and [offered|promised] the {hkind} {a_pay}.',
+    '{h} [asked|wanted to know] what the matter was, and {name} [explained|told the whole story|drew a picture of it]. "{A_pay}," said {h}, "and it is [as good as done|a bargain]."',
+    '"For {a_pay}," said the {hkind}, "I would [look into it|think about it|put my mind to it]." "[Gladly|With pleasure|At once]," said {name}.',
+    '"[Tell me|Say it slowly|Begin at the beginning]," said {h}, and [so {name} did|{name} told it twice|{name} sighed and began]. "[Hm|I see|Aha]," said {h}. "That will be {a_pay}."',
+    '"Do you [take|accept] {a_pay}?" asked {name}. "[Always|It depends on the size|What else]," said the {hkind}, [and rolled up both sleeves|and came in|and sat down to think].',
+    '{name} had [little|no money] to offer but {a_pay}, and {h} [was delighted|had wished for nothing else|thought it a fair price].',
 ]
 
 REMINDERS = [
@@ -81,6 +117,11 @@ REMINDERS = [
     '"What [have you got|do you have] in the house?" asked {h}. "Only {the_object}," said {name}. "That will do[ nicely|]," said {h}.',
     '{name} thought [hard|for a moment], and then {he} [smiled|laughed|jumped up]. At last there was a use for {the_object}!',
     '"If only we had the right thing for it," said {h}, and [at once |]{name} thought of {the_object}.',
+    '[All at once|Suddenly|Slowly] {name} [thought of|remembered] {the_object}, [which had waited so long|and where it was|and ran to fetch it].',
+    '"[Is there|Do you have] anything [useful|of the right size|with a point to it] in the house?" asked {h}. {name} [began to shake {his} head, and stopped|looked around|thought], and then [there was|came] {the_object}.',
+    '"[Think|Now think]," said {h}. "[What is small|What is lying about|What have you never used]?" [And there it was|{name} thought]: {the_object}.',
+    '{name} had [almost|quite|clean] forgotten {the_object}, [until now|until that very moment|which had been there all the time].',
+    '"[Wait|Stop|One moment]," said {name}, [and ran indoors|and searched high and low|and felt in every corner], and [came back with|found|held up] {the_object}.',
 ]
 
 REWARDS = [
@@ -89,6 +130,11 @@ REWARDS = [
     '{h} had earned {the_pay}, and said that it was the [easiest|nicest|best paid] work of the [week|year].',
     'As for {h}, {hhe} went home with {the_pay} and a new friend.',
     'And {name} did not forget {the_pay}, which {h} enjoyed [very much|to the last bit|with closed eyes].',
+    '[That evening|Before {hhe} left|When all was done], {h} [was handed|received|got] {the_pay}, and [there was singing|they parted as friends|neither of them was in a hurry to go].',
+    '{The_pay} [went to|was for] {h}, [of course|as agreed], who [said that it was plenty|shared it with {name}|made it last all evening].',
+    '{h} [asked for nothing more than|wanted only|took] {the_pay}, and [ate slowly|enjoyed every bit|was asked to stay for supper], [and did|twice|with a happy sigh].',
+    '"[A promise is a promise|Fair is fair|Here you are]," said {name}, and [fetched|brought|put down] {the_pay}. {h} [beamed|bowed|was not too proud to take it].',
+    'There was {the_pay} for {h}, and [a song|a cup of tea|a seat by the fire] [for them both|for everybody|besides].',
 ]
 
 CLOSINGS = ['', '', '', '[And that is the whole story.|And that was that.|The end.]']
