@@ -17,6 +17,7 @@ export const cpuLevels = [
   'scalar',
   ...(/\bavx2\b/.test(flags) ? ['avx2'] : []),
   ...(/\bavx512f\b/.test(flags) ? ['avx512'] : []),
+  ...(/\bavx512_vnni\b/.test(flags) ? ['avx512-vnni'] : []),
 ];
 
 /** The reference backend, with a count of what it has allocated and not freed. */
