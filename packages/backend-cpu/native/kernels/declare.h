@@ -20,6 +20,10 @@ void decode_q6_k(const void* blocks, float* out, int64_t count);
 
 void gemm(const float* x, int64_t ldx, const float* w, int64_t ldw, const float* bias, float* y, int64_t ldy, int64_t T,
           int64_t N, int64_t K);
+void gemm_f16(const float* x, int64_t ldx, const uint16_t* w, int64_t ldw, const float* bias, float* y, int64_t ldy,
+              int64_t T, int64_t N, int64_t K);
+void gemm_bf16(const float* x, int64_t ldx, const uint16_t* w, int64_t ldw, const float* bias, float* y, int64_t ldy,
+               int64_t T, int64_t N, int64_t K);
 
 void quantise(const float* x, int64_t K, uint8_t* row);
 

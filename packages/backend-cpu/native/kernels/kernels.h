@@ -46,7 +46,7 @@ struct PackedGemm {
 };
 
 struct Kernels {
-  const char* name; // "scalar", "avx2", "avx512", "avx512-vnni"
+  const char* name; // "scalar", "avx2", "avx512", "avx512-vnni", "avx512-bf16"
 
   // Decodes `count` weights (a multiple of the format's block) to f32, bit for bit as @quern/quant defines them.
   void (*decode[FORMAT_COUNT])(const void* blocks, float* out, int64_t count);
@@ -55,6 +55,17 @@ struct Kernels {
   // over k is the same for every T and N.
   void (*gemm)(const float* x, int64_t ldx, const float* w, int64_t ldw, const float* bias, float* y, int64_t ldy,
                int64_t T, int64_t N, int64_t K);
+
+  // The same with weights of 16 bits, which are read as they are; null in a table that decodes them first.
+  void (*gemm_f16)(const float* x, int64_t ldx, const uint16_t* w, int64_t ldw, const float* bias, float* y, int64_t ldy,
+                   int64_t T, int64_t N, int64_t K);
+  void (*gemm_bf16)(const float* x, int64_t ldx, const uint16_t* w, int64_t ldw, const float* bias, float* y, int64_t ldy,
+                    int64_t T, int64_t N, int64_t K);
+
+  // The same with x and w in bf16, summed in f32; null where that is not faster than floats.
+  void (*gemm_of_bf16)(const uint16_t* x, int64_t ldx, const uint16_t* w, int64_t ldw, const float* bias, float* y,
+                       int64_t ldy, int64_t T, int64_t N, int64_t K);
+  void (*f16_to_bf16)(const uint16_t* x, uint16_t* y, int64_t n); // round to nearest even
 
   // Integer kernels; null in a table that computes quantised weights in floats. A row of K floats to int8 (packed/tiles.h),
   // and y[t, n] = Σ_k x[t, k] · w[n, k] + bias[n] with such rows. Results do not depend on how rows and columns were split.
@@ -93,6 +104,7 @@ const Kernels& scalar_kernels();
 const Kernels& avx2_kernels();   // AVX2, FMA, F16C
 const Kernels& avx512_kernels(); // AVX-512 F, BW, DQ, VL
 const Kernels& vnni_kernels();   // the same and AVX-512 VNNI
+const Kernels& bf16_kernels();   // the same and AVX-512 BF16
 #endif
 
 } // namespace quern

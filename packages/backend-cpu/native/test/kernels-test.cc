@@ -173,6 +173,57 @@ void gemm_does_not_depend_on_the_split() {
     }
 }
 
+// Matrices of 16-bit words with what they mean: f16 or bf16.
+std::vector<uint16_t> words_of(const std::vector<float>& values, void (*round)(const float*, uint16_t*, int64_t)) {
+  std::vector<uint16_t> words(values.size());
+  round(values.data(), words.data(), int64_t(values.size()));
+  return words;
+}
+std::vector<float> floats_of(const std::vector<uint16_t>& words, void (*widen)(const uint16_t*, float*, int64_t)) {
+  std::vector<float> values(words.size());
+  widen(words.data(), values.data(), int64_t(words.size()));
+  return values;
+}
+
+// The three products with weights of 16 bits equal the product of floats with what the words mean: the order of summation
+// is the same where x is read as floats, and differs by rounding where it is bf16.
+void gemm_of_words_agrees() {
+  if (!k->gemm_f16) return;
+  Check check("gemm with weights of 16 bits agrees with gemm");
+  const Kernels& scalar = scalar_kernels();
+  for (int64_t K : {1, 15, 16, 31, 32, 33, 70, 256, 1001})
+    for (int64_t T : {1, 2, 5, 8})
+      for (int64_t N : {1, 4, 9}) {
+        const std::vector<float> w = normals(uint64_t(K), N * K), bias = normals(3, N);
+        const std::vector<uint16_t> halves = words_of(w, scalar.f32_to_f16), brains = words_of(w, scalar.f32_to_bf16);
+        const std::vector<uint16_t> short_x = words_of(normals(uint64_t(T), T * K), scalar.f32_to_bf16);
+        const std::vector<float> x = floats_of(short_x, scalar.bf16_to_f32);
+        std::vector<float> want(size_t(T * N));
+        const auto compare = [&](const std::vector<float>& weights, double relative, const char* name, auto multiply) {
+          Guarded<float> y(T * N);
+          multiply(y.data());
+          check.that(y.intact(), std::string(name) + " writes outside " + at({T, N, K}));
+          k->gemm(x.data(), K, weights.data(), K, bias.data(), want.data(), N, T, N, K);
+          for (int64_t t = 0; t < T; t++)
+            for (int64_t n = 0; n < N; n++) {
+              double magnitude = std::abs(bias[size_t(n)]);
+              for (int64_t i = 0; i < K; i++) magnitude += std::abs(x[size_t(t * K + i)] * weights[size_t(n * K + i)]);
+              check.near(y[t * N + n], want[size_t(t * N + n)], 1e-30, relative, magnitude, std::string(name) + " " + at({T, N, K, t, n}));
+            }
+        };
+        compare(floats_of(halves, scalar.f16_to_f32), 0, "f16",
+                [&](float* y) { k->gemm_f16(x.data(), K, halves.data(), K, bias.data(), y, N, T, N, K); });
+        const std::vector<float> rounded = floats_of(brains, scalar.bf16_to_f32);
+        compare(rounded, 0, "bf16", [&](float* y) { k->gemm_bf16(x.data(), K, brains.data(), K, bias.data(), y, N, T, N, K); });
+        if (!k->gemm_of_bf16) continue;
+        compare(rounded, 1e-6, "both bf16",
+                [&](float* y) { k->gemm_of_bf16(short_x.data(), K, brains.data(), K, bias.data(), y, N, T, N, K); });
+        std::vector<uint16_t> converted(halves.size());
+        k->f16_to_bf16(halves.data(), converted.data(), int64_t(halves.size()));
+        check.that(converted == words_of(floats_of(halves, scalar.f16_to_f32), scalar.f32_to_bf16), "f16 to bf16 " + at({N * K}));
+      }
+}
+
 // ---- packed weights
 
 // N rows of K weights in a block format, of random bytes with scales that are finite, and what they decode to.
@@ -747,6 +798,7 @@ int main() {
     decode_agrees_with_goldens(goldens);
     gemm_agrees();
     gemm_does_not_depend_on_the_split();
+    gemm_of_words_agrees();
     packing_is_lossless();
     quantise_rounds();
     packed_gemm_agrees();

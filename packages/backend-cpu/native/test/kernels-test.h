@@ -18,6 +18,7 @@ inline std::vector<const Kernels*> available() {
       __builtin_cpu_supports("avx512vl"))
     tables.push_back(&avx512_kernels());
   if (__builtin_cpu_supports("avx512vnni") && tables.back() == &avx512_kernels()) tables.push_back(&vnni_kernels());
+  if (__builtin_cpu_supports("avx512bf16") && tables.back() == &vnni_kernels()) tables.push_back(&bf16_kernels());
 #endif
   return tables;
 }
