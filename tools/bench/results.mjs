@@ -4,6 +4,8 @@ import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { availableParallelism, cpus, totalmem } from 'node:os';
 import { fileURLToPath } from 'node:url';
 
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
 /** The machine, as far as it matters for whether figures can stand in one table. */
 export const thisMachine = () => ({
   cpu: cpus()[0]?.model ?? process.arch,
@@ -13,12 +15,11 @@ export const thisMachine = () => ({
   platform: `${process.platform}-${process.arch}`,
 });
 
-/** The commit that is measured; '+' where files differ from it. */
+/** The commit that is measured; '+' where packages differ from it. */
 export function quernCommit() {
-  const git = (...args) =>
-    execFileSync('git', args, { cwd: fileURLToPath(new URL('.', import.meta.url)), encoding: 'utf8' }).trim();
+  const git = (...args) => execFileSync('git', args, { cwd: root, encoding: 'utf8' }).trim();
   try {
-    return git('rev-parse', '--short', 'HEAD') + (git('status', '--porcelain') ? '+' : '');
+    return git('rev-parse', '--short', 'HEAD') + (git('status', '--porcelain', 'packages') ? '+' : '');
   } catch {
     return 'unknown';
   }

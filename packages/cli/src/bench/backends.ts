@@ -35,7 +35,7 @@ export async function openBackend(flags: BackendFlags): Promise<Backend> {
  * Something plainer to hold a backend's output against: its own scalar kernels where it has such, else another backend
  * that computes on the processor. Undefined where there is neither.
  */
-export async function openPlainer(measured: Backend): Promise<Backend | undefined> {
+export async function openPlainer(measured: Pick<Backend, 'name' | 'profile'>): Promise<Backend | undefined> {
   const { kind, isa } = measured.profile;
   if (kind === 'cpu' && isa !== 'scalar')
     return (await findBackend(measured.name, { isa: 'scalar' })).backend;

@@ -1,6 +1,10 @@
 import { type Backend, loadModel, type Model } from '@quern/runtime';
 import { openPlainer } from './backends.js';
+import { BenchError } from './error.js';
 import { someTokens } from './measure.js';
+
+/** What is checked of a model. */
+type Checked = Pick<Model, 'path' | 'logits'>;
 
 /** What came of holding a model's logits against those of plainer code. */
 export interface Check {
@@ -31,7 +35,7 @@ export function relativeError(a: Float32Array, b: Float32Array): number {
 }
 
 /** Logits after each of some tokens, computed together, and after the first of them computed alone. */
-async function logitsOf(model: Model, signal: AbortSignal): Promise<Float32Array[]> {
+async function logitsOf(model: Checked, signal: AbortSignal): Promise<Float32Array[]> {
   const ids = someTokens(checkedTokens);
   const together = await model.logits(ids, { signal });
   const alone = await model.logits(ids.slice(0, 1), { signal });
@@ -45,11 +49,11 @@ async function plainLogits(plainer: Backend, path: string, signal: AbortSignal):
 
 /**
  * Holds the logits of a few tokens against those of plainer code, which needs room for the model a second time. Undefined
- * where there is nothing to hold them against. Throws where they differ by more than `errorBound`.
+ * where there is nothing to hold them against. Rejects with BenchError WRONG_OUTPUT where they differ by more than `errorBound`.
  */
 export async function checkOutput(
-  model: Model,
-  backend: Backend,
+  model: Checked,
+  backend: Pick<Backend, 'name' | 'profile'>,
   signal: AbortSignal,
 ): Promise<Check | undefined> {
   using plainer = await openPlainer(backend);
@@ -59,7 +63,8 @@ export async function checkOutput(
   const worst = Math.max(...logits.map((row, i) => relativeError(row, expected[i]!)));
   const against = `${plainer.name} (${plainer.profile.isa})`;
   if (!(worst <= errorBound))
-    throw new Error(
+    throw new BenchError(
+      'WRONG_OUTPUT',
       `${model.path}: the logits of ${backend.name} (${backend.profile.isa}) differ from those of ${against} by ${worst.toPrecision(3)} of their norm, more than ${errorBound}: its kernels compute something else, so their speed means nothing. --no-check measures all the same`,
     );
   return { against, relativeError: worst };

@@ -1,4 +1,5 @@
 import type { GenerateOptions, GenerationResult, Model, Session } from '@quern/runtime';
+import { BenchError } from './error.js';
 import { batchOf, type Work } from './works.js';
 
 /** Tokens that every vocabulary has and that mean nothing; another seed gives another first token. */
@@ -74,7 +75,8 @@ class Sequences {
 /** A figure must not come from other work than what stands beside it. */
 function needAsAsked(model: Model, result: GenerationResult, answer: number, reused: number): void {
   if (result.tokens.length === answer && result.reusedTokens === reused) return;
-  throw new Error(
+  throw new BenchError(
+    'WRONG_WORK',
     `${model.path}: asked for ${answer} tokens after ${reused} in the cache; got ${result.tokens.length} after ${result.reusedTokens}`,
   );
 }

@@ -132,12 +132,10 @@ async function measure(flags: BenchFlags, signal: AbortSignal): Promise<void> {
   await print(measurements, flags);
 }
 
-async function print({ machines, runs }: Measurements, flags: BenchFlags): Promise<void> {
-  if (flags.svg !== undefined) writeFileSync(flags.svg, chartOf(runs));
-  if (flags.json) return writeJson({ machines, runs });
-  await write(machines.map(showMachine).join(''));
-  await write(runs.map(showRun).join(''));
-  await write(`\n${showTable(runs)}`);
+async function print({ machines, runs }: Measurements, { json, svg }: BenchFlags): Promise<void> {
+  if (json) await writeJson({ machines, runs });
+  else await write(`${machines.map(showMachine).join('')}${runs.map(showRun).join('')}\n${showTable(runs)}`);
+  if (svg !== undefined) writeFileSync(svg, chartOf(runs));
 }
 
 async function make(path: string, { arch, format, seed }: BenchFlags, signal: AbortSignal): Promise<void> {
