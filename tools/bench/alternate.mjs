@@ -16,13 +16,15 @@ const startBoth = async ({ quernEnv }) => [
  */
 async function timeInTurns(work, setting, repeat) {
   const engines = await startBoth(setting);
-  const busy = work.busy ? await keepBusy() : none;
+  let busy = none;
   try {
+    const opened = [];
+    for (const engine of engines) opened.push(await engine.open(openOptions(work, setting)));
+    if (work.busy) busy = await keepBusy();
     const sides = [];
-    for (const engine of engines) {
-      const opened = await engine.open(openOptions(work, setting));
+    for (const [side, engine] of engines.entries()) {
       const prepared = await engine.prepare(work);
-      sides.push({ about: { ...opened.about, ...prepared }, times: [], waited: 0, idle: 0 });
+      sides.push({ about: { ...opened[side].about, ...prepared }, times: [], waited: 0, idle: 0 });
     }
     for (let turn = 0; turn < repeat; turn++)
       for (const side of [0, 1]) await takeTurn(engines, sides, side, turn);

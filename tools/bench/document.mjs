@@ -1,6 +1,6 @@
 // Writes the marked section of docs/performance.md, and its chart, from results.
 //   node document.mjs [results.json] [--document ../../docs/performance.md]
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -105,8 +105,12 @@ const { values: flags, positionals } = parseArgs({
   options: { document: { type: 'string', default: join(here, '../../docs/performance.md') } },
   allowPositionals: true,
 });
-const results = readResults(positionals[0] ?? join(here, 'results.json'));
-if (results.measurements.length === 0) throw new Error('nothing has been measured yet: run bench.mjs first');
+const source = positionals[0] ?? join(here, 'results.json');
+if (!existsSync(source)) {
+  console.error(`there are no results at ${source}: run bench.mjs first`);
+  process.exit(2);
+}
+const results = readResults(source);
 const rows = results.measurements.flatMap(rowsOf);
 const parts = [heading(results)];
 const drawing = chart(rows);

@@ -6,8 +6,8 @@ import { someTokens, turnOf } from '../works.mjs';
 /** Tokens of a prompt in one step: what node-llama-cpp takes by itself, and what Quern takes. */
 const batchSize = 512;
 
-/** How often the work is done with flash attention and without, in turns, to see which is faster. */
-const trials = 2;
+/** How often the work is done with flash attention and without, in turns, to see which is faster; busy cores make it slow. */
+const trialsOf = ({ once, busy }) => (once || busy ? 1 : 2);
 
 /** Tokens of a prompt that warms up. */
 const warmUpTokens = 64;
@@ -52,7 +52,7 @@ export class NodeLlamaCpp {
     this.work = work;
     const candidates = [await this.candidate(this.context)];
     if (!work.once) candidates.push(await this.candidate(await this.createContext(true)));
-    for (let turn = 0; turn < (work.once ? 1 : trials); turn++)
+    for (let turn = 0; turn < trialsOf(work); turn++)
       for (const candidate of candidates) {
         this.sequences = candidate.sequences;
         candidate.ms = Math.min(candidate.ms, await this.time(turn));

@@ -79,10 +79,11 @@ static double measure_rate(const RateLoop& loop, ThreadPool& pool) {
   return loop.operations * static_cast<double>(rounds * chunks) / least;
 }
 
-// Kernels use their own instructions and, but for the scalar ones, those of the lesser sets.
+// Kernels may use their own instructions and those of every lesser set, but for the scalar ones.
 static bool may_use(const Kernels& kernels, const RateLoop& loop) {
   if (!strcmp(kernels.name, "scalar")) return false;
-  return !strcmp(kernels.name, loop.isa) || !strcmp(loop.isa, "avx2");
+  if (!strcmp(kernels.name, "avx2")) return !strcmp(loop.isa, "avx2");
+  return true;
 }
 
 Ceilings measure_ceilings(const Kernels& kernels, ThreadPool& pool) {
