@@ -71,6 +71,7 @@ export async function cpuDriver(options: CpuOptions = {}): Promise<PlanDriver> {
   return {
     name: 'cpu',
     profile: { kind: 'cpu', ...profile },
+    measureCeilings: () => native.ceilings(),
     freeMemory: () => native.freeMemory(),
     manifest,
     capabilities: { pagedKv: { blockSizes }, quantGguf: { formats: ggufFormats }, graph: true, timer: true },
