@@ -45,7 +45,11 @@ export function tokenChoice(options: SamplingOptions, vocabulary: number): Token
   if (isPlainGreedy(options)) return greedy;
   return {
     head: 'ranked',
-    take: ({ logits }, row) => sampler.sample(logits!.subarray(row * vocabulary, (row + 1) * vocabulary)),
+    take: ({ best, width, logits }, row) =>
+      sampler.sample(
+        logits!.subarray(row * vocabulary, (row + 1) * vocabulary),
+        best.subarray(row * width, (row + 1) * width),
+      ),
     accept: (token) => sampler.accept(token),
   };
 }
