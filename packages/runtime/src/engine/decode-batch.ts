@@ -1,7 +1,7 @@
 import { RuntimeError } from '../error.js';
 import type { DecodeRow } from './decode-graph.js';
 import type { DecodeSteps } from './decode-steps.js';
-import type { StepOutput } from './step-output.js';
+import type { RowOutput } from './step-output.js';
 import type { TokenChoice } from './token-choice.js';
 
 /** Most rows of one step. */
@@ -48,8 +48,8 @@ export class DecodeBatch {
     // a step of several goes on for the others when one is aborted
     const signal = members.length === 1 ? members[0]!.signal : undefined;
     try {
-      const output = await this.steps.run(members, isGreedy ? 'argmax' : 'ranked', signal);
-      for (let row = 0; row < members.length; row++) settle(members[row]!, output, row);
+      const rows = await this.steps.run(members, isGreedy ? 'argmax' : 'ranked', signal);
+      for (let i = 0; i < members.length; i++) settle(members[i]!, rows[i]!);
     } catch (error) {
       for (const { reject } of members) reject(error);
     }
@@ -68,10 +68,10 @@ export class DecodeBatch {
   }
 }
 
-function settle({ choice, signal, resolve, reject }: Member, output: StepOutput, row: number): void {
+function settle({ choice, signal, resolve, reject }: Member, row: RowOutput): void {
   try {
     if (signal?.aborted) throw aborted();
-    resolve(choice.take(output, row));
+    resolve(choice.take(row));
   } catch (error) {
     reject(error);
   }

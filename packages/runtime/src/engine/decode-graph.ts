@@ -2,7 +2,7 @@ import type { CapturedGraph, Graph, KvCache, KvSequence } from '@quern/core';
 import type { LanguageModel } from '@quern/models';
 import { nextTurn } from './next-turn.js';
 import { type RecordedForward, recordForward } from './record-forward.js';
-import { type Head, outputOf, type RecordedOutput, recordOutput, type StepOutput } from './step-output.js';
+import { type Head, type RecordedOutput, type RowOutput, recordOutput, rowsOf } from './step-output.js';
 
 /** One row of a decode step: the last token of a sequence, which has been appended to it. */
 export interface DecodeRow {
@@ -21,6 +21,9 @@ export function describeRows(cache: KvCache, rows: readonly DecodeRow[]) {
  * into its inputs. One replay at a time, since inputs and output are shared.
  */
 export class DecodeGraph {
+  /** The same memory after every replay. */
+  private rows: readonly RowOutput[] | undefined;
+
   private constructor(
     private readonly graph: CapturedGraph,
     private readonly forward: RecordedForward,
@@ -46,11 +49,12 @@ export class DecodeGraph {
   }
 
   /** Computes the rows. The next replay overwrites the output. */
-  async run(rows: readonly DecodeRow[], signal: AbortSignal | undefined): Promise<StepOutput> {
+  async run(rows: readonly DecodeRow[], signal: AbortSignal | undefined): Promise<readonly RowOutput[]> {
     this.write(rows);
     await this.graph.replay(signal ? { signal } : {});
     const { best, logits } = this.output;
-    return outputOf(this.output, this.graph.read(best), logits && this.graph.read(logits));
+    this.rows ??= rowsOf(this.output, this.graph.read(best), logits && this.graph.read(logits));
+    return this.rows;
   }
 
   dispose(): void {

@@ -3,7 +3,7 @@ import type { LanguageModel } from '@quern/models';
 import { RuntimeError } from '../error.js';
 import { DecodeGraph, type DecodeRow, describeRows } from './decode-graph.js';
 import { runStep } from './run-step.js';
-import type { Head, StepOutput } from './step-output.js';
+import type { Head, RowOutput } from './step-output.js';
 
 export interface DecodeStepsOptions {
   readonly model: LanguageModel;
@@ -26,7 +26,11 @@ export class DecodeSteps {
   constructor(private readonly options: DecodeStepsOptions) {}
 
   /** Computes the rows. The next step overwrites the output. */
-  async run(rows: readonly DecodeRow[], head: Head, signal: AbortSignal | undefined): Promise<StepOutput> {
+  async run(
+    rows: readonly DecodeRow[],
+    head: Head,
+    signal: AbortSignal | undefined,
+  ): Promise<readonly RowOutput[]> {
     const { model, cache, graph } = this.options;
     if (!graph) {
       const { ids, arrays } = describeRows(cache, rows);

@@ -91,7 +91,8 @@ export class Engine {
     const { model, cache } = this.options;
     return this.appending(sequence, ids.length, async () => {
       const arrays = cache.describe([{ sequence, rows: ids.length }]);
-      return choice.take(await runStep(model, cache, Int32Array.from(ids), arrays, choice.head, signal), 0);
+      const rows = await runStep(model, cache, Int32Array.from(ids), arrays, choice.head, signal);
+      return choice.take(rows[0]!);
     });
   }
 

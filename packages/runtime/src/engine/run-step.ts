@@ -2,7 +2,7 @@ import type { BatchArrays, KvCache } from '@quern/core';
 import type { LanguageModel } from '@quern/models';
 import { nextTurn } from './next-turn.js';
 import { recordForward } from './record-forward.js';
-import { type Head, outputOf, recordOutput, type StepOutput } from './step-output.js';
+import { type Head, type RowOutput, recordOutput, rowsOf } from './step-output.js';
 
 /** Records a step up to what `head` leaves, and runs it. */
 export async function runStep(
@@ -12,11 +12,11 @@ export async function runStep(
   arrays: BatchArrays,
   head: Head,
   signal: AbortSignal | undefined,
-): Promise<StepOutput> {
+): Promise<readonly RowOutput[]> {
   const step = model.backend.step();
   const { logits } = recordForward(step, model, cache, ids, arrays);
   const output = recordOutput(model.backend, step, logits, head);
   await nextTurn();
   await step.run(signal ? { signal } : {});
-  return outputOf(output, await step.read(output.best), output.logits && (await step.read(output.logits)));
+  return rowsOf(output, await step.read(output.best), output.logits && (await step.read(output.logits)));
 }

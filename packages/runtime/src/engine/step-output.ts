@@ -9,17 +9,15 @@ export type Head = 'argmax' | 'ranked';
 /** Most tokens that 'ranked' puts in order. */
 export const mostRanked = 128;
 
-/** A step's output on the host: valid until the step runs again. */
-export interface StepOutput {
-  /** [R, W] token ids, likeliest first, of equals the lowest first; NaN counts as -Infinity. */
+/** What a step leaves of a row, on the host: valid until the step runs again. */
+export interface RowOutput {
+  /** Token ids, likeliest first, of equals the lowest first; NaN counts as -Infinity. One for 'argmax', `mostRanked` at most for 'ranked'. */
   readonly best: Int32Array;
-  /** W: 1 for 'argmax'; for 'ranked' `mostRanked`, or the whole vocabulary where that is smaller. */
-  readonly width: number;
-  /** [R, V], where the head is 'ranked'. */
+  /** [V], where the head is 'ranked'. */
   readonly logits: Float32Array | undefined;
 }
 
-/** The same as tensors. */
+/** The same of all rows as tensors: best [R, W], logits [R, V]. */
 export interface RecordedOutput {
   readonly best: Tensor;
   readonly logits: Tensor | undefined;
@@ -33,13 +31,16 @@ export function recordOutput(backend: Backend, step: Step, logits: Tensor, head:
   return { best: backend.topK(logits, Math.min(mostRanked, V)).indices, logits };
 }
 
-/** The output of which `best` and `logits` are the values. */
-export const outputOf = (
+/** Rows of the output that has these values. */
+export function rowsOf(
   recorded: RecordedOutput,
   best: HostArray,
   logits: HostArray | undefined,
-): StepOutput => ({
-  best: best as Int32Array,
-  width: recorded.best.shape[1]!,
-  logits: logits as Float32Array | undefined,
-});
+): readonly RowOutput[] {
+  const [R, W] = recorded.best.shape as [number, number];
+  const V = logits ? logits.length / R : 0;
+  return Array.from({ length: R }, (_, row) => ({
+    best: (best as Int32Array).subarray(row * W, (row + 1) * W),
+    logits: (logits as Float32Array | undefined)?.subarray(row * V, (row + 1) * V),
+  }));
+}

@@ -1,12 +1,12 @@
 import { Sampler, type SamplingOptions } from '../sampling/index.js';
-import type { Head, StepOutput } from './step-output.js';
+import type { Head, RowOutput } from './step-output.js';
 
 /** How the next token is taken from a step's output. */
 export interface TokenChoice {
   /** The least that it needs. */
   readonly head: Head;
-  /** The token after a row. The output is valid only during the call: the next step overwrites it. */
-  take(output: StepOutput, row: number): number;
+  /** The token. `row` is valid only during the call: the next step overwrites it. */
+  take(row: RowOutput): number;
   /** Tells that a token has become part of the sequence. */
   accept(token: number): void;
 }
@@ -14,7 +14,7 @@ export interface TokenChoice {
 /** The device itself finds the likeliest token: no logits cross into JavaScript. */
 const greedy: TokenChoice = {
   head: 'argmax',
-  take: ({ best, width }, row) => best[row * width]!,
+  take: ({ best }) => best[0]!,
   accept() {},
 };
 
@@ -45,11 +45,7 @@ export function tokenChoice(options: SamplingOptions, vocabulary: number): Token
   if (isPlainGreedy(options)) return greedy;
   return {
     head: 'ranked',
-    take: ({ best, width, logits }, row) =>
-      sampler.sample(
-        logits!.subarray(row * vocabulary, (row + 1) * vocabulary),
-        best.subarray(row * width, (row + 1) * width),
-      ),
+    take: ({ best, logits }) => sampler.sample(logits!, best),
     accept: (token) => sampler.accept(token),
   };
 }

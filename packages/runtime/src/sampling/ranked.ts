@@ -48,15 +48,25 @@ export function rankedCandidates(
   { topK, topP, minP }: Pick<ResolvedOptions, 'topK' | 'topP' | 'minP'>,
 ): Int32Array | undefined {
   if (tokens.length === 0) return undefined;
-  if (topK > 0)
-    return complete || tokens.length >= topK ? withinTopP(logits, tokens.subarray(0, topK), topP) : undefined;
-  if (topP < 1 || minP === 0) return undefined; // every token has a part in these
   const threshold = logits[tokens[0]!]! + Math.log(minP);
-  if (!complete && logits[tokens[tokens.length - 1]!]! >= threshold) return undefined;
-  return tokens.filter((token) => logits[token]! >= threshold).sort();
+  if (topK > 0) {
+    if (!complete && tokens.length < topK) return undefined;
+    const kept = withinTopP(logits, tokens.subarray(0, topK), topP);
+    return kept.subarray(0, countFrom(logits, kept, threshold));
+  }
+  if (topP < 1 || minP === 0) return undefined; // every token has a part in these
+  const count = countFrom(logits, tokens, threshold);
+  return complete || count < tokens.length ? tokens.slice(0, count).sort() : undefined;
 }
 
 const order = (logits: Float32Array, a: number, b: number): number => logits[b]! - logits[a]! || a - b;
+
+/** How many of ordered tokens are at `threshold` or above. */
+function countFrom(logits: Float32Array, tokens: Int32Array, threshold: number): number {
+  let count = 0;
+  while (count < tokens.length && logits[tokens[count]!]! >= threshold) count++;
+  return count;
+}
 
 /** How many of ordered tokens are above `floor`. */
 function countAbove(logits: Float32Array, tokens: Int32Array, floor: number): number {

@@ -67,7 +67,7 @@ export class Sampler {
     const ranked = best && rank(logits, best, this.adjustments.originals);
     if (temperature === 0) return ranked?.tokens[0] ?? argmax(logits);
     const known = ranked && rankedCandidates(logits, ranked, this.options);
-    const tokens = minPFilter(logits, known ?? candidates(logits, topK, topP), minP);
+    const tokens = known ?? minPFilter(logits, candidates(logits, topK, topP), minP);
     return draw(logits, tokens, temperature, this.random.nextDouble());
   }
 }

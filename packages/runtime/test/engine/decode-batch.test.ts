@@ -5,7 +5,7 @@ import type { TokenChoice } from '../../src/engine/token-choice.js';
 
 const choice: TokenChoice = {
   head: 'argmax',
-  take: ({ best, width }, row) => best[row * width]!,
+  take: ({ best }) => best[0]!,
   accept() {},
 };
 const sequence = {} as KvSequence; // only steps look at it
@@ -16,10 +16,9 @@ function fakeSteps() {
   return {
     steps,
     async run(rows: readonly DecodeRow[]) {
-      const best = Int32Array.from(rows, ({ token }) => token);
-      steps.push([...best]);
+      steps.push(rows.map(({ token }) => token));
       await new Promise((resolve) => setImmediate(resolve));
-      return { best, width: 1, logits: undefined };
+      return rows.map(({ token }) => ({ best: Int32Array.of(token), logits: undefined }));
     },
   };
 }
