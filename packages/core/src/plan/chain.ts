@@ -4,6 +4,7 @@ import { elementCount, showShape } from '../dtype.js';
 import { BackendError } from '../error.js';
 import type { Layout } from './layout.js';
 import type { TensorOperand } from './plan.js';
+import { TimeSlice } from './time-slice.js';
 
 /** A ChainRule whose tensors are known to be the step's own, and to fit. */
 export interface ChainTensors {
@@ -60,7 +61,9 @@ export async function chainByReplays(
   const from = view(io.outputs, output);
   const to = view(io.inputs, feed);
   const growing = advance.map((words) => view(io.inputs, words));
+  const slice = new TimeSlice();
   for (let done = 1; ; done++) {
+    if (slice.over) await slice.breathe(); // replays may be too short to do so themselves
     await replay();
     results.set(from, (done - 1) * from.length);
     if (done === count || from.some((word) => stops.includes(word))) return done;

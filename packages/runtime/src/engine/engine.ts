@@ -1,8 +1,10 @@
 import type { Graph, HostArray, KvCache, KvSequence } from '@quern/core';
 import type { LanguageModel } from '@quern/models';
+import { appending } from './appending.js';
 import { DecodeGraph } from './decode-graph.js';
 import { nextTurn } from './next-turn.js';
 import { recordForward } from './record-forward.js';
+import { RowSteps } from './row-steps.js';
 import type { Head, TokenChoice } from './token-choice.js';
 
 export interface EngineOptions {
@@ -30,7 +32,14 @@ const logitsBytes = 64 << 20;
 export class Engine {
   private readonly graphs = new Map<Head, Promise<DecodeGraph>>();
 
-  constructor(private readonly options: EngineOptions) {}
+  /** Steps of a few rows, for speculation, and chains. */
+  readonly rows: RowSteps;
+  /** Generations that hold a sequence now. */
+  active = 0;
+
+  constructor(private readonly options: EngineOptions) {
+    this.rows = new RowSteps(options);
+  }
 
   /** Computes the tokens of a prompt, chunk by chunk, and chooses the one that follows. `ids` has at least one. */
   async prefill(
@@ -57,7 +66,7 @@ export class Engine {
     choice: TokenChoice,
     signal: AbortSignal | undefined,
   ): Promise<number> {
-    return this.appending(sequence, 1, () => this.decodeStep(sequence, token, choice, signal));
+    return appending(sequence, 1, () => this.decodeStep(sequence, token, choice, signal));
   }
 
   /** Logits of every position, [V] each, of a sequence that `ids` begins. */
@@ -72,6 +81,7 @@ export class Engine {
   }
 
   dispose(): void {
+    this.rows.dispose();
     for (const graph of this.graphs.values())
       graph.then(
         (captured) => captured.dispose(),
@@ -108,7 +118,7 @@ export class Engine {
     signal: AbortSignal | undefined,
   ): Promise<number> {
     if (ids.length === 1) return this.decode(sequence, ids[0]!, choice, signal);
-    return this.appending(sequence, ids.length, () =>
+    return appending(sequence, ids.length, () =>
       this.runStep(sequence, Int32Array.from(ids), choice, signal),
     );
   }
@@ -133,7 +143,7 @@ export class Engine {
   /** Computes tokens for the sake of their keys and values only: no row's logits are asked for. */
   private fill(sequence: KvSequence, ids: readonly number[], signal: AbortSignal | undefined): Promise<void> {
     const { model, cache } = this.options;
-    return this.appending(sequence, ids.length, async () => {
+    return appending(sequence, ids.length, async () => {
       const step = model.backend.step();
       const arrays = { ...cache.describe([{ sequence, rows: ids.length }]), lastRows: new Int32Array(0) };
       recordForward(step, model, cache, Int32Array.from(ids), arrays, 'logits');
@@ -149,7 +159,7 @@ export class Engine {
   ): Promise<Float32Array[]> {
     const { model, cache } = this.options;
     const { vocabulary } = model.config;
-    return this.appending(sequence, ids.length, async () => {
+    return appending(sequence, ids.length, async () => {
       const step = model.backend.step();
       const described = cache.describe([{ sequence, rows: ids.length }]);
       const arrays = { ...described, lastRows: Int32Array.from(ids, (_, row) => row) };
@@ -159,17 +169,5 @@ export class Engine {
       const values = (await step.read(output)) as Float32Array; // [T, V]
       return ids.map((_, row) => values.slice(row * vocabulary, (row + 1) * vocabulary));
     });
-  }
-
-  /** Makes room for `count` tokens while `compute` runs; takes it back where that fails. */
-  private async appending<T>(sequence: KvSequence, count: number, compute: () => Promise<T>): Promise<T> {
-    const before = sequence.length;
-    sequence.append(count);
-    try {
-      return await compute();
-    } catch (error) {
-      sequence.truncate(before);
-      throw error;
-    }
   }
 }

@@ -7,6 +7,8 @@ export type Head = 'argmax' | 'logits';
 /** How the next token is taken from a step's output. */
 export interface TokenChoice {
   readonly head: Head;
+  /** Draws the tokens; absent where the likeliest is taken as the device finds it. */
+  readonly sampler?: Sampler;
   /** The token. `row` is valid only during the call: the next step overwrites it. */
   take(row: HostArray): number;
   /** Tells that a token has become part of the sequence. */
@@ -43,6 +45,7 @@ export function tokenChoice(options: SamplingOptions, vocabulary: number): Token
   if (isPlainGreedy(options)) return greedy;
   return {
     head: 'logits',
+    sampler,
     take: (row) => sampler.sample(row as Float32Array),
     accept: (token) => sampler.accept(token),
   };

@@ -1,4 +1,5 @@
 import { addLogitBias, penalize } from './adjust.js';
+import { certain, type Distribution, softmaxOf } from './distribution.js';
 import { draw } from './draw.js';
 import { SamplingError } from './error.js';
 import { candidates, minPFilter } from './filter.js';
@@ -34,17 +35,30 @@ export class Sampler {
 
   /** The next token. `logits`: [vocabulary], left as they are. @throws SamplingError BAD_LOGITS */
   sample(logits: Float32Array): number {
-    if (this.vocabSize !== undefined && logits.length !== this.vocabSize) {
-      throw new SamplingError(
-        'BAD_LOGITS',
-        `expected ${this.vocabSize} logits, one per token; got ${logits.length}`,
-      );
-    }
+    this.needVocabulary(logits);
     const { temperature, topK, topP, minP } = this.options;
-    const adjusted = this.adjusted(logits);
+    const adjusted = this.adjusted(logits, this.recent);
     if (temperature === 0) return argmax(adjusted);
     const tokens = minPFilter(adjusted, candidates(adjusted, topK, topP), minP);
     return draw(adjusted, tokens, temperature, this.random.nextDouble());
+  }
+
+  /**
+   * What `sample` would draw from, had the tokens `ahead` been accepted too. `logits`: [vocabulary], left as they are.
+   * @throws SamplingError BAD_LOGITS
+   */
+  distribution(logits: Float32Array, ahead: readonly number[] = []): Distribution {
+    this.needVocabulary(logits);
+    const { temperature, topK, topP, minP } = this.options;
+    const adjusted = this.adjusted(logits, ahead.length > 0 ? this.recent.with(ahead) : this.recent);
+    if (temperature === 0) return certain(argmax(adjusted));
+    const tokens = minPFilter(adjusted, candidates(adjusted, topK, topP), minP);
+    return softmaxOf(adjusted, tokens, temperature);
+  }
+
+  /** The next random number of the seed's, uniform in [0, 1). */
+  nextRandom(): number {
+    return this.random.nextDouble();
   }
 
   /** Tells the penalties that `token` is now part of the sequence. */
@@ -52,14 +66,22 @@ export class Sampler {
     this.recent.accept(token);
   }
 
-  private adjusted(logits: Float32Array): Float32Array {
+  private needVocabulary(logits: Float32Array): void {
+    if (this.vocabSize === undefined || logits.length === this.vocabSize) return;
+    throw new SamplingError(
+      'BAD_LOGITS',
+      `expected ${this.vocabSize} logits, one per token; got ${logits.length}`,
+    );
+  }
+
+  private adjusted(logits: Float32Array, recent: RecentTokens): Float32Array {
     const { logitBias, repetitionPenalty, presencePenalty, frequencyPenalty } = this.options;
     const hasPenalty = repetitionPenalty !== 1 || presencePenalty !== 0 || frequencyPenalty !== 0;
     if (!hasPenalty && logitBias.size === 0) return logits;
     if (this.scratch.length !== logits.length) this.scratch = new Float32Array(logits.length);
     this.scratch.set(logits);
     addLogitBias(this.scratch, logitBias);
-    if (hasPenalty) penalize(this.scratch, this.recent.entries(), this.options);
+    if (hasPenalty) penalize(this.scratch, recent.entries(), this.options);
     return this.scratch;
   }
 }
