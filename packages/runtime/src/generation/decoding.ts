@@ -39,9 +39,12 @@ export class PlainDecoding implements Decoding {
 
   constructor(private readonly parts: DecodingParts) {}
 
-  next(last: number, most: number): Promise<readonly number[]> {
-    const { engine, choice } = this.parts;
-    return choice.sampler || engine.active > 1 ? this.one(last) : this.several(last, most);
+  async next(last: number, most: number): Promise<readonly number[]> {
+    const start = performance.now();
+    const count = this.affordable(most);
+    const found = count > 1 ? await this.several(last, count) : await this.one(last);
+    this.millisecondsPerToken = (performance.now() - start) / found.length;
+    return found;
   }
 
   close(): void {}
@@ -53,13 +56,14 @@ export class PlainDecoding implements Decoding {
     return [token];
   }
 
-  private async several(last: number, most: number): Promise<readonly number[]> {
+  private several(last: number, count: number): Promise<readonly number[]> {
     const { engine, sequence, stops, signal } = this.parts;
-    const affordable = Math.floor(wakeUpMilliseconds / this.millisecondsPerToken);
-    const count = Math.max(1, Math.min(affordable, most, longestChain));
-    const start = performance.now();
-    const found = await engine.rows.chain(sequence, last, count, stops, signal);
-    this.millisecondsPerToken = (performance.now() - start) / found.length;
-    return found;
+    return engine.rows.chain(sequence, last, count, stops, signal);
+  }
+
+  private affordable(most: number): number {
+    const { engine, choice } = this.parts;
+    if (choice.sampler || engine.active > 1) return 1;
+    return Math.min(Math.floor(wakeUpMilliseconds / this.millisecondsPerToken), most, longestChain);
   }
 }

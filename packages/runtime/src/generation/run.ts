@@ -24,8 +24,9 @@ export class Run {
   private readonly tokens: number[] = [];
   /** Tokens whose text has not been given out. */
   private pending: number[] = [];
-  /** Tokens that have been computed and not yet taken. */
+  /** Tokens that have been computed, and how many of them have been taken. */
   private ahead: readonly number[] = [];
+  private taken = 0;
   private readonly draft: DraftSource | undefined;
   private opened: OpenedSequence | undefined;
   private decoding: Decoding | undefined;
@@ -139,15 +140,14 @@ export class Run {
   /** Takes the token after the last, which is computed unless that has been done ahead. */
   private async decode(decoding: Decoding): Promise<string> {
     this.source.needLive();
-    if (this.ahead.length === 0) {
+    if (this.taken === this.ahead.length) {
       const start = performance.now();
       const last = this.tokens[this.tokens.length - 1]!;
       this.ahead = await decoding.next(last, this.room - this.prompt.ids.length - this.tokens.length);
       this.decodeMs += performance.now() - start;
+      this.taken = 0;
     }
-    const [token, ...ahead] = this.ahead;
-    this.ahead = ahead;
-    return this.take(token!);
+    return this.take(this.ahead[this.taken++]!);
   }
 
   /** Most tokens that the sequence may come to hold. */

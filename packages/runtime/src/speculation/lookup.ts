@@ -2,7 +2,7 @@ import { DraftLength, type LengthChoice, longestDraft } from './draft-length.js'
 import { type Draft, type Drafter, noDraft } from './drafter.js';
 import { ngramsOf, type SpeculateByLookup } from './speculate-options.js';
 
-/** What a row more adds to a step, in steps of one row, measured with backend-cpu. */
+/** What a row more adds to a step, in steps of one row: 0.1 to 0.2 on backend-cpu (docs/performance.md). */
 export const rowCost = 0.2;
 
 /** Prompt lookup decoding (Saxena 2023): what followed the last few tokens before may follow them again. */
