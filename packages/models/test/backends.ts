@@ -15,7 +15,7 @@ const float32Slack = 2;
 /** The reference, and the CPU backend with every instruction set of this machine. */
 export async function testedBackends(): Promise<TestedBackend[]> {
   const tested: TestedBackend[] = [{ name: 'reference', slack: 1, open: createReference }];
-  for (const isa of ['scalar', 'avx2', 'avx512'])
+  for (const isa of process.arch === 'arm64' ? ['scalar', 'neon'] : ['scalar', 'avx2', 'avx512'])
     try {
       (await createCpu({ isa })).dispose();
       tested.push({ name: `cpu ${isa}`, slack: float32Slack, open: () => createCpu({ isa, threads: 2 }) });

@@ -37,7 +37,7 @@ struct Attend {
 };
 
 struct Kernels {
-  const char* name; // "scalar", "avx2", "avx512"
+  const char* name; // "scalar", "avx2", "avx512", "neon"
 
   // Decodes `count` weights (a multiple of the format's block) to f32, bit for bit as @quern/quant defines them.
   void (*decode[FORMAT_COUNT])(const void* blocks, float* out, int64_t count);
@@ -78,6 +78,8 @@ const Kernels& scalar_kernels();
 #if defined(QUERN_X86)
 const Kernels& avx2_kernels();   // AVX2, FMA, F16C
 const Kernels& avx512_kernels(); // AVX-512 F, BW, DQ, VL
+#elif defined(QUERN_ARM)
+const Kernels& neon_kernels(); // every 64-bit Arm
 #endif
 
 } // namespace quern

@@ -5,8 +5,8 @@
 namespace quern {
 
 struct CpuFeatures {
-  bool avx2;   // AVX2, FMA and F16C, with the wide registers saved by the system
-  bool avx512; // and AVX-512 F, BW, DQ, VL
+  bool avx2 = false;   // AVX2, FMA and F16C, with the wide registers saved by the system
+  bool avx512 = false; // and AVX-512 F, BW, DQ, VL
 };
 
 // Asked from the processor once.

@@ -16,6 +16,8 @@ static constexpr Isa isas[] = {
 #if defined(QUERN_X86)
     {"avx512", [] { return cpu_features().avx512; }, avx512_kernels},
     {"avx2", [] { return cpu_features().avx2; }, avx2_kernels},
+#elif defined(QUERN_ARM)
+    {"neon", [] { return true; }, neon_kernels},
 #endif
     {"scalar", [] { return true; }, scalar_kernels},
 };

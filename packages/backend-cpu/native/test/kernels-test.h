@@ -16,6 +16,8 @@ inline std::vector<const Kernels*> available() {
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512vl"))
     tables.push_back(&avx512_kernels());
+#elif defined(QUERN_ARM)
+  tables.push_back(&neon_kernels());
 #endif
   return tables;
 }

@@ -1,0 +1,16 @@
+#!/bin/sh
+# The kernel tests cross-built for 64-bit Arm and run by qemu, as a processor with every extension and as one with none.
+# Skips, and says so, where the compiler or qemu is missing.
+set -eu
+cd "$(dirname "$0")"
+for tool in aarch64-linux-gnu-g++ qemu-aarch64-static; do
+  if ! command -v "$tool" >/dev/null; then
+    echo "skipped: no $tool (apt-get install g++-aarch64-linux-gnu qemu-user-static)"
+    exit 0
+  fi
+done
+
+export BUILD="$(mktemp -d)"
+trap 'rm -rf "$BUILD"' EXIT
+CXX=aarch64-linux-gnu-g++ LDFLAGS=-static RUN="qemu-aarch64-static -cpu max" sh run.sh
+qemu-aarch64-static -cpu cortex-a57 "$BUILD/kernels-test"
