@@ -23,13 +23,14 @@ function bound({ absolute, relative }, magnitude) {
 }
 
 /** Formats that share a bound share a line. */
-function tolerances({ tolerance, magnitude }) {
+function tolerances({ tolerance, magnitude, rounding }) {
   const formats = new Map();
   for (const [format, limits] of Object.entries(tolerance)) {
     const text = bound(limits, magnitude ? 'Σ|terms|' : '|value|');
     formats.set(text, [...(formats.get(text) ?? []), format]);
   }
-  return [...formats].map(([text, names]) => `${names.join(', ')}: ${text}`).join('; ');
+  const rounded = rounding ? '; and with quantised weights what rounding activations to 8 bits changes' : '';
+  return [...formats].map(([text, names]) => `${names.join(', ')}: ${text}`).join('; ') + rounded;
 }
 
 function section(op) {
@@ -65,7 +66,8 @@ manifest lists for the op.
 
 The tolerance bounds how far a kernel may stray from the float64 definition, |got − want|, by the coarsest format among the operands; a format
 that is not named takes the bound of the next finer one. Σ|terms| is the sum of the absolute values of what is added up. NaN must be NaN,
-an infinity the same infinity.
+an infinity the same infinity. Where activations may be rounded to 8 bits, they share a scale with at most 63 neighbours along K: the bound is then
+Σ|w| · max|x| / 254 more, the maximum that of each such span, and a span that is not finite gives NaN.
 
 ## Core ops
 

@@ -58,7 +58,7 @@ const cases: readonly Case[] = [
   },
 ];
 
-for (const { name: on, slack, open } of await testedBackends())
+for (const { name: on, slack, roundsActivations, open } of await testedBackends())
   describeShared('tiny-hf', `logits of transformers on ${on}`, () => {
     let backend: Backend;
     beforeAll(async () => {
@@ -93,7 +93,7 @@ for (const { name: on, slack, open } of await testedBackends())
       const [approximate, exact] = [await sequenceLogits(q8, ids), await sequenceLogits(f32, ids)];
       expect(distance(approximate, exact)).toBeLessThan(0.05 * Math.max(...exact.flat().map(Math.abs)));
       expect(distance(approximate, exact)).toBeGreaterThan(0);
-      expect(q8.weightBytes).toBe(describeModel(quantised, backend).weightBytes);
+      expect(q8.weightBytes).toBeGreaterThanOrEqual(describeModel(quantised, backend).weightBytes); // rows may be padded
       expect(notices).toEqual(
         backend.quantGguf
           ? []
@@ -114,9 +114,10 @@ for (const { name: on, slack, open } of await testedBackends())
         using asStored = await loadLanguageModel(await openModelFile(path), backend);
         using asF32 = await loadLanguageModel(await openModelFile(decoded), backend);
         const ids = [0, 3, 6, 1, 4, 7, 2, 5];
-        expect(distance(await sequenceLogits(asStored, ids), await sequenceLogits(asF32, ids))).toBeLessThan(
-          slack * 1e-6,
-        );
+        const exact = await sequenceLogits(asF32, ids);
+        const rounded = roundsActivations && format === 'q8';
+        const allowed = rounded ? 0.05 * Math.max(...exact.flat().map(Math.abs)) : slack * 1e-6;
+        expect(distance(await sequenceLogits(asStored, ids), exact)).toBeLessThan(allowed);
       },
     );
   });

@@ -179,7 +179,7 @@ Napi::Value NativeBackend::load_weight(const Info& info) {
   std::shared_ptr<void> keeps;
   if (source.path.empty()) keeps = std::make_shared<Napi::ObjectReference>(Napi::Persistent(info[3].As<Napi::Object>()));
   return submit(std::move(keeps), [backend = backend_.get(), source = std::move(source)](Pending& pending) {
-    const auto weight = Weight::load(source, backend->files, backend->kernels);
+    const auto weight = Weight::load(source, backend->files, backend->kernels, backend->pool);
     const int32_t id = backend->weights.add(weight);
     pending.result = [id, bytes = weight->byte_length()](Napi::Env env) {
       Napi::Object handle = Napi::Object::New(env);

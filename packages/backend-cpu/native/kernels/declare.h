@@ -21,6 +21,8 @@ void decode_q6_k(const void* blocks, float* out, int64_t count);
 void gemm(const float* x, int64_t ldx, const float* w, int64_t ldw, const float* bias, float* y, int64_t ldy, int64_t T,
           int64_t N, int64_t K);
 
+void quantise(const float* x, int64_t K, uint8_t* row);
+
 void add(const float* a, const float* b, float* y, int64_t n);
 void mul(const float* a, const float* b, float* y, int64_t n);
 void scale(const float* x, float factor, float* y, int64_t n);
@@ -42,3 +44,5 @@ void f32_to_bf16(const float* x, uint16_t* y, int64_t n);
 void bf16_to_f32(const uint16_t* x, float* y, int64_t n);
 
 } // namespace quern::QUERN_ISA
+
+#include "declare-packed.h"

@@ -36,8 +36,17 @@ struct Attend {
   float* scratch;             // attend_scratch(group, d) floats, owned by the calling thread; need not be initialised
 };
 
+// Quantised rows of x (`quantise`) with rows of packed weights (packed/tiles.h).
+struct PackedGemm {
+  const uint8_t* x;  // [T] rows of quantised_row_bytes(K)
+  const uint8_t* w;  // rows of tiles; 16 columns of y each
+  const float* bias; // [N], or null
+  float* y;          // [T, N], rows of ldy floats
+  int64_t ldy, T, N, K;
+};
+
 struct Kernels {
-  const char* name; // "scalar", "avx2", "avx512", "neon"
+  const char* name; // "scalar", "avx2", "avx512", "avx512-vnni", "neon", "dotprod", "i8mm"
 
   // Decodes `count` weights (a multiple of the format's block) to f32, bit for bit as @quern/quant defines them.
   void (*decode[FORMAT_COUNT])(const void* blocks, float* out, int64_t count);
@@ -46,6 +55,11 @@ struct Kernels {
   // over k is the same for every T and N.
   void (*gemm)(const float* x, int64_t ldx, const float* w, int64_t ldw, const float* bias, float* y, int64_t ldy,
                int64_t T, int64_t N, int64_t K);
+
+  // Integer kernels; null in a table that computes quantised weights in floats. A row of K floats to int8 (packed/tiles.h),
+  // and y[t, n] = Σ_k x[t, k] · w[n, k] + bias[n] with such rows. Results do not depend on how rows and columns were split.
+  void (*quantise)(const float* x, int64_t K, uint8_t* row);
+  void (*packed_gemm[FORMAT_COUNT])(const PackedGemm& args);
 
   void (*add)(const float* a, const float* b, float* y, int64_t n);
   void (*mul)(const float* a, const float* b, float* y, int64_t n);
@@ -78,6 +92,7 @@ const Kernels& scalar_kernels();
 #if defined(QUERN_X86)
 const Kernels& avx2_kernels();   // AVX2, FMA, F16C
 const Kernels& avx512_kernels(); // AVX-512 F, BW, DQ, VL
+const Kernels& vnni_kernels();   // the same and AVX-512 VNNI
 #elif defined(QUERN_ARM)
 const Kernels& neon_kernels(); // every 64-bit Arm
 #endif

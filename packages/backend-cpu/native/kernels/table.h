@@ -7,11 +7,25 @@
 
 namespace quern::QUERN_ISA {
 
+#if defined(QUERN_INTEGER_KERNELS)
+#define QUERN_QUANTISE quantise
+#define QUERN_PACKED_GEMM                                                                                              \
+  {nullptr,          nullptr,          nullptr,          packed_gemm_q4_0, packed_gemm_q4_1, packed_gemm_q5_0,         \
+   packed_gemm_q5_1, packed_gemm_q8_0, packed_gemm_q2_k, packed_gemm_q3_k, packed_gemm_q4_k, packed_gemm_q5_k,         \
+   packed_gemm_q6_k}
+#else
+#define QUERN_PACKED_GEMM                                                                                              \
+  {}
+#define QUERN_QUANTISE nullptr
+#endif
+
 constexpr Kernels table = {
     .name = QUERN_NAME(QUERN_ISA),
     .decode = {decode_f32, decode_f16, decode_bf16, decode_q4_0, decode_q4_1, decode_q5_0, decode_q5_1, decode_q8_0,
                decode_q2_k, decode_q3_k, decode_q4_k, decode_q5_k, decode_q6_k},
     .gemm = gemm,
+    .quantise = QUERN_QUANTISE,
+    .packed_gemm = QUERN_PACKED_GEMM,
     .add = add,
     .mul = mul,
     .scale = scale,

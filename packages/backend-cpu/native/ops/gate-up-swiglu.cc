@@ -10,15 +10,14 @@ struct GatedProduct {
   const Product& gates;
   const Product& ups;
   const Tiling& tiling;
-  int64_t K;
 
-  int64_t scratch_floats() const { return 2 * tiling.panel * (K + tiling.rows); }
+  static int64_t scratch_floats(const Tiling& tiling) { return 2 * (tiling.panel_floats + tiling.panel * tiling.rows); }
 
   // Columns [first, end), at most a panel of them, into y [T, F].
   void columns(int64_t first, int64_t end, const Floats& y, float* scratch) const {
     const int64_t T = y.shape[0], width = end - first;
-    float* const up_panel = scratch + tiling.panel * K;
-    float* const g = up_panel + tiling.panel * K; // [rows, width]
+    float* const up_panel = scratch + tiling.panel_floats;
+    float* const g = up_panel + tiling.panel_floats; // [rows, width]
     float* const u = g + tiling.panel * tiling.rows;
     const float* gate_rows = gates.load(first, end, scratch);
     const float* up_rows = ups.load(first, end, up_panel);
@@ -43,14 +42,16 @@ void GateUpSwigluOp::run(Call& call) {
   call.need(x.shape[1] == K && up.width() == K && up.rows() == F && y.shape[0] == T && y.shape[1] == F,
             "x must be [T, K], gate and up [F, K] and y [T, F]");
   if (T == 0) return;
-  const Tiling tiling(T, K);
-  const Product gates(call.kernels, x, gate, nullptr), ups(call.kernels, x, up, nullptr);
-  const GatedProduct product{call.kernels, gates, ups, tiling, K};
-  call.scratch.reserve(product.scratch_floats());
-  const int64_t panels = (F + tiling.panel - 1) / tiling.panel;
-  call.split(panels, tiling.panel * K * (T + 3), [&](int64_t first, int64_t end, int thread) {
-    for (int64_t n = first * tiling.panel; n < std::min(F, end * tiling.panel); n += tiling.panel)
-      product.columns(n, std::min(F, n + tiling.panel), y, call.scratch.of(thread));
+  const WeightKinds kinds({&gate, &up});
+  const Tiling tiling(T, K, kinds);
+  call.scratch.reserve(GatedProduct::scratch_floats(tiling), Activations::floats(x, kinds));
+  const Activations rows(call, x, kinds);
+  const Product gates(call.kernels, rows, gate, nullptr), ups(call.kernels, rows, up, nullptr);
+  const GatedProduct product{call.kernels, gates, ups, tiling};
+  call.pool.run(tiling.chunks(F), [&](int64_t chunk, int thread) {
+    const int64_t end = std::min(F, (chunk + 1) * tiling.chunk);
+    for (int64_t n = chunk * tiling.chunk; n < end; n += tiling.panel)
+      product.columns(n, std::min(end, n + tiling.panel), y, call.scratch.of(thread));
   });
 }
 

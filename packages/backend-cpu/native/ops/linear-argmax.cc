@@ -27,18 +27,20 @@ void LinearArgmaxOp::run(Call& call) {
   const int64_t T = x.shape[0], K = w.width(), N = w.rows();
   call.need(x.shape[1] == K && call.operand(Y).count == T, "x must be [T, K], w [N, K] and y [T]");
   if (T == 0) return;
-  const Tiling tiling(T, K);
-  const Product product(call.kernels, x, w, nullptr);
-  call.scratch.reserve(tiling.panel * K + T * tiling.chunk + T * best_floats);
+  const WeightKinds kinds({&w});
+  const Tiling tiling(T, K, kinds);
+  call.scratch.reserve(tiling.panel_floats + T * tiling.chunk + T * best_floats, Activations::floats(x, kinds));
+  const Activations rows(call, x, kinds);
+  const Product product(call.kernels, rows, w, nullptr);
   const auto best_of = [&](int thread) { // [T]
-    return reinterpret_cast<Best*>(call.scratch.of(thread) + tiling.panel * K + T * tiling.chunk);
+    return reinterpret_cast<Best*>(call.scratch.of(thread) + tiling.panel_floats + T * tiling.chunk);
   };
   for (int thread = 0; thread < call.pool.threads(); thread++) std::uninitialized_fill_n(best_of(thread), T, Best());
   call.pool.run(tiling.chunks(N), [&](int64_t chunk, int thread) {
     const int64_t first = chunk * tiling.chunk, width = std::min(N, first + tiling.chunk) - first;
     float* const panel = call.scratch.of(thread);
-    float* const products = panel + tiling.panel * K; // [T, width]
-    product.columns(first, first + width, products, width, panel);
+    float* const products = panel + tiling.panel_floats; // [T, width]
+    product.columns(tiling, first, first + width, products, width, panel);
     for (int64_t t = 0; t < T; t++) {
       Best found;
       found.index = static_cast<int32_t>(first + call.kernels.argmax(products + t * width, width, &found.value));

@@ -2,10 +2,26 @@
 
 namespace quern {
 
-// Matrix-vector products stream the weights: panels fit the first cache, and a chunk is long enough for the hardware
-// to prefetch. Matrix products compute: a panel and a block of x fit the second cache together.
-Tiling::Tiling(int64_t T, int64_t K) {
+WeightKinds::WeightKinds(std::initializer_list<const Weight*> weights) {
+  for (const Weight* w : weights) {
+    packed = packed || w->is_packed();
+    decoded = decoded || !(w->is_packed() || w->is_float());
+  }
+}
+
+// Packed weights: few rows of x stream the weights, so a chunk is long enough for the hardware to prefetch; many rows of x
+// stay in the second cache while a chunk of the weights passes. Others: matrix-vector products keep panels in the first
+// cache; in matrix products a panel and a block of x fit the second cache together.
+Tiling::Tiling(int64_t T, int64_t K, WeightKinds kinds) {
   const int64_t width = std::max<int64_t>(K, 1);
+  if (kinds.packed) {
+    const int64_t cost = width * (4 + T); // of 16 columns: reading them costs as much as multiplying them four times
+    chunk = std::clamp<int64_t>(Call::chunk_cost / cost, T > 64 ? 4 : 1, 64) * PACKED_ROWS;
+    panel = chunk;
+    rows = std::max<int64_t>(16, 262144 / quantised_row_bytes(width) / 8 * 8);
+    panel_floats = kinds.decoded ? panel * K : 0;
+    return;
+  }
   const bool streams = T <= 4;
   const auto rows_of = [&](int64_t floats, int64_t least, int64_t most) {
     return std::clamp(floats / width, least, most) / 4 * 4;
@@ -15,9 +31,25 @@ Tiling::Tiling(int64_t T, int64_t K) {
   const int64_t panels = std::max<int64_t>(1, 2 * Call::chunk_cost / (cost * panel));
   chunk = panel * panels;
   rows = std::max<int64_t>(16, 65536 / width);
+  panel_floats = kinds.decoded ? panel * K : 0;
+}
+
+int64_t Activations::floats(const Floats& x, WeightKinds kinds) {
+  return kinds.packed ? x.shape[0] * quantised_row_bytes(x.width()) / static_cast<int64_t>(sizeof(float)) : 0;
+}
+
+Activations::Activations(const Call& call, const Floats& x, WeightKinds kinds) : x(x), quantised(nullptr) {
+  if (!kinds.packed) return;
+  auto* const rows = reinterpret_cast<uint8_t*>(call.scratch.shared());
+  const int64_t K = x.width(), bytes = quantised_row_bytes(K);
+  call.split(x.shape[0], K, [&](int64_t first, int64_t end, int) {
+    for (int64_t t = first; t < end; t++) call.kernels.quantise(x.row(t), K, rows + t * bytes);
+  });
+  quantised = rows;
 }
 
 const float* Product::load(int64_t first, int64_t end, float* panel) const {
+  if (w_.is_packed()) return nullptr;
   if (w_.is_float()) return w_.floats() + first * w_.width();
   w_.decode(kernels_, first, end - first, panel);
   return panel;
@@ -26,12 +58,15 @@ const float* Product::load(int64_t first, int64_t end, float* panel) const {
 void Product::multiply(const float* panel, int64_t first, int64_t end, int64_t t, int64_t count, float* y,
                        int64_t stride) const {
   const int64_t K = w_.width();
-  kernels_.gemm(x_.row(t), K, panel, K, bias_ ? bias_ + first : nullptr, y, stride, count, end - first, K);
+  const float* bias = bias_ ? bias_ + first : nullptr;
+  if (w_.is_packed())
+    kernels_.packed_gemm[w_.format()]({x_.quantised + t * quantised_row_bytes(K), w_.tiles(first), bias, y, stride, count,
+                                       end - first, K});
+  else kernels_.gemm(x_.x.row(t), K, panel, K, bias, y, stride, count, end - first, K);
 }
 
-void Product::columns(int64_t first, int64_t end, float* y, int64_t stride, float* panel) const {
-  const int64_t T = x_.shape[0];
-  const Tiling tiling(T, w_.width());
+void Product::columns(const Tiling& tiling, int64_t first, int64_t end, float* y, int64_t stride, float* panel) const {
+  const int64_t T = x_.x.shape[0];
   for (int64_t n = first; n < end; n += tiling.panel) {
     const int64_t last = std::min(end, n + tiling.panel);
     const float* rows = load(n, last, panel);

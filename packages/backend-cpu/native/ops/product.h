@@ -1,43 +1,63 @@
-// The matrix product that linear and the fused projections share: panels of weight rows are decoded into memory that
-// stays in the caches, then multiplied with every row of x. An output's bits depend on x, w and K alone, never on how
-// rows were cut into chunks and panels.
+// The matrix product that linear and the fused projections share. Packed weights are multiplied where they are, with rows
+// of x that were quantised once; other weights are decoded, panel by panel, into memory that stays in the caches. An
+// output's bits depend on x, w and K alone, never on how rows were cut into chunks and panels.
 #pragma once
 #include <algorithm>
+#include <initializer_list>
 
 #include "runtime/call.h"
 
 namespace quern {
 
+// What must be prepared for weights that are multiplied side by side.
+struct WeightKinds {
+  WeightKinds(std::initializer_list<const Weight*> weights);
+  bool packed = false;  // some take quantised rows of x
+  bool decoded = false; // some take scratch for a panel
+};
+
+// How products of T rows with weights of K columns are cut.
+struct Tiling {
+  Tiling(int64_t T, int64_t K, WeightKinds kinds);
+
+  int64_t chunk;        // columns that one thread takes at a time
+  int64_t panel;        // columns multiplied at a time; a chunk is a whole number of them
+  int64_t panel_floats; // scratch that a panel of decoded weights takes
+  int64_t rows;         // rows of x multiplied at a time
+
+  int64_t chunks(int64_t N) const { return (N + chunk - 1) / chunk; }
+};
+
+// The rows of x in every form that a product reads them in.
+struct Activations {
+  const Floats& x;          // [T, K]
+  const uint8_t* quantised; // [T] rows of quantised_row_bytes(K), or null
+
+  // Shared scratch that the constructor fills: to be reserved before.
+  static int64_t floats(const Floats& x, WeightKinds kinds);
+  Activations(const Call& call, const Floats& x, WeightKinds kinds);
+};
+
 class Product {
  public:
   // x [T, K] · w [N, K]ᵀ + bias [N], which may be null.
-  Product(const Kernels& kernels, const Floats& x, const Weight& w, const float* bias)
+  Product(const Kernels& kernels, const Activations& x, const Weight& w, const float* bias)
       : kernels_(kernels), x_(x), w_(w), bias_(bias) {}
 
-  // Columns [first, end) for all rows of x; y points at column `first` of a matrix with rows of `stride` floats.
-  void columns(int64_t first, int64_t end, float* y, int64_t stride, float* panel) const;
+  // Columns [first, end), a chunk of a tiling, for all rows of x; y points at column `first` of a matrix with rows of
+  // `stride` floats.
+  void columns(const Tiling& tiling, int64_t first, int64_t end, float* y, int64_t stride, float* panel) const;
   // The same for rows [t, t + count) of x, from a panel that `load` gave.
   void multiply(const float* panel, int64_t first, int64_t end, int64_t t, int64_t count, float* y,
                 int64_t stride) const;
-  // Rows [first, end) of w as floats: where they are, or decoded into `panel`.
+  // Rows [first, end) of w as floats: where they are, or decoded into `panel`. Packed ones are left as they are.
   const float* load(int64_t first, int64_t end, float* panel) const;
 
  private:
   const Kernels& kernels_;
-  const Floats& x_;
+  const Activations& x_;
   const Weight& w_;
   const float* bias_;
-};
-
-// How a product of T rows over K is cut.
-struct Tiling {
-  Tiling(int64_t T, int64_t K);
-
-  int64_t chunk; // columns that one thread takes at a time
-  int64_t panel; // weight rows decoded at a time
-  int64_t rows;  // rows of x multiplied at a time
-
-  int64_t chunks(int64_t N) const { return (N + chunk - 1) / chunk; }
 };
 
 } // namespace quern

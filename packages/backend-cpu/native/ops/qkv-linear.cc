@@ -30,15 +30,17 @@ void QkvLinearOp::run(Call& call) {
   };
   const int64_t T = x.shape[0], width = x.shape[1];
   if (T == 0) return;
-  const Tiling tiling(T, width);
-  call.scratch.reserve(tiling.panel * width);
+  const WeightKinds kinds({&projections[0].w, &projections[1].w, &projections[2].w});
+  const Tiling tiling(T, width, kinds);
+  call.scratch.reserve(tiling.panel_floats, Activations::floats(x, kinds));
+  const Activations rows(call, x, kinds);
   int64_t chunks = 0;
   for (const Projection& p : projections) chunks += tiling.chunks(p.w.rows());
   call.pool.run(chunks, [&](int64_t chunk, int thread) {
     const Projection* p = projections;
     for (; chunk >= tiling.chunks(p->w.rows()); p++) chunk -= tiling.chunks(p->w.rows());
     const int64_t N = p->w.rows(), first = chunk * tiling.chunk, end = std::min(N, first + tiling.chunk);
-    Product(call.kernels, x, p->w, p->bias).columns(first, end, p->y + first, N, call.scratch.of(thread));
+    Product(call.kernels, rows, p->w, p->bias).columns(tiling, first, end, p->y + first, N, call.scratch.of(thread));
   });
 }
 

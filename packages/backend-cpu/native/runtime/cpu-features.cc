@@ -38,7 +38,7 @@ static bool has(uint32_t word, uint32_t bits) { return (word & bits) == bits; }
 // Bits of cpuid leaves 1 and 7 and of XCR0: Intel SDM, volume 1, section 14.
 static CpuFeatures detect() {
   constexpr uint32_t fma = 1u << 12, osxsave = 1u << 27, avx = 1u << 28, f16c = 1u << 29;
-  constexpr uint32_t avx2 = 1u << 5, f = 1u << 16, dq = 1u << 17, bw = 1u << 30, vl = 1u << 31;
+  constexpr uint32_t avx2 = 1u << 5, f = 1u << 16, dq = 1u << 17, bw = 1u << 30, vl = 1u << 31, vnni = 1u << 11;
   constexpr uint64_t ymm_state = 0x06, zmm_state = 0xe6;
   const Cpuid one = cpuid(1), seven = cpuid(7);
   CpuFeatures features;
@@ -46,6 +46,7 @@ static CpuFeatures detect() {
   const uint64_t saved = saved_states();
   features.avx2 = has(one.ecx, fma | avx | f16c) && has(seven.ebx, avx2) && (saved & ymm_state) == ymm_state;
   features.avx512 = features.avx2 && has(seven.ebx, f | dq | bw | vl) && (saved & zmm_state) == zmm_state;
+  features.avx512_vnni = features.avx512 && has(seven.ecx, vnni);
   return features;
 }
 

@@ -5,8 +5,9 @@
 namespace quern {
 
 struct CpuFeatures {
-  bool avx2 = false;   // AVX2, FMA and F16C, with the wide registers saved by the system
-  bool avx512 = false; // and AVX-512 F, BW, DQ, VL
+  bool avx2 = false;        // AVX2, FMA and F16C, with the wide registers saved by the system
+  bool avx512 = false;      // and AVX-512 F, BW, DQ, VL
+  bool avx512_vnni = false; // and its VNNI
 };
 
 // Asked from the processor once.

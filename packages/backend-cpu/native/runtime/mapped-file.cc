@@ -23,6 +23,11 @@ void MappedFile::prefetch(uint64_t offset, uint64_t bytes) const {
   if (bytes) madvise(const_cast<uint8_t*>(data_) + start, bytes + offset - start, MADV_WILLNEED);
 }
 
+void MappedFile::release(uint64_t offset, uint64_t bytes) const {
+  const uint64_t page = sysconf(_SC_PAGESIZE), start = offset / page * page;
+  if (bytes) madvise(const_cast<uint8_t*>(data_) + start, bytes + offset - start, MADV_DONTNEED);
+}
+
 MappedFile::~MappedFile() {
   if (data_) munmap(const_cast<uint8_t*>(data_), bytes_);
 }

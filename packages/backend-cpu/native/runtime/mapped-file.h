@@ -24,6 +24,8 @@ class MappedFile {
   uint64_t bytes() const { return bytes_; }
   // Asks the system to start reading a slice that is not in memory yet.
   void prefetch(uint64_t offset, uint64_t bytes) const;
+  // Lets go of the memory that a slice takes in this process; touching it again reads it again.
+  void release(uint64_t offset, uint64_t bytes) const;
 
  private:
   const uint8_t* data_ = nullptr;

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include <algorithm>
+
 #include "runtime/failure.h"
 
 namespace quern {
@@ -15,12 +17,16 @@ static std::string show_shape(const std::vector<int64_t>& shape) {
   return out += "]";
 }
 
-std::shared_ptr<const Weight> Weight::load(const WeightSource& source, FileMap& files, const Kernels& kernels) try {
+std::shared_ptr<const Weight> Weight::load(const WeightSource& source, FileMap& files, const Kernels& kernels,
+                                           ThreadPool& pool) try {
   auto weight = std::make_shared<Weight>();
   weight->set_shape(source);
-  if (source.path.empty()) weight->copy(source);
+  if (source.path.empty()) weight->data_ = source.memory;
   else weight->attach(source, files);
   if (weight->shape_.size() == 1 && !weight->is_float()) weight->keep_as_floats(kernels);
+  else if (weight->shape_.size() == 2 && kernels.packed_gemm[weight->format_] && weight->rows_ > 0) weight->pack(pool);
+  else if (source.path.empty()) weight->copy(source);
+  if (weight->memory_.bytes() > 0) weight->release_file(source);
   return weight;
 } catch (const Failure& failure) {
   throw Failure(failure.code, "weight '" + source.name + "': " + failure.what());
@@ -72,10 +78,47 @@ void Weight::keep_as_floats(const Kernels& kernels) {
   Pages floats(width_ * sizeof(float));
   decode(kernels, 0, 1, reinterpret_cast<float*>(floats.data()));
   memory_ = std::move(floats);
-  file_.reset();
   format_ = FORMAT_F32;
   row_bytes_ = width_ * sizeof(float);
   data_ = memory_.data();
+}
+
+void Weight::pack(ThreadPool& pool) {
+  const PackedFormat& layout = packed_format(format_);
+  const int64_t tile_row = packed_rows_bytes(layout, width_);
+  const int64_t tile_rows = (rows_ + PACKED_ROWS - 1) / PACKED_ROWS;
+  Pages packed(tile_rows * tile_row);
+  pool.run(tile_rows, [&](int64_t i, int) {
+    const int64_t first = i * PACKED_ROWS;
+    pack_rows(layout, data_ + first * row_bytes_, row_bytes_, std::min(PACKED_ROWS, rows_ - first), width_,
+              packed.data() + i * tile_row);
+  });
+  memory_ = std::move(packed);
+  data_ = memory_.data();
+  tile_row_bytes_ = tile_row;
+}
+
+// What was read into memory of its own need not stay mapped in.
+void Weight::release_file(const WeightSource& source) {
+  if (file_) file_->release(source.offset, source.bytes);
+  file_.reset();
+}
+
+void Weight::decode(const Kernels& kernels, int64_t first, int64_t count, float* out) const {
+  if (!is_packed()) kernels.decode[format_](data_ + first * row_bytes_, out, count * width_);
+  else
+    for (int64_t row = first; row < first + count; row++, out += width_) decode_packed_row(kernels, row, out);
+}
+
+void Weight::decode_packed_row(const Kernels& kernels, int64_t row, float* out) const {
+  const PackedFormat& layout = packed_format(format_);
+  const uint8_t* const row_of_tiles = tiles(row);
+  for (int64_t block = 0; block < width_ / layout.block; block++) {
+    uint8_t bytes[largest_block_bytes] = {};
+    layout.unpack(row_of_tiles + block / layout.tile_blocks * layout.tile_bytes, static_cast<int>(block % layout.tile_blocks),
+                  static_cast<int>(row % PACKED_ROWS), bytes);
+    kernels.decode[format_](bytes, out + block * layout.block, layout.block);
+  }
 }
 
 } // namespace quern

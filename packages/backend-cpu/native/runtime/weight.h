@@ -6,9 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "kernels/packed/pack.h"
 #include "runtime/format.h"
 #include "runtime/mapped-file.h"
 #include "runtime/pages.h"
+#include "runtime/thread-pool.h"
 
 namespace quern {
 
@@ -23,36 +25,45 @@ struct WeightSource {
   const uint8_t* memory = nullptr;
 };
 
-// Rows of `width` elements each, as they lie in the file: the blocks of a mapped file are used where they are. A
-// vector (norm weight, bias) is kept as f32.
+// Rows of `width` elements each. A matrix in a block format is packed into the tiles that the kernels multiply (kernels/
+// packed/tiles.h), if they do; any other stays as it lies in the file, used where it is mapped. A vector (norm weight, bias)
+// is kept as f32.
 class Weight {
  public:
-  // Throws BAD_WEIGHT, UNSUPPORTED or OUT_OF_MEMORY, each naming the weight.
-  static std::shared_ptr<const Weight> load(const WeightSource& source, FileMap& files, const Kernels& kernels);
+  // Packs on the pool's threads. Throws BAD_WEIGHT, UNSUPPORTED or OUT_OF_MEMORY, each naming the weight.
+  static std::shared_ptr<const Weight> load(const WeightSource& source, FileMap& files, const Kernels& kernels,
+                                            ThreadPool& pool);
 
   const std::vector<int64_t>& shape() const { return shape_; }
   int64_t rows() const { return rows_; }
   int64_t width() const { return width_; }
-  uint64_t byte_length() const { return rows_ * row_bytes_; }
+  Format format() const { return format_; }
+  // Of memory taken, or of the file where that is used.
+  uint64_t byte_length() const { return is_packed() ? memory_.bytes() : rows_ * row_bytes_; }
 
-  const uint8_t* row(int64_t index) const { return data_ + index * row_bytes_; }
+  bool is_packed() const { return tile_row_bytes_ > 0; }
+  // The tiles of 16 rows from `row` on, a multiple of 16.
+  const uint8_t* tiles(int64_t row) const { return data_ + row / PACKED_ROWS * tile_row_bytes_; }
   // True where rows can be used as floats without decoding.
-  bool is_float() const { return format_ == FORMAT_F32 && reinterpret_cast<uintptr_t>(data_) % alignof(float) == 0; }
+  bool is_float() const {
+    return format_ == FORMAT_F32 && reinterpret_cast<uintptr_t>(data_) % alignof(float) == 0;
+  }
   const float* floats() const { return reinterpret_cast<const float*>(data_); }
   // Decodes `count` whole rows.
-  void decode(const Kernels& kernels, int64_t first, int64_t count, float* out) const {
-    kernels.decode[format_](row(first), out, count * width_);
-  }
+  void decode(const Kernels& kernels, int64_t first, int64_t count, float* out) const;
 
  private:
+  void decode_packed_row(const Kernels& kernels, int64_t row, float* out) const;
   void set_shape(const WeightSource& source);
   void attach(const WeightSource& source, FileMap& files);
   void copy(const WeightSource& source);
   void keep_as_floats(const Kernels& kernels);
+  void pack(ThreadPool& pool);
+  void release_file(const WeightSource& source);
 
   std::vector<int64_t> shape_;
   Format format_ = FORMAT_F32;
-  int64_t rows_ = 1, width_ = 1, row_bytes_ = 0;
+  int64_t rows_ = 1, width_ = 1, row_bytes_ = 0, tile_row_bytes_ = 0;
   const uint8_t* data_ = nullptr;
   std::shared_ptr<const MappedFile> file_; // one of these two owns the data
   Pages memory_;

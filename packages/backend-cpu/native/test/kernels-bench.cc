@@ -55,6 +55,30 @@ void gemm(const Kernels& k) {
   }
 }
 
+void packed_gemm(const Kernels& k) {
+  if (!k.quantise) return;
+  constexpr int64_t K = 1024, N = 512;
+  for (int format = FORMAT_Q4_0; format < FORMAT_COUNT; format++) {
+    const auto [name, elements, bytes] = format_sizes[format];
+    std::vector<uint8_t> blocks(size_t(N * K / elements * bytes)), tiles(size_t(N / PACKED_ROWS * packed_rows_bytes(packed_format(Format(format)), K)));
+    Random random(1);
+    for (uint8_t& byte : blocks) byte = uint8_t(random.next() % 60); // small exponents: no NaN
+    const int64_t row_bytes = K / elements * bytes;
+    for (int64_t n = 0; n < N; n += PACKED_ROWS)
+      pack_rows(packed_format(Format(format)), blocks.data() + n * row_bytes, row_bytes, PACKED_ROWS, K,
+                tiles.data() + n / PACKED_ROWS * packed_rows_bytes(packed_format(Format(format)), K));
+    for (int64_t T : {1, 2, 4, 8, 64}) {
+      const std::vector<float> floats = normals(1, T * K);
+      std::vector<uint8_t> x(size_t(T * quantised_row_bytes(K)));
+      for (int64_t t = 0; t < T; t++) k.quantise(floats.data() + t * K, K, x.data() + t * quantised_row_bytes(K));
+      std::vector<float> y(size_t(T * N));
+      const double time = seconds([&] { k.packed_gemm[format]({x.data(), tiles.data(), nullptr, y.data(), N, T, N, K}); });
+      printf("%-11s packed gemm %-5s %3ld rows %7.1f Gop/s %6.1f GB/s of weights\n", k.name, name, T, 2 * double(T * N * K) / time * 1e-9,
+             double(tiles.size()) / time * 1e-9);
+    }
+  }
+}
+
 void rows(const Kernels& k) {
   constexpr int64_t n = 4096;
   const std::vector<float> x = normals(1, n), w = normals(2, n);
@@ -102,6 +126,7 @@ int main() {
   for (const Kernels* table : available()) {
     decode(*table);
     gemm(*table);
+    packed_gemm(*table);
     rows(*table);
     attention(*table);
   }

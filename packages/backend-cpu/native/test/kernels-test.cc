@@ -173,6 +173,181 @@ void gemm_does_not_depend_on_the_split() {
     }
 }
 
+// ---- packed weights
+
+// N rows of K weights in a block format, of random bytes with scales that are finite, and what they decode to.
+struct BlockWeights {
+  Format format;
+  int64_t N, K, row_bytes;
+  std::vector<uint8_t> blocks;
+  std::vector<float> values; // [N, K]
+
+  BlockWeights(Format format, int64_t N, int64_t K, uint64_t seed)
+      : format(format), N(N), K(K), row_bytes(K / format_sizes[format].elements * format_sizes[format].bytes),
+        blocks(size_t(N * row_bytes)), values(size_t(N * K)) {
+    const auto [name, elements, bytes] = format_sizes[format];
+    Random random(seed);
+    std::vector<float> decoded(static_cast<size_t>(elements));
+    for (int64_t b = 0; b < N * K / elements; b++) {
+      uint8_t* const block = blocks.data() + b * bytes;
+      float largest;
+      do {
+        for (int64_t i = 0; i < bytes; i++) block[i] = uint8_t(random.next());
+        scalar_kernels().decode[format](block, decoded.data(), elements);
+        largest = 0;
+        for (float value : decoded) largest = std::isnan(value) ? INFINITY : std::max(largest, std::abs(value));
+      } while (!(largest > 0.01f && largest < 100));
+      memcpy(values.data() + b * elements, decoded.data(), size_t(elements) * sizeof(float));
+    }
+  }
+
+  std::vector<uint8_t> packed() const {
+    const PackedFormat& layout = packed_format(format);
+    const int64_t tile_row = packed_rows_bytes(layout, K);
+    std::vector<uint8_t> tiles(size_t((N + PACKED_ROWS - 1) / PACKED_ROWS * tile_row));
+    for (int64_t n = 0; n < N; n += PACKED_ROWS)
+      pack_rows(layout, blocks.data() + n * row_bytes, row_bytes, std::min(PACKED_ROWS, N - n), K,
+                tiles.data() + n / PACKED_ROWS * tile_row);
+    return tiles;
+  }
+};
+
+// Lengths of rows of a format, with odd numbers of blocks.
+std::vector<int64_t> widths(int format) {
+  const int64_t block = format_sizes[format].elements;
+  return {block, 2 * block, 3 * block, 7 * block};
+}
+
+void packing_is_lossless() {
+  Check check("packed weights unpack to the same bytes");
+  for (int format = FORMAT_Q4_0; format < FORMAT_COUNT; format++)
+    for (int64_t K : widths(format))
+      for (int64_t N : {1, 16, 37}) {
+        const BlockWeights w(Format(format), N, K, uint64_t(N + K));
+        const std::vector<uint8_t> tiles = w.packed();
+        std::vector<uint8_t> row(static_cast<size_t>(w.row_bytes));
+        for (int64_t n = 0; n < N; n++) {
+          unpack_row(packed_format(w.format), tiles.data() + n / PACKED_ROWS * packed_rows_bytes(packed_format(w.format), K),
+                     int(n % PACKED_ROWS), K, row.data());
+          check.that(memcmp(row.data(), w.blocks.data() + n * w.row_bytes, row.size()) == 0,
+                     format_sizes[format].name + (" row " + at({n, N, K})));
+        }
+      }
+}
+
+// The values of a row as the integer kernels see them.
+std::vector<double> dequantised(const uint8_t* bytes, int64_t K) {
+  const QuantisedRow row = quantised_row(bytes, K);
+  std::vector<double> x(static_cast<size_t>(K));
+  for (int64_t i = 0; i < K; i++) x[size_t(i)] = double(row.values[i]) * double(row.scales[i / SPAN]);
+  return x;
+}
+
+void quantise_rounds() {
+  if (!k->quantise) return;
+  Check check("quantise rounds to the nearest of 255 levels");
+  for (int64_t K : {32, 64, 96, 100, 640, 1000}) {
+    std::vector<float> x = normals(uint64_t(K), K, 3);
+    for (int64_t i = 64; i < std::min<int64_t>(K, 128); i++) x[size_t(i)] = 1e-38f;
+    Guarded<uint8_t> bytes(quantised_row_bytes(K));
+    k->quantise(x.data(), K, bytes.data());
+    check.that(bytes.intact(), at({K}) + " writes outside");
+    const QuantisedRow row = quantised_row(bytes.data(), K);
+    const std::vector<double> got = dequantised(bytes.data(), K);
+    for (int64_t i = 0; i < K; i++)
+      check.near(got[size_t(i)], x[size_t(i)], 1e-30, 0.5001, row.scales[i / SPAN], at({K, i}));
+    for (int64_t group = 0; group < spans_of(K) * 4; group++) {
+      int32_t sum = 0;
+      for (int64_t i = 16 * group; i < 16 * group + 16; i++) {
+        sum += row.values[i];
+        check.that(i < K || row.values[i] == 0, at({K, i}) + " beyond the row is not zero");
+      }
+      check.that(row.sums16[group] == -sum, at({K, group}) + " sum of 16");
+    }
+    for (int64_t group = 0; group < spans_of(K) * 2; group++)
+      check.that(row.sums32[group] == row.sums16[2 * group] + row.sums16[2 * group + 1], at({K, group}) + " sum of 32");
+    for (float bad : {NAN, INFINITY, -INFINITY}) {
+      x[size_t(K - 1)] = bad;
+      k->quantise(x.data(), K, bytes.data());
+      check.that(std::isnan(row.scales[(K - 1) / SPAN]), at({K}) + " not finite, but no NaN");
+    }
+  }
+}
+
+struct Packed {
+  BlockWeights w;
+  std::vector<uint8_t> tiles, x;
+  std::vector<float> bias, floats;
+  int64_t T;
+
+  Packed(Format format, int64_t T, int64_t N, int64_t K)
+      : w(format, N, K, uint64_t(format + N)), tiles(w.packed()), x(size_t(T * quantised_row_bytes(K))),
+        bias(normals(3, N)), floats(normals(uint64_t(T + 1), T * K)), T(T) {
+    for (int64_t t = 0; t < T; t++) k->quantise(floats.data() + t * K, K, x.data() + t * quantised_row_bytes(K));
+  }
+
+  // Rows [t, t + rows) and columns [n, n + columns), n a multiple of 16.
+  void multiply(int64_t t, int64_t rows, int64_t n, int64_t columns, float* y, int64_t ldy) const {
+    k->packed_gemm[w.format]({x.data() + t * quantised_row_bytes(w.K),
+                              tiles.data() + n / PACKED_ROWS * packed_rows_bytes(packed_format(w.format), w.K),
+                              bias.data() + n, y + t * ldy + n, ldy, rows, columns, w.K});
+  }
+};
+
+// |got − Σ x̂ w| within rounding of float sums, x̂ the quantised row; and |got − Σ x w| within Σ |w| · scale / 2 more.
+void packed_gemm_of(const Packed& p, Check& check) {
+  const auto [format, N, K, row_bytes, blocks, values] = p.w;
+  const int64_t ldy = N + 2;
+  Guarded<float> y(p.T * ldy);
+  p.multiply(0, p.T, 0, N, y.data(), ldy);
+  const std::string name = format_sizes[format].name;
+  check.that(y.intact(), name + at({p.T, N, K}) + " writes outside");
+  for (int64_t t = 0; t < p.T; t++) {
+    const uint8_t* row = p.x.data() + t * quantised_row_bytes(K);
+    const std::vector<double> x = dequantised(row, K);
+    for (int64_t n = 0; n < N; n++) {
+      double want = p.bias[size_t(n)], exact = want, magnitude = std::abs(want), bound = 0;
+      for (int64_t i = 0; i < K; i++) {
+        const double w = values[size_t(n * K + i)];
+        want += x[size_t(i)] * w;
+        magnitude += std::abs(x[size_t(i)] * w);
+        exact += double(p.floats[size_t(t * K + i)]) * w;
+        bound += std::abs(w) * quantised_row(row, K).scales[i / SPAN] / 2;
+      }
+      // Minimums and offsets are added apart from what they belong to: they count in full.
+      check.near(y[t * ldy + n], want, 1e-30, 4e-6, magnitude + 127 * bound, name + " " + at({p.T, N, K, t, n}));
+      check.near(y[t * ldy + n], exact, 1e-30, 1.001, bound + 4e-6 * (magnitude + 127 * bound), name + " bound " + at({t, n}));
+    }
+    for (int64_t n = N; n < ldy; n++) check.that(y[t * ldy + n] == y.canary(), name + " writes between rows");
+  }
+}
+
+void packed_gemm_agrees() {
+  if (!k->quantise) return;
+  Check check("packed gemm agrees with its definition");
+  for (int format = FORMAT_Q4_0; format < FORMAT_COUNT; format++)
+    for (int64_t K : widths(format))
+      for (int64_t T : {0, 1, 2, 3, 7, 8, 13})
+        for (int64_t N : {0, 1, 7, 9, 16, 37}) packed_gemm_of(Packed(Format(format), T, N, K), check);
+}
+
+void packed_gemm_does_not_depend_on_the_split() {
+  if (!k->quantise) return;
+  Check check("packed gemm gives a row the same bits, alone or among others");
+  for (int format = FORMAT_Q4_0; format < FORMAT_COUNT; format++) {
+    const Packed p(Format(format), 19, 75, 512);
+    std::vector<float> whole(size_t(p.T * 75)), part(whole.size());
+    p.multiply(0, p.T, 0, 75, whole.data(), 75);
+    for (int64_t rows : {1, 2, 3, 4, 6, 8})
+      for (int64_t columns : {16, 48}) {
+        for (int64_t t = 0; t < p.T; t += rows)
+          for (int64_t n = 0; n < 75; n += columns)
+            p.multiply(t, std::min(rows, p.T - t), n, std::min<int64_t>(columns, 75 - n), part.data(), 75);
+        check.that(memcmp(whole.data(), part.data(), whole.size() * sizeof(float)) == 0, at({format, rows, columns}));
+      }
+  }
+}
+
 // ---- elementwise
 
 double silu_of(double x) { return x / (1 + std::exp(-x)); }
@@ -572,6 +747,10 @@ int main() {
     decode_agrees_with_goldens(goldens);
     gemm_agrees();
     gemm_does_not_depend_on_the_split();
+    packing_is_lossless();
+    quantise_rounds();
+    packed_gemm_agrees();
+    packed_gemm_does_not_depend_on_the_split();
     elementwise();
     rms_norm();
     softmax();

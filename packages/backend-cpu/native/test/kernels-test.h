@@ -1,6 +1,7 @@
 // What the kernel tests and benchmarks share: random numbers, guarded buffers, the tables this machine can run.
 #pragma once
 #include "../kernels/kernels.h"
+#include "../kernels/packed/pack.h"
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -16,6 +17,7 @@ inline std::vector<const Kernels*> available() {
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512vl"))
     tables.push_back(&avx512_kernels());
+  if (__builtin_cpu_supports("avx512vnni") && tables.back() == &avx512_kernels()) tables.push_back(&vnni_kernels());
 #elif defined(QUERN_ARM)
   tables.push_back(&neon_kernels());
 #endif

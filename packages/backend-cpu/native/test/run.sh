@@ -25,6 +25,7 @@ compile_x86() {
   compile kernels/x86/avx2 "-mavx2 -mfma -mf16c"
   # g++ 12 takes the undefined registers in its own AVX-512 header for mistakes of ours
   compile kernels/x86/avx512 "-mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx2 -mfma -mf16c -Wno-uninitialized -Wno-maybe-uninitialized"
+  compile kernels/x86/vnni "-mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni -mavx2 -mfma -mf16c -Wno-uninitialized -Wno-maybe-uninitialized"
 }
 
 compile_arm() {
@@ -32,6 +33,7 @@ compile_arm() {
   compile kernels/arm/neon "-march=armv8-a"
 }
 
+compile kernels/packed ""
 compile kernels/scalar ""
 case $($cxx -dumpmachine) in
   x86_64*) compile_x86 ;;

@@ -1,5 +1,5 @@
 import type { AnyOp, Numbers, Sample, TensorSpec } from '@quern/core';
-import { compare, exact, toleranceOf } from '../values/compare.js';
+import { compare, exact, isQuantised, toleranceOf } from '../values/compare.js';
 import { emptyNumbers, type Operands, received, stored } from '../values/numbers.js';
 
 export interface OpCase extends Sample {
@@ -37,20 +37,28 @@ export function define(op: AnyOp, sample: OpCase): Outcome {
   return { outputs: outputs.map((output, i) => round(output, specs[i]!.dtype)), buffers };
 }
 
-function magnitudes(op: AnyOp, sample: OpCase): Numbers[] | undefined {
-  if (!op.magnitude) return undefined;
+/** What the op's `magnitude` or `rounding` says of each element. */
+function measure(op: AnyOp, sample: OpCase, by: AnyOp['magnitude']): Numbers[] | undefined {
+  if (!by) return undefined;
   const outputs = specsOf(op, sample).map(({ shape }) => emptyNumbers(shape, 'f32'));
-  op.magnitude(receivedAll(sample.operands), sample.attributes, outputs);
+  by.call(op, receivedAll(sample.operands), sample.attributes, outputs);
   return outputs;
 }
 
 /** Throws where an outcome strays from the wanted one further than the op's tolerance. */
 export function checkOutcome(op: AnyOp, sample: OpCase, got: Outcome, want: Outcome): void {
   const { absolute, relative } = toleranceOf(op, sample.operands);
-  const terms = magnitudes(op, sample);
+  const terms = measure(op, sample, op.magnitude);
+  const roundings = isQuantised(sample.operands) ? measure(op, sample, op.rounding) : undefined;
   want.outputs.forEach((output, o) => {
     const magnitude = (i: number, value: number) => terms?.[o]?.data[i] ?? Math.abs(value);
-    compare(op.outputs[o]!, got.outputs[o]!, output, (i, value) => absolute + relative * magnitude(i, value));
+    const rounding = (i: number) => roundings?.[o]?.data[i] ?? 0;
+    compare(
+      op.outputs[o]!,
+      got.outputs[o]!,
+      output,
+      (i, value) => absolute + relative * magnitude(i, value) + rounding(i),
+    );
   });
   for (const [name, buffer] of Object.entries(want.buffers)) {
     const before = received(sample.operands[name]!);

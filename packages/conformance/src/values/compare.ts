@@ -9,11 +9,17 @@ const rank = (format: string): number => {
   return known < 0 ? fineness.length - 1 : known;
 };
 
+const coarsestRank = (operands: Operands): number => {
+  const floats = Object.values(operands).filter(({ format }) => format !== 'i32');
+  return Math.max(0, ...floats.map(({ format }) => rank(format)));
+};
+
+/** Whether any operand is in a quantised format. */
+export const isQuantised = (operands: Operands): boolean => coarsestRank(operands) === fineness.length - 1;
+
 /** The op's tolerance for the coarsest format among the operands, or the next finer one that it states. */
 export function toleranceOf(op: AnyOp, operands: Operands): Tolerance {
-  const floats = Object.values(operands).filter(({ format }) => format !== 'i32');
-  const coarsest = Math.max(0, ...floats.map(({ format }) => rank(format)));
-  for (let i = coarsest; i >= 0; i--) {
+  for (let i = coarsestRank(operands); i >= 0; i--) {
     const tolerance = op.tolerance[fineness[i]!];
     if (tolerance) return tolerance;
   }

@@ -1,7 +1,13 @@
 import { needShape } from '../op/check.js';
 import { defineOp, type Numbers } from '../op/define-op.js';
 import { as, normal } from '../op/sample.js';
-import { defineLinear, inferLinear, linearMagnitude, linearTolerance } from '../ops/linear.js';
+import {
+  defineLinear,
+  inferLinear,
+  linearMagnitude,
+  linearRounding,
+  linearTolerance,
+} from '../ops/linear.js';
 import { swiglu } from '../ops/swiglu.js';
 
 const like = (y: Numbers): Numbers => ({ shape: y.shape, data: new Float64Array(y.data.length) });
@@ -29,6 +35,17 @@ export const gateUpSwiglu = defineOp({
     linearMagnitude(x, gate, undefined, g);
     linearMagnitude(x, up, undefined, u);
     for (let i = 0; i < y!.data.length; i++) y!.data[i] = 1.1 * g.data[i]! * u.data[i]!;
+  },
+  rounding({ x, gate, up }, _attributes, [y]) {
+    const [g, u, gRounding, uRounding] = [like(y!), like(y!), like(y!), like(y!)];
+    linearMagnitude(x, gate, undefined, g);
+    linearMagnitude(x, up, undefined, u);
+    linearRounding(x, gate, gRounding);
+    linearRounding(x, up, uRounding);
+    for (let i = 0; i < y!.data.length; i++) {
+      const [dg, du] = [gRounding.data[i]!, uRounding.data[i]!];
+      y!.data[i] = 1.1 * (dg * (u.data[i]! + du) + g.data[i]! * du);
+    }
   },
   tolerance: linearTolerance,
   samples: () => [

@@ -1,6 +1,12 @@
 import { defineOp } from '../op/define-op.js';
 import { as, normal } from '../op/sample.js';
-import { defineLinear, inferLinear, linearMagnitude, linearTolerance } from '../ops/linear.js';
+import {
+  defineLinear,
+  inferLinear,
+  linearMagnitude,
+  linearRounding,
+  linearTolerance,
+} from '../ops/linear.js';
 
 const weight = { kind: 'weight' } as const;
 const bias = { kind: 'weight', optional: true } as const;
@@ -34,6 +40,11 @@ export const qkvLinear = defineOp({
     linearMagnitude(x, q, qBias, yq!);
     linearMagnitude(x, k, kBias, yk!);
     linearMagnitude(x, v, vBias, yv!);
+  },
+  rounding({ x, q, k, v }, _attributes, [yq, yk, yv]) {
+    linearRounding(x, q, yq!);
+    linearRounding(x, k, yk!);
+    linearRounding(x, v, yv!);
   },
   tolerance: linearTolerance,
   samples: () => [

@@ -60,6 +60,11 @@ export interface Op<O extends OperandRules = OperandRules, A extends AttributeRu
   define(operands: Present<O, Numbers>, attributes: Attributes<A>, outputs: Numbers[]): void;
   /** Σ|terms| for each element of the outputs, where rounding errors grow with the terms and not with the sum. */
   magnitude?(operands: Present<O, Numbers>, attributes: Attributes<A>, outputs: Numbers[]): void;
+  /**
+   * How far off each element may be besides, where a weight is quantised: kernels may round the activations that it is
+   * multiplied with to 8 bits.
+   */
+  rounding?(operands: Present<O, Numbers>, attributes: Attributes<A>, outputs: Numbers[]): void;
   /** Keyed by the coarsest format among the operands: a dtype, a dense format, or 'quantised'. */
   readonly tolerance: Readonly<Record<string, Tolerance>>;
   readonly samples: () => readonly Sample[];

@@ -1,16 +1,18 @@
 // One AVX2 register of floats, in the vocabulary that simd/ is written in. See simd/README.md.
 #pragma once
 #define QUERN_ISA avx2
+#define QUERN_INTEGER_KERNELS
 #include "../../declare.h"
 #include <immintrin.h>
 #include <string.h>
 
-namespace quern::avx2 {
+namespace quern::QUERN_ISA {
 namespace {
 
 using Floats = __m256;
 constexpr int LANES = 8;
 constexpr int TILE_T = 3, TILE_N = 4; // gemm: 12 sums, 3 rows of x and one of w fill the 16 registers
+constexpr int PACKED_T = 4;          // packed gemm: most rows of x at a time
 
 inline __m256i first(int64_t n) {
   return _mm256_cmpgt_epi32(_mm256_set1_epi32(int(n)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
@@ -110,7 +112,7 @@ inline double sum(const Doubles& x) {
 }
 
 } // namespace
-} // namespace quern::avx2
+} // namespace quern::QUERN_ISA
 
 #include "../sums.h"
 #include "../../simd/each.h"

@@ -1,15 +1,19 @@
 // One AVX-512 register of floats, in the vocabulary that simd/ is written in. See simd/README.md.
 #pragma once
+#ifndef QUERN_ISA
 #define QUERN_ISA avx512
+#endif
+#define QUERN_INTEGER_KERNELS
 #include "../../declare.h"
 #include <immintrin.h>
 
-namespace quern::avx512 {
+namespace quern::QUERN_ISA {
 namespace {
 
 using Floats = __m512;
 constexpr int LANES = 16;
 constexpr int TILE_T = 4, TILE_N = 4; // gemm: 16 sums, 4 rows of x and one of w in 32 registers
+constexpr int PACKED_T = 8;          // packed gemm: most rows of x at a time
 
 inline __mmask16 first(int64_t n) { return __mmask16((1u << n) - 1); }
 
@@ -81,7 +85,7 @@ inline void add_squares_to(Doubles& sum, Floats x) {
 inline double sum(const Doubles& x) { return _mm512_reduce_add_pd(x.low + x.high); }
 
 } // namespace
-} // namespace quern::avx512
+} // namespace quern::QUERN_ISA
 
 #include "../sums.h"
 #include "../../simd/each.h"

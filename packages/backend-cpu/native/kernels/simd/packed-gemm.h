@@ -1,0 +1,106 @@
+// The product of quantised rows with packed weights (packed/tiles.h): the dot products within a block are exact integers,
+// which the block's scale turns into floats; only the activations are rounded. The ISA folder offers, beside vector.h:
+// bytes.h (registers of bytes), dots.h (dot products of bytes). A result is summed in one order, whatever rows and columns
+// it is computed with.
+#pragma once
+#include "packed-formats.h"
+
+namespace quern::QUERN_ISA {
+namespace {
+
+// TT rows of x.
+template <int TT>
+struct Rows {
+  QuantisedRow row[TT];
+};
+
+// The integer dot products of one block and one row of x, less the format's offset.
+template <class F, int COUNT>
+QUERN_INLINE Ints block_dots(const Bytes (&q)[COUNT], const int8_t* x, const int32_t* negative_sum) {
+  if constexpr (F::MAX == 0) return signed_dots(q, x, negative_sum);
+  else if constexpr (F::OFFSET == NONE) return dots<COUNT, F::MAX>(no_ints(), q, x);
+  else return dots<COUNT, F::MAX>(times_power_of_2<F::OFFSET>(broadcast(negative_sum)), q, x);
+}
+
+// parts[t] += the products of block b of span s (the at-th span of x).
+template <class F, int TT, int s, int b>
+QUERN_INLINE void add_block(const F& tile, const Rows<TT>& x, int64_t at, Floats (&parts)[TT]) {
+  constexpr int blocks = SPAN / F::BLOCK;
+  Bytes q[F::BLOCK / 4];
+  tile.template quads<s, b>(q);
+  const Floats scale = tile.template scale<s, b>();
+  Floats minus_min;
+  if constexpr (F::MINS) minus_min = tile.template minus_min<s, b>();
+#pragma GCC unroll 8
+  for (int t = 0; t < TT; t++) {
+    const QuantisedRow& row = x.row[t];
+    const int32_t* negative_sum = (F::BLOCK == 32 ? row.sums32 : row.sums16) + at * blocks + b;
+    const Floats dot = to_floats(block_dots<F>(q, row.values + at * SPAN + b * F::BLOCK, negative_sum));
+    parts[t] = b == 0 ? dot * scale : fma(dot, scale, parts[t]);
+    if constexpr (F::MINS) parts[t] = fma(to_floats(broadcast(negative_sum)), minus_min, parts[t]);
+  }
+}
+
+// LANES rows of a row of tiles, from `row` on, with TT rows of x; sums[t] is complete.
+template <class F, int TT>
+QUERN_INLINE void multiply_tiles(const uint8_t* tiles, int row, int64_t count, const Rows<TT>& x, Floats (&sums)[TT]) {
+#pragma GCC unroll 8
+  for (int t = 0; t < TT; t++) sums[t] = set(0);
+  for (int64_t i = 0; i < count; i++, tiles += sizeof(typename F::Tile)) {
+    const F tile(tiles, row);
+    repeat<F::SPANS>([&](auto s) QUERN_INLINE_LAMBDA {
+      const int64_t at = i * F::SPANS + s.value;
+      Floats parts[TT];
+      repeat<SPAN / F::BLOCK>([&](auto b) QUERN_INLINE_LAMBDA { add_block<F, TT, s.value, b.value>(tile, x, at, parts); });
+#pragma GCC unroll 8
+      for (int t = 0; t < TT; t++) sums[t] = fma(parts[t], set(x.row[t].scales[at]), sums[t]);
+    });
+  }
+}
+
+// Rows [t, t + TT) of x with one row of tiles, whose first row is column n of y.
+template <class F, int TT>
+void multiply_rows(const PackedGemm& g, const uint8_t* tiles, int64_t t, int64_t n) {
+  constexpr int64_t tile_k = F::SPANS * SPAN;
+  Rows<TT> x;
+  for (int i = 0; i < TT; i++) x.row[i] = quantised_row(g.x + (t + i) * quantised_row_bytes(g.K), g.K);
+  for (int row = 0; row < PACKED_ROWS && n + row < g.N; row += LANES) {
+    Floats sums[TT];
+    multiply_tiles<F, TT>(tiles, row, (g.K + tile_k - 1) / tile_k, x, sums);
+    const int64_t first = n + row, left = g.N - first;
+    for (int i = 0; i < TT; i++) {
+      float* y = g.y + (t + i) * g.ldy + first;
+      if (left >= LANES) store(y, g.bias ? sums[i] + load(g.bias + first) : sums[i]);
+      else store(y, g.bias ? sums[i] + load(g.bias + first, left) : sums[i], left);
+    }
+  }
+}
+
+template <class F>
+inline void packed_gemm(const PackedGemm& g) {
+  const int64_t tile_row_bytes = (g.K + F::SPANS * SPAN - 1) / (F::SPANS * SPAN) * int64_t(sizeof(typename F::Tile));
+  for (int64_t n = 0; n < g.N; n += PACKED_ROWS) {
+    const uint8_t* tiles = g.w + n / PACKED_ROWS * tile_row_bytes;
+    int64_t t = 0;
+    if constexpr (PACKED_T >= 8)
+      for (; t + 8 <= g.T; t += 8) multiply_rows<F, 8>(g, tiles, t, n);
+    for (; t + 4 <= g.T; t += 4) multiply_rows<F, 4>(g, tiles, t, n);
+    for (; t + 2 <= g.T; t += 2) multiply_rows<F, 2>(g, tiles, t, n);
+    for (; t < g.T; t++) multiply_rows<F, 1>(g, tiles, t, n);
+  }
+}
+
+} // namespace
+
+void packed_gemm_q4_0(const PackedGemm& g) { packed_gemm<Q4_0>(g); }
+void packed_gemm_q4_1(const PackedGemm& g) { packed_gemm<Q4_1>(g); }
+void packed_gemm_q5_0(const PackedGemm& g) { packed_gemm<Q5_0>(g); }
+void packed_gemm_q5_1(const PackedGemm& g) { packed_gemm<Q5_1>(g); }
+void packed_gemm_q8_0(const PackedGemm& g) { packed_gemm<Q8_0>(g); }
+void packed_gemm_q2_k(const PackedGemm& g) { packed_gemm<Q2_K>(g); }
+void packed_gemm_q3_k(const PackedGemm& g) { packed_gemm<Q3_K>(g); }
+void packed_gemm_q4_k(const PackedGemm& g) { packed_gemm<Q4_K>(g); }
+void packed_gemm_q5_k(const PackedGemm& g) { packed_gemm<Q5_K>(g); }
+void packed_gemm_q6_k(const PackedGemm& g) { packed_gemm<Q6_K>(g); }
+
+} // namespace quern::QUERN_ISA

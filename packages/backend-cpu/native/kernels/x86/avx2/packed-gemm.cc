@@ -1,0 +1,4 @@
+#include "vector.h"
+#include "bytes.h"
+#include "dots.h"
+#include "../../simd/packed-gemm.h"

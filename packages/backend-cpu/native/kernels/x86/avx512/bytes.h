@@ -1,0 +1,41 @@
+// One AVX-512 register of bytes or 32-bit integers, in the vocabulary of simd/packed-gemm.h.
+#pragma once
+
+namespace quern::QUERN_ISA {
+namespace {
+
+using Bytes = __m512i;
+using Ints = __m512i; // [LANES]
+
+inline Bytes load_bytes(const uint8_t* p) { return _mm512_loadu_si512(p); }
+inline Bytes every_byte(int x) { return _mm512_set1_epi8(char(x)); }
+template <int mask>
+inline Bytes low_bits(Bytes x) { return _mm512_and_si512(x, every_byte(mask)); }
+template <int n>
+inline Bytes shift_right(Bytes x) { return n ? _mm512_srli_epi16(x, n) : x; } // bits cross from byte to byte
+template <int n>
+inline Bytes shift_left(Bytes x) { return n ? _mm512_slli_epi16(x, n) : x; }
+// a with the bits of b that the mask has.
+template <int mask>
+inline Bytes merge(Bytes a, Bytes b) { return _mm512_ternarylogic_epi32(a, b, every_byte(mask), 0xf8); } // a | (b & mask)
+
+inline Ints broadcast(const int32_t* p) { return _mm512_set1_epi32(*p); }
+template <int n>
+inline Ints times_power_of_2(Ints x) { return _mm512_slli_epi32(x, n); }
+inline Ints no_ints() { return _mm512_setzero_si512(); }
+inline Floats to_floats(Ints x) { return _mm512_cvtepi32_ps(x); }
+inline Floats load_floats(const uint8_t* p) { return to_floats(_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i*)p))); }
+inline Floats load_floats(const int8_t* p) { return to_floats(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i*)p))); }
+
+inline Ints largest_bits(Ints a, Ints b) { return _mm512_max_epu32(a, b); }
+inline Ints magnitude_bits(Floats x) { return _mm512_and_si512(_mm512_castps_si512(x), _mm512_set1_epi32(0x7fffffff)); }
+inline uint32_t largest(Ints x) { return _mm512_reduce_max_epu32(x); }
+// To the nearest integers, ties to even, within ±127; returns their sum.
+inline int32_t store_int8(int8_t* p, Floats x) {
+  const Ints ints = _mm512_cvtps_epi32(x);
+  _mm_storeu_si128((__m128i*)p, _mm512_cvtsepi32_epi8(ints));
+  return _mm512_reduce_add_epi32(ints);
+}
+
+} // namespace
+} // namespace quern::QUERN_ISA
