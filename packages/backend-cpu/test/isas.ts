@@ -1,7 +1,10 @@
 import { cpuDriver } from '../src/index.js';
 
 /** The instruction sets that the addon may have for this architecture, best first. */
-const knownIsas = process.arch === 'arm64' ? ['neon', 'scalar'] : ['avx512-vnni', 'avx512', 'avx2', 'scalar'];
+const knownIsas =
+  process.arch === 'arm64'
+    ? ['i8mm', 'dotprod', 'neon', 'scalar']
+    : ['avx512-vnni', 'avx512', 'avx2', 'scalar'];
 
 /** The instruction sets that this machine can run, best first. */
 export async function availableIsas(): Promise<string[]> {

@@ -14,7 +14,10 @@ export interface TestedBackend {
 /** Sums of float32 in another order: the logits of these models, up to about 3, move by a few ulps. */
 const float32Slack = 2;
 
-const isas = process.arch === 'arm64' ? ['scalar', 'neon'] : ['scalar', 'avx2', 'avx512', 'avx512-vnni'];
+const isas =
+  process.arch === 'arm64'
+    ? ['scalar', 'neon', 'dotprod', 'i8mm']
+    : ['scalar', 'avx2', 'avx512', 'avx512-vnni'];
 
 /** The reference, and the CPU backend with every instruction set of this machine. */
 export async function testedBackends(): Promise<TestedBackend[]> {

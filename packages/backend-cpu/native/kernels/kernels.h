@@ -94,7 +94,9 @@ const Kernels& avx2_kernels();   // AVX2, FMA, F16C
 const Kernels& avx512_kernels(); // AVX-512 F, BW, DQ, VL
 const Kernels& vnni_kernels();   // the same and AVX-512 VNNI
 #elif defined(QUERN_ARM)
-const Kernels& neon_kernels(); // every 64-bit Arm
+const Kernels& neon_kernels();    // every 64-bit Arm
+const Kernels& dotprod_kernels(); // and dot products of bytes (FEAT_DotProd)
+const Kernels& i8mm_kernels();    // and matrix products of bytes (FEAT_I8MM)
 #endif
 
 } // namespace quern

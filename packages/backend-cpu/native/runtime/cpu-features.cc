@@ -64,7 +64,14 @@ std::string cpu_name() {
 
 #elif defined(QUERN_ARM)
 
-static CpuFeatures detect() { return {}; }
+static CpuFeatures detect() {
+  CpuFeatures features;
+#if defined(__linux__)
+  features.dotprod = getauxval(AT_HWCAP) & HWCAP_ASIMDDP;
+  features.i8mm = features.dotprod && (getauxval(AT_HWCAP2) & HWCAP2_I8MM);
+#endif
+  return features;
+}
 
 // The main identification register of the core this runs on, or 0 where the system does not let programs read it.
 static uint64_t identification() {

@@ -30,7 +30,10 @@ compile_x86() {
 
 compile_arm() {
   flags="$flags -DQUERN_ARM"
-  compile kernels/arm/neon "-march=armv8-a"
+  # scheduling before registers are assigned makes g++ spill the tiles of products
+  compile kernels/arm/neon "-march=armv8-a -fno-schedule-insns"
+  compile kernels/arm/dotprod "-march=armv8.2-a+dotprod -fno-schedule-insns"
+  compile kernels/arm/i8mm "-march=armv8.2-a+dotprod+i8mm -fno-schedule-insns"
 }
 
 compile kernels/packed ""

@@ -1,10 +1,13 @@
 // One NEON register of floats, in the vocabulary that simd/ is written in. See simd/README.md.
 #pragma once
+#ifndef QUERN_ISA
 #define QUERN_ISA neon
+#endif
+#define QUERN_INTEGER_KERNELS
 #include "../../declare.h"
 #include <arm_neon.h>
 
-namespace quern::neon {
+namespace quern::QUERN_ISA {
 namespace {
 
 using Floats = float32x4_t;
@@ -120,7 +123,7 @@ inline void add_squares_to(Doubles& sum, Floats x) {
 inline double sum(const Doubles& x) { return vaddvq_f64(x.low + x.high); }
 
 } // namespace
-} // namespace quern::neon
+} // namespace quern::QUERN_ISA
 
 #include "../../simd/each.h"
 #include "../../simd/math.h"
