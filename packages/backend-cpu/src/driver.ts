@@ -12,9 +12,9 @@ import { loadAddon, type NativeBackend } from './load.js';
 import { blockSizes, ggufFormats, manifest } from './manifest.js';
 
 export interface CpuOptions {
-  /** Threads that compute; as many as this process may use (affinity, container quota) when absent. */
+  /** Threads that compute; when absent one per physical core, as the README says. */
   readonly threads?: number;
-  /** Instruction set: 'avx512-vnni', 'avx512', 'avx2', 'scalar'. QUERN_CPU_ISA, or the best this machine has, when absent. */
+  /** Instruction set: 'avx512-bf16', 'avx512-vnni', 'avx512', 'avx2', 'scalar'. QUERN_CPU_ISA, or the best this machine has, when absent. */
   readonly isa?: string;
 }
 
@@ -71,6 +71,7 @@ export async function cpuDriver(options: CpuOptions = {}): Promise<PlanDriver> {
   return {
     name: 'cpu',
     profile: { kind: 'cpu', ...profile },
+    measureCeilings: () => native.ceilings(),
     freeMemory: () => native.freeMemory(),
     manifest,
     capabilities: { pagedKv: { blockSizes }, quantGguf: { formats: ggufFormats }, graph: true, timer: true },

@@ -1,4 +1,4 @@
-import type { DeviceProfile } from './device-profile.js';
+import type { DeviceCeilings, DeviceProfile } from './device-profile.js';
 import type { DType } from './dtype.js';
 import type { FusedOpName } from './fusions/index.js';
 import type { CoreOpName } from './ops/index.js';
@@ -56,6 +56,8 @@ interface DriverBase {
   /** Short and stable: 'cpu', 'reference'. What `--backend` takes. */
   readonly name: string;
   readonly profile: DeviceProfile;
+  /** Measures what the device delivers at most, in a second or so. Called when nothing runs, for benchmarks only. */
+  measureCeilings?(): Promise<DeviceCeilings>;
   /** Bytes of device memory free now. */
   freeMemory(): number;
   readonly manifest: Manifest;

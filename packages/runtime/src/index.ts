@@ -1,8 +1,12 @@
+export type { Backend, DeviceCeilings } from '@quern/core';
 export {
+  describeModel,
+  type ModelDescription,
   type ModelShape,
   type ModelShapeName,
   makeSyntheticModel,
   modelShapes,
+  openModelFile,
   type RecipeName,
   recipes,
   type SyntheticOptions,

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "addon/arguments.h"
+#include "runtime/ceilings.h"
 #include "runtime/cpu-features.h"
 #include "runtime/machine.h"
 
@@ -21,6 +22,7 @@ Napi::Function NativeBackend::define(Napi::Env env) {
   return DefineClass(env, "NativeBackend",
                      {
                          InstanceMethod("profile", &NativeBackend::guarded<&NativeBackend::profile>),
+                         InstanceMethod("ceilings", &NativeBackend::guarded<&NativeBackend::ceilings>),
                          InstanceMethod("freeMemory", &NativeBackend::guarded<&NativeBackend::free_memory>),
                          InstanceMethod("allocate", &NativeBackend::guarded<&NativeBackend::allocate>),
                          InstanceMethod("free", &NativeBackend::guarded<&NativeBackend::free>),
@@ -106,6 +108,19 @@ Napi::Value NativeBackend::profile(const Info&) {
       profile["readBandwidth"] = measured.read_bandwidth;
       profile["flops"] = measured.flops;
       return profile;
+    };
+  });
+}
+
+Napi::Value NativeBackend::ceilings(const Info&) {
+  return submit(nullptr, [backend = backend_.get()](Pending& pending) {
+    pending.result = [measured = measure_ceilings(backend->kernels, backend->pool)](Napi::Env env) {
+      Napi::Object rates = Napi::Object::New(env), ceilings = Napi::Object::New(env);
+      for (const auto& [name, rate] : measured.rates) rates[name] = rate;
+      ceilings["readBandwidth"] = measured.read_bandwidth;
+      ceilings["readBandwidthOneThread"] = measured.read_bandwidth_one_thread;
+      ceilings["rates"] = rates;
+      return ceilings;
     };
   });
 }

@@ -19,8 +19,8 @@ struct GatedProduct {
     float* const up_panel = scratch + tiling.panel_floats;
     float* const g = up_panel + tiling.panel_floats; // [rows, width]
     float* const u = g + tiling.panel * tiling.rows;
-    const float* gate_rows = gates.load(first, end, scratch);
-    const float* up_rows = ups.load(first, end, up_panel);
+    const void* gate_rows = gates.load(first, end, scratch);
+    const void* up_rows = ups.load(first, end, up_panel);
     for (int64_t t = 0; t < T; t += tiling.rows) {
       const int64_t rows = std::min(tiling.rows, T - t);
       gates.multiply(gate_rows, first, end, t, rows, g, width);
@@ -42,10 +42,10 @@ void GateUpSwigluOp::run(Call& call) {
   call.need(x.shape[1] == K && up.width() == K && up.rows() == F && y.shape[0] == T && y.shape[1] == F,
             "x must be [T, K], gate and up [F, K] and y [T, F]");
   if (T == 0) return;
-  const WeightKinds kinds({&gate, &up});
-  const Tiling tiling(T, K, kinds);
-  call.scratch.reserve(GatedProduct::scratch_floats(tiling), Activations::floats(x, kinds));
-  const Activations rows(call, x, kinds);
+  const Needs needs(call.kernels, T, {&gate, &up});
+  const Tiling tiling(T, K, needs);
+  call.scratch.reserve(GatedProduct::scratch_floats(tiling), Activations::floats(x, needs));
+  const Activations rows(call, x, needs);
   const Product gates(call.kernels, rows, gate, nullptr), ups(call.kernels, rows, up, nullptr);
   const GatedProduct product{call.kernels, gates, ups, tiling};
   call.pool.run(tiling.chunks(F), [&](int64_t chunk, int thread) {

@@ -35,10 +35,16 @@ static uint64_t saved_states() {
 
 static bool has(uint32_t word, uint32_t bits) { return (word & bits) == bits; }
 
+static bool made_by_amd() {
+  const Cpuid vendor = cpuid(0);
+  return vendor.ebx == 0x68747541 && vendor.edx == 0x69746e65 && vendor.ecx == 0x444d4163; // AuthenticAMD
+}
+
 // Bits of cpuid leaves 1 and 7 and of XCR0: Intel SDM, volume 1, section 14.
 static CpuFeatures detect() {
   constexpr uint32_t fma = 1u << 12, osxsave = 1u << 27, avx = 1u << 28, f16c = 1u << 29;
   constexpr uint32_t avx2 = 1u << 5, f = 1u << 16, dq = 1u << 17, bw = 1u << 30, vl = 1u << 31, vnni = 1u << 11;
+  constexpr uint32_t avx512_bf16 = 1u << 5;
   constexpr uint64_t ymm_state = 0x06, zmm_state = 0xe6;
   const Cpuid one = cpuid(1), seven = cpuid(7);
   CpuFeatures features;
@@ -47,6 +53,7 @@ static CpuFeatures detect() {
   features.avx2 = has(one.ecx, fma | avx | f16c) && has(seven.ebx, avx2) && (saved & ymm_state) == ymm_state;
   features.avx512 = features.avx2 && has(seven.ebx, f | dq | bw | vl) && (saved & zmm_state) == zmm_state;
   features.avx512_vnni = features.avx512 && has(seven.ecx, vnni);
+  features.fast_bf16 = features.avx512_vnni && has(cpuid(7, 1).eax, avx512_bf16) && made_by_amd();
   return features;
 }
 

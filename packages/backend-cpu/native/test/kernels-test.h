@@ -22,6 +22,7 @@ inline std::vector<const Kernels*> available() {
       __builtin_cpu_supports("avx512vl"))
     tables.push_back(&avx512_kernels());
   if (__builtin_cpu_supports("avx512vnni") && tables.back() == &avx512_kernels()) tables.push_back(&vnni_kernels());
+  if (__builtin_cpu_supports("avx512bf16") && tables.back() == &vnni_kernels()) tables.push_back(&bf16_kernels());
 #elif defined(QUERN_ARM)
   tables.push_back(&neon_kernels());
   if (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) tables.push_back(&dotprod_kernels());

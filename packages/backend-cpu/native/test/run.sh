@@ -26,6 +26,7 @@ compile_x86() {
   # g++ 12 takes the undefined registers in its own AVX-512 header for mistakes of ours
   compile kernels/x86/avx512 "-mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx2 -mfma -mf16c -Wno-uninitialized -Wno-maybe-uninitialized"
   compile kernels/x86/vnni "-mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni -mavx2 -mfma -mf16c -Wno-uninitialized -Wno-maybe-uninitialized"
+  compile kernels/x86/bf16 "-mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni -mavx512bf16 -mavx2 -mfma -mf16c -Wno-uninitialized -Wno-maybe-uninitialized"
 }
 
 compile_arm() {

@@ -11,7 +11,7 @@ namespace quern::QUERN_ISA {
 namespace {
 
 using Floats = float32x4_t;
-constexpr int LANES = 4;
+constexpr int LANES = 4, REGISTERS = 32;
 constexpr int TILE_T = 4, TILE_N = 4; // gemm: 16 sums, 4 rows of x and one of w in 32 registers
 
 inline Floats set(float x) { return vdupq_n_f32(x); }
@@ -107,6 +107,16 @@ inline void store_sums(float* p, Floats a, Floats b, Floats c, Floats d) {
 }
 
 inline float largest(Floats x) { return vmaxvq_f32(x); }
+
+inline void transpose(Floats (&x)[LANES]) {
+  const Floats ab = vtrn1q_f32(x[0], x[1]), AB = vtrn2q_f32(x[0], x[1]); // a0 b0 a2 b2, a1 b1 a3 b3
+  const Floats cd = vtrn1q_f32(x[2], x[3]), CD = vtrn2q_f32(x[2], x[3]);
+  const auto halves = [](Floats a) { return vreinterpretq_f64_f32(a); };
+  x[0] = vreinterpretq_f32_f64(vtrn1q_f64(halves(ab), halves(cd)));
+  x[1] = vreinterpretq_f32_f64(vtrn1q_f64(halves(AB), halves(CD)));
+  x[2] = vreinterpretq_f32_f64(vtrn2q_f64(halves(ab), halves(cd)));
+  x[3] = vreinterpretq_f32_f64(vtrn2q_f64(halves(AB), halves(CD)));
+}
 
 struct Doubles {
   float64x2_t low = vdupq_n_f64(0), high = vdupq_n_f64(0);
