@@ -51,6 +51,10 @@ const cases: Readonly<Record<string, readonly Sample[]>> = {
     operands: { x: uniform(T, [T, 515]), w: as('f16', uniform(2, [1001, 515])) },
     attributes: {},
   })),
+  topK: [
+    { name: 'a vocabulary', operands: { x: uniform(1, [1, 100_003]) }, attributes: { k: 40 } },
+    { name: 'a batch', operands: { x: uniform(2, [5, 30_001]) }, attributes: { k: 128 } },
+  ],
   silu: [{ name: 'long', operands: { x: uniform(1, [101, 1001]) }, attributes: {} }],
   rmsNorm: [
     {

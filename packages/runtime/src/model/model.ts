@@ -25,7 +25,7 @@ export interface ModelParts {
   readonly ownsBackend: boolean;
 }
 
-/** A language model ready to generate. Calls may overlap: each waits until the cache has room for it. */
+/** A language model ready to generate. Calls may overlap: each waits until the cache has room for it, then they decode together. */
 export class Model {
   /** The file or folder it was loaded from. */
   readonly path: string;
