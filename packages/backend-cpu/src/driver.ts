@@ -4,6 +4,7 @@ import {
   type DriverBuffer,
   type DriverMemory,
   type DriverWeight,
+  type PlanChain,
   type PlanDriver,
   type PlanExecutor,
   type WeightSource,
@@ -47,13 +48,24 @@ async function loadWeight(native: NativeBackend, source: WeightSource): Promise<
     : native.loadWeight(name, shape, format, bytes.path, bytes.offset, bytes.byteLength);
 }
 
+/** A chain as native code reads it: native/runtime/chain.h. */
+function placesOf({ output, feed, advance }: PlanChain): Float64Array {
+  const growing = advance.flatMap(({ byteOffset, count }) => [byteOffset, count]);
+  return Float64Array.of(output.count, output.byteOffset, feed.byteOffset, ...growing);
+}
+
 function executorOf(native: NativeBackend): PlanExecutor {
   return {
     execute: ({ words }, { inputs, outputs, control, times }) =>
       native.execute(words, inputs, outputs, control, times),
-    capture({ words }, { inputs, outputs, control, times }) {
-      const id = native.capture(words, inputs, outputs, control, times);
-      return { replay: () => native.replay(id), dispose: () => native.release(id) };
+    capture({ words }, { inputs, outputs, control, times }, chain) {
+      const places = chain && placesOf(chain);
+      const id = native.capture(words, inputs, outputs, control, times, places, chain?.results);
+      return {
+        replay: () => native.replay(id),
+        replayChain: (count, stops) => native.replayChain(id, count, stops),
+        dispose: () => native.release(id),
+      };
     },
   };
 }

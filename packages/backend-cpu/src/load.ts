@@ -39,8 +39,11 @@ export interface NativeBackend {
   ): Promise<DriverWeight>;
   freeWeight(weight: number): void;
   execute(...plan: PlanArguments): Promise<void>;
-  capture(...plan: PlanArguments): number;
+  capture(
+    ...plan: [...PlanArguments, chain?: Float64Array | undefined, results?: Int32Array | undefined]
+  ): number;
   replay(captured: number): Promise<void>;
+  replayChain(captured: number, count: number, stops: Int32Array): Promise<number>;
   release(captured: number): void;
   kernelRuns(): Record<string, number>;
   dispose(): void;

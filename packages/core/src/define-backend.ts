@@ -148,7 +148,7 @@ function ownStep(core: BackendCore, op: string, step: Step): Recorder {
 }
 
 const graph = (core: BackendCore): Graph => ({
-  capture: (step) => new CapturedStep(core, ownStep(core, 'capture', step)),
+  capture: (step, { chain } = {}) => new CapturedStep(core, ownStep(core, 'capture', step), chain),
 });
 
 const timer = (core: BackendCore): Timer => ({

@@ -1,9 +1,11 @@
 import type { Graph, KvCache, KvSequence } from '@quern/core';
 import type { LanguageModel } from '@quern/models';
+import { appending } from './appending.js';
 import { DecodeBatch } from './decode-batch.js';
 import { DecodeSteps } from './decode-steps.js';
 import { nextTurn } from './next-turn.js';
 import { recordForward } from './record-forward.js';
+import { RowSteps } from './row-steps.js';
 import { runStep } from './run-step.js';
 import type { TokenChoice } from './token-choice.js';
 
@@ -33,8 +35,14 @@ export class Engine {
   private readonly steps: DecodeSteps;
   private readonly batch: DecodeBatch;
 
+  /** Steps of a few rows, for speculation, and chains. */
+  readonly rows: RowSteps;
+  /** Generations that hold a sequence now. */
+  active = 0;
+
   constructor(private readonly options: EngineOptions) {
     this.steps = new DecodeSteps(options);
+    this.rows = new RowSteps(options);
     this.batch = new DecodeBatch(this.steps);
   }
 
@@ -63,7 +71,7 @@ export class Engine {
     choice: TokenChoice,
     signal: AbortSignal | undefined,
   ): Promise<number> {
-    return this.appending(sequence, 1, () => this.batch.next({ sequence, token }, choice, signal));
+    return appending(sequence, 1, () => this.batch.next({ sequence, token }, choice, signal));
   }
 
   /** Logits of every position, [V] each, of a sequence that `ids` begins. */
@@ -78,6 +86,7 @@ export class Engine {
   }
 
   dispose(): void {
+    this.rows.dispose();
     this.steps.dispose();
   }
 
@@ -89,7 +98,7 @@ export class Engine {
   ): Promise<number> {
     if (ids.length === 1) return this.decode(sequence, ids[0]!, choice, signal);
     const { model, cache } = this.options;
-    return this.appending(sequence, ids.length, async () => {
+    return appending(sequence, ids.length, async () => {
       const arrays = cache.describe([{ sequence, rows: ids.length }]);
       const rows = await runStep(model, cache, Int32Array.from(ids), arrays, choice.head, signal);
       return choice.take(rows[0]!);
@@ -99,7 +108,7 @@ export class Engine {
   /** Computes tokens for the sake of their keys and values only: no row's logits are asked for. */
   private fill(sequence: KvSequence, ids: readonly number[], signal: AbortSignal | undefined): Promise<void> {
     const { model, cache } = this.options;
-    return this.appending(sequence, ids.length, async () => {
+    return appending(sequence, ids.length, async () => {
       const step = model.backend.step();
       const arrays = { ...cache.describe([{ sequence, rows: ids.length }]), lastRows: new Int32Array(0) };
       recordForward(step, model, cache, Int32Array.from(ids), arrays);
@@ -115,7 +124,7 @@ export class Engine {
   ): Promise<Float32Array[]> {
     const { model, cache } = this.options;
     const { vocabulary } = model.config;
-    return this.appending(sequence, ids.length, async () => {
+    return appending(sequence, ids.length, async () => {
       const step = model.backend.step();
       const described = cache.describe([{ sequence, rows: ids.length }]);
       const arrays = { ...described, lastRows: Int32Array.from(ids, (_, row) => row) };
@@ -125,17 +134,5 @@ export class Engine {
       const values = (await step.read(logits)) as Float32Array; // [T, V]
       return ids.map((_, row) => values.slice(row * vocabulary, (row + 1) * vocabulary));
     });
-  }
-
-  /** Makes room for `count` tokens while `compute` runs; takes it back where that fails. */
-  private async appending<T>(sequence: KvSequence, count: number, compute: () => Promise<T>): Promise<T> {
-    const before = sequence.length;
-    sequence.append(count);
-    try {
-      return await compute();
-    } catch (error) {
-      sequence.truncate(before);
-      throw error;
-    }
   }
 }

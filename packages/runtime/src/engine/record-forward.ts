@@ -16,6 +16,13 @@ export interface RecordedForward {
   readonly logits: Tensor;
 }
 
+/** What is wanted of every row of a step: the likeliest token, or its logits. */
+export type RowsHead = 'argmax' | 'logits';
+
+/** The token ids [R], or logits [R, V], that `head` leaves. */
+export const rowsOutput = (model: LanguageModel, { logits }: RecordedForward, head: RowsHead): Tensor =>
+  head === 'argmax' ? model.backend.argmax(logits) : logits;
+
 /** Records `ids` [T] whose rows `arrays` describes, up to the logits of `arrays.lastRows` [R]. */
 export function recordForward(
   step: Step,

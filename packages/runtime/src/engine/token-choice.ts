@@ -5,6 +5,8 @@ import type { Head, RowOutput } from './step-output.js';
 export interface TokenChoice {
   /** The least that it needs. */
   readonly head: Head;
+  /** Draws the tokens; absent where the likeliest is taken as the device finds it. */
+  readonly sampler?: Sampler;
   /** The token. `row` is valid only during the call: the next step overwrites it. */
   take(row: RowOutput): number;
   /** Tells that a token has become part of the sequence. */
@@ -45,6 +47,7 @@ export function tokenChoice(options: SamplingOptions, vocabulary: number): Token
   if (isPlainGreedy(options)) return greedy;
   return {
     head: 'ranked',
+    sampler,
     take: ({ best, logits }) => sampler.sample(logits!, best),
     accept: (token) => sampler.accept(token),
   };

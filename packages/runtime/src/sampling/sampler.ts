@@ -1,4 +1,5 @@
 import { Adjustments } from './adjust.js';
+import { certain, type Distribution, softmaxOf } from './distribution.js';
 import { draw } from './draw.js';
 import { SamplingError } from './error.js';
 import { candidates, minPFilter } from './filter.js';
@@ -43,18 +44,35 @@ export class Sampler {
    * @throws SamplingError BAD_LOGITS
    */
   sample(logits: Float32Array, best?: Int32Array): number {
-    if (this.vocabSize !== undefined && logits.length !== this.vocabSize) {
-      throw new SamplingError(
-        'BAD_LOGITS',
-        `expected ${this.vocabSize} logits, one per token; got ${logits.length}`,
-      );
-    }
+    this.needVocabulary(logits);
     try {
       this.adjustments.apply(logits, this.recent);
       return this.choose(logits, best);
     } finally {
       this.adjustments.undo(logits);
     }
+  }
+
+  /**
+   * What `sample` would draw from, had the tokens `ahead` been accepted too. `logits`: [vocabulary]; changed during the
+   * call, then as before. @throws SamplingError BAD_LOGITS
+   */
+  distribution(logits: Float32Array, ahead: readonly number[] = []): Distribution {
+    this.needVocabulary(logits);
+    const { temperature, topK, topP, minP } = this.options;
+    try {
+      this.adjustments.apply(logits, ahead.length > 0 ? this.recent.with(ahead) : this.recent);
+      if (temperature === 0) return certain(argmax(logits));
+      const tokens = minPFilter(logits, candidates(logits, topK, topP), minP);
+      return softmaxOf(logits, tokens, temperature);
+    } finally {
+      this.adjustments.undo(logits);
+    }
+  }
+
+  /** The next random number of the seed's, uniform in [0, 1). */
+  nextRandom(): number {
+    return this.random.nextDouble();
   }
 
   /** Tells the penalties that `token` is now part of the sequence. */
@@ -69,5 +87,13 @@ export class Sampler {
     const known = ranked && rankedCandidates(logits, ranked, this.options);
     const tokens = known ?? minPFilter(logits, candidates(logits, topK, topP), minP);
     return draw(logits, tokens, temperature, this.random.nextDouble());
+  }
+
+  private needVocabulary(logits: Float32Array): void {
+    if (this.vocabSize === undefined || logits.length === this.vocabSize) return;
+    throw new SamplingError(
+      'BAD_LOGITS',
+      `expected ${this.vocabSize} logits, one per token; got ${logits.length}`,
+    );
   }
 }
