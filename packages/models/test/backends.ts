@@ -14,12 +14,17 @@ export interface TestedBackend {
 /** Sums of float32 in another order: the logits of these models, up to about 3, move by a few ulps. */
 const float32Slack = 2;
 
+const isas =
+  process.arch === 'arm64'
+    ? ['scalar', 'neon', 'dotprod', 'i8mm']
+    : ['scalar', 'avx2', 'avx512', 'avx512-vnni', 'avx512-bf16'];
+
 /** The reference, and the CPU backend with every instruction set of this machine. */
 export async function testedBackends(): Promise<TestedBackend[]> {
   const tested: TestedBackend[] = [
     { name: 'reference', slack: 1, rounding: { q8: 0, f16: 0 }, open: createReference },
   ];
-  for (const isa of ['scalar', 'avx2', 'avx512', 'avx512-vnni', 'avx512-bf16'])
+  for (const isa of isas)
     try {
       (await createCpu({ isa })).dispose();
       tested.push({

@@ -15,6 +15,7 @@ const flags = existsSync('/proc/cpuinfo') ? readFileSync('/proc/cpuinfo', 'utf8'
 /** Instruction sets of backend-cpu that this machine can run. */
 export const cpuLevels = [
   'scalar',
+  ...(process.arch === 'arm64' ? ['neon'] : []),
   ...(/\bavx2\b/.test(flags) ? ['avx2'] : []),
   ...(/\bavx512f\b/.test(flags) ? ['avx512'] : []),
   ...(/\bavx512_vnni\b/.test(flags) ? ['avx512-vnni'] : []),

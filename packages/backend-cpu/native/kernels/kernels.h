@@ -51,7 +51,7 @@ struct PackedGemm {
 };
 
 struct Kernels {
-  const char* name; // "scalar", "avx2", "avx512", "avx512-vnni", "avx512-bf16"
+  const char* name; // "scalar", "avx2", "avx512", "avx512-vnni", "avx512-bf16", "neon", "dotprod", "i8mm"
 
   // Decodes `count` weights (a multiple of the format's block) to f32, bit for bit as @quern/quant defines them.
   void (*decode[FORMAT_COUNT])(const void* blocks, float* out, int64_t count);
@@ -123,6 +123,10 @@ const Kernels& avx2_kernels();   // AVX2, FMA, F16C
 const Kernels& avx512_kernels(); // AVX-512 F, BW, DQ, VL
 const Kernels& vnni_kernels();   // the same and AVX-512 VNNI
 const Kernels& bf16_kernels();   // the same and AVX-512 BF16
+#elif defined(QUERN_ARM)
+const Kernels& neon_kernels();    // every 64-bit Arm
+const Kernels& dotprod_kernels(); // and dot products of bytes (FEAT_DotProd)
+const Kernels& i8mm_kernels();    // and matrix products of bytes (FEAT_I8MM)
 #endif
 
 } // namespace quern

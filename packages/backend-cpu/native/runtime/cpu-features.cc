@@ -1,10 +1,14 @@
 #include "runtime/cpu-features.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #if defined(QUERN_X86)
 #include <cpuid.h>
+#elif defined(QUERN_ARM) && defined(__linux__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
 #endif
 
 namespace quern {
@@ -63,6 +67,50 @@ std::string cpu_name() {
   std::string trimmed(start);
   while (!trimmed.empty() && trimmed.back() == ' ') trimmed.pop_back();
   return trimmed.empty() ? "x86-64" : trimmed;
+}
+
+#elif defined(QUERN_ARM)
+
+static CpuFeatures detect() {
+  CpuFeatures features;
+#if defined(__linux__)
+  features.dotprod = getauxval(AT_HWCAP) & HWCAP_ASIMDDP;
+  features.i8mm = features.dotprod && (getauxval(AT_HWCAP2) & HWCAP2_I8MM);
+#endif
+  return features;
+}
+
+// The main identification register of the core this runs on, or 0 where the system does not let programs read it.
+static uint64_t identification() {
+#if defined(__linux__)
+  if (getauxval(AT_HWCAP) & HWCAP_CPUID) {
+    uint64_t midr;
+    __asm__("mrs %0, MIDR_EL1" : "=r"(midr));
+    return midr;
+  }
+#endif
+  return 0;
+}
+
+// Part numbers of Arm's own cores (implementer 0x41), from their technical reference manuals.
+struct Core {
+  uint32_t part;
+  const char* name;
+};
+static constexpr Core cores[] = {
+    {0xd03, "Cortex-A53"}, {0xd07, "Cortex-A57"}, {0xd08, "Cortex-A72"},  {0xd0b, "Cortex-A76"},
+    {0xd0c, "Neoverse N1"}, {0xd40, "Neoverse V1"}, {0xd49, "Neoverse N2"}, {0xd4f, "Neoverse V2"},
+};
+
+std::string cpu_name() {
+  const uint64_t midr = identification();
+  if (midr == 0) return "64-bit Arm";
+  const uint32_t implementer = midr >> 24 & 0xff, part = midr >> 4 & 0xfff;
+  for (const Core& core : cores)
+    if (implementer == 0x41 && part == core.part) return std::string("Arm ") + core.name;
+  char name[64];
+  snprintf(name, sizeof name, "64-bit Arm (implementer 0x%02x, part 0x%03x)", implementer, part);
+  return name;
 }
 
 #else

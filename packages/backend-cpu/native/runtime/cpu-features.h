@@ -9,6 +9,8 @@ struct CpuFeatures {
   bool avx512 = false;      // and AVX-512 F, BW, DQ, VL
   bool avx512_vnni = false; // and its VNNI
   bool fast_bf16 = false;   // and AVX512-BF16 at more than the rate of floats
+  bool dotprod = false;     // 64-bit Arm: FEAT_DotProd
+  bool i8mm = false;        // and FEAT_I8MM
 };
 
 // Asked from the processor once.

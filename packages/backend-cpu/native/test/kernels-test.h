@@ -7,6 +7,10 @@
 #include <cstring>
 #include <string>
 #include <vector>
+#if defined(QUERN_ARM)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
 
 namespace quern::test {
 
@@ -19,6 +23,10 @@ inline std::vector<const Kernels*> available() {
     tables.push_back(&avx512_kernels());
   if (__builtin_cpu_supports("avx512vnni") && tables.back() == &avx512_kernels()) tables.push_back(&vnni_kernels());
   if (__builtin_cpu_supports("avx512bf16") && tables.back() == &vnni_kernels()) tables.push_back(&bf16_kernels());
+#elif defined(QUERN_ARM)
+  tables.push_back(&neon_kernels());
+  if (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) tables.push_back(&dotprod_kernels());
+  if (getauxval(AT_HWCAP2) & HWCAP2_I8MM) tables.push_back(&i8mm_kernels());
 #endif
   return tables;
 }

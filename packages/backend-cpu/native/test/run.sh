@@ -1,16 +1,18 @@
 #!/bin/sh
 # Builds the kernels and their tests with g++ alone, checks that no ISA object exports a weak symbol, and runs the tests.
 #   native/test/run.sh [bench]          FLAGS="-O1 -g -fsanitize=address,undefined" native/test/run.sh
+# CXX is another compiler, RUN what its programs are started with: run-arm.sh is this script with both.
 set -eu
 cd "$(dirname "$0")/.."
 build=${BUILD:-$(mktemp -d)}
 program=kernels-${1:-test}
-flags="-std=c++20 -ffp-contract=off -Wall -Wextra -DQUERN_X86 ${FLAGS:--O3}"
+cxx=${CXX:-g++}
+flags="-std=c++20 -ffp-contract=off -Wall -Wextra ${FLAGS:--O3}"
 
 compile() { # folder, its flags
   for file in "$1"/*.cc; do
     object=$build/$(basename "$1")-$(basename "$file" .cc).o
-    g++ $flags $2 -c "$file" -o "$object"
+    $cxx $flags $2 -c "$file" -o "$object"
     if [ -z "${FLAGS:-}" ] && nm -C "$object" | grep -E ' [WVu] '; then
       echo "FAIL $file exports weak symbols" >&2
       exit 1
@@ -18,13 +20,29 @@ compile() { # folder, its flags
   done
 }
 
+compile_x86() {
+  flags="$flags -DQUERN_X86"
+  compile kernels/x86/avx2 "-mavx2 -mfma -mf16c"
+  # g++ 12 takes the undefined registers in its own AVX-512 header for mistakes of ours
+  compile kernels/x86/avx512 "-mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx2 -mfma -mf16c -Wno-uninitialized -Wno-maybe-uninitialized"
+  compile kernels/x86/vnni "-mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni -mavx2 -mfma -mf16c -Wno-uninitialized -Wno-maybe-uninitialized"
+  compile kernels/x86/bf16 "-mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni -mavx512bf16 -mavx2 -mfma -mf16c -Wno-uninitialized -Wno-maybe-uninitialized"
+}
+
+compile_arm() {
+  flags="$flags -DQUERN_ARM"
+  # scheduling before registers are assigned makes g++ spill the tiles of products
+  compile kernels/arm/neon "-march=armv8-a -fno-schedule-insns"
+  compile kernels/arm/dotprod "-march=armv8.2-a+dotprod -fno-schedule-insns"
+  compile kernels/arm/i8mm "-march=armv8.2-a+dotprod+i8mm -fno-schedule-insns"
+}
+
 compile kernels/packed ""
 compile kernels/scalar ""
-compile kernels/x86/avx2 "-mavx2 -mfma -mf16c"
-# g++ 12 takes the undefined registers in its own AVX-512 header for mistakes of ours
-compile kernels/x86/avx512 "-mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx2 -mfma -mf16c -Wno-uninitialized -Wno-maybe-uninitialized"
-compile kernels/x86/vnni "-mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni -mavx2 -mfma -mf16c -Wno-uninitialized -Wno-maybe-uninitialized"
-compile kernels/x86/bf16 "-mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni -mavx512bf16 -mavx2 -mfma -mf16c -Wno-uninitialized -Wno-maybe-uninitialized"
-g++ $flags "test/$program.cc" "$build"/*.o -o "$build/$program"
+case $($cxx -dumpmachine) in
+  x86_64*) compile_x86 ;;
+  aarch64*) compile_arm ;;
+esac
+$cxx $flags "test/$program.cc" "$build"/*.o ${LDFLAGS:-} -o "$build/$program"
 cd test
-"$build/$program"
+${RUN:-} "$build/$program"
