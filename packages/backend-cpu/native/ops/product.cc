@@ -28,8 +28,10 @@ Needs::Needs(const Kernels& kernels, int64_t T, std::initializer_list<const Weig
 Tiling::Tiling(int64_t T, int64_t K, const Needs& needs) {
   const int64_t width = std::max<int64_t>(K, 1);
   if (needs.int8) {
-    const int64_t cost = width * (4 + T); // of 16 columns: reading them costs as much as multiplying them four times
-    chunk = std::clamp<int64_t>(Call::chunk_cost / cost, T > 64 ? 4 : 1, 64) * PACKED_ROWS;
+    // Of rows of tiles: for few rows of x about 128 KiB to read, otherwise by what multiplying them costs.
+    const int64_t streamed = std::max<int64_t>(4, 16384 / width);
+    const int64_t multiplied = std::clamp<int64_t>(Call::chunk_cost / (width * (4 + T)), 4, 64);
+    chunk = (T <= few ? streamed : multiplied) * PACKED_ROWS;
     panel = chunk;
     rows = std::max<int64_t>(16, 262144 / quantised_row_bytes(width) / 8 * 8);
     panel_floats = needs.panel ? panel * K : 0;
@@ -39,6 +41,12 @@ Tiling::Tiling(int64_t T, int64_t K, const Needs& needs) {
   const auto rows_of = [&](int64_t floats, int64_t least, int64_t most) {
     return std::clamp(floats / width, least, most) / 4 * 4;
   };
+  if (streams && !needs.panel) { // weights are read where they are: long streams
+    panel = chunk = std::clamp<int64_t>(65536 / width, 8, 256) / 8 * 8;
+    rows = few;
+    panel_floats = 0;
+    return;
+  }
   panel = streams ? rows_of(8192, 4, 32) : rows_of(32768, 8, 64);
   const int64_t cost = width * (T + 3); // decoding a row costs about as much as multiplying it three times
   const int64_t panels = std::max<int64_t>(1, 2 * Call::chunk_cost / (cost * panel));

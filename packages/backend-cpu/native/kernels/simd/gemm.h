@@ -38,6 +38,7 @@ struct Product {
   const float* bias;
   float* y;
   int64_t ldy, K;
+  int64_t apart = 1; // columns of a tile are this far from each other
 };
 
 template <int TT, int NN, class A>
@@ -45,12 +46,12 @@ inline void store_tile(const Product<A>& p, const Floats (&sums)[TT][NN], int64_
 #pragma GCC unroll 4
   for (int i = 0; i < TT; i++) {
     float* y = p.y + (t + i) * p.ldy + n;
+    float values[NN];
     if constexpr (NN % 4 == 0)
 #pragma GCC unroll 2
-      for (int j = 0; j < NN; j += 4) store_sums(y + j, sums[i][j], sums[i][j + 1], sums[i][j + 2], sums[i][j + 3]);
-    else *y = sum(sums[i][0]);
-    if (p.bias)
-      for (int j = 0; j < NN; j++) y[j] += p.bias[n + j];
+      for (int j = 0; j < NN; j += 4) store_sums(values + j, sums[i][j], sums[i][j + 1], sums[i][j + 2], sums[i][j + 3]);
+    else *values = sum(sums[i][0]);
+    for (int j = 0; j < NN; j++) y[j * p.apart] = p.bias ? values[j] + p.bias[n + j * p.apart] : values[j];
   }
 }
 
@@ -69,7 +70,7 @@ inline void tile(const Product<A>& p, int64_t t, int64_t n) {
     for (int i = 0; i < TT; i++) rows[i] = A::load_x(x + i * p.ldx + k, rest...);
 #pragma GCC unroll 8
     for (int j = 0; j < NN; j++) {
-      const auto column = A::load_w(w + j * p.ldw + k, rest...);
+      const auto column = A::load_w(w + j * p.apart * p.ldw + k, rest...);
 #pragma GCC unroll 4
       for (int i = 0; i < TT; i++) sums[i][j] = A::add_product(rows[i], column, sums[i][j]);
     }
@@ -85,13 +86,20 @@ template <int NN, class A>
 inline int64_t columns(const Product<A>& p, int64_t T, int64_t n, int64_t N) {
   for (; n + NN <= N; n += NN) {
     int64_t t = 0;
-    if constexpr (NN <= TILE_N) {
-      for (; t + TILE_T <= T; t += TILE_T) tile<TILE_T, NN>(p, t, n);
-      for (; t + 2 <= T; t += 2) tile<2, NN>(p, t, n);
-    }
+    for (; t + TILE_T <= T; t += TILE_T) tile<TILE_T, NN>(p, t, n);
+    for (; t + 2 <= T; t += 2) tile<2, NN>(p, t, n);
     for (; t < T; t++) tile<1, NN>(p, t, n);
   }
   return n;
+}
+
+// One row of x with most columns; returns the first not done. Eight sums hide the latency of fma, and columns that lie
+// far apart are eight long streams to the hardware, which does not prefetch eight short rows well.
+template <class A>
+inline int64_t row(Product<A> p, int64_t N) {
+  p.apart = N / 8;
+  for (int64_t n = 0; n < p.apart; n++) tile<1, 8>(p, 0, n);
+  return 8 * p.apart;
 }
 
 template <class A>
@@ -101,8 +109,7 @@ inline void multiply(Product<A> p, int64_t T, int64_t N) {
   const int64_t rows = fit < TILE_T ? TILE_T : fit;
   for (; T > 0; T -= rows, p.x += rows * p.ldx, p.y += rows * p.ldy) {
     const int64_t count = T < rows ? T : rows;
-    int64_t n = 0;
-    if (count == 1) n = columns<8>(p, count, n, N); // eight sums hide the latency of fma
+    int64_t n = count == 1 ? row(p, N) : 0;
     n = columns<TILE_N>(p, count, n, N);
     columns<1>(p, count, n, N);
   }
