@@ -19,6 +19,7 @@ export const cpuLevels = [
   ...(/\bavx2\b/.test(flags) ? ['avx2'] : []),
   ...(/\bavx512f\b/.test(flags) ? ['avx512'] : []),
   ...(/\bavx512_vnni\b/.test(flags) ? ['avx512-vnni'] : []),
+  ...(/\bavx512_bf16\b/.test(flags) && /\bAuthenticAMD\b/.test(flags) ? ['avx512-bf16'] : []),
 ];
 
 /** The reference backend, with a count of what it has allocated and not freed. */

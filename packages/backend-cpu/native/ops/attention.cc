@@ -9,8 +9,9 @@ namespace {
 // Query vectors (query heads of rows) of a run: with more, unpacking keys and values costs less, and the caches of a core
 // hold fewer of them.
 constexpr int64_t run_queries = 192;
-// A sequence of so few query vectors leaves keys where they lie, and one of so many has its keys divided among threads.
-constexpr int64_t few_queries = 8, divided_queries = 64;
+// Up to exact_rows rows of a sequence, keys are divided among threads, and are read where they lie if a group is small:
+// then in runs of so many query vectors.
+constexpr int64_t few_queries = 8;
 // Keys of a part: never chosen by the number of threads, as the result depends on it.
 constexpr int64_t part_keys = 512;
 static_assert(part_keys % ATTEND_KEYS == 0);
@@ -70,16 +71,16 @@ class Runs {
     int64_t partial = 0;
     for (int64_t s = 0; s < batch_.sequences; s++) {
       const int32_t row = batch_.cu_seqlens[s], end = batch_.cu_seqlens[s + 1];
-      const int64_t queries = int64_t{end - row} * shared_.group;
-      const auto most = static_cast<int32_t>(std::max<int64_t>(1, run_queries / shared_.group));
+      const bool few_rows = end - row <= exact_rows, few = few_rows && shared_.group <= few_queries;
+      const auto most = static_cast<int32_t>(std::max<int64_t>(1, (few ? few_queries : run_queries) / shared_.group));
       for (int32_t t = row; t < end; t += most) {
         Run run{};
         run.blocks = batch_.block_table.data + s * batch_.table_width;
         run.row = t, run.rows = std::min(most, end - t);
         run.position = batch_.kv_lengths[s] - end + t;
-        run.few = queries <= few_queries;
+        run.few = few;
         run.partial = partial;
-        add_parts(run, batch_.kv_lengths[s], queries <= divided_queries ? part_keys : INT32_MAX, add);
+        add_parts(run, batch_.kv_lengths[s], few_rows ? part_keys : INT32_MAX, add);
         if (run.parts > 1) partial += run.parts * partial_floats(run);
       }
     }

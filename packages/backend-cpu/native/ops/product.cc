@@ -2,15 +2,15 @@
 
 namespace quern {
 
-// Few rows of x wait for the weights, and gain nothing from being rounded.
+// So few rows of x wait for the weights.
 static constexpr int64_t few = 4;
 
 Way way_of(const Kernels& kernels, const Weight& w, int64_t T) {
   if (w.is_packed()) return Way::packed;
   if (w.is_float()) return Way::direct;
   const bool words = w.format() == FORMAT_F16 || w.format() == FORMAT_BF16;
-  if (words && T <= few && kernels.gemm_f16) return Way::direct;
-  return words && T > few && kernels.gemm_of_bf16 ? Way::bf16 : Way::decoded;
+  if (words && T <= exact_rows && kernels.gemm_f16) return Way::direct;
+  return words && T > exact_rows && kernels.gemm_of_bf16 ? Way::bf16 : Way::decoded;
 }
 
 Needs::Needs(const Kernels& kernels, int64_t T, std::initializer_list<const Weight*> weights) {
@@ -41,9 +41,9 @@ Tiling::Tiling(int64_t T, int64_t K, const Needs& needs) {
   const auto rows_of = [&](int64_t floats, int64_t least, int64_t most) {
     return std::clamp(floats / width, least, most) / 4 * 4;
   };
-  if (streams && !needs.panel) { // weights are read where they are: long streams
+  if (T <= exact_rows && !needs.panel) { // weights are read where they are: long streams
     panel = chunk = std::clamp<int64_t>(65536 / width, 8, 256) / 8 * 8;
-    rows = few;
+    rows = exact_rows;
     panel_floats = 0;
     return;
   }

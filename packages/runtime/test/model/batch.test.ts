@@ -36,8 +36,8 @@ function watchedBackend() {
   const { graph } = backend as Backend & Required<Pick<Backend, 'graph'>>;
   Object.assign(backend, {
     graph: {
-      capture(step: Parameters<typeof graph.capture>[0]) {
-        graphs.push(graph.capture(step));
+      capture(...captured: Parameters<typeof graph.capture>) {
+        graphs.push(graph.capture(...captured));
         return graphs[graphs.length - 1];
       },
     },
