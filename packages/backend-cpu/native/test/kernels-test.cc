@@ -301,11 +301,12 @@ void quantise_rounds() {
   for (int64_t K : {32, 64, 96, 100, 640, 1000}) {
     std::vector<float> x = normals(uint64_t(K), K, 3);
     for (int64_t i = 64; i < std::min<int64_t>(K, 128); i++) x[size_t(i)] = 1e-38f;
-    Guarded<uint8_t> bytes(quantised_row_bytes(K));
-    k->quantise(x.data(), K, bytes.data());
-    check.that(bytes.intact(), at({K}) + " writes outside");
-    const QuantisedRow row = quantised_row(bytes.data(), K);
-    const std::vector<double> got = dequantised(bytes.data(), K);
+    Guarded<uint32_t> words(quantised_row_bytes(K) / 4); // a row begins where floats may
+    auto* const bytes = reinterpret_cast<uint8_t*>(words.data());
+    k->quantise(x.data(), K, bytes);
+    check.that(words.intact(), at({K}) + " writes outside");
+    const QuantisedRow row = quantised_row(bytes, K);
+    const std::vector<double> got = dequantised(bytes, K);
     for (int64_t i = 0; i < K; i++)
       check.near(got[size_t(i)], x[size_t(i)], 1e-30, 0.5001, row.scales[i / SPAN], at({K, i}));
     for (int64_t group = 0; group < spans_of(K) * 4; group++) {
@@ -320,7 +321,7 @@ void quantise_rounds() {
       check.that(row.sums32[group] == row.sums16[2 * group] + row.sums16[2 * group + 1], at({K, group}) + " sum of 32");
     for (float bad : {NAN, INFINITY, -INFINITY}) {
       x[size_t(K - 1)] = bad;
-      k->quantise(x.data(), K, bytes.data());
+      k->quantise(x.data(), K, bytes);
       check.that(std::isnan(row.scales[(K - 1) / SPAN]), at({K}) + " not finite, but no NaN");
     }
   }
