@@ -14,7 +14,7 @@ import { blockSizes, ggufFormats, manifest } from './manifest.js';
 export interface CpuOptions {
   /** Threads that compute; as many as this process may use (affinity, container quota) when absent. */
   readonly threads?: number;
-  /** Instruction set: 'avx512-vnni', 'avx512', 'avx2', 'scalar'. QUERN_CPU_ISA, or the best this machine has, when absent. */
+  /** Instruction set: 'amx', 'avx512-vnni', 'avx512', 'avx2', 'scalar'. QUERN_CPU_ISA, or the best this machine has, when absent. */
   readonly isa?: string;
 }
 

@@ -19,7 +19,7 @@ export async function testedBackends(): Promise<TestedBackend[]> {
   const tested: TestedBackend[] = [
     { name: 'reference', slack: 1, roundsActivations: false, open: createReference },
   ];
-  for (const isa of ['scalar', 'avx2', 'avx512', 'avx512-vnni'])
+  for (const isa of ['scalar', 'avx2', 'avx512', 'avx512-vnni', 'amx'])
     try {
       (await createCpu({ isa })).dispose();
       tested.push({

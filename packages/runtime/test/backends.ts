@@ -18,6 +18,7 @@ export const cpuLevels = [
   ...(/\bavx2\b/.test(flags) ? ['avx2'] : []),
   ...(/\bavx512f\b/.test(flags) ? ['avx512'] : []),
   ...(/\bavx512_vnni\b/.test(flags) ? ['avx512-vnni'] : []),
+  ...(/\bamx_int8\b/.test(flags) ? ['amx'] : []),
 ];
 
 /** The reference backend, with a count of what it has allocated and not freed. */

@@ -42,10 +42,10 @@ void GateUpSwigluOp::run(Call& call) {
   call.need(x.shape[1] == K && up.width() == K && up.rows() == F && y.shape[0] == T && y.shape[1] == F,
             "x must be [T, K], gate and up [F, K] and y [T, F]");
   if (T == 0) return;
-  const WeightKinds kinds({&gate, &up});
-  const Tiling tiling(T, K, kinds);
-  call.scratch.reserve(GatedProduct::scratch_floats(tiling), Activations::floats(x, kinds));
-  const Activations rows(call, x, kinds);
+  const Needs needs(call.kernels, T, {&gate, &up});
+  const Tiling tiling(T, K, needs);
+  call.scratch.reserve(GatedProduct::scratch_floats(tiling), Activations::floats(x, needs));
+  const Activations rows(call, x, needs);
   const Product gates(call.kernels, rows, gate, nullptr), ups(call.kernels, rows, up, nullptr);
   const GatedProduct product{call.kernels, gates, ups, tiling};
   call.pool.run(tiling.chunks(F), [&](int64_t chunk, int thread) {

@@ -27,10 +27,10 @@ void LinearArgmaxOp::run(Call& call) {
   const int64_t T = x.shape[0], K = w.width(), N = w.rows();
   call.need(x.shape[1] == K && call.operand(Y).count == T, "x must be [T, K], w [N, K] and y [T]");
   if (T == 0) return;
-  const WeightKinds kinds({&w});
-  const Tiling tiling(T, K, kinds);
-  call.scratch.reserve(tiling.panel_floats + T * tiling.chunk + T * best_floats, Activations::floats(x, kinds));
-  const Activations rows(call, x, kinds);
+  const Needs needs(call.kernels, T, {&w});
+  const Tiling tiling(T, K, needs);
+  call.scratch.reserve(tiling.panel_floats + T * tiling.chunk + T * best_floats, Activations::floats(x, needs));
+  const Activations rows(call, x, needs);
   const Product product(call.kernels, rows, w, nullptr);
   const auto best_of = [&](int thread) { // [T]
     return reinterpret_cast<Best*>(call.scratch.of(thread) + tiling.panel_floats + T * tiling.chunk);

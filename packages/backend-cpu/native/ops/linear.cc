@@ -10,10 +10,10 @@ void LinearOp::run(Call& call) {
   const float* bias = call.vector(BIAS, N);
   call.need(x.shape[1] == K && y.shape[0] == T && y.shape[1] == N, "x must be [T, K], w [N, K] and y [T, N]");
   if (T == 0) return;
-  const WeightKinds kinds({&w});
-  const Tiling tiling(T, K, kinds);
-  call.scratch.reserve(tiling.panel_floats, Activations::floats(x, kinds));
-  const Activations rows(call, x, kinds);
+  const Needs needs(call.kernels, T, {&w});
+  const Tiling tiling(T, K, needs);
+  call.scratch.reserve(tiling.panel_floats, Activations::floats(x, needs));
+  const Activations rows(call, x, needs);
   const Product product(call.kernels, rows, w, bias);
   call.pool.run(tiling.chunks(N), [&](int64_t chunk, int thread) {
     const int64_t first = chunk * tiling.chunk, end = std::min(N, first + tiling.chunk);

@@ -1,6 +1,6 @@
 // The matrix product that linear and the fused projections share. Packed weights are multiplied where they are, with rows
 // of x that were quantised once; other weights are decoded, panel by panel, into memory that stays in the caches. An
-// output's bits depend on x, w and K alone, never on how rows were cut into chunks and panels.
+// output's bits depend on x, w, K and whether there are many rows, never on how rows were cut into chunks and panels.
 #pragma once
 #include <algorithm>
 #include <initializer_list>
@@ -10,15 +10,16 @@
 namespace quern {
 
 // What must be prepared for weights that are multiplied side by side.
-struct WeightKinds {
-  WeightKinds(std::initializer_list<const Weight*> weights);
-  bool packed = false;  // some take quantised rows of x
-  bool decoded = false; // some take scratch for a panel
+struct Needs {
+  Needs(const Kernels& kernels, int64_t T, std::initializer_list<const Weight*> weights);
+  bool int8 = false;   // quantised rows of x
+  bool coarse = false; // for the kernels of many rows
+  bool panel = false;  // scratch for a panel of weights
 };
 
 // How products of T rows with weights of K columns are cut.
 struct Tiling {
-  Tiling(int64_t T, int64_t K, WeightKinds kinds);
+  Tiling(int64_t T, int64_t K, const Needs& needs);
 
   int64_t chunk;        // columns that one thread takes at a time
   int64_t panel;        // columns multiplied at a time; a chunk is a whole number of them
@@ -32,10 +33,11 @@ struct Tiling {
 struct Activations {
   const Floats& x;          // [T, K]
   const uint8_t* quantised; // [T] rows of quantised_row_bytes(K), or null
+  const bool coarse;        // with one scale for every 256
 
   // Shared scratch that the constructor fills: to be reserved before.
-  static int64_t floats(const Floats& x, WeightKinds kinds);
-  Activations(const Call& call, const Floats& x, WeightKinds kinds);
+  static int64_t floats(const Floats& x, const Needs& needs);
+  Activations(const Call& call, const Floats& x, const Needs& needs);
 };
 
 class Product {

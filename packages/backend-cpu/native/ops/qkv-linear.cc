@@ -30,10 +30,10 @@ void QkvLinearOp::run(Call& call) {
   };
   const int64_t T = x.shape[0], width = x.shape[1];
   if (T == 0) return;
-  const WeightKinds kinds({&projections[0].w, &projections[1].w, &projections[2].w});
-  const Tiling tiling(T, width, kinds);
-  call.scratch.reserve(tiling.panel_floats, Activations::floats(x, kinds));
-  const Activations rows(call, x, kinds);
+  const Needs needs(call.kernels, T, {&projections[0].w, &projections[1].w, &projections[2].w});
+  const Tiling tiling(T, width, needs);
+  call.scratch.reserve(tiling.panel_floats, Activations::floats(x, needs));
+  const Activations rows(call, x, needs);
   int64_t chunks = 0;
   for (const Projection& p : projections) chunks += tiling.chunks(p.w.rows());
   call.pool.run(chunks, [&](int64_t chunk, int thread) {

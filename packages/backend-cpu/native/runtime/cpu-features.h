@@ -8,6 +8,7 @@ struct CpuFeatures {
   bool avx2 = false;        // AVX2, FMA and F16C, with the wide registers saved by the system
   bool avx512 = false;      // and AVX-512 F, BW, DQ, VL
   bool avx512_vnni = false; // and its VNNI
+  bool amx = false;         // and AMX tiles with int8, which this process may use (QUERN_EMULATE_AMX: or a model of them)
 };
 
 // Asked from the processor once.

@@ -14,6 +14,7 @@ struct Isa {
 // Best first; the plain version last. A new folder under kernels/ is one more line here.
 static constexpr Isa isas[] = {
 #if defined(QUERN_X86)
+    {"amx", [] { return cpu_features().amx; }, amx_kernels},
     {"avx512-vnni", [] { return cpu_features().avx512_vnni; }, vnni_kernels},
     {"avx512", [] { return cpu_features().avx512; }, avx512_kernels},
     {"avx2", [] { return cpu_features().avx2; }, avx2_kernels},

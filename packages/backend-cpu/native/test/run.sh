@@ -1,11 +1,14 @@
 #!/bin/sh
 # Builds the kernels and their tests with g++ alone, checks that no ISA object exports a weak symbol, and runs the tests.
 #   native/test/run.sh [bench]          FLAGS="-O1 -g -fsanitize=address,undefined" native/test/run.sh
+# AMX is tested with a model of its instructions where this processor does not have them; the real ones are compiled all the same.
 set -eu
 cd "$(dirname "$0")/.."
 build=${BUILD:-$(mktemp -d)}
 program=kernels-${1:-test}
 flags="-std=c++20 -ffp-contract=off -Wall -Wextra -DQUERN_X86 ${FLAGS:--O3}"
+
+grep -qsw amx_int8 /proc/cpuinfo || flags="$flags -DQUERN_EMULATE_AMX"
 
 compile() { # folder, its flags
   for file in "$1"/*.cc; do
@@ -24,6 +27,10 @@ compile kernels/x86/avx2 "-mavx2 -mfma -mf16c"
 # g++ 12 takes the undefined registers in its own AVX-512 header for mistakes of ours
 compile kernels/x86/avx512 "-mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx2 -mfma -mf16c -Wno-uninitialized -Wno-maybe-uninitialized"
 compile kernels/x86/vnni "-mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni -mavx2 -mfma -mf16c -Wno-uninitialized -Wno-maybe-uninitialized"
-g++ $flags "test/$program.cc" "$build"/*.o -o "$build/$program"
+amx="-mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni -mavx2 -mfma -mf16c -Wno-uninitialized -Wno-maybe-uninitialized"
+compile kernels/x86/amx "$amx -UQUERN_EMULATE_AMX"
+compile kernels/x86/amx "$amx" # over the others, which were compiled to be checked
+g++ $flags -I. -c runtime/cpu-features.cc -o "$build/cpu-features.o"
+g++ $flags -I. "test/$program.cc" "$build"/*.o -o "$build/$program"
 cd test
 "$build/$program"

@@ -1,0 +1,34 @@
+// AVX-512 with VNNI, and tiles for many rows of x.
+#include "../vnni/table.h"
+#include "declare-coarse.h"
+
+namespace quern::amx {
+
+// Rows of x from which tiles pay: counted, not yet measured. native/test/run.sh bench prints both kernels side by side.
+constexpr int64_t COARSE_ROWS = 12;
+
+constexpr Kernels with_tiles(Kernels kernels) {
+  kernels.name = "amx";
+  kernels.coarse_rows = COARSE_ROWS;
+  kernels.quantise_coarse = quantise_coarse;
+  kernels.coarse_gemm[FORMAT_Q4_0] = coarse_gemm_q4_0;
+  kernels.coarse_gemm[FORMAT_Q4_1] = coarse_gemm_q4_1;
+  kernels.coarse_gemm[FORMAT_Q5_0] = coarse_gemm_q5_0;
+  kernels.coarse_gemm[FORMAT_Q5_1] = coarse_gemm_q5_1;
+  kernels.coarse_gemm[FORMAT_Q8_0] = coarse_gemm_q8_0;
+  kernels.coarse_gemm[FORMAT_Q2_K] = coarse_gemm_q2_k;
+  kernels.coarse_gemm[FORMAT_Q3_K] = coarse_gemm_q3_k;
+  kernels.coarse_gemm[FORMAT_Q4_K] = coarse_gemm_q4_k;
+  kernels.coarse_gemm[FORMAT_Q5_K] = coarse_gemm_q5_k;
+  kernels.coarse_gemm[FORMAT_Q6_K] = coarse_gemm_q6_k;
+  return kernels;
+}
+constexpr Kernels table = with_tiles(vnni::table);
+
+} // namespace quern::amx
+
+namespace quern {
+
+const Kernels& amx_kernels() { return amx::table; }
+
+} // namespace quern
