@@ -372,11 +372,12 @@ void quantise_coarse_rounds() {
   for (int64_t K : {0, 1, 32, 63, 96, 250, 256, 300, 640, 1000}) {
     std::vector<float> x = normals(uint64_t(K), K, 3);
     for (int64_t i = 256; i < std::min<int64_t>(K, 512); i++) x[size_t(i)] = 1e-38f;
-    Guarded<uint8_t> bytes(quantised_row_bytes(K));
-    k->quantise_coarse(x.data(), K, bytes.data());
-    check.that(bytes.intact(), at({K}) + " writes outside");
-    const CoarseRow row = coarse_row(bytes.data(), K);
-    const std::vector<double> got = coarsely_dequantised(bytes.data(), K);
+    Guarded<float> memory(quantised_row_bytes(K) / 4);
+    uint8_t* const bytes = reinterpret_cast<uint8_t*>(memory.data());
+    k->quantise_coarse(x.data(), K, bytes);
+    check.that(memory.intact(), at({K}) + " writes outside");
+    const CoarseRow row = coarse_row(bytes, K);
+    const std::vector<double> got = coarsely_dequantised(bytes, K);
     for (int64_t i = 0; i < K; i++) {
       check.near(got[size_t(i)], x[size_t(i)], 1e-30, 0.5001, row.scales[i / COARSE], at({K, i}));
       check.near(row.scales[i / COARSE], largest_near(x.data(), i, K) / 127, 1e-30, 1e-6, row.scales[i / COARSE], at({K, i}) + " scale");
@@ -385,7 +386,7 @@ void quantise_coarse_rounds() {
     for (float bad : {NAN, INFINITY, -INFINITY}) {
       if (K == 0) break;
       x[size_t(K - 1)] = bad;
-      k->quantise_coarse(x.data(), K, bytes.data());
+      k->quantise_coarse(x.data(), K, bytes);
       check.that(std::isnan(row.scales[(K - 1) / COARSE]), at({K}) + " not finite, but no NaN");
     }
   }
@@ -467,6 +468,10 @@ void coarse_gemm_agrees() {
       for (int64_t T : {0, 1, 15, 17, 32, 37})
         for (int64_t N : {0, 1, 16, 17, 37, 64}) coarse_gemm_of(Coarse(Format(format), N, K, normals(uint64_t(T + 1), T * K)), check);
     coarse_gemm_of(Coarse(Format(format), 16, 2304, normals(9, 3 * 2304)), check); // several panels along K
+    const float bias[] = {1, 2, 3};
+    std::vector<float> y(12, 9);
+    k->coarse_gemm[format]({nullptr, nullptr, bias, y.data(), 3, 4, 3, 0});
+    for (int i = 0; i < 12; i++) check.that(y[size_t(i)] == bias[i % 3], "no columns of w");
   }
 }
 
