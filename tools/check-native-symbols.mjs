@@ -1,13 +1,15 @@
 // Fails where an object file of an instruction set defines a weak symbol: the linker may keep that copy for the whole
 // program, and a machine without the instructions would crash in code that has nothing to do with them.
-// Looks at what `cmake-js build` left in packages/backend-cpu/build.
+// Looks at what `cmake-js build` left in packages/backend-cpu/build, and at what was cross-built below it.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../packages/backend-cpu/', import.meta.url));
-const kernels = join(root, 'build/CMakeFiles/backend_cpu.dir/native/kernels');
+const builds = ['build', 'build/linux-arm64-gnu'].map((build) =>
+  join(root, build, 'CMakeFiles/backend_cpu.dir/native/kernels'),
+);
 
 /** Types that nm gives to symbols of which the linker keeps any one: weak functions and objects, unique globals. */
 const isShared = (type) => 'WVu'.includes(type);
@@ -19,19 +21,23 @@ function sharedSymbols(object) {
   return lines.filter((line) => isShared(line.split(' ')[1] ?? ' ')).map((line) => line.slice(19));
 }
 
-if (!existsSync(kernels)) {
+function objectsOf(kernels) {
+  const paths = readdirSync(kernels, { recursive: true }).map((path) => join(kernels, path));
+  return paths.filter((path) => /\.(o|obj)$/.test(path) && !path.startsWith(join(kernels, 'scalar')));
+}
+
+const built = builds.filter(existsSync);
+if (built.length === 0) {
   console.log('check-native-symbols: skipped, packages/backend-cpu has not been built here');
   process.exit(0);
 }
-const objects = readdirSync(kernels, { recursive: true })
-  .map((path) => join(kernels, path))
-  .filter((path) => /\.(o|obj)$/.test(path) && !path.startsWith(join(kernels, 'scalar')));
+const objects = built.flatMap(objectsOf);
 const offences = objects.flatMap((object) =>
-  sharedSymbols(object).map((name) => `${relative(kernels, object)}: ${name}`),
+  sharedSymbols(object).map((name) => `${relative(root, object)}: ${name}`),
 );
 if (offences.length || !objects.length) {
   console.error(
-    objects.length ? 'weak symbols in objects of an instruction set:' : `no objects in ${kernels}`,
+    objects.length ? 'weak symbols in objects of an instruction set:' : `no objects in ${built.join(', ')}`,
   );
   for (const offence of offences) console.error(`  ${offence}`);
   process.exit(1);

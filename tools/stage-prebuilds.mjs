@@ -1,5 +1,5 @@
 // Copies each built addon into its platform package: from artifacts/<package>/<target>/, where continuous integration
-// collects them, or for this machine's own target from the package's build folder.
+// collects them, or from the package's build folder: cross-built below it, this machine's own target in the middle of it.
 import { copyFileSync, existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -12,7 +12,10 @@ for (const name of ['backend-cpu']) {
   const folder = join(root, 'packages', name);
   const file = `${name.replaceAll('-', '_')}.node`;
   for (const target of readdirSync(join(folder, 'npm'))) {
-    const sources = [join(root, 'artifacts', name, target, file)];
+    const sources = [
+      join(root, 'artifacts', name, target, file),
+      join(folder, 'build', target, 'Release', file),
+    ];
     if (target === here) sources.push(join(folder, 'build/Release', file));
     const source = sources.find(existsSync);
     if (source) copyFileSync(source, join(folder, 'npm', target, file));

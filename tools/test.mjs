@@ -52,6 +52,13 @@ step('native symbols', () => node('tools/check-native-symbols.mjs'));
 step('native tests', () =>
   run('bash', [join(root, 'packages/backend-cpu/native/test/run.sh')], { quiet: true }),
 );
+step('native tests on emulated Arm', () => {
+  const { stdout } = run('sh', [join(root, 'packages/backend-cpu/native/test/run-arm.sh')], { quiet: true });
+  console.log(`   ${String(stdout).trim().split('\n').at(-1)}`);
+});
+step('native tests with sanitizers', () =>
+  run('sh', [join(root, 'packages/backend-cpu/native/test/sanitize.sh'), 'address']),
+);
 let counts;
 step('tests', () => {
   counts = jest();

@@ -35,18 +35,20 @@ export function countCrossings() {
 }
 
 /**
- * Times what JavaScript does between two tokens: from the first microtask after a replay's promise is resolved to the next
- * call of replay. Gives the sections in ms, one per token. `restore` ends it.
+ * Times what JavaScript does between two replays, or chains of them: from the first microtask after the promise is resolved
+ * to the next call, less what `apart()` grew by. Gives the sections in ms, each with the tokens that the replays found.
+ * `restore` ends it.
  */
-export function timeSections() {
+export function timeSections(apart) {
   const sections = [];
-  let resolved;
+  let last;
   const restore = intercept((name, method) => {
-    if (name !== 'replay') return method();
-    if (resolved !== undefined) sections.push(performance.now() - resolved);
+    if (name !== 'replay' && name !== 'replayChain') return method();
+    if (last)
+      sections.push({ ms: performance.now() - last.resolved - (apart() - last.apart), tokens: last.tokens });
     const promise = method();
-    promise.then(() => {
-      resolved = performance.now();
+    promise.then((replays) => {
+      last = { resolved: performance.now(), apart: apart(), tokens: replays ?? 1 };
     });
     return promise;
   });

@@ -4,6 +4,7 @@ import {
   type DriverBuffer,
   type DriverMemory,
   type DriverWeight,
+  type PlanChain,
   type PlanDriver,
   type PlanExecutor,
   type WeightSource,
@@ -12,9 +13,9 @@ import { loadAddon, type NativeBackend } from './load.js';
 import { blockSizes, ggufFormats, manifest } from './manifest.js';
 
 export interface CpuOptions {
-  /** Threads that compute; as many as this process may use (affinity, container quota) when absent. */
+  /** Threads that compute; when absent one per physical core, as the README says. */
   readonly threads?: number;
-  /** Instruction set: 'amx', 'avx512-vnni', 'avx512', 'avx2', 'scalar'. QUERN_CPU_ISA, or the best this machine has, when absent. */
+  /** Instruction set: 'amx', 'avx512-bf16', 'avx512-vnni', 'avx512', 'avx2', 'scalar'. QUERN_CPU_ISA, or the best this machine has, when absent. */
   readonly isa?: string;
 }
 
@@ -47,13 +48,24 @@ async function loadWeight(native: NativeBackend, source: WeightSource): Promise<
     : native.loadWeight(name, shape, format, bytes.path, bytes.offset, bytes.byteLength);
 }
 
+/** A chain as native code reads it: native/runtime/chain.h. */
+function placesOf({ output, feed, advance }: PlanChain): Float64Array {
+  const growing = advance.flatMap(({ byteOffset, count }) => [byteOffset, count]);
+  return Float64Array.of(output.count, output.byteOffset, feed.byteOffset, ...growing);
+}
+
 function executorOf(native: NativeBackend): PlanExecutor {
   return {
     execute: ({ words }, { inputs, outputs, control, times }) =>
       native.execute(words, inputs, outputs, control, times),
-    capture({ words }, { inputs, outputs, control, times }) {
-      const id = native.capture(words, inputs, outputs, control, times);
-      return { replay: () => native.replay(id), dispose: () => native.release(id) };
+    capture({ words }, { inputs, outputs, control, times }, chain) {
+      const places = chain && placesOf(chain);
+      const id = native.capture(words, inputs, outputs, control, times, places, chain?.results);
+      return {
+        replay: () => native.replay(id),
+        replayChain: (count, stops) => native.replayChain(id, count, stops),
+        dispose: () => native.release(id),
+      };
     },
   };
 }
@@ -71,6 +83,7 @@ export async function cpuDriver(options: CpuOptions = {}): Promise<PlanDriver> {
   return {
     name: 'cpu',
     profile: { kind: 'cpu', ...profile },
+    measureCeilings: () => native.ceilings(),
     freeMemory: () => native.freeMemory(),
     manifest,
     capabilities: { pagedKv: { blockSizes }, quantGguf: { formats: ggufFormats }, graph: true, timer: true },

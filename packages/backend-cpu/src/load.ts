@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
-import { BackendError, type DeviceProfile, type DriverWeight } from '@quern/core';
+import { BackendError, type DeviceCeilings, type DeviceProfile, type DriverWeight } from '@quern/core';
 
 /** Makes the errors that the addon throws and its promises reject with. */
 export type MakeError = (code: string, message: string) => Error;
@@ -17,6 +17,7 @@ type PlanArguments = [
 /** The addon's one class (native/addon/native-backend.h). Buffers, weights and captured plans are named by number. */
 export interface NativeBackend {
   profile(): Promise<Omit<DeviceProfile, 'kind'>>;
+  ceilings(): Promise<DeviceCeilings>;
   freeMemory(): number;
   allocate(byteLength: number): number;
   free(buffer: number): void;
@@ -38,8 +39,11 @@ export interface NativeBackend {
   ): Promise<DriverWeight>;
   freeWeight(weight: number): void;
   execute(...plan: PlanArguments): Promise<void>;
-  capture(...plan: PlanArguments): number;
+  capture(
+    ...plan: [...PlanArguments, chain?: Float64Array | undefined, results?: Int32Array | undefined]
+  ): number;
   replay(captured: number): Promise<void>;
+  replayChain(captured: number, count: number, stops: Int32Array): Promise<number>;
   release(captured: number): void;
   kernelRuns(): Record<string, number>;
   dispose(): void;

@@ -51,6 +51,10 @@ const cases: Readonly<Record<string, readonly Sample[]>> = {
     operands: { x: uniform(T, [T, 515]), w: as('f16', uniform(2, [1001, 515])) },
     attributes: {},
   })),
+  topK: [
+    { name: 'a vocabulary', operands: { x: uniform(1, [1, 100_003]) }, attributes: { k: 40 } },
+    { name: 'a batch', operands: { x: uniform(2, [5, 30_001]) }, attributes: { k: 128 } },
+  ],
   silu: [{ name: 'long', operands: { x: uniform(1, [101, 1001]) }, attributes: {} }],
   rmsNorm: [
     {
@@ -86,6 +90,18 @@ const cases: Readonly<Record<string, readonly Sample[]>> = {
         cuSeqlens: ints([0, 40, 64]),
         kvLengths: ints([300, 100]),
         blockTable: ints([3, 1, 0, 2, 0, 0], [2, 3]),
+      },
+      attributes: { scale: 0.2, causal: 1, window: 0, softCap: 0 },
+    },
+    {
+      name: 'decoding at depth: parts of the keys, merged',
+      operands: {
+        q: uniform(1, [6, 4, 32]),
+        kCache: as('f16', uniform(2, [9, 256, 2, 32])),
+        vCache: as('f16', uniform(3, [9, 256, 2, 32])),
+        cuSeqlens: ints([0, 1, 6]),
+        kvLengths: ints([2300, 1030]),
+        blockTable: ints([3, 1, 0, 2, 8, 7, 6, 5, 4, 0, 1, 2, 3, 4, 5, 6, 7, 8], [2, 9]),
       },
       attributes: { scale: 0.2, causal: 1, window: 0, softCap: 0 },
     },

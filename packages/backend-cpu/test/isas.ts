@@ -1,9 +1,15 @@
 import { cpuDriver } from '../src/index.js';
 
+/** The instruction sets that the addon may have for this architecture, best first. */
+const knownIsas =
+  process.arch === 'arm64'
+    ? ['i8mm', 'dotprod', 'neon', 'scalar']
+    : ['amx', 'avx512-bf16', 'avx512-vnni', 'avx512', 'avx2', 'scalar'];
+
 /** The instruction sets that this machine can run, best first. */
 export async function availableIsas(): Promise<string[]> {
   const isas: string[] = [];
-  for (const isa of ['amx', 'avx512-vnni', 'avx512', 'avx2', 'scalar'])
+  for (const isa of knownIsas)
     try {
       (await cpuDriver({ isa, threads: 1 })).dispose();
       isas.push(isa);

@@ -36,6 +36,29 @@ test('run --json prints one object with the promised fields', async () => {
     expect(result[rate]).toBeGreaterThan(0);
 });
 
+test.each([
+  ['--lookup', []],
+  ['--draft', ['demo']],
+])('run %s gives the same greedy tokens, and says how many were drafted', async (flag, values) => {
+  const args = ['run', 'demo', '-p', expected.prompt, '-n', tokens, '--temperature', '0', '--json'];
+  const { code, stdout } = await quern([...args, flag, ...values, '--draft-max', '4']);
+  expect(code).toBe(0);
+  const result = JSON.parse(stdout);
+  expect(result.tokens).toEqual(expected.greedyIds);
+  expect(result.draftedTokens).toBeGreaterThanOrEqual(result.acceptedTokens);
+});
+
+test('run refuses flags that do not go together', async () => {
+  for (const flags of [
+    ['--lookup', '--draft', 'demo'],
+    ['--draft-max', '4'],
+  ]) {
+    const { code, stderr } = await quern(['run', 'demo', '-p', 'A', ...flags]);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/--draft/);
+  }
+});
+
 test('the same seed gives the same text, another seed another', async () => {
   const text = async (seed: string) =>
     (await quern(['run', 'demo', '-p', expected.prompt, '-n', '40', '--temperature', '1', '--seed', seed]))

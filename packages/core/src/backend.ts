@@ -1,6 +1,6 @@
 import type { AttnConfig } from './attention-config.js';
 import type { Capabilities } from './capability/index.js';
-import type { DeviceProfile } from './device-profile.js';
+import type { DeviceCeilings, DeviceProfile } from './device-profile.js';
 import type { DType } from './dtype.js';
 import type { AttentionBatch } from './kv/batch.js';
 import type { KvLayer } from './kv/kv-cache.js';
@@ -67,6 +67,8 @@ export interface Ops {
 export interface Backend extends Ops, Partial<Capabilities> {
   readonly name: string;
   readonly profile: DeviceProfile;
+  /** Measures what the device delivers at most, in a second or so, between two steps. Absent where the driver cannot. */
+  measureCeilings?(): Promise<DeviceCeilings>;
   /** Bytes of device memory free now. */
   freeMemory(): number;
   /** Opens a step. */

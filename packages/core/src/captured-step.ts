@@ -1,22 +1,28 @@
-import type { CapturedGraph } from './capability/graph.js';
+import type { CapturedGraph, ChainOptions, ChainRule } from './capability/graph.js';
 import { dtypeBytes, elementCount, type HostArray, hostArray, showShape } from './dtype.js';
 import { BackendError } from './error.js';
+import { type ChainTensors, needChain } from './plan/chain.js';
 import type { PreparedPlan } from './plan/prepare.js';
 import type { Recorder } from './recorder.js';
 import type { ResourceOwner } from './resources.js';
 import type { Tensor } from './tensor.js';
 
+const noStops = new Int32Array(0);
+
 /** A recorded step that runs again and again. */
 export class CapturedStep implements CapturedGraph {
   private readonly plan: PreparedPlan;
+  private readonly chain: ChainTensors | undefined;
   private readonly views = new Map<Tensor, HostArray>();
   private ended = false;
 
   constructor(
     private readonly owner: ResourceOwner,
     private readonly step: Recorder,
+    rule: ChainRule | undefined,
   ) {
-    this.plan = step.finish({ timed: false, captured: true });
+    this.chain = rule && needChain(rule, (name, tensor) => step.own('capture', name, tensor));
+    this.plan = step.finish({ timed: false, captured: true, chain: this.chain });
     for (const resource of step.held) resource.dependents.add(this);
   }
 
@@ -52,6 +58,14 @@ export class CapturedStep implements CapturedGraph {
     });
   }
 
+  replayChain({ count, stops = noStops, signal }: ChainOptions): Promise<Int32Array> {
+    return this.owner.queue.run(() => {
+      this.needLive('replayChain');
+      this.needCount(count);
+      return this.plan.runChain(count, stops, signal);
+    });
+  }
+
   read(tensor: Tensor): HostArray {
     this.needLive('read');
     const known = this.views.get(tensor);
@@ -84,6 +98,14 @@ export class CapturedStep implements CapturedGraph {
         '[read] the tensor was not kept: call step.keep(tensor) before capturing',
       );
     return hostArray(own.dtype, bytes.buffer, bytes.byteOffset + own.byteOffset, elementCount(own.shape));
+  }
+
+  private needCount(count: number): void {
+    if (!this.chain)
+      throw new BackendError('BAD_ARGUMENT', '[replayChain] the graph was captured without a chain');
+    const { most } = this.chain;
+    if (!(Number.isSafeInteger(count) && count >= 1 && count <= most))
+      throw new BackendError('BAD_ARGUMENT', `[replayChain] count must be from 1 to ${most}; got ${count}`);
   }
 
   private needLive(op: string): void {

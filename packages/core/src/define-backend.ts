@@ -4,6 +4,7 @@ import type { PagedKv } from './capability/paged-kv.js';
 import type { QuantGguf } from './capability/quant-gguf.js';
 import type { Timer } from './capability/timer.js';
 import { CapturedStep } from './captured-step.js';
+import type { DeviceCeilings } from './device-profile.js';
 import type { Driver } from './driver.js';
 import { byteLength, type DType, showShape } from './dtype.js';
 import { BackendError } from './error.js';
@@ -94,6 +95,13 @@ class BackendCore implements ResourceOwner, RecorderHost {
     return new OwnedBuffer(this, shape, dtype, this.driver.memory.allocate(byteLength({ dtype, shape })));
   }
 
+  measureCeilings(): Promise<DeviceCeilings> {
+    return this.queue.run(async () => {
+      this.needLive('measureCeilings');
+      return this.driver.measureCeilings!();
+    });
+  }
+
   dispose(): void {
     if (this.disposed) return;
     this.disposed = true;
@@ -140,7 +148,7 @@ function ownStep(core: BackendCore, op: string, step: Step): Recorder {
 }
 
 const graph = (core: BackendCore): Graph => ({
-  capture: (step) => new CapturedStep(core, ownStep(core, 'capture', step)),
+  capture: (step, { chain } = {}) => new CapturedStep(core, ownStep(core, 'capture', step), chain),
 });
 
 const timer = (core: BackendCore): Timer => ({
@@ -176,6 +184,7 @@ export function defineBackend(driver: Driver, options: BackendOptions = {}): Bac
     ...recordOps,
     name: driver.name,
     profile: driver.profile,
+    ...(driver.measureCeilings && { measureCeilings: () => core.measureCeilings() }),
     freeMemory: () => driver.freeMemory(),
     step() {
       core.needLive('step');

@@ -14,3 +14,16 @@ export interface DeviceProfile {
   /** f32 multiply-adds ×2 per second with all threads. */
   readonly flops: number;
 }
+
+/** The most that a device delivers, measured by loops that do nothing else: what the speed of a model is held against. */
+export interface DeviceCeilings {
+  /** Bytes per second of sequential reads of memory, all threads together. */
+  readonly readBandwidth: number;
+  /** And of one thread alone. */
+  readonly readBandwidthOneThread: number;
+  /**
+   * Operations per second by element type, all threads together; a multiply-add counts two. 'f32' is always there; 'bf16'
+   * and 'int8' where the device multiplies them, with a suffix for units of their own ('int8-tiles': AMX).
+   */
+  readonly rates: Readonly<Record<string, number>>;
+}

@@ -1,4 +1,4 @@
-import type { DeviceProfile } from './device-profile.js';
+import type { DeviceCeilings, DeviceProfile } from './device-profile.js';
 import type { DType } from './dtype.js';
 import type { FusedOpName } from './fusions/index.js';
 import type { CoreOpName } from './ops/index.js';
@@ -56,6 +56,8 @@ interface DriverBase {
   /** Short and stable: 'cpu', 'reference'. What `--backend` takes. */
   readonly name: string;
   readonly profile: DeviceProfile;
+  /** Measures what the device delivers at most, in a second or so. Called when nothing runs, for benchmarks only. */
+  measureCeilings?(): Promise<DeviceCeilings>;
   /** Bytes of device memory free now. */
   freeMemory(): number;
   readonly manifest: Manifest;
@@ -120,9 +122,33 @@ export interface PlanIo {
   readonly times?: Float64Array;
 }
 
+/** i32 words that lie together in a region of PlanIo. `byteOffset` is a multiple of 4. */
+export interface PlanWords {
+  readonly byteOffset: number;
+  readonly count: number;
+}
+
+/**
+ * What happens between two replays of a chain: the words of `output`, in the outputs, go to `results` and into `feed`, in
+ * the inputs; every word of `advance`, in the inputs, grows by one (2³¹ − 1 wraps around).
+ */
+export interface PlanChain {
+  readonly output: PlanWords;
+  /** As many words as `output`. */
+  readonly feed: PlanWords;
+  readonly advance: readonly PlanWords[];
+  /** Room for the words of as many replays as a chain may have, in their order. Bound for the life of the captured plan. */
+  readonly results: Int32Array;
+}
+
 /** A plan kept by the driver, to be run again with whatever its io then holds. */
 export interface CapturedPlan {
   replay(): Promise<void>;
+  /**
+   * Replays `count` times, at least 1, by the plan's chain, or until a word of the output is among `stops`; control[0] is
+   * looked at as by `replay`. Resolves to the number of replays. Optional: core replays one by one where it is absent.
+   */
+  replayChain?(count: number, stops: Int32Array): Promise<number>;
   dispose(): void;
 }
 
@@ -130,7 +156,8 @@ export interface CapturedPlan {
 export interface PlanExecutor {
   /** Resolves when the outputs are written. Rejects with BackendError (OUT_OF_RANGE, ABORTED, OUT_OF_MEMORY, DEVICE_FAILED). */
   execute(plan: EncodedPlan, io: PlanIo): Promise<void>;
-  capture?(plan: EncodedPlan, io: PlanIo): CapturedPlan;
+  /** `chain` where the plan will be replayed in chains; a driver without `replayChain` need not look at it. */
+  capture?(plan: EncodedPlan, io: PlanIo, chain?: PlanChain): CapturedPlan;
 }
 
 /** A driver that takes whole plans: the native kind. */

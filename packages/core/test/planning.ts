@@ -25,6 +25,7 @@ export class Planner implements RecorderHost {
       writeInput() {},
       kept: () => undefined,
       run: async () => {},
+      runChain: async () => new Int32Array(0),
       dispose() {},
     };
   }

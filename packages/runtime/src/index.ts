@@ -1,8 +1,12 @@
+export type { Backend, DeviceCeilings } from '@quern/core';
 export {
+  describeModel,
+  type ModelDescription,
   type ModelShape,
   type ModelShapeName,
   makeSyntheticModel,
   modelShapes,
+  openModelFile,
   type RecipeName,
   recipes,
   type SyntheticOptions,
@@ -35,4 +39,9 @@ export type { Session } from './model/session.js';
 export { defaultContext, type PlanRequest, planBackends } from './planner/plan-backends.js';
 export { type PlannedModel, type PlannerDevice, plannerDevice } from './planner/planner-device.js';
 export * from './sampling/index.js';
+export type {
+  SpeculateByDraft,
+  SpeculateByLookup,
+  SpeculateOptions,
+} from './speculation/speculate-options.js';
 export * from './tokenizer/index.js';

@@ -15,9 +15,11 @@ const flags = existsSync('/proc/cpuinfo') ? readFileSync('/proc/cpuinfo', 'utf8'
 /** Instruction sets of backend-cpu that this machine can run. */
 export const cpuLevels = [
   'scalar',
+  ...(process.arch === 'arm64' ? ['neon'] : []),
   ...(/\bavx2\b/.test(flags) ? ['avx2'] : []),
   ...(/\bavx512f\b/.test(flags) ? ['avx512'] : []),
   ...(/\bavx512_vnni\b/.test(flags) ? ['avx512-vnni'] : []),
+  ...(/\bavx512_bf16\b/.test(flags) && /\bAuthenticAMD\b/.test(flags) ? ['avx512-bf16'] : []),
   ...(/\bamx_int8\b/.test(flags) ? ['amx'] : []),
 ];
 

@@ -23,7 +23,7 @@ export const tinyVocabulary = tokens.length;
 
 const template = '{% for m in messages %}{{ m.role }}: {{ m.content }}. {% endfor %}{{ "bot:" }}';
 
-const metadata = (withChat: boolean): Record<string, MetadataInput> => ({
+const metadata = (withChat: boolean, spellings: readonly string[]): Record<string, MetadataInput> => ({
   'general.architecture': 'llama',
   'llama.block_count': tiny.layers,
   'llama.context_length': tiny.context,
@@ -33,14 +33,14 @@ const metadata = (withChat: boolean): Record<string, MetadataInput> => ({
   'llama.attention.head_count_kv': tiny.kvHeads,
   'llama.attention.layer_norm_rms_epsilon': { type: 'float32', value: 1e-5 },
   'tokenizer.ggml.model': 'llama',
-  'tokenizer.ggml.tokens': tokens,
-  'tokenizer.ggml.scores': Float32Array.from(tokens, (token) => token.length),
-  'tokenizer.ggml.token_type': Int32Array.from(tokens, (_, id) => [2, 3, 3][id] ?? 1),
+  'tokenizer.ggml.tokens': [...spellings],
+  'tokenizer.ggml.scores': Float32Array.from(spellings, (token) => token.length),
+  'tokenizer.ggml.token_type': Int32Array.from(spellings, (_, id) => [2, 3, 3][id] ?? 1),
   ...(withChat && { 'tokenizer.chat_template': template }),
 });
 
-function tensors(): TensorInput[] {
-  let seed = 1;
+function tensors(firstSeed: number): TensorInput[] {
+  let seed = firstSeed;
   const matrix = (name: string, rows: number, columns: number): TensorInput => {
     const values = normal(seed++, [rows, columns], 1.5 / Math.sqrt(columns)).values as Float32Array;
     return { name, shape: [rows, columns], format: 'f32', data: new Uint8Array(values.buffer) };
@@ -69,9 +69,13 @@ function tensors(): TensorInput[] {
   ];
 }
 
-/** Writes the model to a folder of its own. */
-export async function writeTinyModel({ chat = true } = {}): Promise<string> {
+/** Writes the model to a folder of its own. Another seed gives other weights; `spell` changes tokens of the vocabulary. */
+export async function writeTinyModel({
+  chat = true,
+  seed = 1,
+  spell = (token: string) => token,
+} = {}): Promise<string> {
   const path = join(mkdtempSync(join(tmpdir(), 'quern-tiny-')), 'tiny.gguf');
-  await writeGguf(path, { metadata: metadata(chat), tensors: tensors() });
+  await writeGguf(path, { metadata: metadata(chat, tokens.map(spell)), tensors: tensors(seed) });
   return path;
 }

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "addon/arguments.h"
+#include "runtime/ceilings.h"
+#include "runtime/chain.h"
 #include "runtime/cpu-features.h"
 #include "runtime/machine.h"
 
@@ -11,16 +13,20 @@ namespace quern {
 // A plan decoded once, with the memory it is bound to.
 struct NativeBackend::Captured {
   Captured(const Napi::CallbackInfo& info, const Backend& backend)
-      : io(info), plan(io.words, io.host, backend.buffers, backend.weights), times(io.times_of(plan.ops().size())) {}
+      : io(info), plan(io.words, io.host, backend.buffers, backend.weights), times(io.times_of(plan.ops().size())) {
+    if (!io.chain.empty()) chain.emplace(io.chain, io.host, io.results);
+  }
   PlanIo io;
   Plan plan;
   double* times;
+  std::optional<Chain> chain;
 };
 
 Napi::Function NativeBackend::define(Napi::Env env) {
   return DefineClass(env, "NativeBackend",
                      {
                          InstanceMethod("profile", &NativeBackend::guarded<&NativeBackend::profile>),
+                         InstanceMethod("ceilings", &NativeBackend::guarded<&NativeBackend::ceilings>),
                          InstanceMethod("freeMemory", &NativeBackend::guarded<&NativeBackend::free_memory>),
                          InstanceMethod("allocate", &NativeBackend::guarded<&NativeBackend::allocate>),
                          InstanceMethod("free", &NativeBackend::guarded<&NativeBackend::free>),
@@ -31,6 +37,7 @@ Napi::Function NativeBackend::define(Napi::Env env) {
                          InstanceMethod("execute", &NativeBackend::guarded<&NativeBackend::execute>),
                          InstanceMethod("capture", &NativeBackend::guarded<&NativeBackend::capture>),
                          InstanceMethod("replay", &NativeBackend::guarded<&NativeBackend::replay>),
+                         InstanceMethod("replayChain", &NativeBackend::guarded<&NativeBackend::replay_chain>),
                          InstanceMethod("release", &NativeBackend::guarded<&NativeBackend::release>),
                          InstanceMethod("kernelRuns", &NativeBackend::guarded<&NativeBackend::kernel_runs>),
                          InstanceMethod("dispose", &NativeBackend::guarded<&NativeBackend::dispose>),
@@ -106,6 +113,19 @@ Napi::Value NativeBackend::profile(const Info&) {
       profile["readBandwidth"] = measured.read_bandwidth;
       profile["flops"] = measured.flops;
       return profile;
+    };
+  });
+}
+
+Napi::Value NativeBackend::ceilings(const Info&) {
+  return submit(nullptr, [backend = backend_.get()](Pending& pending) {
+    pending.result = [measured = measure_ceilings(backend->kernels, backend->pool)](Napi::Env env) {
+      Napi::Object rates = Napi::Object::New(env), ceilings = Napi::Object::New(env);
+      for (const auto& [name, rate] : measured.rates) rates[name] = rate;
+      ceilings["readBandwidth"] = measured.read_bandwidth;
+      ceilings["readBandwidthOneThread"] = measured.read_bandwidth_one_thread;
+      ceilings["rates"] = rates;
+      return ceilings;
     };
   });
 }
@@ -208,13 +228,31 @@ Napi::Value NativeBackend::capture(const Info& info) {
   return Napi::Number::New(info.Env(), next_captured_++);
 }
 
-Napi::Value NativeBackend::replay(const Info& info) {
-  const int32_t id = to_id(info[0], "captured plan");
+std::shared_ptr<NativeBackend::Captured> NativeBackend::captured(const Napi::Value& argument) const {
+  const int32_t id = to_id(argument, "captured plan");
   const auto found = captured_.find(id);
   if (found == captured_.end()) fail(Code::disposed, "there is no captured plan %d", id);
   found->second->io.need_in_place();
-  return submit(found->second, [backend = backend_.get(), captured = found->second.get()](Pending&) {
-    backend->executor.run(captured->plan, captured->io.control, captured->times);
+  return found->second;
+}
+
+Napi::Value NativeBackend::replay(const Info& info) {
+  const auto kept = captured(info[0]);
+  return submit(kept, [backend = backend_.get(), raw = kept.get()](Pending&) {
+    backend->executor.run(raw->plan, raw->io.control, raw->times);
+  });
+}
+
+Napi::Value NativeBackend::replay_chain(const Info& info) {
+  const auto kept = captured(info[0]);
+  if (!kept->chain) fail(Code::bad_argument, "the plan was captured without a chain");
+  const int64_t count = to_integer(info[1], "count", 1, INT32_MAX);
+  const auto words = to_word_span(info[2], "stops");
+  std::vector<int32_t> stops(words.begin(), words.end());
+  return submit(kept, [backend = backend_.get(), raw = kept.get(), count, stops = std::move(stops)](Pending& pending) {
+    const int64_t done = raw->chain->run(
+        count, stops, [&] { backend->executor.run(raw->plan, raw->io.control, raw->times); });
+    pending.result = [done](Napi::Env env) { return Napi::Number::New(env, static_cast<double>(done)); };
   });
 }
 

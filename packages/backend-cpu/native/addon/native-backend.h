@@ -22,6 +22,7 @@ class NativeBackend : public Napi::ObjectWrap<NativeBackend> {
  private:
   using Info = Napi::CallbackInfo;
   Napi::Value profile(const Info& info);      // () → Promise<profile>
+  Napi::Value ceilings(const Info& info);     // () → Promise<ceilings>
   Napi::Value free_memory(const Info& info);  // () → bytes
   Napi::Value allocate(const Info& info);     // (bytes) → id
   Napi::Value free(const Info& info);         // (id)
@@ -30,8 +31,9 @@ class NativeBackend : public Napi::ObjectWrap<NativeBackend> {
   Napi::Value load_weight(const Info& info);  // (name, shape, format, path | Uint8Array, offset, bytes) → Promise<{id, byteLength}>
   Napi::Value free_weight(const Info& info);  // (id)
   Napi::Value execute(const Info& info);      // (words, inputs, outputs, control, times?) → Promise
-  Napi::Value capture(const Info& info);      // (words, inputs, outputs, control, times?) → id
+  Napi::Value capture(const Info& info);      // (words, inputs, outputs, control, times?, chain?, results?) → id
   Napi::Value replay(const Info& info);       // (id) → Promise
+  Napi::Value replay_chain(const Info& info); // (id, count, stops) → Promise<replays>
   Napi::Value release(const Info& info);      // (id)
   Napi::Value kernel_runs(const Info& info);  // () → {op: count}
   Napi::Value dispose(const Info& info);      // ()
@@ -45,10 +47,11 @@ class NativeBackend : public Napi::ObjectWrap<NativeBackend> {
   Napi::Value submit(std::shared_ptr<void> keeps, Work work);
 
   std::span<uint8_t> slice(const Info& info, size_t length);
+  struct Captured;
+  // The captured plan that an argument names, with its memory in place.
+  std::shared_ptr<Captured> captured(const Napi::Value& id) const;
   void settle_all(bool may_run_code);
   static void on_environment_ends(void* self);
-
-  struct Captured;
 
   std::unique_ptr<Settler> settler_;
   std::unique_ptr<Backend> backend_; // null once disposed

@@ -29,28 +29,32 @@ void Settler::on_finished(napi_env env, napi_value, void* context, void*) {
   if (env) static_cast<Settler*>(context)->settle();
 }
 
-std::vector<std::unique_ptr<Pending>> Settler::take_finished() {
-  std::vector<std::unique_ptr<Pending>> finished;
+void Settler::take_finished() {
+  settling_.clear();
   std::lock_guard lock(mutex_);
-  finished.swap(finished_);
-  return finished;
+  settling_.swap(finished_);
 }
 
 void Settler::settle() {
-  const auto finished = take_finished();
-  if (finished.empty()) return;
+  take_finished();
+  if (settling_.empty()) return;
   const Napi::HandleScope scope(env_);
-  for (const auto& pending : finished) try {
+  for (const auto& pending : settling_) try {
       if (pending->failure) pending->deferred.Reject(make_error(*pending->failure));
       else pending->deferred.Resolve(pending->result ? pending->result(env_) : env_.Undefined());
     } catch (const std::exception&) {
       // The environment is being torn down: nobody is left to hear of it, and Node's C code cannot be thrown through.
     }
-  in_flight_ -= finished.size();
+  in_flight_ -= settling_.size();
+  settling_.clear();
   if (in_flight_ == 0) napi_unref_threadsafe_function(env_, wake_);
 }
 
-void Settler::discard() { in_flight_ -= take_finished().size(); }
+void Settler::discard() {
+  take_finished();
+  in_flight_ -= settling_.size();
+  settling_.clear();
+}
 
 Napi::Value Settler::make_error(const Failure& failure) {
   return make_error_.Call({Napi::String::New(env_, code_name(failure.code)), Napi::String::New(env_, failure.what())});

@@ -61,7 +61,7 @@ class Settler {
 
  private:
   static void on_finished(napi_env env, napi_value, void* context, void*);
-  std::vector<std::unique_ptr<Pending>> take_finished();
+  void take_finished();
 
   Napi::Env env_;
   Napi::FunctionReference make_error_;
@@ -69,6 +69,7 @@ class Settler {
   size_t in_flight_ = 0;
   std::mutex mutex_;
   std::vector<std::unique_ptr<Pending>> finished_;
+  std::vector<std::unique_ptr<Pending>> settling_; // the JavaScript thread's; the two swap, and keep their memory
 };
 
 } // namespace quern

@@ -20,6 +20,10 @@ void decode_q6_k(const void* blocks, float* out, int64_t count);
 
 void gemm(const float* x, int64_t ldx, const float* w, int64_t ldw, const float* bias, float* y, int64_t ldy, int64_t T,
           int64_t N, int64_t K);
+void gemm_f16(const float* x, int64_t ldx, const uint16_t* w, int64_t ldw, const float* bias, float* y, int64_t ldy,
+              int64_t T, int64_t N, int64_t K);
+void gemm_bf16(const float* x, int64_t ldx, const uint16_t* w, int64_t ldw, const float* bias, float* y, int64_t ldy,
+               int64_t T, int64_t N, int64_t K);
 
 void quantise(const float* x, int64_t K, uint8_t* row);
 
@@ -36,7 +40,9 @@ void rms_norm(const float* x, const float* w, float eps, float* y, int64_t width
 void softmax(const float* x, float* y, int64_t width);
 int64_t argmax(const float* x, int64_t width, float* max);
 void rope(const float* x, const float* table, float* y, int64_t heads, int64_t d, int64_t r, int32_t layout);
-void attend(const Attend& args);
+void attend_many(const Attend& args);
+void attend_few(const Attend& args);
+void merge_parts(const float* parts, int64_t stride, int64_t count, float* y, int64_t d);
 
 void f32_to_f16(const float* x, uint16_t* y, int64_t n);
 void f16_to_f32(const uint16_t* x, float* y, int64_t n);

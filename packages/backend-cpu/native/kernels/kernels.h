@@ -22,18 +22,23 @@ enum Format : int32_t {
 // Element types of caches.
 enum CacheType : int32_t { CACHE_F32, CACHE_F16, CACHE_TYPES };
 
-// One query row against one kv head: the `group` query heads that share it.
+// Consecutive query rows of one sequence against some of its keys and one kv head: the `group` query heads that share it.
 struct Attend {
-  const float* q;             // [group, d]
-  float* y;                   // [group, d]; may be q
+  const float* q;             // [rows, group, d], row_stride floats from row to row
+  float* y;                   // likewise; may be q
+  int64_t row_stride;
   const void* k_cache;        // [blocks, block_size, kv_heads, d] of `type`
   const void* v_cache;
   CacheType type;
   const int32_t* block_table; // blocks of this sequence
   int32_t block_size, kv_heads, kv_head, group, head_dim;
-  int32_t first_key, end_key; // keys [first_key, end_key) of the sequence; an empty range gives zeros
+  int32_t rows, position;     // position in the sequence of the first row
+  int32_t first_key, end_key; // of these keys the row at position p sees those in [p - window + 1, p]; none gives zeros
+  int32_t window;             // 0: all keys before it
+  bool causal;                // if not, all keys after it too
   float scale, soft_cap;      // soft_cap 0: off
-  float* scratch;             // attend_scratch(group, d) floats, owned by the calling thread; need not be initialised
+  float* part;                // null, or written in place of y: what merge_parts takes, for each row and head of the group
+  float* scratch;             // attend_scratch(rows * group, d) floats, owned by the calling thread; need not be initialised
 };
 
 // Quantised rows of x (`quantise` or `quantise_coarse`) with rows of packed weights (packed/tiles.h).
@@ -46,7 +51,7 @@ struct PackedGemm {
 };
 
 struct Kernels {
-  const char* name; // "scalar", "avx2", "avx512", "avx512-vnni", "amx"
+  const char* name; // "scalar", "avx2", "avx512", "avx512-vnni", "avx512-bf16", "amx", "neon", "dotprod", "i8mm"
 
   // Decodes `count` weights (a multiple of the format's block) to f32, bit for bit as @quern/quant defines them.
   void (*decode[FORMAT_COUNT])(const void* blocks, float* out, int64_t count);
@@ -55,6 +60,17 @@ struct Kernels {
   // over k is the same for every T and N.
   void (*gemm)(const float* x, int64_t ldx, const float* w, int64_t ldw, const float* bias, float* y, int64_t ldy,
                int64_t T, int64_t N, int64_t K);
+
+  // The same with weights of 16 bits, which are read as they are; null in a table that decodes them first.
+  void (*gemm_f16)(const float* x, int64_t ldx, const uint16_t* w, int64_t ldw, const float* bias, float* y, int64_t ldy,
+                   int64_t T, int64_t N, int64_t K);
+  void (*gemm_bf16)(const float* x, int64_t ldx, const uint16_t* w, int64_t ldw, const float* bias, float* y, int64_t ldy,
+                    int64_t T, int64_t N, int64_t K);
+
+  // The same with x and w in bf16, summed in f32; null where that is not faster than floats.
+  void (*gemm_of_bf16)(const uint16_t* x, int64_t ldx, const uint16_t* w, int64_t ldw, const float* bias, float* y,
+                       int64_t ldy, int64_t T, int64_t N, int64_t K);
+  void (*f16_to_bf16)(const uint16_t* x, uint16_t* y, int64_t n); // round to nearest even
 
   // Integer kernels; null in a table that computes quantised weights in floats. A row of K floats to int8 (packed/tiles.h),
   // and y[t, n] = Σ_k x[t, k] · w[n, k] + bias[n] with such rows. Results do not depend on how rows and columns were split.
@@ -83,7 +99,12 @@ struct Kernels {
   // One row of heads [heads, d]: the first r elements of each are rotated by table [r] (r/2 cosines, r/2 sines), the others
   // copied. Layout 0 pairs elements (2i, 2i + 1), layout 1 (i, i + r/2).
   void (*rope)(const float* x, const float* table, float* y, int64_t heads, int64_t d, int64_t r, int32_t layout);
-  void (*attend)(const Attend& args);
+  // Attention over blocks of ATTEND_KEYS keys that start at multiples of it. A row's result depends on the keys it sees
+  // and on which of the two made it: attend_many unpacks keys and values once for all rows, attend_few reads them in place.
+  void (*attend_many)(const Attend& args);
+  void (*attend_few)(const Attend& args);
+  // y [d] of one query head from `count` parts, attend_part(d) floats each, `stride` floats apart.
+  void (*merge_parts)(const float* parts, int64_t stride, int64_t count, float* y, int64_t d);
 
   void (*f32_to_f16)(const float* x, uint16_t* y, int64_t n); // round to nearest even, as F16C does
   void (*f16_to_f32)(const uint16_t* x, float* y, int64_t n);
@@ -91,16 +112,29 @@ struct Kernels {
   void (*bf16_to_f32)(const uint16_t* x, float* y, int64_t n);
 };
 
-// Floats of scratch that `attend` needs: a block of scores, the sums for y, and three numbers per query head.
 inline constexpr int64_t ATTEND_KEYS = 256; // keys per block of the running softmax
-constexpr int64_t attend_scratch(int64_t group, int64_t d) { return group * (ATTEND_KEYS + d + 3); }
+
+// Floats of one part: sums for y, the largest score, and the sum of the weights.
+constexpr int64_t attend_part(int64_t d) { return d + 2; }
+
+// Floats of scratch for `queries` query vectors: q, y and three numbers of each; a block of keys and one of values; and the
+// scores of at most attend_tile queries over it. Heads are padded to whole registers.
+inline constexpr int64_t attend_tile = 8;
+constexpr int64_t attend_scratch(int64_t queries, int64_t d) {
+  return (queries + ATTEND_KEYS) * 2 * (d + 15) + 3 * queries + attend_tile * ATTEND_KEYS;
+}
 
 const Kernels& scalar_kernels();
 #if defined(QUERN_X86)
 const Kernels& avx2_kernels();   // AVX2, FMA, F16C
 const Kernels& avx512_kernels(); // AVX-512 F, BW, DQ, VL
 const Kernels& vnni_kernels();   // the same and AVX-512 VNNI
-const Kernels& amx_kernels();    // the same and AMX int8
+const Kernels& bf16_kernels();   // the same and AVX-512 BF16
+const Kernels& amx_kernels();    // VNNI and AMX int8
+#elif defined(QUERN_ARM)
+const Kernels& neon_kernels();    // every 64-bit Arm
+const Kernels& dotprod_kernels(); // and dot products of bytes (FEAT_DotProd)
+const Kernels& i8mm_kernels();    // and matrix products of bytes (FEAT_I8MM)
 #endif
 
 } // namespace quern

@@ -9,6 +9,8 @@ namespace quern::QUERN_ISA {
 
 #if defined(QUERN_INTEGER_KERNELS)
 #define QUERN_QUANTISE quantise
+#define QUERN_GEMM_F16 gemm_f16
+#define QUERN_GEMM_BF16 gemm_bf16
 #define QUERN_PACKED_GEMM                                                                                              \
   {nullptr,          nullptr,          nullptr,          packed_gemm_q4_0, packed_gemm_q4_1, packed_gemm_q5_0,         \
    packed_gemm_q5_1, packed_gemm_q8_0, packed_gemm_q2_k, packed_gemm_q3_k, packed_gemm_q4_k, packed_gemm_q5_k,         \
@@ -17,6 +19,8 @@ namespace quern::QUERN_ISA {
 #define QUERN_PACKED_GEMM                                                                                              \
   {}
 #define QUERN_QUANTISE nullptr
+#define QUERN_GEMM_F16 nullptr
+#define QUERN_GEMM_BF16 nullptr
 #endif
 
 constexpr Kernels table = {
@@ -24,6 +28,10 @@ constexpr Kernels table = {
     .decode = {decode_f32, decode_f16, decode_bf16, decode_q4_0, decode_q4_1, decode_q5_0, decode_q5_1, decode_q8_0,
                decode_q2_k, decode_q3_k, decode_q4_k, decode_q5_k, decode_q6_k},
     .gemm = gemm,
+    .gemm_f16 = QUERN_GEMM_F16,
+    .gemm_bf16 = QUERN_GEMM_BF16,
+    .gemm_of_bf16 = nullptr,
+    .f16_to_bf16 = nullptr,
     .quantise = QUERN_QUANTISE,
     .packed_gemm = QUERN_PACKED_GEMM,
     .coarse_rows = 0,
@@ -41,7 +49,9 @@ constexpr Kernels table = {
     .softmax = softmax,
     .argmax = argmax,
     .rope = rope,
-    .attend = attend,
+    .attend_many = attend_many,
+    .attend_few = attend_few,
+    .merge_parts = merge_parts,
     .f32_to_f16 = f32_to_f16,
     .f16_to_f32 = f16_to_f32,
     .f32_to_bf16 = f32_to_bf16,

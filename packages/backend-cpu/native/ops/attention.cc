@@ -6,10 +6,26 @@ namespace quern {
 
 namespace {
 
-// One query row: its sequence's blocks, and the keys that it sees.
-struct Row {
+// Query vectors (query heads of rows) of a run: with more, unpacking keys and values costs less, and the caches of a core
+// hold fewer of them.
+constexpr int64_t run_queries = 192;
+// Up to exact_rows rows of a sequence, keys are divided among threads, and are read where they lie if a group is small:
+// then in runs of so many query vectors.
+constexpr int64_t few_queries = 8;
+// Keys of a part: never chosen by the number of threads, as the result depends on it.
+constexpr int64_t part_keys = 512;
+static_assert(part_keys % ATTEND_KEYS == 0);
+
+// Consecutive rows of one sequence, against all their keys or a part of them.
+struct Run {
   const int32_t* blocks;
+  int32_t row, rows, position;
   int32_t first_key, end_key;
+  int32_t part, parts; // this one, and how many the rows have
+  int64_t partial;     // where those begin: [parts, kv heads, rows, group, attend_part(d)], after the runs
+  bool few;
+
+  int64_t cost() const { return int64_t{rows} * (end_key - first_key); }
 };
 
 // What describes a ragged batch: rows cu_seqlens[s] … cu_seqlens[s + 1] − 1 are the last tokens of sequence s.
@@ -44,50 +60,112 @@ void check_batch(const Call& call, const Batch& batch, const Cache& cache, int64
   for (int64_t s = 0; s < batch.sequences; s++) check_sequence(call, batch, cache, s);
 }
 
-// Where every row of a checked batch stands, in rows [T].
-void place_rows(const Batch& batch, bool causal, int32_t window, std::span<Row> rows) {
-  for (int64_t s = 0; s < batch.sequences; s++) {
-    const int32_t keys = batch.kv_lengths[s], end = batch.cu_seqlens[s + 1];
-    for (int32_t t = batch.cu_seqlens[s]; t < end; t++) {
-      const int32_t position = keys - end + t;
-      const int32_t first_key = window > 0 ? std::max(0, position - window + 1) : 0;
-      rows[t] = {batch.block_table.data + s * batch.table_width, first_key, causal ? position + 1 : keys};
+// Divides a checked batch into runs.
+class Runs {
+ public:
+  Runs(const Batch& batch, const Attend& shared) : batch_(batch), shared_(shared) {}
+
+  // Calls add(run) for each.
+  template <class F>
+  void each(const F& add) const {
+    int64_t partial = 0;
+    for (int64_t s = 0; s < batch_.sequences; s++) {
+      const int32_t row = batch_.cu_seqlens[s], end = batch_.cu_seqlens[s + 1];
+      const bool few_rows = end - row <= exact_rows, few = few_rows && shared_.group <= few_queries;
+      const auto most = static_cast<int32_t>(std::max<int64_t>(1, (few ? few_queries : run_queries) / shared_.group));
+      for (int32_t t = row; t < end; t += most) {
+        Run run{};
+        run.blocks = batch_.block_table.data + s * batch_.table_width;
+        run.row = t, run.rows = std::min(most, end - t);
+        run.position = batch_.kv_lengths[s] - end + t;
+        run.few = few;
+        run.partial = partial;
+        add_parts(run, batch_.kv_lengths[s], few_rows ? part_keys : INT32_MAX, add);
+        if (run.parts > 1) partial += run.parts * partial_floats(run);
+      }
     }
   }
-}
 
-// What is the same for every row and head.
-Attend describe(const Cache& k_cache, const Cache& v_cache, int64_t group, float scale, float soft_cap) {
+  // Of one part of the run, all heads.
+  int64_t partial_floats(const Run& run) const {
+    return int64_t{shared_.kv_heads} * run.rows * shared_.group * attend_part(shared_.head_dim);
+  }
+
+ private:
+  // Parts begin at multiples of part_keys, so that a row's do not depend on the rows beside it.
+  template <class F>
+  void add_parts(Run& run, int32_t length, int64_t keys, const F& add) const {
+    const int64_t first = shared_.window > 0 ? std::max(0, run.position - shared_.window + 1) : 0;
+    const int64_t end = shared_.causal ? run.position + run.rows : length;
+    const int64_t before = first / keys;
+    run.parts = static_cast<int32_t>((end + keys - 1) / keys - before);
+    for (run.part = 0; run.part < run.parts; run.part++) {
+      run.first_key = static_cast<int32_t>(std::max(first, (before + run.part) * keys));
+      run.end_key = static_cast<int32_t>(std::min(end, (before + run.part + 1) * keys));
+      add(run);
+    }
+  }
+
+  const Batch& batch_;
+  const Attend& shared_;
+};
+
+// What is the same for every run and head.
+Attend describe(const Call& call, const Cache& k_cache, const Cache& v_cache, int64_t H) {
   Attend attend{};
+  attend.row_stride = H * k_cache.d;
   attend.k_cache = k_cache.data;
   attend.v_cache = v_cache.data;
   attend.type = k_cache.type;
   attend.block_size = static_cast<int32_t>(k_cache.block_size);
   attend.kv_heads = static_cast<int32_t>(k_cache.heads);
-  attend.group = static_cast<int32_t>(group);
+  attend.group = static_cast<int32_t>(H / k_cache.heads);
   attend.head_dim = static_cast<int32_t>(k_cache.d);
-  attend.scale = scale;
-  attend.soft_cap = soft_cap;
+  attend.window = call.integer(AttentionOp::WINDOW);
+  attend.causal = call.integer(AttentionOp::CAUSAL) != 0;
+  attend.scale = call.number(AttentionOp::SCALE);
+  attend.soft_cap = call.number(AttentionOp::SOFT_CAP);
   return attend;
 }
 
-// Every row of q with every kv head. Rows of one head follow each other, so that its keys stay in the cache.
-void attend_all(const Call& call, const Attend& shared, std::span<const Row> rows, const float* q, float* y) {
-  const int64_t T = rows.size(), heads = shared.kv_heads, width = int64_t{shared.group} * shared.head_dim;
+void attend_run(const Call& call, Attend attend, const Run& run, int64_t head, float* partials) {
+  const int64_t queries = int64_t{run.rows} * attend.group, at = head * attend.group * attend.head_dim;
+  attend.q += run.row * attend.row_stride + at;
+  attend.y += run.row * attend.row_stride + at;
+  attend.block_table = run.blocks;
+  attend.kv_head = static_cast<int32_t>(head);
+  attend.rows = run.rows;
+  attend.position = run.position;
+  attend.first_key = run.first_key;
+  attend.end_key = run.end_key;
+  if (run.parts > 1)
+    attend.part = partials + run.partial + (run.part * attend.kv_heads + head) * queries * attend_part(attend.head_dim);
+  if (run.few) call.kernels.attend_few(attend);
+  else call.kernels.attend_many(attend);
+}
+
+// Every run with every kv head; the costly ones first, so that threads end together.
+void attend_all(const Call& call, const Attend& shared, std::span<Run> runs, float* partials) {
+  const int64_t heads = shared.kv_heads, width = int64_t{shared.group} * shared.head_dim;
+  std::ranges::sort(runs, [](const Run& a, const Run& b) { return a.cost() > b.cost(); });
   int64_t keys = 0;
-  for (const Row& row : rows) keys += std::max(0, row.end_key - row.first_key);
-  call.split(T * heads, 2 * width * (1 + keys / T), [&](int64_t first, int64_t end, int thread) {
+  for (const Run& run : runs) keys += run.cost();
+  const int64_t cost = 2 * width * (1 + keys / static_cast<int64_t>(runs.size()));
+  call.split(runs.size() * heads, cost, [&](int64_t first, int64_t end, int thread) {
     Attend attend = shared;
     attend.scratch = call.scratch.of(thread);
-    for (int64_t item = first; item < end; item++) {
-      const int64_t head = item / T, t = item % T, at = (t * heads + head) * width;
-      attend.kv_head = static_cast<int32_t>(head);
-      attend.q = q + at;
-      attend.y = y + at;
-      attend.block_table = rows[t].blocks;
-      attend.first_key = rows[t].first_key;
-      attend.end_key = rows[t].end_key;
-      call.kernels.attend(attend);
+    for (int64_t item = first; item < end; item++) attend_run(call, attend, runs[item / heads], item % heads, partials);
+  });
+}
+
+void merge(const Call& call, const Attend& shared, const Run& run, const float* partials) {
+  const int64_t heads = int64_t{shared.kv_heads} * shared.group, group = shared.group, d = shared.head_dim;
+  const int64_t stride = heads * run.rows * attend_part(d);
+  call.split(heads * run.rows, 4 * d * run.parts, [&](int64_t first, int64_t end, int) {
+    for (int64_t query = first; query < end; query++) { // [kv heads, rows, group]
+      const int64_t kv_head = query / group / run.rows, row = query / group % run.rows;
+      float* y = shared.y + (run.row + row) * shared.row_stride + (kv_head * group + query % group) * d;
+      call.kernels.merge_parts(partials + run.partial + query * attend_part(d), stride, run.parts, y, d);
     }
   });
 }
@@ -108,11 +186,24 @@ void AttentionOp::run(Call& call) {
             "the caches must be alike and H a multiple of Hk");
   check_batch(call, batch, k_cache, T);
   if (q.count == 0) return;
-  const Attend shared = describe(k_cache, v_cache, H / Hk, call.number(SCALE), call.number(SOFT_CAP));
-  call.scratch.reserve(attend_scratch(shared.group, d), T * static_cast<int64_t>(sizeof(Row) / sizeof(float)));
-  const std::span rows(reinterpret_cast<Row*>(call.scratch.shared()), T);
-  place_rows(batch, call.integer(CAUSAL) != 0, call.integer(WINDOW), rows);
-  attend_all(call, shared, rows, q.data, y.data);
+  Attend shared = describe(call, k_cache, v_cache, H);
+  shared.q = q.data, shared.y = y.data;
+  const Runs division(batch, shared);
+  int64_t count = 0, most = 0, partial = 0;
+  division.each([&](const Run& run) {
+    count++;
+    most = std::max(most, int64_t{run.rows} * shared.group);
+    if (run.parts > 1) partial = run.partial + run.parts * division.partial_floats(run);
+  });
+  const int64_t run_floats = count * static_cast<int64_t>(sizeof(Run) / sizeof(float));
+  call.scratch.reserve(attend_scratch(most, d), run_floats + partial);
+  const std::span runs(reinterpret_cast<Run*>(call.scratch.shared()), count);
+  float* partials = call.scratch.shared() + run_floats;
+  int64_t next = 0;
+  division.each([&](const Run& run) { runs[next++] = run; });
+  attend_all(call, shared, runs, partials);
+  for (const Run& run : runs)
+    if (run.parts > 1 && run.part == 0) merge(call, shared, run, partials);
 }
 
 } // namespace quern

@@ -19,8 +19,8 @@ struct GatedProduct {
     float* const up_panel = scratch + tiling.panel_floats;
     float* const g = up_panel + tiling.panel_floats; // [rows, width]
     float* const u = g + tiling.panel * tiling.rows;
-    const float* gate_rows = gates.load(first, end, scratch);
-    const float* up_rows = ups.load(first, end, up_panel);
+    const void* gate_rows = gates.load(first, end, scratch);
+    const void* up_rows = ups.load(first, end, up_panel);
     for (int64_t t = 0; t < T; t += tiling.rows) {
       const int64_t rows = std::min(tiling.rows, T - t);
       gates.multiply(gate_rows, first, end, t, rows, g, width);

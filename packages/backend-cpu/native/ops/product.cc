@@ -2,10 +2,23 @@
 
 namespace quern {
 
+// So few rows of x wait for the weights.
+static constexpr int64_t few = 4;
+
+Way way_of(const Kernels& kernels, const Weight& w, int64_t T) {
+  if (w.is_packed()) return Way::packed;
+  if (w.is_float()) return Way::direct;
+  const bool words = w.format() == FORMAT_F16 || w.format() == FORMAT_BF16;
+  if (words && T <= exact_rows && kernels.gemm_f16) return Way::direct;
+  return words && T > exact_rows && kernels.gemm_of_bf16 ? Way::bf16 : Way::decoded;
+}
+
 Needs::Needs(const Kernels& kernels, int64_t T, std::initializer_list<const Weight*> weights) {
   for (const Weight* w : weights) {
-    int8 = int8 || w->is_packed();
-    panel = panel || !(w->is_packed() || w->is_float());
+    const Way way = way_of(kernels, *w, T);
+    int8 = int8 || way == Way::packed;
+    bf16 = bf16 || way == Way::bf16;
+    panel = panel || way == Way::decoded || (way == Way::bf16 && w->format() == FORMAT_F16);
   }
   coarse = int8 && kernels.coarse_rows > 0 && T >= kernels.coarse_rows;
 }
@@ -23,18 +36,27 @@ static int64_t coarse_rows_of(int64_t T) {
 Tiling::Tiling(int64_t T, int64_t K, const Needs& needs) {
   const int64_t width = std::max<int64_t>(K, 1);
   if (needs.int8) {
-    // Of 16 columns: reading them costs as much as multiplying them four times, rounding them to one step twice that.
+    // Of rows of tiles: for few rows of x about 128 KiB to read, otherwise by what multiplying them costs: reading them
+    // costs as much as multiplying them four times, rounding them to one step twice that.
     const int64_t cost = width * (needs.coarse ? 8 + T / 8 : 4 + T);
-    chunk = std::clamp<int64_t>(Call::chunk_cost / cost, T > 64 ? 4 : needs.coarse ? 2 : 1, 64) * PACKED_ROWS;
+    const int64_t streamed = std::max<int64_t>(4, 16384 / width);
+    const int64_t multiplied = std::clamp<int64_t>(Call::chunk_cost / cost, 4, 64);
+    chunk = (T <= few ? streamed : multiplied) * PACKED_ROWS;
     panel = chunk;
     rows = needs.coarse ? coarse_rows_of(T) : std::max<int64_t>(16, 262144 / quantised_row_bytes(width) / 8 * 8);
     panel_floats = needs.panel ? panel * K : 0;
     return;
   }
-  const bool streams = T <= 4;
+  const bool streams = T <= few;
   const auto rows_of = [&](int64_t floats, int64_t least, int64_t most) {
     return std::clamp(floats / width, least, most) / 4 * 4;
   };
+  if (T <= exact_rows && !needs.panel) { // weights are read where they are: long streams
+    panel = chunk = std::clamp<int64_t>(65536 / width, 8, 256) / 8 * 8;
+    rows = exact_rows;
+    panel_floats = 0;
+    return;
+  }
   panel = streams ? rows_of(8192, 4, 32) : rows_of(32768, 8, 64);
   const int64_t cost = width * (T + 3); // decoding a row costs about as much as multiplying it three times
   const int64_t panels = std::max<int64_t>(1, 2 * Call::chunk_cost / (cost * panel));
@@ -43,44 +65,62 @@ Tiling::Tiling(int64_t T, int64_t K, const Needs& needs) {
   panel_floats = needs.panel ? panel * K : 0;
 }
 
+static int64_t int8_floats(const Floats& x) {
+  return x.shape[0] * quantised_row_bytes(x.width()) / static_cast<int64_t>(sizeof(float));
+}
+
 int64_t Activations::floats(const Floats& x, const Needs& needs) {
-  return needs.int8 ? x.shape[0] * quantised_row_bytes(x.width()) / static_cast<int64_t>(sizeof(float)) : 0;
+  return (needs.int8 ? int8_floats(x) : 0) + (needs.bf16 ? (x.count + 1) / 2 : 0);
 }
 
-Activations::Activations(const Call& call, const Floats& x, const Needs& needs)
-    : x(x), quantised(nullptr), coarse(needs.coarse) {
-  if (!needs.int8) return;
-  auto* const rows = reinterpret_cast<uint8_t*>(call.scratch.shared());
+Activations::Activations(const Call& call, const Floats& x, const Needs& needs) : x(x), coarse(needs.coarse) {
+  const int64_t K = x.width(), row_bytes = quantised_row_bytes(K);
+  auto* const int8_rows = reinterpret_cast<uint8_t*>(call.scratch.shared());
+  auto* const bf16_rows = reinterpret_cast<uint16_t*>(call.scratch.shared() + (needs.int8 ? int8_floats(x) : 0));
+  if (!needs.int8 && !needs.bf16) return;
   const auto quantise = coarse ? call.kernels.quantise_coarse : call.kernels.quantise;
-  const int64_t K = x.width(), bytes = quantised_row_bytes(K);
   call.split(x.shape[0], K, [&](int64_t first, int64_t end, int) {
-    for (int64_t t = first; t < end; t++) quantise(x.row(t), K, rows + t * bytes);
+    for (int64_t t = first; t < end; t++) {
+      if (needs.int8) quantise(x.row(t), K, int8_rows + t * row_bytes);
+      if (needs.bf16) call.kernels.f32_to_bf16(x.row(t), bf16_rows + t * K, K);
+    }
   });
-  quantised = rows;
+  int8 = needs.int8 ? int8_rows : nullptr;
+  bf16 = needs.bf16 ? bf16_rows : nullptr;
 }
 
-const float* Product::load(int64_t first, int64_t end, float* panel) const {
-  if (w_.is_packed()) return nullptr;
-  if (w_.is_float()) return w_.floats() + first * w_.width();
-  w_.decode(kernels_, first, end - first, panel);
-  return panel;
+const void* Product::load(int64_t first, int64_t end, float* panel) const {
+  if (way_ == Way::packed) return w_.tiles(first);
+  if (way_ == Way::direct || (way_ == Way::bf16 && w_.format() == FORMAT_BF16)) return w_.row(first);
+  if (way_ == Way::decoded) {
+    w_.decode(kernels_, first, end - first, panel);
+    return panel;
+  }
+  auto* const words = reinterpret_cast<uint16_t*>(panel);
+  kernels_.f16_to_bf16(reinterpret_cast<const uint16_t*>(w_.row(first)), words, (end - first) * w_.width());
+  return words;
 }
 
-void Product::multiply(const float* panel, int64_t first, int64_t end, int64_t t, int64_t count, float* y,
+void Product::multiply(const void* panel, int64_t first, int64_t end, int64_t t, int64_t count, float* y,
                        int64_t stride) const {
-  const int64_t K = w_.width();
-  const float* bias = bias_ ? bias_ + first : nullptr;
-  if (w_.is_packed())
+  const int64_t K = w_.width(), N = end - first;
+  const float* const bias = bias_ ? bias_ + first : nullptr;
+  const auto* const floats = static_cast<const float*>(panel);
+  const auto* const words = static_cast<const uint16_t*>(panel);
+  if (way_ == Way::packed)
     (x_.coarse ? kernels_.coarse_gemm : kernels_.packed_gemm)[w_.format()](
-        {x_.quantised + t * quantised_row_bytes(K), w_.tiles(first), bias, y, stride, count, end - first, K});
-  else kernels_.gemm(x_.x.row(t), K, panel, K, bias, y, stride, count, end - first, K);
+        {x_.int8 + t * quantised_row_bytes(K), static_cast<const uint8_t*>(panel), bias, y, stride, count, N, K});
+  else if (way_ == Way::bf16) kernels_.gemm_of_bf16(x_.bf16 + t * K, K, words, K, bias, y, stride, count, N, K);
+  else if (way_ == Way::decoded || w_.is_float()) kernels_.gemm(x_.x.row(t), K, floats, K, bias, y, stride, count, N, K);
+  else if (w_.format() == FORMAT_F16) kernels_.gemm_f16(x_.x.row(t), K, words, K, bias, y, stride, count, N, K);
+  else kernels_.gemm_bf16(x_.x.row(t), K, words, K, bias, y, stride, count, N, K);
 }
 
 void Product::columns(const Tiling& tiling, int64_t first, int64_t end, float* y, int64_t stride, float* panel) const {
   const int64_t T = x_.x.shape[0];
   for (int64_t n = first; n < end; n += tiling.panel) {
     const int64_t last = std::min(end, n + tiling.panel);
-    const float* rows = load(n, last, panel);
+    const void* rows = load(n, last, panel);
     for (int64_t t = 0; t < T; t += tiling.rows)
       multiply(rows, n, last, t, std::min(tiling.rows, T - t), y + t * stride + n - first, stride);
   }

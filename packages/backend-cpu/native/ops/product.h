@@ -1,6 +1,8 @@
 // The matrix product that linear and the fused projections share. Packed weights are multiplied where they are, with rows
-// of x that were quantised once; other weights are decoded, panel by panel, into memory that stays in the caches. An
-// output's bits depend on x, w, K and whether there are many rows, never on how rows were cut into chunks and panels.
+// of x that were quantised once; so are weights of 16 bits with a few rows of floats, or with many that were rounded to bf16
+// once, where the kernels do that. Other weights are decoded, panel by panel, into memory that stays in the caches. An
+// output's bits depend on x, w, K and whether there are few rows, exact_rows or less, never on how rows were cut into
+// chunks and panels.
 #pragma once
 #include <algorithm>
 #include <initializer_list>
@@ -9,12 +11,21 @@
 
 namespace quern {
 
+// How T rows of x are multiplied with a weight.
+enum class Way {
+  packed,  // rows of int8, tiles
+  bf16,    // rows of bf16; weights in bf16, or turned into it panel by panel
+  direct,  // rows of floats; weights where they are
+  decoded, // rows of floats; weights decoded panel by panel
+};
+Way way_of(const Kernels& kernels, const Weight& w, int64_t T);
+
 // What must be prepared for weights that are multiplied side by side.
 struct Needs {
   Needs(const Kernels& kernels, int64_t T, std::initializer_list<const Weight*> weights);
-  bool int8 = false;   // quantised rows of x
-  bool coarse = false; // for the kernels of many rows
-  bool panel = false;  // scratch for a panel of weights
+  bool int8 = false, bf16 = false; // rows of x
+  bool coarse = false;             // those of int8 for the kernels of many rows
+  bool panel = false;              // scratch for a panel of weights
 };
 
 // How products of T rows with weights of K columns are cut.
@@ -31,9 +42,10 @@ struct Tiling {
 
 // The rows of x in every form that a product reads them in.
 struct Activations {
-  const Floats& x;          // [T, K]
-  const uint8_t* quantised; // [T] rows of quantised_row_bytes(K), or null
-  const bool coarse;        // with one scale for every 256
+  const Floats& x;                // [T, K]
+  const uint8_t* int8 = nullptr;  // [T] rows of quantised_row_bytes(K)
+  const uint16_t* bf16 = nullptr; // [T, K]
+  const bool coarse;              // int8 has one scale for every 256
 
   // Shared scratch that the constructor fills: to be reserved before.
   static int64_t floats(const Floats& x, const Needs& needs);
@@ -44,22 +56,23 @@ class Product {
  public:
   // x [T, K] · w [N, K]ᵀ + bias [N], which may be null.
   Product(const Kernels& kernels, const Activations& x, const Weight& w, const float* bias)
-      : kernels_(kernels), x_(x), w_(w), bias_(bias) {}
+      : kernels_(kernels), x_(x), w_(w), bias_(bias), way_(way_of(kernels, w, x.x.shape[0])) {}
 
   // Columns [first, end), a chunk of a tiling, for all rows of x; y points at column `first` of a matrix with rows of
   // `stride` floats.
   void columns(const Tiling& tiling, int64_t first, int64_t end, float* y, int64_t stride, float* panel) const;
   // The same for rows [t, t + count) of x, from a panel that `load` gave.
-  void multiply(const float* panel, int64_t first, int64_t end, int64_t t, int64_t count, float* y,
+  void multiply(const void* panel, int64_t first, int64_t end, int64_t t, int64_t count, float* y,
                 int64_t stride) const;
-  // Rows [first, end) of w as floats: where they are, or decoded into `panel`. Packed ones are left as they are.
-  const float* load(int64_t first, int64_t end, float* panel) const;
+  // Rows [first, end) of w as they are multiplied: where they are, or decoded into `panel`.
+  const void* load(int64_t first, int64_t end, float* panel) const;
 
  private:
   const Kernels& kernels_;
   const Activations& x_;
   const Weight& w_;
   const float* bias_;
+  const Way way_;
 };
 
 } // namespace quern

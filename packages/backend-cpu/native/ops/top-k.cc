@@ -1,4 +1,5 @@
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include "runtime/call.h"
@@ -7,41 +8,74 @@ namespace quern {
 
 namespace {
 
-// The k best of one row, kept in `best` as a heap whose top is the worst of them. NaN counts as −∞.
-void select(const float* x, int64_t width, int64_t k, int32_t* best) {
-  const auto value = [&](int32_t i) { return std::isnan(x[i]) ? -std::numeric_limits<float>::infinity() : x[i]; };
-  const auto better = [&](int32_t i, int32_t j) {
-    return value(i) > value(j) || (value(i) == value(j) && i < j);
-  };
-  for (int32_t i = 0; i < k; i++) best[i] = i;
-  std::make_heap(best, best + k, better);
-  for (int32_t i = static_cast<int32_t>(k); i < width; i++) {
-    if (!(x[i] > value(best[0]))) continue; // a tie stays with the lower index
-    std::pop_heap(best, best + k, better);
-    best[k - 1] = i;
-    std::push_heap(best, best + k, better);
+constexpr float infinity = std::numeric_limits<float>::infinity();
+constexpr int64_t block_width = 128; // smaller: more maxima to look through; larger: more elements behind each
+
+float value_of(float x) { return std::isnan(x) ? -infinity : x; }
+
+// A row is read once, for the largest element of each block. At least k blocks reach the k-th largest of these maxima,
+// so the k best elements do too: only blocks that reach it are looked at again, and few elements of them remain.
+struct Row {
+  const float* x;      // [width]
+  const float* maxima; // [blocks]
+  int64_t width, blocks;
+
+  float bound(int64_t k, float* order) const {
+    if (blocks < k) return -infinity;
+    std::copy_n(maxima, blocks, order);
+    std::nth_element(order, order + k - 1, order + blocks, std::greater<>());
+    return order[k - 1];
   }
-  std::sort_heap(best, best + k, better);
-}
+
+  // The elements that are not below `bound`; gives their count.
+  int64_t collect(float bound, int32_t* found) const {
+    int64_t count = 0;
+    for (int64_t block = 0; block < blocks; block++) {
+      if (maxima[block] < bound) continue;
+      const int64_t end = std::min(width, (block + 1) * block_width);
+      for (int64_t i = block * block_width; i < end; i++) {
+        found[count] = static_cast<int32_t>(i);
+        count += !(x[i] < bound);
+      }
+    }
+    return count;
+  }
+
+  bool better(int32_t i, int32_t j) const {
+    const float a = value_of(x[i]), b = value_of(x[j]);
+    return a > b || (a == b && i < j);
+  }
+};
 
 } // namespace
 
 void TopKOp::run(Call& call) {
-  const Floats x = call.floats(X);            // [.., V]
-  const Floats values = call.floats(VALUES);  // [.., k]
+  const Floats x = call.floats(X);                 // [.., V]
+  const Floats values = call.floats(VALUES);       // [.., k]
   int32_t* const indices = call.ints_out(INDICES); // [.., k]
   const int64_t V = x.width(), k = call.integer(K);
   call.need(x.rank > 0 && k >= 1 && k <= V && values.count == x.rows() * k && call.operand(INDICES).count == values.count,
             "x must be [.., V] with V ≥ k, values and indices [.., k]");
-  call.scratch.reserve(k);
-  call.split(x.rows(), 2 * V, [&](int64_t first, int64_t end, int thread) {
-    auto* const best = reinterpret_cast<int32_t*>(call.scratch.of(thread)); // [k]
-    for (int64_t row = first; row < end; row++) {
-      select(x.row(row), V, k, best);
+  const int64_t blocks = (V + block_width - 1) / block_width;
+  call.scratch.reserve(V + blocks, x.rows() * blocks);
+  float* const maxima = call.scratch.shared(); // [.., blocks]
+  call.split(x.rows() * blocks, block_width, [&](int64_t first, int64_t end, int) {
+    for (int64_t i = first; i < end; i++) {
+      const int64_t start = i % blocks * block_width;
+      call.kernels.argmax(x.row(i / blocks) + start, std::min(block_width, V - start), maxima + i);
+    }
+  });
+  call.split(x.rows(), 8 * blocks + 4 * k * block_width, [&](int64_t first, int64_t end, int thread) {
+    auto* const found = reinterpret_cast<int32_t*>(call.scratch.of(thread)); // [V]
+    float* const order = call.scratch.of(thread) + V;                        // [blocks]
+    for (int64_t r = first; r < end; r++) {
+      const Row row{x.row(r), maxima + r * blocks, V, blocks};
+      int64_t count = row.collect(row.bound(k, order), found);
+      while (count < k) found[count++] = 0; // only if JavaScript has written to x meanwhile
+      std::partial_sort(found, found + k, found + count, [&](int32_t i, int32_t j) { return row.better(i, j); });
       for (int64_t i = 0; i < k; i++) {
-        const float value = x.row(row)[best[i]];
-        values.data[row * k + i] = std::isnan(value) ? -std::numeric_limits<float>::infinity() : value;
-        indices[row * k + i] = best[i];
+        values.data[r * k + i] = value_of(row.x[found[i]]);
+        indices[r * k + i] = found[i];
       }
     }
   });

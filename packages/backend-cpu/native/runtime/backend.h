@@ -13,7 +13,7 @@ namespace quern {
 
 class Backend {
  public:
-  // threads 0: as many as this process may use; isa empty: the best this machine has. Throws BAD_ARGUMENT or UNSUPPORTED.
+  // threads 0: as default_threads() says; isa empty: the best this machine has. Throws BAD_ARGUMENT or UNSUPPORTED.
   Backend(int threads, const std::string& isa);
   // Aborts what runs and joins every thread.
   ~Backend() { executor.stop(); }

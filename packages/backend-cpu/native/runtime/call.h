@@ -11,6 +11,10 @@
 
 namespace quern {
 
+// So many rows each get the bits that they would get alone, weights of 16 bits and attention included: rows that check a
+// draft, or decode side by side, choose the tokens that single steps choose. Steps of more rows may use other forms.
+constexpr int64_t exact_rows = 16;
+
 // A row-major f32 tensor.
 struct Floats {
   float* data;

@@ -9,9 +9,10 @@ namespace quern {
 // The folders of this process's group for a v1 controller (empty name: v2), from its own up to the root. Inside a
 // container the path may be the host's, of which only the root is visible: folders that do not exist read as no limit.
 template <class Visit>
-static void each_group(const std::string& controller, const Visit& visit) {
-  std::ifstream groups("/proc/self/cgroup");
-  const std::string root = "/sys/fs/cgroup" + (controller.empty() ? "" : "/" + controller);
+static void each_group(const std::string& system, const std::string& controller, const Visit& visit) {
+  std::ifstream groups(system + "/proc/self/cgroup");
+  std::string root = system + "/sys/fs/cgroup";
+  if (!controller.empty()) root += "/" + controller;
   for (std::string line; std::getline(groups, line);) {
     const size_t first = line.find(':'), second = line.find(':', first + 1);
     if (first == std::string::npos || second == std::string::npos) continue;
@@ -31,17 +32,17 @@ static double read_number(const std::string& file, double otherwise) {
   return in >> value ? value : otherwise;
 }
 
-double cgroup_cpus() {
+double cgroup_cpus(const std::string& system) {
   double cpus = 0;
   const auto limit = [&](double quota, double period) {
     if (quota > 0 && period > 0) cpus = cpus > 0 ? std::min(cpus, quota / period) : quota / period;
   };
-  each_group("", [&](const std::string& group) {
+  each_group(system, "", [&](const std::string& group) {
     std::ifstream in(group + "/cpu.max");
     double quota, period;
     if (in >> quota >> period) limit(quota, period);
   });
-  each_group("cpu", [&](const std::string& group) {
+  each_group(system, "cpu", [&](const std::string& group) {
     limit(read_number(group + "/cpu.cfs_quota_us", 0), read_number(group + "/cpu.cfs_period_us", 0));
   });
   return cpus;
@@ -63,13 +64,13 @@ static void tighten(MemoryLimit& limit, double allowed, double used) {
   limit.available = std::min(limit.available, static_cast<uint64_t>(std::max(0.0, allowed - std::max(0.0, used))));
 }
 
-MemoryLimit cgroup_memory() {
+MemoryLimit cgroup_memory(const std::string& system) {
   MemoryLimit limit{UINT64_MAX, UINT64_MAX};
-  each_group("", [&](const std::string& group) {
+  each_group(system, "", [&](const std::string& group) {
     const double used = read_number(group + "/memory.current", 0) - read_stat(group, "inactive_file");
     tighten(limit, read_number(group + "/memory.max", -1), used);
   });
-  each_group("memory", [&](const std::string& group) {
+  each_group(system, "memory", [&](const std::string& group) {
     const double used =
         read_number(group + "/memory.usage_in_bytes", 0) - read_stat(group, "total_inactive_file");
     tighten(limit, read_number(group + "/memory.limit_in_bytes", -1), used);

@@ -2,10 +2,13 @@
 #pragma once
 #include <stdint.h>
 
+#include <string>
+
 namespace quern {
 
-// Processors' worth of time per second that the process may use; 0 where there is no limit.
-double cgroup_cpus();
+// Processors' worth of time per second that the process may use; 0 where there is no limit. `system` is the folder that
+// has proc and sys in it.
+double cgroup_cpus(const std::string& system = "");
 
 struct MemoryLimit {
   uint64_t total;     // bytes allowed in all
@@ -13,6 +16,6 @@ struct MemoryLimit {
 };
 
 // The tightest memory limit; both are UINT64_MAX where there is none.
-MemoryLimit cgroup_memory();
+MemoryLimit cgroup_memory(const std::string& system = "");
 
 } // namespace quern

@@ -1,10 +1,14 @@
 #include "runtime/cpu-features.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #if defined(QUERN_X86)
 #include <cpuid.h>
+#elif defined(QUERN_ARM) && defined(__linux__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
 #endif
 #if defined(__linux__)
 #include <sys/syscall.h>
@@ -50,10 +54,16 @@ static bool has_tiles([[maybe_unused]] uint32_t seven_edx, [[maybe_unused]] uint
 #endif
 }
 
+static bool made_by_amd() {
+  const Cpuid vendor = cpuid(0);
+  return vendor.ebx == 0x68747541 && vendor.edx == 0x69746e65 && vendor.ecx == 0x444d4163; // AuthenticAMD
+}
+
 // Bits of cpuid leaves 1 and 7 and of XCR0: Intel SDM, volume 1, section 14.
 static CpuFeatures detect() {
   constexpr uint32_t fma = 1u << 12, osxsave = 1u << 27, avx = 1u << 28, f16c = 1u << 29;
   constexpr uint32_t avx2 = 1u << 5, f = 1u << 16, dq = 1u << 17, bw = 1u << 30, vl = 1u << 31, vnni = 1u << 11;
+  constexpr uint32_t avx512_bf16 = 1u << 5;
   constexpr uint64_t ymm_state = 0x06, zmm_state = 0xe6;
   const Cpuid one = cpuid(1), seven = cpuid(7);
   CpuFeatures features;
@@ -62,6 +72,7 @@ static CpuFeatures detect() {
   features.avx2 = has(one.ecx, fma | avx | f16c) && has(seven.ebx, avx2) && (saved & ymm_state) == ymm_state;
   features.avx512 = features.avx2 && has(seven.ebx, f | dq | bw | vl) && (saved & zmm_state) == zmm_state;
   features.avx512_vnni = features.avx512 && has(seven.ecx, vnni);
+  features.fast_bf16 = features.avx512_vnni && has(cpuid(7, 1).eax, avx512_bf16) && made_by_amd();
   features.amx = features.avx512_vnni && has_tiles(seven.edx, saved);
   return features;
 }
@@ -76,6 +87,50 @@ std::string cpu_name() {
   std::string trimmed(start);
   while (!trimmed.empty() && trimmed.back() == ' ') trimmed.pop_back();
   return trimmed.empty() ? "x86-64" : trimmed;
+}
+
+#elif defined(QUERN_ARM)
+
+static CpuFeatures detect() {
+  CpuFeatures features;
+#if defined(__linux__)
+  features.dotprod = getauxval(AT_HWCAP) & HWCAP_ASIMDDP;
+  features.i8mm = features.dotprod && (getauxval(AT_HWCAP2) & HWCAP2_I8MM);
+#endif
+  return features;
+}
+
+// The main identification register of the core this runs on, or 0 where the system does not let programs read it.
+static uint64_t identification() {
+#if defined(__linux__)
+  if (getauxval(AT_HWCAP) & HWCAP_CPUID) {
+    uint64_t midr;
+    __asm__("mrs %0, MIDR_EL1" : "=r"(midr));
+    return midr;
+  }
+#endif
+  return 0;
+}
+
+// Part numbers of Arm's own cores (implementer 0x41), from their technical reference manuals.
+struct Core {
+  uint32_t part;
+  const char* name;
+};
+static constexpr Core cores[] = {
+    {0xd03, "Cortex-A53"}, {0xd07, "Cortex-A57"}, {0xd08, "Cortex-A72"},  {0xd0b, "Cortex-A76"},
+    {0xd0c, "Neoverse N1"}, {0xd40, "Neoverse V1"}, {0xd49, "Neoverse N2"}, {0xd4f, "Neoverse V2"},
+};
+
+std::string cpu_name() {
+  const uint64_t midr = identification();
+  if (midr == 0) return "64-bit Arm";
+  const uint32_t implementer = midr >> 24 & 0xff, part = midr >> 4 & 0xfff;
+  for (const Core& core : cores)
+    if (implementer == 0x41 && part == core.part) return std::string("Arm ") + core.name;
+  char name[64];
+  snprintf(name, sizeof name, "64-bit Arm (implementer 0x%02x, part 0x%03x)", implementer, part);
+  return name;
 }
 
 #else

@@ -8,7 +8,10 @@ struct CpuFeatures {
   bool avx2 = false;        // AVX2, FMA and F16C, with the wide registers saved by the system
   bool avx512 = false;      // and AVX-512 F, BW, DQ, VL
   bool avx512_vnni = false; // and its VNNI
-  bool amx = false;         // and AMX tiles with int8, which this process may use (QUERN_EMULATE_AMX: or a model of them)
+  bool fast_bf16 = false;   // and AVX512-BF16 at more than the rate of floats
+  bool amx = false;         // AVX-512 VNNI and AMX tiles with int8, which this process may use (QUERN_EMULATE_AMX: or a model of them)
+  bool dotprod = false;     // 64-bit Arm: FEAT_DotProd
+  bool i8mm = false;        // and FEAT_I8MM
 };
 
 // Asked from the processor once.

@@ -4,8 +4,9 @@
 
 namespace quern {
 
-// Processors this process may run on: its affinity, less what a control group takes away. At least 1.
-int usable_cpus();
+// How many threads should compute where nobody says it: one per physical core that this process may run on, without the
+// slow cores of a machine that has fast ones, and no more than a control group's quota feeds. At least 1.
+int default_threads();
 
 struct MemoryState {
   uint64_t total;     // bytes that the machine has, or a control group allows

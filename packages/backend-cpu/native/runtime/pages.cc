@@ -9,6 +9,7 @@ namespace quern {
 
 // Reading the free memory takes longer than a small allocation, which cannot be what exhausts it.
 static constexpr uint64_t always_given = 1 << 20;
+static constexpr uint64_t huge_page = 2 << 20;
 
 static void need_available(uint64_t bytes) {
   const uint64_t available = memory_state().available;
@@ -25,6 +26,9 @@ Pages::Pages(uint64_t bytes) {
   if (data == MAP_FAILED)
     fail(Code::out_of_memory, "the system refused %s of memory (%llu bytes)", show_bytes(bytes).c_str(),
          static_cast<unsigned long long>(bytes));
+#if defined(MADV_HUGEPAGE)
+  if (bytes >= huge_page) madvise(data, bytes, MADV_HUGEPAGE); // a hint: reading long matrices looks up fewer addresses
+#endif
   data_ = static_cast<uint8_t*>(data);
   bytes_ = bytes;
 }

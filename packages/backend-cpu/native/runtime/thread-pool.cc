@@ -28,15 +28,24 @@ void ThreadPool::start(int threads) {
 
 void ThreadPool::stop() {
   stopping_ = true;
-  wake(work_arrived_);
+  work_arrived_.ring();
   for (std::thread& worker : workers_) worker.join();
 }
 
-// A thread parks only after it has announced itself and looked again, both in the one order of seq_cst: either it
-// sees the change, or whoever made the change sees it parked and comes here.
-void ThreadPool::wake(Condition& sleepers) {
-  { std::lock_guard lock(mutex_); }
-  sleepers.wake_all();
+template <class Ready>
+void ThreadPool::Bell::sleep_until(const Ready& ready) {
+  for (;;) {
+    const uint32_t heard = calls.load();
+    sleepers = true;
+    if (ready()) return;
+    calls.wait(heard);
+  }
+}
+
+void ThreadPool::Bell::ring() {
+  if (!sleepers.load() || !sleepers.exchange(false)) return; // nobody sleeps, or all are on their way
+  calls++;
+  calls.notify_all();
 }
 
 void ThreadPool::run_job(const Job& job) {
@@ -44,22 +53,19 @@ void ThreadPool::run_job(const Job& job) {
   next_chunk_.store(0, std::memory_order_relaxed);
   const uint32_t generation = (state_.load(std::memory_order_relaxed) & ~(active_bits | open_bit)) + generation_step;
   state_.store(generation | open_bit);
-  if (parked_workers_.load() > 0) wake(work_arrived_);
+  if (job.chunks >= wake_chunks) work_arrived_.ring();
   take_chunks(0);
   state_.fetch_and(~open_bit);
   const auto done = [&] { return (state_.load() & active_bits) == 0; };
-  if (spin(done)) return;
-  std::unique_lock lock(mutex_);
-  caller_parked_ = true;
-  job_left_.wait(lock, done);
-  caller_parked_ = false;
+  if (!spin(done)) job_left_.sleep_until(done);
 }
 
 void ThreadPool::take_chunks(int thread) {
+  const Job job = job_; // it shares a cache line with what every thread writes
   for (;;) {
     const int64_t chunk = next_chunk_.fetch_add(1, std::memory_order_relaxed);
-    if (chunk >= job_.chunks) return;
-    job_.call(job_.body, chunk, thread);
+    if (chunk >= job.chunks) return;
+    job.call(job.body, chunk, thread);
   }
 }
 
@@ -68,12 +74,7 @@ void ThreadPool::work(int thread) {
   uint32_t seen = 0;
   const auto news = [&] { return has_news(seen); };
   while (!stopping_) {
-    if (!spin(news)) {
-      std::unique_lock lock(mutex_);
-      parked_workers_++;
-      work_arrived_.wait(lock, news);
-      parked_workers_--;
-    }
+    if (!spin(news)) work_arrived_.sleep_until(news);
     if (!join(seen)) continue;
     take_chunks(thread);
     leave();
@@ -98,7 +99,7 @@ bool ThreadPool::join(uint32_t& seen) {
 
 void ThreadPool::leave() {
   const uint32_t before = state_.fetch_sub(1);
-  if ((before & active_bits) == 1 && caller_parked_) wake(job_left_);
+  if ((before & active_bits) == 1) job_left_.ring();
 }
 
 } // namespace quern

@@ -41,6 +41,8 @@ class Weight {
   // Of memory taken, or of the file where that is used.
   uint64_t byte_length() const { return is_packed() ? memory_.bytes() : rows_ * row_bytes_; }
 
+  // Of a weight that is not packed.
+  const uint8_t* row(int64_t index) const { return data_ + index * row_bytes_; }
   bool is_packed() const { return tile_row_bytes_ > 0; }
   // The tiles of 16 rows from `row` on, a multiple of 16.
   const uint8_t* tiles(int64_t row) const { return data_ + row / PACKED_ROWS * tile_row_bytes_; }

@@ -1,6 +1,7 @@
 // Times the kernels of every table on one thread: what a core gives, before threads and memory come in.
 // Build and run: native/test/run.sh bench
 #include "kernels-test.h"
+#include <algorithm>
 #include <chrono>
 #include <functional>
 
@@ -8,6 +9,8 @@ using namespace quern;
 using namespace quern::test;
 
 namespace {
+
+using AttendKernel = void (*Kernels::*)(const Attend&);
 
 // The best of several runs of at least 20 ms, in seconds per call.
 double seconds(const std::function<void()>& call) {
@@ -134,33 +137,92 @@ void rows(const Kernels& k) {
   for (const auto& [name, call] : calls) printf("%-7s %-12s %6.2f elements/ns\n", k.name, name, double(n) / seconds(call) * 1e-9);
 }
 
-void attention(const Kernels& k) {
-  constexpr int32_t d = 128, keys = 1024, block_size = 64;
-  std::vector<int32_t> table;
-  for (int32_t b = keys / block_size; b-- > 0;) table.push_back(b);
-  for (int32_t group : {1, 2, 4, 8})
-    for (CacheType type : {CACHE_F32, CACHE_F16}) {
-      const std::vector<float> q = normals(1, group * d), rows = normals(2, keys * d);
-      std::vector<uint16_t> halves(keys * d);
-      k.f32_to_f16(rows.data(), halves.data(), keys * d);
-      const void* cache = type == CACHE_F16 ? static_cast<const void*>(halves.data()) : rows.data();
-      std::vector<float> y(size_t(group * d)), scratch(size_t(attend_scratch(group, d)));
-      const Attend args = {q.data(), y.data(), cache, cache, type, table.data(), block_size, 1, 0, group, d, 0, keys, 0.088f, 0, scratch.data()};
-      const double time = seconds([&] { k.attend(args); });
-      printf("%-7s attend group %d %s %6.1f GFLOP/s %6.1f GB/s of cache\n", k.name, group, type == CACHE_F16 ? "f16" : "f32",
-             4.0 * group * d * keys / time * 1e-9, 2.0 * keys * d * (type == CACHE_F16 ? 2 : 4) / time * 1e-9);
+// A cache of f16 with several layers' keys, in blocks of 64 dealt out backwards.
+struct Cached {
+  static constexpr int32_t block_size = 64;
+  int32_t keys, kv_heads, d, layers;
+  std::vector<uint16_t> halves{};
+  std::vector<int32_t> table{};
+
+  void fill() {
+    const std::vector<float> some = normals(2, 4099);
+    std::vector<uint16_t> few(some.size());
+    scalar_kernels().f32_to_f16(some.data(), few.data(), int64_t(few.size()));
+    halves.resize(size_t(layers) * 2 * size());
+    for (size_t i = 0; i < halves.size(); i++) halves[i] = few[i % few.size()];
+    for (int32_t b = keys / block_size; b-- > 0;) table.push_back(b);
+  }
+  size_t size() const { return size_t(keys) * kv_heads * d; }
+  Attend args(int32_t layer, int32_t group, const float* q, float* y, float* scratch) const {
+    Attend a{};
+    a.q = q, a.y = y, a.scratch = scratch, a.row_stride = int64_t{kv_heads} * group * d;
+    a.k_cache = halves.data() + size_t(layer) * 2 * size(), a.v_cache = halves.data() + (size_t(layer) * 2 + 1) * size();
+    a.type = CACHE_F16;
+    a.block_table = table.data(), a.block_size = block_size, a.kv_heads = kv_heads, a.group = group, a.head_dim = d;
+    a.causal = true, a.scale = 0.1f;
+    return a;
+  }
+};
+
+// A prompt of one kv head, in blocks of 192 query vectors.
+void prefill(const Kernels& k, int32_t keys, int32_t d, int32_t group) {
+  Cached cache{keys, 1, d, 1};
+  cache.fill();
+  const int64_t queries = int64_t{keys} * group, rows = 192 / group;
+  const std::vector<float> q = normals(1, queries * d);
+  std::vector<float> y(size_t(queries * d)), scratch(size_t(attend_scratch(192, d)));
+  const double time = seconds([&] {
+    for (int32_t t = 0; t < keys; t += int32_t(rows)) {
+      Attend a = cache.args(0, group, q.data() + t * group * d, y.data() + t * group * d, scratch.data());
+      a.rows = std::min(int32_t(rows), keys - t), a.position = t, a.end_key = t + a.rows;
+      k.attend_many(a);
     }
+  });
+  const double seen = double(keys) * (keys + 1) / 2;
+  printf("%-7s prefill %4d keys d %3d group %d %6.1f GFLOP/s\n", k.name, keys, d, group, 4 * seen * group * d / time * 1e-9);
+}
+
+// One row over 4096 keys of 8 kv heads, in parts of 512; layers enough to come from memory.
+void decode_step(const Kernels& k, AttendKernel kernel, const char* name, int32_t d, int32_t group, int32_t rows, int32_t layers) {
+  constexpr int32_t kv_heads = 8, keys = 4096, part = 512;
+  Cached cache{keys, kv_heads, d, layers};
+  cache.fill();
+  const std::vector<float> q = normals(1, rows * kv_heads * group * d);
+  std::vector<float> parts(size_t(rows * group * attend_part(d))), scratch(size_t(attend_scratch(rows * group, d)));
+  const double time = seconds([&] {
+    for (int32_t layer = 0; layer < layers; layer++)
+      for (int32_t first = 0; first < keys; first += part)
+        for (int32_t head = 0; head < kv_heads; head++) {
+          Attend a = cache.args(layer, group, q.data() + head * group * d, nullptr, scratch.data());
+          a.rows = rows, a.position = keys - rows, a.kv_head = head;
+          a.first_key = first, a.end_key = first + part, a.part = parts.data();
+          (k.*kernel)(a);
+        }
+  });
+  const double work = double(layers) * keys * kv_heads * d;
+  printf("%-7s %s %d x group %d d %3d, %2d layers %6.1f GFLOP/s %6.1f GB/s of cache\n", k.name, name, rows, group, d, layers,
+         4 * work * group * rows / time * 1e-9, 2 * work * 2 / time * 1e-9);
+}
+
+void attention(const Kernels& k) {
+  for (int32_t d : {64, 128})
+    for (int32_t group : {1, 2, 4, 8}) prefill(k, 512, d, group);
+  if (&k == &scalar_kernels()) return;
+  for (int32_t d : {64, 128}) prefill(k, 4096, d, 2);
+  for (int32_t d : {64, 128})
+    for (int32_t group : {1, 2, 4, 8}) decode_step(k, &Kernels::attend_few, "few ", d, group, 1, 12);
+  for (int32_t rows : {1, 2, 4, 8})
+    for (const auto& [name, kernel] : {std::pair{"few ", &Kernels::attend_few}, std::pair{"many", &Kernels::attend_many}})
+      decode_step(k, kernel, name, 64, 4, rows, 1);
 }
 
 } // namespace
 
-int main() {
-  for (const Kernels* table : available()) {
-    decode(*table);
-    gemm(*table);
-    packed_gemm(*table);
-    crossover(*table);
-    rows(*table);
-    attention(*table);
-  }
+int main(int argc, char** argv) { // names of what to time; all of it without
+  const std::pair<const char*, void (*)(const Kernels&)> all[] = {
+      {"decode", decode}, {"gemm", gemm}, {"packed", packed_gemm},
+      {"crossover", crossover}, {"rows", rows}, {"attention", attention}};
+  for (const Kernels* table : available())
+    for (const auto& [name, time] : all)
+      if (argc < 2 || std::any_of(argv + 1, argv + argc, [&](const char* asked) { return !strcmp(asked, name); })) time(*table);
 }

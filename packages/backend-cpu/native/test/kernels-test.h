@@ -2,22 +2,34 @@
 #pragma once
 #include "../kernels/kernels.h"
 #include "../kernels/packed/pack.h"
-#include "../runtime/cpu-features.h"
 #include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <string>
 #include <vector>
+#if defined(QUERN_X86)
+#include "../runtime/cpu-features.h"
+#elif defined(QUERN_ARM)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
 
 namespace quern::test {
 
 inline std::vector<const Kernels*> available() {
   std::vector<const Kernels*> tables = {&scalar_kernels()};
 #if defined(QUERN_X86)
-  if (cpu_features().avx2) tables.push_back(&avx2_kernels());
-  if (cpu_features().avx512) tables.push_back(&avx512_kernels());
-  if (cpu_features().avx512_vnni) tables.push_back(&vnni_kernels());
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) tables.push_back(&avx2_kernels());
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512vl"))
+    tables.push_back(&avx512_kernels());
+  if (__builtin_cpu_supports("avx512vnni") && tables.back() == &avx512_kernels()) tables.push_back(&vnni_kernels());
+  if (__builtin_cpu_supports("avx512bf16") && tables.back() == &vnni_kernels()) tables.push_back(&bf16_kernels());
   if (cpu_features().amx) tables.push_back(&amx_kernels());
+#elif defined(QUERN_ARM)
+  tables.push_back(&neon_kernels());
+  if (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) tables.push_back(&dotprod_kernels());
+  if (getauxval(AT_HWCAP2) & HWCAP2_I8MM) tables.push_back(&i8mm_kernels());
 #endif
   return tables;
 }

@@ -1,19 +1,19 @@
 #!/bin/sh
 # Builds the kernels and their tests with g++ alone, checks that no ISA object exports a weak symbol, and runs the tests.
 #   native/test/run.sh [bench]          FLAGS="-O1 -g -fsanitize=address,undefined" native/test/run.sh
+# CXX is another compiler, RUN what its programs are started with: run-arm.sh is this script with both.
 # AMX is tested with a model of its instructions where this processor does not have them; the real ones are compiled all the same.
 set -eu
 cd "$(dirname "$0")/.."
 build=${BUILD:-$(mktemp -d)}
 program=kernels-${1:-test}
-flags="-std=c++20 -ffp-contract=off -Wall -Wextra -DQUERN_X86 ${FLAGS:--O3}"
-
-grep -qsw amx_int8 /proc/cpuinfo || flags="$flags -DQUERN_EMULATE_AMX"
+cxx=${CXX:-g++}
+flags="-std=c++20 -ffp-contract=off -Wall -Wextra ${FLAGS:--O3}"
 
 compile() { # folder, its flags
   for file in "$1"/*.cc; do
     object=$build/$(basename "$1")-$(basename "$file" .cc).o
-    g++ $flags $2 -c "$file" -o "$object"
+    $cxx $flags $2 -c "$file" -o "$object"
     if [ -z "${FLAGS:-}" ] && nm -C "$object" | grep -E ' [WVu] '; then
       echo "FAIL $file exports weak symbols" >&2
       exit 1
@@ -21,16 +21,34 @@ compile() { # folder, its flags
   done
 }
 
+compile_x86() {
+  flags="$flags -DQUERN_X86"
+  grep -qsw amx_int8 /proc/cpuinfo || flags="$flags -DQUERN_EMULATE_AMX"
+  compile kernels/x86/avx2 "-mavx2 -mfma -mf16c"
+  # g++ 12 takes the undefined registers in its own AVX-512 header for mistakes of ours
+  compile kernels/x86/avx512 "-mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx2 -mfma -mf16c -Wno-uninitialized -Wno-maybe-uninitialized"
+  compile kernels/x86/vnni "-mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni -mavx2 -mfma -mf16c -Wno-uninitialized -Wno-maybe-uninitialized"
+  compile kernels/x86/bf16 "-mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni -mavx512bf16 -mavx2 -mfma -mf16c -Wno-uninitialized -Wno-maybe-uninitialized"
+  amx="-mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni -mavx2 -mfma -mf16c -Wno-uninitialized -Wno-maybe-uninitialized"
+  compile kernels/x86/amx "$amx -UQUERN_EMULATE_AMX"
+  compile kernels/x86/amx "$amx" # over the others, which were compiled to be checked
+  $cxx $flags -I. -c runtime/cpu-features.cc -o "$build/cpu-features.o"
+}
+
+compile_arm() {
+  flags="$flags -DQUERN_ARM"
+  # scheduling before registers are assigned makes g++ spill the tiles of products
+  compile kernels/arm/neon "-march=armv8-a -fno-schedule-insns"
+  compile kernels/arm/dotprod "-march=armv8.2-a+dotprod -fno-schedule-insns"
+  compile kernels/arm/i8mm "-march=armv8.2-a+dotprod+i8mm -fno-schedule-insns"
+}
+
 compile kernels/packed ""
 compile kernels/scalar ""
-compile kernels/x86/avx2 "-mavx2 -mfma -mf16c"
-# g++ 12 takes the undefined registers in its own AVX-512 header for mistakes of ours
-compile kernels/x86/avx512 "-mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx2 -mfma -mf16c -Wno-uninitialized -Wno-maybe-uninitialized"
-compile kernels/x86/vnni "-mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni -mavx2 -mfma -mf16c -Wno-uninitialized -Wno-maybe-uninitialized"
-amx="-mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni -mavx2 -mfma -mf16c -Wno-uninitialized -Wno-maybe-uninitialized"
-compile kernels/x86/amx "$amx -UQUERN_EMULATE_AMX"
-compile kernels/x86/amx "$amx" # over the others, which were compiled to be checked
-g++ $flags -I. -c runtime/cpu-features.cc -o "$build/cpu-features.o"
-g++ $flags -I. "test/$program.cc" "$build"/*.o -o "$build/$program"
+case $($cxx -dumpmachine) in
+  x86_64*) compile_x86 ;;
+  aarch64*) compile_arm ;;
+esac
+$cxx $flags "test/$program.cc" "$build"/*.o ${LDFLAGS:-} -o "$build/$program"
 cd test
-"$build/$program"
+${RUN:-} "$build/$program"

@@ -1,116 +1,187 @@
-import { existsSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type GenerationResult, type Model, makeSyntheticModel, modelShapes, recipes } from '@quern/runtime';
-import { Command, Option } from 'commander';
-import { load } from '../load.js';
-import { type LoadFlags, positive, whole, withLoading } from '../options.js';
+import { type Backend, makeSyntheticModel, modelShapes, recipes } from '@quern/runtime';
+import { Command, InvalidArgumentError, Option } from 'commander';
+import { type BackendFlags, openBackend } from '../bench/backends.js';
+import { chartOf } from '../bench/chart.js';
+import { errorBound } from '../bench/check.js';
+import { measureModel } from '../bench/run.js';
+import { type Machine, type Run, showMachine, showRun, showTable } from '../bench/table.js';
+import { showWork, type WorkFlags, worksOf } from '../bench/works.js';
+import { positive, whole } from '../options.js';
 import { inTemporaryFolder } from '../temporary-folder.js';
 import { count } from '../terminal/count.js';
 import { interruptible } from '../terminal/interrupt.js';
 import { say } from '../terminal/report.js';
 import { write, writeJson } from '../terminal/write.js';
 
-interface BenchFlags extends LoadFlags {
-  readonly arch: keyof typeof modelShapes;
-  readonly format: keyof typeof recipes;
+type Arch = keyof typeof modelShapes;
+type Format = keyof typeof recipes;
+
+interface BenchFlags extends WorkFlags {
+  readonly arch: readonly Arch[];
+  readonly format: readonly Format[];
   readonly seed: number;
-  readonly prompt: number;
-  readonly gen: number;
+  readonly model?: string;
+  readonly backend: string;
+  readonly threads?: readonly number[];
+  readonly isa?: readonly string[];
   readonly repeat: number;
+  readonly check: boolean;
   readonly make?: string;
   readonly force?: boolean;
   readonly json?: boolean;
+  readonly svg?: string;
 }
 
-const median = (values: readonly number[]): number => [...values].sort((a, b) => a - b)[values.length >> 1]!;
+/** Values with commas between, each read by `parse`. */
+const listOf =
+  <T>(parse: (text: string) => T) =>
+  (text: string): T[] =>
+    text.split(',').map((value) => parse(value.trim()));
 
-/** One prompt and its answer, with tokens that mean nothing. Rejects with the signal's reason. */
-async function once(model: Model, flags: BenchFlags, signal: AbortSignal): Promise<GenerationResult> {
-  const prompt = Array.from({ length: flags.prompt }, (_, i) => (i * 7919) % 256);
-  const generation = model.generate(prompt, {
-    maxTokens: flags.gen,
-    temperature: 0,
-    ignoreEos: true,
-    signal,
-  });
-  const result = await generation.result;
-  signal.throwIfAborted();
-  return result;
-}
-
-/** What `--json` prints; other people's scripts read it. */
-function figuresOf(model: Model, flags: BenchFlags, results: readonly GenerationResult[]) {
-  const { profile } = model;
-  const decodeTokensPerSecond = median(results.map((result) => result.decodeTokensPerSecond));
-  return {
-    arch: flags.arch,
-    format: flags.format,
-    backend: model.backend,
-    threads: profile.threads,
-    isa: profile.isa,
-    prompt: flags.prompt,
-    gen: flags.gen,
-    loadMs: model.loadMs,
-    prefillTokensPerSecond: median(results.map((result) => result.prefillTokensPerSecond)),
-    decodeTokensPerSecond,
-    bandwidthShare: (decodeTokensPerSecond * model.plan.memory.weights) / profile.readBandwidth,
+function oneOf<T extends string>(table: Readonly<Record<T, unknown>>): (text: string) => T {
+  return (text) => {
+    if (Object.hasOwn(table, text)) return text as T;
+    throw new InvalidArgumentError(`Allowed choices are ${Object.keys(table).join(', ')}.`);
   };
 }
 
-type Figures = ReturnType<typeof figuresOf>;
-
-const showFigures = (figures: Figures, repeat: number) =>
-  `${figures.arch} ${figures.format} on ${figures.backend} (${figures.isa}, ${count(figures.threads, 'thread')}): ` +
-  `loaded in ${figures.loadMs.toFixed(0)} ms, ` +
-  `prefill ${figures.prompt}: ${figures.prefillTokensPerSecond.toFixed(1)} tokens/s, ` +
-  `decode ${figures.gen}: ${figures.decodeTokensPerSecond.toFixed(1)} tokens/s ` +
-  `(${(100 * figures.bandwidthShare).toFixed(0)} % of the measured read bandwidth; median of ${repeat})\n`;
-
-async function measure(path: string, flags: BenchFlags, signal: AbortSignal): Promise<void> {
-  using model = await load(path, { ...flags, ctx: flags.ctx ?? flags.prompt + flags.gen }, signal);
-  const results: GenerationResult[] = [];
-  while (results.length < flags.repeat) results.push(await once(model, flags, signal));
-  const figures = figuresOf(model, flags, results);
-  if (flags.json) await writeJson(figures);
-  else await write(showFigures(figures, flags.repeat));
+function word(text: string): string {
+  if (text === '') throw new InvalidArgumentError('it must be a name.');
+  return text;
 }
 
-async function make(path: string, { arch: shape, format, seed }: BenchFlags, signal: AbortSignal) {
-  await makeSyntheticModel(path, { shape, format, seed, signal });
-  say(`${path}: ${shape} in ${format}, random weights from seed ${seed}`);
+/** A model to measure, and how to come by its file. */
+interface Subject {
+  readonly name: string;
+  use<T>(work: (path: string) => Promise<T>): Promise<T>;
 }
 
-const makeAndMeasure = (flags: BenchFlags, signal: AbortSignal): Promise<void> =>
-  inTemporaryFolder(async (folder) => {
-    const { arch: shape, format, seed } = flags;
-    const path = join(folder, `${shape}-${format}.gguf`);
-    await makeSyntheticModel(path, { shape, format, seed, signal });
-    await measure(path, flags, signal);
+function subjectsOf({ arch, format, seed, model }: BenchFlags, signal: AbortSignal): Subject[] {
+  if (model !== undefined) return [{ name: model, use: (work) => work(model) }];
+  const made = (shape: Arch, recipe: Format): Subject => ({
+    name: `${shape} ${recipe}`,
+    use: (work) =>
+      inTemporaryFolder(async (folder) => {
+        const path = join(folder, `${shape}-${recipe}.gguf`);
+        say(`making ${shape} in ${recipe} …`);
+        await makeSyntheticModel(path, { shape, format: recipe, seed, signal });
+        return work(path);
+      }),
   });
+  return arch.flatMap((shape) => format.map((recipe) => made(shape, recipe)));
+}
+
+/** Every model on every backend asked for, one after the other. */
+class Measurements {
+  readonly machines: Machine[] = [];
+  readonly runs: Run[] = [];
+
+  constructor(
+    private readonly flags: BenchFlags,
+    private readonly signal: AbortSignal,
+  ) {}
+
+  async take(): Promise<void> {
+    const { threads = [undefined], isa = [undefined] } = this.flags;
+    const choices = threads.flatMap((count) => isa.map((name) => ({ threads: count, isa: name })));
+    for (const subject of subjectsOf(this.flags, this.signal))
+      await subject.use(async (path) => {
+        for (const choice of choices) await this.takeOn(subject, path, choice);
+      });
+  }
+
+  private async takeOn(
+    { name }: Subject,
+    path: string,
+    choice: Omit<BackendFlags, 'backend'>,
+  ): Promise<void> {
+    const { backend: wanted, repeat, check } = this.flags;
+    using backend = await openBackend({ backend: wanted, ...choice });
+    this.signal.throwIfAborted();
+    const { isa, threads } = backend.profile;
+    const { ceilings } = await this.machineOf(backend);
+    const figures = await measureModel(path, backend, ceilings ?? undefined, {
+      works: worksOf(this.flags),
+      repeat,
+      check,
+      signal: this.signal,
+      onWork: (work) => say(`${name} (${isa}, ${count(threads, 'thread')}): ${showWork(work)} …`),
+    });
+    this.runs.push({ model: name, ...figures });
+  }
+
+  /** What is measured once for each instruction set and number of threads. */
+  private async machineOf(backend: Backend): Promise<Machine> {
+    const { name, isa, threads } = backend.profile;
+    const known = this.machines.find(
+      (machine) => machine.backend === backend.name && machine.isa === isa && machine.threads === threads,
+    );
+    if (known) return known;
+    const ceilings = (await backend.measureCeilings?.()) ?? null;
+    const machine = { name, backend: backend.name, isa, threads, ceilings };
+    this.machines.push(machine);
+    return machine;
+  }
+}
+
+async function measure(flags: BenchFlags, signal: AbortSignal): Promise<void> {
+  const measurements = new Measurements(flags, signal);
+  await measurements.take();
+  await print(measurements, flags);
+}
+
+async function print({ machines, runs }: Measurements, { json, svg }: BenchFlags): Promise<void> {
+  if (json) await writeJson({ machines, runs });
+  else await write(`${machines.map(showMachine).join('')}${runs.map(showRun).join('')}\n${showTable(runs)}`);
+  if (svg !== undefined) writeFileSync(svg, chartOf(runs));
+}
+
+async function make(path: string, { arch, format, seed }: BenchFlags, signal: AbortSignal): Promise<void> {
+  const [shape, recipe] = [arch[0]!, format[0]!];
+  await makeSyntheticModel(path, { shape, format: recipe, seed, signal });
+  say(`${path}: ${shape} in ${recipe}, random weights from seed ${seed}`);
+}
+
+function needSense({ make: path, force, arch, format }: BenchFlags, command: Command): void {
+  if (path === undefined) return;
+  if (arch.length * format.length > 1)
+    command.error('error: --make writes one file: give one --arch and one --format');
+  if (!force && existsSync(path)) command.error(`error: ${path} exists already: --force overwrites it`);
+}
 
 async function bench(flags: BenchFlags, command: Command): Promise<void> {
-  const { make: path, force } = flags;
-  if (path !== undefined && !force && existsSync(path))
-    command.error(`error: ${path} exists already: --force overwrites it`);
-  await interruptible((signal) =>
-    path === undefined ? makeAndMeasure(flags, signal) : make(path, flags, signal),
-  );
+  needSense(flags, command);
+  const { make: path } = flags;
+  await interruptible((signal) => (path === undefined ? measure(flags, signal) : make(path, flags, signal)));
 }
 
+const several = '; several with commas between';
+
 export const benchCommand = (): Command =>
-  withLoading(new Command('bench'))
-    .description('measure speed on a model of true shape with random weights')
-    .addOption(
-      new Option('--arch <shape>', 'whose shape').choices(Object.keys(modelShapes)).default('qwen3-0.6b'),
-    )
-    .addOption(
-      new Option('--format <format>', 'of the weights').choices(Object.keys(recipes)).default('q4_k_m'),
-    )
+  new Command('bench')
+    .description('measure speed, on a model of true shape with random weights or on a file')
+    .option(`--arch <shapes>`, `whose shape${several}`, listOf(oneOf(modelShapes)), ['qwen3-0.6b'])
+    .option('--format <formats>', `of the weights${several}`, listOf(oneOf(recipes)), ['q4_k_m'])
     .option('--seed <s>', 'of the random weights', whole, 1)
-    .option('--prompt <tokens>', 'length of the prompt', positive, 512)
-    .option('--gen <tokens>', 'tokens to generate', positive, 64)
-    .option('--repeat <times>', 'the median is reported', positive, 3)
+    .addOption(
+      new Option('--model <file>', 'measure this model instead').conflicts(['arch', 'format', 'make']),
+    )
+    .option('--prompt <tokens>', `length of the prompt${several}`, listOf(positive), [512])
+    .option('--gen <tokens>', `tokens to generate${several}`, listOf(positive), [64])
+    .option('--depth <tokens>', `tokens already in the cache${several}`, listOf(whole), [0])
+    .option('--batch <n>', `sequences decoded at once${several}`, listOf(positive), [1])
+    .option('--backend <name>', 'auto, or the name of an installed backend', 'auto')
+    .option('--threads <n>', `threads to compute with${several}`, listOf(positive))
+    .option('--isa <names>', `instruction sets of the backend${several}`, listOf(word))
+    .option('--repeat <times>', 'median and quartiles are reported', positive, 5)
+    .option(
+      '--no-check',
+      `do not first hold the logits against scalar code (at most ${errorBound} of their norm)`,
+    )
     .option('--make <file>', 'only write the model to a file')
     .option('--force', 'overwrite the file of --make')
     .option('--json', 'print one JSON object')
+    .option('--svg <file>', 'also draw a chart')
     .action(bench);

@@ -1,4 +1,4 @@
-import type { Generation, GenerationResult, Model } from '@quern/runtime';
+import type { Generation, GenerationResult, Model, SpeculateOptions } from '@quern/runtime';
 import { Command } from 'commander';
 import { withModel } from '../load.js';
 import {
@@ -8,13 +8,19 @@ import {
   withLoading,
   withSampling,
 } from '../options.js';
+import {
+  needSpeculationFlags,
+  type SpeculationFlags,
+  withSpeculation,
+  withSpeculator,
+} from '../speculation.js';
 import { count } from '../terminal/count.js';
 import { interruptible } from '../terminal/interrupt.js';
 import { say } from '../terminal/report.js';
 import { readStdin } from '../terminal/stdin.js';
 import { write, writeJson } from '../terminal/write.js';
 
-interface RunFlags extends LoadFlags, SamplingFlags {
+interface RunFlags extends LoadFlags, SamplingFlags, SpeculationFlags {
   readonly prompt?: string;
   readonly json?: boolean;
 }
@@ -26,6 +32,8 @@ const jsonResult = (model: Model, result: GenerationResult) => ({
   promptTokens: result.promptTokens,
   prefillTokensPerSecond: result.prefillTokensPerSecond,
   decodeTokensPerSecond: result.decodeTokensPerSecond,
+  draftedTokens: result.draftedTokens,
+  acceptedTokens: result.acceptedTokens,
   loadMs: model.loadMs,
   backend: model.backend,
   plan: model.plan,
@@ -40,8 +48,11 @@ function summary(model: Model, result: GenerationResult): string {
     ...(prefill ? [`prefill ${rate(prefill)}`] : []),
     ...(decode ? [`decode ${rate(decode)}`] : []),
   ];
+  const drafts = result.draftedTokens
+    ? `, ${result.acceptedTokens} of ${result.draftedTokens} drafted accepted`
+    : '';
   const measured = tokens.length > 0 && rates.length > 0 ? `: ${rates.join(', ')} tokens/s` : '';
-  return `${count(tokens.length, 'token')} on ${model.backend}${measured}; loaded in ${rate(model.loadMs)} ms`;
+  return `${count(tokens.length, 'token')} on ${model.backend}${measured}${drafts}; loaded in ${rate(model.loadMs)} ms`;
 }
 
 /** Streams the text. The prompt comes with the first piece, so that what is wrong with it is said alone. */
@@ -54,8 +65,15 @@ async function stream(prompt: string, generation: Generation): Promise<void> {
   await write(`${before}\n`);
 }
 
-async function generate(model: Model, prompt: string, flags: RunFlags, signal: AbortSignal): Promise<void> {
-  const generation = model.generate(prompt, { ...generateOptions(flags), signal });
+async function generate(
+  model: Model,
+  prompt: string,
+  flags: RunFlags,
+  signal: AbortSignal,
+  speculate: SpeculateOptions | undefined,
+): Promise<void> {
+  const options = { ...generateOptions(flags), ...(speculate && { speculate }), signal };
+  const generation = model.generate(prompt, options);
   if (flags.json) await writeJson(jsonResult(model, await generation.result));
   else {
     await stream(prompt, generation);
@@ -65,16 +83,19 @@ async function generate(model: Model, prompt: string, flags: RunFlags, signal: A
 }
 
 async function run(path: string, flags: RunFlags, command: Command): Promise<void> {
+  needSpeculationFlags(flags, command);
   const prompt = flags.prompt ?? (await readStdin());
   if (prompt === undefined)
     command.error('error: there is no prompt: give one with -p <text>, or pipe it into standard input');
   await interruptible((signal) =>
-    withModel(path, flags, signal, (model) => generate(model, prompt, flags, signal)),
+    withModel(path, flags, signal, (model) =>
+      withSpeculator(flags, signal, (speculate) => generate(model, prompt, flags, signal, speculate)),
+    ),
   );
 }
 
 export const runCommand = (): Command =>
-  withSampling(withLoading(new Command('run')))
+  withSpeculation(withSampling(withLoading(new Command('run'))))
     .description(
       'continue a text; the prompt comes from -p, or from standard input less one line break at its end',
     )

@@ -1,5 +1,6 @@
 import type { Suite } from '../case.js';
 import { abort } from './abort.js';
+import { chain } from './chain.js';
 import { errors } from './errors.js';
 import { fused } from './fused.js';
 import { generated } from './generated.js';
@@ -33,6 +34,7 @@ export const suites = {
   weights,
   pagedKv,
   graph,
+  chain,
   quantGguf,
   timer,
   undeclared,

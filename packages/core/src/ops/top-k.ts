@@ -37,6 +37,21 @@ export const topK = defineOp({
     { name: 'rows', operands: { x: normal(1, [3, 50]) }, attributes: { k: 5 } },
     { name: 'all of them', operands: { x: normal(2, [2, 7]) }, attributes: { k: 7 } },
     { name: 'ties', operands: { x: floats([2, 1, 2, 2], [1, 4]) }, attributes: { k: 2 } },
+    { name: 'long rows', operands: { x: normal(5, [3, 3001]) }, attributes: { k: 128 } },
+    { name: 'long rows, a few', operands: { x: normal(6, [2, 9000]) }, attributes: { k: 3 } },
+    {
+      name: 'long rows of ties, NaN and infinities',
+      operands: {
+        x: {
+          shape: [2, 2500],
+          format: 'f32',
+          values: Float32Array.from({ length: 5000 }, (_, i) =>
+            i % 97 === 0 ? Number.NaN : i % 89 === 0 ? Infinity : i < 2500 ? (i * 7) % 13 : -Infinity,
+          ),
+        },
+      },
+      attributes: { k: 150 },
+    },
     { name: 'NaN last', operands: { x: floats([Number.NaN, 1, 2], [1, 3]) }, attributes: { k: 3 } },
   ],
   errors: () => [

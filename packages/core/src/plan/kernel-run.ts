@@ -10,11 +10,7 @@ import type {
 import { BackendError } from '../error.js';
 import type { Layout } from './layout.js';
 import type { Plan, PlanOp, PlanOperand } from './plan.js';
-
-/** Kernels run on the JS thread: let other work in after this long. */
-const sliceMilliseconds = 8;
-
-const breath = () => new Promise<void>((resolve) => setImmediate(resolve));
+import { TimeSlice } from './time-slice.js';
 
 interface Call {
   readonly name: string;
@@ -47,19 +43,15 @@ export class KernelRun {
     const { control, times } = this.io;
     await memory.write(this.regions.inputs, 0, new Uint8Array(this.io.inputs));
     await memory.write(this.regions.outputs, 0, new Uint8Array(this.io.outputs));
-    let sliceStart = performance.now();
+    const slice = new TimeSlice();
     for (const [i, { name, kernel, operands, attributes, outputs }] of this.calls.entries()) {
       if (control[0])
         throw new BackendError('ABORTED', `the run was aborted before op ${i} of ${this.calls.length}`);
       const start = performance.now();
       await kernel(operands, attributes, outputs);
       this.countRun(name);
-      const end = performance.now();
-      if (times) times[i] = end - start;
-      if (end - sliceStart > sliceMilliseconds) {
-        await breath();
-        sliceStart = performance.now();
-      }
+      if (times) times[i] = performance.now() - start;
+      if (slice.over) await slice.breathe();
     }
     await memory.read(this.regions.outputs, 0, new Uint8Array(this.io.outputs));
   }

@@ -1,7 +1,8 @@
-import type { CapturedPlan, Driver, PlanExecutor, PlanIo } from '../driver.js';
+import type { CapturedPlan, Driver, PlanChain, PlanExecutor, PlanIo } from '../driver.js';
 import { BackendError } from '../error.js';
 import { hostBytes } from '../host-memory.js';
 import { AbortSwitch } from './abort-switch.js';
+import { type ChainTensors, chainByReplays, placeChain } from './chain.js';
 import { encodePlan } from './encode.js';
 import { KernelRun } from './kernel-run.js';
 import { type Layout, layOut } from './layout.js';
@@ -15,6 +16,8 @@ export interface PreparedPlan {
   /** The bytes of a kept storage, or undefined. */
   kept(storage: Storage): Uint8Array | undefined;
   run(signal?: AbortSignal): Promise<void>;
+  /** Runs up to `count` times by the chain that the plan was prepared with, and gives the words of every run. */
+  runChain(count: number, stops: Int32Array, signal?: AbortSignal): Promise<Int32Array>;
   /** Milliseconds per op of the last run, where `timed`. */
   readonly times: Float64Array | undefined;
   dispose(): void;
@@ -24,6 +27,8 @@ export interface PlanUse {
   readonly timed: boolean;
   /** The plan will run many times. */
   readonly captured: boolean;
+  /** How it will run in chains. */
+  readonly chain?: ChainTensors | undefined;
 }
 
 export interface PrepareOptions extends PlanUse {
@@ -36,6 +41,7 @@ const poison = 0xff;
 
 interface Runner {
   run(): Promise<void>;
+  runChain?: CapturedPlan['replayChain'];
   dispose(): void;
 }
 
@@ -45,11 +51,16 @@ function executorRunner(
   layout: Layout,
   io: PlanIo,
   captured: boolean,
+  chain: PlanChain | undefined,
 ): Runner {
   const encoded = encodePlan(plan.ops, layout);
   if (!captured || !executor.capture) return { run: () => executor.execute(encoded, io), dispose() {} };
-  const kept: CapturedPlan = executor.capture(encoded, io);
-  return { run: () => kept.replay(), dispose: () => kept.dispose() };
+  const kept: CapturedPlan = executor.capture(encoded, io, chain);
+  return {
+    run: () => kept.replay(),
+    ...(kept.replayChain && { runChain: kept.replayChain.bind(kept) }),
+    dispose: () => kept.dispose(),
+  };
 }
 
 class Prepared implements PreparedPlan {
@@ -59,6 +70,7 @@ class Prepared implements PreparedPlan {
   private readonly io: PlanIo;
   private readonly inputBytes: Uint8Array;
   private readonly abortSwitch: AbortSwitch;
+  private readonly chain: PlanChain | undefined;
   private readonly runner: Runner;
 
   constructor(
@@ -78,10 +90,11 @@ class Prepared implements PreparedPlan {
     };
     this.inputBytes = new Uint8Array(this.io.inputs);
     this.abortSwitch = new AbortSwitch(this.io.control);
+    this.chain = options.chain && placeChain(options.chain, this.layout);
     this.runner =
       'kernels' in driver
         ? new KernelRun(driver, plan, this.layout, this.io, countRun)
-        : executorRunner(driver.executor, plan, this.layout, this.io, options.captured);
+        : executorRunner(driver.executor, plan, this.layout, this.io, options.captured, this.chain);
   }
 
   writeInput(storage: Storage, bytes: Uint8Array): void {
@@ -95,10 +108,18 @@ class Prepared implements PreparedPlan {
   }
 
   run(signal?: AbortSignal): Promise<void> {
-    if (signal?.aborted)
-      return Promise.reject(new BackendError('ABORTED', 'the run was aborted before it began'));
-    this.abortSwitch.arm(signal);
-    return this.options.guard ? this.guarded() : this.runner.run();
+    return this.begin(signal, () => this.runner.run());
+  }
+
+  async runChain(count: number, stops: Int32Array, signal?: AbortSignal): Promise<Int32Array> {
+    const { runner, io } = this;
+    const chain = this.chain!;
+    const done = await this.begin(signal, () =>
+      runner.runChain
+        ? runner.runChain(count, stops)
+        : chainByReplays(() => runner.run(), io, chain, count, stops),
+    );
+    return chain.results.slice(0, done * chain.output.count);
   }
 
   dispose(): void {
@@ -106,10 +127,18 @@ class Prepared implements PreparedPlan {
     this.runner.dispose();
   }
 
-  private async guarded(): Promise<void> {
+  private begin<T>(signal: AbortSignal | undefined, run: () => Promise<T>): Promise<T> {
+    if (signal?.aborted)
+      return Promise.reject(new BackendError('ABORTED', 'the run was aborted before it began'));
+    this.abortSwitch.arm(signal);
+    return this.options.guard ? this.guarded(run) : run();
+  }
+
+  private async guarded<T>(run: () => Promise<T>): Promise<T> {
     new Uint8Array(this.io.outputs).fill(poison);
-    await this.runner.run();
+    const result = await run();
     this.checkGuards();
+    return result;
   }
 
   /** Throws BAD_DRIVER where a byte outside the kept tensors has changed. */

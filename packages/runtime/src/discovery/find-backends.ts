@@ -8,6 +8,8 @@ import { applicationFolders, type QuernPackage, quernPackages } from './applicat
 export interface CreateBackendOptions {
   /** Threads to compute with; the backend chooses when absent. */
   readonly threads?: number;
+  /** Instruction set, for a backend that knows several; the backend chooses when absent. */
+  readonly isa?: string;
 }
 
 export interface FindBackendsOptions extends CreateBackendOptions {
@@ -51,7 +53,10 @@ async function load(
 const codeOf = (cause: unknown) =>
   cause instanceof Error && 'code' in cause && typeof cause.code === 'string' ? { code: cause.code } : {};
 
-const threadsOf = ({ threads }: CreateBackendOptions) => (threads === undefined ? {} : { threads });
+const chosenOf = ({ threads, isa }: CreateBackendOptions): CreateBackendOptions => ({
+  ...(threads !== undefined && { threads }),
+  ...(isa !== undefined && { isa }),
+});
 
 const declared = (resolveFrom: string | undefined) =>
   quernPackages(resolveFrom).filter(({ quern }) => typeof quern.backend === 'string');
@@ -69,7 +74,7 @@ function rank(a: BackendCandidate, b: BackendCandidate): number {
  */
 export async function findBackends(options: FindBackendsOptions = {}): Promise<BackendCandidate[]> {
   const candidates: BackendCandidate[] = [];
-  for (const found of declared(options.resolveFrom)) candidates.push(await load(found, threadsOf(options)));
+  for (const found of declared(options.resolveFrom)) candidates.push(await load(found, chosenOf(options)));
   return candidates.sort(rank);
 }
 
@@ -80,10 +85,10 @@ const isLikely = (packageName: string, name: string) =>
 /** Whether a backend refused what the caller chose for it, rather than the machine it found. */
 export function refusedChoice(
   { package: name, code }: FailedBackend,
-  { threads }: CreateBackendOptions,
+  { threads, isa }: CreateBackendOptions,
 ): boolean {
   if (code === 'BAD_ARGUMENT' && threads !== undefined) return true;
-  return Boolean(process.env.QUERN_CPU_ISA) && isLikely(name, 'cpu') && code === 'UNSUPPORTED';
+  return Boolean(isa ?? process.env.QUERN_CPU_ISA) && isLikely(name, 'cpu') && code === 'UNSUPPORTED';
 }
 
 export const backendFailed = ({ package: name, error }: FailedBackend): RuntimeError =>
@@ -107,7 +112,7 @@ export async function findBackend(name: string, options: FindBackendsOptions = {
   const likely = packages.filter((found) => isLikely(found.name, name));
   const seen: BackendCandidate[] = [];
   for (const found of [...likely, ...packages.filter((other) => !likely.includes(other))]) {
-    const candidate = await load(found, threadsOf(options));
+    const candidate = await load(found, chosenOf(options));
     if (candidate.backend && (candidate.name === name || candidate.package === name)) return candidate;
     candidate.backend?.dispose();
     if (!candidate.backend && isLikely(found.name, name)) throw backendFailed(candidate);

@@ -1,88 +1,95 @@
-import {
-  type CapturedGraph,
-  type Graph,
-  type HostArray,
-  type KvCache,
-  type KvSequence,
-  RunQueue,
-} from '@quern/core';
+import type { CapturedGraph, Graph, KvCache, KvSequence } from '@quern/core';
 import type { LanguageModel } from '@quern/models';
 import { nextTurn } from './next-turn.js';
 import { type RecordedForward, recordForward } from './record-forward.js';
-import type { Head } from './token-choice.js';
+import { type Head, type RecordedOutput, type RowOutput, recordOutput, rowsOf } from './step-output.js';
+
+/** One row of a decode step: the last token of a sequence, which has been appended to it. */
+export interface DecodeRow {
+  readonly sequence: KvSequence;
+  readonly token: number;
+}
+
+/** What a step of S rows takes in, as host arrays: ids [S] and the arrays of the batch. */
+export function describeRows(cache: KvCache, rows: readonly DecodeRow[]) {
+  const ids = Int32Array.from(rows, ({ token }) => token);
+  return { ids, arrays: cache.describe(rows.map(({ sequence }) => ({ sequence, rows: 1 }))) };
+}
 
 /**
- * The step of one token of one sequence, captured once and replayed for every token of every sequence: what changes
- * is written into its inputs. Replays take turns, since inputs and output are shared.
+ * The step of one token of each of S sequences, captured once and replayed for any S sequences: what changes is written
+ * into its inputs. One replay at a time, since inputs and output are shared.
  */
 export class DecodeGraph {
-  private readonly one = new Int32Array(1);
-  private readonly turns = new RunQueue();
+  /** The same memory after every replay. */
+  private rows: readonly RowOutput[] | undefined;
 
   private constructor(
     private readonly graph: CapturedGraph,
-    private readonly recorded: RecordedForward,
+    private readonly forward: RecordedForward,
+    private readonly output: RecordedOutput,
     /** As last written. */
-    private readonly blockTable: Int32Array,
+    private readonly inputs: ReturnType<typeof describeRows>,
   ) {}
 
-  /** `sequence` has the one token appended; what is captured fits any other. */
+  /** What is captured fits any other rows, as many as these. */
   static async capture(
     capability: Graph,
     model: LanguageModel,
     cache: KvCache,
-    sequence: KvSequence,
+    rows: readonly DecodeRow[],
     head: Head,
   ): Promise<DecodeGraph> {
-    const arrays = cache.describe([{ sequence, rows: 1 }]);
+    const inputs = describeRows(cache, rows);
     const step = model.backend.step();
-    const recorded = recordForward(step, model, cache, new Int32Array(1), arrays, head);
+    const forward = recordForward(step, model, cache, inputs.ids, inputs.arrays);
+    const output = recordOutput(model.backend, step, forward.logits, head);
     await nextTurn();
-    return new DecodeGraph(capability.capture(step), recorded, arrays.blockTable);
+    return new DecodeGraph(capability.capture(step), forward, output, inputs);
   }
 
-  /** Computes the last token of `sequence`, and gives the output to `take` before another replay overwrites it. */
-  run(
-    sequence: KvSequence,
-    token: number,
-    take: (row: HostArray) => number,
-    signal: AbortSignal | undefined,
-  ): Promise<number> {
-    return this.turns.run(async () => {
-      this.write(sequence, token);
-      await this.graph.replay(signal ? { signal } : {});
-      return take(this.graph.read(this.recorded.output));
-    });
+  /** Computes the rows. The next replay overwrites the output. */
+  async run(rows: readonly DecodeRow[], signal: AbortSignal | undefined): Promise<readonly RowOutput[]> {
+    this.write(rows);
+    await this.graph.replay(signal ? { signal } : {});
+    const { best, logits } = this.output;
+    this.rows ??= rowsOf(this.output, this.graph.read(best), logits && this.graph.read(logits));
+    return this.rows;
   }
 
   dispose(): void {
     this.graph.dispose();
   }
 
-  private write(sequence: KvSequence, token: number): void {
-    const { ids, batch } = this.recorded;
-    const position = sequence.length - 1;
-    this.writeOne(ids, token);
-    this.writeOne(batch.positions, position);
-    this.writeOne(batch.slots, sequence.slot(position));
-    this.writeOne(batch.kvLengths, sequence.length);
-    this.writeBlocks(sequence.blockTable);
+  private write(rows: readonly DecodeRow[]): void {
+    const { graph, forward } = this;
+    const { ids, arrays } = this.inputs;
+    let movedBlocks = false;
+    for (let s = 0; s < rows.length; s++) {
+      const { sequence, token } = rows[s]!;
+      const position = sequence.length - 1;
+      ids[s] = token;
+      arrays.positions[s] = position;
+      arrays.slots[s] = sequence.slot(position);
+      arrays.kvLengths[s] = sequence.length;
+      if (this.setBlocks(s, sequence.blockTable)) movedBlocks = true;
+    }
+    graph.write(forward.ids, ids);
+    for (const name of ['positions', 'slots', 'kvLengths'] as const)
+      graph.write(forward.batch[name], arrays[name]);
+    if (movedBlocks) graph.write(forward.batch.blockTable, arrays.blockTable);
   }
 
-  private writeOne(input: RecordedForward['ids'], value: number): void {
-    this.one[0] = value;
-    this.graph.write(input, this.one);
-  }
-
-  /** Blocks beyond the sequence's own are never read, so what other sequences left there may stay. */
-  private writeBlocks(blocks: readonly number[]): void {
-    const table = this.blockTable;
+  /** Whether anything changed. Blocks beyond the sequence's own are never read, so what others left there may stay. */
+  private setBlocks(row: number, blocks: readonly number[]): boolean {
+    const { blockTable, kvLengths } = this.inputs.arrays; // [S, B]
+    const first = (row * blockTable.length) / kvLengths.length;
     let changed = false;
     for (let i = 0; i < blocks.length; i++) {
-      if (table[i] === blocks[i]) continue;
-      table[i] = blocks[i]!;
+      if (blockTable[first + i] === blocks[i]) continue;
+      blockTable[first + i] = blocks[i]!;
       changed = true;
     }
-    if (changed) this.graph.write(this.recorded.batch.blockTable, table);
+    return changed;
   }
 }

@@ -1,9 +1,13 @@
-import type { Graph, HostArray, KvCache, KvSequence } from '@quern/core';
+import type { Graph, KvCache, KvSequence } from '@quern/core';
 import type { LanguageModel } from '@quern/models';
-import { DecodeGraph } from './decode-graph.js';
+import { appending } from './appending.js';
+import { DecodeBatch } from './decode-batch.js';
+import { DecodeSteps } from './decode-steps.js';
 import { nextTurn } from './next-turn.js';
 import { recordForward } from './record-forward.js';
-import type { Head, TokenChoice } from './token-choice.js';
+import { RowSteps } from './row-steps.js';
+import { runStep } from './run-step.js';
+import type { TokenChoice } from './token-choice.js';
 
 export interface EngineOptions {
   readonly model: LanguageModel;
@@ -28,9 +32,19 @@ const logitsBytes = 64 << 20;
 
 /** One model and one cache: tokens of a sequence in, the next token or logits out. Rejections leave the sequence as it was. */
 export class Engine {
-  private readonly graphs = new Map<Head, Promise<DecodeGraph>>();
+  private readonly steps: DecodeSteps;
+  private readonly batch: DecodeBatch;
 
-  constructor(private readonly options: EngineOptions) {}
+  /** Steps of a few rows, for speculation, and chains. */
+  readonly rows: RowSteps;
+  /** Generations that hold a sequence now. */
+  active = 0;
+
+  constructor(private readonly options: EngineOptions) {
+    this.steps = new DecodeSteps(options);
+    this.rows = new RowSteps(options);
+    this.batch = new DecodeBatch(this.steps);
+  }
 
   /** Computes the tokens of a prompt, chunk by chunk, and chooses the one that follows. `ids` has at least one. */
   async prefill(
@@ -50,14 +64,14 @@ export class Engine {
     return token;
   }
 
-  /** Computes one token and chooses the one that follows. */
+  /** Computes one token, in a step with others that are wanted now, and chooses the one that follows. */
   decode(
     sequence: KvSequence,
     token: number,
     choice: TokenChoice,
     signal: AbortSignal | undefined,
   ): Promise<number> {
-    return this.appending(sequence, 1, () => this.decodeStep(sequence, token, choice, signal));
+    return appending(sequence, 1, () => this.batch.next({ sequence, token }, choice, signal));
   }
 
   /** Logits of every position, [V] each, of a sequence that `ids` begins. */
@@ -72,33 +86,8 @@ export class Engine {
   }
 
   dispose(): void {
-    for (const graph of this.graphs.values())
-      graph.then(
-        (captured) => captured.dispose(),
-        () => {}, // whoever waited for it has the error
-      );
-  }
-
-  private async decodeStep(
-    sequence: KvSequence,
-    token: number,
-    choice: TokenChoice,
-    signal: AbortSignal | undefined,
-  ): Promise<number> {
-    const { graph } = this.options;
-    if (!graph) return this.runStep(sequence, Int32Array.of(token), choice, signal);
-    const captured = await this.graphFor(sequence, choice.head, graph);
-    return captured.run(sequence, token, choice.take, signal);
-  }
-
-  /** The captured step for a head, made when it is first needed. */
-  private graphFor(sequence: KvSequence, head: Head, graph: Graph): Promise<DecodeGraph> {
-    const known = this.graphs.get(head);
-    if (known) return known;
-    const captured = DecodeGraph.capture(graph, this.options.model, this.options.cache, sequence, head);
-    this.graphs.set(head, captured);
-    captured.catch(() => this.graphs.delete(head));
-    return captured;
+    this.rows.dispose();
+    this.steps.dispose();
   }
 
   private choose(
@@ -108,35 +97,21 @@ export class Engine {
     signal: AbortSignal | undefined,
   ): Promise<number> {
     if (ids.length === 1) return this.decode(sequence, ids[0]!, choice, signal);
-    return this.appending(sequence, ids.length, () =>
-      this.runStep(sequence, Int32Array.from(ids), choice, signal),
-    );
-  }
-
-  /** Records a step up to its output and runs it. */
-  private async runStep(
-    sequence: KvSequence,
-    ids: Int32Array,
-    choice: TokenChoice,
-    signal: AbortSignal | undefined,
-  ): Promise<number> {
     const { model, cache } = this.options;
-    const step = model.backend.step();
-    const arrays = cache.describe([{ sequence, rows: ids.length }]);
-    const { output } = recordForward(step, model, cache, ids, arrays, choice.head);
-    await nextTurn();
-    await step.run(signal ? { signal } : {});
-    const row: HostArray = await step.read(output);
-    return choice.take(row);
+    return appending(sequence, ids.length, async () => {
+      const arrays = cache.describe([{ sequence, rows: ids.length }]);
+      const rows = await runStep(model, cache, Int32Array.from(ids), arrays, choice.head, signal);
+      return choice.take(rows[0]!);
+    });
   }
 
   /** Computes tokens for the sake of their keys and values only: no row's logits are asked for. */
   private fill(sequence: KvSequence, ids: readonly number[], signal: AbortSignal | undefined): Promise<void> {
     const { model, cache } = this.options;
-    return this.appending(sequence, ids.length, async () => {
+    return appending(sequence, ids.length, async () => {
       const step = model.backend.step();
       const arrays = { ...cache.describe([{ sequence, rows: ids.length }]), lastRows: new Int32Array(0) };
-      recordForward(step, model, cache, Int32Array.from(ids), arrays, 'logits');
+      recordForward(step, model, cache, Int32Array.from(ids), arrays);
       await nextTurn();
       await step.run(signal ? { signal } : {});
     });
@@ -149,27 +124,15 @@ export class Engine {
   ): Promise<Float32Array[]> {
     const { model, cache } = this.options;
     const { vocabulary } = model.config;
-    return this.appending(sequence, ids.length, async () => {
+    return appending(sequence, ids.length, async () => {
       const step = model.backend.step();
       const described = cache.describe([{ sequence, rows: ids.length }]);
       const arrays = { ...described, lastRows: Int32Array.from(ids, (_, row) => row) };
-      const { output } = recordForward(step, model, cache, Int32Array.from(ids), arrays, 'logits');
+      const { logits } = recordForward(step, model, cache, Int32Array.from(ids), arrays);
       await nextTurn();
       await step.run(signal ? { signal } : {});
-      const values = (await step.read(output)) as Float32Array; // [T, V]
+      const values = (await step.read(logits)) as Float32Array; // [T, V]
       return ids.map((_, row) => values.slice(row * vocabulary, (row + 1) * vocabulary));
     });
-  }
-
-  /** Makes room for `count` tokens while `compute` runs; takes it back where that fails. */
-  private async appending<T>(sequence: KvSequence, count: number, compute: () => Promise<T>): Promise<T> {
-    const before = sequence.length;
-    sequence.append(count);
-    try {
-      return await compute();
-    } catch (error) {
-      sequence.truncate(before);
-      throw error;
-    }
   }
 }

@@ -7,27 +7,31 @@ import {
   type Tensor,
 } from '@quern/core';
 import type { LanguageModel } from '@quern/models';
-import type { Head } from './token-choice.js';
 
-/** A forward pass recorded in a step: its inputs and what it leaves. */
+/** A forward pass recorded in a step: its inputs and its logits. */
 export interface RecordedForward {
   readonly ids: Tensor;
   readonly batch: AttentionBatch;
-  readonly output: Tensor;
+  /** [R, V] */
+  readonly logits: Tensor;
 }
 
-/** Records `ids` [T] whose rows `arrays` describes, up to the logits of `arrays.lastRows` or the likeliest token of each. */
+/** What is wanted of every row of a step: the likeliest token, or its logits. */
+export type RowsHead = 'argmax' | 'logits';
+
+/** The token ids [R], or logits [R, V], that `head` leaves. */
+export const rowsOutput = (model: LanguageModel, { logits }: RecordedForward, head: RowsHead): Tensor =>
+  head === 'argmax' ? model.backend.argmax(logits) : logits;
+
+/** Records `ids` [T] whose rows `arrays` describes, up to the logits of `arrays.lastRows` [R]. */
 export function recordForward(
   step: Step,
   model: LanguageModel,
   cache: KvCache,
   ids: Int32Array,
   arrays: BatchArrays,
-  head: Head,
 ): RecordedForward {
   const tokens = step.input(ids);
   const batch = inputBatch(step, arrays);
-  const logits = model.forward(tokens, batch, cache); // [S, V]
-  const output = head === 'argmax' ? model.backend.argmax(logits) : logits;
-  return { ids: tokens, batch, output };
+  return { ids: tokens, batch, logits: model.forward(tokens, batch, cache) };
 }

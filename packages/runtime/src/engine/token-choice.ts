@@ -1,20 +1,24 @@
-import type { HostArray } from '@quern/core';
 import { Sampler, type SamplingOptions } from '../sampling/index.js';
-
-/** What a step leaves to choose from: the likeliest token [1] as i32, or all logits [V]. */
-export type Head = 'argmax' | 'logits';
+import type { Head, RowOutput } from './step-output.js';
 
 /** How the next token is taken from a step's output. */
 export interface TokenChoice {
+  /** The least that it needs. */
   readonly head: Head;
+  /** Draws the tokens; absent where the likeliest is taken as the device finds it. */
+  readonly sampler?: Sampler;
   /** The token. `row` is valid only during the call: the next step overwrites it. */
-  take(row: HostArray): number;
+  take(row: RowOutput): number;
   /** Tells that a token has become part of the sequence. */
   accept(token: number): void;
 }
 
 /** The device itself finds the likeliest token: no logits cross into JavaScript. */
-const greedy: TokenChoice = { head: 'argmax', take: (row) => row[0]!, accept() {} };
+const greedy: TokenChoice = {
+  head: 'argmax',
+  take: ({ best }) => best[0]!,
+  accept() {},
+};
 
 /** Whether the options only ever take the likeliest token of the logits as they are. */
 function isPlainGreedy(options: SamplingOptions): boolean {
@@ -42,8 +46,9 @@ export function tokenChoice(options: SamplingOptions, vocabulary: number): Token
   const sampler = new Sampler(options, vocabulary);
   if (isPlainGreedy(options)) return greedy;
   return {
-    head: 'logits',
-    take: (row) => sampler.sample(row as Float32Array),
+    head: 'ranked',
+    sampler,
+    take: ({ best, logits }) => sampler.sample(logits!, best),
     accept: (token) => sampler.accept(token),
   };
 }

@@ -1,6 +1,7 @@
 import type { RenderOptions } from '../chat/index.js';
 import { needWhole } from '../error.js';
 import type { SamplingOptions } from '../sampling/index.js';
+import { needSpeculateOptions, type SpeculateOptions } from '../speculation/speculate-options.js';
 
 /** How a text is generated. Sampling options and their defaults are those of `Sampler`. */
 export interface GenerateOptions extends SamplingOptions {
@@ -12,6 +13,8 @@ export interface GenerateOptions extends SamplingOptions {
   signal?: AbortSignal;
   /** Go on after an end token, which then counts as any other. */
   ignoreEos?: boolean;
+  /** Guess tokens and check several in one step: faster where text repeats itself, or with a small model that guesses. */
+  speculate?: SpeculateOptions;
   /**
    * Control tokens as text: their spellings in the prompt become them, and generated ones are shown. Default false; a
    * chat's prompt always has them, and its answer shows them only if this is true.
@@ -46,6 +49,9 @@ export interface GenerationResult {
   readonly promptTokens: number;
   /** Tokens of the prompt that the cache still held from the session's last call. */
   readonly reusedTokens: number;
+  /** Tokens that speculation guessed, and how many of them stayed; 0 without it. */
+  readonly draftedTokens: number;
+  readonly acceptedTokens: number;
   /** Time the model computed; what the reader does between pieces is not in it. */
   readonly prefillMs: number;
   readonly decodeMs: number;
@@ -56,6 +62,7 @@ export interface GenerationResult {
 }
 
 /** @throws RuntimeError BAD_OPTION */
-export function needGenerateOptions({ maxTokens }: GenerateOptions): void {
+export function needGenerateOptions({ maxTokens, speculate }: GenerateOptions): void {
   if (maxTokens !== undefined) needWhole('maxTokens', maxTokens, 0);
+  if (speculate !== undefined) needSpeculateOptions(speculate);
 }

@@ -1,5 +1,6 @@
 import type { Engine } from '../engine/engine.js';
 import type { Lease } from '../engine/sequence-pool.js';
+import type { DraftSource } from '../speculation/draft-source.js';
 import type { Tokenizer } from '../tokenizer/index.js';
 
 /** A prompt as tokens, and whether the generated text goes on from a text. */
@@ -27,6 +28,8 @@ export interface GenerationSource {
   needLive(): void;
   /** The prompt, checked and encoded. */
   prompt(): Prompt;
+  /** The model that drafts, if one was named. Throws BAD_OPTION, DISPOSED. */
+  draft(): DraftSource | undefined;
   /** A sequence with room for `tokens`, those of the prompt included. */
   open(ids: readonly number[], tokens: number): Promise<OpenedSequence>;
 }

@@ -10,8 +10,8 @@ const done: Step = { done: true, value: undefined };
 
 /**
  * A text that is generated as it is read: `for await (const {text} of generation)`, or `await generation.result` for all
- * of it at once. It can be read once. Nothing runs ahead of the reader, and nothing at all until somebody reads; a loop
- * that is left early frees everything. Errors reject both the loop and `result`.
+ * of it at once. It can be read once. Nothing runs more than milliseconds ahead of the reader, and nothing at all until
+ * somebody reads; a loop that is left early frees everything. Errors reject both the loop and `result`.
  */
 export class Generation implements AsyncIterable<GenerationPiece> {
   private readonly outcome: Promise<GenerationResult>;
@@ -92,6 +92,8 @@ const nothing: GenerationResult = {
   reason: 'abort',
   promptTokens: 0,
   reusedTokens: 0,
+  draftedTokens: 0,
+  acceptedTokens: 0,
   prefillMs: 0,
   decodeMs: 0,
   prefillTokensPerSecond: 0,

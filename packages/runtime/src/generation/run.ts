@@ -1,5 +1,8 @@
 import { QuernError } from '@quern/core';
+import type { Lease } from '../engine/sequence-pool.js';
 import { type TokenChoice, tokenChoice } from '../engine/token-choice.js';
+import type { DraftSource } from '../speculation/draft-source.js';
+import type { Decoding } from './decoding.js';
 import {
   type EndReason,
   type GenerateOptions,
@@ -8,6 +11,7 @@ import {
   needGenerateOptions,
 } from './generate-options.js';
 import type { GenerationSource, OpenedSequence, Prompt } from './generation-source.js';
+import { openDecoding } from './open-decoding.js';
 import { TextOutput } from './text-output.js';
 
 const perSecond = (count: number, ms: number): number => (ms > 0 && count > 0 ? (1000 * count) / ms : 0);
@@ -20,7 +24,12 @@ export class Run {
   private readonly tokens: number[] = [];
   /** Tokens whose text has not been given out. */
   private pending: number[] = [];
+  /** Tokens that have been computed, and how many of them have been taken. */
+  private ahead: readonly number[] = [];
+  private taken = 0;
+  private readonly draft: DraftSource | undefined;
   private opened: OpenedSequence | undefined;
+  private decoding: Decoding | undefined;
   private reason: EndReason | undefined;
   private reused = 0;
   private prefillMs = 0;
@@ -34,6 +43,7 @@ export class Run {
     source.needLive();
     needGenerateOptions(options);
     this.prompt = source.prompt();
+    this.draft = source.draft();
     this.choice = tokenChoice(options, source.vocabulary);
     for (const id of this.prompt.ids) this.choice.accept(id);
     const { stop = [], special = false } = options;
@@ -55,8 +65,14 @@ export class Run {
   close(): void {
     this.reason ??= 'abort';
     const { opened } = this;
+    if (!opened) return;
     this.opened = undefined;
-    opened?.close([...this.prompt.ids, ...this.tokens].slice(0, opened.lease.sequence.length));
+    this.decoding?.close();
+    this.source.engine.active--;
+    const held = [...this.prompt.ids, ...this.tokens];
+    const { sequence } = opened.lease;
+    sequence.truncate(Math.min(sequence.length, held.length)); // tokens nobody took are no part of it
+    opened.close(held.slice(0, sequence.length));
   }
 
   /** What has been generated so far. */
@@ -69,6 +85,8 @@ export class Run {
       reason: this.reason ?? 'abort',
       promptTokens: prompt.ids.length,
       reusedTokens: reused,
+      draftedTokens: this.decoding?.drafted ?? 0,
+      acceptedTokens: this.decoding?.accepted ?? 0,
       prefillMs,
       decodeMs,
       prefillTokensPerSecond: perSecond(prompt.ids.length - reused, prefillMs),
@@ -80,7 +98,7 @@ export class Run {
   private async untilAborted(): Promise<string> {
     const { signal } = this.options;
     try {
-      if (!signal?.aborted) return await (this.opened ? this.decode(this.opened) : this.prefill());
+      if (!signal?.aborted) return await (this.decoding ? this.decode(this.decoding) : this.prefill());
     } catch (error) {
       const isAbort = signal?.aborted === true && error instanceof QuernError && error.code === 'ABORTED';
       if (!isAbort) throw error;
@@ -95,6 +113,7 @@ export class Run {
     const { ids } = this.prompt;
     const { signal, onProgress } = this.options;
     this.opened = await this.source.open(ids, this.room);
+    engine.active++;
     this.source.needLive();
     const { lease, reused } = this.opened;
     this.reused = reused;
@@ -104,17 +123,31 @@ export class Run {
       onProgress,
     });
     this.prefillMs = performance.now() - start;
+    this.choice.accept(token);
+    this.decoding = await this.openDecoding(lease);
     return this.take(token);
   }
 
-  /** Computes the last token and takes the one after it. */
-  private async decode({ lease }: OpenedSequence): Promise<string> {
+  private openDecoding({ sequence }: Lease): Promise<Decoding> {
+    const { engine, tokenizer } = this.source;
+    const { signal, ignoreEos, speculate } = this.options;
+    const stops = Int32Array.from(ignoreEos ? [] : (tokenizer?.eog ?? []));
+    const { choice, draft, room } = this;
+    const prompt = this.prompt.ids;
+    return openDecoding({ engine, sequence, choice, stops, signal, prompt, room, speculate, draft });
+  }
+
+  /** Takes the token after the last, which is computed unless that has been done ahead. */
+  private async decode(decoding: Decoding): Promise<string> {
     this.source.needLive();
-    const start = performance.now();
-    const last = this.tokens[this.tokens.length - 1]!;
-    const token = await this.source.engine.decode(lease.sequence, last, this.choice, this.options.signal);
-    this.decodeMs += performance.now() - start;
-    return this.take(token);
+    if (this.taken === this.ahead.length) {
+      const start = performance.now();
+      const last = this.tokens[this.tokens.length - 1]!;
+      this.ahead = await decoding.next(last, this.room - this.prompt.ids.length - this.tokens.length);
+      this.decodeMs += performance.now() - start;
+      this.taken = 0;
+    }
+    return this.take(this.ahead[this.taken++]!);
   }
 
   /** Most tokens that the sequence may come to hold. */
@@ -133,7 +166,6 @@ export class Run {
     }
     this.tokens.push(token);
     this.pending.push(token);
-    this.choice.accept(token);
     const text = this.output.push(token);
     this.reason = this.endReason();
     return text;

@@ -22,11 +22,11 @@ export interface LoadOptions {
   /** Tokens per block of a paged cache. Default: 16, or else the backend's first. */
   readonly blockSize?: number;
   /**
-   * Sequences of the whole context that the cache has room for; default 1. Generations beyond wait for their turn, first
-   * come first served. A paged cache counts tokens: short ones share the room of a long one.
+   * Sequences of the whole context that the cache has room for; default 1. Generations that run at the same time decode
+   * together, those beyond wait for their turn, first come first served. A paged cache counts tokens: short ones share the room of a long one.
    */
   readonly sequences?: number;
-  /** Capture the step of one token and replay it. Default: when the backend can. */
+  /** Capture the steps that decode and replay them. Default: when the backend can. */
   readonly graph?: boolean;
   /** Most tokens of a prompt in one step; default 512. */
   readonly prefillChunk?: number;

@@ -7,6 +7,8 @@ import { RuntimeError } from '../error.js';
 import type { ChatOptions, GenerateOptions } from '../generation/generate-options.js';
 import { Generation } from '../generation/generation.js';
 import type { Prompt } from '../generation/generation-source.js';
+import type { DraftSource } from '../speculation/draft-source.js';
+import { needSameVocabulary } from '../speculation/same-vocabulary.js';
 import type { DecodeOptions, EncodeOptions, Tokenizer } from '../tokenizer/index.js';
 import { chatPrompt, needTokenizer, needTokens, type PromptRules, textPrompt } from './prompt.js';
 import { type OpenSequence, Session } from './session.js';
@@ -25,7 +27,7 @@ export interface ModelParts {
   readonly ownsBackend: boolean;
 }
 
-/** A language model ready to generate. Calls may overlap: each waits until the cache has room for it. */
+/** A language model ready to generate. Calls may overlap: each waits until the cache has room for it, then they decode together. */
 export class Model {
   /** The file or folder it was loaded from. */
   readonly path: string;
@@ -164,9 +166,30 @@ export class Model {
       context: this.context,
       needLive: () => this.needLive(),
       prompt,
+      draft: () => this.draftOf(options),
       open: (ids: readonly number[], tokens: number) => open(ids, tokens, options.signal),
     };
     return new Generation(source, options);
+  }
+
+  private draftOf({ speculate }: GenerateOptions): DraftSource | undefined {
+    if (speculate?.kind !== 'draft') return undefined;
+    if (!(speculate.model instanceof Model) || speculate.model === this)
+      throw new RuntimeError('BAD_OPTION', 'speculate.model must be another model, from loadModel');
+    return speculate.model.draftFor(this);
+  }
+
+  /** This model as one that drafts for another. */
+  private draftFor(target: Model): DraftSource {
+    this.needLive();
+    needSameVocabulary(this, target);
+    const { engine, weights } = this.parts;
+    return {
+      engine,
+      context: this.context,
+      cost: weights.weightBytes / target.parts.weights.weightBytes,
+      open: (tokens, signal) => this.pool.acquire(tokens, undefined, signal),
+    };
   }
 
   private readonly openFresh: OpenSequence = async (_ids, tokens, signal) => {

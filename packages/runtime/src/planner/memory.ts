@@ -1,4 +1,5 @@
 import { type KvDtype, kvCacheBytes } from '@quern/core';
+import { mostDecodeRows } from '../engine/decode-batch.js';
 import type { PlannedModel } from './planner-device.js';
 
 /** Bytes of keys and values of one token, all layers together. */
@@ -7,12 +8,13 @@ export const cacheBytesPerToken = ({ config }: PlannedModel, dtype: KvDtype): nu
 
 /**
  * An upper bound of what a step of `rows` rows needs beside weights and cache: the residual stream with its norms and
- * copies, the projections of attention and feed-forward as f32, and one row of logits with what sampling makes of it.
+ * copies, the projections of attention and feed-forward as f32, and the logits of the rows that `decoding` sequences decode
+ * together, with what sampling makes of one.
  */
-export function activationBytes({ config }: PlannedModel, rows: number): number {
+export function activationBytes({ config }: PlannedModel, rows: number, decoding: number): number {
   const { width, heads, kvHeads, headDim, feedForward, vocabulary } = config;
   const perRow = 6 * width + 2 * (heads + 2 * kvHeads) * headDim + 3 * feedForward;
-  return 4 * (rows * perRow + 4 * vocabulary);
+  return 4 * (rows * perRow + (3 + Math.min(decoding, mostDecodeRows)) * vocabulary);
 }
 
 /** For messages: 1536000000 → '1.54 GB'. */

@@ -35,7 +35,7 @@ interface Fit {
 
 function fit(model: PlannedModel, device: PlannerDevice, request: PlanRequest): Fit {
   const weights = device.weightBytes;
-  const activations = activationBytes(model, request.prefillChunk);
+  const activations = activationBytes(model, request.prefillChunk, request.sequences);
   const bytesPerToken = request.sequences * cacheBytesPerToken(model, request.cacheDtype);
   const usable = device.freeMemory * (1 - reservedPart);
   const largestContext = Math.floor((usable - weights - activations) / bytesPerToken);

@@ -1,4 +1,35 @@
 import type { ResolvedOptions } from './options.js';
+import type { RecentTokens } from './recent-tokens.js';
+
+/** Changes logits in place by logit bias and penalties, and back again. */
+export class Adjustments {
+  /** What the logits of the changed tokens were. */
+  readonly originals = new Map<number, number>();
+  private readonly hasPenalty: boolean;
+
+  constructor(private readonly options: ResolvedOptions) {
+    const { repetitionPenalty, presencePenalty, frequencyPenalty } = options;
+    this.hasPenalty = repetitionPenalty !== 1 || presencePenalty !== 0 || frequencyPenalty !== 0;
+  }
+
+  apply(logits: Float32Array, recent: RecentTokens): void {
+    const { logitBias } = this.options;
+    for (const token of logitBias.keys()) this.remember(logits, token);
+    addLogitBias(logits, logitBias);
+    if (!this.hasPenalty) return;
+    for (const [token] of recent.entries()) this.remember(logits, token);
+    penalize(logits, recent.entries(), this.options);
+  }
+
+  undo(logits: Float32Array): void {
+    for (const [token, logit] of this.originals) logits[token] = logit;
+    this.originals.clear();
+  }
+
+  private remember(logits: Float32Array, token: number): void {
+    if (token < logits.length && !this.originals.has(token)) this.originals.set(token, logits[token]!);
+  }
+}
 
 /** Adds the bias of each token to its logit, in place; ids beyond the logits are passed over. */
 export function addLogitBias(logits: Float32Array, bias: ReadonlyMap<number, number>): void {

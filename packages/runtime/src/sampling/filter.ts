@@ -9,9 +9,12 @@ import { argmax, topTokens } from './select.js';
 export function candidates(logits: Float32Array, topK: number, topP: number): Int32Array {
   if (topK === 0 && topP === 1) return possibleTokens(logits);
   if (topK === 0) return fullNucleus(logits, topP);
-  const kept = topTokens(logits, topK);
-  return topP === 1 ? kept : nucleus(logits, kept, weightOf(logits, kept), topP);
+  return withinTopP(logits, topTokens(logits, topK), topP);
 }
+
+/** What top-p leaves of tokens, likeliest first, that top-k has left. */
+export const withinTopP = (logits: Float32Array, tokens: Int32Array, topP: number): Int32Array =>
+  topP === 1 ? tokens : nucleus(logits, tokens, weightOf(logits, tokens), topP);
 
 function possibleTokens(logits: Float32Array): Int32Array {
   argmax(logits); // refuses NaN, +Infinity and nothing at all

@@ -15,6 +15,16 @@ export class RecentTokens {
     this.accepted++;
   }
 
+  /** These and `tokens` after them, leaving these as they are. */
+  with(tokens: readonly number[]): RecentTokens {
+    const copy = new RecentTokens(this.window);
+    for (const [token, count] of this.counts) copy.counts.set(token, count);
+    copy.ring.set(this.ring);
+    copy.accepted = this.accepted;
+    for (const token of tokens) copy.accept(token);
+    return copy;
+  }
+
   /** [token, how often] */
   entries(): IterableIterator<[number, number]> {
     return this.counts.entries();

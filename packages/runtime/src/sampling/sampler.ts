@@ -1,9 +1,11 @@
-import { addLogitBias, penalize } from './adjust.js';
+import { Adjustments } from './adjust.js';
+import { certain, type Distribution, softmaxOf } from './distribution.js';
 import { draw } from './draw.js';
 import { SamplingError } from './error.js';
 import { candidates, minPFilter } from './filter.js';
 import { type ResolvedOptions, resolveOptions, type SamplingOptions } from './options.js';
 import { Random } from './random.js';
+import { rank, rankedCandidates } from './ranked.js';
 import { RecentTokens } from './recent-tokens.js';
 import { argmax } from './select.js';
 
@@ -15,7 +17,7 @@ export class Sampler {
   private readonly options: ResolvedOptions;
   private readonly random: Random;
   private readonly recent: RecentTokens;
-  private scratch = new Float32Array(0);
+  private readonly adjustments: Adjustments;
 
   /** `vocabSize`: the number of logits, to check them and the logit bias against. @throws SamplingError BAD_OPTION */
   constructor(
@@ -25,6 +27,7 @@ export class Sampler {
     this.options = resolveOptions(options, vocabSize);
     this.random = new Random(this.options.seed);
     this.recent = new RecentTokens(this.options.penaltyWindow);
+    this.adjustments = new Adjustments(this.options);
   }
 
   /** The seed in use: give it to another sampler to repeat what this one does. */
@@ -32,19 +35,44 @@ export class Sampler {
     return this.options.seed;
   }
 
-  /** The next token. `logits`: [vocabulary], left as they are. @throws SamplingError BAD_LOGITS */
-  sample(logits: Float32Array): number {
-    if (this.vocabSize !== undefined && logits.length !== this.vocabSize) {
-      throw new SamplingError(
-        'BAD_LOGITS',
-        `expected ${this.vocabSize} logits, one per token; got ${logits.length}`,
-      );
+  /**
+   * The next token. The same with `best` as without it, but where `best` suffices not all logits are looked at; then a NaN
+   * among those that are not counts as -Infinity.
+   *
+   * @param logits [vocabulary]; changed during the call, then as before
+   * @param best the likeliest tokens of the logits in order, of equals the lowest id first, NaN as -Infinity
+   * @throws SamplingError BAD_LOGITS
+   */
+  sample(logits: Float32Array, best?: Int32Array): number {
+    this.needVocabulary(logits);
+    try {
+      this.adjustments.apply(logits, this.recent);
+      return this.choose(logits, best);
+    } finally {
+      this.adjustments.undo(logits);
     }
+  }
+
+  /**
+   * What `sample` would draw from, had the tokens `ahead` been accepted too. `logits`: [vocabulary]; changed during the
+   * call, then as before. @throws SamplingError BAD_LOGITS
+   */
+  distribution(logits: Float32Array, ahead: readonly number[] = []): Distribution {
+    this.needVocabulary(logits);
     const { temperature, topK, topP, minP } = this.options;
-    const adjusted = this.adjusted(logits);
-    if (temperature === 0) return argmax(adjusted);
-    const tokens = minPFilter(adjusted, candidates(adjusted, topK, topP), minP);
-    return draw(adjusted, tokens, temperature, this.random.nextDouble());
+    try {
+      this.adjustments.apply(logits, ahead.length > 0 ? this.recent.with(ahead) : this.recent);
+      if (temperature === 0) return certain(argmax(logits));
+      const tokens = minPFilter(logits, candidates(logits, topK, topP), minP);
+      return softmaxOf(logits, tokens, temperature);
+    } finally {
+      this.adjustments.undo(logits);
+    }
+  }
+
+  /** The next random number of the seed's, uniform in [0, 1). */
+  nextRandom(): number {
+    return this.random.nextDouble();
   }
 
   /** Tells the penalties that `token` is now part of the sequence. */
@@ -52,14 +80,20 @@ export class Sampler {
     this.recent.accept(token);
   }
 
-  private adjusted(logits: Float32Array): Float32Array {
-    const { logitBias, repetitionPenalty, presencePenalty, frequencyPenalty } = this.options;
-    const hasPenalty = repetitionPenalty !== 1 || presencePenalty !== 0 || frequencyPenalty !== 0;
-    if (!hasPenalty && logitBias.size === 0) return logits;
-    if (this.scratch.length !== logits.length) this.scratch = new Float32Array(logits.length);
-    this.scratch.set(logits);
-    addLogitBias(this.scratch, logitBias);
-    if (hasPenalty) penalize(this.scratch, this.recent.entries(), this.options);
-    return this.scratch;
+  private choose(logits: Float32Array, best: Int32Array | undefined): number {
+    const { temperature, topK, topP, minP } = this.options;
+    const ranked = best && rank(logits, best, this.adjustments.originals);
+    if (temperature === 0) return ranked?.tokens[0] ?? argmax(logits);
+    const known = ranked && rankedCandidates(logits, ranked, this.options);
+    const tokens = known ?? minPFilter(logits, candidates(logits, topK, topP), minP);
+    return draw(logits, tokens, temperature, this.random.nextDouble());
+  }
+
+  private needVocabulary(logits: Float32Array): void {
+    if (this.vocabSize === undefined || logits.length === this.vocabSize) return;
+    throw new SamplingError(
+      'BAD_LOGITS',
+      `expected ${this.vocabSize} logits, one per token; got ${logits.length}`,
+    );
   }
 }

@@ -6,83 +6,114 @@ namespace quern::QUERN_ISA {
 
 namespace {
 
+// What the elements of x and w are: registers of STEP of them, and how two of these are multiplied and summed.
+struct OfFloats {
+  using X = float;
+  using W = float;
+  static constexpr int STEP = LANES;
+  template <class... N>
+  static Floats load_x(const X* p, N... n) { return load(p, n...); }
+  template <class... N>
+  static Floats load_w(const W* p, N... n) { return load(p, n...); }
+  static Floats add_product(Floats x, Floats w, Floats sum) { return fma(x, w, sum); }
+};
+struct OfF16Weights : OfFloats {
+  using W = uint16_t;
+  template <class... N>
+  static Floats load_w(const W* p, N... n) { return load(p, n...); }
+};
+struct OfBf16Weights : OfFloats {
+  using W = uint16_t;
+  template <class... N>
+  static Floats load_w(const W* p, N... n) { return load_bf16(p, n...); }
+};
+
 // x, w and y of one tile or of a panel of tiles.
+template <class A>
 struct Product {
-  const float* x;
+  const typename A::X* x;
   int64_t ldx;
-  const float* w;
+  const typename A::W* w;
   int64_t ldw;
   const float* bias;
   float* y;
   int64_t ldy, K;
+  int64_t apart = 1; // columns of a tile are this far from each other
 };
 
-template <int TT, int NN>
-inline void store_tile(const Product& p, const Floats (&sums)[TT][NN], int64_t t, int64_t n) {
+template <int TT, int NN, class A>
+inline void store_tile(const Product<A>& p, const Floats (&sums)[TT][NN], int64_t t, int64_t n) {
 #pragma GCC unroll 4
   for (int i = 0; i < TT; i++) {
     float* y = p.y + (t + i) * p.ldy + n;
+    float values[NN];
     if constexpr (NN % 4 == 0)
 #pragma GCC unroll 2
-      for (int j = 0; j < NN; j += 4) store_sums(y + j, sums[i][j], sums[i][j + 1], sums[i][j + 2], sums[i][j + 3]);
-    else *y = sum(sums[i][0]);
-    if (p.bias)
-      for (int j = 0; j < NN; j++) y[j] += p.bias[n + j];
+      for (int j = 0; j < NN; j += 4) store_sums(values + j, sums[i][j], sums[i][j + 1], sums[i][j + 2], sums[i][j + 3]);
+    else *values = sum(sums[i][0]);
+    for (int j = 0; j < NN; j++) y[j * p.apart] = p.bias ? values[j] + p.bias[n + j * p.apart] : values[j];
   }
 }
 
-template <int TT, int NN>
-inline void tile(const Product& p, int64_t t, int64_t n) {
+template <int TT, int NN, class A>
+inline void tile(const Product<A>& p, int64_t t, int64_t n) {
   static_assert(NN % 4 == 0 || NN == 1);
-  const float* x = p.x + t * p.ldx;
-  const float* w = p.w + n * p.ldw;
+  const typename A::X* x = p.x + t * p.ldx;
+  const typename A::W* w = p.w + n * p.ldw;
   Floats sums[TT][NN];
   for (int i = 0; i < TT; i++)
     for (int j = 0; j < NN; j++) sums[i][j] = set(0);
 
-  each(p.K, [&](int64_t k, auto... rest) {
-    Floats rows[TT];
+  const auto step = [&](int64_t k, auto... rest) {
+    decltype(A::load_x(x)) rows[TT];
 #pragma GCC unroll 4
-    for (int i = 0; i < TT; i++) rows[i] = load(x + i * p.ldx + k, rest...);
+    for (int i = 0; i < TT; i++) rows[i] = A::load_x(x + i * p.ldx + k, rest...);
 #pragma GCC unroll 8
     for (int j = 0; j < NN; j++) {
-      const Floats column = load(w + j * p.ldw + k, rest...);
+      const auto column = A::load_w(w + j * p.apart * p.ldw + k, rest...);
 #pragma GCC unroll 4
-      for (int i = 0; i < TT; i++) sums[i][j] = fma(rows[i], column, sums[i][j]);
+      for (int i = 0; i < TT; i++) sums[i][j] = A::add_product(rows[i], column, sums[i][j]);
     }
-  });
+  };
+  int64_t k = 0;
+  for (; k + A::STEP <= p.K; k += A::STEP) step(k);
+  if (k < p.K) step(k, p.K - k);
   store_tile<TT, NN>(p, sums, t, n);
 }
 
 // All rows against NN columns, from column n on while there are NN left; returns the first column not done.
-template <int NN>
-inline int64_t columns(const Product& p, int64_t T, int64_t n, int64_t N) {
+template <int NN, class A>
+inline int64_t columns(const Product<A>& p, int64_t T, int64_t n, int64_t N) {
   for (; n + NN <= N; n += NN) {
     int64_t t = 0;
-    if constexpr (NN <= TILE_N) {
-      for (; t + TILE_T <= T; t += TILE_T) tile<TILE_T, NN>(p, t, n);
-      for (; t + 2 <= T; t += 2) tile<2, NN>(p, t, n);
-    }
+    for (; t + TILE_T <= T; t += TILE_T) tile<TILE_T, NN>(p, t, n);
+    for (; t + 2 <= T; t += 2) tile<2, NN>(p, t, n);
     for (; t < T; t++) tile<1, NN>(p, t, n);
   }
   return n;
 }
 
-} // namespace
+// One row of x with most columns; returns the first not done. Eight sums hide the latency of fma, and columns that lie
+// far apart are eight long streams to the hardware, which does not prefetch eight short rows well.
+template <class A>
+inline int64_t row(Product<A> p, int64_t N) {
+  p.apart = N / 8;
+  for (int64_t n = 0; n < p.apart; n++) tile<1, 8>(p, 0, n);
+  return 8 * p.apart;
+}
 
-void gemm(const float* x, int64_t ldx, const float* w, int64_t ldw, const float* bias, float* y, int64_t ldy, int64_t T,
-          int64_t N, int64_t K) {
-  constexpr int64_t cached = 128 * 1024; // floats of x that stay in a core's L2 cache while columns pass
-  const int64_t fit = K > 0 ? cached / K / TILE_T * TILE_T : T;
+template <class A>
+inline void multiply(Product<A> p, int64_t T, int64_t N) {
+  constexpr int64_t cached = 512 * 1024 / sizeof(typename A::X); // elements of x that stay in a core's L2 cache while columns pass
+  const int64_t fit = p.K > 0 ? cached / p.K / TILE_T * TILE_T : T;
   const int64_t rows = fit < TILE_T ? TILE_T : fit;
-  for (int64_t t = 0; t < T; t += rows) {
-    const int64_t count = T - t < rows ? T - t : rows;
-    const Product part = {x + t * ldx, ldx, w, ldw, bias, y + t * ldy, ldy, K};
-    int64_t n = 0;
-    if (count == 1) n = columns<8>(part, count, n, N); // eight sums hide the latency of fma
-    n = columns<TILE_N>(part, count, n, N);
-    columns<1>(part, count, n, N);
+  for (; T > 0; T -= rows, p.x += rows * p.ldx, p.y += rows * p.ldy) {
+    const int64_t count = T < rows ? T : rows;
+    int64_t n = count == 1 ? row(p, N) : 0;
+    n = columns<TILE_N>(p, count, n, N);
+    columns<1>(p, count, n, N);
   }
 }
 
+} // namespace
 } // namespace quern::QUERN_ISA

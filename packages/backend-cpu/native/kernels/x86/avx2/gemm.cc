@@ -1,2 +1,2 @@
 #include "vector.h"
-#include "../../simd/gemm.h"
+#include "../../simd/dense-gemm.h"

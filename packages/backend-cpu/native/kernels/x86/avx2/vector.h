@@ -10,7 +10,7 @@ namespace quern::QUERN_ISA {
 namespace {
 
 using Floats = __m256;
-constexpr int LANES = 8;
+constexpr int LANES = 8, REGISTERS = 16;
 constexpr int TILE_T = 3, TILE_N = 4; // gemm: 12 sums, 3 rows of x and one of w fill the 16 registers
 constexpr int PACKED_T = 4;          // packed gemm: most rows of x at a time
 
@@ -90,6 +90,24 @@ inline float largest(Floats x) {
   const __m128 four = _mm_max_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
   const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
   return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
+}
+
+inline void transpose(Floats (&x)[LANES]) {
+  __m256 t[LANES]; // t[4g + k]: in its half l, elements 4l + k of x[4g … 4g + 3]
+#pragma GCC unroll 2
+  for (int i = 0; i < LANES; i += 4) {
+    const __m256d ab = (__m256d)_mm256_unpacklo_ps(x[i], x[i + 1]), AB = (__m256d)_mm256_unpackhi_ps(x[i], x[i + 1]);
+    const __m256d cd = (__m256d)_mm256_unpacklo_ps(x[i + 2], x[i + 3]), CD = (__m256d)_mm256_unpackhi_ps(x[i + 2], x[i + 3]);
+    t[i] = (__m256)_mm256_unpacklo_pd(ab, cd);
+    t[i + 1] = (__m256)_mm256_unpackhi_pd(ab, cd);
+    t[i + 2] = (__m256)_mm256_unpacklo_pd(AB, CD);
+    t[i + 3] = (__m256)_mm256_unpackhi_pd(AB, CD);
+  }
+#pragma GCC unroll 4
+  for (int k = 0; k < 4; k++) {
+    x[k] = _mm256_permute2f128_ps(t[k], t[4 + k], 0x20);
+    x[4 + k] = _mm256_permute2f128_ps(t[k], t[4 + k], 0x31);
+  }
 }
 
 struct Doubles {

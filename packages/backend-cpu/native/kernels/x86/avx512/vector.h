@@ -11,7 +11,7 @@ namespace quern::QUERN_ISA {
 namespace {
 
 using Floats = __m512;
-constexpr int LANES = 16;
+constexpr int LANES = 16, REGISTERS = 32;
 constexpr int TILE_T = 4, TILE_N = 4; // gemm: 16 sums, 4 rows of x and one of w in 32 registers
 constexpr int PACKED_T = 8;          // packed gemm: most rows of x at a time
 
@@ -68,6 +68,29 @@ inline __m128 quarter_sums(Floats x) {
 }
 
 inline float largest(Floats x) { return _mm512_reduce_max_ps(x); }
+
+inline void transpose(Floats (&x)[LANES]) {
+  __m512 t[LANES]; // t[4g + k]: in its quarter l, elements 4l + k of x[4g … 4g + 3]
+#pragma GCC unroll 4
+  for (int i = 0; i < LANES; i += 4) {
+    const __m512d ab = (__m512d)_mm512_unpacklo_ps(x[i], x[i + 1]), AB = (__m512d)_mm512_unpackhi_ps(x[i], x[i + 1]);
+    const __m512d cd = (__m512d)_mm512_unpacklo_ps(x[i + 2], x[i + 3]), CD = (__m512d)_mm512_unpackhi_ps(x[i + 2], x[i + 3]);
+    t[i] = (__m512)_mm512_unpacklo_pd(ab, cd);
+    t[i + 1] = (__m512)_mm512_unpackhi_pd(ab, cd);
+    t[i + 2] = (__m512)_mm512_unpacklo_pd(AB, CD);
+    t[i + 3] = (__m512)_mm512_unpackhi_pd(AB, CD);
+  }
+#pragma GCC unroll 4
+  for (int k = 0; k < 4; k++) {
+    const __m512 even_low = _mm512_shuffle_f32x4(t[k], t[4 + k], 0x88), odd_low = _mm512_shuffle_f32x4(t[k], t[4 + k], 0xdd);
+    const __m512 even_high = _mm512_shuffle_f32x4(t[8 + k], t[12 + k], 0x88);
+    const __m512 odd_high = _mm512_shuffle_f32x4(t[8 + k], t[12 + k], 0xdd);
+    x[k] = _mm512_shuffle_f32x4(even_low, even_high, 0x88);
+    x[4 + k] = _mm512_shuffle_f32x4(odd_low, odd_high, 0x88);
+    x[8 + k] = _mm512_shuffle_f32x4(even_low, even_high, 0xdd);
+    x[12 + k] = _mm512_shuffle_f32x4(odd_low, odd_high, 0xdd);
+  }
+}
 
 struct Doubles {
   __m512d low = _mm512_setzero_pd(), high = _mm512_setzero_pd();

@@ -1,0 +1,5 @@
+#include "vector.h"
+#include "bytes.h"
+#include "row-dots.h"
+#include "../span.h"
+#include "../packed-gemm.h"

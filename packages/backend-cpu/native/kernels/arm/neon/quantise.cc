@@ -1,0 +1,3 @@
+#include "vector.h"
+#include "bytes.h"
+#include "../../simd/quantise.h"

@@ -1,0 +1,105 @@
+// The product of quantised rows with packed weights, with the arithmetic of simd/packed-gemm.h in another order. A register
+// has only 4 of a tile's 16 rows, so all sixteen meet a span of x before the next is read: the weights stream through once,
+// and span.h may bring x into the form that its instructions want. A result is summed in one order, whatever rows and
+// columns it is computed with.
+#pragma once
+#include "../simd/packed-formats.h"
+
+namespace quern::QUERN_ISA {
+namespace {
+
+constexpr int GROUPS = PACKED_ROWS / LANES;
+
+// The weights of a block as signed numbers.
+template <class F, int s, int b, int COUNT>
+inline void signed_quads(const F& tile, Bytes (&q)[COUNT]) {
+  tile.template quads<s, b>(q);
+  if constexpr (F::OFFSET != NONE)
+    for (int i = 0; i < COUNT; i++) q[i] = vsubq_u8(q[i], vdupq_n_u8(1 << F::OFFSET));
+}
+template <class F>
+constexpr int largest_weight() { return F::MAX == 0 ? 128 : F::OFFSET == NONE ? F::MAX : 1 << F::OFFSET; }
+
+// parts[t] += the products of block b of span s (the at-th span of x).
+template <class F, int TT, int s, int b>
+inline void add_block(const F& tile, const QuantisedRow (&x)[TT], const Span<TT>& span, int64_t at, Floats (&parts)[TT]) {
+  // Or g++ loads for the next block while eight rows of x still take all registers, and spills.
+  if constexpr (TT == 8) asm volatile("" ::: "memory");
+  Bytes q[F::BLOCK / 4];
+  signed_quads<F, s, b>(tile, q);
+  const Floats scale = tile.template scale<s, b>();
+  Floats minus_min;
+  if constexpr (F::MINS) minus_min = tile.template minus_min<s, b>();
+  dots<largest_weight<F>()>(q, span, b * F::BLOCK, [&](int t, Ints dot) {
+    parts[t] = b == 0 ? to_floats(dot) * scale : fma(to_floats(dot), scale, parts[t]);
+    if constexpr (F::MINS) {
+      const int32_t* negative_sums = F::BLOCK == 32 ? x[t].sums32 + 2 * at : x[t].sums16 + 4 * at;
+      parts[t] = fma(to_floats(broadcast(negative_sums + b)), minus_min, parts[t]);
+    }
+  });
+}
+
+// sums[group][t] += the products of a tile that begins with the at-th span of x.
+template <class F, int TT>
+inline void add_tile(const uint8_t* tile, const QuantisedRow (&x)[TT], int64_t at, Floats (&sums)[GROUPS][TT]) {
+  repeat<F::SPANS>([&](auto s) {
+    const Span<TT> span(x, at + s.value);
+    for (int group = 0; group < GROUPS; group++) {
+      const F rows(tile, group * LANES);
+      Floats parts[TT];
+      repeat<SPAN / F::BLOCK>([&](auto b) { add_block<F, TT, s.value, b.value>(rows, x, span, at + s.value, parts); });
+#pragma GCC unroll 8
+      for (int t = 0; t < TT; t++) sums[group][t] = fma(parts[t], set(x[t].scales[at + s.value]), sums[group][t]);
+    }
+  });
+}
+
+// Rows [t, t + TT) of x with one row of tiles, whose first row is column n of y. Flattened: what g++ leaves as calls passes
+// registers through memory.
+template <class F, int TT>
+[[gnu::flatten, gnu::noinline]] void multiply_rows(const PackedGemm& g, const uint8_t* tiles, int64_t t, int64_t n) {
+  QuantisedRow x[TT];
+  for (int i = 0; i < TT; i++) x[i] = quantised_row(g.x + (t + i) * quantised_row_bytes(g.K), g.K);
+  Floats sums[GROUPS][TT];
+  for (auto& group : sums)
+    for (Floats& sum : group) sum = set(0);
+  for (int64_t at = 0; at < spans_of(g.K); at += F::SPANS, tiles += sizeof(typename F::Tile))
+    add_tile<F, TT>(tiles, x, at, sums);
+
+  for (int group = 0; group < GROUPS && n + group * LANES < g.N; group++) {
+    const int64_t first = n + group * LANES, left = g.N - first < LANES ? g.N - first : LANES;
+    const Floats bias = g.bias ? load(g.bias + first, left) : set(0);
+    for (int i = 0; i < TT; i++) {
+      const Floats sum = g.bias ? sums[group][i] + bias : sums[group][i];
+      store(g.y + (t + i) * g.ldy + first, sum, left);
+    }
+  }
+}
+
+template <class F>
+inline void packed_gemm(const PackedGemm& g) {
+  const int64_t tile_row_bytes = (spans_of(g.K) + F::SPANS - 1) / F::SPANS * int64_t(sizeof(typename F::Tile));
+  for (int64_t n = 0; n < g.N; n += PACKED_ROWS) {
+    const uint8_t* tiles = g.w + n / PACKED_ROWS * tile_row_bytes;
+    int64_t t = 0;
+    for (; t + 8 <= g.T; t += 8) multiply_rows<F, 8>(g, tiles, t, n);
+    for (; t + 4 <= g.T; t += 4) multiply_rows<F, 4>(g, tiles, t, n);
+    for (; t + 2 <= g.T; t += 2) multiply_rows<F, 2>(g, tiles, t, n);
+    for (; t < g.T; t++) multiply_rows<F, 1>(g, tiles, t, n);
+  }
+}
+
+} // namespace
+
+void packed_gemm_q4_0(const PackedGemm& g) { packed_gemm<Q4_0>(g); }
+void packed_gemm_q4_1(const PackedGemm& g) { packed_gemm<Q4_1>(g); }
+void packed_gemm_q5_0(const PackedGemm& g) { packed_gemm<Q5_0>(g); }
+void packed_gemm_q5_1(const PackedGemm& g) { packed_gemm<Q5_1>(g); }
+void packed_gemm_q8_0(const PackedGemm& g) { packed_gemm<Q8_0>(g); }
+void packed_gemm_q2_k(const PackedGemm& g) { packed_gemm<Q2_K>(g); }
+void packed_gemm_q3_k(const PackedGemm& g) { packed_gemm<Q3_K>(g); }
+void packed_gemm_q4_k(const PackedGemm& g) { packed_gemm<Q4_K>(g); }
+void packed_gemm_q5_k(const PackedGemm& g) { packed_gemm<Q5_K>(g); }
+void packed_gemm_q6_k(const PackedGemm& g) { packed_gemm<Q6_K>(g); }
+
+} // namespace quern::QUERN_ISA

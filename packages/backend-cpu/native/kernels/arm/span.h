@@ -1,0 +1,24 @@
+// A span of TT rows of x, and the dot products of a block with each of them: for instructions that take one row at a time.
+#pragma once
+#include "../packed/tiles.h"
+
+namespace quern::QUERN_ISA {
+namespace {
+
+template <int TT>
+struct Span {
+  Span(const QuantisedRow (&x)[TT], int64_t at) {
+    for (int t = 0; t < TT; t++) row[t] = x[t].values + at * SPAN;
+  }
+  const int8_t* row[TT];
+};
+
+// f(t, dots): COUNT quads of four rows of w with the values of row t of x from k on. No |q| is above LARGEST.
+template <int LARGEST, int COUNT, int TT, class F>
+inline void dots(const Bytes (&quads)[COUNT], const Span<TT>& x, int k, F f) {
+#pragma GCC unroll 8
+  for (int t = 0; t < TT; t++) f(t, row_dots<LARGEST>(quads, x.row[t] + k));
+}
+
+} // namespace
+} // namespace quern::QUERN_ISA

@@ -1,0 +1,56 @@
+// Where the keys of a block lie in the paged cache, and which of them a query sees.
+#pragma once
+
+namespace quern::QUERN_ISA {
+namespace {
+
+struct Keys {
+  int64_t rows[ATTEND_KEYS]; // where each starts in the cache, in elements
+  int32_t first, count;      // keys [first, first + count) of the sequence
+};
+
+// Keys of a block, counted from its first.
+struct Range {
+  int32_t from, to;
+  bool empty() const { return from >= to; }
+};
+
+inline int32_t smaller(int32_t a, int32_t b) { return a < b ? a : b; }
+inline int32_t larger(int32_t a, int32_t b) { return a > b ? a : b; }
+
+// What the row of query r sees of the block.
+inline Range seen(const Attend& a, const Keys& keys, int32_t r) {
+  const int32_t position = a.position + r / a.group - keys.first;
+  const int32_t from = a.window > 0 ? larger(0, position - a.window + 1) : 0;
+  return {from, a.causal ? smaller(keys.count, position + 1) : keys.count};
+}
+
+// Walks the block table.
+inline void locate(const Attend& a, Keys& keys) {
+  const int64_t stride = int64_t(a.kv_heads) * a.head_dim;
+  const int64_t head = int64_t(a.kv_head) * a.head_dim;
+  int32_t block = keys.first / a.block_size;
+  int32_t slot = keys.first % a.block_size;
+  for (int32_t j = 0; j < keys.count; block++, slot = 0) {
+    int64_t row = (int64_t(a.block_table[block]) * a.block_size + slot) * stride + head;
+    for (; slot < a.block_size && j < keys.count; slot++, row += stride) keys.rows[j++] = row;
+  }
+}
+
+// Calls body(keys) for each block that a row of the call sees any key of.
+template <class F>
+inline void each_block(const Attend& a, F body) {
+  const int32_t last = a.position + a.rows - 1;
+  const int32_t first = a.window > 0 ? larger(a.first_key, a.position - a.window + 1) : a.first_key;
+  const int32_t end = a.causal ? smaller(a.end_key, last + 1) : a.end_key;
+  Keys keys;
+  for (keys.first = first; keys.first < end; keys.first += keys.count) {
+    const int32_t next = int32_t((keys.first / ATTEND_KEYS + 1) * ATTEND_KEYS);
+    keys.count = smaller(next, end) - keys.first;
+    locate(a, keys);
+    body(keys);
+  }
+}
+
+} // namespace
+} // namespace quern::QUERN_ISA

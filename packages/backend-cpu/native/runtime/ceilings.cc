@@ -1,0 +1,101 @@
+#include "runtime/ceilings.h"
+
+#include <string.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+
+#include "runtime/machine.h"
+#include "runtime/pages.h"
+#include "runtime/profile.h"
+#include "runtime/rate-loops.h"
+
+namespace quern {
+
+using Clock = std::chrono::steady_clock;
+
+static double seconds(const auto& work) {
+  const auto start = Clock::now();
+  work();
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+static double least_seconds(int passes, const auto& work) {
+  double least = seconds(work);
+  while (--passes > 0) least = std::min(least, seconds(work));
+  return least;
+}
+
+// Memory that no cache holds, in pieces of which a thread reads one after the other.
+class Stream {
+ public:
+  static constexpr int64_t piece_words = 1 << 17;
+
+  Stream() : memory_(pieces() * piece_words * sizeof(uint64_t)) {}
+
+  double bytes() const { return static_cast<double>(memory_.bytes()); }
+  int64_t count() const { return static_cast<int64_t>(memory_.bytes() / (piece_words * sizeof(uint64_t))); }
+  void touch(int64_t piece) { memset(words(piece), 1, piece_words * sizeof(uint64_t)); }
+  void read(int64_t piece) {
+    uint64_t sum = 0;
+    const uint64_t* const from = words(piece);
+    for (int64_t i = 0; i < piece_words; i++) sum += from[i];
+    sum_.fetch_add(sum, std::memory_order_relaxed); // or the compiler would read nothing
+  }
+
+ private:
+  static uint64_t pieces() {
+    const uint64_t wanted = std::min<uint64_t>(512 << 20, memory_state().available / 8);
+    return std::max<uint64_t>(1, wanted / (piece_words * sizeof(uint64_t)));
+  }
+  uint64_t* words(int64_t piece) { return reinterpret_cast<uint64_t*>(memory_.data()) + piece * piece_words; }
+
+  Pages memory_;
+  std::atomic<uint64_t> sum_{0};
+};
+
+static void measure_reads(ThreadPool& pool, Ceilings& ceilings) {
+  constexpr int passes = 5;
+  Stream stream;
+  pool.run(stream.count(), [&](int64_t piece, int) { stream.touch(piece); });
+  const auto read = [&](int64_t piece, int) { stream.read(piece); };
+  const double together = least_seconds(passes, [&] { pool.run(stream.count(), read); });
+  const double alone = least_seconds(passes, [&] {
+    for (int64_t piece = 0; piece < stream.count(); piece++) stream.read(piece);
+  });
+  ceilings.read_bandwidth = stream.bytes() / together;
+  ceilings.read_bandwidth_one_thread = stream.bytes() / alone;
+}
+
+static double measure_rate(const RateLoop& loop, ThreadPool& pool) {
+  constexpr int passes = 5, chunks_per_thread = 16;
+  constexpr int64_t trial = 1 << 12;
+  const double each = least_seconds(passes, [&] { loop.run(trial); }) / trial;
+  const auto rounds = std::max<int64_t>(1, static_cast<int64_t>(0.001 / each)); // a millisecond per chunk
+  const int64_t chunks = int64_t{chunks_per_thread} * pool.threads();
+  const double least =
+      least_seconds(passes, [&] { pool.run(chunks, [&](int64_t, int) { loop.run(rounds); }); });
+  return loop.operations * static_cast<double>(rounds * chunks) / least;
+}
+
+// Kernels may use their own instructions and those of every lesser set, but for the scalar ones.
+static bool may_use(const Kernels& kernels, const RateLoop& loop) {
+  if (!strcmp(kernels.name, "scalar")) return false;
+  if (!strcmp(kernels.name, "avx2")) return !strcmp(loop.isa, "avx2");
+  return true;
+}
+
+Ceilings measure_ceilings(const Kernels& kernels, ThreadPool& pool) {
+  Ceilings ceilings{};
+  measure_reads(pool, ceilings);
+  for (const RateLoop& loop : rate_loops()) {
+    if (!may_use(kernels, loop) || !loop.available()) continue;
+    double& rate = ceilings.rates[loop.rate];
+    rate = std::max(rate, measure_rate(loop, pool));
+  }
+  ceilings.rates.try_emplace("f32", measure_profile(kernels, pool).flops); // a set without a loop: its matrix product
+  return ceilings;
+}
+
+} // namespace quern

@@ -1,0 +1,17 @@
+#!/bin/sh
+# The kernel tests cross-built for 64-bit Arm and run by qemu: the plain tables on a processor without extensions, the others
+# on one with all of them.
+# Skips, and says so, where the compiler or qemu is missing.
+set -eu
+cd "$(dirname "$0")"
+for tool in aarch64-linux-gnu-g++ qemu-aarch64-static; do
+  if ! command -v "$tool" >/dev/null; then
+    echo "skipped: no $tool (apt-get install g++-aarch64-linux-gnu qemu-user-static)"
+    exit 0
+  fi
+done
+
+export BUILD="$(mktemp -d)"
+trap 'rm -rf "$BUILD"' EXIT
+CXX=aarch64-linux-gnu-g++ LDFLAGS=-static RUN="qemu-aarch64-static -cpu cortex-a57" sh run.sh
+qemu-aarch64-static -cpu max "$BUILD/kernels-test" dotprod i8mm

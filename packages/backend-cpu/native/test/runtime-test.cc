@@ -1,0 +1,453 @@
+// Tests of threads, files, weights and the executor without Node, made to be run with sanitizers: native/test/sanitize.sh
+#include "runtime-test.h"
+
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <new>
+#include <numeric>
+#include <thread>
+
+#include "kernels-test.h"
+#include "runtime/backend.h"
+#include "runtime/cgroup.h"
+#include "runtime/cores.h"
+#include "runtime/machine.h"
+
+using namespace quern;
+using namespace quern::test;
+
+static std::atomic<long> allocations{0};
+
+void* operator new(size_t bytes) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  if (void* memory = malloc(bytes ? bytes : 1)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { free(memory); }
+void operator delete(void* memory, size_t) noexcept { free(memory); }
+
+namespace {
+
+// ---- cores
+
+void cpu_lists_are_read() {
+  Check check("lists of processors are read");
+  const std::pair<const char*, std::vector<int>> cases[] = {
+      {"0-3,8", {0, 1, 2, 3, 8}}, {"5", {5}}, {"0,2-2", {0, 2}}, {"", {}}, {"x", {}}, {"3-1", {}}, {"-4", {}},
+      {"1,7-x", {1}}, {"0,99999999999", {0}}, {"0-70000", {}}};
+  for (const auto& [text, want] : cases) check.that(parse_cpu_list(text) == want, std::string("'") + text + "'");
+}
+
+std::string in_cpu(int cpu, const char* file) { return "devices/system/cpu/cpu" + std::to_string(cpu) + "/" + file; }
+
+std::vector<int> cpus(int first, int last) {
+  std::vector<int> numbers(last - first + 1);
+  std::iota(numbers.begin(), numbers.end(), first);
+  return numbers;
+}
+
+void hyperthreads_share_a_core() {
+  Check check("hyperthreads share a core");
+  Folder now, before; // processors i and i + 4 are one core; the file's older name
+  for (int cpu = 0; cpu < 8; cpu++) {
+    const std::string siblings = std::to_string(cpu % 4) + "," + std::to_string(cpu % 4 + 4) + "\n";
+    now.write(in_cpu(cpu, "topology/core_cpus_list"), siblings);
+    before.write(in_cpu(cpu, "topology/thread_siblings_list"), siblings);
+  }
+  for (const Folder* sysfs : {&now, &before}) {
+    check.same(performance_cores(cpus(0, 7), sysfs->path()), 4, "the whole machine");
+    check.same(performance_cores({0, 4}, sysfs->path()), 1, "both halves of a core");
+    check.same(performance_cores({5, 4, 0}, sysfs->path()), 2, "a core and half of another");
+  }
+  check.same(performance_cores(cpus(0, 2), "/nowhere"), 3, "a machine that says nothing");
+}
+
+void slow_cores_are_left_out() {
+  Check check("slow cores are left out");
+  Folder intel; // 4 fast cores of two processors each, then 4 slow ones
+  intel.write("devices/cpu_core/cpus", "0-7\n");
+  intel.write("devices/cpu_atom/cpus", "8-11\n");
+  for (int cpu = 0; cpu < 12; cpu++) {
+    const std::string pair = std::to_string(cpu / 2 * 2) + "-" + std::to_string(cpu / 2 * 2 + 1);
+    intel.write(in_cpu(cpu, "topology/core_cpus_list"), cpu < 8 ? pair : std::to_string(cpu));
+  }
+  check.same(performance_cores(cpus(0, 11), intel.path()), 4, "Intel, the whole machine");
+  check.same(performance_cores({0, 8, 9}, intel.path()), 1, "Intel, one fast core allowed");
+  check.same(performance_cores(cpus(8, 11), intel.path()), 4, "Intel, only slow cores allowed");
+
+  Folder arm; // 4 little, 3 big, 1 bigger
+  for (int cpu = 0; cpu < 8; cpu++)
+    arm.write(in_cpu(cpu, "cpu_capacity"), cpu < 4 ? "250\n" : cpu < 7 ? "870\n" : "1024\n");
+  check.same(performance_cores(cpus(0, 7), arm.path()), 4, "Arm, the whole machine");
+  check.same(performance_cores(cpus(0, 3), arm.path()), 4, "Arm, only slow cores allowed");
+}
+
+void control_groups_limit() {
+  Check check("control groups limit processors and memory");
+  Folder free, v2, v1;
+  free.write("proc/self/cgroup", "0::/\n");
+  check.same(cgroup_cpus(free.path()), 0.0, "no quota");
+  check.same(cgroup_memory(free.path()).total, UINT64_MAX, "no memory limit");
+
+  v2.write("proc/self/cgroup", "0::/a/b\n"); // the tightest of a group and those above it
+  v2.write("sys/fs/cgroup/a/cpu.max", "150000 100000\n");
+  v2.write("sys/fs/cgroup/a/b/cpu.max", "max 100000\n");
+  v2.write("sys/fs/cgroup/a/memory.max", "1000\n");
+  v2.write("sys/fs/cgroup/a/memory.current", "700\n");
+  v2.write("sys/fs/cgroup/a/memory.stat", "anon 500\ninactive_file 200\n");
+  check.same(cgroup_cpus(v2.path()), 1.5, "quota, version 2");
+  check.same<uint64_t>(cgroup_memory(v2.path()).total, 1000, "memory, version 2");
+  check.same<uint64_t>(cgroup_memory(v2.path()).available, 500, "memory left, version 2");
+
+  v1.write("proc/self/cgroup", "5:memory:/c\n4:cpu,cpuacct:/c\n");
+  v1.write("sys/fs/cgroup/cpu/c/cpu.cfs_quota_us", "300000\n");
+  v1.write("sys/fs/cgroup/cpu/c/cpu.cfs_period_us", "100000\n");
+  v1.write("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n");
+  v1.write("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
+  v1.write("sys/fs/cgroup/memory/c/memory.limit_in_bytes", "9223372036854771712\n");
+  check.same(cgroup_cpus(v1.path()), 3.0, "quota, version 1");
+  check.same(cgroup_memory(v1.path()).total, UINT64_MAX, "no memory limit, version 1");
+}
+
+void some_thread_is_always_left() {
+  Check check("at least one thread by default");
+  check.that(default_threads() >= 1, std::to_string(default_threads()));
+}
+
+// ---- threads
+
+void nap(int microseconds) { std::this_thread::sleep_for(std::chrono::microseconds(microseconds)); }
+
+// Plain integers throughout: the thread sanitizer sees whoever touches them without being ordered.
+void chunks_are_done_once() {
+  Check check("every chunk is done once, before run returns");
+  for (const int threads : {1, 2, 3, 8}) {
+    ThreadPool pool(threads);
+    std::vector<int> done(64), by_thread(threads);
+    for (int job = 0; job < 4000; job++) {
+      const int64_t chunks = job % 64;
+      std::fill(done.begin(), done.end(), 0);
+      pool.run(chunks, [&](int64_t chunk, int thread) {
+        done[chunk]++;
+        by_thread[thread]++;
+      });
+      if (job % 200 == 0) nap(300); // long enough for all to fall asleep
+      if (std::accumulate(done.begin(), done.end(), 0) == chunks &&
+          std::all_of(done.begin(), done.begin() + chunks, [](int count) { return count == 1; }))
+        continue;
+      check.that(false, "job " + std::to_string(job) + " with " + std::to_string(threads) + " threads");
+    }
+    long all = 0;
+    for (const int count : by_thread) all += count;
+    check.same(all, 4000L / 64 * (63 * 64 / 2) + 31 * 32 / 2, "chunks of all jobs");
+  }
+}
+
+// Each waits for the other, asleep or not: one thread alone would never return.
+void sleeping_threads_are_woken() {
+  Check check("a sleeping thread is woken for a large job");
+  ThreadPool pool(2);
+  for (int job = 0; job < 50; job++) {
+    std::atomic<int> arrived{0};
+    std::atomic<bool> both[2] = {};
+    if (job % 2) nap(1000);
+    pool.run(16, [&](int64_t, int thread) {
+      if (both[thread].exchange(true)) return;
+      arrived++;
+      while (arrived < 2) std::this_thread::yield();
+    });
+    check.same(arrived.load(), 2, "threads in the job");
+  }
+}
+
+void pools_end_at_any_time() {
+  Check check("a pool ends whatever its threads are at");
+  for (int i = 0; i < 200; i++) {
+    std::atomic<int> done{0};
+    {
+      ThreadPool pool(1 + i % 4);
+      if (i % 3) pool.run(i % 7, [&](int64_t, int) { done++; });
+      if (i % 5 == 0) nap(100);
+    }
+    check.same(done.load(), i % 3 ? i % 7 : 0, "chunks");
+  }
+}
+
+void tasks_run_in_order() {
+  Check check("tasks run in the order of each poster, and all of them");
+  constexpr int posters = 3, each = 1000;
+  std::vector<int> seen[posters]; // only the queue's thread touches them until it has ended
+  {
+    TaskQueue queue;
+    std::vector<std::thread> threads;
+    for (int p = 0; p < posters; p++)
+      threads.emplace_back([&, p] {
+        for (int i = 0; i < each; i++) queue.post([&seen, p, i] { seen[p].push_back(i); });
+      });
+    for (std::thread& thread : threads) thread.join();
+  }
+  std::vector<int> want(each);
+  std::iota(want.begin(), want.end(), 0);
+  for (const auto& one : seen) check.that(one == want, std::to_string(one.size()) + " tasks");
+}
+
+void handles_may_be_used_from_any_thread() {
+  Check check("handles may be used from any thread");
+  HandleTable<const int> table;
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong{0};
+  for (int t = 0; t < 3; t++)
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 1000; i++) {
+        const int32_t id = table.add(std::make_shared<const int>(t * 1000 + i));
+        const auto found = table.find(id);
+        wrong += !found || *found != t * 1000 + i;
+        table.remove(id);
+        wrong += table.find(id) != nullptr;
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  check.same(wrong.load(), 0, "wrong answers");
+}
+
+// ---- files and weights
+
+void files_are_mapped_once() {
+  Check check("a file is mapped once");
+  Folder folder;
+  FileMap files;
+  const std::string path = folder.write("a", "first");
+  const auto one = files.open(path), two = files.open(path);
+  check.that(one == two && one->bytes() == 5 && !memcmp(one->data(), "first", 5), "the same file");
+  std::filesystem::rename(folder.write("b", "second!"), path);
+  const auto other = files.open(path);
+  check.that(other != one && other->bytes() == 7, "a file that was replaced");
+  check.that(!memcmp(one->data(), "first", 5), "the mapping of the old one");
+  check.same<uint64_t>(files.open(folder.write("empty", ""))->bytes(), 0, "an empty file");
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; t++)
+    threads.emplace_back([&] {
+      for (int i = 0; i < 100; i++) files.open(path);
+    });
+  for (std::thread& thread : threads) thread.join();
+}
+
+void what_is_no_file_is_refused() {
+  Check check("what is no file is refused");
+  Folder folder;
+  FileMap files;
+  check.fails(Code::bad_weight, "cannot be opened", [&] { files.open(folder.path("missing")); });
+  check.fails(Code::bad_weight, "is not a file", [&] { files.open(folder.path()); });
+  check.that(mkfifo(folder.path("pipe").c_str(), 0600) == 0, "mkfifo");
+  check.fails(Code::bad_weight, "is not a file", [&] { files.open(folder.path("pipe")); });
+}
+
+std::string random_bytes(size_t count) { // small exponents: no NaN in any format
+  Random random(count);
+  std::string bytes(count, 0);
+  for (char& byte : bytes) byte = static_cast<char>(random.next() % 60);
+  return bytes;
+}
+
+WeightSource in_memory(const std::string& format, std::vector<int64_t> shape, const std::string& bytes) {
+  WeightSource source;
+  source.name = format;
+  source.format = format;
+  source.shape = std::move(shape);
+  source.bytes = bytes.size();
+  source.memory = reinterpret_cast<const uint8_t*>(bytes.data());
+  return source;
+}
+
+void wrong_weights_are_refused() {
+  Check check("wrong weights are refused");
+  Folder folder;
+  Backend backend(1, "scalar");
+  const auto load = [&](WeightSource source) { return Weight::load(source, backend.files, backend.kernels, backend.pool); };
+  const std::string bytes = random_bytes(4 * 2 * 34);
+  const auto source = [&](std::vector<int64_t> shape) { return in_memory("q8_0", std::move(shape), bytes); };
+  check.same<uint64_t>(load(source({4, 64}))->byte_length(), bytes.size(), "bytes of a right one");
+  check.fails(Code::unsupported, "not known", [&] { load(in_memory("q8_7", {4, 64}, bytes)); });
+  check.fails(Code::bad_weight, "dimensions", [&] { load(source({})); });
+  check.fails(Code::bad_weight, "negative", [&] { load(source({-4, 64})); });
+  check.fails(Code::bad_weight, "no whole number", [&] { load(source({4, 65})); });
+  check.fails(Code::bad_weight, "takes 136 bytes; got 272", [&] { load(source({2, 64})); });
+  check.fails(Code::bad_weight, "too large", [&] { load(source({INT64_MAX, INT64_MAX, 64})); });
+  check.fails(Code::bad_weight, "too large", [&] { load(source({INT64_MAX / 64, 64})); });
+
+  WeightSource slice = source({4, 64});
+  slice.memory = nullptr;
+  slice.path = folder.write("weights", "head" + bytes);
+  for (const uint64_t offset : {uint64_t{5}, uint64_t{1} << 40, UINT64_MAX, UINT64_MAX - bytes.size() + 1}) {
+    slice.offset = offset;
+    check.fails(Code::bad_weight, "may be truncated", [&] { load(slice); });
+  }
+  slice.offset = 4;
+  check.same<uint64_t>(load(slice)->byte_length(), bytes.size(), "bytes of a slice of a file");
+  std::filesystem::resize_file(slice.path, 4 + bytes.size() - 1);
+  check.fails(Code::bad_weight, "may be truncated", [&] { load(slice); });
+}
+
+// ---- plans
+
+// A small model over a backend: ids [T] → argmax [T] and logits [T, V], both in the outputs.
+class Model {
+ public:
+  static constexpr int32_t T = 5, D = 64, F = 2048, V = 320;
+  static constexpr int32_t outputs_bytes = T * 4 + T * V * 4;
+
+  explicit Model(int threads) : backend(threads, "") {
+    const auto load = [&](const std::string& format, std::vector<int64_t> shape, size_t bytes) {
+      const std::string data = random_bytes(bytes);
+      return backend.weights.add(
+          Weight::load(in_memory(format, std::move(shape), data), backend.files, backend.kernels, backend.pool));
+    };
+    const int32_t table = load("f16", {V, D}, V * D * 2), norm = load("f32", {D}, D * 4);
+    const int32_t gate = load("q8_0", {F, D}, F * D / 32 * 34), up = load("q4_0", {F, D}, F * D / 32 * 18);
+    const int32_t down = load("q6_k", {D, F}, D * F / 256 * 210);
+    const Place none{Region::none, {}};
+    const auto rows = [](int32_t width, uint64_t at) { return Place{Region::arena, {T, width}, at}; };
+    const auto weight = [](int32_t id, std::vector<int32_t> shape) {
+      return Place{Region::weight, std::move(shape), 0, id};
+    };
+    constexpr uint64_t narrow = T * D * 4; // bytes of a [T, D]
+    const Place x = rows(D, 0), n = rows(D, narrow), down_y = rows(D, 2 * narrow), sum = rows(D, 3 * narrow);
+    const Place hidden = rows(F, 4 * narrow), logits{Region::outputs, {T, V}, T * 4};
+    const Place ids{Region::inputs, {T}, 0, 0, DType::i32}, best{Region::outputs, {T}, 0, 0, DType::i32};
+    PlanWriter plan;
+    const int32_t eps = 0x358637bd; // 1e-6
+    plan.op("embed", {}, {weight(table, {V, D}), ids, x});
+    plan.op("rmsNorm", {eps}, {x, weight(norm, {D}), n});
+    plan.op("gateUpSwiglu", {}, {n, weight(gate, {F, D}), weight(up, {F, D}), hidden});
+    plan.op("linear", {}, {hidden, weight(down, {D, F}), none, down_y});
+    plan.op("add", {}, {x, down_y, sum});
+    plan.op("linear", {}, {sum, weight(table, {V, D}), none, logits});
+    plan.op("argmax", {}, {logits, best});
+    words = plan.words(arena_bytes, T * 4, outputs_bytes);
+  }
+
+  HostMemory host() { return {bytes_of(inputs), T * 4, outputs.data(), outputs.size()}; }
+  std::unique_ptr<Plan> plan(const std::vector<int32_t>& of) {
+    return std::make_unique<Plan>(of, host(), backend.buffers, backend.weights);
+  }
+
+  static constexpr int32_t arena_bytes = T * (4 * D + F) * 4;
+  Backend backend;
+  std::vector<int32_t> words;
+  std::vector<int32_t> inputs = {0, 1, V - 1, 7, 7};
+  std::vector<uint8_t> outputs = std::vector<uint8_t>(outputs_bytes);
+  int32_t control = 0;
+
+ private:
+  static uint8_t* bytes_of(std::vector<int32_t>& values) { return reinterpret_cast<uint8_t*>(values.data()); }
+};
+
+void threads_do_not_change_results() {
+  Check check("1, 2, 3 threads give the same bits");
+  std::vector<uint8_t> want;
+  for (const int threads : {1, 2, 3}) {
+    Model model(threads);
+    const auto plan = model.plan(model.words);
+    for (int run = 0; run < 20; run++) {
+      std::fill(model.outputs.begin(), model.outputs.end(), 0xee);
+      model.backend.executor.run(*plan, &model.control, nullptr);
+      if (want.empty()) want = model.outputs;
+      check.that(model.outputs == want, std::to_string(threads) + " threads, run " + std::to_string(run));
+    }
+    std::vector<float> logits(Model::V);
+    memcpy(logits.data(), want.data() + Model::T * 4, Model::V * 4);
+    check.that(std::abs(logits[0]) > 0 && std::isfinite(logits[0]), "a logit is " + std::to_string(logits[0]));
+  }
+}
+
+void a_replay_allocates_nothing() {
+  Check check("a replay allocates nothing");
+  Model model(2);
+  const auto plan = model.plan(model.words);
+  model.backend.executor.run(*plan, &model.control, nullptr);
+  const long before = allocations;
+  for (int run = 0; run < 50; run++) model.backend.executor.run(*plan, &model.control, nullptr);
+  const long made = allocations - before;
+  check.same(made, 0L, "allocations in 50 replays");
+}
+
+void runs_can_be_ended() {
+  Check check("a run can be aborted, and the executor stopped");
+  Model model(2);
+  const auto plan = model.plan(model.words);
+  const auto run = [&] { model.backend.executor.run(*plan, &model.control, nullptr); };
+  model.control = 1;
+  check.fails(Code::aborted, "before op 1 of 7, embed", run);
+  model.control = 0;
+  run();
+  std::thread other([&] {
+    nap(500);
+    __atomic_store_n(&model.control, 1, __ATOMIC_RELAXED);
+  });
+  check.fails(Code::aborted, "aborted", [&] {
+    for (;;) run();
+  });
+  other.join();
+  model.control = 0;
+  run();
+  model.backend.executor.stop();
+  check.fails(Code::aborted, "aborted", run);
+}
+
+// Each plan has one or two words changed. What still runs must stay inside its memory, which the sanitizers watch.
+void changed_plans_do_no_harm() {
+  Check check("plans with changed words fail or run");
+  Model model(2);
+  Random random(1);
+  const int32_t values[] = {-1, 0, 1, 2, 3, 5, 6, 63, 64, 65, 320, 2048, INT32_MAX, INT32_MIN};
+  int ran = 0, failed = 0;
+  for (int round = 0; round < 3000; round++) {
+    std::vector<int32_t> words = model.words;
+    for (int change = 0; change <= round % 2; change++) {
+      int32_t& word = words[random.next() % words.size()];
+      const uint32_t pick = random.next() % (std::size(values) + 2);
+      word = pick < std::size(values) ? values[pick] : word + (pick % 2 ? 4 : -4);
+    }
+    try {
+      model.backend.executor.run(*model.plan(words), &model.control, nullptr);
+      ran++;
+    } catch (const Failure&) {
+      failed++;
+    }
+  }
+  check.that(ran > 100 && failed > 100, std::to_string(ran) + " ran, " + std::to_string(failed) + " failed");
+  check.fails(Code::out_of_range, "ids[0] is 320", [&] {
+    model.inputs[0] = Model::V;
+    model.backend.executor.run(*model.plan(model.words), &model.control, nullptr);
+  });
+}
+
+} // namespace
+
+int main() {
+  alarm(240); // a test that waits for ever must not
+  cpu_lists_are_read();
+  hyperthreads_share_a_core();
+  slow_cores_are_left_out();
+  control_groups_limit();
+  some_thread_is_always_left();
+  chunks_are_done_once();
+  sleeping_threads_are_woken();
+  pools_end_at_any_time();
+  tasks_run_in_order();
+  handles_may_be_used_from_any_thread();
+  files_are_mapped_once();
+  what_is_no_file_is_refused();
+  wrong_weights_are_refused();
+  threads_do_not_change_results();
+  a_replay_allocates_nothing();
+  runs_can_be_ended();
+  changed_plans_do_no_harm();
+  printf("%s\n", failures ? "FAILED" : "passed");
+  return failures ? 1 : 0;
+}

@@ -1,0 +1,44 @@
+#!/bin/sh
+# Builds the native tests with a sanitizer and runs them.
+#   native/test/sanitize.sh [address | thread | none]…     address has undefined in it; without arguments: address, thread
+# Objects are kept in ${BUILD:-build/sanitize} for the next time. A compiler without the sanitizer's library is told of,
+# and the tests then run without it.
+set -eu
+cd "$(dirname "$0")/../.."
+build=${BUILD:-build/sanitize}
+export ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1
+export UBSAN_OPTIONS=print_stacktrace=1
+export TSAN_OPTIONS=halt_on_error=1
+
+works() { # does the compiler have what these flags need?
+  echo 'int main() { return 0; }' >"$build/probe.cc"
+  ${CXX:-c++} $1 "$build/probe.cc" -o "$build/probe" >"$build/probe.log" 2>&1 && "$build/probe"
+}
+
+check() { # name, flags
+  mkdir -p "$build/$1"
+  cmake -S . -B "$build/$1" -DQUERN_NATIVE_TESTS=ON -DCMAKE_JS_INC=unused -DCMAKE_BUILD_TYPE=None \
+    -DCMAKE_CXX_FLAGS="-O1 -g1 $2" >/dev/null
+  cmake --build "$build/$1" --target native-tests --parallel "$(nproc 2>/dev/null || echo 2)" >"$build/$1/log" 2>&1 ||
+    { cat "$build/$1/log" >&2; exit 1; }
+  echo "── $1"
+  (cd native/test && for program in kernels-test runtime-test; do
+    "$OLDPWD/$build/$1/$program" >"$OLDPWD/$build/$1/$program.log" 2>&1 ||
+      { cat "$OLDPWD/$build/$1/$program.log" >&2; exit 1; }
+    grep -cE '^PASS' "$OLDPWD/$build/$1/$program.log" | sed "s/$/ tests of $program passed/"
+  done)
+}
+
+mkdir -p "$build"
+[ $# -gt 0 ] || set -- address thread
+for sanitizer in "$@"; do
+  case $sanitizer in
+    address) flags="-fsanitize=address,undefined -fno-sanitize-recover=all" ;;
+    thread) flags="-fsanitize=thread" ;;
+    none) flags="" ;;
+    *) echo "sanitize.sh: '$sanitizer' is none of address, thread, none" >&2; exit 2 ;;
+  esac
+  if works "$flags"; then check "$sanitizer" "$flags"; continue; fi
+  echo "SKIP the $sanitizer sanitizer: ${CXX:-c++} has no library for $flags; the tests run without it"
+  check none ""
+done

@@ -1,0 +1,17 @@
+# The native tests, from the very sources and flags of the addon but for Node's part. Used by sanitize.sh.
+get_target_property(TESTED backend_cpu SOURCES)
+list(FILTER TESTED EXCLUDE REGEX "native/addon/")
+get_target_property(DEFINITIONS backend_cpu COMPILE_DEFINITIONS)
+# Sanitizers see the memory that a model of the tile instructions touches, not what the instructions touch.
+list(APPEND DEFINITIONS QUERN_EMULATE_AMX)
+add_library(tested OBJECT EXCLUDE_FROM_ALL ${TESTED})
+foreach(program kernels-test runtime-test)
+  add_executable(${program} EXCLUDE_FROM_ALL native/test/${program}.cc $<TARGET_OBJECTS:tested>)
+  target_link_libraries(${program} PRIVATE Threads::Threads)
+endforeach()
+foreach(target tested kernels-test runtime-test)
+  target_compile_definitions(${target} PRIVATE ${DEFINITIONS})
+  target_include_directories(${target} PRIVATE native)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -ffp-contract=off)
+endforeach()
+add_custom_target(native-tests DEPENDS kernels-test runtime-test)

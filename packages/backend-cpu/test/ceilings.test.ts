@@ -1,0 +1,24 @@
+import { createBackend } from '../src/index.js';
+import { availableIsas } from './isas.js';
+
+test.each(await availableIsas())(
+  '%s: ceilings are rates, and of the instructions that the kernels may use',
+  async (isa) => {
+    using backend = await createBackend({ isa, threads: 2 });
+    const { readBandwidth, readBandwidthOneThread, rates } = await backend.measureCeilings!();
+    for (const rate of [readBandwidth, readBandwidthOneThread, ...Object.values(rates)]) {
+      expect(rate).toBeGreaterThan(0);
+      expect(Number.isFinite(rate)).toBe(true);
+    }
+    const names = Object.keys(rates);
+    expect(names).toContain('f32');
+    if (isa === 'scalar') expect(names).toEqual(['f32']);
+    if (isa === 'avx2') expect(names).toEqual(['f32', 'int8']);
+  },
+);
+
+test('a disposed backend measures nothing', async () => {
+  const backend = await createBackend();
+  backend.dispose();
+  await expect(backend.measureCeilings!()).rejects.toMatchObject({ code: 'DISPOSED' });
+});

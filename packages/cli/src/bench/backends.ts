@@ -1,0 +1,46 @@
+import { type Backend, findBackend, findBackends } from '@quern/runtime';
+import { say } from '../terminal/report.js';
+
+export interface BackendFlags {
+  readonly backend: string;
+  readonly threads?: number | undefined;
+  readonly isa?: string | undefined;
+}
+
+const chosen = ({ threads, isa }: BackendFlags) => ({
+  ...(threads !== undefined && { threads }),
+  ...(isa !== undefined && { isa }),
+});
+
+/**
+ * The backend to measure: the one named, or the fastest installed. What the caller chose for it is never dropped: where an
+ * installed backend refuses an instruction set or a number of threads, that is an error.
+ */
+export async function openBackend(flags: BackendFlags): Promise<Backend> {
+  if (flags.backend !== 'auto') return (await findBackend(flags.backend, chosen(flags))).backend;
+  const [first, ...others] = await findBackends(chosen(flags));
+  for (const { backend } of others) backend?.dispose();
+  const failed = [first, ...others].find((candidate) => candidate?.error !== undefined);
+  if (!first?.backend) return (await findBackend(failed?.package ?? 'cpu', chosen(flags))).backend;
+  if (!failed) return first.backend;
+  if (flags.isa !== undefined || flags.threads !== undefined) {
+    first.backend.dispose();
+    await findBackend(failed.package, chosen(flags));
+  }
+  say(`${failed.package} does not load: ${failed.error}. Measuring '${first.name}'`);
+  return first.backend;
+}
+
+/**
+ * Something plainer to hold a backend's output against: its own scalar kernels where it has such, else another backend
+ * that computes on the processor. Undefined where there is neither.
+ */
+export async function openPlainer(measured: Pick<Backend, 'name' | 'profile'>): Promise<Backend | undefined> {
+  const { kind, isa } = measured.profile;
+  if (kind === 'cpu' && isa !== 'scalar')
+    return (await findBackend(measured.name, { isa: 'scalar' })).backend;
+  const loaded = (await findBackends()).flatMap(({ backend }) => backend ?? []);
+  const other = loaded.find(({ name, profile }) => name !== measured.name && profile.kind !== 'gpu');
+  for (const backend of loaded) if (backend !== other) backend.dispose();
+  return other;
+}

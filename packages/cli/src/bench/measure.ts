@@ -1,0 +1,101 @@
+import type { GenerateOptions, GenerationResult, Model, Session } from '@quern/runtime';
+import { BenchError } from './error.js';
+import { batchOf, type Work } from './works.js';
+
+/** Tokens that every vocabulary has and that mean nothing; another seed gives another first token. */
+export const someTokens = (count: number, seed = 0): number[] =>
+  Array.from({ length: count }, (_, i) => (i * 7919 + seed * 104729) % 256);
+
+/** Most tokens of an answer that warms up. */
+const warmUpTokens = 8;
+
+/** The same work for some sequences of one model, time after time. */
+class Sequences {
+  readonly sessions: readonly Session[];
+
+  constructor(
+    private readonly model: Model,
+    private readonly work: Work,
+    private readonly signal: AbortSignal,
+  ) {
+    this.sessions = Array.from({ length: batchOf(work) }, () => model.session());
+  }
+
+  /** Fills the cache of each, one after the other. */
+  async fill(): Promise<void> {
+    if (this.work.depth === 0) return;
+    for (const [i, session] of this.sessions.entries())
+      await this.run(session, someTokens(this.work.depth, i), 0, 0);
+  }
+
+  /** Does the work once and returns its milliseconds. Each time has a prompt of its own, which no cache has seen. */
+  async once(time: number): Promise<number> {
+    const { kind, tokens, depth } = this.work;
+    const [prompt, answer] = kind === 'prefill' ? [tokens, 1] : [1, tokens];
+    const last = someTokens(prompt, time + 1);
+    const start = performance.now();
+    await Promise.all(
+      this.sessions.map((session, i) => this.run(session, [...someTokens(depth, i), ...last], answer, depth)),
+    );
+    return performance.now() - start;
+  }
+
+  async warmUp(): Promise<void> {
+    if (this.work.kind === 'prefill') await this.once(-1);
+    else
+      await Promise.all(
+        this.sessions.map((session, i) =>
+          this.run(
+            session,
+            [...someTokens(this.work.depth, i), 0],
+            Math.min(warmUpTokens, this.work.tokens),
+            this.work.depth,
+          ),
+        ),
+      );
+  }
+
+  dispose(): void {
+    for (const session of this.sessions) session.dispose();
+  }
+
+  private async run(session: Session, ids: readonly number[], answer: number, reused: number): Promise<void> {
+    const options: GenerateOptions = {
+      maxTokens: answer,
+      temperature: 0,
+      ignoreEos: true,
+      signal: this.signal,
+    };
+    const result = await session.generate(ids, options).result;
+    this.signal.throwIfAborted();
+    needAsAsked(this.model, result, answer, reused);
+  }
+}
+
+/** A figure must not come from other work than what stands beside it. */
+function needAsAsked(model: Model, result: GenerationResult, answer: number, reused: number): void {
+  if (result.tokens.length === answer && result.reusedTokens === reused) return;
+  throw new BenchError(
+    'WRONG_WORK',
+    `${model.path}: asked for ${answer} tokens after ${reused} in the cache; got ${result.tokens.length} after ${result.reusedTokens}`,
+  );
+}
+
+/** Milliseconds of each of `repeat` times that a work was done, after a warm-up. Rejects with the signal's reason. */
+export async function timesOf(
+  model: Model,
+  work: Work,
+  repeat: number,
+  signal: AbortSignal,
+): Promise<number[]> {
+  const sequences = new Sequences(model, work, signal);
+  try {
+    await sequences.fill();
+    await sequences.warmUp();
+    const times: number[] = [];
+    while (times.length < repeat) times.push(await sequences.once(times.length));
+    return times;
+  } finally {
+    sequences.dispose();
+  }
+}

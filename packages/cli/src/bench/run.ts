@@ -1,0 +1,100 @@
+import {
+  type Backend,
+  type DeviceCeilings,
+  describeModel,
+  loadModel,
+  type Model,
+  openModelFile,
+} from '@quern/runtime';
+import { type Check, checkedTokens, checkOutput } from './check.js';
+import { timesOf } from './measure.js';
+import { type Share, shareOf } from './shares.js';
+import { median, quantile } from './statistics.js';
+import { batchOf, contextOf, type Work } from './works.js';
+
+export interface RunOptions {
+  readonly works: readonly Work[];
+  readonly repeat: number;
+  readonly check: boolean;
+  readonly signal: AbortSignal;
+  readonly onWork: (work: Work) => void;
+}
+
+/** Median and quartiles of one work. */
+export type WorkFigures = Work & {
+  /** Of all sequences of a batch together. */
+  readonly tokensPerSecond: number;
+  readonly lowerQuartile: number;
+  readonly upperQuartile: number;
+  /** From the call to the first token of the answer; only for a prompt. */
+  readonly firstTokenMs?: number;
+  /** Absent where the backend does not measure ceilings. */
+  readonly ceiling?: Share;
+};
+
+/** One model on one backend. */
+export interface RunFigures {
+  readonly backend: string;
+  readonly isa: string;
+  readonly threads: number;
+  readonly loadMs: number;
+  /** Bytes of this process once the model is loaded, before anything is computed. */
+  readonly residentBytes: number;
+  /** Null where the output was not checked. */
+  readonly check: Check | null;
+  readonly works: readonly WorkFigures[];
+}
+
+function figuresOf(work: Work, times: readonly number[], ceiling: Share | undefined): WorkFigures {
+  const rates = times.map((ms) => (1000 * batchOf(work) * work.tokens) / ms);
+  return {
+    ...work,
+    tokensPerSecond: median(rates),
+    lowerQuartile: quantile(rates, 0.25),
+    upperQuartile: quantile(rates, 0.75),
+    ...(work.kind === 'prefill' && { firstTokenMs: median(times) }),
+    ...(ceiling && { ceiling }),
+  };
+}
+
+async function measureWorks(
+  model: Model,
+  backend: Backend,
+  ceilings: DeviceCeilings | undefined,
+  { works, repeat, signal, onWork }: RunOptions,
+): Promise<WorkFigures[]> {
+  const description = describeModel(await openModelFile(model.path), backend);
+  const figures: WorkFigures[] = [];
+  for (const work of works) {
+    onWork(work);
+    const times = await timesOf(model, work, repeat, signal);
+    const ceiling = ceilings && shareOf(model, description, ceilings, work, median(times));
+    figures.push(figuresOf(work, times, ceiling));
+  }
+  return figures;
+}
+
+/** Loads a model on a backend, checks what it computes, and times the works. Rejects with the signal's reason. */
+export async function measureModel(
+  path: string,
+  backend: Backend,
+  ceilings: DeviceCeilings | undefined,
+  options: RunOptions,
+): Promise<RunFigures> {
+  const { works, check, signal } = options;
+  const sequences = Math.max(...works.map(batchOf));
+  const context = Math.max(contextOf(works), checkedTokens);
+  using model = await loadModel(path, { backend, context, sequences, signal });
+  const residentBytes = process.memoryUsage.rss();
+  const checked = check ? await checkOutput(model, backend, signal) : undefined;
+  const { isa, threads } = backend.profile;
+  return {
+    backend: backend.name,
+    isa,
+    threads,
+    loadMs: model.loadMs,
+    residentBytes,
+    check: checked ?? null,
+    works: await measureWorks(model, backend, ceilings, options),
+  };
+}

@@ -1,0 +1,78 @@
+import type { DeviceCeilings } from '@quern/runtime';
+import { count } from '../terminal/count.js';
+import type { RunFigures, WorkFigures } from './run.js';
+import { showWork } from './works.js';
+
+/** What was measured of a machine through one backend. */
+export interface Machine {
+  readonly name: string;
+  readonly backend: string;
+  readonly isa: string;
+  readonly threads: number;
+  /** Null where the backend does not measure them. */
+  readonly ceilings: DeviceCeilings | null;
+}
+
+/** One model on one machine. */
+export interface Run extends RunFigures {
+  /** 'qwen3-0.6b q4_k_m', or the file. */
+  readonly model: string;
+}
+
+const giga = (value: number): string => (value / 1e9).toFixed(value < 1e11 ? 1 : 0);
+const percent = (share: number): string => `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;
+const rate = (value: number): string => value.toFixed(value < 100 ? 1 : 0);
+
+export function showMachine({ name, backend, isa, threads, ceilings }: Machine): string {
+  const what = `${name}, ${backend} (${isa}, ${count(threads, 'thread')})`;
+  if (!ceilings) return `${what}: its ceilings were not measured\n`;
+  const rates = Object.entries(ceilings.rates).map(([type, value]) => `${type} ${giga(value)}`);
+  return (
+    `${what}: reads ${giga(ceilings.readBandwidth)} GB/s, ${giga(ceilings.readBandwidthOneThread)} with one thread; ` +
+    `10⁹ operations/s: ${rates.join(', ')}\n`
+  );
+}
+
+export function showRun({ model, isa, threads, loadMs, residentBytes, check }: Run): string {
+  const checked = check
+    ? `logits within ${check.relativeError.toExponential(1)} of ${check.against}`
+    : 'output not checked';
+  return `${model} (${isa}, ${count(threads, 'thread')}): loaded in ${loadMs.toFixed(0)} ms, ${(residentBytes / 1e6).toFixed(0)} MB resident, ${checked}\n`;
+}
+
+const header = [
+  'model',
+  'isa',
+  'threads',
+  'work',
+  'tokens/s',
+  'quartiles',
+  'first token',
+  'share of ceiling',
+];
+
+const rowOf = ({ model, isa, threads }: Run, work: WorkFigures): string[] => [
+  model,
+  isa,
+  String(threads),
+  showWork(work),
+  rate(work.tokensPerSecond),
+  `${rate(work.lowerQuartile)}–${rate(work.upperQuartile)}`,
+  work.firstTokenMs === undefined ? '' : `${work.firstTokenMs.toFixed(0)} ms`,
+  work.ceiling ? `${percent(work.ceiling.share)} of ${work.ceiling.of}` : '',
+];
+
+/** Numbers are aligned at the right, words at the left. */
+const isNumber = (column: number): boolean => [2, 4, 5, 6].includes(column);
+
+/** One row per work of each run, in columns as wide as their widest cell. */
+export function showTable(runs: readonly Run[]): string {
+  const rows = [header, ...runs.flatMap((run) => run.works.map((work) => rowOf(run, work)))];
+  const widths = header.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
+  const line = (row: readonly string[]) =>
+    row
+      .map((cell, i) => (isNumber(i) ? cell.padStart(widths[i]!) : cell.padEnd(widths[i]!)))
+      .join('  ')
+      .trimEnd();
+  return `${rows.map(line).join('\n')}\n`;
+}

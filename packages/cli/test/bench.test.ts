@@ -1,0 +1,119 @@
+// What `quern bench` prints and draws, with the demo model; no assertion on speed.
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { findBackend, loadModel } from '@quern/runtime';
+import { checkOutput, relativeError } from '../src/bench/check.js';
+import { median, quantile } from '../src/bench/statistics.js';
+import { contextOf, worksOf } from '../src/bench/works.js';
+import { quern } from './cli.js';
+
+/** Milliseconds for a test that measures: a busy machine takes its time. */
+const patience = 60_000;
+
+const folder = mkdtempSync(join(tmpdir(), 'quern-bench-test-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const small = ['bench', '--model', 'demo', '--prompt', '16,24', '--gen', '4', '--repeat', '2'];
+
+test(
+  'bench --json: every prompt and answer at every depth, in every batch, held against scalar code',
+  async () => {
+    const args = [...small, '--depth', '0,32', '--batch', '1,2', '--threads', '1,2', '--json'];
+    const { code, stdout, stderr } = await quern(args);
+    expect([code, stderr]).toEqual([0, expect.stringContaining('decode 4 × 2 at depth 32')]);
+    const { machines, runs } = JSON.parse(stdout);
+    expect(machines.map(({ threads }: { threads: number }) => threads)).toEqual([1, 2]);
+    expect(machines[0].ceilings.rates.f32).toBeGreaterThan(0);
+    expect(runs).toHaveLength(2);
+    for (const { check, isa, loadMs, residentBytes, works } of runs) {
+      if (isa !== 'scalar') expect(check.against).toBe('cpu (scalar)');
+      expect(check === null || check.relativeError < 0.1).toBe(true);
+      expect(Math.min(loadMs, residentBytes)).toBeGreaterThan(0);
+      expect(works).toHaveLength(2 * (2 + 2));
+      for (const work of works) {
+        expect(work.lowerQuartile).toBeGreaterThan(0);
+        expect(work.tokensPerSecond).toBeGreaterThanOrEqual(work.lowerQuartile);
+        expect(work.upperQuartile).toBeGreaterThanOrEqual(work.tokensPerSecond);
+        expect(work.ceiling.share).toBeGreaterThan(0);
+        expect(work.firstTokenMs === undefined).toBe(work.kind === 'decode');
+      }
+    }
+  },
+  patience,
+);
+
+test(
+  'bench prints a table and draws a chart',
+  async () => {
+    const svg = join(folder, 'chart.svg');
+    const { code, stdout } = await quern([...small, '--no-check', '--svg', svg]);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/reads \d.* GB\/s, .* 10⁹ operations\/s: .*f32 \d/);
+    expect(stdout).toMatch(/output not checked/);
+    for (const row of ['prefill 16 ', 'prefill 24 ', 'decode 4 '])
+      expect(stdout).toMatch(new RegExp(`^demo +\\w+ +\\d+ +${row}.* % of `, 'm'));
+    const chart = readFileSync(svg, 'utf8');
+    expect(chart.match(/<rect /g)).toHaveLength(3);
+    expect(chart).toContain('demo, prefill 24');
+  },
+  patience,
+);
+
+test.each([
+  [['--arch', 'qwen3-0.6b,gpt-5'], /--arch .*gpt-5.* Allowed choices are qwen3-0\.6b/],
+  [['--depth', '0,-1'], /--depth .* invalid/],
+  [['--batch', '0'], /--batch .* invalid/],
+  [['--model', 'demo', '--arch', 'qwen3-0.6b'], /'--model <file>' cannot be used with option '--arch/],
+  [['--make', join(folder, 'two.gguf'), '--format', 'q4_0,q8_0'], /--make writes one file/],
+  [['--model', 'demo', '--isa', 'sse9'], /'sse9' is not available/],
+])('bench %j is refused', async (args, message) => {
+  const { code, stdout, stderr } = await quern(['bench', ...args]);
+  expect([code, stdout]).toEqual([1, '']);
+  expect(stderr).toMatch(message);
+});
+
+test('the works and the context that they need', () => {
+  const works = worksOf({ prompt: [8], gen: [4], depth: [0, 16], batch: [1, 2] });
+  expect(works).toEqual([
+    { kind: 'prefill', tokens: 8, depth: 0 },
+    { kind: 'prefill', tokens: 8, depth: 16 },
+    { kind: 'decode', tokens: 4, depth: 0, batch: 1 },
+    { kind: 'decode', tokens: 4, depth: 0, batch: 2 },
+    { kind: 'decode', tokens: 4, depth: 16, batch: 1 },
+    { kind: 'decode', tokens: 4, depth: 16, batch: 2 },
+  ]);
+  expect(contextOf(works)).toBe(16 + 8 + 1);
+});
+
+test(
+  'logits that are not those of the model are no basis for figures',
+  async () => {
+    using backend = (await findBackend('cpu')).backend;
+    using model = await loadModel('demo', { backend, context: 8 });
+    const { signal } = new AbortController();
+    const { path } = model;
+    const scaled = (factor: number) => ({
+      path,
+      logits: async (ids: readonly number[]) =>
+        (await model.logits(ids)).map((row) => row.map((value) => value * factor)),
+    });
+    const pretended = { name: 'cpu', profile: { ...backend.profile, isa: 'new' } };
+    const right = await checkOutput(scaled(1.05), pretended, signal);
+    expect(right).toMatchObject({ against: 'cpu (scalar)', relativeError: expect.closeTo(0.05, 2) });
+    const wrong = checkOutput(scaled(1.2), pretended, signal);
+    await expect(wrong).rejects.toMatchObject({ code: 'WRONG_OUTPUT' });
+  },
+  patience,
+);
+
+test('the relative error is of the norm, and a value that is no number fails every bound', () => {
+  expect(relativeError(Float32Array.of(3, 4.5), Float32Array.of(3, 4))).toBeCloseTo(0.1);
+  expect(relativeError(Float32Array.of(3, Number.NaN), Float32Array.of(3, 4))).toBeNaN();
+});
+
+test('quantiles lie between neighbours in proportion', () => {
+  expect(median([5, 1, 3])).toBe(3);
+  expect(median([1, 2])).toBe(1.5);
+  expect(quantile([1, 2, 3, 4, 5], 0.25)).toBe(2);
+});

@@ -1,0 +1,52 @@
+import { drawIndex, weightsOf } from './draw.js';
+
+/** Probabilities, which add up to 1, of the tokens that can come; the others have none. */
+export interface Distribution {
+  readonly tokens: Int32Array;
+  readonly probabilities: Float64Array;
+}
+
+/** Always the same token. */
+export const certain = (token: number): Distribution => ({
+  tokens: Int32Array.of(token),
+  probabilities: Float64Array.of(1),
+});
+
+/** softmax(logit / temperature) over `tokens`, none of them at -Infinity. */
+export function softmaxOf(logits: Float32Array, tokens: Int32Array, temperature: number): Distribution {
+  return { tokens, probabilities: normalised(weightsOf(logits, tokens, temperature)) };
+}
+
+/** A token; `random` is uniform in [0, 1). */
+export const drawFrom = ({ tokens, probabilities }: Distribution, random: number): number =>
+  tokens[drawIndex(probabilities, random)]!;
+
+/**
+ * Speculative sampling (Leviathan et al. 2023, algorithm 1; Chen et al. 2023, algorithm 2) of one token: `draft`, which was
+ * drawn from q, with probability min(1, p / q), and else a token drawn from max(0, p - q), which is never `draft`. Whatever
+ * q is, the token that comes out is distributed as p.
+ */
+export function acceptOrRedraw(
+  p: Distribution,
+  q: Distribution,
+  draft: number,
+  nextRandom: () => number,
+): number {
+  const [wanted, proposed] = [probabilityOf(p, draft), probabilityOf(q, draft)];
+  if (nextRandom() * proposed < wanted) return draft;
+  const proposals = new Map(Array.from(q.tokens, (token, i) => [token, q.probabilities[i]!]));
+  const left = p.probabilities.map((probability, i) =>
+    Math.max(0, probability - (proposals.get(p.tokens[i]!) ?? 0)),
+  );
+  return p.tokens[drawIndex(left, nextRandom())]!;
+}
+
+function probabilityOf({ tokens, probabilities }: Distribution, token: number): number {
+  const i = tokens.indexOf(token);
+  return i < 0 ? 0 : probabilities[i]!;
+}
+
+function normalised(weights: Float64Array): Float64Array {
+  const total = weights.reduce((sum, weight) => sum + weight, 0);
+  return weights.map((weight) => weight / total);
+}

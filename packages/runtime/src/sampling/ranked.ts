@@ -1,0 +1,88 @@
+import { withinTopP } from './filter.js';
+import type { ResolvedOptions } from './options.js';
+
+/** The likeliest tokens as far as they are known: no other token comes before the last of them. */
+export interface Ranked {
+  /** Likeliest first, of equals the lowest id first; finite logits only. */
+  readonly tokens: Int32Array;
+  /** All that are above -Infinity. */
+  readonly complete: boolean;
+}
+
+/**
+ * What is known of the order of adjusted logits from `best`, the order of the logits as they were: the adjusted tokens take
+ * their new places, and every other token stays below the last of `best`.
+ *
+ * @param originals what the logits of the adjusted tokens were
+ */
+export function rank(logits: Float32Array, best: Int32Array, originals: ReadonlyMap<number, number>): Ranked {
+  const last = best[best.length - 1]!;
+  const below =
+    best.length < logits.length ? (originals.get(last) ?? logits[last]!) : Number.NEGATIVE_INFINITY;
+  const complete = !(below > Number.NEGATIVE_INFINITY);
+  if (originals.size === 0 && !complete) return known(logits, best, false);
+  const isPossible = (token: number) => logits[token]! > Number.NEGATIVE_INFINITY;
+  const others = best.filter((token) => isPossible(token) && !originals.has(token));
+  const moved = Int32Array.from(originals.keys()).filter(isPossible);
+  const merged = merge(
+    logits,
+    moved.sort((a, b) => order(logits, a, b)),
+    others,
+  );
+  return known(logits, complete ? merged : merged.subarray(0, countAbove(logits, merged, below)), complete);
+}
+
+/** Nothing, where a logit is +Infinity: that is an error, which those who look at all logits tell. */
+const known = (logits: Float32Array, tokens: Int32Array, complete: boolean): Ranked =>
+  logits[tokens[0]!]! < Number.POSITIVE_INFINITY
+    ? { tokens, complete }
+    : { tokens: tokens.subarray(0, 0), complete: false };
+
+/**
+ * What `candidates` and the min-p filter leave, in the order in which they leave it, or undefined where the known tokens do
+ * not suffice to tell.
+ */
+export function rankedCandidates(
+  logits: Float32Array,
+  { tokens, complete }: Ranked,
+  { topK, topP, minP }: Pick<ResolvedOptions, 'topK' | 'topP' | 'minP'>,
+): Int32Array | undefined {
+  if (tokens.length === 0) return undefined;
+  const threshold = logits[tokens[0]!]! + Math.log(minP);
+  if (topK > 0) {
+    if (!complete && tokens.length < topK) return undefined;
+    const kept = withinTopP(logits, tokens.subarray(0, topK), topP);
+    return kept.subarray(0, countFrom(logits, kept, threshold));
+  }
+  if (topP < 1 || minP === 0) return undefined; // every token has a part in these
+  const count = countFrom(logits, tokens, threshold);
+  return complete || count < tokens.length ? tokens.slice(0, count).sort() : undefined;
+}
+
+const order = (logits: Float32Array, a: number, b: number): number => logits[b]! - logits[a]! || a - b;
+
+/** How many of ordered tokens are at `threshold` or above. */
+function countFrom(logits: Float32Array, tokens: Int32Array, threshold: number): number {
+  let count = 0;
+  while (count < tokens.length && logits[tokens[count]!]! >= threshold) count++;
+  return count;
+}
+
+/** How many of ordered tokens are above `floor`. */
+function countAbove(logits: Float32Array, tokens: Int32Array, floor: number): number {
+  let count = 0;
+  while (count < tokens.length && logits[tokens[count]!]! > floor) count++;
+  return count;
+}
+
+/** Two ordered lists as one. */
+function merge(logits: Float32Array, a: Int32Array, b: Int32Array): Int32Array {
+  const merged = new Int32Array(a.length + b.length);
+  let i = 0;
+  for (let at = 0; at < merged.length; at++) {
+    const j = at - i;
+    const fromA = j === b.length || (i < a.length && order(logits, a[i]!, b[j]!) < 0);
+    merged[at] = fromA ? a[i++]! : b[j]!;
+  }
+  return merged;
+}

@@ -1,0 +1,109 @@
+import type { KvSequence } from '@quern/core';
+import type { Engine } from '../engine/engine.js';
+import type { RowsHead } from '../engine/record-forward.js';
+import type { Lease } from '../engine/sequence-pool.js';
+import type { TokenChoice } from '../engine/token-choice.js';
+import { type Distribution, drawFrom } from '../sampling/distribution.js';
+import type { Sampler } from '../sampling/index.js';
+import type { LengthChoice } from './draft-length.js';
+import { type Draft, type Drafter, noDraft } from './drafter.js';
+
+export interface DraftModelParts {
+  readonly engine: Engine;
+  readonly lease: Lease;
+  /** Most tokens that the sequence may hold. */
+  readonly room: number;
+  /** The generation's, whose options and random numbers the drafts share; absent: drafts are the likeliest tokens. */
+  readonly sampler: Sampler | undefined;
+  readonly length: LengthChoice;
+  readonly maxDraft: number;
+  readonly signal: AbortSignal | undefined;
+}
+
+const noStops = new Int32Array(0);
+/** Missing tokens up to this many are computed by captured steps, more as a prompt. */
+const fewTokens = 16;
+
+/** A smaller model guesses. Its sequence keeps what it has in common with the history from draft to draft. */
+export class DraftModel implements Drafter {
+  private readonly sequence: KvSequence;
+  /** Tokens of the sequence, and perhaps some that are no longer in it. */
+  private held: number[] = [];
+  private drafted = 0;
+
+  constructor(private readonly parts: DraftModelParts) {
+    this.sequence = parts.lease.sequence;
+  }
+
+  async draft(history: readonly number[], most: number): Promise<Draft> {
+    const { length, maxDraft, room, sampler } = this.parts;
+    const count = length.choose(Math.min(most, maxDraft, room - history.length));
+    this.drafted = count;
+    if (count === 0) return noDraft;
+    const missing = this.keepCommon(history);
+    const draft = sampler
+      ? await this.sampled(missing, count, sampler)
+      : await this.likeliest(missing, count);
+    this.held = [...history, ...draft.tokens];
+    return draft;
+  }
+
+  learn(accepted: number): void {
+    this.parts.length.learn(this.drafted, accepted);
+  }
+
+  close(): void {
+    this.parts.lease.release();
+  }
+
+  /** Cuts the sequence to what it has in common with `history`; gives the rest of it, at least one token. */
+  private keepCommon(history: readonly number[]): readonly number[] {
+    const most = Math.min(this.sequence.length, history.length - 1);
+    let common = 0;
+    while (common < most && this.held[common] === history[common]) common++;
+    this.sequence.truncate(common);
+    return history.slice(common);
+  }
+
+  private async likeliest(missing: readonly number[], count: number): Promise<Draft> {
+    const { engine, signal } = this.parts;
+    const tokens = [await this.follow(missing, 'argmax', (output) => output[output.length - 1]!)];
+    while (tokens.length < count)
+      tokens.push(
+        ...(await engine.rows.chain(this.sequence, tokens.at(-1)!, count - tokens.length, noStops, signal)),
+      );
+    return { tokens };
+  }
+
+  private async sampled(missing: readonly number[], count: number, sampler: Sampler): Promise<Draft> {
+    const tokens: number[] = [];
+    const proposals: Distribution[] = [];
+    const take = (output: ArrayLike<number>, rows: number): number => {
+      const logits = output as Float32Array; // [rows, V]
+      const last = logits.subarray(((rows - 1) * logits.length) / rows);
+      const proposal = sampler.distribution(last, tokens);
+      proposals.push(proposal);
+      return drawFrom(proposal, sampler.nextRandom());
+    };
+    for (let next = missing; tokens.length < count; next = tokens.slice(-1))
+      tokens.push(await this.follow(next, 'logits', take));
+    return { tokens, proposals };
+  }
+
+  /** Appends tokens; `take` gets the output of some of the last rows. */
+  private follow(
+    tokens: readonly number[],
+    head: RowsHead,
+    take: (output: ArrayLike<number>, rows: number) => number,
+  ): Promise<number> {
+    const { engine, signal } = this.parts;
+    if (tokens.length <= fewTokens)
+      return engine.rows.run(this.sequence, tokens, head, (output) => take(output, tokens.length), signal);
+    const choice: TokenChoice = {
+      head: head === 'argmax' ? 'argmax' : 'ranked',
+      take: ({ best, logits }) => take(head === 'argmax' ? best.subarray(0, 1) : logits!, 1),
+      accept() {},
+    };
+    return engine.prefill(this.sequence, tokens, choice, { signal });
+  }
+}

@@ -1,0 +1,60 @@
+import { DraftLength, type LengthChoice, longestDraft } from './draft-length.js';
+import { type Draft, type Drafter, noDraft } from './drafter.js';
+import { ngramsOf, type SpeculateByLookup } from './speculate-options.js';
+
+/** What a row more adds to a step, in steps of one row: 0.1 to 0.2 on backend-cpu (docs/performance.md). */
+export const rowCost = 0.2;
+
+/** Prompt lookup decoding (Saxena 2023): what followed the last few tokens before may follow them again. */
+export class Lookup implements Drafter {
+  private readonly maxDraft: number;
+  private readonly maxNgram: number;
+  private readonly minNgram: number;
+  /** By the number of tokens that matched, from 1: the longer the match, the better the draft. */
+  private readonly lengths: readonly LengthChoice[];
+  private last = { matched: 0, drafted: 0 };
+
+  constructor(options: SpeculateByLookup) {
+    this.maxDraft = options.maxDraft ?? 10;
+    const { maxNgram, minNgram } = ngramsOf(options);
+    this.maxNgram = maxNgram;
+    this.minNgram = minNgram;
+    const { adaptive = true } = options;
+    this.lengths = Array.from({ length: maxNgram }, (_, i) =>
+      adaptive ? new DraftLength(1 - 0.6 / (i + 1), rowCost) : longestDraft,
+    );
+  }
+
+  async draft(history: readonly number[], most: number): Promise<Draft> {
+    const { at, matched } = longestMatch(history, this.maxNgram);
+    if (matched < this.minNgram) return noDraft;
+    const count = this.lengths[matched - 1]!.choose(Math.min(most, this.maxDraft));
+    this.last = { matched, drafted: count };
+    return { tokens: continuation(history, at, count) };
+  }
+
+  learn(accepted: number): void {
+    const { matched, drafted } = this.last;
+    this.lengths[matched - 1]!.learn(drafted, accepted);
+  }
+
+  close(): void {}
+}
+
+/** Where the longest end of `history`, up to `most` tokens, occurred last before: the index behind it, and its length. */
+function longestMatch(history: readonly number[], most: number): { at: number; matched: number } {
+  const end = history.length - 1;
+  let best = { at: 0, matched: 0 };
+  for (let i = end - 1; i >= 0 && best.matched < most; i--) {
+    let matched = 0;
+    while (matched < most && matched <= i && history[i - matched] === history[end - matched]) matched++;
+    if (matched > best.matched) best = { at: i + 1, matched };
+  }
+  return best;
+}
+
+/** `count` tokens from index `at`; past the end, a repetition goes on with itself. */
+function continuation(history: readonly number[], at: number, count: number): number[] {
+  const period = history.length - at;
+  return Array.from({ length: count }, (_, i) => history[at + (i % period)]!);
+}

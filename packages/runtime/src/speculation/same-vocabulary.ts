@@ -1,0 +1,41 @@
+import { RuntimeError } from '../error.js';
+import type { Tokenizer } from '../tokenizer/index.js';
+
+/** A model, as far as its vocabulary goes. */
+export interface WithVocabulary {
+  readonly path: string;
+  readonly tokenizer: Tokenizer | undefined;
+  readonly config: { readonly vocabulary: number };
+}
+
+/** Pairs that have been compared: it takes milliseconds. */
+const same = new WeakMap<Tokenizer, WeakSet<Tokenizer>>();
+
+/** Tokens that one model drafts must mean the same to the other. @throws RuntimeError BAD_OPTION */
+export function needSameVocabulary(draft: WithVocabulary, target: WithVocabulary): void {
+  const difference = sizes(draft, target) ?? tokens(draft.tokenizer, target.tokenizer);
+  if (!difference) return;
+  throw new RuntimeError(
+    'BAD_OPTION',
+    `${draft.path} cannot draft for ${target.path}: a draft model must have the same vocabulary, but ${difference}`,
+  );
+}
+
+function sizes(draft: WithVocabulary, target: WithVocabulary): string | undefined {
+  const [own, other] = [draft.config.vocabulary, target.config.vocabulary];
+  return own === other ? undefined : `it has ${own} tokens, and the other ${other}`;
+}
+
+/** What differs first; models without a vocabulary of their own are taken at the caller's word. */
+function tokens(draft: Tokenizer | undefined, target: Tokenizer | undefined): string | undefined {
+  if (!draft && !target) return undefined;
+  if (!draft || !target) return `only ${draft ? 'the draft' : 'the other'} model's file has one`;
+  if (draft === target || same.get(target)?.has(draft)) return undefined;
+  if (draft.vocabSize !== target.vocabSize)
+    return `they spell ${draft.vocabSize} and ${target.vocabSize} tokens`;
+  for (let id = 0; id < target.vocabSize; id++)
+    if (draft.tokenText(id) !== target.tokenText(id))
+      return `token ${id} is ${JSON.stringify(draft.tokenText(id))}, and ${JSON.stringify(target.tokenText(id))} in the other`;
+  same.set(target, (same.get(target) ?? new WeakSet()).add(draft));
+  return undefined;
+}

@@ -1,0 +1,155 @@
+import { createBackend } from '@quern/backend-reference';
+import { type Backend, contiguousKvCache, type KvCache, type KvSequence } from '@quern/core';
+import { type LanguageModel, loadLanguageModel, openModelFile } from '@quern/models';
+import { Engine } from '../../src/engine/engine.js';
+import { longestChain } from '../../src/engine/row-graph.js';
+import { tiny, writeTinyModel } from '../tiny-model.js';
+
+let backend: Backend;
+let model: LanguageModel;
+const { layers, kvHeads, headDim, context } = tiny;
+const shape = { layers, kvHeads, headDim, dtype: 'f32', context } as const;
+const greedy = {
+  head: 'argmax',
+  take: ({ best }: { readonly best: Int32Array }) => best[0]!,
+  accept() {},
+} as const;
+const prompt = [1, 9, 17, 25, 33];
+const none = new Int32Array(0);
+
+beforeAll(async () => {
+  backend = await createBackend();
+  model = await loadLanguageModel(await openModelFile(await writeTinyModel()), backend);
+});
+
+afterAll(() => {
+  model.dispose();
+  backend.dispose();
+});
+
+const caches: Readonly<Record<string, () => KvCache>> = {
+  contiguous: () => contiguousKvCache(backend, { ...shape, sequences: 2 }),
+  paged: () => backend.pagedKv!.createCache({ ...shape, blockSize: 4, blocks: 2 * Math.ceil(context / 4) }),
+};
+
+/** An engine with a sequence that holds the prompt, and the token after it. */
+async function prefilled(cache: KvCache, graph = true) {
+  const engine = new Engine({ model, cache, graph: graph ? backend.graph : undefined, prefillChunk: 64 });
+  const sequence = cache.sequence();
+  const first = await engine.prefill(sequence, prompt, greedy, {});
+  return { engine, sequence, first, [Symbol.dispose]: () => cache.dispose() };
+}
+
+/** Tokens after `token`, decoded one by one. */
+async function oneByOne(
+  engine: Engine,
+  sequence: KvSequence,
+  token: number,
+  count: number,
+): Promise<number[]> {
+  const tokens = [token];
+  for (let i = 0; i < count; i++)
+    tokens.push(await engine.decode(sequence, tokens.at(-1)!, greedy, undefined));
+  return tokens.slice(1);
+}
+
+async function expected(count: number): Promise<number[]> {
+  using alone = await prefilled(caches.contiguous!());
+  return await oneByOne(alone.engine, alone.sequence, alone.first, count);
+}
+
+describe.each(Object.entries(caches))('in a %s cache', (name, cacheOf) => {
+  test('chains give the tokens of single steps', async () => {
+    using it = await prefilled(cacheOf());
+    const { engine, sequence, first } = it;
+    const tokens: number[] = [];
+    while (tokens.length < 40) {
+      const found = await engine.rows.chain(
+        sequence,
+        tokens.at(-1) ?? first,
+        40 - tokens.length,
+        none,
+        undefined,
+      );
+      if (name === 'contiguous') expect(found).toHaveLength(Math.min(longestChain, 40 - tokens.length));
+      tokens.push(...found);
+      expect(sequence.length).toBe(prompt.length + tokens.length);
+    }
+    expect(tokens).toEqual(await expected(40));
+  });
+
+  test('a stop ends a chain, and the sequence goes on from there', async () => {
+    using it = await prefilled(cacheOf());
+    const { engine, sequence, first } = it;
+    const want = await expected(12);
+    const stop = want[2]!;
+    const found: number[] = [];
+    while (!found.includes(stop))
+      found.push(
+        ...(await engine.rows.chain(sequence, found.at(-1) ?? first, 9, Int32Array.of(stop), undefined)),
+      );
+    expect(found).toEqual(want.slice(0, want.indexOf(stop) + 1));
+    expect(sequence.length).toBe(prompt.length + found.length);
+    const rest = await oneByOne(engine, sequence, found.at(-1)!, 12 - found.length);
+    expect([...found, ...rest]).toEqual(want);
+  });
+
+  test.each([true, false])('several rows give what follows each (graph: %s)', async (graph) => {
+    using it = await prefilled(cacheOf(), graph);
+    const { engine, sequence, first } = it;
+    const want = await expected(6);
+    const rows = [first, ...want.slice(0, 5)];
+    expect(await engine.rows.run(sequence, rows, 'argmax', (output) => [...output], undefined)).toEqual(want);
+    sequence.truncate(prompt.length + 2);
+    const logits = await engine.rows.run(
+      sequence,
+      rows.slice(2),
+      'logits',
+      (output) => output.slice(),
+      undefined,
+    );
+    const V = logits.length / 4;
+    const likeliest = [0, 1, 2, 3].map((row) => {
+      const of = logits.subarray(row * V, (row + 1) * V);
+      return of.indexOf(Math.max(...of));
+    });
+    expect(likeliest).toEqual(want.slice(2));
+  });
+});
+
+test('an abort, and an error in taking, leave the sequence as it was', async () => {
+  using it = await prefilled(caches.paged!());
+  const { engine, sequence, first } = it;
+  const aborted = AbortSignal.abort();
+  await expect(engine.rows.chain(sequence, first, 8, none, aborted)).rejects.toMatchObject({
+    code: 'ABORTED',
+  });
+  expect(sequence.length).toBe(prompt.length);
+  const fail = () => {
+    throw new Error('taken');
+  };
+  await expect(engine.rows.run(sequence, [first, 3], 'argmax', fail, undefined)).rejects.toThrow('taken');
+  expect(sequence.length).toBe(prompt.length);
+  expect(await oneByOne(engine, sequence, first, 6)).toEqual(await expected(6));
+});
+
+test('without a graph, a chain is a single step', async () => {
+  using it = await prefilled(caches.contiguous!(), false);
+  const { engine, sequence, first } = it;
+  expect(await engine.rows.chain(sequence, first, 8, none, undefined)).toEqual(await expected(1));
+});
+
+test('two sequences by turns', async () => {
+  const cache = caches.contiguous!();
+  using it = await prefilled(cache);
+  const { engine, first } = it;
+  const other = cache.sequence();
+  const otherFirst = await engine.prefill(other, [1, 40, 3], greedy, {});
+  const [a, b] = await Promise.all([
+    engine.rows.chain(it.sequence, first, 8, none, undefined),
+    engine.rows.chain(other, otherFirst, 8, none, undefined),
+  ]);
+  expect(a).toEqual(await expected(8));
+  other.truncate(3);
+  expect(b).toEqual(await oneByOne(engine, other, otherFirst, 8));
+});

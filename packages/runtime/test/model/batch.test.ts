@@ -1,0 +1,249 @@
+import { fileURLToPath } from 'node:url';
+import { referenceDriver } from '@quern/backend-reference';
+import { type Backend, BackendError, type CapturedGraph, defineBackend } from '@quern/core';
+import { type GenerateOptions, type LoadOptions, loadModel, type Model } from '../../src/index.js';
+import { cpuLevels, hasCpu } from '../backends.js';
+import { writeTinyModel } from '../tiny-model.js';
+
+const demo = fileURLToPath(new URL('../../../demo-model/model/quern-demo.gguf', import.meta.url));
+
+const greedy: GenerateOptions = { temperature: 0, ignoreEos: true };
+const sampled: GenerateOptions = { temperature: 1.5, ignoreEos: true };
+
+const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+/** The reference backend: how many rows each decode step had, and a place to act while one runs. */
+function watchedBackend() {
+  const driver = referenceDriver();
+  const steps: number[] = [];
+  const graphs: CapturedGraph[] = [];
+  const watch = { steps, graphs, duringStep: (_rows: number): void => {} };
+  const backend = defineBackend({
+    ...driver,
+    kernels: {
+      ...driver.kernels,
+      async gatherRows(operands, attributes, outputs) {
+        await nextTurn(); // as a device takes time
+        const [rows, taken] = [operands.x!.shape[0]!, operands.rows!.shape[0]!];
+        if (rows === taken) {
+          steps.push(rows);
+          watch.duringStep(rows);
+        }
+        return driver.kernels.gatherRows(operands, attributes, outputs);
+      },
+    },
+  });
+  const { graph } = backend as Backend & Required<Pick<Backend, 'graph'>>;
+  Object.assign(backend, {
+    graph: {
+      capture(...captured: Parameters<typeof graph.capture>) {
+        graphs.push(graph.capture(...captured));
+        return graphs[graphs.length - 1];
+      },
+    },
+  });
+  return { backend, watch };
+}
+
+const words = ['the', 'a', 'cat', 'dog', 'cold', 'end', 'of', 'it'];
+
+/** Calls of different prompts and lengths. */
+const calls = (count: number, options: (i: number) => GenerateOptions) =>
+  Array.from({ length: count }, (_, i) => ({
+    prompt: words.slice(0, 1 + (i % words.length)).join(' '),
+    options: { maxTokens: 8 + (i % 4), ...options(i) },
+  }));
+
+type Calls = ReturnType<typeof calls>;
+
+const tokensOf = async (model: Model, { prompt, options }: Calls[number]) =>
+  (await model.generate(prompt, options).result).tokens;
+
+async function oneByOne(model: Model, all: Calls) {
+  const tokens = [];
+  for (const call of all) tokens.push(await tokensOf(model, call));
+  return tokens;
+}
+
+const together = (model: Model, all: Calls) => Promise.all(all.map((call) => tokensOf(model, call)));
+
+let path: string;
+
+beforeAll(async () => {
+  path = await writeTinyModel();
+});
+
+describe('sequences decode together, each as it would alone', () => {
+  const mixed = (i: number) => (i % 2 ? greedy : { ...sampled, seed: i });
+  const kinds: readonly (readonly [string, LoadOptions, (i: number) => GenerateOptions])[] = [
+    ['greedy', {}, () => greedy],
+    ['sampled', {}, (i) => ({ ...sampled, seed: i })],
+    ['greedy and sampled', {}, mixed],
+    ['in blocks', { cache: 'paged', blockSize: 4 }, mixed],
+    ['recorded', { graph: false }, mixed],
+  ];
+
+  test.each(kinds)('%s', async (_, load, options) => {
+    const { backend, watch } = watchedBackend();
+    using _backend = backend;
+    using model = await loadModel(path, { backend, sequences: 20, ...load });
+    const all = calls(6, options);
+    const alone = await oneByOne(model, all);
+    watch.steps.length = 0;
+    expect(await together(model, all)).toEqual(alone);
+    expect(watch.steps).toContain(6);
+    // 10 for the longest, and one or two before all six prompts were done; one by one it is 49
+    expect(watch.steps.length).toBeLessThan(15);
+    using fresh = await loadModel(path, { backend, sequences: 20, ...load });
+    expect(model.freeBlocks).toBe(fresh.freeBlocks);
+  });
+
+  test('more than a step takes', async () => {
+    const { backend, watch } = watchedBackend();
+    using _backend = backend;
+    using model = await loadModel(path, { backend, sequences: 20 });
+    const all = calls(20, () => ({ ...greedy, maxTokens: 5 }));
+    const alone = await oneByOne(model, all);
+    expect(await together(model, all)).toEqual(alone);
+    expect(Math.max(...watch.steps)).toBe(16);
+  });
+
+  test('a paged cache too small for all: some wait, none fails', async () => {
+    const { backend } = watchedBackend();
+    using _backend = backend;
+    using model = await loadModel(path, { backend, cache: 'paged', blockSize: 4, context: 48 });
+    const all = calls(6, () => greedy);
+    const alone = await oneByOne(model, all);
+    const free = model.freeBlocks;
+    expect(await together(model, all)).toEqual(alone);
+    expect(model.freeBlocks).toBe(free);
+  });
+
+  test('one alone waits for nobody: a step per token', async () => {
+    const { backend, watch } = watchedBackend();
+    using _backend = backend;
+    using model = await loadModel(path, { backend });
+    await model.generate('the cat', { ...greedy, maxTokens: 10 }).result;
+    expect(watch.steps).toEqual(new Array(9).fill(1));
+  });
+});
+
+describe('what happens to one of a batch', () => {
+  test('an abort in the middle of a step ends one and leaves the others as they were', async () => {
+    const { backend, watch } = watchedBackend();
+    using _backend = backend;
+    using model = await loadModel(path, { backend, sequences: 4 });
+    const abort = new AbortController();
+    const all = calls(4, (i) => ({ ...greedy, ...(i === 2 && { signal: abort.signal }) }));
+    const alone = await oneByOne(model, all);
+    let steps = 0;
+    watch.duringStep = (rows) => {
+      if (rows === 4 && ++steps === 5) abort.abort();
+    };
+    const results = await Promise.all(
+      all.map(({ prompt, options }) => model.generate(prompt, options).result),
+    );
+    expect(results.map(({ reason }) => reason)).toEqual(['length', 'length', 'abort', 'length']);
+    for (const [i, { tokens }] of results.entries())
+      expect(tokens).toEqual(alone[i]!.slice(0, tokens.length));
+    expect(results[2]!.tokens.length).toBeLessThan(alone[2]!.length);
+    expect(model.freeBlocks).toBe(4);
+  });
+
+  test('an abort of one that waits for a step costs it no row', async () => {
+    const { backend, watch } = watchedBackend();
+    using _backend = backend;
+    using model = await loadModel(path, { backend, sequences: 2 });
+    const readers = [new AbortController(), new AbortController()].map((abort) => ({
+      abort,
+      reader: model.generate('the cat', { ...greedy, signal: abort.signal })[Symbol.asyncIterator](),
+    }));
+    for (const { reader } of readers) await reader.next();
+    watch.steps.length = 0;
+    const both = readers.map(({ reader }) => reader.next());
+    readers[1]!.abort.abort();
+    expect(await both[1]).toMatchObject({ done: true });
+    expect(await both[0]).toMatchObject({ done: false });
+    expect(new Set(watch.steps)).toEqual(new Set([1]));
+    await readers[0]!.reader.return?.();
+  });
+
+  test('logits that one cannot draw from are its own affair', async () => {
+    const { backend } = watchedBackend();
+    using _backend = backend;
+    using model = await loadModel(path, { backend, sequences: 3 });
+    const nothing = new Map(Array.from({ length: model.config.vocabulary }, (_, id) => [id, -Infinity]));
+    const all = calls(3, (i) => ({ ...greedy, ...(i === 1 && { logitBias: nothing }) }));
+    const [first, , third] = [await tokensOf(model, all[0]!), 0, await tokensOf(model, all[2]!)];
+    const results = await Promise.allSettled(all.map((call) => tokensOf(model, call)));
+    expect(results[0]).toMatchObject({ value: first });
+    expect(results[1]).toMatchObject({ reason: { code: 'BAD_LOGITS' } });
+    expect(results[2]).toMatchObject({ value: third });
+    expect(model.freeBlocks).toBe(3);
+  });
+
+  test('a step that fails rejects all of it, and the model goes on', async () => {
+    const { backend, watch } = watchedBackend();
+    using _backend = backend;
+    using model = await loadModel(path, { backend, sequences: 3 });
+    const all = calls(3, () => greedy);
+    const alone = await oneByOne(model, all);
+    watch.duringStep = (rows) => {
+      if (rows === 3) throw new BackendError('DEVICE_FAILED', 'the device is gone');
+    };
+    for (const result of await Promise.allSettled(all.map((call) => tokensOf(model, call))))
+      expect(result).toMatchObject({ reason: { code: 'DEVICE_FAILED' } });
+    expect(model.freeBlocks).toBe(3);
+    watch.duringStep = () => {};
+    expect(await together(model, all)).toEqual(alone);
+  });
+
+  test('disposing in the middle of a step ends all', async () => {
+    const { backend, watch } = watchedBackend();
+    using _backend = backend;
+    const model = await loadModel(path, { backend, sequences: 4 });
+    watch.duringStep = (rows) => {
+      if (rows === 4) model.dispose();
+    };
+    const all = calls(4, () => greedy);
+    for (const result of await Promise.allSettled(all.map((call) => tokensOf(model, call))))
+      expect(result).toMatchObject({ reason: { code: 'DISPOSED' } });
+  });
+});
+
+test('captured steps are kept up to a limit, and all end with the model', async () => {
+  const { backend, watch } = watchedBackend();
+  using _backend = backend;
+  const model = await loadModel(path, { backend, sequences: 12 });
+  const windingDown = (options: GenerateOptions) => calls(12, (i) => ({ ...options, maxTokens: 3 + 2 * i }));
+  await together(model, windingDown(greedy));
+  await together(model, windingDown({ ...sampled, seed: 1 }));
+  expect(watch.graphs.length).toBeGreaterThan(16);
+  expect(watch.graphs.filter(({ disposed }) => !disposed)).toHaveLength(16);
+  model.dispose();
+  expect(watch.graphs.filter(({ disposed }) => !disposed)).toEqual([]);
+});
+
+const describeCpu = hasCpu ? describe : describe.skip;
+
+describeCpu.each(cpuLevels)('the demo model on backend-cpu with %s', (isa) => {
+  test.each([4, 8])(
+    '%d greedy texts together are those alone',
+    async (count) => {
+      const { createBackend } = await import('@quern/backend-cpu');
+      using backend = await createBackend({ isa });
+      using model = await loadModel(demo, { backend, context: 256, sequences: count });
+      const prompt = model.tokenize('Once upon a time there was a little');
+      const all = Array.from({ length: count }, (_, i) => ({
+        prompt: model.detokenize(prompt.slice(0, 2 + i)),
+        options: { ...greedy, maxTokens: 40 + i },
+      }));
+      const alone = await oneByOne(model, all);
+      const before = backend.kernelRuns();
+      expect(await together(model, all)).toEqual(alone);
+      const steps = backend.kernelRuns().embed! - before.embed!;
+      expect(steps).toBeLessThan(count * 2 + 60); // one by one it is more than 40 for each
+    },
+    30_000,
+  );
+});

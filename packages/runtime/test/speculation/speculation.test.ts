@@ -1,0 +1,285 @@
+import { createBackend } from '@quern/backend-reference';
+import type { Backend } from '@quern/core';
+import { type GenerateOptions, type LoadOptions, loadModel, type Model } from '../../src/index.js';
+import { chiSquare, tokenProbabilities } from '../sampling/reference.js';
+import { writeTinyModel } from '../tiny-model.js';
+
+let backend: Backend;
+let target: Model;
+/** The same weights, other weights, and others with a short context. */
+let twin: Model;
+let stranger: Model;
+let short: Model;
+
+const open = async (options: Parameters<typeof writeTinyModel>[0], load: LoadOptions = {}) =>
+  loadModel(await writeTinyModel(options), { backend, ...load });
+
+beforeAll(async () => {
+  backend = await createBackend();
+  [target, twin, stranger, short] = [
+    await open({}),
+    await open({}),
+    await open({ seed: 500 }),
+    await open({}, { context: 24 }),
+  ];
+});
+
+afterAll(() => {
+  for (const model of [target, twin, stranger, short]) model.dispose();
+  backend.dispose();
+});
+
+const greedy: GenerateOptions = { temperature: 0, ignoreEos: true, maxTokens: 40 };
+const repeating = 'the cat ran. the cat ran. the cat ran. the cat';
+
+type Speculate = NonNullable<GenerateOptions['speculate']>;
+const ways: Readonly<Record<string, () => Speculate>> = {
+  lookup: () => ({ kind: 'lookup' }),
+  'lookup of long drafts': () => ({ kind: 'lookup', maxDraft: 30, maxNgram: 2, adaptive: false }),
+  'a draft model with the same weights': () => ({ kind: 'draft', model: twin, adaptive: false }),
+  'a draft model with other weights': () => ({
+    kind: 'draft',
+    model: stranger,
+    maxDraft: 4,
+    adaptive: false,
+  }),
+  'a draft model with a short context': () => ({ kind: 'draft', model: short, adaptive: false }),
+};
+
+/** Nothing of the caches is held. */
+function expectFree(): void {
+  for (const { freeBlocks } of [target, twin, stranger, short]) expect(freeBlocks).toBe(1);
+}
+
+describe.each(Object.entries(ways))('%s', (_, way) => {
+  test.each([
+    ['replayed', {}],
+    ['recorded', { graph: false }],
+    ['in blocks', { cache: 'paged', blockSize: 8 }],
+  ] as const)('gives the tokens of plain greedy decoding, %s', async (_name, options) => {
+    using model = await loadModel(target.path, { backend, ...options });
+    const free = model.freeBlocks;
+    for (const prompt of [repeating, 'a']) {
+      const want = await target.generate(prompt, greedy).result;
+      const got = await model.generate(prompt, { ...greedy, speculate: way() }).result;
+      expect(got).toMatchObject({ tokens: want.tokens, text: want.text, reason: want.reason });
+      expect(got.acceptedTokens).toBeLessThanOrEqual(got.draftedTokens);
+    }
+    expect(model.freeBlocks).toBe(free);
+    expectFree();
+  });
+
+  test('and with penalties, at every position', async () => {
+    const penalised = { ...greedy, repetitionPenalty: 1.3, frequencyPenalty: 0.3, penaltyWindow: 12 };
+    const want = await target.generate(repeating, penalised).result;
+    const got = await target.generate(repeating, { ...penalised, speculate: way() }).result;
+    expect(got.tokens).toEqual(want.tokens);
+  });
+
+  test('ends at the context, at an end token and at a stop string as ever', async () => {
+    const cases: GenerateOptions[] = [
+      { ...greedy, maxTokens: 1000 },
+      { ...greedy, maxTokens: 1 },
+      { ...greedy, maxTokens: 2 },
+      { ...greedy, maxTokens: 0 },
+      { temperature: 0, logitBias: { 2: 3 }, maxTokens: 60 },
+    ];
+    const { text } = await target.generate(repeating, greedy).result;
+    for (const at of [3, 20]) cases.push({ ...greedy, stop: [text.slice(at, at + 3)] });
+    for (const options of cases) {
+      const want = await target.generate(repeating, options).result;
+      const got = await target.generate(repeating, { ...options, speculate: way() }).result;
+      expect(got).toMatchObject({ tokens: want.tokens, text: want.text, reason: want.reason });
+    }
+    expectFree();
+  });
+
+  test('an abort keeps the text so far and leaks nothing', async () => {
+    const want = await target.generate(repeating, greedy).result;
+    for (let at = 1; at < 30; at += 9) {
+      const abort = new AbortController();
+      const generation = target.generate(repeating, { ...greedy, signal: abort.signal, speculate: way() });
+      let count = 0;
+      let text = '';
+      for await (const piece of generation) {
+        text += piece.text;
+        count += piece.tokens.length;
+        if (count >= at) abort.abort();
+      }
+      const result = await generation.result;
+      expect(result).toMatchObject({ reason: 'abort', text });
+      expect(want.tokens.slice(0, result.tokens.length)).toEqual(result.tokens);
+      expectFree();
+    }
+  });
+
+  test('a session builds on what was kept', async () => {
+    using session = target.session();
+    const first = await session.generate(repeating, { ...greedy, maxTokens: 9, speculate: way() }).result;
+    const prompt = [...target.tokenize(repeating), ...first.tokens, 5];
+    const second = await session.generate(prompt, { ...greedy, maxTokens: 9, speculate: way() }).result;
+    expect(second.reusedTokens).toBeGreaterThanOrEqual(first.promptTokens + first.tokens.length - 1);
+    const want = await target.generate(prompt, { ...greedy, maxTokens: 9 }).result;
+    expect(second.tokens).toEqual(want.tokens);
+  });
+});
+
+describe('what is accepted', () => {
+  test('all that the same weights draft', async () => {
+    const speculate = { kind: 'draft', model: twin, adaptive: false } as const;
+    const result = await target.generate('a', { ...greedy, speculate }).result;
+    expect(result.draftedTokens).toBeGreaterThan(20);
+    expect(result.acceptedTokens).toBe(result.draftedTokens);
+  });
+
+  test('all that the same weights draw, and nothing else is drawn', async () => {
+    const options = { temperature: 1, topK: 8, seed: 3, maxTokens: 40, ignoreEos: true };
+    const speculate = { kind: 'draft', model: twin, adaptive: false } as const;
+    const result = await target.generate('a', { ...options, presencePenalty: 0.2, speculate }).result;
+    expect(result.draftedTokens).toBeGreaterThan(20);
+    expect(result.acceptedTokens).toBe(result.draftedTokens);
+    const again = await target.generate('a', { ...options, presencePenalty: 0.2, speculate }).result;
+    expect(again.tokens).toEqual(result.tokens);
+  });
+
+  test('nothing is drafted that costs more than it saves', async () => {
+    const speculate = { kind: 'draft', model: twin } as const; // as large as the model itself
+    const result = await target.generate('a', { ...greedy, speculate }).result;
+    expect(result.draftedTokens).toBe(0);
+  });
+
+  test('some of what repeats', async () => {
+    const result = await target.generate('the cat', {
+      ...greedy,
+      maxTokens: 80,
+      speculate: { kind: 'lookup' },
+    }).result;
+    expect(result.acceptedTokens).toBeGreaterThan(0);
+  });
+
+  test('nothing without speculation', async () => {
+    expect(await target.generate('a', greedy).result).toMatchObject({ draftedTokens: 0, acceptedTokens: 0 });
+  });
+});
+
+describe('sampling', () => {
+  test('by lookup gives the tokens of plain sampling with the same seed', async () => {
+    for (const seed of [1, 2, 3]) {
+      const options = {
+        temperature: 0.6,
+        topK: 5,
+        seed,
+        frequencyPenalty: 0.1,
+        maxTokens: 50,
+        ignoreEos: true,
+      };
+      const want = await target.generate(repeating, options).result;
+      const got = await target.generate(repeating, { ...options, speculate: { kind: 'lookup' } }).result;
+      expect(got.tokens).toEqual(want.tokens);
+      expect(got.draftedTokens).toBeGreaterThan(0);
+    }
+  });
+
+  test('by a draft model draws from the distribution of plain sampling', async () => {
+    const filters = { temperature: 2, topK: 4, topP: 1, minP: 0 };
+    const logitBias = { 10: 40, 20: 40, 30: 40, 40: 40 }; // both models choose among the same four
+    const runs = 500;
+    const speculate = { kind: 'draft', model: stranger, adaptive: false } as const;
+    const prompt = target.tokenize('the');
+    const counts = new Map<string, number>();
+    let accepted = 0;
+    let drafted = 0;
+    for (let seed = 0; seed < runs; seed++) {
+      const options = { ...filters, logitBias, seed, maxTokens: 3, ignoreEos: true, speculate };
+      const result = await target.generate(prompt, options).result;
+      accepted += result.acceptedTokens;
+      drafted += result.draftedTokens;
+      const key = result.tokens.slice(0, 2).join();
+      counts.set(key, (counts.get(key) ?? 0) + 1);
+    }
+    expect(drafted).toBeGreaterThan(runs / 2);
+    expect(accepted).toBeGreaterThan(0);
+    expect(accepted).toBeLessThan(drafted);
+    const expected = await jointProbabilities(prompt, Object.keys(logitBias).map(Number), filters);
+    const keys = [...new Set([...expected.keys(), ...counts.keys()])];
+    const statistic = chiSquare(
+      keys.map((key) => counts.get(key) ?? 0),
+      keys.map((key) => expected.get(key) ?? 0),
+    );
+    expect(keys).toHaveLength(16);
+    expect(statistic).toBeLessThan(45); // 15 degrees of freedom: one in 10⁴ is higher; the seeds are fixed
+  }, 60_000);
+});
+
+/** Of each pair of tokens that may follow, by the definition. */
+async function jointProbabilities(
+  prompt: readonly number[],
+  among: readonly number[],
+  filters: Parameters<typeof tokenProbabilities>[1],
+): Promise<Map<string, number>> {
+  const after = async (ids: readonly number[]) => {
+    const logits = (await target.logits(ids)).at(-1)!;
+    return tokenProbabilities(
+      logits.map((logit, token) => (among.includes(token) ? logit : Number.NEGATIVE_INFINITY)),
+      filters,
+    );
+  };
+  const joint = new Map<string, number>();
+  for (const [a, pa] of (await after(prompt)).entries()) {
+    if (pa === 0) continue;
+    for (const [b, pb] of (await after([...prompt, a])).entries())
+      if (pb > 0) joint.set(`${a},${b}`, pa * pb);
+  }
+  return joint;
+}
+
+describe('what is refused', () => {
+  const refused = (speculate: Speculate) => target.generate('a', { ...greedy, speculate }).result;
+
+  test('a draft model with another vocabulary, with the token that differs', async () => {
+    using other = await open({ spell: (token) => (token === 'q' ? 'Q' : token) });
+    await expect(refused({ kind: 'draft', model: other })).rejects.toMatchObject({
+      code: 'BAD_OPTION',
+      message: expect.stringMatching(/same vocabulary, but token \d+ is "Q", and "q" in the other/),
+    });
+  });
+
+  test('the model itself, and what is no model', async () => {
+    await expect(refused({ kind: 'draft', model: target })).rejects.toMatchObject({ code: 'BAD_OPTION' });
+    const nothing = JSON.parse('{"kind": "draft"}');
+    await expect(refused(nothing)).rejects.toMatchObject({ code: 'BAD_OPTION' });
+  });
+
+  test('a draft model that has been disposed', async () => {
+    const gone = await open({});
+    gone.dispose();
+    await expect(refused({ kind: 'draft', model: gone })).rejects.toMatchObject({ code: 'DISPOSED' });
+  });
+
+  test.each<[string, object]>([
+    ['kind', { kind: 'guess' }],
+    ['maxDraft', { kind: 'lookup', maxDraft: 0 }],
+    ['maxDraft', { kind: 'lookup', maxDraft: 65 }],
+    ['maxNgram', { kind: 'lookup', maxNgram: 17 }],
+    ['minNgram', { kind: 'lookup', minNgram: 4 }],
+  ])('speculate.%s out of range: %j', async (name, speculate) => {
+    const options = JSON.parse(JSON.stringify(speculate)) as Speculate;
+    await expect(refused(options)).rejects.toMatchObject({
+      code: 'BAD_OPTION',
+      message: expect.stringContaining(`speculate.${name}`),
+    });
+  });
+});
+
+test('who waits for the draft model can give up', async () => {
+  const holder = twin.generate('the cat', greedy)[Symbol.asyncIterator]();
+  await holder.next();
+  const abort = new AbortController();
+  const speculate = { kind: 'draft', model: twin } as const;
+  const waiting = target.generate('a', { ...greedy, signal: abort.signal, speculate }).result;
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  abort.abort();
+  expect((await waiting).reason).toBe('abort');
+  await holder.return?.();
+  expect(target.freeBlocks).toBe(1);
+});

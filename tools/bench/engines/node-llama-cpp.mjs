@@ -1,0 +1,114 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { someTokens, turnOf } from '../works.mjs';
+
+/** Tokens of a prompt in one step: what node-llama-cpp takes by itself, and what Quern takes. */
+const batchSize = 512;
+
+/** How often the work is done with flash attention and without, in turns, to see which is faster; busy cores make it slow. */
+const trialsOf = ({ once, busy }) => (once || busy ? 1 : 2);
+
+/** Tokens of a prompt that warms up. */
+const warmUpTokens = 64;
+
+/** node-llama-cpp with its prebuilt binary, from a folder `modules` (node_modules), through its low-level sequences. */
+export class NodeLlamaCpp {
+  static async open({ file, threads, context, sequences, modules }) {
+    const { getLlama, LlamaLogLevel } = await import(
+      pathToFileURL(join(modules, 'node-llama-cpp/dist/index.js')).href
+    );
+    const llama = await getLlama({
+      gpu: false,
+      build: 'never',
+      maxThreads: threads,
+      logLevel: LlamaLogLevel.error,
+    });
+    const start = performance.now();
+    const model = await llama.loadModel({ modelPath: file });
+    const engine = new NodeLlamaCpp(llama, model, { threads, contextSize: context, sequences, batchSize });
+    engine.context = await engine.createContext(false);
+    engine.loadMs = performance.now() - start;
+    return engine;
+  }
+
+  constructor(llama, model, contextOptions) {
+    this.llama = llama;
+    this.model = model;
+    this.contextOptions = contextOptions;
+  }
+
+  about() {
+    const { release } = this.llama.llamaCppRelease;
+    return { kernels: loadedLibrary(), llamaCpp: release, threads: this.context.currentThreads };
+  }
+
+  createContext(flashAttention) {
+    return this.model.createContext({ ...this.contextOptions, flashAttention });
+  }
+
+  /** Fills the caches and warms up with flash attention and without, and goes on with what was faster; `once`: without. */
+  async prepare(work) {
+    this.work = work;
+    const candidates = [await this.candidate(this.context)];
+    if (!work.once) candidates.push(await this.candidate(await this.createContext(true)));
+    for (let turn = 0; turn < trialsOf(work); turn++)
+      for (const candidate of candidates) {
+        this.sequences = candidate.sequences;
+        candidate.ms = Math.min(candidate.ms, await this.time(turn));
+      }
+    const [best, worse] = candidates.sort((a, b) => a.ms - b.ms);
+    await worse?.context.dispose();
+    this.context = best.context;
+    this.sequences = best.sequences;
+    return { flashAttention: best.context.flashAttention, faster: worse ? worse.ms / best.ms : 1 };
+  }
+
+  async candidate(context) {
+    const sequences = Array.from({ length: this.work.batch }, () => context.getSequence());
+    for (const [i, sequence] of sequences.entries()) await this.fill(sequence, i);
+    return { context, sequences, ms: Number.POSITIVE_INFINITY };
+  }
+
+  async fill(sequence, seed) {
+    const { depth } = this.work;
+    await sequence.evaluateWithoutGeneratingNewTokens(someTokens(warmUpTokens));
+    await sequence.clearHistory();
+    if (depth > 0) await sequence.evaluateWithoutGeneratingNewTokens(someTokens(depth, seed));
+  }
+
+  /** Milliseconds of one turn. */
+  async time(turn) {
+    const { prompt, answer } = turnOf(this.work, turn);
+    for (const sequence of this.sequences) await this.truncate(sequence);
+    const start = performance.now();
+    await Promise.all(this.sequences.map((sequence) => this.generate(sequence, prompt, answer)));
+    return performance.now() - start;
+  }
+
+  async truncate(sequence) {
+    const { depth } = this.work;
+    const end = sequence.nextTokenIndex;
+    if (depth === 0) await sequence.clearHistory();
+    else if (end > depth) await sequence.eraseContextTokenRanges([{ start: depth, end }]);
+    if (sequence.nextTokenIndex !== depth)
+      throw new Error(`node-llama-cpp has ${sequence.nextTokenIndex} tokens in the cache, not ${depth}`);
+  }
+
+  async generate(sequence, prompt, answer) {
+    let count = 0;
+    for await (const _ of sequence.evaluate(prompt, { temperature: 0, yieldEogToken: true }))
+      if (++count === answer) break;
+    if (count !== answer) throw new Error(`node-llama-cpp gave ${count} tokens, not ${answer}`);
+  }
+}
+
+/** The build of its kernels that it chose for this machine (Linux). */
+function loadedLibrary() {
+  try {
+    const maps = readFileSync('/proc/self/maps', 'utf8');
+    return /libggml-cpu[^/\s]*\.(so|dylib)/.exec(maps)?.[0] ?? 'unknown';
+  } catch {
+    return 'unknown';
+  }
+}

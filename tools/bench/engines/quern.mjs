@@ -1,0 +1,57 @@
+import { fileURLToPath } from 'node:url';
+import { loadModel } from '../../../packages/runtime/dist/index.js';
+import { someTokens, turnOf } from '../works.mjs';
+
+/** Whose dependencies have the backend. */
+const resolveFrom = fileURLToPath(new URL('../../../packages/cli/', import.meta.url));
+
+/** Quern as an application uses it: `loadModel`, sessions, greedy decoding. */
+export class Quern {
+  static async open({ file, threads, context, sequences }) {
+    const start = performance.now();
+    const model = await loadModel(file, { backend: 'cpu', threads, context, sequences, resolveFrom });
+    return new Quern(model, performance.now() - start);
+  }
+
+  constructor(model, loadMs) {
+    this.model = model;
+    this.loadMs = loadMs;
+  }
+
+  about() {
+    return { kernels: this.model.profile.isa, threads: this.model.profile.threads };
+  }
+
+  /** Fills the caches to the work's depth and warms up. */
+  async prepare(work) {
+    this.work = work;
+    this.sessions = Array.from({ length: work.batch }, () => this.model.session());
+    if (work.depth > 0)
+      for (const [i, session] of this.sessions.entries())
+        await this.generate(session, someTokens(work.depth, i), 0, 0);
+    await this.time(-1);
+    return {};
+  }
+
+  /** Milliseconds of one turn. */
+  async time(turn) {
+    const { depth } = this.work;
+    const { prompt, answer } = turnOf(this.work, turn);
+    const start = performance.now();
+    await Promise.all(
+      this.sessions.map((session, i) =>
+        this.generate(session, [...someTokens(depth, i), ...prompt], answer, depth),
+      ),
+    );
+    return performance.now() - start;
+  }
+
+  async generate(session, ids, answer, reused) {
+    const options = { maxTokens: answer, temperature: 0, ignoreEos: true };
+    const result = await session.generate(ids, options).result;
+    if (result.tokens.length !== answer || result.reusedTokens !== reused)
+      throw new Error(
+        `quern gave ${result.tokens.length} tokens after ${result.reusedTokens} in the cache, not ${answer} after ${reused}`,
+      );
+  }
+}

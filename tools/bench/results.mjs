@@ -1,0 +1,52 @@
+// What has been measured, in one JSON file that is written anew after every work: a run may be cut and taken up again.
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { availableParallelism, cpus, totalmem } from 'node:os';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+/** The machine, as far as it matters for whether figures can stand in one table. */
+export const thisMachine = () => ({
+  cpu: cpus()[0]?.model ?? process.arch,
+  cores: availableParallelism(),
+  memoryGiB: Math.round(totalmem() / 2 ** 30),
+  node: process.version,
+  platform: `${process.platform}-${process.arch}`,
+});
+
+/** The commit that is measured; '+' where packages differ from it. */
+export function quernCommit() {
+  const git = (...args) => execFileSync('git', args, { cwd: root, encoding: 'utf8' }).trim();
+  try {
+    return git('rev-parse', '--short', 'HEAD') + (git('status', '--porcelain', 'packages') ? '+' : '');
+  } catch {
+    return 'unknown';
+  }
+}
+
+export function readResults(path) {
+  const results = JSON.parse(readFileSync(path, 'utf8'));
+  if (!Array.isArray(results.measurements)) throw new Error(`${path} has no measurements`);
+  return results;
+}
+
+/** The results so far, or none; figures of two machines or of two releases of the peer never come together. */
+export function openResults(path, heading) {
+  if (!existsSync(path)) return { ...heading, measurements: [] };
+  const results = readResults(path);
+  for (const part of ['machine', 'peer', 'quick'])
+    if (JSON.stringify(results[part]) !== JSON.stringify(heading[part]))
+      throw new Error(
+        `${path} is of another ${part}: ${JSON.stringify(results[part])}, not ${JSON.stringify(heading[part])}. Name another file with --results`,
+      );
+  return results;
+}
+
+export function saveResults(path, results) {
+  writeFileSync(`${path}.partial`, `${JSON.stringify(results, null, 1)}\n`);
+  renameSync(`${path}.partial`, path);
+}
+
+/** What tells one measurement from another. */
+export const keyOf = ({ arch, format, threads, isa, work }) => [arch, format, threads, isa, work].join(' ');

@@ -1,0 +1,43 @@
+/* Counts the allocations of threads called quern-cpu-N; preloaded by steady-state.mjs. Writes one line per thread, its
+   number and count, to the file named by COUNT_MALLOC when the process ends. glibc. */
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+enum { threads = 64 };
+static atomic_long counts[threads];
+
+void *__libc_malloc(size_t bytes);
+void *__libc_calloc(size_t count, size_t bytes);
+void *__libc_realloc(void *memory, size_t bytes);
+void *__libc_memalign(size_t alignment, size_t bytes);
+
+static void count(void) {
+  char name[16] = "";
+  prctl(PR_GET_NAME, name);
+  if (strncmp(name, "quern-cpu-", 10) != 0) return;
+  const int thread = atoi(name + 10);
+  if (thread >= 0 && thread < threads) counts[thread]++;
+}
+
+void *malloc(size_t bytes) { return count(), __libc_malloc(bytes); }
+void *calloc(size_t number, size_t bytes) { return count(), __libc_calloc(number, bytes); }
+void *realloc(void *memory, size_t bytes) { return count(), __libc_realloc(memory, bytes); }
+void *memalign(size_t alignment, size_t bytes) { return count(), __libc_memalign(alignment, bytes); }
+void *aligned_alloc(size_t alignment, size_t bytes) { return memalign(alignment, bytes); }
+int posix_memalign(void **memory, size_t alignment, size_t bytes) {
+  *memory = memalign(alignment, bytes);
+  return *memory ? 0 : ENOMEM;
+}
+
+__attribute__((destructor)) static void report(void) {
+  const char *const path = getenv("COUNT_MALLOC");
+  FILE *const out = path ? fopen(path, "w") : NULL;
+  if (!out) return;
+  for (int thread = 0; thread < threads; thread++)
+    if (counts[thread]) fprintf(out, "quern-cpu-%d %ld\n", thread, (long)counts[thread]);
+  fclose(out);
+}
