@@ -19,7 +19,17 @@ const texts = heldOutStories.slice(0, stories);
 /** The instruction sets that this machine has, of all there are. */
 async function availableIsas() {
   const available = [];
-  for (const isa of ['scalar', 'avx2', 'avx512', 'avx512-vnni', 'avx512-bf16', 'neon', 'dotprod', 'i8mm'])
+  for (const isa of [
+    'scalar',
+    'avx2',
+    'avx512',
+    'avx512-vnni',
+    'avx512-bf16',
+    'amx',
+    'neon',
+    'dotprod',
+    'i8mm',
+  ])
     try {
       (await createBackend({ isa, threads: 1 })).dispose();
       available.push(isa);

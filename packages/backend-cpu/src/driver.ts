@@ -15,7 +15,7 @@ import { blockSizes, ggufFormats, manifest } from './manifest.js';
 export interface CpuOptions {
   /** Threads that compute; when absent one per physical core, as the README says. */
   readonly threads?: number;
-  /** Instruction set: 'avx512-bf16', 'avx512-vnni', 'avx512', 'avx2', 'scalar'. QUERN_CPU_ISA, or the best this machine has, when absent. */
+  /** Instruction set: 'amx', 'avx512-bf16', 'avx512-vnni', 'avx512', 'avx2', 'scalar'. QUERN_CPU_ISA, or the best this machine has, when absent. */
   readonly isa?: string;
 }
 

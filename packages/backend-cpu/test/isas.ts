@@ -4,7 +4,7 @@ import { cpuDriver } from '../src/index.js';
 const knownIsas =
   process.arch === 'arm64'
     ? ['i8mm', 'dotprod', 'neon', 'scalar']
-    : ['avx512-bf16', 'avx512-vnni', 'avx512', 'avx2', 'scalar'];
+    : ['amx', 'avx512-bf16', 'avx512-vnni', 'avx512', 'avx2', 'scalar'];
 
 /** The instruction sets that this machine can run, best first. */
 export async function availableIsas(): Promise<string[]> {

@@ -57,9 +57,17 @@ test('nothing outside a buffer is touched', async () => {
 test('the profile tells what was found and measured', () => {
   const { kind, isa, threads, totalMemory, readBandwidth, flops } = driver.profile;
   expect(kind).toBe('cpu');
-  expect(['avx512-bf16', 'avx512-vnni', 'avx512', 'avx2', 'i8mm', 'dotprod', 'neon', 'scalar']).toContain(
-    isa,
-  );
+  expect([
+    'amx',
+    'avx512-bf16',
+    'avx512-vnni',
+    'avx512',
+    'avx2',
+    'i8mm',
+    'dotprod',
+    'neon',
+    'scalar',
+  ]).toContain(isa);
   expect(threads).toBe(1);
   expect(totalMemory).toBeGreaterThan(2 ** 28);
   expect(driver.freeMemory()).toBeLessThanOrEqual(totalMemory);

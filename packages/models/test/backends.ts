@@ -17,7 +17,7 @@ const float32Slack = 2;
 const isas =
   process.arch === 'arm64'
     ? ['scalar', 'neon', 'dotprod', 'i8mm']
-    : ['scalar', 'avx2', 'avx512', 'avx512-vnni', 'avx512-bf16'];
+    : ['scalar', 'avx2', 'avx512', 'avx512-vnni', 'avx512-bf16', 'amx'];
 
 /** The reference, and the CPU backend with every instruction set of this machine. */
 export async function testedBackends(): Promise<TestedBackend[]> {

@@ -20,6 +20,7 @@ export const cpuLevels = [
   ...(/\bavx512f\b/.test(flags) ? ['avx512'] : []),
   ...(/\bavx512_vnni\b/.test(flags) ? ['avx512-vnni'] : []),
   ...(/\bavx512_bf16\b/.test(flags) && /\bAuthenticAMD\b/.test(flags) ? ['avx512-bf16'] : []),
+  ...(/\bamx_int8\b/.test(flags) ? ['amx'] : []),
 ];
 
 /** The reference backend, with a count of what it has allocated and not freed. */

@@ -41,7 +41,7 @@ struct Attend {
   float* scratch;             // attend_scratch(rows * group, d) floats, owned by the calling thread; need not be initialised
 };
 
-// Quantised rows of x (`quantise`) with rows of packed weights (packed/tiles.h).
+// Quantised rows of x (`quantise` or `quantise_coarse`) with rows of packed weights (packed/tiles.h).
 struct PackedGemm {
   const uint8_t* x;  // [T] rows of quantised_row_bytes(K)
   const uint8_t* w;  // rows of tiles; 16 columns of y each
@@ -51,7 +51,7 @@ struct PackedGemm {
 };
 
 struct Kernels {
-  const char* name; // "scalar", "avx2", "avx512", "avx512-vnni", "avx512-bf16", "neon", "dotprod", "i8mm"
+  const char* name; // "scalar", "avx2", "avx512", "avx512-vnni", "avx512-bf16", "amx", "neon", "dotprod", "i8mm"
 
   // Decodes `count` weights (a multiple of the format's block) to f32, bit for bit as @quern/quant defines them.
   void (*decode[FORMAT_COUNT])(const void* blocks, float* out, int64_t count);
@@ -76,6 +76,13 @@ struct Kernels {
   // and y[t, n] = Σ_k x[t, k] · w[n, k] + bias[n] with such rows. Results do not depend on how rows and columns were split.
   void (*quantise)(const float* x, int64_t K, uint8_t* row);
   void (*packed_gemm[FORMAT_COUNT])(const PackedGemm& args);
+
+  // The same for many rows: from coarse_rows rows of x on they are faster, rounding both x and w to int8 with one scale for
+  // every 256 along K: x to the nearest of 127 steps to the largest magnitude, w to at most 0.57 of such a step. Null where
+  // coarse_rows is 0.
+  int64_t coarse_rows;
+  void (*quantise_coarse)(const float* x, int64_t K, uint8_t* row);
+  void (*coarse_gemm[FORMAT_COUNT])(const PackedGemm& args);
 
   void (*add)(const float* a, const float* b, float* y, int64_t n);
   void (*mul)(const float* a, const float* b, float* y, int64_t n);
@@ -123,6 +130,7 @@ const Kernels& avx2_kernels();   // AVX2, FMA, F16C
 const Kernels& avx512_kernels(); // AVX-512 F, BW, DQ, VL
 const Kernels& vnni_kernels();   // the same and AVX-512 VNNI
 const Kernels& bf16_kernels();   // the same and AVX-512 BF16
+const Kernels& amx_kernels();    // VNNI and AMX int8
 #elif defined(QUERN_ARM)
 const Kernels& neon_kernels();    // every 64-bit Arm
 const Kernels& dotprod_kernels(); // and dot products of bytes (FEAT_DotProd)

@@ -20,6 +20,14 @@ Needs::Needs(const Kernels& kernels, int64_t T, std::initializer_list<const Weig
     bf16 = bf16 || way == Way::bf16;
     panel = panel || way == Way::decoded || (way == Way::bf16 && w->format() == FORMAT_F16);
   }
+  coarse = int8 && kernels.coarse_rows > 0 && T >= kernels.coarse_rows;
+}
+
+// Rows of x for which the kernels of many rows unpack a weight once; 1024 of each along K stay in the second cache.
+static int64_t coarse_rows_of(int64_t T) {
+  constexpr int64_t most = 512, together = 32;
+  const int64_t parts = (T + most - 1) / most;
+  return ((T + parts - 1) / parts + together - 1) / together * together;
 }
 
 // Packed weights: few rows of x stream the weights, so a chunk is long enough for the hardware to prefetch; many rows of x
@@ -28,12 +36,14 @@ Needs::Needs(const Kernels& kernels, int64_t T, std::initializer_list<const Weig
 Tiling::Tiling(int64_t T, int64_t K, const Needs& needs) {
   const int64_t width = std::max<int64_t>(K, 1);
   if (needs.int8) {
-    // Of rows of tiles: for few rows of x about 128 KiB to read, otherwise by what multiplying them costs.
+    // Of rows of tiles: for few rows of x about 128 KiB to read, otherwise by what multiplying them costs: reading them
+    // costs as much as multiplying them four times, rounding them to one step twice that.
+    const int64_t cost = width * (needs.coarse ? 8 + T / 8 : 4 + T);
     const int64_t streamed = std::max<int64_t>(4, 16384 / width);
-    const int64_t multiplied = std::clamp<int64_t>(Call::chunk_cost / (width * (4 + T)), 4, 64);
+    const int64_t multiplied = std::clamp<int64_t>(Call::chunk_cost / cost, 4, 64);
     chunk = (T <= few ? streamed : multiplied) * PACKED_ROWS;
     panel = chunk;
-    rows = std::max<int64_t>(16, 262144 / quantised_row_bytes(width) / 8 * 8);
+    rows = needs.coarse ? coarse_rows_of(T) : std::max<int64_t>(16, 262144 / quantised_row_bytes(width) / 8 * 8);
     panel_floats = needs.panel ? panel * K : 0;
     return;
   }
@@ -63,14 +73,15 @@ int64_t Activations::floats(const Floats& x, const Needs& needs) {
   return (needs.int8 ? int8_floats(x) : 0) + (needs.bf16 ? (x.count + 1) / 2 : 0);
 }
 
-Activations::Activations(const Call& call, const Floats& x, const Needs& needs) : x(x) {
+Activations::Activations(const Call& call, const Floats& x, const Needs& needs) : x(x), coarse(needs.coarse) {
   const int64_t K = x.width(), row_bytes = quantised_row_bytes(K);
   auto* const int8_rows = reinterpret_cast<uint8_t*>(call.scratch.shared());
   auto* const bf16_rows = reinterpret_cast<uint16_t*>(call.scratch.shared() + (needs.int8 ? int8_floats(x) : 0));
   if (!needs.int8 && !needs.bf16) return;
+  const auto quantise = coarse ? call.kernels.quantise_coarse : call.kernels.quantise;
   call.split(x.shape[0], K, [&](int64_t first, int64_t end, int) {
     for (int64_t t = first; t < end; t++) {
-      if (needs.int8) call.kernels.quantise(x.row(t), K, int8_rows + t * row_bytes);
+      if (needs.int8) quantise(x.row(t), K, int8_rows + t * row_bytes);
       if (needs.bf16) call.kernels.f32_to_bf16(x.row(t), bf16_rows + t * K, K);
     }
   });
@@ -97,8 +108,8 @@ void Product::multiply(const void* panel, int64_t first, int64_t end, int64_t t,
   const auto* const floats = static_cast<const float*>(panel);
   const auto* const words = static_cast<const uint16_t*>(panel);
   if (way_ == Way::packed)
-    kernels_.packed_gemm[w_.format()]({x_.int8 + t * quantised_row_bytes(K), static_cast<const uint8_t*>(panel), bias, y,
-                                       stride, count, N, K});
+    (x_.coarse ? kernels_.coarse_gemm : kernels_.packed_gemm)[w_.format()](
+        {x_.int8 + t * quantised_row_bytes(K), static_cast<const uint8_t*>(panel), bias, y, stride, count, N, K});
   else if (way_ == Way::bf16) kernels_.gemm_of_bf16(x_.bf16 + t * K, K, words, K, bias, y, stride, count, N, K);
   else if (way_ == Way::decoded || w_.is_float()) kernels_.gemm(x_.x.row(t), K, floats, K, bias, y, stride, count, N, K);
   else if (w_.format() == FORMAT_F16) kernels_.gemm_f16(x_.x.row(t), K, words, K, bias, y, stride, count, N, K);

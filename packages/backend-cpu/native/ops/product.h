@@ -1,7 +1,8 @@
 // The matrix product that linear and the fused projections share. Packed weights are multiplied where they are, with rows
 // of x that were quantised once; so are weights of 16 bits with a few rows of floats, or with many that were rounded to bf16
 // once, where the kernels do that. Other weights are decoded, panel by panel, into memory that stays in the caches. An
-// output's bits depend on x, w, K and whether there are few rows, never on how rows were cut into chunks and panels.
+// output's bits depend on x, w, K and whether there are few rows, exact_rows or less, never on how rows were cut into
+// chunks and panels.
 #pragma once
 #include <algorithm>
 #include <initializer_list>
@@ -23,6 +24,7 @@ Way way_of(const Kernels& kernels, const Weight& w, int64_t T);
 struct Needs {
   Needs(const Kernels& kernels, int64_t T, std::initializer_list<const Weight*> weights);
   bool int8 = false, bf16 = false; // rows of x
+  bool coarse = false;             // those of int8 for the kernels of many rows
   bool panel = false;              // scratch for a panel of weights
 };
 
@@ -40,9 +42,10 @@ struct Tiling {
 
 // The rows of x in every form that a product reads them in.
 struct Activations {
-  const Floats& x;          // [T, K]
+  const Floats& x;                // [T, K]
   const uint8_t* int8 = nullptr;  // [T] rows of quantised_row_bytes(K)
   const uint16_t* bf16 = nullptr; // [T, K]
+  const bool coarse;              // int8 has one scale for every 256
 
   // Shared scratch that the constructor fills: to be reserved before.
   static int64_t floats(const Floats& x, const Needs& needs);

@@ -10,6 +10,10 @@
 #include <asm/hwcap.h>
 #include <sys/auxv.h>
 #endif
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 namespace quern {
 
@@ -35,6 +39,21 @@ static uint64_t saved_states() {
 
 static bool has(uint32_t word, uint32_t bits) { return (word & bits) == bits; }
 
+// Whether tile registers can be used: Linux makes room for them only in processes that ask (Documentation/arch/x86/xstate.rst).
+static bool has_tiles([[maybe_unused]] uint32_t seven_edx, [[maybe_unused]] uint64_t saved) {
+#if defined(QUERN_EMULATE_AMX)
+  return true;
+#elif defined(__linux__)
+  constexpr uint32_t amx_tile = 1u << 24, amx_int8 = 1u << 25;
+  constexpr uint64_t tile_state = 0x60000;
+  constexpr long request_permission = 0x1023, tile_data = 18;
+  return has(seven_edx, amx_tile | amx_int8) && (saved & tile_state) == tile_state &&
+         syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
+#else
+  return false;
+#endif
+}
+
 static bool made_by_amd() {
   const Cpuid vendor = cpuid(0);
   return vendor.ebx == 0x68747541 && vendor.edx == 0x69746e65 && vendor.ecx == 0x444d4163; // AuthenticAMD
@@ -54,6 +73,7 @@ static CpuFeatures detect() {
   features.avx512 = features.avx2 && has(seven.ebx, f | dq | bw | vl) && (saved & zmm_state) == zmm_state;
   features.avx512_vnni = features.avx512 && has(seven.ecx, vnni);
   features.fast_bf16 = features.avx512_vnni && has(cpuid(7, 1).eax, avx512_bf16) && made_by_amd();
+  features.amx = features.avx512_vnni && has_tiles(seven.edx, saved);
   return features;
 }
 

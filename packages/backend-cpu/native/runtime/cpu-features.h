@@ -9,6 +9,7 @@ struct CpuFeatures {
   bool avx512 = false;      // and AVX-512 F, BW, DQ, VL
   bool avx512_vnni = false; // and its VNNI
   bool fast_bf16 = false;   // and AVX512-BF16 at more than the rate of floats
+  bool amx = false;         // AVX-512 VNNI and AMX tiles with int8, which this process may use (QUERN_EMULATE_AMX: or a model of them)
   bool dotprod = false;     // 64-bit Arm: FEAT_DotProd
   bool i8mm = false;        // and FEAT_I8MM
 };

@@ -14,6 +14,9 @@ struct Isa {
 // Best first; the plain version last. A new folder under kernels/ is one more line here.
 static constexpr Isa isas[] = {
 #if defined(QUERN_X86)
+#if !defined(QUERN_EMULATE_AMX)
+    {"amx", [] { return cpu_features().amx; }, amx_kernels},
+#endif
     {"avx512-bf16", [] { return cpu_features().fast_bf16; }, bf16_kernels},
     {"avx512-vnni", [] { return cpu_features().avx512_vnni; }, vnni_kernels},
     {"avx512", [] { return cpu_features().avx512; }, avx512_kernels},
@@ -24,6 +27,9 @@ static constexpr Isa isas[] = {
     {"neon", [] { return true; }, neon_kernels},
 #endif
     {"scalar", [] { return true; }, scalar_kernels},
+#if defined(QUERN_X86) && defined(QUERN_EMULATE_AMX)
+    {"amx", [] { return cpu_features().amx; }, amx_kernels}, // a model for tests: after scalar, for those who ask for it
+#endif
 };
 
 const Kernels& choose_kernels(const std::string& isa) {

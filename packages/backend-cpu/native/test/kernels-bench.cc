@@ -58,26 +58,58 @@ void gemm(const Kernels& k) {
   }
 }
 
-void packed_gemm(const Kernels& k) {
-  if (!k.quantise) return;
-  constexpr int64_t K = 1024, N = 512;
-  for (int format = FORMAT_Q4_0; format < FORMAT_COUNT; format++) {
+// 512 rows of 1024 weights: what is in them matters little, but scales must be finite.
+struct Weights {
+  static constexpr int64_t K = 1024, N = 512;
+  std::vector<uint8_t> tiles;
+
+  explicit Weights(int format) {
     const auto [name, elements, bytes] = format_sizes[format];
-    std::vector<uint8_t> blocks(size_t(N * K / elements * bytes)), tiles(size_t(N / PACKED_ROWS * packed_rows_bytes(packed_format(Format(format)), K)));
+    const PackedFormat& layout = packed_format(Format(format));
+    std::vector<uint8_t> blocks(size_t(N * K / elements * bytes));
+    tiles.resize(size_t(N / PACKED_ROWS * packed_rows_bytes(layout, K)));
     Random random(1);
     for (uint8_t& byte : blocks) byte = uint8_t(random.next() % 60); // small exponents: no NaN
     const int64_t row_bytes = K / elements * bytes;
     for (int64_t n = 0; n < N; n += PACKED_ROWS)
-      pack_rows(packed_format(Format(format)), blocks.data() + n * row_bytes, row_bytes, PACKED_ROWS, K,
-                tiles.data() + n / PACKED_ROWS * packed_rows_bytes(packed_format(Format(format)), K));
+      pack_rows(layout, blocks.data() + n * row_bytes, row_bytes, PACKED_ROWS, K,
+                tiles.data() + n / PACKED_ROWS * packed_rows_bytes(layout, K));
+  }
+};
+
+// Seconds for T rows of x with them.
+double packed_seconds(const Weights& w, int64_t T, void (*quantise)(const float*, int64_t, uint8_t*), void (*gemm)(const PackedGemm&)) {
+  constexpr int64_t K = Weights::K, N = Weights::N;
+  const std::vector<float> floats = normals(1, T * K);
+  std::vector<uint8_t> x(size_t(T * quantised_row_bytes(K)));
+  for (int64_t t = 0; t < T; t++) quantise(floats.data() + t * K, K, x.data() + t * quantised_row_bytes(K));
+  std::vector<float> y(size_t(T * N));
+  return seconds([&] { gemm({x.data(), w.tiles.data(), nullptr, y.data(), N, T, N, K}); });
+}
+
+void packed_gemm(const Kernels& k) {
+  if (!k.quantise || k.coarse_rows) return;
+  for (int format = FORMAT_Q4_0; format < FORMAT_COUNT; format++) {
+    const Weights w(format);
     for (int64_t T : {1, 2, 4, 8, 64}) {
-      const std::vector<float> floats = normals(1, T * K);
-      std::vector<uint8_t> x(size_t(T * quantised_row_bytes(K)));
-      for (int64_t t = 0; t < T; t++) k.quantise(floats.data() + t * K, K, x.data() + t * quantised_row_bytes(K));
-      std::vector<float> y(size_t(T * N));
-      const double time = seconds([&] { k.packed_gemm[format]({x.data(), tiles.data(), nullptr, y.data(), N, T, N, K}); });
-      printf("%-11s packed gemm %-5s %3ld rows %7.1f Gop/s %6.1f GB/s of weights\n", k.name, name, T, 2 * double(T * N * K) / time * 1e-9,
-             double(tiles.size()) / time * 1e-9);
+      const double time = packed_seconds(w, T, k.quantise, k.packed_gemm[format]);
+      printf("%-11s packed gemm %-5s %3ld rows %7.1f Gop/s %6.1f GB/s of weights\n", k.name, format_sizes[format].name, T,
+             2 * double(T * w.N * w.K) / time * 1e-9, double(w.tiles.size()) / time * 1e-9);
+    }
+  }
+}
+
+// Where the kernels for many rows overtake those for few: what coarse_rows should be.
+void crossover(const Kernels& k) {
+  if (!k.coarse_rows) return;
+  for (int format = FORMAT_Q4_0; format < FORMAT_COUNT; format++) {
+    const Weights w(format);
+    for (int64_t T : {1, 2, 4, 8, 12, 16, 24, 32, 64, 512}) {
+      const double few = packed_seconds(w, T, k.quantise, k.packed_gemm[format]);
+      const double many = packed_seconds(w, T, k.quantise_coarse, k.coarse_gemm[format]);
+      const double operations = 2 * double(T * w.N * w.K);
+      printf("%-11s %-5s %3ld rows: packed gemm %7.1f Gop/s, coarse gemm %7.1f Gop/s%s\n", k.name, format_sizes[format].name, T,
+             operations / few * 1e-9, operations / many * 1e-9, T >= k.coarse_rows ? " (taken)" : "");
     }
   }
 }
@@ -188,7 +220,8 @@ void attention(const Kernels& k) {
 
 int main(int argc, char** argv) { // names of what to time; all of it without
   const std::pair<const char*, void (*)(const Kernels&)> all[] = {
-      {"decode", decode}, {"gemm", gemm}, {"packed", packed_gemm}, {"rows", rows}, {"attention", attention}};
+      {"decode", decode}, {"gemm", gemm}, {"packed", packed_gemm},
+      {"crossover", crossover}, {"rows", rows}, {"attention", attention}};
   for (const Kernels* table : available())
     for (const auto& [name, time] : all)
       if (argc < 2 || std::any_of(argv + 1, argv + argc, [&](const char* asked) { return !strcmp(asked, name); })) time(*table);

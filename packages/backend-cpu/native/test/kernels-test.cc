@@ -401,6 +401,170 @@ void packed_gemm_does_not_depend_on_the_split() {
   }
 }
 
+// ---- packed weights and many rows: both factors coarse
+
+std::vector<double> coarsely_dequantised(const uint8_t* bytes, int64_t K) {
+  const CoarseRow row = coarse_row(bytes, K);
+  std::vector<double> x(static_cast<size_t>(K));
+  for (int64_t i = 0; i < K; i++) x[size_t(i)] = double(row.values[i]) * double(row.scales[i / COARSE]);
+  return x;
+}
+
+// The largest magnitude of the 256 weights that share a step with weight i of a row.
+double largest_near(const float* row, int64_t i, int64_t K) {
+  double largest = 0;
+  for (int64_t j = i / COARSE * COARSE; j < std::min(K, (i / COARSE + 1) * COARSE); j++)
+    largest = std::max(largest, std::abs(double(row[j])));
+  return largest;
+}
+constexpr double COARSE_ERROR = 0.57 / 127; // of a weight, in largest magnitudes
+
+void quantise_coarse_rounds() {
+  if (!k->coarse_rows) return;
+  Check check("quantise_coarse rounds to the nearest of 255 levels");
+  for (int64_t K : {0, 1, 32, 63, 96, 250, 256, 300, 640, 1000}) {
+    std::vector<float> x = normals(uint64_t(K), K, 3);
+    for (int64_t i = 256; i < std::min<int64_t>(K, 512); i++) x[size_t(i)] = 1e-38f;
+    Guarded<float> memory(quantised_row_bytes(K) / 4);
+    uint8_t* const bytes = reinterpret_cast<uint8_t*>(memory.data());
+    k->quantise_coarse(x.data(), K, bytes);
+    check.that(memory.intact(), at({K}) + " writes outside");
+    const CoarseRow row = coarse_row(bytes, K);
+    const std::vector<double> got = coarsely_dequantised(bytes, K);
+    for (int64_t i = 0; i < K; i++) {
+      check.near(got[size_t(i)], x[size_t(i)], 1e-30, 0.5001, row.scales[i / COARSE], at({K, i}));
+      check.near(row.scales[i / COARSE], largest_near(x.data(), i, K) / 127, 1e-30, 1e-6, row.scales[i / COARSE], at({K, i}) + " scale");
+    }
+    for (int64_t i = K; i < spans_of(K) * SPAN; i++) check.that(row.values[i] == 0, at({K, i}) + " beyond the row is not zero");
+    for (float bad : {NAN, INFINITY, -INFINITY}) {
+      if (K == 0) break;
+      x[size_t(K - 1)] = bad;
+      k->quantise_coarse(x.data(), K, bytes);
+      check.that(std::isnan(row.scales[(K - 1) / COARSE]), at({K}) + " not finite, but no NaN");
+    }
+  }
+}
+
+// T rows of x, made as the kernel wants them, with N rows of weights.
+struct Coarse {
+  BlockWeights w;
+  std::vector<uint8_t> tiles, x;
+  std::vector<float> floats;
+  int64_t T;
+
+  Coarse(Format format, int64_t N, int64_t K, std::vector<float> rows)
+      : w(format, N, K, uint64_t(format + N)), tiles(w.packed()), floats(std::move(rows)), T(int64_t(floats.size()) / K) {
+    x.resize(size_t(T * quantised_row_bytes(K)));
+    for (int64_t t = 0; t < T; t++) k->quantise_coarse(floats.data() + t * K, K, x.data() + t * quantised_row_bytes(K));
+  }
+
+  void multiply(int64_t t, int64_t rows, int64_t n, int64_t columns, const float* bias, float* y, int64_t ldy) const {
+    k->coarse_gemm[w.format]({x.data() + t * quantised_row_bytes(w.K),
+                              tiles.data() + n / PACKED_ROWS * packed_rows_bytes(packed_format(w.format), w.K),
+                              bias ? bias + n : nullptr, y + t * ldy + n, ldy, rows, columns, w.K});
+  }
+};
+
+// Rows with a single 1 show each weight as the kernel rounded it.
+void coarse_weights_are_rounded() {
+  if (!k->coarse_rows) return;
+  Check check("coarse gemm rounds each weight to 0.57 steps of 127");
+  for (int format = FORMAT_Q4_0; format < FORMAT_COUNT; format++)
+    for (int64_t K : widths(format)) {
+      constexpr int64_t N = 33;
+      std::vector<float> ones(size_t(K * K));
+      for (int64_t i = 0; i < K; i++) ones[size_t(i * K + i)] = 1;
+      const Coarse c(Format(format), N, K, ones);
+      std::vector<float> y(size_t(K * N));
+      c.multiply(0, K, 0, N, nullptr, y.data(), N);
+      for (int64_t i = 0; i < K; i++)
+        for (int64_t n = 0; n < N; n++) {
+          const float* row = c.w.values.data() + n * K;
+          check.near(y[size_t(i * N + n)], row[i], 1e-30, COARSE_ERROR, largest_near(row, i, K),
+                     format_sizes[format].name + std::string(" ") + at({N, K, n, i}));
+        }
+    }
+}
+
+// |got − Σ x w| within Σ |x̂| · |ŵ − w| + Σ |x̂ − x| · |w|, where x̂ and ŵ are rounded.
+void coarse_gemm_of(const Coarse& c, Check& check) {
+  const auto [format, N, K, row_bytes, blocks, values] = c.w;
+  const int64_t ldy = N + 2;
+  const std::vector<float> bias = normals(3, N);
+  Guarded<float> y(c.T * ldy);
+  c.multiply(0, c.T, 0, N, bias.data(), y.data(), ldy);
+  const std::string name = format_sizes[format].name;
+  check.that(y.intact(), name + at({c.T, N, K}) + " writes outside");
+  for (int64_t t = 0; t < c.T; t++) {
+    const uint8_t* row = c.x.data() + t * quantised_row_bytes(K);
+    const std::vector<double> x = coarsely_dequantised(row, K);
+    for (int64_t n = 0; n < N; n++) {
+      double exact = bias[size_t(n)], magnitude = std::abs(exact), bound = 0, largest = 0;
+      for (int64_t i = 0; i < K; i++) {
+        if (i % COARSE == 0) largest = largest_near(&values[size_t(n * K)], i, K);
+        const double w = values[size_t(n * K + i)];
+        exact += double(c.floats[size_t(t * K + i)]) * w;
+        magnitude += std::abs(x[size_t(i)] * w);
+        bound += std::abs(x[size_t(i)]) * COARSE_ERROR * largest + 0.501 * coarse_row(row, K).scales[i / COARSE] * std::abs(w);
+      }
+      check.near(y[t * ldy + n], exact, 1e-30, 1, bound + 4e-6 * magnitude, name + " " + at({c.T, N, K, t, n}));
+    }
+    for (int64_t n = N; n < ldy; n++) check.that(y[t * ldy + n] == y.canary(), name + " writes between rows");
+  }
+}
+
+void coarse_gemm_agrees() {
+  if (!k->coarse_rows) return;
+  Check check("coarse gemm agrees with its definition");
+  for (int format = FORMAT_Q4_0; format < FORMAT_COUNT; format++) {
+    for (int64_t K : widths(format))
+      for (int64_t T : {0, 1, 15, 17, 32, 37})
+        for (int64_t N : {0, 1, 16, 17, 37, 64}) coarse_gemm_of(Coarse(Format(format), N, K, normals(uint64_t(T + 1), T * K)), check);
+    coarse_gemm_of(Coarse(Format(format), 16, 2304, normals(9, 3 * 2304)), check); // several panels along K
+    const float bias[] = {1, 2, 3};
+    std::vector<float> y(12, 9);
+    k->coarse_gemm[format]({nullptr, nullptr, bias, y.data(), 3, 4, 3, 0});
+    for (int i = 0; i < 12; i++) check.that(y[size_t(i)] == bias[i % 3], "no columns of w");
+  }
+}
+
+void coarse_gemm_does_not_depend_on_the_split() {
+  if (!k->coarse_rows) return;
+  Check check("coarse gemm gives a row the same bits, alone or among others");
+  for (int format = FORMAT_Q4_0; format < FORMAT_COUNT; format++) {
+    const Coarse c(Format(format), 75, 1280, normals(5, 41 * 1280));
+    std::vector<float> whole(size_t(c.T * 75)), part(whole.size());
+    c.multiply(0, c.T, 0, 75, nullptr, whole.data(), 75);
+    for (int64_t rows : {1, 3, 16, 20, 32})
+      for (int64_t columns : {16, 32, 48}) {
+        for (int64_t t = 0; t < c.T; t += rows)
+          for (int64_t n = 0; n < 75; n += columns)
+            c.multiply(t, std::min(rows, c.T - t), n, std::min<int64_t>(columns, 75 - n), nullptr, part.data(), 75);
+        check.that(memcmp(whole.data(), part.data(), whole.size() * sizeof(float)) == 0, at({format, rows, columns}));
+      }
+  }
+}
+
+// NaN and infinities of x stay in their row and reach every column; those of w stay in their column.
+void coarse_gemm_keeps_what_is_not_finite() {
+  if (!k->coarse_rows) return;
+  Check check("coarse gemm loses nothing that is not finite, nor spreads it");
+  constexpr int64_t T = 18, N = 20, K = 320;
+  for (float bad : {NAN, INFINITY, -INFINITY}) {
+    std::vector<float> x = normals(1, T * K);
+    x[17 * K + 300] = bad;
+    Coarse c(FORMAT_Q8_0, N, K, x);
+    uint16_t half;
+    k->f32_to_f16(&bad, &half, 1);
+    memcpy(c.w.blocks.data() + 19 * c.w.row_bytes, &half, sizeof half);
+    c.tiles = c.w.packed();
+    std::vector<float> y(T * N);
+    c.multiply(0, T, 0, N, nullptr, y.data(), N);
+    for (int64_t t = 0; t < T; t++)
+      for (int64_t n = 0; n < N; n++) check.that(std::isfinite(y[size_t(t * N + n)]) == (t != 17 && n != 19), at({t, n}));
+  }
+}
+
 // ---- elementwise
 
 double silu_of(double x) { return x / (1 + std::exp(-x)); }
@@ -889,6 +1053,11 @@ int main(int count, char** names) {
     quantise_rounds();
     packed_gemm_agrees();
     packed_gemm_does_not_depend_on_the_split();
+    quantise_coarse_rounds();
+    coarse_weights_are_rounded();
+    coarse_gemm_agrees();
+    coarse_gemm_does_not_depend_on_the_split();
+    coarse_gemm_keeps_what_is_not_finite();
     if (borrows_floats(table)) continue;
     decode_agrees_with_scalar();
     decode_agrees_with_goldens(goldens);

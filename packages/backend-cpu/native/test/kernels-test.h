@@ -7,7 +7,9 @@
 #include <cstring>
 #include <string>
 #include <vector>
-#if defined(QUERN_ARM)
+#if defined(QUERN_X86)
+#include "../runtime/cpu-features.h"
+#elif defined(QUERN_ARM)
 #include <asm/hwcap.h>
 #include <sys/auxv.h>
 #endif
@@ -23,6 +25,7 @@ inline std::vector<const Kernels*> available() {
     tables.push_back(&avx512_kernels());
   if (__builtin_cpu_supports("avx512vnni") && tables.back() == &avx512_kernels()) tables.push_back(&vnni_kernels());
   if (__builtin_cpu_supports("avx512bf16") && tables.back() == &vnni_kernels()) tables.push_back(&bf16_kernels());
+  if (cpu_features().amx) tables.push_back(&amx_kernels());
 #elif defined(QUERN_ARM)
   tables.push_back(&neon_kernels());
   if (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) tables.push_back(&dotprod_kernels());

@@ -2,6 +2,7 @@
 # Builds the kernels and their tests with g++ alone, checks that no ISA object exports a weak symbol, and runs the tests.
 #   native/test/run.sh [bench]          FLAGS="-O1 -g -fsanitize=address,undefined" native/test/run.sh
 # CXX is another compiler, RUN what its programs are started with: run-arm.sh is this script with both.
+# AMX is tested with a model of its instructions where this processor does not have them; the real ones are compiled all the same.
 set -eu
 cd "$(dirname "$0")/.."
 build=${BUILD:-$(mktemp -d)}
@@ -22,11 +23,16 @@ compile() { # folder, its flags
 
 compile_x86() {
   flags="$flags -DQUERN_X86"
+  grep -qsw amx_int8 /proc/cpuinfo || flags="$flags -DQUERN_EMULATE_AMX"
   compile kernels/x86/avx2 "-mavx2 -mfma -mf16c"
   # g++ 12 takes the undefined registers in its own AVX-512 header for mistakes of ours
   compile kernels/x86/avx512 "-mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx2 -mfma -mf16c -Wno-uninitialized -Wno-maybe-uninitialized"
   compile kernels/x86/vnni "-mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni -mavx2 -mfma -mf16c -Wno-uninitialized -Wno-maybe-uninitialized"
   compile kernels/x86/bf16 "-mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni -mavx512bf16 -mavx2 -mfma -mf16c -Wno-uninitialized -Wno-maybe-uninitialized"
+  amx="-mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni -mavx2 -mfma -mf16c -Wno-uninitialized -Wno-maybe-uninitialized"
+  compile kernels/x86/amx "$amx -UQUERN_EMULATE_AMX"
+  compile kernels/x86/amx "$amx" # over the others, which were compiled to be checked
+  $cxx $flags -I. -c runtime/cpu-features.cc -o "$build/cpu-features.o"
 }
 
 compile_arm() {

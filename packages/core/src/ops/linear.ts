@@ -44,14 +44,22 @@ export function linearMagnitude(x: Numbers, w: Numbers, bias: Numbers | undefine
 
 /** Most activations along K that share one scale when they are rounded to 8 bits. */
 export const ACTIVATION_SPAN = 64;
+/**
+ * Where there are this many rows of x or more, a kernel may round coarsely: activations and weights to 8 bits, with a scale
+ * for every COARSE_SPAN along K.
+ */
+const COARSE_ROWS = 17;
+const COARSE_SPAN = 256;
+/** By how much a weight may be rounded, in largest magnitudes of its span: a little more than half a step of 127. */
+const WEIGHT_ROUNDING = 0.57 / 127;
 
-/** Each value of x replaced by the largest magnitude of its span. */
-function spanMaxima({ shape, data }: Numbers): Numbers {
+/** Each value replaced by the largest magnitude of its span along K. */
+function spanMaxima({ shape, data }: Numbers, span: number): Numbers {
   const K = lastDim(shape);
   const largest = new Float64Array(data.length);
   for (let row = 0; row < data.length; row += K)
-    for (let k = 0; k < K; k += ACTIVATION_SPAN) {
-      const end = Math.min(K, k + ACTIVATION_SPAN);
+    for (let k = 0; k < K; k += span) {
+      const end = Math.min(K, k + span);
       let max = 0;
       for (let i = k; i < end; i++) max = Math.max(max, Math.abs(data[row + i]!));
       largest.fill(max, row + k, row + end);
@@ -59,15 +67,33 @@ function spanMaxima({ shape, data }: Numbers): Numbers {
   return { shape, data: largest };
 }
 
-/** Σ|w| · s / 2, where s is the step of 127 to the largest |x| of a span: what rounding x to 8 bits can change at most. */
+const scaled = ({ shape, data }: Numbers, factor: number): Numbers => ({
+  shape,
+  data: data.map((value) => value * factor),
+});
+const added = (a: Numbers, b: Numbers): Numbers => ({
+  shape: a.shape,
+  data: a.data.map((value, i) => value + b.data[i]!),
+});
+
+/**
+ * What rounding x, and with many rows w, to 8 bits can change at most: Σ|w| · dx + (|x| + dx) · dw, where dx is half a step
+ * of 127 to the largest |x| of a span, and dw is WEIGHT_ROUNDING.
+ */
 export function linearRounding(x: Numbers, w: Numbers, y: Numbers): void {
-  defineLinear(spanMaxima(x), absolute(w), undefined, y);
-  for (let i = 0; i < y.data.length; i++) y.data[i]! /= 2 * 127;
+  const coarse = rowCount(x.shape) >= COARSE_ROWS;
+  const dx = scaled(spanMaxima(x, coarse ? COARSE_SPAN : ACTIVATION_SPAN), 0.5 / 127);
+  defineLinear(dx, absolute(w), undefined, y);
+  if (!coarse) return;
+  const more: Numbers = { shape: y.shape, data: new Float64Array(y.data.length) };
+  defineLinear(added(absolute(x), dx), scaled(spanMaxima(w, COARSE_SPAN), WEIGHT_ROUNDING), undefined, more);
+  y.data.set(added(y, more).data);
 }
 
 /**
  * Rounding errors of a K-term float32 sum in blocked order. With weights of 16 bits both factors may be rounded to bf16
- * (2^-8 each). The activations of quantised weights may be rounded to 8 bits: see `rounding`.
+ * (2^-8 each). The activations of quantised weights, and with many rows the weights, may be rounded to 8 bits: see
+ * `rounding`.
  */
 export const linearTolerance = {
   f32: { absolute: 1e-7, relative: 2e-6 },

@@ -92,6 +92,7 @@ static_assert(sizeof(TileQ4_0) % 64 == 0 && sizeof(TileQ4_1) % 64 == 0 && sizeof
 // A row of activations as the same kernels read it: int8 values with one scale for every 64, and the sums of the
 // values, negated, over every 32 and every 16: what an offset of the weights is multiplied with.
 constexpr int64_t SPAN = 64;
+constexpr float SMALLEST = 0x1p-100f; // magnitudes below it count as zero: 127 / x would overflow
 constexpr int64_t spans_of(int64_t K) { return (K + SPAN - 1) / SPAN; }
 
 struct QuantisedRow {
@@ -106,6 +107,17 @@ inline QuantisedRow quantised_row(const uint8_t* row, int64_t K) {
   const auto* scales = reinterpret_cast<const float*>(row + spans * SPAN);
   const auto* sums32 = reinterpret_cast<const int32_t*>(scales + spans);
   return {reinterpret_cast<const int8_t*>(row), scales, sums32, sums32 + 2 * spans};
+}
+
+// A row as the kernels for many rows read it (kernels.h, coarse_gemm), in as many bytes: one scale for every 256, no sums.
+constexpr int64_t COARSE = 256;
+
+struct CoarseRow {
+  const int8_t* values; // [spans, 64]; zeros beyond K
+  const float* scales;  // one for every 256 of K
+};
+inline CoarseRow coarse_row(const uint8_t* row, int64_t K) {
+  return {reinterpret_cast<const int8_t*>(row), reinterpret_cast<const float*>(row + spans_of(K) * SPAN)};
 }
 
 } // namespace quern

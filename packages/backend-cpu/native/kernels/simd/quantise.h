@@ -7,8 +7,6 @@ namespace quern::QUERN_ISA {
 
 namespace {
 
-constexpr float SMALLEST = 0x1p-100f; // below it a span counts as zeros: 127 / x would overflow
-
 inline float from_bits(uint32_t bits) {
   float x;
   __builtin_memcpy(&x, &bits, sizeof x);

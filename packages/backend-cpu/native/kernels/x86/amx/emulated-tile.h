@@ -1,0 +1,92 @@
+// What tile.h's instructions do, in plain C++ after their pseudocode in the Intel SDM, volume 2: so that the kernels can be
+// tested on machines without AMX. What the processor would raise #UD for ends the program.
+#pragma once
+
+namespace quern::amx {
+namespace {
+
+struct Tiles {
+  TileConfig config;
+  uint8_t data[8][TILE_LINES][TILE_LINE];
+  bool configured;
+
+  int lines(int tile) const { return config.lines[tile]; }
+  int line_bytes(int tile) const { return config.line_bytes[tile]; }
+};
+constinit thread_local Tiles tiles = {};
+
+inline void must(bool legal) {
+  if (!legal) __builtin_trap();
+}
+inline void must_be_in_use(int tile) { must(tiles.configured && tiles.lines(tile) > 0 && tiles.line_bytes(tile) > 0); }
+
+inline void clear(uint8_t* bytes, int64_t count) {
+  for (int64_t i = 0; i < count; i++) bytes[i] = 0;
+}
+inline void clear_tiles() { clear(&tiles.data[0][0][0], sizeof tiles.data); }
+
+inline void configure(const TileConfig& config) {
+  must(config.palette == 1 && config.start_row == 0);
+  for (uint8_t byte : config.reserved) must(byte == 0);
+  for (int tile = 0; tile < 16; tile++) {
+    must(config.lines[tile] <= TILE_LINES && config.line_bytes[tile] <= TILE_LINE);
+    must((config.lines[tile] == 0) == (config.line_bytes[tile] == 0) && (tile < 8 || config.lines[tile] == 0));
+  }
+  tiles.config = config;
+  tiles.configured = true;
+  clear_tiles();
+}
+
+inline void release() {
+  tiles.configured = false;
+  clear_tiles();
+}
+
+template <int tile>
+inline void zero() {
+  must_be_in_use(tile);
+  clear(tiles.data[tile][0], TILE_BYTES);
+}
+
+template <int tile>
+inline void load(const void* at, int64_t stride) {
+  zero<tile>();
+  for (int line = 0; line < tiles.lines(tile); line++)
+    __builtin_memcpy(tiles.data[tile][line], static_cast<const uint8_t*>(at) + line * stride, size_t(tiles.line_bytes(tile)));
+}
+
+template <int tile>
+inline void store(void* at, int64_t stride) {
+  must_be_in_use(tile);
+  for (int line = 0; line < tiles.lines(tile); line++)
+    __builtin_memcpy(static_cast<uint8_t*>(at) + line * stride, tiles.data[tile][line], size_t(tiles.line_bytes(tile)));
+}
+
+// c [M][N] += products of the 32-bit elements of a [M][K] and b [K][N], in the order of K.
+template <int c, int a, int b, class Sum, class Product>
+inline void add_products(Product product) {
+  static_assert(c != a && c != b && a != b);
+  must_be_in_use(c), must_be_in_use(a), must_be_in_use(b);
+  must(tiles.lines(c) == tiles.lines(a) && tiles.line_bytes(c) == tiles.line_bytes(b));
+  must(tiles.line_bytes(a) == 4 * tiles.lines(b) && tiles.line_bytes(c) % 4 == 0);
+  for (int m = 0; m < tiles.lines(c); m++)
+    for (int k = 0; k < tiles.lines(b); k++)
+      for (int n = 0; n < tiles.line_bytes(c) / 4; n++) {
+        uint8_t* const at = tiles.data[c][m] + 4 * n;
+        Sum sum;
+        __builtin_memcpy(&sum, at, sizeof sum);
+        sum = product(sum, tiles.data[a][m] + 4 * k, tiles.data[b][k] + 4 * n);
+        __builtin_memcpy(at, &sum, sizeof sum);
+      }
+}
+
+template <int c, int a, int b>
+inline void add_products_int8() {
+  add_products<c, a, b, uint32_t>([](uint32_t sum, const uint8_t* x, const uint8_t* w) { // sums wrap
+    for (int i = 0; i < 4; i++) sum += uint32_t(int32_t(int8_t(x[i])) * int32_t(int8_t(w[i])));
+    return sum;
+  });
+}
+
+} // namespace
+} // namespace quern::amx

@@ -1,0 +1,114 @@
+// Packed weights as AMX multiplies them: int8, with one scale for each row and every 256 along k. A line of a tile
+// (packed/tiles.h) is 16 rows by four along k, so 16 lines, a span, are just what a tile register takes.
+//
+// A weight c · scale + addend, c an int8, becomes round(c · m + a): m = scale · 127 / (largest magnitude of the row's 256),
+// in 16-bit integers with 8 bits of fraction, modulo 2^16. That is at most 0.57 steps of 127 to the largest magnitude
+// away: half for rounding, and |c| / 512 for m, which for q8_0 has 16 bits more.
+#pragma once
+#include "../../simd/packed-formats.h"
+
+namespace quern::amx {
+namespace {
+
+constexpr int64_t COARSE_SPANS = COARSE / SPAN;
+constexpr int64_t LINES = SPAN / 4; // of a span
+
+// One column of registers: 16 rows of w, which are columns of y.
+struct PanelSpan {
+  alignas(64) Line lines[LINES];
+};
+
+// What is added to an unpacked value to make it an int8 around zero.
+template <class F>
+constexpr int centre = F::MAX == 0 ? 0 : F::OFFSET != NONE ? 1 << (F::OFFSET < 0 ? 0 : F::OFFSET) : (F::MAX + 1) / 2;
+
+// The least, or the largest, int8 of every quad.
+inline Ints least_of_quads(Bytes x) {
+  x = _mm512_min_epi8(x, _mm512_srli_epi32(x, 16));
+  x = _mm512_min_epi8(x, _mm512_srli_epi32(x, 8));
+  return _mm512_srai_epi32(_mm512_slli_epi32(x, 24), 24);
+}
+inline Ints largest_of_quads(Bytes x) {
+  x = _mm512_max_epi8(x, _mm512_srli_epi32(x, 16));
+  x = _mm512_max_epi8(x, _mm512_srli_epi32(x, 8));
+  return _mm512_srai_epi32(_mm512_slli_epi32(x, 24), 24);
+}
+
+struct Affine {
+  Floats scale, addend;
+};
+
+// The low 16 bits of every integer, twice.
+inline Bytes words_of(Ints x) { return _mm512_mask_blend_epi16(0xaaaaaaaa, x, _mm512_slli_epi32(x, 16)); }
+
+// Block b of span s as int8, into `lines`; the larger of `top` and the magnitudes (as bits, so that NaN wins) of its weights.
+template <class F, int s, int b>
+QUERN_INLINE Ints centre_block(const F& tile, Line* lines, Affine& affine, Ints top) {
+  constexpr int quads = F::BLOCK / 4;
+  Bytes q[quads];
+  tile.template quads<s, b>(q);
+  Bytes least = every_byte(127), most = every_byte(-128);
+#pragma GCC unroll 8
+  for (int i = 0; i < quads; i++) {
+    const Bytes x = centre<F> == 0 ? q[i] : _mm512_sub_epi8(q[i], every_byte(centre<F>));
+    least = _mm512_min_epi8(least, x);
+    most = _mm512_max_epi8(most, x);
+    _mm512_store_si512(lines[i], x);
+  }
+  affine.scale = tile.template scale<s, b>();
+  affine.addend = set(0);
+  if constexpr (F::MINS) affine.addend = fma(set(centre<F>), affine.scale, set(0) - tile.template minus_min<s, b>());
+  const Floats low = fma(to_floats(least_of_quads(least)), affine.scale, affine.addend);
+  const Floats high = fma(to_floats(largest_of_quads(most)), affine.scale, affine.addend);
+  return largest_bits(top, largest_bits(magnitude_bits(low), magnitude_bits(high)));
+}
+
+// A block of int8 to int8 of the common scale, in place; `to_steps` is one over the step.
+template <class F>
+QUERN_INLINE void rescale_block(Line* lines, const Affine& affine, Floats to_steps) {
+  const Floats exact = affine.scale * to_steps * set(256);
+  const Ints whole = _mm512_cvtps_epi32(exact);
+  const Bytes m = words_of(whole), a = words_of(_mm512_cvtps_epi32(fma(affine.addend * to_steps, set(256), set(128))));
+  // What m lacks, times 2^16: only where it counts.
+  constexpr bool fine = F::MAX == 0;
+  const Floats rest = min((exact - to_floats(whole)) * set(65536), set(32767));
+  const Bytes m_rest = fine ? words_of(_mm512_cvtps_epi32(rest)) : no_ints();
+  const auto times = [&](Bytes x) QUERN_INLINE_LAMBDA { // [32] int16
+    const Bytes y = _mm512_add_epi16(_mm512_mullo_epi16(x, m), a);
+    return fine ? _mm512_add_epi16(y, _mm512_mulhi_epi16(x, m_rest)) : y;
+  };
+#pragma GCC unroll 8
+  for (int i = 0; i < F::BLOCK / 4; i++) {
+    const Bytes x = _mm512_load_si512(lines[i]);
+    const Bytes even = times(_mm512_srai_epi16(_mm512_slli_epi16(x, 8), 8)), odd = times(_mm512_srai_epi16(x, 8));
+    _mm512_store_si512(lines[i], _mm512_mask_blend_epi8(0xaaaaaaaaaaaaaaaa, _mm512_srli_epi16(even, 8), odd));
+  }
+}
+
+// `count` spans (at most 256 weights along k, from the beginning of a tile) of a row of tiles; span s to panel[s * apart].
+template <class F>
+void fill_panel(const uint8_t* tiles, int64_t count, PanelSpan* panel, int64_t apart, float* steps) {
+  constexpr int blocks = SPAN / F::BLOCK;
+  Affine affine[COARSE_SPANS][blocks];
+  Ints top = no_ints();
+  for (int64_t span = 0; span < count; span += F::SPANS, tiles += sizeof(typename F::Tile)) {
+    const F tile(tiles, 0);
+    repeat<F::SPANS>([&](auto s) QUERN_INLINE_LAMBDA {
+      repeat<blocks>([&](auto b) QUERN_INLINE_LAMBDA {
+        Line* const lines = panel[(span + s.value) * apart].lines + b.value * F::BLOCK / 4;
+        top = centre_block<F, s.value, b.value>(tile, lines, affine[span + s.value][b.value], top);
+      });
+    });
+  }
+  const Floats largest = _mm512_castsi512_ps(top), nan = set(__builtin_nanf(""));
+  const __mmask16 finite = _mm512_cmplt_epu32_mask(top, _mm512_set1_epi32(0x7f800000));
+  const __mmask16 useful = finite & _mm512_cmp_ps_mask(largest, set(SMALLEST), _CMP_GE_OQ);
+  const Floats to_steps = _mm512_maskz_div_ps(useful, set(127), largest);
+  store(steps, _mm512_mask_mov_ps(nan, finite, _mm512_maskz_div_ps(useful, largest, set(127))));
+  for (int64_t span = 0; span < count; span++)
+    for (int b = 0; b < blocks; b++)
+      rescale_block<F>(panel[span * apart].lines + b * F::BLOCK / 4, affine[span][b], to_steps);
+}
+
+} // namespace
+} // namespace quern::amx

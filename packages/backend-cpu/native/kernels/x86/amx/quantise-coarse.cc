@@ -1,0 +1,37 @@
+// Rows of x to int8 with one scale for every 256 values (packed/tiles.h). As in simd/quantise.h, what is not finite gives
+// the scale NaN.
+#define QUERN_ISA amx
+#include "../avx512/vector.h"
+#include "../avx512/bytes.h"
+#include "../../packed/tiles.h"
+#include "declare-coarse.h"
+
+namespace quern::amx {
+namespace {
+
+// `count` ≤ 256 floats to values, which go on to the end of their span of 64; returns the scale.
+inline float quantise_stretch(const float* x, int64_t count, int8_t* values) {
+  const auto at = [&](int64_t i) { // zeros beyond the row
+    return i + LANES <= count ? load(x + i) : load(x + i, i < count ? count - i : 0);
+  };
+  Ints top = no_ints();
+  for (int64_t i = 0; i < count; i += LANES) top = largest_bits(top, magnitude_bits(at(i)));
+  const uint32_t bits = largest(top);
+  float largest;
+  __builtin_memcpy(&largest, &bits, sizeof largest);
+  const bool finite = bits < 0x7f800000, useful = finite && largest >= SMALLEST;
+  const Floats inverse = set(useful ? 127 / largest : 0);
+  for (int64_t i = 0; i < spans_of(count) * SPAN; i += LANES) store_int8(values + i, useful ? at(i) * inverse : set(0));
+  return useful ? largest / 127 : finite ? 0 : __builtin_nanf("");
+}
+
+} // namespace
+
+void quantise_coarse(const float* x, int64_t K, uint8_t* out) {
+  const CoarseRow row = coarse_row(out, K);
+  for (int64_t k = 0; k < K; k += COARSE)
+    const_cast<float*>(row.scales)[k / COARSE] =
+        quantise_stretch(x + k, K - k < COARSE ? K - k : COARSE, const_cast<int8_t*>(row.values) + k);
+}
+
+} // namespace quern::amx
