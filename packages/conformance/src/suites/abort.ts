@@ -48,7 +48,7 @@ export const abort: Suite = () => [
     await proveUsable(backend);
   }),
   on('a signal while the step runs', async (backend) => {
-    const sizes = [500, 4000, 32000];
+    const sizes = [500, 4000, 32_000, 128_000];
     for (const ops of sizes)
       if (await abortsMidway(backend, ops)) {
         await proveUsable(backend);

@@ -1,6 +1,8 @@
 // AVX-512 with VNNI, and tiles for many rows of x.
 #include "../vnni/table.h"
-#include "declare-coarse.h"
+#undef QUERN_ISA
+#define QUERN_ISA amx
+#include "../declare-coarse.h"
 
 namespace quern::amx {
 
@@ -12,17 +14,7 @@ constexpr int64_t COARSE_ROWS = 17;
 constexpr Kernels with_tiles(Kernels kernels) {
   kernels.name = "amx";
   kernels.coarse_rows = COARSE_ROWS;
-  kernels.quantise_coarse = quantise_coarse;
-  kernels.coarse_gemm[FORMAT_Q4_0] = coarse_gemm_q4_0;
-  kernels.coarse_gemm[FORMAT_Q4_1] = coarse_gemm_q4_1;
-  kernels.coarse_gemm[FORMAT_Q5_0] = coarse_gemm_q5_0;
-  kernels.coarse_gemm[FORMAT_Q5_1] = coarse_gemm_q5_1;
-  kernels.coarse_gemm[FORMAT_Q8_0] = coarse_gemm_q8_0;
-  kernels.coarse_gemm[FORMAT_Q2_K] = coarse_gemm_q2_k;
-  kernels.coarse_gemm[FORMAT_Q3_K] = coarse_gemm_q3_k;
-  kernels.coarse_gemm[FORMAT_Q4_K] = coarse_gemm_q4_k;
-  kernels.coarse_gemm[FORMAT_Q5_K] = coarse_gemm_q5_k;
-  kernels.coarse_gemm[FORMAT_Q6_K] = coarse_gemm_q6_k;
+  with_coarse_gemm(kernels);
   return kernels;
 }
 constexpr Kernels table = with_tiles(vnni::table);

@@ -1,16 +1,21 @@
 // Rows of x to int8 with one scale for every 256 values (packed/tiles.h). As in simd/quantise.h, what is not finite gives
 // the scale NaN.
-#define QUERN_ISA amx
+#define QUERN_ISA vnni
 #include "../avx512/vector.h"
 #include "../avx512/bytes.h"
 #include "../../packed/tiles.h"
-#include "declare-coarse.h"
+#include "../declare-coarse.h"
 
-namespace quern::amx {
+namespace quern::vnni {
 namespace {
 
-// `count` ≤ 256 floats to values, which go on to the end of their span of 64; returns the scale.
-inline float quantise_stretch(const float* x, int64_t count, int8_t* values) {
+struct Stretch {
+  float scale;
+  int32_t sum; // of the values
+};
+
+// `count` ≤ 256 floats to values, which go on to the end of their span of 64.
+inline Stretch quantise_stretch(const float* x, int64_t count, int8_t* values) {
   const auto at = [&](int64_t i) { // zeros beyond the row
     return i + LANES <= count ? load(x + i) : load(x + i, i < count ? count - i : 0);
   };
@@ -21,17 +26,20 @@ inline float quantise_stretch(const float* x, int64_t count, int8_t* values) {
   __builtin_memcpy(&largest, &bits, sizeof largest);
   const bool finite = bits < 0x7f800000, useful = finite && largest >= SMALLEST;
   const Floats inverse = set(useful ? 127 / largest : 0);
-  for (int64_t i = 0; i < spans_of(count) * SPAN; i += LANES) store_int8(values + i, useful ? at(i) * inverse : set(0));
-  return useful ? largest / 127 : finite ? 0 : __builtin_nanf("");
+  int32_t sum = 0;
+  for (int64_t i = 0; i < spans_of(count) * SPAN; i += LANES) sum += store_int8(values + i, useful ? at(i) * inverse : set(0));
+  return {useful ? largest / 127 : finite ? 0 : __builtin_nanf(""), sum};
 }
 
 } // namespace
 
 void quantise_coarse(const float* x, int64_t K, uint8_t* out) {
   const CoarseRow row = coarse_row(out, K);
-  for (int64_t k = 0; k < K; k += COARSE)
-    const_cast<float*>(row.scales)[k / COARSE] =
-        quantise_stretch(x + k, K - k < COARSE ? K - k : COARSE, const_cast<int8_t*>(row.values) + k);
+  for (int64_t k = 0; k < K; k += COARSE) {
+    const Stretch stretch = quantise_stretch(x + k, K - k < COARSE ? K - k : COARSE, const_cast<int8_t*>(row.values) + k);
+    const_cast<float*>(row.scales)[k / COARSE] = stretch.scale;
+    const_cast<int32_t*>(row.sums)[k / COARSE] = -128 * stretch.sum;
+  }
 }
 
-} // namespace quern::amx
+} // namespace quern::vnni

@@ -1,13 +1,13 @@
-// Packed weights as AMX multiplies them: int8, with one scale for each row and every 256 along k. A line of a tile
-// (packed/tiles.h) is 16 rows by four along k, so 16 lines, a span, are just what a tile register takes.
+// Packed weights as the kernels for many rows multiply them: int8, with one scale for each row and every 256 along k. A line
+// of a tile (packed/tiles.h) is 16 rows by four along k: a register of AVX-512, and 16 lines, a span, are a tile of AMX.
 //
 // A weight c · scale + addend, c an int8, becomes round(c · m + a): m = scale · 127 / (largest magnitude of the row's 256),
 // in 16-bit integers with 8 bits of fraction, modulo 2^16. That is at most 0.57 steps of 127 to the largest magnitude
 // away: half for rounding, and |c| / 512 for m, which for q8_0 has 16 bits more.
 #pragma once
-#include "../../simd/packed-formats.h"
+#include "../simd/packed-formats.h"
 
-namespace quern::amx {
+namespace quern::QUERN_ISA {
 namespace {
 
 constexpr int64_t COARSE_SPANS = COARSE / SPAN;
@@ -63,12 +63,13 @@ QUERN_INLINE Ints centre_block(const F& tile, Line* lines, Affine& affine, Ints 
   return largest_bits(top, largest_bits(magnitude_bits(low), magnitude_bits(high)));
 }
 
-// A block of int8 to int8 of the common scale, in place; `to_steps` is one over the step.
-template <class F>
+// A block of int8 to int8 of the common scale, in place; `to_steps` is one over the step. UNSIGNED ones have 128 added.
+template <class F, bool UNSIGNED>
 QUERN_INLINE void rescale_block(Line* lines, const Affine& affine, Floats to_steps) {
   const Floats exact = affine.scale * to_steps * set(256);
   const Ints whole = _mm512_cvtps_epi32(exact);
-  const Bytes m = words_of(whole), a = words_of(_mm512_cvtps_epi32(fma(affine.addend * to_steps, set(256), set(128))));
+  const Ints rounded = _mm512_cvtps_epi32(fma(affine.addend * to_steps, set(256), set(128)));
+  const Bytes m = words_of(whole), a = words_of(_mm512_add_epi32(rounded, _mm512_set1_epi32(UNSIGNED ? 128 * 256 : 0)));
   // What m lacks, times 2^16: only where it counts.
   constexpr bool fine = F::MAX == 0;
   const Floats rest = min((exact - to_floats(whole)) * set(65536), set(32767));
@@ -86,7 +87,7 @@ QUERN_INLINE void rescale_block(Line* lines, const Affine& affine, Floats to_ste
 }
 
 // `count` spans (at most 256 weights along k, from the beginning of a tile) of a row of tiles; span s to panel[s * apart].
-template <class F>
+template <class F, bool UNSIGNED>
 void fill_panel(const uint8_t* tiles, int64_t count, PanelSpan* panel, int64_t apart, float* steps) {
   constexpr int blocks = SPAN / F::BLOCK;
   Affine affine[COARSE_SPANS][blocks];
@@ -107,8 +108,8 @@ void fill_panel(const uint8_t* tiles, int64_t count, PanelSpan* panel, int64_t a
   store(steps, _mm512_mask_mov_ps(nan, finite, _mm512_maskz_div_ps(useful, largest, set(127))));
   for (int64_t span = 0; span < count; span++)
     for (int b = 0; b < blocks; b++)
-      rescale_block<F>(panel[span * apart].lines + b * F::BLOCK / 4, affine[span][b], to_steps);
+      rescale_block<F, UNSIGNED>(panel[span * apart].lines + b * F::BLOCK / 4, affine[span][b], to_steps);
 }
 
 } // namespace
-} // namespace quern::amx
+} // namespace quern::QUERN_ISA

@@ -1,0 +1,69 @@
+// The product of coarse rows of x with packed weights (kernels.h, coarse_gemm): weights are made int8 a panel at a time,
+// which stays in the first cache while all rows of x pass; both factors have one scale for every 256 along k. The instruction
+// set says, before, whether panels are UNSIGNED_PANEL, and defines multiply_panel.
+#pragma once
+#include "declare-coarse.h"
+#include "coarse-panel.h"
+
+namespace quern::QUERN_ISA {
+namespace {
+
+constexpr int64_t COLUMNS = 2 * PACKED_ROWS; // of y at a time
+// Along k at a time: a panel of 16 KB, as much of x and 8 KB of products fit the first cache.
+constexpr int64_t PANEL_K = 512, STRETCHES = PANEL_K / COARSE;
+
+struct Panel {
+  PanelSpan spans[PANEL_K / SPAN][2];
+  float steps[STRETCHES][2][PACKED_ROWS];
+};
+
+// What is multiplied: rows [t, t + rows) of x, columns [n, n + columns) of y and [k, k + spans · 64) along K.
+struct Part {
+  int64_t t, rows, n, columns, k, spans;
+};
+
+// Adds to columns [n, n + columns) of all rows of y their products along the panel; to zero where k is 0, and with the bias
+// at the end of K. `part` has the first of its rows still to be chosen.
+void multiply_panel(const PackedGemm& g, Part part, const Panel& panel);
+
+inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+// What a sum of nothing gives.
+inline void store_bias(const PackedGemm& g) {
+  for (int64_t t = 0; t < g.T; t++)
+    for (int64_t n = 0; n < g.N; n++) g.y[t * g.ldy + n] = g.bias ? g.bias[n] : 0;
+}
+
+// Along K first, so that the part of x that all columns need stays in the second cache.
+template <class F>
+inline void coarse_gemm(const PackedGemm& g) {
+  constexpr int64_t tile_k = F::SPANS * SPAN, tile_bytes = sizeof(typename F::Tile);
+  const int64_t tile_row_bytes = (g.K + tile_k - 1) / tile_k * tile_bytes;
+  if (g.K == 0) return store_bias(g);
+  for (int64_t k = 0; k < g.K; k += PANEL_K)
+    for (int64_t n = 0; n < g.N; n += COLUMNS) {
+      Panel panel;
+      const int64_t spans = spans_of(least(g.K - k, PANEL_K)), columns = least(g.N - n, COLUMNS);
+      for (int64_t j = 0; j * PACKED_ROWS < columns; j++)
+        for (int64_t span = 0; span < spans; span += COARSE_SPANS)
+          fill_panel<F, UNSIGNED_PANEL>(
+              g.w + (n / PACKED_ROWS + j) * tile_row_bytes + (k / SPAN + span) / F::SPANS * tile_bytes,
+              least(spans - span, COARSE_SPANS), &panel.spans[span][j], 2, panel.steps[span / COARSE_SPANS][j]);
+      multiply_panel(g, {0, 0, n, columns, k, spans}, panel);
+    }
+}
+
+} // namespace
+
+void coarse_gemm_q4_0(const PackedGemm& g) { coarse_gemm<Q4_0>(g); }
+void coarse_gemm_q4_1(const PackedGemm& g) { coarse_gemm<Q4_1>(g); }
+void coarse_gemm_q5_0(const PackedGemm& g) { coarse_gemm<Q5_0>(g); }
+void coarse_gemm_q5_1(const PackedGemm& g) { coarse_gemm<Q5_1>(g); }
+void coarse_gemm_q8_0(const PackedGemm& g) { coarse_gemm<Q8_0>(g); }
+void coarse_gemm_q2_k(const PackedGemm& g) { coarse_gemm<Q2_K>(g); }
+void coarse_gemm_q3_k(const PackedGemm& g) { coarse_gemm<Q3_K>(g); }
+void coarse_gemm_q4_k(const PackedGemm& g) { coarse_gemm<Q4_K>(g); }
+void coarse_gemm_q5_k(const PackedGemm& g) { coarse_gemm<Q5_K>(g); }
+void coarse_gemm_q6_k(const PackedGemm& g) { coarse_gemm<Q6_K>(g); }
+
+} // namespace quern::QUERN_ISA
