@@ -92,7 +92,16 @@ test('devices names the CPU backend and what it measured', async () => {
   const { devices } = JSON.parse((await quern(['devices', '--json'])).stdout);
   const cpu = devices.find((device: { backend?: string }) => device.backend === 'cpu');
   expect(cpu.profile.readBandwidth).toBeGreaterThan(0);
+  expect(cpu.ceilings.readBandwidth).toBeGreaterThan(0);
+  expect(cpu.ceilings.rates.f32).toBeGreaterThan(0);
   expect(cpu.capabilities).toContain('quantGguf');
+  const { stdout } = await quern(['devices', '--threads', '1']);
+  const rates = Object.keys(cpu.ceilings.rates).map((type) => `${type} [\\d.]+`);
+  expect(stdout).toMatch(
+    new RegExp(
+      `measured: reads [\\d.]+ GB/s, [\\d.]+ with one thread; 10⁹ operations/s: ${rates.join(', ')}\n`,
+    ),
+  );
 });
 
 test('chat answers each line of standard input', async () => {
