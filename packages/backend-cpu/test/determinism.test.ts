@@ -22,11 +22,13 @@ function uniform(seed: number, shape: readonly number[]): SampleOperand {
 
 /** Large enough to be cut into many chunks; odd, so that chunks end unevenly; f16, so that threads decode. */
 const cases: Readonly<Record<string, readonly Sample[]>> = {
-  linear: [1, 2, 5, 33].map((T) => ({
-    name: `${T} rows`,
-    operands: { x: uniform(T, [T, 515]), w: as('f16', uniform(2, [397, 515])), bias: uniform(3, [397]) },
-    attributes: {},
-  })),
+  linear: (['f16', 'bf16'] as const).flatMap((format) =>
+    [1, 2, 5, 33].map((T) => ({
+      name: `${T} rows, ${format}`,
+      operands: { x: uniform(T, [T, 515]), w: as(format, uniform(2, [397, 515])), bias: uniform(3, [397]) },
+      attributes: {},
+    })),
+  ),
   gateUpSwiglu: [1, 33].map((T) => ({
     name: `${T} rows`,
     operands: {

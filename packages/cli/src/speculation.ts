@@ -1,4 +1,4 @@
-import type { SpeculateOptions } from '@quern/runtime';
+import type { Model, SpeculateOptions } from '@quern/runtime';
 import type { Command } from 'commander';
 import { withModel } from './load.js';
 import { type LoadFlags, positive } from './options.js';
@@ -25,15 +25,22 @@ export function needSpeculationFlags({ lookup, draft, draftMax }: SpeculationFla
     command.error('error: --draft-max says how many tokens to guess: give --lookup or --draft with it');
 }
 
+/** What the flags ask for; `model` is the one that `--draft` names. */
+export function speculateOptions(
+  { lookup, draftMax }: SpeculationFlags,
+  model: Model | undefined,
+): SpeculateOptions | undefined {
+  const most = draftMax === undefined ? {} : { maxDraft: draftMax };
+  if (model) return { kind: 'draft', model, ...most };
+  return lookup ? { kind: 'lookup', ...most } : undefined;
+}
+
 /** Hands `use` what the flags ask for; a model that drafts is loaded before, and freed whatever happens. */
 export async function withSpeculator<T>(
   flags: LoadFlags & SpeculationFlags,
   signal: AbortSignal,
   use: (speculate: SpeculateOptions | undefined) => Promise<T>,
 ): Promise<T> {
-  const { lookup, draft, draftMax } = flags;
-  const most = draftMax === undefined ? {} : { maxDraft: draftMax };
-  if (draft !== undefined)
-    return withModel(draft, flags, signal, (model) => use({ kind: 'draft', model, ...most }));
-  return use(lookup ? { kind: 'lookup', ...most } : undefined);
+  if (flags.draft === undefined) return use(speculateOptions(flags, undefined));
+  return withModel(flags.draft, flags, signal, (model) => use(speculateOptions(flags, model)));
 }

@@ -48,15 +48,26 @@ test.each([
   expect(result.draftedTokens).toBeGreaterThanOrEqual(result.acceptedTokens);
 });
 
-test('run refuses flags that do not go together', async () => {
+test.each(['run', 'chat'])('%s refuses flags that do not go together', async (command) => {
   for (const flags of [
     ['--lookup', '--draft', 'demo'],
     ['--draft-max', '4'],
   ]) {
-    const { code, stderr } = await quern(['run', 'demo', '-p', 'A', ...flags]);
+    const { code, stderr } = await quern([command, 'demo', ...flags], 'A');
     expect(code).toBe(1);
     expect(stderr).toMatch(/--draft/);
   }
+});
+
+test('chat with guessed tokens gives the same answers, and the flags reach it', async () => {
+  const answers = (...flags: string[]) =>
+    quern(['chat', 'demo', '--temperature', '0', '-n', '40', ...flags], 'Hello!\nHello!\n');
+  const { stdout } = await answers();
+  for (const flags of [['--lookup'], ['--draft', 'demo', '--draft-max', '4']])
+    expect(await answers(...flags)).toMatchObject({ code: 0, stdout });
+  const refused = await answers('--lookup', '--draft-max', '65');
+  expect(refused.code).toBe(1);
+  expect(refused.stderr).toMatch(/speculate\.maxDraft/);
 });
 
 test('the same seed gives the same text, another seed another', async () => {
@@ -92,7 +103,16 @@ test('devices names the CPU backend and what it measured', async () => {
   const { devices } = JSON.parse((await quern(['devices', '--json'])).stdout);
   const cpu = devices.find((device: { backend?: string }) => device.backend === 'cpu');
   expect(cpu.profile.readBandwidth).toBeGreaterThan(0);
+  expect(cpu.ceilings.readBandwidth).toBeGreaterThan(0);
+  expect(cpu.ceilings.rates.f32).toBeGreaterThan(0);
   expect(cpu.capabilities).toContain('quantGguf');
+  const { stdout } = await quern(['devices', '--threads', '1']);
+  const rates = Object.keys(cpu.ceilings.rates).map((type) => `${type} [\\d.]+`);
+  expect(stdout).toMatch(
+    new RegExp(
+      `measured: reads [\\d.]+ GB/s, [\\d.]+ with one thread; 10⁹ operations/s: ${rates.join(', ')}\n`,
+    ),
+  );
 });
 
 test('chat answers each line of standard input', async () => {

@@ -22,8 +22,12 @@ export function makeApplication(packages: Readonly<Record<string, MadePackage>>)
   return folder;
 }
 
-/** A package with a backend like the reference, under another name and with made-up rates. */
-export function backendPackage(name: string, profile: { flops: number; readBandwidth: number }): MadePackage {
+/** A package with a backend like the reference, under another name, with made-up rates, and ceilings where an expression gives some. */
+export function backendPackage(
+  name: string,
+  profile: { flops: number; readBandwidth: number },
+  ceilings?: string,
+): MadePackage {
   const source = `
     import { defineBackend } from '@quern/core';
     import { referenceDriver } from '@quern/backend-reference';
@@ -31,7 +35,8 @@ export function backendPackage(name: string, profile: { flops: number; readBandw
     export async function createBackend(options) {
       const driver = referenceDriver();
       const profile = { ...driver.profile, ...${JSON.stringify(profile)}, threads: options.threads ?? 1 };
-      const backend = defineBackend({ ...driver, name: ${JSON.stringify(name)}, profile });
+      const measured = ${ceilings ? `{ measureCeilings: async () => ${ceilings} }` : '{}'};
+      const backend = defineBackend({ ...driver, ...measured, name: ${JSON.stringify(name)}, profile });
       made.push(backend);
       return backend;
     }`;

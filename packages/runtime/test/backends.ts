@@ -10,17 +10,20 @@ export const hasCpu = existsSync(addon);
 if (!hasCpu)
   console.warn(`tests on backend-cpu are skipped: ${addon} has not been built (nx build-native backend-cpu)`);
 
-const flags = existsSync('/proc/cpuinfo') ? readFileSync('/proc/cpuinfo', 'utf8') : '';
+const cpuinfo = existsSync('/proc/cpuinfo') ? readFileSync('/proc/cpuinfo', 'utf8') : '';
+const has = (...flags: readonly string[]) => flags.every((flag) => new RegExp(`\\b${flag}\\b`).test(cpuinfo));
 
-/** Instruction sets of backend-cpu that this machine can run. */
+/** Instruction sets of backend-cpu that this machine can run, best last. */
 export const cpuLevels = [
   'scalar',
   ...(process.arch === 'arm64' ? ['neon'] : []),
-  ...(/\bavx2\b/.test(flags) ? ['avx2'] : []),
-  ...(/\bavx512f\b/.test(flags) ? ['avx512'] : []),
-  ...(/\bavx512_vnni\b/.test(flags) ? ['avx512-vnni'] : []),
-  ...(/\bavx512_bf16\b/.test(flags) && /\bAuthenticAMD\b/.test(flags) ? ['avx512-bf16'] : []),
-  ...(/\bamx_int8\b/.test(flags) ? ['amx'] : []),
+  ...(has('asimddp') ? ['dotprod'] : []),
+  ...(has('asimddp', 'i8mm') ? ['i8mm'] : []),
+  ...(has('avx2') ? ['avx2'] : []),
+  ...(has('avx512f') ? ['avx512'] : []),
+  ...(has('avx512_vnni') ? ['avx512-vnni'] : []),
+  ...(has('avx512_bf16', 'AuthenticAMD') ? ['avx512-bf16'] : []),
+  ...(has('avx512_bf16', 'amx_int8', 'amx_bf16') ? ['amx'] : []),
 ];
 
 /** The reference backend, with a count of what it has allocated and not freed. */

@@ -18,13 +18,14 @@ Needs::Needs(const Kernels& kernels, int64_t T, std::initializer_list<const Weig
     const Way way = way_of(kernels, *w, T);
     int8 = int8 || way == Way::packed;
     bf16 = bf16 || way == Way::bf16;
-    panel = panel || way == Way::decoded || (way == Way::bf16 && w->format() == FORMAT_F16);
+    panel = panel || way == Way::decoded || (way == Way::bf16 && w->format() == FORMAT_F16 && !kernels.gemm_of_bf16_f16);
   }
+  whole = bf16 && kernels.gemm_of_bf16_f16;
   coarse = int8 && kernels.coarse_rows > 0 && T >= kernels.coarse_rows;
 }
 
-// Rows of x for which the kernels of many rows unpack a weight once; 1024 of each along K stay in the second cache.
-static int64_t coarse_rows_of(int64_t T) {
+// Rows of x for which the kernels of many rows lay out a weight once; 1024 bytes of each along K stay in the second cache.
+static int64_t many_rows_of(int64_t T) {
   constexpr int64_t most = 512, together = 32;
   const int64_t parts = (T + most - 1) / most;
   return ((T + parts - 1) / parts + together - 1) / together * together;
@@ -43,8 +44,14 @@ Tiling::Tiling(int64_t T, int64_t K, const Needs& needs) {
     const int64_t multiplied = std::clamp<int64_t>(Call::chunk_cost / cost, 4, 64);
     chunk = (T <= few ? streamed : multiplied) * PACKED_ROWS;
     panel = chunk;
-    rows = needs.coarse ? coarse_rows_of(T) : std::max<int64_t>(16, 262144 / quantised_row_bytes(width) / 8 * 8);
+    rows = needs.coarse ? many_rows_of(T) : std::max<int64_t>(16, 262144 / quantised_row_bytes(width) / 8 * 8);
     panel_floats = needs.panel ? panel * K : 0;
+    return;
+  }
+  if (needs.whole && !needs.panel) { // the wider a row, the more columns: x is read from beyond the second cache for each chunk
+    panel = chunk = std::clamp<int64_t>(width / 16, 64, 256) / 32 * 32;
+    rows = many_rows_of(T);
+    panel_floats = 0;
     return;
   }
   const bool streams = T <= few;
@@ -91,7 +98,8 @@ Activations::Activations(const Call& call, const Floats& x, const Needs& needs) 
 
 const void* Product::load(int64_t first, int64_t end, float* panel) const {
   if (way_ == Way::packed) return w_.tiles(first);
-  if (way_ == Way::direct || (way_ == Way::bf16 && w_.format() == FORMAT_BF16)) return w_.row(first);
+  const bool as_it_is = w_.format() == FORMAT_BF16 || kernels_.gemm_of_bf16_f16;
+  if (way_ == Way::direct || (way_ == Way::bf16 && as_it_is)) return w_.row(first);
   if (way_ == Way::decoded) {
     w_.decode(kernels_, first, end - first, panel);
     return panel;
@@ -110,7 +118,9 @@ void Product::multiply(const void* panel, int64_t first, int64_t end, int64_t t,
   if (way_ == Way::packed)
     (x_.coarse ? kernels_.coarse_gemm : kernels_.packed_gemm)[w_.format()](
         {x_.int8 + t * quantised_row_bytes(K), static_cast<const uint8_t*>(panel), bias, y, stride, count, N, K});
-  else if (way_ == Way::bf16) kernels_.gemm_of_bf16(x_.bf16 + t * K, K, words, K, bias, y, stride, count, N, K);
+  else if (way_ == Way::bf16)
+    (w_.format() == FORMAT_F16 && kernels_.gemm_of_bf16_f16 ? kernels_.gemm_of_bf16_f16 : kernels_.gemm_of_bf16)(
+        x_.bf16 + t * K, K, words, K, bias, y, stride, count, N, K);
   else if (way_ == Way::decoded || w_.is_float()) kernels_.gemm(x_.x.row(t), K, floats, K, bias, y, stride, count, N, K);
   else if (w_.format() == FORMAT_F16) kernels_.gemm_f16(x_.x.row(t), K, words, K, bias, y, stride, count, N, K);
   else kernels_.gemm_bf16(x_.x.row(t), K, words, K, bias, y, stride, count, N, K);

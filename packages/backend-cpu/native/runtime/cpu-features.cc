@@ -41,13 +41,11 @@ static bool has(uint32_t word, uint32_t bits) { return (word & bits) == bits; }
 
 // Whether tile registers can be used: Linux makes room for them only in processes that ask (Documentation/arch/x86/xstate.rst).
 static bool has_tiles([[maybe_unused]] uint32_t seven_edx, [[maybe_unused]] uint64_t saved) {
-#if defined(QUERN_EMULATE_AMX)
-  return true;
-#elif defined(__linux__)
-  constexpr uint32_t amx_tile = 1u << 24, amx_int8 = 1u << 25;
+#if defined(__linux__)
+  constexpr uint32_t amx_tile = 1u << 24;
   constexpr uint64_t tile_state = 0x60000;
   constexpr long request_permission = 0x1023, tile_data = 18;
-  return has(seven_edx, amx_tile | amx_int8) && (saved & tile_state) == tile_state &&
+  return has(seven_edx, amx_tile) && (saved & tile_state) == tile_state &&
          syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
 #else
   return false;
@@ -63,7 +61,7 @@ static bool made_by_amd() {
 static CpuFeatures detect() {
   constexpr uint32_t fma = 1u << 12, osxsave = 1u << 27, avx = 1u << 28, f16c = 1u << 29;
   constexpr uint32_t avx2 = 1u << 5, f = 1u << 16, dq = 1u << 17, bw = 1u << 30, vl = 1u << 31, vnni = 1u << 11;
-  constexpr uint32_t avx512_bf16 = 1u << 5;
+  constexpr uint32_t avx512_bf16 = 1u << 5, amx_bf16 = 1u << 22, amx_int8 = 1u << 25;
   constexpr uint64_t ymm_state = 0x06, zmm_state = 0xe6;
   const Cpuid one = cpuid(1), seven = cpuid(7);
   CpuFeatures features;
@@ -72,8 +70,16 @@ static CpuFeatures detect() {
   features.avx2 = has(one.ecx, fma | avx | f16c) && has(seven.ebx, avx2) && (saved & ymm_state) == ymm_state;
   features.avx512 = features.avx2 && has(seven.ebx, f | dq | bw | vl) && (saved & zmm_state) == zmm_state;
   features.avx512_vnni = features.avx512 && has(seven.ecx, vnni);
-  features.fast_bf16 = features.avx512_vnni && has(cpuid(7, 1).eax, avx512_bf16) && made_by_amd();
-  features.amx = features.avx512_vnni && has_tiles(seven.edx, saved);
+  features.avx512_bf16 = features.avx512_vnni && has(cpuid(7, 1).eax, avx512_bf16);
+  features.fast_bf16 = features.avx512_bf16 && made_by_amd();
+  const bool tiles = has_tiles(seven.edx, saved);
+  features.amx_int8 = tiles && has(seven.edx, amx_int8);
+  features.amx_bf16 = features.amx_int8 && has(seven.edx, amx_bf16);
+#if defined(QUERN_EMULATE_AMX)
+  features.amx = features.avx512_bf16;
+#else
+  features.amx = features.avx512_bf16 && features.amx_bf16;
+#endif
   return features;
 }
 

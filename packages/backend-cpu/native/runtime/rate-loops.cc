@@ -2,10 +2,9 @@
 
 #if defined(QUERN_X86)
 #include <immintrin.h>
-#if defined(__linux__)
-#include <sys/syscall.h>
-#include <unistd.h>
-#endif
+
+#include "kernels/x86/amx/tile.h"
+#include "runtime/cpu-features.h"
 #endif
 
 namespace quern {
@@ -88,77 +87,50 @@ static constexpr int sums = 12;
 
 // AMX ---------------------------------------------------------------------------------------------------------------------
 
-#if defined(__linux__)
-
-// Six tiles of sums and one of each operand, all of 16 rows of 64 bytes.
-struct alignas(64) TileConfig {
-  uint8_t palette = 1, start_row = 0, reserved[14] = {};
-  uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-  uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-};
+// Six tiles of sums and one of each operand, all of 16 lines of 64 bytes.
 static constexpr int tile_sums = 6;
 static constexpr double tile_operations = 2.0 * 16 * 16 * 64; // of one product of int8; half of it for bf16
 
-[[gnu::target("amx-tile")]] static void open_tiles() {
-  const TileConfig config;
-  __asm__ volatile("" ::"r"(&config) : "memory"); // the intrinsic does not tell the compiler that it reads memory
-  _tile_loadconfig(&config);
-  _tile_zero(0);
-  _tile_zero(1);
-  _tile_zero(2);
-  _tile_zero(3);
-  _tile_zero(4);
-  _tile_zero(5);
-  _tile_zero(6);
-  _tile_zero(7);
+static void open_tiles() {
+  amx::TileConfig config;
+  for (int tile = 0; tile < tile_sums + 2; tile++) config.set(tile, amx::TILE_LINES);
+  amx::configure(config); // to zeros
 }
 
-[[gnu::target("amx-tile,amx-int8")]] static void int8_amx(int64_t rounds) {
+static void int8_amx(int64_t rounds) {
   open_tiles();
   for (int64_t round = 0; round < rounds; round++) {
-    _tile_dpbssd(0, 6, 7);
-    _tile_dpbssd(1, 6, 7);
-    _tile_dpbssd(2, 6, 7);
-    _tile_dpbssd(3, 6, 7);
-    _tile_dpbssd(4, 6, 7);
-    _tile_dpbssd(5, 6, 7);
+    amx::add_products_int8<0, 6, 7>();
+    amx::add_products_int8<1, 6, 7>();
+    amx::add_products_int8<2, 6, 7>();
+    amx::add_products_int8<3, 6, 7>();
+    amx::add_products_int8<4, 6, 7>();
+    amx::add_products_int8<5, 6, 7>();
   }
-  _tile_release();
+  amx::release();
 }
 
-[[gnu::target("amx-tile,amx-bf16")]] static void bf16_amx(int64_t rounds) {
+static void bf16_amx(int64_t rounds) {
   open_tiles();
   for (int64_t round = 0; round < rounds; round++) {
-    _tile_dpbf16ps(0, 6, 7);
-    _tile_dpbf16ps(1, 6, 7);
-    _tile_dpbf16ps(2, 6, 7);
-    _tile_dpbf16ps(3, 6, 7);
-    _tile_dpbf16ps(4, 6, 7);
-    _tile_dpbf16ps(5, 6, 7);
+    amx::add_products_bf16<0, 6, 7>();
+    amx::add_products_bf16<1, 6, 7>();
+    amx::add_products_bf16<2, 6, 7>();
+    amx::add_products_bf16<3, 6, 7>();
+    amx::add_products_bf16<4, 6, 7>();
+    amx::add_products_bf16<5, 6, 7>();
   }
-  _tile_release();
+  amx::release();
 }
-
-// Linux gives a process the tile registers when it asks (arch_prctl, ARCH_REQ_XCOMP_PERM, XTILEDATA).
-static bool may_use_tiles() {
-  static const bool allowed = syscall(SYS_arch_prctl, 0x1023, 18) == 0;
-  return allowed;
-}
-
-#endif
 
 static constexpr RateLoop loops[] = {
-    {"f32", "avx2", 2.0 * 8 * sums, [] { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }, f32_avx2},
-    {"int8", "avx2", 2.0 * 32 * sums, [] { return __builtin_cpu_supports("avx2") > 0; }, int8_avx2},
-    {"f32", "avx512", 2.0 * 16 * sums, [] { return __builtin_cpu_supports("avx512f") > 0; }, f32_avx512},
-    {"int8", "avx512", 2.0 * 64 * sums, [] { return __builtin_cpu_supports("avx512vnni") > 0; }, int8_vnni},
-    {"bf16", "avx512", 2.0 * 32 * sums, [] { return __builtin_cpu_supports("avx512bf16") > 0; }, bf16_avx512},
-#if defined(__linux__)
-    {"int8-tiles", "avx512", tile_operations * tile_sums,
-     [] { return __builtin_cpu_supports("amx-int8") && may_use_tiles(); }, int8_amx},
-    {"bf16-tiles", "avx512", tile_operations / 2 * tile_sums,
-     [] { return __builtin_cpu_supports("amx-bf16") && may_use_tiles(); }, bf16_amx},
-#endif
+    {"f32", "avx2", 2.0 * 8 * sums, [] { return cpu_features().avx2; }, f32_avx2},
+    {"int8", "avx2", 2.0 * 32 * sums, [] { return cpu_features().avx2; }, int8_avx2},
+    {"f32", "avx512", 2.0 * 16 * sums, [] { return cpu_features().avx512; }, f32_avx512},
+    {"int8", "avx512", 2.0 * 64 * sums, [] { return cpu_features().avx512_vnni; }, int8_vnni},
+    {"bf16", "avx512", 2.0 * 32 * sums, [] { return cpu_features().avx512_bf16; }, bf16_avx512},
+    {"int8-tiles", "avx512", tile_operations * tile_sums, [] { return cpu_features().amx_int8; }, int8_amx},
+    {"bf16-tiles", "avx512", tile_operations / 2 * tile_sums, [] { return cpu_features().amx_bf16; }, bf16_amx},
 };
 
 std::span<const RateLoop> rate_loops() { return loops; }

@@ -12,7 +12,7 @@ struct RateLoop {
   const char* rate;            // what it measures: "f32", "bf16", "int8", "bf16-tiles", "int8-tiles"
   const char* isa;             // the kernels that may use these instructions: "avx2", "avx512"
   double operations;           // per round; a multiply-add counts two
-  bool (*available)();         // on this processor and system; asks the system for what must be asked for
+  bool (*available)();         // on this processor and system
   void (*run)(int64_t rounds);
 };
 

@@ -114,6 +114,21 @@ void crossover(const Kernels& k) {
   }
 }
 
+// Products of bf16, with how long it takes to lay the weights out, where a table does that.
+void gemm_of_words(const Kernels& k) {
+  if (!k.gemm_of_bf16) return;
+  constexpr int64_t N = 64, K = 1024;
+  for (int64_t T : {17, 32, 64, 128, 512}) {
+    const std::vector<uint16_t> x(size_t(T * K), 0x3f80), w(size_t(N * K), 0x3c00); // 1; 1 in f16, nearly as much in bf16
+    std::vector<float> y(size_t(T * N));
+    for (const auto& [name, gemm] : {std::pair{"bf16", k.gemm_of_bf16}, {"f16", k.gemm_of_bf16_f16}}) {
+      if (!gemm) continue;
+      const double time = seconds([&] { gemm(x.data(), K, w.data(), K, nullptr, y.data(), N, T, N, K); });
+      printf("%-11s gemm of %-4s %3ld rows %7.1f GFLOP/s %6.1f µs\n", k.name, name, T, 2 * double(T * N * K) / time * 1e-9, time * 1e6);
+    }
+  }
+}
+
 void rows(const Kernels& k) {
   constexpr int64_t n = 4096;
   const std::vector<float> x = normals(1, n), w = normals(2, n);
@@ -221,7 +236,7 @@ void attention(const Kernels& k) {
 int main(int argc, char** argv) { // names of what to time; all of it without
   const std::pair<const char*, void (*)(const Kernels&)> all[] = {
       {"decode", decode}, {"gemm", gemm}, {"packed", packed_gemm},
-      {"crossover", crossover}, {"rows", rows}, {"attention", attention}};
+      {"crossover", crossover}, {"words", gemm_of_words}, {"rows", rows}, {"attention", attention}};
   for (const Kernels* table : available())
     for (const auto& [name, time] : all)
       if (argc < 2 || std::any_of(argv + 1, argv + argc, [&](const char* asked) { return !strcmp(asked, name); })) time(*table);

@@ -219,11 +219,138 @@ void gemm_of_words_agrees() {
         if (!k->gemm_of_bf16) continue;
         compare(rounded, 1e-6, "both bf16",
                 [&](float* y) { k->gemm_of_bf16(short_x.data(), K, brains.data(), K, bias.data(), y, N, T, N, K); });
-        std::vector<uint16_t> converted(halves.size());
-        k->f16_to_bf16(halves.data(), converted.data(), int64_t(halves.size()));
-        check.that(converted == words_of(floats_of(halves, scalar.f16_to_f32), scalar.f32_to_bf16), "f16 to bf16 " + at({N * K}));
       }
 }
+
+// Every f16 there is, at every place in a register, in rows of every length.
+void f16_to_bf16() {
+  if (!k->f16_to_bf16) return;
+  Check check("f16 to bf16 rounds to nearest even");
+  const Kernels& scalar = scalar_kernels();
+  std::vector<uint16_t> halves(65536);
+  for (size_t i = 0; i < halves.size(); i++) halves[i] = uint16_t(i);
+  const std::vector<uint16_t> want = words_of(floats_of(halves, scalar.f16_to_f32), scalar.f32_to_bf16);
+  for (int64_t n = 65536 - 70; n <= 65536; n++) {
+    const int64_t first = 65536 - n;
+    Guarded<uint16_t> y(n);
+    k->f16_to_bf16(halves.data() + first, y.data(), n);
+    check.that(y.intact() && memcmp(y.data(), want.data() + first, size_t(n) * sizeof(uint16_t)) == 0, at({n}));
+  }
+}
+
+// Matrices of bf16, rows of x and of w further apart than they are long, with what lies between them not a number.
+struct Words {
+  int64_t T, N, K, ldx = K + 3, ldw = K + 5;
+  std::vector<uint16_t> x = rows(1, T, ldx), w = rows(2, N, ldw);
+  std::vector<float> bias = normals(3, N);
+
+  Words(int64_t T, int64_t N, int64_t K) : T(T), N(N), K(K) {}
+  std::vector<uint16_t> rows(uint64_t seed, int64_t count, int64_t apart) const {
+    std::vector<uint16_t> words = words_of(normals(seed, count * apart), scalar_kernels().f32_to_bf16);
+    for (int64_t row = 0; row < count; row++) std::fill_n(words.begin() + row * apart + K, apart - K, uint16_t(0x7fff));
+    if (count) words.resize(size_t((count - 1) * apart + K)); // sanitizers see what is read beyond the last
+    return words;
+  }
+  // Rows [t, t + rows) and columns [n, n + columns) of y.
+  void multiply(int64_t t, int64_t rows, int64_t n, int64_t columns, float* y, int64_t ldy) const {
+    k->gemm_of_bf16(x.data() + t * ldx, ldx, w.data() + n * ldw, ldw, bias.data() + n, y, ldy, rows, columns, K);
+  }
+};
+
+// Against float64. Sums of bf16 are rounded in f32 in whatever order: √K steps of half a unit, and a few more.
+void gemm_of_many_words_agrees() {
+  if (!k->gemm_of_bf16) return;
+  Check check("gemm of bf16 agrees with its definition, whatever the edges");
+  for (int64_t K : {0, 1, 31, 32, 33, 96, 257, 600})
+    for (int64_t T : {1, 15, 16, 17, 31, 32, 33, 70})
+      for (int64_t N : {1, 15, 16, 17, 32, 33, 50}) {
+        const Words m(T, N, K);
+        const std::vector<float> x = floats_of(m.x, scalar_kernels().bf16_to_f32), w = floats_of(m.w, scalar_kernels().bf16_to_f32);
+        const int64_t ldy = N + 2;
+        Guarded<float> y((T - 1) * ldy + N);
+        m.multiply(0, T, 0, N, y.data(), ldy);
+        check.that(y.intact(), "writes outside " + at({T, N, K}));
+        for (int64_t t = 0; t < T; t++)
+          for (int64_t n = 0; n < N; n++) {
+            double want = m.bias[size_t(n)], magnitude = std::abs(want);
+            for (int64_t i = 0; i < K; i++) {
+              const double term = double(x[size_t(t * m.ldx + i)]) * w[size_t(n * m.ldw + i)];
+              want += term;
+              magnitude += std::abs(term);
+            }
+            check.near(y[t * ldy + n], want, 1e-30, 5e-7, magnitude, at({T, N, K, t, n}));
+          }
+      }
+}
+
+void gemm_of_words_does_not_depend_on_the_split() {
+  if (!k->gemm_of_bf16) return;
+  Check check("gemm of bf16 gives a row the same bits, alone or among others");
+  const Words m(75, 70, 1101);
+  std::vector<float> whole(size_t(m.T * m.N));
+  m.multiply(0, m.T, 0, m.N, whole.data(), m.N);
+  for (int64_t rows : {1, 16, 17, 32, 40})
+    for (int64_t columns : {1, 16, 19, 32, 70}) {
+      std::vector<float> parts(whole.size());
+      for (int64_t t = 0; t < m.T; t += rows)
+        for (int64_t n = 0; n < m.N; n += columns)
+          m.multiply(t, std::min(rows, m.T - t), n, std::min(columns, m.N - n), parts.data() + t * m.N + n, m.N);
+      check.that(memcmp(whole.data(), parts.data(), whole.size() * sizeof(float)) == 0, at({rows, columns}));
+    }
+}
+
+void gemm_of_words_keeps_what_is_not_finite() {
+  if (!k->gemm_of_bf16) return;
+  Check check("gemm of bf16 loses nothing that is not finite, nor spreads it");
+  constexpr uint16_t infinity = 0x7f80, nan = 0x7fc1;
+  for (uint16_t special : {infinity, nan})
+    for (int64_t i : {0, 63, 64}) { // the last is beyond whole steps of 32
+      Words m(40, 37, 65);
+      m.x[size_t(35 * m.ldx + i)] = special;
+      m.w[size_t(33 * m.ldw + i)] = special;
+      std::vector<float> y(size_t(m.T * m.N));
+      m.multiply(0, m.T, 0, m.N, y.data(), m.N);
+      for (int64_t t = 0; t < m.T; t++)
+        for (int64_t n = 0; n < m.N; n++)
+          check.that(std::isfinite(y[size_t(t * m.N + n)]) == (t != 35 && n != 33), at({special, i, t, n}));
+    }
+}
+
+// Weights in f16 give what they give as bf16, to the bit: every f16 there is.
+void gemm_of_words_takes_f16() {
+  if (!k->gemm_of_bf16_f16) return;
+  Check check("gemm of bf16 rounds weights in f16 to bf16, to nearest even");
+  const Kernels& scalar = scalar_kernels();
+  constexpr int64_t K = 40, N = 65536 / K + 1, T = 17;
+  std::vector<uint16_t> halves(size_t(N * K));
+  for (size_t i = 0; i < halves.size(); i++) halves[i] = uint16_t(i);
+  const std::vector<uint16_t> brains = words_of(floats_of(halves, scalar.f16_to_f32), scalar.f32_to_bf16);
+  const std::vector<uint16_t> x = words_of(normals(4, T * K), scalar.f32_to_bf16);
+  std::vector<float> of_halves(size_t(T * N)), of_brains(of_halves.size());
+  k->gemm_of_bf16_f16(x.data(), K, halves.data(), K, nullptr, of_halves.data(), N, T, N, K);
+  k->gemm_of_bf16(x.data(), K, brains.data(), K, nullptr, of_brains.data(), N, T, N, K);
+  for (size_t i = 0; i < of_halves.size(); i++)
+    check.that(bits(of_halves[i]) == bits(of_brains[i]) || (std::isnan(of_halves[i]) && std::isnan(of_brains[i])),
+               at({int64_t(i) / N, int64_t(i) % N}));
+}
+
+#if defined(QUERN_X86)
+// Tiles count denormals as zeros, in and out.
+void tiles_flush_denormals() {
+  if (k != &amx_kernels()) return;
+  Check check("products of bf16 tiles count denormals as zeros");
+  constexpr uint16_t least = 0x0080, denormal = 0x007f, one = 0x3f80, half = 0x3f00;
+  const auto product = [](uint16_t x, uint16_t w, float bias) {
+    float y;
+    k->gemm_of_bf16(&x, 1, &w, 1, &bias, &y, 1, 1, 1, 1);
+    return y;
+  };
+  check.that(product(least, one, 0) == 0x1p-126f, "the least normal is kept");
+  check.that(product(denormal, one, 0) == 0 && product(one, denormal, 0) == 0, "denormal factor");
+  check.that(product(least, half, 0) == 0, "denormal product");
+  check.that(product(0, 0, 0x1p-127f) == 0, "denormal bias");
+}
+#endif
 
 // ---- packed weights
 
@@ -1049,6 +1176,14 @@ int main(int count, char** names) {
     if (count > 1 && std::find(names + 1, names + count, std::string(table->name)) == names + count) continue;
     k = table;
     gemm_of_words_agrees();
+    f16_to_bf16();
+    gemm_of_many_words_agrees();
+    gemm_of_words_does_not_depend_on_the_split();
+    gemm_of_words_keeps_what_is_not_finite();
+    gemm_of_words_takes_f16();
+#if defined(QUERN_X86)
+    tiles_flush_denormals();
+#endif
     packing_is_lossless();
     quantise_rounds();
     packed_gemm_agrees();

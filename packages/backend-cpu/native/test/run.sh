@@ -29,7 +29,7 @@ compile_x86() {
   compile kernels/x86/avx512 "-mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx2 -mfma -mf16c -Wno-uninitialized -Wno-maybe-uninitialized"
   compile kernels/x86/vnni "-mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni -mavx2 -mfma -mf16c -Wno-uninitialized -Wno-maybe-uninitialized"
   compile kernels/x86/bf16 "-mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni -mavx512bf16 -mavx2 -mfma -mf16c -Wno-uninitialized -Wno-maybe-uninitialized"
-  amx="-mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni -mavx2 -mfma -mf16c -Wno-uninitialized -Wno-maybe-uninitialized"
+  amx="-mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni -mavx512bf16 -mavx2 -mfma -mf16c -Wno-uninitialized -Wno-maybe-uninitialized"
   compile kernels/x86/amx "$amx -UQUERN_EMULATE_AMX"
   compile kernels/x86/amx "$amx" # over the others, which were compiled to be checked
   $cxx $flags -I. -c runtime/cpu-features.cc -o "$build/cpu-features.o"

@@ -1,4 +1,5 @@
 import type { DeviceCeilings } from '@quern/runtime';
+import { showCeilings } from '../terminal/ceilings.js';
 import { count } from '../terminal/count.js';
 import type { RunFigures, WorkFigures } from './run.js';
 import { showWork } from './works.js';
@@ -19,18 +20,13 @@ export interface Run extends RunFigures {
   readonly model: string;
 }
 
-const giga = (value: number): string => (value / 1e9).toFixed(value < 1e11 ? 1 : 0);
 const percent = (share: number): string => `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;
 const rate = (value: number): string => value.toFixed(value < 100 ? 1 : 0);
 
 export function showMachine({ name, backend, isa, threads, ceilings }: Machine): string {
   const what = `${name}, ${backend} (${isa}, ${count(threads, 'thread')})`;
   if (!ceilings) return `${what}: its ceilings were not measured\n`;
-  const rates = Object.entries(ceilings.rates).map(([type, value]) => `${type} ${giga(value)}`);
-  return (
-    `${what}: reads ${giga(ceilings.readBandwidth)} GB/s, ${giga(ceilings.readBandwidthOneThread)} with one thread; ` +
-    `10⁹ operations/s: ${rates.join(', ')}\n`
-  );
+  return `${what}: ${showCeilings(ceilings)}\n`;
 }
 
 export function showRun({ model, isa, threads, loadMs, residentBytes, check }: Run): string {

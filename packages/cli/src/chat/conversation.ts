@@ -1,4 +1,4 @@
-import type { ChatMessage, Generation, Model } from '@quern/runtime';
+import type { ChatMessage, Generation, Model, SpeculateOptions } from '@quern/runtime';
 import { generateOptions, type SamplingFlags } from '../options.js';
 import { isCoded, say } from '../terminal/report.js';
 import { write } from '../terminal/write.js';
@@ -29,6 +29,7 @@ export class Conversation {
   constructor(
     private readonly model: Model,
     private readonly flags: ConversationFlags,
+    private readonly speculate?: SpeculateOptions,
   ) {
     this.session = model.session();
     this.opening = flags.system ? [{ role: 'system', content: flags.system }] : [];
@@ -57,9 +58,11 @@ export class Conversation {
 
   /** Computes the prompt, without the oldest turns where it does not fit with them. */
   private async begin(user: ChatMessage, signal: AbortSignal): Promise<Begun> {
+    const { speculate } = this;
+    const options = { ...generateOptions(this.flags), ...(speculate && { speculate }), signal };
     for (let turns = this.turns; ; turns = turns.slice(1)) {
       const messages = [...this.opening, ...turns.flat(), user];
-      const generation = this.session.chat(messages, { ...generateOptions(this.flags), signal });
+      const generation = this.session.chat(messages, options);
       const pieces = generation[Symbol.asyncIterator]();
       try {
         return { generation, turns, pieces, first: await pieces.next() };

@@ -1,13 +1,19 @@
-import type { Model } from '@quern/runtime';
+import type { Model, SpeculateOptions } from '@quern/runtime';
 import { Command } from 'commander';
 import { Conversation, type ConversationFlags } from '../chat/conversation.js';
 import { Lines } from '../chat/lines.js';
 import { load } from '../load.js';
 import { type LoadFlags, withLoading, withSampling } from '../options.js';
+import {
+  needSpeculationFlags,
+  type SpeculationFlags,
+  speculateOptions,
+  withSpeculation,
+} from '../speculation.js';
 import { Interrupted, interruptible } from '../terminal/interrupt.js';
 import { isCoded, report, say, sayError } from '../terminal/report.js';
 
-interface ChatFlags extends LoadFlags, ConversationFlags {}
+interface ChatFlags extends LoadFlags, ConversationFlags, SpeculationFlags {}
 
 const help = '/reset forgets the conversation, /exit (or Ctrl-D) ends it; Ctrl-C stops an answer';
 
@@ -34,9 +40,13 @@ async function answer(conversation: Conversation, line: string, interactive: boo
   }
 }
 
-async function converse(model: Model, flags: ChatFlags): Promise<void> {
+async function converse(
+  model: Model,
+  flags: ChatFlags,
+  speculate: SpeculateOptions | undefined,
+): Promise<void> {
   const lines = new Lines();
-  const conversation = new Conversation(model, flags);
+  const conversation = new Conversation(model, flags, speculate);
   if (lines.interactive) say(help);
   try {
     for (let line = await lines.next(); line !== undefined && line !== '/exit'; line = await lines.next()) {
@@ -50,13 +60,17 @@ async function converse(model: Model, flags: ChatFlags): Promise<void> {
   }
 }
 
-async function chat(path: string, flags: ChatFlags): Promise<void> {
+async function chat(path: string, flags: ChatFlags, command: Command): Promise<void> {
+  needSpeculationFlags(flags, command);
+  const { draft } = flags;
   using model = await interruptible((signal) => load(path, flags, signal));
-  await converse(model, flags);
+  using drafting =
+    draft === undefined ? undefined : await interruptible((signal) => load(draft, flags, signal));
+  await converse(model, flags, speculateOptions(flags, drafting));
 }
 
 export const chatCommand = (): Command =>
-  withSampling(withLoading(new Command('chat')))
+  withSpeculation(withSampling(withLoading(new Command('chat'))))
     .description('talk with a model')
     .argument('<model>')
     .option('--system <text>', 'what the model is told first')

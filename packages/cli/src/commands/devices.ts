@@ -1,6 +1,7 @@
 import { type DeviceReport, describeDevices } from '@quern/runtime';
 import { Command } from 'commander';
 import { positive } from '../options.js';
+import { showCeilings } from '../terminal/ceilings.js';
 import { count } from '../terminal/count.js';
 import { write, writeJson } from '../terminal/write.js';
 
@@ -9,10 +10,14 @@ const giga = (value: number) => (value / 1e9).toFixed(1);
 /** One installed backend in a few lines. */
 export function showDevice(device: DeviceReport): string {
   if ('error' in device) return `${device.package}: cannot be used: ${device.error}`;
-  const { backend, profile, freeMemory, capabilities } = device;
+  const { backend, profile, ceilings, freeMemory, capabilities } = device;
+  const measured = ceilings
+    ? showCeilings(ceilings)
+    : `reads ${giga(profile.readBandwidth)} GB/s; 10⁹ operations/s: f32 ${giga(profile.flops)}`;
   return [
     `${backend} (${device.package}): ${profile.name}, ${profile.isa}, ${count(profile.threads, 'thread')}`,
-    `  memory ${giga(freeMemory)} of ${giga(profile.totalMemory)} GB free; measured: reads ${giga(profile.readBandwidth)} GB/s, computes ${giga(profile.flops)} GFLOP/s`,
+    `  memory ${giga(freeMemory)} of ${giga(profile.totalMemory)} GB free`,
+    `  measured: ${measured}`,
     `  capabilities: ${capabilities.join(', ') || 'none'}`,
   ].join('\n');
 }

@@ -133,6 +133,8 @@ export const linear = defineOp({
     sample('long sum', 5, 1024, 19),
     sample('f16', 5, 63, 17, as('f16', normal(50, [17, 63]))),
     sample('bf16', 5, 63, 17, as('bf16', normal(51, [17, 63]))),
+    sample('f16, many rows', 35, 300, 97, as('f16', normal(57, [97, 300]))),
+    sample('bf16, many rows', 35, 300, 97, as('bf16', normal(58, [97, 300]))),
     {
       name: 'bias',
       operands: { x: normal(52, [4, 48]), w: normal(53, [10, 48]), bias: normal(54, [10]) },

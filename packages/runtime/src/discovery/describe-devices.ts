@@ -1,32 +1,45 @@
-import { capabilityNames, type DeviceProfile } from '@quern/core';
-import { type FindBackendsOptions, findBackends } from './find-backends.js';
+import { capabilityNames, type DeviceCeilings, type DeviceProfile } from '@quern/core';
+import { messageOf } from '../error.js';
+import { type BackendCandidate, type FindBackendsOptions, findBackends } from './find-backends.js';
 
-/** One line of `quern devices`: a backend that loads and its device, or a package and why it does not load. */
+/** One line of `quern devices`: a backend that works and its device, or a package and why it does not. */
 export type DeviceReport =
   | {
       readonly package: string;
       readonly backend: string;
       readonly profile: DeviceProfile;
+      /** Measured anew; absent where the backend cannot. */
+      readonly ceilings?: DeviceCeilings;
       /** Bytes free now. */
       readonly freeMemory: number;
       readonly capabilities: readonly string[];
     }
   | { readonly package: string; readonly error: string };
 
-/** What the installed backends found on this machine, best first. All of them are disposed again. */
-export async function describeDevices(options: FindBackendsOptions = {}): Promise<DeviceReport[]> {
-  const candidates = await findBackends(options);
-  return candidates.map((candidate) => {
-    if (!candidate.backend) return { package: candidate.package, error: candidate.error };
-    const { backend, name } = candidate;
-    const report = {
+async function describe(candidate: BackendCandidate): Promise<DeviceReport> {
+  if (!candidate.backend) return { package: candidate.package, error: candidate.error };
+  using backend = candidate.backend;
+  try {
+    const ceilings = await backend.measureCeilings?.();
+    return {
       package: candidate.package,
-      backend: name,
+      backend: candidate.name,
       profile: backend.profile,
+      ...(ceilings && { ceilings }),
       freeMemory: backend.freeMemory(),
       capabilities: capabilityNames.filter((capability) => backend[capability] !== undefined),
     };
-    backend.dispose();
-    return report;
-  });
+  } catch (cause) {
+    return { package: candidate.package, error: messageOf(cause) };
+  }
+}
+
+/**
+ * What the installed backends found on this machine, best first, with what they measure of it in a second or so each. All
+ * of them are disposed again.
+ */
+export async function describeDevices(options: FindBackendsOptions = {}): Promise<DeviceReport[]> {
+  const reports: DeviceReport[] = [];
+  for (const candidate of await findBackends(options)) reports.push(await describe(candidate)); // in turn: they share the machine
+  return reports;
 }

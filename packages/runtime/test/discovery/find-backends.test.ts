@@ -153,14 +153,32 @@ describe('a backend that refuses what the caller chose', () => {
   });
 });
 
-test('describeDevices reports and disposes', async () => {
-  const resolveFrom = application();
+test('describeDevices measures, reports and disposes', async () => {
+  const resolveFrom = makeApplication({
+    '@quern/backend-slow': backendPackage('slow', { flops: 1e9, readBandwidth: 1e12 }),
+    'fast-by-others': backendPackage(
+      'fast',
+      { flops: 1e12, readBandwidth: 1e9 },
+      '({ readBandwidth: 2e9, readBandwidthOneThread: 1e9, rates: { f32: 3e12 } })',
+    ),
+    '@quern/backend-broken': brokenPackage('there is no such device'),
+    'worn-out': backendPackage(
+      'worn-out',
+      { flops: 1, readBandwidth: 1 },
+      'Promise.reject(new Error("it is too hot"))',
+    ),
+  });
   const reports = await describeDevices({ resolveFrom });
   expect(reports[0]).toMatchObject({
     backend: 'fast',
     profile: { flops: 1e12 },
+    ceilings: { readBandwidth: 2e9, readBandwidthOneThread: 1e9, rates: { f32: 3e12 } },
     capabilities: ['pagedKv', 'graph', 'timer'],
   });
-  expect(reports[2]).toEqual({ package: '@quern/backend-broken', error: 'there is no such device' });
-  expect((await madeBy(resolveFrom, 'fast-by-others')).every(({ disposed }) => disposed)).toBe(true);
+  expect(reports[1]).toMatchObject({ backend: 'slow' });
+  expect(reports[1]).not.toHaveProperty('ceilings');
+  expect(reports).toContainEqual({ package: '@quern/backend-broken', error: 'there is no such device' });
+  expect(reports).toContainEqual({ package: 'worn-out', error: 'it is too hot' });
+  for (const name of ['fast-by-others', 'worn-out'])
+    expect((await madeBy(resolveFrom, name)).map(({ disposed }) => disposed)).toEqual([true]);
 });

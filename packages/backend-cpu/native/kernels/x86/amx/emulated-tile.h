@@ -62,30 +62,59 @@ inline void store(void* at, int64_t stride) {
     __builtin_memcpy(static_cast<uint8_t*>(at) + line * stride, tiles.data[tile][line], size_t(tiles.line_bytes(tile)));
 }
 
-// c [M][N] += products of the 32-bit elements of a [M][K] and b [K][N], in the order of K.
-template <int c, int a, int b, class Sum, class Product>
-inline void add_products(Product product) {
+template <class Value>
+inline Value read(const uint8_t* at) {
+  Value value;
+  __builtin_memcpy(&value, at, sizeof value);
+  return value;
+}
+
+// What every product of c [M][N], a [M][K] and b [K][N], all of 32-bit elements, asks for.
+template <int c, int a, int b>
+inline void must_fit() {
   static_assert(c != a && c != b && a != b);
   must_be_in_use(c), must_be_in_use(a), must_be_in_use(b);
   must(tiles.lines(c) == tiles.lines(a) && tiles.line_bytes(c) == tiles.line_bytes(b));
   must(tiles.line_bytes(a) == 4 * tiles.lines(b) && tiles.line_bytes(c) % 4 == 0);
-  for (int m = 0; m < tiles.lines(c); m++)
-    for (int k = 0; k < tiles.lines(b); k++)
-      for (int n = 0; n < tiles.line_bytes(c) / 4; n++) {
-        uint8_t* const at = tiles.data[c][m] + 4 * n;
-        Sum sum;
-        __builtin_memcpy(&sum, at, sizeof sum);
-        sum = product(sum, tiles.data[a][m] + 4 * k, tiles.data[b][k] + 4 * n);
-        __builtin_memcpy(at, &sum, sizeof sum);
-      }
 }
 
 template <int c, int a, int b>
 inline void add_products_int8() {
-  add_products<c, a, b, uint32_t>([](uint32_t sum, const uint8_t* x, const uint8_t* w) { // sums wrap
-    for (int i = 0; i < 4; i++) sum += uint32_t(int32_t(int8_t(x[i])) * int32_t(int8_t(w[i])));
-    return sum;
-  });
+  must_fit<c, a, b>();
+  for (int m = 0; m < tiles.lines(c); m++)
+    for (int k = 0; k < tiles.lines(b); k++)
+      for (int n = 0; n < tiles.line_bytes(c) / 4; n++) {
+        const uint8_t *const x = tiles.data[a][m] + 4 * k, *const w = tiles.data[b][k] + 4 * n;
+        uint32_t sum = read<uint32_t>(tiles.data[c][m] + 4 * n); // wraps
+        for (int i = 0; i < 4; i++) sum += uint32_t(int32_t(int8_t(x[i])) * int32_t(int8_t(w[i])));
+        __builtin_memcpy(tiles.data[c][m] + 4 * n, &sum, sizeof sum);
+      }
+}
+
+// DAZ and FTZ.
+inline float flushed(float x) { return __builtin_fabsf(x) < 0x1p-126f ? __builtin_copysignf(0, x) : x; }
+
+// `sum` plus the product of two bf16, rounded once.
+inline float fused(const uint8_t* x, const uint8_t* w, float sum) {
+  const uint32_t x_bits = uint32_t(read<uint16_t>(x)) << 16, w_bits = uint32_t(read<uint16_t>(w)) << 16;
+  return flushed(__builtin_fmaf(flushed(__builtin_bit_cast(float, x_bits)), flushed(__builtin_bit_cast(float, w_bits)), sum));
+}
+
+// Products at even and at odd k are summed apart from zero on, then together, and then to c.
+template <int c, int a, int b>
+inline void add_products_bf16() {
+  must_fit<c, a, b>();
+  for (int m = 0; m < tiles.lines(c); m++)
+    for (int n = 0; n < tiles.line_bytes(c) / 4; n++) {
+      float even = 0, odd = 0;
+      for (int k = 0; k < tiles.lines(b); k++) {
+        const uint8_t *const x = tiles.data[a][m] + 4 * k, *const w = tiles.data[b][k] + 4 * n;
+        even = fused(x, w, even);
+        odd = fused(x + 2, w + 2, odd);
+      }
+      const float sum = flushed(flushed(read<float>(tiles.data[c][m] + 4 * n)) + flushed(even + odd));
+      __builtin_memcpy(tiles.data[c][m] + 4 * n, &sum, sizeof sum);
+    }
 }
 
 } // namespace

@@ -17,8 +17,8 @@ struct alignas(64) TileConfig {
   uint16_t line_bytes[16] = {}; // of tiles 0 … 7
   uint8_t lines[16] = {};
 
-  constexpr void set(int tile, int tile_lines) {
-    line_bytes[tile] = TILE_LINE;
+  constexpr void set(int tile, int tile_lines, int bytes = TILE_LINE) {
+    line_bytes[tile] = uint16_t(bytes);
     lines[tile] = uint8_t(tile_lines);
   }
 };
@@ -55,6 +55,11 @@ inline void store(void* at, int64_t stride) {
 template <int c, int a, int b>
 inline void add_products_int8() {
   __asm__ volatile("tdpbssd %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(c), "i"(a), "i"(b));
+}
+// The same of bf16 to f32; line q of b holds 2q and 2q + 1 along K of every column. Denormals count as zeros.
+template <int c, int a, int b>
+inline void add_products_bf16() {
+  __asm__ volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(c), "i"(a), "i"(b));
 }
 
 } // namespace

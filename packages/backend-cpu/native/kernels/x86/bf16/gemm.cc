@@ -29,7 +29,10 @@ void gemm_of_bf16(const uint16_t* x, int64_t ldx, const uint16_t* w, int64_t ldw
 }
 
 void f16_to_bf16(const uint16_t* x, uint16_t* y, int64_t n) {
-  each(n, [&](int64_t i, auto... rest) { store_bf16(y + i, load(x + i, rest...), rest...); });
+  int64_t i = 0;
+  for (; i + 2 * LANES <= n; i += 2 * LANES)
+    _mm512_storeu_si512(y + i, (__m512i)_mm512_cvtne2ps_pbh(load(x + i + LANES), load(x + i)));
+  each(n - i, [&](int64_t j, auto... rest) { store_bf16(y + i + j, load(x + i + j, rest...), rest...); });
 }
 
 } // namespace quern::bf16
