@@ -22,23 +22,24 @@ enum Format : int32_t {
 // Element types of caches.
 enum CacheType : int32_t { CACHE_F32, CACHE_F16, CACHE_TYPES };
 
-// Consecutive query rows of one sequence against some of its keys and one kv head: the `group` query heads that share it.
+// Consecutive query rows of one sequence against some of its keys and some kv heads, each shared by `group` query heads.
 struct Attend {
-  const float* q;             // [rows, group, d], row_stride floats from row to row
+  const float* q;             // [rows, heads, group, d], row_stride floats from row to row
   float* y;                   // likewise; may be q
   int64_t row_stride;
   const void* k_cache;        // [blocks, block_size, kv_heads, d] of `type`
   const void* v_cache;
   CacheType type;
   const int32_t* block_table; // blocks of this sequence
-  int32_t block_size, kv_heads, kv_head, group, head_dim;
+  int32_t block_size, kv_heads, group, head_dim;
+  int32_t kv_head, heads;     // the first of this call, and how many: only 1 for attend_many
   int32_t rows, position;     // position in the sequence of the first row
   int32_t first_key, end_key; // of these keys the row at position p sees those in [p - window + 1, p]; none gives zeros
   int32_t window;             // 0: all keys before it
   bool causal;                // if not, all keys after it too
   float scale, soft_cap;      // soft_cap 0: off
-  float* part;                // null, or written in place of y: what merge_parts takes, for each row and head of the group
-  float* scratch;             // attend_scratch(rows * group, d) floats, owned by the calling thread; need not be initialised
+  float* part;                // null, or written in place of y: what merge_parts takes, [heads, rows, group, attend_part(d)]
+  float* scratch;             // attend_scratch(heads * rows * group, d) floats, owned by the calling thread; need not be initialised
 };
 
 // Quantised rows of x (`quantise` or `quantise_coarse`) with rows of packed weights (packed/tiles.h).
@@ -121,11 +122,12 @@ inline constexpr int64_t ATTEND_KEYS = 256; // keys per block of the running sof
 // Floats of one part: sums for y, the largest score, and the sum of the weights.
 constexpr int64_t attend_part(int64_t d) { return d + 2; }
 
-// Floats of scratch for `queries` query vectors: q, y and three numbers of each; a block of keys and one of values; and the
-// scores of at most attend_tile queries over it. Heads are padded to whole registers.
+// Floats of scratch for `queries` query vectors: q, y and three numbers of each, and the scores of all over a block of keys;
+// or, for attend_many, of attend_tile at most, a block of keys and one of values. Heads are padded to whole registers.
 inline constexpr int64_t attend_tile = 8;
 constexpr int64_t attend_scratch(int64_t queries, int64_t d) {
-  return (queries + ATTEND_KEYS) * 2 * (d + 15) + 3 * queries + attend_tile * ATTEND_KEYS;
+  const int64_t few = queries * ATTEND_KEYS, many = ATTEND_KEYS * (2 * (d + 15) + attend_tile);
+  return queries * (2 * (d + 15) + 3) + (few > many ? few : many);
 }
 
 const Kernels& scalar_kernels();

@@ -13,7 +13,9 @@ constexpr int64_t run_queries = 192;
 // then in runs of so many query vectors.
 constexpr int64_t few_queries = 8;
 // Keys of a part: never chosen by the number of threads, as the result depends on it.
-constexpr int64_t part_keys = 512;
+constexpr int64_t part_keys = 256;
+// Parts for each thread that are enough to leave the heads of a part together: they read memory in order.
+constexpr int64_t thread_parts = 2;
 static_assert(part_keys % ATTEND_KEYS == 0);
 
 // Consecutive rows of one sequence, against all their keys or a part of them.
@@ -128,12 +130,14 @@ Attend describe(const Call& call, const Cache& k_cache, const Cache& v_cache, in
   return attend;
 }
 
-void attend_run(const Call& call, Attend attend, const Run& run, int64_t head, float* partials) {
+// kv heads [head, head + heads) of a run.
+void attend_run(const Call& call, Attend attend, const Run& run, int64_t head, int64_t heads, float* partials) {
   const int64_t queries = int64_t{run.rows} * attend.group, at = head * attend.group * attend.head_dim;
   attend.q += run.row * attend.row_stride + at;
   attend.y += run.row * attend.row_stride + at;
   attend.block_table = run.blocks;
   attend.kv_head = static_cast<int32_t>(head);
+  attend.heads = static_cast<int32_t>(heads);
   attend.rows = run.rows;
   attend.position = run.position;
   attend.first_key = run.first_key;
@@ -144,18 +148,30 @@ void attend_run(const Call& call, Attend attend, const Run& run, int64_t head, f
   else call.kernels.attend_many(attend);
 }
 
-// Every run with every kv head; the costly ones first, so that threads end together.
-void attend_all(const Call& call, const Attend& shared, std::span<Run> runs, float* partials) {
+// Every run with every kv head, `together` at a time; the costly runs first, so that threads end together.
+void attend_all(const Call& call, const Attend& shared, std::span<Run> runs, int64_t together, float* partials) {
+  if (runs.empty()) return;
   const int64_t heads = shared.kv_heads, width = int64_t{shared.group} * shared.head_dim;
+  const int64_t turns = (heads + together - 1) / together;
   std::ranges::sort(runs, [](const Run& a, const Run& b) { return a.cost() > b.cost(); });
   int64_t keys = 0;
   for (const Run& run : runs) keys += run.cost();
-  const int64_t cost = 2 * width * (1 + keys / static_cast<int64_t>(runs.size()));
-  call.split(runs.size() * heads, cost, [&](int64_t first, int64_t end, int thread) {
+  const int64_t cost = 2 * width * together * (1 + keys / static_cast<int64_t>(runs.size()));
+  call.split(runs.size() * turns, cost, [&](int64_t first, int64_t end, int thread) {
     Attend attend = shared;
     attend.scratch = call.scratch.of(thread);
-    for (int64_t item = first; item < end; item++) attend_run(call, attend, runs[item / heads], item % heads, partials);
+    for (int64_t item = first; item < end; item++) {
+      const int64_t head = item % turns * together;
+      attend_run(call, attend, runs[item / turns], head, std::min(together, heads - head), partials);
+    }
   });
+}
+
+// kv heads that a thread takes together where a run's queries are few. Heads do not depend on each other: this may.
+int64_t heads_together(const Call& call, int64_t heads, int64_t runs) {
+  const int64_t enough = thread_parts * call.pool.threads();
+  const int64_t turns = runs >= enough ? 1 : (enough + runs - 1) / std::max<int64_t>(1, runs);
+  return (heads + turns - 1) / turns;
 }
 
 void merge(const Call& call, const Attend& shared, const Run& run, const float* partials) {
@@ -189,19 +205,20 @@ void AttentionOp::run(Call& call) {
   Attend shared = describe(call, k_cache, v_cache, H);
   shared.q = q.data, shared.y = y.data;
   const Runs division(batch, shared);
-  int64_t count = 0, most = 0, partial = 0;
+  int64_t count = 0, few = 0, most = 0, partial = 0;
   division.each([&](const Run& run) {
-    count++;
-    most = std::max(most, int64_t{run.rows} * shared.group);
+    count++, few += run.few;
+    most = std::max(most, int64_t{run.rows} * shared.group * (run.few ? Hk : 1));
     if (run.parts > 1) partial = run.partial + run.parts * division.partial_floats(run);
   });
   const int64_t run_floats = count * static_cast<int64_t>(sizeof(Run) / sizeof(float));
   call.scratch.reserve(attend_scratch(most, d), run_floats + partial);
   const std::span runs(reinterpret_cast<Run*>(call.scratch.shared()), count);
   float* partials = call.scratch.shared() + run_floats;
-  int64_t next = 0;
-  division.each([&](const Run& run) { runs[next++] = run; });
-  attend_all(call, shared, runs, partials);
+  int64_t next_few = 0, next = few;
+  division.each([&](const Run& run) { runs[run.few ? next_few++ : next++] = run; });
+  attend_all(call, shared, runs.first(few), heads_together(call, Hk, few), partials);
+  attend_all(call, shared, runs.subspan(few), 1, partials);
   for (const Run& run : runs)
     if (run.parts > 1 && run.part == 0) merge(call, shared, run, partials);
 }

@@ -173,7 +173,7 @@ struct Cached {
     a.q = q, a.y = y, a.scratch = scratch, a.row_stride = int64_t{kv_heads} * group * d;
     a.k_cache = halves.data() + size_t(layer) * 2 * size(), a.v_cache = halves.data() + (size_t(layer) * 2 + 1) * size();
     a.type = CACHE_F16;
-    a.block_table = table.data(), a.block_size = block_size, a.kv_heads = kv_heads, a.group = group, a.head_dim = d;
+    a.block_table = table.data(), a.block_size = block_size, a.kv_heads = kv_heads, a.heads = 1, a.group = group, a.head_dim = d;
     a.causal = true, a.scale = 0.1f;
     return a;
   }
@@ -197,19 +197,21 @@ void prefill(const Kernels& k, int32_t keys, int32_t d, int32_t group) {
   printf("%-7s prefill %4d keys d %3d group %d %6.1f GFLOP/s\n", k.name, keys, d, group, 4 * seen * group * d / time * 1e-9);
 }
 
-// One row over 4096 keys of 8 kv heads, in parts of 512; layers enough to come from memory.
+// Rows over 4096 keys of 8 kv heads, in parts of 256; layers enough to come from memory.
 void decode_step(const Kernels& k, AttendKernel kernel, const char* name, int32_t d, int32_t group, int32_t rows, int32_t layers) {
-  constexpr int32_t kv_heads = 8, keys = 4096, part = 512;
+  constexpr int32_t kv_heads = 8, keys = 4096, part = 256;
   Cached cache{keys, kv_heads, d, layers};
   cache.fill();
   const std::vector<float> q = normals(1, rows * kv_heads * group * d);
-  std::vector<float> parts(size_t(rows * group * attend_part(d))), scratch(size_t(attend_scratch(rows * group, d)));
+  const int32_t together = kernel == &Kernels::attend_few ? kv_heads : 1;
+  const int64_t queries = together * rows * group;
+  std::vector<float> parts(size_t(queries * attend_part(d))), scratch(size_t(attend_scratch(queries, d)));
   const double time = seconds([&] {
     for (int32_t layer = 0; layer < layers; layer++)
       for (int32_t first = 0; first < keys; first += part)
-        for (int32_t head = 0; head < kv_heads; head++) {
+        for (int32_t head = 0; head < kv_heads; head += together) {
           Attend a = cache.args(layer, group, q.data() + head * group * d, nullptr, scratch.data());
-          a.rows = rows, a.position = keys - rows, a.kv_head = head;
+          a.rows = rows, a.position = keys - rows, a.kv_head = head, a.heads = together;
           a.first_key = first, a.end_key = first + part, a.part = parts.data();
           (k.*kernel)(a);
         }

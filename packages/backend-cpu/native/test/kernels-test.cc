@@ -921,7 +921,7 @@ struct Sequence {
     a.row_stride = group * d;
     a.k_cache = k_cache.data(), a.v_cache = v_cache.data(), a.type = type;
     a.block_table = block_table.data();
-    a.block_size = block_size, a.kv_heads = kv_heads, a.kv_head = kv_head, a.group = group, a.head_dim = d;
+    a.block_size = block_size, a.kv_heads = kv_heads, a.kv_head = kv_head, a.heads = 1, a.group = group, a.head_dim = d;
     a.rows = rows, a.position = end - rows, a.first_key = 0, a.end_key = end;
     a.window = window, a.causal = causal, a.scale = scale(), a.soft_cap = soft_cap;
     return a;
@@ -1028,6 +1028,44 @@ void attention_depends_on_nothing_else() {
                    std::string(name) + " each head alone, rows at a time " + at({rows}));
       }
     }
+}
+
+void heads_together_are_as_alone() {
+  Check check("attend_few gives heads together what each gets alone");
+  constexpr int32_t kv_heads = 11, first = 1, end = 531, block_size = 16, blocks = (end + block_size - 1) / block_size;
+  for (CacheType type : {CACHE_F32, CACHE_F16})
+    for (int32_t heads : {2, 3, 8, 10})
+      for (int32_t rows : {1, 3}) {
+        Sequence s{3, 24, kv_heads, first, block_size, rows, end, type};
+        s.fill();
+        const int64_t size = int64_t{blocks} * block_size * kv_heads * s.d;
+        for (std::vector<uint8_t>* cache : {&s.k_cache, &s.v_cache}) {
+          const std::vector<float> numbers = normals(cache == &s.k_cache ? 5 : 6, size);
+          if (type == CACHE_F16) scalar_kernels().f32_to_f16(numbers.data(), reinterpret_cast<uint16_t*>(cache->data()), size);
+          else memcpy(cache->data(), numbers.data(), size_t(size) * 4);
+        }
+        const int64_t head_floats = s.group * s.d, row_stride = heads * head_floats, queries = int64_t{rows} * s.group;
+        const int64_t part_floats = queries * attend_part(s.d);
+        const std::vector<float> q = normals(7, rows * row_stride);
+        Guarded<float> y(rows * row_stride), parts(heads * part_floats), scratch(attend_scratch(heads * queries, s.d));
+        Guarded<float> y_alone(rows * row_stride), parts_alone(heads * part_floats), scratch_alone(attend_scratch(queries, s.d));
+        const auto run = [&](int32_t head, int32_t count, Guarded<float>& y, float* parts, Guarded<float>& scratch) {
+          Attend a = s.args(q.data() + head * head_floats, y.data() + head * head_floats, scratch.data());
+          a.row_stride = row_stride, a.kv_head = first + head, a.heads = count;
+          if (parts) a.part = parts + head * part_floats;
+          k->attend_few(a);
+          check.that(y.intact() && scratch.intact(), "writes outside");
+        };
+        run(0, heads, y, nullptr, scratch);
+        run(0, heads, y, parts.data(), scratch);
+        for (int32_t head = 0; head < heads; head++) {
+          run(head, 1, y_alone, nullptr, scratch_alone);
+          run(head, 1, y_alone, parts_alone.data(), scratch_alone);
+        }
+        check.that(parts.intact() && memcmp(y.data(), y_alone.data(), size_t(y.size()) * 4) == 0 &&
+                       memcmp(parts.data(), parts_alone.data(), size_t(parts.size()) * 4) == 0,
+                   "type, heads, rows " + at({type, heads, rows}));
+      }
 }
 
 void attention_at_the_edges() {
@@ -1205,6 +1243,7 @@ int main(int count, char** names) {
     rope();
     attention_agrees();
     attention_depends_on_nothing_else();
+    heads_together_are_as_alone();
     attention_at_the_edges();
     attention_looks_at_no_later_key();
     convert();

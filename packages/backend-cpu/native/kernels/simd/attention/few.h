@@ -30,54 +30,85 @@ inline void dots(const float* q, const T* k, const int64_t* rows, int32_t d, flo
     else scores[r * ATTEND_KEYS] = sum(sums[r][0]);
 }
 
-// Rows of a block that are asked for ahead of time, into the second cache: the first can wait for too few lines at once to
-// keep the memory busy. A row is too short, and the next too far away, for the machine to guess.
-constexpr int32_t FETCH_AHEAD = 48;
+// Keys, later values, that every head passes over before the next ones. A head has a short piece of a slot, and its next one
+// lies a slot further on: memory is read in order only where the heads take turns. All pieces stay in the caches meanwhile.
+constexpr int32_t TURN_KEYS = 8;
 
-template <class T> // g++ 12 takes a function of prefetches alone for one without effect and drops calls that it has not inlined yet
-[[gnu::always_inline]] inline void fetch(const T* cache, const Keys& keys, int32_t j, int32_t d) {
+// Asks for all the call's heads of slot j, into the second cache: the first can wait for too few lines at once to keep the
+// memory busy. (g++ 12 takes a function of prefetches alone for one without effect and drops calls that it has not inlined yet.)
+template <class T>
+[[gnu::always_inline]] inline void fetch(const Attend& a, const T* cache, const Keys& keys, int32_t j) {
   if (j >= keys.count) return;
-  const char* row = reinterpret_cast<const char*>(cache + keys.rows[j]);
-  for (int64_t at = 0; at < int64_t(d * sizeof(T)); at += 64) __builtin_prefetch(row + at, 0, 2);
+  const char* slot = reinterpret_cast<const char*>(cache + keys.rows[j]);
+  for (int64_t at = 0; at < int64_t(a.heads * a.head_dim * sizeof(T)); at += 64) __builtin_prefetch(slot + at, 0, 2);
 }
 
-// RR queries from r on over a block of keys.
-template <int RR, class T>
-inline void attend_in_place(const Attend& a, const Queries& s, int32_t r, const Keys& keys, float* scores) {
-  const T* k = static_cast<const T*>(a.k_cache);
-  const T* v = static_cast<const T*>(a.v_cache);
-  const float* q = s.q + r * s.d;
-  int32_t j = 0;
-  for (; j + 4 <= keys.count; j += 4) {
-    if (r == 0)
-      for (int32_t i = j + FETCH_AHEAD; i < j + FETCH_AHEAD + 4; i++)
-        i < keys.count ? fetch(k, keys, i, s.d) : fetch(v, keys, i - keys.count, s.d);
-    dots<RR, 4>(q, k, keys.rows + j, s.d, scores + j);
-  }
-  for (; j < keys.count; j++) dots<RR, 1>(q, k, keys.rows + j, s.d, scores + j);
+// Calls body(head, some) for every head with the first keys of a block, then with the next … Each head fetches its share of
+// the slots that come next: those of `cache`, at its end those of `after`, if any.
+template <class T, class F>
+inline void take_turns(const Attend& a, const Keys& keys, const T* cache, const T* after, F body) {
+  for (int32_t j = 0; j < keys.count; j += TURN_KEYS)
+    for (int32_t head = 0; head < a.heads; head++) {
+      const int32_t next = j + TURN_KEYS, end = next + (head + 1) * TURN_KEYS / a.heads;
+      for (int32_t i = next + head * TURN_KEYS / a.heads; i < end; i++)
+        if (i < keys.count) fetch(a, cache, keys, i);
+        else if (after) fetch(a, after, keys, i - keys.count);
+      body(head, Range{j, smaller(next, keys.count)});
+    }
+}
 
-  Range seen_by[RR];
-  for (int i = 0; i < RR; i++) {
-    seen_by[i] = seen(a, keys, r + i);
-    weigh_scores(a, s, r + i, scores + i * ATTEND_KEYS, seen_by[i]);
-  }
-  add_seen_values(s, r, scores, seen_by, [&](int64_t j, int64_t c, auto... n) {
-    if (c == 0 && r == 0) fetch(v, keys, int32_t(j) + FETCH_AHEAD, s.d);
-    return load(v + keys.rows[j] + c * LANES, n...);
+// Calls tile<RR>(r) for RR queries from r on, until all have had their turn.
+template <class F>
+inline void each_tile(const Queries& s, F tile) {
+  int32_t r = 0;
+  for (; r + FEW_QUERIES <= s.count; r += FEW_QUERIES) tile.template operator()<FEW_QUERIES>(r);
+  if (FEW_QUERIES > 2)
+    for (; r + 2 <= s.count; r += 2) tile.template operator()<2>(r);
+  if (r < s.count) tile.template operator()<1>(r);
+}
+
+template <class T>
+inline void score_some(const Queries& s, const T* k, const Keys& keys, Range some) {
+  each_tile(s, [&]<int RR>(int32_t r) {
+    const float* q = s.q + r * s.d;
+    float* scores = s.rest + r * ATTEND_KEYS;
+    int32_t j = some.from;
+    for (; j + 4 <= some.to; j += 4) dots<RR, 4>(q, k, keys.rows + j, s.d, scores + j);
+    for (; j < some.to; j++) dots<RR, 1>(q, k, keys.rows + j, s.d, scores + j);
+  });
+}
+
+template <class T>
+inline void add_some_values(const Attend& a, const Queries& s, const T* v, const Keys& keys, Range some) {
+  each_tile(s, [&]<int RR>(int32_t r) {
+    Range seen_by[RR];
+    for (int i = 0; i < RR; i++) {
+      const Range sees = seen(a, keys, r + i);
+      seen_by[i] = {larger(some.from, sees.from), smaller(some.to, sees.to)};
+    }
+    add_seen_values(s, r, s.rest + r * ATTEND_KEYS, seen_by,
+                    [&](int64_t j, int64_t c, auto... n) { return load(v + keys.rows[j] + c * LANES, n...); });
   });
 }
 
 template <class T>
 inline void attend_few_to(const Attend& a) {
-  const Queries s = open_queries(a);
+  const T* k = static_cast<const T*>(a.k_cache);
+  const T* v = static_cast<const T*>(a.v_cache);
+  const Queries queries = open_queries(a); // of the first head; their scores are in `rest`: [count, ATTEND_KEYS]
   each_block(a, [&](const Keys& keys) {
-    int32_t r = 0;
-    for (; r + FEW_QUERIES <= s.count; r += FEW_QUERIES) attend_in_place<FEW_QUERIES, T>(a, s, r, keys, s.rest);
-    if (FEW_QUERIES > 2)
-      for (; r + 2 <= s.count; r += 2) attend_in_place<2, T>(a, s, r, keys, s.rest);
-    if (r < s.count) attend_in_place<1, T>(a, s, r, keys, s.rest);
+    take_turns(a, keys, k, v, [&](int32_t head, Range some) {
+      score_some(of_head(queries, head), k + head * a.head_dim, keys, some);
+    });
+    for (int32_t head = 0; head < a.heads; head++) {
+      const Queries s = of_head(queries, head);
+      for (int32_t r = 0; r < s.count; r++) weigh_scores(a, s, r, s.rest + r * ATTEND_KEYS, seen(a, keys, r));
+    }
+    take_turns<T>(a, keys, v, nullptr, [&](int32_t head, Range some) {
+      add_some_values(a, of_head(queries, head), v + head * a.head_dim, keys, some);
+    });
   });
-  close_queries(a, s);
+  close_queries(a, queries);
 }
 
 } // namespace

@@ -8,7 +8,7 @@ static_assert(LANES <= 16, "attend_scratch pads a head to 16 elements");
 
 constexpr int64_t padded(int64_t d) { return (d + LANES - 1) / LANES * LANES; }
 
-struct Queries {
+struct Queries { // of one kv head
   int32_t count, d;
   int64_t width; // of a row of y: d padded to whole registers
   float* q;      // [count, d]
@@ -19,33 +19,49 @@ struct Queries {
   float* rest;   // of the scratch
 };
 
-inline Queries open_queries(const Attend& a) {
-  const int32_t count = a.rows * a.group;
-  const int64_t width = padded(a.head_dim);
-  float* y = a.scratch + int64_t(count) * a.head_dim;
-  float* top = y + count * width;
-  const Queries s = {count, a.head_dim, width, a.scratch, y, top, top + count, top + 2 * count, top + 3 * count};
-  const int64_t row = int64_t(a.group) * a.head_dim;
-  for (int32_t t = 0; t < a.rows; t++)
-    each(row, [&](int64_t i, auto... n) { store(s.q + t * row + i, load(a.q + t * a.row_stride + i, n...), n...); });
-  for (int64_t i = 0; i < count * width; i++) y[i] = 0;
-  for (int32_t r = 0; r < count; r++) s.top[r] = -INF, s.total[r] = 0;
-  return s;
+// The queries of another head, given those of the first: all heads lie beside each other, the rest by ATTEND_KEYS for a query.
+inline Queries of_head(const Queries& s, int32_t head) {
+  const int64_t r = int64_t(head) * s.count;
+  return {s.count, s.d, s.width, s.q + r * s.d, s.y + r * s.width, s.top + r, s.total + r, s.shrink + r, s.rest + r * ATTEND_KEYS};
 }
 
-// Writes y, or this part of it.
-inline void close_queries(const Attend& a, const Queries& s) {
+// Those of the first head.
+inline Queries open_queries(const Attend& a) {
+  const int32_t count = a.rows * a.group, all = a.heads * count;
+  const int64_t width = padded(a.head_dim);
+  float* y = a.scratch + int64_t(all) * a.head_dim;
+  float* top = y + all * width;
+  const Queries first = {count, a.head_dim, width, a.scratch, y, top, top + all, top + 2 * all, top + 3 * all};
+  const int64_t row = int64_t(a.group) * a.head_dim;
+  for (int32_t head = 0; head < a.heads; head++) {
+    const float* from = a.q + head * row;
+    float* q = of_head(first, head).q;
+    for (int32_t t = 0; t < a.rows; t++)
+      each(row, [&](int64_t i, auto... n) { store(q + t * row + i, load(from + t * a.row_stride + i, n...), n...); });
+  }
+  for (int64_t i = 0; i < all * width; i++) y[i] = 0;
+  for (int32_t r = 0; r < all; r++) first.top[r] = -INF, first.total[r] = 0;
+  return first;
+}
+
+inline void close_head(const Attend& a, const Queries& s, float* y, float* parts) {
   for (int32_t r = 0; r < s.count; r++) {
     const float* sums = s.y + r * s.width;
-    if (a.part) {
-      float* part = a.part + r * attend_part(s.d);
+    if (parts) {
+      float* part = parts + r * attend_part(s.d);
       each(s.d, [&](int64_t i, auto... n) { store(part + i, load(sums + i, n...), n...); });
       part[s.d] = s.top[r], part[s.d + 1] = s.total[r];
     } else {
-      float* y = a.y + r / a.group * a.row_stride + r % a.group * s.d;
-      scale(sums, s.total[r] == 0 ? 0 : 1 / s.total[r], y, s.d);
+      scale(sums, s.total[r] == 0 ? 0 : 1 / s.total[r], y + r / a.group * a.row_stride + r % a.group * s.d, s.d);
     }
   }
+}
+
+// Writes y, or this part of it.
+inline void close_queries(const Attend& a, const Queries& first) {
+  for (int32_t head = 0; head < a.heads; head++)
+    close_head(a, of_head(first, head), a.y + head * int64_t(a.group) * first.d,
+               a.part ? a.part + head * first.count * attend_part(first.d) : nullptr);
 }
 
 } // namespace
