@@ -5,7 +5,8 @@
 # and the tests then run without it.
 set -eu
 cd "$(dirname "$0")/../.."
-build=${BUILD:-build/sanitize}
+mkdir -p "${BUILD:-build/sanitize}"
+build=$(cd "${BUILD:-build/sanitize}" && pwd)
 export ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1
 export UBSAN_OPTIONS=print_stacktrace=1
 export TSAN_OPTIONS=halt_on_error=1
@@ -23,13 +24,12 @@ check() { # name, flags
     { cat "$build/$1/log" >&2; exit 1; }
   echo "── $1"
   (cd native/test && for program in kernels-test runtime-test; do
-    "$OLDPWD/$build/$1/$program" >"$OLDPWD/$build/$1/$program.log" 2>&1 ||
-      { cat "$OLDPWD/$build/$1/$program.log" >&2; exit 1; }
-    grep -cE '^PASS' "$OLDPWD/$build/$1/$program.log" | sed "s/$/ tests of $program passed/"
+    "$build/$1/$program" >"$build/$1/$program.log" 2>&1 ||
+      { cat "$build/$1/$program.log" >&2; exit 1; }
+    grep -cE '^PASS' "$build/$1/$program.log" | sed "s/$/ tests of $program passed/"
   done)
 }
 
-mkdir -p "$build"
 [ $# -gt 0 ] || set -- address thread
 for sanitizer in "$@"; do
   case $sanitizer in
