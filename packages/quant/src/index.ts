@@ -1,5 +1,6 @@
 export { FileError, type FileErrorCode, FormatError, type FormatErrorCode } from './error.js';
 export { byteLength } from './format/byte-length.js';
+export { isWritable, type WritableFormat } from './format/codecs.js';
 export { decode, decodeRows, encode, encodeAll } from './format/decode.js';
 export {
   type FormatLayout,

@@ -59,13 +59,16 @@ function checkTensor(tensor: FileTensor, shape: readonly number[]): FileTensor {
       'BAD_WEIGHT_SHAPE',
       `${at} must have shape [${shape}] by the configuration; it has [${tensor.shape}]`,
     );
-  if (!isDense(tensor) && !isGgufFormat(tensor.format))
+  if (!isGgufFormat(tensor.format) || integers.has(tensor.format))
     throw new ModelError(
       'UNKNOWN_FORMAT',
       `${at} is ${tensor.format}, which Quern does not compute with; it reads ${denseFormats.join(', ')} and GGUF's block formats`,
     );
   return tensor;
 }
+
+/** Files hold these for other purposes; as a parameter they would lack their scale. */
+const integers: ReadonlySet<string> = new Set(['i8', 'i16', 'i32', 'i64']);
 
 /** Every backend loads these as they are. */
 export const isDense = ({ format }: FileTensor): boolean => denseFormats.some((dense) => dense === format);
