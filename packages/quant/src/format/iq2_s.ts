@@ -2,7 +2,7 @@ import { readF16 } from './bytes.js';
 import type { Decoder } from './codec.js';
 import { formats } from './formats.js';
 import { iq2sGrid } from './iq-grids.js';
-import { putPoint } from './iq-points.js';
+import { putEight } from './iq-points.js';
 
 const { blockSize, blockBytes } = formats.iq2_s;
 const lowIndex = 2; // byte offsets in the block
@@ -22,7 +22,7 @@ export const iq2_s: Decoder = {
         const high = (src[at + highIndex + (p >> 2)]! >> (2 * (p & 3))) & 3;
         const scale = (d * (((src[at + scales + (p >> 2)]! >> (4 * ((p >> 1) & 1))) & 15) + 0.5)) / 4;
         const point = src[at + lowIndex + p]! | (high << 8);
-        putPoint(dst, to + 8 * p, iq2sGrid, 8 * point, 8, src[at + signs + p]!, scale);
+        putEight(dst, to + 8 * p, iq2sGrid, 8 * point, src[at + signs + p]!, scale);
       }
     }
   },

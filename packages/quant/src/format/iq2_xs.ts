@@ -2,7 +2,7 @@ import { readF16 } from './bytes.js';
 import type { Decoder } from './codec.js';
 import { formats } from './formats.js';
 import { iq2xsGrid } from './iq-grids.js';
-import { evenSigns, putPoint } from './iq-points.js';
+import { evenSigns, putEight } from './iq-points.js';
 
 const { blockSize, blockBytes } = formats.iq2_xs;
 const points = 2; // byte offsets in the block
@@ -20,7 +20,7 @@ export const iq2_xs: Decoder = {
         const low = src[at + points + 2 * p]!;
         const high = src[at + points + 2 * p + 1]!;
         const scale = (d * (((src[at + scales + (p >> 2)]! >> (4 * ((p >> 1) & 1))) & 15) + 0.5)) / 4;
-        putPoint(dst, to + 8 * p, iq2xsGrid, 8 * (low | ((high & 1) << 8)), 8, evenSigns[high >> 1]!, scale);
+        putEight(dst, to + 8 * p, iq2xsGrid, 8 * (low | ((high & 1) << 8)), evenSigns[high >> 1]!, scale);
       }
     }
   },

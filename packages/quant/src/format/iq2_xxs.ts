@@ -2,7 +2,7 @@ import { readF16, readU32 } from './bytes.js';
 import type { Decoder } from './codec.js';
 import { formats } from './formats.js';
 import { iq2xxsGrid } from './iq-grids.js';
-import { evenSigns, putPoint } from './iq-points.js';
+import { evenSigns, putEight } from './iq-points.js';
 
 const { blockSize, blockBytes } = formats.iq2_xxs;
 
@@ -20,7 +20,7 @@ export const iq2_xxs: Decoder = {
         const scale = (d * ((signsAndScale >>> 28) + 0.5)) / 4;
         for (let p = 0; p < 4; p++) {
           const signs = evenSigns[(signsAndScale >>> (7 * p)) & 127]!;
-          putPoint(dst, to + 32 * g + 8 * p, iq2xxsGrid, 8 * src[points + p]!, 8, signs, scale);
+          putEight(dst, to + 32 * g + 8 * p, iq2xxsGrid, 8 * src[points + p]!, signs, scale);
         }
       }
     }

@@ -2,7 +2,7 @@ import { readF16 } from './bytes.js';
 import type { Decoder } from './codec.js';
 import { formats } from './formats.js';
 import { iq3sGrid } from './iq-grids.js';
-import { putPoint } from './iq-points.js';
+import { putFours } from './iq-points.js';
 
 const { blockSize, blockBytes } = formats.iq3_s;
 const lowIndex = 2; // byte offsets in the block
@@ -18,12 +18,13 @@ export const iq3_s: Decoder = {
   decode(src, srcOffset, dst, dstOffset, count) {
     for (let at = srcOffset, to = dstOffset; to < dstOffset + count; at += blockBytes, to += blockSize) {
       const d = readF16(src, at);
-      for (let p = 0; p < 64; p++) {
-        const g = p >> 3;
+      for (let pair = 0; pair < 32; pair++) {
+        const g = pair >> 2;
         const scale = d * (2 * ((src[at + scales + (g >> 1)]! >> (4 * (g & 1))) & 15) + 1);
-        const point = src[at + lowIndex + p]! | (((src[at + highIndex + g]! >> (p & 7)) & 1) << 8);
-        const fourSigns = src[at + signs + (p >> 1)]! >> (4 * (p & 1));
-        putPoint(dst, to + 4 * p, iq3sGrid, 4 * point, 4, fourSigns, scale);
+        const ninth = src[at + highIndex + g]! >> (2 * (pair & 3));
+        const first = src[at + lowIndex + 2 * pair]! | ((ninth & 1) << 8);
+        const second = src[at + lowIndex + 2 * pair + 1]! | ((ninth & 2) << 7);
+        putFours(dst, to + 8 * pair, iq3sGrid, 4 * first, 4 * second, src[at + signs + pair]!, scale);
       }
     }
   },

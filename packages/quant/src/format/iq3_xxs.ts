@@ -2,7 +2,7 @@ import { readF16, readU32 } from './bytes.js';
 import type { Decoder } from './codec.js';
 import { formats } from './formats.js';
 import { iq3xxsGrid } from './iq-grids.js';
-import { evenSigns, putPoint } from './iq-points.js';
+import { evenSigns, putFours } from './iq-points.js';
 
 const { blockSize, blockBytes } = formats.iq3_xxs;
 const points = 2; // byte offsets in the block
@@ -19,10 +19,18 @@ export const iq3_xxs: Decoder = {
       for (let g = 0; g < 8; g++) {
         const word = readU32(src, at + signsAndScales + 4 * g);
         const scale = (d * ((word >>> 28) + 0.5)) / 2;
-        for (let p = 0; p < 8; p++) {
-          const signs = evenSigns[(word >>> (7 * (p >> 1))) & 127]! >> (4 * (p & 1));
-          const point = src[at + points + 8 * g + p]!;
-          putPoint(dst, to + 32 * g + 4 * p, iq3xxsGrid, 4 * point, 4, signs, scale);
+        for (let pair = 0; pair < 4; pair++) {
+          const first = at + points + 8 * g + 2 * pair;
+          const signs = evenSigns[(word >>> (7 * pair)) & 127]!;
+          putFours(
+            dst,
+            to + 32 * g + 8 * pair,
+            iq3xxsGrid,
+            4 * src[first]!,
+            4 * src[first + 1]!,
+            signs,
+            scale,
+          );
         }
       }
     }

@@ -23,6 +23,9 @@ constexpr Kernels with_tiles(Kernels kernels) {
   kernels.coarse_gemm[FORMAT_Q4_K] = coarse_gemm_q4_k;
   kernels.coarse_gemm[FORMAT_Q5_K] = coarse_gemm_q5_k;
   kernels.coarse_gemm[FORMAT_Q6_K] = coarse_gemm_q6_k;
+  kernels.coarse_gemm[FORMAT_IQ4_NL] = coarse_gemm_iq4_nl;
+  kernels.coarse_gemm[FORMAT_IQ4_XS] = coarse_gemm_iq4_xs;
+  kernels.coarse_gemm[FORMAT_MXFP4] = coarse_gemm_mxfp4;
   return kernels;
 }
 constexpr Kernels table = with_tiles(vnni::table);
