@@ -4,7 +4,7 @@
 // A prompt is computed in one step; 'token by token' computes it in steps of one row, which have kernels of their own.
 import { rmSync } from 'node:fs';
 import { createBackend } from '../../packages/backend-cpu/dist/index.js';
-import { formatNames } from '../../packages/quant/dist/index.js';
+import { formatNames, isWritable } from '../../packages/quant/dist/index.js';
 import { loadModel } from '../../packages/runtime/dist/index.js';
 import { writeDemoFiles } from '../../packages/runtime/test/model/accuracy/demo-files.mjs';
 import { heldOutStories, perplexity } from '../../packages/runtime/test/model/accuracy/perplexity.mjs';
@@ -12,7 +12,7 @@ import { readArguments } from './arguments.mjs';
 
 const { stories, limit, formats } = readArguments(
   { stories: heldOutStories.length, limit: 0.2 },
-  { formats: { type: 'string', default: formatNames.join() } },
+  { formats: { type: 'string', default: formatNames.filter(isWritable).join() } },
 );
 const texts = heldOutStories.slice(0, stories);
 

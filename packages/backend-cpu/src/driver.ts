@@ -2,15 +2,17 @@ import {
   BackendError,
   type BackendErrorCode,
   type DriverBuffer,
+  type DriverGptqWeight,
   type DriverMemory,
   type DriverWeight,
+  type GptqSource,
   type PlanChain,
   type PlanDriver,
   type PlanExecutor,
   type WeightSource,
 } from '@quern/core';
 import { loadAddon, type NativeBackend } from './load.js';
-import { blockSizes, ggufFormats, manifest } from './manifest.js';
+import { blockSizes, ggufFormats, manifest, orderedGptq } from './manifest.js';
 
 export interface CpuOptions {
   /** Threads that compute; when absent one per physical core, as the README says. */
@@ -46,6 +48,14 @@ async function loadWeight(native: NativeBackend, source: WeightSource): Promise<
   return bytes instanceof Uint8Array
     ? native.loadWeight(name, shape, format, bytes)
     : native.loadWeight(name, shape, format, bytes.path, bytes.offset, bytes.byteLength);
+}
+
+async function loadGptq(native: NativeBackend, source: GptqSource): Promise<DriverGptqWeight> {
+  const { name, shape, bits, groupSize, version, qweight, qzeros, scales, groupIndex } = source;
+  const parts = [qweight, qzeros, scales, ...(groupIndex ? [groupIndex] : [])];
+  const loaded = await native.loadGptq(name, shape[0], shape[1], bits, groupSize, version, parts);
+  const { id, byteLength, format, ordered } = loaded;
+  return { id, byteLength, format: ordered ? orderedGptq : format };
 }
 
 /** A chain as native code reads it: native/runtime/chain.h. */
@@ -86,9 +96,16 @@ export async function cpuDriver(options: CpuOptions = {}): Promise<PlanDriver> {
     measureCeilings: () => native.ceilings(),
     freeMemory: () => native.freeMemory(),
     manifest,
-    capabilities: { pagedKv: { blockSizes }, quantGguf: { formats: ggufFormats }, graph: true, timer: true },
+    capabilities: {
+      pagedKv: { blockSizes },
+      quantGguf: { formats: ggufFormats },
+      quantGptq: { bits: [4, 8] },
+      graph: true,
+      timer: true,
+    },
     memory: memoryOf(native),
     loadWeight: (source) => loadWeight(native, source),
+    loadGptq: (source) => loadGptq(native, source),
     freeWeight: ({ id }) => native.freeWeight(id),
     kernelRuns: () => native.kernelRuns(),
     executor: executorOf(native),

@@ -1,6 +1,12 @@
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
-import { BackendError, type DeviceCeilings, type DeviceProfile, type DriverWeight } from '@quern/core';
+import {
+  BackendError,
+  type DeviceCeilings,
+  type DeviceProfile,
+  type DriverWeight,
+  type WeightBytes,
+} from '@quern/core';
 
 /** Makes the errors that the addon throws and its promises reject with. */
 export type MakeError = (code: string, message: string) => Error;
@@ -37,6 +43,15 @@ export interface NativeBackend {
     offset: number,
     byteLength: number,
   ): Promise<DriverWeight>;
+  loadGptq(
+    name: string,
+    N: number,
+    K: number,
+    bits: number,
+    groupSize: number,
+    version: number,
+    parts: readonly WeightBytes[],
+  ): Promise<DriverWeight & { readonly format: string; readonly ordered: boolean }>;
   freeWeight(weight: number): void;
   execute(...plan: PlanArguments): Promise<void>;
   capture(

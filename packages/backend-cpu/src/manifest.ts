@@ -21,7 +21,13 @@ export const ggufFormats: readonly WeightFormat[] = [
   'q4_k',
   'q5_k',
   'q6_k',
+  'iq4_nl',
+  'iq4_xs',
+  'mxfp4',
 ];
+
+/** GPTQ matrices whose columns act-order has scattered: their input is put in the order of the groups, which `linear` does. */
+export const orderedGptq = 'gptq';
 
 /** Tokens per block that attention reads. */
 export const blockSizes: readonly number[] = [8, 16, 32, 64, 128, 256];
@@ -35,10 +41,15 @@ const matrixOps: ReadonlySet<string> = new Set([
   'linearArgmax',
 ]);
 
+function weightFormatsOf(op: string): readonly WeightFormat[] {
+  if (!matrixOps.has(op)) return denseFormats;
+  return [...denseFormats, ...ggufFormats, ...(op === 'linear' ? [orderedGptq] : [])];
+}
+
 function supportOf(op: string): OpSupport {
   return {
     dtypes: op === 'cast' ? ['f32', 'f16', 'bf16'] : ['f32'],
-    weightFormats: matrixOps.has(op) ? [...denseFormats, ...ggufFormats] : denseFormats,
+    weightFormats: weightFormatsOf(op),
     cacheDtypes: ['f32', 'f16'],
   };
 }

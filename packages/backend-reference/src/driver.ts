@@ -10,7 +10,7 @@ import {
 } from '@quern/core';
 import { kernelOf } from './kernel.js';
 import { measureFlops, measureReadBandwidth } from './measure.js';
-import { loadDense } from './weight.js';
+import { loadDense, loadGptq } from './weight.js';
 
 /** The same for every op: f32 (cast takes 16-bit floats too), dense weights, caches in f32 and f16. */
 const support: OpSupport = {
@@ -44,10 +44,14 @@ export function referenceDriver(): KernelDriver {
     },
     freeMemory: freemem,
     manifest,
-    capabilities: { pagedKv: { blockSizes: [1, 2, 4, 8, 16, 32, 64, 128, 256] } },
+    capabilities: {
+      pagedKv: { blockSizes: [1, 2, 4, 8, 16, 32, 64, 128, 256] },
+      quantGptq: { bits: [4, 8] },
+    },
     memory: hostMemory(),
     kernels: forEachOp((name) => kernelOf(coreOps[name])),
     loadWeight: loadDense,
+    loadGptq,
     freeWeight() {},
     dispose() {},
   };

@@ -2,9 +2,12 @@ import { open } from 'node:fs/promises';
 import {
   BackendError,
   bf16ToF32,
+  type DriverGptqWeight,
   type DriverWeight,
   elementCount,
   f16ToF32,
+  GptqRows,
+  type GptqSource,
   type WeightSource,
 } from '@quern/core';
 
@@ -21,11 +24,11 @@ const decoders: Readonly<Record<string, { bytes: number; read(view: DataView, at
   bf16: { bytes: 2, read: (view, at) => bf16ToF32(view.getUint16(at, true)) },
 };
 
-const bad = ({ name }: WeightSource, message: string, cause?: unknown) =>
+const bad = ({ name }: { readonly name: string }, message: string, cause?: unknown) =>
   new BackendError('BAD_WEIGHT', `[loadWeight] '${name}': ${message}`, { cause });
 
 /** The bytes of a source, read from its file where it names one. */
-async function bytesOf(source: WeightSource): Promise<Uint8Array> {
+async function bytesOf(source: Pick<WeightSource, 'name' | 'bytes'>): Promise<Uint8Array> {
   if (source.bytes instanceof Uint8Array) return source.bytes;
   const { path, offset, byteLength } = source.bytes;
   const file = await open(path).catch((cause) => {
@@ -62,4 +65,20 @@ export async function loadDense(source: WeightSource): Promise<DenseWeight> {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const values = Float32Array.from({ length: count }, (_, i) => decoder.read(view, i * decoder.bytes));
   return { id: id++, byteLength: values.byteLength, values };
+}
+
+/** Loads a GPTQ matrix as the floats that it means. Throws BAD_WEIGHT where a column names a group that is not there. */
+export async function loadGptq(source: GptqSource): Promise<DenseWeight & DriverGptqWeight> {
+  const { name, shape } = source;
+  const read = (bytes: WeightSource['bytes']) => bytesOf({ name, bytes });
+  const rows = new GptqRows({
+    ...source,
+    qweight: await read(source.qweight),
+    qzeros: await read(source.qzeros),
+    scales: await read(source.scales),
+    groupIndex: source.groupIndex && (await read(source.groupIndex)),
+  });
+  const values = new Float32Array(elementCount(shape));
+  rows.decode(0, shape[0], values);
+  return { id: id++, byteLength: values.byteLength, values, format: 'f32' };
 }

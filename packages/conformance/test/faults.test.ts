@@ -449,6 +449,19 @@ const contractFaults: Readonly<Record<string, Fault>> = {
       };
     }),
   },
+  'zero points of GPTQ are taken as they are stored': {
+    suite: 'quantGptq',
+    caughtBy: /^linear, 4 bits, symmetric/,
+    plant: (driver) => ({ ...driver, loadGptq: (source) => driver.loadGptq!({ ...source, version: 2 }) }),
+  },
+  'GPTQ forgets the order of columns': {
+    suite: 'quantGptq',
+    caughtBy: /^linear, 8 bits, act-order/,
+    plant: (driver) => ({
+      ...driver,
+      loadGptq: ({ groupIndex: _, ...source }) => driver.loadGptq!(source),
+    }),
+  },
   'a capability is declared that nothing proves': {
     suite: 'undeclared',
     caughtBy: /^kvQuant/,

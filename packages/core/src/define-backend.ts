@@ -2,6 +2,7 @@ import type { Backend } from './backend.js';
 import type { Graph } from './capability/graph.js';
 import type { PagedKv } from './capability/paged-kv.js';
 import type { QuantGguf } from './capability/quant-gguf.js';
+import { checkGptqSource, type GptqSource, type QuantGptq } from './capability/quant-gptq.js';
 import type { Timer } from './capability/timer.js';
 import { CapturedStep } from './captured-step.js';
 import type { DeviceCeilings } from './device-profile.js';
@@ -77,12 +78,22 @@ class BackendCore implements ResourceOwner, RecorderHost {
     this.needLive('loadWeight');
     this.needFormat(source);
     const handle = await this.queue.beside(() => this.driver.loadWeight(source));
-    if (this.disposed)
-      throw new BackendError(
-        'DISPOSED',
-        `[loadWeight] backend '${this.name}' was disposed while '${source.name}' was loading`,
-      );
+    this.needStillLive(source.name);
     return new LoadedWeight(this, source.name, source.shape, source.format, handle);
+  }
+
+  async loadGptq(source: GptqSource): Promise<LoadedWeight> {
+    this.needLive('quantGptq.loadWeight');
+    const bits = this.driver.capabilities!.quantGptq!.bits;
+    if (!bits.includes(source.bits))
+      throw new BackendError(
+        'UNSUPPORTED',
+        `[quantGptq.loadWeight] backend '${this.name}' reads weights of ${bits.join(' and ')} bits; '${source.name}' has ${source.bits}`,
+      );
+    checkGptqSource(source);
+    const handle = await this.queue.beside(() => this.driver.loadGptq!(source));
+    this.needStillLive(source.name);
+    return new LoadedWeight(this, source.name, source.shape, handle.format, handle);
   }
 
   buffer(dtype: DType, shape: readonly number[]): OwnedBuffer {
@@ -111,6 +122,14 @@ class BackendCore implements ResourceOwner, RecorderHost {
   private mayFuse(name: string): boolean {
     const { fuse = true } = this.options;
     return typeof fuse === 'boolean' ? fuse : (fuse as readonly string[]).includes(name);
+  }
+
+  private needStillLive(weight: string): void {
+    if (this.disposed)
+      throw new BackendError(
+        'DISPOSED',
+        `[loadWeight] backend '${this.name}' was disposed while '${weight}' was loading`,
+      );
   }
 
   private needFormat({ name, format, shape }: WeightSource): void {
@@ -160,12 +179,17 @@ const timer = (core: BackendCore): Timer => ({
 });
 
 function capabilitiesOf(core: BackendCore, backend: Backend): Partial<Backend> {
-  const { pagedKv: paged, quantGguf, ...declared } = core.driver.capabilities ?? {};
+  const { pagedKv: paged, quantGguf, quantGptq, ...declared } = core.driver.capabilities ?? {};
   const isTable = 'kernels' in core.driver;
   const gguf: QuantGguf | undefined = quantGguf && { formats: new Set(quantGguf.formats) };
+  const gptq: QuantGptq | undefined = quantGptq && {
+    bits: new Set(quantGptq.bits),
+    loadWeight: (source) => core.loadGptq(source),
+  };
   return {
     ...(paged && { pagedKv: pagedKv(backend, paged.blockSizes) }),
     ...(gguf && { quantGguf: gguf }),
+    ...(gptq && { quantGptq: gptq }),
     ...((isTable || declared.graph) && { graph: graph(core) }),
     ...((isTable || declared.timer) && { timer: timer(core) }),
   };

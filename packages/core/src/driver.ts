@@ -1,3 +1,4 @@
+import type { GptqSource } from './capability/quant-gptq.js';
 import type { DeviceCeilings, DeviceProfile } from './device-profile.js';
 import type { DType } from './dtype.js';
 import type { FusedOpName } from './fusions/index.js';
@@ -14,6 +15,11 @@ export interface DriverBuffer {
 export interface DriverWeight {
   readonly id: number;
   readonly byteLength: number;
+}
+
+/** A GPTQ matrix once loaded: `format` is one that the manifest lists for the ops that take it. */
+export interface DriverGptqWeight extends DriverWeight {
+  readonly format: WeightFormat;
 }
 
 /** Allocate/free/read/write. Offsets and lengths in bytes; core never asks outside a buffer. */
@@ -46,6 +52,8 @@ export interface Manifest {
 export interface DriverCapabilities {
   readonly pagedKv?: { readonly blockSizes: readonly number[] };
   readonly quantGguf?: { readonly formats: readonly WeightFormat[] };
+  /** The driver must have `loadGptq`. */
+  readonly quantGptq?: { readonly bits: readonly (4 | 8)[] };
   /** Captured plans can be replayed; the plan executor must have `capture`. Kernel drivers get it from core. */
   readonly graph?: boolean;
   /** The executor fills `PlanIo.times`. Kernel drivers get it from core. */
@@ -68,6 +76,8 @@ interface DriverBase {
    * UNSUPPORTED (format not in the manifest) or OUT_OF_MEMORY.
    */
   loadWeight(source: WeightSource): Promise<DriverWeight>;
+  /** The same for a GPTQ matrix, whose shape and lengths core has checked. Throws BAD_WEIGHT or OUT_OF_MEMORY. */
+  loadGptq?(source: GptqSource): Promise<DriverGptqWeight>;
   freeWeight(weight: DriverWeight): void;
   /**
    * How often each kernel has run since the driver was made, by op name. Conformance uses it to prove that a

@@ -187,6 +187,10 @@ describe('a driver that breaks its contract is refused', () => {
       { ...whole, executor: { execute: async () => {} }, capabilities: { graph: true } },
       'has no capture',
     ],
+    'quantGptq without loadGptq': [
+      { ...right, capabilities: { quantGptq: { bits: [4] } } },
+      "declares 'quantGptq', but has no loadGptq",
+    ],
   };
   test.each(Object.entries(altered))('%s', (_name, [driver, message]) => {
     expect(() => defineBackend(driver)).toThrow(code('BAD_DRIVER', message));

@@ -2,6 +2,7 @@ import { type Backend, elementCount } from '@quern/core';
 import type { DecoderConfig } from './config/decoder-config.js';
 import type { ModelFile } from './model-file.js';
 import { bytesOn } from './weights/load-weights.js';
+import { storedBytes } from './weights/quantised-tensors.js';
 import { type ResolvedWeight, resolveWeights } from './weights/resolve-weights.js';
 
 /** What a planner needs to know of a model, without loading it. */
@@ -31,8 +32,7 @@ export function describeModel(
   backend?: Backend,
 ): ModelDescription {
   const resolved = resolveWeights(architecture.weights, config, weights);
-  const bytesOf = ({ tensor }: ResolvedWeight) =>
-    backend ? bytesOn(backend, tensor) : tensor.bytes.byteLength;
+  const bytesOf = ({ tensor }: ResolvedWeight) => (backend ? bytesOn(backend, tensor) : storedBytes(tensor));
   const sum = (some: readonly ResolvedWeight[]) => some.reduce((total, weight) => total + bytesOf(weight), 0);
   const layerBytes = Array.from({ length: config.layers }, () => 0);
   for (const weight of resolved) if (weight.layer !== undefined) layerBytes[weight.layer]! += bytesOf(weight);
@@ -53,6 +53,6 @@ function formatsOf(resolved: readonly ResolvedWeight[]): ModelDescription['forma
   const bytes = new Map<string, number>();
   for (const { tensor } of resolved)
     if (tensor.shape.length > 1)
-      bytes.set(tensor.format, (bytes.get(tensor.format) ?? 0) + tensor.bytes.byteLength);
+      bytes.set(tensor.format, (bytes.get(tensor.format) ?? 0) + storedBytes(tensor));
   return [...bytes].map(([format, count]) => ({ format, bytes: count })).sort((a, b) => b.bytes - a.bytes);
 }

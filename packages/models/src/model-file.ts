@@ -2,6 +2,7 @@ import { dirname, join } from 'node:path';
 import { type GgufFile, type MetadataValue, openGguf, openSafetensors } from '@quern/quant';
 import { type Architecture, findArchitecture } from './architecture.js';
 import type { DecoderConfig } from './config/decoder-config.js';
+import { readQuantisation } from './config/quantisation.js';
 import { readJsonObject } from './config/read-json.js';
 import { ownValue, Settings } from './config/settings.js';
 import { exists, findModel } from './find-model.js';
@@ -94,7 +95,7 @@ async function openHuggingFaceModel(path: string, configPath: string): Promise<H
   const metadata = await readJsonObject(configPath);
   const settings = new Settings(configPath, ownValue(metadata));
   const architecture = findArchitecture('huggingFace', architectureName(settings), configPath);
-  const weights = safetensorsWeights(await openSafetensors(path));
+  const weights = safetensorsWeights(await openSafetensors(path), readQuantisation(settings));
   const config = architecture.configFromHuggingFace({ settings, weights });
   const companions = await companionsIn(dirname(configPath));
   return { kind: 'huggingFace', path, architecture, config, weights, metadata, companions };

@@ -159,10 +159,10 @@ describe('configurations', () => {
     ],
     ['LongRoPE', { rope_scaling: { type: 'longrope' } }, 'UNSUPPORTED_CONFIG', /LongRoPE/],
     [
-      'GPTQ',
-      { quantization_config: { quant_method: 'gptq' } },
+      'bitsandbytes',
+      { quantization_config: { quant_method: 'bitsandbytes' } },
       'UNSUPPORTED_CONFIG',
-      /quant_method is "gptq"/,
+      /quant_method is "bitsandbytes"/,
     ],
     ['another activation', { hidden_act: 'relu' }, 'UNSUPPORTED_CONFIG', /hidden_act is "relu"/],
   ])('config.json: %s', async (name, json, code, message) => {

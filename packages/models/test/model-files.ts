@@ -6,11 +6,11 @@ import {
   byteLength,
   decode,
   encodeAll,
-  type GgufFormat,
   type MetadataInput,
   openGguf,
   type TensorInfo,
   type TensorInput,
+  type WritableFormat,
   writeGguf,
 } from '@quern/quant';
 
@@ -74,7 +74,7 @@ const modelShapes: Readonly<Record<string, readonly number[]>> = {
 export function randomTensor(
   name: string,
   shape: readonly number[],
-  format: GgufFormat = 'f32',
+  format: WritableFormat = 'f32',
 ): TensorInput {
   const seed = [...name].reduce((sum, char) => (31 * sum + char.charCodeAt(0)) % 65_521, 1);
   const values = Float32Array.from(normal(seed, shape, 0.3).values);
@@ -82,7 +82,7 @@ export function randomTensor(
 }
 
 /** The tensors of a random Llama of two layers; matrices in `format`. */
-export function llamaTensors(format: GgufFormat = 'f32'): TensorInput[] {
+export function llamaTensors(format: WritableFormat = 'f32'): TensorInput[] {
   const layers = [0, 1].flatMap((i) =>
     Object.entries(layerShapes).map(([name, shape]) => [`blk.${i}.${name}`, shape] as const),
   );

@@ -1,5 +1,6 @@
 export { FileError, type FileErrorCode, FormatError, type FormatErrorCode } from './error.js';
 export { byteLength } from './format/byte-length.js';
+export { isWritable, type WritableFormat } from './format/codecs.js';
 export { decode, decodeRows, encode, encodeAll } from './format/decode.js';
 export {
   type FormatLayout,
@@ -16,6 +17,8 @@ export { openGguf } from './gguf/open.js';
 export { type ParseGgufOptions, parseGguf } from './gguf/parse.js';
 export { type GgufInput, type TensorData, type TensorInput, writeGguf } from './gguf/write.js';
 export type { MetadataInput, TypedMetadata } from './gguf/write-metadata.js';
+export { awqWeightsAsGptq, awqZerosAsGptq } from './hugging-face/awq.js';
+export { type F8Format, f8Values, isF8Format } from './hugging-face/f8.js';
 export type { SafetensorsDtype } from './safetensors/dtypes.js';
 export { openSafetensors } from './safetensors/open.js';
 export type { SafetensorsFile, SafetensorsTensor } from './safetensors/safetensors-file.js';

@@ -62,7 +62,7 @@ const cases: [string, RawGguf, FileErrorCode, RegExp][] = [
     'BAD_TENSOR',
     /overlap/,
   ],
-  ['a format that Quern does not read', { tensors: [{ type: 39 }] }, 'UNKNOWN_FORMAT', /mxfp4/],
+  ['a format that Quern does not read', { tensors: [{ type: 15 }] }, 'UNKNOWN_FORMAT', /q8_k/],
   ['a removed format', { tensors: [{ type: 31 }] }, 'UNKNOWN_FORMAT', /q4_0_4_4 \(removed/],
   ['a format that nobody knows', { tensors: [{ type: 999 }] }, 'UNKNOWN_FORMAT', /ggml type 999/],
 ];

@@ -111,6 +111,9 @@ const indexes: [string, string, string][] = [
   ['broken JSON', '{', 'BAD_SPLIT'],
   ['deep JSON', deep, 'BAD_SPLIT'],
   ['a shard in another folder', '{"weight_map":{"a":"../x.safetensors"}}', 'BAD_SPLIT'],
+  ['a shard by its whole path', '{"weight_map":{"a":"/etc/passwd"}}', 'BAD_SPLIT'],
+  ['a shard by a path of Windows', '{"weight_map":{"a":"..\\\\x.safetensors"}}', 'BAD_SPLIT'],
+  ['a shard that is a folder', '{"weight_map":{"a":".."}}', 'NOT_A_FILE'],
   ['a shard that is a number', '{"weight_map":{"a":7}}', 'BAD_SPLIT'],
   ['a shard that is missing', '{"weight_map":{"a":"none.safetensors"}}', 'NOT_FOUND'],
   ['a tensor that its shard lacks', '{"weight_map":{"a":"x.safetensors","b":"x.safetensors"}}', 'BAD_SPLIT'],
@@ -137,4 +140,12 @@ test('changed bytes give a FileError or a file', async () => {
     }),
     { seed: 17, numRuns: 300 },
   );
+});
+
+test('a file cut off at any byte gives a FileError', async () => {
+  const bytes = safetensors({ a: tensor(0, 4), b: tensor(4, 12, [2, 1]) }, 12);
+  for (let length = 0; length < bytes.length; length++)
+    await expect(
+      openSafetensors(await put('cut.safetensors', bytes.subarray(0, length))),
+    ).rejects.toBeInstanceOf(FileError);
 });

@@ -33,6 +33,7 @@ Napi::Function NativeBackend::define(Napi::Env env) {
                          InstanceMethod("write", &NativeBackend::guarded<&NativeBackend::write>),
                          InstanceMethod("read", &NativeBackend::guarded<&NativeBackend::read>),
                          InstanceMethod("loadWeight", &NativeBackend::guarded<&NativeBackend::load_weight>),
+                         InstanceMethod("loadGptq", &NativeBackend::guarded<&NativeBackend::load_gptq>),
                          InstanceMethod("freeWeight", &NativeBackend::guarded<&NativeBackend::free_weight>),
                          InstanceMethod("execute", &NativeBackend::guarded<&NativeBackend::execute>),
                          InstanceMethod("capture", &NativeBackend::guarded<&NativeBackend::capture>),
@@ -205,6 +206,61 @@ Napi::Value NativeBackend::load_weight(const Info& info) {
       Napi::Object handle = Napi::Object::New(env);
       handle["id"] = id;
       handle["byteLength"] = static_cast<double>(bytes);
+      return handle;
+    };
+  });
+}
+
+static PartSource to_part(const Napi::Value& value, const char* name) {
+  PartSource part;
+  if (value.IsTypedArray()) {
+    const auto bytes = to_byte_span(value, name);
+    part.memory = bytes.data();
+    part.bytes = bytes.size();
+    return part;
+  }
+  if (!value.IsObject()) fail(Code::bad_argument, "%s must be a Uint8Array or a slice of a file", name);
+  const Napi::Object slice = value.As<Napi::Object>();
+  part.path = to_text(slice.Get("path"), "path");
+  part.offset = to_bytes(slice.Get("offset"), "offset");
+  part.bytes = to_bytes(slice.Get("byteLength"), "byteLength");
+  if (part.path.empty()) fail(Code::bad_argument, "the path of %s is empty", name);
+  return part;
+}
+
+static GptqSource to_gptq_source(const Napi::CallbackInfo& info) {
+  constexpr int64_t most = int64_t{1} << 31;
+  GptqSource source;
+  source.name = to_text(info[0], "name");
+  source.N = to_integer(info[1], "N", 1, most);
+  source.K = to_integer(info[2], "K", 1, most);
+  source.bits = static_cast<int>(to_integer(info[3], "bits", 4, 8));
+  source.group_size = to_integer(info[4], "groupSize", -1, most);
+  source.version = static_cast<int>(to_integer(info[5], "version", 1, 2));
+  if (source.bits % 4 || source.N % (32 / source.bits) || source.K % (32 / source.bits) || source.group_size == 0)
+    fail(Code::bad_argument, "the sizes do not fit each other");
+  if (!info[6].IsArray()) fail(Code::bad_argument, "parts must be an array");
+  const Napi::Array parts = info[6].As<Napi::Array>();
+  source.qweight = to_part(parts.Get(0u), "qweight");
+  source.qzeros = to_part(parts.Get(1u), "qzeros");
+  source.scales = to_part(parts.Get(2u), "scales");
+  if (parts.Length() > 3) source.group_index = to_part(parts.Get(3u), "groupIndex");
+  return source;
+}
+
+Napi::Value NativeBackend::load_gptq(const Info& info) {
+  GptqSource source = to_gptq_source(info);
+  auto keeps = std::make_shared<Napi::ObjectReference>(Napi::Persistent(info[6].As<Napi::Object>()));
+  return submit(std::move(keeps), [backend = backend_.get(), source = std::move(source)](Pending& pending) {
+    const auto weight = Weight::load_gptq(source, backend->files, backend->kernels, backend->pool);
+    const int32_t id = backend->weights.add(weight);
+    pending.result = [id, bytes = weight->byte_length(), format = layout_of(weight->format()).name,
+                      ordered = !weight->order().empty()](Napi::Env env) {
+      Napi::Object handle = Napi::Object::New(env);
+      handle["id"] = id;
+      handle["byteLength"] = static_cast<double>(bytes);
+      handle["format"] = format;
+      handle["ordered"] = ordered;
       return handle;
     };
   });

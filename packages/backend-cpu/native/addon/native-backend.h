@@ -29,6 +29,9 @@ class NativeBackend : public Napi::ObjectWrap<NativeBackend> {
   Napi::Value write(const Info& info);        // (id, offset, Uint8Array)
   Napi::Value read(const Info& info);         // (id, offset, Uint8Array)
   Napi::Value load_weight(const Info& info);  // (name, shape, format, path | Uint8Array, offset, bytes) → Promise<{id, byteLength}>
+  // (name, N, K, bits, groupSize, version, [qweight, qzeros, scales, groupIndex?]: slice | Uint8Array)
+  // → Promise<{id, byteLength, format, ordered}>
+  Napi::Value load_gptq(const Info& info);
   Napi::Value free_weight(const Info& info);  // (id)
   Napi::Value execute(const Info& info);      // (words, inputs, outputs, control, times?) → Promise
   Napi::Value capture(const Info& info);      // (words, inputs, outputs, control, times?, chain?, results?) → id

@@ -2,17 +2,33 @@
 
 namespace quern {
 
+namespace {
+
+// x [T, K] with its columns in the order of w's, in `to`, which holds as many floats.
+Floats in_order(const Call& call, const Floats& x, const std::vector<int32_t>& order, float* to) {
+  call.split(x.shape[0], x.width(), [&](int64_t first, int64_t end, int) {
+    for (int64_t t = first; t < end; t++)
+      for (int64_t place = 0; place < x.width(); place++) to[t * x.width() + place] = x.row(t)[order[place]];
+  });
+  return {to, x.shape, x.rank, x.count};
+}
+
+} // namespace
+
 void LinearOp::run(Call& call) {
-  const Floats x = call.floats(X, 2);  // [T, K]
+  const Floats given = call.floats(X, 2); // [T, K]
   const Weight& w = call.matrix(W);    // [N, K]
   const Floats y = call.floats(Y, 2);  // [T, N]
-  const int64_t T = x.shape[0], K = w.width(), N = w.rows();
+  const int64_t T = given.shape[0], K = w.width(), N = w.rows();
   const float* bias = call.vector(BIAS, N);
-  call.need(x.shape[1] == K && y.shape[0] == T && y.shape[1] == N, "x must be [T, K], w [N, K] and y [T, N]");
+  call.need(given.shape[1] == K && y.shape[0] == T && y.shape[1] == N, "x must be [T, K], w [N, K] and y [T, N]");
   if (T == 0) return;
   const Needs needs(call.kernels, T, {&w});
   const Tiling tiling(T, K, needs);
-  call.scratch.reserve(tiling.panel_floats, Activations::floats(x, needs));
+  const int64_t prepared = Activations::floats(given, needs);
+  const bool ordered = !w.order().empty();
+  call.scratch.reserve(tiling.panel_floats, prepared + (ordered ? given.count : 0));
+  const Floats x = ordered ? in_order(call, given, w.order(), call.scratch.shared() + prepared) : given;
   const Activations rows(call, x, needs);
   const Product product(call.kernels, rows, w, bias);
   call.pool.run(tiling.chunks(N), [&](int64_t chunk, int thread) {

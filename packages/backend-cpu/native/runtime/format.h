@@ -15,5 +15,6 @@ struct FormatLayout {
 
 // The layout of a format by its name, or nullptr.
 const FormatLayout* find_format(const std::string& name);
+const FormatLayout& layout_of(Format format);
 
 } // namespace quern

@@ -98,6 +98,40 @@ void Weight::pack(ThreadPool& pool) {
   tile_row_bytes_ = tile_row;
 }
 
+std::shared_ptr<const Weight> Weight::load_gptq(const GptqSource& source, FileMap& files, const Kernels& kernels,
+                                                ThreadPool& pool) try {
+  auto weight = std::make_shared<Weight>();
+  weight->take(GptqMatrix(source, files), kernels, pool);
+  return weight;
+} catch (const Failure& failure) {
+  throw Failure(failure.code, "weight '" + source.name + "': " + failure.what());
+}
+
+// 16 rows at a time, which a row of tiles holds.
+void Weight::take(const GptqMatrix& matrix, const Kernels& kernels, ThreadPool& pool) {
+  shape_ = {matrix.rows(), matrix.width()};
+  format_ = matrix.format();
+  rows_ = matrix.rows();
+  width_ = matrix.width();
+  order_ = matrix.order();
+  const FormatLayout& layout = layout_of(format_);
+  row_bytes_ = width_ / layout.block * layout.block_bytes;
+  const PackedFormat& packed = packed_format(format_);
+  const bool packs = kernels.packed_gemm[format_];
+  if (packs) tile_row_bytes_ = packed_rows_bytes(packed, width_);
+  const int64_t parts = (rows_ + PACKED_ROWS - 1) / PACKED_ROWS;
+  Pages made(packs ? parts * tile_row_bytes_ : rows_ * row_bytes_);
+  std::vector<std::vector<uint8_t>> blocks(packs ? pool.threads() : 0, std::vector<uint8_t>(PACKED_ROWS * row_bytes_));
+  pool.run(parts, [&](int64_t i, int thread) {
+    const int64_t first = i * PACKED_ROWS, count = std::min(PACKED_ROWS, rows_ - first);
+    if (!packs) return matrix.fill_rows(first, count, made.data() + first * row_bytes_);
+    matrix.fill_rows(first, count, blocks[thread].data());
+    pack_rows(packed, blocks[thread].data(), row_bytes_, count, width_, made.data() + i * tile_row_bytes_);
+  });
+  memory_ = std::move(made);
+  data_ = memory_.data();
+}
+
 // What was read into memory of its own need not stay mapped in.
 void Weight::release_file(const WeightSource& source) {
   if (file_) file_->release(source.offset, source.bytes);

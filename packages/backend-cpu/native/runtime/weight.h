@@ -8,6 +8,7 @@
 
 #include "kernels/packed/pack.h"
 #include "runtime/format.h"
+#include "runtime/gptq.h"
 #include "runtime/mapped-file.h"
 #include "runtime/pages.h"
 #include "runtime/thread-pool.h"
@@ -33,6 +34,9 @@ class Weight {
   // Packs on the pool's threads. Throws BAD_WEIGHT, UNSUPPORTED or OUT_OF_MEMORY, each naming the weight.
   static std::shared_ptr<const Weight> load(const WeightSource& source, FileMap& files, const Kernels& kernels,
                                             ThreadPool& pool);
+  // A GPTQ matrix in whatever of our formats means the same. Throws BAD_WEIGHT or OUT_OF_MEMORY, naming the weight.
+  static std::shared_ptr<const Weight> load_gptq(const GptqSource& source, FileMap& files, const Kernels& kernels,
+                                                 ThreadPool& pool);
 
   const std::vector<int64_t>& shape() const { return shape_; }
   int64_t rows() const { return rows_; }
@@ -51,6 +55,8 @@ class Weight {
     return format_ == FORMAT_F32 && reinterpret_cast<uintptr_t>(data_) % alignof(float) == 0;
   }
   const float* floats() const { return reinterpret_cast<const float*>(data_); }
+  // Column order()[p] of the matrix is at place p: x must be put in that order before it is multiplied. Empty: as they are.
+  const std::vector<int32_t>& order() const { return order_; }
   // Decodes `count` whole rows.
   void decode(const Kernels& kernels, int64_t first, int64_t count, float* out) const;
 
@@ -61,6 +67,7 @@ class Weight {
   void copy(const WeightSource& source);
   void keep_as_floats(const Kernels& kernels);
   void pack(ThreadPool& pool);
+  void take(const GptqMatrix& matrix, const Kernels& kernels, ThreadPool& pool);
   void release_file(const WeightSource& source);
 
   std::vector<int64_t> shape_;
@@ -69,6 +76,7 @@ class Weight {
   const uint8_t* data_ = nullptr;
   std::shared_ptr<const MappedFile> file_; // one of these two owns the data
   Pages memory_;
+  std::vector<int32_t> order_;
 };
 
 } // namespace quern

@@ -293,6 +293,76 @@ void wrong_weights_are_refused() {
   check.fails(Code::bad_weight, "may be truncated", [&] { load(slice); });
 }
 
+// A random GPTQ matrix [24, 128] in groups of 32, and what its elements are.
+struct Gptq {
+  static constexpr int64_t N = 24, K = 128, groups = 4;
+  GptqSource source;
+  std::string words, zeros, scales, index;
+
+  Gptq(int bits, bool symmetric, bool ordered)
+      : words(random_bytes(N * K * bits / 8)), zeros(groups * N * bits / 8, bits == 4 ? '\x77' : '\x7f'),
+        scales(groups * N * 2, '\x2c'), index(ordered ? K * 4 : 0, '\0') {
+    if (!symmetric) zeros = random_bytes(groups * N * bits / 8);
+    for (size_t k = 0; k < index.size() / 4; k++) index[4 * k] = char(k % groups);
+    source.name = "gptq";
+    source.N = N;
+    source.K = K;
+    source.bits = bits;
+    source.group_size = 32;
+    source.qweight = part(words);
+    source.qzeros = part(zeros);
+    source.scales = part(scales);
+    source.group_index = part(index);
+  }
+  static PartSource part(const std::string& bytes) {
+    return {"", 0, bytes.size(), reinterpret_cast<const uint8_t*>(bytes.data())};
+  }
+  int field(const std::string& bytes, int64_t word, int64_t place) const {
+    uint32_t value;
+    memcpy(&value, bytes.data() + 4 * word, 4);
+    return int(value >> source.bits * place & ((1u << source.bits) - 1));
+  }
+  float element(int64_t n, int64_t k) const {
+    const int64_t per = 32 / source.bits, group = index.empty() ? k / 32 : k % groups;
+    const int zero = field(zeros, (group * N + n) / per, n % per) + 1;
+    const uint16_t half = 0x2c2c;
+    float scale;
+    scalar_kernels().f16_to_f32(&half, &scale, 1);
+    return float(field(words, k / per * N + n, k % per) - zero) * scale;
+  }
+};
+
+void gptq_matrices_keep_their_values() {
+  Check check("GPTQ matrices keep their values");
+  for (const char* isa : {"scalar", ""}) {
+    Backend backend(2, isa);
+    const auto load = [&](const GptqSource& source) {
+      return Weight::load_gptq(source, backend.files, backend.kernels, backend.pool);
+    };
+    for (const int bits : {4, 8})
+      for (const bool symmetric : {true, false})
+        for (const bool ordered : {true, false}) {
+          const Gptq gptq(bits, symmetric, ordered);
+          const auto weight = load(gptq.source);
+          const Format wanted = bits == 4 ? symmetric ? FORMAT_Q4_0 : FORMAT_Q5_0 : symmetric ? FORMAT_Q8_0 : FORMAT_F32;
+          check.same<int>(weight->format(), wanted, "the format");
+          check.that(weight->order().empty() == !(ordered && wanted != FORMAT_F32), "the order");
+          std::vector<float> rows(Gptq::N * Gptq::K);
+          weight->decode(backend.kernels, 0, Gptq::N, rows.data());
+          for (int64_t n = 0; n < Gptq::N; n++)
+            for (int64_t place = 0; place < Gptq::K; place++) {
+              const int64_t k = weight->order().empty() ? place : weight->order()[place];
+              check.same<float>(rows[n * Gptq::K + place], gptq.element(n, k), "an element");
+            }
+        }
+    Gptq broken(4, true, true);
+    broken.index[8] = 4;
+    check.fails(Code::bad_weight, "column 2 is of group 4 of 4", [&] { load(broken.source); });
+    broken.source.scales.bytes--;
+    check.fails(Code::bad_weight, "scales must have 192 bytes; got 191", [&] { load(broken.source); });
+  }
+}
+
 // ---- plans
 
 // A small model over a backend: ids [T] → argmax [T] and logits [T, V], both in the outputs.
@@ -444,6 +514,7 @@ int main() {
   files_are_mapped_once();
   what_is_no_file_is_refused();
   wrong_weights_are_refused();
+  gptq_matrices_keep_their_values();
   threads_do_not_change_results();
   a_replay_allocates_nothing();
   runs_can_be_ended();

@@ -12,6 +12,7 @@ import { operands, samples, views } from './ops.js';
 import { pagedKv } from './paged-kv.js';
 import { plans } from './plans.js';
 import { quantGguf } from './quant-gguf.js';
+import { quantGptq } from './quant-gptq.js';
 import { steps } from './steps.js';
 import { timer } from './timer.js';
 import { undeclared } from './undeclared.js';
@@ -36,6 +37,7 @@ export const suites = {
   graph,
   chain,
   quantGguf,
+  quantGptq,
   timer,
   undeclared,
 } as const satisfies Record<string, Suite>;

@@ -50,9 +50,6 @@ const headKeys = {
 } as const;
 
 function refuseUnsupported(settings: Settings): void {
-  const quantised = settings.section('quantization_config');
-  if (quantised)
-    quantised.refuse('quant_method', 'weights quantised this way are not read; use a GGUF file of the model');
   if (settings.text('hidden_act', 'silu') !== 'silu')
     settings.refuse('hidden_act', 'the feed-forward is computed with silu');
   const partial = settings.has('partial_rotary_factor') ? settings.positive('partial_rotary_factor') : 1;

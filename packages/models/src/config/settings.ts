@@ -30,6 +30,15 @@ export class Settings {
     return this.fail(key, `a whole number from ${least} to ${most}`);
   }
 
+  /** A list of whole numbers from 1 to `most`, or undefined where the file has none. */
+  wholes(key: string, most: number): readonly number[] | undefined {
+    const value = this.value(key);
+    if (value === undefined) return undefined;
+    const inRange = (item: unknown) => Number.isInteger(item) && Number(item) >= 1 && Number(item) <= most;
+    if (Array.isArray(value) && value.every(inRange)) return value;
+    return this.fail(key, `whole numbers from 1 to ${most}`);
+  }
+
   /** A finite number above 0. */
   positive(key: string, fallback?: number): number {
     const value = this.value(key) ?? fallback;

@@ -58,6 +58,22 @@ const scales: Partial<Record<GgufFormat, readonly (readonly [offset: number, val
     [2, 15.5 / 530],
   ],
   q6_k: [[208, 1 / 1370]],
+  iq4_nl: [[0, 1 / 67]],
+  iq4_xs: [[0, 1 / 1245]],
+  iq1_s: [[0, 1 / 7.2]],
+  iq2_xxs: [[0, 1 / 53]],
+  iq2_xs: [[0, 1 / 56]],
+  iq2_s: [[0, 1 / 56]],
+  iq3_xxs: [[0, 1 / 142]],
+  iq3_s: [[0, 1 / 140]],
+  tq1_0: [[52, 1 / 0.82]],
+  tq2_0: [[64, 1 / 1.22]],
+  q1_0: [[0, 1]],
+};
+
+/** The first byte of a block, likewise: the exponent of mxfp4, whose values have a root mean square of 5.9. */
+const byteFields: Partial<Record<GgufFormat, (deviation: number) => number>> = {
+  mxfp4: (deviation) => 128 + Math.round(Math.log2(deviation / 5.9)),
 };
 
 function fillDense(
@@ -94,6 +110,9 @@ export function fillBlocks(
   const fields = (scales[format] ?? []).map(
     ([offset, value]) => [offset, f32ToF16(value * deviation)] as const,
   );
-  for (let block = 0; block < bytes.length; block += formats[format].blockBytes)
+  const first = byteFields[format]?.(deviation);
+  for (let block = 0; block < bytes.length; block += formats[format].blockBytes) {
     for (const [offset, bits] of fields) view.setUint16(block + offset, bits, true);
+    if (first !== undefined) bytes[block] = first;
+  }
 }

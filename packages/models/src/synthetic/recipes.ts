@@ -41,6 +41,9 @@ export const recipes = {
   q4_0: uniform('q4_0'),
   q3_k: uniform('q3_k'),
   q2_k: uniform('q2_k'),
+  iq4_xs: uniform('iq4_xs'),
+  iq4_nl: uniform('iq4_nl'),
+  mxfp4: uniform('mxfp4'),
 } as const satisfies Record<string, Recipe>;
 
 export type RecipeName = keyof typeof recipes;

@@ -1,7 +1,10 @@
-import { type FileHandle, open } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
+import { setImmediate } from 'node:timers/promises';
 import { elementCount, type WeightSource } from '@quern/core';
-import { byteLength, decode, FileError, type GgufFormat, isGgufFormat } from '@quern/quant';
+import { byteLength, decode, f8Values, isF8Format, isGgufFormat } from '@quern/quant';
 import { ModelError } from '../error.js';
+import { type GroupedTensor, gptqRows, isGrouped } from './gptq.js';
+import { openFile, readAt } from './read-bytes.js';
 import type { FileTensor } from './weight-file.js';
 
 /** Elements decoded between two turns of the event loop: a few milliseconds. A whole number of blocks of any format. */
@@ -15,28 +18,19 @@ export async function decodeToF32(
   tensor: FileTensor,
   signal?: AbortSignal,
 ): Promise<Float32Array<ArrayBuffer>> {
-  const { format, name, bytes } = tensor;
-  if (!isGgufFormat(format))
-    throw new ModelError('UNKNOWN_FORMAT', `${bytes.path}: tensor '${name}' is ${format}`);
+  if (isGrouped(tensor)) return decodeGrouped(tensor, signal);
+  const pieces = await piecesOf(tensor);
   const values = new Float32Array(elementCount(tensor.shape));
-  const file = await openFile(bytes.path);
+  const file = await openFile(tensor.bytes.path);
   try {
     for (let at = 0; at < values.length; at += chunk) {
       throwIfAborted(signal);
-      await decodePiece(file, tensor, format, values, at);
+      await decodePiece(file, tensor, pieces, values, at);
     }
   } finally {
     await file.close();
   }
   return values;
-}
-
-async function openFile(path: string): Promise<FileHandle> {
-  try {
-    return await open(path, 'r');
-  } catch (cause) {
-    throw new FileError('READ_FAILED', path, `cannot be read: ${(cause as Error).message}`, { cause });
-  }
 }
 
 /** The same as a WeightSource. */
@@ -45,23 +39,71 @@ export async function decodedSource(tensor: FileTensor, signal?: AbortSignal): P
   return { name: tensor.name, shape: tensor.shape, format: 'f32', bytes: new Uint8Array(values.buffer) };
 }
 
+/** How a tensor is decoded from some element on. */
+interface Pieces {
+  byteLength(elements: number): number;
+  decode(bytes: Uint8Array, values: Float32Array, at: number, count: number): void;
+}
+
+async function piecesOf(tensor: FileTensor): Promise<Pieces> {
+  const { format, name, bytes } = tensor;
+  if (isF8Format(format)) return scaledPieces(tensor, f8Values[format]);
+  if (!isGgufFormat(format))
+    throw new ModelError('UNKNOWN_FORMAT', `${bytes.path}: tensor '${name}' is ${format}`);
+  return {
+    byteLength: (elements) => (elements === 0 ? 0 : byteLength(format, [elements])),
+    decode: (blocks, values, at, count) => decode(format, blocks, 0, values, at, count),
+  };
+}
+
+/** A byte each, which stands for one of 256 values, times the factor of its block of rows and columns. */
+async function scaledPieces({ shape, quantised }: FileTensor, numbers: Float32Array): Promise<Pieces> {
+  const columns = shape.at(-1) ?? 1;
+  const scaled = quantised?.kind === 'f8' ? quantised : undefined;
+  const scales = scaled?.scale ? await decodeToF32(scaled.scale) : Float32Array.of(1);
+  const { blockRows, blockColumns } = scaled?.scale ? scaled : { blockRows: Infinity, blockColumns: columns };
+  const acrossScales = Math.ceil(columns / blockColumns);
+  return {
+    byteLength: (elements) => elements,
+    decode(bytes, values, at, count) {
+      for (let i = 0; i < count; ) {
+        const row = Math.floor((at + i) / columns);
+        const column = (at + i) % columns;
+        const scale = scales[Math.floor(row / blockRows) * acrossScales + Math.floor(column / blockColumns)]!;
+        const run = Math.min(columns - column, blockColumns - (column % blockColumns)); // of one scale
+        for (const end = Math.min(count, i + run); i < end; i++) values[at + i] = numbers[bytes[i]!]! * scale;
+      }
+    },
+  };
+}
+
 async function decodePiece(
   file: FileHandle,
   { bytes: { path, offset } }: FileTensor,
-  format: GgufFormat,
+  pieces: Pieces,
   values: Float32Array,
   at: number,
 ): Promise<void> {
   const count = Math.min(chunk, values.length - at);
-  const blocks = new Uint8Array(byteLength(format, [count]));
-  const position = offset + (at === 0 ? 0 : byteLength(format, [at]));
-  for (let done = 0; done < blocks.length; ) {
-    const { bytesRead } = await file.read(blocks, done, blocks.length - done, position + done);
-    if (bytesRead === 0)
-      throw new FileError('TRUNCATED', path, `ends at byte ${position + done}: it has shrunk`);
-    done += bytesRead;
+  const bytes = new Uint8Array(pieces.byteLength(count));
+  await readAt(file, path, offset + pieces.byteLength(at), bytes);
+  pieces.decode(bytes, values, at, count);
+}
+
+async function decodeGrouped(
+  tensor: GroupedTensor,
+  signal: AbortSignal | undefined,
+): Promise<Float32Array<ArrayBuffer>> {
+  const [N, K] = tensor.shape as readonly [number, number];
+  const rows = await gptqRows(tensor);
+  const values = new Float32Array(N * K);
+  const together = Math.max(1, Math.floor(chunk / K));
+  for (let n = 0; n < N; n += together) {
+    throwIfAborted(signal);
+    rows.decode(n, Math.min(together, N - n), values, n * K);
+    await setImmediate();
   }
-  decode(format, blocks, 0, values, at, count);
+  return values;
 }
 
 export function throwIfAborted(signal: AbortSignal | undefined): void {

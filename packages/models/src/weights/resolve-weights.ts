@@ -43,7 +43,7 @@ function findTensor(
   const name = entry[file.naming].replace('{i}', String(layer));
   const shape = entry.shape(config);
   const tensor = file.tensors.get(name);
-  if (tensor) return checkTensor(tensor, shape);
+  if (tensor) return checkTensor(tensor, shape, file);
   if (entry.optional) return undefined;
   throw new ModelError(
     'MISSING_WEIGHT',
@@ -52,20 +52,28 @@ function findTensor(
   );
 }
 
-function checkTensor(tensor: FileTensor, shape: readonly number[]): FileTensor {
+function checkTensor(tensor: FileTensor, shape: readonly number[], file: WeightFile): FileTensor {
   const at = `${tensor.bytes.path}: tensor '${tensor.name}'`;
   if (tensor.shape.length !== shape.length || tensor.shape.some((size, i) => size !== shape[i]))
     throw new ModelError(
       'BAD_WEIGHT_SHAPE',
       `${at} must have shape [${shape}] by the configuration; it has [${tensor.shape}]`,
     );
-  if (!isDense(tensor) && !isGgufFormat(tensor.format))
+  if (!tensor.quantised && (!isGgufFormat(tensor.format) || integers.has(tensor.format)))
     throw new ModelError(
       'UNKNOWN_FORMAT',
-      `${at} is ${tensor.format}, which Quern does not compute with; it reads ${denseFormats.join(', ')} and GGUF's block formats`,
+      `${at} is ${tensor.format}, which Quern does not compute with; it reads ${denseFormats.join(', ')}, 8-bit floats and GGUF's block formats`,
+    );
+  if (tensor.format === 'nvfp4' && file.tensors.has(tensor.name.replace(/weight$/, 'scale')))
+    throw new ModelError(
+      'UNKNOWN_FORMAT',
+      `${at} is nvfp4 with a scale of the whole tensor, which Quern does not apply; use another format of the model`,
     );
   return tensor;
 }
+
+/** Files hold these for other purposes; as a parameter they would lack their scale. */
+const integers: ReadonlySet<string> = new Set(['i8', 'i16', 'i32', 'i64']);
 
 /** Every backend loads these as they are. */
 export const isDense = ({ format }: FileTensor): boolean => denseFormats.some((dense) => dense === format);

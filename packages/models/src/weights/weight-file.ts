@@ -1,5 +1,7 @@
 import type { WeightSource } from '@quern/core';
 import type { GgufFile, SafetensorsFile } from '@quern/quant';
+import type { Quantisation } from '../config/quantisation.js';
+import { type Quantised, withQuantised } from './quantised-tensors.js';
 
 /** The two customs of naming tensors: llama.cpp's and transformers'. */
 export type Naming = 'gguf' | 'huggingFace';
@@ -7,6 +9,8 @@ export type Naming = 'gguf' | 'huggingFace';
 /** A tensor in a file: a WeightSource whose bytes no one has read yet. */
 export interface FileTensor extends WeightSource {
   readonly bytes: { readonly path: string; readonly offset: number; readonly byteLength: number };
+  /** What else its values depend on, where the format alone does not tell. */
+  readonly quantised?: Quantised;
 }
 
 /** The tensors of a model by name, whatever container they lie in. */
@@ -27,14 +31,23 @@ export function ggufWeights(file: GgufFile): WeightFile {
   return { naming: 'gguf', paths: file.paths, tensors: byName(tensors) };
 }
 
-export function safetensorsWeights(file: SafetensorsFile): WeightFile {
+/**
+ * The tensors of a safetensors model; matrices that its configuration says are quantised appear under the name that they would have
+ * otherwise.
+ * @throws ModelError MISSING_WEIGHT, BAD_WEIGHT_SHAPE or UNKNOWN_FORMAT where the parts of such a matrix do not fit each other.
+ */
+export function safetensorsWeights(file: SafetensorsFile, quantisation?: Quantisation): WeightFile {
   const tensors = file.tensors.map(({ name, shape, dtype, path, offset, byteLength }) => ({
     name,
     shape,
     format: dtype,
     bytes: { path, offset, byteLength },
   }));
-  return { naming: 'huggingFace', paths: file.paths, tensors: byName(tensors) };
+  return {
+    naming: 'huggingFace',
+    paths: file.paths,
+    tensors: withQuantised(byName(tensors), file.paths[0]!, quantisation),
+  };
 }
 
 const byName = (tensors: readonly FileTensor[]) => new Map(tensors.map((tensor) => [tensor.name, tensor]));

@@ -1,10 +1,14 @@
 /**
- * The float definition of a block format. Offsets count bytes in `Uint8Array`s and elements in `Float32Array`s; `count` is a
- * number of elements, a whole number of blocks. Callers have checked the bounds: see decode.ts for the checked entry points.
+ * The float definition of a format that is only read. Offsets count bytes in `Uint8Array`s and elements in `Float32Array`s; `count`
+ * is a number of elements, a whole number of blocks. Callers have checked the bounds: see decode.ts for the checked entry points.
  */
-export interface Codec {
+export interface Decoder {
   /** Blocks to floats, bit for bit what ggml's dequantize_row and gguf-py give. */
   decode(src: Uint8Array, srcOffset: number, dst: Float32Array, dstOffset: number, count: number): void;
+}
+
+/** The float definition of a format, both ways. */
+export interface Codec extends Decoder {
   /** Floats to blocks by ggml's reference quantiser, without an importance matrix. */
   encode(src: Float32Array, srcOffset: number, dst: Uint8Array, dstOffset: number, count: number): void;
 }

@@ -1,8 +1,22 @@
 import { bf16 } from './bf16.js';
-import type { Codec } from './codec.js';
+import type { Codec, Decoder } from './codec.js';
 import { f16 } from './f16.js';
 import { f32 } from './f32.js';
+import { f64 } from './f64.js';
 import type { GgufFormat } from './formats.js';
+import { i8, i16, i32, i64 } from './integers.js';
+import { iq1_m } from './iq1_m.js';
+import { iq1_s } from './iq1_s.js';
+import { iq2_s } from './iq2_s.js';
+import { iq2_xs } from './iq2_xs.js';
+import { iq2_xxs } from './iq2_xxs.js';
+import { iq3_s } from './iq3_s.js';
+import { iq3_xxs } from './iq3_xxs.js';
+import { iq4_nl } from './iq4_nl.js';
+import { iq4_xs } from './iq4_xs.js';
+import { mxfp4 } from './mxfp4.js';
+import { nvfp4 } from './nvfp4.js';
+import { q1_0 } from './q1_0.js';
 import { q2_k } from './q2_k.js';
 import { q3_k } from './q3_k.js';
 import { q4_0 } from './q4_0.js';
@@ -13,8 +27,10 @@ import { q5_1 } from './q5_1.js';
 import { q5_k } from './q5_k.js';
 import { q6_k } from './q6_k.js';
 import { q8_0 } from './q8_0.js';
+import { tq1_0 } from './tq1_0.js';
+import { tq2_0 } from './tq2_0.js';
 
-/** The float definition of every format. */
+/** The float definition of every format: a Codec where Quern also writes it. */
 export const codecs = {
   f32,
   f16,
@@ -29,4 +45,35 @@ export const codecs = {
   q4_k,
   q5_k,
   q6_k,
-} satisfies Record<GgufFormat, Codec>;
+  iq4_nl,
+  iq4_xs,
+  mxfp4,
+  iq1_s,
+  iq1_m,
+  iq2_xxs,
+  iq2_xs,
+  iq2_s,
+  iq3_xxs,
+  iq3_s,
+  tq1_0,
+  tq2_0,
+  nvfp4,
+  q1_0,
+  f64,
+  i8,
+  i16,
+  i32,
+  i64,
+} satisfies Record<GgufFormat, Decoder | Codec>;
+
+type Codecs = typeof codecs;
+
+/** A format that `encode` writes; the others are only read. */
+export type WritableFormat = {
+  [Format in GgufFormat]: Codecs[Format] extends Codec ? Format : never;
+}[GgufFormat];
+
+/** True where `encode` writes `format`. */
+export function isWritable(format: GgufFormat): format is WritableFormat {
+  return 'encode' in codecs[format];
+}

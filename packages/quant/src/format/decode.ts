@@ -1,6 +1,6 @@
 import { FormatError } from '../error.js';
 import { byteLength } from './byte-length.js';
-import { codecs } from './codecs.js';
+import { codecs, type WritableFormat } from './codecs.js';
 import { formats, type GgufFormat } from './formats.js';
 
 /**
@@ -25,7 +25,7 @@ export function decode(
  * @throws FormatError BAD_LENGTH as `decode`.
  */
 export function encode(
-  format: GgufFormat,
+  format: WritableFormat,
   src: Float32Array,
   srcOffset: number,
   dst: Uint8Array,
@@ -63,7 +63,7 @@ export function decodeRows(
 }
 
 /** All of `src` as blocks of `format`. @throws FormatError BAD_LENGTH where `src` is not a whole number of blocks. */
-export function encodeAll(format: GgufFormat, src: Float32Array): Uint8Array {
+export function encodeAll(format: WritableFormat, src: Float32Array): Uint8Array {
   const dst = new Uint8Array(Math.ceil(src.length / formats[format].blockSize) * formats[format].blockBytes);
   encode(format, src, 0, dst, 0, src.length);
   return dst;

@@ -3,7 +3,7 @@ export interface FormatLayout {
   readonly name: string;
   /** The `ggml_type` number that GGUF files store. */
   readonly typeId: number;
-  /** Elements per block: 1, 32 or 256. A row (innermost dimension) holds whole blocks. */
+  /** Elements per block: a power of two, at most 256. A row (innermost dimension) holds whole blocks. */
   readonly blockSize: number;
   readonly blockBytes: number;
 }
@@ -23,6 +23,25 @@ export const formats = {
   q4_k: { name: 'q4_k', typeId: 12, blockSize: 256, blockBytes: 144 },
   q5_k: { name: 'q5_k', typeId: 13, blockSize: 256, blockBytes: 176 },
   q6_k: { name: 'q6_k', typeId: 14, blockSize: 256, blockBytes: 210 },
+  iq4_nl: { name: 'iq4_nl', typeId: 20, blockSize: 32, blockBytes: 18 },
+  iq4_xs: { name: 'iq4_xs', typeId: 23, blockSize: 256, blockBytes: 136 },
+  mxfp4: { name: 'mxfp4', typeId: 39, blockSize: 32, blockBytes: 17 },
+  iq1_s: { name: 'iq1_s', typeId: 19, blockSize: 256, blockBytes: 50 },
+  iq1_m: { name: 'iq1_m', typeId: 29, blockSize: 256, blockBytes: 56 },
+  iq2_xxs: { name: 'iq2_xxs', typeId: 16, blockSize: 256, blockBytes: 66 },
+  iq2_xs: { name: 'iq2_xs', typeId: 17, blockSize: 256, blockBytes: 74 },
+  iq2_s: { name: 'iq2_s', typeId: 22, blockSize: 256, blockBytes: 82 },
+  iq3_xxs: { name: 'iq3_xxs', typeId: 18, blockSize: 256, blockBytes: 98 },
+  iq3_s: { name: 'iq3_s', typeId: 21, blockSize: 256, blockBytes: 110 },
+  tq1_0: { name: 'tq1_0', typeId: 34, blockSize: 256, blockBytes: 54 },
+  tq2_0: { name: 'tq2_0', typeId: 35, blockSize: 256, blockBytes: 66 },
+  nvfp4: { name: 'nvfp4', typeId: 40, blockSize: 64, blockBytes: 36 },
+  q1_0: { name: 'q1_0', typeId: 41, blockSize: 128, blockBytes: 18 },
+  f64: { name: 'f64', typeId: 28, blockSize: 1, blockBytes: 8 },
+  i8: { name: 'i8', typeId: 24, blockSize: 1, blockBytes: 1 },
+  i16: { name: 'i16', typeId: 25, blockSize: 1, blockBytes: 2 },
+  i32: { name: 'i32', typeId: 26, blockSize: 1, blockBytes: 4 },
+  i64: { name: 'i64', typeId: 27, blockSize: 1, blockBytes: 8 },
 } as const satisfies Record<string, FormatLayout>;
 
 /** The name of a weight format that Quern reads. */

@@ -179,6 +179,35 @@ void move(const M& m, TileQ6_K& tile, int) {
   m.half(208, tile.d);
 }
 
+// Half a power of two as E8M0 has it, 2^(e − 128), as bf16: the last two are subnormal.
+constexpr uint16_t half_power(uint8_t e) { return uint16_t(e < 2 ? 0x20 << e : (e - 1) << 7); }
+constexpr uint8_t exponent_of(uint16_t half_power) { return uint8_t(half_power < 0x80 ? half_power >> 6 : (half_power >> 7) + 1); }
+
+template <class M>
+void move(const M& m, TileMXFP4& tile, int i) {
+  uint16_t& d = tile.d[i][m.row];
+  uint8_t exponent = exponent_of(d);
+  if constexpr (packs<M>) exponent = 0;
+  m.bits(0, 0, 255, exponent, 0);
+  if constexpr (packs<M>) d = half_power(exponent);
+  move_words(m, 1, tile.q[i]);
+}
+// The upper pairs of 8 scales, 32 above their value, lie in 2 bytes; their low nibbles in 4.
+template <class M>
+void move(const M& m, TileIQ4_XS& tile, int) {
+  m.half(0, tile.d);
+  for (int g = 0; g < 8; g++) {
+    auto& span = tile.span[g / 2];
+    int8_t& scale = span.scales[g % 2][m.row];
+    uint8_t bits = uint8_t(scale + 32);
+    if constexpr (packs<M>) bits = 0;
+    m.bits(4 + g / 2, 4 * (g % 2), 15, bits, 0);
+    m.bits(2 + g / 4, 2 * (g % 4), 3, bits, 4);
+    if constexpr (packs<M>) scale = int8_t(bits - 32);
+    move_words(m, 8 + 16 * g, span.q[g % 2]);
+  }
+}
+
 template <class Tile>
 void pack(const uint8_t* block, uint8_t* tile, int index, int row) {
   move(Packer{block, row}, *reinterpret_cast<Tile*>(tile), index);
@@ -199,7 +228,7 @@ constexpr PackedFormat formats[] = {
     not_packed,            not_packed,             not_packed,            of<TileQ4_0>(32, 18),
     of<TileQ4_1>(32, 20),  of<TileQ5_0>(32, 22),   of<TileQ5_1>(32, 24),  of<TileQ8_0>(32, 34),
     of<TileQ2_K>(256, 84), of<TileQ3_K>(256, 110), of<TileQ4_K>(256, 144), of<TileQ5_K>(256, 176),
-    of<TileQ6_K>(256, 210),
+    of<TileQ6_K>(256, 210), of<TileQ4_0>(32, 18), of<TileIQ4_XS>(256, 136), of<TileMXFP4>(32, 17),
 };
 static_assert(sizeof formats / sizeof *formats == FORMAT_COUNT);
 

@@ -13,6 +13,10 @@ constexpr int64_t PACKED_ROWS = 16;
 using HalvesOfRows = uint16_t[PACKED_ROWS]; // f16
 using Line = uint8_t[64];
 
+// What nibbles index: the values of iq4_nl and iq4_xs, and twice those of a 4-bit float (ggml-common.h).
+constexpr int8_t iq4_values[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
+constexpr int8_t fp4_values[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+
 // Two blocks of 32 weights.
 struct TileQ4_0 {
   HalvesOfRows d[2];
@@ -35,6 +39,12 @@ struct TileQ5_1 {
 struct TileQ8_0 {
   HalvesOfRows d[2];
   Line q[2][8];
+};
+
+// Of iq4_nl: as q4_0, but q indexes iq4_values.
+struct TileMXFP4 {
+  HalvesOfRows d[2]; // bf16, which holds every power of two
+  Line q[2][4];      // as q4_0, indices of fp4_values
 };
 
 // 256 weights: four spans of 64, each with the scales of its blocks (of 32 or 16 weights) for 16 rows.
@@ -84,10 +94,18 @@ struct TileQ6_K {
   } span[4];
 };
 
+struct TileIQ4_XS {
+  HalvesOfRows d, unused;
+  struct {
+    SignedBytesOfRows scales[2];
+    Line q[2][4]; // as iq4_nl
+  } span[4];
+};
+
 static_assert(sizeof(TileQ4_0) % 64 == 0 && sizeof(TileQ4_1) % 64 == 0 && sizeof(TileQ5_0) % 64 == 0 &&
               sizeof(TileQ5_1) % 64 == 0 && sizeof(TileQ8_0) % 64 == 0 && sizeof(TileQ2_K) % 64 == 0 &&
               sizeof(TileQ3_K) % 64 == 0 && sizeof(TileQ4_K) % 64 == 0 && sizeof(TileQ5_K) % 64 == 0 &&
-              sizeof(TileQ6_K) % 64 == 0);
+              sizeof(TileQ6_K) % 64 == 0 && sizeof(TileIQ4_XS) % 64 == 0 && sizeof(TileMXFP4) % 64 == 0);
 
 // A row of activations as the same kernels read it: int8 values with one scale for every 64, and the sums of the
 // values, negated, over every 32 and every 16: what an offset of the weights is multiplied with.

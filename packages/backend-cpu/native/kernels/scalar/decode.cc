@@ -1,6 +1,7 @@
 // GGUF blocks to f32. Block layouts and the order of operations are those of ggml (ggml-common.h, dequantize_row_* in
 // ggml-quants.c), which @quern/quant defines in TypeScript: results agree with both to the last bit.
 #include "scalar.h"
+#include "../packed/tiles.h"
 
 namespace quern::scalar {
 
@@ -189,6 +190,50 @@ void decode_q6_k(const void* blocks, float* out, int64_t count) {
       const uint8_t* high = at + 128 + pairs_at(g);
       for (int l = 0; l < 16; l++)
         out[16 * g + l] = scale * float(((low[l] >> 4 * (quarter >> 1) & 15) | ((high[l] >> 2 * quarter & 3) << 4)) - 32);
+    }
+  }
+}
+
+// f16 d, 16 bytes q as q4_0: x = d * values[q].
+void decode_iq4_nl(const void* blocks, float* out, int64_t count) {
+  const auto* at = static_cast<const uint8_t*>(blocks);
+  for (const float* end = out + count; out < end; at += 18, out += 32) {
+    const float d = read_f16(at);
+    const uint8_t* q = at + 2;
+    for (int j = 0; j < 16; j++) {
+      out[j] = d * float(iq4_values[q[j] & 15]);
+      out[j + 16] = d * float(iq4_values[q[j] >> 4]);
+    }
+  }
+}
+
+// f16 d, 2 bytes of upper pairs and 4 of low nibbles of 8 scales, 128 bytes q: x = d * (scale - 32) * values[q] for 8 groups
+// of 32, each 16 bytes as q4_0.
+void decode_iq4_xs(const void* blocks, float* out, int64_t count) {
+  const auto* at = static_cast<const uint8_t*>(blocks);
+  for (const float* end = out + count; out < end; at += 136, out += 256) {
+    const float d = read_f16(at);
+    for (int g = 0; g < 8; g++) {
+      const int low = at[4 + g / 2] >> 4 * (g % 2) & 15, high = at[2 + g / 4] >> 2 * (g % 4) & 3;
+      const float scale = d * float((low | high << 4) - 32);
+      const uint8_t* q = at + 8 + 16 * g;
+      for (int j = 0; j < 16; j++) {
+        out[32 * g + j] = scale * float(iq4_values[q[j] & 15]);
+        out[32 * g + j + 16] = scale * float(iq4_values[q[j] >> 4]);
+      }
+    }
+  }
+}
+
+// A byte e, 16 bytes q as q4_0: x = 2^(e - 128) * values[q], since the values are doubled.
+void decode_mxfp4(const void* blocks, float* out, int64_t count) {
+  const auto* at = static_cast<const uint8_t*>(blocks);
+  for (const float* end = out + count; out < end; at += 17, out += 32) {
+    const float d = float_of(at[0] < 2 ? 0x00200000u << at[0] : uint32_t(at[0] - 1) << 23);
+    const uint8_t* q = at + 1;
+    for (int j = 0; j < 16; j++) {
+      out[j] = d * float(fp4_values[q[j] & 15]);
+      out[j + 16] = d * float(fp4_values[q[j] >> 4]);
     }
   }
 }

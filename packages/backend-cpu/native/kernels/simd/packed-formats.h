@@ -86,6 +86,42 @@ struct Q4_0 : Simple<TileQ4_0> {
   QUERN_INLINE void quads(Bytes (&q)[8]) const { nibbles(tile.q[b], row, q); }
 };
 
+// A table that look_up reads, its values `offset` higher.
+struct alignas(16) Lookup {
+  uint8_t values[16];
+  constexpr Lookup(const int8_t (&table)[16], int offset) : values() {
+    for (int i = 0; i < 16; i++) values[i] = uint8_t(table[i] + offset);
+  }
+};
+constexpr Lookup iq4_lookup(iq4_values, 0), fp4_lookup(fp4_values, 16);
+
+template <int COUNT>
+QUERN_INLINE void look_up_all(const Lookup& table, Bytes (&q)[COUNT]) {
+  repeat<COUNT>([&](auto i) QUERN_INLINE_LAMBDA { q[i.value] = look_up(table.values, q[i.value]); });
+}
+
+struct IQ4_NL : Simple<TileQ4_0> {
+  static constexpr int MAX = 0;
+  using Simple::Simple;
+  template <int s, int b>
+  QUERN_INLINE void quads(Bytes (&q)[8]) const {
+    nibbles(tile.q[b], row, q);
+    look_up_all(iq4_lookup, q);
+  }
+};
+
+struct MXFP4 : Simple<TileMXFP4> {
+  static constexpr int MAX = 31, OFFSET = 4;
+  using Simple::Simple;
+  template <int s, int b>
+  QUERN_INLINE void quads(Bytes (&q)[8]) const {
+    nibbles(tile.q[b], row, q);
+    look_up_all(fp4_lookup, q);
+  }
+  template <int s, int b>
+  Floats scale() const { return load_bf16(tile.d[b] + row); }
+};
+
 struct Q4_1 : Simple<TileQ4_1> {
   static constexpr int MAX = 15;
   static constexpr bool MINS = true;
@@ -212,6 +248,16 @@ struct Q6_K : Super<TileQ6_K, 16> {
     nibbles(block.low, row, q);
     const Bytes high = rows_of(block.high, row);
     repeat<4>([&](auto i) QUERN_INLINE_LAMBDA { q[i.value] = with_bits<2 * i.value, 4, 3>(q[i.value], high); });
+  }
+};
+
+struct IQ4_XS : Super<TileIQ4_XS, 32> {
+  static constexpr int MAX = 0;
+  using Super::Super;
+  template <int s, int b>
+  QUERN_INLINE void quads(Bytes (&q)[8]) const {
+    nibbles(tile.span[s].q[b], row, q);
+    look_up_all(iq4_lookup, q);
   }
 };
 

@@ -102,5 +102,8 @@ void packed_gemm_q3_k(const PackedGemm& g) { packed_gemm<Q3_K>(g); }
 void packed_gemm_q4_k(const PackedGemm& g) { packed_gemm<Q4_K>(g); }
 void packed_gemm_q5_k(const PackedGemm& g) { packed_gemm<Q5_K>(g); }
 void packed_gemm_q6_k(const PackedGemm& g) { packed_gemm<Q6_K>(g); }
+void packed_gemm_iq4_nl(const PackedGemm& g) { packed_gemm<IQ4_NL>(g); }
+void packed_gemm_iq4_xs(const PackedGemm& g) { packed_gemm<IQ4_XS>(g); }
+void packed_gemm_mxfp4(const PackedGemm& g) { packed_gemm<MXFP4>(g); }
 
 } // namespace quern::QUERN_ISA

@@ -16,6 +16,9 @@ void coarse_gemm_q3_k(const PackedGemm& args);
 void coarse_gemm_q4_k(const PackedGemm& args);
 void coarse_gemm_q5_k(const PackedGemm& args);
 void coarse_gemm_q6_k(const PackedGemm& args);
+void coarse_gemm_iq4_nl(const PackedGemm& args);
+void coarse_gemm_iq4_xs(const PackedGemm& args);
+void coarse_gemm_mxfp4(const PackedGemm& args);
 
 constexpr void with_coarse_gemm(Kernels& kernels) {
   kernels.coarse_gemm[FORMAT_Q4_0] = coarse_gemm_q4_0;
@@ -28,6 +31,9 @@ constexpr void with_coarse_gemm(Kernels& kernels) {
   kernels.coarse_gemm[FORMAT_Q4_K] = coarse_gemm_q4_k;
   kernels.coarse_gemm[FORMAT_Q5_K] = coarse_gemm_q5_k;
   kernels.coarse_gemm[FORMAT_Q6_K] = coarse_gemm_q6_k;
+  kernels.coarse_gemm[FORMAT_IQ4_NL] = coarse_gemm_iq4_nl;
+  kernels.coarse_gemm[FORMAT_IQ4_XS] = coarse_gemm_iq4_xs;
+  kernels.coarse_gemm[FORMAT_MXFP4] = coarse_gemm_mxfp4;
 }
 
 } // namespace quern::QUERN_ISA

@@ -3,6 +3,7 @@
 // multiplication and the addition: a scale has at most 17 significant bits (11 of an f16, 6 of a packed scale) and a
 // quantised value that has an offset at most 5, so their product is exact in f32 and nothing is rounded twice.
 #pragma once
+#include "../packed/tiles.h"
 
 namespace quern::QUERN_ISA {
 
@@ -54,6 +55,28 @@ inline __m128i signed_scales(const uint8_t* s) {
   const uint32_t c = read_u32(s + 8);
   const __m128i high = low_bits(_mm_setr_epi32(int(c), int(c >> 2), int(c >> 4), int(c >> 6)), 3);
   return less(_mm_or_si128(low, _mm_slli_epi16(high, 4)), 32);
+}
+
+inline __m128i look_up(const int8_t (&table)[16], __m128i nibbles) {
+  return _mm_shuffle_epi8(_mm_loadu_si128((const __m128i*)table), nibbles);
+}
+
+// 2^(e - 128): the last two are subnormal.
+inline float half_power(uint8_t e) {
+  const uint32_t bits = e < 2 ? 0x00200000u << e : uint32_t(e - 1) << 23;
+  float power;
+  __builtin_memcpy(&power, &bits, sizeof power);
+  return power;
+}
+
+// The 8 signed scales of an iq4_xs block.
+inline __m128i iq4_scales(const uint8_t* block) {
+  const uint32_t packed = read_u32(block + 4), high = uint32_t(block[2]) | uint32_t(block[3]) << 8;
+  const __m128i nibbles = _mm_unpacklo_epi8(_mm_cvtsi32_si128(int(packed & 0x0f0f0f0f)),
+                                            _mm_cvtsi32_si128(int(packed >> 4 & 0x0f0f0f0f)));
+  uint64_t pairs = 0;
+  for (int g = 0; g < 8; g++) pairs |= uint64_t(high >> 2 * g & 3) << (8 * g + 4);
+  return less(_mm_or_si128(nibbles, _mm_cvtsi64_si128(int64_t(pairs))), 32);
 }
 
 } // namespace
@@ -208,6 +231,39 @@ void decode_q6_k(const void* blocks, float* out, int64_t count) {
       put(out + 16 * g + 64, value(high_nibbles(a), high), set(scales[g + 4]));
       put(out + 16 * g + 96, value(high_nibbles(b), _mm_srli_epi16(high, 2)), set(scales[g + 6]));
     }
+  }
+}
+
+void decode_iq4_nl(const void* blocks, float* out, int64_t count) {
+  const auto* at = static_cast<const uint8_t*>(blocks);
+  for (const float* end = out + count; out < end; at += 18, out += 32) {
+    const Floats d = set(read_f16(at));
+    const __m128i q = bytes(at + 2);
+    put(out, look_up(iq4_values, low_nibbles(q)), d);
+    put(out + 16, look_up(iq4_values, high_nibbles(q)), d);
+  }
+}
+
+void decode_iq4_xs(const void* blocks, float* out, int64_t count) {
+  const auto* at = static_cast<const uint8_t*>(blocks);
+  for (const float* end = out + count; out < end; at += 136, out += 256) {
+    float scales[16];
+    put(scales, iq4_scales(at), set(read_f16(at)));
+    for (int g = 0; g < 8; g++) {
+      const __m128i q = bytes(at + 8 + 16 * g);
+      put(out + 32 * g, look_up(iq4_values, low_nibbles(q)), set(scales[g]));
+      put(out + 32 * g + 16, look_up(iq4_values, high_nibbles(q)), set(scales[g]));
+    }
+  }
+}
+
+void decode_mxfp4(const void* blocks, float* out, int64_t count) {
+  const auto* at = static_cast<const uint8_t*>(blocks);
+  for (const float* end = out + count; out < end; at += 17, out += 32) {
+    const Floats d = set(half_power(at[0]));
+    const __m128i q = bytes(at + 1);
+    put(out, look_up(fp4_values, low_nibbles(q)), d);
+    put(out + 16, look_up(fp4_values, high_nibbles(q)), d);
   }
 }
 

@@ -22,6 +22,9 @@ inline Bytes shift_left(Bytes x) { return vshlq_n_u8(x, n); }
 template <int mask>
 inline Bytes merge(Bytes a, Bytes b) { return vorrq_u8(a, low_bits<mask>(b)); }
 
+// table[x] of indices below 16.
+inline Bytes look_up(const uint8_t (&table)[16], Bytes x) { return vqtbl1q_u8(vld1q_u8(table), x); }
+
 inline Ints broadcast(const int32_t* p) { return vld1q_dup_s32(p); }
 inline Ints no_ints() { return vdupq_n_s32(0); }
 inline Floats to_floats(Ints x) { return vcvtq_f32_s32(x); }

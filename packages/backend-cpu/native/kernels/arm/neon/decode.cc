@@ -4,6 +4,7 @@
 // rounded twice.
 #include "vector.h"
 #include <string.h>
+#include "../../packed/tiles.h"
 
 namespace quern::neon {
 
@@ -62,6 +63,24 @@ inline int8x16_t signed_scales(const uint8_t* s) {
   const uint32x4_t words = {c, c >> 2, c >> 4, c >> 6};
   const uint8x16_t high = low_bits(vreinterpretq_u8_u32(words), 3);
   return less(vorrq_u8(low, vshlq_n_u8(high, 4)), 32);
+}
+
+inline int8x16_t look_up(const int8_t (&table)[16], uint8x16_t nibbles) { return vqtbl1q_s8(vld1q_s8(table), nibbles); }
+
+// 2^(e - 128): the last two are subnormal.
+inline float half_power(uint8_t e) {
+  const uint32_t bits = e < 2 ? 0x00200000u << e : uint32_t(e - 1) << 23;
+  float power;
+  memcpy(&power, &bits, sizeof power);
+  return power;
+}
+
+// The 8 signed scales of an iq4_xs block.
+inline int8x16_t iq4_scales(const uint8_t* block) {
+  uint8_t scales[16] = {};
+  for (int g = 0; g < 8; g++)
+    scales[g] = uint8_t((block[4 + g / 2] >> 4 * (g % 2) & 15) | (block[2 + g / 4] >> 2 * (g % 4) & 3) << 4);
+  return less(bytes(scales), 32);
 }
 
 struct Sixteen {
@@ -238,6 +257,39 @@ void decode_q6_k(const void* blocks, float* out, int64_t count) {
       put(out + 16 * g + 64, value(high_nibbles(a), pairs<2>(high)), scales[g + 4]);
       put(out + 16 * g + 96, value(high_nibbles(b), pairs<3>(high)), scales[g + 6]);
     }
+  }
+}
+
+void decode_iq4_nl(const void* blocks, float* out, int64_t count) {
+  const auto* at = static_cast<const uint8_t*>(blocks);
+  for (const float* end = out + count; out < end; at += 18, out += 32) {
+    const float d = read_f16(at);
+    const uint8x16_t q = bytes(at + 2);
+    put(out, look_up(iq4_values, low_nibbles(q)), d);
+    put(out + 16, look_up(iq4_values, high_nibbles(q)), d);
+  }
+}
+
+void decode_iq4_xs(const void* blocks, float* out, int64_t count) {
+  const auto* at = static_cast<const uint8_t*>(blocks);
+  for (const float* end = out + count; out < end; at += 136, out += 256) {
+    float scales[16];
+    put(scales, iq4_scales(at), read_f16(at));
+    for (int g = 0; g < 8; g++) {
+      const uint8x16_t q = bytes(at + 8 + 16 * g);
+      put(out + 32 * g, look_up(iq4_values, low_nibbles(q)), scales[g]);
+      put(out + 32 * g + 16, look_up(iq4_values, high_nibbles(q)), scales[g]);
+    }
+  }
+}
+
+void decode_mxfp4(const void* blocks, float* out, int64_t count) {
+  const auto* at = static_cast<const uint8_t*>(blocks);
+  for (const float* end = out + count; out < end; at += 17, out += 32) {
+    const float d = half_power(at[0]);
+    const uint8x16_t q = bytes(at + 1);
+    put(out, look_up(fp4_values, low_nibbles(q)), d);
+    put(out + 16, look_up(fp4_values, high_nibbles(q)), d);
   }
 }
 

@@ -19,6 +19,11 @@ inline Bytes shift_left(Bytes x) { return n ? _mm256_slli_epi16(x, n) : x; }
 template <int mask>
 inline Bytes merge(Bytes a, Bytes b) { return _mm256_or_si256(a, low_bits<mask>(b)); }
 
+// table[x] of indices below 16.
+inline Bytes look_up(const uint8_t (&table)[16], Bytes x) {
+  return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i*)table)), x);
+}
+
 inline Ints broadcast(const int32_t* p) { return _mm256_set1_epi32(*p); }
 template <int n>
 inline Ints times_power_of_2(Ints x) { return _mm256_slli_epi32(x, n); }

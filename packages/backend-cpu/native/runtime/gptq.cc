@@ -1,0 +1,152 @@
+#include "runtime/gptq.h"
+
+#include <string.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "runtime/failure.h"
+
+namespace quern {
+
+static constexpr int64_t block = 32; // columns of every format that is made here
+
+GptqMatrix::GptqMatrix(const GptqSource& source, FileMap& files)
+    : source_(source),
+      per_word_(32 / source.bits),
+      groups_(source.group_size == -1 ? 1 : (source.K + source.group_size - 1) / source.group_size) {
+  const int64_t words = source.N / per_word_;
+  qweight_ = open(source.qweight, "qweight", source.K / per_word_ * source.N * 4, files);
+  qzeros_ = open(source.qzeros, "qzeros", groups_ * words * 4, files);
+  scales_ = open(source.scales, "scales", groups_ * source.N * 2, files);
+  if (source.group_index.bytes) group_index_ = open(source.group_index, "groupIndex", source.K * 4, files);
+  read_groups();
+  put_in_order();
+  choose_format();
+}
+
+GptqMatrix::Part GptqMatrix::open(const PartSource& source, const char* name, int64_t bytes, FileMap& files) {
+  if (source.bytes != static_cast<uint64_t>(bytes))
+    fail(Code::bad_weight, "%s must have %lld bytes; got %llu", name, static_cast<long long>(bytes),
+         static_cast<unsigned long long>(source.bytes));
+  if (source.path.empty()) return {nullptr, source.memory};
+  auto file = files.open(source.path);
+  if (source.bytes > file->bytes() || source.offset > file->bytes() - source.bytes)
+    fail(Code::bad_weight, "%s: %s has %llu bytes, but bytes from %llu on are asked for; the file may be truncated", name,
+         source.path.c_str(), static_cast<unsigned long long>(file->bytes()),
+         static_cast<unsigned long long>(source.offset));
+  const uint8_t* data = file->data() + source.offset;
+  file->prefetch(source.offset, source.bytes);
+  return {std::move(file), data};
+}
+
+uint32_t GptqMatrix::Part::word(int64_t index) const {
+  uint32_t value;
+  memcpy(&value, data + 4 * index, sizeof value);
+  return value;
+}
+
+void GptqMatrix::read_groups() {
+  group_of_.resize(source_.K);
+  for (int64_t k = 0; k < source_.K; k++) {
+    if (group_index_.data) group_of_[k] = static_cast<int32_t>(group_index_.word(k));
+    else group_of_[k] = static_cast<int32_t>(source_.group_size == -1 ? 0 : k / source_.group_size);
+    if (group_of_[k] < 0 || group_of_[k] >= groups_)
+      fail(Code::bad_weight, "column %lld is of group %d of %lld", static_cast<long long>(k), group_of_[k],
+           static_cast<long long>(groups_));
+  }
+}
+
+// Columns of a group side by side, where act-order has scattered them.
+void GptqMatrix::put_in_order() {
+  if (std::is_sorted(group_of_.begin(), group_of_.end())) return;
+  order_.resize(source_.K);
+  std::iota(order_.begin(), order_.end(), 0);
+  std::stable_sort(order_.begin(), order_.end(), [&](int32_t a, int32_t b) { return group_of_[a] < group_of_[b]; });
+}
+
+// True where no block has columns of two groups.
+bool GptqMatrix::in_blocks() const {
+  if (source_.K % block != 0) return false;
+  for (int64_t place = 0; place < source_.K; place += block)
+    if (group_of_[column(place)] != group_of_[column(place + block - 1)]) return false;
+  return true;
+}
+
+// q4_0 and q8_0 have their zero in the middle; q5_0 has room for q − zero of any zero of 4 bits.
+void GptqMatrix::choose_format() {
+  const int middle = source_.bits == 4 ? 8 : 128;
+  bool symmetric = true;
+  for (int64_t group = 0; group < groups_ && symmetric; group++)
+    for (int64_t n = 0; n < source_.N && symmetric; n++) symmetric = zero(group, n) == middle;
+  if (in_blocks() && source_.bits == 4) format_ = symmetric ? FORMAT_Q4_0 : FORMAT_Q5_0;
+  else if (in_blocks() && symmetric) format_ = FORMAT_Q8_0;
+  else order_.clear();
+}
+
+int GptqMatrix::zero(int64_t group, int64_t n) const {
+  const uint32_t word = qzeros_.word(group * (source_.N / per_word_) + n / per_word_);
+  const int stored = static_cast<int>(word >> source_.bits * (n % per_word_) & ((1u << source_.bits) - 1));
+  return source_.version == 1 ? stored + 1 : stored;
+}
+
+uint16_t GptqMatrix::scale(int64_t group, int64_t n) const {
+  uint16_t half;
+  memcpy(&half, scales_.data + 2 * (group * source_.N + n), sizeof half);
+  return half;
+}
+
+// q of column k and row n.
+int GptqMatrix::value(int64_t k, int64_t n) const {
+  const uint32_t word = qweight_.word(k / per_word_ * source_.N + n);
+  return static_cast<int>(word >> source_.bits * (k % per_word_) & ((1u << source_.bits) - 1));
+}
+
+void GptqMatrix::fill_rows(int64_t first, int64_t count, uint8_t* out) const {
+  if (format_ == FORMAT_F32) return fill_floats(first, count, reinterpret_cast<float*>(out));
+  const int64_t block_bytes = format_ == FORMAT_Q4_0 ? 18 : format_ == FORMAT_Q5_0 ? 22 : 34;
+  const int64_t row_bytes = source_.K / block * block_bytes;
+  for (int64_t place = 0; place < source_.K; place += block) {
+    const int64_t group = group_of_[column(place)];
+    for (int64_t row = 0; row < count; row++) { // rows are neighbours in a line of words
+      const int64_t n = first + row;
+      const int offset = zero(group, n);
+      int16_t values[block];
+      for (int64_t i = 0; i < block; i++) values[i] = static_cast<int16_t>(value(column(place + i), n) - offset);
+      fill_block(place, n, values, out + row * row_bytes + place / block * block_bytes);
+    }
+  }
+}
+
+// The layouts of quant's q4_0, q5_0 and q8_0.
+void GptqMatrix::fill_block(int64_t place, int64_t n, const int16_t (&values)[32], uint8_t* out) const {
+  const uint16_t d = scale(group_of_[column(place)], n);
+  memcpy(out, &d, sizeof d);
+  if (format_ == FORMAT_Q8_0) {
+    for (int i = 0; i < 32; i++) out[2 + i] = static_cast<uint8_t>(values[i]);
+    return;
+  }
+  const bool five = format_ == FORMAT_Q5_0;
+  uint8_t* const nibbles = out + (five ? 6 : 2);
+  uint32_t fifth = 0;
+  for (int i = 0; i < 16; i++) {
+    const auto low = static_cast<uint32_t>(values[i] + (five ? 16 : 8));
+    const auto high = static_cast<uint32_t>(values[i + 16] + (five ? 16 : 8));
+    nibbles[i] = static_cast<uint8_t>((low & 15) | (high & 15) << 4);
+    fifth |= (low >> 4) << i | (high >> 4) << (i + 16);
+  }
+  if (five) memcpy(out + 2, &fifth, sizeof fifth);
+}
+
+void GptqMatrix::fill_floats(int64_t first, int64_t count, float* out) const {
+  for (int64_t row = 0; row < count; row++)
+    for (int64_t k = 0; k < source_.K; k++) {
+      const int64_t n = first + row, group = group_of_[k];
+      const uint16_t half = scale(group, n);
+      float d;
+      scalar_kernels().f16_to_f32(&half, &d, 1);
+      out[row * source_.K + k] = static_cast<float>(value(k, n) - zero(group, n)) * d;
+    }
+}
+
+} // namespace quern

@@ -1,0 +1,74 @@
+// GPTQ matrices as blocks of GGUF formats that mean the same, to the last bit: (q − zero) · scale of 32 columns of a group is a
+// block of q4_0, q5_0 or q8_0 whose d is the group's scale.
+#pragma once
+#include <stdint.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/format.h"
+#include "runtime/mapped-file.h"
+
+namespace quern {
+
+// Bytes in a slice of a file, or in `memory` (then path is empty).
+struct PartSource {
+  std::string path;
+  uint64_t offset = 0;
+  uint64_t bytes = 0;
+  const uint8_t* memory = nullptr;
+};
+
+// As core's GptqSource says; group_index has no bytes where the columns are in order.
+struct GptqSource {
+  std::string name;
+  int64_t N = 0, K = 0;
+  int bits = 4;
+  int64_t group_size = 0; // −1: one group
+  int version = 1;
+  PartSource qweight, qzeros, scales, group_index;
+};
+
+class GptqMatrix {
+ public:
+  // Throws BAD_WEIGHT, naming the part that is wrong. `source` and what it points to must outlive the matrix.
+  GptqMatrix(const GptqSource& source, FileMap& files);
+
+  int64_t rows() const { return source_.N; }
+  int64_t width() const { return source_.K; }
+  // What fill_rows writes: F32 where no block format means the same.
+  Format format() const { return format_; }
+  // Column order()[p] of the matrix is at place p of the blocks; empty where columns are in their places.
+  const std::vector<int32_t>& order() const { return order_; }
+  // Rows [first, first + count), count ≤ 16, in `format`; safe to call from several threads.
+  void fill_rows(int64_t first, int64_t count, uint8_t* out) const;
+
+ private:
+  struct Part {
+    std::shared_ptr<const MappedFile> file;
+    const uint8_t* data = nullptr;
+    uint32_t word(int64_t index) const;
+  };
+  static Part open(const PartSource& source, const char* name, int64_t bytes, FileMap& files);
+  void read_groups();
+  void put_in_order();
+  bool in_blocks() const;
+  void choose_format();
+  int zero(int64_t group, int64_t n) const;
+  uint16_t scale(int64_t group, int64_t n) const;
+  int64_t column(int64_t place) const { return order_.empty() ? place : order_[place]; }
+  void fill_block(int64_t place, int64_t n, const int16_t (&values)[32], uint8_t* block) const;
+  void fill_floats(int64_t first, int64_t count, float* out) const;
+  int value(int64_t k, int64_t n) const;
+
+  const GptqSource& source_;
+  const int per_word_;
+  const int64_t groups_;
+  Part qweight_, qzeros_, scales_, group_index_;
+  std::vector<int32_t> group_of_; // [K]
+  std::vector<int32_t> order_;    // [K], or empty
+  Format format_ = FORMAT_F32;
+};
+
+} // namespace quern

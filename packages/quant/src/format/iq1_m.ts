@@ -1,0 +1,41 @@
+import { f16ToF32 } from '@quern/core';
+import type { Decoder } from './codec.js';
+import { formats } from './formats.js';
+import { iq1sGrid } from './iq-grids.js';
+
+const { blockSize, blockBytes } = formats.iq1_m;
+const lowIndex = 0; // byte offsets in the block
+const pointBits = 32;
+const scales = 48;
+
+/**
+ * Points of 8 ternary values as iq1_s, 16 groups of 16 with their own scale, an offset for each point.
+ * Block: 32 bytes of grid indices, 4 bits for each point (3 upper bits of its index, the sign of its offset), 4 words of 16 bits that
+ * hold 4 scales of 3 bits each and, in their upper nibbles, lowest first, the f16 d.
+ */
+export const iq1_m: Decoder = {
+  decode(src, srcOffset, dst, dstOffset, count) {
+    for (let at = srcOffset, to = dstOffset; to < dstOffset + count; at += blockBytes, to += blockSize) {
+      const d = readD(src, at + scales);
+      for (let p = 0; p < 32; p++) {
+        const bits = src[at + pointBits + (p >> 1)]! >> (4 * (p & 1));
+        const scale = d * (2 * readGroupScale(src, at + scales, p >> 1) + 1);
+        const offset = bits & 8 ? -0.125 : 0.125;
+        const point = src[at + lowIndex + p]! | ((bits & 7) << 8);
+        for (let j = 0; j < 8; j++) dst[to + 8 * p + j] = scale * (iq1sGrid[8 * point + j]! + offset);
+      }
+    }
+  },
+};
+
+function readD(src: Uint8Array, at: number): number {
+  let half = 0;
+  for (let word = 0; word < 4; word++) half |= (src[at + 2 * word + 1]! >> 4) << (4 * word);
+  return f16ToF32(half);
+}
+
+/** The scale of group `g` (0..15), 0..7. */
+function readGroupScale(src: Uint8Array, at: number, g: number): number {
+  const word = at + 2 * (g >> 2);
+  return ((src[word]! | (src[word + 1]! << 8)) >> (3 * (g & 3))) & 7;
+}

@@ -1,0 +1,38 @@
+import { readF16, readU32 } from './bytes.js';
+import type { Decoder } from './codec.js';
+import { formats } from './formats.js';
+import { iq3xxsGrid } from './iq-grids.js';
+import { evenSigns, putFours } from './iq-points.js';
+
+const { blockSize, blockBytes } = formats.iq3_xxs;
+const points = 2; // byte offsets in the block
+const signsAndScales = 66;
+
+/**
+ * Points of 4 values, 8 groups of 32 with their own scale: `x = d * (scale + 1/2) / 2 * ±point`.
+ * Block: f16 d, 64 bytes that index the grid, 32 bits for each group: 7 bits of signs for each pair of points, 4 bits of scale.
+ */
+export const iq3_xxs: Decoder = {
+  decode(src, srcOffset, dst, dstOffset, count) {
+    for (let at = srcOffset, to = dstOffset; to < dstOffset + count; at += blockBytes, to += blockSize) {
+      const d = readF16(src, at);
+      for (let g = 0; g < 8; g++) {
+        const word = readU32(src, at + signsAndScales + 4 * g);
+        const scale = (d * ((word >>> 28) + 0.5)) / 2;
+        for (let pair = 0; pair < 4; pair++) {
+          const first = at + points + 8 * g + 2 * pair;
+          const signs = evenSigns[(word >>> (7 * pair)) & 127]!;
+          putFours(
+            dst,
+            to + 32 * g + 8 * pair,
+            iq3xxsGrid,
+            4 * src[first]!,
+            4 * src[first + 1]!,
+            signs,
+            scale,
+          );
+        }
+      }
+    }
+  },
+};

@@ -1,0 +1,21 @@
+import { readF16 } from './bytes.js';
+import { iq4Values } from './codebooks.js';
+import type { Decoder } from './codec.js';
+import { formats } from './formats.js';
+
+const { blockSize, blockBytes } = formats.iq4_nl;
+const half = blockSize / 2;
+
+/** 4 bits that index 16 uneven values: `x = d * values[q]`. Block: f16 d, 16 bytes q as q4_0. */
+export const iq4_nl: Decoder = {
+  decode(src, srcOffset, dst, dstOffset, count) {
+    for (let at = srcOffset, to = dstOffset; to < dstOffset + count; at += blockBytes, to += blockSize) {
+      const d = readF16(src, at);
+      for (let j = 0; j < half; j++) {
+        const q = src[at + 2 + j]!;
+        dst[to + j] = d * iq4Values[q & 15]!;
+        dst[to + half + j] = d * iq4Values[q >> 4]!;
+      }
+    }
+  },
+};

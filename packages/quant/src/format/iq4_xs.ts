@@ -1,0 +1,38 @@
+import { readF16 } from './bytes.js';
+import { iq4Values } from './codebooks.js';
+import type { Decoder } from './codec.js';
+import { formats } from './formats.js';
+
+const { blockSize, blockBytes } = formats.iq4_xs;
+const dAt = 0; // byte offsets in the block
+const highScales = 2;
+const lowScales = 4;
+const quants = 8;
+const half = 16; // of a group
+
+/**
+ * iq4_nl with 8 groups of 32 that have their own scale: `x = d * scale * values[q]`, scales -32..31.
+ * Block: f16 d, upper pairs of the scales (group g: bits 2 * g of 16), their low nibbles (4 bytes), 16 bytes q for each group as q4_0.
+ */
+export const iq4_xs: Decoder = {
+  decode(src, srcOffset, dst, dstOffset, count) {
+    for (let at = srcOffset, to = dstOffset; to < dstOffset + count; at += blockBytes, to += blockSize) {
+      const d = readF16(src, at + dAt);
+      for (let g = 0; g < 8; g++) {
+        const scale = d * readGroupScale(src, at, g);
+        const bytes = at + quants + half * g;
+        for (let j = 0; j < half; j++) {
+          const q = src[bytes + j]!;
+          dst[to + 2 * half * g + j] = scale * iq4Values[q & 15]!;
+          dst[to + 2 * half * g + half + j] = scale * iq4Values[q >> 4]!;
+        }
+      }
+    }
+  },
+};
+
+function readGroupScale(src: Uint8Array, at: number, g: number): number {
+  const low = (src[at + lowScales + (g >> 1)]! >> (4 * (g & 1))) & 15;
+  const high = (src[at + highScales + (g >> 2)]! >> (2 * (g & 3))) & 3;
+  return (low | (high << 4)) - 32;
+}

@@ -1,0 +1,34 @@
+import { readF16 } from './bytes.js';
+import type { Decoder } from './codec.js';
+import { formats } from './formats.js';
+
+const { blockSize, blockBytes } = formats.tq1_0;
+const dAt = 52; // byte offset in the block
+
+/** Runs of bytes that hold a base-3 digit of as many neighbours each, digit after digit. */
+const runs = [
+  { at: 0, bytes: 32, digits: 5 },
+  { at: 32, bytes: 16, digits: 5 },
+  { at: 48, bytes: 4, digits: 4 },
+] as const;
+
+/**
+ * Ternary: `x = (q - 1) * d` with q in 0..2. A byte is a fraction of 256 with 5 base-3 digits; times 3^n its digit n comes to the top.
+ * Block: 32 bytes of 5 digits, 16 of 5, 4 of 4, f16 d.
+ */
+export const tq1_0: Decoder = {
+  decode(src, srcOffset, dst, dstOffset, count) {
+    for (
+      let at = srcOffset, block = dstOffset;
+      block < dstOffset + count;
+      at += blockBytes, block += blockSize
+    ) {
+      const d = readF16(src, at + dAt);
+      let to = block;
+      for (const run of runs)
+        for (let digit = 0, power = 1; digit < run.digits; digit++, power *= 3)
+          for (let j = 0; j < run.bytes; j++)
+            dst[to++] = (((((src[at + run.at + j]! * power) & 255) * 3) >> 8) - 1) * d;
+    }
+  },
+};

@@ -1,0 +1,19 @@
+import { readF16 } from './bytes.js';
+import type { Decoder } from './codec.js';
+import { formats } from './formats.js';
+
+const { blockSize, blockBytes } = formats.tq2_0;
+const dAt = 64; // byte offset in the block
+
+/** Ternary: `x = (q - 1) * d`. Block: 64 bytes of 2-bit q (of 128 elements in 32 bytes, those 32 apart in one byte), f16 d. */
+export const tq2_0: Decoder = {
+  decode(src, srcOffset, dst, dstOffset, count) {
+    for (let at = srcOffset, to = dstOffset; to < dstOffset + count; at += blockBytes, to += blockSize) {
+      const d = readF16(src, at + dAt);
+      for (let i = 0; i < blockSize; i++) {
+        const q = (src[at + 32 * (i >> 7) + (i & 31)]! >> (2 * ((i >> 5) & 3))) & 3;
+        dst[to + i] = (q - 1) * d;
+      }
+    }
+  },
+};
