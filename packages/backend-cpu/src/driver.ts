@@ -9,7 +9,7 @@ import {
   type PlanExecutor,
   type WeightSource,
 } from '@quern/core';
-import { loadAddon, type NativeBackend } from './load.js';
+import { loadAddon, type NativeBackend, type WeightArguments } from './load.js';
 import { blockSizes, ggufFormats, manifest } from './manifest.js';
 
 export interface CpuOptions {
@@ -41,12 +41,16 @@ function memoryOf(native: NativeBackend): DriverMemory<DriverBuffer> {
   };
 }
 
-async function loadWeight(native: NativeBackend, source: WeightSource): Promise<DriverWeight> {
-  const { name, shape, format, bytes } = source;
-  return bytes instanceof Uint8Array
-    ? native.loadWeight(name, shape, format, bytes)
-    : native.loadWeight(name, shape, format, bytes.path, bytes.offset, bytes.byteLength);
-}
+const argumentsOf = ({ name, shape, format, bytes }: WeightSource): WeightArguments =>
+  bytes instanceof Uint8Array
+    ? [name, shape, format, bytes]
+    : [name, shape, format, bytes.path, bytes.offset, bytes.byteLength];
+
+const loadWeight = async (native: NativeBackend, source: WeightSource): Promise<DriverWeight> =>
+  native.loadWeight(...argumentsOf(source));
+
+const loadExperts = async (native: NativeBackend, sources: readonly WeightSource[]): Promise<DriverWeight> =>
+  native.loadExperts(sources.map(argumentsOf));
 
 /** A chain as native code reads it: native/runtime/chain.h. */
 function placesOf({ output, feed, advance }: PlanChain): Float64Array {
@@ -86,9 +90,16 @@ export async function cpuDriver(options: CpuOptions = {}): Promise<PlanDriver> {
     measureCeilings: () => native.ceilings(),
     freeMemory: () => native.freeMemory(),
     manifest,
-    capabilities: { pagedKv: { blockSizes }, quantGguf: { formats: ggufFormats }, graph: true, timer: true },
+    capabilities: {
+      pagedKv: { blockSizes },
+      quantGguf: { formats: ggufFormats },
+      moeFused: true,
+      graph: true,
+      timer: true,
+    },
     memory: memoryOf(native),
     loadWeight: (source) => loadWeight(native, source),
+    loadExperts: (sources) => loadExperts(native, sources),
     freeWeight: ({ id }) => native.freeWeight(id),
     kernelRuns: () => native.kernelRuns(),
     executor: executorOf(native),

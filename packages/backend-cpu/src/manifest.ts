@@ -33,6 +33,8 @@ const matrixOps: ReadonlySet<string> = new Set([
   'gateUpSwiglu',
   'qkvLinear',
   'linearArgmax',
+  'expertLinear',
+  'moe',
 ]);
 
 function supportOf(op: string): OpSupport {

@@ -46,6 +46,8 @@ export interface Manifest {
 export interface DriverCapabilities {
   readonly pagedKv?: { readonly blockSizes: readonly number[] };
   readonly quantGguf?: { readonly formats: readonly WeightFormat[] };
+  /** The manifest claims `moe`, and `loadExperts` is there. */
+  readonly moeFused?: boolean;
   /** Captured plans can be replayed; the plan executor must have `capture`. Kernel drivers get it from core. */
   readonly graph?: boolean;
   /** The executor fills `PlanIo.times`. Kernel drivers get it from core. */
@@ -68,6 +70,11 @@ interface DriverBase {
    * UNSUPPORTED (format not in the manifest) or OUT_OF_MEMORY.
    */
   loadWeight(source: WeightSource): Promise<DriverWeight>;
+  /**
+   * Loads matrices that lie apart, all of one shape [N, K] and one format, as a stack [E, N, K]. Throws as loadWeight. Needed
+   * for moeFused alone: a stack that lies in one piece comes through loadWeight.
+   */
+  loadExperts?(sources: readonly WeightSource[]): Promise<DriverWeight>;
   freeWeight(weight: DriverWeight): void;
   /**
    * How often each kernel has run since the driver was made, by op name. Conformance uses it to prove that a

@@ -45,6 +45,8 @@ export function needManifest(driver: Driver): void {
     throw bad(driver, 'it has neither kernels nor an executor');
   if ('executor' in driver && driver.capabilities?.graph && !driver.executor.capture)
     throw bad(driver, "it declares 'graph', but its executor has no capture");
+  if (driver.capabilities?.moeFused && !(driver.manifest.fused?.moe && driver.loadExperts))
+    throw bad(driver, "it declares 'moeFused', but lacks 'moe' in its manifest, or loadExperts");
   needKernels(driver);
 }
 

@@ -29,6 +29,7 @@ class NativeBackend : public Napi::ObjectWrap<NativeBackend> {
   Napi::Value write(const Info& info);        // (id, offset, Uint8Array)
   Napi::Value read(const Info& info);         // (id, offset, Uint8Array)
   Napi::Value load_weight(const Info& info);  // (name, shape, format, path | Uint8Array, offset, bytes) → Promise<{id, byteLength}>
+  Napi::Value load_experts(const Info& info); // ([[name, shape, …], …]) → Promise<{id, byteLength}>
   Napi::Value free_weight(const Info& info);  // (id)
   Napi::Value execute(const Info& info);      // (words, inputs, outputs, control, times?) → Promise
   Napi::Value capture(const Info& info);      // (words, inputs, outputs, control, times?, chain?, results?) → id
@@ -45,6 +46,8 @@ class NativeBackend : public Napi::ObjectWrap<NativeBackend> {
   // Runs `work` on the backend's own thread; the promise settles when it has returned or thrown.
   template <class Work>
   Napi::Value submit(std::shared_ptr<void> keeps, Work work);
+  template <class Load>
+  Napi::Value submit_load(std::shared_ptr<void> keeps, Load load);
 
   std::span<uint8_t> slice(const Info& info, size_t length);
   struct Captured;

@@ -27,12 +27,15 @@ struct WeightSource {
 
 // Rows of `width` elements each. A matrix in a block format is packed into the tiles that the kernels multiply (kernels/
 // packed/tiles.h), if they do; any other stays as it lies in the file, used where it is mapped. A vector (norm weight, bias)
-// is kept as f32.
+// is kept as f32. A stack [E, N, K] is E matrices, packed or not as one would be.
 class Weight {
  public:
   // Packs on the pool's threads. Throws BAD_WEIGHT, UNSUPPORTED or OUT_OF_MEMORY, each naming the weight.
   static std::shared_ptr<const Weight> load(const WeightSource& source, FileMap& files, const Kernels& kernels,
                                             ThreadPool& pool);
+  // A stack of matrices that lie apart, all of one shape and format. Throws as load.
+  static std::shared_ptr<const Weight> load_stack(const std::vector<WeightSource>& sources, FileMap& files,
+                                                  const Kernels& kernels, ThreadPool& pool);
 
   const std::vector<int64_t>& shape() const { return shape_; }
   int64_t rows() const { return rows_; }
@@ -50,6 +53,8 @@ class Weight {
   bool is_float() const {
     return format_ == FORMAT_F32 && reinterpret_cast<uintptr_t>(data_) % alignof(float) == 0;
   }
+  // The matrices of a stack, which owns their memory.
+  const std::vector<Weight>& matrices() const { return matrices_; }
   const float* floats() const { return reinterpret_cast<const float*>(data_); }
   // Decodes `count` whole rows.
   void decode(const Kernels& kernels, int64_t first, int64_t count, float* out) const;
@@ -60,7 +65,12 @@ class Weight {
   void attach(const WeightSource& source, FileMap& files);
   void copy(const WeightSource& source);
   void keep_as_floats(const Kernels& kernels);
-  void pack(ThreadPool& pool);
+  void pack(const std::vector<const uint8_t*>& matrices, ThreadPool& pool);
+  void see_matrices();
+  void add_matrix(const WeightSource& source, FileMap& files, const Kernels& kernels);
+  void be_stack();
+  int64_t rows_of_matrix() const;
+  std::vector<const uint8_t*> starts_of_matrices() const;
   void release_file(const WeightSource& source);
 
   std::vector<int64_t> shape_;
@@ -69,6 +79,7 @@ class Weight {
   const uint8_t* data_ = nullptr;
   std::shared_ptr<const MappedFile> file_; // one of these two owns the data
   Pages memory_;
+  std::vector<Weight> matrices_;
 };
 
 } // namespace quern

@@ -58,6 +58,14 @@ export class Settings {
     return this.fail(key, 'a list of strings');
   }
 
+  /** A list of whole numbers from 0 to `most`; none where the file has no such key. */
+  wholes(key: string, most: number): readonly number[] {
+    const value = this.value(key) ?? [];
+    if (Array.isArray(value) && value.every((item) => Number.isInteger(item) && item >= 0 && item <= most))
+      return value;
+    return this.fail(key, `a list of whole numbers from 0 to ${most}`);
+  }
+
   /** A nested object, or undefined where the file has none. */
   section(key: string): Settings | undefined {
     const value = this.value(key);

@@ -1,7 +1,7 @@
 import { type Backend, elementCount, type Weight } from '@quern/core';
-import { decodedSource, throwIfAborted } from './decode-weight.js';
+import { decodedSource, gatheredSource, throwIfAborted } from './decode-weight.js';
 import { isDense, type ResolvedWeight } from './resolve-weights.js';
-import type { FileTensor } from './weight-file.js';
+import { type StoredTensor, storedBytes } from './weight-file.js';
 
 /** What a caller may want to hear while weights load. */
 export interface LoadOptions {
@@ -13,13 +13,13 @@ export interface LoadOptions {
 }
 
 /** The backend computes with the tensor as it lies in the file. Vectors in block formats are decoded: they are small. */
-export function readsNatively(backend: Backend, tensor: FileTensor): boolean {
+export function readsNatively(backend: Backend, tensor: StoredTensor): boolean {
   return isDense(tensor) || (tensor.shape.length > 1 && !!backend.quantGguf?.formats.has(tensor.format));
 }
 
 /** Bytes a tensor takes once loaded, before whatever padding the backend's layout adds. */
-export function bytesOn(backend: Backend, tensor: FileTensor): number {
-  return readsNatively(backend, tensor) ? tensor.bytes.byteLength : 4 * elementCount(tensor.shape);
+export function bytesOn(backend: Backend, tensor: StoredTensor): number {
+  return readsNatively(backend, tensor) ? storedBytes(tensor) : 4 * elementCount(tensor.shape);
 }
 
 /** So many tensors are under way at once: one is read while another is repacked. */
@@ -60,17 +60,21 @@ export async function loadWeights(
 
 async function loadOne(
   backend: Backend,
-  tensor: FileTensor,
+  tensor: StoredTensor,
   signal: AbortSignal | undefined,
 ): Promise<Weight> {
-  return backend.loadWeight(readsNatively(backend, tensor) ? tensor : await decodedSource(tensor, signal));
+  if (!readsNatively(backend, tensor)) return backend.loadWeight(await decodedSource(tensor, signal));
+  if (!('parts' in tensor)) return backend.loadWeight(tensor);
+  return backend.moeFused
+    ? backend.moeFused.loadExperts(tensor.parts)
+    : backend.loadWeight(await gatheredSource(tensor, signal));
 }
 
 function progressReporter(resolved: readonly ResolvedWeight[], { onProgress }: LoadOptions) {
-  const total = resolved.reduce((sum, { tensor }) => sum + tensor.bytes.byteLength, 0);
+  const total = resolved.reduce((sum, { tensor }) => sum + storedBytes(tensor), 0);
   let loaded = 0;
-  return (tensor: FileTensor) => {
-    loaded += tensor.bytes.byteLength;
+  return (tensor: StoredTensor) => {
+    loaded += storedBytes(tensor);
     onProgress?.({ loaded, total });
   };
 }
@@ -84,7 +88,7 @@ function noticeDecoding(
   const decoded = resolved.map(({ tensor }) => tensor).filter((tensor) => !readsNatively(backend, tensor));
   if (decoded.length === 0) return;
   const formats = [...new Set(decoded.map(({ format }) => format))].join(', ');
-  const inFile = decoded.reduce((sum, { bytes }) => sum + bytes.byteLength, 0);
+  const inFile = decoded.reduce((sum, tensor) => sum + storedBytes(tensor), 0);
   const inMemory = decoded.reduce((sum, tensor) => sum + bytesOn(backend, tensor), 0);
   onNotice?.(
     `backend '${backend.name}' does not read ${formats} natively: ${decoded.length} tensors are decoded to f32, ` +

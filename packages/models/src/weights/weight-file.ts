@@ -9,6 +9,22 @@ export interface FileTensor extends WeightSource {
   readonly bytes: { readonly path: string; readonly offset: number; readonly byteLength: number };
 }
 
+/** Matrices [N, K] of one format that lie apart, to be loaded as a stack [E, N, K]. */
+export interface TensorStack extends Pick<WeightSource, 'name' | 'shape' | 'format'> {
+  readonly parts: readonly FileTensor[];
+}
+
+/** What one Weight is loaded from. */
+export type StoredTensor = FileTensor | TensorStack;
+
+/** The tensors that it lies in: itself, or the parts of a stack. */
+export const partsOf = (tensor: StoredTensor): readonly FileTensor[] =>
+  'parts' in tensor ? tensor.parts : [tensor];
+
+/** Bytes in the file. */
+export const storedBytes = (tensor: StoredTensor): number =>
+  partsOf(tensor).reduce((sum, { bytes }) => sum + bytes.byteLength, 0);
+
 /** The tensors of a model by name, whatever container they lie in. */
 export interface WeightFile {
   readonly naming: Naming;
