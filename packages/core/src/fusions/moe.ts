@@ -122,12 +122,12 @@ function isClear(scores: readonly number[], chosen: number, gap: number): boolea
 
 /** x [T, D] and a router [E, D] whose choices no rounding changes: rows that leave it in doubt are drawn again. */
 export function clearRouting(seed: number, [T, D, E]: readonly [number, number, number], chosen: number) {
-  const router = normal(seed, [E, D]);
+  const router = normal(seed, [E, D], 1 / Math.sqrt(D)); // scores of the order of one
   const values = new Float32Array(T * D);
   const experts = Array.from({ length: E }, (_, e) =>
     Float32Array.from(router.values).subarray(e * D, (e + 1) * D),
   );
-  const gap = 0.01 * Math.sqrt(D);
+  const gap = 0.01;
   for (let t = 0, draw = 1; t < T; draw++) {
     const row = Float32Array.from(normal(7919 * seed + draw, [D]).values);
     const scores = experts.map((expert) => dot(row, expert));
