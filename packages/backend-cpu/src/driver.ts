@@ -11,7 +11,7 @@ import {
   type PlanExecutor,
   type WeightSource,
 } from '@quern/core';
-import { loadAddon, type NativeBackend } from './load.js';
+import { loadAddon, type NativeBackend, type WeightArguments } from './load.js';
 import { blockSizes, ggufFormats, manifest, orderedGptq } from './manifest.js';
 
 export interface CpuOptions {
@@ -43,12 +43,16 @@ function memoryOf(native: NativeBackend): DriverMemory<DriverBuffer> {
   };
 }
 
-async function loadWeight(native: NativeBackend, source: WeightSource): Promise<DriverWeight> {
-  const { name, shape, format, bytes } = source;
-  return bytes instanceof Uint8Array
-    ? native.loadWeight(name, shape, format, bytes)
-    : native.loadWeight(name, shape, format, bytes.path, bytes.offset, bytes.byteLength);
-}
+const argumentsOf = ({ name, shape, format, bytes }: WeightSource): WeightArguments =>
+  bytes instanceof Uint8Array
+    ? [name, shape, format, bytes]
+    : [name, shape, format, bytes.path, bytes.offset, bytes.byteLength];
+
+const loadWeight = async (native: NativeBackend, source: WeightSource): Promise<DriverWeight> =>
+  native.loadWeight(...argumentsOf(source));
+
+const loadExperts = async (native: NativeBackend, sources: readonly WeightSource[]): Promise<DriverWeight> =>
+  native.loadExperts(sources.map(argumentsOf));
 
 async function loadGptq(native: NativeBackend, source: GptqSource): Promise<DriverGptqWeight> {
   const { name, shape, bits, groupSize, version, qweight, qzeros, scales, groupIndex } = source;
@@ -100,11 +104,13 @@ export async function cpuDriver(options: CpuOptions = {}): Promise<PlanDriver> {
       pagedKv: { blockSizes },
       quantGguf: { formats: ggufFormats },
       quantGptq: { bits: [4, 8] },
+      moeFused: true,
       graph: true,
       timer: true,
     },
     memory: memoryOf(native),
     loadWeight: (source) => loadWeight(native, source),
+    loadExperts: (sources) => loadExperts(native, sources),
     loadGptq: (source) => loadGptq(native, source),
     freeWeight: ({ id }) => native.freeWeight(id),
     kernelRuns: () => native.kernelRuns(),

@@ -20,6 +20,14 @@ type PlanArguments = [
   times?: Float64Array | undefined,
 ];
 
+/** A weight's source, its bytes in memory or in a file. */
+export type WeightArguments = [
+  name: string,
+  shape: readonly number[],
+  format: string,
+  ...bytes: [bytes: Uint8Array] | [path: string, offset: number, byteLength: number],
+];
+
 /** The addon's one class (native/addon/native-backend.h). Buffers, weights and captured plans are named by number. */
 export interface NativeBackend {
   profile(): Promise<Omit<DeviceProfile, 'kind'>>;
@@ -29,20 +37,8 @@ export interface NativeBackend {
   free(buffer: number): void;
   write(buffer: number, byteOffset: number, bytes: Uint8Array): void;
   read(buffer: number, byteOffset: number, bytes: Uint8Array): void;
-  loadWeight(
-    name: string,
-    shape: readonly number[],
-    format: string,
-    bytes: Uint8Array,
-  ): Promise<DriverWeight>;
-  loadWeight(
-    name: string,
-    shape: readonly number[],
-    format: string,
-    path: string,
-    offset: number,
-    byteLength: number,
-  ): Promise<DriverWeight>;
+  loadWeight(...source: WeightArguments): Promise<DriverWeight>;
+  loadExperts(sources: readonly WeightArguments[]): Promise<DriverWeight>;
   loadGptq(
     name: string,
     N: number,

@@ -39,6 +39,8 @@ const matrixOps: ReadonlySet<string> = new Set([
   'gateUpSwiglu',
   'qkvLinear',
   'linearArgmax',
+  'expertLinear',
+  'moe',
 ]);
 
 function weightFormatsOf(op: string): readonly WeightFormat[] {

@@ -2,7 +2,9 @@
 import {
   as,
   type HostArray,
+  integers,
   ints,
+  moeOperands,
   type PlanDriver,
   random,
   type Sample,
@@ -53,6 +55,23 @@ const cases: Readonly<Record<string, readonly Sample[]>> = {
     operands: { x: uniform(T, [T, 515]), w: as('f16', uniform(2, [1001, 515])) },
     attributes: {},
   })),
+  expertLinear: [1, 40].map((R) => ({
+    name: `${R} rows`,
+    operands: {
+      x: uniform(R, [R, 259]),
+      w: as('f16', uniform(2, [5, 397, 259])),
+      ids: integers(R, [R, 3], 5),
+    },
+    attributes: {},
+  })),
+  moe: [1, 90].map((T) => {
+    const { gate, up, down, ...exact } = moeOperands(5, [T, 259, 6, 131], 2);
+    return {
+      name: `${T} rows`,
+      operands: { ...exact, gate: as('f16', gate), up, down: as('bf16', down) },
+      attributes: { chosen: 2, renormalise: 1 },
+    };
+  }),
   topK: [
     { name: 'a vocabulary', operands: { x: uniform(1, [1, 100_003]) }, attributes: { k: 40 } },
     { name: 'a batch', operands: { x: uniform(2, [5, 30_001]) }, attributes: { k: 128 } },
@@ -160,6 +179,24 @@ describe.each(isas)('%s', (isa) => {
         attributes: {},
       });
       expect(sameBits([one!], [all!.slice(t * 129, (t + 1) * 129)])).toBe(true);
+    }
+  });
+
+  test('rows of a mixture have the bits they have alone', async () => {
+    const [T, D] = [9, 64];
+    const { x, residual, ...weights } = moeOperands(3, [T, D, 6, 48], 3);
+    const attributes = { chosen: 3, renormalise: 1 };
+    const run = (operands: Sample['operands']) =>
+      runSample(drivers[1]!, allOps.moe!, { name: '', operands, attributes });
+    const [all] = await run({ x, residual, ...weights });
+    for (let t = 0; t < T; t++) {
+      const row = (of: SampleOperand) => ({
+        shape: [1, D],
+        format: 'f32',
+        values: Array.from(of.values).slice(t * D, (t + 1) * D),
+      });
+      const [one] = await run({ x: row(x), residual: row(residual), ...weights });
+      expect(sameBits([one!], [all!.slice(t * D, (t + 1) * D)])).toBe(true);
     }
   });
 

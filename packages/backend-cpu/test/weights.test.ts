@@ -123,3 +123,31 @@ test('a vector in bf16 takes four bytes per element: it is kept as f32', async (
   const w = await driver.loadWeight({ name: 'norm', shape: [32], format: 'bf16', bytes: new Uint8Array(64) });
   expect(w.byteLength).toBe(128);
 });
+
+describe('stacks', () => {
+  const matrix = (offset: number, changes: Partial<WeightSource> = {}): WeightSource => ({
+    ...source({ offset, byteLength: 256 }),
+    shape: [2, 32],
+    ...changes,
+  });
+
+  test('of a mapped file stay there, and let go of it', async () => {
+    const stack = await driver.loadExperts!([matrix(0), matrix(512), matrix(256)]);
+    expect(stack.byteLength).toBe(768);
+    expect(mappings()).toBe(1);
+    driver.freeWeight(stack);
+    expect(mappings()).toBe(0);
+  });
+
+  test.each<[string, readonly WeightSource[], string, RegExp]>([
+    ['none', [], 'BAD_ARGUMENT', /needs matrices/],
+    ['a part past the end', [matrix(0), matrix(900)], 'BAD_WEIGHT', /1024 bytes.*900 to 1156/],
+    ['another shape', [matrix(0), matrix(0, { shape: [1, 64] })], 'BAD_WEIGHT', /one shape and one format/],
+    ['another format', [matrix(0), matrix(0, { shape: [4, 32], format: 'f16' })], 'BAD_WEIGHT', /one shape/],
+    ['a vector', [matrix(0, { shape: [64] })], 'BAD_WEIGHT', /made of matrices/],
+  ])('%s', async (_name, sources, code, message) => {
+    const error = await driver.loadExperts!(sources).catch((thrown) => thrown);
+    expect(error).toMatchObject({ name: 'BackendError', code });
+    expect(error.message).toMatch(message);
+  });
+});

@@ -430,6 +430,27 @@ const contractFaults: Readonly<Record<string, Fault>> = {
         await driver.kernels.kvAppend(given, {}, []);
       })(driver),
   },
+  'a mixture does not renormalise': {
+    suite: 'moeFused',
+    caughtBy: /^moe: one row/,
+    plant: attributes('moe', { renormalise: 0 }),
+  },
+  'a mixture forgets the residual': {
+    suite: 'moeFused',
+    caughtBy: /^moe: one row/,
+    plant: operands('moe', ({ residual, ...others }) => ({
+      ...others,
+      residual: replaced(memory(residual), () => 0),
+    })),
+  },
+  'experts are stacked the wrong way round': {
+    suite: 'moeFused',
+    caughtBy: /^moe of f32 stacks/,
+    plant: (driver) => ({
+      ...driver,
+      loadExperts: (sources) => driver.loadExperts!([...sources].reverse()),
+    }),
+  },
   'a block format is decoded with the scale of its neighbour': {
     suite: 'quantGguf',
     caughtBy: /^linear: toy/,

@@ -1,8 +1,9 @@
-import { kernelOf, referenceDriver } from '@quern/backend-reference';
+import { type DenseWeight, kernelOf, referenceDriver } from '@quern/backend-reference';
 import type { Codec } from '@quern/conformance';
 import {
   BackendError,
   type DriverWeight,
+  elementCount,
   type FusedOpName,
   fusedOps,
   type Kernel,
@@ -27,7 +28,8 @@ export const toyCodec: Codec = {
 
 /** The values of a toy weight, checked as a driver must. */
 export function decodeToy({ name, shape, bytes }: WeightSource): Float32Array {
-  const [rows, columns] = shape as [number, number];
+  const columns = shape[shape.length - 1]!;
+  const rows = elementCount(shape) / columns;
   if (!(bytes instanceof Uint8Array) || columns % 4 !== 0 || bytes.length !== rows * columns * 2)
     throw new BackendError('BAD_WEIGHT', `[loadWeight] '${name}' [${shape}] takes whole blocks of 4`);
   return toyCodec.decode(bytes, rows * columns);
@@ -51,10 +53,17 @@ export function richDriver(): KernelDriver {
     ...driver,
     name: 'rich',
     manifest: {
-      ops: { ...driver.manifest.ops, embed: support, linear: support },
+      ops: { ...driver.manifest.ops, embed: support, linear: support, expertLinear: support },
       fused: Object.fromEntries(names.map((name) => [name, support])),
     },
-    capabilities: { ...driver.capabilities, quantGguf: { formats: ['toy'] } },
+    capabilities: { ...driver.capabilities, quantGguf: { formats: ['toy'] }, moeFused: true },
+    async loadExperts(sources): Promise<DenseWeight> {
+      const parts = await Promise.all(
+        sources.map((source) => driver.loadWeight(source) as Promise<DenseWeight>),
+      );
+      const values = Float32Array.from(parts.flatMap((part) => Array.from(part.values)));
+      return { id: id++, byteLength: values.byteLength, values };
+    },
     kernels: { ...driver.kernels, ...mapValues(fusedOps, (op): Kernel => kernelOf(op)) },
     async loadWeight(source): Promise<DriverWeight> {
       if (source.format !== 'toy') return driver.loadWeight(source);

@@ -55,6 +55,10 @@ export interface Ops {
   penalise(x: Tensor, tokens: Tensor, strengths: Tensor): Tensor;
   /** Rows of x [T, D] by index [R] → [R, D]. */
   gatherRows(x: Tensor, rows: Tensor): Tensor;
+  /** Row r of x [R, K] with each of the matrices of w [E, N, K] that ids [R, k] name → [R, k, N]. */
+  expertLinear(x: Tensor, w: Weight, ids: Tensor): Tensor;
+  /** Σ over j of weights[t, j] · x[t, j]: x [T, k, D], weights [T, k] → [T, D]. */
+  weightedSum(x: Tensor, weights: Tensor): Tensor;
   /** x as another floating dtype, to nearest even. */
   cast(x: Tensor, to: CastTarget): Tensor;
   /** The same elements in another shape. Costs nothing. */

@@ -1,12 +1,13 @@
 import type { Backend } from './backend.js';
 import type { Graph } from './capability/graph.js';
+import type { MoeFused } from './capability/moe-fused.js';
 import type { PagedKv } from './capability/paged-kv.js';
 import type { QuantGguf } from './capability/quant-gguf.js';
 import { checkGptqSource, type GptqSource, type QuantGptq } from './capability/quant-gptq.js';
 import type { Timer } from './capability/timer.js';
 import { CapturedStep } from './captured-step.js';
 import type { DeviceCeilings } from './device-profile.js';
-import type { Driver } from './driver.js';
+import type { Driver, DriverWeight } from './driver.js';
 import { byteLength, type DType, showShape } from './dtype.js';
 import { BackendError } from './error.js';
 import { type FusedOpName, fusedOps } from './fusions/index.js';
@@ -16,7 +17,7 @@ import { maxRank } from './plan/encode.js';
 import { fusePlan } from './plan/fuse.js';
 import type { Plan } from './plan/plan.js';
 import { type PlanUse, type PreparedPlan, preparePlan } from './plan/prepare.js';
-import { recordOps } from './record-ops.js';
+import { recordMoe, recordOps } from './record-ops.js';
 import { Recorder, type RecorderHost } from './recorder.js';
 import { LoadedWeight, OwnedBuffer, type ResourceOwner } from './resources.js';
 import { RunQueue } from './run-queue.js';
@@ -24,7 +25,7 @@ import type { Step } from './step.js';
 import { denseFormats, type WeightSource } from './weight.js';
 
 export interface BackendOptions {
-  /** Which fused ops may be used: all that the driver has (true, the default), none, or those named. */
+  /** Which fused ops may be used: all that the driver has (true, the default), none, or those named; moeFused is there only with `moe`. */
   readonly fuse?: boolean | readonly FusedOpName[];
   /** Bytes around every kept tensor that are checked after each run: finds kernels that write outside. For tests. */
   readonly guard?: number;
@@ -78,8 +79,20 @@ class BackendCore implements ResourceOwner, RecorderHost {
     this.needLive('loadWeight');
     this.needFormat(source);
     const handle = await this.queue.beside(() => this.driver.loadWeight(source));
-    this.needStillLive(source.name);
-    return new LoadedWeight(this, source.name, source.shape, source.format, handle);
+    return this.loaded(source, handle);
+  }
+
+  async loadExperts(sources: readonly WeightSource[]): Promise<LoadedWeight> {
+    this.needLive('loadExperts');
+    const [first] = sources;
+    if (!first) throw new BackendError('BAD_ARGUMENT', '[loadExperts] there are no matrices');
+    for (const source of sources) {
+      this.needFormat(source);
+      needAlike(first, source);
+    }
+    const handle = await this.queue.beside(() => this.driver.loadExperts!(sources));
+    const shape = [sources.length, ...first.shape];
+    return this.loaded({ name: stackName(sources), shape, format: first.format }, handle);
   }
 
   async loadGptq(source: GptqSource): Promise<LoadedWeight> {
@@ -92,8 +105,8 @@ class BackendCore implements ResourceOwner, RecorderHost {
       );
     checkGptqSource(source);
     const handle = await this.queue.beside(() => this.driver.loadGptq!(source));
-    this.needStillLive(source.name);
-    return new LoadedWeight(this, source.name, source.shape, handle.format, handle);
+    const { name, shape } = source;
+    return this.loaded({ name, shape, format: handle.format }, handle);
   }
 
   buffer(dtype: DType, shape: readonly number[]): OwnedBuffer {
@@ -119,17 +132,21 @@ class BackendCore implements ResourceOwner, RecorderHost {
     this.queue.whenIdle(() => this.driver.dispose());
   }
 
-  private mayFuse(name: string): boolean {
-    const { fuse = true } = this.options;
-    return typeof fuse === 'boolean' ? fuse : (fuse as readonly string[]).includes(name);
-  }
-
-  private needStillLive(weight: string): void {
+  private loaded(
+    { name, shape, format }: Pick<WeightSource, 'name' | 'shape' | 'format'>,
+    handle: DriverWeight,
+  ): LoadedWeight {
     if (this.disposed)
       throw new BackendError(
         'DISPOSED',
-        `[loadWeight] backend '${this.name}' was disposed while '${weight}' was loading`,
+        `[loadWeight] backend '${this.name}' was disposed while '${name}' was loading`,
       );
+    return new LoadedWeight(this, name, shape, format, handle);
+  }
+
+  mayFuse(name: string): boolean {
+    const { fuse = true } = this.options;
+    return typeof fuse === 'boolean' ? fuse : (fuse as readonly string[]).includes(name);
   }
 
   private needFormat({ name, format, shape }: WeightSource): void {
@@ -142,6 +159,20 @@ class BackendCore implements ResourceOwner, RecorderHost {
     if (shape.length === 0 || shape.some((d) => !Number.isInteger(d) || d < 1))
       throw new BackendError('BAD_WEIGHT', `[loadWeight] '${name}' has shape ${showShape(shape)}`);
   }
+}
+
+const stackName = ([first, ...others]: readonly WeightSource[]) =>
+  others.length === 0 ? first!.name : `${first!.name} to ${others[others.length - 1]!.name}`;
+
+/** Matrices of one stack. */
+function needAlike(first: WeightSource, { name, shape, format }: WeightSource): void {
+  const same = shape.length === 2 && shape.every((d, i) => d === first.shape[i]) && format === first.format;
+  if (!same)
+    throw new BackendError(
+      'BAD_WEIGHT',
+      `[loadExperts] '${name}' must be a matrix like '${first.name}', ${first.format} ${showShape(first.shape)}; ` +
+        `it is ${format} ${showShape(shape)}`,
+    );
 }
 
 function pagedKv(backend: Backend, blockSizes: readonly number[]): PagedKv {
@@ -170,6 +201,11 @@ const graph = (core: BackendCore): Graph => ({
   capture: (step, { chain } = {}) => new CapturedStep(core, ownStep(core, 'capture', step), chain),
 });
 
+const moeFused = (core: BackendCore): MoeFused => ({
+  loadExperts: (sources) => core.loadExperts(sources),
+  moe: recordMoe,
+});
+
 const timer = (core: BackendCore): Timer => ({
   async run(step) {
     const plan = ownStep(core, 'timer', step).finish({ timed: true, captured: false });
@@ -190,6 +226,7 @@ function capabilitiesOf(core: BackendCore, backend: Backend): Partial<Backend> {
     ...(paged && { pagedKv: pagedKv(backend, paged.blockSizes) }),
     ...(gguf && { quantGguf: gguf }),
     ...(gptq && { quantGptq: gptq }),
+    ...(declared.moeFused && core.mayFuse('moe') && { moeFused: moeFused(core) }),
     ...((isTable || declared.graph) && { graph: graph(core) }),
     ...((isTable || declared.timer) && { timer: timer(core) }),
   };

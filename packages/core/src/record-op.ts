@@ -1,5 +1,6 @@
 import { BackendError } from './error.js';
 import type { AnyOp } from './op/define-op.js';
+import { recordOps } from './record-ops.js';
 import { type OperandValue, Recorder } from './recorder.js';
 import type { Step } from './step.js';
 import type { Tensor } from './tensor.js';
@@ -18,3 +19,6 @@ export function recordOp(
     throw new BackendError('BAD_ARGUMENT', `[${op.name}] the step was not opened by a backend`);
   return step.record(op, operands, attributes);
 }
+
+/** `Ops.view`, likewise. */
+export const recordView: typeof recordOps.view = recordOps.view;

@@ -1,7 +1,9 @@
 import type { AttnConfig } from './attention-config.js';
 import type { Ops } from './backend.js';
+import type { MoeFused } from './capability/moe-fused.js';
 import { elementCount, showShape } from './dtype.js';
 import { BackendError } from './error.js';
+import { fusedOps } from './fusions/index.js';
 import { badShape } from './op/check.js';
 import { castTargets } from './ops/cast.js';
 import { geluForms } from './ops/gelu.js';
@@ -72,6 +74,18 @@ function slice(x: Tensor, from: number, to: number): Tensor {
 
 const record = stepOf;
 
+/** MoeFused.moe as one record. */
+export const recordMoe: MoeFused['moe'] = (x, experts, residual, { experts: count, chosen, renormalise }) => {
+  const step = stepOf('moe', x);
+  if (experts.router.shape[0] !== count)
+    throw badShape(
+      'moe',
+      `router must have shape [${count}, D] (MoeRouting); got ${showShape(experts.router.shape)}`,
+    );
+  const attributes = { chosen, renormalise: renormalise ? 1 : 0 };
+  return step.record(fusedOps.moe, { x, ...experts, residual }, attributes)[0]!;
+};
+
 /** Each op call as one record in the step of its first operand. */
 export const recordOps: Ops = {
   embed: (table, ids) => record('embed', ids).record(coreOps.embed, { table, ids })[0]!,
@@ -113,6 +127,8 @@ export const recordOps: Ops = {
   penalise: (x, tokens, strengths) =>
     record('penalise', x).record(coreOps.penalise, { x, tokens, strengths })[0]!,
   gatherRows: (x, rows) => record('gatherRows', x).record(coreOps.gatherRows, { x, rows })[0]!,
+  expertLinear: (x, w, ids) => record('expertLinear', x).record(coreOps.expertLinear, { x, w, ids })[0]!,
+  weightedSum: (x, weights) => record('weightedSum', x).record(coreOps.weightedSum, { x, weights })[0]!,
   cast: (x, to) => record('cast', x).record(coreOps.cast, { x }, { to: castTargets.indexOf(to) })[0]!,
   view,
   slice,

@@ -2,12 +2,15 @@ import type { Backend, Weight } from '@quern/core';
 import type { DecoderConfig } from './config/decoder-config.js';
 import type { GgufSource } from './config/gguf.js';
 import type { HuggingFaceSource } from './config/hugging-face.js';
+import type { Settings } from './config/settings.js';
 import type { Decoder } from './decoder.js';
 import { ModelError } from './error.js';
 import { llama } from './llama.js';
 import { mistral } from './mistral.js';
+import { mixtral } from './mixtral.js';
 import { qwen2 } from './qwen2.js';
 import { qwen3 } from './qwen3.js';
+import { qwen3Moe } from './qwen3-moe.js';
 import type { Naming } from './weights/weight-file.js';
 import type { WeightTable } from './weights/weight-table.js';
 
@@ -22,6 +25,8 @@ export interface Architecture {
   readonly name: string;
   /** What files call it: `general.architecture` in GGUF, an entry of `architectures` or `model_type` in config.json. */
   readonly names: Readonly<Record<Naming, readonly string[]>>;
+  /** Another architecture that GGUF files of this name may hold. */
+  ggufVariant?(settings: Settings): Architecture | undefined;
   readonly weights: WeightTable;
   /** Throws ModelError BAD_CONFIG or UNSUPPORTED_CONFIG. */
   configFromGguf(source: GgufSource): DecoderConfig;
@@ -31,7 +36,7 @@ export interface Architecture {
   build(backend: Backend, weights: AnyLoadedWeights, config: DecoderConfig): Decoder;
 }
 
-const registered: Architecture[] = [llama, mistral, qwen2, qwen3];
+const registered: Architecture[] = [llama, mistral, qwen2, qwen3, mixtral, qwen3Moe];
 
 const namingOf: Readonly<Record<Naming, string>> = { gguf: 'GGUF', huggingFace: 'Hugging Face' };
 

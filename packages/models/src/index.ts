@@ -6,7 +6,8 @@ export {
 } from './architecture.js';
 export { type AttentionWeights, selfAttention } from './blocks/attention.js';
 export { type FeedForwardWeights, swigluFeedForward } from './blocks/feed-forward.js';
-export type { DecoderConfig } from './config/decoder-config.js';
+export { type MixtureWeights, mixtureFeedForward } from './blocks/mixture.js';
+export type { DecoderConfig, MixtureConfig } from './config/decoder-config.js';
 export { decoderConfigFromGguf, type GgufSource } from './config/gguf.js';
 export { decoderConfigFromHuggingFace, type HuggingFaceSource } from './config/hugging-face.js';
 export { Settings } from './config/settings.js';
@@ -17,6 +18,7 @@ export { type LanguageModel, loadLanguageModel } from './language-model.js';
 export { llama, llamaDecoder } from './llama.js';
 export { llamaWeights } from './llama-weights.js';
 export { mistral } from './mistral.js';
+export { mixtral } from './mixtral.js';
 export {
   type CompanionName,
   companionNames,
@@ -27,7 +29,8 @@ export {
 } from './model-file.js';
 export { qwen2 } from './qwen2.js';
 export { qwen3 } from './qwen3.js';
+export { qwen3Moe } from './qwen3-moe.js';
 export * from './synthetic/index.js';
 export { bytesOn, type LoadOptions, readsNatively } from './weights/load-weights.js';
-export type { FileTensor, Naming, WeightFile } from './weights/weight-file.js';
+export type { FileTensor, Naming, StoredTensor, TensorStack, WeightFile } from './weights/weight-file.js';
 export type { LoadedWeights, WeightEntry, WeightTable } from './weights/weight-table.js';

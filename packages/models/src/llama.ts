@@ -3,17 +3,19 @@ import type { Architecture } from './architecture.js';
 import { selfAttention } from './blocks/attention.js';
 import { swigluFeedForward } from './blocks/feed-forward.js';
 import type { DecoderConfig } from './config/decoder-config.js';
-import { decoderConfigFromGguf } from './config/gguf.js';
+import { decoderConfigFromGguf, hasExperts } from './config/gguf.js';
 import { decoderConfigFromHuggingFace } from './config/hugging-face.js';
 import { noWindows } from './config/windows.js';
 import type { Decoder } from './decoder.js';
 import { llamaWeights } from './llama-weights.js';
+import { mixtral } from './mixtral.js';
 import type { LoadedWeights } from './weights/weight-table.js';
 
 /** Llama 2 and 3.x (Touvron et al. 2023): GGUF stores q and k so that neighbouring elements rotate together. */
 export const llama = {
   name: 'llama',
   names: { gguf: ['llama'], huggingFace: ['LlamaForCausalLM', 'llama'] },
+  ggufVariant: (settings) => (hasExperts(settings) ? mixtral : undefined),
   weights: llamaWeights,
   configFromGguf: (source) => decoderConfigFromGguf(source, 'interleaved'),
   configFromHuggingFace: (source) => decoderConfigFromHuggingFace(source, noWindows),

@@ -70,10 +70,12 @@ async function openGgufModel(path: string): Promise<GgufModelFile> {
   const file = await openGguf(path);
   const { metadata } = file;
   const name = new Settings(path, (key) => metadata.get(key)).text('general.architecture');
-  const architecture = findArchitecture('gguf', name, path);
+  const settings = new Settings(path, (key) => metadata.get(`${name}.${key}`), `${name}.`);
+  const named = findArchitecture('gguf', name, path);
+  const architecture = named.ggufVariant?.(settings) ?? named;
   const weights = ggufWeights(file);
   const config = architecture.configFromGguf({
-    settings: new Settings(path, (key) => metadata.get(`${name}.${key}`), `${name}.`),
+    settings,
     weights,
     tokens: tokenCount(file),
     ropeFactors: await readRopeFactors(weights),

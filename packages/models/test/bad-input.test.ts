@@ -171,9 +171,9 @@ describe('configurations', () => {
     );
   });
 
-  test('a mixture of experts that calls itself llama', async () => {
+  test('a mixture of experts that does not say how many a token passes', async () => {
     const path = await writeLlama('moe.gguf', { metadata: { 'llama.expert_count': 8 } });
-    await expect(openModelFile(path)).rejects.toEqual(refusal('UNSUPPORTED_CONFIG', /expert_count is 8/));
+    await expect(openModelFile(path)).rejects.toEqual(refusal('BAD_CONFIG', /expert_used_count is missing/));
   });
 
   test('rope_freqs of a wrong length', async () => {

@@ -59,6 +59,13 @@ const cases: readonly Case[] = [
     logits: 'tiny_qwen3_logits.json',
     tolerance: 1e-5,
   },
+  {
+    name: 'qwen3-moe',
+    file: 'tiny_qwen3_moe.safetensors',
+    config: 'tiny_qwen3_moe_config.json',
+    logits: 'tiny_qwen3_moe_logits.json',
+    tolerance: 1e-5,
+  },
 ];
 
 for (const { name: on, slack, rounding, open } of await testedBackends())

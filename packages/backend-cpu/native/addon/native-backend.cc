@@ -33,6 +33,7 @@ Napi::Function NativeBackend::define(Napi::Env env) {
                          InstanceMethod("write", &NativeBackend::guarded<&NativeBackend::write>),
                          InstanceMethod("read", &NativeBackend::guarded<&NativeBackend::read>),
                          InstanceMethod("loadWeight", &NativeBackend::guarded<&NativeBackend::load_weight>),
+                         InstanceMethod("loadExperts", &NativeBackend::guarded<&NativeBackend::load_experts>),
                          InstanceMethod("loadGptq", &NativeBackend::guarded<&NativeBackend::load_gptq>),
                          InstanceMethod("freeWeight", &NativeBackend::guarded<&NativeBackend::free_weight>),
                          InstanceMethod("execute", &NativeBackend::guarded<&NativeBackend::execute>),
@@ -172,20 +173,21 @@ Napi::Value NativeBackend::read(const Info& info) {
   return info.Env().Undefined();
 }
 
-// What load_weight was asked for; whatever is wrong with it is wrong with the weight.
-static WeightSource to_source(const Napi::CallbackInfo& info) {
+// What load_weight was asked for, by its arguments; whatever is wrong with it is wrong with the weight.
+template <class Arguments>
+static WeightSource to_source(const Arguments& argument) {
   WeightSource source;
-  source.name = to_text(info[0], "name");
+  source.name = to_text(argument(0), "name");
   try {
-    source.shape = to_shape(info[1], "shape");
-    source.format = to_text(info[2], "format");
-    if (info[3].IsString()) {
-      source.path = to_text(info[3], "path");
-      source.offset = to_bytes(info[4], "offset");
-      source.bytes = to_bytes(info[5], "byteLength");
+    source.shape = to_shape(argument(1), "shape");
+    source.format = to_text(argument(2), "format");
+    if (argument(3).IsString()) {
+      source.path = to_text(argument(3), "path");
+      source.offset = to_bytes(argument(4), "offset");
+      source.bytes = to_bytes(argument(5), "byteLength");
       if (source.path.empty()) fail(Code::bad_argument, "the path is empty");
     } else {
-      const auto bytes = to_byte_span(info[3], "bytes");
+      const auto bytes = to_byte_span(argument(3), "bytes");
       source.memory = bytes.data();
       source.bytes = bytes.size();
     }
@@ -195,12 +197,11 @@ static WeightSource to_source(const Napi::CallbackInfo& info) {
   return source;
 }
 
-Napi::Value NativeBackend::load_weight(const Info& info) {
-  WeightSource source = to_source(info);
-  std::shared_ptr<void> keeps;
-  if (source.path.empty()) keeps = std::make_shared<Napi::ObjectReference>(Napi::Persistent(info[3].As<Napi::Object>()));
-  return submit(std::move(keeps), [backend = backend_.get(), source = std::move(source)](Pending& pending) {
-    const auto weight = Weight::load(source, backend->files, backend->kernels, backend->pool);
+// Adds what `load` loads, and resolves to its number and size.
+template <class Load>
+Napi::Value NativeBackend::submit_load(std::shared_ptr<void> keeps, Load load) {
+  return submit(std::move(keeps), [backend = backend_.get(), load = std::move(load)](Pending& pending) {
+    const auto weight = load(*backend);
     const int32_t id = backend->weights.add(weight);
     pending.result = [id, bytes = weight->byte_length()](Napi::Env env) {
       Napi::Object handle = Napi::Object::New(env);
@@ -208,6 +209,32 @@ Napi::Value NativeBackend::load_weight(const Info& info) {
       handle["byteLength"] = static_cast<double>(bytes);
       return handle;
     };
+  });
+}
+
+Napi::Value NativeBackend::load_weight(const Info& info) {
+  WeightSource source = to_source([&](size_t i) { return info[i]; });
+  std::shared_ptr<void> keeps;
+  if (source.path.empty()) keeps = std::make_shared<Napi::ObjectReference>(Napi::Persistent(info[3].As<Napi::Object>()));
+  return submit_load(std::move(keeps), [source = std::move(source)](Backend& backend) {
+    return Weight::load(source, backend.files, backend.kernels, backend.pool);
+  });
+}
+
+// info[0]: a list of the arguments of load_weight, each a list.
+Napi::Value NativeBackend::load_experts(const Info& info) {
+  if (!info[0].IsArray()) fail(Code::bad_argument, "sources must be an array");
+  const Napi::Array list = info[0].As<Napi::Array>();
+  std::vector<WeightSource> sources;
+  for (uint32_t i = 0; i < list.Length(); i++) {
+    const Napi::Value item = list[i];
+    if (!item.IsArray()) fail(Code::bad_argument, "a source must be an array");
+    const Napi::Array arguments = item.As<Napi::Array>();
+    sources.push_back(to_source([&](size_t at) -> Napi::Value { return arguments[static_cast<uint32_t>(at)]; }));
+  }
+  auto keeps = std::make_shared<Napi::ObjectReference>(Napi::Persistent(info[0].As<Napi::Object>()));
+  return submit_load(std::move(keeps), [sources = std::move(sources)](Backend& backend) {
+    return Weight::load_stack(sources, backend.files, backend.kernels, backend.pool);
   });
 }
 

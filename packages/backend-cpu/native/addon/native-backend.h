@@ -29,6 +29,7 @@ class NativeBackend : public Napi::ObjectWrap<NativeBackend> {
   Napi::Value write(const Info& info);        // (id, offset, Uint8Array)
   Napi::Value read(const Info& info);         // (id, offset, Uint8Array)
   Napi::Value load_weight(const Info& info);  // (name, shape, format, path | Uint8Array, offset, bytes) → Promise<{id, byteLength}>
+  Napi::Value load_experts(const Info& info); // ([[name, shape, …], …]) → Promise<{id, byteLength}>
   // (name, N, K, bits, groupSize, version, [qweight, qzeros, scales, groupIndex?]: slice | Uint8Array)
   // → Promise<{id, byteLength, format, ordered}>
   Napi::Value load_gptq(const Info& info);
@@ -48,6 +49,8 @@ class NativeBackend : public Napi::ObjectWrap<NativeBackend> {
   // Runs `work` on the backend's own thread; the promise settles when it has returned or thrown.
   template <class Work>
   Napi::Value submit(std::shared_ptr<void> keeps, Work work);
+  template <class Load>
+  Napi::Value submit_load(std::shared_ptr<void> keeps, Load load);
 
   std::span<uint8_t> slice(const Info& info, size_t length);
   struct Captured;

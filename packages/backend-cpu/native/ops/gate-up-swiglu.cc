@@ -1,37 +1,6 @@
-#include "ops/product.h"
+#include "ops/gated-product.h"
 
 namespace quern {
-
-namespace {
-
-// Both projections of a range of columns, for all rows of x, then the activation.
-struct GatedProduct {
-  const Kernels& kernels;
-  const Product& gates;
-  const Product& ups;
-  const Tiling& tiling;
-
-  static int64_t scratch_floats(const Tiling& tiling) { return 2 * (tiling.panel_floats + tiling.panel * tiling.rows); }
-
-  // Columns [first, end), at most a panel of them, into y [T, F].
-  void columns(int64_t first, int64_t end, const Floats& y, float* scratch) const {
-    const int64_t T = y.shape[0], width = end - first;
-    float* const up_panel = scratch + tiling.panel_floats;
-    float* const g = up_panel + tiling.panel_floats; // [rows, width]
-    float* const u = g + tiling.panel * tiling.rows;
-    const void* gate_rows = gates.load(first, end, scratch);
-    const void* up_rows = ups.load(first, end, up_panel);
-    for (int64_t t = 0; t < T; t += tiling.rows) {
-      const int64_t rows = std::min(tiling.rows, T - t);
-      gates.multiply(gate_rows, first, end, t, rows, g, width);
-      ups.multiply(up_rows, first, end, t, rows, u, width);
-      for (int64_t r = 0; r < rows; r++)
-        kernels.swiglu(g + r * width, u + r * width, y.row(t + r) + first, width);
-    }
-  }
-};
-
-} // namespace
 
 void GateUpSwigluOp::run(Call& call) {
   const Floats x = call.floats(X, 2);     // [T, K]
@@ -51,7 +20,7 @@ void GateUpSwigluOp::run(Call& call) {
   call.pool.run(tiling.chunks(F), [&](int64_t chunk, int thread) {
     const int64_t end = std::min(F, (chunk + 1) * tiling.chunk);
     for (int64_t n = chunk * tiling.chunk; n < end; n += tiling.panel)
-      product.columns(n, std::min(end, n + tiling.panel), y, call.scratch.of(thread));
+      product.columns(n, std::min(end, n + tiling.panel), {0, T}, y, call.scratch.of(thread));
   });
 }
 

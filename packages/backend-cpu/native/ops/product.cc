@@ -18,6 +18,7 @@ Needs::Needs(const Kernels& kernels, int64_t T, std::initializer_list<const Weig
     const Way way = way_of(kernels, *w, T);
     int8 = int8 || way == Way::packed;
     bf16 = bf16 || way == Way::bf16;
+    floats = floats || way == Way::direct || way == Way::decoded;
     panel = panel || way == Way::decoded || (way == Way::bf16 && w->format() == FORMAT_F16 && !kernels.gemm_of_bf16_f16);
   }
   whole = bf16 && kernels.gemm_of_bf16_f16;
@@ -80,10 +81,12 @@ int64_t Activations::floats(const Floats& x, const Needs& needs) {
   return (needs.int8 ? int8_floats(x) : 0) + (needs.bf16 ? (x.count + 1) / 2 : 0);
 }
 
-Activations::Activations(const Call& call, const Floats& x, const Needs& needs) : x(x), coarse(needs.coarse) {
+Activations::Activations(const Call& call, const Floats& x, const Needs& needs, float* memory)
+    : x(x), coarse(needs.coarse) {
   const int64_t K = x.width(), row_bytes = quantised_row_bytes(K);
-  auto* const int8_rows = reinterpret_cast<uint8_t*>(call.scratch.shared());
-  auto* const bf16_rows = reinterpret_cast<uint16_t*>(call.scratch.shared() + (needs.int8 ? int8_floats(x) : 0));
+  if (!memory) memory = call.scratch.shared();
+  auto* const int8_rows = reinterpret_cast<uint8_t*>(memory);
+  auto* const bf16_rows = reinterpret_cast<uint16_t*>(memory + (needs.int8 ? int8_floats(x) : 0));
   if (!needs.int8 && !needs.bf16) return;
   const auto quantise = coarse ? call.kernels.quantise_coarse : call.kernels.quantise;
   call.split(x.shape[0], K, [&](int64_t first, int64_t end, int) {
@@ -126,13 +129,14 @@ void Product::multiply(const void* panel, int64_t first, int64_t end, int64_t t,
   else kernels_.gemm_bf16(x_.x.row(t), K, words, K, bias, y, stride, count, N, K);
 }
 
-void Product::columns(const Tiling& tiling, int64_t first, int64_t end, float* y, int64_t stride, float* panel) const {
-  const int64_t T = x_.x.shape[0];
+void Product::columns_of_rows(const Tiling& tiling, int64_t first, int64_t end, RowRange rows, float* y,
+                              int64_t stride, float* panel) const {
   for (int64_t n = first; n < end; n += tiling.panel) {
     const int64_t last = std::min(end, n + tiling.panel);
-    const void* rows = load(n, last, panel);
-    for (int64_t t = 0; t < T; t += tiling.rows)
-      multiply(rows, n, last, t, std::min(tiling.rows, T - t), y + t * stride + n - first, stride);
+    const void* loaded = load(n, last, panel);
+    for (int64_t t = rows.first; t < rows.end; t += tiling.rows)
+      multiply(loaded, n, last, t, std::min(tiling.rows, rows.end - t), y + (t - rows.first) * stride + n - first,
+               stride);
   }
 }
 

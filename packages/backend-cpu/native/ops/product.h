@@ -23,7 +23,7 @@ Way way_of(const Kernels& kernels, const Weight& w, int64_t T);
 // What must be prepared for weights that are multiplied side by side.
 struct Needs {
   Needs(const Kernels& kernels, int64_t T, std::initializer_list<const Weight*> weights);
-  bool int8 = false, bf16 = false; // rows of x
+  bool int8 = false, bf16 = false, floats = false; // rows of x
   bool coarse = false;             // those of int8 for the kernels of many rows
   bool whole = false;              // those of bf16 for kernels that lay out the weights at each call
   bool panel = false;              // scratch for a panel of weights
@@ -48,20 +48,36 @@ struct Activations {
   const uint16_t* bf16 = nullptr; // [T, K]
   const bool coarse;              // int8 has one scale for every 256
 
-  // Shared scratch that the constructor fills: to be reserved before.
+  // Scratch that the constructor fills, from `memory` on: by default where the shared one begins. To be reserved before.
   static int64_t floats(const Floats& x, const Needs& needs);
-  Activations(const Call& call, const Floats& x, const Needs& needs);
+  Activations(const Call& call, const Floats& x, const Needs& needs, float* memory = nullptr);
+  // Rows that have been prepared.
+  Activations(const Floats& x, const uint8_t* int8, const uint16_t* bf16, bool coarse)
+      : x(x), int8(int8), bf16(bf16), coarse(coarse) {}
+};
+
+struct RowRange {
+  int64_t first, end;
+  int64_t count() const { return end - first; }
 };
 
 class Product {
  public:
   // x [T, K] · w [N, K]ᵀ + bias [N], which may be null.
   Product(const Kernels& kernels, const Activations& x, const Weight& w, const float* bias)
-      : kernels_(kernels), x_(x), w_(w), bias_(bias), way_(way_of(kernels, w, x.x.shape[0])) {}
+      : Product(kernels, x, w, bias, x.x.shape[0]) {}
+  // The same in the way of `rows` rows, which some of those of x are multiplied in.
+  Product(const Kernels& kernels, const Activations& x, const Weight& w, const float* bias, int64_t rows)
+      : kernels_(kernels), x_(x), w_(w), bias_(bias), way_(way_of(kernels, w, rows)) {}
 
   // Columns [first, end), a chunk of a tiling, for all rows of x; y points at column `first` of a matrix with rows of
   // `stride` floats.
-  void columns(const Tiling& tiling, int64_t first, int64_t end, float* y, int64_t stride, float* panel) const;
+  void columns(const Tiling& tiling, int64_t first, int64_t end, float* y, int64_t stride, float* panel) const {
+    columns_of_rows(tiling, first, end, {0, x_.x.shape[0]}, y, stride, panel);
+  }
+  // The same for some rows of x, the first of which is the first of y.
+  void columns_of_rows(const Tiling& tiling, int64_t first, int64_t end, RowRange rows, float* y, int64_t stride,
+                       float* panel) const;
   // The same for rows [t, t + count) of x, from a panel that `load` gave.
   void multiply(const void* panel, int64_t first, int64_t end, int64_t t, int64_t count, float* y,
                 int64_t stride) const;

@@ -46,6 +46,11 @@ const Weight& Call::matrix(int index) const {
   return *operand(index).weight;
 }
 
+const std::vector<Weight>& Call::matrices(int index) const {
+  need(operand(index).rank == 3 && operand(index).count > 0, "a weight must have three dimensions");
+  return operand(index).weight->matrices();
+}
+
 const float* Call::vector(int index, int64_t length) const {
   if (!present(index)) return nullptr;
   const Weight& w = *operand(index).weight;

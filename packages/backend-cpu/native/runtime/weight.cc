@@ -23,13 +23,52 @@ std::shared_ptr<const Weight> Weight::load(const WeightSource& source, FileMap& 
   weight->set_shape(source);
   if (source.path.empty()) weight->data_ = source.memory;
   else weight->attach(source, files);
-  if (weight->shape_.size() == 1 && !weight->is_float()) weight->keep_as_floats(kernels);
-  else if (weight->shape_.size() == 2 && kernels.packed_gemm[weight->format_] && weight->rows_ > 0) weight->pack(pool);
+  const size_t rank = weight->shape_.size();
+  if (rank == 1 && !weight->is_float()) weight->keep_as_floats(kernels);
+  else if ((rank == 2 || rank == 3) && kernels.packed_gemm[weight->format_] && weight->rows_ > 0)
+    weight->pack(weight->starts_of_matrices(), pool);
   else if (source.path.empty()) weight->copy(source);
   if (weight->memory_.bytes() > 0) weight->release_file(source);
+  if (rank == 3) weight->see_matrices();
   return weight;
 } catch (const Failure& failure) {
   throw Failure(failure.code, "weight '" + source.name + "': " + failure.what());
+}
+
+std::shared_ptr<const Weight> Weight::load_stack(const std::vector<WeightSource>& sources, FileMap& files,
+                                                 const Kernels& kernels, ThreadPool& pool) {
+  if (sources.empty()) fail(Code::bad_argument, "a stack needs matrices");
+  auto stack = std::make_shared<Weight>();
+  const WeightSource* current = nullptr;
+  try {
+    for (const WeightSource& source : sources) {
+      current = &source;
+      stack->add_matrix(source, files, kernels);
+    }
+    stack->be_stack();
+    if (kernels.packed_gemm[stack->format_]) {
+      stack->pack(stack->starts_of_matrices(), pool);
+      for (size_t i = 0; i < sources.size(); i++) stack->matrices_[i].release_file(sources[i]);
+      stack->see_matrices();
+    }
+  } catch (const Failure& failure) {
+    throw Failure(failure.code, "weight '" + current->name + "': " + failure.what());
+  }
+  return stack;
+}
+
+// A matrix of a stack. Whether a stack can be used as floats without decoding must not differ from matrix to matrix.
+void Weight::add_matrix(const WeightSource& source, FileMap& files, const Kernels& kernels) {
+  Weight matrix;
+  matrix.set_shape(source);
+  if (matrix.shape_.size() != 2 || matrix.rows_ == 0) fail(Code::bad_weight, "a stack is made of matrices");
+  if (!matrices_.empty() && (matrix.shape_ != matrices_[0].shape_ || matrix.format_ != matrices_[0].format_))
+    fail(Code::bad_weight, "the matrices of a stack must have one shape and one format");
+  if (source.path.empty()) matrix.data_ = source.memory;
+  else matrix.attach(source, files);
+  const bool unaligned = matrix.format_ == FORMAT_F32 && !matrix.is_float();
+  if (!kernels.packed_gemm[matrix.format_] && (source.path.empty() || unaligned)) matrix.copy(source);
+  matrices_.push_back(std::move(matrix));
 }
 
 // Shape and format; throws unless they account for every byte of the source.
@@ -70,7 +109,7 @@ void Weight::attach(const WeightSource& source, FileMap& files) {
 
 void Weight::copy(const WeightSource& source) {
   memory_ = Pages(source.bytes);
-  if (source.bytes) memcpy(memory_.data(), source.memory, source.bytes);
+  if (source.bytes) memcpy(memory_.data(), data_, source.bytes);
   data_ = memory_.data();
 }
 
@@ -83,19 +122,58 @@ void Weight::keep_as_floats(const Kernels& kernels) {
   data_ = memory_.data();
 }
 
-void Weight::pack(ThreadPool& pool) {
+// Shape and size, from matrices that are all alike.
+void Weight::be_stack() {
+  const Weight& matrix = matrices_.front();
+  shape_ = {static_cast<int64_t>(matrices_.size()), matrix.rows_, matrix.width_};
+  format_ = matrix.format_;
+  rows_ = shape_[0] * matrix.rows_;
+  width_ = matrix.width_;
+  row_bytes_ = matrix.row_bytes_;
+}
+
+// Of a stack, or of the one matrix that this is.
+int64_t Weight::rows_of_matrix() const { return shape_.size() == 3 ? shape_[1] : rows_; }
+
+std::vector<const uint8_t*> Weight::starts_of_matrices() const {
+  std::vector<const uint8_t*> starts;
+  for (const Weight& matrix : matrices_) starts.push_back(matrix.data_);
+  if (starts.empty())
+    for (int64_t row = 0; row < rows_; row += rows_of_matrix()) starts.push_back(data_ + row * row_bytes_);
+  return starts;
+}
+
+// Each matrix begins a row of tiles of its own.
+void Weight::pack(const std::vector<const uint8_t*>& matrices, ThreadPool& pool) {
   const PackedFormat& layout = packed_format(format_);
-  const int64_t tile_row = packed_rows_bytes(layout, width_);
-  const int64_t tile_rows = (rows_ + PACKED_ROWS - 1) / PACKED_ROWS;
-  Pages packed(tile_rows * tile_row);
-  pool.run(tile_rows, [&](int64_t i, int) {
-    const int64_t first = i * PACKED_ROWS;
-    pack_rows(layout, data_ + first * row_bytes_, row_bytes_, std::min(PACKED_ROWS, rows_ - first), width_,
-              packed.data() + i * tile_row);
+  const int64_t rows = rows_of_matrix(), tile_row = packed_rows_bytes(layout, width_);
+  const int64_t tile_rows = (rows + PACKED_ROWS - 1) / PACKED_ROWS, count = matrices.size();
+  Pages packed(count * tile_rows * tile_row);
+  pool.run(count * tile_rows, [&](int64_t i, int) {
+    const int64_t first = i % tile_rows * PACKED_ROWS;
+    pack_rows(layout, matrices[i / tile_rows] + first * row_bytes_, row_bytes_, std::min(PACKED_ROWS, rows - first),
+              width_, packed.data() + i * tile_row);
   });
   memory_ = std::move(packed);
   data_ = memory_.data();
   tile_row_bytes_ = tile_row;
+}
+
+// The matrices of a stack that lies in one piece.
+void Weight::see_matrices() {
+  const int64_t rows = rows_of_matrix(), tile_rows = (rows + PACKED_ROWS - 1) / PACKED_ROWS;
+  const int64_t bytes = is_packed() ? tile_rows * tile_row_bytes_ : rows * row_bytes_;
+  matrices_.clear();
+  for (int64_t e = 0; e < shape_[0]; e++) {
+    Weight& matrix = matrices_.emplace_back();
+    matrix.shape_ = {rows, width_};
+    matrix.format_ = format_;
+    matrix.rows_ = rows;
+    matrix.width_ = width_;
+    matrix.row_bytes_ = row_bytes_;
+    matrix.tile_row_bytes_ = tile_row_bytes_;
+    matrix.data_ = data_ + e * bytes;
+  }
 }
 
 std::shared_ptr<const Weight> Weight::load_gptq(const GptqSource& source, FileMap& files, const Kernels& kernels,

@@ -28,12 +28,15 @@ struct WeightSource {
 
 // Rows of `width` elements each. A matrix in a block format is packed into the tiles that the kernels multiply (kernels/
 // packed/tiles.h), if they do; any other stays as it lies in the file, used where it is mapped. A vector (norm weight, bias)
-// is kept as f32.
+// is kept as f32. A stack [E, N, K] is E matrices, packed or not as one would be.
 class Weight {
  public:
   // Packs on the pool's threads. Throws BAD_WEIGHT, UNSUPPORTED or OUT_OF_MEMORY, each naming the weight.
   static std::shared_ptr<const Weight> load(const WeightSource& source, FileMap& files, const Kernels& kernels,
                                             ThreadPool& pool);
+  // A stack of matrices that lie apart, all of one shape and format. Throws as load.
+  static std::shared_ptr<const Weight> load_stack(const std::vector<WeightSource>& sources, FileMap& files,
+                                                  const Kernels& kernels, ThreadPool& pool);
   // A GPTQ matrix in whatever of our formats means the same. Throws BAD_WEIGHT or OUT_OF_MEMORY, naming the weight.
   static std::shared_ptr<const Weight> load_gptq(const GptqSource& source, FileMap& files, const Kernels& kernels,
                                                  ThreadPool& pool);
@@ -54,6 +57,8 @@ class Weight {
   bool is_float() const {
     return format_ == FORMAT_F32 && reinterpret_cast<uintptr_t>(data_) % alignof(float) == 0;
   }
+  // The matrices of a stack, which owns their memory.
+  const std::vector<Weight>& matrices() const { return matrices_; }
   const float* floats() const { return reinterpret_cast<const float*>(data_); }
   // Column order()[p] of the matrix is at place p: x must be put in that order before it is multiplied. Empty: as they are.
   const std::vector<int32_t>& order() const { return order_; }
@@ -66,7 +71,12 @@ class Weight {
   void attach(const WeightSource& source, FileMap& files);
   void copy(const WeightSource& source);
   void keep_as_floats(const Kernels& kernels);
-  void pack(ThreadPool& pool);
+  void pack(const std::vector<const uint8_t*>& matrices, ThreadPool& pool);
+  void see_matrices();
+  void add_matrix(const WeightSource& source, FileMap& files, const Kernels& kernels);
+  void be_stack();
+  int64_t rows_of_matrix() const;
+  std::vector<const uint8_t*> starts_of_matrices() const;
   void take(const GptqMatrix& matrix, const Kernels& kernels, ThreadPool& pool);
   void release_file(const WeightSource& source);
 
@@ -77,6 +87,7 @@ class Weight {
   std::shared_ptr<const MappedFile> file_; // one of these two owns the data
   Pages memory_;
   std::vector<int32_t> order_;
+  std::vector<Weight> matrices_;
 };
 
 } // namespace quern

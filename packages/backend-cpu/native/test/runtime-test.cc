@@ -368,7 +368,7 @@ void gptq_matrices_keep_their_values() {
 // A small model over a backend: ids [T] → argmax [T] and logits [T, V], both in the outputs.
 class Model {
  public:
-  static constexpr int32_t T = 5, D = 64, F = 2048, V = 320;
+  static constexpr int32_t T = 5, D = 64, F = 2048, V = 320, E = 3;
   static constexpr int32_t outputs_bytes = T * 4 + T * V * 4;
 
   explicit Model(int threads) : backend(threads, "") {
@@ -379,7 +379,9 @@ class Model {
     };
     const int32_t table = load("f16", {V, D}, V * D * 2), norm = load("f32", {D}, D * 4);
     const int32_t gate = load("q8_0", {F, D}, F * D / 32 * 34), up = load("q4_0", {F, D}, F * D / 32 * 18);
-    const int32_t down = load("q6_k", {D, F}, D * F / 256 * 210);
+    const int32_t down = load("q6_k", {D, F}, D * F / 256 * 210), router = load("f16", {E, D}, E * D * 2);
+    const int32_t gates = load("q8_0", {E, D, D}, E * D * D / 32 * 34), ups = load("q4_0", {E, D, D}, E * D * D / 32 * 18);
+    const int32_t downs = load("f16", {E, D, D}, E * D * D * 2);
     const Place none{Region::none, {}};
     const auto rows = [](int32_t width, uint64_t at) { return Place{Region::arena, {T, width}, at}; };
     const auto weight = [](int32_t id, std::vector<int32_t> shape) {
@@ -387,7 +389,7 @@ class Model {
     };
     constexpr uint64_t narrow = T * D * 4; // bytes of a [T, D]
     const Place x = rows(D, 0), n = rows(D, narrow), down_y = rows(D, 2 * narrow), sum = rows(D, 3 * narrow);
-    const Place hidden = rows(F, 4 * narrow), logits{Region::outputs, {T, V}, T * 4};
+    const Place mixed = rows(D, 4 * narrow), hidden = rows(F, 5 * narrow), logits{Region::outputs, {T, V}, T * 4};
     const Place ids{Region::inputs, {T}, 0, 0, DType::i32}, best{Region::outputs, {T}, 0, 0, DType::i32};
     PlanWriter plan;
     const int32_t eps = 0x358637bd; // 1e-6
@@ -396,7 +398,9 @@ class Model {
     plan.op("gateUpSwiglu", {}, {n, weight(gate, {F, D}), weight(up, {F, D}), hidden});
     plan.op("linear", {}, {hidden, weight(down, {D, F}), none, down_y});
     plan.op("add", {}, {x, down_y, sum});
-    plan.op("linear", {}, {sum, weight(table, {V, D}), none, logits});
+    plan.op("moe", {2, 1}, {n, weight(router, {E, D}), weight(gates, {E, D, D}), weight(ups, {E, D, D}),
+                            weight(downs, {E, D, D}), sum, mixed});
+    plan.op("linear", {}, {mixed, weight(table, {V, D}), none, logits});
     plan.op("argmax", {}, {logits, best});
     words = plan.words(arena_bytes, T * 4, outputs_bytes);
   }
@@ -406,7 +410,7 @@ class Model {
     return std::make_unique<Plan>(of, host(), backend.buffers, backend.weights);
   }
 
-  static constexpr int32_t arena_bytes = T * (4 * D + F) * 4;
+  static constexpr int32_t arena_bytes = T * (5 * D + F) * 4;
   Backend backend;
   std::vector<int32_t> words;
   std::vector<int32_t> inputs = {0, 1, V - 1, 7, 7};

@@ -31,15 +31,15 @@ function decodeShare(
 }
 
 /**
- * Two operations for each weight of the layers, and in attention two for each element of a key and two for each of a
+ * Two operations for each weight of the layers (of experts, the chosen), and in attention two for each element of a key and two for each of a
  * value, for half the prompt on average.
  */
 function prefillOperations(
-  { config, parameters }: ModelDescription,
+  { config, activeParameters }: ModelDescription,
   { tokens, depth }: Extract<Work, { kind: 'prefill' }>,
 ): number {
   const { vocabulary, width, tied, layers, heads, headDim } = config;
-  const ofLayers = parameters - vocabulary * width * (tied ? 1 : 2);
+  const ofLayers = activeParameters - vocabulary * width * (tied ? 1 : 2);
   const keys = depth + (tokens + 1) / 2;
   return tokens * (2 * ofLayers + 4 * layers * heads * headDim * keys);
 }

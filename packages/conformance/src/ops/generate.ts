@@ -6,6 +6,7 @@ import {
   type FusedOpName,
   floats,
   ints,
+  moeOperands,
   type SampleOperand,
   showShape,
 } from '@quern/core';
@@ -191,6 +192,18 @@ const generators: Readonly<Record<CoreOpName | FusedOpName, Generator>> = {
     },
     attributes: { to: dice.int(0, 2) },
   }),
+  expertLinear: (dice) => {
+    const [R, K, N, E, k] = [rows(dice), width(dice), width(dice), dice.int(1, 9), dice.int(1, 4)];
+    const w = dense(dice, dice.normal([E, N, K], 1 / Math.sqrt(K)));
+    return { operands: { x: dice.normal([R, K]), w, ids: dice.integers([R, k], E) }, attributes: {} };
+  },
+  weightedSum: (dice) => {
+    const [T, k] = [rows(dice), dice.int(1, 9)];
+    return {
+      operands: { x: dice.withNaN([T, k, width(dice)]), weights: dice.normal([T, k]) },
+      attributes: {},
+    };
+  },
   addRmsNorm: (dice) => {
     const D = width(dice);
     const shape = [rows(dice), D];
@@ -221,6 +234,17 @@ const generators: Readonly<Record<CoreOpName | FusedOpName, Generator>> = {
     };
   },
   qkNormRopeAppend,
+  moe: (dice) => {
+    const [E, T] = [dice.int(1, 9), rows(dice)];
+    const chosen = dice.int(1, E);
+    const sizes = [T, dice.pick([8, 15, 32, 65]), E, width(dice)] as const;
+    const { gate, up, down, ...exact } = moeOperands(dice.int(1, 10_000), sizes, chosen);
+    const format = dice.pick(denseFormats);
+    return {
+      operands: { ...exact, gate: as(format, gate), up: as(format, up), down: as(format, down) },
+      attributes: { chosen, renormalise: dice.int(0, 1) },
+    };
+  },
   linearArgmax: (dice) => {
     const [T, K, N] = [rows(dice), width(dice), width(dice)];
     return { operands: { x: dice.normal([T, K]), w: weight(dice, N, K) }, attributes: {} };

@@ -1,4 +1,12 @@
-import { coreOps, type FusedOpName, type OperandValue, recordOp, type Step, type Tensor } from '@quern/core';
+import {
+  coreOps,
+  type FusedOpName,
+  type OperandValue,
+  recordOp,
+  recordView,
+  type Step,
+  type Tensor,
+} from '@quern/core';
 
 type Values = Readonly<Record<string, OperandValue>>;
 type Attributes = Readonly<Record<string, number>>;
@@ -58,4 +66,19 @@ export const plainForms = {
     return [query];
   },
   linearArgmax: (step, { x, w }) => [tensor(step, 'argmax', { x: tensor(step, 'linear', { x, w }) })],
+  moe(step, { x, router, gate, up, down, residual }, { chosen, renormalise }) {
+    const scores = tensor(step, 'linear', { x, w: router });
+    const among = renormalise ? scores : tensor(step, 'softmax', { x: scores });
+    const [values, ids] = recordOp(step, coreOps.topK, { x: among }, { k: chosen! });
+    const weights = renormalise ? tensor(step, 'softmax', { x: values }) : values;
+    const products = {
+      gate: tensor(step, 'expertLinear', { x, w: gate, ids }),
+      up: tensor(step, 'expertLinear', { x, w: up, ids }),
+    };
+    const [T, k, F] = products.gate.shape as [number, number, number];
+    const inner = recordView(tensor(step, 'swiglu', products), [T * k, F]);
+    const each = tensor(step, 'expertLinear', { x: inner, w: down, ids: recordView(ids!, [T * k, 1]) });
+    const sum = tensor(step, 'weightedSum', { x: recordView(each, [T, k, each.shape[2]!]), weights });
+    return [tensor(step, 'add', { a: residual, b: sum })];
+  },
 } as const satisfies Record<FusedOpName, PlainForm>;

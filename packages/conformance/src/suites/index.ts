@@ -8,6 +8,7 @@ import { graph } from './graph.js';
 import { lifecycle } from './lifecycle.js';
 import { manifest } from './manifest.js';
 import { memory } from './memory.js';
+import { moeFused } from './moe-fused.js';
 import { operands, samples, views } from './ops.js';
 import { pagedKv } from './paged-kv.js';
 import { plans } from './plans.js';
@@ -36,6 +37,7 @@ export const suites = {
   pagedKv,
   graph,
   chain,
+  moeFused,
   quantGguf,
   quantGptq,
   timer,

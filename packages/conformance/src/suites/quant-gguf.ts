@@ -1,4 +1,12 @@
-import { coreOps, type FusedOpName, fusedOps, integers, normal, type WeightFormat } from '@quern/core';
+import {
+  coreOps,
+  type FusedOpName,
+  fusedOps,
+  integers,
+  moeOperands,
+  normal,
+  type WeightFormat,
+} from '@quern/core';
 import type { Case, Suite } from '../case.js';
 import type { Lab } from '../lab.js';
 import { fresh } from '../ops/fresh.js';
@@ -9,6 +17,7 @@ import type { Operand } from '../values/numbers.js';
 import { refusal } from '../values/refusal.js';
 import { proveUsable } from './errors.js';
 import { fusedCase } from './fused.js';
+import { moeCase } from './moe-fused.js';
 
 const suite = 'quantGguf';
 const on = fresh(suite);
@@ -51,6 +60,40 @@ function linearCases(lab: Lab, codec: Codec): Case[] {
       attributes: {},
     });
   });
+}
+
+/** A stack of random matrices [E, N, blocks · blockSize]. */
+function randomStack(codec: Codec, seed: number, E: number, N: number, blocks: number): Operand {
+  const rows = randomWeight(codec, seed, E * N, blocks);
+  return { ...rows, shape: [E, N, rows.shape[1]!] };
+}
+
+function expertCases(lab: Lab, codec: Codec): Case[] {
+  const products = [
+    [1, 3],
+    [5, 2],
+    [40, 1],
+  ].map(([R, k]) => {
+    const w = randomStack(codec, 80 + R!, 3, 17, 2);
+    return coreCase(lab, suite, coreOps.expertLinear, {
+      name: `${codec.format} [${R}, ${w.shape[2]}] with ${k} of [${w.shape}]`,
+      operands: { x: normal(R!, [R!, w.shape[2]!]), w, ids: integers(R! + 1, [R!, k!], 3) },
+      attributes: {},
+    });
+  });
+  if (!lab.backend.moeFused || !lab.support('moe')?.weightFormats?.includes(codec.format)) return products;
+  const K = codec.blockSize;
+  const mixtures = [1, 40].map((T) => {
+    const operands = {
+      ...moeOperands(90 + T, [T, K, 2, K], 1),
+      gate: randomStack(codec, 91, 2, K, 1),
+      up: randomStack(codec, 92, 2, K, 1),
+      down: randomStack(codec, 93, 2, K, 1),
+    };
+    const attributes = { chosen: 1, renormalise: 0 };
+    return moeCase(lab, suite, { name: `${codec.format}, ${T} rows`, operands, attributes });
+  });
+  return [...products, ...mixtures];
 }
 
 function embedCases(lab: Lab, codec: Codec): Case[] {
@@ -109,6 +152,7 @@ function formatCases(lab: Lab, format: WeightFormat): Case[] {
   if (codec)
     return [
       ...linearCases(lab, codec),
+      ...expertCases(lab, codec),
       ...embedCases(lab, codec),
       ...fusedCases(lab, codec),
       ...refusals(codec),

@@ -13,7 +13,10 @@ export interface MoeRouting {
 
 /** A mixture-of-experts feed-forward as one entry of the plan, for one row and for many. */
 export interface MoeFused {
-  /** Stacks the experts' matrices, each [N, K], in one weight of shape [E, N, K]. Formats as for loadWeight. */
+  /**
+   * Stacks the experts' matrices, each [N, K] and all in one format, in one weight of shape [E, N, K]. Formats as for
+   * loadWeight, which takes a stack that lies in one piece. Throws as it does.
+   */
   loadExperts(sources: readonly WeightSource[]): Promise<Weight>;
   /**
    * residual + Σ over the chosen experts e of p_e · down_e(swiglu(gate_e(x), up_e(x))), where p = softmax(x · routerᵀ):

@@ -2,16 +2,18 @@ import type { AnyOp } from '../op/define-op.js';
 import { addRmsNorm } from './add-rms-norm.js';
 import { gateUpSwiglu } from './gate-up-swiglu.js';
 import { linearArgmax } from './linear-argmax.js';
+import { moe } from './moe.js';
 import { qkNormRopeAppend } from './qk-norm-rope-append.js';
 import { qkvLinear } from './qkv-linear.js';
 
-/** Every fused op. A driver may have kernels for any of them; each is defined by core ops. */
+/** Every fused op. A driver may have kernels for any of them; each is defined by core ops. Plans are rewritten to use them; `moe` is asked for by name. */
 export const fusedOps = {
   addRmsNorm,
   gateUpSwiglu,
   qkvLinear,
   qkNormRopeAppend,
   linearArgmax,
+  moe,
 } as const satisfies Record<string, AnyOp>;
 
 export type FusedOpName = keyof typeof fusedOps;

@@ -4,6 +4,7 @@ import { argmax } from './argmax.js';
 import { attention } from './attention.js';
 import { cast } from './cast.js';
 import { embed } from './embed.js';
+import { expertLinear } from './expert-linear.js';
 import { gatherRows } from './gather-rows.js';
 import { geglu } from './geglu.js';
 import { gelu } from './gelu.js';
@@ -20,6 +21,7 @@ import { silu } from './silu.js';
 import { softmax } from './softmax.js';
 import { swiglu } from './swiglu.js';
 import { topK } from './top-k.js';
+import { weightedSum } from './weighted-sum.js';
 
 /** Every core op. A driver has a kernel for each; the order gives the opcodes of encoded plans. */
 export const coreOps = {
@@ -44,6 +46,8 @@ export const coreOps = {
   penalise,
   gatherRows,
   cast,
+  expertLinear,
+  weightedSum,
 } as const satisfies Record<string, AnyOp>;
 
 export type CoreOpName = keyof typeof coreOps;

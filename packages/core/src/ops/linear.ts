@@ -50,6 +50,7 @@ export const ACTIVATION_SPAN = 64;
  */
 const COARSE_ROWS = 17;
 const COARSE_SPAN = 256;
+export const isCoarse = (x: Numbers): boolean => rowCount(x.shape) >= COARSE_ROWS;
 /** By how much a weight may be rounded, in largest magnitudes of its span: a little more than half a step of 127. */
 const WEIGHT_ROUNDING = 0.57 / 127;
 
@@ -80,8 +81,7 @@ const added = (a: Numbers, b: Numbers): Numbers => ({
  * What rounding x, and with many rows w, to 8 bits can change at most: Σ|w| · dx + (|x| + dx) · dw, where dx is half a step
  * of 127 to the largest |x| of a span, and dw is WEIGHT_ROUNDING.
  */
-export function linearRounding(x: Numbers, w: Numbers, y: Numbers): void {
-  const coarse = rowCount(x.shape) >= COARSE_ROWS;
+export function linearRounding(x: Numbers, w: Numbers, y: Numbers, coarse = isCoarse(x)): void {
   const dx = scaled(spanMaxima(x, coarse ? COARSE_SPAN : ACTIVATION_SPAN), 0.5 / 127);
   defineLinear(dx, absolute(w), undefined, y);
   if (!coarse) return;

@@ -1,4 +1,4 @@
-import type { RopeOptions } from '@quern/core';
+import type { MoeRouting, RopeOptions } from '@quern/core';
 import type { Settings } from './settings.js';
 
 /** The sizes and constants of a decoder-only transformer: all that a forward pass needs besides its weights. */
@@ -24,6 +24,16 @@ export interface DecoderConfig {
   readonly windows: readonly number[];
   /** The embedding serves as output projection. */
   readonly tied: boolean;
+  /** Present where feed-forwards are mixtures of experts. */
+  readonly mixture?: MixtureConfig;
+}
+
+/** How the feed-forwards of sparse layers are made. */
+export interface MixtureConfig extends MoeRouting {
+  /** The inner width of one expert. */
+  readonly feedForward: number;
+  /** Per layer: whether its feed-forward is a mixture, or dense. */
+  readonly sparse: readonly boolean[];
 }
 
 /** The largest sizes that are believed: far above any model, low enough that a broken file cannot exhaust memory. */
@@ -33,6 +43,7 @@ export const limits = {
   heads: 2 ** 14,
   headDim: 2 ** 14,
   feedForward: 2 ** 22,
+  experts: 2 ** 14,
   vocabulary: 2 ** 24,
   context: 2 ** 31 - 1,
 } as const;

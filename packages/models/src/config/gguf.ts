@@ -1,6 +1,6 @@
 import type { RopeLayout, RopeOptions, RopeScaling } from '@quern/core';
 import type { WeightFile } from '../weights/weight-file.js';
-import { type DecoderConfig, limits, readHeads, sameWindow } from './decoder-config.js';
+import { type DecoderConfig, limits, type MixtureConfig, readHeads, sameWindow } from './decoder-config.js';
 import type { Settings } from './settings.js';
 
 /** What a GGUF file says about its model. Keys of `settings` go without the architecture's prefix. */
@@ -16,11 +16,16 @@ export interface GgufSource {
 /**
  * The configuration of a decoder from GGUF metadata (llama.cpp's keys).
  * @param layout how the architecture's q and k rows are ordered in GGUF files
+ * @param readMixture for architectures with experts; the others refuse a file that has any
  * @throws ModelError BAD_CONFIG or UNSUPPORTED_CONFIG.
  */
-export function decoderConfigFromGguf(source: GgufSource, layout: RopeLayout): DecoderConfig {
+export function decoderConfigFromGguf(
+  source: GgufSource,
+  layout: RopeLayout,
+  readMixture?: (source: GgufSource, layers: number) => MixtureConfig,
+): DecoderConfig {
   const { settings, weights } = source;
-  if (settings.has('expert_count') && settings.whole('expert_count', limits.width) > 1)
+  if (!readMixture && hasExperts(settings))
     settings.refuse('expert_count', 'a mixture of experts is another architecture');
   const width = settings.whole('embedding_length', limits.width);
   const layers = settings.whole('block_count', limits.layers);
@@ -44,8 +49,13 @@ export function decoderConfigFromGguf(source: GgufSource, layout: RopeLayout): D
     context,
     windows: sameWindow(layers, window),
     tied: !weights.tensors.has('output.weight'),
+    ...(readMixture && { mixture: readMixture(source, layers) }),
   };
 }
+
+/** Whether GGUF metadata speaks of a mixture of experts. */
+export const hasExperts = (settings: Settings): boolean =>
+  settings.has('expert_count') && settings.whole('expert_count', limits.experts, 0, 0) > 1;
 
 const headKeys = {
   heads: 'attention.head_count',

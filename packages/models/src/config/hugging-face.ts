@@ -1,5 +1,5 @@
 import type { WeightFile } from '../weights/weight-file.js';
-import { type DecoderConfig, limits, readHeads } from './decoder-config.js';
+import { type DecoderConfig, limits, type MixtureConfig, readHeads } from './decoder-config.js';
 import { readRopeScaling } from './hugging-face-rope.js';
 import type { Settings } from './settings.js';
 
@@ -13,11 +13,13 @@ export interface HuggingFaceSource {
 /**
  * The configuration of a decoder from config.json. Absent settings take the defaults of transformers' own classes.
  * @param windows looks back per layer, as the architecture reads them
+ * @param readMixture for architectures with experts
  * @throws ModelError BAD_CONFIG or UNSUPPORTED_CONFIG.
  */
 export function decoderConfigFromHuggingFace(
   { settings, weights }: HuggingFaceSource,
   windows: (settings: Settings, layers: number) => readonly number[],
+  readMixture?: (settings: Settings, layers: number) => MixtureConfig,
 ): DecoderConfig {
   refuseUnsupported(settings);
   const width = settings.whole('hidden_size', limits.width);
@@ -40,6 +42,7 @@ export function decoderConfigFromHuggingFace(
     context: Math.max(trained, stretched),
     windows: windows(settings, layers),
     tied: settings.flag('tie_word_embeddings') ?? !weights.tensors.has('lm_head.weight'),
+    ...(readMixture && { mixture: readMixture(settings, layers) }),
   };
 }
 

@@ -30,13 +30,13 @@ export class Settings {
     return this.fail(key, `a whole number from ${least} to ${most}`);
   }
 
-  /** A list of whole numbers from 1 to `most`, or undefined where the file has none. */
-  wholes(key: string, most: number): readonly number[] | undefined {
+  /** A list of whole numbers from `least` to `most`, or undefined where the file has none. */
+  wholes(key: string, most: number, least = 1): readonly number[] | undefined {
     const value = this.value(key);
     if (value === undefined) return undefined;
-    const inRange = (item: unknown) => Number.isInteger(item) && Number(item) >= 1 && Number(item) <= most;
+    const inRange = (item: unknown) => Number.isInteger(item) && Number(item) >= least && Number(item) <= most;
     if (Array.isArray(value) && value.every(inRange)) return value;
-    return this.fail(key, `whole numbers from 1 to ${most}`);
+    return this.fail(key, `whole numbers from ${least} to ${most}`);
   }
 
   /** A finite number above 0. */

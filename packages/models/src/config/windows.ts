@@ -10,6 +10,17 @@ export function mistralWindows(settings: Settings, layers: number): number[] {
   return sameWindow(layers, settings.whole('sliding_window', limits.context, 4096));
 }
 
+/** Mixtral: `sliding_window` for every layer, where there is one. */
+export const mixtralWindows = (settings: Settings, layers: number): number[] =>
+  sameWindow(layers, settings.has('sliding_window') ? settings.whole('sliding_window', limits.context) : 0);
+
+/** Qwen3-MoE: `sliding_window` for every layer where `use_sliding_window` says so; absent means 4096 (Qwen3MoeConfig). */
+export const qwen3MoeWindows = (settings: Settings, layers: number): number[] =>
+  sameWindow(
+    layers,
+    settings.flag('use_sliding_window') ? settings.whole('sliding_window', limits.context, 4096) : 0,
+  );
+
 /** Qwen: `sliding_window` where `use_sliding_window` says so, in the layers of `layer_types` or from `max_window_layers` on. */
 export function qwenWindows(settings: Settings, layers: number): number[] {
   if (!settings.flag('use_sliding_window')) return sameWindow(layers, 0);

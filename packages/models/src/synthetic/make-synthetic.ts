@@ -65,6 +65,17 @@ class TensorList {
     this.tensors.push({ name, shape, format, data: () => randomMatrix(format, shape, seed, this.signal) });
   }
 
+  /** Files keep routers in f32. */
+  router(name: string, shape: readonly number[]): void {
+    const seed = this.seed + 7919 * this.tensors.length;
+    this.tensors.push({
+      name,
+      shape,
+      format: 'f32',
+      data: () => randomMatrix('f32', shape, seed, this.signal),
+    });
+  }
+
   norm(name: string, width: number): void {
     const ones = new Float32Array(width).fill(1);
     this.tensors.push({ name, shape: [width], format: 'f32', data: new Uint8Array(ones.buffer) });
@@ -72,21 +83,33 @@ class TensorList {
 }
 
 function addLayer(list: TensorList, shape: ModelShape, layer: number): void {
-  const { width, heads, kvHeads, headDim, feedForward } = shape;
+  const { width, heads, kvHeads, headDim } = shape;
   const name = (part: string) => `blk.${layer}.${part}.weight`;
   list.norm(name('attn_norm'), width);
   list.matrix(name('attn_q'), [heads * headDim, width], 'other', layer);
   list.matrix(name('attn_k'), [kvHeads * headDim, width], 'other', layer);
   list.matrix(name('attn_v'), [kvHeads * headDim, width], 'attentionV', layer);
   list.matrix(name('attn_output'), [width, heads * headDim], 'other', layer);
-  if (shape.architecture === 'qwen3') {
+  if (shape.architecture !== 'llama') {
     list.norm(name('attn_q_norm'), headDim);
     list.norm(name('attn_k_norm'), headDim);
   }
   list.norm(name('ffn_norm'), width);
-  list.matrix(name('ffn_gate'), [feedForward, width], 'other', layer);
-  list.matrix(name('ffn_up'), [feedForward, width], 'other', layer);
-  list.matrix(name('ffn_down'), [width, feedForward], 'ffnDown', layer);
+  addFeedForward(list, shape, name, layer);
+}
+
+function addFeedForward(
+  list: TensorList,
+  { width, feedForward, mixture }: ModelShape,
+  name: (part: string) => string,
+  layer: number,
+): void {
+  if (mixture) list.router(name('ffn_gate_inp'), [mixture.experts, width]);
+  const [stack, suffix] = mixture ? [[mixture.experts], '_exps'] : [[], ''];
+  const inner = mixture?.feedForward ?? feedForward;
+  list.matrix(name(`ffn_gate${suffix}`), [...stack, inner, width], 'other', layer);
+  list.matrix(name(`ffn_up${suffix}`), [...stack, inner, width], 'other', layer);
+  list.matrix(name(`ffn_down${suffix}`), [...stack, width, inner], 'ffnDown', layer);
 }
 
 function tensorsOf(
@@ -105,7 +128,13 @@ function tensorsOf(
 
 function metadataOf(name: string, shape: ModelShape): Record<string, MetadataInput> {
   const key = (part: string) => `${shape.architecture}.${part}`;
+  const { mixture } = shape;
   return {
+    ...(mixture && {
+      [key('expert_count')]: mixture.experts,
+      [key('expert_used_count')]: mixture.chosen,
+      [key('expert_feed_forward_length')]: mixture.feedForward,
+    }),
     'general.architecture': shape.architecture,
     'general.name': `${name}, synthetic weights`,
     [key('block_count')]: shape.layers,
@@ -134,7 +163,7 @@ function named<T extends object>(table: T, name: string, what: string): T[keyof 
 }
 
 /**
- * Writes a GGUF of a published model's shape with random weights: what it computes is nonsense, what it costs is true.
+ * Writes a GGUF of a model's true shape with random weights: what it computes is nonsense, what it costs is true.
  * Throws ModelError BAD_ARGUMENT for an unknown shape or format, ABORTED; FileError WRITE_FAILED. What fails leaves no file.
  */
 export async function makeSyntheticModel(

@@ -1,6 +1,6 @@
-/** The dimensions of a published model: what a synthetic one needs to cost the same. */
+/** The dimensions of a model: what a synthetic one needs to cost the same. */
 export interface ModelShape {
-  readonly architecture: 'llama' | 'qwen3';
+  readonly architecture: 'llama' | 'qwen3' | 'qwen3moe';
   readonly layers: number;
   /** D. */
   readonly width: number;
@@ -13,6 +13,8 @@ export interface ModelShape {
   readonly theta: number;
   readonly rmsEps: number;
   readonly context: number;
+  /** In place of every layer's feed-forward. */
+  readonly mixture?: { readonly experts: number; readonly chosen: number; readonly feedForward: number };
 }
 
 const qwen3 = {
@@ -35,11 +37,31 @@ const llama32 = {
   tied: true,
 } as const;
 
-/** From the config.json of each model. */
+const qwen3Moe = { ...qwen3, architecture: 'qwen3moe' } as const;
+
+/** From the config.json of each model; qwen3-moe-12x64 is nobody's, of a size that is soon made. */
 export const modelShapes = {
   'qwen3-0.6b': { ...qwen3, layers: 28, width: 1024, heads: 16, feedForward: 3072 },
   'qwen3-1.7b': { ...qwen3, layers: 28, width: 2048, heads: 16, feedForward: 6144 },
   'qwen3-4b': { ...qwen3, layers: 36, width: 2560, heads: 32, feedForward: 9728 },
+  'qwen3-30b-a3b': {
+    ...qwen3Moe,
+    layers: 48,
+    width: 2048,
+    heads: 32,
+    kvHeads: 4,
+    feedForward: 6144,
+    tied: false,
+    mixture: { experts: 128, chosen: 8, feedForward: 768 },
+  },
+  'qwen3-moe-12x64': {
+    ...qwen3Moe,
+    layers: 12,
+    width: 1024,
+    heads: 16,
+    feedForward: 3072,
+    mixture: { experts: 64, chosen: 8, feedForward: 512 },
+  },
   'llama-3.2-1b': { ...llama32, layers: 16, width: 2048, heads: 32, headDim: 64, feedForward: 8192 },
   'llama-3.2-3b': { ...llama32, layers: 28, width: 3072, heads: 24, headDim: 128, feedForward: 8192 },
 } as const satisfies Record<string, ModelShape>;

@@ -4,8 +4,8 @@ import { elementCount, type WeightSource } from '@quern/core';
 import { byteLength, decode, f8Values, isF8Format, isGgufFormat } from '@quern/quant';
 import { ModelError } from '../error.js';
 import { type GroupedTensor, gptqRows, isGrouped } from './gptq.js';
-import { openFile, readAt } from './read-bytes.js';
-import type { FileTensor } from './weight-file.js';
+import { openFile, readAt, readTensor } from './read-bytes.js';
+import { type FileTensor, partsOf, type StoredTensor, storedBytes, type TensorStack } from './weight-file.js';
 
 /** Elements decoded between two turns of the event loop: a few milliseconds. A whole number of blocks of any format. */
 const chunk = 2 ** 18;
@@ -15,12 +15,26 @@ const chunk = 2 ** 18;
  * @throws ModelError UNKNOWN_FORMAT or ABORTED; FileError READ_FAILED or TRUNCATED.
  */
 export async function decodeToF32(
-  tensor: FileTensor,
+  tensor: StoredTensor,
   signal?: AbortSignal,
 ): Promise<Float32Array<ArrayBuffer>> {
-  if (isGrouped(tensor)) return decodeGrouped(tensor, signal);
-  const pieces = await piecesOf(tensor);
   const values = new Float32Array(elementCount(tensor.shape));
+  let at = 0;
+  for (const part of partsOf(tensor)) {
+    const count = elementCount(part.shape);
+    await decodeInto(values.subarray(at, at + count), part, signal);
+    at += count;
+  }
+  return values;
+}
+
+async function decodeInto(
+  values: Float32Array,
+  tensor: FileTensor,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  if (isGrouped(tensor)) return decodeGrouped(values, tensor, signal);
+  const pieces = await piecesOf(tensor);
   const file = await openFile(tensor.bytes.path);
   try {
     for (let at = 0; at < values.length; at += chunk) {
@@ -30,13 +44,25 @@ export async function decodeToF32(
   } finally {
     await file.close();
   }
-  return values;
 }
 
 /** The same as a WeightSource. */
-export async function decodedSource(tensor: FileTensor, signal?: AbortSignal): Promise<WeightSource> {
+export async function decodedSource(tensor: StoredTensor, signal?: AbortSignal): Promise<WeightSource> {
   const values = await decodeToF32(tensor, signal);
   return { name: tensor.name, shape: tensor.shape, format: 'f32', bytes: new Uint8Array(values.buffer) };
+}
+
+/** A stack in one piece, in memory, for backends that cannot gather its parts themselves. */
+export async function gatheredSource(stack: TensorStack, signal?: AbortSignal): Promise<WeightSource> {
+  const { name, shape, format } = stack;
+  const bytes = new Uint8Array(storedBytes(stack));
+  let at = 0;
+  for (const part of stack.parts) {
+    throwIfAborted(signal);
+    bytes.set(await readTensor(part), at);
+    at += part.bytes.byteLength;
+  }
+  return { name, shape, format, bytes };
 }
 
 /** How a tensor is decoded from some element on. */
@@ -91,19 +117,18 @@ async function decodePiece(
 }
 
 async function decodeGrouped(
+  values: Float32Array,
   tensor: GroupedTensor,
   signal: AbortSignal | undefined,
-): Promise<Float32Array<ArrayBuffer>> {
+): Promise<void> {
   const [N, K] = tensor.shape as readonly [number, number];
   const rows = await gptqRows(tensor);
-  const values = new Float32Array(N * K);
   const together = Math.max(1, Math.floor(chunk / K));
   for (let n = 0; n < N; n += together) {
     throwIfAborted(signal);
     rows.decode(n, Math.min(together, N - n), values, n * K);
     await setImmediate();
   }
-  return values;
 }
 
 export function throwIfAborted(signal: AbortSignal | undefined): void {

@@ -3,13 +3,13 @@ import { awqWeightsAsGptq, awqZerosAsGptq, decode, isGgufFormat } from '@quern/q
 import { ModelError } from '../error.js';
 import type { GroupedIntegers } from './quantised-tensors.js';
 import { readTensor } from './read-bytes.js';
-import type { FileTensor } from './weight-file.js';
+import type { FileTensor, StoredTensor } from './weight-file.js';
 
 /** A tensor that is made of integers in groups. */
 export type GroupedTensor = FileTensor & { readonly quantised: GroupedIntegers };
 
-export const isGrouped = (tensor: FileTensor): tensor is GroupedTensor =>
-  tensor.quantised !== undefined && tensor.quantised.kind !== 'f8';
+export const isGrouped = (tensor: StoredTensor): tensor is GroupedTensor =>
+  'quantised' in tensor && tensor.quantised !== undefined && tensor.quantised.kind !== 'f8';
 
 /**
  * What a backend's quantGptq takes: slices of the file where it holds them so, else their bytes, rearranged.

@@ -1,9 +1,8 @@
 import { type Backend, elementCount, type Weight } from '@quern/core';
-import { decodedSource, throwIfAborted } from './decode-weight.js';
+import { decodedSource, gatheredSource, throwIfAborted } from './decode-weight.js';
 import { type GroupedTensor, gptqSource, isGrouped } from './gptq.js';
-import { storedBytes } from './quantised-tensors.js';
 import { isDense, type ResolvedWeight } from './resolve-weights.js';
-import type { FileTensor } from './weight-file.js';
+import { type StoredTensor, storedBytes } from './weight-file.js';
 
 /** What a caller may want to hear while weights load. */
 export interface LoadOptions {
@@ -15,7 +14,7 @@ export interface LoadOptions {
 }
 
 /** The backend computes with the tensor as it lies in the file. Vectors in block formats are decoded: they are small. */
-export function readsNatively(backend: Backend, tensor: FileTensor): boolean {
+export function readsNatively(backend: Backend, tensor: StoredTensor): boolean {
   if (isGrouped(tensor)) return readsGrouped(backend, tensor);
   return isDense(tensor) || (tensor.shape.length > 1 && !!backend.quantGguf?.formats.has(tensor.format));
 }
@@ -24,7 +23,7 @@ const readsGrouped = (backend: Backend, { quantised }: GroupedTensor): boolean =
   !!backend.quantGptq?.bits.has(quantised.bits);
 
 /** Bytes a tensor takes once loaded, before whatever padding the backend's layout adds. */
-export function bytesOn(backend: Backend, tensor: FileTensor): number {
+export function bytesOn(backend: Backend, tensor: StoredTensor): number {
   return readsNatively(backend, tensor) ? storedBytes(tensor) : 4 * elementCount(tensor.shape);
 }
 
@@ -66,18 +65,21 @@ export async function loadWeights(
 
 async function loadOne(
   backend: Backend,
-  tensor: FileTensor,
+  tensor: StoredTensor,
   signal: AbortSignal | undefined,
 ): Promise<Weight> {
-  if (isGrouped(tensor) && readsGrouped(backend, tensor))
-    return backend.quantGptq!.loadWeight(await gptqSource(tensor));
-  return backend.loadWeight(readsNatively(backend, tensor) ? tensor : await decodedSource(tensor, signal));
+  if (!readsNatively(backend, tensor)) return backend.loadWeight(await decodedSource(tensor, signal));
+  if (isGrouped(tensor)) return backend.quantGptq!.loadWeight(await gptqSource(tensor));
+  if (!('parts' in tensor)) return backend.loadWeight(tensor);
+  return backend.moeFused
+    ? backend.moeFused.loadExperts(tensor.parts)
+    : backend.loadWeight(await gatheredSource(tensor, signal));
 }
 
 function progressReporter(resolved: readonly ResolvedWeight[], { onProgress }: LoadOptions) {
   const total = resolved.reduce((sum, { tensor }) => sum + storedBytes(tensor), 0);
   let loaded = 0;
-  return (tensor: FileTensor) => {
+  return (tensor: StoredTensor) => {
     loaded += storedBytes(tensor);
     onProgress?.({ loaded, total });
   };

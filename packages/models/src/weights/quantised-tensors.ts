@@ -43,12 +43,11 @@ export function withQuantised(tensors: Tensors, path: string, quantisation?: Qua
   return all;
 }
 
-/** Bytes of a tensor in its file, those of its other parts included. */
-export function storedBytes({ bytes, quantised }: FileTensor): number {
-  if (!quantised) return bytes.byteLength;
+/** Bytes in the file of what a quantised tensor depends on beside its own. */
+export function otherBytes(quantised: Quantised): number {
   const others =
     quantised.kind === 'f8' ? [quantised.scale] : [quantised.qzeros, quantised.scales, quantised.groupIndex];
-  return others.reduce((sum, part) => sum + (part?.bytes.byteLength ?? 0), bytes.byteLength);
+  return others.reduce((sum, part) => sum + (part?.bytes.byteLength ?? 0), 0);
 }
 
 function quantisedMatrix(

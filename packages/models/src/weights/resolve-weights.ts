@@ -2,7 +2,7 @@ import { denseFormats } from '@quern/core';
 import { isGgufFormat } from '@quern/quant';
 import type { DecoderConfig } from '../config/decoder-config.js';
 import { ModelError } from '../error.js';
-import type { FileTensor, WeightFile } from './weight-file.js';
+import type { FileTensor, StoredTensor, WeightFile } from './weight-file.js';
 import type { WeightEntry, WeightTable } from './weight-table.js';
 
 /** A field of the architecture and the tensor that fills it. */
@@ -10,7 +10,9 @@ export interface ResolvedWeight {
   readonly field: string;
   /** Absent for parameters of the whole model. */
   readonly layer?: number;
-  readonly tensor: FileTensor;
+  readonly tensor: StoredTensor;
+  /** The part of it that one token reads: 1, or the chosen among the experts. */
+  readonly used: number;
 }
 
 /**
@@ -24,7 +26,8 @@ export function resolveWeights(
 ): readonly ResolvedWeight[] {
   const find = (field: string, entry: WeightEntry, layer?: number): ResolvedWeight[] => {
     const tensor = findTensor(entry, config, file, layer);
-    return tensor ? [{ field, tensor, ...(layer !== undefined && { layer }) }] : [];
+    if (!tensor) return [];
+    return [{ field, tensor, used: entry.used?.(config) ?? 1, ...(layer !== undefined && { layer }) }];
   };
   const ofModel = Object.entries(table.model).flatMap(([field, entry]) => find(field, entry));
   const ofLayers = Array.from({ length: config.layers }, (_, layer) =>
@@ -37,14 +40,31 @@ function findTensor(
   entry: WeightEntry,
   config: DecoderConfig,
   file: WeightFile,
-  layer: number | undefined,
-): FileTensor | undefined {
-  if (entry.when && !entry.when(config)) return undefined;
+  layer = 0,
+): StoredTensor | undefined {
+  if (entry.when && !entry.when(config, layer)) return undefined;
   const name = entry[file.naming].replace('{i}', String(layer));
   const shape = entry.shape(config);
+  if (name.includes('{e}')) return findStack(name, shape, file);
+  return file.tensors.has(name) || !entry.optional ? needTensor(name, shape, file) : undefined;
+}
+
+function findStack(name: string, [count, ...shape]: readonly number[], file: WeightFile): StoredTensor {
+  const parts: FileTensor[] = [];
+  for (let e = 0; e < count!; e++) parts.push(needTensor(name.replace('{e}', String(e)), shape, file));
+  const { format } = parts[0]!;
+  const odd = parts.find((part) => part.format !== format);
+  if (odd)
+    throw new ModelError(
+      'UNKNOWN_FORMAT',
+      `${odd.bytes.path}: tensor '${odd.name}' is ${odd.format}, but '${parts[0]!.name}' is ${format}; experts must share a format`,
+    );
+  return { name: name.replace('{e}', `0–${count! - 1}`), shape: [count!, ...shape], format, parts };
+}
+
+function needTensor(name: string, shape: readonly number[], file: WeightFile): FileTensor {
   const tensor = file.tensors.get(name);
   if (tensor) return checkTensor(tensor, shape, file);
-  if (entry.optional) return undefined;
   throw new ModelError(
     'MISSING_WEIGHT',
     `${file.paths[0]}: tensor '${name}' [${shape}] is missing (the file has ${file.tensors.size} tensors); ` +
@@ -76,4 +96,5 @@ function checkTensor(tensor: FileTensor, shape: readonly number[], file: WeightF
 const integers: ReadonlySet<string> = new Set(['i8', 'i16', 'i32', 'i64']);
 
 /** Every backend loads these as they are. */
-export const isDense = ({ format }: FileTensor): boolean => denseFormats.some((dense) => dense === format);
+export const isDense = ({ format }: Pick<FileTensor, 'format'>): boolean =>
+  denseFormats.some((dense) => dense === format);

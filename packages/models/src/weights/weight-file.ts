@@ -1,7 +1,7 @@
 import type { WeightSource } from '@quern/core';
 import type { GgufFile, SafetensorsFile } from '@quern/quant';
 import type { Quantisation } from '../config/quantisation.js';
-import { type Quantised, withQuantised } from './quantised-tensors.js';
+import { otherBytes, type Quantised, withQuantised } from './quantised-tensors.js';
 
 /** The two customs of naming tensors: llama.cpp's and transformers'. */
 export type Naming = 'gguf' | 'huggingFace';
@@ -11,6 +11,26 @@ export interface FileTensor extends WeightSource {
   readonly bytes: { readonly path: string; readonly offset: number; readonly byteLength: number };
   /** What else its values depend on, where the format alone does not tell. */
   readonly quantised?: Quantised;
+}
+
+/** Matrices [N, K] of one format that lie apart, to be loaded as a stack [E, N, K]. */
+export interface TensorStack extends Pick<WeightSource, 'name' | 'shape' | 'format'> {
+  readonly parts: readonly FileTensor[];
+}
+
+/** What one Weight is loaded from. */
+export type StoredTensor = FileTensor | TensorStack;
+
+/** The tensors that it lies in: itself, or the parts of a stack. */
+export const partsOf = (tensor: StoredTensor): readonly FileTensor[] =>
+  'parts' in tensor ? tensor.parts : [tensor];
+
+/** Bytes in the file, those that a quantised tensor depends on included. */
+export function storedBytes(tensor: StoredTensor): number {
+  return partsOf(tensor).reduce(
+    (sum, { bytes, quantised }) => sum + bytes.byteLength + (quantised ? otherBytes(quantised) : 0),
+    0,
+  );
 }
 
 /** The tensors of a model by name, whatever container they lie in. */

@@ -2,14 +2,19 @@ import type { Weight } from '@quern/core';
 import type { DecoderConfig } from '../config/decoder-config.js';
 import type { Naming } from './weight-file.js';
 
-/** One parameter: what each kind of file calls it (`{i}` is the layer) and the shape that the configuration implies. */
+/**
+ * One parameter: what each kind of file calls it (`{i}` is the layer) and the shape that the configuration implies. A name
+ * with `{e}` stands for the matrices of a stack [E, N, K] that lie apart, one tensor for each e.
+ */
 export interface WeightEntry extends Readonly<Record<Naming, string>> {
   /** Row-major, outermost first: [N, K] for a matrix that maps K features to N. */
   shape(config: DecoderConfig): readonly number[];
   /** Taken where the file has it. */
   readonly optional?: true;
   /** Needed only where this holds, and else not taken. */
-  when?(config: DecoderConfig): boolean;
+  when?(config: DecoderConfig, layer: number): boolean;
+  /** The part of it that one token reads: of experts, those chosen. Absent: all. */
+  used?(config: DecoderConfig): number;
 }
 
 type Entries = Readonly<Record<string, WeightEntry>>;

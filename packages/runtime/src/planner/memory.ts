@@ -12,9 +12,15 @@ export const cacheBytesPerToken = ({ config }: PlannedModel, dtype: KvDtype): nu
  * together, with what sampling makes of one.
  */
 export function activationBytes({ config }: PlannedModel, rows: number, decoding: number): number {
-  const { width, heads, kvHeads, headDim, feedForward, vocabulary } = config;
-  const perRow = 6 * width + 2 * (heads + 2 * kvHeads) * headDim + 3 * feedForward;
+  const { width, heads, kvHeads, headDim, vocabulary } = config;
+  const perRow = 6 * width + 2 * (heads + 2 * kvHeads) * headDim + innerFloats(config);
   return 4 * (rows * perRow + (3 + Math.min(decoding, mostDecodeRows)) * vocabulary);
+}
+
+/** What a row takes in the widest feed-forward: gate, up and their product; of each chosen expert also its input and output. */
+function innerFloats({ width, feedForward, mixture }: PlannedModel['config']): number {
+  const ofExperts = mixture ? mixture.experts + mixture.chosen * (3 * mixture.feedForward + 2 * width) : 0;
+  return Math.max(3 * feedForward, ofExperts);
 }
 
 /** For messages: 1536000000 → '1.54 GB'. */

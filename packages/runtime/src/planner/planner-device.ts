@@ -2,7 +2,7 @@ import type { Backend, DeviceProfile } from '@quern/core';
 import { describeModel, type ModelDescription, type ModelFile } from '@quern/models';
 
 /** What the planner must know of a model, whichever backend computes it. */
-export type PlannedModel = Pick<ModelDescription, 'architecture' | 'config' | 'parameters'>;
+export type PlannedModel = Pick<ModelDescription, 'architecture' | 'config' | 'activeParameters'>;
 
 /** A backend, and the model as it would lie on it. */
 export interface PlannerDevice {

@@ -3,7 +3,7 @@ import { showBytes } from '../../src/planner/memory.js';
 
 const model: PlannedModel = {
   architecture: 'llama',
-  parameters: 1.2e9,
+  activeParameters: 1.2e9,
   config: {
     layers: 16,
     width: 2048,

@@ -144,6 +144,18 @@ struct CastOp {
   static void run(Call& call);
 };
 
+// expertLinear(x, w, ids) → y
+struct ExpertLinearOp {
+  enum Operands : int { X, W, IDS, Y };
+  static void run(Call& call);
+};
+
+// weightedSum(x, weights) → y
+struct WeightedSumOp {
+  enum Operands : int { X, WEIGHTS, Y };
+  static void run(Call& call);
+};
+
 // addRmsNorm(a, b, w) → sum, y
 struct AddRmsNormOp {
   enum Operands : int { A, B, W, SUM, Y };
@@ -173,6 +185,13 @@ struct QkNormRopeAppendOp {
 // linearArgmax(x, w) → y
 struct LinearArgmaxOp {
   enum Operands : int { X, W, Y };
+  static void run(Call& call);
+};
+
+// moe(x, router, gate, up, down, residual) → y
+struct MoeOp {
+  enum Operands : int { X, ROUTER, GATE, UP, DOWN, RESIDUAL, Y };
+  enum Attributes : int { CHOSEN, RENORMALISE };
   static void run(Call& call);
 };
 
@@ -263,6 +282,15 @@ inline constexpr OpSpec op_table[] = {
     {20, "cast", CastOp::run, 1, 1, 2,
      {{"x", OperandKind::tensor, false, false},
       {"y", OperandKind::tensor, false, true}}},
+    {21, "expertLinear", ExpertLinearOp::run, 0, 3, 4,
+     {{"x", OperandKind::tensor, false, false},
+      {"w", OperandKind::weight, false, false},
+      {"ids", OperandKind::tensor, false, false},
+      {"y", OperandKind::tensor, false, true}}},
+    {22, "weightedSum", WeightedSumOp::run, 0, 2, 3,
+     {{"x", OperandKind::tensor, false, false},
+      {"weights", OperandKind::tensor, false, false},
+      {"y", OperandKind::tensor, false, true}}},
     {64, "addRmsNorm", AddRmsNormOp::run, 1, 3, 5,
      {{"a", OperandKind::tensor, false, false},
       {"b", OperandKind::tensor, false, false},
@@ -299,6 +327,14 @@ inline constexpr OpSpec op_table[] = {
     {68, "linearArgmax", LinearArgmaxOp::run, 0, 2, 3,
      {{"x", OperandKind::tensor, false, false},
       {"w", OperandKind::weight, false, false},
+      {"y", OperandKind::tensor, false, true}}},
+    {69, "moe", MoeOp::run, 2, 6, 7,
+     {{"x", OperandKind::tensor, false, false},
+      {"router", OperandKind::weight, false, false},
+      {"gate", OperandKind::weight, false, false},
+      {"up", OperandKind::weight, false, false},
+      {"down", OperandKind::weight, false, false},
+      {"residual", OperandKind::tensor, false, false},
       {"y", OperandKind::tensor, false, true}}},
 };
 

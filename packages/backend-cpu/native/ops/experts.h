@@ -1,0 +1,87 @@
+// Products of rows with the experts that each of them has chosen: pairs of a row and an expert, sorted by expert, so that an
+// expert is read once for all of its rows. How a pair is multiplied depends on how many rows an expert has on average, never
+// on what the others have chosen: so do its bits.
+#pragma once
+#include <vector>
+
+#include "ops/product.h"
+
+namespace quern {
+
+using Experts = std::vector<Weight>; // [N, K] each
+
+// Pairs of a row and an expert, as ids [R, k] name them, in the order of experts.
+class ExpertGroups {
+ public:
+  // The pairs of one expert.
+  struct Group {
+    int32_t expert, first, end; // places
+    RowRange places() const { return {first, end}; }
+  };
+
+  // Words of scratch that the constructor fills, from `memory` on; they live as long as it does.
+  static int64_t words(int64_t pairs, int64_t experts) { return 2 * pairs + (experts + 1) + 3 * experts; }
+  ExpertGroups(const int32_t* ids, int64_t pairs, int64_t experts, int32_t* memory);
+
+  int64_t count() const { return count_; } // of the experts that have any pairs
+  const Group& group(int64_t index) const { return groups_[index]; }
+  int64_t pairs() const { return pairs_; }
+  int64_t pair_at(int64_t place) const { return pair_at_[place]; }
+  int64_t place_of(int64_t pair) const { return place_of_[pair]; }
+
+ private:
+  int64_t pairs_, count_ = 0;
+  int32_t *pair_at_, *place_of_; // [R · k]
+  Group* groups_;
+};
+
+// So that parts of the shared scratch begin with a line of the cache.
+constexpr int64_t whole_lines(int64_t floats) { return (floats + 15) / 16 * 16; }
+
+// Rows of an expert on average, or 1.
+inline int64_t rows_of_expert(int64_t pairs, int64_t experts) { return std::max<int64_t>(1, pairs / experts); }
+
+// How products of `rows` rows of an expert on average, of `most` at most, are cut.
+inline Tiling expert_tiling(int64_t rows, int64_t most, int64_t K, const Needs& needs) {
+  Tiling tiling(rows, K, needs);
+  tiling.rows = Tiling(most, K, needs).rows;
+  return tiling;
+}
+
+// Of each pair the row of x, in the order of places, in every form that a product reads it in.
+class RowsOfPairs {
+ public:
+  // Scratch that the constructor fills, from `memory` on.
+  static int64_t floats(const Floats& x, int64_t pairs, const Needs& needs);
+  RowsOfPairs(const Call& call, const Floats& x, const ExpertGroups& groups, const Needs& needs, float* memory);
+
+  const Activations& activations() const { return activations_; }
+
+ private:
+  int64_t shape_[2];
+  Floats rows_; // [R · k, K]
+  Activations activations_;
+};
+
+// Calls body(group, first, end, thread) for the columns [first, end) of every chunk of every group.
+template <class Body>
+void each_chunk(const Call& call, const ExpertGroups& groups, const Tiling& tiling, int64_t N, const Body& body) {
+  const int64_t chunks = tiling.chunks(N);
+  call.pool.run(groups.count() * chunks, [&](int64_t i, int thread) {
+    const int64_t first = i % chunks * tiling.chunk;
+    body(groups.group(i / chunks), first, std::min(N, first + tiling.chunk), thread);
+  });
+}
+
+// y [D] = Σ over j of weights[j] · x_j, where x(j) points at row j, in the order of j.
+template <class Row>
+void weighted_sum(const float* weights, int64_t count, const Row& x, float* y, int64_t D) {
+  std::fill_n(y, D, 0.0f);
+  for (int64_t j = 0; j < count; j++) {
+    const float weight = weights[j];
+    const float* const row = x(j);
+    for (int64_t i = 0; i < D; i++) y[i] += weight * row[i];
+  }
+}
+
+} // namespace quern

@@ -1,0 +1,39 @@
+import type { Backend, MoeRouting, Tensor, Weight } from '@quern/core';
+
+/** The weights of a mixture of E experts. */
+export interface MixtureWeights {
+  /** [E, D] */
+  readonly router: Weight;
+  /** [E, F, D] */
+  readonly gateExperts: Weight;
+  /** [E, F, D] */
+  readonly upExperts: Weight;
+  /** [E, D, F] */
+  readonly downExperts: Weight;
+}
+
+/**
+ * residual + Σ p_e · down_e(silu(gate_e(x)) · up_e(x)) over the k experts that the router likes best: x and residual [T, D]
+ * → [T, D] (Jiang et al. 2024, Mixtral of Experts, §2.1). One entry of the plan where the backend has moeFused, else plain
+ * ops.
+ */
+export function mixtureFeedForward(b: Backend, routing: MoeRouting) {
+  return (x: Tensor, residual: Tensor, w: MixtureWeights): Tensor => {
+    const experts = { router: w.router, gate: w.gateExperts, up: w.upExperts, down: w.downExperts };
+    if (b.moeFused) return b.moeFused.moe(x, experts, residual, routing);
+    const [T, D] = x.shape as [number, number];
+    const { chosen } = routing;
+    const { ids, weights } = route(b, b.linear(x, w.router), routing); // [T, k] both
+    const gate = b.expertLinear(x, experts.gate, ids); // [T, k, F]
+    const up = b.expertLinear(x, experts.up, ids); // [T, k, F]
+    const inner = b.view(b.swiglu(gate, up), [T * chosen, gate.shape[2]!]);
+    const outputs = b.expertLinear(inner, experts.down, b.view(ids, [T * chosen, 1])); // [T · k, 1, D]
+    return b.add(residual, b.weightedSum(b.view(outputs, [T, chosen, D]), weights)); // [T, D]
+  };
+}
+
+/** The k best of scores [T, E]. Renormalised, p is the softmax over their scores alone: the divisor of all is the same. */
+function route(b: Backend, scores: Tensor, { chosen, renormalise }: MoeRouting) {
+  const { values, indices } = b.topK(renormalise ? scores : b.softmax(scores), chosen);
+  return { ids: indices, weights: renormalise ? b.softmax(values) : values };
+}
