@@ -57,6 +57,14 @@ export interface Ops {
   gatherRows(x: Tensor, rows: Tensor): Tensor;
   /** x as another floating dtype, to nearest even. */
   cast(x: Tensor, to: CastTarget): Tensor;
+  /** Convolution along time of x [T, C] with w [N, W·C], tap by tap, (+ bias [N]) → [T', N]. Stride 1 and no padding unless given. */
+  conv1d(
+    x: Tensor,
+    w: Weight,
+    options?: { readonly bias?: Weight | undefined; readonly stride?: number; readonly padding?: number },
+  ): Tensor;
+  /** log₁₀(max(x, floor)). */
+  log10(x: Tensor, options: { readonly floor: number }): Tensor;
   /** The same elements in another shape. Costs nothing. */
   view(x: Tensor, shape: readonly number[]): Tensor;
   /** Rows [from, to) of the first dimension. Costs nothing. */

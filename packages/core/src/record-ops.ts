@@ -114,6 +114,9 @@ export const recordOps: Ops = {
     record('penalise', x).record(coreOps.penalise, { x, tokens, strengths })[0]!,
   gatherRows: (x, rows) => record('gatherRows', x).record(coreOps.gatherRows, { x, rows })[0]!,
   cast: (x, to) => record('cast', x).record(coreOps.cast, { x }, { to: castTargets.indexOf(to) })[0]!,
+  conv1d: (x, w, { bias, stride = 1, padding = 0 } = {}) =>
+    record('conv1d', x).record(coreOps.conv1d, { x, w, bias }, { stride, padding })[0]!,
+  log10: (x, { floor }) => record('log10', x).record(coreOps.log10, { x }, { floor })[0]!,
   view,
   slice,
 };

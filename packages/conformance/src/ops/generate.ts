@@ -191,6 +191,16 @@ const generators: Readonly<Record<CoreOpName | FusedOpName, Generator>> = {
     },
     attributes: { to: dice.int(0, 2) },
   }),
+  conv1d: (dice) => {
+    const [T, C, N] = [dice.turn([0, 1, 2, 3, 5, 18, 33, 70]), dice.pick([1, 2, 7, 16, 33]), width(dice)];
+    const taps = dice.pick([1, 2, 3, 5, 8]);
+    const bias = dice.chance(0.5) && { bias: dense(dice, dice.normal([N])) };
+    return {
+      operands: { x: dice.normal([T, C]), w: weight(dice, N, taps * C), ...bias },
+      attributes: { stride: dice.int(1, 4), padding: dice.int(0, 4) },
+    };
+  },
+  log10: activation((dice) => ({ floor: Math.fround(dice.pick([1e-10, 1e-3, 0.5])) })),
   addRmsNorm: (dice) => {
     const D = width(dice);
     const shape = [rows(dice), D];

@@ -3,12 +3,14 @@ import { add } from './add.js';
 import { argmax } from './argmax.js';
 import { attention } from './attention.js';
 import { cast } from './cast.js';
+import { conv1d } from './conv1d.js';
 import { embed } from './embed.js';
 import { gatherRows } from './gather-rows.js';
 import { geglu } from './geglu.js';
 import { gelu } from './gelu.js';
 import { kvAppend } from './kv-append.js';
 import { linear } from './linear.js';
+import { log10 } from './log10.js';
 import { maskLogits } from './mask-logits.js';
 import { mul } from './mul.js';
 import { penalise } from './penalise.js';
@@ -44,6 +46,8 @@ export const coreOps = {
   penalise,
   gatherRows,
   cast,
+  conv1d,
+  log10,
 } as const satisfies Record<string, AnyOp>;
 
 export type CoreOpName = keyof typeof coreOps;

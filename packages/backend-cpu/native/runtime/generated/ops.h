@@ -144,6 +144,20 @@ struct CastOp {
   static void run(Call& call);
 };
 
+// conv1d(x, w, bias?) → y
+struct Conv1dOp {
+  enum Operands : int { X, W, BIAS, Y };
+  enum Attributes : int { STRIDE, PADDING };
+  static void run(Call& call);
+};
+
+// log10(x) → y
+struct Log10Op {
+  enum Operands : int { X, Y };
+  enum Attributes : int { FLOOR };
+  static void run(Call& call);
+};
+
 // addRmsNorm(a, b, w) → sum, y
 struct AddRmsNormOp {
   enum Operands : int { A, B, W, SUM, Y };
@@ -261,6 +275,14 @@ inline constexpr OpSpec op_table[] = {
       {"rows", OperandKind::tensor, false, false},
       {"y", OperandKind::tensor, false, true}}},
     {20, "cast", CastOp::run, 1, 1, 2,
+     {{"x", OperandKind::tensor, false, false},
+      {"y", OperandKind::tensor, false, true}}},
+    {21, "conv1d", Conv1dOp::run, 2, 3, 4,
+     {{"x", OperandKind::tensor, false, false},
+      {"w", OperandKind::weight, false, false},
+      {"bias", OperandKind::weight, true, false},
+      {"y", OperandKind::tensor, false, true}}},
+    {22, "log10", Log10Op::run, 1, 1, 2,
      {{"x", OperandKind::tensor, false, false},
       {"y", OperandKind::tensor, false, true}}},
     {64, "addRmsNorm", AddRmsNormOp::run, 1, 3, 5,
