@@ -11,6 +11,8 @@ export {
   recipes,
   type SyntheticOptions,
 } from '@quern/models';
+export { AudioError, type AudioErrorCode } from './audio/error.js';
+export type { AudioInput } from './audio/read-samples.js';
 export * from './chat/index.js';
 export { type DeviceReport, describeDevices } from './discovery/describe-devices.js';
 export {
@@ -44,4 +46,14 @@ export type {
   SpeculateByLookup,
   SpeculateOptions,
 } from './speculation/speculate-options.js';
+export type {
+  Segment,
+  TranscribeOptions,
+  TranscriptionResult,
+  TranscriptionStages,
+  Word,
+} from './speech/options.js';
+export { loadSpeechModel, type SpeechLoadOptions, type SpeechModel } from './speech/speech-model.js';
+export { toSrt, toVtt } from './speech/subtitles.js';
+export type { Transcription } from './speech/transcription.js';
 export * from './tokenizer/index.js';

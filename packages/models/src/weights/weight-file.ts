@@ -1,5 +1,5 @@
 import type { WeightSource } from '@quern/core';
-import type { GgufFile, SafetensorsFile } from '@quern/quant';
+import type { GgmlFile, GgufFile, SafetensorsFile } from '@quern/quant';
 
 /** The two customs of naming tensors: llama.cpp's and transformers'. */
 export type Naming = 'gguf' | 'huggingFace';
@@ -25,6 +25,17 @@ export function ggufWeights(file: GgufFile): WeightFile {
     bytes: { path, offset, byteLength },
   }));
   return { naming: 'gguf', paths: file.paths, tensors: byName(tensors) };
+}
+
+/** The tensors of a file of whisper.cpp, whose names GGUF files take over. Biases of convolutions are columns there: [N, 1]. */
+export function ggmlWeights(file: GgmlFile): WeightFile {
+  const tensors = file.tensors.map(({ name, shape, format, path, offset, byteLength }) => ({
+    name,
+    shape: shape.length === 2 && shape[1] === 1 ? [shape[0]!] : shape,
+    format,
+    bytes: { path, offset, byteLength },
+  }));
+  return { naming: 'gguf', paths: [file.path], tensors: byName(tensors) };
 }
 
 export function safetensorsWeights(file: SafetensorsFile): WeightFile {
