@@ -11,7 +11,7 @@ import {
 } from '@quern/core';
 import { Dice } from '../values/dice.js';
 import type { OpCase } from './expect.js';
-import { attentionCase } from './generate-attention.js';
+import { attentionCase, uncachedAttentionCase } from './generate-attention.js';
 
 type Generator = (dice: Dice) => Omit<OpCase, 'name'>;
 
@@ -126,6 +126,24 @@ const rmsNorm: Generator = (dice) => {
   };
 };
 
+const layerNorm: Generator = (dice) => {
+  const { operands, attributes } = rmsNorm(dice);
+  return { operands: { ...operands, b: dense(dice, dice.normal(operands.w!.shape)) }, attributes };
+};
+
+const pool: Generator = (dice) => {
+  const cuSeqlens = [0];
+  for (let s = dice.pick([0, 1, 2, 5]); s > 0; s--)
+    cuSeqlens.push(cuSeqlens[cuSeqlens.length - 1]! + dice.pick([1, 2, 9, 40]));
+  return {
+    operands: {
+      x: dice.withNaN([cuSeqlens[cuSeqlens.length - 1]!, width(dice)]),
+      cuSeqlens: ints(cuSeqlens),
+    },
+    attributes: { by: dice.turn([0, 1, 2]) },
+  };
+};
+
 const topK: Generator = (dice) => {
   const V = width(dice);
   return { operands: { x: withTies(dice, [rows(dice), V]) }, attributes: { k: dice.int(1, V) } };
@@ -191,6 +209,10 @@ const generators: Readonly<Record<CoreOpName | FusedOpName, Generator>> = {
     },
     attributes: { to: dice.int(0, 2) },
   }),
+  layerNorm,
+  uncachedAttention: uncachedAttentionCase,
+  pool,
+  l2Normalise: activation(() => ({})),
   conv1d: (dice) => {
     const [T, C, N] = [dice.turn([0, 1, 2, 3, 5, 18, 33, 70]), dice.pick([1, 2, 7, 16, 33]), width(dice)];
     const taps = dice.pick([1, 2, 3, 5, 8]);

@@ -9,11 +9,14 @@ import { gatherRows } from './gather-rows.js';
 import { geglu } from './geglu.js';
 import { gelu } from './gelu.js';
 import { kvAppend } from './kv-append.js';
+import { l2Normalise } from './l2-normalise.js';
+import { layerNorm } from './layer-norm.js';
 import { linear } from './linear.js';
 import { log10 } from './log10.js';
 import { maskLogits } from './mask-logits.js';
 import { mul } from './mul.js';
 import { penalise } from './penalise.js';
+import { pool } from './pool.js';
 import { rmsNorm } from './rms-norm.js';
 import { rope } from './rope.js';
 import { ropeTable } from './rope-table.js';
@@ -22,6 +25,7 @@ import { silu } from './silu.js';
 import { softmax } from './softmax.js';
 import { swiglu } from './swiglu.js';
 import { topK } from './top-k.js';
+import { uncachedAttention } from './uncached-attention.js';
 
 /** Every core op. A driver has a kernel for each; the order gives the opcodes of encoded plans. */
 export const coreOps = {
@@ -46,6 +50,10 @@ export const coreOps = {
   penalise,
   gatherRows,
   cast,
+  layerNorm,
+  uncachedAttention,
+  pool,
+  l2Normalise,
   conv1d,
   log10,
 } as const satisfies Record<string, AnyOp>;

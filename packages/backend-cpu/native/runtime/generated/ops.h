@@ -144,6 +144,33 @@ struct CastOp {
   static void run(Call& call);
 };
 
+// layerNorm(x, w, b) → y
+struct LayerNormOp {
+  enum Operands : int { X, W, B, Y };
+  enum Attributes : int { EPS };
+  static void run(Call& call);
+};
+
+// uncachedAttention(q, k, v, cuSeqlens, cuKeys) → y
+struct UncachedAttentionOp {
+  enum Operands : int { Q, K, V, CU_SEQLENS, CU_KEYS, Y };
+  enum Attributes : int { SCALE, CAUSAL, WINDOW, SOFT_CAP };
+  static void run(Call& call);
+};
+
+// pool(x, cuSeqlens) → y
+struct PoolOp {
+  enum Operands : int { X, CU_SEQLENS, Y };
+  enum Attributes : int { BY };
+  static void run(Call& call);
+};
+
+// l2Normalise(x) → y
+struct L2NormaliseOp {
+  enum Operands : int { X, Y };
+  static void run(Call& call);
+};
+
 // conv1d(x, w, bias?) → y
 struct Conv1dOp {
   enum Operands : int { X, W, BIAS, Y };
@@ -277,12 +304,31 @@ inline constexpr OpSpec op_table[] = {
     {20, "cast", CastOp::run, 1, 1, 2,
      {{"x", OperandKind::tensor, false, false},
       {"y", OperandKind::tensor, false, true}}},
-    {21, "conv1d", Conv1dOp::run, 2, 3, 4,
+    {21, "layerNorm", LayerNormOp::run, 1, 3, 4,
+     {{"x", OperandKind::tensor, false, false},
+      {"w", OperandKind::weight, false, false},
+      {"b", OperandKind::weight, false, false},
+      {"y", OperandKind::tensor, false, true}}},
+    {22, "uncachedAttention", UncachedAttentionOp::run, 4, 5, 6,
+     {{"q", OperandKind::tensor, false, false},
+      {"k", OperandKind::tensor, false, false},
+      {"v", OperandKind::tensor, false, false},
+      {"cuSeqlens", OperandKind::tensor, false, false},
+      {"cuKeys", OperandKind::tensor, false, false},
+      {"y", OperandKind::tensor, false, true}}},
+    {23, "pool", PoolOp::run, 1, 2, 3,
+     {{"x", OperandKind::tensor, false, false},
+      {"cuSeqlens", OperandKind::tensor, false, false},
+      {"y", OperandKind::tensor, false, true}}},
+    {24, "l2Normalise", L2NormaliseOp::run, 0, 1, 2,
+     {{"x", OperandKind::tensor, false, false},
+      {"y", OperandKind::tensor, false, true}}},
+    {25, "conv1d", Conv1dOp::run, 2, 3, 4,
      {{"x", OperandKind::tensor, false, false},
       {"w", OperandKind::weight, false, false},
       {"bias", OperandKind::weight, true, false},
       {"y", OperandKind::tensor, false, true}}},
-    {22, "log10", Log10Op::run, 1, 1, 2,
+    {26, "log10", Log10Op::run, 1, 1, 2,
      {{"x", OperandKind::tensor, false, false},
       {"y", OperandKind::tensor, false, true}}},
     {64, "addRmsNorm", AddRmsNormOp::run, 1, 3, 5,
