@@ -37,3 +37,10 @@ export type { WindowInputs } from './whisper/encoder.js';
 export { hop, LogMel, melFilters, normaliseLogMel, sampleRate } from './whisper/log-mel.js';
 export { loadWhisper, type WhisperModel } from './whisper/model.js';
 export { openSpeechModel, type SpeechFile } from './whisper/open.js';
+export {
+  makeSyntheticSpeechModel,
+  type SpeechShape,
+  type SpeechShapeName,
+  type SyntheticSpeechOptions,
+  speechShapes,
+} from './whisper/synthetic.js';

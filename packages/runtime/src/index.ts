@@ -5,11 +5,14 @@ export {
   type ModelShape,
   type ModelShapeName,
   makeSyntheticModel,
+  makeSyntheticSpeechModel,
   modelShapes,
   openModelFile,
   type RecipeName,
   recipes,
+  type SpeechShapeName,
   type SyntheticOptions,
+  speechShapes,
 } from '@quern/models';
 export { AudioError, type AudioErrorCode } from './audio/error.js';
 export type { AudioInput } from './audio/read-samples.js';

@@ -1,4 +1,4 @@
-import { inputBatch, KvCache, type KvSequence, type Tensor } from '@quern/core';
+import { type Graph, inputBatch, KvCache, type KvSequence, type Tensor } from '@quern/core';
 import type { DecoderBatch, WhisperModel } from '@quern/models';
 import { nextTurn } from '../engine/next-turn.js';
 import { StepGraph } from './step-graph.js';
@@ -18,12 +18,13 @@ export class SpeechSession {
 
   private constructor(
     readonly model: WhisperModel,
+    private readonly graph: Graph | undefined,
     private readonly text: KvCache,
     private readonly sound: KvCache,
   ) {}
 
   /** Room for so many texts at once. @throws BackendError OUT_OF_MEMORY */
-  static open(model: WhisperModel, texts: number): SpeechSession {
+  static open(model: WhisperModel, texts: number, graph: Graph | undefined): SpeechSession {
     const { backend, config } = model;
     const { layers, heads: kvHeads, headDim, context } = config.decoder;
     const options = { layers, kvHeads, headDim, dtype: 'f16' } as const;
@@ -33,6 +34,7 @@ export class SpeechSession {
       const windows = config.encoder.context;
       return new SpeechSession(
         model,
+        graph,
         text,
         KvCache.allocate(backend, { ...options, context: windows }, 1, windows),
       );
@@ -92,7 +94,7 @@ export class SpeechSession {
     signal: AbortSignal | undefined,
   ): Promise<Float32Array> {
     for (const sequence of sequences) sequence.append(1);
-    const { graph } = this.model.backend;
+    const { graph } = this;
     if (!graph) return this.nextRecorded(sequences, tokens, signal);
     let captured = this.graphs.get(sequences.length);
     if (!captured) {

@@ -1,4 +1,4 @@
-import type { Backend } from '@quern/core';
+import { type Backend, need } from '@quern/core';
 import {
   loadWhisper,
   openSpeechModel,
@@ -19,7 +19,7 @@ import { nonSpeechTokens, type SpeechVocabulary, vocabularyOf, vocabularyOfBytes
 
 export type SpeechLoadOptions = Pick<
   LoadOptions,
-  'backend' | 'threads' | 'resolveFrom' | 'signal' | 'onProgress' | 'onNotice'
+  'backend' | 'threads' | 'graph' | 'resolveFrom' | 'signal' | 'onProgress' | 'onNotice'
 >;
 
 /** A model that turns speech into text. */
@@ -97,8 +97,10 @@ export async function loadSpeechModel(
   needNotAborted(options.signal);
   const { backend, owned } = await chooseSpeechBackend(file, options);
   try {
+    if (options.graph) need(backend, 'graph');
     const model = await loadOnto(backend, file, options);
-    const source = { model, vocabulary, ...steering(file, vocabulary) };
+    const graph = options.graph === false ? undefined : backend.graph;
+    const source = { model, vocabulary, graph, ...steering(file, vocabulary) };
     return new SpeechModel(source, owned, file.path, performance.now() - start);
   } catch (error) {
     if (owned) backend.dispose();

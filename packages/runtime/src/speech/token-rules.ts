@@ -16,6 +16,8 @@ export interface RuleOptions {
   readonly notFirst: readonly number[];
   /** The latest time, in timestamps, at which the first segment may begin. */
   readonly latestFirst: number;
+  /** The latest of all: where the sound of the window ends. */
+  readonly latest: number;
 }
 
 const never = Number.NEGATIVE_INFINITY;
@@ -27,10 +29,11 @@ const never = Number.NEGATIVE_INFINITY;
  * @param written the tokens of this window so far
  */
 export function applyRules(logits: Float32Array, written: readonly number[], rules: RuleOptions): NextTokens {
-  const { ids, suppressed, notFirst, latestFirst } = rules;
+  const { ids, suppressed, notFirst, latestFirst, latest } = rules;
   const { endOfText, firstTimestamp } = ids;
   for (const id of suppressed) logits[id] = never;
   logits.fill(never, endOfText + 1, firstTimestamp); // special tokens
+  logits.fill(never, firstTimestamp + latest + 1);
   if (written.length === 0) {
     for (const id of notFirst) logits[id] = never;
     logits.fill(never, 0, firstTimestamp);

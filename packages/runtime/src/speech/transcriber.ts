@@ -1,4 +1,4 @@
-import { BackendError } from '@quern/core';
+import { BackendError, type Graph } from '@quern/core';
 import { hop, sampleRate, type WhisperModel } from '@quern/models';
 import { type AudioInput, readSamples } from '../audio/read-samples.js';
 import { RuntimeError } from '../error.js';
@@ -21,6 +21,8 @@ const calmTemperature = 0.5;
 export interface SpeechSource {
   readonly model: WhisperModel;
   readonly vocabulary: SpeechVocabulary;
+  /** Captures the steps that write; absent: records each. */
+  readonly graph: Graph | undefined;
   /** Tokens never written, and those not written first. */
   readonly suppressed: readonly number[];
   readonly notFirst: readonly number[];
@@ -57,7 +59,7 @@ export class Transcriber {
   ) {
     const { vocabulary, model } = source;
     const texts = Math.max(options.beamSize, options.temperatures.some((t) => t > 0) ? options.bestOf : 1);
-    this.session = SpeechSession.open(model, texts);
+    this.session = SpeechSession.open(model, texts, source.graph);
     this.language = vocabulary.ids.multilingual ? options.language : 'en';
     this.previous = options.prompt ? vocabulary.encode!(` ${options.prompt.trim()}`) : [];
   }
@@ -74,6 +76,7 @@ export class Transcriber {
         this.options.signal?.throwIfAborted();
         const { segments, advance } = await this.window(mel, frame);
         for (const segment of segments) {
+          this.options.signal?.throwIfAborted();
           this.segments.push(segment);
           this.options.onSegment?.(segment);
           yield segment;
@@ -143,7 +146,7 @@ export class Transcriber {
   private async window(mel: MelFrames, frame: number): Promise<{ segments: Segment[]; advance: number }> {
     await this.hear(mel, frame);
     const length = Math.min(this.windowFrames, mel.count - frame);
-    const text = await this.timed('decodeMs', () => this.decode());
+    const text = await this.timed('decodeMs', () => this.decode(length));
     this.stages.tokens += text.tokens.length;
     if (isSilent(text, this.options)) return { segments: [], advance: length };
 
@@ -178,13 +181,13 @@ export class Transcriber {
     };
   }
 
-  private decode(): Promise<WindowText> {
+  private decode(length: number): Promise<WindowText> {
     const { vocabulary } = this.source;
     const wanted = this.wanted();
     return decodeWindow({
       session: this.session,
       vocabulary,
-      rules: this.rules(),
+      rules: this.rules(length),
       options: this.options,
       prompt: [...this.told(wanted.length), ...wanted],
       wanted,
@@ -212,9 +215,10 @@ export class Transcriber {
     this.previous = goesOn ? [...this.previous, ...tokens].slice(-context) : [];
   }
 
-  private rules(): RuleOptions {
+  /** For a window with so many frames of sound. */
+  private rules(length: number): RuleOptions {
     const { vocabulary, suppressed, notFirst } = this.source;
-    return { ids: vocabulary.ids, suppressed, notFirst, latestFirst };
+    return { ids: vocabulary.ids, suppressed, notFirst, latestFirst, latest: Math.ceil(length / 2) };
   }
 
   private alignment(frame: number, length: number): Alignment {
