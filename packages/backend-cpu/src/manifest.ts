@@ -36,6 +36,7 @@ export const blockSizes: readonly number[] = [8, 16, 32, 64, 128, 256];
 const matrixOps: ReadonlySet<string> = new Set([
   'embed',
   'linear',
+  'conv1d',
   'gateUpSwiglu',
   'qkvLinear',
   'linearArgmax',

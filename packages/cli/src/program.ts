@@ -7,6 +7,7 @@ import { inspectCommand } from './commands/inspect.js';
 import { logitsCommand } from './commands/logits.js';
 import { runCommand } from './commands/run.js';
 import { tokenizeCommand } from './commands/tokenize.js';
+import { transcribeCommand } from './commands/transcribe.js';
 
 const { version } = createRequire(import.meta.url)('../package.json') as { version: string };
 
@@ -24,6 +25,7 @@ export function program(): Command {
     inspectCommand(),
     devicesCommand(),
     benchCommand(),
+    transcribeCommand(),
   ])
     root.addCommand(command);
   root.addHelpText('after', '\nMODEL is a GGUF file, a folder with config.json and safetensors, or `demo`.');

@@ -2,10 +2,11 @@ import type { AttnConfig } from './attention-config.js';
 import type { Capabilities } from './capability/index.js';
 import type { DeviceCeilings, DeviceProfile } from './device-profile.js';
 import type { DType } from './dtype.js';
-import type { AttentionBatch } from './kv/batch.js';
+import type { AttentionBatch, UncachedBatch } from './kv/batch.js';
 import type { KvLayer } from './kv/kv-cache.js';
 import type { CastTarget } from './ops/cast.js';
 import type { GeluForm } from './ops/gelu.js';
+import type { Pooling } from './ops/pool.js';
 import type { RopeOptions } from './rope-frequencies.js';
 import type { Step } from './step.js';
 import type { DeviceBuffer, Tensor } from './tensor.js';
@@ -61,6 +62,22 @@ export interface Ops {
   weightedSum(x: Tensor, weights: Tensor): Tensor;
   /** x as another floating dtype, to nearest even. */
   cast(x: Tensor, to: CastTarget): Tensor;
+  /** (x − mean) / √(variance + eps) · w + b over the last dimension. */
+  layerNorm(x: Tensor, w: Weight, b: Weight, options: { readonly eps: number }): Tensor;
+  /** Attention of q [T, H, d] over k and v [Tk, Hk, d] of this step: encoders and cross attention. → [T, H, d]. */
+  uncachedAttention(q: Tensor, k: Tensor, v: Tensor, batch: UncachedBatch, config: AttnConfig): Tensor;
+  /** One row for each sequence of a ragged batch: x [T, D], cuSeqlens [S + 1] → [S, D]. */
+  pool(x: Tensor, cuSeqlens: Tensor, options: { readonly by: Pooling }): Tensor;
+  /** x / √Σx² over the last dimension; a row of zeros stays as it is. */
+  l2Normalise(x: Tensor): Tensor;
+  /** Convolution along time of x [T, C] with w [N, W·C], tap by tap, (+ bias [N]) → [T', N]. Stride 1 and no padding unless given. */
+  conv1d(
+    x: Tensor,
+    w: Weight,
+    options?: { readonly bias?: Weight | undefined; readonly stride?: number; readonly padding?: number },
+  ): Tensor;
+  /** log₁₀(max(x, floor)). */
+  log10(x: Tensor, options: { readonly floor: number }): Tensor;
   /** The same elements in another shape. Costs nothing. */
   view(x: Tensor, shape: readonly number[]): Tensor;
   /** Rows [from, to) of the first dimension. Costs nothing. */

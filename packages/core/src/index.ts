@@ -29,6 +29,7 @@ export { as, floats, integers, ints, normal, random, zeros } from './op/sample.j
 export { type CastTarget, castTargets } from './ops/cast.js';
 export { type GeluForm, geluForms } from './ops/gelu.js';
 export { type CoreOpName, coreOps } from './ops/index.js';
+export { type Pooling, poolings } from './ops/pool.js';
 export { type RopeLayout, ropeLayouts } from './ops/rope.js';
 export * from './plan/encode.js';
 export * from './record-op.js';

@@ -8,6 +8,7 @@ import { badShape } from './op/check.js';
 import { castTargets } from './ops/cast.js';
 import { geluForms } from './ops/gelu.js';
 import { coreOps } from './ops/index.js';
+import { poolings } from './ops/pool.js';
 import { ropeLayouts } from './ops/rope.js';
 import { type Recorder, StepTensor } from './recorder.js';
 import { type RopeOptions, ropeFrequencies } from './rope-frequencies.js';
@@ -34,24 +35,31 @@ function ropeTable(positions: Tensor, options: RopeOptions, headDim: number): St
   });
 }
 
-/** AttnConfig says what the shapes must be. */
+/** AttnConfig says what the shapes must be; `where` are the keys, with their heads and shape. */
 function needConfigured(
+  op: string,
   q: Tensor,
-  cacheShape: readonly number[],
-  { heads, kvHeads, headDim }: AttnConfig,
+  kvHeads: number | undefined,
+  where: string,
+  shape: readonly number[],
+  config: AttnConfig,
 ): void {
   const [, H, d] = q.shape;
-  if (q.shape.length !== 3 || H !== heads || d !== headDim)
+  if (q.shape.length !== 3 || H !== config.heads || d !== config.headDim)
     throw badShape(
-      'attention',
-      `q must have shape [T, ${heads}, ${headDim}] (AttnConfig); got ${showShape(q.shape)}`,
+      op,
+      `q must have shape [T, ${config.heads}, ${config.headDim}] (AttnConfig); got ${showShape(q.shape)}`,
     );
-  if (cacheShape[2] !== kvHeads)
-    throw badShape(
-      'attention',
-      `the cache must have ${kvHeads} kv heads (AttnConfig); got ${showShape(cacheShape)}`,
-    );
+  if (kvHeads !== config.kvHeads)
+    throw badShape(op, `${where} must have ${config.kvHeads} kv heads (AttnConfig); got ${showShape(shape)}`);
 }
+
+const attentionAttributes = ({ scale, causal, window = 0, softCap = 0 }: AttnConfig) => ({
+  scale,
+  causal: causal ? 1 : 0,
+  window,
+  softCap,
+});
 
 function alias(op: string, x: Tensor, shape: readonly number[], elementOffset: number): Tensor {
   const step = stepOf(op, x);
@@ -104,15 +112,9 @@ export const recordOps: Ops = {
     return record('rope', x).record(coreOps.rope, { x, table }, { layout: ropeLayouts[options.layout] })[0]!;
   },
   attention(q, layer, { cuSeqlens, kvLengths, blockTable }, config) {
-    needConfigured(q, layer.k.shape, config);
+    needConfigured('attention', q, layer.k.shape[2], 'the cache', layer.k.shape, config);
     const operands = { q, kCache: layer.k, vCache: layer.v, cuSeqlens, kvLengths, blockTable };
-    const { scale, causal, window = 0, softCap = 0 } = config;
-    return record('attention', q).record(coreOps.attention, operands, {
-      scale,
-      causal: causal ? 1 : 0,
-      window,
-      softCap,
-    })[0]!;
+    return record('attention', q).record(coreOps.attention, operands, attentionAttributes(config))[0]!;
   },
   kvAppend(layer, k, v, slots) {
     record('kvAppend', k).record(coreOps.kvAppend, { k, v, slots, kCache: layer.k, vCache: layer.v });
@@ -130,6 +132,22 @@ export const recordOps: Ops = {
   expertLinear: (x, w, ids) => record('expertLinear', x).record(coreOps.expertLinear, { x, w, ids })[0]!,
   weightedSum: (x, weights) => record('weightedSum', x).record(coreOps.weightedSum, { x, weights })[0]!,
   cast: (x, to) => record('cast', x).record(coreOps.cast, { x }, { to: castTargets.indexOf(to) })[0]!,
+  layerNorm: (x, w, b, { eps }) => record('layerNorm', x).record(coreOps.layerNorm, { x, w, b }, { eps })[0]!,
+  uncachedAttention(q, k, v, { cuSeqlens, cuKeys = cuSeqlens }, config) {
+    needConfigured('uncachedAttention', q, k.shape[1], 'k', k.shape, config);
+    const operands = { q, k, v, cuSeqlens, cuKeys };
+    return record('uncachedAttention', q).record(
+      coreOps.uncachedAttention,
+      operands,
+      attentionAttributes(config),
+    )[0]!;
+  },
+  pool: (x, cuSeqlens, { by }) =>
+    record('pool', x).record(coreOps.pool, { x, cuSeqlens }, { by: poolings[by] })[0]!,
+  l2Normalise: (x) => record('l2Normalise', x).record(coreOps.l2Normalise, { x })[0]!,
+  conv1d: (x, w, { bias, stride = 1, padding = 0 } = {}) =>
+    record('conv1d', x).record(coreOps.conv1d, { x, w, bias }, { stride, padding })[0]!,
+  log10: (x, { floor }) => record('log10', x).record(coreOps.log10, { x }, { floor })[0]!,
   view,
   slice,
 };

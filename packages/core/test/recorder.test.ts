@@ -49,6 +49,11 @@ describe('each call records its op', () => {
     penalise: [(s) => b.penalise(x(s), indices(s, 3, 2), input(s, 3, 3))],
     gatherRows: [(s) => b.gatherRows(x(s), indices(s, 2))],
     cast: [(s) => b.cast(x(s), 'bf16'), { to: 2 }],
+    conv1d: [
+      (s) => b.conv1d(x(s), w(5, 24), { bias: w(5), stride: 2, padding: 1 }),
+      { stride: 2, padding: 1 },
+    ],
+    log10: [(s) => b.log10(x(s), { floor: 0.125 }), { floor: 0.125 }],
   };
   test.each(Object.entries(calls))('%s', (name, [call, attributes = {}]) => {
     const got = recorded(call);

@@ -34,3 +34,16 @@ export * from './synthetic/index.js';
 export { bytesOn, type LoadOptions, readsNatively } from './weights/load-weights.js';
 export type { FileTensor, Naming, StoredTensor, TensorStack, WeightFile } from './weights/weight-file.js';
 export type { LoadedWeights, WeightEntry, WeightTable } from './weights/weight-table.js';
+export type { StackConfig, WhisperConfig } from './whisper/config.js';
+export type { DecoderBatch, DecoderCaches, WhisperDecoder } from './whisper/decoder.js';
+export type { WindowInputs } from './whisper/encoder.js';
+export { hop, LogMel, melFilters, normaliseLogMel, sampleRate } from './whisper/log-mel.js';
+export { loadWhisper, type WhisperModel } from './whisper/model.js';
+export { openSpeechModel, type SpeechFile } from './whisper/open.js';
+export {
+  makeSyntheticSpeechModel,
+  type SpeechShape,
+  type SpeechShapeName,
+  type SyntheticSpeechOptions,
+  speechShapes,
+} from './whisper/synthetic.js';

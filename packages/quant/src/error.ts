@@ -6,6 +6,7 @@ export type FileErrorCode =
   | 'NOT_A_FILE' // a directory, a socket
   | 'READ_FAILED' // the system could not read it
   | 'NOT_GGUF' // the file does not begin as GGUF does
+  | 'NOT_GGML' // the file does not begin as those of whisper.cpp do
   | 'NOT_SAFETENSORS' // the file does not begin as safetensors does
   | 'BIG_ENDIAN' // a GGUF file of a big-endian machine
   | 'UNSUPPORTED_VERSION' // a GGUF version other than 2 or 3

@@ -5,12 +5,17 @@ export {
   type ModelShape,
   type ModelShapeName,
   makeSyntheticModel,
+  makeSyntheticSpeechModel,
   modelShapes,
   openModelFile,
   type RecipeName,
   recipes,
+  type SpeechShapeName,
   type SyntheticOptions,
+  speechShapes,
 } from '@quern/models';
+export { AudioError, type AudioErrorCode } from './audio/error.js';
+export type { AudioInput } from './audio/read-samples.js';
 export * from './chat/index.js';
 export { type DeviceReport, describeDevices } from './discovery/describe-devices.js';
 export {
@@ -44,4 +49,14 @@ export type {
   SpeculateByLookup,
   SpeculateOptions,
 } from './speculation/speculate-options.js';
+export type {
+  Segment,
+  TranscribeOptions,
+  TranscriptionResult,
+  TranscriptionStages,
+  Word,
+} from './speech/options.js';
+export { loadSpeechModel, type SpeechLoadOptions, type SpeechModel } from './speech/speech-model.js';
+export { toSrt, toVtt } from './speech/subtitles.js';
+export type { Transcription } from './speech/transcription.js';
 export * from './tokenizer/index.js';

@@ -40,6 +40,8 @@ void swiglu(const float* gate, const float* up, float* y, int64_t n);
 void geglu(const float* gate, const float* up, float* y, int64_t n);
 
 void rms_norm(const float* x, const float* w, float eps, float* y, int64_t width);
+void layer_norm(const float* x, const float* w, const float* b, float eps, float* y, int64_t width);
+void l2_normalise(const float* x, float* y, int64_t width);
 void softmax(const float* x, float* y, int64_t width);
 int64_t argmax(const float* x, int64_t width, float* max);
 void rope(const float* x, const float* table, float* y, int64_t heads, int64_t d, int64_t r, int32_t layout);

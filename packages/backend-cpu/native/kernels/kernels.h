@@ -3,7 +3,7 @@
 // fixed-layout headers only: an inline C++ library function compiled here could become the program's only copy.
 //
 // Conventions: row-major f32 unless said otherwise; no pointer is assumed aligned; counts may be zero; kernels touch
-// exactly the elements they are told to. Elementwise kernels, rms_norm, softmax and rope may write over their input (y == x),
+// exactly the elements they are told to. Elementwise kernels, norms, softmax and rope may write over their input (y == x),
 // attend over its query; other overlaps are not allowed. Every kernel is single-threaded: ops/ splits the work. A result
 // must not depend on how rows were split among calls (each output element is summed in a fixed order that depends on K alone).
 #pragma once
@@ -100,6 +100,8 @@ struct Kernels {
   void (*geglu)(const float* gate, const float* up, float* y, int64_t n);
 
   void (*rms_norm)(const float* x, const float* w, float eps, float* y, int64_t width);            // one row
+  void (*layer_norm)(const float* x, const float* w, const float* b, float eps, float* y, int64_t width); // one row
+  void (*l2_normalise)(const float* x, float* y, int64_t width);                                   // one row
   void (*softmax)(const float* x, float* y, int64_t width);                                        // one row
   int64_t (*argmax)(const float* x, int64_t width, float* max);                                    // one row; rules of core's argmax
   // One row of heads [heads, d]: the first r elements of each are rotated by table [r] (r/2 cosines, r/2 sines), the others

@@ -1,4 +1,6 @@
 // Ops that treat every element alike.
+#include <cmath>
+
 #include "runtime/call.h"
 
 namespace quern {
@@ -46,6 +48,15 @@ void ScaleOp::run(Call& call) {
   call.need(x.count == y.count, "y must have x's shape");
   call.split(x.count, plain_cost, [&](int64_t first, int64_t end, int) {
     call.kernels.scale(x.data + first, factor, y.data + first, end - first);
+  });
+}
+
+void Log10Op::run(Call& call) {
+  const Floats x = call.floats(X), y = call.floats(Y);
+  const float floor = call.number(FLOOR);
+  call.need(x.count == y.count, "y must have x's shape");
+  call.split(x.count, exponential_cost, [&](int64_t first, int64_t end, int) {
+    for (int64_t i = first; i < end; i++) y.data[i] = std::log10(x.data[i] < floor ? floor : x.data[i]); // NaN stays
   });
 }
 

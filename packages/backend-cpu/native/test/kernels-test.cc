@@ -785,6 +785,47 @@ void rms_norm() {
     }
 }
 
+void layer_norm() {
+  Check check("layer_norm");
+  for (int64_t n : sizes)
+    for (const auto& [spread, offset] : {std::pair{1e-3f, 0.f}, {30.f, 7.f}, {1.f, 1000.f}, {1e15f, -1e15f}}) {
+      std::vector<float> x = normals(uint64_t(n), n, spread), w = normals(uint64_t(n + 1), n), b = normals(uint64_t(n + 2), n);
+      for (float& value : x) value += offset;
+      Guarded<float> y(n);
+      k->layer_norm(x.data(), w.data(), b.data(), 1e-6f, y.data(), n);
+      check.that(y.intact(), at({n}) + " writes outside");
+      double mean = 0, squares = 0;
+      for (float value : x) mean += double(value) / double(n);
+      for (float value : x) squares += (double(value) - mean) * (double(value) - mean);
+      const double factor = 1 / std::sqrt(squares / double(n) + double(1e-6f));
+      for (int64_t i = 0; i < n; i++) {
+        const double term = (x[size_t(i)] - mean) * factor * w[size_t(i)], bias = b[size_t(i)];
+        check.near(y[i], term + bias, 1e-6, 1e-6, std::abs(term) + std::abs(bias), at({n, i}));
+      }
+      if (n == 0) continue;
+      x[size_t(n / 2)] = NAN;
+      k->layer_norm(x.data(), w.data(), b.data(), 1e-6f, y.data(), n);
+      for (int64_t i = 0; i < n; i++) check.that(std::isnan(y[i]), "NaN spoils the row " + at({n, i}));
+    }
+}
+
+void l2_normalise() {
+  Check check("l2_normalise");
+  for (int64_t n : sizes)
+    for (float spread : {0.f, 1e-30f, 1.f, 1e30f}) {
+      const std::vector<float> x = normals(uint64_t(n), n, spread);
+      Guarded<float> y(n);
+      k->l2_normalise(x.data(), y.data(), n);
+      check.that(y.intact(), at({n}) + " writes outside");
+      double squares = 0;
+      for (float value : x) squares += double(value) * double(value);
+      for (int64_t i = 0; i < n; i++) {
+        const double want = squares == 0 ? 0 : x[size_t(i)] / std::sqrt(squares);
+        check.near(y[i], want, 1e-30, 3e-7, want, at({n, i}));
+      }
+    }
+}
+
 void softmax_of(const std::vector<float>& x, Check& check) {
   const int64_t n = int64_t(x.size());
   Guarded<float> y(n);
@@ -1238,6 +1279,8 @@ int main(int count, char** names) {
     gemm_does_not_depend_on_the_split();
     elementwise();
     rms_norm();
+    layer_norm();
+    l2_normalise();
     softmax();
     argmax();
     rope();

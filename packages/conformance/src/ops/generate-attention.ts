@@ -27,15 +27,30 @@ function blockTable(dice: Dice, lengths: readonly Lengths[], blockSize: number) 
   return { table: ints(table, [lengths.length, B]), total };
 }
 
+function bounds(lengths: readonly number[]): number[] {
+  const sums = [0];
+  for (const length of lengths) sums.push(sums[sums.length - 1]! + length);
+  return sums;
+}
+
+const heads = (dice: Dice) =>
+  [dice.pick([1, 2, 3]), dice.pick([1, 2, 4]), dice.pick([4, 13, 16, 24, 64])] as const;
+
+const attributes = (dice: Dice, d: number, causal: number) => ({
+  scale: Math.fround(1 / Math.sqrt(d)),
+  causal,
+  window: dice.pick([0, 0, 1, 5, 40]),
+  softCap: dice.pick([0, 0, 0, 2.5]),
+});
+
 /** A ragged batch over a scattered cache. */
 export function attentionCase(dice: Dice): Omit<OpCase, 'name'> {
   const lengths = sequences(dice);
-  const [Hk, group, d] = [dice.pick([1, 2, 3]), dice.pick([1, 2, 4]), dice.pick([4, 13, 16, 24, 64])];
+  const [Hk, group, d] = heads(dice);
   const blockSize = dice.pick([1, 4, 16, 100]);
   const { table, total } = blockTable(dice, lengths, blockSize);
   const format = dice.pick(['f32', 'f16'] as const);
-  const cuSeqlens = [0];
-  for (const { rows } of lengths) cuSeqlens.push(cuSeqlens[cuSeqlens.length - 1]! + rows);
+  const cuSeqlens = bounds(lengths.map(({ rows }) => rows));
   const T = cuSeqlens[cuSeqlens.length - 1]!;
   return {
     operands: {
@@ -46,11 +61,25 @@ export function attentionCase(dice: Dice): Omit<OpCase, 'name'> {
       kvLengths: ints(lengths.map(({ keys }) => keys)),
       blockTable: table,
     },
-    attributes: {
-      scale: Math.fround(1 / Math.sqrt(d)),
-      causal: dice.chance(0.8) ? 1 : 0,
-      window: dice.pick([0, 0, 1, 5, 40]),
-      softCap: dice.pick([0, 0, 0, 2.5]),
+    attributes: attributes(dice, d, dice.chance(0.8) ? 1 : 0),
+  };
+}
+
+/** A ragged batch over keys of its own step. */
+export function uncachedAttentionCase(dice: Dice): Omit<OpCase, 'name'> {
+  const lengths = sequences(dice);
+  const [Hk, group, d] = heads(dice);
+  const cuSeqlens = bounds(lengths.map(({ rows }) => rows));
+  const cuKeys = bounds(lengths.map(({ keys }) => keys));
+  const [T, Tk] = [cuSeqlens[lengths.length]!, cuKeys[lengths.length]!];
+  return {
+    operands: {
+      q: dice.normal([T, Hk * group, d]),
+      k: dice.normal([Tk, Hk, d]),
+      v: dice.normal([Tk, Hk, d]),
+      cuSeqlens: ints(cuSeqlens),
+      cuKeys: ints(cuKeys),
     },
+    attributes: attributes(dice, d, dice.chance(0.3) ? 1 : 0),
   };
 }

@@ -12,7 +12,7 @@ import {
 } from '@quern/core';
 import { Dice } from '../values/dice.js';
 import type { OpCase } from './expect.js';
-import { attentionCase } from './generate-attention.js';
+import { attentionCase, uncachedAttentionCase } from './generate-attention.js';
 
 type Generator = (dice: Dice) => Omit<OpCase, 'name'>;
 
@@ -127,6 +127,24 @@ const rmsNorm: Generator = (dice) => {
   };
 };
 
+const layerNorm: Generator = (dice) => {
+  const { operands, attributes } = rmsNorm(dice);
+  return { operands: { ...operands, b: dense(dice, dice.normal(operands.w!.shape)) }, attributes };
+};
+
+const pool: Generator = (dice) => {
+  const cuSeqlens = [0];
+  for (let s = dice.pick([0, 1, 2, 5]); s > 0; s--)
+    cuSeqlens.push(cuSeqlens[cuSeqlens.length - 1]! + dice.pick([1, 2, 9, 40]));
+  return {
+    operands: {
+      x: dice.withNaN([cuSeqlens[cuSeqlens.length - 1]!, width(dice)]),
+      cuSeqlens: ints(cuSeqlens),
+    },
+    attributes: { by: dice.turn([0, 1, 2]) },
+  };
+};
+
 const topK: Generator = (dice) => {
   const V = width(dice);
   return { operands: { x: withTies(dice, [rows(dice), V]) }, attributes: { k: dice.int(1, V) } };
@@ -204,6 +222,20 @@ const generators: Readonly<Record<CoreOpName | FusedOpName, Generator>> = {
       attributes: {},
     };
   },
+  layerNorm,
+  uncachedAttention: uncachedAttentionCase,
+  pool,
+  l2Normalise: activation(() => ({})),
+  conv1d: (dice) => {
+    const [T, C, N] = [dice.turn([0, 1, 2, 3, 5, 18, 33, 70]), dice.pick([1, 2, 7, 16, 33]), width(dice)];
+    const taps = dice.pick([1, 2, 3, 5, 8]);
+    const bias = dice.chance(0.5) && { bias: dense(dice, dice.normal([N])) };
+    return {
+      operands: { x: dice.normal([T, C]), w: weight(dice, N, taps * C), ...bias },
+      attributes: { stride: dice.int(1, 4), padding: dice.int(0, 4) },
+    };
+  },
+  log10: activation((dice) => ({ floor: Math.fround(dice.pick([1e-10, 1e-3, 0.5])) })),
   addRmsNorm: (dice) => {
     const D = width(dice);
     const shape = [rows(dice), D];

@@ -28,6 +28,14 @@ export interface BatchArrays {
 /** The same as tensors of a step. Prefill, decode and a mix of both look alike. */
 export type AttentionBatch = { readonly [Name in keyof BatchArrays]: Tensor };
 
+/** What attention without a cache needs to know of a ragged batch. */
+export interface UncachedBatch {
+  /** [S + 1] where each sequence's rows of q begin. */
+  readonly cuSeqlens: Tensor;
+  /** [S + 1] where each sequence's keys begin; absent: as the rows, each sequence seeing itself. */
+  readonly cuKeys?: Tensor;
+}
+
 /** @throws BackendError BAD_ARGUMENT where an entry names more rows than its sequence has tokens */
 export function describeBatch(entries: readonly BatchEntry[], tableWidth: number): BatchArrays {
   const rows = entries.reduce((sum, entry) => sum + entry.rows, 0);

@@ -4,8 +4,15 @@ import { defineOp } from '../op/define-op.js';
 import { as, ints, normal, type SampleOperand } from '../op/sample.js';
 import { needCache } from './kv-append.js';
 
-const attributes = { scale: 'f32', causal: 'i32', window: 'i32', softCap: 'f32' } as const;
-type Attrs = Attributes<typeof attributes>;
+export const attentionAttributes = { scale: 'f32', causal: 'i32', window: 'i32', softCap: 'f32' } as const;
+export type AttentionAttributes = Attributes<typeof attentionAttributes>;
+
+/** Throws BAD_ARGUMENT. */
+export function needAttentionAttributes(op: string, { scale, window, softCap }: AttentionAttributes): void {
+  if (!Number.isFinite(scale)) throw badArgument(op, `scale must be finite; got ${scale}`);
+  if (window < 0 || softCap < 0)
+    throw badArgument(op, `window and softCap must be 0 (off) or more; got ${window} and ${softCap}`);
+}
 
 /** One query's place: its sequence, its position in it, and the keys it may see. */
 interface Query {
@@ -21,7 +28,7 @@ function placeQuery(
   cuSeqlens: Numbers,
   kvLengths: Numbers,
   blocksPerSequence: number,
-  attrs: Attrs,
+  attrs: AttentionAttributes,
 ): Query {
   let s = 0;
   while (cuSeqlens.data[s + 1]! <= t) s++;
@@ -64,7 +71,7 @@ function checkBatch({ q, kCache, cuSeqlens, kvLengths, blockTable }: Operands): 
 /** softmax(q · Kᵀ · scale) · V for one row and head, in double precision; `absolute` sums |V| instead, for tolerances. */
 function attendHead(
   operands: Operands,
-  attrs: Attrs,
+  attrs: AttentionAttributes,
   query: Query,
   t: number,
   h: number,
@@ -100,13 +107,18 @@ function attendHead(
   }
 }
 
-function attend(operands: Operands, attrs: Attrs, y: Numbers, absolute: boolean): void {
-  checkBatch(operands);
+/** Fills y [T, H, d]; a row that sees no key gets zeros. The batch has been checked. */
+export function attend(operands: Operands, attrs: AttentionAttributes, y: Numbers, absolute: boolean): void {
   const [T, H] = operands.q.shape as [number, number];
   for (let t = 0; t < T; t++) {
     const query = placeQuery(t, operands.cuSeqlens, operands.kvLengths, operands.blockTable.shape[1]!, attrs);
     for (let h = 0; h < H; h++) attendHead(operands, attrs, query, t, h, y, absolute);
   }
+}
+
+function attendCached(operands: Operands, attrs: AttentionAttributes, y: Numbers, absolute: boolean): void {
+  checkBatch(operands);
+  attend(operands, attrs, y, absolute);
 }
 
 interface Case {
@@ -115,7 +127,7 @@ interface Case {
   /** Rows and keys of each sequence. */
   readonly sequences: readonly (readonly [rows: number, keys: number])[];
   readonly blockSize: number;
-  readonly attrs?: Partial<Attrs>;
+  readonly attrs?: Partial<AttentionAttributes>;
   readonly format?: 'f16';
 }
 
@@ -163,10 +175,10 @@ export const attention = defineOp({
     kvLengths: { kind: 'tensor', dtypes: ['i32'] },
     blockTable: { kind: 'tensor', dtypes: ['i32'] },
   },
-  attributes,
+  attributes: attentionAttributes,
   outputs: ['y'],
   accumulation: 'f32',
-  infer({ q, kCache, vCache, cuSeqlens, kvLengths, blockTable }, { scale, window, softCap }) {
+  infer({ q, kCache, vCache, cuSeqlens, kvLengths, blockTable }, attrs) {
     needRank('attention', 'q', q, 3, '[T, H, d]');
     needRank('attention', 'blockTable', blockTable, 2, '[S, blocks of a sequence]');
     const S = blockTable.shape[0]!;
@@ -176,16 +188,11 @@ export const attention = defineOp({
     const [H, Hk] = [q.shape[1]!, kCache.shape[2]!];
     if (Hk === 0 || H % Hk !== 0)
       throw badShape('attention', `the ${H} heads of q must be a multiple of the cache's ${Hk} kv heads`);
-    if (!Number.isFinite(scale)) throw badArgument('attention', `scale must be finite; got ${scale}`);
-    if (window < 0 || softCap < 0)
-      throw badArgument(
-        'attention',
-        `window and softCap must be 0 (off) or more; got ${window} and ${softCap}`,
-      );
+    needAttentionAttributes('attention', attrs);
     return [{ shape: q.shape, dtype: 'f32' }];
   },
-  define: (operands, attrs, [y]) => attend(operands, attrs, y!, false),
-  magnitude: (operands, attrs, [y]) => attend(operands, attrs, y!, true),
+  define: (operands, attrs, [y]) => attendCached(operands, attrs, y!, false),
+  magnitude: (operands, attrs, [y]) => attendCached(operands, attrs, y!, true),
   tolerance: { f32: { absolute: 1e-6, relative: 2e-5 }, f16: { absolute: 1e-6, relative: 2e-5 } },
   samples: () => [
     sample(contiguous),

@@ -3,16 +3,21 @@ import { add } from './add.js';
 import { argmax } from './argmax.js';
 import { attention } from './attention.js';
 import { cast } from './cast.js';
+import { conv1d } from './conv1d.js';
 import { embed } from './embed.js';
 import { expertLinear } from './expert-linear.js';
 import { gatherRows } from './gather-rows.js';
 import { geglu } from './geglu.js';
 import { gelu } from './gelu.js';
 import { kvAppend } from './kv-append.js';
+import { l2Normalise } from './l2-normalise.js';
+import { layerNorm } from './layer-norm.js';
 import { linear } from './linear.js';
+import { log10 } from './log10.js';
 import { maskLogits } from './mask-logits.js';
 import { mul } from './mul.js';
 import { penalise } from './penalise.js';
+import { pool } from './pool.js';
 import { rmsNorm } from './rms-norm.js';
 import { rope } from './rope.js';
 import { ropeTable } from './rope-table.js';
@@ -21,6 +26,7 @@ import { silu } from './silu.js';
 import { softmax } from './softmax.js';
 import { swiglu } from './swiglu.js';
 import { topK } from './top-k.js';
+import { uncachedAttention } from './uncached-attention.js';
 import { weightedSum } from './weighted-sum.js';
 
 /** Every core op. A driver has a kernel for each; the order gives the opcodes of encoded plans. */
@@ -48,6 +54,12 @@ export const coreOps = {
   cast,
   expertLinear,
   weightedSum,
+  layerNorm,
+  uncachedAttention,
+  pool,
+  l2Normalise,
+  conv1d,
+  log10,
 } as const satisfies Record<string, AnyOp>;
 
 export type CoreOpName = keyof typeof coreOps;

@@ -34,7 +34,8 @@ export class Settings {
   wholes(key: string, most: number, least = 1): readonly number[] | undefined {
     const value = this.value(key);
     if (value === undefined) return undefined;
-    const inRange = (item: unknown) => Number.isInteger(item) && Number(item) >= least && Number(item) <= most;
+    const inRange = (item: unknown) =>
+      Number.isInteger(item) && Number(item) >= least && Number(item) <= most;
     if (Array.isArray(value) && value.every(inRange)) return value;
     return this.fail(key, `whole numbers from ${least} to ${most}`);
   }

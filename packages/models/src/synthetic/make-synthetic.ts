@@ -29,7 +29,7 @@ function needNotAborted(signal: AbortSignal | undefined): void {
 }
 
 /** Random blocks of one matrix, piece by piece, so that memory stays bounded. */
-async function* randomMatrix(
+export async function* randomMatrix(
   format: GgufFormat,
   shape: readonly number[],
   seed: number,

@@ -1,7 +1,7 @@
 import type { MetadataInput } from '@quern/quant';
 
 /** GPT-2's printable stand-ins for bytes: printable Latin-1 as it is, the others from U+0100 on. */
-function byteCharacters(): string[] {
+export function byteCharacters(): string[] {
   const printable = (b: number) => (b >= 33 && b <= 126) || (b >= 161 && b <= 172) || b >= 174;
   let next = 256;
   return Array.from({ length: 256 }, (_, b) => String.fromCharCode(printable(b) ? b : next++));

@@ -1,5 +1,5 @@
 import type { WeightSource } from '@quern/core';
-import type { GgufFile, SafetensorsFile } from '@quern/quant';
+import type { GgmlFile, GgufFile, SafetensorsFile } from '@quern/quant';
 import type { Quantisation } from '../config/quantisation.js';
 import { otherBytes, type Quantised, withQuantised } from './quantised-tensors.js';
 
@@ -49,6 +49,17 @@ export function ggufWeights(file: GgufFile): WeightFile {
     bytes: { path, offset, byteLength },
   }));
   return { naming: 'gguf', paths: file.paths, tensors: byName(tensors) };
+}
+
+/** The tensors of a file of whisper.cpp, whose names GGUF files take over. Biases of convolutions are columns there: [N, 1]. */
+export function ggmlWeights(file: GgmlFile): WeightFile {
+  const tensors = file.tensors.map(({ name, shape, format, path, offset, byteLength }) => ({
+    name,
+    shape: shape.length === 2 && shape[1] === 1 ? [shape[0]!] : shape,
+    format,
+    bytes: { path, offset, byteLength },
+  }));
+  return { naming: 'gguf', paths: [file.path], tensors: byName(tensors) };
 }
 
 /**

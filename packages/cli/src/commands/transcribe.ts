@@ -1,0 +1,134 @@
+import {
+  loadSpeechModel,
+  type SpeechModel,
+  type TranscribeOptions,
+  type Transcription,
+  type TranscriptionResult,
+  toSrt,
+  toVtt,
+} from '@quern/runtime';
+import { Command, InvalidArgumentError, Option } from 'commander';
+import { loadOptions, positive, whole } from '../options.js';
+import { interruptible } from '../terminal/interrupt.js';
+import { loadingBar } from '../terminal/progress.js';
+import { say } from '../terminal/report.js';
+import { write, writeJson } from '../terminal/write.js';
+
+interface TranscribeFlags {
+  readonly backend: string;
+  readonly threads?: number;
+  readonly language: string;
+  readonly translate?: boolean;
+  readonly words?: boolean;
+  readonly beams: number;
+  readonly temperatures?: readonly number[];
+  readonly prompt?: string;
+  readonly maxTokens?: number;
+  readonly seed?: number;
+  readonly format: 'text' | 'json' | 'srt' | 'vtt';
+  readonly json?: boolean;
+}
+
+function temperatures(text: string): number[] {
+  const values = text.split(',').map(Number);
+  if (values.every((value) => value >= 0 && Number.isFinite(value))) return values;
+  throw new InvalidArgumentError('it must be numbers of 0 or more, with commas between.');
+}
+
+const transcribeOptions = (flags: TranscribeFlags, signal: AbortSignal): TranscribeOptions => ({
+  language: flags.language,
+  task: flags.translate ? 'translate' : 'transcribe',
+  timestamps: flags.words ? 'word' : 'segment',
+  beamSize: flags.beams,
+  ...(flags.temperatures && { temperatures: flags.temperatures }),
+  ...(flags.prompt !== undefined && { prompt: flags.prompt }),
+  ...(flags.maxTokens !== undefined && { maxTokens: flags.maxTokens }),
+  ...(flags.seed !== undefined && { seed: flags.seed }),
+  signal,
+});
+
+/** What `--json` prints; other people's scripts read it. */
+const jsonResult = (model: SpeechModel, result: TranscriptionResult) => ({
+  text: result.text,
+  segments: result.segments,
+  language: result.language,
+  duration: result.duration,
+  stages: result.stages,
+  loadMs: model.loadMs,
+  backend: model.backend,
+});
+
+/** Prints the lines of a transcript as they come. */
+async function stream(transcription: Transcription): Promise<void> {
+  for await (const { text } of transcription) await write(`${text.trim()}\n`);
+}
+
+function summary(model: SpeechModel, { duration, language, stages }: TranscriptionResult): string {
+  const spent = stages.melMs + stages.encodeMs + stages.decodeMs + stages.alignMs;
+  const parts = (['mel', 'encode', 'decode', 'align'] as const)
+    .filter((stage) => stages[`${stage}Ms`] > 0)
+    .map((stage) => `${stage} ${Math.round(stages[`${stage}Ms`])} ms`);
+  return (
+    `${duration.toFixed(1)} s of sound (${language || 'no language'}) on ${model.backend} in ${(spent / 1000).toFixed(2)} s: ` +
+    `${parts.join(', ')}; loaded in ${Math.round(model.loadMs)} ms`
+  );
+}
+
+async function print(
+  model: SpeechModel,
+  audio: string,
+  flags: TranscribeFlags,
+  signal: AbortSignal,
+): Promise<void> {
+  const transcription = model.transcribe(audio, transcribeOptions(flags, signal));
+  const format = flags.json ? 'json' : flags.format;
+  if (format === 'text') await stream(transcription);
+  const result = await transcription.result;
+  if (format === 'json') await writeJson(jsonResult(model, result));
+  if (format === 'srt') await write(toSrt(result.segments));
+  if (format === 'vtt') await write(toVtt(result.segments));
+  if (format !== 'json') say(summary(model, result));
+}
+
+async function transcribe(path: string, audio: string, flags: TranscribeFlags): Promise<void> {
+  await interruptible(async (signal) => {
+    const bar = loadingBar();
+    using model = await loadSpeechModel(path, {
+      ...loadOptions(flags),
+      signal,
+      onProgress: (progress) => bar.update(progress),
+      onNotice: say,
+    }).finally(() => bar.stop());
+    await print(model, audio, flags, signal);
+  });
+}
+
+export const transcribeCommand = (): Command =>
+  new Command('transcribe')
+    .description('turn speech into text with a Whisper model')
+    .argument(
+      '<model>',
+      'a folder with config.json and safetensors, a GGUF file, or a model file of whisper.cpp',
+    )
+    .argument('<audio>', 'WAV, FLAC, MP3 or Ogg Vorbis')
+    .option('--language <code>', 'what is spoken: en, de, …; auto: the first 30 seconds tell', 'auto')
+    .option('--translate', 'write English, whatever is spoken')
+    .option('--words', 'times of every word')
+    .option('--beams <n>', 'texts followed side by side', positive, 1)
+    .option(
+      '--temperatures <list>',
+      'tried in turn while the text is unlikely or repeats itself',
+      temperatures,
+    )
+    .option('--prompt <text>', 'what was said before, or words to expect')
+    .option('--max-tokens <n>', 'most tokens of one window', positive)
+    .option('--seed <s>', 'of texts drawn at a temperature above 0', whole)
+    .option('--backend <name>', 'auto, or the name of an installed backend', 'auto')
+    .option('--threads <n>', 'threads to compute with', positive)
+    .addOption(
+      new Option('--format <kind>', 'of what is printed')
+        .choices(['text', 'json', 'srt', 'vtt'])
+        .default('text'),
+    )
+    .option('--json', 'the same as --format json')
+    .action(transcribe);

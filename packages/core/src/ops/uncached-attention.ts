@@ -1,0 +1,216 @@
+import { badShape, needRank, needShape, outOfRange } from '../op/check.js';
+import type { Numbers } from '../op/define-op.js';
+import { defineOp } from '../op/define-op.js';
+import { ints, normal } from '../op/sample.js';
+import {
+  type AttentionAttributes,
+  attend,
+  attentionAttributes,
+  needAttentionAttributes,
+} from './attention.js';
+
+type Operands = Record<'q' | 'k' | 'v' | 'cuSeqlens' | 'cuKeys', Numbers>;
+
+/** Throws OUT_OF_RANGE unless the bounds rise from 0 to `rows`. */
+function checkBounds(name: string, { data }: Numbers, rows: number, of: string): void {
+  const last = data[data.length - 1];
+  if (data[0] !== 0 || last !== rows || data.some((bound, s) => s > 0 && bound < data[s - 1]!))
+    throw outOfRange(
+      'uncachedAttention',
+      `${name} must rise from 0 to ${rows} (rows of ${of}); got [${data}]`,
+    );
+}
+
+function checkBatch({ q, k, cuSeqlens, cuKeys }: Operands, { causal, window }: AttentionAttributes): void {
+  checkBounds('cuSeqlens', cuSeqlens, q.shape[0]!, 'q');
+  checkBounds('cuKeys', cuKeys, k.shape[0]!, 'k');
+  for (let s = 0; s + 1 < cuSeqlens.data.length; s++) {
+    const rows = cuSeqlens.data[s + 1]! - cuSeqlens.data[s]!;
+    const keys = cuKeys.data[s + 1]! - cuKeys.data[s]!;
+    if (keys < (causal || window > 0 ? rows : Math.min(rows, 1)))
+      throw outOfRange(
+        'uncachedAttention',
+        `sequence ${s} has ${rows} rows and ${keys} keys; ` +
+          (causal || window > 0 ? 'rows with positions need as many keys' : 'rows need a key to look at'),
+      );
+  }
+}
+
+/** The same attention over a cache whose blocks hold one token: block i is row i of k and v. */
+function overCache({ q, k, v, cuSeqlens, cuKeys }: Operands): Parameters<typeof attend>[0] {
+  const [Tk, Hk, d] = k.shape as [number, number, number];
+  const S = cuKeys.data.length - 1;
+  const lengths = Array.from({ length: S }, (_, s) => cuKeys.data[s + 1]! - cuKeys.data[s]!);
+  const B = Math.max(1, ...lengths);
+  const table = Int32Array.from({ length: S * B }, (_, i) => cuKeys.data[Math.floor(i / B)]! + (i % B));
+  const shape = [Tk, 1, Hk, d];
+  return {
+    q,
+    kCache: { shape, data: k.data },
+    vCache: { shape, data: v.data },
+    cuSeqlens,
+    kvLengths: { shape: [S], data: Int32Array.from(lengths) },
+    blockTable: { shape: [S, B], data: table },
+  };
+}
+
+function attendUncached(operands: Operands, attrs: AttentionAttributes, y: Numbers, absolute: boolean): void {
+  checkBatch(operands, attrs);
+  attend(overCache(operands), attrs, y, absolute);
+}
+
+interface Case {
+  readonly name: string;
+  readonly heads?: readonly [H: number, Hk: number, d: number];
+  /** Rows and keys of each sequence. */
+  readonly sequences: readonly (readonly [rows: number, keys: number])[];
+  readonly attrs?: Partial<AttentionAttributes>;
+}
+
+const bounds = (lengths: readonly number[]): number[] => {
+  const sums = [0];
+  for (const length of lengths) sums.push(sums[sums.length - 1]! + length);
+  return sums;
+};
+
+function sample({ name, heads: [H, Hk, d] = [4, 2, 16], sequences, attrs }: Case) {
+  const cuSeqlens = bounds(sequences.map(([rows]) => rows));
+  const cuKeys = bounds(sequences.map(([, keys]) => keys));
+  return {
+    name,
+    operands: {
+      q: normal(d, [cuSeqlens[sequences.length]!, H, d]),
+      k: normal(1, [cuKeys[sequences.length]!, Hk, d]),
+      v: normal(2, [cuKeys[sequences.length]!, Hk, d]),
+      cuSeqlens: ints(cuSeqlens),
+      cuKeys: ints(cuKeys),
+    },
+    attributes: { scale: 1 / Math.sqrt(d), causal: 0, window: 0, softCap: 0, ...attrs },
+  };
+}
+
+const three = { name: 'three rows', sequences: [[3, 3]] } as const;
+
+export const uncachedAttention = defineOp({
+  name: 'uncachedAttention',
+  doc:
+    'softmax(q · Kᵀ · scale) · V over keys and values of the same step, as encoders and cross attention have it: q [T, H, d], k and v [Tk, Hk, d] → [T, H, d]. The batch is ragged: ' +
+    'rows cuSeqlens[s] to cuSeqlens[s+1] of q see rows cuKeys[s] to cuKeys[s+1] of k. The rest is as for attention; where causal or window is on, the rows are the last of their keys.',
+  source: 'Vaswani et al. 2017, eq. 1; Ainslie et al. 2023 (GQA)',
+  operands: {
+    q: { kind: 'tensor', dtypes: ['f32'] },
+    k: { kind: 'tensor', dtypes: ['f32'] },
+    v: { kind: 'tensor', dtypes: ['f32'] },
+    cuSeqlens: { kind: 'tensor', dtypes: ['i32'] },
+    cuKeys: { kind: 'tensor', dtypes: ['i32'] },
+  },
+  attributes: attentionAttributes,
+  outputs: ['y'],
+  accumulation: 'f32',
+  infer({ q, k, v, cuSeqlens, cuKeys }, attrs) {
+    needRank('uncachedAttention', 'q', q, 3, '[T, H, d]');
+    needRank('uncachedAttention', 'k', k, 3, '[Tk, Hk, d]');
+    needRank('uncachedAttention', 'cuSeqlens', cuSeqlens, 1, '[S + 1]');
+    needShape('uncachedAttention', 'v', v.shape, k.shape, 'as k');
+    needShape('uncachedAttention', 'cuKeys', cuKeys.shape, cuSeqlens.shape, 'as cuSeqlens');
+    if (cuSeqlens.shape[0] === 0)
+      throw badShape('uncachedAttention', 'cuSeqlens must have S + 1 entries; got 0');
+    const [, H, d] = q.shape as [number, number, number];
+    const [, Hk, dk] = k.shape as [number, number, number];
+    if (d !== dk || Hk === 0 || H % Hk !== 0)
+      throw badShape(
+        'uncachedAttention',
+        `the ${H} heads of q must be a multiple of k's, and of their size ${d}; k has ${Hk} of ${dk}`,
+      );
+    needAttentionAttributes('uncachedAttention', attrs);
+    return [{ shape: q.shape, dtype: 'f32' }];
+  },
+  define: (operands, attrs, [y]) => attendUncached(operands, attrs, y!, false),
+  magnitude: (operands, attrs, [y]) => attendUncached(operands, attrs, y!, true),
+  tolerance: { f32: { absolute: 1e-6, relative: 2e-5 } },
+  samples: () => [
+    sample(three),
+    sample({ name: 'one row alone', sequences: [[1, 1]] }),
+    sample({
+      name: 'ragged',
+      sequences: [
+        [7, 7],
+        [1, 1],
+        [40, 40],
+        [2, 2],
+      ],
+    }),
+    sample({
+      name: 'cross attention: fewer and more rows than keys',
+      sequences: [
+        [2, 21],
+        [9, 4],
+      ],
+    }),
+    sample({
+      name: 'sequences without rows, and without either',
+      sequences: [
+        [0, 6],
+        [0, 0],
+        [3, 5],
+      ],
+    }),
+    sample({ name: 'more rows than a kernel takes at once', heads: [2, 1, 8], sequences: [[260, 260]] }),
+    sample({ name: 'every head its own keys', heads: [3, 3, 32], sequences: [[19, 19]] }),
+    sample({ name: 'odd head size', heads: [2, 2, 13], sequences: [[5, 18]] }),
+    sample({
+      name: 'causal',
+      sequences: [
+        [5, 5],
+        [2, 9],
+      ],
+      attrs: { causal: 1 },
+    }),
+    sample({ name: 'sliding window', sequences: [[6, 20]], attrs: { causal: 1, window: 5 } }),
+    sample({ name: 'soft cap', sequences: [[4, 12]], attrs: { softCap: 3, scale: 2 } }),
+    sample({ name: 'no sequences', sequences: [] }),
+  ],
+  errors: () => [
+    {
+      ...sample({ ...three, name: 'row bounds that miss rows' }),
+      operands: { ...sample(three).operands, cuSeqlens: ints([0, 2]) },
+      code: 'OUT_OF_RANGE',
+      when: 'run',
+    },
+    {
+      ...sample({ ...three, name: 'key bounds past the keys' }),
+      operands: { ...sample(three).operands, cuKeys: ints([0, 4]) },
+      code: 'OUT_OF_RANGE',
+      when: 'run',
+    },
+    {
+      ...sample({ ...three, name: 'bounds that fall' }),
+      operands: { ...sample(three).operands, cuSeqlens: ints([0, 4, 3]), cuKeys: ints([0, 1, 3]) },
+      code: 'OUT_OF_RANGE',
+      when: 'run',
+    },
+    { ...sample({ name: 'rows without keys', sequences: [[2, 0]] }), code: 'OUT_OF_RANGE', when: 'run' },
+    {
+      ...sample({ name: 'causal rows with too few keys', sequences: [[3, 2]], attrs: { causal: 1 } }),
+      code: 'OUT_OF_RANGE',
+      when: 'run',
+    },
+    {
+      ...sample({ ...three, name: "heads no multiple of k's" }),
+      operands: { ...sample(three).operands, q: normal(1, [3, 3, 16]) },
+      code: 'BAD_SHAPE',
+      when: 'record',
+    },
+    {
+      ...sample({ ...three, name: 'values unlike keys' }),
+      operands: { ...sample(three).operands, v: normal(1, [2, 2, 16]) },
+      code: 'BAD_SHAPE',
+      when: 'record',
+    },
+    {
+      ...sample({ ...three, name: 'negative window', attrs: { window: -1 } }),
+      code: 'BAD_ARGUMENT',
+      when: 'record',
+    },
+  ],
+});

@@ -1,0 +1,118 @@
+import { limits } from '../config/decoder-config.js';
+import type { Settings } from '../config/settings.js';
+
+/** The sizes of a Whisper model (Radford et al. 2022): an encoder over frames of sound, a decoder over tokens of text. */
+export interface WhisperConfig {
+  /** D, the width of both halves. */
+  readonly width: number;
+  /** V, rows of the token embedding. */
+  readonly vocabulary: number;
+  /** M, bands of the log-mel spectrogram: 80, or 128 from large-v3 on. */
+  readonly melBands: number;
+  readonly encoder: StackConfig;
+  readonly decoder: StackConfig;
+}
+
+/** One of the two stacks of layers. */
+export interface StackConfig {
+  readonly layers: number;
+  readonly width: number;
+  readonly heads: number;
+  /** d, elements per head: width / heads. */
+  readonly headDim: number;
+  /** F, the inner width of the feed-forward. */
+  readonly feedForward: number;
+  /** Rows of the table of positions: windows of sound after the second convolution, or tokens. */
+  readonly context: number;
+  readonly vocabulary: number;
+  readonly melBands: number;
+}
+
+/** What every kind of file calls the sizes. */
+interface SizeKeys {
+  readonly width: string;
+  readonly vocabulary: string;
+  readonly melBands: string;
+  readonly encoder: StackKeys;
+  readonly decoder: StackKeys;
+}
+interface StackKeys {
+  readonly layers: string;
+  readonly heads: string;
+  readonly context: string;
+  /** Absent where it is four times the width by definition. */
+  readonly feedForward?: string;
+}
+
+const huggingFaceKeys: SizeKeys = {
+  width: 'd_model',
+  vocabulary: 'vocab_size',
+  melBands: 'num_mel_bins',
+  encoder: {
+    layers: 'encoder_layers',
+    heads: 'encoder_attention_heads',
+    context: 'max_source_positions',
+    feedForward: 'encoder_ffn_dim',
+  },
+  decoder: {
+    layers: 'decoder_layers',
+    heads: 'decoder_attention_heads',
+    context: 'max_target_positions',
+    feedForward: 'decoder_ffn_dim',
+  },
+};
+
+/** Names of whisper.cpp's header (`ggml`), which our GGUF metadata takes over behind `whisper.`. */
+const ggmlKeys: SizeKeys = {
+  width: 'n_audio_state',
+  vocabulary: 'n_vocab',
+  melBands: 'n_mels',
+  encoder: { layers: 'n_audio_layer', heads: 'n_audio_head', context: 'n_audio_ctx' },
+  decoder: { layers: 'n_text_layer', heads: 'n_text_head', context: 'n_text_ctx' },
+};
+
+/** @throws ModelError BAD_CONFIG or UNSUPPORTED_CONFIG. */
+export function whisperConfigFromHuggingFace(settings: Settings): WhisperConfig {
+  if (settings.text('activation_function', 'gelu') !== 'gelu')
+    settings.refuse('activation_function', 'the feed-forward is computed with gelu');
+  if (settings.flag('scale_embedding'))
+    settings.refuse('scale_embedding', 'embeddings are taken as they are');
+  if (settings.flag('tie_word_embeddings') === false)
+    settings.refuse('tie_word_embeddings', 'the token embedding serves as output projection');
+  return readSizes(settings, huggingFaceKeys);
+}
+
+/** @throws ModelError BAD_CONFIG. */
+export function whisperConfigFromGgml(settings: Settings): WhisperConfig {
+  const text = settings.whole('n_text_state', limits.width);
+  if (text !== settings.whole('n_audio_state', limits.width))
+    settings.fail('n_text_state', 'the width of the encoder, n_audio_state');
+  return readSizes(settings, ggmlKeys);
+}
+
+/** Bands of the two families of models. */
+const maxMelBands = 512;
+
+function readSizes(settings: Settings, keys: SizeKeys): WhisperConfig {
+  const width = settings.whole(keys.width, limits.width);
+  const vocabulary = settings.whole(keys.vocabulary, limits.vocabulary);
+  const melBands = settings.whole(keys.melBands, maxMelBands);
+  const stack = (names: StackKeys): StackConfig => {
+    const heads = settings.whole(names.heads, limits.heads);
+    if (width % heads !== 0) settings.fail(names.heads, `a divisor of the width ${width}`);
+    return {
+      layers: settings.whole(names.layers, limits.layers),
+      width,
+      heads,
+      headDim: width / heads,
+      feedForward: names.feedForward ? settings.whole(names.feedForward, limits.feedForward) : 4 * width,
+      context: settings.whole(names.context, maxContext),
+      vocabulary,
+      melBands,
+    };
+  };
+  return { width, vocabulary, melBands, encoder: stack(keys.encoder), decoder: stack(keys.decoder) };
+}
+
+/** Far above any model's 1500 windows and 448 tokens. */
+const maxContext = 2 ** 16;

@@ -1,0 +1,93 @@
+import { dirname, join } from 'node:path';
+import { isGgml, type MetadataValue, openGgml, openGguf, openSafetensors } from '@quern/quant';
+import { readJsonObject } from '../config/read-json.js';
+import { ownValue, Settings } from '../config/settings.js';
+import { ModelError } from '../error.js';
+import { exists, findModel } from '../find-model.js';
+import { ggmlWeights, ggufWeights, safetensorsWeights, type WeightFile } from '../weights/weight-file.js';
+import { type WhisperConfig, whisperConfigFromGgml, whisperConfigFromHuggingFace } from './config.js';
+
+interface OpenedSpeech {
+  /** The file with the weights, or the index of its shards. */
+  readonly path: string;
+  readonly config: WhisperConfig;
+  readonly weights: WeightFile;
+}
+
+/** A speech model that has been opened: its sizes and where its tensors are. No weight has been read. */
+export type SpeechFile =
+  | (OpenedSpeech & {
+      readonly kind: 'huggingFace';
+      /** The folder of config.json and of the tokenizer's files. */
+      readonly folder: string;
+      /** generation_config.json, if there is one. */
+      readonly generation: Readonly<Record<string, unknown>>;
+    })
+  | (OpenedSpeech & { readonly kind: 'gguf'; readonly metadata: ReadonlyMap<string, MetadataValue> })
+  | (OpenedSpeech & {
+      readonly kind: 'ggml';
+      /** The bytes of each token of text, by id. */
+      readonly tokens: readonly Uint8Array[];
+    });
+
+/** What files call the architecture. */
+const names = { gguf: ['whisper'], huggingFace: ['WhisperForConditionalGeneration', 'whisper'] };
+
+/**
+ * Opens a Whisper model: a folder of Hugging Face transformers, a GGUF file, or a file of whisper.cpp. Reads headers and
+ * configuration only.
+ * @param options.config the configuration of a safetensors model that is not called config.json
+ * @throws ModelError NOT_FOUND, NO_MODEL, AMBIGUOUS_MODEL, UNKNOWN_ARCHITECTURE, BAD_CONFIG or UNSUPPORTED_CONFIG; FileError
+ * of @quern/quant where a file is broken.
+ */
+export async function openSpeechModel(
+  path: string,
+  options: { readonly config?: string } = {},
+): Promise<SpeechFile> {
+  const found = await findModel(path, options.config);
+  if (found.kind === 'huggingFace') return openFolder(found.weights, found.config);
+  return (await isGgml(found.path)) ? openGgmlFile(found.path) : openGgufFile(found.path);
+}
+
+async function openFolder(path: string, configPath: string): Promise<SpeechFile> {
+  const settings = new Settings(configPath, ownValue(await readJsonObject(configPath)));
+  needWhisper(settings.texts('architectures')?.[0] ?? settings.text('model_type'), 'huggingFace', configPath);
+  const folder = dirname(configPath);
+  const generationPath = join(folder, 'generation_config.json');
+  return {
+    kind: 'huggingFace',
+    path,
+    folder,
+    config: whisperConfigFromHuggingFace(settings),
+    weights: safetensorsWeights(await openSafetensors(path)),
+    generation: (await exists(generationPath)) ? await readJsonObject(generationPath) : {},
+  };
+}
+
+async function openGgufFile(path: string): Promise<SpeechFile> {
+  const file = await openGguf(path);
+  const { metadata } = file;
+  needWhisper(new Settings(path, (key) => metadata.get(key)).text('general.architecture'), 'gguf', path);
+  const settings = new Settings(path, (key) => metadata.get(`whisper.${key}`), 'whisper.');
+  return {
+    kind: 'gguf',
+    path,
+    config: whisperConfigFromGgml(settings),
+    weights: ggufWeights(file),
+    metadata,
+  };
+}
+
+async function openGgmlFile(path: string): Promise<SpeechFile> {
+  const file = await openGgml(path);
+  const config = whisperConfigFromGgml(new Settings(path, (key) => file.sizes.get(key)));
+  return { kind: 'ggml', path, config, weights: ggmlWeights(file), tokens: file.tokens };
+}
+
+function needWhisper(name: string, naming: keyof typeof names, path: string): void {
+  if (names[naming].includes(name)) return;
+  throw new ModelError(
+    'UNKNOWN_ARCHITECTURE',
+    `${path}: the architecture '${name}' does not transcribe speech; those that do: ${names[naming].join(', ')}`,
+  );
+}

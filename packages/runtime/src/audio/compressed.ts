@@ -1,0 +1,143 @@
+import { messageOf } from '../error.js';
+import { AudioError } from './error.js';
+import type { Sound } from './sound.js';
+
+/** A decoder of one of the packages, in a thread of its own. */
+interface Decoder {
+  readonly ready: Promise<void>;
+  decode?(bytes: Uint8Array): Promise<Decoded>;
+  decodeFile?(bytes: Uint8Array): Promise<Decoded>;
+  free(): void | Promise<void>;
+}
+interface Decoded {
+  /** Of every channel; 0 where nothing could be decoded. */
+  readonly samplesDecoded: number;
+  readonly channelData: readonly Float32Array[];
+  readonly sampleRate: number;
+  readonly errors: readonly { readonly message: string }[];
+}
+type DecoderModule = Readonly<Record<string, new () => Decoder>>;
+
+interface Kind {
+  readonly name: string;
+  /** True where a file begins like this kind. */
+  begins(bytes: Uint8Array): boolean;
+  /** The optional package that decodes it, and its class. */
+  readonly package: string;
+  readonly decoder: string;
+  load(): Promise<DecoderModule>;
+  /** What shows that the file is not whole, where its format can tell. */
+  cutOff?(bytes: Uint8Array, samples: number): string | undefined;
+}
+
+const text = (bytes: Uint8Array, from: number, to: number) =>
+  String.fromCharCode(...bytes.subarray(from, to));
+/** What an Ogg file holds is named on its first page. */
+const firstPage = (bytes: Uint8Array) => text(bytes, 28, 36);
+
+const kinds: readonly Kind[] = [
+  {
+    name: 'FLAC',
+    begins: (bytes) => text(bytes, 0, 4) === 'fLaC',
+    package: '@wasm-audio-decoders/flac',
+    decoder: 'FLACDecoderWebWorker',
+    load: () => import('@wasm-audio-decoders/flac') as Promise<unknown> as Promise<DecoderModule>,
+    cutOff: flacCutOff,
+  },
+  {
+    name: 'Ogg Vorbis',
+    begins: (bytes) => text(bytes, 0, 4) === 'OggS' && firstPage(bytes).startsWith('\x01vorbis'),
+    package: '@wasm-audio-decoders/ogg-vorbis',
+    decoder: 'OggVorbisDecoderWebWorker',
+    load: () => import('@wasm-audio-decoders/ogg-vorbis') as Promise<unknown> as Promise<DecoderModule>,
+    cutOff: oggCutOff,
+  },
+  {
+    name: 'MP3',
+    begins: (bytes) => text(bytes, 0, 3) === 'ID3' || (bytes[0] === 0xff && (bytes[1]! & 0xe6) === 0xe2),
+    package: 'mpg123-decoder',
+    decoder: 'MPEGDecoderWebWorker',
+    load: () => import('mpg123-decoder') as Promise<unknown> as Promise<DecoderModule>,
+  },
+];
+
+/**
+ * The samples of an MP3, FLAC or Ogg Vorbis file, decoded by an optional package in a thread of its own.
+ * @param from where the bytes came from, for messages
+ * @throws AudioError NOT_AUDIO, DECODER_MISSING or DECODE_FAILED.
+ */
+export async function decodeCompressed(bytes: Uint8Array, from: string): Promise<Sound> {
+  const kind = kinds.find((each) => each.begins(bytes));
+  if (!kind)
+    throw new AudioError(
+      'NOT_AUDIO',
+      `${from}: is no audio file that is read: WAV, ${kinds.map(({ name }) => name).join(', ')}`,
+    );
+  const decoder = await openDecoder(kind, from);
+  try {
+    await decoder.ready;
+    const decoded = await (decoder.decodeFile ?? decoder.decode)!.call(decoder, bytes);
+    return checked(decoded, bytes, kind, from);
+  } catch (error) {
+    if (error instanceof AudioError) throw error;
+    throw new AudioError('DECODE_FAILED', `${from}: the ${kind.name} data is broken: ${messageOf(error)}`, {
+      cause: error,
+    });
+  } finally {
+    await decoder.free();
+  }
+}
+
+async function openDecoder(kind: Kind, from: string): Promise<Decoder> {
+  let module: DecoderModule;
+  try {
+    module = await kind.load();
+  } catch (cause) {
+    throw new AudioError(
+      'DECODER_MISSING',
+      `${from}: ${kind.name} is decoded by a package that is not installed: npm install ${kind.package}`,
+      { cause },
+    );
+  }
+  return new module[kind.decoder]!();
+}
+
+/** Decoders take what they are given, and say little of what they could not use. */
+function checked(
+  { channelData, sampleRate, samplesDecoded, errors }: Decoded,
+  bytes: Uint8Array,
+  kind: Kind,
+  from: string,
+): Sound {
+  const fault =
+    errors[0]?.message ??
+    (samplesDecoded === 0 || channelData.length === 0
+      ? 'it holds no samples'
+      : kind.cutOff?.(bytes, samplesDecoded));
+  if (fault !== undefined)
+    throw new AudioError('DECODE_FAILED', `${from}: the ${kind.name} data is broken or cut off: ${fault}`);
+  return { sampleRate, channels: channelData };
+}
+
+/** The header of FLAC promises a number of samples, 36 bits from bit 172 of the file on; 0 where it was not known. */
+function flacCutOff(bytes: Uint8Array, samples: number): string | undefined {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const promised = (view.getUint8(21) & 0x0f) * 2 ** 32 + view.getUint32(22);
+  return promised > samples ? `${samples} of ${promised} samples could be decoded` : undefined;
+}
+
+/** The pages of an Ogg file follow one another; the last one is marked. */
+function oggCutOff(bytes: Uint8Array): string | undefined {
+  let marked = false;
+  for (let at = 0; at < bytes.length; ) {
+    if (text(bytes, at, at + 4) !== 'OggS') return `there is no page at byte ${at}`;
+    const segments = bytes[at + 26] ?? 0;
+    const lengths = bytes.subarray(at + 27, at + 27 + segments);
+    const end = at + 27 + segments + lengths.reduce((sum, length) => sum + length, 0);
+    if (end > bytes.length || lengths.length < segments)
+      return `its last page ends beyond byte ${bytes.length}`;
+    marked = (bytes[at + 5]! & 4) !== 0;
+    at = end;
+  }
+  return marked ? undefined : 'it has no last page';
+}

@@ -1,0 +1,91 @@
+import { readFile, stat } from 'node:fs/promises';
+import { sampleRate } from '@quern/models';
+import { decodeCompressed } from './compressed.js';
+import { AudioError } from './error.js';
+import { resample } from './resample.js';
+import { nextSlice } from './slices.js';
+import type { Sound } from './sound.js';
+import { decodeWav, isWav } from './wav.js';
+
+/** A path, the bytes of a file, or samples: one array, or one per channel. */
+export type AudioInput =
+  | string
+  | Uint8Array
+  | { readonly samples: Float32Array | readonly Float32Array[]; readonly sampleRate: number };
+
+/** Of what one buffer holds. */
+const maxFileBytes = 2 ** 31 - 1;
+/** Rates that any recorder has, in samples per second. */
+const [leastRate, mostRate] = [1000, 384_000];
+
+/**
+ * Sound as Whisper takes it: one channel, the mean of all, at 16 kHz. Works in slices of milliseconds.
+ * @throws AudioError; RuntimeError ABORTED comes from the caller's next step
+ */
+export async function readSamples(input: AudioInput, signal?: AbortSignal): Promise<Float32Array> {
+  const sound = await decode(input);
+  if (!(Number.isInteger(sound.sampleRate) && sound.sampleRate >= leastRate && sound.sampleRate <= mostRate))
+    throw new AudioError(
+      'BAD_HEADER',
+      `${nameOf(input)}: has ${sound.sampleRate} samples per second; ${leastRate} to ${mostRate} are read`,
+    );
+  signal?.throwIfAborted();
+  return resample(await mixDown(sound.channels), sound.sampleRate, sampleRate, signal);
+}
+
+const nameOf = (input: AudioInput): string => (typeof input === 'string' ? input : 'the sound given');
+
+async function decode(input: AudioInput): Promise<Sound> {
+  if (typeof input === 'string') return decodeBytes(await readBytes(input), input);
+  if (input instanceof Uint8Array) return decodeBytes(input, nameOf(input));
+  const { samples } = input;
+  const channels = samples instanceof Float32Array ? [samples] : samples;
+  const sound = { sampleRate: input.sampleRate, channels };
+  needSamples(sound);
+  return sound;
+}
+
+function needSamples({ channels }: Sound): void {
+  const length = channels[0]?.length;
+  if (
+    length !== undefined &&
+    channels.every((channel) => channel instanceof Float32Array && channel.length === length)
+  )
+    return;
+  throw new AudioError(
+    'BAD_SAMPLES',
+    'samples must be a Float32Array, or a list of them that are equally long',
+  );
+}
+
+const decodeBytes = (bytes: Uint8Array, from: string): Promise<Sound> =>
+  isWav(bytes) ? decodeWav(bytes, from) : decodeCompressed(bytes, from);
+
+async function readBytes(path: string): Promise<Uint8Array> {
+  try {
+    const status = await stat(path);
+    if (!status.isFile()) throw new AudioError('READ_FAILED', `${path}: is not a file`);
+    if (status.size > maxFileBytes)
+      throw new AudioError(
+        'TOO_LARGE',
+        `${path}: has ${status.size} bytes; at most ${maxFileBytes} are read`,
+      );
+    return await readFile(path);
+  } catch (error) {
+    if (error instanceof AudioError) throw error;
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'ENOTDIR')
+      throw new AudioError('NOT_FOUND', `${path}: there is no such file`);
+    throw new AudioError('READ_FAILED', `${path}: cannot be read (${code ?? message})`, { cause: error });
+  }
+}
+
+async function mixDown(channels: readonly Float32Array[]): Promise<Float32Array> {
+  if (channels.length === 1) return channels[0]!;
+  const mixed = new Float32Array(channels[0]!.length);
+  for (const channel of channels) {
+    for (let i = 0; i < mixed.length; i++) mixed[i]! += channel[i]! / channels.length;
+    await nextSlice();
+  }
+  return mixed;
+}

@@ -1,0 +1,227 @@
+import type { Tensor } from '@quern/core';
+import { nextSlice } from '../audio/slices.js';
+import { type CutSegment, secondsPerTimestamp } from './cut-segments.js';
+import type { Word } from './options.js';
+import type { SpeechSession } from './session.js';
+import { probabilityOf } from './token-rules.js';
+import type { SpeechVocabulary } from './vocabulary.js';
+import { joinPunctuation, splitWords } from './words.js';
+
+export interface Alignment {
+  readonly session: SpeechSession;
+  readonly vocabulary: SpeechVocabulary;
+  /** [layer, head]; absent: every head of the later half of the layers. */
+  readonly heads: readonly (readonly [layer: number, head: number])[] | undefined;
+  /** The encoder's hidden states [n, D] of the window. */
+  readonly encoded: Float32Array;
+  /** How many of them are of sound, and not of the silence behind it. */
+  readonly frames: number;
+  readonly wanted: readonly number[];
+  /** Seconds from the beginning of the recording to that of the window. */
+  readonly offset: number;
+  readonly language: string;
+  readonly signal: AbortSignal | undefined;
+}
+
+/**
+ * When each word of some segments is spoken: the decoder reads the text again, and the path on which it looks along the
+ * sound, token by token, gives the times (Radford et al. 2022, their `timing.py`; dynamic time warping, Sakoe & Chiba 1978).
+ * @returns the words of each segment
+ */
+export async function alignWords(alignment: Alignment, segments: readonly CutSegment[]): Promise<Word[][]> {
+  const { vocabulary, wanted, offset, language } = alignment;
+  const { endOfText, noTimestamps } = vocabulary.ids;
+  const texts = segments.map(({ tokens }) => tokens.filter((id) => id < endOfText));
+  const text = texts.flat();
+  const tokens = [...wanted, noTimestamps, ...text, endOfText];
+  const { looks, probabilities } = await readAgain(alignment, tokens, wanted.length);
+  const times = await spokenFrom(looks, text.length + 1, alignment.frames);
+  let at = 0;
+  return texts.map((ids) => {
+    const words: Word[] = [];
+    for (const piece of splitWords(vocabulary, ids, language)) {
+      const end = at + piece.tokens.length;
+      words.push({
+        word: piece.word,
+        start: offset + times[at]! * secondsPerTimestamp,
+        end: offset + times[end]! * secondsPerTimestamp,
+        probability: mean(probabilities.slice(at, end)),
+      });
+      at = end;
+    }
+    return joinPunctuation(words);
+  });
+}
+
+const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
+
+/** For each head, how strongly each token from `noTimestamps` on, less the last, looks at each frame: [tokens, frames]. */
+async function readAgain(
+  { session, heads, encoded, frames, vocabulary, signal }: Alignment,
+  tokens: readonly number[],
+  first: number,
+): Promise<{ looks: Float32Array[]; probabilities: number[] }> {
+  const { backend, decoder, config } = session.model;
+  const { layers, heads: H, headDim: d } = config.decoder;
+  const chosen = heads ?? laterHeads(layers, H);
+  const sequence = session.sequence();
+  sequence.append(tokens.length);
+  const keys = await soundKeys(session, [...new Set(chosen.map(([layer]) => layer))], encoded, signal);
+  const weights = await Promise.all(
+    chosen.map(([layer, head]) =>
+      backend.loadWeight({
+        name: `keys of layer ${layer}, head ${head}`,
+        shape: [frames, d],
+        format: 'f32',
+        bytes: new Uint8Array(keysOfHead(keys.get(layer)!, head, frames, H, d).buffer),
+      }),
+    ),
+  );
+  try {
+    using step = backend.step();
+    const batch = session.batch(step, [{ sequence, tokens }]);
+    const queries = new Map<number, Tensor>();
+    const x = decoder.hidden(step.input(Int32Array.from(tokens)), batch, session.caches, (query, layer) =>
+      queries.set(layer, query),
+    );
+    const count = tokens.length - 1 - first; // of the tokens whose next one is text, or the end
+    const looks = chosen.map(([layer, head], i) => {
+      const rows = step.input(Int32Array.from({ length: count }, (_, t) => (first + t) * H + head));
+      const q = backend.gatherRows(backend.view(queries.get(layer)!, [tokens.length * H, d]), rows); // [count, d]
+      return backend.softmax(backend.scale(backend.linear(q, weights[i]!), 1 / Math.sqrt(d))); // [count, frames]
+    });
+    const textRows = step.input(Int32Array.from({ length: count - 1 }, (_, t) => first + t));
+    const logits = decoder.logits(backend.gatherRows(x, textRows)); // [text tokens, V]
+    await step.run(signal ? { signal } : {});
+    const V = config.vocabulary;
+    const values = (await step.read(logits)) as Float32Array;
+    const { endOfText } = vocabulary.ids;
+    const probabilities: number[] = [];
+    for (let t = 0; t < count - 1; t++) {
+      probabilities.push(probabilityOf(values.subarray(t * V, t * V + endOfText), tokens[first + 1 + t]!));
+      if (t % 16 === 15) await nextSlice();
+    }
+    const read = await Promise.all(looks.map((look) => step.read(look)));
+    return { looks: read as Float32Array[], probabilities };
+  } finally {
+    for (const weight of weights) weight.dispose();
+    sequence.release();
+  }
+}
+
+const laterHeads = (layers: number, heads: number): [number, number][] =>
+  Array.from({ length: layers - Math.floor(layers / 2) }, (_, i) => Math.floor(layers / 2) + i).flatMap(
+    (layer) => Array.from({ length: heads }, (_, head): [number, number] => [layer, head]),
+  );
+
+/** The keys [n, D] of some layers. */
+async function soundKeys(
+  { model: { backend, decoder, config } }: SpeechSession,
+  layers: readonly number[],
+  encoded: Float32Array,
+  signal: AbortSignal | undefined,
+): Promise<Map<number, Float32Array>> {
+  using step = backend.step();
+  const hidden = step.input(encoded, [config.encoder.context, config.width]);
+  const keys = layers.map((layer) => decoder.soundKeys(hidden, layer));
+  await step.run(signal ? { signal } : {});
+  const values = await Promise.all(keys.map((key) => step.read(key)));
+  return new Map(layers.map((layer, i) => [layer, values[i] as Float32Array]));
+}
+
+/** The part of one head: [frames, d] of [n, H · d]. */
+function keysOfHead(
+  keys: Float32Array,
+  head: number,
+  frames: number,
+  heads: number,
+  d: number,
+): Float32Array<ArrayBuffer> {
+  const own = new Float32Array(frames * d);
+  for (let t = 0; t < frames; t++) {
+    const at = (t * heads + head) * d;
+    own.set(keys.subarray(at, at + d), t * d);
+  }
+  return own;
+}
+
+/** Frames that a smoothed look sees to either side. */
+const reach = 3;
+
+/**
+ * The frame from which each of `count` rows is spoken, and after them the end.
+ * @param looks of each head, [count, frames]
+ */
+async function spokenFrom(looks: readonly Float32Array[], count: number, frames: number): Promise<number[]> {
+  const cost = new Float32Array(count * frames);
+  for (const look of looks) {
+    standardise(look, count, frames);
+    for (let row = 0; row < count; row++) {
+      subtractMedians(
+        look.subarray(row * frames, (row + 1) * frames),
+        cost.subarray(row * frames),
+        looks.length,
+      );
+      if (row % 32 === 31) await nextSlice();
+    }
+    await nextSlice();
+  }
+  return [...warp(cost, count, frames), frames];
+}
+
+/** Every column with mean 0 and deviation 1, so that frames at which all tokens look tell nothing. */
+function standardise(look: Float32Array, rows: number, columns: number): void {
+  for (let column = 0; column < columns; column++) {
+    let sum = 0;
+    let squares = 0;
+    for (let row = 0; row < rows; row++) {
+      const value = look[row * columns + column]!;
+      sum += value;
+      squares += value * value;
+    }
+    const average = sum / rows;
+    const deviation = Math.sqrt(Math.max(0, squares / rows - average * average)) || 1;
+    for (let row = 0; row < rows; row++) {
+      const at = row * columns + column;
+      look[at] = (look[at]! - average) / deviation;
+    }
+  }
+}
+
+/** Takes the median of each element and its neighbours (mirrored at the ends), over `heads`, from the cost. */
+function subtractMedians(row: Float32Array, cost: Float32Array, heads: number): void {
+  const near = new Float32Array(2 * reach + 1);
+  const last = row.length - 1;
+  for (let i = 0; i <= last; i++) {
+    for (let k = -reach; k <= reach; k++) {
+      const at = Math.abs(i + k);
+      near[k + reach] = row[Math.max(0, at > last ? 2 * last - at : at)]!;
+    }
+    near.sort();
+    cost[i]! -= near[reach]! / heads;
+  }
+}
+
+/** The cheapest path through cost [rows, columns] that never goes back: the column at which each row begins. */
+export function warp(cost: Float32Array, rows: number, columns: number): number[] {
+  const width = columns + 1;
+  const total = new Float64Array((rows + 1) * width).fill(Number.POSITIVE_INFINITY);
+  const from = new Uint8Array((rows + 1) * width); // 0: from both before, 1: from the row above, 2: from the column before
+  total[0] = 0;
+  for (let i = 1; i <= rows; i++)
+    for (let j = 1; j <= columns; j++) {
+      const at = i * width + j;
+      const ways = [total[at - width - 1]!, total[at - width]!, total[at - 1]!];
+      const best = ways[0]! < ways[1]! && ways[0]! < ways[2]! ? 0 : ways[1]! < ways[2]! ? 1 : 2;
+      total[at] = cost[(i - 1) * columns + j - 1]! + ways[best]!;
+      from[at] = best;
+    }
+  const begins = new Array<number>(rows).fill(0);
+  for (let i = rows, j = columns; i > 0 && j > 0; ) {
+    begins[i - 1] = j - 1;
+    const way = from[i * width + j]!;
+    if (way !== 2) i--;
+    if (way !== 1) j--;
+  }
+  return begins;
+}

@@ -1,0 +1,109 @@
+import { deflateSync } from 'node:zlib';
+import { Random } from '../sampling/random.js';
+import { searchBeams } from './beam-search.js';
+import type { ResolvedOptions } from './options.js';
+import type { SpeechSession } from './session.js';
+import { probabilityOf, type RuleOptions } from './token-rules.js';
+import { type SpeechVocabulary, textOf } from './vocabulary.js';
+import { drawTexts, type WritingOptions, type WrittenText } from './written-text.js';
+
+/** The text of one window, and what speaks for it. */
+export interface WindowText {
+  readonly tokens: readonly number[];
+  readonly temperature: number;
+  readonly averageLogProbability: number;
+  readonly compressionRatio: number;
+  readonly noSpeechProbability: number;
+}
+
+export interface WindowRequest {
+  readonly session: SpeechSession;
+  readonly vocabulary: SpeechVocabulary;
+  readonly rules: RuleOptions;
+  readonly options: ResolvedOptions;
+  /** What was said before, if that is told, and what is wanted: ends with `wanted`. */
+  readonly prompt: readonly number[];
+  /** Start, language and task. */
+  readonly wanted: readonly number[];
+}
+
+/**
+ * Writes about the window that the session heard: at the first temperature, and while the text repeats itself or is
+ * unlikely, at the next. Silence is no reason to go on.
+ */
+export async function decodeWindow(request: WindowRequest): Promise<WindowText> {
+  const { session, options, prompt, wanted, rules } = request;
+  const random = new Random(BigInt(options.seed));
+  const root = session.sequence();
+  try {
+    const rows = [prompt.length - wanted.length, prompt.length - 1];
+    const V = session.model.config.vocabulary;
+    const logits = await session.begin({ sequence: root, tokens: prompt }, rows, options.signal);
+    const noSpeechProbability = probabilityOf(logits.subarray(0, V), rules.ids.noSpeech);
+    const context = session.model.config.decoder.context;
+    const writing: WritingOptions = {
+      session,
+      root,
+      logits: logits.subarray(V),
+      rules,
+      maxTokens: Math.min(options.maxTokens ?? Math.floor(context / 2), context - prompt.length),
+      signal: options.signal,
+    };
+    for (let attempt = 0; ; attempt++) {
+      const temperature = options.temperatures[attempt]!;
+      const written = await write(writing, temperature, options, random);
+      const text = judge(written, temperature, noSpeechProbability, request.vocabulary);
+      const isLast = attempt + 1 === options.temperatures.length;
+      if (isLast || !needsAnother(text, options)) return text;
+    }
+  } finally {
+    root.release();
+  }
+}
+
+async function write(
+  writing: WritingOptions,
+  temperature: number,
+  { beamSize, bestOf }: ResolvedOptions,
+  random: Random,
+): Promise<WrittenText> {
+  if (temperature === 0 && beamSize > 1) return searchBeams(writing, beamSize);
+  const texts = await drawTexts(writing, temperature === 0 ? 1 : bestOf, temperature, random);
+  return texts.reduce((best, text) => (averageOf(text) > averageOf(best) ? text : best));
+}
+
+/** The end counts as a token. */
+const averageOf = ({ tokens, logProbability }: WrittenText) => logProbability / (tokens.length + 1);
+
+function judge(
+  written: WrittenText,
+  temperature: number,
+  noSpeechProbability: number,
+  vocabulary: SpeechVocabulary,
+): WindowText {
+  return {
+    tokens: written.tokens,
+    temperature,
+    averageLogProbability: averageOf(written),
+    compressionRatio: compressionRatio(textOf(vocabulary, written.tokens)),
+    noSpeechProbability,
+  };
+}
+
+/** How many times shorter a text is once compressed: repetition shows. */
+export function compressionRatio(text: string): number {
+  const bytes = Buffer.from(text.trim());
+  return bytes.length === 0 ? 0 : bytes.length / deflateSync(bytes).length;
+}
+
+export function isSilent(text: WindowText, options: ResolvedOptions): boolean {
+  return (
+    text.noSpeechProbability > options.noSpeechThreshold &&
+    text.averageLogProbability < options.logProbabilityThreshold
+  );
+}
+
+function needsAnother(text: WindowText, options: ResolvedOptions): boolean {
+  if (text.compressionRatio > options.compressionRatioThreshold) return true;
+  return text.averageLogProbability < options.logProbabilityThreshold && !isSilent(text, options);
+}

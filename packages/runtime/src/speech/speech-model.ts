@@ -1,0 +1,176 @@
+import { type Backend, need } from '@quern/core';
+import {
+  loadWhisper,
+  openSpeechModel,
+  type SpeechFile,
+  type WhisperConfig,
+  type WhisperModel,
+} from '@quern/models';
+import type { AudioInput } from '../audio/read-samples.js';
+import { RuntimeError } from '../error.js';
+import type { LoadOptions } from '../model/load-options.js';
+import { locateModel } from '../model/locate-model.js';
+import { tokenizerFromGguf, tokenizerFromHuggingFace } from '../tokenizer/index.js';
+import { chooseSpeechBackend } from './choose-backend.js';
+import { resolveOptions, type TranscribeOptions } from './options.js';
+import { type SpeechSource, Transcriber } from './transcriber.js';
+import { Transcription } from './transcription.js';
+import { nonSpeechTokens, type SpeechVocabulary, vocabularyOf, vocabularyOfBytes } from './vocabulary.js';
+
+export type SpeechLoadOptions = Pick<
+  LoadOptions,
+  'backend' | 'threads' | 'graph' | 'resolveFrom' | 'signal' | 'onProgress' | 'onNotice'
+>;
+
+/** A model that turns speech into text. */
+export class SpeechModel {
+  private disposed = false;
+
+  constructor(
+    private readonly source: SpeechSource,
+    private readonly ownsBackend: boolean,
+    readonly path: string,
+    /** Milliseconds that loading took. */
+    readonly loadMs: number,
+  ) {}
+
+  get config(): WhisperConfig {
+    return this.source.model.config;
+  }
+
+  /** Name of the backend that computes. */
+  get backend(): string {
+    return this.source.model.backend.name;
+  }
+
+  /** Codes of the languages it knows. */
+  get languages(): readonly string[] {
+    const { ids } = this.source.vocabulary;
+    return ids.multilingual ? [...ids.languages.keys()] : ['en'];
+  }
+
+  /**
+   * Transcribes, or translates into English: a path, the bytes of a file, or samples. Sound of any length, window by window
+   * of 30 seconds.
+   * @throws RuntimeError BAD_OPTION, DISPOSED. The transcription rejects with AudioError, BackendError, or RuntimeError ABORTED.
+   */
+  transcribe(audio: AudioInput, options: TranscribeOptions = {}): Transcription {
+    this.needLive();
+    const resolved = resolveOptions(options, this.source.vocabulary);
+    return new Transcription(() => {
+      this.needLive();
+      const transcriber = new Transcriber(this.source, resolved);
+      return { transcriber, segments: transcriber.run(audio) };
+    });
+  }
+
+  /** Frees the weights. Disposing twice is harmless. */
+  dispose(): void {
+    if (this.disposed) return;
+    this.disposed = true;
+    this.source.model.dispose();
+    if (this.ownsBackend) this.source.model.backend.dispose();
+  }
+
+  [Symbol.dispose](): void {
+    this.dispose();
+  }
+
+  private needLive(): void {
+    if (this.disposed) throw new RuntimeError('DISPOSED', 'the model has been disposed');
+  }
+}
+
+/**
+ * Loads a Whisper model: a folder with config.json and safetensors, a GGUF file, or a model file of whisper.cpp. Whatever
+ * fails, nothing stays behind.
+ * @throws RuntimeError MODEL_NOT_FOUND, MODEL_TOO_LARGE, NO_TOKENIZER, BACKEND_NOT_FOUND, BACKEND_FAILED, NO_BACKEND, ABORTED;
+ * ModelError, FileError, TokenizerError for what is wrong with the files; BackendError.
+ */
+export async function loadSpeechModel(
+  pathOrId: string,
+  options: SpeechLoadOptions = {},
+): Promise<SpeechModel> {
+  const start = performance.now();
+  const file = await openSpeechModel(locateModel(pathOrId, options.resolveFrom));
+  const vocabulary = await vocabularyOfFile(file);
+  needNotAborted(options.signal);
+  const { backend, owned } = await chooseSpeechBackend(file, options);
+  try {
+    if (options.graph) need(backend, 'graph');
+    const model = await loadOnto(backend, file, options);
+    const graph = options.graph === false ? undefined : backend.graph;
+    const source = { model, vocabulary, graph, ...steering(file, vocabulary) };
+    return new SpeechModel(source, owned, file.path, performance.now() - start);
+  } catch (error) {
+    if (owned) backend.dispose();
+    throw error;
+  }
+}
+
+function needNotAborted(signal: AbortSignal | undefined): void {
+  if (signal?.aborted) throw new RuntimeError('ABORTED', 'loading was aborted', { cause: signal.reason });
+}
+
+function loadOnto(
+  backend: Backend,
+  file: SpeechFile,
+  { signal, onNotice, onProgress }: SpeechLoadOptions,
+): Promise<WhisperModel> {
+  return loadWhisper(file, backend, {
+    ...(signal && { signal }),
+    ...(onNotice && { onNotice }),
+    ...(onProgress && { onProgress: (bytes) => onProgress({ phase: 'weights', ...bytes }) }),
+  });
+}
+
+async function vocabularyOfFile(file: SpeechFile): Promise<SpeechVocabulary> {
+  if (file.kind === 'ggml') return vocabularyOfBytes(file.tokens, file.config.vocabulary);
+  if (file.kind === 'huggingFace') return vocabularyOf(await tokenizerFromHuggingFace(file.folder));
+  if (file.metadata.has('tokenizer.ggml.model')) return vocabularyOf(tokenizerFromGguf(file.metadata));
+  throw new RuntimeError(
+    'NO_TOKENIZER',
+    `${file.path}: has no vocabulary, so no text can be made of its tokens`,
+  );
+}
+
+/** What the folder's generation_config.json says of tokens, or what the vocabulary tells. */
+function steering(
+  file: SpeechFile,
+  vocabulary: SpeechVocabulary,
+): Pick<SpeechSource, 'suppressed' | 'notFirst' | 'alignmentHeads'> {
+  const generation = file.kind === 'huggingFace' ? file.generation : {};
+  const { endOfText } = vocabulary.ids;
+  const isToken = (id: unknown): id is number =>
+    Number.isInteger(id) && (id as number) >= 0 && (id as number) < vocabulary.size;
+  const list = (key: string): number[] | undefined => {
+    const value = generation[key];
+    return Array.isArray(value) ? value.filter(isToken).filter((id) => id < endOfText) : undefined;
+  };
+  return {
+    suppressed: list('suppress_tokens') ?? nonSpeechTokens(vocabulary),
+    notFirst: [...(list('begin_suppress_tokens') ?? spaces(vocabulary)), endOfText],
+    alignmentHeads: alignmentHeads(generation.alignment_heads, file.config),
+  };
+}
+
+function spaces(vocabulary: SpeechVocabulary): number[] {
+  return Array.from({ length: vocabulary.ids.endOfText }, (_, id) => id).filter((id) => {
+    const bytes = vocabulary.bytes(id);
+    return bytes.length === 1 && bytes[0] === 0x20;
+  });
+}
+
+function alignmentHeads(value: unknown, { decoder }: WhisperConfig): [number, number][] | undefined {
+  if (!Array.isArray(value)) return undefined;
+  const isPair = (pair: unknown): pair is [number, number] =>
+    Array.isArray(pair) &&
+    pair.length === 2 &&
+    isBelow(pair[0], decoder.layers) &&
+    isBelow(pair[1], decoder.heads);
+  const heads = value.filter(isPair);
+  return heads.length > 0 ? heads : undefined;
+}
+
+const isBelow = (value: unknown, limit: number): boolean =>
+  Number.isInteger(value) && (value as number) >= 0 && (value as number) < limit;

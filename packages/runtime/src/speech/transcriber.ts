@@ -1,0 +1,237 @@
+import { BackendError, type Graph } from '@quern/core';
+import { hop, sampleRate, type WhisperModel } from '@quern/models';
+import { type AudioInput, readSamples } from '../audio/read-samples.js';
+import { RuntimeError } from '../error.js';
+import { type Alignment, alignWords } from './align-words.js';
+import { cutSegments, secondsPerTimestamp } from './cut-segments.js';
+import { decodeWindow, isSilent, type WindowText } from './decode-window.js';
+import { MelFrames } from './mel-frames.js';
+import type { ResolvedOptions, Segment, TranscriptionResult, TranscriptionStages } from './options.js';
+import { SpeechSession } from './session.js';
+import { likeliestOf, type RuleOptions } from './token-rules.js';
+import { type SpeechVocabulary, textOf } from './vocabulary.js';
+
+const framesPerSecond = sampleRate / hop;
+/** The first segment begins within a second. */
+const latestFirst = 1 / secondsPerTimestamp;
+/** Above it a text is too wild to go on from. */
+const calmTemperature = 0.5;
+
+/** What a transcription needs of its model. */
+export interface SpeechSource {
+  readonly model: WhisperModel;
+  readonly vocabulary: SpeechVocabulary;
+  /** Captures the steps that write; absent: records each. */
+  readonly graph: Graph | undefined;
+  /** Tokens never written, and those not written first. */
+  readonly suppressed: readonly number[];
+  readonly notFirst: readonly number[];
+  /** [layer, head] of the decoder whose looks at the sound tell when a word is spoken. */
+  readonly alignmentHeads: readonly (readonly [layer: number, head: number])[] | undefined;
+}
+
+type MutableStages = { -readonly [Name in keyof TranscriptionStages]: number };
+
+/** One recording on its way to text: window after window. */
+export class Transcriber {
+  private readonly session: SpeechSession;
+  private readonly stages: MutableStages = {
+    audioMs: 0,
+    melMs: 0,
+    encodeMs: 0,
+    decodeMs: 0,
+    alignMs: 0,
+    windows: 0,
+    tokens: 0,
+  };
+  private readonly segments: Segment[] = [];
+  /** Tokens of the windows before, since they were last forgotten. */
+  private previous: number[];
+  private language: string;
+  private duration = 0;
+  /** Frame at which the window begins that the session has heard. */
+  private heardFrom: number | undefined;
+  private encoded: Float32Array | undefined;
+
+  constructor(
+    private readonly source: SpeechSource,
+    private readonly options: ResolvedOptions,
+  ) {
+    const { vocabulary, model } = source;
+    const texts = Math.max(options.beamSize, options.temperatures.some((t) => t > 0) ? options.bestOf : 1);
+    this.session = SpeechSession.open(model, texts, source.graph);
+    this.language = vocabulary.ids.multilingual ? options.language : 'en';
+    this.previous = options.prompt ? vocabulary.encode!(` ${options.prompt.trim()}`) : [];
+  }
+
+  /** Segments as they are known. Rejects with AudioError, BackendError, RuntimeError ABORTED. */
+  async *run(input: AudioInput): AsyncGenerator<Segment, void, void> {
+    try {
+      const samples = await this.timed('audioMs', () => readSamples(input, this.options.signal));
+      this.duration = samples.length / sampleRate;
+      const { model } = this.source;
+      const mel = await this.timed('melMs', () => MelFrames.of(samples, model, this.options.signal));
+      if (this.language === 'auto') await this.detectLanguage(mel);
+      for (let frame = 0; frame < mel.count; ) {
+        this.options.signal?.throwIfAborted();
+        const { segments, advance } = await this.window(mel, frame);
+        for (const segment of segments) {
+          this.options.signal?.throwIfAborted();
+          this.segments.push(segment);
+          this.options.onSegment?.(segment);
+          yield segment;
+        }
+        frame += advance;
+      }
+    } catch (error) {
+      if (this.options.signal?.aborted || (error instanceof BackendError && error.code === 'ABORTED'))
+        throw new RuntimeError('ABORTED', 'the transcription was aborted', { cause: error });
+      throw error;
+    }
+  }
+
+  result(): TranscriptionResult {
+    return {
+      text: this.segments
+        .map(({ text }) => text)
+        .join('')
+        .trim(),
+      segments: this.segments,
+      language: this.language,
+      duration: this.duration,
+      stages: { ...this.stages },
+    };
+  }
+
+  dispose(): void {
+    this.session.dispose();
+  }
+
+  private get windowFrames(): number {
+    return 2 * this.source.model.config.encoder.context;
+  }
+
+  private async timed<T>(stage: keyof TranscriptionStages, work: () => Promise<T>): Promise<T> {
+    const start = performance.now();
+    try {
+      return await work();
+    } finally {
+      this.stages[stage] += performance.now() - start;
+    }
+  }
+
+  private async hear(mel: MelFrames, frame: number): Promise<void> {
+    if (this.heardFrom === frame) return;
+    const keep = this.options.timestamps === 'word';
+    const window = mel.window(frame, this.windowFrames);
+    this.encoded = await this.timed('encodeMs', () => this.session.hear(window, keep, this.options.signal));
+    this.heardFrom = frame;
+    this.stages.windows++;
+  }
+
+  private async detectLanguage(mel: MelFrames): Promise<void> {
+    await this.hear(mel, 0);
+    const { ids } = this.source.vocabulary;
+    const sequence = this.session.sequence();
+    try {
+      const logits = await this.session.begin({ sequence, tokens: [ids.start] }, [0], this.options.signal);
+      const { id } = likeliestOf(logits, [...ids.languages.values()]);
+      this.language = [...ids.languages].find(([, token]) => token === id)![0];
+    } finally {
+      sequence.release();
+    }
+  }
+
+  /** Writes about the window at a frame; `advance` is in frames. */
+  private async window(mel: MelFrames, frame: number): Promise<{ segments: Segment[]; advance: number }> {
+    await this.hear(mel, frame);
+    const length = Math.min(this.windowFrames, mel.count - frame);
+    const text = await this.timed('decodeMs', () => this.decode(length));
+    this.stages.tokens += text.tokens.length;
+    if (isSilent(text, this.options)) return { segments: [], advance: length };
+
+    const { ids } = this.source.vocabulary;
+    const { segments, advance } = cutSegments(text.tokens, ids.firstTimestamp, length / framesPerSecond);
+    const spoken = segments.filter(
+      (cut) => cut.end > cut.start && textOf(this.source.vocabulary, cut.tokens).trim(),
+    );
+    const words =
+      this.options.timestamps === 'word' && spoken.length > 0
+        ? await this.timed('alignMs', () => alignWords(this.alignment(frame, length), spoken))
+        : undefined;
+    this.remember(
+      text,
+      segments.flatMap((cut) => [...cut.tokens]),
+    );
+    const offset = frame / framesPerSecond;
+    return {
+      advance: Math.max(1, Math.round(advance * framesPerSecond)),
+      segments: spoken.map((cut, i) => ({
+        id: this.segments.length + i,
+        start: offset + cut.start,
+        end: Math.min(offset + cut.end, Math.max(this.duration, offset + cut.start)),
+        text: textOf(this.source.vocabulary, cut.tokens),
+        tokens: cut.tokens,
+        temperature: text.temperature,
+        averageLogProbability: text.averageLogProbability,
+        compressionRatio: text.compressionRatio,
+        noSpeechProbability: text.noSpeechProbability,
+        ...(words && { words: words[i]! }),
+      })),
+    };
+  }
+
+  private decode(length: number): Promise<WindowText> {
+    const { vocabulary } = this.source;
+    const wanted = this.wanted();
+    return decodeWindow({
+      session: this.session,
+      vocabulary,
+      rules: this.rules(length),
+      options: this.options,
+      prompt: [...this.told(wanted.length), ...wanted],
+      wanted,
+    });
+  }
+
+  /** Start, language and task. */
+  private wanted(): number[] {
+    const { ids } = this.source.vocabulary;
+    if (!ids.multilingual) return [ids.start];
+    const task = this.options.task === 'translate' ? ids.translate : ids.transcribe;
+    return [ids.start, ids.languages.get(this.language)!, task];
+  }
+
+  /** The end of what was said before, as far as half the context holds it. */
+  private told(wanted: number): number[] {
+    const room = Math.floor(this.source.model.config.decoder.context / 2) - 1 - wanted;
+    if (this.previous.length === 0 || room < 1) return [];
+    return [this.source.vocabulary.ids.startOfPrevious, ...this.previous.slice(-room)];
+  }
+
+  private remember({ temperature }: WindowText, tokens: readonly number[]): void {
+    const goesOn = this.options.conditionOnPrevious && temperature <= calmTemperature;
+    const { context } = this.source.model.config.decoder;
+    this.previous = goesOn ? [...this.previous, ...tokens].slice(-context) : [];
+  }
+
+  /** For a window with so many frames of sound. */
+  private rules(length: number): RuleOptions {
+    const { vocabulary, suppressed, notFirst } = this.source;
+    return { ids: vocabulary.ids, suppressed, notFirst, latestFirst, latest: Math.ceil(length / 2) };
+  }
+
+  private alignment(frame: number, length: number): Alignment {
+    return {
+      session: this.session,
+      vocabulary: this.source.vocabulary,
+      heads: this.source.alignmentHeads,
+      encoded: this.encoded!,
+      frames: Math.ceil(length / 2),
+      wanted: this.wanted(),
+      offset: frame / framesPerSecond,
+      language: this.language,
+      signal: this.options.signal,
+    };
+  }
+}

@@ -1,0 +1,136 @@
+import { readSamples } from '../../src/audio/read-samples.js';
+import { AudioError } from '../../src/index.js';
+import { flacFile, type WavOptions, wavFile } from './sound-files.js';
+
+const tone = (hertz: number, rate: number, seconds: number, amplitude = 0.5) =>
+  Array.from(
+    { length: Math.round(rate * seconds) },
+    (_, i) => amplitude * Math.sin((2 * Math.PI * hertz * i) / rate),
+  );
+
+const distance = (a: ArrayLike<number>, b: ArrayLike<number>) =>
+  Array.from(a).reduce((most, value, i) => Math.max(most, Math.abs(value - b[i]!)), 0);
+
+/** Root of the mean square, away from the ends. */
+const level = (x: Float32Array) => {
+  const inner = x.subarray(x.length / 4, (3 * x.length) / 4);
+  return Math.sqrt(inner.reduce((sum, value) => sum + value * value, 0) / inner.length);
+};
+
+describe('WAV', () => {
+  const values = tone(300, 16_000, 0.05);
+  const forms: [WavOptions, number][] = [
+    [{ bits: 8 }, 2 ** -7],
+    [{ bits: 16 }, 2 ** -15],
+    [{ bits: 24 }, 2 ** -23],
+    [{ bits: 32 }, 2 ** -24],
+    [{ bits: 32, float: true }, 2 ** -24],
+    [{ bits: 64, float: true }, 2 ** -24],
+    [{ bits: 24, extensible: true }, 2 ** -23],
+    [{ bits: 32, float: true, extensible: true }, 2 ** -24],
+    [{ bits: 16, piped: true }, 2 ** -15],
+  ];
+  test.each(forms)('%j', async (options, error) => {
+    const read = await readSamples(wavFile([values], options));
+    expect(read).toHaveLength(values.length);
+    expect(distance(read, values)).toBeLessThanOrEqual(error);
+  });
+
+  test('channels are averaged', async () => {
+    const other = values.map((value) => 0.2 - value);
+    const read = await readSamples(wavFile([values, other, values], { bits: 32, float: true }));
+    expect(
+      distance(
+        read,
+        values.map((value) => (value + 0.2) / 3),
+      ),
+    ).toBeLessThan(1e-6);
+  });
+
+  test('what is not a number counts as silence', async () => {
+    const read = await readSamples(wavFile([[0.5, Number.NaN, Infinity, -0.5]], { bits: 32, float: true }));
+    expect([...read]).toEqual([0.5, 0, 0, -0.5]);
+  });
+
+  test('cut off at any byte', async () => {
+    const bytes = wavFile([tone(300, 16_000, 0.005)], { bits: 24, extensible: true });
+    for (let length = 0; length < bytes.length; length++)
+      await expect(readSamples(bytes.subarray(0, length))).rejects.toBeInstanceOf(AudioError);
+    await expect(readSamples(bytes)).resolves.toHaveLength(80);
+  });
+
+  test('any two bytes of the head changed', async () => {
+    const bytes = wavFile([tone(300, 16_000, 0.005)], { bits: 16 });
+    for (let at = 0; at < 56; at++)
+      for (const value of [0, 1, 0x7fff, 0xffff]) {
+        const changed = Buffer.from(bytes);
+        changed.writeUInt16LE(value, at);
+        await readSamples(changed).catch((error: unknown) => expect(error).toBeInstanceOf(AudioError));
+      }
+  });
+
+  test.each([
+    ['mu-law', Buffer.concat([wavFile([[0]], { bits: 8 }).fill(7, 20, 21)]), 'UNSUPPORTED'],
+    ['no channel', wavFile([[0]], { bits: 16 }).fill(0, 22, 24), 'BAD_HEADER'],
+    ['an absurd rate', wavFile([[0]], { bits: 16, sampleRate: 2 ** 31 }), 'BAD_HEADER'],
+    ['another kind of file', Buffer.from('%PDF-1.7 and so on'), 'NOT_AUDIO'],
+    ['nothing', Buffer.alloc(0), 'NOT_AUDIO'],
+  ])('%s is refused', async (_name, bytes, code) => {
+    await expect(readSamples(bytes)).rejects.toMatchObject({ name: 'AudioError', code });
+  });
+
+  test('a file that is not there', async () => {
+    await expect(readSamples('/no/such/file.wav')).rejects.toMatchObject({ code: 'NOT_FOUND' });
+  });
+});
+
+describe('other rates', () => {
+  test.each([8000, 11_025, 22_050, 44_100, 48_000, 96_000, 7919])('%d Hz', async (sampleRate) => {
+    const samples = Float32Array.from(tone(440, sampleRate, 0.5));
+    const read = await readSamples({ samples, sampleRate });
+    const expected = tone(440, 16_000, 0.5);
+    expect(Math.abs(read.length - expected.length)).toBeLessThanOrEqual(2);
+    expect(distance(read.subarray(1000, 7000), expected.slice(1000))).toBeLessThan(1e-3);
+  });
+
+  test('what 16 kHz cannot carry does not come through', async () => {
+    const loud = level(
+      await readSamples({ samples: Float32Array.from(tone(7000, 48_000, 0.5)), sampleRate: 48_000 }),
+    );
+    for (const hertz of [9000, 12_000, 15_500, 20_000]) {
+      const samples = Float32Array.from(tone(hertz, 48_000, 0.5));
+      expect(level(await readSamples({ samples, sampleRate: 48_000 })) / loud).toBeLessThan(1e-3);
+    }
+  });
+
+  test('channels of different lengths are refused', async () => {
+    const samples = [new Float32Array(3), new Float32Array(4)];
+    await expect(readSamples({ samples, sampleRate: 16_000 })).rejects.toMatchObject({ code: 'BAD_SAMPLES' });
+    await expect(readSamples({ samples: [], sampleRate: 16_000 })).rejects.toMatchObject({
+      code: 'BAD_SAMPLES',
+    });
+  });
+});
+
+describe('compressed', () => {
+  const values = tone(300, 16_000, 0.06);
+
+  test('FLAC', async () => {
+    const read = await readSamples(flacFile(values));
+    expect(read).toHaveLength(960);
+    expect(distance(read, values)).toBeLessThan(1e-4);
+  });
+
+  test('FLAC cut off', async () => {
+    const bytes = flacFile(values);
+    for (const length of [4, 5, 41, 43, 60, 300, 900, bytes.length - 1])
+      await expect(readSamples(bytes.subarray(0, length))).rejects.toBeInstanceOf(AudioError);
+  });
+
+  test.each([
+    ['MP3', Buffer.from('ID3\x04\0\0\0\0\0\0 nothing')],
+    ['Ogg Vorbis', Buffer.from(`OggS${'\0'.repeat(24)}\x01vorbis`)],
+  ])('%s without sound', async (_name, bytes) => {
+    await expect(readSamples(bytes)).rejects.toMatchObject({ name: 'AudioError', code: 'DECODE_FAILED' });
+  });
+});

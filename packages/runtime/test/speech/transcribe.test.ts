@@ -1,0 +1,158 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createBackend as createReference } from '@quern/backend-reference';
+import type { Backend } from '@quern/core';
+import { makeSyntheticSpeechModel } from '@quern/models';
+import { loadSpeechModel, type Segment, type SpeechModel } from '../../src/index.js';
+import { wavFile } from '../audio/sound-files.js';
+import { countingBackend } from '../backends.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'quern-speech-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const path = join(folder, 'whisper.gguf');
+let backend: Backend;
+let model: SpeechModel;
+beforeAll(async () => {
+  await makeSyntheticSpeechModel(path, { shape: 'whisper-test', format: 'f32' });
+  backend = await createReference();
+  model = await loadSpeechModel(path, { backend });
+}, 60_000);
+afterAll(() => {
+  model.dispose();
+  backend.dispose();
+});
+
+/** Two and a half windows of a rising tone. */
+const tone = {
+  sampleRate: 16_000,
+  samples: Float32Array.from({ length: 40_000 }, (_, i) => 0.3 * Math.sin((i * i) / 200_000)),
+};
+/** Random weights know no end: a few tokens of each window, and no second attempt. */
+const short = { language: 'en', maxTokens: 6, temperatures: [0], noSpeechThreshold: 1 };
+
+const words = (segments: readonly Segment[]) => segments.map(({ tokens }) => tokens);
+
+test('sound longer than a window, segment by segment, in the order of time', async () => {
+  const seen: Segment[] = [];
+  const transcription = model.transcribe(tone, { ...short, onSegment: (segment) => seen.push(segment) });
+  const segments: Segment[] = [];
+  for await (const segment of transcription) segments.push(segment);
+  const result = await transcription.result;
+  expect(segments.length).toBeGreaterThan(1);
+  expect(result.segments).toEqual(segments);
+  expect(seen).toEqual(segments);
+  expect(result.duration).toBe(2.5);
+  expect(result.stages.windows).toBeGreaterThanOrEqual(3);
+  for (const [i, { id, start, end }] of segments.entries()) {
+    expect(id).toBe(i);
+    expect(end).toBeGreaterThan(start);
+    expect(end).toBeLessThanOrEqual(2.5);
+    if (i > 0) expect(start).toBeGreaterThanOrEqual(segments[i - 1]!.start);
+  }
+});
+
+test('the same sound gives the same text, from samples and from a file of bytes', async () => {
+  const bytes = wavFile([Array.from(tone.samples)], { bits: 32, float: true });
+  const [a, b] = [await model.transcribe(tone, short).result, await model.transcribe(bytes, short).result];
+  expect(words(b.segments)).toEqual(words(a.segments));
+});
+
+test('captured and recorded steps choose the same tokens', async () => {
+  using recording = await loadSpeechModel(path, { backend, graph: false });
+  const captured = await model.transcribe(tone, short).result;
+  const recorded = await recording.transcribe(tone, short).result;
+  expect(words(recorded.segments)).toEqual(words(captured.segments));
+});
+
+test('a beam of one token ahead is at least as likely as the greedy text', async () => {
+  const greedy = await model.transcribe(tone, short).result;
+  const beams = await model.transcribe(tone, { ...short, beamSize: 3 }).result;
+  expect(beams.segments[0]!.averageLogProbability).toBeGreaterThanOrEqual(
+    greedy.segments[0]!.averageLogProbability - 1e-6,
+  );
+});
+
+test('a text that is unlikely is drawn again at the next temperature', async () => {
+  const options = { ...short, temperatures: [0, 0.7], bestOf: 2, logProbabilityThreshold: 0 };
+  const [first, second] = [
+    await model.transcribe(tone, options).result,
+    await model.transcribe(tone, options).result,
+  ];
+  expect(first.segments[0]!.temperature).toBe(0.7);
+  expect(words(second.segments)).toEqual(words(first.segments));
+});
+
+test('a window without speech has no text', async () => {
+  const silent = { ...short, noSpeechThreshold: -1, logProbabilityThreshold: 0 };
+  const result = await model.transcribe(tone, silent).result;
+  expect(result).toMatchObject({ text: '', segments: [] });
+  expect(result.stages.windows).toBe(3);
+});
+
+test('no sound at all', async () => {
+  const nothing = { samples: new Float32Array(0), sampleRate: 16_000 };
+  expect(await model.transcribe(nothing, short).result).toMatchObject({
+    text: '',
+    segments: [],
+    duration: 0,
+  });
+});
+
+test('words lie within the sound, one after the other', async () => {
+  const { segments } = await model.transcribe(tone, { ...short, timestamps: 'word' }).result;
+  const all = segments.flatMap(({ words }) => words!);
+  expect(all.length).toBeGreaterThan(0);
+  expect(segments.map(({ words }) => words!.map(({ word }) => word).join(''))).toEqual(
+    segments.map(({ text }) => text),
+  );
+  for (const { start, end, probability } of all) {
+    expect(start).toBeGreaterThanOrEqual(0);
+    expect(end).toBeGreaterThanOrEqual(start);
+    expect(end).toBeLessThanOrEqual(2.5 + 0.02);
+    expect(probability).toBeGreaterThan(0);
+  }
+});
+
+test('the language is detected among those of the vocabulary', async () => {
+  const { language } = await model.transcribe(tone, { ...short, language: 'auto' }).result;
+  expect(model.languages).toContain(language);
+});
+
+test('options out of range are refused at once', () => {
+  for (const options of [
+    { language: 'klingon' },
+    { beamSize: 0 },
+    { temperatures: [] },
+    { temperatures: [-1] },
+    { task: 'sing' as 'translate' },
+  ])
+    expect(() => model.transcribe(tone, options)).toThrow(expect.objectContaining({ code: 'BAD_OPTION' }));
+});
+
+test('an abort ends it within a step', async () => {
+  const controller = new AbortController();
+  const transcription = model.transcribe(tone, { ...short, signal: controller.signal });
+  const reader = transcription[Symbol.asyncIterator]();
+  await reader.next();
+  controller.abort();
+  await expect(reader.next()).rejects.toMatchObject({ name: 'RuntimeError', code: 'ABORTED' });
+  await expect(transcription.result).rejects.toMatchObject({ code: 'ABORTED' });
+});
+
+test('whatever ends a transcription, its memory goes back', async () => {
+  const counting = countingBackend();
+  const own = await loadSpeechModel(path, { backend: counting.backend });
+  const before = counting.live();
+  await own.transcribe(tone, { ...short, timestamps: 'word' }).result;
+  for await (const _ of own.transcribe(tone, short)) break;
+  await own.transcribe(Buffer.from('no sound'), short).result.catch(() => {});
+  const controller = new AbortController();
+  controller.abort();
+  await own.transcribe(tone, { ...short, signal: controller.signal }).result.catch(() => {});
+  expect(counting.live()).toEqual(before);
+  own.dispose();
+  expect(counting.live()).toEqual({ buffers: 0, weights: 0 });
+  expect(() => own.transcribe(tone)).toThrow(expect.objectContaining({ code: 'DISPOSED' }));
+});
