@@ -7,10 +7,9 @@ export {
   makeSyntheticModel,
   modelShapes,
   openModelFile,
-  type RecipeName,
-  recipes,
   type SyntheticOptions,
 } from '@quern/models';
+export { type MixName, mixes, QuantizeError, type QuantizeErrorCode, type TensorReport } from '@quern/quant';
 export * from './chat/index.js';
 export { type DeviceReport, describeDevices } from './discovery/describe-devices.js';
 export {
@@ -38,6 +37,7 @@ export { openTokenizer } from './model/open-tokenizer.js';
 export type { Session } from './model/session.js';
 export { defaultContext, type PlanRequest, planBackends } from './planner/plan-backends.js';
 export { type PlannedModel, type PlannerDevice, plannerDevice } from './planner/planner-device.js';
+export { type QuantizeModelOptions, quantizeModel } from './quantize/quantize-model.js';
 export * from './sampling/index.js';
 export type {
   SpeculateByDraft,

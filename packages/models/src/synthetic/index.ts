@@ -1,3 +1,2 @@
 export { makeSyntheticModel, type SyntheticOptions } from './make-synthetic.js';
-export { type RecipeName, recipes } from './recipes.js';
 export { type ModelShape, type ModelShapeName, modelShapes } from './shapes.js';
