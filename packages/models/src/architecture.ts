@@ -1,4 +1,4 @@
-import type { Backend, Weight } from '@quern/core';
+import type { Backend, RopeLayout, Weight } from '@quern/core';
 import type { DecoderConfig } from './config/decoder-config.js';
 import type { GgufSource } from './config/gguf.js';
 import type { HuggingFaceSource } from './config/hugging-face.js';
@@ -17,12 +17,22 @@ export interface AnyLoadedWeights {
   readonly [field: string]: unknown;
 }
 
+/** What of an architecture's GGUF files its other parts do not tell. */
+export interface GgufForm {
+  /** `general.architecture`. */
+  readonly name: string;
+  /** The order of the rows of q and k within a head; Hugging Face files have halves. */
+  readonly rope: RopeLayout;
+}
+
 /** Everything that makes a family of models: how its files are read, and its forward pass. */
 export interface Architecture {
   readonly name: string;
   /** What files call it: `general.architecture` in GGUF, an entry of `architectures` or `model_type` in config.json. */
   readonly names: Readonly<Record<Naming, readonly string[]>>;
   readonly weights: WeightTable;
+  /** How its models of Hugging Face become GGUF files; absent where they cannot. */
+  readonly gguf?: GgufForm;
   /** Throws ModelError BAD_CONFIG or UNSUPPORTED_CONFIG. */
   configFromGguf(source: GgufSource): DecoderConfig;
   /** Throws ModelError BAD_CONFIG or UNSUPPORTED_CONFIG. */

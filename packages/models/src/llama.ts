@@ -15,6 +15,7 @@ export const llama = {
   name: 'llama',
   names: { gguf: ['llama'], huggingFace: ['LlamaForCausalLM', 'llama'] },
   weights: llamaWeights,
+  gguf: { name: 'llama', rope: 'interleaved' },
   configFromGguf: (source) => decoderConfigFromGguf(source, 'interleaved'),
   configFromHuggingFace: (source) => decoderConfigFromHuggingFace(source, noWindows),
   build: llamaDecoder,

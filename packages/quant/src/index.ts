@@ -19,11 +19,13 @@ export type { MetadataInput, TypedMetadata } from './gguf/write-metadata.js';
 export {
   type ChosenFormat,
   chooseFormat,
+  isMixed,
   type MixedModel,
   type ShapedTensor,
 } from './quantize/choose-formats.js';
 export { QuantizeError, type QuantizeErrorCode } from './quantize/error.js';
 export { type ImportanceMatrix, readImportance } from './quantize/importance-matrix.js';
+export { interleaveHeads } from './quantize/interleave-heads.js';
 export { isMixName, type Mix, type MixName, mixes, mixNames } from './quantize/mixes.js';
 export {
   type QuantizeOptions,

@@ -9,7 +9,16 @@ export {
   openModelFile,
   type SyntheticOptions,
 } from '@quern/models';
-export { type MixName, mixes, QuantizeError, type QuantizeErrorCode, type TensorReport } from '@quern/quant';
+export {
+  type ImportanceMatrix,
+  isMixName,
+  type MixName,
+  mixes,
+  QuantizeError,
+  type QuantizeErrorCode,
+  readImportance,
+  type TensorReport,
+} from '@quern/quant';
 export * from './chat/index.js';
 export { type DeviceReport, describeDevices } from './discovery/describe-devices.js';
 export {
@@ -21,6 +30,7 @@ export {
   type LoadedBackend,
 } from './discovery/find-backends.js';
 export { RuntimeError, type RuntimeErrorCode } from './error.js';
+export { type Perplexity, type PerplexityOptions, perplexity } from './evaluation/perplexity.js';
 export type {
   ChatOptions,
   EndReason,

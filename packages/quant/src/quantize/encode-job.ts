@@ -3,6 +3,7 @@ import { FileError } from '../error.js';
 import { byteLength } from '../format/byte-length.js';
 import { decode, encode } from '../format/decode.js';
 import type { GgufFormat } from '../format/formats.js';
+import { interleaveHeads } from './interleave-heads.js';
 
 /** Some whole rows of a matrix in a file, and the format that they are wanted in. */
 export interface EncodeJob {
@@ -76,22 +77,6 @@ function attempt<T>(path: string, work: () => T): T {
     const reason = (cause as NodeJS.ErrnoException).code ?? (cause as Error).message;
     throw new FileError('READ_FAILED', path, `cannot be read (${reason})`, { cause });
   }
-}
-
-/**
- * The rows of each head from Hugging Face's order, in which rows p and p + d / 2 rotate together, to that of llama.cpp's
- * Llama, in which they are neighbours.
- * @param x [heads · d, rowLength], d even
- */
-export function interleaveHeads(x: Float32Array, rowLength: number, d: number): Float32Array {
-  const result = new Float32Array(x.length);
-  const rows = x.length / rowLength;
-  for (let row = 0; row < rows; row++) {
-    const p = row % d;
-    const from = row - p + (p >> 1) + (p & 1) * (d >> 1);
-    result.set(x.subarray(from * rowLength, (from + 1) * rowLength), row * rowLength);
-  }
-  return result;
 }
 
 function errorOf(x: Float32Array, bytes: Uint8Array, format: GgufFormat): ErrorSums {
