@@ -81,3 +81,57 @@ test.each(formatNames)('%s: encoding writes only its own blocks', (format) => {
   expect([dst[0], dst.at(-1)]).toEqual([0xa5, 0xa5]);
   expect(dst.slice(1, -1)).toEqual(encodeAll(format, x.slice(1)));
 });
+
+/** A published generator of 32 random bits (mulberry32), from which the importance of the vectors was drawn. */
+function mulberry32(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), state | 1);
+    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
+    return (t ^ (t >>> 14)) >>> 0;
+  };
+}
+
+const weighted = quantised.filter((format) => format !== 'q8_0');
+const sumsOf = (x: Float32Array, decoded: Float32Array, importance: Float32Array) =>
+  x.reduce((sum, value, i) => sum + importance[i % importance.length]! * (value - decoded[i]!) ** 2, 0);
+
+// Blocks that llama.cpp's ggml_quantize_chunk made with an importance matrix.
+describeShared('ggml-quant-vectors', () => {
+  test.each(weighted)('%s with importance gives the bytes that ggml gives', (format) => {
+    const rowLength = formats[format].blockSize === 32 ? 64 : 512;
+    const stem = `${format}_${rowLength}_im`;
+    const x = new Float32Array(readShared('ggml-quant-vectors', `${stem}_input.bin`).buffer);
+    const next = mulberry32(2);
+    const importance = Float32Array.from(
+      { length: rowLength },
+      () => Math.abs((next() / 2 ** 32) * 2 - 1) + 1e-3,
+    );
+    const ours = new Uint8Array((x.length / formats[format].blockSize) * formats[format].blockBytes);
+    encode(format, x, 0, ours, 0, x.length, importance);
+    expect(ours).toEqual(readShared('ggml-quant-vectors', `${stem}_expected.bin`));
+  });
+});
+
+test.each(weighted)('%s: what is important becomes more exact', (format) => {
+  const rowLength = formats[format].blockSize;
+  const x = Float32Array.from({ length: 8 * rowLength }, (_, i) => Math.sin(i * i) + 0.3 * Math.sin(7 * i));
+  const importance = Float32Array.from({ length: rowLength }, (_, i) => (i % 5 === 0 ? 100 : 0.01));
+  const [plain, better] = [new Uint8Array(encodeAll(format, x)), new Uint8Array(encodeAll(format, x).length)];
+  encode(format, x, 0, better, 0, x.length, importance);
+  const errorOf = (blocks: Uint8Array) => {
+    const decoded = new Float32Array(x.length);
+    decode(format, blocks, 0, decoded, 0, x.length);
+    return sumsOf(x, decoded, importance);
+  };
+  expect(errorOf(better)).toBeLessThan(0.99 * errorOf(plain));
+});
+
+test('an importance that is not as long as the rows is refused', () => {
+  const x = new Float32Array(96);
+  expect(() => encode('q4_0', x, 0, new Uint8Array(54), 0, 96, new Float32Array(64))).toThrow(/rows of 64/);
+  expect(() => encode('q4_0', x, 0, new Uint8Array(54), 0, 96, new Float32Array(48))).toThrow(
+    /multiple of 32/,
+  );
+});

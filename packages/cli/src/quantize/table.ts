@@ -30,7 +30,7 @@ export function showOutcomes(
 /** The error of every tensor. */
 export const showTensors = (tensors: readonly TensorReport[]): string =>
   [
-    row(['tensor', 'shape', 'from', 'to', 'rms', 'greatest', 'relative']),
+    row(['tensor', 'shape', 'was', 'is', 'rms', 'greatest', 'relative']),
     rule(7),
     ...tensors.map(({ name, shape, from, to, rms, max, relative }) =>
       row([

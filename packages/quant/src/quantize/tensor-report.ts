@@ -22,7 +22,7 @@ export class TensorErrors {
   private magnitudes = 0;
   private worst = 0;
 
-  constructor(private readonly tensor: Pick<TensorReport, 'name' | 'shape' | 'from' | 'to'>) {}
+  constructor(private readonly tensor: Omit<TensorReport, 'rms' | 'max' | 'relative'>) {}
 
   /** @throws QuantizeError BAD_VALUES where a value is not finite, before or after. */
   add({ squares, magnitudes, worst }: ErrorSums): void {
