@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { decode, encode, encodeAll, formatNames, formats, type GgufFormat } from '../src/index.js';
+import { mulberry32 } from './mulberry32.js';
 import { bitsOf, describeShared, readShared } from './shared-data.js';
 
 const quantised = formatNames.filter((format) => formats[format].blockSize > 1);
@@ -81,17 +82,6 @@ test.each(formatNames)('%s: encoding writes only its own blocks', (format) => {
   expect([dst[0], dst.at(-1)]).toEqual([0xa5, 0xa5]);
   expect(dst.slice(1, -1)).toEqual(encodeAll(format, x.slice(1)));
 });
-
-/** A published generator of 32 random bits (mulberry32), from which the importance of the vectors was drawn. */
-function mulberry32(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), state | 1);
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-    return (t ^ (t >>> 14)) >>> 0;
-  };
-}
 
 const weighted = quantised.filter((format) => format !== 'q8_0');
 const sumsOf = (x: Float32Array, decoded: Float32Array, importance: Float32Array) =>

@@ -1,5 +1,6 @@
 // The search of ggml's make_qkx2_quants and make_qkx3_quants: try several roundings of a group, refit scale and minimum to
 // each by weighted least squares, keep the best. Sums are taken in float64, so the last bit can differ from ggml's.
+// The loops run for every element of a model some forty times: no closures over numbers in them, and no small arrays.
 
 /** x ≈ scale * q - lift, with lift ≥ 0. */
 export interface AffineFit {
@@ -28,6 +29,9 @@ export interface Group {
   readonly weights: Float64Array;
 }
 
+/** Σ w, Σ w·x, Σ w·x², min (at most 0) and max of a group. */
+const whole = new Float64Array(5);
+
 /** Σ of w·q, w·q² and w·q·x over a group, for one rounding. */
 const sums = new Float64Array(3);
 
@@ -45,49 +49,73 @@ export function fitAffine(
   q: Uint8Array,
   qAt: number,
 ): AffineFit {
-  const { x, at, size, weights } = group;
-  let [w, wx, wxx, min, max] = [0, 0, 0, 0, Number.NEGATIVE_INFINITY];
+  sumGroup(group);
+  const w = whole[0]!;
+  const wx = whole[1]!;
+  const min = whole[3]!;
+  const max = whole[4]!;
+  if (!(max > min)) {
+    q.fill(0, qAt, qAt + group.size);
+    return { scale: 0, lift: 0 - min };
+  }
+  let scale = (max - min) / top;
+  let lift = 0 - min;
+  let bestInverse = 1 / scale; // of the rounding, which the fit to it then moves
+  let bestLift = lift;
+  sumLevels(group, bestInverse, lift, top);
+  let best = errorOf(group, search, bestInverse, lift, top, scale, lift);
+  for (let step = 0; step <= search.steps; step++) {
+    const inverse = (search.first + search.step * step + top) / (max + lift);
+    sumLevels(group, inverse, lift, top);
+    const wq = sums[0]!;
+    const wqq = sums[1]!;
+    const wqx = sums[2]!;
+    const determinant = w * wqq - wq * wq;
+    if (!(determinant > 0)) continue; // all levels are equal
+    const freeLift = (wq * wqx - wqq * wx) / determinant;
+    const fitted = freeLift < 0 ? wqx / wqq : (w * wqx - wx * wq) / determinant;
+    const fittedLift = Math.max(freeLift, 0);
+    const error = errorOf(group, search, inverse, lift, top, fitted, fittedLift);
+    if (!(error < best)) continue;
+    best = error;
+    bestInverse = inverse;
+    bestLift = lift;
+    scale = fitted;
+    lift = fittedLift;
+  }
+  const { x, at, size } = group;
+  for (let i = 0; i < size; i++) q[qAt + i] = level(bestInverse * (x[at + i]! + bestLift), top);
+  return { scale, lift };
+}
+
+function sumGroup({ x, at, size, weights }: Group): void {
+  let w = 0;
+  let wx = 0;
+  let wxx = 0;
+  let min = 0;
+  let max = Number.NEGATIVE_INFINITY;
   for (let i = 0; i < size; i++) {
     const value = x[at + i]!;
-    const weight = weights[i]!;
-    w += weight;
-    wx += weight * value;
-    wxx += weight * value * value;
+    const weighted = weights[i]! * value;
+    w += weights[i]!;
+    wx += weighted;
+    wxx += weighted * value;
     if (value < min) min = value;
     if (value > max) max = value;
   }
-  if (!(max > min)) {
-    q.fill(0, qAt, qAt + size);
-    return { scale: 0, lift: 0 - min };
-  }
-  let [scale, lift, inverse] = [(max - min) / top, 0 - min, top / (max - min)];
-  let [bestInverse, bestLift] = [inverse, lift]; // of the rounding, which the fit to it then moves
-  sumLevels(group, inverse, lift, top);
-  const errorOf = (s: number, m: number): number =>
-    search.error === 'squared'
-      ? s * s * sums[1]! + m * m * w + wxx - 2 * s * (m * sums[0]! + sums[2]!) + 2 * m * wx
-      : absoluteError(group, inverse, lift, top, s, m);
-  let best = errorOf(scale, lift);
-  for (let step = 0; step <= search.steps; step++) {
-    inverse = (search.first + search.step * step + top) / (max + lift);
-    sumLevels(group, inverse, lift, top);
-    const [wq, wqq, wqx] = [sums[0]!, sums[1]!, sums[2]!];
-    const determinant = w * wqq - wq * wq;
-    if (!(determinant > 0)) continue; // all levels are equal
-    let s = (w * wqx - wx * wq) / determinant;
-    let m = (wq * wqx - wqq * wx) / determinant;
-    if (m < 0) [s, m] = [wqx / wqq, 0];
-    const error = errorOf(s, m);
-    if (error < best) [best, bestInverse, bestLift, scale, lift] = [error, inverse, lift, s, m];
-  }
-  for (let i = 0; i < size; i++) q[qAt + i] = level(bestInverse * (x[at + i]! + bestLift), top);
-  return { scale, lift };
+  whole[0] = w;
+  whole[1] = wx;
+  whole[2] = wxx;
+  whole[3] = min;
+  whole[4] = max;
 }
 
 /** The integer nearest to x within [0, top]; NaN becomes 0 when stored. */
 function level(x: number, top: number): number {
   const rounded = x + roundingShift - roundingShift;
-  return rounded < 0 ? 0 : Math.min(rounded, top);
+  // Math.min would also have to tell -0 from 0, which takes twice as long.
+  // biome-ignore lint/complexity/useMathMinMax: as above
+  return rounded < 0 ? 0 : rounded > top ? top : rounded;
 }
 
 function sumLevels({ x, at, size, weights }: Group, inverse: number, lift: number, top: number): void {
@@ -105,6 +133,21 @@ function sumLevels({ x, at, size, weights }: Group, inverse: number, lift: numbe
   sums[0] = wq;
   sums[1] = wqq;
   sums[2] = wqx;
+}
+
+/** The error of x ≈ s * q - m; for the squared one the sums of the rounding suffice. */
+function errorOf(
+  group: Group,
+  { error }: AffineSearch,
+  inverse: number,
+  lift: number,
+  top: number,
+  s: number,
+  m: number,
+): number {
+  if (error === 'absolute') return absoluteError(group, inverse, lift, top, s, m);
+  const [w, wx, wxx] = [whole[0]!, whole[1]!, whole[2]!];
+  return s * s * sums[1]! + m * m * w + wxx - 2 * s * (m * sums[0]! + sums[2]!) + 2 * m * wx;
 }
 
 function absoluteError(

@@ -39,7 +39,8 @@ function sumLevels({ x, at, size, weights }: Group, inverse: number, top: number
   for (let i = 0; i < size; i++) {
     const value = x[at + i]!;
     const rounded = inverse * value + roundingShift - roundingShift;
-    const q = rounded < -top ? -top : Math.min(rounded, top - 1);
+    // biome-ignore lint/complexity/useMathMinMax: twice as fast
+    const q = rounded < -top ? -top : rounded > top - 1 ? top - 1 : rounded;
     const weighted = weights[i]! * q;
     qx += weighted * value;
     qq += weighted * q;
