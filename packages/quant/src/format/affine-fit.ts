@@ -1,11 +1,18 @@
 // The search of ggml's make_qkx2_quants and make_qkx3_quants: try several roundings of a group, refit scale and minimum to
 // each by weighted least squares, keep the best. Sums are taken in float64, so the last bit can differ from ggml's.
-// The loops run for every element of a model some forty times: no closures over numbers in them, and no small arrays.
+// The loops run for every element of a model some forty times: no closures over numbers in them, and no small arrays. Sums
+// have four lanes that are added in turn at the end, as in native/search-body.h, which gives the same bits.
 
-/** x ≈ scale * q - lift, with lift ≥ 0. */
-export interface AffineFit {
-  readonly scale: number;
-  readonly lift: number;
+import { type NativeSearch, native } from '../native.js';
+
+/** Of each group, x ≈ scale * q - lift, with lift ≥ 0. */
+export interface AffineFits {
+  /** [groups] */
+  readonly scales: Float64Array;
+  /** [groups] */
+  readonly lifts: Float64Array;
+  /** q of each element. */
+  readonly levels: Uint8Array;
 }
 
 /** Roundings tried: the group's range is spread over `top + first`, `top + first + step`, … levels. */
@@ -19,14 +26,46 @@ export interface AffineSearch {
 /** The search where an importance matrix says what each element counts. */
 export const weightedSearch: AffineSearch = { first: -0.9, step: 0.05, steps: 36, error: 'squared' };
 
-/** A group of elements, and what each counts. Reused, for there are millions of groups. */
-export interface Group {
+/** Groups of elements, and what each element counts. */
+export interface Groups {
+  /** [groups · size] */
   readonly x: Float32Array;
-  /** Where the group begins in x. */
-  at: number;
-  readonly size: number;
-  /** [size] */
+  /** As x. */
   readonly weights: Float64Array;
+  /** Elements of a group, a multiple of 4 up to 32. */
+  readonly size: number;
+}
+
+/** Lanes of a sum. */
+export const lanes = 4;
+
+/**
+ * The best scale and lift found for q in [0, top] of each group, and the levels. Each better fit moves the lift from which
+ * the next roundings start.
+ */
+export function fitAffine(groups: Groups, top: number, search: AffineSearch, fits: AffineFits): void {
+  if (native) fitNatively(native, groups, top, search, fits);
+  else fitInJavaScript(groups, top, search, fits);
+}
+
+export function fitNatively(
+  { fitAffine }: NativeSearch,
+  { x, weights, size }: Groups,
+  top: number,
+  { first, step, steps, error }: AffineSearch,
+  { scales, lifts, levels }: AffineFits,
+): void {
+  fitAffine(x, weights, size, top, first, step, steps, error === 'absolute', scales, lifts, levels);
+}
+
+export function fitInJavaScript(groups: Groups, top: number, search: AffineSearch, fits: AffineFits): void {
+  for (let at = 0, g = 0; at < groups.x.length; at += groups.size, g++)
+    fitGroup({ ...groups, at }, g, top, search, fits);
+}
+
+/** One of the groups: that which begins at `at`. */
+interface Group extends Groups {
+  readonly at: number;
 }
 
 /** Σ w, Σ w·x, Σ w·x², min (at most 0) and max of a group. */
@@ -38,25 +77,18 @@ const sums = new Float64Array(3);
 /** Added to a small double it leaves no room for a fraction: 1.5 · 2^52. */
 export const roundingShift = 6755399441055744;
 
-/**
- * The best scale and lift found for q in [0, top]; the levels go to `q` from `qAt`. Each better fit moves the lift from which
- * the next roundings start.
- */
-export function fitAffine(
-  group: Group,
-  top: number,
-  search: AffineSearch,
-  q: Uint8Array,
-  qAt: number,
-): AffineFit {
+function fitGroup(group: Group, g: number, top: number, search: AffineSearch, fits: AffineFits): void {
+  const { x, at, size } = group;
   sumGroup(group);
   const w = whole[0]!;
   const wx = whole[1]!;
   const min = whole[3]!;
   const max = whole[4]!;
   if (!(max > min)) {
-    q.fill(0, qAt, qAt + group.size);
-    return { scale: 0, lift: 0 - min };
+    fits.levels.fill(0, at, at + size);
+    fits.scales[g] = 0;
+    fits.lifts[g] = 0 - min;
+    return;
   }
   let scale = (max - min) / top;
   let lift = 0 - min;
@@ -83,29 +115,32 @@ export function fitAffine(
     scale = fitted;
     lift = fittedLift;
   }
-  const { x, at, size } = group;
-  for (let i = 0; i < size; i++) q[qAt + i] = level(bestInverse * (x[at + i]! + bestLift), top);
-  return { scale, lift };
+  for (let i = at; i < at + size; i++) fits.levels[i] = level(bestInverse * (x[i]! + bestLift), top);
+  fits.scales[g] = scale;
+  fits.lifts[g] = lift;
 }
 
 function sumGroup({ x, at, size, weights }: Group): void {
-  let w = 0;
-  let wx = 0;
-  let wxx = 0;
+  whole.fill(0);
   let min = 0;
   let max = Number.NEGATIVE_INFINITY;
-  for (let i = 0; i < size; i++) {
-    const value = x[at + i]!;
-    const weighted = weights[i]! * value;
-    w += weights[i]!;
-    wx += weighted;
-    wxx += weighted * value;
-    if (value < min) min = value;
-    if (value > max) max = value;
+  for (let lane = 0; lane < lanes; lane++) {
+    let w = 0;
+    let wx = 0;
+    let wxx = 0;
+    for (let i = at + lane; i < at + size; i += lanes) {
+      const value = x[i]!;
+      const weighted = weights[i]! * value;
+      w += weights[i]!;
+      wx += weighted;
+      wxx += weighted * value;
+      if (value < min) min = value;
+      if (value > max) max = value;
+    }
+    whole[0]! += w;
+    whole[1]! += wx;
+    whole[2]! += wxx;
   }
-  whole[0] = w;
-  whole[1] = wx;
-  whole[2] = wxx;
   whole[3] = min;
   whole[4] = max;
 }
@@ -119,20 +154,23 @@ function level(x: number, top: number): number {
 }
 
 function sumLevels({ x, at, size, weights }: Group, inverse: number, lift: number, top: number): void {
-  let wq = 0;
-  let wqq = 0;
-  let wqx = 0;
-  for (let i = 0; i < size; i++) {
-    const value = x[at + i]!;
-    const q = level(inverse * (value + lift), top);
-    const weighted = weights[i]! * q;
-    wq += weighted;
-    wqq += weighted * q;
-    wqx += weighted * value;
+  sums.fill(0);
+  for (let lane = 0; lane < lanes; lane++) {
+    let wq = 0;
+    let wqq = 0;
+    let wqx = 0;
+    for (let i = at + lane; i < at + size; i += lanes) {
+      const value = x[i]!;
+      const q = level(inverse * (value + lift), top);
+      const weighted = weights[i]! * q;
+      wq += weighted;
+      wqq += weighted * q;
+      wqx += weighted * value;
+    }
+    sums[0]! += wq;
+    sums[1]! += wqq;
+    sums[2]! += wqx;
   }
-  sums[0] = wq;
-  sums[1] = wqq;
-  sums[2] = wqx;
 }
 
 /** The error of x ≈ s * q - m; for the squared one the sums of the rounding suffice. */
@@ -159,9 +197,13 @@ function absoluteError(
   m: number,
 ): number {
   let sum = 0;
-  for (let i = 0; i < size; i++) {
-    const value = x[at + i]!;
-    sum += weights[i]! * Math.abs(s * level(inverse * (value + lift), top) - m - value);
+  for (let lane = 0; lane < lanes; lane++) {
+    let part = 0;
+    for (let i = at + lane; i < at + size; i += lanes) {
+      const value = x[i]!;
+      part += weights[i]! * Math.abs(s * level(inverse * (value + lift), top) - m - value);
+    }
+    sum += part;
   }
   return sum;
 }

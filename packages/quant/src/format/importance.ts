@@ -1,6 +1,6 @@
 /**
  * What elements count where an importance matrix says how much their columns do: importance · √(variance + x²), in which the
- * variance is taken about zero, over a row or a block (ggml's weights for quantising).
+ * variance is taken about zero, over a row or a block (ggml's weights for quantising). They go to `weights` from `to`.
  */
 export function weigh(
   x: Float32Array,
@@ -9,10 +9,12 @@ export function weigh(
   column: number,
   variance: number,
   weights: Float64Array,
+  to: number,
+  count: number,
 ): void {
-  for (let i = 0; i < weights.length; i++) {
+  for (let i = 0; i < count; i++) {
     const value = x[at + i]!;
-    weights[i] = importance[column + i]! * Math.sqrt(variance + value * value);
+    weights[to + i] = importance[column + i]! * Math.sqrt(variance + value * value);
   }
 }
 
@@ -23,8 +25,9 @@ export function meanSquare(x: Float32Array, at: number, count: number): number {
   return sum / count;
 }
 
-export const total = (values: Float64Array): number => {
+/** Σ of `count` values. */
+export function total(values: Float64Array, at: number, count: number): number {
   let sum = 0;
-  for (const value of values) sum += value;
+  for (let i = at; i < at + count; i++) sum += values[i]!;
   return sum;
-};
+}

@@ -63,7 +63,7 @@ function weighGroup(
   column: number,
   variance: number,
 ) {
-  if (importance) weigh(x, at, importance, column, variance, weights);
+  if (importance) weigh(x, at, importance, column, variance, weights, 0, groupSize);
   else for (let i = 0; i < groupSize; i++) weights[i] = x[at + i]! * x[at + i]!;
 }
 

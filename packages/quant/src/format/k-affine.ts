@@ -3,10 +3,9 @@
 import { f16ToF32, f32ToF16 } from '@quern/core';
 import { type AffineSearch, fitAffine, weightedSearch } from './affine-fit.js';
 import { meanSquare, total, weigh } from './importance.js';
+import { type EncodeBlocks, superBlock, superBlocks } from './k-blocks.js';
 import { nearest } from './nearest.js';
 import { fitPositive } from './scale-fit.js';
-
-const superBlock = 256;
 
 /** What distinguishes one affine K format from another. */
 export interface AffineShape {
@@ -28,91 +27,95 @@ export interface AffineBlock {
   dmin: number;
   readonly scales: Uint8Array;
   readonly mins: Uint8Array;
-  readonly q: Uint8Array;
+  q: Uint8Array;
 }
 
-/** What encoders of one shape work in. */
-function scratchOf({ groupSize }: AffineShape) {
+/** The encoder of a format. */
+export function affineEncoder(shape: AffineShape): EncodeBlocks<AffineBlock> {
+  const { groupSize, top, scaleTop } = shape;
   const groups = superBlock / groupSize;
+  const most = superBlock * superBlocks;
+  const weights = new Float64Array(most);
+  const fits = {
+    scales: new Float64Array(most / groupSize),
+    lifts: new Float64Array(most / groupSize),
+    levels: new Uint8Array(most),
+  };
   const block: AffineBlock = {
     d: 0,
     dmin: 0,
     scales: new Uint8Array(groups),
     mins: new Uint8Array(groups),
-    q: new Uint8Array(superBlock),
+    q: fits.levels,
   };
-  return {
-    block,
-    weights: new Float64Array(groupSize),
-    scales: new Float64Array(groups),
-    lifts: new Float64Array(groups),
-    groupWeights: new Float64Array(groups),
-  };
-}
+  const groupWeights = new Float64Array(groups);
 
-/** Encodes the 256 elements at `start`; with the importance of their columns, from `column`. */
-export type AffineEncoder = (
-  x: Float32Array,
-  start: number,
-  importance?: Float32Array,
-  column?: number,
-) => AffineBlock;
-
-/** The encoder of a format. */
-export function affineEncoder(shape: AffineShape): AffineEncoder {
-  const { groupSize, top, scaleTop } = shape;
-  const { block, weights, scales, lifts, groupWeights } = scratchOf(shape);
-  const groups = superBlock / groupSize;
-  return (x, start, importance, column = 0) => {
-    const group = { x, at: start, size: groupSize, weights };
-    const variance = importance ? shape.variances * meanSquare(x, start, superBlock) : 0;
-    for (let g = 0; g < groups; g++) {
-      group.at = start + g * groupSize;
-      if (importance) weigh(x, group.at, importance, column + g * groupSize, variance, weights);
-      else weighByMagnitude(x, group.at, shape.weights, weights);
+  return (x, start, count, write, importance) => {
+    for (let done = 0; done < count; done += most) {
+      const n = Math.min(most, count - done);
+      const some = x.subarray(start + done, start + done + n);
+      if (importance) weighByImportance(some, importance, done, shape.variances, weights);
+      else weighByMagnitude(some, groupSize, shape.weights, weights);
       const search = importance ? weightedSearch : shape.search;
-      const fit = fitAffine(group, top, search, block.q, g * groupSize);
-      scales[g] = fit.scale;
-      lifts[g] = fit.lift;
-      groupWeights[g] = total(weights);
+      fitAffine({ x: some, weights: weights.subarray(0, n), size: groupSize }, top, search, fits);
+      for (let at = 0; at < n; at += superBlock) {
+        const g = at / groupSize;
+        for (let i = 0; i < groups; i++) groupWeights[i] = total(weights, at + i * groupSize, groupSize);
+        const pack = importance ? fitPositive : packScales;
+        const scales = fits.scales.subarray(g, g + groups);
+        const lifts = fits.lifts.subarray(g, g + groups);
+        block.d = f16ToF32(f32ToF16(pack(scales, groupWeights, scaleTop, block.scales)));
+        block.dmin = f16ToF32(f32ToF16(pack(lifts, groupWeights, scaleTop, block.mins)));
+        block.q = fits.levels.subarray(at, at + superBlock);
+        roundAll(some, at, block, groupSize, top);
+        write(block, (done + at) / superBlock);
+      }
     }
-    const pack = importance ? packWeighted : packScales;
-    block.d = f16ToF32(f32ToF16(pack(scales, groupWeights, scaleTop, block.scales)));
-    block.dmin = f16ToF32(f32ToF16(pack(lifts, groupWeights, scaleTop, block.mins)));
-    roundAll(x, start, block, groupSize, top);
-    return block;
   };
 }
 
 /** The levels for the scales and minimums as they are stored. */
 function roundAll(x: Float32Array, start: number, block: AffineBlock, groupSize: number, top: number): void {
-  for (let g = 0; g < block.scales.length; g++) {
-    const step = block.d * block.scales[g]!;
+  const { d, dmin, scales, mins, q } = block;
+  for (let g = 0; g < scales.length; g++) {
+    const step = d * scales[g]!;
     if (step === 0) continue;
-    const lift = block.dmin * block.mins[g]!;
+    const lift = dmin * mins[g]!;
     for (let i = g * groupSize; i < (g + 1) * groupSize; i++)
-      block.q[i] = nearest((x[start + i]! + lift) / step, 0, top);
+      q[i] = nearest((x[start + i]! + lift) / step, 0, top);
   }
 }
 
 /** Stores non-negative group values as `unit * packed`; returns the unit. */
 function packScales(values: Float64Array, _weights: Float64Array, top: number, packed: Uint8Array): number {
   let greatest = 0;
-  for (const value of values) if (value > greatest) greatest = value;
+  for (const value of values) greatest = Math.max(greatest, value);
   const inverse = greatest > 0 ? top / greatest : 0;
   for (let g = 0; g < values.length; g++) packed[g] = nearest(values[g]! * inverse, 0, top);
   return greatest / top;
 }
 
-const packWeighted: typeof packScales = (values, weights, top, packed) =>
-  fitPositive(values, weights, top, packed);
+function weighByImportance(
+  x: Float32Array,
+  importance: Float32Array,
+  column: number,
+  variances: number,
+  weights: Float64Array,
+): void {
+  for (let at = 0; at < x.length; at += superBlock) {
+    const variance = variances * meanSquare(x, at, superBlock);
+    weigh(x, at, importance, column + at, variance, weights, at, superBlock);
+  }
+}
 
 function weighByMagnitude(
   x: Float32Array,
-  at: number,
+  groupSize: number,
   kind: AffineShape['weights'],
   weights: Float64Array,
 ): void {
-  const floor = kind === 'magnitude' ? 0 : Math.sqrt(meanSquare(x, at, weights.length));
-  for (let i = 0; i < weights.length; i++) weights[i] = floor + Math.abs(x[at + i]!);
+  for (let at = 0; at < x.length; at += groupSize) {
+    const floor = kind === 'magnitude' ? 0 : Math.sqrt(meanSquare(x, at, groupSize));
+    for (let i = at; i < at + groupSize; i++) weights[i] = floor + Math.abs(x[i]!);
+  }
 }

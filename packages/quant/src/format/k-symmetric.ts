@@ -2,13 +2,15 @@
 // The method is that of ggml's reference quantiser; sums are taken in float64, so the last bit can differ from ggml's.
 
 import { f16ToF32, f32ToF16 } from '@quern/core';
-import type { Group } from './affine-fit.js';
+import type { Groups } from './affine-fit.js';
 import { signedMax } from './extremes.js';
+import { total } from './importance.js';
+import { type EncodeBlocks, superBlock, superBlocks } from './k-blocks.js';
 import { nearest } from './nearest.js';
-import { fitScale } from './scale-fit.js';
+import { fitScale, type ScaleFits } from './scale-fit.js';
 
-const superBlock = 256;
 const groupSize = 16;
+const groups = superBlock / groupSize;
 const negligible = 1e-15;
 
 /** What distinguishes one symmetric K format from another. */
@@ -17,15 +19,12 @@ interface SymmetricShape {
   readonly top: number;
   /** Group scales lie in [-scaleTop, scaleTop). */
   readonly scaleTop: number;
-  /** Finds the scale of one group of 16, without an importance matrix. */
-  readonly fit: (group: Group, top: number) => number;
-  /** With one: what the elements of a group count; returns what the group counts where group scales are fitted by it. */
-  readonly weigh: (
-    group: Group,
-    start: number,
-    importance: Float32Array,
-    column: number,
-  ) => number | undefined;
+  /** Finds the scales of groups without an importance matrix; may use `weights`. */
+  readonly fit: (groups: Groups, top: number, fits: ScaleFits) => void;
+  /** What elements count with one: x [n], the importance of column `column` on, weights [n]. */
+  readonly weigh: (x: Float32Array, importance: Float32Array, column: number, weights: Float64Array) => void;
+  /** With an importance matrix, group scales are fitted by what their groups count. */
+  readonly fitsScales: boolean;
 }
 
 /** One encoded super-block of 256 elements, valid until the next is encoded. */
@@ -35,60 +34,65 @@ export interface SymmetricBlock {
   readonly q: Int8Array;
 }
 
-/** Encodes the 256 elements at `start`; with the importance of their columns, from `column`. */
-export type SymmetricEncoder = (
-  x: Float32Array,
-  start: number,
-  importance?: Float32Array,
-  column?: number,
-) => SymmetricBlock;
-
 /** The encoder of a format. */
-export function symmetricEncoder({ top, scaleTop, fit, weigh }: SymmetricShape): SymmetricEncoder {
-  const groups = superBlock / groupSize;
+export function symmetricEncoder(shape: SymmetricShape): EncodeBlocks<SymmetricBlock> {
+  const { top, scaleTop } = shape;
+  const most = superBlock * superBlocks;
+  const weights = new Float64Array(most);
+  const fits = { scales: new Float64Array(most / groupSize), inverses: new Float64Array(most / groupSize) };
   const block: SymmetricBlock = { d: 0, scales: new Int8Array(groups), q: new Int8Array(superBlock) };
-  const weights = new Float64Array(groupSize);
-  const fits = new Float32Array(groups);
+  const scales = new Float32Array(groups);
   const groupWeights = new Float64Array(groups);
-  return (x, start, importance, column = 0) => {
-    const group = { x, at: start, size: groupSize, weights };
-    let weighted = false;
-    for (let g = 0; g < groups; g++) {
-      group.at = start + g * groupSize;
-      const weight = importance && weigh(group, start, importance, column + g * groupSize);
-      weighted = weight !== undefined;
-      groupWeights[g] = weight ?? 0;
-      fits[g] = importance ? fitScale(group, top).scale : fit(group, top);
+
+  return (x, start, count, write, importance) => {
+    for (let done = 0; done < count; done += most) {
+      const n = Math.min(most, count - done);
+      const some = {
+        x: x.subarray(start + done, start + done + n),
+        weights: weights.subarray(0, n),
+        size: groupSize,
+      };
+      if (importance) shape.weigh(some.x, importance, done, some.weights);
+      (importance ? fitScale : shape.fit)(some, top, fits);
+      for (let at = 0; at < n; at += superBlock) {
+        scales.set(fits.scales.subarray(at / groupSize, at / groupSize + groups));
+        for (let g = 0; g < groups; g++) groupWeights[g] = total(weights, at + g * groupSize, groupSize);
+        const fitted = importance !== undefined && shape.fitsScales;
+        block.d = fitted
+          ? packFitted(scales, groupWeights, scaleTop, block)
+          : packScales(scales, scaleTop, block);
+        roundAll(some.x, at, block, top);
+        write(block, (done + at) / superBlock);
+      }
     }
-    block.d = weighted
-      ? packWeighted(fits, groupWeights, scaleTop, block)
-      : packScales(fits, scaleTop, block);
-    roundAll(x, start, block, top);
-    return block;
   };
 }
 
 /** Stores group scales as `unit * packed`; returns the unit. */
-function packScales(fits: Float32Array, scaleTop: number, block: SymmetricBlock): number {
-  const greatest = signedMax(fits, 0, fits.length);
+function packScales(scales: Float32Array, scaleTop: number, block: SymmetricBlock): number {
+  const greatest = signedMax(scales, 0, groups);
   block.scales.fill(0);
   if (Math.abs(greatest) < negligible) return 0;
   const inverse = -scaleTop / greatest;
-  for (let g = 0; g < fits.length; g++)
-    block.scales[g] = nearest(inverse * fits[g]!, -scaleTop, scaleTop - 1);
+  packBy(inverse, scales, scaleTop, block);
   return f16ToF32(f32ToF16(1 / inverse));
 }
 
-function packWeighted(
-  fits: Float32Array,
+const unit = { scales: new Float64Array(1), inverses: new Float64Array(1) };
+
+function packFitted(
+  scales: Float32Array,
   weights: Float64Array,
   scaleTop: number,
   block: SymmetricBlock,
 ): number {
-  const { scale, inverse } = fitScale({ x: fits, at: 0, size: fits.length, weights }, scaleTop);
-  for (let g = 0; g < fits.length; g++)
-    block.scales[g] = nearest(inverse * fits[g]!, -scaleTop, scaleTop - 1);
-  return f16ToF32(f32ToF16(scale));
+  fitScale({ x: scales, weights, size: groups }, scaleTop, unit);
+  packBy(unit.inverses[0]!, scales, scaleTop, block);
+  return f16ToF32(f32ToF16(unit.scales[0]!));
+}
+
+function packBy(inverse: number, scales: Float32Array, scaleTop: number, block: SymmetricBlock): void {
+  for (let g = 0; g < groups; g++) block.scales[g] = nearest(inverse * scales[g]!, -scaleTop, scaleTop - 1);
 }
 
 /** The levels for the scales as they are stored. */
@@ -99,11 +103,11 @@ function roundAll(x: Float32Array, start: number, { d, scales, q }: SymmetricBlo
   }
 }
 
-/** The scale of the best rounding, elements weighted by their squares. */
-export function fitByScan(group: Group, top: number): number {
-  const { x, at, size, weights } = group;
-  for (let i = 0; i < size; i++) weights[i] = x[at + i]! * x[at + i]!;
-  return fitScale(group, top).scale;
+/** The scales of the best roundings, elements weighted by their squares. */
+export function fitByScan(some: Groups, top: number, fits: ScaleFits): void {
+  const { x, weights } = some;
+  for (let i = 0; i < x.length; i++) weights[i] = x[i]! * x[i]!;
+  fitScale(some, top, fits);
 }
 
 /** Sums for the least-squares scale `qx / qq`, elements weighted by their squares. */
@@ -121,7 +125,11 @@ function add(sums: Sums, value: number, q: number, sign: 1 | -1): void {
 const levels = new Int8Array(groupSize);
 
 /** Moves one element at a time to the level that lowers the squared error, up to five passes (ggml's make_q3_quants). */
-export function fitByDescent({ x, at, size }: Group, top: number): number {
+export function fitByDescent({ x, size }: Groups, top: number, { scales }: ScaleFits): void {
+  for (let at = 0, g = 0; at < x.length; at += size, g++) scales[g] = descend(x, at, size, top);
+}
+
+function descend(x: Float32Array, at: number, size: number, top: number): number {
   const greatest = signedMax(x, at, size);
   if (Math.abs(greatest) < negligible) return 0;
   let sums = { qx: 0, qq: 0 };

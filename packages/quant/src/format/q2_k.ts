@@ -33,17 +33,16 @@ export const q2_k: Codec = {
   },
 
   encode(src, srcOffset, dst, dstOffset, count) {
-    for (let at = dstOffset, from = srcOffset; from < srcOffset + count; at += blockBytes, from += blockSize)
-      writeBlock(dst, at, encodeBlock(src, from));
+    encodeBlocks(src, srcOffset, count, (block, i) => writeBlock(dst, dstOffset + i * blockBytes, block));
   },
 
   encodeWeighted(src, srcOffset, dst, dstOffset, importance) {
-    for (let at = dstOffset, column = 0; column < importance.length; at += blockBytes, column += blockSize)
-      writeBlock(dst, at, encodeBlock(src, srcOffset + column, importance, column));
+    const write = (block: AffineBlock, i: number) => writeBlock(dst, dstOffset + i * blockBytes, block);
+    encodeBlocks(src, srcOffset, importance.length, write, importance);
   },
 };
 
-const encodeBlock = affineEncoder({
+const encodeBlocks = affineEncoder({
   groupSize,
   top: 3,
   scaleTop: 15,

@@ -1,7 +1,7 @@
 import { readF16, writeF16 } from './bytes.js';
 import type { Codec } from './codec.js';
 import { formats } from './formats.js';
-import { meanSquare, total, weigh } from './importance.js';
+import { meanSquare, weigh } from './importance.js';
 import { readSignedScale, writeSignedScales } from './k-scales.js';
 import { fitByDescent, type SymmetricBlock, symmetricEncoder } from './k-symmetric.js';
 
@@ -35,24 +35,24 @@ export const q3_k: Codec = {
   },
 
   encode(src, srcOffset, dst, dstOffset, count) {
-    for (let at = dstOffset, from = srcOffset; from < srcOffset + count; at += blockBytes, from += blockSize)
-      writeBlock(dst, at, encodeBlock(src, from));
+    encodeBlocks(src, srcOffset, count, (block, i) => writeBlock(dst, dstOffset + i * blockBytes, block));
   },
 
   encodeWeighted(src, srcOffset, dst, dstOffset, importance) {
-    for (let at = dstOffset, column = 0; column < importance.length; at += blockBytes, column += blockSize)
-      writeBlock(dst, at, encodeBlock(src, srcOffset + column, importance, column));
+    const write = (block: SymmetricBlock, i: number) => writeBlock(dst, dstOffset + i * blockBytes, block);
+    encodeBlocks(src, srcOffset, importance.length, write, importance);
   },
 };
 
-const encodeBlock = symmetricEncoder({
+const encodeBlocks = symmetricEncoder({
   top: 4,
   scaleTop: 32,
   fit: fitByDescent,
-  weigh: (group, start, importance, column) => {
-    weigh(group.x, group.at, importance, column, 2 * meanSquare(group.x, start, blockSize), group.weights);
-    return total(group.weights);
+  weigh: (x, importance, column, weights) => {
+    for (let at = 0; at < x.length; at += blockSize)
+      weigh(x, at, importance, column + at, 2 * meanSquare(x, at, blockSize), weights, at, blockSize);
   },
+  fitsScales: true,
 });
 
 function writeBlock(dst: Uint8Array, at: number, block: SymmetricBlock): void {

@@ -35,17 +35,16 @@ export const q5_0: Codec = {
   },
 
   encodeWeighted(src, srcOffset, dst, dstOffset, importance) {
-    const variance = meanSquare(src, srcOffset, importance.length);
-    for (let at = dstOffset, column = 0; column < importance.length; at += blockBytes, column += blockSize) {
-      const from = srcOffset + column;
-      weigh(src, from, importance, column, variance, weights);
-      const { scale, inverse } = fitScale({ x: src, at: from, size: blockSize, weights }, 16);
-      writeBlock(src, from, dst, at, scale, inverse);
-    }
+    const x = src.subarray(srcOffset, srcOffset + importance.length);
+    const weights = new Float64Array(x.length);
+    weigh(x, 0, importance, 0, meanSquare(x, 0, x.length), weights, 0, x.length);
+    const blocks = x.length / blockSize;
+    const fits = { scales: new Float64Array(blocks), inverses: new Float64Array(blocks) };
+    fitScale({ x, weights, size: blockSize }, 16, fits);
+    for (let i = 0; i < blocks; i++)
+      writeBlock(x, i * blockSize, dst, dstOffset + i * blockBytes, fits.scales[i]!, fits.inverses[i]!);
   },
 };
-
-const weights = new Float64Array(blockSize);
 
 function writeBlock(
   src: Float32Array,

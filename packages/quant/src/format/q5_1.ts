@@ -33,27 +33,29 @@ export const q5_1: Codec = {
       const { min, max } = range(src, from, blockSize);
       const d = f(f(max - min) / 31);
       const inverse = d === 0 ? 0 : f(1 / d);
-      for (let j = 0; j < blockSize; j++) levels[j] = quantise(src[from + j]!, min, inverse);
-      writeBlock(dst, at, d, min);
+      for (let j = 0; j < blockSize; j++) scratch[j] = quantise(src[from + j]!, min, inverse);
+      writeBlock(dst, at, d, min, scratch);
     }
   },
 
   encodeWeighted(src, srcOffset, dst, dstOffset, importance) {
-    const variance = meanSquare(src, srcOffset, importance.length);
-    for (let at = dstOffset, column = 0; column < importance.length; at += blockBytes, column += blockSize) {
-      const group = { x: src, at: srcOffset + column, size: blockSize, weights };
-      weigh(src, group.at, importance, column, variance, weights);
-      const { scale, lift } = fitAffine(group, 31, weightedSearch, levels, 0);
-      writeBlock(dst, at, scale, -lift);
+    const x = src.subarray(srcOffset, srcOffset + importance.length);
+    const weights = new Float64Array(x.length);
+    weigh(x, 0, importance, 0, meanSquare(x, 0, x.length), weights, 0, x.length);
+    const blocks = x.length / blockSize;
+    const [scales, lifts] = [new Float64Array(blocks), new Float64Array(blocks)];
+    const fits = { scales, lifts, levels: new Uint8Array(x.length) };
+    fitAffine({ x, weights, size: blockSize }, 31, weightedSearch, fits);
+    for (let i = 0; i < blocks; i++) {
+      const levels = fits.levels.subarray(i * blockSize, (i + 1) * blockSize);
+      writeBlock(dst, dstOffset + i * blockBytes, scales[i]!, -lifts[i]!, levels);
     }
   },
 };
 
-const weights = new Float64Array(blockSize);
-const levels = new Uint8Array(blockSize);
+const scratch = new Uint8Array(blockSize);
 
-/** Writes a block of what is in `levels`. */
-function writeBlock(dst: Uint8Array, at: number, d: number, min: number): void {
+function writeBlock(dst: Uint8Array, at: number, d: number, min: number, levels: Uint8Array): void {
   let fifth = 0;
   for (let j = 0; j < half; j++) {
     const [low, high] = [levels[j]!, levels[half + j]!];

@@ -35,24 +35,23 @@ export const q6_k: Codec = {
   },
 
   encode(src, srcOffset, dst, dstOffset, count) {
-    for (let at = dstOffset, from = srcOffset; from < srcOffset + count; at += blockBytes, from += blockSize)
-      writeBlock(dst, at, encodeBlock(src, from));
+    encodeBlocks(src, srcOffset, count, (block, i) => writeBlock(dst, dstOffset + i * blockBytes, block));
   },
 
   encodeWeighted(src, srcOffset, dst, dstOffset, importance) {
-    for (let at = dstOffset, column = 0; column < importance.length; at += blockBytes, column += blockSize)
-      writeBlock(dst, at, encodeBlock(src, srcOffset + column, importance, column));
+    const write = (block: SymmetricBlock, i: number) => writeBlock(dst, dstOffset + i * blockBytes, block);
+    encodeBlocks(src, srcOffset, importance.length, write, importance);
   },
 };
 
-const encodeBlock = symmetricEncoder({
+const encodeBlocks = symmetricEncoder({
   top: 32,
   scaleTop: 128,
   fit: fitByScan,
-  weigh: ({ weights }, _start, importance, column) => {
-    for (let i = 0; i < groupSize; i++) weights[i] = importance[column + i]!;
-    return undefined;
+  weigh: (x, importance, column, weights) => {
+    for (let i = 0; i < x.length; i++) weights[i] = importance[column + i]!;
   },
+  fitsScales: false,
 });
 
 function writeBlock(dst: Uint8Array, at: number, block: SymmetricBlock): void {

@@ -1,52 +1,78 @@
 // Scales for levels about zero and above zero, by weighted least squares over several roundings: the searches of ggml's
 // make_qx_quants and make_qp_quants. Sums are taken in float64, so the last bit can differ from ggml's.
 
-import { type Group, roundingShift } from './affine-fit.js';
+import { type NativeSearch, native } from '../native.js';
+import { type Groups, lanes, roundingShift } from './affine-fit.js';
 import { signedMax } from './extremes.js';
 
 const negligible = 1e-15;
 
-/** x ≈ scale * q, with q the integer nearest to inverse * x. */
-export interface ScaleFit {
-  readonly scale: number;
-  readonly inverse: number;
+/** Of each group, x ≈ scale * q, with q the integer nearest to inverse * x: [groups]. */
+export interface ScaleFits {
+  readonly scales: Float64Array;
+  readonly inverses: Float64Array;
 }
-
-const none: ScaleFit = { scale: 0, inverse: 0 };
 
 /** Σ of w·q·x and w·q² over a group, for one rounding. */
 const sums = new Float64Array(2);
 
 /** Tries roundings to `top - 0.9` … `top + 0.9` levels, q in [-top, top), and keeps the least weighted squared error. */
-export function fitScale(group: Group, top: number): ScaleFit {
-  const greatest = signedMax(group.x, group.at, group.size);
-  if (Math.abs(greatest) < negligible) return none;
-  let inverse = -top / greatest;
-  sumLevels(group, inverse, top);
-  let [qx, qq] = [sums[0]!, sums[1]!];
-  for (let step = -9; step <= 9; step++) {
-    const tried = -(top + 0.1 * step) / greatest;
-    sumLevels(group, tried, top);
-    if (!(sums[1]! > 0 && sums[0]! * sums[0]! * qq > qx * qx * sums[1]!)) continue;
-    [inverse, qx, qq] = [tried, sums[0]!, sums[1]!];
-  }
-  return { scale: qq > 0 ? qx / qq : 0, inverse };
+export function fitScale(groups: Groups, top: number, fits: ScaleFits): void {
+  if (native) fitNatively(native, groups, top, fits);
+  else fitInJavaScript(groups, top, fits);
 }
 
-function sumLevels({ x, at, size, weights }: Group, inverse: number, top: number): void {
-  let qx = 0;
-  let qq = 0;
-  for (let i = 0; i < size; i++) {
-    const value = x[at + i]!;
-    const rounded = inverse * value + roundingShift - roundingShift;
-    // biome-ignore lint/complexity/useMathMinMax: twice as fast
-    const q = rounded < -top ? -top : rounded > top - 1 ? top - 1 : rounded;
-    const weighted = weights[i]! * q;
-    qx += weighted * value;
-    qq += weighted * q;
+export function fitNatively(
+  { fitScale }: NativeSearch,
+  { x, weights, size }: Groups,
+  top: number,
+  { scales, inverses }: ScaleFits,
+): void {
+  fitScale(x, weights, size, top, scales, inverses);
+}
+
+export function fitInJavaScript(groups: Groups, top: number, fits: ScaleFits): void {
+  for (let at = 0, g = 0; at < groups.x.length; at += groups.size, g++) fitGroup(groups, at, g, top, fits);
+}
+
+function fitGroup(groups: Groups, at: number, g: number, top: number, { scales, inverses }: ScaleFits): void {
+  scales[g] = 0;
+  inverses[g] = 0;
+  const greatest = signedMax(groups.x, at, groups.size);
+  if (Math.abs(greatest) < negligible) return;
+  let inverse = -top / greatest;
+  sumLevels(groups, at, inverse, top);
+  let qx = sums[0]!;
+  let qq = sums[1]!;
+  for (let step = -9; step <= 9; step++) {
+    const tried = -(top + 0.1 * step) / greatest;
+    sumLevels(groups, at, tried, top);
+    if (!(sums[1]! > 0 && sums[0]! * sums[0]! * qq > qx * qx * sums[1]!)) continue;
+    inverse = tried;
+    qx = sums[0]!;
+    qq = sums[1]!;
   }
-  sums[0] = qx;
-  sums[1] = qq;
+  scales[g] = qq > 0 ? qx / qq : 0;
+  inverses[g] = inverse;
+}
+
+function sumLevels({ x, size, weights }: Groups, at: number, inverse: number, top: number): void {
+  sums.fill(0);
+  for (let lane = 0; lane < lanes; lane++) {
+    let qx = 0;
+    let qq = 0;
+    for (let i = at + lane; i < at + size; i += lanes) {
+      const value = x[i]!;
+      const rounded = inverse * value + roundingShift - roundingShift;
+      // biome-ignore lint/complexity/useMathMinMax: twice as fast
+      const q = rounded < -top ? -top : rounded > top - 1 ? top - 1 : rounded;
+      const weighted = weights[i]! * q;
+      qx += weighted * value;
+      qq += weighted * q;
+    }
+    sums[0]! += qx;
+    sums[1]! += qq;
+  }
 }
 
 const nearestWithin = (x: number, top: number): number => Math.min(top, Math.max(0, Math.round(x)));

@@ -2,6 +2,7 @@ import type { GgufFile, TensorInfo } from '../gguf/gguf-file.js';
 import type { MetadataValue } from '../gguf/metadata.js';
 import { openGguf } from '../gguf/open.js';
 import type { MetadataInput } from '../gguf/write-metadata.js';
+import { native, noNative } from '../native.js';
 import { chooseFormat, isMixed, type MixedModel, type ShapedTensor } from './choose-formats.js';
 import { QuantizeError } from './error.js';
 import type { ImportanceMatrix } from './importance-matrix.js';
@@ -53,8 +54,15 @@ export async function quantizeSource(
   const model = modelOf(source, importance !== undefined);
   const tensors = source.tensors.map((tensor) => targetOf(tensor, mix, model, importance, notices));
   for (const notice of notices.texts(name, importance)) onNotice?.(notice);
+  if (!native && tensors.some(isSearched)) onNotice?.(noNative);
   await writeQuantized(output, metadataOf(source, mix, importance), tensors, options);
 }
+
+/** Whether encoding it searches for scales, which takes long. */
+const isSearched = (tensor: OutputTensor): boolean =>
+  'parts' in tensor &&
+  tensor.from !== tensor.to &&
+  (tensor.to.endsWith('_k') || tensor.importance !== undefined);
 
 const sourceOf = ({ name, shape, format, path, offset, byteLength }: TensorInfo): SourceTensor => ({
   name,
