@@ -20,9 +20,9 @@ type Entries = Map<string, MetadataInput>;
  * @throws TokenizerError BAD_VOCABULARY, UNKNOWN_TOKENIZER or UNKNOWN_PRETOKENIZER.
  */
 export async function vocabularyToGguf(folder: string, options: GgufVocabularyOptions): Promise<Entries> {
+  const tokenizer = await tokenizerFromHuggingFace(folder); // says what is wrong with the files
   const json = await readJson(join(folder, 'tokenizer.json'));
   const config = await readJson(join(folder, 'tokenizer_config.json')).catch(() => ({}) as Json);
-  const tokenizer = await tokenizerFromHuggingFace(folder);
   const specials = new Set(specialKeys.flatMap(([key]) => spellingOf(config[key]) ?? []));
   const { spellings, types } = jsonVocabulary(json, specials);
   const { tokens, tokenTypes } = padded(spellings, types, options.size);
@@ -114,14 +114,14 @@ function mergesOf(model: Json): (readonly [string, string])[] {
   });
 }
 
-/** SentencePiece joins the pair whose token has the highest score; the order of the merges says the same. */
+/** SentencePiece joins the pair whose token has the highest score; the order of the merges says the same. Others come last. */
 function scoresOfMerges(
   merges: readonly (readonly [string, string])[],
   tokens: readonly string[],
 ): Float32Array<ArrayBuffer> {
   const ranks = new Map<string, number>();
   for (const [rank, [a, b]] of merges.entries()) if (!ranks.has(a + b)) ranks.set(a + b, rank);
-  return Float32Array.from(tokens, (token) => -(ranks.get(token) ?? 0));
+  return Float32Array.from(tokens, (token) => -(ranks.get(token) ?? merges.length));
 }
 
 function unigramEntries(json: Json, vocab: readonly unknown[], size: number): [string, MetadataInput][] {
