@@ -1,6 +1,6 @@
 // Fails where an object file of an instruction set defines a weak symbol: the linker may keep that copy for the whole
 // program, and a machine without the instructions would crash in code that has nothing to do with them.
-// Looks at what `cmake-js build` left in packages/backend-cpu/build, and at what was cross-built below it.
+// Looks at what `cmake-js build` left in packages/backend-cpu/build, and at what was cross-built below it; and at quant's.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { join, relative } from 'node:path';
@@ -10,6 +10,10 @@ const root = fileURLToPath(new URL('../packages/backend-cpu/', import.meta.url))
 const builds = ['build', 'build/linux-arm64-gnu'].map((build) =>
   join(root, build, 'CMakeFiles/backend_cpu.dir/native/kernels'),
 );
+builds.push(join(root, '../quant/build/CMakeFiles/quant.dir/native'));
+
+/** Objects that every machine may run: what they share is harmless. */
+const forAll = ['scalar', 'addon.cc', 'baseline.cc'];
 
 /** Types that nm gives to symbols of which the linker keeps any one: weak functions and objects, unique globals. */
 const isShared = (type) => 'WVu'.includes(type);
@@ -23,7 +27,9 @@ function sharedSymbols(object) {
 
 function objectsOf(kernels) {
   const paths = readdirSync(kernels, { recursive: true }).map((path) => join(kernels, path));
-  return paths.filter((path) => /\.(o|obj)$/.test(path) && !path.startsWith(join(kernels, 'scalar')));
+  return paths.filter(
+    (path) => /\.(o|obj)$/.test(path) && !forAll.some((name) => path.startsWith(join(kernels, name))),
+  );
 }
 
 const built = builds.filter(existsSync);

@@ -8,7 +8,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const libc = () => (process.report.getReport().header.glibcVersionRuntime ? '-gnu' : '-musl');
 const here = `${process.platform}-${process.arch}${process.platform === 'linux' ? libc() : ''}`;
 
-for (const name of ['backend-cpu']) {
+for (const name of ['backend-cpu', 'quant']) {
   const folder = join(root, 'packages', name);
   const file = `${name.replaceAll('-', '_')}.node`;
   for (const target of readdirSync(join(folder, 'npm'))) {

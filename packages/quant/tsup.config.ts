@@ -1,4 +1,8 @@
 import { defineConfig } from 'tsup';
 import { preset } from '../../tsup.preset.js';
 
-export default defineConfig(preset);
+// Beside the library, what its threads run (src/worker-path.ts).
+export default defineConfig({
+  ...preset,
+  entry: { index: 'src/index.ts', 'encode-worker': 'src/quantize/encode-worker.ts' },
+});

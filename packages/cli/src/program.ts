@@ -5,6 +5,7 @@ import { chatCommand } from './commands/chat.js';
 import { devicesCommand } from './commands/devices.js';
 import { inspectCommand } from './commands/inspect.js';
 import { logitsCommand } from './commands/logits.js';
+import { quantizeCommand } from './commands/quantize.js';
 import { runCommand } from './commands/run.js';
 import { tokenizeCommand } from './commands/tokenize.js';
 import { transcribeCommand } from './commands/transcribe.js';
@@ -26,6 +27,7 @@ export function program(): Command {
     devicesCommand(),
     benchCommand(),
     transcribeCommand(),
+    quantizeCommand(),
   ])
     root.addCommand(command);
   root.addHelpText('after', '\nMODEL is a GGUF file, a folder with config.json and safetensors, or `demo`.');

@@ -1,4 +1,4 @@
-import type { Backend, Weight } from '@quern/core';
+import type { Backend, RopeLayout, Weight } from '@quern/core';
 import type { DecoderConfig } from './config/decoder-config.js';
 import type { GgufSource } from './config/gguf.js';
 import type { HuggingFaceSource } from './config/hugging-face.js';
@@ -20,6 +20,14 @@ export interface AnyLoadedWeights {
   readonly [field: string]: unknown;
 }
 
+/** What of an architecture's GGUF files its other parts do not tell. */
+export interface GgufForm {
+  /** `general.architecture`. */
+  readonly name: string;
+  /** The order of the rows of q and k within a head; Hugging Face files have halves. */
+  readonly rope: RopeLayout;
+}
+
 /** Everything that makes a family of models: how its files are read, and its forward pass. */
 export interface Architecture {
   readonly name: string;
@@ -28,6 +36,8 @@ export interface Architecture {
   /** Another architecture that GGUF files of this name may hold. */
   ggufVariant?(settings: Settings): Architecture | undefined;
   readonly weights: WeightTable;
+  /** How its models of Hugging Face become GGUF files; absent where they cannot. */
+  readonly gguf?: GgufForm;
   /** Throws ModelError BAD_CONFIG or UNSUPPORTED_CONFIG. */
   configFromGguf(source: GgufSource): DecoderConfig;
   /** Throws ModelError BAD_CONFIG or UNSUPPORTED_CONFIG. */
@@ -36,7 +46,7 @@ export interface Architecture {
   build(backend: Backend, weights: AnyLoadedWeights, config: DecoderConfig): Decoder;
 }
 
-const registered: Architecture[] = [llama, mistral, qwen2, qwen3, mixtral, qwen3Moe];
+const registered: Architecture[] = [];
 
 const namingOf: Readonly<Record<Naming, string>> = { gguf: 'GGUF', huggingFace: 'Hugging Face' };
 
@@ -71,3 +81,5 @@ export function findArchitecture(naming: Naming, name: string, path: string): Ar
     `${path}: the architecture '${name}' is not known; known in ${namingOf[naming]} files: ${known}`,
   );
 }
+
+for (const ours of [llama, mistral, qwen2, qwen3, mixtral, qwen3Moe]) registerArchitecture(ours); // by the same door as everybody's

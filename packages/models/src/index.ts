@@ -2,6 +2,7 @@ export {
   type AnyLoadedWeights,
   type Architecture,
   findArchitecture,
+  type GgufForm,
   registerArchitecture,
 } from './architecture.js';
 export { type AttentionWeights, selfAttention } from './blocks/attention.js';
@@ -11,6 +12,7 @@ export type { DecoderConfig, MixtureConfig } from './config/decoder-config.js';
 export { decoderConfigFromGguf, type GgufSource } from './config/gguf.js';
 export { decoderConfigFromHuggingFace, type HuggingFaceSource } from './config/hugging-face.js';
 export { Settings } from './config/settings.js';
+export { type ConvertOptions, toGguf } from './convert/to-gguf.js';
 export type { Decoder } from './decoder.js';
 export { describeModel, type ModelDescription } from './describe-model.js';
 export { ModelError, type ModelErrorCode } from './error.js';

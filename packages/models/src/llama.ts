@@ -17,6 +17,7 @@ export const llama = {
   names: { gguf: ['llama'], huggingFace: ['LlamaForCausalLM', 'llama'] },
   ggufVariant: (settings) => (hasExperts(settings) ? mixtral : undefined),
   weights: llamaWeights,
+  gguf: { name: 'llama', rope: 'interleaved' },
   configFromGguf: (source) => decoderConfigFromGguf(source, 'interleaved'),
   configFromHuggingFace: (source) => decoderConfigFromHuggingFace(source, noWindows),
   build: llamaDecoder,

@@ -10,6 +10,7 @@ export const mistral = {
   name: 'mistral',
   names: { gguf: [], huggingFace: ['MistralForCausalLM', 'mistral'] },
   weights: llamaWeights,
+  gguf: { name: 'llama', rope: 'interleaved' },
   configFromGguf: (source) => decoderConfigFromGguf(source, 'interleaved'),
   configFromHuggingFace: (source) => decoderConfigFromHuggingFace(source, mistralWindows),
   build: llamaDecoder,

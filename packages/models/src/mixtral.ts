@@ -28,6 +28,7 @@ export const mixtral = {
   name: 'mixtral',
   names: { gguf: [], huggingFace: ['MixtralForCausalLM', 'mixtral'] },
   weights: mixtralWeights,
+  gguf: { name: 'llama', rope: 'interleaved' },
   configFromGguf: (source) => decoderConfigFromGguf(source, 'interleaved', mixtureFromGguf),
   configFromHuggingFace: (source) => decoderConfigFromHuggingFace(source, mixtralWindows, mixtralMixture),
   build: mixtureDecoder,

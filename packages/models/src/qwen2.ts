@@ -23,6 +23,7 @@ export const qwen2 = {
   name: 'qwen2',
   names: { gguf: ['qwen2'], huggingFace: ['Qwen2ForCausalLM', 'qwen2'] },
   weights: qwen2Weights,
+  gguf: { name: 'qwen2', rope: 'halves' },
   configFromGguf: (source) => decoderConfigFromGguf(source, 'halves'),
   configFromHuggingFace: (source) => decoderConfigFromHuggingFace(source, qwenWindows),
   build: llamaDecoder,

@@ -23,6 +23,7 @@ export const qwen3Moe = {
   name: 'qwen3moe',
   names: { gguf: ['qwen3moe'], huggingFace: ['Qwen3MoeForCausalLM', 'qwen3_moe'] },
   weights: qwen3MoeWeights,
+  gguf: { name: 'qwen3moe', rope: 'halves' },
   configFromGguf: (source) => decoderConfigFromGguf(source, 'halves', mixtureFromGguf),
   configFromHuggingFace: (source) => decoderConfigFromHuggingFace(source, qwen3MoeWindows, qwen3MoeMixture),
   build: mixtureDecoder, // norms heads with layer.qNorm and layer.kNorm

@@ -33,6 +33,7 @@ export const qwen3 = {
   name: 'qwen3',
   names: { gguf: ['qwen3'], huggingFace: ['Qwen3ForCausalLM', 'qwen3'] },
   weights: qwen3Weights,
+  gguf: { name: 'qwen3', rope: 'halves' },
   configFromGguf: (source) => decoderConfigFromGguf(source, 'halves'),
   configFromHuggingFace: (source) => decoderConfigFromHuggingFace(source, qwenWindows),
   build: qwen3Decoder,

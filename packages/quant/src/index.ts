@@ -20,6 +20,33 @@ export { type GgufInput, type TensorData, type TensorInput, writeGguf } from './
 export type { MetadataInput, TypedMetadata } from './gguf/write-metadata.js';
 export { awqWeightsAsGptq, awqZerosAsGptq } from './hugging-face/awq.js';
 export { type F8Format, f8Values, isF8Format } from './hugging-face/f8.js';
+export {
+  type ChosenFormat,
+  chooseFormat,
+  isMixed,
+  type MixedModel,
+  type ShapedTensor,
+} from './quantize/choose-formats.js';
+export { QuantizeError, type QuantizeErrorCode } from './quantize/error.js';
+export { type ImportanceMatrix, readImportance } from './quantize/importance-matrix.js';
+export { interleaveHeads } from './quantize/interleave-heads.js';
+export { isMixName, type Mix, type MixName, mixes, mixNames } from './quantize/mixes.js';
+export {
+  type QuantizeOptions,
+  type QuantizeSource,
+  quantizeGguf,
+  quantizeSource,
+  type SourceTensor,
+} from './quantize/quantize-gguf.js';
+export type { TensorReport } from './quantize/tensor-report.js';
+export {
+  type OutputTensor,
+  type QuantizedTensor,
+  type QuantizeProgress,
+  type TensorPart,
+  type WriteQuantizedOptions,
+  writeQuantized,
+} from './quantize/write-quantized.js';
 export type { SafetensorsDtype } from './safetensors/dtypes.js';
 export { openSafetensors } from './safetensors/open.js';
 export type { SafetensorsFile, SafetensorsTensor } from './safetensors/safetensors-file.js';

@@ -8,6 +8,7 @@ import {
   isWritable,
   type WritableFormat,
 } from '../src/index.js';
+import { mulberry32 } from './mulberry32.js';
 import { bitsOf, describeShared, readShared } from './shared-data.js';
 
 const writable = formatNames.filter(isWritable);
@@ -26,6 +27,8 @@ const levels: Partial<Record<WritableFormat, number>> = {
   q4_k: 16,
   q5_k: 32,
   q6_k: 64,
+  iq4_nl: 16,
+  iq4_xs: 16,
   mxfp4: 8,
 };
 
@@ -35,17 +38,17 @@ function roundTrip(format: WritableFormat, x: Float32Array): Float32Array {
   return decoded;
 }
 
+/** There are none of the others. */
+const hasVectors = (format: WritableFormat) => format !== 'mxfp4' && format !== 'iq4_xs';
+
 // Bytes that llama.cpp's ggml_quantize_chunk made without an importance matrix.
 describeShared('ggml-quant-vectors', () => {
-  test.each(quantised.filter((format) => format !== 'mxfp4'))(
-    '%s gives the bytes that ggml gives',
-    (format) => {
-      const stem = `${format}_${formats[format].blockSize === 32 ? 64 : 512}_noim`;
-      const input = new Float32Array(readShared('ggml-quant-vectors', `${stem}_input.bin`).buffer);
-      const expected = readShared('ggml-quant-vectors', `${stem}_expected.bin`);
-      expect(encodeAll(format, input)).toEqual(expected);
-    },
-  );
+  test.each(quantised.filter(hasVectors))('%s gives the bytes that ggml gives', (format) => {
+    const stem = `${format}_${formats[format].blockSize === 32 ? 64 : 512}_noim`;
+    const input = new Float32Array(readShared('ggml-quant-vectors', `${stem}_input.bin`).buffer);
+    const expected = readShared('ggml-quant-vectors', `${stem}_expected.bin`);
+    expect(encodeAll(format, input)).toEqual(expected);
+  });
 });
 
 test.each(exact)('%s: what was decoded encodes to the same bytes', (format) => {
@@ -93,4 +96,47 @@ test.each(writable)('%s: encoding writes only its own blocks', (format) => {
   encode(format, x, 1, dst, 1, blockSize);
   expect([dst[0], dst.at(-1)]).toEqual([0xa5, 0xa5]);
   expect(dst.slice(1, -1)).toEqual(encodeAll(format, x.slice(1)));
+});
+
+const weighted = quantised.filter((format) => format !== 'q8_0' && format !== 'mxfp4');
+const sumsOf = (x: Float32Array, decoded: Float32Array, importance: Float32Array) =>
+  x.reduce((sum, value, i) => sum + importance[i % importance.length]! * (value - decoded[i]!) ** 2, 0);
+
+// Blocks that llama.cpp's ggml_quantize_chunk made with an importance matrix.
+describeShared('ggml-quant-vectors', () => {
+  test.each(weighted.filter(hasVectors))('%s with importance gives the bytes that ggml gives', (format) => {
+    const rowLength = formats[format].blockSize === 32 ? 64 : 512;
+    const stem = `${format}_${rowLength}_im`;
+    const x = new Float32Array(readShared('ggml-quant-vectors', `${stem}_input.bin`).buffer);
+    const next = mulberry32(2);
+    const importance = Float32Array.from(
+      { length: rowLength },
+      () => Math.abs((next() / 2 ** 32) * 2 - 1) + 1e-3,
+    );
+    const ours = new Uint8Array((x.length / formats[format].blockSize) * formats[format].blockBytes);
+    encode(format, x, 0, ours, 0, x.length, importance);
+    expect(ours).toEqual(readShared('ggml-quant-vectors', `${stem}_expected.bin`));
+  });
+});
+
+test.each(weighted)('%s: what is important becomes more exact', (format) => {
+  const rowLength = formats[format].blockSize;
+  const x = Float32Array.from({ length: 8 * rowLength }, (_, i) => Math.sin(i * i) + 0.3 * Math.sin(7 * i));
+  const importance = Float32Array.from({ length: rowLength }, (_, i) => (i % 5 === 0 ? 100 : 0.01));
+  const [plain, better] = [new Uint8Array(encodeAll(format, x)), new Uint8Array(encodeAll(format, x).length)];
+  encode(format, x, 0, better, 0, x.length, importance);
+  const errorOf = (blocks: Uint8Array) => {
+    const decoded = new Float32Array(x.length);
+    decode(format, blocks, 0, decoded, 0, x.length);
+    return sumsOf(x, decoded, importance);
+  };
+  expect(errorOf(better)).toBeLessThan(0.99 * errorOf(plain));
+});
+
+test('an importance that is not as long as the rows is refused', () => {
+  const x = new Float32Array(96);
+  expect(() => encode('q4_0', x, 0, new Uint8Array(54), 0, 96, new Float32Array(64))).toThrow(/rows of 64/);
+  expect(() => encode('q4_0', x, 0, new Uint8Array(54), 0, 96, new Float32Array(48))).toThrow(
+    /multiple of 32/,
+  );
 });

@@ -8,12 +8,22 @@ export {
   makeSyntheticSpeechModel,
   modelShapes,
   openModelFile,
-  type RecipeName,
-  recipes,
   type SpeechShapeName,
+  type SyntheticFormat,
   type SyntheticOptions,
   speechShapes,
+  syntheticFormats,
 } from '@quern/models';
+export {
+  type ImportanceMatrix,
+  isMixName,
+  type MixName,
+  mixes,
+  QuantizeError,
+  type QuantizeErrorCode,
+  readImportance,
+  type TensorReport,
+} from '@quern/quant';
 export { AudioError, type AudioErrorCode } from './audio/error.js';
 export type { AudioInput } from './audio/read-samples.js';
 export * from './chat/index.js';
@@ -27,6 +37,7 @@ export {
   type LoadedBackend,
 } from './discovery/find-backends.js';
 export { RuntimeError, type RuntimeErrorCode } from './error.js';
+export { type Perplexity, type PerplexityOptions, perplexity } from './evaluation/perplexity.js';
 export type {
   ChatOptions,
   EndReason,
@@ -43,6 +54,7 @@ export { openTokenizer } from './model/open-tokenizer.js';
 export type { Session } from './model/session.js';
 export { defaultContext, type PlanRequest, planBackends } from './planner/plan-backends.js';
 export { type PlannedModel, type PlannerDevice, plannerDevice } from './planner/planner-device.js';
+export { type QuantizeModelOptions, quantizeModel } from './quantize/quantize-model.js';
 export * from './sampling/index.js';
 export type {
   SpeculateByDraft,

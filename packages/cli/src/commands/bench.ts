@@ -1,6 +1,12 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Backend, makeSyntheticModel, modelShapes, recipes } from '@quern/runtime';
+import {
+  type Backend,
+  makeSyntheticModel,
+  modelShapes,
+  type SyntheticFormat,
+  syntheticFormats,
+} from '@quern/runtime';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { type BackendFlags, openBackend } from '../bench/backends.js';
 import { chartOf } from '../bench/chart.js';
@@ -16,11 +22,10 @@ import { say } from '../terminal/report.js';
 import { write, writeJson } from '../terminal/write.js';
 
 type Arch = keyof typeof modelShapes;
-type Format = keyof typeof recipes;
 
 interface BenchFlags extends WorkFlags {
   readonly arch: readonly Arch[];
-  readonly format: readonly Format[];
+  readonly format: readonly SyntheticFormat[];
   readonly seed: number;
   readonly model?: string;
   readonly backend: string;
@@ -60,7 +65,7 @@ interface Subject {
 
 function subjectsOf({ arch, format, seed, model }: BenchFlags, signal: AbortSignal): Subject[] {
   if (model !== undefined) return [{ name: model, use: (work) => work(model) }];
-  const made = (shape: Arch, recipe: Format): Subject => ({
+  const made = (shape: Arch, recipe: SyntheticFormat): Subject => ({
     name: `${shape} ${recipe}`,
     use: (work) =>
       inTemporaryFolder(async (folder) => {
@@ -163,7 +168,7 @@ export const benchCommand = (): Command =>
   new Command('bench')
     .description('measure speed, on a model of true shape with random weights or on a file')
     .option(`--arch <shapes>`, `whose shape${several}`, listOf(oneOf(modelShapes)), ['qwen3-0.6b'])
-    .option('--format <formats>', `of the weights${several}`, listOf(oneOf(recipes)), ['q4_k_m'])
+    .option('--format <formats>', `of the weights${several}`, listOf(oneOf(syntheticFormats)), ['q4_k_m'])
     .option('--seed <s>', 'of the random weights', whole, 1)
     .addOption(
       new Option('--model <file>', 'measure this model instead').conflicts(['arch', 'format', 'make']),

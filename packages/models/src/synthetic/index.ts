@@ -1,3 +1,3 @@
+export { type SyntheticFormat, syntheticFormats } from './formats.js';
 export { makeSyntheticModel, type SyntheticOptions } from './make-synthetic.js';
-export { type RecipeName, recipes } from './recipes.js';
 export { type ModelShape, type ModelShapeName, modelShapes } from './shapes.js';

@@ -1,20 +1,22 @@
 import {
   byteLength,
+  chooseFormat,
   formats,
   type GgufFormat,
   type MetadataInput,
+  type MixedModel,
   type TensorInput,
   writeGguf,
 } from '@quern/quant';
 import { ModelError } from '../error.js';
+import { type SyntheticFormat, syntheticFormats } from './formats.js';
 import { fillBlocks, RandomWords } from './random-blocks.js';
-import { type Recipe, type RecipeName, type Role, recipes } from './recipes.js';
 import { type ModelShape, type ModelShapeName, modelShapes } from './shapes.js';
 import { syntheticVocabulary } from './vocabulary.js';
 
 export interface SyntheticOptions {
   readonly shape: ModelShapeName;
-  readonly format: RecipeName;
+  readonly format: SyntheticFormat;
   /** The same seed gives the same file, byte for byte. */
   readonly seed?: number;
   readonly signal?: AbortSignal;
@@ -53,27 +55,20 @@ class TensorList {
   readonly tensors: TensorInput[] = [];
 
   constructor(
-    private readonly recipe: Recipe,
-    private readonly shape: ModelShape,
+    private readonly format: SyntheticFormat,
+    private readonly model: MixedModel,
     private readonly seed: number,
     private readonly signal: AbortSignal | undefined,
   ) {}
 
-  matrix(name: string, shape: readonly number[], role: Role, layer = 0): void {
-    const format = this.recipe(role, layer, this.shape.layers);
+  matrix(name: string, shape: readonly number[]): void {
+    const { format } = chooseFormat(
+      { name, shape, format: 'f32' },
+      syntheticFormats[this.format],
+      this.model,
+    );
     const seed = this.seed + 7919 * this.tensors.length;
     this.tensors.push({ name, shape, format, data: () => randomMatrix(format, shape, seed, this.signal) });
-  }
-
-  /** Files keep routers in f32. */
-  router(name: string, shape: readonly number[]): void {
-    const seed = this.seed + 7919 * this.tensors.length;
-    this.tensors.push({
-      name,
-      shape,
-      format: 'f32',
-      data: () => randomMatrix('f32', shape, seed, this.signal),
-    });
   }
 
   norm(name: string, width: number): void {
@@ -86,43 +81,50 @@ function addLayer(list: TensorList, shape: ModelShape, layer: number): void {
   const { width, heads, kvHeads, headDim } = shape;
   const name = (part: string) => `blk.${layer}.${part}.weight`;
   list.norm(name('attn_norm'), width);
-  list.matrix(name('attn_q'), [heads * headDim, width], 'other', layer);
-  list.matrix(name('attn_k'), [kvHeads * headDim, width], 'other', layer);
-  list.matrix(name('attn_v'), [kvHeads * headDim, width], 'attentionV', layer);
-  list.matrix(name('attn_output'), [width, heads * headDim], 'other', layer);
+  list.matrix(name('attn_q'), [heads * headDim, width]);
+  list.matrix(name('attn_k'), [kvHeads * headDim, width]);
+  list.matrix(name('attn_v'), [kvHeads * headDim, width]);
+  list.matrix(name('attn_output'), [width, heads * headDim]);
   if (shape.architecture !== 'llama') {
     list.norm(name('attn_q_norm'), headDim);
     list.norm(name('attn_k_norm'), headDim);
   }
   list.norm(name('ffn_norm'), width);
-  addFeedForward(list, shape, name, layer);
+  addFeedForward(list, shape, name);
 }
 
 function addFeedForward(
   list: TensorList,
   { width, feedForward, mixture }: ModelShape,
   name: (part: string) => string,
-  layer: number,
 ): void {
-  if (mixture) list.router(name('ffn_gate_inp'), [mixture.experts, width]);
+  if (mixture) list.matrix(name('ffn_gate_inp'), [mixture.experts, width]);
   const [stack, suffix] = mixture ? [[mixture.experts], '_exps'] : [[], ''];
   const inner = mixture?.feedForward ?? feedForward;
-  list.matrix(name(`ffn_gate${suffix}`), [...stack, inner, width], 'other', layer);
-  list.matrix(name(`ffn_up${suffix}`), [...stack, inner, width], 'other', layer);
-  list.matrix(name(`ffn_down${suffix}`), [...stack, width, inner], 'ffnDown', layer);
+  list.matrix(name(`ffn_gate${suffix}`), [...stack, inner, width]);
+  list.matrix(name(`ffn_up${suffix}`), [...stack, inner, width]);
+  list.matrix(name(`ffn_down${suffix}`), [...stack, width, inner]);
 }
 
 function tensorsOf(
   shape: ModelShape,
-  recipe: Recipe,
+  format: SyntheticFormat,
   seed: number,
   signal: AbortSignal | undefined,
 ): TensorInput[] {
-  const list = new TensorList(recipe, shape, seed, signal);
-  list.matrix('token_embd.weight', [shape.vocabulary, shape.width], 'embedding');
+  const { layers, tied } = shape;
+  const model = {
+    layers,
+    tied,
+    groupedQueries: shape.heads / shape.kvHeads,
+    experts: shape.mixture?.experts ?? 0,
+    weighted: false,
+  };
+  const list = new TensorList(format, model, seed, signal);
+  list.matrix('token_embd.weight', [shape.vocabulary, shape.width]);
   for (let layer = 0; layer < shape.layers; layer++) addLayer(list, shape, layer);
   list.norm('output_norm.weight', shape.width);
-  if (!shape.tied) list.matrix('output.weight', [shape.vocabulary, shape.width], 'output');
+  if (!shape.tied) list.matrix('output.weight', [shape.vocabulary, shape.width]);
   return list.tensors;
 }
 
@@ -171,7 +173,7 @@ export async function makeSyntheticModel(
   { shape: name, format, seed = 1, signal }: SyntheticOptions,
 ): Promise<void> {
   const shape: ModelShape = named(modelShapes, name, 'model shape');
-  const recipe: Recipe = named(recipes, format, 'format');
-  const tensors = tensorsOf(shape, recipe, seed, signal);
+  named(syntheticFormats, format, 'format');
+  const tensors = tensorsOf(shape, format, seed, signal);
   await writeGguf(path, { metadata: metadataOf(name, shape), tensors });
 }

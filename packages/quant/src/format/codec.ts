@@ -11,4 +11,15 @@ export interface Decoder {
 export interface Codec extends Decoder {
   /** Floats to blocks by ggml's reference quantiser, without an importance matrix. */
   encode(src: Float32Array, srcOffset: number, dst: Uint8Array, dstOffset: number, count: number): void;
+  /**
+   * One row of floats to blocks where `importance` [row length] says how much each column matters; absent where the format
+   * leaves no choice. A row is `importance.length` elements, whole blocks.
+   */
+  encodeWeighted?(
+    src: Float32Array,
+    srcOffset: number,
+    dst: Uint8Array,
+    dstOffset: number,
+    importance: Float32Array,
+  ): void;
 }

@@ -1,5 +1,6 @@
 import { FormatError } from '../error.js';
 import { byteLength } from './byte-length.js';
+import type { Codec } from './codec.js';
 import { codecs, type WritableFormat } from './codecs.js';
 import { formats, type GgufFormat } from './formats.js';
 
@@ -21,7 +22,9 @@ export function decode(
 
 /**
  * Encodes `count` floats from element `srcOffset` of `src` as `format` into `dst` from byte `dstOffset`, rounding as ggml's reference
- * quantisers do without an importance matrix: the same bytes for all but the K formats, the same method for those.
+ * quantisers do: the same bytes for all but the K formats, the same method for those.
+ * @param importance how much each column of a row matters [row length], from an importance matrix; finite, none below 0. `count` is whole
+ * rows then. Formats that leave no choice (f16, q8_0, …) ignore it.
  * @throws FormatError BAD_LENGTH as `decode`.
  */
 export function encode(
@@ -31,9 +34,33 @@ export function encode(
   dst: Uint8Array,
   dstOffset: number,
   count: number,
+  importance?: Float32Array,
 ): void {
   checkSpan(format, dst, dstOffset, src, srcOffset, count);
-  codecs[format].encode(src, srcOffset, dst, dstOffset, count);
+  const codec: Codec = codecs[format];
+  if (!importance || !codec.encodeWeighted) codec.encode(src, srcOffset, dst, dstOffset, count);
+  else encodeRows(format, codec.encodeWeighted, src, srcOffset, dst, dstOffset, count, importance);
+}
+
+function encodeRows(
+  format: GgufFormat,
+  encodeRow: NonNullable<Codec['encodeWeighted']>,
+  src: Float32Array,
+  srcOffset: number,
+  dst: Uint8Array,
+  dstOffset: number,
+  count: number,
+  importance: Float32Array,
+): void {
+  const rowLength = importance.length;
+  const rowBytes = byteLength(format, [rowLength]);
+  if (count % rowLength !== 0)
+    throw new FormatError(
+      'BAD_LENGTH',
+      `${count} elements are not whole rows of ${rowLength}, as the importance has`,
+    );
+  for (let row = 0; row * rowLength < count; row++)
+    encodeRow(src, srcOffset + row * rowLength, dst, dstOffset + row * rowBytes, importance);
 }
 
 /**
@@ -62,7 +89,7 @@ export function decodeRows(
   return dst;
 }
 
-/** All of `src` as blocks of `format`. @throws FormatError BAD_LENGTH where `src` is not a whole number of blocks. */
+/** All of `src` as blocks of `format`, without an importance matrix. @throws FormatError BAD_LENGTH where `src` is not a whole number of blocks. */
 export function encodeAll(format: WritableFormat, src: Float32Array): Uint8Array {
   const dst = new Uint8Array(Math.ceil(src.length / formats[format].blockSize) * formats[format].blockBytes);
   encode(format, src, 0, dst, 0, src.length);

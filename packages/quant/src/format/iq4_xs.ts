@@ -1,7 +1,8 @@
 import { readF16 } from './bytes.js';
 import { iq4Values } from './codebooks.js';
-import type { Decoder } from './codec.js';
+import type { Codec } from './codec.js';
 import { formats } from './formats.js';
+import { writeIq4Xs } from './iq4-encode.js';
 
 const { blockSize, blockBytes } = formats.iq4_xs;
 const dAt = 0; // byte offsets in the block
@@ -14,7 +15,7 @@ const half = 16; // of a group
  * iq4_nl with 8 groups of 32 that have their own scale: `x = d * scale * values[q]`, scales -32..31.
  * Block: f16 d, upper pairs of the scales (group g: bits 2 * g of 16), their low nibbles (4 bytes), 16 bytes q for each group as q4_0.
  */
-export const iq4_xs: Decoder = {
+export const iq4_xs: Codec = {
   decode(src, srcOffset, dst, dstOffset, count) {
     for (let at = srcOffset, to = dstOffset; to < dstOffset + count; at += blockBytes, to += blockSize) {
       const d = readF16(src, at + dAt);
@@ -28,6 +29,16 @@ export const iq4_xs: Decoder = {
         }
       }
     }
+  },
+
+  encode(src, srcOffset, dst, dstOffset, count) {
+    for (let at = dstOffset, from = srcOffset; from < srcOffset + count; at += blockBytes, from += blockSize)
+      writeIq4Xs(src, from, dst, at);
+  },
+
+  encodeWeighted(src, srcOffset, dst, dstOffset, importance) {
+    for (let at = dstOffset, column = 0; column < importance.length; at += blockBytes, column += blockSize)
+      writeIq4Xs(src, srcOffset + column, dst, at, importance, column);
   },
 };
 

@@ -1,12 +1,11 @@
 // Encoding of the K formats with a scale and a minimum per group (q2_k, q4_k, q5_k): x ≈ d * scale * q - dmin * min.
-// The method is that of ggml's reference quantiser (make_qkx2_quants): try several roundings of a group, refit scale and minimum to
-// each by weighted least squares, keep the best. Sums are taken in float64, so the last bit can differ from ggml's.
 
 import { f16ToF32, f32ToF16 } from '@quern/core';
-import { range } from './extremes.js';
+import { type AffineSearch, fitAffine, weightedSearch } from './affine-fit.js';
+import { meanSquare, total, weigh } from './importance.js';
+import { type EncodeBlocks, superBlock, superBlocks } from './k-blocks.js';
 import { nearest } from './nearest.js';
-
-const superBlock = 256;
+import { fitPositive } from './scale-fit.js';
 
 /** What distinguishes one affine K format from another. */
 export interface AffineShape {
@@ -15,127 +14,108 @@ export interface AffineShape {
   readonly top: number;
   /** The greatest scale and minimum: 15 or 63. */
   readonly scaleTop: number;
+  /** What elements count without an importance matrix: large ones more. */
   readonly weights: 'magnitude' | 'rms + magnitude';
   readonly search: AffineSearch;
+  /** With an importance matrix: the variance in the weights is so many mean squares of the block. */
+  readonly variances: 1 | 2;
 }
 
-/** Roundings tried: the group's range is spread over `top + first`, `top + first + 0.1`, … levels. */
-interface AffineSearch {
-  readonly first: number;
-  readonly steps: number;
-  readonly error: 'absolute' | 'squared';
-}
-
-/** One encoded super-block of 256 elements. */
+/** One encoded super-block of 256 elements, valid until the next is encoded. */
 export interface AffineBlock {
-  readonly d: number;
-  readonly dmin: number;
+  d: number;
+  dmin: number;
   readonly scales: Uint8Array;
   readonly mins: Uint8Array;
-  readonly q: Uint8Array;
+  q: Uint8Array;
 }
 
-/** x ≈ scale * q - min, with min ≥ 0. */
-interface AffineFit {
-  readonly scale: number;
-  readonly min: number;
-}
-
-/** Encodes the 256 elements at `start`. */
-export function encodeAffine(x: Float32Array, start: number, shape: AffineShape): AffineBlock {
+/** The encoder of a format. */
+export function affineEncoder(shape: AffineShape): EncodeBlocks<AffineBlock> {
   const { groupSize, top, scaleTop } = shape;
   const groups = superBlock / groupSize;
-  const q = new Uint8Array(superBlock);
-  const fits = Array.from({ length: groups }, (_, g) => {
-    const from = start + g * groupSize;
-    return fitGroup(
-      x.subarray(from, from + groupSize),
-      shape,
-      q.subarray(g * groupSize, (g + 1) * groupSize),
-    );
-  });
-  const scale = packScales(
-    fits.map((fit) => fit.scale),
-    scaleTop,
-  );
-  const min = packScales(
-    fits.map((fit) => fit.min),
-    scaleTop,
-  );
-  for (let g = 0; g < groups; g++) {
-    const step = scale.unit * scale.packed[g]!;
+  const most = superBlock * superBlocks;
+  const weights = new Float64Array(most);
+  const fits = {
+    scales: new Float64Array(most / groupSize),
+    lifts: new Float64Array(most / groupSize),
+    levels: new Uint8Array(most),
+  };
+  const block: AffineBlock = {
+    d: 0,
+    dmin: 0,
+    scales: new Uint8Array(groups),
+    mins: new Uint8Array(groups),
+    q: fits.levels,
+  };
+  const groupWeights = new Float64Array(groups);
+
+  return (x, start, count, write, importance) => {
+    for (let done = 0; done < count; done += most) {
+      const n = Math.min(most, count - done);
+      const some = x.subarray(start + done, start + done + n);
+      if (importance) weighByImportance(some, importance, done, shape.variances, weights);
+      else weighByMagnitude(some, groupSize, shape.weights, weights);
+      const search = importance ? weightedSearch : shape.search;
+      fitAffine({ x: some, weights: weights.subarray(0, n), size: groupSize }, top, search, fits);
+      for (let at = 0; at < n; at += superBlock) {
+        const g = at / groupSize;
+        for (let i = 0; i < groups; i++) groupWeights[i] = total(weights, at + i * groupSize, groupSize);
+        const pack = importance ? fitPositive : packScales;
+        const scales = fits.scales.subarray(g, g + groups);
+        const lifts = fits.lifts.subarray(g, g + groups);
+        block.d = f16ToF32(f32ToF16(pack(scales, groupWeights, scaleTop, block.scales)));
+        block.dmin = f16ToF32(f32ToF16(pack(lifts, groupWeights, scaleTop, block.mins)));
+        block.q = fits.levels.subarray(at, at + superBlock);
+        roundAll(some, at, block, groupSize, top);
+        write(block, (done + at) / superBlock);
+      }
+    }
+  };
+}
+
+/** The levels for the scales and minimums as they are stored. */
+function roundAll(x: Float32Array, start: number, block: AffineBlock, groupSize: number, top: number): void {
+  const { d, dmin, scales, mins, q } = block;
+  for (let g = 0; g < scales.length; g++) {
+    const step = d * scales[g]!;
     if (step === 0) continue;
-    const lift = min.unit * min.packed[g]!;
+    const lift = dmin * mins[g]!;
     for (let i = g * groupSize; i < (g + 1) * groupSize; i++)
       q[i] = nearest((x[start + i]! + lift) / step, 0, top);
   }
-  return { d: scale.unit, dmin: min.unit, scales: scale.packed, mins: min.packed, q };
 }
 
-/** Stores non-negative group values as `unit * packed`, with `unit` an f16. */
-function packScales(values: readonly number[], top: number): { unit: number; packed: Uint8Array } {
-  const greatest = Math.max(0, ...values);
+/** Stores non-negative group values as `unit * packed`; returns the unit. */
+function packScales(values: Float64Array, _weights: Float64Array, top: number, packed: Uint8Array): number {
+  let greatest = 0;
+  for (const value of values) greatest = Math.max(greatest, value);
   const inverse = greatest > 0 ? top / greatest : 0;
-  const packed = Uint8Array.from(values, (value) => nearest(value * inverse, 0, top));
-  return { unit: f16ToF32(f32ToF16(greatest / top)), packed };
+  for (let g = 0; g < values.length; g++) packed[g] = nearest(values[g]! * inverse, 0, top);
+  return greatest / top;
 }
 
-/** The best scale and minimum found for one group. Each better fit moves the minimum from which the next roundings start. */
-function fitGroup(x: Float32Array, { top, weights: kind, search }: AffineShape, q: Uint8Array): AffineFit {
-  const weights = weightsOf(x, kind);
-  const { min, max } = range(x, 0, x.length);
-  let best: AffineFit = { scale: (max - Math.min(0, min)) / top, min: Math.max(0, -min) };
-  if (!(best.scale > 0)) return { scale: 0, min: best.min };
-  roundGroup(x, top / (max + best.min), best.min, top, q);
-  let bestError = errorOf(x, best, weights, q, search.error);
-  for (let step = 0; step <= search.steps; step++) {
-    roundGroup(x, (search.first + 0.1 * step + top) / (max + best.min), best.min, top, q);
-    const fit = solve(x, weights, q);
-    const error = fit ? errorOf(x, fit, weights, q, search.error) : Number.POSITIVE_INFINITY;
-    if (fit && error < bestError) [best, bestError] = [fit, error];
-  }
-  return best;
-}
-
-/** Large elements count for more. */
-function weightsOf(x: Float32Array, kind: AffineShape['weights']): Float64Array {
-  const floor =
-    kind === 'magnitude' ? 0 : Math.sqrt(x.reduce((sum, value) => sum + value * value, 0) / x.length);
-  return Float64Array.from(x, (value) => floor + Math.abs(value));
-}
-
-function roundGroup(x: Float32Array, inverse: number, min: number, top: number, q: Uint8Array): void {
-  for (let i = 0; i < x.length; i++) q[i] = nearest(inverse * (x[i]! + min), 0, top);
-}
-
-/** Weighted least squares for `x ≈ scale * q - min` with min ≥ 0; undefined where all q are equal. */
-function solve(x: Float32Array, weights: Float64Array, q: Uint8Array): AffineFit | undefined {
-  let [w, wx, wq, wqq, wqx] = [0, 0, 0, 0, 0];
-  for (let i = 0; i < x.length; i++) {
-    const weight = weights[i]!;
-    w += weight;
-    wx += weight * x[i]!;
-    wq += weight * q[i]!;
-    wqq += weight * q[i]! * q[i]!;
-    wqx += weight * q[i]! * x[i]!;
-  }
-  const determinant = w * wqq - wq * wq;
-  if (!(determinant > 0)) return undefined;
-  const min = (wq * wqx - wqq * wx) / determinant;
-  return min < 0 ? { scale: wqx / wqq, min: 0 } : { scale: (w * wqx - wx * wq) / determinant, min };
-}
-
-function errorOf(
+function weighByImportance(
   x: Float32Array,
-  fit: AffineFit,
+  importance: Float32Array,
+  column: number,
+  variances: number,
   weights: Float64Array,
-  q: Uint8Array,
-  kind: AffineSearch['error'],
-): number {
-  let sum = 0;
-  for (let i = 0; i < x.length; i++) {
-    const difference = fit.scale * q[i]! - fit.min - x[i]!;
-    sum += weights[i]! * (kind === 'absolute' ? Math.abs(difference) : difference * difference);
+): void {
+  for (let at = 0; at < x.length; at += superBlock) {
+    const variance = variances * meanSquare(x, at, superBlock);
+    weigh(x, at, importance, column + at, variance, weights, at, superBlock);
   }
-  return sum;
+}
+
+function weighByMagnitude(
+  x: Float32Array,
+  groupSize: number,
+  kind: AffineShape['weights'],
+  weights: Float64Array,
+): void {
+  for (let at = 0; at < x.length; at += groupSize) {
+    const floor = kind === 'magnitude' ? 0 : Math.sqrt(meanSquare(x, at, groupSize));
+    for (let i = at; i < at + groupSize; i++) weights[i] = floor + Math.abs(x[i]!);
+  }
 }

@@ -2,11 +2,15 @@
 // The method is that of ggml's reference quantiser; sums are taken in float64, so the last bit can differ from ggml's.
 
 import { f16ToF32, f32ToF16 } from '@quern/core';
+import type { Groups } from './affine-fit.js';
 import { signedMax } from './extremes.js';
+import { total } from './importance.js';
+import { type EncodeBlocks, superBlock, superBlocks } from './k-blocks.js';
 import { nearest } from './nearest.js';
+import { fitScale, type ScaleFits } from './scale-fit.js';
 
-const superBlock = 256;
 const groupSize = 16;
+const groups = superBlock / groupSize;
 const negligible = 1e-15;
 
 /** What distinguishes one symmetric K format from another. */
@@ -15,37 +19,95 @@ interface SymmetricShape {
   readonly top: number;
   /** Group scales lie in [-scaleTop, scaleTop). */
   readonly scaleTop: number;
-  /** Finds the scale of one group of 16. */
-  readonly fit: (x: Float32Array, top: number) => number;
+  /** Finds the scales of groups without an importance matrix; may use `weights`. */
+  readonly fit: (groups: Groups, top: number, fits: ScaleFits) => void;
+  /** What elements count with one: x [n], the importance of column `column` on, weights [n]. */
+  readonly weigh: (x: Float32Array, importance: Float32Array, column: number, weights: Float64Array) => void;
+  /** With an importance matrix, group scales are fitted by what their groups count. */
+  readonly fitsScales: boolean;
 }
 
-/** One encoded super-block of 256 elements. */
+/** One encoded super-block of 256 elements, valid until the next is encoded. */
 export interface SymmetricBlock {
-  readonly d: number;
+  d: number;
   readonly scales: Int8Array;
   readonly q: Int8Array;
 }
 
-/** Encodes the 256 elements at `start`. */
-export function encodeSymmetric(x: Float32Array, start: number, shape: SymmetricShape): SymmetricBlock {
-  const { top, scaleTop, fit } = shape;
-  const fits = new Float32Array(superBlock / groupSize);
-  for (let g = 0; g < fits.length; g++) {
-    const from = start + g * groupSize;
-    fits[g] = fit(x.subarray(from, from + groupSize), top);
-  }
-  const greatest = signedMax(fits, 0, fits.length);
-  const q = new Int8Array(superBlock);
-  if (Math.abs(greatest) < negligible) return { d: 0, scales: new Int8Array(fits.length), q };
+/** The encoder of a format. */
+export function symmetricEncoder(shape: SymmetricShape): EncodeBlocks<SymmetricBlock> {
+  const { top, scaleTop } = shape;
+  const most = superBlock * superBlocks;
+  const weights = new Float64Array(most);
+  const fits = { scales: new Float64Array(most / groupSize), inverses: new Float64Array(most / groupSize) };
+  const block: SymmetricBlock = { d: 0, scales: new Int8Array(groups), q: new Int8Array(superBlock) };
+  const scales = new Float32Array(groups);
+  const groupWeights = new Float64Array(groups);
 
+  return (x, start, count, write, importance) => {
+    for (let done = 0; done < count; done += most) {
+      const n = Math.min(most, count - done);
+      const some = {
+        x: x.subarray(start + done, start + done + n),
+        weights: weights.subarray(0, n),
+        size: groupSize,
+      };
+      if (importance) shape.weigh(some.x, importance, done, some.weights);
+      (importance ? fitScale : shape.fit)(some, top, fits);
+      for (let at = 0; at < n; at += superBlock) {
+        scales.set(fits.scales.subarray(at / groupSize, at / groupSize + groups));
+        for (let g = 0; g < groups; g++) groupWeights[g] = total(weights, at + g * groupSize, groupSize);
+        const fitted = importance !== undefined && shape.fitsScales;
+        block.d = fitted
+          ? packFitted(scales, groupWeights, scaleTop, block)
+          : packScales(scales, scaleTop, block);
+        roundAll(some.x, at, block, top);
+        write(block, (done + at) / superBlock);
+      }
+    }
+  };
+}
+
+/** Stores group scales as `unit * packed`; returns the unit. */
+function packScales(scales: Float32Array, scaleTop: number, block: SymmetricBlock): number {
+  const greatest = signedMax(scales, 0, groups);
+  block.scales.fill(0);
+  if (Math.abs(greatest) < negligible) return 0;
   const inverse = -scaleTop / greatest;
-  const d = f16ToF32(f32ToF16(1 / inverse));
-  const scales = Int8Array.from(fits, (scale) => nearest(inverse * scale, -scaleTop, scaleTop - 1));
+  packBy(inverse, scales, scaleTop, block);
+  return f16ToF32(f32ToF16(1 / inverse));
+}
+
+const unit = { scales: new Float64Array(1), inverses: new Float64Array(1) };
+
+function packFitted(
+  scales: Float32Array,
+  weights: Float64Array,
+  scaleTop: number,
+  block: SymmetricBlock,
+): number {
+  fitScale({ x: scales, weights, size: groups }, scaleTop, unit);
+  packBy(unit.inverses[0]!, scales, scaleTop, block);
+  return f16ToF32(f32ToF16(unit.scales[0]!));
+}
+
+function packBy(inverse: number, scales: Float32Array, scaleTop: number, block: SymmetricBlock): void {
+  for (let g = 0; g < groups; g++) block.scales[g] = nearest(inverse * scales[g]!, -scaleTop, scaleTop - 1);
+}
+
+/** The levels for the scales as they are stored. */
+function roundAll(x: Float32Array, start: number, { d, scales, q }: SymmetricBlock, top: number): void {
   for (let i = 0; i < superBlock; i++) {
-    const step = d * scales[Math.floor(i / groupSize)]!;
+    const step = d * scales[i >> 4]!;
     q[i] = step === 0 ? 0 : nearest(x[start + i]! / step, -top, top - 1);
   }
-  return { d, scales, q };
+}
+
+/** The scales of the best roundings, elements weighted by their squares. */
+export function fitByScan(some: Groups, top: number, fits: ScaleFits): void {
+  const { x, weights } = some;
+  for (let i = 0; i < x.length; i++) weights[i] = x[i]! * x[i]!;
+  fitScale(some, top, fits);
 }
 
 /** Sums for the least-squares scale `qx / qq`, elements weighted by their squares. */
@@ -54,54 +116,44 @@ interface Sums {
   qq: number;
 }
 
-/** Tries roundings to `top - 0.9` … `top + 0.9` levels and keeps the least squared error (ggml's make_qx_quants). */
-export function fitByScan(x: Float32Array, top: number): number {
-  const greatest = signedMax(x, 0, x.length);
-  if (Math.abs(greatest) < negligible) return 0;
-  let best = sumsAt(x, -top / greatest, top);
-  for (let step = -9; step <= 9; step++) {
-    const sums = sumsAt(x, -(top + 0.1 * step) / greatest, top);
-    if (sums.qq > 0 && sums.qx * sums.qx * best.qq > best.qx * best.qx * sums.qq) best = sums;
-  }
-  return best.qq > 0 ? best.qx / best.qq : 0;
-}
-
-function sumsAt(x: Float32Array, inverse: number, top: number): Sums {
-  const sums = { qx: 0, qq: 0 };
-  for (const value of x) add(sums, value, nearest(inverse * value, -top, top - 1), 1);
-  return sums;
-}
-
 function add(sums: Sums, value: number, q: number, sign: 1 | -1): void {
   const weight = sign * value * value;
   sums.qx += weight * value * q;
   sums.qq += weight * q * q;
 }
 
+const levels = new Int8Array(groupSize);
+
 /** Moves one element at a time to the level that lowers the squared error, up to five passes (ggml's make_q3_quants). */
-export function fitByDescent(x: Float32Array, top: number): number {
-  const greatest = signedMax(x, 0, x.length);
+export function fitByDescent({ x, size }: Groups, top: number, { scales }: ScaleFits): void {
+  for (let at = 0, g = 0; at < x.length; at += size, g++) scales[g] = descend(x, at, size, top);
+}
+
+function descend(x: Float32Array, at: number, size: number, top: number): number {
+  const greatest = signedMax(x, at, size);
   if (Math.abs(greatest) < negligible) return 0;
-  const q = Int8Array.from(x, (value) => nearest((-top / greatest) * value, -top, top - 1));
   let sums = { qx: 0, qq: 0 };
-  for (let i = 0; i < x.length; i++) add(sums, x[i]!, q[i]!, 1);
+  for (let i = 0; i < size; i++) {
+    levels[i] = nearest((-top / greatest) * x[at + i]!, -top, top - 1);
+    add(sums, x[at + i]!, levels[i]!, 1);
+  }
   for (let pass = 0; pass < 5; pass++) {
     const before = sums;
-    for (let i = 0; i < x.length; i++) sums = improve(x[i]!, i, q, sums, top);
+    for (let i = 0; i < size; i++) sums = improve(x[at + i]!, i, sums, top);
     if (sums === before) break;
   }
   return sums.qq > 0 ? sums.qx / sums.qq : 0;
 }
 
 /** Moves element `i` to the level that suits the others best, where that helps; returns the sums then valid. */
-function improve(value: number, i: number, q: Int8Array, sums: Sums, top: number): Sums {
+function improve(value: number, i: number, sums: Sums, top: number): Sums {
   const moved = { ...sums };
-  add(moved, value, q[i]!, -1);
+  add(moved, value, levels[i]!, -1);
   if (!(moved.qx > 0)) return sums;
   const level = nearest((value * moved.qq) / moved.qx, -top, top - 1);
-  if (level === q[i]) return sums;
+  if (level === levels[i]) return sums;
   add(moved, value, level, 1);
   if (!(moved.qq > 0 && moved.qx * moved.qx * sums.qq > sums.qx * sums.qx * moved.qq)) return sums;
-  q[i] = level;
+  levels[i] = level;
   return moved;
 }

@@ -1,7 +1,7 @@
 import { readF16, writeF16 } from './bytes.js';
 import type { Codec } from './codec.js';
 import { formats } from './formats.js';
-import { type AffineShape, encodeAffine } from './k-affine.js';
+import { type AffineBlock, affineEncoder } from './k-affine.js';
 
 const { blockSize, blockBytes } = formats.q2_k;
 const quants = 16; // byte offsets in the block, after 16 bytes of scales
@@ -33,29 +33,32 @@ export const q2_k: Codec = {
   },
 
   encode(src, srcOffset, dst, dstOffset, count) {
-    for (
-      let at = dstOffset, from = srcOffset;
-      from < srcOffset + count;
-      at += blockBytes, from += blockSize
-    ) {
-      const block = encodeAffine(src, from, shape);
-      dst.fill(0, at, at + blockBytes);
-      for (let g = 0; g < 16; g++) {
-        dst[at + g] = block.scales[g]! | (block.mins[g]! << 4);
-        const bytes = at + quants + 32 * (g >> 3) + 16 * (g & 1);
-        const shift = 2 * ((g >> 1) & 3);
-        for (let l = 0; l < groupSize; l++) dst[bytes + l]! |= block.q[groupSize * g + l]! << shift;
-      }
-      writeF16(dst, at + dAt, block.d);
-      writeF16(dst, at + dminAt, block.dmin);
-    }
+    encodeBlocks(src, srcOffset, count, (block, i) => writeBlock(dst, dstOffset + i * blockBytes, block));
+  },
+
+  encodeWeighted(src, srcOffset, dst, dstOffset, importance) {
+    const write = (block: AffineBlock, i: number) => writeBlock(dst, dstOffset + i * blockBytes, block);
+    encodeBlocks(src, srcOffset, importance.length, write, importance);
   },
 };
 
-const shape: AffineShape = {
+const encodeBlocks = affineEncoder({
   groupSize,
   top: 3,
   scaleTop: 15,
   weights: 'magnitude',
-  search: { first: -0.5, steps: 15, error: 'absolute' },
-};
+  search: { first: -0.5, step: 0.1, steps: 15, error: 'absolute' },
+  variances: 1,
+});
+
+function writeBlock(dst: Uint8Array, at: number, block: AffineBlock): void {
+  dst.fill(0, at, at + blockBytes);
+  for (let g = 0; g < 16; g++) {
+    dst[at + g] = block.scales[g]! | (block.mins[g]! << 4);
+    const bytes = at + quants + 32 * (g >> 3) + 16 * (g & 1);
+    const shift = 2 * ((g >> 1) & 3);
+    for (let l = 0; l < groupSize; l++) dst[bytes + l]! |= block.q[groupSize * g + l]! << shift;
+  }
+  writeF16(dst, at + dAt, block.d);
+  writeF16(dst, at + dminAt, block.dmin);
+}

@@ -1,8 +1,9 @@
 import { readF16, writeF16 } from './bytes.js';
 import type { Codec } from './codec.js';
 import { formats } from './formats.js';
+import { meanSquare, weigh } from './importance.js';
 import { readSignedScale, writeSignedScales } from './k-scales.js';
-import { encodeSymmetric, fitByDescent } from './k-symmetric.js';
+import { fitByDescent, type SymmetricBlock, symmetricEncoder } from './k-symmetric.js';
 
 const { blockSize, blockBytes } = formats.q3_k;
 const thirdBits = 0; // byte offsets in the block
@@ -34,25 +35,38 @@ export const q3_k: Codec = {
   },
 
   encode(src, srcOffset, dst, dstOffset, count) {
-    for (
-      let at = dstOffset, from = srcOffset;
-      from < srcOffset + count;
-      at += blockBytes, from += blockSize
-    ) {
-      const block = encodeSymmetric(src, from, { top: 4, scaleTop: 32, fit: fitByDescent });
-      dst.fill(0, at, at + blockBytes);
-      for (let g = 0; g < 16; g++) {
-        const bytes = at + quants + 32 * (g >> 3) + 16 * (g & 1);
-        const third = at + thirdBits + 16 * (g & 1);
-        const shift = 2 * ((g >> 1) & 3);
-        for (let l = 0; l < groupSize; l++) {
-          const q = block.q[groupSize * g + l]! + 4;
-          dst[bytes + l]! |= (q & 3) << shift;
-          dst[third + l]! |= (q >> 2) << (g >> 1);
-        }
-      }
-      writeSignedScales(dst, at + scalesAt, block.scales);
-      writeF16(dst, at + dAt, block.d);
-    }
+    encodeBlocks(src, srcOffset, count, (block, i) => writeBlock(dst, dstOffset + i * blockBytes, block));
+  },
+
+  encodeWeighted(src, srcOffset, dst, dstOffset, importance) {
+    const write = (block: SymmetricBlock, i: number) => writeBlock(dst, dstOffset + i * blockBytes, block);
+    encodeBlocks(src, srcOffset, importance.length, write, importance);
   },
 };
+
+const encodeBlocks = symmetricEncoder({
+  top: 4,
+  scaleTop: 32,
+  fit: fitByDescent,
+  weigh: (x, importance, column, weights) => {
+    for (let at = 0; at < x.length; at += blockSize)
+      weigh(x, at, importance, column + at, 2 * meanSquare(x, at, blockSize), weights, at, blockSize);
+  },
+  fitsScales: true,
+});
+
+function writeBlock(dst: Uint8Array, at: number, block: SymmetricBlock): void {
+  dst.fill(0, at, at + blockBytes);
+  for (let g = 0; g < 16; g++) {
+    const bytes = at + quants + 32 * (g >> 3) + 16 * (g & 1);
+    const third = at + thirdBits + 16 * (g & 1);
+    const shift = 2 * ((g >> 1) & 3);
+    for (let l = 0; l < groupSize; l++) {
+      const q = block.q[groupSize * g + l]! + 4;
+      dst[bytes + l]! |= (q & 3) << shift;
+      dst[third + l]! |= (q >> 2) << (g >> 1);
+    }
+  }
+  writeSignedScales(dst, at + scalesAt, block.scales);
+  writeF16(dst, at + dAt, block.d);
+}

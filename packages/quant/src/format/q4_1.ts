@@ -1,7 +1,9 @@
+import { fitAffine, weightedSearch } from './affine-fit.js';
 import { readF16, writeF16 } from './bytes.js';
 import type { Codec } from './codec.js';
 import { range } from './extremes.js';
 import { formats } from './formats.js';
+import { meanSquare, weigh } from './importance.js';
 
 const { blockSize, blockBytes } = formats.q4_1;
 const half = blockSize / 2;
@@ -30,16 +32,33 @@ export const q4_1: Codec = {
       const { min, max } = range(src, from, blockSize);
       const d = f(f(max - min) / 15);
       const inverse = d === 0 ? 0 : f(1 / d);
-      writeF16(dst, at, d);
-      writeF16(dst, at + 2, min);
-      for (let j = 0; j < half; j++) {
-        const low = quantise(src[from + j]!, min, inverse);
-        const high = quantise(src[from + half + j]!, min, inverse);
-        dst[at + 4 + j] = low | (high << 4);
-      }
+      for (let j = 0; j < blockSize; j++) scratch[j] = quantise(src[from + j]!, min, inverse);
+      writeBlock(dst, at, d, min, scratch);
+    }
+  },
+
+  encodeWeighted(src, srcOffset, dst, dstOffset, importance) {
+    const x = src.subarray(srcOffset, srcOffset + importance.length);
+    const weights = new Float64Array(x.length);
+    weigh(x, 0, importance, 0, meanSquare(x, 0, x.length), weights, 0, x.length);
+    const blocks = x.length / blockSize;
+    const [scales, lifts] = [new Float64Array(blocks), new Float64Array(blocks)];
+    const fits = { scales, lifts, levels: new Uint8Array(x.length) };
+    fitAffine({ x, weights, size: blockSize }, 15, weightedSearch, fits);
+    for (let i = 0; i < blocks; i++) {
+      const levels = fits.levels.subarray(i * blockSize, (i + 1) * blockSize);
+      writeBlock(dst, dstOffset + i * blockBytes, scales[i]!, -lifts[i]!, levels);
     }
   },
 };
+
+const scratch = new Uint8Array(blockSize);
+
+function writeBlock(dst: Uint8Array, at: number, d: number, min: number, levels: Uint8Array): void {
+  writeF16(dst, at, d);
+  writeF16(dst, at + 2, min);
+  for (let j = 0; j < half; j++) dst[at + 4 + j] = levels[j]! | (levels[half + j]! << 4);
+}
 
 function quantise(x: number, min: number, inverse: number): number {
   return Math.min(15, Math.trunc(f(f(f(x - min) * inverse) + 0.5)));

@@ -2,6 +2,8 @@ import { readF16, readU32, writeF16, writeU32 } from './bytes.js';
 import type { Codec } from './codec.js';
 import { signedMax } from './extremes.js';
 import { formats } from './formats.js';
+import { meanSquare, weigh } from './importance.js';
+import { fitScale } from './scale-fit.js';
 
 const { blockSize, blockBytes } = formats.q5_0;
 const half = blockSize / 2;
@@ -28,20 +30,41 @@ export const q5_0: Codec = {
       at += blockBytes, from += blockSize
     ) {
       const d = f(signedMax(src, from, blockSize) / -16);
-      const inverse = d === 0 ? 0 : f(1 / d);
-      let fifth = 0;
-      for (let j = 0; j < half; j++) {
-        const low = quantise(src[from + j]!, inverse);
-        const high = quantise(src[from + half + j]!, inverse);
-        dst[at + 6 + j] = (low & 15) | ((high & 15) << 4);
-        fifth |= ((low >> 4) << j) | ((high >> 4) << (j + half));
-      }
-      writeF16(dst, at, d);
-      writeU32(dst, at + 2, fifth);
+      writeBlock(src, from, dst, at, d, d === 0 ? 0 : f(1 / d));
     }
+  },
+
+  encodeWeighted(src, srcOffset, dst, dstOffset, importance) {
+    const x = src.subarray(srcOffset, srcOffset + importance.length);
+    const weights = new Float64Array(x.length);
+    weigh(x, 0, importance, 0, meanSquare(x, 0, x.length), weights, 0, x.length);
+    const blocks = x.length / blockSize;
+    const fits = { scales: new Float64Array(blocks), inverses: new Float64Array(blocks) };
+    fitScale({ x, weights, size: blockSize }, 16, fits);
+    for (let i = 0; i < blocks; i++)
+      writeBlock(x, i * blockSize, dst, dstOffset + i * blockBytes, fits.scales[i]!, fits.inverses[i]!);
   },
 };
 
+function writeBlock(
+  src: Float32Array,
+  from: number,
+  dst: Uint8Array,
+  at: number,
+  d: number,
+  inverse: number,
+): void {
+  let fifth = 0;
+  for (let j = 0; j < half; j++) {
+    const low = quantise(src[from + j]!, inverse);
+    const high = quantise(src[from + half + j]!, inverse);
+    dst[at + 6 + j] = (low & 15) | ((high & 15) << 4);
+    fifth |= ((low >> 4) << j) | ((high >> 4) << (j + half));
+  }
+  writeF16(dst, at, d);
+  writeU32(dst, at + 2, fifth);
+}
+
 function quantise(x: number, inverse: number): number {
-  return Math.min(31, Math.trunc(f(f(x * inverse) + 16.5)));
+  return Math.min(31, Math.max(0, Math.trunc(f(f(x * inverse) + 16.5))));
 }

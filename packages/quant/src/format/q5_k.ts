@@ -1,7 +1,7 @@
 import { readF16, writeF16 } from './bytes.js';
 import type { Codec } from './codec.js';
 import { formats } from './formats.js';
-import { type AffineShape, encodeAffine } from './k-affine.js';
+import { type AffineBlock, affineEncoder } from './k-affine.js';
 import { readMin, readScale, writeScalesAndMins } from './k-scales.js';
 
 const { blockSize, blockBytes } = formats.q5_k;
@@ -36,29 +36,32 @@ export const q5_k: Codec = {
   },
 
   encode(src, srcOffset, dst, dstOffset, count) {
-    for (
-      let at = dstOffset, from = srcOffset;
-      from < srcOffset + count;
-      at += blockBytes, from += blockSize
-    ) {
-      const block = encodeAffine(src, from, shape);
-      dst.fill(0, at, at + blockBytes);
-      writeF16(dst, at + dAt, block.d);
-      writeF16(dst, at + dminAt, block.dmin);
-      writeScalesAndMins(dst, at + scalesAt, block.scales, block.mins);
-      for (let i = 0; i < blockSize; i++) {
-        const g = i >> 5;
-        dst[at + quants + 32 * (g >> 1) + (i & 31)]! |= (block.q[i]! & 15) << (4 * (g & 1));
-        dst[at + fifthBits + (i & 31)]! |= (block.q[i]! >> 4) << g;
-      }
-    }
+    encodeBlocks(src, srcOffset, count, (block, i) => writeBlock(dst, dstOffset + i * blockBytes, block));
+  },
+
+  encodeWeighted(src, srcOffset, dst, dstOffset, importance) {
+    const write = (block: AffineBlock, i: number) => writeBlock(dst, dstOffset + i * blockBytes, block);
+    encodeBlocks(src, srcOffset, importance.length, write, importance);
   },
 };
 
-const shape: AffineShape = {
+const encodeBlocks = affineEncoder({
   groupSize,
   top: 31,
   scaleTop: 63,
   weights: 'rms + magnitude',
-  search: { first: -0.5, steps: 15, error: 'squared' },
-};
+  search: { first: -0.5, step: 0.1, steps: 15, error: 'squared' },
+  variances: 2,
+});
+
+function writeBlock(dst: Uint8Array, at: number, block: AffineBlock): void {
+  dst.fill(0, at, at + blockBytes);
+  writeF16(dst, at + dAt, block.d);
+  writeF16(dst, at + dminAt, block.dmin);
+  writeScalesAndMins(dst, at + scalesAt, block.scales, block.mins);
+  for (let i = 0; i < blockSize; i++) {
+    const g = i >> 5;
+    dst[at + quants + 32 * (g >> 1) + (i & 31)]! |= (block.q[i]! & 15) << (4 * (g & 1));
+    dst[at + fifthBits + (i & 31)]! |= (block.q[i]! >> 4) << g;
+  }
+}

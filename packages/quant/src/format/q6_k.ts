@@ -1,7 +1,7 @@
 import { readF16, writeF16 } from './bytes.js';
 import type { Codec } from './codec.js';
 import { formats } from './formats.js';
-import { encodeSymmetric, fitByScan } from './k-symmetric.js';
+import { fitByScan, type SymmetricBlock, symmetricEncoder } from './k-symmetric.js';
 
 const { blockSize, blockBytes } = formats.q6_k;
 const highPairs = 128; // byte offsets in the block, after 128 bytes of low nibbles
@@ -35,25 +35,37 @@ export const q6_k: Codec = {
   },
 
   encode(src, srcOffset, dst, dstOffset, count) {
-    for (
-      let at = dstOffset, from = srcOffset;
-      from < srcOffset + count;
-      at += blockBytes, from += blockSize
-    ) {
-      const block = encodeSymmetric(src, from, { top: 32, scaleTop: 128, fit: fitByScan });
-      dst.fill(0, at, at + blockBytes);
-      for (let g = 0; g < 16; g++) {
-        const quarter = (g >> 1) & 3;
-        const low = at + 64 * (g >> 3) + 32 * (quarter & 1) + 16 * (g & 1);
-        const high = at + highPairs + 32 * (g >> 3) + 16 * (g & 1);
-        for (let l = 0; l < groupSize; l++) {
-          const q = block.q[groupSize * g + l]! + 32;
-          dst[low + l]! |= (q & 15) << (4 * (quarter >> 1));
-          dst[high + l]! |= (q >> 4) << (2 * quarter);
-        }
-      }
-      dst.set(new Uint8Array(block.scales.buffer), at + scalesAt);
-      writeF16(dst, at + dAt, block.d);
-    }
+    encodeBlocks(src, srcOffset, count, (block, i) => writeBlock(dst, dstOffset + i * blockBytes, block));
+  },
+
+  encodeWeighted(src, srcOffset, dst, dstOffset, importance) {
+    const write = (block: SymmetricBlock, i: number) => writeBlock(dst, dstOffset + i * blockBytes, block);
+    encodeBlocks(src, srcOffset, importance.length, write, importance);
   },
 };
+
+const encodeBlocks = symmetricEncoder({
+  top: 32,
+  scaleTop: 128,
+  fit: fitByScan,
+  weigh: (x, importance, column, weights) => {
+    for (let i = 0; i < x.length; i++) weights[i] = importance[column + i]!;
+  },
+  fitsScales: false,
+});
+
+function writeBlock(dst: Uint8Array, at: number, block: SymmetricBlock): void {
+  dst.fill(0, at, at + blockBytes);
+  for (let g = 0; g < 16; g++) {
+    const quarter = (g >> 1) & 3;
+    const low = at + 64 * (g >> 3) + 32 * (quarter & 1) + 16 * (g & 1);
+    const high = at + highPairs + 32 * (g >> 3) + 16 * (g & 1);
+    for (let l = 0; l < groupSize; l++) {
+      const q = block.q[groupSize * g + l]! + 32;
+      dst[low + l]! |= (q & 15) << (4 * (quarter >> 1));
+      dst[high + l]! |= (q >> 4) << (2 * quarter);
+    }
+  }
+  dst.set(new Uint8Array(block.scales.buffer), at + scalesAt);
+  writeF16(dst, at + dAt, block.d);
+}

@@ -66,6 +66,10 @@ function tokensOf(tokenizer: Tokenizer): TemplateTokens {
   };
 }
 
+/** The chat template of a Hugging Face model folder as text, or undefined. @throws ChatTemplateError BAD_TEMPLATE */
+export const templateOfFolder = (folder: string): Promise<string | undefined> =>
+  folderTemplate(folder, 'default');
+
 async function folderTemplate(folder: string, name: string): Promise<string | undefined> {
   const file =
     name === 'default' ? 'chat_template.jinja' : join('additional_chat_templates', `${name}.jinja`);

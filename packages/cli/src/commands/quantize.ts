@@ -1,0 +1,98 @@
+import { existsSync } from 'node:fs';
+import { describeFile, isMixName, type MixName, mixes } from '@quern/runtime';
+import { Argument, Command, InvalidArgumentError } from 'commander';
+import { positive } from '../options.js';
+import { type CompareFlags, Comparison, type Outcome } from '../quantize/compare.js';
+import { showOutcomes, showTensors } from '../quantize/table.js';
+import { interruptible } from '../terminal/interrupt.js';
+import { say } from '../terminal/report.js';
+import { write, writeJson } from '../terminal/write.js';
+
+interface QuantizeFlags extends CompareFlags {
+  readonly report?: boolean;
+  readonly formats: readonly MixName[];
+  readonly tensors?: boolean;
+  readonly force?: boolean;
+  readonly json?: boolean;
+}
+
+function mixList(text: string): MixName[] {
+  return text.split(',').map((name) => {
+    if (isMixName(name)) return name;
+    throw new InvalidArgumentError(`Allowed choices are ${Object.keys(mixes).join(', ')}.`);
+  });
+}
+
+/** What a report compares where nothing is asked for. */
+const usual: readonly MixName[] = ['q8_0', 'q6_k', 'q5_k_m', 'q4_k_m', 'q4_0', 'q3_k_m', 'q2_k'];
+
+async function quantize(
+  model: string,
+  output: string | undefined,
+  format: MixName | undefined,
+  flags: QuantizeFlags,
+  command: Command,
+): Promise<void> {
+  needSense(output, format, flags, command);
+  await interruptible(async (signal) => {
+    const comparison = new Comparison(model, flags, signal);
+    const outcomes: Outcome[] = [];
+    if (output !== undefined && format !== undefined) {
+      outcomes.push(await comparison.write(output, format, Boolean(flags.report)));
+      say(summary(output, outcomes[0]!));
+    }
+    if (flags.report) await report(model, comparison, outcomes, flags, format);
+    else if (flags.tensors) await write(showTensors(outcomes[0]!.tensors));
+  });
+}
+
+function needSense(
+  output: string | undefined,
+  format: MixName | undefined,
+  flags: QuantizeFlags,
+  command: Command,
+): void {
+  if (output !== undefined && format === undefined)
+    command.error("error: missing required argument 'format'");
+  if (output === undefined && !flags.report)
+    command.error("error: missing required arguments 'out' and 'format'; without them only --report works");
+  if (output !== undefined && !flags.force && existsSync(output))
+    command.error(`error: ${output} exists already: --force overwrites it`);
+}
+
+const summary = (output: string, { format, byteLength, seconds, relativeError }: Outcome): string =>
+  `${output}: ${format}, ${(byteLength / 1e6).toFixed(1)} MB in ${seconds.toFixed(1)} s, relative error ${relativeError.toExponential(2)}`;
+
+async function report(
+  model: string,
+  comparison: Comparison,
+  outcomes: Outcome[],
+  { formats, tensors, json }: QuantizeFlags,
+  written: MixName | undefined,
+): Promise<void> {
+  const wanted = formats.length > 0 || written !== undefined ? formats : usual;
+  for (const mix of wanted) if (mix !== written) outcomes.push(await comparison.try(mix));
+  const { byteLength, path } = await describeFile(model);
+  const source = { byteLength, perplexity: await comparison.perplexityOf(model) };
+  if (json) return writeJson({ source: { path, ...source }, formats: outcomes });
+  if (tensors) for (const outcome of outcomes) await write(`${showTensors(outcome.tensors)}\n`);
+  await write(showOutcomes(source, outcomes));
+}
+
+export const quantizeCommand = (): Command =>
+  new Command('quantize')
+    .description('write a model as a GGUF file in another format, or compare formats')
+    .argument('<model>')
+    .argument('[out]', 'the GGUF file to write')
+    .addArgument(new Argument('[format]', 'of the weights').choices(Object.keys(mixes)))
+    .option('--imatrix <file>', 'an importance matrix of llama.cpp: what the columns of weights count')
+    .option('--report', 'compare formats: size, error, and with --text perplexity')
+    .option('--formats <list>', 'more formats to compare, commas between; they leave no file', mixList, [])
+    .option('--text <file>', 'a text to foretell, for the perplexity')
+    .option('--tokens <n>', 'most tokens of it', positive, 2048)
+    .option('--tensors', 'show the error of every tensor')
+    .option('--pre <name>', "llama.cpp's name of the tokenizer's split, where a folder does not tell")
+    .option('--threads <n>', 'threads to encode with', positive)
+    .option('--force', 'overwrite OUT')
+    .option('--json', 'print one JSON object')
+    .action(quantize);

@@ -1,0 +1,43 @@
+import { createBackend } from '@quern/backend-reference';
+import { openGguf, quantizeSource } from '@quern/quant';
+import { llama, loadLanguageModel, ModelError, openModelFile, toGguf } from '../src/index.js';
+import { scratch } from './model-files.js';
+import { distance, sequenceLogits } from './run-model.js';
+import { describeShared, goldens, shared } from './shared-data.js';
+
+async function converted(name: string, config: string) {
+  const file = await openModelFile(shared('tiny-hf', name), { config: shared('tiny-hf', config) });
+  if (file.kind !== 'huggingFace') throw new Error(`${name} opened as GGUF`);
+  const path = scratch(`${name}.gguf`);
+  await quantizeSource(await toGguf(file), path, { mix: 'f32' });
+  return { file, path };
+}
+
+describeShared('tiny-hf', 'converted to GGUF, a model gives the logits of transformers', () => {
+  test.each(['llama', 'qwen2', 'qwen3', 'qwen3_moe'])('%s', async (name) => {
+    const { path } = await converted(`tiny_${name}.safetensors`, `tiny_${name}_config.json`);
+    const backend = await createBackend();
+    using model = await loadLanguageModel(await openModelFile(path), backend);
+    const { sequences, logits } = goldens(`tiny_${name}_logits.json`);
+    for (const [i, ids] of sequences.entries())
+      expect(distance(await sequenceLogits(model, ids), logits[i]!)).toBeLessThan(1e-5);
+  });
+
+  test('llama gives the tensors of the GGUF file that llama.cpp’s converter wrote', async () => {
+    const { path } = await converted('tiny_llama.safetensors', 'tiny_llama_config.json');
+    const [ours, theirs] = [await openGguf(path), await openGguf(shared('tiny-hf', 'tiny_llama_f32.gguf'))];
+    const listed = ({ tensors }: typeof ours) =>
+      tensors.map(({ name, shape, format }) => `${name} ${format} [${shape}]`).sort();
+    expect(listed(ours)).toEqual(listed(theirs));
+  });
+
+  test('an architecture that does not say how it is written is refused', async () => {
+    const { gguf: _, ...silent } = llama;
+    const file = await openModelFile(shared('tiny-hf', 'tiny_llama.safetensors'), {
+      config: shared('tiny-hf', 'tiny_llama_config.json'),
+    });
+    if (file.kind !== 'huggingFace') throw new Error('opened as GGUF');
+    const changed = { ...file, architecture: silent };
+    await expect(toGguf(changed)).rejects.toThrow(ModelError);
+  });
+});

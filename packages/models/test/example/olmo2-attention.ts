@@ -1,0 +1,31 @@
+import type { AttentionBatch, Backend, KvCache, Tensor } from '@quern/core';
+import type { DecoderConfig, LoadedWeights } from '@quern/models';
+import type { olmo2Weights } from './olmo2-weights.js';
+
+type Layer = LoadedWeights<typeof olmo2Weights>['layers'][number];
+
+/** Grouped-query attention in which q and k are normed over all heads at once, before they rotate. */
+export function olmo2Attention(
+  b: Backend,
+  { heads, kvHeads, headDim, rmsEps, rope, windows }: DecoderConfig,
+) {
+  return (x: Tensor, w: Layer, batch: AttentionBatch, cache: KvCache, layer: number): Tensor => {
+    const T = x.shape[0]!;
+    const kv = cache.layer(layer);
+    const normedQ = b.rmsNorm(b.linear(x, w.q), w.qNorm, { eps: rmsEps }); // [T, H·d]
+    const normedK = b.rmsNorm(b.linear(x, w.k), w.kNorm, { eps: rmsEps }); // [T, Hk·d]
+    const q = b.rope(b.view(normedQ, [T, heads, headDim]), batch.positions, rope); // [T, H, d]
+    const k = b.rope(b.view(normedK, [T, kvHeads, headDim]), batch.positions, rope); // [T, Hk, d]
+    const v = b.view(b.linear(x, w.v), [T, kvHeads, headDim]); // [T, Hk, d]
+    b.kvAppend(kv, k, v, batch.slots);
+    const y = b.attention(q, kv, batch, {
+      heads,
+      kvHeads,
+      headDim,
+      scale: 1 / Math.sqrt(headDim),
+      causal: true,
+      window: windows[layer]!,
+    }); // [T, H, d]
+    return b.linear(b.view(y, [T, heads * headDim]), w.attnOutput); // [T, D]
+  };
+}

@@ -1,0 +1,46 @@
+import type { AttentionBatch, Backend, KvCache, Tensor, Weight } from '@quern/core';
+import {
+  type Architecture,
+  type Decoder,
+  type DecoderConfig,
+  decoderConfigFromGguf,
+  decoderConfigFromHuggingFace,
+  type LoadedWeights,
+  registerArchitecture,
+  swigluFeedForward,
+} from '@quern/models';
+import { olmo2Attention } from './olmo2-attention.js';
+import { olmo2Weights } from './olmo2-weights.js';
+
+/** OLMo 2 (OLMo Team 2024, 2 OLMo 2 Furious): Llama, but each block's output is normed, and q and k are. */
+export const olmo2 = {
+  name: 'olmo2',
+  names: { gguf: ['olmo2'], huggingFace: ['Olmo2ForCausalLM', 'olmo2'] },
+  weights: olmo2Weights,
+  gguf: { name: 'olmo2', rope: 'halves' },
+  configFromGguf: (source) => decoderConfigFromGguf(source, 'halves'),
+  configFromHuggingFace: (source) =>
+    decoderConfigFromHuggingFace(source, (_settings, layers) => Array.from({ length: layers }, () => 0)),
+  build: olmo2Decoder,
+} satisfies Architecture;
+
+registerArchitecture(olmo2);
+
+function olmo2Decoder(b: Backend, w: LoadedWeights<typeof olmo2Weights>, config: DecoderConfig): Decoder {
+  const attention = olmo2Attention(b, config);
+  const feedForward = swigluFeedForward(b);
+  const norm = (x: Tensor, weight: Weight) => b.rmsNorm(x, weight, { eps: config.rmsEps });
+
+  return {
+    hidden(ids: Tensor, batch: AttentionBatch, cache: KvCache): Tensor {
+      let x = b.embed(w.embedding, ids); // [T, D]
+      for (const [i, layer] of w.layers.entries()) {
+        x = b.add(x, norm(attention(x, layer, batch, cache, i), layer.attnOutputNorm)); // [T, D]
+        x = b.add(x, norm(feedForward(x, layer), layer.ffnOutputNorm)); // [T, D]
+      }
+      return x;
+    },
+
+    logits: (x: Tensor): Tensor => b.linear(norm(x, w.outputNorm), w.output ?? w.embedding), // [R, V]
+  };
+}

@@ -1,0 +1,75 @@
+// What JavaScript calls. Arguments come from the sibling TypeScript alone (src/native.ts), but are checked all the same: a
+// mistake there must not become one in memory.
+#include <napi.h>
+
+#include "search.h"
+
+namespace {
+
+/** The instruction set that a function was made for. */
+const quern::Search& searchOf(const Napi::CallbackInfo& info) { return *static_cast<const quern::Search*>(info.Data()); }
+
+void need(const Napi::Env& env, bool holds, const char* what) {
+  if (!holds) throw Napi::RangeError::New(env, what);
+}
+
+quern::Groups groupsOf(const Napi::Env& env, const Napi::Float32Array& x, const Napi::Float64Array& weights,
+                       uint32_t size) {
+  const size_t count = x.ElementLength();
+  need(env, size >= 4 && size <= 32 && size % 4 == 0 && count % size == 0, "x must be whole groups of 4 to 32");
+  need(env, weights.ElementLength() == count, "weights must be as many as x");
+  return {x.Data(), weights.Data(), count, size};
+}
+
+/** (x, weights, groupSize, top, first, step, steps, absolute, scales, lifts, levels) */
+void FitAffine(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  need(env, info.Length() == 11, "fitAffine takes 11 arguments");
+  const auto groups = groupsOf(env, info[0].As<Napi::Float32Array>(), info[1].As<Napi::Float64Array>(),
+                               info[2].As<Napi::Number>().Uint32Value());
+  const quern::AffineSearch how = {
+      info[3].As<Napi::Number>().DoubleValue(), info[4].As<Napi::Number>().DoubleValue(),
+      info[5].As<Napi::Number>().DoubleValue(), info[6].As<Napi::Number>().Int32Value(),
+      info[7].As<Napi::Boolean>().Value()};
+  auto scales = info[8].As<Napi::Float64Array>();
+  auto lifts = info[9].As<Napi::Float64Array>();
+  auto levels = info[10].As<Napi::Uint8Array>();
+  const size_t fits = groups.count / groups.size;
+  need(env, scales.ElementLength() >= fits && lifts.ElementLength() >= fits, "scales and lifts: one for each group");
+  need(env, levels.ElementLength() >= groups.count, "levels must be as many as x");
+  searchOf(info).affine(groups, how, scales.Data(), lifts.Data(), levels.Data());
+}
+
+/** (x, weights, groupSize, top, scales, inverses) */
+void FitScale(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  need(env, info.Length() == 6, "fitScale takes 6 arguments");
+  const auto groups = groupsOf(env, info[0].As<Napi::Float32Array>(), info[1].As<Napi::Float64Array>(),
+                               info[2].As<Napi::Number>().Uint32Value());
+  auto scales = info[4].As<Napi::Float64Array>();
+  auto inverses = info[5].As<Napi::Float64Array>();
+  const size_t fits = groups.count / groups.size;
+  need(env, scales.ElementLength() >= fits && inverses.ElementLength() >= fits, "one scale for each group");
+  searchOf(info).scale(groups, info[3].As<Napi::Number>().DoubleValue(), scales.Data(), inverses.Data());
+}
+
+Napi::Object functionsOf(Napi::Env env, const quern::Search& search) {
+  void* data = const_cast<quern::Search*>(&search);
+  auto functions = Napi::Object::New(env);
+  functions.Set("fitAffine", Napi::Function::New(env, FitAffine, "fitAffine", data));
+  functions.Set("fitScale", Napi::Function::New(env, FitScale, "fitScale", data));
+  return functions;
+}
+
+/** An object of functions for each instruction set that this machine has. */
+Napi::Object Init(Napi::Env env, Napi::Object exports) {
+  exports.Set("baseline", functionsOf(env, quern::baseline));
+#ifdef QUERN_X86
+  if (__builtin_cpu_supports("avx2")) exports.Set("avx2", functionsOf(env, quern::avx2));
+#endif
+  return exports;
+}
+
+}  // namespace
+
+NODE_API_MODULE(quant, Init)

@@ -1,0 +1,2 @@
+#define QUERN_SEARCH avx2
+#include "search-body.h"

@@ -1,0 +1,2 @@
+#define QUERN_SEARCH baseline
+#include "search-body.h"

@@ -1,0 +1,201 @@
+// Compiled once for each instruction set, under the name QUERN_SEARCH. Nothing here may be shared between them: no inline
+// function of a library, every one of our own in a namespace without a name.
+#include "search.h"
+
+namespace quern {
+namespace {
+
+typedef double Lanes __attribute__((vector_size(32)));  // 4 lanes, whatever registers the instruction set has
+constexpr size_t kLanes = 4;
+constexpr size_t kMost = 32 / kLanes;
+constexpr double kShift = 6755399441055744;  // 1.5 · 2^52: leaves no room for a fraction
+constexpr double kNegligible = 1e-15;
+
+/** A group, its values as doubles. */
+struct Group {
+  Lanes x[kMost];
+  Lanes w[kMost];
+  size_t lanes;
+};
+
+inline Lanes all(double value) { return Lanes{value, value, value, value}; }
+
+inline double sum(Lanes v) { return ((v[0] + v[1]) + v[2]) + v[3]; }
+
+inline double magnitude(double x) { return __builtin_fabs(x); }
+
+inline void load(const Groups& groups, size_t g, Group& group) {
+  const float* x = groups.x + g * groups.size;
+  const double* w = groups.weights + g * groups.size;
+  group.lanes = groups.size / kLanes;
+  for (size_t i = 0; i < group.lanes; i++, x += kLanes, w += kLanes) {
+    group.x[i] = Lanes{x[0], x[1], x[2], x[3]};
+    group.w[i] = Lanes{w[0], w[1], w[2], w[3]};
+  }
+}
+
+/** The nearest integers within [low, high]; NaN stays. */
+inline Lanes level(Lanes x, Lanes low, Lanes high) {
+  const Lanes rounded = x + kShift - kShift;
+  const Lanes above = rounded < low ? low : rounded;
+  return above > high ? high : above;
+}
+
+// ── x ≈ scale · q − lift ──────────────────────────────────────────────────────────────────────────────────────────
+
+struct Whole {
+  double w, wx, wxx, min, max;
+};
+
+inline Whole sumGroup(const Group& group) {
+  Lanes w = all(0), wx = all(0), wxx = all(0);
+  double min = 0, max = -__builtin_inf();
+  for (size_t i = 0; i < group.lanes; i++) {
+    const Lanes weighted = group.w[i] * group.x[i];
+    w += group.w[i];
+    wx += weighted;
+    wxx += weighted * group.x[i];
+    for (size_t lane = 0; lane < kLanes; lane++) {
+      const double value = group.x[i][lane];
+      if (value < min) min = value;
+      if (value > max) max = value;
+    }
+  }
+  return {sum(w), sum(wx), sum(wxx), min, max};
+}
+
+struct LevelSums {
+  double wq, wqq, wqx;
+};
+
+inline LevelSums sumLevels(const Group& group, double inverse, double lift, double top) {
+  Lanes wq = all(0), wqq = all(0), wqx = all(0);
+  const Lanes zero = all(0), high = all(top);
+  for (size_t i = 0; i < group.lanes; i++) {
+    const Lanes q = level(inverse * (group.x[i] + lift), zero, high);
+    const Lanes weighted = group.w[i] * q;
+    wq += weighted;
+    wqq += weighted * q;
+    wqx += weighted * group.x[i];
+  }
+  return {sum(wq), sum(wqq), sum(wqx)};
+}
+
+inline double absoluteError(const Group& group, double inverse, double lift, double top, double s, double m) {
+  Lanes error = all(0);
+  const Lanes zero = all(0), high = all(top);
+  for (size_t i = 0; i < group.lanes; i++) {
+    const Lanes difference = s * level(inverse * (group.x[i] + lift), zero, high) - m - group.x[i];
+    error += group.w[i] * (difference < 0 ? -difference : difference);
+  }
+  return sum(error);
+}
+
+inline double errorOf(const Group& group, const AffineSearch& search, const Whole& whole, const LevelSums& sums,
+                      double inverse, double lift, double s, double m) {
+  if (search.absolute) return absoluteError(group, inverse, lift, search.top, s, m);
+  return s * s * sums.wqq + m * m * whole.w + whole.wxx - 2 * s * (m * sums.wq + sums.wqx) + 2 * m * whole.wx;
+}
+
+struct AffineFit {
+  double scale, lift;
+};
+
+inline AffineFit fitAffine(const Group& group, const AffineSearch& search, uint8_t* levels) {
+  const Whole whole = sumGroup(group);
+  const double w = whole.w, wx = whole.wx, min = whole.min, max = whole.max, top = search.top;
+  if (!(max > min)) {
+    for (size_t i = 0; i < group.lanes * kLanes; i++) levels[i] = 0;
+    return {0, 0 - min};
+  }
+  double scale = (max - min) / top, lift = 0 - min;
+  double bestInverse = 1 / scale, bestLift = lift;
+  double best = errorOf(group, search, whole, sumLevels(group, bestInverse, lift, top), bestInverse, lift, scale, lift);
+  for (int step = 0; step <= search.steps; step++) {
+    const double inverse = (search.first + search.step * step + top) / (max + lift);
+    const LevelSums sums = sumLevels(group, inverse, lift, top);
+    const double determinant = w * sums.wqq - sums.wq * sums.wq;
+    if (!(determinant > 0)) continue;
+    const double freeLift = (sums.wq * sums.wqx - sums.wqq * wx) / determinant;
+    const double s = freeLift < 0 ? sums.wqx / sums.wqq : (w * sums.wqx - wx * sums.wq) / determinant;
+    const double m = freeLift < 0 ? 0 : freeLift;
+    const double error = errorOf(group, search, whole, sums, inverse, lift, s, m);
+    if (!(error < best)) continue;
+    best = error;
+    bestInverse = inverse;
+    bestLift = lift;
+    scale = s;
+    lift = m;
+  }
+  const Lanes zero = all(0), high = all(top);
+  for (size_t i = 0; i < group.lanes; i++) {
+    const Lanes q = level(bestInverse * (group.x[i] + bestLift), zero, high);
+    for (size_t lane = 0; lane < kLanes; lane++)
+      levels[i * kLanes + lane] = q[lane] == q[lane] ? static_cast<uint8_t>(q[lane]) : 0;
+  }
+  return {scale, lift};
+}
+
+void affine(const Groups& groups, const AffineSearch& search, double* scales, double* lifts, uint8_t* levels) {
+  Group group;
+  for (size_t g = 0; g < groups.count / groups.size; g++) {
+    load(groups, g, group);
+    const AffineFit fit = fitAffine(group, search, levels + g * groups.size);
+    scales[g] = fit.scale;
+    lifts[g] = fit.lift;
+  }
+}
+
+// ── x ≈ scale · q, q about zero ───────────────────────────────────────────────────────────────────────────────────
+
+struct ScaleSums {
+  double qx, qq;
+};
+
+inline ScaleSums sumLevels(const Group& group, double inverse, double top) {
+  Lanes qx = all(0), qq = all(0);
+  const Lanes low = all(-top), high = all(top - 1);
+  for (size_t i = 0; i < group.lanes; i++) {
+    const Lanes q = level(inverse * group.x[i], low, high);
+    const Lanes weighted = group.w[i] * q;
+    qx += weighted * group.x[i];
+    qq += weighted * q;
+  }
+  return {sum(qx), sum(qq)};
+}
+
+/** The element of largest magnitude, with its sign; of equals the first. */
+inline double signedMax(const Group& group) {
+  double best = 0;
+  for (size_t i = 0; i < group.lanes; i++)
+    for (size_t lane = 0; lane < kLanes; lane++)
+      if (magnitude(group.x[i][lane]) > magnitude(best)) best = group.x[i][lane];
+  return best;
+}
+
+void scale(const Groups& groups, double top, double* scales, double* inverses) {
+  Group group;
+  for (size_t g = 0; g < groups.count / groups.size; g++) {
+    load(groups, g, group);
+    const double greatest = signedMax(group);
+    scales[g] = inverses[g] = 0;
+    if (magnitude(greatest) < kNegligible) continue;
+    double inverse = -top / greatest;
+    ScaleSums best = sumLevels(group, inverse, top);
+    for (int step = -9; step <= 9; step++) {
+      const double tried = -(top + 0.1 * step) / greatest;
+      const ScaleSums sums = sumLevels(group, tried, top);
+      if (!(sums.qq > 0 && sums.qx * sums.qx * best.qq > best.qx * best.qx * sums.qq)) continue;
+      inverse = tried;
+      best = sums;
+    }
+    scales[g] = best.qq > 0 ? best.qx / best.qq : 0;
+    inverses[g] = inverse;
+  }
+}
+
+}  // namespace
+
+const Search QUERN_SEARCH = {affine, scale};
+
+}  // namespace quern

@@ -1,0 +1,38 @@
+// The searches for scales that encoding spends its time in, as src/format/*-fit.ts has them in JavaScript: the same
+// operations in the same order, so that the same bits come out. Sums have four lanes, added in turn at the end.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace quern {
+
+/** See fitAffine in affine-fit.ts. */
+struct AffineSearch {
+  double top;
+  double first;
+  double step;
+  int steps;
+  bool absolute;
+};
+
+/** `size` elements per group, a multiple of 4 and at most 32; `count` is whole groups. */
+struct Groups {
+  const float* x;         // [count]
+  const double* weights;  // [count]
+  size_t count;
+  size_t size;
+};
+
+struct Search {
+  /** scales and lifts [groups], levels [count]. */
+  void (*affine)(const Groups& groups, const AffineSearch& search, double* scales, double* lifts, uint8_t* levels);
+  /** scales and inverses [groups]. */
+  void (*scale)(const Groups& groups, double top, double* scales, double* inverses);
+};
+
+extern const Search baseline;
+#ifdef QUERN_X86
+extern const Search avx2;
+#endif
+
+}  // namespace quern

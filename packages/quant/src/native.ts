@@ -1,0 +1,57 @@
+import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
+
+/** The addon's functions (native/addon.cc): what affine-fit.ts and scale-fit.ts do, many times as fast, to the same bits. */
+export interface NativeSearch {
+  fitAffine(
+    x: Float32Array,
+    weights: Float64Array,
+    groupSize: number,
+    top: number,
+    first: number,
+    step: number,
+    steps: number,
+    absolute: boolean,
+    scales: Float64Array,
+    lifts: Float64Array,
+    levels: Uint8Array,
+  ): void;
+  fitScale(
+    x: Float32Array,
+    weights: Float64Array,
+    groupSize: number,
+    top: number,
+    scales: Float64Array,
+    inverses: Float64Array,
+  ): void;
+}
+
+const require = createRequire(import.meta.url);
+const platform = `${process.platform}-${process.arch}${process.platform === 'linux' ? '-gnu' : ''}`;
+
+/** Where the addon may be: built here, or a package of this platform. */
+const candidates = [
+  fileURLToPath(new URL('../build/Release/quant.node', import.meta.url)), // above dist/ as above src/
+  `@quern/quant-${platform}`,
+];
+
+/** One for each instruction set that this machine has. */
+export interface Addon {
+  readonly baseline: NativeSearch;
+  readonly avx2?: NativeSearch;
+}
+
+function load(): Addon | undefined {
+  for (const candidate of candidates)
+    try {
+      return require(candidate);
+    } catch {} // the next, or JavaScript, which whoever quantises is told
+  return undefined;
+}
+
+export const addon = load();
+
+/** Absent where no binary fits: then encoding runs in JavaScript. */
+export const native: NativeSearch | undefined = addon?.avx2 ?? addon?.baseline;
+
+export const noNative = `there is no native encoder for ${platform}, so blocks are encoded in JavaScript: the same bytes, but K formats take many times as long`;

@@ -1,0 +1,73 @@
+import type { WritableFormat } from '../format/codecs.js';
+import { formats, type GgufFormat } from '../format/formats.js';
+import { formatInMix, type Mix, type Place, type Role } from './mixes.js';
+
+/** A tensor as far as the choice of its format goes. */
+export interface ShapedTensor {
+  readonly name: string;
+  /** Row-major, outermost first. */
+  readonly shape: readonly number[];
+  readonly format: GgufFormat;
+}
+
+/** What a mix wants to know of the model: `Place` without the layer. */
+export type MixedModel = Omit<Place, 'layer'> & {
+  /** The embedding serves as output, and gets its format. */
+  readonly tied: boolean;
+};
+
+/** A tensor's format in the new file, and where its rows did not allow the one of the mix, that one. */
+export interface ChosenFormat {
+  readonly format: GgufFormat;
+  readonly instead?: WritableFormat;
+}
+
+/** Parts of names whose matrices llama.cpp leaves as they are: small, and sensitive. */
+const kept = [
+  '_norm.weight',
+  'ffn_gate_inp.weight',
+  'position_embd.weight',
+  'token_types.weight',
+  'attn_rel_b.weight',
+];
+
+/** Whether a mix changes the format of a tensor: matrices of weights, but norms, routers and tables of positions. */
+export function isMixed({ name, shape }: Pick<ShapedTensor, 'name' | 'shape'>): boolean {
+  return shape.length >= 2 && name.endsWith('weight') && !kept.some((part) => name.includes(part));
+}
+
+/** The format of a tensor of GGUF name `name` in a mix; its own where the mix leaves it alone. */
+export function chooseFormat(tensor: ShapedTensor, mix: Mix, model: MixedModel): ChosenFormat {
+  if (!isMixed(tensor)) return { format: tensor.format };
+  const layer = Number(/^blk\.(\d+)\./.exec(tensor.name)?.[1] ?? 0);
+  const wanted = formatInMix(mix, roleOf(tensor.name, model.tied), { ...model, layer });
+  const rowLength = tensor.shape.at(-1)!;
+  const fits = (format: GgufFormat) => rowLength % formats[format].blockSize === 0;
+  if (fits(wanted)) return { format: wanted };
+  const next = fallbacks[wanted];
+  return { format: next && fits(next) ? next : 'f16', instead: wanted };
+}
+
+/** For rows that are no multiple of 256: the format of blocks of 32 that is next above. */
+const fallbacks: Readonly<Partial<Record<WritableFormat, WritableFormat>>> = {
+  q2_k: 'q4_0',
+  q3_k: 'q4_0',
+  q4_k: 'q5_0',
+  q5_k: 'q5_1',
+  q6_k: 'q8_0',
+  iq4_xs: 'iq4_nl',
+};
+
+const roles: readonly (readonly [part: string, role: Role])[] = [
+  ['attn_v.weight', 'attentionV'],
+  ['attn_k.weight', 'attentionK'],
+  ['attn_qkv.weight', 'attentionQkv'],
+  ['attn_output.weight', 'attentionOutput'],
+  ['ffn_down', 'ffnDown'],
+];
+
+function roleOf(name: string, tied: boolean): Role {
+  if (name === 'output.weight') return 'output';
+  if (name === 'token_embd.weight') return tied ? 'output' : 'embedding';
+  return roles.find(([part]) => name.includes(part))?.[1] ?? 'other';
+}

@@ -1,0 +1,94 @@
+import { closeSync, openSync, readSync } from 'node:fs';
+import { FileError } from '../error.js';
+import { byteLength } from '../format/byte-length.js';
+import type { WritableFormat } from '../format/codecs.js';
+import { decode, encode } from '../format/decode.js';
+import type { GgufFormat } from '../format/formats.js';
+import { interleaveHeads } from './interleave-heads.js';
+
+/** Some whole rows of a matrix in a file, and the format that they are wanted in. */
+export interface EncodeJob {
+  readonly path: string;
+  /** Where the rows begin in the file, in bytes. */
+  readonly offset: number;
+  readonly from: GgufFormat;
+  /** Absent: the rows are copied. */
+  readonly to?: WritableFormat;
+  readonly rows: number;
+  readonly rowLength: number;
+  /** How much each column matters [rowLength]. */
+  readonly importance?: Float32Array;
+  /** Rows per head, where rows p and p + rotary / 2 of each head are to lie side by side (see interleaveHeads). */
+  readonly rotary?: number;
+}
+
+/** How far encoded values are from what they were: sums, so that the pieces of a tensor add up. */
+export interface ErrorSums {
+  /** Σ (decoded − x)² */
+  readonly squares: number;
+  /** Σ x² */
+  readonly magnitudes: number;
+  /** max |decoded − x|; not finite where either of them is not. */
+  readonly worst: number;
+}
+
+export interface EncodedRows {
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  readonly error: ErrorSums;
+}
+
+/** Reads, decodes and encodes on the thread that calls it. @throws FileError READ_FAILED or TRUNCATED. */
+export function runEncodeJob(job: EncodeJob): EncodedRows {
+  const { from, to, rows, rowLength, rotary } = job;
+  const stored = readSlice(job.path, job.offset, byteLength(from, [rows, rowLength]));
+  if (!to) return { bytes: stored, error: { squares: 0, magnitudes: 0, worst: 0 } };
+  const count = rows * rowLength;
+  const decoded = new Float32Array(count); // [rows, rowLength]
+  decode(from, stored, 0, decoded, 0, count);
+  const x = rotary === undefined ? decoded : interleaveHeads(decoded, rowLength, rotary);
+  const bytes = new Uint8Array(byteLength(to, [rows, rowLength]));
+  encode(to, x, 0, bytes, 0, count, job.importance);
+  return { bytes, error: errorOf(x, bytes, to) };
+}
+
+function readSlice(path: string, offset: number, length: number): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(length);
+  const file = attempt(path, () => openSync(path, 'r'));
+  try {
+    for (let done = 0; done < length; ) {
+      const read = attempt(path, () => readSync(file, bytes, done, length - done, offset + done));
+      if (read === 0)
+        throw new FileError(
+          'TRUNCATED',
+          path,
+          `ends at byte ${offset + done}: it has shrunk since it was opened`,
+        );
+      done += read;
+    }
+  } finally {
+    closeSync(file);
+  }
+  return bytes;
+}
+
+function attempt<T>(path: string, work: () => T): T {
+  try {
+    return work();
+  } catch (cause) {
+    const reason = (cause as NodeJS.ErrnoException).code ?? (cause as Error).message;
+    throw new FileError('READ_FAILED', path, `cannot be read (${reason})`, { cause });
+  }
+}
+
+function errorOf(x: Float32Array, bytes: Uint8Array, format: GgufFormat): ErrorSums {
+  const decoded = new Float32Array(x.length);
+  decode(format, bytes, 0, decoded, 0, x.length);
+  let [squares, magnitudes, worst] = [0, 0, 0];
+  for (let i = 0; i < x.length; i++) {
+    const difference = decoded[i]! - x[i]!;
+    squares += difference * difference;
+    magnitudes += x[i]! * x[i]!;
+    worst = Math.max(worst, Math.abs(difference)); // NaN stays
+  }
+  return { squares, magnitudes, worst };
+}

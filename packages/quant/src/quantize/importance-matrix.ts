@@ -1,0 +1,99 @@
+import { FileError } from '../error.js';
+import { openGguf } from '../gguf/open.js';
+import { InputFile } from '../input-file.js';
+import { QuantizeError } from './error.js';
+import { parseLegacyImportance } from './legacy-importance.js';
+
+/** How much the columns of matrices matter, by the name of the tensor in GGUF files. */
+export interface ImportanceMatrix {
+  readonly path: string;
+  /** [row length], or [experts, row length] for a stack of matrices: the mean square of each input, none below 0. */
+  readonly entries: ReadonlyMap<string, Float32Array>;
+  /** What text it was made from, where the file says so. */
+  readonly dataset?: string;
+  /** Chunks of text that it was made from, where the file says so. */
+  readonly chunks?: number;
+}
+
+const largest = 2 ** 31; // bytes; that of a model of 100 experts and 100 layers has a tenth
+
+/**
+ * Reads an importance matrix: the GGUF file that llama.cpp's llama-imatrix writes, or its older .dat file.
+ * @throws QuantizeError BAD_IMPORTANCE; FileError NOT_FOUND, READ_FAILED and what `openGguf` throws.
+ */
+export async function readImportance(path: string): Promise<ImportanceMatrix> {
+  const file = await InputFile.open(path);
+  try {
+    if (file.size > largest)
+      throw new QuantizeError('BAD_IMPORTANCE', `${path}: has ${file.size} bytes; the limit is ${largest}`);
+    const magic = new Uint8Array(Math.min(4, file.size));
+    await file.read(0, magic);
+    const matrix =
+      Buffer.from(magic).toString('latin1') === 'GGUF' ? await readGguf(file) : await readLegacy(file);
+    for (const [name, values] of matrix.entries) checkValues(path, name, values);
+    return matrix;
+  } finally {
+    await file.close();
+  }
+}
+
+function checkValues(path: string, name: string, values: Float32Array): void {
+  const wrong = values.find((value) => !(value >= 0 && value < Number.POSITIVE_INFINITY));
+  if (wrong === undefined) return;
+  throw new QuantizeError(
+    'BAD_IMPORTANCE',
+    `${path}: the importance of '${name}' holds ${wrong}; it must be finite and not below 0`,
+  );
+}
+
+async function readLegacy(file: InputFile): Promise<ImportanceMatrix> {
+  const bytes = new Uint8Array(file.size);
+  await file.read(0, bytes);
+  return parseLegacyImportance(bytes, file.path);
+}
+
+const sumSuffix = '.in_sum2';
+
+/** Tensors `NAME.in_sum2` [experts, row length] with sums of squares, and `NAME.counts` [experts, 1] of what was summed. */
+async function readGguf(file: InputFile): Promise<ImportanceMatrix> {
+  const { metadata, tensors } = await openGguf(file.path);
+  if (metadata.get('general.type') !== 'imatrix')
+    throw new QuantizeError(
+      'BAD_IMPORTANCE',
+      `${file.path}: is a GGUF file, but not of an importance matrix`,
+    );
+  const byName = new Map(tensors.map((tensor) => [tensor.name, tensor]));
+  const floats = async (name: string): Promise<Float32Array> => {
+    const tensor = byName.get(name);
+    if (tensor?.format !== 'f32' || tensor.path !== file.path)
+      throw new QuantizeError('BAD_IMPORTANCE', `${file.path}: has no tensor '${name}' of f32`);
+    const values = new Float32Array(tensor.byteLength / 4);
+    await file.read(tensor.offset, new Uint8Array(values.buffer));
+    return values;
+  };
+  const entries = new Map<string, Float32Array>();
+  for (const { name } of tensors) {
+    if (!name.endsWith(sumSuffix)) continue;
+    const stem = name.slice(0, -sumSuffix.length);
+    entries.set(stem, means(file.path, stem, await floats(name), await floats(`${stem}.counts`)));
+  }
+  const dataset = metadata.get('imatrix.datasets');
+  const chunks = metadata.get('imatrix.chunk_count');
+  return {
+    path: file.path,
+    entries,
+    ...(Array.isArray(dataset) && dataset.length > 0 && { dataset: dataset.join(', ') }),
+    ...(typeof chunks === 'number' && { chunks }),
+  };
+}
+
+/** Sums over counts; 1 for the matrices of a stack that no text has passed through. */
+function means(path: string, name: string, sums: Float32Array, counts: Float32Array): Float32Array {
+  if (counts.length === 0 || sums.length % counts.length !== 0)
+    throw new FileError('BAD_TENSOR', path, `'${name}' has ${sums.length} sums and ${counts.length} counts`);
+  const rowLength = sums.length / counts.length;
+  return sums.map((sum, i) => {
+    const count = counts[Math.floor(i / rowLength)]!;
+    return count > 0 ? sum / count : 1;
+  });
+}

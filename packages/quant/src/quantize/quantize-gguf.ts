@@ -1,0 +1,160 @@
+import type { GgufFile, TensorInfo } from '../gguf/gguf-file.js';
+import type { MetadataValue } from '../gguf/metadata.js';
+import { openGguf } from '../gguf/open.js';
+import type { MetadataInput } from '../gguf/write-metadata.js';
+import { native, noNative } from '../native.js';
+import { chooseFormat, isMixed, type MixedModel, type ShapedTensor } from './choose-formats.js';
+import { QuantizeError } from './error.js';
+import type { ImportanceMatrix } from './importance-matrix.js';
+import { isMixName, type Mix, type MixName, mixes, mixNames } from './mixes.js';
+import { type OutputTensor, type WriteQuantizedOptions, writeQuantized } from './write-quantized.js';
+
+export interface QuantizeOptions extends WriteQuantizedOptions {
+  readonly mix: MixName;
+  readonly importance?: ImportanceMatrix;
+  /** What works but costs: rows that a format does not divide, tensors without importance, values rounded twice. */
+  readonly onNotice?: (message: string) => void;
+}
+
+/** The tensors and metadata of a model that is to be written in a mix. */
+export interface QuantizeSource {
+  /** By GGUF's names, types included where they matter. */
+  readonly metadata: ReadonlyMap<string, MetadataInput>;
+  readonly tensors: readonly SourceTensor[];
+}
+
+/** A tensor before its format is chosen. */
+export type SourceTensor = OutputTensor;
+
+/**
+ * Writes the model of a GGUF file (or of all parts of a split one) with its matrices in the formats of a mix, by the rules of
+ * llama.cpp. Piece by piece, on threads: memory stays small and the event loop free. What fails leaves no file.
+ * @throws QuantizeError; FileError where the input is broken or the output cannot be written.
+ */
+export async function quantizeGguf(input: string, output: string, options: QuantizeOptions): Promise<void> {
+  const file = await openGguf(input);
+  await quantizeSource(
+    { metadata: typedMetadata(file), tensors: file.tensors.map(sourceOf) },
+    output,
+    options,
+  );
+}
+
+/** The same for a model from anywhere. @throws as quantizeGguf */
+export async function quantizeSource(
+  source: QuantizeSource,
+  output: string,
+  options: QuantizeOptions,
+): Promise<void> {
+  const { mix: name, importance, onNotice } = options;
+  if (!isMixName(name))
+    throw new QuantizeError('BAD_ARGUMENT', `there is no mix '${name}'; there are ${mixNames.join(', ')}`);
+  const mix: Mix = mixes[name];
+  const notices = new Notices();
+  const model = modelOf(source, importance !== undefined);
+  const tensors = source.tensors.map((tensor) => targetOf(tensor, mix, model, importance, notices));
+  for (const notice of notices.texts(name, importance)) onNotice?.(notice);
+  if (!native && tensors.some(isSearched)) onNotice?.(noNative);
+  await writeQuantized(output, metadataOf(source, mix, importance), tensors, options);
+}
+
+/** Whether encoding it searches for scales, which takes long. */
+const isSearched = (tensor: OutputTensor): boolean =>
+  'parts' in tensor &&
+  tensor.from !== tensor.to &&
+  (tensor.to.endsWith('_k') || tensor.importance !== undefined);
+
+const sourceOf = ({ name, shape, format, path, offset, byteLength }: TensorInfo): SourceTensor => ({
+  name,
+  shape,
+  from: format,
+  to: format,
+  parts: [{ path, offset, byteLength }],
+});
+
+/** Everything in the file in the type that it has there, less what tells of the parts of a split model. */
+function typedMetadata({ metadata, metadataTypes }: GgufFile): Map<string, MetadataInput> {
+  const typed = [...metadata].map(([key, value]): [string, MetadataInput] => [
+    key,
+    { type: metadataTypes.get(key)!, value },
+  ]);
+  return new Map(typed.filter(([key]) => !key.startsWith('split.')));
+}
+
+const plainValue = (input: MetadataInput | undefined): MetadataValue | undefined =>
+  typeof input === 'object' && 'type' in input && 'value' in input ? input.value : input;
+
+/** What the mixes ask of a model, from its metadata; where that is silent, what changes no rule. */
+function modelOf({ metadata, tensors }: QuantizeSource, weighted: boolean): MixedModel {
+  const architecture = String(plainValue(metadata.get('general.architecture')) ?? '');
+  const number = (key: string): number => {
+    const value = plainValue(metadata.get(`${architecture}.${key}`));
+    const first = typeof value === 'object' ? value[0] : value; // a list has one for each layer
+    return typeof first === 'number' && first > 0 ? first : 0;
+  };
+  const heads = number('attention.head_count');
+  return {
+    layers: number('block_count'),
+    groupedQueries: heads / (number('attention.head_count_kv') || heads || 1),
+    experts: number('expert_count'),
+    weighted,
+    tied: !tensors.some(({ name }) => name === 'output.weight'),
+  };
+}
+
+function targetOf(
+  tensor: SourceTensor,
+  mix: Mix,
+  model: MixedModel,
+  importance: ImportanceMatrix | undefined,
+  notices: Notices,
+): OutputTensor {
+  if (!('parts' in tensor)) return tensor;
+  const shaped: ShapedTensor = { name: tensor.name, shape: tensor.shape, format: tensor.to };
+  const { format, instead } = chooseFormat(shaped, mix, model);
+  const values = isMixed(shaped) ? importance?.entries.get(tensor.name) : undefined;
+  if (instead) notices.fallen.push(`${tensor.name} [${tensor.shape}] is ${format}, not ${instead}`);
+  if (importance && isMixed(shaped) && !values) notices.unweighted.push(tensor.name);
+  if (format !== tensor.from && !dense.has(tensor.from)) notices.twice.push(tensor.name);
+  return { ...tensor, to: format, ...(values && { importance: values }) };
+}
+
+const dense: ReadonlySet<string> = new Set(['f32', 'f16', 'bf16']);
+
+/** Things to be said once each, however many tensors they concern. */
+class Notices {
+  readonly fallen: string[] = [];
+  readonly unweighted: string[] = [];
+  readonly twice: string[] = [];
+
+  *texts(mix: MixName, importance: ImportanceMatrix | undefined): Generator<string> {
+    if (this.fallen.length > 0)
+      yield `${this.fallen.length} tensors have rows that their format in ${mix} does not divide: ${listed(this.fallen)}`;
+    if (this.unweighted.length > 0)
+      yield `${importance?.path} says nothing of ${this.unweighted.length} tensors, which are quantised without it: ${listed(this.unweighted)}`;
+    if (this.twice.length > 0)
+      yield `${this.twice.length} tensors are quantised already, and rounding them again adds to their error: ${listed(this.twice)}`;
+  }
+}
+
+const listed = (items: readonly string[]): string =>
+  items.length <= 4 ? items.join('; ') : `${items.slice(0, 3).join('; ')}; and ${items.length - 3} more`;
+
+const quantizationVersion = 2; // GGML_QNT_VERSION
+
+function metadataOf(
+  { metadata }: QuantizeSource,
+  { fileType }: Mix,
+  importance: ImportanceMatrix | undefined,
+): Map<string, MetadataInput> {
+  const result = new Map(metadata);
+  result.set('general.quantization_version', { type: 'uint32', value: quantizationVersion });
+  result.set('general.file_type', { type: 'uint32', value: fileType });
+  if (!importance) return result;
+  result.set('quantize.imatrix.file', importance.path);
+  result.set('quantize.imatrix.entries_count', { type: 'int32', value: importance.entries.size });
+  if (importance.dataset !== undefined) result.set('quantize.imatrix.dataset', importance.dataset);
+  if (importance.chunks !== undefined)
+    result.set('quantize.imatrix.chunks_count', { type: 'int32', value: importance.chunks });
+  return result;
+}

@@ -1,0 +1,2 @@
+/** What threads run: always the built file, which Node can read; dist/ and src/ are both one folder above this module. */
+export const encodeWorker = new URL('../dist/encode-worker.js', import.meta.url);

@@ -1,0 +1,328 @@
+import { existsSync, linkSync, readFileSync, symlinkSync, truncateSync } from 'node:fs';
+import { readFile, writeFile } from 'node:fs/promises';
+import {
+  chooseFormat,
+  decode,
+  encode,
+  encodeAll,
+  FileError,
+  type GgufFormat,
+  interleaveHeads,
+  type MixedModel,
+  type MixName,
+  mixes,
+  openGguf,
+  QuantizeError,
+  type QuantizeOptions,
+  quantizeGguf,
+  type TensorReport,
+  writeGguf,
+  writeQuantized,
+} from '../src/index.js';
+import { scratch } from './scratch.js';
+
+const values = (count: number, seed = 1): Float32Array<ArrayBuffer> =>
+  Float32Array.from({ length: count }, (_, i) => Math.sin(seed * i * i + i) * (1 + (i % 7)));
+
+const bytesOf = (x: Float32Array<ArrayBuffer>) => new Uint8Array(x.buffer, x.byteOffset, x.byteLength);
+
+const f32 = (name: string, shape: number[], seed = 1) => ({
+  name,
+  shape,
+  format: 'f32' as const,
+  data: bytesOf(
+    values(
+      shape.reduce((a, b) => a * b, 1),
+      seed,
+    ),
+  ),
+});
+
+const metadata = {
+  'general.architecture': 'llama',
+  'llama.block_count': 2,
+  'llama.attention.head_count': 8,
+  'llama.attention.head_count_kv': 2,
+  'llama.rope.freq_base': { type: 'float32', value: 10000 },
+} as const;
+
+const tensors = [
+  f32('token_embd.weight', [12, 256], 2),
+  f32('blk.0.attn_norm.weight', [256]),
+  f32('blk.0.attn_q.weight', [6, 512], 3),
+  f32('blk.0.attn_v.weight', [5, 256], 4),
+  f32('blk.1.attn_v.weight', [5, 256], 4),
+  f32('blk.1.ffn_down.weight', [9, 96], 5),
+  f32('blk.1.ffn_gate_inp.weight', [4, 256], 6),
+  f32('blk.1.ffn_up_exps.weight', [3, 4, 256], 7),
+  f32('output.weight', [12, 256], 8),
+];
+
+/** A small model in a file of its own. */
+async function model(name: string, changed = tensors): Promise<string> {
+  const path = scratch(name);
+  await writeGguf(path, { metadata, tensors: changed });
+  return path;
+}
+
+async function quantized(input: string, mix: MixName, options: Partial<QuantizeOptions> = {}) {
+  const path = scratch(`${mix}-${Math.random()}.gguf`);
+  await quantizeGguf(input, path, { mix, threads: 1, ...options });
+  const file = await openGguf(path);
+  const bytes = readFileSync(path);
+  const blocks = (name: string) => {
+    const { offset, byteLength } = file.tensors.find((tensor) => tensor.name === name)!;
+    return new Uint8Array(bytes.subarray(offset, offset + byteLength));
+  };
+  return { path, file, bytes, blocks };
+}
+
+const codeOf = (work: Promise<unknown>) =>
+  work.then(
+    () => 'nothing thrown',
+    (error) => (error instanceof QuantizeError || error instanceof FileError ? error.code : error),
+  );
+
+test('each tensor is in the format of the mix, encoded as encode does', async () => {
+  const notices: string[] = [];
+  const { file, blocks } = await quantized(await model('a.gguf'), 'q4_k_m', {
+    onNotice: (text) => notices.push(text),
+  });
+  expect(Object.fromEntries(file.tensors.map(({ name, format }) => [name, format]))).toEqual({
+    'token_embd.weight': 'q4_k',
+    'blk.0.attn_norm.weight': 'f32',
+    'blk.0.attn_q.weight': 'q4_k',
+    'blk.0.attn_v.weight': 'q4_k',
+    'blk.1.attn_v.weight': 'q6_k',
+    'blk.1.ffn_down.weight': 'q8_0',
+    'blk.1.ffn_gate_inp.weight': 'f32',
+    'blk.1.ffn_up_exps.weight': 'q4_k',
+    'output.weight': 'q6_k',
+  });
+  for (const { name, data } of tensors) {
+    const format = file.tensors.find((tensor) => tensor.name === name)!.format;
+    expect(blocks(name)).toEqual(encodeAll(format, new Float32Array(data.buffer)));
+  }
+  expect(notices).toHaveLength(1);
+  expect(notices[0]).toMatch(/blk\.1\.ffn_down\.weight \[9,96\] is q8_0, not q6_k/);
+});
+
+test('metadata keeps its types, and says what the file is', async () => {
+  const { file } = await quantized(await model('b.gguf'), 'q8_0');
+  expect(file.metadata.get('general.file_type')).toBe(7);
+  expect(file.metadata.get('general.quantization_version')).toBe(2);
+  expect(file.metadata.get('llama.block_count')).toBe(2);
+  expect(file.metadataTypes.get('llama.rope.freq_base')).toBe('float32');
+});
+
+test('the same bytes for any number of threads', async () => {
+  const long = [...tensors, f32('blk.0.ffn_up.weight', [5000, 256], 9)]; // several jobs
+  const path = await model('c.gguf', long);
+  const one = await quantized(path, 'q5_k_m');
+  for (const threads of [2, 3])
+    expect((await quantized(path, 'q5_k_m', { threads })).bytes.equals(one.bytes)).toBe(true);
+});
+
+test('the report tells the error of each tensor', async () => {
+  const reports: TensorReport[] = [];
+  const progress: number[] = [];
+  const { blocks } = await quantized(await model('d.gguf'), 'q4_0', {
+    onTensor: (report) => reports.push(report),
+    onProgress: ({ loaded, total }) => progress.push(loaded / total),
+  });
+  const { name, from, to, rms, max, relative } = reports.find(
+    (report) => report.name === 'blk.0.attn_q.weight',
+  )!;
+  expect([from, to]).toEqual(['f32', 'q4_0']);
+  const x = values(6 * 512, 3);
+  const decoded = new Float32Array(x.length);
+  decode('q4_0', blocks(name), 0, decoded, 0, x.length);
+  const errors = x.map((value, i) => decoded[i]! - value);
+  const squares = errors.reduce((sum, error) => sum + error * error, 0);
+  expect(rms).toBeCloseTo(Math.sqrt(squares / x.length), 6);
+  expect(max).toBeCloseTo(Math.max(...errors.map(Math.abs)), 6);
+  expect(relative).toBeCloseTo(Math.sqrt(squares / x.reduce((sum, value) => sum + value * value, 0)), 6);
+  expect(progress.at(-1)).toBeCloseTo(1, 9);
+  expect(progress).toEqual(progress.toSorted((a, b) => a - b));
+});
+
+test('importance goes to its columns, in a stack to those of each matrix', async () => {
+  const one = Float32Array.from({ length: 512 }, (_, i) => 1 + (i % 3));
+  const stack = Float32Array.from({ length: 3 * 256 }, (_, i) => 1 + (i % 5) * Math.floor(1 + i / 256));
+  const entries = new Map([
+    ['blk.0.attn_q.weight', one],
+    ['blk.1.ffn_up_exps.weight', stack],
+  ]);
+  const notices: string[] = [];
+  const importance = { path: 'some.imatrix', entries, chunks: 7 };
+  const { file, blocks } = await quantized(await model('e.gguf'), 'q4_k_s', {
+    importance,
+    onNotice: (text) => notices.push(text),
+  });
+  const format = (name: string) => file.tensors.find((tensor) => tensor.name === name)!.format;
+  const expected = (name: string, x: Float32Array, weights: Float32Array) => {
+    const blocks = encodeAll(format(name), x);
+    encode(format(name), x, 0, blocks, 0, x.length, weights);
+    return blocks;
+  };
+  const q = 'blk.0.attn_q.weight';
+  expect(blocks(q)).toEqual(expected(q, values(6 * 512, 3), one));
+  const experts = 'blk.1.ffn_up_exps.weight';
+  const each = [0, 1, 2].map((e) =>
+    expected(
+      experts,
+      values(12 * 256, 7).subarray(e * 1024, (e + 1) * 1024),
+      stack.subarray(e * 256, (e + 1) * 256),
+    ),
+  );
+  expect(blocks(experts)).toEqual(new Uint8Array(Buffer.concat(each)));
+  expect(file.metadata.get('quantize.imatrix.chunks_count')).toBe(7);
+  expect(notices.some((text) => /some\.imatrix says nothing of \d tensors/.test(text))).toBe(true);
+});
+
+test('an importance of another model is refused', async () => {
+  const entries = new Map([['blk.0.attn_q.weight', new Float32Array(64).fill(1)]]);
+  const importance = { path: 'x', entries };
+  expect(await codeOf(quantized(await model('f.gguf'), 'q4_k_m', { importance }))).toBe('BAD_IMPORTANCE');
+});
+
+test('rows of heads are interleaved, and parts joined', async () => {
+  const d = 4;
+  const x = values(16 * 32); // 4 heads of 4 rows of 32
+  const path = scratch('rows.bin');
+  await writeFile(path, bytesOf(x));
+  const half = 8 * 32 * 4;
+  const parts = [0, half].map((offset) => ({ path, offset, byteLength: half }));
+  const out = scratch('rows.gguf');
+  await writeQuantized(out, {}, [{ name: 'q', shape: [16, 32], from: 'f32', to: 'f32', parts, rotary: d }]);
+  const [tensor] = (await openGguf(out)).tensors;
+  const stored = new Uint8Array(
+    readFileSync(out).subarray(tensor!.offset, tensor!.offset + tensor!.byteLength),
+  );
+  const found = new Float32Array(stored.buffer);
+  for (let row = 0; row < 16; row++) {
+    const p = row % d; // pairs (0, 2), (1, 3) come to lie side by side
+    const from = row - p + [0, 2, 1, 3][p]!;
+    expect(found.slice(row * 32, (row + 1) * 32)).toEqual(x.slice(from * 32, (from + 1) * 32));
+  }
+  expect(interleaveHeads(x, 32, d)).toEqual(found);
+});
+
+test('the output may not be the input, by whatever name', async () => {
+  const path = await model('g.gguf');
+  const before = await readFile(path);
+  linkSync(path, scratch('hard.gguf'));
+  symlinkSync(path, scratch('soft.gguf'));
+  for (const output of [path, scratch('hard.gguf'), scratch('soft.gguf')])
+    expect(await codeOf(quantizeGguf(path, output, { mix: 'q8_0' }))).toBe('SAME_FILE');
+  expect((await readFile(path)).equals(before)).toBe(true);
+});
+
+test('values that are not finite, or that the format cannot hold, are refused and leave no file', async () => {
+  const broken = (value: number) => {
+    const x = values(12 * 256, 2);
+    x[700] = value;
+    return [{ ...tensors[0]!, data: bytesOf(x) }, ...tensors.slice(1)];
+  };
+  const output = scratch('broken-out.gguf');
+  for (const [value, mix] of [
+    [Number.NaN, 'q4_k_m'],
+    [Number.NEGATIVE_INFINITY, 'q8_0'],
+    [1e6, 'f16'],
+  ] as const) {
+    const path = await model(`broken-${value}.gguf`, broken(value));
+    expect(await codeOf(quantizeGguf(path, output, { mix }))).toBe('BAD_VALUES');
+  }
+  expect([existsSync(output), existsSync(`${output}.partial`)]).toEqual([false, false]);
+});
+
+test('an abort ends it and leaves no file', async () => {
+  const path = await model('h.gguf', [...tensors, f32('blk.0.ffn_up.weight', [6000, 256], 9)]);
+  const output = scratch('aborted.gguf');
+  const controller = new AbortController();
+  const { signal } = controller;
+  const onProgress = () => controller.abort();
+  expect(await codeOf(quantizeGguf(path, output, { mix: 'q2_k', threads: 2, signal, onProgress }))).toBe(
+    'ABORTED',
+  );
+  expect(await codeOf(quantizeGguf(path, output, { mix: 'q2_k', signal }))).toBe('ABORTED');
+  expect([existsSync(output), existsSync(`${output}.partial`)]).toEqual([false, false]);
+});
+
+test('a file that shrinks while it is read is an error, and leaves no file', async () => {
+  const path = await model('i.gguf', [...tensors, f32('blk.0.ffn_up.weight', [6000, 256], 9)]);
+  const output = scratch('shrunk.gguf');
+  const onProgress = () => truncateSync(path, 100_000);
+  expect(await codeOf(quantizeGguf(path, output, { mix: 'q8_0', threads: 1, onProgress }))).toBe('TRUNCATED');
+  expect([existsSync(output), existsSync(`${output}.partial`)]).toEqual([false, false]);
+});
+
+test('arguments out of range are refused', async () => {
+  const path = await model('j.gguf');
+  const out = scratch('out-of-range.gguf');
+  for (const options of [
+    { mix: 'q9_z' as MixName },
+    { mix: 'q8_0', threads: 0 },
+    { mix: 'q8_0', threads: 1.5 },
+  ] as const)
+    expect(await codeOf(quantizeGguf(path, out, options))).toBe('BAD_ARGUMENT');
+  expect(await codeOf(quantizeGguf(scratch('none.gguf'), out, { mix: 'q8_0' }))).toBe('NOT_FOUND');
+  expect(await codeOf(quantizeGguf(path, scratch('no/folder.gguf'), { mix: 'q8_0' }))).toBe('WRITE_FAILED');
+});
+
+describe('mixes', () => {
+  const place: MixedModel = { layers: 32, groupedQueries: 4, experts: 0, weighted: false, tied: false };
+  const format = (mix: MixName, name: string, model: Partial<MixedModel> = {}, row = 1024): GgufFormat =>
+    chooseFormat({ name, shape: [8, row], format: 'f16' }, mixes[mix], { ...place, ...model }).format;
+  const layersOf = (mix: MixName, part: string, wanted: GgufFormat, layers = 32) =>
+    Array.from({ length: layers }, (_, i) => i).filter(
+      (i) => format(mix, `blk.${i}.${part}.weight`, { layers }) === wanted,
+    );
+
+  test('the layers that llama.cpp gives more bits', () => {
+    expect(layersOf('q4_k_m', 'ffn_down', 'q6_k')).toEqual([
+      0, 1, 2, 3, 6, 9, 12, 15, 18, 21, 24, 27, 28, 29, 30, 31,
+    ]);
+    expect(layersOf('q5_k_m', 'attn_v', 'q6_k', 28)).toEqual([
+      0, 1, 2, 5, 8, 11, 14, 17, 20, 23, 24, 25, 26, 27,
+    ]);
+    expect(layersOf('q4_k_s', 'attn_v', 'q5_k')).toEqual([0, 1, 2, 3]);
+    expect(layersOf('q4_k_s', 'ffn_down', 'q5_k')).toEqual([0, 1, 2, 3]);
+    expect(layersOf('q3_k_m', 'ffn_down', 'q5_k')).toEqual([0, 1]);
+  });
+
+  test('the embedding has the output’s format only where it serves as output', () => {
+    expect(format('q4_k_m', 'token_embd.weight')).toBe('q4_k');
+    expect(format('q4_k_m', 'token_embd.weight', { tied: true })).toBe('q6_k');
+    expect(format('q8_0', 'output.weight')).toBe('q8_0');
+    expect(format('q4_0', 'output.weight')).toBe('q6_k');
+    expect(format('f16', 'output.weight')).toBe('f16');
+  });
+
+  test('few key heads, eight experts and importance change rules', () => {
+    expect(format('q2_k', 'blk.9.attn_v.weight')).toBe('q4_k');
+    expect(format('q2_k', 'blk.9.attn_v.weight', { groupedQueries: 1 })).toBe('q3_k');
+    expect(format('q4_k_m', 'blk.9.attn_k.weight', { experts: 8 })).toBe('q8_0');
+    expect(format('q4_k_m', 'blk.9.attn_output.weight', { experts: 8 })).toBe('q5_k');
+    expect(format('q4_0', 'blk.0.ffn_down.weight', { weighted: true })).toBe('q4_1');
+    expect(format('q4_0', 'blk.0.ffn_down.weight')).toBe('q4_0');
+    expect(format('q4_k_m', 'blk.11.attn_v.weight', { layers: 80 })).toBe('q5_k');
+  });
+
+  test('rows that a block does not divide fall back', () => {
+    expect(format('q4_k_s', 'blk.9.attn_q.weight', {}, 96)).toBe('q5_0');
+    expect(format('q5_k_s', 'blk.9.attn_q.weight', {}, 96)).toBe('q5_1');
+    expect(format('q6_k', 'blk.9.attn_q.weight', {}, 96)).toBe('q8_0');
+    expect(format('q6_k', 'blk.9.attn_q.weight', {}, 100)).toBe('f16');
+  });
+
+  test('norms, routers, positions and biases stay', () => {
+    for (const name of [
+      'blk.0.attn_norm.weight',
+      'blk.0.ffn_gate_inp.weight',
+      'position_embd.weight',
+      'blk.0.attn_q.bias',
+    ])
+      expect(format('q4_0', name)).toBe('f16');
+  });
+});

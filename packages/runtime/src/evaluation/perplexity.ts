@@ -1,0 +1,70 @@
+import { setImmediate } from 'node:timers/promises';
+import { RuntimeError } from '../error.js';
+import type { Model } from '../model/model.js';
+
+export interface PerplexityOptions {
+  /** Tokens that are computed together; each window begins anew. 256 where absent, or the context where that is less. */
+  readonly window?: number;
+  /** Most tokens of the text that are looked at; all where absent. */
+  readonly tokens?: number;
+  readonly signal?: AbortSignal;
+  readonly onProgress?: (progress: { readonly loaded: number; readonly total: number }) => void;
+}
+
+export interface Perplexity {
+  /** exp of the mean of −ln p(token | those before it in its window). */
+  readonly perplexity: number;
+  /** Tokens that were foretold: all of each window but its first. */
+  readonly tokens: number;
+}
+
+/**
+ * How well a model foretells a text: 1 would be perfect, the size of the vocabulary is blind.
+ * @throws RuntimeError BAD_OPTION, EMPTY_PROMPT where a text has fewer than two tokens, NO_TOKENIZER, DISPOSED; BackendError ABORTED.
+ */
+export async function perplexity(
+  model: Model,
+  text: string,
+  options: PerplexityOptions = {},
+): Promise<Perplexity> {
+  const { signal, onProgress } = options;
+  const window = Math.min(options.window ?? 256, model.context);
+  if (!(Number.isInteger(window) && window > 1))
+    throw new RuntimeError('BAD_OPTION', `window is ${window}; it must be a whole number above 1`);
+  const ids = model.tokenize(text).slice(0, options.tokens);
+  if (ids.length < 2)
+    throw new RuntimeError('EMPTY_PROMPT', 'perplexity needs a text of at least two tokens');
+  let [sum, count] = [0, 0];
+  for (let from = 0; from + 1 < ids.length; from += window) {
+    const some = ids.slice(from, from + window);
+    sum += await surprise(await model.logits(some, signal ? { signal } : {}), some);
+    count += some.length - 1;
+    onProgress?.({ loaded: from + some.length, total: ids.length });
+  }
+  return { perplexity: Math.exp(sum / count), tokens: count };
+}
+
+const turn = 2 ** 21; // logits looked at between two turns of the event loop: a few hundredths of a second
+
+/** Σ −ln p(ids[t + 1]) by the logits [T][V]. */
+async function surprise(logits: readonly Float32Array[], ids: readonly number[]): Promise<number> {
+  let [sum, looked] = [0, 0];
+  for (let t = 0; t + 1 < ids.length; t++) {
+    sum -= logProbability(logits[t]!, ids[t + 1]!);
+    looked += logits[t]!.length;
+    if (looked < turn) continue;
+    looked = 0;
+    await setImmediate();
+  }
+  return sum;
+}
+
+const { exp, log } = Math;
+
+function logProbability(logits: Float32Array, id: number): number {
+  let most = Number.NEGATIVE_INFINITY;
+  for (const logit of logits) if (logit > most) most = logit;
+  let sum = 0;
+  for (const logit of logits) sum += exp(logit - most);
+  return logits[id]! - most - log(sum);
+}

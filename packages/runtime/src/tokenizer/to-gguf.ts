@@ -1,0 +1,188 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { MetadataInput } from '@quern/quant';
+import { badVocabulary, TokenizerError } from './error.js';
+import { tokenizerFromHuggingFace } from './hugging-face.js';
+import { isJson, type Json, jsonVocabulary } from './hugging-face-json.js';
+import { TokenType } from './vocabulary.js';
+
+export interface GgufVocabularyOptions {
+  /** Rows of the model's embedding: ids beyond the tokenizer's are filled with unused tokens. */
+  readonly size: number;
+  /** llama.cpp's name of how text is split into words, where tokenizer.json does not tell. */
+  readonly pre?: string;
+}
+
+type Entries = Map<string, MetadataInput>;
+
+/**
+ * The vocabulary of a Hugging Face folder as the `tokenizer.*` metadata of a GGUF file; what `tokenizerFromGguf` reads.
+ * @throws TokenizerError BAD_VOCABULARY, UNKNOWN_TOKENIZER or UNKNOWN_PRETOKENIZER.
+ */
+export async function vocabularyToGguf(folder: string, options: GgufVocabularyOptions): Promise<Entries> {
+  const tokenizer = await tokenizerFromHuggingFace(folder); // says what is wrong with the files
+  const json = await readJson(join(folder, 'tokenizer.json'));
+  const config = await readJson(join(folder, 'tokenizer_config.json')).catch(() => ({}) as Json);
+  const specials = new Set(specialKeys.flatMap(([key]) => spellingOf(config[key]) ?? []));
+  const { spellings, types } = jsonVocabulary(json, specials);
+  const { tokens, tokenTypes } = padded(spellings, types, options.size);
+  const entries: Entries = new Map<string, MetadataInput>(kindEntries(json, tokens, options));
+  entries.set('tokenizer.ggml.tokens', tokens);
+  entries.set('tokenizer.ggml.token_type', tokenTypes);
+  for (const [key, name] of specialKeys) {
+    const spelling = spellingOf(config[key]);
+    const id = spelling === undefined ? -1 : tokens.indexOf(spelling);
+    if (id >= 0) entries.set(`tokenizer.ggml.${name}_token_id`, id);
+  }
+  if (tokenizer.bos !== undefined) entries.set('tokenizer.ggml.bos_token_id', tokenizer.bos);
+  if (tokenizer.eos !== undefined) entries.set('tokenizer.ggml.eos_token_id', tokenizer.eos);
+  const otherEnd = [...tokenizer.eog].find((id) => id !== tokenizer.eos);
+  if (otherEnd !== undefined) entries.set('tokenizer.ggml.eot_token_id', otherEnd);
+  entries.set('tokenizer.ggml.add_bos_token', tokenizer.addBos);
+  entries.set('tokenizer.ggml.add_eos_token', tokenizer.addEos);
+  return entries;
+}
+
+/** Keys of tokenizer_config.json, and llama.cpp's names. */
+const specialKeys = [
+  ['bos_token', 'bos'],
+  ['eos_token', 'eos'],
+  ['unk_token', 'unknown'],
+  ['sep_token', 'seperator'],
+  ['pad_token', 'padding'],
+  ['cls_token', 'cls'],
+  ['mask_token', 'mask'],
+] as const;
+
+const spellingOf = (value: unknown): string | undefined => {
+  const content = isJson(value) ? value.content : value;
+  return typeof content === 'string' ? content : undefined;
+};
+
+async function readJson(path: string): Promise<Json> {
+  const value: unknown = JSON.parse(await readFile(path, 'utf8'));
+  return isJson(value) ? value : {};
+}
+
+/** As many tokens as the embedding has rows; ids that no token has are unused, and spelled apart. */
+function padded(spellings: readonly string[], types: Uint8Array, size: number) {
+  if (spellings.length > size)
+    throw badVocabulary(`the tokenizer has ${spellings.length} tokens, but the embedding ${size} rows`);
+  const tokens = Array.from({ length: size }, (_, id) => spellings[id] || `[PAD${id}]`);
+  const tokenTypes = Int32Array.from(tokens, (_, id) => (spellings[id] ? types[id]! : TokenType.unused));
+  return { tokens, tokenTypes };
+}
+
+/** What each kind of tokenizer has beside its tokens. */
+function kindEntries(
+  json: Json,
+  tokens: readonly string[],
+  { pre }: GgufVocabularyOptions,
+): [string, MetadataInput][] {
+  const model = isJson(json.model) ? json.model : {};
+  const isByteLevel = steps(json.decoder).some(({ type }) => type === 'ByteLevel');
+  if (Array.isArray(model.vocab)) return unigramEntries(json, model.vocab, tokens.length);
+  if (model.type === 'WordPiece' || !isJson(model.vocab))
+    throw new TokenizerError(
+      'UNKNOWN_TOKENIZER',
+      `a tokenizer.json of type ${String(model.type)} cannot be written to GGUF yet`,
+    );
+  const merges = mergesOf(model);
+  if (isByteLevel)
+    return [
+      ['tokenizer.ggml.model', 'gpt2'],
+      ['tokenizer.ggml.pre', pre ?? preTokenizerName(json, model)],
+      ['tokenizer.ggml.merges', { type: 'array', value: merges.map(([a, b]) => `${a} ${b}`) }],
+    ];
+  return [
+    ['tokenizer.ggml.model', 'llama'],
+    ['tokenizer.ggml.pre', 'default'],
+    ['tokenizer.ggml.scores', scoresOfMerges(merges, tokens)],
+    ['tokenizer.ggml.add_space_prefix', prependsSpace(json)],
+  ];
+}
+
+/** "a b", or in newer files ["a", "b"]. */
+function mergesOf(model: Json): (readonly [string, string])[] {
+  const list: readonly unknown[] = Array.isArray(model.merges) ? model.merges : [];
+  return list.map((merge) => {
+    const parts: unknown = typeof merge === 'string' ? merge.split(' ') : merge;
+    if (Array.isArray(parts) && parts.length === 2) return [String(parts[0]), String(parts[1])];
+    throw badVocabulary(
+      `tokenizer.json has the merge ${JSON.stringify(merge)?.slice(0, 60)}; expected two pieces`,
+    );
+  });
+}
+
+/** SentencePiece joins the pair whose token has the highest score; the order of the merges says the same. Others come last. */
+function scoresOfMerges(
+  merges: readonly (readonly [string, string])[],
+  tokens: readonly string[],
+): Float32Array<ArrayBuffer> {
+  const ranks = new Map<string, number>();
+  for (const [rank, [a, b]] of merges.entries()) if (!ranks.has(a + b)) ranks.set(a + b, rank);
+  return Float32Array.from(tokens, (token) => -(ranks.get(token) ?? merges.length));
+}
+
+function unigramEntries(json: Json, vocab: readonly unknown[], size: number): [string, MetadataInput][] {
+  const scores = new Float32Array(size);
+  for (const [id, piece] of vocab.entries()) scores[id] = Array.isArray(piece) ? Number(piece[1]) : 0;
+  const model = isJson(json.model) ? json.model : {};
+  const charsmap = steps(json.normalizer).find(({ type }) => type === 'Precompiled')?.precompiled_charsmap;
+  const entries: [string, MetadataInput][] = [
+    ['tokenizer.ggml.model', 't5'],
+    ['tokenizer.ggml.pre', 'default'],
+    ['tokenizer.ggml.scores', scores],
+    ['tokenizer.ggml.add_space_prefix', prependsSpace(json)],
+  ];
+  if (typeof model.unk_id === 'number') entries.push(['tokenizer.ggml.unknown_token_id', model.unk_id]);
+  if (typeof charsmap === 'string')
+    entries.push(['tokenizer.ggml.precompiled_charsmap', new Uint8Array(Buffer.from(charsmap, 'base64'))]);
+  return entries;
+}
+
+/** The steps of a normalizer, pre-tokenizer or decoder, out of their sequences. */
+function steps(value: unknown): Json[] {
+  if (!isJson(value)) return [];
+  const nested = value.normalizers ?? value.pretokenizers ?? value.decoders;
+  return Array.isArray(nested) ? nested.flatMap(steps) : [value];
+}
+
+/** Whether a text is spelled as if a space stood before it. */
+const prependsSpace = (json: Json): boolean =>
+  [...steps(json.normalizer), ...steps(json.pre_tokenizer)].some(
+    (step) =>
+      step.type === 'Prepend' ||
+      (step.type === 'Metaspace' && step.prepend_scheme !== 'never' && step.add_prefix_space !== false),
+  );
+
+const contractions = "(?i:'s|'t|'re|'ve|'m|'ll|'d)";
+const words = String.raw`[^\r\n\p{L}\p{N}]?\p{L}+`;
+const rest = String.raw` ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`;
+
+/** Patterns that tokenizer.json files split text by, and llama.cpp's names of them. */
+const patternNames: ReadonlyMap<string, string> = new Map([
+  [String.raw`${contractions}|${words}|\p{N}{1,3}|${rest}`, 'llama-bpe'],
+  [String.raw`${contractions}|${words}|\p{N}|${rest}`, 'qwen2'],
+  [
+    String.raw`${contractions}|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`,
+    'qwen35',
+  ],
+]);
+
+/** llama.cpp's name of the way in which a byte-level tokenizer splits text. @throws TokenizerError UNKNOWN_PRETOKENIZER. */
+function preTokenizerName(json: Json, model: Json): string {
+  const all = steps(json.pre_tokenizer);
+  const patterns = all.flatMap(({ pattern }) => (isJson(pattern) ? [String(pattern.Regex)] : []));
+  const name = patterns.length === 1 ? patternNames.get(patterns[0]!) : undefined;
+  if (name === 'llama-bpe') return model.ignore_merges === true ? name : 'dbrx'; // the same words, merged from bytes
+  if (name) return name;
+  const byteLevel = all.find(({ type }) => type === 'ByteLevel');
+  if (patterns.length === 0 && byteLevel && byteLevel.use_regex !== false)
+    return all.some(({ type }) => type === 'Digits') ? 'starcoder' : 'gpt-2';
+  throw new TokenizerError(
+    'UNKNOWN_PRETOKENIZER',
+    `tokenizer.json splits text by a pattern whose name in GGUF is not known (${patterns.join(' and ').slice(0, 200)}); ` +
+      'give the name that llama.cpp has for this model with --pre',
+  );
+}

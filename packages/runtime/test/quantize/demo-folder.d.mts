@@ -1,0 +1,1 @@
+export function writeDemoFolder(folder: string): Promise<void>;

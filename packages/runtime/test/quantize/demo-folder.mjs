@@ -1,0 +1,96 @@
+// The demo model as a folder of Hugging Face transformers would hold it. JavaScript, as tools/bench/written-files.mjs uses it too.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { demoModelPath } from '@quern/demo-model';
+import { llamaWeights } from '@quern/models';
+import { decode, openGguf } from '@quern/quant';
+
+const headDim = 32;
+
+/** Writes config.json, model.safetensors and the tokenizer's files into `folder`; the weights as F32. */
+export async function writeDemoFolder(folder) {
+  const file = await openGguf(demoModelPath);
+  const { metadata } = file;
+  const json = (name, value) => writeFileSync(join(folder, name), JSON.stringify(value));
+  const of = (key) => metadata.get(`llama.${key}`);
+  json('config.json', {
+    architectures: ['LlamaForCausalLM'],
+    hidden_size: of('embedding_length'),
+    intermediate_size: of('feed_forward_length'),
+    num_hidden_layers: of('block_count'),
+    num_attention_heads: of('attention.head_count'),
+    num_key_value_heads: of('attention.head_count_kv'),
+    vocab_size: of('vocab_size'),
+    max_position_embeddings: of('context_length'),
+    rms_norm_eps: of('attention.layer_norm_rms_epsilon'),
+    rope_theta: of('rope.freq_base'),
+    tie_word_embeddings: !file.tensors.some(({ name }) => name === 'output.weight'),
+  });
+  writeTokenizer(metadata, json);
+  writeSafetensors(join(folder, 'model.safetensors'), file.tensors.map(huggingFaceTensor));
+}
+
+function writeTokenizer(metadata, json) {
+  const of = (key) => metadata.get(`tokenizer.ggml.${key}`);
+  const tokens = of('tokens');
+  const specials = [...tokens.entries()].filter(([id]) => of('token_type')[id] === 3);
+  json('tokenizer.json', {
+    added_tokens: specials.map(([id, content]) => ({ id, content, special: true })),
+    normalizer: null,
+    pre_tokenizer: { type: 'ByteLevel', add_prefix_space: false, use_regex: true },
+    post_processor: null,
+    decoder: { type: 'ByteLevel' },
+    model: {
+      type: 'BPE',
+      vocab: Object.fromEntries(tokens.map((token, id) => [token, id])),
+      merges: of('merges').map((merge) => merge.split(' ')),
+    },
+  });
+  json('tokenizer_config.json', {
+    bos_token: tokens[of('bos_token_id')],
+    eos_token: tokens[of('eos_token_id')],
+    add_bos_token: of('add_bos_token'),
+    chat_template: metadata.get('tokenizer.chat_template'),
+  });
+  json('generation_config.json', { eos_token_id: [of('eos_token_id'), of('eot_token_id')] });
+}
+
+const entries = [...Object.values(llamaWeights.model), ...Object.values(llamaWeights.layer)];
+
+function huggingFaceTensor({ name, shape, format, path, offset, byteLength }) {
+  const layer = /^blk\.(\d+)\./.exec(name)?.[1] ?? '';
+  const entry = entries.find(({ gguf }) => gguf.replace('{i}', layer) === name);
+  const values = new Float32Array(shape.reduce((count, size) => count * size, 1));
+  decode(format, readFileSync(path).subarray(offset, offset + byteLength), 0, values, 0, values.length);
+  const rotates = /attn_[qk]\.weight$/.test(name);
+  return {
+    name: entry.huggingFace.replace('{i}', layer),
+    shape,
+    values: rotates ? inHalves(values, shape.at(-1)) : values,
+  };
+}
+
+/** Rows of heads whose neighbours rotate together, to rows p and p + d / 2: row by row as the words say. */
+function inHalves(values, rowLength) {
+  const result = new Float32Array(values.length);
+  for (let row = 0; row < values.length / rowLength; row++) {
+    const [head, p] = [Math.floor(row / headDim), row % headDim];
+    const to = head * headDim + (p % 2 === 0 ? p / 2 : (p - 1) / 2 + headDim / 2);
+    result.set(values.subarray(row * rowLength, (row + 1) * rowLength), to * rowLength);
+  }
+  return result;
+}
+
+function writeSafetensors(path, tensors) {
+  let end = 0;
+  const header = tensors.map(({ name, shape, values }) => {
+    const begin = end;
+    end += 4 * values.length;
+    return [name, { dtype: 'F32', shape, data_offsets: [begin, end] }];
+  });
+  const text = Buffer.from(JSON.stringify(Object.fromEntries(header)));
+  const length = Buffer.alloc(8);
+  length.writeBigUInt64LE(BigInt(text.length));
+  const data = tensors.map(({ values }) => new Uint8Array(values.buffer));
+  writeFileSync(path, Buffer.concat([length, text, ...data]));
+}
