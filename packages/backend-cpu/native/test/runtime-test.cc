@@ -456,7 +456,7 @@ void runs_can_be_ended() {
   const auto plan = model.plan(model.words);
   const auto run = [&] { model.backend.executor.run(*plan, &model.control, nullptr); };
   model.control = 1;
-  check.fails(Code::aborted, "before op 1 of 7, embed", run);
+  check.fails(Code::aborted, "before op 1 of 8, embed", run);
   model.control = 0;
   run();
   std::thread other([&] {

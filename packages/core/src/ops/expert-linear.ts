@@ -3,14 +3,16 @@ import { defineOp, type Numbers } from '../op/define-op.js';
 import { as, integers, ints, normal } from '../op/sample.js';
 import { defineLinear, isCoarse, linearMagnitude, linearRounding, linearTolerance } from './linear.js';
 
-/** Part `index` of an array of equal parts of a shape: one matrix of a stack, one row of a matrix. */
-const part = ({ data }: Numbers, index: number, shape: readonly number[]): Numbers => {
-  const size = shape.reduce((n, d) => n * d, 1);
-  return { shape, data: data.subarray(index * size, (index + 1) * size) };
-};
+/** Row `index` of rows of `width`. */
+const row = (data: Numbers['data'], index: number, width: number) =>
+  data.subarray(index * width, (index + 1) * width);
 
-/** Calls `product(x, w, y)` for each row of x and each matrix that its ids name: x [1, K], w [N, K], y [1, N]. */
-function eachProduct(
+/** The places of ids that name matrix e. */
+const placesOf = (ids: Numbers, e: number): number[] =>
+  Array.from(ids.data.keys()).filter((place) => ids.data[place] === e);
+
+/** Calls `product(x, w, y)` for each matrix with the rows of x that go to it: x [n, K], w [N, K], y [n, N]. */
+function eachMatrix(
   { x, w, ids }: { readonly x: Numbers; readonly w: Numbers; readonly ids: Numbers },
   y: Numbers,
   product: (x: Numbers, w: Numbers, y: Numbers) => void,
@@ -20,8 +22,18 @@ function eachProduct(
   ids.data.forEach((id, i) => {
     if (id < 0 || id >= E) throw outOfRange('expertLinear', `ids[${i}] is ${id}, but w has ${E} matrices`);
   });
-  for (let i = 0; i < ids.data.length; i++)
-    product(part(x, Math.floor(i / k), [1, K]), part(w, ids.data[i]!, [N, K]), part(y, i, [1, N]));
+  for (let e = 0; e < E; e++) {
+    const places = placesOf(ids, e);
+    const rows = { shape: [places.length, K], data: new Float64Array(places.length * K) };
+    const results = { shape: [places.length, N], data: new Float64Array(places.length * N) };
+    places.forEach((place, i) => {
+      rows.data.set(row(x.data, Math.floor(place / k), K), i * K);
+    });
+    product(rows, { shape: [N, K], data: row(w.data, e, N * K) }, results);
+    places.forEach((place, i) => {
+      y.data.set(row(results.data, i, N), place * N);
+    });
+  }
 }
 
 export const expertLinear = defineOp({
@@ -53,11 +65,11 @@ export const expertLinear = defineOp({
     return [{ shape: [R, k, N], dtype: 'f32' }];
   },
   define: (operands, _attributes, [y]) =>
-    eachProduct(operands, y!, (x, w, of) => defineLinear(x, w, undefined, of)),
+    eachMatrix(operands, y!, (x, w, of) => defineLinear(x, w, undefined, of)),
   magnitude: (operands, _attributes, [y]) =>
-    eachProduct(operands, y!, (x, w, of) => linearMagnitude(x, w, undefined, of)),
+    eachMatrix(operands, y!, (x, w, of) => linearMagnitude(x, w, undefined, of)),
   rounding: (operands, _attributes, [y]) =>
-    eachProduct(operands, y!, (x, w, of) => linearRounding(x, w, of, isCoarse(operands.x))),
+    eachMatrix(operands, y!, (x, w, of) => linearRounding(x, w, of, isCoarse(operands.x))),
   tolerance: linearTolerance,
   samples: () => [
     {
