@@ -66,6 +66,8 @@ export interface Ops {
   pool(x: Tensor, cuSeqlens: Tensor, options: { readonly by: Pooling }): Tensor;
   /** x / √Σx² over the last dimension; a row of zeros stays as it is. */
   l2Normalise(x: Tensor): Tensor;
+  /** Hyperbolic tangent. */
+  tanh(x: Tensor): Tensor;
   /** The same elements in another shape. Costs nothing. */
   view(x: Tensor, shape: readonly number[]): Tensor;
   /** Rows [from, to) of the first dimension. Costs nothing. */

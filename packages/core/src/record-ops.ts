@@ -129,6 +129,7 @@ export const recordOps: Ops = {
   pool: (x, cuSeqlens, { by }) =>
     record('pool', x).record(coreOps.pool, { x, cuSeqlens }, { by: poolings[by] })[0]!,
   l2Normalise: (x) => record('l2Normalise', x).record(coreOps.l2Normalise, { x })[0]!,
+  tanh: (x) => record('tanh', x).record(coreOps.tanh, { x })[0]!,
   view,
   slice,
 };

@@ -43,7 +43,7 @@ export async function loadLanguageModel(
 }
 
 /** Puts loaded weights where the architecture looks for them. */
-function byField(
+export function byField(
   resolved: readonly ResolvedWeight[],
   weights: readonly Weight[],
   layers: number,

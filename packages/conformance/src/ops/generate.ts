@@ -213,6 +213,7 @@ const generators: Readonly<Record<CoreOpName | FusedOpName, Generator>> = {
   uncachedAttention: uncachedAttentionCase,
   pool,
   l2Normalise: activation(() => ({})),
+  tanh: activation(() => ({})),
   addRmsNorm: (dice) => {
     const D = width(dice);
     const shape = [rows(dice), D];

@@ -22,6 +22,7 @@ import { scale } from './scale.js';
 import { silu } from './silu.js';
 import { softmax } from './softmax.js';
 import { swiglu } from './swiglu.js';
+import { tanh } from './tanh.js';
 import { topK } from './top-k.js';
 import { uncachedAttention } from './uncached-attention.js';
 
@@ -52,6 +53,7 @@ export const coreOps = {
   uncachedAttention,
   pool,
   l2Normalise,
+  tanh,
 } as const satisfies Record<string, AnyOp>;
 
 export type CoreOpName = keyof typeof coreOps;

@@ -1,6 +1,5 @@
 import { denseFormats } from '@quern/core';
 import { isGgufFormat } from '@quern/quant';
-import type { DecoderConfig } from '../config/decoder-config.js';
 import { ModelError } from '../error.js';
 import type { FileTensor, WeightFile } from './weight-file.js';
 import type { WeightEntry, WeightTable } from './weight-table.js';
@@ -17,12 +16,12 @@ export interface ResolvedWeight {
  * Finds every parameter of a table in a file, and checks its shape and format, before anything is loaded.
  * @throws ModelError MISSING_WEIGHT, BAD_WEIGHT_SHAPE or UNKNOWN_FORMAT, naming the tensor and the file.
  */
-export function resolveWeights(
-  table: WeightTable,
-  config: DecoderConfig,
+export function resolveWeights<Config extends { readonly layers: number }>(
+  table: WeightTable<Config>,
+  config: Config,
   file: WeightFile,
 ): readonly ResolvedWeight[] {
-  const find = (field: string, entry: WeightEntry, layer?: number): ResolvedWeight[] => {
+  const find = (field: string, entry: WeightEntry<Config>, layer?: number): ResolvedWeight[] => {
     const tensor = findTensor(entry, config, file, layer);
     return tensor ? [{ field, tensor, ...(layer !== undefined && { layer }) }] : [];
   };
@@ -33,9 +32,9 @@ export function resolveWeights(
   return [...ofModel, ...ofLayers.flat()];
 }
 
-function findTensor(
-  entry: WeightEntry,
-  config: DecoderConfig,
+function findTensor<Config>(
+  entry: WeightEntry<Config>,
+  config: Config,
   file: WeightFile,
   layer: number | undefined,
 ): FileTensor | undefined {

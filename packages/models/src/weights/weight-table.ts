@@ -3,27 +3,27 @@ import type { DecoderConfig } from '../config/decoder-config.js';
 import type { Naming } from './weight-file.js';
 
 /** One parameter: what each kind of file calls it (`{i}` is the layer) and the shape that the configuration implies. */
-export interface WeightEntry extends Readonly<Record<Naming, string>> {
+export interface WeightEntry<Config = DecoderConfig> extends Readonly<Record<Naming, string>> {
   /** Row-major, outermost first: [N, K] for a matrix that maps K features to N. */
-  shape(config: DecoderConfig): readonly number[];
+  shape(config: Config): readonly number[];
   /** Taken where the file has it. */
   readonly optional?: true;
   /** Needed only where this holds, and else not taken. */
-  when?(config: DecoderConfig): boolean;
+  when?(config: Config): boolean;
 }
 
-type Entries = Readonly<Record<string, WeightEntry>>;
+type Entries<Config> = Readonly<Record<string, WeightEntry<Config>>>;
 
 /** The parameters of an architecture, field by field: those of the whole model, and those that every layer has. */
-export interface WeightTable {
-  readonly model: Entries;
-  readonly layer: Entries;
+export interface WeightTable<Config = DecoderConfig> {
+  readonly model: Entries<Config>;
+  readonly layer: Entries<Config>;
 }
 
 type Loaded<E> = E extends { readonly optional: true } | { when: unknown } ? Weight | undefined : Weight;
 type Fields<T> = { readonly [Field in keyof T]: Loaded<T[Field]> };
 
 /** What a table becomes once loaded: a Weight per field, and per field of each layer. */
-export type LoadedWeights<T extends WeightTable> = Fields<T['model']> & {
+export type LoadedWeights<T extends WeightTable<never>> = Fields<T['model']> & {
   readonly layers: readonly Fields<T['layer']>[];
 };

@@ -1,4 +1,5 @@
 import { type KvDtype, kvCacheBytes } from '@quern/core';
+import type { EncoderConfig } from '@quern/models';
 import { mostDecodeRows } from '../engine/decode-batch.js';
 import type { PlannedModel } from './planner-device.js';
 
@@ -15,6 +16,11 @@ export function activationBytes({ config }: PlannedModel, rows: number, decoding
   const { width, heads, kvHeads, headDim, feedForward, vocabulary } = config;
   const perRow = 6 * width + 2 * (heads + 2 * kvHeads) * headDim + 3 * feedForward;
   return 4 * (rows * perRow + (3 + Math.min(decoding, mostDecodeRows)) * vocabulary);
+}
+
+/** The same of an encoder's step, which keeps no logits. */
+export function encoderActivationBytes(config: EncoderConfig, rows: number): number {
+  return 4 * rows * (10 * config.width + 3 * config.feedForward);
 }
 
 /** For messages: 1536000000 → '1.54 GB'. */

@@ -171,6 +171,12 @@ struct L2NormaliseOp {
   static void run(Call& call);
 };
 
+// tanh(x) → y
+struct TanhOp {
+  enum Operands : int { X, Y };
+  static void run(Call& call);
+};
+
 // addRmsNorm(a, b, w) → sum, y
 struct AddRmsNormOp {
   enum Operands : int { A, B, W, SUM, Y };
@@ -307,6 +313,9 @@ inline constexpr OpSpec op_table[] = {
       {"cuSeqlens", OperandKind::tensor, false, false},
       {"y", OperandKind::tensor, false, true}}},
     {24, "l2Normalise", L2NormaliseOp::run, 0, 1, 2,
+     {{"x", OperandKind::tensor, false, false},
+      {"y", OperandKind::tensor, false, true}}},
+    {25, "tanh", TanhOp::run, 0, 1, 2,
      {{"x", OperandKind::tensor, false, false},
       {"y", OperandKind::tensor, false, true}}},
     {64, "addRmsNorm", AddRmsNormOp::run, 1, 3, 5,
