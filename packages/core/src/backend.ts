@@ -78,6 +78,8 @@ export interface Ops {
   ): Tensor;
   /** log₁₀(max(x, floor)). */
   log10(x: Tensor, options: { readonly floor: number }): Tensor;
+  /** Hyperbolic tangent. */
+  tanh(x: Tensor): Tensor;
   /** The same elements in another shape. Costs nothing. */
   view(x: Tensor, shape: readonly number[]): Tensor;
   /** Rows [from, to) of the first dimension. Costs nothing. */

@@ -148,6 +148,7 @@ export const recordOps: Ops = {
   conv1d: (x, w, { bias, stride = 1, padding = 0 } = {}) =>
     record('conv1d', x).record(coreOps.conv1d, { x, w, bias }, { stride, padding })[0]!,
   log10: (x, { floor }) => record('log10', x).record(coreOps.log10, { x }, { floor })[0]!,
+  tanh: (x) => record('tanh', x).record(coreOps.tanh, { x })[0]!,
   view,
   slice,
 };

@@ -2,6 +2,7 @@ export {
   type AnyLoadedWeights,
   type Architecture,
   findArchitecture,
+  findEncoder,
   type GgufForm,
   registerArchitecture,
 } from './architecture.js';
@@ -15,6 +16,21 @@ export { Settings } from './config/settings.js';
 export { type ConvertOptions, toGguf } from './convert/to-gguf.js';
 export type { Decoder } from './decoder.js';
 export { describeModel, type ModelDescription } from './describe-model.js';
+export { bert, bertEncoder } from './encoder/bert.js';
+export { bertWeights } from './encoder/bert-weights.js';
+export { type BatchOptions, type EmbedBackend, embedBackend } from './encoder/embed-backend.js';
+export type { Encoder, EncoderArchitecture, EncoderBatch } from './encoder/encoder.js';
+export type { EncoderConfig } from './encoder/encoder-config.js';
+export { type EncoderFile, openEncoderFile } from './encoder/encoder-file.js';
+export {
+  describeEncoder,
+  type EncodedText,
+  type EncoderDescription,
+  type EncoderModel,
+  loadEncoder,
+} from './encoder/encoder-model.js';
+export { nomicBert, nomicBertWeights } from './encoder/nomic-bert.js';
+export { roberta } from './encoder/roberta.js';
 export { ModelError, type ModelErrorCode } from './error.js';
 export { type LanguageModel, loadLanguageModel } from './language-model.js';
 export { llama, llamaDecoder } from './llama.js';

@@ -9,22 +9,22 @@ import { exists, findModel } from './find-model.js';
 import { decodeToF32 } from './weights/decode-weight.js';
 import { ggufWeights, safetensorsWeights, type WeightFile } from './weights/weight-file.js';
 
-interface OpenedModel {
+interface OpenedModel<A = Architecture, C = DecoderConfig> {
   /** The GGUF file, or the safetensors file or index. */
   readonly path: string;
-  readonly architecture: Architecture;
-  readonly config: DecoderConfig;
+  readonly architecture: A;
+  readonly config: C;
   readonly weights: WeightFile;
 }
 
 /** A model in a GGUF file. Its tokenizer and chat template are in the metadata (`tokenizer.*`). */
-export interface GgufModelFile extends OpenedModel {
+export interface GgufModelFile<A = Architecture, C = DecoderConfig> extends OpenedModel<A, C> {
   readonly kind: 'gguf';
   readonly metadata: ReadonlyMap<string, MetadataValue>;
 }
 
 /** A model in the form of Hugging Face transformers. */
-export interface HuggingFaceModelFile extends OpenedModel {
+export interface HuggingFaceModelFile<A = Architecture, C = DecoderConfig> extends OpenedModel<A, C> {
   readonly kind: 'huggingFace';
   /** config.json as it is. */
   readonly metadata: Readonly<Record<string, unknown>>;
@@ -83,7 +83,7 @@ async function openGgufModel(path: string): Promise<GgufModelFile> {
   return { kind: 'gguf', path, architecture, config, weights, metadata };
 }
 
-function tokenCount({ metadata }: GgufFile): number {
+export function tokenCount({ metadata }: GgufFile): number {
   const tokens = metadata.get('tokenizer.ggml.tokens');
   return Array.isArray(tokens) ? tokens.length : 0;
 }
@@ -104,12 +104,12 @@ async function openHuggingFaceModel(path: string, configPath: string): Promise<H
 }
 
 /** The class it was saved from tells more than the type: a classifier has another head. */
-function architectureName(settings: Settings): string {
+export function architectureName(settings: Settings): string {
   const [first] = settings.texts('architectures') ?? [];
   return first ?? settings.text('model_type');
 }
 
-async function companionsIn(folder: string): Promise<HuggingFaceModelFile['companions']> {
+export async function companionsIn(folder: string): Promise<HuggingFaceModelFile['companions']> {
   const companions: Partial<Record<CompanionName, string>> = {};
   for (const name of companionNames)
     if (await exists(join(folder, name))) companions[name] = join(folder, name);

@@ -16,6 +16,7 @@ export type RuntimeErrorCode =
   | 'DISPOSED' // use after dispose
   | 'ABORTED' // an AbortSignal ended a call that has no partial result to give
   | 'NO_TOKENIZER' // text was given to, or asked of, a model that came without a vocabulary
+  | 'NO_CLASSIFIER' // the model embeds texts, but ranks none
   | 'NO_CHAT_TEMPLATE'; // the model says nothing of how a chat is written
 
 /** Thrown by loadModel, the planner, backend discovery and the methods of a model. */

@@ -36,6 +36,16 @@ export {
   findBackends,
   type LoadedBackend,
 } from './discovery/find-backends.js';
+export type { TextsProgress } from './embedding/compute-texts.js';
+export type {
+  Embedder,
+  Embeddings,
+  EmbedOptions,
+  RankedText,
+  Ranking,
+  TextsOptions,
+} from './embedding/embedder.js';
+export { type EmbedderOptions, loadEmbedder } from './embedding/load-embedder.js';
 export { RuntimeError, type RuntimeErrorCode } from './error.js';
 export { type Perplexity, type PerplexityOptions, perplexity } from './evaluation/perplexity.js';
 export type {

@@ -96,6 +96,7 @@ struct Kernels {
   void (*silu)(const float* x, float* y, int64_t n);
   void (*gelu_erf)(const float* x, float* y, int64_t n);
   void (*gelu_tanh)(const float* x, float* y, int64_t n);
+  void (*tanh)(const float* x, float* y, int64_t n);
   void (*swiglu)(const float* gate, const float* up, float* y, int64_t n);
   void (*geglu)(const float* gate, const float* up, float* y, int64_t n);
 

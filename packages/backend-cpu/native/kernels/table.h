@@ -44,6 +44,7 @@ constexpr Kernels table = {
     .silu = silu,
     .gelu_erf = gelu_erf,
     .gelu_tanh = gelu_tanh,
+    .tanh = tanh,
     .swiglu = swiglu,
     .geglu = geglu,
     .rms_norm = rms_norm,

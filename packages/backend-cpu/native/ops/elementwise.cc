@@ -67,6 +67,8 @@ void GeluOp::run(Call& call) {
   map(call, call.integer(FORM) == erf ? call.kernels.gelu_erf : call.kernels.gelu_tanh, X, Y);
 }
 
+void TanhOp::run(Call& call) { map(call, call.kernels.tanh, X, Y); }
+
 void SwigluOp::run(Call& call) {
   zip(call, call.kernels.swiglu, exponential_cost, call.floats(GATE), call.floats(UP), call.floats(Y));
 }

@@ -747,6 +747,7 @@ void elementwise() {
   unary("silu", k->silu, silu_of, 1e-6);
   unary("gelu_erf", k->gelu_erf, gelu_erf_of, 2e-6);
   unary("gelu_tanh", k->gelu_tanh, gelu_tanh_of, 2e-6);
+  unary("tanh", k->tanh, [](double x) { return std::tanh(x); }, 2e-6);
   binary("add", k->add, [](double a, double b) { return a + b; }, 0);
   binary("mul", k->mul, [](double a, double b) { return a * b; }, 1e-44);
   binary("swiglu", k->swiglu, [](double g, double u) { return silu_of(g) * u; }, 1e-6);

@@ -236,6 +236,7 @@ const generators: Readonly<Record<CoreOpName | FusedOpName, Generator>> = {
     };
   },
   log10: activation((dice) => ({ floor: Math.fround(dice.pick([1e-10, 1e-3, 0.5])) })),
+  tanh: activation(() => ({})),
   addRmsNorm: (dice) => {
     const D = width(dice);
     const shape = [rows(dice), D];

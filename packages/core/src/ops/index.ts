@@ -25,6 +25,7 @@ import { scale } from './scale.js';
 import { silu } from './silu.js';
 import { softmax } from './softmax.js';
 import { swiglu } from './swiglu.js';
+import { tanh } from './tanh.js';
 import { topK } from './top-k.js';
 import { uncachedAttention } from './uncached-attention.js';
 import { weightedSum } from './weighted-sum.js';
@@ -60,6 +61,7 @@ export const coreOps = {
   l2Normalise,
   conv1d,
   log10,
+  tanh,
 } as const satisfies Record<string, AnyOp>;
 
 export type CoreOpName = keyof typeof coreOps;

@@ -1,3 +1,4 @@
+import type { EmbeddingRules } from '../encoder/encoder-config.js';
 import type { WeightFile } from '../weights/weight-file.js';
 import { type DecoderConfig, limits, type MixtureConfig, readHeads } from './decoder-config.js';
 import { readRopeScaling } from './hugging-face-rope.js';
@@ -8,6 +9,8 @@ export interface HuggingFaceSource {
   /** config.json. */
   readonly settings: Settings;
   readonly weights: WeightFile;
+  /** What the files of sentence-transformers beside it say, for encoders. */
+  readonly embedding?: EmbeddingRules;
 }
 
 /**

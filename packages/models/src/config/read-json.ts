@@ -5,6 +5,22 @@ const maxBytes = 4_000_000; // a config.json has a few kilobytes
 
 /** The object in a JSON file. @throws ModelError NOT_FOUND or BAD_CONFIG. */
 export async function readJsonObject(path: string): Promise<Readonly<Record<string, unknown>>> {
+  const value = await readJson(path);
+  if (isObject(value)) return value;
+  throw new ModelError('BAD_CONFIG', `${path}: must hold a JSON object`);
+}
+
+/** The objects listed in a JSON file. @throws ModelError NOT_FOUND or BAD_CONFIG. */
+export async function readJsonList(path: string): Promise<readonly Readonly<Record<string, unknown>>[]> {
+  const value = await readJson(path);
+  if (Array.isArray(value) && value.every(isObject)) return value;
+  throw new ModelError('BAD_CONFIG', `${path}: must hold a list of JSON objects`);
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+async function readJson(path: string): Promise<unknown> {
   const status = await stat(path).catch(() => undefined);
   if (!status?.isFile()) throw new ModelError('NOT_FOUND', `${path}: there is no such file`);
   if (status.size > maxBytes)
@@ -12,10 +28,7 @@ export async function readJsonObject(path: string): Promise<Readonly<Record<stri
       'BAD_CONFIG',
       `${path}: has ${status.size} bytes; a configuration has at most ${maxBytes}`,
     );
-  const value = parse(path, await readFile(path, 'utf8'));
-  if (typeof value === 'object' && value !== null && !Array.isArray(value))
-    return value as Record<string, unknown>;
-  throw new ModelError('BAD_CONFIG', `${path}: must hold a JSON object`);
+  return parse(path, await readFile(path, 'utf8'));
 }
 
 function parse(path: string, text: string): unknown {

@@ -12,6 +12,7 @@ export class Settings {
     private readonly lookUp: (key: string) => unknown,
     /** What precedes every key in the file: `llama.` in GGUF, `rope_scaling.` in a nested object. */
     private readonly prefix = '',
+    private readonly keys: () => readonly string[] = () => [],
   ) {}
 
   has(key: string): boolean {
@@ -68,12 +69,19 @@ export class Settings {
     return this.fail(key, 'a list of strings');
   }
 
+  /** Every key of a nested object, and its string. */
+  strings(): Readonly<Record<string, string>> {
+    return Object.fromEntries(this.keys().map((key) => [key, this.text(key)]));
+  }
+
   /** A nested object, or undefined where the file has none. */
   section(key: string): Settings | undefined {
     const value = this.value(key);
     if (value === undefined) return undefined;
     if (typeof value !== 'object' || Array.isArray(value)) return this.fail(key, 'an object');
-    return new Settings(this.path, ownValue(value as object), `${this.prefix}${key}.`);
+    return new Settings(this.path, ownValue(value as object), `${this.prefix}${key}.`, () =>
+      Object.keys(value),
+    );
   }
 
   /** Throws BAD_CONFIG for a key. */

@@ -24,6 +24,9 @@ export interface ChosenBackend {
   readonly plan: BackendPlan;
 }
 
+/** What the caller says of the backend. */
+export type BackendOptions = Pick<ResolvedLoadOptions, 'backend' | 'threads' | 'resolveFrom' | 'onNotice'>;
+
 const hasLoaded = (candidate: BackendCandidate): candidate is LoadedBackend =>
   candidate.backend !== undefined;
 const hasFailed = (candidate: BackendCandidate): candidate is FailedBackend => !hasLoaded(candidate);
@@ -32,7 +35,7 @@ const hasFailed = (candidate: BackendCandidate): candidate is FailedBackend => !
  * Every installed backend that loads. Where one refuses what the caller chose for it, no other takes its place.
  * @throws RuntimeError NO_BACKEND, BACKEND_FAILED
  */
-async function installed(options: ResolvedLoadOptions): Promise<Backend[]> {
+async function installed(options: BackendOptions): Promise<Backend[]> {
   const candidates = await findBackends(options);
   const failed = candidates.filter(hasFailed);
   const backends = candidates.filter(hasLoaded).map(({ backend }) => backend);
@@ -57,29 +60,43 @@ function noBackend(seen: readonly BackendCandidate[], resolveFrom: string | unde
   return new RuntimeError('NO_BACKEND', `there is no backend to compute with: ${found}${advice}`);
 }
 
-async function candidatesFor(options: ResolvedLoadOptions): Promise<Backend[]> {
+async function candidatesFor(options: BackendOptions): Promise<Backend[]> {
   if (typeof options.backend !== 'string') return [options.backend];
   if (options.backend === 'auto') return installed(options);
   return [(await findBackend(options.backend, options)).backend];
 }
 
 /**
- * Finds the backends that the options allow and plans the model on the best; the others are disposed, on failure all that
- * were loaded here.
- * @throws RuntimeError BACKEND_NOT_FOUND, BACKEND_FAILED, NO_BACKEND, MODEL_TOO_LARGE, CONTEXT_TOO_LARGE, BAD_OPTION
+ * Finds the backends that the options allow, best first, and takes the one that `choose` names; the others are disposed, on
+ * failure all that were loaded here.
+ * @throws RuntimeError BACKEND_NOT_FOUND, BACKEND_FAILED, NO_BACKEND, BAD_OPTION
  */
-export async function chooseBackend(file: ModelFile, options: ResolvedLoadOptions): Promise<ChosenBackend> {
+export async function takeBackend<T>(
+  options: BackendOptions,
+  choose: (backends: readonly Backend[]) => { readonly backend: Backend } & T,
+): Promise<{ readonly backend: Backend; readonly owned: boolean } & T> {
   const backends = await candidatesFor(options);
   const owned = typeof options.backend === 'string';
   let chosen: Backend | undefined;
   try {
-    const devices = backends.map((backend) => plannerDevice(backend, file));
-    const plan = planBackends(describeModel(file), devices, planRequest(options));
-    chosen = backends.find(({ name }) => name === plan.ranges[0]!.backend)!;
-    return { backend: chosen, owned, plan };
+    const choice = choose(backends);
+    chosen = choice.backend;
+    return { ...choice, owned };
   } finally {
     if (owned) for (const backend of backends) if (backend !== chosen) backend.dispose();
   }
+}
+
+/**
+ * Plans a model on the best of the backends that the options allow.
+ * @throws RuntimeError BACKEND_NOT_FOUND, BACKEND_FAILED, NO_BACKEND, MODEL_TOO_LARGE, CONTEXT_TOO_LARGE, BAD_OPTION
+ */
+export function chooseBackend(file: ModelFile, options: ResolvedLoadOptions): Promise<ChosenBackend> {
+  return takeBackend(options, (backends) => {
+    const devices = backends.map((backend) => plannerDevice(backend, file));
+    const plan = planBackends(describeModel(file), devices, planRequest(options));
+    return { backend: backends.find(({ name }) => name === plan.ranges[0]!.backend)!, plan };
+  });
 }
 
 const planRequest = ({

@@ -1,5 +1,5 @@
 import { dirname } from 'node:path';
-import type { ModelFile } from '@quern/models';
+import type { EncoderFile, ModelFile } from '@quern/models';
 import {
   type BuiltinTemplate,
   type ChatTemplate,
@@ -10,7 +10,7 @@ import {
 import { type Tokenizer, tokenizerFromGguf, tokenizerFromHuggingFace } from '../tokenizer/index.js';
 
 /** The model's vocabulary, if it came with one. @throws TokenizerError */
-export async function loadTokenizer(file: ModelFile): Promise<Tokenizer | undefined> {
+export async function loadTokenizer(file: ModelFile | EncoderFile): Promise<Tokenizer | undefined> {
   if (file.kind === 'gguf')
     return file.metadata.has('tokenizer.ggml.model') ? tokenizerFromGguf(file.metadata) : undefined;
   const path = file.companions['tokenizer.json'];

@@ -1,4 +1,4 @@
-import { openModelFile } from '@quern/models';
+import { ModelError, openEncoderFile, openModelFile } from '@quern/models';
 import { RuntimeError } from '../error.js';
 import type { Tokenizer } from '../tokenizer/index.js';
 import { loadTokenizer } from './load-text.js';
@@ -10,7 +10,17 @@ import { locateModel } from './locate-model.js';
  */
 export async function openTokenizer(pathOrId: string, resolveFrom?: string): Promise<Tokenizer> {
   const path = locateModel(pathOrId, resolveFrom);
-  const tokenizer = await loadTokenizer(await openModelFile(path));
+  const tokenizer = await loadTokenizer(await openAnyFile(path));
   if (!tokenizer) throw new RuntimeError('NO_TOKENIZER', `${path} has no vocabulary`);
   return tokenizer;
+}
+
+/** The file of a language model or of an encoder. */
+async function openAnyFile(path: string) {
+  try {
+    return await openModelFile(path);
+  } catch (error) {
+    if (error instanceof ModelError && error.code === 'WRONG_KIND') return openEncoderFile(path);
+    throw error;
+  }
 }

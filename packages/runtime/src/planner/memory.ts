@@ -1,4 +1,5 @@
 import { type KvDtype, kvCacheBytes } from '@quern/core';
+import type { EncoderConfig } from '@quern/models';
 import { mostDecodeRows } from '../engine/decode-batch.js';
 import type { PlannedModel } from './planner-device.js';
 
@@ -21,6 +22,11 @@ export function activationBytes({ config }: PlannedModel, rows: number, decoding
 function innerFloats({ width, feedForward, mixture }: PlannedModel['config']): number {
   const ofExperts = mixture ? mixture.experts + mixture.chosen * (3 * mixture.feedForward + 2 * width) : 0;
   return Math.max(3 * feedForward, ofExperts);
+}
+
+/** The same of an encoder's step, which keeps no logits. */
+export function encoderActivationBytes(config: EncoderConfig, rows: number): number {
+  return 4 * rows * (10 * config.width + 3 * config.feedForward);
 }
 
 /** For messages: 1536000000 → '1.54 GB'. */

@@ -48,6 +48,11 @@ export class GgufFields {
     throw badVocabulary(`${PREFIX}${key} is ${id}, but token ids are 0 to ${size - 1}`);
   }
 
+  /** A token id of a vocabulary of any size. */
+  anyToken(key: string): number | undefined {
+    return this.token(key, NONE);
+  }
+
   private read<T>(key: string, kind: string, parse: (value: unknown) => T | undefined): T | undefined {
     const value = this.metadata.get(PREFIX + key);
     if (value === undefined) return undefined;

@@ -10,6 +10,7 @@ import type { TextModel, Tokenizer } from './tokenizer.js';
 import { Unigram } from './unigram.js';
 import { TokenType, Vocabulary } from './vocabulary.js';
 import { VocabularyTokenizer } from './vocabulary-tokenizer.js';
+import { WordPiece } from './word-piece.js';
 
 /** What differs between the kinds of tokenizer before the file's own settings are looked at. */
 interface Defaults {
@@ -67,8 +68,31 @@ const unigram: Kind = {
   },
 };
 
+/** Texts begin with [CLS] and end with [SEP], which converters misspell. */
+const wordPiece: Kind = {
+  defaults: (fields) => ({
+    addBos: true,
+    addEos: true,
+    addSpacePrefix: true,
+    bos: fields.anyToken('cls_token_id') ?? 101,
+    eos: fields.anyToken('seperator_token_id') ?? 102,
+    unknown: 100,
+  }),
+  toBytes: fromSpaceMarks,
+  model: (vocabulary, _fields, { unknown }) => {
+    if (unknown === undefined)
+      throw badVocabulary('tokenizer.ggml.unknown_token_id is missing: a "bert" tokenizer needs it');
+    return new WordPiece(vocabulary, unknown);
+  },
+};
+
 /** By the names that GGUF files use in `tokenizer.ggml.model`. */
-const KINDS: Readonly<Record<string, Kind>> = { llama: sentencePiece, gpt2: byteLevelBpe, t5: unigram };
+const KINDS: Readonly<Record<string, Kind>> = {
+  llama: sentencePiece,
+  gpt2: byteLevelBpe,
+  t5: unigram,
+  bert: wordPiece,
+};
 
 /**
  * The tokenizer of a GGUF file, from its metadata.

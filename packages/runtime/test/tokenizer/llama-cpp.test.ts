@@ -32,3 +32,28 @@ for (const [name, open] of Object.entries(tokenizers)) {
     });
   });
 }
+
+describe('bert-bge', () => {
+  testWithShared('gives the ids of llama.cpp for all its cases', async () => {
+    const tokenizer = await ggufTokenizer('llamacpp-vocab/ggml-vocab-bert-bge.gguf');
+    const cases = llamaCppCases('bert-bge');
+    const ends = { addBos: false, addEos: false };
+    expect(cases.map(({ text }) => tokenizer.encode(text, ends))).toEqual(cases.map(({ ids }) => ids));
+    expect(tokenizer.encode('Führer')).toEqual([101, 11865, 17875, 102]);
+    expect(tokenizer.decode(tokenizer.encode('Hello, unbelievable world'))).toBe(
+      'hello , unbelievable world',
+    );
+  });
+
+  testWithShared(
+    'lone surrogates vanish, an endless word is unknown, accents and case make no difference',
+    async () => {
+      const tokenizer = await ggufTokenizer('llamacpp-vocab/ggml-vocab-bert-bge.gguf');
+      expect(tokenizer.encode('a\ud800b \udc00')).toEqual(tokenizer.encode('ab'));
+      expect(tokenizer.encode('x'.repeat(1_000_000))).toEqual([101, 100, 102]);
+      expect(tokenizer.encode('ÉTÉ\u0301')).toEqual(tokenizer.encode('ete'));
+      expect(tokenizer.encode('[SEP]')).toEqual([101, 1031, 19802, 1033, 102]);
+      expect(tokenizer.encode('[SEP]', { special: 'parse' })).toEqual([101, 102, 102]);
+    },
+  );
+});

@@ -36,6 +36,10 @@ void gelu_tanh(const float* x, float* y, int64_t n) {
   for (int64_t i = 0; i < n; i++) y[i] = gelu_tanh_of(x[i]);
 }
 
+void tanh(const float* x, float* y, int64_t n) {
+  for (int64_t i = 0; i < n; i++) y[i] = tanhf(x[i]);
+}
+
 void swiglu(const float* gate, const float* up, float* y, int64_t n) {
   for (int64_t i = 0; i < n; i++) y[i] = silu_of(gate[i]) * up[i];
 }

@@ -44,6 +44,10 @@ void gelu_erf(const float* x, float* y, int64_t n) {
 
 void gelu_tanh(const float* x, float* y, int64_t n) { map(x, y, n, gelu_tanh_of); }
 
+void tanh(const float* x, float* y, int64_t n) {
+  map(x, y, n, [](Floats v) { return tanh(v); });
+}
+
 void swiglu(const float* gate, const float* up, float* y, int64_t n) {
   map(gate, up, y, n, [](Floats g, Floats u) { return silu_of(g) * u; });
 }

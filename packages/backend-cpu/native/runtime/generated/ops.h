@@ -171,17 +171,9 @@ struct L2NormaliseOp {
   static void run(Call& call);
 };
 
-// conv1d(x, w, bias?) → y
-struct Conv1dOp {
-  enum Operands : int { X, W, BIAS, Y };
-  enum Attributes : int { STRIDE, PADDING };
-  static void run(Call& call);
-};
-
-// log10(x) → y
-struct Log10Op {
+// tanh(x) → y
+struct TanhOp {
   enum Operands : int { X, Y };
-  enum Attributes : int { FLOOR };
   static void run(Call& call);
 };
 
@@ -323,12 +315,7 @@ inline constexpr OpSpec op_table[] = {
     {24, "l2Normalise", L2NormaliseOp::run, 0, 1, 2,
      {{"x", OperandKind::tensor, false, false},
       {"y", OperandKind::tensor, false, true}}},
-    {25, "conv1d", Conv1dOp::run, 2, 3, 4,
-     {{"x", OperandKind::tensor, false, false},
-      {"w", OperandKind::weight, false, false},
-      {"bias", OperandKind::weight, true, false},
-      {"y", OperandKind::tensor, false, true}}},
-    {26, "log10", Log10Op::run, 1, 1, 2,
+    {25, "tanh", TanhOp::run, 0, 1, 2,
      {{"x", OperandKind::tensor, false, false},
       {"y", OperandKind::tensor, false, true}}},
     {64, "addRmsNorm", AddRmsNormOp::run, 1, 3, 5,

@@ -1,0 +1,32 @@
+import type { Backend, Tensor, Weight } from '@quern/core';
+import type { EncoderBatch } from './encoder.js';
+import type { EncoderConfig } from './encoder-config.js';
+
+/** The weights of an encoder's attention. */
+export interface EncoderAttentionWeights {
+  /** [D, D] each. */
+  readonly q: Weight;
+  readonly k: Weight;
+  readonly v: Weight;
+  readonly attnOutput: Weight;
+  /** [D] each. */
+  readonly qBias?: Weight | undefined;
+  readonly kBias?: Weight | undefined;
+  readonly vBias?: Weight | undefined;
+  readonly attnOutputBias?: Weight | undefined;
+}
+
+/** Self-attention in which every row sees its whole text: x [T, D] → [T, D]. Rotates q and k where there is no table of positions. */
+export function encoderAttention(b: Backend, { heads, headDim, positions, rope }: EncoderConfig) {
+  const config = { heads, kvHeads: heads, headDim, scale: 1 / Math.sqrt(headDim), causal: false };
+  return (x: Tensor, w: EncoderAttentionWeights, batch: EncoderBatch): Tensor => {
+    const [T, D] = x.shape as [number, number];
+    const split = (y: Tensor) => b.view(y, [T, heads, headDim]);
+    const place = (y: Tensor) => (positions > 0 ? y : b.rope(y, batch.positions, rope));
+    const q = split(b.linear(x, w.q, { bias: w.qBias })); // [T, H, d]
+    const k = split(b.linear(x, w.k, { bias: w.kBias })); // [T, H, d]
+    const v = split(b.linear(x, w.v, { bias: w.vBias })); // [T, H, d]
+    const y = b.uncachedAttention(place(q), place(k), v, batch, config); // [T, H, d]
+    return b.linear(b.view(y, [T, D]), w.attnOutput, { bias: w.attnOutputBias }); // [T, D]
+  };
+}

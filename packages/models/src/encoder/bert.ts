@@ -1,0 +1,68 @@
+import type { Backend, Tensor, Weight } from '@quern/core';
+import type { LoadedWeights } from '../weights/weight-table.js';
+import { encoderAttention } from './attention.js';
+import { bertWeights } from './bert-weights.js';
+import type { Encoder, EncoderArchitecture, EncoderBatch } from './encoder.js';
+import {
+  bertKeys,
+  type EncoderConfig,
+  encoderConfigFromGguf,
+  encoderConfigFromHuggingFace,
+  readGelu,
+} from './encoder-config.js';
+import { renameBert } from './rename.js';
+
+/** BERT (Devlin et al. 2019), as a bare model, a masked one or a classifier; GGUF files of RoBERTa too, whose table starts at its first position. */
+export const bert = {
+  kind: 'encoder',
+  name: 'bert',
+  names: {
+    gguf: ['bert'],
+    huggingFace: ['BertModel', 'BertForMaskedLM', 'BertForSequenceClassification', 'bert'],
+  },
+  weights: bertWeights,
+  rename: renameBert,
+  configFromGguf: encoderConfigFromGguf,
+  configFromHuggingFace(source) {
+    const { settings } = source;
+    if (settings.text('position_embedding_type', 'absolute') !== 'absolute')
+      settings.refuse('position_embedding_type', 'BERT is computed with a table of absolute positions');
+    return { ...encoderConfigFromHuggingFace(source, bertKeys, 0), gelu: readGelu(settings) };
+  },
+  build: bertEncoder,
+} satisfies EncoderArchitecture;
+
+/** The forward pass of BERT: a norm after each attention and each feed-forward, which the residual passes too. */
+export function bertEncoder(
+  b: Backend,
+  w: LoadedWeights<typeof bertWeights>,
+  config: EncoderConfig,
+): Encoder {
+  const attention = encoderAttention(b, config);
+  const norm = (x: Tensor, weight: Weight, bias: Weight) =>
+    b.layerNorm(x, weight, bias, { eps: config.normEps });
+  const { classifier, pooler } = w;
+
+  return {
+    hidden(ids: Tensor, { positions, segments, cuSeqlens }: EncoderBatch): Tensor {
+      let x = b.add(b.embed(w.tokens, ids), b.embed(w.positions, positions)); // [T, D]
+      if (w.segments) x = b.add(x, b.embed(w.segments, segments)); // [T, D]
+      x = norm(x, w.norm, w.normBias);
+      for (const layer of w.layers) {
+        const attended = attention(x, layer, { positions, segments, cuSeqlens });
+        x = norm(b.add(x, attended), layer.attnNorm, layer.attnNormBias); // [T, D]
+        const up = b.gelu(b.linear(x, layer.up, { bias: layer.upBias }), { form: config.gelu }); // [T, F]
+        const down = b.linear(up, layer.down, { bias: layer.downBias }); // [T, D]
+        x = norm(b.add(x, down), layer.ffnNorm, layer.ffnNormBias); // [T, D]
+      }
+      return x;
+    },
+
+    ...(classifier && {
+      classify(x: Tensor): Tensor {
+        const pooled = pooler ? b.tanh(b.linear(x, pooler, { bias: w.poolerBias })) : x; // [S, D]
+        return b.linear(pooled, classifier, { bias: w.classifierBias }); // [S, labels]
+      },
+    }),
+  };
+}

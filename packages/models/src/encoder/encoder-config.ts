@@ -1,0 +1,172 @@
+import type { GeluForm, Pooling, RopeOptions } from '@quern/core';
+import { limits } from '../config/decoder-config.js';
+import type { GgufSource } from '../config/gguf.js';
+import type { HuggingFaceSource } from '../config/hugging-face.js';
+import type { Settings } from '../config/settings.js';
+import type { WeightFile } from '../weights/weight-file.js';
+
+/** The sizes and constants of an encoder: all that a forward pass needs besides its weights. */
+export interface EncoderConfig {
+  readonly layers: number;
+  /** D. */
+  readonly width: number;
+  /** H. */
+  readonly heads: number;
+  /** d. */
+  readonly headDim: number;
+  /** F. */
+  readonly feedForward: number;
+  /** V. */
+  readonly vocabulary: number;
+  /** Rows of the table of segments; 0: it has none. */
+  readonly segments: number;
+  /** Rows of the table of positions; 0: it has none, and rotates. */
+  readonly positions: number;
+  /** The row of that table that a text's first token takes. */
+  readonly firstPosition: number;
+  readonly rope: RopeOptions;
+  readonly gelu: GeluForm;
+  readonly normEps: number;
+  /** Most tokens of a text. */
+  readonly context: number;
+  /** How the rows of a text become one. */
+  readonly pooling: Pooling;
+  /** Embeddings have length 1. */
+  readonly normalise: boolean;
+  /** Outputs of the classifier; 0: it has none. */
+  readonly labels: number;
+}
+
+/** What the files beside config.json say of sentence-transformers' models. */
+export type EmbeddingRules = Pick<EncoderConfig, 'pooling' | 'normalise'> & { readonly maxTokens?: number };
+
+const rows = (weights: WeightFile, name: string): number => weights.tensors.get(name)?.shape[0] ?? 0;
+
+function headDim(settings: Settings, key: string, width: number): { heads: number; headDim: number } {
+  const heads = settings.whole(key, limits.heads);
+  if (width % heads !== 0) settings.fail(key, `a divisor of the width ${width}`);
+  return { heads, headDim: width / heads };
+}
+
+/** Rows of a table that a file may lack, within what is believed. */
+function tableRows(settings: Settings, key: string, weights: WeightFile, name: string, most: number): number {
+  const found = rows(weights, name);
+  if (found > most) settings.fail(key, `at most ${most} rows in ${name}; it has ${found}`);
+  return found;
+}
+
+const ggufPoolings: readonly Pooling[] = ['mean', 'mean', 'cls', 'last', 'cls']; // none, mean, cls, last, rank
+
+/**
+ * The configuration of an encoder from GGUF metadata (llama.cpp's keys). A file that names no pooling has its rows
+ * averaged, and one that ranks takes the first.
+ * @throws ModelError BAD_CONFIG or UNSUPPORTED_CONFIG.
+ */
+export function encoderConfigFromGguf({ settings, weights, tokens }: GgufSource): EncoderConfig {
+  if (settings.flag('attention.causal'))
+    settings.refuse('attention.causal', 'encoders see every token of a text');
+  const width = settings.whole('embedding_length', limits.width);
+  const { heads, headDim: d } = headDim(settings, 'attention.head_count', width);
+  const context = settings.whole('context_length', limits.context);
+  const positions = tableRows(settings, 'context_length', weights, 'position_embd.weight', limits.context);
+  return {
+    layers: settings.whole('block_count', limits.layers),
+    width,
+    heads,
+    headDim: d,
+    feedForward: settings.whole('feed_forward_length', limits.feedForward),
+    vocabulary: rows(weights, 'token_embd.weight') || Math.max(1, tokens),
+    segments: tableRows(settings, 'context_length', weights, 'token_types.weight', limits.width),
+    positions,
+    firstPosition: 0,
+    rope: { theta: settings.positive('rope.freq_base', 10_000), layout: 'halves' },
+    gelu: 'erf',
+    normEps: settings.positive('attention.layer_norm_epsilon'),
+    context: positions > 0 ? Math.min(context, positions) : context,
+    pooling: ggufPoolings[settings.whole('pooling_type', ggufPoolings.length - 1, 1, 0)]!,
+    normalise: true,
+    labels: tableRows(settings, 'pooling_type', weights, 'cls.output.weight', limits.width),
+  };
+}
+
+/** Names of the settings that differ among families, in config.json. */
+export interface EncoderKeys {
+  readonly width: string;
+  readonly layers: string;
+  readonly heads: string;
+  readonly feedForward: string;
+  readonly context: string;
+  readonly normEps: string;
+  readonly theta: string;
+}
+
+/** As BERT's own class names them. */
+export const bertKeys: EncoderKeys = {
+  width: 'hidden_size',
+  layers: 'num_hidden_layers',
+  heads: 'num_attention_heads',
+  feedForward: 'intermediate_size',
+  context: 'max_position_embeddings',
+  normEps: 'layer_norm_eps',
+  theta: 'rope_theta',
+};
+
+/** transformers' names for the activation. */
+const gelus: Readonly<Record<string, GeluForm>> = {
+  gelu: 'erf',
+  gelu_python: 'erf',
+  gelu_new: 'tanh',
+  gelu_pytorch_tanh: 'tanh',
+  gelu_fast: 'tanh',
+};
+
+/** The activation of a plain feed-forward. Throws UNSUPPORTED_CONFIG. */
+export function readGelu(settings: Settings): GeluForm {
+  const name = settings.text('hidden_act', 'gelu');
+  const form = Object.hasOwn(gelus, name) ? gelus[name] : undefined;
+  return form ?? settings.refuse('hidden_act', `encoders are computed with ${Object.keys(gelus).join(', ')}`);
+}
+
+/**
+ * The configuration of an encoder from config.json. Absent settings take the defaults of transformers' own classes.
+ * @param firstPosition the row of the position table that a text begins with
+ * @throws ModelError BAD_CONFIG or UNSUPPORTED_CONFIG.
+ */
+export function encoderConfigFromHuggingFace(
+  { settings, weights, embedding }: HuggingFaceSource,
+  keys: EncoderKeys,
+  firstPosition: number,
+): EncoderConfig {
+  const width = settings.whole(keys.width, limits.width);
+  const { heads, headDim: d } = headDim(settings, keys.heads, width);
+  const table = 'embeddings.position_embeddings.weight';
+  const positions = tableRows(settings, keys.context, weights, table, limits.context);
+  const trained = settings.whole(keys.context, limits.context, 512);
+  const room = positions > 0 ? Math.min(trained, positions) - firstPosition : trained;
+  if (room < 1) settings.fail(keys.context, `more than the ${firstPosition} positions that no text takes`);
+  const { pooling = 'mean', normalise = true, maxTokens = room } = embedding ?? {};
+  return {
+    layers: settings.whole(keys.layers, limits.layers),
+    width,
+    heads,
+    headDim: d,
+    feedForward: settings.whole(keys.feedForward, limits.feedForward),
+    vocabulary: settings.whole('vocab_size', limits.vocabulary),
+    segments: tableRows(
+      settings,
+      'type_vocab_size',
+      weights,
+      'embeddings.token_type_embeddings.weight',
+      limits.width,
+    ),
+    positions,
+    firstPosition,
+    rope: { theta: settings.positive(keys.theta, 10_000), layout: 'halves' },
+    gelu: 'erf',
+    normEps: settings.positive(keys.normEps, 1e-12),
+    context: Math.min(room, maxTokens),
+    pooling,
+    normalise,
+    labels: tableRows(settings, 'num_labels', weights, 'classifier.weight', limits.width),
+  };
+}

@@ -1,0 +1,129 @@
+import { dirname, join } from 'node:path';
+import type { Pooling } from '@quern/core';
+import { openGguf, openSafetensors } from '@quern/quant';
+import { findEncoder } from '../architecture.js';
+import { limits } from '../config/decoder-config.js';
+import { readQuantisation } from '../config/quantisation.js';
+import { readJsonList, readJsonObject } from '../config/read-json.js';
+import { ownValue, Settings } from '../config/settings.js';
+import { exists, findModel } from '../find-model.js';
+import {
+  architectureName,
+  companionsIn,
+  type GgufModelFile,
+  type HuggingFaceModelFile,
+  tokenCount,
+} from '../model-file.js';
+import { ggufWeights, safetensorsWeights } from '../weights/weight-file.js';
+import type { EncoderArchitecture } from './encoder.js';
+import type { EmbeddingRules, EncoderConfig } from './encoder-config.js';
+
+/** An encoder that has been opened: its configuration and where its tensors are. No weight has been read. */
+export type EncoderFile = (
+  | GgufModelFile<EncoderArchitecture, EncoderConfig>
+  | HuggingFaceModelFile<EncoderArchitecture, EncoderConfig>
+) & {
+  /** What is written before a text, by the kind of text ('query', 'passage', …), where the files say. */
+  readonly prompts: Readonly<Record<string, string>>;
+};
+
+/**
+ * Opens an encoder: a GGUF file, a safetensors file or index beside its config.json, or a folder with either. Pooling and
+ * prompts of sentence-transformers are read from the files beside it.
+ * @param options.config the configuration of a safetensors model that is not called config.json
+ * @throws ModelError NOT_FOUND, NO_MODEL, AMBIGUOUS_MODEL, UNKNOWN_ARCHITECTURE, WRONG_KIND, BAD_CONFIG or
+ * UNSUPPORTED_CONFIG; FileError of @quern/quant.
+ */
+export async function openEncoderFile(
+  path: string,
+  options: { readonly config?: string } = {},
+): Promise<EncoderFile> {
+  const found = await findModel(path, options.config);
+  return found.kind === 'gguf' ? openGgufEncoder(found.path) : openFolder(found.weights, found.config);
+}
+
+async function openGgufEncoder(path: string): Promise<EncoderFile> {
+  const file = await openGguf(path);
+  const { metadata } = file;
+  const name = new Settings(path, (key) => metadata.get(key)).text('general.architecture');
+  const architecture = findEncoder('gguf', name, path);
+  const weights = architecture.rename(ggufWeights(file));
+  const config = architecture.configFromGguf({
+    settings: new Settings(path, (key) => metadata.get(`${name}.${key}`), `${name}.`),
+    weights,
+    tokens: tokenCount(file),
+    ropeFactors: undefined,
+  });
+  return { kind: 'gguf', path, architecture, config, weights, metadata, prompts: {} };
+}
+
+async function openFolder(path: string, configPath: string): Promise<EncoderFile> {
+  const metadata = await readJsonObject(configPath);
+  const settings = new Settings(configPath, ownValue(metadata));
+  const architecture = findEncoder('huggingFace', architectureName(settings), configPath);
+  const weights = architecture.rename(
+    safetensorsWeights(await openSafetensors(path), readQuantisation(settings)),
+  );
+  const folder = dirname(configPath);
+  const config = architecture.configFromHuggingFace({
+    settings,
+    weights,
+    embedding: await readEmbeddingRules(folder),
+  });
+  const companions = await companionsIn(folder);
+  const prompts = await readPrompts(folder);
+  return { kind: 'huggingFace', path, architecture, config, weights, metadata, companions, prompts };
+}
+
+async function settingsIn(folder: string, ...names: string[]): Promise<Settings | undefined> {
+  const path = join(folder, ...names);
+  return (await exists(path)) ? new Settings(path, ownValue(await readJsonObject(path))) : undefined;
+}
+
+const poolingKeys: Readonly<Record<string, Pooling>> = {
+  pooling_mode_cls_token: 'cls',
+  pooling_mode_mean_tokens: 'mean',
+  pooling_mode_lasttoken: 'last',
+};
+
+function readPooling(settings: Settings): Pooling {
+  const chosen = Object.keys(poolingKeys).filter((key) => settings.flag(key));
+  for (const other of ['max_tokens', 'mean_sqrt_len_tokens', 'weightedmean_tokens'])
+    if (settings.flag(`pooling_mode_${other}`))
+      settings.refuse(`pooling_mode_${other}`, 'texts are pooled by cls, mean or last token');
+  if (chosen.length > 1) settings.refuse(chosen[1]!, `texts are pooled one way, and ${chosen[0]} is on too`);
+  return poolingKeys[chosen[0] ?? 'pooling_mode_mean_tokens']!;
+}
+
+/** Which modules a folder of sentence-transformers strings together; undefined where it does not say. */
+async function moduleTypes(folder: string): Promise<readonly string[] | undefined> {
+  const path = join(folder, 'modules.json');
+  if (!(await exists(path))) return undefined;
+  const modules = await readJsonList(path);
+  return modules.map((module) => new Settings(path, ownValue(module)).text('type'));
+}
+
+async function readEmbeddingRules(folder: string): Promise<EmbeddingRules> {
+  const pooling = await settingsIn(folder, '1_Pooling', 'config.json');
+  const transformer = await settingsIn(folder, 'sentence_bert_config.json');
+  const types = await moduleTypes(folder);
+  const dense = types?.find((type) => type.endsWith('.Dense'));
+  if (dense)
+    new Settings(join(folder, 'modules.json'), () => dense).refuse(
+      'type',
+      'no matrix follows the pooling here',
+    );
+  return {
+    pooling: pooling ? readPooling(pooling) : 'mean',
+    normalise: types?.some((type) => type.endsWith('.Normalize')) ?? true,
+    ...(transformer?.has('max_seq_length') && {
+      maxTokens: transformer.whole('max_seq_length', limits.context),
+    }),
+  };
+}
+
+async function readPrompts(folder: string): Promise<Readonly<Record<string, string>>> {
+  const settings = await settingsIn(folder, 'config_sentence_transformers.json');
+  const prompts = settings?.section('prompts');
+  return prompts?.strings() ?? {};
+}

@@ -1,0 +1,114 @@
+import { createBackend as createReference } from '@quern/backend-reference';
+import type { Backend } from '@quern/core';
+import {
+  type EncodedText,
+  type EncoderModel,
+  embedBackend,
+  loadEncoder,
+  openEncoderFile,
+  openModelFile,
+} from '../src/index.js';
+import { testedBackends } from './backends.js';
+import { describeShared, readJson, shared } from './shared-data.js';
+
+/** The largest difference between two lists of numbers; Infinity where sizes differ. */
+const distance = (a: ArrayLike<number>, b: ArrayLike<number>): number =>
+  a.length === b.length
+    ? Math.max(...Array.from(a, (value, i) => Math.abs(value - b[i]!)))
+    : Number.POSITIVE_INFINITY;
+
+const tinyModel = (name: string) =>
+  openEncoderFile(shared('tiny-hf', `tiny_${name}.safetensors`), {
+    config: shared('tiny-hf', `tiny_${name}_config.json`),
+  });
+
+async function hiddenOf(model: EncoderModel, texts: readonly EncodedText[]): Promise<ArrayLike<number>> {
+  using step = model.backend.step();
+  return await step.read(model.hidden(step, texts));
+}
+
+for (const { name: on, slack, open } of await testedBackends())
+  describeShared('tiny-hf', `encoders of transformers on ${on}`, () => {
+    let backend: Backend;
+    beforeAll(async () => {
+      backend = await open();
+    });
+    afterAll(() => backend.dispose());
+
+    test('bert: states after the last layer, of one text and of all in one ragged batch', async () => {
+      using model = await loadEncoder(await tinyModel('bert'), backend);
+      const golden = readJson('tiny-hf', 'tiny_bert_hidden.json');
+      const texts: EncodedText[] = golden.sequences.map((ids: number[], i: number) => ({
+        ids,
+        secondPart: golden.token_types[i].indexOf(1),
+      }));
+      expect(distance(await hiddenOf(model, texts), golden.hidden.flat(2))).toBeLessThan(slack * 1e-5);
+      for (const [i, text] of texts.entries())
+        expect(distance(await hiddenOf(model, [text]), golden.hidden[i].flat())).toBeLessThan(slack * 1e-5);
+    });
+
+    // The golden's encoder saw the padding too, and only its mean left it out.
+    test('e5: the mean of the real tokens of each text, of length 1', async () => {
+      using model = await loadEncoder(await tinyModel('e5'), backend);
+      const { sequences, real_tokens, embeddings } = readJson('tiny-hf', 'tiny_e5_embed.json');
+      for (const [i, ids] of sequences.entries()) {
+        using step = backend.step();
+        const rows = backend.slice(model.hidden(step, [{ ids }]), 0, real_tokens[i]);
+        const mean = backend.pool(rows, step.input(Int32Array.of(0, real_tokens[i])), { by: 'mean' });
+        const embedding = await step.read(backend.l2Normalise(mean));
+        expect(distance(embedding, embeddings[i])).toBeLessThan(slack * 1e-5);
+      }
+    });
+
+    test.each(['tiny_bert', 'tiny_nomic'])(
+      '%s, a folder: ragged batches equal to one by one',
+      async (name) => {
+        const file = await openEncoderFile(shared('tiny-bert-hf-dir', name));
+        expect(file.config).toMatchObject({ pooling: 'mean', layers: 2, width: 32, heads: 4 });
+        using embedder = embedBackend(await loadEncoder(file, backend));
+        const texts = [5, 1, 60, 17, 2].map((length) => ({
+          ids: Array.from({ length }, (_, i) => (7 * i + length) % 256),
+        }));
+        const together = await embedder.embedBatch(texts);
+        for (const [s, text] of texts.entries()) {
+          const alone = await embedder.embedBatch([text]);
+          expect(Math.hypot(...alone)).toBeCloseTo(1, 6);
+          expect(distance(together.subarray(32 * s, 32 * (s + 1)), alone)).toBeLessThan(2e-6);
+        }
+      },
+    );
+  });
+
+describeShared('tiny-hf', 'encoders and what they refuse', () => {
+  test('weights stay until the last replica is disposed', async () => {
+    using backend = await createReference();
+    const first = embedBackend(await loadEncoder(await tinyModel('bert'), backend));
+    const second = first.replica();
+    const before = await first.embedBatch([{ ids: [1, 2, 3] }]);
+    first.dispose();
+    first.dispose();
+    expect(await second.embedBatch([{ ids: [1, 2, 3] }])).toEqual(before);
+    second.dispose();
+    await expect(second.embedBatch([{ ids: [1] }])).rejects.toMatchObject({ code: 'DISPOSED' });
+  });
+
+  test('no tokens, too many, and a classifier that is not there', async () => {
+    using backend = await createReference();
+    using embedder = embedBackend(await loadEncoder(await tinyModel('bert'), backend));
+    expect(await embedder.embedBatch([])).toEqual(new Float32Array(0));
+    await expect(embedder.embedBatch([{ ids: [] }])).rejects.toMatchObject({ code: 'BAD_ARGUMENT' });
+    const ids = Array.from({ length: 17 }, () => 1);
+    await expect(embedder.embedBatch([{ ids }])).rejects.toThrow('1 to 16 tokens');
+    await expect(embedder.classifyBatch([{ ids: [1] }])).rejects.toMatchObject({ code: 'MISSING_WEIGHT' });
+  });
+
+  test('each kind of model says what it is where the other is wanted', async () => {
+    const config = shared('tiny-hf', 'tiny_llama_config.json');
+    await expect(
+      openEncoderFile(shared('tiny-hf', 'tiny_llama.safetensors'), { config }),
+    ).rejects.toMatchObject({
+      code: 'WRONG_KIND',
+    });
+    await expect(openModelFile(shared('tiny-bert-hf-dir', 'tiny_bert'))).rejects.toThrow('is an encoder');
+  });
+});

@@ -1,0 +1,161 @@
+import type { BatchOptions, EncodedText } from '@quern/models';
+import { nextTurn } from '../engine/next-turn.js';
+import { RuntimeError } from '../error.js';
+import { batchesByLength } from './batches.js';
+import type { FittedText, TextEncoder } from './encode-texts.js';
+
+/** Texts that are done, of how many, and their tokens. */
+export interface TextsProgress {
+  readonly done: number;
+  readonly total: number;
+  readonly tokens: number;
+}
+
+export interface ComputeOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** After each step. */
+  readonly onProgress?: ((progress: TextsProgress) => void) | undefined;
+}
+
+/** The numbers of every text, and what there was to compute. */
+export interface ComputedTexts {
+  /** [texts · width], in the order of the texts. */
+  readonly values: Float32Array;
+  readonly tokens: number;
+  /** Texts whose ends were cut off. */
+  readonly truncated: number;
+}
+
+/** What computes `width` numbers for each of some texts. */
+export interface TextsJob {
+  readonly texts: readonly string[];
+  readonly encoder: TextEncoder;
+  readonly width: number;
+  /** Tokens of one step. */
+  readonly maxBatch: number;
+  compute(texts: readonly EncodedText[], options: BatchOptions): Promise<Float32Array>;
+}
+
+/** So many steps' worth of tokens are tokenised ahead and sorted by length: memory stays bounded, however many texts there are. */
+const stepsOfWindow = 16;
+/** Milliseconds that tokenising may hold the event loop. */
+const slice = 4;
+
+function needNotAborted(signal: AbortSignal | undefined): void {
+  if (signal?.aborted) throw new RuntimeError('ABORTED', 'the call was aborted', { cause: signal.reason });
+}
+
+function encodeText({ texts, encoder }: TextsJob, index: number): FittedText {
+  const text = texts[index];
+  if (typeof text !== 'string')
+    throw new RuntimeError('BAD_OPTION', `text ${index} is ${typeof text}; it must be a string`);
+  const encoded = encoder.encode(text);
+  if (encoded.ids.length > 0) return encoded;
+  throw new RuntimeError('EMPTY_PROMPT', `text ${index} has no token, and the model's tokenizer adds none`);
+}
+
+/** Consecutive texts from `first` on, tokenised a few milliseconds at a time. */
+async function readWindow(
+  job: TextsJob,
+  first: number,
+  signal: AbortSignal | undefined,
+): Promise<FittedText[]> {
+  const window: FittedText[] = [];
+  let start = performance.now();
+  for (let tokens = 0; first + window.length < job.texts.length && tokens < stepsOfWindow * job.maxBatch; ) {
+    const encoded = encodeText(job, first + window.length);
+    window.push(encoded);
+    tokens += encoded.ids.length;
+    if (performance.now() - start < slice) continue;
+    await nextTurn();
+    needNotAborted(signal);
+    start = performance.now();
+  }
+  return window;
+}
+
+/** Results of a job as they come in. */
+class Results {
+  readonly values: Float32Array;
+  tokens = 0;
+  truncated = 0;
+  private done = 0;
+
+  constructor(
+    private readonly job: TextsJob,
+    private readonly options: ComputeOptions,
+  ) {
+    this.values = new Float32Array(job.texts.length * job.width);
+  }
+
+  /** Computes a batch of a window whose first text is `first`. */
+  async add(window: readonly FittedText[], batch: readonly number[], first: number): Promise<void> {
+    const { width, texts, compute } = this.job;
+    const encoded = batch.map((index) => window[index]!);
+    const rows = await compute(encoded, { signal: this.options.signal });
+    batch.forEach((index, row) => {
+      this.values.set(rows.subarray(row * width, (row + 1) * width), (first + index) * width);
+    });
+    this.done += batch.length;
+    for (const { ids, truncated } of encoded) {
+      this.tokens += ids.length;
+      this.truncated += truncated ? 1 : 0;
+    }
+    this.options.onProgress?.({ done: this.done, total: texts.length, tokens: this.tokens });
+  }
+}
+
+/**
+ * Computes all texts, window by window: the texts of a window are sorted by length into batches, and while they are computed
+ * the next window is tokenised. One batch waits while another is computed, so that the device never does.
+ * Rejects with RuntimeError ABORTED, BAD_OPTION, EMPTY_PROMPT, and with what `compute` and `onProgress` throw.
+ */
+export async function computeTexts(job: TextsJob, options: ComputeOptions): Promise<ComputedTexts> {
+  const { signal } = options;
+  needNotAborted(signal);
+  const results = new Results(job, options);
+  try {
+    let window = await readWindow(job, 0, signal);
+    for (let first = 0; window.length > 0; ) {
+      const [, next] = await settleAll([
+        computeWindow(job, results, window, first),
+        readWindow(job, first + window.length, signal),
+      ]);
+      first += window.length;
+      window = next;
+    }
+  } catch (error) {
+    needNotAborted(signal);
+    throw error;
+  }
+  return results;
+}
+
+async function computeWindow(
+  job: TextsJob,
+  results: Results,
+  window: readonly FittedText[],
+  first: number,
+): Promise<void> {
+  const lengths = window.map(({ ids }) => ids.length);
+  const batches = batchesByLength(lengths, job.maxBatch).values();
+  let failed = false;
+  const work = async () => {
+    for (const batch of batches) {
+      if (failed) return;
+      await results.add(window, batch, first).catch((error) => {
+        failed = true;
+        throw error;
+      });
+    }
+  };
+  await settleAll([work(), work()]);
+}
+
+/** As Promise.all, but nothing is still under way when it rejects. */
+async function settleAll<T extends readonly Promise<unknown>[]>(
+  promises: readonly [...T],
+): Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }> {
+  await Promise.allSettled(promises);
+  return Promise.all(promises) as Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }>;
+}

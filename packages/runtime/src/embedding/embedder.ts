@@ -1,0 +1,184 @@
+import type { DeviceProfile } from '@quern/core';
+import type { EmbedBackend, EncoderConfig } from '@quern/models';
+import { needWhole, RuntimeError } from '../error.js';
+import type { Tokenizer } from '../tokenizer/index.js';
+import { type ComputeOptions, computeTexts, type TextsProgress } from './compute-texts.js';
+import { pairedTexts, singleTexts } from './encode-texts.js';
+
+export interface TextsOptions {
+  readonly signal?: AbortSignal;
+  /** After each step: texts that are done, of how many, and their tokens. */
+  readonly onProgress?: (progress: TextsProgress) => void;
+  /** Most tokens of a text; default, and at most, what the model takes. Longer texts lose their ends, and are counted. */
+  readonly maxTokens?: number;
+}
+
+export interface EmbedOptions extends TextsOptions {
+  /** The name of one of the model's `prompts`, which is written before every text. */
+  readonly prompt?: string;
+  /** Written before every text, for models whose files name no prompts: E5 wants 'query: ' or 'passage: '. */
+  readonly prefix?: string;
+}
+
+/** Embeddings of some texts. */
+export interface Embeddings {
+  /** [texts · dimensions], in the order of the texts. */
+  readonly values: Float32Array;
+  readonly dimensions: number;
+  /** Of all texts, with start and end. */
+  readonly tokens: number;
+  /** Texts whose ends were cut off. */
+  readonly truncated: number;
+}
+
+/** A text as a cross-encoder ranks it. */
+export interface RankedText {
+  /** Which of the texts. */
+  readonly index: number;
+  /** From 0 to 1: 1 / (1 + e^−logit). */
+  readonly score: number;
+  readonly logit: number;
+}
+
+export interface Ranking {
+  /** Best first; among equals, the earlier text first. */
+  readonly ranked: readonly RankedText[];
+  readonly tokens: number;
+  readonly truncated: number;
+}
+
+/** What `loadEmbedder` puts together; an Embedder owns the lot. */
+export interface EmbedderParts {
+  readonly path: string;
+  readonly architecture: string;
+  readonly config: EncoderConfig;
+  readonly prompts: Readonly<Record<string, string>>;
+  readonly tokenizer: Tokenizer;
+  readonly encoder: EmbedBackend;
+  readonly backend: { readonly name: string; readonly profile: DeviceProfile };
+  readonly loadMs: number;
+  /** Frees the backend where it was loaded for this model. */
+  readonly release: () => void;
+}
+
+/** An encoder ready to embed and rank texts. Calls may overlap. */
+export class Embedder {
+  /** The file or folder it was loaded from. */
+  readonly path: string;
+  readonly architecture: string;
+  readonly config: EncoderConfig;
+  /** What is written before a text, by the kind of text ('query', 'document', …), where the model's files say. */
+  readonly prompts: Readonly<Record<string, string>>;
+  readonly tokenizer: Tokenizer;
+  /** The name of the backend that computes it. */
+  readonly backend: string;
+  /** What that backend measured of its device. */
+  readonly profile: DeviceProfile;
+  /** Milliseconds that loading took. */
+  readonly loadMs: number;
+  /** Numbers of an embedding. */
+  readonly dimensions: number;
+  /** Most tokens of a text. */
+  readonly maxTokens: number;
+  private disposed = false;
+
+  constructor(private readonly parts: EmbedderParts) {
+    this.path = parts.path;
+    this.architecture = parts.architecture;
+    this.config = parts.config;
+    this.prompts = parts.prompts;
+    this.tokenizer = parts.tokenizer;
+    this.backend = parts.backend.name;
+    this.profile = parts.backend.profile;
+    this.loadMs = parts.loadMs;
+    this.dimensions = parts.encoder.dimensions;
+    this.maxTokens = parts.encoder.maxTokens;
+  }
+
+  /** Whether the model ranks texts: it has a classifier of one output. */
+  get ranks(): boolean {
+    return this.config.labels === 1;
+  }
+
+  /**
+   * Embeds texts, any number of them: beside the result, memory stays bounded. Texts are tokenised while others are
+   * computed, and computed in batches of like length.
+   * Rejects with RuntimeError BAD_OPTION, EMPTY_PROMPT, ABORTED, DISPOSED; BackendError OUT_OF_MEMORY.
+   */
+  async embed(texts: readonly string[], options: EmbedOptions = {}): Promise<Embeddings> {
+    this.needLive();
+    const encoder = singleTexts(this.tokenizer, this.prefixOf(options), this.tokensOf(options));
+    const computed = await this.compute(texts, encoder, this.dimensions, 'embedBatch', options);
+    const { values, tokens, truncated } = computed;
+    return { values, dimensions: this.dimensions, tokens, truncated };
+  }
+
+  /**
+   * Ranks texts by how well they answer a query, with a cross-encoder.
+   * Rejects with RuntimeError NO_CLASSIFIER, BAD_OPTION, PROMPT_TOO_LONG, ABORTED, DISPOSED; BackendError OUT_OF_MEMORY.
+   */
+  async rerank(query: string, texts: readonly string[], options: TextsOptions = {}): Promise<Ranking> {
+    this.needLive();
+    if (!this.ranks)
+      throw new RuntimeError(
+        'NO_CLASSIFIER',
+        `${this.path} ranks no texts: it has ${this.config.labels || 'no'} classifier outputs, and a cross-encoder has one. Embed the texts, and compare`,
+      );
+    const encoder = pairedTexts(this.tokenizer, query, this.config, this.tokensOf(options));
+    const { values, tokens, truncated } = await this.compute(texts, encoder, 1, 'classifyBatch', options);
+    const ranked = Array.from(values, (logit, index) => ({
+      index,
+      logit,
+      score: 1 / (1 + Math.exp(-logit)),
+    }));
+    return { ranked: ranked.sort((a, b) => b.logit - a.logit || a.index - b.index), tokens, truncated };
+  }
+
+  /** Frees the weights, and the backend unless it is the caller's. Calls that run reject. Disposing twice is harmless. */
+  dispose(): void {
+    if (this.disposed) return;
+    this.disposed = true;
+    this.parts.encoder.dispose();
+    this.parts.release();
+  }
+
+  [Symbol.dispose](): void {
+    this.dispose();
+  }
+
+  private compute(
+    texts: readonly string[],
+    encoder: ReturnType<typeof singleTexts>,
+    width: number,
+    method: 'embedBatch' | 'classifyBatch',
+    { signal, onProgress }: ComputeOptions,
+  ) {
+    if (!Array.isArray(texts))
+      throw new RuntimeError('BAD_OPTION', `texts is ${typeof texts}; it must be an array of strings`);
+    const backend = this.parts.encoder;
+    const job = {
+      texts,
+      encoder,
+      width,
+      maxBatch: backend.maxBatch,
+      compute: backend[method].bind(backend),
+    };
+    return computeTexts(job, { signal, onProgress });
+  }
+
+  private tokensOf({ maxTokens = this.maxTokens }: TextsOptions): number {
+    needWhole('maxTokens', maxTokens, 3, this.maxTokens);
+    return maxTokens;
+  }
+
+  private prefixOf({ prompt, prefix = '' }: EmbedOptions): string {
+    if (prompt === undefined) return prefix;
+    if (Object.hasOwn(this.prompts, prompt)) return this.prompts[prompt] + prefix;
+    const names = Object.keys(this.prompts).join(', ') || 'none: give `prefix` instead';
+    throw new RuntimeError('BAD_OPTION', `prompt is '${prompt}'; the prompts of ${this.path} are ${names}`);
+  }
+
+  private needLive(): void {
+    if (this.disposed) throw new RuntimeError('DISPOSED', `the model ${this.path} has been disposed`);
+  }
+}

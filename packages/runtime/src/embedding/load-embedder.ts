@@ -1,0 +1,98 @@
+import type { Backend, Pooling } from '@quern/core';
+import { poolings } from '@quern/core';
+import { describeEncoder, type EncoderFile, embedBackend, loadEncoder, openEncoderFile } from '@quern/models';
+import { needWhole, RuntimeError } from '../error.js';
+import { takeBackend } from '../model/choose-backend.js';
+import type { LoadOptions } from '../model/load-options.js';
+import { loadTokenizer } from '../model/load-text.js';
+import { locateModel } from '../model/locate-model.js';
+import { encoderActivationBytes, showBytes } from '../planner/memory.js';
+import { Embedder } from './embedder.js';
+
+export interface EmbedderOptions
+  extends Pick<LoadOptions, 'backend' | 'threads' | 'resolveFrom' | 'signal' | 'onProgress' | 'onNotice'> {
+  /** How the rows of a text become one. Default: what the model's files say, else 'mean'. */
+  readonly pooling?: Pooling;
+  /** Give embeddings the length 1. Default: what the model's files say, else true. */
+  readonly normalise?: boolean;
+}
+
+/**
+ * Loads an encoder, to embed texts or to rank them: a GGUF file, a folder with config.json and safetensors, a safetensors
+ * file, or the name of an installed package that declares one. Whatever fails, nothing stays behind.
+ * @throws RuntimeError MODEL_NOT_FOUND, NO_TOKENIZER, BACKEND_NOT_FOUND, BACKEND_FAILED, NO_BACKEND, MODEL_TOO_LARGE,
+ * BAD_OPTION, ABORTED; ModelError, FileError, TokenizerError for what is wrong with the files; BackendError.
+ */
+export async function loadEmbedder(pathOrId: string, options: EmbedderOptions = {}): Promise<Embedder> {
+  const start = performance.now();
+  needOptions(options);
+  const file = await openEncoderFile(locateModel(pathOrId, options.resolveFrom));
+  const tokenizer = await loadTokenizer(file);
+  if (!tokenizer) throw new RuntimeError('NO_TOKENIZER', `${file.path} has no vocabulary`);
+  const { backend, owned } = await startBackend(file, options);
+  try {
+    const model = await loadEncoder(file, backend, loadingOf(options), changesOf(options));
+    return new Embedder({
+      path: file.path,
+      architecture: model.architecture,
+      config: model.config,
+      prompts: file.prompts,
+      tokenizer,
+      encoder: embedBackend(model),
+      backend,
+      loadMs: performance.now() - start,
+      release: () => {
+        if (owned) backend.dispose();
+      },
+    });
+  } catch (error) {
+    if (owned) backend.dispose();
+    throw error;
+  }
+}
+
+function needOptions({ threads, pooling, signal }: EmbedderOptions): void {
+  if (threads !== undefined) needWhole('threads', threads, 1);
+  if (pooling !== undefined && !Object.hasOwn(poolings, pooling))
+    throw new RuntimeError(
+      'BAD_OPTION',
+      `pooling is ${String(pooling)}; it must be ${Object.keys(poolings).join(', ')}`,
+    );
+  if (signal?.aborted) throw new RuntimeError('ABORTED', 'loading was aborted', { cause: signal.reason });
+}
+
+async function startBackend(file: EncoderFile, options: EmbedderOptions) {
+  options.onProgress?.({ phase: 'backend', loaded: 0, total: 1 });
+  const chosen = await takeBackend({ ...options, backend: options.backend ?? 'auto' }, (backends) => ({
+    backend: withRoom(file, backends),
+  }));
+  options.onProgress?.({ phase: 'backend', loaded: 1, total: 1 });
+  return chosen;
+}
+
+/** The first backend with memory for the weights and a step. @throws RuntimeError MODEL_TOO_LARGE */
+function withRoom(file: EncoderFile, backends: readonly Backend[]): Backend {
+  const activations = encoderActivationBytes(file.config, Math.max(1024, file.config.context));
+  const needs = backends.map((backend) => describeEncoder(file, backend).weightBytes + activations);
+  const fitting = backends.find((backend, i) => needs[i]! <= backend.freeMemory());
+  if (fitting) return fitting;
+  throw new RuntimeError(
+    'MODEL_TOO_LARGE',
+    `the model is too large: weights and activations take ${showBytes(needs[0]!)}, but ` +
+      `'${backends[0]!.name}' has ${showBytes(backends[0]!.freeMemory())} free`,
+  );
+}
+
+const loadingOf = ({ signal, onNotice, onProgress }: EmbedderOptions) => ({
+  ...(signal && { signal }),
+  ...(onNotice && { onNotice }),
+  ...(onProgress && {
+    onProgress: (bytes: { readonly loaded: number; readonly total: number }) =>
+      onProgress({ phase: 'weights', ...bytes }),
+  }),
+});
+
+const changesOf = ({ pooling, normalise }: EmbedderOptions) => ({
+  ...(pooling !== undefined && { pooling }),
+  ...(normalise !== undefined && { normalise }),
+});

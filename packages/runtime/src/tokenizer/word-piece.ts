@@ -1,0 +1,70 @@
+import { SPACE_MARK } from './sentencepiece-bpe.js';
+import type { TextModel } from './tokenizer.js';
+import type { Vocabulary } from './vocabulary.js';
+import { WordCache } from './word-cache.js';
+
+/** Ideographs are words of their own: the blocks that BERT's own tokenizer lists. */
+const IDEOGRAPHS =
+  '\\u{3400}-\\u{4DBF}\\u{4E00}-\\u{9FFF}\\u{F900}-\\u{FAFF}\\u{20000}-\\u{2A6DF}\\u{2A700}-\\u{2CEAF}\\u{2F800}-\\u{2FA1F}';
+/** So is punctuation, with every ASCII character that is neither letter, digit nor space. */
+const PUNCTUATION = '\\p{P}$+<=>^`|~';
+const WORDS = new RegExp(`[${IDEOGRAPHS}${PUNCTUATION}]|[^\\s${IDEOGRAPHS}${PUNCTUATION}]+`, 'gu');
+const INVISIBLE = /(?![\t\n\r])[\p{C}\ufffd]/gu;
+
+/** Characters of the longest word that is cut; longer ones are unknown, as in the tokenizers that BERTs were trained with. */
+const LONGEST_WORD = 100;
+
+/** Lower case without accents; a sigma is the same at the end of a word as within it. */
+const plain = (text: string): string =>
+  text
+    .replace(INVISIBLE, '')
+    .replaceAll('Σ', 'σ')
+    .toLowerCase()
+    .normalize('NFD')
+    .replace(/\p{Mn}/gu, '');
+
+function* wordsOf(text: string): Generator<string> {
+  for (const [word] of plain(text).matchAll(WORDS)) yield word;
+}
+
+/**
+ * BERT's uncased tokenizer (Devlin et al. 2019): words in lower case without accents, each cut greedily into the longest
+ * tokens of the vocabulary. Those that begin a word are spelled with a space mark before them.
+ */
+export class WordPiece implements TextModel {
+  private readonly longestToken: number;
+  private readonly words = new WordCache((word) => this.cut(word));
+
+  constructor(
+    private readonly vocabulary: Vocabulary,
+    private readonly unknown: number,
+  ) {
+    this.longestToken = vocabulary.spellings.reduce((most, { length }) => Math.max(most, length), 0);
+  }
+
+  encode(text: string): number[] {
+    return this.words.encodeAll(wordsOf(text));
+  }
+
+  private cut(word: string): number[] {
+    if (word.length > LONGEST_WORD && [...word].length > LONGEST_WORD) return [this.unknown];
+    const marked = SPACE_MARK + word;
+    const ids: number[] = [];
+    for (let at = 0; at < marked.length; ) {
+      const found = this.longestAt(marked, at);
+      if (!found) return [this.unknown];
+      ids.push(found.id);
+      at = found.end;
+    }
+    return ids;
+  }
+
+  /** The longest token that stands at a place of a word. */
+  private longestAt(marked: string, at: number): { id: number; end: number } | undefined {
+    for (let end = Math.min(marked.length, at + this.longestToken); end > at; end--) {
+      const id = this.vocabulary.find(marked.slice(at, end));
+      if (id !== undefined) return { id, end };
+    }
+    return undefined;
+  }
+}
