@@ -20,12 +20,12 @@ export function bertName(name: string): string {
 export const renameBert = (file: WeightFile): WeightFile =>
   file.naming === 'gguf' ? file : mapTensors(file, (tensor) => [{ ...tensor, name: bertName(tensor.name) }]);
 
-/** A matrix [n · N, K] of `names.length` matrices on top of each other, apart; as it is where it cannot be cut. */
+/** A matrix [n · N, K] of `names.length` matrices on top of each other, apart; as it is where it cannot be cut, or where its values depend on more than its bytes. */
 export function cutRows(tensor: FileTensor, names: readonly string[]): readonly FileTensor[] {
   const [rows = 0, ...rest] = tensor.shape;
   const { path, offset, byteLength } = tensor.bytes;
   const count = names.length;
-  if (rows % count !== 0 || byteLength % count !== 0) return [tensor];
+  if (tensor.quantised || rows % count !== 0 || byteLength % count !== 0) return [tensor];
   const part = byteLength / count;
   return names.map((name, i) => ({
     ...tensor,
