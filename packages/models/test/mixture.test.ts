@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { cpuDriver } from '@quern/backend-cpu';
 import { createBackend as createReference } from '@quern/backend-reference';
 import { type Backend, defineBackend } from '@quern/core';
-import { type GgufFormat, type MetadataInput, type TensorInput, writeGguf } from '@quern/quant';
+import { type MetadataInput, type TensorInput, type WritableFormat, writeGguf } from '@quern/quant';
 import { describeModel, loadLanguageModel, openModelFile } from '../src/index.js';
 import { llamaMetadata, llamaTensors, randomTensor, scratch, writeLlama } from './model-files.js';
 import { distance, sequenceLogits } from './run-model.js';
@@ -13,7 +13,7 @@ const ids = [0, 3, 6, 1, 4, 7, 2, 5];
 const [E, F] = [4, 32];
 
 /** The experts of a layer of width 32. */
-const expertTensors = (layer: number, format: GgufFormat = 'f32'): TensorInput[] => [
+const expertTensors = (layer: number, format: WritableFormat = 'f32'): TensorInput[] => [
   randomTensor(`blk.${layer}.ffn_gate_inp.weight`, [E, 32]),
   randomTensor(`blk.${layer}.ffn_gate_exps.weight`, [E, F, 32], format),
   randomTensor(`blk.${layer}.ffn_up_exps.weight`, [E, F, 32], format),
@@ -28,7 +28,7 @@ const experts: Readonly<Record<string, MetadataInput>> = {
 const isDense = ({ name }: TensorInput) => /ffn_(gate|up|down)\./.test(name);
 
 /** A Mixtral whose layers `sparse` have experts; the others keep a feed-forward of width F. */
-function mixtral(name: string, sparse: readonly number[], format: GgufFormat = 'f32'): Promise<string> {
+function mixtral(name: string, sparse: readonly number[], format: WritableFormat = 'f32'): Promise<string> {
   const kept = llamaTensors(format).filter((tensor) => !isDense(tensor));
   const layers = [0, 1].flatMap((i) =>
     sparse.includes(i)

@@ -3,6 +3,7 @@ import { ModelError } from '../error.js';
 import { byField } from '../language-model.js';
 import { bytesOn, type LoadOptions, loadWeights } from '../weights/load-weights.js';
 import { resolveWeights } from '../weights/resolve-weights.js';
+import { storedBytes } from '../weights/weight-file.js';
 import type { Encoder, EncoderBatch } from './encoder.js';
 import type { EncoderConfig } from './encoder-config.js';
 import type { EncoderFile } from './encoder-file.js';
@@ -49,7 +50,7 @@ export function describeEncoder(
   return {
     parameters: tensors.reduce((sum, { shape }) => sum + elementCount(shape), 0),
     weightBytes: tensors.reduce(
-      (sum, tensor) => sum + (backend ? bytesOn(backend, tensor) : tensor.bytes.byteLength),
+      (sum, tensor) => sum + (backend ? bytesOn(backend, tensor) : storedBytes(tensor)),
       0,
     ),
   };

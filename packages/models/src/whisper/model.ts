@@ -4,7 +4,7 @@ import { byField } from '../language-model.js';
 import { decodeToF32 } from '../weights/decode-weight.js';
 import { type LoadOptions, loadWeights } from '../weights/load-weights.js';
 import { isDense, type ResolvedWeight, resolveWeights } from '../weights/resolve-weights.js';
-import type { FileTensor } from '../weights/weight-file.js';
+import type { StoredTensor } from '../weights/weight-file.js';
 import type { StackConfig, WhisperConfig } from './config.js';
 import { type DecoderWeights, type WhisperDecoder, whisperDecoder } from './decoder.js';
 import { type Encode, type EncoderWeights, sinusoids, whisperEncoder } from './encoder.js';
@@ -91,7 +91,7 @@ class Kept {
 const isKernel = ({ field }: ResolvedWeight): boolean => field === 'conv1' || field === 'conv2';
 
 /** Files have the kernel of a convolution as [N, C, W]; conv1d takes [N, W·C], tap by tap. */
-async function tapByTap(tensor: FileTensor, signal: AbortSignal | undefined): Promise<WeightSource> {
+async function tapByTap(tensor: StoredTensor, signal: AbortSignal | undefined): Promise<WeightSource> {
   const [N, C, W] = tensor.shape as [number, number, number];
   const values = await decodeToF32(tensor, signal);
   const turned = new Float32Array(values.length);
