@@ -15,6 +15,7 @@ export { type ConvertOptions, toGguf } from './convert/to-gguf.js';
 export type { Decoder } from './decoder.js';
 export { describeModel, type ModelDescription } from './describe-model.js';
 export { ModelError, type ModelErrorCode } from './error.js';
+export { findModel, type ModelLocation } from './find-model.js';
 export { type LanguageModel, loadLanguageModel } from './language-model.js';
 export { llama, llamaDecoder } from './llama.js';
 export { llamaWeights } from './llama-weights.js';
