@@ -1,9 +1,9 @@
 // Files that `quern quantize` writes, opened by node-llama-cpp: the tokenizers must agree, and so must the greedy tokens.
 //   node written-files.mjs [--peer node_modules] [--tokens 48]
 // The model is the demo's, whose text is trained, so that small differences between two engines decide nothing: from GGUF,
-// widened so that its rows are blocks of every format; and from a Hugging Face folder, converted on the way (Qwen's with random
-// weights, and so in f32 alone: to them a rounding is a coin toss). Engines round
-// activations differently, llama.cpp in blocks of 256: where they part, both tokens must be about as likely to Quern.
+// widened so that its rows are blocks of every format; and from a Hugging Face folder, converted on the way. (Qwen's have
+// random weights, and so only f32: to them a rounding is a coin toss.) Engines round activations differently, llama.cpp in
+// blocks of 256: where they part, both tokens must be about as likely to Quern.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -104,6 +104,6 @@ for (const [from, source, formats] of sources)
 for (const used of [folder, ofQwen2, ofQwen3]) rmSync(used, { recursive: true });
 rmSync(made.folder, { recursive: true });
 console.log(
-  failed ? `\nFAIL  ${failed} files differ` : '\nPASS  every file loads, and both engines say the same',
+  failed ? `\nFAIL  ${failed} files differ` : '\nPASS  every file loads, and the engines agree',
 );
 process.exit(failed ? 1 : 0);
