@@ -32,6 +32,7 @@ export {
 export { nomicBert, nomicBertWeights } from './encoder/nomic-bert.js';
 export { roberta } from './encoder/roberta.js';
 export { ModelError, type ModelErrorCode } from './error.js';
+export { findModel, type ModelLocation } from './find-model.js';
 export { type LanguageModel, loadLanguageModel } from './language-model.js';
 export { llama, llamaDecoder } from './llama.js';
 export { llamaWeights } from './llama-weights.js';

@@ -13,12 +13,17 @@ void need(const Napi::Env& env, bool holds, const char* what) {
   if (!holds) throw Napi::RangeError::New(env, what);
 }
 
+void needGroups(const Napi::Env& env, const quern::Groups& groups) {
+  const size_t size = groups.size;
+  need(env, size >= 4 && size <= 32 && size % 4 == 0 && groups.count % size == 0, "x must be whole groups of 4 to 32");
+}
+
 quern::Groups groupsOf(const Napi::Env& env, const Napi::Float32Array& x, const Napi::Float64Array& weights,
                        uint32_t size) {
-  const size_t count = x.ElementLength();
-  need(env, size >= 4 && size <= 32 && size % 4 == 0 && count % size == 0, "x must be whole groups of 4 to 32");
-  need(env, weights.ElementLength() == count, "weights must be as many as x");
-  return {x.Data(), weights.Data(), count, size};
+  const quern::Groups groups = {x.Data(), weights.Data(), x.ElementLength(), size};
+  needGroups(env, groups);
+  need(env, weights.ElementLength() == groups.count, "weights must be as many as x");
+  return groups;
 }
 
 /** (x, weights, groupSize, top, first, step, steps, absolute, scales, lifts, levels) */
@@ -53,11 +58,39 @@ void FitScale(const Napi::CallbackInfo& info) {
   searchOf(info).scale(groups, info[3].As<Napi::Number>().DoubleValue(), scales.Data(), inverses.Data());
 }
 
+/** (x, groupSize, top, scales) */
+void FitByDescent(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  need(env, info.Length() == 4, "fitByDescent takes 4 arguments");
+  const auto x = info[0].As<Napi::Float32Array>();
+  const quern::Groups groups = {x.Data(), nullptr, x.ElementLength(), info[1].As<Napi::Number>().Uint32Value()};
+  needGroups(env, groups);
+  auto scales = info[3].As<Napi::Float64Array>();
+  need(env, scales.ElementLength() >= groups.count / groups.size, "one scale for each group");
+  searchOf(info).descent(groups, info[2].As<Napi::Number>().DoubleValue(), scales.Data());
+}
+
+/** (x, weights, groupSize, curve, nearest, scales) */
+void FitCurve(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  need(env, info.Length() == 6, "fitCurve takes 6 arguments");
+  const auto groups = groupsOf(env, info[0].As<Napi::Float32Array>(), info[1].As<Napi::Float64Array>(),
+                               info[2].As<Napi::Number>().Uint32Value());
+  const auto values = info[3].As<Napi::Float64Array>();
+  const auto nearest = info[4].As<Napi::Uint8Array>();
+  auto scales = info[5].As<Napi::Float64Array>();
+  need(env, values.ElementLength() == 16 && nearest.ElementLength() == 512, "a curve has 16 values and 512 steps");
+  need(env, scales.ElementLength() >= groups.count / groups.size, "one scale for each group");
+  searchOf(info).curve(groups, {values.Data(), nearest.Data()}, scales.Data());
+}
+
 Napi::Object functionsOf(Napi::Env env, const quern::Search& search) {
   void* data = const_cast<quern::Search*>(&search);
   auto functions = Napi::Object::New(env);
   functions.Set("fitAffine", Napi::Function::New(env, FitAffine, "fitAffine", data));
   functions.Set("fitScale", Napi::Function::New(env, FitScale, "fitScale", data));
+  functions.Set("fitByDescent", Napi::Function::New(env, FitByDescent, "fitByDescent", data));
+  functions.Set("fitCurve", Napi::Function::New(env, FitCurve, "fitCurve", data));
   return functions;
 }
 

@@ -194,8 +194,106 @@ void scale(const Groups& groups, double top, double* scales, double* inverses) {
   }
 }
 
+// ── x ≈ scale · q, one level moved at a time ──────────────────────────────────────────────────────────────────────
+
+inline double signedMax(const float* x, size_t size) {
+  double best = 0;
+  for (size_t i = 0; i < size; i++)
+    if (magnitude(x[i]) > magnitude(best)) best = x[i];
+  return best;
+}
+
+/** As nearest.ts: rounded as a float. */
+inline double nearest(double x, double low, double high) {
+  if (!(x > low)) return low;
+  if (x > high) return high;
+  constexpr float shift = 12582912;
+  return (static_cast<float>(x) + shift) - shift;
+}
+
+inline void add(ScaleSums& sums, double value, double q, double sign) {
+  const double weight = sign * value * value;
+  sums.qx += weight * value * q;
+  sums.qq += weight * q * q;
+}
+
+/** Moves one level to what suits the others best, where that helps; false where it stays. */
+inline bool improve(double value, double& level, ScaleSums& sums, double top) {
+  ScaleSums moved = sums;
+  add(moved, value, level, -1);
+  if (!(moved.qx > 0)) return false;
+  const double better = nearest((value * moved.qq) / moved.qx, -top, top - 1);
+  if (better == level) return false;
+  add(moved, value, better, 1);
+  if (!(moved.qq > 0 && moved.qx * moved.qx * sums.qq > sums.qx * sums.qx * moved.qq)) return false;
+  level = better;
+  sums = moved;
+  return true;
+}
+
+inline double descend(const float* x, size_t size, double top) {
+  const double greatest = signedMax(x, size);
+  if (magnitude(greatest) < kNegligible) return 0;
+  double levels[32];
+  ScaleSums sums = {0, 0};
+  for (size_t i = 0; i < size; i++) {
+    levels[i] = nearest((-top / greatest) * x[i], -top, top - 1);
+    add(sums, x[i], levels[i], 1);
+  }
+  bool moved = true;
+  for (int pass = 0; pass < 5 && moved; pass++) {
+    moved = false;
+    for (size_t i = 0; i < size; i++) moved |= improve(x[i], levels[i], sums, top);
+  }
+  return sums.qq > 0 ? sums.qx / sums.qq : 0;
+}
+
+void descent(const Groups& groups, double top, double* scales) {
+  for (size_t g = 0; g < groups.count / groups.size; g++)
+    scales[g] = descend(groups.x + g * groups.size, groups.size, top);
+}
+
+// ── x ≈ scale · curve[q] ──────────────────────────────────────────────────────────────────────────────────────────
+
+inline uint8_t nearestLevel(double x, const Curve& curve) {
+  if (!(x > -128)) return curve.nearest[0];
+  if (x >= 127.5) return curve.nearest[511];
+  return curve.nearest[static_cast<int>(__builtin_floor(2 * x)) + 256];
+}
+
+inline ScaleSums sumLevels(const float* x, const double* w, size_t size, double inverse, const Curve& curve) {
+  ScaleSums sums = {0, 0};
+  for (size_t i = 0; i < size; i++) {
+    const double value = x[i], c = curve.values[nearestLevel(inverse * value, curve) & 15];
+    const double weighted = w[i] * c;
+    sums.qx += weighted * value;
+    sums.qq += weighted * c;
+  }
+  return sums;
+}
+
+inline double fitCurve(const float* x, const double* w, size_t size, const Curve& curve) {
+  const double greatest = signedMax(x, size);
+  if (magnitude(greatest) < kNegligible) return 0;
+  ScaleSums sums = sumLevels(x, w, size, -curve.values[0] / greatest, curve);
+  double scale = sums.qx / sums.qq;
+  double best = scale * sums.qx;
+  for (int step = -7; step <= 7; step++) {
+    sums = sumLevels(x, w, size, (step + curve.values[0]) / greatest, curve);
+    if (!(sums.qq > 0 && sums.qx * sums.qx > best * sums.qq)) continue;
+    scale = sums.qx / sums.qq;
+    best = scale * sums.qx;
+  }
+  return scale;
+}
+
+void curve(const Groups& groups, const Curve& curve, double* scales) {
+  for (size_t g = 0; g < groups.count / groups.size; g++)
+    scales[g] = fitCurve(groups.x + g * groups.size, groups.weights + g * groups.size, groups.size, curve);
+}
+
 }  // namespace
 
-const Search QUERN_SEARCH = {affine, scale};
+const Search QUERN_SEARCH = {affine, scale, descent, curve};
 
 }  // namespace quern

@@ -1,4 +1,4 @@
-// The searches for scales that encoding spends its time in, as src/format/*-fit.ts has them in JavaScript: the same
+// The searches for scales that encoding spends its time in, as src/format has them in JavaScript: the same
 // operations in the same order, so that the same bits come out. Sums have four lanes, added in turn at the end.
 #pragma once
 #include <cstddef>
@@ -23,11 +23,21 @@ struct Groups {
   size_t size;
 };
 
+/** Levels on a curve: see iq4-encode.ts. */
+struct Curve {
+  const double* values;    // [16]
+  const uint8_t* nearest;  // [512]
+};
+
 struct Search {
   /** scales and lifts [groups], levels [count]. */
   void (*affine)(const Groups& groups, const AffineSearch& search, double* scales, double* lifts, uint8_t* levels);
   /** scales and inverses [groups]. */
   void (*scale)(const Groups& groups, double top, double* scales, double* inverses);
+  /** scales [groups]; `weights` are not used. */
+  void (*descent)(const Groups& groups, double top, double* scales);
+  /** scales [groups]. */
+  void (*curve)(const Groups& groups, const Curve& curve, double* scales);
 };
 
 extern const Search baseline;

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 
-/** The addon's functions (native/addon.cc): what affine-fit.ts and scale-fit.ts do, many times as fast, to the same bits. */
+/** The addon's functions (native/addon.cc): what affine-fit.ts, scale-fit.ts, k-symmetric.ts and iq4-encode.ts do, many times as fast, to the same bits. */
 export interface NativeSearch {
   fitAffine(
     x: Float32Array,
@@ -23,6 +23,15 @@ export interface NativeSearch {
     top: number,
     scales: Float64Array,
     inverses: Float64Array,
+  ): void;
+  fitByDescent(x: Float32Array, groupSize: number, top: number, scales: Float64Array): void;
+  fitCurve(
+    x: Float32Array,
+    weights: Float64Array,
+    groupSize: number,
+    curve: Float64Array,
+    nearest: Uint8Array,
+    scales: Float64Array,
   ): void;
 }
 

@@ -1,5 +1,7 @@
 import fc from 'fast-check';
 import * as affine from '../src/format/affine-fit.js';
+import * as curved from '../src/format/iq4-encode.js';
+import { descendInJavaScript } from '../src/format/k-symmetric.js';
 import * as scale from '../src/format/scale-fit.js';
 import { addon, type NativeSearch } from '../src/native.js';
 
@@ -68,6 +70,21 @@ testNative.each(isas)('%s: the same about zero', (_name, native) => {
       expect(bits(theirs.inverses)).toEqual(bits(ours.inverses));
     }),
     { seed: 12, numRuns: 400 },
+  );
+});
+
+testNative.each(isas)('%s: the same by moving single levels, and on a curve', (_name, native) => {
+  fc.assert(
+    fc.property(groups, ({ x, weights }) => {
+      const [ours, theirs] = [new Float64Array(6), new Float64Array(6)];
+      descendInJavaScript({ size: 16, x, weights }, 4, ours);
+      native.fitByDescent(x, 16, 4, theirs);
+      expect(bits(theirs)).toEqual(bits(ours));
+      curved.fitInJavaScript(x, weights, ours);
+      curved.fitNatively(native, x, weights, theirs);
+      expect(bits(theirs)).toEqual(bits(ours));
+    }),
+    { seed: 13, numRuns: 400 },
   );
 });
 

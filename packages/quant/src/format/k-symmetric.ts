@@ -2,6 +2,7 @@
 // The method is that of ggml's reference quantiser; sums are taken in float64, so the last bit can differ from ggml's.
 
 import { f16ToF32, f32ToF16 } from '@quern/core';
+import { native } from '../native.js';
 import type { Groups } from './affine-fit.js';
 import { signedMax } from './extremes.js';
 import { total } from './importance.js';
@@ -125,7 +126,12 @@ function add(sums: Sums, value: number, q: number, sign: 1 | -1): void {
 const levels = new Int8Array(groupSize);
 
 /** Moves one element at a time to the level that lowers the squared error, up to five passes (ggml's make_q3_quants). */
-export function fitByDescent({ x, size }: Groups, top: number, { scales }: ScaleFits): void {
+export function fitByDescent(some: Groups, top: number, { scales }: ScaleFits): void {
+  if (native) native.fitByDescent(some.x, some.size, top, scales);
+  else descendInJavaScript(some, top, scales);
+}
+
+export function descendInJavaScript({ x, size }: Groups, top: number, scales: Float64Array): void {
   for (let at = 0, g = 0; at < x.length; at += size, g++) scales[g] = descend(x, at, size, top);
 }
 

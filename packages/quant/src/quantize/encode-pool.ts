@@ -33,6 +33,8 @@ export class EncodePool {
   private readonly busy = new Map<Worker, Task>();
   private readonly waiting: Task[] = [];
   private failure: unknown;
+  private readonly signal: AbortSignal | undefined;
+  private readonly onAbort = () => this.fail(aborted(this.signal!));
 
   /** @throws QuantizeError BAD_ARGUMENT or ABORTED. */
   constructor({ threads = availableParallelism(), signal }: EncodePoolOptions = {}) {
@@ -46,9 +48,6 @@ export class EncodePool {
     if (signal?.aborted) throw aborted(signal);
     signal?.addEventListener('abort', this.onAbort);
   }
-
-  private readonly signal: AbortSignal | undefined;
-  private readonly onAbort = () => this.fail(aborted(this.signal!));
 
   /** Rejects with FileError, or with QuantizeError ABORTED or WORKER_FAILED; after these, every other call does so too. */
   run(job: EncodeJob): Promise<EncodedRows> {

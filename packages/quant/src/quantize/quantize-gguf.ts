@@ -62,7 +62,7 @@ export async function quantizeSource(
 const isSearched = (tensor: OutputTensor): boolean =>
   'parts' in tensor &&
   tensor.from !== tensor.to &&
-  (tensor.to.endsWith('_k') || tensor.importance !== undefined);
+  (/_k$|^iq4/.test(tensor.to) || tensor.importance !== undefined);
 
 const sourceOf = ({ name, shape, format, path, offset, byteLength }: TensorInfo): SourceTensor => ({
   name,

@@ -1,5 +1,5 @@
 import { dirname } from 'node:path';
-import { type HuggingFaceModelFile, openModelFile, toGguf } from '@quern/models';
+import { findModel, type HuggingFaceModelFile, openModelFile, toGguf } from '@quern/models';
 import { type MetadataInput, type QuantizeOptions, quantizeGguf, quantizeSource } from '@quern/quant';
 import { templateOfFolder } from '../chat/load.js';
 import { locateModel } from '../model/locate-model.js';
@@ -23,8 +23,9 @@ export async function quantizeModel(
   options: QuantizeModelOptions,
 ): Promise<void> {
   const { resolveFrom, pre, ...rest } = options;
-  const file = await openModelFile(locateModel(pathOrId, resolveFrom));
-  if (file.kind === 'gguf') return quantizeGguf(file.path, output, rest);
+  const found = await findModel(locateModel(pathOrId, resolveFrom));
+  const file = found.kind === 'gguf' ? found : await openModelFile(found.weights, { config: found.config });
+  if (file.kind === 'gguf') return quantizeGguf(file.path, output, rest); // of any architecture
   const { onNotice, signal } = options;
   const source = await toGguf(file, {
     vocabulary: await textMetadata(file, pre, onNotice),

@@ -1,6 +1,7 @@
 // The demo model as a folder of Hugging Face transformers would hold it. JavaScript, as tools/bench/written-files.mjs uses it too.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { normal } from '@quern/core';
 import { demoModelPath } from '@quern/demo-model';
 import { llamaWeights } from '@quern/models';
 import { decode, openGguf } from '@quern/quant';
@@ -53,6 +54,41 @@ function writeTokenizer(metadata, json) {
     chat_template: metadata.get('tokenizer.chat_template'),
   });
   json('generation_config.json', { eos_token_id: [of('eos_token_id'), of('eot_token_id')] });
+}
+
+/**
+ * Writes a folder of random weights of another architecture (`qwen2` or `qwen3` of @quern/models) with the demo's vocabulary.
+ * Qwen's tables ask for no more than these sizes.
+ */
+export async function writeRandomFolder(folder, { names, weights }) {
+  await writeDemoFolder(folder);
+  const config = JSON.parse(readFileSync(join(folder, 'config.json'), 'utf8'));
+  const sizes = {
+    width: config.hidden_size,
+    heads: config.num_attention_heads,
+    kvHeads: config.num_key_value_heads,
+    headDim,
+    feedForward: config.intermediate_size,
+    vocabulary: config.vocab_size,
+    tied: true,
+  };
+  const changed = { architectures: [names.huggingFace[0]], head_dim: headDim, tie_word_embeddings: true };
+  writeFileSync(join(folder, 'config.json'), JSON.stringify({ ...config, ...changed }));
+  const layers = Array.from({ length: config.num_hidden_layers }, (_, i) =>
+    Object.entries(weights.layer).map(([field, entry]) => [field, entry, i]),
+  );
+  const wanted = [...Object.entries(weights.model), ...layers.flat()].filter(
+    ([, entry]) => !entry.optional && (entry.when?.(sizes) ?? true),
+  );
+  writeSafetensors(
+    join(folder, 'model.safetensors'),
+    wanted.map(([field, entry, i], seed) => {
+      const shape = entry.shape(sizes);
+      const values = Float32Array.from(normal(seed + 1, shape, field === 'embedding' ? 1 : 0.15).values);
+      if (field.endsWith('Norm')) values.fill(1);
+      return { name: entry.huggingFace.replace('{i}', i), shape, values };
+    }),
+  );
 }
 
 const entries = [...Object.values(llamaWeights.model), ...Object.values(llamaWeights.layer)];

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { demoModelPath } from '@quern/demo-model';
-import { openGguf } from '@quern/quant';
+import { openGguf, writeGguf } from '@quern/quant';
 import { loadModel, openTokenizer, perplexity, quantizeModel } from '../../src/index.js';
 import { countingBackend } from '../backends.js';
 import { writeDemoFolder } from './demo-folder.mjs';
@@ -38,6 +38,15 @@ test('a Hugging Face folder becomes the GGUF file that it was made of', async ()
     if (!/^general\.(name|description|license|file_type)$/.test(key) && !/add_space_prefix$/.test(key))
       expect([key, converted.metadata.get(key)]).toEqual([key, value]);
   expect(await greedy(path, 12)).toEqual(expected.greedyIds.slice(0, 12));
+});
+
+test('a GGUF file of an architecture that Quern does not run is quantised all the same', async () => {
+  const [path, output] = [join(folder, 'other.gguf'), join(folder, 'other-q8.gguf')];
+  const data = new Uint8Array(Float32Array.from({ length: 64 }, (_, i) => i).buffer);
+  const tensor = { name: 'blk.0.some.weight', shape: [2, 32], format: 'f32', data } as const;
+  await writeGguf(path, { metadata: { 'general.architecture': 'other' }, tensors: [tensor] });
+  await quantizeModel(path, output, { mix: 'q8_0' });
+  expect((await openGguf(output)).tensors[0]).toMatchObject({ name: tensor.name, format: 'q8_0' });
 });
 
 test('its vocabulary splits text as before', async () => {
