@@ -92,6 +92,7 @@ test('tokenize and logits agree with run', async () => {
 test('inspect shows metadata, formats and tensors', async () => {
   const { stdout } = await quern(['inspect', 'demo', '--tensors']);
   expect(stdout).toContain('general.architecture = "llama"');
+  expect(stdout).toMatch(/llama: [\d.]+ million parameters; a token reads [\d.]+ MB/);
   expect(stdout).toMatch(/q8_0: \d+ tensors/);
   expect(stdout).toContain('blk.0.attn_q.weight q8_0');
   const file = JSON.parse((await quern(['inspect', 'demo', '--json'])).stdout);

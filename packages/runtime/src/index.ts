@@ -56,7 +56,12 @@ export type {
   GenerationResult,
 } from './generation/generate-options.js';
 export type { Generation } from './generation/generation.js';
-export { type DescribedTensor, describeFile, type FileDescription } from './inspect/describe-file.js';
+export {
+  type DescribedModel,
+  type DescribedTensor,
+  describeFile,
+  type FileDescription,
+} from './inspect/describe-file.js';
 export { loadModel } from './model/load-model.js';
 export type { LoadOptions, LoadProgress } from './model/load-options.js';
 export type { Model } from './model/model.js';

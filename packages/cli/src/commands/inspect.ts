@@ -1,4 +1,4 @@
-import { describeFile, type FileDescription } from '@quern/runtime';
+import { type DescribedModel, describeFile, type FileDescription } from '@quern/runtime';
 import { Command } from 'commander';
 import { write, writeJson } from '../terminal/write.js';
 
@@ -23,8 +23,17 @@ export function show(value: unknown): string {
   return String(value);
 }
 
+const millions = (count: number) => (count / 1e6).toFixed(1);
+
+/** Of a mixture of experts, a token passes only some of the parameters. */
+function showModel({ architecture, parameters, activeParameters, bytesPerToken }: DescribedModel): string {
+  const active = activeParameters < parameters ? `, ${millions(activeParameters)} active` : '';
+  return `${architecture}: ${millions(parameters)} million parameters${active}; a token reads ${millions(bytesPerToken)} MB`;
+}
+
 function* lines(file: FileDescription, flags: InspectFlags): Generator<string> {
   yield `${file.path}: ${file.kind}, ${file.tensors.length} tensors, ${(file.byteLength / 1e6).toFixed(1)} MB`;
+  if (file.model) yield `  ${showModel(file.model)}`;
   for (const [key, value] of Object.entries(file.metadata)) yield `  ${key} = ${show(value)}`;
   for (const { format, count, byteLength } of file.formats)
     yield `  ${format}: ${count} tensors, ${(byteLength / 1e6).toFixed(1)} MB`;

@@ -1,6 +1,6 @@
 import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { openModelFile } from '@quern/models';
+import { describeModel, type ModelDescription, ModelError, openModelFile } from '@quern/models';
 import { openGguf, openSafetensors } from '@quern/quant';
 import { locateModel } from '../model/locate-model.js';
 
@@ -11,6 +11,10 @@ export interface DescribedTensor {
   readonly shape: readonly number[];
   readonly byteLength: number;
 }
+
+/** What a model of an architecture that Quern knows asks of a machine. */
+export interface DescribedModel
+  extends Pick<ModelDescription, 'architecture' | 'parameters' | 'activeParameters' | 'bytesPerToken'> {}
 
 /** What is in a model file, whether or not Quern can run it. */
 export interface FileDescription {
@@ -26,6 +30,8 @@ export interface FileDescription {
     readonly count: number;
     readonly byteLength: number;
   }[];
+  /** Where the file, with what lies beside it, is a model that Quern can run. */
+  readonly model?: DescribedModel;
 }
 
 async function readGguf(path: string): Promise<Pick<FileDescription, 'kind' | 'metadata' | 'tensors'>> {
@@ -69,6 +75,18 @@ async function resolvePath(located: string): Promise<string> {
   return (await stat(path)).isDirectory() ? inFolder(path) : path;
 }
 
+async function modelOf(path: string): Promise<DescribedModel | undefined> {
+  try {
+    const { architecture, parameters, activeParameters, bytesPerToken } = describeModel(
+      await openModelFile(path),
+    );
+    return { architecture, parameters, activeParameters, bytesPerToken };
+  } catch (error) {
+    if (error instanceof ModelError) return undefined;
+    throw error;
+  }
+}
+
 /**
  * Reads the header of a GGUF file (or of all its parts), of a safetensors file, or of the model in a folder.
  * Rejects with RuntimeError MODEL_NOT_FOUND, ModelError NO_MODEL and AMBIGUOUS_MODEL, and quant's FileError.
@@ -77,6 +95,7 @@ export async function describeFile(pathOrId: string, resolveFrom?: string): Prom
   const path = await resolvePath(locateModel(pathOrId, resolveFrom));
   const isSafetensors = (await stat(path)).isDirectory() || /\.(safetensors|index\.json)$/.test(path);
   const { kind, metadata, tensors } = await (isSafetensors ? readSafetensors(path) : readGguf(path));
+  const model = await modelOf(path);
   return {
     path,
     kind,
@@ -84,5 +103,6 @@ export async function describeFile(pathOrId: string, resolveFrom?: string): Prom
     metadata,
     tensors: tensors.map(({ name, format, shape, byteLength }) => ({ name, format, shape, byteLength })),
     formats: formatsOf(tensors),
+    ...(model && { model }),
   };
 }

@@ -1,6 +1,7 @@
 import { chmodSync, copyFileSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { writeGguf } from '@quern/quant';
 import { describeFile } from '../../src/index.js';
 import { writeTinyModel } from '../tiny-model.js';
 
@@ -9,6 +10,17 @@ test('a GGUF file, and the folder that holds it alone', async () => {
   const file = await describeFile(path);
   expect(file).toMatchObject({ path, kind: 'gguf', metadata: { 'general.architecture': 'llama' } });
   expect(await describeFile(dirname(path))).toEqual(file);
+});
+
+test('of a model that Quern runs, what it asks of a machine; of another file, nothing', async () => {
+  const path = await writeTinyModel();
+  const { model, byteLength, tensors } = await describeFile(path);
+  const elements = tensors.reduce((sum, { shape }) => sum + shape.reduce((n, d) => n * d, 1), 0);
+  expect(model).toMatchObject({ architecture: 'llama', parameters: elements, activeParameters: elements });
+  expect(model!.bytesPerToken).toBeLessThanOrEqual(byteLength);
+  const unknown = join(dirname(path), 'unknown.gguf');
+  await writeGguf(unknown, { metadata: { 'general.architecture': 'unheard-of' }, tensors: [] });
+  expect(await describeFile(unknown)).not.toHaveProperty('model');
 });
 
 test('a GGUF file beside a shard without config.json is what loading takes', async () => {
