@@ -1,4 +1,4 @@
-import type { Tensor } from '@quern/core';
+import type { Tensor, Weight } from '@quern/core';
 import { nextSlice } from '../audio/slices.js';
 import { type CutSegment, secondsPerTimestamp } from './cut-segments.js';
 import type { Word } from './options.js';
@@ -67,17 +67,17 @@ async function readAgain(
   const sequence = session.sequence();
   sequence.append(tokens.length);
   const keys = await soundKeys(session, [...new Set(chosen.map(([layer]) => layer))], encoded, signal);
-  const weights = await Promise.all(
-    chosen.map(([layer, head]) =>
-      backend.loadWeight({
-        name: `keys of layer ${layer}, head ${head}`,
-        shape: [frames, d],
-        format: 'f32',
-        bytes: new Uint8Array(keysOfHead(keys.get(layer)!, head, frames, H, d).buffer),
-      }),
-    ),
-  );
+  const weights: Weight[] = [];
   try {
+    for (const [layer, head] of chosen)
+      weights.push(
+        await backend.loadWeight({
+          name: `keys of layer ${layer}, head ${head}`,
+          shape: [frames, d],
+          format: 'f32',
+          bytes: new Uint8Array(keysOfHead(keys.get(layer)!, head, frames, H, d).buffer),
+        }),
+      );
     using step = backend.step();
     const batch = session.batch(step, [{ sequence, tokens }]);
     const queries = new Map<number, Tensor>();

@@ -40,13 +40,13 @@ export async function decodeWindow(request: WindowRequest): Promise<WindowText> 
     const V = session.model.config.vocabulary;
     const logits = await session.begin({ sequence: root, tokens: prompt }, rows, options.signal);
     const noSpeechProbability = probabilityOf(logits.subarray(0, V), rules.ids.noSpeech);
-    const context = session.model.config.decoder.context;
+    const half = Math.floor(session.model.config.decoder.context / 2);
     const writing: WritingOptions = {
       session,
       root,
       logits: logits.subarray(V),
       rules,
-      maxTokens: Math.min(options.maxTokens ?? Math.floor(context / 2), context - prompt.length),
+      maxTokens: Math.min(options.maxTokens ?? half, half),
       signal: options.signal,
     };
     for (let attempt = 0; ; attempt++) {

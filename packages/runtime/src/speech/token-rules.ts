@@ -67,13 +67,19 @@ function preferTimestamps(logits: Float32Array, firstTimestamp: number): NextTok
   return { logits, normaliser: logAdd(text.logSum, times.logSum) };
 }
 
+/** e to this times a whole vocabulary is nothing beside 1; most logits are below it, and need no exponential. */
+const negligible = -30;
+
 /** The largest of some logits, and log Σ exp of them. */
 function statistics(logits: Float32Array, from: number, to: number): { largest: number; logSum: number } {
   let largest = never;
   for (let i = from; i < to; i++) if (logits[i]! > largest) largest = logits[i]!;
   if (largest === never) return { largest, logSum: never };
   let sum = 0;
-  for (let i = from; i < to; i++) sum += Math.exp(logits[i]! - largest);
+  for (let i = from; i < to; i++) {
+    const below = logits[i]! - largest;
+    if (below > negligible) sum += Math.exp(below);
+  }
   return { largest, logSum: largest + Math.log(sum) };
 }
 

@@ -71,7 +71,6 @@ export class Transcriber {
       this.duration = samples.length / sampleRate;
       const { model } = this.source;
       const mel = await this.timed('melMs', () => MelFrames.of(samples, model, this.options.signal));
-      if (this.language === 'auto') await this.detectLanguage(mel);
       for (let frame = 0; frame < mel.count; ) {
         this.options.signal?.throwIfAborted();
         const { segments, advance } = await this.window(mel, frame);
@@ -97,7 +96,7 @@ export class Transcriber {
         .join('')
         .trim(),
       segments: this.segments,
-      language: this.language,
+      language: this.language === 'auto' ? '' : this.language,
       duration: this.duration,
       stages: { ...this.stages },
     };
@@ -129,8 +128,8 @@ export class Transcriber {
     this.stages.windows++;
   }
 
-  private async detectLanguage(mel: MelFrames): Promise<void> {
-    await this.hear(mel, 0);
+  /** The language of the window that was heard is taken for that of all. */
+  private async detectLanguage(): Promise<void> {
     const { ids } = this.source.vocabulary;
     const sequence = this.session.sequence();
     try {
@@ -144,8 +143,10 @@ export class Transcriber {
 
   /** Writes about the window at a frame; `advance` is in frames. */
   private async window(mel: MelFrames, frame: number): Promise<{ segments: Segment[]; advance: number }> {
-    await this.hear(mel, frame);
     const length = Math.min(this.windowFrames, mel.count - frame);
+    if (mel.isSilent(frame, length)) return { segments: [], advance: length };
+    await this.hear(mel, frame);
+    if (this.language === 'auto') await this.detectLanguage();
     const text = await this.timed('decodeMs', () => this.decode(length));
     this.stages.tokens += text.tokens.length;
     if (isSilent(text, this.options)) return { segments: [], advance: length };
