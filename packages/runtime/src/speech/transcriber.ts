@@ -59,9 +59,9 @@ export class Transcriber {
   ) {
     const { vocabulary, model } = source;
     const texts = Math.max(options.beamSize, options.temperatures.some((t) => t > 0) ? options.bestOf : 1);
-    this.session = SpeechSession.open(model, texts, source.graph);
     this.language = vocabulary.ids.multilingual ? options.language : 'en';
     this.previous = options.prompt ? vocabulary.encode!(` ${options.prompt.trim()}`) : [];
+    this.session = SpeechSession.open(model, texts, source.graph);
   }
 
   /** Segments as they are known. Rejects with AudioError, BackendError, RuntimeError ABORTED. */
@@ -133,9 +133,10 @@ export class Transcriber {
     const { ids } = this.source.vocabulary;
     const sequence = this.session.sequence();
     try {
-      const logits = await this.session.begin({ sequence, tokens: [ids.start] }, [0], this.options.signal);
-      const { id } = likeliestOf(logits, [...ids.languages.values()]);
-      this.language = [...ids.languages].find(([, token]) => token === id)![0];
+      const { signal } = this.options;
+      const probabilities = await this.session.begin({ sequence, tokens: [ids.start] }, [0], signal);
+      const likeliest = likeliestOf(probabilities, [...ids.languages.values()]);
+      this.language = [...ids.languages].find(([, token]) => token === likeliest)![0];
     } finally {
       sequence.release();
     }

@@ -54,6 +54,7 @@ export function vocabularyOf(tokenizer: Tokenizer): SpeechVocabulary {
   };
   const endOfText = need('<|endoftext|>');
   const noTimestamps = need('<|notimestamps|>');
+  need('<|en|>');
   const codes = languages.map((code) => [code, find(`<|${code}|>`)] as const);
   return {
     size: tokenizer.vocabSize,
