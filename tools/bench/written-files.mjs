@@ -103,7 +103,5 @@ for (const [from, source, formats] of sources)
   }
 for (const used of [folder, ofQwen2, ofQwen3]) rmSync(used, { recursive: true });
 rmSync(made.folder, { recursive: true });
-console.log(
-  failed ? `\nFAIL  ${failed} files differ` : '\nPASS  every file loads, and the engines agree',
-);
+console.log(failed ? `\nFAIL  ${failed} files differ` : '\nPASS  every file loads, and the engines agree');
 process.exit(failed ? 1 : 0);

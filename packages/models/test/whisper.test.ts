@@ -1,6 +1,11 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { createBackend } from '@quern/backend-reference';
 import { contiguousKvCache, inputBatch } from '@quern/core';
+import { openSafetensors, writeGguf } from '@quern/quant';
 import { loadWhisper, openSpeechModel, type WhisperModel } from '../src/index.js';
+import { decoderWeights, encoderWeights } from '../src/whisper/weights.js';
 import { testedBackends } from './backends.js';
+import { scratch } from './model-files.js';
 import { distance } from './run-model.js';
 import { describeShared, readJson, shared } from './shared-data.js';
 
@@ -75,3 +80,96 @@ for (const { name: on, slack, open } of await testedBackends())
       }
     });
   });
+
+/** The sizes of the tiny model as whisper.cpp writes them. */
+const sizes = {
+  n_vocab: 31,
+  n_audio_ctx: 13,
+  n_audio_state: 12,
+  n_audio_head: 2,
+  n_audio_layer: 2,
+  n_text_ctx: 12,
+  n_text_state: 12,
+  n_text_head: 2,
+  n_text_layer: 2,
+  n_mels: 80,
+};
+
+/** The tensors of the tiny model under the names of whisper.cpp. The feed-forward is filled up to four times the width, with zeros. */
+async function renamedTensors() {
+  const { tensors } = await openSafetensors(shared('tiny-hf', 'tiny_whisper.safetensors'));
+  const names = [encoderWeights, decoderWeights].flatMap(({ model, layer }) =>
+    [...Object.values(model), ...Object.values(layer)].flatMap((entry) =>
+      [0, 1].map((i) => [entry.huggingFace, entry.gguf].map((name) => name.replace('{i}', String(i)))),
+    ),
+  );
+  const renamed = new Map(names as [string, string][]);
+  return tensors.map(({ name, shape, path, offset, byteLength }) => {
+    const values = new Float32Array(
+      new Uint8Array(readFileSync(path).subarray(offset, offset + byteLength)).buffer,
+    );
+    return { name: renamed.get(name)!, ...widened(shape, values) };
+  });
+}
+
+const [inner, widerInner] = [24, 48];
+
+function widened(shape: readonly number[], values: Float32Array) {
+  if (!shape.includes(inner)) return { shape, values };
+  const wider = shape.map((size) => (size === inner ? widerInner : size));
+  const [rows, columns] = [shape.length === 1 ? 1 : shape[0]!, shape.at(-1)!];
+  const filled = new Float32Array(wider.reduce((product, size) => product * size, 1));
+  for (let row = 0; row < rows; row++)
+    filled.set(values.subarray(row * columns, (row + 1) * columns), row * wider.at(-1)!);
+  return { shape: wider, values: filled };
+}
+
+type Renamed = Awaited<ReturnType<typeof renamedTensors>>;
+const words = (...numbers: number[]) => Buffer.from(Uint32Array.from(numbers).buffer);
+
+/** A file of whisper.cpp without vocabulary. Biases of convolutions are columns in it. */
+function writeGgml(path: string, tensors: Renamed): void {
+  const parts = tensors.map(({ name, shape, values }) => {
+    const stored = /conv\d\.bias$/.test(name) ? [...shape, 1] : shape;
+    const head = words(stored.length, name.length, 0, ...[...stored].reverse());
+    return Buffer.concat([head, Buffer.from(name), Buffer.from(values.buffer)]);
+  });
+  writeFileSync(
+    path,
+    Buffer.concat([words(0x67676d6c, ...Object.values(sizes), 0), words(0, 0), words(0), ...parts]),
+  );
+}
+
+describeShared('tiny-hf', 'Whisper in other files', () => {
+  test.each(['gguf', 'ggml'])('%s: the same logits', async (kind) => {
+    const tensors = await renamedTensors();
+    const path = scratch(`whisper.${kind}`);
+    if (kind === 'ggml') writeGgml(path, tensors);
+    else
+      await writeGguf(path, {
+        metadata: {
+          'general.architecture': 'whisper',
+          ...Object.fromEntries(Object.entries(sizes).map(([key, size]) => [`whisper.${key}`, size])),
+        },
+        tensors: tensors.map(({ name, shape, values }) => ({
+          name,
+          shape,
+          format: 'f32',
+          data: new Uint8Array(values.buffer),
+        })),
+      });
+    using backend = await createBackend();
+    const file = await openSpeechModel(path);
+    expect(file.kind).toBe(kind);
+    using model = await loadWhisper(file, backend);
+    const { mel_inputs, dec_sequences, logits } = readJson('tiny-hf', 'tiny_whisper_logits.json') as Goldens;
+    const got = await run(model, mel_inputs[0]!, dec_sequences[0]!);
+    expect(distance(got.logits, logits[0]!)).toBeLessThan(1e-5);
+  });
+
+  test('a model of text alone is refused', async () => {
+    await expect(openSpeechModel(shared('tiny-hf', 'tiny_llama_f32.gguf'))).rejects.toMatchObject({
+      code: 'UNKNOWN_ARCHITECTURE',
+    });
+  });
+});

@@ -111,7 +111,11 @@ export const transcribeCommand = (): Command =>
       'a folder with config.json and safetensors, a GGUF file, or a model file of whisper.cpp',
     )
     .argument('<audio>', 'WAV, FLAC, MP3 or Ogg Vorbis')
-    .option('--language <code>', 'what is spoken: en, de, …; auto: the first 30 seconds tell', 'auto')
+    .option(
+      '--language <code>',
+      'what is spoken: en, de, …; auto: the first 30 seconds with sound tell',
+      'auto',
+    )
     .option('--translate', 'write English, whatever is spoken')
     .option('--words', 'times of every word')
     .option('--beams <n>', 'texts followed side by side', positive, 1)

@@ -1,9 +1,8 @@
-import type { Tensor } from '@quern/core';
+import type { Tensor, Weight } from '@quern/core';
 import { nextSlice } from '../audio/slices.js';
 import { type CutSegment, secondsPerTimestamp } from './cut-segments.js';
 import type { Word } from './options.js';
 import type { SpeechSession } from './session.js';
-import { probabilityOf } from './token-rules.js';
 import type { SpeechVocabulary } from './vocabulary.js';
 import { joinPunctuation, splitWords } from './words.js';
 
@@ -67,17 +66,17 @@ async function readAgain(
   const sequence = session.sequence();
   sequence.append(tokens.length);
   const keys = await soundKeys(session, [...new Set(chosen.map(([layer]) => layer))], encoded, signal);
-  const weights = await Promise.all(
-    chosen.map(([layer, head]) =>
-      backend.loadWeight({
-        name: `keys of layer ${layer}, head ${head}`,
-        shape: [frames, d],
-        format: 'f32',
-        bytes: new Uint8Array(keysOfHead(keys.get(layer)!, head, frames, H, d).buffer),
-      }),
-    ),
-  );
+  const weights: Weight[] = [];
   try {
+    for (const [layer, head] of chosen)
+      weights.push(
+        await backend.loadWeight({
+          name: `keys of layer ${layer}, head ${head}`,
+          shape: [frames, d],
+          format: 'f32',
+          bytes: new Uint8Array(keysOfHead(keys.get(layer)!, head, frames, H, d).buffer),
+        }),
+      );
     using step = backend.step();
     const batch = session.batch(step, [{ sequence, tokens }]);
     const queries = new Map<number, Tensor>();
@@ -91,14 +90,15 @@ async function readAgain(
       return backend.softmax(backend.scale(backend.linear(q, weights[i]!), 1 / Math.sqrt(d))); // [count, frames]
     });
     const textRows = step.input(Int32Array.from({ length: count - 1 }, (_, t) => first + t));
-    const logits = decoder.logits(backend.gatherRows(x, textRows)); // [text tokens, V]
+    const following = backend.softmax(decoder.logits(backend.gatherRows(x, textRows))); // [text tokens, V]
     await step.run(signal ? { signal } : {});
     const V = config.vocabulary;
-    const values = (await step.read(logits)) as Float32Array;
+    const values = (await step.read(following)) as Float32Array;
     const { endOfText } = vocabulary.ids;
     const probabilities: number[] = [];
     for (let t = 0; t < count - 1; t++) {
-      probabilities.push(probabilityOf(values.subarray(t * V, t * V + endOfText), tokens[first + 1 + t]!));
+      const ofText = values.subarray(t * V, t * V + endOfText);
+      probabilities.push(ofText[tokens[first + 1 + t]!]! / ofText.reduce((sum, value) => sum + value, 0));
       if (t % 16 === 15) await nextSlice();
     }
     const read = await Promise.all(looks.map((look) => step.read(look)));

@@ -1,5 +1,5 @@
 import type { KvSequence } from '@quern/core';
-import { applyRules, type NextTokens } from './token-rules.js';
+import { applyRules, logProbability, type NextTokens } from './token-rules.js';
 import type { WritingOptions, WrittenText } from './written-text.js';
 
 interface Beam extends WrittenText {
@@ -22,7 +22,7 @@ export async function searchBeams(options: WritingOptions, width: number): Promi
   const V = session.model.config.vocabulary;
   const ended: WrittenText[] = [];
   let beams: Beam[] = [{ sequence: root.fork(), tokens: [], logProbability: 0 }];
-  let rows: readonly Float32Array[] = [options.logits.slice()];
+  let rows: readonly Float32Array[] = [options.first.slice()];
   try {
     for (let written = 0; written < maxTokens && ended.length < width; written++) {
       const candidates = beams
@@ -51,22 +51,19 @@ export async function searchBeams(options: WritingOptions, width: number): Promi
 }
 
 /** The `count` likeliest ways to go on. */
-function extend(beam: Beam, { logits, normaliser }: NextTokens, count: number): Candidate[] {
-  const best: { id: number; logit: number }[] = [];
-  let least = Number.NEGATIVE_INFINITY;
-  for (let id = 0; id < logits.length; id++) {
-    const logit = logits[id]!;
-    if (!(logit > least)) continue;
-    const at = best.findIndex((other) => other.logit < logit);
-    best.splice(at < 0 ? best.length : at, 0, { id, logit });
+function extend(beam: Beam, next: NextTokens, count: number): Candidate[] {
+  const { weights } = next;
+  const best: number[] = [];
+  let bar = -1; // what may not come
+  for (let id = 0; id < weights.length; id++) {
+    const weight = weights[id]!;
+    if (!(weight > bar)) continue;
+    const at = best.findIndex((other) => weights[other]! < weight);
+    best.splice(at < 0 ? best.length : at, 0, id);
     if (best.length > count) best.pop();
-    if (best.length === count) least = best.at(-1)!.logit;
+    if (best.length === count) bar = weights[best.at(-1)!]!;
   }
-  return best.map(({ id, logit }) => ({
-    beam,
-    id,
-    logProbability: beam.logProbability + logit - normaliser,
-  }));
+  return best.map((id) => ({ beam, id, logProbability: beam.logProbability + logProbability(next, id) }));
 }
 
 /** The beams that the candidates make; those that came before are released. */

@@ -3,7 +3,7 @@ import { Random } from '../sampling/random.js';
 import { searchBeams } from './beam-search.js';
 import type { ResolvedOptions } from './options.js';
 import type { SpeechSession } from './session.js';
-import { probabilityOf, type RuleOptions } from './token-rules.js';
+import type { RuleOptions } from './token-rules.js';
 import { type SpeechVocabulary, textOf } from './vocabulary.js';
 import { drawTexts, type WritingOptions, type WrittenText } from './written-text.js';
 
@@ -38,15 +38,15 @@ export async function decodeWindow(request: WindowRequest): Promise<WindowText> 
   try {
     const rows = [prompt.length - wanted.length, prompt.length - 1];
     const V = session.model.config.vocabulary;
-    const logits = await session.begin({ sequence: root, tokens: prompt }, rows, options.signal);
-    const noSpeechProbability = probabilityOf(logits.subarray(0, V), rules.ids.noSpeech);
-    const context = session.model.config.decoder.context;
+    const following = await session.begin({ sequence: root, tokens: prompt }, rows, options.signal);
+    const noSpeechProbability = following[rules.ids.noSpeech]!;
+    const half = Math.floor(session.model.config.decoder.context / 2);
     const writing: WritingOptions = {
       session,
       root,
-      logits: logits.subarray(V),
+      first: following.subarray(V),
       rules,
-      maxTokens: Math.min(options.maxTokens ?? Math.floor(context / 2), context - prompt.length),
+      maxTokens: Math.min(options.maxTokens ?? half, half),
       signal: options.signal,
     };
     for (let attempt = 0; ; attempt++) {

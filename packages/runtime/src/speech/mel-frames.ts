@@ -33,6 +33,12 @@ export class MelFrames {
     return new MelFrames(values, bands, Math.ceil(samples.length / hop), silence[0]!);
   }
 
+  /** Whether `count` frames from `first` on are all 80 dB below the loudest of the recording, or without any sound. */
+  isSilent(first: number, count: number): boolean {
+    const frames = this.values.subarray(first * this.bands, (first + count) * this.bands);
+    return frames.every((value) => value === this.silence);
+  }
+
   /** `count` frames from `first` on; beyond the sound is silence. */
   window(first: number, count: number): Float32Array {
     const window = new Float32Array(count * this.bands).fill(this.silence);

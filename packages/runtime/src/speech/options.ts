@@ -3,7 +3,7 @@ import type { SpeechVocabulary } from './vocabulary.js';
 
 /** How a transcription is made. */
 export interface TranscribeOptions {
-  /** Code of what is spoken ('en', 'de', …). Default 'auto': the first 30 seconds tell. */
+  /** Code of what is spoken ('en', 'de', …). Default 'auto': the first window with sound tells. */
   readonly language?: string;
   /** 'translate' writes English whatever is spoken. Default 'transcribe'. */
   readonly task?: 'transcribe' | 'translate';
@@ -27,7 +27,7 @@ export interface TranscribeOptions {
   readonly prompt?: string;
   /** The same seed draws the same texts; default 0. */
   readonly seed?: number;
-  /** Most tokens of one window; default half the model's context. */
+  /** Most tokens of one window; at most, and by default, half the model's context. */
   readonly maxTokens?: number;
   readonly signal?: AbortSignal;
   /** Called with each segment as it is known, besides the iteration. */
@@ -64,7 +64,7 @@ export interface Word {
 export interface TranscriptionResult {
   readonly text: string;
   readonly segments: readonly Segment[];
-  /** Given, or detected. */
+  /** Given, or detected; '' where nobody spoke. */
   readonly language: string;
   /** Seconds of sound. */
   readonly duration: number;

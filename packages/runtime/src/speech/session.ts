@@ -70,7 +70,7 @@ export class SpeechSession {
     return keep ? ((await step.read(encoded)) as Float32Array) : undefined;
   }
 
-  /** Appends tokens to a text; gives the logits [R, V] of the rows asked for, counted from its first new token. */
+  /** Appends tokens to a text; gives the probabilities [R, V] of what follows the rows asked for, counted from its first new token. */
   async begin(
     { sequence, tokens }: NewTokens,
     rows: readonly number[],
@@ -81,13 +81,15 @@ export class SpeechSession {
     using step = backend.step();
     const batch = this.batch(step, [{ sequence, tokens }]);
     const x = decoder.hidden(step.input(Int32Array.from(tokens)), batch, this.caches);
-    const logits = decoder.logits(backend.gatherRows(x, step.input(Int32Array.from(rows))));
+    const probabilities = backend.softmax(
+      decoder.logits(backend.gatherRows(x, step.input(Int32Array.from(rows)))),
+    );
     await nextTurn();
     await step.run(signal ? { signal } : {});
-    return (await step.read(logits)) as Float32Array;
+    return (await step.read(probabilities)) as Float32Array;
   }
 
-  /** Appends one token to each of some texts; gives the logits after them, [S, V], until the next call. */
+  /** Appends one token to each of some texts; gives the probabilities of what follows them, [S, V], until the next call. */
   async next(
     sequences: readonly KvSequence[],
     tokens: readonly number[],
@@ -110,9 +112,9 @@ export class SpeechSession {
     signal: AbortSignal | undefined,
   ): Promise<Float32Array> {
     using step = this.model.backend.step();
-    const { logits } = this.record(step, sequences, tokens);
+    const { probabilities } = this.record(step, sequences, tokens);
     await step.run(signal ? { signal } : {});
-    return (await step.read(logits)) as Float32Array;
+    return (await step.read(probabilities)) as Float32Array;
   }
 
   /** Records a step of one token of each text, already appended. */
@@ -120,14 +122,15 @@ export class SpeechSession {
     step: ReturnType<WhisperModel['backend']['step']>,
     sequences: readonly KvSequence[],
     tokens: readonly number[],
-  ): { readonly ids: Tensor; readonly batch: DecoderBatch; readonly logits: Tensor } {
-    const { decoder } = this.model;
+  ): { readonly ids: Tensor; readonly batch: DecoderBatch; readonly probabilities: Tensor } {
+    const { backend, decoder } = this.model;
     const ids = step.input(Int32Array.from(tokens));
     const batch = this.batch(
       step,
       sequences.map((sequence, i) => ({ sequence, tokens: [tokens[i]!] })),
     );
-    return { ids, batch, logits: decoder.logits(decoder.hidden(ids, batch, this.caches)) };
+    const logits = decoder.logits(decoder.hidden(ids, batch, this.caches)); // [S, V]
+    return { ids, batch, probabilities: backend.softmax(logits) };
   }
 
   /** What a step of these rows must know of both caches. */

@@ -10,7 +10,7 @@ import type { AudioInput } from '../audio/read-samples.js';
 import { RuntimeError } from '../error.js';
 import type { LoadOptions } from '../model/load-options.js';
 import { locateModel } from '../model/locate-model.js';
-import { tokenizerFromGguf, tokenizerFromHuggingFace } from '../tokenizer/index.js';
+import { TokenizerError, tokenizerFromGguf, tokenizerFromHuggingFace } from '../tokenizer/index.js';
 import { chooseSpeechBackend } from './choose-backend.js';
 import { resolveOptions, type TranscribeOptions } from './options.js';
 import { type SpeechSource, Transcriber } from './transcriber.js';
@@ -94,6 +94,7 @@ export async function loadSpeechModel(
   const start = performance.now();
   const file = await openSpeechModel(locateModel(pathOrId, options.resolveFrom));
   const vocabulary = await vocabularyOfFile(file);
+  needTokens(vocabulary, file);
   needNotAborted(options.signal);
   const { backend, owned } = await chooseSpeechBackend(file, options);
   try {
@@ -122,6 +123,16 @@ function loadOnto(
     ...(onNotice && { onNotice }),
     ...(onProgress && { onProgress: (bytes) => onProgress({ phase: 'weights', ...bytes }) }),
   });
+}
+
+/** The model must have a row for every token that steers it. */
+function needTokens({ ids }: SpeechVocabulary, { config, path }: SpeechFile): void {
+  const last = Math.max(ids.firstTimestamp, ids.endOfText, ids.start, ...ids.languages.values());
+  if (last < config.vocabulary) return;
+  throw new TokenizerError(
+    'BAD_VOCABULARY',
+    `${path}: its vocabulary has a token ${last}, but the model has ${config.vocabulary}: they do not belong together`,
+  );
 }
 
 async function vocabularyOfFile(file: SpeechFile): Promise<SpeechVocabulary> {

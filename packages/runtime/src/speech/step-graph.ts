@@ -27,7 +27,7 @@ export class StepGraph {
     return new StepGraph(capability.capture(step), recorded, session);
   }
 
-  /** The sequences have the tokens appended. Gives the logits [S, V]: a view until the next run. */
+  /** The sequences have the tokens appended. Gives probabilities [S, V]: a view until the next run. */
   async run(
     sequences: readonly KvSequence[],
     tokens: readonly number[],
@@ -39,7 +39,7 @@ export class StepGraph {
     for (const name of ['positions', 'slots', 'kvLengths', 'blockTable'] as const)
       this.graph.write(text[name], arrays[name]);
     await this.graph.replay(signal ? { signal } : {});
-    return this.graph.read(this.recorded.logits) as Float32Array;
+    return this.graph.read(this.recorded.probabilities) as Float32Array;
   }
 
   dispose(): void {

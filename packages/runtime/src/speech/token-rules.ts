@@ -1,12 +1,19 @@
 import type { SpecialIds } from './vocabulary.js';
 
-/** The logarithms of the probabilities of the tokens that may come next. */
+/** The tokens that may come next. */
 export interface NextTokens {
-  /** Logits [V]; −∞ where a token may not come. */
-  readonly logits: Float32Array;
-  /** log Σ exp(logits): a token's log probability is its logit less this. */
-  readonly normaliser: number;
+  /** Probabilities [V] before the rules; −1 where a token may not come. */
+  readonly weights: Float32Array;
+  /** Σ of those that may. */
+  readonly total: number;
 }
+
+/** The logarithm of a token's probability among those that may come. */
+export const logProbability = ({ weights, total }: NextTokens, id: number): number =>
+  Math.log(Math.max(weights[id]!, least)) - Math.log(Math.max(total, least));
+
+/** The smallest float with all its bits: what is less likely is as likely. */
+const least = 2 ** -126;
 
 export interface RuleOptions {
   readonly ids: SpecialIds;
@@ -20,86 +27,75 @@ export interface RuleOptions {
   readonly latest: number;
 }
 
-const never = Number.NEGATIVE_INFINITY;
+const never = -1;
 
 /**
  * Which tokens may follow (Radford et al. 2022, §4.5, as their code has it): timestamps come in pairs, never fall, begin
  * the text, and are written whenever together they are likelier than any one token of text.
- * @param logits [V], changed in place
+ * @param weights probabilities [V], changed in place
  * @param written the tokens of this window so far
  */
-export function applyRules(logits: Float32Array, written: readonly number[], rules: RuleOptions): NextTokens {
+export function applyRules(
+  weights: Float32Array,
+  written: readonly number[],
+  rules: RuleOptions,
+): NextTokens {
   const { ids, suppressed, notFirst, latestFirst, latest } = rules;
   const { endOfText, firstTimestamp } = ids;
-  for (const id of suppressed) logits[id] = never;
-  logits.fill(never, endOfText + 1, firstTimestamp); // special tokens
-  logits.fill(never, firstTimestamp + latest + 1);
+  for (const id of suppressed) weights[id] = never;
+  weights.fill(never, endOfText + 1, firstTimestamp); // special tokens
+  weights.fill(never, firstTimestamp + latest + 1);
   if (written.length === 0) {
-    for (const id of notFirst) logits[id] = never;
-    logits.fill(never, 0, firstTimestamp);
-    logits.fill(never, firstTimestamp + latestFirst + 1);
-  } else restrictTimestamps(logits, written, ids);
-  return preferTimestamps(logits, firstTimestamp);
+    for (const id of notFirst) weights[id] = never;
+    weights.fill(never, 0, firstTimestamp);
+    weights.fill(never, firstTimestamp + latestFirst + 1);
+  } else restrictTimestamps(weights, written, ids);
+  return preferTimestamps(weights, firstTimestamp);
 }
 
 function restrictTimestamps(
-  logits: Float32Array,
+  weights: Float32Array,
   written: readonly number[],
   { endOfText, firstTimestamp }: SpecialIds,
 ): void {
   const isTimestamp = (id: number | undefined) => id !== undefined && id >= firstTimestamp;
   const lastIs = isTimestamp(written.at(-1));
   const isAlone = lastIs && written.length > 1 && !isTimestamp(written.at(-2)); // the end of a segment
-  if (lastIs && !isAlone) logits.fill(never, firstTimestamp);
-  if (isAlone) logits.fill(never, 0, endOfText);
+  if (lastIs && !isAlone) weights.fill(never, firstTimestamp);
+  if (isAlone) weights.fill(never, 0, endOfText);
   const latest = written.findLast(isTimestamp);
-  if (latest !== undefined) logits.fill(never, firstTimestamp, isAlone ? latest : latest + 1); // segments have a length
+  if (latest !== undefined) weights.fill(never, firstTimestamp, isAlone ? latest : latest + 1); // segments have a length
 }
 
-/** Takes the text away where timestamps together are likelier than its likeliest token, and normalises what is left. */
-function preferTimestamps(logits: Float32Array, firstTimestamp: number): NextTokens {
-  const text = statistics(logits, 0, firstTimestamp);
-  const times = statistics(logits, firstTimestamp, logits.length);
-  if (times.logSum > text.largest) {
-    logits.fill(never, 0, firstTimestamp);
-    return { logits, normaliser: times.logSum };
-  }
-  return { logits, normaliser: logAdd(text.logSum, times.logSum) };
+/** Takes the text away where timestamps together are likelier than its likeliest token. */
+function preferTimestamps(weights: Float32Array, firstTimestamp: number): NextTokens {
+  const text = statistics(weights, 0, firstTimestamp);
+  const times = statistics(weights, firstTimestamp, weights.length);
+  if (times.sum <= text.largest) return { weights, total: text.sum + times.sum };
+  weights.fill(never, 0, firstTimestamp);
+  return { weights, total: times.sum };
 }
 
-/** The largest of some logits, and log Σ exp of them. */
-function statistics(logits: Float32Array, from: number, to: number): { largest: number; logSum: number } {
+/** The largest of some weights, and the sum of those that may come. */
+function statistics(weights: Float32Array, from: number, to: number): { largest: number; sum: number } {
   let largest = never;
-  for (let i = from; i < to; i++) if (logits[i]! > largest) largest = logits[i]!;
-  if (largest === never) return { largest, logSum: never };
   let sum = 0;
-  for (let i = from; i < to; i++) sum += Math.exp(logits[i]! - largest);
-  return { largest, logSum: largest + Math.log(sum) };
+  for (let i = from; i < to; i++) {
+    const weight = weights[i]!;
+    if (weight > largest) largest = weight;
+    if (weight > 0) sum += weight;
+  }
+  return { largest, sum };
 }
 
-function logAdd(a: number, b: number): number {
-  const larger = Math.max(a, b);
-  return larger === never ? never : larger + Math.log(Math.exp(a - larger) + Math.exp(b - larger));
+/** The likeliest of some tokens. */
+export function likeliestOf(probabilities: Float32Array, among: readonly number[]): number {
+  return among.reduce((best, id) => (probabilities[id]! > probabilities[best]! ? id : best));
 }
 
-/** The probability of one token among all, without rules. */
-export function probabilityOf(logits: Float32Array, id: number): number {
-  return Math.exp(logits[id]! - statistics(logits, 0, logits.length).logSum);
-}
-
-/** The likeliest of some tokens, and the share of it among them. */
-export function likeliestOf(
-  logits: Float32Array,
-  among: readonly number[],
-): { id: number; probability: number } {
-  const chosen = Float32Array.from(among, (id) => logits[id]!);
-  const { largest, logSum } = statistics(chosen, 0, chosen.length);
-  return { id: among[chosen.indexOf(largest)]!, probability: Math.exp(largest - logSum) };
-}
-
-/** Index of the largest logit; ties go to the lowest. */
-export function argmax(logits: Float32Array): number {
+/** Index of the largest weight; ties go to the lowest. */
+export function argmax(weights: Float32Array): number {
   let best = 0;
-  for (let i = 1; i < logits.length; i++) if (logits[i]! > logits[best]!) best = i;
+  for (let i = 1; i < weights.length; i++) if (weights[i]! > weights[best]!) best = i;
   return best;
 }

@@ -59,9 +59,9 @@ export class Transcriber {
   ) {
     const { vocabulary, model } = source;
     const texts = Math.max(options.beamSize, options.temperatures.some((t) => t > 0) ? options.bestOf : 1);
-    this.session = SpeechSession.open(model, texts, source.graph);
     this.language = vocabulary.ids.multilingual ? options.language : 'en';
     this.previous = options.prompt ? vocabulary.encode!(` ${options.prompt.trim()}`) : [];
+    this.session = SpeechSession.open(model, texts, source.graph);
   }
 
   /** Segments as they are known. Rejects with AudioError, BackendError, RuntimeError ABORTED. */
@@ -71,7 +71,6 @@ export class Transcriber {
       this.duration = samples.length / sampleRate;
       const { model } = this.source;
       const mel = await this.timed('melMs', () => MelFrames.of(samples, model, this.options.signal));
-      if (this.language === 'auto') await this.detectLanguage(mel);
       for (let frame = 0; frame < mel.count; ) {
         this.options.signal?.throwIfAborted();
         const { segments, advance } = await this.window(mel, frame);
@@ -97,7 +96,7 @@ export class Transcriber {
         .join('')
         .trim(),
       segments: this.segments,
-      language: this.language,
+      language: this.language === 'auto' ? '' : this.language,
       duration: this.duration,
       stages: { ...this.stages },
     };
@@ -129,14 +128,15 @@ export class Transcriber {
     this.stages.windows++;
   }
 
-  private async detectLanguage(mel: MelFrames): Promise<void> {
-    await this.hear(mel, 0);
+  /** The language of the window that was heard is taken for that of all. */
+  private async detectLanguage(): Promise<void> {
     const { ids } = this.source.vocabulary;
     const sequence = this.session.sequence();
     try {
-      const logits = await this.session.begin({ sequence, tokens: [ids.start] }, [0], this.options.signal);
-      const { id } = likeliestOf(logits, [...ids.languages.values()]);
-      this.language = [...ids.languages].find(([, token]) => token === id)![0];
+      const { signal } = this.options;
+      const probabilities = await this.session.begin({ sequence, tokens: [ids.start] }, [0], signal);
+      const likeliest = likeliestOf(probabilities, [...ids.languages.values()]);
+      this.language = [...ids.languages].find(([, token]) => token === likeliest)![0];
     } finally {
       sequence.release();
     }
@@ -144,8 +144,10 @@ export class Transcriber {
 
   /** Writes about the window at a frame; `advance` is in frames. */
   private async window(mel: MelFrames, frame: number): Promise<{ segments: Segment[]; advance: number }> {
-    await this.hear(mel, frame);
     const length = Math.min(this.windowFrames, mel.count - frame);
+    if (mel.isSilent(frame, length)) return { segments: [], advance: length };
+    await this.hear(mel, frame);
+    if (this.language === 'auto') await this.detectLanguage();
     const text = await this.timed('decodeMs', () => this.decode(length));
     this.stages.tokens += text.tokens.length;
     if (isSilent(text, this.options)) return { segments: [], advance: length };

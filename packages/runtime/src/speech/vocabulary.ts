@@ -54,6 +54,7 @@ export function vocabularyOf(tokenizer: Tokenizer): SpeechVocabulary {
   };
   const endOfText = need('<|endoftext|>');
   const noTimestamps = need('<|notimestamps|>');
+  need('<|en|>');
   const codes = languages.map((code) => [code, find(`<|${code}|>`)] as const);
   return {
     size: tokenizer.vocabSize,
@@ -115,10 +116,11 @@ export function textOf(vocabulary: SpeechVocabulary, tokens: Iterable<number>): 
   return Buffer.concat(parts).toString('utf8');
 }
 
+const notes = '♩♪♫♬♭♮♯';
 const symbols = [
   ...'"#()*+/:;<=>@[\\]^_`{|}~「」『』',
   ...'<< >> <<< >>> -- --- -( -[ (\' (" (( )) ((( ))) [[ ]] {{ }} ♪♪ ♪♪♪'.split(' '),
-  ...'♩♪♫♬♭♮♯',
+  ...notes,
 ];
 
 /**
@@ -126,9 +128,15 @@ const symbols = [
  * speaks (Radford et al. 2022, their `suppress_tokens`).
  */
 export function nonSpeechTokens(vocabulary: SpeechVocabulary): number[] {
-  const unwanted = new Set([...symbols, ...symbols.map((symbol) => ` ${symbol}`), ' -', " '"]);
+  const spelled = symbols.map((symbol) => Buffer.from(symbol));
+  // most vocabularies have a token for the two bytes that all notes begin with, rather than for each
+  const begun = Buffer.from(notes).subarray(0, 2);
+  const unwanted = new Set(
+    [...spelled, begun].flatMap((bytes) => [bytes.toString('latin1'), ` ${bytes.toString('latin1')}`]),
+  );
+  for (const mark of [' -', " '"]) unwanted.add(mark);
   const found: number[] = [];
   for (let id = 0; id < vocabulary.ids.endOfText; id++)
-    if (unwanted.has(Buffer.from(vocabulary.bytes(id)).toString('utf8'))) found.push(id);
+    if (unwanted.has(Buffer.from(vocabulary.bytes(id)).toString('latin1'))) found.push(id);
   return found;
 }

@@ -1,7 +1,7 @@
 import type { KvSequence } from '@quern/core';
 import type { Random } from '../sampling/random.js';
 import type { SpeechSession } from './session.js';
-import { applyRules, argmax, type NextTokens, type RuleOptions } from './token-rules.js';
+import { applyRules, argmax, logProbability, type NextTokens, type RuleOptions } from './token-rules.js';
 
 /** A text of one window. */
 export interface WrittenText {
@@ -16,8 +16,8 @@ export interface WritingOptions {
   readonly session: SpeechSession;
   /** Ends with the tokens that say what is wanted. */
   readonly root: KvSequence;
-  /** Logits [V] after the root. */
-  readonly logits: Float32Array;
+  /** Probabilities [V] of what follows the root. */
+  readonly first: Float32Array;
   readonly rules: RuleOptions;
   readonly maxTokens: number;
   readonly signal: AbortSignal | undefined;
@@ -34,7 +34,7 @@ interface Draft {
  * the others by whoever opened it.
  */
 export async function drawTexts(
-  { session, root, logits, rules, maxTokens, signal }: WritingOptions,
+  { session, root, first, rules, maxTokens, signal }: WritingOptions,
   count: number,
   temperature: number,
   random: Random,
@@ -46,12 +46,12 @@ export async function drawTexts(
   );
   try {
     let live = drafts;
-    let rows: (draft: number) => Float32Array = () => logits.slice();
+    let rows: (draft: number) => Float32Array = () => first.slice();
     while (live.length > 0) {
       live = live.filter((draft, i) => {
         const next = applyRules(rows(i), draft.tokens, rules);
-        const id = temperature === 0 ? argmax(next.logits) : draw(next, temperature, random);
-        draft.logProbability += next.logits[id]! - next.normaliser;
+        const id = temperature === 0 ? argmax(next.weights) : draw(next, temperature, random);
+        draft.logProbability += logProbability(next, id);
         if (id === rules.ids.endOfText) return false;
         draft.tokens.push(id);
         return draft.tokens.length < maxTokens;
@@ -70,19 +70,16 @@ export async function drawTexts(
   }
 }
 
-/** A token with the probability that its logit gives it at a temperature. */
-function draw({ logits }: NextTokens, temperature: number, random: Random): number {
-  const largest = logits[argmax(logits)]!;
-  const weight = (logit: number) => Math.exp((logit - largest) / temperature);
+/** A token by its probability, which a temperature above 1 evens and one below sharpens. */
+function draw({ weights }: NextTokens, temperature: number, random: Random): number {
+  const largest = weights[argmax(weights)]!;
+  const chance = (weight: number) => (weight > 0 ? (weight / largest) ** (1 / temperature) : 0);
   let total = 0;
-  for (const logit of logits) total += weight(logit);
+  for (const weight of weights) total += chance(weight);
   let left = random.nextDouble() * total;
-  let last = 0;
-  for (let id = 0; id < logits.length; id++) {
-    if (logits[id] === Number.NEGATIVE_INFINITY) continue;
-    last = id;
-    left -= weight(logits[id]!);
+  for (let id = 0; id < weights.length; id++) {
+    left -= chance(weights[id]!);
     if (left < 0) return id;
   }
-  return last;
+  return argmax(weights);
 }

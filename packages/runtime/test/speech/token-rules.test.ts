@@ -1,4 +1,4 @@
-import { applyRules, argmax, likeliestOf, probabilityOf } from '../../src/speech/token-rules.js';
+import { applyRules, argmax, likeliestOf, logProbability } from '../../src/speech/token-rules.js';
 import type { SpecialIds } from '../../src/speech/vocabulary.js';
 
 // 0 … 9 text, 10 the end, 11 … 19 special, 20 … 29 timestamps
@@ -15,15 +15,16 @@ const ids: SpecialIds = {
   multilingual: true,
 };
 const rules = { ids, suppressed: [3], notFirst: [0, 10], latestFirst: 4, latest: 8 };
-const logits = (changes: Record<number, number> = {}) =>
-  Float32Array.from({ length: 30 }, (_, id) => changes[id] ?? 0);
+/** Equally likely, but for some. */
+const weights = (changes: Record<number, number> = {}) =>
+  Float32Array.from({ length: 30 }, (_, id) => changes[id] ?? 1 / 64);
 
 /** Which ids may come. */
 const allowed = (written: number[], changes?: Record<number, number>) => {
-  const next = applyRules(logits(changes), written, rules);
-  return [...next.logits.keys()].filter((id) => next.logits[id] !== Number.NEGATIVE_INFINITY);
+  const next = applyRules(weights(changes), written, rules);
+  return [...next.weights.keys()].filter((id) => next.weights[id]! >= 0);
 };
-const text = { 1: 9 };
+const text = { 1: 1 / 2 };
 const range = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => from + i);
 
 test('a timestamp of the first second comes first', () => {
@@ -40,22 +41,27 @@ test('after text anything that is not special, and no time twice', () => {
 
 test('after the end of a segment comes its like or later, or the end', () => {
   expect(allowed([20, 1, 25], text)).toEqual(range(25, 29)); // the end is unlikelier
-  expect(allowed([20, 1, 25], { 10: 9 })).toEqual([10, ...range(25, 29)]);
+  expect(allowed([20, 1, 25], { 10: 1 / 2 })).toEqual([10, ...range(25, 29)]);
 });
 
 test('timestamps that are likelier together than any text win', () => {
   expect(allowed([20, 1])).toEqual(range(21, 29));
 });
 
-test('the normaliser is that of what is left', () => {
-  const next = applyRules(logits({ 1: 9 }), [20, 1], rules);
-  const sum = next.logits.reduce((total, logit) => total + Math.exp(logit), 0);
-  expect(next.normaliser).toBeCloseTo(Math.log(sum), 6);
+test('probabilities are those among what is left', () => {
+  const next = applyRules(weights({ 1: 1 / 2 }), [20, 1], rules);
+  const sum = [...next.weights].filter((weight) => weight > 0).reduce((total, weight) => total + weight, 0);
+  expect(next.total).toBeCloseTo(sum, 6);
+  expect(logProbability(next, 1)).toBeCloseTo(Math.log(0.5 / sum), 6);
 });
 
-test('probabilities', () => {
-  const some = Float32Array.of(Math.log(1), Math.log(3), Math.log(4));
-  expect(probabilityOf(some, 1)).toBeCloseTo(3 / 8);
-  expect(likeliestOf(some, [0, 1])).toEqual({ id: 1, probability: expect.closeTo(3 / 4) });
+test('where what may come has no probability left, the rules hold all the same', () => {
+  const next = applyRules(new Float32Array(30), [], rules);
+  expect(argmax(next.weights)).toBe(20);
+  expect(logProbability(next, 20)).toBe(0);
+});
+
+test('the likeliest', () => {
+  expect(likeliestOf(Float32Array.of(0.1, 0.3, 0.6), [0, 1])).toBe(1);
   expect(argmax(Float32Array.of(1, 3, 3))).toBe(1);
 });

@@ -91,6 +91,13 @@ test('a window without speech has no text', async () => {
   expect(result.stages.windows).toBe(3);
 });
 
+test('silence has no text, and costs no window', async () => {
+  const silence = { samples: new Float32Array(40_000), sampleRate: 16_000 };
+  const result = await model.transcribe(silence, { ...short, language: 'auto' }).result;
+  expect(result).toMatchObject({ text: '', segments: [], language: '', duration: 2.5 });
+  expect(result.stages.windows).toBe(0);
+});
+
 test('no sound at all', async () => {
   const nothing = { samples: new Float32Array(0), sampleRate: 16_000 };
   expect(await model.transcribe(nothing, short).result).toMatchObject({

@@ -1,0 +1,71 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { makeSyntheticSpeechModel } from '@quern/runtime';
+import { quern } from './cli.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'quern-transcribe-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const [model, audio] = [join(folder, 'whisper.gguf'), join(folder, 'tone.wav')];
+
+beforeAll(async () => {
+  await makeSyntheticSpeechModel(model, { shape: 'whisper-test', format: 'f32' });
+  writeFileSync(audio, wav(Int16Array.from({ length: 24_000 }, (_, i) => 9000 * Math.sin(i / 9))));
+});
+
+/** One channel of 16 bits at 16 kHz. */
+function wav(samples: Int16Array): Buffer {
+  const head = Buffer.alloc(44);
+  head.write('RIFF', 0);
+  head.writeUInt32LE(36 + samples.byteLength, 4);
+  head.write('WAVEfmt ', 8);
+  head.writeUInt32LE(16, 16);
+  head.writeUInt16LE(1, 20);
+  head.writeUInt16LE(1, 22);
+  head.writeUInt32LE(16_000, 24);
+  head.writeUInt32LE(32_000, 28);
+  head.writeUInt16LE(2, 32);
+  head.writeUInt16LE(16, 34);
+  head.write('data', 36);
+  head.writeUInt32LE(samples.byteLength, 40);
+  return Buffer.concat([head, Buffer.from(samples.buffer)]);
+}
+
+const short = ['--language', 'en', '--temperatures', '0', '--max-tokens', '6'];
+
+test('transcribe --json prints text, segments and where the time went', async () => {
+  const { code, stdout, stderr } = await quern(['transcribe', model, audio, ...short, '--words', '--json']);
+  expect([code, stderr]).toEqual([0, '']);
+  const result = JSON.parse(stdout);
+  expect(result.text.length).toBeGreaterThan(0);
+  expect(result).toMatchObject({ language: 'en', duration: 1.5, backend: 'cpu' });
+  expect(result.stages.windows).toBeGreaterThanOrEqual(2);
+  for (const segment of result.segments) {
+    expect(segment.end).toBeGreaterThan(segment.start);
+    expect(segment.words.length).toBeGreaterThan(0);
+  }
+});
+
+test('transcribe prints lines, or subtitles', async () => {
+  const text = await quern(['transcribe', model, audio, ...short]);
+  expect(text.stderr).toMatch(/1\.5 s of sound \(en\) on cpu in .* encode .* decode/);
+  const srt = await quern(['transcribe', model, audio, ...short, '--format', 'srt']);
+  expect(srt.stdout).toMatch(/^1\n00:00:0\d,\d{3} --> 00:00:0\d,\d{3}\n/);
+  const vtt = await quern(['transcribe', model, audio, ...short, '--format', 'vtt']);
+  expect(vtt.stdout).toMatch(/^WEBVTT\n\n00:00:0\d\.\d{3} --> /);
+  const lines = text.stdout.trim().split('\n');
+  for (const line of lines) expect(srt.stdout).toContain(line);
+});
+
+test.each([
+  ['sound that is not there', [join('no', 'such.wav')], /no such file \(NOT_FOUND\)/],
+  ['a language that is none', ['AUDIO', '--language', 'klingon'], /language is "klingon"/],
+])('transcribe says what is wrong with %s', async (_name, args, message) => {
+  const { code, stdout, stderr } = await quern([
+    'transcribe',
+    model,
+    ...args.map((arg) => (arg === 'AUDIO' ? audio : arg)),
+  ]);
+  expect([code, stdout]).toEqual([1, '']);
+  expect(stderr).toMatch(message);
+});
