@@ -1,5 +1,5 @@
-import { type Backend, elementCount, type Weight } from '@quern/core';
-import { decodedSource, throwIfAborted } from './decode-weight.js';
+import type { Backend, Weight } from '@quern/core';
+import { decodedBytes, decodedFormat, decodedSource, throwIfAborted } from './decode-weight.js';
 import { type GroupedTensor, gptqSource, isGrouped } from './gptq.js';
 import { storedBytes } from './quantised-tensors.js';
 import { isDense, type ResolvedWeight } from './resolve-weights.js';
@@ -25,7 +25,7 @@ const readsGrouped = (backend: Backend, { quantised }: GroupedTensor): boolean =
 
 /** Bytes a tensor takes once loaded, before whatever padding the backend's layout adds. */
 export function bytesOn(backend: Backend, tensor: FileTensor): number {
-  return readsNatively(backend, tensor) ? storedBytes(tensor) : 4 * elementCount(tensor.shape);
+  return readsNatively(backend, tensor) ? storedBytes(tensor) : decodedBytes(backend, tensor);
 }
 
 /** So many tensors are under way at once: one is read while another is repacked. */
@@ -71,7 +71,9 @@ async function loadOne(
 ): Promise<Weight> {
   if (isGrouped(tensor) && readsGrouped(backend, tensor))
     return backend.quantGptq!.loadWeight(await gptqSource(tensor));
-  return backend.loadWeight(readsNatively(backend, tensor) ? tensor : await decodedSource(tensor, signal));
+  return backend.loadWeight(
+    readsNatively(backend, tensor) ? tensor : await decodedSource(backend, tensor, signal),
+  );
 }
 
 function progressReporter(resolved: readonly ResolvedWeight[], { onProgress }: LoadOptions) {
@@ -92,10 +94,11 @@ function noticeDecoding(
   const decoded = resolved.map(({ tensor }) => tensor).filter((tensor) => !readsNatively(backend, tensor));
   if (decoded.length === 0) return;
   const formats = [...new Set(decoded.map(({ format }) => format))].join(', ');
+  const targets = [...new Set(decoded.map((tensor) => decodedFormat(backend, tensor)))].join(' and ');
   const inFile = decoded.reduce((sum, tensor) => sum + storedBytes(tensor), 0);
   const inMemory = decoded.reduce((sum, tensor) => sum + bytesOn(backend, tensor), 0);
   onNotice?.(
-    `backend '${backend.name}' does not read ${formats} natively: ${decoded.length} tensors are decoded to f32, ` +
+    `backend '${backend.name}' does not read ${formats} natively: ${decoded.length} tensors are decoded to ${targets}, ` +
       `which takes ${megabytes(inMemory)} instead of ${megabytes(inFile)}`,
   );
 }

@@ -19,5 +19,6 @@ void coarse_gemm_q6_k(const PackedGemm& args);
 void coarse_gemm_iq4_nl(const PackedGemm& args);
 void coarse_gemm_iq4_xs(const PackedGemm& args);
 void coarse_gemm_mxfp4(const PackedGemm& args);
+void coarse_gemm_iq8(const PackedGemm& args);
 
 } // namespace quern::amx

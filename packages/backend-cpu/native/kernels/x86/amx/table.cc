@@ -26,6 +26,7 @@ constexpr Kernels with_tiles(Kernels kernels) {
   kernels.coarse_gemm[FORMAT_IQ4_NL] = coarse_gemm_iq4_nl;
   kernels.coarse_gemm[FORMAT_IQ4_XS] = coarse_gemm_iq4_xs;
   kernels.coarse_gemm[FORMAT_MXFP4] = coarse_gemm_mxfp4;
+  kernels.coarse_gemm[FORMAT_IQ8] = coarse_gemm_iq8;
   return kernels;
 }
 constexpr Kernels table = with_tiles(vnni::table);
