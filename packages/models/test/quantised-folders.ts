@@ -161,6 +161,15 @@ export const f8Matrix =
     };
   };
 
+/** A matrix of doubles that f32 rounds. */
+export const f64Matrix: MakeMatrix = (seed, N, K) => {
+  const doubles = Float64Array.from(integers(seed, N * K, 2 ** 30), (x) => x / 2 ** 31 - 0.25);
+  return {
+    values: Float32Array.from(doubles),
+    parts: { weight: { dtype: 'F64', shape: [N, K], data: doubles } },
+  };
+};
+
 /** Sizes of the models made here: D 64, H 4, Hk 2, d 16, F 128, V 32, two layers. */
 const config = {
   architectures: ['LlamaForCausalLM'],

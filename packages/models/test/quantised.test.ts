@@ -8,6 +8,7 @@ import { type TestedBackend, testedBackends } from './backends.js';
 import {
   awqMatrix,
   f8Matrix,
+  f64Matrix,
   type Grouped,
   gptqMatrix,
   type MakeMatrix,
@@ -43,6 +44,7 @@ const folders: readonly (readonly [string, object | undefined, MakeMatrix])[] = 
   ['gptq of 8 bits, act-order', ...gptq({ bits: 8, group: 32, symmetric: true, ordered: true })],
   ['gptq of 8 bits, asymmetric', ...gptq({ bits: 8, group: 32 })],
   ['awq', { quant_method: 'awq', bits: 4, group_size: 32, version: 'gemm' }, awqMatrix(32)],
+  ['f64', undefined, f64Matrix],
   ['f8_e4m3 alone', undefined, f8Matrix('f8_e4m3', undefined)],
   [
     'f8_e5m2 with one scale',
@@ -97,6 +99,20 @@ describe.each(folders)('%s', (name, config, make) => {
     expect(await logits(quantised, without, notices)).toEqual(await logits(plain, reference));
     expect(notices).toEqual([expect.stringMatching(/14 tensors are decoded to f32, which takes [\d.]+ MB/)]);
   });
+});
+
+test.each<[string, Grouped]>([
+  ['in order', { bits: 4, group: 32, symmetric: true }],
+  ['in the order of act-order', { bits: 4, group: 32, symmetric: true, ordered: true }],
+])('backend-cpu keeps GPTQ in 4.5 bits, columns %s', async (name, options) => {
+  const { quantised, plain } = writeFolders(`small ${name}`.replaceAll(' ', '-'), ...gptq(options));
+  using backend = await tested.at(-1)!.open();
+  const notices: string[] = [];
+  const onNotice = (message: string) => notices.push(message);
+  using packed = await loadLanguageModel(await openModelFile(quantised), backend, { onNotice });
+  using floats = await loadLanguageModel(await openModelFile(plain), backend);
+  expect(packed.weightBytes).toBeLessThan(floats.weightBytes / 4);
+  expect(notices).toEqual([]);
 });
 
 describe('parts that do not fit', () => {
