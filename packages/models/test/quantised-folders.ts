@@ -105,6 +105,16 @@ export const gptqMatrix =
     };
   };
 
+/** The same with its scales, times `factor`, as f32. */
+export const withWideScales =
+  (make: MakeMatrix, factor = 1): MakeMatrix =>
+  (...sizes) => {
+    const { parts, values } = make(...sizes);
+    const { shape, data } = parts.scales!;
+    const scales = Float32Array.from(data as Uint16Array, (half) => factor * f16ToF32(half));
+    return { values, parts: { ...parts, scales: floats(shape, scales) } };
+  };
+
 /** A matrix as AWQ stores it: word w holds columns 8w + 0 2 4 6 1 3 5 7. */
 export const awqMatrix =
   (group: number): MakeMatrix =>

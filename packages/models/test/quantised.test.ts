@@ -13,6 +13,7 @@ import {
   gptqMatrix,
   type MakeMatrix,
   type Stored,
+  withWideScales,
   writeFolder,
   writeFolders,
 } from './quantised-folders.js';
@@ -40,6 +41,11 @@ const folders: readonly (readonly [string, object | undefined, MakeMatrix])[] = 
   ['gptq of 4 bits, one group', ...gptq({ bits: 4, group: -1 })],
   ['gptq of 4 bits, act-order', ...gptq({ bits: 4, group: 32, symmetric: true, ordered: true })],
   ['gptq of 4 bits, act-order, asymmetric', ...gptq({ bits: 4, group: 32, ordered: true })],
+  [
+    'gptq with scales in f32',
+    gptqConfig({ bits: 4, group: 32 }),
+    withWideScales(gptqMatrix({ bits: 4, group: 32 })),
+  ],
   ['gptq of 8 bits', ...gptq({ bits: 8, group: 32, symmetric: true })],
   ['gptq of 8 bits, act-order', ...gptq({ bits: 8, group: 32, symmetric: true, ordered: true })],
   ['gptq of 8 bits, asymmetric', ...gptq({ bits: 8, group: 32 })],
@@ -113,6 +119,16 @@ test.each<[string, Grouped]>([
   using floats = await loadLanguageModel(await openModelFile(plain), backend);
   expect(packed.weightBytes).toBeLessThan(floats.weightBytes / 4);
   expect(notices).toEqual([]);
+});
+
+test('scales that f16 does not hold are refused', async () => {
+  const options = { bits: 4, group: 32 } as const;
+  const make = withWideScales(gptqMatrix(options), 1 / 3);
+  const { quantised } = writeFolders('thirds', gptqConfig(options), make);
+  using backend = await createReference();
+  await expect(loadLanguageModel(await openModelFile(quantised), backend)).rejects.toEqual(
+    expect.objectContaining({ code: 'UNKNOWN_FORMAT', message: expect.stringMatching(/scales.*f16 holds/) }),
+  );
 });
 
 describe('parts that do not fit', () => {
