@@ -121,6 +121,14 @@ test.each<[string, Grouped]>([
   expect(notices).toEqual([]);
 });
 
+test('what no kernel takes is kept as f32, which is said', async () => {
+  const { quantised } = writeFolders('wide', ...gptq({ bits: 8, group: 32 }));
+  const notices: string[] = [];
+  using backend = await tested.at(-1)!.open();
+  await logits(quantised, backend, notices);
+  expect(notices).toEqual([expect.stringMatching(/keeps 14 tensors of gptq8 as f32, which takes [\d.]+ MB/)]);
+});
+
 test('scales that f16 does not hold are refused', async () => {
   const options = { bits: 4, group: 32 } as const;
   const make = withWideScales(gptqMatrix(options), 1 / 3);

@@ -1,4 +1,4 @@
-import type { Backend, Weight } from '@quern/core';
+import { type Backend, elementCount, type Weight } from '@quern/core';
 import { decodedBytes, decodedFormat, decodedSource, throwIfAborted } from './decode-weight.js';
 import { type GroupedTensor, gptqSource, isGrouped } from './gptq.js';
 import { storedBytes } from './quantised-tensors.js';
@@ -59,7 +59,10 @@ export async function loadWeights(
   };
   const outcomes = await Promise.allSettled(Array.from({ length: underWay }, () => work().catch(fail)));
   const failure = outcomes.find((outcome) => outcome.status === 'rejected');
-  if (!failure) return loaded;
+  if (!failure) {
+    noticeWidening(backend, resolved, loaded, options);
+    return loaded;
+  }
   for (const weight of Object.values(loaded)) weight.dispose();
   throw failure.reason;
 }
@@ -99,6 +102,25 @@ function noticeDecoding(
   const inMemory = decoded.reduce((sum, tensor) => sum + bytesOn(backend, tensor), 0);
   onNotice?.(
     `backend '${backend.name}' does not read ${formats} natively: ${decoded.length} tensors are decoded to ${targets}, ` +
+      `which takes ${megabytes(inMemory)} instead of ${megabytes(inFile)}`,
+  );
+}
+
+/** Nor is it where a backend takes a GPTQ matrix, but has no kernel for its groups or zero points. */
+function noticeWidening(
+  backend: Backend,
+  resolved: readonly ResolvedWeight[],
+  loaded: readonly Weight[],
+  { onNotice }: LoadOptions,
+): void {
+  const widened = resolved.filter(
+    ({ tensor }, i) => isGrouped(tensor) && readsGrouped(backend, tensor) && loaded[i]!.format === 'f32',
+  );
+  if (widened.length === 0) return;
+  const inFile = widened.reduce((sum, { tensor }) => sum + storedBytes(tensor), 0);
+  const inMemory = widened.reduce((sum, { tensor }) => sum + 4 * elementCount(tensor.shape), 0);
+  onNotice?.(
+    `backend '${backend.name}' keeps ${widened.length} tensors of ${widened[0]!.tensor.format} as f32, ` +
       `which takes ${megabytes(inMemory)} instead of ${megabytes(inFile)}`,
   );
 }
