@@ -24,6 +24,7 @@ export const ggufFormats: readonly WeightFormat[] = [
   'iq4_nl',
   'iq4_xs',
   'mxfp4',
+  'iq8', // quant's own: what iq1, iq2, iq3 and tq become at load
 ];
 
 /** GPTQ matrices whose columns act-order has scattered: their input is put in the order of the groups, which `linear` does. */

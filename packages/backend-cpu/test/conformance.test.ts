@@ -1,11 +1,11 @@
 // The published kit, on every instruction set this machine has.
 import { type Codec, conformanceTests } from '@quern/conformance';
-import { decode, formats } from '@quern/quant';
+import { decode, decodeIq8, formats, iq8 } from '@quern/quant';
 import { cpuDriver } from '../src/index.js';
 import { ggufFormats } from '../src/manifest.js';
 import { availableIsas } from './isas.js';
 
-const codecs: readonly Codec[] = Object.values(formats)
+const ggufCodecs: readonly Codec[] = Object.values(formats)
   .filter(({ name }) => ggufFormats.includes(name))
   .map(({ name, blockSize, blockBytes }) => ({
     format: name,
@@ -17,6 +17,8 @@ const codecs: readonly Codec[] = Object.values(formats)
       return floats;
     },
   }));
+const { name, ...layout } = iq8;
+const codecs: readonly Codec[] = [...ggufCodecs, { format: name, ...layout, decode: decodeIq8 }];
 
 for (const isa of await availableIsas())
   await conformanceTests(

@@ -105,6 +105,16 @@ export const gptqMatrix =
     };
   };
 
+/** The same with its scales, times `factor`, as f32. */
+export const withWideScales =
+  (make: MakeMatrix, factor = 1): MakeMatrix =>
+  (...sizes) => {
+    const { parts, values } = make(...sizes);
+    const { shape, data } = parts.scales!;
+    const scales = Float32Array.from(data as Uint16Array, (half) => factor * f16ToF32(half));
+    return { values, parts: { ...parts, scales: floats(shape, scales) } };
+  };
+
 /** A matrix as AWQ stores it: word w holds columns 8w + 0 2 4 6 1 3 5 7. */
 export const awqMatrix =
   (group: number): MakeMatrix =>
@@ -160,6 +170,15 @@ export const f8Matrix =
       },
     };
   };
+
+/** A matrix of doubles that f32 rounds. */
+export const f64Matrix: MakeMatrix = (seed, N, K) => {
+  const doubles = Float64Array.from(integers(seed, N * K, 2 ** 30), (x) => x / 2 ** 31 - 0.25);
+  return {
+    values: Float32Array.from(doubles),
+    parts: { weight: { dtype: 'F64', shape: [N, K], data: doubles } },
+  };
+};
 
 /** Sizes of the models made here: D 64, H 4, Hk 2, d 16, F 128, V 32, two layers. */
 const config = {

@@ -8,10 +8,12 @@ import { type TestedBackend, testedBackends } from './backends.js';
 import {
   awqMatrix,
   f8Matrix,
+  f64Matrix,
   type Grouped,
   gptqMatrix,
   type MakeMatrix,
   type Stored,
+  withWideScales,
   writeFolder,
   writeFolders,
 } from './quantised-folders.js';
@@ -39,10 +41,16 @@ const folders: readonly (readonly [string, object | undefined, MakeMatrix])[] = 
   ['gptq of 4 bits, one group', ...gptq({ bits: 4, group: -1 })],
   ['gptq of 4 bits, act-order', ...gptq({ bits: 4, group: 32, symmetric: true, ordered: true })],
   ['gptq of 4 bits, act-order, asymmetric', ...gptq({ bits: 4, group: 32, ordered: true })],
+  [
+    'gptq with scales in f32',
+    gptqConfig({ bits: 4, group: 32 }),
+    withWideScales(gptqMatrix({ bits: 4, group: 32 })),
+  ],
   ['gptq of 8 bits', ...gptq({ bits: 8, group: 32, symmetric: true })],
   ['gptq of 8 bits, act-order', ...gptq({ bits: 8, group: 32, symmetric: true, ordered: true })],
   ['gptq of 8 bits, asymmetric', ...gptq({ bits: 8, group: 32 })],
   ['awq', { quant_method: 'awq', bits: 4, group_size: 32, version: 'gemm' }, awqMatrix(32)],
+  ['f64', undefined, f64Matrix],
   ['f8_e4m3 alone', undefined, f8Matrix('f8_e4m3', undefined)],
   [
     'f8_e5m2 with one scale',
@@ -97,6 +105,38 @@ describe.each(folders)('%s', (name, config, make) => {
     expect(await logits(quantised, without, notices)).toEqual(await logits(plain, reference));
     expect(notices).toEqual([expect.stringMatching(/14 tensors are decoded to f32, which takes [\d.]+ MB/)]);
   });
+});
+
+test.each<[string, Grouped]>([
+  ['in order', { bits: 4, group: 32, symmetric: true }],
+  ['in the order of act-order', { bits: 4, group: 32, symmetric: true, ordered: true }],
+])('backend-cpu keeps GPTQ in 4.5 bits, columns %s', async (name, options) => {
+  const { quantised, plain } = writeFolders(`small ${name}`.replaceAll(' ', '-'), ...gptq(options));
+  using backend = await tested.at(-1)!.open();
+  const notices: string[] = [];
+  const onNotice = (message: string) => notices.push(message);
+  using packed = await loadLanguageModel(await openModelFile(quantised), backend, { onNotice });
+  using floats = await loadLanguageModel(await openModelFile(plain), backend);
+  expect(packed.weightBytes).toBeLessThan(floats.weightBytes / 4);
+  expect(notices).toEqual([]);
+});
+
+test('what no kernel takes is kept as f32, which is said', async () => {
+  const { quantised } = writeFolders('wide', ...gptq({ bits: 8, group: 32 }));
+  const notices: string[] = [];
+  using backend = await tested.at(-1)!.open();
+  await logits(quantised, backend, notices);
+  expect(notices).toEqual([expect.stringMatching(/keeps 14 tensors of gptq8 as f32, which takes [\d.]+ MB/)]);
+});
+
+test('scales that f16 does not hold are refused', async () => {
+  const options = { bits: 4, group: 32 } as const;
+  const make = withWideScales(gptqMatrix(options), 1 / 3);
+  const { quantised } = writeFolders('thirds', gptqConfig(options), make);
+  using backend = await createReference();
+  await expect(loadLanguageModel(await openModelFile(quantised), backend)).rejects.toEqual(
+    expect.objectContaining({ code: 'UNKNOWN_FORMAT', message: expect.stringMatching(/scales.*f16 holds/) }),
+  );
 });
 
 describe('parts that do not fit', () => {

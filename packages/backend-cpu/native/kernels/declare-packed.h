@@ -15,5 +15,6 @@ void packed_gemm_q6_k(const PackedGemm& args);
 void packed_gemm_iq4_nl(const PackedGemm& args);
 void packed_gemm_iq4_xs(const PackedGemm& args);
 void packed_gemm_mxfp4(const PackedGemm& args);
+void packed_gemm_iq8(const PackedGemm& args);
 
 } // namespace quern::QUERN_ISA

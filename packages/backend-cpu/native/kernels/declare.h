@@ -20,6 +20,7 @@ void decode_q6_k(const void* blocks, float* out, int64_t count);
 void decode_iq4_nl(const void* blocks, float* out, int64_t count);
 void decode_iq4_xs(const void* blocks, float* out, int64_t count);
 void decode_mxfp4(const void* blocks, float* out, int64_t count);
+void decode_iq8(const void* blocks, float* out, int64_t count);
 
 void gemm(const float* x, int64_t ldx, const float* w, int64_t ldw, const float* bias, float* y, int64_t ldy, int64_t T,
           int64_t N, int64_t K);

@@ -12,9 +12,9 @@ namespace quern::QUERN_ISA {
 #define QUERN_GEMM_F16 gemm_f16
 #define QUERN_GEMM_BF16 gemm_bf16
 #define QUERN_PACKED_GEMM                                                                                              \
-  {nullptr,          nullptr,          nullptr,          packed_gemm_q4_0, packed_gemm_q4_1, packed_gemm_q5_0,         \
-   packed_gemm_q5_1, packed_gemm_q8_0, packed_gemm_q2_k, packed_gemm_q3_k, packed_gemm_q4_k, packed_gemm_q5_k,         \
-   packed_gemm_q6_k, packed_gemm_iq4_nl, packed_gemm_iq4_xs, packed_gemm_mxfp4}
+  {nullptr,          nullptr,            nullptr,            packed_gemm_q4_0,  packed_gemm_q4_1, packed_gemm_q5_0,    \
+   packed_gemm_q5_1, packed_gemm_q8_0,   packed_gemm_q2_k,   packed_gemm_q3_k,  packed_gemm_q4_k, packed_gemm_q5_k,    \
+   packed_gemm_q6_k, packed_gemm_iq4_nl, packed_gemm_iq4_xs, packed_gemm_mxfp4, packed_gemm_iq8}
 #else
 #define QUERN_PACKED_GEMM                                                                                              \
   {}
@@ -26,7 +26,8 @@ namespace quern::QUERN_ISA {
 constexpr Kernels table = {
     .name = QUERN_NAME(QUERN_ISA),
     .decode = {decode_f32, decode_f16, decode_bf16, decode_q4_0, decode_q4_1, decode_q5_0, decode_q5_1, decode_q8_0,
-               decode_q2_k, decode_q3_k, decode_q4_k, decode_q5_k, decode_q6_k, decode_iq4_nl, decode_iq4_xs, decode_mxfp4},
+               decode_q2_k, decode_q3_k, decode_q4_k, decode_q5_k, decode_q6_k, decode_iq4_nl, decode_iq4_xs, decode_mxfp4,
+               decode_iq8},
     .gemm = gemm,
     .gemm_f16 = QUERN_GEMM_F16,
     .gemm_bf16 = QUERN_GEMM_BF16,

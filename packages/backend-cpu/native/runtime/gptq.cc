@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
+#include "kernels/packed/tiles.h"
 #include "runtime/failure.h"
 
 namespace quern {
@@ -13,10 +15,10 @@ static constexpr int64_t block = 32; // columns of every format that is made her
 
 GptqMatrix::GptqMatrix(const GptqSource& source, FileMap& files)
     : source_(source),
-      per_word_(32 / source.bits),
+      shift_(source.bits == 4 ? 3 : 2),
       groups_(source.group_size == -1 ? 1 : (source.K + source.group_size - 1) / source.group_size) {
-  const int64_t words = source.N / per_word_;
-  qweight_ = open(source.qweight, "qweight", source.K / per_word_ * source.N * 4, files);
+  const int64_t words = source.N >> shift_;
+  qweight_ = open(source.qweight, "qweight", (source.K >> shift_) * source.N * 4, files);
   qzeros_ = open(source.qzeros, "qzeros", groups_ * words * 4, files);
   scales_ = open(source.scales, "scales", groups_ * source.N * 2, files);
   if (source.group_index.bytes) group_index_ = open(source.group_index, "groupIndex", source.K * 4, files);
@@ -62,7 +64,9 @@ void GptqMatrix::put_in_order() {
   if (std::is_sorted(group_of_.begin(), group_of_.end())) return;
   order_.resize(source_.K);
   std::iota(order_.begin(), order_.end(), 0);
-  std::stable_sort(order_.begin(), order_.end(), [&](int32_t a, int32_t b) { return group_of_[a] < group_of_[b]; });
+  std::sort(order_.begin(), order_.end(), [&](int32_t a, int32_t b) {
+    return group_of_[a] != group_of_[b] ? group_of_[a] < group_of_[b] : a < b;
+  });
 }
 
 // True where no block has columns of two groups.
@@ -85,8 +89,7 @@ void GptqMatrix::choose_format() {
 }
 
 int GptqMatrix::zero(int64_t group, int64_t n) const {
-  const uint32_t word = qzeros_.word(group * (source_.N / per_word_) + n / per_word_);
-  const int stored = static_cast<int>(word >> source_.bits * (n % per_word_) & ((1u << source_.bits) - 1));
+  const int stored = field(qzeros_.word(group * (source_.N >> shift_) + (n >> shift_)), bit(n));
   return source_.version == 1 ? stored + 1 : stored;
 }
 
@@ -96,31 +99,29 @@ uint16_t GptqMatrix::scale(int64_t group, int64_t n) const {
   return half;
 }
 
-// q of column k and row n.
-int GptqMatrix::value(int64_t k, int64_t n) const {
-  const uint32_t word = qweight_.word(k / per_word_ * source_.N + n);
-  return static_cast<int>(word >> source_.bits * (k % per_word_) & ((1u << source_.bits) - 1));
-}
-
+// Row after row of a column: they are neighbours in the file.
 void GptqMatrix::fill_rows(int64_t first, int64_t count, uint8_t* out) const {
   if (format_ == FORMAT_F32) return fill_floats(first, count, reinterpret_cast<float*>(out));
-  const int64_t block_bytes = format_ == FORMAT_Q4_0 ? 18 : format_ == FORMAT_Q5_0 ? 22 : 34;
-  const int64_t row_bytes = source_.K / block * block_bytes;
+  const int64_t block_bytes = layout_of(format_).block_bytes, row_bytes = source_.K / block * block_bytes;
   for (int64_t place = 0; place < source_.K; place += block) {
     const int64_t group = group_of_[column(place)];
-    for (int64_t row = 0; row < count; row++) { // rows are neighbours in a line of words
-      const int64_t n = first + row;
-      const int offset = zero(group, n);
-      int16_t values[block];
-      for (int64_t i = 0; i < block; i++) values[i] = static_cast<int16_t>(value(column(place + i), n) - offset);
-      fill_block(place, n, values, out + row * row_bytes + place / block * block_bytes);
+    int zeros[PACKED_ROWS];
+    int16_t values[PACKED_ROWS][block];
+    for (int64_t row = 0; row < count; row++) zeros[row] = zero(group, first + row);
+    for (int64_t i = 0; i < block; i++) {
+      const int64_t k = column(place + i), words = (k >> shift_) * source_.N + first;
+      const int at = bit(k);
+      for (int64_t row = 0; row < count; row++)
+        values[row][i] = static_cast<int16_t>(field(qweight_.word(words + row), at) - zeros[row]);
     }
+    for (int64_t row = 0; row < count; row++)
+      fill_block(group, first + row, values[row], out + row * row_bytes + place / block * block_bytes);
   }
 }
 
 // The layouts of quant's q4_0, q5_0 and q8_0.
-void GptqMatrix::fill_block(int64_t place, int64_t n, const int16_t (&values)[32], uint8_t* out) const {
-  const uint16_t d = scale(group_of_[column(place)], n);
+void GptqMatrix::fill_block(int64_t group, int64_t n, const int16_t (&values)[32], uint8_t* out) const {
+  const uint16_t d = scale(group, n);
   memcpy(out, &d, sizeof d);
   if (format_ == FORMAT_Q8_0) {
     for (int i = 0; i < 32; i++) out[2 + i] = static_cast<uint8_t>(values[i]);
@@ -138,6 +139,15 @@ void GptqMatrix::fill_block(int64_t place, int64_t n, const int16_t (&values)[32
   if (five) memcpy(out + 2, &fifth, sizeof fifth);
 }
 
+void GptqMatrix::release_files() const {
+  const std::pair<const Part&, const PartSource&> parts[] = {{qweight_, source_.qweight},
+                                                             {qzeros_, source_.qzeros},
+                                                             {scales_, source_.scales},
+                                                             {group_index_, source_.group_index}};
+  for (const auto& [part, source] : parts)
+    if (part.file) part.file->release(source.offset, source.bytes);
+}
+
 void GptqMatrix::fill_floats(int64_t first, int64_t count, float* out) const {
   for (int64_t row = 0; row < count; row++)
     for (int64_t k = 0; k < source_.K; k++) {
@@ -145,7 +155,8 @@ void GptqMatrix::fill_floats(int64_t first, int64_t count, float* out) const {
       const uint16_t half = scale(group, n);
       float d;
       scalar_kernels().f16_to_f32(&half, &d, 1);
-      out[row * source_.K + k] = static_cast<float>(value(k, n) - zero(group, n)) * d;
+      const int q = field(qweight_.word((k >> shift_) * source_.N + n), bit(k));
+      out[row * source_.K + k] = static_cast<float>(q - zero(group, n)) * d;
     }
 }
 

@@ -43,6 +43,8 @@ class GptqMatrix {
   const std::vector<int32_t>& order() const { return order_; }
   // Rows [first, first + count), count ≤ 16, in `format`; safe to call from several threads.
   void fill_rows(int64_t first, int64_t count, uint8_t* out) const;
+  // Once every row has been filled: what was read need not stay mapped in.
+  void release_files() const;
 
  private:
   struct Part {
@@ -58,12 +60,14 @@ class GptqMatrix {
   int zero(int64_t group, int64_t n) const;
   uint16_t scale(int64_t group, int64_t n) const;
   int64_t column(int64_t place) const { return order_.empty() ? place : order_[place]; }
-  void fill_block(int64_t place, int64_t n, const int16_t (&values)[32], uint8_t* block) const;
+  void fill_block(int64_t group, int64_t n, const int16_t (&values)[32], uint8_t* block) const;
   void fill_floats(int64_t first, int64_t count, float* out) const;
-  int value(int64_t k, int64_t n) const;
+  // Where in a word the i-th of neighbours is.
+  int bit(int64_t i) const { return source_.bits * static_cast<int>(i & ((1 << shift_) - 1)); }
+  int field(uint32_t word, int bit) const { return static_cast<int>(word >> bit & ((1u << source_.bits) - 1)); }
 
   const GptqSource& source_;
-  const int per_word_;
+  const int shift_; // 2^shift_ values in a word
   const int64_t groups_;
   Part qweight_, qzeros_, scales_, group_index_;
   std::vector<int32_t> group_of_; // [K]

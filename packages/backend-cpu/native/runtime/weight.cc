@@ -179,7 +179,9 @@ void Weight::see_matrices() {
 std::shared_ptr<const Weight> Weight::load_gptq(const GptqSource& source, FileMap& files, const Kernels& kernels,
                                                 ThreadPool& pool) try {
   auto weight = std::make_shared<Weight>();
-  weight->take(GptqMatrix(source, files), kernels, pool);
+  const GptqMatrix matrix(source, files);
+  weight->take(matrix, kernels, pool);
+  matrix.release_files();
   return weight;
 } catch (const Failure& failure) {
   throw Failure(failure.code, "weight '" + source.name + "': " + failure.what());

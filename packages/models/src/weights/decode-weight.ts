@@ -1,7 +1,16 @@
-import type { FileHandle } from 'node:fs/promises';
 import { setImmediate } from 'node:timers/promises';
-import { elementCount, type WeightSource } from '@quern/core';
-import { byteLength, decode, f8Values, isF8Format, isGgufFormat } from '@quern/quant';
+import { type Backend, elementCount, type WeightSource } from '@quern/core';
+import {
+  byteLength,
+  decode,
+  f8Values,
+  type GgufFormat,
+  iq8,
+  isF8Format,
+  isGgufFormat,
+  isIq8Source,
+  toIq8,
+} from '@quern/quant';
 import { ModelError } from '../error.js';
 import { type GroupedTensor, gptqRows, isGrouped } from './gptq.js';
 import { openFile, readAt, readTensor } from './read-bytes.js';
@@ -34,22 +43,52 @@ async function decodeInto(
   signal: AbortSignal | undefined,
 ): Promise<void> {
   if (isGrouped(tensor)) return decodeGrouped(values, tensor, signal);
-  const pieces = await piecesOf(tensor);
-  const file = await openFile(tensor.bytes.path);
-  try {
-    for (let at = 0; at < values.length; at += chunk) {
-      throwIfAborted(signal);
-      await decodePiece(file, tensor, pieces, values, at);
-    }
-  } finally {
-    await file.close();
-  }
+  const { bytesOf, decode } = await decoderOf(tensor);
+  for await (const { at, count, bytes } of readPieces(tensor, bytesOf, signal))
+    decode(bytes, values, at, count);
 }
 
-/** The same as a WeightSource. */
-export async function decodedSource(tensor: StoredTensor, signal?: AbortSignal): Promise<WeightSource> {
+/** What a tensor is decoded to for a backend that does not read its format: f32, or iq8 where that is the same and it reads it. */
+export const decodedFormat = ({ quantGguf }: Backend, { format, shape }: StoredTensor): 'f32' | 'iq8' =>
+  isIq8Source(format) && shape.length > 1 && quantGguf?.formats.has(iq8.name) ? 'iq8' : 'f32';
+
+/** Bytes of a tensor so decoded. */
+export function decodedBytes(backend: Backend, tensor: StoredTensor): number {
+  const each = decodedFormat(backend, tensor) === 'iq8' ? iq8.blockBytes / iq8.blockSize : 4;
+  return each * elementCount(tensor.shape);
+}
+
+/** A tensor for a backend that does not read its format. */
+export async function decodedSource(
+  backend: Backend,
+  tensor: StoredTensor,
+  signal?: AbortSignal,
+): Promise<WeightSource> {
+  const { name, shape } = tensor;
+  const rewritten = decodedFormat(backend, tensor) === 'iq8' && (await rewriteAsIq8(tensor, signal));
+  if (rewritten) return { name, shape, format: iq8.name, bytes: rewritten };
   const values = await decodeToF32(tensor, signal);
-  return { name: tensor.name, shape: tensor.shape, format: 'f32', bytes: new Uint8Array(values.buffer) };
+  return { name, shape, format: 'f32', bytes: new Uint8Array(values.buffer) };
+}
+
+/** The blocks of a tensor as iq8, or undefined where they have none. */
+async function rewriteAsIq8(
+  tensor: StoredTensor,
+  signal: AbortSignal | undefined,
+): Promise<Uint8Array | undefined> {
+  const rewrittenBytes = (elements: number) => (elements / iq8.blockSize) * iq8.blockBytes;
+  const rewritten = new Uint8Array(rewrittenBytes(elementCount(tensor.shape)));
+  let first = 0; // element of the whole
+  for (const part of partsOf(tensor)) {
+    const { format } = part;
+    if (!isIq8Source(format)) return undefined;
+    for await (const { at, count, bytes } of readPieces(part, blockBytes(format), signal)) {
+      const place = rewritten.subarray(rewrittenBytes(first + at), rewrittenBytes(first + at + count));
+      if (!toIq8(format, bytes, place)) return undefined;
+    }
+    first += elementCount(part.shape);
+  }
+  return rewritten;
 }
 
 /** A stack in one piece, in memory, for backends that cannot gather its parts themselves. */
@@ -65,32 +104,56 @@ export async function gatheredSource(stack: TensorStack, signal?: AbortSignal): 
   return { name, shape, format, bytes };
 }
 
-/** How a tensor is decoded from some element on. */
-interface Pieces {
-  byteLength(elements: number): number;
+/** The bytes of a tensor, in pieces of so many elements. */
+async function* readPieces(
+  { shape, bytes: { path, offset } }: FileTensor,
+  bytesOf: (elements: number) => number,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<{ readonly at: number; readonly count: number; readonly bytes: Uint8Array }> {
+  const total = elementCount(shape);
+  const file = await openFile(path);
+  try {
+    for (let at = 0; at < total; at += chunk) {
+      throwIfAborted(signal);
+      const count = Math.min(chunk, total - at);
+      const bytes = new Uint8Array(bytesOf(count));
+      await readAt(file, path, offset + bytesOf(at), bytes);
+      yield { at, count, bytes };
+    }
+  } finally {
+    await file.close();
+  }
+}
+
+/** How elements are decoded from some place on. */
+interface PieceDecoder {
+  bytesOf(elements: number): number;
   decode(bytes: Uint8Array, values: Float32Array, at: number, count: number): void;
 }
 
-async function piecesOf(tensor: FileTensor): Promise<Pieces> {
+const blockBytes = (format: GgufFormat) => (elements: number) =>
+  elements === 0 ? 0 : byteLength(format, [elements]);
+
+async function decoderOf(tensor: FileTensor): Promise<PieceDecoder> {
   const { format, name, bytes } = tensor;
-  if (isF8Format(format)) return scaledPieces(tensor, f8Values[format]);
+  if (isF8Format(format)) return scaledDecoder(tensor, f8Values[format]);
   if (!isGgufFormat(format))
     throw new ModelError('UNKNOWN_FORMAT', `${bytes.path}: tensor '${name}' is ${format}`);
   return {
-    byteLength: (elements) => (elements === 0 ? 0 : byteLength(format, [elements])),
+    bytesOf: blockBytes(format),
     decode: (blocks, values, at, count) => decode(format, blocks, 0, values, at, count),
   };
 }
 
 /** A byte each, which stands for one of 256 values, times the factor of its block of rows and columns. */
-async function scaledPieces({ shape, quantised }: FileTensor, numbers: Float32Array): Promise<Pieces> {
+async function scaledDecoder({ shape, quantised }: FileTensor, numbers: Float32Array): Promise<PieceDecoder> {
   const columns = shape.at(-1) ?? 1;
   const scaled = quantised?.kind === 'f8' ? quantised : undefined;
   const scales = scaled?.scale ? await decodeToF32(scaled.scale) : Float32Array.of(1);
   const { blockRows, blockColumns } = scaled?.scale ? scaled : { blockRows: Infinity, blockColumns: columns };
   const acrossScales = Math.ceil(columns / blockColumns);
   return {
-    byteLength: (elements) => elements,
+    bytesOf: (elements) => elements,
     decode(bytes, values, at, count) {
       for (let i = 0; i < count; ) {
         const row = Math.floor((at + i) / columns);
@@ -101,19 +164,6 @@ async function scaledPieces({ shape, quantised }: FileTensor, numbers: Float32Ar
       }
     },
   };
-}
-
-async function decodePiece(
-  file: FileHandle,
-  { bytes: { path, offset } }: FileTensor,
-  pieces: Pieces,
-  values: Float32Array,
-  at: number,
-): Promise<void> {
-  const count = Math.min(chunk, values.length - at);
-  const bytes = new Uint8Array(pieces.byteLength(count));
-  await readAt(file, path, offset + pieces.byteLength(at), bytes);
-  pieces.decode(bytes, values, at, count);
 }
 
 async function decodeGrouped(

@@ -1,5 +1,11 @@
 import { type Backend, elementCount, type Weight } from '@quern/core';
-import { decodedSource, gatheredSource, throwIfAborted } from './decode-weight.js';
+import {
+  decodedBytes,
+  decodedFormat,
+  decodedSource,
+  gatheredSource,
+  throwIfAborted,
+} from './decode-weight.js';
 import { type GroupedTensor, gptqSource, isGrouped } from './gptq.js';
 import { isDense, type ResolvedWeight } from './resolve-weights.js';
 import { type StoredTensor, storedBytes } from './weight-file.js';
@@ -24,7 +30,7 @@ const readsGrouped = (backend: Backend, { quantised }: GroupedTensor): boolean =
 
 /** Bytes a tensor takes once loaded, before whatever padding the backend's layout adds. */
 export function bytesOn(backend: Backend, tensor: StoredTensor): number {
-  return readsNatively(backend, tensor) ? storedBytes(tensor) : 4 * elementCount(tensor.shape);
+  return readsNatively(backend, tensor) ? storedBytes(tensor) : decodedBytes(backend, tensor);
 }
 
 /** So many tensors are under way at once: one is read while another is repacked. */
@@ -58,7 +64,10 @@ export async function loadWeights(
   };
   const outcomes = await Promise.allSettled(Array.from({ length: underWay }, () => work().catch(fail)));
   const failure = outcomes.find((outcome) => outcome.status === 'rejected');
-  if (!failure) return loaded;
+  if (!failure) {
+    noticeWidening(backend, resolved, loaded, options);
+    return loaded;
+  }
   for (const weight of Object.values(loaded)) weight.dispose();
   throw failure.reason;
 }
@@ -68,7 +77,8 @@ async function loadOne(
   tensor: StoredTensor,
   signal: AbortSignal | undefined,
 ): Promise<Weight> {
-  if (!readsNatively(backend, tensor)) return backend.loadWeight(await decodedSource(tensor, signal));
+  if (!readsNatively(backend, tensor))
+    return backend.loadWeight(await decodedSource(backend, tensor, signal));
   if (isGrouped(tensor)) return backend.quantGptq!.loadWeight(await gptqSource(tensor));
   if (!('parts' in tensor)) return backend.loadWeight(tensor);
   return backend.moeFused
@@ -94,10 +104,30 @@ function noticeDecoding(
   const decoded = resolved.map(({ tensor }) => tensor).filter((tensor) => !readsNatively(backend, tensor));
   if (decoded.length === 0) return;
   const formats = [...new Set(decoded.map(({ format }) => format))].join(', ');
+  const targets = [...new Set(decoded.map((tensor) => decodedFormat(backend, tensor)))].join(' and ');
   const inFile = decoded.reduce((sum, tensor) => sum + storedBytes(tensor), 0);
   const inMemory = decoded.reduce((sum, tensor) => sum + bytesOn(backend, tensor), 0);
   onNotice?.(
-    `backend '${backend.name}' does not read ${formats} natively: ${decoded.length} tensors are decoded to f32, ` +
+    `backend '${backend.name}' does not read ${formats} natively: ${decoded.length} tensors are decoded to ${targets}, ` +
+      `which takes ${megabytes(inMemory)} instead of ${megabytes(inFile)}`,
+  );
+}
+
+/** Nor is it where a backend takes a GPTQ matrix, but has no kernel for its groups or zero points. */
+function noticeWidening(
+  backend: Backend,
+  resolved: readonly ResolvedWeight[],
+  loaded: readonly Weight[],
+  { onNotice }: LoadOptions,
+): void {
+  const widened = resolved.filter(
+    ({ tensor }, i) => isGrouped(tensor) && readsGrouped(backend, tensor) && loaded[i]!.format === 'f32',
+  );
+  if (widened.length === 0) return;
+  const inFile = widened.reduce((sum, { tensor }) => sum + storedBytes(tensor), 0);
+  const inMemory = widened.reduce((sum, { tensor }) => sum + 4 * elementCount(tensor.shape), 0);
+  onNotice?.(
+    `backend '${backend.name}' keeps ${widened.length} tensors of ${widened[0]!.tensor.format} as f32, ` +
       `which takes ${megabytes(inMemory)} instead of ${megabytes(inFile)}`,
   );
 }

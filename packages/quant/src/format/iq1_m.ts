@@ -1,12 +1,20 @@
 import { f16ToF32 } from '@quern/core';
 import type { Decoder } from './codec.js';
 import { formats } from './formats.js';
+import type { IqFactors } from './iq-factors.js';
 import { iq1sGrid } from './iq-grids.js';
 
 const { blockSize, blockBytes } = formats.iq1_m;
 const lowIndex = 0; // byte offsets in the block
 const pointBits = 32;
 const scales = 48;
+
+export const iq1_mFactors: IqFactors = {
+  blockBytes,
+  unit: (src, at) => readD(src, at + scales) / 8,
+  scale: (src, at, g) => 2 * readGroupScale(src, at + scales, g) + 1,
+};
+const factors = iq1_mFactors;
 
 /**
  * Points of 8 ternary values as iq1_s, 16 groups of 16 with their own scale, an offset for each point.
@@ -16,13 +24,13 @@ const scales = 48;
 export const iq1_m: Decoder = {
   decode(src, srcOffset, dst, dstOffset, count) {
     for (let at = srcOffset, to = dstOffset; to < dstOffset + count; at += blockBytes, to += blockSize) {
-      const d = readD(src, at + scales);
+      const unit = factors.unit(src, at);
       for (let p = 0; p < 32; p++) {
         const bits = src[at + pointBits + (p >> 1)]! >> (4 * (p & 1));
-        const scale = d * (2 * readGroupScale(src, at + scales, p >> 1) + 1);
-        const offset = bits & 8 ? -0.125 : 0.125;
+        const scale = unit * factors.scale(src, at, p >> 1);
+        const offset = bits & 8 ? -1 : 1;
         const point = src[at + lowIndex + p]! | ((bits & 7) << 8);
-        for (let j = 0; j < 8; j++) dst[to + 8 * p + j] = scale * (iq1sGrid[8 * point + j]! + offset);
+        for (let j = 0; j < 8; j++) dst[to + 8 * p + j] = scale * (8 * iq1sGrid[8 * point + j]! + offset);
       }
     }
   },

@@ -1,11 +1,19 @@
 import { readF16 } from './bytes.js';
 import type { Decoder } from './codec.js';
 import { formats } from './formats.js';
+import type { IqFactors } from './iq-factors.js';
 import { iq1sGrid } from './iq-grids.js';
 
 const { blockSize, blockBytes } = formats.iq1_s;
 const lowIndex = 2; // byte offsets in the block
 const groupBits = 34;
+
+export const iq1_sFactors: IqFactors = {
+  blockBytes,
+  unit: (src, at) => readF16(src, at) / 8,
+  scale: (src, at, g) => 2 * ((src[at + groupBits + 2 * (g >> 1) + 1]! >> 4) & 7) + 1,
+};
+const factors = iq1_sFactors;
 
 /**
  * Points of 8 ternary values, 8 groups of 32 with their own scale and offset: `x = d * (2 * scale + 1) * (point ± 1/8)`.
@@ -15,15 +23,15 @@ const groupBits = 34;
 export const iq1_s: Decoder = {
   decode(src, srcOffset, dst, dstOffset, count) {
     for (let at = srcOffset, to = dstOffset; to < dstOffset + count; at += blockBytes, to += blockSize) {
-      const d = readF16(src, at);
+      const unit = factors.unit(src, at);
       for (let g = 0; g < 8; g++) {
         const bits = src[at + groupBits + 2 * g]! | (src[at + groupBits + 2 * g + 1]! << 8);
-        const scale = d * (2 * ((bits >> 12) & 7) + 1);
-        const offset = bits & 0x8000 ? -0.125 : 0.125;
+        const scale = unit * factors.scale(src, at, 2 * g);
+        const offset = bits & 0x8000 ? -1 : 1;
         for (let p = 0; p < 4; p++) {
           const point = src[at + lowIndex + 4 * g + p]! | (((bits >> (3 * p)) & 7) << 8);
           for (let j = 0; j < 8; j++)
-            dst[to + 32 * g + 8 * p + j] = scale * (iq1sGrid[8 * point + j]! + offset);
+            dst[to + 32 * g + 8 * p + j] = scale * (8 * iq1sGrid[8 * point + j]! + offset);
         }
       }
     }

@@ -1,12 +1,20 @@
 import { readF16 } from './bytes.js';
 import type { Decoder } from './codec.js';
 import { formats } from './formats.js';
+import type { IqFactors } from './iq-factors.js';
 import { iq2xsGrid } from './iq-grids.js';
 import { evenSigns, putEight } from './iq-points.js';
 
 const { blockSize, blockBytes } = formats.iq2_xs;
 const points = 2; // byte offsets in the block
 const scales = 66;
+
+export const iq2_xsFactors: IqFactors = {
+  blockBytes,
+  unit: (src, at) => readF16(src, at) / 8,
+  scale: (src, at, g) => 2 * ((src[at + scales + (g >> 1)]! >> (4 * (g & 1))) & 15) + 1,
+};
+const factors = iq2_xsFactors;
 
 /**
  * Points of 8 values, 16 groups of 16 with their own scale: `x = d * (scale + 1/2) / 4 * ±point`.
@@ -15,11 +23,11 @@ const scales = 66;
 export const iq2_xs: Decoder = {
   decode(src, srcOffset, dst, dstOffset, count) {
     for (let at = srcOffset, to = dstOffset; to < dstOffset + count; at += blockBytes, to += blockSize) {
-      const d = readF16(src, at);
+      const unit = factors.unit(src, at);
       for (let p = 0; p < 32; p++) {
         const low = src[at + points + 2 * p]!;
         const high = src[at + points + 2 * p + 1]!;
-        const scale = (d * (((src[at + scales + (p >> 2)]! >> (4 * ((p >> 1) & 1))) & 15) + 0.5)) / 4;
+        const scale = unit * factors.scale(src, at, p >> 1);
         putEight(dst, to + 8 * p, iq2xsGrid, 8 * (low | ((high & 1) << 8)), evenSigns[high >> 1]!, scale);
       }
     }

@@ -1,6 +1,7 @@
 import { readF16 } from './bytes.js';
 import type { Decoder } from './codec.js';
 import { formats } from './formats.js';
+import type { IqFactors } from './iq-factors.js';
 import { iq3sGrid } from './iq-grids.js';
 import { putFours } from './iq-points.js';
 
@@ -10,6 +11,13 @@ const highIndex = 66;
 const signs = 74;
 const scales = 106;
 
+export const iq3_sFactors: IqFactors = {
+  blockBytes,
+  unit: (src, at) => readF16(src, at),
+  scale: (src, at, g) => 2 * ((src[at + scales + (g >> 2)]! >> (4 * ((g >> 1) & 1))) & 15) + 1,
+};
+const factors = iq3_sFactors;
+
 /**
  * Points of 4 values, 8 groups of 32 with their own scale: `x = d * (2 * scale + 1) * ±point`.
  * Block: f16 d, 64 bytes of grid indices, their ninth bits (8 bytes), 32 bytes of signs, 4 bytes of scales, low nibble first.
@@ -17,10 +25,10 @@ const scales = 106;
 export const iq3_s: Decoder = {
   decode(src, srcOffset, dst, dstOffset, count) {
     for (let at = srcOffset, to = dstOffset; to < dstOffset + count; at += blockBytes, to += blockSize) {
-      const d = readF16(src, at);
+      const unit = factors.unit(src, at);
       for (let pair = 0; pair < 32; pair++) {
         const g = pair >> 2;
-        const scale = d * (2 * ((src[at + scales + (g >> 1)]! >> (4 * (g & 1))) & 15) + 1);
+        const scale = unit * factors.scale(src, at, 2 * g);
         const ninth = src[at + highIndex + g]! >> (2 * (pair & 3));
         const first = src[at + lowIndex + 2 * pair]! | ((ninth & 1) << 8);
         const second = src[at + lowIndex + 2 * pair + 1]! | ((ninth & 2) << 7);

@@ -1,12 +1,20 @@
 import { readF16, readU32 } from './bytes.js';
 import type { Decoder } from './codec.js';
 import { formats } from './formats.js';
+import type { IqFactors } from './iq-factors.js';
 import { iq3xxsGrid } from './iq-grids.js';
 import { evenSigns, putFours } from './iq-points.js';
 
 const { blockSize, blockBytes } = formats.iq3_xxs;
 const points = 2; // byte offsets in the block
 const signsAndScales = 66;
+
+export const iq3_xxsFactors: IqFactors = {
+  blockBytes,
+  unit: (src, at) => readF16(src, at) / 4,
+  scale: (src, at, g) => 2 * (src[at + signsAndScales + 4 * (g >> 1) + 3]! >> 4) + 1,
+};
+const factors = iq3_xxsFactors;
 
 /**
  * Points of 4 values, 8 groups of 32 with their own scale: `x = d * (scale + 1/2) / 2 * ±point`.
@@ -15,10 +23,10 @@ const signsAndScales = 66;
 export const iq3_xxs: Decoder = {
   decode(src, srcOffset, dst, dstOffset, count) {
     for (let at = srcOffset, to = dstOffset; to < dstOffset + count; at += blockBytes, to += blockSize) {
-      const d = readF16(src, at);
+      const unit = factors.unit(src, at);
       for (let g = 0; g < 8; g++) {
         const word = readU32(src, at + signsAndScales + 4 * g);
-        const scale = (d * ((word >>> 28) + 0.5)) / 2;
+        const scale = unit * factors.scale(src, at, 2 * g);
         for (let pair = 0; pair < 4; pair++) {
           const first = at + points + 8 * g + 2 * pair;
           const signs = evenSigns[(word >>> (7 * pair)) & 127]!;

@@ -1,6 +1,7 @@
 import { readF16 } from './bytes.js';
 import type { Decoder } from './codec.js';
 import { formats } from './formats.js';
+import type { IqFactors } from './iq-factors.js';
 
 const { blockSize, blockBytes } = formats.tq1_0;
 const dAt = 52; // byte offset in the block
@@ -11,6 +12,12 @@ const runs = [
   { at: 32, bytes: 16, digits: 5 },
   { at: 48, bytes: 4, digits: 4 },
 ] as const;
+
+export const tq1_0Factors: IqFactors = {
+  blockBytes,
+  unit: (src, at) => readF16(src, at + dAt),
+  scale: () => 1,
+};
 
 /**
  * Ternary: `x = (q - 1) * d` with q in 0..2. A byte is a fraction of 256 with 5 base-3 digits; times 3^n its digit n comes to the top.

@@ -1,9 +1,16 @@
 import { readF16 } from './bytes.js';
 import type { Decoder } from './codec.js';
 import { formats } from './formats.js';
+import type { IqFactors } from './iq-factors.js';
 
 const { blockSize, blockBytes } = formats.tq2_0;
 const dAt = 64; // byte offset in the block
+
+export const tq2_0Factors: IqFactors = {
+  blockBytes,
+  unit: (src, at) => readF16(src, at + dAt),
+  scale: () => 1,
+};
 
 /** Ternary: `x = (q - 1) * d`. Block: 64 bytes of 2-bit q (of 128 elements in 32 bytes, those 32 apart in one byte), f16 d. */
 export const tq2_0: Decoder = {

@@ -208,6 +208,13 @@ void move(const M& m, TileIQ4_XS& tile, int) {
   }
 }
 
+template <class M>
+void move(const M& m, TileIQ8& tile, int) {
+  m.quad(0, 0, all_bits, reinterpret_cast<Line&>(tile.d), 0);
+  for (int g = 0; g < 16; g++) m.bits(4 + g, 0, 255, tile.span[g / 4].scales[g % 4][m.row], 0);
+  for (int q = 0; q < 64; q++) m.quad(20 + 4 * q, 0, all_bits, tile.span[q / 16].q[q / 4 % 4][q % 4], 0);
+}
+
 template <class Tile>
 void pack(const uint8_t* block, uint8_t* tile, int index, int row) {
   move(Packer{block, row}, *reinterpret_cast<Tile*>(tile), index);
@@ -229,6 +236,7 @@ constexpr PackedFormat formats[] = {
     of<TileQ4_1>(32, 20),  of<TileQ5_0>(32, 22),   of<TileQ5_1>(32, 24),  of<TileQ8_0>(32, 34),
     of<TileQ2_K>(256, 84), of<TileQ3_K>(256, 110), of<TileQ4_K>(256, 144), of<TileQ5_K>(256, 176),
     of<TileQ6_K>(256, 210), of<TileQ4_0>(32, 18), of<TileIQ4_XS>(256, 136), of<TileMXFP4>(32, 17),
+    of<TileIQ8>(256, 276),
 };
 static_assert(sizeof formats / sizeof *formats == FORMAT_COUNT);
 

@@ -16,7 +16,7 @@ struct PackedFormat {
   void (*unpack)(const uint8_t* tile, int index, int row, uint8_t* block); // into zeroes: the same bytes
 };
 
-constexpr int64_t largest_block_bytes = 210; // q6_k
+constexpr int64_t largest_block_bytes = 276; // iq8
 
 const PackedFormat& packed_format(Format format);
 

@@ -102,10 +102,19 @@ struct TileIQ4_XS {
   } span[4];
 };
 
+struct TileIQ8 {
+  float d[PACKED_ROWS];
+  struct {
+    SignedBytesOfRows scales[4];
+    Line q[4][4];
+  } span[4];
+};
+
 static_assert(sizeof(TileQ4_0) % 64 == 0 && sizeof(TileQ4_1) % 64 == 0 && sizeof(TileQ5_0) % 64 == 0 &&
               sizeof(TileQ5_1) % 64 == 0 && sizeof(TileQ8_0) % 64 == 0 && sizeof(TileQ2_K) % 64 == 0 &&
               sizeof(TileQ3_K) % 64 == 0 && sizeof(TileQ4_K) % 64 == 0 && sizeof(TileQ5_K) % 64 == 0 &&
-              sizeof(TileQ6_K) % 64 == 0 && sizeof(TileIQ4_XS) % 64 == 0 && sizeof(TileMXFP4) % 64 == 0);
+              sizeof(TileQ6_K) % 64 == 0 && sizeof(TileIQ4_XS) % 64 == 0 && sizeof(TileMXFP4) % 64 == 0 &&
+              sizeof(TileIQ8) % 64 == 0);
 
 // A row of activations as the same kernels read it: int8 values with one scale for every 64, and the sums of the
 // values, negated, over every 32 and every 16: what an offset of the weights is multiplied with.

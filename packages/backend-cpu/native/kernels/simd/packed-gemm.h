@@ -105,5 +105,6 @@ void packed_gemm_q6_k(const PackedGemm& g) { packed_gemm<Q6_K>(g); }
 void packed_gemm_iq4_nl(const PackedGemm& g) { packed_gemm<IQ4_NL>(g); }
 void packed_gemm_iq4_xs(const PackedGemm& g) { packed_gemm<IQ4_XS>(g); }
 void packed_gemm_mxfp4(const PackedGemm& g) { packed_gemm<MXFP4>(g); }
+void packed_gemm_iq8(const PackedGemm& g) { packed_gemm<IQ8>(g); }
 
 } // namespace quern::QUERN_ISA

@@ -68,5 +68,6 @@ void coarse_gemm_q6_k(const PackedGemm& g) { coarse_gemm<Q6_K>(g); }
 void coarse_gemm_iq4_nl(const PackedGemm& g) { coarse_gemm<IQ4_NL>(g); }
 void coarse_gemm_iq4_xs(const PackedGemm& g) { coarse_gemm<IQ4_XS>(g); }
 void coarse_gemm_mxfp4(const PackedGemm& g) { coarse_gemm<MXFP4>(g); }
+void coarse_gemm_iq8(const PackedGemm& g) { coarse_gemm<IQ8>(g); }
 
 } // namespace quern::QUERN_ISA

@@ -19,6 +19,7 @@ void coarse_gemm_q6_k(const PackedGemm& args);
 void coarse_gemm_iq4_nl(const PackedGemm& args);
 void coarse_gemm_iq4_xs(const PackedGemm& args);
 void coarse_gemm_mxfp4(const PackedGemm& args);
+void coarse_gemm_iq8(const PackedGemm& args);
 
 constexpr void with_coarse_gemm(Kernels& kernels) {
   kernels.coarse_gemm[FORMAT_Q4_0] = coarse_gemm_q4_0;
@@ -34,6 +35,7 @@ constexpr void with_coarse_gemm(Kernels& kernels) {
   kernels.coarse_gemm[FORMAT_IQ4_NL] = coarse_gemm_iq4_nl;
   kernels.coarse_gemm[FORMAT_IQ4_XS] = coarse_gemm_iq4_xs;
   kernels.coarse_gemm[FORMAT_MXFP4] = coarse_gemm_mxfp4;
+  kernels.coarse_gemm[FORMAT_IQ8] = coarse_gemm_iq8;
 }
 
 } // namespace quern::QUERN_ISA
