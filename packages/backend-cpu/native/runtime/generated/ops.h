@@ -144,6 +144,18 @@ struct CastOp {
   static void run(Call& call);
 };
 
+// expertLinear(x, w, ids) → y
+struct ExpertLinearOp {
+  enum Operands : int { X, W, IDS, Y };
+  static void run(Call& call);
+};
+
+// weightedSum(x, weights) → y
+struct WeightedSumOp {
+  enum Operands : int { X, WEIGHTS, Y };
+  static void run(Call& call);
+};
+
 // layerNorm(x, w, b) → y
 struct LayerNormOp {
   enum Operands : int { X, W, B, Y };
@@ -168,6 +180,20 @@ struct PoolOp {
 // l2Normalise(x) → y
 struct L2NormaliseOp {
   enum Operands : int { X, Y };
+  static void run(Call& call);
+};
+
+// conv1d(x, w, bias?) → y
+struct Conv1dOp {
+  enum Operands : int { X, W, BIAS, Y };
+  enum Attributes : int { STRIDE, PADDING };
+  static void run(Call& call);
+};
+
+// log10(x) → y
+struct Log10Op {
+  enum Operands : int { X, Y };
+  enum Attributes : int { FLOOR };
   static void run(Call& call);
 };
 
@@ -206,6 +232,13 @@ struct QkNormRopeAppendOp {
 // linearArgmax(x, w) → y
 struct LinearArgmaxOp {
   enum Operands : int { X, W, Y };
+  static void run(Call& call);
+};
+
+// moe(x, router, gate, up, down, residual) → y
+struct MoeOp {
+  enum Operands : int { X, ROUTER, GATE, UP, DOWN, RESIDUAL, Y };
+  enum Attributes : int { CHOSEN, RENORMALISE };
   static void run(Call& call);
 };
 
@@ -296,26 +329,43 @@ inline constexpr OpSpec op_table[] = {
     {20, "cast", CastOp::run, 1, 1, 2,
      {{"x", OperandKind::tensor, false, false},
       {"y", OperandKind::tensor, false, true}}},
-    {21, "layerNorm", LayerNormOp::run, 1, 3, 4,
+    {21, "expertLinear", ExpertLinearOp::run, 0, 3, 4,
+     {{"x", OperandKind::tensor, false, false},
+      {"w", OperandKind::weight, false, false},
+      {"ids", OperandKind::tensor, false, false},
+      {"y", OperandKind::tensor, false, true}}},
+    {22, "weightedSum", WeightedSumOp::run, 0, 2, 3,
+     {{"x", OperandKind::tensor, false, false},
+      {"weights", OperandKind::tensor, false, false},
+      {"y", OperandKind::tensor, false, true}}},
+    {23, "layerNorm", LayerNormOp::run, 1, 3, 4,
      {{"x", OperandKind::tensor, false, false},
       {"w", OperandKind::weight, false, false},
       {"b", OperandKind::weight, false, false},
       {"y", OperandKind::tensor, false, true}}},
-    {22, "uncachedAttention", UncachedAttentionOp::run, 4, 5, 6,
+    {24, "uncachedAttention", UncachedAttentionOp::run, 4, 5, 6,
      {{"q", OperandKind::tensor, false, false},
       {"k", OperandKind::tensor, false, false},
       {"v", OperandKind::tensor, false, false},
       {"cuSeqlens", OperandKind::tensor, false, false},
       {"cuKeys", OperandKind::tensor, false, false},
       {"y", OperandKind::tensor, false, true}}},
-    {23, "pool", PoolOp::run, 1, 2, 3,
+    {25, "pool", PoolOp::run, 1, 2, 3,
      {{"x", OperandKind::tensor, false, false},
       {"cuSeqlens", OperandKind::tensor, false, false},
       {"y", OperandKind::tensor, false, true}}},
-    {24, "l2Normalise", L2NormaliseOp::run, 0, 1, 2,
+    {26, "l2Normalise", L2NormaliseOp::run, 0, 1, 2,
      {{"x", OperandKind::tensor, false, false},
       {"y", OperandKind::tensor, false, true}}},
-    {25, "tanh", TanhOp::run, 0, 1, 2,
+    {27, "conv1d", Conv1dOp::run, 2, 3, 4,
+     {{"x", OperandKind::tensor, false, false},
+      {"w", OperandKind::weight, false, false},
+      {"bias", OperandKind::weight, true, false},
+      {"y", OperandKind::tensor, false, true}}},
+    {28, "log10", Log10Op::run, 1, 1, 2,
+     {{"x", OperandKind::tensor, false, false},
+      {"y", OperandKind::tensor, false, true}}},
+    {29, "tanh", TanhOp::run, 0, 1, 2,
      {{"x", OperandKind::tensor, false, false},
       {"y", OperandKind::tensor, false, true}}},
     {64, "addRmsNorm", AddRmsNormOp::run, 1, 3, 5,
@@ -354,6 +404,14 @@ inline constexpr OpSpec op_table[] = {
     {68, "linearArgmax", LinearArgmaxOp::run, 0, 2, 3,
      {{"x", OperandKind::tensor, false, false},
       {"w", OperandKind::weight, false, false},
+      {"y", OperandKind::tensor, false, true}}},
+    {69, "moe", MoeOp::run, 2, 6, 7,
+     {{"x", OperandKind::tensor, false, false},
+      {"router", OperandKind::weight, false, false},
+      {"gate", OperandKind::weight, false, false},
+      {"up", OperandKind::weight, false, false},
+      {"down", OperandKind::weight, false, false},
+      {"residual", OperandKind::tensor, false, false},
       {"y", OperandKind::tensor, false, true}}},
 };
 
