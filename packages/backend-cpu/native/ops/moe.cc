@@ -26,12 +26,6 @@ struct Mixture {
   int64_t pairs() const { return T() * chosen; }
 };
 
-// What the chosen experts' outputs are multiplied with, and which they are: [T, k] both.
-struct Routes {
-  float* weights;
-  int32_t* ids;
-};
-
 // The k largest of a row in falling order; ties go to the lowest index, NaN counts as −∞.
 void choose(const float* scores, int64_t count, int64_t k, float* values, int32_t* ids) {
   int64_t found = 0;
@@ -48,77 +42,72 @@ void choose(const float* scores, int64_t count, int64_t k, float* values, int32_
   }
 }
 
-// Floats that each phase of the op needs: the shared ones lie one after the other.
-struct Sizes {
-  int64_t scores, routes, groups, rows, inner, inner_rows, outputs;
-  int64_t shared() const { return scores + 2 * routes + groups + rows + inner + inner_rows + outputs; }
+// Parts of the shared scratch, one after the other.
+class Parts {
+ public:
+  // Where a part of so many floats begins.
+  int64_t add(int64_t floats) {
+    const int64_t at = sum_;
+    sum_ += whole_lines(floats);
+    return at;
+  }
+  int64_t sum() const { return sum_; }
+
+ private:
+  int64_t sum_ = 0;
 };
 
 class MoeRun {
  public:
-  MoeRun(Call& call, const Mixture& m)
-      : call_(call), m_(m), rows_(rows_of_expert(m.pairs(), m.E())), router_needs_(call.kernels, m.T(), {&m.router}),
-        needs_(call.kernels, rows_, {&m.gate[0], &m.up[0]}), down_needs_(call.kernels, rows_, {&m.down[0]}),
-        router_tiling_(m.T(), m.D(), router_needs_), tiling_(expert_tiling(rows_, m.T(), m.D(), needs_)),
-        down_tiling_(expert_tiling(rows_, m.T(), m.F(), down_needs_)),
-        inner_shape_{m.pairs(), m.F()}, inner_{nullptr, inner_shape_, 2, m.pairs() * m.F()} {
-    const Sizes sizes = {whole_lines(m.T() * m.E()),
-                         whole_lines(m.pairs()),
-                         whole_lines(ExpertGroups::words(m.pairs(), m.E())),
-                         whole_lines(std::max(Activations::floats(m.x, router_needs_),
-                                              RowsOfPairs::floats(m.x, m.pairs(), needs_))),
-                         whole_lines(inner_.count),
-                         whole_lines(Activations::floats(inner_, down_needs_)),
-                         whole_lines(m.pairs() * m.D())};
+  MoeRun(Call& call, const Mixture& m) : call_(call), m_(m) {
     call.scratch.reserve(std::max({router_tiling_.panel_floats, GatedProduct::scratch_floats(tiling_),
                                    down_tiling_.panel_floats}),
-                         sizes.shared());
-    scores_ = call.scratch.shared();
-    routes_ = {scores_ + sizes.scores, reinterpret_cast<int32_t*>(scores_ + sizes.scores + sizes.routes)};
-    groups_ = routes_.ids + sizes.routes;
-    x_rows_ = scores_ + sizes.scores + 2 * sizes.routes + sizes.groups;
-    inner_.data = x_rows_ + sizes.rows;
-    inner_rows_ = inner_.data + sizes.inner;
-    outputs_ = inner_rows_ + sizes.inner_rows;
+                         parts_.sum());
+    inner_.data = part(inner_at_);
   }
 
   void run() {
     score();
     route();
-    const ExpertGroups groups(routes_.ids, m_.pairs(), m_.E(), groups_);
+    const ExpertGroups groups(ids(0), m_.pairs(), m_.E(), reinterpret_cast<int32_t*>(part(groups_at_)));
     gate_and_up(groups);
     project_down(groups);
     combine(groups);
   }
 
  private:
+  float* part(int64_t at) const { return call_.scratch.shared() + at; }
+  float* scores(int64_t t) const { return part(scores_at_) + t * m_.E(); }
+  float* weights(int64_t t) const { return part(weights_at_) + t * m_.chosen; }
+  int32_t* ids(int64_t t) const { return reinterpret_cast<int32_t*>(part(ids_at_)) + t * m_.chosen; }
+  float* output(int64_t place) const { return part(outputs_at_) + place * m_.D(); }
+
   // x · routerᵀ [T, E].
   void score() {
-    const Activations rows(call_, m_.x, router_needs_, x_rows_);
+    const Activations rows(call_, m_.x, router_needs_, part(rows_at_));
     const Product product(call_.kernels, rows, m_.router, nullptr);
     call_.pool.run(router_tiling_.chunks(m_.E()), [&](int64_t chunk, int thread) {
       const int64_t first = chunk * router_tiling_.chunk, end = std::min(m_.E(), first + router_tiling_.chunk);
-      product.columns(router_tiling_, first, end, scores_ + first, m_.E(), call_.scratch.of(thread));
+      product.columns(router_tiling_, first, end, scores(0) + first, m_.E(), call_.scratch.of(thread));
     });
   }
 
-  // Renormalised, the weights are the softmax over the chosen scores alone.
+  // The experts of each row, and what their outputs are multiplied with. Renormalised, that is the softmax over the chosen
+  // scores alone.
   void route() {
     const int64_t E = m_.E(), k = m_.chosen;
     call_.split(m_.T(), 16 * E, [&](int64_t first, int64_t end, int) {
       for (int64_t t = first; t < end; t++) {
-        float* const scores = scores_ + t * E;
-        float* const weights = routes_.weights + t * k;
-        if (!m_.renormalise) call_.kernels.softmax(scores, scores, E);
-        choose(scores, E, k, weights, routes_.ids + t * k);
-        if (m_.renormalise) call_.kernels.softmax(weights, weights, k);
+        if (!m_.renormalise) call_.kernels.softmax(scores(t), scores(t), E);
+        choose(scores(t), E, k, weights(t), ids(t));
+        if (m_.renormalise) call_.kernels.softmax(weights(t), weights(t), k);
       }
     });
   }
 
   // swiglu of both projections of every pair, [T · k, F] in the order of places.
   void gate_and_up(const ExpertGroups& groups) {
-    const RowsOfPairs of_pairs(call_, m_.x, groups, needs_, x_rows_);
+    const RowsOfPairs of_pairs(call_, m_.x, groups, needs_, part(rows_at_));
     each_chunk(call_, groups, tiling_, m_.F(),
                [&](const ExpertGroups::Group& group, int64_t first, int64_t end, int thread) {
                  const Product gates(call_.kernels, of_pairs.activations(), m_.gate[group.expert], nullptr, rows_);
@@ -132,12 +121,12 @@ class MoeRun {
   // The third projection, [T · k, D] in the order of places.
   void project_down(const ExpertGroups& groups) {
     const int64_t D = m_.D();
-    const Activations rows(call_, inner_, down_needs_, inner_rows_);
+    const Activations rows(call_, inner_, down_needs_, part(inner_rows_at_));
     each_chunk(call_, groups, down_tiling_, D,
                [&](const ExpertGroups::Group& group, int64_t first, int64_t end, int thread) {
                  const Product product(call_.kernels, rows, m_.down[group.expert], nullptr, rows_);
-                 product.columns_of_rows(down_tiling_, first, end, group.places(),
-                                         outputs_ + group.first * D + first, D, call_.scratch.of(thread));
+                 product.columns_of_rows(down_tiling_, first, end, group.places(), output(group.first) + first, D,
+                                         call_.scratch.of(thread));
                });
   }
 
@@ -145,8 +134,8 @@ class MoeRun {
     const int64_t D = m_.D(), k = m_.chosen;
     call_.split(m_.T(), k * D, [&](int64_t first, int64_t end, int) {
       for (int64_t t = first; t < end; t++) {
-        const auto output = [&](int64_t j) { return outputs_ + groups.place_of(t * k + j) * D; };
-        weighted_sum(routes_.weights + t * k, k, output, m_.y.row(t), D);
+        const auto of_expert = [&](int64_t j) { return output(groups.place_of(t * k + j)); };
+        weighted_sum(weights(t), k, of_expert, m_.y.row(t), D);
         call_.kernels.add(m_.residual.row(t), m_.y.row(t), m_.y.row(t), D);
       }
     });
@@ -154,15 +143,26 @@ class MoeRun {
 
   Call& call_;
   const Mixture& m_;
-  const int64_t rows_; // of an expert, on average
-  const Needs router_needs_, needs_, down_needs_;
-  const Tiling router_tiling_, tiling_, down_tiling_;
-  const int64_t inner_shape_[2];
-  Floats inner_; // [T · k, F]
-  float* scores_;
-  Routes routes_;
-  int32_t* groups_;
-  float *x_rows_, *inner_rows_, *outputs_;
+  const int64_t rows_ = rows_of_expert(m_.pairs(), m_.E());
+  const Needs router_needs_{call_.kernels, m_.T(), {&m_.router}};
+  const Needs needs_{call_.kernels, rows_, {&m_.gate[0], &m_.up[0]}};
+  const Needs down_needs_{call_.kernels, rows_, {&m_.down[0]}};
+  const Tiling router_tiling_{m_.T(), m_.D(), router_needs_};
+  const Tiling tiling_ = expert_tiling(rows_, m_.T(), m_.D(), needs_);
+  const Tiling down_tiling_ = expert_tiling(rows_, m_.T(), m_.F(), down_needs_);
+  const int64_t inner_shape_[2] = {m_.pairs(), m_.F()};
+  Floats inner_{nullptr, inner_shape_, 2, m_.pairs() * m_.F()}; // [T · k, F], in the order of places
+
+  Parts parts_;
+  const int64_t scores_at_ = parts_.add(m_.T() * m_.E()); // [T, E]
+  const int64_t weights_at_ = parts_.add(m_.pairs());     // [T, k]
+  const int64_t ids_at_ = parts_.add(m_.pairs());         // [T, k]
+  const int64_t groups_at_ = parts_.add(ExpertGroups::words(m_.pairs(), m_.E()));
+  const int64_t rows_at_ = parts_.add(
+      std::max(Activations::floats(m_.x, router_needs_), RowsOfPairs::floats(m_.x, m_.pairs(), needs_)));
+  const int64_t inner_at_ = parts_.add(inner_.count);
+  const int64_t inner_rows_at_ = parts_.add(Activations::floats(inner_, down_needs_));
+  const int64_t outputs_at_ = parts_.add(m_.pairs() * m_.D()); // [T · k, D], in the order of places
 };
 
 bool is_stack(const Experts& experts, size_t E, int64_t N, int64_t K) {
