@@ -1,14 +1,19 @@
 export type { Backend, DeviceCeilings } from '@quern/core';
 export {
   describeModel,
+  type EncoderShape,
+  type EncoderShapeName,
+  encoderShapes,
   type ModelDescription,
   type ModelShape,
   type ModelShapeName,
+  makeSyntheticEncoder,
   makeSyntheticModel,
   modelShapes,
   openModelFile,
   type RecipeName,
   recipes,
+  type SyntheticEncoderOptions,
   type SyntheticOptions,
 } from '@quern/models';
 export * from './chat/index.js';
