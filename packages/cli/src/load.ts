@@ -1,5 +1,5 @@
-import { loadModel, type Model } from '@quern/runtime';
-import { type LoadFlags, loadOptions } from './options.js';
+import { type Embedder, loadEmbedder, loadModel, type Model } from '@quern/runtime';
+import { type BackendFlags, type LoadFlags, loadOptions } from './options.js';
 import { loadingBar } from './terminal/progress.js';
 import { say } from './terminal/report.js';
 
@@ -23,4 +23,21 @@ export async function withModel<T>(
 ): Promise<T> {
   using model = await load(path, flags, signal);
   return await use(model);
+}
+
+/** The same of a model that embeds or ranks texts. */
+export async function withEmbedder(
+  path: string,
+  flags: BackendFlags,
+  signal: AbortSignal,
+  use: (model: Embedder) => Promise<void>,
+): Promise<void> {
+  const bar = loadingBar();
+  using model = await loadEmbedder(path, {
+    ...loadOptions(flags),
+    signal,
+    onProgress: (progress) => bar.update(progress),
+    onNotice: say,
+  }).finally(() => bar.stop());
+  await use(model);
 }

@@ -26,9 +26,12 @@ const probabilityAboveZero = such((x) => x > 0 && x <= 1, 'above 0 and at most 1
 const list = (text: string, before: readonly string[] = []): string[] => [...before, text];
 
 /** As commander gives them. */
-export interface LoadFlags {
+export interface BackendFlags {
   readonly backend: string;
   readonly threads?: number;
+}
+
+export interface LoadFlags extends BackendFlags {
   readonly ctx?: number;
 }
 
@@ -45,12 +48,15 @@ export interface SamplingFlags {
   readonly stop?: string[];
 }
 
-/** Options of every command that loads a model. */
-export const withLoading = (command: Command): Command =>
+/** Options of every command that computes. */
+export const withBackend = (command: Command): Command =>
   command
     .option('--backend <name>', 'auto, or the name of an installed backend', 'auto')
-    .option('--threads <n>', 'threads to compute with', positive)
-    .option('--ctx <n>', 'tokens of context', positive);
+    .option('--threads <n>', 'threads to compute with', positive);
+
+/** Options of every command that loads a language model. */
+export const withLoading = (command: Command): Command =>
+  withBackend(command).option('--ctx <n>', 'tokens of context', positive);
 
 /** Options of every command that generates text. */
 export const withSampling = (command: Command): Command =>

@@ -3,9 +3,11 @@ import { Command } from 'commander';
 import { benchCommand } from './commands/bench.js';
 import { chatCommand } from './commands/chat.js';
 import { devicesCommand } from './commands/devices.js';
+import { embedCommand } from './commands/embed.js';
 import { inspectCommand } from './commands/inspect.js';
 import { logitsCommand } from './commands/logits.js';
 import { quantizeCommand } from './commands/quantize.js';
+import { rerankCommand } from './commands/rerank.js';
 import { runCommand } from './commands/run.js';
 import { tokenizeCommand } from './commands/tokenize.js';
 import { transcribeCommand } from './commands/transcribe.js';
@@ -21,6 +23,8 @@ export function program(): Command {
   for (const command of [
     runCommand(),
     chatCommand(),
+    embedCommand(),
+    rerankCommand(),
     tokenizeCommand(),
     logitsCommand(),
     inspectCommand(),

@@ -4,3 +4,9 @@ import { text } from 'node:stream/consumers';
 export async function readStdin(): Promise<string | undefined> {
   return process.stdin.isTTY ? undefined : (await text(process.stdin)).replace(/\r?\n$/, '');
 }
+
+/** The lines of standard input; undefined where it is a terminal. */
+export async function readLines(): Promise<readonly string[] | undefined> {
+  const input = await readStdin();
+  return input === undefined || input === '' ? undefined : input.split(/\r?\n/);
+}

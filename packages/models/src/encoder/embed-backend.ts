@@ -24,7 +24,7 @@ export interface BatchOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Rows of a step: measured on 2 and 16 cores, products gain nothing from more, and activations still fit the caches. */
+/** Tokens of a step, or of one text where it may have more. */
 const rowsOfStep = 1024;
 
 /** Any encoder on any backend as an EmbedBackend. It owns the model. */

@@ -51,7 +51,7 @@ export async function* randomMatrix(
 }
 
 /** Collects tensors in file order, each with a seed of its own. */
-class TensorList {
+export class TensorList {
   readonly tensors: TensorInput[] = [];
 
   constructor(
@@ -61,19 +61,33 @@ class TensorList {
     private readonly signal: AbortSignal | undefined,
   ) {}
 
+  /** In the format that the mix gives a matrix of that name. */
   matrix(name: string, shape: readonly number[]): void {
     const { format } = chooseFormat(
       { name, shape, format: 'f32' },
       syntheticFormats[this.format],
       this.model,
     );
-    const seed = this.seed + 7919 * this.tensors.length;
-    this.tensors.push({ name, shape, format, data: () => randomMatrix(format, shape, seed, this.signal) });
+    this.add(name, shape, format);
+  }
+
+  /** In f32, whatever the mix. */
+  floats(name: string, shape: readonly number[]): void {
+    this.add(name, shape, 'f32');
   }
 
   norm(name: string, width: number): void {
-    const ones = new Float32Array(width).fill(1);
-    this.tensors.push({ name, shape: [width], format: 'f32', data: new Uint8Array(ones.buffer) });
+    this.vector(name, width, 1);
+  }
+
+  vector(name: string, width: number, value: number): void {
+    const values = new Float32Array(width).fill(value);
+    this.tensors.push({ name, shape: [width], format: 'f32', data: new Uint8Array(values.buffer) });
+  }
+
+  private add(name: string, shape: readonly number[], format: GgufFormat): void {
+    const seed = this.seed + 7919 * this.tensors.length;
+    this.tensors.push({ name, shape, format, data: () => randomMatrix(format, shape, seed, this.signal) });
   }
 }
 
@@ -155,7 +169,7 @@ function metadataOf(name: string, shape: ModelShape): Record<string, MetadataInp
   };
 }
 
-function named<T extends object>(table: T, name: string, what: string): T[keyof T] {
+export function named<T extends object>(table: T, name: string, what: string): T[keyof T] {
   if (!Object.hasOwn(table, name))
     throw new ModelError(
       'BAD_ARGUMENT',

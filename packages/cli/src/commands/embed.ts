@@ -1,0 +1,62 @@
+import type { EmbedOptions } from '@quern/runtime';
+import { Command } from 'commander';
+import { withEmbedder } from '../load.js';
+import { type BackendFlags, positive, withBackend } from '../options.js';
+import { interruptible } from '../terminal/interrupt.js';
+import { say } from '../terminal/report.js';
+import { readLines } from '../terminal/stdin.js';
+import { write, writeJson } from '../terminal/write.js';
+
+interface EmbedFlags extends BackendFlags {
+  readonly prompt?: string;
+  readonly prefix?: string;
+  readonly maxTokens?: number;
+  readonly json?: boolean;
+}
+
+const optionsOf = ({ prompt, prefix, maxTokens }: EmbedFlags): EmbedOptions => ({
+  ...(prompt !== undefined && { prompt }),
+  ...(prefix !== undefined && { prefix }),
+  ...(maxTokens !== undefined && { maxTokens }),
+});
+
+/** Says how many texts did not fit. */
+export function sayTruncated(truncated: number, texts: number): void {
+  if (truncated > 0)
+    say(`${truncated} of ${texts} texts were longer than the model takes, and lost their ends`);
+}
+
+async function embed(path: string, given: string[], flags: EmbedFlags, command: Command): Promise<void> {
+  const texts = await textsFrom(given, command);
+  await interruptible((signal) =>
+    withEmbedder(path, flags, signal, async (model) => {
+      const { values, dimensions, tokens, truncated } = await model.embed(texts, {
+        ...optionsOf(flags),
+        signal,
+      });
+      const row = (i: number) => Array.from(values.subarray(i * dimensions, (i + 1) * dimensions));
+      if (flags.json) await writeJson({ embeddings: texts.map((_, i) => row(i)), tokens });
+      else for (const i of texts.keys()) await write(`${row(i).join(' ')}\n`);
+      sayTruncated(truncated, texts.length);
+    }),
+  );
+}
+
+/** The texts given as arguments, or else the lines of standard input. */
+export async function textsFrom(given: readonly string[], command: Command): Promise<readonly string[]> {
+  const texts = given.length > 0 ? given : await readLines();
+  if (texts === undefined || texts.length === 0)
+    command.error('error: there is no text: give some as arguments, or pipe lines into standard input');
+  return texts;
+}
+
+export const embedCommand = (): Command =>
+  withBackend(new Command('embed'))
+    .description('turn texts into embeddings')
+    .argument('<model>')
+    .argument('[text...]', 'where absent, every line of standard input is a text')
+    .option('--prompt <name>', "write one of the model's prompts before every text: query, document, …")
+    .option('--prefix <text>', 'write this before every text')
+    .option('--max-tokens <n>', 'cut longer texts off', positive)
+    .option('--json', 'print {"embeddings": [[…] per text], "tokens": …}')
+    .action(embed);

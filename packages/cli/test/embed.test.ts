@@ -1,0 +1,41 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { makeSyntheticEncoder } from '@quern/runtime';
+import { quern } from './cli.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'quern-embed-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const model = join(folder, 'tiny.gguf');
+beforeAll(() => makeSyntheticEncoder(model, { shape: 'tiny', format: 'f32', ranks: true }));
+
+test('embed --json gives a row per text, from arguments or from the lines of standard input', async () => {
+  const given = JSON.parse((await quern(['embed', model, 'a b', 'c', '--json'])).stdout);
+  expect(given.tokens).toBe(7);
+  expect(given.embeddings.map((row: number[]) => row.length)).toEqual([32, 32]);
+  for (const row of given.embeddings) expect(Math.hypot(...row)).toBeCloseTo(1, 5);
+  expect(JSON.parse((await quern(['embed', model, '--json'], 'a b\nc\n')).stdout)).toEqual(given);
+});
+
+test('embed prints numbers, and says which texts did not fit', async () => {
+  const { code, stdout, stderr } = await quern(['embed', model, 'a '.repeat(100)]);
+  expect(code).toBe(0);
+  expect(stdout.trim().split(' ')).toHaveLength(32);
+  expect(stderr).toContain('1 of 1 texts were longer than the model takes');
+});
+
+test('rerank prints the best text first', async () => {
+  const texts = ['a b c', 'd e f', 'g'];
+  const { ranked } = JSON.parse((await quern(['rerank', model, 'a', ...texts, '--json'])).stdout);
+  expect(ranked.map(({ index }: { index: number }) => index).sort()).toEqual([0, 1, 2]);
+  const { stdout } = await quern(['rerank', model, 'a', ...texts]);
+  expect(stdout.split('\n')[0]).toBe(`${ranked[0].score.toFixed(4)}\t${texts[ranked[0].index]}`);
+});
+
+test('what is not there to embed, and a model of the other kind, are errors', async () => {
+  expect((await quern(['embed', model])).stderr).toContain('there is no text');
+  const { code, stderr } = await quern(['embed', 'demo', 'a']);
+  expect(code).toBe(1);
+  expect(stderr).toContain('is a language model');
+  expect((await quern(['run', model, '-p', 'a'])).stderr).toContain('is an encoder');
+});

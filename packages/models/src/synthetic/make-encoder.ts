@@ -1,0 +1,104 @@
+import { type MetadataInput, type TensorInput, writeGguf } from '@quern/quant';
+import { type EncoderShape, type EncoderShapeName, encoderShapes } from './encoder-shapes.js';
+import { type SyntheticFormat, syntheticFormats } from './formats.js';
+import { named, TensorList } from './make-synthetic.js';
+
+export interface SyntheticEncoderOptions {
+  readonly shape: EncoderShapeName;
+  readonly format: SyntheticFormat;
+  /** With a classifier of one output, as cross-encoders have it. */
+  readonly ranks?: boolean;
+  /** The same seed gives the same file, byte for byte. */
+  readonly seed?: number;
+  readonly signal?: AbortSignal;
+}
+
+function addLayer(list: TensorList, { width, feedForward }: EncoderShape, layer: number): void {
+  const name = (part: string) => `blk.${layer}.${part}`;
+  for (const part of ['attn_q', 'attn_k', 'attn_v', 'attn_output']) {
+    list.matrix(`${name(part)}.weight`, [width, width]);
+    list.vector(`${name(part)}.bias`, width, 0);
+  }
+  list.norm(`${name('attn_output_norm')}.weight`, width);
+  list.vector(`${name('attn_output_norm')}.bias`, width, 0);
+  list.matrix(`${name('ffn_up')}.weight`, [feedForward, width]);
+  list.vector(`${name('ffn_up')}.bias`, feedForward, 0);
+  list.matrix(`${name('ffn_down')}.weight`, [width, feedForward]);
+  list.vector(`${name('ffn_down')}.bias`, width, 0);
+  list.norm(`${name('layer_output_norm')}.weight`, width);
+  list.vector(`${name('layer_output_norm')}.bias`, width, 0);
+}
+
+function tensorsOf(list: TensorList, shape: EncoderShape, ranks: boolean): TensorInput[] {
+  const { width } = shape;
+  list.matrix('token_embd.weight', [shape.vocabulary, width]);
+  list.floats('position_embd.weight', [shape.context, width]);
+  list.floats('token_types.weight', [2, width]);
+  list.norm('token_embd_norm.weight', width);
+  list.vector('token_embd_norm.bias', width, 0);
+  for (let layer = 0; layer < shape.layers; layer++) addLayer(list, shape, layer);
+  if (ranks) {
+    list.floats('cls.weight', [width, width]);
+    list.vector('cls.bias', width, 0);
+    list.floats('cls.output.weight', [1, width]);
+    list.vector('cls.output.bias', 1, 0);
+  }
+  return list.tensors;
+}
+
+/** BERT's special tokens at their places, then every letter and digit as a word and within words, and filler. */
+function vocabulary(size: number): Record<string, MetadataInput> {
+  const letters = Array.from('abcdefghijklmnopqrstuvwxyz0123456789.,!?');
+  const known = [
+    '[PAD]',
+    '[UNK]',
+    '[CLS]',
+    '[SEP]',
+    '[MASK]',
+    ...letters.map((letter) => `▁${letter}`),
+    ...letters,
+  ];
+  return {
+    'tokenizer.ggml.model': 'bert',
+    'tokenizer.ggml.pre': 'bert-bge',
+    'tokenizer.ggml.tokens': Array.from({ length: size }, (_, id) => known[id] ?? `▁⟨${id}⟩`),
+    'tokenizer.ggml.token_type': Int32Array.from({ length: size }, (_, id) => (id < 5 ? 3 : 1)),
+    'tokenizer.ggml.token_type_count': 2,
+    'tokenizer.ggml.padding_token_id': 0,
+    'tokenizer.ggml.unknown_token_id': 1,
+    'tokenizer.ggml.bos_token_id': 2,
+    'tokenizer.ggml.cls_token_id': 2,
+    'tokenizer.ggml.eos_token_id': 3,
+    'tokenizer.ggml.seperator_token_id': 3,
+    'tokenizer.ggml.mask_token_id': 4,
+  };
+}
+
+const metadataOf = (name: string, shape: EncoderShape, ranks: boolean): Record<string, MetadataInput> => ({
+  'general.architecture': 'bert',
+  'general.name': `${name}, synthetic weights`,
+  'bert.block_count': shape.layers,
+  'bert.context_length': shape.context,
+  'bert.embedding_length': shape.width,
+  'bert.feed_forward_length': shape.feedForward,
+  'bert.attention.head_count': shape.heads,
+  'bert.attention.layer_norm_epsilon': { type: 'float32', value: 1e-12 },
+  'bert.attention.causal': false,
+  'bert.pooling_type': ranks ? 4 : 2,
+  ...vocabulary(shape.vocabulary),
+});
+
+/**
+ * Writes a GGUF of a published encoder's shape with random weights: what it computes is nonsense, what it costs is true.
+ * Throws ModelError BAD_ARGUMENT for an unknown shape or format, ABORTED; FileError WRITE_FAILED. What fails leaves no file.
+ */
+export async function makeSyntheticEncoder(
+  path: string,
+  { shape: name, format, ranks = false, seed = 1, signal }: SyntheticEncoderOptions,
+): Promise<void> {
+  const shape: EncoderShape = named(encoderShapes, name, 'encoder shape');
+  named(syntheticFormats, format, 'format');
+  const model = { layers: shape.layers, tied: true, groupedQueries: 1, experts: 0, weighted: false };
+  const list = new TensorList(format, model, seed, signal);
+  await writeGguf(path, { metadata: metadataOf(name, shape, ranks), tensors: tensorsOf(list, shape, ranks) });
+}

@@ -1,0 +1,151 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createBackend as createCpu } from '@quern/backend-cpu';
+import { createBackend as createReference } from '@quern/backend-reference';
+import type { Backend } from '@quern/core';
+import { makeSyntheticEncoder } from '@quern/models';
+import { batchesByLength } from '../../src/embedding/batches.js';
+import { type Embedder, loadEmbedder, loadModel } from '../../src/index.js';
+import { countingBackend, hasCpu } from '../backends.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'quern-embedding-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const [embeds, ranks] = [join(folder, 'embeds.gguf'), join(folder, 'ranks.gguf')];
+beforeAll(async () => {
+  await makeSyntheticEncoder(embeds, { shape: 'tiny', format: 'f32' });
+  await makeSyntheticEncoder(ranks, { shape: 'tiny', format: 'f32', ranks: true });
+});
+
+/** `count` texts of 0 to 61 words, the same ones each time. */
+const texts = (count: number): string[] =>
+  Array.from({ length: count }, (_, i) =>
+    Array.from({ length: (i * 37) % 62 }, (_, j) => 'abcdefghij'[(i + j * j) % 10]).join(' '),
+  );
+
+const row = ({ values, dimensions }: Awaited<ReturnType<Embedder['embed']>>, i: number) =>
+  values.subarray(i * dimensions, (i + 1) * dimensions);
+
+const distance = (a: Float32Array, b: Float32Array) =>
+  Math.max(...a.map((value, i) => Math.abs(value - b[i]!)));
+
+const abortedAfter = (steps: number) => {
+  const controller = new AbortController();
+  let seen = 0;
+  const onProgress = () => {
+    if (++seen === steps) controller.abort(new Error('enough'));
+  };
+  return { signal: controller.signal, onProgress };
+};
+
+test('batches hold every text once, no more tokens than asked for, and like lengths', () => {
+  const lengths = Array.from({ length: 100 }, (_, i) => 1 + ((i * 29) % 40));
+  const batches = batchesByLength([...lengths, 500], 64);
+  expect(batches.flat().sort((a, b) => a - b)).toEqual(Array.from({ length: 101 }, (_, i) => i));
+  expect(batches[0]).toEqual([100]);
+  for (const batch of batches.slice(1))
+    expect(batch.reduce((sum, i) => sum + lengths[i]!, 0)).toBeLessThanOrEqual(64);
+  expect(batchesByLength([], 64)).toEqual([]);
+});
+
+/** With how many texts each is tried. */
+const backends: readonly (readonly [string, () => Promise<Backend>, number])[] = [
+  ['reference', createReference, 12],
+  ...(hasCpu ? [['cpu', createCpu, 150] as const] : []),
+];
+
+for (const [on, open, count] of backends)
+  describe(`embeddings on ${on}`, () => {
+    let backend: Backend;
+    let model: Embedder;
+    beforeAll(async () => {
+      backend = await open();
+      model = await loadEmbedder(embeds, { backend });
+    });
+    afterAll(() => {
+      model.dispose();
+      backend.dispose();
+    });
+
+    test('many texts get what each gets alone, in their order, of length 1', async () => {
+      const some = texts(count);
+      const progress: number[] = [];
+      const all = await model.embed(some, { onProgress: ({ done }) => progress.push(done) });
+      expect([all.values.length, all.dimensions, all.truncated]).toEqual([count * 32, 32, 0]);
+      expect(all.tokens).toBe(
+        some.reduce((sum, text) => sum + text.split(' ').filter(Boolean).length + 2, 0),
+      );
+      expect(progress.at(-1)).toBe(count);
+      for (const i of [0, 1, count / 2, count - 1]) {
+        const alone = row(await model.embed([some[i]!]), 0);
+        expect(Math.hypot(...alone)).toBeCloseTo(1, 5);
+        expect(distance(row(all, i), alone)).toBeLessThan(2e-6);
+      }
+      expect(distance(row(all, 1), row(all, 2))).toBeGreaterThan(0.01);
+    });
+
+    test('a text that is too long loses its end, and is counted; a prefix stands before it', async () => {
+      const [long, cut] = ['a '.repeat(500), 'a '.repeat(62)];
+      const both = await model.embed([long, cut]);
+      expect(both.truncated).toBe(1);
+      expect(distance(row(both, 0), row(both, 1))).toBeLessThan(2e-6);
+      const prefixed = await model.embed(['b c'], { prefix: 'a ' });
+      expect(distance(prefixed.values, (await model.embed(['a b c'])).values)).toBeLessThan(1e-6);
+    });
+
+    test('no texts, an empty one, lone surrogates, an endless word', async () => {
+      expect((await model.embed([])).values).toEqual(new Float32Array(0));
+      const odd = await model.embed(['', '\ud800', 'x'.repeat(1_000_000)]);
+      expect(odd.values.every(Number.isFinite)).toBe(true);
+      expect(odd.tokens).toBe(2 + 2 + 3);
+      expect(distance(row(odd, 0), row(odd, 1))).toBeLessThan(1e-6);
+    });
+
+    test('an abort ends a call, and leaves the model as it was', async () => {
+      const before = await model.embed(['a b']);
+      await expect(model.embed(texts(8 * count), abortedAfter(1))).rejects.toMatchObject({ code: 'ABORTED' });
+      await expect(model.embed(['a'], { signal: AbortSignal.abort() })).rejects.toMatchObject({
+        code: 'ABORTED',
+      });
+      expect((await model.embed(['a b'])).values).toEqual(before.values);
+    });
+  });
+
+test('a cross-encoder orders texts by their logits, each as when it is alone', async () => {
+  using backend = await createReference();
+  using model = await loadEmbedder(ranks, { backend });
+  const some = texts(5);
+  const { ranked, tokens } = await model.rerank('a b c', some);
+  expect(new Set(ranked.map(({ index }) => index)).size).toBe(5);
+  expect(tokens).toBeGreaterThan(5 * 6);
+  for (const [i, { index, logit, score }] of ranked.entries()) {
+    if (i > 0) expect(logit).toBeLessThanOrEqual(ranked[i - 1]!.logit);
+    expect(score).toBeCloseTo(1 / (1 + Math.exp(-logit)), 12);
+    const alone = await model.rerank('a b c', [some[index]!]);
+    expect(alone.ranked[0]!.logit).toBeCloseTo(logit, 5);
+  }
+  await expect(model.rerank('a '.repeat(100), some)).rejects.toMatchObject({ code: 'PROMPT_TOO_LONG' });
+});
+
+test('what cannot be is refused, and nothing stays behind', async () => {
+  const { backend, live } = countingBackend();
+  const model = await loadEmbedder(embeds, { backend });
+  await expect(model.rerank('a', ['b'])).rejects.toMatchObject({ code: 'NO_CLASSIFIER' });
+  await expect(model.embed(['a'], { prompt: 'query' })).rejects.toThrow('give `prefix` instead');
+  await expect(model.embed(['a', 1 as never])).rejects.toMatchObject({ code: 'BAD_OPTION' });
+  await expect(model.embed(['a'], { maxTokens: 65 })).rejects.toMatchObject({ code: 'BAD_OPTION' });
+  model.dispose();
+  model.dispose();
+  await expect(model.embed(['a'])).rejects.toMatchObject({ code: 'DISPOSED' });
+  await expect(loadModel(embeds, { backend })).rejects.toMatchObject({ code: 'WRONG_KIND' });
+  await expect(loadEmbedder(embeds, { backend, pooling: 'max' as never })).rejects.toThrow('cls, mean, last');
+  await expect(loadEmbedder(embeds, { backend, signal: AbortSignal.abort() })).rejects.toMatchObject({
+    code: 'ABORTED',
+  });
+  const small = countingBackend(1000);
+  await expect(loadEmbedder(embeds, { backend: small.backend })).rejects.toMatchObject({
+    code: 'MODEL_TOO_LARGE',
+  });
+  expect(live()).toEqual({ buffers: 0, weights: 0 });
+  for (const each of [backend, small.backend]) each.dispose();
+});
