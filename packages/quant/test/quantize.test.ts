@@ -305,6 +305,10 @@ describe('mixes', () => {
   test('few key heads, eight experts and importance change rules', () => {
     expect(format('q2_k', 'blk.9.attn_v.weight')).toBe('q4_k');
     expect(format('q2_k', 'blk.9.attn_v.weight', { groupedQueries: 1 })).toBe('q3_k');
+    expect(format('iq4_xs', 'blk.9.attn_v.weight')).toBe('q5_k');
+    expect(format('iq4_nl', 'blk.0.ffn_down.weight')).toBe('q5_k');
+    expect(format('iq4_nl', 'blk.0.ffn_down.weight', { weighted: true })).toBe('iq4_nl');
+    expect(format('iq4_xs', 'blk.9.ffn_up.weight', {}, 96)).toBe('iq4_nl');
     expect(format('q4_k_m', 'blk.9.attn_k.weight', { experts: 8 })).toBe('q8_0');
     expect(format('q4_k_m', 'blk.9.attn_output.weight', { experts: 8 })).toBe('q5_k');
     expect(format('q4_0', 'blk.0.ffn_down.weight', { weighted: true })).toBe('q4_1');

@@ -2,11 +2,11 @@ import type { Backend, Pooling } from '@quern/core';
 import { poolings } from '@quern/core';
 import { describeEncoder, type EncoderFile, embedBackend, loadEncoder, openEncoderFile } from '@quern/models';
 import { needWhole, RuntimeError } from '../error.js';
-import { takeBackend } from '../model/choose-backend.js';
+import { takeBackend, withRoom } from '../model/choose-backend.js';
 import type { LoadOptions } from '../model/load-options.js';
 import { loadTokenizer } from '../model/load-text.js';
 import { locateModel } from '../model/locate-model.js';
-import { encoderActivationBytes, showBytes } from '../planner/memory.js';
+import { encoderActivationBytes } from '../planner/memory.js';
 import { Embedder } from './embedder.js';
 
 export interface EmbedderOptions
@@ -64,23 +64,15 @@ function needOptions({ threads, pooling, signal }: EmbedderOptions): void {
 async function startBackend(file: EncoderFile, options: EmbedderOptions) {
   options.onProgress?.({ phase: 'backend', loaded: 0, total: 1 });
   const chosen = await takeBackend({ ...options, backend: options.backend ?? 'auto' }, (backends) => ({
-    backend: withRoom(file, backends),
+    backend: withRoom(backends, (backend) => neededBytes(file, backend)),
   }));
   options.onProgress?.({ phase: 'backend', loaded: 1, total: 1 });
   return chosen;
 }
 
-/** The first backend with memory for the weights and a step. @throws RuntimeError MODEL_TOO_LARGE */
-function withRoom(file: EncoderFile, backends: readonly Backend[]): Backend {
+function neededBytes(file: EncoderFile, backend: Backend): number {
   const activations = encoderActivationBytes(file.config, Math.max(1024, file.config.context));
-  const needs = backends.map((backend) => describeEncoder(file, backend).weightBytes + activations);
-  const fitting = backends.find((backend, i) => needs[i]! <= backend.freeMemory());
-  if (fitting) return fitting;
-  throw new RuntimeError(
-    'MODEL_TOO_LARGE',
-    `the model is too large: weights and activations take ${showBytes(needs[0]!)}, but ` +
-      `'${backends[0]!.name}' has ${showBytes(backends[0]!.freeMemory())} free`,
-  );
+  return describeEncoder(file, backend).weightBytes + activations;
 }
 
 const loadingOf = ({ signal, onNotice, onProgress }: EmbedderOptions) => ({

@@ -12,6 +12,7 @@ import {
   showCandidates,
 } from '../discovery/find-backends.js';
 import { RuntimeError } from '../error.js';
+import { showBytes } from '../planner/memory.js';
 import { type PlanRequest, planBackends } from '../planner/plan-backends.js';
 import { plannerDevice } from '../planner/planner-device.js';
 import type { ResolvedLoadOptions } from './load-options.js';
@@ -85,6 +86,18 @@ export async function takeBackend<T>(
   } finally {
     if (owned) for (const backend of backends) if (backend !== chosen) backend.dispose();
   }
+}
+
+/** The first backend with memory for the bytes that a model takes on it. @throws RuntimeError MODEL_TOO_LARGE */
+export function withRoom(backends: readonly Backend[], needed: (backend: Backend) => number): Backend {
+  const fitting = backends.find((backend) => needed(backend) <= backend.freeMemory());
+  if (fitting) return fitting;
+  const [best] = backends;
+  throw new RuntimeError(
+    'MODEL_TOO_LARGE',
+    `the model is too large: weights and activations take ${showBytes(needed(best!))}, but ` +
+      `'${best!.name}' has ${showBytes(best!.freeMemory())} free`,
+  );
 }
 
 /**
