@@ -127,6 +127,18 @@ test('a cross-encoder orders texts by their logits, each as when it is alone', a
   await expect(model.rerank('a '.repeat(100), some)).rejects.toMatchObject({ code: 'PROMPT_TOO_LONG' });
 });
 
+(hasCpu ? test : test.skip)('a cross-encoder gives the same logits on backend-cpu', async () => {
+  using reference = await createReference();
+  using cpu = await createCpu();
+  using model = await loadEmbedder(ranks, { backend: reference });
+  using other = await loadEmbedder(ranks, { backend: cpu });
+  const [want, got] = [await model.rerank('a b', texts(3)), await other.rerank('a b', texts(3))];
+  for (const [i, { index, logit }] of got.ranked.entries()) {
+    expect(index).toBe(want.ranked[i]!.index);
+    expect(logit).toBeCloseTo(want.ranked[i]!.logit, 4);
+  }
+});
+
 test('what cannot be is refused, and nothing stays behind', async () => {
   const { backend, live } = countingBackend();
   const model = await loadEmbedder(embeds, { backend });
