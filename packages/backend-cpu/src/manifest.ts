@@ -1,5 +1,6 @@
 import {
   type CoreOpName,
+  cacheDtypes,
   coreOps,
   denseFormats,
   type FusedOpName,
@@ -39,7 +40,7 @@ function supportOf(op: string): OpSupport {
   return {
     dtypes: op === 'cast' ? ['f32', 'f16', 'bf16'] : ['f32'],
     weightFormats: matrixOps.has(op) ? [...denseFormats, ...ggufFormats] : denseFormats,
-    cacheDtypes: ['f32', 'f16'],
+    cacheDtypes,
   };
 }
 

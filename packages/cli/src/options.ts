@@ -1,5 +1,5 @@
-import type { GenerateOptions, LoadOptions } from '@quern/runtime';
-import { type Command, InvalidArgumentError } from 'commander';
+import { type GenerateOptions, type KvDtype, kvElements, type LoadOptions } from '@quern/runtime';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 
 function number(text: string): number {
   const value = Number(text);
@@ -30,6 +30,7 @@ export interface LoadFlags {
   readonly backend: string;
   readonly threads?: number;
   readonly ctx?: number;
+  readonly kv?: KvDtype;
 }
 
 export interface SamplingFlags {
@@ -45,12 +46,19 @@ export interface SamplingFlags {
   readonly stop?: string[];
 }
 
+/** Element type of the cache. */
+export const kvOption = (): Option =>
+  new Option('--kv <type>', 'element type of cached keys and values; f16 without').choices(
+    Object.keys(kvElements),
+  );
+
 /** Options of every command that loads a model. */
 export const withLoading = (command: Command): Command =>
   command
     .option('--backend <name>', 'auto, or the name of an installed backend', 'auto')
     .option('--threads <n>', 'threads to compute with', positive)
-    .option('--ctx <n>', 'tokens of context', positive);
+    .option('--ctx <n>', 'tokens of context', positive)
+    .addOption(kvOption());
 
 /** Options of every command that generates text. */
 export const withSampling = (command: Command): Command =>
@@ -75,8 +83,8 @@ const defined = <T extends object>(values: T) =>
     [K in keyof T]?: Exclude<T[K], undefined>;
   };
 
-export const loadOptions = ({ backend, threads, ctx }: LoadFlags): LoadOptions =>
-  defined({ backend, threads, context: ctx });
+export const loadOptions = ({ backend, threads, ctx, kv }: LoadFlags): LoadOptions =>
+  defined({ backend, threads, context: ctx, cacheDtype: kv });
 
 export const generateOptions = (flags: SamplingFlags): GenerateOptions =>
   defined({

@@ -160,12 +160,13 @@ const timer = (core: BackendCore): Timer => ({
 });
 
 function capabilitiesOf(core: BackendCore, backend: Backend): Partial<Backend> {
-  const { pagedKv: paged, quantGguf, ...declared } = core.driver.capabilities ?? {};
+  const { pagedKv: paged, quantGguf, kvQuant, ...declared } = core.driver.capabilities ?? {};
   const isTable = 'kernels' in core.driver;
   const gguf: QuantGguf | undefined = quantGguf && { formats: new Set(quantGguf.formats) };
   return {
     ...(paged && { pagedKv: pagedKv(backend, paged.blockSizes) }),
     ...(gguf && { quantGguf: gguf }),
+    ...(kvQuant && { kvQuant: { dtypes: new Set(kvQuant.dtypes) } }),
     ...((isTable || declared.graph) && { graph: graph(core) }),
     ...((isTable || declared.timer) && { timer: timer(core) }),
   };

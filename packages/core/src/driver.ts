@@ -1,3 +1,4 @@
+import type { QuantKvDtype } from './capability/kv-quant.js';
 import type { DeviceCeilings, DeviceProfile } from './device-profile.js';
 import type { DType } from './dtype.js';
 import type { FusedOpName } from './fusions/index.js';
@@ -46,6 +47,8 @@ export interface Manifest {
 export interface DriverCapabilities {
   readonly pagedKv?: { readonly blockSizes: readonly number[] };
   readonly quantGguf?: { readonly formats: readonly WeightFormat[] };
+  /** Every op with caches must have these in its `cacheDtypes`: bf16 as such, int8 as i8. */
+  readonly kvQuant?: { readonly dtypes: readonly QuantKvDtype[] };
   /** Captured plans can be replayed; the plan executor must have `capture`. Kernel drivers get it from core. */
   readonly graph?: boolean;
   /** The executor fills `PlanIo.times`. Kernel drivers get it from core. */

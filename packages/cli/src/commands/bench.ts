@@ -1,6 +1,6 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Backend, makeSyntheticModel, modelShapes, recipes } from '@quern/runtime';
+import { type Backend, type KvDtype, makeSyntheticModel, modelShapes, recipes } from '@quern/runtime';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { type BackendFlags, openBackend } from '../bench/backends.js';
 import { chartOf } from '../bench/chart.js';
@@ -8,7 +8,7 @@ import { errorBound } from '../bench/check.js';
 import { measureModel } from '../bench/run.js';
 import { type Machine, type Run, showMachine, showRun, showTable } from '../bench/table.js';
 import { showWork, type WorkFlags, worksOf } from '../bench/works.js';
-import { positive, whole } from '../options.js';
+import { kvOption, positive, whole } from '../options.js';
 import { inTemporaryFolder } from '../temporary-folder.js';
 import { count } from '../terminal/count.js';
 import { interruptible } from '../terminal/interrupt.js';
@@ -26,6 +26,7 @@ interface BenchFlags extends WorkFlags {
   readonly backend: string;
   readonly threads?: readonly number[];
   readonly isa?: readonly string[];
+  readonly kv?: KvDtype;
   readonly repeat: number;
   readonly check: boolean;
   readonly make?: string;
@@ -97,13 +98,14 @@ class Measurements {
     path: string,
     choice: Omit<BackendFlags, 'backend'>,
   ): Promise<void> {
-    const { backend: wanted, repeat, check } = this.flags;
+    const { backend: wanted, repeat, check, kv } = this.flags;
     using backend = await openBackend({ backend: wanted, ...choice });
     this.signal.throwIfAborted();
     const { isa, threads } = backend.profile;
     const { ceilings } = await this.machineOf(backend);
     const figures = await measureModel(path, backend, ceilings ?? undefined, {
       works: worksOf(this.flags),
+      ...(kv && { cacheDtype: kv }),
       repeat,
       check,
       signal: this.signal,
@@ -172,6 +174,7 @@ export const benchCommand = (): Command =>
     .option('--gen <tokens>', `tokens to generate${several}`, listOf(positive), [64])
     .option('--depth <tokens>', `tokens already in the cache${several}`, listOf(whole), [0])
     .option('--batch <n>', `sequences decoded at once${several}`, listOf(positive), [1])
+    .addOption(kvOption())
     .option('--backend <name>', 'auto, or the name of an installed backend', 'auto')
     .option('--threads <n>', `threads to compute with${several}`, listOf(positive))
     .option('--isa <names>', `instruction sets of the backend${several}`, listOf(word))

@@ -1,4 +1,4 @@
-import type { Backend, BackendPlan } from '@quern/core';
+import { type Backend, type BackendPlan, needKvDtype } from '@quern/core';
 import type { ModelFile } from '@quern/models';
 import { describeModel } from '@quern/models';
 import {
@@ -66,7 +66,8 @@ async function candidatesFor(options: ResolvedLoadOptions): Promise<Backend[]> {
 /**
  * Finds the backends that the options allow and plans the model on the best; the others are disposed, on failure all that
  * were loaded here.
- * @throws RuntimeError BACKEND_NOT_FOUND, BACKEND_FAILED, NO_BACKEND, MODEL_TOO_LARGE, CONTEXT_TOO_LARGE, BAD_OPTION
+ * @throws RuntimeError BACKEND_NOT_FOUND, BACKEND_FAILED, NO_BACKEND, MODEL_TOO_LARGE, CONTEXT_TOO_LARGE, BAD_OPTION; BackendError
+ * UNSUPPORTED (the cache's dtype)
  */
 export async function chooseBackend(file: ModelFile, options: ResolvedLoadOptions): Promise<ChosenBackend> {
   const backends = await candidatesFor(options);
@@ -75,8 +76,10 @@ export async function chooseBackend(file: ModelFile, options: ResolvedLoadOption
   try {
     const devices = backends.map((backend) => plannerDevice(backend, file));
     const plan = planBackends(describeModel(file), devices, planRequest(options));
-    chosen = backends.find(({ name }) => name === plan.ranges[0]!.backend)!;
-    return { backend: chosen, owned, plan };
+    const backend = backends.find(({ name }) => name === plan.ranges[0]!.backend)!;
+    needKvDtype(backend, options.cacheDtype);
+    chosen = backend;
+    return { backend, owned, plan };
   } finally {
     if (owned) for (const backend of backends) if (backend !== chosen) backend.dispose();
   }
