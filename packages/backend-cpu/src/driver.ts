@@ -104,6 +104,7 @@ export async function cpuDriver(options: CpuOptions = {}): Promise<PlanDriver> {
       pagedKv: { blockSizes },
       quantGguf: { formats: ggufFormats },
       quantGptq: { bits: [4, 8] },
+      kvQuant: { dtypes: ['bf16', 'int8'] },
       moeFused: true,
       graph: true,
       timer: true,

@@ -1,5 +1,6 @@
 import {
   type CoreOpName,
+  cacheDtypes,
   coreOps,
   denseFormats,
   type FusedOpName,
@@ -54,7 +55,7 @@ function supportOf(op: string): OpSupport {
   return {
     dtypes: op === 'cast' ? ['f32', 'f16', 'bf16'] : ['f32'],
     weightFormats: weightFormatsOf(op),
-    cacheDtypes: ['f32', 'f16'],
+    cacheDtypes,
   };
 }
 

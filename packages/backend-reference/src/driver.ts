@@ -1,6 +1,7 @@
 import { freemem, totalmem } from 'node:os';
 import {
   type CoreOpName,
+  cacheDtypes,
   coreOps,
   denseFormats,
   hostMemory,
@@ -12,11 +13,11 @@ import { kernelOf } from './kernel.js';
 import { measureFlops, measureReadBandwidth } from './measure.js';
 import { loadDense, loadGptq } from './weight.js';
 
-/** The same for every op: f32 (cast takes 16-bit floats too), dense weights, caches in f32 and f16. */
+/** The same for every op: f32 (cast takes 16-bit floats too), dense weights, every kind of cache. */
 const support: OpSupport = {
   dtypes: ['f32', 'f16', 'bf16'],
   weightFormats: denseFormats,
-  cacheDtypes: ['f32', 'f16', 'bf16'],
+  cacheDtypes,
 };
 
 const forEachOp = <Value>(make: (name: CoreOpName) => Value) =>
@@ -46,6 +47,7 @@ export function referenceDriver(): KernelDriver {
     manifest,
     capabilities: {
       pagedKv: { blockSizes: [1, 2, 4, 8, 16, 32, 64, 128, 256] },
+      kvQuant: { dtypes: ['bf16', 'int8'] },
       quantGptq: { bits: [4, 8] },
     },
     memory: hostMemory(),

@@ -22,7 +22,7 @@ function numbersOf(operand: KernelMemory | KernelWeight): Numbers {
   const data = elements(operand);
   if (operand.dtype === 'f16' || operand.dtype === 'bf16')
     return { shape, data: Float64Array.from(data, widen[operand.dtype]) };
-  return { shape, data: data as Float32Array | Int32Array };
+  return { shape, data: data as Float32Array | Int32Array | Int8Array };
 }
 
 /** Rounds a widened copy back to where it came from. */

@@ -1,5 +1,5 @@
-import type { GenerateOptions, LoadOptions } from '@quern/runtime';
-import { type Command, InvalidArgumentError } from 'commander';
+import { type GenerateOptions, type KvDtype, kvElements, type LoadOptions } from '@quern/runtime';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 
 function number(text: string): number {
   const value = Number(text);
@@ -33,6 +33,7 @@ export interface BackendFlags {
 
 export interface LoadFlags extends BackendFlags {
   readonly ctx?: number;
+  readonly kv?: KvDtype;
 }
 
 export interface SamplingFlags {
@@ -48,6 +49,12 @@ export interface SamplingFlags {
   readonly stop?: string[];
 }
 
+/** Element type of the cache. */
+export const kvOption = (): Option =>
+  new Option('--kv <type>', 'element type of cached keys and values; f16 without').choices(
+    Object.keys(kvElements),
+  );
+
 /** Options of every command that computes. */
 export const withBackend = (command: Command): Command =>
   command
@@ -56,7 +63,7 @@ export const withBackend = (command: Command): Command =>
 
 /** Options of every command that loads a language model. */
 export const withLoading = (command: Command): Command =>
-  withBackend(command).option('--ctx <n>', 'tokens of context', positive);
+  withBackend(command).option('--ctx <n>', 'tokens of context', positive).addOption(kvOption());
 
 /** Options of every command that generates text. */
 export const withSampling = (command: Command): Command =>
@@ -81,8 +88,8 @@ const defined = <T extends object>(values: T) =>
     [K in keyof T]?: Exclude<T[K], undefined>;
   };
 
-export const loadOptions = ({ backend, threads, ctx }: LoadFlags): LoadOptions =>
-  defined({ backend, threads, context: ctx });
+export const loadOptions = ({ backend, threads, ctx, kv }: LoadFlags): LoadOptions =>
+  defined({ backend, threads, context: ctx, cacheDtype: kv });
 
 export const generateOptions = (flags: SamplingFlags): GenerateOptions =>
   defined({

@@ -13,6 +13,7 @@ import {
   type KernelMemory,
   type KernelOperands,
   type KernelWeight,
+  scaleBytes,
 } from '@quern/core';
 import { richDriver, toyCodec } from './rich-driver.js';
 
@@ -483,12 +484,24 @@ const contractFaults: Readonly<Record<string, Fault>> = {
       loadGptq: ({ groupIndex: _, ...source }) => driver.loadGptq!(source),
     }),
   },
+  'an int8 cache whose scales are lost': {
+    suite: 'kvQuant',
+    caughtBy: /^kvAppend: int8/,
+    plant: afterwards('kvAppend', (_, { vCache }) => {
+      const cache = memory(vCache);
+      const width = cache.shape[3]!;
+      if (cache.dtype !== 'i8') return;
+      elements(cache).forEach((_, i, all) => {
+        if (i % width >= width - scaleBytes) all[i] = 0;
+      });
+    }),
+  },
   'a capability is declared that nothing proves': {
     suite: 'undeclared',
-    caughtBy: /^kvQuant/,
+    caughtBy: /^collective/,
     plant: (driver) => ({
       ...driver,
-      capabilities: { ...driver.capabilities, ...{ kvQuant: { dtypes: ['int8'] } } },
+      capabilities: { ...driver.capabilities, ...{ collective: true } },
     }),
   },
   'a core op is missing from the manifest': {

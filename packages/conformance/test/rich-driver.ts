@@ -2,6 +2,7 @@ import { type DenseWeight, kernelOf, referenceDriver } from '@quern/backend-refe
 import type { Codec } from '@quern/conformance';
 import {
   BackendError,
+  cacheDtypes,
   type DriverWeight,
   elementCount,
   type FusedOpName,
@@ -38,7 +39,7 @@ export function decodeToy({ name, shape, bytes }: WeightSource): Float32Array {
 const support: OpSupport = {
   dtypes: ['f32', 'f16', 'bf16'],
   weightFormats: ['f32', 'f16', 'bf16', 'toy'],
-  cacheDtypes: ['f32', 'f16', 'bf16'],
+  cacheDtypes,
 };
 
 const mapValues = <From, To>(record: Readonly<Record<string, From>>, map: (value: From, key: string) => To) =>

@@ -1,3 +1,5 @@
+import type { KvDtype } from './kv/kv-cache.js';
+
 /** A run of consecutive layers and the backend that computes them. */
 export interface PlannedRange {
   readonly backend: string;
@@ -11,7 +13,7 @@ export interface BackendPlan {
   readonly ranges: readonly PlannedRange[];
   /** Tokens of context the plan can hold. */
   readonly context: number;
-  readonly cacheDtype: string;
+  readonly cacheDtype: KvDtype;
   readonly memory: {
     readonly weights: number;
     readonly cache: number;

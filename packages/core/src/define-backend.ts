@@ -215,7 +215,7 @@ const timer = (core: BackendCore): Timer => ({
 });
 
 function capabilitiesOf(core: BackendCore, backend: Backend): Partial<Backend> {
-  const { pagedKv: paged, quantGguf, quantGptq, ...declared } = core.driver.capabilities ?? {};
+  const { pagedKv: paged, quantGguf, quantGptq, kvQuant, ...declared } = core.driver.capabilities ?? {};
   const isTable = 'kernels' in core.driver;
   const gguf: QuantGguf | undefined = quantGguf && { formats: new Set(quantGguf.formats) };
   const gptq: QuantGptq | undefined = quantGptq && {
@@ -227,6 +227,7 @@ function capabilitiesOf(core: BackendCore, backend: Backend): Partial<Backend> {
     ...(gguf && { quantGguf: gguf }),
     ...(gptq && { quantGptq: gptq }),
     ...(declared.moeFused && core.mayFuse('moe') && { moeFused: moeFused(core) }),
+    ...(kvQuant && { kvQuant: { dtypes: new Set(kvQuant.dtypes) } }),
     ...((isTable || declared.graph) && { graph: graph(core) }),
     ...((isTable || declared.timer) && { timer: timer(core) }),
   };

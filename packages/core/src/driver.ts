@@ -1,3 +1,4 @@
+import type { QuantKvDtype } from './capability/kv-quant.js';
 import type { GptqSource } from './capability/quant-gptq.js';
 import type { DeviceCeilings, DeviceProfile } from './device-profile.js';
 import type { DType } from './dtype.js';
@@ -56,6 +57,8 @@ export interface DriverCapabilities {
   readonly quantGptq?: { readonly bits: readonly (4 | 8)[] };
   /** The manifest claims `moe`, and `loadExperts` is there. */
   readonly moeFused?: boolean;
+  /** Every op with caches must have these in its `cacheDtypes`: bf16 as such, int8 as i8. */
+  readonly kvQuant?: { readonly dtypes: readonly QuantKvDtype[] };
   /** Captured plans can be replayed; the plan executor must have `capture`. Kernel drivers get it from core. */
   readonly graph?: boolean;
   /** The executor fills `PlanIo.times`. Kernel drivers get it from core. */

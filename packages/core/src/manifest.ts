@@ -1,6 +1,7 @@
 import type { Driver, OpSupport } from './driver.js';
 import { BackendError } from './error.js';
 import { type FusedOpName, fusedOps } from './fusions/index.js';
+import { kvElements } from './kv/kv-cache.js';
 import type { AnyOp } from './op/define-op.js';
 import { type CoreOpName, coreOps } from './ops/index.js';
 import type { PlanOperand } from './plan/plan.js';
@@ -26,6 +27,18 @@ function needCore(driver: Driver, op: AnyOp): void {
     if (!support.cacheDtypes?.includes(dtype)) throw bad(driver, `'${op.name}' must support ${dtype} caches`);
 }
 
+/** The op takes every cache that the driver declares. */
+function needCaches(driver: Driver, op: AnyOp): void {
+  const support = supportOf(driver, op.name);
+  if (!support || !has(op, 'buffer')) return;
+  for (const dtype of driver.capabilities?.kvQuant?.dtypes ?? [])
+    if (!support.cacheDtypes?.includes(kvElements[dtype]))
+      throw bad(
+        driver,
+        `it declares ${dtype} caches, but '${op.name}' does not support ${kvElements[dtype]}`,
+      );
+}
+
 function needKernels(driver: Driver): void {
   if (!('kernels' in driver)) return;
   const names = [...Object.keys(driver.manifest.ops), ...Object.keys(driver.manifest.fused ?? {})];
@@ -37,6 +50,7 @@ function needKernels(driver: Driver): void {
 /** Throws BAD_DRIVER where the manifest claims too little or too much. */
 export function needManifest(driver: Driver): void {
   for (const op of Object.values(coreOps)) needCore(driver, op);
+  for (const op of [...Object.values(coreOps), ...Object.values(fusedOps)]) needCaches(driver, op);
   for (const name of Object.keys(driver.manifest.ops))
     if (!(name in coreOps)) throw bad(driver, `the manifest has an unknown op '${name}'`);
   for (const name of Object.keys(driver.manifest.fused ?? {}))

@@ -183,6 +183,10 @@ describe('a driver that breaks its contract is refused', () => {
     ],
     'a claim without a kernel': [{ ...right, kernels: withoutAdd as typeof kernels }, "claims 'add'"],
     'neither kernels nor executor': [whole as Driver, 'neither kernels nor an executor'],
+    'caches that its ops do not take': [
+      { ...right, capabilities: { kvQuant: { dtypes: ['int8'] } } },
+      "declares int8 caches, but 'attention' does not support i8",
+    ],
     'graph without capture': [
       { ...whole, executor: { execute: async () => {} }, capabilities: { graph: true } },
       'has no capture',

@@ -1,4 +1,4 @@
-export type { Backend, DeviceCeilings } from '@quern/core';
+export { type Backend, type DeviceCeilings, type KvDtype, kvCacheBytes, kvElements } from '@quern/core';
 export {
   describeModel,
   type EncoderShape,

@@ -55,6 +55,7 @@ void f32_to_f16(const float* x, uint16_t* y, int64_t n);
 void f16_to_f32(const uint16_t* x, float* y, int64_t n);
 void f32_to_bf16(const float* x, uint16_t* y, int64_t n);
 void bf16_to_f32(const uint16_t* x, float* y, int64_t n);
+void f32_to_i8(const float* x, int8_t* row, int64_t d);
 
 } // namespace quern::QUERN_ISA
 

@@ -21,15 +21,18 @@ enum Format : int32_t {
   FORMAT_COUNT
 };
 
-// Element types of caches.
-enum CacheType : int32_t { CACHE_F32, CACHE_F16, CACHE_TYPES };
+// Element types of caches. In CACHE_I8 the scale of a head, an f32, follows its d elements.
+enum CacheType : int32_t { CACHE_F32, CACHE_F16, CACHE_BF16, CACHE_I8, CACHE_TYPES };
+// Elements of a head in a slot, and the bytes of one.
+constexpr int64_t cache_row(CacheType type, int64_t d) { return type == CACHE_I8 ? d + int64_t(sizeof(float)) : d; }
+constexpr int64_t cache_element_bytes(CacheType type) { return type == CACHE_F32 ? 4 : type == CACHE_I8 ? 1 : 2; }
 
 // Consecutive query rows of one sequence against some of its keys and some kv heads, each shared by `group` query heads.
 struct Attend {
   const float* q;             // [rows, heads, group, d], row_stride floats from row to row
   float* y;                   // likewise; may be q
   int64_t row_stride;
-  const void* k_cache;        // [blocks, block_size, kv_heads, d] of `type`
+  const void* k_cache;        // [blocks, block_size, kv_heads, cache_row(type, d)]
   const void* v_cache;
   CacheType type;
   const int32_t* block_table; // blocks of this sequence
@@ -120,6 +123,8 @@ struct Kernels {
   void (*f16_to_f32)(const uint16_t* x, float* y, int64_t n);
   void (*f32_to_bf16)(const float* x, uint16_t* y, int64_t n); // round to nearest even, NaN stays NaN
   void (*bf16_to_f32)(const uint16_t* x, float* y, int64_t n);
+  // A head of CACHE_I8: d elements round(x / scale), ties to even, then the scale max|x| / 127; NaN where x is not finite.
+  void (*f32_to_i8)(const float* x, int8_t* row, int64_t d);
 };
 
 inline constexpr int64_t ATTEND_KEYS = 256; // keys per block of the running softmax

@@ -61,6 +61,7 @@ constexpr Kernels table = {
     .f16_to_f32 = f16_to_f32,
     .f32_to_bf16 = f32_to_bf16,
     .bf16_to_f32 = bf16_to_f32,
+    .f32_to_i8 = f32_to_i8,
 };
 
 static_assert(sizeof(table.decode) / sizeof(table.decode[0]) == FORMAT_COUNT);

@@ -4,6 +4,24 @@
 
 namespace quern {
 
+namespace {
+
+// `heads` heads beside each other into a slot.
+void append_heads(const Kernels& kernels, const float* x, int64_t heads, const Cache& cache, uint8_t* place) {
+  const int64_t count = heads * cache.d;
+  switch (cache.type) {
+    case CACHE_F16: return kernels.f32_to_f16(x, reinterpret_cast<uint16_t*>(place), count);
+    case CACHE_BF16: return kernels.f32_to_bf16(x, reinterpret_cast<uint16_t*>(place), count);
+    case CACHE_I8:
+      for (int64_t h = 0; h < heads; h++)
+        kernels.f32_to_i8(x + h * cache.d, reinterpret_cast<int8_t*>(place + h * cache.row_bytes()), cache.d);
+      return;
+    default: memcpy(place, x, count * sizeof(float));
+  }
+}
+
+} // namespace
+
 void check_slots(const Call& call, const Ints& slots, const Cache& cache) {
   for (int64_t t = 0; t < slots.count; t++)
     if (slots[t] < -1 || slots[t] >= cache.slots())
@@ -13,16 +31,11 @@ void check_slots(const Call& call, const Ints& slots, const Cache& cache) {
 
 // Split by heads and not by rows: a slot named twice must end with the later row.
 void append_rows(const Call& call, const float* rows, const Ints& slots, const Cache& cache) {
-  const int64_t width = cache.width();
   call.split(cache.heads, 2 * cache.d * slots.count, [&](int64_t first, int64_t end, int) {
-    const int64_t from = first * cache.d, count = (end - first) * cache.d;
-    for (int64_t t = 0; t < slots.count; t++) {
-      if (slots[t] < 0) continue;
-      const float* row = rows + t * width + from;
-      uint8_t* place = cache.data + (slots[t] * width + from) * cache.element_bytes();
-      if (cache.type == CACHE_F16) call.kernels.f32_to_f16(row, reinterpret_cast<uint16_t*>(place), count);
-      else memcpy(place, row, count * sizeof(float));
-    }
+    for (int64_t t = 0; t < slots.count; t++)
+      if (slots[t] >= 0)
+        append_heads(call.kernels, rows + (t * cache.heads + first) * cache.d, end - first, cache,
+                     cache.data + (slots[t] * cache.heads + first) * cache.row_bytes());
   });
 }
 

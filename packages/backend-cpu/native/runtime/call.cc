@@ -58,12 +58,26 @@ const float* Call::vector(int index, int64_t length) const {
   return w.floats();
 }
 
+namespace {
+
+CacheType cache_type(DType dtype) {
+  switch (dtype) {
+    case DType::f32: return CACHE_F32;
+    case DType::f16: return CACHE_F16;
+    case DType::bf16: return CACHE_BF16;
+    case DType::i8: return CACHE_I8;
+    default: return CACHE_TYPES;
+  }
+}
+
+} // namespace
+
 Cache Call::cache(int index, int64_t heads, int64_t d) const {
   const Operand& o = operand(index);
-  if (o.dtype != DType::f32 && o.dtype != DType::f16)
-    fail(Code::unsupported, "[%s] caches are f32 or f16 on this backend", op_.spec->name);
-  need(o.rank == 4 && o.shape[2] == heads && o.shape[3] == d, "a cache has the wrong shape");
-  return {o.data, o.dtype == DType::f16 ? CACHE_F16 : CACHE_F32, o.shape[0], o.shape[1], heads, d};
+  const CacheType type = cache_type(o.dtype);
+  if (type == CACHE_TYPES) fail(Code::unsupported, "[%s] caches are f32, f16, bf16 or i8 on this backend", op_.spec->name);
+  need(o.rank == 4 && o.shape[2] == heads && o.shape[3] == cache_row(type, d), "a cache has the wrong shape");
+  return {o.data, type, o.shape[0], o.shape[1], heads, d};
 }
 
 float Call::number(int attribute) const {

@@ -33,15 +33,14 @@ struct Ints {
   int32_t operator[](int64_t index) const { return data[index]; }
 };
 
-// A cache buffer [blocks, block_size, heads, d].
+// A cache buffer [blocks, block_size, heads, cache_row(type, d)].
 struct Cache {
   uint8_t* data;
   CacheType type;
   int64_t blocks, block_size, heads, d;
 
   int64_t slots() const { return blocks * block_size; }
-  int64_t width() const { return heads * d; } // elements of a slot
-  int64_t element_bytes() const { return type == CACHE_F16 ? 2 : 4; }
+  int64_t row_bytes() const { return cache_row(type, d) * cache_element_bytes(type); } // of a head in a slot
 };
 
 // Memory for the length of one op, some of each thread's own and some that all share; kept for the next op.

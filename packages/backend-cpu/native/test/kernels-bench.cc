@@ -152,27 +152,34 @@ void rows(const Kernels& k) {
   for (const auto& [name, call] : calls) printf("%-7s %-12s %6.2f elements/ns\n", k.name, name, double(n) / seconds(call) * 1e-9);
 }
 
-// A cache of f16 with several layers' keys, in blocks of 64 dealt out backwards.
+// A cache with several layers' keys, in blocks of 64 dealt out backwards.
 struct Cached {
   static constexpr int32_t block_size = 64;
+  static constexpr int64_t different = 61; // heads, which repeat
   int32_t keys, kv_heads, d, layers;
-  std::vector<uint16_t> halves{};
+  CacheType type = CACHE_F16;
+  std::vector<uint8_t> bytes{};
   std::vector<int32_t> table{};
 
   void fill() {
-    const std::vector<float> some = normals(2, 4099);
-    std::vector<uint16_t> few(some.size());
-    scalar_kernels().f32_to_f16(some.data(), few.data(), int64_t(few.size()));
-    halves.resize(size_t(layers) * 2 * size());
-    for (size_t i = 0; i < halves.size(); i++) halves[i] = few[i % few.size()];
+    const size_t row = size_t(cache_row(type, d) * cache_element_bytes(type));
+    const std::vector<float> some = normals(2, different * d);
+    std::vector<uint8_t> few(different * row);
+    for (int64_t i = 0; i < different; i++) {
+      const float* x = some.data() + i * d;
+      if (type == CACHE_I8) scalar_kernels().f32_to_i8(x, reinterpret_cast<int8_t*>(few.data() + i * row), d);
+      else scalar_kernels().f32_to_f16(x, reinterpret_cast<uint16_t*>(few.data() + i * row), d);
+    }
+    bytes.resize(size_t(layers) * 2 * size());
+    for (size_t at = 0; at < bytes.size(); at += row) memcpy(bytes.data() + at, few.data() + at % few.size(), row);
     for (int32_t b = keys / block_size; b-- > 0;) table.push_back(b);
   }
-  size_t size() const { return size_t(keys) * kv_heads * d; }
+  size_t size() const { return size_t(keys) * kv_heads * cache_row(type, d) * cache_element_bytes(type); }
   Attend args(int32_t layer, int32_t group, const float* q, float* y, float* scratch) const {
     Attend a{};
     a.q = q, a.y = y, a.scratch = scratch, a.row_stride = int64_t{kv_heads} * group * d;
-    a.k_cache = halves.data() + size_t(layer) * 2 * size(), a.v_cache = halves.data() + (size_t(layer) * 2 + 1) * size();
-    a.type = CACHE_F16;
+    a.k_cache = bytes.data() + size_t(layer) * 2 * size(), a.v_cache = bytes.data() + (size_t(layer) * 2 + 1) * size();
+    a.type = type;
     a.block_table = table.data(), a.block_size = block_size, a.kv_heads = kv_heads, a.heads = 1, a.group = group, a.head_dim = d;
     a.causal = true, a.scale = 0.1f;
     return a;
@@ -198,9 +205,10 @@ void prefill(const Kernels& k, int32_t keys, int32_t d, int32_t group) {
 }
 
 // Rows over 4096 keys of 8 kv heads, in parts of 256; layers enough to come from memory.
-void decode_step(const Kernels& k, AttendKernel kernel, const char* name, int32_t d, int32_t group, int32_t rows, int32_t layers) {
+void decode_step(const Kernels& k, AttendKernel kernel, const char* name, int32_t d, int32_t group, int32_t rows, int32_t layers,
+                 CacheType type = CACHE_F16) {
   constexpr int32_t kv_heads = 8, keys = 4096, part = 256;
-  Cached cache{keys, kv_heads, d, layers};
+  Cached cache{keys, kv_heads, d, layers, type};
   cache.fill();
   const std::vector<float> q = normals(1, rows * kv_heads * group * d);
   const int32_t together = kernel == &Kernels::attend_few ? kv_heads : 1;
@@ -217,8 +225,8 @@ void decode_step(const Kernels& k, AttendKernel kernel, const char* name, int32_
         }
   });
   const double work = double(layers) * keys * kv_heads * d;
-  printf("%-7s %s %d x group %d d %3d, %2d layers %6.1f GFLOP/s %6.1f GB/s of cache\n", k.name, name, rows, group, d, layers,
-         4 * work * group * rows / time * 1e-9, 2 * work * 2 / time * 1e-9);
+  printf("%-7s %s %d x group %d d %3d, %2d layers, %s %6.1f GFLOP/s %6.1f GB/s of cache\n", k.name, name, rows, group, d, layers,
+         type == CACHE_I8 ? "i8 " : "f16", 4 * work * group * rows / time * 1e-9, 2.0 * layers * cache.size() / time * 1e-9);
 }
 
 void attention(const Kernels& k) {
@@ -228,6 +236,7 @@ void attention(const Kernels& k) {
   for (int32_t d : {64, 128}) prefill(k, 4096, d, 2);
   for (int32_t d : {64, 128})
     for (int32_t group : {1, 2, 4, 8}) decode_step(k, &Kernels::attend_few, "few ", d, group, 1, 12);
+  for (int32_t group : {1, 2, 4, 8}) decode_step(k, &Kernels::attend_few, "few ", 128, group, 1, 12, CACHE_I8);
   for (int32_t rows : {1, 2, 4, 8})
     for (const auto& [name, kernel] : {std::pair{"few ", &Kernels::attend_few}, std::pair{"many", &Kernels::attend_many}})
       decode_step(k, kernel, name, 64, 4, rows, 1);

@@ -912,6 +912,28 @@ void rope() {
 
 // ---- attention
 
+// A head of d elements as caches of a type hold it.
+void put_row(CacheType type, const float* x, uint8_t* row, int64_t d) {
+  const Kernels& scalar = scalar_kernels();
+  if (type == CACHE_F16) scalar.f32_to_f16(x, reinterpret_cast<uint16_t*>(row), d);
+  else if (type == CACHE_BF16) scalar.f32_to_bf16(x, reinterpret_cast<uint16_t*>(row), d);
+  else if (type == CACHE_I8) scalar.f32_to_i8(x, reinterpret_cast<int8_t*>(row), d);
+  else memcpy(row, x, size_t(d) * 4);
+}
+
+// The numbers that such a row stands for.
+void get_row(CacheType type, const uint8_t* row, float* x, int64_t d) {
+  const Kernels& scalar = scalar_kernels();
+  if (type == CACHE_F16) return scalar.f16_to_f32(reinterpret_cast<const uint16_t*>(row), x, d);
+  if (type == CACHE_BF16) return scalar.bf16_to_f32(reinterpret_cast<const uint16_t*>(row), x, d);
+  if (type != CACHE_I8) return void(memcpy(x, row, size_t(d) * 4));
+  float scale;
+  memcpy(&scale, row + d, sizeof scale);
+  for (int64_t i = 0; i < d; i++) x[i] = float(int8_t(row[i])) * scale;
+}
+
+int64_t row_bytes(CacheType type, int64_t d) { return cache_row(type, d) * cache_element_bytes(type); }
+
 // The last `rows` tokens of a sequence of `end` keys, in a cache whose blocks are dealt out backwards.
 struct Sequence {
   int32_t group, d, kv_heads, kv_head, block_size, rows, end;
@@ -927,11 +949,12 @@ struct Sequence {
     q = normals(uint64_t(d), rows * group * d, spread);
     keys = normals(uint64_t(d + 1), int64_t(end) * d);
     values = normals(uint64_t(d + 2), int64_t(end) * d);
+    std::vector<uint8_t> row(size_t(row_bytes(type, d)));
     for (std::vector<float>* numbers : {&keys, &values})
-      if (type == CACHE_F16) {
-        std::vector<uint16_t> halves(numbers->size());
-        scalar_kernels().f32_to_f16(numbers->data(), halves.data(), int64_t(halves.size()));
-        scalar_kernels().f16_to_f32(halves.data(), numbers->data(), int64_t(halves.size()));
+      for (int32_t j = 0; j < end; j++) {
+        float* x = numbers->data() + int64_t(j) * d;
+        put_row(type, x, row.data(), d);
+        get_row(type, row.data(), x, d);
       }
     store();
   }
@@ -943,13 +966,11 @@ struct Sequence {
     store(values, v_cache);
   }
   void store(const std::vector<float>& numbers, std::vector<uint8_t>& cache) const {
-    const size_t size = type == CACHE_F16 ? 2 : 4;
-    cache.assign(block_table.size() * size_t(block_size * kv_heads * d) * size, 0xff); // NaN wherever nothing belongs
+    const size_t size = size_t(row_bytes(type, d));
+    cache.assign(block_table.size() * size_t(block_size * kv_heads) * size, 0xff); // NaN wherever nothing belongs
     for (int32_t j = 0; j < end; j++) {
       const int64_t slot = int64_t(block_table[size_t(j / block_size)]) * block_size + j % block_size;
-      uint8_t* to = cache.data() + size_t((slot * kv_heads + kv_head) * d) * size;
-      if (type == CACHE_F16) scalar_kernels().f32_to_f16(numbers.data() + int64_t(j) * d, reinterpret_cast<uint16_t*>(to), d);
-      else memcpy(to, numbers.data() + int64_t(j) * d, size_t(d) * 4);
+      put_row(type, numbers.data() + int64_t(j) * d, cache.data() + size_t(slot * kv_heads + kv_head) * size, d);
     }
   }
   float scale() const { return 1 / std::sqrt(float(d)); }
@@ -1028,7 +1049,7 @@ void all_agree(const Sequence& s, const std::vector<float>& y, const std::string
 void attention_agrees() {
   Check check("attend agrees with its definition");
   const std::pair<int32_t, int32_t> shapes[] = {{1, 0}, {1, 1}, {1, 3}, {3, 6}, {1, 17}, {5, 64}, {1, 255}, {2, 256}, {7, 257}, {1, 700}, {13, 300}};
-  for (CacheType type : {CACHE_F32, CACHE_F16})
+  for (CacheType type : {CACHE_F32, CACHE_F16, CACHE_BF16, CACHE_I8})
     for (int32_t d : {1, 3, 8, 13, 16, 24, 33, 64, 80, 128, 130})
       for (int32_t group : {1, 2, 3, 4, 8})
         for (const auto& [rows, end] : shapes) {
@@ -1075,7 +1096,7 @@ void attention_depends_on_nothing_else() {
 void heads_together_are_as_alone() {
   Check check("attend_few gives heads together what each gets alone");
   constexpr int32_t kv_heads = 11, first = 1, end = 531, block_size = 16, blocks = (end + block_size - 1) / block_size;
-  for (CacheType type : {CACHE_F32, CACHE_F16})
+  for (CacheType type : {CACHE_F32, CACHE_F16, CACHE_BF16, CACHE_I8})
     for (int32_t heads : {2, 3, 8, 10})
       for (int32_t rows : {1, 3}) {
         Sequence s{3, 24, kv_heads, first, block_size, rows, end, type};
@@ -1083,8 +1104,8 @@ void heads_together_are_as_alone() {
         const int64_t size = int64_t{blocks} * block_size * kv_heads * s.d;
         for (std::vector<uint8_t>* cache : {&s.k_cache, &s.v_cache}) {
           const std::vector<float> numbers = normals(cache == &s.k_cache ? 5 : 6, size);
-          if (type == CACHE_F16) scalar_kernels().f32_to_f16(numbers.data(), reinterpret_cast<uint16_t*>(cache->data()), size);
-          else memcpy(cache->data(), numbers.data(), size_t(size) * 4);
+          for (int64_t row = 0; row < size / s.d; row++)
+            put_row(type, numbers.data() + row * s.d, cache->data() + row * row_bytes(type, s.d), s.d);
         }
         const int64_t head_floats = s.group * s.d, row_stride = heads * head_floats, queries = int64_t{rows} * s.group;
         const int64_t part_floats = queries * attend_part(s.d);
@@ -1159,6 +1180,27 @@ void attention_looks_at_no_later_key() {
 }
 
 // ---- convert
+
+// Steps of the largest magnitude's 127th part, worked out in double precision but for the scale.
+void rows_of_bytes() {
+  Check check("rows of int8 caches");
+  for (int32_t d : {1, 3, 16, 24, 64, 128, 130})
+    for (float spread : {1.f, 1e-3f, 1e30f, 1e-38f, 1e-44f, 0.f, INFINITY, NAN}) {
+      std::vector<float> x = normals(uint64_t(d), d, std::isfinite(spread) ? spread : 1);
+      if (!std::isfinite(spread)) x[size_t(d / 2)] = spread;
+      Guarded<int8_t> row(d + 4);
+      k->f32_to_i8(x.data(), row.data(), d);
+      check.that(row.intact(), "writes outside");
+      float top = 0, scale;
+      for (float value : x) top = std::max(top, std::abs(value));
+      memcpy(&scale, row.data() + d, 4);
+      check.that(std::isfinite(spread) ? scale == top / 127 : std::isnan(scale), "scale of " + at({d}));
+      for (int32_t i = 0; i < d; i++) {
+        const float steps = std::isfinite(spread) && scale > 0 ? std::nearbyint(x[size_t(i)] / scale) : 0;
+        check.that(row.data()[i] == std::clamp(steps, -127.f, 127.f), "element of " + at({d, i}));
+      }
+    }
+}
 
 void convert() {
   Check check("conversions");
@@ -1291,6 +1333,7 @@ int main(int count, char** names) {
     attention_at_the_edges();
     attention_looks_at_no_later_key();
     convert();
+    rows_of_bytes();
     rounding();
     conversion_lengths();
   }

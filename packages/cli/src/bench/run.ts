@@ -2,6 +2,7 @@ import {
   type Backend,
   type DeviceCeilings,
   describeModel,
+  type KvDtype,
   loadModel,
   type Model,
   openModelFile,
@@ -14,6 +15,7 @@ import { batchOf, contextOf, type Work } from './works.js';
 
 export interface RunOptions {
   readonly works: readonly Work[];
+  readonly cacheDtype?: KvDtype;
   readonly repeat: number;
   readonly check: boolean;
   readonly signal: AbortSignal;
@@ -81,10 +83,16 @@ export async function measureModel(
   ceilings: DeviceCeilings | undefined,
   options: RunOptions,
 ): Promise<RunFigures> {
-  const { works, check, signal } = options;
+  const { works, cacheDtype, check, signal } = options;
   const sequences = Math.max(...works.map(batchOf));
   const context = Math.max(contextOf(works), checkedTokens);
-  using model = await loadModel(path, { backend, context, sequences, signal });
+  using model = await loadModel(path, {
+    backend,
+    context,
+    sequences,
+    signal,
+    ...(cacheDtype && { cacheDtype }),
+  });
   const residentBytes = process.memoryUsage.rss();
   const checked = check ? await checkOutput(model, backend, signal) : undefined;
   const { isa, threads } = backend.profile;

@@ -1,4 +1,4 @@
-import type { DeviceCeilings, Model, ModelDescription } from '@quern/runtime';
+import { type DeviceCeilings, kvCacheBytes, type Model, type ModelDescription } from '@quern/runtime';
 import type { Work } from './works.js';
 
 /** How near a figure is to what the machine could do. */
@@ -9,12 +9,9 @@ export interface Share {
   readonly of: string;
 }
 
-/** Bytes of an element of the cache. */
-const cacheBytes: Readonly<Record<string, number>> = { f16: 2, f32: 4 };
-
 /** Bytes of keys and values that a token reads when `keys` tokens are in the cache. */
 const bytesOfKeys = ({ config, plan }: Model, keys: number): number =>
-  2 * config.layers * config.kvHeads * config.headDim * keys * cacheBytes[plan.cacheDtype]!;
+  kvCacheBytes({ ...config, dtype: plan.cacheDtype }, keys);
 
 /** A step reads the weights once for the whole batch, and the keys and values of each sequence: half the answer, on average. */
 function decodeShare(

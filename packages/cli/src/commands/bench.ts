@@ -2,6 +2,7 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   type Backend,
+  type KvDtype,
   makeSyntheticModel,
   modelShapes,
   type SyntheticFormat,
@@ -14,7 +15,7 @@ import { errorBound } from '../bench/check.js';
 import { measureModel } from '../bench/run.js';
 import { type Machine, type Run, showMachine, showRun, showTable } from '../bench/table.js';
 import { showWork, type WorkFlags, worksOf } from '../bench/works.js';
-import { positive, whole } from '../options.js';
+import { kvOption, positive, whole } from '../options.js';
 import { inTemporaryFolder } from '../temporary-folder.js';
 import { count } from '../terminal/count.js';
 import { interruptible } from '../terminal/interrupt.js';
@@ -31,6 +32,7 @@ interface BenchFlags extends WorkFlags {
   readonly backend: string;
   readonly threads?: readonly number[];
   readonly isa?: readonly string[];
+  readonly kv?: KvDtype;
   readonly repeat: number;
   readonly check: boolean;
   readonly make?: string;
@@ -102,13 +104,14 @@ class Measurements {
     path: string,
     choice: Omit<BackendFlags, 'backend'>,
   ): Promise<void> {
-    const { backend: wanted, repeat, check } = this.flags;
+    const { backend: wanted, repeat, check, kv } = this.flags;
     using backend = await openBackend({ backend: wanted, ...choice });
     this.signal.throwIfAborted();
     const { isa, threads } = backend.profile;
     const { ceilings } = await this.machineOf(backend);
     const figures = await measureModel(path, backend, ceilings ?? undefined, {
       works: worksOf(this.flags),
+      ...(kv && { cacheDtype: kv }),
       repeat,
       check,
       signal: this.signal,
@@ -177,6 +180,7 @@ export const benchCommand = (): Command =>
     .option('--gen <tokens>', `tokens to generate${several}`, listOf(positive), [64])
     .option('--depth <tokens>', `tokens already in the cache${several}`, listOf(whole), [0])
     .option('--batch <n>', `sequences decoded at once${several}`, listOf(positive), [1])
+    .addOption(kvOption())
     .option('--backend <name>', 'auto, or the name of an installed backend', 'auto')
     .option('--threads <n>', `threads to compute with${several}`, listOf(positive))
     .option('--isa <names>', `instruction sets of the backend${several}`, listOf(word))

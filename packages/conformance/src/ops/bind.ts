@@ -9,7 +9,7 @@ import {
   type Tensor,
   type Weight,
 } from '@quern/core';
-import { bytesOf, hostValues, type Operand, type Operands } from '../values/numbers.js';
+import { bufferValues, bytesOf, hostValues, type Operand, type Operands } from '../values/numbers.js';
 
 /** Operands on a backend, ready to be recorded. */
 export interface Bound {
@@ -49,7 +49,7 @@ function bindTensor(backend: Backend, step: Step, operand: Operand, binding: Bin
 
 async function bindBuffer(backend: Backend, operand: Operand): Promise<DeviceBuffer> {
   const buffer = backend.buffer(operand.format as DType, operand.shape);
-  await buffer.write(bytesOf(hostValues(operand)));
+  await buffer.write(bytesOf(bufferValues(operand)));
   return buffer;
 }
 

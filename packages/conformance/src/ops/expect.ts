@@ -1,6 +1,6 @@
 import type { AnyOp, Numbers, Sample, TensorSpec } from '@quern/core';
 import { compare, exact, isQuantised, toleranceOf } from '../values/compare.js';
-import { emptyNumbers, type Operands, received, stored } from '../values/numbers.js';
+import { cachedNumbers, emptyNumbers, type Operands, received, stored } from '../values/numbers.js';
 
 export interface OpCase extends Sample {
   readonly operands: Operands;
@@ -61,9 +61,16 @@ export function checkOutcome(op: AnyOp, sample: OpCase, got: Outcome, want: Outc
     );
   });
   for (const [name, buffer] of Object.entries(want.buffers)) {
-    const before = received(sample.operands[name]!);
+    const { format } = sample.operands[name]!;
+    const before = cachedNumbers(format, received(sample.operands[name]!)).numbers;
+    const { numbers, reach } = cachedNumbers(format, buffer);
     const allowed = (i: number, value: number) =>
-      value === before.data[i] ? 0 : absolute + relative * Math.abs(value);
-    compare(name, got.buffers[name]!, buffer, op.operands[name]!.written ? allowed : exact);
+      value === before.data[i] ? 0 : absolute + relative * reach[i]!;
+    compare(
+      name,
+      cachedNumbers(format, got.buffers[name]!).numbers,
+      numbers,
+      op.operands[name]!.written ? allowed : exact,
+    );
   }
 }

@@ -3,6 +3,7 @@ import {
   type Backend,
   inputBatch,
   type KvCache,
+  type KvDtype,
   type KvSequence,
   normal,
   type Step,
@@ -11,7 +12,7 @@ import {
 export const config: AttnConfig = { heads: 4, kvHeads: 2, headDim: 8, scale: 0.35, causal: true };
 
 /** Options of a cache that fits `config`. */
-export const cacheOptions = (dtype: 'f32' | 'f16', context: number) => ({
+export const cacheOptions = (dtype: KvDtype, context: number) => ({
   layers: 1,
   kvHeads: config.kvHeads,
   headDim: config.headDim,

@@ -5,6 +5,7 @@ import { errors } from './errors.js';
 import { fused } from './fused.js';
 import { generated } from './generated.js';
 import { graph } from './graph.js';
+import { kvQuant } from './kv-quant.js';
 import { lifecycle } from './lifecycle.js';
 import { manifest } from './manifest.js';
 import { memory } from './memory.js';
@@ -40,6 +41,7 @@ export const suites = {
   moeFused,
   quantGguf,
   quantGptq,
+  kvQuant,
   timer,
   undeclared,
 } as const satisfies Record<string, Suite>;

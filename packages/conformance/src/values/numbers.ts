@@ -6,8 +6,10 @@ import {
   f32ToBf16,
   f32ToF16,
   type HostArray,
+  headScale,
   type Numbers,
   type SampleOperand,
+  scaleBytes,
 } from '@quern/core';
 
 /** An operand of a case. A quantised weight brings its bytes; `values` are then what they decode to. */
@@ -35,6 +37,10 @@ export function hostValues({ format, values }: SampleOperand): Int32Array | Floa
   return format === 'i32' ? Int32Array.from(values) : Float32Array.from(values);
 }
 
+/** The same for a cache buffer, which may also be i8. */
+export const bufferValues = (operand: SampleOperand): HostArray =>
+  operand.format === 'i8' ? Int8Array.from(operand.values) : hostValues(operand);
+
 export const bytesOf = (array: HostArray): Uint8Array =>
   new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
 
@@ -49,6 +55,26 @@ export function received({ shape, format, values, bytes }: Operand): Numbers {
 export function numbersOf(array: HostArray, dtype: DType, shape: readonly number[]): Numbers {
   if (isHalf(dtype)) return { shape, data: Float64Array.from(array, halves[dtype].widen) };
   return { shape, data: dtype === 'i32' ? Int32Array.from(array) : Float64Array.from(array) };
+}
+
+/** The numbers that a cache buffer stands for, [blocks, blockSize, Hk, d], and how far each may be taken to reach: with scales, its head's largest. */
+export function cachedNumbers(
+  format: string,
+  buffer: Numbers,
+): { numbers: Numbers; reach: ArrayLike<number> } {
+  if (format !== 'i8') return { numbers: buffer, reach: buffer.data.map(Math.abs) };
+  const width = buffer.shape[buffer.shape.length - 1]!;
+  const d = width - scaleBytes;
+  const heads = buffer.data.length / width;
+  const [data, reach] = [new Float64Array(heads * d), new Float64Array(heads * d)];
+  for (let head = 0; head < heads; head++) {
+    const scale = headScale(buffer.data, head * width, d);
+    for (let i = 0; i < d; i++) {
+      data[head * d + i] = buffer.data[head * width + i]! * scale;
+      reach[head * d + i] = 127 * scale;
+    }
+  }
+  return { numbers: { shape: [...buffer.shape.slice(0, -1), d], data }, reach };
 }
 
 /** Room for a result. */

@@ -1,5 +1,8 @@
-/** Cache element types beside f32 and f16: `KvCacheOptions.dtype` takes them where this lists them. */
+/** Element types of caches that a backend may have beside f32 and f16. */
+export type QuantKvDtype = 'bf16' | 'int8';
+
+/** Caches of other element types than f32 and f16: `KvCacheOptions.dtype` takes those that are listed here. */
 export interface KvQuant {
-  /** 'int8' keeps one f32 scale per token and kv head (max|x| / 127); 'fp8' is e4m3 with the same scales. */
-  readonly dtypes: ReadonlySet<'bf16' | 'int8' | 'fp8'>;
+  /** 'int8' keeps one f32 scale per token and kv head (max|x| / 127). */
+  readonly dtypes: ReadonlySet<QuantKvDtype>;
 }

@@ -1,13 +1,14 @@
+import { cacheDtypes } from '../kv/cache-row.js';
 import { needRank, needShape } from '../op/check.js';
 import { defineOp, type Numbers } from '../op/define-op.js';
-import { ints, normal, zeros } from '../op/sample.js';
+import { inCache, ints, normal, zeros } from '../op/sample.js';
 import { defineKvAppend, needCache } from '../ops/kv-append.js';
 import { defineRmsNorm } from '../ops/rms-norm.js';
 import { defineRope, needRopeTable } from '../ops/rope.js';
 
 const tensor = { kind: 'tensor', dtypes: ['f32'] } as const;
 const norm = { kind: 'weight', optional: true } as const;
-const cache = { kind: 'buffer', dtypes: ['f32', 'f16', 'bf16', 'i8'], written: true } as const;
+const cache = { kind: 'buffer', dtypes: cacheDtypes, written: true } as const;
 
 /** Head-wise norm (where there is one), then rotation. */
 function normAndRotate(
@@ -24,7 +25,12 @@ function normAndRotate(
   return rotated;
 }
 
-const sample = (name: string, layout: number, normed: boolean, format: 'f32' | 'f16' = 'f32') => ({
+const sample = (
+  name: string,
+  layout: number,
+  normed: boolean,
+  format: (typeof cacheDtypes)[number] = 'f32',
+) => ({
   name,
   operands: {
     q: normal(1, [3, 4, 16]),
@@ -33,8 +39,8 @@ const sample = (name: string, layout: number, normed: boolean, format: 'f32' | '
     ...(normed && { qNorm: normal(4, [16]), kNorm: normal(5, [16]) }),
     table: normal(6, [3, 16]),
     slots: ints([5, -1, 2]),
-    kCache: zeros([2, 4, 2, 16], format),
-    vCache: zeros([2, 4, 2, 16], format),
+    kCache: inCache(format, zeros([2, 4, 2, 16])),
+    vCache: inCache(format, zeros([2, 4, 2, 16])),
   },
   attributes: { eps: 1e-6, layout },
 });
@@ -74,11 +80,18 @@ export const qkNormRopeAppend = defineOp({
     y!.data.set(normAndRotate(q, qNorm, table, eps, layout).data);
     defineKvAppend(normAndRotate(k, kNorm, table, eps, layout), v, slots, kCache, vCache);
   },
-  tolerance: { f32: { absolute: 2e-6, relative: 8e-6 }, f16: { absolute: 2e-6, relative: 1e-3 } },
+  tolerance: {
+    f32: { absolute: 2e-6, relative: 8e-6 },
+    f16: { absolute: 2e-6, relative: 1e-3 },
+    bf16: { absolute: 2e-6, relative: 8e-3 },
+    quantised: { absolute: 2e-6, relative: 8e-3 }, // of an i8 cache: a step, 1/127 of the head's largest
+  },
   samples: () => [
     sample('interleaved', 0, false),
     sample('halves, normed', 1, true),
     sample('halves, normed, f16 cache', 1, true, 'f16'),
+    sample('halves, normed, bf16 cache', 1, true, 'bf16'),
+    sample('halves, normed, i8 cache', 1, true, 'i8'),
   ],
   errors: () => [],
 });

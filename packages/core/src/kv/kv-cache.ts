@@ -1,13 +1,31 @@
 import type { Backend } from '../backend.js';
-import { dtypeBytes } from '../dtype.js';
+import type { QuantKvDtype } from '../capability/kv-quant.js';
+import { type DType, dtypeBytes } from '../dtype.js';
 import { BackendError } from '../error.js';
 import type { DeviceBuffer } from '../tensor.js';
 import { type BatchArrays, type BatchEntry, describeBatch } from './batch.js';
 import { BlockPool } from './block-pool.js';
+import { cacheRow } from './cache-row.js';
 import { KvSequence } from './kv-sequence.js';
 
-/** Element types of caches that every backend has; `kvQuant` adds others. */
-export type KvDtype = 'f32' | 'f16';
+/**
+ * Element types of caches. Every backend has f32 and f16; `kvQuant` lists which of the others it has. 'int8' keeps whole
+ * numbers and one f32 scale per token and kv head, max|x| / 127.
+ */
+export type KvDtype = 'f32' | 'f16' | QuantKvDtype;
+
+/** Element type of the buffers of a cache. */
+export const kvElements = { f32: 'f32', f16: 'f16', bf16: 'bf16', int8: 'i8' } as const satisfies Record<
+  KvDtype,
+  DType
+>;
+
+/** Throws UNSUPPORTED where the backend cannot keep such a cache. */
+export function needKvDtype(backend: Backend, dtype: KvDtype): void {
+  if (dtype === 'f32' || dtype === 'f16' || backend.kvQuant?.dtypes.has(dtype)) return;
+  const kept = ['f32', 'f16', ...(backend.kvQuant?.dtypes ?? [])].join(', ');
+  throw new BackendError('UNSUPPORTED', `backend '${backend.name}' has no ${dtype} cache; it has ${kept}`);
+}
 
 export interface KvCacheOptions {
   readonly layers: number;
@@ -20,7 +38,7 @@ export interface KvCacheOptions {
   readonly context: number;
 }
 
-/** Keys and values of one layer, [blocks, blockSize, Hk, d] each. */
+/** Keys and values of one layer, [blocks, blockSize, Hk, d] each; with i8 [blocks, blockSize, Hk, d + 4], see `cacheRow`. */
 export interface KvLayer {
   readonly k: DeviceBuffer;
   readonly v: DeviceBuffer;
@@ -28,7 +46,9 @@ export interface KvLayer {
 
 /** Bytes that a cache of `tokens` slots takes, keys and values of all layers together. */
 export function kvCacheBytes(options: Omit<KvCacheOptions, 'context'>, tokens: number): number {
-  return 2 * options.layers * tokens * options.kvHeads * options.headDim * dtypeBytes[options.dtype];
+  const { layers, kvHeads, headDim } = options;
+  const dtype = kvElements[options.dtype];
+  return 2 * layers * tokens * kvHeads * cacheRow(dtype, headDim) * dtypeBytes[dtype];
 }
 
 /**
@@ -54,10 +74,12 @@ export class KvCache {
   /** Allocates all layers, or none. Throws OUT_OF_MEMORY, UNSUPPORTED, BAD_ARGUMENT. */
   static allocate(backend: Backend, options: KvCacheOptions, blocks: number, blockSize: number): KvCache {
     needPositive({ ...options, blocks, blockSize });
-    const shape = [blocks, blockSize, options.kvHeads, options.headDim];
+    needKvDtype(backend, options.dtype);
+    const dtype = kvElements[options.dtype];
+    const shape = [blocks, blockSize, options.kvHeads, cacheRow(dtype, options.headDim)];
     const buffers: DeviceBuffer[] = [];
     try {
-      for (let i = 0; i < 2 * options.layers; i++) buffers.push(backend.buffer(options.dtype, shape));
+      for (let i = 0; i < 2 * options.layers; i++) buffers.push(backend.buffer(dtype, shape));
     } catch (error) {
       for (const buffer of buffers) buffer.dispose();
       throw error;

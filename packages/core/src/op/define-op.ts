@@ -20,10 +20,10 @@ export interface OperandSpec {
   readonly dtype: DType | WeightFormat;
 }
 
-/** Numbers of an operand, as a definition sees them; 16-bit floats arrive widened. */
+/** Numbers of an operand, as a definition sees them; 16-bit floats arrive widened, an i8 cache as its bytes. */
 export interface Numbers {
   readonly shape: readonly number[];
-  readonly data: Float64Array | Float32Array | Int32Array;
+  readonly data: Float64Array | Float32Array | Int32Array | Int8Array;
 }
 
 /** How far a kernel may stray: |got − want| ≤ absolute + relative · magnitude, magnitude = |want| or, for sums, Σ|terms|. */

@@ -1,5 +1,6 @@
 import type { DType } from '../dtype.js';
 import type { BackendErrorCode } from '../error.js';
+import { type cacheDtypes, cacheRow, putHead } from '../kv/cache-row.js';
 import type { WeightFormat } from '../weight.js';
 
 /** Values for one operand of a sample. `format` is a dtype for tensors and buffers, a dense format for weights. */
@@ -52,6 +53,19 @@ export const as = (format: DType | WeightFormat, operand: SampleOperand): Sample
   ...operand,
   format,
 });
+
+/** Numbers [blocks, blockSize, Hk, d] as a cache of this dtype holds them. */
+export function inCache(dtype: (typeof cacheDtypes)[number], operand: SampleOperand): SampleOperand {
+  if (dtype !== 'i8') return as(dtype, operand);
+  const shape = operand.shape.slice(0, -1);
+  const headDim = operand.shape[operand.shape.length - 1]!;
+  const width = cacheRow(dtype, headDim);
+  const values = new Int8Array(count(shape) * width);
+  const numbers = Float32Array.from(operand.values);
+  for (let head = 0; head < count(shape); head++)
+    putHead(numbers, head * headDim, headDim, values, head * width);
+  return { shape: [...shape, width], format: dtype, values };
+}
 
 /** Integers in [0, below). */
 export function integers(seed: number, shape: readonly number[], below: number): SampleOperand {

@@ -1,7 +1,8 @@
+import { cacheDtypes, headScale } from '../kv/cache-row.js';
 import { badArgument, badShape, needRank, needShape, outOfRange } from '../op/check.js';
 import type { Attributes, Numbers } from '../op/define-op.js';
 import { defineOp } from '../op/define-op.js';
-import { as, ints, normal, type SampleOperand } from '../op/sample.js';
+import { inCache, ints, normal, type SampleOperand } from '../op/sample.js';
 import { needCache } from './kv-append.js';
 
 export const attentionAttributes = { scale: 'f32', causal: 'i32', window: 'i32', softCap: 'f32' } as const;
@@ -80,27 +81,29 @@ function attendHead(
 ): void {
   const { q, kCache, vCache, blockTable } = operands;
   const [, H, d] = q.shape as [number, number, number];
-  const [, blockSize, Hk] = kCache.shape as [number, number, number];
+  const [, blockSize, Hk, width] = kCache.shape as [number, number, number, number];
+  const scaleOf = (cache: Numbers, head: number) => (width === d ? 1 : headScale(cache.data, head, d));
   const kvHead = Math.floor(h / (H / Hk));
   const at = (key: number) => {
     const block = blockTable.data[query.table + Math.floor(key / blockSize)]!;
-    return ((block * blockSize + (key % blockSize)) * Hk + kvHead) * d;
+    return ((block * blockSize + (key % blockSize)) * Hk + kvHead) * width;
   };
   const scores = new Float64Array(Math.max(0, query.endKey - query.firstKey));
   for (let j = 0; j < scores.length; j++) {
     const key = at(query.firstKey + j);
     let dot = 0;
     for (let i = 0; i < d; i++) dot += q.data[(t * H + h) * d + i]! * kCache.data[key + i]!;
-    const scaled = dot * attrs.scale;
+    const scaled = dot * scaleOf(kCache, key) * attrs.scale;
     scores[j] = attrs.softCap > 0 ? attrs.softCap * Math.tanh(scaled / attrs.softCap) : scaled;
   }
   const max = scores.reduce((a, b) => Math.max(a, b), -Infinity);
   const weights = scores.map((score) => Math.exp(score - max));
   const sum = weights.reduce((a, b) => a + b, 0);
+  const valueScales = weights.map((_, j) => scaleOf(vCache, at(query.firstKey + j)));
   for (let i = 0; i < d; i++) {
     let value = 0;
     for (let j = 0; j < weights.length; j++) {
-      const v = vCache.data[at(query.firstKey + j) + i]!;
+      const v = vCache.data[at(query.firstKey + j) + i]! * valueScales[j]!;
       value += weights[j]! * (absolute ? Math.abs(v) : v);
     }
     y.data[(t * H + h) * d + i] = weights.length ? value / sum : 0;
@@ -128,11 +131,11 @@ interface Case {
   readonly sequences: readonly (readonly [rows: number, keys: number])[];
   readonly blockSize: number;
   readonly attrs?: Partial<AttentionAttributes>;
-  readonly format?: 'f16';
+  readonly format?: (typeof cacheDtypes)[number];
 }
 
 /** Blocks are dealt out backwards, so that a kernel which ignores the table is caught. */
-function sample({ name, heads = [4, 2, 16], sequences, blockSize, attrs, format }: Case) {
+function sample({ name, heads = [4, 2, 16], sequences, blockSize, attrs, format = 'f32' }: Case) {
   const [H, Hk, d] = heads;
   const perSequence = Math.max(1, ...sequences.map(([, keys]) => Math.ceil(keys / blockSize)));
   const blocks = sequences.length * perSequence;
@@ -140,10 +143,7 @@ function sample({ name, heads = [4, 2, 16], sequences, blockSize, attrs, format 
   const cuSeqlens = [0];
   for (const [r] of sequences) cuSeqlens.push(cuSeqlens[cuSeqlens.length - 1]! + r);
   const table = Array.from({ length: blocks }, (_, i) => blocks - 1 - i);
-  const cache = (seed: number): SampleOperand => {
-    const values = normal(seed, [blocks, blockSize, Hk, d]);
-    return format ? as(format, values) : values;
-  };
+  const cache = (seed: number): SampleOperand => inCache(format, normal(seed, [blocks, blockSize, Hk, d]));
   return {
     name,
     operands: {
@@ -164,13 +164,13 @@ const contiguous = { name: 'contiguous', sequences: [[3, 3]], blockSize: 8 } as 
 export const attention = defineOp({
   name: 'attention',
   doc:
-    'softmax(q · Kᵀ · scale) · V over a cache: q [T, H, d], cache [blocks, blockSize, Hk, d] → [T, H, d]. The batch is ragged: rows cuSeqlens[s] to cuSeqlens[s+1] of q are the ' +
+    'softmax(q · Kᵀ · scale) · V over a cache: q [T, H, d], cache [blocks, blockSize, Hk, d] → [T, H, d] (i8: heads as kvAppend writes them). The batch is ragged: rows cuSeqlens[s] to cuSeqlens[s+1] of q are the ' +
     'last tokens of sequence s, whose kvLengths[s] keys lie in blocks blockTable[s, …]. A contiguous cache is one block per sequence. Query head h reads kv head ⌊h · Hk / H⌋.',
   source: 'Vaswani et al. 2017, eq. 1; Ainslie et al. 2023 (GQA); Kwon et al. 2023 (paged)',
   operands: {
     q: { kind: 'tensor', dtypes: ['f32'] },
-    kCache: { kind: 'buffer', dtypes: ['f32', 'f16', 'bf16', 'i8'] },
-    vCache: { kind: 'buffer', dtypes: ['f32', 'f16', 'bf16', 'i8'] },
+    kCache: { kind: 'buffer', dtypes: cacheDtypes },
+    vCache: { kind: 'buffer', dtypes: cacheDtypes },
     cuSeqlens: { kind: 'tensor', dtypes: ['i32'] },
     kvLengths: { kind: 'tensor', dtypes: ['i32'] },
     blockTable: { kind: 'tensor', dtypes: ['i32'] },
@@ -200,6 +200,9 @@ export const attention = defineOp({
     sample({ ...contiguous, name: 'f16 cache', sequences: [[2, 19]], blockSize: 32, format: 'f16' }),
     sample({ name: 'paged', sequences: [[5, 21]], blockSize: 4 }),
     sample({ name: 'paged, f16 cache', sequences: [[1, 33]], blockSize: 8, format: 'f16' }),
+    sample({ name: 'paged, bf16 cache', sequences: [[1, 33]], blockSize: 8, format: 'bf16' }),
+    sample({ name: 'paged, i8 cache', sequences: [[1, 33]], blockSize: 8, format: 'i8' }),
+    sample({ ...contiguous, name: 'i8 cache', sequences: [[21, 40]], blockSize: 64, format: 'i8' }),
     sample({
       name: 'ragged: prefill beside decode',
       sequences: [

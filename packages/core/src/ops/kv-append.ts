@@ -1,9 +1,10 @@
-import { badShape, needRank, needShape, outOfRange } from '../op/check.js';
+import { cacheDtypes, cacheRow, putHead } from '../kv/cache-row.js';
+import { badShape, needRank, needSameDtype, needShape, outOfRange } from '../op/check.js';
 import type { Numbers, OperandSpec } from '../op/define-op.js';
 import { defineOp } from '../op/define-op.js';
-import { ints, normal, zeros } from '../op/sample.js';
+import { inCache, ints, normal, zeros } from '../op/sample.js';
 
-/** Cache buffers are [blocks, blockSize, Hk, d]; k and v are [T, Hk, d]; slots [T]. */
+/** Cache buffers are [blocks, blockSize, Hk, d] (i8: d + 4, see `cacheRow`); k and v are [T, Hk, d]; slots [T]. */
 export function needCache(
   op: string,
   kCache: OperandSpec,
@@ -13,8 +14,10 @@ export function needCache(
 ): void {
   needRank(op, 'kCache', kCache, 4, '[blocks, blockSize, Hk, d]');
   needShape(op, 'vCache', vCache.shape, kCache.shape, 'as kCache');
-  if (kCache.shape[2] !== kvHeads || kCache.shape[3] !== headDim)
-    throw badShape(op, `kCache must have ${kvHeads} kv heads of ${headDim} elements; got [${kCache.shape}]`);
+  needSameDtype(op, kCache, vCache);
+  const width = cacheRow(kCache.dtype, headDim);
+  if (kCache.shape[2] !== kvHeads || kCache.shape[3] !== width)
+    throw badShape(op, `kCache must have ${kvHeads} kv heads of ${width} elements; got [${kCache.shape}]`);
 }
 
 /** Writes row t of k and v into slot slots[t]; −1 skips the row. */
@@ -25,30 +28,34 @@ export function defineKvAppend(
   kCache: Numbers,
   vCache: Numbers,
 ): void {
-  const [blocks, blockSize, heads, d] = kCache.shape as [number, number, number, number];
-  const width = heads * d;
+  const [blocks, blockSize, heads, width] = kCache.shape as [number, number, number, number];
+  const d = k.shape[2]!;
+  const put = width === d ? copyHead : putHead;
   for (let t = 0; t < slots.data.length; t++) {
     const slot = slots.data[t]!;
     if (slot < -1 || slot >= blocks * blockSize)
       throw outOfRange('kvAppend', `slots[${t}] is ${slot}, but the cache has ${blocks * blockSize} slots`);
     if (slot < 0) continue;
-    for (let i = 0; i < width; i++) {
-      kCache.data[slot * width + i] = k.data[t * width + i]!;
-      vCache.data[slot * width + i] = v.data[t * width + i]!;
+    for (let h = 0; h < heads; h++) {
+      const [from, at] = [(t * heads + h) * d, (slot * heads + h) * width];
+      put(k.data, from, d, kCache.data, at);
+      put(v.data, from, d, vCache.data, at);
     }
   }
 }
 
-const cacheDtypes = ['f32', 'f16', 'bf16', 'i8'] as const;
+const copyHead: typeof putHead = (x, from, d, cache, at) => {
+  for (let i = 0; i < d; i++) cache[at + i] = x[from + i]!;
+};
 
-const sample = (name: string, format: 'f32' | 'f16', slots: number[]) => ({
+const sample = (name: string, format: (typeof cacheDtypes)[number], slots: number[]) => ({
   name,
   operands: {
     k: normal(1, [slots.length, 2, 8]),
     v: normal(2, [slots.length, 2, 8]),
     slots: ints(slots),
-    kCache: zeros([3, 4, 2, 8], format),
-    vCache: zeros([3, 4, 2, 8], format),
+    kCache: inCache(format, zeros([3, 4, 2, 8])),
+    vCache: inCache(format, zeros([3, 4, 2, 8])),
   },
   attributes: {},
 });
@@ -57,7 +64,8 @@ export const kvAppend = defineOp({
   name: 'kvAppend',
   doc:
     'Writes keys and values k, v [T, Hk, d] into the cache [blocks, blockSize, Hk, d] at slots [T] (slot = block · blockSize + place; −1 skips the row), ' +
-    "rounded to the cache's dtype. A slot named twice holds the later row.",
+    "rounded to the cache's dtype; an i8 cache [blocks, blockSize, Hk, d + 4] has after each head its scale, an f32 max|x| / 127, and elements x / scale. " +
+    'A slot named twice holds the later row.',
   operands: {
     k: { kind: 'tensor', dtypes: ['f32'] },
     v: { kind: 'tensor', dtypes: ['f32'] },
@@ -81,6 +89,8 @@ export const kvAppend = defineOp({
     sample('in order', 'f32', [0, 1, 2]),
     sample('scattered, one skipped', 'f32', [11, -1, 4, 0]),
     sample('rounded to f16', 'f16', [5, 6]),
+    sample('rounded to bf16', 'bf16', [5, 6]),
+    sample('in steps of a scale', 'i8', [11, -1, 4, 0]),
     sample('no rows', 'f32', []),
   ],
   errors: () => [
@@ -92,6 +102,17 @@ export const kvAppend = defineOp({
         ...sample('', 'f32', [0]).operands,
         kCache: zeros([3, 4, 1, 8]),
         vCache: zeros([3, 4, 1, 8]),
+      },
+      attributes: {},
+      code: 'BAD_SHAPE',
+      when: 'record',
+    },
+    {
+      name: 'i8 cache without scales',
+      operands: {
+        ...sample('', 'f32', [0]).operands,
+        kCache: zeros([3, 4, 2, 8], 'i8'),
+        vCache: zeros([3, 4, 2, 8], 'i8'),
       },
       attributes: {},
       code: 'BAD_SHAPE',

@@ -1,4 +1,4 @@
-import type { Backend, BackendPlan } from '@quern/core';
+import { type Backend, type BackendPlan, needKvDtype } from '@quern/core';
 import type { ModelFile } from '@quern/models';
 import { describeModel } from '@quern/models';
 import {
@@ -102,13 +102,16 @@ export function withRoom(backends: readonly Backend[], needed: (backend: Backend
 
 /**
  * Plans a model on the best of the backends that the options allow.
- * @throws RuntimeError BACKEND_NOT_FOUND, BACKEND_FAILED, NO_BACKEND, MODEL_TOO_LARGE, CONTEXT_TOO_LARGE, BAD_OPTION
+ * @throws RuntimeError BACKEND_NOT_FOUND, BACKEND_FAILED, NO_BACKEND, MODEL_TOO_LARGE, CONTEXT_TOO_LARGE, BAD_OPTION; BackendError
+ * UNSUPPORTED (the cache's dtype)
  */
 export function chooseBackend(file: ModelFile, options: ResolvedLoadOptions): Promise<ChosenBackend> {
   return takeBackend(options, (backends) => {
     const devices = backends.map((backend) => plannerDevice(backend, file));
     const plan = planBackends(describeModel(file), devices, planRequest(options));
-    return { backend: backends.find(({ name }) => name === plan.ranges[0]!.backend)!, plan };
+    const backend = backends.find(({ name }) => name === plan.ranges[0]!.backend)!;
+    needKvDtype(backend, options.cacheDtype);
+    return { backend, plan };
   });
 }
 

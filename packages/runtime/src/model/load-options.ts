@@ -1,4 +1,4 @@
-import type { Backend, KvDtype } from '@quern/core';
+import { type Backend, type KvDtype, kvElements } from '@quern/core';
 import { needWhole, RuntimeError } from '../error.js';
 
 /** What is under way while a model loads: 'backend' finds and starts one, 'weights' counts bytes of the file. */
@@ -15,7 +15,7 @@ export interface LoadOptions {
   readonly threads?: number;
   /** Tokens of context. Default: the least of what the model was trained for, what memory affords, and 4096. */
   readonly context?: number;
-  /** Element type of cached keys and values; default 'f16'. */
+  /** Element type of cached keys and values; default 'f16'. 'bf16' and 'int8' where the backend has them (`kvQuant`). */
   readonly cacheDtype?: KvDtype;
   /** One stripe per sequence (the default), or small blocks that sequences share. */
   readonly cache?: 'contiguous' | 'paged';
@@ -59,7 +59,7 @@ export function resolveLoadOptions(options: LoadOptions): ResolvedLoadOptions {
     sequences: options.sequences ?? 1,
     prefillChunk: options.prefillChunk ?? 512,
   };
-  needOneOf('cacheDtype', resolved.cacheDtype, ['f16', 'f32']);
+  needOneOf('cacheDtype', resolved.cacheDtype, Object.keys(kvElements));
   needOneOf('cache', resolved.cache, ['contiguous', 'paged']);
   for (const name of ['sequences', 'prefillChunk'] as const) needWhole(name, resolved[name], 1);
   for (const name of ['threads', 'context', 'blockSize'] as const)

@@ -104,6 +104,15 @@ test('sequences share what the cache can hold', () => {
   expect(plan.memory.cache).toBe(4 * 2048 * perToken);
 });
 
+test('an int8 cache counts its scales', () => {
+  const plan = planBackends(model, [device('cpu', 8 * GB)], {
+    ...request,
+    context: 2048,
+    cacheDtype: 'int8',
+  });
+  expect(plan.memory.cache).toBe(2048 * 2 * 16 * 8 * (64 + 4));
+});
+
 test('weights beyond memory', () => {
   expect(codeOf(() => planBackends(model, [device('cpu', 0.8 * GB)], request))).toBe('MODEL_TOO_LARGE');
 });

@@ -1,4 +1,5 @@
 #include "scalar.h"
+#include <math.h>
 
 namespace quern::scalar {
 
@@ -38,6 +39,21 @@ void f32_to_bf16(const float* x, uint16_t* y, int64_t n) {
 
 void bf16_to_f32(const uint16_t* x, float* y, int64_t n) {
   for (int64_t i = 0; i < n; i++) y[i] = bf16_value(x[i]);
+}
+
+void f32_to_i8(const float* x, int8_t* row, int64_t d) {
+  float top = 0;
+  bool finite = true;
+  for (int64_t i = 0; i < d; i++) {
+    finite = finite && __builtin_isfinite(x[i]);
+    top = fabsf(x[i]) > top ? fabsf(x[i]) : top;
+  }
+  const float scale = finite ? top / 127 : __builtin_nanf("");
+  memcpy(row + d, &scale, sizeof scale);
+  for (int64_t i = 0; i < d; i++) {
+    const float steps = scale > 0 ? nearbyintf(x[i] / scale) : 0;
+    row[i] = int8_t(steps > 127 ? 127 : steps < -127 ? -127 : steps); // beyond where the scale is subnormal
+  }
 }
 
 } // namespace quern::scalar

@@ -13,6 +13,8 @@ constexpr float INF = INFINITY;
 inline Floats set(float x) { return x; }
 inline Floats load(const float* p, int64_t = 1) { return *p; }
 inline Floats load(const uint16_t* f16, int64_t = 1) { return f16_value(*f16); }
+inline Floats load(const int8_t* p, int64_t = 1) { return *p; }
+inline Floats load_bf16(const uint16_t* p, int64_t = 1) { return bf16_value(*p); }
 inline Floats load_or(Floats, const float* p, int64_t = 1) { return *p; }
 inline void store(float* p, Floats x, int64_t = 1) { *p = x; }
 inline Floats fma(Floats a, Floats b, Floats c) { return a * b + c; } // rounded twice: fmaf is slow without the instruction

@@ -11,13 +11,21 @@
 namespace quern::QUERN_ISA {
 
 void attend_many(const Attend& args) {
-  if (args.type == CACHE_F16) attend_many_to<uint16_t>(args);
-  else attend_many_to<float>(args);
+  switch (args.type) {
+    case CACHE_F16: return attend_many_to<uint16_t>(args);
+    case CACHE_BF16: return attend_many_to<Bf16>(args);
+    case CACHE_I8: return attend_many_to<int8_t>(args);
+    default: return attend_many_to<float>(args);
+  }
 }
 
 void attend_few(const Attend& args) {
-  if (args.type == CACHE_F16) attend_few_to<uint16_t>(args);
-  else attend_few_to<float>(args);
+  switch (args.type) {
+    case CACHE_F16: return attend_few_to<uint16_t>(args);
+    case CACHE_BF16: return attend_few_to<Bf16>(args);
+    case CACHE_I8: return attend_few_to<int8_t>(args);
+    default: return attend_few_to<float>(args);
+  }
 }
 
 void merge_parts(const float* parts, int64_t stride, int64_t count, float* y, int64_t d) {

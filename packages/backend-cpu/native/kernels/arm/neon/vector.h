@@ -6,6 +6,7 @@
 #define QUERN_INTEGER_KERNELS
 #include "../../declare.h"
 #include <arm_neon.h>
+#include <string.h>
 
 namespace quern::QUERN_ISA {
 namespace {
@@ -53,6 +54,12 @@ inline Floats load(const uint16_t* f16, int64_t n) { return vcvt_f32_f16(vreinte
 inline Floats load(const uint16_t* f16) { return load(f16, LANES); }
 inline void store(uint16_t* f16, Floats x, int64_t n = LANES) {
   store_words(f16, vreinterpret_u16_f16(vcvt_f16_f32(x)), n);
+}
+
+inline Floats load(const int8_t* p, int64_t n = LANES) {
+  int32_t bytes = 0;
+  memcpy(&bytes, p, n);
+  return vcvtq_f32_s32(vmovl_s16(vget_low_s16(vmovl_s8(vreinterpret_s8_s32(vdup_n_s32(bytes))))));
 }
 
 inline Floats load_bf16(const uint16_t* p, int64_t n = LANES) {

@@ -40,7 +40,7 @@ template <class T>
 [[gnu::always_inline]] inline void fetch(const Attend& a, const T* cache, const Keys& keys, int32_t j) {
   if (j >= keys.count) return;
   const char* slot = reinterpret_cast<const char*>(cache + keys.rows[j]);
-  for (int64_t at = 0; at < int64_t(a.heads * a.head_dim * sizeof(T)); at += 64) __builtin_prefetch(slot + at, 0, 2);
+  for (int64_t at = 0; at < int64_t(a.heads * cache_row(a.type, a.head_dim) * sizeof(T)); at += 64) __builtin_prefetch(slot + at, 0, 2);
 }
 
 // Calls body(head, some) for every head with the first keys of a block, then with the next … Each head fetches its share of
@@ -67,6 +67,16 @@ inline void each_tile(const Queries& s, F tile) {
   if (r < s.count) tile.template operator()<1>(r);
 }
 
+// The scores, or the weights, of these keys times the scales of their rows.
+template <class T>
+inline void apply_scales(const Queries& s, const T* cache, const Keys& keys, Range some) {
+  if constexpr (has_scale<T>)
+    for (int32_t j = some.from; j < some.to; j++) {
+      const float scale = scale_of(cache + keys.rows[j], s.d);
+      for (int32_t r = 0; r < s.count; r++) s.rest[r * ATTEND_KEYS + j] *= scale;
+    }
+}
+
 template <class T>
 inline void score_some(const Queries& s, const T* k, const Keys& keys, Range some) {
   each_tile(s, [&]<int RR>(int32_t r) {
@@ -76,10 +86,12 @@ inline void score_some(const Queries& s, const T* k, const Keys& keys, Range som
     for (; j + 4 <= some.to; j += 4) dots<RR, 4>(q, k, keys.rows + j, s.d, scores + j);
     for (; j < some.to; j++) dots<RR, 1>(q, k, keys.rows + j, s.d, scores + j);
   });
+  apply_scales(s, k, keys, some);
 }
 
 template <class T>
 inline void add_some_values(const Attend& a, const Queries& s, const T* v, const Keys& keys, Range some) {
+  apply_scales(s, v, keys, some);
   each_tile(s, [&]<int RR>(int32_t r) {
     Range seen_by[RR];
     for (int i = 0; i < RR; i++) {
@@ -95,17 +107,18 @@ template <class T>
 inline void attend_few_to(const Attend& a) {
   const T* k = static_cast<const T*>(a.k_cache);
   const T* v = static_cast<const T*>(a.v_cache);
+  const int64_t row = cache_row(a.type, a.head_dim);
   const Queries queries = open_queries(a); // of the first head; their scores are in `rest`: [count, ATTEND_KEYS]
   each_block(a, [&](const Keys& keys) {
     take_turns(a, keys, k, v, [&](int32_t head, Range some) {
-      score_some(of_head(queries, head), k + head * a.head_dim, keys, some);
+      score_some(of_head(queries, head), k + head * row, keys, some);
     });
     for (int32_t head = 0; head < a.heads; head++) {
       const Queries s = of_head(queries, head);
       for (int32_t r = 0; r < s.count; r++) weigh_scores(a, s, r, s.rest + r * ATTEND_KEYS, seen(a, keys, r));
     }
     take_turns<T>(a, keys, v, nullptr, [&](int32_t head, Range some) {
-      add_some_values(a, of_head(queries, head), v + head * a.head_dim, keys, some);
+      add_some_values(a, of_head(queries, head), v + head * row, keys, some);
     });
   });
   close_queries(a, queries);

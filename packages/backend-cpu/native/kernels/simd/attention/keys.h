@@ -1,8 +1,26 @@
 // Where the keys of a block lie in the paged cache, and which of them a query sees.
 #pragma once
+#include <string.h>
 
 namespace quern::QUERN_ISA {
 namespace {
+
+// A type of its own, so that load() tells it from f16.
+struct Bf16 {
+  uint16_t bits;
+};
+inline Floats load(const Bf16* p) { return load_bf16(&p->bits); }
+inline Floats load(const Bf16* p, int64_t n) { return load_bf16(&p->bits, n); }
+
+// Elements that have a scale are whole numbers of it: it multiplies the score of a key, and the weight of a value.
+template <class T> constexpr bool has_scale = false;
+template <> inline constexpr bool has_scale<int8_t> = true;
+
+inline float scale_of(const int8_t* row, int32_t d) {
+  float scale;
+  memcpy(&scale, row + d, sizeof scale);
+  return scale;
+}
 
 struct Keys {
   int64_t rows[ATTEND_KEYS]; // where each starts in the cache, in elements
@@ -27,8 +45,8 @@ inline Range seen(const Attend& a, const Keys& keys, int32_t r) {
 
 // Walks the block table.
 inline void locate(const Attend& a, Keys& keys) {
-  const int64_t stride = int64_t(a.kv_heads) * a.head_dim;
-  const int64_t head = int64_t(a.kv_head) * a.head_dim;
+  const int64_t stride = a.kv_heads * cache_row(a.type, a.head_dim);
+  const int64_t head = a.kv_head * cache_row(a.type, a.head_dim);
   int32_t block = keys.first / a.block_size;
   int32_t slot = keys.first % a.block_size;
   for (int32_t j = 0; j < keys.count; block++, slot = 0) {

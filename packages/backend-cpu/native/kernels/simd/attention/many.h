@@ -13,14 +13,19 @@ struct Panels {
 // LANES keys from j on, `at` being LANES elements of the head or, with n, its last n.
 template <class T, class... N>
 inline void pack_square(const Attend& a, const Keys& keys, const Panels& panels, int32_t j, int32_t at, N... n) {
-  const T* k = static_cast<const T*>(a.k_cache) + at;
-  const T* v = static_cast<const T*>(a.v_cache) + at;
+  const T* k = static_cast<const T*>(a.k_cache);
+  const T* v = static_cast<const T*>(a.v_cache);
+  const auto value = [&](const T* row) {
+    const Floats elements = load(row + at, n...);
+    if constexpr (has_scale<T>) return elements * set(scale_of(row, a.head_dim));
+    else return elements;
+  };
   const int count = smaller(LANES, keys.count - j);
   float* values = panels.values + at * ATTEND_KEYS + j * LANES;
   Floats square[LANES];
 #pragma GCC unroll 16
-  for (int i = 0; i < LANES; i++) square[i] = i < count ? load(k + keys.rows[j + i], n...) : set(0);
-  for (int i = 0; i < count; i++) store(values + i * LANES, load(v + keys.rows[j + i], n...));
+  for (int i = 0; i < LANES; i++) square[i] = i < count ? value(k + keys.rows[j + i]) : set(0);
+  for (int i = 0; i < count; i++) store(values + i * LANES, value(v + keys.rows[j + i]));
   transpose(square);
   float* column = panels.keys + int64_t(j) * a.head_dim + at * LANES;
   const int elements = smaller(LANES, a.head_dim - at);

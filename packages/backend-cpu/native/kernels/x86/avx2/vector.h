@@ -48,6 +48,12 @@ inline void store(uint16_t* f16, Floats x, int64_t n = LANES) {
   store_words(f16, _mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT), n);
 }
 
+inline Floats load(const int8_t* p, int64_t n = LANES) {
+  int64_t bytes = 0;
+  memcpy(&bytes, p, n);
+  return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_cvtsi64_si128(bytes)));
+}
+
 inline Floats load_bf16(const uint16_t* p, int64_t n = LANES) {
   return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(load_words(p, n)), 16));
 }

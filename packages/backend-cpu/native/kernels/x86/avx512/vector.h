@@ -31,6 +31,11 @@ inline void store(uint16_t* f16, Floats x, int64_t n = LANES) {
   _mm256_mask_storeu_epi16(f16, first(n), _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
 }
 
+inline Floats load(const int8_t* p) { return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i*)p))); }
+inline Floats load(const int8_t* p, int64_t n) {
+  return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_maskz_loadu_epi8(first(n), p)));
+}
+
 inline Floats load_bf16(const uint16_t* p, int64_t n = LANES) {
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(first(n), p)), 16));
 }
