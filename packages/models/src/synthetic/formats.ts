@@ -1,9 +1,9 @@
-import { type Mix, mixes } from '@quern/quant';
+import { type Mix, type MixName, mixes } from '@quern/quant';
 
-/** What the matrices of a synthetic model can be: Quern's mixes, and MXFP4 throughout, which is no mix of llama.cpp's. */
-export const syntheticFormats = {
+/** What the matrices of a synthetic model can be: one of Quern's mixes, or MXFP4 throughout, which is no mix of llama.cpp's. */
+export type SyntheticFormat = MixName | 'mxfp4';
+
+export const syntheticFormats: Readonly<Record<SyntheticFormat, Mix>> = {
   ...mixes,
   mxfp4: { fileType: 38, base: 'mxfp4' },
-} as const satisfies Record<string, Mix>;
-
-export type SyntheticFormat = keyof typeof syntheticFormats;
+};
