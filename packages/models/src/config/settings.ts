@@ -70,7 +70,7 @@ export class Settings {
     if (value === undefined) return undefined;
     if (typeof value !== 'object' || Array.isArray(value)) return this.fail(key, 'an object');
     return new Settings(this.path, ownValue(value as object), `${this.prefix}${key}.`, () =>
-      Object.keys(value),
+      Object.keys(value as object),
     );
   }
 
