@@ -90,6 +90,7 @@ void attend_run(const Call& call, const Heads& heads, const Run& run, int64_t he
   attend.block_table = only_block;
   attend.block_size = run.keys;
   attend.kv_head = static_cast<int32_t>(head);
+  attend.heads = 1;
   attend.rows = run.rows;
   attend.position = run.position;
   attend.end_key = run.keys;
