@@ -173,7 +173,7 @@ test('describeDevices measures, reports and disposes', async () => {
     backend: 'fast',
     profile: { flops: 1e12 },
     ceilings: { readBandwidth: 2e9, readBandwidthOneThread: 1e9, rates: { f32: 3e12 } },
-    capabilities: ['pagedKv', 'graph', 'timer'],
+    capabilities: ['pagedKv', 'quantGptq', 'kvQuant', 'graph', 'timer'],
   });
   expect(reports[1]).toMatchObject({ backend: 'slow' });
   expect(reports[1]).not.toHaveProperty('ceilings');
