@@ -35,7 +35,7 @@ function quantize(model, output, format) {
 }
 
 /** Nats between two tokens that count as about as likely. */
-const tie = 0.2;
+const tie = 0.1;
 
 async function quernSays(path) {
   const model = await loadModel(path, { backend: 'cpu', threads: 1, resolveFrom: cli });
