@@ -1,6 +1,6 @@
 import { type Mix, type MixName, mixes } from '@quern/quant';
 
-/** What the matrices of a synthetic model can be: one of Quern's mixes, or MXFP4 throughout, which is no mix of llama.cpp's. */
+/** What the matrices of a synthetic model can be: one of Quern's mixes, or MXFP4 for all but the output, which is no mix of llama.cpp's. */
 export type SyntheticFormat = MixName | 'mxfp4';
 
 export const syntheticFormats: Readonly<Record<SyntheticFormat, Mix>> = {
