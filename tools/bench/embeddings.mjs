@@ -1,10 +1,10 @@
 // Embeddings beside node-llama-cpp: the same file, the same threads, the same texts, in turns.
 //
-//   node embeddings.mjs [--shapes bge-small] [--formats q8_0,f16] [--threads 2] [--lengths 16,64,256,512]
+//   node embeddings.mjs [--shapes bge-small] [--formats q8_0,f16] [--threads 2] [--lengths 16,64,256,500]
 //                       [--repeat 3] [--models ../../models/bench] [--peer node_modules]
 import { existsSync, mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { pathToFileURL } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { loadEmbedder, makeSyntheticEncoder } from '../../packages/runtime/dist/index.js';
 import { median } from './statistics.mjs';
@@ -14,7 +14,7 @@ const { values: flags } = parseArgs({
     shapes: { type: 'string', default: 'bge-small' },
     formats: { type: 'string', default: 'q8_0,f16' },
     threads: { type: 'string', default: '2' },
-    lengths: { type: 'string', default: '16,64,256,512' },
+    lengths: { type: 'string', default: '16,64,256,500' },
     repeat: { type: 'string', default: '3' },
     models: { type: 'string', default: '../../models/bench' },
     peer: { type: 'string', default: 'node_modules' },
@@ -42,7 +42,11 @@ function textsOf(length, count) {
 }
 
 async function openQuern(file, threads) {
-  const model = await loadEmbedder(file, { backend: 'cpu', threads, resolveFrom: '../../packages/cli' });
+  const model = await loadEmbedder(file, {
+    backend: 'cpu',
+    threads,
+    resolveFrom: fileURLToPath(new URL('../../packages/cli', import.meta.url)),
+  });
   return {
     embed: async (texts) => {
       const { values, dimensions } = await model.embed(texts);
