@@ -2,8 +2,7 @@ import { readF16, writeF16 } from './bytes.js';
 import type { Codec } from './codec.js';
 import { signedMax } from './extremes.js';
 import { formats } from './formats.js';
-import { meanSquare, weigh } from './importance.js';
-import { fitScale } from './scale-fit.js';
+import { fitRowScales } from './weighted-row.js';
 
 const { blockSize, blockBytes } = formats.q4_0;
 const half = blockSize / 2;
@@ -34,14 +33,9 @@ export const q4_0: Codec = {
   },
 
   encodeWeighted(src, srcOffset, dst, dstOffset, importance) {
-    const x = src.subarray(srcOffset, srcOffset + importance.length);
-    const weights = new Float64Array(x.length);
-    weigh(x, 0, importance, 0, meanSquare(x, 0, x.length), weights, 0, x.length);
-    const blocks = x.length / blockSize;
-    const fits = { scales: new Float64Array(blocks), inverses: new Float64Array(blocks) };
-    fitScale({ x, weights, size: blockSize }, 8, fits);
-    for (let i = 0; i < blocks; i++)
-      writeBlock(x, i * blockSize, dst, dstOffset + i * blockBytes, fits.scales[i]!, fits.inverses[i]!);
+    const { scales, inverses } = fitRowScales(src, srcOffset, importance, blockSize, 8);
+    for (let i = 0; i < scales.length; i++)
+      writeBlock(src, srcOffset + i * blockSize, dst, dstOffset + i * blockBytes, scales[i]!, inverses[i]!);
   },
 };
 

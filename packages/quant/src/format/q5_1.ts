@@ -1,9 +1,8 @@
-import { fitAffine, weightedSearch } from './affine-fit.js';
 import { readF16, readU32, writeF16, writeU32 } from './bytes.js';
 import type { Codec } from './codec.js';
 import { range } from './extremes.js';
 import { formats } from './formats.js';
-import { meanSquare, weigh } from './importance.js';
+import { fitRowAffine } from './weighted-row.js';
 
 const { blockSize, blockBytes } = formats.q5_1;
 const half = blockSize / 2;
@@ -39,15 +38,9 @@ export const q5_1: Codec = {
   },
 
   encodeWeighted(src, srcOffset, dst, dstOffset, importance) {
-    const x = src.subarray(srcOffset, srcOffset + importance.length);
-    const weights = new Float64Array(x.length);
-    weigh(x, 0, importance, 0, meanSquare(x, 0, x.length), weights, 0, x.length);
-    const blocks = x.length / blockSize;
-    const [scales, lifts] = [new Float64Array(blocks), new Float64Array(blocks)];
-    const fits = { scales, lifts, levels: new Uint8Array(x.length) };
-    fitAffine({ x, weights, size: blockSize }, 31, weightedSearch, fits);
-    for (let i = 0; i < blocks; i++) {
-      const levels = fits.levels.subarray(i * blockSize, (i + 1) * blockSize);
+    const { scales, lifts, levels: all } = fitRowAffine(src, srcOffset, importance, blockSize, 31);
+    for (let i = 0; i < scales.length; i++) {
+      const levels = all.subarray(i * blockSize, (i + 1) * blockSize);
       writeBlock(dst, dstOffset + i * blockBytes, scales[i]!, -lifts[i]!, levels);
     }
   },
