@@ -647,7 +647,7 @@ void coarse_gemm_agrees() {
     for (int64_t K : widths(format))
       for (int64_t T : {0, 1, 15, 17, 32, 37})
         for (int64_t N : {0, 1, 16, 17, 37, 64}) coarse_gemm_of(Coarse(Format(format), N, K, normals(uint64_t(T + 1), T * K)), check);
-    coarse_gemm_of(Coarse(Format(format), 16, 2304, normals(9, 3 * 2304)), check); // several panels along K
+    coarse_gemm_of(Coarse(Format(format), 37, 4608, normals(9, 11 * 4608)), check); // several panels along K
     const float bias[] = {1, 2, 3};
     std::vector<float> y(12, 9);
     k->coarse_gemm[format]({nullptr, nullptr, bias, y.data(), 3, 4, 3, 0});

@@ -1,6 +1,6 @@
 // The product of coarse rows of x with packed weights (kernels.h, coarse_gemm): weights are made int8 a panel at a time,
-// which stays in the first cache while all rows of x pass; both factors have one scale for every 256 along k. The instruction
-// set says, before, whether panels are UNSIGNED_PANEL, and defines multiply_panel.
+// which stays in the caches while all rows of x pass; both factors have one scale for every 256 along k. The instruction
+// set says, before, whether panels are UNSIGNED_PANEL and how long they are (PANEL_K), and defines multiply_panel.
 #pragma once
 #include "declare-coarse.h"
 #include "coarse-panel.h"
@@ -9,8 +9,7 @@ namespace quern::QUERN_ISA {
 namespace {
 
 constexpr int64_t COLUMNS = 2 * PACKED_ROWS; // of y at a time
-// Along k at a time: a panel of 16 KB, as much of x and 8 KB of products fit the first cache.
-constexpr int64_t PANEL_K = 512, STRETCHES = PANEL_K / COARSE;
+constexpr int64_t STRETCHES = PANEL_K / COARSE;
 
 struct Panel {
   PanelSpan spans[PANEL_K / SPAN][2];

@@ -7,6 +7,8 @@
 namespace quern::amx {
 
 constexpr bool UNSIGNED_PANEL = false;
+// Along k at a time: a panel of 16 KB, as much of x and 8 KB of products fit the first cache.
+constexpr int64_t PANEL_K = 512;
 
 } // namespace quern::amx
 

@@ -24,6 +24,11 @@ inline Bytes look_up(const uint8_t (&table)[16], Bytes x) {
   return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i*)table)), x);
 }
 
+inline Bytes broadcast_quad(const int8_t* x) {
+  int32_t quad;
+  __builtin_memcpy(&quad, x, sizeof quad);
+  return _mm512_set1_epi32(quad);
+}
 inline Ints broadcast(const int32_t* p) { return _mm512_set1_epi32(*p); }
 template <int n>
 inline Ints times_power_of_2(Ints x) { return _mm512_slli_epi32(x, n); }

@@ -4,11 +4,6 @@
 namespace quern::QUERN_ISA {
 namespace {
 
-inline Bytes broadcast_quad(const int8_t* x) {
-  int32_t quad;
-  __builtin_memcpy(&quad, x, sizeof quad);
-  return _mm512_set1_epi32(quad);
-}
 inline Ints widen(Bytes pairs) { return _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)); }
 
 template <int COUNT, int MAX>

@@ -2,11 +2,13 @@
 #define QUERN_ISA vnni
 #include "../avx512/vector.h"
 #include "../avx512/bytes.h"
-#include "dots.h"
 
 namespace quern::vnni {
 
 constexpr bool UNSIGNED_PANEL = true;
+// Along k at a time: mostly all of K, so that y is written once. A panel, of 128 KB then, is read from the second cache in
+// order, two lines for sixteen products.
+constexpr int64_t PANEL_K = 4096;
 
 } // namespace quern::vnni
 
@@ -16,6 +18,12 @@ namespace quern::vnni {
 namespace {
 
 constexpr int ROWS = 8; // of y at a time: 16 sums, a column and a quad of x fit the registers
+using Totals = float (*)[COLUMNS];
+
+// In place, as the intrinsic would not be: g++ 12 copies its sums from register to register.
+QUERN_INLINE void add_dot(Ints& sum, Bytes columns, Bytes quad) {
+  asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(columns), "v"(quad));
+}
 
 // sums = TT rows of x times J · 16 columns of `spans` spans of the panel.
 template <int TT, int J>
@@ -32,49 +40,75 @@ QUERN_INLINE void multiply_spans(const CoarseRow (&x)[TT], int64_t span, const P
 #pragma GCC unroll 2
       for (int j = 0; j < J; j++) columns[j] = _mm512_load_si512(w[s][j].lines[line]);
 #pragma GCC unroll 8
-      for (int t = 0; t < TT; t++)
+      for (int t = 0; t < TT; t++) {
+        const Bytes quad = broadcast_quad(x[t].values + (span + s) * SPAN + 4 * line);
 #pragma GCC unroll 2
-        for (int j = 0; j < J; j++) sums[t][j] = dot(sums[t][j], columns[j], x[t].values + (span + s) * SPAN + 4 * line);
+        for (int j = 0; j < J; j++) add_dot(sums[t][j], columns[j], quad);
+      }
     }
 }
 
-// Rows [t, t + TT) of y, J · 16 columns.
+// Asks for the rows' columns of y, which come while the products are computed, and begins their totals.
 template <int TT, int J>
-void multiply_rows(const PackedGemm& g, const Part& part, const Panel& panel) {
-  const int64_t row_bytes = quantised_row_bytes(g.K), last = part.n + (J - 1) * LANES;
-  const int64_t left = least(g.N - last, LANES); // columns of the last register
-  CoarseRow x[TT];
-#pragma GCC unroll 8
-  for (int t = 0; t < TT; t++) x[t] = coarse_row(g.x + (part.t + t) * row_bytes, g.K);
-  for (int64_t s = 0; s < part.spans; s += COARSE_SPANS) {
-    const int64_t span = part.k / SPAN + s, stretch = s / COARSE_SPANS;
-    const bool complete = part.k + (s + COARSE_SPANS) * SPAN >= g.K;
-    Ints sums[TT][J];
-    multiply_spans<TT, J>(x, span, panel.spans + s, least(part.spans - s, COARSE_SPANS), sums);
+void begin(const PackedGemm& g, const Part& part, int64_t left, Totals totals) {
+  for (int t = 0; t < TT; t++) {
+    const float* const y = g.y + (part.t + t) * g.ldy + part.n;
     for (int j = 0; j < J; j++) {
-      const int64_t column = part.n + j * LANES, count = j + 1 < J ? LANES : left;
-      const Floats steps = load(panel.steps[stretch][j]), bias = complete && g.bias ? load(g.bias + column, count) : set(0);
-#pragma GCC unroll 8
-      for (int t = 0; t < TT; t++) {
-        float* const y = g.y + (part.t + t) * g.ldy + column;
-        const Floats before = span == 0 ? set(0) : load(y, count);
-        store(y, fma(to_floats(sums[t][j]), set(x[t].scales[span / COARSE_SPANS]) * steps, before) + bias, count);
-      }
+      if (part.k == 0) __builtin_prefetch(y + j * LANES, 1);
+      store(totals[t] + j * LANES, part.k == 0 ? set(0) : load(y + j * LANES, j + 1 < J ? LANES : left));
     }
   }
 }
 
+template <int TT, int J>
+void store_rows(const PackedGemm& g, const Part& part, int64_t left, Totals totals) {
+  const bool biased = g.bias && part.k + part.spans * SPAN >= g.K;
+  for (int j = 0; j < J; j++) {
+    const int64_t column = part.n + j * LANES, count = j + 1 < J ? LANES : left;
+    const Floats bias = biased ? load(g.bias + column, count) : set(0);
+    for (int t = 0; t < TT; t++)
+      store(g.y + (part.t + t) * g.ldy + column, load(totals[t] + j * LANES) + bias, count);
+  }
+}
+
+// Rows [t, t + TT) of y, J · 16 columns. Registers hold the sums of a stretch, memory the totals of those before it.
+template <int TT, int J>
+void multiply_rows(const PackedGemm& g, const Part& part, const Panel& panel, Totals totals) {
+  const int64_t row_bytes = quantised_row_bytes(g.K);
+  const int64_t left = least(g.N - part.n - (J - 1) * LANES, LANES); // columns of the last register
+  CoarseRow x[TT];
+#pragma GCC unroll 8
+  for (int t = 0; t < TT; t++) x[t] = coarse_row(g.x + (part.t + t) * row_bytes, g.K);
+  begin<TT, J>(g, part, left, totals);
+  for (int64_t s = 0; s < part.spans; s += COARSE_SPANS) {
+    const int64_t span = part.k / SPAN + s;
+    Ints sums[TT][J];
+    multiply_spans<TT, J>(x, span, panel.spans + s, least(part.spans - s, COARSE_SPANS), sums);
+#pragma GCC unroll 2
+    for (int j = 0; j < J; j++) {
+      const Floats steps = load(panel.steps[s / COARSE_SPANS][j]);
+#pragma GCC unroll 8
+      for (int t = 0; t < TT; t++) {
+        float* const total = totals[t] + j * LANES;
+        store(total, fma(to_floats(sums[t][j]), set(x[t].scales[span / COARSE_SPANS]) * steps, load(total)));
+      }
+    }
+  }
+  store_rows<TT, J>(g, part, left, totals);
+}
+
 template <int TT>
-inline void multiply_rows(const PackedGemm& g, Part& part, const Panel& panel) {
+inline void multiply_rows(const PackedGemm& g, Part& part, const Panel& panel, Totals totals) {
   for (; part.t + TT <= g.T; part.t += TT)
-    part.columns > PACKED_ROWS ? multiply_rows<TT, 2>(g, part, panel) : multiply_rows<TT, 1>(g, part, panel);
+    part.columns > PACKED_ROWS ? multiply_rows<TT, 2>(g, part, panel, totals) : multiply_rows<TT, 1>(g, part, panel, totals);
 }
 
 void multiply_panel(const PackedGemm& g, Part part, const Panel& panel) {
-  multiply_rows<ROWS>(g, part, panel);
-  multiply_rows<4>(g, part, panel);
-  multiply_rows<2>(g, part, panel);
-  multiply_rows<1>(g, part, panel);
+  alignas(64) float totals[ROWS][COLUMNS];
+  multiply_rows<ROWS>(g, part, panel, totals);
+  multiply_rows<4>(g, part, panel, totals);
+  multiply_rows<2>(g, part, panel, totals);
+  multiply_rows<1>(g, part, panel, totals);
 }
 
 } // namespace

@@ -4,11 +4,7 @@
 namespace quern::QUERN_ISA {
 namespace {
 
-inline Ints dot(Ints sum, Bytes q, const int8_t* x) {
-  int32_t quad;
-  __builtin_memcpy(&quad, x, sizeof quad);
-  return _mm512_dpbusd_epi32(sum, q, _mm512_set1_epi32(quad));
-}
+inline Ints dot(Ints sum, Bytes q, const int8_t* x) { return _mm512_dpbusd_epi32(sum, q, broadcast_quad(x)); }
 
 template <int COUNT, int MAX>
 inline Ints dots(Ints start, const Bytes (&q)[COUNT], const int8_t* x) {
