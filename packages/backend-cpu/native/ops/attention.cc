@@ -6,9 +6,9 @@ namespace quern {
 
 namespace {
 
-// Query vectors (query heads of rows) of a run: with more, unpacking keys and values costs less, and the caches of a core
-// hold fewer of them.
-constexpr int64_t run_queries = 192;
+// Query vectors (query heads of rows) of a run: with more, unpacking keys and values costs less, and there are fewer runs
+// to divide among threads. Where that leaves each of them thread_runs, a run has twice as many.
+constexpr int64_t run_queries = 192, thread_runs = 8;
 // Up to exact_rows rows of a sequence, keys are divided among threads, and are read where they lie if a group is small:
 // then in runs of so many query vectors.
 constexpr int64_t few_queries = 8;
@@ -65,7 +65,10 @@ void check_batch(const Call& call, const Batch& batch, const Cache& cache, int64
 // Divides a checked batch into runs.
 class Runs {
  public:
-  Runs(const Batch& batch, const Attend& shared) : batch_(batch), shared_(shared) {}
+  Runs(const Batch& batch, const Attend& shared, int threads) : batch_(batch), shared_(shared) {
+    const int64_t queries = int64_t{batch.cu_seqlens[batch.sequences]} * shared.group * shared.kv_heads;
+    queries_ = queries >= 2 * run_queries * thread_runs * threads ? 2 * run_queries : run_queries;
+  }
 
   // Calls add(run) for each.
   template <class F>
@@ -74,7 +77,7 @@ class Runs {
     for (int64_t s = 0; s < batch_.sequences; s++) {
       const int32_t row = batch_.cu_seqlens[s], end = batch_.cu_seqlens[s + 1];
       const bool few_rows = end - row <= exact_rows, few = few_rows && shared_.group <= few_queries;
-      const auto most = static_cast<int32_t>(std::max<int64_t>(1, (few ? few_queries : run_queries) / shared_.group));
+      const auto most = static_cast<int32_t>(std::max<int64_t>(1, (few ? few_queries : queries_) / shared_.group));
       for (int32_t t = row; t < end; t += most) {
         Run run{};
         run.blocks = batch_.block_table.data + s * batch_.table_width;
@@ -110,6 +113,7 @@ class Runs {
 
   const Batch& batch_;
   const Attend& shared_;
+  int64_t queries_; // of a run of many
 };
 
 // What is the same for every run and head.
@@ -204,7 +208,7 @@ void AttentionOp::run(Call& call) {
   if (q.count == 0) return;
   Attend shared = describe(call, k_cache, v_cache, H);
   shared.q = q.data, shared.y = y.data;
-  const Runs division(batch, shared);
+  const Runs division(batch, shared, call.pool.threads());
   int64_t count = 0, few = 0, most = 0, partial = 0;
   division.each([&](const Run& run) {
     count++, few += run.few;
