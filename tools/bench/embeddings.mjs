@@ -1,12 +1,17 @@
-// Embeddings beside node-llama-cpp: the same file, the same threads, the same texts, in turns.
+// Embeddings beside onnxruntime-node and node-llama-cpp: the same weights, the same threads, the same texts, in turns.
 //
-//   node embeddings.mjs [--shapes bge-small] [--formats q8_0,f16] [--threads 2] [--lengths 16,64,256,500]
-//                       [--repeat 3] [--models ../../models/bench] [--peer node_modules]
+//   node embeddings.mjs [--shapes bge-small] [--formats q8_0,f16] [--threads 2] [--peers onnxruntime-node,node-llama-cpp]
+//                       [--texts 1x16,1x64,1x128,1x256,1x512,8x128,8x256,128x16] [--repeat 5] [--models ../../models/bench] [--peer node_modules]
+//
+// onnxruntime-node computes f32 beside F16, and beside other formats int8 as its quantize_dynamic makes it.
 import { existsSync, mkdirSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
-import { loadEmbedder, makeSyntheticEncoder } from '../../packages/runtime/dist/index.js';
+import { loadEmbedder, makeSyntheticEncoder, quantizeModel } from '../../packages/runtime/dist/index.js';
+import { onnxEncoder } from './onnx-encoder.mjs';
 import { median } from './statistics.mjs';
 
 const { values: flags } = parseArgs({
@@ -14,22 +19,28 @@ const { values: flags } = parseArgs({
     shapes: { type: 'string', default: 'bge-small' },
     formats: { type: 'string', default: 'q8_0,f16' },
     threads: { type: 'string', default: '2' },
-    lengths: { type: 'string', default: '16,64,256,500' },
-    repeat: { type: 'string', default: '3' },
+    peers: { type: 'string', default: 'onnxruntime-node,node-llama-cpp' },
+    texts: { type: 'string', default: '1x16,1x64,1x128,1x256,1x512,8x128,8x256,128x16' },
+    repeat: { type: 'string', default: '5' },
     models: { type: 'string', default: '../../models/bench' },
     peer: { type: 'string', default: 'node_modules' },
   },
 });
+const threads = Number(flags.threads);
 
-/** Tokens of a turn, about. */
-const tokensOfTurn = 2048;
+/** Milliseconds that a turn lasts, about. */
+const turn = 250;
+/** Milliseconds between turns, in which the threads of the last one fall asleep. */
+const pause = 30;
 
+/** Random weights in F16, and the same ones rounded to another format. */
 async function encoderFile(shape, format) {
   const path = join(flags.models, `${shape}-${format}.gguf`);
   if (existsSync(path)) return path;
   mkdirSync(flags.models, { recursive: true });
   console.error(`making ${path} …`);
-  await makeSyntheticEncoder(path, { shape, format });
+  if (format === 'f16') await makeSyntheticEncoder(path, { shape, format });
+  else await quantizeModel(await encoderFile(shape, 'f16'), path, { mix: format });
   return path;
 }
 
@@ -41,24 +52,55 @@ function textsOf(length, count) {
   );
 }
 
-async function openQuern(file, threads) {
+/** The vectors of a matrix [count, width]. */
+const rowsOf = (values, count) =>
+  Array.from({ length: count }, (_, i) =>
+    values.subarray((i * values.length) / count, ((i + 1) * values.length) / count),
+  );
+
+const peerModule = (name) =>
+  import(pathToFileURL(createRequire(join(resolve(flags.peer), 'x.js')).resolve(name)).href);
+
+async function openQuern(file) {
   const model = await loadEmbedder(file, {
     backend: 'cpu',
     threads,
     resolveFrom: fileURLToPath(new URL('../../packages/cli', import.meta.url)),
   });
   return {
-    embed: async (texts) => {
-      const { values, dimensions } = await model.embed(texts);
-      return texts.map((_, i) => values.subarray(i * dimensions, (i + 1) * dimensions));
-    },
+    name: 'Quern',
+    tokenizer: model.tokenizer,
+    embed: async (texts) => rowsOf((await model.embed(texts)).values, texts.length),
     end: async () => model.dispose(),
   };
 }
 
-async function openPeer(file, threads) {
-  const entry = join(resolve(flags.peer), 'node-llama-cpp/dist/index.js');
-  const { getLlama, LlamaLogLevel } = await import(pathToFileURL(entry).href);
+/** Texts of one length at a time; they are tokenised by Quern's tokenizer, whose time does not count. */
+async function openOnnxRuntime(file, int8, tokenizer) {
+  const { default: ort } = await peerModule('onnxruntime-node');
+  const session = await ort.InferenceSession.create(await onnxEncoder(file, { int8 }), {
+    graphOptimizationLevel: 'all',
+    intraOpNumThreads: threads,
+    interOpNumThreads: 1,
+  });
+  const numbers = (values, shape) => new ort.Tensor('int64', BigInt64Array.from(values, BigInt), shape);
+  return {
+    name: `onnxruntime-node ${int8 ? 'int8' : 'f32'}`,
+    prepare(texts) {
+      const ids = texts.map((text) => tokenizer.encode(text));
+      const shape = [texts.length, ids[0].length];
+      return { ids: numbers(ids.flat(), shape), positions: numbers(ids[0].keys(), [1, shape[1]]) };
+    },
+    async embed(feeds) {
+      const { embeddings } = await session.run(feeds);
+      return rowsOf(embeddings.data, embeddings.dims[0]);
+    },
+    end: () => session.release(),
+  };
+}
+
+async function openNodeLlamaCpp(file) {
+  const { getLlama, LlamaLogLevel } = await peerModule('node-llama-cpp');
   const llama = await getLlama({
     gpu: false,
     build: 'never',
@@ -68,12 +110,24 @@ async function openPeer(file, threads) {
   const model = await llama.loadModel({ modelPath: file });
   const context = await model.createEmbeddingContext({ contextSize: 512, batchSize: 512, threads });
   return {
+    name: 'node-llama-cpp',
     embed: async (texts) => {
       const all = await Promise.all(texts.map((text) => context.getEmbeddingFor(text)));
       return all.map(({ vector }) => vector);
     },
     end: async () => llama.dispose(),
   };
+}
+
+async function openEngines(shape, format) {
+  const file = await encoderFile(shape, format);
+  const quern = await openQuern(file);
+  const engines = [quern];
+  const names = flags.peers.split(',');
+  if (names.includes('onnxruntime-node'))
+    engines.push(await openOnnxRuntime(await encoderFile(shape, 'f16'), format !== 'f16', quern.tokenizer));
+  if (names.includes('node-llama-cpp')) engines.push(await openNodeLlamaCpp(file));
+  return engines;
 }
 
 function cosine(a, b) {
@@ -86,38 +140,53 @@ function cosine(a, b) {
   return dot / Math.sqrt(aa * bb);
 }
 
-async function rate(engine, texts, length) {
-  const start = performance.now();
-  await engine.embed(texts);
-  return (1000 * texts.length * length) / (performance.now() - start);
+const embedded = (engine, texts) => engine.embed(engine.prepare ? engine.prepare(texts) : texts);
+
+/** The least cosine of each engine's vectors to those of the weights in f32, over texts of some lengths. */
+async function compareVectors(shape, engines) {
+  const float = await openQuern(await encoderFile(shape, 'f32'));
+  for (const engine of engines) {
+    const cosines = [];
+    for (const length of [16, 100, 256]) {
+      const texts = textsOf(length, 4);
+      const [ours, theirs] = [await embedded(float, texts), await embedded(engine, texts)];
+      cosines.push(...ours.map((vector, i) => cosine(vector, theirs[i])));
+    }
+    console.log(`  ${engine.name}: cosine to the float vectors at least ${Math.min(...cosines).toFixed(5)}`);
+  }
+  await float.end();
 }
 
-/** Tokens per second of both, in turns, after both have given the same embeddings. */
-async function compare(engines, length, count) {
+/** Tokens per second of a turn: calls one after another, after one that does not count. */
+async function rate(engine, texts, tokens) {
+  const input = engine.prepare ? engine.prepare(texts) : texts;
+  await engine.embed(input);
+  const start = performance.now();
+  let calls = 0;
+  for (; calls === 0 || performance.now() - start < turn; calls++) await engine.embed(input);
+  return (1000 * calls * tokens) / (performance.now() - start);
+}
+
+async function compareRates(engines, count, length) {
   const texts = textsOf(length, count);
-  const [ours, theirs] = await Promise.all(engines.map((engine) => engine.embed(texts.slice(0, 4))));
-  const agreement = Math.min(...ours.map((vector, i) => cosine(vector, theirs[i])));
-  const rates = [[], []];
-  for (let turn = 0; turn < Number(flags.repeat); turn++)
-    for (const [side, engine] of engines.entries()) rates[side].push(await rate(engine, texts, length));
-  const [quern, peer] = rates.map(median);
-  console.log(
-    `${length} tokens × ${count}: Quern ${Math.round(quern)} tokens/s, node-llama-cpp ${Math.round(peer)}: ` +
-      `${(quern / peer).toFixed(2)}×; cosine at least ${agreement.toFixed(5)}`,
+  const rates = engines.map(() => []);
+  for (let i = 0; i < Number(flags.repeat); i++)
+    for (const [side, engine] of engines.entries()) {
+      await wait(pause);
+      rates[side].push(await rate(engine, texts, length * count));
+    }
+  const [quern, ...others] = rates.map(median);
+  const beside = others.map(
+    (other, i) => `${engines[i + 1].name} ${Math.round(other)} (${(quern / other).toFixed(2)}×)`,
   );
+  console.log(`  ${count} of ${length} tokens: Quern ${Math.round(quern)} tokens/s, ${beside.join(', ')}`);
 }
 
 for (const shape of flags.shapes.split(','))
   for (const format of flags.formats.split(',')) {
-    const file = await encoderFile(shape, format);
-    const engines = [
-      await openQuern(file, Number(flags.threads)),
-      await openPeer(file, Number(flags.threads)),
-    ];
-    console.log(`${shape} ${format}, ${flags.threads} threads`);
-    for (const length of flags.lengths.split(',').map(Number)) {
-      await compare(engines, length, 1);
-      await compare(engines, length, Math.max(2, Math.floor(tokensOfTurn / length)));
-    }
+    const engines = await openEngines(shape, format);
+    console.log(`${shape} ${format}, ${threads} threads`);
+    await compareVectors(shape, engines);
+    for (const texts of flags.texts.split(',')) await compareRates(engines, ...texts.split('x').map(Number));
     for (const engine of engines) await engine.end();
   }

@@ -42,6 +42,7 @@ const matrixOps: ReadonlySet<string> = new Set([
   'gateUpSwiglu',
   'qkvLinear',
   'linearArgmax',
+  'biasGelu',
   'expertLinear',
   'moe',
 ]);

@@ -15,3 +15,9 @@ export interface AttnConfig {
   /** Scores become softCap · tanh(score / softCap); absent or 0: off. */
   readonly softCap?: number;
 }
+
+/** That of `uncachedAttention`. */
+export interface UncachedAttnConfig extends AttnConfig {
+  /** q, k, v and the weights of the softmax may be rounded to bf16, for models whose matrices are rounded too. */
+  readonly bf16?: boolean;
+}

@@ -136,11 +136,10 @@ export const recordOps: Ops = {
   uncachedAttention(q, k, v, { cuSeqlens, cuKeys = cuSeqlens }, config) {
     needConfigured('uncachedAttention', q, k.shape[1], 'k', k.shape, config);
     const operands = { q, k, v, cuSeqlens, cuKeys };
-    return record('uncachedAttention', q).record(
-      coreOps.uncachedAttention,
-      operands,
-      attentionAttributes(config),
-    )[0]!;
+    return record('uncachedAttention', q).record(coreOps.uncachedAttention, operands, {
+      ...attentionAttributes(config),
+      bf16: config.bf16 ? 1 : 0,
+    })[0]!;
   },
   pool: (x, cuSeqlens, { by }) =>
     record('pool', x).record(coreOps.pool, { x, cuSeqlens }, { by: poolings[by] })[0]!,

@@ -144,6 +144,50 @@ describe('three projections of one input', () => {
   });
 });
 
+describe('add + layerNorm', () => {
+  test('is fused, and the sum remains for others', () => {
+    const record = (step: Recorder) => {
+      const x = b.add(input(step, 3, 8), input(step, 3, 8));
+      b.add(b.linear(b.layerNorm(x, w(8), w(8), { eps }), w(8, 8)), x);
+    };
+    const after = fusePlan(planner.plan(record), () => true);
+    expect(names(after)).toEqual(['addLayerNorm', 'linear', 'add']);
+    expect(after.ops[0]!.operands).toHaveLength(4);
+    expect(after.ops[0]!.attributes).toEqual([eps]);
+    proveOrder(after);
+  });
+
+  test('is not fused where one row is added to all', () => {
+    const record = (step: Recorder) =>
+      b.layerNorm(b.add(input(step, 3, 8), input(step, 8)), w(8), w(8), { eps });
+    expect(fused(record)).toEqual(['add', 'layerNorm']);
+  });
+});
+
+describe('linear + gelu', () => {
+  const record =
+    (change: { noBias?: boolean; keep?: boolean; viewed?: boolean } = {}) =>
+    (step: Recorder) => {
+      const up = b.linear(input(step, 3, 8), w(4, 8), change.noBias ? {} : { bias: w(4) });
+      if (change.keep) step.keep(up);
+      b.gelu(change.viewed ? b.view(up, [4, 3]) : up, { form: 'tanh' });
+    };
+
+  test('is fused with its form', () => {
+    const after = fusePlan(planner.plan(record()), () => true);
+    expect(names(after)).toEqual(['biasGelu']);
+    expect(after.ops[0]!.attributes).toEqual([1]);
+    proveOrder(after);
+  });
+  test.each([
+    ['there is no bias', { noBias: true }],
+    ['the product is kept', { keep: true }],
+    ['gelu sees another shape', { viewed: true }],
+  ])('is not fused when %s', (_why, change) => {
+    expect(fused(record(change))).toEqual(['linear', 'gelu']);
+  });
+});
+
 describe('q/k norm + rope + append', () => {
   interface Change {
     readonly norms?: 'both' | 'k';

@@ -7,7 +7,7 @@ import {
   inputBatch,
   type Kernel,
 } from '@quern/core';
-import { loadLanguageModel, openModelFile } from '../src/index.js';
+import { loadEncoder, loadLanguageModel, openEncoderFile, openModelFile } from '../src/index.js';
 import { cacheFor } from './run-model.js';
 import { describeShared, shared } from './shared-data.js';
 
@@ -51,6 +51,26 @@ describeShared('tiny-hf', 'models record their ops so that every fusion of core 
       linear: 2 * layers, // attention's output, feed-forward's down
       gatherRows: 1,
       linearArgmax: 1,
+    });
+  });
+
+  test('tiny_bert', async () => {
+    using backend = fusingBackend();
+    const config = shared('tiny-hf', 'tiny_bert_config.json');
+    const file = await openEncoderFile(shared('tiny-hf', 'tiny_bert.safetensors'), { config });
+    using model = await loadEncoder(file, backend);
+    using step = backend.step();
+    model.hidden(step, [{ ids: [1, 2, 3] }]);
+    await step.run();
+    const { layers } = model.config;
+    expect(backend.kernelRuns()).toEqual({
+      embed: 3, // tokens, positions, segments
+      add: 1,
+      addLayerNorm: 2 * layers + 1,
+      qkvLinear: layers,
+      uncachedAttention: layers,
+      linear: 2 * layers, // attention's output, feed-forward's down
+      biasGelu: layers,
     });
   });
 });

@@ -1,6 +1,7 @@
 // Ops that treat every element alike.
 #include <cmath>
 
+#include "ops/gelu.h"
 #include "runtime/call.h"
 
 namespace quern {
@@ -62,10 +63,7 @@ void Log10Op::run(Call& call) {
 
 void SiluOp::run(Call& call) { map(call, call.kernels.silu, X, Y); }
 
-void GeluOp::run(Call& call) {
-  constexpr int32_t erf = 0;
-  map(call, call.integer(FORM) == erf ? call.kernels.gelu_erf : call.kernels.gelu_tanh, X, Y);
-}
+void GeluOp::run(Call& call) { map(call, gelu_kernel(call.kernels, call.integer(FORM)), X, Y); }
 
 void TanhOp::run(Call& call) { map(call, call.kernels.tanh, X, Y); }
 

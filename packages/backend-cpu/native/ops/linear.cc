@@ -1,3 +1,4 @@
+#include "ops/gelu.h"
 #include "ops/product.h"
 
 namespace quern {
@@ -13,14 +14,11 @@ Floats in_order(const Call& call, const Floats& x, const std::vector<int32_t>& o
   return {to, x.shape, x.rank, x.count};
 }
 
-} // namespace
-
-void LinearOp::run(Call& call) {
-  const Floats given = call.floats(X, 2); // [T, K]
-  const Weight& w = call.matrix(W);    // [N, K]
-  const Floats y = call.floats(Y, 2);  // [T, N]
+// y [T, N] = x [T, K] · w [N, K]ᵀ + bias [N], which may be null. finish(values, count) is called for what each thread has
+// computed of a row, while the caches hold it.
+template <class Finish>
+void multiply(Call& call, const Floats& given, const Weight& w, const float* bias, const Floats& y, const Finish& finish) {
   const int64_t T = given.shape[0], K = w.width(), N = w.rows();
-  const float* bias = call.vector(BIAS, N);
   call.need(given.shape[1] == K && y.shape[0] == T && y.shape[1] == N, "x must be [T, K], w [N, K] and y [T, N]");
   if (T == 0) return;
   const Needs needs(call.kernels, T, {&w});
@@ -34,7 +32,22 @@ void LinearOp::run(Call& call) {
   call.pool.run(tiling.chunks(N), [&](int64_t chunk, int thread) {
     const int64_t first = chunk * tiling.chunk, end = std::min(N, first + tiling.chunk);
     product.columns(tiling, first, end, y.data + first, N, call.scratch.of(thread));
+    for (int64_t t = 0; t < T; t++) finish(y.row(t) + first, end - first);
   });
+}
+
+} // namespace
+
+void LinearOp::run(Call& call) {
+  const Weight& w = call.matrix(W);
+  multiply(call, call.floats(X, 2), w, call.vector(BIAS, w.rows()), call.floats(Y, 2), [](float*, int64_t) {});
+}
+
+void BiasGeluOp::run(Call& call) {
+  const Weight& w = call.matrix(W);
+  const auto gelu = gelu_kernel(call.kernels, call.integer(FORM));
+  multiply(call, call.floats(X, 2), w, call.vector(BIAS, w.rows()), call.floats(Y, 2),
+           [&](float* values, int64_t count) { gelu(values, values, count); });
 }
 
 } // namespace quern

@@ -62,7 +62,15 @@ void each_run(const Batch& batch, int64_t group, const F& add) {
 struct Heads {
   Floats q, k, v, y; // [T, H, d] and [Tk, Hk, d]
   Attend shared;
+  void (*attend_many)(const Attend&);
 };
+
+// The kernel that rounds to bf16, where the op allows it and there is one.
+auto many_kernel(const Call& call, const Attend& shared) {
+  const bool plain = !shared.causal && shared.window == 0 && shared.soft_cap == 0;
+  const bool rounds = call.integer(UncachedAttentionOp::BF16) != 0 && plain && call.kernels.attend_many_bf16;
+  return rounds ? call.kernels.attend_many_bf16 : call.kernels.attend_many;
+}
 
 Attend describe(const Call& call, const Floats& q, const Floats& k) {
   Attend attend{};
@@ -96,7 +104,7 @@ void attend_run(const Call& call, const Heads& heads, const Run& run, int64_t he
   attend.end_key = run.keys;
   attend.scratch = scratch;
   if (run.few) call.kernels.attend_few(attend);
-  else call.kernels.attend_many(attend);
+  else heads.attend_many(attend);
 }
 
 // Every run with every kv head; the costly ones first, so that threads end together.
@@ -125,7 +133,8 @@ void UncachedAttentionOp::run(Call& call) {
             "k and v must be alike and H a multiple of Hk");
   check_bounds(call, "cuSeqlens", cu_seqlens, q.shape[0]);
   check_bounds(call, "cuKeys", cu_keys, k.shape[0]);
-  const Heads heads{q, k, v, y, describe(call, q, k)};
+  const Attend shared = describe(call, q, k);
+  const Heads heads{q, k, v, y, shared, many_kernel(call, shared)};
   check_sequences(call, batch, heads.shared.causal || heads.shared.window > 0);
   if (q.count == 0) return;
   int64_t count = 0, most = 0;

@@ -1017,18 +1017,24 @@ std::vector<float> attend_in_parts(const Sequence& s, AttendKernel kernel, int32
   return std::vector<float>(y.data(), y.data() + y.size());
 }
 
-void query_agrees(const Sequence& s, int32_t t, int32_t h, const float* y, const std::string& what, Check& check) {
+// `bf16`: q, k, v and the weights may have been rounded (the bound is that of core's uncachedAttention).
+void query_agrees(const Sequence& s, int32_t t, int32_t h, const float* y, const std::string& what, bool bf16, Check& check) {
   const float* q = s.q.data() + (t * s.group + h) * s.d;
   std::vector<double> p;
-  double max = -INFINITY, sum = 0;
+  double max = -INFINITY, sum = 0, largest = 0;
   for (int32_t j = s.first_of(t); j < s.last_of(t); j++) {
-    double dot = 0;
-    for (int32_t i = 0; i < s.d; i++) dot += double(q[i]) * double(s.keys[size_t(j * s.d + i)]);
+    double dot = 0, terms = 0;
+    for (int32_t i = 0; i < s.d; i++) {
+      const double term = double(q[i]) * double(s.keys[size_t(j * s.d + i)]);
+      dot += term, terms += std::abs(term);
+    }
     dot *= s.scale();
+    largest = std::max(largest, terms * s.scale());
     p.push_back(s.soft_cap > 0 ? s.soft_cap * std::tanh(dot / s.soft_cap) : dot);
     max = std::max(max, p.back());
   }
   for (double& weight : p) sum += weight = std::exp(weight - max);
+  const double step = std::ldexp(1, -8), rounding = bf16 ? std::exp(4 * largest * step) * std::pow(1 + step, 3) - 1 : 0;
   for (int32_t i = 0; i < s.d; i++) {
     double want = 0, magnitude = 0;
     for (size_t j = 0; j < p.size(); j++) {
@@ -1036,14 +1042,14 @@ void query_agrees(const Sequence& s, int32_t t, int32_t h, const float* y, const
       want += term;
       magnitude += std::abs(term);
     }
-    check.near(y[i], want, 1e-6, 2e-5, magnitude,
+    check.near(y[i], want, 1e-6, 2e-5 + rounding, magnitude,
                what + " group, d, block, rows, end, window, t, h, i = " + at({s.group, s.d, s.block_size, s.rows, s.end, s.window, t, h, i}));
   }
 }
 
-void all_agree(const Sequence& s, const std::vector<float>& y, const std::string& what, Check& check) {
+void all_agree(const Sequence& s, const std::vector<float>& y, const std::string& what, Check& check, bool bf16 = false) {
   for (int32_t t = 0; t < s.rows; t++)
-    for (int32_t h = 0; h < s.group; h++) query_agrees(s, t, h, y.data() + (t * s.group + h) * s.d, what, check);
+    for (int32_t h = 0; h < s.group; h++) query_agrees(s, t, h, y.data() + (t * s.group + h) * s.d, what, bf16, check);
 }
 
 void attention_agrees() {
@@ -1063,6 +1069,33 @@ void attention_agrees() {
             if (end > 250) all_agree(s, attend_in_parts(s, kernel, 256, check), std::string(name) + " in parts", check);
           }
         }
+}
+
+void attention_in_bf16_agrees() {
+  if (!k->attend_many_bf16) return;
+  Check check("attend_many_bf16 agrees with its definition, and rows do not depend on each other");
+  const std::pair<int32_t, int32_t> shapes[] = {{1, 1}, {3, 6}, {17, 17}, {2, 33}, {64, 64}, {30, 255}, {13, 256}, {7, 257}, {20, 700}};
+  for (int32_t d : {1, 3, 16, 24, 32, 33, 64, 80, 128, 130})
+    for (int32_t group : {1, 3})
+      for (const auto& [rows, end] : shapes) {
+        Sequence s{group, d, 1 + d % 3, d % 3, end, rows, end, CACHE_F32, 0, group == 3 ? 20.f : 1.f, 0, false};
+        s.fill();
+        const std::vector<float> y = attend(s, &Kernels::attend_many_bf16, check);
+        all_agree(s, y, "bf16", check, true);
+        Sequence last = s;
+        last.rows = 1, last.q.erase(last.q.begin(), last.q.end() - group * d);
+        const std::vector<float> alone = attend(last, &Kernels::attend_many_bf16, check);
+        check.that(memcmp(alone.data(), y.data() + y.size() - alone.size(), alone.size() * 4) == 0, "the last row alone " + at({group, d, rows, end}));
+      }
+  Sequence s{2, 32, 1, 0, 300, 20, 300, CACHE_F32, 0, 1, 0, false};
+  s.fill();
+  s.q[5] = NAN;
+  const std::vector<float> y = attend(s, &Kernels::attend_many_bf16, check);
+  for (size_t i = 0; i < y.size(); i++) check.that(std::isnan(y[i]) == (i < 32), "a query of NaN spoils its own row alone");
+  for (float& value : s.q) value = 1;
+  for (float& value : s.keys) value = -INFINITY;
+  s.store();
+  for (float value : attend(s, &Kernels::attend_many_bf16, check)) check.that(value == 0, "scores of -inf give zeros");
 }
 
 void attention_depends_on_nothing_else() {
@@ -1328,6 +1361,7 @@ int main(int count, char** names) {
     argmax();
     rope();
     attention_agrees();
+    attention_in_bf16_agrees();
     attention_depends_on_nothing_else();
     heads_together_are_as_alone();
     attention_at_the_edges();

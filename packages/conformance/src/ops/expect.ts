@@ -49,7 +49,10 @@ function measure(op: AnyOp, sample: OpCase, by: AnyOp['magnitude']): Numbers[] |
 export function checkOutcome(op: AnyOp, sample: OpCase, got: Outcome, want: Outcome): void {
   const { absolute, relative } = toleranceOf(op, sample.operands);
   const terms = measure(op, sample, op.magnitude);
-  const roundings = isQuantised(sample.operands) ? measure(op, sample, op.rounding) : undefined;
+  const roundings =
+    'bf16' in sample.attributes || isQuantised(sample.operands)
+      ? measure(op, sample, op.rounding)
+      : undefined;
   want.outputs.forEach((output, o) => {
     const magnitude = (i: number, value: number) => terms?.[o]?.data[i] ?? Math.abs(value);
     const rounding = (i: number) => roundings?.[o]?.data[i] ?? 0;

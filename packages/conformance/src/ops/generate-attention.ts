@@ -80,6 +80,6 @@ export function uncachedAttentionCase(dice: Dice): Omit<OpCase, 'name'> {
       cuSeqlens: ints(cuSeqlens),
       cuKeys: ints(cuKeys),
     },
-    attributes: attributes(dice, d, dice.chance(0.3) ? 1 : 0),
+    attributes: { ...attributes(dice, d, dice.chance(0.3) ? 1 : 0), bf16: dice.chance(0.5) ? 1 : 0 },
   };
 }

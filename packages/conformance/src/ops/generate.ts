@@ -245,6 +245,26 @@ const generators: Readonly<Record<CoreOpName | FusedOpName, Generator>> = {
       attributes: { eps: dice.pick(epsilons) },
     };
   },
+  addLayerNorm: (dice) => {
+    const D = width(dice);
+    const shape = [rows(dice), D];
+    return {
+      operands: {
+        a: dice.withNaN(shape),
+        b: dice.normal(shape),
+        w: dense(dice, dice.normal([D])),
+        bias: dense(dice, dice.normal([D])),
+      },
+      attributes: { eps: dice.pick(epsilons) },
+    };
+  },
+  biasGelu: (dice) => {
+    const [T, K, N] = [rows(dice), width(dice), width(dice)];
+    return {
+      operands: { x: dice.normal([T, K]), w: weight(dice, N, K), bias: dense(dice, dice.normal([N])) },
+      attributes: { form: dice.int(0, 1) },
+    };
+  },
   gateUpSwiglu: (dice) => {
     const [T, K, F] = [rows(dice), width(dice), width(dice)];
     return {

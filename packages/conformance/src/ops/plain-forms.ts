@@ -42,6 +42,13 @@ export const plainForms = {
     const sum = tensor(step, 'add', { a, b });
     return [sum, tensor(step, 'rmsNorm', { x: sum, w }, { eps: eps! })];
   },
+  addLayerNorm(step, { a, b, w, bias }, { eps }) {
+    const sum = tensor(step, 'add', { a, b });
+    return [sum, tensor(step, 'layerNorm', { x: sum, w, b: bias }, { eps: eps! })];
+  },
+  biasGelu: (step, { x, w, bias }, { form }) => [
+    tensor(step, 'gelu', { x: tensor(step, 'linear', { x, w, bias }) }, { form: form! }),
+  ],
   gateUpSwiglu(step, { x, gate, up }) {
     const products = {
       gate: tensor(step, 'linear', { x, w: gate }),

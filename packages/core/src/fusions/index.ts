@@ -1,5 +1,7 @@
 import type { AnyOp } from '../op/define-op.js';
+import { addLayerNorm } from './add-layer-norm.js';
 import { addRmsNorm } from './add-rms-norm.js';
+import { biasGelu } from './bias-gelu.js';
 import { gateUpSwiglu } from './gate-up-swiglu.js';
 import { linearArgmax } from './linear-argmax.js';
 import { moe } from './moe.js';
@@ -14,6 +16,8 @@ export const fusedOps = {
   qkNormRopeAppend,
   linearArgmax,
   moe,
+  addLayerNorm,
+  biasGelu,
 } as const satisfies Record<string, AnyOp>;
 
 export type FusedOpName = keyof typeof fusedOps;

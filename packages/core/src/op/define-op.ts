@@ -62,7 +62,7 @@ export interface Op<O extends OperandRules = OperandRules, A extends AttributeRu
   magnitude?(operands: Present<O, Numbers>, attributes: Attributes<A>, outputs: Numbers[]): void;
   /**
    * How far off each element may be besides, where a weight is quantised: kernels may round the activations that it is
-   * multiplied with to 8 bits, and with many rows the weight as well.
+   * multiplied with to 8 bits, and with many rows the weight as well. For an op with an attribute `bf16`, what that allows.
    */
   rounding?(operands: Present<O, Numbers>, attributes: Attributes<A>, outputs: Numbers[]): void;
   /** Keyed by the coarsest format among the operands: a dtype, a dense format, or 'quantised'. */

@@ -5,7 +5,11 @@ import { as, floats, normal, type SampleOperand, zeros } from '../op/sample.js';
 import { needEps } from './rms-norm.js';
 
 /** Mean of a row, and 1 / √(variance + eps). */
-function rowStatistics(row: Iterable<number>, width: number, eps: number): { mean: number; factor: number } {
+export function rowStatistics(
+  row: Iterable<number>,
+  width: number,
+  eps: number,
+): { mean: number; factor: number } {
   let [sum, squares] = [0, 0];
   for (const value of row) sum += value;
   const mean = sum / width;

@@ -1,5 +1,5 @@
-import { badShape, needRank, needShape, outOfRange } from '../op/check.js';
-import type { Numbers } from '../op/define-op.js';
+import { badArgument, badShape, needRank, needShape, outOfRange } from '../op/check.js';
+import type { Attributes, Numbers } from '../op/define-op.js';
 import { defineOp } from '../op/define-op.js';
 import { ints, normal } from '../op/sample.js';
 import {
@@ -8,6 +8,9 @@ import {
   attentionAttributes,
   needAttentionAttributes,
 } from './attention.js';
+
+const attributes = { ...attentionAttributes, bf16: 'i32' } as const;
+type UncachedAttentionAttributes = Attributes<typeof attributes>;
 
 type Operands = Record<'q' | 'k' | 'v' | 'cuSeqlens' | 'cuKeys', Numbers>;
 
@@ -54,6 +57,41 @@ function overCache({ q, k, v, cuSeqlens, cuKeys }: Operands): Parameters<typeof 
   };
 }
 
+/** A value times at most this is what rounding it to bf16 makes of it. */
+const toBf16 = 1 + 2 ** -8;
+
+/** The largest Σ|q·k|·scale of a row and head over its keys. */
+function largestScore({ q, k, cuSeqlens, cuKeys }: Operands, scale: number, t: number, h: number): number {
+  const [[, H, d], Hk] = [q.shape as [number, number, number], k.shape[1]!];
+  let s = 0;
+  while (cuSeqlens.data[s + 1]! <= t) s++;
+  let largest = 0;
+  for (let j = cuKeys.data[s]!; j < cuKeys.data[s + 1]!; j++) {
+    const at = (j * Hk + Math.floor((h * Hk) / H)) * d;
+    let dot = 0;
+    for (let i = 0; i < d; i++) dot += Math.abs(q.data[(t * H + h) * d + i]! * k.data[at + i]!);
+    largest = Math.max(largest, dot * Math.abs(scale));
+  }
+  return largest;
+}
+
+/**
+ * What rounding q, k, v and the weights of the softmax to bf16 can change at most. A score moves by e = Σ|q·k|·scale · 2·2^-8,
+ * so a weight and the sum of the weights by a factor of exp(e) each; the weight and its value are rounded besides, and the
+ * exponential may be.
+ */
+function bf16Rounding(operands: Operands, attrs: UncachedAttentionAttributes, y: Numbers): void {
+  if (attrs.bf16 === 0) return;
+  const [T, H, d] = operands.q.shape as [number, number, number];
+  attendUncached(operands, attrs, y, true);
+  for (let t = 0; t < T; t++)
+    for (let h = 0; h < H; h++) {
+      const moved = largestScore(operands, attrs.scale, t, h) * (toBf16 ** 2 - 1);
+      const factor = Math.exp(2 * moved) * toBf16 ** 3 - 1;
+      for (let i = (t * H + h) * d; i < (t * H + h + 1) * d; i++) y.data[i] = y.data[i]! * factor;
+    }
+}
+
 function attendUncached(operands: Operands, attrs: AttentionAttributes, y: Numbers, absolute: boolean): void {
   checkBatch(operands, attrs);
   attend(overCache(operands), attrs, y, absolute);
@@ -64,7 +102,7 @@ interface Case {
   readonly heads?: readonly [H: number, Hk: number, d: number];
   /** Rows and keys of each sequence. */
   readonly sequences: readonly (readonly [rows: number, keys: number])[];
-  readonly attrs?: Partial<AttentionAttributes>;
+  readonly attrs?: Partial<UncachedAttentionAttributes>;
 }
 
 const bounds = (lengths: readonly number[]): number[] => {
@@ -85,7 +123,7 @@ function sample({ name, heads: [H, Hk, d] = [4, 2, 16], sequences, attrs }: Case
       cuSeqlens: ints(cuSeqlens),
       cuKeys: ints(cuKeys),
     },
-    attributes: { scale: 1 / Math.sqrt(d), causal: 0, window: 0, softCap: 0, ...attrs },
+    attributes: { scale: 1 / Math.sqrt(d), causal: 0, window: 0, softCap: 0, bf16: 0, ...attrs },
   };
 }
 
@@ -95,7 +133,7 @@ export const uncachedAttention = defineOp({
   name: 'uncachedAttention',
   doc:
     'softmax(q · Kᵀ · scale) · V over keys and values of the same step, as encoders and cross attention have it: q [T, H, d], k and v [Tk, Hk, d] → [T, H, d]. The batch is ragged: ' +
-    'rows cuSeqlens[s] to cuSeqlens[s+1] of q see rows cuKeys[s] to cuKeys[s+1] of k. The rest is as for attention; where causal or window is on, the rows are the last of their keys.',
+    'rows cuSeqlens[s] to cuSeqlens[s+1] of q see rows cuKeys[s] to cuKeys[s+1] of k. The rest is as for attention; where causal or window is on, the rows are the last of their keys. With bf16 1, q, k, v and the weights of the softmax may be rounded to bf16.',
   source: 'Vaswani et al. 2017, eq. 1; Ainslie et al. 2023 (GQA)',
   operands: {
     q: { kind: 'tensor', dtypes: ['f32'] },
@@ -104,7 +142,7 @@ export const uncachedAttention = defineOp({
     cuSeqlens: { kind: 'tensor', dtypes: ['i32'] },
     cuKeys: { kind: 'tensor', dtypes: ['i32'] },
   },
-  attributes: attentionAttributes,
+  attributes,
   outputs: ['y'],
   accumulation: 'f32',
   infer({ q, k, v, cuSeqlens, cuKeys }, attrs) {
@@ -123,10 +161,13 @@ export const uncachedAttention = defineOp({
         `the ${H} heads of q must be a multiple of k's, and of their size ${d}; k has ${Hk} of ${dk}`,
       );
     needAttentionAttributes('uncachedAttention', attrs);
+    if (attrs.bf16 !== 0 && attrs.bf16 !== 1)
+      throw badArgument('uncachedAttention', `bf16 must be 0 or 1; got ${attrs.bf16}`);
     return [{ shape: q.shape, dtype: 'f32' }];
   },
   define: (operands, attrs, [y]) => attendUncached(operands, attrs, y!, false),
   magnitude: (operands, attrs, [y]) => attendUncached(operands, attrs, y!, true),
+  rounding: (operands, attrs, [y]) => bf16Rounding(operands, attrs, y!),
   tolerance: { f32: { absolute: 1e-6, relative: 2e-5 } },
   samples: () => [
     sample(three),
@@ -168,6 +209,18 @@ export const uncachedAttention = defineOp({
     }),
     sample({ name: 'sliding window', sequences: [[6, 20]], attrs: { causal: 1, window: 5 } }),
     sample({ name: 'soft cap', sequences: [[4, 12]], attrs: { softCap: 3, scale: 2 } }),
+    sample({
+      name: 'in bf16',
+      heads: [2, 2, 32],
+      sequences: [
+        [40, 40],
+        [3, 3],
+        [19, 5],
+      ],
+      attrs: { bf16: 1 },
+    }),
+    sample({ name: 'in bf16: odd sizes', heads: [6, 2, 13], sequences: [[35, 300]], attrs: { bf16: 1 } }),
+    sample({ name: 'in bf16: causal', sequences: [[20, 20]], attrs: { bf16: 1, causal: 1 } }),
     sample({ name: 'no sequences', sequences: [] }),
   ],
   errors: () => [

@@ -1,4 +1,5 @@
 import { fusedOps } from '../fusions/index.js';
+import type { AnyOp } from '../op/define-op.js';
 import type { Rewrite } from './fuse.js';
 import type { PlanOp, PlanOperand, TensorOperand } from './plan.js';
 import { type PlanGraph, sameValue } from './plan-graph.js';
@@ -18,24 +19,43 @@ const sameShape = (a: PlanOperand, b: PlanOperand): boolean =>
 const alike = (a: PlanOperand | undefined, b: PlanOperand | undefined): boolean =>
   sameValue(a, b) && sameShape(a!, b!);
 
-/** add(a, b) → rmsNorm of the sum. The sum itself stays: it is the residual stream. */
-const addRmsNorm: Match = (graph, index) => {
-  const add = named(graph, index, 'add');
-  if (!add || !sameShape(add.operands[0]!, add.operands[1]!)) return undefined;
-  const sum = add.outputs[0]!;
-  const at = graph.users(sum).find((user) => {
-    const norm = named(graph, user, 'rmsNorm');
-    return norm && alike(norm.operands[0], sum);
-  });
-  if (at === undefined) return undefined;
-  const norm = graph.ops[at]!;
-  const fused: PlanOp = {
-    op: fusedOps.addRmsNorm,
-    operands: [add.operands[0], add.operands[1], norm.operands[1]],
-    attributes: norm.attributes,
-    outputs: [sum, norm.outputs[0]!],
+/** add(a, b) → a norm of the sum. The sum itself stays: it may be the residual stream. */
+const addNorm =
+  (name: string, op: AnyOp): Match =>
+  (graph, index) => {
+    const add = named(graph, index, 'add');
+    if (!add || !sameShape(add.operands[0]!, add.operands[1]!)) return undefined;
+    const sum = add.outputs[0]!;
+    const at = graph.users(sum).find((user) => {
+      const norm = named(graph, user, name);
+      return norm && alike(norm.operands[0], sum);
+    });
+    if (at === undefined) return undefined;
+    const norm = graph.ops[at]!;
+    const fused: PlanOp = {
+      op,
+      operands: [add.operands[0], add.operands[1], ...norm.operands.slice(1)],
+      attributes: norm.attributes,
+      outputs: [sum, norm.outputs[0]!],
+    };
+    return { replaced: rising(index, at), fused };
   };
-  return { replaced: rising(index, at), fused };
+
+/** gelu(linear(x, w, bias)), product used nowhere else. */
+const biasGelu: Match = (graph, index) => {
+  const gelu = named(graph, index, 'gelu');
+  if (!gelu) return undefined;
+  const linearAt = graph.soleMaker(gelu.operands[0], 'linear', index);
+  if (linearAt === undefined) return undefined;
+  const linear = graph.ops[linearAt]!;
+  if (!linear.operands[2] || !sameShape(linear.outputs[0]!, gelu.outputs[0]!)) return undefined;
+  const fused: PlanOp = {
+    op: fusedOps.biasGelu,
+    operands: linear.operands,
+    attributes: gelu.attributes,
+    outputs: gelu.outputs,
+  };
+  return { replaced: rising(linearAt, index), fused };
 };
 
 /** swiglu(linear(x, gate), linear(x, up)), products used nowhere else. */
@@ -152,9 +172,11 @@ const linearArgmax: Match = (graph, index) => {
 
 /** In the order in which they are tried. */
 export const rewrites: readonly Match[] = [
-  addRmsNorm,
+  addNorm('rmsNorm', fusedOps.addRmsNorm),
   gateUpSwiglu,
   qkvLinear,
   qkNormRopeAppend,
   linearArgmax,
+  addNorm('layerNorm', fusedOps.addLayerNorm),
+  biasGelu,
 ];

@@ -16,7 +16,7 @@ export interface EncoderAttentionWeights {
   readonly attnOutputBias?: Weight | undefined;
 }
 
-/** Self-attention in which every row sees its whole text: x [T, D] → [T, D]. Rotates q and k where there is no table of positions. */
+/** Self-attention in which every row sees its whole text: x [T, D] → [T, D]. In bf16 where the weights are rounded. Rotates q and k where there is no table of positions. */
 export function encoderAttention(b: Backend, { heads, headDim, positions, rope }: EncoderConfig) {
   const config = { heads, kvHeads: heads, headDim, scale: 1 / Math.sqrt(headDim), causal: false };
   return (x: Tensor, w: EncoderAttentionWeights, batch: EncoderBatch): Tensor => {
@@ -26,7 +26,8 @@ export function encoderAttention(b: Backend, { heads, headDim, positions, rope }
     const q = split(b.linear(x, w.q, { bias: w.qBias })); // [T, H, d]
     const k = split(b.linear(x, w.k, { bias: w.kBias })); // [T, H, d]
     const v = split(b.linear(x, w.v, { bias: w.vBias })); // [T, H, d]
-    const y = b.uncachedAttention(place(q), place(k), v, batch, config); // [T, H, d]
+    const bf16 = w.q.format !== 'f32';
+    const y = b.uncachedAttention(place(q), place(k), v, batch, { ...config, bf16 }); // [T, H, d]
     return b.linear(b.view(y, [T, D]), w.attnOutput, { bias: w.attnOutputBias }); // [T, D]
   };
 }

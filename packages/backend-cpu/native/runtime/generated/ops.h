@@ -166,7 +166,7 @@ struct LayerNormOp {
 // uncachedAttention(q, k, v, cuSeqlens, cuKeys) → y
 struct UncachedAttentionOp {
   enum Operands : int { Q, K, V, CU_SEQLENS, CU_KEYS, Y };
-  enum Attributes : int { SCALE, CAUSAL, WINDOW, SOFT_CAP };
+  enum Attributes : int { SCALE, CAUSAL, WINDOW, SOFT_CAP, BF16 };
   static void run(Call& call);
 };
 
@@ -239,6 +239,20 @@ struct LinearArgmaxOp {
 struct MoeOp {
   enum Operands : int { X, ROUTER, GATE, UP, DOWN, RESIDUAL, Y };
   enum Attributes : int { CHOSEN, RENORMALISE };
+  static void run(Call& call);
+};
+
+// addLayerNorm(a, b, w, bias) → sum, y
+struct AddLayerNormOp {
+  enum Operands : int { A, B, W, BIAS, SUM, Y };
+  enum Attributes : int { EPS };
+  static void run(Call& call);
+};
+
+// biasGelu(x, w, bias) → y
+struct BiasGeluOp {
+  enum Operands : int { X, W, BIAS, Y };
+  enum Attributes : int { FORM };
   static void run(Call& call);
 };
 
@@ -343,7 +357,7 @@ inline constexpr OpSpec op_table[] = {
       {"w", OperandKind::weight, false, false},
       {"b", OperandKind::weight, false, false},
       {"y", OperandKind::tensor, false, true}}},
-    {24, "uncachedAttention", UncachedAttentionOp::run, 4, 5, 6,
+    {24, "uncachedAttention", UncachedAttentionOp::run, 5, 5, 6,
      {{"q", OperandKind::tensor, false, false},
       {"k", OperandKind::tensor, false, false},
       {"v", OperandKind::tensor, false, false},
@@ -412,6 +426,18 @@ inline constexpr OpSpec op_table[] = {
       {"up", OperandKind::weight, false, false},
       {"down", OperandKind::weight, false, false},
       {"residual", OperandKind::tensor, false, false},
+      {"y", OperandKind::tensor, false, true}}},
+    {70, "addLayerNorm", AddLayerNormOp::run, 1, 4, 6,
+     {{"a", OperandKind::tensor, false, false},
+      {"b", OperandKind::tensor, false, false},
+      {"w", OperandKind::weight, false, false},
+      {"bias", OperandKind::weight, false, false},
+      {"sum", OperandKind::tensor, false, true},
+      {"y", OperandKind::tensor, false, true}}},
+    {71, "biasGelu", BiasGeluOp::run, 1, 3, 4,
+     {{"x", OperandKind::tensor, false, false},
+      {"w", OperandKind::weight, false, false},
+      {"bias", OperandKind::weight, false, false},
       {"y", OperandKind::tensor, false, true}}},
 };
 

@@ -85,9 +85,6 @@ inline Floats times_power_of_2(Floats x, Floats n) { // in two steps, as 2^n alo
   const int32x4_t half = vshrq_n_s32(whole, 1);
   return x * power_of_2(half) * power_of_2(vsubq_s32(whole, half));
 }
-inline Floats if_negative(Floats x, Floats yes, Floats no) {
-  return vbslq_f32(vreinterpretq_u32_s32(vshrq_n_s32(vreinterpretq_s32_f32(x), 31)), yes, no);
-}
 inline uint32_t equal_bits(Floats a, Floats b) {
   const uint32x4_t bit = {1, 2, 4, 8};
   return vaddvq_u32(vandq_u32(vceqq_f32(a, b), bit));

@@ -45,6 +45,8 @@ inline void add_values(const Queries& s, int32_t r, const float* weights, Range 
   const int64_t whole = s.d / LANES;
   int64_t at = 0;
   for (; at + TILE_COLUMNS <= whole; at += TILE_COLUMNS) columns.template operator()<TILE_COLUMNS>(at);
+  if (TILE_COLUMNS > 2)
+    for (; at + 2 <= whole; at += 2) columns.template operator()<2>(at);
   for (; at < whole; at++) columns.template operator()<1>(at);
   if (at * LANES < s.d) columns.template operator()<1>(at, s.d - at * LANES);
   for (int i = 0; i < RR; i++) s.shrink[r + i] = 1;

@@ -80,7 +80,6 @@ inline Floats times_power_of_2(Floats x, Floats n) { // in two steps, as 2^n alo
   const __m256i half = _mm256_srai_epi32(whole, 1);
   return x * power_of_2(half) * power_of_2(_mm256_sub_epi32(whole, half));
 }
-inline Floats if_negative(Floats x, Floats yes, Floats no) { return _mm256_blendv_ps(no, yes, x); }
 inline uint32_t equal_bits(Floats a, Floats b) { return uint32_t(_mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_EQ_OQ))); }
 
 inline Floats load_twice(const float* p, int64_t n = LANES / 2) { // p[0] p[0] p[1] p[1] …, n values

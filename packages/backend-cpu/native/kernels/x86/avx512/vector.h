@@ -54,9 +54,6 @@ inline Floats max(Floats a, Floats b) { return _mm512_max_ps(a, b); }
 inline Floats abs(Floats x) { return _mm512_abs_ps(x); }
 inline Floats round(Floats x) { return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
 inline Floats times_power_of_2(Floats x, Floats n) { return _mm512_scalef_ps(x, n); }
-inline Floats if_negative(Floats x, Floats yes, Floats no) {
-  return _mm512_mask_blend_ps(_mm512_movepi32_mask(_mm512_castps_si512(x)), no, yes);
-}
 inline uint32_t equal_bits(Floats a, Floats b) { return _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ); }
 
 inline Floats load_twice(const float* p, int64_t n = LANES / 2) { // p[0] p[0] p[1] p[1] …, n values
