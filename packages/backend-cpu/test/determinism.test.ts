@@ -112,7 +112,7 @@ const cases: Readonly<Record<string, readonly Sample[]>> = {
         kvLengths: ints([300, 100]),
         blockTable: ints([3, 1, 0, 2, 0, 0], [2, 3]),
       },
-      attributes: { scale: 0.2, causal: 1, window: 0, softCap: 0 },
+      attributes: { scale: 0.2, causal: 1, window: 0, softCap: 0, bf16: 0 },
     },
     {
       name: 'decoding at depth: parts of the keys, merged',
@@ -124,7 +124,7 @@ const cases: Readonly<Record<string, readonly Sample[]>> = {
         kvLengths: ints([2300, 1030]),
         blockTable: ints([3, 1, 0, 2, 8, 7, 6, 5, 4, 0, 1, 2, 3, 4, 5, 6, 7, 8], [2, 9]),
       },
-      attributes: { scale: 0.2, causal: 1, window: 0, softCap: 0 },
+      attributes: { scale: 0.2, causal: 1, window: 0, softCap: 0, bf16: 0 },
     },
   ],
 };

@@ -14,10 +14,6 @@ export interface AttnConfig {
   readonly window?: number;
   /** Scores become softCap · tanh(score / softCap); absent or 0: off. */
   readonly softCap?: number;
-}
-
-/** That of `uncachedAttention`. */
-export interface UncachedAttnConfig extends AttnConfig {
   /** q, k, v and the weights of the softmax may be rounded to bf16, for models whose matrices are rounded too. */
   readonly bf16?: boolean;
 }

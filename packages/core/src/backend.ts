@@ -1,4 +1,4 @@
-import type { AttnConfig, UncachedAttnConfig } from './attention-config.js';
+import type { AttnConfig } from './attention-config.js';
 import type { Capabilities } from './capability/index.js';
 import type { DeviceCeilings, DeviceProfile } from './device-profile.js';
 import type { DType } from './dtype.js';
@@ -65,13 +65,7 @@ export interface Ops {
   /** (x − mean) / √(variance + eps) · w + b over the last dimension. */
   layerNorm(x: Tensor, w: Weight, b: Weight, options: { readonly eps: number }): Tensor;
   /** Attention of q [T, H, d] over k and v [Tk, Hk, d] of this step: encoders and cross attention. → [T, H, d]. */
-  uncachedAttention(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    batch: UncachedBatch,
-    config: UncachedAttnConfig,
-  ): Tensor;
+  uncachedAttention(q: Tensor, k: Tensor, v: Tensor, batch: UncachedBatch, config: AttnConfig): Tensor;
   /** One row for each sequence of a ragged batch: x [T, D], cuSeqlens [S + 1] → [S, D]. */
   pool(x: Tensor, cuSeqlens: Tensor, options: { readonly by: Pooling }): Tensor;
   /** x / √Σx² over the last dimension; a row of zeros stays as it is. */

@@ -54,11 +54,12 @@ function needConfigured(
     throw badShape(op, `${where} must have ${config.kvHeads} kv heads (AttnConfig); got ${showShape(shape)}`);
 }
 
-const attentionAttributes = ({ scale, causal, window = 0, softCap = 0 }: AttnConfig) => ({
+const attentionAttributes = ({ scale, causal, window = 0, softCap = 0, bf16 = false }: AttnConfig) => ({
   scale,
   causal: causal ? 1 : 0,
   window,
   softCap,
+  bf16: bf16 ? 1 : 0,
 });
 
 function alias(op: string, x: Tensor, shape: readonly number[], elementOffset: number): Tensor {
@@ -136,10 +137,8 @@ export const recordOps: Ops = {
   uncachedAttention(q, k, v, { cuSeqlens, cuKeys = cuSeqlens }, config) {
     needConfigured('uncachedAttention', q, k.shape[1], 'k', k.shape, config);
     const operands = { q, k, v, cuSeqlens, cuKeys };
-    return record('uncachedAttention', q).record(coreOps.uncachedAttention, operands, {
-      ...attentionAttributes(config),
-      bf16: config.bf16 ? 1 : 0,
-    })[0]!;
+    const attributes = attentionAttributes(config);
+    return record('uncachedAttention', q).record(coreOps.uncachedAttention, operands, attributes)[0]!;
   },
   pool: (x, cuSeqlens, { by }) =>
     record('pool', x).record(coreOps.pool, { x, cuSeqlens }, { by: poolings[by] })[0]!,

@@ -39,7 +39,7 @@ describe('each call records its op', () => {
         const rest = { positions: indices(s, 3), slots: indices(s, 3), lastRows: indices(s, 1) };
         return b.attention(input(s, 3, 4, 8), layer, { ...batch, ...rest }, config);
       },
-      { scale: 0.5, causal: 1, window: 0, softCap: 0 },
+      { scale: 0.5, causal: 1, window: 0, softCap: 0, bf16: 0 },
     ],
     kvAppend: [(s) => b.kvAppend(layer, input(s, 3, 2, 8), input(s, 3, 2, 8), indices(s, 3))],
     softmax: [(s) => b.softmax(x(s))],

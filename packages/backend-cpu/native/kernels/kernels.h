@@ -119,6 +119,8 @@ struct Kernels {
   // attend_many with q, k, v and the weights rounded to bf16; null where that is not faster. All rows see all keys, which are
   // floats; no soft_cap, no parts.
   void (*attend_many_bf16)(const Attend& args);
+  // attend_many with v and the weights rounded to bf16; null where that is not faster.
+  void (*attend_cached_bf16)(const Attend& args);
   // y [d] of one query head from `count` parts, attend_part(d) floats each, `stride` floats apart.
   void (*merge_parts)(const float* parts, int64_t stride, int64_t count, float* y, int64_t d);
 

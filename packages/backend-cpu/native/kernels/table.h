@@ -57,6 +57,7 @@ constexpr Kernels table = {
     .attend_many = attend_many,
     .attend_few = attend_few,
     .attend_many_bf16 = nullptr,
+    .attend_cached_bf16 = nullptr,
     .merge_parts = merge_parts,
     .f32_to_f16 = f32_to_f16,
     .f16_to_f32 = f16_to_f32,

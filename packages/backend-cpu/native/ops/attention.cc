@@ -134,6 +134,12 @@ Attend describe(const Call& call, const Cache& k_cache, const Cache& v_cache, in
   return attend;
 }
 
+// The kernel that rounds to bf16 where the op allows it, there is one, and keys are not divided into parts.
+auto many_kernel(const Call& call, const Run& run) {
+  const bool rounds = call.integer(AttentionOp::BF16) != 0 && run.parts == 1 && call.kernels.attend_cached_bf16;
+  return rounds ? call.kernels.attend_cached_bf16 : call.kernels.attend_many;
+}
+
 // kv heads [head, head + heads) of a run.
 void attend_run(const Call& call, Attend attend, const Run& run, int64_t head, int64_t heads, float* partials) {
   const int64_t queries = int64_t{run.rows} * attend.group, at = head * attend.group * attend.head_dim;
@@ -149,7 +155,7 @@ void attend_run(const Call& call, Attend attend, const Run& run, int64_t head, i
   if (run.parts > 1)
     attend.part = partials + run.partial + (run.part * attend.kv_heads + head) * queries * attend_part(attend.head_dim);
   if (run.few) call.kernels.attend_few(attend);
-  else call.kernels.attend_many(attend);
+  else many_kernel(call, run)(attend);
 }
 
 // Every run with every kv head, `together` at a time; the costly runs first, so that threads end together.

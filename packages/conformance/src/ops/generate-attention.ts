@@ -41,6 +41,7 @@ const attributes = (dice: Dice, d: number, causal: number) => ({
   causal,
   window: dice.pick([0, 0, 1, 5, 40]),
   softCap: dice.pick([0, 0, 0, 2.5]),
+  bf16: dice.int(0, 1),
 });
 
 /** A ragged batch over a scattered cache. */
@@ -80,6 +81,6 @@ export function uncachedAttentionCase(dice: Dice): Omit<OpCase, 'name'> {
       cuSeqlens: ints(cuSeqlens),
       cuKeys: ints(cuKeys),
     },
-    attributes: { ...attributes(dice, d, dice.chance(0.3) ? 1 : 0), bf16: dice.chance(0.5) ? 1 : 0 },
+    attributes: attributes(dice, d, dice.chance(0.3) ? 1 : 0),
   };
 }

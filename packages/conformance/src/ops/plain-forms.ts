@@ -32,7 +32,7 @@ function attend(step: Step, q: Tensor, { kCache, vCache }: Values): void {
     step,
     coreOps.attention,
     { q, kCache, vCache, ...batch },
-    { scale: 1, causal: 1, window: 0, softCap: 0 },
+    { scale: 1, causal: 1, window: 0, softCap: 0, bf16: 0 },
   );
 }
 

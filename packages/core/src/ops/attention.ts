@@ -5,14 +5,24 @@ import { defineOp } from '../op/define-op.js';
 import { inCache, ints, normal, type SampleOperand } from '../op/sample.js';
 import { needCache } from './kv-append.js';
 
-export const attentionAttributes = { scale: 'f32', causal: 'i32', window: 'i32', softCap: 'f32' } as const;
+export const attentionAttributes = {
+  scale: 'f32',
+  causal: 'i32',
+  window: 'i32',
+  softCap: 'f32',
+  bf16: 'i32',
+} as const;
 export type AttentionAttributes = Attributes<typeof attentionAttributes>;
 
 /** Throws BAD_ARGUMENT. */
-export function needAttentionAttributes(op: string, { scale, window, softCap }: AttentionAttributes): void {
+export function needAttentionAttributes(
+  op: string,
+  { scale, window, softCap, bf16 }: AttentionAttributes,
+): void {
   if (!Number.isFinite(scale)) throw badArgument(op, `scale must be finite; got ${scale}`);
   if (window < 0 || softCap < 0)
     throw badArgument(op, `window and softCap must be 0 (off) or more; got ${window} and ${softCap}`);
+  if (bf16 !== 0 && bf16 !== 1) throw badArgument(op, `bf16 must be 0 or 1; got ${bf16}`);
 }
 
 /** One query's place: its sequence, its position in it, and the keys it may see. */
@@ -69,6 +79,22 @@ function checkBatch({ q, kCache, cuSeqlens, kvLengths, blockTable }: Operands): 
   }
 }
 
+/** Where a key of the query's sequence begins in the cache, for query head h. */
+function placesOf({ q, kCache, blockTable }: Operands, query: Query, h: number): (key: number) => number {
+  const [, blockSize, Hk, width] = kCache.shape as [number, number, number, number];
+  const kvHead = Math.floor(h / (q.shape[1]! / Hk));
+  return (key) => {
+    const block = blockTable.data[query.table + Math.floor(key / blockSize)]!;
+    return ((block * blockSize + (key % blockSize)) * Hk + kvHead) * width;
+  };
+}
+
+/** What the elements of a head in a cache are multiplied with, given where it begins. */
+function scalesOf({ q, kCache }: Operands): (cache: Numbers, place: number) => number {
+  const [d, width] = [q.shape[2]!, kCache.shape[3]!];
+  return (cache, place) => (width === d ? 1 : headScale(cache.data, place, d));
+}
+
 /** softmax(q · Kᵀ · scale) · V for one row and head, in double precision; `absolute` sums |V| instead, for tolerances. */
 function attendHead(
   operands: Operands,
@@ -79,15 +105,9 @@ function attendHead(
   y: Numbers,
   absolute: boolean,
 ): void {
-  const { q, kCache, vCache, blockTable } = operands;
+  const { q, kCache, vCache } = operands;
   const [, H, d] = q.shape as [number, number, number];
-  const [, blockSize, Hk, width] = kCache.shape as [number, number, number, number];
-  const scaleOf = (cache: Numbers, head: number) => (width === d ? 1 : headScale(cache.data, head, d));
-  const kvHead = Math.floor(h / (H / Hk));
-  const at = (key: number) => {
-    const block = blockTable.data[query.table + Math.floor(key / blockSize)]!;
-    return ((block * blockSize + (key % blockSize)) * Hk + kvHead) * width;
-  };
+  const [at, scaleOf] = [placesOf(operands, query, h), scalesOf(operands)];
   const scores = new Float64Array(Math.max(0, query.endKey - query.firstKey));
   for (let j = 0; j < scores.length; j++) {
     const key = at(query.firstKey + j);
@@ -116,6 +136,44 @@ export function attend(operands: Operands, attrs: AttentionAttributes, y: Number
   for (let t = 0; t < T; t++) {
     const query = placeQuery(t, operands.cuSeqlens, operands.kvLengths, operands.blockTable.shape[1]!, attrs);
     for (let h = 0; h < H; h++) attendHead(operands, attrs, query, t, h, y, absolute);
+  }
+}
+
+/** A value times at most this is what rounding it to bf16 makes of it. */
+const toBf16 = 1 + 2 ** -8;
+
+/** The largest Σ|q·k|·|scale| over the keys of a query. */
+function largestScore(operands: Operands, scale: number, query: Query, t: number, h: number): number {
+  const { q, kCache } = operands;
+  const [, H, d] = q.shape as [number, number, number];
+  const [at, scaleOf] = [placesOf(operands, query, h), scalesOf(operands)];
+  let largest = 0;
+  for (let key = query.firstKey; key < query.endKey; key++) {
+    const place = at(key);
+    let dot = 0;
+    for (let i = 0; i < d; i++) dot += Math.abs(q.data[(t * H + h) * d + i]! * kCache.data[place + i]!);
+    largest = Math.max(largest, dot * Math.abs(scaleOf(kCache, place) * scale));
+  }
+  return largest;
+}
+
+/**
+ * What rounding q, k, v and the weights of the softmax to bf16 can change at most, where that is allowed. A score moves by
+ * e = Σ|q·k|·scale · 2·2^-8, so a weight and the sum of the weights by a factor of exp(e) each; the weight and its value are
+ * rounded besides, and the exponential may be.
+ */
+export function bf16Rounding(operands: Operands, attrs: AttentionAttributes, y: Numbers): void {
+  if (attrs.bf16 === 0) return;
+  const { q, cuSeqlens, kvLengths, blockTable } = operands;
+  const [T, H, d] = q.shape as [number, number, number];
+  attend(operands, attrs, y, true);
+  for (let t = 0; t < T; t++) {
+    const query = placeQuery(t, cuSeqlens, kvLengths, blockTable.shape[1]!, attrs);
+    for (let h = 0; h < H; h++) {
+      const moved = largestScore(operands, attrs.scale, query, t, h) * (toBf16 ** 2 - 1);
+      const factor = Math.exp(2 * moved) * toBf16 ** 3 - 1;
+      for (let i = (t * H + h) * d; i < (t * H + h + 1) * d; i++) y.data[i] = y.data[i]! * factor;
+    }
   }
 }
 
@@ -154,7 +212,7 @@ function sample({ name, heads = [4, 2, 16], sequences, blockSize, attrs, format 
       kvLengths: ints(sequences.map(([, keys]) => keys)),
       blockTable: ints(table, [sequences.length, perSequence]),
     },
-    attributes: { scale: 1 / Math.sqrt(d), causal: 1, window: 0, softCap: 0, ...attrs },
+    attributes: { scale: 1 / Math.sqrt(d), causal: 1, window: 0, softCap: 0, bf16: 0, ...attrs },
   };
 }
 
@@ -165,7 +223,7 @@ export const attention = defineOp({
   name: 'attention',
   doc:
     'softmax(q · Kᵀ · scale) · V over a cache: q [T, H, d], cache [blocks, blockSize, Hk, d] → [T, H, d] (i8: heads as kvAppend writes them). The batch is ragged: rows cuSeqlens[s] to cuSeqlens[s+1] of q are the ' +
-    'last tokens of sequence s, whose kvLengths[s] keys lie in blocks blockTable[s, …]. A contiguous cache is one block per sequence. Query head h reads kv head ⌊h · Hk / H⌋.',
+    'last tokens of sequence s, whose kvLengths[s] keys lie in blocks blockTable[s, …]. A contiguous cache is one block per sequence. Query head h reads kv head ⌊h · Hk / H⌋. With bf16 1, q, k, v and the weights of the softmax may be rounded to bf16.',
   source: 'Vaswani et al. 2017, eq. 1; Ainslie et al. 2023 (GQA); Kwon et al. 2023 (paged)',
   operands: {
     q: { kind: 'tensor', dtypes: ['f32'] },
@@ -193,6 +251,7 @@ export const attention = defineOp({
   },
   define: (operands, attrs, [y]) => attendCached(operands, attrs, y!, false),
   magnitude: (operands, attrs, [y]) => attendCached(operands, attrs, y!, true),
+  rounding: (operands, attrs, [y]) => bf16Rounding(operands, attrs, y!),
   tolerance: { f32: { absolute: 1e-6, relative: 2e-5 }, f16: { absolute: 1e-6, relative: 2e-5 } },
   samples: () => [
     sample(contiguous),
@@ -228,6 +287,31 @@ export const attention = defineOp({
     sample({ name: 'sliding window', sequences: [[6, 20]], blockSize: 32, attrs: { window: 5 } }),
     sample({ name: 'soft cap', sequences: [[4, 12]], blockSize: 16, attrs: { softCap: 3, scale: 2 } }),
     sample({ name: 'not causal', sequences: [[4, 12]], blockSize: 16, attrs: { causal: 0 } }),
+    sample({
+      name: 'in bf16',
+      sequences: [
+        [40, 40],
+        [2, 9],
+        [19, 303],
+      ],
+      blockSize: 16,
+      format: 'f16',
+      attrs: { bf16: 1 },
+    }),
+    sample({
+      name: 'in bf16: i8 cache',
+      sequences: [[37, 37]],
+      blockSize: 16,
+      format: 'i8',
+      attrs: { bf16: 1 },
+    }),
+    sample({
+      name: 'in bf16: odd sizes, sliding window, soft cap',
+      heads: [6, 2, 13],
+      sequences: [[35, 300]],
+      blockSize: 64,
+      attrs: { bf16: 1, window: 33, softCap: 20 },
+    }),
     sample({ name: 'scores far apart', sequences: [[2, 9]], blockSize: 16, attrs: { scale: 40 } }),
   ],
   errors: () => [
@@ -263,6 +347,11 @@ export const attention = defineOp({
     },
     {
       ...sample({ ...contiguous, name: 'negative window', attrs: { window: -1 } }),
+      code: 'BAD_ARGUMENT',
+      when: 'record',
+    },
+    {
+      ...sample({ ...contiguous, name: 'bf16 neither 0 nor 1', attrs: { bf16: 2 } }),
       code: 'BAD_ARGUMENT',
       when: 'record',
     },

@@ -1,16 +1,14 @@
-import { badArgument, badShape, needRank, needShape, outOfRange } from '../op/check.js';
-import type { Attributes, Numbers } from '../op/define-op.js';
+import { badShape, needRank, needShape, outOfRange } from '../op/check.js';
+import type { Numbers } from '../op/define-op.js';
 import { defineOp } from '../op/define-op.js';
 import { ints, normal } from '../op/sample.js';
 import {
   type AttentionAttributes,
   attend,
   attentionAttributes,
+  bf16Rounding,
   needAttentionAttributes,
 } from './attention.js';
-
-const attributes = { ...attentionAttributes, bf16: 'i32' } as const;
-type UncachedAttentionAttributes = Attributes<typeof attributes>;
 
 type Operands = Record<'q' | 'k' | 'v' | 'cuSeqlens' | 'cuKeys', Numbers>;
 
@@ -57,41 +55,6 @@ function overCache({ q, k, v, cuSeqlens, cuKeys }: Operands): Parameters<typeof 
   };
 }
 
-/** A value times at most this is what rounding it to bf16 makes of it. */
-const toBf16 = 1 + 2 ** -8;
-
-/** The largest Σ|q·k|·scale of a row and head over its keys. */
-function largestScore({ q, k, cuSeqlens, cuKeys }: Operands, scale: number, t: number, h: number): number {
-  const [[, H, d], Hk] = [q.shape as [number, number, number], k.shape[1]!];
-  let s = 0;
-  while (cuSeqlens.data[s + 1]! <= t) s++;
-  let largest = 0;
-  for (let j = cuKeys.data[s]!; j < cuKeys.data[s + 1]!; j++) {
-    const at = (j * Hk + Math.floor((h * Hk) / H)) * d;
-    let dot = 0;
-    for (let i = 0; i < d; i++) dot += Math.abs(q.data[(t * H + h) * d + i]! * k.data[at + i]!);
-    largest = Math.max(largest, dot * Math.abs(scale));
-  }
-  return largest;
-}
-
-/**
- * What rounding q, k, v and the weights of the softmax to bf16 can change at most. A score moves by e = Σ|q·k|·scale · 2·2^-8,
- * so a weight and the sum of the weights by a factor of exp(e) each; the weight and its value are rounded besides, and the
- * exponential may be.
- */
-function bf16Rounding(operands: Operands, attrs: UncachedAttentionAttributes, y: Numbers): void {
-  if (attrs.bf16 === 0) return;
-  const [T, H, d] = operands.q.shape as [number, number, number];
-  attendUncached(operands, attrs, y, true);
-  for (let t = 0; t < T; t++)
-    for (let h = 0; h < H; h++) {
-      const moved = largestScore(operands, attrs.scale, t, h) * (toBf16 ** 2 - 1);
-      const factor = Math.exp(2 * moved) * toBf16 ** 3 - 1;
-      for (let i = (t * H + h) * d; i < (t * H + h + 1) * d; i++) y.data[i] = y.data[i]! * factor;
-    }
-}
-
 function attendUncached(operands: Operands, attrs: AttentionAttributes, y: Numbers, absolute: boolean): void {
   checkBatch(operands, attrs);
   attend(overCache(operands), attrs, y, absolute);
@@ -102,7 +65,7 @@ interface Case {
   readonly heads?: readonly [H: number, Hk: number, d: number];
   /** Rows and keys of each sequence. */
   readonly sequences: readonly (readonly [rows: number, keys: number])[];
-  readonly attrs?: Partial<UncachedAttentionAttributes>;
+  readonly attrs?: Partial<AttentionAttributes>;
 }
 
 const bounds = (lengths: readonly number[]): number[] => {
@@ -142,7 +105,7 @@ export const uncachedAttention = defineOp({
     cuSeqlens: { kind: 'tensor', dtypes: ['i32'] },
     cuKeys: { kind: 'tensor', dtypes: ['i32'] },
   },
-  attributes,
+  attributes: attentionAttributes,
   outputs: ['y'],
   accumulation: 'f32',
   infer({ q, k, v, cuSeqlens, cuKeys }, attrs) {
@@ -161,13 +124,11 @@ export const uncachedAttention = defineOp({
         `the ${H} heads of q must be a multiple of k's, and of their size ${d}; k has ${Hk} of ${dk}`,
       );
     needAttentionAttributes('uncachedAttention', attrs);
-    if (attrs.bf16 !== 0 && attrs.bf16 !== 1)
-      throw badArgument('uncachedAttention', `bf16 must be 0 or 1; got ${attrs.bf16}`);
     return [{ shape: q.shape, dtype: 'f32' }];
   },
   define: (operands, attrs, [y]) => attendUncached(operands, attrs, y!, false),
   magnitude: (operands, attrs, [y]) => attendUncached(operands, attrs, y!, true),
-  rounding: (operands, attrs, [y]) => bf16Rounding(operands, attrs, y!),
+  rounding: (operands, attrs, [y]) => bf16Rounding(overCache(operands), attrs, y!),
   tolerance: { f32: { absolute: 1e-6, relative: 2e-5 } },
   samples: () => [
     sample(three),

@@ -23,7 +23,7 @@ export interface AttentionWeights {
 
 /**
  * Grouped-query self-attention with rotary positions over a cache. The returned function takes x [T, D], already normed,
- * appends its keys and values to the layer's cache, and gives [T, D].
+ * appends its keys and values to the layer's cache, and gives [T, D]. In bf16 where the weights are rounded.
  */
 export function selfAttention(b: Backend, config: DecoderConfig) {
   const { heads, kvHeads, headDim, rmsEps, rope } = config;
@@ -40,7 +40,7 @@ export function selfAttention(b: Backend, config: DecoderConfig) {
     const rotatedQ = b.rope(normedQ, batch.positions, rope);
     const rotatedK = b.rope(normedK, batch.positions, rope);
     b.kvAppend(kv, rotatedK, v, batch.slots);
-    const y = b.attention(rotatedQ, kv, batch, attnConfigs[layer]!); // [T, H, d]
+    const y = b.attention(rotatedQ, kv, batch, { ...attnConfigs[layer]!, bf16: w.q.format !== 'f32' }); // [T, H, d]
     return b.linear(b.view(y, [T, heads * headDim]), w.attnOutput, { bias: w.attnOutputBias }); // [T, D]
   };
 }

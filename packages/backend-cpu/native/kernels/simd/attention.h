@@ -10,14 +10,7 @@
 
 namespace quern::QUERN_ISA {
 
-void attend_many(const Attend& args) {
-  switch (args.type) {
-    case CACHE_F16: return attend_many_to<uint16_t>(args);
-    case CACHE_BF16: return attend_many_to<Bf16>(args);
-    case CACHE_I8: return attend_many_to<int8_t>(args);
-    default: return attend_many_to<float>(args);
-  }
-}
+void attend_many(const Attend& args) { attend_many_with<FloatValues>(args); }
 
 void attend_few(const Attend& args) {
   switch (args.type) {

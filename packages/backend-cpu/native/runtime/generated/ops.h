@@ -90,7 +90,7 @@ struct RopeOp {
 // attention(q, kCache, vCache, cuSeqlens, kvLengths, blockTable) → y
 struct AttentionOp {
   enum Operands : int { Q, K_CACHE, V_CACHE, CU_SEQLENS, KV_LENGTHS, BLOCK_TABLE, Y };
-  enum Attributes : int { SCALE, CAUSAL, WINDOW, SOFT_CAP };
+  enum Attributes : int { SCALE, CAUSAL, WINDOW, SOFT_CAP, BF16 };
   static void run(Call& call);
 };
 
@@ -303,7 +303,7 @@ inline constexpr OpSpec op_table[] = {
      {{"x", OperandKind::tensor, false, false},
       {"table", OperandKind::tensor, false, false},
       {"y", OperandKind::tensor, false, true}}},
-    {12, "attention", AttentionOp::run, 4, 6, 7,
+    {12, "attention", AttentionOp::run, 5, 6, 7,
      {{"q", OperandKind::tensor, false, false},
       {"kCache", OperandKind::buffer, false, false},
       {"vCache", OperandKind::buffer, false, false},

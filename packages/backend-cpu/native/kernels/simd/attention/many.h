@@ -4,44 +4,60 @@
 namespace quern::QUERN_ISA {
 namespace {
 
-// A panel is made of columns, each one register wide: [length, LANES].
-struct Panels {
-  float* keys;   // a column for LANES keys, of d elements each
-  float* values; // a column for LANES elements of the head, of ATTEND_KEYS keys
-};
-
-// LANES keys from j on, `at` being LANES elements of the head or, with n, its last n.
+// Elements [at, at + LANES) of a head in the cache or, with n, the n from there.
 template <class T, class... N>
-inline void pack_square(const Attend& a, const Keys& keys, const Panels& panels, int32_t j, int32_t at, N... n) {
-  const T* k = static_cast<const T*>(a.k_cache);
-  const T* v = static_cast<const T*>(a.v_cache);
-  const auto value = [&](const T* row) {
-    const Floats elements = load(row + at, n...);
-    if constexpr (has_scale<T>) return elements * set(scale_of(row, a.head_dim));
-    else return elements;
-  };
+inline Floats elements(const T* head, int32_t d, int64_t at, N... n) {
+  const Floats x = load(head + at, n...);
+  if constexpr (has_scale<T>) return x * set(scale_of(head, d));
+  else return x;
+}
+
+// Elements [at, at + LANES) of LANES keys from j on, into the column of these keys: [d, LANES].
+template <class T, class... N>
+inline void pack_square(const T* k, const Keys& keys, int32_t d, int32_t j, int32_t at, float* column, N... n) {
   const int count = smaller(LANES, keys.count - j);
-  float* values = panels.values + at * ATTEND_KEYS + j * LANES;
   Floats square[LANES];
 #pragma GCC unroll 16
-  for (int i = 0; i < LANES; i++) square[i] = i < count ? value(k + keys.rows[j + i]) : set(0);
-  for (int i = 0; i < count; i++) store(values + i * LANES, value(v + keys.rows[j + i]));
+  for (int i = 0; i < LANES; i++) square[i] = i < count ? elements(k + keys.rows[j + i], d, at, n...) : set(0);
   transpose(square);
-  float* column = panels.keys + int64_t(j) * a.head_dim + at * LANES;
-  const int elements = smaller(LANES, a.head_dim - at);
+  const int rows = smaller(LANES, d - at);
 #pragma GCC unroll 16
   for (int i = 0; i < LANES; i++)
-    if (i < elements) store(column + i * LANES, square[i]);
+    if (i < rows) store(column + (at + i) * LANES, square[i]);
 }
 
+// The panel of a block's keys: a column, one register wide, for every LANES of them.
 template <class T>
-inline void pack(const Attend& a, const Keys& keys, const Panels& panels) {
+inline void pack_keys(const Attend& a, const Keys& keys, float* panel) {
+  const T* k = static_cast<const T*>(a.k_cache);
   for (int32_t j = 0; j < keys.count; j += LANES) {
+    float* column = panel + int64_t(j) * a.head_dim;
     int32_t at = 0;
-    for (; at + LANES <= a.head_dim; at += LANES) pack_square<T>(a, keys, panels, j, at);
-    if (at < a.head_dim) pack_square<T>(a, keys, panels, j, at, int64_t(a.head_dim - at));
+    for (; at + LANES <= a.head_dim; at += LANES) pack_square(k, keys, a.head_dim, j, at, column);
+    if (at < a.head_dim) pack_square(k, keys, a.head_dim, j, at, column, int64_t(a.head_dim - at));
   }
 }
+
+// The panel of a block's values, as floats: a column for every LANES elements of the head, [ATTEND_KEYS, LANES].
+struct FloatValues {
+  float* panel;
+
+  template <class T>
+  void pack(const Attend& a, const Keys& keys) const {
+    for (int32_t j = 0; j < keys.count; j++) {
+      const T* v = static_cast<const T*>(a.v_cache) + keys.rows[j];
+      each(a.head_dim, [&](int64_t at, auto... n) {
+        store(panel + at * ATTEND_KEYS + j * LANES, elements(v, a.head_dim, at, n...));
+      });
+    }
+  }
+
+  template <int RR>
+  void add(const Queries& s, int32_t r, float* weights, const Range (&seen)[RR]) const {
+    add_seen_values(s, r, weights, seen,
+                    [&](int64_t j, int64_t c, auto...) { return load(panel + (c * ATTEND_KEYS + j) * LANES); });
+  }
+};
 
 // scores[r][j] = q_r · k_j for RR queries and the columns of keys that hold the range.
 template <int RR>
@@ -63,35 +79,48 @@ inline void score(const Queries& s, int32_t r, const float* panel, Range keys, f
 }
 
 // RR queries from r on over a block of keys.
-template <int RR>
-inline void attend_tile_of(const Attend& a, const Queries& s, int32_t r, const Keys& keys, const Panels& panels, float* scores) {
+template <int RR, class Values>
+inline void attend_tile_of(const Attend& a, const Queries& s, int32_t r, const Keys& keys, const float* key_panel,
+                           const Values& values, float* scores) {
   Range seen_by[RR], any = {keys.count, 0};
   for (int i = 0; i < RR; i++) {
     seen_by[i] = seen(a, keys, r + i);
     if (!seen_by[i].empty()) any = {smaller(any.from, seen_by[i].from), larger(any.to, seen_by[i].to)};
   }
   if (any.empty()) return;
-  score<RR>(s, r, panels.keys, any, scores);
+  score<RR>(s, r, key_panel, any, scores);
   for (int i = 0; i < RR; i++) weigh_scores(a, s, r + i, scores + i * ATTEND_KEYS, seen_by[i]);
-  add_seen_values(s, r, scores, seen_by,
-                  [&](int64_t j, int64_t c, auto...) { return load(panels.values + (c * ATTEND_KEYS + j) * LANES); });
+  values.add(s, r, scores, seen_by);
 }
 
-template <class T>
+// Values: how a block of values is unpacked into a panel, and its rows are summed with weights.
+template <class T, class Values>
 inline void attend_many_to(const Attend& a) {
   const Queries s = open_queries(a);
   float* scores = s.rest;
-  float* k = scores + attend_tile * ATTEND_KEYS;
-  const Panels panels = {k, k + ATTEND_KEYS * s.d};
+  float* key_panel = scores + attend_tile * ATTEND_KEYS;
+  const Values values{key_panel + ATTEND_KEYS * s.d};
   each_block(a, [&](const Keys& keys) {
-    pack<T>(a, keys, panels);
+    pack_keys<T>(a, keys, key_panel);
+    values.template pack<T>(a, keys);
+    const auto tile = [&]<int RR>(int32_t r) { attend_tile_of<RR>(a, s, r, keys, key_panel, values, scores); };
     int32_t r = 0;
-    for (; r + TILE_QUERIES <= s.count; r += TILE_QUERIES) attend_tile_of<TILE_QUERIES>(a, s, r, keys, panels, scores);
-    for (; r + 4 <= s.count; r += 4) attend_tile_of<4>(a, s, r, keys, panels, scores);
-    for (; r + 2 <= s.count; r += 2) attend_tile_of<2>(a, s, r, keys, panels, scores);
-    if (r < s.count) attend_tile_of<1>(a, s, r, keys, panels, scores);
+    for (; r + TILE_QUERIES <= s.count; r += TILE_QUERIES) tile.template operator()<TILE_QUERIES>(r);
+    for (; r + 4 <= s.count; r += 4) tile.template operator()<4>(r);
+    for (; r + 2 <= s.count; r += 2) tile.template operator()<2>(r);
+    if (r < s.count) tile.template operator()<1>(r);
   });
   close_queries(a, s);
+}
+
+template <class Values>
+inline void attend_many_with(const Attend& a) {
+  switch (a.type) {
+    case CACHE_F16: return attend_many_to<uint16_t, Values>(a);
+    case CACHE_BF16: return attend_many_to<Bf16, Values>(a);
+    case CACHE_I8: return attend_many_to<int8_t, Values>(a);
+    default: return attend_many_to<float, Values>(a);
+  }
 }
 
 } // namespace

@@ -3,8 +3,7 @@
 // alone, not on the rows beside it.
 #define QUERN_ISA bf16
 #include "../avx512/vector.h"
-#include "../../simd/attention/queries.h"
-#include "../../simd/attention/keys.h"
+#include "pairs.h"
 
 namespace quern::bf16 {
 
@@ -12,35 +11,11 @@ void attend_many_bf16(const Attend& args);
 
 namespace {
 
-using Pairs = __m512bh; // two bf16 in each lane
-
-constexpr int64_t PAIR_WORDS = 2 * LANES;
-constexpr int64_t BLOCK_PAIRS = ATTEND_KEYS / 2;
-
-inline Pairs load_pairs(const uint16_t* p) { return Pairs(_mm512_loadu_si512(p)); }
-inline void store_pairs(uint16_t* p, Pairs x) { _mm512_storeu_si512(p, __m512i(x)); }
-inline Pairs every_lane(const uint16_t* pair) {
-  int32_t bits;
-  memcpy(&bits, pair, sizeof bits);
-  return Pairs(_mm512_set1_epi32(bits));
-}
-// Lane i: the i-th of `even`, then the i-th of `odd`.
-inline Pairs interleave(Floats even, Floats odd) {
-  alignas(64) static constexpr uint16_t order[PAIR_WORDS] = {0,  16, 1,  17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
-                                                             8,  24, 9,  25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
-  return Pairs(_mm512_permutexvar_epi16(_mm512_load_si512(order), __m512i(_mm512_cvtne2ps_pbh(odd, even))));
-}
-
-// LANES floats from p on, of which n are there; zeros beyond.
-inline Floats load_first(const float* p, int64_t n) { return n >= LANES ? load(p) : n <= 0 ? set(0) : load(p, n); }
-
 // A block of keys and one of values. Pairs of keys are neighbours within a head, those of values are of two keys.
 struct Panels {
   uint16_t* keys;   // for LANES keys each: [ceil(d / 2), LANES, 2]
   uint16_t* values; // for LANES elements of the head each: [BLOCK_PAIRS, LANES, 2]
 };
-
-inline int64_t pairs_of(int64_t n) { return (n + 1) / 2; }
 
 inline void pack_keys(const float* k, const Keys& keys, int64_t d, uint16_t* panel) {
   for (int32_t j = 0; j < keys.count; j += LANES, panel += pairs_of(d) * PAIR_WORDS)
@@ -65,40 +40,6 @@ inline void pack_values(const float* v, const Keys& keys, int64_t d, uint16_t* p
     }
 }
 
-// n floats to bf16 where they are, and zeros to the end of the last register: `to` may be `from`.
-inline void round_row(const float* from, uint16_t* to, int64_t n) {
-  for (int64_t i = 0; i < n; i += PAIR_WORDS) {
-    const Floats low = load_first(from + i, n - i), high = load_first(from + i + LANES, n - i - LANES);
-    const int64_t words = n - i < PAIR_WORDS ? 2 * pairs_of(n - i) : PAIR_WORDS;
-    _mm512_mask_storeu_epi16(to + i, __mmask32((uint64_t(1) << words) - 1), __m512i(_mm512_cvtne2ps_pbh(high, low)));
-  }
-}
-
-// sums[r][c] += Σ a[r][i] · column(i, c) over pairs i; rows of a are lda words apart.
-template <int RR, int CC, class F>
-inline void add_products(const uint16_t* a, int64_t lda, int64_t pairs, F column, Floats (&sums)[RR][CC]) {
-  for (int64_t i = 0; i < pairs; i++) {
-    Pairs columns[CC];
-#pragma GCC unroll 4
-    for (int c = 0; c < CC; c++) columns[c] = load_pairs(column(i, c));
-#pragma GCC unroll 6
-    for (int r = 0; r < RR; r++) {
-      const Pairs pair = every_lane(a + r * lda + 2 * i);
-#pragma GCC unroll 4
-      for (int c = 0; c < CC; c++) sums[r][c] = _mm512_dpbf16_ps(sums[r][c], pair, columns[c]);
-    }
-  }
-}
-
-// Calls body<columns>(first) for 4, 2 or 1 columns at a time.
-template <class F>
-inline void each_column(int64_t columns, F body) {
-  int64_t at = 0;
-  for (; at + 4 <= columns; at += 4) body.template operator()<4>(at);
-  for (; at + 2 <= columns; at += 2) body.template operator()<2>(at);
-  if (at < columns) body.template operator()<1>(at);
-}
-
 // scores[r][j] = q_r · k_j for RR queries and all keys of the block.
 template <int RR>
 inline void score(const Queries& s, int32_t r, const uint16_t* panel, int32_t count, float* scores) {
@@ -108,7 +49,7 @@ inline void score(const Queries& s, int32_t r, const uint16_t* panel, int32_t co
     for (int i = 0; i < RR; i++)
       for (int c = 0; c < CC; c++) sums[i][c] = set(0);
     const auto* const q = reinterpret_cast<const uint16_t*>(s.q + int64_t(r) * s.d);
-    add_products(q, 2 * s.d, pairs, [&](int64_t i, int c) { return panel + ((at + c) * pairs + i) * PAIR_WORDS; }, sums);
+    add_products(q, 2 * s.d, pairs, [&](int64_t i, int c) { return load_pairs(panel + ((at + c) * pairs + i) * PAIR_WORDS); }, sums);
     for (int i = 0; i < RR; i++)
       for (int c = 0; c < CC; c++) store(scores + i * ATTEND_KEYS + (at + c) * LANES, sums[i][c]);
   });
@@ -149,30 +90,12 @@ inline void weigh(const Attend& a, const Queries& s, int32_t r, float* scores, i
   round_row(scores, reinterpret_cast<uint16_t*>(scores), count);
 }
 
-// y_r = shrink_r · y_r + Σ_j weights[r][j] · v_j for RR queries from r on.
-template <int RR>
-inline void add_values(const Queries& s, int32_t r, const float* weights, const uint16_t* panel, int32_t count) {
-  each_column(s.width / LANES, [&]<int CC>(int64_t at) {
-    Floats sums[RR][CC];
-    float* const y = s.y + r * s.width + at * LANES;
-#pragma GCC unroll 6
-    for (int i = 0; i < RR; i++)
-#pragma GCC unroll 4
-      for (int c = 0; c < CC; c++) sums[i][c] = load(y + i * s.width + c * LANES) * set(s.shrink[r + i]);
-    add_products(reinterpret_cast<const uint16_t*>(weights), 2 * ATTEND_KEYS, pairs_of(count),
-                 [&](int64_t j, int c) { return panel + ((at + c) * BLOCK_PAIRS + j) * PAIR_WORDS; }, sums);
-#pragma GCC unroll 6
-    for (int i = 0; i < RR; i++)
-#pragma GCC unroll 4
-      for (int c = 0; c < CC; c++) store(y + i * s.width + c * LANES, sums[i][c]);
-  });
-}
-
 template <int RR>
 inline void attend_tile_of(const Attend& a, const Queries& s, int32_t r, const Panels& panels, int32_t count, float* scores) {
   score<RR>(s, r, panels.keys, count, scores);
   for (int i = 0; i < RR; i++) weigh(a, s, r + i, scores + i * ATTEND_KEYS, count);
-  add_values<RR>(s, r, scores, panels.values, count);
+  add_pairs<RR>(s, r, scores, {0, int32_t(pairs_of(count))},
+                [&](int64_t j, int64_t c) { return load_pairs(panels.values + (c * BLOCK_PAIRS + j) * PAIR_WORDS); });
 }
 
 inline void store_rows(const Attend& a, const Queries& s) {

@@ -6,6 +6,7 @@ namespace quern::bf16 {
 void gemm_of_bf16(const uint16_t* x, int64_t ldx, const uint16_t* w, int64_t ldw, const float* bias, float* y, int64_t ldy,
                   int64_t T, int64_t N, int64_t K);
 void attend_many_bf16(const Attend& args);
+void attend_cached_bf16(const Attend& args);
 void f16_to_bf16(const uint16_t* x, uint16_t* y, int64_t n);
 
 constexpr Kernels with_bf16(Kernels kernels) {
@@ -13,6 +14,7 @@ constexpr Kernels with_bf16(Kernels kernels) {
   kernels.gemm_of_bf16 = gemm_of_bf16;
   kernels.f16_to_bf16 = f16_to_bf16;
   kernels.attend_many_bf16 = attend_many_bf16;
+  kernels.attend_cached_bf16 = attend_cached_bf16;
   return kernels;
 }
 constexpr Kernels table = with_bf16(vnni::table);
