@@ -23,13 +23,17 @@ function bound({ absolute, relative }, magnitude) {
 }
 
 /** Formats that share a bound share a line. */
-function tolerances({ tolerance, magnitude, rounding }) {
+function tolerances({ attributes, tolerance, magnitude, rounding }) {
   const formats = new Map();
   for (const [format, limits] of Object.entries(tolerance)) {
     const text = bound(limits, magnitude ? 'Σ|terms|' : '|value|');
     formats.set(text, [...(formats.get(text) ?? []), format]);
   }
-  const rounded = rounding ? '; and with quantised weights what rounding to 8 bits changes' : '';
+  const allowed =
+    'bf16' in attributes
+      ? 'with bf16 what that changes'
+      : 'with quantised weights what rounding to 8 bits changes';
+  const rounded = rounding ? `; and ${allowed}` : '';
   return [...formats].map(([text, names]) => `${names.join(', ')}: ${text}`).join('; ') + rounded;
 }
 

@@ -92,6 +92,23 @@ describeShared('tiny-hf', 'encoders and what they refuse', () => {
     await expect(second.embedBatch([{ ids: [1] }])).rejects.toMatchObject({ code: 'DISPOSED' });
   });
 
+  test('calls that overlap, and that follow each other, give what each gives alone', async () => {
+    using backend = await createReference();
+    using embedder = embedBackend(await loadEncoder(await tinyModel('bert'), backend));
+    const texts = [1, 2, 3, 4].map((first) => ({ ids: [first, 5, 9] }));
+    const expected: Float32Array[] = [];
+    for (const text of texts) {
+      using step = backend.step();
+      using fresh = await loadEncoder(await tinyModel('bert'), backend);
+      expected.push(Float32Array.from((await step.read(fresh.embed(step, [text]))) as Float32Array));
+    }
+    expect(await Promise.all(texts.map((text) => embedder.embedBatch([text])))).toEqual(expected);
+    for (const [i, text] of texts.entries()) expect(await embedder.embedBatch([text])).toEqual(expected[i]);
+    const aborted = embedder.embedBatch([texts[0]!], { signal: AbortSignal.abort() });
+    await expect(aborted).rejects.toMatchObject({ code: 'ABORTED' });
+    expect(await embedder.embedBatch([texts[0]!])).toEqual(expected[0]);
+  });
+
   test('no tokens, too many, and a classifier that is not there', async () => {
     using backend = await createReference();
     using embedder = embedBackend(await loadEncoder(await tinyModel('bert'), backend));

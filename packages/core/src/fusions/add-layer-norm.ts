@@ -12,7 +12,7 @@ function addLost(sum: Numbers, w: Numbers, eps: number, y: Numbers): void {
   for (let at = 0; at < sum.data.length; at += width) {
     const row = sum.data.subarray(at, at + width);
     const { factor } = rowStatistics(row, width, eps);
-    const largest = row.reduce((top, value) => Math.max(top, Math.abs(value)), 0);
+    const largest = Math.max(...Array.from(row, Math.abs));
     for (let i = 0; i < width; i++)
       y.data[at + i] = y.data[at + i]! + 2 * lostOfSum * largest * factor * Math.abs(w.data[i]!);
   }

@@ -1,4 +1,5 @@
-import type { Step, Tensor } from '@quern/core';
+import { has } from '@quern/core';
+import { CapturedTexts, type EncoderHead } from './captured-texts.js';
 import type { EncodedText, EncoderModel } from './encoder-model.js';
 
 /** What embeds texts: any encoder on any backend. */
@@ -27,6 +28,9 @@ export interface BatchOptions {
 /** Tokens of a step, or of one text where it may have more. */
 const rowsOfStep = 1024;
 
+/** Steps of so few tokens are captured: recording them would take a share of their time that counts. */
+const rowsOfCapture = 128;
+
 /** Any encoder on any backend as an EmbedBackend. It owns the model. */
 export function embedBackend(model: EncoderModel): EmbedBackend {
   return new EncoderReplica(model, { count: 0 });
@@ -36,6 +40,7 @@ class EncoderReplica implements EmbedBackend {
   readonly dimensions: number;
   readonly maxTokens: number;
   readonly maxBatch: number;
+  private readonly captured: CapturedTexts | undefined;
   private disposed = false;
 
   constructor(
@@ -45,15 +50,16 @@ class EncoderReplica implements EmbedBackend {
     this.dimensions = model.config.width;
     this.maxTokens = model.config.context;
     this.maxBatch = Math.max(rowsOfStep, this.maxTokens);
+    if (has(model.backend, 'graph')) this.captured = new CapturedTexts(model, model.backend.graph);
     replicas.count++;
   }
 
   embedBatch(texts: readonly EncodedText[], options: BatchOptions = {}): Promise<Float32Array> {
-    return this.compute(texts, (step) => this.model.embed(step, texts), options);
+    return this.compute('embed', texts, options);
   }
 
   classifyBatch(texts: readonly EncodedText[], options: BatchOptions = {}): Promise<Float32Array> {
-    return this.compute(texts, (step) => this.model.classify(step, texts), options);
+    return this.compute('classify', texts, options);
   }
 
   replica(): EmbedBackend {
@@ -63,6 +69,7 @@ class EncoderReplica implements EmbedBackend {
   dispose(): void {
     if (this.disposed) return;
     this.disposed = true;
+    this.captured?.dispose();
     if (--this.replicas.count === 0) this.model.dispose();
   }
 
@@ -71,13 +78,15 @@ class EncoderReplica implements EmbedBackend {
   }
 
   private async compute(
+    head: EncoderHead,
     texts: readonly EncodedText[],
-    record: (step: Step) => Tensor,
     { signal }: BatchOptions,
   ): Promise<Float32Array> {
     if (texts.length === 0) return new Float32Array(0);
+    const tokens = texts.reduce((sum, { ids }) => sum + ids.length, 0);
+    if (this.captured && tokens <= rowsOfCapture) return this.captured.compute(head, texts, signal);
     using step = this.model.backend.step();
-    const y = record(step);
+    const y = this.model[head](step, texts);
     await step.run(signal ? { signal } : {});
     return Float32Array.from((await step.read(y)) as Float32Array);
   }

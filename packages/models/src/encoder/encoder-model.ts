@@ -15,6 +15,24 @@ export interface EncodedText {
   readonly secondPart?: number;
 }
 
+/** Some texts, one after another, as a step takes them. */
+export interface EncoderArrays {
+  /** [T] */
+  readonly ids: Int32Array;
+  /** [T] */
+  readonly positions: Int32Array;
+  /** [T] */
+  readonly segments: Int32Array;
+  /** [S + 1] */
+  readonly cuSeqlens: Int32Array;
+}
+
+/** The same as inputs of a step. */
+export interface EncoderInputs extends EncoderBatch {
+  /** [T] */
+  readonly ids: Tensor;
+}
+
 /** An encoder whose weights are on a backend. It owns them; steps are the caller's. */
 export interface EncoderModel {
   readonly architecture: string;
@@ -28,6 +46,13 @@ export interface EncoderModel {
   embed(step: Step, texts: readonly EncodedText[]): Tensor;
   /** Records the classifier's logits of some texts: [S, labels]. Throws ModelError MISSING_WEIGHT where there is none. */
   classify(step: Step, texts: readonly EncodedText[]): Tensor;
+  /** Throws ModelError BAD_ARGUMENT for a text without tokens, or of more than the model takes. */
+  arrays(texts: readonly EncodedText[]): EncoderArrays;
+  inputs(step: Step, arrays: EncoderArrays): EncoderInputs;
+  /** As `embed`. */
+  embedInputs(inputs: EncoderInputs): Tensor;
+  /** As `classify`. */
+  classifyInputs(inputs: EncoderInputs): Tensor;
   /** Frees the weights once no running step uses them. Disposing twice is harmless. */
   dispose(): void;
   [Symbol.dispose](): void;
@@ -94,44 +119,43 @@ class LoadedEncoder implements EncoderModel {
   }
 
   hidden(step: Step, texts: readonly EncodedText[]): Tensor {
-    return this.states(step, texts).x;
+    return this.states(this.inputs(step, this.arrays(texts)));
   }
 
   embed(step: Step, texts: readonly EncodedText[]): Tensor {
-    const { x, batch } = this.states(step, texts);
-    const pooled = this.backend.pool(x, batch.cuSeqlens, { by: this.config.pooling }); // [S, D]
+    return this.embedInputs(this.inputs(step, this.arrays(texts)));
+  }
+
+  embedInputs(inputs: EncoderInputs): Tensor {
+    const x = this.states(inputs);
+    const pooled = this.backend.pool(x, inputs.cuSeqlens, { by: this.config.pooling }); // [S, D]
     return this.config.normalise ? this.backend.l2Normalise(pooled) : pooled;
   }
 
   classify(step: Step, texts: readonly EncodedText[]): Tensor {
+    return this.classifyInputs(this.inputs(step, this.arrays(texts)));
+  }
+
+  classifyInputs(inputs: EncoderInputs): Tensor {
     if (!this.encoder.classify)
       throw new ModelError(
         'MISSING_WEIGHT',
         `${this.path}: has no classifier, so it embeds texts but ranks none`,
       );
-    const { x, batch } = this.states(step, texts);
-    return this.encoder.classify(this.backend.pool(x, batch.cuSeqlens, { by: 'cls' })); // [S, labels]
+    const x = this.states(inputs);
+    return this.encoder.classify(this.backend.pool(x, inputs.cuSeqlens, { by: 'cls' })); // [S, labels]
   }
 
-  dispose(): void {
-    for (const weight of this.weights) weight.dispose();
-  }
-
-  [Symbol.dispose](): void {
-    this.dispose();
-  }
-
-  private states(step: Step, texts: readonly EncodedText[]): { x: Tensor; batch: EncoderBatch } {
-    const { ids, positions, segments, cuSeqlens } = this.arrays(texts);
-    const batch = {
+  inputs(step: Step, { ids, positions, segments, cuSeqlens }: EncoderArrays): EncoderInputs {
+    return {
+      ids: step.input(ids),
       positions: step.input(positions),
       segments: step.input(segments),
       cuSeqlens: step.input(cuSeqlens),
     };
-    return { x: this.encoder.hidden(step.input(ids), batch), batch };
   }
 
-  private arrays(texts: readonly EncodedText[]) {
+  arrays(texts: readonly EncodedText[]): EncoderArrays {
     const T = texts.reduce((sum, { ids }) => sum + ids.length, 0);
     const arrays = {
       ids: new Int32Array(T),
@@ -149,6 +173,18 @@ class LoadedEncoder implements EncoderModel {
       arrays.cuSeqlens[s + 1] = row;
     }
     return arrays;
+  }
+
+  dispose(): void {
+    for (const weight of this.weights) weight.dispose();
+  }
+
+  [Symbol.dispose](): void {
+    this.dispose();
+  }
+
+  private states(inputs: EncoderInputs): Tensor {
+    return this.encoder.hidden(inputs.ids, inputs); // [T, D]
   }
 
   private needRoom(tokens: number): void {

@@ -27,7 +27,8 @@ export function whisperEncoder(b: Backend, w: EncoderWeights, config: StackConfi
     const q = b.view(b.linear(x, layer.q, { bias: layer.qBias }), shape); // [n, H, d]
     const k = b.view(b.linear(x, layer.k), shape); // [n, H, d]
     const v = b.view(b.linear(x, layer.v, { bias: layer.vBias }), shape); // [n, H, d]
-    const y = b.uncachedAttention(q, k, v, { cuSeqlens }, attnConfig); // [n, H, d]
+    const bf16 = layer.q.format !== 'f32'; // rounded already
+    const y = b.uncachedAttention(q, k, v, { cuSeqlens }, { ...attnConfig, bf16 }); // [n, H, d]
     return b.linear(b.view(y, x.shape), layer.attnOutput, { bias: layer.attnOutputBias }); // [n, D]
   };
 

@@ -1,0 +1,81 @@
+import type { CapturedGraph, Graph, Tensor } from '@quern/core';
+import type { EncodedText, EncoderArrays, EncoderInputs, EncoderModel } from './encoder-model.js';
+
+/** What is computed of texts. */
+export type EncoderHead = 'embed' | 'classify';
+
+/** Most captured steps that are kept. */
+const mostKept = 32;
+
+interface CapturedBatch {
+  readonly graph: CapturedGraph;
+  readonly inputs: EncoderInputs;
+  readonly y: Tensor;
+}
+
+/**
+ * Computes a few texts at a time with steps that are captured: one serves all batches of as many texts and tokens, and costs
+ * no recording. A step serves one call at a time; calls that overlap get one each.
+ */
+export class CapturedTexts {
+  /** By what they compute, the one used longest ago first. */
+  private readonly idle = new Map<string, CapturedBatch>();
+
+  private disposed = false;
+
+  constructor(
+    private readonly model: EncoderModel,
+    private readonly capability: Graph,
+  ) {}
+
+  /** [S, width of the head]. Rejects with ModelError BAD_ARGUMENT, MISSING_WEIGHT; BackendError ABORTED, OUT_OF_MEMORY, DISPOSED. */
+  async compute(
+    head: EncoderHead,
+    texts: readonly EncodedText[],
+    signal: AbortSignal | undefined,
+  ): Promise<Float32Array> {
+    const arrays = this.model.arrays(texts);
+    const key = `${head} ${arrays.ids.length} ${texts.length}`;
+    const batch = this.take(key) ?? this.capture(head, arrays);
+    try {
+      for (const name of ['ids', 'positions', 'segments', 'cuSeqlens'] as const)
+        batch.graph.write(batch.inputs[name], arrays[name]);
+      await batch.graph.replay(signal ? { signal } : {});
+      return Float32Array.from(batch.graph.read(batch.y) as Float32Array);
+    } finally {
+      this.keep(key, batch);
+    }
+  }
+
+  /** Steps of calls that are under way are freed when these end. */
+  dispose(): void {
+    this.disposed = true;
+    for (const { graph } of this.idle.values()) graph.dispose();
+    this.idle.clear();
+  }
+
+  private take(key: string): CapturedBatch | undefined {
+    const batch = this.idle.get(key);
+    this.idle.delete(key);
+    return batch;
+  }
+
+  private keep(key: string, batch: CapturedBatch): void {
+    this.idle.get(key)?.graph.dispose(); // of a call that overlapped
+    this.idle.delete(key);
+    if (this.disposed) batch.graph.dispose();
+    if (batch.graph.disposed) return;
+    this.idle.set(key, batch);
+    const [oldest] = this.idle.keys();
+    if (this.idle.size <= mostKept || oldest === undefined) return;
+    this.take(oldest)?.graph.dispose();
+  }
+
+  private capture(head: EncoderHead, arrays: EncoderArrays): CapturedBatch {
+    const step = this.model.backend.step();
+    const inputs = this.model.inputs(step, arrays);
+    const y = head === 'embed' ? this.model.embedInputs(inputs) : this.model.classifyInputs(inputs);
+    step.keep(y);
+    return { graph: this.capability.capture(step), inputs, y };
+  }
+}
