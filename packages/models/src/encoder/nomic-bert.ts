@@ -116,6 +116,7 @@ export const nomicBert = {
   name: 'nomic-bert',
   names: { gguf: ['nomic-bert'], huggingFace: ['NomicBertModel', 'NomicBertForPreTraining', 'nomic_bert'] },
   weights: nomicBertWeights,
+  gguf: { name: 'nomic-bert' },
   rename: (file: WeightFile) => mapTensors(file, renameTensor),
   configFromGguf: encoderConfigFromGguf,
   configFromHuggingFace,

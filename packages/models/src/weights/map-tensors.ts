@@ -1,4 +1,5 @@
-import type { FileTensor, WeightFile } from './weight-file.js';
+import { ModelError } from '../error.js';
+import type { FileTensor, StoredTensor, WeightFile } from './weight-file.js';
 
 /** The file with every tensor renamed, or replaced by several. */
 export function mapTensors(file: WeightFile, map: (tensor: FileTensor) => readonly FileTensor[]): WeightFile {
@@ -19,4 +20,18 @@ export function cutRows(tensor: FileTensor, names: readonly string[]): readonly 
     shape: [rows / count, ...rest],
     bytes: { path, offset: offset + i * part, byteLength: part },
   }));
+}
+
+/** Some rows of a matrix. @throws ModelError UNKNOWN_FORMAT where its values depend on more than its bytes. */
+export function takeRows(tensor: StoredTensor, first: number, count: number): FileTensor {
+  if ('parts' in tensor || tensor.quantised)
+    throw new ModelError(
+      'UNKNOWN_FORMAT',
+      `tensor '${tensor.name}' is ${tensor.format}, which cannot be cut`,
+    );
+  const [rows = 1, ...rest] = tensor.shape;
+  const { path, offset, byteLength } = tensor.bytes;
+  const rowBytes = byteLength / rows;
+  const bytes = { path, offset: offset + first * rowBytes, byteLength: count * rowBytes };
+  return { ...tensor, shape: [count, ...rest], bytes };
 }

@@ -145,6 +145,11 @@ export const mixes = {
     },
     sparesAttention: true,
   },
+  q2_k_s: {
+    fileType: 21,
+    base: 'q2_k',
+    rules: { attentionV: where(manyQueries, 'q4_k'), ffnDown: where(firstEighth, 'q4_k') },
+  },
 } as const satisfies Record<string, Mix>;
 
 /** The name of a mix, such as 'q4_k_m'. */

@@ -115,11 +115,11 @@ function targetOf(
   const values = isMixed(shaped) ? importance?.entries.get(tensor.name) : undefined;
   if (instead) notices.fallen.push(`${tensor.name} [${tensor.shape}] is ${format}, not ${instead}`);
   if (importance && isMixed(shaped) && !values) notices.unweighted.push(tensor.name);
-  if (format !== tensor.from && !dense.has(tensor.from)) notices.twice.push(tensor.name);
+  if (format !== tensor.from && !dense.has(tensor.stored ?? tensor.from)) notices.twice.push(tensor.name);
   return { ...tensor, to: format, ...(values && { importance: values }) };
 }
 
-const dense: ReadonlySet<string> = new Set(['f32', 'f16', 'bf16']);
+const dense: ReadonlySet<string> = new Set(['f32', 'f16', 'bf16', 'f64']);
 
 /** Things to be said once each, however many tensors they concern. */
 class Notices {
