@@ -316,6 +316,19 @@ describe('mixes', () => {
     expect(format('q4_k_m', 'blk.11.attn_v.weight', { layers: 80 })).toBe('q5_k');
   });
 
+  test('q2_k_s is q2_k with few exceptions, mxfp4_moe is q8_0 but for experts', () => {
+    expect(format('q2_k_s', 'blk.9.attn_v.weight')).toBe('q4_k');
+    expect(format('q2_k_s', 'blk.9.attn_v.weight', { groupedQueries: 1 })).toBe('q2_k');
+    expect(layersOf('q2_k_s', 'ffn_down', 'q4_k')).toEqual([0, 1, 2, 3]);
+    expect(format('q2_k_s', 'blk.9.attn_output.weight')).toBe('q2_k');
+    expect(format('q2_k_s', 'output.weight')).toBe('q6_k');
+    expect(format('mxfp4_moe', 'blk.9.ffn_down.weight')).toBe('q8_0');
+    expect(format('mxfp4_moe', 'output.weight')).toBe('q8_0');
+    const stack = { name: 'blk.9.ffn_up_exps.weight', shape: [4, 8, 64], format: 'f32' } as const;
+    const model = { layers: 12, groupedQueries: 4, experts: 4, weighted: false, tied: false };
+    expect(chooseFormat(stack, mixes.mxfp4_moe, model)).toEqual({ format: 'mxfp4' });
+  });
+
   test('rows that a block does not divide fall back', () => {
     expect(format('q4_k_s', 'blk.9.attn_q.weight', {}, 96)).toBe('q5_0');
     expect(format('q5_k_s', 'blk.9.attn_q.weight', {}, 96)).toBe('q5_1');

@@ -42,7 +42,8 @@ export function isMixed({ name, shape }: Pick<ShapedTensor, 'name' | 'shape'>): 
 export function chooseFormat(tensor: ShapedTensor, mix: Mix, model: MixedModel): ChosenFormat {
   if (!isMixed(tensor)) return { format: tensor.format };
   const layer = Number(/^blk\.(\d+)\./.exec(tensor.name)?.[1] ?? 0);
-  const wanted = formatInMix(mix, roleOf(tensor.name, model.tied), { ...model, layer });
+  const ofExperts = tensor.shape.length === 3 ? mix.experts : undefined;
+  const wanted = ofExperts ?? formatInMix(mix, roleOf(tensor.name, model.tied), { ...model, layer });
   const rowLength = tensor.shape.at(-1)!;
   const fits = (format: GgufFormat) => rowLength % formats[format].blockSize === 0;
   if (fits(wanted)) return { format: wanted };
