@@ -117,7 +117,7 @@ await writeRandomFolder(ofQwen3, qwen3);
 const sources = [
   ['GGUF', made.encoded, Object.keys(mixes)],
   ['Hugging Face folder', folder, ['f32', 'f16', 'bf16', 'q8_0', 'q5_1', 'q4_0']],
-  ['folder of a random Qwen2', ofQwen2, ['f32', 'f16']],
+  ['folder of a random Qwen2', ofQwen2, ['f32']],
   ['folder of a random Qwen3', ofQwen3, ['f32', 'f16']],
 ];
 const { getLlama, LlamaLogLevel } = await import(
