@@ -158,7 +158,12 @@ async function peerEmbeds(llama, path) {
   const model = await llama.loadModel({ modelPath: path });
   const context = await model.createEmbeddingContext({ contextSize: 60, threads: 1 });
   const vectors = [];
-  for (const text of texts) vectors.push((await context.getEmbeddingFor(text)).vector);
+  for (const text of texts) {
+    const ids = model.tokenize(text);
+    const { bos, shouldPrependBosToken } = model.tokens; // node-llama-cpp leaves it out before Unigram's tokens
+    if (shouldPrependBosToken && ids[0] !== bos) ids.unshift(bos);
+    vectors.push((await context.getEmbeddingFor(ids)).vector);
+  }
   await model.dispose();
   return vectors;
 }
