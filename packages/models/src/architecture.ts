@@ -15,7 +15,7 @@ import { mixtral } from './mixtral.js';
 import { qwen2 } from './qwen2.js';
 import { qwen3 } from './qwen3.js';
 import { qwen3Moe } from './qwen3-moe.js';
-import type { Naming } from './weights/weight-file.js';
+import type { Naming, WeightFile } from './weights/weight-file.js';
 import type { WeightTable } from './weights/weight-table.js';
 
 /** Weights as the loader hands them over; an architecture narrows them to `LoadedWeights<typeof itsTable>`. */
@@ -40,6 +40,8 @@ export interface Architecture {
   /** Another architecture that GGUF files of this name may hold. */
   ggufVariant?(settings: Settings): Architecture | undefined;
   readonly weights: WeightTable;
+  /** The tensors of a Hugging Face file by the names of the table, where some files store several as one. */
+  rename?(file: WeightFile): WeightFile;
   /** How its models of Hugging Face become GGUF files; absent where they cannot. */
   readonly gguf?: GgufForm;
   /** Throws ModelError BAD_CONFIG or UNSUPPORTED_CONFIG. */

@@ -13,6 +13,8 @@ export type { DecoderConfig, MixtureConfig } from './config/decoder-config.js';
 export { decoderConfigFromGguf, type GgufSource } from './config/gguf.js';
 export { decoderConfigFromHuggingFace, type HuggingFaceSource } from './config/hugging-face.js';
 export { Settings } from './config/settings.js';
+export { encoderToGguf } from './convert/encoder-to-gguf.js';
+export { speechToGguf } from './convert/speech-to-gguf.js';
 export { type ConvertOptions, toGguf } from './convert/to-gguf.js';
 export type { Decoder } from './decoder.js';
 export { describeModel, type ModelDescription } from './describe-model.js';

@@ -42,17 +42,18 @@ export async function loadLanguageModel(
   return new DecoderModel(architecture, config, backend, decoder, weights);
 }
 
-/** Puts loaded weights where the architecture looks for them. */
-export function byField(
+/** Puts loaded weights where the architecture looks for them: by the fields of table T, of which `resolved` has all that are needed. */
+export function byField<T extends AnyLoadedWeights = AnyLoadedWeights>(
   resolved: readonly ResolvedWeight[],
   weights: readonly Weight[],
   layers: number,
-): AnyLoadedWeights {
+): T {
   const ofModel: Record<string, Weight> = {};
   const ofLayers = Array.from({ length: layers }, (): Record<string, Weight> => ({}));
   for (const [i, { field, layer }] of resolved.entries())
     (layer === undefined ? ofModel : ofLayers[layer]!)[field] = weights[i]!;
-  return { ...ofModel, layers: ofLayers };
+  const all: AnyLoadedWeights = { ...ofModel, layers: ofLayers };
+  return all as T;
 }
 
 class DecoderModel implements LanguageModel {

@@ -10,8 +10,10 @@ import { mixtralMixture, mixtureFromGguf } from './config/mixture.js';
 import { mixtralWindows } from './config/windows.js';
 import type { Decoder } from './decoder.js';
 import { llamaWeights } from './llama-weights.js';
-import { denseFeedForward, mixtureEntries } from './mixture-weights.js';
+import { denseFeedForward, mixtureEntries, splitExperts } from './mixture-weights.js';
 import type { LoadedWeights, WeightTable } from './weights/weight-table.js';
+
+const experts = ['model.layers.{i}.block_sparse_moe', { gate: 'w1', up: 'w3', down: 'w2' }] as const;
 
 /** Llama's parameters, with a router and experts in place of the feed-forward. */
 export const mixtralWeights = {
@@ -19,7 +21,7 @@ export const mixtralWeights = {
   layer: {
     ...llamaWeights.layer,
     ...denseFeedForward,
-    ...mixtureEntries('model.layers.{i}.block_sparse_moe', { gate: 'w1', up: 'w3', down: 'w2' }),
+    ...mixtureEntries(...experts),
   },
 } as const satisfies WeightTable;
 
@@ -28,6 +30,7 @@ export const mixtral = {
   name: 'mixtral',
   names: { gguf: [], huggingFace: ['MixtralForCausalLM', 'mixtral'] },
   weights: mixtralWeights,
+  rename: splitExperts(...experts),
   gguf: { name: 'llama', rope: 'interleaved' },
   configFromGguf: (source) => decoderConfigFromGguf(source, 'interleaved', mixtureFromGguf),
   configFromHuggingFace: (source) => decoderConfigFromHuggingFace(source, mixtralWindows, mixtralMixture),

@@ -97,7 +97,8 @@ async function openHuggingFaceModel(path: string, configPath: string): Promise<H
   const metadata = await readJsonObject(configPath);
   const settings = new Settings(configPath, ownValue(metadata));
   const architecture = findArchitecture('huggingFace', architectureName(settings), configPath);
-  const weights = safetensorsWeights(await openSafetensors(path), readQuantisation(settings));
+  const stored = safetensorsWeights(await openSafetensors(path), readQuantisation(settings));
+  const weights = architecture.rename?.(stored) ?? stored;
   const config = architecture.configFromHuggingFace({ settings, weights });
   const companions = await companionsIn(dirname(configPath));
   return { kind: 'huggingFace', path, architecture, config, weights, metadata, companions };

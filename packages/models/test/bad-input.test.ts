@@ -5,7 +5,9 @@ import {
   describeModel,
   llama,
   loadLanguageModel,
+  ModelError,
   openModelFile,
+  openSpeechModel,
   registerArchitecture,
 } from '../src/index.js';
 import { llamaTensors, randomTensor, scratch, writeLlama, writeZeros } from './model-files.js';
@@ -107,6 +109,21 @@ describe('architectures', () => {
   });
 });
 
+const whisperSizes = {
+  architectures: ['WhisperForConditionalGeneration'],
+  d_model: 8,
+  vocab_size: 16,
+  num_mel_bins: 80,
+  encoder_layers: 1,
+  encoder_attention_heads: 2,
+  max_source_positions: 8,
+  encoder_ffn_dim: 32,
+  decoder_layers: 1,
+  decoder_attention_heads: 2,
+  max_target_positions: 8,
+  decoder_ffn_dim: 32,
+};
+
 describe('configurations', () => {
   test.each<[string, Record<string, MetadataInput | undefined>, RegExp]>([
     [
@@ -170,6 +187,35 @@ describe('configurations', () => {
       refusal(code, message),
     );
   });
+
+  const sizes = [
+    'hidden_size',
+    'num_hidden_layers',
+    'num_attention_heads',
+    'num_key_value_heads',
+    'intermediate_size',
+    'vocab_size',
+    'max_position_embeddings',
+  ];
+  test.each(sizes)('config.json: no impossible %s is believed', async (key) => {
+    for (const size of [2 ** 53, 2 ** 40, 1.5, -1, 0, '8', null, [8], true]) {
+      const folder = huggingFaceFolder(`impossible-${key}`, { [key]: size });
+      const outcome = await openModelFile(folder)
+        .then((file) => describeModel(file))
+        .catch((error: unknown) => error);
+      expect([key, size, outcome]).toEqual([key, size, expect.any(ModelError)]);
+    }
+  });
+
+  test.each(['d_model', 'encoder_layers', 'decoder_attention_heads', 'vocab_size', 'num_mel_bins'])(
+    'config.json of Whisper: no impossible %s is believed',
+    async (key) => {
+      for (const size of [2 ** 53, 2 ** 40, 1.5, -1, 0, '8']) {
+        const folder = huggingFaceFolder(`whisper-${key}`, { ...whisperSizes, [key]: size });
+        await expect(openSpeechModel(folder)).rejects.toMatchObject({ code: 'BAD_CONFIG' });
+      }
+    },
+  );
 
   test('a mixture of experts that does not say how many a token passes', async () => {
     const path = await writeLlama('moe.gguf', { metadata: { 'llama.expert_count': 8 } });

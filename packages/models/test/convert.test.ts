@@ -1,9 +1,20 @@
+import { writeFileSync } from 'node:fs';
 import { createBackend } from '@quern/backend-reference';
 import { openGguf, quantizeSource } from '@quern/quant';
-import { llama, loadLanguageModel, ModelError, openModelFile, toGguf } from '../src/index.js';
+import {
+  embedBackend,
+  encoderToGguf,
+  llama,
+  loadEncoder,
+  loadLanguageModel,
+  ModelError,
+  openEncoderFile,
+  openModelFile,
+  toGguf,
+} from '../src/index.js';
 import { scratch } from './model-files.js';
 import { distance, sequenceLogits } from './run-model.js';
-import { describeShared, goldens, shared } from './shared-data.js';
+import { describeShared, goldens, readJson, shared } from './shared-data.js';
 
 async function converted(name: string, config: string) {
   const file = await openModelFile(shared('tiny-hf', name), { config: shared('tiny-hf', config) });
@@ -39,5 +50,41 @@ describeShared('tiny-hf', 'converted to GGUF, a model gives the logits of transf
     if (file.kind !== 'huggingFace') throw new Error('opened as GGUF');
     const changed = { ...file, architecture: silent };
     await expect(toGguf(changed)).rejects.toThrow(ModelError);
+  });
+});
+
+describeShared('tiny-hf', 'what llama.cpp makes of a file otherwise is said', () => {
+  test.each([
+    [{ norm_topk_prob: false }, /do not sum to one/],
+    [{ mlp_only_layers: [1] }, /no experts/],
+    [{}, undefined],
+  ])('%j', async (changes, notice) => {
+    const config = { ...readJson('tiny-hf', 'tiny_qwen3_moe_config.json'), norm_topk_prob: true, ...changes };
+    writeFileSync(scratch('moe.json'), JSON.stringify(config));
+    const tensors = shared('tiny-hf', 'tiny_qwen3_moe.safetensors');
+    const file = await openModelFile(tensors, { config: scratch('moe.json') });
+    const notices: string[] = [];
+    if (file.kind === 'huggingFace')
+      await toGguf(file, { onNotice: (text) => notices.push(text) }).catch(() => {});
+    const said = notices.filter((text) => text.includes('llama.cpp'));
+    expect(said).toEqual(notice ? [expect.stringMatching(notice)] : []);
+  });
+});
+
+describeShared('tiny-bert-hf-dir', 'an encoder of transformers, converted', () => {
+  test.each([
+    ['tiny_bert', 'bert'],
+    ['tiny_nomic', 'nomic-bert'],
+  ])('%s gives the vectors of its folder', async (name, architecture) => {
+    const file = await openEncoderFile(shared('tiny-bert-hf-dir', name));
+    if (file.kind !== 'huggingFace') throw new Error(`${name} opened as GGUF`);
+    const path = scratch(`${name}.gguf`);
+    await quantizeSource(await encoderToGguf(file), path, { mix: 'f32' });
+    expect((await openGguf(path)).metadata.get('general.architecture')).toBe(architecture);
+    using backend = await createBackend();
+    using before = embedBackend(await loadEncoder(file, backend));
+    using after = embedBackend(await loadEncoder(await openEncoderFile(path), backend));
+    const texts = [3, 17, 60].map((length) => ({ ids: Array.from({ length }, (_, i) => (7 * i + 5) % 256) }));
+    expect(await after.embedBatch(texts)).toEqual(await before.embedBatch(texts));
   });
 });

@@ -1,11 +1,12 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createBackend } from '@quern/backend-reference';
 import { contiguousKvCache, inputBatch } from '@quern/core';
-import { openSafetensors, writeGguf } from '@quern/quant';
-import { loadWhisper, openSpeechModel, type WhisperModel } from '../src/index.js';
+import { openGguf, openSafetensors, quantizeSource, writeGguf } from '@quern/quant';
+import { loadWhisper, openSpeechModel, speechToGguf, type WhisperModel } from '../src/index.js';
 import { decoderWeights, encoderWeights } from '../src/whisper/weights.js';
 import { testedBackends } from './backends.js';
 import { scratch } from './model-files.js';
+import { floats, writeFolder } from './quantised-folders.js';
 import { distance } from './run-model.js';
 import { describeShared, readJson, shared } from './shared-data.js';
 
@@ -108,7 +109,7 @@ async function renamedTensors() {
     const values = new Float32Array(
       new Uint8Array(readFileSync(path).subarray(offset, offset + byteLength)).buffer,
     );
-    return { name: renamed.get(name)!, ...widened(shape, values) };
+    return { name: renamed.get(name)!, original: name, ...widened(shape, values) };
   });
 }
 
@@ -140,6 +141,19 @@ function writeGgml(path: string, tensors: Renamed): void {
   );
 }
 
+const widerConfig = { encoder_ffn_dim: widerInner, decoder_ffn_dim: widerInner };
+
+const huggingFaceNames = (tensors: Renamed) =>
+  Object.fromEntries(tensors.map(({ original, shape, values }) => [original, floats(shape, values)]));
+
+async function expectGoldens(path: string) {
+  using backend = await createBackend();
+  using model = await loadWhisper(await openSpeechModel(path), backend);
+  const { mel_inputs, dec_sequences, logits } = readJson('tiny-hf', 'tiny_whisper_logits.json') as Goldens;
+  const got = await run(model, mel_inputs[0]!, dec_sequences[0]!);
+  expect(distance(got.logits, logits[0]!)).toBeLessThan(1e-5);
+}
+
 describeShared('tiny-hf', 'Whisper in other files', () => {
   test.each(['gguf', 'ggml'])('%s: the same logits', async (kind) => {
     const tensors = await renamedTensors();
@@ -158,13 +172,37 @@ describeShared('tiny-hf', 'Whisper in other files', () => {
           data: new Uint8Array(values.buffer),
         })),
       });
-    using backend = await createBackend();
-    const file = await openSpeechModel(path);
-    expect(file.kind).toBe(kind);
-    using model = await loadWhisper(file, backend);
-    const { mel_inputs, dec_sequences, logits } = readJson('tiny-hf', 'tiny_whisper_logits.json') as Goldens;
-    const got = await run(model, mel_inputs[0]!, dec_sequences[0]!);
-    expect(distance(got.logits, logits[0]!)).toBeLessThan(1e-5);
+    expect((await openSpeechModel(path)).kind).toBe(kind);
+    await expectGoldens(path);
+  });
+
+  test('a file of whisper.cpp, and a folder, converted to GGUF: the same logits', async () => {
+    const tensors = await renamedTensors();
+    writeGgml(scratch('whisper.bin'), tensors);
+    const config = { ...readJson('tiny-hf', 'tiny_whisper_config.json'), ...widerConfig };
+    const folder = writeFolder('whisper-folder', config, huggingFaceNames(tensors));
+    for (const from of [scratch('whisper.bin'), folder]) {
+      const source = await speechToGguf(await openSpeechModel(from));
+      await quantizeSource(source, scratch('converted.gguf'), { mix: 'f32' });
+      await expectGoldens(scratch('converted.gguf'));
+    }
+    const source = await speechToGguf(await openSpeechModel(folder));
+    await quantizeSource(source, scratch('halves.gguf'), { mix: 'q8_0' });
+    const formats = (await openGguf(scratch('halves.gguf'))).tensors.map(
+      ({ name, format }) => [name, format] as const,
+    );
+    expect(Object.fromEntries(formats)).toMatchObject({
+      'encoder.conv1.weight': 'f32',
+      'decoder.positional_embedding': 'f32',
+      'decoder.blocks.0.attn.query.weight': 'f16', // rows of 12, which no block divides
+    });
+  });
+
+  test('feed-forwards of another width than GGUF files have are refused', async () => {
+    const file = await openSpeechModel(shared('tiny-hf', 'tiny_whisper.safetensors'), {
+      config: shared('tiny-hf', 'tiny_whisper_config.json'),
+    });
+    await expect(speechToGguf(file)).rejects.toMatchObject({ code: 'UNSUPPORTED_CONFIG' });
   });
 
   test('a model of text alone is refused', async () => {

@@ -41,6 +41,8 @@ export {
 } from './quantize/quantize-gguf.js';
 export type { TensorReport } from './quantize/tensor-report.js';
 export {
+  type DecodedPart,
+  type FilePart,
   type OutputTensor,
   type QuantizedTensor,
   type QuantizeProgress,

@@ -109,6 +109,49 @@ test('each tensor is in the format of the mix, encoded as encode does', async ()
   expect(notices[0]).toMatch(/blk\.1\.ffn_down\.weight \[9,96\] is q8_0, not q6_k/);
 });
 
+test('experts that lie apart become stacks; those that are not alike stay', async () => {
+  const each = (layer: number, experts: readonly number[]) =>
+    experts.map((e) => f32(`blk.${layer}.ffn_up.${e}.weight`, [4, 256], 10 * layer + e));
+  const input = [...each(0, [1, 0, 2]), ...each(1, [0, 2]), f32('output.weight', [12, 256])];
+  const { file, blocks } = await quantized(await model('apart.gguf', input), 'q8_0');
+  expect(file.tensors.map(({ name, shape }) => `${name} [${shape}]`)).toEqual([
+    'blk.0.ffn_up_exps.weight [3,4,256]',
+    'blk.1.ffn_up.0.weight [4,256]',
+    'blk.1.ffn_up.2.weight [4,256]',
+    'output.weight [12,256]',
+  ]);
+  const inOrder = each(0, [0, 1, 2]).map(({ data }) => encodeAll('q8_0', new Float32Array(data.buffer)));
+  expect(Buffer.from(blocks('blk.0.ffn_up_exps.weight'))).toEqual(Buffer.concat(inOrder));
+});
+
+describe('parts that are decoded when their turn comes', () => {
+  const part = (seed: number, count = 4 * 256) => ({
+    path: scratch('source.bin'),
+    byteLength: 100,
+    decode: async () => values(count, seed),
+  });
+  const stack = (...parts: ReturnType<typeof part>[]) =>
+    ({ name: 'w.weight', shape: [2, 4, 256], from: 'f32', to: 'q8_0', parts }) as const;
+  const write = (name: string, tensor: ReturnType<typeof stack>) =>
+    writeQuantized(scratch(name), { 'general.architecture': 'x' }, [tensor], { threads: 2 });
+
+  test('become a stack, in their order', async () => {
+    await write('decoded.gguf', stack(part(3), part(4)));
+    const { tensors } = await openGguf(scratch('decoded.gguf'));
+    const { offset, byteLength } = tensors[0]!;
+    const bytes = readFileSync(scratch('decoded.gguf')).subarray(offset, offset + byteLength);
+    const wanted = [3, 4].map((seed) => encodeAll('q8_0', values(4 * 256, seed)));
+    expect(bytes).toEqual(Buffer.concat(wanted));
+  });
+
+  test('of another size, or that fail, leave no file', async () => {
+    expect(await codeOf(write('short.gguf', stack(part(3), part(4, 7))))).toBe('BAD_ARGUMENT');
+    const broken = { ...part(3), decode: () => Promise.reject(new QuantizeError('BAD_VALUES', 'broken')) };
+    expect(await codeOf(write('short.gguf', stack(part(3), broken)))).toBe('BAD_VALUES');
+    expect(existsSync(scratch('short.gguf'))).toBe(false);
+  });
+});
+
 test('metadata keeps its types, and says what the file is', async () => {
   const { file } = await quantized(await model('b.gguf'), 'q8_0');
   expect(file.metadata.get('general.file_type')).toBe(7);
@@ -314,6 +357,19 @@ describe('mixes', () => {
     expect(format('q4_0', 'blk.0.ffn_down.weight', { weighted: true })).toBe('q4_1');
     expect(format('q4_0', 'blk.0.ffn_down.weight')).toBe('q4_0');
     expect(format('q4_k_m', 'blk.11.attn_v.weight', { layers: 80 })).toBe('q5_k');
+  });
+
+  test('q2_k_s is q2_k with few exceptions, mxfp4_moe is q8_0 but for experts', () => {
+    expect(format('q2_k_s', 'blk.9.attn_v.weight')).toBe('q4_k');
+    expect(format('q2_k_s', 'blk.9.attn_v.weight', { groupedQueries: 1 })).toBe('q2_k');
+    expect(layersOf('q2_k_s', 'ffn_down', 'q4_k')).toEqual([0, 1, 2, 3]);
+    expect(format('q2_k_s', 'blk.9.attn_output.weight')).toBe('q2_k');
+    expect(format('q2_k_s', 'output.weight')).toBe('q6_k');
+    expect(format('mxfp4_moe', 'blk.9.ffn_down.weight')).toBe('q8_0');
+    expect(format('mxfp4_moe', 'output.weight')).toBe('q8_0');
+    const stack = { name: 'blk.9.ffn_up_exps.weight', shape: [4, 8, 64], format: 'f32' } as const;
+    const model = { layers: 12, groupedQueries: 4, experts: 4, weighted: false, tied: false };
+    expect(chooseFormat(stack, mixes.mxfp4_moe, model)).toEqual({ format: 'mxfp4' });
   });
 
   test('rows that a block does not divide fall back', () => {

@@ -1,19 +1,12 @@
 import { basename, dirname } from 'node:path';
-import {
-  interleaveHeads,
-  isGgufFormat,
-  isMixed,
-  type MetadataInput,
-  type OutputTensor,
-  type QuantizeSource,
-} from '@quern/quant';
+import type { MetadataInput, OutputTensor, QuantizeSource } from '@quern/quant';
 import type { DecoderConfig } from '../config/decoder-config.js';
 import { ModelError } from '../error.js';
 import type { HuggingFaceModelFile } from '../model-file.js';
-import { decodeToF32 } from '../weights/decode-weight.js';
 import { type ResolvedWeight, resolveWeights } from '../weights/resolve-weights.js';
-import { partsOf } from '../weights/weight-file.js';
+import { partsOf, type StoredTensor, type WeightFile } from '../weights/weight-file.js';
 import { ggufMetadata, ropeFactors } from './gguf-metadata.js';
+import { inMemory, outputTensor } from './output-tensor.js';
 
 export interface ConvertOptions {
   /** `tokenizer.*` entries. */
@@ -47,8 +40,10 @@ export async function toGguf(
       'UNSUPPORTED_CONFIG',
       `${path}: the architecture '${architecture.name}' does not say how it is written as GGUF`,
     );
+  noticeRouting(file, options);
   const resolved = resolveWeights(architecture.weights, config, file.weights);
-  noticeUnused(file, resolved, options);
+  const used = resolved.map(({ tensor }) => tensor);
+  noticeUnused(file, used, (name) => isExpected(file, name), options.onNotice);
   const tensors: OutputTensor[] = [];
   for (const weight of resolved)
     tensors.push(await tensorOf(weight, file, gguf.rope === 'interleaved', options.signal));
@@ -65,7 +60,7 @@ export async function toGguf(
   };
 }
 
-async function tensorOf(
+function tensorOf(
   { field, layer, tensor }: ResolvedWeight,
   { architecture, config }: HuggingFaceModelFile,
   interleaved: boolean,
@@ -73,39 +68,45 @@ async function tensorOf(
 ): Promise<OutputTensor> {
   const table = layer === undefined ? architecture.weights.model : architecture.weights.layer;
   const name = table[field]!.gguf.replace('{i}', String(layer));
-  const { shape, format } = tensor;
   const rotary = interleaved && field in rotating ? config.headDim : undefined;
-  if (shape.length === 1) {
-    const values = await decodeToF32(tensor, signal);
-    return inMemory(name, shape, rotary === undefined ? values : interleaveHeads(values, 1, rotary));
-  }
-  const parts = partsOf(tensor).map(({ bytes }) => bytes);
-  if (!isGgufFormat(format))
-    throw new ModelError(
-      'UNKNOWN_FORMAT',
-      `${parts[0]!.path}: tensor '${tensor.name}' is ${format}, which is not converted; convert the model as it was before it was quantised`,
-    );
-  const to = isMixed({ name, shape }) ? format : 'f32';
-  return { name, shape, from: format, to, parts, ...(rotary !== undefined && { rotary }) };
+  return outputTensor(name, tensor, { rotary, signal });
 }
 
-const inMemory = (name: string, shape: readonly number[], values: Float32Array): OutputTensor => ({
-  name,
-  shape,
-  format: 'f32',
-  data: new Uint8Array(values.buffer, values.byteOffset, values.byteLength),
-});
-
-/** A tensor that is dropped may be one that matters; frequencies of the rotation are made anew from the configuration. */
-function noticeUnused(
-  { weights, config, path }: HuggingFaceModelFile,
-  resolved: readonly ResolvedWeight[],
+/** What llama.cpp does with such a file although its metadata says otherwise. */
+function noticeRouting(
+  { config: { mixture }, path }: HuggingFaceModelFile,
   { onNotice }: ConvertOptions,
 ): void {
-  const used = new Set(resolved.flatMap(({ tensor }) => partsOf(tensor).map(({ name }) => name)));
-  const expected = (name: string) =>
-    name.endsWith('rotary_emb.inv_freq') || (config.tied && name === 'lm_head.weight');
-  const dropped = [...weights.tensors.keys()].filter((name) => !used.has(name) && !expected(name));
+  if (mixture && !mixture.renormalise)
+    onNotice?.(
+      `${path}: the weights of chosen experts do not sum to one in this model (norm_topk_prob is false). The file says so, and Quern computes so; llama.cpp always makes them, and gives other numbers`,
+    );
+  if (mixture?.sparse.includes(false))
+    onNotice?.(
+      `${path}: some layers have no experts, which Quern reads in GGUF files, but llama.cpp does not`,
+    );
+}
+
+/** Frequencies of the rotation are made anew from the configuration. */
+function isExpected({ config }: HuggingFaceModelFile, name: string): boolean {
+  return name.endsWith('rotary_emb.inv_freq') || (config.tied && name === 'lm_head.weight');
+}
+
+/** Parts of quantised matrices, which appear under another name. */
+const isPart = (name: string): boolean =>
+  /\.(qweight|qzeros|scales|g_idx|\w+_scale|weight_scale_inv)$/.test(name);
+
+/** A tensor that is dropped may be one that matters. */
+export function noticeUnused(
+  { weights, path }: { readonly weights: WeightFile; readonly path: string },
+  used: readonly StoredTensor[],
+  isExpected: (name: string) => boolean,
+  onNotice: ConvertOptions['onNotice'],
+): void {
+  const names = new Set(used.flatMap((tensor) => partsOf(tensor).map(({ name }) => name)));
+  const dropped = [...weights.tensors.keys()].filter(
+    (name) => !names.has(name) && !isPart(name) && !isExpected(name),
+  );
   if (dropped.length > 0)
     onNotice?.(
       `${path}: ${dropped.length} tensors are no part of the architecture and are left out: ${dropped.slice(0, 4).join(', ')}`,

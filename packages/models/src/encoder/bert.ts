@@ -21,6 +21,7 @@ export const bert = {
     huggingFace: ['BertModel', 'BertForMaskedLM', 'BertForSequenceClassification', 'bert'],
   },
   weights: bertWeights,
+  gguf: { name: 'bert' },
   rename: renameBert,
   configFromGguf: encoderConfigFromGguf,
   configFromHuggingFace(source) {

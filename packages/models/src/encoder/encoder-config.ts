@@ -55,7 +55,10 @@ function tableRows(settings: Settings, key: string, weights: WeightFile, name: s
   return found;
 }
 
-const ggufPoolings: readonly Pooling[] = ['mean', 'mean', 'cls', 'last', 'cls']; // none, mean, cls, last, rank
+/** llama.cpp's numbers of poolings; `rank` is for classifiers, which take the first row. */
+export const ggufPoolings = { none: 0, mean: 1, cls: 2, last: 3, rank: 4 } as const;
+
+const poolingOf: readonly Pooling[] = ['mean', 'mean', 'cls', 'last', 'cls']; // by those numbers
 
 /**
  * The configuration of an encoder from GGUF metadata (llama.cpp's keys). A file that names no pooling has its rows
@@ -83,7 +86,7 @@ export function encoderConfigFromGguf({ settings, weights, tokens }: GgufSource)
     gelu: 'erf',
     normEps: settings.positive('attention.layer_norm_epsilon'),
     context: positions > 0 ? Math.min(context, positions) : context,
-    pooling: ggufPoolings[settings.whole('pooling_type', ggufPoolings.length - 1, 1, 0)]!,
+    pooling: poolingOf[settings.whole('pooling_type', poolingOf.length - 1, 1, 0)]!,
     normalise: true,
     labels: tableRows(settings, 'pooling_type', weights, 'cls.output.weight', limits.width),
   };

@@ -31,6 +31,8 @@ export interface EncoderArchitecture {
   /** What files call it: `general.architecture` in GGUF, an entry of `architectures` or `model_type` in config.json. */
   readonly names: Readonly<Record<Naming, readonly string[]>>;
   readonly weights: WeightTable<EncoderConfig>;
+  /** How its models of Hugging Face become GGUF files: `general.architecture`; absent where they cannot. */
+  readonly gguf?: { readonly name: string };
   /** The tensors of a file by the names of the table, where files differ in naming or store several as one. */
   rename(file: WeightFile): WeightFile;
   /** `weights` are renamed. Throws ModelError BAD_CONFIG or UNSUPPORTED_CONFIG. */

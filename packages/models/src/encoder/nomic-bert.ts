@@ -1,6 +1,7 @@
 import type { Backend, Tensor, Weight } from '@quern/core';
 import { limits } from '../config/decoder-config.js';
 import type { HuggingFaceSource } from '../config/hugging-face.js';
+import { cutRows, mapTensors } from '../weights/map-tensors.js';
 import type { FileTensor, WeightFile } from '../weights/weight-file.js';
 import type { LoadedWeights, WeightTable } from '../weights/weight-table.js';
 import { encoderAttention } from './attention.js';
@@ -13,7 +14,6 @@ import {
   encoderConfigFromGguf,
   encoderConfigFromHuggingFace,
 } from './encoder-config.js';
-import { cutRows, mapTensors } from './rename.js';
 
 const layer = (part: string) => `encoder.layer.{i}.${part}`;
 const { tokens, segments, norm, normBias } = bertWeights.model;
@@ -116,6 +116,7 @@ export const nomicBert = {
   name: 'nomic-bert',
   names: { gguf: ['nomic-bert'], huggingFace: ['NomicBertModel', 'NomicBertForPreTraining', 'nomic_bert'] },
   weights: nomicBertWeights,
+  gguf: { name: 'nomic-bert' },
   rename: (file: WeightFile) => mapTensors(file, renameTensor),
   configFromGguf: encoderConfigFromGguf,
   configFromHuggingFace,

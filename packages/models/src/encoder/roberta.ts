@@ -24,6 +24,7 @@ export const roberta = {
     ],
   },
   weights: bertWeights,
+  gguf: { name: 'bert' },
   rename: renameBert,
   configFromGguf: encoderConfigFromGguf,
   configFromHuggingFace(source) {

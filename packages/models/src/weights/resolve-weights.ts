@@ -42,10 +42,19 @@ function findTensor<Config>(
   layer = 0,
 ): StoredTensor | undefined {
   if (entry.when && !entry.when(config, layer)) return undefined;
-  const name = entry[file.naming].replace('{i}', String(layer));
   const shape = entry.shape(config);
+  const name = nameIn(file, entry, layer);
   if (name.includes('{e}')) return findStack(name, shape, file);
   return file.tensors.has(name) || !entry.optional ? needTensor(name, shape, file) : undefined;
+}
+
+/** What the file calls a field of a layer; a name with `{e}` where it has the matrices of a stack apart. */
+function nameIn<Config>(file: WeightFile, entry: WeightEntry<Config>, layer: number): string {
+  const of = (pattern: string) => pattern.replace('{i}', String(layer));
+  const usual = of(entry[file.naming]);
+  if (file.naming !== 'gguf' || !entry.ggufApart || file.tensors.has(usual)) return usual;
+  const apart = of(entry.ggufApart);
+  return file.tensors.has(apart.replace('{e}', '0')) ? apart : usual;
 }
 
 function findStack(name: string, [count, ...shape]: readonly number[], file: WeightFile): StoredTensor {

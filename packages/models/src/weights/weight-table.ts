@@ -9,6 +9,8 @@ import type { Naming } from './weight-file.js';
 export interface WeightEntry<Config = DecoderConfig> extends Readonly<Record<Naming, string>> {
   /** Row-major, outermost first: [N, K] for a matrix that maps K features to N. */
   shape(config: Config): readonly number[];
+  /** What GGUF files of before stacks call each matrix of one, with `{e}`. */
+  readonly ggufApart?: string;
   /** Taken where the file has it. */
   readonly optional?: true;
   /** Needed only where this holds, and else not taken. */

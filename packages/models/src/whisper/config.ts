@@ -1,5 +1,6 @@
 import { limits } from '../config/decoder-config.js';
 import type { Settings } from '../config/settings.js';
+import { ModelError } from '../error.js';
 
 /** The sizes of a Whisper model (Radford et al. 2022): an encoder over frames of sound, a decoder over tokens of text. */
 export interface WhisperConfig {
@@ -88,6 +89,36 @@ export function whisperConfigFromGgml(settings: Settings): WhisperConfig {
   if (text !== settings.whole('n_audio_state', limits.width))
     settings.fail('n_text_state', 'the width of the encoder, n_audio_state');
   return readSizes(settings, ggmlKeys);
+}
+
+/**
+ * The sizes by whisper.cpp's names: what `whisperConfigFromGgml` reads.
+ * @throws ModelError UNSUPPORTED_CONFIG where a feed-forward is not four times as wide as the model, which has no name there.
+ */
+export function ggmlSizes(config: WhisperConfig, path: string): Record<string, number> {
+  const { width, vocabulary, melBands } = config;
+  const sizes = Object.entries({ encoder: config.encoder, decoder: config.decoder }).flatMap(
+    ([side, stack]) => {
+      const keys = ggmlKeys[side as 'encoder' | 'decoder'];
+      if (stack.feedForward !== 4 * width)
+        throw new ModelError(
+          'UNSUPPORTED_CONFIG',
+          `${path}: the feed-forward of its ${side} is ${stack.feedForward} wide; GGUF files of Whisper have four times the width, ${4 * width}`,
+        );
+      return [
+        [keys.layers, stack.layers],
+        [keys.heads, stack.heads],
+        [keys.context, stack.context],
+      ] as const;
+    },
+  );
+  return {
+    [ggmlKeys.width]: width,
+    n_text_state: width,
+    [ggmlKeys.vocabulary]: vocabulary,
+    [ggmlKeys.melBands]: melBands,
+    ...Object.fromEntries(sizes),
+  };
 }
 
 /** Bands of the two families of models. */

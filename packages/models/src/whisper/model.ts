@@ -53,14 +53,14 @@ export async function loadWhisper(
       ...kernels,
     };
     encoder.positions ??= kept.keep(await backend.loadWeight(computedPositions(config.encoder)));
-    const decoder = byField(ofDecoder, loaded.slice(encoderCount), config.decoder.layers);
+    const decoder = byField<DecoderWeights>(ofDecoder, loaded.slice(encoderCount), config.decoder.layers);
     return {
       config,
       backend,
       weightBytes: kept.weightBytes,
       logMel,
       encode: whisperEncoder(backend, encoder as EncoderWeights, config.encoder),
-      decoder: whisperDecoder(backend, decoder as unknown as DecoderWeights, config.decoder),
+      decoder: whisperDecoder(backend, decoder, config.decoder),
       dispose: () => kept.dispose(),
       [Symbol.dispose]: () => kept.dispose(),
     };

@@ -22,16 +22,18 @@ export interface ChosenFormat {
   readonly instead?: WritableFormat;
 }
 
-/** Parts of names whose matrices llama.cpp leaves as they are: small, and sensitive. */
+/** Parts of names whose matrices llama.cpp, or whisper.cpp, leaves as they are: small, and sensitive. */
 const kept = [
   '_norm.weight',
   'ffn_gate_inp.weight',
   'position_embd.weight',
   'token_types.weight',
   'attn_rel_b.weight',
+  '.conv1.weight',
+  '.conv2.weight',
 ];
 
-/** Whether a mix changes the format of a tensor: matrices of weights, but norms, routers and tables of positions. */
+/** Whether a mix changes the format of a tensor: matrices of weights, but norms, routers, convolutions and tables of positions. */
 export function isMixed({ name, shape }: Pick<ShapedTensor, 'name' | 'shape'>): boolean {
   return shape.length >= 2 && name.endsWith('weight') && !kept.some((part) => name.includes(part));
 }
@@ -40,7 +42,8 @@ export function isMixed({ name, shape }: Pick<ShapedTensor, 'name' | 'shape'>): 
 export function chooseFormat(tensor: ShapedTensor, mix: Mix, model: MixedModel): ChosenFormat {
   if (!isMixed(tensor)) return { format: tensor.format };
   const layer = Number(/^blk\.(\d+)\./.exec(tensor.name)?.[1] ?? 0);
-  const wanted = formatInMix(mix, roleOf(tensor.name, model.tied), { ...model, layer });
+  const ofExperts = tensor.shape.length === 3 ? mix.experts : undefined;
+  const wanted = ofExperts ?? formatInMix(mix, roleOf(tensor.name, model.tied), { ...model, layer });
   const rowLength = tensor.shape.at(-1)!;
   const fits = (format: GgufFormat) => rowLength % formats[format].blockSize === 0;
   if (fits(wanted)) return { format: wanted };

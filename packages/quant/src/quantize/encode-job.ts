@@ -6,13 +6,20 @@ import { decode, encode } from '../format/decode.js';
 import type { GgufFormat } from '../format/formats.js';
 import { interleaveHeads } from './interleave-heads.js';
 
-/** Some whole rows of a matrix in a file, and the format that they are wanted in. */
+/** Where rows lie in a file, or what they are. */
+export type RowSource =
+  | {
+      readonly path: string;
+      /** In bytes. */
+      readonly offset: number;
+      readonly from: GgufFormat;
+    }
+  | { readonly values: Float32Array<ArrayBuffer> };
+
+/** Some whole rows of a matrix, and the format that they are wanted in. */
 export interface EncodeJob {
-  readonly path: string;
-  /** Where the rows begin in the file, in bytes. */
-  readonly offset: number;
-  readonly from: GgufFormat;
-  /** Absent: the rows are copied. */
+  readonly source: RowSource;
+  /** Absent: the rows of a file are copied. */
   readonly to?: WritableFormat;
   readonly rows: number;
   readonly rowLength: number;
@@ -39,16 +46,27 @@ export interface EncodedRows {
 
 /** Reads, decodes and encodes on the thread that calls it. @throws FileError READ_FAILED or TRUNCATED. */
 export function runEncodeJob(job: EncodeJob): EncodedRows {
-  const { from, to, rows, rowLength, rotary } = job;
-  const stored = readSlice(job.path, job.offset, byteLength(from, [rows, rowLength]));
-  if (!to) return { bytes: stored, error: { squares: 0, magnitudes: 0, worst: 0 } };
+  const { to, rows, rowLength, rotary } = job;
+  if (!to) return { bytes: storedBytes(job), error: { squares: 0, magnitudes: 0, worst: 0 } };
   const count = rows * rowLength;
-  const decoded = new Float32Array(count); // [rows, rowLength]
-  decode(from, stored, 0, decoded, 0, count);
+  const decoded = valuesOf(job); // [rows, rowLength]
   const x = rotary === undefined ? decoded : interleaveHeads(decoded, rowLength, rotary);
   const bytes = new Uint8Array(byteLength(to, [rows, rowLength]));
   encode(to, x, 0, bytes, 0, count, job.importance);
   return { bytes, error: errorOf(x, bytes, to) };
+}
+
+function storedBytes({ source, rows, rowLength }: EncodeJob): Uint8Array<ArrayBuffer> {
+  if ('values' in source) return new Uint8Array(source.values.buffer);
+  return readSlice(source.path, source.offset, byteLength(source.from, [rows, rowLength]));
+}
+
+function valuesOf(job: EncodeJob): Float32Array {
+  const { source, rows, rowLength } = job;
+  if ('values' in source) return source.values;
+  const decoded = new Float32Array(rows * rowLength);
+  decode(source.from, storedBytes(job), 0, decoded, 0, decoded.length);
+  return decoded;
 }
 
 function readSlice(path: string, offset: number, length: number): Uint8Array<ArrayBuffer> {

@@ -1,11 +1,11 @@
 /** Runs `depth` items at once, and gives their results in the order of the items. */
 export async function* inOrder<T, R>(
-  items: Iterable<T>,
+  items: AsyncIterable<T>,
   depth: number,
   run: (item: T) => Promise<R>,
 ): AsyncGenerator<R, void, void> {
   const pending: Promise<R>[] = [];
-  for (const item of items) {
+  for await (const item of items) {
     const result = run(item);
     result.catch(() => {}); // whoever awaits it hears of it; nobody does after an earlier one has failed
     pending.push(result);

@@ -33,6 +33,8 @@ export interface Mix {
   readonly base: WritableFormat;
   /** Where a rule gives nothing, `base` holds. */
   readonly rules?: Readonly<Partial<Record<Role, Rule>>>;
+  /** Of stacks of experts, where they have a format of their own. */
+  readonly experts?: WritableFormat;
   /** With eight experts attention is a small part of the file, and its output gets q5_k. */
   readonly sparesAttention?: true;
 }
@@ -72,6 +74,7 @@ export const mixes = {
   f16: { fileType: 1, base: 'f16' },
   bf16: { fileType: 32, base: 'bf16' },
   q8_0: { fileType: 7, base: 'q8_0' },
+  mxfp4_moe: { fileType: 38, base: 'q8_0', experts: 'mxfp4' },
   q6_k: { fileType: 18, base: 'q6_k' },
   q5_k_m: {
     fileType: 17,
@@ -144,6 +147,11 @@ export const mixes = {
       attentionOutput: always('q3_k'),
     },
     sparesAttention: true,
+  },
+  q2_k_s: {
+    fileType: 21,
+    base: 'q2_k',
+    rules: { attentionV: where(manyQueries, 'q4_k'), ffnDown: where(firstEighth, 'q4_k') },
   },
 } as const satisfies Record<string, Mix>;
 

@@ -1,4 +1,4 @@
-import type { GgufFile, TensorInfo } from '../gguf/gguf-file.js';
+import type { GgufFile } from '../gguf/gguf-file.js';
 import type { MetadataValue } from '../gguf/metadata.js';
 import { openGguf } from '../gguf/open.js';
 import type { MetadataInput } from '../gguf/write-metadata.js';
@@ -7,6 +7,7 @@ import { chooseFormat, isMixed, type MixedModel, type ShapedTensor } from './cho
 import { QuantizeError } from './error.js';
 import type { ImportanceMatrix } from './importance-matrix.js';
 import { isMixName, type Mix, type MixName, mixes, mixNames } from './mixes.js';
+import { sourceTensors } from './source-tensors.js';
 import { type OutputTensor, type WriteQuantizedOptions, writeQuantized } from './write-quantized.js';
 
 export interface QuantizeOptions extends WriteQuantizedOptions {
@@ -34,7 +35,7 @@ export type SourceTensor = OutputTensor;
 export async function quantizeGguf(input: string, output: string, options: QuantizeOptions): Promise<void> {
   const file = await openGguf(input);
   await quantizeSource(
-    { metadata: typedMetadata(file), tensors: file.tensors.map(sourceOf) },
+    { metadata: typedMetadata(file), tensors: sourceTensors(file.tensors) },
     output,
     options,
   );
@@ -63,14 +64,6 @@ const isSearched = (tensor: OutputTensor): boolean =>
   'parts' in tensor &&
   tensor.from !== tensor.to &&
   (/_k$|^iq4/.test(tensor.to) || tensor.importance !== undefined);
-
-const sourceOf = ({ name, shape, format, path, offset, byteLength }: TensorInfo): SourceTensor => ({
-  name,
-  shape,
-  from: format,
-  to: format,
-  parts: [{ path, offset, byteLength }],
-});
 
 /** Everything in the file in the type that it has there, less what tells of the parts of a split model. */
 function typedMetadata({ metadata, metadataTypes }: GgufFile): Map<string, MetadataInput> {
@@ -115,11 +108,11 @@ function targetOf(
   const values = isMixed(shaped) ? importance?.entries.get(tensor.name) : undefined;
   if (instead) notices.fallen.push(`${tensor.name} [${tensor.shape}] is ${format}, not ${instead}`);
   if (importance && isMixed(shaped) && !values) notices.unweighted.push(tensor.name);
-  if (format !== tensor.from && !dense.has(tensor.from)) notices.twice.push(tensor.name);
+  if (format !== tensor.from && !dense.has(tensor.stored ?? tensor.from)) notices.twice.push(tensor.name);
   return { ...tensor, to: format, ...(values && { importance: values }) };
 }
 
-const dense: ReadonlySet<string> = new Set(['f32', 'f16', 'bf16']);
+const dense: ReadonlySet<string> = new Set(['f32', 'f16', 'bf16', 'f64']);
 
 /** Things to be said once each, however many tensors they concern. */
 class Notices {

@@ -2,7 +2,7 @@ import { byteLength } from '../format/byte-length.js';
 import { isWritable } from '../format/codecs.js';
 import { type GgufFormat, isGgufFormat } from '../format/formats.js';
 import { type GgufInput, type TensorInput, writeGguf } from '../gguf/write.js';
-import type { EncodedRows, EncodeJob } from './encode-job.js';
+import type { EncodedRows, EncodeJob, RowSource } from './encode-job.js';
 import { EncodePool } from './encode-pool.js';
 import { QuantizeError } from './error.js';
 import { inOrder } from './in-order.js';
@@ -10,19 +10,32 @@ import { checkDistinct } from './same-file.js';
 import { TensorErrors, type TensorReport } from './tensor-report.js';
 
 /** Where some of a tensor's rows lie in a file. */
-export interface TensorPart {
+export interface FilePart {
   readonly path: string;
   /** From the start of the file, in bytes. */
   readonly offset: number;
   readonly byteLength: number;
 }
 
+/** Rows of f32 that somebody else decodes when their turn comes: one such part is in memory at a time. */
+export interface DecodedPart {
+  /** The file that they come from, and the bytes that they take there. */
+  readonly path: string;
+  readonly byteLength: number;
+  decode(): Promise<Float32Array>;
+}
+
+export type TensorPart = FilePart | DecodedPart;
+
 /** A tensor to write, made of one in files. */
 export interface QuantizedTensor {
   readonly name: string;
   /** Row-major, outermost first. */
   readonly shape: readonly number[];
+  /** f32 where parts are decoded. */
   readonly from: GgufFormat;
+  /** What it was in its file, where that is no format of GGUF. */
+  readonly stored?: string;
   /** One that Quern writes, or `from`. */
   readonly to: GgufFormat;
   /** One after another they are the tensor; each holds equally many whole rows. */
@@ -91,6 +104,8 @@ const isFromFiles = (tensor: OutputTensor): tensor is QuantizedTensor => 'parts'
 /** Its rows go to the new file as they are. */
 const isCopied = ({ from, to, rotary }: QuantizedTensor): boolean => from === to && rotary === undefined;
 
+const isDecoded = (part: TensorPart): part is DecodedPart => 'decode' in part;
+
 const rowLengthOf = ({ shape }: QuantizedTensor): number => shape.at(-1) ?? 1;
 
 const rowsOf = ({ shape }: QuantizedTensor): number => shape.slice(0, -1).reduce((a, b) => a * b, 1);
@@ -108,7 +123,7 @@ function checkTensor(tensor: QuantizedTensor): void {
   const rows = rowsOf(tensor);
   if (parts.length === 0 || rows % parts.length !== 0) refuse(`does not fall into ${parts.length} parts`);
   for (const part of parts)
-    if (part.byteLength !== bytes / parts.length)
+    if (isDecoded(part) ? from !== 'f32' : part.byteLength !== bytes / parts.length)
       refuse(`of ${from} has a part of ${part.byteLength} bytes; expected ${bytes / parts.length}`);
   if (rotary !== undefined && (rotary % 2 !== 0 || (rows / parts.length) % rotary !== 0))
     refuse(`does not consist of heads of ${rotary} rows`);
@@ -128,28 +143,26 @@ function stacksOf({ shape }: QuantizedTensor, importance: Float32Array): number 
 }
 
 /** The tensors cut into whole rows (and heads) of one part and one importance. */
-function* jobsOf(tensors: readonly QuantizedTensor[]): Generator<EncodeJob> {
+async function* jobsOf(tensors: readonly QuantizedTensor[]): AsyncGenerator<EncodeJob> {
   for (const tensor of tensors) yield* jobsOfTensor(tensor);
 }
 
-function* jobsOfTensor(tensor: QuantizedTensor): Generator<EncodeJob> {
-  const { parts, from, importance, rotary = 1 } = tensor;
+async function* jobsOfTensor(tensor: QuantizedTensor): AsyncGenerator<EncodeJob> {
+  const { parts, importance, rotary = 1 } = tensor;
   const to = !isCopied(tensor) && isWritable(tensor.to) ? tensor.to : undefined;
   const rowLength = rowLengthOf(tensor);
-  const rowBytes = byteLength(from, [rowLength]);
   const rowsPerPart = rowsOf(tensor) / parts.length;
   const shared = importance && toShared(importance);
   const rowsPerStack = rowsOf(tensor) / (importance ? stacksOf(tensor, importance) : 1);
   const most = Math.max(1, Math.floor(jobElements / (rowLength * rotary))) * rotary;
-  for (const [p, part] of parts.entries())
+  for (const [p, part] of parts.entries()) {
+    const rowSource = await rowsOfPart(tensor, part);
     for (let row = 0, rows = 0; row < rowsPerPart; row += rows) {
       const at = p * rowsPerPart + row; // of the whole tensor
       const stack = Math.floor(at / rowsPerStack);
       rows = Math.min(most, rowsPerPart - row, (stack + 1) * rowsPerStack - at);
       yield {
-        path: part.path,
-        offset: part.offset + row * rowBytes,
-        from,
+        source: rowSource(row, rows),
         ...(to && { to }),
         rows,
         rowLength,
@@ -157,6 +170,30 @@ function* jobsOfTensor(tensor: QuantizedTensor): Generator<EncodeJob> {
         ...(tensor.rotary !== undefined && { rotary }),
       };
     }
+  }
+}
+
+/** Where some rows of a part are. @throws QuantizeError BAD_ARGUMENT where a part decodes to another size. */
+async function rowsOfPart(
+  tensor: QuantizedTensor,
+  part: TensorPart,
+): Promise<(row: number, rows: number) => RowSource> {
+  const rowLength = rowLengthOf(tensor);
+  if (!isDecoded(part)) {
+    const { path, offset } = part;
+    const rowBytes = byteLength(tensor.from, [rowLength]);
+    return (row) => ({ path, offset: offset + row * rowBytes, from: tensor.from });
+  }
+  const values = await part.decode();
+  const expected = (rowsOf(tensor) / tensor.parts.length) * rowLength;
+  if (values.length !== expected)
+    throw new QuantizeError(
+      'BAD_ARGUMENT',
+      `tensor '${tensor.name}' has a part that decodes to ${values.length} values; expected ${expected}`,
+    );
+  return (row, rows) => ({
+    values: new Float32Array(values.subarray(row * rowLength, (row + rows) * rowLength)),
+  });
 }
 
 /** Threads see it without a copy. */

@@ -1,9 +1,29 @@
 import { dirname } from 'node:path';
-import { findModel, type HuggingFaceModelFile, openModelFile, toGguf } from '@quern/models';
-import { type MetadataInput, type QuantizeOptions, quantizeGguf, quantizeSource } from '@quern/quant';
+import {
+  type CompanionName,
+  type ConvertOptions,
+  encoderToGguf,
+  findModel,
+  ModelError,
+  openEncoderFile,
+  openModelFile,
+  openSpeechModel,
+  type SpeechFile,
+  speechToGguf,
+  toGguf,
+} from '@quern/models';
+import {
+  isGgml,
+  type MetadataInput,
+  type QuantizeOptions,
+  type QuantizeSource,
+  quantizeGguf,
+  quantizeSource,
+} from '@quern/quant';
 import { templateOfFolder } from '../chat/load.js';
 import { locateModel } from '../model/locate-model.js';
 import { vocabularyToGguf } from '../tokenizer/to-gguf.js';
+import { speechVocabularyToGguf } from './speech-vocabulary.js';
 
 export interface QuantizeModelOptions extends QuantizeOptions {
   /** llama.cpp's name of how the tokenizer splits text, where the model's folder does not tell. */
@@ -13,8 +33,8 @@ export interface QuantizeModelOptions extends QuantizeOptions {
 }
 
 /**
- * Writes a model as a GGUF file in a mix of formats: one of GGUF, or one of Hugging Face, which is converted on the way with
- * its vocabulary and chat template.
+ * Writes a model as a GGUF file in a mix of formats: one of GGUF (of any architecture), of whisper.cpp, or of Hugging Face,
+ * which is converted on the way with its vocabulary and chat template.
  * @throws RuntimeError MODEL_NOT_FOUND; ModelError, FileError, TokenizerError for what is wrong with the files; QuantizeError.
  */
 export async function quantizeModel(
@@ -24,34 +44,94 @@ export async function quantizeModel(
 ): Promise<void> {
   const { resolveFrom, pre, ...rest } = options;
   const found = await findModel(locateModel(pathOrId, resolveFrom));
-  const file = found.kind === 'gguf' ? found : await openModelFile(found.weights, { config: found.config });
-  if (file.kind === 'gguf') return quantizeGguf(file.path, output, rest); // of any architecture
-  const { onNotice, signal } = options;
-  const source = await toGguf(file, {
-    vocabulary: await textMetadata(file, pre, onNotice),
-    ...(onNotice && { onNotice }),
-    ...(signal && { signal }),
-  });
+  if (found.kind === 'gguf' && !(await isGgml(found.path))) return quantizeGguf(found.path, output, rest);
+  const source =
+    found.kind === 'gguf'
+      ? await speechSource(await openSpeechModel(found.path), options)
+      : await folderSource(found.weights, found.config, options);
   return quantizeSource(source, output, rest);
 }
 
-/** The vocabulary and the chat template of a folder, as metadata. */
-async function textMetadata(
-  { companions, config, path }: HuggingFaceModelFile,
-  pre: string | undefined,
-  onNotice: QuantizeOptions['onNotice'],
-): Promise<ReadonlyMap<string, MetadataInput>> {
+/** A folder of Hugging Face, whatever kind of model it holds. */
+async function folderSource(
+  weights: string,
+  config: string,
+  options: QuantizeModelOptions,
+): Promise<QuantizeSource> {
+  try {
+    const file = await openModelFile(weights, { config });
+    if (file.kind === 'huggingFace') return toGguf(file, await convertOptions(file, options));
+  } catch (error) {
+    if (!(error instanceof ModelError)) throw error;
+    if (error.code === 'WRONG_KIND') return encoderSource(weights, config, options);
+    if (error.code !== 'UNKNOWN_ARCHITECTURE') throw error;
+    const speech = await openSpeechModel(weights, { config }).catch((other: unknown) => {
+      throw other instanceof ModelError && other.code === 'UNKNOWN_ARCHITECTURE' ? error : other;
+    });
+    return speechSource(speech, options);
+  }
+  throw new ModelError('NO_MODEL', `${weights} is no model of Hugging Face`);
+}
+
+async function encoderSource(
+  weights: string,
+  config: string,
+  options: QuantizeModelOptions,
+): Promise<QuantizeSource> {
+  const file = await openEncoderFile(weights, { config });
+  if (file.kind !== 'huggingFace') throw new ModelError('NO_MODEL', `${weights} is no model of Hugging Face`);
+  if (Object.keys(file.prompts).length > 0)
+    options.onNotice?.(
+      `${file.path}: GGUF has no place for its prompts (${Object.keys(file.prompts).join(', ')}): write them before texts yourself`,
+    );
+  return encoderToGguf(file, await convertOptions(file, options));
+}
+
+async function speechSource(file: SpeechFile, options: QuantizeModelOptions): Promise<QuantizeSource> {
+  const { vocabulary } = file.config;
+  if (file.kind === 'ggml')
+    return speechToGguf(file, {
+      ...heard(options),
+      vocabulary: speechVocabularyToGguf(file.tokens, vocabulary),
+    });
+  if (file.kind === 'gguf') throw new ModelError('NO_MODEL', `${file.path} is a GGUF file already`);
+  if ('alignment_heads' in file.generation)
+    options.onNotice?.(
+      `${file.path}: GGUF has no place for its alignment_heads: times of words will be told by the upper half of the layers`,
+    );
+  const entries = await vocabularyToGguf(file.folder, { size: vocabulary, ...preOf(options) });
+  return speechToGguf(file, { ...heard(options), vocabulary: entries });
+}
+
+const preOf = ({ pre }: QuantizeModelOptions) => (pre !== undefined ? { pre } : {});
+
+const heard = ({ onNotice, signal }: QuantizeModelOptions): ConvertOptions => ({
+  ...(onNotice && { onNotice }),
+  ...(signal && { signal }),
+});
+
+interface TextFolder {
+  readonly path: string;
+  readonly config: { readonly vocabulary: number };
+  readonly companions: Readonly<Partial<Record<CompanionName, string>>>;
+}
+
+/** With the vocabulary and the chat template of a folder as metadata. */
+async function convertOptions(
+  { companions, config, path }: TextFolder,
+  options: QuantizeModelOptions,
+): Promise<ConvertOptions> {
   const tokenizer = companions['tokenizer.json'];
   if (tokenizer === undefined) {
-    onNotice?.(`${dirname(path)} has no tokenizer.json: the GGUF file will have no vocabulary`);
-    return new Map();
+    options.onNotice?.(`${dirname(path)} has no tokenizer.json: the GGUF file will have no vocabulary`);
+    return heard(options);
   }
   const folder = dirname(tokenizer);
-  const entries = await vocabularyToGguf(folder, {
+  const vocabulary: Map<string, MetadataInput> = await vocabularyToGguf(folder, {
     size: config.vocabulary,
-    ...(pre !== undefined && { pre }),
+    ...preOf(options),
   });
   const template = await templateOfFolder(folder);
-  if (template !== undefined) entries.set('tokenizer.chat_template', template);
-  return entries;
+  if (template !== undefined) vocabulary.set('tokenizer.chat_template', template);
+  return { ...heard(options), vocabulary };
 }

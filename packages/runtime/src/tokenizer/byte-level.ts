@@ -12,9 +12,12 @@ const BYTES = new Map(CHARACTERS.map((character, byte) => [character, byte]));
 const utf8 = new TextEncoder();
 
 /** " é" becomes "ĠÃ©": one character per byte of the text's UTF-8. */
-export function toByteLevel(text: string): string {
+export const toByteLevel = (text: string): string => spellBytes(utf8.encode(text));
+
+/** One character per byte. */
+export function spellBytes(bytes: Uint8Array): string {
   let out = '';
-  for (const byte of utf8.encode(text)) out += CHARACTERS[byte];
+  for (const byte of bytes) out += CHARACTERS[byte];
   return out;
 }
 

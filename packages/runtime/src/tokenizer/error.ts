@@ -6,6 +6,7 @@ export type TokenizerErrorCode =
   | 'UNKNOWN_PRETOKENIZER' // the file names a way of splitting text that is not built in
   | 'BAD_VOCABULARY' // the vocabulary is missing, incomplete or contradicts itself
   | 'BAD_TOKEN' // a token id outside the vocabulary
+  | 'TEXT_TOO_LONG' // a word that the tokenizer cannot cut up
   | 'BAD_STOP'; // a stop string that can never be a stop string
 
 /** Thrown while a tokenizer is loaded, and by its methods. */

@@ -1,4 +1,5 @@
 import { Tokenizer as LibraryTokenizer } from '@huggingface/tokenizers';
+import { TokenizerError } from './error.js';
 import { addedTokens, isJson, type Json } from './hugging-face-json.js';
 import { decodeTokens } from './token-stream.js';
 import type { DecodeOptions, EncodeOptions, Tokenizer } from './tokenizer.js';
@@ -24,6 +25,7 @@ export class HuggingFaceTokenizer implements Tokenizer {
   private readonly parsing: Library;
   private readonly prefix: readonly number[];
   private readonly suffix: readonly number[];
+  private readonly isUnigram: boolean;
   private plain: Library | undefined;
 
   constructor(
@@ -33,6 +35,7 @@ export class HuggingFaceTokenizer implements Tokenizer {
     rules: JsonRules,
   ) {
     this.parsing = new LibraryTokenizer(json, config);
+    this.isUnigram = isJson(json.model) && Array.isArray(json.model.vocab);
     if (rules.bos !== undefined) this.bos = rules.bos;
     if (rules.eos !== undefined) this.eos = rules.eos;
     this.eog = rules.eog;
@@ -50,7 +53,8 @@ export class HuggingFaceTokenizer implements Tokenizer {
 
   encode(text: string, options: EncodeOptions = {}): number[] {
     const library = options.special === 'parse' ? this.parsing : this.plainText();
-    const ids = library.encode(wellFormed(text), { add_special_tokens: false }).ids;
+    if (this.isUnigram) needShortWords(text);
+    const ids = idsOf(library, wellFormed(text));
     const prefix = (options.addBos ?? this.addBos) ? this.prefix : [];
     const suffix = (options.addEos ?? this.addEos) ? this.suffix : [];
     return [...prefix, ...ids, ...suffix];
@@ -88,6 +92,34 @@ export class HuggingFaceTokenizer implements Tokenizer {
       ? { prefix: [], suffix: [] }
       : { prefix: full.slice(0, start), suffix: full.slice(start + bare.length) };
   }
+}
+
+/** @throws TokenizerError TEXT_TOO_LONG where the tokens of a text, which the library makes arguments of one call, are too many. */
+function idsOf(library: Library, text: string): number[] {
+  try {
+    return library.encode(text, { add_special_tokens: false }).ids;
+  } catch (cause) {
+    if (!(cause instanceof RangeError)) throw cause;
+    throw new TokenizerError(
+      'TEXT_TOO_LONG',
+      `a text of ${text.length} characters is too long for the tokenizer of this folder; cut it up`,
+      { cause },
+    );
+  }
+}
+
+/** Characters of the longest word that the library's Unigram cuts up in a few seconds; far longer ones overflow its stack. */
+const longestWord = 2 ** 16;
+
+/** @throws TokenizerError TEXT_TOO_LONG */
+function needShortWords(text: string): void {
+  if (text.length <= longestWord) return;
+  for (const [word] of text.matchAll(/\S+/g))
+    if (word.length > longestWord)
+      throw new TokenizerError(
+        'TEXT_TOO_LONG',
+        `the text has a word of ${word.length} characters; the Unigram tokenizer of a Hugging Face folder cuts up words of at most ${longestWord}`,
+      );
 }
 
 /** Special tokens are neither found in the text nor, in a Unigram vocabulary, matched as pieces: a lone surrogate never is. */

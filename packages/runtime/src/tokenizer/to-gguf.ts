@@ -4,6 +4,8 @@ import type { MetadataInput } from '@quern/quant';
 import { badVocabulary, TokenizerError } from './error.js';
 import { tokenizerFromHuggingFace } from './hugging-face.js';
 import { isJson, type Json, jsonVocabulary } from './hugging-face-json.js';
+import { SPACE_MARK } from './sentencepiece-bpe.js';
+import type { Tokenizer } from './tokenizer.js';
 import { TokenType } from './vocabulary.js';
 
 export interface GgufVocabularyOptions {
@@ -27,20 +29,31 @@ export async function vocabularyToGguf(folder: string, options: GgufVocabularyOp
   const { spellings, types } = jsonVocabulary(json, specials);
   const { tokens, tokenTypes } = padded(spellings, types, options.size);
   const entries: Entries = new Map<string, MetadataInput>(kindEntries(json, tokens, options));
-  entries.set('tokenizer.ggml.tokens', tokens);
+  entries.set('tokenizer.ggml.tokens', isWordPiece(json) ? marked(tokens, tokenTypes) : tokens);
   entries.set('tokenizer.ggml.token_type', tokenTypes);
   for (const [key, name] of specialKeys) {
     const spelling = spellingOf(config[key]);
     const id = spelling === undefined ? -1 : tokens.indexOf(spelling);
     if (id >= 0) entries.set(`tokenizer.ggml.${name}_token_id`, id);
   }
-  if (tokenizer.bos !== undefined) entries.set('tokenizer.ggml.bos_token_id', tokenizer.bos);
-  if (tokenizer.eos !== undefined) entries.set('tokenizer.ggml.eos_token_id', tokenizer.eos);
+  const [first, last] = endsOf(tokenizer);
+  const [bos, eos] = [tokenizer.bos ?? first, tokenizer.eos ?? last];
+  if (bos !== undefined) entries.set('tokenizer.ggml.bos_token_id', bos);
+  if (eos !== undefined) entries.set('tokenizer.ggml.eos_token_id', eos);
   const otherEnd = [...tokenizer.eog].find((id) => id !== tokenizer.eos);
   if (otherEnd !== undefined) entries.set('tokenizer.ggml.eot_token_id', otherEnd);
   entries.set('tokenizer.ggml.add_bos_token', tokenizer.addBos);
   entries.set('tokenizer.ggml.add_eos_token', tokenizer.addEos);
   return entries;
+}
+
+/** The token before every text and the one after it, where there is one each: BERT's [CLS] and [SEP]. */
+function endsOf(tokenizer: Tokenizer): readonly (number | undefined)[] {
+  const [before, after] = [
+    tokenizer.encode('', { addBos: true, addEos: false }),
+    tokenizer.encode('', { addBos: false, addEos: true }),
+  ];
+  return [before.length === 1 ? before[0] : undefined, after.length === 1 ? after[0] : undefined];
 }
 
 /** Keys of tokenizer_config.json, and llama.cpp's names. */
@@ -82,10 +95,11 @@ function kindEntries(
   const model = isJson(json.model) ? json.model : {};
   const isByteLevel = steps(json.decoder).some(({ type }) => type === 'ByteLevel');
   if (Array.isArray(model.vocab)) return unigramEntries(json, model.vocab, tokens.length);
-  if (model.type === 'WordPiece' || !isJson(model.vocab))
+  if (isWordPiece(json)) return wordPieceEntries(json, tokens);
+  if (!isJson(model.vocab))
     throw new TokenizerError(
       'UNKNOWN_TOKENIZER',
-      `a tokenizer.json of type ${String(model.type)} cannot be written to GGUF yet`,
+      `a tokenizer.json of type ${String(model.type)} cannot be written to GGUF: BPE, WordPiece and Unigram can`,
     );
   const merges = mergesOf(model);
   if (isByteLevel)
@@ -100,6 +114,42 @@ function kindEntries(
     ['tokenizer.ggml.scores', scoresOfMerges(merges, tokens)],
     ['tokenizer.ggml.add_space_prefix', prependsSpace(json)],
   ];
+}
+
+const isWordPiece = ({ model }: Json): boolean =>
+  isJson(model) &&
+  (model.type === 'WordPiece' ||
+    (model.type === undefined && typeof model.continuing_subword_prefix === 'string'));
+
+/** llama.cpp has one kind of WordPiece: BERT's uncased. */
+function wordPieceEntries(json: Json, tokens: readonly string[]): [string, MetadataInput][] {
+  const [normalizer, ...more] = steps(json.normalizer);
+  const model = isJson(json.model) ? json.model : {};
+  const uncased =
+    normalizer?.type === 'BertNormalizer' &&
+    more.length === 0 &&
+    normalizer.lowercase === true &&
+    normalizer.strip_accents !== false &&
+    normalizer.handle_chinese_chars !== false;
+  if (!uncased || (model.continuing_subword_prefix ?? '##') !== '##')
+    throw new TokenizerError(
+      'UNKNOWN_TOKENIZER',
+      'tokenizer.json is a WordPiece that keeps case or accents, or marks parts of words otherwise than by ##; GGUF files have BERT’s uncased alone',
+    );
+  const unknown = tokens.indexOf(typeof model.unk_token === 'string' ? model.unk_token : '[UNK]');
+  return [
+    ['tokenizer.ggml.model', 'bert'],
+    ['tokenizer.ggml.pre', 'default'],
+    ...(unknown >= 0 ? [['tokenizer.ggml.unknown_token_id', unknown] as [string, MetadataInput]] : []),
+  ];
+}
+
+/** Where Hugging Face marks the tokens within words, GGUF marks those that begin one: "##ing" and "play" are "ing" and "▁play". */
+function marked(tokens: readonly string[], types: Int32Array): string[] {
+  return tokens.map((token, id) => {
+    if (types[id] !== TokenType.normal) return token;
+    return token.startsWith('##') ? token.slice(2) : SPACE_MARK + token;
+  });
 }
 
 /** "a b", or in newer files ["a", "b"]. */
@@ -134,6 +184,7 @@ function unigramEntries(json: Json, vocab: readonly unknown[], size: number): [s
     ['tokenizer.ggml.pre', 'default'],
     ['tokenizer.ggml.scores', scores],
     ['tokenizer.ggml.add_space_prefix', prependsSpace(json)],
+    ['tokenizer.ggml.remove_extra_whitespaces', joinsSpaces(json)],
   ];
   if (typeof model.unk_id === 'number') entries.push(['tokenizer.ggml.unknown_token_id', model.unk_id]);
   if (typeof charsmap === 'string')
@@ -154,6 +205,14 @@ const prependsSpace = (json: Json): boolean =>
     (step) =>
       step.type === 'Prepend' ||
       (step.type === 'Metaspace' && step.prepend_scheme !== 'never' && step.add_prefix_space !== false),
+  );
+
+/** Whether runs of spaces count as one. */
+const joinsSpaces = (json: Json): boolean =>
+  steps(json.pre_tokenizer).some(({ type }) => type === 'WhitespaceSplit') ||
+  steps(json.normalizer).some(
+    ({ type, pattern }) =>
+      type === 'Replace' && isJson(pattern) && /^ (\{2,\}|\+)$/.test(String(pattern.Regex)),
   );
 
 const contractions = "(?i:'s|'t|'re|'ve|'m|'ll|'d)";

@@ -1,6 +1,6 @@
 import { readSamples } from '../../src/audio/read-samples.js';
 import { AudioError } from '../../src/index.js';
-import { flacFile, type WavOptions, wavFile } from './sound-files.js';
+import { flacFile, mp3File, type WavOptions, wavFile } from './sound-files.js';
 
 const tone = (hertz: number, rate: number, seconds: number, amplitude = 0.5) =>
   Array.from(
@@ -125,6 +125,26 @@ describe('compressed', () => {
     const bytes = flacFile(values);
     for (const length of [4, 5, 41, 43, 60, 300, 900, bytes.length - 1])
       await expect(readSamples(bytes.subarray(0, length))).rejects.toBeInstanceOf(AudioError);
+  });
+
+  test('FLAC with a byte of its head changed', async () => {
+    const bytes = flacFile(values.slice(0, 200));
+    for (let at = 4; at < 60; at += 3) {
+      const changed = Buffer.from(bytes);
+      changed[at]! ^= 0xff;
+      await readSamples(changed).catch((error: unknown) => expect(error).toBeInstanceOf(AudioError));
+    }
+  });
+
+  test('MP3, cut off within a frame: what came before, or an error', async () => {
+    const bytes = mp3File(2);
+    const whole = await readSamples(bytes);
+    expect(whole.length).toBeGreaterThan(0);
+    for (let length = 1; length < bytes.length; length += 29) {
+      const read = await readSamples(bytes.subarray(0, length)).catch((error: unknown) => error);
+      if (read instanceof Float32Array) expect(read.length).toBeLessThanOrEqual(whole.length);
+      else expect(read).toBeInstanceOf(AudioError);
+    }
   });
 
   test.each([

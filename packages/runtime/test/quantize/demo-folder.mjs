@@ -5,6 +5,7 @@ import { normal } from '@quern/core';
 import { demoModelPath } from '@quern/demo-model';
 import { llamaWeights } from '@quern/models';
 import { decode, openGguf } from '@quern/quant';
+import { writeSafetensors } from './safetensors.mjs';
 
 const headDim = 32;
 
@@ -115,18 +116,4 @@ function inHalves(values, rowLength) {
     result.set(values.subarray(row * rowLength, (row + 1) * rowLength), to * rowLength);
   }
   return result;
-}
-
-function writeSafetensors(path, tensors) {
-  let end = 0;
-  const header = tensors.map(({ name, shape, values }) => {
-    const begin = end;
-    end += 4 * values.length;
-    return [name, { dtype: 'F32', shape, data_offsets: [begin, end] }];
-  });
-  const text = Buffer.from(JSON.stringify(Object.fromEntries(header)));
-  const length = Buffer.alloc(8);
-  length.writeBigUInt64LE(BigInt(text.length));
-  const data = tensors.map(({ values }) => new Uint8Array(values.buffer));
-  writeFileSync(path, Buffer.concat([length, text, ...data]));
 }

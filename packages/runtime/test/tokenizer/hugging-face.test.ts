@@ -68,6 +68,19 @@ describe('tokenizer.json', () => {
 });
 
 describe('folder', () => {
+  testWithShared('lone surrogates and a word of a million characters', () => {
+    const word = 'x'.repeat(1_000_000);
+    const bpe = open('tiny-hf/tiny_bpe_split_qwen2_tokenizer.json');
+    expect(bpe.encode(word)).toHaveLength(1_000_000);
+    const bert = open('tokenizers/bert-uncased/tokenizer.json');
+    expect(bert.encode(word, { addBos: false, addEos: false })).toEqual([100]);
+    const unigram = open('tiny-hf/tiny_unigram_tokenizer.json');
+    expect(() => unigram.encode(word)).toThrow(expect.objectContaining({ code: 'TEXT_TOO_LONG' }));
+    for (const tokenizer of [bpe, bert, unigram])
+      for (const text of ['\ud83e', 'a\udd99b', '\udd99\ud83e'])
+        expect(tokenizer.encode(text).every(Number.isInteger)).toBe(true);
+  });
+
   testWithShared('BERT in a folder', async () => {
     const bert = await tokenizerFromHuggingFace(shared('tiny-bert-hf-dir/tiny_bert'));
     expect(bert.vocabSize).toBe(256);

@@ -1,0 +1,99 @@
+import { basename, dirname } from 'node:path';
+import type { MetadataInput, OutputTensor, QuantizeSource } from '@quern/quant';
+import type { EncoderArchitecture } from '../encoder/encoder.js';
+import { type EncoderConfig, ggufPoolings } from '../encoder/encoder-config.js';
+import { ModelError } from '../error.js';
+import type { HuggingFaceModelFile } from '../model-file.js';
+import { takeRows } from '../weights/map-tensors.js';
+import { type ResolvedWeight, resolveWeights } from '../weights/resolve-weights.js';
+import { outputTensor } from './output-tensor.js';
+import { type ConvertOptions, noticeUnused } from './to-gguf.js';
+
+type EncoderFolder = HuggingFaceModelFile<EncoderArchitecture, EncoderConfig>;
+
+/**
+ * An encoder of Hugging Face as its GGUF file would be: llama.cpp's metadata, its names, and the table of positions from the
+ * first that a text takes. A classifier goes along, the pooler without one does not. Weights are read when written.
+ * @throws ModelError UNSUPPORTED_CONFIG where the architecture, or its activation, has no form in GGUF; MISSING_WEIGHT,
+ * BAD_WEIGHT_SHAPE, UNKNOWN_FORMAT, ABORTED.
+ */
+export async function encoderToGguf(
+  file: EncoderFolder,
+  options: ConvertOptions = {},
+): Promise<QuantizeSource> {
+  const { architecture, config, path } = file;
+  const name = ggufName(file);
+  const resolved = resolveWeights(architecture.weights, config, file.weights).filter(
+    ({ field }) => config.labels > 0 || !field.startsWith('pooler'),
+  );
+  const used = resolved.map(({ tensor }) => tensor);
+  noticeUnused(file, used, (tensor) => unneeded.test(tensor), options.onNotice);
+  if (!config.normalise)
+    options.onNotice?.(
+      `${path}: its embeddings have lengths of their own, which GGUF cannot say: read from the file they have length 1`,
+    );
+  const tensors: OutputTensor[] = [];
+  for (const weight of resolved) tensors.push(await tensorOf(weight, file, options.signal));
+  return {
+    metadata: new Map<string, MetadataInput>([
+      ['general.architecture', name],
+      ['general.name', basename(dirname(path))],
+      ...Object.entries(metadataOf(file)).map(([key, value]) => [`${name}.${key}`, value] as const),
+      ['tokenizer.ggml.token_type_count', Math.max(1, config.segments)],
+      ...(options.vocabulary ?? []),
+    ]),
+    tensors,
+  };
+}
+
+/** Heads for training, buffers, and the pooler of a model that only embeds. */
+const unneeded = /position_ids$|^pooler\.|^cls\.|^lm_head\./;
+
+function ggufName({ architecture, config, path }: EncoderFolder): string {
+  if (!architecture.gguf)
+    throw new ModelError(
+      'UNSUPPORTED_CONFIG',
+      `${path}: the architecture '${architecture.name}' does not say how it is written as GGUF`,
+    );
+  if (config.gelu !== 'erf')
+    throw new ModelError(
+      'UNSUPPORTED_CONFIG',
+      `${path}: its gelu is the approximation by tanh, which GGUF files of encoders cannot say`,
+    );
+  return architecture.gguf.name;
+}
+
+function metadataOf({ config, metadata }: EncoderFolder): Record<string, MetadataInput> {
+  const ranks = config.labels > 0;
+  return {
+    block_count: config.layers,
+    context_length: config.context,
+    embedding_length: config.width,
+    feed_forward_length: config.feedForward,
+    'attention.head_count': config.heads,
+    'attention.layer_norm_epsilon': { type: 'float32', value: config.normEps },
+    'attention.causal': false,
+    pooling_type: ranks ? ggufPoolings.rank : ggufPoolings[config.pooling],
+    vocab_size: config.vocabulary,
+    ...(config.positions === 0 && { 'rope.freq_base': { type: 'float32', value: config.rope.theta } }),
+    ...(config.labels > 1 && { 'classifier.output_labels': labelNames(metadata.id2label, config.labels) }),
+  };
+}
+
+/** By id2label of config.json: { "0": "NEGATIVE", … }. */
+function labelNames(names: unknown, count: number): string[] {
+  const named = typeof names === 'object' && names !== null ? new Map(Object.entries(names)) : new Map();
+  return Array.from({ length: count }, (_, i) => String(named.get(String(i)) ?? `LABEL_${i}`));
+}
+
+function tensorOf(
+  { field, layer, tensor }: ResolvedWeight,
+  { architecture, config }: EncoderFolder,
+  signal: AbortSignal | undefined,
+): Promise<OutputTensor> {
+  const table = layer === undefined ? architecture.weights.model : architecture.weights.layer;
+  const name = table[field]!.gguf.replace('{i}', String(layer));
+  // llama.cpp counts positions from 0, and has a row for each token of the longest text
+  const stored = field === 'positions' ? takeRows(tensor, config.firstPosition, config.context) : tensor;
+  return outputTensor(name, stored, { signal });
+}

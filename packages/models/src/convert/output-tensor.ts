@@ -1,0 +1,53 @@
+import { interleaveHeads, isGgufFormat, isMixed, type OutputTensor, type TensorPart } from '@quern/quant';
+import { decodeToF32 } from '../weights/decode-weight.js';
+import { type FileTensor, partsOf, type StoredTensor } from '../weights/weight-file.js';
+
+export interface OutputOptions {
+  /** Rows per head, where the rows of heads go from Hugging Face's order to that of llama.cpp's Llama. */
+  readonly rotary?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * A tensor of a model as a GGUF file holds it under `name`. Matrices keep their format until a mix is chosen, and are read
+ * when they are written; those that GGUF has no format for (GPTQ, AWQ, 8-bit floats) are then decoded, one at a time. Vectors
+ * become f32.
+ * @throws ModelError UNKNOWN_FORMAT or ABORTED; FileError READ_FAILED or TRUNCATED.
+ */
+export async function outputTensor(
+  name: string,
+  tensor: StoredTensor,
+  { rotary, signal }: OutputOptions = {},
+): Promise<OutputTensor> {
+  const { shape, format } = tensor;
+  if (shape.length === 1) {
+    const values = await decodeToF32(tensor, signal);
+    return inMemory(name, shape, rotary === undefined ? values : interleaveHeads(values, 1, rotary));
+  }
+  const parts = partsOf(tensor);
+  const kept = isGgufFormat(format) && !parts.some(({ quantised }) => quantised) ? format : undefined;
+  const from = kept ?? 'f32';
+  return {
+    name,
+    shape,
+    from,
+    to: isMixed({ name, shape }) ? from : 'f32',
+    parts: kept ? parts.map(({ bytes }) => bytes) : parts.map((part) => decodedPart(part, signal)),
+    ...(!kept && { stored: format }),
+    ...(rotary !== undefined && { rotary }),
+  };
+}
+
+const decodedPart = (part: FileTensor, signal: AbortSignal | undefined): TensorPart => ({
+  path: part.bytes.path,
+  byteLength: part.bytes.byteLength,
+  decode: () => decodeToF32(part, signal),
+});
+
+/** A tensor of f32 that is at hand. */
+export const inMemory = (name: string, shape: readonly number[], values: Float32Array): OutputTensor => ({
+  name,
+  shape,
+  format: 'f32',
+  data: new Uint8Array(values.buffer, values.byteOffset, values.byteLength),
+});

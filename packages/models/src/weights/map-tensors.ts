@@ -1,0 +1,37 @@
+import { ModelError } from '../error.js';
+import type { FileTensor, StoredTensor, WeightFile } from './weight-file.js';
+
+/** The file with every tensor renamed, or replaced by several. */
+export function mapTensors(file: WeightFile, map: (tensor: FileTensor) => readonly FileTensor[]): WeightFile {
+  const tensors = [...file.tensors.values()].flatMap((tensor) => map(tensor));
+  return { ...file, tensors: new Map(tensors.map((tensor) => [tensor.name, tensor])) };
+}
+
+/** A matrix [n · N, K] of `names.length` matrices on top of each other, apart; as it is where it cannot be cut, or where its values depend on more than its bytes. */
+export function cutRows(tensor: FileTensor, names: readonly string[]): readonly FileTensor[] {
+  const [rows = 0, ...rest] = tensor.shape;
+  const { path, offset, byteLength } = tensor.bytes;
+  const count = names.length;
+  if (tensor.quantised || rows % count !== 0 || byteLength % count !== 0) return [tensor];
+  const part = byteLength / count;
+  return names.map((name, i) => ({
+    ...tensor,
+    name,
+    shape: [rows / count, ...rest],
+    bytes: { path, offset: offset + i * part, byteLength: part },
+  }));
+}
+
+/** Some rows of a matrix. @throws ModelError UNKNOWN_FORMAT where its values depend on more than its bytes. */
+export function takeRows(tensor: StoredTensor, first: number, count: number): FileTensor {
+  if ('parts' in tensor || tensor.quantised)
+    throw new ModelError(
+      'UNKNOWN_FORMAT',
+      `tensor '${tensor.name}' is ${tensor.format}, which cannot be cut`,
+    );
+  const [rows = 1, ...rest] = tensor.shape;
+  const { path, offset, byteLength } = tensor.bytes;
+  const rowBytes = byteLength / rows;
+  const bytes = { path, offset: offset + first * rowBytes, byteLength: count * rowBytes };
+  return { ...tensor, shape: [count, ...rest], bytes };
+}

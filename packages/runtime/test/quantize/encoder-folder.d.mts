@@ -1,0 +1,2 @@
+export const encoderKinds: Readonly<Record<string, unknown>>;
+export function writeEncoderFolder(folder: string, kind: string): void;
