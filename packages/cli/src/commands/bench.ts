@@ -186,8 +186,18 @@ export const benchCommand = (): Command =>
     .addOption(
       new Option('--model <file>', 'measure this model instead').conflicts(['arch', 'format', 'make']),
     )
-    .option('--prompt <tokens>', `length of the prompt, or of a text to embed${several}`, listOf(positive), [512])
-    .option('--gen <tokens>', `tokens to generate, or to write about a window of sound${several}`, listOf(positive), [64])
+    .option(
+      '--prompt <tokens>',
+      `length of the prompt, or of a text to embed${several}`,
+      listOf(positive),
+      [512],
+    )
+    .option(
+      '--gen <tokens>',
+      `tokens to generate, or to write about a window of sound${several}`,
+      listOf(positive),
+      [64],
+    )
     .option('--depth <tokens>', `tokens already in the cache${several}`, listOf(whole), [0])
     .option('--batch <n>', `sequences decoded, or texts embedded, at once${several}`, listOf(positive), [1])
     .addOption(kvOption())

@@ -177,6 +177,11 @@ test('the language is detected among those of the vocabulary', async () => {
   expect(model.languages).toContain(language);
 });
 
+test('a language goes by its code or its English name, in any case', async () => {
+  for (const language of ['EN', 'English'])
+    expect((await model.transcribe(short, { ...brief, language }).result).language).toBe('en');
+});
+
 test('options out of range are refused at once', () => {
   for (const options of [
     { language: 'klingon' },
