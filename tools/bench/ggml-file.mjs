@@ -2,7 +2,7 @@
 import { closeSync, createWriteStream, openSync, readSync } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import { melFilters } from '../../packages/models/dist/index.js';
-import { encodeAll, openGguf } from '../../packages/quant/dist/index.js';
+import { openGguf } from '../../packages/quant/dist/index.js';
 
 /** In the order of the file. */
 const sizes = [
@@ -41,14 +41,8 @@ function head(metadata, format) {
   ]);
 }
 
-/** whisper.cpp has convolutions in 16 bits, and their biases as columns. */
-function stored({ name, shape, format }, bytes, matrices) {
-  if (shape.length === 3 && matrices !== 'f32') {
-    const values = new Float32Array(bytes.buffer); // as the maker writes them
-    return { shape, format: 'f16', bytes: encodeAll('f16', values) };
-  }
-  return { shape: /conv\d\.bias$/.test(name) ? [...shape, 1] : shape, format, bytes };
-}
+/** whisper.cpp has the biases of convolutions as columns. */
+const storedShape = ({ name, shape }) => (/conv\d\.bias$/.test(name) ? [...shape, 1] : shape);
 
 function bytesOf({ path, offset, byteLength }) {
   const [bytes, file] = [new Uint8Array(byteLength), openSync(path)];
@@ -63,11 +57,11 @@ function bytesOf({ path, offset, byteLength }) {
 function* parts(file, format) {
   yield head(file.metadata, format);
   for (const tensor of file.tensors) {
-    const { shape, format: own, bytes: data } = stored(tensor, bytesOf(tensor), format);
+    const shape = storedShape(tensor);
     yield Buffer.concat([
-      words(shape.length, tensor.name.length, types[own], ...[...shape].reverse()),
+      words(shape.length, tensor.name.length, types[tensor.format], ...[...shape].reverse()),
       Buffer.from(tensor.name),
-      data,
+      bytesOf(tensor),
     ]);
   }
 }
