@@ -79,11 +79,13 @@ async function compare(backend, [gguf, ggml]) {
   const others = Object.entries(peers).filter(([, { there }]) => there);
   const turns = { Quern: [], ...Object.fromEntries(others.map(([name]) => [name, []])) };
   await measureQuern(model); // warms up
-  const loop = monitorEventLoopDelay({ resolution: 1 });
+  let longestTurn = 0;
   for (let turn = 0; turn < Number(flags.repeat); turn++) {
+    const loop = monitorEventLoopDelay({ resolution: 1 });
     loop.enable();
     turns.Quern.push(await measureQuern(model));
     loop.disable();
+    longestTurn = Math.max(longestTurn, loop.max / 1e6);
     for (const [name, { measure }] of others) turns[name].push(await measure(ggml));
   }
   const flops = encoderFlops(model.config);
@@ -94,7 +96,7 @@ async function compare(backend, [gguf, ggml]) {
     encode: middle(list, 'encode'),
     token: middle(list, 'token'),
     rate: flops / middle(list, 'encode') / 1e6,
-    ...(name === 'Quern' && { mel: middle(list, 'mel'), longestTurn: loop.max / 1e6 }),
+    ...(name === 'Quern' && { mel: middle(list, 'mel'), longestTurn }),
   }));
 }
 

@@ -177,6 +177,17 @@ test('the language is detected among those of the vocabulary', async () => {
   expect(model.languages).toContain(language);
 });
 
+test('it can be read once; what came before a loop was left is the result', async () => {
+  const transcription = model.transcribe(tone, brief);
+  const segments: Segment[] = [];
+  for await (const segment of transcription) {
+    segments.push(segment);
+    break;
+  }
+  expect((await transcription.result).segments).toEqual(segments);
+  expect(() => transcription[Symbol.asyncIterator]()).toThrow(expect.objectContaining({ code: 'CONSUMED' }));
+});
+
 test('a language goes by its code or its English name, in any case', async () => {
   for (const language of ['EN', 'English'])
     expect((await model.transcribe(short, { ...brief, language }).result).language).toBe('en');
