@@ -1,37 +1,39 @@
-// How fast a Whisper of true shape is on this machine, stage by stage: random weights, real costs.
+// Whisper beside whisper.cpp: the same weights, the same shapes, the same threads, in turns.
 //
-//   node tools/bench/speech.mjs [--shapes whisper-tiny,whisper-base] [--formats f16,q8_0] [--seconds 11] [--repeat 5] [--threads n]
+//   node speech.mjs [--shapes whisper-tiny,whisper-base] [--formats f16,q8_0] [--threads 2] [--repeat 3] [--peer node_modules]
+//                   [--program whisper-bench]
 //
-// Prints the median of each stage; the share of the machine's measured peak that the encoder reaches; and the longest turn of
-// the event loop while all that ran.
-import { mkdtempSync, rmSync } from 'node:fs';
+// Random weights, real costs: the encoder hears one window of 30 seconds, the decoder writes some 220 tokens one by one. The
+// peer is the prebuilt whisper.cpp of @fugood/whisper.node, where --peer has it, and its own benchmark; --program is the
+// benchmark of a whisper.cpp that was built for this machine (examples/bench). Without either, Quern alone is measured.
+import { execFile } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { parseArgs } from 'node:util';
+import { fileURLToPath } from 'node:url';
+import { parseArgs, promisify } from 'node:util';
 import { findBackend, loadSpeechModel, makeSyntheticSpeechModel } from '../../packages/runtime/dist/index.js';
+import { writeGgml } from './ggml-file.mjs';
+import { median } from './statistics.mjs';
 
-const { values } = parseArgs({
+const { values: flags } = parseArgs({
   options: {
     shapes: { type: 'string', default: 'whisper-tiny,whisper-base' },
     formats: { type: 'string', default: 'f16,q8_0' },
-    seconds: { type: 'string', default: '11' },
-    repeat: { type: 'string', default: '5' },
-    threads: { type: 'string' },
+    threads: { type: 'string', default: '2' },
+    repeat: { type: 'string', default: '3' },
+    peer: { type: 'string', default: 'node_modules' },
+    program: { type: 'string' },
   },
 });
-const [seconds, repeat] = [Number(values.seconds), Number(values.repeat)];
 
-const median = (list) => list.sort((a, b) => a - b)[list.length >> 1];
-
-/** A tone that rises and falls: windows differ. */
+/** One window: a tone that rises and falls. */
 const sound = {
   sampleRate: 16_000,
-  samples: Float32Array.from(
-    { length: seconds * 16_000 },
-    (_, i) => 0.3 * Math.sin(i / 20 + 8 * Math.sin(i / 3000)),
-  ),
+  samples: Float32Array.from({ length: 480_000 }, (_, i) => 0.3 * Math.sin(i / 20 + 8 * Math.sin(i / 3000))),
 };
+const options = { language: 'en', temperatures: [0], noSpeechThreshold: 1 };
 
 /** Multiplications and additions of the encoder for one window. */
 function encoderFlops({ encoder: { layers, width, feedForward, context, melBands } }) {
@@ -39,46 +41,100 @@ function encoderFlops({ encoder: { layers, width, feedForward, context, melBands
   return layers * layer + 2 * context * 3 * width * (2 * melBands + width);
 }
 
-async function measure(model) {
-  const options = { language: 'en', temperatures: [0], noSpeechThreshold: 1 };
-  await model.transcribe(sound, options).result;
-  const results = [];
-  const loop = monitorEventLoopDelay({ resolution: 1 });
-  loop.enable();
-  for (let i = 0; i < repeat; i++) results.push((await model.transcribe(sound, options).result).stages);
-  loop.disable();
-  const stage = (name) => median(results.map((stages) => stages[name]));
+const run = promisify(execFile);
+
+/** Milliseconds of a window and of a token, by whisper.cpp's own count. */
+const peers = {
+  'prebuilt whisper.cpp': {
+    there: existsSync(join(resolve(flags.peer), '@fugood/whisper.node')),
+    async measure(file) {
+      const script = fileURLToPath(new URL('whisper-process.mjs', import.meta.url));
+      const { stdout } = await run(process.execPath, [script, resolve(flags.peer), file, flags.threads]);
+      return JSON.parse(stdout.slice(stdout.lastIndexOf('\n{') + 1));
+    },
+  },
+  'whisper.cpp built here': {
+    there: flags.program !== undefined,
+    async measure(file) {
+      const { stdout, stderr } = await run(flags.program, ['-m', file, '-t', flags.threads]);
+      const perRun = (stage) =>
+        Number(new RegExp(`${stage} time = .*\\( *([\\d.]+) ms per run`).exec(stdout + stderr)[1]);
+      return { encode: perRun('encode'), token: perRun('decode') };
+    },
+  },
+};
+
+async function measureQuern(model) {
+  const { stages } = await model.transcribe(sound, options).result;
   return {
-    mel: stage('melMs'),
-    encode: median(results.map(({ encodeMs, windows }) => encodeMs / windows)),
-    perToken: median(results.map(({ decodeMs, tokens }) => decodeMs / tokens)),
-    tokens: results[0].tokens,
-    longestTurn: loop.max / 1e6,
+    mel: stages.melMs,
+    encode: stages.encodeMs / stages.windows,
+    token: stages.decodeMs / stages.tokens,
   };
+}
+
+/** Medians of everyone's turns. */
+async function compare(backend, [gguf, ggml]) {
+  const model = await loadSpeechModel(gguf, { backend });
+  const others = Object.entries(peers).filter(([, { there }]) => there);
+  const turns = { Quern: [], ...Object.fromEntries(others.map(([name]) => [name, []])) };
+  await measureQuern(model); // warms up
+  let longestTurn = 0;
+  for (let turn = 0; turn < Number(flags.repeat); turn++) {
+    const loop = monitorEventLoopDelay({ resolution: 1 });
+    loop.enable();
+    turns.Quern.push(await measureQuern(model));
+    loop.disable();
+    longestTurn = Math.max(longestTurn, loop.max / 1e6);
+    for (const [name, { measure }] of others) turns[name].push(await measure(ggml));
+  }
+  const flops = encoderFlops(model.config);
+  model.dispose();
+  const middle = (list, stage) => median(list.map((values) => values[stage]));
+  return Object.entries(turns).map(([name, list]) => ({
+    name,
+    encode: middle(list, 'encode'),
+    token: middle(list, 'token'),
+    rate: flops / middle(list, 'encode') / 1e6,
+    ...(name === 'Quern' && { mel: middle(list, 'mel'), longestTurn }),
+  }));
+}
+
+const digits = (value) => (value === undefined ? '' : value.toFixed(value < 10 ? 2 : 0));
+
+function print(shape, format, [ours, ...others]) {
+  for (const { name, encode, token, rate, mel, longestTurn } of [ours, ...others]) {
+    const ratio = (stage, value) => (name === ours.name ? '' : (value / ours[stage]).toFixed(2));
+    const cells = [
+      digits(encode),
+      digits(rate),
+      ratio('encode', encode),
+      digits(token),
+      ratio('token', token),
+    ];
+    console.log(`| ${[shape, format, name, ...cells, digits(mel), digits(longestTurn)].join(' | ')} |`);
+  }
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'quern-speech-'));
 try {
-  const { backend } = await findBackend('cpu', values.threads ? { threads: Number(values.threads) } : {});
-  const { name, isa, threads, flops } = backend.profile;
-  console.log(`${name}, ${isa}, ${threads} threads, ${(flops / 1e9).toFixed(0)} GFLOPS measured`);
+  const { backend } = await findBackend('cpu', { threads: Number(flags.threads) });
+  const { name, isa, threads } = backend.profile;
+  const { rates, readBandwidth } = await backend.measureCeilings();
   console.log(
-    '| model | format | log-mel, ms | encoder, ms a window | GFLOPS | decoding, ms a token | tokens | longest turn, ms |',
+    `${name}, ${isa}, ${threads} threads; f32 ${(rates.f32 / 1e9).toFixed(0)} GFLOPS, reads ${(readBandwidth / 1e9).toFixed(0)} GB/s`,
   );
-  console.log('| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |');
-  for (const shape of values.shapes.split(','))
-    for (const format of values.formats.split(',')) {
-      const path = join(folder, `${shape}-${format}.gguf`);
-      await makeSyntheticSpeechModel(path, { shape, format });
-      const model = await loadSpeechModel(path, { backend });
-      const { mel, encode, perToken, tokens, longestTurn } = await measure(model);
-      const rate = encoderFlops(model.config) / encode / 1e6;
-      model.dispose();
-      const cells = [mel, encode, rate, perToken].map((value) => value.toFixed(value < 10 ? 2 : 0));
-      console.log(
-        `| ${[shape, format, ...cells.slice(0, 3), cells[3], tokens, longestTurn.toFixed(1)].join(' | ')} |`,
-      );
-      rmSync(path);
+  console.log(
+    '| shape | format | engine | encoder, ms a window | GFLOPS | ÷ Quern | decoding, ms a token | ÷ Quern | log-mel, ms | longest turn, ms |',
+  );
+  console.log('| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |');
+  for (const shape of flags.shapes.split(','))
+    for (const format of flags.formats.split(',')) {
+      const files = ['gguf', 'bin'].map((kind) => join(folder, `${shape}-${format}.${kind}`));
+      await makeSyntheticSpeechModel(files[0], { shape, format });
+      await writeGgml(...files, format);
+      print(shape, format, await compare(backend, files));
+      for (const file of files) rmSync(file);
     }
   backend.dispose();
 } finally {

@@ -2,7 +2,7 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { findBackend, loadModel } from '@quern/runtime';
+import { describeFile, findBackend, loadModel } from '@quern/runtime';
 import { checkOutput, relativeError } from '../src/bench/check.js';
 import { median, quantile } from '../src/bench/statistics.js';
 import { contextOf, worksOf } from '../src/bench/works.js';
@@ -60,7 +60,67 @@ test(
   patience,
 );
 
+const fast = ['--repeat', '2', '--threads', '1', '--json'];
+
+test(
+  'bench --arch of an encoder: texts embedded at once, held against scalar code',
+  async () => {
+    const args = ['bench', '--arch', 'tiny', '--prompt', '8,16', '--batch', '1,3', '--format', 'f32'];
+    const { code, stdout, stderr } = await quern([...args, ...fast]);
+    expect([code, stderr]).toEqual([0, expect.stringContaining('embed 16 × 3')]);
+    const [run] = JSON.parse(stdout).runs;
+    expect(run.model).toBe('tiny f32');
+    if (run.isa !== 'scalar') expect(run.check.relativeError).toBeLessThan(0.1);
+    expect(run.works).toHaveLength(4);
+    for (const { kind, tokensPerSecond, milliseconds, ceiling } of run.works) {
+      expect(kind).toBe('embed');
+      expect(Math.min(tokensPerSecond, milliseconds, ceiling.share)).toBeGreaterThan(0);
+    }
+  },
+  patience,
+);
+
+test(
+  'bench --arch of a speech model: a window of sound, and tokens written about it',
+  async () => {
+    const args = ['bench', '--arch', 'whisper-test', '--gen', '4,6', '--format', 'f32'];
+    const { code, stdout, stderr } = await quern([...args, ...fast]);
+    expect([code, stderr]).toEqual([0, expect.stringContaining('write 6')]);
+    const [run] = JSON.parse(stdout).runs;
+    expect(run.works).toMatchObject([
+      { kind: 'hear', tokens: 50 },
+      { kind: 'write', tokens: 4 },
+      { kind: 'write', tokens: 6 },
+    ]);
+    for (const { milliseconds, ceiling } of run.works)
+      expect(Math.min(milliseconds, ceiling.share)).toBeGreaterThan(0);
+  },
+  patience,
+);
+
+test('bench --make writes models of every kind', async () => {
+  for (const arch of ['tiny', 'whisper-test']) {
+    const path = join(folder, `${arch}.gguf`);
+    const { code, stdout, stderr } = await quern([
+      'bench',
+      '--arch',
+      arch,
+      '--format',
+      'q8_0',
+      '--make',
+      path,
+    ]);
+    expect([code, stdout]).toEqual([0, '']);
+    expect(stderr).toContain(`${arch} in q8_0`);
+    expect((await describeFile(path)).tensors.length).toBeGreaterThan(0);
+  }
+});
+
 test.each([
+  [['--arch', 'bge-smal'], /--arch .*bge-smal.* Allowed choices are .*qwen3-0\.6b.*bge-small.*whisper-tiny/],
+  [['--arch', 'bge-small', '--depth', '16'], /bge-small has no cache/],
+  [['--arch', 'whisper-tiny', '--batch', '2'], /whisper-tiny hears one window at a time/],
+  [['--arch', 'tiny', '--prompt', '65', '--no-check'], /asked for 1 texts of 65 tokens.* 3 to 64/],
   [['--arch', 'qwen3-0.6b,gpt-5'], /--arch .*gpt-5.* Allowed choices are qwen3-0\.6b/],
   [['--depth', '0,-1'], /--depth .* invalid/],
   [['--batch', '0'], /--batch .* invalid/],

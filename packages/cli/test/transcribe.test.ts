@@ -69,3 +69,21 @@ test.each([
   expect([code, stdout]).toEqual([1, '']);
   expect(stderr).toMatch(message);
 });
+
+test('transcribe with its arguments exchanged says which comes first', async () => {
+  const { code, stderr } = await quern(['transcribe', audio, model]);
+  expect([code, stderr]).toEqual([1, expect.stringContaining('the model comes first')]);
+});
+
+test('silence gives an empty text, and subtitles without any', async () => {
+  const silence = join(folder, 'silence.wav');
+  writeFileSync(silence, wav(new Int16Array(24_000)));
+  for (const [format, expected] of [
+    ['text', ''],
+    ['srt', ''],
+    ['vtt', 'WEBVTT\n'],
+  ] as const) {
+    const { code, stdout, stderr } = await quern(['transcribe', model, silence, '--format', format]);
+    expect([code, stdout, stderr]).toEqual([0, expected, expect.stringContaining('no language')]);
+  }
+});

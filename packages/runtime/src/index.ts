@@ -89,6 +89,6 @@ export type {
   Word,
 } from './speech/options.js';
 export { loadSpeechModel, type SpeechLoadOptions, type SpeechModel } from './speech/speech-model.js';
-export { toSrt, toVtt } from './speech/subtitles.js';
+export { srtCue, toSrt, toVtt, vttCue } from './speech/subtitles.js';
 export type { Transcription } from './speech/transcription.js';
 export * from './tokenizer/index.js';

@@ -96,9 +96,10 @@ class Call {
   template <class Body>
   void split(int64_t items, int64_t cost, const Body& body) const {
     const int64_t size = std::max<int64_t>(1, chunk_cost / std::max<int64_t>(1, cost));
-    pool.run((items + size - 1) / size, [&](int64_t chunk, int thread) {
+    const auto of_chunk = [&](int64_t chunk, int thread) {
       body(chunk * size, std::min(items, (chunk + 1) * size), thread);
-    });
+    };
+    pool.run((items + size - 1) / size, of_chunk, items * cost / chunk_cost);
   }
 
   // Below this a thread costs more to wake than it saves: about 5 µs of elementwise work.

@@ -48,12 +48,12 @@ void ThreadPool::Bell::ring() {
   calls.notify_all();
 }
 
-void ThreadPool::run_job(const Job& job) {
+void ThreadPool::run_job(const Job& job, bool wake) {
   job_ = job;
   next_chunk_.store(0, std::memory_order_relaxed);
   const uint32_t generation = (state_.load(std::memory_order_relaxed) & ~(active_bits | open_bit)) + generation_step;
   state_.store(generation | open_bit);
-  if (job.chunks >= wake_chunks) work_arrived_.ring();
+  if (wake) work_arrived_.ring();
   take_chunks(0);
   state_.fetch_and(~open_bit);
   const auto done = [&] { return (state_.load() & active_bits) == 0; };

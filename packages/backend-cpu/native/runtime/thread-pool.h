@@ -2,6 +2,7 @@
 #pragma once
 #include <stdint.h>
 
+#include <algorithm>
 #include <atomic>
 #include <thread>
 #include <vector>
@@ -19,15 +20,15 @@ class ThreadPool {
 
   // Calls body(chunk, thread) once for every chunk in [0, chunks) and returns when all are done. Chunks go to whichever
   // thread is free; thread is in [0, threads()), 0 is the caller. A chunk should take 5 µs or more: threads that sleep
-  // are woken for wake_chunks of them, and fewer are shared by those that are awake. One caller at a time; body must
-  // not throw.
+  // are woken for wake_chunks of them, and fewer are shared by those that are awake. Where chunks take far longer,
+  // `worth` says how many of 5 µs they come to. One caller at a time; body must not throw.
   template <class Body>
-  void run(int64_t chunks, const Body& body) {
+  void run(int64_t chunks, const Body& body, int64_t worth = 0) {
     if (chunks <= 1 || workers_.empty()) {
       for (int64_t chunk = 0; chunk < chunks; chunk++) body(chunk, 0);
       return;
     }
-    run_job({&body, call<Body>, chunks});
+    run_job({&body, call<Body>, chunks}, std::max(chunks, worth) >= wake_chunks);
   }
 
  private:
@@ -44,7 +45,7 @@ class ThreadPool {
 
   void start(int threads);
   void stop();
-  void run_job(const Job& job);
+  void run_job(const Job& job, bool wake);
   void take_chunks(int thread);
   void work(int thread);
   bool join(uint32_t& seen);

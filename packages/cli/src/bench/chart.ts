@@ -40,7 +40,7 @@ function panel(title: string, bars: readonly Bar[], top: number): string {
   return text(margin, top + 20, title, ' class="title"') + rows.join('\n');
 }
 
-/** Bars of tokens per second as SVG: one panel for prompts and one for answers, each to its own scale. */
+/** Bars of tokens per second as SVG: a panel for each kind of work, to its own scale. */
 export function chartOf(runs: readonly Run[]): string {
   const several = new Set(runs.map(({ isa, threads }) => `${isa} ${threads}`)).size > 1;
   const barsOf = (kind: string): Bar[] =>
@@ -54,7 +54,7 @@ export function chartOf(runs: readonly Run[]): string {
     );
   const panels: string[] = [];
   let top = 0;
-  for (const kind of ['prefill', 'decode']) {
+  for (const kind of ['prefill', 'decode', 'embed', 'hear', 'write']) {
     const bars = barsOf(kind);
     if (bars.length === 0) continue;
     panels.push(panel(`${kind}, tokens per second`, bars, top));

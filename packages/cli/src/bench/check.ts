@@ -47,25 +47,43 @@ async function plainLogits(plainer: Backend, path: string, signal: AbortSignal):
   return await logitsOf(model, signal);
 }
 
+/** What was computed, and the same on a plainer backend. */
+interface Outputs {
+  got(): Promise<Float32Array[]>;
+  expected(plainer: Backend): Promise<Float32Array[]>;
+}
+
 /**
- * Holds the logits of a few tokens against those of plainer code, which needs room for the model a second time. Undefined
- * where there is nothing to hold them against. Rejects with BenchError WRONG_OUTPUT where they differ by more than `errorBound`.
+ * Holds what a backend makes of a model against what plainer code does, which needs room for the model a second time.
+ * Undefined where there is nothing to hold it against. Rejects with BenchError WRONG_OUTPUT where they differ by more than
+ * `errorBound`.
  */
-export async function checkOutput(
-  model: Checked,
+export async function holdAgainstPlainer(
   backend: Pick<Backend, 'name' | 'profile'>,
-  signal: AbortSignal,
+  path: string,
+  what: string,
+  { got, expected }: Outputs,
 ): Promise<Check | undefined> {
   using plainer = await openPlainer(backend);
   if (!plainer) return undefined;
-  const expected = await plainLogits(plainer, model.path, signal);
-  const logits = await logitsOf(model, signal);
-  const worst = Math.max(...logits.map((row, i) => relativeError(row, expected[i]!)));
+  const wanted = await expected(plainer);
+  const worst = Math.max(...(await got()).map((row, i) => relativeError(row, wanted[i]!)));
   const against = `${plainer.name} (${plainer.profile.isa})`;
   if (!(worst <= errorBound))
     throw new BenchError(
       'WRONG_OUTPUT',
-      `${model.path}: the logits of ${backend.name} (${backend.profile.isa}) differ from those of ${against} by ${worst.toPrecision(3)} of their norm, more than ${errorBound}: its kernels compute something else, so their speed means nothing. --no-check measures all the same`,
+      `${path}: the ${what} of ${backend.name} (${backend.profile.isa}) differ from those of ${against} by ${worst.toPrecision(3)} of their norm, more than ${errorBound}: its kernels compute something else, so their speed means nothing. --no-check measures all the same`,
     );
   return { against, relativeError: worst };
 }
+
+/** The same for the logits of a few tokens. */
+export const checkOutput = (
+  model: Checked,
+  backend: Pick<Backend, 'name' | 'profile'>,
+  signal: AbortSignal,
+): Promise<Check | undefined> =>
+  holdAgainstPlainer(backend, model.path, 'logits', {
+    got: () => logitsOf(model, signal),
+    expected: (plainer) => plainLogits(plainer, model.path, signal),
+  });

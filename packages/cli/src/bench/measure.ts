@@ -1,6 +1,6 @@
 import type { GenerateOptions, GenerationResult, Model, Session } from '@quern/runtime';
 import { BenchError } from './error.js';
-import { batchOf, type Work } from './works.js';
+import { batchOf, type LanguageWork } from './works.js';
 
 /** Tokens that every vocabulary has and that mean nothing; another seed gives another first token. */
 export const someTokens = (count: number, seed = 0): number[] =>
@@ -15,7 +15,7 @@ class Sequences {
 
   constructor(
     private readonly model: Model,
-    private readonly work: Work,
+    private readonly work: LanguageWork,
     private readonly signal: AbortSignal,
   ) {
     this.sessions = Array.from({ length: batchOf(work) }, () => model.session());
@@ -84,7 +84,7 @@ function needAsAsked(model: Model, result: GenerationResult, answer: number, reu
 /** Milliseconds of each of `repeat` times that a work was done, after a warm-up. Rejects with the signal's reason. */
 export async function timesOf(
   model: Model,
-  work: Work,
+  work: LanguageWork,
   repeat: number,
   signal: AbortSignal,
 ): Promise<number[]> {

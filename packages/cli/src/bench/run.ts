@@ -11,10 +11,10 @@ import { type Check, checkedTokens, checkOutput } from './check.js';
 import { timesOf } from './measure.js';
 import { type Share, shareOf } from './shares.js';
 import { median, quantile } from './statistics.js';
-import { batchOf, contextOf, type Work } from './works.js';
+import { batchOf, contextOf, type LanguageWork, type Work, type WorkFlags, worksOf } from './works.js';
 
 export interface RunOptions {
-  readonly works: readonly Work[];
+  readonly flags: WorkFlags;
   readonly cacheDtype?: KvDtype;
   readonly repeat: number;
   readonly check: boolean;
@@ -28,6 +28,8 @@ export type WorkFigures = Work & {
   readonly tokensPerSecond: number;
   readonly lowerQuartile: number;
   readonly upperQuartile: number;
+  /** Of the whole work; the median. */
+  readonly milliseconds: number;
   /** From the call to the first token of the answer; only for a prompt. */
   readonly firstTokenMs?: number;
   /** Absent where the backend does not measure ceilings. */
@@ -47,13 +49,15 @@ export interface RunFigures {
   readonly works: readonly WorkFigures[];
 }
 
-function figuresOf(work: Work, times: readonly number[], ceiling: Share | undefined): WorkFigures {
+/** @param times milliseconds of each time that the work was done */
+export function figuresOf(work: Work, times: readonly number[], ceiling: Share | undefined): WorkFigures {
   const rates = times.map((ms) => (1000 * batchOf(work) * work.tokens) / ms);
   return {
     ...work,
     tokensPerSecond: median(rates),
     lowerQuartile: quantile(rates, 0.25),
     upperQuartile: quantile(rates, 0.75),
+    milliseconds: median(times),
     ...(work.kind === 'prefill' && { firstTokenMs: median(times) }),
     ...(ceiling && { ceiling }),
   };
@@ -63,7 +67,8 @@ async function measureWorks(
   model: Model,
   backend: Backend,
   ceilings: DeviceCeilings | undefined,
-  { works, repeat, signal, onWork }: RunOptions,
+  works: readonly LanguageWork[],
+  { repeat, signal, onWork }: RunOptions,
 ): Promise<WorkFigures[]> {
   const description = describeModel(await openModelFile(model.path), backend);
   const figures: WorkFigures[] = [];
@@ -83,7 +88,8 @@ export async function measureModel(
   ceilings: DeviceCeilings | undefined,
   options: RunOptions,
 ): Promise<RunFigures> {
-  const { works, cacheDtype, check, signal } = options;
+  const { flags, cacheDtype, check, signal } = options;
+  const works = worksOf(flags);
   const sequences = Math.max(...works.map(batchOf));
   const context = Math.max(contextOf(works), checkedTokens);
   using model = await loadModel(path, {
@@ -103,6 +109,6 @@ export async function measureModel(
     loadMs: model.loadMs,
     residentBytes,
     check: checked ?? null,
-    works: await measureWorks(model, backend, ceilings, options),
+    works: await measureWorks(model, backend, ceilings, works, options),
   };
 }

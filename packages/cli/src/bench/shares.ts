@@ -1,5 +1,5 @@
 import { type DeviceCeilings, kvCacheBytes, type Model, type ModelDescription } from '@quern/runtime';
-import type { Work } from './works.js';
+import type { LanguageWork } from './works.js';
 
 /** How near a figure is to what the machine could do. */
 export interface Share {
@@ -18,7 +18,7 @@ function decodeShare(
   model: Model,
   { bytesPerToken }: ModelDescription,
   ceilings: DeviceCeilings,
-  work: Extract<Work, { kind: 'decode' }>,
+  work: Extract<LanguageWork, { kind: 'decode' }>,
   milliseconds: number,
 ): Share {
   const { tokens, depth, batch } = work;
@@ -33,7 +33,7 @@ function decodeShare(
  */
 function prefillOperations(
   { config, activeParameters }: ModelDescription,
-  { tokens, depth }: Extract<Work, { kind: 'prefill' }>,
+  { tokens, depth }: Extract<LanguageWork, { kind: 'prefill' }>,
 ): number {
   const { vocabulary, width, tied, layers, heads, headDim } = config;
   const ofLayers = activeParameters - vocabulary * width * (tied ? 1 : 2);
@@ -53,7 +53,7 @@ export function fastestFor(format: string, { rates }: DeviceCeilings): readonly 
 function prefillShare(
   description: ModelDescription,
   ceilings: DeviceCeilings,
-  work: Extract<Work, { kind: 'prefill' }>,
+  work: Extract<LanguageWork, { kind: 'prefill' }>,
   milliseconds: number,
 ): Share {
   const [of, rate] = fastestFor(description.formats[0]!.format, ceilings);
@@ -65,7 +65,7 @@ export const shareOf = (
   model: Model,
   description: ModelDescription,
   ceilings: DeviceCeilings,
-  work: Work,
+  work: LanguageWork,
   milliseconds: number,
 ): Share =>
   work.kind === 'decode'

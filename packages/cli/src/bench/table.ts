@@ -31,21 +31,12 @@ export function showMachine({ name, backend, isa, threads, ceilings }: Machine):
 
 export function showRun({ model, isa, threads, loadMs, residentBytes, check }: Run): string {
   const checked = check
-    ? `logits within ${check.relativeError.toExponential(1)} of ${check.against}`
+    ? `output within ${check.relativeError.toExponential(1)} of ${check.against}`
     : 'output not checked';
   return `${model} (${isa}, ${count(threads, 'thread')}): loaded in ${loadMs.toFixed(0)} ms, ${(residentBytes / 1e6).toFixed(0)} MB resident, ${checked}\n`;
 }
 
-const header = [
-  'model',
-  'isa',
-  'threads',
-  'work',
-  'tokens/s',
-  'quartiles',
-  'first token',
-  'share of ceiling',
-];
+const header = ['model', 'isa', 'threads', 'work', 'tokens/s', 'quartiles', 'time', 'share of ceiling'];
 
 const rowOf = ({ model, isa, threads }: Run, work: WorkFigures): string[] => [
   model,
@@ -54,7 +45,7 @@ const rowOf = ({ model, isa, threads }: Run, work: WorkFigures): string[] => [
   showWork(work),
   rate(work.tokensPerSecond),
   `${rate(work.lowerQuartile)}–${rate(work.upperQuartile)}`,
-  work.firstTokenMs === undefined ? '' : `${work.firstTokenMs.toFixed(0)} ms`,
+  `${rate(work.milliseconds)} ms`,
   work.ceiling ? `${percent(work.ceiling.share)} of ${work.ceiling.of}` : '',
 ];
 

@@ -1,20 +1,16 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import {
-  type Backend,
-  type KvDtype,
-  makeSyntheticModel,
-  modelShapes,
-  type SyntheticFormat,
-  syntheticFormats,
-} from '@quern/runtime';
+import { type Backend, type KvDtype, type SyntheticFormat, syntheticFormats } from '@quern/runtime';
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { archs, type ModelKind, makeArch } from '../bench/archs.js';
 import { type BackendFlags, openBackend } from '../bench/backends.js';
 import { chartOf } from '../bench/chart.js';
 import { errorBound } from '../bench/check.js';
+import { measureEncoder } from '../bench/encoder.js';
 import { measureModel } from '../bench/run.js';
+import { measureSpeech } from '../bench/speech.js';
 import { type Machine, type Run, showMachine, showRun, showTable } from '../bench/table.js';
-import { showWork, type WorkFlags, worksOf } from '../bench/works.js';
+import { showWork, type WorkFlags } from '../bench/works.js';
 import { kvOption, positive, whole } from '../options.js';
 import { inTemporaryFolder } from '../temporary-folder.js';
 import { count } from '../terminal/count.js';
@@ -22,10 +18,8 @@ import { interruptible } from '../terminal/interrupt.js';
 import { say } from '../terminal/report.js';
 import { write, writeJson } from '../terminal/write.js';
 
-type Arch = keyof typeof modelShapes;
-
 interface BenchFlags extends WorkFlags {
-  readonly arch: readonly Arch[];
+  readonly arch: readonly string[];
   readonly format: readonly SyntheticFormat[];
   readonly seed: number;
   readonly model?: string;
@@ -62,23 +56,27 @@ function word(text: string): string {
 /** A model to measure, and how to come by its file. */
 interface Subject {
   readonly name: string;
+  readonly kind: ModelKind;
   use<T>(work: (path: string) => Promise<T>): Promise<T>;
 }
 
 function subjectsOf({ arch, format, seed, model }: BenchFlags, signal: AbortSignal): Subject[] {
-  if (model !== undefined) return [{ name: model, use: (work) => work(model) }];
-  const made = (shape: Arch, recipe: SyntheticFormat): Subject => ({
+  if (model !== undefined) return [{ name: model, kind: 'language', use: (work) => work(model) }];
+  const made = (shape: string, recipe: SyntheticFormat): Subject => ({
     name: `${shape} ${recipe}`,
+    kind: archs[shape]!,
     use: (work) =>
       inTemporaryFolder(async (folder) => {
         const path = join(folder, `${shape}-${recipe}.gguf`);
         say(`making ${shape} in ${recipe} …`);
-        await makeSyntheticModel(path, { shape, format: recipe, seed, signal });
+        await makeArch(path, shape, { format: recipe, seed, signal });
         return work(path);
       }),
   });
   return arch.flatMap((shape) => format.map((recipe) => made(shape, recipe)));
 }
+
+const measures = { language: measureModel, encoder: measureEncoder, speech: measureSpeech };
 
 /** Every model on every backend asked for, one after the other. */
 class Measurements {
@@ -100,7 +98,7 @@ class Measurements {
   }
 
   private async takeOn(
-    { name }: Subject,
+    { name, kind }: Subject,
     path: string,
     choice: Omit<BackendFlags, 'backend'>,
   ): Promise<void> {
@@ -109,8 +107,8 @@ class Measurements {
     this.signal.throwIfAborted();
     const { isa, threads } = backend.profile;
     const { ceilings } = await this.machineOf(backend);
-    const figures = await measureModel(path, backend, ceilings ?? undefined, {
-      works: worksOf(this.flags),
+    const figures = await measures[kind](path, backend, ceilings ?? undefined, {
+      flags: this.flags,
       ...(kv && { cacheDtype: kv }),
       repeat,
       check,
@@ -148,7 +146,7 @@ async function print({ machines, runs }: Measurements, { json, svg }: BenchFlags
 
 async function make(path: string, { arch, format, seed }: BenchFlags, signal: AbortSignal): Promise<void> {
   const [shape, recipe] = [arch[0]!, format[0]!];
-  await makeSyntheticModel(path, { shape, format: recipe, seed, signal });
+  await makeArch(path, shape, { format: recipe, seed, signal });
   say(`${path}: ${shape} in ${recipe}, random weights from seed ${seed}`);
 }
 
@@ -159,8 +157,20 @@ function needSense({ make: path, force, arch, format }: BenchFlags, command: Com
   if (!force && existsSync(path)) command.error(`error: ${path} exists already: --force overwrites it`);
 }
 
+/** Encoders and speech models keep no text in a cache, and speech is heard one window at a time. */
+function needMeaning({ arch, depth, kv, batch }: BenchFlags, command: Command): void {
+  const other = arch.find((shape) => archs[shape] !== 'language');
+  if (other === undefined) return;
+  if (kv !== undefined || depth.some((tokens) => tokens > 0))
+    command.error(`error: ${other} has no cache to fill: --depth and --kv are for language models`);
+  const speech = arch.find((shape) => archs[shape] === 'speech');
+  if (speech !== undefined && batch.some((count) => count > 1))
+    command.error(`error: ${speech} hears one window at a time: --batch is for language models and encoders`);
+}
+
 async function bench(flags: BenchFlags, command: Command): Promise<void> {
   needSense(flags, command);
+  needMeaning(flags, command);
   const { make: path } = flags;
   await interruptible((signal) => (path === undefined ? measure(flags, signal) : make(path, flags, signal)));
 }
@@ -170,16 +180,26 @@ const several = '; several with commas between';
 export const benchCommand = (): Command =>
   new Command('bench')
     .description('measure speed, on a model of true shape with random weights or on a file')
-    .option(`--arch <shapes>`, `whose shape${several}`, listOf(oneOf(modelShapes)), ['qwen3-0.6b'])
+    .option(`--arch <shapes>`, `whose shape${several}`, listOf(oneOf(archs)), ['qwen3-0.6b'])
     .option('--format <formats>', `of the weights${several}`, listOf(oneOf(syntheticFormats)), ['q4_k_m'])
     .option('--seed <s>', 'of the random weights', whole, 1)
     .addOption(
       new Option('--model <file>', 'measure this model instead').conflicts(['arch', 'format', 'make']),
     )
-    .option('--prompt <tokens>', `length of the prompt${several}`, listOf(positive), [512])
-    .option('--gen <tokens>', `tokens to generate${several}`, listOf(positive), [64])
+    .option(
+      '--prompt <tokens>',
+      `length of the prompt, or of a text to embed${several}`,
+      listOf(positive),
+      [512],
+    )
+    .option(
+      '--gen <tokens>',
+      `tokens to generate, or to write about a window of sound${several}`,
+      listOf(positive),
+      [64],
+    )
     .option('--depth <tokens>', `tokens already in the cache${several}`, listOf(whole), [0])
-    .option('--batch <n>', `sequences decoded at once${several}`, listOf(positive), [1])
+    .option('--batch <n>', `sequences decoded, or texts embedded, at once${several}`, listOf(positive), [1])
     .addOption(kvOption())
     .option('--backend <name>', 'auto, or the name of an installed backend', 'auto')
     .option('--threads <n>', `threads to compute with${several}`, listOf(positive))
@@ -187,7 +207,7 @@ export const benchCommand = (): Command =>
     .option('--repeat <times>', 'median and quartiles are reported', positive, 5)
     .option(
       '--no-check',
-      `do not first hold the logits against scalar code (at most ${errorBound} of their norm)`,
+      `do not first hold what is computed against scalar code (at most ${errorBound} of their norm)`,
     )
     .option('--make <file>', 'only write the model to a file')
     .option('--force', 'overwrite the file of --make')

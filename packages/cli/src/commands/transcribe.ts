@@ -1,11 +1,12 @@
 import {
   loadSpeechModel,
+  type Segment,
   type SpeechModel,
+  srtCue,
   type TranscribeOptions,
   type Transcription,
   type TranscriptionResult,
-  toSrt,
-  toVtt,
+  vttCue,
 } from '@quern/runtime';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { loadOptions, positive, whole } from '../options.js';
@@ -58,9 +59,24 @@ const jsonResult = (model: SpeechModel, result: TranscriptionResult) => ({
   backend: model.backend,
 });
 
-/** Prints the lines of a transcript as they come. */
-async function stream(transcription: Transcription): Promise<void> {
-  for await (const { text } of transcription) await write(`${text.trim()}\n`);
+/** What is printed of each segment as it comes, and before the first. */
+const streamed = {
+  text: { head: '', piece: ({ text }: Segment) => `${text.trim()}\n` },
+  srt: {
+    head: '',
+    piece: (segment: Segment) => `${segment.id > 0 ? '\n' : ''}${srtCue(segment, segment.id + 1)}`,
+  },
+  vtt: { head: 'WEBVTT\n', piece: (segment: Segment) => `\n${vttCue(segment)}` },
+};
+
+async function stream(transcription: Transcription, format: keyof typeof streamed): Promise<void> {
+  const { head, piece } = streamed[format];
+  let written = head;
+  for await (const segment of transcription) {
+    await write(written + piece(segment));
+    written = '';
+  }
+  await write(written); // where nobody spoke
 }
 
 function summary(model: SpeechModel, { duration, language, stages }: TranscriptionResult): string {
@@ -82,15 +98,21 @@ async function print(
 ): Promise<void> {
   const transcription = model.transcribe(audio, transcribeOptions(flags, signal));
   const format = flags.json ? 'json' : flags.format;
-  if (format === 'text') await stream(transcription);
+  if (format !== 'json') await stream(transcription, format);
   const result = await transcription.result;
   if (format === 'json') await writeJson(jsonResult(model, result));
-  if (format === 'srt') await write(toSrt(result.segments));
-  if (format === 'vtt') await write(toVtt(result.segments));
-  if (format !== 'json') say(summary(model, result));
+  else say(summary(model, result));
 }
 
-async function transcribe(path: string, audio: string, flags: TranscribeFlags): Promise<void> {
+const isSound = (path: string): boolean => /\.(wav|flac|mp3|ogg|oga)$/i.test(path);
+
+async function transcribe(
+  path: string,
+  audio: string,
+  flags: TranscribeFlags,
+  command: Command,
+): Promise<void> {
+  if (isSound(path)) command.error(`error: ${path} is sound: the model comes first, and then the sound`);
   await interruptible(async (signal) => {
     const bar = loadingBar();
     using model = await loadSpeechModel(path, {
@@ -113,7 +135,7 @@ export const transcribeCommand = (): Command =>
     .argument('<audio>', 'WAV, FLAC, MP3 or Ogg Vorbis')
     .option(
       '--language <code>',
-      'what is spoken: en, de, …; auto: the first 30 seconds with sound tell',
+      'what is spoken: de, german, …; auto: the first 30 seconds with sound tell',
       'auto',
     )
     .option('--translate', 'write English, whatever is spoken')

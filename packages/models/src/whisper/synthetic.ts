@@ -1,6 +1,6 @@
-import { type GgufFormat, type MetadataInput, type TensorInput, writeGguf } from '@quern/quant';
-import { ModelError } from '../error.js';
-import { randomMatrix } from '../synthetic/make-synthetic.js';
+import { chooseFormat, type MetadataInput, type TensorInput, writeGguf } from '@quern/quant';
+import { type SyntheticFormat, syntheticFormats } from '../synthetic/formats.js';
+import { named, randomMatrix } from '../synthetic/make-synthetic.js';
 import { byteCharacters } from '../synthetic/vocabulary.js';
 import type { WeightEntry } from '../weights/weight-table.js';
 import type { StackConfig } from './config.js';
@@ -29,8 +29,8 @@ export type SpeechShapeName = keyof typeof speechShapes;
 
 export interface SyntheticSpeechOptions {
   readonly shape: SpeechShapeName;
-  /** Of the matrices; vectors and positions are f32. */
-  readonly format: GgufFormat;
+  /** Of the matrices; convolutions are f16 at most, vectors and positions f32. */
+  readonly format: SyntheticFormat;
   /** The same seed gives the same file, byte for byte. */
   readonly seed?: number;
   readonly signal?: AbortSignal;
@@ -43,18 +43,14 @@ const languageCount = 99;
 
 /**
  * Writes a GGUF of a published Whisper's shape with random weights: what it hears is nonsense, what it costs is true.
- * Throws ModelError BAD_ARGUMENT for an unknown shape, ABORTED; FileError WRITE_FAILED. What fails leaves no file.
+ * Throws ModelError BAD_ARGUMENT for an unknown shape or format, ABORTED; FileError WRITE_FAILED. What fails leaves no file.
  */
 export async function makeSyntheticSpeechModel(
   path: string,
   { shape: name, format, seed = 1, signal }: SyntheticSpeechOptions,
 ): Promise<void> {
-  if (!Object.hasOwn(speechShapes, name))
-    throw new ModelError(
-      'BAD_ARGUMENT',
-      `there is no speech model shape '${name}'; there are ${Object.keys(speechShapes).join(', ')}`,
-    );
-  const shape: SpeechShape = speechShapes[name];
+  const shape: SpeechShape = named(speechShapes, name, 'speech model shape');
+  named(syntheticFormats, format, 'format');
   const metadata = { ...sizes(shape), ...tokens(), 'general.name': `${name}, synthetic weights` };
   await writeGguf(path, { metadata, tensors: tensorsOf(shape, format, seed, signal) });
 }
@@ -75,19 +71,20 @@ function stackOf({ width, heads, layers, contexts, melBands }: SpeechShape, whic
 
 function tensorsOf(
   shape: SpeechShape,
-  format: GgufFormat,
+  format: SyntheticFormat,
   firstSeed: number,
   signal: AbortSignal | undefined,
 ): TensorInput[] {
   let seed = firstSeed;
+  const mixed = { layers: shape.layers, tied: true, groupedQueries: 1, experts: 0, weighted: false };
   const tensor = (name: string, dimensions: readonly number[]): TensorInput => {
     const isNorm = /ln(_post)?\.weight$/.test(name);
     if (dimensions.length === 1) {
       const values = new Float32Array(dimensions[0]!).fill(isNorm ? 1 : 0);
       return { name, shape: dimensions, format: 'f32', data: new Uint8Array(values.buffer) };
     }
-    const stored: GgufFormat =
-      dimensions.length === 3 || name.endsWith('positional_embedding') ? 'f32' : format;
+    const floats = { name, shape: dimensions, format: 'f32' } as const;
+    const { format: stored } = chooseFormat(floats, syntheticFormats[format], mixed);
     const own = seed++;
     return {
       name,

@@ -26,7 +26,9 @@ interface Kind {
   readonly package: string;
   readonly decoder: string;
   load(): Promise<DecoderModule>;
-  /** What shows that the file is not whole, where its format can tell. */
+  /** What shows, before it is decoded, that the file is not whole. MP3 is a stream, and cannot tell. */
+  fault?(bytes: Uint8Array): string | undefined;
+  /** The same by the samples that came of it. */
   cutOff?(bytes: Uint8Array, samples: number): string | undefined;
 }
 
@@ -50,7 +52,7 @@ const kinds: readonly Kind[] = [
     package: '@wasm-audio-decoders/ogg-vorbis',
     decoder: 'OggVorbisDecoderWebWorker',
     load: () => import('@wasm-audio-decoders/ogg-vorbis') as Promise<unknown> as Promise<DecoderModule>,
-    cutOff: oggCutOff,
+    fault: oggFault,
   },
   {
     name: 'MP3',
@@ -73,6 +75,8 @@ export async function decodeCompressed(bytes: Uint8Array, from: string): Promise
       'NOT_AUDIO',
       `${from}: is no audio file that is read: WAV, ${kinds.map(({ name }) => name).join(', ')}`,
     );
+  const fault = kind.fault?.(bytes);
+  if (fault !== undefined) throw broken(kind, from, fault);
   const decoder = await openDecoder(kind, from);
   try {
     await decoder.ready;
@@ -102,6 +106,9 @@ async function openDecoder(kind: Kind, from: string): Promise<Decoder> {
   return new module[kind.decoder]!();
 }
 
+const broken = ({ name }: Kind, from: string, fault: string) =>
+  new AudioError('DECODE_FAILED', `${from}: the ${name} data is broken or cut off: ${fault}`);
+
 /** Decoders take what they are given, and say little of what they could not use. */
 function checked(
   { channelData, sampleRate, samplesDecoded, errors }: Decoded,
@@ -114,8 +121,7 @@ function checked(
     (samplesDecoded === 0 || channelData.length === 0
       ? 'it holds no samples'
       : kind.cutOff?.(bytes, samplesDecoded));
-  if (fault !== undefined)
-    throw new AudioError('DECODE_FAILED', `${from}: the ${kind.name} data is broken or cut off: ${fault}`);
+  if (fault !== undefined) throw broken(kind, from, fault);
   return { sampleRate, channels: channelData };
 }
 
@@ -127,7 +133,7 @@ function flacCutOff(bytes: Uint8Array, samples: number): string | undefined {
 }
 
 /** The pages of an Ogg file follow one another; the last one is marked. */
-function oggCutOff(bytes: Uint8Array): string | undefined {
+function oggFault(bytes: Uint8Array): string | undefined {
   let marked = false;
   for (let at = 0; at < bytes.length; ) {
     if (text(bytes, at, at + 4) !== 'OggS') return `there is no page at byte ${at}`;

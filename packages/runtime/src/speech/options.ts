@@ -3,7 +3,7 @@ import type { SpeechVocabulary } from './vocabulary.js';
 
 /** How a transcription is made. */
 export interface TranscribeOptions {
-  /** Code of what is spoken ('en', 'de', …). Default 'auto': the first window with sound tells. */
+  /** Code or English name of what is spoken ('de', 'German', …). Default 'auto': the first window with sound tells. */
   readonly language?: string;
   /** 'translate' writes English whatever is spoken. Default 'transcribe'. */
   readonly task?: 'transcribe' | 'translate';
@@ -94,7 +94,7 @@ const mostBeams = 16;
 export function resolveOptions(options: TranscribeOptions, vocabulary: SpeechVocabulary): ResolvedOptions {
   const resolved: ResolvedOptions = {
     ...options,
-    language: options.language ?? 'auto',
+    language: codeOf(options.language ?? 'auto', vocabulary),
     task: options.task ?? 'transcribe',
     timestamps: options.timestamps ?? 'segment',
     beamSize: options.beamSize ?? 1,
@@ -135,6 +135,14 @@ function needTemperatures(values: readonly number[]): void {
   throw badOption('temperatures', values, 'it must be a list of numbers of 0 or more, with one at least');
 }
 
+/** The code of a language given by its code or its English name, in any case; what is neither stays as it is. */
+function codeOf(language: string, { ids }: SpeechVocabulary): string {
+  const wanted = language.toLowerCase();
+  const codes = ids.multilingual ? [...ids.languages.keys()] : ['en'];
+  const english = new Intl.DisplayNames(['en'], { type: 'language' });
+  return codes.find((code) => code === wanted || english.of(code)?.toLowerCase() === wanted) ?? wanted;
+}
+
 function needLanguage({ language, task }: ResolvedOptions, { ids }: SpeechVocabulary): void {
   if (!ids.multilingual) {
     if (language !== 'auto' && language !== 'en')
@@ -146,6 +154,6 @@ function needLanguage({ language, task }: ResolvedOptions, { ids }: SpeechVocabu
     throw badOption(
       'language',
       language,
-      `it must be auto or one of ${[...ids.languages.keys()].join(', ')}`,
+      `it must be auto, or the code or English name of one of ${[...ids.languages.keys()].join(', ')}`,
     );
 }

@@ -59,8 +59,7 @@ export class SpeechModel {
     const resolved = resolveOptions(options, this.source.vocabulary);
     return new Transcription(() => {
       this.needLive();
-      const transcriber = new Transcriber(this.source, resolved);
-      return { transcriber, segments: transcriber.run(audio) };
+      return new Transcriber(this.source, resolved, audio);
     });
   }
 

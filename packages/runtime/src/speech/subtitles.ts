@@ -15,20 +15,18 @@ const cueText = (text: string) =>
     .replace(/\s*\n\s*/g, '\n')
     .replaceAll('-->', '->');
 
+/** A segment as a SubRip subtitle; the first has number 1. */
+export const srtCue = ({ start, end, text }: Segment, number: number): string =>
+  `${number}\n${clock(start, ',')} --> ${clock(end, ',')}\n${cueText(text)}\n`;
+
+/** A segment as a WebVTT subtitle. */
+export const vttCue = ({ start, end, text }: Segment): string =>
+  `${clock(start, '.')} --> ${clock(end, '.')}\n${cueText(text)}\n`;
+
 /** Segments as SubRip subtitles. */
 export const toSrt = (segments: readonly Segment[]): string =>
-  segments
-    .map(
-      ({ start, end, text }, i) =>
-        `${i + 1}\n${clock(start, ',')} --> ${clock(end, ',')}\n${cueText(text)}\n`,
-    )
-    .join('\n');
+  segments.map((segment, i) => srtCue(segment, i + 1)).join('\n');
 
 /** Segments as WebVTT subtitles. */
 export const toVtt = (segments: readonly Segment[]): string =>
-  [
-    'WEBVTT\n',
-    ...segments.map(
-      ({ start, end, text }) => `${clock(start, '.')} --> ${clock(end, '.')}\n${cueText(text)}\n`,
-    ),
-  ].join('\n');
+  ['WEBVTT\n', ...segments.map(vttCue)].join('\n');

@@ -2,6 +2,7 @@ import { BackendError, type Graph } from '@quern/core';
 import { hop, sampleRate, type WhisperModel } from '@quern/models';
 import { type AudioInput, readSamples } from '../audio/read-samples.js';
 import { RuntimeError } from '../error.js';
+import type { Production } from '../read-once.js';
 import { type Alignment, alignWords } from './align-words.js';
 import { cutSegments, secondsPerTimestamp } from './cut-segments.js';
 import { decodeWindow, isSilent, type WindowText } from './decode-window.js';
@@ -33,7 +34,7 @@ export interface SpeechSource {
 type MutableStages = { -readonly [Name in keyof TranscriptionStages]: number };
 
 /** One recording on its way to text: window after window. */
-export class Transcriber {
+export class Transcriber implements Production<Segment, TranscriptionResult> {
   private readonly session: SpeechSession;
   private readonly stages: MutableStages = {
     audioMs: 0,
@@ -52,20 +53,33 @@ export class Transcriber {
   /** Frame at which the window begins that the session has heard. */
   private heardFrom: number | undefined;
   private encoded: Float32Array | undefined;
+  private readonly coming: AsyncGenerator<Segment, void, void>;
 
   constructor(
     private readonly source: SpeechSource,
     private readonly options: ResolvedOptions,
+    input: AudioInput,
   ) {
     const { vocabulary, model } = source;
     const texts = Math.max(options.beamSize, options.temperatures.some((t) => t > 0) ? options.bestOf : 1);
     this.language = vocabulary.ids.multilingual ? options.language : 'en';
     this.previous = options.prompt ? vocabulary.encode!(` ${options.prompt.trim()}`) : [];
     this.session = SpeechSession.open(model, texts, source.graph);
+    this.coming = this.run(input);
   }
 
-  /** Segments as they are known. Rejects with AudioError, BackendError, RuntimeError ABORTED. */
-  async *run(input: AudioInput): AsyncGenerator<Segment, void, void> {
+  /** The next segment. Rejects with AudioError, BackendError, RuntimeError ABORTED. */
+  async next(): Promise<Segment | undefined> {
+    return (await this.coming.next()).value ?? undefined;
+  }
+
+  /** Frees what the session keeps. Closing twice is harmless. */
+  async close(): Promise<void> {
+    await this.coming.return();
+    this.session.dispose();
+  }
+
+  private async *run(input: AudioInput): AsyncGenerator<Segment, void, void> {
     try {
       const samples = await this.timed('audioMs', () => readSamples(input, this.options.signal));
       this.duration = samples.length / sampleRate;
@@ -100,10 +114,6 @@ export class Transcriber {
       duration: this.duration,
       stages: { ...this.stages },
     };
-  }
-
-  dispose(): void {
-    this.session.dispose();
   }
 
   private get windowFrames(): number {

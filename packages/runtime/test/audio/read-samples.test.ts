@@ -1,6 +1,7 @@
+import { readFileSync } from 'node:fs';
 import { readSamples } from '../../src/audio/read-samples.js';
 import { AudioError } from '../../src/index.js';
-import { flacFile, mp3File, type WavOptions, wavFile } from './sound-files.js';
+import { flacFile, type WavOptions, wavFile } from './sound-files.js';
 
 const tone = (hertz: number, rate: number, seconds: number, amplitude = 0.5) =>
   Array.from(
@@ -136,14 +137,49 @@ describe('compressed', () => {
     }
   });
 
-  test('MP3, cut off within a frame: what came before, or an error', async () => {
-    const bytes = mp3File(2);
-    const whole = await readSamples(bytes);
-    expect(whole.length).toBeGreaterThan(0);
-    for (let length = 1; length < bytes.length; length += 29) {
-      const read = await readSamples(bytes.subarray(0, length)).catch((error: unknown) => error);
-      if (read instanceof Float32Array) expect(read.length).toBeLessThanOrEqual(whole.length);
-      else expect(read).toBeInstanceOf(AudioError);
+  // A tone of 440 Hz, amplitude 0.5, 0.3 s at 16 kHz: lame 3.100 -m m --cbr -b 32; oggenc 1.4.2 -q 0
+  const file = (kind: string) => readFileSync(new URL(`./files/tone.${kind}`, import.meta.url));
+  /** Typed errors, or sound that is no longer than the whole: whatever is done to a file. */
+  const survives = async (bytes: Uint8Array) => {
+    const read = await readSamples(bytes).catch((error: unknown) => error);
+    if (read instanceof Float32Array) expect(read.length).toBeLessThanOrEqual(6336);
+    else expect(read).toBeInstanceOf(AudioError);
+  };
+
+  test.each(['mp3', 'ogg'])('%s', async (kind) => {
+    const read = await readSamples(file(kind));
+    expect(read.length).toBeGreaterThanOrEqual(4800);
+    expect(read.length).toBeLessThanOrEqual(6336); // MP3 has whole frames, and some before the sound
+    const [from, count] = [2000, 1600]; // 44 periods
+    let [cosine, sine] = [0, 0];
+    for (let i = 0; i < count; i++) {
+      cosine += (2 / count) * read[from + i]! * Math.cos((2 * Math.PI * 440 * i) / 16_000);
+      sine += (2 / count) * read[from + i]! * Math.sin((2 * Math.PI * 440 * i) / 16_000);
+    }
+    expect(Math.abs(Math.hypot(cosine, sine) - 0.5)).toBeLessThan(0.03); // what coding changes
+    expect(Math.abs(level(read.subarray(from, from + count)) - 0.5 / Math.SQRT2)).toBeLessThan(0.02);
+  });
+
+  test('Ogg Vorbis cut off at any byte', async () => {
+    const bytes = file('ogg');
+    for (let length = 0; length < bytes.length; length++)
+      await expect(readSamples(bytes.subarray(0, length))).rejects.toBeInstanceOf(AudioError);
+  });
+
+  test('MP3 cut off anywhere is shorter, or refused', async () => {
+    const bytes = file('mp3'); // frames of 144 bytes
+    const lengths = [0, 1, 2, 3, 4, 5, 21, 36, 40, 60, 100, 143];
+    for (let frame = 144; frame < bytes.length; frame += 144)
+      lengths.push(frame, frame + 1, frame + 71, frame + 143);
+    for (const length of lengths) await survives(bytes.subarray(0, length));
+  });
+
+  test.each(['mp3', 'ogg'])('%s with bytes changed', async (kind) => {
+    const bytes = file(kind);
+    for (let i = 0; i < 16; i++) {
+      const changed = Buffer.from(bytes);
+      for (let at = 2 + i; at < changed.length; at += 97 + 40 * i) changed[at]! ^= 1 << (i % 8);
+      await survives(changed);
     }
   });
 

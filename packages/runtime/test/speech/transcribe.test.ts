@@ -6,7 +6,7 @@ import type { Backend } from '@quern/core';
 import { makeSyntheticSpeechModel } from '@quern/models';
 import { loadSpeechModel, type Segment, type SpeechModel } from '../../src/index.js';
 import { wavFile } from '../audio/sound-files.js';
-import { countingBackend } from '../backends.js';
+import { countingBackend, hasCpu } from '../backends.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'quern-speech-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -14,9 +14,12 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const path = join(folder, 'whisper.gguf');
 let backend: Backend;
 let model: SpeechModel;
+/** The reference backend takes seconds for what the native one does at once. */
+const openBackend = async (): Promise<Backend> =>
+  hasCpu ? (await import('@quern/backend-cpu')).createBackend({ threads: 1 }) : createReference();
 beforeAll(async () => {
   await makeSyntheticSpeechModel(path, { shape: 'whisper-test', format: 'f32' });
-  backend = await createReference();
+  backend = await openBackend();
   model = await loadSpeechModel(path, { backend });
 }, 60_000);
 afterAll(() => {
@@ -29,14 +32,16 @@ const tone = {
   sampleRate: 16_000,
   samples: Float32Array.from({ length: 40_000 }, (_, i) => 0.3 * Math.sin((i * i) / 200_000)),
 };
+/** Half a window of it. */
+const short = { sampleRate: 16_000, samples: tone.samples.subarray(0, 8000) };
 /** Random weights know no end: a few tokens of each window, and no second attempt. */
-const short = { language: 'en', maxTokens: 6, temperatures: [0], noSpeechThreshold: 1 };
+const brief = { language: 'en', maxTokens: 6, temperatures: [0], noSpeechThreshold: 1 };
 
 const words = (segments: readonly Segment[]) => segments.map(({ tokens }) => tokens);
 
 test('sound longer than a window, segment by segment, in the order of time', async () => {
   const seen: Segment[] = [];
-  const transcription = model.transcribe(tone, { ...short, onSegment: (segment) => seen.push(segment) });
+  const transcription = model.transcribe(tone, { ...brief, onSegment: (segment) => seen.push(segment) });
   const segments: Segment[] = [];
   for await (const segment of transcription) segments.push(segment);
   const result = await transcription.result;
@@ -53,29 +58,42 @@ test('sound longer than a window, segment by segment, in the order of time', asy
   }
 });
 
+const itNatively = hasCpu ? test : test.skip;
+
+itNatively('the reference backend writes the same', async () => {
+  using reference = await createReference();
+  using other = await loadSpeechModel(path, { backend: reference });
+  const [expected, got] = [
+    await model.transcribe(short, brief).result,
+    await other.transcribe(short, brief).result,
+  ];
+  expect(got.segments.length).toBeGreaterThan(0);
+  expect(words(got.segments)).toEqual(words(expected.segments));
+});
+
 test('the same sound gives the same text, from samples and from a file of bytes', async () => {
   const bytes = wavFile([Array.from(tone.samples)], { bits: 32, float: true });
-  const [a, b] = [await model.transcribe(tone, short).result, await model.transcribe(bytes, short).result];
+  const [a, b] = [await model.transcribe(tone, brief).result, await model.transcribe(bytes, brief).result];
   expect(words(b.segments)).toEqual(words(a.segments));
 });
 
 test('captured and recorded steps choose the same tokens', async () => {
   using recording = await loadSpeechModel(path, { backend, graph: false });
-  const captured = await model.transcribe(tone, short).result;
-  const recorded = await recording.transcribe(tone, short).result;
+  const captured = await model.transcribe(tone, brief).result;
+  const recorded = await recording.transcribe(tone, brief).result;
   expect(words(recorded.segments)).toEqual(words(captured.segments));
 });
 
 test('a beam of one token ahead is at least as likely as the greedy text', async () => {
-  const greedy = await model.transcribe(tone, short).result;
-  const beams = await model.transcribe(tone, { ...short, beamSize: 3 }).result;
+  const greedy = await model.transcribe(tone, brief).result;
+  const beams = await model.transcribe(tone, { ...brief, beamSize: 3 }).result;
   expect(beams.segments[0]!.averageLogProbability).toBeGreaterThanOrEqual(
     greedy.segments[0]!.averageLogProbability - 1e-6,
   );
 });
 
 test('a text that is unlikely is drawn again at the next temperature', async () => {
-  const options = { ...short, temperatures: [0, 0.7], bestOf: 2, logProbabilityThreshold: 0 };
+  const options = { ...brief, temperatures: [0, 0.7], bestOf: 2, logProbabilityThreshold: 0 };
   const [first, second] = [
     await model.transcribe(tone, options).result,
     await model.transcribe(tone, options).result,
@@ -85,7 +103,7 @@ test('a text that is unlikely is drawn again at the next temperature', async () 
 });
 
 test('a window without speech has no text', async () => {
-  const silent = { ...short, noSpeechThreshold: -1, logProbabilityThreshold: 0 };
+  const silent = { ...brief, noSpeechThreshold: -1, logProbabilityThreshold: 0 };
   const result = await model.transcribe(tone, silent).result;
   expect(result).toMatchObject({ text: '', segments: [] });
   expect(result.stages.windows).toBe(3);
@@ -93,22 +111,54 @@ test('a window without speech has no text', async () => {
 
 test('silence has no text, and costs no window', async () => {
   const silence = { samples: new Float32Array(40_000), sampleRate: 16_000 };
-  const result = await model.transcribe(silence, { ...short, language: 'auto' }).result;
+  const result = await model.transcribe(silence, { ...brief, language: 'auto' }).result;
   expect(result).toMatchObject({ text: '', segments: [], language: '', duration: 2.5 });
   expect(result.stages.windows).toBe(0);
 });
 
 test('no sound at all', async () => {
   const nothing = { samples: new Float32Array(0), sampleRate: 16_000 };
-  expect(await model.transcribe(nothing, short).result).toMatchObject({
+  expect(await model.transcribe(nothing, brief).result).toMatchObject({
     text: '',
     segments: [],
     duration: 0,
   });
 });
 
+test.each([1, 100, 399, 1600])('%d samples, less than a frame or a little more', async (length) => {
+  const { duration, segments } = await model.transcribe(
+    { sampleRate: 16_000, samples: tone.samples.slice(20_000, 20_000 + length) },
+    brief,
+  ).result;
+  expect(duration).toBe(length / 16_000);
+  for (const { start, end } of segments) {
+    expect(start).toBeGreaterThanOrEqual(0);
+    expect(end).toBeLessThanOrEqual(duration);
+  }
+});
+
+itNatively(
+  'ten minutes take memory for their samples and frames, and silence within them costs nothing',
+  async () => {
+    const samples = new Float32Array(600 * 16_000);
+    samples.set(tone.samples.subarray(0, 16_000), 0);
+    samples.set(tone.samples.subarray(0, 16_000), 597 * 16_000);
+    const before = process.memoryUsage().arrayBuffers;
+    let most = 0;
+    const { segments, stages, duration } = await model.transcribe(
+      { sampleRate: 16_000, samples },
+      { ...brief, onSegment: () => (most = Math.max(most, process.memoryUsage().arrayBuffers - before)) },
+    ).result;
+    expect(duration).toBe(600);
+    expect(segments[0]!.start).toBeLessThan(1);
+    expect(segments.at(-1)!.start).toBeGreaterThan(595);
+    expect(stages.windows).toBeLessThan(12);
+    expect(most).toBeLessThan(samples.byteLength + 80e6); // frames are 20 MB
+  },
+);
+
 test('words lie within the sound, one after the other', async () => {
-  const { segments } = await model.transcribe(tone, { ...short, timestamps: 'word' }).result;
+  const { segments } = await model.transcribe(tone, { ...brief, timestamps: 'word' }).result;
   const all = segments.flatMap(({ words }) => words!);
   expect(all.length).toBeGreaterThan(0);
   expect(segments.map(({ words }) => words!.map(({ word }) => word).join(''))).toEqual(
@@ -123,8 +173,24 @@ test('words lie within the sound, one after the other', async () => {
 });
 
 test('the language is detected among those of the vocabulary', async () => {
-  const { language } = await model.transcribe(tone, { ...short, language: 'auto' }).result;
+  const { language } = await model.transcribe(tone, { ...brief, language: 'auto' }).result;
   expect(model.languages).toContain(language);
+});
+
+test('it can be read once; what came before a loop was left is the result', async () => {
+  const transcription = model.transcribe(tone, brief);
+  const segments: Segment[] = [];
+  for await (const segment of transcription) {
+    segments.push(segment);
+    break;
+  }
+  expect((await transcription.result).segments).toEqual(segments);
+  expect(() => transcription[Symbol.asyncIterator]()).toThrow(expect.objectContaining({ code: 'CONSUMED' }));
+});
+
+test('a language goes by its code or its English name, in any case', async () => {
+  for (const language of ['EN', 'English'])
+    expect((await model.transcribe(short, { ...brief, language }).result).language).toBe('en');
 });
 
 test('options out of range are refused at once', () => {
@@ -140,7 +206,7 @@ test('options out of range are refused at once', () => {
 
 test('an abort ends it within a step', async () => {
   const controller = new AbortController();
-  const transcription = model.transcribe(tone, { ...short, signal: controller.signal });
+  const transcription = model.transcribe(tone, { ...brief, signal: controller.signal });
   const reader = transcription[Symbol.asyncIterator]();
   await reader.next();
   controller.abort();
@@ -148,16 +214,30 @@ test('an abort ends it within a step', async () => {
   await expect(transcription.result).rejects.toMatchObject({ code: 'ABORTED' });
 });
 
+test('an abort in the middle of a window ends it, and frees what it held', async () => {
+  const counting = countingBackend();
+  using own = await loadSpeechModel(path, { backend: counting.backend });
+  const before = counting.live();
+  const controller = new AbortController();
+  const options = { ...brief, maxTokens: 24, signal: controller.signal };
+  const pending = own.transcribe(short, options).result;
+  while (counting.live().buffers === before.buffers) await new Promise((resolve) => setImmediate(resolve));
+  await new Promise((resolve) => setTimeout(resolve, 50)); // it is heard, or being written about
+  controller.abort();
+  await expect(pending).rejects.toMatchObject({ name: 'RuntimeError', code: 'ABORTED' });
+  expect(counting.live()).toEqual(before);
+});
+
 test('whatever ends a transcription, its memory goes back', async () => {
   const counting = countingBackend();
   const own = await loadSpeechModel(path, { backend: counting.backend });
   const before = counting.live();
-  await own.transcribe(tone, { ...short, timestamps: 'word' }).result;
-  for await (const _ of own.transcribe(tone, short)) break;
-  await own.transcribe(Buffer.from('no sound'), short).result.catch(() => {});
+  await own.transcribe(short, { ...brief, maxTokens: 3, timestamps: 'word' }).result;
+  for await (const _ of own.transcribe(short, { ...brief, maxTokens: 3 })) break;
+  await own.transcribe(Buffer.from('no sound'), brief).result.catch(() => {});
   const controller = new AbortController();
   controller.abort();
-  await own.transcribe(tone, { ...short, signal: controller.signal }).result.catch(() => {});
+  await own.transcribe(tone, { ...brief, signal: controller.signal }).result.catch(() => {});
   expect(counting.live()).toEqual(before);
   own.dispose();
   expect(counting.live()).toEqual({ buffers: 0, weights: 0 });

@@ -1,0 +1,120 @@
+import {
+  type Backend,
+  type DeviceCeilings,
+  describeFile,
+  type Embedder,
+  type Embeddings,
+  loadEmbedder,
+} from '@quern/runtime';
+import { type Check, holdAgainstPlainer } from './check.js';
+import { BenchError } from './error.js';
+import { figuresOf, type RunFigures, type RunOptions, type WorkFigures } from './run.js';
+import { fastestFor, type Share } from './shares.js';
+import { median } from './statistics.js';
+import type { EmbedWork, WorkFlags } from './works.js';
+
+/** Every length of text in every batch. */
+export const embedWorksOf = ({ prompt, batch }: WorkFlags): EmbedWork[] =>
+  batch.flatMap((texts) => prompt.map((tokens): EmbedWork => ({ kind: 'embed', tokens, batch: texts })));
+
+const letters = 'abcdefghijklmnopqrstuvwxyz0123456789';
+
+/** Texts of so many tokens each: every letter is one in the vocabulary of synthetic encoders, and so are start and end. */
+function someTexts({ tokens, batch }: EmbedWork, seed: number): string[] {
+  const text = (i: number) =>
+    Array.from({ length: tokens - 2 }, (_, j) => letters[(seed + 7 * i + j * (j + 3)) % letters.length]).join(
+      ' ',
+    );
+  return Array.from({ length: batch }, (_, i) => text(i));
+}
+
+async function embed(
+  model: Embedder,
+  work: EmbedWork,
+  seed: number,
+  signal: AbortSignal,
+): Promise<Embeddings> {
+  const embeddings = await model.embed(someTexts(work, seed), { signal });
+  const asked = work.batch * work.tokens;
+  if (embeddings.tokens === asked && embeddings.truncated === 0) return embeddings;
+  throw new BenchError(
+    'WRONG_WORK',
+    `${model.path}: asked for ${work.batch} texts of ${work.tokens} tokens, start and end included; got ${embeddings.tokens} tokens, and ${embeddings.truncated} texts were cut off: it takes 3 to ${model.maxTokens}`,
+  );
+}
+
+/** Two texts, alone and together. */
+async function checkedVectors(model: Embedder, signal: AbortSignal): Promise<Float32Array[]> {
+  const vectors: Float32Array[] = [];
+  for (const batch of [1, 2])
+    vectors.push((await embed(model, { kind: 'embed', tokens: 8, batch }, 0, signal)).values);
+  return vectors;
+}
+
+const check = (model: Embedder, backend: Backend, signal: AbortSignal): Promise<Check | undefined> =>
+  holdAgainstPlainer(backend, model.path, 'embeddings', {
+    got: () => checkedVectors(model, signal),
+    expected: async (plainer) => {
+      using plain = await loadEmbedder(model.path, { backend: plainer, signal });
+      return await checkedVectors(plain, signal);
+    },
+  });
+
+/** Two operations for each weight of the layers, and in attention two for each element of every key and every value. */
+function shareOf(
+  { config: { layers, width, feedForward } }: Embedder,
+  format: string,
+  { tokens, batch }: EmbedWork,
+  ceilings: DeviceCeilings,
+  milliseconds: number,
+): Share {
+  const perToken = 2 * (4 * width * width + 2 * width * feedForward) + 4 * width * tokens;
+  const [of, rate] = fastestFor(format, ceilings);
+  return { share: (1000 * batch * tokens * layers * perToken) / milliseconds / rate, of };
+}
+
+async function measureWork(
+  model: Embedder,
+  work: EmbedWork,
+  { repeat, signal }: RunOptions,
+): Promise<number[]> {
+  await embed(model, work, 0, signal); // warms up
+  const times: number[] = [];
+  while (times.length < repeat) {
+    const start = performance.now();
+    await embed(model, work, times.length + 1, signal);
+    times.push(performance.now() - start);
+  }
+  return times;
+}
+
+/** Loads an encoder on a backend, checks what it computes, and times embeddings. Rejects with the signal's reason. */
+export async function measureEncoder(
+  path: string,
+  backend: Backend,
+  ceilings: DeviceCeilings | undefined,
+  options: RunOptions,
+): Promise<RunFigures> {
+  const { signal, onWork } = options;
+  using model = await loadEmbedder(path, { backend, signal });
+  const residentBytes = process.memoryUsage.rss();
+  const checked = options.check ? await check(model, backend, signal) : undefined;
+  const { formats } = await describeFile(path);
+  const works: WorkFigures[] = [];
+  for (const work of embedWorksOf(options.flags)) {
+    onWork(work);
+    const times = await measureWork(model, work, options);
+    const share = ceilings && shareOf(model, formats[0]!.format, work, ceilings, median(times));
+    works.push(figuresOf(work, times, share));
+  }
+  const { isa, threads } = backend.profile;
+  return {
+    backend: backend.name,
+    isa,
+    threads,
+    loadMs: model.loadMs,
+    residentBytes,
+    check: checked ?? null,
+    works,
+  };
+}

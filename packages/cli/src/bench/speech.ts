@@ -1,0 +1,128 @@
+import {
+  type Backend,
+  type DeviceCeilings,
+  describeFile,
+  type FileDescription,
+  loadSpeechModel,
+  type SpeechModel,
+  type TranscriptionStages,
+} from '@quern/runtime';
+import { BenchError } from './error.js';
+import { figuresOf, type RunFigures, type RunOptions, type WorkFigures } from './run.js';
+import { fastestFor, type Share } from './shares.js';
+import { median } from './statistics.js';
+import type { HearWork, WriteWork } from './works.js';
+
+const sampleRate = 16_000;
+/** Positions of the encoder, one every 20 ms. */
+const positionsPerSecond = 50;
+
+/** A tone that rises and falls, as long as a window. */
+function someSound({ config }: SpeechModel) {
+  const length = (config.encoder.context / positionsPerSecond) * sampleRate;
+  const at = (i: number) => 0.3 * Math.sin(i / 20 + 8 * Math.sin(i / 3000));
+  return { sampleRate, samples: Float32Array.from({ length }, (_, i) => at(i)) };
+}
+
+/** Transcribes a window, or several where the text ends before it: so many tokens about each. */
+async function transcribe(
+  model: SpeechModel,
+  tokens: number,
+  signal: AbortSignal,
+): Promise<TranscriptionStages> {
+  const { stages } = await model.transcribe(someSound(model), {
+    language: 'en',
+    temperatures: [0],
+    noSpeechThreshold: 1,
+    conditionOnPrevious: false,
+    maxTokens: tokens,
+    signal,
+  }).result;
+  if (stages.tokens === tokens * stages.windows) return stages;
+  throw new BenchError(
+    'WRONG_WORK',
+    `${model.path}: asked for ${tokens} tokens about each of ${stages.windows} windows; got ${stages.tokens}: it takes at most ${Math.floor(model.config.decoder.context / 2)}, and fewer where they end the text: give another --gen or --seed`,
+  );
+}
+
+/** Two operations for each weight, those of the convolutions once for each row they give; in attention as in encoders of text. */
+function operationsOfWindow({ config: { encoder } }: SpeechModel): number {
+  const { layers, width, feedForward, context, melBands } = encoder;
+  const layer = 2 * (4 * width * width + 2 * width * feedForward) + 4 * width * context;
+  return context * (layers * layer + 2 * 3 * width * (2 * melBands + width));
+}
+
+/** The decoder's matrices, but for those that made the keys and values of the sound; and these, and half the text's, in 16 bits. */
+function bytesOfToken({ config: { decoder, encoder } }: SpeechModel, file: FileDescription, tokens: number) {
+  const read = ({ name }: { readonly name: string }) =>
+    name.startsWith('decoder.') && !/cross_attn\.(key|value)|positional_embedding/.test(name);
+  const weights = file.tensors.filter(read).reduce((sum, { byteLength }) => sum + byteLength, 0);
+  return weights + 2 * 2 * decoder.layers * decoder.width * (encoder.context + tokens / 2);
+}
+
+function hearShare(
+  model: SpeechModel,
+  format: string,
+  ceilings: DeviceCeilings,
+  milliseconds: number,
+): Share {
+  const [of, rate] = fastestFor(format, ceilings);
+  return { share: (1000 * operationsOfWindow(model)) / milliseconds / rate, of };
+}
+
+const writeShare = (bytes: number, ceilings: DeviceCeilings, milliseconds: number): Share => ({
+  share: (1000 * bytes) / milliseconds / ceilings.readBandwidth,
+  of: 'read bandwidth',
+});
+
+/** Times of one window through the encoder, and of so many tokens about it. */
+async function measureWork(
+  model: SpeechModel,
+  tokens: number,
+  { repeat, signal }: RunOptions,
+): Promise<{ hear: number[]; write: number[] }> {
+  await transcribe(model, tokens, signal); // warms up
+  const [hear, write]: [number[], number[]] = [[], []];
+  while (hear.length < repeat) {
+    const { windows, encodeMs, decodeMs } = await transcribe(model, tokens, signal);
+    hear.push(encodeMs / windows);
+    write.push(decodeMs / windows);
+  }
+  return { hear, write };
+}
+
+/** Loads a Whisper on a backend, and times a window of sound and the tokens written about it. Rejects with the signal's reason. */
+export async function measureSpeech(
+  path: string,
+  backend: Backend,
+  ceilings: DeviceCeilings | undefined,
+  options: RunOptions,
+): Promise<RunFigures> {
+  const { signal, onWork, flags } = options;
+  using model = await loadSpeechModel(path, { backend, signal });
+  const residentBytes = process.memoryUsage.rss();
+  const file = await describeFile(path);
+  const heard: number[] = [];
+  const written: WorkFigures[] = [];
+  const hearWork: HearWork = { kind: 'hear', tokens: model.config.encoder.context };
+  for (const tokens of flags.gen) {
+    const work: WriteWork = { kind: 'write', tokens };
+    onWork(work);
+    const { hear, write } = await measureWork(model, tokens, options);
+    heard.push(...hear);
+    const perToken = median(write) / tokens;
+    const share = ceilings && writeShare(bytesOfToken(model, file, tokens), ceilings, perToken);
+    written.push(figuresOf(work, write, share));
+  }
+  const share = ceilings && hearShare(model, file.formats[0]!.format, ceilings, median(heard));
+  const { isa, threads } = backend.profile;
+  return {
+    backend: backend.name,
+    isa,
+    threads,
+    loadMs: model.loadMs,
+    residentBytes,
+    check: null,
+    works: [figuresOf(hearWork, heard, share), ...written],
+  };
+}

@@ -1,0 +1,72 @@
+// A Whisper of ours as a model file of whisper.cpp, with the same tensors.
+import { closeSync, createWriteStream, openSync, readSync } from 'node:fs';
+import { pipeline } from 'node:stream/promises';
+import { melFilters } from '../../packages/models/dist/index.js';
+import { openGguf } from '../../packages/quant/dist/index.js';
+
+/** In the order of the file. */
+const sizes = [
+  'n_vocab',
+  'n_audio_ctx',
+  'n_audio_state',
+  'n_audio_head',
+  'n_audio_layer',
+  'n_text_ctx',
+  'n_text_state',
+  'n_text_head',
+  'n_text_layer',
+  'n_mels',
+];
+
+/** The number that a file of matrices in a format has, and the ggml type of each format in it. */
+const fileTypes = { f32: 0, f16: 1, q8_0: 2007 };
+const types = { f32: 0, f16: 1, q8_0: 8 };
+
+/** Frequencies under each mel filter. */
+const frequencies = 201;
+/** Tokens with a text; whisper.cpp names the others itself. */
+const endOfText = 50_257;
+
+const words = (...values) => Buffer.from(Uint32Array.from(values).buffer);
+
+function head(metadata, format) {
+  const bands = metadata.get('whisper.n_mels');
+  const tokens = metadata.get('tokenizer.ggml.tokens').slice(0, endOfText);
+  return Buffer.concat([
+    words(0x67676d6c, ...sizes.map((name) => metadata.get(`whisper.${name}`)), fileTypes[format]),
+    words(bands, frequencies),
+    Buffer.from(melFilters(bands).buffer),
+    words(tokens.length),
+    ...tokens.flatMap((token) => [words(Buffer.byteLength(token)), Buffer.from(token)]),
+  ]);
+}
+
+/** whisper.cpp has the biases of convolutions as columns. */
+const storedShape = ({ name, shape }) => (/conv\d\.bias$/.test(name) ? [...shape, 1] : shape);
+
+function bytesOf({ path, offset, byteLength }) {
+  const [bytes, file] = [new Uint8Array(byteLength), openSync(path)];
+  try {
+    readSync(file, bytes, 0, byteLength, offset);
+  } finally {
+    closeSync(file);
+  }
+  return bytes;
+}
+
+function* parts(file, format) {
+  yield head(file.metadata, format);
+  for (const tensor of file.tensors) {
+    const shape = storedShape(tensor);
+    yield Buffer.concat([
+      words(shape.length, tensor.name.length, types[tensor.format], ...[...shape].reverse()),
+      Buffer.from(tensor.name),
+      bytesOf(tensor),
+    ]);
+  }
+}
+
+/** Writes a GGUF of makeSyntheticSpeechModel, whose matrices are in `format`, as whisper.cpp has it: f32, f16 or q8_0. */
+export async function writeGgml(from, to, format) {
+  await pipeline(parts(await openGguf(from), format), createWriteStream(to));
+}
