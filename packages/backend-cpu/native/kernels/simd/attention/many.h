@@ -79,7 +79,7 @@ inline void attend_tile_of(const Attend& a, const Queries& s, int32_t r, const K
 
 template <class T>
 inline void attend_many_to(const Attend& a) {
-  const Queries s = open_queries(a);
+  const Queries s = open_queries(a, padded(a.head_dim));
   float* scores = s.rest;
   float* k = scores + attend_tile * ATTEND_KEYS;
   const Panels panels = {k, k + ATTEND_KEYS * s.d};
