@@ -49,6 +49,7 @@ const openOptions = (work, { file, threads, modules }) => ({
   modules,
   context: contextOf(work),
   sequences: work.batch,
+  cache: work.cache,
 });
 
 /** A fresh process for each measurement, in turns: loading, and the memory taken then and after a first prompt. */

@@ -4,7 +4,7 @@ const small = { prompt: 64, gen: 8, depth: 128, long: 256 };
 
 /**
  * `prompt` tokens computed up to the first token of an answer, or `gen` tokens of answer for each of `batch` sequences, after
- * `depth` tokens that are in the cache. `busy`: while another process keeps every core busy. `load`: a fresh process loads,
+ * `depth` tokens that are in the cache, whose elements are `cache`. `busy`: while another process keeps every core busy. `load`: a fresh process loads,
  * and then computes a first prompt.
  */
 export function worksOf(quick) {
@@ -13,6 +13,14 @@ export function worksOf(quick) {
     { name: 'prefill', title: `prefill ${prompt}`, kind: 'prefill', tokens: prompt },
     { name: 'decode', title: `decode ${gen}`, kind: 'decode', tokens: gen },
     { name: 'decode-deep', title: `decode ${gen} at depth ${depth}`, kind: 'decode', tokens: gen, depth },
+    {
+      name: 'decode-deep-int8',
+      title: `decode ${gen} at depth ${depth}, int8 caches`,
+      kind: 'decode',
+      tokens: gen,
+      depth,
+      cache: 'int8',
+    },
     { name: 'batch-4', title: `decode ${gen}, 4 sequences`, kind: 'decode', tokens: gen, batch: 4 },
     { name: 'batch-8', title: `decode ${gen}, 8 sequences`, kind: 'decode', tokens: gen, batch: 8 },
     { name: 'first-token', title: `first token of ${long}`, kind: 'prefill', tokens: long, shows: 'time' },
@@ -33,7 +41,7 @@ export function worksOf(quick) {
       quiet: 'decode',
     },
     { name: 'load', title: 'load', kind: 'load', tokens: prompt },
-  ].map((work) => ({ depth: 0, batch: 1, busy: false, ...work }));
+  ].map((work) => ({ depth: 0, batch: 1, busy: false, cache: 'f16', ...work }));
 }
 
 /** Tokens of context that each sequence needs. */

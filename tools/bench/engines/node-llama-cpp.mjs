@@ -14,7 +14,7 @@ const warmUpTokens = 64;
 
 /** node-llama-cpp with its prebuilt binary, from a folder `modules` (node_modules), through its low-level sequences. */
 export class NodeLlamaCpp {
-  static async open({ file, threads, context, sequences, modules }) {
+  static async open({ file, threads, context, sequences, cache, modules }) {
     const { getLlama, LlamaLogLevel } = await import(
       pathToFileURL(join(modules, 'node-llama-cpp/dist/index.js')).href
     );
@@ -26,16 +26,18 @@ export class NodeLlamaCpp {
     });
     const start = performance.now();
     const model = await llama.loadModel({ modelPath: file });
-    const engine = new NodeLlamaCpp(llama, model, { threads, contextSize: context, sequences, batchSize });
+    const options = { threads, contextSize: context, sequences, batchSize };
+    const engine = new NodeLlamaCpp(llama, model, options, cache);
     engine.context = await engine.createContext(false);
     engine.loadMs = performance.now() - start;
     return engine;
   }
 
-  constructor(llama, model, contextOptions) {
+  constructor(llama, model, contextOptions, cache) {
     this.llama = llama;
     this.model = model;
     this.contextOptions = contextOptions;
+    this.cache = cache;
   }
 
   about() {
@@ -44,7 +46,8 @@ export class NodeLlamaCpp {
   }
 
   createContext(flashAttention) {
-    return this.model.createContext({ ...this.contextOptions, flashAttention });
+    const caches = this.cache === 'int8' ? q8_0Caches(flashAttention) : {};
+    return this.model.createContext({ ...this.contextOptions, ...caches, flashAttention });
   }
 
   /** Fills the caches and warms up with flash attention and without, and goes on with what was faster; `once`: without. */
@@ -102,6 +105,12 @@ export class NodeLlamaCpp {
     if (count !== answer) throw new Error(`node-llama-cpp gave ${count} tokens, not ${answer}`);
   }
 }
+
+/** What comes nearest to int8 caches. llama.cpp has quantised values only with flash attention. */
+const q8_0Caches = (flashAttention) => ({
+  experimentalKvCacheKeyType: 'Q8_0',
+  experimentalKvCacheValueType: flashAttention ? 'Q8_0' : 'F16',
+});
 
 /** The build of its kernels that it chose for this machine (Linux). */
 function loadedLibrary() {

@@ -7,9 +7,10 @@ const resolveFrom = fileURLToPath(new URL('../../../packages/cli/', import.meta.
 
 /** Quern as an application uses it: `loadModel`, sessions, greedy decoding. */
 export class Quern {
-  static async open({ file, threads, context, sequences }) {
+  static async open({ file, threads, context, sequences, cache }) {
     const start = performance.now();
-    const model = await loadModel(file, { backend: 'cpu', threads, context, sequences, resolveFrom });
+    const options = { backend: 'cpu', threads, context, sequences, cacheDtype: cache, resolveFrom };
+    const model = await loadModel(file, options);
     return new Quern(model, performance.now() - start);
   }
 

@@ -992,6 +992,16 @@ struct Sequence {
 };
 
 using AttendKernel = void (*Kernels::*)(const Attend&);
+// True where a kernel is that of an earlier table, with which it is tested.
+template <class K>
+bool borrows(const Kernels* table, K Kernels::*kernel) {
+  for (const Kernels* earlier : available()) {
+    if (earlier == table) return false;
+    if (earlier->*kernel == table->*kernel) return true;
+  }
+  return false;
+}
+
 // What a kernel may have rounded to bf16: the weights of values and these, and q and k besides.
 enum class Rounded { none, values, all };
 
@@ -1001,10 +1011,12 @@ struct NamedAttend {
   Rounded rounded = Rounded::none;
 };
 
-// Those for any cache that this table has.
+// Those for any cache that this table does not borrow.
 std::vector<NamedAttend> attend_kernels() {
-  std::vector<NamedAttend> kernels = {{"many", &Kernels::attend_many}, {"few", &Kernels::attend_few}};
-  if (k->attend_cached_bf16) kernels.push_back({"cached bf16", &Kernels::attend_cached_bf16, Rounded::values});
+  std::vector<NamedAttend> kernels = {{"many", &Kernels::attend_many},
+                                      {"few", &Kernels::attend_few},
+                                      {"cached bf16", &Kernels::attend_cached_bf16, Rounded::values}};
+  std::erase_if(kernels, [](const NamedAttend& attend) { return !(k->*attend.kernel) || borrows(k, attend.kernel); });
   return kernels;
 }
 
@@ -1116,9 +1128,9 @@ void attention_in_bf16_agrees() {
 
 void attention_depends_on_nothing_else() {
   Check check("attend does not depend on blocks, other heads or other rows");
-  for (int32_t window : {0, 1, 40, 300})
+  for (const auto& [type, window] : {std::pair{CACHE_F32, 0}, {CACHE_F32, 1}, {CACHE_F32, 40}, {CACHE_F32, 300}, {CACHE_I8, 0}, {CACHE_I8, 40}})
     for (const auto& [name, kernel, rounded] : attend_kernels()) {
-      Sequence s{5, 72, 2, 1, 16, 29, 531};
+      Sequence s{5, 72, 2, 1, 16, 29, 531, type};
       s.window = window;
       s.fill();
       const std::vector<float> whole = attend(s, kernel, check);
@@ -1210,8 +1222,8 @@ void attention_at_the_edges() {
 void attention_looks_at_no_later_key() {
   Check check("attend leaves rows alone that do not see a NaN");
   for (const auto& [name, kernel, rounded] : attend_kernels())
-    for (int32_t window : {0, 4}) {
-      Sequence s{2, 40, 1, 0, 16, 20, 270};
+    for (const auto& [type, window] : {std::pair{CACHE_F32, 0}, {CACHE_F32, 4}, {CACHE_I8, 0}, {CACHE_I8, 4}}) {
+      Sequence s{2, 40, 1, 0, 16, 20, 270, type};
       s.window = window;
       s.fill();
       const std::vector<float> whole = attend(s, kernel, check);
@@ -1226,6 +1238,21 @@ void attention_looks_at_no_later_key() {
         check.that(sees ? std::isnan(row[0]) : kept, std::string(name) + " window, row " + at({window, t}));
       }
     }
+}
+
+void attention_of_what_is_not_finite() {
+  Check check("attend gives NaN for a query with NaN or infinity, and leaves the others");
+  for (const auto& [name, kernel, rounded] : attend_kernels())
+    for (CacheType type : {CACHE_F32, CACHE_I8})
+      for (float spoilt : {NAN, INFINITY, -INFINITY}) {
+        Sequence s{3, 72, 1, 0, 16, 1, 300, type};
+        s.fill();
+        const std::vector<float> whole = attend(s, kernel, check);
+        s.q[72] = spoilt;
+        const std::vector<float> y = attend(s, kernel, check);
+        for (size_t i = 0; i < y.size(); i++)
+          check.that(i / 72 == 1 ? std::isnan(y[i]) : y[i] == whole[i], std::string(name) + " element " + at({int64_t(i)}));
+      }
 }
 
 // ---- convert
@@ -1329,13 +1356,15 @@ void conversion_lengths() {
   }
 }
 
-// True where the float kernels are those of an earlier table, with which they are tested.
-bool borrows_floats(const Kernels* table) {
-  for (const Kernels* earlier : available()) {
-    if (earlier == table) return false;
-    if (earlier->gemm == table->gemm) return true;
-  }
-  return false;
+void attention() {
+  if (!borrows(k, &Kernels::attend_few)) heads_together_are_as_alone();
+  if (!borrows(k, &Kernels::attend_many_bf16)) attention_in_bf16_agrees();
+  if (attend_kernels().empty()) return;
+  attention_agrees();
+  attention_depends_on_nothing_else();
+  attention_at_the_edges();
+  attention_looks_at_no_later_key();
+  attention_of_what_is_not_finite();
 }
 
 } // namespace
@@ -1364,7 +1393,8 @@ int main(int count, char** names) {
     coarse_gemm_agrees();
     coarse_gemm_does_not_depend_on_the_split();
     coarse_gemm_keeps_what_is_not_finite();
-    if (borrows_floats(table)) continue;
+    attention();
+    if (borrows(table, &Kernels::gemm)) continue;
     decode_agrees_with_scalar();
     decode_agrees_with_goldens(goldens);
     gemm_agrees();
@@ -1376,12 +1406,6 @@ int main(int count, char** names) {
     softmax();
     argmax();
     rope();
-    attention_agrees();
-    attention_in_bf16_agrees();
-    attention_depends_on_nothing_else();
-    heads_together_are_as_alone();
-    attention_at_the_edges();
-    attention_looks_at_no_later_key();
     convert();
     rows_of_bytes();
     rounding();

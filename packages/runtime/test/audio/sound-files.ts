@@ -124,10 +124,3 @@ export function flacFile(values: readonly number[]): Buffer {
     ...frames,
   ]);
 }
-
-/** Frames of silence as MP3 (MPEG 1, layer III, 128 kbit/s, mono of 44.1 kHz): a head, and nothing in them. */
-export function mp3File(frames: number): Buffer {
-  const frame = Buffer.alloc(417);
-  frame.writeUInt32BE(0xfffb90c4);
-  return Buffer.concat(Array.from({ length: frames }, () => frame));
-}
