@@ -60,7 +60,8 @@ inline void locate(const Attend& a, Keys& keys) {
 template <class F>
 inline void each_block(const Attend& a, F body) {
   const int32_t last = a.position + a.rows - 1;
-  const int32_t first = a.window > 0 ? larger(a.first_key, a.position - a.window + 1) : a.first_key;
+  const int32_t seen_first = a.window > 0 ? larger(a.first_key, a.position - a.window + 1) : a.first_key;
+  const int32_t first = seen_first / 2 * 2; // which keys are a pair depends on no row
   const int32_t end = a.causal ? smaller(a.end_key, last + 1) : a.end_key;
   Keys keys;
   for (keys.first = first; keys.first < end; keys.first += keys.count) {
