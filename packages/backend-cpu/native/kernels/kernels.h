@@ -137,13 +137,12 @@ inline constexpr int64_t ATTEND_KEYS = 256; // keys per block of the running sof
 // Floats of one part: sums for y, the largest score, and the sum of the weights.
 constexpr int64_t attend_part(int64_t d) { return d + 2; }
 
-// Floats of scratch for `queries` query vectors: q, y and three numbers of each, and the scores of all over a block of keys
-// with what an instruction set makes of each q; or, for attend_many, the scores of attend_tile at most, a block of keys and one
-// of values. Heads are padded to 64 elements.
-inline constexpr int64_t attend_tile = 8, ATTEND_DIGITS = 205;
+// Floats of scratch for `queries` query vectors: q, y and three numbers of each, and the scores of all over a block of keys;
+// or, for attend_many, of attend_tile at most, a block of keys and one of values. Heads are padded to whole registers.
+inline constexpr int64_t attend_tile = 8;
 constexpr int64_t attend_scratch(int64_t queries, int64_t d) {
-  const int64_t few = queries * (ATTEND_KEYS + ATTEND_DIGITS), many = ATTEND_KEYS * (2 * (d + 63) + attend_tile);
-  return queries * (2 * (d + 63) + 3) + (few > many ? few : many);
+  const int64_t few = queries * ATTEND_KEYS, many = ATTEND_KEYS * (2 * (d + 15) + attend_tile);
+  return queries * (2 * (d + 15) + 3) + (few > many ? few : many);
 }
 
 const Kernels& scalar_kernels();

@@ -6,7 +6,6 @@
 #include "attention/weights.h"
 #include "attention/sums.h"
 #include "attention/many.h"
-#include "attention/turns.h"
 #include "attention/few.h"
 
 namespace quern::QUERN_ISA {

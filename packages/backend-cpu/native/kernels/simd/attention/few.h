@@ -5,7 +5,6 @@ namespace quern::QUERN_ISA {
 namespace {
 
 constexpr int FEW_QUERIES = REGISTERS >= 32 ? 4 : 2; // that share a load
-constexpr int32_t TURN_KEYS = 8;
 
 // scores[r][j] = q_r · k_j for RR queries and NN keys.
 template <int RR, int NN, class T>
@@ -31,6 +30,33 @@ inline void dots(const float* q, const T* k, const int64_t* rows, int32_t d, flo
     else scores[r * ATTEND_KEYS] = sum(sums[r][0]);
 }
 
+// Keys, later values, that every head passes over before the next ones. A head has a short piece of a slot, and its next one
+// lies a slot further on: memory is read in order only where the heads take turns. All pieces stay in the caches meanwhile.
+constexpr int32_t TURN_KEYS = 8;
+
+// Asks for all the call's heads of slot j, into the second cache: the first can wait for too few lines at once to keep the
+// memory busy. (g++ 12 takes a function of prefetches alone for one without effect and drops calls that it has not inlined yet.)
+template <class T>
+[[gnu::always_inline]] inline void fetch(const Attend& a, const T* cache, const Keys& keys, int32_t j) {
+  if (j >= keys.count) return;
+  const char* slot = reinterpret_cast<const char*>(cache + keys.rows[j]);
+  for (int64_t at = 0; at < int64_t(a.heads * cache_row(a.type, a.head_dim) * sizeof(T)); at += 64) __builtin_prefetch(slot + at, 0, 2);
+}
+
+// Calls body(head, some) for every head with the first keys of a block, then with the next … Each head fetches its share of
+// the slots that come next: those of `cache`, at its end those of `after`, if any.
+template <class T, class F>
+inline void take_turns(const Attend& a, const Keys& keys, const T* cache, const T* after, F body) {
+  for (int32_t j = 0; j < keys.count; j += TURN_KEYS)
+    for (int32_t head = 0; head < a.heads; head++) {
+      const int32_t next = j + TURN_KEYS, end = next + (head + 1) * TURN_KEYS / a.heads;
+      for (int32_t i = next + head * TURN_KEYS / a.heads; i < end; i++)
+        if (i < keys.count) fetch(a, cache, keys, i);
+        else if (after) fetch(a, after, keys, i - keys.count);
+      body(head, Range{j, smaller(next, keys.count)});
+    }
+}
+
 // Calls tile<RR>(r) for RR queries from r on, until all have had their turn.
 template <class F>
 inline void each_tile(const Queries& s, F tile) {
@@ -52,32 +78,26 @@ inline void apply_scales(const Queries& s, const T* cache, const Keys& keys, Ran
 }
 
 template <class T>
-inline void score_some(const Attend& a, const Queries& s, const T* k, const Keys& keys, Range some, Ahead<T>& ahead) {
-  const int64_t share = fair_share<T>(a, 4, (s.count + FEW_QUERIES - 1) / FEW_QUERIES);
+inline void score_some(const Queries& s, const T* k, const Keys& keys, Range some) {
   each_tile(s, [&]<int RR>(int32_t r) {
     const float* q = s.q + r * s.d;
     float* scores = s.rest + r * ATTEND_KEYS;
     int32_t j = some.from;
-    for (; j + 4 <= some.to; j += 4) {
-      ahead.fetch(share);
-      dots<RR, 4>(q, k, keys.rows + j, s.d, scores + j);
-    }
+    for (; j + 4 <= some.to; j += 4) dots<RR, 4>(q, k, keys.rows + j, s.d, scores + j);
     for (; j < some.to; j++) dots<RR, 1>(q, k, keys.rows + j, s.d, scores + j);
   });
   apply_scales(s, k, keys, some);
 }
 
 template <class T>
-inline void add_some_values(const Attend& a, const Queries& s, const T* v, const Keys& keys, Range some, Ahead<T>& ahead) {
+inline void add_some_values(const Attend& a, const Queries& s, const T* v, const Keys& keys, Range some) {
   apply_scales(s, v, keys, some);
-  const int64_t share = fair_share<T>(a, some.to - some.from, (s.count + FEW_QUERIES - 1) / FEW_QUERIES);
   each_tile(s, [&]<int RR>(int32_t r) {
     Range seen_by[RR];
     for (int i = 0; i < RR; i++) {
       const Range sees = seen(a, keys, r + i);
       seen_by[i] = {larger(some.from, sees.from), smaller(some.to, sees.to)};
     }
-    ahead.fetch(share);
     add_seen_values(s, r, s.rest + r * ATTEND_KEYS, seen_by,
                     [&](int64_t j, int64_t c, auto... n) { return load(v + keys.rows[j] + c * LANES, n...); });
   });
@@ -88,19 +108,17 @@ inline void attend_few_to(const Attend& a) {
   const T* k = static_cast<const T*>(a.k_cache);
   const T* v = static_cast<const T*>(a.v_cache);
   const int64_t row = cache_row(a.type, a.head_dim);
-  const Queries queries = open_queries(a, padded(a.head_dim)); // of the first head; their scores are in `rest`: [count, ATTEND_KEYS]
+  const Queries queries = open_queries(a); // of the first head; their scores are in `rest`: [count, ATTEND_KEYS]
   each_block(a, [&](const Keys& keys) {
-    Ahead<T> keys_ahead(a, keys, k, v, TURN_KEYS);
-    take_turns<TURN_KEYS>(a, keys, [&](int32_t head, Range some) {
-      score_some(a, of_head(queries, head), k + head * row, keys, some, keys_ahead);
+    take_turns(a, keys, k, v, [&](int32_t head, Range some) {
+      score_some(of_head(queries, head), k + head * row, keys, some);
     });
     for (int32_t head = 0; head < a.heads; head++) {
       const Queries s = of_head(queries, head);
       for (int32_t r = 0; r < s.count; r++) weigh_scores(a, s, r, s.rest + r * ATTEND_KEYS, seen(a, keys, r));
     }
-    Ahead<T> values_ahead(a, keys, v, nullptr, TURN_KEYS);
-    take_turns<TURN_KEYS>(a, keys, [&](int32_t head, Range some) {
-      add_some_values(a, of_head(queries, head), v + head * row, keys, some, values_ahead);
+    take_turns<T>(a, keys, v, nullptr, [&](int32_t head, Range some) {
+      add_some_values(a, of_head(queries, head), v + head * row, keys, some);
     });
   });
   close_queries(a, queries);

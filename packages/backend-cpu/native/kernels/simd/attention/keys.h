@@ -23,7 +23,7 @@ inline float scale_of(const int8_t* row, int32_t d) {
 }
 
 struct Keys {
-  int64_t rows[ATTEND_KEYS + 7]; // where each starts in the cache, in elements; seven more are the last again
+  int64_t rows[ATTEND_KEYS]; // where each starts in the cache, in elements
   int32_t first, count;      // keys [first, first + count) of the sequence
 };
 
@@ -53,7 +53,6 @@ inline void locate(const Attend& a, Keys& keys) {
     int64_t row = (int64_t(a.block_table[block]) * a.block_size + slot) * stride + head;
     for (; slot < a.block_size && j < keys.count; slot++, row += stride) keys.rows[j++] = row;
   }
-  for (int32_t i = 0; i < 7; i++) keys.rows[keys.count + i] = keys.rows[keys.count - 1];
 }
 
 // Calls body(keys) for each block that a row of the call sees any key of.

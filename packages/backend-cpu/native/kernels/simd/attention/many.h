@@ -96,7 +96,7 @@ inline void attend_tile_of(const Attend& a, const Queries& s, int32_t r, const K
 // Values: how a block of values is unpacked into a panel, and its rows are summed with weights.
 template <class T, class Values>
 inline void attend_many_to(const Attend& a) {
-  const Queries s = open_queries(a, padded(a.head_dim));
+  const Queries s = open_queries(a);
   float* scores = s.rest;
   float* key_panel = scores + attend_tile * ATTEND_KEYS;
   const Values values{key_panel + ATTEND_KEYS * s.d};

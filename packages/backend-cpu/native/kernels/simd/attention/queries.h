@@ -4,13 +4,13 @@
 namespace quern::QUERN_ISA {
 namespace {
 
-static_assert(LANES <= 64, "attend_scratch pads a head to 64 elements");
+static_assert(LANES <= 16, "attend_scratch pads a head to 16 elements");
 
 constexpr int64_t padded(int64_t d) { return (d + LANES - 1) / LANES * LANES; }
 
 struct Queries { // of one kv head
   int32_t count, d;
-  int64_t width; // of a row of y: d, padded
+  int64_t width; // of a row of y: d padded to whole registers
   float* q;      // [count, d]
   float* y;      // [count, width], not yet divided by the total
   float* top;    // [count], running maximum of the scores
@@ -25,9 +25,10 @@ inline Queries of_head(const Queries& s, int32_t head) {
   return {s.count, s.d, s.width, s.q + r * s.d, s.y + r * s.width, s.top + r, s.total + r, s.shrink + r, s.rest + r * ATTEND_KEYS};
 }
 
-// Those of the first head, with rows of y of `width` floats.
-inline Queries open_queries(const Attend& a, int64_t width) {
+// Those of the first head.
+inline Queries open_queries(const Attend& a) {
   const int32_t count = a.rows * a.group, all = a.heads * count;
+  const int64_t width = padded(a.head_dim);
   float* y = a.scratch + int64_t(all) * a.head_dim;
   float* top = y + all * width;
   const Queries first = {count, a.head_dim, width, a.scratch, y, top, top + all, top + 2 * all, top + 3 * all};

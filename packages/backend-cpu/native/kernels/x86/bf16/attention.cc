@@ -111,7 +111,7 @@ inline void store_rows(const Attend& a, const Queries& s) {
 void attend_many_bf16(const Attend& a) {
   constexpr int tile = 6;
   static_assert(tile <= attend_tile);
-  const Queries s = open_queries(a, padded(a.head_dim));
+  const Queries s = open_queries(a);
   for (int32_t r = 0; r < s.count; r++)
     round_row(s.q + int64_t(r) * s.d, reinterpret_cast<uint16_t*>(s.q + int64_t(r) * s.d), s.d);
   float* const scores = s.rest;

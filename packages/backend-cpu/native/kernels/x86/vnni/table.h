@@ -9,8 +9,6 @@
 
 namespace quern::vnni {
 
-void attend_few(const Attend& args);
-
 // Rows of x from which rounding weights to one step pays: 24 to 100 by format (native/test/run.sh bench prints it).
 constexpr int64_t COARSE_ROWS = 64;
 
@@ -18,7 +16,6 @@ constexpr Kernels with_vnni(Kernels kernels) {
   constexpr void (*products[FORMAT_COUNT])(const PackedGemm&) = QUERN_PACKED_GEMM;
   kernels.name = "avx512-vnni";
   for (int i = 0; i < FORMAT_COUNT; i++) kernels.packed_gemm[i] = products[i];
-  kernels.attend_few = attend_few;
   kernels.coarse_rows = COARSE_ROWS;
   kernels.quantise_coarse = quantise_coarse;
   with_coarse_gemm(kernels);
