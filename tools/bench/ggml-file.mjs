@@ -2,21 +2,7 @@
 import { closeSync, createWriteStream, openSync, readSync } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import { melFilters } from '../../packages/models/dist/index.js';
-import { openGguf } from '../../packages/quant/dist/index.js';
-
-/** In the order of the file. */
-const sizes = [
-  'n_vocab',
-  'n_audio_ctx',
-  'n_audio_state',
-  'n_audio_head',
-  'n_audio_layer',
-  'n_text_ctx',
-  'n_text_state',
-  'n_text_head',
-  'n_text_layer',
-  'n_mels',
-];
+import { ggmlMagic, ggmlSizes, openGguf } from '../../packages/quant/dist/index.js';
 
 /** The number that a file of matrices in a format has, and the ggml type of each format in it. */
 const fileTypes = { f32: 0, f16: 1, q8_0: 2007 };
@@ -33,7 +19,10 @@ function head(metadata, format) {
   const bands = metadata.get('whisper.n_mels');
   const tokens = metadata.get('tokenizer.ggml.tokens').slice(0, endOfText);
   return Buffer.concat([
-    words(0x67676d6c, ...sizes.map((name) => metadata.get(`whisper.${name}`)), fileTypes[format]),
+    words(
+      ggmlMagic,
+      ...ggmlSizes.map((name) => (name === 'ftype' ? fileTypes[format] : metadata.get(`whisper.${name}`))),
+    ),
     words(bands, frequencies),
     Buffer.from(melFilters(bands).buffer),
     words(tokens.length),

@@ -12,7 +12,7 @@ export {
 } from './format/formats.js';
 export { ggmlTypeName } from './format/ggml-types.js';
 export { decodeIq8, type Iq8Source, iq8, isIq8Source, toIq8 } from './format/iq8.js';
-export { type GgmlFile, isGgml, openGgml } from './ggml/open.js';
+export { type GgmlFile, ggmlMagic, ggmlSizes, isGgml, openGgml } from './ggml/open.js';
 export type { GgufFile, TensorInfo } from './gguf/gguf-file.js';
 export type { MetadataType, MetadataValue, NumericArray } from './gguf/metadata.js';
 export { openGguf } from './gguf/open.js';

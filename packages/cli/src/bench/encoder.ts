@@ -8,7 +8,7 @@ import {
 } from '@quern/runtime';
 import { type Check, holdAgainstPlainer } from './check.js';
 import { BenchError } from './error.js';
-import { figuresOf, type RunFigures, type RunOptions, type WorkFigures } from './run.js';
+import { figuresOf, type RunFigures, type RunOptions, runOf, type WorkFigures } from './run.js';
 import { fastestFor, type Share } from './shares.js';
 import { median } from './statistics.js';
 import type { EmbedWork, WorkFlags } from './works.js';
@@ -107,14 +107,5 @@ export async function measureEncoder(
     const share = ceilings && shareOf(model, formats[0]!.format, work, ceilings, median(times));
     works.push(figuresOf(work, times, share));
   }
-  const { isa, threads } = backend.profile;
-  return {
-    backend: backend.name,
-    isa,
-    threads,
-    loadMs: model.loadMs,
-    residentBytes,
-    check: checked ?? null,
-    works,
-  };
+  return runOf(backend, { model, residentBytes }, checked, works);
 }

@@ -63,6 +63,16 @@ export function figuresOf(work: Work, times: readonly number[], ceiling: Share |
   };
 }
 
+/** @param loaded a model, and the bytes of this process before it computed anything */
+export function runOf(
+  { name, profile: { isa, threads } }: Backend,
+  { model, residentBytes }: { readonly model: { readonly loadMs: number }; readonly residentBytes: number },
+  check: Check | undefined,
+  works: readonly WorkFigures[],
+): RunFigures {
+  return { backend: name, isa, threads, loadMs: model.loadMs, residentBytes, check: check ?? null, works };
+}
+
 async function measureWorks(
   model: Model,
   backend: Backend,
@@ -101,14 +111,6 @@ export async function measureModel(
   });
   const residentBytes = process.memoryUsage.rss();
   const checked = check ? await checkOutput(model, backend, signal) : undefined;
-  const { isa, threads } = backend.profile;
-  return {
-    backend: backend.name,
-    isa,
-    threads,
-    loadMs: model.loadMs,
-    residentBytes,
-    check: checked ?? null,
-    works: await measureWorks(model, backend, ceilings, works, options),
-  };
+  const figures = await measureWorks(model, backend, ceilings, works, options);
+  return runOf(backend, { model, residentBytes }, checked, figures);
 }

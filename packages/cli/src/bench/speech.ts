@@ -8,7 +8,7 @@ import {
   type TranscriptionStages,
 } from '@quern/runtime';
 import { BenchError } from './error.js';
-import { figuresOf, type RunFigures, type RunOptions, type WorkFigures } from './run.js';
+import { figuresOf, type RunFigures, type RunOptions, runOf, type WorkFigures } from './run.js';
 import { fastestFor, type Share } from './shares.js';
 import { median } from './statistics.js';
 import type { HearWork, WriteWork } from './works.js';
@@ -115,14 +115,5 @@ export async function measureSpeech(
     written.push(figuresOf(work, write, share));
   }
   const share = ceilings && hearShare(model, file.formats[0]!.format, ceilings, median(heard));
-  const { isa, threads } = backend.profile;
-  return {
-    backend: backend.name,
-    isa,
-    threads,
-    loadMs: model.loadMs,
-    residentBytes,
-    check: null,
-    works: [figuresOf(hearWork, heard, share), ...written],
-  };
+  return runOf(backend, { model, residentBytes }, undefined, [figuresOf(hearWork, heard, share), ...written]);
 }

@@ -18,9 +18,10 @@ export interface GgmlFile {
 }
 
 /** 'ggml' as the first word of a little-endian file. */
-const magic = 0x67676d6c;
+export const ggmlMagic = 0x67676d6c;
 
-const sizeNames = [
+/** The words after it, in the order of the file. */
+export const ggmlSizes = [
   'n_vocab',
   'n_audio_ctx',
   'n_audio_state',
@@ -48,7 +49,7 @@ export async function isGgml(path: string): Promise<boolean> {
     if (file.size < 4) return false;
     const word = new Uint8Array(4);
     await file.read(0, word);
-    return new DataView(word.buffer).getUint32(0, true) === magic;
+    return new DataView(word.buffer).getUint32(0, true) === ggmlMagic;
   } finally {
     await file.close();
   }
@@ -89,10 +90,10 @@ async function readHead(file: InputFile): Promise<Head> {
 }
 
 function parseHead(cursor: Cursor): Head {
-  if (cursor.fileSize < 4 || cursor.u32() !== magic)
+  if (cursor.fileSize < 4 || cursor.u32() !== ggmlMagic)
     cursor.fail('NOT_GGML', "is not a model file of whisper.cpp: it does not begin with the letters 'lmgg'");
   const sizes = new Map<string, number>();
-  for (const name of sizeNames) sizes.set(name, cursor.u32());
+  for (const name of ggmlSizes) sizes.set(name, cursor.u32());
   cursor.reading = 'the mel filters';
   const filters = cursor.u32() * cursor.u32();
   cursor.checkCount(filters, 4, maxHeaderBytes / 4, 'values');
