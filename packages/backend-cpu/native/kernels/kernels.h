@@ -73,14 +73,12 @@ struct Kernels {
   void (*gemm_bf16)(const float* x, int64_t ldx, const uint16_t* w, int64_t ldw, const float* bias, float* y, int64_t ldy,
                     int64_t T, int64_t N, int64_t K);
 
-  // The same with x and w in bf16, summed in f32; null where that is not faster than floats.
+  // The same with x and w in bf16, summed in f32, and with w in f16, rounded to bf16, to nearest even; both null where that is
+  // not faster than floats. They lay the weights out anew at each call: many rows of x should come at once.
   void (*gemm_of_bf16)(const uint16_t* x, int64_t ldx, const uint16_t* w, int64_t ldw, const float* bias, float* y,
                        int64_t ldy, int64_t T, int64_t N, int64_t K);
-  // The same with w in f16, which it rounds to bf16, to nearest even; where it is null, f16_to_bf16 does that before. A table
-  // that has it lays the weights out anew at each call of either: many rows of x should come at once.
   void (*gemm_of_bf16_f16)(const uint16_t* x, int64_t ldx, const uint16_t* w, int64_t ldw, const float* bias, float* y,
                            int64_t ldy, int64_t T, int64_t N, int64_t K);
-  void (*f16_to_bf16)(const uint16_t* x, uint16_t* y, int64_t n);
 
   // Integer kernels; null in a table that computes quantised weights in floats. A row of K floats to int8 (packed/tiles.h),
   // and y[t, n] = Σ_k x[t, k] · w[n, k] + bias[n] with such rows. Results do not depend on how rows and columns were split.

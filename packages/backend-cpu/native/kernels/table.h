@@ -33,7 +33,6 @@ constexpr Kernels table = {
     .gemm_bf16 = QUERN_GEMM_BF16,
     .gemm_of_bf16 = nullptr,
     .gemm_of_bf16_f16 = nullptr,
-    .f16_to_bf16 = nullptr,
     .quantise = QUERN_QUANTISE,
     .packed_gemm = QUERN_PACKED_GEMM,
     .coarse_rows = 0,

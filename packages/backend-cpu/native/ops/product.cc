@@ -19,9 +19,8 @@ Needs::Needs(const Kernels& kernels, int64_t T, std::initializer_list<const Weig
     int8 = int8 || way == Way::packed;
     bf16 = bf16 || way == Way::bf16;
     floats = floats || way == Way::direct || way == Way::decoded;
-    panel = panel || way == Way::decoded || (way == Way::bf16 && w->format() == FORMAT_F16 && !kernels.gemm_of_bf16_f16);
+    panel = panel || way == Way::decoded;
   }
-  whole = bf16 && kernels.gemm_of_bf16_f16;
   coarse = int8 && kernels.coarse_rows > 0 && T >= kernels.coarse_rows;
 }
 
@@ -49,8 +48,8 @@ Tiling::Tiling(int64_t T, int64_t K, const Needs& needs) {
     panel_floats = needs.panel ? panel * K : 0;
     return;
   }
-  if (needs.whole && !needs.panel) { // the wider a row, the more columns: x is read from beyond the second cache for each chunk
-    panel = chunk = std::clamp<int64_t>(width / 16, 64, 256) / 32 * 32;
+  if (needs.bf16 && !needs.panel) { // the wider a row, the more columns: x is read from beyond the second cache for each chunk
+    panel = chunk = std::clamp<int64_t>(width / 16, 64, 128) / 32 * 32;
     rows = many_rows_of(T);
     panel_floats = 0;
     return;
@@ -101,15 +100,9 @@ Activations::Activations(const Call& call, const Floats& x, const Needs& needs, 
 
 const void* Product::load(int64_t first, int64_t end, float* panel) const {
   if (way_ == Way::packed) return w_.tiles(first);
-  const bool as_it_is = w_.format() == FORMAT_BF16 || kernels_.gemm_of_bf16_f16;
-  if (way_ == Way::direct || (way_ == Way::bf16 && as_it_is)) return w_.row(first);
-  if (way_ == Way::decoded) {
-    w_.decode(kernels_, first, end - first, panel);
-    return panel;
-  }
-  auto* const words = reinterpret_cast<uint16_t*>(panel);
-  kernels_.f16_to_bf16(reinterpret_cast<const uint16_t*>(w_.row(first)), words, (end - first) * w_.width());
-  return words;
+  if (way_ != Way::decoded) return w_.row(first);
+  w_.decode(kernels_, first, end - first, panel);
+  return panel;
 }
 
 void Product::multiply(const void* panel, int64_t first, int64_t end, int64_t t, int64_t count, float* y,
@@ -122,7 +115,7 @@ void Product::multiply(const void* panel, int64_t first, int64_t end, int64_t t,
     (x_.coarse ? kernels_.coarse_gemm : kernels_.packed_gemm)[w_.format()](
         {x_.int8 + t * quantised_row_bytes(K), static_cast<const uint8_t*>(panel), bias, y, stride, count, N, K});
   else if (way_ == Way::bf16)
-    (w_.format() == FORMAT_F16 && kernels_.gemm_of_bf16_f16 ? kernels_.gemm_of_bf16_f16 : kernels_.gemm_of_bf16)(
+    (w_.format() == FORMAT_F16 ? kernels_.gemm_of_bf16_f16 : kernels_.gemm_of_bf16)(
         x_.bf16 + t * K, K, words, K, bias, y, stride, count, N, K);
   else if (way_ == Way::decoded || w_.is_float()) kernels_.gemm(x_.x.row(t), K, floats, K, bias, y, stride, count, N, K);
   else if (w_.format() == FORMAT_F16) kernels_.gemm_f16(x_.x.row(t), K, words, K, bias, y, stride, count, N, K);

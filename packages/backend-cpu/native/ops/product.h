@@ -14,7 +14,7 @@ namespace quern {
 // How T rows of x are multiplied with a weight.
 enum class Way {
   packed,  // rows of int8, tiles
-  bf16,    // rows of bf16; weights in bf16, in f16 where a kernel takes that, or turned into bf16 panel by panel
+  bf16,    // rows of bf16; weights in bf16 or f16 where they are
   direct,  // rows of floats; weights where they are
   decoded, // rows of floats; weights decoded panel by panel
 };
@@ -25,7 +25,6 @@ struct Needs {
   Needs(const Kernels& kernels, int64_t T, std::initializer_list<const Weight*> weights);
   bool int8 = false, bf16 = false, floats = false; // rows of x
   bool coarse = false;             // those of int8 for the kernels of many rows
-  bool whole = false;              // those of bf16 for kernels that lay out the weights at each call
   bool panel = false;              // scratch for a panel of weights
 };
 

@@ -222,22 +222,6 @@ void gemm_of_words_agrees() {
       }
 }
 
-// Every f16 there is, at every place in a register, in rows of every length.
-void f16_to_bf16() {
-  if (!k->f16_to_bf16) return;
-  Check check("f16 to bf16 rounds to nearest even");
-  const Kernels& scalar = scalar_kernels();
-  std::vector<uint16_t> halves(65536);
-  for (size_t i = 0; i < halves.size(); i++) halves[i] = uint16_t(i);
-  const std::vector<uint16_t> want = words_of(floats_of(halves, scalar.f16_to_f32), scalar.f32_to_bf16);
-  for (int64_t n = 65536 - 70; n <= 65536; n++) {
-    const int64_t first = 65536 - n;
-    Guarded<uint16_t> y(n);
-    k->f16_to_bf16(halves.data() + first, y.data(), n);
-    check.that(y.intact() && memcmp(y.data(), want.data() + first, size_t(n) * sizeof(uint16_t)) == 0, at({n}));
-  }
-}
-
 // Matrices of bf16, rows of x and of w further apart than they are long, with what lies between them not a number.
 struct Words {
   int64_t T, N, K, ldx = K + 3, ldw = K + 5;
@@ -1376,7 +1360,6 @@ int main(int count, char** names) {
     if (count > 1 && std::find(names + 1, names + count, std::string(table->name)) == names + count) continue;
     k = table;
     gemm_of_words_agrees();
-    f16_to_bf16();
     gemm_of_many_words_agrees();
     gemm_of_words_does_not_depend_on_the_split();
     gemm_of_words_keeps_what_is_not_finite();

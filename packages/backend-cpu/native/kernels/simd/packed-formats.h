@@ -8,15 +8,12 @@
 //   scale<s, b>(), minus_min<s, b>()
 #pragma once
 #include "../packed/tiles.h"
+#include "inline.h"
 
 namespace quern::QUERN_ISA {
 namespace {
 
 constexpr int NONE = -1;
-
-// Quads stay in registers only where everything that touches them is inlined, which the compiler would not always do.
-#define QUERN_INLINE [[gnu::always_inline]] inline
-#define QUERN_INLINE_LAMBDA __attribute__((always_inline))
 
 // The rows from `row` on of a line.
 inline Bytes rows_of(const Line& line, int row) { return load_bytes(line + 4 * row); }

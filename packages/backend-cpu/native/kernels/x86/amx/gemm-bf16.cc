@@ -1,83 +1,24 @@
-// Products of many rows of x in bf16 with weights of 16 bits on AMX. Weights are laid out as tiles a panel at a time, which
-// stays in the first cache while all rows of x pass. docs/performance.md counts the cycles.
-//
-// An element of y is its bias, then the sums of 32 products along k, added one after the other (tile.h). Between panels it
-// waits in y as it is: neither the size of a panel nor how rows and columns were split shows in its bits.
+// Products of many rows of x in bf16 with weights of 16 bits on AMX. docs/performance.md counts the cycles.
 #define QUERN_ISA amx
 #include "../avx512/vector.h"
 #include "tile.h"
+
+namespace quern::amx {
+
+// Along k at a time: a panel of 16 KB, as much of x and 4 KB of y fit the first cache.
+constexpr int64_t PANEL_K = 256;
+
+} // namespace quern::amx
+
+#include "../bf16-gemm.h"
 
 namespace quern::amx {
 namespace {
 
 // Registers: sums 0 … 3 (2 · i + j), rows of x 4 + i, columns of w 6 + j.
 constexpr int X = 4, W = 6;
-constexpr int64_t ROWS = 2 * TILE_LINES, COLUMNS = 2 * LANES; // of y at a time
-constexpr int64_t STEP = 2 * LANES;                           // along k: a line of x
-// Along k at a time: a panel of 16 KB, as much of x and 4 KB of y fit the first cache.
-constexpr int64_t PANEL_K = 256;
-
-// 16 columns of w, a step along k: line q holds k = 2q and 2q + 1 of each.
-struct alignas(64) Tile {
-  float pairs[TILE_LINES][LANES];
-};
-struct Panel {
-  Tile steps[PANEL_K / STEP][2];
-};
-
-struct Product {
-  const uint16_t* x; // [T, K], rows of ldx
-  int64_t ldx;
-  const uint16_t* w; // [N, K], rows of ldw
-  int64_t ldw;
-  const float* bias; // [N], or null
-  float* y;          // [T, N], rows of ldy
-  int64_t ldy, T, N, K;
-};
-
-// What is multiplied: rows [t, t + rows) of x, columns [n, n + columns) of y and [k, k + depth) along K.
-struct Part {
-  int64_t t, rows, n, columns, k, depth;
-};
-
-inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
-// The first n ≤ 32 words, then zeros.
-inline __m512i load_words(const uint16_t* p, int64_t n) {
-  return _mm512_maskz_loadu_epi16(__mmask32((uint64_t(1) << n) - 1), p);
-}
-
-// A step of a row of w as bf16, of n weights and then zeros.
-struct Bf16Weights {
-  static Floats pairs(const uint16_t* w, int64_t n) { return _mm512_castsi512_ps(load_words(w, n)); }
-};
-struct F16Weights {
-  static Floats pairs(const uint16_t* w, int64_t n) {
-    const Floats low = load(w, least(n, LANES)), high = n > LANES ? load(w + LANES, n - LANES) : set(0);
-    return Floats(_mm512_cvtne2ps_pbh(high, low)); // nothing in f16 is denormal in f32
-  }
-};
-
-// Lines beyond `columns` repeat the last: no tile has them.
-template <class Weights>
-inline void fill_tile(const uint16_t* w, int64_t ldw, int64_t columns, int64_t n, Tile& tile) {
-  Floats pairs[LANES];
-#pragma GCC unroll 16
-  for (int i = 0; i < LANES; i++) pairs[i] = Weights::pairs(w + least(i, columns - 1) * ldw, n);
-  transpose(pairs);
-#pragma GCC unroll 16
-  for (int i = 0; i < LANES; i++) _mm512_store_ps(tile.pairs[i], pairs[i]);
-}
-
-template <class Weights>
-inline void fill_panel(const Product& p, const Part& part, Panel& panel) {
-  for (int64_t j = 0; j * LANES < part.columns; j++) {
-    const uint16_t* const w = p.w + (part.n + j * LANES) * p.ldw + part.k;
-    const int64_t columns = least(part.columns - j * LANES, LANES);
-    for (int64_t k = 0; k < part.depth; k += STEP)
-      fill_tile<Weights>(w + k, p.ldw, columns, least(part.depth - k, STEP), panel.steps[k / STEP][j]);
-  }
-}
+constexpr int64_t ROWS = 2 * TILE_LINES; // of y at a time
+static_assert(LINES == TILE_LINES);
 
 // Tiles for `rows` rows of x and `columns` columns of y.
 inline TileConfig shapes(int64_t rows, int64_t columns) {
@@ -147,7 +88,7 @@ void multiply_block(const Product& p, const Part& part, const Panel& panel) {
   if constexpr (I == 2 && J == 2) end<3>(p, part, 1, 1);
 }
 
-inline void multiply_panel(const Product& p, Part part, const Panel& panel) {
+void multiply_panel(const Product& p, Part part, const Panel& panel) {
   const bool wide = part.columns > LANES;
   int64_t configured = 0;
   for (part.t = 0; part.t < p.T; part.t += ROWS) {
@@ -157,38 +98,8 @@ inline void multiply_panel(const Product& p, Part part, const Panel& panel) {
     if (part.rows > TILE_LINES) wide ? multiply_block<2, 2>(p, part, panel) : multiply_block<2, 1>(p, part, panel);
     else wide ? multiply_block<1, 2>(p, part, panel) : multiply_block<1, 1>(p, part, panel);
   }
-}
-
-// What a sum of nothing gives.
-inline void store_bias(const Product& p) {
-  for (int64_t t = 0; t < p.T; t++)
-    for (int64_t n = 0; n < p.N; n++) p.y[t * p.ldy + n] = p.bias ? p.bias[n] : 0;
-}
-
-// Along K first, so that the part of x that all columns need stays in the second cache.
-template <class Weights>
-inline void multiply(const Product& p) {
-  if (p.K == 0) return store_bias(p);
-  for (int64_t k = 0; k < p.K; k += PANEL_K)
-    for (int64_t n = 0; n < p.N; n += COLUMNS) {
-      const Part part = {0, 0, n, least(p.N - n, COLUMNS), k, least(p.K - k, PANEL_K)};
-      Panel panel;
-      fill_panel<Weights>(p, part, panel);
-      multiply_panel(p, part, panel);
-    }
   release();
 }
 
 } // namespace
-
-void gemm_of_bf16(const uint16_t* x, int64_t ldx, const uint16_t* w, int64_t ldw, const float* bias, float* y, int64_t ldy,
-                  int64_t T, int64_t N, int64_t K) {
-  multiply<Bf16Weights>({x, ldx, w, ldw, bias, y, ldy, T, N, K});
-}
-
-void gemm_of_bf16_f16(const uint16_t* x, int64_t ldx, const uint16_t* w, int64_t ldw, const float* bias, float* y,
-                      int64_t ldy, int64_t T, int64_t N, int64_t K) {
-  multiply<F16Weights>({x, ldx, w, ldw, bias, y, ldy, T, N, K});
-}
-
 } // namespace quern::amx

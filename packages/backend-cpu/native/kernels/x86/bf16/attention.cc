@@ -3,7 +3,7 @@
 // alone, not on the rows beside it.
 #define QUERN_ISA bf16
 #include "../avx512/vector.h"
-#include "pairs.h"
+#include "pair-sums.h"
 
 namespace quern::bf16 {
 

@@ -8,7 +8,7 @@
 #include "../../simd/attention/weights.h"
 #include "../../simd/attention/sums.h"
 #include "../../simd/attention/many.h"
-#include "pairs.h"
+#include "pair-sums.h"
 
 namespace quern::bf16 {
 

@@ -1,38 +1,94 @@
-// Products of bf16 rows with AVX512-BF16: two products to a lane, at twice the rate of floats where the processor has
-// the units for it (AMD from Zen 4 on; Intel's AVX-512 units give half of the rate of floats).
+// Products of many rows of x in bf16 with AVX512-BF16: two products to a lane, at twice the rate of floats where the
+// processor has the units for it (AMD from Zen 4 on; Intel's AVX-512 units give half of the rate of floats).
 #define QUERN_ISA bf16
 #include "../avx512/vector.h"
-#include "../../simd/gemm.h"
+#include "pairs.h"
 
 namespace quern::bf16 {
 
+// Along k at a time: mostly all of K, so that y is written once. A panel, of 128 KB then, is read from the second cache in
+// order, two lines for sixteen products.
+constexpr int64_t PANEL_K = 2048;
+
+} // namespace quern::bf16
+
+#include "../bf16-gemm.h"
+
+namespace quern::bf16 {
 namespace {
 
-inline __mmask32 first_words(int64_t n) { return __mmask32((uint64_t(1) << n) - 1); }
+constexpr int ROWS = 8; // of y at a time: 16 sums, two columns and a pair of x fit the registers
 
-struct OfBf16 {
-  using X = uint16_t;
-  using W = uint16_t;
-  static constexpr int STEP = 32;
-  static __m512bh load_x(const X* p) { return __m512bh(_mm512_loadu_si512(p)); }
-  static __m512bh load_x(const X* p, int64_t n) { return __m512bh(_mm512_maskz_loadu_epi16(first_words(n), p)); }
-  template <class... N>
-  static __m512bh load_w(const W* p, N... n) { return load_x(p, n...); }
-  static Floats add_product(__m512bh x, __m512bh w, Floats sum) { return _mm512_dpbf16_ps(sum, x, w); }
-};
+// `lines` lines of a step of the panel; x is at its first pair.
+template <int TT, int J>
+QUERN_INLINE void add_lines(const uint16_t* x, int64_t ldx, const Tile (&w)[2], int64_t lines, Floats (&sums)[TT][J]) {
+#pragma GCC unroll 4
+  for (int64_t q = 0; q < lines; q++) {
+    Pairs columns[J];
+#pragma GCC unroll 2
+    for (int j = 0; j < J; j++) columns[j] = Pairs(_mm512_load_ps(w[j].pairs[q]));
+#pragma GCC unroll 8
+    for (int t = 0; t < TT; t++) {
+      const Pairs pair = every_lane(x + t * ldx + 2 * q);
+#pragma GCC unroll 2
+      for (int j = 0; j < J; j++) add_pair_products(sums[t][j], pair, columns[j]);
+    }
+  }
+}
+
+// The last step where K is no multiple of it: x is copied and filled up with zeros.
+template <int TT, int J>
+inline void add_rest(const uint16_t* x, int64_t ldx, int64_t n, const Tile (&w)[2], Floats (&sums)[TT][J]) {
+  alignas(64) uint16_t rows[TT][STEP];
+  for (int t = 0; t < TT; t++) _mm512_store_si512(rows[t], load_words(x + t * ldx, n));
+  add_lines<TT, J>(rows[0], STEP, w, pairs_of(n), sums);
+}
+
+// Sums from where the last panel left them, or from the bias; asks for the columns of y, which come meanwhile.
+template <int TT, int J>
+inline void begin(const Product& p, const Part& part, int64_t left, Floats (&sums)[TT][J]) {
+#pragma GCC unroll 2
+  for (int j = 0; j < J; j++) {
+    const int64_t column = part.n + j * LANES, count = j + 1 < J ? LANES : left;
+    const Floats bias = p.bias ? load(p.bias + column, count) : set(0);
+#pragma GCC unroll 8
+    for (int t = 0; t < TT; t++) {
+      const float* const y = p.y + (part.t + t) * p.ldy + column;
+      if (part.k == 0) __builtin_prefetch(y, 1);
+      sums[t][j] = part.k == 0 ? bias : load(y, count);
+    }
+  }
+}
+
+// Rows [t, t + TT) of y, J · 16 columns.
+template <int TT, int J>
+void multiply_rows(const Product& p, const Part& part, const Panel& panel) {
+  const int64_t left = part.columns - (J - 1) * LANES; // columns of the last register
+  const uint16_t* const x = p.x + part.t * p.ldx + part.k;
+  Floats sums[TT][J];
+  begin<TT, J>(p, part, left, sums);
+  int64_t k = 0;
+  for (; k + STEP <= part.depth; k += STEP) add_lines<TT, J>(x + k, p.ldx, panel.steps[k / STEP], LINES, sums);
+  if (k < part.depth) add_rest<TT, J>(x + k, p.ldx, part.depth - k, panel.steps[k / STEP], sums);
+#pragma GCC unroll 8
+  for (int t = 0; t < TT; t++)
+#pragma GCC unroll 2
+    for (int j = 0; j < J; j++)
+      store(p.y + (part.t + t) * p.ldy + part.n + j * LANES, sums[t][j], j + 1 < J ? LANES : left);
+}
+
+template <int TT>
+inline void multiply_rows(const Product& p, Part& part, const Panel& panel) {
+  for (; part.t + TT <= p.T; part.t += TT)
+    part.columns > LANES ? multiply_rows<TT, 2>(p, part, panel) : multiply_rows<TT, 1>(p, part, panel);
+}
+
+void multiply_panel(const Product& p, Part part, const Panel& panel) {
+  multiply_rows<ROWS>(p, part, panel);
+  multiply_rows<4>(p, part, panel);
+  multiply_rows<2>(p, part, panel);
+  multiply_rows<1>(p, part, panel);
+}
 
 } // namespace
-
-void gemm_of_bf16(const uint16_t* x, int64_t ldx, const uint16_t* w, int64_t ldw, const float* bias, float* y, int64_t ldy,
-                  int64_t T, int64_t N, int64_t K) {
-  multiply(Product<OfBf16>{x, ldx, w, ldw, bias, y, ldy, K}, T, N);
-}
-
-void f16_to_bf16(const uint16_t* x, uint16_t* y, int64_t n) {
-  int64_t i = 0;
-  for (; i + 2 * LANES <= n; i += 2 * LANES)
-    _mm512_storeu_si512(y + i, (__m512i)_mm512_cvtne2ps_pbh(load(x + i + LANES), load(x + i)));
-  each(n - i, [&](int64_t j, auto... rest) { store_bf16(y + i + j, load(x + i + j, rest...), rest...); });
-}
-
 } // namespace quern::bf16

@@ -5,14 +5,15 @@ namespace quern::bf16 {
 
 void gemm_of_bf16(const uint16_t* x, int64_t ldx, const uint16_t* w, int64_t ldw, const float* bias, float* y, int64_t ldy,
                   int64_t T, int64_t N, int64_t K);
+void gemm_of_bf16_f16(const uint16_t* x, int64_t ldx, const uint16_t* w, int64_t ldw, const float* bias, float* y,
+                      int64_t ldy, int64_t T, int64_t N, int64_t K);
 void attend_many_bf16(const Attend& args);
 void attend_cached_bf16(const Attend& args);
-void f16_to_bf16(const uint16_t* x, uint16_t* y, int64_t n);
 
 constexpr Kernels with_bf16(Kernels kernels) {
   kernels.name = "avx512-bf16";
   kernels.gemm_of_bf16 = gemm_of_bf16;
-  kernels.f16_to_bf16 = f16_to_bf16;
+  kernels.gemm_of_bf16_f16 = gemm_of_bf16_f16;
   kernels.attend_many_bf16 = attend_many_bf16;
   kernels.attend_cached_bf16 = attend_cached_bf16;
   return kernels;

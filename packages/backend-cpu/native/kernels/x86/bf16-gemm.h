@@ -1,0 +1,119 @@
+// The product of rows of x in bf16 with weights of 16 bits (kernels.h, gemm_of_bf16): weights are laid out in pairs along k a
+// panel at a time, which stays in the caches while all rows of x pass. The instruction set says, before, how long panels are
+// (PANEL_K), and defines multiply_panel.
+//
+// An element of y is its bias, then the sums of products along k, added one after the other. Between panels it waits in y as
+// it is: neither the size of a panel nor how rows and columns were split shows in its bits.
+#pragma once
+
+namespace quern::QUERN_ISA {
+
+void gemm_of_bf16(const uint16_t* x, int64_t ldx, const uint16_t* w, int64_t ldw, const float* bias, float* y, int64_t ldy,
+                  int64_t T, int64_t N, int64_t K);
+void gemm_of_bf16_f16(const uint16_t* x, int64_t ldx, const uint16_t* w, int64_t ldw, const float* bias, float* y,
+                      int64_t ldy, int64_t T, int64_t N, int64_t K);
+
+namespace {
+
+constexpr int64_t COLUMNS = 2 * LANES; // of y at a time
+constexpr int64_t STEP = 2 * LANES;    // along k: a line of x
+constexpr int64_t LINES = STEP / 2;    // of a tile
+
+// 16 columns of w, a step along k: line q holds k = 2q and 2q + 1 of each.
+struct alignas(64) Tile {
+  float pairs[LINES][LANES];
+};
+struct Panel {
+  Tile steps[PANEL_K / STEP][2];
+};
+
+struct Product {
+  const uint16_t* x; // [T, K], rows of ldx
+  int64_t ldx;
+  const uint16_t* w; // [N, K], rows of ldw
+  int64_t ldw;
+  const float* bias; // [N], or null
+  float* y;          // [T, N], rows of ldy
+  int64_t ldy, T, N, K;
+};
+
+// What is multiplied: rows [t, t + rows) of x, columns [n, n + columns) of y and [k, k + depth) along K.
+struct Part {
+  int64_t t, rows, n, columns, k, depth;
+};
+
+// Adds to columns [n, n + columns) of all rows of y their products along the panel; to the bias where k is 0. `part` has the
+// first of its rows still to be chosen.
+void multiply_panel(const Product& p, Part part, const Panel& panel);
+
+inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+// The first n ≤ 32 words, then zeros.
+inline __m512i load_words(const uint16_t* p, int64_t n) {
+  return _mm512_maskz_loadu_epi16(__mmask32((uint64_t(1) << n) - 1), p);
+}
+
+// A step of a row of w as bf16, of n weights and then zeros.
+struct Bf16Weights {
+  static Floats pairs(const uint16_t* w, int64_t n) { return _mm512_castsi512_ps(load_words(w, n)); }
+};
+struct F16Weights {
+  static Floats pairs(const uint16_t* w, int64_t n) {
+    const Floats low = load(w, least(n, LANES)), high = n > LANES ? load(w + LANES, n - LANES) : set(0);
+    return Floats(_mm512_cvtne2ps_pbh(high, low)); // nothing in f16 is denormal in f32
+  }
+};
+
+// Lines beyond `columns` repeat the last: they are not multiplied, or nobody reads what they give.
+template <class Weights>
+inline void fill_tile(const uint16_t* w, int64_t ldw, int64_t columns, int64_t n, Tile& tile) {
+  Floats pairs[LANES];
+#pragma GCC unroll 16
+  for (int i = 0; i < LANES; i++) pairs[i] = Weights::pairs(w + least(i, columns - 1) * ldw, n);
+  transpose(pairs);
+#pragma GCC unroll 16
+  for (int i = 0; i < LANES; i++) _mm512_store_ps(tile.pairs[i], pairs[i]);
+}
+
+template <class Weights>
+inline void fill_panel(const Product& p, const Part& part, Panel& panel) {
+  for (int64_t j = 0; j * LANES < part.columns; j++) {
+    const uint16_t* const w = p.w + (part.n + j * LANES) * p.ldw + part.k;
+    const int64_t columns = least(part.columns - j * LANES, LANES);
+    for (int64_t k = 0; k < part.depth; k += STEP)
+      fill_tile<Weights>(w + k, p.ldw, columns, least(part.depth - k, STEP), panel.steps[k / STEP][j]);
+  }
+}
+
+// What a sum of nothing gives.
+inline void store_bias(const Product& p) {
+  for (int64_t t = 0; t < p.T; t++)
+    for (int64_t n = 0; n < p.N; n++) p.y[t * p.ldy + n] = p.bias ? p.bias[n] : 0;
+}
+
+// Along K first, so that the part of x that all columns need stays in the second cache.
+template <class Weights>
+inline void multiply(const Product& p) {
+  if (p.K == 0) return store_bias(p);
+  for (int64_t k = 0; k < p.K; k += PANEL_K)
+    for (int64_t n = 0; n < p.N; n += COLUMNS) {
+      const Part part = {0, 0, n, least(p.N - n, COLUMNS), k, least(p.K - k, PANEL_K)};
+      Panel panel;
+      fill_panel<Weights>(p, part, panel);
+      multiply_panel(p, part, panel);
+    }
+}
+
+} // namespace
+
+void gemm_of_bf16(const uint16_t* x, int64_t ldx, const uint16_t* w, int64_t ldw, const float* bias, float* y, int64_t ldy,
+                  int64_t T, int64_t N, int64_t K) {
+  multiply<Bf16Weights>({x, ldx, w, ldw, bias, y, ldy, T, N, K});
+}
+
+void gemm_of_bf16_f16(const uint16_t* x, int64_t ldx, const uint16_t* w, int64_t ldw, const float* bias, float* y,
+                      int64_t ldy, int64_t T, int64_t N, int64_t K) {
+  multiply<F16Weights>({x, ldx, w, ldw, bias, y, ldy, T, N, K});
+}
+
+} // namespace quern::QUERN_ISA
