@@ -25,7 +25,7 @@ function jest() {
     '--json',
     `--outputFile=${outputFile}`,
     '--maxWorkers=2',
-    '--testTimeout=30000', // a busy machine is no failure
+    '--testTimeout=120000', // a busy machine is no failure
   ];
   const { status } = run(process.execPath, [...args, ...process.argv.slice(2)], { mayFail: true });
   if (!existsSync(outputFile)) return { passed: 0, failed: 1, skipped: 0 };

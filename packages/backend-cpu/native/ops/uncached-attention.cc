@@ -10,6 +10,7 @@ namespace {
 // caches of a core hold fewer of them.
 constexpr int64_t run_queries = 192;
 // Up to exact_rows rows of a sequence, keys are read where they lie if a group is small: in runs of so many query vectors.
+// But keys that are to be rounded to bf16 are laid out for it where there are no more of them than rows, as in encoders.
 constexpr int64_t few_queries = 8;
 
 // Consecutive rows of one sequence against all its keys, which are a cache of one block.
@@ -45,31 +46,32 @@ void check_sequences(const Call& call, const Batch& batch, bool placed) {
   }
 }
 
-// Calls add(run) for each run of a checked batch. How a sequence is divided does not depend on the others.
-template <class F>
-void each_run(const Batch& batch, int64_t group, const F& add) {
-  for (int64_t s = 0; s < batch.sequences; s++) {
-    const int32_t row = batch.cu_seqlens[s], end = batch.cu_seqlens[s + 1];
-    const int32_t first_key = batch.cu_keys[s], keys = batch.cu_keys[s + 1] - first_key;
-    const bool few = end - row <= exact_rows && group <= few_queries;
-    const auto most = static_cast<int32_t>(std::max<int64_t>(1, (few ? few_queries : run_queries) / group));
-    for (int32_t t = row; t < end; t += most)
-      add(Run{t, std::min(most, end - t), keys - end + t, first_key, keys, few});
-  }
-}
-
 // What is the same for every run and head.
 struct Heads {
   Floats q, k, v, y; // [T, H, d] and [Tk, Hk, d]
   Attend shared;
-  void (*attend_many)(const Attend&);
+  bool rounds; // many rows in bf16
 };
 
-// The kernel that rounds to bf16, where the op allows it and there is one.
-auto many_kernel(const Call& call, const Attend& shared) {
+// Whether the op allows bf16 and there is a kernel for it.
+bool rounds(const Call& call, const Attend& shared) {
   const bool plain = !shared.causal && shared.window == 0 && shared.soft_cap == 0;
-  const bool rounds = call.integer(UncachedAttentionOp::BF16) != 0 && plain && call.kernels.attend_many_bf16;
-  return rounds ? call.kernels.attend_many_bf16 : call.kernels.attend_many;
+  return call.integer(UncachedAttentionOp::BF16) != 0 && plain && call.kernels.attend_many_bf16;
+}
+
+// Calls add(run) for each run of a checked batch. How a sequence is divided does not depend on the others.
+template <class F>
+void each_run(const Batch& batch, const Heads& heads, const F& add) {
+  const int64_t group = heads.shared.group;
+  for (int64_t s = 0; s < batch.sequences; s++) {
+    const int32_t row = batch.cu_seqlens[s], end = batch.cu_seqlens[s + 1];
+    const int32_t first_key = batch.cu_keys[s], keys = batch.cu_keys[s + 1] - first_key;
+    const bool laid_out = heads.rounds && keys <= end - row;
+    const bool few = end - row <= exact_rows && group <= few_queries && !laid_out;
+    const auto most = static_cast<int32_t>(std::max<int64_t>(1, (few ? few_queries : run_queries) / group));
+    for (int32_t t = row; t < end; t += most)
+      add(Run{t, std::min(most, end - t), keys - end + t, first_key, keys, few});
+  }
 }
 
 Attend describe(const Call& call, const Floats& q, const Floats& k) {
@@ -104,7 +106,7 @@ void attend_run(const Call& call, const Heads& heads, const Run& run, int64_t he
   attend.end_key = run.keys;
   attend.scratch = scratch;
   if (run.few) call.kernels.attend_few(attend);
-  else heads.attend_many(attend);
+  else (heads.rounds ? call.kernels.attend_many_bf16 : call.kernels.attend_many)(attend);
 }
 
 // Every run with every kv head; the costly ones first, so that threads end together.
@@ -134,18 +136,18 @@ void UncachedAttentionOp::run(Call& call) {
   check_bounds(call, "cuSeqlens", cu_seqlens, q.shape[0]);
   check_bounds(call, "cuKeys", cu_keys, k.shape[0]);
   const Attend shared = describe(call, q, k);
-  const Heads heads{q, k, v, y, shared, many_kernel(call, shared)};
+  const Heads heads{q, k, v, y, shared, rounds(call, shared)};
   check_sequences(call, batch, heads.shared.causal || heads.shared.window > 0);
   if (q.count == 0) return;
   int64_t count = 0, most = 0;
-  each_run(batch, heads.shared.group, [&](const Run& run) {
+  each_run(batch, heads, [&](const Run& run) {
     count++;
     most = std::max(most, int64_t{run.rows} * heads.shared.group);
   });
   call.scratch.reserve(attend_scratch(most, d), count * static_cast<int64_t>(sizeof(Run) / sizeof(float)));
   const std::span runs(reinterpret_cast<Run*>(call.scratch.shared()), count);
   int64_t next = 0;
-  each_run(batch, heads.shared.group, [&](const Run& run) { runs[next++] = run; });
+  each_run(batch, heads, [&](const Run& run) { runs[next++] = run; });
   attend_all(call, heads, runs);
 }
 

@@ -55,45 +55,54 @@ inline void score(const Queries& s, int32_t r, const uint16_t* panel, int32_t co
   });
 }
 
-// 2^t to 8e-5 of it, which bf16 does not show: a polynomial over [-1/2, 1/2]. NaN passes.
+// 2^t to 8e-5 of it, which bf16 does not show: a polynomial over [0, 1). NaN passes.
 inline Floats power_of_2(Floats t) {
-  const Floats x = max(set(-200), t), n = round(x), f = x - n;
-  Floats p = set(0.055171068757772446f);
-  p = fma(p, f, set(0.24261073768138885f));
-  p = fma(p, f, set(0.6932610273361206f));
-  p = fma(p, f, set(0.9999281167984009f));
-  return times_power_of_2(p, n);
+  const Floats f = _mm512_reduce_ps(t, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC); // t - ⌊t⌋; 0 of an infinity
+  Floats p = set(0.07802452266443254f);
+  p = fma(p, f, set(0.22606715539312935f));
+  p = fma(p, f, set(0.6958335405064481f));
+  p = fma(p, f, set(0.99992521856401f));
+  return _mm512_scalef_ps(p, t); // p · 2^⌊t⌋
 }
 
-// The dot products of query r become weights in bf16, in place; those of an odd last pair are followed by a zero. A step of
+// The scores of query r, to base 2, become weights in bf16, in place; zeros follow to the end of the last register. A step of
 // the running softmax.
-inline void weigh(const Attend& a, const Queries& s, int32_t r, float* scores, int32_t count) {
-  constexpr float log2e = 1.44269504088896340736f;
+inline void weigh(const Queries& s, int32_t r, float* scores, int32_t count) {
   Floats top = set(-INF);
-  const Floats one = set(scores[0]);
-  each(count, [&](int64_t j, auto... n) { top = max(load_or(one, scores + j, n...) * set(a.scale), top); });
+  each(count, [&](int64_t j, auto... n) { top = max(load_or(set(-INF), scores + j, n...), top); });
   const float highest = largest(top), before = s.top[r];
   s.shrink[r] = 1;
   if (highest > before) {
     s.top[r] = highest;
-    store(s.shrink + r, exp(set(before - highest)), 1);
+    store(s.shrink + r, power_of_2(set(before - highest)), 1);
   }
-  const float base = s.top[r] == -INF ? 0 : s.top[r];
-  const Floats factor = set(a.scale * log2e), shift = set(-base * log2e);
-  Floats total = set(0);
-  each(count, [&](int64_t j, auto... n) {
-    const Floats weight = power_of_2(fma(load(scores + j, n...), factor, shift));
-    store(scores + j, weight, n...);
-    total = total + load(scores + j, n...);
-  });
-  s.total[r] = s.total[r] * s.shrink[r] + sum(total);
-  round_row(scores, reinterpret_cast<uint16_t*>(scores), count);
+  const Floats base = set(s.top[r] == -INF ? 0 : s.top[r]);
+  const auto weights = [&](int64_t j) {
+    const int64_t left = count - j;
+    return power_of_2((left >= LANES ? load(scores + j) : load_or(set(-INF), scores + j, left > 0 ? left : 0)) - base);
+  };
+  Floats even = set(0), odd = set(0);
+  for (int64_t j = 0; j < count; j += PAIR_WORDS) {
+    const Floats low = weights(j), high = weights(j + LANES);
+    even = even + low;
+    odd = odd + high;
+    store_pairs(reinterpret_cast<uint16_t*>(scores) + j, _mm512_cvtne2ps_pbh(high, low));
+  }
+  s.total[r] = s.total[r] * s.shrink[r] + sum(even + odd);
+}
+
+// Queries in bf16, in place, and times what makes their scores powers of 2.
+inline void round_queries(const Attend& a, const Queries& s) {
+  constexpr float log2e = 1.44269504088896340736f;
+  each(int64_t{s.count} * s.d, [&](int64_t i, auto... n) { store(s.q + i, load(s.q + i, n...) * set(a.scale * log2e), n...); });
+  for (int32_t r = 0; r < s.count; r++)
+    round_row(s.q + int64_t(r) * s.d, reinterpret_cast<uint16_t*>(s.q + int64_t(r) * s.d), s.d);
 }
 
 template <int RR>
-inline void attend_tile_of(const Attend& a, const Queries& s, int32_t r, const Panels& panels, int32_t count, float* scores) {
+inline void attend_tile_of(const Queries& s, int32_t r, const Panels& panels, int32_t count, float* scores) {
   score<RR>(s, r, panels.keys, count, scores);
-  for (int i = 0; i < RR; i++) weigh(a, s, r + i, scores + i * ATTEND_KEYS, count);
+  for (int i = 0; i < RR; i++) weigh(s, r + i, scores + i * ATTEND_KEYS, count);
   add_pairs<RR>(s, r, scores, {0, int32_t(pairs_of(count))},
                 [&](int64_t j, int64_t c) { return load_pairs(panels.values + (c * BLOCK_PAIRS + j) * PAIR_WORDS); });
 }
@@ -112,8 +121,7 @@ void attend_many_bf16(const Attend& a) {
   constexpr int tile = 6;
   static_assert(tile <= attend_tile);
   const Queries s = open_queries(a);
-  for (int32_t r = 0; r < s.count; r++)
-    round_row(s.q + int64_t(r) * s.d, reinterpret_cast<uint16_t*>(s.q + int64_t(r) * s.d), s.d);
+  round_queries(a, s);
   float* const scores = s.rest;
   auto* const keys_panel = reinterpret_cast<uint16_t*>(scores + attend_tile * ATTEND_KEYS);
   const Panels panels = {keys_panel, keys_panel + ATTEND_KEYS * 2 * pairs_of(s.d)};
@@ -121,9 +129,9 @@ void attend_many_bf16(const Attend& a) {
     pack_keys(static_cast<const float*>(a.k_cache), keys, s.d, panels.keys);
     pack_values(static_cast<const float*>(a.v_cache), keys, s.d, panels.values);
     int32_t r = 0;
-    for (; r + tile <= s.count; r += tile) attend_tile_of<tile>(a, s, r, panels, keys.count, scores);
-    for (; r + 2 <= s.count; r += 2) attend_tile_of<2>(a, s, r, panels, keys.count, scores);
-    if (r < s.count) attend_tile_of<1>(a, s, r, panels, keys.count, scores);
+    for (; r + tile <= s.count; r += tile) attend_tile_of<tile>(s, r, panels, keys.count, scores);
+    for (; r + 2 <= s.count; r += 2) attend_tile_of<2>(s, r, panels, keys.count, scores);
+    if (r < s.count) attend_tile_of<1>(s, r, panels, keys.count, scores);
   });
   store_rows(a, s);
 }
