@@ -1,20 +1,21 @@
 // What each fused op gains on backend-cpu: speed with all of them over the speed with all but one.
-//   node tools/measure/fusions.mjs model.gguf [--prompt 512] [--tokens 32] [--threads 2] [--rounds 5] [--limit 0.97]
-// Both take turns, after a round that is not counted; the medians of their ratios are shown. FAIL where one costs speed.
+//   node tools/measure/fusions.mjs model.gguf [--prompt 512] [--tokens 32] [--threads 2] [--rounds 6] [--openings 5] [--limit 0.97]
+// Both take turns, after a round that is not counted, and are opened anew several times: where the weights of each lie in memory
+// alone makes a difference of some percent. The medians of their ratios are shown, with their probable
+// error. FAIL where one costs speed.
 import { cpuDriver } from '../../packages/backend-cpu/dist/index.js';
 import { defineBackend, fusedOps } from '../../packages/core/dist/index.js';
 import { loadModel } from '../../packages/runtime/dist/index.js';
 import { promptOf, readArguments } from './arguments.mjs';
 
-const { path, prompt, tokens, threads, rounds, limit } = readArguments({
+const { path, prompt, tokens, threads, rounds, openings, limit } = readArguments({
   prompt: 512,
   tokens: 32,
   threads: 2,
-  rounds: 5,
+  rounds: 6,
+  openings: 5,
   limit: 0.97,
 });
-const names = Object.keys(fusedOps);
-const median = (values) => [...values].sort((a, b) => a - b)[values.length >> 1];
 
 async function open(fuse) {
   const backend = defineBackend(await cpuDriver({ threads }), { fuse });
@@ -31,43 +32,55 @@ async function open(fuse) {
   };
 }
 
-/** Ratios of the speed with all fused ops to that with `fuse`, one of each round. */
-async function compare(all, fuse) {
-  const less = await open(fuse);
-  const prefill = [];
-  const decode = [];
+/** Adds to `ratios` those of the speed with all fused ops to that with `fuse`, of models opened for this. */
+async function compareOnce(fuse, ratios, allFirst) {
+  const first = await open(allFirst ? true : fuse);
+  const second = await open(allFirst ? fuse : true);
+  const [all, less] = allFirst ? [first, second] : [second, first];
   for (let round = 0; round <= rounds; round++) {
     const one = await all.speeds();
     const other = await less.speeds();
     if (round === 0) continue;
-    prefill.push(one.prefillTokensPerSecond / other.prefillTokensPerSecond);
-    decode.push(one.decodeTokensPerSecond / other.decodeTokensPerSecond);
+    ratios.prefill.push(one.prefillTokensPerSecond / other.prefillTokensPerSecond);
+    ratios.decode.push(one.decodeTokensPerSecond / other.decodeTokensPerSecond);
   }
+  all.close();
   less.close();
-  return { prefill: median(prefill), decode: median(decode) };
 }
 
-const all = await open(true);
-await all.speeds();
-const used = names.filter((name) => all.runs()[name] > 0);
+/** The median of ratios, and its probable error: that of a mean whose values are spread like these. */
+function summary(ratios) {
+  const sorted = [...ratios].sort((a, b) => a - b);
+  const quartile = (share) => sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))];
+  return { ratio: quartile(0.5), error: (quartile(0.75) - quartile(0.25)) / 2 / Math.sqrt(sorted.length) };
+}
+
+async function compare(fuse) {
+  const ratios = { prefill: [], decode: [] };
+  for (let opening = 0; opening < openings; opening++) await compareOnce(fuse, ratios, opening % 2 === 0);
+  return { prefill: summary(ratios.prefill), decode: summary(ratios.decode) };
+}
+
+async function usedOps() {
+  const all = await open(true);
+  await all.speeds();
+  const runs = all.runs();
+  all.close();
+  return Object.keys(fusedOps).filter((name) => runs[name] > 0);
+}
+
+const used = await usedOps();
 const rows = [];
-for (const name of used)
-  rows.push([
-    name,
-    await compare(
-      all,
-      used.filter((other) => other !== name),
-    ),
-  ]);
-rows.push(['all of them', await compare(all, false)]);
+for (const name of used) rows.push([name, await compare(used.filter((other) => other !== name))]);
+rows.push(['all of them', await compare(false)]);
 console.log(
-  `model   ${path}; ${threads} threads, a prompt of ${prompt}, then ${tokens} tokens; medians of ${rounds}`,
+  `model   ${path}; ${threads} threads, a prompt of ${prompt}, then ${tokens} tokens; medians of ${openings} × ${rounds}`,
 );
+const shown = ({ ratio, error }) => `× ${ratio.toFixed(3)} ± ${error.toFixed(3)}`;
 for (const [name, { prefill, decode }] of rows)
-  console.log(`${name.padEnd(18)} prefill × ${prefill.toFixed(3)}, decode × ${decode.toFixed(3)}`);
+  console.log(`${name.padEnd(18)} prefill ${shown(prefill)}, decode ${shown(decode)}`);
 const costly = rows
-  .filter(([, { prefill, decode }]) => Math.min(prefill, decode) < limit)
+  .filter(([, { prefill, decode }]) => Math.min(prefill.ratio, decode.ratio) < limit)
   .map(([name]) => name);
 console.log(costly.length ? `FAIL    ${costly.join(', ')} below ${limit}` : `PASS    none is below ${limit}`);
-all.close();
 process.exitCode = costly.length ? 1 : 0;
