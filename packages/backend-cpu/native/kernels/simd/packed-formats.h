@@ -15,6 +15,14 @@ namespace {
 
 constexpr int NONE = -1;
 
+// Asks for what lies so many bytes behind a tile, which then comes from memory while this one is multiplied or laid out. Where
+// one row of x waits for memory anyway the hardware reads ahead far enough.
+constexpr int64_t AHEAD = 4096;
+template <class F>
+QUERN_INLINE void ask_ahead(const uint8_t* tile) {
+  for (int64_t at = 0; at < int64_t(sizeof(typename F::Tile)); at += 64) __builtin_prefetch(tile + AHEAD + at, 0, 2);
+}
+
 // The rows from `row` on of a line.
 inline Bytes rows_of(const Line& line, int row) { return load_bytes(line + 4 * row); }
 // The bits of `mask`, after they have been moved to the right.

@@ -93,6 +93,7 @@ void fill_panel(const uint8_t* tiles, int64_t count, PanelSpan* panel, int64_t a
   Affine affine[COARSE_SPANS][blocks];
   Ints top = no_ints();
   for (int64_t span = 0; span < count; span += F::SPANS, tiles += sizeof(typename F::Tile)) {
+    ask_ahead<F>(tiles);
     const F tile(tiles, 0);
     repeat<F::SPANS>([&](auto s) QUERN_INLINE_LAMBDA {
       repeat<blocks>([&](auto b) QUERN_INLINE_LAMBDA {
