@@ -112,9 +112,10 @@ struct Drawing {
     return draw.top_p < 1 ? nucleus(ordered, weight(ordered)) : ordered;
   }
 
-  // The nucleus of the whole row: so many of the best elements as may suffice are put in order, and more where they do not.
+  // The nucleus of the whole row: so many of the best elements as may suffice are put in order, and some more where they do
+  // not, since it is the order that costs.
   std::span<Candidate> likely() const {
-    for (double nats = 4;; nats *= 2) {
+    for (double nats = 4;; nats *= 1.25) {
       const float bound = at_least(draw.highest - nats);
       const std::span<Candidate> found{work.found, static_cast<size_t>(row.collect(bound, work.found))};
       if (weight(found) < draw.top_p * draw.total && bound > std::numeric_limits<float>::lowest()) continue;
