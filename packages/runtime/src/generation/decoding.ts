@@ -25,8 +25,8 @@ export interface DecodingParts {
   readonly signal: AbortSignal | undefined;
 }
 
-/** How long JavaScript may sleep while several tokens are computed: short enough for text to flow. */
-const wakeUpMilliseconds = 8;
+/** How long JavaScript may sleep while several tokens are computed: short enough for text to flow, and for others who wait to begin. */
+const wakeUpMilliseconds = 64;
 
 /**
  * One token per step. While a generation is alone and the device chooses its tokens, nothing needs to look at each: then it
