@@ -1,6 +1,7 @@
 // The same bits however many threads compute, and however often a captured plan is replayed.
 import {
   as,
+  floats,
   type HostArray,
   integers,
   ints,
@@ -76,6 +77,22 @@ const cases: Readonly<Record<string, readonly Sample[]>> = {
     { name: 'a vocabulary', operands: { x: uniform(1, [1, 100_003]) }, attributes: { k: 40 } },
     { name: 'a batch', operands: { x: uniform(2, [5, 30_001]) }, attributes: { k: 128 } },
   ],
+  sample: (
+    [
+      ['top-k', [0.8, 40, 0.95, -3]],
+      ['top-p of a vocabulary', [2, 0, 0.99, Number.NEGATIVE_INFINITY]],
+      ['nothing cut', [1, 0, 1, Number.NEGATIVE_INFINITY]],
+    ] as const
+  ).map(([name, settings]) => ({
+    name,
+    operands: {
+      x: uniform(1, [3, 30_001]),
+      settings: floats([...settings, ...settings, ...settings], [3, 4]),
+      random: integers(2, [3, 2], 2 ** 31),
+      draws: ints([2, 0, 1]),
+    },
+    attributes: {},
+  })),
   silu: [{ name: 'long', operands: { x: uniform(1, [101, 1001]) }, attributes: {} }],
   rmsNorm: [
     {

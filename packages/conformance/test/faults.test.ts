@@ -242,6 +242,17 @@ const kernelFaults: Readonly<Record<string, Fault>> = {
       strengths: replaced(memory(given.strengths), (v, i) => (i % 3 === 2 ? 0 : v)),
     })),
   ),
+  'sample takes the first random number for every row': ops(
+    /^sample: every filter/,
+    operands('sample', (given) => ({ ...given, draws: replaced(memory(given.draws), () => 0) })),
+  ),
+  'sample forgets min-p': ops(
+    /^sample: every filter/,
+    operands('sample', (given) => ({
+      ...given,
+      settings: replaced(memory(given.settings), (v, i) => (i % 4 === 3 ? -Infinity : v)),
+    })),
+  ),
   'embed clamps ids': {
     suite: 'errors',
     caughtBy: /^embed: id past the table/,

@@ -54,6 +54,11 @@ export interface Ops {
   maskLogits(x: Tensor, bits: Tensor): Tensor;
   /** Lowers logits [S, V] of `tokens` [S, L] by `strengths` [S, 3]: repetition, presence, frequency. */
   penalise(x: Tensor, tokens: Tensor, strengths: Tensor): Tensor;
+  /**
+   * Draws a token from each row of logits [S, V], as i32, or −1 where a row has none. `settings` [S, 4]: temperature, top-k
+   * (0: all), top-p (1: all), ln min-p (−∞: all); `random` [R, 2]: words of random bits, of which row s uses row `draws`[s].
+   */
+  sample(x: Tensor, settings: Tensor, random: Tensor, draws: Tensor): Tensor;
   /** Rows of x [T, D] by index [R] → [R, D]. */
   gatherRows(x: Tensor, rows: Tensor): Tensor;
   /** Row r of x [R, K] with each of the matrices of w [E, N, K] that ids [R, k] name → [R, k, N]. */

@@ -129,6 +129,8 @@ export const recordOps: Ops = {
   maskLogits: (x, bits) => record('maskLogits', x).record(coreOps.maskLogits, { x, bits })[0]!,
   penalise: (x, tokens, strengths) =>
     record('penalise', x).record(coreOps.penalise, { x, tokens, strengths })[0]!,
+  sample: (x, settings, random, draws) =>
+    record('sample', x).record(coreOps.sample, { x, settings, random, draws })[0]!,
   gatherRows: (x, rows) => record('gatherRows', x).record(coreOps.gatherRows, { x, rows })[0]!,
   expertLinear: (x, w, ids) => record('expertLinear', x).record(coreOps.expertLinear, { x, w, ids })[0]!,
   weightedSum: (x, weights) => record('weightedSum', x).record(coreOps.weightedSum, { x, weights })[0]!,

@@ -101,6 +101,26 @@ const penalise: Generator = (dice) => {
   };
 };
 
+const sample: Generator = (dice) => {
+  const [S, V, R] = [rows(dice), width(dice), dice.int(1, 20)];
+  const settings = Array.from({ length: S }, () => [
+    dice.pick([0, 0.1, 0.8, 1, 3]),
+    dice.pick([0, 0, 1, 5, 40, V, 10_000]),
+    dice.pick([0, 0.3, 0.95, 1, 1]),
+    dice.pick([Number.NEGATIVE_INFINITY, Number.NEGATIVE_INFINITY, -3, -0.5, 0]),
+  ]);
+  const words = Array.from({ length: 2 * R }, () => dice.int(-(2 ** 31), 2 ** 31 - 1));
+  return {
+    operands: {
+      x: dice.chance(0.5) ? withTies(dice, [S, V]) : dice.withNaN([S, V], dice.pick([1, 4])),
+      settings: floats(settings.flat(), [S, 4]),
+      random: ints(words, [R, 2]),
+      draws: dice.integers([S], R),
+    },
+    attributes: {},
+  };
+};
+
 const maskLogits: Generator = (dice) => {
   const [S, V] = [rows(dice), width(dice)];
   const words = Array.from({ length: S * Math.ceil(V / 32) }, () => dice.int(-(2 ** 31), 2 ** 31 - 1));
@@ -197,6 +217,7 @@ const generators: Readonly<Record<CoreOpName | FusedOpName, Generator>> = {
   topK,
   maskLogits,
   penalise,
+  sample,
   gatherRows: (dice) => {
     const T = dice.int(1, 20);
     return {

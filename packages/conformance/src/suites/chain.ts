@@ -1,4 +1,12 @@
-import { type Backend, type CapturedGraph, type ChainRule, need, random, type Tensor } from '@quern/core';
+import {
+  type Backend,
+  type CapturedGraph,
+  type ChainRule,
+  integers,
+  need,
+  random,
+  type Tensor,
+} from '@quern/core';
 import type { Case, Suite } from '../case.js';
 import { floats, fresh, loadValues } from '../ops/fresh.js';
 import { ensure, refusal } from '../values/refusal.js';
@@ -61,6 +69,20 @@ async function walk(
   return { graph: backend.graph.capture(step, { chain }), states: from, positions: at, next };
 }
 
+/** A graph that draws what follows a state, each time with the next of some random numbers. */
+async function drawing(backend: Backend) {
+  need(backend, 'graph');
+  const table = await loadValues(backend, moves, [V, V]);
+  const step = backend.step();
+  const state = step.input(Int32Array.of(3));
+  const settings = step.input(Float32Array.of(2000, 0, 1, Number.NEGATIVE_INFINITY), [1, 4]);
+  const random = step.input(Int32Array.from(integers(7, [2 * most], 2 ** 31).values), [most, 2]);
+  const draws = step.input(Int32Array.of(0));
+  const next = backend.sample(backend.embed(table, state), settings, random, draws);
+  const chain: ChainRule = { output: next, feed: state, advance: [draws], most };
+  return { graph: backend.graph.capture(step, { chain }), state, draws, next };
+}
+
 function same(label: string, got: ArrayLike<number>, want: readonly number[]): void {
   ensure(
     got.length === want.length && want.every((value, i) => value === got[i]),
@@ -80,6 +102,20 @@ const results: readonly Case[] = [
   on('several words at once', async (backend) => {
     const { graph } = await walk(backend, [3, 9, 3], [1, 0, 4]);
     same('three states', await graph.replayChain({ count: 5 }), path([3, 9, 3], [1, 0, 4], 5));
+  }),
+  on('each replay draws with the next random number', async (backend) => {
+    const { graph, state, draws, next } = await drawing(backend);
+    const want: number[] = [];
+    for (let draw = 0; draw < most; draw++) {
+      graph.write(draws, Int32Array.of(draw));
+      if (draw > 0) graph.write(state, Int32Array.of(want[draw - 1]!));
+      await graph.replay();
+      want.push(graph.read(next)[0]!);
+    }
+    for (let count = 1; count <= most; count++) {
+      const again = await drawing(backend);
+      same(`a chain of ${count} draws`, await again.graph.replayChain({ count }), want.slice(0, count));
+    }
   }),
   on('inputs stay as the last replay found them', async (backend) => {
     const { graph } = await walk(backend, [3], [1]);

@@ -21,6 +21,7 @@ import { pool } from './pool.js';
 import { rmsNorm } from './rms-norm.js';
 import { rope } from './rope.js';
 import { ropeTable } from './rope-table.js';
+import { sample } from './sample.js';
 import { scale } from './scale.js';
 import { silu } from './silu.js';
 import { softmax } from './softmax.js';
@@ -62,6 +63,7 @@ export const coreOps = {
   conv1d,
   log10,
   tanh,
+  sample,
 } as const satisfies Record<string, AnyOp>;
 
 export type CoreOpName = keyof typeof coreOps;

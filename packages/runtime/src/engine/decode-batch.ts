@@ -1,7 +1,7 @@
 import { RuntimeError } from '../error.js';
 import type { DecodeRow } from './decode-graph.js';
 import type { DecodeSteps } from './decode-steps.js';
-import type { RowOutput } from './step-output.js';
+import type { Head, RowOutput } from './step-output.js';
 import type { TokenChoice } from './token-choice.js';
 
 /** Most rows of one step. */
@@ -32,7 +32,7 @@ export class DecodeBatch {
     signal: AbortSignal | undefined,
   ): Promise<number> {
     return new Promise((resolve, reject) => {
-      this.waiting.push({ sequence, token, choice, signal, resolve, reject });
+      this.waiting.push({ sequence, token, draws: choice.draws, choice, signal, resolve, reject });
       if (this.running) return;
       this.running = true;
       process.nextTick(this.step);
@@ -44,11 +44,10 @@ export class DecodeBatch {
     const members = this.gather();
     this.running = members.length > 0;
     if (!this.running) return;
-    const isGreedy = members.every(({ choice }) => choice.head === 'argmax');
     // a step of several goes on for the others when one is aborted
     const signal = members.length === 1 ? members[0]!.signal : undefined;
     try {
-      const rows = await this.steps.run(members, isGreedy ? 'argmax' : 'ranked', signal);
+      const rows = await this.steps.run(members, headOf(members), signal);
       for (let i = 0; i < members.length; i++) settle(members[i]!, rows[i]!);
     } catch (error) {
       for (const { reject } of members) reject(error);
@@ -66,6 +65,12 @@ export class DecodeBatch {
     }
     return members;
   }
+}
+
+/** The least that gives every member its token. */
+function headOf(members: readonly Member[]): Head {
+  if (members.every(({ choice }) => choice.head === 'argmax')) return 'argmax';
+  return members.every(({ choice, draws }) => choice.head === 'argmax' || draws) ? 'sampled' : 'ranked';
 }
 
 function settle({ choice, signal, resolve, reject }: Member, row: RowOutput): void {

@@ -1,5 +1,6 @@
 import type { CapturedGraph, Graph, KvCache, KvSequence } from '@quern/core';
 import type { LanguageModel } from '@quern/models';
+import type { Draws } from '../sampling/draws.js';
 import { nextTurn } from './next-turn.js';
 import { type RecordedForward, recordForward } from './record-forward.js';
 import { type Head, type RecordedOutput, type RowOutput, recordOutput, rowsOf } from './step-output.js';
@@ -8,6 +9,8 @@ import { type Head, type RecordedOutput, type RowOutput, recordOutput, rowsOf } 
 export interface DecodeRow {
   readonly sequence: KvSequence;
   readonly token: number;
+  /** Where the device may draw the token that follows; without, it takes the likeliest. */
+  readonly draws?: Draws | undefined;
 }
 
 /** What a step of S rows takes in, as host arrays: ids [S] and the arrays of the batch. */
@@ -78,6 +81,7 @@ export class DecodeGraph {
     for (const name of ['positions', 'slots', 'kvLengths'] as const)
       graph.write(forward.batch[name], arrays[name]);
     if (movedBlocks) graph.write(forward.batch.blockTable, arrays.blockTable);
+    this.output.sampled?.write(graph, rows, 1);
   }
 
   /** Whether anything changed. Blocks beyond the sequence's own are never read, so what others left there may stay. */

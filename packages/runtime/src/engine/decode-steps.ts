@@ -16,7 +16,7 @@ const mostGraphs = 16;
 
 /**
  * Runs decode steps of any number of rows. With `graph`, the step of so many rows is captured when it is first needed, and
- * of the captured ones those used last are kept; without, each step is recorded. One step at a time.
+ * of the captured ones those used last are kept; without, each step is recorded, and leaves what JavaScript needs to draw. One step at a time.
  */
 export class DecodeSteps {
   /** By head and rows, the one used last at the end. */
@@ -34,7 +34,7 @@ export class DecodeSteps {
     const { model, cache, graph } = this.options;
     if (!graph) {
       const { ids, arrays } = describeRows(cache, rows);
-      return runStep(model, cache, ids, arrays, head, signal);
+      return runStep(model, cache, ids, arrays, head === 'sampled' ? 'ranked' : head, signal);
     }
     const captured = await this.graphFor(graph, rows, head);
     return captured.run(rows, signal);

@@ -6,16 +6,26 @@ import {
   RunQueue,
   type Tensor,
 } from '@quern/core';
+import type { Draws } from '../sampling/draws.js';
 import type { EngineOptions } from './engine.js';
 import { nextTurn } from './next-turn.js';
 import { type RecordedForward, type RowsHead, recordForward, rowsOutput } from './record-forward.js';
+import { SampledHead } from './sampled-head.js';
 
 /** Most tokens of one chain. */
 export const longestChain = 16;
 
+export interface RowChainOptions {
+  /** Tokens that end the chain. */
+  readonly stops?: Int32Array;
+  /** Absent: the likeliest tokens are taken. */
+  readonly draws?: Draws | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
 /**
  * The step of the last T rows of one sequence, captured once and replayed for every sequence, with the result of every row. A
- * graph of one row that finds the likeliest token also chains: the token is the next step's input, position, slot and length grow.
+ * graph of one row that finds its token also chains: the token is the next step's input, position, slot and length grow.
  */
 export class RowGraph {
   private readonly turns = new RunQueue();
@@ -24,6 +34,7 @@ export class RowGraph {
     private readonly graph: CapturedGraph,
     private readonly recorded: RecordedForward,
     private readonly output: Tensor,
+    private readonly sampled: SampledHead | undefined,
     /** As last written. */
     private readonly inputs: Readonly<
       Record<'ids' | 'positions' | 'slots' | 'kvLengths' | 'blockTable', Int32Array>
@@ -36,24 +47,26 @@ export class RowGraph {
     { model, cache }: EngineOptions,
     sequence: KvSequence,
     rows: number,
-    head: RowsHead,
+    head: RowsHead | 'sampled',
   ): Promise<RowGraph> {
     const ids = new Int32Array(rows);
     const lastRows = ids.map((_, row) => row);
     const arrays = { ...cache.describe([{ sequence, rows }]), lastRows };
     const step = model.backend.step();
     const recorded = recordForward(step, model, cache, ids, arrays);
-    const output = rowsOutput(model, recorded, head);
+    const sampled =
+      head === 'sampled' ? new SampledHead(model.backend, step, recorded.logits, longestChain) : undefined;
+    const output = head === 'sampled' ? sampled!.tokens : rowsOutput(model, recorded, head);
     await nextTurn();
     const { positions, slots, kvLengths } = recorded.batch;
     const chain = {
       output,
       feed: recorded.ids,
-      advance: [positions, slots, kvLengths],
+      advance: [positions, slots, kvLengths, ...(sampled ? [sampled.draws] : [])],
       most: longestChain,
     };
-    const graph = capability.capture(step, rows === 1 && head === 'argmax' ? { chain } : {});
-    return new RowGraph(graph, recorded, output, { ids, ...arrays });
+    const graph = capability.capture(step, rows === 1 && head !== 'logits' ? { chain } : {});
+    return new RowGraph(graph, recorded, output, sampled, { ids, ...arrays });
   }
 
   /** Computes `tokens` [T], which `sequence` has from `start` on, and gives the output to `take` before another replay overwrites it. */
@@ -72,20 +85,21 @@ export class RowGraph {
   }
 
   /**
-   * Computes `token` at `start`, then the tokens chosen, up to `count` in all or to one of `stops`; gives those chosen. The
-   * slots of all lie in one block.
+   * Computes `token` at `start`, then the tokens chosen, up to `count` in all or to one of `stops`; gives those chosen, with
+   * `draws` where the graph draws. The slots of all lie in one block.
    */
   chain(
     sequence: KvSequence,
     start: number,
     token: number,
     count: number,
-    stops: Int32Array,
-    signal: AbortSignal | undefined,
+    options: RowChainOptions,
   ): Promise<Int32Array> {
     return this.turns.run(() => {
+      const { stops, signal } = options;
       this.write(sequence, start, [token]);
-      return this.graph.replayChain({ count, stops, ...(signal && { signal }) });
+      this.sampled?.write(this.graph, [options], count);
+      return this.graph.replayChain({ count, ...(stops && { stops }), ...(signal && { signal }) });
     });
   }
 

@@ -2,7 +2,7 @@ import type { BatchArrays, KvCache } from '@quern/core';
 import type { LanguageModel } from '@quern/models';
 import { nextTurn } from './next-turn.js';
 import { recordForward } from './record-forward.js';
-import { type Head, type RowOutput, recordOutput, rowsOf } from './step-output.js';
+import { type RecordedHead, type RowOutput, recordOutput, rowsOf } from './step-output.js';
 
 /** Records a step up to what `head` leaves, and runs it. */
 export async function runStep(
@@ -10,7 +10,7 @@ export async function runStep(
   cache: KvCache,
   ids: Int32Array,
   arrays: BatchArrays,
-  head: Head,
+  head: RecordedHead,
   signal: AbortSignal | undefined,
 ): Promise<readonly RowOutput[]> {
   const step = model.backend.step();

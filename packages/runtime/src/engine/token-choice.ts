@@ -1,12 +1,15 @@
+import type { Draws } from '../sampling/draws.js';
 import { Sampler, type SamplingOptions } from '../sampling/index.js';
-import type { Head, RowOutput } from './step-output.js';
+import type { RecordedHead, RowOutput } from './step-output.js';
 
 /** How the next token is taken from a step's output. */
 export interface TokenChoice {
-  /** The least that it needs. */
-  readonly head: Head;
+  /** The least that it needs of a step that draws nothing. */
+  readonly head: RecordedHead;
   /** Draws the tokens; absent where the likeliest is taken as the device finds it. */
   readonly sampler?: Sampler;
+  /** Where the device can draw them as the sampler would. */
+  readonly draws?: Draws | undefined;
   /** The token. `row` is valid only during the call: the next step overwrites it. */
   take(row: RowOutput): number;
   /** Tells that a token has become part of the sequence. */
@@ -45,10 +48,12 @@ function isPlainGreedy(options: SamplingOptions): boolean {
 export function tokenChoice(options: SamplingOptions, vocabulary: number): TokenChoice {
   const sampler = new Sampler(options, vocabulary);
   if (isPlainGreedy(options)) return greedy;
+  const { draws } = sampler;
   return {
     head: 'ranked',
     sampler,
-    take: ({ best, logits }) => sampler.sample(logits!, best),
+    draws,
+    take: ({ best, logits }) => (logits ? sampler.sample(logits, best) : draws!.take(best[0]!)),
     accept: (token) => sampler.accept(token),
   };
 }

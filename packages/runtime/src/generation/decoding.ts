@@ -25,12 +25,12 @@ export interface DecodingParts {
   readonly signal: AbortSignal | undefined;
 }
 
-/** How long JavaScript may sleep while several tokens are computed: short enough for text to flow. */
-const wakeUpMilliseconds = 8;
+/** How long JavaScript may sleep while several tokens are computed: short enough for text to flow, and for others who wait to begin. */
+const wakeUpMilliseconds = 64;
 
 /**
- * One token per step. While a generation is alone and takes the likeliest tokens, nothing needs to look at each: then the
- * device goes on by itself for as many as, at the speed of the last, take a few milliseconds.
+ * One token per step. While a generation is alone and the device chooses its tokens, nothing needs to look at each: then it
+ * goes on by itself for as many as, at the speed of the last, take a few milliseconds.
  */
 export class PlainDecoding implements Decoding {
   readonly drafted = 0;
@@ -45,8 +45,9 @@ export class PlainDecoding implements Decoding {
     const start = performance.now();
     const count = this.affordable(most);
     if (count > 1) {
-      const found = await engine.rows.chain(sequence, last, count, stops, signal);
+      const found = await engine.rows.chain(sequence, last, count, { stops, signal, draws: choice.draws });
       this.millisecondsPerToken = (performance.now() - start) / found.length;
+      for (const token of found) choice.accept(token);
       return found;
     }
     const token = await engine.decode(sequence, last, choice, signal);
@@ -59,7 +60,8 @@ export class PlainDecoding implements Decoding {
 
   private affordable(most: number): number {
     const { engine, choice } = this.parts;
-    if (choice.sampler || engine.active > 1) return 1;
+    const isDevices = !choice.sampler || (choice.draws && engine.rows.canDraw);
+    if (!isDevices || engine.active > 1) return 1;
     return Math.min(Math.floor(wakeUpMilliseconds / this.millisecondsPerToken), most, longestChain);
   }
 }

@@ -6,10 +6,13 @@ export class Adjustments {
   /** What the logits of the changed tokens were. */
   readonly originals = new Map<number, number>();
   private readonly hasPenalty: boolean;
+  /** Whether any logit may change. */
+  readonly changes: boolean;
 
   constructor(private readonly options: ResolvedOptions) {
     const { repetitionPenalty, presencePenalty, frequencyPenalty } = options;
     this.hasPenalty = repetitionPenalty !== 1 || presencePenalty !== 0 || frequencyPenalty !== 0;
+    this.changes = options.logitBias.size > 0 || (this.hasPenalty && options.penaltyWindow !== 0);
   }
 
   apply(logits: Float32Array, recent: RecentTokens): void {

@@ -74,10 +74,13 @@ function tokensFrom(logits: Float32Array, lowest: number): Int32Array {
   return tokens.subarray(0, count);
 }
 
+/** How far below the highest a logit may be, as f32: what devices sample with. */
+export const logMinP = (minP: number): number => Math.fround(Math.log(minP));
+
 /** The tokens, in any order, that are at least `minP` times as likely as the likeliest (Nguyen et al. 2024). */
 export function minPFilter(logits: Float32Array, tokens: Int32Array, minP: number): Int32Array {
   if (minP === 0) return tokens;
-  const threshold = highestLogit(logits, tokens) + Math.log(minP);
+  const threshold = highestLogit(logits, tokens) + logMinP(minP);
   return tokens.filter((token) => logits[token]! >= threshold);
 }
 

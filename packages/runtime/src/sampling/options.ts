@@ -24,7 +24,7 @@ export interface SamplingOptions {
   seed?: number | bigint;
 }
 
-/** Every option, checked. */
+/** Every option, checked; temperature and topP as f32, which devices sample with. */
 export interface ResolvedOptions {
   temperature: number;
   topK: number;
@@ -53,7 +53,7 @@ const integerFrom = (least: number) => ({
 const RANGES = {
   temperature: {
     byDefault: 0.8,
-    holds: (t) => t >= 0 && t < Number.POSITIVE_INFINITY,
+    holds: (t) => t >= 0 && Math.fround(t) < Number.POSITIVE_INFINITY,
     text: 'finite and at least 0',
   },
   topK: { byDefault: 40, ...integerFrom(0) },
@@ -78,9 +78,9 @@ export function resolveOptions(options: SamplingOptions, vocabSize?: number): Re
     throw badOption(name, value, range.text);
   };
   return {
-    temperature: number('temperature'),
+    temperature: Math.fround(number('temperature')),
     topK: number('topK'),
-    topP: number('topP'),
+    topP: Math.fround(number('topP')),
     minP: number('minP'),
     repetitionPenalty: number('repetitionPenalty'),
     presencePenalty: number('presencePenalty'),

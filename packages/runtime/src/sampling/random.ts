@@ -37,6 +37,13 @@ export class Random {
     return result;
   }
 
+  /** The words of the next `count` numbers of 53 bits [count, 2] go to `words` from index `at` on; they stay the next. */
+  peek(words: Int32Array, at: number, count: number): void {
+    const before = this.state.slice();
+    for (let i = 0; i < 2 * count; i++) words[at + i] = this.nextUint32();
+    this.state.set(before);
+  }
+
   /** Uniform in [0, 1), 53 bits. */
   nextDouble(): number {
     const high = this.nextUint32() >>> 5; // 27 bits

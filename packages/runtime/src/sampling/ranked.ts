@@ -1,4 +1,4 @@
-import { withinTopP } from './filter.js';
+import { logMinP, withinTopP } from './filter.js';
 import type { ResolvedOptions } from './options.js';
 
 /** The likeliest tokens as far as they are known: no other token comes before the last of them. */
@@ -48,7 +48,7 @@ export function rankedCandidates(
   { topK, topP, minP }: Pick<ResolvedOptions, 'topK' | 'topP' | 'minP'>,
 ): Int32Array | undefined {
   if (tokens.length === 0) return undefined;
-  const threshold = logits[tokens[0]!]! + Math.log(minP);
+  const threshold = logits[tokens[0]!]! + logMinP(minP);
   if (topK > 0) {
     if (!complete && tokens.length < topK) return undefined;
     const kept = withinTopP(logits, tokens.subarray(0, topK), topP);

@@ -1,8 +1,9 @@
 import { Adjustments } from './adjust.js';
 import { certain, type Distribution, softmaxOf } from './distribution.js';
 import { draw } from './draw.js';
+import { type Draws, noToken } from './draws.js';
 import { SamplingError } from './error.js';
-import { candidates, minPFilter } from './filter.js';
+import { candidates, logMinP, minPFilter } from './filter.js';
 import { type ResolvedOptions, resolveOptions, type SamplingOptions } from './options.js';
 import { Random } from './random.js';
 import { rank, rankedCandidates } from './ranked.js';
@@ -68,6 +69,30 @@ export class Sampler {
     } finally {
       this.adjustments.undo(logits);
     }
+  }
+
+  /**
+   * For a device that draws the same tokens from the same logits: its exponentials may differ in the last bit of a double,
+   * and so may a token whose random number lies as close to its neighbour's. Undefined where logit bias or penalties change
+   * logits, which devices do not do, and where there is no chance in it.
+   */
+  get draws(): Draws | undefined {
+    const { temperature, topK, topP, minP } = this.options;
+    if (this.adjustments.changes || temperature === 0) return undefined;
+    const { random } = this;
+    return {
+      settings: Float32Array.of(temperature, topK, topP, logMinP(minP)),
+      peek: (words, at, count) => random.peek(words, at, count),
+      take(token) {
+        if (token === noToken)
+          throw new SamplingError(
+            'BAD_LOGITS',
+            'no logit is above -Infinity, or one is Infinity: the model or its computation is broken',
+          );
+        random.nextDouble();
+        return token;
+      },
+    };
   }
 
   /** The next random number of the seed's, uniform in [0, 1). */

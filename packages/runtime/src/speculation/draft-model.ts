@@ -20,7 +20,6 @@ export interface DraftModelParts {
   readonly signal: AbortSignal | undefined;
 }
 
-const noStops = new Int32Array(0);
 /** Missing tokens up to this many are computed by captured steps, more as a prompt. */
 const fewTokens = 16;
 
@@ -70,7 +69,7 @@ export class DraftModel implements Drafter {
     const tokens = [await this.follow(missing, 'argmax', (output) => output[output.length - 1]!)];
     while (tokens.length < count)
       tokens.push(
-        ...(await engine.rows.chain(this.sequence, tokens.at(-1)!, count - tokens.length, noStops, signal)),
+        ...(await engine.rows.chain(this.sequence, tokens.at(-1)!, count - tokens.length, { signal })),
       );
     return { tokens };
   }

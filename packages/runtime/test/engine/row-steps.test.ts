@@ -3,6 +3,7 @@ import { type Backend, contiguousKvCache, type KvCache, type KvSequence } from '
 import { type LanguageModel, loadLanguageModel, openModelFile } from '@quern/models';
 import { Engine } from '../../src/engine/engine.js';
 import { longestChain } from '../../src/engine/row-graph.js';
+import { type TokenChoice, tokenChoice } from '../../src/engine/token-choice.js';
 import { tiny, writeTinyModel } from '../tiny-model.js';
 
 let backend: Backend;
@@ -15,7 +16,6 @@ const greedy = {
   accept() {},
 } as const;
 const prompt = [1, 9, 17, 25, 33];
-const none = new Int32Array(0);
 
 beforeAll(async () => {
   backend = await createBackend();
@@ -46,11 +46,22 @@ async function oneByOne(
   sequence: KvSequence,
   token: number,
   count: number,
+  choice: TokenChoice = greedy,
 ): Promise<number[]> {
   const tokens = [token];
   for (let i = 0; i < count; i++)
-    tokens.push(await engine.decode(sequence, tokens.at(-1)!, greedy, undefined));
+    tokens.push(await engine.decode(sequence, tokens.at(-1)!, choice, undefined));
   return tokens.slice(1);
+}
+
+/** Draws among many tokens; the same ones each time. */
+const drawing = () =>
+  tokenChoice({ temperature: 1.5, topK: 0, topP: 0.95, minP: 0, seed: 3 }, model.config.vocabulary);
+
+/** What the sampler draws from logits, step by step. */
+async function expectedDraws(count: number): Promise<number[]> {
+  using alone = await prefilled(caches.contiguous!(), false);
+  return await oneByOne(alone.engine, alone.sequence, alone.first, count, drawing());
 }
 
 async function expected(count: number): Promise<number[]> {
@@ -64,13 +75,7 @@ describe.each(Object.entries(caches))('in a %s cache', (name, cacheOf) => {
     const { engine, sequence, first } = it;
     const tokens: number[] = [];
     while (tokens.length < 40) {
-      const found = await engine.rows.chain(
-        sequence,
-        tokens.at(-1) ?? first,
-        40 - tokens.length,
-        none,
-        undefined,
-      );
+      const found = await engine.rows.chain(sequence, tokens.at(-1) ?? first, 40 - tokens.length, {});
       if (name === 'contiguous') expect(found).toHaveLength(Math.min(longestChain, 40 - tokens.length));
       tokens.push(...found);
       expect(sequence.length).toBe(prompt.length + tokens.length);
@@ -86,12 +91,39 @@ describe.each(Object.entries(caches))('in a %s cache', (name, cacheOf) => {
     const found: number[] = [];
     while (!found.includes(stop))
       found.push(
-        ...(await engine.rows.chain(sequence, found.at(-1) ?? first, 9, Int32Array.of(stop), undefined)),
+        ...(await engine.rows.chain(sequence, found.at(-1) ?? first, 9, { stops: Int32Array.of(stop) })),
       );
     expect(found).toEqual(want.slice(0, want.indexOf(stop) + 1));
     expect(sequence.length).toBe(prompt.length + found.length);
     const rest = await oneByOne(engine, sequence, found.at(-1)!, 12 - found.length);
     expect([...found, ...rest]).toEqual(want);
+  });
+
+  test('chains of any length draw what the sampler draws', async () => {
+    using it = await prefilled(cacheOf());
+    const { engine, sequence, first } = it;
+    const { draws } = drawing();
+    const tokens: number[] = [];
+    for (let count = 1; tokens.length < 40; count = (count % 7) + 1)
+      tokens.push(...(await engine.rows.chain(sequence, tokens.at(-1) ?? first, count, { draws })));
+    expect(tokens).toEqual(await expectedDraws(tokens.length));
+    expect(new Set(tokens).size).toBeGreaterThan(10);
+    expect(sequence.length).toBe(prompt.length + tokens.length);
+  });
+
+  test('chains and single steps use up one stream of random numbers, stops or not', async () => {
+    using it = await prefilled(cacheOf());
+    const { engine, sequence, first } = it;
+    const choice = drawing();
+    const want = await expectedDraws(20);
+    const tokens = [...(await oneByOne(engine, sequence, first, 2, choice))];
+    while (tokens.length < 20) {
+      const count = Math.min(8, 20 - tokens.length);
+      const options = { draws: choice.draws, stops: Int32Array.of(want[5]!) };
+      tokens.push(...(await engine.rows.chain(sequence, tokens.at(-1)!, count, options)));
+      if (tokens.length < 20) tokens.push(...(await oneByOne(engine, sequence, tokens.at(-1)!, 1, choice)));
+    }
+    expect(tokens).toEqual(want);
   });
 
   test.each([true, false])('several rows give what follows each (graph: %s)', async (graph) => {
@@ -121,7 +153,7 @@ test('an abort, and an error in taking, leave the sequence as it was', async () 
   using it = await prefilled(caches.paged!());
   const { engine, sequence, first } = it;
   const aborted = AbortSignal.abort();
-  await expect(engine.rows.chain(sequence, first, 8, none, aborted)).rejects.toMatchObject({
+  await expect(engine.rows.chain(sequence, first, 8, { signal: aborted })).rejects.toMatchObject({
     code: 'ABORTED',
   });
   expect(sequence.length).toBe(prompt.length);
@@ -136,7 +168,7 @@ test('an abort, and an error in taking, leave the sequence as it was', async () 
 test('without a graph, a chain is a single step', async () => {
   using it = await prefilled(caches.contiguous!(), false);
   const { engine, sequence, first } = it;
-  expect(await engine.rows.chain(sequence, first, 8, none, undefined)).toEqual(await expected(1));
+  expect(await engine.rows.chain(sequence, first, 8, {})).toEqual(await expected(1));
 });
 
 test('two sequences by turns', async () => {
@@ -146,10 +178,48 @@ test('two sequences by turns', async () => {
   const other = cache.sequence();
   const otherFirst = await engine.prefill(other, [1, 40, 3], greedy, {});
   const [a, b] = await Promise.all([
-    engine.rows.chain(it.sequence, first, 8, none, undefined),
-    engine.rows.chain(other, otherFirst, 8, none, undefined),
+    engine.rows.chain(it.sequence, first, 8, {}),
+    engine.rows.chain(other, otherFirst, 8, {}),
   ]);
   expect(a).toEqual(await expected(8));
   other.truncate(3);
   expect(b).toEqual(await oneByOne(engine, other, otherFirst, 8));
+});
+
+test('greedy, drawn and penalised rows of one step', async () => {
+  const cache = contiguousKvCache(backend, { ...shape, sequences: 4 });
+  using it = await prefilled(cache);
+  const { engine, first } = it;
+  const penalised = () =>
+    tokenChoice({ temperature: 1.5, presencePenalty: 1, seed: 4 }, model.config.vocabulary);
+  const rows = async (choices: readonly TokenChoice[]) => {
+    const sequences = choices.map(() => cache.sequence());
+    for (const sequence of sequences) await engine.prefill(sequence, prompt, greedy, {});
+    const found = await Promise.all(
+      choices.map((choice, i) => oneByOne(engine, sequences[i]!, first, 6, choice)),
+    );
+    for (const sequence of sequences) sequence.release();
+    return found;
+  };
+  const [a, b, c] = await rows([greedy, drawing(), penalised()]);
+  expect([a, b]).toEqual([await expected(6), await expectedDraws(6)]);
+  expect(await rows([drawing(), greedy])).toEqual([b, a]);
+  expect(await rows([penalised()])).toEqual([c]);
+});
+
+test('logits that nothing can be drawn from are an error, and leave the sequence as it was', async () => {
+  const broken = Object.create(model, {
+    forward: {
+      value: (...args: Parameters<LanguageModel['forward']>) =>
+        backend.scale(model.forward(...args), Number.NaN),
+    },
+  }) as LanguageModel;
+  using cache = caches.contiguous!();
+  const engine = new Engine({ model: broken, cache, graph: backend.graph, prefillChunk: 64 });
+  const sequence = cache.sequence();
+  const choice = drawing();
+  const badLogits = { code: 'BAD_LOGITS' };
+  await expect(engine.rows.chain(sequence, 1, 4, { draws: choice.draws })).rejects.toMatchObject(badLogits);
+  await expect(engine.decode(sequence, 1, choice, undefined)).rejects.toMatchObject(badLogits);
+  expect(sequence.length).toBe(0);
 });

@@ -1,6 +1,7 @@
 import { createBackend } from '@quern/backend-reference';
 import type { Backend } from '@quern/core';
 import fc from 'fast-check';
+import { RowSteps } from '../../src/engine/row-steps.js';
 import { type GenerateOptions, loadModel, type Model } from '../../src/index.js';
 import { writeTinyModel } from '../tiny-model.js';
 
@@ -204,6 +205,22 @@ describe('how a generation ends', () => {
   });
 });
 
+/** Counts the chains of all models. */
+function countChains() {
+  const { chain } = RowSteps.prototype;
+  const counter = {
+    count: 0,
+    [Symbol.dispose]() {
+      RowSteps.prototype.chain = chain;
+    },
+  };
+  RowSteps.prototype.chain = function (...args) {
+    counter.count++;
+    return chain.apply(this, args);
+  };
+  return counter;
+}
+
 describe('choosing tokens', () => {
   test('the same seed gives the same tokens, another seed others', async () => {
     const tokens = async (seed: number) =>
@@ -224,6 +241,23 @@ describe('choosing tokens', () => {
     const ids = [...model.tokenize('the cat'), ...tokens];
     const rows = await model.logits(ids.slice(0, -1));
     expect(rows.slice(-tokens.length).map((row) => row.indexOf(Math.max(...row)))).toEqual(tokens);
+  });
+
+  test('chained, replayed, recorded, and by the logits: the same drawn tokens', async () => {
+    using recorded = await loadModel(path, { backend, graph: false });
+    using shared = await loadModel(path, { backend, sequences: 2 });
+    using chains = countChains();
+    const options = { temperature: 1.5, topK: 0, minP: 0, seed: 11, ignoreEos: true, maxTokens: 40 };
+    const draw = async (from: Model, more: GenerateOptions = {}) =>
+      (await from.generate('the cat', { ...options, ...more }).result).tokens;
+    const tokens = await draw(model);
+    const { count } = chains;
+    expect(count).toBeGreaterThan(0);
+    expect(await draw(recorded)).toEqual(tokens);
+    expect(await draw(model, { logitBias: { 0: 0 } })).toEqual(tokens);
+    expect(chains.count).toBe(count);
+    expect(await Promise.all([draw(shared), draw(shared)])).toEqual([tokens, tokens]);
+    expect(await draw(model, { speculate: { kind: 'lookup' } })).toEqual(tokens);
   });
 
   test('penalties see the prompt', async () => {

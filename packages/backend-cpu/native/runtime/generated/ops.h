@@ -203,6 +203,12 @@ struct TanhOp {
   static void run(Call& call);
 };
 
+// sample(x, settings, random, draws) → y
+struct SampleOp {
+  enum Operands : int { X, SETTINGS, RANDOM, DRAWS, Y };
+  static void run(Call& call);
+};
+
 // addRmsNorm(a, b, w) → sum, y
 struct AddRmsNormOp {
   enum Operands : int { A, B, W, SUM, Y };
@@ -381,6 +387,12 @@ inline constexpr OpSpec op_table[] = {
       {"y", OperandKind::tensor, false, true}}},
     {29, "tanh", TanhOp::run, 0, 1, 2,
      {{"x", OperandKind::tensor, false, false},
+      {"y", OperandKind::tensor, false, true}}},
+    {30, "sample", SampleOp::run, 0, 4, 5,
+     {{"x", OperandKind::tensor, false, false},
+      {"settings", OperandKind::tensor, false, false},
+      {"random", OperandKind::tensor, false, false},
+      {"draws", OperandKind::tensor, false, false},
       {"y", OperandKind::tensor, false, true}}},
     {64, "addRmsNorm", AddRmsNormOp::run, 1, 3, 5,
      {{"a", OperandKind::tensor, false, false},

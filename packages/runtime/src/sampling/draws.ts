@@ -1,0 +1,12 @@
+/** Draws that a device makes with the op `sample`, of the tokens that the sampler would draw. */
+export interface Draws {
+  /** [4]: temperature, top-k, top-p, ln min-p. */
+  readonly settings: Float32Array;
+  /** Writes the words of the next `count` draws [count, 2] to `words` from index `at` on; it does not use them up. */
+  peek(words: Int32Array, at: number, count: number): void;
+  /** Uses up the next draw, by which the device has found `token`. @throws SamplingError BAD_LOGITS where it has found none */
+  take(token: number): number;
+}
+
+/** What the device gives for a row without a token. */
+export const noToken = -1;

@@ -1,0 +1,110 @@
+// What a device draws with the op `sample` is what the sampler draws.
+import { createBackend as createReference } from '@quern/backend-reference';
+import { type Backend, random } from '@quern/core';
+import { Sampler, type SamplingOptions } from '../../src/sampling/index.js';
+import { hasCpu } from '../backends.js';
+
+const off: SamplingOptions = { temperature: 1, topK: 0, topP: 1, minP: 0 };
+const choices: Readonly<Record<string, SamplingOptions>> = {
+  'the defaults': {},
+  'nothing cut': off,
+  'top-k': { ...off, topK: 7 },
+  'top-k above what is ranked': { ...off, topK: 300 },
+  'top-k above the vocabulary': { ...off, topK: 1_000_000 },
+  'top-k 1': { ...off, topK: 1 },
+  'top-p': { ...off, topP: 0.9 },
+  'top-p of nearly all': { ...off, topP: 0.99999 },
+  'a tiny top-p': { ...off, topP: 1e-9 },
+  'min-p': { ...off, minP: 0.02 },
+  'min-p 1': { ...off, minP: 1 },
+  'top-p and min-p': { ...off, topP: 0.8, minP: 0.1 },
+  'all of them, hot': { temperature: 2.5, topK: 60, topP: 0.97, minP: 0.01 },
+  'a low temperature': { ...off, temperature: 0.05 },
+  'a tiny temperature': { ...off, temperature: 1e-30 },
+};
+
+/** Some are equal, some impossible. */
+function someLogits(vocabulary: number, seed: number): Float32Array {
+  const next = random(seed);
+  return Float32Array.from({ length: vocabulary }, () => {
+    const value = 6 * (next() + next() + next() + next() - 2);
+    if (next() < 0.01) return Number.NEGATIVE_INFINITY;
+    return next() < 0.3 ? Math.round(value) : value;
+  });
+}
+
+/** The token that a device draws. */
+async function drawn(backend: Backend, logits: Float32Array, sampler: Sampler, ahead: number) {
+  const { settings, peek } = sampler.draws!;
+  const words = new Int32Array(2 * (ahead + 1));
+  peek(words, 0, ahead + 1);
+  const step = backend.step();
+  const x = step.input(logits, [1, logits.length]);
+  const inputs = [step.input(settings, [1, 4]), step.input(words, [ahead + 1, 2])] as const;
+  const y = backend.sample(x, ...inputs, step.input(Int32Array.of(ahead)));
+  await step.run();
+  return (await step.read(y))[0]!;
+}
+
+async function createCpu(): Promise<Backend> {
+  const { createBackend } = await import('@quern/backend-cpu');
+  return createBackend({ threads: 2 });
+}
+
+const backends = [
+  ['reference', createReference, 300],
+  ...(hasCpu ? ([['cpu', createCpu, 4000]] as const) : []),
+] as const;
+
+describe.each(backends)('%s', (_name, create, vocabulary) => {
+  let backend: Backend;
+  beforeAll(async () => {
+    backend = await create();
+  });
+  afterAll(() => backend.dispose());
+
+  test.each(Object.entries(choices))('%s', async (_label, options) => {
+    const device = new Sampler({ ...options, seed: 5 }, vocabulary);
+    const host = new Sampler({ ...options, seed: 5 }, vocabulary);
+    for (let i = 0; i < 12; i++) {
+      const logits = someLogits(vocabulary, i);
+      const token = await drawn(backend, logits, device, 0);
+      expect(token).toBe(host.sample(logits));
+      device.draws!.take(token);
+    }
+  });
+
+  test('draws ahead are those that come later', async () => {
+    const sampler = new Sampler({ ...off, seed: 9 }, vocabulary);
+    const logits = someLogits(vocabulary, 1);
+    const ahead: number[] = [];
+    for (let i = 0; i < 5; i++) ahead.push(await drawn(backend, logits, sampler, i));
+    expect(ahead).toEqual(ahead.map(() => sampler.sample(logits)));
+    expect(new Set(ahead).size).toBeGreaterThan(1);
+  });
+
+  test('where there is no token, taking it is an error', async () => {
+    const sampler = new Sampler({ seed: 1 }, 3);
+    for (const values of [
+      [Number.NaN, Number.NEGATIVE_INFINITY, Number.NEGATIVE_INFINITY],
+      [0, Number.POSITIVE_INFINITY, 0],
+    ]) {
+      const token = await drawn(backend, Float32Array.from(values), sampler, 0);
+      expect(() => sampler.draws!.take(token)).toThrow(expect.objectContaining({ code: 'BAD_LOGITS' }));
+    }
+  });
+});
+
+test('a device draws only what it would draw from the logits as they are', () => {
+  const sampler = (options: SamplingOptions) => new Sampler({ seed: 1, ...options }, 9).draws;
+  expect(sampler({})).toBeDefined();
+  expect(sampler({ repetitionPenalty: 1.1, penaltyWindow: 0 })).toBeDefined();
+  for (const options of [
+    { temperature: 0 },
+    { repetitionPenalty: 1.1 },
+    { presencePenalty: 1 },
+    { frequencyPenalty: 1 },
+    { logitBias: { 3: 1 } },
+  ])
+    expect(sampler(options)).toBeUndefined();
+});
