@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { createBackend as createReference } from '@quern/backend-reference';
 import { type Backend, GptqRows } from '@quern/core';
 import { loadLanguageModel, openModelFile } from '../src/index.js';
+import { decodePoolFor } from '../src/weights/decode-pieces.js';
 import { decodeToF32 } from '../src/weights/decode-weight.js';
 import { type TestedBackend, testedBackends } from './backends.js';
 import {
@@ -79,13 +80,17 @@ async function logits(path: string, backend: Backend, notices: string[] = []): P
   return await sequenceLogits(model, ids);
 }
 
+const pool = decodePoolFor({ profile: { kind: 'cpu', threads: 2 } }, undefined);
+afterAll(() => pool.dispose());
+
 describe.each(folders)('%s', (name, config, make) => {
   const { quantised, plain, values } = writeFolders(name.replaceAll(/\W+/g, '-'), config, make);
 
-  test('matrices decode to the floats that they mean', async () => {
+  test('matrices decode to the floats that they mean, here and on threads', async () => {
     const { weights } = await openModelFile(quantised);
     for (const [matrix, expected] of values)
-      expect(await decodeToF32(weights.tensors.get(matrix)!)).toEqual(expected);
+      for (const options of [{}, { pool }])
+        expect(await decodeToF32(weights.tensors.get(matrix)!, options)).toEqual(expected);
   });
 
   test.each(tested.map((backend): [string, TestedBackend] => [backend.name, backend]))(
