@@ -1,5 +1,5 @@
 // How long weights take to load, what of it the JavaScript thread computes, and how long the event loop is held meanwhile (Linux).
-//   node tools/measure/loading.mjs model.gguf [--as tq2_0] [--threads 2] [--times 3] [--limit 20]
+//   node tools/measure/loading.mjs model.gguf [--as tq2_0] [--threads 2] [--times 3]
 // With --as the model is first copied to a temporary file with random blocks of that format in place of its matrices.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,10 +10,7 @@ import { byteLength, formats, openGguf, writeGguf } from '../../packages/quant/d
 import { readArguments } from './arguments.mjs';
 import { longestHold } from './hold.mjs';
 
-const { path, as, threads, times, limit } = readArguments(
-  { threads: 2, times: 3, limit: 20 },
-  { as: { type: 'string' } },
-);
+const { path, as, threads, times } = readArguments({ threads: 2, times: 3 }, { as: { type: 'string' } });
 
 /** Random bytes, whose bits of an exponent are cleared so that no 16-bit field is infinite. */
 function* randomBlocks(length) {
@@ -32,6 +29,21 @@ function* randomBlocks(length) {
 function threadSeconds() {
   const [ran, waited] = readFileSync(`/proc/self/task/${process.pid}/schedstat`, 'utf8').split(' ');
   return { ran: ran / 1e9, waited: waited / 1e9 };
+}
+
+/** The most that the JavaScript thread ran between two ticks of a timer, in ms: its holds, less what it waited for a processor. */
+function watchTurns() {
+  let longest = 0;
+  let last = threadSeconds().ran;
+  const timer = setInterval(() => {
+    const { ran } = threadSeconds();
+    longest = Math.max(longest, 1000 * (ran - last));
+    last = ran;
+  }, 1);
+  return () => {
+    clearInterval(timer);
+    return longest;
+  };
 }
 
 async function copyAs(format, to) {
@@ -54,33 +66,29 @@ try {
   console.log(
     `model            ${path}${as ? ` as ${as}` : ''}, ${millions.toFixed(0)} million weights, ${threads} threads`,
   );
-  let worst = 0;
   for (let i = 0; i < times; i++) {
     const start = performance.now();
     const processor = process.cpuUsage();
     const before = threadSeconds();
+    const endWatch = watchTurns();
     let model;
     const hold = await longestHold(async () => {
       model = await loadLanguageModel(opened, backend);
     });
     const seconds = (performance.now() - start) / 1000;
+    const turn = endWatch();
     const { user, system } = process.cpuUsage(processor);
     const { ran, waited } = threadSeconds();
-    worst = Math.max(worst, hold.timer, hold.histogram);
     console.log(
       `load             ${seconds.toFixed(2)} s; processor time ${((user + system) / 1e6).toFixed(2)} s, the JavaScript thread's ${(ran - before.ran).toFixed(2)} s (and ${(waited - before.waited).toFixed(2)} s waiting for a processor)`,
     );
     console.log(
-      `longest hold     ${hold.timer.toFixed(2)} ms by the timer, ${hold.histogram.toFixed(2)} ms by monitorEventLoopDelay (median ${hold.median.toFixed(2)})`,
+      `longest hold     ${hold.timer.toFixed(2)} ms by the timer, ${hold.histogram.toFixed(2)} ms by monitorEventLoopDelay (median ${hold.median.toFixed(2)}); of which the thread ran at most ${turn.toFixed(2)} ms`,
     );
     model.dispose();
   }
   backend.dispose();
   console.log(`resident         ${(process.resourceUsage().maxRSS / 1024).toFixed(0)} MiB at most`);
-  console.log(
-    `${worst <= limit ? 'PASS' : 'FAIL'}             the event loop was held at most ${worst.toFixed(2)} ms; the limit is ${limit} ms`,
-  );
-  process.exitCode = worst <= limit ? 0 : 1;
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }
