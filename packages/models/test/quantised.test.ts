@@ -5,6 +5,7 @@ import { type Backend, GptqRows } from '@quern/core';
 import { loadLanguageModel, openModelFile } from '../src/index.js';
 import { decodePoolFor } from '../src/weights/decode-pieces.js';
 import { decodeToF32 } from '../src/weights/decode-weight.js';
+import { type GroupedTensor, gptqSource } from '../src/weights/gptq.js';
 import { type TestedBackend, testedBackends } from './backends.js';
 import {
   awqMatrix,
@@ -124,6 +125,16 @@ test.each<[string, Grouped]>([
   using floats = await loadLanguageModel(await openModelFile(plain), backend);
   expect(packed.weightBytes).toBeLessThan(floats.weightBytes / 4);
   expect(notices).toEqual([]);
+});
+
+test('AWQ is put in the order of GPTQ on threads as here', async () => {
+  const awq = { quant_method: 'awq', bits: 4, group_size: 32, version: 'gemm' };
+  const { quantised, values } = writeFolders('awq-on-threads', awq, awqMatrix(32));
+  const { weights } = await openModelFile(quantised);
+  for (const name of values.keys()) {
+    const tensor = weights.tensors.get(name) as GroupedTensor;
+    expect(await gptqSource(tensor, { pool })).toEqual(await gptqSource(tensor));
+  }
 });
 
 test('what no kernel takes is kept as f32, which is said', async () => {

@@ -1,6 +1,6 @@
 export type { BytesJob, DecodeJob, GroupedMatrix, RowsJob } from './decode/decode-job.js';
 export { DecodePool } from './decode/decode-pool.js';
-export { follow, type Recipe } from './decode/recipe.js';
+export { decodePiece, type Recipe } from './decode/recipe.js';
 export { FileError, type FileErrorCode, FormatError, type FormatErrorCode } from './error.js';
 export { byteLength } from './format/byte-length.js';
 export { isWritable, type WritableFormat } from './format/codecs.js';

@@ -133,6 +133,18 @@ test('a thread that ends by itself, or throws what no job should, is lost', asyn
   }
 });
 
+test("what fails in taking a result is that call's error, and the threads go on", async () => {
+  const echo = script(`${port} parentPort.on('message', (job) => parentPort.postMessage({ result: job }));`);
+  const pool = new WorkerPool<number, number>(echo, { threads: 1, aborted, lost });
+  const broken = pool.run(1, () => {
+    throw new RangeError('too small');
+  });
+  const next = pool.run(2, (result) => 2 * result);
+  await expect(broken).rejects.toThrow('too small');
+  expect(await next).toBe(4);
+  await pool.dispose();
+});
+
 const threadsNow = () => readdirSync('/proc/self/task').length;
 const countable = existsSync('/proc/self/task') ? test : test.skip;
 

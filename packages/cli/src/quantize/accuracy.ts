@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { type ModelKind, modelKind, perplexity, RuntimeError } from '@quern/runtime';
+import { modelKind, perplexity, RuntimeError } from '@quern/runtime';
 import { withEmbedder, withModel } from '../load.js';
 import { say } from '../terminal/report.js';
 
@@ -27,7 +27,7 @@ export async function accuracyOf(
   signal: AbortSignal,
 ): Promise<Accuracy | undefined> {
   if (text === undefined) return undefined;
-  const kind: ModelKind = await modelKind(source);
+  const kind = await modelKind(source);
   const flags = { backend: 'auto', ctx: 256, ...(threads !== undefined && { threads }) };
   const content = readFileSync(text, 'utf8');
   if (kind === 'encoder') {

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { setImmediate } from 'node:timers/promises';
 import type { DeviceProfile } from '@quern/core';
-import { type BytesJob, type DecodeJob, DecodePool, follow } from '@quern/quant';
+import { type BytesJob, type DecodeJob, DecodePool, decodePiece } from '@quern/quant';
 import { ModelError } from '../error.js';
 import { readBytes } from './read-bytes.js';
 
@@ -28,7 +28,7 @@ export async function decodeAll(pieces: readonly Piece[], { pool, signal }: Deco
   if (pool) return decodeOn(pool, pieces);
   for (const { job, into } of pieces) {
     throwIfAborted(signal);
-    if (!follow(job.recipe, await readBytes(job.source), into)) return false;
+    if (!decodePiece(job.recipe, await readBytes(job.source), into)) return false;
     await setImmediate();
   }
   return true;

@@ -17,6 +17,10 @@ export const isGrouped = (tensor: StoredTensor): tensor is GroupedTensor =>
  * @throws ModelError UNKNOWN_FORMAT where scales have no exact f16; else as `decodeAll`.
  */
 export async function gptqSource(tensor: GroupedTensor, options: DecodeOptions = {}): Promise<GptqSource> {
+  return { ...(await allButIntegers(tensor)), ...(await integers(tensor, options)) };
+}
+
+async function allButIntegers(tensor: GroupedTensor): Promise<Omit<GptqSource, 'qweight' | 'qzeros'>> {
   const { bits, groupSize, version, groupIndex, scales } = tensor.quantised;
   const [N, K] = tensor.shape as readonly [number, number];
   return {
@@ -25,7 +29,6 @@ export async function gptqSource(tensor: GroupedTensor, options: DecodeOptions =
     bits,
     groupSize,
     version,
-    ...(await integers(tensor, options)),
     scales: scales.format === 'f16' ? scales.bytes : await asF16(scales),
     ...(groupIndex && { groupIndex: groupIndex.bytes }),
   };
@@ -49,20 +52,14 @@ export const rowsTogether = (K: number): number => Math.max(1, Math.floor(pieceE
 
 /** The rows as f32, as jobs of threads. */
 export async function gptqPieces(tensor: GroupedTensor, into: Uint8Array): Promise<Piece<RowsJob>[]> {
-  const { kind, bits, groupSize, version, qzeros, scales, groupIndex } = tensor.quantised;
-  const [N, K] = tensor.shape as readonly [number, number];
+  const { kind, qzeros } = tensor.quantised;
   const matrix: GroupedMatrix = {
+    ...(await allButIntegers(tensor)),
     kind,
-    name: tensor.name,
-    shape: [N, K],
-    bits,
-    groupSize,
-    version,
     qweight: tensor.bytes,
     qzeros: qzeros.bytes,
-    scales: scales.format === 'f16' ? scales.bytes : await asF16(scales),
-    groupIndex: groupIndex?.bytes,
   };
+  const [N, K] = matrix.shape;
   const together = rowsTogether(K);
   return Array.from({ length: Math.ceil(N / together) }, (_, i) => {
     const first = i * together;

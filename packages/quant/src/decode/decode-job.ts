@@ -1,7 +1,7 @@
 import { type GptqInMemory, GptqRows, type WeightBytes } from '@quern/core';
 import { awqWeightsAsGptq, awqZerosAsGptq } from '../hugging-face/awq.js';
 import { readSlice } from '../read-slice.js';
-import { floatsOf, follow, type Recipe, wordsOf } from './recipe.js';
+import { decodePiece, floatsOf, type Recipe, wordsOf } from './recipe.js';
 
 /** A piece of a tensor for a thread to read and decode. */
 export type DecodeJob = BytesJob | RowsJob;
@@ -37,11 +37,11 @@ export class DecodeJobs {
   private last: { readonly key: string; readonly rows: GptqRows } | undefined;
 
   /**
-   * Fills `into`; false as for `follow`.
+   * Fills `into`; false as for `decodePiece`.
    * @throws FileError READ_FAILED or TRUNCATED; FormatError BAD_LENGTH; BackendError BAD_WEIGHT.
    */
   run(job: DecodeJob, into: Uint8Array): boolean {
-    if ('recipe' in job) return follow(job.recipe, inMemory(job.source), into);
+    if ('recipe' in job) return decodePiece(job.recipe, inMemory(job.source), into);
     this.rowsOf(job.matrix).decode(job.first, job.rows, floatsOf(into));
     return true;
   }

@@ -14,7 +14,7 @@ export class DecodePool {
     this.pool = new WorkerPool(decodeWorker, options);
   }
 
-  /** Fills `into`, of the job's length; false where the bytes have no such form (see `follow`). Rejects as WorkerPool does. */
+  /** Fills `into`, of the job's length; false where the bytes have no such form (see `decodePiece`). Rejects as WorkerPool does. */
   decode(job: DecodeJob, into: Uint8Array): Promise<boolean> {
     return this.pool.run(job, (decoded) => {
       if (decoded) into.set(decoded);

@@ -22,7 +22,7 @@ export type Recipe =
  * scale that is not finite.
  * @throws FormatError BAD_LENGTH.
  */
-export function follow(recipe: Recipe, bytes: Uint8Array, into: Uint8Array): boolean {
+export function decodePiece(recipe: Recipe, bytes: Uint8Array, into: Uint8Array): boolean {
   switch (recipe.kind) {
     case 'f32':
       decode(recipe.format, bytes, 0, floatsOf(into), 0, into.length / 4);

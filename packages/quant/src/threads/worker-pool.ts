@@ -37,7 +37,8 @@ export class WorkerPool<Job, Result> {
   }
 
   /**
-   * Resolves to what `take` makes of the result, which is called before the thread gets another job. Rejects with FileError, FormatError or BackendError where the job throws one, or with what `aborted` or `lost` gives; after
+   * Resolves to what `take` makes of the result, which it gets before the thread gets another job.
+   * Rejects with FileError, FormatError or BackendError where the job throws one, or with what `aborted` or `lost` gives; after
    * these two every other call does so too.
    */
   run<Taken>(job: Job, take: (result: Result) => Taken): Promise<Taken> {
@@ -81,8 +82,12 @@ export class WorkerPool<Job, Result> {
     this.busy.delete(worker);
     this.idle.push(worker);
     if (!task) return;
-    if ('result' in answer) task.received(answer.result);
-    else task.reject(errorOf(answer.failure) ?? this.options.lost(`failed: ${answer.failure.message}`));
+    try {
+      if ('result' in answer) task.received(answer.result);
+      else task.reject(errorOf(answer.failure) ?? this.options.lost(`failed: ${answer.failure.message}`));
+    } catch (error) {
+      task.reject(error); // of `take`
+    }
     this.next();
   }
 
