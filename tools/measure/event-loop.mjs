@@ -1,10 +1,9 @@
 // How long the event loop is held while a prompt is computed and tokens are generated, on two threads.
 //   node tools/measure/event-loop.mjs model.gguf [--prompt 512] [--tokens 32] [--threads 2] [--limit 20]
-// Two witnesses: perf_hooks.monitorEventLoopDelay at its finest resolution, and a timer that asks to run every millisecond.
-import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { createBackend } from '../../packages/backend-cpu/dist/index.js';
 import { loadModel } from '../../packages/runtime/dist/index.js';
 import { promptOf, readArguments } from './arguments.mjs';
+import { longestHold } from './hold.mjs';
 
 const { path, prompt, tokens, threads, limit } = readArguments({
   prompt: 512,
@@ -12,25 +11,6 @@ const { path, prompt, tokens, threads, limit } = readArguments({
   threads: 2,
   limit: 20,
 });
-
-/** Runs `work` and returns the longest time, in ms, that the loop was held meanwhile, by both witnesses. */
-async function longestHold(work) {
-  const histogram = monitorEventLoopDelay({ resolution: 1 });
-  let longest = 0;
-  let last = performance.now();
-  const tick = () => {
-    const now = performance.now();
-    longest = Math.max(longest, now - last - 1);
-    last = now;
-  };
-  const timer = setInterval(tick, 1);
-  histogram.enable();
-  await work();
-  await new Promise((resolve) => setTimeout(resolve, 2));
-  histogram.disable();
-  clearInterval(timer);
-  return { timer: longest, histogram: histogram.max / 1e6 - 1, median: histogram.percentile(50) / 1e6 - 1 };
-}
 
 const backend = await createBackend({ threads });
 const model = await loadModel(path, { backend, context: Math.max(prompt + tokens + 1, 1024) });

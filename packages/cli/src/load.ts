@@ -26,12 +26,12 @@ export async function withModel<T>(
 }
 
 /** The same of a model that embeds or ranks texts. */
-export async function withEmbedder(
+export async function withEmbedder<T>(
   path: string,
   flags: BackendFlags,
   signal: AbortSignal,
-  use: (model: Embedder) => Promise<void>,
-): Promise<void> {
+  use: (model: Embedder) => Promise<T>,
+): Promise<T> {
   const bar = loadingBar();
   using model = await loadEmbedder(path, {
     ...loadOptions(flags),
@@ -39,5 +39,5 @@ export async function withEmbedder(
     onProgress: (progress) => bar.update(progress),
     onNotice: say,
   }).finally(() => bar.stop());
-  await use(model);
+  return await use(model);
 }

@@ -1,9 +1,12 @@
 // What `quern bench` prints and draws, with the demo model; no assertion on speed.
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describeFile, findBackend, loadModel } from '@quern/runtime';
+import { describeFile, findBackend, loadModel, loadSpeechModel } from '@quern/runtime';
+import { writeEncoderFolder } from '../../runtime/test/quantize/encoder-folder.mjs';
+import { writeGgml } from '../../runtime/test/quantize/ggml-file.js';
 import { checkOutput, relativeError } from '../src/bench/check.js';
+import { checkSpeech } from '../src/bench/speech.js';
 import { median, quantile } from '../src/bench/statistics.js';
 import { contextOf, worksOf } from '../src/bench/works.js';
 import { quern } from './cli.js';
@@ -81,7 +84,7 @@ test(
 );
 
 test(
-  'bench --arch of a speech model: a window of sound, and tokens written about it',
+  'bench --arch of a speech model: a window of sound, and tokens written about it, held against scalar code',
   async () => {
     const args = ['bench', '--arch', 'whisper-test', '--gen', '4,6', '--format', 'f32'];
     const { code, stdout, stderr } = await quern([...args, ...fast]);
@@ -92,10 +95,56 @@ test(
       { kind: 'write', tokens: 4 },
       { kind: 'write', tokens: 6 },
     ]);
+    if (run.isa !== 'scalar') {
+      expect(run.check.against).toBe('cpu (scalar)');
+      expect(run.check.relativeError).toBeLessThan(0.1);
+    }
     for (const { milliseconds, ceiling } of run.works)
       expect(Math.min(milliseconds, ceiling.share)).toBeGreaterThan(0);
   },
   patience,
+);
+
+test(
+  'bench --model takes encoders and speech models, of every kind of file',
+  async () => {
+    const made = async (name: string, arch: string) => {
+      const path = join(folder, name);
+      await quern(['bench', '--arch', arch, '--format', 'f32', '--make', path]);
+      return path;
+    };
+    const [encoder, speech] = [await made('encoder.gguf', 'tiny'), await made('speech.gguf', 'whisper-test')];
+    const [encoderFolder, ggml] = [join(folder, 'encoder'), join(folder, 'ggml-test.bin')];
+    mkdirSync(encoderFolder);
+    writeEncoderFolder(encoderFolder, 'xlm-roberta');
+    await writeGgml(ggml, speech);
+    for (const [path, kinds] of [
+      [encoder, ['embed']],
+      [encoderFolder, ['embed']],
+      [speech, ['hear', 'write']],
+      [ggml, ['hear', 'write']],
+    ] as const) {
+      const { code, stdout, stderr } = await quern([
+        ...['bench', '--model', path, '--prompt', '9', '--gen', '4'],
+        ...fast,
+      ]);
+      expect([code, stderr]).toEqual([0, expect.stringContaining(path)]);
+      const [run] = JSON.parse(stdout).runs;
+      expect(run.works.map(({ kind }: { kind: string }) => kind)).toEqual(kinds);
+      if (run.isa !== 'scalar') expect(run.check.relativeError).toBeLessThan(0.1);
+      for (const { ceiling } of run.works) expect(ceiling.share).toBeGreaterThan(0);
+    }
+    for (const [args, message] of [
+      [['--model', encoder, '--kv', 'f16'], /encoder\.gguf has no cache/],
+      [['--model', ggml, '--batch', '2'], /ggml-test\.bin hears one window at a time/],
+      [['--model', encoderFolder, '--prompt', '100', '--no-check'], /asked for 1 texts of 100 tokens/],
+      [['--model', join(folder, 'nowhere')], /MODEL_NOT_FOUND/],
+    ] as const) {
+      const { code, stderr } = await quern(['bench', ...args]);
+      expect([code, stderr]).toEqual([1, expect.stringMatching(message)]);
+    }
+  },
+  2 * patience,
 );
 
 test('bench --make writes models of every kind', async () => {
@@ -118,8 +167,8 @@ test('bench --make writes models of every kind', async () => {
 
 test.each([
   [['--arch', 'bge-smal'], /--arch .*bge-smal.* Allowed choices are .*qwen3-0\.6b.*bge-small.*whisper-tiny/],
-  [['--arch', 'bge-small', '--depth', '16'], /bge-small has no cache/],
-  [['--arch', 'whisper-tiny', '--batch', '2'], /whisper-tiny hears one window at a time/],
+  [['--arch', 'bge-small', '--depth', '16'], /bge-small q4_k_m has no cache/],
+  [['--arch', 'whisper-tiny', '--batch', '2'], /whisper-tiny q4_k_m hears one window at a time/],
   [['--arch', 'tiny', '--prompt', '65', '--no-check'], /asked for 1 texts of 65 tokens.* 3 to 64/],
   [['--arch', 'qwen3-0.6b,gpt-5'], /--arch .*gpt-5.* Allowed choices are qwen3-0\.6b/],
   [['--depth', '0,-1'], /--depth .* invalid/],
@@ -163,6 +212,38 @@ test(
     expect(right).toMatchObject({ against: 'cpu (scalar)', relativeError: expect.closeTo(0.05, 1) }); // and what rounding activations adds
     const wrong = checkOutput(scaled(1.2), pretended, signal);
     await expect(wrong).rejects.toMatchObject({ code: 'WRONG_OUTPUT' });
+  },
+  patience,
+);
+
+test(
+  'nor are states and logits that are not those of a speech model',
+  async () => {
+    const path = join(folder, 'checked.gguf');
+    await quern(['bench', '--arch', 'whisper-test', '--format', 'q8_0', '--make', path]);
+    using backend = (await findBackend('cpu')).backend;
+    using model = await loadSpeechModel(path, { backend });
+    const pretended = { name: 'cpu', profile: { ...backend.profile, isa: 'new' } };
+    const { signal } = new AbortController();
+    const changed = (part: 'encoded' | 'logits', factor: number) => ({
+      path,
+      config: model.config,
+      compute: async (...args: Parameters<typeof model.compute>) => {
+        const { encoded, logits } = await model.compute(...args);
+        const scaled = (row: Float32Array) => row.map((value) => value * factor);
+        return part === 'encoded'
+          ? { encoded: scaled(encoded), logits }
+          : { encoded, logits: [...logits.slice(0, -1), scaled(logits.at(-1)!)] };
+      },
+    });
+    for (const part of ['encoded', 'logits'] as const) {
+      const right = await checkSpeech(changed(part, 1.01), pretended, signal);
+      expect(right).toMatchObject({ against: 'cpu (scalar)' });
+      await expect(checkSpeech(changed(part, 1.3), pretended, signal)).rejects.toMatchObject({
+        code: 'WRONG_OUTPUT',
+        message: expect.stringMatching(/the states and logits of cpu/),
+      });
+    }
   },
   patience,
 );

@@ -1,5 +1,8 @@
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { writeGgml } from '../../runtime/test/quantize/ggml-file.js';
 import { quern } from './cli.js';
 
 interface Expected {
@@ -34,6 +37,29 @@ test('run --json prints one object with the promised fields', async () => {
   expect(result.plan.context).toBeGreaterThan(0);
   for (const rate of ['prefillTokensPerSecond', 'decodeTokensPerSecond', 'loadMs'])
     expect(result[rate]).toBeGreaterThan(0);
+});
+
+test('inspect shows a file of whisper.cpp as it shows GGUF', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'quern-inspect-'));
+  try {
+    const [gguf, ggml] = [join(folder, 'whisper.gguf'), join(folder, 'ggml-whisper.bin')];
+    await quern(['bench', '--arch', 'whisper-test', '--format', 'f32', '--make', gguf]);
+    await writeGgml(ggml, gguf);
+    const { code, stdout } = await quern(['inspect', ggml, '--tensors']);
+    expect(code).toBe(0);
+    for (const line of [
+      /ggml-whisper\.bin: ggml, \d+ tensors, \d+\.\d MB$/m,
+      /^ {2}whisper: 1\.7 million parameters; a token reads 6\.\d MB$/m,
+      /^ {2}n_audio_state = 32$/m,
+      /^ {2}tokens = \[.*\] \(50257 items\)$/m,
+      /^ {2}decoder\.token_embedding\.weight f32 \[51865, 32\]$/m,
+    ])
+      expect(stdout).toMatch(line);
+    const described = JSON.parse((await quern(['inspect', ggml, '--json'])).stdout);
+    expect(described).toMatchObject({ kind: 'ggml', model: { kind: 'speech' }, metadata: { n_mels: 80 } });
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });
 
 test.each([

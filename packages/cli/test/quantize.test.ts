@@ -1,8 +1,18 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { writeGguf } from '@quern/quant';
+import { writeEncoderFolder } from '../../runtime/test/quantize/encoder-folder.mjs';
+import { leastCosine } from '../src/quantize/accuracy.js';
 import { quern, start } from './cli.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'quern-cli-quantize-'));
@@ -53,6 +63,62 @@ test('quantize --report compares formats', async () => {
   expect(q4.byteLength).toBeLessThan(q8.byteLength);
   expect([q8.relativeError, q4.relativeError > 0.01]).toEqual([0, true]);
   expect(q4.tensors[0]).toMatchObject({ from: 'q8_0', to: 'q4_0' });
+});
+
+test('quantize --report of an encoder: how far embeddings of lines move', async () => {
+  const encoder = join(folder, 'encoder');
+  mkdirSync(encoder);
+  writeEncoderFolder(encoder, 'bert');
+  const text = join(folder, 'lines.txt');
+  writeFileSync(text, 'the cat sat on a mat\n\nplaying, walked\n');
+  const args = ['quantize', encoder, '--report', '--formats', 'f32,q8_0,q4_0', '--text', text];
+  const { code, stdout } = await quern([...args, '--json']);
+  expect(code).toBe(0);
+  const { source, formats } = JSON.parse(stdout);
+  expect(source).toEqual({ path: encoder, byteLength: expect.any(Number) });
+  const [f32, q8, q4] = formats;
+  expect(f32.leastCosine).toBeCloseTo(1, 6);
+  expect(q8.leastCosine).toBeLessThan(1);
+  expect(q8.leastCosine).toBeGreaterThan(0.99);
+  expect(q4.leastCosine).toBeLessThan(q8.leastCosine);
+  expect(q4.tensors.length).toBeGreaterThan(0);
+  expect(q4).not.toHaveProperty('perplexity');
+  const table = await quern([...args.slice(0, 4), 'q8_0', '--text', text, '--tokens', '1']);
+  expect(table.stdout).toMatch(/\| format \| MB \| relative error \| least cosine \| seconds \|/);
+  expect(table.stdout).toMatch(/\| q8_0 \| 0\.\d \| \d\.\d+e-3 \| 0\.99\d+ \|/);
+});
+
+test('quantize --report of speech has sizes and errors, and says that there is no perplexity', async () => {
+  const path = join(folder, 'speech.gguf');
+  await quern(['bench', '--arch', 'whisper-test', '--format', 'f32', '--make', path]);
+  const args = ['quantize', path, '--report', '--formats', 'q8_0', '--text', stories];
+  const { code, stdout, stderr } = await quern(args);
+  expect([code, stderr]).toEqual([0, expect.stringMatching(/writes down speech: there is no perplexity/)]);
+  expect(stdout).toMatch(/\| format \| MB \| relative error \| seconds \|/);
+  const { formats } = JSON.parse((await quern([...args, '--json'])).stdout);
+  expect(formats).toEqual([expect.objectContaining({ format: 'q8_0', relativeError: expect.any(Number) })]);
+  expect(formats[0]).not.toHaveProperty('perplexity');
+});
+
+test('a report whose text is missing or empty ends before anything is written', async () => {
+  const empty = join(folder, 'empty.txt');
+  writeFileSync(empty, '\n \n');
+  const out = join(folder, 'unwritten.gguf');
+  const encoder = join(folder, 'encoder');
+  for (const [args, message] of [
+    [['demo', out, 'q4_0', '--report', '--text', join(folder, 'nowhere.txt')], /ENOENT/],
+    [[encoder, out, 'q4_0', '--report', '--text', empty], /EMPTY_PROMPT/],
+  ] as const) {
+    const { code, stderr } = await quern(['quantize', ...args]);
+    expect([code, stderr]).toEqual([1, expect.stringMatching(message)]);
+    expect(existsSync(out)).toBe(false);
+  }
+});
+
+test('the least cosine of two rows', () => {
+  const rows = (...values: number[]) => ({ values: Float32Array.from(values), dimensions: 2 });
+  expect(leastCosine(rows(1, 0, 3, 4), rows(5, 0, 4, 3))).toBeCloseTo(0.96);
+  expect(leastCosine(rows(1, 0), rows(-1, 0))).toBe(-1);
 });
 
 test('quantize keeps what is there, and refuses what makes no sense', async () => {

@@ -14,7 +14,8 @@ export type ModelErrorCode =
   | 'BAD_WEIGHT_SHAPE' // a tensor has another shape than the configuration implies
   | 'UNKNOWN_FORMAT' // a tensor in a format that Quern does not compute with
   | 'BAD_ARGUMENT' // any other argument out of its documented range
-  | 'ABORTED'; // an AbortSignal ended the loading
+  | 'ABORTED' // an AbortSignal ended the loading
+  | 'WORKER_FAILED'; // a thread that decodes weights ended by itself
 
 /** Thrown by everything that opens, checks or loads a model. */
 export class ModelError extends QuernError<ModelErrorCode> {

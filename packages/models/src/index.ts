@@ -57,6 +57,7 @@ export type { FileTensor, Naming, StoredTensor, TensorStack, WeightFile } from '
 export type { LoadedWeights, WeightEntry, WeightTable } from './weights/weight-table.js';
 export type { StackConfig, WhisperConfig } from './whisper/config.js';
 export type { DecoderBatch, DecoderCaches, WhisperDecoder } from './whisper/decoder.js';
+export { describeSpeech, type SpeechDescription } from './whisper/describe.js';
 export type { WindowInputs } from './whisper/encoder.js';
 export { hop, LogMel, melFilters, normaliseLogMel, sampleRate } from './whisper/log-mel.js';
 export { loadWhisper, type WhisperModel } from './whisper/model.js';

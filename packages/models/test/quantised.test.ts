@@ -3,7 +3,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { createBackend as createReference } from '@quern/backend-reference';
 import { type Backend, GptqRows } from '@quern/core';
 import { loadLanguageModel, openModelFile } from '../src/index.js';
+import { decodePoolFor } from '../src/weights/decode-pieces.js';
 import { decodeToF32 } from '../src/weights/decode-weight.js';
+import { type GroupedTensor, gptqSource } from '../src/weights/gptq.js';
 import { type TestedBackend, testedBackends } from './backends.js';
 import {
   awqMatrix,
@@ -79,13 +81,17 @@ async function logits(path: string, backend: Backend, notices: string[] = []): P
   return await sequenceLogits(model, ids);
 }
 
+const pool = decodePoolFor({ profile: { kind: 'cpu', threads: 2 } }, undefined);
+afterAll(() => pool.dispose());
+
 describe.each(folders)('%s', (name, config, make) => {
   const { quantised, plain, values } = writeFolders(name.replaceAll(/\W+/g, '-'), config, make);
 
-  test('matrices decode to the floats that they mean', async () => {
+  test('matrices decode to the floats that they mean, here and on threads', async () => {
     const { weights } = await openModelFile(quantised);
     for (const [matrix, expected] of values)
-      expect(await decodeToF32(weights.tensors.get(matrix)!)).toEqual(expected);
+      for (const options of [{}, { pool }])
+        expect(await decodeToF32(weights.tensors.get(matrix)!, options)).toEqual(expected);
   });
 
   test.each(tested.map((backend): [string, TestedBackend] => [backend.name, backend]))(
@@ -119,6 +125,16 @@ test.each<[string, Grouped]>([
   using floats = await loadLanguageModel(await openModelFile(plain), backend);
   expect(packed.weightBytes).toBeLessThan(floats.weightBytes / 4);
   expect(notices).toEqual([]);
+});
+
+test('AWQ is put in the order of GPTQ on threads as here', async () => {
+  const awq = { quant_method: 'awq', bits: 4, group_size: 32, version: 'gemm' };
+  const { quantised, values } = writeFolders('awq-on-threads', awq, awqMatrix(32));
+  const { weights } = await openModelFile(quantised);
+  for (const name of values.keys()) {
+    const tensor = weights.tensors.get(name) as GroupedTensor;
+    expect(await gptqSource(tensor, { pool })).toEqual(await gptqSource(tensor));
+  }
 });
 
 test('what no kernel takes is kept as f32, which is said', async () => {

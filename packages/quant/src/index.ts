@@ -1,3 +1,6 @@
+export type { BytesJob, DecodeJob, GroupedMatrix, RowsJob } from './decode/decode-job.js';
+export { DecodePool } from './decode/decode-pool.js';
+export { decodePiece, type Recipe } from './decode/recipe.js';
 export { FileError, type FileErrorCode, FormatError, type FormatErrorCode } from './error.js';
 export { byteLength } from './format/byte-length.js';
 export { isWritable, type WritableFormat } from './format/codecs.js';
@@ -19,8 +22,7 @@ export { openGguf } from './gguf/open.js';
 export { type ParseGgufOptions, parseGguf } from './gguf/parse.js';
 export { type GgufInput, type TensorData, type TensorInput, writeGguf } from './gguf/write.js';
 export type { MetadataInput, TypedMetadata } from './gguf/write-metadata.js';
-export { awqWeightsAsGptq, awqZerosAsGptq } from './hugging-face/awq.js';
-export { type F8Format, f8Values, isF8Format } from './hugging-face/f8.js';
+export { type F8Format, type F8Scales, f8Values, isF8Format } from './hugging-face/f8.js';
 export {
   type ChosenFormat,
   chooseFormat,

@@ -1,4 +1,5 @@
-import { awqWeightsAsGptq, awqZerosAsGptq, f8Values } from '../src/index.js';
+import { awqWeightsAsGptq, awqZerosAsGptq } from '../src/hugging-face/awq.js';
+import { f8Values } from '../src/index.js';
 
 describe('8-bit floats', () => {
   const bits = Array.from({ length: 256 }, (_, i) => i);

@@ -70,6 +70,7 @@ export {
 export { loadModel } from './model/load-model.js';
 export type { LoadOptions, LoadProgress } from './model/load-options.js';
 export type { Model } from './model/model.js';
+export { type ModelKind, modelKind } from './model/open-any-model.js';
 export { openTokenizer } from './model/open-tokenizer.js';
 export type { Session } from './model/session.js';
 export { defaultContext, type PlanRequest, planBackends } from './planner/plan-backends.js';
@@ -81,6 +82,7 @@ export type {
   SpeculateByLookup,
   SpeculateOptions,
 } from './speculation/speculate-options.js';
+export type { ComputedWindow } from './speech/compute-window.js';
 export type {
   Segment,
   TranscribeOptions,

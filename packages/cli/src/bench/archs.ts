@@ -1,6 +1,7 @@
 import {
   type EncoderShapeName,
   encoderShapes,
+  type ModelKind,
   type ModelShapeName,
   makeSyntheticEncoder,
   makeSyntheticModel,
@@ -10,9 +11,6 @@ import {
   type SyntheticFormat,
   speechShapes,
 } from '@quern/runtime';
-
-/** What a model is for, and so what there is to time. */
-export type ModelKind = 'language' | 'encoder' | 'speech';
 
 export interface SyntheticFile {
   readonly format: SyntheticFormat;

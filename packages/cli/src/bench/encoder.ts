@@ -17,12 +17,15 @@ import type { EmbedWork, WorkFlags } from './works.js';
 export const embedWorksOf = ({ prompt, batch }: WorkFlags): EmbedWork[] =>
   batch.flatMap((texts) => prompt.map((tokens): EmbedWork => ({ kind: 'embed', tokens, batch: texts })));
 
-const letters = 'abcdefghijklmnopqrstuvwxyz0123456789';
+const letters = [...'abcdefghijklmnopqrstuvwxyz0123456789'];
 
-/** Texts of so many tokens each: every letter is one in the vocabulary of synthetic encoders, and so are start and end. */
-function someTexts({ tokens, batch }: EmbedWork, seed: number): string[] {
+/** Texts of so many tokens each, of letters that are one token wherever they stand. */
+function someTexts({ tokenizer }: Embedder, { tokens, batch }: EmbedWork, seed: number): string[] {
+  const lengthOf = (text: string) => tokenizer.encode(text).length;
+  const ends = lengthOf('a a') - 2; // tokens of start and end
+  const words = letters.filter((letter) => lengthOf(`${letter} ${letter}`) === ends + 2);
   const text = (i: number) =>
-    Array.from({ length: tokens - 2 }, (_, j) => letters[(seed + 7 * i + j * (j + 3)) % letters.length]).join(
+    Array.from({ length: tokens - ends }, (_, j) => words[(seed + 7 * i + j * (j + 3)) % words.length]).join(
       ' ',
     );
   return Array.from({ length: batch }, (_, i) => text(i));
@@ -34,7 +37,7 @@ async function embed(
   seed: number,
   signal: AbortSignal,
 ): Promise<Embeddings> {
-  const embeddings = await model.embed(someTexts(work, seed), { signal });
+  const embeddings = await model.embed(someTexts(model, work, seed), { signal });
   const asked = work.batch * work.tokens;
   if (embeddings.tokens === asked && embeddings.truncated === 0) return embeddings;
   throw new BenchError(

@@ -1,12 +1,13 @@
 import {
   type Backend,
+  type DescribedModel,
   type DeviceCeilings,
   describeFile,
-  type FileDescription,
   loadSpeechModel,
   type SpeechModel,
   type TranscriptionStages,
 } from '@quern/runtime';
+import { type Check, holdAgainstPlainer } from './check.js';
 import { BenchError } from './error.js';
 import { figuresOf, type RunFigures, type RunOptions, runOf, type WorkFigures } from './run.js';
 import { fastestFor, type Share } from './shares.js';
@@ -18,7 +19,7 @@ const sampleRate = 16_000;
 const positionsPerSecond = 50;
 
 /** A tone that rises and falls, as long as a window. */
-function someSound({ config }: SpeechModel) {
+function someSound({ config }: Pick<SpeechModel, 'config'>) {
   const length = (config.encoder.context / positionsPerSecond) * sampleRate;
   const at = (i: number) => 0.3 * Math.sin(i / 20 + 8 * Math.sin(i / 3000));
   return { sampleRate, samples: Float32Array.from({ length }, (_, i) => at(i)) };
@@ -36,14 +37,38 @@ async function transcribe(
     noSpeechThreshold: 1,
     conditionOnPrevious: false,
     maxTokens: tokens,
+    ignoreEnd: true,
     signal,
   }).result;
   if (stages.tokens === tokens * stages.windows) return stages;
   throw new BenchError(
     'WRONG_WORK',
-    `${model.path}: asked for ${tokens} tokens about each of ${stages.windows} windows; got ${stages.tokens}: it takes at most ${Math.floor(model.config.decoder.context / 2)}, and fewer where they end the text: give another --gen or --seed`,
+    `${model.path}: asked for ${tokens} tokens about each of ${stages.windows} windows; got ${stages.tokens}: it takes at most ${Math.floor(model.config.decoder.context / 2)}: give another --gen`,
   );
 }
+
+/** What is checked of a Whisper. */
+type Checked = Pick<SpeechModel, 'path' | 'config' | 'compute'>;
+
+/** The encoder's states of a window, and the logits of a few tokens about it. */
+async function checkedRows(model: Checked, signal: AbortSignal): Promise<Float32Array[]> {
+  const { encoded, logits } = await model.compute(someSound(model), { signal });
+  return [encoded, ...logits];
+}
+
+/** Holds what a Whisper makes of a window of sound against what plainer code makes of it (see holdAgainstPlainer). */
+export const checkSpeech = (
+  model: Checked,
+  backend: Pick<Backend, 'name' | 'profile'>,
+  signal: AbortSignal,
+): Promise<Check | undefined> =>
+  holdAgainstPlainer(backend, model.path, 'states and logits', {
+    got: () => checkedRows(model, signal),
+    expected: async (plainer) => {
+      using plain = await loadSpeechModel(model.path, { backend: plainer, signal });
+      return await checkedRows(plain, signal);
+    },
+  });
 
 /** Two operations for each weight, those of the convolutions once for each row they give; in attention as in encoders of text. */
 function operationsOfWindow({ config: { encoder } }: SpeechModel): number {
@@ -52,12 +77,9 @@ function operationsOfWindow({ config: { encoder } }: SpeechModel): number {
   return context * (layers * layer + 2 * 3 * width * (2 * melBands + width));
 }
 
-/** The decoder's matrices, but for those that made the keys and values of the sound; and these, and half the text's, in 16 bits. */
-function bytesOfToken({ config: { decoder, encoder } }: SpeechModel, file: FileDescription, tokens: number) {
-  const read = ({ name }: { readonly name: string }) =>
-    name.startsWith('decoder.') && !/cross_attn\.(key|value)|positional_embedding/.test(name);
-  const weights = file.tensors.filter(read).reduce((sum, { byteLength }) => sum + byteLength, 0);
-  return weights + 2 * 2 * decoder.layers * decoder.width * (encoder.context + tokens / 2);
+/** What a token reads of the weights, and in 16 bits the keys and values of the sound, and of half the text. */
+function bytesOfToken({ config: { decoder, encoder } }: SpeechModel, model: DescribedModel, tokens: number) {
+  return model.bytesPerToken! + 2 * 2 * decoder.layers * decoder.width * (encoder.context + tokens / 2);
 }
 
 function hearShare(
@@ -91,7 +113,7 @@ async function measureWork(
   return { hear, write };
 }
 
-/** Loads a Whisper on a backend, and times a window of sound and the tokens written about it. Rejects with the signal's reason. */
+/** Loads a Whisper on a backend, checks what it computes, and times a window of sound and the tokens written about it. Rejects with the signal's reason. */
 export async function measureSpeech(
   path: string,
   backend: Backend,
@@ -101,6 +123,7 @@ export async function measureSpeech(
   const { signal, onWork, flags } = options;
   using model = await loadSpeechModel(path, { backend, signal });
   const residentBytes = process.memoryUsage.rss();
+  const checked = options.check ? await checkSpeech(model, backend, signal) : undefined;
   const file = await describeFile(path);
   const heard: number[] = [];
   const written: WorkFigures[] = [];
@@ -111,9 +134,9 @@ export async function measureSpeech(
     const { hear, write } = await measureWork(model, tokens, options);
     heard.push(...hear);
     const perToken = median(write) / tokens;
-    const share = ceilings && writeShare(bytesOfToken(model, file, tokens), ceilings, perToken);
+    const share = ceilings && writeShare(bytesOfToken(model, file.model!, tokens), ceilings, perToken);
     written.push(figuresOf(work, write, share));
   }
   const share = ceilings && hearShare(model, file.formats[0]!.format, ceilings, median(heard));
-  return runOf(backend, { model, residentBytes }, undefined, [figuresOf(hearWork, heard, share), ...written]);
+  return runOf(backend, { model, residentBytes }, checked, [figuresOf(hearWork, heard, share), ...written]);
 }

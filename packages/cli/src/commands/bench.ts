@@ -1,8 +1,15 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Backend, type KvDtype, type SyntheticFormat, syntheticFormats } from '@quern/runtime';
+import {
+  type Backend,
+  type KvDtype,
+  type ModelKind,
+  modelKind,
+  type SyntheticFormat,
+  syntheticFormats,
+} from '@quern/runtime';
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { archs, type ModelKind, makeArch } from '../bench/archs.js';
+import { archs, makeArch } from '../bench/archs.js';
 import { type BackendFlags, openBackend } from '../bench/backends.js';
 import { chartOf } from '../bench/chart.js';
 import { errorBound } from '../bench/check.js';
@@ -60,8 +67,11 @@ interface Subject {
   use<T>(work: (path: string) => Promise<T>): Promise<T>;
 }
 
-function subjectsOf({ arch, format, seed, model }: BenchFlags, signal: AbortSignal): Subject[] {
-  if (model !== undefined) return [{ name: model, kind: 'language', use: (work) => work(model) }];
+async function subjectsOf(
+  { arch, format, seed, model }: BenchFlags,
+  signal: AbortSignal,
+): Promise<Subject[]> {
+  if (model !== undefined) return [{ name: model, kind: await modelKind(model), use: (work) => work(model) }];
   const made = (shape: string, recipe: SyntheticFormat): Subject => ({
     name: `${shape} ${recipe}`,
     kind: archs[shape]!,
@@ -88,10 +98,10 @@ class Measurements {
     private readonly signal: AbortSignal,
   ) {}
 
-  async take(): Promise<void> {
+  async take(subjects: readonly Subject[]): Promise<void> {
     const { threads = [undefined], isa = [undefined] } = this.flags;
     const choices = threads.flatMap((count) => isa.map((name) => ({ threads: count, isa: name })));
-    for (const subject of subjectsOf(this.flags, this.signal))
+    for (const subject of subjects)
       await subject.use(async (path) => {
         for (const choice of choices) await this.takeOn(subject, path, choice);
       });
@@ -132,9 +142,11 @@ class Measurements {
   }
 }
 
-async function measure(flags: BenchFlags, signal: AbortSignal): Promise<void> {
+async function measure(flags: BenchFlags, command: Command, signal: AbortSignal): Promise<void> {
+  const subjects = await subjectsOf(flags, signal);
+  needMeaning(flags, subjects, command);
   const measurements = new Measurements(flags, signal);
-  await measurements.take();
+  await measurements.take(subjects);
   await print(measurements, flags);
 }
 
@@ -158,21 +170,24 @@ function needSense({ make: path, force, arch, format }: BenchFlags, command: Com
 }
 
 /** Encoders and speech models keep no text in a cache, and speech is heard one window at a time. */
-function needMeaning({ arch, depth, kv, batch }: BenchFlags, command: Command): void {
-  const other = arch.find((shape) => archs[shape] !== 'language');
+function needMeaning({ depth, kv, batch }: BenchFlags, subjects: readonly Subject[], command: Command): void {
+  const other = subjects.find(({ kind }) => kind !== 'language');
   if (other === undefined) return;
   if (kv !== undefined || depth.some((tokens) => tokens > 0))
-    command.error(`error: ${other} has no cache to fill: --depth and --kv are for language models`);
-  const speech = arch.find((shape) => archs[shape] === 'speech');
+    command.error(`error: ${other.name} has no cache to fill: --depth and --kv are for language models`);
+  const speech = subjects.find(({ kind }) => kind === 'speech');
   if (speech !== undefined && batch.some((count) => count > 1))
-    command.error(`error: ${speech} hears one window at a time: --batch is for language models and encoders`);
+    command.error(
+      `error: ${speech.name} hears one window at a time: --batch is for language models and encoders`,
+    );
 }
 
 async function bench(flags: BenchFlags, command: Command): Promise<void> {
   needSense(flags, command);
-  needMeaning(flags, command);
   const { make: path } = flags;
-  await interruptible((signal) => (path === undefined ? measure(flags, signal) : make(path, flags, signal)));
+  await interruptible((signal) =>
+    path === undefined ? measure(flags, command, signal) : make(path, flags, signal),
+  );
 }
 
 const several = '; several with commas between';
@@ -184,7 +199,10 @@ export const benchCommand = (): Command =>
     .option('--format <formats>', `of the weights${several}`, listOf(oneOf(syntheticFormats)), ['q4_k_m'])
     .option('--seed <s>', 'of the random weights', whole, 1)
     .addOption(
-      new Option('--model <file>', 'measure this model instead').conflicts(['arch', 'format', 'make']),
+      new Option(
+        '--model <file>',
+        'measure this model instead, of whatever kind: a file or a folder',
+      ).conflicts(['arch', 'format', 'make']),
     )
     .option(
       '--prompt <tokens>',

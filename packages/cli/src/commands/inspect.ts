@@ -27,8 +27,10 @@ const millions = (count: number) => (count / 1e6).toFixed(1);
 
 /** Of a mixture of experts, a token passes only some of the parameters. */
 function showModel({ architecture, parameters, activeParameters, bytesPerToken }: DescribedModel): string {
-  const active = activeParameters < parameters ? `, ${millions(activeParameters)} active` : '';
-  return `${architecture}: ${millions(parameters)} million parameters${active}; a token reads ${millions(bytesPerToken)} MB`;
+  const isMixture = activeParameters !== undefined && activeParameters < parameters;
+  const active = isMixture ? `, ${millions(activeParameters)} active` : '';
+  const read = bytesPerToken === undefined ? '' : `; a token reads ${millions(bytesPerToken)} MB`;
+  return `${architecture}: ${millions(parameters)} million parameters${active}${read}`;
 }
 
 function* lines(file: FileDescription, flags: InspectFlags): Generator<string> {

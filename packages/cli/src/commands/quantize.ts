@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { describeFile, isMixName, type MixName, mixes } from '@quern/runtime';
+import { isMixName, type MixName, mixes } from '@quern/runtime';
 import { Argument, Command, InvalidArgumentError } from 'commander';
 import { positive } from '../options.js';
 import { type CompareFlags, Comparison, type Outcome } from '../quantize/compare.js';
@@ -36,12 +36,13 @@ async function quantize(
   needSense(output, format, flags, command);
   await interruptible(async (signal) => {
     const comparison = new Comparison(model, flags, signal);
+    if (flags.report) await comparison.accuracy(); // a text that is not there ends it before the work
     const outcomes: Outcome[] = [];
     if (output !== undefined && format !== undefined) {
       outcomes.push(await comparison.write(output, format, Boolean(flags.report)));
       say(summary(output, outcomes[0]!));
     }
-    if (flags.report) await report(model, comparison, outcomes, flags, format);
+    if (flags.report) await report(comparison, outcomes, flags, format);
     else if (flags.tensors) await write(showTensors(outcomes[0]!.tensors));
   });
 }
@@ -64,7 +65,6 @@ const summary = (output: string, { format, byteLength, seconds, relativeError }:
   `${output}: ${format}, ${(byteLength / 1e6).toFixed(1)} MB in ${seconds.toFixed(1)} s, relative error ${relativeError.toExponential(2)}`;
 
 async function report(
-  model: string,
   comparison: Comparison,
   outcomes: Outcome[],
   { formats, tensors, json }: QuantizeFlags,
@@ -72,11 +72,10 @@ async function report(
 ): Promise<void> {
   const wanted = formats.length > 0 || written !== undefined ? formats : usual;
   for (const mix of wanted) if (mix !== written) outcomes.push(await comparison.try(mix));
-  const { byteLength, path } = await describeFile(model);
-  const source = { byteLength, perplexity: await comparison.perplexityOf(model) };
-  if (json) return writeJson({ source: { path, ...source }, formats: outcomes });
+  const source = await comparison.source();
+  if (json) return writeJson({ source, formats: outcomes });
   if (tensors) for (const outcome of outcomes) await write(`${showTensors(outcome.tensors)}\n`);
-  await write(showOutcomes(source, outcomes));
+  await write(showOutcomes(source, outcomes, await comparison.accuracy()));
 }
 
 export const quantizeCommand = (): Command =>
@@ -86,9 +85,12 @@ export const quantizeCommand = (): Command =>
     .argument('[out]', 'the GGUF file to write')
     .addArgument(new Argument('[format]', 'of the weights').choices(Object.keys(mixes)))
     .option('--imatrix <file>', 'an importance matrix of llama.cpp: what the columns of weights count')
-    .option('--report', 'compare formats: size, error, and with --text perplexity')
+    .option(
+      '--report',
+      'compare formats: size, error, and with --text perplexity, or of encoders the least cosine of embeddings',
+    )
     .option('--formats <list>', 'more formats to compare, commas between; they leave no file', mixList, [])
-    .option('--text <file>', 'a text to foretell, for the perplexity')
+    .option('--text <file>', 'a text to foretell, or whose lines are embedded')
     .option('--tokens <n>', 'most tokens of it', positive, 2048)
     .option('--tensors', 'show the error of every tensor')
     .option('--pre <name>', "llama.cpp's name of the tokenizer's split, where a folder does not tell")

@@ -1,23 +1,20 @@
-import { readFileSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import {
+  describeFile,
   type ImportanceMatrix,
   type MixName,
-  perplexity,
   quantizeModel,
   readImportance,
   type TensorReport,
 } from '@quern/runtime';
-import { withModel } from '../load.js';
 import { inTemporaryFolder } from '../temporary-folder.js';
 import { loadingBar } from '../terminal/progress.js';
 import { say } from '../terminal/report.js';
+import { type Accuracy, type AccuracyFlags, accuracyOf } from './accuracy.js';
 
-export interface CompareFlags {
-  readonly threads?: number;
+export interface CompareFlags extends AccuracyFlags {
   readonly imatrix?: string;
-  readonly text?: string;
-  readonly tokens: number;
   readonly pre?: string;
 }
 
@@ -28,13 +25,22 @@ export interface Outcome {
   readonly seconds: number;
   /** √(Σ(decoded − x)² / Σx²) over all tensors whose format has changed. */
   readonly relativeError: number;
-  readonly perplexity: number | undefined;
+  /** Of language models, where a text was given. */
+  readonly perplexity?: number;
+  /** Of encoders: between the embeddings of a line of the text and those of the model as it was. */
+  readonly leastCosine?: number;
   readonly tensors: readonly TensorReport[];
+}
+
+/** The model as it was. */
+export interface SourceOutcome extends Pick<Outcome, 'byteLength' | 'perplexity' | 'leastCosine'> {
+  readonly path: string;
 }
 
 /** Writes a model in formats, and measures what became of it. */
 export class Comparison {
   private importance: ImportanceMatrix | undefined;
+  private found: Promise<Accuracy | undefined> | undefined;
 
   constructor(
     private readonly model: string,
@@ -42,7 +48,20 @@ export class Comparison {
     private readonly signal: AbortSignal,
   ) {}
 
-  /** Writes the model to `output`; `measured` computes the perplexity too. */
+  /** How the model is measured; undefined where there is nothing to measure it with. */
+  accuracy(): Promise<Accuracy | undefined> {
+    this.found ??= accuracyOf(this.model, this.flags, this.signal);
+    return this.found;
+  }
+
+  async source(): Promise<SourceOutcome> {
+    const { byteLength, path } = await describeFile(this.model);
+    const accuracy = await this.accuracy();
+    const value = await accuracy?.ofSource();
+    return { path, byteLength, ...(accuracy && value !== undefined && { [accuracy.key]: value }) };
+  }
+
+  /** Writes the model to `output`; `measured` computes its accuracy too. */
   async write(output: string, mix: MixName, measured: boolean): Promise<Outcome> {
     const { threads, imatrix, pre } = this.flags;
     if (imatrix !== undefined) this.importance ??= await readImportance(imatrix);
@@ -60,12 +79,13 @@ export class Comparison {
       ...(this.importance && { importance: this.importance }),
     }).finally(() => bar.stop());
     const seconds = (performance.now() - start) / 1000;
+    const accuracy = measured ? await this.accuracy() : undefined;
     return {
       format: mix,
       byteLength: statSync(output).size,
       seconds,
       relativeError: relativeError(tensors),
-      perplexity: measured ? await this.perplexityOf(output) : undefined,
+      ...(accuracy && { [accuracy.key]: await accuracy.of(output) }),
       tensors,
     };
   }
@@ -73,17 +93,6 @@ export class Comparison {
   /** The same into a file that is thrown away. */
   async try(mix: MixName): Promise<Outcome> {
     return inTemporaryFolder((folder) => this.write(join(folder, `${mix}.gguf`), mix, true));
-  }
-
-  /** Of the text asked for, by the model at `path`; undefined without a text. */
-  async perplexityOf(path: string): Promise<number | undefined> {
-    const { text, tokens, threads } = this.flags;
-    if (text === undefined) return undefined;
-    const flags = { backend: 'auto', ctx: 256, ...(threads !== undefined && { threads }) };
-    const measured = await withModel(path, flags, this.signal, (model) =>
-      perplexity(model, readFileSync(text, 'utf8'), { tokens, signal: this.signal }),
-    );
-    return measured.perplexity;
   }
 }
 

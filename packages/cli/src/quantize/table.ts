@@ -1,26 +1,30 @@
 import type { TensorReport } from '@quern/runtime';
-import type { Outcome } from './compare.js';
+import type { Accuracy } from './accuracy.js';
+import type { Outcome, SourceOutcome } from './compare.js';
 
 const row = (cells: readonly string[]): string => `| ${cells.join(' | ')} |\n`;
 const rule = (columns: number): string => row(Array.from({ length: columns }, () => '---'));
 
 /** The formats beside each other; first the model as it was. */
 export function showOutcomes(
-  source: { readonly byteLength: number; readonly perplexity: number | undefined },
+  source: SourceOutcome,
   outcomes: readonly Outcome[],
+  accuracy: Accuracy | undefined,
 ): string {
   const size = (bytes: number) => (bytes / 1e6).toFixed(1);
-  const measured = (value: number | undefined) => value?.toFixed(4) ?? '–';
+  const measured = (outcome: Pick<Outcome, Accuracy['key']>) =>
+    accuracy ? [outcome[accuracy.key]?.toFixed(accuracy.key === 'perplexity' ? 4 : 5) ?? '–'] : [];
+  const header = ['format', 'MB', 'relative error', ...(accuracy ? [accuracy.name] : []), 'seconds'];
   return [
-    row(['format', 'MB', 'relative error', 'perplexity', 'seconds']),
-    rule(5),
-    row(['as it was', size(source.byteLength), '–', measured(source.perplexity), '–']),
+    row(header),
+    rule(header.length),
+    row(['as it was', size(source.byteLength), '–', ...measured(source), '–']),
     ...outcomes.map((outcome) =>
       row([
         outcome.format,
         size(outcome.byteLength),
         outcome.relativeError.toExponential(2),
-        measured(outcome.perplexity),
+        ...measured(outcome),
         outcome.seconds.toFixed(1),
       ]),
     ),

@@ -21,7 +21,7 @@ export async function outputTensor(
 ): Promise<OutputTensor> {
   const { shape, format } = tensor;
   if (shape.length === 1) {
-    const values = await decodeToF32(tensor, signal);
+    const values = await decodeToF32(tensor, { signal });
     return inMemory(name, shape, rotary === undefined ? values : interleaveHeads(values, 1, rotary));
   }
   const parts = partsOf(tensor);
@@ -41,7 +41,7 @@ export async function outputTensor(
 const decodedPart = (part: FileTensor, signal: AbortSignal | undefined): TensorPart => ({
   path: part.bytes.path,
   byteLength: part.bytes.byteLength,
-  decode: () => decodeToF32(part, signal),
+  decode: () => decodeToF32(part, { signal }),
 });
 
 /** A tensor of f32 that is at hand. */

@@ -1,8 +1,9 @@
-import { f16ToF32, f32ToF16, GptqRows, type GptqSource } from '@quern/core';
-import { awqWeightsAsGptq, awqZerosAsGptq, decode, isGgufFormat } from '@quern/quant';
+import { f16ToF32, f32ToF16, GptqRows, type GptqSource, type WeightBytes } from '@quern/core';
+import { decode, type GroupedMatrix, isGgufFormat, type Recipe, type RowsJob } from '@quern/quant';
 import { ModelError } from '../error.js';
+import { type DecodeOptions, decodeAll, type Piece, pieceElements } from './decode-pieces.js';
 import type { GroupedIntegers } from './quantised-tensors.js';
-import { readTensor } from './read-bytes.js';
+import { readBytes } from './read-bytes.js';
 import type { FileTensor, StoredTensor } from './weight-file.js';
 
 /** A tensor that is made of integers in groups. */
@@ -13,9 +14,13 @@ export const isGrouped = (tensor: StoredTensor): tensor is GroupedTensor =>
 
 /**
  * What a backend's quantGptq takes: slices of the file where it holds them so, else their bytes, rearranged.
- * @throws ModelError UNKNOWN_FORMAT where scales have no exact f16; FileError READ_FAILED or TRUNCATED.
+ * @throws ModelError UNKNOWN_FORMAT where scales have no exact f16; else as `decodeAll`.
  */
-export async function gptqSource(tensor: GroupedTensor): Promise<GptqSource> {
+export async function gptqSource(tensor: GroupedTensor, options: DecodeOptions = {}): Promise<GptqSource> {
+  return { ...(await allButIntegers(tensor)), ...(await integers(tensor, options)) };
+}
+
+async function allButIntegers(tensor: GroupedTensor): Promise<Omit<GptqSource, 'qweight' | 'qzeros'>> {
   const { bits, groupSize, version, groupIndex, scales } = tensor.quantised;
   const [N, K] = tensor.shape as readonly [number, number];
   return {
@@ -24,47 +29,86 @@ export async function gptqSource(tensor: GroupedTensor): Promise<GptqSource> {
     bits,
     groupSize,
     version,
-    ...(await integers(tensor, N, K)),
     scales: scales.format === 'f16' ? scales.bytes : await asF16(scales),
     ...(groupIndex && { groupIndex: groupIndex.bytes }),
   };
 }
 
 /** The rows of such a matrix, in memory. */
-export async function gptqRows(tensor: GroupedTensor): Promise<GptqRows> {
-  const source = await gptqSource(tensor);
-  const { qzeros, scales, groupIndex } = tensor.quantised;
-  const inMemory = async (part: GptqSource['scales'], from: FileTensor) =>
-    part instanceof Uint8Array ? part : await readTensor(from);
+export async function gptqRows(tensor: GroupedTensor, signal: AbortSignal | undefined): Promise<GptqRows> {
+  const source = await gptqSource(tensor, { signal });
+  const inMemory = async (part: WeightBytes) => (part instanceof Uint8Array ? part : await readBytes(part));
   return new GptqRows({
     ...source,
-    qweight: await inMemory(source.qweight, tensor),
-    qzeros: await inMemory(source.qzeros, qzeros),
-    scales: await inMemory(source.scales, scales),
-    groupIndex: groupIndex && (await readTensor(groupIndex)),
+    qweight: await inMemory(source.qweight),
+    qzeros: await inMemory(source.qzeros),
+    scales: await inMemory(source.scales),
+    groupIndex: source.groupIndex && (await inMemory(source.groupIndex)),
+  });
+}
+
+/** Rows of K columns that are decoded at once. */
+export const rowsTogether = (K: number): number => Math.max(1, Math.floor(pieceElements / K));
+
+/** The rows as f32, as jobs of threads. */
+export async function gptqPieces(tensor: GroupedTensor, into: Uint8Array): Promise<Piece<RowsJob>[]> {
+  const { kind, qzeros } = tensor.quantised;
+  const matrix: GroupedMatrix = {
+    ...(await allButIntegers(tensor)),
+    kind,
+    qweight: tensor.bytes,
+    qzeros: qzeros.bytes,
+  };
+  const [N, K] = matrix.shape;
+  const together = rowsTogether(K);
+  return Array.from({ length: Math.ceil(N / together) }, (_, i) => {
+    const first = i * together;
+    const rows = Math.min(together, N - first);
+    const place = into.subarray(4 * first * K, 4 * (first + rows) * K);
+    return { job: { matrix, first, rows, byteLength: place.length }, into: place };
   });
 }
 
 async function integers(
   tensor: GroupedTensor,
-  N: number,
-  K: number,
+  options: DecodeOptions,
 ): Promise<Pick<GptqSource, 'qweight' | 'qzeros'>> {
   const { kind, qzeros } = tensor.quantised;
   if (kind === 'gptq') return { qweight: tensor.bytes, qzeros: qzeros.bytes };
-  const words = async (part: FileTensor) => new Int32Array((await readTensor(part)).buffer as ArrayBuffer);
-  return {
-    qweight: bytesOf(awqWeightsAsGptq(await words(tensor), N, K)),
-    qzeros: bytesOf(awqZerosAsGptq(await words(qzeros))),
-  };
+  const columns = tensor.shape[0]!;
+  const qweight = new Uint8Array(tensor.bytes.byteLength);
+  const zeros = new Uint8Array(qzeros.bytes.byteLength);
+  const eightRows = 4 * columns; // bytes of AWQ's [8, N / 8] words, which become GPTQ's [1, N]
+  const together = eightRows * Math.max(1, Math.floor(pieceElements / (8 * columns)));
+  await decodeAll(
+    [
+      ...slicesOf(tensor, qweight, together, { kind: 'awqWeights', columns }),
+      ...slicesOf(qzeros, zeros, 4 * pieceElements, { kind: 'awqZeros' }),
+    ],
+    options,
+  );
+  return { qweight, qzeros: zeros };
 }
 
-const bytesOf = ({ buffer }: Int32Array | Uint16Array) => new Uint8Array(buffer);
+/** Bytes that become as many others, so many at once. */
+function slicesOf(
+  { bytes: { path, offset } }: FileTensor,
+  into: Uint8Array,
+  length: number,
+  recipe: Recipe,
+): Piece[] {
+  return Array.from({ length: Math.ceil(into.length / length) }, (_, i) => {
+    const place = into.subarray(i * length, (i + 1) * length);
+    const source = { path, offset: offset + i * length, byteLength: place.length };
+    return { job: { recipe, source, byteLength: place.length }, into: place };
+  });
+}
 
+/** In shared memory, since every job of a matrix has them. */
 async function asF16(scales: FileTensor): Promise<Uint8Array> {
   const { format, bytes, name, shape } = scales;
   const values = new Float32Array(shape.reduce((product, size) => product * size, 1));
-  if (isGgufFormat(format)) decode(format, await readTensor(scales), 0, values, 0, values.length);
+  if (isGgufFormat(format)) decode(format, await readBytes(bytes), 0, values, 0, values.length);
   const halves = Uint16Array.from(values, f32ToF16);
   const lost = values.find((value, i) => f16ToF32(halves[i]!) !== value);
   if (lost !== undefined)
@@ -72,5 +116,7 @@ async function asF16(scales: FileTensor): Promise<Uint8Array> {
       'UNKNOWN_FORMAT',
       `${bytes.path}: tensor '${name}' has the scale ${lost} in ${format}; scales must be numbers that f16 holds`,
     );
-  return bytesOf(halves);
+  const shared = new Uint8Array(new SharedArrayBuffer(halves.byteLength));
+  shared.set(new Uint8Array(halves.buffer));
+  return shared;
 }

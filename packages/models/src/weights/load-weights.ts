@@ -1,11 +1,6 @@
 import { type Backend, elementCount, type Weight } from '@quern/core';
-import {
-  decodedBytes,
-  decodedFormat,
-  decodedSource,
-  gatheredSource,
-  throwIfAborted,
-} from './decode-weight.js';
+import { type DecodeOptions, decodePoolFor, throwIfAborted } from './decode-pieces.js';
+import { decodedBytes, decodedFormat, decodedSource, gatheredSource } from './decode-weight.js';
 import { type GroupedTensor, gptqSource, isGrouped } from './gptq.js';
 import { isDense, type ResolvedWeight } from './resolve-weights.js';
 import { type StoredTensor, storedBytes } from './weight-file.js';
@@ -36,9 +31,29 @@ export function bytesOn(backend: Backend, tensor: StoredTensor): number {
 /** So many tensors are under way at once: one is read while another is repacked. */
 const underWay = 4;
 
+/** Elements to decode from which on threads load sooner than this one: they take a while to start (docs/performance.md). */
+const worthThreads = 2 ** 24;
+
+/** The matrices that JavaScript decodes or rearranges. */
+const isDecoded = (backend: Backend, tensor: StoredTensor): boolean =>
+  !readsNatively(backend, tensor) || (isGrouped(tensor) && tensor.quantised.kind === 'awq');
+
+/** How weights are decoded; whoever asks disposes of the threads. @throws ModelError ABORTED. */
+function decodingOf(
+  backend: Backend,
+  resolved: readonly ResolvedWeight[],
+  { signal }: LoadOptions,
+): DecodeOptions {
+  const elements = resolved.reduce(
+    (sum, { tensor }) => sum + (isDecoded(backend, tensor) ? elementCount(tensor.shape) : 0),
+    0,
+  );
+  return { signal, ...(elements >= worthThreads && { pool: decodePoolFor(backend, signal) }) };
+}
+
 /**
  * Loads weights; they come back in the order given. On failure or abort, everything already loaded is disposed of.
- * @throws ModelError ABORTED, or what backend.loadWeight throws.
+ * @throws ModelError ABORTED or WORKER_FAILED, or what backend.loadWeight throws.
  */
 export async function loadWeights(
   backend: Backend,
@@ -46,6 +61,20 @@ export async function loadWeights(
   options: LoadOptions = {},
 ): Promise<readonly Weight[]> {
   noticeDecoding(backend, resolved, options);
+  const decoding = decodingOf(backend, resolved, options);
+  try {
+    return await loadAll(backend, resolved, decoding, options);
+  } finally {
+    await decoding.pool?.dispose();
+  }
+}
+
+async function loadAll(
+  backend: Backend,
+  resolved: readonly ResolvedWeight[],
+  decoding: DecodeOptions,
+  options: LoadOptions,
+): Promise<readonly Weight[]> {
   const loaded: Weight[] = [];
   const queue = resolved.entries();
   const report = progressReporter(resolved, options);
@@ -54,7 +83,7 @@ export async function loadWeights(
     for (const [i, { tensor }] of queue) {
       if (failed) return;
       throwIfAborted(options.signal);
-      loaded[i] = await loadOne(backend, tensor, options.signal);
+      loaded[i] = await loadOne(backend, tensor, decoding);
       report(tensor);
     }
   };
@@ -72,18 +101,14 @@ export async function loadWeights(
   throw failure.reason;
 }
 
-async function loadOne(
-  backend: Backend,
-  tensor: StoredTensor,
-  signal: AbortSignal | undefined,
-): Promise<Weight> {
+async function loadOne(backend: Backend, tensor: StoredTensor, decoding: DecodeOptions): Promise<Weight> {
   if (!readsNatively(backend, tensor))
-    return backend.loadWeight(await decodedSource(backend, tensor, signal));
-  if (isGrouped(tensor)) return backend.quantGptq!.loadWeight(await gptqSource(tensor));
+    return backend.loadWeight(await decodedSource(backend, tensor, decoding));
+  if (isGrouped(tensor)) return backend.quantGptq!.loadWeight(await gptqSource(tensor, decoding));
   if (!('parts' in tensor)) return backend.loadWeight(tensor);
   return backend.moeFused
     ? backend.moeFused.loadExperts(tensor.parts)
-    : backend.loadWeight(await gatheredSource(tensor, signal));
+    : backend.loadWeight(await gatheredSource(tensor, decoding.signal));
 }
 
 function progressReporter(resolved: readonly ResolvedWeight[], { onProgress }: LoadOptions) {

@@ -1,37 +1,24 @@
-import { type FileHandle, open } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
+import type { WeightBytes } from '@quern/core';
 import { FileError } from '@quern/quant';
-import type { FileTensor } from './weight-file.js';
 
-/** @throws FileError READ_FAILED. */
-export async function openFile(path: string): Promise<FileHandle> {
+/** The bytes of a slice of a file. @throws FileError READ_FAILED or TRUNCATED. */
+export async function readBytes({
+  path,
+  offset,
+  byteLength,
+}: Exclude<WeightBytes, Uint8Array>): Promise<Uint8Array> {
+  const bytes = new Uint8Array(byteLength);
+  const file = await open(path, 'r').catch((cause) => {
+    throw new FileError('READ_FAILED', path, `cannot be read: ${cause.message}`, { cause });
+  });
   try {
-    return await open(path, 'r');
-  } catch (cause) {
-    throw new FileError('READ_FAILED', path, `cannot be read: ${(cause as Error).message}`, { cause });
-  }
-}
-
-/** Fills `into` with the bytes from `position`. @throws FileError TRUNCATED. */
-export async function readAt(
-  file: FileHandle,
-  path: string,
-  position: number,
-  into: Uint8Array,
-): Promise<void> {
-  for (let done = 0; done < into.length; ) {
-    const { bytesRead } = await file.read(into, done, into.length - done, position + done);
-    if (bytesRead === 0)
-      throw new FileError('TRUNCATED', path, `ends at byte ${position + done}: it has shrunk`);
-    done += bytesRead;
-  }
-}
-
-/** All bytes of a tensor. @throws FileError READ_FAILED or TRUNCATED. */
-export async function readTensor({ bytes: { path, offset, byteLength } }: FileTensor): Promise<Uint8Array> {
-  const file = await openFile(path);
-  try {
-    const bytes = new Uint8Array(byteLength);
-    await readAt(file, path, offset, bytes);
+    for (let done = 0; done < byteLength; ) {
+      const { bytesRead } = await file.read(bytes, done, byteLength - done, offset + done);
+      if (bytesRead === 0)
+        throw new FileError('TRUNCATED', path, `ends at byte ${offset + done}: it has shrunk`);
+      done += bytesRead;
+    }
     return bytes;
   } finally {
     await file.close();

@@ -93,7 +93,7 @@ const isKernel = ({ field }: ResolvedWeight): boolean => field === 'conv1' || fi
 /** Files have the kernel of a convolution as [N, C, W]; conv1d takes [N, W·C], tap by tap. */
 async function tapByTap(tensor: StoredTensor, signal: AbortSignal | undefined): Promise<WeightSource> {
   const [N, C, W] = tensor.shape as [number, number, number];
-  const values = await decodeToF32(tensor, signal);
+  const values = await decodeToF32(tensor, { signal });
   const turned = new Float32Array(values.length);
   for (let n = 0; n < N; n++)
     for (let c = 0; c < C; c++)

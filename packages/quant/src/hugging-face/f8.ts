@@ -20,3 +20,31 @@ function e4m3(bits: number): number {
   if ((bits & 0x7f) === 0x7f) return Number.NaN;
   return sign * (exponent === 0 ? fraction * 2 ** -6 : (1 + fraction) * 2 ** (exponent - 7));
 }
+
+/** Factors of the blocks of a matrix, row by row of blocks. */
+export interface F8Scales {
+  readonly values: Float32Array;
+  /** Of the matrix. */
+  readonly columns: number;
+  readonly blockRows: number;
+  readonly blockColumns: number;
+}
+
+/** Elements of a matrix, a byte each, from element `first` of it on, times the factors of their blocks. */
+export function decodeF8(
+  format: F8Format,
+  bytes: Uint8Array,
+  dst: Float32Array,
+  first: number,
+  { values, columns, blockRows, blockColumns }: F8Scales,
+): void {
+  const numbers = f8Values[format];
+  const acrossScales = Math.ceil(columns / blockColumns);
+  for (let i = 0; i < dst.length; ) {
+    const row = Math.floor((first + i) / columns);
+    const column = (first + i) % columns;
+    const scale = values[Math.floor(row / blockRows) * acrossScales + Math.floor(column / blockColumns)]!;
+    const run = Math.min(columns - column, blockColumns - (column % blockColumns)); // of one scale
+    for (const end = Math.min(dst.length, i + run); i < end; i++) dst[i] = numbers[bytes[i]!]! * scale;
+  }
+}

@@ -1,9 +1,8 @@
-import { closeSync, openSync, readSync } from 'node:fs';
-import { FileError } from '../error.js';
 import { byteLength } from '../format/byte-length.js';
 import type { WritableFormat } from '../format/codecs.js';
 import { decode, encode } from '../format/decode.js';
 import type { GgufFormat } from '../format/formats.js';
+import { readSlice } from '../read-slice.js';
 import { interleaveHeads } from './interleave-heads.js';
 
 /** Where rows lie in a file, or what they are. */
@@ -67,35 +66,6 @@ function valuesOf(job: EncodeJob): Float32Array {
   const decoded = new Float32Array(rows * rowLength);
   decode(source.from, storedBytes(job), 0, decoded, 0, decoded.length);
   return decoded;
-}
-
-function readSlice(path: string, offset: number, length: number): Uint8Array<ArrayBuffer> {
-  const bytes = new Uint8Array(length);
-  const file = attempt(path, () => openSync(path, 'r'));
-  try {
-    for (let done = 0; done < length; ) {
-      const read = attempt(path, () => readSync(file, bytes, done, length - done, offset + done));
-      if (read === 0)
-        throw new FileError(
-          'TRUNCATED',
-          path,
-          `ends at byte ${offset + done}: it has shrunk since it was opened`,
-        );
-      done += read;
-    }
-  } finally {
-    closeSync(file);
-  }
-  return bytes;
-}
-
-function attempt<T>(path: string, work: () => T): T {
-  try {
-    return work();
-  } catch (cause) {
-    const reason = (cause as NodeJS.ErrnoException).code ?? (cause as Error).message;
-    throw new FileError('READ_FAILED', path, `cannot be read (${reason})`, { cause });
-  }
 }
 
 function errorOf(x: Float32Array, bytes: Uint8Array, format: GgufFormat): ErrorSums {

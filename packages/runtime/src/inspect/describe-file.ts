@@ -1,8 +1,9 @@
 import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { describeModel, type ModelDescription, ModelError, openModelFile } from '@quern/models';
-import { openGguf, openSafetensors } from '@quern/quant';
+import { describeEncoder, describeModel, describeSpeech, ModelError, openModelFile } from '@quern/models';
+import { isGgml, openGgml, openGguf, openSafetensors } from '@quern/quant';
 import { locateModel } from '../model/locate-model.js';
+import { type AnyModelFile, type ModelKind, openAnyModel } from '../model/open-any-model.js';
 
 export interface DescribedTensor {
   readonly name: string;
@@ -13,13 +14,22 @@ export interface DescribedTensor {
 }
 
 /** What a model of an architecture that Quern knows asks of a machine. */
-export interface DescribedModel
-  extends Pick<ModelDescription, 'architecture' | 'parameters' | 'activeParameters' | 'bytesPerToken'> {}
+export interface DescribedModel {
+  readonly kind: ModelKind;
+  readonly architecture: string;
+  /** Elements of all weights. */
+  readonly parameters: number;
+  /** Of these, elements that one token is multiplied with: all but those of experts that are not chosen. Of language models. */
+  readonly activeParameters?: number;
+  /** Bytes of the weights that one token reads while it is written. Not of encoders, which write none. */
+  readonly bytesPerToken?: number;
+}
 
 /** What is in a model file, whether or not Quern can run it. */
 export interface FileDescription {
   readonly path: string;
-  readonly kind: 'gguf' | 'safetensors';
+  /** 'ggml': a file of whisper.cpp. */
+  readonly kind: 'gguf' | 'safetensors' | 'ggml';
   /** Of all tensors together. */
   readonly byteLength: number;
   readonly metadata: Readonly<Record<string, unknown>>;
@@ -34,14 +44,21 @@ export interface FileDescription {
   readonly model?: DescribedModel;
 }
 
-async function readGguf(path: string): Promise<Pick<FileDescription, 'kind' | 'metadata' | 'tensors'>> {
+type Content = Pick<FileDescription, 'kind' | 'metadata' | 'tensors'>;
+
+/** Its sizes, by whisper.cpp's names, and its tokens; those that are a part of a character have U+FFFD for it. */
+async function readGgml(path: string): Promise<Content> {
+  const { sizes, tokens, tensors } = await openGgml(path);
+  const texts = tokens.map((bytes) => Buffer.from(bytes).toString('utf8'));
+  return { kind: 'ggml', metadata: { ...Object.fromEntries(sizes), tokens: texts }, tensors };
+}
+
+async function readGguf(path: string): Promise<Content> {
   const { metadata, tensors } = await openGguf(path);
   return { kind: 'gguf', metadata: Object.fromEntries(metadata), tensors };
 }
 
-async function readSafetensors(
-  path: string,
-): Promise<Pick<FileDescription, 'kind' | 'metadata' | 'tensors'>> {
+async function readSafetensors(path: string): Promise<Content> {
   const { tensors, metadata } = await openSafetensors(path);
   const described = tensors.map(({ dtype, ...tensor }) => ({ ...tensor, format: dtype }));
   return { kind: 'safetensors', metadata: Object.fromEntries(metadata), tensors: described };
@@ -77,24 +94,34 @@ async function resolvePath(located: string): Promise<string> {
 
 async function modelOf(path: string): Promise<DescribedModel | undefined> {
   try {
-    const { architecture, parameters, activeParameters, bytesPerToken } = describeModel(
-      await openModelFile(path),
-    );
-    return { architecture, parameters, activeParameters, bytesPerToken };
+    return describe(await openAnyModel(path));
   } catch (error) {
     if (error instanceof ModelError) return undefined;
     throw error;
   }
 }
 
+function describe({ kind, file }: AnyModelFile): DescribedModel {
+  if (kind === 'speech') return { kind, architecture: 'whisper', ...describeSpeech(file) };
+  const architecture = file.architecture.name;
+  if (kind === 'encoder') return { kind, architecture, parameters: describeEncoder(file).parameters };
+  const { parameters, activeParameters, bytesPerToken } = describeModel(file);
+  return { kind, architecture, parameters, activeParameters, bytesPerToken };
+}
+
+async function readContent(path: string): Promise<Content> {
+  if ((await stat(path)).isDirectory() || /\.(safetensors|index\.json)$/.test(path))
+    return readSafetensors(path);
+  return (await isGgml(path)) ? readGgml(path) : readGguf(path);
+}
+
 /**
- * Reads the header of a GGUF file (or of all its parts), of a safetensors file, or of the model in a folder.
+ * Reads the header of a GGUF file (or of all its parts), of a file of whisper.cpp, of a safetensors file, or of the model in a folder.
  * Rejects with RuntimeError MODEL_NOT_FOUND, ModelError NO_MODEL and AMBIGUOUS_MODEL, and quant's FileError.
  */
 export async function describeFile(pathOrId: string, resolveFrom?: string): Promise<FileDescription> {
   const path = await resolvePath(locateModel(pathOrId, resolveFrom));
-  const isSafetensors = (await stat(path)).isDirectory() || /\.(safetensors|index\.json)$/.test(path);
-  const { kind, metadata, tensors } = await (isSafetensors ? readSafetensors(path) : readGguf(path));
+  const { kind, metadata, tensors } = await readContent(path);
   const model = await modelOf(path);
   return {
     path,

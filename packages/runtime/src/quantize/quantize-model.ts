@@ -5,8 +5,6 @@ import {
   encoderToGguf,
   findModel,
   ModelError,
-  openEncoderFile,
-  openModelFile,
   openSpeechModel,
   type SpeechFile,
   speechToGguf,
@@ -22,6 +20,7 @@ import {
 } from '@quern/quant';
 import { templateOfFolder } from '../chat/load.js';
 import { locateModel } from '../model/locate-model.js';
+import { openAnyModel } from '../model/open-any-model.js';
 import { vocabularyToGguf } from '../tokenizer/to-gguf.js';
 import { speechVocabularyToGguf } from './speech-vocabulary.js';
 
@@ -58,33 +57,16 @@ async function folderSource(
   config: string,
   options: QuantizeModelOptions,
 ): Promise<QuantizeSource> {
-  try {
-    const file = await openModelFile(weights, { config });
-    if (file.kind === 'huggingFace') return toGguf(file, await convertOptions(file, options));
-  } catch (error) {
-    if (!(error instanceof ModelError)) throw error;
-    if (error.code === 'WRONG_KIND') return encoderSource(weights, config, options);
-    if (error.code !== 'UNKNOWN_ARCHITECTURE') throw error;
-    const speech = await openSpeechModel(weights, { config }).catch((other: unknown) => {
-      throw other instanceof ModelError && other.code === 'UNKNOWN_ARCHITECTURE' ? error : other;
-    });
-    return speechSource(speech, options);
-  }
-  throw new ModelError('NO_MODEL', `${weights} is no model of Hugging Face`);
-}
-
-async function encoderSource(
-  weights: string,
-  config: string,
-  options: QuantizeModelOptions,
-): Promise<QuantizeSource> {
-  const file = await openEncoderFile(weights, { config });
+  const { kind, file } = await openAnyModel(weights, { config });
+  if (kind === 'speech') return speechSource(file, options);
   if (file.kind !== 'huggingFace') throw new ModelError('NO_MODEL', `${weights} is no model of Hugging Face`);
+  const converting = await convertOptions(file, options);
+  if (kind === 'language') return toGguf(file, converting);
   if (Object.keys(file.prompts).length > 0)
     options.onNotice?.(
       `${file.path}: GGUF has no place for its prompts (${Object.keys(file.prompts).join(', ')}): write them before texts yourself`,
     );
-  return encoderToGguf(file, await convertOptions(file, options));
+  return encoderToGguf(file, converting);
 }
 
 async function speechSource(file: SpeechFile, options: QuantizeModelOptions): Promise<QuantizeSource> {

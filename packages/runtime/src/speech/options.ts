@@ -29,6 +29,8 @@ export interface TranscribeOptions {
   readonly seed?: number;
   /** Most tokens of one window; at most, and by default, half the model's context. */
   readonly maxTokens?: number;
+  /** The end of the text is never written, so that every window gets `maxTokens`: for measuring. Default false. */
+  readonly ignoreEnd?: boolean;
   readonly signal?: AbortSignal;
   /** Called with each segment as it is known, besides the iteration. */
   readonly onSegment?: (segment: Segment) => void;
@@ -105,6 +107,7 @@ export function resolveOptions(options: TranscribeOptions, vocabulary: SpeechVoc
     noSpeechThreshold: options.noSpeechThreshold ?? 0.6,
     conditionOnPrevious: options.conditionOnPrevious ?? true,
     seed: options.seed ?? 0,
+    ignoreEnd: options.ignoreEnd ?? false,
   };
   needOneOf('task', resolved.task, ['transcribe', 'translate']);
   needOneOf('timestamps', resolved.timestamps, ['segment', 'word']);

@@ -71,9 +71,19 @@ export class SpeechSession {
   }
 
   /** Appends tokens to a text; gives the probabilities [R, V] of what follows the rows asked for, counted from its first new token. */
-  async begin(
+  begin(tokens: NewTokens, rows: readonly number[], signal: AbortSignal | undefined): Promise<Float32Array> {
+    return this.write(tokens, rows, (logits) => this.model.backend.softmax(logits), signal);
+  }
+
+  /** The same, but logits [R, V]. */
+  logits(tokens: NewTokens, rows: readonly number[], signal: AbortSignal | undefined): Promise<Float32Array> {
+    return this.write(tokens, rows, (logits) => logits, signal);
+  }
+
+  private async write(
     { sequence, tokens }: NewTokens,
     rows: readonly number[],
+    finish: (logits: Tensor) => Tensor,
     signal: AbortSignal | undefined,
   ): Promise<Float32Array> {
     const { backend, decoder } = this.model;
@@ -81,12 +91,10 @@ export class SpeechSession {
     using step = backend.step();
     const batch = this.batch(step, [{ sequence, tokens }]);
     const x = decoder.hidden(step.input(Int32Array.from(tokens)), batch, this.caches);
-    const probabilities = backend.softmax(
-      decoder.logits(backend.gatherRows(x, step.input(Int32Array.from(rows)))),
-    );
+    const wanted = finish(decoder.logits(backend.gatherRows(x, step.input(Int32Array.from(rows)))));
     await nextTurn();
     await step.run(signal ? { signal } : {});
-    return (await step.read(probabilities)) as Float32Array;
+    return (await step.read(wanted)) as Float32Array;
   }
 
   /** Appends one token to each of some texts; gives the probabilities of what follows them, [S, V], until the next call. */

@@ -12,6 +12,7 @@ import type { LoadOptions } from '../model/load-options.js';
 import { locateModel } from '../model/locate-model.js';
 import { TokenizerError, tokenizerFromGguf, tokenizerFromHuggingFace } from '../tokenizer/index.js';
 import { chooseSpeechBackend } from './choose-backend.js';
+import { type ComputedWindow, computeWindow } from './compute-window.js';
 import { resolveOptions, type TranscribeOptions } from './options.js';
 import { type SpeechSource, Transcriber } from './transcriber.js';
 import { Transcription } from './transcription.js';
@@ -61,6 +62,18 @@ export class SpeechModel {
       this.needLive();
       return new Transcriber(this.source, resolved, audio);
     });
+  }
+
+  /**
+   * What the model computes of the first window of a sound and of a few tokens about it: to hold one backend against another.
+   * Rejects with AudioError, BackendError, RuntimeError DISPOSED or ABORTED.
+   */
+  async compute(
+    audio: AudioInput,
+    { signal }: { readonly signal?: AbortSignal } = {},
+  ): Promise<ComputedWindow> {
+    this.needLive();
+    return computeWindow(this.source.model, audio, signal);
   }
 
   /** Frees the weights. Disposing twice is harmless. */

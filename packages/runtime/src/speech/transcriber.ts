@@ -230,7 +230,9 @@ export class Transcriber implements Production<Segment, TranscriptionResult> {
   /** For a window with so many frames of sound. */
   private rules(length: number): RuleOptions {
     const { vocabulary, suppressed, notFirst } = this.source;
-    return { ids: vocabulary.ids, suppressed, notFirst, latestFirst, latest: Math.ceil(length / 2) };
+    const { ids } = vocabulary;
+    const never = this.options.ignoreEnd ? [...suppressed, ids.endOfText] : suppressed;
+    return { ids, suppressed: never, notFirst, latestFirst, latest: Math.ceil(length / 2) };
   }
 
   private alignment(frame: number, length: number): Alignment {

@@ -1,9 +1,21 @@
-import { chmodSync, copyFileSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { makeSyntheticSpeechModel } from '@quern/models';
 import { writeGguf } from '@quern/quant';
-import { describeFile } from '../../src/index.js';
+import { describeFile, modelKind } from '../../src/index.js';
+import { encoderKinds, writeEncoderFolder } from '../quantize/encoder-folder.mjs';
+import { writeGgml } from '../quantize/ggml-file.js';
+import { sharedData, testShared } from '../shared-data.js';
 import { writeTinyModel } from '../tiny-model.js';
+
+const root = mkdtempSync(join(tmpdir(), 'quern-describe-'));
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+const newFolder = (name: string) => {
+  mkdirSync(join(root, name));
+  return join(root, name);
+};
 
 test('a GGUF file, and the folder that holds it alone', async () => {
   const path = await writeTinyModel();
@@ -21,6 +33,79 @@ test('of a model that Quern runs, what it asks of a machine; of another file, no
   const unknown = join(dirname(path), 'unknown.gguf');
   await writeGguf(unknown, { metadata: { 'general.architecture': 'unheard-of' }, tensors: [] });
   expect(await describeFile(unknown)).not.toHaveProperty('model');
+});
+
+test('a file of whisper.cpp and a GGUF of the same', async () => {
+  const [gguf, ggml] = [join(root, 'whisper.gguf'), join(root, 'ggml-whisper.bin')];
+  await makeSyntheticSpeechModel(gguf, { shape: 'whisper-test', format: 'f32' });
+  await writeGgml(ggml, gguf);
+  const [a, b] = [await describeFile(gguf), await describeFile(ggml)];
+  expect(b).toMatchObject({ path: ggml, kind: 'ggml', byteLength: a.byteLength, tensors: a.tensors });
+  expect(b.metadata).toMatchObject({ n_vocab: 51_865, n_audio_state: 32, n_text_layer: 2 });
+  const tokens = b.metadata.tokens as readonly string[];
+  expect([tokens.length, tokens[65], tokens[255]]).toEqual([50_257, 'A', '\ufffd']);
+  const elements = a.tensors.reduce((sum, { shape }) => sum + shape.reduce((n, d) => n * d, 1), 0);
+  expect(a.model).toEqual({
+    kind: 'speech',
+    architecture: 'whisper',
+    parameters: elements,
+    bytesPerToken: expect.any(Number),
+  });
+  expect(b.model).toEqual(a.model);
+  const { bytesPerToken } = a.model!;
+  const decoder = a.tensors.filter(({ name }) => name.startsWith('decoder.'));
+  const unread = decoder.filter(({ name }) => /cross_attn\.(key|value)|positional/.test(name));
+  const sum = (some: typeof decoder) => some.reduce((total, { byteLength }) => total + byteLength, 0);
+  expect(bytesPerToken).toBe(sum(decoder) - sum(unread));
+});
+
+test.each(Object.keys(encoderKinds))('a folder of an encoder: %s', async (kind) => {
+  const folder = newFolder(`encoder-${kind}`);
+  writeEncoderFolder(folder, kind);
+  const { tensors, model } = await describeFile(folder);
+  const elements = tensors.reduce((sum, { shape }) => sum + shape.reduce((n, d) => n * d, 1), 0);
+  expect(model).toEqual({ kind: 'encoder', architecture: expect.any(String), parameters: elements });
+  expect(await modelKind(folder)).toBe('encoder');
+});
+
+testShared.each([
+  ['tiny_whisper', 'speech', 'whisper'],
+  ['tiny_llama', 'language', 'llama'],
+  ['tiny_qwen2', 'language', 'qwen2'],
+  ['tiny_qwen3', 'language', 'qwen3'],
+  ['tiny_qwen3_moe', 'language', 'qwen3moe'],
+])('a folder of %s', async (name, kind, architecture) => {
+  const folder = newFolder(name);
+  for (const [end, file] of Object.entries({
+    '.safetensors': 'model.safetensors',
+    '_config.json': 'config.json',
+  }))
+    copyFileSync(join(sharedData, 'tiny-hf', `${name}${end}`), join(folder, file));
+  const described = await describeFile(folder);
+  expect(described).toMatchObject({ kind: 'safetensors', model: { kind, architecture } });
+  expect(await modelKind(folder)).toBe(kind);
+});
+
+testShared('a file of whisper.cpp without tensors is of speech, but no model', async () => {
+  const path = join(sharedData, 'whisper', 'for-tests-ggml-tiny.en.bin');
+  const file = await describeFile(path);
+  expect(file).toMatchObject({ kind: 'ggml', tensors: [], metadata: { n_vocab: 51_864 } });
+  expect(file).not.toHaveProperty('model');
+  expect(await modelKind(path)).toBe('speech');
+});
+
+test('a broken file of whisper.cpp, and a file of no model', async () => {
+  const [broken, other] = [join(root, 'broken.bin'), join(root, 'other.bin')];
+  writeFileSync(broken, 'lmgg and no more');
+  writeFileSync(other, 'something else');
+  await expect(describeFile(broken)).rejects.toMatchObject({ name: 'FileError', code: 'TRUNCATED' });
+  await expect(describeFile(other)).rejects.toMatchObject({ name: 'FileError', code: 'NOT_GGUF' });
+  const unknown = join(root, 'unknown.gguf');
+  await writeGguf(unknown, { metadata: { 'general.architecture': 'unheard-of' }, tensors: [] });
+  await expect(modelKind(unknown)).rejects.toMatchObject({
+    name: 'ModelError',
+    code: 'UNKNOWN_ARCHITECTURE',
+  });
 });
 
 test('a GGUF file beside a shard without config.json is what loading takes', async () => {

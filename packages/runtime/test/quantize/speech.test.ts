@@ -1,5 +1,5 @@
 // The vocabulary of a file of whisper.cpp, made of the real one: what GGUF has of it is what the folder has.
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createBackend } from '@quern/backend-reference';
@@ -14,6 +14,7 @@ import {
 import { speechVocabularyToGguf } from '../../src/quantize/speech-vocabulary.js';
 import { vocabularyOf } from '../../src/speech/vocabulary.js';
 import { sharedData, testShared } from '../shared-data.js';
+import { writeGgml } from './ggml-file.js';
 
 const root = mkdtempSync(join(tmpdir(), 'quern-speech-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
@@ -50,31 +51,6 @@ testShared('special tokens and texts are those of the folder', async () => {
   for (const text of [' And so my fellow Americans', '狐 naïve\n42!', ''])
     expect(got.encode!(text)).toEqual(want.encode!(text));
 });
-
-const words = (...numbers: number[]) => Buffer.from(Uint32Array.from(numbers).buffer);
-
-/** The file of whisper.cpp that holds what a GGUF file of f32 holds. */
-async function writeGgml(path: string, gguf: string) {
-  const { metadata, tensors } = await openGguf(gguf);
-  const bytes = readFileSync(gguf);
-  const sides = ['audio', 'text'].flatMap((side) =>
-    ['ctx', 'state', 'head', 'layer'].map((key) => `n_${side}_${key}`),
-  );
-  const sizes = ['n_vocab', ...sides, 'n_mels'].map((key) => Number(metadata.get(`whisper.${key}`)));
-  const tokens = metadata.get('tokenizer.ggml.tokens') as readonly string[];
-  const tokenizer = tokenizerFromGguf(metadata);
-  const texts = tokens.slice(0, textTokens).flatMap((_, id) => {
-    const text = tokenizer.tokenBytes(id);
-    return [words(text.length), text];
-  });
-  const parts = tensors.flatMap(({ name, shape, offset, byteLength }) => [
-    words(shape.length, name.length, 0, ...[...shape].reverse()),
-    Buffer.from(name),
-    bytes.subarray(offset, offset + byteLength),
-  ]);
-  const head = [words(0x67676d6c, ...sizes, 0), words(0, 0), words(textTokens)];
-  writeFileSync(path, Buffer.concat([...head, ...texts, ...parts]));
-}
 
 test('a file of whisper.cpp becomes a GGUF that hears the same', async () => {
   const [synthetic, ggml, path] = ['synthetic.gguf', 'ggml-test.bin', 'converted.gguf'].map((name) =>

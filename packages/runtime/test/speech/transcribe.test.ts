@@ -243,3 +243,31 @@ test('whatever ends a transcription, its memory goes back', async () => {
   expect(counting.live()).toEqual({ buffers: 0, weights: 0 });
   expect(() => own.transcribe(tone)).toThrow(expect.objectContaining({ code: 'DISPOSED' }));
 });
+
+test('where the end is ignored, every window gets all its tokens', async () => {
+  const maxTokens = Math.floor(model.config.decoder.context / 2);
+  const options = { language: 'en', maxTokens, temperatures: [0], noSpeechThreshold: 1, ignoreEnd: true };
+  const { stages } = await model.transcribe(tone, options).result;
+  expect(stages.tokens).toBe(maxTokens * stages.windows);
+});
+
+itNatively('what a window computes is what the reference backend computes', async () => {
+  using reference = await createReference();
+  using other = await loadSpeechModel(path, { backend: reference });
+  const [got, expected] = [await model.compute(short), await other.compute(short)];
+  const { width, vocabulary, encoder } = model.config;
+  expect(got.encoded).toHaveLength(encoder.context * width);
+  expect(got.logits.map((row) => row.length)).toEqual(Array.from({ length: 4 }, () => vocabulary));
+  const far = (a: Float32Array, b: Float32Array) => Math.max(...a.map((value, i) => Math.abs(value - b[i]!)));
+  for (const [i, row] of got.logits.entries()) expect(far(row, expected.logits[i]!)).toBeLessThan(1e-3);
+  expect(far(got.encoded, expected.encoded)).toBeLessThan(1e-4);
+});
+
+test('computing a window ends by an abort, and not after dispose', async () => {
+  await expect(model.compute(short, { signal: AbortSignal.abort() })).rejects.toMatchObject({
+    code: 'ABORTED',
+  });
+  const other = await loadSpeechModel(path, { backend });
+  other.dispose();
+  await expect(other.compute(short)).rejects.toMatchObject({ code: 'DISPOSED' });
+});

@@ -1,0 +1,103 @@
+import { readFileSync } from 'node:fs';
+import { modelKind, perplexity, RuntimeError } from '@quern/runtime';
+import { withEmbedder, withModel } from '../load.js';
+import { say } from '../terminal/report.js';
+
+/** What is measured of a model in another format beside its size and the errors of its weights. */
+export interface Accuracy {
+  /** As the heading of a column. */
+  readonly name: string;
+  /** As the name of a property. */
+  readonly key: 'perplexity' | 'leastCosine';
+  /** Undefined where it says how far a model is from the one that it was made of. */
+  ofSource(): Promise<number | undefined>;
+  of(path: string): Promise<number>;
+}
+
+export interface AccuracyFlags {
+  readonly threads?: number;
+  readonly text?: string;
+  readonly tokens: number;
+}
+
+/** How a model is measured with the text asked for; undefined without a text, and for speech, which no text measures. */
+export async function accuracyOf(
+  source: string,
+  { text, tokens, threads }: AccuracyFlags,
+  signal: AbortSignal,
+): Promise<Accuracy | undefined> {
+  if (text === undefined) return undefined;
+  const kind = await modelKind(source);
+  const flags = { backend: 'auto', ctx: 256, ...(threads !== undefined && { threads }) };
+  const content = readFileSync(text, 'utf8');
+  if (kind === 'encoder') {
+    const lines = content.split('\n').filter((line) => line.trim() !== '');
+    return cosines(source, { lines, tokens, flags, signal });
+  }
+  if (kind === 'speech') {
+    say(
+      `${source} writes down speech: there is no perplexity of it, and the report has sizes and errors alone`,
+    );
+    return undefined;
+  }
+  const of = (path: string) =>
+    withModel(path, flags, signal, async (model) => {
+      const measured = await perplexity(model, content, { tokens, signal });
+      return measured.perplexity;
+    });
+  return { name: 'perplexity', key: 'perplexity', of, ofSource: () => of(source) };
+}
+
+interface EmbedRequest {
+  readonly lines: readonly string[];
+  /** Most tokens of all lines together; one line there always is. */
+  readonly tokens: number;
+  readonly flags: { readonly backend: string; readonly threads?: number };
+  readonly signal: AbortSignal;
+}
+
+interface LineVectors {
+  /** [lines · dimensions] */
+  readonly values: Float32Array;
+  readonly dimensions: number;
+}
+
+/** The least cosine between what a model makes of a line and what the source makes of it. */
+async function cosines(source: string, request: EmbedRequest): Promise<Accuracy> {
+  if (request.lines.length === 0)
+    throw new RuntimeError('EMPTY_PROMPT', 'embeddings are compared line by line: the text has no line');
+  const expected = await embedLines(source, request);
+  return {
+    name: 'least cosine',
+    key: 'leastCosine',
+    ofSource: async () => undefined,
+    of: async (path) => leastCosine(await embedLines(path, request), expected),
+  };
+}
+
+function embedLines(path: string, { lines, tokens, flags, signal }: EmbedRequest): Promise<LineVectors> {
+  return withEmbedder(path, flags, signal, (model) => {
+    let left = tokens;
+    const some = lines.filter((line, i) => {
+      left -= model.tokenizer.encode(line).length;
+      return i === 0 || left >= 0;
+    });
+    return model.embed(some, { signal });
+  });
+}
+
+/** Of rows [lines, dimensions], each with the same row of the other. */
+export function leastCosine(a: LineVectors, b: LineVectors): number {
+  let least = 1;
+  for (let at = 0; at < a.values.length; at += a.dimensions) {
+    const [x, y] = [a, b].map(({ values }) => values.subarray(at, at + a.dimensions));
+    least = Math.min(least, dot(x!, y!) / Math.sqrt(dot(x!, x!) * dot(y!, y!)));
+  }
+  return least;
+}
+
+function dot(x: Float32Array, y: Float32Array): number {
+  let sum = 0;
+  for (let i = 0; i < x.length; i++) sum += x[i]! * y[i]!;
+  return sum;
+}

@@ -1,0 +1,57 @@
+import { availableParallelism } from 'node:os';
+import { setImmediate } from 'node:timers/promises';
+import type { DeviceProfile } from '@quern/core';
+import { type BytesJob, type DecodeJob, DecodePool, decodePiece } from '@quern/quant';
+import { ModelError } from '../error.js';
+import { readBytes } from './read-bytes.js';
+
+export interface DecodeOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** Threads that decode. Without them this one does, so that the event loop goes on between two pieces. */
+  readonly pool?: DecodePool | undefined;
+}
+
+/** Elements of a piece, whole blocks of any format: a millisecond or two of one thread. */
+export const pieceElements = 2 ** 18;
+
+/** A job, and where what it gives belongs. */
+export interface Piece<Job = BytesJob> {
+  readonly job: Job;
+  readonly into: Uint8Array;
+}
+
+/**
+ * Fills the places of all pieces; false where one of them has no such form.
+ * @throws ModelError ABORTED or WORKER_FAILED; FileError READ_FAILED or TRUNCATED.
+ */
+export async function decodeAll(pieces: readonly Piece[], { pool, signal }: DecodeOptions): Promise<boolean> {
+  if (pool) return decodeOn(pool, pieces);
+  for (const { job, into } of pieces) {
+    throwIfAborted(signal);
+    if (!decodePiece(job.recipe, await readBytes(job.source), into)) return false;
+    await setImmediate();
+  }
+  return true;
+}
+
+/** The same on threads, also with rows of matrices of GPTQ. Throws BackendError BAD_WEIGHT too. */
+export async function decodeOn(pool: DecodePool, pieces: readonly Piece<DecodeJob>[]): Promise<boolean> {
+  const decoded = await Promise.all(pieces.map(({ job, into }) => pool.decode(job, into)));
+  return decoded.every(Boolean);
+}
+
+/** As many threads as the backend computes with; they start when there is work for them. @throws ModelError ABORTED. */
+export const decodePoolFor = (
+  { profile: { kind, threads } }: { readonly profile: Pick<DeviceProfile, 'kind' | 'threads'> },
+  signal: AbortSignal | undefined,
+): DecodePool =>
+  new DecodePool({ threads: kind === 'gpu' ? availableParallelism() : threads, signal, aborted, lost });
+
+export function throwIfAborted(signal: AbortSignal | undefined): void {
+  if (signal?.aborted) throw aborted(signal.reason);
+}
+
+const aborted = (cause: unknown) => new ModelError('ABORTED', 'loading was aborted', { cause });
+
+const lost = (how: string, cause?: unknown) =>
+  new ModelError('WORKER_FAILED', `a thread that decodes weights ${how}`, { cause });

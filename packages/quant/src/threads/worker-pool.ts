@@ -1,0 +1,99 @@
+import { Worker } from 'node:worker_threads';
+import { type Answer, errorOf } from './answer.js';
+
+interface Task<Job, Result> {
+  readonly job: Job;
+  readonly received: (result: Result) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+export interface WorkerPoolOptions {
+  /** The most that are started; each is when there is work for it. */
+  readonly threads: number;
+  readonly signal?: AbortSignal | undefined;
+  /** What calls reject with once the signal has fired. */
+  aborted(reason: unknown): Error;
+  /** What they reject with where a thread is lost, or fails in a way that no job should. */
+  lost(how: string, cause?: unknown): Error;
+}
+
+/** Threads that run the jobs of one script, each a job at a time, in the order in which they are asked. */
+export class WorkerPool<Job, Result> {
+  private readonly workers: Worker[] = [];
+  private readonly idle: Worker[] = [];
+  private readonly busy = new Map<Worker, Task<Job, Result>>();
+  private readonly waiting: Task<Job, Result>[] = [];
+  private failure: unknown;
+  private readonly onAbort = () => this.fail(this.options.aborted(this.options.signal!.reason));
+
+  /** Throws what `aborted` gives. */
+  constructor(
+    private readonly script: URL,
+    private readonly options: WorkerPoolOptions,
+  ) {
+    const { signal } = options;
+    if (signal?.aborted) throw options.aborted(signal.reason);
+    signal?.addEventListener('abort', this.onAbort);
+  }
+
+  /**
+   * Resolves to what `take` makes of the result, which it gets before the thread gets another job.
+   * Rejects with FileError, FormatError or BackendError where the job throws one, or with what `aborted` or `lost` gives; after
+   * these two every other call does so too.
+   */
+  run<Taken>(job: Job, take: (result: Result) => Taken): Promise<Taken> {
+    if (this.failure) return Promise.reject(this.failure);
+    return new Promise((resolve, reject) => {
+      this.waiting.push({ job, received: (result) => resolve(take(result)), reject });
+      this.next();
+    });
+  }
+
+  /** Ends the threads, also in the middle of a job. */
+  async dispose(): Promise<void> {
+    this.options.signal?.removeEventListener('abort', this.onAbort);
+    this.fail(this.options.aborted('the threads were disposed of'));
+    await Promise.all(this.workers.map((worker) => worker.terminate()));
+  }
+
+  private next(): void {
+    if (this.waiting.length === 0) return;
+    const worker = this.idle.pop() ?? this.start();
+    if (!worker) return;
+    const task = this.waiting.shift()!;
+    this.busy.set(worker, task);
+    worker.postMessage(task.job);
+  }
+
+  /** Another thread, if there may be one more. */
+  private start(): Worker | undefined {
+    if (this.workers.length === this.options.threads) return undefined;
+    const worker = new Worker(this.script);
+    const { lost } = this.options;
+    worker.on('message', (answer: Answer<Result>) => this.settle(worker, answer));
+    worker.on('error', (cause) => this.fail(lost(`failed: ${cause.message}`, cause)));
+    worker.on('exit', (code) => this.fail(lost(`ended by itself (exit ${code})`)));
+    this.workers.push(worker);
+    return worker;
+  }
+
+  private settle(worker: Worker, answer: Answer<Result>): void {
+    const task = this.busy.get(worker);
+    this.busy.delete(worker);
+    this.idle.push(worker);
+    if (!task) return;
+    try {
+      if ('result' in answer) task.received(answer.result);
+      else task.reject(errorOf(answer.failure) ?? this.options.lost(`failed: ${answer.failure.message}`));
+    } catch (error) {
+      task.reject(error); // of `take`
+    }
+    this.next();
+  }
+
+  private fail(error: unknown): void {
+    this.failure ??= error;
+    for (const task of [...this.busy.values(), ...this.waiting.splice(0)]) task.reject(this.failure);
+    this.busy.clear();
+  }
+}
