@@ -2,7 +2,13 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { createBackend } from '@quern/backend-reference';
 import { contiguousKvCache, inputBatch } from '@quern/core';
 import { openGguf, openSafetensors, quantizeSource, writeGguf } from '@quern/quant';
-import { loadWhisper, openSpeechModel, speechToGguf, type WhisperModel } from '../src/index.js';
+import {
+  loadWhisper,
+  makeSyntheticSpeechModel,
+  openSpeechModel,
+  speechToGguf,
+  type WhisperModel,
+} from '../src/index.js';
 import { decoderWeights, encoderWeights } from '../src/whisper/weights.js';
 import { testedBackends } from './backends.js';
 import { scratch } from './model-files.js';
@@ -211,3 +217,22 @@ describeShared('tiny-hf', 'Whisper in other files', () => {
     });
   });
 });
+
+test.each([
+  ['f32', 'f32', 'f32'],
+  ['f16', 'f16', 'f16'],
+  ['q8_0', 'f16', 'q8_0'],
+] as const)(
+  'a synthetic model in %s has convolutions in %s, as those of whisper.cpp',
+  async (format, convolutions, matrices) => {
+    const path = scratch(`synthetic-${format}.gguf`);
+    await makeSyntheticSpeechModel(path, { shape: 'whisper-test', format });
+    const formats = (await openGguf(path)).tensors.map((tensor) => [tensor.name, tensor.format] as const);
+    expect(Object.fromEntries(formats)).toMatchObject({
+      'encoder.conv1.weight': convolutions,
+      'encoder.conv2.weight': convolutions,
+      'encoder.positional_embedding': 'f32',
+      'encoder.blocks.0.attn.query.weight': matrices,
+    });
+  },
+);

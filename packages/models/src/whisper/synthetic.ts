@@ -83,8 +83,13 @@ function tensorsOf(
       const values = new Float32Array(dimensions[0]!).fill(isNorm ? 1 : 0);
       return { name, shape: dimensions, format: 'f32', data: new Uint8Array(values.buffer) };
     }
-    const floats = { name, shape: dimensions, format: 'f32' } as const;
-    const { format: stored } = chooseFormat(floats, syntheticFormats[format], mixed);
+    const isConvolution = dimensions.length === 3; // which mixes leave as they are
+    const given = {
+      name,
+      shape: dimensions,
+      format: isConvolution && format !== 'f32' ? 'f16' : 'f32',
+    } as const;
+    const { format: stored } = chooseFormat(given, syntheticFormats[format], mixed);
     const own = seed++;
     return {
       name,
