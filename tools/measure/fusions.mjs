@@ -7,6 +7,7 @@ import { cpuDriver } from '../../packages/backend-cpu/dist/index.js';
 import { defineBackend, fusedOps } from '../../packages/core/dist/index.js';
 import { loadModel } from '../../packages/runtime/dist/index.js';
 import { promptOf, readArguments } from './arguments.mjs';
+import { median, probableError } from './ratios.mjs';
 
 const { path, prompt, tokens, threads, rounds, openings, limit } = readArguments({
   prompt: 512,
@@ -48,12 +49,7 @@ async function compareOnce(fuse, ratios, allFirst) {
   less.close();
 }
 
-/** The median of ratios, and its probable error: that of a mean whose values are spread like these. */
-function summary(ratios) {
-  const sorted = [...ratios].sort((a, b) => a - b);
-  const quartile = (share) => sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))];
-  return { ratio: quartile(0.5), error: (quartile(0.75) - quartile(0.25)) / 2 / Math.sqrt(sorted.length) };
-}
+const summary = (ratios) => ({ ratio: median(ratios), error: probableError(ratios) });
 
 async function compare(fuse) {
   const ratios = { prefill: [], decode: [] };
