@@ -1,5 +1,6 @@
-// How long the event loop is held while a prompt is computed and tokens are generated, on two threads.
+// How long the event loop is held while a model is loaded, a prompt computed and tokens generated, on two threads.
 //   node tools/measure/event-loop.mjs model.gguf [--prompt 512] [--tokens 32] [--threads 2] [--limit 20]
+// The limit is for what the JavaScript thread itself runs in one go (Linux): the rest of a hold it waits for a processor.
 import { createBackend } from '../../packages/backend-cpu/dist/index.js';
 import { loadModel } from '../../packages/runtime/dist/index.js';
 import { promptOf, readArguments } from './arguments.mjs';
@@ -12,27 +13,29 @@ const { path, prompt, tokens, threads, limit } = readArguments({
   limit: 20,
 });
 
-const backend = await createBackend({ threads });
-const model = await loadModel(path, { backend, context: Math.max(prompt + tokens + 1, 1024) });
-const ids = promptOf(prompt, model.config.vocabulary);
-let result;
-const hold = await longestHold(async () => {
-  result = await model.generate(ids, { temperature: 0, maxTokens: tokens, ignoreEos: true }).result;
-});
-const worst = Math.max(hold.timer, hold.histogram);
 const show = (value) => value.toFixed(2);
+const backend = await createBackend({ threads });
+const context = Math.max(prompt + tokens + 1, 1024);
+const loading = await longestHold(() => loadModel(path, { backend, context }));
+const model = loading.result;
+const ids = promptOf(prompt, model.config.vocabulary);
+const options = { temperature: 0, maxTokens: tokens, ignoreEos: true };
+const generating = await longestHold(() => model.generate(ids, options).result);
+const { prefillMs, prefillTokensPerSecond, decodeMs, decodeTokensPerSecond } = generating.result;
 console.log(`model            ${path}, ${model.architecture}, ${threads} threads, ${backend.profile.isa}`);
 console.log(
-  `prefill          ${prompt} tokens in ${show(result.prefillMs)} ms (${show(result.prefillTokensPerSecond)} tokens/s)`,
+  `prefill          ${prompt} tokens in ${show(prefillMs)} ms (${show(prefillTokensPerSecond)} tokens/s)`,
 );
 console.log(
-  `decode           ${result.tokens.length} tokens in ${show(result.decodeMs)} ms (${show(result.decodeTokensPerSecond)} tokens/s)`,
+  `decode           ${tokens} tokens in ${show(decodeMs)} ms (${show(decodeTokensPerSecond)} tokens/s)`,
 );
+for (const [name, { longest, ran, median }] of Object.entries({ loading, generating }))
+  console.log(
+    `${name.padEnd(16)} held at most ${show(longest)} ms (median ${show(median)}); the thread itself ran at most ${show(ran)} ms in one go`,
+  );
+const worst = Math.max(loading.ran, generating.ran);
 console.log(
-  `longest hold     ${show(hold.timer)} ms by the timer, ${show(hold.histogram)} ms by monitorEventLoopDelay (median ${show(hold.median)})`,
-);
-console.log(
-  `${worst <= limit ? 'PASS' : 'FAIL'}             the event loop was held at most ${show(worst)} ms; the limit is ${limit} ms`,
+  `${worst <= limit ? 'PASS' : 'FAIL'}             JavaScript held the event loop for at most ${show(worst)} ms; the limit is ${limit} ms`,
 );
 model.dispose();
 backend.dispose();

@@ -1,4 +1,5 @@
 import type { CapturedGraph, ChainOptions, ChainRule } from './capability/graph.js';
+import { atOnce } from './divided.js';
 import { dtypeBytes, elementCount, type HostArray, hostArray, showShape } from './dtype.js';
 import { BackendError } from './error.js';
 import { type ChainTensors, needChain } from './plan/chain.js';
@@ -22,7 +23,7 @@ export class CapturedStep implements CapturedGraph {
     rule: ChainRule | undefined,
   ) {
     this.chain = rule && needChain(rule, (name, tensor) => step.own('capture', name, tensor));
-    this.plan = step.finish({ timed: false, captured: true, chain: this.chain });
+    this.plan = atOnce(step.finish({ timed: false, captured: true, chain: this.chain }));
     for (const resource of step.held) resource.dependents.add(this);
   }
 

@@ -7,6 +7,7 @@ import { checkGptqSource, type GptqSource, type QuantGptq } from './capability/q
 import type { Timer } from './capability/timer.js';
 import { CapturedStep } from './captured-step.js';
 import type { DeviceCeilings } from './device-profile.js';
+import { type Divided, inTurns } from './divided.js';
 import type { Driver, DriverWeight } from './driver.js';
 import { byteLength, type DType, showShape } from './dtype.js';
 import { BackendError } from './error.js';
@@ -14,7 +15,7 @@ import { type FusedOpName, fusedOps } from './fusions/index.js';
 import { KvCache } from './kv/kv-cache.js';
 import { needManifest, needOpSupport, supportsOp } from './manifest.js';
 import { maxRank } from './plan/encode.js';
-import { fusePlan } from './plan/fuse.js';
+import { fuseInParts } from './plan/fuse.js';
 import type { Plan } from './plan/plan.js';
 import { type PlanUse, type PreparedPlan, preparePlan } from './plan/prepare.js';
 import { recordMoe, recordOps } from './record-ops.js';
@@ -54,8 +55,8 @@ class BackendCore implements ResourceOwner, RecorderHost {
     needOpSupport(this.driver, op, operands);
   }
 
-  prepare(plan: Plan, use: PlanUse): PreparedPlan {
-    const fused = fusePlan(
+  *prepare(plan: Plan, use: PlanUse): Divided<PreparedPlan> {
+    const fused = yield* fuseInParts(
       plan,
       (op, candidate) => this.mayFuse(op.name) && supportsOp(this.driver, op, candidate.operands),
     );
@@ -64,8 +65,10 @@ class BackendCore implements ResourceOwner, RecorderHost {
     });
   }
 
-  runOnce(plan: PreparedPlan, signal: AbortSignal | undefined): Promise<void> {
+  runOnce(preparing: Promise<PreparedPlan>, signal: AbortSignal | undefined): Promise<void> {
+    preparing.catch(() => {}); // the run rejects with it
     return this.queue.run(async () => {
+      const plan = await preparing;
       try {
         this.needLive('run');
         await plan.run(signal);
@@ -208,8 +211,9 @@ const moeFused = (core: BackendCore): MoeFused => ({
 
 const timer = (core: BackendCore): Timer => ({
   async run(step) {
-    const plan = ownStep(core, 'timer', step).finish({ timed: true, captured: false });
-    await core.runOnce(plan, undefined);
+    const preparing = inTurns(ownStep(core, 'timer', step).finish({ timed: true, captured: false }));
+    await core.runOnce(preparing, undefined);
+    const plan = await preparing;
     return plan.opNames.map((op, i) => ({ op, milliseconds: plan.times![i]! }));
   },
 });

@@ -12,6 +12,7 @@ export * from './capability/quant-gptq.js';
 export * from './capability/timer.js';
 export * from './define-backend.js';
 export * from './device-profile.js';
+export * from './divided.js';
 export * from './driver.js';
 export * from './dtype.js';
 export * from './error.js';

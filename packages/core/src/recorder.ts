@@ -1,3 +1,4 @@
+import { type Divided, inTurns } from './divided.js';
 import {
   byteLength,
   type DType,
@@ -35,9 +36,9 @@ export class StepTensor implements Tensor, TensorOperand {
 export interface RecorderHost extends ResourceOwner {
   /** Throws UNSUPPORTED unless the driver has this op for these operands. */
   needSupport(op: AnyOp, operands: readonly (PlanOperand | undefined)[]): void;
-  prepare(plan: Plan, use: PlanUse): PreparedPlan;
-  /** Runs a plan once and gives its device memory back. */
-  runOnce(plan: PreparedPlan, signal: AbortSignal | undefined): Promise<void>;
+  prepare(plan: Plan, use: PlanUse): Divided<PreparedPlan>;
+  /** Takes its place in the queue now, runs the plan once it is prepared, and gives its device memory back. */
+  runOnce(preparing: Promise<PreparedPlan>, signal: AbortSignal | undefined): Promise<void>;
 }
 
 export type OperandValue = Tensor | Weight | DeviceBuffer | undefined;
@@ -136,7 +137,7 @@ export class Recorder implements Step {
   run({ signal }: { readonly signal?: AbortSignal } = {}): Promise<void> {
     if (this.running) return Promise.reject(finished('run'));
     try {
-      this.running = this.host.runOnce(this.finish(), signal);
+      this.running = this.host.runOnce(inTurns(this.finish()), signal);
     } catch (error) {
       return Promise.reject(error);
     }
@@ -153,15 +154,12 @@ export class Recorder implements Step {
   }
 
   /** Plan and inputs as prepared for the device; the step takes no more ops. */
-  finish(use: PlanUse = { timed: false, captured: false }): PreparedPlan {
+  finish(use: PlanUse = { timed: false, captured: false }): Divided<PreparedPlan> {
     this.needRecording('run');
     for (const resource of this.resources) resource.needLive('run');
     this.state = 'finished';
     this.keepLeaves();
-    const prepared = this.host.prepare({ ops: this.ops, storages: this.storages }, use);
-    for (const [storage, bytes] of this.inputs) prepared.writeInput(storage, bytes);
-    if (!use.captured) this.prepared = prepared;
-    return prepared;
+    return this.prepare(use);
   }
 
   /** Weights and buffers that the plan holds. */
@@ -184,6 +182,13 @@ export class Recorder implements Step {
       throw new BackendError('BAD_ARGUMENT', `[${op}] ${name} is not a tensor`);
     if (value.step !== this) throw new BackendError('WRONG_STEP', `[${op}] ${name} belongs to another step`);
     return value;
+  }
+
+  private *prepare(use: PlanUse): Divided<PreparedPlan> {
+    const prepared = yield* this.host.prepare({ ops: this.ops, storages: this.storages }, use);
+    for (const [storage, bytes] of this.inputs) prepared.writeInput(storage, bytes);
+    if (!use.captured && this.state !== 'disposed') this.prepared = prepared;
+    return prepared;
   }
 
   private values(tensor: StepTensor): HostArray {

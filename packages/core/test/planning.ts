@@ -1,3 +1,4 @@
+import { atOnce, type Divided } from '../src/divided.js';
 import type { DType, Tensor, WeightFormat } from '../src/index.js';
 import type { Plan } from '../src/plan/plan.js';
 import type { PreparedPlan } from '../src/plan/prepare.js';
@@ -17,7 +18,7 @@ export class Planner implements RecorderHost {
 
   needSupport(): void {}
 
-  prepare(plan: Plan): PreparedPlan {
+  *prepare(plan: Plan): Divided<PreparedPlan> {
     this.recorded = plan;
     return {
       opNames: plan.ops.map(({ op }) => op.name),
@@ -48,7 +49,7 @@ export class Planner implements RecorderHost {
   plan(record: (step: Recorder) => void): Plan {
     const step = this.step();
     record(step);
-    step.finish();
+    atOnce(step.finish());
     return this.recorded!;
   }
 }

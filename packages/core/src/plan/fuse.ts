@@ -1,3 +1,4 @@
+import { atOnce, type Divided } from '../divided.js';
 import type { AnyOp } from '../op/define-op.js';
 import type { Plan, PlanOp, Storage } from './plan.js';
 import { PlanGraph } from './plan-graph.js';
@@ -38,12 +39,12 @@ function placeOf(graph: PlanGraph, { replaced, fused }: Rewrite): number | undef
   return undefined;
 }
 
-/** Applies one kind of rewrite wherever it matches. */
-function applyRewrite(plan: Plan, match: Match, supported: FusionSupport): Plan {
-  const graph = new PlanGraph(plan);
+/** Applies one kind of rewrite wherever it matches; the same ops where it does nowhere. */
+function applyRewrite(graph: PlanGraph, match: Match, supported: FusionSupport): readonly PlanOp[] {
+  const { ops } = graph;
   const gone = new Set<number>();
   const placed = new Map<number, PlanOp>();
-  for (let i = 0; i < plan.ops.length; i++) {
+  for (let i = 0; i < ops.length; i++) {
     const rewrite = match(graph, i);
     if (!rewrite || rewrite.replaced.some((index) => gone.has(index))) continue;
     if (!supported(rewrite.fused.op, rewrite.fused)) continue;
@@ -52,7 +53,7 @@ function applyRewrite(plan: Plan, match: Match, supported: FusionSupport): Plan 
     for (const index of rewrite.replaced) gone.add(index);
     placed.set(place, rewrite.fused);
   }
-  return placed.size === 0 ? plan : { ops: rewritten(plan.ops, gone, placed), storages: plan.storages };
+  return placed.size === 0 ? ops : rewritten(ops, gone, placed);
 }
 
 /** The ops that stay, with the fused ones in their places. */
@@ -72,5 +73,17 @@ function rewritten(
 
 /** The plan with every fused op that the driver has. Results are the same within the fused ops' tolerances. */
 export function fusePlan(plan: Plan, supported: FusionSupport): Plan {
-  return rewrites.reduce((fused, match) => applyRewrite(fused, match, supported), plan);
+  return atOnce(fuseInParts(plan, supported));
+}
+
+/** As `fusePlan`, a part for each kind of rewrite. */
+export function* fuseInParts(plan: Plan, supported: FusionSupport): Divided<Plan> {
+  const { storages } = plan;
+  let graph = new PlanGraph(plan);
+  for (const match of rewrites) {
+    const ops = applyRewrite(graph, match, supported);
+    if (ops !== graph.ops) graph = new PlanGraph({ ops, storages });
+    yield;
+  }
+  return { ops: graph.ops, storages };
 }

@@ -1,18 +1,24 @@
 import { elementCount } from '../dtype.js';
 import type { Plan, PlanOp, PlanOperand, Storage, TensorOperand } from './plan.js';
 
+const none = -1;
+
 /** Who makes and who uses each storage of a plan. */
 export class PlanGraph {
   readonly ops: readonly PlanOp[];
-  /** By storage id. */
-  private readonly makers: (number | undefined)[];
-  private readonly readers: (number[] | undefined)[];
+  /** By storage id, the op that makes it, or none. */
+  private readonly makers: Int32Array;
+  /** By storage id, the first of its entries in `readers` and `next`, or none. */
+  private readonly firstReader: Int32Array;
+  /** Ops that read, and the entry of the next reader of the same storage. */
+  private readonly readers: number[] = [];
+  private readonly next: number[] = [];
 
   constructor({ ops, storages }: Plan) {
     this.ops = ops;
-    this.makers = new Array(storages.length);
-    this.readers = new Array(storages.length);
-    for (let i = 0; i < ops.length; i++) {
+    this.makers = new Int32Array(storages.length).fill(none);
+    this.firstReader = new Int32Array(storages.length).fill(none);
+    for (let i = ops.length - 1; i >= 0; i--) {
       for (const { storage } of ops[i]!.outputs) this.makers[storage.id] = i;
       for (const operand of ops[i]!.operands)
         if (operand?.kind === 'tensor') this.addReader(operand.storage, i);
@@ -20,15 +26,18 @@ export class PlanGraph {
   }
 
   /** Ops that read a tensor's storage, in order. */
-  users(tensor: TensorOperand): readonly number[] {
-    return this.readers[tensor.storage.id] ?? [];
+  users({ storage }: TensorOperand): readonly number[] {
+    const users: number[] = [];
+    for (let entry = this.firstReader[storage.id]!; entry !== none; entry = this.next[entry]!)
+      users.push(this.readers[entry]!);
+    return users;
   }
 
   /** The op `name` that made all of `value`, if there is one. Another shape of the same elements is the same value. */
   maker(value: PlanOperand | undefined, name: string): number | undefined {
     if (value?.kind !== 'tensor') return undefined;
-    const index = this.makers[value.storage.id];
-    const op = index === undefined ? undefined : this.ops[index];
+    const index = this.makers[value.storage.id]!;
+    const op = this.ops[index]; // none where nothing made it
     return op?.op.name === name && op.outputs.some((output) => sameValue(output, value)) ? index : undefined;
   }
 
@@ -39,10 +48,13 @@ export class PlanGraph {
     return users.length === 1 && users[0] === user ? this.maker(value, name) : undefined;
   }
 
+  /** Ops are added from the last to the first. */
   private addReader({ id }: Storage, index: number): void {
-    const known = this.readers[id];
-    if (!known) this.readers[id] = [index];
-    else if (known[known.length - 1] !== index) known.push(index);
+    const first = this.firstReader[id]!;
+    if (first !== none && this.readers[first] === index) return; // it reads the storage twice
+    this.firstReader[id] = this.readers.length;
+    this.readers.push(index);
+    this.next.push(first);
   }
 }
 

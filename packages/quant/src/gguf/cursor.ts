@@ -1,8 +1,10 @@
+import type { Divided } from '@quern/core';
 import { FileError, type FileErrorCode } from '../error.js';
-import { decodeStrings } from './decode-strings.js';
 
 /** Headers beyond this many bytes are refused; a vocabulary of 262 144 tokens with its merges takes about 16 MB. */
 export const maxHeaderBytes = 128 * 1024 * 1024;
+
+const stringsOfPart = 8192;
 
 /** Thrown where the header goes on beyond the bytes read so far, though not beyond the file. */
 export class MoreBytesNeeded extends Error {
@@ -67,11 +69,14 @@ export class Cursor {
     return this.buffer.toString('utf8', at, at + length);
   }
 
-  /** The next `count` strings. The range is walked before anything is allocated for it. */
-  strings(count: number): string[] {
+  /** The bytes of the next `count` strings, each with its length before it. */
+  *strings(count: number): Divided<Buffer> {
     const start = this.position;
-    for (let i = 0; i < count; i++) this.take(this.u64());
-    return decodeStrings(this.buffer.subarray(start, this.position), count);
+    for (let i = 0; i < count; i++) {
+      this.take(this.u64());
+      if (i % stringsOfPart === 0) yield;
+    }
+    return this.buffer.subarray(start, this.position);
   }
 
   /** A copy of the next `length` bytes, aligned for any typed array. */

@@ -1,20 +1,44 @@
 import { isUtf8 } from 'node:buffer';
+import type { Divided } from '@quern/core';
+
+const together = 4096; // strings decoded as one: a millisecond
 
 /**
- * `count` strings, each a uint64 length and UTF-8; `range` holds exactly these. A vocabulary is hundreds of thousands of short strings: all
- * are decoded at once and cut apart, which is several times faster than a call per string. Invalid UTF-8 gives U+FFFD in its string alone.
+ * `count` strings, each a uint64 length and UTF-8; `range` holds exactly these. A vocabulary is hundreds of thousands of short strings:
+ * many are decoded at once and cut apart, which is several times faster than a call per string. Invalid UTF-8 gives U+FFFD in its string alone.
  */
-export function decodeStrings(range: Buffer, count: number): string[] {
+export function* decodeStrings(range: Buffer, count: number): Divided<string[]> {
+  const strings: string[] = [];
+  for (let at = 0; strings.length < count; ) {
+    const some = Math.min(together, count - strings.length);
+    const end = endOf(range, at, some);
+    append(strings, range.subarray(at, end), some);
+    at = end;
+    yield;
+  }
+  return strings;
+}
+
+/** Where `count` strings end that begin at `at`. */
+function endOf(range: Buffer, at: number, count: number): number {
+  let end = at;
+  for (let i = 0; i < count; i++) end += 8 + lengthAt(range, end);
+  return end;
+}
+
+/** Appends the `count` strings of `range`. */
+function append(strings: string[], range: Buffer, count: number): void {
   const joined = Buffer.allocUnsafe(range.length - 8 * count);
   const ends = new Uint32Array(count); // in UTF-16 units of the joined text
-  if (!join(range, joined, ends) || !isUtf8(joined)) return decodeEach(range, count);
+  if (!join(range, joined, ends) || !isUtf8(joined)) {
+    appendEach(strings, range, count);
+    return;
+  }
   const text = joined.toString('utf8');
-  const strings: string[] = [];
   for (let i = 0, from = 0; i < count; i++) {
     strings.push(text.substring(from, ends[i]!));
     from = ends[i]!;
   }
-  return strings;
 }
 
 /** Joins the strings' bytes and counts their UTF-16 units; false where a string begins in the middle of a character. */
@@ -36,14 +60,12 @@ function join(range: Buffer, joined: Buffer, ends: Uint32Array): boolean {
   return true;
 }
 
-function decodeEach(range: Buffer, count: number): string[] {
-  const strings: string[] = [];
+function appendEach(strings: string[], range: Buffer, count: number): void {
   for (let i = 0, at = 0; i < count; i++) {
     const end = at + 8 + lengthAt(range, at);
     strings.push(range.toString('utf8', at + 8, end));
     at = end;
   }
-  return strings;
 }
 
 /** The length at `at`, which the caller knows to be within the range: 32 bits of it are enough. */

@@ -1,3 +1,4 @@
+import { atOnce, type Divided } from '@quern/core';
 import { FileError } from '../error.js';
 import { Cursor, MoreBytesNeeded } from './cursor.js';
 import type { GgufFile } from './gguf-file.js';
@@ -20,7 +21,7 @@ export interface ParseGgufOptions {
 export function parseGguf(bytes: Uint8Array, options: ParseGgufOptions = {}): GgufFile {
   const path = options.path ?? '(memory)';
   try {
-    return parseHeader(new Cursor(bytes, options.fileSize ?? bytes.length, path));
+    return atOnce(parseHeader(new Cursor(bytes, options.fileSize ?? bytes.length, path)));
   } catch (error) {
     if (!(error instanceof MoreBytesNeeded)) throw error;
     const given = `${bytes.length} bytes were given; the header goes on to byte ${error.upTo} at least`;
@@ -29,11 +30,11 @@ export function parseGguf(bytes: Uint8Array, options: ParseGgufOptions = {}): Gg
 }
 
 /** As `parseGguf`, but lets MoreBytesNeeded through. */
-export function parseHeader(cursor: Cursor): GgufFile {
+export function* parseHeader(cursor: Cursor): Divided<GgufFile> {
   const version = readPreamble(cursor);
   const tensorCount = cursor.u64();
   const metadataCount = cursor.u64();
-  const metadata = readMetadata(cursor, metadataCount);
+  const metadata = yield* readMetadata(cursor, metadataCount);
   const alignment = alignmentOf(cursor, metadata);
   const entries = readTensorEntries(cursor, tensorCount);
   const tensorDataOffset = Math.ceil(cursor.position / alignment) * alignment;

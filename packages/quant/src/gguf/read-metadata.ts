@@ -1,4 +1,6 @@
+import type { Divided } from '@quern/core';
 import type { Cursor } from './cursor.js';
+import { decodeStrings } from './decode-strings.js';
 import {
   isNumeric,
   type MetadataType,
@@ -29,7 +31,7 @@ export interface Metadata {
 }
 
 /** Reads `count` key-value pairs. @throws FileError BAD_HEADER, TRUNCATED, TOO_LARGE. */
-export function readMetadata(cursor: Cursor, count: number): Metadata {
+export function* readMetadata(cursor: Cursor, count: number): Divided<Metadata> {
   cursor.checkCount(count, leastEntryBytes, maxEntries, 'metadata entries');
   const values = new Map<string, MetadataValue>();
   const types = new Map<string, MetadataType>();
@@ -40,7 +42,7 @@ export function readMetadata(cursor: Cursor, count: number): Metadata {
     cursor.reading = `the metadata value ${quote(key)}`;
     const type = readType(cursor);
     types.set(key, type);
-    values.set(key, readValue(cursor, type));
+    values.set(key, yield* readValue(cursor, type));
   }
   return { values, types };
 }
@@ -55,10 +57,10 @@ function readType(cursor: Cursor): MetadataType {
   return metadataTypeOf(id) ?? cursor.fail('BAD_HEADER', `${cursor.reading} has the unknown type ${id}`);
 }
 
-function readValue(cursor: Cursor, type: MetadataType): MetadataValue {
+function* readValue(cursor: Cursor, type: MetadataType): Divided<MetadataValue> {
   if (type === 'string') return cursor.string(Number.POSITIVE_INFINITY);
   if (type === 'bool') return readBooleans(cursor, 1)[0]!;
-  if (type === 'array') return readArray(cursor);
+  if (type === 'array') return yield* readArray(cursor);
   return asNumber(readNumbers(cursor, type, 1)[0]!);
 }
 
@@ -67,24 +69,24 @@ function asNumber(value: number | bigint): number | bigint {
 }
 
 /** @param inner counts the arrays within arrays of the whole value */
-function readArray(cursor: Cursor, depth = 1, inner = { count: 0 }): MetadataValue {
+function* readArray(cursor: Cursor, depth = 1, inner = { count: 0 }): Divided<MetadataValue> {
   if (depth > maxDepth)
     cursor.fail('BAD_HEADER', `${cursor.reading} nests arrays more than ${maxDepth} deep`);
   const type = readType(cursor);
   const count = cursor.u64();
-  if (type === 'string') return readStrings(cursor, count);
+  if (type === 'string') return yield* readStrings(cursor, count);
   if (type === 'bool') return readBooleans(cursor, count);
   if (isNumeric(type)) return readNumbers(cursor, type, count);
   cursor.checkCount(count, leastArrayBytes, maxInnerArrays - inner.count, 'arrays');
   inner.count += count;
   const arrays: MetadataValue[] = [];
-  for (let i = 0; i < count; i++) arrays.push(readArray(cursor, depth + 1, inner));
+  for (let i = 0; i < count; i++) arrays.push(yield* readArray(cursor, depth + 1, inner));
   return arrays;
 }
 
-function readStrings(cursor: Cursor, count: number): string[] {
+function* readStrings(cursor: Cursor, count: number): Divided<string[]> {
   cursor.checkCount(count, leastStringBytes, maxArrayLength, 'strings');
-  return cursor.strings(count);
+  return yield* decodeStrings(yield* cursor.strings(count), count);
 }
 
 function readBooleans(cursor: Cursor, count: number): boolean[] {

@@ -1,6 +1,7 @@
 import { type KvCache, need } from '@quern/core';
 import { type LanguageModel, loadLanguageModel, type ModelFile, openModelFile } from '@quern/models';
 import { Engine } from '../engine/engine.js';
+import { nextTurn } from '../engine/next-turn.js';
 import { RuntimeError } from '../error.js';
 import { type ChosenBackend, chooseBackend } from './choose-backend.js';
 import { type LoadOptions, type ResolvedLoadOptions, resolveLoadOptions } from './load-options.js';
@@ -21,7 +22,9 @@ export async function loadModel(pathOrId: string, options: LoadOptions = {}): Pr
   const resolved = resolveLoadOptions(options);
   const file = await openModelFile(locateModel(pathOrId, resolved.resolveFrom));
   const tokenizer = await loadTokenizer(file);
+  await nextTurn();
   const chatTemplate = await loadChatTemplate(file, tokenizer, resolved.chatTemplate, resolved.onNotice);
+  await nextTurn();
   needNotAborted(resolved.signal);
   const chosen = await startBackend(file, resolved);
   try {
@@ -58,6 +61,7 @@ async function loadOnto({ backend, plan }: ChosenBackend, file: ModelFile, optio
   let weights: LanguageModel | undefined;
   try {
     cache = openCache(backend, file.config, plan, options);
+    await nextTurn();
     weights = await loadLanguageModel(file, backend, {
       ...(signal && { signal }),
       ...(onNotice && { onNotice }),

@@ -7,12 +7,12 @@ import {
   chatTemplateFromGguf,
   chatTemplateFromHuggingFace,
 } from '../chat/index.js';
-import { type Tokenizer, tokenizerFromGguf, tokenizerFromHuggingFace } from '../tokenizer/index.js';
+import { loadTokenizerFromGguf, type Tokenizer, tokenizerFromHuggingFace } from '../tokenizer/index.js';
 
 /** The model's vocabulary, if it came with one. @throws TokenizerError */
 export async function loadTokenizer(file: ModelFile | EncoderFile): Promise<Tokenizer | undefined> {
   if (file.kind === 'gguf')
-    return file.metadata.has('tokenizer.ggml.model') ? tokenizerFromGguf(file.metadata) : undefined;
+    return file.metadata.has('tokenizer.ggml.model') ? loadTokenizerFromGguf(file.metadata) : undefined;
   const path = file.companions['tokenizer.json'];
   return path === undefined ? undefined : tokenizerFromHuggingFace(dirname(path));
 }

@@ -10,7 +10,7 @@ import type { AudioInput } from '../audio/read-samples.js';
 import { RuntimeError } from '../error.js';
 import type { LoadOptions } from '../model/load-options.js';
 import { locateModel } from '../model/locate-model.js';
-import { TokenizerError, tokenizerFromGguf, tokenizerFromHuggingFace } from '../tokenizer/index.js';
+import { loadTokenizerFromGguf, TokenizerError, tokenizerFromHuggingFace } from '../tokenizer/index.js';
 import { chooseSpeechBackend } from './choose-backend.js';
 import { type ComputedWindow, computeWindow } from './compute-window.js';
 import { resolveOptions, type TranscribeOptions } from './options.js';
@@ -150,7 +150,8 @@ function needTokens({ ids }: SpeechVocabulary, { config, path }: SpeechFile): vo
 async function vocabularyOfFile(file: SpeechFile): Promise<SpeechVocabulary> {
   if (file.kind === 'ggml') return vocabularyOfBytes(file.tokens, file.config.vocabulary);
   if (file.kind === 'huggingFace') return vocabularyOf(await tokenizerFromHuggingFace(file.folder));
-  if (file.metadata.has('tokenizer.ggml.model')) return vocabularyOf(tokenizerFromGguf(file.metadata));
+  if (file.metadata.has('tokenizer.ggml.model'))
+    return vocabularyOf(await loadTokenizerFromGguf(file.metadata));
   throw new RuntimeError(
     'NO_TOKENIZER',
     `${file.path}: has no vocabulary, so no text can be made of its tokens`,

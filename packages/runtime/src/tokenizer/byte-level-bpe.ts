@@ -1,3 +1,4 @@
+import { type Divided, eachOf } from '@quern/core';
 import { toByteLevel } from './byte-level.js';
 import { mergePairs } from './merge.js';
 import { type PreTokenizer, splitText } from './pre-tokenizers.js';
@@ -10,16 +11,25 @@ import { WordCache } from './word-cache.js';
  * split into words by the pre-tokenizer; within a word the earliest merge of the list goes first.
  */
 export class ByteLevelBpe implements TextModel {
-  private readonly ranks = new Map<string, number>();
   private readonly words = new WordCache((word) => this.encodeWord(word));
 
-  /** `merges`: "left right", best first. */
-  constructor(
+  private constructor(
     private readonly vocabulary: Vocabulary,
-    merges: readonly string[],
+    private readonly ranks: ReadonlyMap<string, number>,
     private readonly preTokenizer: PreTokenizer,
-  ) {
-    for (const [rank, merge] of merges.entries()) if (!this.ranks.has(merge)) this.ranks.set(merge, rank);
+  ) {}
+
+  /** `merges`: "left right", best first. */
+  static *of(
+    vocabulary: Vocabulary,
+    merges: readonly string[],
+    preTokenizer: PreTokenizer,
+  ): Divided<ByteLevelBpe> {
+    const ranks = new Map<string, number>();
+    yield* eachOf(merges, (merge, rank) => {
+      if (!ranks.has(merge)) ranks.set(merge, rank);
+    });
+    return new ByteLevelBpe(vocabulary, ranks, preTokenizer);
   }
 
   encode(text: string): number[] {

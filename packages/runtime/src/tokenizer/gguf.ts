@@ -1,3 +1,4 @@
+import { atOnce, type Divided, eachOf, inTurns } from '@quern/core';
 import { fromByteLevel } from './byte-level.js';
 import { ByteLevelBpe } from './byte-level-bpe.js';
 import { Charsmap } from './charsmap.js';
@@ -25,14 +26,14 @@ interface Defaults {
 interface Kind {
   defaults: (fields: GgufFields) => Defaults;
   toBytes: (spelling: string) => Uint8Array;
-  model: (vocabulary: Vocabulary, fields: GgufFields, settings: Defaults) => TextModel;
+  model: (vocabulary: Vocabulary, fields: GgufFields, settings: Defaults) => Divided<TextModel>;
 }
 
 const sentencePiece: Kind = {
   defaults: () => ({ addBos: true, addEos: false, addSpacePrefix: true, bos: 1, eos: 2, unknown: 0 }),
   toBytes: fromSpaceMarks,
   model: (vocabulary, fields, { addSpacePrefix, unknown }) =>
-    new SentencePieceBpe(vocabulary, scores(fields, vocabulary.size), addSpacePrefix, unknown),
+    SentencePieceBpe.of(vocabulary, scores(fields, vocabulary.size), addSpacePrefix, unknown),
 };
 
 const byteLevelBpe: Kind = {
@@ -48,7 +49,7 @@ const byteLevelBpe: Kind = {
       throw badVocabulary(
         'tokenizer.ggml.merges is missing: a "gpt2" tokenizer cannot join bytes without it',
       );
-    return new ByteLevelBpe(vocabulary, merges, preTokenizerOf(fields));
+    return ByteLevelBpe.of(vocabulary, merges, preTokenizerOf(fields));
   },
 };
 
@@ -59,7 +60,7 @@ const unigram: Kind = {
     if (unknown === undefined)
       throw badVocabulary('tokenizer.ggml.unknown_token_id is missing: a "t5" tokenizer needs it');
     const charsmap = fields.bytes('precompiled_charsmap');
-    return new Unigram(vocabulary, scores(fields, vocabulary.size), {
+    return Unigram.of(vocabulary, scores(fields, vocabulary.size), {
       unknown,
       addSpacePrefix,
       removeExtraSpaces: fields.boolean('remove_extra_whitespaces') ?? false,
@@ -82,7 +83,7 @@ const wordPiece: Kind = {
   model: (vocabulary, _fields, { unknown }) => {
     if (unknown === undefined)
       throw badVocabulary('tokenizer.ggml.unknown_token_id is missing: a "bert" tokenizer needs it');
-    return new WordPiece(vocabulary, unknown);
+    return WordPiece.of(vocabulary, unknown);
   },
 };
 
@@ -100,14 +101,27 @@ const KINDS: Readonly<Record<string, Kind>> = {
  * @throws TokenizerError UNKNOWN_TOKENIZER, UNKNOWN_PRETOKENIZER or BAD_VOCABULARY
  */
 export function tokenizerFromGguf(metadata: GgufMetadata): Tokenizer {
+  return atOnce(makeTokenizer(metadata));
+}
+
+/** The same without holding the event loop. */
+export function loadTokenizerFromGguf(metadata: GgufMetadata): Promise<Tokenizer> {
+  return inTurns(makeTokenizer(metadata));
+}
+
+function* makeTokenizer(metadata: GgufMetadata): Divided<Tokenizer> {
   const fields = new GgufFields(metadata);
   const kind = kindOf(fields);
   const spellings = fields.strings('tokens');
   if (!spellings?.length)
     throw badVocabulary('tokenizer.ggml.tokens is missing or empty: the file has no vocabulary');
   const settings = settingsOf(fields, kind.defaults(fields), spellings.length);
-  const vocabulary = new Vocabulary(spellings, tokenTypes(fields, spellings, settings), kind.toBytes);
-  return new VocabularyTokenizer(vocabulary, kind.model(vocabulary, fields, settings), {
+  yield;
+  const types = yield* tokenTypes(fields, spellings, settings);
+  const vocabulary = yield* Vocabulary.of(spellings, types, kind.toBytes);
+  const model = yield* kind.model(vocabulary, fields, settings);
+  yield;
+  return new VocabularyTokenizer(vocabulary, model, {
     bos: settings.bos,
     eos: settings.eos,
     addBos: settings.addBos,
@@ -157,12 +171,16 @@ function settingsOf(fields: GgufFields, defaults: Defaults, size: number): Defau
  * The file's token types, or without them what the spellings tell. Tokens that end a turn are control tokens, also in
  * the files whose converter called them user-defined.
  */
-function tokenTypes(fields: GgufFields, spellings: readonly string[], settings: Defaults): Uint8Array {
+function* tokenTypes(
+  fields: GgufFields,
+  spellings: readonly string[],
+  settings: Defaults,
+): Divided<Uint8Array> {
   const declared = fields.numbers('token_type', spellings.length);
   const types = declared ? Uint8Array.from(declared) : guessTypes(spellings, settings);
-  for (const [id, spelling] of spellings.entries()) {
+  yield* eachOf(spellings, (spelling, id) => {
     if (types[id] === TokenType.user && isEndSpelling(spelling)) types[id] = TokenType.control;
-  }
+  });
   return types;
 }
 

@@ -1,3 +1,4 @@
+import { atOnce } from '@quern/core';
 import { fromByteLevel } from './byte-level.js';
 import { badVocabulary } from './error.js';
 import { fromSpaceMarks } from './sentencepiece-bpe.js';
@@ -51,7 +52,7 @@ export function jsonVocabulary(tokenizer: Json, specials: ReadonlySet<string>): 
   const isByteLevel = hasStep(tokenizer.decoder, 'ByteLevel'); // then added tokens are not spelled in its alphabet
   const plain = isByteLevel ? TokenType.user : TokenType.normal;
   for (const { id, special } of added) types[id] = special ? TokenType.control : plain;
-  return new Vocabulary(filled, types, spellingToBytes(tokenizer.decoder));
+  return atOnce(Vocabulary.of(filled, types, spellingToBytes(tokenizer.decoder)));
 }
 
 /** BPE and WordPiece: `{spelling: id}`; Unigram: `[[spelling, score], …]`. */

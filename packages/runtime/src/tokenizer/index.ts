@@ -1,5 +1,5 @@
 export { TokenizerError, type TokenizerErrorCode } from './error.js';
-export { tokenizerFromGguf } from './gguf.js';
+export { loadTokenizerFromGguf, tokenizerFromGguf } from './gguf.js';
 export type { GgufMetadata } from './gguf-fields.js';
 export { type TokenizerSettings, tokenizerFromHuggingFace, tokenizerFromJson } from './hugging-face.js';
 export { StopMatcher, type StopResult } from './stop-matcher.js';

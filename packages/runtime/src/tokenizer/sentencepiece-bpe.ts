@@ -1,3 +1,4 @@
+import { type Divided, eachOf } from '@quern/core';
 import { badVocabulary } from './error.js';
 import { mergePairs } from './merge.js';
 import type { TextModel } from './tokenizer.js';
@@ -20,16 +21,28 @@ export const fromSpaceMarks = (spelling: string): Uint8Array =>
 export class SentencePieceBpe implements TextModel {
   private readonly byteTokens: Int32Array;
   private readonly words = new WordCache((word) => this.encodeWord(word));
-  private readonly splitsAtSpaces: boolean;
 
-  constructor(
+  private constructor(
     private readonly vocabulary: Vocabulary,
     private readonly scores: ArrayLike<number>,
     private readonly addSpacePrefix: boolean,
     private readonly unknown: number | undefined,
+    private readonly splitsAtSpaces: boolean,
   ) {
     this.byteTokens = vocabulary.byteTokens();
-    this.splitsAtSpaces = !vocabulary.spellings.some((spelling) => /[^\u2581]\u2581/u.test(spelling));
+  }
+
+  static *of(
+    vocabulary: Vocabulary,
+    scores: ArrayLike<number>,
+    addSpacePrefix: boolean,
+    unknown: number | undefined,
+  ): Divided<SentencePieceBpe> {
+    let splitsAtSpaces = true;
+    yield* eachOf(vocabulary.spellings, (spelling) => {
+      splitsAtSpaces &&= !/[^\u2581]\u2581/u.test(spelling);
+    });
+    return new SentencePieceBpe(vocabulary, scores, addSpacePrefix, unknown, splitsAtSpaces);
   }
 
   encode(text: string, afterSpecial: boolean): number[] {

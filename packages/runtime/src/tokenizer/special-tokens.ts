@@ -9,9 +9,11 @@ export class SpecialTokens {
   private readonly anyOfThem: RegExp | undefined;
 
   constructor(vocabulary: Vocabulary, types: ReadonlySet<number>) {
-    const entries = [...vocabulary.spellings.entries()].filter(([id]) => types.has(vocabulary.types[id]!));
-    this.ids = new Map(entries.map(([id, spelling]) => [spelling, id]));
-    const longestFirst = [...this.ids.keys()].filter(Boolean).sort((a, b) => b.length - a.length);
+    const ids = new Map<string, number>();
+    for (let id = 0; id < vocabulary.size; id++)
+      if (types.has(vocabulary.types[id]!)) ids.set(vocabulary.spellings[id]!, id);
+    this.ids = ids;
+    const longestFirst = [...ids.keys()].filter(Boolean).sort((a, b) => b.length - a.length);
     if (longestFirst.length > 0) this.anyOfThem = new RegExp(longestFirst.map(escapeRegExp).join('|'), 'g');
   }
 
@@ -61,7 +63,8 @@ export const isEndSpelling = (spelling: string): boolean => END_SPELLINGS.has(sp
  */
 export function endTokens(vocabulary: Vocabulary, declared: Iterable<number | undefined>): Set<number> {
   const ends = new Map<string, number>();
-  for (const [id, spelling] of vocabulary.spellings.entries()) {
+  for (let id = 0; id < vocabulary.size; id++) {
+    const spelling = vocabulary.spellings[id]!;
     if (vocabulary.types[id] === TokenType.control && isEndSpelling(spelling)) ends.set(spelling, id);
   }
   if (ends.has('<|return|>') && ends.has('<|call|>')) ends.delete('<|end|>');

@@ -1,3 +1,4 @@
+import { type Divided, eachOf } from '@quern/core';
 import type { Charsmap } from './charsmap.js';
 import { SPACE_MARK } from './sentencepiece-bpe.js';
 import type { TextModel } from './tokenizer.js';
@@ -16,22 +17,24 @@ const UNKNOWN_PENALTY = 10; // SentencePiece's kUnkPenalty, below the lowest sco
 
 /** Unigram language model (Kudo 2018): of all ways to cut the text into tokens, the one with the highest sum of scores (Viterbi). */
 export class Unigram implements TextModel {
-  private readonly lengths: readonly number[];
-  private readonly unknownScore: number;
-
-  constructor(
+  private constructor(
     private readonly vocabulary: Vocabulary,
     private readonly scores: ArrayLike<number>,
     private readonly options: UnigramOptions,
-  ) {
-    const lengths = new Set<number>();
+    /** Of the tokens that text may become, the shortest first. */
+    private readonly lengths: readonly number[],
+    private readonly unknownScore: number,
+  ) {}
+
+  static *of(vocabulary: Vocabulary, scores: ArrayLike<number>, options: UnigramOptions): Divided<Unigram> {
+    const found = new Set<number>();
     let lowest = 0;
-    for (const [id, spelling] of vocabulary.spellings.entries()) {
-      if (vocabulary.find(spelling) === id) lengths.add(spelling.length);
+    yield* eachOf(vocabulary.spellings, (spelling, id) => {
+      if (vocabulary.find(spelling) === id) found.add(spelling.length);
       if (vocabulary.types[id] === TokenType.normal) lowest = Math.min(lowest, scores[id]!);
-    }
-    this.lengths = [...lengths].filter((length) => length > 0).sort((a, b) => a - b);
-    this.unknownScore = lowest - UNKNOWN_PENALTY;
+    });
+    const lengths = [...found].filter((length) => length > 0).sort((a, b) => a - b);
+    return new Unigram(vocabulary, scores, options, lengths, lowest - UNKNOWN_PENALTY);
   }
 
   encode(text: string): number[] {

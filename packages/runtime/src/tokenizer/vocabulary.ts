@@ -1,3 +1,4 @@
+import { type Divided, eachOf } from '@quern/core';
 import { TokenizerError } from './error.js';
 
 /** GGUF's token types. */
@@ -13,13 +14,19 @@ const BYTE_SPELLING = /^<0x([0-9A-Fa-f]{2})>$/;
 export class Vocabulary {
   private readonly ids = new Map<string, number>();
 
-  /** `spellings[id]`, `types[id]`; `toBytes` is used for tokens that are neither special nor bytes. */
-  constructor(
+  private constructor(
     readonly spellings: readonly string[],
     readonly types: Uint8Array,
     private readonly toBytes: SpellingToBytes,
-  ) {
-    for (const [id, spelling] of spellings.entries()) if (this.isPlain(id)) this.ids.set(spelling, id);
+  ) {}
+
+  /** `spellings[id]`, `types[id]`; `toBytes` is used for tokens that are neither special nor bytes. */
+  static *of(spellings: readonly string[], types: Uint8Array, toBytes: SpellingToBytes): Divided<Vocabulary> {
+    const vocabulary = new Vocabulary(spellings, types, toBytes);
+    yield* eachOf(spellings, (spelling, id) => {
+      if (vocabulary.isPlain(id)) vocabulary.ids.set(spelling, id);
+    });
+    return vocabulary;
   }
 
   get size(): number {
@@ -56,7 +63,7 @@ export class Vocabulary {
   /** The id of the token for each byte ("<0x0A>"), -1 where there is none. */
   byteTokens(): Int32Array {
     const tokens = new Int32Array(256).fill(-1);
-    for (const id of this.spellings.keys()) {
+    for (let id = 0; id < this.size; id++) {
       const byte = this.byteOf(id);
       if (byte !== undefined) tokens[byte] = id;
     }

@@ -1,3 +1,4 @@
+import { type Divided, eachOf } from '@quern/core';
 import { SPACE_MARK } from './sentencepiece-bpe.js';
 import type { TextModel } from './tokenizer.js';
 import type { Vocabulary } from './vocabulary.js';
@@ -32,14 +33,20 @@ function* wordsOf(text: string): Generator<string> {
  * tokens of the vocabulary. Those that begin a word are spelled with a space mark before them.
  */
 export class WordPiece implements TextModel {
-  private readonly longestToken: number;
   private readonly words = new WordCache((word) => this.cut(word));
 
-  constructor(
+  private constructor(
     private readonly vocabulary: Vocabulary,
     private readonly unknown: number,
-  ) {
-    this.longestToken = vocabulary.spellings.reduce((most, { length }) => Math.max(most, length), 0);
+    private readonly longestToken: number,
+  ) {}
+
+  static *of(vocabulary: Vocabulary, unknown: number): Divided<WordPiece> {
+    let longest = 0;
+    yield* eachOf(vocabulary.spellings, ({ length }) => {
+      longest = Math.max(longest, length);
+    });
+    return new WordPiece(vocabulary, unknown, longest);
   }
 
   encode(text: string): number[] {
