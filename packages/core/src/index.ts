@@ -17,7 +17,7 @@ export * from './driver.js';
 export * from './dtype.js';
 export * from './error.js';
 export { type FusedOpName, fusedOps } from './fusions/index.js';
-export { moeOperands } from './fusions/moe.js';
+export { moeInputs, moeOperands } from './fusions/moe.js';
 export * from './half.js';
 export { elements, type HostBuffer, hostMemory } from './host-memory.js';
 export * from './kv/batch.js';

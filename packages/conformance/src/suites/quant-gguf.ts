@@ -3,7 +3,7 @@ import {
   type FusedOpName,
   fusedOps,
   integers,
-  moeOperands,
+  moeInputs,
   normal,
   type WeightFormat,
 } from '@quern/core';
@@ -12,8 +12,7 @@ import type { Lab } from '../lab.js';
 import { fresh } from '../ops/fresh.js';
 import { coreCase } from '../ops/op-case.js';
 import type { Codec } from '../options.js';
-import { Dice } from '../values/dice.js';
-import type { Operand } from '../values/numbers.js';
+import { randomWeight } from '../values/random-weight.js';
 import { refusal } from '../values/refusal.js';
 import { proveUsable } from './errors.js';
 import { fusedCase } from './fused.js';
@@ -21,24 +20,6 @@ import { moeCase } from './moe-fused.js';
 
 const suite = 'quantGguf';
 const on = fresh(suite);
-
-/** Random bytes whose values are finite and of a size that sums can show. */
-function randomBlock(dice: Dice, { blockSize, blockBytes, decode }: Codec): Uint8Array {
-  for (;;) {
-    const bytes = Uint8Array.from({ length: blockBytes }, () => dice.int(0, 255));
-    const largest = decode(bytes, blockSize).reduce((max, v) => Math.max(max, Math.abs(v)), 0);
-    if (largest > 0.01 && largest < 100) return bytes; // a NaN passes neither test
-  }
-}
-
-/** A random weight [N, blocks · blockSize] in a block format. */
-function randomWeight(codec: Codec, seed: number, N: number, blocks: number): Operand {
-  const dice = new Dice(seed);
-  const bytes = new Uint8Array(N * blocks * codec.blockBytes);
-  for (let i = 0; i < N * blocks; i++) bytes.set(randomBlock(dice, codec), i * codec.blockBytes);
-  const shape = [N, blocks * codec.blockSize];
-  return { shape, format: codec.format, values: codec.decode(bytes, N * shape[1]!), bytes };
-}
 
 /** T rows, N outputs, blocks along K. */
 const sizes = [
@@ -51,7 +32,7 @@ const sizes = [
 
 function linearCases(lab: Lab, codec: Codec): Case[] {
   return sizes.map(([T, N, blocks], seed) => {
-    const w = randomWeight(codec, seed, N, blocks);
+    const w = randomWeight(codec, seed, [N], blocks);
     const bias = seed === 1 && { bias: normal(seed, [N]) };
     const operands = { x: normal(seed + 9, [T, w.shape[1]!]), w, ...bias };
     return coreCase(lab, suite, coreOps.linear, {
@@ -62,19 +43,13 @@ function linearCases(lab: Lab, codec: Codec): Case[] {
   });
 }
 
-/** A stack of random matrices [E, N, blocks · blockSize]. */
-function randomStack(codec: Codec, seed: number, E: number, N: number, blocks: number): Operand {
-  const rows = randomWeight(codec, seed, E * N, blocks);
-  return { ...rows, shape: [E, N, rows.shape[1]!] };
-}
-
 function expertCases(lab: Lab, codec: Codec): Case[] {
   const products = [
     [1, 3],
     [5, 2],
     [40, 1],
   ].map(([R, k]) => {
-    const w = randomStack(codec, 80 + R!, 3, 17, 2);
+    const w = randomWeight(codec, 80 + R!, [3, 17], 2);
     return coreCase(lab, suite, coreOps.expertLinear, {
       name: `${codec.format} [${R}, ${w.shape[2]}] with ${k} of [${w.shape}]`,
       operands: { x: normal(R!, [R!, w.shape[2]!]), w, ids: integers(R! + 1, [R!, k!], 3) },
@@ -88,10 +63,10 @@ function expertCases(lab: Lab, codec: Codec): Case[] {
     [20, 1],
   ].map(([T, E]) => {
     const operands = {
-      ...moeOperands(90 + T!, [T!, K, E!, K], 1),
-      gate: randomStack(codec, 91, E!, K, 1),
-      up: randomStack(codec, 92, E!, K, 1),
-      down: randomStack(codec, 93, E!, K, 1),
+      ...moeInputs(90 + T!, [T!, K, E!], 1),
+      gate: randomWeight(codec, 91, [E!, K], 1),
+      up: randomWeight(codec, 92, [E!, K], 1),
+      down: randomWeight(codec, 93, [E!, K], 1),
     };
     const attributes = { chosen: 1, renormalise: 0 };
     return moeCase(lab, suite, { name: `${codec.format}, ${T} rows`, operands, attributes });
@@ -100,7 +75,7 @@ function expertCases(lab: Lab, codec: Codec): Case[] {
 }
 
 function embedCases(lab: Lab, codec: Codec): Case[] {
-  const table = randomWeight(codec, 77, 11, 2);
+  const table = randomWeight(codec, 77, [11], 2);
   const operands = { table, ids: integers(5, [9], 11) };
   return [coreCase(lab, suite, coreOps.embed, { name: `${codec.format} rows`, operands, attributes: {} })];
 }
@@ -108,7 +83,7 @@ function embedCases(lab: Lab, codec: Codec): Case[] {
 /** The fused projections that claim the format. */
 function fusedCases(lab: Lab, codec: Codec): Case[] {
   const claimed = (name: FusedOpName) => lab.support(name)?.weightFormats?.includes(codec.format);
-  const weight = (seed: number, N: number) => randomWeight(codec, seed, N, 2);
+  const weight = (seed: number, N: number) => randomWeight(codec, seed, [N], 2);
   const x = (T: number) => normal(T, [T, 2 * codec.blockSize], 0.1);
   const projections = [1, 6, 18].flatMap(
     (T) =>
@@ -134,16 +109,17 @@ function fusedCases(lab: Lab, codec: Codec): Case[] {
 }
 
 function refusals(codec: Codec): Case[] {
-  const weight = randomWeight(codec, 3, 4, 1);
-  const source = { name: 'broken', shape: weight.shape, format: codec.format, bytes: weight.bytes! };
+  const weight = randomWeight(codec, 3, [4], 1);
+  const source = { name: 'broken', shape: weight.shape, format: codec.format };
   return [
     on(`${codec.format}: too few bytes`, async (backend) => {
-      await refusal('BAD_WEIGHT', () => backend.loadWeight({ ...source, bytes: source.bytes.subarray(1) }));
+      const bytes = weight.bytes.subarray(1);
+      await refusal('BAD_WEIGHT', () => backend.loadWeight({ ...source, bytes }));
       await proveUsable(backend);
     }),
     on(`${codec.format}: rows that are no whole blocks`, async (backend) => {
       const shape = [2 * codec.blockSize, 2]; // as many elements as two rows of two blocks
-      const bytes = randomWeight(codec, 3, 2, 2).bytes!;
+      const bytes = randomWeight(codec, 3, [2], 2).bytes;
       await refusal('BAD_WEIGHT', () => backend.loadWeight({ ...source, shape, bytes }));
       await proveUsable(backend);
     }),

@@ -136,6 +136,15 @@ export function clearRouting(seed: number, [T, D, E]: readonly [number, number, 
   return { x: { shape: [T, D], format: 'f32', values } satisfies SampleOperand, router };
 }
 
+/** Operands beside the experts' matrices. */
+export function moeInputs(
+  seed: number,
+  [T, D, E]: readonly [T: number, D: number, E: number],
+  chosen: number,
+) {
+  return { ...clearRouting(seed, [T, D, E], chosen), residual: normal(seed + 4, [T, D]) };
+}
+
 /** Operands of random experts; what they compute is about as large as x. */
 export function moeOperands(
   seed: number,
@@ -145,11 +154,10 @@ export function moeOperands(
   const matrices = (offset: number, N: number, K: number) =>
     normal(seed + offset, [E, N, K], 1 / Math.sqrt(K));
   return {
-    ...clearRouting(seed, [T, D, E], chosen),
+    ...moeInputs(seed, [T, D, E], chosen),
     gate: matrices(1, F, D),
     up: matrices(2, F, D),
     down: matrices(3, D, F),
-    residual: normal(seed + 4, [T, D]),
   };
 }
 
