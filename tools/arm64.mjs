@@ -41,7 +41,7 @@ function emulated(cpu, args, { cwd = root, env = {} } = {}) {
       cwd,
       env: { ...process.env, NODE_PATH: join(cache, 'node_modules'), QUERN_CPU_BINARY: addon, ...env },
       encoding: 'utf8',
-      timeout: 60 * minute,
+      timeout: 20 * minute,
     },
   );
   if (result.status === 0) return result;

@@ -1,5 +1,5 @@
 /** Work on the JS thread lets other work in after this long. */
-const sliceMilliseconds = 8;
+const sliceMilliseconds = 4;
 
 /** The time since other work last had its turn. */
 export class TimeSlice {
