@@ -68,9 +68,10 @@ class BackendCore implements ResourceOwner, RecorderHost {
   runOnce(preparing: Promise<PreparedPlan>, signal: AbortSignal | undefined): Promise<void> {
     preparing.catch(() => {}); // the run rejects with it
     return this.queue.run(async () => {
+      const { disposed } = this; // a run that has its turn before the backend ends is computed
       const plan = await preparing;
       try {
-        this.needLive('run');
+        if (disposed) this.needLive('run');
         await plan.run(signal);
       } finally {
         plan.dispose();

@@ -162,7 +162,7 @@ describeShared('tiny-hf', 'qwen3-moe of transformers', () => {
     const run = async (backend: Backend) => {
       using owned = backend;
       using model = await loadLanguageModel(file, owned);
-      return sequenceLogits(model, ids);
+      return await sequenceLogits(model, ids);
     };
     const want = await run(await createReference());
     expect(distance(await run(defineBackend(await cpuDriver())), want)).toBeLessThan(2e-5);
