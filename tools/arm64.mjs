@@ -1,7 +1,7 @@
 // Proves backend-cpu on 64-bit Arm without such a machine: cross-builds the addon and runs it with arm64 Node under qemu.
 // The conformance kit, the tests of determinism, the models' goldens, and the demo model, whose greedy text must be what
-// this machine writes. Instruction sets that share their other kernels with neon run what is made of products. Takes several
-// minutes, so it is no part of `npm test`.
+// this machine writes. Instruction sets that share their other kernels with neon run what is made of products. Takes a quarter
+// of an hour, so it is no part of `npm test`.
 //   node tools/arm64.mjs        needs g++-aarch64-linux-gnu and qemu-user-static
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync } from 'node:fs';

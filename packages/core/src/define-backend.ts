@@ -15,7 +15,7 @@ import { type FusedOpName, fusedOps } from './fusions/index.js';
 import { KvCache } from './kv/kv-cache.js';
 import { needManifest, needOpSupport, supportsOp } from './manifest.js';
 import { maxRank } from './plan/encode.js';
-import { fuseInParts } from './plan/fuse.js';
+import { fusePlan } from './plan/fuse.js';
 import type { Plan } from './plan/plan.js';
 import { type PlanUse, type PreparedPlan, preparePlan } from './plan/prepare.js';
 import { recordMoe, recordOps } from './record-ops.js';
@@ -56,7 +56,7 @@ class BackendCore implements ResourceOwner, RecorderHost {
   }
 
   *prepare(plan: Plan, use: PlanUse): Divided<PreparedPlan> {
-    const fused = yield* fuseInParts(
+    const fused = yield* fusePlan(
       plan,
       (op, candidate) => this.mayFuse(op.name) && supportsOp(this.driver, op, candidate.operands),
     );

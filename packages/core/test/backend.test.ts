@@ -122,6 +122,16 @@ test('the driver is disposed of once, when nothing runs', async () => {
   expect(ledger.disposals).toBe(1);
 });
 
+test('a step that is disposed of while it is prepared runs, and cannot be read', async () => {
+  const { ledger, backend } = open();
+  const { step, y } = await recordLinear(backend);
+  const running = step.run();
+  step.dispose();
+  await running;
+  expect(ledger.buffers).toBe(0);
+  await expect(step.read(y)).rejects.toEqual(code('DISPOSED'));
+});
+
 test('a weight that was loading when the backend ended is refused', async () => {
   const { backend } = open();
   const loading = loadWeight(backend, [2, 2]);

@@ -1,17 +1,15 @@
 import { fusedOps, type Tensor } from '../src/index.js';
-import { fusePlan } from '../src/plan/fuse.js';
 import type { Plan } from '../src/plan/plan.js';
 import { recordOps as b } from '../src/record-ops.js';
 import type { Recorder } from '../src/recorder.js';
-import { indices, input, names, Planner } from './planning.js';
+import { fuse, indices, input, names, Planner } from './planning.js';
 
 const planner = new Planner();
 const w = (...shape: number[]) => planner.weight(shape);
 const eps = 1e-6;
 
 /** Names of the ops after fusion with every fused op there is. */
-const fused = (record: (step: Recorder) => void): string[] =>
-  names(fusePlan(planner.plan(record), () => true));
+const fused = (record: (step: Recorder) => void): string[] => names(fuse(planner.plan(record), () => true));
 
 /** Every op still comes after those that make its operands. */
 function proveOrder(plan: Plan): void {
@@ -33,7 +31,7 @@ describe('add + rmsNorm', () => {
       b.linear(b.rmsNorm(x, w(8), { eps }), w(4, 8));
       b.silu(x);
     });
-    const after = fusePlan(plan, () => true);
+    const after = fuse(plan, () => true);
     expect(names(after)).toEqual(['addRmsNorm', 'linear', 'silu']);
     expect(after.ops[0]!.outputs).toHaveLength(2);
     expect(after.ops[0]!.attributes).toEqual([eps]);
@@ -128,7 +126,7 @@ describe('three projections of one input', () => {
       const k = b.silu(b.linear(x, w(4, 8)));
       b.add(b.add(q, k), b.linear(x, w(4, 8)));
     });
-    const after = fusePlan(plan, () => true);
+    const after = fuse(plan, () => true);
     expect(names(after)).toEqual(['qkvLinear', 'silu', 'silu', 'add', 'add']);
     proveOrder(after);
   });
@@ -150,7 +148,7 @@ describe('add + layerNorm', () => {
       const x = b.add(input(step, 3, 8), input(step, 3, 8));
       b.add(b.linear(b.layerNorm(x, w(8), w(8), { eps }), w(8, 8)), x);
     };
-    const after = fusePlan(planner.plan(record), () => true);
+    const after = fuse(planner.plan(record), () => true);
     expect(names(after)).toEqual(['addLayerNorm', 'linear', 'add']);
     expect(after.ops[0]!.operands).toHaveLength(4);
     expect(after.ops[0]!.attributes).toEqual([eps]);
@@ -174,7 +172,7 @@ describe('linear + gelu', () => {
     };
 
   test('is fused with its form', () => {
-    const after = fusePlan(planner.plan(record()), () => true);
+    const after = fuse(planner.plan(record()), () => true);
     expect(names(after)).toEqual(['biasGelu']);
     expect(after.ops[0]!.attributes).toEqual([1]);
     proveOrder(after);
@@ -224,7 +222,7 @@ describe('q/k norm + rope + append', () => {
 
   test('is fused', () => expect(fused(record())).toEqual(['ropeTable', 'qkNormRopeAppend', 'attention']));
   test('is fused with the norms', () => {
-    const after = fusePlan(planner.plan(record({ norms: 'both' })), () => true);
+    const after = fuse(planner.plan(record({ norms: 'both' })), () => true);
     expect(names(after)).toEqual(['ropeTable', 'qkNormRopeAppend', 'attention']);
     expect(after.ops[1]!.attributes).toEqual([eps, 1]);
     proveOrder(after);
@@ -279,7 +277,7 @@ describe('linear + argmax', () => {
 test('what the driver has no kernel for stays plain', () => {
   const plan = planner.plan((step) => b.argmax(b.linear(input(step, 1, 8), planner.weight([6, 8], 'q4_k'))));
   const asked: unknown[] = [];
-  const after = fusePlan(plan, (op, candidate) => {
+  const after = fuse(plan, (op, candidate) => {
     asked.push([op, candidate.operands[1]]);
     return false;
   });
@@ -299,7 +297,7 @@ test('two layers are fused each by itself, in order', () => {
     }
     b.argmax(b.linear(b.rmsNorm(x, w(8), { eps }), w(20, 8)));
   });
-  const after = fusePlan(plan, () => true);
+  const after = fuse(plan, () => true);
   const layer = ['qkvLinear', 'mul', 'mul', 'addRmsNorm', 'gateUpSwiglu', 'linear', 'addRmsNorm'];
   expect(names(after)).toEqual(['rmsNorm', ...layer, ...layer, 'linearArgmax']);
   proveOrder(after);

@@ -1,11 +1,10 @@
 import fc from 'fast-check';
 import type { Tensor } from '../src/index.js';
-import { fusePlan } from '../src/plan/fuse.js';
 import { layOut } from '../src/plan/layout.js';
 import type { Plan, Storage } from '../src/plan/plan.js';
 import { recordOps as b } from '../src/record-ops.js';
 import type { Recorder } from '../src/recorder.js';
-import { input, Planner } from './planning.js';
+import { fuse, input, Planner } from './planning.js';
 
 const planner = new Planner();
 
@@ -80,7 +79,7 @@ test('tensors that live at the same time never share memory, fused or not, guard
       const plan = randomPlan(choices);
       proveLayout(plan, guard);
       proveLayout(
-        fusePlan(plan, () => true),
+        fuse(plan, () => true),
         guard,
       );
     }),

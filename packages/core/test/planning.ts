@@ -1,5 +1,6 @@
 import { atOnce, type Divided } from '../src/divided.js';
 import type { DType, Tensor, WeightFormat } from '../src/index.js';
+import { type FusionSupport, fusePlan } from '../src/plan/fuse.js';
 import type { Plan } from '../src/plan/plan.js';
 import type { PreparedPlan } from '../src/plan/prepare.js';
 import { Recorder, type RecorderHost } from '../src/recorder.js';
@@ -63,3 +64,6 @@ export const indices = (step: Recorder, ...shape: number[]): Tensor =>
   step.input(new Int32Array(shape.reduce((n, d) => n * d, 1)), shape);
 
 export const names = (plan: Plan): string[] => plan.ops.map(({ op }) => op.name);
+
+/** The plan with every fused op that is supported. */
+export const fuse = (plan: Plan, supported: FusionSupport): Plan => atOnce(fusePlan(plan, supported));

@@ -1,4 +1,4 @@
-import { random } from '@quern/core';
+import { elementCount, random } from '@quern/core';
 import type { Codec } from '../options.js';
 import type { Operand } from './numbers.js';
 
@@ -55,19 +55,24 @@ class RandomWeight implements Operand {
 
   private make() {
     if (this.made) return this.made;
-    const count = this.shape.reduce((product, size) => product * size, 1);
+    const count = elementCount(this.shape);
     const bytes = randomBlocks(this.codec, this.seed, count / this.codec.blockSize);
     this.made = { bytes, values: this.codec.decode(bytes, count) };
     return this.made;
   }
 }
 
-const known = new WeakMap<Codec, Map<string, Operand & { readonly bytes: Uint8Array }>>();
+const known = new WeakMap<Codec, Map<string, RandomWeight>>();
 
 /** A random weight [.., N, blocks · blockSize], the same one for every driver that is tested with this codec. */
-export function randomWeight(codec: Codec, seed: number, rows: readonly number[], blocks: number) {
+export function randomWeight(
+  codec: Codec,
+  seed: number,
+  rows: readonly number[],
+  blocks: number,
+): RandomWeight {
   const shape = [...rows, blocks * codec.blockSize];
-  const weights = known.get(codec) ?? new Map();
+  const weights = known.get(codec) ?? new Map<string, RandomWeight>();
   known.set(codec, weights);
   const key = `${seed} ${shape}`;
   const weight = weights.get(key) ?? new RandomWeight(codec, seed, shape);

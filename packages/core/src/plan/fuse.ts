@@ -1,4 +1,4 @@
-import { atOnce, type Divided } from '../divided.js';
+import type { Divided } from '../divided.js';
 import type { AnyOp } from '../op/define-op.js';
 import type { Plan, PlanOp, Storage } from './plan.js';
 import { PlanGraph } from './plan-graph.js';
@@ -71,13 +71,8 @@ function rewritten(
   return kept;
 }
 
-/** The plan with every fused op that the driver has. Results are the same within the fused ops' tolerances. */
-export function fusePlan(plan: Plan, supported: FusionSupport): Plan {
-  return atOnce(fuseInParts(plan, supported));
-}
-
-/** As `fusePlan`, a part for each kind of rewrite. */
-export function* fuseInParts(plan: Plan, supported: FusionSupport): Divided<Plan> {
+/** The plan with every fused op that the driver has, a part for each kind of rewrite. Results are the same within the fused ops' tolerances. */
+export function* fusePlan(plan: Plan, supported: FusionSupport): Divided<Plan> {
   const { storages } = plan;
   let graph = new PlanGraph(plan);
   for (const match of rewrites) {

@@ -1,5 +1,5 @@
+import { type Divided, inTurns } from '@quern/core';
 import type { BatchOptions, EncodedText } from '@quern/models';
-import { nextTurn } from '../engine/next-turn.js';
 import { RuntimeError } from '../error.js';
 import { batchesByLength } from './batches.js';
 import type { FittedText, TextEncoder } from './encode-texts.js';
@@ -38,8 +38,6 @@ export interface TextsJob {
 
 /** So many steps' worth of tokens are tokenised ahead and sorted by length: memory stays bounded, however many texts there are. */
 const stepsOfWindow = 16;
-/** Milliseconds that tokenising may hold the event loop. */
-const slice = 4;
 
 function needNotAborted(signal: AbortSignal | undefined): void {
   if (signal?.aborted) throw new RuntimeError('ABORTED', 'the call was aborted', { cause: signal.reason });
@@ -54,22 +52,15 @@ function encodeText({ texts, encoder }: TextsJob, index: number): FittedText {
   throw new RuntimeError('EMPTY_PROMPT', `text ${index} has no token, and the model's tokenizer adds none`);
 }
 
-/** Consecutive texts from `first` on, tokenised a few milliseconds at a time. */
-async function readWindow(
-  job: TextsJob,
-  first: number,
-  signal: AbortSignal | undefined,
-): Promise<FittedText[]> {
+/** Consecutive texts from `first` on, tokenised. */
+function* readWindow(job: TextsJob, first: number, signal: AbortSignal | undefined): Divided<FittedText[]> {
   const window: FittedText[] = [];
-  let start = performance.now();
   for (let tokens = 0; first + window.length < job.texts.length && tokens < stepsOfWindow * job.maxBatch; ) {
     const encoded = encodeText(job, first + window.length);
     window.push(encoded);
     tokens += encoded.ids.length;
-    if (performance.now() - start < slice) continue;
-    await nextTurn();
+    yield;
     needNotAborted(signal);
-    start = performance.now();
   }
   return window;
 }
@@ -115,11 +106,11 @@ export async function computeTexts(job: TextsJob, options: ComputeOptions): Prom
   needNotAborted(signal);
   const results = new Results(job, options);
   try {
-    let window = await readWindow(job, 0, signal);
+    let window = await inTurns(readWindow(job, 0, signal));
     for (let first = 0; window.length > 0; ) {
       const [, next] = await settleAll([
         computeWindow(job, results, window, first),
-        readWindow(job, first + window.length, signal),
+        inTurns(readWindow(job, first + window.length, signal)),
       ]);
       first += window.length;
       window = next;
