@@ -81,25 +81,31 @@ inline void tile(const Product<A>& p, int64_t t, int64_t n) {
   store_tile<TT, NN>(p, sums, t, n);
 }
 
-// All rows against NN columns, from column n on while there are NN left; returns the first column not done.
-template <int NN, class A>
-inline int64_t columns(const Product<A>& p, int64_t T, int64_t n, int64_t N) {
-  for (; n + NN <= N; n += NN) {
-    int64_t t = 0;
-    for (; t + TILE_T <= T; t += TILE_T) tile<TILE_T, NN>(p, t, n);
-    for (; t + 2 <= T; t += 2) tile<2, NN>(p, t, n);
-    for (; t < T; t++) tile<1, NN>(p, t, n);
-  }
-  return n;
+// All rows against columns n, n + p.apart, …: NN of them.
+template <int TT, int NN, class A>
+inline void all_rows(const Product<A>& p, int64_t T, int64_t n) {
+  int64_t t = 0;
+  for (; t + TT <= T; t += TT) tile<TT, NN>(p, t, n);
+  for (; t + 2 <= T; t += 2) tile<2, NN>(p, t, n);
+  for (; t < T; t++) tile<1, NN>(p, t, n);
 }
 
-// One row of x with most columns; returns the first not done. Eight sums hide the latency of fma, and columns that lie
-// far apart are eight long streams to the hardware, which does not prefetch eight short rows well.
+// All rows against most columns; returns the first not done. Those of a tile lie far apart: they are long streams to the
+// hardware, which does not prefetch short rows of w well.
+template <int TT, int NN, class A>
+inline int64_t spread(Product<A> p, int64_t T, int64_t N) {
+  p.apart = N / NN;
+  for (int64_t n = 0; n < p.apart; n++) all_rows<TT, NN>(p, T, n);
+  return NN * p.apart;
+}
+
+// Eight sums hide the latency of fma, and sixteen keep it busy.
 template <class A>
-inline int64_t row(Product<A> p, int64_t N) {
-  p.apart = N / 8;
-  for (int64_t n = 0; n < p.apart; n++) tile<1, 8>(p, 0, n);
-  return 8 * p.apart;
+inline int64_t most_columns(const Product<A>& p, int64_t T, int64_t N) {
+  if (T == 1) return spread<1, 8>(p, T, N);
+  if constexpr (TILE_T * TILE_N >= 16)
+    if (T == 2) return spread<2, 8>(p, T, N);
+  return spread<TILE_T, TILE_N>(p, T, N);
 }
 
 template <class A>
@@ -109,9 +115,8 @@ inline void multiply(Product<A> p, int64_t T, int64_t N) {
   const int64_t rows = fit < TILE_T ? TILE_T : fit;
   for (; T > 0; T -= rows, p.x += rows * p.ldx, p.y += rows * p.ldy) {
     const int64_t count = T < rows ? T : rows;
-    int64_t n = count == 1 ? row(p, N) : 0;
-    n = columns<TILE_N>(p, count, n, N);
-    columns<1>(p, count, n, N);
+    int64_t n = most_columns(p, count, N);
+    for (; n < N; n++) all_rows<TILE_T, 1>(p, count, n);
   }
 }
 
