@@ -88,7 +88,7 @@ Activations::Activations(const Call& call, const Floats& x, const Needs& needs, 
   auto* const bf16_rows = reinterpret_cast<uint16_t*>(memory + (needs.int8 ? int8_floats(x) : 0));
   if (!needs.int8 && !needs.bf16) return;
   const auto quantise = coarse ? call.kernels.quantise_coarse : call.kernels.quantise;
-  call.split(x.shape[0], K, [&](int64_t first, int64_t end, int) {
+  call.split(x.shape[0], 3 * K, [&](int64_t first, int64_t end, int) {
     for (int64_t t = first; t < end; t++) {
       if (needs.int8) quantise(x.row(t), K, int8_rows + t * row_bytes);
       if (needs.bf16) call.kernels.f32_to_bf16(x.row(t), bf16_rows + t * K, K);
