@@ -1,5 +1,5 @@
 import { createBackend as createReference } from '@quern/backend-reference';
-import type { Backend } from '@quern/core';
+import type { Backend, CapturedGraph } from '@quern/core';
 import {
   type EncodedText,
   type EncoderModel,
@@ -107,6 +107,38 @@ describeShared('tiny-hf', 'encoders and what they refuse', () => {
     const aborted = embedder.embedBatch([texts[0]!], { signal: AbortSignal.abort() });
     await expect(aborted).rejects.toMatchObject({ code: 'ABORTED' });
     expect(await embedder.embedBatch([texts[0]!])).toEqual(expected[0]);
+  });
+
+  test('a batch of a size that comes again is captured, and captured ones are kept while they are few and small', async () => {
+    using backend = await createReference();
+    const captured: CapturedGraph[] = [];
+    const graph = backend.graph!;
+    const capture = graph.capture.bind(graph);
+    Object.assign(graph, {
+      capture: (...args: Parameters<typeof capture>) => {
+        captured.push(capture(...args));
+        return captured.at(-1)!;
+      },
+    });
+    using embedder = embedBackend(await loadEncoder(await tinyModel('bert'), backend));
+    const batch = (count: number, first: number) =>
+      Array.from({ length: count }, (_, i) => ({
+        ids: Array.from({ length: 16 }, (_, j) => (first + i + 3 * j) % 11),
+      }));
+    const once = await embedder.embedBatch(batch(9, 1));
+    expect(captured).toHaveLength(0);
+    for (const first of [1, 2, 1]) {
+      const again = await embedder.embedBatch(batch(9, first));
+      if (first === 1) expect(again).toEqual(once);
+      expect(captured).toHaveLength(1);
+    }
+    for (const count of [64, 63, 62, 61, 60])
+      for (let times = 0; times < 2; times++) await embedder.embedBatch(batch(count, 1));
+    expect(captured.map(({ disposed }) => disposed)).toEqual([true, true, false, false, false, false]);
+    for (let times = 0; times < 2; times++) await embedder.embedBatch(batch(65, 1)); // more than a step should have
+    expect(captured).toHaveLength(6);
+    embedder.dispose();
+    expect(captured.every(({ disposed }) => disposed)).toBe(true);
   });
 
   test('no tokens, too many, and a classifier that is not there', async () => {

@@ -7,19 +7,30 @@ export type EncoderHead = 'embed' | 'classify';
 /** Most captured steps that are kept. */
 const mostKept = 32;
 
+/** Most rows that those have together, for their activations stay in memory. */
+const mostRowsKept = 4096;
+
+/** So many batches are looked back upon for one of the same size. */
+const remembered = 256;
+
 interface CapturedBatch {
+  /** Tokens of all texts. */
+  readonly rows: number;
   readonly graph: CapturedGraph;
   readonly inputs: EncoderInputs;
   readonly y: Tensor;
 }
 
 /**
- * Computes a few texts at a time with steps that are captured: one serves all batches of as many texts and tokens, and costs
- * no recording. A step serves one call at a time; calls that overlap get one each.
+ * Computes texts with steps that are captured: one serves all batches of as many texts and tokens, and costs no recording, no
+ * preparing and no memory of its own each time. A step serves one call at a time; calls that overlap get one each.
  */
 export class CapturedTexts {
   /** By what they compute, the one used longest ago first. */
   private readonly idle = new Map<string, CapturedBatch>();
+
+  /** Of the last batches, the latest last. */
+  private readonly seen = new Set<string>();
 
   private disposed = false;
 
@@ -28,6 +39,16 @@ export class CapturedTexts {
     private readonly capability: Graph,
   ) {}
 
+  /** Whether a batch of that size has come before: then capturing it pays. */
+  comesAgain(head: EncoderHead, texts: readonly EncodedText[]): boolean {
+    const key = keyOf(head, texts);
+    const again = this.seen.delete(key);
+    this.seen.add(key);
+    const [oldest] = this.seen;
+    if (this.seen.size > remembered) this.seen.delete(oldest!);
+    return again;
+  }
+
   /** [S, width of the head]. Rejects with ModelError BAD_ARGUMENT, MISSING_WEIGHT; BackendError ABORTED, OUT_OF_MEMORY, DISPOSED. */
   async compute(
     head: EncoderHead,
@@ -35,7 +56,7 @@ export class CapturedTexts {
     signal: AbortSignal | undefined,
   ): Promise<Float32Array> {
     const arrays = this.model.arrays(texts);
-    const key = `${head} ${arrays.ids.length} ${texts.length}`;
+    const key = keyOf(head, texts);
     const batch = this.take(key) ?? this.capture(head, arrays);
     try {
       for (const name of ['ids', 'positions', 'segments', 'cuSeqlens'] as const)
@@ -66,9 +87,14 @@ export class CapturedTexts {
     if (this.disposed) batch.graph.dispose();
     if (batch.graph.disposed) return;
     this.idle.set(key, batch);
-    const [oldest] = this.idle.keys();
-    if (this.idle.size <= mostKept || oldest === undefined) return;
-    this.take(oldest)?.graph.dispose();
+    for (const oldest of this.idle.keys()) {
+      if (this.idle.size <= mostKept && this.idleRows() <= mostRowsKept) return;
+      this.take(oldest)?.graph.dispose();
+    }
+  }
+
+  private idleRows(): number {
+    return [...this.idle.values()].reduce((sum, { rows }) => sum + rows, 0);
   }
 
   private capture(head: EncoderHead, arrays: EncoderArrays): CapturedBatch {
@@ -76,6 +102,14 @@ export class CapturedTexts {
     const inputs = this.model.inputs(step, arrays);
     const y = head === 'embed' ? this.model.embedInputs(inputs) : this.model.classifyInputs(inputs);
     step.keep(y);
-    return { graph: this.capability.capture(step), inputs, y };
+    return { rows: arrays.ids.length, graph: this.capability.capture(step), inputs, y };
   }
 }
+
+/** Equal where one captured step serves both. */
+const keyOf = (head: EncoderHead, texts: readonly EncodedText[]): string =>
+  `${head} ${rowsOf(texts)} ${texts.length}`;
+
+/** Tokens of all texts. */
+export const rowsOf = (texts: readonly EncodedText[]): number =>
+  texts.reduce((sum, { ids }) => sum + ids.length, 0);

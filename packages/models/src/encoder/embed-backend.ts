@@ -1,5 +1,5 @@
 import { has } from '@quern/core';
-import { CapturedTexts, type EncoderHead } from './captured-texts.js';
+import { CapturedTexts, type EncoderHead, rowsOf } from './captured-texts.js';
 import type { EncodedText, EncoderModel } from './encoder-model.js';
 
 /** What embeds texts: any encoder on any backend. */
@@ -27,9 +27,6 @@ export interface BatchOptions {
 
 /** Tokens of a step, or of one text where it may have more. */
 const rowsOfStep = 1024;
-
-/** Steps of so few tokens are captured: recording them would take a share of their time that counts. */
-const rowsOfCapture = 128;
 
 /** Any encoder on any backend as an EmbedBackend. It owns the model. */
 export function embedBackend(model: EncoderModel): EmbedBackend {
@@ -83,8 +80,8 @@ class EncoderReplica implements EmbedBackend {
     { signal }: BatchOptions,
   ): Promise<Float32Array> {
     if (texts.length === 0) return new Float32Array(0);
-    const tokens = texts.reduce((sum, { ids }) => sum + ids.length, 0);
-    if (this.captured && tokens <= rowsOfCapture) return this.captured.compute(head, texts, signal);
+    if (rowsOf(texts) <= rowsOfStep && this.captured?.comesAgain(head, texts))
+      return this.captured.compute(head, texts, signal);
     using step = this.model.backend.step();
     const y = this.model[head](step, texts);
     await step.run(signal ? { signal } : {});
