@@ -1,6 +1,6 @@
 // Embeddings beside onnxruntime-node and node-llama-cpp: the same weights, the same threads, the same texts, in turns.
 //
-//   node embeddings.mjs [--shapes bge-small] [--formats q8_0,f16] [--threads 2] [--peers onnxruntime-node,node-llama-cpp]
+//   node embeddings.mjs [--shapes bge-small] [--formats int8,q8_0,f16] [--threads 2] [--peers onnxruntime-node,node-llama-cpp]
 //                       [--texts 1x16,1x64,1x128,1x256,1x512,8x128,8x256,128x16] [--repeat 5] [--models ../../models/bench] [--peer node_modules]
 //
 // onnxruntime-node computes f32 beside F16, and beside other formats int8 as its quantize_dynamic makes it.
@@ -17,7 +17,7 @@ import { median } from './statistics.mjs';
 const { values: flags } = parseArgs({
   options: {
     shapes: { type: 'string', default: 'bge-small' },
-    formats: { type: 'string', default: 'q8_0,f16' },
+    formats: { type: 'string', default: 'int8,q8_0,f16' },
     threads: { type: 'string', default: '2' },
     peers: { type: 'string', default: 'onnxruntime-node,node-llama-cpp' },
     texts: { type: 'string', default: '1x16,1x64,1x128,1x256,1x512,8x128,8x256,128x16' },

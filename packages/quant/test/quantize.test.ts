@@ -109,6 +109,85 @@ test('each tensor is in the format of the mix, encoded as encode does', async ()
   expect(notices[0]).toMatch(/blk\.1\.ffn_down\.weight \[9,96\] is q8_0, not q6_k/);
 });
 
+describe('int8', () => {
+  /** The scale of each block of q8_0. */
+  const scalesOf = (blocks: Uint8Array) => {
+    const halves = Array.from({ length: blocks.length / 34 }, (_, i) => blocks.slice(34 * i, 34 * i + 2));
+    return halves.map((half) => decodeAll('f16', half, 1)[0]!);
+  };
+  const decodeAll = (format: GgufFormat, bytes: Uint8Array, count: number) => {
+    const decoded = new Float32Array(count);
+    decode(format, bytes, 0, decoded, 0, count);
+    return decoded;
+  };
+
+  test('is q8_0 in which 256 weights of a row share a scale', async () => {
+    const input = [
+      ...tensors,
+      f32('blk.1.ffn_up.weight', [3, 384], 11),
+      f32('blk.1.attn_q.weight', [2, 100], 12),
+    ];
+    const { file, blocks } = await quantized(await model('to-int8.gguf', input), 'int8');
+    expect(file.metadata.get('general.file_type')).toBe(7);
+    const formatOf = (name: string) => file.tensors.find((tensor) => tensor.name === name)!.format;
+    expect(formatOf('blk.0.attn_norm.weight')).toBe('f32');
+    expect(formatOf('blk.1.attn_q.weight')).toBe('f16');
+    for (const name of [
+      'output.weight',
+      'blk.0.attn_q.weight',
+      'blk.1.ffn_up.weight',
+      'blk.1.ffn_down.weight',
+    ]) {
+      const { shape, data } = input.find((tensor) => tensor.name === name)!;
+      const x = new Float32Array(data.buffer);
+      expect(formatOf(name)).toBe('q8_0');
+      const scales = scalesOf(blocks(name));
+      const decoded = decodeAll('q8_0', blocks(name), x.length);
+      const columns = shape[1]!;
+      for (const [i, value] of x.entries()) {
+        const row = Math.floor(i / columns) * columns;
+        const first = row + Math.floor((i - row) / 256) * 256;
+        const near = x.subarray(first, Math.min(first + 256, row + columns));
+        const step = scales[Math.floor(i / 32)]!;
+        expect(step).toBe(scales[first / 32]);
+        expect(Math.abs(step - Math.max(...near.map(Math.abs)) / 127)).toBeLessThan(step / 1000);
+        expect(Math.abs(decoded[i]! - value)).toBeLessThanOrEqual(0.57 * step);
+      }
+    }
+  });
+
+  test('of itself is itself, and of q8_0 is rounded again, which is said', async () => {
+    const from = await model('int8-again.gguf');
+    const [notices, reports]: [string[], TensorReport[]] = [[], []];
+    const options = {
+      onNotice: (text: string) => notices.push(text),
+      onTensor: (report: TensorReport) => reports.push(report),
+    };
+    const once = await quantized(from, 'int8', options);
+    expect(notices).toEqual([]);
+    const twice = await quantized(once.path, 'int8', options);
+    for (const { name } of tensors) expect(twice.blocks(name)).toEqual(once.blocks(name));
+    expect(reports.slice(-7).map(({ relative }) => relative)).toEqual(Array(7).fill(0));
+    const fromBlocks = await quantized((await quantized(from, 'q8_0')).path, 'int8', options);
+    expect(scalesOf(fromBlocks.blocks('output.weight'))).toEqual(scalesOf(once.blocks('output.weight')));
+    expect(notices.map((text) => /quantised already/.test(text))).toEqual([true, true]);
+  });
+
+  test('values that it cannot hold are refused, zeros are zeros', async () => {
+    const with700 = async (value: number) => {
+      const x = new Float32Array(12 * 256);
+      x[700] = value;
+      return model(`int8-${value}.gguf`, [{ ...tensors[0]!, data: bytesOf(x) }]);
+    };
+    for (const value of [Number.NaN, Number.POSITIVE_INFINITY, 1e8])
+      expect(await codeOf(quantized(await with700(value), 'int8'))).toBe('BAD_VALUES');
+    const { blocks } = await quantized(await with700(0), 'int8');
+    expect(blocks('token_embd.weight').every((byte) => byte === 0)).toBe(true);
+    const tensor = { ...tensors[0]!, from: 'f32', to: 'q4_0', parts: [], sharesScales: true } as const;
+    expect(await codeOf(writeQuantized(scratch('shared-q4.gguf'), {}, [tensor]))).toBe('BAD_ARGUMENT');
+  });
+});
+
 test('experts that lie apart become stacks; those that are not alike stay', async () => {
   const each = (layer: number, experts: readonly number[]) =>
     experts.map((e) => f32(`blk.${layer}.ffn_up.${e}.weight`, [4, 256], 10 * layer + e));

@@ -364,6 +364,18 @@ struct BlockWeights {
     }
   }
 
+  // Of q8_0: the blocks of a row get one scale for every `columns`.
+  void share_scales(int64_t columns) {
+    constexpr int64_t elements = 32, bytes = 34;
+    for (int64_t n = 0; n < N; n++)
+      for (int64_t i = 0; i < K; i += elements) {
+        uint8_t* const row = blocks.data() + n * row_bytes;
+        uint8_t* const block = row + i / elements * bytes;
+        memcpy(block, row + i / columns * columns / elements * bytes, 2);
+        scalar_kernels().decode[format](block, values.data() + n * K + i, elements);
+      }
+  }
+
   std::vector<uint8_t> packed() const {
     const PackedFormat& layout = packed_format(format);
     const int64_t tile_row = packed_rows_bytes(layout, K);
@@ -597,6 +609,26 @@ void coarse_weights_are_rounded() {
     }
 }
 
+void coarse_gemm_takes_shared_scales() {
+  if (!k->coarse_rows) return;
+  Check check("coarse gemm takes q8_0 as it is where 256 weights share a scale");
+  for (int64_t K : {64, 192, 256, 384, 1024}) {
+    constexpr int64_t N = 33;
+    std::vector<float> ones(size_t(K * K));
+    for (int64_t i = 0; i < K; i++) ones[size_t(i * K + i)] = 1;
+    Coarse c(FORMAT_Q8_0, N, K, ones);
+    c.w.share_scales(COARSE);
+    c.tiles = c.w.packed();
+    std::vector<float> y(size_t(K * N));
+    c.multiply(0, K, 0, N, nullptr, y.data(), N);
+    for (int64_t i = 0; i < K; i++)
+      for (int64_t n = 0; n < N; n++) {
+        const float w = c.w.values[size_t(n * K + i)];
+        check.near(y[size_t(i * N + n)], w, 1e-30, 1e-6, std::abs(w), at({N, K, n, i}));
+      }
+  }
+}
+
 // |got − Σ x w| within Σ |x̂| · |ŵ − w| + Σ |x̂ − x| · |w|, where x̂ and ŵ are rounded.
 void coarse_gemm_of(const Coarse& c, Check& check) {
   const auto [format, N, K, row_bytes, blocks, values] = c.w;
@@ -661,13 +693,14 @@ void coarse_gemm_keeps_what_is_not_finite() {
   if (!k->coarse_rows) return;
   Check check("coarse gemm loses nothing that is not finite, nor spreads it");
   constexpr int64_t T = 18, N = 20, K = 320;
-  for (float bad : {NAN, INFINITY, -INFINITY}) {
+  for (const auto& [bad, shared] : {std::pair{NAN, 32}, {INFINITY, 32}, {-INFINITY, 32}, {NAN, 256}, {INFINITY, 256}, {-INFINITY, 256}}) {
     std::vector<float> x = normals(1, T * K);
     x[17 * K + 300] = bad;
     Coarse c(FORMAT_Q8_0, N, K, x);
     uint16_t half;
     k->f32_to_f16(&bad, &half, 1);
     memcpy(c.w.blocks.data() + 19 * c.w.row_bytes, &half, sizeof half);
+    c.w.share_scales(shared);
     c.tiles = c.w.packed();
     std::vector<float> y(T * N);
     c.multiply(0, T, 0, N, nullptr, y.data(), N);
@@ -1373,6 +1406,7 @@ int main(int count, char** names) {
     packed_gemm_does_not_depend_on_the_split();
     quantise_coarse_rounds();
     coarse_weights_are_rounded();
+    coarse_gemm_takes_shared_scales();
     coarse_gemm_agrees();
     coarse_gemm_does_not_depend_on_the_split();
     coarse_gemm_keeps_what_is_not_finite();

@@ -1,8 +1,8 @@
 import {
   byteLength,
+  type ChosenFormat,
   chooseFormat,
   formats,
-  type GgufFormat,
   type MetadataInput,
   type MixedModel,
   type TensorInput,
@@ -32,7 +32,7 @@ function needNotAborted(signal: AbortSignal | undefined): void {
 
 /** Random blocks of one matrix, piece by piece, so that memory stays bounded. */
 export async function* randomMatrix(
-  format: GgufFormat,
+  { format, sharesScales }: ChosenFormat,
   shape: readonly number[],
   seed: number,
   signal: AbortSignal | undefined,
@@ -45,7 +45,7 @@ export async function* randomMatrix(
   for (let done = 0; done < total; done += piece) {
     needNotAborted(signal);
     const bytes = new Uint8Array(Math.min(piece, total - done));
-    fillBlocks(format, bytes, words, deviation);
+    fillBlocks(format, bytes, words, deviation, sharesScales);
     yield bytes;
   }
 }
@@ -63,17 +63,16 @@ export class TensorList {
 
   /** In the format that the mix gives a matrix of that name. */
   matrix(name: string, shape: readonly number[]): void {
-    const { format } = chooseFormat(
-      { name, shape, format: 'f32' },
-      syntheticFormats[this.format],
-      this.model,
+    this.add(
+      name,
+      shape,
+      chooseFormat({ name, shape, format: 'f32' }, syntheticFormats[this.format], this.model),
     );
-    this.add(name, shape, format);
   }
 
   /** In f32, whatever the mix. */
   floats(name: string, shape: readonly number[]): void {
-    this.add(name, shape, 'f32');
+    this.add(name, shape, { format: 'f32' });
   }
 
   norm(name: string, width: number): void {
@@ -85,9 +84,10 @@ export class TensorList {
     this.tensors.push({ name, shape: [width], format: 'f32', data: new Uint8Array(values.buffer) });
   }
 
-  private add(name: string, shape: readonly number[], format: GgufFormat): void {
+  private add(name: string, shape: readonly number[], chosen: ChosenFormat): void {
     const seed = this.seed + 7919 * this.tensors.length;
-    this.tensors.push({ name, shape, format, data: () => randomMatrix(format, shape, seed, this.signal) });
+    const data = () => randomMatrix(chosen, shape, seed, this.signal);
+    this.tensors.push({ name, shape, format: chosen.format, data });
   }
 }
 

@@ -92,12 +92,19 @@ function fillDense(
   }
 }
 
-/** Fills whole blocks of a format with random weights of mean 0 and about the given standard deviation. */
+/** What a block's fields are times, one of these each: from 3/4 to 5/4, for real blocks differ in scale too. */
+const spread = Array.from({ length: 16 }, (_, i) => 0.75 + i / 30);
+
+/**
+ * Fills whole blocks of a format with random weights of mean 0 and about the given standard deviation; with `sharesScales` all of them
+ * have one scale.
+ */
 export function fillBlocks(
   format: GgufFormat,
   bytes: Uint8Array,
   words: RandomWords,
   deviation: number,
+  sharesScales = false,
 ): void {
   if (format === 'f32' || format === 'f16' || format === 'bf16') {
     fillDense(format, bytes, words, deviation);
@@ -108,11 +115,13 @@ export function fillBlocks(
   for (let i = whole.length * 4; i < bytes.length; i++) bytes[i] = words.next();
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const fields = (scales[format] ?? []).map(
-    ([offset, value]) => [offset, f32ToF16(value * deviation)] as const,
+    ([offset, value]) =>
+      [offset, spread.map((factor) => f32ToF16(value * deviation * (sharesScales ? 1 : factor)))] as const,
   );
   const first = byteFields[format]?.(deviation);
   for (let block = 0; block < bytes.length; block += formats[format].blockBytes) {
-    for (const [offset, bits] of fields) view.setUint16(block + offset, bits, true);
+    const size = words.next() & 15;
+    for (const [offset, bits] of fields) view.setUint16(block + offset, bits[size]!, true);
     if (first !== undefined) bytes[block] = first;
   }
 }

@@ -89,13 +89,13 @@ function tensorsOf(
       shape: dimensions,
       format: isConvolution && format !== 'f32' ? 'f16' : 'f32',
     } as const;
-    const { format: stored } = chooseFormat(given, syntheticFormats[format], mixed);
+    const chosen = chooseFormat(given, syntheticFormats[format], mixed);
     const own = seed++;
     return {
       name,
       shape: dimensions,
-      format: stored,
-      data: () => randomMatrix(stored, dimensions, own, signal),
+      format: chosen.format,
+      data: () => randomMatrix(chosen, dimensions, own, signal),
     };
   };
   const stack = (table: typeof encoderWeights | typeof decoderWeights, config: StackConfig) => {

@@ -19,6 +19,8 @@ export type MixedModel = Omit<Place, 'layer'> & {
 /** A tensor's format in the new file, and where its rows did not allow the one of the mix, that one. */
 export interface ChosenFormat {
   readonly format: GgufFormat;
+  /** Its blocks share scales (see encodeInt8). */
+  readonly sharesScales?: true;
   readonly instead?: WritableFormat;
 }
 
@@ -46,7 +48,8 @@ export function chooseFormat(tensor: ShapedTensor, mix: Mix, model: MixedModel):
   const wanted = ofExperts ?? formatInMix(mix, roleOf(tensor.name, model.tied), { ...model, layer });
   const rowLength = tensor.shape.at(-1)!;
   const fits = (format: GgufFormat) => rowLength % formats[format].blockSize === 0;
-  if (fits(wanted)) return { format: wanted };
+  const shares = mix.sharesScales && wanted === 'q8_0';
+  if (fits(wanted)) return { format: wanted, ...(shares && { sharesScales: true }) };
   const next = fallbacks[wanted];
   return { format: next && fits(next) ? next : 'f16', instead: wanted };
 }

@@ -2,6 +2,7 @@ import { byteLength } from '../format/byte-length.js';
 import type { WritableFormat } from '../format/codecs.js';
 import { decode, encode } from '../format/decode.js';
 import type { GgufFormat } from '../format/formats.js';
+import { encodeInt8 } from '../format/int8.js';
 import { readSlice } from '../read-slice.js';
 import { interleaveHeads } from './interleave-heads.js';
 
@@ -22,6 +23,8 @@ export interface EncodeJob {
   readonly to?: WritableFormat;
   readonly rows: number;
   readonly rowLength: number;
+  /** Blocks of q8_0 share scales. */
+  readonly sharesScales?: true;
   /** How much each column matters [rowLength]. */
   readonly importance?: Float32Array;
   /** Rows per head, where rows p and p + rotary / 2 of each head are to lie side by side (see interleaveHeads). */
@@ -45,13 +48,14 @@ export interface EncodedRows {
 
 /** Reads, decodes and encodes on the thread that calls it. @throws FileError READ_FAILED or TRUNCATED. */
 export function runEncodeJob(job: EncodeJob): EncodedRows {
-  const { to, rows, rowLength, rotary } = job;
+  const { to, rows, rowLength, rotary, sharesScales } = job;
   if (!to) return { bytes: storedBytes(job), error: { squares: 0, magnitudes: 0, worst: 0 } };
   const count = rows * rowLength;
   const decoded = valuesOf(job); // [rows, rowLength]
   const x = rotary === undefined ? decoded : interleaveHeads(decoded, rowLength, rotary);
   const bytes = new Uint8Array(byteLength(to, [rows, rowLength]));
-  encode(to, x, 0, bytes, 0, count, job.importance);
+  if (sharesScales) encodeInt8(x, rowLength, bytes);
+  else encode(to, x, 0, bytes, 0, count, job.importance);
   return { bytes, error: errorOf(x, bytes, to) };
 }
 

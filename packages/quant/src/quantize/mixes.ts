@@ -35,6 +35,8 @@ export interface Mix {
   readonly rules?: Readonly<Partial<Record<Role, Rule>>>;
   /** Of stacks of experts, where they have a format of their own. */
   readonly experts?: WritableFormat;
+  /** The blocks of q8_0 in a row share scales, one for 256 weights (format/int8.ts). */
+  readonly sharesScales?: true;
   /** With eight experts attention is a small part of the file, and its output gets q5_k. */
   readonly sparesAttention?: true;
 }
@@ -68,12 +70,13 @@ const onACurve = {
   ffnDown: where((place) => !place.weighted && firstEighth(place), 'q5_k'),
 } as const;
 
-/** Names, numbers and rules as in llama.cpp (its llama_tensor_get_type). */
+/** Names, numbers and rules as in llama.cpp (its llama_tensor_get_type); int8, to which it is q8_0, is Quern's. */
 export const mixes = {
   f32: { fileType: 0, base: 'f32' },
   f16: { fileType: 1, base: 'f16' },
   bf16: { fileType: 32, base: 'bf16' },
   q8_0: { fileType: 7, base: 'q8_0' },
+  int8: { fileType: 7, base: 'q8_0', sharesScales: true },
   mxfp4_moe: { fileType: 38, base: 'q8_0', experts: 'mxfp4' },
   q6_k: { fileType: 18, base: 'q6_k' },
   q5_k_m: {

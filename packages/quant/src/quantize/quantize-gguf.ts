@@ -104,12 +104,18 @@ function targetOf(
 ): OutputTensor {
   if (!('parts' in tensor)) return tensor;
   const shaped: ShapedTensor = { name: tensor.name, shape: tensor.shape, format: tensor.to };
-  const { format, instead } = chooseFormat(shaped, mix, model);
+  const { format, instead, sharesScales } = chooseFormat(shaped, mix, model);
   const values = isMixed(shaped) ? importance?.entries.get(tensor.name) : undefined;
   if (instead) notices.fallen.push(`${tensor.name} [${tensor.shape}] is ${format}, not ${instead}`);
   if (importance && isMixed(shaped) && !values) notices.unweighted.push(tensor.name);
-  if (format !== tensor.from && !dense.has(tensor.stored ?? tensor.from)) notices.twice.push(tensor.name);
-  return { ...tensor, to: format, ...(values && { importance: values }) };
+  const changes = format !== tensor.from || sharesScales;
+  if (changes && !dense.has(tensor.stored ?? tensor.from)) notices.twice.push(tensor.name);
+  return {
+    ...tensor,
+    to: format,
+    ...(values && { importance: values }),
+    ...(sharesScales && { sharesScales }),
+  };
 }
 
 const dense: ReadonlySet<string> = new Set(['f32', 'f16', 'bf16', 'f64']);

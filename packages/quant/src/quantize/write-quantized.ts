@@ -38,6 +38,8 @@ export interface QuantizedTensor {
   readonly stored?: string;
   /** One that Quern writes, or `from`. */
   readonly to: GgufFormat;
+  /** Where it becomes q8_0: its blocks share scales, one for 256 columns (see the mix int8). */
+  readonly sharesScales?: true;
   /** One after another they are the tensor; each holds equally many whole rows. */
   readonly parts: readonly TensorPart[];
   /**
@@ -102,7 +104,8 @@ export async function writeQuantized(
 const isFromFiles = (tensor: OutputTensor): tensor is QuantizedTensor => 'parts' in tensor;
 
 /** Its rows go to the new file as they are. */
-const isCopied = ({ from, to, rotary }: QuantizedTensor): boolean => from === to && rotary === undefined;
+const isCopied = ({ from, to, rotary, sharesScales }: QuantizedTensor): boolean =>
+  from === to && rotary === undefined && !sharesScales;
 
 const isDecoded = (part: TensorPart): part is DecodedPart => 'decode' in part;
 
@@ -112,12 +115,13 @@ const rowsOf = ({ shape }: QuantizedTensor): number => shape.slice(0, -1).reduce
 
 /** What the jobs rely on. @throws FormatError BAD_LENGTH; QuantizeError BAD_ARGUMENT or BAD_IMPORTANCE. */
 function checkTensor(tensor: QuantizedTensor): void {
-  const { name, shape, from, to, parts, importance, rotary } = tensor;
+  const { name, shape, from, to, parts, importance, rotary, sharesScales } = tensor;
   const refuse = (detail: string) => {
     throw new QuantizeError('BAD_ARGUMENT', `tensor '${name}' [${shape}] ${detail}`);
   };
   if (!isGgufFormat(from) || !isGgufFormat(to)) refuse(`cannot go from ${from} to ${to}`);
   if (!isCopied(tensor) && !isWritable(to)) refuse(`cannot become ${to}, which Quern only reads`);
+  if (sharesScales && to !== 'q8_0') refuse(`cannot share scales in ${to}`);
   const bytes = byteLength(from, shape);
   byteLength(to, shape);
   const rows = rowsOf(tensor);
@@ -168,6 +172,7 @@ async function* jobsOfTensor(tensor: QuantizedTensor): AsyncGenerator<EncodeJob>
         rowLength,
         ...(shared && { importance: shared.subarray(stack * rowLength, (stack + 1) * rowLength) }),
         ...(tensor.rotary !== undefined && { rotary }),
+        ...(tensor.sharesScales && { sharesScales: true as const }),
       };
     }
   }
@@ -221,7 +226,7 @@ function inputFrom(
   progress: (bytes: number) => void,
   { onTensor }: WriteQuantizedOptions,
 ): TensorInput {
-  const { name, shape, from, to } = tensor;
+  const { name, shape, from, to, sharesScales } = tensor;
   const wanted = byteLength(to, shape);
   async function* data() {
     const errors = new TensorErrors(tensor);
@@ -233,7 +238,7 @@ function inputFrom(
       yield value.bytes;
       progress((bytesOf(tensor) * value.bytes.length) / wanted);
     }
-    if (from !== to) onTensor?.(errors.report());
+    if (from !== to || sharesScales) onTensor?.(errors.report());
   }
   return { name, shape, format: to, data };
 }

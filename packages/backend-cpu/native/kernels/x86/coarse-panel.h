@@ -86,9 +86,41 @@ QUERN_INLINE void rescale_block(Line* lines, const Affine& affine, Floats to_ste
   }
 }
 
+// q8_0 whose blocks share a scale for 256 weights (the mix int8) is what a panel holds already. Whether they do, in all of each
+// row's `count` spans; the scale goes to `scale`. Half a span at the end of K, whose other half is zeros, counts as another scale.
+inline bool share_scales(const TileQ8_0* spans, int64_t count, Floats& scale) {
+  scale = Q8_0(spans, 0).scale<0, 0>();
+  const auto same = [&](Floats other) { return _mm512_cmp_ps_mask(other, scale, _CMP_EQ_OQ) == 0xffff; };
+  for (int64_t s = 0; s < count; s++) {
+    const Q8_0 span(spans + s, 0);
+    if (!same(span.scale<0, 0>()) || !same(span.scale<0, 1>())) return false;
+  }
+  return _mm512_cmplt_epu32_mask(magnitude_bits(scale), _mm512_set1_epi32(0x7f800000)) == 0xffff; // finite
+}
+
+template <bool UNSIGNED>
+inline void copy_spans(const TileQ8_0* spans, int64_t count, PanelSpan* panel, int64_t apart) {
+  const Bytes offset = every_byte(UNSIGNED ? -128 : 0);
+  for (int64_t s = 0; s < count; s++) {
+    ask_ahead<Q8_0>(reinterpret_cast<const uint8_t*>(spans + s));
+    for (int64_t line = 0; line < LINES; line++)
+      _mm512_store_si512(panel[s * apart].lines[line], _mm512_xor_si512(rows_of(spans[s].q[line / 8][line % 8], 0), offset));
+  }
+}
+
+template <class A, class B>
+constexpr bool same_type = false; // <type_traits> would bring weak symbols
+template <class A>
+constexpr bool same_type<A, A> = true;
+
 // `count` spans (at most 256 weights along k, from the beginning of a tile) of a row of tiles; span s to panel[s * apart].
 template <class F, bool UNSIGNED>
 void fill_panel(const uint8_t* tiles, int64_t count, PanelSpan* panel, int64_t apart, float* steps) {
+  if constexpr (same_type<typename F::Tile, TileQ8_0>)
+    if (Floats scale; share_scales(reinterpret_cast<const TileQ8_0*>(tiles), count, scale)) {
+      copy_spans<UNSIGNED>(reinterpret_cast<const TileQ8_0*>(tiles), count, panel, apart);
+      return store(steps, scale);
+    }
   constexpr int blocks = SPAN / F::BLOCK;
   Affine affine[COARSE_SPANS][blocks];
   Ints top = no_ints();
