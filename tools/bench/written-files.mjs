@@ -176,7 +176,7 @@ function cosine(a, b) {
 
 console.log('\n| encoder, random weights | format | least cosine of 4 texts |\n| --- | --- | --- |');
 for (const kind of Object.keys(encoderKinds).filter((name) => name !== 'cross-encoder'))
-  for (const format of ['f32', 'f16', 'q8_0']) {
+  for (const format of ['f32', 'f16', 'q8_0', 'int8']) {
     const [from, path] = [join(folder, kind), join(folder, `${kind}-${format}.gguf`)];
     mkdirSync(from, { recursive: true });
     writeEncoderFolder(from, kind);
