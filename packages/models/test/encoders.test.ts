@@ -135,6 +135,12 @@ describeShared('tiny-hf', 'encoders and what they refuse', () => {
     for (const count of [64, 63, 62, 61, 60])
       for (let times = 0; times < 2; times++) await embedder.embedBatch(batch(count, 1));
     expect(captured.map(({ disposed }) => disposed)).toEqual([true, true, false, false, false, false]);
+    const whole = await embedder.embedBatch(batch(60, 1));
+    const controller = new AbortController();
+    const aborted = embedder.embedBatch(batch(60, 2), { signal: controller.signal });
+    setImmediate(() => controller.abort()); // in the middle: a batch takes many turns of the event loop
+    await expect(aborted).rejects.toMatchObject({ code: 'ABORTED' });
+    expect(await embedder.embedBatch(batch(60, 1))).toEqual(whole);
     for (let times = 0; times < 2; times++) await embedder.embedBatch(batch(65, 1)); // more than a step should have
     expect(captured).toHaveLength(6);
     embedder.dispose();

@@ -1,4 +1,5 @@
-import { readF16, writeF16 } from './bytes.js';
+import { f16ToF32, f32ToF16 } from '@quern/core';
+import { writeF16 } from './bytes.js';
 import { signedMax } from './extremes.js';
 import { formats } from './formats.js';
 
@@ -21,12 +22,11 @@ export function encodeInt8(src: Float32Array, rowLength: number, dst: Uint8Array
 
 /** `count` floats from `from` on, to the place in `dst` that is theirs. */
 function encodeShared(src: Float32Array, from: number, count: number, dst: Uint8Array): void {
-  const first = (from / blockSize) * blockBytes;
-  writeF16(dst, first, Math.abs(signedMax(src, from, count)) / 127);
-  const d = readF16(dst, first);
+  const d = f16ToF32(f32ToF16(Math.abs(signedMax(src, from, count)) / 127));
   const inverse = d === 0 ? 0 : 1 / d;
-  for (let at = first, i = from; i < from + count; at += blockBytes, i += blockSize) {
-    dst.set(dst.subarray(first, first + 2), at);
+  for (let i = from; i < from + count; i += blockSize) {
+    const at = (i / blockSize) * blockBytes;
+    writeF16(dst, at, d);
     for (let j = 0; j < blockSize; j++)
       dst[at + 2 + j] = Math.max(-127, Math.min(127, Math.round(src[i + j]! * inverse)));
   }
