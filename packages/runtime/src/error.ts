@@ -12,6 +12,8 @@ export type RuntimeErrorCode =
   | 'BAD_TOKEN' // a token id outside the vocabulary
   | 'EMPTY_PROMPT' // no token to begin with
   | 'BAD_OPTION' // an option out of its documented range
+  | 'BAD_LOGITS' // the model computed a logit that is no number
+  | 'BAD_EMBEDDING' // the model computed an embedding that is not of numbers
   | 'CONSUMED' // a generation can be read once
   | 'DISPOSED' // use after dispose
   | 'ABORTED' // an AbortSignal ended a call that has no partial result to give
