@@ -9,6 +9,7 @@ export type RuntimeErrorCode =
   | 'CONTEXT_TOO_LARGE' // the context asked for does not fit in memory
   | 'MODEL_TOO_LARGE' // the weights do not fit in memory
   | 'PROMPT_TOO_LONG' // the prompt leaves no room in the context
+  | 'BUSY' // no room in the cache within the time that the call would wait
   | 'BAD_TOKEN' // a token id outside the vocabulary
   | 'EMPTY_PROMPT' // no token to begin with
   | 'BAD_OPTION' // an option out of its documented range

@@ -11,10 +11,13 @@ export interface Production<Piece, Result> {
   result(): Result;
 }
 
+/** Readers that nobody has any more: what they had begun to read is left for them. */
+const dropped = new FinalizationRegistry<() => void>((leave) => leave());
+
 /**
  * Something that is made as it is read: by a loop over its pieces, or by awaiting `result` for all of it at once. It can be
- * read once. Nothing runs until somebody reads; a loop that is left early frees everything. Errors reject both the loop and
- * `result`.
+ * read once. Nothing runs until somebody reads; a loop that is left early frees everything, and so does the garbage collector
+ * where a reader is dropped without a word. Errors reject both the loop and `result`.
  */
 export abstract class ReadOnce<Piece, Result> implements AsyncIterable<Piece> {
   private readonly outcome: Promise<Result>;
@@ -56,11 +59,17 @@ export abstract class ReadOnce<Piece, Result> implements AsyncIterable<Piece> {
   [Symbol.asyncIterator](): AsyncIterator<Piece, void, void> {
     if (this.taken) throw new RuntimeError('CONSUMED', this.consumed);
     this.taken = true;
-    return {
+    const reader = {
       next: () => this.turns.run(() => this.advance()),
       return: () => this.turns.run(() => this.leave()),
     };
+    dropped.register(reader, this.abandon); // nothing that lives longer may refer to the reader
+    return reader;
   }
+
+  private readonly abandon = (): void => {
+    this.turns.run(() => this.leave()).catch(this.fail);
+  };
 
   private async advance(): Promise<IteratorResult<Piece, void>> {
     if (this.over) return { done: true, value: undefined };

@@ -1,9 +1,12 @@
+import { onAbort } from '../on-abort.js';
+
 /**
  * Makes control[0] 1 when a signal aborts, for the driver to see between ops. A signal usually serves many runs, so the
  * switch listens to it from its first run until another signal, or none, comes.
  */
 export class AbortSwitch {
   private signal: AbortSignal | undefined;
+  private stop: (() => void) | undefined;
 
   constructor(private readonly control: Int32Array) {}
 
@@ -11,8 +14,8 @@ export class AbortSwitch {
   arm(signal: AbortSignal | undefined): void {
     this.control[0] = 0;
     if (signal === this.signal) return;
-    this.signal?.removeEventListener('abort', this.abort);
-    signal?.addEventListener('abort', this.abort);
+    this.stop?.();
+    this.stop = signal && onAbort(signal, this.abort);
     this.signal = signal;
   }
 

@@ -1,5 +1,7 @@
 import type { KvCache, KvSequence } from '@quern/core';
 import { RuntimeError } from '../error.js';
+import { giveNotice, type NoticeListener } from '../notice.js';
+import { type Patience, Waiter } from './waiter.js';
 
 /** A sequence in use, with the blocks that are reserved for it: growing to them cannot fail. */
 export interface Lease {
@@ -30,26 +32,23 @@ class ParkedSequence implements Parked {
   }
 }
 
-interface Waiter {
-  readonly blocks: number;
-  readonly parked: ParkedSequence | undefined;
-  readonly resolve: (lease: Lease) => void;
-  readonly reject: (error: RuntimeError) => void;
-  readonly signal: AbortSignal | undefined;
-  readonly onAbort: () => void;
-}
-
 /**
  * Shares a cache between calls. A call reserves blocks for all the tokens it may come to, so none runs out midway; when
  * there are too few, parked sequences are dropped, longest unused first, and then calls wait, first come first served.
  */
 export class SequencePool {
   private readonly parked = new Set<ParkedSequence>();
-  private waiting: Waiter[] = [];
+  private waiting: Waiter<ParkedSequence>[] = [];
   private reserved = 0;
+  /** Calls that hold a sequence. */
+  private calls = 0;
   private ended = false;
 
-  constructor(private readonly cache: KvCache) {}
+  /** `onNotice` hears of a call that waits for long. */
+  constructor(
+    private readonly cache: KvCache,
+    private readonly onNotice: NoticeListener,
+  ) {}
 
   /** Blocks that neither a call nor a parked sequence holds. */
   get freeBlocks(): number {
@@ -58,34 +57,33 @@ export class SequencePool {
 
   /**
    * A sequence with room for `tokens`; the parked one with what it holds if it is still there, else an empty one.
-   * Rejects with ABORTED or DISPOSED.
+   * Rejects with ABORTED, BUSY or DISPOSED.
    */
-  acquire(tokens: number, parked?: Parked, signal?: AbortSignal): Promise<Lease> {
+  acquire(tokens: number, patience: Patience = {}, parked?: Parked): Promise<Lease> {
     if (this.ended) return Promise.reject(disposed());
     return new Promise((resolve, reject) => {
-      const onAbort = () => this.giveUp(waiter);
-      const waiter: Waiter = {
-        blocks: Math.ceil(tokens / this.cache.blockSize),
-        parked: parked instanceof ParkedSequence ? parked : undefined,
-        resolve,
-        reject,
-        signal,
-        onAbort,
-      };
-      signal?.addEventListener('abort', onAbort, { once: true });
+      const blocks = Math.ceil(tokens / this.cache.blockSize);
+      const kept = parked instanceof ParkedSequence ? parked : undefined;
+      const waiter = new Waiter(blocks, kept, resolve, reject);
       this.waiting.push(waiter);
       this.serve();
+      if (!this.waiting.includes(waiter)) return;
+      const giveUp = (error: RuntimeError) => this.giveUp(waiter, error);
+      waiter.wait(patience, {
+        onAbort: () => giveUp(new RuntimeError('ABORTED', 'aborted while waiting for room in the cache')),
+        onLong: () => giveNotice(this.onNotice, `a call waits for room in the cache: ${this.wants(waiter)}`),
+        onTimeout: (ms) =>
+          giveUp(new RuntimeError('BUSY', `no room in the cache within ${ms} ms: ${this.wants(waiter)}`)),
+      });
     });
   }
 
   /** Ends what is parked and whoever waits. */
   dispose(): void {
     this.ended = true;
-    for (const waiter of this.waiting) {
-      waiter.signal?.removeEventListener('abort', waiter.onAbort);
-      waiter.reject(disposed());
-    }
+    const { waiting } = this;
     this.waiting = [];
+    for (const waiter of waiting) waiter.fail(disposed());
     for (const parked of [...this.parked]) this.drop(parked);
   }
 
@@ -100,8 +98,7 @@ export class SequencePool {
       const own = waiter.parked?.held ? waiter.parked.blocks : 0;
       if (!this.hasRoom(waiter.blocks - own, waiter.parked)) return;
       this.waiting.shift();
-      waiter.signal?.removeEventListener('abort', waiter.onAbort);
-      waiter.resolve(this.lease(waiter, own));
+      waiter.serve(this.lease(waiter, own));
     }
   }
 
@@ -124,7 +121,7 @@ export class SequencePool {
     this.reserved -= parked.blocks;
   }
 
-  private lease({ blocks: wanted, parked }: Waiter, own: number): Lease {
+  private lease({ blocks: wanted, parked }: Waiter<ParkedSequence>, own: number): Lease {
     const held = parked?.held ? parked : undefined;
     if (held) {
       this.parked.delete(held);
@@ -137,8 +134,10 @@ export class SequencePool {
 
   private leaseOf(sequence: KvSequence, blocks: number): Lease {
     let open = true;
+    this.calls++;
     const close = (kept: number) => {
       open = false;
+      this.calls--;
       this.giveBack(blocks - kept);
     };
     return {
@@ -163,10 +162,24 @@ export class SequencePool {
     this.serve();
   }
 
-  private giveUp(waiter: Waiter): void {
+  private giveUp(waiter: Waiter<ParkedSequence>, error: RuntimeError): void {
     this.waiting = this.waiting.filter((other) => other !== waiter);
-    waiter.reject(new RuntimeError('ABORTED', 'aborted while waiting for room in the cache'));
+    waiter.fail(error);
     this.serve();
+  }
+
+  /** What a call waits for, who has it, and what helps. */
+  private wants(waiter: Waiter<ParkedSequence>): string {
+    const { blockSize, blocks } = this.cache;
+    const parked = [...this.parked].reduce((sum, each) => sum + each.blocks, 0);
+    const held = (this.reserved - parked) * blockSize;
+    const calls = this.calls === 1 ? '1 call holds' : `${this.calls} calls hold`;
+    const before = this.waiting.indexOf(waiter);
+    return (
+      `it needs ${waiter.blocks * blockSize} tokens of context, and ${calls} ${held} of ${blocks * blockSize}` +
+      `${before > 0 ? `, with ${before} more before it` : ''}. What helps: read generations to their end or leave ` +
+      "their loops; a smaller `maxTokens`; `sequences` or `cache: 'paged'` when the model is loaded"
+    );
   }
 }
 

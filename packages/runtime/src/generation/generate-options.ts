@@ -11,6 +11,11 @@ export interface GenerateOptions extends SamplingOptions {
   stop?: readonly string[];
   /** Ends the generation with reason 'abort' and the text so far. */
   signal?: AbortSignal;
+  /**
+   * Most milliseconds to wait for room in the cache while other calls hold it; then the generation fails with BUSY. 0 does
+   * not wait. Default: waits, and after a second a notice says what for.
+   */
+  maxWaitMs?: number;
   /** Go on after an end token, which then counts as any other. */
   ignoreEos?: boolean;
   /** Guess tokens and check several in one step: faster where text repeats itself, or with a small model that guesses. */
@@ -61,8 +66,12 @@ export interface GenerationResult {
   readonly decodeTokensPerSecond: number;
 }
 
+/** Of what a timer can wait: 24 days. */
+const longestTimer = 2 ** 31 - 1;
+
 /** @throws RuntimeError BAD_OPTION */
-export function needGenerateOptions({ maxTokens, speculate }: GenerateOptions): void {
+export function needGenerateOptions({ maxTokens, maxWaitMs, speculate }: GenerateOptions): void {
   if (maxTokens !== undefined) needWhole('maxTokens', maxTokens, 0);
+  if (maxWaitMs !== undefined) needWhole('maxWaitMs', maxWaitMs, 0, longestTimer);
   if (speculate !== undefined) needSpeculateOptions(speculate);
 }

@@ -14,12 +14,14 @@ export interface DecodingRequest extends DecodingParts {
   readonly room: number;
   readonly speculate: SpeculateOptions | undefined;
   readonly draft: DraftSource | undefined;
+  /** As `GenerateOptions.maxWaitMs`, for room in the cache of the model that drafts. */
+  readonly maxWaitMs: number | undefined;
 }
 
 /** Draft tokens where nobody says how many. */
 const usualDraft = 8;
 
-/** Waits for room in the draft model's cache, where there is one. Rejects with ABORTED or DISPOSED. */
+/** Waits for room in the draft model's cache, where there is one. Rejects with ABORTED, BUSY or DISPOSED. */
 export async function openDecoding(request: DecodingRequest): Promise<Decoding> {
   const plain = new PlainDecoding(request);
   const drafter = await openDrafter(request);
@@ -35,7 +37,7 @@ async function openDrafter(request: DecodingRequest): Promise<Drafter | undefine
   const { maxDraft = usualDraft, adaptive = true } = speculate;
   return new DraftModel({
     engine: draft.engine,
-    lease: await draft.open(room, signal),
+    lease: await draft.open(room, { signal, maxWaitMs: request.maxWaitMs }),
     room,
     sampler: choice.sampler,
     length: adaptive ? new DraftLength(0.7, rowCost + draft.cost) : longestDraft,

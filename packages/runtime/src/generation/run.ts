@@ -129,11 +129,12 @@ export class Run {
 
   private openDecoding({ sequence }: Lease): Promise<Decoding> {
     const { engine, tokenizer } = this.source;
-    const { signal, ignoreEos, speculate } = this.options;
+    const { signal, ignoreEos, speculate, maxWaitMs } = this.options;
     const stops = Int32Array.from(ignoreEos ? [] : (tokenizer?.eog ?? []));
     const { choice, draft, room } = this;
     const prompt = this.prompt.ids;
-    return openDecoding({ engine, sequence, choice, stops, signal, prompt, room, speculate, draft });
+    const what = { prompt, room, speculate, draft, maxWaitMs };
+    return openDecoding({ engine, sequence, choice, stops, signal, ...what });
   }
 
   /** Takes the token after the last, which is computed unless that has been done ahead. */

@@ -31,7 +31,18 @@ export async function loadModel(pathOrId: string, options: LoadOptions = {}): Pr
     const loaded = await loadOnto(chosen, file, resolved);
     const loadMs = performance.now() - start;
     const { plan, owned: ownsBackend } = chosen;
-    return new Model({ path: file.path, tokenizer, chatTemplate, plan, ownsBackend, loadMs, ...loaded });
+    const { onNotice } = resolved;
+    const parts = {
+      path: file.path,
+      tokenizer,
+      chatTemplate,
+      plan,
+      ownsBackend,
+      onNotice,
+      loadMs,
+      ...loaded,
+    };
+    return new Model(parts);
   } catch (error) {
     if (chosen.owned) chosen.backend.dispose();
     throw error;

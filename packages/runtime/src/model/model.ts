@@ -7,6 +7,7 @@ import { RuntimeError } from '../error.js';
 import type { ChatOptions, GenerateOptions } from '../generation/generate-options.js';
 import { Generation } from '../generation/generation.js';
 import type { Prompt } from '../generation/generation-source.js';
+import type { NoticeListener } from '../notice.js';
 import type { DraftSource } from '../speculation/draft-source.js';
 import { needSameVocabulary } from '../speculation/same-vocabulary.js';
 import type { DecodeOptions, EncodeOptions, Tokenizer } from '../tokenizer/index.js';
@@ -25,6 +26,7 @@ export interface ModelParts {
   readonly loadMs: number;
   /** Dispose the backend with the model. */
   readonly ownsBackend: boolean;
+  readonly onNotice: NoticeListener;
 }
 
 /** A language model ready to generate. Calls may overlap: each waits until the cache has room for it, then they decode together. */
@@ -57,7 +59,7 @@ export class Model {
     this.profile = weights.backend.profile;
     this.plan = parts.plan;
     this.loadMs = parts.loadMs;
-    this.pool = new SequencePool(parts.cache);
+    this.pool = new SequencePool(parts.cache, parts.onNotice);
   }
 
   /** Tokens of context. */
@@ -108,7 +110,7 @@ export class Model {
         'PROMPT_TOO_LONG',
         `${ids.length} tokens do not fit in the context of ${this.context}`,
       );
-    const lease = await this.pool.acquire(ids.length, undefined, signal);
+    const lease = await this.pool.acquire(ids.length, { signal });
     try {
       this.needLive();
       return await this.parts.engine.logits(lease.sequence, ids, signal);
@@ -167,7 +169,7 @@ export class Model {
       needLive: () => this.needLive(),
       prompt,
       draft: () => this.draftOf(options),
-      open: (ids: readonly number[], tokens: number) => open(ids, tokens, options.signal),
+      open: (ids: readonly number[], tokens: number) => open(ids, tokens, options),
     };
     return new Generation(source, options);
   }
@@ -188,12 +190,12 @@ export class Model {
       engine,
       context: this.context,
       cost: weights.weightBytes / target.parts.weights.weightBytes,
-      open: (tokens, signal) => this.pool.acquire(tokens, undefined, signal),
+      open: (tokens, patience) => this.pool.acquire(tokens, patience),
     };
   }
 
-  private readonly openFresh: OpenSequence = async (_ids, tokens, signal) => {
-    const lease = await this.pool.acquire(tokens, undefined, signal);
+  private readonly openFresh: OpenSequence = async (_ids, tokens, patience) => {
+    const lease = await this.pool.acquire(tokens, patience);
     return { lease, reused: 0, close: () => lease.release() };
   };
 

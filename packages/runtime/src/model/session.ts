@@ -1,5 +1,6 @@
 import type { ChatMessage } from '../chat/index.js';
 import type { Parked, SequencePool } from '../engine/sequence-pool.js';
+import type { Patience } from '../engine/waiter.js';
 import { RuntimeError } from '../error.js';
 import type { ChatOptions, GenerateOptions } from '../generation/generate-options.js';
 import type { Generation } from '../generation/generation.js';
@@ -9,7 +10,7 @@ import type { OpenedSequence } from '../generation/generation-source.js';
 export type OpenSequence = (
   ids: readonly number[],
   tokens: number,
-  signal: AbortSignal | undefined,
+  patience: Patience,
 ) => Promise<OpenedSequence>;
 
 /** What a session needs of its model. */
@@ -19,6 +20,12 @@ export interface SessionModel {
   chat(messages: readonly ChatMessage[], options: ChatOptions, open: OpenSequence): Generation;
 }
 
+/** What the call before left: a sequence, and the tokens that it holds. The two belong together. */
+interface Past {
+  readonly parked: Parked;
+  readonly tokens: readonly number[];
+}
+
 const commonLength = (a: readonly number[], b: readonly number[]): number => {
   const most = Math.min(a.length, b.length);
   let length = 0;
@@ -26,18 +33,23 @@ const commonLength = (a: readonly number[], b: readonly number[]): number => {
   return length;
 };
 
+/** What sessions that nobody has any more, and nobody disposed, keep of the cache. */
+const dropped = new FinalizationRegistry<{ readonly past: Past | undefined }>(({ past }) =>
+  past?.parked.release(),
+);
+
 /**
  * Calls that build on each other: what a call has in common with the one before, from the first token on, is not computed
  * again. Each call gives the whole prompt. While no call runs, others may take the session's part of the cache; then the
  * next call computes everything. Of calls that run at the same time, the one that ends last is built upon.
  */
 export class Session {
-  private parked: Parked | undefined;
-  /** Tokens of the parked sequence. */
-  private held: readonly number[] = [];
+  private readonly kept: { past: Past | undefined } = { past: undefined };
   private ended = false;
 
-  constructor(private readonly model: SessionModel) {}
+  constructor(private readonly model: SessionModel) {
+    dropped.register(this, this.kept);
+  }
 
   generate(prompt: string | readonly number[], options: GenerateOptions = {}): Generation {
     return this.model.generate(prompt, options, this.open);
@@ -50,26 +62,33 @@ export class Session {
   /** Frees the session's part of the cache. Disposing twice is harmless. */
   dispose(): void {
     this.ended = true;
-    this.parked?.release();
+    this.kept.past?.parked.release();
   }
 
   [Symbol.dispose](): void {
     this.dispose();
   }
 
-  private readonly open: OpenSequence = async (ids, tokens, signal) => {
-    if (this.ended) throw new RuntimeError('DISPOSED', 'the session has been disposed');
-    const lease = await this.model.pool.acquire(tokens, this.parked, signal);
+  private readonly open: OpenSequence = async (ids, tokens, patience) => {
+    this.needLive();
+    const { past } = this.kept; // another call may leave another one while this one waits
+    const lease = await this.model.pool.acquire(tokens, patience, past?.parked);
+    if (this.ended) lease.release();
+    this.needLive();
     const { sequence } = lease;
+    const held = sequence.length === 0 ? [] : past!.tokens;
     // The last token is computed in any case: its logits choose the next.
-    const reused = sequence.length === 0 ? 0 : Math.min(commonLength(this.held, ids), ids.length - 1);
+    const reused = Math.min(commonLength(held, ids), ids.length - 1);
     sequence.truncate(reused);
-    const close = (held: readonly number[]) => {
+    const close = (left: readonly number[]) => {
       if (this.ended) return lease.release();
-      this.parked?.release();
-      this.parked = lease.park();
-      this.held = held;
+      this.kept.past?.parked.release();
+      this.kept.past = { parked: lease.park(), tokens: left };
     };
     return { lease, reused, close };
   };
+
+  private needLive(): void {
+    if (this.ended) throw new RuntimeError('DISPOSED', 'the session has been disposed');
+  }
 }

@@ -1,6 +1,8 @@
 import { createBackend } from '@quern/backend-reference';
-import type { Backend } from '@quern/core';
+import { type Backend, contiguousKvCache } from '@quern/core';
+import { SequencePool } from '../../src/engine/sequence-pool.js';
 import { type GenerateOptions, loadModel, type Model } from '../../src/index.js';
+import { type OpenSequence, Session } from '../../src/model/session.js';
 import { writeTinyModel } from '../tiny-model.js';
 
 let backend: Backend;
@@ -96,4 +98,51 @@ test('a disposed session refuses', async () => {
   session.dispose();
   expect(model.freeBlocks).toBe(1);
   await expect(session.generate('the', greedy).result).rejects.toMatchObject({ code: 'DISPOSED' });
+});
+
+describe('two calls of a session at once', () => {
+  test('each gives what it would give alone, and the next builds upon the one that ended last', async () => {
+    using two = await loadModel(model.path, { backend, sequences: 2 });
+    using session = two.session();
+    const prompts = ['the cat sat', 'a dog ran'];
+    const alone = [];
+    for (const prompt of prompts) alone.push((await two.generate(prompt, greedy).result).tokens);
+    for (let round = 0; round < 4; round++) {
+      const results = await Promise.all(prompts.map((prompt) => session.generate(prompt, greedy).result));
+      expect(results.map(({ tokens }) => tokens)).toEqual(alone);
+    }
+    expect((await session.generate(prompts[0]!, greedy).result).tokens).toEqual(alone[0]);
+  });
+
+  test('a call reuses what its own sequence holds, whatever another leaves meanwhile', async () => {
+    using cache = contiguousKvCache(backend, {
+      layers: 1,
+      kvHeads: 1,
+      headDim: 8,
+      dtype: 'f32',
+      context: 16,
+      sequences: 3,
+    });
+    const opens: OpenSequence[] = [];
+    const take = (_prompt: unknown, _options: unknown, open: OpenSequence) => {
+      opens.push(open);
+      return model.generate([1]);
+    };
+    const pool = new SequencePool(cache, undefined);
+    const session = new Session({ pool, generate: take, chat: take });
+    session.generate([1]);
+    const open = (ids: readonly number[]) => opens[0]!(ids, 8, {});
+    const ending = async (ids: readonly number[]) => {
+      const opened = await open(ids);
+      opened.lease.sequence.append(ids.length - opened.reused);
+      return () => opened.close(ids);
+    };
+    const first = await ending([1, 2, 3, 4]);
+    const second = await ending([5, 6, 7, 8]);
+    first();
+    const third = open([5, 6, 7, 9]); // takes the sequence of the first
+    second(); // leaves its own before the third goes on
+    const { reused, lease } = await third;
+    expect([reused, lease.sequence.length]).toEqual([0, 0]);
+  });
 });

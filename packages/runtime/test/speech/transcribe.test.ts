@@ -7,6 +7,7 @@ import { makeSyntheticSpeechModel } from '@quern/models';
 import { loadSpeechModel, type Segment, type SpeechModel } from '../../src/index.js';
 import { wavFile } from '../audio/sound-files.js';
 import { countingBackend, hasCpu } from '../backends.js';
+import { collectGarbage } from '../collect-garbage.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'quern-speech-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -243,6 +244,20 @@ test('whatever ends a transcription, its memory goes back', async () => {
   expect(counting.live()).toEqual({ buffers: 0, weights: 0 });
   expect(() => own.transcribe(tone)).toThrow(expect.objectContaining({ code: 'DISPOSED' }));
 });
+
+test('one that its reader drops after a segment gives its memory back', async () => {
+  const counting = countingBackend();
+  using own = await loadSpeechModel(path, { backend: counting.backend });
+  const before = counting.live();
+  const begin = async () => {
+    const reader = own.transcribe(tone, { ...brief, maxTokens: 3 })[Symbol.asyncIterator]();
+    expect((await reader.next()).done).toBe(false);
+  };
+  await begin();
+  expect(counting.live()).not.toEqual(before);
+  await collectGarbage(() => counting.live().buffers === before.buffers);
+  expect(counting.live()).toEqual(before);
+}, 30_000);
 
 test('where the end is ignored, every window gets all its tokens', async () => {
   const maxTokens = Math.floor(model.config.decoder.context / 2);

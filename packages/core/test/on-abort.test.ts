@@ -1,0 +1,30 @@
+import { getEventListeners } from 'node:events';
+import { onAbort } from '../src/index.js';
+
+const listeners = (signal: AbortSignal) => getEventListeners(signal, 'abort').length;
+
+test('many share one listener, which goes with the last of them', () => {
+  const { signal } = new AbortController();
+  const ends = Array.from({ length: 30 }, () => onAbort(signal, () => {}));
+  expect(listeners(signal)).toBe(1);
+  for (const end of ends.slice(1)) end();
+  expect(listeners(signal)).toBe(1);
+  ends[0]!();
+  ends[0]!();
+  expect(listeners(signal)).toBe(0);
+  onAbort(signal, () => {});
+  expect(listeners(signal)).toBe(1);
+});
+
+test('an abort calls all that still listen, once each, also one that ends another', () => {
+  const abort = new AbortController();
+  const called: string[] = [];
+  const same = () => called.push('same');
+  onAbort(abort.signal, same);
+  onAbort(abort.signal, same);
+  onAbort(abort.signal, () => called.push('gone'))();
+  onAbort(abort.signal, () => endLast());
+  const endLast = onAbort(abort.signal, () => called.push('last'));
+  abort.abort();
+  expect(called).toEqual(['same', 'same']);
+});

@@ -1,0 +1,236 @@
+// Calls that wait for room in the cache, and those that keep it from them.
+import { getEventListeners } from 'node:events';
+import { createBackend } from '@quern/backend-reference';
+import type { Backend } from '@quern/core';
+import { type GenerateOptions, type LoadOptions, loadModel, type Model } from '../../src/index.js';
+import { hasCpu } from '../backends.js';
+import { collectGarbage } from '../collect-garbage.js';
+import { writeTinyModel } from '../tiny-model.js';
+import { warningsOf } from '../warnings.js';
+
+let backend: Backend;
+let path: string;
+beforeAll(async () => {
+  backend = await createBackend();
+  path = await writeTinyModel();
+});
+afterAll(() => backend.dispose());
+
+const greedy: GenerateOptions = { temperature: 0, ignoreEos: true, maxTokens: 8 };
+const load = (options: LoadOptions = {}) => loadModel(path, { backend, onNotice: () => {}, ...options });
+
+/** A generation that has begun, and holds its sequence until it is read on. */
+async function begun(model: Pick<Model, 'generate'>, options: GenerateOptions = greedy) {
+  const reader = model.generate('the cat', options)[Symbol.asyncIterator]();
+  await reader.next();
+  return reader;
+}
+
+describe('what nobody has any more is given back', () => {
+  test('a generation left after one piece, and who waits for its sequence goes on', async () => {
+    using model = await load();
+    const expected = await model.generate('a dog', greedy).result;
+    await begun(model);
+    expect(model.freeBlocks).toBe(0);
+    let served = false;
+    const waiting = model.generate('a dog', greedy).result.then((result) => {
+      served = true;
+      return result;
+    });
+    await collectGarbage(() => served);
+    expect((await waiting).tokens).toEqual(expected.tokens);
+    expect(model.freeBlocks).toBe(1);
+  });
+
+  test('its reader alone: the result has the text so far', async () => {
+    using model = await load();
+    const generation = model.generate('the cat', greedy);
+    await generation[Symbol.asyncIterator]().next();
+    await collectGarbage(() => model.freeBlocks === 1);
+    expect(model.freeBlocks).toBe(1);
+    const { reason, tokens } = await generation.result;
+    expect([reason, tokens.length]).toEqual(['abort', 1]);
+  });
+
+  test('a generator of the application around one', async () => {
+    using model = await load();
+    async function* words() {
+      for await (const { text } of model.generate('the cat', greedy)) yield text;
+    }
+    await words().next();
+    await collectGarbage(() => model.freeBlocks === 1);
+    expect(model.freeBlocks).toBe(1);
+  });
+
+  test('speculation with another model gives back both sequences', async () => {
+    using model = await load();
+    using small = await load();
+    await begun(model, { ...greedy, speculate: { kind: 'draft', model: small } });
+    expect([model.freeBlocks, small.freeBlocks]).toEqual([0, 0]);
+    await collectGarbage(() => model.freeBlocks + small.freeBlocks === 2);
+    expect([model.freeBlocks, small.freeBlocks]).toEqual([1, 1]);
+  });
+
+  test('a session and its part of the cache; not while a call of it runs', async () => {
+    using model = await load({ sequences: 2 });
+    await model.session().generate('the cat', greedy).result;
+    const readOn = async () => {
+      const reader = await begun(model.session());
+      await collectGarbage(() => model.freeBlocks > 0); // the first session's part
+      expect(model.freeBlocks).toBe(1);
+      expect((await reader.next()).done).toBe(false);
+      while (!(await reader.next()).done);
+    };
+    await readOn();
+    await collectGarbage(() => model.freeBlocks === 2);
+    expect(model.freeBlocks).toBe(2);
+  });
+
+  test('what is being read is not collected', async () => {
+    using model = await load();
+    const expected = (await model.generate('the cat', greedy).result).text;
+    let text = '';
+    for await (const piece of model.generate('the cat', greedy)) {
+      text += piece.text;
+      await collectGarbage(() => false, 3);
+    }
+    expect(text).toBe(expected);
+  });
+});
+
+describe('a call that waits', () => {
+  test('says after a second what it waits for, once, to onNotice or as a warning', async () => {
+    const notices: string[] = [];
+    using model = await load({ onNotice: (text) => notices.push(text) });
+    const reader = await begun(model);
+    const waiting = model.generate('a dog', greedy).result;
+    const behind = model.generate('a dog', greedy).result;
+    await new Promise((resolve) => setTimeout(resolve, 1500));
+    expect(notices).toEqual([
+      expect.stringMatching(
+        /^a call waits for room in the cache: it needs 96 tokens of context, and 1 call holds 96 of 96\. What helps: .*`sequences`/,
+      ),
+      expect.stringMatching(/with 1 more before it/),
+    ]);
+    await reader.return?.();
+    expect((await waiting).reason).toBe('length');
+    expect((await behind).reason).toBe('length');
+    expect(notices).toHaveLength(2);
+
+    const silent = await loadModel(path, { backend });
+    const { warnings } = await warningsOf(async () => {
+      const held = await begun(silent);
+      const pending = silent.logits([1, 5]);
+      await new Promise((resolve) => setTimeout(resolve, 1200));
+      await held.return?.();
+      await pending;
+    });
+    silent.dispose();
+    expect(warnings).toEqual([expect.stringContaining('a call waits for room')]);
+  });
+
+  test.each([0, 30])('no longer than %d ms where that is said', async (maxWaitMs) => {
+    using model = await load({ sequences: 2, cache: 'paged', blockSize: 8 });
+    const readers = [
+      await begun(model, { ...greedy, maxTokens: 88 }),
+      await begun(model, { ...greedy, maxTokens: 88 }),
+    ];
+    await expect(model.generate('a dog', { ...greedy, maxWaitMs }).result).rejects.toMatchObject({
+      code: 'BUSY',
+      message: expect.stringMatching(
+        `^no room in the cache within ${maxWaitMs} ms: it needs \\d+ tokens of context, and 2 calls hold \\d+ of 192\\. What helps`,
+      ),
+    });
+    using session = model.session();
+    await expect(session.generate('a dog', { ...greedy, maxWaitMs }).result).rejects.toMatchObject({
+      code: 'BUSY',
+    });
+    for (const reader of readers) await reader.return?.();
+    expect((await model.generate('a dog', { ...greedy, maxWaitMs }).result).reason).toBe('length');
+    expect((await session.generate('a dog', { ...greedy, maxWaitMs }).result).reason).toBe('length');
+  });
+
+  test('so does one that waits for the model that drafts, and gives back its own sequence', async () => {
+    using model = await load();
+    using small = await load();
+    const reader = await begun(small);
+    const options = { ...greedy, maxWaitMs: 20, speculate: { kind: 'draft', model: small } as const };
+    await expect(model.generate('a dog', options).result).rejects.toMatchObject({ code: 'BUSY' });
+    expect(model.freeBlocks).toBe(1);
+    await reader.return?.();
+  });
+
+  test.each([-1, 0.5, Number.NaN, 2 ** 31])('maxWaitMs of %d is refused', async (maxWaitMs) => {
+    using model = await load();
+    await expect(model.generate('a dog', { maxWaitMs }).result).rejects.toMatchObject({
+      code: 'BAD_OPTION',
+      message: expect.stringContaining('maxWaitMs'),
+    });
+  });
+
+  test('ends with an abort: the call alone, wherever it stands', async () => {
+    using model = await load();
+    const reader = await begun(model);
+    const aborts = [new AbortController(), new AbortController(), new AbortController()];
+    const all = aborts.map(({ signal }) => model.generate('a dog', { ...greedy, signal }).result);
+    const logits = model.logits([1, 5], { signal: aborts[1]!.signal });
+    logits.catch(() => {});
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    aborts[1]!.abort();
+    expect((await all[1])!.reason).toBe('abort');
+    await expect(logits).rejects.toMatchObject({ code: 'ABORTED' });
+    await expect(model.logits([1, 5], { signal: AbortSignal.abort() })).rejects.toMatchObject({
+      code: 'ABORTED',
+    });
+    await reader.return?.();
+    for (const i of [0, 2]) expect((await all[i]!).reason).toBe('length');
+    expect(model.freeBlocks).toBe(1);
+  });
+
+  test('ends with the model', async () => {
+    const model = await load();
+    await begun(model);
+    using session = model.session();
+    const all = [
+      model.generate('a dog', greedy).result,
+      session.generate('a dog', { ...greedy, maxWaitMs: 60_000 }).result,
+      model.logits([1, 5]),
+    ];
+    for (const each of all) each.catch(() => {});
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    model.dispose();
+    for (const each of all) await expect(each).rejects.toMatchObject({ code: 'DISPOSED' });
+  });
+
+  test('ends with its session', async () => {
+    using model = await load();
+    const reader = await begun(model);
+    const session = model.session();
+    const waiting = session.generate('a dog', greedy).result;
+    waiting.catch(() => {});
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    session.dispose();
+    await reader.return?.();
+    await expect(waiting).rejects.toMatchObject({ code: 'DISPOSED' });
+    expect(model.freeBlocks).toBe(1);
+  });
+});
+
+test('a signal that lives long: a thousand calls leave no listener on it', async () => {
+  using quick = hasCpu ? await (await import('@quern/backend-cpu')).createBackend() : await createBackend();
+  using model = await load({ backend: quick, sequences: 4 });
+  const { signal } = new AbortController();
+  const call = (i: number) =>
+    model.generate('the', { ...greedy, maxTokens: 1 + (i % 3), signal, ...(i % 2 && { temperature: 1 }) })
+      .result;
+  const listeners = () => getEventListeners(signal, 'abort').length;
+  for (let i = 0; i < 1000; i += 50) {
+    const calls = Array.from({ length: 50 }, (_, j) => call(i + j));
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(listeners()).toBeLessThan(2); // ten would be worth a warning of Node's
+    await Promise.all(calls);
+    expect(listeners()).toBeLessThan(2);
+  }
+  model.dispose();
+  expect(listeners()).toBe(0);
+}, 60_000);
