@@ -1,4 +1,3 @@
-import { freemem, totalmem } from 'node:os';
 import {
   type CoreOpName,
   cacheDtypes,
@@ -7,6 +6,7 @@ import {
   hostMemory,
   type KernelDriver,
   type Manifest,
+  machineMemory,
   type OpSupport,
 } from '@quern/core';
 import { kernelOf } from './kernel.js';
@@ -39,11 +39,11 @@ export function referenceDriver(): KernelDriver {
       name: `JavaScript on Node ${process.versions.node}`,
       isa: 'float64',
       threads: 1,
-      totalMemory: totalmem(),
+      totalMemory: machineMemory().total,
       readBandwidth: measureReadBandwidth(),
       flops: measureFlops(),
     },
-    freeMemory: freemem,
+    freeMemory: () => machineMemory().available,
     manifest,
     capabilities: {
       pagedKv: { blockSizes: [1, 2, 4, 8, 16, 32, 64, 128, 256] },

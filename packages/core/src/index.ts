@@ -25,6 +25,7 @@ export { BlockPool } from './kv/block-pool.js';
 export * from './kv/cache-row.js';
 export * from './kv/kv-cache.js';
 export { KvSequence } from './kv/kv-sequence.js';
+export * from './machine-memory.js';
 export type { AnyOp, Attributes, Numbers, Op, OperandRule, OperandSpec, Tolerance } from './op/define-op.js';
 export type { ErrorSample, Sample, SampleOperand, SampleOperands } from './op/sample.js';
 export { as, floats, inCache, integers, ints, normal, random, zeros } from './op/sample.js';

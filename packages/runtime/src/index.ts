@@ -36,6 +36,7 @@ export { type DeviceReport, describeDevices } from './discovery/describe-devices
 export {
   type BackendCandidate,
   type CreateBackendOptions,
+  type FindAllOptions,
   type FindBackendsOptions,
   findBackend,
   findBackends,

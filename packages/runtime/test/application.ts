@@ -22,11 +22,17 @@ export function makeApplication(packages: Readonly<Record<string, MadePackage>>)
   return folder;
 }
 
-/** A package with a backend like the reference, under another name, with made-up rates, and ceilings where an expression gives some. */
+/** Its backend computes only where it is asked for by name. */
+export const onRequest = ({ quern, ...rest }: MadePackage): MadePackage => ({
+  ...rest,
+  quern: { ...quern, auto: false },
+});
+
+/** A package with a backend like the reference, under another name, with made-up rates and memory, and ceilings where an expression gives some. */
 export function backendPackage(
   name: string,
   profile: { flops: number; readBandwidth: number },
-  ceilings?: string,
+  { ceilings, freeMemory }: { readonly ceilings?: string; readonly freeMemory?: number } = {},
 ): MadePackage {
   const source = `
     import { defineBackend } from '@quern/core';
@@ -35,7 +41,10 @@ export function backendPackage(
     export async function createBackend(options) {
       const driver = referenceDriver();
       const profile = { ...driver.profile, ...${JSON.stringify(profile)}, threads: options.threads ?? 1 };
-      const measured = ${ceilings ? `{ measureCeilings: async () => ${ceilings} }` : '{}'};
+      const measured = {
+        ${ceilings === undefined ? '' : `measureCeilings: async () => ${ceilings},`}
+        ${freeMemory === undefined ? '' : `freeMemory: () => ${freeMemory},`}
+      };
       const backend = defineBackend({ ...driver, ...measured, name: ${JSON.stringify(name)}, profile });
       made.push(backend);
       return backend;

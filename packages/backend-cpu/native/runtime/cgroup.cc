@@ -69,6 +69,7 @@ MemoryLimit cgroup_memory(const std::string& system) {
   each_group(system, "", [&](const std::string& group) {
     const double used = read_number(group + "/memory.current", 0) - read_stat(group, "inactive_file");
     tighten(limit, read_number(group + "/memory.max", -1), used);
+    tighten(limit, read_number(group + "/memory.high", -1), used); // above it the group is slowed down until it stands still
   });
   each_group(system, "memory", [&](const std::string& group) {
     const double used =

@@ -103,6 +103,8 @@ void control_groups_limit() {
   check.same(cgroup_cpus(v2.path()), 1.5, "quota, version 2");
   check.same<uint64_t>(cgroup_memory(v2.path()).total, 1000, "memory, version 2");
   check.same<uint64_t>(cgroup_memory(v2.path()).available, 500, "memory left, version 2");
+  v2.write("sys/fs/cgroup/a/memory.high", "800\n");
+  check.same<uint64_t>(cgroup_memory(v2.path()).available, 300, "memory left below memory.high");
 
   v1.write("proc/self/cgroup", "5:memory:/c\n4:cpu,cpuacct:/c\n");
   v1.write("sys/fs/cgroup/cpu/c/cpu.cfs_quota_us", "300000\n");

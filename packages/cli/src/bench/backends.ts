@@ -18,7 +18,7 @@ const chosen = ({ threads, isa }: BackendFlags) => ({
  */
 export async function openBackend(flags: BackendFlags): Promise<Backend> {
   if (flags.backend !== 'auto') return (await findBackend(flags.backend, chosen(flags))).backend;
-  const [first, ...others] = await findBackends(chosen(flags));
+  const [first, ...others] = await findBackends({ ...chosen(flags), automatic: true });
   for (const { backend } of others) backend?.dispose();
   const failed = [first, ...others].find((candidate) => candidate?.error !== undefined);
   if (!first?.backend) return (await findBackend(failed?.package ?? 'cpu', chosen(flags))).backend;

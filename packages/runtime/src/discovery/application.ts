@@ -7,6 +7,8 @@ import { fileURLToPath } from 'node:url';
 export interface QuernField {
   /** Module that exports `createBackend`. */
   readonly backend?: string;
+  /** false: the backend computes only where it is asked for by name; 'auto' does not load it. */
+  readonly auto?: boolean;
   /** A model file, or a folder with one. */
   readonly model?: string;
 }

@@ -17,6 +17,11 @@ export interface FindBackendsOptions extends CreateBackendOptions {
   readonly resolveFrom?: string | undefined;
 }
 
+export interface FindAllOptions extends FindBackendsOptions {
+  /** Only those that 'auto' may choose; packages that say `"auto": false` are not loaded. Default false. */
+  readonly automatic?: boolean;
+}
+
 /** A package that declares a backend, and what came of loading it. */
 export type BackendCandidate =
   | { readonly package: string; readonly name: string; readonly backend: Backend; readonly error?: never }
@@ -72,9 +77,12 @@ function rank(a: BackendCandidate, b: BackendCandidate): number {
  * Loads every backend that the application's dependencies declare ("quern": {"backend": "./dist/index.js"} in their
  * package.json), best first. The caller disposes those it does not use.
  */
-export async function findBackends(options: FindBackendsOptions = {}): Promise<BackendCandidate[]> {
+export async function findBackends(options: FindAllOptions = {}): Promise<BackendCandidate[]> {
+  const wanted = declared(options.resolveFrom).filter(
+    ({ quern }) => !options.automatic || quern.auto !== false,
+  );
   const candidates: BackendCandidate[] = [];
-  for (const found of declared(options.resolveFrom)) candidates.push(await load(found, chosenOf(options)));
+  for (const found of wanted) candidates.push(await load(found, chosenOf(options)));
   return candidates.sort(rank);
 }
 
@@ -91,8 +99,11 @@ export function refusedChoice(
   return Boolean(isa ?? process.env.QUERN_CPU_ISA) && isLikely(name, 'cpu') && code === 'UNSUPPORTED';
 }
 
-export const backendFailed = ({ package: name, error }: FailedBackend): RuntimeError =>
-  new RuntimeError('BACKEND_FAILED', `${name} is installed but does not load: ${error}`);
+export const backendFailed = (...failed: readonly FailedBackend[]): RuntimeError =>
+  new RuntimeError(
+    'BACKEND_FAILED',
+    failed.map(({ package: name, error }) => `${name} is installed but does not load: ${error}`).join('\n'),
+  );
 
 function needBackendName(name: string): void {
   if (/^(@[\w.-]+\/)?[\w.-]+$/.test(name)) return;

@@ -12,6 +12,7 @@ import {
   showCandidates,
 } from '../discovery/find-backends.js';
 import { RuntimeError } from '../error.js';
+import { giveNotice } from '../notice.js';
 import { showBytes } from '../planner/memory.js';
 import { type PlanRequest, planBackends } from '../planner/plan-backends.js';
 import { plannerDevice } from '../planner/planner-device.js';
@@ -32,12 +33,19 @@ const hasLoaded = (candidate: BackendCandidate): candidate is LoadedBackend =>
   candidate.backend !== undefined;
 const hasFailed = (candidate: BackendCandidate): candidate is FailedBackend => !hasLoaded(candidate);
 
+/** Backends that the options allow, best first, and what the application should know of those that are not among them. */
+interface Allowed {
+  readonly backends: readonly Backend[];
+  readonly missing: readonly string[];
+}
+
 /**
- * Every installed backend that loads. Where one refuses what the caller chose for it, no other takes its place.
+ * Every installed backend that loads and may be chosen unasked. Where one refuses what the caller chose for it, no other
+ * takes its place.
  * @throws RuntimeError NO_BACKEND, BACKEND_FAILED
  */
-async function installed(options: BackendOptions): Promise<Backend[]> {
-  const candidates = await findBackends(options);
+async function installed(options: BackendOptions): Promise<Allowed> {
+  const candidates = await findBackends({ ...options, automatic: true });
   const failed = candidates.filter(hasFailed);
   const backends = candidates.filter(hasLoaded).map(({ backend }) => backend);
   const refused = failed.find((candidate) => refusedChoice(candidate, options));
@@ -45,48 +53,68 @@ async function installed(options: BackendOptions): Promise<Backend[]> {
     for (const backend of backends) backend.dispose();
     throw backendFailed(refused);
   }
-  if (backends.length === 0) throw noBackend(candidates, options.resolveFrom);
+  if (candidates.length === 0) throw await noBackend(options.resolveFrom);
+  if (backends.length === 0) throw backendFailed(...failed);
   const left = backends.map(({ name }) => `'${name}'`).join(' or ');
-  for (const { package: name, error } of failed)
-    options.onNotice?.(
+  const missing = failed.map(
+    ({ package: name, error }) =>
       `the backend of ${name} does not load: ${error}. Going on with ${left}, which may be slower`,
-    );
-  return backends;
+  );
+  return { backends, missing };
 }
 
-function noBackend(seen: readonly BackendCandidate[], resolveFrom: string | undefined): RuntimeError {
-  const usual = '@quern/backend-cpu';
-  const advice = seen.some(({ package: name }) => name === usual) ? '' : `. To add one: npm install ${usual}`;
-  const found = showCandidates(seen, resolveFrom);
-  return new RuntimeError('NO_BACKEND', `there is no backend to compute with: ${found}${advice}`);
+/** Those that are never chosen unasked are loaded for the sake of their names. */
+async function noBackend(resolveFrom: string | undefined): Promise<RuntimeError> {
+  const seen = await findBackends({ resolveFrom });
+  const names = seen.filter(hasLoaded).map(({ backend, name }) => {
+    backend.dispose();
+    return `backend: '${name}'`;
+  });
+  const onRequest = names.length > 0 ? `. Never chosen unasked, but by name: ${names.join(', ')}` : '';
+  return new RuntimeError(
+    'NO_BACKEND',
+    `there is no backend to compute with: ${showCandidates(seen, resolveFrom)}${onRequest}. ` +
+      'To add the usual one: npm install @quern/backend-cpu',
+  );
 }
 
-async function candidatesFor(options: BackendOptions): Promise<Backend[]> {
-  if (typeof options.backend !== 'string') return [options.backend];
+async function allowed(options: BackendOptions): Promise<Allowed> {
+  if (typeof options.backend !== 'string') return { backends: [options.backend], missing: [] };
   if (options.backend === 'auto') return installed(options);
-  return [(await findBackend(options.backend, options)).backend];
+  return { backends: [(await findBackend(options.backend, options)).backend], missing: [] };
 }
 
 /**
  * Finds the backends that the options allow, best first, and takes the one that `choose` names; the others are disposed, on
- * failure all that were loaded here.
+ * failure all that were loaded here. Tells the application where a better one was there but cannot be used.
  * @throws RuntimeError BACKEND_NOT_FOUND, BACKEND_FAILED, NO_BACKEND, BAD_OPTION
  */
 export async function takeBackend<T>(
   options: BackendOptions,
-  choose: (backends: readonly Backend[]) => { readonly backend: Backend } & T,
+  choose: (backends: readonly Backend[], missing: readonly string[]) => { readonly backend: Backend } & T,
 ): Promise<{ readonly backend: Backend; readonly owned: boolean } & T> {
-  const backends = await candidatesFor(options);
+  const { backends, missing } = await allowed(options);
   const owned = typeof options.backend === 'string';
   let chosen: Backend | undefined;
   try {
-    const choice = choose(backends);
+    const choice = choose(backends, missing);
+    for (const text of [...missing, ...passedOver(backends, choice.backend)])
+      giveNotice(options.onNotice, text);
     chosen = choice.backend;
     return { ...choice, owned };
   } finally {
     if (owned) for (const backend of backends) if (backend !== chosen) backend.dispose();
   }
 }
+
+/** The best that loads has not the memory. */
+const passedOver = ([best]: readonly Backend[], chosen: Backend): string[] =>
+  best === chosen || !best
+    ? []
+    : [
+        `'${best.name}' has ${showBytes(best.freeMemory())} free, too little for this model: ` +
+          `going on with '${chosen.name}', which may be slower`,
+      ];
 
 /** The first backend with memory for the bytes that a model takes on it. @throws RuntimeError MODEL_TOO_LARGE */
 export function withRoom(backends: readonly Backend[], needed: (backend: Backend) => number): Backend {
@@ -106,12 +134,12 @@ export function withRoom(backends: readonly Backend[], needed: (backend: Backend
  * UNSUPPORTED (the cache's dtype)
  */
 export function chooseBackend(file: ModelFile, options: ResolvedLoadOptions): Promise<ChosenBackend> {
-  return takeBackend(options, (backends) => {
+  return takeBackend(options, (backends, missing) => {
     const devices = backends.map((backend) => plannerDevice(backend, file));
     const plan = planBackends(describeModel(file), devices, planRequest(options));
     const backend = backends.find(({ name }) => name === plan.ranges[0]!.backend)!;
     needKvDtype(backend, options.cacheDtype);
-    return { backend, plan };
+    return { backend, plan: { ...plan, reasons: [...missing, ...plan.reasons] } };
   });
 }
 

@@ -9,7 +9,10 @@ export interface LoadProgress {
 }
 
 export interface LoadOptions {
-  /** 'auto' (the default) takes the fastest installed one that has the memory; a name takes that one; an instance stays the caller's to dispose. */
+  /**
+   * 'auto' (the default) takes the fastest installed one that has the memory, but none whose package says `"auto": false`, as
+   * backend-reference does; a name takes that one; an instance stays the caller's to dispose.
+   */
   readonly backend?: string | Backend;
   /** Threads of the backend. Default: the backend chooses. */
   readonly threads?: number;
@@ -36,7 +39,10 @@ export interface LoadOptions {
   readonly resolveFrom?: string;
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: LoadProgress) => void;
-  /** Something that works, but that the caller may want to know. */
+  /**
+   * Something that works, but that the caller may want to know. Without it, what must not stay unknown (a backend that
+   * does not load, a call that waits for room) is a warning of the process.
+   */
   readonly onNotice?: (text: string) => void;
 }
 

@@ -1,9 +1,13 @@
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Backend } from '@quern/core';
 import { describeDevices, findBackend, findBackends, loadModel } from '../../src/index.js';
-import { backendPackage, brokenPackage, makeApplication } from '../application.js';
+import { backendPackage, brokenPackage, makeApplication, onRequest } from '../application.js';
 import { writeTinyModel } from '../tiny-model.js';
+import { warningsOf } from '../warnings.js';
+
+const reference = '../../../backend-reference/package.json';
 
 const application = () =>
   makeApplication({
@@ -104,12 +108,95 @@ test('what failed to load leaves no backend behind', async () => {
     expect((await madeBy(resolveFrom, name)).every(({ disposed }) => disposed)).toBe(true);
 });
 
-test('the advice to install the usual backend is not given where it is installed but fails', async () => {
+test('the usual backend is installed but fails: its own message, and no other advice', async () => {
   const resolveFrom = makeApplication({ '@quern/backend-cpu': brokenPackage('no binary') });
   const loading = loadModel(await writeTinyModel(), { resolveFrom });
   await expect(loading).rejects.toMatchObject({
-    code: 'NO_BACKEND',
-    message: expect.stringMatching(/@quern\/backend-cpu: no binary$/),
+    code: 'BACKEND_FAILED',
+    message: '@quern/backend-cpu is installed but does not load: no binary',
+  });
+});
+
+describe('a backend that computes only where it is asked for', () => {
+  const definitions = onRequest(backendPackage('definitions', { flops: 1e15, readBandwidth: 1e15 }));
+  const madeOf = (folder: string) => madeBy(folder, 'backend-definitions');
+
+  test('auto takes another, and does not even load it', async () => {
+    const resolveFrom = makeApplication({
+      '@quern/backend-slow': backendPackage('slow', { flops: 1, readBandwidth: 1 }),
+      'backend-definitions': definitions,
+    });
+    using model = await loadModel(await writeTinyModel(), { resolveFrom });
+    expect(model.backend).toBe('slow');
+    expect(await madeOf(resolveFrom)).toHaveLength(0);
+    using asked = await loadModel(model.path, { resolveFrom, backend: 'definitions' });
+    expect(asked.backend).toBe('definitions');
+  });
+
+  test('auto fails where the other has not the memory, and where it does not load', async () => {
+    const path = await writeTinyModel();
+    const full = makeApplication({
+      '@quern/backend-full': backendPackage('full', { flops: 1, readBandwidth: 1 }, { freeMemory: 1000 }),
+      'backend-definitions': definitions,
+    });
+    await expect(loadModel(path, { resolveFrom: full })).rejects.toMatchObject({
+      code: 'MODEL_TOO_LARGE',
+      message: expect.stringMatching(/do not fit in the 1\.00 kB that are free on 'full'/),
+    });
+    const broken = makeApplication({
+      '@quern/backend-cpu': brokenPackage('no binary', 'UNSUPPORTED'),
+      'backend-definitions': definitions,
+    });
+    await expect(loadModel(path, { resolveFrom: broken })).rejects.toMatchObject({
+      code: 'BACKEND_FAILED',
+      message: expect.stringContaining('no binary'),
+    });
+    for (const folder of [full, broken]) expect(await madeOf(folder)).toHaveLength(0);
+  });
+
+  test('auto fails where it is the only one, and says its name', async () => {
+    const resolveFrom = makeApplication({ 'backend-definitions': definitions });
+    await expect(loadModel(await writeTinyModel(), { resolveFrom })).rejects.toMatchObject({
+      code: 'NO_BACKEND',
+      message: expect.stringMatching(/by name: backend: 'definitions'\. .*npm install @quern\/backend-cpu$/),
+    });
+    expect((await madeOf(resolveFrom)).every(({ disposed }) => disposed)).toBe(true);
+  });
+
+  test('backend-reference is one', () => {
+    const { quern } = JSON.parse(readFileSync(new URL(reference, import.meta.url), 'utf8'));
+    expect(quern).toEqual({ backend: './dist/index.js', auto: false });
+  });
+});
+
+describe('a better backend that cannot be used', () => {
+  const slow = backendPackage('slow', { flops: 1, readBandwidth: 1 });
+
+  test('one that does not load is a reason of the plan, and a warning where nobody listens', async () => {
+    const resolveFrom = makeApplication({ slow, 'backend-cuda': brokenPackage('no device') });
+    const path = await writeTinyModel();
+    const { warnings, result } = await warningsOf(() => loadModel(path, { resolveFrom }));
+    using model = result;
+    expect(warnings).toEqual([expect.stringMatching(/backend-cuda does not load: no device.*'slow'/)]);
+    expect(model.plan.reasons[0]).toBe(warnings[0]);
+    const heard: string[] = [];
+    const listening = await warningsOf(() =>
+      loadModel(path, { resolveFrom, onNotice: (text) => heard.push(text) }),
+    );
+    listening.result.dispose();
+    expect([heard, listening.warnings]).toEqual([warnings, []]);
+  });
+
+  test('one without the memory', async () => {
+    const full = backendPackage('full', { flops: 9e9, readBandwidth: 9e9 }, { freeMemory: 1000 });
+    const resolveFrom = makeApplication({ slow, full });
+    const heard: string[] = [];
+    using model = await loadModel(await writeTinyModel(), {
+      resolveFrom,
+      onNotice: (text) => heard.push(text),
+    });
+    expect(heard).toEqual([expect.stringMatching(/^'full' has 1\.00 kB free, .*going on with 'slow'/)]);
+    expect(model.plan.reasons[0]).toMatch(/^rejected: .*'full'/);
   });
 });
 
@@ -159,13 +246,13 @@ test('describeDevices measures, reports and disposes', async () => {
     'fast-by-others': backendPackage(
       'fast',
       { flops: 1e12, readBandwidth: 1e9 },
-      '({ readBandwidth: 2e9, readBandwidthOneThread: 1e9, rates: { f32: 3e12 } })',
+      { ceilings: '({ readBandwidth: 2e9, readBandwidthOneThread: 1e9, rates: { f32: 3e12 } })' },
     ),
     '@quern/backend-broken': brokenPackage('there is no such device'),
     'worn-out': backendPackage(
       'worn-out',
       { flops: 1, readBandwidth: 1 },
-      'Promise.reject(new Error("it is too hot"))',
+      { ceilings: 'Promise.reject(new Error("it is too hot"))' },
     ),
   });
   const reports = await describeDevices({ resolveFrom });
