@@ -1,9 +1,10 @@
 import { Tokenizer as LibraryTokenizer } from '@huggingface/tokenizers';
 import { TokenizerError } from './error.js';
 import { addedTokens, isJson, type Json } from './hugging-face-json.js';
+import { SpecialTokens } from './special-tokens.js';
 import { decodeTokens } from './token-stream.js';
 import type { DecodeOptions, EncodeOptions, Tokenizer } from './tokenizer.js';
-import type { Vocabulary } from './vocabulary.js';
+import { TokenType, type Vocabulary } from './vocabulary.js';
 import { type PromptRules, wellFormed } from './vocabulary-tokenizer.js';
 
 // What we use of the library: its own declarations cannot be resolved by TypeScript's NodeNext rules and come out as any.
@@ -26,6 +27,7 @@ export class HuggingFaceTokenizer implements Tokenizer {
   private readonly prefix: readonly number[];
   private readonly suffix: readonly number[];
   private readonly isUnigram: boolean;
+  private readonly control: SpecialTokens;
   private plain: Library | undefined;
 
   constructor(
@@ -36,6 +38,7 @@ export class HuggingFaceTokenizer implements Tokenizer {
   ) {
     this.parsing = new LibraryTokenizer(json, config);
     this.isUnigram = isJson(json.model) && Array.isArray(json.model.vocab);
+    this.control = new SpecialTokens(vocabulary, new Set([TokenType.control]));
     if (rules.bos !== undefined) this.bos = rules.bos;
     if (rules.eos !== undefined) this.eos = rules.eos;
     this.eog = rules.eog;
@@ -52,12 +55,21 @@ export class HuggingFaceTokenizer implements Tokenizer {
   }
 
   encode(text: string, options: EncodeOptions = {}): number[] {
-    const library = options.special === 'parse' ? this.parsing : this.plainText();
     if (this.isUnigram) needShortWords(text);
-    const ids = idsOf(library, wellFormed(text));
+    const ids = this.encodeText(wellFormed(text), options);
     const prefix = (options.addBos ?? this.addBos) ? this.prefix : [];
     const suffix = (options.addEos ?? this.addEos) ? this.suffix : [];
     return [...prefix, ...ids, ...suffix];
+  }
+
+  private encodeText(text: string, { special, mark }: EncodeOptions): readonly number[] {
+    if (special !== 'parse') return idsOf(this.plainText(), text);
+    if (!mark || !text.includes(mark)) return idsOf(this.parsing, text);
+    return this.control
+      .split(text)
+      .flatMap((fragment) =>
+        typeof fragment === 'number' ? [fragment] : idsOf(this.plainText(), fragment.replaceAll(mark, '')),
+      );
   }
 
   decode(ids: Iterable<number>, options: DecodeOptions = {}): string {

@@ -5,6 +5,11 @@ export interface EncodeOptions {
    * template. `'text'` (the default) never yields a control token, whatever the text says: right for what a user typed.
    */
   special?: 'parse' | 'text';
+  /**
+   * A string that is taken out of the text after control tokens were looked for: a spelling that it interrupts is plain
+   * text. Only matters with `special: 'parse'`.
+   */
+  mark?: string;
   /** Put the beginning-of-sequence token first; default: `addBos` of the tokenizer. */
   addBos?: boolean;
   /** Put the end-of-sequence token last; default: `addEos` of the tokenizer. */

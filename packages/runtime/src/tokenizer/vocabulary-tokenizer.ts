@@ -1,4 +1,4 @@
-import { SpecialTokens } from './special-tokens.js';
+import { type Fragment, SpecialTokens } from './special-tokens.js';
 import { decodeTokens } from './token-stream.js';
 import type { DecodeOptions, EncodeOptions, TextModel, Tokenizer } from './tokenizer.js';
 import { TokenType, type Vocabulary } from './vocabulary.js';
@@ -52,15 +52,26 @@ export class VocabularyTokenizer implements Tokenizer {
   encode(text: string, options: EncodeOptions = {}): number[] {
     const ids: number[] = [];
     if ((options.addBos ?? this.addBos) && this.bos !== undefined) ids.push(this.bos);
-    const special = options.special === 'parse' ? this.allSpecial : this.userTokens;
     let afterSpecial = true;
-    for (const fragment of special.split(wellFormed(text))) {
+    for (const fragment of this.fragments(wellFormed(text), options)) {
       if (typeof fragment === 'number') ids.push(fragment);
       else for (const id of this.model.encode(fragment, afterSpecial)) ids.push(id);
       afterSpecial = typeof fragment === 'number';
     }
     if ((options.addEos ?? this.addEos) && this.eos !== undefined) ids.push(this.eos);
     return ids;
+  }
+
+  /** Text that held the mark is plain: as in what a user typed, only the user's own tokens are looked for in it. */
+  private fragments(text: string, { special, mark }: EncodeOptions): Fragment[] {
+    if (special !== 'parse') return this.userTokens.split(text);
+    const fragments = this.allSpecial.split(text);
+    if (!mark) return fragments;
+    return fragments.flatMap((fragment) =>
+      typeof fragment === 'string' && fragment.includes(mark)
+        ? this.userTokens.split(fragment.replaceAll(mark, ''))
+        : [fragment],
+    );
   }
 
   decode(ids: Iterable<number>, options: DecodeOptions = {}): string {
