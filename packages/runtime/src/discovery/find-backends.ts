@@ -7,9 +7,9 @@ import { applicationFolders, type QuernPackage, quernPackages } from './applicat
 /** What Quern passes to a package's `createBackend`. */
 export interface CreateBackendOptions {
   /** Threads to compute with; the backend chooses when absent. */
-  readonly threads?: number;
+  readonly threads?: number | undefined;
   /** Instruction set, for a backend that knows several; the backend chooses when absent. */
-  readonly isa?: string;
+  readonly isa?: string | undefined;
 }
 
 export interface FindBackendsOptions extends CreateBackendOptions {
@@ -91,8 +91,10 @@ export function refusedChoice(
   return Boolean(isa ?? process.env.QUERN_CPU_ISA) && isLikely(name, 'cpu') && code === 'UNSUPPORTED';
 }
 
-export const backendFailed = ({ package: name, error }: FailedBackend): RuntimeError =>
-  new RuntimeError('BACKEND_FAILED', `${name} is installed but does not load: ${error}`);
+export function backendFailed({ package: name, error, code }: FailedBackend): RuntimeError {
+  const outcome = code === 'BAD_ARGUMENT' ? 'refuses what is asked of it' : 'does not load';
+  return new RuntimeError('BACKEND_FAILED', `${name} is installed but ${outcome}: ${error}`);
+}
 
 function needBackendName(name: string): void {
   if (/^(@[\w.-]+\/)?[\w.-]+$/.test(name)) return;

@@ -4,17 +4,17 @@ export interface EncodeOptions {
    * `'parse'` turns the spelling of a control token ("<|im_end|>") into that token: right for the output of a chat
    * template. `'text'` (the default) never yields a control token, whatever the text says: right for what a user typed.
    */
-  special?: 'parse' | 'text';
+  special?: 'parse' | 'text' | undefined;
   /** Put the beginning-of-sequence token first; default: `addBos` of the tokenizer. */
-  addBos?: boolean;
+  addBos?: boolean | undefined;
   /** Put the end-of-sequence token last; default: `addEos` of the tokenizer. */
-  addEos?: boolean;
+  addEos?: boolean | undefined;
 }
 
 /** How tokens become text. */
 export interface DecodeOptions {
   /** Show control tokens by their spelling instead of hiding them; default false. */
-  special?: boolean;
+  special?: boolean | undefined;
 }
 
 /**
