@@ -28,9 +28,9 @@ import { denseFormats, type WeightSource } from './weight.js';
 
 export interface BackendOptions {
   /** Which fused ops may be used: all that the driver has (true, the default), none, or those named; moeFused is there only with `moe`. */
-  readonly fuse?: boolean | readonly FusedOpName[];
+  readonly fuse?: boolean | readonly FusedOpName[] | undefined;
   /** Bytes around every kept tensor that are checked after each run: finds kernels that write outside. For tests. */
-  readonly guard?: number;
+  readonly guard?: number | undefined;
 }
 
 /** Everything behind a Backend but its op calls. */

@@ -1,4 +1,4 @@
-import { QuernError } from '@quern/core';
+import { QuernError, type Refuse } from '@quern/core';
 
 /** Stable codes of errors of the runtime. Files, tokenizers, samplers and backends throw their own beside these. */
 export type RuntimeErrorCode =
@@ -11,7 +11,8 @@ export type RuntimeErrorCode =
   | 'PROMPT_TOO_LONG' // the prompt leaves no room in the context
   | 'BAD_TOKEN' // a token id outside the vocabulary
   | 'EMPTY_PROMPT' // no token to begin with
-  | 'BAD_OPTION' // an option out of its documented range
+  | 'BAD_OPTION' // an option of a wrong type, out of its documented range, or unknown
+  | 'BAD_ARGUMENT' // an argument, other than options, of a wrong type
   | 'CONSUMED' // a generation can be read once
   | 'DISPOSED' // use after dispose
   | 'ABORTED' // an AbortSignal ended a call that has no partial result to give
@@ -23,6 +24,12 @@ export type RuntimeErrorCode =
 export class RuntimeError extends QuernError<RuntimeErrorCode> {
   override readonly name = 'RuntimeError';
 }
+
+/** Refuses an option, and `options` that are no object. */
+export const badOption: Refuse = (message) => new RuntimeError('BAD_OPTION', message);
+
+/** Refuses any other argument. */
+export const badArgument: Refuse = (message) => new RuntimeError('BAD_ARGUMENT', message);
 
 /** Checks a whole number in [least, most]. Throws BAD_OPTION. */
 export function needWhole(name: string, value: unknown, least: number, most = Number.MAX_SAFE_INTEGER): void {

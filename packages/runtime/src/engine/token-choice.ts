@@ -1,5 +1,6 @@
 import type { Draws } from '../sampling/draws.js';
 import { Sampler, type SamplingOptions } from '../sampling/index.js';
+import { samplingOf } from '../sampling/options.js';
 import type { RecordedHead, RowOutput } from './step-output.js';
 
 /** How the next token is taken from a step's output. */
@@ -46,7 +47,7 @@ function isPlainGreedy(options: SamplingOptions): boolean {
 
 /** @throws SamplingError BAD_OPTION */
 export function tokenChoice(options: SamplingOptions, vocabulary: number): TokenChoice {
-  const sampler = new Sampler(options, vocabulary);
+  const sampler = new Sampler(samplingOf(options), vocabulary);
   if (isPlainGreedy(options)) return greedy;
   const { draws } = sampler;
   return {

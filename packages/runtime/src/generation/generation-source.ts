@@ -26,7 +26,7 @@ export interface GenerationSource {
   readonly context: number;
   /** Throws DISPOSED. */
   needLive(): void;
-  /** The prompt, checked and encoded. */
+  /** The prompt, checked and encoded, once the options have been checked. */
   prompt(): Prompt;
   /** The model that drafts, if one was named. Throws BAD_OPTION, DISPOSED. */
   draft(): DraftSource | undefined;

@@ -3,16 +3,13 @@ import type { Lease } from '../engine/sequence-pool.js';
 import { type TokenChoice, tokenChoice } from '../engine/token-choice.js';
 import type { DraftSource } from '../speculation/draft-source.js';
 import type { Decoding } from './decoding.js';
-import {
-  type EndReason,
-  type GenerateOptions,
-  type GenerationPiece,
-  type GenerationResult,
-  needGenerateOptions,
-} from './generate-options.js';
+import type { EndReason, GenerateOptions, GenerationPiece, GenerationResult } from './generate-options.js';
 import type { GenerationSource, OpenedSequence, Prompt } from './generation-source.js';
 import { openDecoding } from './open-decoding.js';
 import { TextOutput } from './text-output.js';
+
+const stopsOf = ({ stop = [] }: GenerateOptions): readonly string[] =>
+  typeof stop === 'string' ? [stop] : stop;
 
 const perSecond = (count: number, ms: number): number => (ms > 0 && count > 0 ? (1000 * count) / ms : 0);
 
@@ -41,12 +38,12 @@ export class Run {
     private readonly options: GenerateOptions,
   ) {
     source.needLive();
-    needGenerateOptions(options);
     this.prompt = source.prompt();
     this.draft = source.draft();
     this.choice = tokenChoice(options, source.vocabulary);
     for (const id of this.prompt.ids) this.choice.accept(id);
-    const { stop = [], special = false } = options;
+    const { special = false } = options;
+    const stop = stopsOf(options);
     this.output = new TextOutput(source.tokenizer, { stop, special, continues: this.prompt.continues });
   }
 

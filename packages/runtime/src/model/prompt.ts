@@ -1,5 +1,6 @@
+import { checkArgument, type Rule } from '@quern/core';
 import type { ChatMessage, ChatTemplate, RenderOptions } from '../chat/index.js';
-import { RuntimeError } from '../error.js';
+import { badArgument, RuntimeError } from '../error.js';
 import type { Prompt } from '../generation/generation-source.js';
 import type { Tokenizer } from '../tokenizer/index.js';
 
@@ -20,11 +21,30 @@ export function needTokenizer(tokenizer: Tokenizer | undefined): Tokenizer {
   );
 }
 
+const promptRule: Rule<string | readonly number[]> = {
+  must: 'a string, or a list of token ids',
+  holds: (value): value is string | readonly number[] => typeof value === 'string' || isIdList(value),
+};
+
+/** Typed arrays serve as well. */
+const isIdList = (value: unknown): boolean => Array.isArray(value) || value instanceof Int32Array;
+
+/** @throws RuntimeError BAD_ARGUMENT */
+export const needIdList = (where: string, value: unknown): void =>
+  checkArgument(
+    where,
+    'ids',
+    value,
+    { must: 'a list of token ids', holds: (ids): ids is never => isIdList(ids) },
+    badArgument,
+  );
+
 /**
  * A text, or token ids as they are. The generated text goes on from the prompt's if that has any.
  * @throws RuntimeError NO_TOKENIZER, EMPTY_PROMPT, BAD_TOKEN, PROMPT_TOO_LONG
  */
 export function textPrompt(prompt: string | readonly number[], special: boolean, rules: PromptRules): Prompt {
+  checkArgument('generate', 'prompt', prompt, promptRule, badArgument);
   const { tokenizer } = rules;
   const ids =
     typeof prompt === 'string'

@@ -4,22 +4,22 @@ export interface EncodeOptions {
    * `'parse'` turns the spelling of a control token ("<|im_end|>") into that token: right for the output of a chat
    * template. `'text'` (the default) never yields a control token, whatever the text says: right for what a user typed.
    */
-  special?: 'parse' | 'text';
+  special?: 'parse' | 'text' | undefined;
   /**
    * A string that is taken out of the text after control tokens were looked for: a spelling that it interrupts is plain
    * text. Only matters with `special: 'parse'`.
    */
-  mark?: string;
+  mark?: string | undefined;
   /** Put the beginning-of-sequence token first; default: `addBos` of the tokenizer. */
-  addBos?: boolean;
+  addBos?: boolean | undefined;
   /** Put the end-of-sequence token last; default: `addEos` of the tokenizer. */
-  addEos?: boolean;
+  addEos?: boolean | undefined;
 }
 
 /** How tokens become text. */
 export interface DecodeOptions {
   /** Show control tokens by their spelling instead of hiding them; default false. */
-  special?: boolean;
+  special?: boolean | undefined;
 }
 
 /**
