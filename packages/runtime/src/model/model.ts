@@ -156,14 +156,14 @@ export class Model {
     options: GenerateOptions,
     open: OpenSequence,
   ): Generation {
-    return this.generation(options, open, () => {
+    return this.generation(options, open, async () => {
       checkGenerate(options);
       return textPrompt(prompt, options.special ?? false, this.promptRules);
     });
   }
 
   private answer(messages: readonly ChatMessage[], options: ChatOptions, open: OpenSequence): Generation {
-    return this.generation(options, open, () => {
+    return this.generation(options, open, async () => {
       checkChat(options);
       needMessages('chat', messages, badArgument);
       if (!this.chatTemplate)
@@ -175,7 +175,11 @@ export class Model {
     });
   }
 
-  private generation(options: GenerateOptions, open: OpenSequence, prompt: () => Prompt): Generation {
+  private generation(
+    options: GenerateOptions,
+    open: OpenSequence,
+    prompt: () => Promise<Prompt>,
+  ): Generation {
     const source = {
       engine: this.parts.engine,
       tokenizer: this.tokenizer,
