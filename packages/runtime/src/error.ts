@@ -13,6 +13,8 @@ export type RuntimeErrorCode =
   | 'EMPTY_PROMPT' // no token to begin with
   | 'BAD_OPTION' // an option of a wrong type, out of its documented range, or unknown
   | 'BAD_ARGUMENT' // an argument, other than options, of a wrong type
+  | 'BAD_LOGITS' // the model computed a logit that is no number
+  | 'BAD_EMBEDDING' // the model computed an embedding that is not of numbers
   | 'CONSUMED' // a generation can be read once
   | 'DISPOSED' // use after dispose
   | 'ABORTED' // an AbortSignal ended a call that has no partial result to give

@@ -147,3 +147,6 @@ function oggFault(bytes: Uint8Array): string | undefined {
   }
   return marked ? undefined : 'it has no last page';
 }
+
+/** Whether a file that begins like this is of one of these kinds. */
+export const isCompressed = (head: Uint8Array): boolean => kinds.some(({ begins }) => begins(head));

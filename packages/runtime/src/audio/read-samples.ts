@@ -1,6 +1,8 @@
-import { readFile, stat } from 'node:fs/promises';
+import type { Stats } from 'node:fs';
+import { open, stat } from 'node:fs/promises';
 import { sampleRate } from '@quern/models';
-import { decodeCompressed } from './compressed.js';
+import { indexOfBroken } from '../broken-numbers.js';
+import { decodeCompressed, isCompressed } from './compressed.js';
 import { AudioError } from './error.js';
 import { resample } from './resample.js';
 import { nextSlice } from './slices.js';
@@ -42,6 +44,7 @@ async function decode(input: AudioInput): Promise<Sound> {
   const channels = samples instanceof Float32Array ? [samples] : samples;
   const sound = { sampleRate: input.sampleRate, channels };
   needSamples(sound);
+  await needNumbers(sound);
   return sound;
 }
 
@@ -58,25 +61,68 @@ function needSamples({ channels }: Sound): void {
   );
 }
 
+/** Looked at between two turns of the event loop. */
+const samplesPerSlice = 2 ** 20;
+
+/** What is no number would make one of every sample near it. */
+async function needNumbers({ channels }: Sound): Promise<void> {
+  for (const channel of channels)
+    for (let from = 0; from < channel.length; from += samplesPerSlice) {
+      const slice = channel.subarray(from, from + samplesPerSlice);
+      const index = indexOfBroken(slice);
+      if (index >= 0)
+        throw new AudioError(
+          'BAD_SAMPLES',
+          `sample ${from + index} is ${slice[index]}; samples are numbers from -1 to 1`,
+        );
+      await nextSlice();
+    }
+}
+
 const decodeBytes = (bytes: Uint8Array, from: string): Promise<Sound> =>
   isWav(bytes) ? decodeWav(bytes, from) : decodeCompressed(bytes, from);
 
 async function readBytes(path: string): Promise<Uint8Array> {
   try {
     const status = await stat(path);
-    if (!status.isFile()) throw new AudioError('READ_FAILED', `${path}: is not a file`);
+    if (!status.isFile())
+      throw new AudioError(
+        'READ_FAILED',
+        `${path}: is ${specialKind(status)}; give a regular file, or the bytes of one`,
+      );
     if (status.size > maxFileBytes)
       throw new AudioError(
         'TOO_LARGE',
         `${path}: has ${status.size} bytes; at most ${maxFileBytes} are read`,
       );
-    return await readFile(path);
+    return await readSound(path);
   } catch (error) {
     if (error instanceof AudioError) throw error;
     const { code, message } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT' || code === 'ENOTDIR')
       throw new AudioError('NOT_FOUND', `${path}: there is no such file`);
     throw new AudioError('READ_FAILED', `${path}: cannot be read (${code ?? message})`, { cause: error });
+  }
+}
+
+function specialKind(status: Stats): string {
+  if (status.isDirectory()) return 'a folder';
+  if (status.isFIFO()) return 'a pipe';
+  return status.isSocket() ? 'a socket' : 'a device';
+}
+
+/** More than tells every kind of sound file. */
+const headBytes = 64;
+
+/** The bytes of a file; only the first ones where they show that it is no sound, which decoding then says. */
+async function readSound(path: string): Promise<Uint8Array> {
+  const file = await open(path);
+  try {
+    const { buffer, bytesRead } = await file.read(new Uint8Array(headBytes), 0, headBytes, 0);
+    const head = buffer.subarray(0, bytesRead);
+    return isWav(head) || isCompressed(head) ? await file.readFile() : head;
+  } finally {
+    await file.close();
   }
 }
 

@@ -1,5 +1,6 @@
 import { type Divided, inTurns } from '@quern/core';
 import type { BatchOptions, EncodedText } from '@quern/models';
+import { needFinite } from '../broken-numbers.js';
 import { RuntimeError } from '../error.js';
 import { batchesByLength } from './batches.js';
 import type { FittedText, TextEncoder } from './encode-texts.js';
@@ -31,6 +32,8 @@ export interface TextsJob {
   readonly texts: readonly string[];
   readonly encoder: TextEncoder;
   readonly width: number;
+  /** What they are: the code where one of them is no number, and its name in the message. */
+  readonly kind: { readonly code: 'BAD_LOGITS' | 'BAD_EMBEDDING'; readonly name: string };
   /** Tokens of one step. */
   readonly maxBatch: number;
   compute(texts: readonly EncodedText[], options: BatchOptions): Promise<Float32Array>;
@@ -81,9 +84,10 @@ class Results {
 
   /** Computes a batch of a window whose first text is `first`. */
   async add(window: readonly FittedText[], batch: readonly number[], first: number): Promise<void> {
-    const { width, texts, compute } = this.job;
+    const { width, texts, compute, kind } = this.job;
     const encoded = batch.map((index) => window[index]!);
     const rows = await compute(encoded, { signal: this.options.signal });
+    needFinite(rows, kind.code, (i) => `${kind.name} of text ${first + batch[Math.floor(i / width)]!}`);
     batch.forEach((index, row) => {
       this.values.set(rows.subarray(row * width, (row + 1) * width), (first + index) * width);
     });
@@ -99,7 +103,7 @@ class Results {
 /**
  * Computes all texts, window by window: the texts of a window are sorted by length into batches, and while they are computed
  * the next window is tokenised. One batch waits while another is computed, so that the device never does.
- * Rejects with RuntimeError ABORTED, BAD_OPTION, EMPTY_PROMPT, and with what `compute` and `onProgress` throw.
+ * Rejects with RuntimeError ABORTED, BAD_OPTION, EMPTY_PROMPT, the code of the job's kind, and with what `compute` and `onProgress` throw.
  */
 export async function computeTexts(job: TextsJob, options: ComputeOptions): Promise<ComputedTexts> {
   const { signal } = options;

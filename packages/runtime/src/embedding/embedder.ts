@@ -61,6 +61,11 @@ export interface EmbedderParts {
   readonly release: () => void;
 }
 
+const kinds = {
+  embedBatch: { code: 'BAD_EMBEDDING', name: 'a number of the embedding' },
+  classifyBatch: { code: 'BAD_LOGITS', name: 'the logit' },
+} as const;
+
 /** An encoder ready to embed and rank texts. Calls may overlap. */
 export class Embedder {
   /** The file or folder it was loaded from. */
@@ -103,7 +108,7 @@ export class Embedder {
   /**
    * Embeds texts, any number of them: beside the result, memory stays bounded. Texts are tokenised while others are
    * computed, and computed in batches of like length.
-   * Rejects with RuntimeError BAD_OPTION, EMPTY_PROMPT, ABORTED, DISPOSED; BackendError OUT_OF_MEMORY.
+   * Rejects with RuntimeError BAD_OPTION, EMPTY_PROMPT, BAD_EMBEDDING (a number is NaN or infinite), ABORTED, DISPOSED; BackendError OUT_OF_MEMORY.
    */
   async embed(texts: readonly string[], options: EmbedOptions = {}): Promise<Embeddings> {
     this.needLive();
@@ -115,7 +120,7 @@ export class Embedder {
 
   /**
    * Ranks texts by how well they answer a query, with a cross-encoder.
-   * Rejects with RuntimeError NO_CLASSIFIER, BAD_OPTION, PROMPT_TOO_LONG, ABORTED, DISPOSED; BackendError OUT_OF_MEMORY.
+   * Rejects with RuntimeError NO_CLASSIFIER, BAD_OPTION, PROMPT_TOO_LONG, BAD_LOGITS, ABORTED, DISPOSED; BackendError OUT_OF_MEMORY.
    */
   async rerank(query: string, texts: readonly string[], options: TextsOptions = {}): Promise<Ranking> {
     this.needLive();
@@ -160,6 +165,7 @@ export class Embedder {
       texts,
       encoder,
       width,
+      kind: kinds[method],
       maxBatch: backend.maxBatch,
       compute: backend[method].bind(backend),
     };

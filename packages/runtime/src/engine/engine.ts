@@ -1,5 +1,6 @@
 import type { Graph, KvCache, KvSequence } from '@quern/core';
 import type { LanguageModel } from '@quern/models';
+import { needFiniteLogits } from '../broken-numbers.js';
 import { appending } from './appending.js';
 import { DecodeBatch } from './decode-batch.js';
 import { DecodeSteps } from './decode-steps.js';
@@ -74,14 +75,17 @@ export class Engine {
     return appending(sequence, 1, () => this.batch.next({ sequence, token }, choice, signal));
   }
 
-  /** Logits of every position, [V] each, of a sequence that `ids` begins. */
+  /** Logits of every position, [V] each, of a sequence that `ids` begins. Rejects with BAD_LOGITS. */
   async logits(sequence: KvSequence, ids: readonly number[], signal?: AbortSignal): Promise<Float32Array[]> {
     const { model, prefillChunk } = this.options;
     const most = Math.max(1, Math.floor(logitsBytes / (4 * model.config.vocabulary)));
     const rows: Float32Array[] = [];
     const chunk = Math.min(prefillChunk, most);
-    for (let at = 0; at < ids.length; at += chunk)
-      rows.push(...(await this.logitsOf(sequence, ids.slice(at, at + chunk), signal)));
+    for (let at = 0; at < ids.length; at += chunk) {
+      const some = await this.logitsOf(sequence, ids.slice(at, at + chunk), signal);
+      await needFiniteLogits(some, at);
+      rows.push(...some);
+    }
     return rows;
   }
 

@@ -1,6 +1,7 @@
 import type { Draws } from '../sampling/draws.js';
 import { Sampler, type SamplingOptions } from '../sampling/index.js';
 import { samplingOf } from '../sampling/options.js';
+import { needPossible } from '../sampling/select.js';
 import type { RecordedHead, RowOutput } from './step-output.js';
 
 /** How the next token is taken from a step's output. */
@@ -20,9 +21,19 @@ export interface TokenChoice {
 /** The device itself finds the likeliest token: no logits cross into JavaScript. */
 const greedy: TokenChoice = {
   head: 'argmax',
-  take: ({ best }) => best[0]!,
+  take({ best, logits }) {
+    const token = best[0]!;
+    if (logits) needPossible(logits, token);
+    return token;
+  },
   accept() {},
 };
+
+/**
+ * The same choice for the first token of a text: its logits are looked at in any case, since the device finds a likeliest
+ * token in NaN too. What broken weights do shows there.
+ */
+export const firstChoice = (choice: TokenChoice): TokenChoice => ({ ...choice, head: 'ranked' });
 
 /** Whether the options only ever take the likeliest token of the logits as they are. */
 function isPlainGreedy(options: SamplingOptions): boolean {

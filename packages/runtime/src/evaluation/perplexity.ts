@@ -20,7 +20,7 @@ export interface Perplexity {
 
 /**
  * How well a model foretells a text: 1 would be perfect, the size of the vocabulary is blind.
- * @throws RuntimeError BAD_OPTION, EMPTY_PROMPT where a text has fewer than two tokens, NO_TOKENIZER, DISPOSED; BackendError ABORTED.
+ * @throws RuntimeError BAD_OPTION, EMPTY_PROMPT where a text has fewer than two tokens, NO_TOKENIZER, BAD_LOGITS, DISPOSED; BackendError ABORTED.
  */
 export async function perplexity(
   model: Model,

@@ -1,6 +1,6 @@
 import { QuernError } from '@quern/core';
 import type { Lease } from '../engine/sequence-pool.js';
-import { type TokenChoice, tokenChoice } from '../engine/token-choice.js';
+import { firstChoice, type TokenChoice, tokenChoice } from '../engine/token-choice.js';
 import type { DraftSource } from '../speculation/draft-source.js';
 import type { Decoding } from './decoding.js';
 import type { EndReason, GenerateOptions, GenerationPiece, GenerationResult } from './generate-options.js';
@@ -118,10 +118,9 @@ export class Run {
     const { lease, reused } = this.opened;
     this.reused = reused;
     const start = performance.now();
-    const token = await engine.prefill(lease.sequence, ids.slice(reused), this.choice, {
-      signal,
-      onProgress,
-    });
+    const choice = firstChoice(this.choice);
+    const options = { signal, onProgress };
+    const token = await engine.prefill(lease.sequence, ids.slice(reused), choice, options);
     this.prefillMs = performance.now() - start;
     this.choice.accept(token);
     this.decoding = await this.openDecoding(lease);

@@ -99,7 +99,7 @@ export class Model {
 
   /**
    * The logits after each token of `ids`, [V] per position. Takes ids.length · V · 4 bytes.
-   * Rejects with RuntimeError EMPTY_PROMPT, BAD_TOKEN, PROMPT_TOO_LONG, DISPOSED; BackendError ABORTED.
+   * Rejects with RuntimeError EMPTY_PROMPT, BAD_TOKEN, PROMPT_TOO_LONG, BAD_LOGITS (one is NaN or infinite), DISPOSED; BackendError ABORTED.
    */
   async logits(ids: readonly number[], options: SignalOptions = {}): Promise<Float32Array[]> {
     this.needLive();

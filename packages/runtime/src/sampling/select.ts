@@ -1,3 +1,4 @@
+import { brokenNumber } from '../broken-numbers.js';
 import { SamplingError } from './error.js';
 
 /** The likeliest token; of equals, the lowest id. @throws SamplingError BAD_LOGITS */
@@ -11,7 +12,7 @@ export function argmax(logits: Float32Array): number {
     best = token;
     highest = logit;
   }
-  if (best < 0) throw noToken(logits.length);
+  if (best < 0) throw noToken(logits);
   return best;
 }
 
@@ -32,7 +33,7 @@ export function topTokens(logits: Float32Array, count: number): Int32Array {
     else siftDown(logits, heap, size, token);
     if (size === heap.length) threshold = logits[heap[0]!]!;
   }
-  if (size === 0) throw noToken(logits.length);
+  if (size === 0) throw noToken(logits);
   return heap.subarray(0, size).sort((a, b) => logits[b]! - logits[a]! || a - b);
 }
 
@@ -65,16 +66,23 @@ function siftDown(logits: Float32Array, heap: Int32Array, size: number, token: n
   heap[at] = token;
 }
 
-function checkLogit(token: number, logit: number): void {
-  if (logit < Number.POSITIVE_INFINITY) return;
-  throw new SamplingError(
-    'BAD_LOGITS',
-    `the logit of token ${token} is ${logit}: the model's weights or its computation are broken`,
-  );
+/** That a token which was found to be the likeliest can be one. @throws SamplingError BAD_LOGITS */
+export function needPossible(logits: Float32Array, token: number): void {
+  if (!(logits[token]! > Number.NEGATIVE_INFINITY)) throw noToken(logits);
+  checkLogit(token, logits[token]!);
 }
 
-const noToken = (count: number) =>
-  new SamplingError(
+function checkLogit(token: number, logit: number): void {
+  if (logit < Number.POSITIVE_INFINITY) return;
+  throw new SamplingError('BAD_LOGITS', brokenNumber(`the logit of token ${token}`, logit));
+}
+
+function noToken(logits: Float32Array): SamplingError {
+  const broken = logits.findIndex(Number.isNaN);
+  return new SamplingError(
     'BAD_LOGITS',
-    `none of the ${count} logits is above -Infinity: the model or the logit bias forbids every token`,
+    broken >= 0
+      ? brokenNumber(`the logit of token ${broken}`, Number.NaN)
+      : `none of the ${logits.length} logits is above -Infinity: the model or the logit bias forbids every token`,
   );
+}

@@ -1,5 +1,6 @@
 import type { Tensor, Weight } from '@quern/core';
 import { nextSlice } from '../audio/slices.js';
+import { needProbabilities } from '../broken-numbers.js';
 import { type CutSegment, secondsPerTimestamp } from './cut-segments.js';
 import type { Word } from './options.js';
 import type { SpeechSession } from './session.js';
@@ -94,6 +95,7 @@ async function readAgain(
     await step.run(signal ? { signal } : {});
     const V = config.vocabulary;
     const values = (await step.read(following)) as Float32Array;
+    needProbabilities(values, V);
     const { endOfText } = vocabulary.ids;
     const probabilities: number[] = [];
     for (let t = 0; t < count - 1; t++) {

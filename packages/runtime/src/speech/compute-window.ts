@@ -1,6 +1,7 @@
 import { BackendError } from '@quern/core';
 import type { WhisperModel } from '@quern/models';
 import { type AudioInput, readSamples } from '../audio/read-samples.js';
+import { needFiniteLogits } from '../broken-numbers.js';
 import { RuntimeError } from '../error.js';
 import { MelFrames } from './mel-frames.js';
 import { SpeechSession } from './session.js';
@@ -16,7 +17,7 @@ export interface ComputedWindow {
 /** Tokens that every vocabulary of Whisper has: all but the last are computed together, that one alone. */
 const someTokens = [0, 7, 42, 3] as const;
 
-/** Rejects with AudioError, BackendError, RuntimeError ABORTED. */
+/** Rejects with AudioError, BackendError, RuntimeError ABORTED or BAD_LOGITS. */
 export async function computeWindow(
   model: WhisperModel,
   audio: AudioInput,
@@ -31,7 +32,9 @@ export async function computeWindow(
     const [first, last] = [someTokens.slice(0, -1), someTokens.slice(-1)];
     const together = await session.logits({ sequence, tokens: first }, [...first.keys()], signal);
     const alone = await session.logits({ sequence, tokens: last }, [0], signal);
-    return { encoded, logits: [...rowsOf(together, model.config.vocabulary), alone] };
+    const logits = [...rowsOf(together, model.config.vocabulary), alone];
+    await needFiniteLogits(logits, 0);
+    return { encoded, logits };
   } catch (error) {
     if (signal?.aborted || (error instanceof BackendError && error.code === 'ABORTED'))
       throw new RuntimeError('ABORTED', 'computing a window was aborted', { cause: error });

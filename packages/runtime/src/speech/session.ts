@@ -1,5 +1,6 @@
 import { type Graph, inputBatch, KvCache, type KvSequence, type Tensor } from '@quern/core';
 import type { DecoderBatch, WhisperModel } from '@quern/models';
+import { needProbabilities } from '../broken-numbers.js';
 import { nextTurn } from '../engine/next-turn.js';
 import { StepGraph } from './step-graph.js';
 
@@ -70,12 +71,20 @@ export class SpeechSession {
     return keep ? ((await step.read(encoded)) as Float32Array) : undefined;
   }
 
-  /** Appends tokens to a text; gives the probabilities [R, V] of what follows the rows asked for, counted from its first new token. */
-  begin(tokens: NewTokens, rows: readonly number[], signal: AbortSignal | undefined): Promise<Float32Array> {
-    return this.write(tokens, rows, (logits) => this.model.backend.softmax(logits), signal);
+  /**
+   * Appends tokens to a text; gives the probabilities [R, V] of what follows the rows asked for, counted from its first new
+   * token. Rejects with BAD_LOGITS.
+   */
+  async begin(
+    tokens: NewTokens,
+    rows: readonly number[],
+    signal: AbortSignal | undefined,
+  ): Promise<Float32Array> {
+    const softmax = (logits: Tensor) => this.model.backend.softmax(logits);
+    return this.checked(await this.write(tokens, rows, softmax, signal));
   }
 
-  /** The same, but logits [R, V]. */
+  /** The same, but logits [R, V], whatever they are. */
   logits(tokens: NewTokens, rows: readonly number[], signal: AbortSignal | undefined): Promise<Float32Array> {
     return this.write(tokens, rows, (logits) => logits, signal);
   }
@@ -97,7 +106,7 @@ export class SpeechSession {
     return (await step.read(wanted)) as Float32Array;
   }
 
-  /** Appends one token to each of some texts; gives the probabilities of what follows them, [S, V], until the next call. */
+  /** Appends one token to each of some texts; gives the probabilities of what follows them, [S, V], until the next call. Rejects with BAD_LOGITS. */
   async next(
     sequences: readonly KvSequence[],
     tokens: readonly number[],
@@ -105,13 +114,18 @@ export class SpeechSession {
   ): Promise<Float32Array> {
     for (const sequence of sequences) sequence.append(1);
     const { graph } = this;
-    if (!graph) return this.nextRecorded(sequences, tokens, signal);
+    if (!graph) return this.checked(await this.nextRecorded(sequences, tokens, signal));
     let captured = this.graphs.get(sequences.length);
     if (!captured) {
       captured = await StepGraph.capture(this, graph, sequences);
       this.graphs.set(sequences.length, captured);
     }
-    return captured.run(sequences, tokens, signal);
+    return this.checked(await captured.run(sequences, tokens, signal));
+  }
+
+  private checked(probabilities: Float32Array): Float32Array {
+    needProbabilities(probabilities, this.model.config.vocabulary);
+    return probabilities;
   }
 
   private async nextRecorded(

@@ -53,7 +53,7 @@ export class SpeechModel {
   /**
    * Transcribes, or translates into English: a path, the bytes of a file, or samples. Sound of any length, window by window
    * of 30 seconds.
-   * @throws RuntimeError BAD_OPTION, DISPOSED. The transcription rejects with AudioError, BackendError, or RuntimeError ABORTED.
+   * @throws RuntimeError BAD_OPTION, DISPOSED. The transcription rejects with AudioError, BackendError, or RuntimeError ABORTED or BAD_LOGITS.
    */
   transcribe(audio: AudioInput, options: TranscribeOptions = {}): Transcription {
     this.needLive();

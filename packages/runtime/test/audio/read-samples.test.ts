@@ -1,4 +1,7 @@
-import { readFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { readSamples } from '../../src/audio/read-samples.js';
 import { AudioError } from '../../src/index.js';
 import { flacFile, type WavOptions, wavFile } from './sound-files.js';
@@ -17,6 +20,13 @@ const level = (x: Float32Array) => {
   const inner = x.subarray(x.length / 4, (3 * x.length) / 4);
   return Math.sqrt(inner.reduce((sum, value) => sum + value * value, 0) / inner.length);
 };
+
+const folder = mkdtempSync(join(tmpdir(), 'quern-sound-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** Of this process so far, from files; 0 where the system does not count. */
+const bytesRead = () =>
+  existsSync('/proc/self/io') ? Number(/rchar: (\d+)/.exec(readFileSync('/proc/self/io', 'utf8'))![1]) : 0;
 
 describe('WAV', () => {
   const values = tone(300, 16_000, 0.05);
@@ -80,6 +90,25 @@ describe('WAV', () => {
     await expect(readSamples(bytes)).rejects.toMatchObject({ name: 'AudioError', code });
   });
 
+  test('a folder and a pipe are refused at once', async () => {
+    const pipe = join(folder, 'pipe.wav');
+    execFileSync('mkfifo', [pipe]);
+    await expect(readSamples(pipe)).rejects.toMatchObject({
+      code: 'READ_FAILED',
+      message: `${pipe}: is a pipe; give a regular file, or the bytes of one`,
+    });
+    await expect(readSamples(folder)).rejects.toThrow('is a folder; give');
+  });
+
+  test('a file that is no sound is refused by its first bytes, and no more is read of it', async () => {
+    const path = join(folder, 'large.bin');
+    writeFileSync(path, 'PK\x03\x04');
+    truncateSync(path, 1.5 * 2 ** 30);
+    const before = bytesRead();
+    await expect(readSamples(path)).rejects.toMatchObject({ code: 'NOT_AUDIO' });
+    expect(bytesRead() - before).toBeLessThan(2 ** 26);
+  });
+
   test('a file that is not there', async () => {
     await expect(readSamples('/no/such/file.wav')).rejects.toMatchObject({ code: 'NOT_FOUND' });
   });
@@ -101,6 +130,16 @@ describe('other rates', () => {
     for (const hertz of [9000, 12_000, 15_500, 20_000]) {
       const samples = Float32Array.from(tone(hertz, 48_000, 0.5));
       expect(level(await readSamples({ samples, sampleRate: 48_000 })) / loud).toBeLessThan(1e-3);
+    }
+  });
+
+  test('samples that are no numbers are refused', async () => {
+    for (const value of [Number.NaN, Infinity]) {
+      const samples = [new Float32Array(3e6), new Float32Array(3e6).fill(value, 2_500_000, 2_500_001)];
+      await expect(readSamples({ samples, sampleRate: 16_000 })).rejects.toMatchObject({
+        code: 'BAD_SAMPLES',
+        message: `sample 2500000 is ${value}; samples are numbers from -1 to 1`,
+      });
     }
   });
 
