@@ -16,9 +16,9 @@ import { blockSizes, ggufFormats, manifest, orderedGptq } from './manifest.js';
 
 export interface CpuOptions {
   /** Threads that compute; when absent one per physical core, as the README says. */
-  readonly threads?: number;
+  readonly threads?: number | undefined;
   /** Instruction set: 'amx', 'avx512-bf16', 'avx512-vnni', 'avx512', 'avx2', 'scalar'. QUERN_CPU_ISA, or the best this machine has, when absent. */
-  readonly isa?: string;
+  readonly isa?: string | undefined;
 }
 
 const makeError = (code: string, message: string) => new BackendError(code as BackendErrorCode, message);

@@ -14,13 +14,13 @@ export interface ConformanceOptions {
   /** Makes a fresh driver each time; the kit disposes of it. */
   readonly createDriver: () => Driver | Promise<Driver>;
   /** Needed for every format that the driver's `quantGguf` declares. */
-  readonly codecs?: readonly Codec[];
+  readonly codecs?: readonly Codec[] | undefined;
   /** Runs a part of the kit: these suites, and of them the cases whose name matches. */
-  readonly only?: { readonly suites?: readonly string[]; readonly cases?: RegExp };
+  readonly only?: { readonly suites?: readonly string[]; readonly cases?: RegExp } | undefined;
   /** Bytes that the device can certainly not allocate; 2^50 where absent. */
-  readonly memoryLimitProbe?: number;
+  readonly memoryLimitProbe?: number | undefined;
   /** Called after each case. */
-  readonly onResult?: (result: Result) => void;
+  readonly onResult?: ((result: Result) => void) | undefined;
 }
 
 export interface Result {

@@ -6,6 +6,7 @@ import type { QuantGguf } from './capability/quant-gguf.js';
 import { checkGptqSource, type GptqSource, type QuantGptq } from './capability/quant-gptq.js';
 import type { Timer } from './capability/timer.js';
 import { CapturedStep } from './captured-step.js';
+import { needDriver } from './check-driver.js';
 import type { DeviceCeilings } from './device-profile.js';
 import { type Divided, inTurns } from './divided.js';
 import type { Driver, DriverWeight } from './driver.js';
@@ -13,7 +14,7 @@ import { byteLength, type DType, showShape } from './dtype.js';
 import { BackendError } from './error.js';
 import { type FusedOpName, fusedOps } from './fusions/index.js';
 import { KvCache } from './kv/kv-cache.js';
-import { needManifest, needOpSupport, supportsOp } from './manifest.js';
+import { needOpSupport, supportsOp } from './manifest.js';
 import { maxRank } from './plan/encode.js';
 import { fusePlan } from './plan/fuse.js';
 import type { Plan } from './plan/plan.js';
@@ -27,9 +28,9 @@ import { denseFormats, type WeightSource } from './weight.js';
 
 export interface BackendOptions {
   /** Which fused ops may be used: all that the driver has (true, the default), none, or those named; moeFused is there only with `moe`. */
-  readonly fuse?: boolean | readonly FusedOpName[];
+  readonly fuse?: boolean | readonly FusedOpName[] | undefined;
   /** Bytes around every kept tensor that are checked after each run: finds kernels that write outside. For tests. */
-  readonly guard?: number;
+  readonly guard?: number | undefined;
 }
 
 /** Everything behind a Backend but its op calls. */
@@ -239,11 +240,11 @@ function capabilitiesOf(core: BackendCore, backend: Backend): Partial<Backend> {
 }
 
 /**
- * Makes a Backend of a driver. Throws BAD_DRIVER where the manifest has a hole in a core op, claims a kernel that is
- * not there, or claims a capability without what it needs.
+ * Makes a Backend of a driver. Throws BAD_DRIVER where name, profile or capabilities are none, where the manifest has a
+ * hole in a core op, claims a kernel that is not there, or claims a capability without what it needs.
  */
 export function defineBackend(driver: Driver, options: BackendOptions = {}): Backend {
-  needManifest(driver);
+  needDriver(driver);
   for (const name of Array.isArray(options.fuse) ? options.fuse : [])
     if (!(name in fusedOps)) throw new BackendError('BAD_ARGUMENT', `there is no fused op '${name}'`);
   const core = new BackendCore(driver, options);
@@ -266,5 +267,11 @@ export function defineBackend(driver: Driver, options: BackendOptions = {}): Bac
     dispose: () => core.dispose(),
     [Symbol.dispose]: () => core.dispose(),
   };
+  drivers.set(backend, driver);
   return Object.assign(backend, capabilitiesOf(core, backend));
 }
+
+const drivers = new WeakMap<Backend, Driver>();
+
+/** The driver behind a backend, for tools that hold drivers against the contract; undefined where another copy of core made it. */
+export const driverOf = (backend: Backend): Driver | undefined => drivers.get(backend);

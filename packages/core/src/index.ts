@@ -35,6 +35,7 @@ export { type GeluForm, geluForms } from './ops/gelu.js';
 export { type CoreOpName, coreOps } from './ops/index.js';
 export { type Pooling, poolings } from './ops/pool.js';
 export { type RopeLayout, ropeLayouts } from './ops/rope.js';
+export * from './options/index.js';
 export * from './plan/encode.js';
 export * from './record-op.js';
 export type { OperandValue } from './recorder.js';

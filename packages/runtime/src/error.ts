@@ -1,4 +1,4 @@
-import { QuernError } from '@quern/core';
+import { QuernError, type Refuse } from '@quern/core';
 
 /** Stable codes of errors of the runtime. Files, tokenizers, samplers and backends throw their own beside these. */
 export type RuntimeErrorCode =
@@ -12,7 +12,8 @@ export type RuntimeErrorCode =
   | 'BUSY' // no room in the cache within the time that the call would wait
   | 'BAD_TOKEN' // a token id outside the vocabulary
   | 'EMPTY_PROMPT' // no token to begin with
-  | 'BAD_OPTION' // an option out of its documented range
+  | 'BAD_OPTION' // an option of a wrong type, out of its documented range, or unknown
+  | 'BAD_ARGUMENT' // an argument, other than options, of a wrong type
   | 'BAD_LOGITS' // the model computed a logit that is no number
   | 'BAD_EMBEDDING' // the model computed an embedding that is not of numbers
   | 'CONSUMED' // a generation can be read once
@@ -26,6 +27,12 @@ export type RuntimeErrorCode =
 export class RuntimeError extends QuernError<RuntimeErrorCode> {
   override readonly name = 'RuntimeError';
 }
+
+/** Refuses an option, and `options` that are no object. */
+export const badOption: Refuse = (message) => new RuntimeError('BAD_OPTION', message);
+
+/** Refuses any other argument. */
+export const badArgument: Refuse = (message) => new RuntimeError('BAD_ARGUMENT', message);
 
 /** Checks a whole number in [least, most]. Throws BAD_OPTION. */
 export function needWhole(name: string, value: unknown, least: number, most = Number.MAX_SAFE_INTEGER): void {

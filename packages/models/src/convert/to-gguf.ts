@@ -10,9 +10,9 @@ import { inMemory, outputTensor } from './output-tensor.js';
 
 export interface ConvertOptions {
   /** `tokenizer.*` entries. */
-  readonly vocabulary?: ReadonlyMap<string, MetadataInput>;
-  readonly onNotice?: (message: string) => void;
-  readonly signal?: AbortSignal;
+  readonly vocabulary?: ReadonlyMap<string, MetadataInput> | undefined;
+  readonly onNotice?: ((message: string) => void) | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** The fields whose rows rotate in pairs, and the heads that each has. */

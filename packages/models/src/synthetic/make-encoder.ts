@@ -7,10 +7,10 @@ export interface SyntheticEncoderOptions {
   readonly shape: EncoderShapeName;
   readonly format: SyntheticFormat;
   /** With a classifier of one output, as cross-encoders have it. */
-  readonly ranks?: boolean;
+  readonly ranks?: boolean | undefined;
   /** The same seed gives the same file, byte for byte. */
-  readonly seed?: number;
-  readonly signal?: AbortSignal;
+  readonly seed?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 function addLayer(list: TensorList, { width, feedForward }: EncoderShape, layer: number): void {

@@ -18,8 +18,8 @@ export interface SyntheticOptions {
   readonly shape: ModelShapeName;
   readonly format: SyntheticFormat;
   /** The same seed gives the same file, byte for byte. */
-  readonly seed?: number;
-  readonly signal?: AbortSignal;
+  readonly seed?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Written at a time, in bytes; a multiple of every block. */

@@ -8,10 +8,10 @@ import { type StoredTensor, storedBytes } from './weight-file.js';
 /** What a caller may want to hear while weights load. */
 export interface LoadOptions {
   /** After each tensor: bytes of the file that are done, of how many. */
-  readonly onProgress?: (progress: { readonly loaded: number; readonly total: number }) => void;
+  readonly onProgress?: ((progress: { readonly loaded: number; readonly total: number }) => void) | undefined;
   /** Something that works but costs: weights decoded because the backend does not read their format. */
-  readonly onNotice?: (message: string) => void;
-  readonly signal?: AbortSignal;
+  readonly onNotice?: ((message: string) => void) | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** The backend computes with the tensor as it lies in the file. Vectors in block formats are decoded: they are small. */

@@ -32,8 +32,8 @@ export interface SyntheticSpeechOptions {
   /** Of the matrices; convolutions are f16 at most, vectors and positions f32. */
   readonly format: SyntheticFormat;
   /** The same seed gives the same file, byte for byte. */
-  readonly seed?: number;
-  readonly signal?: AbortSignal;
+  readonly seed?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Of the multilingual models before large-v3. */

@@ -9,9 +9,9 @@ const defaultAlignment = 32;
 
 export interface ParseGgufOptions {
   /** Appears in messages and in `TensorInfo.path`; '(memory)' where absent. */
-  readonly path?: string;
+  readonly path?: string | undefined;
   /** The size of the whole file in bytes where `bytes` is only its beginning; `bytes.length` where absent. */
-  readonly fileSize?: number;
+  readonly fileSize?: number | undefined;
 }
 
 /**

@@ -25,7 +25,7 @@ export interface GgufInput {
   readonly metadata: ReadonlyMap<string, MetadataInput> | Readonly<Record<string, MetadataInput>>;
   readonly tensors: readonly TensorInput[];
   /** A power of two, 32 where absent; stored as general.alignment where it is not 32. */
-  readonly alignment?: number;
+  readonly alignment?: number | undefined;
 }
 
 /**

@@ -6,8 +6,8 @@ import { QuantizeError } from './error.js';
 
 export interface EncodePoolOptions {
   /** As many as the machine runs at once where absent. */
-  readonly threads?: number;
-  readonly signal?: AbortSignal;
+  readonly threads?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Threads that encode rows. */

@@ -12,9 +12,9 @@ import { type OutputTensor, type WriteQuantizedOptions, writeQuantized } from '.
 
 export interface QuantizeOptions extends WriteQuantizedOptions {
   readonly mix: MixName;
-  readonly importance?: ImportanceMatrix;
+  readonly importance?: ImportanceMatrix | undefined;
   /** What works but costs: rows that a format does not divide, tensors without importance, values rounded twice. */
-  readonly onNotice?: (message: string) => void;
+  readonly onNotice?: ((message: string) => void) | undefined;
 }
 
 /** The tensors and metadata of a model that is to be written in a mix. */

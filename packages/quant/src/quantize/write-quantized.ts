@@ -62,11 +62,11 @@ export interface QuantizeProgress {
 
 export interface WriteQuantizedOptions {
   /** Threads that encode; as many as the machine runs at once where absent. */
-  readonly threads?: number;
-  readonly signal?: AbortSignal;
-  readonly onProgress?: (progress: QuantizeProgress) => void;
+  readonly threads?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
+  readonly onProgress?: ((progress: QuantizeProgress) => void) | undefined;
   /** After each tensor whose format has changed: how far its values are from what they were. */
-  readonly onTensor?: (report: TensorReport) => void;
+  readonly onTensor?: ((report: TensorReport) => void) | undefined;
 }
 
 /** Elements of a job: enough to make its overhead nothing, few enough that an abort and memory are small. */

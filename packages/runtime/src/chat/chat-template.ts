@@ -1,3 +1,4 @@
+import { rules, type Schema } from '@quern/core';
 import { BUILTIN_TEMPLATES, type BuiltinTemplate } from './builtin-templates.js';
 import { ChatTemplateError } from './error.js';
 import { type Program, parseTemplate, runTemplate } from './jinja.js';
@@ -5,20 +6,45 @@ import { type ChatMessage, withParsedArguments } from './message.js';
 
 /** How the model spells its special tokens. */
 export interface TemplateTokens {
-  bosToken?: string;
-  eosToken?: string;
+  bosToken?: string | undefined;
+  eosToken?: string | undefined;
 }
 
 export interface RenderOptions {
   /** End with the start of the assistant's answer; default true. */
-  addGenerationPrompt?: boolean;
+  addGenerationPrompt?: boolean | undefined;
   /** Descriptions of the tools the model may call, in the form of the OpenAI API. */
-  tools?: readonly unknown[];
+  tools?: readonly unknown[] | undefined;
   /** More variables for the template, such as `enable_thinking`. */
-  extra?: Readonly<Record<string, unknown>>;
+  extra?: Readonly<Record<string, unknown>> | undefined;
   /** What `strftime_now` tells; default: now. */
-  now?: Date;
+  now?: Date | undefined;
 }
+
+/** Of each option: what it must be, and its default. */
+export const renderSchema = {
+  addGenerationPrompt: {
+    ...rules.flag,
+    about: "end with the start of the assistant's answer",
+    byDefault: true,
+  },
+  tools: {
+    ...rules.listOf('descriptions of tools', rules.object),
+    about: 'the tools that the model may call, in the form of the OpenAI API',
+    absent: 'none',
+  },
+  extra: {
+    ...rules.object,
+    about: 'more variables for the template, such as enable_thinking',
+    absent: 'none',
+  },
+  now: {
+    must: 'a valid Date',
+    holds: (value): value is Date => value instanceof Date && !Number.isNaN(value.getTime()),
+    about: 'what strftime_now tells',
+    absent: 'the time of the call',
+  },
+} as const satisfies Schema<RenderOptions>;
 
 /** Turns the messages of a chat into the text a model was trained on. */
 export class ChatTemplate {

@@ -7,9 +7,9 @@ import { ChatTemplateError } from './error.js';
 
 export interface LoadTemplateOptions {
   /** Use this template instead of the model's own. */
-  builtin?: BuiltinTemplate;
+  builtin?: BuiltinTemplate | undefined;
   /** Which of the model's templates, where it has several ("tool_use"); default "default". */
-  name?: string;
+  name?: string | undefined;
 }
 
 /**

@@ -7,9 +7,9 @@ import { applicationFolders, type QuernPackage, quernPackages } from './applicat
 /** What Quern passes to a package's `createBackend`. */
 export interface CreateBackendOptions {
   /** Threads to compute with; the backend chooses when absent. */
-  readonly threads?: number;
+  readonly threads?: number | undefined;
   /** Instruction set, for a backend that knows several; the backend chooses when absent. */
-  readonly isa?: string;
+  readonly isa?: string | undefined;
 }
 
 export interface FindBackendsOptions extends CreateBackendOptions {
@@ -99,11 +99,13 @@ export function refusedChoice(
   return Boolean(isa ?? process.env.QUERN_CPU_ISA) && isLikely(name, 'cpu') && code === 'UNSUPPORTED';
 }
 
+const failure = ({ package: name, error, code }: FailedBackend): string => {
+  const outcome = code === 'BAD_ARGUMENT' ? 'refuses what is asked of it' : 'does not load';
+  return `${name} is installed but ${outcome}: ${error}`;
+};
+
 export const backendFailed = (...failed: readonly FailedBackend[]): RuntimeError =>
-  new RuntimeError(
-    'BACKEND_FAILED',
-    failed.map(({ package: name, error }) => `${name} is installed but does not load: ${error}`).join('\n'),
-  );
+  new RuntimeError('BACKEND_FAILED', failed.map(failure).join('\n'));
 
 function needBackendName(name: string): void {
   if (/^(@[\w.-]+\/)?[\w.-]+$/.test(name)) return;

@@ -6,18 +6,18 @@ import { type ComputeOptions, computeTexts, type TextsProgress } from './compute
 import { pairedTexts, singleTexts } from './encode-texts.js';
 
 export interface TextsOptions {
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /** After each step: texts that are done, of how many, and their tokens. */
-  readonly onProgress?: (progress: TextsProgress) => void;
+  readonly onProgress?: ((progress: TextsProgress) => void) | undefined;
   /** Most tokens of a text; default, and at most, what the model takes. Longer texts lose their ends, and are counted. */
-  readonly maxTokens?: number;
+  readonly maxTokens?: number | undefined;
 }
 
 export interface EmbedOptions extends TextsOptions {
   /** The name of one of the model's `prompts`, which is written before every text. */
-  readonly prompt?: string;
+  readonly prompt?: string | undefined;
   /** Written before every text, for models whose files name no prompts: E5 wants 'query: ' or 'passage: '. */
-  readonly prefix?: string;
+  readonly prefix?: string | undefined;
 }
 
 /** Embeddings of some texts. */

@@ -1,5 +1,6 @@
 import type { Draws } from '../sampling/draws.js';
 import { Sampler, type SamplingOptions } from '../sampling/index.js';
+import { samplingOf } from '../sampling/options.js';
 import { needPossible } from '../sampling/select.js';
 import type { RecordedHead, RowOutput } from './step-output.js';
 
@@ -57,7 +58,7 @@ function isPlainGreedy(options: SamplingOptions): boolean {
 
 /** @throws SamplingError BAD_OPTION */
 export function tokenChoice(options: SamplingOptions, vocabulary: number): TokenChoice {
-  const sampler = new Sampler(options, vocabulary);
+  const sampler = new Sampler(samplingOf(options), vocabulary);
   if (isPlainGreedy(options)) return greedy;
   const { draws } = sampler;
   return {

@@ -18,7 +18,9 @@ export interface WaitEvents {
 }
 
 /** After so long a wait is worth a notice. */
-export const longWaitMs = 1000;
+const longWaitMs = 1000;
+/** Of what Node can wait: 24 days. */
+const longestTimer = 2 ** 31 - 1;
 
 /** A call that waits for `blocks` of a cache. */
 export class Waiter<Kept> {
@@ -55,7 +57,10 @@ export class Waiter<Kept> {
     { onAbort, onLong, onTimeout }: WaitEvents,
   ): void {
     const long = setTimeout(onLong, longWaitMs);
-    const timeout = maxWaitMs === undefined ? undefined : setTimeout(onTimeout, maxWaitMs, maxWaitMs);
+    const timeout =
+      maxWaitMs === undefined
+        ? undefined
+        : setTimeout(onTimeout, Math.min(maxWaitMs, longestTimer), maxWaitMs);
     const deafen = signal && listenTo(signal, onAbort);
     this.stop = () => {
       clearTimeout(long);

@@ -4,11 +4,11 @@ import type { Model } from '../model/model.js';
 
 export interface PerplexityOptions {
   /** Tokens that are computed together; each window begins anew. 256 where absent, or the context where that is less. */
-  readonly window?: number;
+  readonly window?: number | undefined;
   /** Most tokens of the text that are looked at; all where absent. */
-  readonly tokens?: number;
-  readonly signal?: AbortSignal;
-  readonly onProgress?: (progress: { readonly loaded: number; readonly total: number }) => void;
+  readonly tokens?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
+  readonly onProgress?: ((progress: { readonly loaded: number; readonly total: number }) => void) | undefined;
 }
 
 export interface Perplexity {

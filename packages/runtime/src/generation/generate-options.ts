@@ -1,36 +1,99 @@
+import { checkOptions, type Refuse, rules, type Schema } from '@quern/core';
+import { renderSchema } from '../chat/chat-template.js';
 import type { RenderOptions } from '../chat/index.js';
-import { needWhole } from '../error.js';
-import type { SamplingOptions } from '../sampling/index.js';
+import { badOption } from '../error.js';
+import { SamplingError, type SamplingOptions } from '../sampling/index.js';
+import { samplingSchema } from '../sampling/options.js';
 import { needSpeculateOptions, type SpeculateOptions } from '../speculation/speculate-options.js';
 
 /** How a text is generated. Sampling options and their defaults are those of `Sampler`. */
 export interface GenerateOptions extends SamplingOptions {
   /** Most tokens to generate; 0 only computes the prompt. Default: until the model ends or the context is full. */
-  maxTokens?: number;
-  /** The text ends before the first of these that appears in it. */
-  stop?: readonly string[];
+  maxTokens?: number | undefined;
+  /** The text ends before the first of these that appears in it; one string is one of them. */
+  stop?: string | readonly string[] | undefined;
   /** Ends the generation with reason 'abort' and the text so far. */
-  signal?: AbortSignal;
-  /**
-   * Most milliseconds to wait for room in the cache while other calls hold it; then the generation fails with BUSY. 0 does
-   * not wait. Default: waits, and after a second a notice says what for.
-   */
-  maxWaitMs?: number;
+  signal?: AbortSignal | undefined;
   /** Go on after an end token, which then counts as any other. */
-  ignoreEos?: boolean;
+  ignoreEos?: boolean | undefined;
   /** Guess tokens and check several in one step: faster where text repeats itself, or with a small model that guesses. */
-  speculate?: SpeculateOptions;
+  speculate?: SpeculateOptions | undefined;
   /**
    * Control tokens as text: their spellings in the prompt become them, and generated ones are shown. Default false; a
    * chat's prompt always has them, and its answer shows them only if this is true.
    */
-  special?: boolean;
+  special?: boolean | undefined;
+  /**
+   * Most milliseconds to wait for room in the cache, where others have it all; beyond them the generation fails with BUSY. 0 does
+   * not wait. Default: as long as it takes; after a second a notice says what the call waits for.
+   */
+  maxWaitMs?: number | undefined;
   /** While the prompt is computed, after each chunk: tokens done, of how many. */
-  onProgress?: (progress: { readonly processed: number; readonly total: number }) => void;
+  onProgress?: ((progress: { readonly processed: number; readonly total: number }) => void) | undefined;
 }
 
 /** How the answer to a chat is generated: with tools and variables for the model's template beside the rest. */
-export interface ChatOptions extends GenerateOptions, Omit<RenderOptions, 'addGenerationPrompt'> {}
+export interface ChatOptions extends GenerateOptions, Omit<RenderOptions, 'addGenerationPrompt'> {
+  /** Control tokens that the contents of messages spell become them. Default false: contents are plain text, whatever they say. */
+  specialContent?: boolean | undefined;
+}
+
+/** Of each option: what it must be, and its default. */
+export const generateSchema = {
+  maxTokens: {
+    ...rules.whole(0),
+    about: 'most tokens to generate; 0 only computes the prompt',
+    absent: 'until the model ends or the context is full',
+  },
+  stop: {
+    ...rules.either(rules.text, rules.texts),
+    about: 'ends the text before the first of these that appears in it',
+    absent: 'none',
+  },
+  signal: {
+    ...rules.signal,
+    about: "ends the generation with reason 'abort' and the text so far",
+    absent: 'none',
+  },
+  ignoreEos: {
+    ...rules.flag,
+    about: 'go on after an end token, which then counts as any other',
+    byDefault: false,
+  },
+  speculate: {
+    ...rules.object,
+    about: 'guess tokens and check several in one step: SpeculateByLookup or SpeculateByDraft',
+    absent: 'one token per step',
+  },
+  special: {
+    ...rules.flag,
+    about: 'control tokens as text: read in the prompt, shown in what is generated',
+    byDefault: false,
+  },
+  maxWaitMs: {
+    ...rules.notNegative,
+    about: 'most milliseconds to wait for room in the cache; 0 does not wait',
+    absent: 'as long as it takes',
+  },
+  onProgress: {
+    ...rules.callback,
+    about: 'after each chunk of the prompt: tokens done, of how many',
+    absent: 'none',
+  },
+  ...samplingSchema,
+} as const satisfies Schema<GenerateOptions>;
+
+const { addGenerationPrompt: _, ...chatRender } = renderSchema;
+
+export const chatSchema = {
+  ...generateSchema,
+  ...chatRender,
+  specialContent: {
+    ...rules.flag,
+    about: 'control tokens that the contents of messages spell become them',
+    byDefault: false,
+  },
+} as const satisfies Schema<ChatOptions>;
 
 /** A piece of the text as it comes. */
 export interface GenerationPiece {
@@ -66,12 +129,17 @@ export interface GenerationResult {
   readonly decodeTokensPerSecond: number;
 }
 
-/** Of what a timer can wait: 24 days. */
-const longestTimer = 2 ** 31 - 1;
+const refuse: Refuse = (message, name) =>
+  Object.hasOwn(samplingSchema, name) ? new SamplingError('BAD_OPTION', message) : badOption(message, name);
 
-/** @throws RuntimeError BAD_OPTION */
-export function needGenerateOptions({ maxTokens, maxWaitMs, speculate }: GenerateOptions): void {
-  if (maxTokens !== undefined) needWhole('maxTokens', maxTokens, 0);
-  if (maxWaitMs !== undefined) needWhole('maxWaitMs', maxWaitMs, 0, longestTimer);
-  if (speculate !== undefined) needSpeculateOptions(speculate);
+/** @throws RuntimeError or SamplingError BAD_OPTION */
+export function checkGenerate(options: GenerateOptions): void {
+  checkOptions('generate', options, generateSchema, refuse);
+  if (options.speculate !== undefined) needSpeculateOptions(options.speculate);
+}
+
+/** @throws RuntimeError or SamplingError BAD_OPTION */
+export function checkChat(options: ChatOptions): void {
+  checkOptions('chat', options, chatSchema, refuse);
+  if (options.speculate !== undefined) needSpeculateOptions(options.speculate);
 }

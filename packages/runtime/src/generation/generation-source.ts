@@ -26,8 +26,8 @@ export interface GenerationSource {
   readonly context: number;
   /** Throws DISPOSED. */
   needLive(): void;
-  /** The prompt, checked and encoded. */
-  prompt(): Prompt;
+  /** The prompt, checked and encoded, once the options have been checked. */
+  prompt(): Promise<Prompt>;
   /** The model that drafts, if one was named. Throws BAD_OPTION, DISPOSED. */
   draft(): DraftSource | undefined;
   /** A sequence with room for `tokens`, those of the prompt included. */

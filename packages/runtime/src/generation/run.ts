@@ -3,22 +3,18 @@ import type { Lease } from '../engine/sequence-pool.js';
 import { firstChoice, type TokenChoice, tokenChoice } from '../engine/token-choice.js';
 import type { DraftSource } from '../speculation/draft-source.js';
 import type { Decoding } from './decoding.js';
-import {
-  type EndReason,
-  type GenerateOptions,
-  type GenerationPiece,
-  type GenerationResult,
-  needGenerateOptions,
-} from './generate-options.js';
+import type { EndReason, GenerateOptions, GenerationPiece, GenerationResult } from './generate-options.js';
 import type { GenerationSource, OpenedSequence, Prompt } from './generation-source.js';
 import { openDecoding } from './open-decoding.js';
 import { TextOutput } from './text-output.js';
+
+const stopsOf = ({ stop = [] }: GenerateOptions): readonly string[] =>
+  typeof stop === 'string' ? [stop] : stop;
 
 const perSecond = (count: number, ms: number): number => (ms > 0 && count > 0 ? (1000 * count) / ms : 0);
 
 /** One generation under way, from the first token of the prompt to the result. */
 export class Run {
-  private readonly prompt: Prompt;
   private readonly choice: TokenChoice;
   private readonly output: TextOutput;
   private readonly tokens: number[] = [];
@@ -36,17 +32,21 @@ export class Run {
   private decodeMs = 0;
 
   /** Checks everything that can be checked before anything is computed. */
-  constructor(
+  static async begin(source: GenerationSource, options: GenerateOptions): Promise<Run> {
+    source.needLive();
+    return new Run(source, options, await source.prompt());
+  }
+
+  private constructor(
     private readonly source: GenerationSource,
     private readonly options: GenerateOptions,
+    private readonly prompt: Prompt,
   ) {
-    source.needLive();
-    needGenerateOptions(options);
-    this.prompt = source.prompt();
     this.draft = source.draft();
     this.choice = tokenChoice(options, source.vocabulary);
     for (const id of this.prompt.ids) this.choice.accept(id);
-    const { stop = [], special = false } = options;
+    const { special = false } = options;
+    const stop = stopsOf(options);
     this.output = new TextOutput(source.tokenizer, { stop, special, continues: this.prompt.continues });
   }
 

@@ -1,5 +1,15 @@
-import { type Backend, type KvDtype, kvElements } from '@quern/core';
-import { needWhole, RuntimeError } from '../error.js';
+import {
+  type Backend,
+  checkOptions,
+  type KvDtype,
+  kvElements,
+  type Rule,
+  rules,
+  type Schema,
+  type WithDefaults,
+  withDefaults,
+} from '@quern/core';
+import { badOption } from '../error.js';
 
 /** What is under way while a model loads: 'backend' finds and starts one, 'weights' counts bytes of the file. */
 export interface LoadProgress {
@@ -13,62 +23,132 @@ export interface LoadOptions {
    * 'auto' (the default) takes the fastest installed one that has the memory, but none whose package says `"auto": false`, as
    * backend-reference does; a name takes that one; an instance stays the caller's to dispose.
    */
-  readonly backend?: string | Backend;
+  readonly backend?: string | Backend | undefined;
   /** Threads of the backend. Default: the backend chooses. */
-  readonly threads?: number;
+  readonly threads?: number | undefined;
   /** Tokens of context. Default: the least of what the model was trained for, what memory affords, and 4096. */
-  readonly context?: number;
+  readonly context?: number | undefined;
   /** Element type of cached keys and values; default 'f16'. 'bf16' and 'int8' where the backend has them (`kvQuant`). */
-  readonly cacheDtype?: KvDtype;
+  readonly cacheDtype?: KvDtype | undefined;
   /** One stripe per sequence (the default), or small blocks that sequences share. */
-  readonly cache?: 'contiguous' | 'paged';
+  readonly cache?: 'contiguous' | 'paged' | undefined;
   /** Tokens per block of a paged cache. Default: 16, or else the backend's first. */
-  readonly blockSize?: number;
+  readonly blockSize?: number | undefined;
   /**
    * Sequences of the whole context that the cache has room for; default 1. Generations that run at the same time decode
    * together, those beyond wait for their turn, first come first served. A paged cache counts tokens: short ones share the room of a long one.
    */
-  readonly sequences?: number;
+  readonly sequences?: number | undefined;
   /** Capture the steps that decode and replay them. Default: when the backend can. */
-  readonly graph?: boolean;
+  readonly graph?: boolean | undefined;
   /** Most tokens of a prompt in one step; default 512. */
-  readonly prefillChunk?: number;
+  readonly prefillChunk?: number | undefined;
   /** Instead of the model's own: a builtin template ('chatml', 'llama2', 'llama3'), or Jinja. */
-  readonly chatTemplate?: string;
+  readonly chatTemplate?: string | undefined;
   /** Folder whose nearest package.json lists the packages to look for backends and models in. */
-  readonly resolveFrom?: string;
-  readonly signal?: AbortSignal;
-  readonly onProgress?: (progress: LoadProgress) => void;
+  readonly resolveFrom?: string | undefined;
+  /**
+   * Map the model's file into memory instead of reading it; default true. False where the file may change while it is used: a mapped
+   * file must not.
+   */
+  readonly mmap?: boolean | undefined;
+  /** Passed on to the backend's `createBackend` beside the other options: what they are its own documentation says. */
+  readonly backendOptions?: Readonly<Record<string, unknown>> | undefined;
+  readonly signal?: AbortSignal | undefined;
+  readonly onProgress?: ((progress: LoadProgress) => void) | undefined;
   /**
    * Something that works, but that the caller may want to know. Without it, what must not stay unknown (a backend that
    * does not load, a call that waits for room) is a warning of the process.
    */
-  readonly onNotice?: (text: string) => void;
+  readonly onNotice?: ((text: string) => void) | undefined;
 }
 
-/** The options that have defaults, with them. */
-export type ResolvedLoadOptions = LoadOptions &
-  Required<Pick<LoadOptions, 'backend' | 'cacheDtype' | 'cache' | 'sequences' | 'prefillChunk'>>;
+const backendRule: Rule<string | Backend> = {
+  must: "'auto', the name of a backend such as 'cpu', or a Backend",
+  holds: (value): value is string | Backend => typeof value === 'string' || isBackend(value),
+};
 
-function needOneOf(name: string, value: unknown, choices: readonly string[]): void {
-  if (choices.some((choice) => choice === value)) return;
-  throw new RuntimeError('BAD_OPTION', `${name} is ${String(value)}; it must be ${choices.join(' or ')}`);
-}
+/** By what the runtime asks of one: a Backend may come from another copy of @quern/core. */
+const isBackend = (value: unknown): boolean =>
+  rules.isObject(value) &&
+  typeof value.name === 'string' &&
+  rules.isObject(value.profile) &&
+  ['loadWeight', 'freeMemory', 'dispose'].every((method) => typeof value[method] === 'function');
+
+/** More is a slip: memory would not suffice on any machine. */
+const [mostThreads, mostSequences, mostRows] = [1024, 65_536, 65_536];
+
+export const threadsOption = {
+  ...rules.whole(1, mostThreads),
+  about: 'threads to compute with',
+  absent: 'the backend chooses',
+} as const;
+
+/** Of each option: what it must be, and its default. */
+export const loadSchema = {
+  backend: { ...backendRule, about: 'what computes', byDefault: 'auto' },
+  threads: threadsOption,
+  context: {
+    ...rules.whole(1),
+    about: 'tokens of context',
+    absent: 'the least of what the model was trained for, what memory affords, and 4096',
+  },
+  cacheDtype: {
+    ...rules.oneOf(Object.keys(kvElements) as KvDtype[]),
+    about: 'element type of cached keys and values',
+    byDefault: 'f16',
+  },
+  cache: {
+    ...rules.oneOf(['contiguous', 'paged']),
+    about: 'one stripe per sequence, or small blocks that sequences share',
+    byDefault: 'contiguous',
+  },
+  blockSize: {
+    ...rules.whole(1),
+    about: 'tokens per block of a paged cache',
+    absent: "16, or else the backend's first",
+  },
+  sequences: {
+    ...rules.whole(1, mostSequences),
+    about: 'sequences of the whole context that the cache has room for',
+    byDefault: 1,
+  },
+  graph: {
+    ...rules.flag,
+    about: 'capture the steps that decode and replay them',
+    absent: 'where the backend can',
+  },
+  prefillChunk: { ...rules.whole(1, mostRows), about: 'most tokens of a prompt in one step', byDefault: 512 },
+  chatTemplate: {
+    ...rules.text,
+    about: "a builtin template ('chatml', 'llama2', 'llama3'), or Jinja",
+    absent: "the model's own",
+  },
+  resolveFrom: {
+    ...rules.text,
+    about: 'folder whose nearest package.json lists the packages to look for backends and models in',
+    absent: "the application's",
+  },
+  mmap: { ...rules.flag, about: "map the model's file into memory instead of reading it", byDefault: true },
+  backendOptions: {
+    ...rules.object,
+    about: "passed on to the backend's createBackend",
+    absent: 'none',
+  },
+  signal: { ...rules.signal, about: 'ends loading, which rejects with ABORTED', absent: 'none' },
+  onProgress: { ...rules.callback, about: 'what is under way, and how far it is', absent: 'none' },
+  onNotice: {
+    ...rules.callback,
+    about: 'something that works, but that the caller may want to know',
+    absent: 'none',
+  },
+} as const satisfies Schema<LoadOptions>;
+
+/** The options with the defaults of those that have one. */
+export type ResolvedLoadOptions = WithDefaults<LoadOptions, typeof loadSchema>;
 
 /** @throws RuntimeError BAD_OPTION */
 export function resolveLoadOptions(options: LoadOptions): ResolvedLoadOptions {
-  const resolved = {
-    ...options,
-    backend: options.backend ?? 'auto',
-    cacheDtype: options.cacheDtype ?? 'f16',
-    cache: options.cache ?? 'contiguous',
-    sequences: options.sequences ?? 1,
-    prefillChunk: options.prefillChunk ?? 512,
-  };
-  needOneOf('cacheDtype', resolved.cacheDtype, Object.keys(kvElements));
-  needOneOf('cache', resolved.cache, ['contiguous', 'paged']);
-  for (const name of ['sequences', 'prefillChunk'] as const) needWhole(name, resolved[name], 1);
-  for (const name of ['threads', 'context', 'blockSize'] as const)
-    if (options[name] !== undefined) needWhole(name, options[name], 1);
-  return resolved;
+  checkOptions('loadModel', options, loadSchema, badOption);
+  return withDefaults(options, loadSchema);
 }

@@ -1,18 +1,25 @@
-import type { BackendPlan, DeviceProfile, KvCache } from '@quern/core';
+import { type BackendPlan, checkOptions, type DeviceProfile, type KvCache } from '@quern/core';
 import type { DecoderConfig, LanguageModel } from '@quern/models';
 import type { ChatMessage, ChatTemplate } from '../chat/index.js';
+import { needMessages } from '../chat/need-messages.js';
 import type { Engine } from '../engine/engine.js';
 import { SequencePool } from '../engine/sequence-pool.js';
-import { RuntimeError } from '../error.js';
-import type { ChatOptions, GenerateOptions } from '../generation/generate-options.js';
+import { badArgument, badOption, RuntimeError } from '../error.js';
+import {
+  type ChatOptions,
+  checkChat,
+  checkGenerate,
+  type GenerateOptions,
+} from '../generation/generate-options.js';
 import { Generation } from '../generation/generation.js';
 import type { Prompt } from '../generation/generation-source.js';
 import type { NoticeListener } from '../notice.js';
 import type { DraftSource } from '../speculation/draft-source.js';
 import { needSameVocabulary } from '../speculation/same-vocabulary.js';
 import type { DecodeOptions, EncodeOptions, Tokenizer } from '../tokenizer/index.js';
-import { chatPrompt, needTokenizer, needTokens, type PromptRules, textPrompt } from './prompt.js';
+import { chatPrompt, needIdList, needTokenizer, needTokens, type PromptRules, textPrompt } from './prompt.js';
 import { type OpenSequence, Session } from './session.js';
+import { type SignalOptions, signalSchema } from './signal-options.js';
 
 /** What a loaded model is made of. */
 export interface ModelParts {
@@ -74,9 +81,7 @@ export class Model {
 
   /** Goes on from a text, or from token ids. Reading the generation throws what is wrong with the arguments. */
   generate(prompt: string | readonly number[], options: GenerateOptions = {}): Generation {
-    return this.generation(options, this.openFresh, () =>
-      textPrompt(prompt, options.special ?? false, this.promptRules),
-    );
+    return this.continuation(prompt, options, this.openFresh);
   }
 
   /** The answer to a chat, written by the model's template. */
@@ -89,8 +94,7 @@ export class Model {
     this.needLive();
     return new Session({
       pool: this.pool,
-      generate: (prompt, options, open) =>
-        this.generation(options, open, () => textPrompt(prompt, options.special ?? false, this.promptRules)),
+      generate: (prompt, options, open) => this.continuation(prompt, options, open),
       chat: (messages, options, open) => this.answer(messages, options, open),
     });
   }
@@ -99,11 +103,11 @@ export class Model {
    * The logits after each token of `ids`, [V] per position. Takes ids.length · V · 4 bytes.
    * Rejects with RuntimeError EMPTY_PROMPT, BAD_TOKEN, PROMPT_TOO_LONG, BAD_LOGITS (one is NaN or infinite), DISPOSED; BackendError ABORTED.
    */
-  async logits(
-    ids: readonly number[],
-    { signal }: { readonly signal?: AbortSignal } = {},
-  ): Promise<Float32Array[]> {
+  async logits(ids: readonly number[], options: SignalOptions = {}): Promise<Float32Array[]> {
     this.needLive();
+    checkOptions('logits', options, signalSchema, badOption);
+    const { signal } = options;
+    needIdList('logits', ids);
     needTokens(ids, this.promptRules);
     if (ids.length > this.context)
       throw new RuntimeError(
@@ -149,8 +153,21 @@ export class Model {
     return { tokenizer: this.tokenizer, vocabulary: this.config.vocabulary, context: this.context };
   }
 
+  private continuation(
+    prompt: string | readonly number[],
+    options: GenerateOptions,
+    open: OpenSequence,
+  ): Generation {
+    return this.generation(options, open, async () => {
+      checkGenerate(options);
+      return textPrompt(prompt, options.special ?? false, this.promptRules);
+    });
+  }
+
   private answer(messages: readonly ChatMessage[], options: ChatOptions, open: OpenSequence): Generation {
-    return this.generation(options, open, () => {
+    return this.generation(options, open, async () => {
+      checkChat(options);
+      needMessages('chat', messages, badArgument);
       if (!this.chatTemplate)
         throw new RuntimeError(
           'NO_CHAT_TEMPLATE',
@@ -160,7 +177,11 @@ export class Model {
     });
   }
 
-  private generation(options: GenerateOptions, open: OpenSequence, prompt: () => Prompt): Generation {
+  private generation(
+    options: GenerateOptions,
+    open: OpenSequence,
+    prompt: () => Promise<Prompt>,
+  ): Generation {
     const source = {
       engine: this.parts.engine,
       tokenizer: this.tokenizer,

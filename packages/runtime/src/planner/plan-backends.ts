@@ -7,9 +7,9 @@ import type { PlannedModel, PlannerDevice } from './planner-device.js';
 /** What the caller wants of a plan. */
 export interface PlanRequest {
   /** The caller chose the device; default false. */
-  readonly named?: boolean;
+  readonly named?: boolean | undefined;
   /** Tokens of context of one sequence. Absent: the most that makes sense, see `defaultContext`. */
-  readonly context?: number;
+  readonly context?: number | undefined;
   readonly cacheDtype: KvDtype;
   /** Sequences that the cache holds at once, each of the whole context. */
   readonly sequences: number;

@@ -26,9 +26,9 @@ import { speechVocabularyToGguf } from './speech-vocabulary.js';
 
 export interface QuantizeModelOptions extends QuantizeOptions {
   /** llama.cpp's name of how the tokenizer splits text, where the model's folder does not tell. */
-  readonly pre?: string;
+  readonly pre?: string | undefined;
   /** Where installed model packages are looked for; the application's folder where absent. */
-  readonly resolveFrom?: string;
+  readonly resolveFrom?: string | undefined;
 }
 
 /**

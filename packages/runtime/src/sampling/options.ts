@@ -1,27 +1,28 @@
+import { checkOptions, pickOptions, type Refuse, rules, type Schema } from '@quern/core';
 import { SamplingError } from './error.js';
 
 /** How the next token is chosen. The defaults are llama.cpp's. */
 export interface SamplingOptions {
   /** 0 takes the likeliest token always; higher is more varied. ≥ 0, default 0.8. */
-  temperature?: number;
+  temperature?: number | undefined;
   /** Only the `topK` likeliest tokens; 0: all. Default 40. */
-  topK?: number;
+  topK?: number | undefined;
   /** Only the likeliest tokens that together reach this probability; 1: all. In (0, 1], default 0.95. */
-  topP?: number;
+  topP?: number | undefined;
   /** Only tokens at least this fraction as likely as the likeliest; 0: all. In [0, 1], default 0.05. */
-  minP?: number;
+  minP?: number | undefined;
   /** Divides positive logits, and multiplies negative ones, of recent tokens; 1: off. > 0, default 1. */
-  repetitionPenalty?: number;
+  repetitionPenalty?: number | undefined;
   /** Subtracted once from the logit of a recent token. Finite, default 0. */
-  presencePenalty?: number;
+  presencePenalty?: number | undefined;
   /** Subtracted from the logit of a recent token as often as it occurs. Finite, default 0. */
-  frequencyPenalty?: number;
+  frequencyPenalty?: number | undefined;
   /** How many of the last tokens are recent; 0: none; -1: all. Default 64. */
-  penaltyWindow?: number;
+  penaltyWindow?: number | undefined;
   /** Added to logits by token id; -Infinity bans a token. */
-  logitBias?: Readonly<Record<number, number>> | ReadonlyMap<number, number>;
+  logitBias?: Readonly<Record<number, number>> | ReadonlyMap<number, number> | undefined;
   /** The same seed and logits give the same tokens. An integer from 0 to 2^64 - 1; default: a random one. */
-  seed?: number | bigint;
+  seed?: number | bigint | undefined;
 }
 
 /** Every option, checked; temperature and topP as f32, which devices sample with. */
@@ -38,45 +39,68 @@ export interface ResolvedOptions {
   seed: bigint;
 }
 
-interface Range {
-  byDefault: number;
-  holds: (value: number) => boolean;
-  text: string;
-}
-
-const finite = { holds: Number.isFinite, text: 'a finite number' };
-const integerFrom = (least: number) => ({
-  holds: (value: number) => Number.isSafeInteger(value) && value >= least,
-  text: `a whole number from ${least}`,
-});
-
-const RANGES = {
+/** Of each option: what it must be, and its default. */
+export const samplingSchema = {
   temperature: {
+    ...rules.float32,
+    about: 'how varied the text is; 0 always takes the likeliest token',
     byDefault: 0.8,
-    holds: (t) => t >= 0 && Math.fround(t) < Number.POSITIVE_INFINITY,
-    text: 'finite and at least 0',
   },
-  topK: { byDefault: 40, ...integerFrom(0) },
-  topP: { byDefault: 0.95, holds: (p) => p > 0 && p <= 1, text: 'above 0 and at most 1' },
-  minP: { byDefault: 0.05, holds: (p) => p >= 0 && p <= 1, text: 'from 0 to 1' },
+  topK: { ...rules.whole(0), about: 'only the k likeliest tokens; 0: all', byDefault: 40 },
+  topP: {
+    ...rules.shareAboveZero,
+    about: 'only the likeliest tokens that together reach this probability; 1: all',
+    byDefault: 0.95,
+  },
+  minP: {
+    ...rules.share,
+    about: 'only tokens at least this fraction as likely as the likeliest; 0: all',
+    byDefault: 0.05,
+  },
   repetitionPenalty: {
+    ...rules.aboveZero,
+    about: 'divides the positive logits of recent tokens, multiplies the negative ones; 1: off',
     byDefault: 1,
-    holds: (r) => r > 0 && r < Number.POSITIVE_INFINITY,
-    text: 'finite and above 0',
   },
-  presencePenalty: { byDefault: 0, ...finite },
-  frequencyPenalty: { byDefault: 0, ...finite },
-  penaltyWindow: { byDefault: 64, ...integerFrom(-1) },
-} satisfies Record<Exclude<keyof SamplingOptions, 'logitBias' | 'seed'>, Range>;
+  presencePenalty: {
+    ...rules.finite,
+    about: 'subtracted once from the logits of recent tokens',
+    byDefault: 0,
+  },
+  frequencyPenalty: {
+    ...rules.finite,
+    about: 'subtracted from the logits of recent tokens for each time they occurred',
+    byDefault: 0,
+  },
+  penaltyWindow: {
+    ...rules.whole(-1),
+    about: 'how many of the last tokens are recent; 0: none; -1: all',
+    byDefault: 64,
+  },
+  logitBias: {
+    ...rules.object,
+    must: 'an object or a Map from token ids to finite numbers or -Infinity',
+    about: 'added to logits by token id; -Infinity bans a token',
+    absent: 'none',
+  },
+  seed: { ...rules.seed, about: 'the same seed and logits give the same tokens', absent: 'a random one' },
+} as const satisfies Schema<SamplingOptions>;
+
+/** The options of sampling among others. */
+export const samplingOf = (options: SamplingOptions): SamplingOptions =>
+  pickOptions(options, Object.keys(samplingSchema) as (keyof SamplingOptions)[]);
+
+const refuse: Refuse = (message) => new SamplingError('BAD_OPTION', message);
 
 /** @throws SamplingError BAD_OPTION */
+export const checkSampling = (where: string, options: unknown): void =>
+  checkOptions(where, options, samplingSchema, refuse);
+
+type NumberName = Exclude<keyof SamplingOptions, 'logitBias' | 'seed'>;
+
+/** What checked options come to. @throws SamplingError BAD_OPTION for a bias outside of the vocabulary */
 export function resolveOptions(options: SamplingOptions, vocabSize?: number): ResolvedOptions {
-  const number = (name: keyof typeof RANGES): number => {
-    const range: Range = RANGES[name];
-    const value = options[name] ?? range.byDefault;
-    if (typeof value === 'number' && range.holds(value)) return value;
-    throw badOption(name, value, range.text);
-  };
+  const number = (name: NumberName): number => options[name] ?? samplingSchema[name].byDefault;
   return {
     temperature: Math.fround(number('temperature')),
     topK: number('topK'),
@@ -101,20 +125,16 @@ function resolveBias(
       const id = Number(key);
       if (!Number.isSafeInteger(id) || id < 0 || id >= vocabSize) {
         const last = Number.isFinite(vocabSize) ? ` to ${vocabSize - 1}` : '';
-        throw badOption('logitBias', `for token ${key}`, `for token ids from 0${last}`);
+        throw badBias('logitBias', `for token ${key}`, `for token ids from 0${last}`);
       }
       if (Number.isFinite(value) || value === Number.NEGATIVE_INFINITY) return [id, value];
-      throw badOption(`logitBias[${id}]`, value, 'finite or -Infinity');
+      throw badBias(`logitBias[${id}]`, value, 'finite or -Infinity');
     }),
   );
 }
 
-function resolveSeed(seed: number | bigint | undefined): bigint {
-  if (seed === undefined) return crypto.getRandomValues(new BigUint64Array(1))[0]!;
-  const isWhole = typeof seed === 'bigint' || Number.isSafeInteger(seed);
-  if (isWhole && seed >= 0 && BigInt(seed) < 1n << 64n) return BigInt(seed);
-  throw badOption('seed', seed, 'a whole number from 0 to 2^64 - 1 (a bigint above 2^53)');
-}
+const resolveSeed = (seed: number | bigint | undefined): bigint =>
+  seed === undefined ? crypto.getRandomValues(new BigUint64Array(1))[0]! : BigInt(seed);
 
-const badOption = (name: string, value: unknown, range: string) =>
+const badBias = (name: string, value: unknown, range: string) =>
   new SamplingError('BAD_OPTION', `sampling option ${name} is ${String(value)}; it must be ${range}`);

@@ -4,7 +4,7 @@ import { draw } from './draw.js';
 import { type Draws, noToken } from './draws.js';
 import { SamplingError } from './error.js';
 import { candidates, logMinP, minPFilter } from './filter.js';
-import { type ResolvedOptions, resolveOptions, type SamplingOptions } from './options.js';
+import { checkSampling, type ResolvedOptions, resolveOptions, type SamplingOptions } from './options.js';
 import { Random } from './random.js';
 import { rank, rankedCandidates } from './ranked.js';
 import { RecentTokens } from './recent-tokens.js';
@@ -25,6 +25,7 @@ export class Sampler {
     options: SamplingOptions = {},
     private readonly vocabSize?: number,
   ) {
+    checkSampling('Sampler', options);
     this.options = resolveOptions(options, vocabSize);
     this.random = new Random(this.options.seed);
     this.recent = new RecentTokens(this.options.penaltyWindow);

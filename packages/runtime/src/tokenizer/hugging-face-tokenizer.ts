@@ -1,10 +1,12 @@
+import { toUSVString } from 'node:util';
 import { Tokenizer as LibraryTokenizer } from '@huggingface/tokenizers';
 import { TokenizerError } from './error.js';
 import { addedTokens, isJson, type Json } from './hugging-face-json.js';
+import { SpecialTokens } from './special-tokens.js';
 import { decodeTokens } from './token-stream.js';
 import type { DecodeOptions, EncodeOptions, Tokenizer } from './tokenizer.js';
-import type { Vocabulary } from './vocabulary.js';
-import { type PromptRules, wellFormed } from './vocabulary-tokenizer.js';
+import { TokenType, type Vocabulary } from './vocabulary.js';
+import type { PromptRules } from './vocabulary-tokenizer.js';
 
 // What we use of the library: its own declarations cannot be resolved by TypeScript's NodeNext rules and come out as any.
 interface Library {
@@ -12,7 +14,10 @@ interface Library {
 }
 
 /** What the folder says, less what the post-processor of tokenizer.json tells. */
-export type JsonRules = Omit<PromptRules, 'addBos' | 'addEos'> & { addBos?: boolean; addEos?: boolean };
+export type JsonRules = Omit<PromptRules, 'addBos' | 'addEos' | 'longestToken'> & {
+  addBos?: boolean;
+  addEos?: boolean;
+};
 
 /** A tokenizer.json, run by Hugging Face's own library; ids become text by our rules, which can stream. */
 export class HuggingFaceTokenizer implements Tokenizer {
@@ -26,6 +31,7 @@ export class HuggingFaceTokenizer implements Tokenizer {
   private readonly prefix: readonly number[];
   private readonly suffix: readonly number[];
   private readonly isUnigram: boolean;
+  private readonly control: SpecialTokens;
   private plain: Library | undefined;
 
   constructor(
@@ -36,6 +42,7 @@ export class HuggingFaceTokenizer implements Tokenizer {
   ) {
     this.parsing = new LibraryTokenizer(json, config);
     this.isUnigram = isJson(json.model) && Array.isArray(json.model.vocab);
+    this.control = new SpecialTokens(vocabulary, new Set([TokenType.control]));
     if (rules.bos !== undefined) this.bos = rules.bos;
     if (rules.eos !== undefined) this.eos = rules.eos;
     this.eog = rules.eog;
@@ -52,12 +59,23 @@ export class HuggingFaceTokenizer implements Tokenizer {
   }
 
   encode(text: string, options: EncodeOptions = {}): number[] {
-    const library = options.special === 'parse' ? this.parsing : this.plainText();
     if (this.isUnigram) needShortWords(text);
-    const ids = idsOf(library, wellFormed(text));
+    const ids = this.encodeText(toUSVString(text), options);
     const prefix = (options.addBos ?? this.addBos) ? this.prefix : [];
     const suffix = (options.addEos ?? this.addEos) ? this.suffix : [];
     return [...prefix, ...ids, ...suffix];
+  }
+
+  async encodeInTurns(text: string, options?: EncodeOptions): Promise<number[]> {
+    return this.encode(text, options);
+  }
+
+  private encodeText(text: string, { special, mark }: EncodeOptions): readonly number[] {
+    if (special !== 'parse') return idsOf(this.plainText(), text);
+    if (!mark || !text.includes(mark)) return idsOf(this.parsing, text);
+    return [...this.control.split(text)].flatMap((fragment) =>
+      typeof fragment === 'number' ? [fragment] : idsOf(this.plainText(), fragment.replaceAll(mark, '')),
+    );
   }
 
   decode(ids: Iterable<number>, options: DecodeOptions = {}): string {

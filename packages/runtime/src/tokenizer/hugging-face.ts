@@ -10,9 +10,9 @@ import { TokenType, type Vocabulary } from './vocabulary.js';
 /** The files beside tokenizer.json that say which tokens are special; each may be missing. */
 export interface TokenizerSettings {
   /** tokenizer_config.json, over special_tokens_map.json */
-  tokenizerConfig?: Json;
+  tokenizerConfig?: Json | undefined;
   /** generation_config.json, over config.json: `eos_token_id` may be a list */
-  generationConfig?: Json;
+  generationConfig?: Json | undefined;
 }
 
 /**

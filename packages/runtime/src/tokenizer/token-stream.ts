@@ -8,7 +8,7 @@ export interface TokenStreamOptions extends DecodeOptions {
    * The tokens go on from a text that is already there, so that a leading space is part of them. Default false: the
    * first token's space is the one that `encode` added, if the tokenizer adds one, and is dropped.
    */
-  continues?: boolean;
+  continues?: boolean | undefined;
 }
 
 /**

@@ -1,20 +1,33 @@
+import type { Divided } from '@quern/core';
+
 /** How `Tokenizer.encode` treats a text. */
 export interface EncodeOptions {
   /**
    * `'parse'` turns the spelling of a control token ("<|im_end|>") into that token: right for the output of a chat
    * template. `'text'` (the default) never yields a control token, whatever the text says: right for what a user typed.
    */
-  special?: 'parse' | 'text';
+  special?: 'parse' | 'text' | undefined;
+  /**
+   * A string that is taken out of the text after control tokens were looked for: a spelling that it interrupts is plain
+   * text. Only matters with `special: 'parse'`.
+   */
+  mark?: string | undefined;
   /** Put the beginning-of-sequence token first; default: `addBos` of the tokenizer. */
-  addBos?: boolean;
+  addBos?: boolean | undefined;
   /** Put the end-of-sequence token last; default: `addEos` of the tokenizer. */
-  addEos?: boolean;
+  addEos?: boolean | undefined;
+}
+
+/** How `Tokenizer.encodeInTurns` treats a text. */
+export interface EncodeInTurnsOptions extends EncodeOptions {
+  /** Once there are more ids than this, the rest of the text is left alone. Default: no limit. */
+  limit?: number;
 }
 
 /** How tokens become text. */
 export interface DecodeOptions {
   /** Show control tokens by their spelling instead of hiding them; default false. */
-  special?: boolean;
+  special?: boolean | undefined;
 }
 
 /**
@@ -36,7 +49,15 @@ export interface Tokenizer {
   /** Whether `encode` writes a space before the text, so that `decode` drops one (SentencePiece's dummy prefix). */
   readonly addSpacePrefix: boolean;
 
+  /**
+   * The most bytes (UTF-8) of a text that one token stands for, so that n bytes become n / longestToken tokens or more.
+   * Absent where no such bound holds: a token for unknown words stands for any of them.
+   */
+  readonly longestToken?: number;
+
   encode(text: string, options?: EncodeOptions): number[];
+  /** The same ids, without holding the event loop. */
+  encodeInTurns(text: string, options?: EncodeInTurnsOptions): Promise<number[]>;
   /** @throws TokenizerError BAD_TOKEN */
   decode(ids: Iterable<number>, options?: DecodeOptions): string;
   /** The bytes one token stands for: often a part of a character. @throws TokenizerError BAD_TOKEN */
@@ -49,6 +70,6 @@ export interface Tokenizer {
 
 /** Turns plain text, free of special tokens, into ids. */
 export interface TextModel {
-  /** `afterSpecial`: the text is the first of the prompt, or follows a special token. */
-  encode(text: string, afterSpecial: boolean): number[];
+  /** Appends to `ids`. `afterSpecial`: the text is the first of the prompt, or follows a special token. */
+  encode(text: string, afterSpecial: boolean, ids: number[]): Divided<void>;
 }

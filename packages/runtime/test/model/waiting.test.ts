@@ -160,12 +160,21 @@ describe('a call that waits', () => {
     await reader.return?.();
   });
 
-  test.each([-1, 0.5, Number.NaN, 2 ** 31])('maxWaitMs of %d is refused', async (maxWaitMs) => {
+  test.each([-1, Number.NaN, '5' as never])('maxWaitMs of %p is refused', async (maxWaitMs) => {
     using model = await load();
     await expect(model.generate('a dog', { maxWaitMs }).result).rejects.toMatchObject({
       code: 'BAD_OPTION',
       message: expect.stringContaining('maxWaitMs'),
     });
+  });
+
+  test('a wait of years is one without end', async () => {
+    using model = await load();
+    const reader = await begun(model);
+    const waiting = model.generate('a dog', { ...greedy, maxWaitMs: 2 ** 40 }).result;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    await reader.return?.();
+    expect((await waiting).reason).toBe('length');
   });
 
   test('ends with an abort: the call alone, wherever it stands', async () => {

@@ -1,6 +1,7 @@
+import type { Defined } from '@quern/core';
 import type { SamplingOptions } from '../../src/sampling/index.js';
 
-type Filters = Required<Pick<SamplingOptions, 'topK' | 'topP' | 'minP' | 'temperature'>>;
+type Filters = Defined<Pick<SamplingOptions, 'topK' | 'topP' | 'minP' | 'temperature'>>;
 
 /** The definition, slowly: the probability of each token after top-k, top-p, min-p and temperature. */
 export function tokenProbabilities(

@@ -1,3 +1,4 @@
+import type { Defined } from '@quern/core';
 import fc from 'fast-check';
 import { Sampler, type SamplingOptions } from '../../src/sampling/index.js';
 import { chiSquare, tokenProbabilities } from './reference.js';
@@ -92,7 +93,7 @@ describe('drawing', () => {
     );
   });
 
-  test.each<[string, SamplingOptions]>([
+  test.each<[string, Partial<Defined<SamplingOptions>>]>([
     ['temperature 1', {}],
     ['temperature 0.5', { temperature: 0.5 }],
     ['top-k', { topK: 3 }],

@@ -1,0 +1,132 @@
+import { capabilityNames } from './capability/index.js';
+import type { DeviceProfile } from './device-profile.js';
+import type { Driver, DriverCapabilities } from './driver.js';
+import { BackendError } from './error.js';
+import { needManifest } from './manifest.js';
+
+/** What must hold of one property, and how a message says so. */
+interface Rule {
+  readonly holds: (value: unknown) => boolean;
+  readonly must: string;
+}
+
+type Rules = Readonly<Record<string, Rule>>;
+
+const isText = (value: unknown): boolean => typeof value === 'string' && value.trim() !== '';
+const isWhole = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) > 0;
+const isRate = (value: unknown): boolean => Number.isFinite(value) && (value as number) > 0;
+const isListOf = (value: unknown, holds: (item: unknown) => boolean): boolean =>
+  Array.isArray(value) && value.length > 0 && value.every(holds);
+const oneOf =
+  (...choices: readonly unknown[]) =>
+  (value: unknown): boolean =>
+    choices.includes(value);
+
+const text: Rule = { holds: isText, must: 'be a string that is not empty' };
+const whole: Rule = { holds: isWhole, must: 'be a whole number above 0' };
+const rate: Rule = { holds: isRate, must: 'be a finite number above 0' };
+const flag: Rule = { holds: oneOf(true, false), must: 'be true or false' };
+
+/** A limit of a capability: an object that has `name`, a list of what `holds`. */
+const listed = (name: string, holds: (item: unknown) => boolean, items: string): Rule => ({
+  holds: (value) =>
+    typeof value === 'object' &&
+    value !== null &&
+    isListOf((value as Readonly<Record<string, unknown>>)[name], holds),
+  must: `be {${name}: […]}, a list of ${items}`,
+});
+
+const profileRules = {
+  kind: { holds: oneOf('cpu', 'gpu', 'interpreter'), must: "be 'cpu', 'gpu' or 'interpreter'" },
+  name: text,
+  isa: text,
+  threads: whole,
+  totalMemory: rate,
+  readBandwidth: rate,
+  flops: rate,
+} as const satisfies Record<keyof DeviceProfile, Rule>;
+
+const capabilityRules = {
+  pagedKv: listed('blockSizes', isWhole, 'whole numbers above 0'),
+  quantGguf: listed('formats', isText, 'names of formats'),
+  quantGptq: listed('bits', oneOf(4, 8), '4 and 8'),
+  kvQuant: listed('dtypes', oneOf('bf16', 'int8'), "'bf16' and 'int8'"),
+  moeFused: flag,
+  graph: flag,
+  timer: flag,
+} as const satisfies Record<keyof DriverCapabilities, Rule>;
+
+/** As messages show a value: NaN and strings can be told from others. */
+const show = (value: unknown): string =>
+  typeof value === 'string' ? `'${value}'` : typeof value === 'object' ? JSON.stringify(value) : `${value}`;
+
+const bad = (name: unknown, message: string) =>
+  new BackendError('BAD_DRIVER', `driver ${show(name)}: ${message}`);
+
+function needRules(driver: Driver, where: string, value: object, rules: Rules): void {
+  for (const [name, { holds, must }] of Object.entries(rules)) {
+    const own = (value as Readonly<Record<string, unknown>>)[name];
+    if (!holds(own)) throw bad(driver.name, `${where}.${name} must ${must}; got ${show(own)}`);
+  }
+}
+
+function needName({ name }: Driver): void {
+  if (typeof name === 'string' && /^\S+$/.test(name)) return;
+  throw bad(name, 'name must be a string without spaces, and not empty: it is what --backend takes');
+}
+
+function needProfile(driver: Driver): void {
+  if (!driver.profile) throw bad(driver.name, 'it has no profile');
+  needRules(driver, 'profile', driver.profile, profileRules);
+}
+
+/** Every name is known, and has the limits that belong to it. */
+function needCapabilities(driver: Driver): void {
+  const declared: DriverCapabilities = driver.capabilities ?? {};
+  const present: Record<string, Rule> = {};
+  for (const [name, value] of Object.entries(declared)) {
+    const rule = (capabilityRules as Rules)[name];
+    if (!rule) throw bad(driver.name, `it declares '${name}', ${unknownCapability(name)}`);
+    if (value !== undefined) present[name] = rule;
+  }
+  needRules(driver, 'capabilities', declared, present);
+}
+
+const unknownCapability = (name: string): string =>
+  (capabilityNames as readonly string[]).includes(name)
+    ? 'which no driver can provide yet'
+    : `which is no capability; there are ${Object.keys(capabilityRules).join(', ')}`;
+
+/** What every driver must have, by the path to it. */
+const methods = [
+  ['freeMemory'],
+  ['memory', 'allocate'],
+  ['memory', 'free'],
+  ['memory', 'write'],
+  ['memory', 'read'],
+  ['loadWeight'],
+  ['freeWeight'],
+  ['dispose'],
+] as const;
+
+function needMethods(driver: Driver): void {
+  const paths: readonly (readonly string[])[] =
+    'executor' in driver ? [...methods, ['executor', 'execute']] : methods;
+  for (const path of paths) {
+    let found: unknown = driver;
+    for (const name of path) found = (found as Readonly<Record<string, unknown>> | undefined)?.[name];
+    if (typeof found !== 'function') throw bad(driver.name, `it has no function ${path.join('.')}`);
+  }
+}
+
+/** Throws BAD_DRIVER where a driver says of itself what cannot be, or lacks what every driver has. */
+export function needDriver(driver: Driver): void {
+  if (typeof driver !== 'object' || driver === null)
+    throw new BackendError('BAD_DRIVER', `a driver must be an object; got ${show(driver)}`);
+  needName(driver);
+  needProfile(driver);
+  needMethods(driver);
+  needCapabilities(driver);
+  if (!driver.manifest?.ops) throw bad(driver.name, 'it has no manifest with ops');
+  needManifest(driver);
+}

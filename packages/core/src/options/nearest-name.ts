@@ -1,0 +1,26 @@
+/** Letters and digits alone: 'max_tokens' and 'MaxTokens' are 'maxTokens' misspelt. */
+const bare = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g, '');
+
+/** Letters to insert, leave out or replace to make one of the other (Levenshtein 1966). */
+function distance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, j) => j);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++)
+      next[j] = Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + Number(a[i - 1] !== b[j - 1]));
+    row = next;
+  }
+  return row[b.length]!;
+}
+
+/** Longer ones are no slips of the pen. */
+const longest = 64;
+
+/** The name that was probably meant; undefined where none is near. */
+export function nearestName(name: string, names: readonly string[]): string | undefined {
+  if (name.length > longest) return undefined;
+  const [nearest] = names
+    .map((other) => ({ other, distance: distance(bare(name), bare(other)) }))
+    .sort((a, b) => a.distance - b.distance);
+  return nearest && nearest.distance <= Math.max(1, name.length / 3) ? nearest.other : undefined;
+}

@@ -1,0 +1,75 @@
+import { type Driver, defineBackend, driverOf, type KernelDriver } from '@quern/core';
+import { definitionDriver } from './definition-driver.js';
+
+const refusal = (change: object): string => {
+  try {
+    defineBackend({ ...definitionDriver(), ...change } as Driver).dispose();
+  } catch (error) {
+    expect(error).toMatchObject({ name: 'BackendError', code: 'BAD_DRIVER' });
+    return (error as Error).message;
+  }
+  return 'accepted';
+};
+
+const profile = (change: object) => ({ profile: { ...definitionDriver().profile, ...change } });
+const memory = (change: object) => ({ memory: { ...definitionDriver().memory, ...change } });
+
+test.each<[string, object, RegExp]>([
+  ['an empty name', { name: '' }, /driver '': name must be a string without spaces/],
+  ['a name of two words', { name: 'my gpu' }, /name must be/],
+  ['no name', { name: undefined }, /driver undefined: name must be/],
+  ['no profile', { profile: undefined }, /it has no profile/],
+  ['an unknown kind', profile({ kind: 'tpu' }), /profile\.kind must be 'cpu', 'gpu' or .*; got 'tpu'/],
+  ['a NaN', profile({ flops: Number.NaN }), /profile\.flops must be a finite number above 0; got NaN/],
+  ['no bandwidth', profile({ readBandwidth: 0 }), /profile\.readBandwidth must .*; got 0/],
+  ['endless memory', profile({ totalMemory: Number.POSITIVE_INFINITY }), /totalMemory must .*; got Infinity/],
+  ['half a thread', profile({ threads: 1.5 }), /profile\.threads must be a whole number above 0; got 1\.5/],
+  ['no device', profile({ name: ' ' }), /profile\.name must be a string that is not empty/],
+  ['no free', memory({ free: undefined }), /it has no function memory\.free/],
+  ['no freeWeight', { freeWeight: undefined }, /it has no function freeWeight/],
+  ['no memory', { memory: undefined }, /it has no function memory\.allocate/],
+  ['an executor without execute', { executor: {} }, /it has no function executor\.execute/],
+  ['no manifest', { manifest: undefined }, /it has no manifest/],
+  [
+    'an unknown capability',
+    { capabilities: { warp: true } },
+    /'warp', which is no capability; there are pagedKv,/,
+  ],
+  [
+    'a capability of the future',
+    { capabilities: { collective: true } },
+    /'collective', which no driver can provide/,
+  ],
+  [
+    'a flag that is none',
+    { capabilities: { timer: 'yes' } },
+    /capabilities\.timer must be true or false; got 'yes'/,
+  ],
+  [
+    'no block sizes',
+    { capabilities: { pagedKv: { blockSizes: [] } } },
+    /pagedKv must be \{blockSizes: \[…\]\}/,
+  ],
+  ['a block of no tokens', { capabilities: { pagedKv: { blockSizes: [16, 0] } } }, /pagedKv must be/],
+  ['a flag for a list', { capabilities: { pagedKv: true } }, /capabilities\.pagedKv must .*; got true/],
+  ['caches of a dtype that is none', { capabilities: { kvQuant: { dtypes: ['i4'] } } }, /'bf16' and 'int8'/],
+  ['GPTQ of three bits', { capabilities: { quantGptq: { bits: [3] } } }, /a list of 4 and 8/],
+])('a driver with %s is refused', (_name, change, message) => {
+  expect(refusal(change)).toMatch(message);
+});
+
+test('what is no driver at all is refused', () => {
+  for (const none of [undefined, null, 'cpu'])
+    expect(() => defineBackend(none as never)).toThrow(/a driver must be an object; got/);
+});
+
+test('a capability that is undefined is absent', () => {
+  expect(refusal({ capabilities: { pagedKv: undefined } })).toBe('accepted');
+});
+
+test('a backend gives its driver away to tools, and only its own', () => {
+  const driver: KernelDriver = definitionDriver();
+  const backend = defineBackend(driver);
+  expect(driverOf(backend)).toBe(driver);
+  expect(driverOf({ ...backend })).toBeUndefined();
+});

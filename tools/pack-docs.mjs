@@ -1,0 +1,62 @@
+// Run by npm in a package's folder, before and after it is packed (`prepack`, `postpack --restore`): the pages that its
+// README links to travel with it in docs/, and links to what does not travel become text.
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const docs = join(root, 'docs');
+const folder = process.cwd();
+const readme = join(folder, 'README.md');
+const original = join(folder, 'README.original.md');
+
+const link = /\[((?:[^[\]]|\[[^\]]*\])*)\]\((?!https?:|#|mailto:)([^)#\s]+)(#[^)\s]*)?\)/g;
+
+/** Every page of docs/ that can be reached from a file by links. */
+function reachablePages(from, found = new Set()) {
+  for (const [, , target] of readFileSync(from, 'utf8').matchAll(link)) {
+    const page = resolve(dirname(from), target);
+    if (!page.startsWith(`${docs}/`) || !existsSync(page) || found.has(page)) continue;
+    found.add(page);
+    if (page.endsWith('.md')) reachablePages(page, found);
+  }
+  return found;
+}
+
+/** Where a file of the repository lies in the package; undefined where it does not travel. */
+function placeOf(path, pages, shipped) {
+  if (pages.has(path)) return join(folder, 'docs', relative(docs, path));
+  return shipped.some((part) => path === part || path.startsWith(`${part}/`)) ? path : undefined;
+}
+
+/** The text of a page that lies at `from` in the repository and at `to` in the package. */
+function rewritten(from, to, pages, shipped) {
+  return readFileSync(from, 'utf8').replace(link, (_, label, target, anchor = '') => {
+    const path = resolve(dirname(from), target);
+    const place = placeOf(path, pages, shipped);
+    if (!place) return `${label} (${relative(root, path)} in the repository)`;
+    return `[${label}](${relative(dirname(to), place)}${anchor})`;
+  });
+}
+
+function pack() {
+  const { files } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+  const shipped = files.map((name) => join(folder, name));
+  const pages = reachablePages(readme);
+  const text = rewritten(readme, readme, pages, shipped);
+  renameSync(readme, original);
+  writeFileSync(readme, text);
+  for (const page of pages) {
+    const to = placeOf(page, pages, shipped);
+    mkdirSync(dirname(to), { recursive: true });
+    writeFileSync(to, page.endsWith('.md') ? rewritten(page, to, pages, shipped) : readFileSync(page));
+  }
+}
+
+function restore() {
+  if (existsSync(original)) renameSync(original, readme);
+  rmSync(join(folder, 'docs'), { recursive: true, force: true });
+}
+
+restore(); // what an interrupted run left
+if (!process.argv.includes('--restore')) pack();
