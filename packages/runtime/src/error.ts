@@ -21,7 +21,7 @@ export type RuntimeErrorCode =
 
 /** Thrown by loadModel, the planner, backend discovery and the methods of a model. */
 export class RuntimeError extends QuernError<RuntimeErrorCode> {
-  override readonly name = 'RuntimeError';
+  static override readonly className: string = 'RuntimeError';
 }
 
 /** Checks a whole number in [least, most]. Throws BAD_OPTION. */
