@@ -1,16 +1,14 @@
-import { type Backend, type BackendPlan, needKvDtype } from '@quern/core';
+import { type Backend, type BackendPlan, needContract, needKvDtype } from '@quern/core';
 import type { ModelFile } from '@quern/models';
 import { describeModel } from '@quern/models';
 import {
-  type BackendCandidate,
   backendFailed,
-  type FailedBackend,
   findBackend,
   findBackends,
-  type LoadedBackend,
   refusedChoice,
   showCandidates,
 } from '../discovery/find-backends.js';
+import type { BackendCandidate, FailedBackend, LoadedBackend } from '../discovery/load-backend.js';
 import { RuntimeError } from '../error.js';
 import { showBytes } from '../planner/memory.js';
 import { type PlanRequest, planBackends } from '../planner/plan-backends.js';
@@ -26,7 +24,10 @@ export interface ChosenBackend {
 }
 
 /** What the caller says of the backend. */
-export type BackendOptions = Pick<ResolvedLoadOptions, 'backend' | 'threads' | 'resolveFrom' | 'onNotice'>;
+export type BackendOptions = Pick<
+  ResolvedLoadOptions,
+  'backend' | 'threads' | 'backendOptions' | 'resolveFrom' | 'onNotice'
+>;
 
 const hasLoaded = (candidate: BackendCandidate): candidate is LoadedBackend =>
   candidate.backend !== undefined;
@@ -61,8 +62,18 @@ function noBackend(seen: readonly BackendCandidate[], resolveFrom: string | unde
   return new RuntimeError('NO_BACKEND', `there is no backend to compute with: ${found}${advice}`);
 }
 
+/** An instance of the caller's. Throws WRONG_CONTRACT, BAD_OPTION. */
+function given(backend: Backend, { backendOptions }: BackendOptions): Backend {
+  needContract(backend);
+  if (backendOptions === undefined) return backend;
+  throw new RuntimeError(
+    'BAD_OPTION',
+    'backendOptions are for a backend that is named: the instance given has been made already',
+  );
+}
+
 async function candidatesFor(options: BackendOptions): Promise<Backend[]> {
-  if (typeof options.backend !== 'string') return [options.backend];
+  if (typeof options.backend !== 'string') return [given(options.backend, options)];
   if (options.backend === 'auto') return installed(options);
   return [(await findBackend(options.backend, options)).backend];
 }
@@ -103,7 +114,7 @@ export function withRoom(backends: readonly Backend[], needed: (backend: Backend
 /**
  * Plans a model on the best of the backends that the options allow.
  * @throws RuntimeError BACKEND_NOT_FOUND, BACKEND_FAILED, NO_BACKEND, MODEL_TOO_LARGE, CONTEXT_TOO_LARGE, BAD_OPTION; BackendError
- * UNSUPPORTED (the cache's dtype)
+ * UNSUPPORTED (the cache's dtype), WRONG_CONTRACT
  */
 export function chooseBackend(file: ModelFile, options: ResolvedLoadOptions): Promise<ChosenBackend> {
   return takeBackend(options, (backends) => {

@@ -9,10 +9,15 @@ export interface LoadProgress {
 }
 
 export interface LoadOptions {
-  /** 'auto' (the default) takes the fastest installed one that has the memory; a name takes that one; an instance stays the caller's to dispose. */
+  /**
+   * 'auto' (the default) takes the fastest installed one that has the memory; a name takes that one, as does the path of its
+   * package's folder or of a module ('./my-backend'); an instance stays the caller's to dispose.
+   */
   readonly backend?: string | Backend;
   /** Threads of the backend. Default: the backend chooses. */
   readonly threads?: number;
+  /** Further options of the backend that is named, for its `createBackend`; its documentation lists them. */
+  readonly backendOptions?: Readonly<Record<string, unknown>>;
   /** Tokens of context. Default: the least of what the model was trained for, what memory affords, and 4096. */
   readonly context?: number;
   /** Element type of cached keys and values; default 'f16'. 'bf16' and 'int8' where the backend has them (`kvQuant`). */
