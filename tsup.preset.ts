@@ -1,6 +1,10 @@
 import type { Options } from 'tsup';
 
-/** One build for every package: ESM and CommonJS with declarations, workspace imports left to npm. */
+/**
+ * One build for every package: ESM and CommonJS with declarations. What is not the package's own is left to npm, optional
+ * dependencies too. `import.meta` is empty in CommonJS, as in bundles of it: modules that ask where they are look for
+ * `__filename` first.
+ */
 export const preset: Options = {
   entry: ['src/index.ts'],
   format: ['esm', 'cjs'],
@@ -9,6 +13,9 @@ export const preset: Options = {
   clean: true,
   target: 'node20',
   platform: 'node',
-  shims: true,
+  skipNodeModulesBundle: true,
   treeshake: true,
+  esbuildOptions: (options) => {
+    options.logOverride = { 'empty-import-meta': 'silent' };
+  },
 };

@@ -14,8 +14,9 @@ const allowed = {
   cli: ['runtime'],
   'demo-model': [],
 };
-// What `npm install quern` brings along without importing it: found at run time like any other backend or model.
-const bundled = { cli: ['backend-cpu', 'demo-model'] };
+// What `npm install quern` brings along without importing it: a backend and a model, found at run time like any other, and
+// core, the one copy that the others share.
+const bundled = { cli: ['backend-cpu', 'core', 'demo-model'] };
 
 const root = new URL('../packages/', import.meta.url).pathname;
 const problems = [];

@@ -1,9 +1,14 @@
-import { type Backend, defineBackend } from '@quern/core';
+import { type Backend, BackendError, defineBackend } from '@quern/core';
 import { type CpuOptions, cpuDriver } from './driver.js';
 
 export { type CpuOptions, cpuDriver } from './driver.js';
 
-/** The door through which Quern finds this backend. Rejects as `cpuDriver`. */
+const known = ['threads', 'isa'];
+
+/** The door through which Quern finds this backend. Rejects as `cpuDriver`, and with BAD_ARGUMENT for an option it does not know. */
 export async function createBackend(options: CpuOptions = {}): Promise<Backend> {
+  const other = Object.keys(options).find((name) => !known.includes(name));
+  if (other !== undefined)
+    throw new BackendError('BAD_ARGUMENT', `there is no option '${other}'; there are ${known.join(' and ')}`);
   return defineBackend(await cpuDriver(options));
 }

@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module';
+import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import {
   BackendError,
@@ -64,7 +65,9 @@ export interface Addon {
   readonly NativeBackend: new (threads: number, isa: string, makeError: MakeError) => NativeBackend;
 }
 
-const require = createRequire(import.meta.url);
+/** Bundlers that make CommonJS of ESM leave `import.meta.url` empty; `__filename` is there then. */
+const here = typeof __filename === 'string' ? __filename : fileURLToPath(import.meta.url);
+const require = createRequire(here);
 
 /** musl is when the process report names no glibc. */
 function isMusl(): boolean {
@@ -86,7 +89,7 @@ export function platform(): string {
 function* candidates(): Generator<string> {
   const forced = process.env.QUERN_CPU_BINARY;
   if (forced) return yield forced;
-  yield fileURLToPath(new URL('../build/Release/backend_cpu.node', import.meta.url));
+  yield resolve(here, '../../build/Release/backend_cpu.node');
   yield `@quern/backend-cpu-${platform()}`; // asking for the platform takes milliseconds
 }
 
@@ -105,6 +108,7 @@ export function loadAddon(): Addon {
       `@quern/backend-cpu has no binary for ${platform()} on Node ${process.version}. Tried:`,
       ...tried,
       'If optional dependencies were skipped, install them: npm install --include=optional',
+      'In a bundle: install @quern/backend-cpu beside it, or set QUERN_CPU_BINARY to the path of backend_cpu.node',
       'To build it here (needs CMake and a C++20 compiler): npx quern-backend-cpu build',
     ].join('\n'),
   );

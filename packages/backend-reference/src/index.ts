@@ -1,11 +1,16 @@
-import { type Backend, defineBackend } from '@quern/core';
+import { type Backend, BackendError, defineBackend } from '@quern/core';
 import { referenceDriver } from './driver.js';
 
 export { referenceDriver } from './driver.js';
 export { kernelOf } from './kernel.js';
 export type { DenseWeight } from './weight.js';
 
-/** The door through which Quern finds this backend. */
-export async function createBackend(): Promise<Backend> {
+/** What every backend is offered: this one computes on the JavaScript thread, and has no instruction sets. */
+const ignored = ['threads', 'isa'];
+
+/** The door through which Quern finds this backend. Rejects with BAD_ARGUMENT for an option of its own, of which it has none. */
+export async function createBackend(options: Readonly<Record<string, unknown>> = {}): Promise<Backend> {
+  const other = Object.keys(options).find((name) => !ignored.includes(name));
+  if (other !== undefined) throw new BackendError('BAD_ARGUMENT', `there is no option '${other}'`);
   return defineBackend(referenceDriver());
 }

@@ -25,10 +25,26 @@ const probabilityAboveZero = such((x) => x > 0 && x <= 1, 'above 0 and at most 1
 
 const list = (text: string, before: readonly string[] = []): string[] => [...before, text];
 
+/** `key=value`: numbers, booleans and what else is JSON as such, anything else as text. */
+function keyValue(text: string, before: Readonly<Record<string, unknown>> = {}): Record<string, unknown> {
+  const [, key, value] = /^([^=]+)=(.*)$/s.exec(text) ?? [];
+  if (key === undefined) throw new InvalidArgumentError('it must be key=value.');
+  return { ...before, [key]: jsonOrText(value!) };
+}
+
+function jsonOrText(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
 /** As commander gives them. */
 export interface BackendFlags {
   readonly backend: string;
   readonly threads?: number;
+  readonly backendOption?: Readonly<Record<string, unknown>>;
 }
 
 export interface LoadFlags extends BackendFlags {
@@ -55,11 +71,19 @@ export const kvOption = (): Option =>
     Object.keys(kvElements),
   );
 
+/** Which backend, and what is asked of it alone. */
+export const withNamedBackend = (command: Command): Command =>
+  command
+    .option('--backend <name>', 'auto, the name of an installed backend, or the path of one', 'auto')
+    .option(
+      '--backend-option <key=value>',
+      'an option of that backend; a value that is JSON is passed as such; may be repeated',
+      keyValue,
+    );
+
 /** Options of every command that computes. */
 export const withBackend = (command: Command): Command =>
-  command
-    .option('--backend <name>', 'auto, or the name of an installed backend', 'auto')
-    .option('--threads <n>', 'threads to compute with', positive);
+  withNamedBackend(command).option('--threads <n>', 'threads to compute with', positive);
 
 /** Options of every command that loads a language model. */
 export const withLoading = (command: Command): Command =>
@@ -88,8 +112,8 @@ const defined = <T extends object>(values: T) =>
     [K in keyof T]?: Exclude<T[K], undefined>;
   };
 
-export const loadOptions = ({ backend, threads, ctx, kv }: LoadFlags): LoadOptions =>
-  defined({ backend, threads, context: ctx, cacheDtype: kv });
+export const loadOptions = ({ backend, threads, backendOption, ctx, kv }: LoadFlags): LoadOptions =>
+  defined({ backend, threads, backendOptions: backendOption, context: ctx, cacheDtype: kv });
 
 export const generateOptions = (flags: SamplingFlags): GenerateOptions =>
   defined({

@@ -93,6 +93,8 @@ export interface Ops {
 
 /** What models call. Made by `defineBackend` from a driver. */
 export interface Backend extends Ops, Partial<Capabilities> {
+  /** The contract it keeps: `contractVersion` of the @quern/core that made it. */
+  readonly contract: number;
   readonly name: string;
   readonly profile: DeviceProfile;
   /** Measures what the device delivers at most, in a second or so, between two steps. Absent where the driver cannot. */

@@ -7,12 +7,14 @@ import { checkGptqSource, type GptqSource, type QuantGptq } from './capability/q
 import type { Timer } from './capability/timer.js';
 import { CapturedStep } from './captured-step.js';
 import { needDriver } from './check-driver.js';
+import { contractVersion } from './contract.js';
 import type { DeviceCeilings } from './device-profile.js';
 import { type Divided, inTurns } from './divided.js';
 import type { Driver, DriverWeight } from './driver.js';
 import { byteLength, type DType, showShape } from './dtype.js';
 import { BackendError } from './error.js';
 import { type FusedOpName, fusedOps } from './fusions/index.js';
+import { guardDriver } from './guard-driver.js';
 import { KvCache } from './kv/kv-cache.js';
 import { needOpSupport, supportsOp } from './manifest.js';
 import { maxRank } from './plan/encode.js';
@@ -240,27 +242,29 @@ function capabilitiesOf(core: BackendCore, backend: Backend): Partial<Backend> {
 }
 
 /**
- * Makes a Backend of a driver. Throws BAD_DRIVER where name, profile or capabilities are none, where the manifest has a
- * hole in a core op, claims a kernel that is not there, or claims a capability without what it needs.
+ * Makes a Backend of a driver. What the driver throws that is no QuernError becomes DEVICE_FAILED. Throws BAD_DRIVER where
+ * name, profile or capabilities are none, where the manifest has a hole in a core op, claims a kernel that is not there, or
+ * claims a capability without what it needs.
  */
 export function defineBackend(driver: Driver, options: BackendOptions = {}): Backend {
   needDriver(driver);
   for (const name of Array.isArray(options.fuse) ? options.fuse : [])
     if (!(name in fusedOps)) throw new BackendError('BAD_ARGUMENT', `there is no fused op '${name}'`);
-  const core = new BackendCore(driver, options);
+  const core = new BackendCore(guardDriver(driver), options);
   const backend: Backend = {
     ...recordOps,
+    contract: contractVersion,
     name: driver.name,
     profile: driver.profile,
     ...(driver.measureCeilings && { measureCeilings: () => core.measureCeilings() }),
-    freeMemory: () => driver.freeMemory(),
+    freeMemory: () => core.driver.freeMemory(),
     step() {
       core.needLive('step');
       return new Recorder(core);
     },
     buffer: (dtype, shape) => core.buffer(dtype, shape),
     loadWeight: (source) => core.loadWeight(source),
-    kernelRuns: () => ({ ...core.runs, ...driver.kernelRuns?.() }),
+    kernelRuns: () => ({ ...core.runs, ...core.driver.kernelRuns?.() }),
     get disposed() {
       return core.disposed;
     },

@@ -10,6 +10,7 @@ export * from './capability/paged-kv.js';
 export * from './capability/quant-gguf.js';
 export * from './capability/quant-gptq.js';
 export * from './capability/timer.js';
+export * from './contract.js';
 export * from './define-backend.js';
 export * from './device-profile.js';
 export * from './divided.js';

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { BlockPool, contiguousKvCache, defineBackend, KvSequence, need } from '../src/index.js';
+import { BackendError, BlockPool, contiguousKvCache, defineBackend, KvSequence, need } from '../src/index.js';
 import { definitionDriver, type Ledger } from './definition-driver.js';
 
 const code = (wanted: string) => expect.objectContaining({ code: wanted });
@@ -211,7 +211,7 @@ test('a cache is allocated whole or not at all', () => {
   const allocate = driver.memory.allocate;
   let left = 3;
   driver.memory.allocate = (bytes) => {
-    if (left-- === 0) throw Object.assign(new Error('full'), { code: 'OUT_OF_MEMORY' });
+    if (left-- === 0) throw new BackendError('OUT_OF_MEMORY', 'full');
     return allocate(bytes);
   };
   const backend = defineBackend(driver);

@@ -19,5 +19,5 @@ export type ModelErrorCode =
 
 /** Thrown by everything that opens, checks or loads a model. */
 export class ModelError extends QuernError<ModelErrorCode> {
-  override readonly name = 'ModelError';
+  static override readonly className: string = 'ModelError';
 }

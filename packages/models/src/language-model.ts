@@ -1,4 +1,11 @@
-import type { AttentionBatch, Backend, KvCache, Tensor, Weight } from '@quern/core';
+import {
+  type AttentionBatch,
+  type Backend,
+  type KvCache,
+  needContract,
+  type Tensor,
+  type Weight,
+} from '@quern/core';
 import type { AnyLoadedWeights, Architecture } from './architecture.js';
 import type { DecoderConfig } from './config/decoder-config.js';
 import type { Decoder } from './decoder.js';
@@ -28,13 +35,14 @@ export interface LanguageModel {
 /**
  * Loads the weights of an opened model and builds its forward pass. All tensors are checked before any is loaded; on
  * failure or abort nothing stays behind.
- * @throws ModelError MISSING_WEIGHT, BAD_WEIGHT_SHAPE, UNKNOWN_FORMAT or ABORTED; BackendError OUT_OF_MEMORY, BAD_WEIGHT, UNSUPPORTED.
+ * @throws ModelError MISSING_WEIGHT, BAD_WEIGHT_SHAPE, UNKNOWN_FORMAT or ABORTED; BackendError OUT_OF_MEMORY, BAD_WEIGHT, UNSUPPORTED, WRONG_CONTRACT.
  */
 export async function loadLanguageModel(
   file: ModelFile,
   backend: Backend,
   options?: LoadOptions,
 ): Promise<LanguageModel> {
+  needContract(backend);
   const { architecture, config } = file;
   const resolved = resolveWeights(architecture.weights, config, file.weights);
   const weights = await loadWeights(backend, resolved, options);

@@ -21,7 +21,7 @@ export type FileErrorCode =
 
 /** Thrown by readers and writers of model files. `path` is the file at fault. */
 export class FileError extends QuernError<FileErrorCode> {
-  override readonly name = 'FileError';
+  static override readonly className: string = 'FileError';
 
   constructor(
     code: FileErrorCode,
@@ -38,5 +38,5 @@ export type FormatErrorCode = 'BAD_LENGTH';
 
 /** Thrown by `decode`, `encode` and `byteLength` where a length does not fit the format. */
 export class FormatError extends QuernError<FormatErrorCode> {
-  override readonly name = 'FormatError';
+  static override readonly className: string = 'FormatError';
 }

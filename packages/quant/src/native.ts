@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module';
-import { fileURLToPath } from 'node:url';
+import { resolve } from 'node:path';
+import { here } from './here.js';
 
 /** The addon's functions (native/addon.cc): what affine-fit.ts, scale-fit.ts, k-symmetric.ts and iq4-encode.ts do, many times as fast, to the same bits. */
 export interface NativeSearch {
@@ -35,12 +36,12 @@ export interface NativeSearch {
   ): void;
 }
 
-const require = createRequire(import.meta.url);
+const require = createRequire(here);
 const platform = `${process.platform}-${process.arch}${process.platform === 'linux' ? '-gnu' : ''}`;
 
 /** Where the addon may be: built here, or a package of this platform. */
 const candidates = [
-  fileURLToPath(new URL('../build/Release/quant.node', import.meta.url)), // above dist/ as above src/
+  resolve(here, '../../build/Release/quant.node'), // above dist/ as above src/
   `@quern/quant-${platform}`,
 ];
 

@@ -1,3 +1,31 @@
+import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { FileError } from './error.js';
+import { here } from './here.js';
+
 /** What threads run: always the built files, which Node can read; dist/ and src/ are both one folder above this module. */
-export const encodeWorker = new URL('../dist/encode-worker.js', import.meta.url);
-export const decodeWorker = new URL('../dist/decode-worker.js', import.meta.url);
+export const encodeWorker = (): URL => script('encode-worker.js');
+export const decodeWorker = (): URL => script('decode-worker.js');
+
+/** In a bundle, the file of the installed package. Throws FileError NOT_FOUND. */
+function script(name: string): URL {
+  const own = resolve(here, '../../dist', name);
+  const path = existsSync(own) ? own : installed(name);
+  if (path !== undefined) return pathToFileURL(path);
+  throw new FileError(
+    'NOT_FOUND',
+    own,
+    'is missing, which threads run: build @quern/quant; an application that is bundled has it installed beside the bundle',
+  );
+}
+
+function installed(name: string): string | undefined {
+  try {
+    const manifest = createRequire(here).resolve('@quern/quant/package.json');
+    return resolve(dirname(manifest), 'dist', name);
+  } catch {
+    return undefined;
+  }
+}

@@ -25,7 +25,7 @@ export type RuntimeErrorCode =
 
 /** Thrown by loadModel, the planner, backend discovery and the methods of a model. */
 export class RuntimeError extends QuernError<RuntimeErrorCode> {
-  override readonly name = 'RuntimeError';
+  static override readonly className: string = 'RuntimeError';
 }
 
 /** Refuses an option, and `options` that are no object. */

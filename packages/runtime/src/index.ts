@@ -1,10 +1,21 @@
-export { type Backend, type DeviceCeilings, type KvDtype, kvCacheBytes, kvElements } from '@quern/core';
+export {
+  type Backend,
+  BackendError,
+  type BackendErrorCode,
+  type DeviceCeilings,
+  type KvDtype,
+  kvCacheBytes,
+  kvElements,
+  QuernError,
+} from '@quern/core';
 export {
   describeModel,
   type EncoderShape,
   type EncoderShapeName,
   encoderShapes,
   type ModelDescription,
+  ModelError,
+  type ModelErrorCode,
   type ModelShape,
   type ModelShapeName,
   makeSyntheticEncoder,
@@ -20,6 +31,10 @@ export {
   syntheticFormats,
 } from '@quern/models';
 export {
+  FileError,
+  type FileErrorCode,
+  FormatError,
+  type FormatErrorCode,
   type ImportanceMatrix,
   isMixName,
   type MixName,
@@ -34,22 +49,25 @@ export type { AudioInput } from './audio/read-samples.js';
 export * from './chat/index.js';
 export { type DeviceReport, describeDevices } from './discovery/describe-devices.js';
 export {
-  type BackendCandidate,
-  type CreateBackendOptions,
   type FindAllOptions,
   type FindBackendsOptions,
   findBackend,
   findBackends,
-  type LoadedBackend,
 } from './discovery/find-backends.js';
-export type { TextsProgress } from './embedding/compute-texts.js';
 export type {
+  BackendCandidate,
+  CreateBackendOptions,
+  FailedBackend,
+  LoadedBackend,
+} from './discovery/load-backend.js';
+export type { TextsProgress } from './embedding/compute-texts.js';
+export {
   Embedder,
-  Embeddings,
-  EmbedOptions,
-  RankedText,
-  Ranking,
-  TextsOptions,
+  type Embeddings,
+  type EmbedOptions,
+  type RankedText,
+  type Ranking,
+  type TextsOptions,
 } from './embedding/embedder.js';
 export { type EmbedderOptions, loadEmbedder } from './embedding/load-embedder.js';
 export { RuntimeError, type RuntimeErrorCode } from './error.js';
@@ -61,7 +79,7 @@ export type {
   GenerationPiece,
   GenerationResult,
 } from './generation/generate-options.js';
-export type { Generation } from './generation/generation.js';
+export { Generation } from './generation/generation.js';
 export {
   type DescribedModel,
   type DescribedTensor,
@@ -70,10 +88,10 @@ export {
 } from './inspect/describe-file.js';
 export { loadModel } from './model/load-model.js';
 export type { LoadOptions, LoadProgress } from './model/load-options.js';
-export type { Model } from './model/model.js';
+export { Model } from './model/model.js';
 export { type ModelKind, modelKind } from './model/open-any-model.js';
 export { openTokenizer } from './model/open-tokenizer.js';
-export type { Session } from './model/session.js';
+export { Session } from './model/session.js';
 export { defaultContext, type PlanRequest, planBackends } from './planner/plan-backends.js';
 export { type PlannedModel, type PlannerDevice, plannerDevice } from './planner/planner-device.js';
 export { type QuantizeModelOptions, quantizeModel } from './quantize/quantize-model.js';
@@ -91,7 +109,7 @@ export type {
   TranscriptionStages,
   Word,
 } from './speech/options.js';
-export { loadSpeechModel, type SpeechLoadOptions, type SpeechModel } from './speech/speech-model.js';
+export { loadSpeechModel, type SpeechLoadOptions, SpeechModel } from './speech/speech-model.js';
 export { srtCue, toSrt, toVtt, vttCue } from './speech/subtitles.js';
-export type { Transcription } from './speech/transcription.js';
+export { Transcription } from './speech/transcription.js';
 export * from './tokenizer/index.js';

@@ -5,9 +5,11 @@ export interface BackendFlags {
   readonly backend: string;
   readonly threads?: number | undefined;
   readonly isa?: string | undefined;
+  readonly backendOption?: Readonly<Record<string, unknown>> | undefined;
 }
 
-const chosen = ({ threads, isa }: BackendFlags) => ({
+const chosen = ({ threads, isa, backendOption }: BackendFlags) => ({
+  ...(backendOption && { backendOptions: backendOption }),
   ...(threads !== undefined && { threads }),
   ...(isa !== undefined && { isa }),
 });

@@ -18,7 +18,7 @@ import { measureModel } from '../bench/run.js';
 import { measureSpeech } from '../bench/speech.js';
 import { type Machine, type Run, showMachine, showRun, showTable } from '../bench/table.js';
 import { showWork, type WorkFlags } from '../bench/works.js';
-import { kvOption, positive, whole } from '../options.js';
+import { kvOption, positive, whole, withNamedBackend } from '../options.js';
 import { inTemporaryFolder } from '../temporary-folder.js';
 import { count } from '../terminal/count.js';
 import { interruptible } from '../terminal/interrupt.js';
@@ -31,6 +31,7 @@ interface BenchFlags extends WorkFlags {
   readonly seed: number;
   readonly model?: string;
   readonly backend: string;
+  readonly backendOption?: Readonly<Record<string, unknown>>;
   readonly threads?: readonly number[];
   readonly isa?: readonly string[];
   readonly kv?: KvDtype;
@@ -110,10 +111,10 @@ class Measurements {
   private async takeOn(
     { name, kind }: Subject,
     path: string,
-    choice: Omit<BackendFlags, 'backend'>,
+    choice: Pick<BackendFlags, 'threads' | 'isa'>,
   ): Promise<void> {
-    const { backend: wanted, repeat, check, kv } = this.flags;
-    using backend = await openBackend({ backend: wanted, ...choice });
+    const { backend: wanted, backendOption, repeat, check, kv } = this.flags;
+    using backend = await openBackend({ backend: wanted, backendOption, ...choice });
     this.signal.throwIfAborted();
     const { isa, threads } = backend.profile;
     const { ceilings } = await this.machineOf(backend);
@@ -193,7 +194,7 @@ async function bench(flags: BenchFlags, command: Command): Promise<void> {
 const several = '; several with commas between';
 
 export const benchCommand = (): Command =>
-  new Command('bench')
+  withNamedBackend(new Command('bench'))
     .description('measure speed, on a model of true shape with random weights or on a file')
     .option(`--arch <shapes>`, `whose shape${several}`, listOf(oneOf(archs)), ['qwen3-0.6b'])
     .option('--format <formats>', `of the weights${several}`, listOf(oneOf(syntheticFormats)), ['q4_k_m'])
@@ -219,7 +220,6 @@ export const benchCommand = (): Command =>
     .option('--depth <tokens>', `tokens already in the cache${several}`, listOf(whole), [0])
     .option('--batch <n>', `sequences decoded, or texts embedded, at once${several}`, listOf(positive), [1])
     .addOption(kvOption())
-    .option('--backend <name>', 'auto, or the name of an installed backend', 'auto')
     .option('--threads <n>', `threads to compute with${several}`, listOf(positive))
     .option('--isa <names>', `instruction sets of the backend${several}`, listOf(word))
     .option('--repeat <times>', 'median and quartiles are reported', positive, 5)

@@ -9,15 +9,13 @@ import {
   vttCue,
 } from '@quern/runtime';
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { loadOptions, positive, whole } from '../options.js';
+import { type BackendFlags, loadOptions, positive, whole, withBackend } from '../options.js';
 import { interruptible } from '../terminal/interrupt.js';
 import { loadingBar } from '../terminal/progress.js';
 import { say } from '../terminal/report.js';
 import { write, writeJson } from '../terminal/write.js';
 
-interface TranscribeFlags {
-  readonly backend: string;
-  readonly threads?: number;
+interface TranscribeFlags extends BackendFlags {
   readonly language: string;
   readonly translate?: boolean;
   readonly words?: boolean;
@@ -126,7 +124,7 @@ async function transcribe(
 }
 
 export const transcribeCommand = (): Command =>
-  new Command('transcribe')
+  withBackend(new Command('transcribe'))
     .description('turn speech into text with a Whisper model')
     .argument(
       '<model>',
@@ -149,8 +147,6 @@ export const transcribeCommand = (): Command =>
     .option('--prompt <text>', 'what was said before, or words to expect')
     .option('--max-tokens <n>', 'most tokens of one window', positive)
     .option('--seed <s>', 'of texts drawn at a temperature above 0', whole)
-    .option('--backend <name>', 'auto, or the name of an installed backend', 'auto')
-    .option('--threads <n>', 'threads to compute with', positive)
     .addOption(
       new Option('--format <kind>', 'of what is printed')
         .choices(['text', 'json', 'srt', 'vtt'])

@@ -1,4 +1,4 @@
-import { type Backend, elementCount, type Step, type Tensor, type Weight } from '@quern/core';
+import { type Backend, elementCount, needContract, type Step, type Tensor, type Weight } from '@quern/core';
 import { ModelError } from '../error.js';
 import { byField } from '../language-model.js';
 import { bytesOn, type LoadOptions, loadWeights } from '../weights/load-weights.js';
@@ -85,7 +85,7 @@ export function describeEncoder(
  * Loads the weights of an opened encoder and builds its forward pass. All tensors are checked before any is loaded; on
  * failure or abort nothing stays behind.
  * @param changes settings of the file to be overruled: how to pool, whether to normalise, most tokens of a text
- * @throws ModelError MISSING_WEIGHT, BAD_WEIGHT_SHAPE, UNKNOWN_FORMAT or ABORTED; BackendError OUT_OF_MEMORY, BAD_WEIGHT, UNSUPPORTED.
+ * @throws ModelError MISSING_WEIGHT, BAD_WEIGHT_SHAPE, UNKNOWN_FORMAT or ABORTED; BackendError OUT_OF_MEMORY, BAD_WEIGHT, UNSUPPORTED, WRONG_CONTRACT.
  */
 export async function loadEncoder(
   file: EncoderFile,
@@ -93,6 +93,7 @@ export async function loadEncoder(
   options?: LoadOptions,
   changes: Partial<Pick<EncoderConfig, 'pooling' | 'normalise' | 'context'>> = {},
 ): Promise<EncoderModel> {
+  needContract(backend);
   const { architecture } = file;
   const config = { ...file.config, ...changes };
   const resolved = resolveWeights(architecture.weights, config, file.weights);

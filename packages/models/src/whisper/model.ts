@@ -1,4 +1,4 @@
-import type { Backend, Weight, WeightSource } from '@quern/core';
+import { type Backend, needContract, type Weight, type WeightSource } from '@quern/core';
 import { encodeAll } from '@quern/quant';
 import { byField } from '../language-model.js';
 import { decodeToF32 } from '../weights/decode-weight.js';
@@ -29,13 +29,14 @@ export interface WhisperModel {
 /**
  * Loads the weights of an opened speech model. All tensors are checked before any is loaded; on failure or abort nothing
  * stays behind.
- * @throws ModelError MISSING_WEIGHT, BAD_WEIGHT_SHAPE, UNKNOWN_FORMAT or ABORTED; BackendError OUT_OF_MEMORY, BAD_WEIGHT, UNSUPPORTED.
+ * @throws ModelError MISSING_WEIGHT, BAD_WEIGHT_SHAPE, UNKNOWN_FORMAT or ABORTED; BackendError OUT_OF_MEMORY, BAD_WEIGHT, UNSUPPORTED, WRONG_CONTRACT.
  */
 export async function loadWhisper(
   { config, weights: file }: SpeechFile,
   backend: Backend,
   options: LoadOptions = {},
 ): Promise<WhisperModel> {
+  needContract(backend);
   const ofEncoder = resolveWeights(encoderWeights, config.encoder, file);
   const ofDecoder = resolveWeights(decoderWeights, config.decoder, file);
   const plain = [...ofEncoder.filter((weight) => !isKernel(weight)), ...ofDecoder];

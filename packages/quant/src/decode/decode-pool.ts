@@ -9,9 +9,9 @@ import type { DecodeJob } from './decode-job.js';
 export class DecodePool {
   private readonly pool: WorkerPool<DecodeJob, Uint8Array | undefined>;
 
-  /** Throws what `aborted` gives. */
+  /** Throws what `aborted` gives; FileError NOT_FOUND where the threads' file is missing. */
   constructor(options: WorkerPoolOptions) {
-    this.pool = new WorkerPool(decodeWorker, options);
+    this.pool = new WorkerPool(decodeWorker(), options);
   }
 
   /** Fills `into`, of the job's length; false where the bytes have no such form (see `decodePiece`). Rejects as WorkerPool does. */

@@ -15,11 +15,11 @@ export class EncodePool {
   readonly threads: number;
   private readonly pool: WorkerPool<EncodeJob, EncodedRows>;
 
-  /** @throws QuantizeError BAD_ARGUMENT or ABORTED. */
+  /** @throws QuantizeError BAD_ARGUMENT or ABORTED; FileError NOT_FOUND where the threads' file is missing. */
   constructor({ threads = availableParallelism(), signal }: EncodePoolOptions = {}) {
     needThreads(threads);
     this.threads = threads;
-    this.pool = new WorkerPool(encodeWorker, { threads, signal, aborted, lost });
+    this.pool = new WorkerPool(encodeWorker(), { threads, signal, aborted, lost });
   }
 
   /** Rejects with FileError, or with QuantizeError ABORTED or WORKER_FAILED; after these, every other call does so too. */

@@ -11,5 +11,5 @@ export type QuantizeErrorCode =
 
 /** Thrown by whatever quantises. */
 export class QuantizeError extends QuernError<QuantizeErrorCode> {
-  override readonly name = 'QuantizeError';
+  static override readonly className: string = 'QuantizeError';
 }

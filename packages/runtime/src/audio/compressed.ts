@@ -1,22 +1,9 @@
-import { messageOf } from '../error.js';
+import { createRequire } from 'node:module';
+import { pathToFileURL } from 'node:url';
+import { here } from '../here.js';
+import { type Decoded, decodeInThread } from './decoder-thread.js';
 import { AudioError } from './error.js';
 import type { Sound } from './sound.js';
-
-/** A decoder of one of the packages, in a thread of its own. */
-interface Decoder {
-  readonly ready: Promise<void>;
-  decode?(bytes: Uint8Array): Promise<Decoded>;
-  decodeFile?(bytes: Uint8Array): Promise<Decoded>;
-  free(): void | Promise<void>;
-}
-interface Decoded {
-  /** Of every channel; 0 where nothing could be decoded. */
-  readonly samplesDecoded: number;
-  readonly channelData: readonly Float32Array[];
-  readonly sampleRate: number;
-  readonly errors: readonly { readonly message: string }[];
-}
-type DecoderModule = Readonly<Record<string, new () => Decoder>>;
 
 interface Kind {
   readonly name: string;
@@ -25,7 +12,6 @@ interface Kind {
   /** The optional package that decodes it, and its class. */
   readonly package: string;
   readonly decoder: string;
-  load(): Promise<DecoderModule>;
   /** What shows, before it is decoded, that the file is not whole. MP3 is a stream, and cannot tell. */
   fault?(bytes: Uint8Array): string | undefined;
   /** The same by the samples that came of it. */
@@ -42,33 +28,34 @@ const kinds: readonly Kind[] = [
     name: 'FLAC',
     begins: (bytes) => text(bytes, 0, 4) === 'fLaC',
     package: '@wasm-audio-decoders/flac',
-    decoder: 'FLACDecoderWebWorker',
-    load: () => import('@wasm-audio-decoders/flac') as Promise<unknown> as Promise<DecoderModule>,
+    decoder: 'FLACDecoder',
     cutOff: flacCutOff,
   },
   {
     name: 'Ogg Vorbis',
     begins: (bytes) => text(bytes, 0, 4) === 'OggS' && firstPage(bytes).startsWith('\x01vorbis'),
     package: '@wasm-audio-decoders/ogg-vorbis',
-    decoder: 'OggVorbisDecoderWebWorker',
-    load: () => import('@wasm-audio-decoders/ogg-vorbis') as Promise<unknown> as Promise<DecoderModule>,
+    decoder: 'OggVorbisDecoder',
     fault: oggFault,
   },
   {
     name: 'MP3',
     begins: (bytes) => text(bytes, 0, 3) === 'ID3' || (bytes[0] === 0xff && (bytes[1]! & 0xe6) === 0xe2),
     package: 'mpg123-decoder',
-    decoder: 'MPEGDecoderWebWorker',
-    load: () => import('mpg123-decoder') as Promise<unknown> as Promise<DecoderModule>,
+    decoder: 'MPEGDecoder',
   },
 ];
 
 /**
  * The samples of an MP3, FLAC or Ogg Vorbis file, decoded by an optional package in a thread of its own.
  * @param from where the bytes came from, for messages
- * @throws AudioError NOT_AUDIO, DECODER_MISSING or DECODE_FAILED.
+ * @throws AudioError NOT_AUDIO, DECODER_MISSING, DECODER_FAILED or DECODE_FAILED; the signal's reason
  */
-export async function decodeCompressed(bytes: Uint8Array, from: string): Promise<Sound> {
+export async function decodeCompressed(
+  bytes: Uint8Array,
+  from: string,
+  signal: AbortSignal | undefined,
+): Promise<Sound> {
   const kind = kinds.find((each) => each.begins(bytes));
   if (!kind)
     throw new AudioError(
@@ -77,25 +64,21 @@ export async function decodeCompressed(bytes: Uint8Array, from: string): Promise
     );
   const fault = kind.fault?.(bytes);
   if (fault !== undefined) throw broken(kind, from, fault);
-  const decoder = await openDecoder(kind, from);
-  try {
-    await decoder.ready;
-    const decoded = await (decoder.decodeFile ?? decoder.decode)!.call(decoder, bytes);
-    return checked(decoded, bytes, kind, from);
-  } catch (error) {
-    if (error instanceof AudioError) throw error;
-    throw new AudioError('DECODE_FAILED', `${from}: the ${kind.name} data is broken: ${messageOf(error)}`, {
-      cause: error,
-    });
-  } finally {
-    await decoder.free();
-  }
+  const module = decoderModule(kind, from);
+  const answer = await decodeInThread({ module, decoder: kind.decoder, bytes }, signal);
+  if ('unusable' in answer)
+    throw new AudioError(
+      'DECODER_FAILED',
+      `${from}: ${kind.name} is decoded by ${kind.package}, which is installed but does not work: ${answer.unusable}`,
+    );
+  if ('broken' in answer) throw broken(kind, from, answer.broken);
+  return checked(answer.decoded, bytes, kind, from);
 }
 
-async function openDecoder(kind: Kind, from: string): Promise<Decoder> {
-  let module: DecoderModule;
+/** Where the package is installed, seen from this one. */
+function decoderModule(kind: Kind, from: string): string {
   try {
-    module = await kind.load();
+    return pathToFileURL(createRequire(here).resolve(kind.package)).href;
   } catch (cause) {
     throw new AudioError(
       'DECODER_MISSING',
@@ -103,7 +86,6 @@ async function openDecoder(kind: Kind, from: string): Promise<Decoder> {
       { cause },
     );
   }
-  return new module[kind.decoder]!();
 }
 
 const broken = ({ name }: Kind, from: string, fault: string) =>

@@ -10,10 +10,11 @@ export type AudioErrorCode =
   | 'BAD_HEADER' // a header that contradicts itself
   | 'UNSUPPORTED' // a sound file in a coding that is not read
   | 'DECODER_MISSING' // the optional package that decodes this kind is not installed
+  | 'DECODER_FAILED' // that package is installed, but does not load, or its thread was lost
   | 'DECODE_FAILED' // the decoder found the data broken
   | 'BAD_SAMPLES'; // samples given by the caller that are none
 
 /** Thrown by whatever reads sound. The message begins with where it came from. */
 export class AudioError extends QuernError<AudioErrorCode> {
-  override readonly name = 'AudioError';
+  static override readonly className: string = 'AudioError';
 }

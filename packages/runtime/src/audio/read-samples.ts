@@ -22,10 +22,10 @@ const [leastRate, mostRate] = [1000, 384_000];
 
 /**
  * Sound as Whisper takes it: one channel, the mean of all, at 16 kHz. Works in slices of milliseconds.
- * @throws AudioError; RuntimeError ABORTED comes from the caller's next step
+ * @throws AudioError; the signal's reason
  */
 export async function readSamples(input: AudioInput, signal?: AbortSignal): Promise<Float32Array> {
-  const sound = await decode(input);
+  const sound = await decode(input, signal);
   if (!(Number.isInteger(sound.sampleRate) && sound.sampleRate >= leastRate && sound.sampleRate <= mostRate))
     throw new AudioError(
       'BAD_HEADER',
@@ -37,9 +37,9 @@ export async function readSamples(input: AudioInput, signal?: AbortSignal): Prom
 
 const nameOf = (input: AudioInput): string => (typeof input === 'string' ? input : 'the sound given');
 
-async function decode(input: AudioInput): Promise<Sound> {
-  if (typeof input === 'string') return decodeBytes(await readBytes(input), input);
-  if (input instanceof Uint8Array) return decodeBytes(input, nameOf(input));
+async function decode(input: AudioInput, signal: AbortSignal | undefined): Promise<Sound> {
+  if (typeof input === 'string') return decodeBytes(await readBytes(input), input, signal);
+  if (input instanceof Uint8Array) return decodeBytes(input, nameOf(input), signal);
   const { samples } = input;
   const channels = samples instanceof Float32Array ? [samples] : samples;
   const sound = { sampleRate: input.sampleRate, channels };
@@ -79,8 +79,8 @@ async function needNumbers({ channels }: Sound): Promise<void> {
     }
 }
 
-const decodeBytes = (bytes: Uint8Array, from: string): Promise<Sound> =>
-  isWav(bytes) ? decodeWav(bytes, from) : decodeCompressed(bytes, from);
+const decodeBytes = (bytes: Uint8Array, from: string, signal: AbortSignal | undefined): Promise<Sound> =>
+  isWav(bytes) ? decodeWav(bytes, from) : decodeCompressed(bytes, from, signal);
 
 async function readBytes(path: string): Promise<Uint8Array> {
   try {

@@ -10,5 +10,5 @@ export type ChatTemplateErrorCode =
 
 /** Thrown when a chat template is loaded, and when it renders. */
 export class ChatTemplateError extends QuernError<ChatTemplateErrorCode> {
-  override readonly name = 'ChatTemplateError';
+  static override readonly className: string = 'ChatTemplateError';
 }

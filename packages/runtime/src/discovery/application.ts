@@ -1,7 +1,7 @@
-import { readFileSync, realpathSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync, realpathSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { dirname, join, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { dirname, join, resolve, sep } from 'node:path';
+import { here } from '../here.js';
 
 /** What a package.json can say to Quern. Paths are relative to the package. */
 export interface QuernField {
@@ -28,7 +28,7 @@ export interface QuernPackage {
   readonly quern: QuernField;
 }
 
-function readManifest(folder: string): Manifest | undefined {
+export function readManifest(folder: string): Manifest | undefined {
   try {
     return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as Manifest;
   } catch {
@@ -44,25 +44,57 @@ function nearestPackage(from: string): string | undefined {
   }
 }
 
-/** The folder of the script that Node was started with. */
-function mainScriptFolder(): string | undefined {
+/** What `act` gives, or undefined where there is no such file. */
+function ifThere<T>(act: () => T): T | undefined {
   try {
-    return process.argv[1] && dirname(realpathSync(process.argv[1]));
+    return act();
   } catch {
     return undefined;
   }
 }
 
+/** The script that Node was started with: as it was named, where a link points (npm's bin folders hold links), and the file. */
+function mainScript(): string[] {
+  const [, named] = process.argv;
+  if (!named) return [];
+  const link = ifThere(() => resolve(dirname(named), readlinkSync(named)));
+  const file = ifThere(() => realpathSync(named));
+  return [named, link, file].filter((path) => path !== undefined);
+}
+
+/** The folder around the node_modules that a file lies in: the application's, or that of everything installed globally. */
+function aroundNodeModules(file: string): string | undefined {
+  const end = file.lastIndexOf(`${sep}node_modules${sep}`);
+  return end < 0 ? undefined : file.slice(0, end) || sep;
+}
+
 /**
- * Folders whose package.json tells what the application depends on: the one given, or else those nearest to the
- * working directory, to the main script and to this package.
+ * Folders that packages are looked for from: the package nearest to the one given, or else those nearest to the working
+ * directory, to the main script and to this package, and where the main script is installed.
  */
 export function applicationFolders(resolveFrom?: string): string[] {
-  const starts = resolveFrom
-    ? [resolveFrom]
-    : [process.cwd(), mainScriptFolder(), dirname(fileURLToPath(import.meta.url))];
-  const folders = starts.flatMap((start) => (start ? (nearestPackage(start) ?? []) : []));
-  return [...new Set(folders)];
+  if (resolveFrom) return [nearestPackage(resolveFrom) ?? []].flat();
+  const script = mainScript();
+  const nearest = [process.cwd(), ...script.slice(-1).map(dirname), dirname(here)].map(nearestPackage);
+  const folders = [...nearest, ...script.map(aroundNodeModules)];
+  return [...new Set(folders.filter((folder) => folder !== undefined))];
+}
+
+/** The packages that an application depends on; where no package.json lists them, as in npm's global folder, all that are there. */
+function packageNames(folder: string): string[] {
+  const manifest = readManifest(folder);
+  if (!manifest) return installedNames(join(folder, 'node_modules'));
+  const { dependencies, optionalDependencies, devDependencies } = manifest;
+  return Object.keys({ ...dependencies, ...optionalDependencies, ...devDependencies });
+}
+
+function installedNames(folder: string): string[] {
+  const names = ifThere(() => readdirSync(folder)) ?? [];
+  return names.flatMap((name) =>
+    name.startsWith('@')
+      ? (ifThere(() => readdirSync(join(folder, name))) ?? []).map((own) => `${name}/${own}`)
+      : name,
+  );
 }
 
 /** Where a dependency is installed, seen from a folder; its package.json need not be exported. */
@@ -71,17 +103,15 @@ function installedFolder(name: string, from: string): string | undefined {
   return places.map((place) => join(place, name)).find((folder) => readManifest(folder) !== undefined);
 }
 
-/** The application's direct dependencies that have a "quern" field; of two with one name, the first. */
+/** The packages with a "quern" field that are found from the application's folders; of two with one name, the first. */
 export function quernPackages(resolveFrom?: string): QuernPackage[] {
   const found = new Map<string, QuernPackage>();
-  for (const application of applicationFolders(resolveFrom)) {
-    const { dependencies, optionalDependencies, devDependencies } = readManifest(application)!;
-    for (const name of Object.keys({ ...dependencies, ...optionalDependencies, ...devDependencies })) {
+  for (const application of applicationFolders(resolveFrom))
+    for (const name of packageNames(application)) {
       if (found.has(name)) continue;
       const folder = installedFolder(name, application);
       const quern = folder && readManifest(folder)?.quern;
       if (folder && quern) found.set(name, { name, folder, quern });
     }
-  }
   return [...found.values()];
 }

@@ -1,6 +1,7 @@
 import { capabilityNames, type DeviceCeilings, type DeviceProfile } from '@quern/core';
 import { messageOf } from '../error.js';
-import { type BackendCandidate, type FindBackendsOptions, findBackends } from './find-backends.js';
+import { type FindBackendsOptions, findBackends } from './find-backends.js';
+import type { BackendCandidate } from './load-backend.js';
 
 /** One line of `quern devices`: a backend that works and its device, or a package and why it does not. */
 export type DeviceReport =

@@ -1,64 +1,33 @@
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
-import type { Backend } from '@quern/core';
-import { messageOf, RuntimeError } from '../error.js';
-import { applicationFolders, type QuernPackage, quernPackages } from './application.js';
+import { RuntimeError } from '../error.js';
+import { applicationFolders, quernPackages } from './application.js';
+import {
+  type BackendCandidate,
+  type CreateBackendOptions,
+  type FailedBackend,
+  isBackendPath,
+  type LoadedBackend,
+  loadBackend,
+  packageAt,
+} from './load-backend.js';
 
-/** What Quern passes to a package's `createBackend`. */
-export interface CreateBackendOptions {
+export interface FindBackendsOptions {
   /** Threads to compute with; the backend chooses when absent. */
   readonly threads?: number | undefined;
   /** Instruction set, for a backend that knows several; the backend chooses when absent. */
   readonly isa?: string | undefined;
-}
-
-export interface FindBackendsOptions extends CreateBackendOptions {
+  /** Further options for `createBackend` of the backend that is named. */
+  readonly backendOptions?: Readonly<Record<string, unknown>> | undefined;
   /** A folder: the nearest package.json from there upwards lists the packages that are looked at. */
   readonly resolveFrom?: string | undefined;
 }
 
 export interface FindAllOptions extends FindBackendsOptions {
   /** Only those that 'auto' may choose; packages that say `"auto": false` are not loaded. Default false. */
-  readonly automatic?: boolean;
+  readonly automatic?: boolean | undefined;
 }
 
-/** A package that declares a backend, and what came of loading it. */
-export type BackendCandidate =
-  | { readonly package: string; readonly name: string; readonly backend: Backend; readonly error?: never }
-  | FailedBackend;
-
-/** A package whose backend does not load: the message of what it threw, and its code where it has one. */
-export interface FailedBackend {
-  readonly package: string;
-  readonly error: string;
-  readonly code?: string;
-  readonly backend?: never;
-}
-
-/** A candidate that loaded. */
-export type LoadedBackend = Extract<BackendCandidate, { readonly backend: Backend }>;
-
-async function load(
-  { name, folder, quern }: QuernPackage,
-  options: CreateBackendOptions,
-): Promise<BackendCandidate> {
-  try {
-    const module: { createBackend?: (options: CreateBackendOptions) => Promise<Backend> } = await import(
-      pathToFileURL(join(folder, quern.backend!)).href
-    );
-    if (typeof module.createBackend !== 'function')
-      return { package: name, error: `${quern.backend} does not export createBackend` };
-    const backend = await module.createBackend(options);
-    return { package: name, name: backend.name, backend };
-  } catch (cause) {
-    return { package: name, error: messageOf(cause), ...codeOf(cause) };
-  }
-}
-
-const codeOf = (cause: unknown) =>
-  cause instanceof Error && 'code' in cause && typeof cause.code === 'string' ? { code: cause.code } : {};
-
-const chosenOf = ({ threads, isa }: CreateBackendOptions): CreateBackendOptions => ({
+const chosenOf = ({ threads, isa, backendOptions }: FindBackendsOptions): CreateBackendOptions => ({
+  ...backendOptions,
   ...(threads !== undefined && { threads }),
   ...(isa !== undefined && { isa }),
 });
@@ -76,13 +45,19 @@ function rank(a: BackendCandidate, b: BackendCandidate): number {
 /**
  * Loads every backend that the application's dependencies declare ("quern": {"backend": "./dist/index.js"} in their
  * package.json), best first. The caller disposes those it does not use.
+ * @throws RuntimeError BAD_OPTION for backendOptions, which are those of one backend
  */
 export async function findBackends(options: FindAllOptions = {}): Promise<BackendCandidate[]> {
+  if (options.backendOptions !== undefined)
+    throw new RuntimeError(
+      'BAD_OPTION',
+      "backendOptions are those of one backend: name it, as in backend: 'cpu'",
+    );
   const wanted = declared(options.resolveFrom).filter(
     ({ quern }) => !options.automatic || quern.auto !== false,
   );
   const candidates: BackendCandidate[] = [];
-  for (const found of wanted) candidates.push(await load(found, chosenOf(options)));
+  for (const found of wanted) candidates.push(await loadBackend(found, chosenOf(options)));
   return candidates.sort(rank);
 }
 
@@ -93,39 +68,42 @@ const isLikely = (packageName: string, name: string) =>
 /** Whether a backend refused what the caller chose for it, rather than the machine it found. */
 export function refusedChoice(
   { package: name, code }: FailedBackend,
-  { threads, isa }: CreateBackendOptions,
+  { threads, isa }: FindBackendsOptions,
 ): boolean {
   if (code === 'BAD_ARGUMENT' && threads !== undefined) return true;
   return Boolean(isa ?? process.env.QUERN_CPU_ISA) && isLikely(name, 'cpu') && code === 'UNSUPPORTED';
 }
 
-const failure = ({ package: name, error, code }: FailedBackend): string => {
-  const outcome = code === 'BAD_ARGUMENT' ? 'refuses what is asked of it' : 'does not load';
-  return `${name} is installed but ${outcome}: ${error}`;
-};
+const failure = ({ package: name, error, code }: FailedBackend): string =>
+  code === 'BAD_ARGUMENT'
+    ? `${name} refuses its options: ${error}`
+    : `${name} is installed but does not load: ${error}`;
 
 export const backendFailed = (...failed: readonly FailedBackend[]): RuntimeError =>
   new RuntimeError('BACKEND_FAILED', failed.map(failure).join('\n'));
 
+/** How a backend can be asked for, for messages. */
+const howNamed =
+  "A backend is 'auto', the name of an installed one such as 'cpu', the name of its package, or the path of its folder or module, which begins with './' or '/'";
+
 function needBackendName(name: string): void {
   if (/^(@[\w.-]+\/)?[\w.-]+$/.test(name)) return;
-  throw new RuntimeError(
-    'BAD_OPTION',
-    `backend is '${name}'; it must be 'auto', the name of a backend such as 'cpu', or of its package`,
-  );
+  throw new RuntimeError('BAD_OPTION', `backend is '${name}'. ${howNamed}`);
 }
 
 /**
- * The installed backend of this name, or of this package. Packages whose name tells are tried first.
+ * The installed backend of this name, or of this package, or the one that lies at a path. Packages whose name tells are tried
+ * first.
  * @throws RuntimeError BACKEND_NOT_FOUND, BACKEND_FAILED, BAD_OPTION
  */
 export async function findBackend(name: string, options: FindBackendsOptions = {}): Promise<LoadedBackend> {
+  if (isBackendPath(name)) return backendAt(name, options);
   needBackendName(name);
   const packages = declared(options.resolveFrom);
   const likely = packages.filter((found) => isLikely(found.name, name));
   const seen: BackendCandidate[] = [];
   for (const found of [...likely, ...packages.filter((other) => !likely.includes(other))]) {
-    const candidate = await load(found, chosenOf(options));
+    const candidate = await loadBackend(found, chosenOf(options));
     if (candidate.backend && (candidate.name === name || candidate.package === name)) return candidate;
     candidate.backend?.dispose();
     if (!candidate.backend && isLikely(found.name, name)) throw backendFailed(candidate);
@@ -134,9 +112,19 @@ export async function findBackend(name: string, options: FindBackendsOptions = {
   throw new RuntimeError('BACKEND_NOT_FOUND', notFound(name, seen, options.resolveFrom));
 }
 
+async function backendAt(path: string, options: FindBackendsOptions): Promise<LoadedBackend> {
+  const candidate = await loadBackend(packageAt(path), chosenOf(options));
+  if (candidate.backend) return candidate;
+  throw new RuntimeError('BACKEND_FAILED', `the backend at ${path} does not load: ${candidate.error}`);
+}
+
+/** Those that we publish. */
+const published = ['cpu', 'reference'];
+
 function notFound(name: string, seen: readonly BackendCandidate[], resolveFrom: string | undefined): string {
-  const install = `npm install ${name.includes('/') ? name : `@quern/backend-${name}`}`;
-  return `there is no backend '${name}': ${showCandidates(seen, resolveFrom)}. To add it: ${install}`;
+  const ours = published.find((own) => name === own || name === `@quern/backend-${own}`);
+  const advice = ours ? `To add it: npm install @quern/backend-${ours}` : howNamed;
+  return `there is no backend '${name}': ${showCandidates(seen, resolveFrom)}. ${advice}`;
 }
 
 /** What was found, for messages. */

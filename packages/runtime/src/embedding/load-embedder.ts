@@ -10,7 +10,10 @@ import { encoderActivationBytes } from '../planner/memory.js';
 import { Embedder } from './embedder.js';
 
 export interface EmbedderOptions
-  extends Pick<LoadOptions, 'backend' | 'threads' | 'resolveFrom' | 'signal' | 'onProgress' | 'onNotice'> {
+  extends Pick<
+    LoadOptions,
+    'backend' | 'threads' | 'backendOptions' | 'resolveFrom' | 'signal' | 'onProgress' | 'onNotice'
+  > {
   /** How the rows of a text become one. Default: what the model's files say, else 'mean'. */
   readonly pooling?: Pooling | undefined;
   /** Give embeddings the length 1. Default: what the model's files say, else true. */

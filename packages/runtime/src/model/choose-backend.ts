@@ -1,16 +1,14 @@
-import { type Backend, type BackendPlan, needKvDtype } from '@quern/core';
+import { type Backend, type BackendPlan, needContract, needKvDtype } from '@quern/core';
 import type { ModelFile } from '@quern/models';
 import { describeModel } from '@quern/models';
 import {
-  type BackendCandidate,
   backendFailed,
-  type FailedBackend,
   findBackend,
   findBackends,
-  type LoadedBackend,
   refusedChoice,
   showCandidates,
 } from '../discovery/find-backends.js';
+import type { BackendCandidate, FailedBackend, LoadedBackend } from '../discovery/load-backend.js';
 import { RuntimeError } from '../error.js';
 import { giveNotice } from '../notice.js';
 import { showBytes } from '../planner/memory.js';
@@ -27,7 +25,10 @@ export interface ChosenBackend {
 }
 
 /** What the caller says of the backend. */
-export type BackendOptions = Pick<ResolvedLoadOptions, 'backend' | 'threads' | 'resolveFrom' | 'onNotice'>;
+export type BackendOptions = Pick<
+  ResolvedLoadOptions,
+  'backend' | 'threads' | 'backendOptions' | 'resolveFrom' | 'onNotice'
+>;
 
 const hasLoaded = (candidate: BackendCandidate): candidate is LoadedBackend =>
   candidate.backend !== undefined;
@@ -78,8 +79,19 @@ async function noBackend(resolveFrom: string | undefined): Promise<RuntimeError>
   );
 }
 
+/** An instance of the caller's. Throws WRONG_CONTRACT, BAD_OPTION. */
+function given(backend: Backend, { backendOptions }: BackendOptions): Backend {
+  needContract(backend);
+  if (backendOptions === undefined) return backend;
+  throw new RuntimeError(
+    'BAD_OPTION',
+    'backendOptions are for a backend that is named: the instance given has been made already',
+  );
+}
+
 async function allowed(options: BackendOptions): Promise<Allowed> {
-  if (typeof options.backend !== 'string') return { backends: [options.backend], missing: [] };
+  if (typeof options.backend !== 'string')
+    return { backends: [given(options.backend, options)], missing: [] };
   if (options.backend === 'auto') return installed(options);
   return { backends: [(await findBackend(options.backend, options)).backend], missing: [] };
 }
@@ -131,7 +143,7 @@ export function withRoom(backends: readonly Backend[], needed: (backend: Backend
 /**
  * Plans a model on the best of the backends that the options allow.
  * @throws RuntimeError BACKEND_NOT_FOUND, BACKEND_FAILED, NO_BACKEND, MODEL_TOO_LARGE, CONTEXT_TOO_LARGE, BAD_OPTION; BackendError
- * UNSUPPORTED (the cache's dtype)
+ * UNSUPPORTED (the cache's dtype), WRONG_CONTRACT
  */
 export function chooseBackend(file: ModelFile, options: ResolvedLoadOptions): Promise<ChosenBackend> {
   return takeBackend(options, (backends, missing) => {

@@ -21,7 +21,8 @@ export interface LoadProgress {
 export interface LoadOptions {
   /**
    * 'auto' (the default) takes the fastest installed one that has the memory, but none whose package says `"auto": false`, as
-   * backend-reference does; a name takes that one; an instance stays the caller's to dispose.
+   * backend-reference does; a name takes that one, as does the path of its package's folder or of a module ('./my-backend'); an
+   * instance stays the caller's to dispose.
    */
   readonly backend?: string | Backend | undefined;
   /** Threads of the backend. Default: the backend chooses. */
@@ -52,7 +53,7 @@ export interface LoadOptions {
    * file must not.
    */
   readonly mmap?: boolean | undefined;
-  /** Passed on to the backend's `createBackend` beside the other options: what they are its own documentation says. */
+  /** Further options of the backend that is named, for its `createBackend`; its documentation lists them. */
   readonly backendOptions?: Readonly<Record<string, unknown>> | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly onProgress?: ((progress: LoadProgress) => void) | undefined;

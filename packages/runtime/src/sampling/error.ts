@@ -7,5 +7,5 @@ export type SamplingErrorCode =
 
 /** Thrown when a sampler is made, and when it samples. */
 export class SamplingError extends QuernError<SamplingErrorCode> {
-  override readonly name = 'SamplingError';
+  static override readonly className: string = 'SamplingError';
 }

@@ -20,7 +20,7 @@ import { nonSpeechTokens, type SpeechVocabulary, vocabularyOf, vocabularyOfBytes
 
 export type SpeechLoadOptions = Pick<
   LoadOptions,
-  'backend' | 'threads' | 'graph' | 'resolveFrom' | 'signal' | 'onProgress' | 'onNotice'
+  'backend' | 'threads' | 'backendOptions' | 'graph' | 'resolveFrom' | 'signal' | 'onProgress' | 'onNotice'
 >;
 
 /** A model that turns speech into text. */

@@ -11,7 +11,7 @@ export type TokenizerErrorCode =
 
 /** Thrown while a tokenizer is loaded, and by its methods. */
 export class TokenizerError extends QuernError<TokenizerErrorCode> {
-  override readonly name = 'TokenizerError';
+  static override readonly className: string = 'TokenizerError';
 }
 
 export const badVocabulary = (message: string): TokenizerError =>

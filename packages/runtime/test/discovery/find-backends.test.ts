@@ -1,5 +1,6 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Backend } from '@quern/core';
 import { describeDevices, findBackend, findBackends, loadModel } from '../../src/index.js';
@@ -52,16 +53,121 @@ test('a backend by its name, or by its package', async () => {
   expect((await madeBy(resolveFrom, '@quern/backend-slow')).every(({ disposed }) => disposed)).toBe(true);
 });
 
-test('one that is not installed: the command, and what there is', async () => {
+test('one that is not installed: what there is, and how one is named', async () => {
   const looking = findBackend('cuda', { resolveFrom: application() });
-  await expect(looking).rejects.toMatchObject({
-    code: 'BACKEND_NOT_FOUND',
-    message: expect.stringMatching(/npm install @quern\/backend-cuda$/),
-  });
-  await expect(looking).rejects.toThrow(/slow \(@quern\/backend-slow\)/);
+  await expect(looking).rejects.toMatchObject({ code: 'BACKEND_NOT_FOUND' });
+  await expect(looking).rejects.toThrow(/slow \(@quern\/backend-slow\).*the path of its folder or module/);
+  await expect(looking).rejects.not.toThrow('npm install');
   await expect(findBackend('cuda', { resolveFrom: makeApplication({}) })).rejects.toThrow(
     /no package .* declares a backend/,
   );
+});
+
+test.each(['cpu', '@quern/backend-cpu', 'reference'])('%s is published: the command', async (name) => {
+  const command = `npm install @quern/backend-${name.replace('@quern/backend-', '')}`;
+  await expect(findBackend(name, { resolveFrom: makeApplication({}) })).rejects.toThrow(command);
+});
+
+describe('by its path', () => {
+  const folder = () => join(application(), 'node_modules', 'fast-by-others');
+
+  test.each([
+    ['a folder', (at: string) => at],
+    ['a folder, relative', (at: string) => `./${relative(process.cwd(), at)}`],
+    ['a module', (at: string) => join(at, 'index.mjs')],
+    ['a URL', (at: string) => pathToFileURL(join(at, 'index.mjs')).href],
+  ])('%s', async (_name, pathOf) => {
+    const { backend } = await findBackend(pathOf(folder()), { threads: 2 });
+    expect([backend.name, backend.profile.threads]).toEqual(['fast', 2]);
+    backend.dispose();
+  });
+
+  test('CommonJS', async () => {
+    const path = join(makeApplication({}), 'driver.cjs');
+    writeFileSync(path, 'exports["create" + "Backend"] = async () => { throw new Error("as CommonJS"); };');
+    await expect(findBackend(path)).rejects.toMatchObject({
+      code: 'BACKEND_FAILED',
+      message: expect.stringContaining('as CommonJS'),
+    });
+  });
+
+  test.each([
+    ['nothing there', './no/such/folder', /no such file or folder/],
+    ['no package', tmpdir(), /its package.json must say where, as in "quern": \{"backend"/],
+  ])('%s', async (_name, path, message) => {
+    await expect(findBackend(path)).rejects.toMatchObject({
+      code: 'BACKEND_NOT_FOUND',
+      message: expect.stringMatching(message),
+    });
+  });
+});
+
+describe('backendOptions', () => {
+  const echo = {
+    quern: { backend: './index.mjs' },
+    files: {
+      'index.mjs':
+        'export async function createBackend(options) { throw new Error(JSON.stringify(options)); }',
+    },
+  };
+
+  test('go to the backend that is named, beside threads and isa', async () => {
+    const resolveFrom = makeApplication({ 'quern-backend-echo': echo });
+    const backendOptions = { device: 1, path: '/dev/x', threads: 9 };
+    await expect(
+      loadModel(await writeTinyModel(), { resolveFrom, backend: 'echo', threads: 2, backendOptions }),
+    ).rejects.toThrow(JSON.stringify({ device: 1, path: '/dev/x', threads: 2 }));
+  });
+
+  test('are refused where no backend is named, or one has been made', async () => {
+    const model = await writeTinyModel();
+    const resolveFrom = application();
+    const backendOptions = { device: 1 };
+    await expect(loadModel(model, { resolveFrom, backendOptions })).rejects.toMatchObject({
+      code: 'BAD_OPTION',
+      message: expect.stringContaining("backend: 'cpu'"),
+    });
+    const { backend } = await findBackend('fast', { resolveFrom });
+    await expect(loadModel(model, { backend, backendOptions })).rejects.toMatchObject({ code: 'BAD_OPTION' });
+    backend.dispose();
+  });
+
+  test.each(['@quern/backend-cpu', '@quern/backend-reference'])('%s knows its own', async (name) => {
+    const { createBackend } = await import(name);
+    await expect(createBackend({ thread: 2 })).rejects.toMatchObject({
+      code: 'BAD_ARGUMENT',
+      message: expect.stringContaining("no option 'thread'"),
+    });
+  });
+});
+
+describe('a backend of another contract', () => {
+  const old = backendPackage('old', { flops: 1, readBandwidth: 1 });
+  const text = old.files!['index.mjs']!.replace(
+    'made.push(backend)',
+    'made.push(backend); backend.contract = 0',
+  );
+  const outdated = () => makeApplication({ 'quern-backend-old': { ...old, files: { 'index.mjs': text } } });
+
+  test('is not used, and the package to update is named', async () => {
+    const resolveFrom = outdated();
+    const message = expect.stringContaining('update quern-backend-old');
+    await expect(findBackend('old', { resolveFrom })).rejects.toMatchObject({
+      code: 'BACKEND_FAILED',
+      message,
+    });
+    expect(await findBackends({ resolveFrom })).toMatchObject([{ code: 'WRONG_CONTRACT', error: message }]);
+    expect((await madeBy(resolveFrom, 'quern-backend-old')).every(({ disposed }) => disposed)).toBe(true);
+  });
+
+  test('nor as an instance', async () => {
+    const resolveFrom = outdated();
+    await findBackend('old', { resolveFrom }).catch(() => {});
+    const [backend] = await madeBy(resolveFrom, 'quern-backend-old');
+    await expect(loadModel(await writeTinyModel(), { backend: backend! })).rejects.toMatchObject({
+      code: 'WRONG_CONTRACT',
+    });
+  });
 });
 
 test('one that is installed but does not load says why', async () => {
@@ -200,7 +306,7 @@ describe('a better backend that cannot be used', () => {
   });
 });
 
-test.each(['', 'two words', '../cpu', 'a/b'])("'%s' is no name of a backend", async (name) => {
+test.each(['', 'two words', 'a/b'])("'%s' is no name of a backend", async (name) => {
   await expect(findBackend(name, { resolveFrom: application() })).rejects.toMatchObject({
     code: 'BAD_OPTION',
   });
@@ -265,7 +371,10 @@ test('describeDevices measures, reports and disposes', async () => {
   expect(reports[1]).toMatchObject({ backend: 'slow' });
   expect(reports[1]).not.toHaveProperty('ceilings');
   expect(reports).toContainEqual({ package: '@quern/backend-broken', error: 'there is no such device' });
-  expect(reports).toContainEqual({ package: 'worn-out', error: 'it is too hot' });
+  expect(reports).toContainEqual({
+    package: 'worn-out',
+    error: "[measureCeilings] the driver 'worn-out' failed: it is too hot",
+  });
   for (const name of ['fast-by-others', 'worn-out'])
     expect((await madeBy(resolveFrom, name)).map(({ disposed }) => disposed)).toEqual([true]);
 });

@@ -1,0 +1,112 @@
+import type {
+  CapturedPlan,
+  Driver,
+  DriverMemory,
+  Kernel,
+  KernelDriver,
+  PlanDriver,
+  PlanExecutor,
+} from './driver.js';
+import { BackendError, QuernError } from './error.js';
+
+/** What a driver's functions throw and reject with: QuernErrors as they are, anything else as DEVICE_FAILED. */
+class Guard {
+  constructor(private readonly driver: string) {}
+
+  /** Calls a function of the driver that returns at once. */
+  now<T>(entry: string, call: () => T): T {
+    try {
+      return call();
+    } catch (error) {
+      throw this.failure(entry, error);
+    }
+  }
+
+  /** Calls one that returns a promise. */
+  later<T>(entry: string, call: () => Promise<T>): Promise<T> {
+    return Promise.resolve(this.now(entry, call)).catch((error: unknown) => {
+      throw this.failure(entry, error);
+    });
+  }
+
+  private failure(entry: string, cause: unknown): QuernError {
+    if (cause instanceof QuernError) return cause;
+    const message = cause instanceof Error ? cause.message : String(cause);
+    return new BackendError('DEVICE_FAILED', `[${entry}] the driver '${this.driver}' failed: ${message}`, {
+      cause,
+    });
+  }
+}
+
+function guardMemory(guard: Guard, memory: DriverMemory): DriverMemory {
+  return {
+    allocate: (byteLength) => guard.now('allocate', () => memory.allocate(byteLength)),
+    free: (buffer) => guard.now('free', () => memory.free(buffer)),
+    write: (buffer, offset, bytes) => guard.later('write', () => memory.write(buffer, offset, bytes)),
+    read: (buffer, offset, bytes) => guard.later('read', () => memory.read(buffer, offset, bytes)),
+  };
+}
+
+function guardCaptured(guard: Guard, plan: CapturedPlan): CapturedPlan {
+  return {
+    replay: () => guard.later('replay', () => plan.replay()),
+    ...(plan.replayChain && {
+      replayChain: (count, stops) => guard.later('replayChain', () => plan.replayChain!(count, stops)),
+    }),
+    dispose: () => guard.now('dispose', () => plan.dispose()),
+  };
+}
+
+function guardExecutor(guard: Guard, executor: PlanExecutor): PlanExecutor {
+  return {
+    execute: (plan, io) => guard.later('execute', () => executor.execute(plan, io)),
+    ...(executor.capture && {
+      capture: (plan, io, chain) =>
+        guardCaptured(
+          guard,
+          guard.now('capture', () => executor.capture!(plan, io, chain)),
+        ),
+    }),
+  };
+}
+
+function guardKernels(guard: Guard, kernels: KernelDriver['kernels']): KernelDriver['kernels'] {
+  const guarded = Object.entries(kernels).map(([op, kernel]: [string, Kernel]) => {
+    const call: Kernel = (operands, attributes, outputs) => {
+      const computed = guard.now(op, () => kernel(operands, attributes, outputs));
+      return computed && guard.later(op, () => computed);
+    };
+    return [op, call];
+  });
+  return Object.fromEntries(guarded);
+}
+
+/** A driver whose every failure is a QuernError. */
+export function guardDriver(driver: Driver): Driver {
+  const guard = new Guard(driver.name);
+  const { name, profile, manifest, capabilities } = driver;
+  const common: Omit<PlanDriver, 'executor'> = {
+    name,
+    profile,
+    manifest,
+    ...(capabilities && { capabilities }),
+    memory: guardMemory(guard, driver.memory),
+    freeMemory: () => guard.now('freeMemory', () => driver.freeMemory()),
+    loadWeight: (source) => guard.later('loadWeight', () => driver.loadWeight(source)),
+    freeWeight: (weight) => guard.now('freeWeight', () => driver.freeWeight(weight)),
+    dispose: () => guard.now('dispose', () => driver.dispose()),
+    ...(driver.measureCeilings && {
+      measureCeilings: () => guard.later('measureCeilings', () => driver.measureCeilings!()),
+    }),
+    ...(driver.loadExperts && {
+      loadExperts: (sources) => guard.later('loadExperts', () => driver.loadExperts!(sources)),
+    }),
+    ...(driver.loadGptq && {
+      loadGptq: (source) => guard.later('loadGptq', () => driver.loadGptq!(source)),
+    }),
+    ...(driver.kernelRuns && { kernelRuns: () => guard.now('kernelRuns', () => driver.kernelRuns!()) }),
+  };
+  return 'kernels' in driver
+    ? { ...common, kernels: guardKernels(guard, driver.kernels) }
+    : { ...common, executor: guardExecutor(guard, driver.executor) };
+}

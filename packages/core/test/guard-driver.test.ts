@@ -1,0 +1,142 @@
+// Whatever a driver throws, its callers get a QuernError.
+import {
+  type Backend,
+  BackendError,
+  contractVersion,
+  type Driver,
+  defineBackend,
+  need,
+  needContract,
+  type PlanDriver,
+} from '../src/index.js';
+import { definitionDriver, type Ledger } from './definition-driver.js';
+
+const ledger = (): Ledger => ({ buffers: 0, weights: 0, disposals: 0 });
+const cause = new RangeError('the cable is out');
+const fail = (): never => {
+  throw cause;
+};
+const reject = (): Promise<never> => Promise.reject(cause);
+
+const failed = (entry: string) =>
+  expect.objectContaining({
+    name: 'BackendError',
+    code: 'DEVICE_FAILED',
+    message: expect.stringContaining(`[${entry}] the driver`),
+    cause,
+  });
+
+/** A backend whose driver is spoilt in one place. */
+function spoilt(change: (driver: Driver) => Partial<Driver>): Backend {
+  const driver = definitionDriver(ledger());
+  return defineBackend({ ...driver, ...change(driver) } as Driver);
+}
+
+const source = { name: 'w', shape: [1, 1], format: 'f32', bytes: new Uint8Array(4) } as const;
+const memory = (parts: Partial<Driver['memory']>) => (driver: Driver) => ({
+  memory: { ...driver.memory, ...parts },
+});
+
+test.each([
+  ['a function that throws', fail],
+  ['a promise that rejects', reject],
+])('%s, of every entry that is asynchronous', async (_name, bad) => {
+  await expect(spoilt(() => ({ loadWeight: bad })).loadWeight(source)).rejects.toEqual(failed('loadWeight'));
+  const measure = spoilt(() => ({ measureCeilings: bad }));
+  await expect(measure.measureCeilings!()).rejects.toEqual(failed('measureCeilings'));
+  for (const entry of ['read', 'write'] as const) {
+    const buffer = spoilt(memory({ [entry]: bad })).buffer('f32', [1]);
+    const access = entry === 'read' ? buffer.read() : buffer.write(new Uint8Array(4));
+    await expect(access).rejects.toEqual(failed(entry));
+  }
+});
+
+test('entries that answer at once', () => {
+  const backend = spoilt((driver) => ({ ...memory({ allocate: fail })(driver), freeMemory: fail }));
+  expect(() => backend.buffer('f32', [1])).toThrow(failed('allocate'));
+  expect(() => backend.freeMemory()).toThrow(failed('freeMemory'));
+});
+
+test.each([
+  ['throws', fail],
+  ['rejects', reject],
+])('a kernel that %s is named', async (_name, kernel) => {
+  const driver = definitionDriver(ledger());
+  const backend = defineBackend({ ...driver, kernels: { ...driver.kernels, silu: kernel } });
+  const step = backend.step();
+  backend.silu(step.input(Float32Array.of(1)));
+  await expect(step.run()).rejects.toEqual(failed('silu'));
+});
+
+/** A plan driver that refuses in one place. */
+function planBackend(executor: PlanDriver['executor']): Backend {
+  const { kernels: _kernels, ...driver } = definitionDriver(ledger());
+  return defineBackend({ ...driver, capabilities: { graph: true }, executor });
+}
+
+test('execute, capture, replay and replayChain', async () => {
+  const captured = { replay: reject, replayChain: reject, dispose() {} };
+  const backend = planBackend({ execute: reject, capture: () => captured });
+  need(backend, 'graph');
+  const record = () => {
+    const step = backend.step();
+    const x = step.input(Int32Array.of(1), [1, 1]);
+    const y = backend.argmax(step.input(Float32Array.of(1, 2), [1, 2]));
+    step.keep(y);
+    return { step, x, y };
+  };
+  await expect(record().step.run()).rejects.toEqual(failed('execute'));
+  const { step, x, y } = record();
+  const graph = backend.graph.capture(step, { chain: { output: y, feed: x, advance: [], most: 2 } });
+  await expect(graph.replay()).rejects.toEqual(failed('replay'));
+  await expect(graph.replayChain({ count: 1 })).rejects.toEqual(failed('replayChain'));
+  const refusing = planBackend({ execute: reject, capture: fail });
+  need(refusing, 'graph');
+  const other = refusing.step();
+  refusing.silu(other.input(Float32Array.of(1)));
+  expect(() => refusing.graph.capture(other)).toThrow(failed('capture'));
+});
+
+test('a QuernError stays as it is', async () => {
+  const error = new BackendError('OUT_OF_MEMORY', 'full');
+  const backend = spoilt(() => ({ loadWeight: () => Promise.reject(error) }));
+  await expect(backend.loadWeight(source)).rejects.toBe(error);
+});
+
+test('a driver may be an instance of a class', async () => {
+  const own = definitionDriver(ledger());
+  class Device {
+    readonly bytes = 7;
+    freeMemory() {
+      return this.bytes;
+    }
+  }
+  const driver: Driver = Object.assign(new Device(), { ...own, freeMemory: Device.prototype.freeMemory });
+  expect(defineBackend(driver).freeMemory()).toBe(7);
+});
+
+describe('the contract', () => {
+  const backend = spoilt(() => ({}));
+
+  test('is stamped on every backend, and fits this copy', () => {
+    expect(backend.contract).toBe(contractVersion);
+    expect(() => needContract(backend)).not.toThrow();
+  });
+
+  test.each([
+    [
+      contractVersion - 1,
+      /'definitions' of quern-backend-x was made for contract .* update quern-backend-x$/,
+    ],
+    [undefined, /has no contract version, .* update quern-backend-x$/],
+    [
+      contractVersion + 1,
+      /is newer than contract .* update @quern\/core, @quern\/models and @quern\/runtime$/,
+    ],
+  ])('%p is refused, and the package to update is named', (contract, message) => {
+    const other = { ...backend, contract } as Backend;
+    expect(() => needContract(other, 'quern-backend-x')).toThrow(
+      expect.objectContaining({ code: 'WRONG_CONTRACT', message: expect.stringMatching(message) }),
+    );
+  });
+});
