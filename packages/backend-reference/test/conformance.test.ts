@@ -5,10 +5,10 @@ test('the reference backend conforms', async () => {
   const report = await runConformance({ createDriver: referenceDriver });
   const failures = report.results.filter(({ status }) => status === 'failed');
   expect(failures).toEqual([]);
-  expect(report.passed).toBeGreaterThan(600);
+  expect(report.passed).toBeGreaterThan(1000);
   const notSupported = report.results.filter(({ status }) => status === 'not supported');
   expect(new Set(notSupported.map(({ suite }) => suite))).toEqual(
-    new Set(['fused', 'moeFused', 'quantGguf', 'collective']),
+    new Set(['fused', 'words', 'moeFused', 'quantGguf', 'collective']),
   );
   expect(formatReport(report)).toMatch(/0 failed, \d+ not supported$/);
-}, 60_000);
+}, 300_000);

@@ -1,12 +1,24 @@
 import type { Case } from './case.js';
+import { ConformanceError } from './error.js';
 import type { Lab } from './lab.js';
 import type { ConformanceOptions } from './options.js';
 import { suites } from './suites/index.js';
 
-/** The cases that the options ask for. */
+/** The cases that the options ask for. Throws NO_CASES where there are none: nothing that ran is nothing proved. */
 export function collect(lab: Lab, { only }: ConformanceOptions): readonly Case[] {
-  return Object.entries(suites)
+  const cases = Object.entries(suites)
     .filter(([name]) => only?.suites?.includes(name) ?? true)
     .flatMap(([, suite]) => suite(lab))
-    .filter(({ name }) => only?.cases?.test(name) ?? true);
+    .filter(
+      ({ name }) =>
+        only?.cases === undefined || new RegExp(only.cases, only.cases.flags.replace(/[gy]/g, '')).test(name),
+    );
+  if (cases.length === 0) throw new ConformanceError('NO_CASES', nothingLeft(lab, only));
+  return cases;
+}
+
+function nothingLeft({ driver }: Lab, only: ConformanceOptions['only']): string {
+  const suites = only?.suites ? `suites ${only.suites.join(', ') || '(none)'}` : 'all suites';
+  const cases = only?.cases ? `, cases like ${only.cases}` : '';
+  return `nothing is left to run on driver '${driver.name}': ${suites}${cases}. Suites of capabilities have cases where the driver declares them`;
 }

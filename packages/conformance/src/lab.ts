@@ -1,4 +1,5 @@
 import {
+  type AnyOp,
   type Backend,
   type BackendOptions,
   type Driver,
@@ -6,13 +7,17 @@ import {
   type FusedOpName,
   type OpSupport,
 } from '@quern/core';
+import { ClosenessLog } from './closeness.js';
+import type { NoteShare, OpCase } from './ops/expect.js';
 import type { ConformanceOptions } from './options.js';
+import { coarsestFormat } from './values/compare.js';
 
 /** Bytes around kept tensors that are checked for stray writes. */
 const guard = 256;
 
 /** Makes drivers and backends for the cases, and disposes of them at the end. */
 export class Lab {
+  readonly closeness = new ClosenessLog();
   private readonly opened: Backend[] = [];
   private readonly shared = new Map<string, Promise<Backend>>();
 
@@ -51,6 +56,12 @@ export class Lab {
     const { ops, fused } = this.driver.manifest;
     const claims: Readonly<Record<string, OpSupport>> = { ...ops, ...fused };
     return claims[name];
+  }
+
+  /** Writes down how near a case comes to the op's tolerance. */
+  noteOf({ name: op }: AnyOp, { name, operands }: OpCase): NoteShare {
+    const format = coarsestFormat(operands);
+    return (share) => this.closeness.note({ op, format, share, case: `${op}: ${name}` });
   }
 
   dispose(): void {

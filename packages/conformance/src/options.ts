@@ -1,4 +1,6 @@
 import type { Driver, WeightFormat } from '@quern/core';
+import { ConformanceError } from './error.js';
+import { suites } from './suites/index.js';
 
 /** The float definition of one block format: what `quantGguf` kernels must compute with. @quern/quant has them all. */
 export interface Codec {
@@ -21,6 +23,32 @@ export interface ConformanceOptions {
   readonly memoryLimitProbe?: number | undefined;
   /** Called after each case. */
   readonly onResult?: ((result: Result) => void) | undefined;
+}
+
+const known = {
+  createDriver: true,
+  codecs: true,
+  only: true,
+  memoryLimitProbe: true,
+  onResult: true,
+} as const satisfies Record<keyof ConformanceOptions, true>;
+
+function needNames(names: readonly string[], known: object, what: string): void {
+  for (const name of names)
+    if (!(name in known))
+      throw new ConformanceError(
+        'BAD_OPTION',
+        `there is no ${what} '${name}'; there are ${Object.keys(known).join(', ')}`,
+      );
+}
+
+/** Throws BAD_OPTION for a name that the kit does not know. */
+export function needOptions(options: ConformanceOptions): void {
+  if (typeof options?.createDriver !== 'function')
+    throw new ConformanceError('BAD_OPTION', 'createDriver must be a function that makes a driver');
+  needNames(Object.keys(options), known, 'option');
+  needNames(Object.keys(options.only ?? {}), { suites: true, cases: true }, 'part of `only` called');
+  needNames(options.only?.suites ?? [], suites, 'suite');
 }
 
 export interface Result {

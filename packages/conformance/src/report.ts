@@ -1,3 +1,4 @@
+import { type Closeness, formatCloseness } from './closeness.js';
 import type { Result } from './options.js';
 
 export interface Report {
@@ -5,15 +6,18 @@ export interface Report {
   readonly failed: number;
   readonly notSupported: number;
   readonly results: readonly Result[];
+  /** How near each op came to its tolerance, by format. */
+  readonly closeness: readonly Closeness[];
 }
 
-export function reportOf(results: readonly Result[]): Report {
+export function reportOf(results: readonly Result[], closeness: readonly Closeness[] = []): Report {
   const count = (status: Result['status']) => results.filter((result) => result.status === status).length;
   return {
     passed: count('passed'),
     failed: count('failed'),
     notSupported: count('not supported'),
     results,
+    closeness,
   };
 }
 
@@ -27,8 +31,11 @@ function suiteLine(suite: string, results: readonly Result[]): string {
   return `${suite.padEnd(12)} ${parts.filter(Boolean).join(', ')}`;
 }
 
-/** The report for people: a line per suite, each failure with its reason, each reason for "not supported" once, the sums. */
-export function formatReport({ results, passed, failed, notSupported }: Report): string {
+/**
+ * The report for people: a line per suite, how near each op is to its tolerance, each failure with its reason, each
+ * reason for "not supported" once, the sums.
+ */
+export function formatReport({ results, closeness, passed, failed, notSupported }: Report): string {
   const bySuite = new Map<string, Result[]>();
   for (const result of results) bySuite.set(result.suite, [...(bySuite.get(result.suite) ?? []), result]);
   const failures = results.filter(({ status }) => status === 'failed');
@@ -37,6 +44,7 @@ export function formatReport({ results, passed, failed, notSupported }: Report):
   );
   return [
     ...[...bySuite].map(([suite, inSuite]) => suiteLine(suite, inSuite)),
+    ...formatCloseness(closeness),
     ...failures.map(({ suite, name, message }) => `\nFAILED  ${suite} › ${name}\n        ${message}`),
     ...[...reasons].map((reason) => `not supported: ${reason}`),
     '',

@@ -1,7 +1,7 @@
 import type { Case } from './case.js';
 import { collect } from './collect.js';
 import { Lab } from './lab.js';
-import type { ConformanceOptions, Result } from './options.js';
+import { type ConformanceOptions, needOptions, type Result } from './options.js';
 import { type Report, reportOf } from './report.js';
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
@@ -23,20 +23,27 @@ function refusedDriver(error: unknown): Report {
   return reportOf([{ suite, name, status: 'failed', message: messageOf(error) }]);
 }
 
-/** Runs the kit on a driver. Never throws for what the driver does wrong: that is in the report. */
+/**
+ * Runs the kit on a driver. Never rejects for what the driver does wrong: that is in the report.
+ * Rejects with ConformanceError BAD_OPTION for an unknown option or suite, NO_CASES where nothing is left to run.
+ */
 export async function runConformance(options: ConformanceOptions): Promise<Report> {
+  needOptions(options);
   let lab: Lab;
   try {
     lab = await Lab.start(options);
   } catch (error) {
     return refusedDriver(error);
   }
-  const results: Result[] = [];
-  for (const one of collect(lab, options)) {
-    const result = await runOne(one, lab);
-    results.push(result);
-    options.onResult?.(result);
+  try {
+    const results: Result[] = [];
+    for (const one of collect(lab, options)) {
+      const result = await runOne(one, lab);
+      results.push(result);
+      options.onResult?.(result);
+    }
+    return reportOf(results, lab.closeness.all);
+  } finally {
+    lab.dispose();
   }
-  lab.dispose();
-  return reportOf(results);
 }

@@ -1,7 +1,7 @@
 import type { Case } from './case.js';
 import { collect } from './collect.js';
 import { Lab } from './lab.js';
-import type { ConformanceOptions } from './options.js';
+import { type ConformanceOptions, needOptions } from './options.js';
 
 /** What jest, vitest and node:test have in common. */
 export interface TestFramework {
@@ -18,9 +18,10 @@ function register(one: Case, lab: Lab, { test }: TestFramework): void {
 
 /**
  * Registers one test per case, what the driver does not claim as skipped. Await it at the top of a test file:
- * `await conformanceTests({ createDriver }, { describe, test })`. Throws where no backend can be made of the driver.
+ * `await conformanceTests({ createDriver }, { describe, test })`. Throws where no backend can be made of the driver, and what `runConformance` throws.
  */
 export async function conformanceTests(options: ConformanceOptions, framework: TestFramework): Promise<void> {
+  needOptions(options);
   const lab = await Lab.start(options);
   const bySuite = new Map<string, Case[]>();
   for (const one of collect(lab, options)) bySuite.set(one.suite, [...(bySuite.get(one.suite) ?? []), one]);

@@ -47,7 +47,7 @@ const chainOf =
   };
 
 const run = (runChain: RunChain) =>
-  runConformance({ createDriver: () => planDriver(richDriver(), runChain), only: { suites: ['chain'] } });
+  runConformance({ createDriver: () => planDriver(richDriver(), { runChain }), only: { suites: ['chain'] } });
 
 test('a driver with right chains passes', async () => {
   const report = await run(chainOf(right));

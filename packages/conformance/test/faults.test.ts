@@ -1,7 +1,9 @@
 import type { DenseWeight } from '@quern/backend-reference';
 import { formatReport, runConformance } from '@quern/conformance';
 import {
+  type Driver,
   type DriverMemory,
+  defineBackend,
   elementCount,
   elements,
   f16ToF32,
@@ -15,11 +17,15 @@ import {
   type KernelWeight,
   scaleBytes,
 } from '@quern/core';
+import type { RunnableCase } from '../src/case.js';
+import { Lab } from '../src/lab.js';
+import { undeclared } from '../src/suites/undeclared.js';
+import { planDriver } from './plan-driver.js';
 import { richDriver, toyCodec } from './rich-driver.js';
 
 /** One fault, planted in an otherwise right driver, and the case that must find it. */
 interface Fault {
-  readonly plant: (driver: KernelDriver) => KernelDriver;
+  readonly plant: (driver: KernelDriver) => Driver;
   readonly suite: string;
   readonly caughtBy: RegExp;
 }
@@ -73,6 +79,28 @@ const withMemory =
     const right = hostMemory() as DriverMemory<HostBuffer>;
     return { ...driver, memory: { ...right, ...change(right) } as DriverMemory };
   };
+
+/** What a driver that leaks never lets go. */
+const leaked: unknown[] = [];
+afterEach(() => {
+  leaked.length = 0;
+});
+
+function held<T>(thing: T): T {
+  leaked.push(thing);
+  return thing;
+}
+
+const refusedDriver = (plant: Fault['plant']): Fault => ({
+  suite: 'manifest',
+  caughtBy: /^a backend can be made of the driver/,
+  plant,
+});
+
+const withProfile = (driver: KernelDriver, change: object): KernelDriver => ({
+  ...driver,
+  profile: { ...driver.profile, ...change },
+});
 
 const ops = (caughtBy: RegExp, plant: Fault['plant']): Fault => ({ suite: 'ops', caughtBy, plant });
 
@@ -507,13 +535,138 @@ const contractFaults: Readonly<Record<string, Fault>> = {
       });
     }),
   },
-  'a capability is declared that nothing proves': {
-    suite: 'undeclared',
-    caughtBy: /^collective/,
+  'a capability is declared that no driver can have': {
+    suite: 'manifest',
+    caughtBy: /^a backend can be made of the driver/,
     plant: (driver) => ({
       ...driver,
       capabilities: { ...driver.capabilities, ...{ collective: true } },
     }),
+  },
+  'an empty name': refusedDriver((driver) => ({ ...driver, name: '' })),
+  'a profile of another kind': refusedDriver((driver) => withProfile(driver, { kind: 'tpu' })),
+  'a profile with a NaN': refusedDriver((driver) => withProfile(driver, { flops: Number.NaN })),
+  'a profile without bandwidth': refusedDriver((driver) => withProfile(driver, { readBandwidth: 0 })),
+  'an unknown capability': refusedDriver((driver) => ({
+    ...driver,
+    capabilities: { ...driver.capabilities, ...{ warp: true } },
+  })),
+  'free memory is no number': {
+    suite: 'memory',
+    caughtBy: /^free memory/,
+    plant: (driver) => ({ ...driver, freeMemory: () => Number.NaN }),
+  },
+  'all buffers have one id': {
+    suite: 'memory',
+    caughtBy: /^living buffers and weights/,
+    plant: withMemory((right) => ({ allocate: (bytes) => ({ ...right.allocate(bytes), id: 7 }) })),
+  },
+  'a weight says that it takes no bytes': {
+    suite: 'weights',
+    caughtBy: /^byteLength of f32/,
+    plant: (driver) => ({
+      ...driver,
+      loadWeight: async (source) => ({ ...(await driver.loadWeight(source)), byteLength: 0 }),
+    }),
+  },
+  'freed buffers are kept': {
+    suite: 'leaks',
+    caughtBy: /^a buffer is given back/,
+    plant: withMemory((right) => ({ allocate: (bytes) => held(right.allocate(bytes)) })),
+  },
+  'freed weights are kept': {
+    suite: 'leaks',
+    caughtBy: /^a weight is given back/,
+    plant: (driver) => ({
+      ...driver,
+      loadWeight: async (source) => held(await driver.loadWeight(source)),
+    }),
+  },
+  'what a disposed driver held is kept': {
+    suite: 'leaks',
+    caughtBy: /^a backend gives back/,
+    plant: withMemory((right) => {
+      const own = new Set<HostBuffer>();
+      held(own);
+      return {
+        allocate(bytes) {
+          const buffer = right.allocate(bytes);
+          own.add(buffer);
+          return buffer;
+        },
+        free: (buffer) => void own.delete(buffer),
+      };
+    }),
+  },
+  'loads wait until nothing runs': {
+    suite: 'concurrency',
+    caughtBy: /^a load waits for one plan/,
+    plant: (driver) => {
+      let last = 0;
+      const linear: Kernel = (...call) => {
+        last = performance.now();
+        return driver.kernels.linear(...call);
+      };
+      return {
+        ...driver,
+        kernels: { ...driver.kernels, linear },
+        async loadWeight(source) {
+          while (performance.now() - last < 100) await new Promise((resolve) => setTimeout(resolve, 10));
+          return driver.loadWeight(source);
+        },
+      };
+    },
+  },
+  'a load spoils the plan that runs': {
+    suite: 'concurrency',
+    caughtBy: /^weights load while/,
+    plant: (driver) => {
+      let loading = 0;
+      const linear: Kernel = async (...call) => {
+        await driver.kernels.linear(...call);
+        if (loading > 0) floatsOf(call[2][0]!).fill(0);
+      };
+      return {
+        ...driver,
+        kernels: { ...driver.kernels, linear },
+        async loadWeight(source) {
+          loading++;
+          await new Promise((resolve) => setTimeout(resolve, 10));
+          loading--;
+          return driver.loadWeight(source);
+        },
+      };
+    },
+  },
+  'allocate holds up the event loop': {
+    suite: 'concurrency',
+    caughtBy: /^allocate and free return at once/,
+    plant: withMemory((right) => ({
+      allocate(bytes) {
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 30);
+        return right.allocate(bytes);
+      },
+    })),
+  },
+  'times are always 0': {
+    suite: 'timer',
+    caughtBy: /^work takes time/,
+    plant: (driver) => planDriver(driver, { timer: () => 0 }),
+  },
+  'times are microseconds': {
+    suite: 'timer',
+    caughtBy: /^work takes time/,
+    plant: (driver) => planDriver(driver, { timer: (milliseconds) => 1000 * milliseconds }),
+  },
+  'words of a plan are trusted': {
+    suite: 'words',
+    caughtBy: /^an output of another shape/,
+    plant: (driver) => planDriver(driver),
+  },
+  'captured plans are kept': {
+    suite: 'leaks',
+    caughtBy: /^a captured plan is given back/,
+    plant: (driver) => planDriver(driver, { keepCaptured: held }),
   },
   'a core op is missing from the manifest': {
     suite: 'manifest',
@@ -530,7 +683,7 @@ const faults = { ...kernelFaults, ...contractFaults };
 /** Only the cases that can see the fault: the whole kit passes without it (kit.test.ts). */
 const near = ({ suite, caughtBy }: Fault) => ({
   suites: [suite],
-  cases: new RegExp(caughtBy.source.split(/[: ]/)[0]!),
+  cases: suite === 'leaks' ? caughtBy : new RegExp(caughtBy.source.split(/[: ]/)[0]!), // of ops: all of one op
 });
 
 describe('the kit finds', () => {
@@ -543,7 +696,16 @@ describe('the kit finds', () => {
         failed: expect.arrayContaining([expect.stringMatching(fault.caughtBy)]),
         report: expect.any(String),
       });
-    });
+    }, 60_000);
+});
+
+test('a capability for which the kit has no suite is a failure', async () => {
+  const driver = richDriver();
+  const declared = { ...driver, capabilities: { ...driver.capabilities, ...{ collective: true } } };
+  const [only] = undeclared({ driver: declared, backend: defineBackend(driver) });
+  await expect((only as RunnableCase).run(await Lab.start({ createDriver: richDriver }))).rejects.toThrow(
+    'no suite for collective',
+  );
 });
 
 test('a format without its codec is a failure', async () => {

@@ -1,4 +1,5 @@
 import { conformanceTests, formatReport, type Result, runConformance } from '@quern/conformance';
+import { elements, type KernelWeight } from '@quern/core';
 import { richDriver, toyCodec } from './rich-driver.js';
 
 const options = { createDriver: richDriver, codecs: [toyCodec] };
@@ -10,7 +11,7 @@ test('a driver with every fused op and a block format passes, and each part of t
   for (const suite of ['fused', 'moeFused', 'quantGguf', 'graph', 'timer', 'pagedKv', 'plans'])
     expect(passed).toContain(suite);
   expect(report.passed + report.failed + report.notSupported).toBe(report.results.length);
-}, 60_000);
+}, 300_000);
 
 test('what is not claimed counts apart from what passes', async () => {
   const report = await runConformance({ ...options, only: { suites: ['undeclared'] } });
@@ -27,12 +28,69 @@ test('cases can be chosen by suite and by name, and are reported as they end', a
   expect(seen.every(({ suite, name }) => suite === 'ops' && name.startsWith('rope:'))).toBe(true);
 });
 
+test('a part of the kit that does not exist is refused, and so is one that is empty', async () => {
+  const only = (part: object) => runConformance({ ...options, only: part });
+  await expect(only({ suites: ['opz'] })).rejects.toMatchObject({
+    name: 'ConformanceError',
+    code: 'BAD_OPTION',
+    message: expect.stringContaining("there is no suite 'opz'; there are manifest, ops,"),
+  });
+  await expect(only({ suite: ['ops'] })).rejects.toMatchObject({ code: 'BAD_OPTION' });
+  await expect(runConformance({ ...options, ...{ codec: [] } })).rejects.toMatchObject({
+    code: 'BAD_OPTION',
+  });
+  for (const part of [{ suites: [] }, { cases: /no such case/ }])
+    await expect(only(part)).rejects.toMatchObject({ code: 'NO_CASES' });
+  const { framework } = notebook();
+  await expect(conformanceTests({ ...options, only: { suites: ['opz'] } }, framework)).rejects.toMatchObject({
+    code: 'BAD_OPTION',
+  });
+});
+
+test('a pattern that remembers where it was chooses the same cases', async () => {
+  const count = async (cases: RegExp) =>
+    (await runConformance({ ...options, only: { suites: ['ops'], cases } })).passed;
+  expect(await count(/^rope:/g)).toBe(await count(/^rope:/));
+});
+
+test('a report tells how near each op came to its tolerance, by format', async () => {
+  const wrong = richDriver();
+  const linear: typeof wrong.kernels.linear = async (given, own, [y]) => {
+    await wrong.kernels.linear(given, own, [y!]);
+    const values = elements(y!) as Float32Array;
+    if ((given.w as KernelWeight).format === 'f16') values.forEach((v, i) => (values[i] = v * (1 + 0.9e-4)));
+  };
+  const driver = { ...wrong, kernels: { ...wrong.kernels, linear } };
+  const only = { suites: ['ops'], cases: /^(linear|add):/ };
+  const report = await runConformance({ ...options, createDriver: () => driver, only });
+  const share = (op: string, format: string) =>
+    report.closeness.find((seen) => seen.op === op && seen.format === format);
+  expect(share('linear', 'f32')!.share).toBeLessThan(0.2);
+  expect(share('linear', 'f16')).toMatchObject({ case: expect.stringMatching(/^linear: /) });
+  expect(share('linear', 'f16')!.share).toBeGreaterThan(share('linear', 'f32')!.share);
+  expect(share('add', 'f32')!.share).toBe(0);
+  expect(formatReport(report)).toMatch(
+    /percent of the tolerance[\s\S]*\n {2}linear +f16 \d+[\s\S]*\n {2}exact: add/,
+  );
+});
+
+test('shares near the edge are marked, and errors where none is allowed', () => {
+  const seen = { op: 'silu', case: 'silu: rows' };
+  const closeness = [
+    { ...seen, format: 'f32', share: 0.93 },
+    { ...seen, format: 'bf16', share: 0.2 },
+    { ...seen, op: 'embed', format: 'f32', share: Number.POSITIVE_INFINITY },
+  ];
+  const text = formatReport({ passed: 0, failed: 0, notSupported: 0, results: [], closeness });
+  expect(text).toMatch(/^ {2}embed +f32 ∞!\n {2}silu +f32 93! {2}bf16 20$/m);
+});
+
 test('a report shows each failure with its reason', () => {
   const results: Result[] = [
     { suite: 'ops', name: 'add: empty', status: 'failed', message: 'y[0] is 1; expected 2' },
     { suite: 'ops', name: 'mul: empty', status: 'passed' },
   ];
-  const text = formatReport({ passed: 1, failed: 1, notSupported: 0, results });
+  const text = formatReport({ passed: 1, failed: 1, notSupported: 0, results, closeness: [] });
   expect(text).toContain('FAILED  ops › add: empty\n        y[0] is 1; expected 2');
   expect(text).toContain('1 passed, 1 failed, 0 not supported');
 });

@@ -34,8 +34,20 @@ const opByCode = new Map(
   Object.entries({ ...coreOps, ...fusedOps }).map(([name, op]) => [opcodes.get(name)!, op]),
 );
 
-/** A kernel driver as one that takes whole plans, with chains of its own. Its memory must be the host's. */
-export function planDriver({ kernels, memory, ...rest }: KernelDriver, runChain: RunChain): PlanDriver {
+export interface PlanDriverOptions {
+  /** Chains of the driver's own. */
+  readonly runChain?: RunChain;
+  /** What the driver tells of an op that took so many milliseconds. */
+  readonly timer?: (milliseconds: number) => number;
+  /** Is given everything that a captured plan holds. */
+  readonly keepCaptured?: (io: PlanIo) => unknown;
+}
+
+/** A kernel driver as one that takes whole plans and trusts their words. Its memory must be the host's. */
+export function planDriver(
+  { kernels, memory, ...rest }: KernelDriver,
+  { runChain, timer, keepCaptured }: PlanDriverOptions = {},
+): PlanDriver {
   const buffers = new Map<number, DriverBuffer>();
   const weights = new Map<number, { readonly weight: DriverWeight; readonly format: string }>();
   const runs: Record<string, number> = {};
@@ -70,7 +82,10 @@ export function planDriver({ kernels, memory, ...rest }: KernelDriver, runChain:
     return { name: op.name, run };
   }
 
-  async function run({ words, arenaBytes, opCount }: EncodedPlan, { inputs, outputs, control }: PlanIo) {
+  async function run(
+    { words, arenaBytes, opCount }: EncodedPlan,
+    { inputs, outputs, control, times }: PlanIo,
+  ) {
     const host = (bytes: ArrayBuffer): HostBuffer => ({ id: -1, bytes });
     const places = {
       [regions.arena]: host(new ArrayBuffer(arenaBytes)),
@@ -81,14 +96,16 @@ export function planDriver({ kernels, memory, ...rest }: KernelDriver, runChain:
       await new Promise((resolve) => setImmediate(resolve));
       if (control[0]) throw new BackendError('ABORTED', `aborted before op ${i} of ${opCount}`);
       const { name, run: compute } = callAt(words, at, places);
+      const start = performance.now();
       await compute();
+      if (times && timer) times[i] = timer(performance.now() - start);
       runs[name] = (runs[name] ?? 0) + 1;
     }
   }
 
   return {
     ...rest,
-    capabilities: { ...rest.capabilities, graph: true },
+    capabilities: { ...rest.capabilities, graph: true, timer: timer !== undefined },
     kernelRuns: () => runs,
     memory: {
       ...memory,
@@ -107,9 +124,12 @@ export function planDriver({ kernels, memory, ...rest }: KernelDriver, runChain:
       execute: run,
       capture(plan, io, chain): CapturedPlan {
         const replay = () => run(plan, io);
+        keepCaptured?.(io);
         return {
           replay,
-          replayChain: (count, stops) => runChain(replay, io, chain!, count, stops),
+          ...(runChain && {
+            replayChain: (count: number, stops: Int32Array) => runChain(replay, io, chain!, count, stops),
+          }),
           dispose() {},
         };
       },

@@ -45,8 +45,11 @@ function measure(op: AnyOp, sample: OpCase, by: AnyOp['magnitude']): Numbers[] |
   return outputs;
 }
 
+/** Is told how near a result came to its tolerance, as a share of it. */
+export type NoteShare = (share: number) => void;
+
 /** Throws where an outcome strays from the wanted one further than the op's tolerance. */
-export function checkOutcome(op: AnyOp, sample: OpCase, got: Outcome, want: Outcome): void {
+export function checkOutcome(op: AnyOp, sample: OpCase, got: Outcome, want: Outcome, note?: NoteShare): void {
   const { absolute, relative } = toleranceOf(op, sample.operands);
   const terms = measure(op, sample, op.magnitude);
   const roundings =
@@ -61,6 +64,7 @@ export function checkOutcome(op: AnyOp, sample: OpCase, got: Outcome, want: Outc
       got.outputs[o]!,
       output,
       (i, value) => absolute + relative * magnitude(i, value) + rounding(i),
+      note,
     );
   });
   for (const [name, buffer] of Object.entries(want.buffers)) {
@@ -74,6 +78,7 @@ export function checkOutcome(op: AnyOp, sample: OpCase, got: Outcome, want: Outc
       cachedNumbers(format, got.buffers[name]!).numbers,
       numbers,
       op.operands[name]!.written ? allowed : exact,
+      note,
     );
   }
 }

@@ -21,7 +21,8 @@ export function coreCase(
     suite,
     name,
     async run() {
-      await proveCase(await lab.guarded(false), op, sample, recordItself(op), binding);
+      const backend = await lab.guarded(false);
+      await proveCase(backend, op, sample, recordItself(op), binding, lab.noteOf(op, sample));
     },
   };
 }

@@ -11,7 +11,7 @@ import {
 } from '@quern/core';
 import { numbersOf } from '../values/numbers.js';
 import { type Binding, type Bound, bind } from './bind.js';
-import { checkOutcome, define, type OpCase, type Outcome } from './expect.js';
+import { checkOutcome, define, type NoteShare, type OpCase, type Outcome } from './expect.js';
 
 /** Records a case and gives the tensors that stand for the op's outputs. */
 export type RecordCase = (step: Step, bound: Bound, sample: OpCase) => readonly Tensor[];
@@ -55,12 +55,13 @@ export async function proveCase(
   sample: OpCase,
   record: RecordCase,
   binding: Binding = 'whole',
+  note?: NoteShare,
 ): Promise<Outcome> {
   const before = backend.kernelRuns()[op.name] ?? 0;
   const got = await runCase(backend, op, sample, record, binding);
   const runs = (backend.kernelRuns()[op.name] ?? 0) - before;
   if (!(runs > 0)) throw new Error(`the manifest claims '${op.name}', but its kernel did not run`);
-  checkOutcome(op, sample, got, define(op, sample));
+  checkOutcome(op, sample, got, define(op, sample), note);
   return got;
 }
 

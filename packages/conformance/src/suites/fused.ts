@@ -31,7 +31,8 @@ export function fusedCase(
     suite,
     name: label,
     async run() {
-      const fused = await proveCase(await lab.guarded([name]), op, sample, ask);
+      const note = lab.noteOf(op, sample);
+      const fused = await proveCase(await lab.guarded([name]), op, sample, ask, 'whole', note);
       const plain = await runCase(await lab.guarded(false), op, sample, recordPlainly(name));
       checkOutcome(op, sample, fused, plain);
     },

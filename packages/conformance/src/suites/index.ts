@@ -1,11 +1,13 @@
 import type { Suite } from '../case.js';
 import { abort } from './abort.js';
 import { chain } from './chain.js';
+import { concurrency } from './concurrency.js';
 import { errors } from './errors.js';
 import { fused } from './fused.js';
 import { generated } from './generated.js';
 import { graph } from './graph.js';
 import { kvQuant } from './kv-quant.js';
+import { leaks } from './leaks.js';
 import { lifecycle } from './lifecycle.js';
 import { manifest } from './manifest.js';
 import { memory } from './memory.js';
@@ -19,6 +21,7 @@ import { steps } from './steps.js';
 import { timer } from './timer.js';
 import { undeclared } from './undeclared.js';
 import { weights } from './weights.js';
+import { words } from './words.js';
 
 /** By name, in the order in which they run: what the others stand on first. */
 export const suites = {
@@ -35,6 +38,9 @@ export const suites = {
   abort,
   memory,
   weights,
+  words,
+  concurrency,
+  leaks,
   pagedKv,
   graph,
   chain,

@@ -1,4 +1,4 @@
-import type { Backend, Step, Tensor } from '@quern/core';
+import { type Backend, driverOf, type Step, type Tensor } from '@quern/core';
 import type { Suite } from '../case.js';
 import { fresh } from '../ops/fresh.js';
 import { ensure, refusal } from '../values/refusal.js';
@@ -15,8 +15,32 @@ function recordHuge(backend: Backend, step: Step): Tensor {
   return backend.gatherRows(wider, rows(2 ** 18));
 }
 
+/** Ids of encoded plans are words: whole numbers that no two living things of a kind share. */
+function needIds(what: string, held: readonly { readonly id: number }[]): void {
+  const ids = held.map(({ id }) => id);
+  const bad = ids.find((id) => !(Number.isInteger(id) && id >= 0 && id < 2 ** 31));
+  ensure(bad === undefined, `the id of a ${what} must be a whole number from 0 to 2³¹ − 1; got ${bad}`);
+  ensure(new Set(ids).size === ids.length, `living ${what}s must have ids of their own; got ${ids.join()}`);
+}
+
 /** What the device cannot hold is refused, and nothing else suffers. */
 export const memory: Suite = (lab) => [
+  on('free memory is a number of bytes', async (backend) => {
+    const [free, total] = [backend.freeMemory(), backend.profile.totalMemory];
+    ensure(
+      free >= 0 && free <= total,
+      `freeMemory() must be from 0 to profile.totalMemory (${total}); got ${free}`,
+    );
+  }),
+  on('living buffers and weights have ids of their own', async (backend) => {
+    const driver = driverOf(backend)!;
+    const source = { name: 'w', shape: [1], format: 'f32', bytes: new Uint8Array(4) };
+    needIds(
+      'buffer',
+      [4, 4, 4].map((bytes) => driver.memory.allocate(bytes)),
+    );
+    needIds('weight', await Promise.all([source, source, source].map((w) => driver.loadWeight(w))));
+  }),
   on('a buffer larger than any memory', async (backend) => {
     const bytes = lab.options.memoryLimitProbe ?? 2 ** 50;
     await refusal('OUT_OF_MEMORY', () => backend.buffer('u8', [Math.ceil(bytes / 2 ** 20), 2 ** 20]));

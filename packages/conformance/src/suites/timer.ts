@@ -1,9 +1,25 @@
-import { need } from '@quern/core';
+import { type Backend, need } from '@quern/core';
 import type { Suite } from '../case.js';
 import { floats, fresh, loadValues } from '../ops/fresh.js';
 import { ensure } from '../values/refusal.js';
 
 const on = fresh('timer');
+
+/** Milliseconds that the driver tells for a product of n × n matrices, and those that the whole run took. */
+async function timeProduct(backend: Backend, n: number): Promise<{ told: number; took: number }> {
+  need(backend, 'timer');
+  const weight = await loadValues(backend, new Float32Array(n * n).fill(1), [n, n]);
+  const step = backend.step();
+  backend.linear(step.input(new Float32Array(n * n).fill(1), [n, n]), weight);
+  const start = performance.now();
+  const times = await backend.timer.run(step);
+  const took = performance.now() - start;
+  weight.dispose();
+  return { told: times[0]!.milliseconds, took };
+}
+
+/** n of n × n matrices, up to one that takes any clock a while. */
+const sizes = [64, 256, 512];
 
 /** One time for each op that ran. */
 export const timer: Suite = (lab) => {
@@ -20,6 +36,19 @@ export const timer: Suite = (lab) => {
       ensure(ops === 'linear,silu,softmax', `the ops should be linear,silu,softmax; got ${ops}`);
       for (const { op, milliseconds } of times)
         ensure(milliseconds >= 0 && milliseconds < 60_000, `${op} cannot have taken ${milliseconds} ms`);
+    }),
+    on('work takes time, and an op no longer than its run', async (backend) => {
+      const told: number[] = [];
+      for (const n of sizes) {
+        const product = await timeProduct(backend, n);
+        ensure(
+          product.told <= product.took,
+          `linear is said to have taken ${product.told} ms of a run of ${product.took} ms: times are milliseconds`,
+        );
+        if (product.told > 0) return;
+        told.push(product.told);
+      }
+      throw new Error(`products of ${sizes.join(', ')} rows are said to have taken ${told.join(', ')} ms`);
     }),
     on('no ops, no times', async (backend) => {
       need(backend, 'timer');

@@ -1,5 +1,6 @@
 import { capabilityNames } from '@quern/core';
-import type { Case, Suite } from '../case.js';
+import type { Case } from '../case.js';
+import type { Lab } from '../lab.js';
 
 /** Capabilities that have a suite in this version of the kit. */
 const covered: readonly string[] = [
@@ -13,7 +14,7 @@ const covered: readonly string[] = [
 ];
 
 /** One line for each capability that is not there, and a failure for each that is there and that nothing here proves. */
-export const undeclared: Suite = ({ driver, backend }) => {
+export const undeclared = ({ driver, backend }: Pick<Lab, 'driver' | 'backend'>): readonly Case[] => {
   const claims: Readonly<Record<string, unknown>> = { ...driver.capabilities };
   return capabilityNames.flatMap((name): Case[] => {
     if (!claims[name] && !backend[name])

@@ -7,7 +7,7 @@ import type { Case, Suite } from '../case.js';
 import { fresh } from '../ops/fresh.js';
 import { compare, exact } from '../values/compare.js';
 import { bytesOf, hostValues, received } from '../values/numbers.js';
-import { refusal } from '../values/refusal.js';
+import { ensure, refusal } from '../values/refusal.js';
 import { proveUsable } from './errors.js';
 
 const on = fresh('weights');
@@ -63,12 +63,28 @@ const refused = (
 
 const byteLength = 4 * 9 * 35;
 
+/** More than any layout of a matrix takes, padding included. */
+const mostBytes = (source: number) => 16 * source + 2 ** 20;
+
+/** Rows come back bit for bit, so a weight takes at least the bytes that it had; the planner counts with what it says. */
+const tellsBytes = (format: DenseFormat): Case =>
+  on(`byteLength of ${format} is what the weight takes`, async (backend) => {
+    const bytes = bytesOf(hostValues(table(format)));
+    const weight = await backend.loadWeight({ name: 'table', shape, format, bytes });
+    const said = weight.byteLength;
+    ensure(
+      Number.isSafeInteger(said) && said >= bytes.length && said <= mostBytes(bytes.length),
+      `a weight of ${bytes.length} bytes says that it takes ${said}`,
+    );
+  });
+
 /** Weights from memory and from files, good ones and broken ones. */
 export const weights: Suite = () => [
   ...denseFormats.map((format) =>
     on(`${format} from memory`, (backend) => proveRows(backend, format, bytesOf(hostValues(table(format))))),
   ),
   ...denseFormats.flatMap((format) => [0, 36, 4096 + 32].map((offset) => fromFile(format, offset))),
+  ...denseFormats.map(tellsBytes),
   on('from a part of an array', async (backend) => {
     const bytes = bytesOf(hostValues(table('f32')));
     const larger = new Uint8Array(bytes.length + 64);

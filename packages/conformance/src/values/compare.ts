@@ -9,10 +9,13 @@ const rank = (format: string): number => {
   return known < 0 ? fineness.length - 1 : known;
 };
 
-const coarsestRank = (operands: Operands): number => {
-  const floats = Object.values(operands).filter(({ format }) => format !== 'i32');
-  return Math.max(0, ...floats.map(({ format }) => rank(format)));
-};
+/** The coarsest format among the operands: the one that decides how far a result may stray. */
+export function coarsestFormat(operands: Operands): string {
+  const formats = Object.values(operands).flatMap(({ format }) => (format === 'i32' ? [] : [format]));
+  return formats.reduce((coarsest, format) => (rank(format) > rank(coarsest) ? format : coarsest), 'f32');
+}
+
+const coarsestRank = (operands: Operands): number => rank(coarsestFormat(operands));
 
 /** Whether any operand is in a quantised format. */
 export const isQuantised = (operands: Operands): boolean => coarsestRank(operands) === fineness.length - 1;
@@ -26,12 +29,6 @@ export function toleranceOf(op: AnyOp, operands: Operands): Tolerance {
   throw new Error(`the op table states no tolerance for '${op.name}'`);
 }
 
-/** NaN matches NaN, an infinity itself, −0 zero; the rest within `allowed`. */
-function matches(got: number, want: number, allowed: number): boolean {
-  if (Number.isNaN(want)) return Number.isNaN(got);
-  return got === want || Math.abs(got - want) <= allowed;
-}
-
 function place(index: number, shape: readonly number[]): string {
   const indices: number[] = [];
   let rest = index;
@@ -42,20 +39,30 @@ function place(index: number, shape: readonly number[]): string {
   return `[${indices.join(', ')}]`;
 }
 
-/** Throws at the first element that is too far off, with how many there are. */
+/** The error as a share of what is allowed. NaN matches NaN, an infinity itself, −0 zero. */
+function shareOf(got: number, want: number, allowed: number): number {
+  if (got === want || (Number.isNaN(want) && Number.isNaN(got))) return 0;
+  const share = Math.abs(got - want) / allowed;
+  return Number.isNaN(share) ? Number.POSITIVE_INFINITY : share;
+}
+
+/** Throws at the first element that is too far off, with how many there are. `note` is told the largest share first. */
 export function compare(
   label: string,
   got: Numbers,
   want: Numbers,
   allowed: (index: number, want: number) => number,
+  note?: (share: number) => void,
 ): void {
   if (got.data.length !== want.data.length)
     throw new Error(`${label} has ${got.data.length} elements; expected ${want.data.length}`);
-  let [wrong, first] = [0, -1];
+  let [wrong, first, largest] = [0, -1, 0];
   for (let i = 0; i < want.data.length; i++) {
-    if (matches(got.data[i]!, want.data[i]!, allowed(i, want.data[i]!))) continue;
-    if (wrong++ === 0) first = i;
+    const share = shareOf(got.data[i]!, want.data[i]!, allowed(i, want.data[i]!));
+    if (share > largest) largest = share;
+    if (share > 1 && wrong++ === 0) first = i;
   }
+  note?.(largest);
   if (wrong === 0) return;
   throw new Error(
     `${label}${place(first, want.shape)} is ${got.data[first]}; expected ${want.data[first]} ± ${allowed(first, want.data[first]!)} ` +

@@ -1,6 +1,7 @@
 import type { BackendErrorCode } from '@quern/core';
 
-const codeOf = (error: unknown): unknown =>
+/** The stable code of an error; undefined where it has none. */
+export const codeOf = (error: unknown): unknown =>
   error instanceof Error && 'code' in error ? error.code : undefined;
 
 /** Runs `act`, which must throw or reject with one of these codes. Throws otherwise. */

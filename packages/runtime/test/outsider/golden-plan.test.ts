@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { defineBackend, type EncodedPlan } from '@quern/core';
-import { planDriver } from './plan-driver.js';
+import { planDriver } from '../../../../docs/examples/backend/plan-driver.js';
 
 const document = readFileSync(new URL('../../../../docs/writing-a-backend.md', import.meta.url), 'utf8');
 

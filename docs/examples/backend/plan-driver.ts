@@ -2,7 +2,6 @@ import {
   BackendError,
   type CapturedPlan,
   type DriverBuffer,
-  type DriverWeight,
   type EncodedPlan,
   type HostBuffer,
   type Kernel,
@@ -12,13 +11,15 @@ import {
   type PlanIo,
   regions,
 } from '@quern/core';
+import { checkOp, type Places } from './check-plan.js';
 import { plainDriver } from './driver.js';
-import { type EncodedOperand, readPlan } from './read-plan.js';
+import { type EncodedOperand, malformed, readPlan, regionBytes } from './read-plan.js';
+import { loadWeight, type PlainWeight } from './weight.js';
 
 /** What the driver holds, by the ids that plans name. */
 interface Held {
-  readonly buffers: Map<number, DriverBuffer>;
-  readonly weights: Map<number, DriverWeight>;
+  readonly buffers: Map<number, HostBuffer>;
+  readonly weights: Map<number, { readonly weight: PlainWeight; readonly shape: readonly number[] }>;
 }
 
 /** One op with its operands bound to memory. */
@@ -27,44 +28,44 @@ interface Call {
   run(): void | Promise<void>;
 }
 
-type Regions = Readonly<Record<number, DriverBuffer>>;
-
 const hostBuffer = (bytes: ArrayBuffer): HostBuffer => ({ id: -1, bytes });
 
 /** The driver shares the host's memory, so inputs and outputs are used in place. */
-function regionsOf(plan: EncodedPlan, io: PlanIo, allocate: (bytes: number) => DriverBuffer): Regions {
+function regionsOf(
+  plan: EncodedPlan,
+  io: PlanIo,
+  allocate: (bytes: number) => DriverBuffer,
+): Places['regions'] {
+  const [arenaBytes, inputsBytes, outputsBytes] = regionBytes(plan);
+  if (inputsBytes !== io.inputs.byteLength || outputsBytes !== io.outputs.byteLength)
+    throw malformed(`it asks for ${inputsBytes} and ${outputsBytes} bytes of inputs and outputs`);
   return {
-    [regions.arena]: allocate(plan.arenaBytes),
+    [regions.arena]: allocate(arenaBytes) as HostBuffer,
     [regions.inputs]: hostBuffer(io.inputs),
     [regions.outputs]: hostBuffer(io.outputs),
   };
 }
 
-function bind(operand: EncodedOperand, held: Held, places: Regions): KernelMemory | KernelWeight {
+function bind(operand: EncodedOperand, places: Places): KernelMemory | KernelWeight {
   const { region, id, shape, byteOffset, dtype } = operand;
   if (region === regions.weight)
-    return { kind: 'weight', shape, format: 'f32', weight: held.weights.get(id)! };
-  const buffer = region === regions.buffer ? held.buffers.get(id)! : places[region]!;
+    return { kind: 'weight', shape, format: 'f32', weight: places.weights.get(id)!.weight };
+  const buffer = region === regions.buffer ? places.buffers.get(id)! : places.regions[region]!;
   return { kind: 'memory', shape, dtype: dtype!, buffer, byteOffset };
 }
 
 /** All that can be worked out before the plan runs: a captured plan does it once. */
-function bindPlan(
-  plan: EncodedPlan,
-  kernels: Readonly<Record<string, Kernel>>,
-  held: Held,
-  places: Regions,
-): Call[] {
-  return readPlan(plan).map(({ op, attributes, operands }) => {
+function bindPlan(plan: EncodedPlan, kernels: Readonly<Record<string, Kernel>>, places: Places): Call[] {
+  return readPlan(plan).map((encoded) => {
+    checkOp(encoded, places);
+    const { op, attributes, operands } = encoded;
     const names = Object.keys(op.operands);
     const present = names.flatMap((name, i) => {
       const operand = operands[i]!;
-      return operand.region === regions.none ? [] : [[name, bind(operand, held, places)] as const];
+      return operand.region === regions.none ? [] : [[name, bind(operand, places)] as const];
     });
     const named = Object.fromEntries(present);
-    const outputs = operands
-      .slice(names.length)
-      .map((operand) => bind(operand, held, places) as KernelMemory);
+    const outputs = operands.slice(names.length).map((operand) => bind(operand, places) as KernelMemory);
     return { name: op.name, run: () => kernels[op.name]!(named, attributes, outputs) };
   });
 }
@@ -82,11 +83,11 @@ async function run(calls: readonly Call[], { control, times }: PlanIo, runs: Rec
 
 /** The same kernels as a driver that takes whole plans: the form of a native one. */
 export function planDriver(): PlanDriver {
-  const { kernels, memory, loadWeight, capabilities, ...rest } = plainDriver();
+  const { kernels, memory, capabilities, ...rest } = plainDriver();
   const held: Held = { buffers: new Map(), weights: new Map() };
   const runs: Record<string, number> = {};
   const bound = (plan: EncodedPlan, io: PlanIo) =>
-    bindPlan(plan, kernels, held, regionsOf(plan, io, memory.allocate));
+    bindPlan(plan, kernels, { ...held, regions: regionsOf(plan, io, memory.allocate) });
   return {
     ...rest,
     name: 'plain-plan',
@@ -95,14 +96,14 @@ export function planDriver(): PlanDriver {
       ...memory,
       allocate(byteLength) {
         const buffer = memory.allocate(byteLength);
-        held.buffers.set(buffer.id, buffer);
+        held.buffers.set(buffer.id, buffer as HostBuffer);
         return buffer;
       },
       free: ({ id }) => void held.buffers.delete(id),
     },
     async loadWeight(source) {
       const weight = await loadWeight(source);
-      held.weights.set(weight.id, weight);
+      held.weights.set(weight.id, { weight, shape: source.shape });
       return weight;
     },
     freeWeight: ({ id }) => void held.weights.delete(id),

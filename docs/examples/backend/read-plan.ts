@@ -7,6 +7,7 @@ import {
   type EncodedPlan,
   fusedOps,
   headerWords,
+  maxRank,
   opcodes,
   operandWords,
   planMagic,
@@ -18,7 +19,7 @@ export interface EncodedOperand {
   readonly region: number;
   readonly id: number;
   readonly byteOffset: number;
-  /** Absent for weights and for operands that are absent themselves. */
+  /** Absent for weights, and where there is no such dtype. */
   readonly dtype: DType | undefined;
   readonly shape: readonly number[];
 }
@@ -35,6 +36,7 @@ const opsByCode = new Map([...opcodes].map(([name, code]) => [code, table[name]!
 
 function readOperand(words: Int32Array, at: number): EncodedOperand {
   const rank = words[at + 5]!;
+  if (!(rank >= 0 && rank <= maxRank)) throw malformed(`an operand has ${rank} dimensions`);
   return {
     region: words[at]!,
     id: words[at + 1]!,
@@ -44,11 +46,21 @@ function readOperand(words: Int32Array, at: number): EncodedOperand {
   };
 }
 
-/** The op whose record begins at word `at`. */
+export const malformed = (message: string) =>
+  new BackendError('BAD_ARGUMENT', `the plan is malformed: ${message}`);
+
+/** The op whose record begins at word `at`: its counts are those of the op table, and it lies within the words. */
 function readOp(words: Int32Array, at: number): EncodedOp {
-  const [opcode, , attributeCount, operandCount] = words.subarray(at, at + 4);
+  const [opcode, length, attributeCount, operandCount] = words.subarray(at, at + 4);
   const op = opsByCode.get(opcode!);
-  if (!op) throw new BackendError('DEVICE_FAILED', `the plan has an unknown opcode ${opcode}`);
+  if (!op) throw new BackendError('UNSUPPORTED', `the plan has an unknown opcode ${opcode}`);
+  const counts = [Object.keys(op.attributes).length, Object.keys(op.operands).length + op.outputs.length];
+  if (attributeCount !== counts[0] || operandCount !== counts[1])
+    throw malformed(
+      `${op.name} has ${attributeCount} attributes and ${operandCount} operands; expected ${counts}`,
+    );
+  if (length !== 4 + attributeCount! + operandCount! * operandWords || at + length > words.length)
+    throw malformed(`a record of ${length} words at word ${at} of ${words.length}`);
   const floats = new Float32Array(words.buffer, words.byteOffset, words.length);
   const attributes = Object.entries(op.attributes).map(
     ([name, type], i) => [name, (type === 'f32' ? floats : words)[at + 4 + i]!] as const,
@@ -60,12 +72,22 @@ function readOp(words: Int32Array, at: number): EncodedOp {
   return { op, attributes: Object.fromEntries(attributes), operands };
 }
 
-/** The ops of a plan, in the order in which they must seem to run. */
+/** The ops of a plan, in the order in which they must seem to run. Throws BAD_ARGUMENT or UNSUPPORTED for words that are none. */
 export function readPlan({ words }: EncodedPlan): EncodedOp[] {
-  const [magic, version, count] = words;
+  const [magic, version, count, length] = words;
   if (magic !== planMagic || version !== planVersion)
-    throw new BackendError('DEVICE_FAILED', `the plan has version ${version}, not ${planVersion}`);
+    throw malformed(`it has version ${version}, not ${planVersion}`);
+  if (length !== words.length)
+    throw malformed(`its header tells of ${length} words; there are ${words.length}`);
   const ops: EncodedOp[] = [];
-  for (let at = headerWords; ops.length < count!; at += words[at + 1]!) ops.push(readOp(words, at));
+  let at = headerWords;
+  for (; at < length; at += words[at + 1]!) ops.push(readOp(words, at));
+  if (ops.length !== count) throw malformed(`its header tells of ${count} ops; there are ${ops.length}`);
   return ops;
+}
+
+/** Bytes that the header asks for: arena, inputs, outputs. */
+export function regionBytes({ words }: EncodedPlan): readonly [number, number, number] {
+  const wide = (at: number) => (words[at]! >>> 0) + words[at + 1]! * 2 ** 32;
+  return [wide(4), wide(6), wide(8)];
 }

@@ -1,0 +1,130 @@
+import { readdirSync } from 'node:fs';
+import { type Backend, need } from '@quern/core';
+import type { Case, Suite } from '../case.js';
+import type { Lab } from '../lab.js';
+import { fresh, loadValues } from '../ops/fresh.js';
+import { footprint, grownBy, settle, settledFootprint } from '../values/footprint.js';
+
+const on = fresh('leaks');
+
+/** What one round takes, and how often: 96 MiB in all if nothing were given back. */
+const roundBytes = 2 ** 22;
+const rounds = 24;
+const leak = rounds * roundBytes;
+
+const mib = (bytes: number) => `${Math.round(bytes / 2 ** 20)} MiB`;
+
+/** Bytes in use after the rounds more than before them. The collector and the system take their time: the least of some looks. */
+async function growth(backend: Backend, round: () => Promise<void>): Promise<number> {
+  await round(); // what is made once
+  const before = await settledFootprint(backend);
+  for (let i = 0; i < rounds; i++) await round();
+  let least = Number.POSITIVE_INFINITY;
+  for (let look = 0; look < 5 && least > leak / 2; look++) {
+    await settle();
+    least = Math.min(least, grownBy(footprint(backend), before));
+  }
+  return least;
+}
+
+/** Others use memory meanwhile, but hardly half of `leak` in each of three attempts. */
+async function needNoLeak(backend: Backend, what: string, round: () => Promise<void>): Promise<void> {
+  const grown: number[] = [];
+  while (grown.length < 3) {
+    const bytes = await growth(backend, round);
+    if (bytes <= leak / 2) return;
+    grown.push(bytes);
+  }
+  throw new Error(
+    `${rounds} rounds of ${what}, ${mib(roundBytes)} each, leave ${grown.map(mib).join(', then ')} in use: is it given back?`,
+  );
+}
+
+const filled = new Uint8Array(roundBytes).fill(1);
+
+async function fillBuffer(backend: Backend): Promise<void> {
+  const buffer = backend.buffer('u8', [roundBytes]);
+  await buffer.write(filled);
+  buffer.dispose();
+}
+
+const side = 2 ** 10;
+const matrix = new Float32Array(side * side).fill(1);
+
+async function useWeight(backend: Backend): Promise<void> {
+  const weight = await loadValues(backend, matrix, [side, side]);
+  const step = backend.step();
+  backend.linear(step.input(matrix.subarray(0, side), [1, side]), weight);
+  await step.run();
+  weight.dispose();
+}
+
+/** Inputs, an output and a temporary that the plan holds as long as it is captured. */
+async function replayOnce(backend: Backend): Promise<void> {
+  need(backend, 'graph');
+  const step = backend.step();
+  const x = step.input(matrix);
+  step.keep(backend.scale(backend.add(x, x), 2));
+  const graph = backend.graph.capture(step);
+  await graph.replay();
+  graph.dispose();
+}
+
+/** A backend that is disposed of with all that it holds. */
+async function openAndFill(lab: Lab): Promise<void> {
+  const backend = await lab.open();
+  await backend.buffer('u8', [roundBytes]).write(filled);
+  await loadValues(backend, matrix.subarray(0, side), [1, side]);
+  backend.dispose();
+}
+
+/** Threads of this process; undefined where the system does not list them. */
+function threads(): number | undefined {
+  try {
+    return readdirSync('/proc/self/task').length;
+  } catch {
+    return undefined;
+  }
+}
+
+const backends = 8;
+
+async function needNoThreads(lab: Lab): Promise<void> {
+  await openAndFill(lab); // what is made once
+  await settle();
+  const before = threads();
+  if (before === undefined) return;
+  for (let i = 0; i < backends; i++) await openAndFill(lab);
+  let more = backends;
+  for (let look = 0; look < 200 && more >= backends; look++) {
+    await settle();
+    more = threads()! - before;
+  }
+  if (more < backends) return;
+  throw new Error(
+    `${backends} backends that were disposed of leave ${more} threads: does dispose() end them?`,
+  );
+}
+
+const everywhere: readonly Case[] = [
+  on('a buffer is given back', (backend) => needNoLeak(backend, 'a buffer', () => fillBuffer(backend))),
+  on('a weight is given back', (backend) => needNoLeak(backend, 'a weight', () => useWeight(backend))),
+  on('a step is given back', (backend) =>
+    needNoLeak(backend, 'a step', async () => {
+      const step = backend.step();
+      step.keep(backend.scale(step.input(matrix), 2));
+      await step.run();
+    }),
+  ),
+  on('a backend gives back what it holds', (backend, lab) =>
+    needNoLeak(backend, 'a backend with a buffer', () => openAndFill(lab)),
+  ),
+  on('a backend ends its threads', (_backend, lab) => needNoThreads(lab)),
+];
+
+const captured: Case = on('a captured plan is given back', (backend) =>
+  needNoLeak(backend, 'a captured plan', () => replayOnce(backend)),
+);
+
+/** What is disposed of is gone: bytes and threads in use return to about what they were. */
+export const leaks: Suite = ({ backend }) => [...everywhere, ...(backend.graph ? [captured] : [])];

@@ -1,0 +1,56 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import type { Backend } from '@quern/core';
+
+type Collect = () => void;
+
+let known: Collect | undefined;
+
+/** The garbage collector, which a program may ask for without a flag. */
+function collector(): Collect {
+  if (known) return known;
+  setFlagsFromString('--expose-gc');
+  known = runInNewContext('gc') as Collect;
+  return known;
+}
+
+const turn = () => new Promise<void>((resolve) => setTimeout(resolve, 5));
+
+/** Lets go of what nothing refers to; memory of arrays is given back a turn later, threads end when they like. */
+export async function settle(): Promise<void> {
+  for (let i = 0; i < 2; i++) {
+    collector()();
+    await turn();
+  }
+}
+
+/** Bytes in use, as seen from outside the driver: of JavaScript's arrays, of the process, of a device with memory of its own. */
+export interface Footprint {
+  readonly arrays: number;
+  readonly process: number;
+  readonly device: number;
+}
+
+export function footprint({ profile, freeMemory }: Backend): Footprint {
+  const { arrayBuffers, rss } = process.memoryUsage();
+  const device = profile.kind === 'gpu' ? profile.totalMemory - freeMemory() : 0;
+  return { arrays: arrayBuffers, process: rss, device };
+}
+
+/** By how much the one that grew most has grown. */
+export const grownBy = (after: Footprint, before: Footprint): number =>
+  Math.max(after.arrays - before.arrays, after.process - before.process, after.device - before.device);
+
+const steady = 2 ** 20;
+
+/** The footprint once it no longer falls: what was let go before is freed in the background. */
+export async function settledFootprint(backend: Backend): Promise<Footprint> {
+  let last = footprint(backend);
+  for (let look = 0; look < 10; look++) {
+    await settle();
+    const now = footprint(backend);
+    if (Math.abs(grownBy(now, last)) < steady && Math.abs(grownBy(last, now)) < steady) return now;
+    last = now;
+  }
+  return last;
+}
