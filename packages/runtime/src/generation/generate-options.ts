@@ -1,4 +1,4 @@
-import type { RenderOptions } from '../chat/index.js';
+import type { EncodeChatOptions } from '../chat/index.js';
 import { needWhole } from '../error.js';
 import type { SamplingOptions } from '../sampling/index.js';
 import { needSpeculateOptions, type SpeculateOptions } from '../speculation/speculate-options.js';
@@ -25,7 +25,7 @@ export interface GenerateOptions extends SamplingOptions {
 }
 
 /** How the answer to a chat is generated: with tools and variables for the model's template beside the rest. */
-export interface ChatOptions extends GenerateOptions, Omit<RenderOptions, 'addGenerationPrompt'> {}
+export interface ChatOptions extends GenerateOptions, Omit<EncodeChatOptions, 'addGenerationPrompt'> {}
 
 /** A piece of the text as it comes. */
 export interface GenerationPiece {

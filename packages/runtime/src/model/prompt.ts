@@ -1,4 +1,4 @@
-import type { ChatMessage, ChatTemplate, RenderOptions } from '../chat/index.js';
+import type { ChatMessage, ChatTemplate, EncodeChatOptions } from '../chat/index.js';
 import { RuntimeError } from '../error.js';
 import type { Prompt } from '../generation/generation-source.js';
 import type { Tokenizer } from '../tokenizer/index.js';
@@ -45,18 +45,11 @@ export function textPrompt(prompt: string | readonly number[], special: boolean,
 export function chatPrompt(
   template: ChatTemplate,
   messages: readonly ChatMessage[],
-  options: RenderOptions,
+  options: EncodeChatOptions,
   rules: PromptRules,
 ): Prompt {
   const tokenizer = needTokenizer(rules.tokenizer);
-  const text = template.render(messages, options);
-  const bos = tokenizer.bos === undefined ? '' : tokenizer.tokenText(tokenizer.bos);
-  const beginsItself = bos !== '' && text.startsWith(bos);
-  const ids = tokenizer.encode(text, {
-    special: 'parse',
-    addEos: false,
-    ...(beginsItself && { addBos: false }),
-  });
+  const ids = template.encode(messages, tokenizer, options);
   needTokens(ids, rules);
   needRoom(ids, rules.context);
   return { ids, continues: false };
