@@ -32,7 +32,7 @@ export abstract class ReadOnce<Piece, Result> implements AsyncIterable<Piece> {
    * @param consumed the message for those who read a second time
    */
   protected constructor(
-    private readonly begin: () => Production<Piece, Result>,
+    private readonly begin: () => Production<Piece, Result> | Promise<Production<Piece, Result>>,
     private readonly nothing: Result,
     private readonly consumed: string,
   ) {
@@ -65,7 +65,7 @@ export abstract class ReadOnce<Piece, Result> implements AsyncIterable<Piece> {
   private async advance(): Promise<IteratorResult<Piece, void>> {
     if (this.over) return { done: true, value: undefined };
     try {
-      this.production ??= this.begin();
+      this.production ??= await this.begin();
       const value = await this.production.next();
       return value === undefined ? await this.leave() : { done: false, value };
     } catch (error) {

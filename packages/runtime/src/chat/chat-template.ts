@@ -1,5 +1,5 @@
 import { Converter, Text, type Value } from '../jinja/index.js';
-import type { Tokenizer } from '../tokenizer/index.js';
+import type { EncodeOptions, Tokenizer } from '../tokenizer/index.js';
 import { BUILTIN_TEMPLATES, type BuiltinTemplate } from './builtin-templates.js';
 import { Capabilities } from './capabilities.js';
 import { adaptMessages, needParts } from './content.js';
@@ -36,6 +36,12 @@ export interface EncodeChatOptions extends RenderOptions {
   specialContent?: boolean;
 }
 
+/** A prompt, and the options that `Tokenizer.encode` needs for it. */
+export interface ChatPrompt {
+  readonly text: string;
+  readonly encoding: EncodeOptions;
+}
+
 /** Turns the messages of a chat into the prompt a model was trained on. */
 export class ChatTemplate {
   private readonly capabilities = new Capabilities(
@@ -68,15 +74,21 @@ export class ChatTemplate {
    * @throws ChatTemplateError REFUSED, RENDER_FAILED, LIMIT, UNSUPPORTED_CONTENT or IGNORED
    */
   encode(messages: readonly ChatMessage[], tokenizer: Tokenizer, options: EncodeChatOptions = {}): number[] {
+    const { text, encoding } = this.prompt(messages, tokenizer, options);
+    return tokenizer.encode(text, encoding);
+  }
+
+  /** What `encode` encodes, and how: the text has a mark in each spelling of a control token that is none. */
+  prompt(
+    messages: readonly ChatMessage[],
+    tokenizer: Tokenizer,
+    options: EncodeChatOptions = {},
+  ): ChatPrompt {
     const text = this.text(messages, options);
     const rendered = options.specialContent ? new Text(text.value) : text;
     const { text: marked, mark } = markTyped(rendered, tokenizer);
-    return tokenizer.encode(marked, {
-      special: 'parse',
-      mark,
-      addEos: false,
-      ...(beginsWithBos(rendered, tokenizer) && { addBos: false }),
-    });
+    const noBos = beginsWithBos(rendered, tokenizer) && { addBos: false };
+    return { text: marked, encoding: { special: 'parse', mark, addEos: false, ...noBos } };
   }
 
   /**

@@ -27,7 +27,7 @@ export interface GenerationSource {
   /** Throws DISPOSED. */
   needLive(): void;
   /** The prompt, checked and encoded. */
-  prompt(): Prompt;
+  prompt(): Promise<Prompt>;
   /** The model that drafts, if one was named. Throws BAD_OPTION, DISPOSED. */
   draft(): DraftSource | undefined;
   /** A sequence with room for `tokens`, those of the prompt included. */

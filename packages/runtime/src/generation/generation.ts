@@ -11,7 +11,7 @@ import { Run } from './run.js';
 export class Generation extends ReadOnce<GenerationPiece, GenerationResult> {
   constructor(source: GenerationSource, options: GenerateOptions) {
     super(
-      () => new Run(source, options),
+      () => Run.begin(source, options),
       nothing,
       'a generation can be read once: keep its pieces, or generate again',
     );

@@ -18,7 +18,6 @@ const perSecond = (count: number, ms: number): number => (ms > 0 && count > 0 ? 
 
 /** One generation under way, from the first token of the prompt to the result. */
 export class Run {
-  private readonly prompt: Prompt;
   private readonly choice: TokenChoice;
   private readonly output: TextOutput;
   private readonly tokens: number[] = [];
@@ -36,13 +35,17 @@ export class Run {
   private decodeMs = 0;
 
   /** Checks everything that can be checked before anything is computed. */
-  constructor(
-    private readonly source: GenerationSource,
-    private readonly options: GenerateOptions,
-  ) {
+  static async begin(source: GenerationSource, options: GenerateOptions): Promise<Run> {
     source.needLive();
     needGenerateOptions(options);
-    this.prompt = source.prompt();
+    return new Run(source, options, await source.prompt());
+  }
+
+  private constructor(
+    private readonly source: GenerationSource,
+    private readonly options: GenerateOptions,
+    private readonly prompt: Prompt,
+  ) {
     this.draft = source.draft();
     this.choice = tokenChoice(options, source.vocabulary);
     for (const id of this.prompt.ids) this.choice.accept(id);

@@ -148,7 +148,7 @@ export class Model {
   }
 
   private answer(messages: readonly ChatMessage[], options: ChatOptions, open: OpenSequence): Generation {
-    return this.generation(options, open, () => {
+    return this.generation(options, open, async () => {
       if (!this.chatTemplate)
         throw new RuntimeError(
           'NO_CHAT_TEMPLATE',
@@ -158,7 +158,11 @@ export class Model {
     });
   }
 
-  private generation(options: GenerateOptions, open: OpenSequence, prompt: () => Prompt): Generation {
+  private generation(
+    options: GenerateOptions,
+    open: OpenSequence,
+    prompt: () => Promise<Prompt>,
+  ): Generation {
     const source = {
       engine: this.parts.engine,
       tokenizer: this.tokenizer,

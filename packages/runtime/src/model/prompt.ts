@@ -1,7 +1,7 @@
 import type { ChatMessage, ChatTemplate, EncodeChatOptions } from '../chat/index.js';
 import { RuntimeError } from '../error.js';
 import type { Prompt } from '../generation/generation-source.js';
-import type { Tokenizer } from '../tokenizer/index.js';
+import type { EncodeOptions, Tokenizer } from '../tokenizer/index.js';
 
 /** What checking a prompt takes. */
 export interface PromptRules {
@@ -24,14 +24,18 @@ export function needTokenizer(tokenizer: Tokenizer | undefined): Tokenizer {
  * A text, or token ids as they are. The generated text goes on from the prompt's if that has any.
  * @throws RuntimeError NO_TOKENIZER, EMPTY_PROMPT, BAD_TOKEN, PROMPT_TOO_LONG
  */
-export function textPrompt(prompt: string | readonly number[], special: boolean, rules: PromptRules): Prompt {
+export async function textPrompt(
+  prompt: string | readonly number[],
+  special: boolean,
+  rules: PromptRules,
+): Promise<Prompt> {
   const { tokenizer } = rules;
   const ids =
     typeof prompt === 'string'
-      ? needTokenizer(tokenizer).encode(prompt, { special: special ? 'parse' : 'text', addEos: false })
+      ? await encodePrompt(prompt, { special: special ? 'parse' : 'text' }, rules)
       : [...prompt];
   needTokens(ids, rules);
-  needRoom(ids, rules.context);
+  needRoom(ids.length, rules.context);
   return {
     ids,
     continues: !!tokenizer && ids.some((id) => id < tokenizer.vocabSize && !tokenizer.isControl(id)),
@@ -42,16 +46,17 @@ export function textPrompt(prompt: string | readonly number[], special: boolean,
  * The messages of a chat, up to where the answer begins.
  * @throws RuntimeError NO_TOKENIZER, EMPTY_PROMPT, PROMPT_TOO_LONG; ChatTemplateError
  */
-export function chatPrompt(
+export async function chatPrompt(
   template: ChatTemplate,
   messages: readonly ChatMessage[],
   options: EncodeChatOptions,
   rules: PromptRules,
-): Prompt {
+): Promise<Prompt> {
   const tokenizer = needTokenizer(rules.tokenizer);
-  const ids = template.encode(messages, tokenizer, options);
+  const { text, encoding } = template.prompt(messages, tokenizer, options);
+  const ids = await encodePrompt(text, encoding, rules);
   needTokens(ids, rules);
-  needRoom(ids, rules.context);
+  needRoom(ids.length, rules.context);
   return { ids, continues: false };
 }
 
@@ -70,10 +75,26 @@ export function needTokens(ids: readonly number[], { vocabulary }: PromptRules):
     );
 }
 
-function needRoom(ids: readonly number[], context: number): void {
-  if (ids.length < context) return;
+/** The tokens of a text that fits: one that cannot is not looked through, and none holds the event loop. */
+async function encodePrompt(text: string, options: EncodeOptions, rules: PromptRules): Promise<number[]> {
+  const tokenizer = needTokenizer(rules.tokenizer);
+  const { context } = rules;
+  needRoom(fewestTokens(text, options, tokenizer), context, 'at least ');
+  const ids = await tokenizer.encodeInTurns(text, { ...options, addEos: false, limit: context });
+  if (ids.length > context) needRoom(ids.length, context, 'at least ');
+  return ids;
+}
+
+function fewestTokens(text: string, { mark }: EncodeOptions, { longestToken }: Tokenizer): number {
+  if (longestToken === undefined) return 0;
+  const bytes = Buffer.byteLength(mark ? text.replaceAll(mark, '') : text);
+  return Math.ceil(bytes / longestToken);
+}
+
+function needRoom(tokens: number, context: number, bound = ''): void {
+  if (tokens < context) return;
   throw new RuntimeError(
     'PROMPT_TOO_LONG',
-    `the prompt has ${ids.length} tokens, which leaves no room in the context of ${context}: shorten it, or load the model with a larger context`,
+    `the prompt has ${bound}${tokens} tokens, which leaves no room in the context of ${context}: shorten it, or load the model with a larger context`,
   );
 }

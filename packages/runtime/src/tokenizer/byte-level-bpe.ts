@@ -1,7 +1,8 @@
 import { type Divided, eachOf } from '@quern/core';
 import { toByteLevel } from './byte-level.js';
 import { mergePairs } from './merge.js';
-import { type PreTokenizer, splitText } from './pre-tokenizers.js';
+import type { PreTokenizer } from './pre-tokenizers.js';
+import { splitText } from './split-text.js';
 import type { TextModel } from './tokenizer.js';
 import type { Vocabulary } from './vocabulary.js';
 import { WordCache } from './word-cache.js';
@@ -32,19 +33,19 @@ export class ByteLevelBpe implements TextModel {
     return new ByteLevelBpe(vocabulary, ranks, preTokenizer);
   }
 
-  encode(text: string): number[] {
-    return this.words.encodeAll(splitText(text, this.preTokenizer.patterns));
+  encode(text: string, _afterSpecial: boolean, ids: number[]): Divided<void> {
+    return this.words.encodeAll(splitText(text, this.preTokenizer.patterns), ids);
   }
 
-  private encodeWord(word: string): number[] {
+  private *encodeWord(word: string): Divided<number[]> {
     const spelling = toByteLevel(word);
     const whole = this.preTokenizer.wholeWordsFirst ? this.vocabulary.find(spelling) : undefined;
-    return whole === undefined ? this.mergeWord(spelling) : [whole];
+    return whole === undefined ? yield* this.mergeWord(spelling) : [whole];
   }
 
-  private mergeWord(spelling: string): number[] {
+  private *mergeWord(spelling: string): Divided<number[]> {
     const starts = Array.from({ length: spelling.length + 1 }, (_, i) => i);
-    const merged = mergePairs(starts, (start, middle, end) =>
+    const merged = yield* mergePairs(starts, (start, middle, end) =>
       this.ranks.get(`${spelling.slice(start, middle)} ${spelling.slice(middle, end)}`),
     );
     const ids: number[] = [];

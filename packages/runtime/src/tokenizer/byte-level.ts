@@ -8,6 +8,8 @@ function alphabet(): string[] {
 }
 
 const CHARACTERS = alphabet();
+/** How each byte is written. */
+export const byteCharacters: readonly string[] = CHARACTERS;
 const BYTES = new Map(CHARACTERS.map((character, byte) => [character, byte]));
 const utf8 = new TextEncoder();
 

@@ -1,8 +1,14 @@
+import type { Divided } from '@quern/core';
 import { badVocabulary } from './error.js';
 
 const utf8 = new TextEncoder();
+/** Between two turns of other work. */
+const BYTES_OF_PART = 8192;
 const LEAF = 1 << 8;
 const WIDE = 1 << 9;
+/** Tables of NFKC match at most 12 bytes and write at most 33; without a bound, a table that loops never ends. */
+const LONGEST_MATCH = 256;
+const LONGEST_REPLACEMENT = 1024;
 const LABEL = 0x800000ff; // bit 31 marks values, which are no labels
 
 /**
@@ -28,10 +34,15 @@ export class Charsmap {
     this.replacements = blob.subarray(4 + bytes);
   }
 
-  normalize(text: string): string {
+  *normalize(text: string): Divided<string> {
     const input = utf8.encode(text);
     const out: number[] = [];
+    let pause = BYTES_OF_PART;
     for (let at = 0; at < input.length; ) {
+      if (at >= pause) {
+        yield;
+        pause += BYTES_OF_PART;
+      }
       const match = this.longestMatch(input, at);
       if (match) this.appendReplacement(match.value, out);
       const length = match?.length ?? characterLength(input[at]!);
@@ -44,7 +55,8 @@ export class Charsmap {
   private longestMatch(input: Uint8Array, start: number): { length: number; value: number } | undefined {
     let best: { length: number; value: number } | undefined;
     let node = this.offset(0);
-    for (let at = start; at < input.length; at++) {
+    const end = Math.min(input.length, start + LONGEST_MATCH);
+    for (let at = start; at < end; at++) {
       const byte = input[at]!;
       node ^= byte;
       const unit = this.unit(node);
@@ -66,6 +78,10 @@ export class Charsmap {
 
   private appendReplacement(start: number, out: number[]): void {
     for (let at = start; at < this.replacements.length && this.replacements[at] !== 0; at++) {
+      if (at - start === LONGEST_REPLACEMENT)
+        throw badVocabulary(
+          `the normaliser (precompiled_charsmap) has a replacement of more than ${LONGEST_REPLACEMENT} bytes`,
+        );
       out.push(this.replacements[at]!);
     }
   }

@@ -1,5 +1,5 @@
 import { atOnce, type Divided, eachOf, inTurns } from '@quern/core';
-import { fromByteLevel } from './byte-level.js';
+import { byteCharacters, fromByteLevel } from './byte-level.js';
 import { ByteLevelBpe } from './byte-level-bpe.js';
 import { Charsmap } from './charsmap.js';
 import { badVocabulary, TokenizerError } from './error.js';
@@ -27,9 +27,12 @@ interface Kind {
   defaults: (fields: GgufFields) => Defaults;
   toBytes: (spelling: string) => Uint8Array;
   model: (vocabulary: Vocabulary, fields: GgufFields, settings: Defaults) => Divided<TextModel>;
+  /** Whether every byte of a text is in some token, so that tokens have a longest text. */
+  standsForBytes: (vocabulary: Vocabulary) => boolean;
 }
 
 const sentencePiece: Kind = {
+  standsForBytes: (vocabulary) => vocabulary.byteTokens().every((id) => id >= 0),
   defaults: () => ({ addBos: true, addEos: false, addSpacePrefix: true, bos: 1, eos: 2, unknown: 0 }),
   toBytes: fromSpaceMarks,
   model: (vocabulary, fields, { addSpacePrefix, unknown }) =>
@@ -37,6 +40,7 @@ const sentencePiece: Kind = {
 };
 
 const byteLevelBpe: Kind = {
+  standsForBytes: (vocabulary) => byteCharacters.every((byte) => vocabulary.find(byte) !== undefined),
   defaults: (fields) => ({
     addBos: preTokenizerOf(fields).addBos ?? false,
     addEos: false,
@@ -54,6 +58,7 @@ const byteLevelBpe: Kind = {
 };
 
 const unigram: Kind = {
+  standsForBytes: () => false,
   defaults: () => ({ addBos: false, addEos: true, addSpacePrefix: true, eos: 1, unknown: 2 }),
   toBytes: fromSpaceMarks,
   model: (vocabulary, fields, { addSpacePrefix, unknown }) => {
@@ -71,6 +76,7 @@ const unigram: Kind = {
 
 /** Texts begin with [CLS] and end with [SEP], which converters misspell. */
 const wordPiece: Kind = {
+  standsForBytes: () => false,
   defaults: (fields) => ({
     addBos: true,
     addEos: true,
@@ -127,6 +133,7 @@ function* makeTokenizer(metadata: GgufMetadata): Divided<Tokenizer> {
     addBos: settings.addBos,
     addEos: settings.addEos,
     addSpacePrefix: settings.addSpacePrefix,
+    longestToken: kind.standsForBytes(vocabulary) ? longestToken(vocabulary) : undefined,
     eog: endTokens(vocabulary, [
       settings.eos,
       fields.token('eot_token_id', vocabulary.size),
@@ -192,5 +199,9 @@ function guessTypes(spellings: readonly string[], { bos, eos, unknown }: Default
   for (const id of [bos, eos]) if (id !== undefined) types[id] = TokenType.control;
   return types;
 }
+
+/** The most bytes that a token stands for; a space mark has more of them than the space. */
+const longestToken = (vocabulary: Vocabulary): number =>
+  vocabulary.spellings.reduce((longest, spelling) => Math.max(longest, Buffer.byteLength(spelling)), 1);
 
 const scores = (fields: GgufFields, size: number) => fields.numbers('scores', size) ?? new Float32Array(size);

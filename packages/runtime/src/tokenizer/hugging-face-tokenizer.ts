@@ -1,3 +1,4 @@
+import { toUSVString } from 'node:util';
 import { Tokenizer as LibraryTokenizer } from '@huggingface/tokenizers';
 import { TokenizerError } from './error.js';
 import { addedTokens, isJson, type Json } from './hugging-face-json.js';
@@ -5,7 +6,7 @@ import { SpecialTokens } from './special-tokens.js';
 import { decodeTokens } from './token-stream.js';
 import type { DecodeOptions, EncodeOptions, Tokenizer } from './tokenizer.js';
 import { TokenType, type Vocabulary } from './vocabulary.js';
-import { type PromptRules, wellFormed } from './vocabulary-tokenizer.js';
+import type { PromptRules } from './vocabulary-tokenizer.js';
 
 // What we use of the library: its own declarations cannot be resolved by TypeScript's NodeNext rules and come out as any.
 interface Library {
@@ -13,7 +14,10 @@ interface Library {
 }
 
 /** What the folder says, less what the post-processor of tokenizer.json tells. */
-export type JsonRules = Omit<PromptRules, 'addBos' | 'addEos'> & { addBos?: boolean; addEos?: boolean };
+export type JsonRules = Omit<PromptRules, 'addBos' | 'addEos' | 'longestToken'> & {
+  addBos?: boolean;
+  addEos?: boolean;
+};
 
 /** A tokenizer.json, run by Hugging Face's own library; ids become text by our rules, which can stream. */
 export class HuggingFaceTokenizer implements Tokenizer {
@@ -56,20 +60,22 @@ export class HuggingFaceTokenizer implements Tokenizer {
 
   encode(text: string, options: EncodeOptions = {}): number[] {
     if (this.isUnigram) needShortWords(text);
-    const ids = this.encodeText(wellFormed(text), options);
+    const ids = this.encodeText(toUSVString(text), options);
     const prefix = (options.addBos ?? this.addBos) ? this.prefix : [];
     const suffix = (options.addEos ?? this.addEos) ? this.suffix : [];
     return [...prefix, ...ids, ...suffix];
   }
 
+  async encodeInTurns(text: string, options?: EncodeOptions): Promise<number[]> {
+    return this.encode(text, options);
+  }
+
   private encodeText(text: string, { special, mark }: EncodeOptions): readonly number[] {
     if (special !== 'parse') return idsOf(this.plainText(), text);
     if (!mark || !text.includes(mark)) return idsOf(this.parsing, text);
-    return this.control
-      .split(text)
-      .flatMap((fragment) =>
-        typeof fragment === 'number' ? [fragment] : idsOf(this.plainText(), fragment.replaceAll(mark, '')),
-      );
+    return [...this.control.split(text)].flatMap((fragment) =>
+      typeof fragment === 'number' ? [fragment] : idsOf(this.plainText(), fragment.replaceAll(mark, '')),
+    );
   }
 
   decode(ids: Iterable<number>, options: DecodeOptions = {}): string {

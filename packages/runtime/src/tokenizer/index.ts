@@ -4,4 +4,4 @@ export type { GgufMetadata } from './gguf-fields.js';
 export { type TokenizerSettings, tokenizerFromHuggingFace, tokenizerFromJson } from './hugging-face.js';
 export { StopMatcher, type StopResult } from './stop-matcher.js';
 export { decodeTokens, type TokenSource, TokenStream, type TokenStreamOptions } from './token-stream.js';
-export type { DecodeOptions, EncodeOptions, Tokenizer } from './tokenizer.js';
+export type { DecodeOptions, EncodeInTurnsOptions, EncodeOptions, Tokenizer } from './tokenizer.js';

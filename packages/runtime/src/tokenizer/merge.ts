@@ -1,4 +1,8 @@
+import type { Divided } from '@quern/core';
 import { PairQueue } from './pair-queue.js';
+
+/** Between two turns of other work. */
+const PAIRS_OF_PART = 1024;
 
 /** The rank of merging text[start, middle) with text[middle, end): lower goes first; undefined: they do not merge. */
 export type PairRank = (start: number, middle: number, end: number) => number | undefined;
@@ -8,7 +12,7 @@ export type PairRank = (start: number, middle: number, end: number) => number | 
  *
  * `starts` holds the start of every symbol and, last, the end of the text. Returns the same for the merged symbols.
  */
-export function mergePairs(starts: readonly number[], rankOf: PairRank): number[] {
+export function* mergePairs(starts: readonly number[], rankOf: PairRank): Divided<number[]> {
   const end = starts.length - 1;
   const next = Int32Array.from(starts, (_, i) => i + 1); // -1 once a symbol is merged into its left neighbour
   const previous = Int32Array.from(starts, (_, i) => i - 1);
@@ -20,9 +24,14 @@ export function mergePairs(starts: readonly number[], rankOf: PairRank): number[
     if (rank !== undefined) queue.push(rank, left, right, next[right]!);
   };
 
-  for (let symbol = 0; symbol < end; symbol++) offer(symbol);
+  for (let symbol = 0; symbol < end; symbol++) {
+    offer(symbol);
+    if (symbol % PAIRS_OF_PART === PAIRS_OF_PART - 1) yield;
+  }
+  let merges = 0;
   for (let pair = queue.pop(); pair; pair = queue.pop()) {
     if (next[pair.left] !== pair.right || next[pair.right] !== pair.end) continue; // one of the two has changed since
+    if (++merges % PAIRS_OF_PART === 0) yield;
     next[pair.left] = pair.end;
     next[pair.right] = -1;
     previous[pair.end] = pair.left;

@@ -154,22 +154,3 @@ export function preTokenizer(name: string): PreTokenizer {
     `tokenizer.ggml.pre is "${name}", which this version cannot split text for; it knows ${names}`,
   );
 }
-
-/** The pieces of `text` after every pattern; joined they give `text` again. */
-export function splitText(text: string, patterns: readonly RegExp[]): string[] {
-  let pieces = text === '' ? [] : [text];
-  for (const each of patterns) pieces = pieces.flatMap((piece) => isolateMatches(piece, each));
-  return pieces;
-}
-
-function isolateMatches(text: string, each: RegExp): string[] {
-  const pieces: string[] = [];
-  let end = 0;
-  for (const match of text.matchAll(each)) {
-    if (match.index > end) pieces.push(text.slice(end, match.index));
-    pieces.push(match[0]);
-    end = match.index + match[0].length;
-  }
-  if (end < text.length) pieces.push(text.slice(end));
-  return pieces;
-}

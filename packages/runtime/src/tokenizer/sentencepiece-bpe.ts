@@ -1,12 +1,15 @@
 import { type Divided, eachOf } from '@quern/core';
 import { badVocabulary } from './error.js';
 import { mergePairs } from './merge.js';
+import { splitText } from './split-text.js';
 import type { TextModel } from './tokenizer.js';
 import type { Vocabulary } from './vocabulary.js';
 import { WordCache } from './word-cache.js';
 
 /** What SentencePiece writes for a space. */
 export const SPACE_MARK = '\u2581'; // ▁
+
+const WORDS = /\u2581*[^\u2581]+|\u2581+/gu;
 
 const utf8 = new TextEncoder();
 
@@ -45,20 +48,20 @@ export class SentencePieceBpe implements TextModel {
     return new SentencePieceBpe(vocabulary, scores, addSpacePrefix, unknown, splitsAtSpaces);
   }
 
-  encode(text: string, afterSpecial: boolean): number[] {
+  encode(text: string, afterSpecial: boolean, ids: number[]): Divided<void> {
     const marked = (this.addSpacePrefix && afterSpecial ? ` ${text}` : text).replaceAll(' ', SPACE_MARK);
-    return this.words.encodeAll(this.split(marked));
+    return this.words.encodeAll(this.split(marked), ids);
   }
 
   /** No merge crosses a place where a word ends unless some token does: then splitting there changes nothing but the time. */
-  private split(marked: string): readonly string[] {
-    return this.splitsAtSpaces ? (marked.match(/\u2581*[^\u2581]+|\u2581+/gu) ?? []) : [marked];
+  private split(marked: string): Iterable<string> {
+    return this.splitsAtSpaces ? splitText(marked, [WORDS]) : marked === '' ? [] : [marked];
   }
 
-  private encodeWord(word: string): number[] {
+  private *encodeWord(word: string): Divided<number[]> {
     const starts = [0];
     for (const character of word) starts.push(starts.at(-1)! + character.length);
-    const merged = mergePairs(starts, (start, _, end) => {
+    const merged = yield* mergePairs(starts, (start, _, end) => {
       const id = this.vocabulary.find(word.slice(start, end));
       return id === undefined ? undefined : -this.scores[id]!;
     });

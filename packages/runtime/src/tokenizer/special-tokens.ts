@@ -17,17 +17,14 @@ export class SpecialTokens {
     if (longestFirst.length > 0) this.anyOfThem = new RegExp(longestFirst.map(escapeRegExp).join('|'), 'g');
   }
 
-  split(text: string): Fragment[] {
-    if (!this.anyOfThem) return text === '' ? [] : [text];
-    const fragments: Fragment[] = [];
+  *split(text: string): Generator<Fragment, void> {
     let end = 0;
-    for (const match of text.matchAll(this.anyOfThem)) {
-      if (match.index > end) fragments.push(text.slice(end, match.index));
-      fragments.push(this.ids.get(match[0])!);
+    for (const match of this.anyOfThem ? text.matchAll(this.anyOfThem) : []) {
+      if (match.index > end) yield text.slice(end, match.index);
+      yield this.ids.get(match[0])!;
       end = match.index + match[0].length;
     }
-    if (end < text.length) fragments.push(text.slice(end));
-    return fragments;
+    if (end < text.length) yield text.slice(end);
   }
 }
 

@@ -1,3 +1,5 @@
+import type { Divided } from '@quern/core';
+
 /** How `Tokenizer.encode` treats a text. */
 export interface EncodeOptions {
   /**
@@ -14,6 +16,12 @@ export interface EncodeOptions {
   addBos?: boolean;
   /** Put the end-of-sequence token last; default: `addEos` of the tokenizer. */
   addEos?: boolean;
+}
+
+/** How `Tokenizer.encodeInTurns` treats a text. */
+export interface EncodeInTurnsOptions extends EncodeOptions {
+  /** Once there are more ids than this, the rest of the text is left alone. Default: no limit. */
+  limit?: number;
 }
 
 /** How tokens become text. */
@@ -41,7 +49,15 @@ export interface Tokenizer {
   /** Whether `encode` writes a space before the text, so that `decode` drops one (SentencePiece's dummy prefix). */
   readonly addSpacePrefix: boolean;
 
+  /**
+   * The most bytes (UTF-8) of a text that one token stands for, so that n bytes become n / longestToken tokens or more.
+   * Absent where no such bound holds: a token for unknown words stands for any of them.
+   */
+  readonly longestToken?: number;
+
   encode(text: string, options?: EncodeOptions): number[];
+  /** The same ids, without holding the event loop. */
+  encodeInTurns(text: string, options?: EncodeInTurnsOptions): Promise<number[]>;
   /** @throws TokenizerError BAD_TOKEN */
   decode(ids: Iterable<number>, options?: DecodeOptions): string;
   /** The bytes one token stands for: often a part of a character. @throws TokenizerError BAD_TOKEN */
@@ -54,6 +70,6 @@ export interface Tokenizer {
 
 /** Turns plain text, free of special tokens, into ids. */
 export interface TextModel {
-  /** `afterSpecial`: the text is the first of the prompt, or follows a special token. */
-  encode(text: string, afterSpecial: boolean): number[];
+  /** Appends to `ids`. `afterSpecial`: the text is the first of the prompt, or follows a special token. */
+  encode(text: string, afterSpecial: boolean, ids: number[]): Divided<void>;
 }

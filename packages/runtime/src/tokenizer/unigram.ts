@@ -13,6 +13,8 @@ export interface UnigramOptions {
   charsmap?: Charsmap | undefined;
 }
 
+/** Between two turns of other work. */
+const CHARACTERS_OF_PART = 1024;
 const UNKNOWN_PENALTY = 10; // SentencePiece's kUnkPenalty, below the lowest score
 
 /** Unigram language model (Kudo 2018): of all ways to cut the text into tokens, the one with the highest sum of scores (Viterbi). */
@@ -37,32 +39,32 @@ export class Unigram implements TextModel {
     return new Unigram(vocabulary, scores, options, lengths, lowest - UNKNOWN_PENALTY);
   }
 
-  encode(text: string): number[] {
-    const normal = this.normalize(text);
-    return normal === '' ? [] : this.trace(normal);
+  *encode(text: string, _afterSpecial: boolean, ids: number[]): Divided<void> {
+    const normal = yield* this.normalize(text);
+    if (normal !== '') yield* this.trace(normal, ids);
   }
 
-  private normalize(text: string): string {
+  private *normalize(text: string): Divided<string> {
     const { charsmap, removeExtraSpaces, addSpacePrefix } = this.options;
-    let normal = charsmap ? charsmap.normalize(text) : text;
+    let normal = charsmap ? yield* charsmap.normalize(text) : text;
     if (removeExtraSpaces) normal = normal.replace(/ +/g, ' ').replace(/^ | $/g, '');
     if (addSpacePrefix && normal !== '') normal = ` ${normal}`;
     return normal.replaceAll(' ', SPACE_MARK);
   }
 
   /** The best path, from its end to its start; unknown characters in a row become one unknown token. */
-  private trace(text: string): number[] {
-    const { tokens, starts } = this.search(text);
-    const ids: number[] = [];
+  private *trace(text: string, ids: number[]): Divided<void> {
+    const { tokens, starts } = yield* this.search(text);
+    const backwards: number[] = [];
     for (let end = text.length; end > 0; end = starts[end]!) {
       const id = tokens[end]!;
-      if (id !== this.options.unknown || ids.at(-1) !== id) ids.push(id);
+      if (id !== this.options.unknown || backwards.at(-1) !== id) backwards.push(id);
     }
-    return ids.reverse();
+    for (let i = backwards.length - 1; i >= 0; i--) ids.push(backwards[i]!);
   }
 
   /** For every position: the last token of the best way to get there, and where that token starts. */
-  private search(text: string): { tokens: Int32Array; starts: Int32Array } {
+  private *search(text: string): Divided<{ tokens: Int32Array; starts: Int32Array }> {
     const best = new Float64Array(text.length + 1).fill(Number.NEGATIVE_INFINITY);
     const tokens = new Int32Array(text.length + 1);
     const starts = new Int32Array(text.length + 1);
@@ -86,6 +88,7 @@ export class Unigram implements TextModel {
       }
       if (!isKnown) reach(start, start + character, this.options.unknown, this.unknownScore);
       start += character;
+      if (start % CHARACTERS_OF_PART < character) yield;
     }
     return { tokens, starts };
   }

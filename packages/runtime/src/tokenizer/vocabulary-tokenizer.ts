@@ -1,6 +1,14 @@
+import { toUSVString } from 'node:util';
+import { atOnce, type Divided, inTurns } from '@quern/core';
 import { type Fragment, SpecialTokens } from './special-tokens.js';
 import { decodeTokens } from './token-stream.js';
-import type { DecodeOptions, EncodeOptions, TextModel, Tokenizer } from './tokenizer.js';
+import type {
+  DecodeOptions,
+  EncodeInTurnsOptions,
+  EncodeOptions,
+  TextModel,
+  Tokenizer,
+} from './tokenizer.js';
 import { TokenType, type Vocabulary } from './vocabulary.js';
 
 /** What a model file says about its special tokens and about the ends of a prompt. */
@@ -11,13 +19,17 @@ export interface PromptRules {
   addBos: boolean;
   addEos: boolean;
   addSpacePrefix: boolean;
+  /** As in `Tokenizer`. */
+  longestToken: number | undefined;
 }
 
 const ALL_SPECIAL = new Set<number>([TokenType.control, TokenType.unknown, TokenType.user]);
 const ONLY_USER = new Set<number>([TokenType.user]);
 
-/** A text that no longer has lone surrogates: each is U+FFFD, as in UTF-8. */
-export const wellFormed = (text: string): string => text.replace(/\p{Surrogate}/gu, '\ufffd');
+/** As much of the work as it takes until there are more than `limit` ids. */
+function* untilFull(work: Divided<void>, ids: readonly number[], limit: number): Divided<void> {
+  while (ids.length <= limit && !work.next().done) yield;
+}
 
 /** A tokenizer made of a vocabulary and the model that cuts plain text. */
 export class VocabularyTokenizer implements Tokenizer {
@@ -27,6 +39,7 @@ export class VocabularyTokenizer implements Tokenizer {
   readonly addBos: boolean;
   readonly addEos: boolean;
   readonly addSpacePrefix: boolean;
+  readonly longestToken?: number;
   private readonly allSpecial: SpecialTokens;
   private readonly userTokens: SpecialTokens;
 
@@ -41,6 +54,7 @@ export class VocabularyTokenizer implements Tokenizer {
     this.addBos = rules.addBos;
     this.addEos = rules.addEos;
     this.addSpacePrefix = rules.addSpacePrefix;
+    if (rules.longestToken !== undefined) this.longestToken = rules.longestToken;
     this.allSpecial = new SpecialTokens(vocabulary, ALL_SPECIAL);
     this.userTokens = new SpecialTokens(vocabulary, ONLY_USER);
   }
@@ -50,12 +64,22 @@ export class VocabularyTokenizer implements Tokenizer {
   }
 
   encode(text: string, options: EncodeOptions = {}): number[] {
+    return atOnce(this.idsOf(text, options));
+  }
+
+  encodeInTurns(text: string, options: EncodeInTurnsOptions = {}): Promise<number[]> {
+    return inTurns(this.idsOf(text, options));
+  }
+
+  private *idsOf(text: string, options: EncodeInTurnsOptions): Divided<number[]> {
+    const { limit = Number.POSITIVE_INFINITY } = options;
     const ids: number[] = [];
     if ((options.addBos ?? this.addBos) && this.bos !== undefined) ids.push(this.bos);
     let afterSpecial = true;
-    for (const fragment of this.fragments(wellFormed(text), options)) {
+    for (const fragment of this.fragments(toUSVString(text), options)) {
       if (typeof fragment === 'number') ids.push(fragment);
-      else for (const id of this.model.encode(fragment, afterSpecial)) ids.push(id);
+      else yield* untilFull(this.model.encode(fragment, afterSpecial, ids), ids, limit);
+      if (ids.length > limit) return ids;
       afterSpecial = typeof fragment === 'number';
     }
     if ((options.addEos ?? this.addEos) && this.eos !== undefined) ids.push(this.eos);
@@ -63,15 +87,13 @@ export class VocabularyTokenizer implements Tokenizer {
   }
 
   /** Text that held the mark is plain: as in what a user typed, only the user's own tokens are looked for in it. */
-  private fragments(text: string, { special, mark }: EncodeOptions): Fragment[] {
-    if (special !== 'parse') return this.userTokens.split(text);
-    const fragments = this.allSpecial.split(text);
-    if (!mark) return fragments;
-    return fragments.flatMap((fragment) =>
-      typeof fragment === 'string' && fragment.includes(mark)
-        ? this.userTokens.split(fragment.replaceAll(mark, ''))
-        : [fragment],
-    );
+  private *fragments(text: string, { special, mark }: EncodeOptions): Generator<Fragment, void> {
+    if (special !== 'parse') return yield* this.userTokens.split(text);
+    for (const fragment of this.allSpecial.split(text)) {
+      if (mark && typeof fragment === 'string' && fragment.includes(mark))
+        yield* this.userTokens.split(fragment.replaceAll(mark, ''));
+      else yield fragment;
+    }
   }
 
   decode(ids: Iterable<number>, options: DecodeOptions = {}): string {

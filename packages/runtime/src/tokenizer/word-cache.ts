@@ -1,26 +1,34 @@
+import { atOnce, type Divided } from '@quern/core';
+
 const MAX_WORDS = 32768;
 const MAX_LENGTH = 64;
+/** Characters between two turns of other work: less than a millisecond where no word is known. */
+const CHARACTERS_OF_PART = 2048;
 
 /** Remembers the ids of short words: in ordinary text nearly every word has been seen before. */
 export class WordCache {
   private readonly words = new Map<string, readonly number[]>();
 
-  constructor(private readonly encodeWord: (word: string) => readonly number[]) {}
+  constructor(private readonly encodeWord: (word: string) => Divided<readonly number[]>) {}
 
-  encode(word: string): readonly number[] {
-    if (word.length > MAX_LENGTH) return this.encodeWord(word);
-    const known = this.words.get(word);
-    if (known) return known;
-    const ids = this.encodeWord(word);
-    if (this.words.size >= MAX_WORDS) this.words.clear();
-    this.words.set(word, ids);
-    return ids;
+  /** Appends the ids of all words in order. */
+  *encodeAll(words: Iterable<string>, ids: number[]): Divided<void> {
+    let characters = 0;
+    for (const word of words) {
+      const found =
+        word.length > MAX_LENGTH ? yield* this.encodeWord(word) : (this.words.get(word) ?? this.learn(word));
+      for (let i = 0; i < found.length; i++) ids.push(found[i]!);
+      characters += word.length;
+      if (characters < CHARACTERS_OF_PART) continue;
+      characters = 0;
+      yield;
+    }
   }
 
-  /** All words in order. */
-  encodeAll(words: Iterable<string>): number[] {
-    const ids: number[] = [];
-    for (const word of words) for (const id of this.encode(word)) ids.push(id);
+  private learn(word: string): readonly number[] {
+    const ids = atOnce(this.encodeWord(word));
+    if (this.words.size >= MAX_WORDS) this.words.clear();
+    this.words.set(word, ids);
     return ids;
   }
 }

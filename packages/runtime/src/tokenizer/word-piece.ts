@@ -24,8 +24,23 @@ const plain = (text: string): string =>
     .normalize('NFD')
     .replace(/\p{Mn}/gu, '');
 
+/** Some thousand characters each. Words end at spaces, and nothing before one changes what follows it. */
+function* partsOf(text: string): Generator<string> {
+  let start = 0;
+  while (text.length - start > CHARACTERS_OF_PART) {
+    SPACE.lastIndex = start + CHARACTERS_OF_PART;
+    const end = SPACE.exec(text)?.index ?? text.length;
+    yield text.slice(start, end);
+    start = end;
+  }
+  yield text.slice(start);
+}
+
+const CHARACTERS_OF_PART = 4096;
+const SPACE = /[ \n]/g;
+
 function* wordsOf(text: string): Generator<string> {
-  for (const [word] of plain(text).matchAll(WORDS)) yield word;
+  for (const part of partsOf(text)) for (const [word] of plain(part).matchAll(WORDS)) yield word;
 }
 
 /**
@@ -49,11 +64,11 @@ export class WordPiece implements TextModel {
     return new WordPiece(vocabulary, unknown, longest);
   }
 
-  encode(text: string): number[] {
-    return this.words.encodeAll(wordsOf(text));
+  encode(text: string, _afterSpecial: boolean, ids: number[]): Divided<void> {
+    return this.words.encodeAll(wordsOf(text), ids);
   }
 
-  private cut(word: string): number[] {
+  private *cut(word: string): Divided<number[]> {
     if (word.length > LONGEST_WORD && [...word].length > LONGEST_WORD) return [this.unknown];
     const marked = SPACE_MARK + word;
     const ids: number[] = [];
@@ -62,6 +77,7 @@ export class WordPiece implements TextModel {
       if (!found) return [this.unknown];
       ids.push(found.id);
       at = found.end;
+      yield;
     }
     return ids;
   }
