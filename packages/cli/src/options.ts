@@ -34,6 +34,8 @@ export interface BackendFlags {
 export interface LoadFlags extends BackendFlags {
   readonly ctx?: number;
   readonly kv?: KvDtype;
+  /** The name of a builtin template, or Jinja. */
+  readonly chatTemplate?: string;
 }
 
 export interface SamplingFlags {
@@ -88,8 +90,8 @@ const defined = <T extends object>(values: T) =>
     [K in keyof T]?: Exclude<T[K], undefined>;
   };
 
-export const loadOptions = ({ backend, threads, ctx, kv }: LoadFlags): LoadOptions =>
-  defined({ backend, threads, context: ctx, cacheDtype: kv });
+export const loadOptions = ({ backend, threads, ctx, kv, chatTemplate }: LoadFlags): LoadOptions =>
+  defined({ backend, threads, context: ctx, cacheDtype: kv, chatTemplate });
 
 export const generateOptions = (flags: SamplingFlags): GenerateOptions =>
   defined({

@@ -1,4 +1,4 @@
-export type { BuiltinTemplate } from './builtin-templates.js';
+export { type BuiltinTemplate, builtinTemplates } from './builtin-templates.js';
 export {
   ChatTemplate,
   type EncodeChatOptions,
