@@ -65,7 +65,19 @@ function step(name, act) {
 }
 
 // By name: `auto` takes the fastest by measurement, which on a busy machine under emulation may be another backend.
-const tell = ['run', 'demo', '-p', 'Once upon a time', '-n', '100', '--temperature', '0', '--backend', 'cpu'];
+const tell = [
+  'run',
+  'demo',
+  '--raw',
+  '-p',
+  'Once upon a time',
+  '-n',
+  '100',
+  '--temperature',
+  '0',
+  '--backend',
+  'cpu',
+];
 
 function demoModel() {
   const here = run(process.execPath, [cli, ...tell], { quiet: true });

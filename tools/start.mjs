@@ -9,9 +9,9 @@ build();
 console.error('\nOn this machine:');
 cli('devices');
 console.error('\nThe demo model tells a story:\n');
-cli('run', 'demo', '-p', prompt, '-n', '400', '--temperature', '0.7');
+cli('run', 'demo', '--raw', '-p', prompt, '-n', '400', '--temperature', '0.7');
 console.error(`
 Next:
   node packages/cli/dist/cli.js chat demo              talk with it
-  node packages/cli/dist/cli.js run MODEL -p "Hello"   MODEL: a GGUF file, or a folder with config.json and safetensors
+  node packages/cli/dist/cli.js run MODEL "Hello"      MODEL: a GGUF file, or a folder with config.json and safetensors
   node packages/cli/dist/cli.js --help                 everything else`);

@@ -50,6 +50,8 @@ export interface BackendFlags {
 export interface LoadFlags extends BackendFlags {
   readonly ctx?: number;
   readonly kv?: KvDtype;
+  /** The name of a builtin template, or Jinja. */
+  readonly chatTemplate?: string;
 }
 
 export interface SamplingFlags {
@@ -112,8 +114,15 @@ const defined = <T extends object>(values: T) =>
     [K in keyof T]?: Exclude<T[K], undefined>;
   };
 
-export const loadOptions = ({ backend, threads, backendOption, ctx, kv }: LoadFlags): LoadOptions =>
-  defined({ backend, threads, backendOptions: backendOption, context: ctx, cacheDtype: kv });
+export const loadOptions = (flags: LoadFlags): LoadOptions =>
+  defined({
+    backend: flags.backend,
+    threads: flags.threads,
+    backendOptions: flags.backendOption,
+    context: flags.ctx,
+    cacheDtype: flags.kv,
+    chatTemplate: flags.chatTemplate,
+  });
 
 export const generateOptions = (flags: SamplingFlags): GenerateOptions =>
   defined({

@@ -18,7 +18,7 @@ const expected = JSON.parse(
 const tokens = String(expected.greedyIds.length);
 
 test('run streams the prompt and its continuation to stdout, and the rest to stderr', async () => {
-  const args = ['run', 'demo', '-p', expected.prompt, '-n', tokens, '--temperature', '0'];
+  const args = ['run', 'demo', '--raw', '-p', expected.prompt, '-n', tokens, '--temperature', '0'];
   const { code, stdout, stderr } = await quern(args);
   expect(code).toBe(0);
   expect(stdout.startsWith(expected.prompt)).toBe(true);
@@ -27,7 +27,7 @@ test('run streams the prompt and its continuation to stdout, and the rest to std
 });
 
 test('run --json prints one object with the promised fields', async () => {
-  const args = ['run', 'demo', '-n', tokens, '--temperature', '0', '--json'];
+  const args = ['run', 'demo', '--raw', '-n', tokens, '--temperature', '0', '--json'];
   const { code, stdout } = await quern(args, expected.prompt);
   expect(code).toBe(0);
   const result = JSON.parse(stdout);
@@ -66,7 +66,7 @@ test.each([
   ['--lookup', []],
   ['--draft', ['demo']],
 ])('run %s gives the same greedy tokens, and says how many were drafted', async (flag, values) => {
-  const args = ['run', 'demo', '-p', expected.prompt, '-n', tokens, '--temperature', '0', '--json'];
+  const args = ['run', 'demo', '--raw', '-p', expected.prompt, '-n', tokens, '--temperature', '0', '--json'];
   const { code, stdout } = await quern([...args, flag, ...values, '--draft-max', '4']);
   expect(code).toBe(0);
   const result = JSON.parse(stdout);
@@ -98,8 +98,21 @@ test('chat with guessed tokens gives the same answers, and the flags reach it', 
 
 test('the same seed gives the same text, another seed another', async () => {
   const text = async (seed: string) =>
-    (await quern(['run', 'demo', '-p', expected.prompt, '-n', '40', '--temperature', '1', '--seed', seed]))
-      .stdout;
+    (
+      await quern([
+        'run',
+        'demo',
+        '--raw',
+        '-p',
+        expected.prompt,
+        '-n',
+        '40',
+        '--temperature',
+        '1',
+        '--seed',
+        seed,
+      ])
+    ).stdout;
   const [one, again, other] = [await text('7'), await text('7'), await text('8')];
   expect(again).toBe(one);
   expect(other).not.toBe(one);

@@ -18,7 +18,7 @@ test.each([
   ['SIGINT', 130],
   ['SIGTERM', 143],
 ] as const)('%s ends a generation at once, with what there is and status %i', async (signal, status) => {
-  const running = start(['run', 'demo', '-p', prompt, ...slowly]);
+  const running = start(['run', 'demo', '--raw', '-p', prompt, ...slowly]);
   await running.printed(prompt.length + 10);
   running.kill(signal);
   const { code, stdout, stderr } = await running.finished;
@@ -77,7 +77,7 @@ test('what Ctrl-C leaves of bench --make is no file', async () => {
 });
 
 test('a reader that leaves ends the command without a word', async () => {
-  const running = start(['run', 'demo', '-p', prompt, ...slowly]);
+  const running = start(['run', 'demo', '--raw', '-p', prompt, ...slowly]);
   await running.printed(prompt.length + 1);
   running.stopReading();
   const { code, stderr } = await running.finished;

@@ -31,6 +31,7 @@ test('quantize writes a smaller model that still tells the story', async () => {
   const { stdout: story } = await quern([
     'run',
     out,
+    '--raw',
     '-p',
     'Once upon a time',
     '-n',

@@ -1,7 +1,10 @@
 import type { Model, SpeculateOptions } from '@quern/runtime';
 import { Command } from 'commander';
 import { Conversation, type ConversationFlags } from '../chat/conversation.js';
+import { UnknownCommand } from '../chat/error.js';
+import { help, readLine } from '../chat/line.js';
 import { Lines } from '../chat/lines.js';
+import { resolveTemplate, type TemplateFlags, withTemplate } from '../chat/template.js';
 import { load } from '../load.js';
 import { type LoadFlags, withLoading, withSampling } from '../options.js';
 import {
@@ -13,9 +16,7 @@ import {
 import { Interrupted, interruptible } from '../terminal/interrupt.js';
 import { isCoded, report, say, sayError } from '../terminal/report.js';
 
-interface ChatFlags extends LoadFlags, ConversationFlags, SpeculationFlags {}
-
-const help = '/reset forgets the conversation, /exit (or Ctrl-D) ends it; Ctrl-C stops an answer';
+interface ChatFlags extends LoadFlags, ConversationFlags, SpeculationFlags, TemplateFlags {}
 
 /** Errors that no other line would mend. */
 const hopeless: readonly string[] = ['NO_CHAT_TEMPLATE', 'NO_TOKENIZER'];
@@ -40,6 +41,16 @@ async function answer(conversation: Conversation, line: string, interactive: boo
   }
 }
 
+/** Does what a line asks for; false ends the chat. */
+async function obey(conversation: Conversation, typed: string, interactive: boolean): Promise<boolean> {
+  const line = readLine(typed);
+  if (line.kind === 'message') await answer(conversation, line.text, interactive);
+  else if (line.kind === 'unknown') survive(new UnknownCommand(line.command), interactive);
+  else if (line.kind === 'reset') conversation.reset();
+  else if (line.kind === 'help') say(help);
+  return line.kind !== 'exit';
+}
+
 async function converse(
   model: Model,
   flags: ChatFlags,
@@ -49,19 +60,18 @@ async function converse(
   const conversation = new Conversation(model, flags, speculate);
   if (lines.interactive) say(help);
   try {
-    for (let line = await lines.next(); line !== undefined && line !== '/exit'; line = await lines.next()) {
-      if (line === '/reset') conversation.reset();
-      else if (line === '/help') say(help);
-      else if (line) await answer(conversation, line, lines.interactive);
-    }
+    let line = await lines.next();
+    while (line !== undefined && (await obey(conversation, line, lines.interactive)))
+      line = await lines.next();
   } finally {
     conversation.dispose();
     lines.close();
   }
 }
 
-async function chat(path: string, flags: ChatFlags, command: Command): Promise<void> {
-  needSpeculationFlags(flags, command);
+async function chat(path: string, given: ChatFlags, command: Command): Promise<void> {
+  needSpeculationFlags(given, command);
+  const flags = await resolveTemplate(given, command);
   const { draft } = flags;
   using model = await interruptible((signal) => load(path, flags, signal));
   using drafting =
@@ -70,8 +80,8 @@ async function chat(path: string, flags: ChatFlags, command: Command): Promise<v
 }
 
 export const chatCommand = (): Command =>
-  withSpeculation(withSampling(withLoading(new Command('chat'))))
-    .description('talk with a model')
+  withSpeculation(withSampling(withTemplate(withLoading(new Command('chat')))))
+    .description(`talk with a model, a line for each message; ${help}`)
     .argument('<model>')
     .option('--system <text>', 'what the model is told first')
     .action(chat);

@@ -1,5 +1,6 @@
 import type { Generation, GenerationResult, Model, SpeculateOptions } from '@quern/runtime';
 import { Command } from 'commander';
+import { resolveTemplate, type TemplateFlags, withTemplate } from '../chat/template.js';
 import { withModel } from '../load.js';
 import {
   generateOptions,
@@ -8,6 +9,7 @@ import {
   withLoading,
   withSampling,
 } from '../options.js';
+import { type PromptFlags, readPrompt, withPrompt } from '../run/prompt.js';
 import {
   needSpeculationFlags,
   type SpeculationFlags,
@@ -17,11 +19,11 @@ import {
 import { count } from '../terminal/count.js';
 import { interruptible } from '../terminal/interrupt.js';
 import { say } from '../terminal/report.js';
-import { readStdin } from '../terminal/stdin.js';
 import { write, writeJson } from '../terminal/write.js';
 
-interface RunFlags extends LoadFlags, SamplingFlags, SpeculationFlags {
-  readonly prompt?: string;
+interface RunFlags extends LoadFlags, SamplingFlags, SpeculationFlags, PromptFlags, TemplateFlags {
+  readonly raw?: boolean;
+  readonly system?: string;
   readonly json?: boolean;
 }
 
@@ -55,14 +57,32 @@ function summary(model: Model, result: GenerationResult): string {
   return `${count(tokens.length, 'token')} on ${model.backend}${measured}${drafts}; loaded in ${rate(model.loadMs)} ms`;
 }
 
-/** Streams the text. The prompt comes with the first piece, so that what is wrong with it is said alone. */
-async function stream(prompt: string, generation: Generation): Promise<void> {
-  let before = prompt;
+/** Streams the text after what it goes on from, which comes with the first piece: what is wrong with it is said alone. */
+async function stream(goesOnFrom: string, generation: Generation): Promise<void> {
+  let before = goesOnFrom;
   for await (const { text } of generation) {
     await write(before + text);
     before = '';
   }
   await write(`${before}\n`);
+}
+
+/** Whether the prompt is a message to answer: where the model has a template, unless `--raw` asks for the text to go on. */
+const answers = (model: Model, { raw, system }: RunFlags): boolean =>
+  !raw && (model.chatTemplate !== undefined || system !== undefined);
+
+const messages = (prompt: string, { system }: RunFlags) => [
+  ...(system === undefined ? [] : [{ role: 'system', content: system }]),
+  { role: 'user', content: prompt },
+];
+
+function needRunFlags(flags: RunFlags, command: Command): void {
+  needSpeculationFlags(flags, command);
+  if (!flags.raw) return;
+  if (flags.system !== undefined)
+    command.error('error: --raw continues a text, which has no system message: leave out --raw or --system');
+  if (flags.chatTemplate !== undefined)
+    command.error('error: --raw uses no chat template: leave out --raw or --chat-template');
 }
 
 async function generate(
@@ -73,20 +93,25 @@ async function generate(
   speculate: SpeculateOptions | undefined,
 ): Promise<void> {
   const options = { ...generateOptions(flags), ...(speculate && { speculate }), signal };
-  const generation = model.generate(prompt, options);
+  const chats = answers(model, flags);
+  const generation = chats ? model.chat(messages(prompt, flags), options) : model.generate(prompt, options);
   if (flags.json) await writeJson(jsonResult(model, await generation.result));
   else {
-    await stream(prompt, generation);
+    await stream(chats ? '' : prompt, generation);
     say(summary(model, await generation.result));
   }
   signal.throwIfAborted();
 }
 
-async function run(path: string, flags: RunFlags, command: Command): Promise<void> {
-  needSpeculationFlags(flags, command);
-  const prompt = flags.prompt ?? (await readStdin());
-  if (prompt === undefined)
-    command.error('error: there is no prompt: give one with -p <text>, or pipe it into standard input');
+async function run(
+  path: string,
+  argument: string | undefined,
+  given: RunFlags,
+  command: Command,
+): Promise<void> {
+  needRunFlags(given, command);
+  const flags = await resolveTemplate(given, command);
+  const prompt = await readPrompt(argument, flags, command);
   await interruptible((signal) =>
     withModel(path, flags, signal, (model) =>
       withSpeculator(flags, signal, (speculate) => generate(model, prompt, flags, signal, speculate)),
@@ -95,11 +120,13 @@ async function run(path: string, flags: RunFlags, command: Command): Promise<voi
 }
 
 export const runCommand = (): Command =>
-  withSpeculation(withSampling(withLoading(new Command('run'))))
+  withSpeculation(withSampling(withTemplate(withLoading(withPrompt(new Command('run'))))))
     .description(
-      'continue a text; the prompt comes from -p, or from standard input less one line break at its end',
+      'answer a prompt, where the model has a chat template; continue a text, where it has none or with --raw',
     )
     .argument('<model>')
-    .option('-p, --prompt <text>', 'the text to continue')
+    .argument('[prompt]', 'or -p, -f, or standard input less one line break at its end')
+    .option('--raw', 'continue the prompt as a text, also with a model that chats')
+    .option('--system <text>', 'what a model that chats is told first')
     .option('--json', 'print one JSON object at the end')
     .action(run);

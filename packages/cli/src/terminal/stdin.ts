@@ -1,8 +1,11 @@
 import { text } from 'node:stream/consumers';
 
-/** All of standard input without the line break at its end, as `echo` adds one; undefined where it is a terminal. */
+/** Without the line break at the end, as `echo` and editors add one. */
+export const withoutLineEnd = (content: string): string => content.replace(/\r?\n$/, '');
+
+/** All of standard input without the line break at its end; undefined where it is a terminal. */
 export async function readStdin(): Promise<string | undefined> {
-  return process.stdin.isTTY ? undefined : (await text(process.stdin)).replace(/\r?\n$/, '');
+  return process.stdin.isTTY ? undefined : withoutLineEnd(await text(process.stdin));
 }
 
 /** The lines of standard input; undefined where it is a terminal. */

@@ -35,5 +35,12 @@ export const BUILTIN_TEMPLATES = {
 {%- endif %}`,
 } as const satisfies Record<string, string>;
 
-/** Names of the builtin templates. */
+/** Their names, as `LoadOptions.chatTemplate` takes them. */
+export const builtinTemplates = [
+  'chatml',
+  'llama2',
+  'llama3',
+] as const satisfies readonly (keyof typeof BUILTIN_TEMPLATES)[];
+
+/** The name of a builtin template. */
 export type BuiltinTemplate = keyof typeof BUILTIN_TEMPLATES;

@@ -1,13 +1,21 @@
 import { rules, type Schema } from '@quern/core';
+import { Converter, Text, type Value } from '../jinja/index.js';
+import type { EncodeOptions, Tokenizer } from '../tokenizer/index.js';
 import { BUILTIN_TEMPLATES, type BuiltinTemplate } from './builtin-templates.js';
+import { Capabilities } from './capabilities.js';
+import { adaptMessages, needParts } from './content.js';
 import { ChatTemplateError } from './error.js';
-import { type Program, parseTemplate, runTemplate } from './jinja.js';
+import { needNothingIgnored } from './ignored.js';
+import { markTyped } from './mark-typed.js';
 import { type ChatMessage, withParsedArguments } from './message.js';
+import { type Program, parse, run } from './run-template.js';
 
 /** How the model spells its special tokens. */
 export interface TemplateTokens {
   bosToken?: string | undefined;
   eosToken?: string | undefined;
+  /** The others by their names in templates: `unk_token`, `pad_token`, `additional_special_tokens` … */
+  others?: Readonly<Record<string, string | readonly string[]>> | undefined;
 }
 
 export interface RenderOptions {
@@ -46,8 +54,26 @@ export const renderSchema = {
   },
 } as const satisfies Schema<RenderOptions>;
 
-/** Turns the messages of a chat into the text a model was trained on. */
+export interface EncodeChatOptions extends RenderOptions {
+  /**
+   * Control tokens that messages, tools and `extra` spell become control tokens. Default false: "<|im_end|>" in a message
+   * is text, and only the template, the roles and the tokenizer's own special tokens make control tokens.
+   */
+  specialContent?: boolean | undefined;
+}
+
+/** A prompt, and the options that `Tokenizer.encode` needs for it. */
+export interface ChatPrompt {
+  readonly text: string;
+  readonly encoding: EncodeOptions;
+}
+
+/** Turns the messages of a chat into the prompt a model was trained on. */
 export class ChatTemplate {
+  private readonly capabilities = new Capabilities(
+    (messages, options) => this.write(messages, options).value,
+  );
+
   private constructor(
     /** The template's own text. */
     readonly source: string,
@@ -57,7 +83,7 @@ export class ChatTemplate {
 
   /** `source`: Jinja, as in `tokenizer.chat_template`. @throws ChatTemplateError BAD_TEMPLATE */
   static from(source: string, tokens: TemplateTokens = {}): ChatTemplate {
-    return new ChatTemplate(source, parseTemplate(source), tokens);
+    return new ChatTemplate(source, parse(source), tokens);
   }
 
   /** 'chatml', 'llama2' or 'llama3'. @throws ChatTemplateError UNKNOWN_BUILTIN */
@@ -68,21 +94,83 @@ export class ChatTemplate {
   }
 
   /**
-   * The prompt. Many templates write the beginning-of-sequence token themselves: when the text starts with it, encode
-   * it with `addBos: false`, and always with `special: 'parse'`.
+   * The token ids of the prompt, without an end-of-sequence token. Text of the messages never becomes a control token,
+   * unless `specialContent` allows it.
    *
-   * @throws ChatTemplateError REFUSED or RENDER_FAILED
+   * @throws ChatTemplateError REFUSED, RENDER_FAILED, LIMIT, UNSUPPORTED_CONTENT or IGNORED
+   */
+  encode(messages: readonly ChatMessage[], tokenizer: Tokenizer, options: EncodeChatOptions = {}): number[] {
+    const { text, encoding } = this.prompt(messages, tokenizer, options);
+    return tokenizer.encode(text, encoding);
+  }
+
+  /** What `encode` encodes, and how: the text has a mark in each spelling of a control token that is none. */
+  prompt(
+    messages: readonly ChatMessage[],
+    tokenizer: Tokenizer,
+    options: EncodeChatOptions = {},
+  ): ChatPrompt {
+    const text = this.text(messages, options);
+    const rendered = options.specialContent ? new Text(text.value) : text;
+    const { text: marked, mark } = markTyped(rendered, tokenizer);
+    const noBos = beginsWithBos(rendered, tokenizer) && { addBos: false };
+    return { text: marked, encoding: { special: 'parse', mark, addEos: false, ...noBos } };
+  }
+
+  /**
+   * The prompt as text, to look at. Control tokens of the template and of a message look the same in it, so a prompt for a
+   * model comes from `encode`; who encodes this text with `special: 'parse'` lets messages write control tokens.
+   *
+   * @throws ChatTemplateError REFUSED, RENDER_FAILED, LIMIT, UNSUPPORTED_CONTENT or IGNORED
    */
   render(messages: readonly ChatMessage[], options: RenderOptions = {}): string {
-    const variables = {
-      documents: null,
-      ...options.extra,
-      messages: messages.map(withParsedArguments),
-      tools: options.tools ?? null,
-      add_generation_prompt: options.addGenerationPrompt ?? true,
-      bos_token: this.tokens.bosToken ?? '',
-      eos_token: this.tokens.eosToken ?? '',
-    };
-    return runTemplate(this.program, variables, options.now ?? new Date());
+    return this.text(messages, options).value;
   }
+
+  private text(messages: readonly ChatMessage[], options: RenderOptions): Text {
+    const adapted = adaptMessages(messages.map(withParsedArguments), this.capabilities);
+    const text = this.write(adapted, options);
+    const again = (some: readonly ChatMessage[], others: RenderOptions) => this.write(some, others).value;
+    needParts(adapted, text.value, (some) => again(some, options));
+    needNothingIgnored(adapted, options, text.value, again, this.capabilities);
+    return text;
+  }
+
+  private write(messages: readonly ChatMessage[], options: RenderOptions): Text {
+    const now = options.now ?? new Date();
+    return run(
+      this.program,
+      (converter) => this.variables(converter, messages, options),
+      new Converter(),
+      now,
+    );
+  }
+
+  private variables(
+    converter: Converter,
+    messages: readonly ChatMessage[],
+    { extra = {}, tools, addGenerationPrompt }: RenderOptions,
+  ): ReadonlyMap<string, Value> {
+    const { bosToken = '', eosToken = '', others = {} } = this.tokens;
+    const own = {
+      ...others,
+      add_generation_prompt: addGenerationPrompt ?? true,
+      bos_token: bosToken,
+      eos_token: eosToken,
+    };
+    const convert = (values: object, typed: boolean) =>
+      Object.entries(values).map(([name, value]) => [name, converter.convert(value, typed)] as const);
+    return new Map<string, Value>([
+      ...convert({ documents: null, ...extra }, true),
+      ...convert(own, false),
+      ...convert({ tools: tools ?? null }, true),
+      ['messages', messages.map((message) => converter.dict(message, (field) => field !== 'role', false))],
+    ]);
+  }
+}
+
+/** Whether the template itself wrote the beginning-of-sequence token. */
+function beginsWithBos({ value, typed }: Text, tokenizer: Tokenizer): boolean {
+  const bos = tokenizer.bos === undefined ? '' : tokenizer.tokenText(tokenizer.bos);
+  return bos !== '' && value.startsWith(bos) && (typed[0] ?? bos.length) >= bos.length;
 }

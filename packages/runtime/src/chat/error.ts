@@ -6,7 +6,10 @@ export type ChatTemplateErrorCode =
   | 'UNKNOWN_BUILTIN' // no builtin template of that name
   | 'BAD_TEMPLATE' // the template does not parse
   | 'REFUSED' // the template itself refuses the messages (raise_exception)
-  | 'RENDER_FAILED'; // the template fails on the messages: a missing field, an unknown function
+  | 'RENDER_FAILED' // the template fails on the messages: a missing field, a value of the wrong type
+  | 'LIMIT' // the template asks for more steps, text, memory or depth than a template may use
+  | 'UNSUPPORTED_CONTENT' // content parts of a type that the template has no place for
+  | 'IGNORED'; // the template has no place for the system message or for the tools
 
 /** Thrown when a chat template is loaded, and when it renders. */
 export class ChatTemplateError extends QuernError<ChatTemplateErrorCode> {

@@ -1,5 +1,10 @@
-export type { BuiltinTemplate } from './builtin-templates.js';
-export { ChatTemplate, type RenderOptions, type TemplateTokens } from './chat-template.js';
+export { type BuiltinTemplate, builtinTemplates } from './builtin-templates.js';
+export {
+  ChatTemplate,
+  type EncodeChatOptions,
+  type RenderOptions,
+  type TemplateTokens,
+} from './chat-template.js';
 export { ChatTemplateError, type ChatTemplateErrorCode } from './error.js';
 export { chatTemplateFromGguf, chatTemplateFromHuggingFace, type LoadTemplateOptions } from './load.js';
 export type { ChatMessage, ContentPart } from './message.js';

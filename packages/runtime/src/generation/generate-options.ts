@@ -1,6 +1,6 @@
 import { checkOptions, type Refuse, rules, type Schema } from '@quern/core';
 import { renderSchema } from '../chat/chat-template.js';
-import type { RenderOptions } from '../chat/index.js';
+import type { EncodeChatOptions } from '../chat/index.js';
 import { badOption } from '../error.js';
 import { SamplingError, type SamplingOptions } from '../sampling/index.js';
 import { samplingSchema } from '../sampling/options.js';
@@ -33,10 +33,7 @@ export interface GenerateOptions extends SamplingOptions {
 }
 
 /** How the answer to a chat is generated: with tools and variables for the model's template beside the rest. */
-export interface ChatOptions extends GenerateOptions, Omit<RenderOptions, 'addGenerationPrompt'> {
-  /** Control tokens that the contents of messages spell become them. Default false: contents are plain text, whatever they say. */
-  specialContent?: boolean | undefined;
-}
+export interface ChatOptions extends GenerateOptions, Omit<EncodeChatOptions, 'addGenerationPrompt'> {}
 
 /** Of each option: what it must be, and its default. */
 export const generateSchema = {
@@ -90,7 +87,7 @@ export const chatSchema = {
   ...chatRender,
   specialContent: {
     ...rules.flag,
-    about: 'control tokens that the contents of messages spell become them',
+    about: 'control tokens that messages, tools and extra spell become control tokens',
     byDefault: false,
   },
 } as const satisfies Schema<ChatOptions>;

@@ -1,5 +1,5 @@
 import { checkArgument, type Rule } from '@quern/core';
-import type { ChatMessage, ChatTemplate, RenderOptions } from '../chat/index.js';
+import type { ChatMessage, ChatTemplate, EncodeChatOptions } from '../chat/index.js';
 import { badArgument, RuntimeError } from '../error.js';
 import type { Prompt } from '../generation/generation-source.js';
 import type { EncodeOptions, Tokenizer } from '../tokenizer/index.js';
@@ -69,14 +69,12 @@ export async function textPrompt(
 export async function chatPrompt(
   template: ChatTemplate,
   messages: readonly ChatMessage[],
-  options: RenderOptions,
+  options: EncodeChatOptions,
   rules: PromptRules,
 ): Promise<Prompt> {
   const tokenizer = needTokenizer(rules.tokenizer);
-  const text = template.render(messages, options);
-  const bos = tokenizer.bos === undefined ? '' : tokenizer.tokenText(tokenizer.bos);
-  const beginsItself = bos !== '' && text.startsWith(bos);
-  const ids = await encodePrompt(text, { special: 'parse', ...(beginsItself && { addBos: false }) }, rules);
+  const { text, encoding } = template.prompt(messages, tokenizer, options);
+  const ids = await encodePrompt(text, encoding, rules);
   needTokens(ids, rules);
   needRoom(ids.length, rules.context);
   return { ids, continues: false };

@@ -50,7 +50,7 @@ describe('the language', () => {
   test.each([
     ['blocks take their line with them', 'a\n  {% if true %}\nb\n  {% endif %}\nc', 'a\nb\nc'],
     ['special tokens', '{{ bos_token }}|{{ eos_token }}', '<s>|</s>'],
-    ['tools and documents are none', '{{ tools is none }} {{ documents is none }}', 'true true'],
+    ['tools and documents are none', '{{ tools is none }} {{ documents is none }}', 'True True'],
     ['range', '{{ range(3) | join(",") }} {{ range(5, 0, -2) | join(",") }}', '0,1,2 5,3,1'],
     ['dates', "{{ strftime_now('%d %B %Y, %a %I:%M %p %% %Q') }}", '03 August 2025, Sun 02:05 PM % %Q'],
     [

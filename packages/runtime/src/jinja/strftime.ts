@@ -5,6 +5,13 @@ const DAYS = 'Sunday Monday Tuesday Wednesday Thursday Friday Saturday'.split(' 
 
 const two = (value: number) => String(value).padStart(2, '0');
 
+/** 1 on the first of January. */
+const dayOfYear = (date: Date): number =>
+  Math.round(
+    (Date.UTC(date.getFullYear(), date.getMonth(), date.getDate()) - Date.UTC(date.getFullYear(), 0, 0)) /
+      86_400_000,
+  );
+
 const FIELDS: Readonly<Record<string, (date: Date) => string>> = {
   Y: (date) => String(date.getFullYear()),
   y: (date) => two(date.getFullYear() % 100),
@@ -20,6 +27,17 @@ const FIELDS: Readonly<Record<string, (date: Date) => string>> = {
   p: (date) => (date.getHours() < 12 ? 'AM' : 'PM'),
   M: (date) => two(date.getMinutes()),
   S: (date) => two(date.getSeconds()),
+  j: (date) => String(dayOfYear(date)).padStart(3, '0'),
+  w: (date) => String(date.getDay()),
+  u: (date) => String(date.getDay() || 7),
+  F: (date) => strftime(date, '%Y-%m-%d'),
+  T: (date) => strftime(date, '%H:%M:%S'),
+  R: (date) => strftime(date, '%H:%M'),
+  D: (date) => strftime(date, '%m/%d/%y'),
+  x: (date) => strftime(date, '%m/%d/%y'),
+  X: (date) => strftime(date, '%H:%M:%S'),
+  c: (date) => strftime(date, '%a %b %e %H:%M:%S %Y'),
+  f: (date) => `${String(date.getMilliseconds()).padStart(3, '0')}000`,
   '%': () => '%',
 };
 

@@ -1,0 +1,8 @@
+/** A line that begins with a slash and is no command. */
+export class UnknownCommand extends Error {
+  readonly code = 'UNKNOWN_COMMAND';
+
+  constructor(command: string) {
+    super(`there is no command ${command}: /help lists them, and /${command} sends it as a message`);
+  }
+}

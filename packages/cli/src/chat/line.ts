@@ -1,0 +1,18 @@
+/** What a typed line asks for; `//` begins a message that begins with a slash. */
+export type Line =
+  | { readonly kind: 'message'; readonly text: string }
+  | { readonly kind: 'reset' | 'help' | 'exit' | 'nothing' }
+  | { readonly kind: 'unknown'; readonly command: string };
+
+const commands = ['reset', 'help', 'exit'] as const;
+
+export const help =
+  '/reset forgets the conversation, /exit (or Ctrl-D) ends it, /help says this; //… sends a message that begins with /; Ctrl-C stops an answer';
+
+export function readLine(line: string): Line {
+  if (line === '') return { kind: 'nothing' };
+  if (!line.startsWith('/')) return { kind: 'message', text: line };
+  if (line.startsWith('//')) return { kind: 'message', text: line.slice(1) };
+  const kind = commands.find((name) => line === `/${name}`);
+  return kind ? { kind } : { kind: 'unknown', command: line.split(/\s/, 1)[0]! };
+}

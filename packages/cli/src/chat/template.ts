@@ -1,0 +1,30 @@
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { builtinTemplates } from '@quern/runtime';
+import type { Command } from 'commander';
+
+/** As commander gives them. */
+export interface TemplateFlags {
+  readonly chatTemplate?: string;
+}
+
+/** Options of commands that chat. */
+export const withTemplate = (command: Command): Command =>
+  command.option(
+    '--chat-template <name|file>',
+    `instead of the model's own: ${builtinTemplates.join(', ')}, or a file of Jinja`,
+  );
+
+/** The flags with the template itself: what a file holds, or the name of a builtin one. Ends the program where it is neither. */
+export async function resolveTemplate<T extends TemplateFlags>(flags: T, command: Command): Promise<T> {
+  const { chatTemplate: chosen } = flags;
+  if (chosen === undefined || builtinTemplates.some((name) => name === chosen)) return flags;
+  if (!existsSync(chosen))
+    command.error(
+      `error: --chat-template ${chosen} is neither a file nor one of ${builtinTemplates.join(', ')}`,
+    );
+  const chatTemplate = await readFile(chosen, 'utf8');
+  if (!chatTemplate.includes('{'))
+    command.error(`error: --chat-template ${chosen} holds no Jinja: there is neither {{ nor {% in it`);
+  return { ...flags, chatTemplate };
+}

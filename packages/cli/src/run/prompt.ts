@@ -1,0 +1,35 @@
+import { readFile } from 'node:fs/promises';
+import type { Command } from 'commander';
+import { readStdin, withoutLineEnd } from '../terminal/stdin.js';
+
+/** As commander gives them. */
+export interface PromptFlags {
+  readonly prompt?: string;
+  readonly file?: string;
+}
+
+export const withPrompt = (command: Command): Command =>
+  command
+    .option('-p, --prompt <text>', 'the prompt, as the argument')
+    .option('-f, --file <path>', 'a file with the prompt; one line break at its end is not part of it');
+
+/** The prompt from the one place that has it; standard input where none is named. Ends the program where that is not one. */
+export async function readPrompt(
+  argument: string | undefined,
+  { prompt, file }: PromptFlags,
+  command: Command,
+): Promise<string> {
+  const given = [
+    ...(argument === undefined ? [] : ['as an argument']),
+    ...(prompt === undefined ? [] : ['with -p']),
+    ...(file === undefined ? [] : ['with -f']),
+  ];
+  if (given.length > 1) command.error(`error: the prompt is given ${given.join(' and ')}: give it once`);
+  const text = file === undefined ? (argument ?? prompt ?? (await readStdin())) : await readText(file);
+  if (text !== undefined) return text;
+  return command.error(
+    'error: there is no prompt: give one with -p <text>, as an argument, with -f <file>, or pipe it into standard input',
+  );
+}
+
+const readText = async (path: string): Promise<string> => withoutLineEnd(await readFile(path, 'utf8'));

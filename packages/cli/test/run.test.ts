@@ -1,0 +1,108 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { quern } from './cli.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'quern-run-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const file = (name: string, content: string): string => {
+  const path = join(folder, name);
+  writeFileSync(path, content);
+  return path;
+};
+
+const greedy = ['--temperature', '0', '-n', '24'];
+const request = 'Tell me a story about a fox.';
+
+describe('a model with a chat template', () => {
+  test('is answered by run as by chat, and only the answer is printed', async () => {
+    const { code, stdout } = await quern(['run', 'demo', request, ...greedy]);
+    expect(code).toBe(0);
+    expect(stdout).toBe((await quern(['chat', 'demo', ...greedy], `${request}\n`)).stdout);
+    expect(stdout).not.toContain(request);
+  });
+
+  test('takes the prompt from each place', async () => {
+    const { stdout } = await quern(['run', 'demo', request, ...greedy]);
+    const path = file('prompt.txt', `${request}\n`);
+    const others = [
+      quern(['run', 'demo', '-p', request, ...greedy]),
+      quern(['run', 'demo', '-f', path, ...greedy]),
+      quern(['run', 'demo', ...greedy], `${request}\n`),
+    ];
+    for (const other of await Promise.all(others)) expect(other.stdout).toBe(stdout);
+  }, 60_000);
+
+  test('continues a text with --raw', async () => {
+    const { stdout } = await quern(['run', 'demo', '--raw', 'Once upon a time', ...greedy]);
+    expect(stdout).toMatch(/^Once upon a time\S* \w+/);
+    const { text } = JSON.parse(
+      (await quern(['run', 'demo', '--raw', '-p', 'Once upon a time', '--json', ...greedy])).stdout,
+    );
+    expect(stdout).toBe(`Once upon a time${text}\n`);
+  });
+
+  test('--chat-template takes a file and a name', async () => {
+    const prefix = file('prefix.jinja', '{% for m in messages %}{{ m.content }}{% endfor %}');
+    const answered = JSON.parse(
+      (await quern(['run', 'demo', '-p', 'Once', '--json', '--chat-template', prefix, ...greedy])).stdout,
+    );
+    const continued = JSON.parse(
+      (await quern(['run', 'demo', '--raw', '-p', 'Once', '--json', ...greedy])).stdout,
+    );
+    expect(answered.tokens).toEqual(continued.tokens);
+    const named = await quern(['run', 'demo', '-p', 'Once', '--chat-template', 'chatml', ...greedy]);
+    expect(named.code).toBe(0);
+  }, 60_000);
+
+  test('--system reaches the template', async () => {
+    const template = file(
+      'system.jinja',
+      "{{ raise_exception(messages|map(attribute='content')|join('+')) }}",
+    );
+    const { stderr } = await quern([
+      'run',
+      'demo',
+      'there',
+      '--system',
+      'hello',
+      '--chat-template',
+      template,
+    ]);
+    expect(stderr).toContain('hello+there');
+  });
+});
+
+test.each([
+  ['two prompts', ['a', '-p', 'b'], /as an argument and with -p: give it once/],
+  ['three prompts', ['a', '-p', 'b', '-f', 'c'], /with -p and with -f/],
+  ['no such file', ['-f', '/no/such/prompt.txt'], /no\/such\/prompt\.txt/],
+  ['a system message for a text', ['a', '--raw', '--system', 'b'], /--raw continues a text/],
+  ['a template for a text', ['a', '--raw', '--chat-template', 'chatml'], /--raw uses no chat template/],
+  [
+    'an unknown template',
+    ['a', '--chat-template', 'vicuna'],
+    /neither a file nor one of chatml, llama2, llama3/,
+  ],
+  ['a file without Jinja', ['a', '--chat-template', file('plain.txt', 'hello')], /holds no Jinja/],
+])('%s is refused', async (_, args, says) => {
+  const { code, stdout, stderr } = await quern(['run', 'demo', ...args]);
+  expect([code, stdout]).toEqual([1, '']);
+  expect(stderr).toMatch(says);
+  expect(stderr).not.toMatch(/\n\s+at /);
+});
+
+test('chat says that a command is unknown, and // sends a message with a slash', async () => {
+  const template = file('echo.jinja', '{{ raise_exception(messages[-1].content) }}');
+  const { code, stdout, stderr } = await quern(
+    ['chat', 'demo', '--chat-template', template],
+    '/rest now\n//exit is a word\n/exit\nnever\n',
+  );
+  expect([code, stdout]).toEqual([1, '']);
+  expect(stderr).toContain(
+    'there is no command /rest: /help lists them, and //rest sends it as a message (UNKNOWN_COMMAND)',
+  );
+  expect(stderr).toContain('refuses these messages: /exit is a word');
+  expect(stderr).not.toContain('never');
+});

@@ -1,0 +1,81 @@
+import type { RenderOptions } from './chat-template.js';
+import { ChatTemplateError } from './error.js';
+import type { ChatMessage } from './message.js';
+
+const PROBE = 'quernprobe';
+const question: ChatMessage = { role: 'user', content: 'question' };
+const callOf = (name: string) => ({
+  id: 'probe1234',
+  type: 'function',
+  function: { name, arguments: { city: 'Linz' } },
+});
+const probeTool = {
+  type: 'function',
+  function: { name: PROBE, description: '', parameters: { type: 'object', properties: {}, required: [] } },
+};
+
+/** A chat in which a message of `role` may stand. */
+function chatWith(role: string, content: ChatMessage['content']): ChatMessage[] {
+  const message: ChatMessage = { role, content: content ?? null };
+  if (role === 'user') return [message];
+  if (role === 'assistant') return [question, message, question];
+  if (role !== 'tool') return [message, question];
+  const call: ChatMessage = { role: 'assistant', content: '', tool_calls: [callOf('f')] };
+  return [question, call, { ...message, name: 'f', tool_call_id: 'probe1234' }];
+}
+
+/** What a template can be given: found by rendering small chats with it, when first asked. */
+export class Capabilities {
+  private readonly known = new Map<string, boolean>();
+
+  constructor(private readonly write: (messages: readonly ChatMessage[], options: RenderOptions) => string) {}
+
+  /** Whether messages of `role` may have a list of parts: whether the template writes the text of one, and not the list. */
+  takesParts(role: string): boolean {
+    return this.once(`parts ${role}`, () => {
+      const written = this.attempt(chatWith(role, [{ type: 'text', text: PROBE }]));
+      return written?.includes(PROBE) === true && !/["']text["']: ?["']quernprobe/.test(written);
+    });
+  }
+
+  /** Whether `content: null` beside tool calls is written as nothing. */
+  takesNull(): boolean {
+    return this.once('null', () => {
+      const call = (content: string | null) =>
+        this.attempt([question, { role: 'assistant', content, tool_calls: [callOf(PROBE)] }]);
+      const [none, empty] = [call(null), call('')];
+      if (!none?.includes(PROBE)) return false;
+      return !empty?.includes(PROBE) || count(none, 'None') <= count(empty, 'None');
+    });
+  }
+
+  /** Whether a message of role 'system' is written. */
+  takesSystem(): boolean {
+    return this.once('system', () => this.attempt(chatWith('system', PROBE))?.includes(PROBE) === true);
+  }
+
+  takesTools(): boolean {
+    return this.once(
+      'tools',
+      () => this.attempt([question], { tools: [probeTool] })?.includes(PROBE) === true,
+    );
+  }
+
+  private once(what: string, find: () => boolean): boolean {
+    const found = this.known.get(what) ?? find();
+    this.known.set(what, found);
+    return found;
+  }
+
+  /** Undefined where the template refuses the chat, or fails on it. */
+  private attempt(messages: readonly ChatMessage[], options: RenderOptions = {}): string | undefined {
+    try {
+      return this.write(messages, options);
+    } catch (error) {
+      if (error instanceof ChatTemplateError) return undefined;
+      throw error;
+    }
+  }
+}
+
+const count = (text: string, part: string): number => text.split(part).length - 1;

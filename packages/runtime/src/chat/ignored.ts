@@ -1,0 +1,49 @@
+import type { Capabilities } from './capabilities.js';
+import type { RenderOptions } from './chat-template.js';
+import { ChatTemplateError } from './error.js';
+import type { ChatMessage } from './message.js';
+
+type Write = (messages: readonly ChatMessage[], options: RenderOptions) => string;
+
+/**
+ * A system message or tools that leave no trace in the prompt are an error: the model would never hear of them. Where a small
+ * chat does not show that the template writes them, this chat is written once more without them.
+ *
+ * @throws ChatTemplateError IGNORED
+ */
+export function needNothingIgnored(
+  messages: readonly ChatMessage[],
+  options: RenderOptions,
+  written: string,
+  write: Write,
+  can: Capabilities,
+): void {
+  if (options.tools?.length && !can.takesTools() && write(messages, withoutTools(options)) === written)
+    throw ignored('tools', 'describe them in a message, or choose a template that lists them');
+  const others = messages.filter((message) => !isSystem(message));
+  if (others.length === messages.length || can.takesSystem()) return;
+  if (others.length === 0 || attempt(() => write(others, options)) === written)
+    throw ignored('system messages', 'say it in the first message of the user, or choose another template');
+}
+
+function withoutTools({ tools, ...others }: RenderOptions): RenderOptions {
+  return others;
+}
+
+const isSystem = ({ role, content }: ChatMessage): boolean => role === 'system' && Boolean(content?.length);
+
+/** Undefined where the rest of the chat is none that the template writes: then the system message matters. */
+function attempt(write: () => string): string | undefined {
+  try {
+    return write();
+  } catch (error) {
+    if (error instanceof ChatTemplateError) return undefined;
+    throw error;
+  }
+}
+
+const ignored = (what: string, advice: string): ChatTemplateError =>
+  new ChatTemplateError(
+    'IGNORED',
+    `the chat template of this model ignores ${what}, so the model would never see them: ${advice}`,
+  );

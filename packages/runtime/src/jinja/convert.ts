@@ -1,0 +1,70 @@
+import { TemplateFailure } from './error.js';
+import { Text } from './text.js';
+import { Dict, text, Undefined, type Value } from './value.js';
+
+const MOST_DEPTH = 200;
+const MOST_ELEMENTS = 20_000_000;
+
+/** Makes values of a template out of JavaScript's, and counts them. */
+export class Converter {
+  /** Elements of lists and dicts, and characters of strings. */
+  elements = 0;
+  characters = 0;
+  private depth = 0;
+
+  /** `typed`: the strings come from outside; see Text. @throws TemplateFailure */
+  convert(value: unknown, typed: boolean): Value {
+    if (typeof value === 'string') return this.string(value, typed);
+    if (typeof value === 'boolean' || typeof value === 'bigint') return value;
+    if (typeof value === 'number')
+      return Number.isSafeInteger(value) && !Object.is(value, -0) ? BigInt(value) : value;
+    if (value === null) return null;
+    if (value === undefined) return new Undefined('the value is undefined');
+    if (typeof value === 'object') return this.object(value, typed);
+    throw new TemplateFailure(`a ${typeof value} cannot be given to a template`);
+  }
+
+  /** The entries of an object; `fieldTyped` tells of which fields the strings come from outside. */
+  dict(object: object, fieldTyped: (name: string) => boolean, keysTyped: boolean): Dict {
+    const entries = Object.entries(object).filter(([, value]) => value !== undefined);
+    return new Dict(
+      entries.map(([name, value]) => [
+        keysTyped ? this.string(name, true) : text(name),
+        this.convert(value, fieldTyped(name)),
+      ]),
+    );
+  }
+
+  private string(value: string, typed: boolean): Text {
+    this.characters += value.length;
+    return typed ? Text.typed(value) : new Text(value);
+  }
+
+  private object(value: object, typed: boolean): Value {
+    this.count();
+    if (++this.depth > MOST_DEPTH)
+      throw new TemplateFailure(`the variables are nested more than ${MOST_DEPTH} deep, or hold themselves`);
+    const made = this.collection(value, typed);
+    this.depth--;
+    return made;
+  }
+
+  private collection(value: object, typed: boolean): Value {
+    if (Array.isArray(value)) return Array.from(value, (item: unknown) => this.item(item, typed));
+    if ('toJSON' in value && typeof value.toJSON === 'function') return this.convert(value.toJSON(), typed);
+    this.elements += Object.keys(value).length;
+    return this.dict(value, () => typed, typed);
+  }
+
+  private item(value: unknown, typed: boolean): Value {
+    this.elements++;
+    return this.convert(value ?? null, typed);
+  }
+
+  private count(): void {
+    if (++this.elements > MOST_ELEMENTS)
+      throw new TemplateFailure(
+        `the variables have more than ${MOST_ELEMENTS.toLocaleString('en')} elements`,
+      );
+  }
+}
