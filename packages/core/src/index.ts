@@ -38,6 +38,7 @@ export { type Pooling, poolings } from './ops/pool.js';
 export { type RopeLayout, ropeLayouts } from './ops/rope.js';
 export * from './options/index.js';
 export * from './plan/encode.js';
+export { TimeSlice } from './plan/time-slice.js';
 export * from './record-op.js';
 export type { OperandValue } from './recorder.js';
 export * from './rope-frequencies.js';

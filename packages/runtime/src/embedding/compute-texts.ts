@@ -1,4 +1,4 @@
-import { type Divided, inTurns } from '@quern/core';
+import { TimeSlice } from '@quern/core';
 import type { BatchOptions, EncodedText } from '@quern/models';
 import { needFinite } from '../broken-numbers.js';
 import { RuntimeError } from '../error.js';
@@ -46,23 +46,28 @@ function needNotAborted(signal: AbortSignal | undefined): void {
   if (signal?.aborted) throw new RuntimeError('ABORTED', 'the call was aborted', { cause: signal.reason });
 }
 
-function encodeText({ texts, encoder }: TextsJob, index: number): FittedText {
+async function encodeText({ texts, encoder }: TextsJob, index: number): Promise<FittedText> {
   const text = texts[index];
   if (typeof text !== 'string')
     throw new RuntimeError('BAD_OPTION', `text ${index} is ${typeof text}; it must be a string`);
-  const encoded = encoder.encode(text);
+  const encoded = await encoder.encode(text);
   if (encoded.ids.length > 0) return encoded;
   throw new RuntimeError('EMPTY_PROMPT', `text ${index} has no token, and the model's tokenizer adds none`);
 }
 
-/** Consecutive texts from `first` on, tokenised. */
-function* readWindow(job: TextsJob, first: number, signal: AbortSignal | undefined): Divided<FittedText[]> {
+/** Consecutive texts from `first` on, tokenised; the event loop goes on. */
+async function readWindow(
+  job: TextsJob,
+  first: number,
+  signal: AbortSignal | undefined,
+): Promise<FittedText[]> {
+  const slice = new TimeSlice();
   const window: FittedText[] = [];
   for (let tokens = 0; first + window.length < job.texts.length && tokens < stepsOfWindow * job.maxBatch; ) {
-    const encoded = encodeText(job, first + window.length);
+    const encoded = await encodeText(job, first + window.length);
     window.push(encoded);
     tokens += encoded.ids.length;
-    yield;
+    if (slice.over) await slice.breathe();
     needNotAborted(signal);
   }
   return window;
@@ -110,11 +115,11 @@ export async function computeTexts(job: TextsJob, options: ComputeOptions): Prom
   needNotAborted(signal);
   const results = new Results(job, options);
   try {
-    let window = await inTurns(readWindow(job, 0, signal));
+    let window = await readWindow(job, 0, signal);
     for (let first = 0; window.length > 0; ) {
       const [, next] = await settleAll([
         computeWindow(job, results, window, first),
-        inTurns(readWindow(job, first + window.length, signal)),
+        readWindow(job, first + window.length, signal),
       ]);
       first += window.length;
       window = next;

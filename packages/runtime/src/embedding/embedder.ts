@@ -129,7 +129,7 @@ export class Embedder {
         'NO_CLASSIFIER',
         `${this.path} ranks no texts: it has ${this.config.labels || 'no'} classifier outputs, and a cross-encoder has one. Embed the texts, and compare`,
       );
-    const encoder = pairedTexts(this.tokenizer, query, this.config, this.tokensOf(options));
+    const encoder = await pairedTexts(this.tokenizer, query, this.config, this.tokensOf(options));
     const { values, tokens, truncated } = await this.compute(texts, encoder, 1, 'classifyBatch', options);
     const ranked = Array.from(values, (logit, index) => ({
       index,

@@ -6,6 +6,7 @@ import { createBackend as createReference } from '@quern/backend-reference';
 import type { Backend } from '@quern/core';
 import { makeSyntheticEncoder } from '@quern/models';
 import { batchesByLength } from '../../src/embedding/batches.js';
+import { pairedTexts, singleTexts } from '../../src/embedding/encode-texts.js';
 import { type Embedder, loadEmbedder, loadModel } from '../../src/index.js';
 import { countingBackend, hasCpu } from '../backends.js';
 
@@ -137,6 +138,33 @@ test('a cross-encoder orders texts by their logits, each as when it is alone', a
     expect(index).toBe(want.ranked[i]!.index);
     expect(logit).toBeCloseTo(want.ranked[i]!.logit, 4);
   }
+});
+
+test('of a text of 20 MB only the beginning is looked at', async () => {
+  using backend = await createReference();
+  using model = await loadEmbedder(ranks, { backend });
+  const huge = 'a b c d '.repeat(2_500_000);
+  const encoded: number[] = [];
+  const { tokenizer } = model;
+  const watched = Object.assign(Object.create(tokenizer) as typeof tokenizer, {
+    async encodeInTurns(...[text, options]: Parameters<typeof tokenizer.encodeInTurns>) {
+      const ids = await tokenizer.encodeInTurns(text, options);
+      encoded.push(ids.length);
+      return ids;
+    },
+  });
+  const { maxTokens } = model;
+  expect(await singleTexts(watched, '', maxTokens).encode(huge)).toMatchObject({ truncated: true });
+  const pairs = await pairedTexts(watched, 'a', model.config, maxTokens);
+  expect(await pairs.encode(huge)).toMatchObject({ truncated: true });
+  await expect(pairedTexts(watched, huge, model.config, maxTokens)).rejects.toThrow(
+    `the query has more than ${maxTokens} tokens`,
+  );
+  expect(Math.max(...encoded)).toBeLessThan(100_000); // of five million
+  const [long, short] = [await model.embed([huge]), await model.embed([huge.slice(0, 2000)])];
+  expect(distance(long.values, short.values)).toBeLessThan(1e-6);
+  expect([long.truncated, long.tokens]).toEqual([1, maxTokens]);
+  await expect(model.rerank(huge, ['a'])).rejects.toMatchObject({ code: 'PROMPT_TOO_LONG' });
 });
 
 test('what cannot be is refused, and nothing stays behind', async () => {
