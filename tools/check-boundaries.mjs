@@ -5,13 +5,13 @@ import { join } from 'node:path';
 
 const allowed = {
   core: [],
-  conformance: ['core'],
+  conformance: ['core', 'quant'], // quant decodes the block formats that a driver declares
   'backend-reference': ['core'],
   'backend-cpu': ['core'],
   quant: ['core'],
   models: ['core', 'quant'],
   runtime: ['core', 'quant', 'models'],
-  cli: ['runtime'],
+  cli: ['runtime', 'conformance'], // `quern verify` holds a backend against the op table
   'demo-model': [],
 };
 // What `npm install quern` brings along without importing it: a backend and a model, found at run time like any other, and

@@ -19,7 +19,7 @@ const such =
 export const whole = such((x) => Number.isSafeInteger(x) && x >= 0, 'a whole number, 0 or more');
 export const positive = such((x) => Number.isSafeInteger(x) && x > 0, 'a whole number above 0');
 const notNegative = such((x) => x >= 0, '0 or more');
-const aboveZero = such((x) => x > 0, 'above 0');
+export const positiveNumber = such((x) => x > 0, 'above 0');
 const probability = such((x) => x >= 0 && x <= 1, 'from 0 to 1');
 const probabilityAboveZero = such((x) => x > 0 && x <= 1, 'above 0 and at most 1');
 
@@ -103,7 +103,7 @@ export const withSampling = (command: Command): Command =>
       probabilityAboveZero,
     )
     .option('--min-p <p>', 'only tokens at least p times as likely as the likeliest', probability)
-    .option('--repeat-penalty <x>', 'divides the logits of recent tokens; 1: off', aboveZero)
+    .option('--repeat-penalty <x>', 'divides the logits of recent tokens; 1: off', positiveNumber)
     .option('--presence-penalty <x>', 'subtracted once from recent tokens', number)
     .option('--frequency-penalty <x>', 'subtracted from recent tokens for each time they occurred', number)
     .option('--seed <s>', 'the same seed gives the same text', whole)

@@ -11,6 +11,7 @@ import { rerankCommand } from './commands/rerank.js';
 import { runCommand } from './commands/run.js';
 import { tokenizeCommand } from './commands/tokenize.js';
 import { transcribeCommand } from './commands/transcribe.js';
+import { verifyCommand } from './commands/verify.js';
 
 const { version } = createRequire(import.meta.url)('../package.json') as { version: string };
 
@@ -32,6 +33,7 @@ export function program(): Command {
     benchCommand(),
     transcribeCommand(),
     quantizeCommand(),
+    verifyCommand(),
   ])
     root.addCommand(command);
   root.addHelpText('after', '\nMODEL is a GGUF file, a folder with config.json and safetensors, or `demo`.');

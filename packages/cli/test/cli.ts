@@ -24,18 +24,21 @@ export interface StartOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Standard input does not end after `input`. */
   readonly open?: boolean;
+  /** The working directory. */
+  readonly cwd?: string;
 }
 
 /** Starts the built command; `nx build quern` comes first. */
 export function start(
   args: readonly string[],
   input = '',
-  { env = {}, open = false }: StartOptions = {},
+  { env = {}, open = false, cwd = process.cwd() }: StartOptions = {},
 ): Started {
   if (!existsSync(cli)) throw new Error(`${cli} is missing: build it with nx build quern`);
   const child = spawn(process.execPath, [cli, ...args], {
     stdio: ['pipe', 'pipe', 'pipe'],
     env: { ...process.env, ...env },
+    cwd,
   });
   let stdout = '';
   let stderr = '';

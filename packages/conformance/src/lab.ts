@@ -51,6 +51,11 @@ export class Lab {
     return known;
   }
 
+  /** Chooses the generated shapes and plans. */
+  get seed(): number {
+    return this.options.seed ?? 0;
+  }
+
   /** What the driver claims for an op. */
   support(name: string): OpSupport | undefined {
     const { ops, fused } = this.driver.manifest;

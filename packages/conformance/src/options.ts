@@ -19,6 +19,8 @@ export interface ConformanceOptions {
   readonly codecs?: readonly Codec[] | undefined;
   /** Runs a part of the kit: these suites, and of them the cases whose name matches. */
   readonly only?: { readonly suites?: readonly string[]; readonly cases?: RegExp } | undefined;
+  /** Chooses the generated shapes and plans: a whole number, 0 where absent. */
+  readonly seed?: number | undefined;
   /** Bytes that the device can certainly not allocate; 2^50 where absent. */
   readonly memoryLimitProbe?: number | undefined;
   /** Called after each case. */
@@ -29,6 +31,7 @@ const known = {
   createDriver: true,
   codecs: true,
   only: true,
+  seed: true,
   memoryLimitProbe: true,
   onResult: true,
 } as const satisfies Record<keyof ConformanceOptions, true>;
@@ -47,6 +50,9 @@ export function needOptions(options: ConformanceOptions): void {
   if (typeof options?.createDriver !== 'function')
     throw new ConformanceError('BAD_OPTION', 'createDriver must be a function that makes a driver');
   needNames(Object.keys(options), known, 'option');
+  const { seed = 0 } = options;
+  if (!(Number.isInteger(seed) && seed >= 0))
+    throw new ConformanceError('BAD_OPTION', `seed must be a whole number of 0 or more; got ${seed}`);
   needNames(Object.keys(options.only ?? {}), { suites: true, cases: true }, 'part of `only` called');
   needNames(options.only?.suites ?? [], suites, 'suite');
 }

@@ -64,14 +64,16 @@ export async function bind(
   const tensors: Record<string, Tensor> = {};
   const buffers: Record<string, DeviceBuffer> = {};
   const weights: Record<string, Weight> = {};
+  const loaded: Record<string, Weight> = {};
   for (const [name, operand] of Object.entries(operands)) {
     const kind = op.operands[name]?.kind;
-    if (kind === 'weight') weights[name] = await loadOperand(backend, name, operand);
+    if (operand.loaded) loaded[name] = operand.loaded;
+    else if (kind === 'weight') weights[name] = await loadOperand(backend, name, operand);
     else if (kind === 'buffer') buffers[name] = await bindBuffer(backend, operand);
     else tensors[name] = bindTensor(backend, step, operand, binding);
   }
   const dispose = () => {
     for (const held of [...Object.values(weights), ...Object.values(buffers)]) held.dispose();
   };
-  return { values: { ...tensors, ...buffers, ...weights }, tensors, buffers, dispose };
+  return { values: { ...tensors, ...buffers, ...weights, ...loaded }, tensors, buffers, dispose };
 }

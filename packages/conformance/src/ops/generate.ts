@@ -333,10 +333,11 @@ const describe = ({ operands }: Omit<OpCase, 'name'>) =>
     .map(([name, { shape, format }]) => `${name} ${format}${showShape(shape)}`)
     .join(' ');
 
-/** Generated cases of an op, the same ones each time. */
-export function generate(name: CoreOpName | FusedOpName): OpCase[] {
-  return Array.from({ length: casesPerOp }, (_, seed) => {
-    const made = generators[name](new Dice(1000 + seed, seed));
+/** Generated cases of an op, the same ones each time for a seed. */
+export function generate(name: CoreOpName | FusedOpName, from = 0): OpCase[] {
+  return Array.from({ length: casesPerOp }, (_, i) => {
+    const seed = casesPerOp * from + i;
+    const made = generators[name](new Dice(1000 + seed, i));
     return { name: `seed ${seed}: ${describe(made)}`, ...made };
   });
 }

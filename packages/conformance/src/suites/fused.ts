@@ -45,6 +45,6 @@ export const fused: Suite = (lab) =>
     if (!lab.support(name))
       return [{ suite: 'fused', name, notSupported: `the manifest does not claim '${name}'` }];
     if (name === 'moe') return []; // asked for by name: suite moeFused
-    const cases = [...fusedOps[name].samples(), ...generate(name)];
+    const cases = [...fusedOps[name].samples(), ...generate(name, lab.seed)];
     return cases.map((sample) => fusedCase(lab, 'fused', name, sample));
   });

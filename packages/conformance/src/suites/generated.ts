@@ -6,5 +6,5 @@ import { coreCase } from '../ops/op-case.js';
 /** Every op on shapes that a seed chooses: odd sizes, one row, none, more than a vector register holds. */
 export const generated: Suite = (lab) =>
   (Object.keys(coreOps) as CoreOpName[]).flatMap((name) =>
-    generate(name).map((sample) => coreCase(lab, 'generated', coreOps[name], sample)),
+    generate(name, lab.seed).map((sample) => coreCase(lab, 'generated', coreOps[name], sample)),
   );

@@ -35,7 +35,7 @@ function withCaches(dtype: QuantKvDtype, { name, operands, attributes }: OpCase)
 
 function opCases(lab: Lab, dtype: QuantKvDtype): Case[] {
   const cases = (op: 'kvAppend' | 'attention' | 'qkNormRopeAppend') =>
-    generate(op).map((sample) => withCaches(dtype, sample));
+    generate(op, lab.seed).map((sample) => withCaches(dtype, sample));
   return [
     ...cases('kvAppend').map((sample) => coreCase(lab, suite, coreOps.kvAppend, sample)),
     ...cases('attention').map((sample) => coreCase(lab, suite, coreOps.attention, sample)),

@@ -85,7 +85,7 @@ const refuses = (name: string, code: 'BAD_ARGUMENT' | 'BAD_WEIGHT', sources: rea
 export const moeFused: Suite = (lab) => {
   if (!lab.backend.moeFused) return [];
   return [
-    ...[...moe.samples(), ...generate('moe')].map((sample) => moeCase(lab, suite, sample)),
+    ...[...moe.samples(), ...generate('moe', lab.seed)].map((sample) => moeCase(lab, suite, sample)),
     ...denseFormats.map(stacked),
     refuses('no matrices', 'BAD_ARGUMENT', []),
     refuses('matrices of two shapes', 'BAD_WEIGHT', [source('a', [4, 8]), source('b', [8, 4])]),

@@ -10,11 +10,16 @@ import {
   type Numbers,
   type SampleOperand,
   scaleBytes,
+  type Weight,
 } from '@quern/core';
 
 /** An operand of a case. A quantised weight brings its bytes; `values` are then what they decode to. */
 export interface Operand extends SampleOperand {
   readonly bytes?: Uint8Array;
+  /** The same as the definition receives it, where that is known already. */
+  readonly numbers?: Numbers;
+  /** The weight, where the backend has it already. */
+  readonly loaded?: Weight;
 }
 export type Operands = Readonly<Record<string, Operand>>;
 
@@ -31,9 +36,13 @@ export function stored(format: string, value: number): number {
   return format === 'f32' ? Math.fround(value) : value;
 }
 
+/** Floats as the bit patterns of a 16-bit dtype. */
+export const bitsOf = (values: ArrayLike<number>, format: keyof typeof halves): Uint16Array =>
+  Uint16Array.from(values, (value) => halves[format].narrow(Math.fround(value)));
+
 /** The array that holds an operand's values; 16-bit floats as bit patterns. */
 export function hostValues({ format, values }: SampleOperand): Int32Array | Float32Array | Uint16Array {
-  if (isHalf(format)) return Uint16Array.from(values, (value) => halves[format].narrow(Math.fround(value)));
+  if (isHalf(format)) return bitsOf(values, format);
   return format === 'i32' ? Int32Array.from(values) : Float32Array.from(values);
 }
 
@@ -45,7 +54,8 @@ export const bytesOf = (array: HostArray): Uint8Array =>
   new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
 
 /** What a kernel receives, and so what the definition receives: the values as stored. */
-export function received({ shape, format, values, bytes }: Operand): Numbers {
+export function received({ shape, format, values, bytes, numbers }: Operand): Numbers {
+  if (numbers) return numbers;
   if (format === 'i32') return { shape, data: Int32Array.from(values) };
   const data = Float64Array.from(values, (value) => (bytes ? value : stored(format, value)));
   return { shape, data };

@@ -1,0 +1,107 @@
+import { formatCloseness, type OpComparison } from '@quern/conformance';
+import { type Backend, type ModelKind, modelKind, RuntimeError } from '@quern/runtime';
+import { Command } from 'commander';
+import { positive, positiveNumber } from '../options.js';
+import { interruptible } from '../terminal/interrupt.js';
+import { write, writeJson } from '../terminal/write.js';
+import { verifyEncoder } from '../verify/encoder.js';
+import { type Comparison, type LanguageVerdict, verifyLanguage } from '../verify/language.js';
+import { type VerifyContext, withBackendNamed, withReference } from '../verify/load.js';
+import { verifyOps } from '../verify/ops.js';
+
+interface VerifyFlags {
+  readonly backend: string;
+  readonly threads?: number;
+  readonly ops?: boolean;
+  readonly tokens: number;
+  readonly tolerance: number;
+  readonly json?: boolean;
+}
+
+/** What weights of 8 bits and activations rounded to 8 bits come to; a wrong kernel is off by the order of 1. */
+const defaultTolerance = 0.05;
+
+const percent = (share: number) => `${(100 * share).toPrecision(3)} %`;
+
+const show = ({ way, rows, error, agree }: Comparison): string =>
+  `${way.padEnd(18)} error ${percent(error).padStart(9)}, likeliest agrees in ${agree} of ${rows}\n`;
+
+async function printOps(comparison: OpComparison): Promise<void> {
+  const { compared, strayed, first, closeness } = comparison;
+  await write(`${formatCloseness(closeness).join('\n')}\n\n`);
+  if (first)
+    await write(
+      `FIRST BEYOND ITS TOLERANCE  ${first.op} at ${first.place}\n  ${first.operands}\n  ${first.message}\n\n`,
+    );
+  await write(`${compared} ops compared, ${strayed} beyond their tolerance\n`);
+}
+
+async function compareOps(
+  context: VerifyContext,
+  kind: ModelKind,
+  tested: Backend,
+  json: boolean,
+): Promise<boolean> {
+  const comparison = await verifyOps(context, kind, tested);
+  if (json) await writeJson({ backend: tested.name, ...comparison });
+  else await printOps(comparison);
+  return comparison.strayed === 0;
+}
+
+async function compareModel(
+  context: VerifyContext,
+  kind: ModelKind,
+  tested: Backend,
+  { tolerance, json }: VerifyFlags,
+): Promise<boolean> {
+  const verdict: Partial<LanguageVerdict> & Pick<LanguageVerdict, 'comparisons'> = await withReference(
+    async (reference) =>
+      kind === 'encoder'
+        ? { comparisons: await verifyEncoder(context, tested, reference) }
+        : verifyLanguage(context, tested, reference),
+  );
+  const { comparisons, greedy } = verdict;
+  const passed = comparisons.every(({ error }) => error <= tolerance);
+  if (json) await writeJson({ backend: tested.name, passed, tolerance, ...verdict });
+  else {
+    for (const comparison of comparisons) await write(show(comparison));
+    if (greedy)
+      await write(
+        `greedy tokens      the same for ${greedy.alone} of ${greedy.tokens} alone, ${greedy.batch} in a batch\n`,
+      );
+    await write(`${passed ? 'within' : 'BEYOND'} the tolerance of ${percent(tolerance)}\n`);
+  }
+  return passed;
+}
+
+async function verify(path: string, flags: VerifyFlags, signal: AbortSignal): Promise<void> {
+  const { backend, threads, tokens, ops = false, json = false } = flags;
+  const kind = await modelKind(path);
+  if (kind === 'speech')
+    throw new RuntimeError(
+      'BAD_OPTION',
+      `${path} is a speech model; verify takes language models and encoders`,
+    );
+  const context: VerifyContext = { path, signal, threads, tokens };
+  const passed = await withBackendNamed(backend, threads, (tested) =>
+    ops ? compareOps(context, kind, tested, json) : compareModel(context, kind, tested, flags),
+  );
+  if (!passed) process.exitCode = 1;
+}
+
+export const verifyCommand = (): Command =>
+  new Command('verify')
+    .description('hold a backend against the reference on a model; the exit code is 1 where it strays')
+    .argument('<model>')
+    .requiredOption('--backend <name>', 'the installed backend to verify')
+    .option('--threads <n>', 'threads to compute with', positive)
+    .option('--ops', 'op by op: each op of the model on the same operands, against its definition')
+    .option('--tokens <n>', 'tokens of the prompt, and tokens to generate', positive, 24)
+    .option(
+      '--tolerance <share>',
+      'largest error of a row of logits, of its norm',
+      positiveNumber,
+      defaultTolerance,
+    )
+    .option('--json', 'print the comparison as JSON')
+    .action((path: string, flags: VerifyFlags) => interruptible((signal) => verify(path, flags, signal)));

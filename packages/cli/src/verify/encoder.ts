@@ -1,0 +1,40 @@
+import { compareRows } from '@quern/conformance';
+import { type Backend, loadEmbedder } from '@quern/runtime';
+import { say } from '../terminal/report.js';
+import type { Comparison } from './language.js';
+import type { VerifyContext } from './load.js';
+
+const texts = [
+  'The mill by the river grinds slowly.',
+  'flour',
+  'In winter the wheel stands still; then the miller reads, mends his tools, and writes letters.',
+  'A hand mill has two stones, and the upper one can be changed.',
+];
+
+/** The embeddings of texts, [D] each: all at once, or one by one. */
+export async function embedAll(
+  { path, signal }: VerifyContext,
+  backend: Backend,
+  together: boolean,
+): Promise<Float32Array[]> {
+  using model = await loadEmbedder(path, { backend, signal, onNotice: say });
+  const rows: Float32Array[] = [];
+  for (const part of together ? [texts] : texts.map((text) => [text])) {
+    const { values, dimensions } = await model.embed(part, { signal });
+    part.forEach((_, i) => rows.push(values.slice(i * dimensions, (i + 1) * dimensions)));
+  }
+  return rows;
+}
+
+/** An encoder on a backend, held against the reference. */
+export async function verifyEncoder(
+  context: VerifyContext,
+  tested: Backend,
+  reference: Backend,
+): Promise<readonly Comparison[]> {
+  const want = await embedAll(context, reference, true);
+  return [
+    { way: 'texts together', ...compareRows(await embedAll(context, tested, true), want) },
+    { way: 'texts one by one', ...compareRows(await embedAll(context, tested, false), want) },
+  ];
+}

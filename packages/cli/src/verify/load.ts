@@ -1,0 +1,80 @@
+import {
+  type Backend,
+  findBackend,
+  type LoadOptions,
+  loadModel,
+  type Model,
+  RuntimeError,
+} from '@quern/runtime';
+import { isCoded, say } from '../terminal/report.js';
+
+export interface VerifyContext {
+  readonly path: string;
+  readonly signal: AbortSignal;
+  readonly threads?: number | undefined;
+  /** Most tokens of the prompt, and tokens that are generated. */
+  readonly tokens: number;
+}
+
+/** Starts an installed backend by its name, hands it to `use`, and frees it. */
+export async function withBackendNamed<T>(
+  name: string,
+  threads: number | undefined,
+  use: (backend: Backend) => Promise<T>,
+): Promise<T> {
+  const { backend } = await findBackend(name, { ...(threads !== undefined && { threads }) });
+  try {
+    return await use(backend);
+  } finally {
+    backend.dispose();
+  }
+}
+
+/** The backend that others are held against. */
+export async function withReference<T>(use: (reference: Backend) => Promise<T>): Promise<T> {
+  try {
+    return await withBackendNamed('reference', undefined, use);
+  } catch (error) {
+    throw referenceMissing(error) ?? error;
+  }
+}
+
+/** A clear error where the reference is not installed; undefined for any other error. */
+export function referenceMissing(error: unknown): RuntimeError | undefined {
+  if (!(isCoded(error) && error.code === 'BACKEND_NOT_FOUND')) return undefined;
+  return new RuntimeError(
+    'BACKEND_NOT_FOUND',
+    "verify holds a backend against 'reference', which is not installed: npm install @quern/backend-reference; or compare op by op with --ops, which needs no other backend",
+    { cause: error },
+  );
+}
+
+/** Loads the model on a backend for one look at it. */
+export async function lookAt<T>(
+  { path, signal, tokens }: VerifyContext,
+  backend: Backend,
+  options: LoadOptions,
+  use: (model: Model) => Promise<T>,
+): Promise<T> {
+  const context = 2 * tokens + 8;
+  using model = await loadModel(path, {
+    context,
+    cacheDtype: 'f32',
+    ...options,
+    backend,
+    signal,
+    onNotice: say,
+  });
+  return await use(model);
+}
+
+const text =
+  'The mill by the river grinds slowly, and the miller counts the sacks that the farmers bring from the valley. ' +
+  'In winter the wheel stands still; then he reads, mends his tools, and writes letters to his sister in the town.';
+
+/** Tokens of a prompt: of a text where the model has a tokenizer, else ids spread over the vocabulary. */
+export function promptOf(model: Model, tokens: number): number[] {
+  if (model.tokenizer) return model.tokenize(text).slice(0, tokens);
+  const { vocabulary } = model.config;
+  return Array.from({ length: tokens }, (_, i) => (1 + i * 7919) % vocabulary);
+}

@@ -1,0 +1,107 @@
+import { rmSync } from 'node:fs';
+import { pathToFileURL } from 'node:url';
+import { RuntimeError } from '@quern/runtime';
+import { makeApplication } from '../../runtime/test/application.js';
+import { referenceMissing } from '../src/verify/load.js';
+import { quern } from './cli.js';
+
+const built = (name: string) =>
+  JSON.stringify(pathToFileURL(new URL(`../../${name}/dist/index.js`, import.meta.url).pathname).href);
+
+/** A backend like the reference whose products with one weight are a little off. */
+const source = `
+  import { defineBackend } from ${built('core')};
+  import { referenceDriver } from ${built('backend-reference')};
+  export async function createBackend() {
+    const driver = referenceDriver();
+    const names = new WeakMap();
+    return defineBackend({
+      ...driver,
+      name: 'wrong',
+      async loadWeight(source) {
+        const weight = await driver.loadWeight(source);
+        names.set(weight, source.name);
+        return weight;
+      },
+      kernels: {
+        ...driver.kernels,
+        linear(operands, attributes, [y]) {
+          driver.kernels.linear(operands, attributes, [y]);
+          if (names.get(operands.w.weight) !== 'blk.1.ffn_down.weight') return;
+          const values = new Float32Array(y.buffer.bytes, y.byteOffset, y.shape[0] * y.shape[1]);
+          values.forEach((value, i) => { values[i] = value * SCALE; });
+        },
+      },
+    });
+  }`;
+
+const application = (scale: number) =>
+  makeApplication({
+    'quern-backend-wrong': {
+      quern: { backend: './index.mjs' },
+      files: { 'index.mjs': source.replace('SCALE', String(scale)) },
+    },
+  });
+
+const cwd = application(1.01);
+const far = application(-3);
+afterAll(() => {
+  for (const folder of [cwd, far]) rmSync(folder, { recursive: true });
+});
+
+const short = ['--tokens', '6', '--json'];
+
+test('verify finds the native backend near the reference, in every way of computing', async () => {
+  const { code, stdout } = await quern(['verify', 'demo', '--backend', 'cpu', ...short]);
+  const verdict = JSON.parse(stdout);
+  expect(verdict).toMatchObject({ backend: 'cpu', passed: true, greedy: { tokens: 6 } });
+  expect(verdict.comparisons.map(({ way }: { way: string }) => way)).toEqual([
+    'prefill',
+    'in chunks of 5',
+    'token by token',
+  ]);
+  for (const { rows, error } of verdict.comparisons) {
+    expect(rows).toBe(6);
+    expect(error).toBeGreaterThan(0);
+    expect(error).toBeLessThan(0.05);
+  }
+  expect(code).toBe(0);
+}, 60_000);
+
+test('verify --ops names the first op that strays, with its layer, shapes and error', async () => {
+  const args = ['verify', 'demo', '--backend', 'wrong', '--ops', ...short];
+  const { code, stdout } = await quern(args, '', { cwd });
+  const { first, compared, strayed } = JSON.parse(stdout);
+  expect(first).toMatchObject({
+    op: 'linear',
+    place: 'blk.1.ffn_down.weight',
+    operands: expect.stringMatching(/^x f32\[6, \d+\], w f32\[\d+, \d+\]$/),
+    message: expect.stringMatching(/^y\[0, \d+\] is .*; expected .* ± .* elements differ\)$/),
+  });
+  expect(compared).toBeGreaterThan(100);
+  expect(strayed).toBe(2); // one op of the prompt, one of the step of the token after it
+  expect(code).toBe(1);
+}, 60_000);
+
+test('verify --ops passes the native backend, quantised weights as they are', async () => {
+  const { code, stdout } = await quern(['verify', 'demo', '--backend', 'cpu', '--ops', '--tokens', '6']);
+  expect(stdout).toMatch(/linear +q8_0 \d+\n/);
+  expect(stdout).toMatch(/\n\d+ ops compared, 0 beyond their tolerance\n$/);
+  expect(code).toBe(0);
+}, 60_000);
+
+test('verify gives 1 where a backend is far off', async () => {
+  const args = ['verify', 'demo', '--backend', 'wrong', '--tokens', '4'];
+  const { code, stdout } = await quern(args, '', { cwd: far });
+  expect(stdout).toMatch(/BEYOND the tolerance of 5\.00 %/);
+  expect(code).toBe(1);
+}, 60_000);
+
+test('where the reference is not installed, the error says how to get it', () => {
+  const missing = new RuntimeError('BACKEND_NOT_FOUND', "no installed backend is called 'reference'");
+  expect(referenceMissing(missing)).toMatchObject({
+    code: 'BACKEND_NOT_FOUND',
+    message: expect.stringMatching(/npm install @quern\/backend-reference; or .* --ops/),
+  });
+  expect(referenceMissing(new Error('another'))).toBeUndefined();
+});

@@ -1,0 +1,71 @@
+import { createRequire } from 'node:module';
+import { Command, InvalidArgumentError } from 'commander';
+import { knownCodecs } from './codecs.js';
+import { loadDriver } from './load-driver.js';
+import type { ConformanceOptions, Result } from './options.js';
+import { formatReport } from './report.js';
+import { runConformance } from './run.js';
+import { suites } from './suites/index.js';
+
+const { version } = createRequire(import.meta.url)('../package.json') as { version: string };
+
+interface Flags {
+  readonly export?: string;
+  readonly only?: string[];
+  readonly cases?: RegExp;
+  readonly seed?: number;
+  readonly json?: boolean;
+  readonly verbose?: boolean;
+}
+
+function pattern(text: string): RegExp {
+  try {
+    return new RegExp(text);
+  } catch (error) {
+    throw new InvalidArgumentError(`it must be a regular expression: ${(error as Error).message}.`);
+  }
+}
+
+function seed(text: string): number {
+  const value = Number(text);
+  if (text.trim() !== '' && Number.isInteger(value) && value >= 0 && value < 2 ** 31) return value;
+  throw new InvalidArgumentError('it must be a whole number from 0 to 2147483647.');
+}
+
+const list = (text: string, before: readonly string[] = []): string[] => [...before, ...text.split(',')];
+
+const line = ({ suite, name, status }: Result) => `${status.padEnd(13)} ${suite} › ${name}\n`;
+
+/** The options of the kit that the flags ask for. */
+function partOf({ only, cases, seed, verbose }: Flags): Omit<ConformanceOptions, 'createDriver'> {
+  const part = { ...(only && { suites: only }), ...(cases && { cases }) };
+  return {
+    codecs: knownCodecs,
+    ...((only || cases) && { only: part }),
+    ...(seed !== undefined && { seed }),
+    ...(verbose && { onResult: (result: Result) => void process.stderr.write(line(result)) }),
+  };
+}
+
+async function run(target: string, flags: Flags): Promise<void> {
+  const createDriver = await loadDriver(target, flags.export);
+  const report = await runConformance({ createDriver, ...partOf(flags) });
+  process.stdout.write(`${flags.json ? JSON.stringify(report) : formatReport(report)}\n`);
+  process.exitCode = report.failed === 0 ? 0 : 1;
+}
+
+/** The `quern-conformance` command. */
+export function program(): Command {
+  return new Command('quern-conformance')
+    .description('Prove a Quern backend right. The exit code is 1 where anything fails.')
+    .version(version)
+    .argument('<module>', 'a file such as ./dist/driver.js, the folder of a package, or an installed package')
+    .option('--export <name>', 'the export that makes a driver or a backend')
+    .option('--only <suites>', `these suites, commas between: ${Object.keys(suites).join(', ')}`, list)
+    .option('--cases <pattern>', 'only cases whose name this regular expression finds', pattern)
+    .option('--seed <n>', 'other generated shapes and plans than those of seed 0', seed)
+    .option('--json', 'print the report as JSON')
+    .option('--verbose', 'tell of each case on stderr as it ends: the last line is the case before a crash')
+    .showHelpAfterError('(quern-conformance --help tells more)')
+    .action(run);
+}

@@ -1,0 +1,47 @@
+import { open } from 'node:fs/promises';
+import {
+  bf16ToF32,
+  type DriverWeight,
+  elementCount,
+  f16ToF32,
+  type Weight,
+  type WeightBytes,
+  type WeightSource,
+} from '@quern/core';
+import { ConformanceError } from '../error.js';
+import type { Codec } from '../options.js';
+
+/** A weight twice: as the floats that it means, and as the backend under test has it. */
+export interface WitnessWeight extends DriverWeight {
+  readonly name: string;
+  readonly values: Float32Array;
+  readonly tested: Weight;
+}
+
+async function bytesOf(bytes: WeightBytes): Promise<Uint8Array> {
+  if (bytes instanceof Uint8Array) return bytes.slice(); // at the start of a buffer of its own
+  const file = await open(bytes.path);
+  try {
+    const read = new Uint8Array(bytes.byteLength);
+    await file.read(read, 0, read.length, bytes.offset);
+    return read;
+  } finally {
+    await file.close();
+  }
+}
+
+const dense: Readonly<Record<string, (bytes: ArrayBufferLike) => Float32Array>> = {
+  f32: (bytes) => new Float32Array(bytes),
+  f16: (bytes) => Float32Array.from(new Uint16Array(bytes), f16ToF32),
+  bf16: (bytes) => Float32Array.from(new Uint16Array(bytes), bf16ToF32),
+};
+
+/** What the bytes of a source mean. Throws BAD_OPTION for a format without a codec. */
+export async function floatsOf(source: WeightSource, codecs: readonly Codec[]): Promise<Float32Array> {
+  const { name, format, shape } = source;
+  const codec = codecs.find((known) => known.format === format);
+  if (!codec && !dense[format])
+    throw new ConformanceError('BAD_OPTION', `'${name}' is in format ${format}, for which there is no codec`);
+  const bytes = await bytesOf(source.bytes);
+  return codec ? codec.decode(bytes, elementCount(shape)) : dense[format]!(bytes.buffer);
+}

@@ -1,0 +1,96 @@
+import { spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const at = (path: string) => fileURLToPath(new URL(path, import.meta.url));
+const cli = at('../dist/cli.js');
+const reference = at('../../backend-reference');
+
+function command(...args: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  if (!existsSync(cli)) throw new Error(`${cli} is missing: build it with nx build @quern/conformance`);
+  const child = spawn(process.execPath, [cli, ...args]);
+  const [out, err]: [string[], string[]] = [[], []];
+  child.stdout.on('data', (text) => out.push(String(text)));
+  child.stderr.on('data', (text) => err.push(String(text)));
+  return new Promise((resolve) =>
+    child.on('close', (code) => resolve({ code, stdout: out.join(''), stderr: err.join('') })),
+  );
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'quern-kit-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** A module of a plugin, which sees the reference driver as `referenceDriver`. */
+function module(name: string, text: string): string {
+  const path = join(folder, name);
+  const from = JSON.stringify(join(reference, 'dist/index.js'));
+  writeFileSync(path, `import { createBackend as make, referenceDriver } from ${from};\n${text}`);
+  return path;
+}
+
+const quick = ['--only', 'ops', '--cases', '^add:'];
+
+test.each([
+  ['the folder of a package', reference],
+  ['a module with createBackend', join(reference, 'dist/index.js')],
+  ['a module with createDriver', module('driver.mjs', 'export const createDriver = referenceDriver;')],
+  ['a module with a default function', module('default.mjs', 'export default make;')],
+])(
+  '%s is proved',
+  async (_name, target) => {
+    const { code, stdout } = await command(target, ...quick);
+    expect(stdout).toMatch(/exact: add\n\n\d+ passed, 0 failed, 0 not supported\n$/);
+    expect(code).toBe(0);
+  },
+  60_000,
+);
+
+test('another export is asked for by name', async () => {
+  const path = module('named.mjs', 'export const plain = referenceDriver;');
+  expect(await command(path, ...quick)).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(
+      /exports no function createDriver, .*; it exports plain\. .* --export \(BAD_MODULE\)/,
+    ),
+  });
+  expect((await command(path, '--export', 'plain', ...quick)).code).toBe(0);
+}, 60_000);
+
+test('what fails gives 1, and a report as JSON', async () => {
+  const wrong = `export const createDriver = () => {
+    const driver = referenceDriver();
+    return { ...driver, kernels: { ...driver.kernels, add() {} } };
+  };`;
+  const { code, stdout } = await command(module('wrong.mjs', wrong), ...quick, '--json');
+  expect(code).toBe(1);
+  const report = JSON.parse(stdout);
+  expect(report.failed).toBeGreaterThan(0);
+  expect(report.closeness).toMatchObject([{ op: 'add', format: 'f32', share: null }]); // where no error is allowed
+}, 60_000);
+
+test.each([
+  ['an unknown suite', [reference, '--only', 'opz'], "there is no suite 'opz'"],
+  ['no such file', ['./nowhere.js'], "there is no file, folder or installed package './nowhere.js'"],
+  ['a package of another kind', [at('../../core')], 'declares no backend'],
+  ['a seed that is none', [reference, '--seed', 'x'], 'it must be a whole number from 0'],
+])(
+  '%s is an error',
+  async (_name, args, message) => {
+    const { code, stderr } = await command(...args);
+    expect(code).toBe(1);
+    expect(stderr).toContain(message);
+  },
+  60_000,
+);
+
+test('another seed makes other cases, the same ones each time', async () => {
+  const names = async (...args: string[]) => {
+    const { stdout } = await command(reference, '--only', 'generated', '--cases', '^add:', '--json', ...args);
+    return JSON.parse(stdout).results.map((result: { name: string }) => result.name);
+  };
+  const [first, other, again] = [await names(), await names('--seed', '7'), await names('--seed', '7')];
+  expect(other).toEqual(again);
+  expect(other).not.toEqual(first);
+}, 60_000);
