@@ -42,6 +42,7 @@ export function referenceDriver(): KernelDriver {
       totalMemory: totalmem(),
       readBandwidth: measureReadBandwidth(),
       flops: measureFlops(),
+      exactRows: Number.POSITIVE_INFINITY,
     },
     freeMemory: freemem,
     manifest,

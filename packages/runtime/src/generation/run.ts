@@ -2,6 +2,7 @@ import { QuernError } from '@quern/core';
 import type { Lease } from '../engine/sequence-pool.js';
 import { type TokenChoice, tokenChoice } from '../engine/token-choice.js';
 import type { DraftSource } from '../speculation/draft-source.js';
+import { needExactRows } from '../speculation/speculate-options.js';
 import type { Decoding } from './decoding.js';
 import {
   type EndReason,
@@ -43,6 +44,7 @@ export class Run {
     source.needLive();
     needGenerateOptions(options);
     this.prompt = source.prompt();
+    if (options.speculate) needExactRows(source.engine.backend);
     this.draft = source.draft();
     this.choice = tokenChoice(options, source.vocabulary);
     for (const id of this.prompt.ids) this.choice.accept(id);
