@@ -71,7 +71,7 @@ manifest lists for the op.
 The tolerance bounds how far a kernel may stray from the float64 definition, |got − want|, by the coarsest format among the operands; a format
 that is not named takes the bound of the next finer one. Σ|terms| is the sum of the absolute values of what is added up. NaN must be NaN,
 an infinity the same infinity. Where activations may be rounded to 8 bits, they share a scale with at most 63 neighbours along K: the bound is then
-Σ|w| · max|x| / 254 more, the maximum that of each such span, and a span that is not finite gives NaN. With 17 rows of x or more, 256
+Σ|w| · max|x| / 254 more, the maximum that of each such span, and a span that is not finite gives NaN. With 17 rows of x or more, or with batchInvariant 1, 256
 values along K may share a scale, and weights may be rounded as well, by 0.57 steps of 127 to the largest magnitude of such a span:
 with dx = max|x| / 254 and dw = 0.57 · max|w| / 127, the bound is Σ|w| · dx + (|x| + dx) · dw more.
 

@@ -26,6 +26,7 @@ export function plainDriver(): KernelDriver {
       threads: 1,
       totalMemory: totalmem(),
       ...measure(),
+      exactRows: Number.POSITIVE_INFINITY, // no kernel looks at more than one row for another
     },
     freeMemory: freemem,
     manifest: {

@@ -28,8 +28,18 @@ export const allOps: Readonly<Record<string, AnyOp>> = { ...coreOps, ...fusedOps
 const narrow = { f16: f32ToF16, bf16: f32ToBf16 };
 const isHalf = (dtype: string): dtype is 'f16' | 'bf16' => dtype === 'f16' || dtype === 'bf16';
 
+/** An operand of a sample; one in a block format comes with its bytes. */
+export interface GivenOperand extends SampleOperand {
+  readonly bytes?: Uint8Array;
+}
+
 /** The bytes of a sample's values in its format. */
-export function bytesOf({ values, format }: Pick<SampleOperand, 'values' | 'format'>): Uint8Array {
+export function bytesOf({
+  values,
+  format,
+  bytes,
+}: Pick<GivenOperand, 'values' | 'format' | 'bytes'>): Uint8Array {
+  if (bytes) return bytes;
   const array = isHalf(format)
     ? Uint16Array.from(values, narrow[format])
     : format === 'i32'

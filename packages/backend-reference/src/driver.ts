@@ -42,6 +42,7 @@ export function referenceDriver(): KernelDriver {
       totalMemory: machineMemory().total,
       readBandwidth: measureReadBandwidth(),
       flops: measureFlops(),
+      exactRows: Number.POSITIVE_INFINITY,
     },
     freeMemory: () => machineMemory().available,
     manifest,

@@ -8,7 +8,7 @@ test('a driver with every fused op and a block format passes, and each part of t
   const report = await runConformance(options);
   expect(report.results.filter(({ status }) => status === 'failed')).toEqual([]);
   const passed = new Set(report.results.flatMap(({ suite, status }) => (status === 'passed' ? [suite] : [])));
-  for (const suite of ['fused', 'moeFused', 'quantGguf', 'graph', 'timer', 'pagedKv', 'plans'])
+  for (const suite of ['fused', 'moeFused', 'quantGguf', 'graph', 'timer', 'pagedKv', 'plans', 'rows'])
     expect(passed).toContain(suite);
   expect(report.passed + report.failed + report.notSupported).toBe(report.results.length);
 }, 300_000);

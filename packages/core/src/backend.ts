@@ -12,6 +12,17 @@ import type { Step } from './step.js';
 import type { DeviceBuffer, Tensor } from './tensor.js';
 import type { Weight, WeightSource } from './weight.js';
 
+export interface LinearOptions {
+  /** [N]. */
+  readonly bias?: Weight | undefined;
+  /**
+   * Each row of the result has the same bits whatever rows are beside it, and however many. Default false: up to
+   * `profile.exactRows` rows have the bits that each has alone, beyond it is the backend's affair. What is compared with results of
+   * other steps (embeddings) wants it; what chooses the next token does not, since rows may be rounded as those of large steps.
+   */
+  readonly batchInvariant?: boolean | undefined;
+}
+
 /**
  * The ops that models are written in. A call checks its arguments, infers the output's shape and records; nothing is
  * computed until the step runs. All throw BackendError: BAD_SHAPE, BAD_DTYPE, BAD_ARGUMENT, WRONG_STEP, STEP_FINISHED,
@@ -21,7 +32,7 @@ export interface Ops {
   /** Rows of `table` [V, D] by `ids` [T] → [T, D]. An id outside the table rejects the run with OUT_OF_RANGE. */
   embed(table: Weight, ids: Tensor): Tensor;
   /** x [T, K] · w [N, K]ᵀ (+ bias [N]) → [T, N]. */
-  linear(x: Tensor, w: Weight, options?: { readonly bias?: Weight | undefined }): Tensor;
+  linear(x: Tensor, w: Weight, options?: LinearOptions): Tensor;
   /** a + b; b has a's shape or is one row [D]. */
   add(a: Tensor, b: Tensor): Tensor;
   /** a · b; b has a's shape or is one row [D]. */

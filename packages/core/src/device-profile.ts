@@ -13,6 +13,12 @@ export interface DeviceProfile {
   readonly readBandwidth: number;
   /** f32 multiply-adds ×2 per second with all threads. */
   readonly flops: number;
+  /**
+   * Most rows of a step that each get the bits that they would get alone, in every op: so many can check drafted tokens without
+   * changing the text. A whole number of 1 or more; Infinity: a row's bits never depend on those beside it. Absent: 1, nothing is
+   * promised.
+   */
+  readonly exactRows?: number;
 }
 
 /** The most that a device delivers, measured by loops that do nothing else: what the speed of a model is held against. */

@@ -98,7 +98,12 @@ export const recordMoe: MoeFused['moe'] = (x, experts, residual, { experts: coun
 /** Each op call as one record in the step of its first operand. */
 export const recordOps: Ops = {
   embed: (table, ids) => record('embed', ids).record(coreOps.embed, { table, ids })[0]!,
-  linear: (x, w, { bias } = {}) => record('linear', x).record(coreOps.linear, { x, w, bias })[0]!,
+  linear: (x, w, { bias, batchInvariant = false } = {}) =>
+    record('linear', x).record(
+      coreOps.linear,
+      { x, w, bias },
+      { batchInvariant: batchInvariant ? 1 : 0 },
+    )[0]!,
   add: (a, b) => record('add', a).record(coreOps.add, { a, b })[0]!,
   mul: (a, b) => record('mul', a).record(coreOps.mul, { a, b })[0]!,
   scale: (x, factor) => record('scale', x).record(coreOps.scale, { x }, { factor })[0]!,

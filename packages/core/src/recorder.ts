@@ -81,7 +81,7 @@ export class Recorder implements Step {
     return tensor;
   }
 
-  /** Records one op. Operands by name, in any order; attributes likewise. */
+  /** Records one op. Operands by name, in any order; attributes likewise, 0 where they are left out. */
   record(
     op: AnyOp,
     values: Readonly<Record<string, OperandValue>>,
@@ -102,7 +102,7 @@ export class Recorder implements Step {
     });
     const outputs = op.infer(specs, attributes).map((spec) => this.tensor(spec, false));
     this.host.needSupport(op, operands);
-    const numbers = Object.keys(op.attributes).map((name) => attributes[name]!);
+    const numbers = Object.keys(op.attributes).map((name) => attributes[name] ?? 0);
     this.ops.push({ op, operands, attributes: numbers, outputs });
     return outputs;
   }

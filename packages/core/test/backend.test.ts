@@ -186,6 +186,10 @@ describe('a driver that breaks its contract is refused', () => {
       claiming({ kvAppend: { dtypes: ['f32'], cacheDtypes: ['f32'] } }),
       "'kvAppend' must support f16 caches",
     ],
+    'no exact row': [
+      { ...right, profile: { ...right.profile, exactRows: 0 } },
+      'profile.exactRows must be a whole number of 1 or more, or Infinity; it is 0',
+    ],
     'an unknown op': [claiming({ fly: linear }), "unknown op 'fly'"],
     'an unknown fused op': [
       { ...right, manifest: { ops, fused: { fly: linear } as object } },

@@ -74,6 +74,7 @@ export function definitionDriver(ledger: Ledger = { buffers: 0, weights: 0, disp
       totalMemory: 1,
       readBandwidth: 1,
       flops: 1,
+      exactRows: Number.POSITIVE_INFINITY,
     },
     freeMemory: () => 1,
     manifest: { ops: fromEntries(core, () => support), fused: fromEntries(fused, () => support) },

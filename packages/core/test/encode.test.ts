@@ -69,7 +69,7 @@ test('a small plan, word by word', () => {
   });
   expect(linear).toMatchObject({
     opcode: opcodes.get('linear'),
-    ints: [],
+    ints: [0],
     operands: [
       at(regions.arena, 24, 0, [2, 3]),
       at(regions.weight, 0, -1, [4, 3], weight.handle.id),

@@ -174,7 +174,7 @@ describe('linear + gelu', () => {
   test('is fused with its form', () => {
     const after = fuse(planner.plan(record()), () => true);
     expect(names(after)).toEqual(['biasGelu']);
-    expect(after.ops[0]!.attributes).toEqual([1]);
+    expect(after.ops[0]!.attributes).toEqual([1, 0]);
     proveOrder(after);
   });
   test.each([
@@ -183,6 +183,53 @@ describe('linear + gelu', () => {
     ['gelu sees another shape', { viewed: true }],
   ])('is not fused when %s', (_why, change) => {
     expect(fused(record(change))).toEqual(['linear', 'gelu']);
+  });
+});
+
+describe('batchInvariant', () => {
+  const marks = [false, true] as const;
+  const attributesOf = (record: (step: Recorder) => void) =>
+    fuse(planner.plan(record), () => true).ops.map(({ op, attributes }) => [op.name, ...attributes]);
+
+  test.each(marks)('%p: the fused projections have what the plain ones have', (batchInvariant) => {
+    const mark = batchInvariant ? 1 : 0;
+    expect(
+      attributesOf((step) => {
+        const x = input(step, 3, 8);
+        b.swiglu(b.linear(x, w(5, 8), { batchInvariant }), b.linear(x, w(5, 8), { batchInvariant }));
+      }),
+    ).toEqual([['gateUpSwiglu', mark]]);
+    expect(
+      attributesOf((step) => {
+        const x = input(step, 3, 8);
+        for (let i = 0; i < 3; i++) b.linear(x, w(4, 8), { batchInvariant });
+      }),
+    ).toEqual([['qkvLinear', mark]]);
+    expect(
+      attributesOf((step) =>
+        b.gelu(b.linear(input(step, 3, 8), w(4, 8), { bias: w(4), batchInvariant }), { form: 'tanh' }),
+      ),
+    ).toEqual([['biasGelu', 1, mark]]);
+  });
+
+  test.each(marks)('projections of which one alone is (the first: %p) are not fused', (first) => {
+    const gated = (step: Recorder) => {
+      const x = input(step, 3, 8);
+      const gate = b.linear(x, w(5, 8), { batchInvariant: first });
+      b.swiglu(gate, b.linear(x, w(5, 8), { batchInvariant: !first }));
+    };
+    expect(fused(gated)).toEqual(['linear', 'linear', 'swiglu']);
+    const three = (step: Recorder) => {
+      const x = input(step, 3, 8);
+      for (let i = 0; i < 3; i++) b.linear(x, w(4, 8), { batchInvariant: (i === 2) !== first });
+    };
+    expect(fused(three)).toEqual(['linear', 'linear', 'linear']);
+  });
+
+  test('an argmax of such a product is not fused', () => {
+    const record = (step: Recorder) =>
+      b.argmax(b.linear(input(step, 3, 8), w(9, 8), { batchInvariant: true }));
+    expect(fused(record)).toEqual(['linear', 'argmax']);
   });
 });
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "addon/arguments.h"
+#include "runtime/call.h"
 #include "runtime/ceilings.h"
 #include "runtime/chain.h"
 #include "runtime/cpu-features.h"
@@ -114,6 +115,7 @@ Napi::Value NativeBackend::profile(const Info&) {
       profile["totalMemory"] = total;
       profile["readBandwidth"] = measured.read_bandwidth;
       profile["flops"] = measured.flops;
+      profile["exactRows"] = static_cast<double>(exact_rows);
       return profile;
     };
   });

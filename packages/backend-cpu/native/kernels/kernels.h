@@ -54,6 +54,7 @@ struct PackedGemm {
   const float* bias; // [N], or null
   float* y;          // [T, N], rows of ldy floats
   int64_t ldy, T, N, K;
+  bool shares_scales = false; // w is q8_0 for which share_scales holds (packed/pack.h)
 };
 
 struct Kernels {
@@ -89,6 +90,9 @@ struct Kernels {
   // every 256 along K: x to the nearest of 127 steps to the largest magnitude, w to at most 0.57 of such a step. Null where
   // coarse_rows is 0.
   int64_t coarse_rows;
+  // Whether a few rows can be coarse too where that is asked for: weights whose blocks share no scale are rounded anew at each
+  // call, which costs as much as some rows.
+  bool coarse_few;
   void (*quantise_coarse)(const float* x, int64_t K, uint8_t* row);
   void (*coarse_gemm[FORMAT_COUNT])(const PackedGemm& args);
 

@@ -36,6 +36,7 @@ constexpr Kernels table = {
     .quantise = QUERN_QUANTISE,
     .packed_gemm = QUERN_PACKED_GEMM,
     .coarse_rows = 0,
+    .coarse_few = false,
     .quantise_coarse = nullptr,
     .coarse_gemm = {},
     .add = add,

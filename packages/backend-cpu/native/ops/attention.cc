@@ -25,6 +25,7 @@ struct Run {
   int32_t first_key, end_key;
   int32_t part, parts; // this one, and how many the rows have
   int64_t partial;     // where those begin: [parts, kv heads, rows, group, attend_part(d)], after the runs
+  bool exact;          // of a sequence of up to exact_rows rows
   bool few;
 
   int64_t cost() const { return int64_t{rows} * (end_key - first_key); }
@@ -83,6 +84,7 @@ class Runs {
         run.blocks = batch_.block_table.data + s * batch_.table_width;
         run.row = t, run.rows = std::min(most, end - t);
         run.position = batch_.kv_lengths[s] - end + t;
+        run.exact = few_rows;
         run.few = few;
         run.partial = partial;
         add_parts(run, batch_.kv_lengths[s], few_rows ? part_keys : INT32_MAX, add);
@@ -128,15 +130,16 @@ Attend describe(const Call& call, const Cache& k_cache, const Cache& v_cache, in
   attend.group = static_cast<int32_t>(H / k_cache.heads);
   attend.head_dim = static_cast<int32_t>(k_cache.d);
   attend.window = call.integer(AttentionOp::WINDOW);
-  attend.causal = call.integer(AttentionOp::CAUSAL) != 0;
+  attend.causal = call.flag(AttentionOp::CAUSAL);
   attend.scale = call.number(AttentionOp::SCALE);
   attend.soft_cap = call.number(AttentionOp::SOFT_CAP);
   return attend;
 }
 
-// The kernel that rounds to bf16 where the op allows it, there is one, and keys are not divided into parts.
+// The kernel that rounds to bf16 where the op allows it and there is one. Not for a few rows: it takes no parts, and how many parts
+// a row has depends on the rows of its run.
 auto many_kernel(const Call& call, const Run& run) {
-  const bool rounds = call.integer(AttentionOp::BF16) != 0 && run.parts == 1 && call.kernels.attend_cached_bf16;
+  const bool rounds = call.flag(AttentionOp::BF16) && !run.exact && call.kernels.attend_cached_bf16;
   return rounds ? call.kernels.attend_cached_bf16 : call.kernels.attend_many;
 }
 

@@ -42,7 +42,7 @@ void Conv1dOp::run(Call& call) {
     for (int64_t t = first; t < end; t++) lay_out(x, t * stride - padding, taps, side_by_side.row(t));
   });
   const Activations rows(call, side_by_side, needs);
-  const Product product(call.kernels, rows, w, bias);
+  const Product product(call.kernels, rows, w, bias, windows);
   call.pool.run(tiling.chunks(N), [&](int64_t chunk, int thread) {
     const int64_t first = chunk * tiling.chunk, end = std::min(N, first + tiling.chunk);
     product.columns(tiling, first, end, y.data + first, N, call.scratch.of(thread));

@@ -11,11 +11,12 @@ void GateUpSwigluOp::run(Call& call) {
   call.need(x.shape[1] == K && up.width() == K && up.rows() == F && y.shape[0] == T && y.shape[1] == F,
             "x must be [T, K], gate and up [F, K] and y [T, F]");
   if (T == 0) return;
-  const Needs needs(call.kernels, T, {&gate, &up});
+  const Rows form(T, call.flag(BATCH_INVARIANT));
+  const Needs needs(call.kernels, form, {&gate, &up});
   const Tiling tiling(T, K, needs);
   call.scratch.reserve(GatedProduct::scratch_floats(tiling), Activations::floats(x, needs));
   const Activations rows(call, x, needs);
-  const Product gates(call.kernels, rows, gate, nullptr), ups(call.kernels, rows, up, nullptr);
+  const Product gates(call.kernels, rows, gate, nullptr, form), ups(call.kernels, rows, up, nullptr, form);
   const GatedProduct product{call.kernels, gates, ups, tiling};
   call.pool.run(tiling.chunks(F), [&](int64_t chunk, int thread) {
     const int64_t end = std::min(F, (chunk + 1) * tiling.chunk);

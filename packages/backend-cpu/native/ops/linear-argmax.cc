@@ -31,7 +31,7 @@ void LinearArgmaxOp::run(Call& call) {
   const Tiling tiling(T, K, needs);
   call.scratch.reserve(tiling.panel_floats + T * tiling.chunk + T * best_floats, Activations::floats(x, needs));
   const Activations rows(call, x, needs);
-  const Product product(call.kernels, rows, w, nullptr);
+  const Product product(call.kernels, rows, w, nullptr, T);
   const auto best_of = [&](int thread) { // [T]
     return reinterpret_cast<Best*>(call.scratch.of(thread) + tiling.panel_floats + T * tiling.chunk);
   };

@@ -17,18 +17,20 @@ Floats in_order(const Call& call, const Floats& x, const std::vector<int32_t>& o
 // y [T, N] = x [T, K] · w [N, K]ᵀ + bias [N], which may be null. finish(values, count) is called for what each thread has
 // computed of a row, while the caches hold it.
 template <class Finish>
-void multiply(Call& call, const Floats& given, const Weight& w, const float* bias, const Floats& y, const Finish& finish) {
-  const int64_t T = given.shape[0], K = w.width(), N = w.rows();
+void multiply(Call& call, const Floats& given, const Weight& w, const float* bias, const Floats& y, bool invariant,
+              const Finish& finish) {
+  const Rows form(given.shape[0], invariant);
+  const int64_t T = form.count, K = w.width(), N = w.rows();
   call.need(given.shape[1] == K && y.shape[0] == T && y.shape[1] == N, "x must be [T, K], w [N, K] and y [T, N]");
   if (T == 0) return;
-  const Needs needs(call.kernels, T, {&w});
+  const Needs needs(call.kernels, form, {&w});
   const Tiling tiling(T, K, needs);
   const int64_t prepared = Activations::floats(given, needs);
   const bool ordered = !w.order().empty();
   call.scratch.reserve(tiling.panel_floats, prepared + (ordered ? given.count : 0));
   const Floats x = ordered ? in_order(call, given, w.order(), call.scratch.shared() + prepared) : given;
   const Activations rows(call, x, needs);
-  const Product product(call.kernels, rows, w, bias);
+  const Product product(call.kernels, rows, w, bias, form);
   call.pool.run(tiling.chunks(N), [&](int64_t chunk, int thread) {
     const int64_t first = chunk * tiling.chunk, end = std::min(N, first + tiling.chunk);
     product.columns(tiling, first, end, y.data + first, N, call.scratch.of(thread));
@@ -40,13 +42,14 @@ void multiply(Call& call, const Floats& given, const Weight& w, const float* bia
 
 void LinearOp::run(Call& call) {
   const Weight& w = call.matrix(W);
-  multiply(call, call.floats(X, 2), w, call.vector(BIAS, w.rows()), call.floats(Y, 2), [](float*, int64_t) {});
+  multiply(call, call.floats(X, 2), w, call.vector(BIAS, w.rows()), call.floats(Y, 2), call.flag(BATCH_INVARIANT),
+           [](float*, int64_t) {});
 }
 
 void BiasGeluOp::run(Call& call) {
   const Weight& w = call.matrix(W);
   const auto gelu = gelu_kernel(call.kernels, call.integer(FORM));
-  multiply(call, call.floats(X, 2), w, call.vector(BIAS, w.rows()), call.floats(Y, 2),
+  multiply(call, call.floats(X, 2), w, call.vector(BIAS, w.rows()), call.floats(Y, 2), call.flag(BATCH_INVARIANT),
            [&](float* values, int64_t count) { gelu(values, values, count); });
 }
 

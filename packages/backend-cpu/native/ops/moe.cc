@@ -85,7 +85,7 @@ class MoeRun {
   // x · routerᵀ [T, E].
   void score() {
     const Activations rows(call_, m_.x, router_needs_, part(rows_at_));
-    const Product product(call_.kernels, rows, m_.router, nullptr);
+    const Product product(call_.kernels, rows, m_.router, nullptr, m_.T());
     call_.pool.run(router_tiling_.chunks(m_.E()), [&](int64_t chunk, int thread) {
       const int64_t first = chunk * router_tiling_.chunk, end = std::min(m_.E(), first + router_tiling_.chunk);
       product.columns(router_tiling_, first, end, scores(0) + first, m_.E(), call_.scratch.of(thread));
@@ -174,7 +174,7 @@ bool is_stack(const Experts& experts, size_t E, int64_t N, int64_t K) {
 void MoeOp::run(Call& call) {
   const Mixture m{call.floats(X, 2),        call.matrix(ROUTER), call.matrices(GATE), call.matrices(UP),
                   call.matrices(DOWN),      call.floats(RESIDUAL, 2), call.floats(Y, 2), call.integer(CHOSEN),
-                  call.integer(RENORMALISE) != 0};
+                  call.flag(RENORMALISE)};
   call.need(m.router.width() == m.D() && m.router.rows() == m.E() && is_stack(m.gate, m.E(), m.F(), m.D()) &&
                 is_stack(m.up, m.E(), m.F(), m.D()) && is_stack(m.down, m.E(), m.D(), m.F()) &&
                 m.residual.shape[0] == m.T() && m.residual.shape[1] == m.D() && m.y.shape[0] == m.T() &&

@@ -5,23 +5,26 @@ namespace quern {
 // So few rows of x wait for the weights.
 static constexpr int64_t few = 4;
 
-Way way_of(const Kernels& kernels, const Weight& w, int64_t T) {
+// Products of floats give the same bits whether weights are decoded before.
+Way way_of(const Kernels& kernels, const Weight& w, Rows rows) {
   if (w.is_packed()) return Way::packed;
   if (w.is_float()) return Way::direct;
-  const bool words = w.format() == FORMAT_F16 || w.format() == FORMAT_BF16;
-  if (words && T <= exact_rows && kernels.gemm_f16) return Way::direct;
-  return words && T > exact_rows && kernels.gemm_of_bf16 ? Way::bf16 : Way::decoded;
+  const bool words = w.format() == FORMAT_F16 || w.format() == FORMAT_BF16, few = rows.count <= exact_rows;
+  if (words && kernels.gemm_of_bf16 && (rows.invariant || !few)) return Way::bf16;
+  return words && kernels.gemm_f16 && few ? Way::direct : Way::decoded;
 }
 
-Needs::Needs(const Kernels& kernels, int64_t T, std::initializer_list<const Weight*> weights) {
+Needs::Needs(const Kernels& kernels, Rows rows, std::initializer_list<const Weight*> weights) {
+  bool few_can = true; // be coarse
   for (const Weight* w : weights) {
-    const Way way = way_of(kernels, *w, T);
+    const Way way = way_of(kernels, *w, rows);
+    few_can = few_can && (!w->is_packed() || kernels.coarse_few || w->shares_scales());
     int8 = int8 || way == Way::packed;
     bf16 = bf16 || way == Way::bf16;
     floats = floats || way == Way::direct || way == Way::decoded;
     panel = panel || way == Way::decoded;
   }
-  coarse = int8 && kernels.coarse_rows > 0 && T >= kernels.coarse_rows;
+  coarse = int8 && kernels.coarse_rows > 0 && (rows.invariant ? few_can : rows.count >= kernels.coarse_rows);
 }
 
 // Rows of x for which the kernels of many rows lay out a weight once; 1024 bytes of each along K stay in the second cache.
@@ -113,7 +116,8 @@ void Product::multiply(const void* panel, int64_t first, int64_t end, int64_t t,
   const auto* const words = static_cast<const uint16_t*>(panel);
   if (way_ == Way::packed)
     (x_.coarse ? kernels_.coarse_gemm : kernels_.packed_gemm)[w_.format()](
-        {x_.int8 + t * quantised_row_bytes(K), static_cast<const uint8_t*>(panel), bias, y, stride, count, N, K});
+        {x_.int8 + t * quantised_row_bytes(K), static_cast<const uint8_t*>(panel), bias, y, stride, count, N, K,
+         w_.shares_scales()});
   else if (way_ == Way::bf16)
     (w_.format() == FORMAT_F16 ? kernels_.gemm_of_bf16_f16 : kernels_.gemm_of_bf16)(
         x_.bf16 + t * K, K, words, K, bias, y, stride, count, N, K);

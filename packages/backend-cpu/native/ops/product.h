@@ -1,8 +1,7 @@
 // The matrix product that linear and the fused projections share. Packed weights are multiplied where they are, with rows
 // of x that were quantised once; so are weights of 16 bits with a few rows of floats, or with many that were rounded to bf16
 // once, where the kernels do that. Other weights are decoded, panel by panel, into memory that stays in the caches. An
-// output's bits depend on x, w, K and whether there are few rows, exact_rows or less, never on how rows were cut into
-// chunks and panels.
+// output's bits depend on x, w, K and the form of the product (Rows), never on how rows were cut into chunks and panels.
 #pragma once
 #include <algorithm>
 #include <initializer_list>
@@ -11,18 +10,26 @@
 
 namespace quern {
 
-// How T rows of x are multiplied with a weight.
+// The rows of x, by whose number the form of their products is chosen: exact_rows or less are rounded as one is. Where their
+// number must not show in the bits (the attribute batchInvariant), the form is that of many, if a few can have it at their price.
+struct Rows {
+  Rows(int64_t count, bool invariant = false) : count(count), invariant(invariant) {}
+  int64_t count;
+  bool invariant;
+};
+
+// How rows of x are multiplied with a weight.
 enum class Way {
   packed,  // rows of int8, tiles
   bf16,    // rows of bf16; weights in bf16 or f16 where they are
   direct,  // rows of floats; weights where they are
   decoded, // rows of floats; weights decoded panel by panel
 };
-Way way_of(const Kernels& kernels, const Weight& w, int64_t T);
+Way way_of(const Kernels& kernels, const Weight& w, Rows rows);
 
 // What must be prepared for weights that are multiplied side by side.
 struct Needs {
-  Needs(const Kernels& kernels, int64_t T, std::initializer_list<const Weight*> weights);
+  Needs(const Kernels& kernels, Rows rows, std::initializer_list<const Weight*> weights);
   bool int8 = false, bf16 = false, floats = false; // rows of x
   bool coarse = false;             // those of int8 for the kernels of many rows
   bool panel = false;              // scratch for a panel of weights
@@ -62,11 +69,8 @@ struct RowRange {
 
 class Product {
  public:
-  // x [T, K] · w [N, K]ᵀ + bias [N], which may be null.
-  Product(const Kernels& kernels, const Activations& x, const Weight& w, const float* bias)
-      : Product(kernels, x, w, bias, x.x.shape[0]) {}
-  // The same in the way of `rows` rows, which some of those of x are multiplied in.
-  Product(const Kernels& kernels, const Activations& x, const Weight& w, const float* bias, int64_t rows)
+  // x [T, K] · w [N, K]ᵀ + bias [N], which may be null, in the form that `rows` have.
+  Product(const Kernels& kernels, const Activations& x, const Weight& w, const float* bias, Rows rows)
       : kernels_(kernels), x_(x), w_(w), bias_(bias), way_(way_of(kernels, w, rows)) {}
 
   // Columns [first, end), a chunk of a tiling, for all rows of x; y points at column `first` of a matrix with rows of

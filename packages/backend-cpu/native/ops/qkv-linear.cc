@@ -30,7 +30,8 @@ void QkvLinearOp::run(Call& call) {
   };
   const int64_t T = x.shape[0], width = x.shape[1];
   if (T == 0) return;
-  const Needs needs(call.kernels, T, {&projections[0].w, &projections[1].w, &projections[2].w});
+  const Rows form(T, call.flag(BATCH_INVARIANT));
+  const Needs needs(call.kernels, form, {&projections[0].w, &projections[1].w, &projections[2].w});
   const Tiling tiling(T, width, needs);
   call.scratch.reserve(tiling.panel_floats, Activations::floats(x, needs));
   const Activations rows(call, x, needs);
@@ -40,7 +41,8 @@ void QkvLinearOp::run(Call& call) {
     const Projection* p = projections;
     for (; chunk >= tiling.chunks(p->w.rows()); p++) chunk -= tiling.chunks(p->w.rows());
     const int64_t N = p->w.rows(), first = chunk * tiling.chunk, end = std::min(N, first + tiling.chunk);
-    Product(call.kernels, rows, p->w, p->bias).columns(tiling, first, end, p->y + first, N, call.scratch.of(thread));
+    const Product product(call.kernels, rows, p->w, p->bias, form);
+    product.columns(tiling, first, end, p->y + first, N, call.scratch.of(thread));
   });
 }
 

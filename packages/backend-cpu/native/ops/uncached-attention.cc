@@ -56,7 +56,7 @@ struct Heads {
 // Whether the op allows bf16 and there is a kernel for it.
 bool rounds(const Call& call, const Attend& shared) {
   const bool plain = !shared.causal && shared.window == 0 && shared.soft_cap == 0;
-  return call.integer(UncachedAttentionOp::BF16) != 0 && plain && call.kernels.attend_many_bf16;
+  return call.flag(UncachedAttentionOp::BF16) && plain && call.kernels.attend_many_bf16;
 }
 
 // Calls add(run) for each run of a checked batch. How a sequence is divided does not depend on the others.
@@ -82,7 +82,7 @@ Attend describe(const Call& call, const Floats& q, const Floats& k) {
   attend.group = static_cast<int32_t>(q.shape[1] / k.shape[1]);
   attend.head_dim = static_cast<int32_t>(q.shape[2]);
   attend.window = call.integer(UncachedAttentionOp::WINDOW);
-  attend.causal = call.integer(UncachedAttentionOp::CAUSAL) != 0;
+  attend.causal = call.flag(UncachedAttentionOp::CAUSAL);
   attend.scale = call.number(UncachedAttentionOp::SCALE);
   attend.soft_cap = call.number(UncachedAttentionOp::SOFT_CAP);
   return attend;

@@ -85,6 +85,7 @@ class Call {
 
   float number(int attribute) const;
   int32_t integer(int attribute) const { return op_.attributes[attribute]; }
+  bool flag(int attribute) const { return integer(attribute) != 0; }
 
   // Throws BAD_ARGUMENT: the plan breaks the op's shape rule.
   void need(bool holds, const char* rule) const;

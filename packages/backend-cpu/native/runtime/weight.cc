@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include <algorithm>
+#include <atomic>
 
 #include "runtime/failure.h"
 
@@ -149,11 +150,14 @@ void Weight::pack(const std::vector<const uint8_t*>& matrices, ThreadPool& pool)
   const int64_t rows = rows_of_matrix(), tile_row = packed_rows_bytes(layout, width_);
   const int64_t tile_rows = (rows + PACKED_ROWS - 1) / PACKED_ROWS, count = matrices.size();
   Pages packed(count * tile_rows * tile_row);
+  std::atomic<bool> shared = format_ == FORMAT_Q8_0;
   pool.run(count * tile_rows, [&](int64_t i, int) {
-    const int64_t first = i % tile_rows * PACKED_ROWS;
-    pack_rows(layout, matrices[i / tile_rows] + first * row_bytes_, row_bytes_, std::min(PACKED_ROWS, rows - first),
-              width_, packed.data() + i * tile_row);
+    const int64_t first = i % tile_rows * PACKED_ROWS, some = std::min(PACKED_ROWS, rows - first);
+    const uint8_t* const blocks = matrices[i / tile_rows] + first * row_bytes_;
+    pack_rows(layout, blocks, row_bytes_, some, width_, packed.data() + i * tile_row);
+    if (shared && !share_scales(blocks, row_bytes_, some, width_)) shared = false;
   });
+  shares_scales_ = shared;
   memory_ = std::move(packed);
   data_ = memory_.data();
   tile_row_bytes_ = tile_row;

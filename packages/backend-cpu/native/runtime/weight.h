@@ -53,6 +53,8 @@ class Weight {
   bool is_packed() const { return tile_row_bytes_ > 0; }
   // The tiles of 16 rows from `row` on, a multiple of 16.
   const uint8_t* tiles(int64_t row) const { return data_ + row / PACKED_ROWS * tile_row_bytes_; }
+  // Of a packed matrix: whether all blocks of a row share a scale for every 256 weights, as int8 takes them (quern quantize int8).
+  bool shares_scales() const { return shares_scales_; }
   // True where rows can be used as floats without decoding.
   bool is_float() const {
     return format_ == FORMAT_F32 && reinterpret_cast<uintptr_t>(data_) % alignof(float) == 0;
@@ -86,6 +88,7 @@ class Weight {
   const uint8_t* data_ = nullptr;
   std::shared_ptr<const MappedFile> file_; // one of these two owns the data
   Pages memory_;
+  bool shares_scales_ = false;
   std::vector<int32_t> order_;
   std::vector<Weight> matrices_;
 };

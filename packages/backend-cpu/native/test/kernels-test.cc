@@ -584,8 +584,9 @@ struct Coarse {
   void multiply(int64_t t, int64_t rows, int64_t n, int64_t columns, const float* bias, float* y, int64_t ldy) const {
     k->coarse_gemm[w.format]({x.data() + t * quantised_row_bytes(w.K),
                               tiles.data() + n / PACKED_ROWS * packed_rows_bytes(packed_format(w.format), w.K),
-                              bias ? bias + n : nullptr, y + t * ldy + n, ldy, rows, columns, w.K});
+                              bias ? bias + n : nullptr, y + t * ldy + n, ldy, rows, columns, w.K, shares_scales});
   }
+  bool shares_scales = false;
 };
 
 // Rows with a single 1 show each weight as the kernel rounded it.
@@ -626,6 +627,28 @@ void coarse_gemm_takes_shared_scales() {
         const float w = c.w.values[size_t(n * K + i)];
         check.near(y[size_t(i * N + n)], w, 1e-30, 1e-6, std::abs(w), at({N, K, n, i}));
       }
+  }
+}
+
+void coarse_gemm_reads_shared_tiles() {
+  if (!k->coarse_rows) return;
+  Check check("coarse gemm gives the same bits from tiles that share scales as from panels");
+  constexpr int64_t N = 75, T = 130;
+  const std::vector<float> bias = normals(3, N);
+  for (int64_t K : {64, 192, 256, 384, 1280, 4608}) {
+    Coarse c(FORMAT_Q8_0, N, K, normals(uint64_t(K), T * K));
+    const auto shares = [&] { return share_scales(c.w.blocks.data(), c.w.row_bytes, N, K); };
+    check.that(!shares(), at({K}) + " scales of random blocks");
+    c.w.share_scales(COARSE);
+    c.tiles = c.w.packed();
+    check.that(shares(), at({K}) + " scales that are shared");
+    std::vector<float> panels(size_t(T * N)), tiles(panels.size());
+    c.multiply(0, T, 0, N, bias.data(), panels.data(), N);
+    c.shares_scales = true;
+    for (int64_t rows : {1, 2, 3, 7, 16, 33, 64, 65, 130}) {
+      for (int64_t t = 0; t < T; t += rows) c.multiply(t, std::min(rows, T - t), 0, N, bias.data(), tiles.data(), N);
+      check.that(memcmp(panels.data(), tiles.data(), tiles.size() * sizeof(float)) == 0, at({K, rows}));
+    }
   }
 }
 
@@ -1407,6 +1430,7 @@ int main(int count, char** names) {
     quantise_coarse_rounds();
     coarse_weights_are_rounded();
     coarse_gemm_takes_shared_scales();
+    coarse_gemm_reads_shared_tiles();
     coarse_gemm_agrees();
     coarse_gemm_does_not_depend_on_the_split();
     coarse_gemm_keeps_what_is_not_finite();

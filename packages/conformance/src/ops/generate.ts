@@ -133,7 +133,8 @@ const maskLogits: Generator = (dice) => {
 const linear: Generator = (dice) => {
   const [T, K, N] = [rows(dice), width(dice), width(dice)];
   const bias = dice.chance(0.3) && { bias: dense(dice, dice.normal([N])) };
-  return { operands: { x: dice.normal([T, K]), w: weight(dice, N, K), ...bias }, attributes: {} };
+  const operands = { x: dice.normal([T, K]), w: weight(dice, N, K), ...bias };
+  return { operands, attributes: { batchInvariant: dice.int(0, 1) } };
 };
 
 const rmsNorm: Generator = (dice) => {
@@ -283,14 +284,14 @@ const generators: Readonly<Record<CoreOpName | FusedOpName, Generator>> = {
     const [T, K, N] = [rows(dice), width(dice), width(dice)];
     return {
       operands: { x: dice.normal([T, K]), w: weight(dice, N, K), bias: dense(dice, dice.normal([N])) },
-      attributes: { form: dice.int(0, 1) },
+      attributes: { form: dice.int(0, 1), batchInvariant: dice.int(0, 1) },
     };
   },
   gateUpSwiglu: (dice) => {
     const [T, K, F] = [rows(dice), width(dice), width(dice)];
     return {
       operands: { x: dice.normal([T, K]), gate: weight(dice, F, K), up: weight(dice, F, K) },
-      attributes: {},
+      attributes: { batchInvariant: dice.int(0, 1) },
     };
   },
   qkvLinear: (dice) => {
@@ -304,7 +305,7 @@ const generators: Readonly<Record<CoreOpName | FusedOpName, Generator>> = {
         v: weight(dice, Nkv, K),
         ...biases,
       },
-      attributes: {},
+      attributes: { batchInvariant: dice.int(0, 1) },
     };
   },
   qkNormRopeAppend,

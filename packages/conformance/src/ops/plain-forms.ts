@@ -46,20 +46,20 @@ export const plainForms = {
     const sum = tensor(step, 'add', { a, b });
     return [sum, tensor(step, 'layerNorm', { x: sum, w, b: bias }, { eps: eps! })];
   },
-  biasGelu: (step, { x, w, bias }, { form }) => [
-    tensor(step, 'gelu', { x: tensor(step, 'linear', { x, w, bias }) }, { form: form! }),
+  biasGelu: (step, { x, w, bias }, { form, ...attributes }) => [
+    tensor(step, 'gelu', { x: tensor(step, 'linear', { x, w, bias }, attributes) }, { form: form! }),
   ],
-  gateUpSwiglu(step, { x, gate, up }) {
+  gateUpSwiglu(step, { x, gate, up }, attributes) {
     const products = {
-      gate: tensor(step, 'linear', { x, w: gate }),
-      up: tensor(step, 'linear', { x, w: up }),
+      gate: tensor(step, 'linear', { x, w: gate }, attributes),
+      up: tensor(step, 'linear', { x, w: up }, attributes),
     };
     return [tensor(step, 'swiglu', products)];
   },
-  qkvLinear: (step, { x, q, k, v, qBias, kBias, vBias }) => [
-    tensor(step, 'linear', { x, w: q, bias: qBias }),
-    tensor(step, 'linear', { x, w: k, bias: kBias }),
-    tensor(step, 'linear', { x, w: v, bias: vBias }),
+  qkvLinear: (step, { x, q, k, v, qBias, kBias, vBias }, attributes) => [
+    tensor(step, 'linear', { x, w: q, bias: qBias }, attributes),
+    tensor(step, 'linear', { x, w: k, bias: kBias }, attributes),
+    tensor(step, 'linear', { x, w: v, bias: vBias }, attributes),
   ],
   qkNormRopeAppend(step, operands, { eps, layout }) {
     const { q, k, v, qNorm, kNorm, table, slots, kCache, vCache } = operands;

@@ -17,6 +17,7 @@ import { pagedKv } from './paged-kv.js';
 import { plans } from './plans.js';
 import { quantGguf } from './quant-gguf.js';
 import { quantGptq } from './quant-gptq.js';
+import { rows } from './rows.js';
 import { steps } from './steps.js';
 import { timer } from './timer.js';
 import { undeclared } from './undeclared.js';
@@ -33,6 +34,7 @@ export const suites = {
   errors,
   fused,
   plans,
+  rows,
   steps,
   lifecycle,
   abort,

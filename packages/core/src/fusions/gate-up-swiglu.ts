@@ -2,11 +2,15 @@ import { needShape } from '../op/check.js';
 import { defineOp, type Numbers } from '../op/define-op.js';
 import { as, normal } from '../op/sample.js';
 import {
+  batchInvariantDoc,
+  batchInvariantRule,
   defineLinear,
   inferLinear,
+  isCoarse,
   linearMagnitude,
   linearRounding,
   linearTolerance,
+  needBatchInvariant,
 } from '../ops/linear.js';
 import { swiglu } from '../ops/swiglu.js';
 
@@ -14,20 +18,21 @@ const like = (y: Numbers): Numbers => ({ shape: y.shape, data: new Float64Array(
 
 export const gateUpSwiglu = defineOp({
   name: 'gateUpSwiglu',
-  doc: 'swiglu(x · gateᵀ, x · upᵀ): [T, K], [F, K] twice → [T, F].',
+  doc: `swiglu(x · gateᵀ, x · upᵀ): [T, K], [F, K] twice → [T, F]. ${batchInvariantDoc}`,
   operands: { x: { kind: 'tensor', dtypes: ['f32'] }, gate: { kind: 'weight' }, up: { kind: 'weight' } },
-  attributes: {},
+  attributes: batchInvariantRule,
   outputs: ['y'],
   accumulation: 'f32',
-  infer({ x, gate, up }) {
+  infer({ x, gate, up }, attributes) {
+    needBatchInvariant('gateUpSwiglu', attributes);
     needShape('gateUpSwiglu', 'up', up.shape, gate.shape, 'as gate');
     return [inferLinear('gateUpSwiglu', x, gate, undefined, { weight: 'gate', bias: '' })];
   },
-  define({ x, gate, up }, attributes, [y]) {
+  define({ x, gate, up }, _attributes, [y]) {
     const [g, u] = [like(y!), like(y!)];
     defineLinear(x, gate, undefined, g);
     defineLinear(x, up, undefined, u);
-    swiglu.define({ gate: g, up: u }, attributes, [y!]);
+    swiglu.define({ gate: g, up: u }, {}, [y!]);
   },
   /** An error of silu is at most 1.1 times its argument's, so both products' magnitudes multiply. */
   magnitude({ x, gate, up }, _attributes, [y]) {
@@ -36,12 +41,13 @@ export const gateUpSwiglu = defineOp({
     linearMagnitude(x, up, undefined, u);
     for (let i = 0; i < y!.data.length; i++) y!.data[i] = 1.1 * g.data[i]! * u.data[i]!;
   },
-  rounding({ x, gate, up }, _attributes, [y]) {
+  rounding({ x, gate, up }, attributes, [y]) {
     const [g, u, gRounding, uRounding] = [like(y!), like(y!), like(y!), like(y!)];
     linearMagnitude(x, gate, undefined, g);
     linearMagnitude(x, up, undefined, u);
-    linearRounding(x, gate, gRounding);
-    linearRounding(x, up, uRounding);
+    const coarse = isCoarse(x, attributes);
+    linearRounding(x, gate, gRounding, coarse);
+    linearRounding(x, up, uRounding, coarse);
     for (let i = 0; i < y!.data.length; i++) {
       const [dg, du] = [gRounding.data[i]!, uRounding.data[i]!];
       y!.data[i] = 1.1 * (dg * (u.data[i]! + du) + g.data[i]! * du);
@@ -52,12 +58,12 @@ export const gateUpSwiglu = defineOp({
     {
       name: 'one row',
       operands: { x: normal(1, [1, 64]), gate: normal(2, [48, 64], 0.2), up: normal(3, [48, 64]) },
-      attributes: {},
+      attributes: { batchInvariant: 0 },
     },
     {
       name: 'odd sizes',
       operands: { x: normal(4, [5, 33]), gate: normal(5, [19, 33], 0.2), up: normal(6, [19, 33]) },
-      attributes: {},
+      attributes: { batchInvariant: 0 },
     },
     {
       name: 'f16',
@@ -66,7 +72,12 @@ export const gateUpSwiglu = defineOp({
         gate: as('f16', normal(8, [16, 32], 0.2)),
         up: as('f16', normal(9, [16, 32])),
       },
-      attributes: {},
+      attributes: { batchInvariant: 0 },
+    },
+    {
+      name: 'batch-invariant',
+      operands: { x: normal(10, [2, 32]), gate: normal(11, [16, 32], 0.2), up: normal(12, [16, 32]) },
+      attributes: { batchInvariant: 1 },
     },
   ],
   errors: () => [],

@@ -1,11 +1,15 @@
 import { defineOp } from '../op/define-op.js';
 import { as, normal } from '../op/sample.js';
 import {
+  batchInvariantDoc,
+  batchInvariantRule,
   defineLinear,
   inferLinear,
+  isCoarse,
   linearMagnitude,
   linearRounding,
   linearTolerance,
+  needBatchInvariant,
 } from '../ops/linear.js';
 
 const weight = { kind: 'weight' } as const;
@@ -13,7 +17,7 @@ const bias = { kind: 'weight', optional: true } as const;
 
 export const qkvLinear = defineOp({
   name: 'qkvLinear',
-  doc: 'Three products of one input: x [T, K] with q [Nq, K], k [Nk, K] and v [Nv, K], each with an optional bias → [T, Nq], [T, Nk], [T, Nv].',
+  doc: `Three products of one input: x [T, K] with q [Nq, K], k [Nk, K] and v [Nv, K], each with an optional bias → [T, Nq], [T, Nk], [T, Nv]. ${batchInvariantDoc}`,
   operands: {
     x: { kind: 'tensor', dtypes: ['f32'] },
     q: weight,
@@ -23,14 +27,17 @@ export const qkvLinear = defineOp({
     kBias: bias,
     vBias: bias,
   },
-  attributes: {},
+  attributes: batchInvariantRule,
   outputs: ['yq', 'yk', 'yv'],
   accumulation: 'f32',
-  infer: ({ x, q, k, v, qBias, kBias, vBias }) => [
-    inferLinear('qkvLinear', x, q, qBias, { weight: 'q', bias: 'qBias' }),
-    inferLinear('qkvLinear', x, k, kBias, { weight: 'k', bias: 'kBias' }),
-    inferLinear('qkvLinear', x, v, vBias, { weight: 'v', bias: 'vBias' }),
-  ],
+  infer({ x, q, k, v, qBias, kBias, vBias }, attributes) {
+    needBatchInvariant('qkvLinear', attributes);
+    return [
+      inferLinear('qkvLinear', x, q, qBias, { weight: 'q', bias: 'qBias' }),
+      inferLinear('qkvLinear', x, k, kBias, { weight: 'k', bias: 'kBias' }),
+      inferLinear('qkvLinear', x, v, vBias, { weight: 'v', bias: 'vBias' }),
+    ];
+  },
   define({ x, q, k, v, qBias, kBias, vBias }, _attributes, [yq, yk, yv]) {
     defineLinear(x, q, qBias, yq!);
     defineLinear(x, k, kBias, yk!);
@@ -41,10 +48,11 @@ export const qkvLinear = defineOp({
     linearMagnitude(x, k, kBias, yk!);
     linearMagnitude(x, v, vBias, yv!);
   },
-  rounding({ x, q, k, v }, _attributes, [yq, yk, yv]) {
-    linearRounding(x, q, yq!);
-    linearRounding(x, k, yk!);
-    linearRounding(x, v, yv!);
+  rounding({ x, q, k, v }, attributes, [yq, yk, yv]) {
+    const coarse = isCoarse(x, attributes);
+    linearRounding(x, q, yq!, coarse);
+    linearRounding(x, k, yk!, coarse);
+    linearRounding(x, v, yv!, coarse);
   },
   tolerance: linearTolerance,
   samples: () => [
@@ -56,7 +64,7 @@ export const qkvLinear = defineOp({
         k: normal(3, [16, 64]),
         v: normal(4, [16, 64]),
       },
-      attributes: {},
+      attributes: { batchInvariant: 0 },
     },
     {
       name: 'odd sizes, biases',
@@ -69,7 +77,17 @@ export const qkvLinear = defineOp({
         kBias: normal(10, [7]),
         vBias: normal(11, [5]),
       },
-      attributes: {},
+      attributes: { batchInvariant: 0 },
+    },
+    {
+      name: 'batch-invariant',
+      operands: {
+        x: normal(15, [3, 32]),
+        q: normal(16, [8, 32]),
+        k: as('f16', normal(17, [8, 32])),
+        v: normal(18, [8, 32]),
+      },
+      attributes: { batchInvariant: 1 },
     },
     {
       name: 'mixed formats',
@@ -79,7 +97,7 @@ export const qkvLinear = defineOp({
         k: normal(14, [8, 32]),
         v: as('bf16', normal(15, [8, 32])),
       },
-      attributes: {},
+      attributes: { batchInvariant: 0 },
     },
   ],
   errors: () => [],

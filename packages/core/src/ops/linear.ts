@@ -1,5 +1,5 @@
-import { badShape, lastDim, needRank, needShape, rowCount } from '../op/check.js';
-import type { Numbers, OperandSpec } from '../op/define-op.js';
+import { badArgument, badShape, lastDim, needRank, needShape, rowCount } from '../op/check.js';
+import type { Attributes, Numbers, OperandSpec } from '../op/define-op.js';
 import { defineOp } from '../op/define-op.js';
 import { as, normal, type SampleOperand } from '../op/sample.js';
 
@@ -42,15 +42,30 @@ export function linearMagnitude(x: Numbers, w: Numbers, bias: Numbers | undefine
   defineLinear(absolute(x), absolute(w), bias && absolute(bias), y);
 }
 
+/** 1: a row of the result has the same bits whatever rows are beside it, and however many; 0: that is the backend's affair. */
+export const batchInvariantRule = { batchInvariant: 'i32' } as const;
+type BatchInvariant = Attributes<typeof batchInvariantRule>;
+
+/** For the docs of ops that have it. */
+export const batchInvariantDoc =
+  'With batchInvariant 1 a row has the same bits whatever rows are beside it, and however many; it may be rounded like one of many rows.';
+
+/** Throws BAD_ARGUMENT unless it is 0, 1 or left out. */
+export function needBatchInvariant(op: string, { batchInvariant = 0 }: Partial<BatchInvariant>): void {
+  if (batchInvariant !== 0 && batchInvariant !== 1)
+    throw badArgument(op, `batchInvariant must be 0 or 1; got ${batchInvariant}`);
+}
+
 /** Most activations along K that share one scale when they are rounded to 8 bits. */
 export const ACTIVATION_SPAN = 64;
 /**
- * Where there are this many rows of x or more, a kernel may round coarsely: activations and weights to 8 bits, with a scale
- * for every COARSE_SPAN along K.
+ * Where there are this many rows of x or more, or where their number must not show (batchInvariant), a kernel may round coarsely:
+ * activations and weights to 8 bits, with a scale for every COARSE_SPAN along K.
  */
 const COARSE_ROWS = 17;
 const COARSE_SPAN = 256;
-export const isCoarse = (x: Numbers): boolean => rowCount(x.shape) >= COARSE_ROWS;
+export const isCoarse = (x: Numbers, { batchInvariant }: BatchInvariant = { batchInvariant: 0 }): boolean =>
+  batchInvariant === 1 || rowCount(x.shape) >= COARSE_ROWS;
 /** By how much a weight may be rounded, in largest magnitudes of its span: a little more than half a step of 127. */
 const WEIGHT_ROUNDING = 0.57 / 127;
 
@@ -102,27 +117,37 @@ export const linearTolerance = {
   quantised: { absolute: 1e-7, relative: 4e-6 },
 };
 
-const sample = (name: string, T: number, K: number, N: number, w: SampleOperand = normal(N + K, [N, K])) => ({
+const sample = (
+  name: string,
+  T: number,
+  K: number,
+  N: number,
+  w: SampleOperand = normal(N + K, [N, K]),
+  batchInvariant = 0,
+) => ({
   name: `${name} [${T}, ${K}] · [${N}, ${K}]ᵀ`,
   operands: { x: normal(T + K, [T, K]), w },
-  attributes: {},
+  attributes: { batchInvariant },
 });
 
 export const linear = defineOp({
   name: 'linear',
-  doc: 'The one matrix product: x [T, K] · w [N, K]ᵀ (+ bias [N]) → [T, N].',
+  doc: `The one matrix product: x [T, K] · w [N, K]ᵀ (+ bias [N]) → [T, N]. ${batchInvariantDoc}`,
   operands: {
     x: { kind: 'tensor', dtypes: ['f32'] },
     w: { kind: 'weight' },
     bias: { kind: 'weight', optional: true },
   },
-  attributes: {},
+  attributes: batchInvariantRule,
   outputs: ['y'],
   accumulation: 'f32',
-  infer: ({ x, w, bias }) => [inferLinear('linear', x, w, bias)],
+  infer({ x, w, bias }, attributes) {
+    needBatchInvariant('linear', attributes);
+    return [inferLinear('linear', x, w, bias)];
+  },
   define: ({ x, w, bias }, _attributes, [y]) => defineLinear(x, w, bias, y!),
   magnitude: ({ x, w, bias }, _attributes, [y]) => linearMagnitude(x, w, bias, y!),
-  rounding: ({ x, w }, _attributes, [y]) => linearRounding(x, w, y!),
+  rounding: ({ x, w }, attributes, [y]) => linearRounding(x, w, y!, isCoarse(x, attributes)),
   tolerance: linearTolerance,
   samples: () => [
     sample('one row', 1, 64, 32),
@@ -135,10 +160,13 @@ export const linear = defineOp({
     sample('bf16', 5, 63, 17, as('bf16', normal(51, [17, 63]))),
     sample('f16, many rows', 35, 300, 97, as('f16', normal(57, [97, 300]))),
     sample('bf16, many rows', 35, 300, 97, as('bf16', normal(58, [97, 300]))),
+    sample('batch-invariant, f32', 2, 64, 24, normal(59, [24, 64]), 1),
+    sample('batch-invariant, f16', 3, 300, 40, as('f16', normal(66, [40, 300])), 1),
+    sample('batch-invariant, bf16', 1, 63, 17, as('bf16', normal(67, [17, 63])), 1),
     {
       name: 'bias',
       operands: { x: normal(52, [4, 48]), w: normal(53, [10, 48]), bias: normal(54, [10]) },
-      attributes: {},
+      attributes: { batchInvariant: 0 },
     },
     {
       name: 'infinity in one row stays there',
@@ -149,28 +177,35 @@ export const linear = defineOp({
         },
         w: normal(56, [4, 16]),
       },
-      attributes: {},
+      attributes: { batchInvariant: 0 },
     },
   ],
   errors: () => [
     {
       name: 'K differs',
       operands: { x: normal(60, [2, 16]), w: normal(61, [4, 15]) },
-      attributes: {},
+      attributes: { batchInvariant: 0 },
       code: 'BAD_SHAPE',
       when: 'record',
     },
     {
       name: 'bias of the wrong length',
       operands: { x: normal(62, [2, 16]), w: normal(63, [4, 16]), bias: normal(64, [16]) },
-      attributes: {},
+      attributes: { batchInvariant: 0 },
       code: 'BAD_SHAPE',
+      when: 'record',
+    },
+    {
+      name: 'batchInvariant neither 0 nor 1',
+      operands: { x: normal(68, [2, 16]), w: normal(69, [4, 16]) },
+      attributes: { batchInvariant: 2 },
+      code: 'BAD_ARGUMENT',
       when: 'record',
     },
     {
       name: 'x of rank 3',
       operands: { x: normal(65, [2, 2, 16]), w: normal(66, [4, 16]) },
-      attributes: {},
+      attributes: { batchInvariant: 0 },
       code: 'BAD_SHAPE',
       when: 'record',
     },

@@ -19,6 +19,9 @@ const sameShape = (a: PlanOperand, b: PlanOperand): boolean =>
 const alike = (a: PlanOperand | undefined, b: PlanOperand | undefined): boolean =>
   sameValue(a, b) && sameShape(a!, b!);
 
+const sameAttributes = (a: PlanOp, b: PlanOp): boolean =>
+  a.attributes.every((value, i) => value === b.attributes[i]);
+
 /** add(a, b) → a norm of the sum. The sum itself stays: it may be the residual stream. */
 const addNorm =
   (name: string, op: AnyOp): Match =>
@@ -52,7 +55,7 @@ const biasGelu: Match = (graph, index) => {
   const fused: PlanOp = {
     op: fusedOps.biasGelu,
     operands: linear.operands,
-    attributes: gelu.attributes,
+    attributes: [...gelu.attributes, ...linear.attributes],
     outputs: gelu.outputs,
   };
   return { replaced: rising(linearAt, index), fused };
@@ -67,12 +70,13 @@ const gateUpSwiglu: Match = (graph, index) => {
   if (gateAt === undefined || upAt === undefined || gateAt === upAt) return undefined;
   const [gate, up] = [graph.ops[gateAt]!, graph.ops[upAt]!];
   if (gate.operands[2] || up.operands[2] || !alike(gate.operands[0], up.operands[0])) return undefined;
+  if (!sameAttributes(gate, up)) return undefined;
   const product = gate.outputs[0]!;
   if (!sameShape(product, up.outputs[0]!) || !sameShape(product, swiglu.outputs[0]!)) return undefined;
   const fused: PlanOp = {
     op: fusedOps.gateUpSwiglu,
     operands: [gate.operands[0], gate.operands[1], up.operands[1]],
-    attributes: [],
+    attributes: gate.attributes,
     outputs: swiglu.outputs,
   };
   return { replaced: rising(gateAt, upAt, index), fused };
@@ -89,10 +93,11 @@ const qkvLinear: Match = (graph, index) => {
   });
   if (projections.length !== 3 || projections[0] !== index) return undefined;
   const [, k, v] = projections.map((at) => graph.ops[at]!) as [PlanOp, PlanOp, PlanOp];
+  if (!sameAttributes(q, k) || !sameAttributes(q, v)) return undefined;
   const fused: PlanOp = {
     op: fusedOps.qkvLinear,
     operands: [x, q.operands[1], k.operands[1], v.operands[1], q.operands[2], k.operands[2], v.operands[2]],
-    attributes: [],
+    attributes: q.attributes,
     outputs: [q.outputs[0]!, k.outputs[0]!, v.outputs[0]!],
   };
   return { replaced: projections, fused };
@@ -161,6 +166,7 @@ const linearArgmax: Match = (graph, index) => {
   if (linearAt === undefined) return undefined;
   const linear = graph.ops[linearAt]!;
   if (linear.operands[2] || !sameShape(linear.outputs[0]!, argmax.operands[0]!)) return undefined;
+  if (linear.attributes[0] !== 0) return undefined; // linearArgmax cannot be batchInvariant
   const fused: PlanOp = {
     op: fusedOps.linearArgmax,
     operands: [linear.operands[0], linear.operands[1]],

@@ -1,6 +1,7 @@
 import type { Backend, Tensor, Weight } from '@quern/core';
 import type { EncoderBatch } from './encoder.js';
 import type { EncoderConfig } from './encoder-config.js';
+import { projection } from './projection.js';
 
 /** The weights of an encoder's attention. */
 export interface EncoderAttentionWeights {
@@ -18,16 +19,17 @@ export interface EncoderAttentionWeights {
 
 /** Self-attention in which every row sees its whole text: x [T, D] → [T, D]. In bf16 where the weights are rounded. Rotates q and k where there is no table of positions. */
 export function encoderAttention(b: Backend, { heads, headDim, positions, rope }: EncoderConfig) {
+  const project = projection(b);
   const config = { heads, kvHeads: heads, headDim, scale: 1 / Math.sqrt(headDim), causal: false };
   return (x: Tensor, w: EncoderAttentionWeights, batch: EncoderBatch): Tensor => {
     const [T, D] = x.shape as [number, number];
     const split = (y: Tensor) => b.view(y, [T, heads, headDim]);
     const place = (y: Tensor) => (positions > 0 ? y : b.rope(y, batch.positions, rope));
-    const q = split(b.linear(x, w.q, { bias: w.qBias })); // [T, H, d]
-    const k = split(b.linear(x, w.k, { bias: w.kBias })); // [T, H, d]
-    const v = split(b.linear(x, w.v, { bias: w.vBias })); // [T, H, d]
+    const q = split(project(x, w.q, w.qBias)); // [T, H, d]
+    const k = split(project(x, w.k, w.kBias)); // [T, H, d]
+    const v = split(project(x, w.v, w.vBias)); // [T, H, d]
     const bf16 = w.q.format !== 'f32';
     const y = b.uncachedAttention(place(q), place(k), v, batch, { ...config, bf16 }); // [T, H, d]
-    return b.linear(b.view(y, [T, D]), w.attnOutput, { bias: w.attnOutputBias }); // [T, D]
+    return project(b.view(y, [T, D]), w.attnOutput, w.attnOutputBias); // [T, D]
   };
 }

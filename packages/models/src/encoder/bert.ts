@@ -10,6 +10,7 @@ import {
   encoderConfigFromHuggingFace,
   readGelu,
 } from './encoder-config.js';
+import { projection } from './projection.js';
 import { renameBert } from './rename.js';
 
 /** BERT (Devlin et al. 2019), as a bare model, a masked one or a classifier; GGUF files of RoBERTa too, whose table starts at its first position. */
@@ -39,6 +40,7 @@ export function bertEncoder(
   w: LoadedWeights<typeof bertWeights>,
   config: EncoderConfig,
 ): Encoder {
+  const project = projection(b);
   const attention = encoderAttention(b, config);
   const norm = (x: Tensor, weight: Weight, bias: Weight) =>
     b.layerNorm(x, weight, bias, { eps: config.normEps });
@@ -52,8 +54,8 @@ export function bertEncoder(
       for (const layer of w.layers) {
         const attended = attention(x, layer, { positions, segments, cuSeqlens });
         x = norm(b.add(x, attended), layer.attnNorm, layer.attnNormBias); // [T, D]
-        const up = b.gelu(b.linear(x, layer.up, { bias: layer.upBias }), { form: config.gelu }); // [T, F]
-        const down = b.linear(up, layer.down, { bias: layer.downBias }); // [T, D]
+        const up = b.gelu(project(x, layer.up, layer.upBias), { form: config.gelu }); // [T, F]
+        const down = project(up, layer.down, layer.downBias); // [T, D]
         x = norm(b.add(x, down), layer.ffnNorm, layer.ffnNormBias); // [T, D]
       }
       return x;
@@ -61,8 +63,8 @@ export function bertEncoder(
 
     ...(classifier && {
       classify(x: Tensor): Tensor {
-        const pooled = pooler ? b.tanh(b.linear(x, pooler, { bias: w.poolerBias })) : x; // [S, D]
-        return b.linear(pooled, classifier, { bias: w.classifierBias }); // [S, labels]
+        const pooled = pooler ? b.tanh(project(x, pooler, w.poolerBias)) : x; // [S, D]
+        return project(pooled, classifier, w.classifierBias); // [S, labels]
       },
     }),
   };

@@ -14,6 +14,7 @@ import {
   encoderConfigFromGguf,
   encoderConfigFromHuggingFace,
 } from './encoder-config.js';
+import { projection } from './projection.js';
 
 const layer = (part: string) => `encoder.layer.{i}.${part}`;
 const { tokens, segments, norm, normBias } = bertWeights.model;
@@ -128,6 +129,7 @@ function nomicBertEncoder(
   w: LoadedWeights<typeof nomicBertWeights>,
   config: EncoderConfig,
 ): Encoder {
+  const project = projection(b);
   const attention = encoderAttention(b, config);
   const norm = (x: Tensor, weight: Weight, bias: Weight) =>
     b.layerNorm(x, weight, bias, { eps: config.normEps });
@@ -139,8 +141,8 @@ function nomicBertEncoder(
       x = norm(x, w.norm, w.normBias);
       for (const layer of w.layers) {
         x = norm(b.add(x, attention(x, layer, batch)), layer.attnNorm, layer.attnNormBias); // [T, D]
-        const gated = b.swiglu(b.linear(x, layer.gate), b.linear(x, layer.up)); // [T, F]
-        x = norm(b.add(x, b.linear(gated, layer.down)), layer.ffnNorm, layer.ffnNormBias); // [T, D]
+        const gated = b.swiglu(project(x, layer.gate), project(x, layer.up)); // [T, F]
+        x = norm(b.add(x, project(gated, layer.down)), layer.ffnNorm, layer.ffnNormBias); // [T, D]
       }
       return x;
     },

@@ -4,7 +4,7 @@ import type { DecodeSteps } from './decode-steps.js';
 import type { Head, RowOutput } from './step-output.js';
 import type { TokenChoice } from './token-choice.js';
 
-/** Most rows of one step. */
+/** Most rows of one step. A backend with as many `profile.exactRows` gives each sequence the text that it has alone. */
 export const mostDecodeRows = 16;
 
 /** A sequence that waits for its next token. */

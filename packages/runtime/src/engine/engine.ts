@@ -1,4 +1,4 @@
-import type { Graph, KvCache, KvSequence } from '@quern/core';
+import type { Backend, Graph, KvCache, KvSequence } from '@quern/core';
 import type { LanguageModel } from '@quern/models';
 import { needFiniteLogits } from '../broken-numbers.js';
 import { appending } from './appending.js';
@@ -45,6 +45,15 @@ export class Engine {
     this.steps = new DecodeSteps(options);
     this.rows = new RowSteps(options);
     this.batch = new DecodeBatch(this.steps);
+  }
+
+  get backend(): Backend {
+    return this.options.model.backend;
+  }
+
+  /** Most rows of a step that each get the bits that they would get alone. */
+  get exactRows(): number {
+    return this.backend.profile.exactRows ?? 1;
   }
 
   /** Computes the tokens of a prompt, chunk by chunk, and chooses the one that follows. `ids` has at least one. */

@@ -2,6 +2,7 @@ import { QuernError } from '@quern/core';
 import type { Lease } from '../engine/sequence-pool.js';
 import { firstChoice, type TokenChoice, tokenChoice } from '../engine/token-choice.js';
 import type { DraftSource } from '../speculation/draft-source.js';
+import { needExactRows } from '../speculation/speculate-options.js';
 import type { Decoding } from './decoding.js';
 import type { EndReason, GenerateOptions, GenerationPiece, GenerationResult } from './generate-options.js';
 import type { GenerationSource, OpenedSequence, Prompt } from './generation-source.js';
@@ -42,6 +43,7 @@ export class Run {
     private readonly options: GenerateOptions,
     private readonly prompt: Prompt,
   ) {
+    if (options.speculate) needExactRows(source.engine.backend);
     this.draft = source.draft();
     this.choice = tokenChoice(options, source.vocabulary);
     for (const id of this.prompt.ids) this.choice.accept(id);

@@ -1,5 +1,5 @@
-import { checkOptions, rules, type Schema, showValue } from '@quern/core';
-import { badOption, needWhole } from '../error.js';
+import { type Backend, checkOptions, rules, type Schema, showValue } from '@quern/core';
+import { badOption, needWhole, RuntimeError } from '../error.js';
 import type { Model } from '../model/model.js';
 
 interface SpeculateBase {
@@ -29,8 +29,8 @@ export interface SpeculateByDraft extends SpeculateBase {
 
 /**
  * How the next tokens are guessed, so that one step can check several. Greedy generation gives the same tokens as without;
- * sampling draws from the same distribution, by lookup even the same tokens for a seed. (As far as the backend gives a row the
- * same bits whatever rows are computed beside it: where it rounds otherwise, a tie or near-tie of logits may fall the other way.)
+ * sampling draws from the same distribution, by lookup even the same tokens for a seed. A step has no more rows than keep the bits
+ * that they would have alone (`profile.exactRows` of the backend); where that is one row, speculation is refused with BAD_OPTION.
  */
 export type SpeculateOptions = SpeculateByLookup | SpeculateByDraft;
 
@@ -86,6 +86,16 @@ export function needSpeculateOptions(options: SpeculateOptions): void {
   if (kind === 'draft') return;
   const { maxNgram, minNgram } = ngramsOf(options);
   needWhole('[generate] speculate.minNgram', minNgram, 1, maxNgram);
+}
+
+/** Drafts are checked by rows of one step, which must not change the text. @throws RuntimeError BAD_OPTION */
+export function needExactRows({ name, profile: { exactRows = 1 } }: Backend): void {
+  if (exactRows > 1) return;
+  throw new RuntimeError(
+    'BAD_OPTION',
+    `speculate needs a backend in which the rows of a step get the bits that each has alone, or drafts could change the text; ` +
+      `'${name}' promises that for ${exactRows} row (profile.exactRows). Generate without speculate, or with another backend`,
+  );
 }
 
 /** The lengths to look for, with their defaults. */

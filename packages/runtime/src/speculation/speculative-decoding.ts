@@ -18,7 +18,8 @@ export interface SpeculativeParts {
 
 /**
  * Guesses some tokens and checks them in one step: those that the model itself would have chosen stay, and the first that
- * it would not have is replaced by its own choice. So each step gives at least one token.
+ * it would not have is replaced by its own choice. So each step gives at least one token. A step has as many rows as keep the
+ * bits that they would have alone; the rest of a long draft is checked by further steps, while all before it was right.
  */
 export class SpeculativeDecoding implements Decoding {
   drafted = 0;
@@ -43,16 +44,15 @@ export class SpeculativeDecoding implements Decoding {
   }
 
   private async verify(last: number, draft: Draft): Promise<readonly number[]> {
-    const { engine, sequence, choice, drafter, signal } = this.parts;
+    const { sequence, drafter } = this.parts;
     const before = sequence.length;
-    const head = choice.sampler ? 'logits' : 'argmax';
-    const found = await engine.rows.run(
-      sequence,
-      [last, ...draft.tokens],
-      head,
-      (output) => this.choose(output, draft),
-      signal,
-    );
+    const found: number[] = [];
+    try {
+      await this.check([last, ...draft.tokens], draft, found);
+    } catch (error) {
+      sequence.truncate(before);
+      throw error;
+    }
     sequence.truncate(before + found.length); // the last token and the drafts that stay
     this.drafted += draft.tokens.length;
     this.accepted += found.length - 1;
@@ -60,18 +60,29 @@ export class SpeculativeDecoding implements Decoding {
     return found;
   }
 
-  /** The model's own tokens, up to the first that is not the drafted one. */
-  private choose(output: HostArray, draft: Draft): number[] {
-    const rows = draft.tokens.length + 1;
+  /** Computes `rows`, the last token and the drafts, until one is not what the model has `found` before it. */
+  private async check(rows: readonly number[], draft: Draft, found: number[]): Promise<void> {
+    const { engine, sequence, choice, signal } = this.parts;
+    const head = choice.sampler ? 'logits' : 'argmax';
+    const most = engine.exactRows;
+    for (let at = 0; at < rows.length; at += most) {
+      const some = rows.slice(at, at + most);
+      const take = (output: HostArray) => this.choose(output, some.length, draft, found);
+      if (!(await engine.rows.run(sequence, some, head, take, signal))) return;
+    }
+  }
+
+  /** Adds the model's own tokens of the next `rows` rows, up to the first that is not the drafted one; false where there is one. */
+  private choose(output: HostArray, rows: number, draft: Draft, found: number[]): boolean {
     const width = output.length / rows;
-    const found: number[] = [];
     for (let row = 0; row < rows; row++) {
-      const token = this.tokenAt(output.subarray(row * width, (row + 1) * width), row, draft);
+      const at = found.length;
+      const token = this.tokenAt(output.subarray(row * width, (row + 1) * width), at, draft);
       this.parts.choice.accept(token);
       found.push(token);
-      if (token !== draft.tokens[row]) break;
+      if (token !== draft.tokens[at]) return false;
     }
-    return found;
+    return true;
   }
 
   /** A draft without chance in it is accepted just when the model's own choice, drawn as ever, is the same. */

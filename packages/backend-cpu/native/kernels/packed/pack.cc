@@ -255,6 +255,22 @@ void pack_rows(const PackedFormat& format, const uint8_t* rows, int64_t row_byte
   }
 }
 
+bool share_scales(const uint8_t* rows, int64_t row_bytes, int64_t count, int64_t K) {
+  constexpr int64_t block_bytes = 34;
+  const auto scale_of = [&](int64_t row, int64_t block) {
+    uint16_t bits;
+    memcpy(&bits, rows + row * row_bytes + block * block_bytes, sizeof bits);
+    return bits;
+  };
+  constexpr uint16_t exponent = 0x7c00;
+  for (int64_t row = 0; row < count; row++)
+    for (int64_t block = 0; block < K / 32; block++) {
+      const uint16_t scale = scale_of(row, block);
+      if (scale != scale_of(row, block / 8 * 8) || (scale & exponent) == exponent) return false;
+    }
+  return K % SPAN == 0;
+}
+
 void unpack_row(const PackedFormat& format, const uint8_t* tiles, int row, int64_t K, uint8_t* blocks) {
   memset(blocks, 0, K / format.block * format.block_bytes);
   for (int64_t block = 0; block < K / format.block; block++)

@@ -1,6 +1,7 @@
 // The product of coarse rows of x with packed weights (kernels.h, coarse_gemm): weights are made int8 a panel at a time,
-// which stays in the caches while all rows of x pass; both factors have one scale for every 256 along k. The instruction
-// set says, before, whether panels are UNSIGNED_PANEL and how long they are (PANEL_K), and defines multiply_panel.
+// which stays in the caches while all rows of x pass; both factors have one scale for every 256 along k. Where tiles hold what
+// a panel would, a few rows read them where they are. The instruction set says, before, whether panels are UNSIGNED_PANEL, how
+// long they are (PANEL_K) and how many rows are a few (TILES_ROWS), and defines multiply.
 #pragma once
 #include "declare-coarse.h"
 #include "coarse-panel.h"
@@ -21,9 +22,30 @@ struct Part {
   int64_t t, rows, n, columns, k, spans;
 };
 
-// Adds to columns [n, n + columns) of all rows of y their products along the panel; to zero where k is 0, and with the bias
-// at the end of K. `part` has the first of its rows still to be chosen.
-void multiply_panel(const PackedGemm& g, Part part, const Panel& panel);
+// Where a part's weights are read. Span s, counted from where the part begins, of column of registers j: its LINES lines, and the
+// steps of its 256 along k.
+struct OfPanel {
+  static constexpr bool is_unsigned = UNSIGNED_PANEL;
+  const Panel& panel;
+  const Line* lines(int64_t s, int j) const { return panel.spans[s][j].lines; }
+  Floats steps(int64_t s, int j) const { return load(panel.steps[s / COARSE_SPANS][j]); }
+};
+struct OfTiles {
+  static constexpr bool is_unsigned = false;
+  const uint8_t* tiles; // of q8_0, whose blocks share scales
+  int64_t row_bytes;
+  const TileQ8_0& tile(int64_t s, int j) const {
+    return reinterpret_cast<const TileQ8_0*>(tiles + j * row_bytes)[s];
+  }
+  const Line* lines(int64_t s, int j) const { return tile(s, j).q[0]; }
+  Floats steps(int64_t s, int j) const { return Q8_0(&tile(s, j), 0).scale<0, 0>(); }
+};
+static_assert(sizeof(TileQ8_0::q) == LINES * sizeof(Line));
+
+// Adds to columns [n, n + columns) of all rows of y their products with the part's weights; to zero where k is 0, and with the
+// bias at the end of K. `part` has the first of its rows still to be chosen.
+template <class W>
+void multiply(const PackedGemm& g, Part part, const W& w);
 
 inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
@@ -31,6 +53,16 @@ inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 inline void store_bias(const PackedGemm& g) {
   for (int64_t t = 0; t < g.T; t++)
     for (int64_t n = 0; n < g.N; n++) g.y[t * g.ldy + n] = g.bias ? g.bias[n] : 0;
+}
+
+// The weights of columns [n, n + columns) along [k, k + spans · 64), from `tiles` on, laid out.
+template <class F>
+inline void fill(const uint8_t* tiles, int64_t row_bytes, const Part& part, Panel& panel) {
+  for (int64_t j = 0; j * PACKED_ROWS < part.columns; j++)
+    for (int64_t span = 0; span < part.spans; span += COARSE_SPANS)
+      fill_panel<F, UNSIGNED_PANEL>(tiles + j * row_bytes + span / F::SPANS * int64_t(sizeof(typename F::Tile)),
+                                    least(part.spans - span, COARSE_SPANS), &panel.spans[span][j], 2,
+                                    panel.steps[span / COARSE_SPANS][j]);
 }
 
 // Along K first, so that the part of x that all columns need stays in the second cache.
@@ -41,14 +73,16 @@ inline void coarse_gemm(const PackedGemm& g) {
   if (g.K == 0) return store_bias(g);
   for (int64_t k = 0; k < g.K; k += PANEL_K)
     for (int64_t n = 0; n < g.N; n += COLUMNS) {
+      const Part part{0, 0, n, least(g.N - n, COLUMNS), k, spans_of(least(g.K - k, PANEL_K))};
+      const uint8_t* const tiles = g.w + n / PACKED_ROWS * tile_row_bytes + k / SPAN / F::SPANS * tile_bytes;
+      if constexpr (same_type<typename F::Tile, TileQ8_0>)
+        if (g.shares_scales && g.T <= TILES_ROWS) {
+          multiply(g, part, OfTiles{tiles, tile_row_bytes});
+          continue;
+        }
       Panel panel;
-      const int64_t spans = spans_of(least(g.K - k, PANEL_K)), columns = least(g.N - n, COLUMNS);
-      for (int64_t j = 0; j * PACKED_ROWS < columns; j++)
-        for (int64_t span = 0; span < spans; span += COARSE_SPANS)
-          fill_panel<F, UNSIGNED_PANEL>(
-              g.w + (n / PACKED_ROWS + j) * tile_row_bytes + (k / SPAN + span) / F::SPANS * tile_bytes,
-              least(spans - span, COARSE_SPANS), &panel.spans[span][j], 2, panel.steps[span / COARSE_SPANS][j]);
-      multiply_panel(g, {0, 0, n, columns, k, spans}, panel);
+      fill<F>(tiles, tile_row_bytes, part, panel);
+      multiply(g, part, OfPanel{panel});
     }
 }
 

@@ -19,6 +19,7 @@ struct EmbedOp {
 // linear(x, w, bias?) → y
 struct LinearOp {
   enum Operands : int { X, W, BIAS, Y };
+  enum Attributes : int { BATCH_INVARIANT };
   static void run(Call& call);
 };
 
@@ -219,12 +220,14 @@ struct AddRmsNormOp {
 // gateUpSwiglu(x, gate, up) → y
 struct GateUpSwigluOp {
   enum Operands : int { X, GATE, UP, Y };
+  enum Attributes : int { BATCH_INVARIANT };
   static void run(Call& call);
 };
 
 // qkvLinear(x, q, k, v, qBias?, kBias?, vBias?) → yq, yk, yv
 struct QkvLinearOp {
   enum Operands : int { X, Q, K, V, Q_BIAS, K_BIAS, V_BIAS, YQ, YK, YV };
+  enum Attributes : int { BATCH_INVARIANT };
   static void run(Call& call);
 };
 
@@ -258,7 +261,7 @@ struct AddLayerNormOp {
 // biasGelu(x, w, bias) → y
 struct BiasGeluOp {
   enum Operands : int { X, W, BIAS, Y };
-  enum Attributes : int { FORM };
+  enum Attributes : int { FORM, BATCH_INVARIANT };
   static void run(Call& call);
 };
 
@@ -267,7 +270,7 @@ inline constexpr OpSpec op_table[] = {
      {{"table", OperandKind::weight, false, false},
       {"ids", OperandKind::tensor, false, false},
       {"y", OperandKind::tensor, false, true}}},
-    {1, "linear", LinearOp::run, 0, 3, 4,
+    {1, "linear", LinearOp::run, 1, 3, 4,
      {{"x", OperandKind::tensor, false, false},
       {"w", OperandKind::weight, false, false},
       {"bias", OperandKind::weight, true, false},
@@ -400,12 +403,12 @@ inline constexpr OpSpec op_table[] = {
       {"w", OperandKind::weight, false, false},
       {"sum", OperandKind::tensor, false, true},
       {"y", OperandKind::tensor, false, true}}},
-    {65, "gateUpSwiglu", GateUpSwigluOp::run, 0, 3, 4,
+    {65, "gateUpSwiglu", GateUpSwigluOp::run, 1, 3, 4,
      {{"x", OperandKind::tensor, false, false},
       {"gate", OperandKind::weight, false, false},
       {"up", OperandKind::weight, false, false},
       {"y", OperandKind::tensor, false, true}}},
-    {66, "qkvLinear", QkvLinearOp::run, 0, 7, 10,
+    {66, "qkvLinear", QkvLinearOp::run, 1, 7, 10,
      {{"x", OperandKind::tensor, false, false},
       {"q", OperandKind::weight, false, false},
       {"k", OperandKind::weight, false, false},
@@ -446,7 +449,7 @@ inline constexpr OpSpec op_table[] = {
       {"bias", OperandKind::weight, false, false},
       {"sum", OperandKind::tensor, false, true},
       {"y", OperandKind::tensor, false, true}}},
-    {71, "biasGelu", BiasGeluOp::run, 1, 3, 4,
+    {71, "biasGelu", BiasGeluOp::run, 2, 3, 4,
      {{"x", OperandKind::tensor, false, false},
       {"w", OperandKind::weight, false, false},
       {"bias", OperandKind::weight, false, false},

@@ -9,6 +9,7 @@ namespace quern::amx {
 constexpr bool UNSIGNED_PANEL = false;
 // Along k at a time: a panel of 16 KB, as much of x and 8 KB of products fit the first cache.
 constexpr int64_t PANEL_K = 512;
+constexpr int64_t TILES_ROWS = 32; // a block of y, which reads weights once
 
 } // namespace quern::amx
 
@@ -45,21 +46,22 @@ inline TileConfig shapes(int64_t rows) {
   return config;
 }
 
-// `spans` spans of x, rows `row_bytes` apart, times those of the panel. I · 16 rows, J · 16 columns.
-template <int I, int J>
-inline void multiply_spans(const int8_t* x, int64_t row_bytes, const PanelSpan (*w)[2], int64_t spans,
+// `count` spans of x, rows `row_bytes` apart, times those of the part from the first-th on. I · 16 rows, J · 16 columns.
+template <int I, int J, class Weights>
+inline void multiply_spans(const int8_t* x, int64_t row_bytes, const Weights& w, int64_t first, int64_t count,
                            int32_t (&products)[4][TILE_LINES][PACKED_ROWS]) {
+  static_assert(!Weights::is_unsigned);
   zero<0>();
   if constexpr (J == 2) zero<1>();
   if constexpr (I == 2) zero<2>();
   if constexpr (I == 2 && J == 2) zero<3>();
-  for (int64_t span = 0; span < spans; span++) {
+  for (int64_t span = 0; span < count; span++) {
     const int8_t* const values = x + span * SPAN;
-    load<W>(w[span][0].lines, TILE_LINE);
+    load<W>(w.lines(first + span, 0), TILE_LINE);
     load<X>(values, row_bytes);
     add_products_int8<0, X, W>();
     if constexpr (J == 2) {
-      load<W + 1>(w[span][1].lines, TILE_LINE);
+      load<W + 1>(w.lines(first + span, 1), TILE_LINE);
       add_products_int8<1, X, W + 1>();
     }
     if constexpr (I == 2) {
@@ -75,8 +77,8 @@ inline void multiply_spans(const int8_t* x, int64_t row_bytes, const PanelSpan (
 }
 
 // y += the products of S · 256 along k, each with the scales of its row and its column. J · 16 columns.
-template <int J, int S>
-inline void add_to_y(const PackedGemm& g, const Part& part, const Products& products, const Panel& panel) {
+template <int J, int S, class Weights>
+inline void add_to_y(const PackedGemm& g, const Part& part, const Products& products, const Weights& w) {
   const bool complete = part.k + part.spans * SPAN >= g.K;
   const int64_t row_bytes = quantised_row_bytes(g.K), last = part.n + (J - 1) * LANES;
   const int64_t left = least(g.N - last, LANES); // columns of the last register
@@ -85,7 +87,7 @@ inline void add_to_y(const PackedGemm& g, const Part& part, const Products& prod
   Floats steps[S][J], bias[J];
   for (int j = 0; j < J; j++) {
     bias[j] = complete && g.bias ? load(g.bias + part.n + j * LANES, j + 1 < J ? LANES : left) : set(0);
-    for (int s = 0; s < S; s++) steps[s][j] = load(panel.steps[s][j]);
+    for (int s = 0; s < S; s++) steps[s][j] = w.steps(s * COARSE_SPANS, j);
   }
   for (int64_t r = 0; r < part.rows; r++, y += g.ldy, scales = next_row(scales, row_bytes))
     for (int j = 0; j < J; j++) {
@@ -99,28 +101,29 @@ inline void add_to_y(const PackedGemm& g, const Part& part, const Products& prod
     }
 }
 
-template <int I, int J>
-void multiply_block(const PackedGemm& g, const Part& part, const Panel& panel) {
+template <int I, int J, class Weights>
+void multiply_block(const PackedGemm& g, const Part& part, const Weights& w) {
   Products products;
   const int64_t row_bytes = quantised_row_bytes(g.K);
   const int8_t* const x = coarse_row(g.x + part.t * row_bytes, g.K).values + part.k;
   for (int64_t span = 0; span < part.spans; span += COARSE_SPANS)
-    multiply_spans<I, J>(x + span * SPAN, row_bytes, panel.spans + span, least(part.spans - span, COARSE_SPANS),
+    multiply_spans<I, J>(x + span * SPAN, row_bytes, w, span, least(part.spans - span, COARSE_SPANS),
                          products.of[span / COARSE_SPANS]);
   static_assert(STRETCHES == 2);
-  if (part.spans > COARSE_SPANS) add_to_y<J, 2>(g, part, products, panel);
-  else add_to_y<J, 1>(g, part, products, panel);
+  if (part.spans > COARSE_SPANS) add_to_y<J, 2>(g, part, products, w);
+  else add_to_y<J, 1>(g, part, products, w);
 }
 
-void multiply_panel(const PackedGemm& g, Part part, const Panel& panel) {
+template <class Weights>
+void multiply(const PackedGemm& g, Part part, const Weights& w) {
   int64_t configured = 0;
   for (part.t = 0; part.t < g.T; part.t += ROWS) {
     part.rows = least(g.T - part.t, ROWS);
     if (part.rows != configured) configure(shapes(part.rows));
     configured = part.rows;
     const bool wide = part.columns > PACKED_ROWS;
-    if (part.rows > TILE_LINES) wide ? multiply_block<2, 2>(g, part, panel) : multiply_block<2, 1>(g, part, panel);
-    else wide ? multiply_block<1, 2>(g, part, panel) : multiply_block<1, 1>(g, part, panel);
+    if (part.rows > TILE_LINES) wide ? multiply_block<2, 2>(g, part, w) : multiply_block<2, 1>(g, part, w);
+    else wide ? multiply_block<1, 2>(g, part, w) : multiply_block<1, 1>(g, part, w);
   }
   release();
 }

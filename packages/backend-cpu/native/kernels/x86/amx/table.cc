@@ -15,6 +15,7 @@ constexpr int64_t COARSE_ROWS = 17;
 constexpr Kernels with_tiles(Kernels kernels) {
   kernels.name = "amx";
   kernels.coarse_rows = COARSE_ROWS;
+  kernels.coarse_few = true; // rounding a weight takes as long as multiplying 8 to 12 rows with VNNI, by counting
   with_coarse_gemm(kernels);
   return kernels;
 }

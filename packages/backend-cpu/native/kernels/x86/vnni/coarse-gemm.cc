@@ -9,6 +9,7 @@ constexpr bool UNSIGNED_PANEL = true;
 // Along k at a time: mostly all of K, so that y is written once. A panel, of 128 KB then, is read from the second cache in
 // order, two lines for sixteen products.
 constexpr int64_t PANEL_K = 4096;
+constexpr int64_t TILES_ROWS = 64;
 
 } // namespace quern::vnni
 
@@ -25,23 +26,29 @@ QUERN_INLINE void add_dot(Ints& sum, Bytes columns, Bytes quad) {
   asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(columns), "v"(quad));
 }
 
-// sums = TT rows of x times J · 16 columns of `spans` spans of the panel.
-template <int TT, int J>
-QUERN_INLINE void multiply_spans(const CoarseRow (&x)[TT], int64_t span, const PanelSpan (*w)[2], int64_t spans,
+// A line as unsigned bytes.
+template <class W>
+QUERN_INLINE Bytes unsigned_line(const Line& line) {
+  return W::is_unsigned ? _mm512_load_si512(line) : _mm512_xor_si512(load_bytes(line), every_byte(-128));
+}
+
+// sums = TT rows of x times J · 16 columns of `count` spans, from the first-th of the part on, which is span `at` of x.
+template <int TT, int J, class W>
+QUERN_INLINE void multiply_spans(const CoarseRow (&x)[TT], int64_t at, const W& w, int64_t first, int64_t count,
                                  Ints (&sums)[TT][J]) {
 #pragma GCC unroll 8
   for (int t = 0; t < TT; t++)
 #pragma GCC unroll 2
-    for (int j = 0; j < J; j++) sums[t][j] = broadcast(x[t].sums + span / COARSE_SPANS);
-  for (int64_t s = 0; s < spans; s++)
+    for (int j = 0; j < J; j++) sums[t][j] = broadcast(x[t].sums + at / COARSE_SPANS);
+  for (int64_t s = 0; s < count; s++)
 #pragma GCC unroll 4
     for (int64_t line = 0; line < LINES; line++) {
       Bytes columns[J];
 #pragma GCC unroll 2
-      for (int j = 0; j < J; j++) columns[j] = _mm512_load_si512(w[s][j].lines[line]);
+      for (int j = 0; j < J; j++) columns[j] = unsigned_line<W>(w.lines(first + s, j)[line]);
 #pragma GCC unroll 8
       for (int t = 0; t < TT; t++) {
-        const Bytes quad = broadcast_quad(x[t].values + (span + s) * SPAN + 4 * line);
+        const Bytes quad = broadcast_quad(x[t].values + (at + s) * SPAN + 4 * line);
 #pragma GCC unroll 2
         for (int j = 0; j < J; j++) add_dot(sums[t][j], columns[j], quad);
       }
@@ -72,8 +79,8 @@ void store_rows(const PackedGemm& g, const Part& part, int64_t left, Totals tota
 }
 
 // Rows [t, t + TT) of y, J · 16 columns. Registers hold the sums of a stretch, memory the totals of those before it.
-template <int TT, int J>
-void multiply_rows(const PackedGemm& g, const Part& part, const Panel& panel, Totals totals) {
+template <int TT, int J, class W>
+void multiply_rows(const PackedGemm& g, const Part& part, const W& w, Totals totals) {
   const int64_t row_bytes = quantised_row_bytes(g.K);
   const int64_t left = least(g.N - part.n - (J - 1) * LANES, LANES); // columns of the last register
   CoarseRow x[TT];
@@ -83,10 +90,10 @@ void multiply_rows(const PackedGemm& g, const Part& part, const Panel& panel, To
   for (int64_t s = 0; s < part.spans; s += COARSE_SPANS) {
     const int64_t span = part.k / SPAN + s;
     Ints sums[TT][J];
-    multiply_spans<TT, J>(x, span, panel.spans + s, least(part.spans - s, COARSE_SPANS), sums);
+    multiply_spans<TT, J>(x, span, w, s, least(part.spans - s, COARSE_SPANS), sums);
 #pragma GCC unroll 2
     for (int j = 0; j < J; j++) {
-      const Floats steps = load(panel.steps[s / COARSE_SPANS][j]);
+      const Floats steps = w.steps(s, j);
 #pragma GCC unroll 8
       for (int t = 0; t < TT; t++) {
         float* const total = totals[t] + j * LANES;
@@ -97,18 +104,19 @@ void multiply_rows(const PackedGemm& g, const Part& part, const Panel& panel, To
   store_rows<TT, J>(g, part, left, totals);
 }
 
-template <int TT>
-inline void multiply_rows(const PackedGemm& g, Part& part, const Panel& panel, Totals totals) {
+template <int TT, class W>
+inline void multiply_rows(const PackedGemm& g, Part& part, const W& w, Totals totals) {
   for (; part.t + TT <= g.T; part.t += TT)
-    part.columns > PACKED_ROWS ? multiply_rows<TT, 2>(g, part, panel, totals) : multiply_rows<TT, 1>(g, part, panel, totals);
+    part.columns > PACKED_ROWS ? multiply_rows<TT, 2, W>(g, part, w, totals) : multiply_rows<TT, 1, W>(g, part, w, totals);
 }
 
-void multiply_panel(const PackedGemm& g, Part part, const Panel& panel) {
+template <class W>
+void multiply(const PackedGemm& g, Part part, const W& w) {
   alignas(64) float totals[ROWS][COLUMNS];
-  multiply_rows<ROWS>(g, part, panel, totals);
-  multiply_rows<4>(g, part, panel, totals);
-  multiply_rows<2>(g, part, panel, totals);
-  multiply_rows<1>(g, part, panel, totals);
+  multiply_rows<ROWS>(g, part, w, totals);
+  multiply_rows<4>(g, part, w, totals);
+  multiply_rows<2>(g, part, w, totals);
+  multiply_rows<1>(g, part, w, totals);
 }
 
 } // namespace
