@@ -29,6 +29,8 @@ const list = (text: string, before: readonly string[] = []): string[] => [...bef
 export interface BackendFlags {
   readonly backend: string;
   readonly threads?: number;
+  /** False with --no-mmap. */
+  readonly mmap?: boolean;
 }
 
 export interface LoadFlags extends BackendFlags {
@@ -55,11 +57,16 @@ export const kvOption = (): Option =>
     Object.keys(kvElements),
   );
 
+/** For models whose files may change while they are in use. */
+export const noMmapOption = (): Option =>
+  new Option('--no-mmap', 'read weights into memory, so that the files are not needed once they have loaded');
+
 /** Options of every command that computes. */
 export const withBackend = (command: Command): Command =>
   command
     .option('--backend <name>', 'auto, or the name of an installed backend', 'auto')
-    .option('--threads <n>', 'threads to compute with', positive);
+    .option('--threads <n>', 'threads to compute with', positive)
+    .addOption(noMmapOption());
 
 /** Options of every command that loads a language model. */
 export const withLoading = (command: Command): Command =>
@@ -88,8 +95,8 @@ const defined = <T extends object>(values: T) =>
     [K in keyof T]?: Exclude<T[K], undefined>;
   };
 
-export const loadOptions = ({ backend, threads, ctx, kv }: LoadFlags): LoadOptions =>
-  defined({ backend, threads, context: ctx, cacheDtype: kv });
+export const loadOptions = ({ backend, threads, ctx, kv, mmap }: LoadFlags): LoadOptions =>
+  defined({ backend, threads, context: ctx, cacheDtype: kv, mmap });
 
 export const generateOptions = (flags: SamplingFlags): GenerateOptions =>
   defined({

@@ -9,7 +9,7 @@ import {
   vttCue,
 } from '@quern/runtime';
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { loadOptions, positive, whole } from '../options.js';
+import { loadOptions, noMmapOption, positive, whole } from '../options.js';
 import { interruptible } from '../terminal/interrupt.js';
 import { loadingBar } from '../terminal/progress.js';
 import { say } from '../terminal/report.js';
@@ -18,6 +18,7 @@ import { write, writeJson } from '../terminal/write.js';
 interface TranscribeFlags {
   readonly backend: string;
   readonly threads?: number;
+  readonly mmap?: boolean;
   readonly language: string;
   readonly translate?: boolean;
   readonly words?: boolean;
@@ -151,6 +152,7 @@ export const transcribeCommand = (): Command =>
     .option('--seed <s>', 'of texts drawn at a temperature above 0', whole)
     .option('--backend <name>', 'auto, or the name of an installed backend', 'auto')
     .option('--threads <n>', 'threads to compute with', positive)
+    .addOption(noMmapOption())
     .addOption(
       new Option('--format <kind>', 'of what is printed')
         .choices(['text', 'json', 'srt', 'vtt'])

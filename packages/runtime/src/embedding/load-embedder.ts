@@ -10,7 +10,10 @@ import { encoderActivationBytes } from '../planner/memory.js';
 import { Embedder } from './embedder.js';
 
 export interface EmbedderOptions
-  extends Pick<LoadOptions, 'backend' | 'threads' | 'resolveFrom' | 'signal' | 'onProgress' | 'onNotice'> {
+  extends Pick<
+    LoadOptions,
+    'backend' | 'threads' | 'mmap' | 'resolveFrom' | 'signal' | 'onProgress' | 'onNotice'
+  > {
   /** How the rows of a text become one. Default: what the model's files say, else 'mean'. */
   readonly pooling?: Pooling;
   /** Give embeddings the length 1. Default: what the model's files say, else true. */
@@ -75,8 +78,9 @@ function neededBytes(file: EncoderFile, backend: Backend): number {
   return describeEncoder(file, backend).weightBytes + activations;
 }
 
-const loadingOf = ({ signal, onNotice, onProgress }: EmbedderOptions) => ({
+const loadingOf = ({ signal, onNotice, onProgress, mmap }: EmbedderOptions) => ({
   ...(signal && { signal }),
+  ...(mmap !== undefined && { mmap }),
   ...(onNotice && { onNotice }),
   ...(onProgress && {
     onProgress: (bytes: { readonly loaded: number; readonly total: number }) =>

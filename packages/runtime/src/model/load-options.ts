@@ -30,6 +30,12 @@ export interface LoadOptions {
   readonly graph?: boolean;
   /** Most tokens of a prompt in one step; default 512. */
   readonly prefillChunk?: number;
+  /**
+   * False: weights are read into memory, and the model's files are not needed once it has loaded. Default: true; weights of 16 and 32
+   * bits may stay where they lie in the mapped files, which saves memory. Such a file must not be written to while the model is
+   * in use: cut short, it makes generations fail; overwritten, it makes them wrong.
+   */
+  readonly mmap?: boolean;
   /** Instead of the model's own: a builtin template ('chatml', 'llama2', 'llama3'), or Jinja. */
   readonly chatTemplate?: string;
   /** Folder whose nearest package.json lists the packages to look for backends and models in. */
