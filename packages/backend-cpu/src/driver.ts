@@ -11,8 +11,9 @@ import {
   type PlanExecutor,
   type WeightSource,
 } from '@quern/core';
-import { loadAddon, type NativeBackend, type WeightArguments } from './load.js';
+import { loadAddon, type NativeBackend } from './load.js';
 import { blockSizes, ggufFormats, manifest, orderedGptq } from './manifest.js';
+import { withNativeBytes } from './native-bytes.js';
 
 export interface CpuOptions {
   /** Threads that compute; when absent one per physical core, as the README says. */
@@ -43,22 +44,29 @@ function memoryOf(native: NativeBackend): DriverMemory<DriverBuffer> {
   };
 }
 
-const argumentsOf = ({ name, shape, format, bytes }: WeightSource): WeightArguments =>
-  bytes instanceof Uint8Array
-    ? [name, shape, format, bytes]
-    : [name, shape, format, bytes.path, bytes.offset, bytes.byteLength];
+const loadWeight = (
+  native: NativeBackend,
+  { name, shape, format, bytes }: WeightSource,
+): Promise<DriverWeight> =>
+  withNativeBytes(native, name, [bytes], ([held]) => native.loadWeight(name, shape, format, held!));
 
-const loadWeight = async (native: NativeBackend, source: WeightSource): Promise<DriverWeight> =>
-  native.loadWeight(...argumentsOf(source));
-
-const loadExperts = async (native: NativeBackend, sources: readonly WeightSource[]): Promise<DriverWeight> =>
-  native.loadExperts(sources.map(argumentsOf));
+const loadExperts = (native: NativeBackend, sources: readonly WeightSource[]): Promise<DriverWeight> =>
+  withNativeBytes(
+    native,
+    sources[0]?.name ?? '',
+    sources.map(({ bytes }) => bytes),
+    (held) =>
+      native.loadExperts(sources.map(({ name, shape, format }, i) => [name, shape, format, held[i]!])),
+  );
 
 async function loadGptq(native: NativeBackend, source: GptqSource): Promise<DriverGptqWeight> {
   const { name, shape, bits, groupSize, version, qweight, qzeros, scales, groupIndex } = source;
-  const parts = [qweight, qzeros, scales, ...(groupIndex ? [groupIndex] : [])];
-  const loaded = await native.loadGptq(name, shape[0], shape[1], bits, groupSize, version, parts);
-  const { id, byteLength, format, ordered } = loaded;
+  const { id, byteLength, format, ordered } = await withNativeBytes(
+    native,
+    name,
+    [qweight, qzeros, scales, ...(groupIndex ? [groupIndex] : [])],
+    (parts) => native.loadGptq(name, shape[0], shape[1], bits, groupSize, version, parts),
+  );
   return { id, byteLength, format: ordered ? orderedGptq : format };
 }
 
@@ -70,7 +78,8 @@ function placesOf({ output, feed, advance }: PlanChain): Float64Array {
 
 function executorOf(native: NativeBackend): PlanExecutor {
   return {
-    execute: ({ words }, { inputs, outputs, control, times }) =>
+    hostMemory: (byteLength) => native.hostMemory(byteLength),
+    execute: async ({ words }, { inputs, outputs, control, times }) =>
       native.execute(words, inputs, outputs, control, times),
     capture({ words }, { inputs, outputs, control, times }, chain) {
       const places = chain && placesOf(chain);

@@ -6,7 +6,7 @@ import {
   type DeviceCeilings,
   type DeviceProfile,
   type DriverWeight,
-  type WeightBytes,
+  type FileSlice,
 } from '@quern/core';
 
 /** Makes the errors that the addon throws and its promises reject with. */
@@ -21,13 +21,11 @@ type PlanArguments = [
   times?: Float64Array | undefined,
 ];
 
-/** A weight's source, its bytes in memory or in a file. */
-export type WeightArguments = [
-  name: string,
-  shape: readonly number[],
-  format: string,
-  ...bytes: [bytes: Uint8Array] | [path: string, offset: number, byteLength: number],
-];
+/** Bytes of a weight: a slice of a file, or a buffer of the addon's. */
+export type NativeBytes = FileSlice | number;
+
+/** A weight's source. */
+export type WeightArguments = [name: string, shape: readonly number[], format: string, bytes: NativeBytes];
 
 /** The addon's one class (native/addon/native-backend.h). Buffers, weights and captured plans are named by number. */
 export interface NativeBackend {
@@ -38,6 +36,7 @@ export interface NativeBackend {
   free(buffer: number): void;
   write(buffer: number, byteOffset: number, bytes: Uint8Array): void;
   read(buffer: number, byteOffset: number, bytes: Uint8Array): void;
+  hostMemory(byteLength: number): ArrayBuffer;
   loadWeight(...source: WeightArguments): Promise<DriverWeight>;
   loadExperts(sources: readonly WeightArguments[]): Promise<DriverWeight>;
   loadGptq(
@@ -47,7 +46,7 @@ export interface NativeBackend {
     bits: number,
     groupSize: number,
     version: number,
-    parts: readonly WeightBytes[],
+    parts: readonly NativeBytes[],
   ): Promise<DriverWeight & { readonly format: string; readonly ordered: boolean }>;
   freeWeight(weight: number): void;
   execute(...plan: PlanArguments): Promise<void>;

@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { cpuDriver } from '../src/index.js';
 import { allOps, prepare } from './single-op.js';
@@ -10,6 +11,8 @@ import { allOps, prepare } from './single-op.js';
 const folder = mkdtempSync(join(tmpdir(), 'quern-ending-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 const wordsFile = join(folder, 'words');
+const weightsFile = join(folder, 'weights');
+writeFileSync(weightsFile, new Uint8Array(1 << 24));
 const binary =
   process.env.QUERN_CPU_BINARY ??
   fileURLToPath(new URL('../build/Release/backend_cpu.node', import.meta.url));
@@ -30,7 +33,7 @@ const prelude = `
   const { Worker } = require('node:worker_threads');
   const create = () => new NativeBackend(2, '', (code, message) => Object.assign(new Error(message), { code }));
   const words = () => new Int32Array(Uint8Array.from(readFileSync(${JSON.stringify(wordsFile)})).buffer);
-  const start = (backend) => backend.execute(words(), new ArrayBuffer(1 << 22), new ArrayBuffer(1 << 22), new Int32Array(1));
+  const start = (backend) => backend.execute(words(), new ArrayBuffer(1 << 22), new ArrayBuffer(1 << 22), new Int32Array(new SharedArrayBuffer(4)));
 `;
 
 /** Runs a script; fails where it crashes or does not end. */
@@ -87,6 +90,51 @@ test('a worker that is terminated in the middle of a plan', () => {
       w.on('message', () => setTimeout(async () => { await w.terminate(); console.log('terminated'); create(); }, 30))`),
   ).toBe('terminated\n');
 });
+
+test('loads that wait when the backend is disposed are not begun', async () => {
+  const driver = await cpuDriver({ threads: 1 });
+  const x = { shape: [1 << 20], format: 'f32', values: new Float32Array(1 << 20) };
+  const sample = { name: '', operands: { x }, attributes: {} };
+  const { plan, io } = await prepare(driver, allOps.silu!, sample, 20_000);
+  const running = driver.executor.execute(plan, io);
+  const bytes = { path: weightsFile, offset: 0, byteLength: 1 << 24 };
+  const load = () => driver.loadWeight({ name: 'w', shape: [1 << 11, 1 << 12], format: 'f16', bytes });
+  const loads = [running, ...Array.from({ length: 100 }, load)];
+  await setImmediate(); // all are in the queue
+  driver.dispose();
+  const codes = (await Promise.allSettled<unknown>(loads)).map((outcome) =>
+    outcome.status === 'rejected' ? outcome.reason.code : 'done',
+  );
+  expect(new Set(codes)).toEqual(new Set(['ABORTED']));
+});
+
+test.each(['load', 'capture', 'replay', 'replayChain', 'ceilings'])(
+  'a worker that is terminated in the middle of %s',
+  (what) => {
+    const loading = `
+      const weights = ${JSON.stringify(weightsFile)};
+      const slice = { path: weights, offset: 0, byteLength: 1 << 24 };
+      const load = () => Array.from({ length: 50 }, () => backend.loadWeight('w', [1 << 11, 1 << 12], 'f16', { ...slice, mmap: false }));`;
+    const captured = `
+      const io = [backend.hostMemory(1 << 22), backend.hostMemory(1 << 22), new Int32Array(new SharedArrayBuffer(4))];
+      const chain = [undefined, Float64Array.of(1, 0, 0), new Int32Array(100)];
+      const capture = () => backend.capture(words(), ...io, ...chain);`;
+    const begin = {
+      load: 'load();',
+      capture: 'setInterval(() => backend.release(capture()), 0);',
+      replay: 'backend.replay(capture());',
+      replayChain: 'backend.replayChain(capture(), 100, new Int32Array(0));',
+      ceilings: 'backend.ceilings();',
+    }[what];
+    const worker = inWorker(
+      `const backend = create(); ${loading} ${captured} ${begin} require('node:worker_threads').parentPort.postMessage('started')`,
+    );
+    expect(
+      run(`const w = ${worker};
+        w.on('message', () => setTimeout(async () => { await w.terminate(); console.log('terminated'); create(); }, 40))`),
+    ).toBe('terminated\n');
+  },
+);
 
 test('backends in many workers at once', () => {
   const worker = inWorker(`const b = create(); b.profile().then(() => b.dispose())`);

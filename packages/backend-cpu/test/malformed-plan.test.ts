@@ -1,5 +1,5 @@
 // Whatever the words of a plan say, the worst that may happen is an error.
-import { headerWords, type PlanDriver, random } from '@quern/core';
+import { headerWords, operandWords, type PlanDriver, random } from '@quern/core';
 import { cpuDriver } from '../src/index.js';
 import { allOps, prepare, type SingleOp } from './single-op.js';
 
@@ -101,6 +101,79 @@ test('indices that change while they are used', async () => {
     expect(['ran', 'OUT_OF_RANGE']).toContain(await outcome);
   }
 });
+
+test('a row that changes while its largest element is looked for', async () => {
+  const V = 1 << 18;
+  const x = { shape: [1, V], format: 'f32', values: new Float32Array(V) };
+  const single = await prepare(driver, allOps.argmax!, { name: '', operands: { x }, attributes: {} }, 20);
+  const inputs = driver.executor.hostMemory!(single.io.inputs.byteLength);
+  const row = new Float32Array(inputs);
+  for (let run = 0; run < 40; run++) {
+    const running = driver.executor.execute(single.plan, { ...single.io, inputs });
+    for (let i = 0; i < 20_000; i++) row[(i * 7919) % V] = i % 2 ? 0 : i;
+    await running;
+    const [index] = new Int32Array(single.io.outputs);
+    expect(index).toBeGreaterThanOrEqual(0);
+    expect(index).toBeLessThan(V);
+  }
+});
+
+/** Other shapes of as many elements. */
+function reshaped(shape: readonly number[]): readonly (readonly number[])[] {
+  const count = shape.reduce((product, size) => product * size, 1);
+  const [first = 1, ...others] = shape;
+  return [[count], [1, count], [count, 1], [1, 1, count], [...shape].reverse(), [...others, first]];
+}
+
+const canary = 0xa5;
+const fence = 1 << 14;
+const intact = new Uint8Array(fence).fill(canary);
+
+/** The single op with its outputs away from the edges of memory that is filled with `canary`. */
+function fenced({ plan, io }: SingleOp, operands: number, outputs: number) {
+  const words = plan.words.slice();
+  const end = words.length;
+  for (let i = operands - outputs; i < operands; i++)
+    words[end - (operands - i) * operandWords + 2]! += fence;
+  words[8]! += 2 * fence;
+  return { words, memory: new Uint8Array(io.outputs.byteLength + 2 * fence).fill(canary) };
+}
+
+test.each(Object.keys(allOps))(
+  '%s: operands of as many elements in other shapes',
+  async (name) => {
+    const op = allOps[name]!;
+    for (const sample of op.samples().slice(0, 3)) {
+      const single = await prepare(driver, op, sample);
+      const outputs = op.infer(
+        Object.fromEntries(
+          Object.entries(sample.operands).map(([key, { shape, format }]) => [key, { shape, dtype: format }]),
+        ),
+        sample.attributes,
+      ).length;
+      const operands = Object.keys(op.operands).length + outputs;
+      const { words, memory } = fenced(single, operands, outputs);
+      for (let i = 0; i < operands; i++) {
+        const at = words.length - (operands - i) * operandWords + 5;
+        const shape = Array.from(words.slice(at + 1, at + 1 + words[at]!));
+        for (const other of reshaped(shape)) {
+          if (other.length > 4) continue;
+          const changed = words.slice();
+          changed.set([other.length, ...other], at);
+          const io = { ...single.io, outputs: memory.buffer };
+          const outcome = await driver.executor.execute({ ...single.plan, words: changed }, io).then(
+            () => 'ran',
+            (error: { code: string }) => error.code,
+          );
+          expect(['ran', 'BAD_ARGUMENT', 'OUT_OF_RANGE', 'UNSUPPORTED']).toContain(outcome);
+          const edges = [memory.subarray(0, fence), memory.subarray(memory.length - fence)];
+          expect(edges.map((edge) => Buffer.compare(edge, intact))).toEqual([0, 0]);
+        }
+      }
+    }
+  },
+  60_000,
+);
 
 test('capture refuses what execute refuses', async () => {
   const { plan, io } = await linear();

@@ -124,7 +124,7 @@ export async function prepare(driver: PlanDriver, op: AnyOp, sample: Sample, rep
   const io: PlanIo = {
     inputs: new ArrayBuffer(inputs.byteLength),
     outputs: new ArrayBuffer(outputs.byteLength),
-    control: new Int32Array(1),
+    control: new Int32Array(new SharedArrayBuffer(4)),
   };
   for (const { tensor, bytes } of filled)
     new Uint8Array(io.inputs).set(bytes, inputs.places.get(tensor.storage)!.byteOffset);

@@ -124,6 +124,66 @@ test('a vector in bf16 takes four bytes per element: it is kept as f32', async (
   expect(w.byteLength).toBe(128);
 });
 
+describe('files that change', () => {
+  const changing = join(folder, 'changing');
+  const halves = { shape: [512, 64], format: 'f16', values: new Float32Array(512 * 64).fill(1) };
+  const stored = (mmap?: boolean): WeightSource => ({
+    name: 'w',
+    shape: [512, 64],
+    format: 'f16',
+    bytes: { path: changing, offset: 0, byteLength: 65536, ...(mmap !== undefined && { mmap }) },
+  });
+  beforeEach(() => writeFileSync(changing, bytesOf(halves)));
+  afterEach(() => rmSync(changing));
+
+  /** The first element of the last row. */
+  async function lastRow(source: WeightSource, change: () => void): Promise<number> {
+    const w = await driver.loadWeight(source);
+    const ids = { shape: [1], format: 'i32', values: [511] };
+    const sample = { name: '', operands: { table: halves, ids }, attributes: {} };
+    const single = await prepare({ ...driver, loadWeight: async () => w }, allOps.embed!, sample);
+    change();
+    await driver.executor.execute(single.plan, single.io);
+    return Number((await single.results())[0]![0]);
+  }
+
+  test('a file that was cut short while it was mapped is an error', async () => {
+    await expect(lastRow(stored(), () => truncateSync(changing, 0))).rejects.toMatchObject({
+      code: 'DEVICE_FAILED',
+      message: expect.stringMatching(/changing.*had 65536 bytes and now has 0.*mmap: false/),
+    });
+  });
+
+  test('a file that was read into memory is not needed any more', async () => {
+    expect(await lastRow(stored(false), () => truncateSync(changing, 0))).toBe(1);
+  });
+
+  test('nor is that of vectors and packed matrices', async () => {
+    const mapped = () => readFileSync('/proc/self/maps', 'utf8').split(changing).length;
+    const before = mapped();
+    await driver.loadWeight({ ...source({ path: changing, byteLength: 1024 }), shape: [256] });
+    await driver.loadWeight({
+      ...source({ path: changing, byteLength: 34 * 16 }),
+      shape: [16, 32],
+      format: 'q8_0',
+    });
+    expect(mapped()).toBe(before);
+  });
+
+  test.each([true, false])('a file without the bytes, mmap: %s', async (mmap) => {
+    truncateSync(changing, 65535);
+    await expect(driver.loadWeight(stored(mmap))).rejects.toMatchObject({
+      code: 'BAD_WEIGHT',
+      message: expect.stringContaining('has 65535 bytes'),
+    });
+  });
+
+  test('mmap that is neither true nor false', async () => {
+    const bytes = { path: changing, offset: 0, byteLength: 65536, mmap: Object('no') };
+    await expect(driver.loadWeight({ ...stored(), bytes })).rejects.toMatchObject({ code: 'BAD_WEIGHT' });
+  });
+});
+
 describe('stacks', () => {
   const matrix = (offset: number, changes: Partial<WeightSource> = {}): WeightSource => ({
     ...source({ offset, byteLength: 256 }),

@@ -45,6 +45,8 @@ export interface BackendFlags {
   readonly backend: string;
   readonly threads?: number;
   readonly backendOption?: Readonly<Record<string, unknown>>;
+  /** False with --no-mmap. */
+  readonly mmap?: boolean;
 }
 
 export interface LoadFlags extends BackendFlags {
@@ -83,9 +85,15 @@ export const withNamedBackend = (command: Command): Command =>
       keyValue,
     );
 
+/** For models whose files may change while they are in use. */
+export const noMmapOption = (): Option =>
+  new Option('--no-mmap', 'read weights into memory, so that the files are not needed once they have loaded');
+
 /** Options of every command that computes. */
 export const withBackend = (command: Command): Command =>
-  withNamedBackend(command).option('--threads <n>', 'threads to compute with', positive);
+  withNamedBackend(command)
+    .option('--threads <n>', 'threads to compute with', positive)
+    .addOption(noMmapOption());
 
 /** Options of every command that loads a language model. */
 export const withLoading = (command: Command): Command =>
@@ -122,6 +130,7 @@ export const loadOptions = (flags: LoadFlags): LoadOptions =>
     context: flags.ctx,
     cacheDtype: flags.kv,
     chatTemplate: flags.chatTemplate,
+    mmap: flags.mmap,
   });
 
 export const generateOptions = (flags: SamplingFlags): GenerateOptions =>

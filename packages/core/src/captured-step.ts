@@ -70,7 +70,7 @@ export class CapturedStep implements CapturedGraph {
   read(tensor: Tensor): HostArray {
     this.needLive('read');
     const known = this.views.get(tensor);
-    if (known) return known;
+    if (known?.length) return known; // the view of memory that has been transferred is empty
     const view = this.view(tensor);
     this.views.set(tensor, view);
     return view;

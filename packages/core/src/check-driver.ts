@@ -44,6 +44,10 @@ const profileRules = {
   totalMemory: rate,
   readBandwidth: rate,
   flops: rate,
+  exactRows: {
+    holds: (value) => value === undefined || value === Number.POSITIVE_INFINITY || isWhole(value),
+    must: 'be a whole number above 0, Infinity, or absent',
+  },
 } as const satisfies Record<keyof DeviceProfile, Rule>;
 
 const capabilityRules = {

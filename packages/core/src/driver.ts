@@ -136,7 +136,10 @@ export interface PlanIo {
   readonly inputs: ArrayBuffer;
   /** The kept tensors, likewise. */
   readonly outputs: ArrayBuffer;
-  /** control[0] becomes 1 when the caller aborts: look at it between ops, then reject with ABORTED. */
+  /**
+   * control[0] becomes 1 when the caller aborts: look at it between ops, then reject with ABORTED. In shared memory, which
+   * JavaScript cannot take away while native code looks.
+   */
   readonly control: Int32Array;
   /** Milliseconds of device time per op, filled when present (capability timer). */
   readonly times?: Float64Array;
@@ -174,6 +177,12 @@ export interface CapturedPlan {
 
 /** Runs whole plans, off the JS thread. Core never has two calls in flight on one driver. */
 export interface PlanExecutor {
+  /**
+   * Zeroed memory for the inputs or outputs of plans, which the driver owns: a plan that works on it may do so to its end whatever
+   * JavaScript does with the ArrayBuffer (transfer, structured clone, collection). Optional: where it is absent, inputs and outputs are
+   * ordinary ArrayBuffers, which JavaScript can detach during a run, so a native driver must copy them. Throws OUT_OF_MEMORY.
+   */
+  hostMemory?(byteLength: number): ArrayBuffer;
   /** Resolves when the outputs are written. Rejects with BackendError (OUT_OF_RANGE, ABORTED, OUT_OF_MEMORY, DEVICE_FAILED). */
   execute(plan: EncodedPlan, io: PlanIo): Promise<void>;
   /** `chain` where the plan will be replayed in chains; a driver without `replayChain` need not look at it. */

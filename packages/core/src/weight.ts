@@ -8,10 +8,20 @@ export type DenseFormat = (typeof denseFormats)[number];
  */
 export type WeightFormat = DenseFormat | (string & {});
 
-/** Where a weight's bytes are: a slice of a file, which a native backend maps itself, or memory. */
-export type WeightBytes =
-  | { readonly path: string; readonly offset: number; readonly byteLength: number }
-  | Uint8Array;
+/** A slice of a file. */
+export interface FileSlice {
+  readonly path: string;
+  readonly offset: number;
+  readonly byteLength: number;
+  /**
+   * False: the driver reads the slice into memory, and needs the file no more once the weight has loaded. Otherwise it may map
+   * the file and use the weight where it lies. A driver that copies weights anyway need not look at it.
+   */
+  readonly mmap?: boolean;
+}
+
+/** Where a weight's bytes are: a slice of a file, which a native backend maps itself, or memory, which it copies. */
+export type WeightBytes = FileSlice | Uint8Array;
 
 /** A parameter as a model file describes it, before any backend has loaded it. */
 export interface WeightSource {

@@ -2,6 +2,8 @@
 // mistake there must not become one in memory.
 #include <napi.h>
 
+#include <string>
+
 #include "search.h"
 
 namespace {
@@ -11,6 +13,35 @@ const quern::Search& searchOf(const Napi::CallbackInfo& info) { return *static_c
 
 void need(const Napi::Env& env, bool holds, const char* what) {
   if (!holds) throw Napi::RangeError::New(env, what);
+}
+
+[[noreturn]] void failType(const Napi::CallbackInfo& info, size_t index, const char* type) {
+  throw Napi::TypeError::New(info.Env(), "argument " + std::to_string(index + 1) + " must be a " + type);
+}
+
+/** Argument `index`, which must be a typed array of this type. */
+template <class Array>
+Array arrayOf(const Napi::CallbackInfo& info, size_t index, napi_typedarray_type type, const char* name) {
+  const Napi::Value value = info[index];
+  if (!value.IsTypedArray() || value.As<Napi::TypedArray>().TypedArrayType() != type) failType(info, index, name);
+  return value.As<Array>();
+}
+auto floatsOf(const Napi::CallbackInfo& info, size_t index) {
+  return arrayOf<Napi::Float32Array>(info, index, napi_float32_array, "Float32Array");
+}
+auto doublesOf(const Napi::CallbackInfo& info, size_t index) {
+  return arrayOf<Napi::Float64Array>(info, index, napi_float64_array, "Float64Array");
+}
+auto bytesOf(const Napi::CallbackInfo& info, size_t index) {
+  return arrayOf<Napi::Uint8Array>(info, index, napi_uint8_array, "Uint8Array");
+}
+Napi::Number numberOf(const Napi::CallbackInfo& info, size_t index) {
+  if (!info[index].IsNumber()) failType(info, index, "number");
+  return info[index].As<Napi::Number>();
+}
+bool flagOf(const Napi::CallbackInfo& info, size_t index) {
+  if (!info[index].IsBoolean()) failType(info, index, "boolean");
+  return info[index].As<Napi::Boolean>().Value();
 }
 
 void needGroups(const Napi::Env& env, const quern::Groups& groups) {
@@ -30,15 +61,15 @@ quern::Groups groupsOf(const Napi::Env& env, const Napi::Float32Array& x, const 
 void FitAffine(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
   need(env, info.Length() == 11, "fitAffine takes 11 arguments");
-  const auto groups = groupsOf(env, info[0].As<Napi::Float32Array>(), info[1].As<Napi::Float64Array>(),
-                               info[2].As<Napi::Number>().Uint32Value());
+  const auto groups = groupsOf(env, floatsOf(info, 0), doublesOf(info, 1),
+                               numberOf(info, 2).Uint32Value());
   const quern::AffineSearch how = {
-      info[3].As<Napi::Number>().DoubleValue(), info[4].As<Napi::Number>().DoubleValue(),
-      info[5].As<Napi::Number>().DoubleValue(), info[6].As<Napi::Number>().Int32Value(),
-      info[7].As<Napi::Boolean>().Value()};
-  auto scales = info[8].As<Napi::Float64Array>();
-  auto lifts = info[9].As<Napi::Float64Array>();
-  auto levels = info[10].As<Napi::Uint8Array>();
+      numberOf(info, 3).DoubleValue(), numberOf(info, 4).DoubleValue(),
+      numberOf(info, 5).DoubleValue(), numberOf(info, 6).Int32Value(),
+      flagOf(info, 7)};
+  auto scales = doublesOf(info, 8);
+  auto lifts = doublesOf(info, 9);
+  auto levels = bytesOf(info, 10);
   const size_t fits = groups.count / groups.size;
   need(env, scales.ElementLength() >= fits && lifts.ElementLength() >= fits, "scales and lifts: one for each group");
   need(env, levels.ElementLength() >= groups.count, "levels must be as many as x");
@@ -49,36 +80,36 @@ void FitAffine(const Napi::CallbackInfo& info) {
 void FitScale(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
   need(env, info.Length() == 6, "fitScale takes 6 arguments");
-  const auto groups = groupsOf(env, info[0].As<Napi::Float32Array>(), info[1].As<Napi::Float64Array>(),
-                               info[2].As<Napi::Number>().Uint32Value());
-  auto scales = info[4].As<Napi::Float64Array>();
-  auto inverses = info[5].As<Napi::Float64Array>();
+  const auto groups = groupsOf(env, floatsOf(info, 0), doublesOf(info, 1),
+                               numberOf(info, 2).Uint32Value());
+  auto scales = doublesOf(info, 4);
+  auto inverses = doublesOf(info, 5);
   const size_t fits = groups.count / groups.size;
   need(env, scales.ElementLength() >= fits && inverses.ElementLength() >= fits, "one scale for each group");
-  searchOf(info).scale(groups, info[3].As<Napi::Number>().DoubleValue(), scales.Data(), inverses.Data());
+  searchOf(info).scale(groups, numberOf(info, 3).DoubleValue(), scales.Data(), inverses.Data());
 }
 
 /** (x, groupSize, top, scales) */
 void FitByDescent(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
   need(env, info.Length() == 4, "fitByDescent takes 4 arguments");
-  const auto x = info[0].As<Napi::Float32Array>();
-  const quern::Groups groups = {x.Data(), nullptr, x.ElementLength(), info[1].As<Napi::Number>().Uint32Value()};
+  const auto x = floatsOf(info, 0);
+  const quern::Groups groups = {x.Data(), nullptr, x.ElementLength(), numberOf(info, 1).Uint32Value()};
   needGroups(env, groups);
-  auto scales = info[3].As<Napi::Float64Array>();
+  auto scales = doublesOf(info, 3);
   need(env, scales.ElementLength() >= groups.count / groups.size, "one scale for each group");
-  searchOf(info).descent(groups, info[2].As<Napi::Number>().DoubleValue(), scales.Data());
+  searchOf(info).descent(groups, numberOf(info, 2).DoubleValue(), scales.Data());
 }
 
 /** (x, weights, groupSize, curve, nearest, scales) */
 void FitCurve(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
   need(env, info.Length() == 6, "fitCurve takes 6 arguments");
-  const auto groups = groupsOf(env, info[0].As<Napi::Float32Array>(), info[1].As<Napi::Float64Array>(),
-                               info[2].As<Napi::Number>().Uint32Value());
-  const auto values = info[3].As<Napi::Float64Array>();
-  const auto nearest = info[4].As<Napi::Uint8Array>();
-  auto scales = info[5].As<Napi::Float64Array>();
+  const auto groups = groupsOf(env, floatsOf(info, 0), doublesOf(info, 1),
+                               numberOf(info, 2).Uint32Value());
+  const auto values = doublesOf(info, 3);
+  const auto nearest = bytesOf(info, 4);
+  auto scales = doublesOf(info, 5);
   need(env, values.ElementLength() == 16 && nearest.ElementLength() == 512, "a curve has 16 values and 512 steps");
   need(env, scales.ElementLength() >= groups.count / groups.size, "one scale for each group");
   searchOf(info).curve(groups, {values.Data(), nearest.Data()}, scales.Data());

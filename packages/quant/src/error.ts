@@ -15,6 +15,7 @@ export type FileErrorCode =
   | 'BAD_HEADER' // metadata that contradicts itself or the format
   | 'BAD_TENSOR' // a tensor whose name, shape, offset or size is impossible
   | 'UNKNOWN_FORMAT' // a tensor in a format that Quern does not read
+  | 'CHANGED' // it was written to or replaced while it was read
   | 'BAD_SPLIT' // the parts of a split model contradict each other
   | 'BAD_DATA' // while writing: the data given does not fit the shape declared
   | 'WRITE_FAILED'; // the system could not write it

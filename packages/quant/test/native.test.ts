@@ -107,3 +107,15 @@ testNative.each(isas)('%s: arrays that are too short are refused', (_name, nativ
   }
   expect(() => scale.fitNatively(native, some, 8, { scales: one, inverses: two })).toThrow(RangeError);
 });
+
+testNative.each(isas)('%s: arguments of other types are refused', (_name, native) => {
+  const [x, weights, scales] = [new Float32Array(64), new Float64Array(64), new Float64Array(2)];
+  const right: readonly unknown[] = [x, weights, 32, 8, scales, scales.slice()];
+  const fit = (all: readonly unknown[]) => Reflect.apply(native.fitScale, native, all);
+  expect(() => fit(right)).not.toThrow();
+  for (const i of right.keys())
+    for (const wrong of [undefined, null, 'text', {}, [1, 2], new Uint16Array(64), new ArrayBuffer(64)])
+      expect(() => fit(right.with(i, wrong))).toThrow(new RegExp(`argument ${i + 1} must be`));
+  const flag = [x, weights, 32, 15, -1, 0.1, 20, 'yes', scales, scales.slice(), new Uint8Array(64)];
+  expect(() => Reflect.apply(native.fitAffine, native, flag)).toThrow(TypeError);
+});

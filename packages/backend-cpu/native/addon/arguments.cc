@@ -6,11 +6,18 @@
 
 namespace quern {
 
+// A primitive as text; nothing else, since the toString of an object is anybody's code.
+static std::string show(const Napi::Value& value) {
+  if (value.IsNumber() || value.IsBoolean() || value.IsUndefined() || value.IsNull()) return value.ToString().Utf8Value();
+  if (value.IsString()) return "a string";
+  return value.IsObject() ? "an object" : "something else";
+}
+
 int64_t to_integer(const Napi::Value& value, const char* name, int64_t least, int64_t most) {
   const double number = value.IsNumber() ? value.As<Napi::Number>().DoubleValue() : NAN;
   if (!(number >= static_cast<double>(least) && number <= static_cast<double>(most)) || number != std::trunc(number))
     fail(Code::bad_argument, "%s must be a whole number from %lld to %lld; got %s", name,
-         static_cast<long long>(least), static_cast<long long>(most), value.ToString().Utf8Value().c_str());
+         static_cast<long long>(least), static_cast<long long>(most), show(value).c_str());
   return static_cast<int64_t>(number);
 }
 
@@ -25,6 +32,11 @@ int32_t to_id(const Napi::Value& value, const char* name) {
 std::string to_text(const Napi::Value& value, const char* name) {
   if (!value.IsString()) fail(Code::bad_argument, "%s must be a string", name);
   return value.As<Napi::String>().Utf8Value();
+}
+
+bool to_flag(const Napi::Value& value, const char* name) {
+  if (!value.IsBoolean()) fail(Code::bad_argument, "%s must be true or false; got %s", name, show(value).c_str());
+  return value.As<Napi::Boolean>().Value();
 }
 
 std::vector<int64_t> to_shape(const Napi::Value& value, const char* name) {

@@ -1,4 +1,5 @@
-// Checked conversions of what JavaScript passes. All throw BAD_ARGUMENT.
+// Checked conversions of what JavaScript passes. All throw BAD_ARGUMENT. Getters of objects may run any code, `dispose` too: whoever
+// calls these looks at the backend afterwards.
 #pragma once
 #include <napi.h>
 
@@ -18,6 +19,8 @@ uint64_t to_bytes(const Napi::Value& value, const char* name);
 int32_t to_id(const Napi::Value& value, const char* name);
 
 std::string to_text(const Napi::Value& value, const char* name);
+
+bool to_flag(const Napi::Value& value, const char* name);
 
 // Dimensions of a weight.
 std::vector<int64_t> to_shape(const Napi::Value& value, const char* name);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "addon/arguments.h"
+#include "addon/given-weight.h"
 #include "runtime/call.h"
 #include "runtime/ceilings.h"
 #include "runtime/chain.h"
@@ -11,13 +12,16 @@
 
 namespace quern {
 
+static constexpr napi_type_tag type_tag = {0x51c7a1d09b6e4f32, 0xa8e05d3c7f1b2964};
+
 // A plan decoded once, with the memory it is bound to.
 struct NativeBackend::Captured {
-  Captured(const Napi::CallbackInfo& info, const Backend& backend)
-      : io(info), plan(io.words, io.host, backend.buffers, backend.weights), times(io.times_of(plan.ops().size())) {
-    if (!io.chain.empty()) chain.emplace(io.chain, io.host, io.results);
+  Captured(std::unique_ptr<PlanIo> given, const Backend& backend)
+      : io(std::move(given)), plan(io->take_words(), io->host(), backend.buffers, backend.weights),
+        times(io->times_of(plan.ops().size())) {
+    if (!io->chain().empty()) chain.emplace(io->chain(), io->host(), io->results());
   }
-  PlanIo io;
+  std::unique_ptr<PlanIo> io;
   Plan plan;
   double* times;
   std::optional<Chain> chain;
@@ -33,6 +37,7 @@ Napi::Function NativeBackend::define(Napi::Env env) {
                          InstanceMethod("free", &NativeBackend::guarded<&NativeBackend::free>),
                          InstanceMethod("write", &NativeBackend::guarded<&NativeBackend::write>),
                          InstanceMethod("read", &NativeBackend::guarded<&NativeBackend::read>),
+                         InstanceMethod("hostMemory", &NativeBackend::guarded<&NativeBackend::host_memory>),
                          InstanceMethod("loadWeight", &NativeBackend::guarded<&NativeBackend::load_weight>),
                          InstanceMethod("loadExperts", &NativeBackend::guarded<&NativeBackend::load_experts>),
                          InstanceMethod("loadGptq", &NativeBackend::guarded<&NativeBackend::load_gptq>),
@@ -43,7 +48,7 @@ Napi::Function NativeBackend::define(Napi::Env env) {
                          InstanceMethod("replayChain", &NativeBackend::guarded<&NativeBackend::replay_chain>),
                          InstanceMethod("release", &NativeBackend::guarded<&NativeBackend::release>),
                          InstanceMethod("kernelRuns", &NativeBackend::guarded<&NativeBackend::kernel_runs>),
-                         InstanceMethod("dispose", &NativeBackend::guarded<&NativeBackend::dispose>),
+                         InstanceMethod("dispose", &NativeBackend::dispose),
                      });
 }
 
@@ -55,6 +60,7 @@ NativeBackend::NativeBackend(const Info& info) : ObjectWrap(info) {
     backend_ = std::make_unique<Backend>(threads, to_text(info[1], "isa"));
   });
   if (failure) throw Napi::Error(info.Env(), settler_->make_error(*failure));
+  napi_type_tag_object(info.Env(), info.This(), &type_tag);
   napi_add_env_cleanup_hook(info.Env(), on_environment_ends, this);
 }
 
@@ -63,10 +69,18 @@ NativeBackend::~NativeBackend() {
   if (backend_) napi_remove_env_cleanup_hook(Env(), on_environment_ends, this);
 }
 
+NativeBackend* NativeBackend::Unwrap(Napi::Object object) {
+  bool ours = false;
+  if (napi_check_object_type_tag(object.Env(), object, &type_tag, &ours) != napi_ok || !ours)
+    throw Napi::TypeError::New(object.Env(), "the method belongs to a NativeBackend, and was called on something else");
+  return ObjectWrap::Unwrap(object);
+}
+
 // The process or worker ends with the backend undisposed: its threads must end first.
 void NativeBackend::on_environment_ends(void* self) {
   auto* backend = static_cast<NativeBackend*>(self);
   backend->settle_all(false);
+  backend->settler_.reset();
 }
 
 // Ends all threads, which leaves all work finished; then lets go of what JavaScript lent.
@@ -75,35 +89,47 @@ void NativeBackend::settle_all(bool may_run_code) {
   if (may_run_code) settler_->settle();
   else settler_->discard();
   captured_.clear();
-  settler_.reset();
+  settler_->close();
 }
 
 template <Napi::Value (NativeBackend::*method)(const Napi::CallbackInfo&)>
 Napi::Value NativeBackend::guarded(const Info& info) {
   Napi::Value result = info.Env().Undefined();
-  if (!backend_) throw Napi::Error::New(info.Env(), "the backend has been disposed");
-  const auto failure = attempt([&] { result = (this->*method)(info); });
+  const auto failure = attempt([&] {
+    alive();
+    result = (this->*method)(info);
+  });
   if (failure) throw Napi::Error(info.Env(), settler_->make_error(*failure));
   return result;
 }
 
+Backend& NativeBackend::alive() const {
+  if (!backend_) fail(Code::disposed, "the backend has been disposed");
+  return *backend_;
+}
+
 template <class Work>
 Napi::Value NativeBackend::submit(std::shared_ptr<void> keeps, Work work) {
+  Backend& backend = alive();
   auto pending = std::make_unique<Pending>(Value());
   const Napi::Value promise = pending->deferred.Promise();
   pending->keeps = std::move(keeps);
-  settler_->begin();
   // The queue copies its tasks, and a copy must not be the last to let go of JavaScript's memory: hence the bare pointer.
-  backend_->queue.post([settler = settler_.get(), work = std::move(work), raw = pending.release()] {
+  backend.queue.post([settler = settler_.get(), &backend, work = std::move(work), raw = pending.get()] {
     std::unique_ptr<Pending> owned(raw);
-    owned->failure = attempt([&] { work(*owned); });
+    owned->failure = attempt([&] {
+      backend.pool.need_running(); // what waits when the backend is disposed is not begun
+      work(*owned);
+    });
     settler->finish(std::move(owned));
   });
+  pending.release();
+  settler_->begin();
   return promise;
 }
 
 Napi::Value NativeBackend::profile(const Info&) {
-  return submit(nullptr, [backend = backend_.get()](Pending& pending) {
+  return submit(nullptr, [backend = &alive()](Pending& pending) {
     const Profile measured = measure_profile(backend->kernels, backend->pool);
     const std::string name = cpu_name(), isa = backend->kernels.name;
     const double total = static_cast<double>(memory_state().total);
@@ -122,7 +148,7 @@ Napi::Value NativeBackend::profile(const Info&) {
 }
 
 Napi::Value NativeBackend::ceilings(const Info&) {
-  return submit(nullptr, [backend = backend_.get()](Pending& pending) {
+  return submit(nullptr, [backend = &alive()](Pending& pending) {
     pending.result = [measured = measure_ceilings(backend->kernels, backend->pool)](Napi::Env env) {
       Napi::Object rates = Napi::Object::New(env), ceilings = Napi::Object::New(env);
       for (const auto& [name, rate] : measured.rates) rates[name] = rate;
@@ -140,20 +166,30 @@ Napi::Value NativeBackend::free_memory(const Info& info) {
 
 Napi::Value NativeBackend::allocate(const Info& info) {
   auto pages = std::make_shared<const Pages>(to_bytes(info[0], "byteLength"));
-  return Napi::Number::New(info.Env(), backend_->buffers.add(std::move(pages)));
+  return Napi::Number::New(info.Env(), alive().buffers.add(std::move(pages)));
 }
 
 Napi::Value NativeBackend::free(const Info& info) {
-  backend_->buffers.remove(to_id(info[0], "buffer"));
+  const int32_t id = to_id(info[0], "buffer");
+  alive().buffers.remove(id);
   return info.Env().Undefined();
+}
+
+Napi::Value NativeBackend::host_memory(const Info& info) {
+  return host_pages_->show(info.Env(), to_bytes(info[0], "byteLength"));
+}
+
+static std::shared_ptr<const Pages> need_buffer(const Backend& backend, int32_t id) {
+  auto buffer = backend.buffers.find(id);
+  if (!buffer) fail(Code::bad_argument, "there is no buffer %d", id);
+  return buffer;
 }
 
 // The `length` bytes at info[1] of buffer info[0].
 std::span<uint8_t> NativeBackend::slice(const Info& info, size_t length) {
   const int32_t id = to_id(info[0], "buffer");
-  const auto buffer = backend_->buffers.find(id);
-  if (!buffer) fail(Code::bad_argument, "there is no buffer %d", id);
   const uint64_t offset = to_bytes(info[1], "byteOffset");
+  const auto buffer = need_buffer(alive(), id);
   if (length > buffer->bytes() || offset > buffer->bytes() - length)
     fail(Code::bad_argument, "bytes %llu to %llu are outside the buffer's %llu",
          static_cast<unsigned long long>(offset), static_cast<unsigned long long>(offset + length),
@@ -175,34 +211,10 @@ Napi::Value NativeBackend::read(const Info& info) {
   return info.Env().Undefined();
 }
 
-// What load_weight was asked for, by its arguments; whatever is wrong with it is wrong with the weight.
-template <class Arguments>
-static WeightSource to_source(const Arguments& argument) {
-  WeightSource source;
-  source.name = to_text(argument(0), "name");
-  try {
-    source.shape = to_shape(argument(1), "shape");
-    source.format = to_text(argument(2), "format");
-    if (argument(3).IsString()) {
-      source.path = to_text(argument(3), "path");
-      source.offset = to_bytes(argument(4), "offset");
-      source.bytes = to_bytes(argument(5), "byteLength");
-      if (source.path.empty()) fail(Code::bad_argument, "the path is empty");
-    } else {
-      const auto bytes = to_byte_span(argument(3), "bytes");
-      source.memory = bytes.data();
-      source.bytes = bytes.size();
-    }
-  } catch (const Failure& failure) {
-    fail(Code::bad_weight, "weight '%s': %s", source.name.c_str(), failure.what());
-  }
-  return source;
-}
-
 // Adds what `load` loads, and resolves to its number and size.
 template <class Load>
-Napi::Value NativeBackend::submit_load(std::shared_ptr<void> keeps, Load load) {
-  return submit(std::move(keeps), [backend = backend_.get(), load = std::move(load)](Pending& pending) {
+Napi::Value NativeBackend::submit_load(Load load) {
+  return submit(nullptr, [backend = &alive(), load = std::move(load)](Pending& pending) {
     const auto weight = load(*backend);
     const int32_t id = backend->weights.add(weight);
     pending.result = [id, bytes = weight->byte_length()](Napi::Env env) {
@@ -215,10 +227,9 @@ Napi::Value NativeBackend::submit_load(std::shared_ptr<void> keeps, Load load) {
 }
 
 Napi::Value NativeBackend::load_weight(const Info& info) {
-  WeightSource source = to_source([&](size_t i) { return info[i]; });
-  std::shared_ptr<void> keeps;
-  if (source.path.empty()) keeps = std::make_shared<Napi::ObjectReference>(Napi::Persistent(info[3].As<Napi::Object>()));
-  return submit_load(std::move(keeps), [source = std::move(source)](Backend& backend) {
+  const auto given = to_given_weight([&](size_t i) { return info[i]; });
+  WeightSource source = given.source(alive());
+  return submit_load([source = std::move(source)](Backend& backend) {
     return Weight::load(source, backend.files, backend.kernels, backend.pool);
   });
 }
@@ -227,60 +238,24 @@ Napi::Value NativeBackend::load_weight(const Info& info) {
 Napi::Value NativeBackend::load_experts(const Info& info) {
   if (!info[0].IsArray()) fail(Code::bad_argument, "sources must be an array");
   const Napi::Array list = info[0].As<Napi::Array>();
-  std::vector<WeightSource> sources;
+  std::vector<GivenWeight> given;
   for (uint32_t i = 0; i < list.Length(); i++) {
     const Napi::Value item = list[i];
     if (!item.IsArray()) fail(Code::bad_argument, "a source must be an array");
     const Napi::Array arguments = item.As<Napi::Array>();
-    sources.push_back(to_source([&](size_t at) -> Napi::Value { return arguments[static_cast<uint32_t>(at)]; }));
+    given.push_back(to_given_weight([&](size_t at) -> Napi::Value { return arguments[static_cast<uint32_t>(at)]; }));
   }
-  auto keeps = std::make_shared<Napi::ObjectReference>(Napi::Persistent(info[0].As<Napi::Object>()));
-  return submit_load(std::move(keeps), [sources = std::move(sources)](Backend& backend) {
+  std::vector<WeightSource> sources;
+  for (const GivenWeight& one : given) sources.push_back(one.source(alive()));
+  return submit_load([sources = std::move(sources)](Backend& backend) {
     return Weight::load_stack(sources, backend.files, backend.kernels, backend.pool);
   });
 }
 
-static PartSource to_part(const Napi::Value& value, const char* name) {
-  PartSource part;
-  if (value.IsTypedArray()) {
-    const auto bytes = to_byte_span(value, name);
-    part.memory = bytes.data();
-    part.bytes = bytes.size();
-    return part;
-  }
-  if (!value.IsObject()) fail(Code::bad_argument, "%s must be a Uint8Array or a slice of a file", name);
-  const Napi::Object slice = value.As<Napi::Object>();
-  part.path = to_text(slice.Get("path"), "path");
-  part.offset = to_bytes(slice.Get("offset"), "offset");
-  part.bytes = to_bytes(slice.Get("byteLength"), "byteLength");
-  if (part.path.empty()) fail(Code::bad_argument, "the path of %s is empty", name);
-  return part;
-}
-
-static GptqSource to_gptq_source(const Napi::CallbackInfo& info) {
-  constexpr int64_t most = int64_t{1} << 31;
-  GptqSource source;
-  source.name = to_text(info[0], "name");
-  source.N = to_integer(info[1], "N", 1, most);
-  source.K = to_integer(info[2], "K", 1, most);
-  source.bits = static_cast<int>(to_integer(info[3], "bits", 4, 8));
-  source.group_size = to_integer(info[4], "groupSize", -1, most);
-  source.version = static_cast<int>(to_integer(info[5], "version", 1, 2));
-  if (source.bits % 4 || source.N % (32 / source.bits) || source.K % (32 / source.bits) || source.group_size == 0)
-    fail(Code::bad_argument, "the sizes do not fit each other");
-  if (!info[6].IsArray()) fail(Code::bad_argument, "parts must be an array");
-  const Napi::Array parts = info[6].As<Napi::Array>();
-  source.qweight = to_part(parts.Get(0u), "qweight");
-  source.qzeros = to_part(parts.Get(1u), "qzeros");
-  source.scales = to_part(parts.Get(2u), "scales");
-  if (parts.Length() > 3) source.group_index = to_part(parts.Get(3u), "groupIndex");
-  return source;
-}
-
 Napi::Value NativeBackend::load_gptq(const Info& info) {
-  GptqSource source = to_gptq_source(info);
-  auto keeps = std::make_shared<Napi::ObjectReference>(Napi::Persistent(info[6].As<Napi::Object>()));
-  return submit(std::move(keeps), [backend = backend_.get(), source = std::move(source)](Pending& pending) {
+  const auto given = to_given_gptq(info);
+  GptqSource source = given.source(alive());
+  return submit(nullptr, [backend = &alive(), source = std::move(source)](Pending& pending) {
     const auto weight = Weight::load_gptq(source, backend->files, backend->kernels, backend->pool);
     const int32_t id = backend->weights.add(weight);
     pending.result = [id, bytes = weight->byte_length(), format = layout_of(weight->format()).name,
@@ -296,48 +271,66 @@ Napi::Value NativeBackend::load_gptq(const Info& info) {
 }
 
 Napi::Value NativeBackend::free_weight(const Info& info) {
-  backend_->weights.remove(to_id(info[0], "weight"));
+  const int32_t id = to_id(info[0], "weight");
+  alive().weights.remove(id);
   return info.Env().Undefined();
 }
 
+// What a run has written goes to JavaScript as the promise settles.
+template <class Result>
+static auto delivers(PlanIo* io, Result result) {
+  return [io, result](Napi::Env env) {
+    io->copy_out();
+    return result(env);
+  };
+}
+
+static Napi::Value nothing(Napi::Env env) { return env.Undefined(); }
+
 Napi::Value NativeBackend::execute(const Info& info) {
-  auto io = std::make_shared<PlanIo>(info);
-  return submit(io, [backend = backend_.get(), io = io.get()](Pending&) {
-    Plan plan(io->words, io->host, backend->buffers, backend->weights);
-    backend->executor.run(plan, io->control, io->times_of(plan.ops().size()));
+  auto io = std::make_shared<PlanIo>(info, *host_pages_);
+  io->copy_in();
+  return submit(io, [backend = &alive(), io = io.get()](Pending& pending) {
+    Plan plan(io->take_words(), io->host(), backend->buffers, backend->weights);
+    backend->executor.run(plan, io->control(), io->times_of(plan.ops().size()));
+    pending.result = delivers(io, nothing);
   });
 }
 
 Napi::Value NativeBackend::capture(const Info& info) {
-  captured_.emplace(next_captured_, std::make_shared<Captured>(info, *backend_));
+  auto io = std::make_unique<PlanIo>(info, *host_pages_);
+  captured_.emplace(next_captured_, std::make_shared<Captured>(std::move(io), alive()));
   return Napi::Number::New(info.Env(), next_captured_++);
 }
 
+// The captured plan that an argument names, with what its memory holds now.
 std::shared_ptr<NativeBackend::Captured> NativeBackend::captured(const Napi::Value& argument) const {
   const int32_t id = to_id(argument, "captured plan");
   const auto found = captured_.find(id);
   if (found == captured_.end()) fail(Code::disposed, "there is no captured plan %d", id);
-  found->second->io.need_in_place();
+  found->second->io->copy_in();
   return found->second;
 }
 
 Napi::Value NativeBackend::replay(const Info& info) {
   const auto kept = captured(info[0]);
-  return submit(kept, [backend = backend_.get(), raw = kept.get()](Pending&) {
-    backend->executor.run(raw->plan, raw->io.control, raw->times);
+  return submit(kept, [backend = &alive(), raw = kept.get()](Pending& pending) {
+    backend->executor.run(raw->plan, raw->io->control(), raw->times);
+    pending.result = delivers(raw->io.get(), nothing);
   });
 }
 
 Napi::Value NativeBackend::replay_chain(const Info& info) {
-  const auto kept = captured(info[0]);
-  if (!kept->chain) fail(Code::bad_argument, "the plan was captured without a chain");
   const int64_t count = to_integer(info[1], "count", 1, INT32_MAX);
   const auto words = to_word_span(info[2], "stops");
   std::vector<int32_t> stops(words.begin(), words.end());
-  return submit(kept, [backend = backend_.get(), raw = kept.get(), count, stops = std::move(stops)](Pending& pending) {
+  const auto kept = captured(info[0]);
+  if (!kept->chain) fail(Code::bad_argument, "the plan was captured without a chain");
+  return submit(kept, [backend = &alive(), raw = kept.get(), count, stops = std::move(stops)](Pending& pending) {
     const int64_t done = raw->chain->run(
-        count, stops, [&] { backend->executor.run(raw->plan, raw->io.control, raw->times); });
-    pending.result = [done](Napi::Env env) { return Napi::Number::New(env, static_cast<double>(done)); };
+        count, stops, [&] { backend->executor.run(raw->plan, raw->io->control(), raw->times); });
+    pending.result = delivers(
+        raw->io.get(), [done](Napi::Env env) { return Napi::Number::New(env, static_cast<double>(done)); });
   });
 }
 
@@ -349,11 +342,12 @@ Napi::Value NativeBackend::release(const Info& info) {
 Napi::Value NativeBackend::kernel_runs(const Info& info) {
   Napi::Object counts = Napi::Object::New(info.Env());
   for (size_t i = 0; i < std::size(op_table); i++)
-    counts[op_table[i].name] = static_cast<double>(backend_->executor.runs(i));
+    counts[op_table[i].name] = static_cast<double>(alive().executor.runs(i));
   return counts;
 }
 
 Napi::Value NativeBackend::dispose(const Info& info) {
+  if (!backend_) return info.Env().Undefined();
   napi_remove_env_cleanup_hook(Env(), on_environment_ends, this);
   settle_all(true);
   return info.Env().Undefined();

@@ -18,6 +18,8 @@ class NativeBackend : public Napi::ObjectWrap<NativeBackend> {
   // new NativeBackend(threads, isa, makeError): 0 and '' choose; makeError(code, message) gives the errors thrown.
   explicit NativeBackend(const Napi::CallbackInfo& info);
   ~NativeBackend() override;
+  // In place of ObjectWrap's: what is wrapped by others is refused.
+  static NativeBackend* Unwrap(Napi::Object object);
 
  private:
   using Info = Napi::CallbackInfo;
@@ -28,10 +30,11 @@ class NativeBackend : public Napi::ObjectWrap<NativeBackend> {
   Napi::Value free(const Info& info);         // (id)
   Napi::Value write(const Info& info);        // (id, offset, Uint8Array)
   Napi::Value read(const Info& info);         // (id, offset, Uint8Array)
-  Napi::Value load_weight(const Info& info);  // (name, shape, format, path | Uint8Array, offset, bytes) → Promise<{id, byteLength}>
-  Napi::Value load_experts(const Info& info); // ([[name, shape, …], …]) → Promise<{id, byteLength}>
-  // (name, N, K, bits, groupSize, version, [qweight, qzeros, scales, groupIndex?]: slice | Uint8Array)
-  // → Promise<{id, byteLength, format, ordered}>
+  Napi::Value host_memory(const Info& info);  // (bytes) → ArrayBuffer
+  // Bytes of weights are a slice of a file, {path, offset, byteLength, mmap?}, or a buffer's number.
+  Napi::Value load_weight(const Info& info);  // (name, shape, format, bytes) → Promise<{id, byteLength}>
+  Napi::Value load_experts(const Info& info); // ([[name, shape, format, bytes], …]) → Promise<{id, byteLength}>
+  // (name, N, K, bits, groupSize, version, [qweight, qzeros, scales, groupIndex?]) → Promise<{id, byteLength, format, ordered}>
   Napi::Value load_gptq(const Info& info);
   Napi::Value free_weight(const Info& info);  // (id)
   Napi::Value execute(const Info& info);      // (words, inputs, outputs, control, times?) → Promise
@@ -40,26 +43,30 @@ class NativeBackend : public Napi::ObjectWrap<NativeBackend> {
   Napi::Value replay_chain(const Info& info); // (id, count, stops) → Promise<replays>
   Napi::Value release(const Info& info);      // (id)
   Napi::Value kernel_runs(const Info& info);  // () → {op: count}
-  Napi::Value dispose(const Info& info);      // ()
+  Napi::Value dispose(const Info& info);      // (); twice is harmless
 
   // A method whose Failures become JavaScript exceptions.
   template <Napi::Value (NativeBackend::*method)(const Info&)>
   Napi::Value guarded(const Info& info);
 
+  // The backend behind this. Throws DISPOSED. To be asked when all arguments have been read, whose getters may dispose of it.
+  Backend& alive() const;
+
   // Runs `work` on the backend's own thread; the promise settles when it has returned or thrown.
   template <class Work>
   Napi::Value submit(std::shared_ptr<void> keeps, Work work);
   template <class Load>
-  Napi::Value submit_load(std::shared_ptr<void> keeps, Load load);
+  Napi::Value submit_load(Load load);
 
   std::span<uint8_t> slice(const Info& info, size_t length);
   struct Captured;
-  // The captured plan that an argument names, with its memory in place.
+  // The captured plan that an argument names, with what its memory holds now.
   std::shared_ptr<Captured> captured(const Napi::Value& id) const;
   void settle_all(bool may_run_code);
   static void on_environment_ends(void* self);
 
   std::unique_ptr<Settler> settler_;
+  std::shared_ptr<HostPages> host_pages_ = std::make_shared<HostPages>();
   std::unique_ptr<Backend> backend_; // null once disposed
   std::unordered_map<int32_t, std::shared_ptr<Captured>> captured_;
   int32_t next_captured_ = 0;

@@ -5,34 +5,36 @@
 
 namespace quern {
 
-PlanIo::PlanIo(const Napi::CallbackInfo& info) {
-  words = to_word_span(info[0], "words");
-  const auto inputs = to_memory(info[1], "inputs"), outputs = to_memory(info[2], "outputs");
-  host = {inputs.data(), inputs.size(), outputs.data(), outputs.size()};
-  const auto flags = to_word_span(info[3], "control");
-  if (flags.empty()) fail(Code::bad_argument, "control must have an element");
-  control = flags.data();
-  if (!info[4].IsUndefined()) times = to_double_span(info[4], "times");
-  if (!info[5].IsUndefined()) {
-    chain = to_double_span(info[5], "chain");
-    results = to_word_span(info[6], "results");
-  }
-  kept_.resize(info.Length());
-  for (size_t i = 0; i < info.Length(); i++)
-    if (info[i].IsObject()) kept_[i] = Napi::Persistent(info[i].As<Napi::Object>());
+static std::vector<int32_t> copy_of_words(const Napi::Value& value) {
+  const auto words = to_word_span(value, "words");
+  return {words.begin(), words.end()};
 }
 
-void PlanIo::need_in_place() const {
-  const auto same = [](const auto& now, const auto* data, size_t size) { return now.data() == data && now.size() == size; };
-  const auto inputs = to_memory(kept_[1].Value(), "inputs"), outputs = to_memory(kept_[2].Value(), "outputs");
-  if (!same(inputs, host.inputs, host.inputs_bytes) || !same(outputs, host.outputs, host.outputs_bytes) ||
-      to_word_span(kept_[3].Value(), "control").data() != control ||
-      (!times.empty() && !same(to_double_span(kept_[4].Value(), "times"), times.data(), times.size())) ||
-      (!results.empty() && !same(to_word_span(kept_[6].Value(), "results"), results.data(), results.size())))
-    fail(Code::bad_argument, "memory of the captured plan has been transferred or resized; capture it anew");
+PlanIo::PlanIo(const Napi::CallbackInfo& info, const HostPages& own)
+    : words_(copy_of_words(info[0])), inputs_(info[1], "inputs", own), outputs_(info[2], "outputs", own),
+      control_(info[3], "control", own) {
+  if (!info[4].IsUndefined()) times_ = {info[4], "times", to_double_span(info[4], "times")};
+  if (info[5].IsUndefined()) return;
+  const auto places = to_double_span(info[5], "chain");
+  chain_.assign(places.begin(), places.end());
+  results_ = {info[6], "results", to_word_span(info[6], "results")};
 }
 
-double* PlanIo::times_of(size_t ops) const {
+void PlanIo::copy_in() const {
+  inputs_.copy_in();
+  outputs_.copy_in();
+  if (!chain_.empty()) results_.need_in_place();
+}
+
+void PlanIo::copy_out() const {
+  inputs_.copy_out(); // which a chain writes to
+  outputs_.copy_out();
+  times_.copy_out();
+  results_.copy_out();
+}
+
+double* PlanIo::times_of(size_t ops) {
+  const auto times = times_.own();
   if (times.empty()) return nullptr;
   if (times.size() < ops)
     fail(Code::bad_argument, "times has room for %zu ops, but the plan has %zu", times.size(), ops);

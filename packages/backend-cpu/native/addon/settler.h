@@ -24,7 +24,7 @@ struct Pending {
   std::optional<Failure> failure;
 };
 
-// Runs `work` and keeps what it throws.
+// Runs `work` and keeps what it throws, but for what JavaScript has thrown.
 template <class Work>
 std::optional<Failure> attempt(const Work& work) {
   try {
@@ -34,8 +34,12 @@ std::optional<Failure> attempt(const Work& work) {
     return failure;
   } catch (const std::bad_alloc&) {
     return Failure(Code::out_of_memory, "there is no memory left for the backend's own bookkeeping");
+  } catch (const Napi::Error&) {
+    throw;
   } catch (const std::exception& error) {
     return Failure(Code::device_failed, error.what());
+  } catch (...) {
+    return Failure(Code::device_failed, "the work ended with an exception of an unknown kind");
   }
 }
 
@@ -43,9 +47,10 @@ class Settler {
  public:
   // make_error(code, message) gives the error that promises reject with.
   Settler(Napi::Env env, Napi::Function make_error);
-  // Nothing may be in flight.
-  ~Settler();
+  ~Settler() { close(); }
   Settler(const Settler&) = delete;
+  // JavaScript thread, when nothing is in flight: `make_error` is all that may be called from now on.
+  void close();
 
   // JavaScript thread: from the first `begin` to the last settlement the event loop is kept alive.
   void begin();
@@ -61,7 +66,8 @@ class Settler {
 
  private:
   static void on_finished(napi_env env, napi_value, void* context, void*);
-  void take_finished();
+  std::vector<std::unique_ptr<Pending>> take_finished();
+  void settle(Pending& pending);
 
   Napi::Env env_;
   Napi::FunctionReference make_error_;
@@ -69,7 +75,7 @@ class Settler {
   size_t in_flight_ = 0;
   std::mutex mutex_;
   std::vector<std::unique_ptr<Pending>> finished_;
-  std::vector<std::unique_ptr<Pending>> settling_; // the JavaScript thread's; the two swap, and keep their memory
+  std::vector<std::unique_ptr<Pending>> spare_; // of the JavaScript thread: memory for the next
 };
 
 } // namespace quern

@@ -54,8 +54,13 @@ struct PackedGemm {
   const float* bias; // [N], or null
   float* y;          // [T, N], rows of ldy floats
   int64_t ldy, T, N, K;
+  void* panel;       // of coarse_gemm, PANEL_BYTES: see there
   bool shares_scales = false; // w is q8_0 for which share_scales holds (packed/pack.h)
 };
+
+// Memory that a kernel lays weights out in, on the boundary of a cache line, owned by the calling thread; it need not be
+// initialised. Too large for a stack: threads of some systems have 128 KiB (musl).
+inline constexpr int64_t PANEL_BYTES = 130 * 1024;
 
 struct Kernels {
   const char* name; // "scalar", "avx2", "avx512", "avx512-vnni", "avx512-bf16", "amx", "neon", "dotprod", "i8mm"
@@ -75,11 +80,12 @@ struct Kernels {
                     int64_t T, int64_t N, int64_t K);
 
   // The same with x and w in bf16, summed in f32, and with w in f16, rounded to bf16, to nearest even; both null where that is
-  // not faster than floats. They lay the weights out anew at each call: many rows of x should come at once.
+  // not faster than floats. They lay the weights out anew in `panel` (PANEL_BYTES) at each call: many rows of x should come
+  // at once.
   void (*gemm_of_bf16)(const uint16_t* x, int64_t ldx, const uint16_t* w, int64_t ldw, const float* bias, float* y,
-                       int64_t ldy, int64_t T, int64_t N, int64_t K);
+                       int64_t ldy, int64_t T, int64_t N, int64_t K, void* panel);
   void (*gemm_of_bf16_f16)(const uint16_t* x, int64_t ldx, const uint16_t* w, int64_t ldw, const float* bias, float* y,
-                           int64_t ldy, int64_t T, int64_t N, int64_t K);
+                           int64_t ldy, int64_t T, int64_t N, int64_t K, void* panel);
 
   // Integer kernels; null in a table that computes quantised weights in floats. A row of K floats to int8 (packed/tiles.h),
   // and y[t, n] = Σ_k x[t, k] · w[n, k] + bias[n] with such rows. Results do not depend on how rows and columns were split.

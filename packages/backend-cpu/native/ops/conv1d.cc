@@ -29,7 +29,7 @@ void Conv1dOp::run(Call& call) {
             "x must be [T, C], w [N, W * C] and y [T', N], with a stride above 0 and no negative padding");
   const int64_t taps = K / C, room = x.shape[0] + 2 * padding - taps;
   call.need(windows == (room < 0 ? 0 : room / stride + 1), "y must have a row for each window");
-  if (windows == 0) return;
+  if (y.count == 0) return;
 
   const int64_t shape[] = {windows, K};
   Floats side_by_side{nullptr, shape, 2, windows * K};

@@ -31,7 +31,7 @@ void zip(Call& call, Binary kernel, int64_t cost, const Floats& a, const Floats&
 // b has a's shape, or is one row for all.
 void zip_rows(Call& call, Binary kernel, const Floats& a, const Floats& b, const Floats& y) {
   if (b.count == a.count) return zip(call, kernel, plain_cost, a, b, y);
-  call.need(b.count == a.width() && a.count == y.count, "b must have a's shape or be one row");
+  call.need(b.count == a.width() && y.same_shape(a), "b must have a's shape or be one row, and y must have a's shape");
   call.split(a.rows(), a.width(), [&](int64_t first, int64_t end, int) {
     for (int64_t row = first; row < end; row++) kernel(a.row(row), b.data, y.row(row), a.width());
   });

@@ -16,7 +16,7 @@ void ExpertLinearOp::run(Call& call) {
     if (ids[i] < 0 || ids[i] >= E)
       call.out_of_range("ids[%lld] is %d, but w has %lld matrices", static_cast<long long>(i), ids[i],
                         static_cast<long long>(E));
-  if (ids.count == 0) return;
+  if (y.count == 0) return;
   const int64_t rows = rows_of_expert(ids.count, E), words = whole_lines(ExpertGroups::words(ids.count, E));
   const Needs needs(call.kernels, rows, {&w[0]});
   const Tiling tiling = expert_tiling(rows, x.shape[0], K, needs);

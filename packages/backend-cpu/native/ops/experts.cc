@@ -51,7 +51,7 @@ RowsOfPairs::RowsOfPairs(const Call& call, const Floats& x, const ExpertGroups& 
   auto* const int8 = reinterpret_cast<uint8_t*>(start);
   auto* const bf16 = reinterpret_cast<uint16_t*>(start + forms.int8);
   rows_.data = start + forms.int8 + forms.bf16;
-  call.split(R, K / 4, [&](int64_t first, int64_t end, int) {
+  call.split(R, 1 + K / 4, [&](int64_t first, int64_t end, int) {
     for (int64_t place = first; place < end; place++) {
       const int64_t t = groups.pair_at(place) / k;
       if (needs.int8) memcpy(int8 + place * row_bytes, once.int8 + t * row_bytes, row_bytes);

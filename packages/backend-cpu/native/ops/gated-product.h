@@ -21,10 +21,11 @@ struct GatedProduct {
     float* const u = g + tiling.panel * tiling.rows;
     const void* gate_rows = gates.load(first, end, scratch);
     const void* up_rows = ups.load(first, end, up_panel);
+    float* const shared = gates.decodes() ? up_panel : scratch; // one panel stays in the cache better than two
     for (int64_t t = rows.first; t < rows.end; t += tiling.rows) {
       const int64_t count = std::min(tiling.rows, rows.end - t);
-      gates.multiply(gate_rows, first, end, t, count, g, width);
-      ups.multiply(up_rows, first, end, t, count, u, width);
+      gates.multiply(gate_rows, first, end, t, count, g, width, scratch);
+      ups.multiply(up_rows, first, end, t, count, u, width, shared);
       for (int64_t r = 0; r < count; r++)
         kernels.swiglu(g + r * width, u + r * width, y.row(t + r) + first, width);
     }

@@ -22,7 +22,7 @@ void multiply(Call& call, const Floats& given, const Weight& w, const float* bia
   const Rows form(given.shape[0], invariant);
   const int64_t T = form.count, K = w.width(), N = w.rows();
   call.need(given.shape[1] == K && y.shape[0] == T && y.shape[1] == N, "x must be [T, K], w [N, K] and y [T, N]");
-  if (T == 0) return;
+  if (y.count == 0) return;
   const Needs needs(call.kernels, form, {&w});
   const Tiling tiling(T, K, needs);
   const int64_t prepared = Activations::floats(given, needs);

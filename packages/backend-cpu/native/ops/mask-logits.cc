@@ -8,7 +8,7 @@ void MaskLogitsOp::run(Call& call) {
   const Floats x = call.floats(X, 2), y = call.floats(Y, 2); // [S, V]
   const Ints bits = call.ints(BITS);                         // [S, ⌈V/32⌉]
   const int64_t S = x.shape[0], V = x.shape[1], words = (V + 31) / 32;
-  call.need(y.count == x.count && bits.count == S * words, "bits must be [S, ⌈V/32⌉] and y as x");
+  call.need(y.same_shape(x) && bits.count == S * words, "bits must be [S, ⌈V/32⌉] and y as x");
   call.split(S, V, [&](int64_t first, int64_t end, int) {
     for (int64_t s = first; s < end; s++)
       for (int64_t v = 0; v < V; v++) {

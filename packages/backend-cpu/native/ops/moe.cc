@@ -181,7 +181,7 @@ void MoeOp::run(Call& call) {
                 m.y.shape[1] == m.D(),
             "x, residual and y must be [T, D], router [E, D], gate and up [E, F, D] and down [E, D, F]");
   call.need(m.chosen >= 1 && m.chosen <= m.E(), "chosen must be from 1 to the number of experts");
-  if (m.T() > 0) MoeRun(call, m).run();
+  if (m.y.count > 0) MoeRun(call, m).run();
 }
 
 } // namespace quern

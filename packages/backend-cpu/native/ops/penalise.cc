@@ -11,7 +11,7 @@ void PenaliseOp::run(Call& call) {
   const Ints tokens = call.ints(TOKENS);                     // [S, L], −1 is padding
   const Floats strengths = call.floats(STRENGTHS, 2);        // [S, 3]
   const int64_t S = x.shape[0], V = x.shape[1];
-  call.need(y.count == x.count && strengths.count == 3 * S && (S ? tokens.count % S : tokens.count) == 0,
+  call.need(y.same_shape(x) && strengths.shape[0] == S && strengths.shape[1] == 3 && (S ? tokens.count % S : tokens.count) == 0,
             "tokens must be [S, L], strengths [S, 3] and y as x");
   const int64_t L = S ? tokens.count / S : 0;
   for (int64_t i = 0; i < tokens.count; i++)

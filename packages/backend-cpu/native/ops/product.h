@@ -33,6 +33,7 @@ struct Needs {
   bool int8 = false, bf16 = false, floats = false; // rows of x
   bool coarse = false;             // those of int8 for the kernels of many rows
   bool panel = false;              // scratch for a panel of weights
+  bool kernel_panel = false;       // scratch that a kernel lays weights out in
 };
 
 // How products of T rows with weights of K columns are cut.
@@ -41,10 +42,15 @@ struct Tiling {
 
   int64_t chunk;        // columns that one thread takes at a time
   int64_t panel;        // columns multiplied at a time; a chunk is a whole number of them
-  int64_t panel_floats; // scratch that a panel of decoded weights takes
+  int64_t panel_floats; // scratch that a panel of weights takes, decoded or as a kernel lays it out: whole cache lines
   int64_t rows;         // rows of x multiplied at a time
 
   int64_t chunks(int64_t N) const { return (N + chunk - 1) / chunk; }
+
+ private:
+  void cut_packed(int64_t T, int64_t K, bool coarse);
+  void cut_streamed(int64_t K);
+  void cut_decoded(int64_t T, int64_t K);
 };
 
 // The rows of x in every form that a product reads them in.
@@ -81,11 +87,14 @@ class Product {
   // The same for some rows of x, the first of which is the first of y.
   void columns_of_rows(const Tiling& tiling, int64_t first, int64_t end, RowRange rows, float* y, int64_t stride,
                        float* panel) const;
-  // The same for rows [t, t + count) of x, from a panel that `load` gave.
-  void multiply(const void* panel, int64_t first, int64_t end, int64_t t, int64_t count, float* y,
-                int64_t stride) const;
+  // The same for rows [t, t + count) of x, with what `load` gave, and memory that a kernel may lay it out in: that of `load`
+  // will do.
+  void multiply(const void* loaded, int64_t first, int64_t end, int64_t t, int64_t count, float* y, int64_t stride,
+                float* panel) const;
   // Rows [first, end) of w as they are multiplied: where they are, or decoded into `panel`.
   const void* load(int64_t first, int64_t end, float* panel) const;
+  // Whether `load` writes to its panel.
+  bool decodes() const { return way_ == Way::decoded; }
 
  private:
   const Kernels& kernels_;

@@ -168,7 +168,7 @@ void SampleOp::run(Call& call) {
   const Ints rows = call.ints(DRAWS);               // [S]
   int32_t* const y = call.ints_out(Y);              // [S]
   const int64_t S = x.shape[0], V = x.shape[1], blocks = BlockRow::blocks_of(V);
-  call.need(V > 0 && settings.count == 4 * S && random.count % 2 == 0 && rows.count == S && call.operand(Y).count == S,
+  call.need(V > 0 && settings.shape[0] == S && settings.shape[1] == 4 && random.count % 2 == 0 && rows.count == S && call.operand(Y).count == S,
             "x must be [S, V] with V ≥ 1, settings [S, 4], random [R, 2], draws and y [S]");
   constexpr int64_t draw_floats = sizeof(Draw) / sizeof(float);
   call.scratch.reserve(4 * V + blocks, S * (draw_floats + 3 * blocks));

@@ -9,7 +9,7 @@ void WeightedSumOp::run(Call& call) {
   const int64_t T = x.shape[0], k = x.shape[1], D = x.shape[2];
   call.need(weights.shape[0] == T && weights.shape[1] == k && y.shape[0] == T && y.shape[1] == D,
             "x must be [T, k, D], weights [T, k] and y [T, D]");
-  call.split(T, k * D, [&](int64_t first, int64_t end, int) {
+  call.split(T, (k + 1) * D, [&](int64_t first, int64_t end, int) {
     for (int64_t t = first; t < end; t++)
       weighted_sum(weights.row(t), k, [&](int64_t j) { return x.row(t * k + j); }, y.row(t), D);
   });

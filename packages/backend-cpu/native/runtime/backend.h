@@ -16,7 +16,7 @@ class Backend {
   // threads 0: as default_threads() says; isa empty: the best this machine has. Throws BAD_ARGUMENT or UNSUPPORTED.
   Backend(int threads, const std::string& isa);
   // Aborts what runs and joins every thread.
-  ~Backend() { executor.stop(); }
+  ~Backend() { pool.cancel(); }
 
   const Kernels& kernels;
   ThreadPool pool;

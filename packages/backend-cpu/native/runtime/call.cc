@@ -10,8 +10,11 @@ namespace quern {
 
 void Scratch::reserve(int64_t of_each_thread, int64_t shared) {
   of_each_ = (of_each_thread + 15) / 16 * 16; // whole cache lines, so that threads do not share one
-  const uint64_t bytes = (of_each_ * threads_ + shared) * sizeof(float);
-  if (bytes <= memory_.bytes()) return;
+  int64_t floats, bytes;
+  if (of_each_thread < 0 || shared < 0 || __builtin_mul_overflow(of_each_, int64_t{threads_}, &floats) ||
+      __builtin_add_overflow(floats, shared, &floats) || __builtin_mul_overflow(floats, int64_t{sizeof(float)}, &bytes))
+    fail(Code::out_of_memory, "an op wants more scratch memory than 64 bits can count");
+  if (static_cast<uint64_t>(bytes) <= memory_.bytes()) return;
   memory_ = Pages();
   memory_ = Pages(bytes);
 }

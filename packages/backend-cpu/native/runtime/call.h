@@ -25,6 +25,8 @@ struct Floats {
   int64_t width() const { return rank ? shape[rank - 1] : 1; }   // of a row: the last dimension
   int64_t rows() const { return width() ? count / width() : 0; } // product of the others; rows of nothing do not count
   float* row(int64_t index) const { return data + index * width(); }
+  // Equal counts do not do where rows are addressed: [4, 4096] and [1, 16384] have rows of different lengths.
+  bool same_shape(const Floats& other) const { return rank == other.rank && std::equal(shape, shape + rank, other.shape); }
 };
 
 struct Ints {
@@ -47,7 +49,7 @@ struct Cache {
 class Scratch {
  public:
   explicit Scratch(int threads) : threads_(threads) {}
-  // Makes room for so many floats; earlier contents are lost.
+  // Makes room for so many floats; earlier contents are lost. Throws OUT_OF_MEMORY.
   void reserve(int64_t of_each_thread, int64_t shared = 0);
   float* of(int thread) const { return floats() + thread * of_each_; }
   float* shared() const { return floats() + threads_ * of_each_; }
@@ -93,10 +95,12 @@ class Call {
   [[noreturn]] [[gnu::format(printf, 2, 3)]] void out_of_range(const char* format, ...) const;
 
   // Calls body(first, end, thread) for ranges that cover [0, items), on several threads where `cost` (about one
-  // elementary operation each, per item) makes that worth it. What is computed may not depend on the ranges.
+  // elementary operation each, per item) makes that worth it. What is computed may not depend on the ranges. Items that cost
+  // nothing have no elements, however many of them a shape like [2147483647, 0] may name: they are not visited.
   template <class Body>
   void split(int64_t items, int64_t cost, const Body& body) const {
-    const int64_t size = std::max<int64_t>(1, chunk_cost / std::max<int64_t>(1, cost));
+    if (cost == 0) return;
+    const int64_t size = std::max<int64_t>(1, chunk_cost / cost);
     const auto of_chunk = [&](int64_t chunk, int thread) {
       body(chunk * size, std::min(items, (chunk + 1) * size), thread);
     };

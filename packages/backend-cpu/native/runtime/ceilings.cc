@@ -62,7 +62,10 @@ static void measure_reads(ThreadPool& pool, Ceilings& ceilings) {
   const auto read = [&](int64_t piece, int) { stream.read(piece); };
   const double together = least_seconds(passes, [&] { pool.run(stream.count(), read); });
   const double alone = least_seconds(passes, [&] {
-    for (int64_t piece = 0; piece < stream.count(); piece++) stream.read(piece);
+    for (int64_t piece = 0; piece < stream.count(); piece++) {
+      pool.need_running();
+      stream.read(piece);
+    }
   });
   ceilings.read_bandwidth = stream.bytes() / together;
   ceilings.read_bandwidth_one_thread = stream.bytes() / alone;

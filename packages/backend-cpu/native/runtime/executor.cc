@@ -12,10 +12,21 @@ static double milliseconds() {
 }
 
 void Executor::run(Plan& plan, const int32_t* control, double* times) {
+  try {
+    run_ops(plan, control, times);
+  } catch (const Failure& failure) {
+    if (failure.code == Code::aborted) throw;
+    plan.need_whole_files();
+    throw Failure(failure.code, failure.what() + plan.changed_files());
+  }
+  if (FaultGuard::any_lost()) plan.need_whole_files();
+}
+
+void Executor::run_ops(Plan& plan, const int32_t* control, double* times) {
   plan.bind(arena(plan.arena_bytes()));
   const auto& ops = plan.ops();
   for (size_t i = 0; i < ops.size(); i++) {
-    if (stopping_ || __atomic_load_n(control, __ATOMIC_RELAXED) != 0)
+    if (__atomic_load_n(control, __ATOMIC_RELAXED) != 0)
       fail(Code::aborted, "the step was aborted before op %zu of %zu, %s", i + 1, ops.size(), ops[i].spec->name);
     const double start = times ? milliseconds() : 0;
     run_op(ops[i]);

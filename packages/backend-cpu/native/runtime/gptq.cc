@@ -13,33 +13,30 @@ namespace quern {
 
 static constexpr int64_t block = 32; // columns of every format that is made here
 
-GptqMatrix::GptqMatrix(const GptqSource& source, FileMap& files)
+GptqMatrix::GptqMatrix(const GptqSource& source, FileMap& files, ThreadPool& pool)
     : source_(source),
       shift_(source.bits == 4 ? 3 : 2),
       groups_(source.group_size == -1 ? 1 : (source.K + source.group_size - 1) / source.group_size) {
   const int64_t words = source.N >> shift_;
-  qweight_ = open(source.qweight, "qweight", (source.K >> shift_) * source.N * 4, files);
-  qzeros_ = open(source.qzeros, "qzeros", groups_ * words * 4, files);
-  scales_ = open(source.scales, "scales", groups_ * source.N * 2, files);
-  if (source.group_index.bytes) group_index_ = open(source.group_index, "groupIndex", source.K * 4, files);
+  qweight_ = open(source.qweight, "qweight", (source.K >> shift_) * source.N * 4, files, pool);
+  qzeros_ = open(source.qzeros, "qzeros", groups_ * words * 4, files, pool);
+  scales_ = open(source.scales, "scales", groups_ * source.N * 2, files, pool);
+  if (source.group_index.bytes) group_index_ = open(source.group_index, "groupIndex", source.K * 4, files, pool);
   read_groups();
   put_in_order();
   choose_format();
 }
 
-GptqMatrix::Part GptqMatrix::open(const PartSource& source, const char* name, int64_t bytes, FileMap& files) {
+GptqMatrix::Part GptqMatrix::open(const ByteSource& source, const char* name, int64_t bytes, FileMap& files,
+                                  ThreadPool& pool) {
   if (source.bytes != static_cast<uint64_t>(bytes))
     fail(Code::bad_weight, "%s must have %lld bytes; got %llu", name, static_cast<long long>(bytes),
          static_cast<unsigned long long>(source.bytes));
-  if (source.path.empty()) return {nullptr, source.memory};
-  auto file = files.open(source.path);
-  if (source.bytes > file->bytes() || source.offset > file->bytes() - source.bytes)
-    fail(Code::bad_weight, "%s: %s has %llu bytes, but bytes from %llu on are asked for; the file may be truncated", name,
-         source.path.c_str(), static_cast<unsigned long long>(file->bytes()),
-         static_cast<unsigned long long>(source.offset));
-  const uint8_t* data = file->data() + source.offset;
-  file->prefetch(source.offset, source.bytes);
-  return {std::move(file), data};
+  try {
+    return {HeldBytes::open(source, files, pool)};
+  } catch (const Failure& failure) {
+    throw Failure(failure.code, std::string(name) + ": " + failure.what());
+  }
 }
 
 uint32_t GptqMatrix::Part::word(int64_t index) const {
@@ -140,12 +137,14 @@ void GptqMatrix::fill_block(int64_t group, int64_t n, const int16_t (&values)[32
 }
 
 void GptqMatrix::release_files() const {
-  const std::pair<const Part&, const PartSource&> parts[] = {{qweight_, source_.qweight},
+  const std::pair<const Part&, const ByteSource&> parts[] = {{qweight_, source_.qweight},
                                                              {qzeros_, source_.qzeros},
                                                              {scales_, source_.scales},
                                                              {group_index_, source_.group_index}};
-  for (const auto& [part, source] : parts)
+  for (const auto& [part, source] : parts) {
+    part.need_unchanged();
     if (part.file) part.file->release(source.offset, source.bytes);
+  }
 }
 
 void GptqMatrix::fill_floats(int64_t first, int64_t count, float* out) const {

@@ -8,17 +8,9 @@
 #include <vector>
 
 #include "runtime/format.h"
-#include "runtime/mapped-file.h"
+#include "runtime/byte-source.h"
 
 namespace quern {
-
-// Bytes in a slice of a file, or in `memory` (then path is empty).
-struct PartSource {
-  std::string path;
-  uint64_t offset = 0;
-  uint64_t bytes = 0;
-  const uint8_t* memory = nullptr;
-};
 
 // As core's GptqSource says; group_index has no bytes where the columns are in order.
 struct GptqSource {
@@ -27,13 +19,13 @@ struct GptqSource {
   int bits = 4;
   int64_t group_size = 0; // −1: one group
   int version = 1;
-  PartSource qweight, qzeros, scales, group_index;
+  ByteSource qweight, qzeros, scales, group_index;
 };
 
 class GptqMatrix {
  public:
   // Throws BAD_WEIGHT, naming the part that is wrong. `source` and what it points to must outlive the matrix.
-  GptqMatrix(const GptqSource& source, FileMap& files);
+  GptqMatrix(const GptqSource& source, FileMap& files, ThreadPool& pool);
 
   int64_t rows() const { return source_.N; }
   int64_t width() const { return source_.K; }
@@ -43,16 +35,14 @@ class GptqMatrix {
   const std::vector<int32_t>& order() const { return order_; }
   // Rows [first, first + count), count ≤ 16, in `format`; safe to call from several threads.
   void fill_rows(int64_t first, int64_t count, uint8_t* out) const;
-  // Once every row has been filled: what was read need not stay mapped in.
+  // Once every row has been filled: throws BAD_WEIGHT where a file has changed meanwhile, and lets go of what was read.
   void release_files() const;
 
  private:
-  struct Part {
-    std::shared_ptr<const MappedFile> file;
-    const uint8_t* data = nullptr;
+  struct Part : HeldBytes {
     uint32_t word(int64_t index) const;
   };
-  static Part open(const PartSource& source, const char* name, int64_t bytes, FileMap& files);
+  static Part open(const ByteSource& source, const char* name, int64_t bytes, FileMap& files, ThreadPool& pool);
   void read_groups();
   void put_in_order();
   bool in_blocks() const;

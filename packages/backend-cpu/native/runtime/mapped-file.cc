@@ -1,21 +1,18 @@
 #include "runtime/mapped-file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
-
-#include "runtime/failure.h"
 
 namespace quern {
 
-MappedFile::MappedFile(int descriptor, uint64_t bytes, const std::string& path) : bytes_(bytes) {
-  if (bytes == 0) return;
-  void* data = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, descriptor, 0);
+MappedFile::MappedFile(const OpenFile& file, const std::string& path) : path_(path), identity_(file.identity) {
+  if (bytes() == 0) return;
+  void* data = mmap(nullptr, bytes(), PROT_READ, MAP_SHARED, file.descriptor, 0);
   if (data == MAP_FAILED) fail(Code::bad_weight, "%s cannot be mapped: %s", path.c_str(), strerror(errno));
   data_ = static_cast<const uint8_t*>(data);
+  guard_.emplace(data_, bytes());
 }
 
 void MappedFile::prefetch(uint64_t offset, uint64_t bytes) const {
@@ -28,38 +25,33 @@ void MappedFile::release(uint64_t offset, uint64_t bytes) const {
   if (bytes) madvise(const_cast<uint8_t*>(data_) + start, bytes + offset - start, MADV_DONTNEED);
 }
 
-MappedFile::~MappedFile() {
-  if (data_) munmap(const_cast<uint8_t*>(data_), bytes_);
+void MappedFile::need_whole(Code code) const {
+  if (guard_ && guard_->lost())
+    fail(code,
+         "%s could not be read to its end while it was in use: it had %llu bytes and now has %llu; load the model again "
+         "(mmap: false reads weights into memory, and needs the file no more)",
+         path_.c_str(), static_cast<unsigned long long>(bytes()), static_cast<unsigned long long>(identity_at(path_).bytes));
 }
 
-namespace {
+// A file that was removed, or replaced by another, is still mapped as it was.
+bool MappedFile::has_changed() const {
+  const FileIdentity now = identity_at(path_);
+  return now.device == identity_.device && now.inode == identity_.inode && now != identity_;
+}
 
-// A file descriptor that closes itself.
-class OpenFile {
- public:
-  // Without O_NONBLOCK a pipe would be waited for.
-  explicit OpenFile(const std::string& path) : descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
-    if (descriptor < 0) fail(Code::bad_weight, "%s cannot be opened: %s", path.c_str(), strerror(errno));
-  }
-  ~OpenFile() { close(descriptor); }
-  OpenFile(const OpenFile&) = delete;
-  const int descriptor;
-};
-
-} // namespace
+// The range is free for others once it is unmapped, so the guard goes first.
+MappedFile::~MappedFile() {
+  guard_.reset();
+  if (data_) munmap(const_cast<uint8_t*>(data_), bytes());
+}
 
 std::shared_ptr<const MappedFile> FileMap::open(const std::string& path) {
   const OpenFile file(path);
-  struct stat info;
-  if (fstat(file.descriptor, &info) != 0 || !S_ISREG(info.st_mode))
-    fail(Code::bad_weight, "%s is not a file", path.c_str());
-  const uint64_t bytes = static_cast<uint64_t>(info.st_size);
-  const Identity identity{info.st_dev, info.st_ino, bytes, info.st_mtim.tv_sec, info.st_mtim.tv_nsec};
   std::lock_guard lock(mutex_);
   std::erase_if(files_, [](const auto& entry) { return entry.second.expired(); });
-  if (auto mapped = files_[identity].lock()) return mapped;
-  auto mapped = std::make_shared<const MappedFile>(file.descriptor, bytes, path);
-  files_[identity] = mapped;
+  if (auto mapped = files_[file.identity].lock()) return mapped;
+  auto mapped = std::make_shared<const MappedFile>(file, path);
+  files_[file.identity] = mapped;
   return mapped;
 }
 

@@ -5,31 +5,42 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
-#include <tuple>
+
+#include "runtime/failure.h"
+#include "runtime/fault-guard.h"
+#include "runtime/open-file.h"
 
 namespace quern {
 
-// A whole file, read-only; unmapped with its last owner. Bytes are read from the disk when they are first touched: the
-// process is killed by SIGBUS if the file has been cut short meanwhile, or if the disk fails. Replacing the file (a new
-// file renamed over the old) is safe.
+// A whole file, read-only; unmapped with its last owner. Bytes are read from the disk when they are first touched. If the file
+// has been cut short meanwhile, or the disk fails, they read as zeros and `need_whole` throws. Replacing the file (a new file
+// renamed over the old) is safe; writing into it changes the weights, which `has_changed` can tell as far as its times do.
 class MappedFile {
  public:
-  // Maps `bytes` bytes of an open file. Throws BAD_WEIGHT where the system refuses.
-  MappedFile(int descriptor, uint64_t bytes, const std::string& path);
+  // Maps a whole file. Throws BAD_WEIGHT where the system refuses.
+  MappedFile(const OpenFile& file, const std::string& path);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
 
+  const std::string& path() const { return path_; }
   const uint8_t* data() const { return data_; }
-  uint64_t bytes() const { return bytes_; }
+  uint64_t bytes() const { return identity_.bytes; }
   // Asks the system to start reading a slice that is not in memory yet.
   void prefetch(uint64_t offset, uint64_t bytes) const;
   // Lets go of the memory that a slice takes in this process; touching it again reads it again.
   void release(uint64_t offset, uint64_t bytes) const;
+  // Throws where bytes could not be read since the file was mapped.
+  void need_whole(Code code) const;
+  // Whether it has another size or time of change than when it was mapped. Asks the system.
+  bool has_changed() const;
 
  private:
+  const std::string path_;
+  const FileIdentity identity_;
   const uint8_t* data_ = nullptr;
-  uint64_t bytes_;
+  std::optional<FaultGuard> guard_;
 };
 
 // The files that are mapped now. Safe to use from any thread.
@@ -40,9 +51,8 @@ class FileMap {
   std::shared_ptr<const MappedFile> open(const std::string& path);
 
  private:
-  using Identity = std::tuple<uint64_t, uint64_t, uint64_t, int64_t, int64_t>; // device, inode, bytes, changed at
   std::mutex mutex_;
-  std::map<Identity, std::weak_ptr<const MappedFile>> files_;
+  std::map<FileIdentity, std::weak_ptr<const MappedFile>> files_;
 };
 
 } // namespace quern

@@ -6,6 +6,9 @@
 
 namespace quern {
 
+// Of an operand: beyond any memory, and far from what 64 bits can count.
+static constexpr int64_t most_elements = int64_t{1} << 48;
+
 static const OpSpec* find_op(int32_t opcode) {
   for (const OpSpec& op : op_table)
     if (op.opcode == opcode) return &op;
@@ -82,12 +85,15 @@ void PlanDecoder::read_shape(const OpSpec& op, const OperandSpec& spec, Operand&
   if (operand.rank < 0 || operand.rank > max_rank)
     fail(Code::bad_argument, "[%s] malformed plan: %s has rank %d", op.name, spec.name, operand.rank);
   operand.count = 1;
+  int64_t extent = 1; // the product of the dimensions but for zeros, which ops multiply too
   bool fits = true;
   for (int32_t i = 0; i < operand.rank; i++) {
     operand.shape[i] = word();
-    fits = fits && operand.shape[i] >= 0 && !__builtin_mul_overflow(operand.count, operand.shape[i], &operand.count);
+    operand.count *= fits ? operand.shape[i] : 0;
+    fits = fits && operand.shape[i] >= 0 &&
+           !__builtin_mul_overflow(extent, std::max<int64_t>(1, operand.shape[i]), &extent) && extent <= most_elements;
   }
-  if (!fits || operand.count >= INT64_MAX / 8)
+  if (!fits)
     fail(Code::bad_argument, "[%s] malformed plan: the shape of %s is impossible", op.name, spec.name);
 }
 

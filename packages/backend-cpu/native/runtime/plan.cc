@@ -19,9 +19,8 @@ static void need_apart(const PlanOp& op) {
              op.spec->operand[output].name, op.spec->operand[other].name);
 }
 
-Plan::Plan(std::span<const int32_t> words, const HostMemory& host, const BufferTable& buffers,
-           const WeightTable& weights)
-    : words_(words.begin(), words.end()) {
+Plan::Plan(std::vector<int32_t> words, const HostMemory& host, const BufferTable& buffers, const WeightTable& weights)
+    : words_(std::move(words)) {
   PlanDecoder decoder(words_, host, buffers, weights);
   const auto header = decoder.read_header();
   arena_bytes_ = header.arena_bytes;
@@ -31,6 +30,22 @@ Plan::Plan(std::span<const int32_t> words, const HostMemory& host, const BufferT
     need_apart(ops_.back());
   }
   if (!decoder.at_end()) fail(Code::bad_argument, "malformed plan: words are left after %d ops", header.ops);
+}
+
+void Plan::need_whole_files() const {
+  for (const Operand& operand : operands_)
+    if (operand.weight) operand.weight->each_file([](const MappedFile& file) { file.need_whole(Code::device_failed); });
+}
+
+std::string Plan::changed_files() const {
+  const MappedFile* changed = nullptr;
+  for (const Operand& operand : operands_)
+    if (operand.weight)
+      operand.weight->each_file([&](const MappedFile& file) {
+        if (!changed && file.has_changed()) changed = &file;
+      });
+  if (!changed) return "";
+  return text("; %s has been written to while it was in use, so weights may be wrong: load the model again", changed->path().c_str());
 }
 
 void Plan::bind(uint8_t* arena) {

@@ -48,13 +48,17 @@ class Plan {
  public:
   // Decodes and checks: whatever the words say, running the result touches no memory outside the operands' own.
   // Throws BAD_ARGUMENT for words that are not a plan. Buffers and weights live as long as the plan.
-  Plan(std::span<const int32_t> words, const HostMemory& host, const BufferTable& buffers, const WeightTable& weights);
+  Plan(std::vector<int32_t> words, const HostMemory& host, const BufferTable& buffers, const WeightTable& weights);
   Plan(const Plan&) = delete;
 
   const std::vector<PlanOp>& ops() const { return ops_; }
   uint64_t arena_bytes() const { return arena_bytes_; }
   // Points the operands that lie in the arena into it.
   void bind(uint8_t* arena);
+  // Throws DEVICE_FAILED where the file of a weight has lost bytes since it was mapped.
+  void need_whole_files() const;
+  // A sentence about a file of a weight that has been written to since it was mapped; empty where there is none.
+  std::string changed_files() const;
 
  private:
   std::vector<int32_t> words_;

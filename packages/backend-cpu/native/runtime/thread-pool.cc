@@ -21,6 +21,8 @@ ThreadPool::ThreadPool(int threads) {
 
 ThreadPool::~ThreadPool() { stop(); }
 
+void ThreadPool::fail_cancelled() { fail(Code::aborted, "the backend was disposed before its work was done"); }
+
 void ThreadPool::start(int threads) {
   workers_.reserve(threads - 1);
   for (int thread = 1; thread < threads; thread++) workers_.emplace_back(&ThreadPool::work, this, thread);
@@ -64,7 +66,7 @@ void ThreadPool::take_chunks(int thread) {
   const Job job = job_; // it shares a cache line with what every thread writes
   for (;;) {
     const int64_t chunk = next_chunk_.fetch_add(1, std::memory_order_relaxed);
-    if (chunk >= job.chunks) return;
+    if (chunk >= job.chunks || cancelled()) return;
     job.call(job.body, chunk, thread);
   }
 }

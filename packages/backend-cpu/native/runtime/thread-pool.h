@@ -21,14 +21,21 @@ class ThreadPool {
   // Calls body(chunk, thread) once for every chunk in [0, chunks) and returns when all are done. Chunks go to whichever
   // thread is free; thread is in [0, threads()), 0 is the caller. A chunk should take 5 µs or more: threads that sleep
   // are woken for wake_chunks of them, and fewer are shared by those that are awake. Where chunks take far longer,
-  // `worth` says how many of 5 µs they come to. One caller at a time; body must not throw.
+  // `worth` says how many of 5 µs they come to. One caller at a time; body must not throw. Throws ABORTED once the pool has been
+  // cancelled, perhaps with chunks that were not called.
   template <class Body>
   void run(int64_t chunks, const Body& body, int64_t worth = 0) {
-    if (chunks <= 1 || workers_.empty()) {
-      for (int64_t chunk = 0; chunk < chunks; chunk++) body(chunk, 0);
-      return;
-    }
-    run_job({&body, call<Body>, chunks}, std::max(chunks, worth) >= wake_chunks);
+    if (chunks <= 1 || workers_.empty())
+      for (int64_t chunk = 0; chunk < chunks && !cancelled(); chunk++) body(chunk, 0);
+    else run_job({&body, call<Body>, chunks}, std::max(chunks, worth) >= wake_chunks);
+    need_running();
+  }
+
+  // Ends what runs after the chunks that have begun, and all that would run later. From any thread.
+  void cancel() { cancelled_ = true; }
+  // Throws ABORTED where the pool has been cancelled.
+  void need_running() const {
+    if (cancelled()) fail_cancelled();
   }
 
  private:
@@ -43,6 +50,8 @@ class ThreadPool {
     (*static_cast<const Body*>(body))(chunk, thread);
   }
 
+  bool cancelled() const { return cancelled_.load(std::memory_order_relaxed); }
+  [[noreturn]] static void fail_cancelled();
   void start(int threads);
   void stop();
   void run_job(const Job& job, bool wake);
@@ -74,7 +83,7 @@ class ThreadPool {
   alignas(64) std::atomic<int64_t> next_chunk_{0};
   Job job_{};
 
-  std::atomic<bool> stopping_{false};
+  std::atomic<bool> stopping_{false}, cancelled_{false};
   Bell work_arrived_, job_left_;
   std::vector<std::thread> workers_;
 };

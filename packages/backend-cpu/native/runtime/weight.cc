@@ -22,14 +22,11 @@ std::shared_ptr<const Weight> Weight::load(const WeightSource& source, FileMap& 
                                            ThreadPool& pool) try {
   auto weight = std::make_shared<Weight>();
   weight->set_shape(source);
-  if (source.path.empty()) weight->data_ = source.memory;
-  else weight->attach(source, files);
+  weight->attach(source.bytes, files, pool);
   const size_t rank = weight->shape_.size();
-  if (rank == 1 && !weight->is_float()) weight->keep_as_floats(kernels);
-  else if ((rank == 2 || rank == 3) && kernels.packed_gemm[weight->format_] && weight->rows_ > 0)
-    weight->pack(weight->starts_of_matrices(), pool);
-  else if (source.path.empty()) weight->copy(source);
-  if (weight->memory_.bytes() > 0) weight->release_file(source);
+  if (rank == 1) weight->keep_as_floats(kernels);
+  else if (rank <= 3 && kernels.packed_gemm[weight->format_]) weight->pack(weight->starts_of_matrices(), pool);
+  weight->need_file(source.bytes);
   if (rank == 3) weight->see_matrices();
   return weight;
 } catch (const Failure& failure) {
@@ -44,14 +41,18 @@ std::shared_ptr<const Weight> Weight::load_stack(const std::vector<WeightSource>
   try {
     for (const WeightSource& source : sources) {
       current = &source;
-      stack->add_matrix(source, files, kernels);
+      stack->add_matrix(source, files, kernels, pool);
     }
     stack->be_stack();
     if (kernels.packed_gemm[stack->format_]) {
       stack->pack(stack->starts_of_matrices(), pool);
-      for (size_t i = 0; i < sources.size(); i++) stack->matrices_[i].release_file(sources[i]);
-      stack->see_matrices();
     }
+    for (size_t i = 0; i < sources.size(); i++) {
+      current = &sources[i];
+      if (stack->is_packed()) stack->matrices_[i].memory_ = stack->memory_;
+      stack->matrices_[i].need_file(sources[i].bytes);
+    }
+    if (stack->is_packed()) stack->see_matrices();
   } catch (const Failure& failure) {
     throw Failure(failure.code, "weight '" + current->name + "': " + failure.what());
   }
@@ -59,16 +60,17 @@ std::shared_ptr<const Weight> Weight::load_stack(const std::vector<WeightSource>
 }
 
 // A matrix of a stack. Whether a stack can be used as floats without decoding must not differ from matrix to matrix.
-void Weight::add_matrix(const WeightSource& source, FileMap& files, const Kernels& kernels) {
+void Weight::add_matrix(const WeightSource& source, FileMap& files, const Kernels& kernels, ThreadPool& pool) {
   Weight matrix;
   matrix.set_shape(source);
-  if (matrix.shape_.size() != 2 || matrix.rows_ == 0) fail(Code::bad_weight, "a stack is made of matrices");
+  if (matrix.shape_.size() != 2) fail(Code::bad_weight, "a stack is made of matrices");
   if (!matrices_.empty() && (matrix.shape_ != matrices_[0].shape_ || matrix.format_ != matrices_[0].format_))
     fail(Code::bad_weight, "the matrices of a stack must have one shape and one format");
-  if (source.path.empty()) matrix.data_ = source.memory;
-  else matrix.attach(source, files);
-  const bool unaligned = matrix.format_ == FORMAT_F32 && !matrix.is_float();
-  if (!kernels.packed_gemm[matrix.format_] && (source.path.empty() || unaligned)) matrix.copy(source);
+  matrix.attach(source.bytes, files, pool);
+  if (!kernels.packed_gemm[matrix.format_] && matrix.format_ == FORMAT_F32 && !matrix.is_float()) {
+    matrix.copy();
+    matrix.need_file(source.bytes);
+  }
   matrices_.push_back(std::move(matrix));
 }
 
@@ -83,7 +85,7 @@ void Weight::set_shape(const WeightSource& source) {
   format_ = layout->format;
   width_ = shape_.back();
   for (const int64_t d : shape_)
-    if (d < 0) fail(Code::bad_weight, "shape %s has a negative dimension", shape.c_str());
+    if (d < 1) fail(Code::bad_weight, "shape %s has a dimension below 1", shape.c_str());
   for (size_t i = 0; i + 1 < shape_.size(); i++)
     if (__builtin_mul_overflow(rows_, shape_[i], &rows_)) fail(Code::bad_weight, "shape %s is too large", shape.c_str());
   if (width_ % layout->block != 0)
@@ -93,34 +95,30 @@ void Weight::set_shape(const WeightSource& source) {
   if (__builtin_mul_overflow(width_ / layout->block, layout->block_bytes, &row_bytes_) ||
       __builtin_mul_overflow(row_bytes_, rows_, &total))
     fail(Code::bad_weight, "shape %s is too large", shape.c_str());
-  if (static_cast<uint64_t>(total) != source.bytes)
+  if (static_cast<uint64_t>(total) != source.bytes.bytes)
     fail(Code::bad_weight, "shape %s in %s takes %lld bytes; got %llu", shape.c_str(), layout->name,
-         static_cast<long long>(total), static_cast<unsigned long long>(source.bytes));
+         static_cast<long long>(total), static_cast<unsigned long long>(source.bytes.bytes));
 }
 
-void Weight::attach(const WeightSource& source, FileMap& files) {
-  file_ = files.open(source.path);
-  if (source.bytes > file_->bytes() || source.offset > file_->bytes() - source.bytes)
-    fail(Code::bad_weight, "%s has %llu bytes, but bytes %llu to %llu are asked for; the file may be truncated",
-         source.path.c_str(), static_cast<unsigned long long>(file_->bytes()),
-         static_cast<unsigned long long>(source.offset), static_cast<unsigned long long>(source.offset + source.bytes));
-  data_ = file_->data() + source.offset;
-  file_->prefetch(source.offset, source.bytes);
+void Weight::attach(const ByteSource& source, FileMap& files, ThreadPool& pool) {
+  HeldBytes held = HeldBytes::open(source, files, pool);
+  data_ = held.data;
+  file_ = std::move(held.file);
+  memory_ = std::move(held.memory);
 }
 
-void Weight::copy(const WeightSource& source) {
-  memory_ = Pages(source.bytes);
-  if (source.bytes) memcpy(memory_.data(), data_, source.bytes);
-  data_ = memory_.data();
+void Weight::copy() {
+  Pages pages(rows_ * row_bytes_);
+  memcpy(pages.data(), data_, pages.bytes());
+  own(std::move(pages));
 }
 
 void Weight::keep_as_floats(const Kernels& kernels) {
   Pages floats(width_ * sizeof(float));
   decode(kernels, 0, 1, reinterpret_cast<float*>(floats.data()));
-  memory_ = std::move(floats);
+  own(std::move(floats));
   format_ = FORMAT_F32;
   row_bytes_ = width_ * sizeof(float);
-  data_ = memory_.data();
 }
 
 // Shape and size, from matrices that are all alike.
@@ -128,7 +126,9 @@ void Weight::be_stack() {
   const Weight& matrix = matrices_.front();
   shape_ = {static_cast<int64_t>(matrices_.size()), matrix.rows_, matrix.width_};
   format_ = matrix.format_;
-  rows_ = shape_[0] * matrix.rows_;
+  if (__builtin_mul_overflow(shape_[0], matrix.rows_, &rows_))
+    fail(Code::bad_weight, "a stack of %lld matrices of %lld rows is too large", static_cast<long long>(shape_[0]),
+         static_cast<long long>(matrix.rows_));
   width_ = matrix.width_;
   row_bytes_ = matrix.row_bytes_;
 }
@@ -158,8 +158,7 @@ void Weight::pack(const std::vector<const uint8_t*>& matrices, ThreadPool& pool)
     if (shared && !share_scales(blocks, row_bytes_, some, width_)) shared = false;
   });
   shares_scales_ = shared;
-  memory_ = std::move(packed);
-  data_ = memory_.data();
+  own(std::move(packed));
   tile_row_bytes_ = tile_row;
 }
 
@@ -183,7 +182,7 @@ void Weight::see_matrices() {
 std::shared_ptr<const Weight> Weight::load_gptq(const GptqSource& source, FileMap& files, const Kernels& kernels,
                                                 ThreadPool& pool) try {
   auto weight = std::make_shared<Weight>();
-  const GptqMatrix matrix(source, files);
+  const GptqMatrix matrix(source, files, pool);
   weight->take(matrix, kernels, pool);
   matrix.release_files();
   return weight;
@@ -212,13 +211,20 @@ void Weight::take(const GptqMatrix& matrix, const Kernels& kernels, ThreadPool& 
     matrix.fill_rows(first, count, blocks[thread].data());
     pack_rows(packed, blocks[thread].data(), row_bytes_, count, width_, made.data() + i * tile_row_bytes_);
   });
-  memory_ = std::move(made);
-  data_ = memory_.data();
+  own(std::move(made));
 }
 
-// What was read into memory of its own need not stay mapped in.
-void Weight::release_file(const WeightSource& source) {
-  if (file_) file_->release(source.offset, source.bytes);
+void Weight::own(Pages pages) {
+  memory_ = std::make_shared<const Pages>(std::move(pages));
+  data_ = memory_->data();
+}
+
+// After the bytes of a source have been read: throws BAD_WEIGHT where the file has changed meanwhile. What is in memory of its
+// own, or of the stack that it is part of, needs the file no more.
+void Weight::need_file(const ByteSource& source) {
+  HeldBytes{data_, file_, nullptr}.need_unchanged();
+  if (!file_ || !memory_) return;
+  file_->release(source.offset, source.bytes);
   file_.reset();
 }
 

@@ -15,20 +15,17 @@
 
 namespace quern {
 
-// Where a weight comes from: a slice of a file, or `memory` (then path is empty).
+// Where a weight comes from.
 struct WeightSource {
   std::string name;
   std::vector<int64_t> shape;
   std::string format;
-  std::string path;
-  uint64_t offset = 0;
-  uint64_t bytes = 0;
-  const uint8_t* memory = nullptr;
+  ByteSource bytes;
 };
 
 // Rows of `width` elements each. A matrix in a block format is packed into the tiles that the kernels multiply (kernels/
-// packed/tiles.h), if they do; any other stays as it lies in the file, used where it is mapped. A vector (norm weight, bias)
-// is kept as f32. A stack [E, N, K] is E matrices, packed or not as one would be.
+// packed/tiles.h), if they do; any other stays as it lies in the file, used where it is mapped, or in the memory that its
+// bytes came in. A vector (norm weight, bias) is kept as f32. A stack [E, N, K] is E matrices, packed or not as one would be.
 class Weight {
  public:
   // Packs on the pool's threads. Throws BAD_WEIGHT, UNSUPPORTED or OUT_OF_MEMORY, each naming the weight.
@@ -46,7 +43,13 @@ class Weight {
   int64_t width() const { return width_; }
   Format format() const { return format_; }
   // Of memory taken, or of the file where that is used.
-  uint64_t byte_length() const { return is_packed() ? memory_.bytes() : rows_ * row_bytes_; }
+  uint64_t byte_length() const { return is_packed() ? memory_->bytes() : rows_ * row_bytes_; }
+  // Calls look(file) for each mapped file that the data is in.
+  template <class Look>
+  void each_file(const Look& look) const {
+    if (file_) look(*file_);
+    for (const Weight& matrix : matrices_) matrix.each_file(look);
+  }
 
   // Of a weight that is not packed.
   const uint8_t* row(int64_t index) const { return data_ + index * row_bytes_; }
@@ -70,24 +73,25 @@ class Weight {
  private:
   void decode_packed_row(const Kernels& kernels, int64_t row, float* out) const;
   void set_shape(const WeightSource& source);
-  void attach(const WeightSource& source, FileMap& files);
-  void copy(const WeightSource& source);
+  void attach(const ByteSource& source, FileMap& files, ThreadPool& pool);
+  void copy();
   void keep_as_floats(const Kernels& kernels);
   void pack(const std::vector<const uint8_t*>& matrices, ThreadPool& pool);
   void see_matrices();
-  void add_matrix(const WeightSource& source, FileMap& files, const Kernels& kernels);
+  void add_matrix(const WeightSource& source, FileMap& files, const Kernels& kernels, ThreadPool& pool);
   void be_stack();
   int64_t rows_of_matrix() const;
   std::vector<const uint8_t*> starts_of_matrices() const;
   void take(const GptqMatrix& matrix, const Kernels& kernels, ThreadPool& pool);
-  void release_file(const WeightSource& source);
+  void own(Pages pages);
+  void need_file(const ByteSource& source);
 
   std::vector<int64_t> shape_;
   Format format_ = FORMAT_F32;
   int64_t rows_ = 1, width_ = 1, row_bytes_ = 0, tile_row_bytes_ = 0;
   const uint8_t* data_ = nullptr;
   std::shared_ptr<const MappedFile> file_; // one of these two owns the data
-  Pages memory_;
+  std::shared_ptr<const Pages> memory_;
   bool shares_scales_ = false;
   std::vector<int32_t> order_;
   std::vector<Weight> matrices_;

@@ -53,7 +53,7 @@ void gemm(const Kernels& k) {
   for (const auto& [T, N, K] : shapes) {
     const std::vector<float> x = normals(1, T * K), w = normals(2, N * K);
     std::vector<float> y(size_t(T * N));
-    const double time = seconds([&] { k.gemm(x.data(), K, w.data(), K, nullptr, y.data(), N, T, N, K); });
+    const double time = seconds([&] { k.gemm(x.data(), K, w.data(), K, nullptr, y.data(), N, T, N, K, panel()); });
     printf("%-7s gemm %3ld x %4ld x %4ld %7.1f GFLOP/s\n", k.name, T, N, K, 2 * double(T * N * K) / time * 1e-9);
   }
 }
@@ -84,7 +84,7 @@ double packed_seconds(const Weights& w, int64_t T, void (*quantise)(const float*
   std::vector<uint8_t> x(size_t(T * quantised_row_bytes(K)));
   for (int64_t t = 0; t < T; t++) quantise(floats.data() + t * K, K, x.data() + t * quantised_row_bytes(K));
   std::vector<float> y(size_t(T * N));
-  return seconds([&] { gemm({x.data(), w.tiles.data(), nullptr, y.data(), N, T, N, K}); });
+  return seconds([&] { gemm({x.data(), w.tiles.data(), nullptr, y.data(), N, T, N, K, panel()}); });
 }
 
 void packed_gemm(const Kernels& k) {
@@ -123,7 +123,7 @@ void gemm_of_words(const Kernels& k) {
     std::vector<float> y(size_t(T * N));
     for (const auto& [name, gemm] : {std::pair{"bf16", k.gemm_of_bf16}, {"f16", k.gemm_of_bf16_f16}}) {
       if (!gemm) continue;
-      const double time = seconds([&] { gemm(x.data(), K, w.data(), K, nullptr, y.data(), N, T, N, K); });
+      const double time = seconds([&] { gemm(x.data(), K, w.data(), K, nullptr, y.data(), N, T, N, K, panel()); });
       printf("%-11s gemm of %-4s %3ld rows %7.1f GFLOP/s %6.1f µs\n", k.name, name, T, 2 * double(T * N * K) / time * 1e-9, time * 1e6);
     }
   }

@@ -1,6 +1,9 @@
 // Tests of the kernel tables without Node: every table this machine can run, against definitions in double precision and
 // against each other. Build and run: native/test/run.sh
 #include "kernels-test.h"
+
+#include <pthread.h>
+
 #include <algorithm>
 
 using namespace quern;
@@ -218,7 +221,7 @@ void gemm_of_words_agrees() {
         compare(rounded, 0, "bf16", [&](float* y) { k->gemm_bf16(x.data(), K, brains.data(), K, bias.data(), y, N, T, N, K); });
         if (!k->gemm_of_bf16) continue;
         compare(rounded, 1e-6, "both bf16",
-                [&](float* y) { k->gemm_of_bf16(short_x.data(), K, brains.data(), K, bias.data(), y, N, T, N, K); });
+                [&](float* y) { k->gemm_of_bf16(short_x.data(), K, brains.data(), K, bias.data(), y, N, T, N, K, panel()); });
       }
 }
 
@@ -237,7 +240,7 @@ struct Words {
   }
   // Rows [t, t + rows) and columns [n, n + columns) of y.
   void multiply(int64_t t, int64_t rows, int64_t n, int64_t columns, float* y, int64_t ldy) const {
-    k->gemm_of_bf16(x.data() + t * ldx, ldx, w.data() + n * ldw, ldw, bias.data() + n, y, ldy, rows, columns, K);
+    k->gemm_of_bf16(x.data() + t * ldx, ldx, w.data() + n * ldw, ldw, bias.data() + n, y, ldy, rows, columns, K, panel());
   }
 };
 
@@ -311,8 +314,8 @@ void gemm_of_words_takes_f16() {
   const std::vector<uint16_t> brains = words_of(floats_of(halves, scalar.f16_to_f32), scalar.f32_to_bf16);
   const std::vector<uint16_t> x = words_of(normals(4, T * K), scalar.f32_to_bf16);
   std::vector<float> of_halves(size_t(T * N)), of_brains(of_halves.size());
-  k->gemm_of_bf16_f16(x.data(), K, halves.data(), K, nullptr, of_halves.data(), N, T, N, K);
-  k->gemm_of_bf16(x.data(), K, brains.data(), K, nullptr, of_brains.data(), N, T, N, K);
+  k->gemm_of_bf16_f16(x.data(), K, halves.data(), K, nullptr, of_halves.data(), N, T, N, K, panel());
+  k->gemm_of_bf16(x.data(), K, brains.data(), K, nullptr, of_brains.data(), N, T, N, K, panel());
   for (size_t i = 0; i < of_halves.size(); i++)
     check.that(bits(of_halves[i]) == bits(of_brains[i]) || (std::isnan(of_halves[i]) && std::isnan(of_brains[i])),
                at({int64_t(i) / N, int64_t(i) % N}));
@@ -326,7 +329,7 @@ void tiles_flush_denormals() {
   constexpr uint16_t least = 0x0080, denormal = 0x007f, one = 0x3f80, half = 0x3f00;
   const auto product = [](uint16_t x, uint16_t w, float bias) {
     float y;
-    k->gemm_of_bf16(&x, 1, &w, 1, &bias, &y, 1, 1, 1, 1);
+    k->gemm_of_bf16(&x, 1, &w, 1, &bias, &y, 1, 1, 1, 1, panel());
     return y;
   };
   check.that(product(least, one, 0) == 0x1p-126f, "the least normal is kept");
@@ -466,7 +469,7 @@ struct Packed {
   void multiply(int64_t t, int64_t rows, int64_t n, int64_t columns, float* y, int64_t ldy) const {
     k->packed_gemm[w.format]({x.data() + t * quantised_row_bytes(w.K),
                               tiles.data() + n / PACKED_ROWS * packed_rows_bytes(packed_format(w.format), w.K),
-                              bias.data() + n, y + t * ldy + n, ldy, rows, columns, w.K});
+                              bias.data() + n, y + t * ldy + n, ldy, rows, columns, w.K, nullptr});
   }
 };
 
@@ -584,7 +587,7 @@ struct Coarse {
   void multiply(int64_t t, int64_t rows, int64_t n, int64_t columns, const float* bias, float* y, int64_t ldy) const {
     k->coarse_gemm[w.format]({x.data() + t * quantised_row_bytes(w.K),
                               tiles.data() + n / PACKED_ROWS * packed_rows_bytes(packed_format(w.format), w.K),
-                              bias ? bias + n : nullptr, y + t * ldy + n, ldy, rows, columns, w.K, shares_scales});
+                              bias ? bias + n : nullptr, y + t * ldy + n, ldy, rows, columns, w.K, panel(), shares_scales});
   }
   bool shares_scales = false;
 };
@@ -689,7 +692,7 @@ void coarse_gemm_agrees() {
     coarse_gemm_of(Coarse(Format(format), 37, 4608, normals(9, 11 * 4608)), check); // several panels along K
     const float bias[] = {1, 2, 3};
     std::vector<float> y(12, 9);
-    k->coarse_gemm[format]({nullptr, nullptr, bias, y.data(), 3, 4, 3, 0});
+    k->coarse_gemm[format]({nullptr, nullptr, bias, y.data(), 3, 4, 3, 0, panel()});
     for (int i = 0; i < 12; i++) check.that(y[size_t(i)] == bias[i % 3], "no columns of w");
   }
 }
@@ -1407,10 +1410,8 @@ void attention() {
   attention_of_what_is_not_finite();
 }
 
-} // namespace
-
 // The names of tables; none: all that this machine can run.
-int main(int count, char** names) {
+void test_tables(int count, char** names) {
   const std::string goldens = "../../../../../shared/data/dequant-reference/gguf"; // from this folder; skipped where absent
   for (const Kernels* table : available()) {
     if (count > 1 && std::find(names + 1, names + count, std::string(table->name)) == names + count) continue;
@@ -1452,6 +1453,29 @@ int main(int count, char** names) {
     rounding();
     conversion_lengths();
   }
+}
+
+// The stack of a thread where the C library is musl; sanitizers need room of their own in every frame.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr size_t stack_bytes = 2048 * 1024;
+#else
+constexpr size_t stack_bytes = 128 * 1024;
+#endif
+
+} // namespace
+
+int main(int count, char** names) {
+  std::pair<int, char**> arguments{count, names};
+  const auto run = [](void* given) -> void* {
+    const auto& [many, all] = *static_cast<std::pair<int, char**>*>(given);
+    test_tables(many, all);
+    return nullptr;
+  };
+  pthread_attr_t attributes;
+  pthread_t thread;
+  pthread_attr_init(&attributes);
+  if (pthread_attr_setstacksize(&attributes, stack_bytes) || pthread_create(&thread, &attributes, run, &arguments)) abort();
+  pthread_join(thread, nullptr);
   printf(failures ? "%d tests FAILED\n" : "all tests passed\n", failures);
   return failures != 0;
 }

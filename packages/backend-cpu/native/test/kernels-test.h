@@ -78,6 +78,12 @@ private:
   int64_t n_;
 };
 
+// What kernels lay weights out in.
+inline void* panel() {
+  alignas(64) static uint8_t memory[PANEL_BYTES];
+  return memory;
+}
+
 inline std::vector<float> normals(uint64_t seed, int64_t n, float spread = 1) {
   Random random(seed);
   std::vector<float> values(static_cast<size_t>(n));

@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 build=${BUILD:-$(mktemp -d)}
 program=kernels-${1:-test}
 cxx=${CXX:-g++}
-flags="-std=c++20 -ffp-contract=off -Wall -Wextra ${FLAGS:--O3}"
+flags="-std=c++20 -ffp-contract=off -Wall -Wextra ${FLAGS:--O3 -Werror=frame-larger-than=16384}"
 
 compile() { # folder, its flags
   for file in "$1"/*.cc; do

@@ -1,8 +1,11 @@
 // Tests of threads, files, weights and the executor without Node, made to be run with sanitizers: native/test/sanitize.sh
 #include "runtime-test.h"
 
+#include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -256,14 +259,16 @@ std::string random_bytes(size_t count) { // small exponents: no NaN in any forma
   return bytes;
 }
 
-WeightSource in_memory(const std::string& format, std::vector<int64_t> shape, const std::string& bytes) {
-  WeightSource source;
-  source.name = format;
-  source.format = format;
-  source.shape = std::move(shape);
+ByteSource held(const std::string& bytes) {
+  ByteSource source;
   source.bytes = bytes.size();
-  source.memory = reinterpret_cast<const uint8_t*>(bytes.data());
+  source.memory = std::make_shared<const Pages>(bytes.size());
+  memcpy(source.memory->data(), bytes.data(), bytes.size());
   return source;
+}
+
+WeightSource in_memory(const std::string& format, std::vector<int64_t> shape, const std::string& bytes) {
+  return {format, std::move(shape), format, held(bytes)};
 }
 
 void wrong_weights_are_refused() {
@@ -276,23 +281,102 @@ void wrong_weights_are_refused() {
   check.same<uint64_t>(load(source({4, 64}))->byte_length(), bytes.size(), "bytes of a right one");
   check.fails(Code::unsupported, "not known", [&] { load(in_memory("q8_7", {4, 64}, bytes)); });
   check.fails(Code::bad_weight, "dimensions", [&] { load(source({})); });
-  check.fails(Code::bad_weight, "negative", [&] { load(source({-4, 64})); });
+  check.fails(Code::bad_weight, "below 1", [&] { load(source({-4, 64})); });
+  for (const std::vector<int64_t>& nothing : {std::vector<int64_t>{0, 64}, {64, 0}, {int64_t{1} << 50, 0, 64}, {0}})
+    check.fails(Code::bad_weight, "below 1", [&] { load(in_memory("q8_0", nothing, "")); });
   check.fails(Code::bad_weight, "no whole number", [&] { load(source({4, 65})); });
   check.fails(Code::bad_weight, "takes 136 bytes; got 272", [&] { load(source({2, 64})); });
   check.fails(Code::bad_weight, "too large", [&] { load(source({INT64_MAX, INT64_MAX, 64})); });
   check.fails(Code::bad_weight, "too large", [&] { load(source({INT64_MAX / 64, 64})); });
 
   WeightSource slice = source({4, 64});
-  slice.memory = nullptr;
-  slice.path = folder.write("weights", "head" + bytes);
+  slice.bytes.memory = nullptr;
+  slice.bytes.path = folder.write("weights", "head" + bytes);
   for (const uint64_t offset : {uint64_t{5}, uint64_t{1} << 40, UINT64_MAX, UINT64_MAX - bytes.size() + 1}) {
-    slice.offset = offset;
+    slice.bytes.offset = offset;
     check.fails(Code::bad_weight, "may be truncated", [&] { load(slice); });
   }
-  slice.offset = 4;
+  slice.bytes.offset = 4;
   check.same<uint64_t>(load(slice)->byte_length(), bytes.size(), "bytes of a slice of a file");
-  std::filesystem::resize_file(slice.path, 4 + bytes.size() - 1);
-  check.fails(Code::bad_weight, "may be truncated", [&] { load(slice); });
+  std::filesystem::resize_file(slice.bytes.path, 4 + bytes.size() - 1);
+  for (const bool mapped : {true, false}) {
+    slice.bytes.mapped = mapped;
+    check.fails(Code::bad_weight, "may be truncated", [&] { load(slice); });
+  }
+}
+
+void weights_are_read_where_they_are_not_mapped() {
+  Check check("weights that are not mapped need their file no more");
+  Folder folder;
+  Backend backend(2, "");
+  const std::string bytes = random_bytes(9 << 20); // several pieces
+  WeightSource source = in_memory("f16", {9 << 9, 1 << 10}, bytes);
+  source.bytes = {folder.write("weights", "head" + bytes), 4, bytes.size(), false, nullptr};
+  const auto weight = Weight::load(source, backend.files, backend.kernels, backend.pool);
+  std::filesystem::resize_file(source.bytes.path, 0);
+  check.that(!memcmp(weight->row(0), bytes.data(), bytes.size()), "the bytes");
+  weight->each_file([&](const MappedFile& file) { check.that(false, file.path() + " is mapped"); });
+}
+
+// The system says that a page cannot be read by a signal; the process goes on.
+void lost_pages_are_zeros() {
+  Check check("pages of a file that was cut short are zeros, and are told of");
+  Folder folder;
+  FileMap files;
+  const auto other = files.open(folder.write("other", std::string(1 << 16, 'o')));
+  const auto file = files.open(folder.write("file", std::string(1 << 16, 'x')));
+  std::filesystem::resize_file(file->path(), 1 << 12);
+  std::vector<std::thread> readers;
+  std::atomic<int> wrong{0};
+  for (int t = 0; t < 4; t++)
+    readers.emplace_back([&] {
+      for (size_t at = 0; at < file->bytes(); at += 512) wrong += file->data()[at] != (at < (1 << 12) ? 'x' : 0);
+    });
+  for (std::thread& reader : readers) reader.join();
+  check.same(wrong.load(), 0, "bytes that are neither the file's nor zeros");
+  check.that(FaultGuard::any_lost(), "some file has lost pages");
+  check.fails(Code::device_failed, "had 65536 bytes and now has 4096", [&] { file->need_whole(Code::device_failed); });
+  other->need_whole(Code::device_failed);
+  check.that(file->has_changed() && !other->has_changed(), "what has changed");
+  const auto again = files.open(file->path());
+  check.that(again->bytes() == 1 << 12 && again->data()[0] == 'x', "the file as it is now");
+}
+
+// Signals for any other memory go to whoever handled them before; here, as at the start of most programs, that ends it.
+void other_faults_are_passed_on() {
+  Check check("SIGBUS for memory of others goes where it went before");
+  Folder folder;
+  const std::string path = folder.write("file", std::string(1 << 14, 'x'));
+  FileMap files;
+  files.open(path); // installs the handler
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    const OpenFile file(path);
+    const auto* data = static_cast<const volatile char*>(mmap(nullptr, 1 << 14, PROT_READ, MAP_SHARED, file.descriptor, 0));
+    std::filesystem::resize_file(path, 0);
+    _exit(data[1 << 13] ? 1 : 2);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  check.that(!WIFEXITED(status) || (WEXITSTATUS(status) != 1 && WEXITSTATUS(status) != 2), "the child was ended"); // by the sanitizer
+#else
+  check.that(WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS, "the child was ended by SIGBUS");
+#endif
+}
+
+void a_file_written_to_during_a_load_is_refused() {
+  Check check("a file that is written to while it is loaded is refused");
+  Folder folder;
+  Backend backend(1, "");
+  ByteSource source;
+  source.path = folder.write("file", random_bytes(1 << 12));
+  source.bytes = 1 << 12;
+  const HeldBytes held = HeldBytes::open(source, backend.files, backend.pool);
+  held.need_unchanged();
+  std::filesystem::last_write_time(source.path, std::filesystem::file_time_type::clock::now() - std::chrono::hours(1));
+  check.fails(Code::bad_weight, "was written to while it was loaded", [&] { held.need_unchanged(); });
 }
 
 // A random GPTQ matrix [24, 128] in groups of 32, and what its elements are.
@@ -311,13 +395,10 @@ struct Gptq {
     source.K = K;
     source.bits = bits;
     source.group_size = 32;
-    source.qweight = part(words);
-    source.qzeros = part(zeros);
-    source.scales = part(scales);
-    source.group_index = part(index);
-  }
-  static PartSource part(const std::string& bytes) {
-    return {"", 0, bytes.size(), reinterpret_cast<const uint8_t*>(bytes.data())};
+    source.qweight = held(words);
+    source.qzeros = held(zeros);
+    source.scales = held(scales);
+    source.group_index = held(index);
   }
   int field(const std::string& bytes, int64_t word, int64_t place) const {
     uint32_t value;
@@ -358,7 +439,7 @@ void gptq_matrices_keep_their_values() {
             }
         }
     Gptq broken(4, true, true);
-    broken.index[8] = 4;
+    broken.source.group_index.memory->data()[8] = 4;
     check.fails(Code::bad_weight, "column 2 is of group 4 of 4", [&] { load(broken.source); });
     broken.source.scales.bytes--;
     check.fails(Code::bad_weight, "scales must have 192 bytes; got 191", [&] { load(broken.source); });
@@ -471,8 +552,121 @@ void runs_can_be_ended() {
   other.join();
   model.control = 0;
   run();
-  model.backend.executor.stop();
-  check.fails(Code::aborted, "aborted", run);
+  model.backend.pool.cancel();
+  check.fails(Code::aborted, "disposed", run);
+}
+
+// What has been posted when a backend ends is not begun, and what has begun ends with the chunks that are under way.
+void loads_end_with_the_backend() {
+  Check check("a load ends when the pool is cancelled");
+  for (const int threads : {1, 3}) {
+    Backend backend(threads, "");
+    const WeightSource source = in_memory("q8_0", {4096, 64}, random_bytes(4096 * 2 * 34));
+    std::atomic<int> begun{0};
+    check.fails(Code::aborted, "disposed", [&] {
+      backend.pool.run(1000, [&](int64_t, int) {
+        if (begun++ == 0) backend.pool.cancel();
+        nap(100);
+      });
+    });
+    check.that(begun < 1000, std::to_string(begun) + " chunks were begun");
+    check.fails(Code::aborted, "disposed", [&] { Weight::load(source, backend.files, backend.kernels, backend.pool); });
+  }
+}
+
+void weights_in_lost_files_end_runs() {
+  Check check("a run whose weights have lost their file fails");
+  Folder folder;
+  Backend backend(2, "");
+  constexpr int32_t V = 4096, D = 64; // pages enough
+  WeightSource source = in_memory("f16", {V, D}, random_bytes(V * D * 2));
+  source.bytes = {folder.write("weights", random_bytes(V * D * 2)), 0, V * D * 2, true, nullptr};
+  const int32_t table = backend.weights.add(Weight::load(source, backend.files, backend.kernels, backend.pool));
+  PlanWriter writer;
+  writer.op("embed", {}, {{Region::weight, {V, D}, 0, table}, {Region::inputs, {1}, 0, 0, DType::i32}, {Region::outputs, {1, D}}});
+  int32_t id = V - 1, control = 0;
+  float outputs[D];
+  const HostMemory host = {reinterpret_cast<uint8_t*>(&id), sizeof id, reinterpret_cast<uint8_t*>(outputs), sizeof outputs};
+  Plan plan(writer.words(0, sizeof id, sizeof outputs), host, backend.buffers, backend.weights);
+  backend.executor.run(plan, &control, nullptr);
+  id = V; // a failure of its own, of a file that is as it was
+  try {
+    backend.executor.run(plan, &control, nullptr);
+    check.that(false, "an id out of range");
+  } catch (const Failure& failure) {
+    check.that(!strstr(failure.what(), "written to"), failure.what());
+  }
+  std::filesystem::last_write_time(source.bytes.path, std::filesystem::file_time_type::clock::now() - std::chrono::hours(1));
+  check.fails(Code::out_of_range, "has been written to while it was in use", [&] { backend.executor.run(plan, &control, nullptr); });
+  id = V - 1;
+  backend.executor.run(plan, &control, nullptr);
+  std::filesystem::resize_file(source.bytes.path, 0);
+  check.fails(Code::device_failed, "now has 0", [&] { backend.executor.run(plan, &control, nullptr); });
+  id = 0;
+  check.fails(Code::device_failed, "now has 0", [&] { backend.executor.run(plan, &control, nullptr); });
+}
+
+// Tensors [S, V] beside each other in the arena, a page of canaries after each: shapes of as many elements with other rows.
+void reshaped_operands_are_refused() {
+  Check check("operands of as many elements in other shapes are refused");
+  Backend backend(2, "");
+  constexpr int32_t S = 4, V = 4096;
+  const std::vector<int32_t> right = {S, V}, wrong = {1, S * V};
+  const auto run = [&](const char* name, const std::vector<int32_t>& attributes, const std::vector<Place>& operands) {
+    PlanWriter writer;
+    writer.op(name, attributes, operands);
+    std::vector<uint8_t> inputs(S * V * 4), outputs(S * V * 4);
+    const HostMemory host = {inputs.data(), inputs.size(), outputs.data(), outputs.size()};
+    Plan plan(writer.words(0, S * V * 4, S * V * 4), host, backend.buffers, backend.weights);
+    int32_t control = 0;
+    backend.executor.run(plan, &control, nullptr);
+  };
+  const auto in = [](std::vector<int32_t> shape, DType dtype = DType::f32) { return Place{Region::inputs, std::move(shape), 0, 0, dtype}; };
+  const auto out = [](std::vector<int32_t> shape, DType dtype = DType::f32) { return Place{Region::outputs, std::move(shape), 0, 0, dtype}; };
+  const Place token = in({S}, DType::i32);
+  for (const char* name : {"add", "mul"}) {
+    run(name, {}, {in(right), in({V}), out(right)});
+    check.fails(Code::bad_argument, "shape", [&] { run(name, {}, {in(right), in({V}), out(wrong)}); });
+    check.fails(Code::bad_argument, "row", [&] { run(name, {}, {in(wrong), in({V}), out(right)}); });
+  }
+  const Place bits = in({S, V / 32}, DType::i32);
+  run("maskLogits", {}, {in(right), bits, out(right)});
+  check.fails(Code::bad_argument, "y as x", [&] { run("maskLogits", {}, {in(right), bits, out(wrong)}); });
+  const Place tokens = in({S, 1}, DType::i32);
+  run("penalise", {}, {in(right), tokens, in({S, 3}), out(right)});
+  check.fails(Code::bad_argument, "y as x", [&] { run("penalise", {}, {in(right), tokens, in({S, 3}), out(wrong)}); });
+  check.fails(Code::bad_argument, "strengths", [&] { run("penalise", {}, {in(right), tokens, in({3, S}), out(right)}); });
+  const Place random = in({S, 2}, DType::i32);
+  run("sample", {}, {in(right), in({S, 4}), random, token, out({S}, DType::i32)});
+  check.fails(Code::bad_argument, "settings", [&] { run("sample", {}, {in(right), in({1, 4 * S}), random, token, out({S}, DType::i32)}); });
+}
+
+// Shapes without elements whose other dimensions are endless.
+void nothing_takes_no_time() {
+  Check check("shapes without elements are done at once, or refused");
+  Backend backend(2, "");
+  constexpr int32_t most = INT32_MAX;
+  int32_t control = 0;
+  const auto run = [&](const char* name, const std::vector<int32_t>& attributes, const std::vector<Place>& operands) {
+    PlanWriter writer;
+    writer.op(name, attributes, operands);
+    uint8_t memory[64] = {};
+    const HostMemory host = {memory, sizeof memory, memory, sizeof memory};
+    Plan plan(writer.words(0, 0, 0), host, backend.buffers, backend.weights);
+    backend.executor.run(plan, &control, nullptr);
+    check.that(true, name);
+  };
+  const auto at = [](Region region, std::vector<int32_t> shape, DType dtype = DType::f32) { return Place{region, std::move(shape), 0, 0, dtype}; };
+  const auto in = [&](std::vector<int32_t> shape) { return at(Region::inputs, std::move(shape)); };
+  const auto out = [&](std::vector<int32_t> shape) { return at(Region::outputs, std::move(shape)); };
+  run("rope", {0}, {in({most, 4096, 0}), in({most, 0}), out({most, 4096, 0})});
+  run("maskLogits", {}, {in({most, 0}), at(Region::inputs, {most, 0}, DType::i32), out({most, 0})});
+  run("softmax", {}, {in({most, 0}), out({most, 0})});
+  run("silu", {}, {in({most, 0}), out({most, 0})});
+  check.fails(Code::bad_argument, "impossible", [&] { run("rope", {0}, {in({0, most, most}), in({0, 0}), out({0, most, most})}); });
+  Scratch scratch(8);
+  check.fails(Code::out_of_memory, "64 bits", [&] { scratch.reserve(INT64_MAX / 16); });
+  check.fails(Code::out_of_memory, "64 bits", [&] { scratch.reserve(16, INT64_MAX / 2); });
 }
 
 // Each plan has one or two words changed. What still runs must stay inside its memory, which the sanitizers watch.
@@ -520,10 +714,18 @@ int main() {
   files_are_mapped_once();
   what_is_no_file_is_refused();
   wrong_weights_are_refused();
+  weights_are_read_where_they_are_not_mapped();
+  lost_pages_are_zeros();
+  other_faults_are_passed_on();
+  a_file_written_to_during_a_load_is_refused();
   gptq_matrices_keep_their_values();
   threads_do_not_change_results();
   a_replay_allocates_nothing();
   runs_can_be_ended();
+  loads_end_with_the_backend();
+  weights_in_lost_files_end_runs();
+  reshaped_operands_are_refused();
+  nothing_takes_no_time();
   changed_plans_do_no_harm();
   printf("%s\n", failures ? "FAILED" : "passed");
   return failures ? 1 : 0;

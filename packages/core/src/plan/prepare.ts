@@ -39,6 +39,12 @@ export interface PrepareOptions extends PlanUse {
 /** NaN in every floating dtype, so that what a kernel leaves unwritten is seen. */
 const poison = 0xff;
 
+/** Host memory that native code may work on whatever JavaScript does with it, where the driver has such. */
+const memoryOf = (driver: Driver, byteLength: number): ArrayBuffer =>
+  'executor' in driver && driver.executor.hostMemory
+    ? driver.executor.hostMemory(byteLength)
+    : hostBytes(byteLength);
+
 interface Runner {
   run(): Promise<void>;
   runChain?: CapturedPlan['replayChain'];
@@ -83,9 +89,9 @@ class Prepared implements PreparedPlan {
     this.layout = layOut(plan, options.guard);
     this.times = options.timed ? new Float64Array(plan.ops.length) : undefined;
     this.io = {
-      inputs: hostBytes(this.layout.inputsBytes),
-      outputs: hostBytes(this.layout.outputsBytes),
-      control: new Int32Array(1),
+      inputs: memoryOf(driver, this.layout.inputsBytes),
+      outputs: memoryOf(driver, this.layout.outputsBytes),
+      control: new Int32Array(new SharedArrayBuffer(4)),
       ...(this.times && { times: this.times }),
     };
     this.inputBytes = new Uint8Array(this.io.inputs);
@@ -98,12 +104,14 @@ class Prepared implements PreparedPlan {
   }
 
   writeInput(storage: Storage, bytes: Uint8Array): void {
+    if (bytes.length > 0) this.needInPlace('write', 'inputs');
     this.inputBytes.set(bytes, this.layout.places.get(storage)!.byteOffset);
   }
 
   kept(storage: Storage): Uint8Array | undefined {
     const place = this.layout.places.get(storage);
     if (!place || place.region === 'arena') return undefined;
+    if (storage.byteLength > 0) this.needInPlace('read', place.region);
     return new Uint8Array(this.io[place.region], place.byteOffset, storage.byteLength);
   }
 
@@ -125,6 +133,14 @@ class Prepared implements PreparedPlan {
   dispose(): void {
     this.abortSwitch.arm(undefined);
     this.runner.dispose();
+  }
+
+  private needInPlace(op: string, region: 'inputs' | 'outputs'): void {
+    if (this.io[region].byteLength > 0) return;
+    throw new BackendError(
+      'BAD_ARGUMENT',
+      `[${op}] the memory of the step's ${region} has been transferred; give away copies of what you read (slice()), and capture the step anew`,
+    );
   }
 
   private begin<T>(signal: AbortSignal | undefined, run: () => Promise<T>): Promise<T> {

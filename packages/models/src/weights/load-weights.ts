@@ -2,8 +2,9 @@ import { type Backend, elementCount, type Weight } from '@quern/core';
 import { type DecodeOptions, decodePoolFor, throwIfAborted } from './decode-pieces.js';
 import { decodedBytes, decodedFormat, decodedSource, gatheredSource } from './decode-weight.js';
 import { type GroupedTensor, gptqSource, isGrouped } from './gptq.js';
+import { needUnchanged } from './need-unchanged.js';
 import { isDense, type ResolvedWeight } from './resolve-weights.js';
-import { type StoredTensor, storedBytes } from './weight-file.js';
+import { partsOf, type StoredTensor, storedBytes, unmapped } from './weight-file.js';
 
 /** What a caller may want to hear while weights load. */
 export interface LoadOptions {
@@ -12,6 +13,11 @@ export interface LoadOptions {
   /** Something that works but costs: weights decoded because the backend does not read their format. */
   readonly onNotice?: ((message: string) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
+  /**
+   * False: weights are read into memory, and the files are not needed once they have loaded. Default: true; a backend may then use
+   * weights of 16 and 32 bits where they lie in the mapped file, which must not be written to or cut short meanwhile.
+   */
+  readonly mmap?: boolean | undefined;
 }
 
 /** The backend computes with the tensor as it lies in the file. Vectors in block formats are decoded: they are small. */
@@ -53,7 +59,7 @@ function decodingOf(
 
 /**
  * Loads weights; they come back in the order given. On failure or abort, everything already loaded is disposed of.
- * @throws ModelError ABORTED or WORKER_FAILED, or what backend.loadWeight throws.
+ * @throws ModelError ABORTED or WORKER_FAILED, FileError CHANGED, or what backend.loadWeight throws.
  */
 export async function loadWeights(
   backend: Backend,
@@ -62,8 +68,13 @@ export async function loadWeights(
 ): Promise<readonly Weight[]> {
   noticeDecoding(backend, resolved, options);
   const decoding = decodingOf(backend, resolved, options);
+  const wanted =
+    options.mmap === false
+      ? resolved.map((weight) => ({ ...weight, tensor: unmapped(weight.tensor) }))
+      : resolved;
+  const paths = new Set(resolved.flatMap(({ tensor }) => partsOf(tensor).map(({ bytes }) => bytes.path)));
   try {
-    return await loadAll(backend, resolved, decoding, options);
+    return await needUnchanged(paths, () => loadAll(backend, wanted, decoding, options));
   } finally {
     await decoding.pool?.dispose();
   }

@@ -1,4 +1,4 @@
-import type { WeightSource } from '@quern/core';
+import type { FileSlice, WeightSource } from '@quern/core';
 import type { GgmlFile, GgufFile, SafetensorsFile } from '@quern/quant';
 import type { Quantisation } from '../config/quantisation.js';
 import { otherBytes, type Quantised, withQuantised } from './quantised-tensors.js';
@@ -8,7 +8,7 @@ export type Naming = 'gguf' | 'huggingFace';
 
 /** A tensor in a file: a WeightSource whose bytes no one has read yet. */
 export interface FileTensor extends WeightSource {
-  readonly bytes: { readonly path: string; readonly offset: number; readonly byteLength: number };
+  readonly bytes: FileSlice;
   /** What else its values depend on, where the format alone does not tell. */
   readonly quantised?: Quantised;
 }
@@ -24,6 +24,15 @@ export type StoredTensor = FileTensor | TensorStack;
 /** The tensors that it lies in: itself, or the parts of a stack. */
 export const partsOf = (tensor: StoredTensor): readonly FileTensor[] =>
   'parts' in tensor ? tensor.parts : [tensor];
+
+const readWhole = (tensor: FileTensor): FileTensor => ({
+  ...tensor,
+  bytes: { ...tensor.bytes, mmap: false },
+});
+
+/** The same tensor for a backend that is to read its bytes into memory. */
+export const unmapped = (tensor: StoredTensor): StoredTensor =>
+  'parts' in tensor ? { ...tensor, parts: tensor.parts.map(readWhole) } : readWhole(tensor);
 
 /** Bytes in the file, those that a quantised tensor depends on included. */
 export function storedBytes(tensor: StoredTensor): number {

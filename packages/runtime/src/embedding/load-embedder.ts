@@ -12,7 +12,7 @@ import { Embedder } from './embedder.js';
 export interface EmbedderOptions
   extends Pick<
     LoadOptions,
-    'backend' | 'threads' | 'backendOptions' | 'resolveFrom' | 'signal' | 'onProgress' | 'onNotice'
+    'backend' | 'threads' | 'backendOptions' | 'mmap' | 'resolveFrom' | 'signal' | 'onProgress' | 'onNotice'
   > {
   /** How the rows of a text become one. Default: what the model's files say, else 'mean'. */
   readonly pooling?: Pooling | undefined;
@@ -78,8 +78,9 @@ function neededBytes(file: EncoderFile, backend: Backend): number {
   return describeEncoder(file, backend).weightBytes + activations;
 }
 
-const loadingOf = ({ signal, onNotice, onProgress }: EmbedderOptions) => ({
+const loadingOf = ({ signal, onNotice, onProgress, mmap }: EmbedderOptions) => ({
   ...(signal && { signal }),
+  ...(mmap !== undefined && { mmap }),
   ...(onNotice && { onNotice }),
   ...(onProgress && {
     onProgress: (bytes: { readonly loaded: number; readonly total: number }) =>

@@ -66,7 +66,7 @@ async function startBackend(file: ModelFile, options: ResolvedLoadOptions): Prom
 
 /** Weights and cache on the backend, or neither. */
 async function loadOnto({ backend, plan }: ChosenBackend, file: ModelFile, options: ResolvedLoadOptions) {
-  const { signal, onProgress, onNotice, prefillChunk } = options;
+  const { signal, onProgress, onNotice, prefillChunk, mmap } = options;
   const graph = graphOf(backend, options.graph);
   let cache: KvCache | undefined;
   let weights: LanguageModel | undefined;
@@ -76,6 +76,7 @@ async function loadOnto({ backend, plan }: ChosenBackend, file: ModelFile, optio
     weights = await loadLanguageModel(file, backend, {
       ...(signal && { signal }),
       ...(onNotice && { onNotice }),
+      ...(mmap !== undefined && { mmap }),
       ...(onProgress && { onProgress: (bytes) => onProgress({ phase: 'weights', ...bytes }) }),
     });
     return { cache, weights, engine: new Engine({ model: weights, cache, graph, prefillChunk }) };

@@ -44,15 +44,16 @@ export interface LoadOptions {
   readonly graph?: boolean | undefined;
   /** Most tokens of a prompt in one step; default 512. */
   readonly prefillChunk?: number | undefined;
+  /**
+   * False: weights are read into memory, and the model's files are not needed once it has loaded. Default: true; weights of 16 and 32
+   * bits may stay where they lie in the mapped files, which saves memory. Such a file must not be written to while the model is
+   * in use: cut short, it makes generations fail; overwritten, it makes them wrong.
+   */
+  readonly mmap?: boolean | undefined;
   /** Instead of the model's own: a builtin template ('chatml', 'llama2', 'llama3'), or Jinja. */
   readonly chatTemplate?: string | undefined;
   /** Folder whose nearest package.json lists the packages to look for backends and models in. */
   readonly resolveFrom?: string | undefined;
-  /**
-   * Map the model's file into memory instead of reading it; default true. False where the file may change while it is used: a mapped
-   * file must not.
-   */
-  readonly mmap?: boolean | undefined;
   /** Further options of the backend that is named, for its `createBackend`; its documentation lists them. */
   readonly backendOptions?: Readonly<Record<string, unknown>> | undefined;
   readonly signal?: AbortSignal | undefined;

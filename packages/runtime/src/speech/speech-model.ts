@@ -20,7 +20,15 @@ import { nonSpeechTokens, type SpeechVocabulary, vocabularyOf, vocabularyOfBytes
 
 export type SpeechLoadOptions = Pick<
   LoadOptions,
-  'backend' | 'threads' | 'backendOptions' | 'graph' | 'resolveFrom' | 'signal' | 'onProgress' | 'onNotice'
+  | 'backend'
+  | 'threads'
+  | 'backendOptions'
+  | 'mmap'
+  | 'graph'
+  | 'resolveFrom'
+  | 'signal'
+  | 'onProgress'
+  | 'onNotice'
 >;
 
 /** A model that turns speech into text. */
@@ -128,11 +136,12 @@ function needNotAborted(signal: AbortSignal | undefined): void {
 function loadOnto(
   backend: Backend,
   file: SpeechFile,
-  { signal, onNotice, onProgress }: SpeechLoadOptions,
+  { signal, onNotice, onProgress, mmap }: SpeechLoadOptions,
 ): Promise<WhisperModel> {
   return loadWhisper(file, backend, {
     ...(signal && { signal }),
     ...(onNotice && { onNotice }),
+    ...(mmap !== undefined && { mmap }),
     ...(onProgress && { onProgress: (bytes) => onProgress({ phase: 'weights', ...bytes }) }),
   });
 }

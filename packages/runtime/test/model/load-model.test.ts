@@ -1,12 +1,12 @@
-import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { jest } from '@jest/globals';
-import { createBackend } from '@quern/backend-reference';
-import { type Backend, need } from '@quern/core';
+import { createBackend, referenceDriver } from '@quern/backend-reference';
+import { type Backend, defineBackend, need } from '@quern/core';
 import { type LoadOptions, loadModel } from '../../src/index.js';
 import { makeApplication } from '../application.js';
-import { countingBackend } from '../backends.js';
+import { countingBackend, hasCpu } from '../backends.js';
 import { sharedData, testShared } from '../shared-data.js';
 import { tinyVocabulary, writeTinyModel } from '../tiny-model.js';
 
@@ -29,6 +29,35 @@ test('says what it loaded', async () => {
   expect(model.loadMs).toBeGreaterThan(0);
   expect([...phases]).toEqual(['backend', 'weights']);
   expect(model.detokenize(model.tokenize('the cat'))).toBe('the cat');
+});
+
+test.each([undefined, true, false])('mmap: %s reaches the source of every weight', async (mmap) => {
+  const seen = new Set<unknown>();
+  const driver = referenceDriver();
+  using own = defineBackend({
+    ...driver,
+    loadWeight(source) {
+      if ('path' in source.bytes) seen.add(source.bytes.mmap);
+      return driver.loadWeight(source);
+    },
+  });
+  using _model = await loadModel(path, { backend: own, ...(mmap !== undefined && { mmap }) });
+  expect([...seen]).toEqual([mmap === false ? false : undefined]);
+});
+
+(hasCpu ? test : test.skip)('with mmap: false the file is not needed once the model has loaded', async () => {
+  const { createBackend } = await import('@quern/backend-cpu');
+  using cpu = await createBackend({ threads: 1 });
+  const copy = join(mkdtempSync(join(tmpdir(), 'quern-unmapped-')), 'model.gguf');
+  const answer = async (mmap: boolean, truncate: boolean) => {
+    copyFileSync(path, copy);
+    using model = await loadModel(copy, { backend: cpu, mmap });
+    if (truncate) truncateSync(copy, 0);
+    return (await model.generate('the cat', { maxTokens: 8, temperature: 0 }).result).text;
+  };
+  const text = await answer(true, false);
+  expect(await answer(false, true)).toBe(text);
+  await expect(answer(true, true)).rejects.toMatchObject({ code: 'DEVICE_FAILED' });
 });
 
 test('a context beyond the trained one gets a notice', async () => {

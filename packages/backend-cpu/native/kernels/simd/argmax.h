@@ -2,7 +2,8 @@
 
 namespace quern::QUERN_ISA {
 
-// The largest number first, then the first place that holds it.
+// The largest number first, then the first place that holds it: place 0 where the row has been written to meanwhile, and no
+// place does.
 int64_t argmax(const float* x, int64_t width, float* max_of_row) {
   Floats top = set(-INF); // max() passes over NaN
   each(width, [&](int64_t i, auto... rest) { top = max(load_or(set(-INF), x + i, rest...), top); });
@@ -13,7 +14,8 @@ int64_t argmax(const float* x, int64_t width, float* max_of_row) {
   int64_t i = 0;
   for (; i + LANES <= width; i += LANES)
     if (const uint32_t found = equal_bits(load(x + i), most)) return i + __builtin_ctz(found);
-  return i + __builtin_ctz(equal_bits(load_or(set(-INF), x + i, width - i), most));
+  const uint32_t found = equal_bits(load_or(set(-INF), x + i, width - i), most);
+  return found ? i + __builtin_ctz(found) : 0;
 }
 
 } // namespace quern::QUERN_ISA

@@ -9,9 +9,9 @@
 namespace quern::QUERN_ISA {
 
 void gemm_of_bf16(const uint16_t* x, int64_t ldx, const uint16_t* w, int64_t ldw, const float* bias, float* y, int64_t ldy,
-                  int64_t T, int64_t N, int64_t K);
+                  int64_t T, int64_t N, int64_t K, void* panel);
 void gemm_of_bf16_f16(const uint16_t* x, int64_t ldx, const uint16_t* w, int64_t ldw, const float* bias, float* y,
-                      int64_t ldy, int64_t T, int64_t N, int64_t K);
+                      int64_t ldy, int64_t T, int64_t N, int64_t K, void* panel);
 
 namespace {
 
@@ -26,6 +26,7 @@ struct alignas(64) Tile {
 struct Panel {
   Tile steps[PANEL_K / STEP][2];
 };
+static_assert(sizeof(Panel) <= PANEL_BYTES);
 
 struct Product {
   const uint16_t* x; // [T, K], rows of ldx
@@ -93,12 +94,11 @@ inline void store_bias(const Product& p) {
 
 // Along K first, so that the part of x that all columns need stays in the second cache.
 template <class Weights>
-inline void multiply(const Product& p) {
+inline void multiply(const Product& p, Panel& panel) {
   if (p.K == 0) return store_bias(p);
   for (int64_t k = 0; k < p.K; k += PANEL_K)
     for (int64_t n = 0; n < p.N; n += COLUMNS) {
       const Part part = {0, 0, n, least(p.N - n, COLUMNS), k, least(p.K - k, PANEL_K)};
-      Panel panel;
       fill_panel<Weights>(p, part, panel);
       multiply_panel(p, part, panel);
     }
@@ -107,13 +107,13 @@ inline void multiply(const Product& p) {
 } // namespace
 
 void gemm_of_bf16(const uint16_t* x, int64_t ldx, const uint16_t* w, int64_t ldw, const float* bias, float* y, int64_t ldy,
-                  int64_t T, int64_t N, int64_t K) {
-  multiply<Bf16Weights>({x, ldx, w, ldw, bias, y, ldy, T, N, K});
+                  int64_t T, int64_t N, int64_t K, void* panel) {
+  multiply<Bf16Weights>({x, ldx, w, ldw, bias, y, ldy, T, N, K}, *static_cast<Panel*>(panel));
 }
 
 void gemm_of_bf16_f16(const uint16_t* x, int64_t ldx, const uint16_t* w, int64_t ldw, const float* bias, float* y,
-                      int64_t ldy, int64_t T, int64_t N, int64_t K) {
-  multiply<F16Weights>({x, ldx, w, ldw, bias, y, ldy, T, N, K});
+                      int64_t ldy, int64_t T, int64_t N, int64_t K, void* panel) {
+  multiply<F16Weights>({x, ldx, w, ldw, bias, y, ldy, T, N, K}, *static_cast<Panel*>(panel));
 }
 
 } // namespace quern::QUERN_ISA

@@ -16,6 +16,7 @@ struct Panel {
   PanelSpan spans[PANEL_K / SPAN][2];
   float steps[STRETCHES][2][PACKED_ROWS];
 };
+static_assert(sizeof(Panel) <= PANEL_BYTES);
 
 // What is multiplied: rows [t, t + rows) of x, columns [n, n + columns) of y and [k, k + spans · 64) along K.
 struct Part {
@@ -71,6 +72,7 @@ inline void coarse_gemm(const PackedGemm& g) {
   constexpr int64_t tile_k = F::SPANS * SPAN, tile_bytes = sizeof(typename F::Tile);
   const int64_t tile_row_bytes = (g.K + tile_k - 1) / tile_k * tile_bytes;
   if (g.K == 0) return store_bias(g);
+  Panel& panel = *static_cast<Panel*>(g.panel);
   for (int64_t k = 0; k < g.K; k += PANEL_K)
     for (int64_t n = 0; n < g.N; n += COLUMNS) {
       const Part part{0, 0, n, least(g.N - n, COLUMNS), k, spans_of(least(g.K - k, PANEL_K))};
@@ -80,7 +82,6 @@ inline void coarse_gemm(const PackedGemm& g) {
           multiply(g, part, OfTiles{tiles, tile_row_bytes});
           continue;
         }
-      Panel panel;
       fill<F>(tiles, tile_row_bytes, part, panel);
       multiply(g, part, OfPanel{panel});
     }

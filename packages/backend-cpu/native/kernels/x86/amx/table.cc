@@ -21,9 +21,9 @@ constexpr Kernels with_tiles(Kernels kernels) {
 }
 
 void gemm_of_bf16(const uint16_t* x, int64_t ldx, const uint16_t* w, int64_t ldw, const float* bias, float* y, int64_t ldy,
-                  int64_t T, int64_t N, int64_t K);
+                  int64_t T, int64_t N, int64_t K, void* panel);
 void gemm_of_bf16_f16(const uint16_t* x, int64_t ldx, const uint16_t* w, int64_t ldw, const float* bias, float* y,
-                      int64_t ldy, int64_t T, int64_t N, int64_t K);
+                      int64_t ldy, int64_t T, int64_t N, int64_t K, void* panel);
 
 constexpr Kernels with_bf16_tiles(Kernels kernels) {
   kernels.gemm_of_bf16 = gemm_of_bf16;

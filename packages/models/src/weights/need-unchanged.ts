@@ -1,0 +1,32 @@
+import { stat } from 'node:fs/promises';
+import { FileError } from '@quern/quant';
+
+/** Size and time of the last change of each file; nothing of one that is not there, which whoever reads it will say. */
+const statesOf = (paths: Iterable<string>) =>
+  Promise.all(
+    Array.from(paths, async (path) => {
+      const state = await stat(path, { bigint: true }).catch(() => undefined);
+      return { path, state: state && `${state.ino} ${state.size} ${state.mtimeNs}` };
+    }),
+  );
+
+/**
+ * Loads weights from files that must stay as they are meanwhile: half of one version and half of another would compute nonsense.
+ * @throws FileError CHANGED, once what was loaded has been disposed of; else what `load` throws.
+ */
+export async function needUnchanged<T extends readonly { dispose(): void }[]>(
+  paths: ReadonlySet<string>,
+  load: () => Promise<T>,
+): Promise<T> {
+  const before = await statesOf(paths);
+  const loaded = await load();
+  const after = await statesOf(paths);
+  const changed = before.find(({ state }, i) => state !== after[i]!.state);
+  if (!changed) return loaded;
+  for (const one of loaded) one.dispose();
+  throw new FileError(
+    'CHANGED',
+    changed.path,
+    'was written to or replaced while its weights were loaded; load it again once it is complete',
+  );
+}
