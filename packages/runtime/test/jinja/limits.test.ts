@@ -109,6 +109,16 @@ test.each([
   );
 });
 
+test('a tuple of tuples as a key', () => {
+  const source =
+    '{% set ns = namespace(t=(1,)) %}{% for i in range(60) %}{% set ns.t = (ns.t, ns.t) %}{% endfor %}{{ {ns.t: 1} }}';
+  expect(() => render(source)).toThrow(expect.objectContaining({ code: 'RENDER_FAILED' }));
+});
+
+test('a number that is nearly one is looked through once', () => {
+  expect(render("{{ ('1' * 1000000 ~ 'x')|float(7) }}")).toBe('7');
+});
+
 test('messages that hold themselves, and messages nested without end', () => {
   const self: Record<string, unknown> = {};
   self.self = self;
