@@ -19,7 +19,7 @@ import { isCoded, report, say, sayError } from '../terminal/report.js';
 interface ChatFlags extends LoadFlags, ConversationFlags, SpeculationFlags, TemplateFlags {}
 
 /** Errors that no other line would mend. */
-const hopeless: readonly string[] = ['NO_CHAT_TEMPLATE', 'NO_TOKENIZER'];
+const hopeless: readonly string[] = ['NO_CHAT_TEMPLATE', 'NO_TOKENIZER', 'IGNORED'];
 
 /** What goes wrong with one line leaves the chat as it was; from a pipe, the status tells of it at the end. */
 function survive(error: unknown, interactive: boolean): void {

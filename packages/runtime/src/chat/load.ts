@@ -4,10 +4,13 @@ import type { Tokenizer } from '../tokenizer/index.js';
 import { BUILTIN_TEMPLATES, type BuiltinTemplate } from './builtin-templates.js';
 import { ChatTemplate, type TemplateTokens } from './chat-template.js';
 import { ChatTemplateError } from './error.js';
+import { tokensOfConfig, tokensOfGguf } from './special-tokens.js';
 
 export interface LoadTemplateOptions {
   /** Use this template instead of the model's own. */
   builtin?: BuiltinTemplate | undefined;
+  /** Jinja, instead of the model's own. */
+  source?: string | undefined;
   /** Which of the model's templates, where it has several ("tool_use"); default "default". */
   name?: string | undefined;
 }
@@ -24,8 +27,9 @@ export function chatTemplateFromGguf(
 ): ChatTemplate {
   const { name = 'default' } = options;
   const key = name === 'default' ? 'tokenizer.chat_template' : `tokenizer.chat_template.${name}`;
-  const source = metadata.get(key);
-  return choose(typeof source === 'string' ? source : undefined, tokenizer, options, `no ${key} in the file`);
+  const source = options.source ?? metadata.get(key);
+  const found = typeof source === 'string' ? source : undefined;
+  return choose(found, tokensOfGguf(metadata, tokenizer), options, `no ${key} in the file`);
 }
 
 /**
@@ -38,32 +42,29 @@ export async function chatTemplateFromHuggingFace(
   tokenizer: Tokenizer,
   options: LoadTemplateOptions = {},
 ): Promise<ChatTemplate> {
-  const source = options.builtin ? undefined : await folderTemplate(folder, options.name ?? 'default');
+  const source =
+    options.source ?? (options.builtin ? undefined : await folderTemplate(folder, options.name ?? 'default'));
   const missing = `${folder} has neither chat_template.jinja nor a chat_template in tokenizer_config.json`;
-  return choose(source, tokenizer, options, missing);
+  const config = {
+    ...(await readJson(folder, 'special_tokens_map.json')),
+    ...(await readJson(folder, 'tokenizer_config.json')),
+  };
+  return choose(source, tokensOfConfig(config, tokenizer), options, missing);
 }
 
 function choose(
   source: string | undefined,
-  tokenizer: Tokenizer,
+  tokens: TemplateTokens,
   { builtin }: LoadTemplateOptions,
   missing: string,
 ): ChatTemplate {
-  if (builtin !== undefined) return ChatTemplate.builtin(builtin, tokensOf(tokenizer));
-  if (source !== undefined) return ChatTemplate.from(source, tokensOf(tokenizer));
+  if (builtin !== undefined) return ChatTemplate.builtin(builtin, tokens);
+  if (source !== undefined) return ChatTemplate.from(source, tokens);
   const names = Object.keys(BUILTIN_TEMPLATES).join(', ');
   throw new ChatTemplateError(
     'NO_TEMPLATE',
     `the model has no chat template (${missing}), so it may not be a chat model: generate from plain text, or choose a builtin template (${names})`,
   );
-}
-
-function tokensOf(tokenizer: Tokenizer): TemplateTokens {
-  const { bos, eos } = tokenizer;
-  return {
-    ...(bos !== undefined && { bosToken: tokenizer.tokenText(bos) }),
-    ...(eos !== undefined && { eosToken: tokenizer.tokenText(eos) }),
-  };
 }
 
 /** The chat template of a Hugging Face model folder as text, or undefined. @throws ChatTemplateError BAD_TEMPLATE */
@@ -75,14 +76,14 @@ async function folderTemplate(folder: string, name: string): Promise<string | un
     name === 'default' ? 'chat_template.jinja' : join('additional_chat_templates', `${name}.jinja`);
   const source = await readIfThere(join(folder, file));
   if (source !== undefined) return source;
-  const config = await readIfThere(join(folder, 'tokenizer_config.json'));
-  return config === undefined ? undefined : configTemplate(parseConfig(folder, config), name);
+  return configTemplate(await readJson(folder, 'tokenizer_config.json'), name);
 }
 
 /** A string, or a list of {name, template}. */
-function configTemplate(config: unknown, name: string): string | undefined {
-  if (!isObject(config)) return undefined;
-  const templates = config.chat_template;
+function configTemplate(
+  { chat_template: templates }: Readonly<Record<string, unknown>>,
+  name: string,
+): string | undefined {
   if (typeof templates === 'string') return name === 'default' ? templates : undefined;
   if (!Array.isArray(templates)) return undefined;
   const entry = templates.filter(isObject).find((each) => each.name === name);
@@ -92,13 +93,16 @@ function configTemplate(config: unknown, name: string): string | undefined {
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null;
 
-function parseConfig(folder: string, text: string): unknown {
+/** A file of JSON as an object; empty where there is none. */
+async function readJson(folder: string, name: string): Promise<Readonly<Record<string, unknown>>> {
+  const path = join(folder, name);
+  const text = await readIfThere(path);
+  if (text === undefined) return {};
   try {
-    return JSON.parse(text);
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? value : {};
   } catch (cause) {
-    throw new ChatTemplateError('BAD_TEMPLATE', `${join(folder, 'tokenizer_config.json')} is not JSON`, {
-      cause,
-    });
+    throw new ChatTemplateError('BAD_TEMPLATE', `${path} is not JSON`, { cause });
   }
 }
 

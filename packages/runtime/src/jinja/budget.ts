@@ -23,13 +23,13 @@ const MEANING = {
 } as const satisfies Record<keyof Limits, string>;
 
 /**
- * The budget for variables of so many elements and characters. Real templates take some 100 steps per message and copy a
- * text a few times; the fixed part is a second or two of work, and some 300 MB at the worst.
+ * The budget for variables of so many elements and characters. Real templates take some 100 steps per message, copy a
+ * text a few times, and may copy a list for each of its elements; the fixed part is a second of work, and some 200 MB at the worst.
  */
 export const limitsFor = (elements: number, characters: number): Limits => ({
-  steps: 5_000_000 + 1000 * elements + 16 * characters,
+  steps: 1_000_000 + 300 * elements + 8 * characters,
   characters: 2 ** 26 + 64 * characters,
-  elements: 2 ** 22 + 1000 * elements,
+  elements: 2 ** 22 + 2000 * elements,
   output: 2 ** 24 + 64 * characters,
   depth: 600,
 });

@@ -27,6 +27,7 @@ export class Converter {
   /** The entries of an object; `fieldTyped` tells of which fields the strings come from outside. */
   dict(object: object, fieldTyped: (name: string) => boolean, keysTyped: boolean): Dict {
     const entries = Object.entries(object).filter(([, value]) => value !== undefined);
+    this.count(1 + entries.length);
     return new Dict(
       entries.map(([name, value]) => [
         keysTyped ? this.string(name, true) : text(name),
@@ -41,7 +42,6 @@ export class Converter {
   }
 
   private object(value: object, typed: boolean): Value {
-    this.count();
     if (++this.depth > MOST_DEPTH)
       throw new TemplateFailure(`the variables are nested more than ${MOST_DEPTH} deep, or hold themselves`);
     const made = this.collection(value, typed);
@@ -52,17 +52,17 @@ export class Converter {
   private collection(value: object, typed: boolean): Value {
     if (Array.isArray(value)) return Array.from(value, (item: unknown) => this.item(item, typed));
     if ('toJSON' in value && typeof value.toJSON === 'function') return this.convert(value.toJSON(), typed);
-    this.elements += Object.keys(value).length;
     return this.dict(value, () => typed, typed);
   }
 
   private item(value: unknown, typed: boolean): Value {
-    this.elements++;
+    this.count(1);
     return this.convert(value ?? null, typed);
   }
 
-  private count(): void {
-    if (++this.elements > MOST_ELEMENTS)
+  private count(more: number): void {
+    this.elements += more;
+    if (this.elements > MOST_ELEMENTS)
       throw new TemplateFailure(
         `the variables have more than ${MOST_ELEMENTS.toLocaleString('en')} elements`,
       );

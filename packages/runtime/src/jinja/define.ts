@@ -47,6 +47,7 @@ export function needText(value: Value | undefined, what: string): Text {
 
 /** A string of whatever value, its characters read. */
 export function asText({ budget }: Context, value: Value): Text {
+  budget.step();
   const whole = toText(value, budget);
   budget.read(whole.length);
   return whole;

@@ -18,6 +18,7 @@ export function elements(value: Value, budget: Budget): readonly Value[] {
 
 function made(length: number, budget: Budget, make: () => readonly Value[]): readonly Value[] {
   budget.elements(length);
+  budget.step(length / 2);
   return make();
 }
 

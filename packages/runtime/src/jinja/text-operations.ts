@@ -62,11 +62,12 @@ export function splitFromEnd(context: Context, input: Text, separator: Text, mos
   while (parts.length < most && end >= separator.length) {
     const at = input.value.lastIndexOf(separator.value, end - separator.length);
     if (at < 0) break;
-    parts.unshift(input.slice(at + separator.length, end));
+    parts.push(input.slice(at + separator.length, end));
     end = at;
     context.budget.elements(1);
   }
-  return [input.slice(0, end), ...parts];
+  parts.push(input.slice(0, end));
+  return parts.reverse();
 }
 
 /** Words: parts between runs of white space. `most` cuts leave the rest as it is. */

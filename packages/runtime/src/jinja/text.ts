@@ -24,12 +24,20 @@ export class Text {
     const value = this.value.slice(start, end);
     if (this.typed.length === 0 || value === '') return new Text(value);
     const typed: number[] = [];
-    for (let i = 0; i < this.typed.length; i += 2) {
-      const from = Math.max(this.typed[i]!, start);
-      const to = Math.min(this.typed[i + 1]!, end);
-      if (from < to) typed.push(from - start, to - start);
-    }
+    for (let i = this.spanAfter(start); i < this.typed.length && this.typed[i]! < end; i += 2)
+      typed.push(Math.max(this.typed[i]!, start) - start, Math.min(this.typed[i + 1]!, end) - start);
     return new Text(value, typed);
+  }
+
+  /** Where in `typed` the first span is that ends after `offset`. */
+  private spanAfter(offset: number): number {
+    let [low, high] = [0, this.typed.length / 2];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.typed[2 * middle + 1]! > offset) high = middle;
+      else low = middle + 1;
+    }
+    return 2 * low;
   }
 
   /** Each run of characters of one origin through `change`. */

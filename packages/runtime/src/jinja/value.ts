@@ -106,16 +106,20 @@ export class Callable {
   ) {}
 }
 
-const MOST_KEY_DEPTH = 50;
+const MOST_KEY_PARTS = 1000;
 
-/** A string that is the same for equal keys. */
-function hash(key: Value, depth = 0): string {
+/** A string that is the same for equal keys. `parts` counts those of tuples within tuples. */
+function hash(key: Value, parts = { count: 0 }): string {
   if (key instanceof Text) return `s${key.value}`;
   if (typeof key === 'boolean') return `n${Number(key)}`;
   if (typeof key === 'bigint' || typeof key === 'number') return `n${key}`;
   if (key === null) return 'none';
-  if (key instanceof Tuple && depth < MOST_KEY_DEPTH)
-    return `t${JSON.stringify(key.items.map((item) => hash(item, depth + 1)))}`;
+  if (key instanceof Tuple) {
+    parts.count += key.items.length + 1;
+    if (parts.count > MOST_KEY_PARTS)
+      throw new TemplateFailure(`a tuple of more than ${MOST_KEY_PARTS} parts cannot be the key of a dict`);
+    return `t(${key.items.map((item) => hash(item, parts)).map((part) => `${part.length}:${part}`)})`;
+  }
   throw new TemplateFailure(`a ${typeName(key)} cannot be the key of a dict`);
 }
 

@@ -6,6 +6,7 @@ import {
   ChatTemplateError,
   chatTemplateFromGguf,
   chatTemplateFromHuggingFace,
+  type LoadTemplateOptions,
 } from '../chat/index.js';
 import { loadTokenizerFromGguf, type Tokenizer, tokenizerFromHuggingFace } from '../tokenizer/index.js';
 
@@ -15,6 +16,12 @@ export async function loadTokenizer(file: ModelFile | EncoderFile): Promise<Toke
     return file.metadata.has('tokenizer.ggml.model') ? loadTokenizerFromGguf(file.metadata) : undefined;
   const path = file.companions['tokenizer.json'];
   return path === undefined ? undefined : tokenizerFromHuggingFace(dirname(path));
+}
+
+/** The name of a builtin template, or Jinja, which has braces. */
+function chosenTemplate(chosen: string | undefined): LoadTemplateOptions {
+  if (chosen === undefined) return {};
+  return chosen.includes('{') ? { source: chosen } : { builtin: chosen as BuiltinTemplate };
 }
 
 /**
@@ -28,9 +35,7 @@ export async function loadChatTemplate(
   onNotice: ((text: string) => void) | undefined,
 ): Promise<ChatTemplate | undefined> {
   if (!tokenizer) return undefined;
-  if (chosen?.includes('{'))
-    return chatTemplateFromGguf(new Map([['tokenizer.chat_template', chosen]]), tokenizer);
-  const options = chosen === undefined ? {} : { builtin: chosen as BuiltinTemplate };
+  const options = chosenTemplate(chosen);
   try {
     return file.kind === 'gguf'
       ? chatTemplateFromGguf(file.metadata, tokenizer, options)

@@ -29,6 +29,24 @@ describe('GGUF', () => {
     expect(chatTemplateFromGguf(metadata, tokenizer, { name: 'tool_use' }).render(hello)).toBe('tools!');
   });
 
+  test('templates get every special token', () => {
+    const metadata = new Map<string, unknown>([
+      [
+        'tokenizer.chat_template',
+        '{{ unk_token }}|{{ additional_special_tokens }}|{{ pad_token is defined }}',
+      ],
+      ['tokenizer.ggml.unknown_token_id', 0],
+    ]);
+    const others = tokenizerFromGguf(
+      new Map<string, unknown>([
+        ['tokenizer.ggml.model', 'llama'],
+        ['tokenizer.ggml.tokens', ['<unk>', '<s>', '</s>', '<|a|>', 'b', '<|c|>']],
+        ['tokenizer.ggml.token_type', [2, 3, 3, 3, 1, 3]],
+      ]),
+    );
+    expect(chatTemplateFromGguf(metadata, others).render(hello)).toBe("<unk>|['<|a|>', '<|c|>']|False");
+  });
+
   test('a base model needs a choice', () => {
     expect(() => chatTemplateFromGguf(new Map(), tokenizer)).toThrow(noTemplate);
     const chosen = chatTemplateFromGguf(new Map(), tokenizer, { builtin: 'llama2' });
@@ -52,6 +70,21 @@ describe('Hugging Face folder', () => {
     await writeFile(join(folder, 'chat_template.jinja'), 'file');
     expect(await render()).toBe('file');
     expect(await render({ builtin: 'llama2' })).toBe('<s>[INST] hello [/INST]');
+  });
+
+  test('templates get every special token', async () => {
+    const chat_template =
+      '{{ bos_token }}{{ pad_token }}{{ image_token }}{{ additional_special_tokens }}{{ model_max_length is defined }}';
+    const config = {
+      chat_template,
+      bos_token: { content: '<bos>', lstrip: false },
+      pad_token: '<pad>',
+      additional_special_tokens: ['<a>', { content: '<b>' }],
+      extra_special_tokens: { image_token: '<image>' },
+      model_max_length: 5,
+    };
+    await writeFile(join(folder, 'tokenizer_config.json'), JSON.stringify(config));
+    expect(await render()).toBe("<bos><pad><image>['<a>', '<b>']False");
   });
 
   test('a list of templates', async () => {

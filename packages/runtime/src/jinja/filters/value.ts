@@ -12,7 +12,7 @@ const DIGITS: Readonly<Record<number, RegExp>> = {
   8: /^(?:0o)?[0-7]+$/i,
   16: /^(?:0x)?[\da-f]+$/i,
 };
-const FLOAT = /^[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|inf(?:inity)?|nan)$/i;
+const FLOAT = /^[-+]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?|inf(?:inity)?|nan)$/i;
 
 function need(value: Value): bigint | number | boolean {
   if (isNumber(value)) return value;

@@ -24,6 +24,7 @@ export function wrapLine({ budget }: Context, line: Text, { width, breakWords, h
       taken.push(chunks.pop()!);
     }
     const long = chunks.at(-1);
+    budget.read(32 + (long?.length ?? 0));
     if (long && characterCount(long) > width) {
       chunks.pop();
       const cut = breakWords ? offsetOf(long, Math.max(1, room)) : taken.length === 0 ? long.length : 0;
