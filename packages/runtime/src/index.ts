@@ -1,4 +1,12 @@
-export { type Backend, type DeviceCeilings, type KvDtype, kvCacheBytes, kvElements } from '@quern/core';
+export {
+  type AnySchema,
+  type Backend,
+  type DeviceCeilings,
+  type KvDtype,
+  kvCacheBytes,
+  kvElements,
+  type Option,
+} from '@quern/core';
 export {
   describeModel,
   type EncoderShape,
@@ -16,6 +24,7 @@ export {
   type SyntheticEncoderOptions,
   type SyntheticFormat,
   type SyntheticOptions,
+  type SyntheticSpeechOptions,
   speechShapes,
   syntheticFormats,
 } from '@quern/models';
@@ -69,10 +78,13 @@ export {
 } from './inspect/describe-file.js';
 export { loadModel } from './model/load-model.js';
 export type { LoadOptions, LoadProgress } from './model/load-options.js';
+export type { ModelLocator } from './model/locate-model.js';
 export type { Model } from './model/model.js';
 export { type ModelKind, modelKind } from './model/open-any-model.js';
 export { openTokenizer } from './model/open-tokenizer.js';
 export type { Session } from './model/session.js';
+export type { SignalOptions } from './model/signal-options.js';
+export { optionSchemas } from './options/option-schemas.js';
 export { defaultContext, type PlanRequest, planBackends } from './planner/plan-backends.js';
 export { type PlannedModel, type PlannerDevice, plannerDevice } from './planner/planner-device.js';
 export { type QuantizeModelOptions, quantizeModel } from './quantize/quantize-model.js';

@@ -11,7 +11,8 @@ export type AudioErrorCode =
   | 'UNSUPPORTED' // a sound file in a coding that is not read
   | 'DECODER_MISSING' // the optional package that decodes this kind is not installed
   | 'DECODE_FAILED' // the decoder found the data broken
-  | 'BAD_SAMPLES'; // samples given by the caller that are none
+  | 'EMPTY' // a sound file without a sample
+  | 'BAD_SAMPLES'; // what the caller gave is no sound: neither a file nor samples
 
 /** Thrown by whatever reads sound. The message begins with where it came from. */
 export class AudioError extends QuernError<AudioErrorCode> {

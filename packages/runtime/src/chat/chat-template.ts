@@ -1,8 +1,9 @@
-import { rules, type Schema } from '@quern/core';
+import { checkArgument, checkOptions, rules, type Schema } from '@quern/core';
 import { BUILTIN_TEMPLATES, type BuiltinTemplate } from './builtin-templates.js';
-import { ChatTemplateError } from './error.js';
+import { badArgument, badOption, ChatTemplateError } from './error.js';
 import { type Program, parseTemplate, runTemplate } from './jinja.js';
 import { type ChatMessage, withParsedArguments } from './message.js';
+import { needMessages } from './need-messages.js';
 
 /** How the model spells its special tokens. */
 export interface TemplateTokens {
@@ -22,6 +23,11 @@ export interface RenderOptions {
 }
 
 /** Of each option: what it must be, and its default. */
+export const templateTokensSchema = {
+  bosToken: { ...rules.text, about: 'the beginning-of-sequence token', byDefault: '' },
+  eosToken: { ...rules.text, about: 'the end-of-sequence token', byDefault: '' },
+} as const satisfies Schema<TemplateTokens>;
+
 export const renderSchema = {
   addGenerationPrompt: {
     ...rules.flag,
@@ -55,13 +61,16 @@ export class ChatTemplate {
     private readonly tokens: TemplateTokens,
   ) {}
 
-  /** `source`: Jinja, as in `tokenizer.chat_template`. @throws ChatTemplateError BAD_TEMPLATE */
+  /** `source`: Jinja, as in `tokenizer.chat_template`. @throws ChatTemplateError BAD_TEMPLATE, BAD_ARGUMENT, BAD_OPTION */
   static from(source: string, tokens: TemplateTokens = {}): ChatTemplate {
+    checkArgument('ChatTemplate.from', 'source', source, rules.text, badArgument);
+    checkOptions('ChatTemplate', tokens, templateTokensSchema, badOption);
     return new ChatTemplate(source, parseTemplate(source), tokens);
   }
 
-  /** 'chatml', 'llama2' or 'llama3'. @throws ChatTemplateError UNKNOWN_BUILTIN */
+  /** 'chatml', 'llama2' or 'llama3'. @throws ChatTemplateError UNKNOWN_BUILTIN, BAD_ARGUMENT, BAD_OPTION */
   static builtin(name: BuiltinTemplate, tokens: TemplateTokens = {}): ChatTemplate {
+    checkArgument('ChatTemplate.builtin', 'name', name, rules.text, badArgument);
     if (Object.hasOwn(BUILTIN_TEMPLATES, name)) return ChatTemplate.from(BUILTIN_TEMPLATES[name], tokens);
     const names = Object.keys(BUILTIN_TEMPLATES).join(', ');
     throw new ChatTemplateError('UNKNOWN_BUILTIN', `no builtin chat template "${name}"; there are ${names}`);
@@ -71,9 +80,11 @@ export class ChatTemplate {
    * The prompt. Many templates write the beginning-of-sequence token themselves: when the text starts with it, encode
    * it with `addBos: false`, and always with `special: 'parse'`.
    *
-   * @throws ChatTemplateError REFUSED or RENDER_FAILED
+   * @throws ChatTemplateError REFUSED, RENDER_FAILED, BAD_ARGUMENT or BAD_OPTION
    */
   render(messages: readonly ChatMessage[], options: RenderOptions = {}): string {
+    needMessages('render', messages, badArgument);
+    checkOptions('render', options, renderSchema, badOption);
     const variables = {
       documents: null,
       ...options.extra,

@@ -1,4 +1,4 @@
-import { QuernError } from '@quern/core';
+import { QuernError, type Refuse } from '@quern/core';
 
 /** Stable codes of chat template errors. */
 export type ChatTemplateErrorCode =
@@ -6,9 +6,17 @@ export type ChatTemplateErrorCode =
   | 'UNKNOWN_BUILTIN' // no builtin template of that name
   | 'BAD_TEMPLATE' // the template does not parse
   | 'REFUSED' // the template itself refuses the messages (raise_exception)
+  | 'BAD_ARGUMENT' // an argument of a wrong type
+  | 'BAD_OPTION' // an option of a wrong type, or unknown
   | 'RENDER_FAILED'; // the template fails on the messages: a missing field, an unknown function
 
 /** Thrown when a chat template is loaded, and when it renders. */
 export class ChatTemplateError extends QuernError<ChatTemplateErrorCode> {
   override readonly name = 'ChatTemplateError';
 }
+
+/** Refuses an option. */
+export const badOption: Refuse = (message) => new ChatTemplateError('BAD_OPTION', message);
+
+/** Refuses any other argument. */
+export const badArgument: Refuse = (message) => new ChatTemplateError('BAD_ARGUMENT', message);

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { Backend } from '@quern/core';
-import { messageOf, RuntimeError } from '../error.js';
+import { type Backend, checkArgument, checkOptions, rules, type Schema } from '@quern/core';
+import { badArgument, badOption, messageOf, RuntimeError } from '../error.js';
 import { applicationFolders, type QuernPackage, quernPackages } from './application.js';
 
 /** What Quern passes to a package's `createBackend`. */
@@ -16,6 +16,32 @@ export interface FindBackendsOptions extends CreateBackendOptions {
   /** A folder: the nearest package.json from there upwards lists the packages that are looked at. */
   readonly resolveFrom?: string | undefined;
 }
+
+/** More is a slip: no machine has as many. */
+const mostThreads = 1024;
+
+/** Of each option: what it must be, and its default. */
+export const createBackendSchema = {
+  threads: {
+    ...rules.whole(1, mostThreads),
+    about: 'threads to compute with',
+    absent: 'the backend chooses',
+  },
+  isa: {
+    ...rules.text,
+    about: 'instruction set, for a backend that knows several',
+    absent: 'the backend chooses',
+  },
+} as const satisfies Schema<CreateBackendOptions>;
+
+export const findBackendsSchema = {
+  ...createBackendSchema,
+  resolveFrom: {
+    ...rules.text,
+    about: 'folder whose nearest package.json lists the packages to look for backends and models in',
+    absent: "the application's",
+  },
+} as const satisfies Schema<FindBackendsOptions>;
 
 /** A package that declares a backend, and what came of loading it. */
 export type BackendCandidate =
@@ -71,8 +97,10 @@ function rank(a: BackendCandidate, b: BackendCandidate): number {
 /**
  * Loads every backend that the application's dependencies declare ("quern": {"backend": "./dist/index.js"} in their
  * package.json), best first. The caller disposes those it does not use.
+ * @throws RuntimeError BAD_OPTION
  */
 export async function findBackends(options: FindBackendsOptions = {}): Promise<BackendCandidate[]> {
+  checkOptions('findBackends', options, findBackendsSchema, badOption);
   const candidates: BackendCandidate[] = [];
   for (const found of declared(options.resolveFrom)) candidates.push(await load(found, chosenOf(options)));
   return candidates.sort(rank);
@@ -106,9 +134,11 @@ function needBackendName(name: string): void {
 
 /**
  * The installed backend of this name, or of this package. Packages whose name tells are tried first.
- * @throws RuntimeError BACKEND_NOT_FOUND, BACKEND_FAILED, BAD_OPTION
+ * @throws RuntimeError BACKEND_NOT_FOUND, BACKEND_FAILED, BAD_OPTION, BAD_ARGUMENT
  */
 export async function findBackend(name: string, options: FindBackendsOptions = {}): Promise<LoadedBackend> {
+  checkArgument('findBackend', 'name', name, rules.text, badArgument);
+  checkOptions('findBackend', options, findBackendsSchema, badOption);
   needBackendName(name);
   const packages = declared(options.resolveFrom);
   const likely = packages.filter((found) => isLikely(found.name, name));

@@ -1,10 +1,11 @@
-import { type Backend, type BackendPlan, needKvDtype } from '@quern/core';
+import { type Backend, type BackendPlan, needKvDtype, pickOptions } from '@quern/core';
 import type { ModelFile } from '@quern/models';
 import { describeModel } from '@quern/models';
 import {
   type BackendCandidate,
   backendFailed,
   type FailedBackend,
+  type FindBackendsOptions,
   findBackend,
   findBackends,
   type LoadedBackend,
@@ -28,6 +29,9 @@ export interface ChosenBackend {
 /** What the caller says of the backend. */
 export type BackendOptions = Pick<ResolvedLoadOptions, 'backend' | 'threads' | 'resolveFrom' | 'onNotice'>;
 
+const searchOf = (options: BackendOptions): FindBackendsOptions =>
+  pickOptions(options, ['threads', 'resolveFrom']);
+
 const hasLoaded = (candidate: BackendCandidate): candidate is LoadedBackend =>
   candidate.backend !== undefined;
 const hasFailed = (candidate: BackendCandidate): candidate is FailedBackend => !hasLoaded(candidate);
@@ -37,7 +41,7 @@ const hasFailed = (candidate: BackendCandidate): candidate is FailedBackend => !
  * @throws RuntimeError NO_BACKEND, BACKEND_FAILED
  */
 async function installed(options: BackendOptions): Promise<Backend[]> {
-  const candidates = await findBackends(options);
+  const candidates = await findBackends(searchOf(options));
   const failed = candidates.filter(hasFailed);
   const backends = candidates.filter(hasLoaded).map(({ backend }) => backend);
   const refused = failed.find((candidate) => refusedChoice(candidate, options));
@@ -64,7 +68,7 @@ function noBackend(seen: readonly BackendCandidate[], resolveFrom: string | unde
 async function candidatesFor(options: BackendOptions): Promise<Backend[]> {
   if (typeof options.backend !== 'string') return [options.backend];
   if (options.backend === 'auto') return installed(options);
-  return [(await findBackend(options.backend, options)).backend];
+  return [(await findBackend(options.backend, searchOf(options))).backend];
 }
 
 /**

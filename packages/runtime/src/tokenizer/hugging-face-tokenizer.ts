@@ -1,6 +1,7 @@
 import { Tokenizer as LibraryTokenizer } from '@huggingface/tokenizers';
 import { TokenizerError } from './error.js';
 import { addedTokens, isJson, type Json } from './hugging-face-json.js';
+import { checkDecode, checkEncode } from './options.js';
 import { decodeTokens } from './token-stream.js';
 import type { DecodeOptions, EncodeOptions, Tokenizer } from './tokenizer.js';
 import type { Vocabulary } from './vocabulary.js';
@@ -52,6 +53,7 @@ export class HuggingFaceTokenizer implements Tokenizer {
   }
 
   encode(text: string, options: EncodeOptions = {}): number[] {
+    checkEncode(text, options);
     const library = options.special === 'parse' ? this.parsing : this.plainText();
     if (this.isUnigram) needShortWords(text);
     const ids = idsOf(library, wellFormed(text));
@@ -61,6 +63,7 @@ export class HuggingFaceTokenizer implements Tokenizer {
   }
 
   decode(ids: Iterable<number>, options: DecodeOptions = {}): string {
+    checkDecode(ids, options);
     return decodeTokens(this, ids, options);
   }
 

@@ -5,6 +5,11 @@ export interface EncodeOptions {
    * template. `'text'` (the default) never yields a control token, whatever the text says: right for what a user typed.
    */
   special?: 'parse' | 'text' | undefined;
+  /**
+   * A string that is taken out of the text after control tokens were looked for: a spelling that it interrupts is plain text.
+   * Default: none.
+   */
+  mark?: string | undefined;
   /** Put the beginning-of-sequence token first; default: `addBos` of the tokenizer. */
   addBos?: boolean | undefined;
   /** Put the end-of-sequence token last; default: `addEos` of the tokenizer. */
@@ -36,8 +41,9 @@ export interface Tokenizer {
   /** Whether `encode` writes a space before the text, so that `decode` drops one (SentencePiece's dummy prefix). */
   readonly addSpacePrefix: boolean;
 
+  /** @throws TokenizerError BAD_ARGUMENT, BAD_OPTION */
   encode(text: string, options?: EncodeOptions): number[];
-  /** @throws TokenizerError BAD_TOKEN */
+  /** @throws TokenizerError BAD_TOKEN, BAD_ARGUMENT, BAD_OPTION */
   decode(ids: Iterable<number>, options?: DecodeOptions): string;
   /** The bytes one token stands for: often a part of a character. @throws TokenizerError BAD_TOKEN */
   tokenBytes(id: number): Uint8Array;

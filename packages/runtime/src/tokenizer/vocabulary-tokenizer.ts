@@ -1,3 +1,4 @@
+import { checkDecode, checkEncode } from './options.js';
 import { SpecialTokens } from './special-tokens.js';
 import { decodeTokens } from './token-stream.js';
 import type { DecodeOptions, EncodeOptions, TextModel, Tokenizer } from './tokenizer.js';
@@ -50,6 +51,7 @@ export class VocabularyTokenizer implements Tokenizer {
   }
 
   encode(text: string, options: EncodeOptions = {}): number[] {
+    checkEncode(text, options);
     const ids: number[] = [];
     if ((options.addBos ?? this.addBos) && this.bos !== undefined) ids.push(this.bos);
     const special = options.special === 'parse' ? this.allSpecial : this.userTokens;
@@ -64,6 +66,7 @@ export class VocabularyTokenizer implements Tokenizer {
   }
 
   decode(ids: Iterable<number>, options: DecodeOptions = {}): string {
+    checkDecode(ids, options);
     return decodeTokens(this, ids, options);
   }
 
