@@ -1,6 +1,6 @@
-import { isMixName, type MixName, mixes } from '@quern/runtime';
+import { isMixName, type MixName, mixes, optionSchemas } from '@quern/runtime';
 import { Argument, Command, InvalidArgumentError } from 'commander';
-import { positive } from '../options.js';
+import { numberOption, positive } from '../options.js';
 import { needFree } from '../output-path.js';
 import { type CompareFlags, Comparison, type Outcome } from '../quantize/compare.js';
 import { showOutcomes, showTensors } from '../quantize/table.js';
@@ -68,7 +68,7 @@ const summary = (output: string, { format, byteLength, seconds, relativeError }:
 const written = (path: string, { tensors, ...outcome }: Outcome) => ({
   path,
   ...outcome,
-  tensorCount: tensors.length,
+  changedTensors: tensors.length,
   tensors,
 });
 
@@ -102,7 +102,7 @@ export const quantizeCommand = (): Command =>
     .option('--tokens <n>', 'most tokens of it', positive, 2048)
     .option('--tensors', 'show the error of every tensor')
     .option('--pre <name>', "llama.cpp's name of the tokenizer's split, where a folder does not tell")
-    .option('--threads <n>', 'threads to encode with', positive)
+    .addOption(numberOption('--threads <n>', optionSchemas.QuantizeModelOptions.threads))
     .option(
       '--force',
       'overwrite OUT; a symbolic link is followed, a FIFO or a device is written to without it',

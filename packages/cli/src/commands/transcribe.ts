@@ -1,5 +1,6 @@
 import {
   loadSpeechModel,
+  optionSchemas,
   type Segment,
   type SpeechModel,
   srtCue,
@@ -9,7 +10,7 @@ import {
   vttCue,
 } from '@quern/runtime';
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { loadOptions, positive, whole } from '../options.js';
+import { helpOf, loadOptions, numberOption, withBackend } from '../options.js';
 import { interruptible } from '../terminal/interrupt.js';
 import { loadingBar } from '../terminal/progress.js';
 import { say } from '../terminal/report.js';
@@ -21,19 +22,21 @@ interface TranscribeFlags {
   readonly language: string;
   readonly translate?: boolean;
   readonly words?: boolean;
-  readonly beams: number;
+  readonly beams?: number;
   readonly temperatures?: readonly number[];
   readonly prompt?: string;
   readonly maxTokens?: number;
-  readonly seed?: number;
+  readonly seed?: number | bigint;
   readonly format: 'text' | 'json' | 'srt' | 'vtt';
   readonly json?: boolean;
 }
 
+const { TranscribeOptions: transcribing } = optionSchemas;
+
 function temperatures(text: string): number[] {
-  const values = text.split(',').map(Number);
-  if (values.every((value) => value >= 0 && Number.isFinite(value))) return values;
-  throw new InvalidArgumentError('it must be numbers of 0 or more, with commas between.');
+  const values = text.split(',').map((part) => (part.trim() === '' ? Number.NaN : Number(part)));
+  if (transcribing.temperatures.holds(values)) return values;
+  throw new InvalidArgumentError('it must be numbers, finite and at least 0, with commas between.');
 }
 
 const transcribeOptions = (flags: TranscribeFlags, signal: AbortSignal): TranscribeOptions => ({
@@ -126,7 +129,7 @@ async function transcribe(
 }
 
 export const transcribeCommand = (): Command =>
-  new Command('transcribe')
+  withBackend(new Command('transcribe'))
     .description('turn speech into text with a Whisper model')
     .argument(
       '<model>',
@@ -140,17 +143,11 @@ export const transcribeCommand = (): Command =>
     )
     .option('--translate', 'write English, whatever is spoken')
     .option('--words', 'times of every word')
-    .option('--beams <n>', 'texts followed side by side', positive, 1)
-    .option(
-      '--temperatures <list>',
-      'tried in turn while the text is unlikely or repeats itself',
-      temperatures,
-    )
-    .option('--prompt <text>', 'what was said before, or words to expect')
-    .option('--max-tokens <n>', 'most tokens of one window', positive)
-    .option('--seed <s>', 'of texts drawn at a temperature above 0', whole)
-    .option('--backend <name>', 'auto, or the name of an installed backend', 'auto')
-    .option('--threads <n>', 'threads to compute with', positive)
+    .addOption(numberOption('--beams <n>', transcribing.beamSize))
+    .option('--temperatures <list>', helpOf(transcribing.temperatures), temperatures)
+    .option('--prompt <text>', transcribing.prompt.about)
+    .addOption(numberOption('--max-tokens <n>', transcribing.maxTokens))
+    .addOption(numberOption('--seed <s>', transcribing.seed))
     .addOption(
       new Option('--format <kind>', 'of what is printed')
         .choices(['text', 'json', 'srt', 'vtt'])

@@ -63,7 +63,7 @@ export class ChatTemplate {
 
   /** `source`: Jinja, as in `tokenizer.chat_template`. @throws ChatTemplateError BAD_TEMPLATE, BAD_ARGUMENT, BAD_OPTION */
   static from(source: string, tokens: TemplateTokens = {}): ChatTemplate {
-    checkArgument('ChatTemplate.from', 'source', source, rules.text, badArgument);
+    checkArgument('ChatTemplate', 'source', source, rules.text, badArgument);
     checkOptions('ChatTemplate', tokens, templateTokensSchema, badOption);
     return new ChatTemplate(source, parseTemplate(source), tokens);
   }
