@@ -47,6 +47,7 @@ step('build', build);
 step('generated files', () => {
   node('tools/generate-native-ops.mjs', '--check');
   node('tools/generate-ops-doc.mjs', '--check');
+  node('tools/generate-options-doc.mjs', '--check');
 });
 step('types', () => nx(['run-many', '-t', 'typecheck'], { quiet: true }));
 step('native symbols', () => node('tools/check-native-symbols.mjs'));

@@ -1,27 +1,52 @@
-import { type GenerateOptions, type KvDtype, kvElements, type LoadOptions } from '@quern/runtime';
+import {
+  type GenerateOptions,
+  type KvDtype,
+  kvElements,
+  type LoadOptions,
+  optionSchemas,
+  type Option as SchemaOption,
+} from '@quern/runtime';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 
-function number(text: string): number {
+const { GenerateOptions: generating, LoadOptions: loading } = optionSchemas;
+
+/** Digits beyond 2^53 stay exact. */
+function read(text: string): number | bigint {
+  if (text.trim() === '') return Number.NaN;
   const value = Number(text);
-  if (text.trim() === '' || !Number.isFinite(value)) throw new InvalidArgumentError('it must be a number.');
-  return value;
+  return /^\d+$/.test(text) && !Number.isSafeInteger(value) ? BigInt(text) : value;
 }
 
-/** A parser of numbers that says what is wrong with others; commander says of which option. */
-const such =
-  (holds: (value: number) => boolean, range: string) =>
-  (text: string): number => {
-    const value = number(text);
-    if (!holds(value)) throw new InvalidArgumentError(`it must be ${range}.`);
+/** A parser of numbers that holds them against a rule; commander says of which option. */
+export const parserOf =
+  <T extends number | bigint>({ must, holds }: Pick<SchemaOption<T>, 'must' | 'holds'>) =>
+  (text: string): T => {
+    const value: unknown = read(text);
+    if (!holds(value)) throw new InvalidArgumentError(`it must be ${must}.`);
     return value;
   };
 
-export const whole = such((x) => Number.isSafeInteger(x) && x >= 0, 'a whole number, 0 or more');
-export const positive = such((x) => Number.isSafeInteger(x) && x > 0, 'a whole number above 0');
-const notNegative = such((x) => x >= 0, '0 or more');
-export const positiveNumber = such((x) => x > 0, 'above 0');
-const probability = such((x) => x >= 0 && x <= 1, 'from 0 to 1');
-const probabilityAboveZero = such((x) => x > 0 && x <= 1, 'above 0 and at most 1');
+const wholeFrom = (least: number) => ({
+  must: `a whole number, ${least} or more`,
+  holds: (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= least,
+});
+
+export const whole = parserOf(wholeFrom(0));
+export const positive = parserOf(wholeFrom(1));
+export const positiveNumber = parserOf({
+  must: 'above 0',
+  holds: (value: unknown): value is number => typeof value === 'number' && value > 0,
+});
+
+const shownDefault = ({ byDefault, absent }: SchemaOption): string =>
+  byDefault === undefined ? (absent ?? '') : String(byDefault);
+
+/** The line of help that a schema gives an option: what it is for, and its default. */
+export const helpOf = (option: SchemaOption): string => `${option.about} (default: ${shownDefault(option)})`;
+
+/** A flag that takes a number, with the help and the range of its option. */
+export const numberOption = <T extends number | bigint>(flags: string, option: SchemaOption<T>): Option =>
+  new Option(flags, helpOf(option)).argParser(parserOf(option));
 
 const list = (text: string, before: readonly string[] = []): string[] => [...before, text];
 
@@ -65,15 +90,15 @@ export interface SamplingFlags {
   readonly repeatPenalty?: number;
   readonly presencePenalty?: number;
   readonly frequencyPenalty?: number;
-  readonly seed?: number;
+  readonly seed?: number | bigint;
   readonly stop?: string[];
 }
 
 /** Element type of the cache. */
 export const kvOption = (): Option =>
-  new Option('--kv <type>', 'element type of cached keys and values; f16 without').choices(
-    Object.keys(kvElements),
-  );
+  new Option('--kv <type>', helpOf(loading.cacheDtype)).choices(Object.keys(kvElements));
+
+export const threadsOption = (): Option => numberOption('--threads <n>', loading.threads);
 
 /** Which backend, and what is asked of it alone. */
 export const withNamedBackend = (command: Command): Command =>
@@ -91,31 +116,43 @@ export const noMmapOption = (): Option =>
 
 /** Options of every command that computes. */
 export const withBackend = (command: Command): Command =>
-  withNamedBackend(command)
-    .option('--threads <n>', 'threads to compute with', positive)
-    .addOption(noMmapOption());
+  withNamedBackend(command).addOption(threadsOption()).addOption(noMmapOption());
 
 /** Options of every command that loads a language model. */
 export const withLoading = (command: Command): Command =>
-  withBackend(command).option('--ctx <n>', 'tokens of context', positive).addOption(kvOption());
+  withBackend(command).addOption(numberOption('--ctx <n>', loading.context)).addOption(kvOption());
+
+/**
+ * How the command line spells the options of a generation that are numbers; undefined: it has no flag for it. A new option does
+ * not compile before it is decided upon.
+ */
+const numberFlags = {
+  maxTokens: '-n <tokens>',
+  temperature: '--temperature <t>',
+  topK: '--top-k <k>',
+  topP: '--top-p <p>',
+  minP: '--min-p <p>',
+  repetitionPenalty: '--repeat-penalty <x>',
+  presencePenalty: '--presence-penalty <x>',
+  frequencyPenalty: '--frequency-penalty <x>',
+  penaltyWindow: undefined,
+  seed: '--seed <s>',
+  maxWaitMs: undefined,
+} as const satisfies Record<NumberOf<GenerateOptions>, string | undefined>;
+
+type NumberOf<T> = {
+  [K in keyof T]-?: number extends Exclude<T[K], undefined> ? K : never;
+}[keyof T];
 
 /** Options of every command that generates text. */
-export const withSampling = (command: Command): Command =>
-  command
-    .option('-n <tokens>', 'most tokens to generate', whole)
-    .option('--temperature <t>', '0 always takes the likeliest token', notNegative)
-    .option('--top-k <k>', 'only the k likeliest tokens; 0: all', whole)
-    .option(
-      '--top-p <p>',
-      'only the likeliest tokens that together reach probability p',
-      probabilityAboveZero,
-    )
-    .option('--min-p <p>', 'only tokens at least p times as likely as the likeliest', probability)
-    .option('--repeat-penalty <x>', 'divides the logits of recent tokens; 1: off', positiveNumber)
-    .option('--presence-penalty <x>', 'subtracted once from recent tokens', number)
-    .option('--frequency-penalty <x>', 'subtracted from recent tokens for each time they occurred', number)
-    .option('--seed <s>', 'the same seed gives the same text', whole)
-    .option('--stop <text>', 'ends the answer before this text; may be repeated', list);
+export function withSampling(command: Command): Command {
+  for (const name of Object.keys(numberFlags) as NumberOf<GenerateOptions>[]) {
+    const flags = numberFlags[name];
+    const option: SchemaOption<number | bigint> = generating[name];
+    if (flags !== undefined) command.addOption(numberOption(flags, option));
+  }
+  return command.option('--stop <text>', `${generating.stop.about}; may be repeated`, list);
+}
 
 const defined = <T extends object>(values: T) =>
   Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as {

@@ -15,11 +15,26 @@ import { verifyCommand } from './commands/verify.js';
 
 const { version } = createRequire(import.meta.url)('../package.json') as { version: string };
 
+/** Shows what a command takes. */
+const helpCommand = (root: Command): Command =>
+  new Command('help')
+    .description('show what a command takes')
+    .argument('[command]')
+    .action((name: string | undefined) => {
+      const found = root.commands.find((command) => command.name() === name);
+      if (name !== undefined && !found)
+        root.error(
+          `error: there is no command '${name}': there are ${root.commands.map((each) => each.name()).join(', ')}`,
+        );
+      (found ?? root).outputHelp();
+    });
+
 /** The `quern` command. */
 export function program(): Command {
   const root = new Command('quern')
     .description('Run language models on your own machine.')
     .version(version)
+    .helpCommand(false) // commander's own shows the general help for a command that is not there
     .showHelpAfterError('(quern --help tells more)');
   for (const command of [
     runCommand(),
@@ -36,6 +51,7 @@ export function program(): Command {
     verifyCommand(),
   ])
     root.addCommand(command);
+  root.addCommand(helpCommand(root));
   root.addHelpText('after', '\nMODEL is a GGUF file, a folder with config.json and safetensors, or `demo`.');
   return root;
 }

@@ -1,7 +1,7 @@
-import type { Model, SpeculateOptions } from '@quern/runtime';
-import type { Command } from 'commander';
+import { type Model, optionSchemas, type SpeculateOptions } from '@quern/runtime';
+import { type Command, Option } from 'commander';
 import { withModel } from './load.js';
-import { type LoadFlags, positive } from './options.js';
+import { type LoadFlags, parserOf } from './options.js';
 
 /** As commander gives them. */
 export interface SpeculationFlags {
@@ -15,7 +15,11 @@ export const withSpeculation = (command: Command): Command =>
   command
     .option('--lookup', 'guess tokens from what the prompt and the answer repeat, and check several at once')
     .option('--draft <model>', 'guess tokens with a smaller model of the same vocabulary')
-    .option('--draft-max <n>', 'most tokens to guess at once', positive);
+    .addOption(
+      new Option('--draft-max <n>', 'most tokens to guess at once').argParser(
+        parserOf(optionSchemas.SpeculateByLookup.maxDraft),
+      ),
+    );
 
 /** Ends the program with what is wrong with the flags. */
 export function needSpeculationFlags({ lookup, draft, draftMax }: SpeculationFlags, command: Command): void {

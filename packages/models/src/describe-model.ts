@@ -1,5 +1,6 @@
-import { type Backend, elementCount } from '@quern/core';
+import { type Backend, checkArgument, elementCount, type Rule, rules } from '@quern/core';
 import type { DecoderConfig } from './config/decoder-config.js';
+import { badArgument } from './error.js';
 import type { ModelFile } from './model-file.js';
 import { bytesOn } from './weights/load-weights.js';
 import { type ResolvedWeight, resolveWeights } from './weights/resolve-weights.js';
@@ -25,14 +26,18 @@ export interface ModelDescription {
   readonly formats: readonly { readonly format: string; readonly bytes: number }[];
 }
 
+const opened: Rule<ModelFile> = {
+  must: 'a model, from openModelFile',
+  holds: (value): value is ModelFile => rules.isObject(value) && rules.isObject(value.weights),
+};
+
 /**
  * Describes an opened model as it would lie on a backend, or, without one, as it lies in its file.
- * @throws ModelError MISSING_WEIGHT, BAD_WEIGHT_SHAPE or UNKNOWN_FORMAT.
+ * @throws ModelError MISSING_WEIGHT, BAD_WEIGHT_SHAPE, UNKNOWN_FORMAT or BAD_ARGUMENT.
  */
-export function describeModel(
-  { architecture, config, weights }: ModelFile,
-  backend?: Backend,
-): ModelDescription {
+export function describeModel(file: ModelFile, backend?: Backend): ModelDescription {
+  checkArgument('describeModel', 'file', file, opened, badArgument);
+  const { architecture, config, weights } = file;
   const resolved = resolveWeights(architecture.weights, config, weights);
   const embedding = config.tied ? undefined : resolved.find(({ field }) => field === 'embedding');
   const bytesOf = ({ tensor }: ResolvedWeight) => (backend ? bytesOn(backend, tensor) : storedBytes(tensor));

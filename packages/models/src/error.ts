@@ -1,4 +1,4 @@
-import { QuernError } from '@quern/core';
+import { QuernError, type Refuse } from '@quern/core';
 
 /** Stable codes of errors about models. Readers of the files themselves throw FileError of @quern/quant. */
 export type ModelErrorCode =
@@ -21,3 +21,6 @@ export type ModelErrorCode =
 export class ModelError extends QuernError<ModelErrorCode> {
   static override readonly className: string = 'ModelError';
 }
+
+/** Refuses an argument or option. */
+export const badArgument: Refuse = (message) => new ModelError('BAD_ARGUMENT', message);

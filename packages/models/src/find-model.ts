@@ -1,6 +1,7 @@
 import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { ModelError } from './error.js';
+import { checkArgument, rules } from '@quern/core';
+import { badArgument, ModelError } from './error.js';
 
 /** The files that make a model. */
 export type ModelLocation =
@@ -11,9 +12,10 @@ export type ModelLocation =
  * Which model a path means: a GGUF file (or a part of one), a safetensors file or index beside its config.json, the
  * config.json itself, or a folder with one of these in it.
  * @param config the configuration of a safetensors model that is not called config.json
- * @throws ModelError NOT_FOUND, NO_MODEL or AMBIGUOUS_MODEL.
+ * @throws ModelError NOT_FOUND, NO_MODEL, AMBIGUOUS_MODEL or BAD_ARGUMENT.
  */
 export async function findModel(path: string, config?: string): Promise<ModelLocation> {
+  checkArgument('openModel', 'path', path, rules.path, badArgument);
   const status = await stat(path).catch(() => undefined);
   if (!status) throw new ModelError('NOT_FOUND', `${path}: there is no such file or folder`);
   if (status.isDirectory()) return inFolder(path, config);

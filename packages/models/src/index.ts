@@ -68,4 +68,5 @@ export {
   type SpeechShapeName,
   type SyntheticSpeechOptions,
   speechShapes,
+  syntheticSpeechSchema,
 } from './whisper/synthetic.js';

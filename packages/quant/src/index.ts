@@ -38,6 +38,7 @@ export {
   type QuantizeOptions,
   type QuantizeSource,
   quantizeGguf,
+  quantizeSchema,
   quantizeSource,
   type SourceTensor,
 } from './quantize/quantize-gguf.js';
@@ -51,6 +52,7 @@ export {
   type TensorPart,
   type WriteQuantizedOptions,
   writeQuantized,
+  writeQuantizedSchema,
 } from './quantize/write-quantized.js';
 export type { SafetensorsDtype } from './safetensors/dtypes.js';
 export { openSafetensors } from './safetensors/open.js';

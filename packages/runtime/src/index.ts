@@ -1,4 +1,5 @@
 export {
+  type AnySchema,
   type Backend,
   BackendError,
   type BackendErrorCode,
@@ -6,6 +7,7 @@ export {
   type KvDtype,
   kvCacheBytes,
   kvElements,
+  type Option,
   QuernError,
 } from '@quern/core';
 export {
@@ -27,6 +29,7 @@ export {
   type SyntheticEncoderOptions,
   type SyntheticFormat,
   type SyntheticOptions,
+  type SyntheticSpeechOptions,
   speechShapes,
   syntheticFormats,
 } from '@quern/models';
@@ -88,10 +91,13 @@ export {
 } from './inspect/describe-file.js';
 export { loadModel } from './model/load-model.js';
 export type { LoadOptions, LoadProgress } from './model/load-options.js';
+export type { ModelLocator } from './model/locate-model.js';
 export { Model } from './model/model.js';
 export { type ModelKind, modelKind } from './model/open-any-model.js';
 export { openTokenizer } from './model/open-tokenizer.js';
 export { Session } from './model/session.js';
+export type { SignalOptions } from './model/signal-options.js';
+export { optionSchemas } from './options/option-schemas.js';
 export { defaultContext, type PlanRequest, planBackends } from './planner/plan-backends.js';
 export { type PlannedModel, type PlannerDevice, plannerDevice } from './planner/planner-device.js';
 export { type QuantizeModelOptions, quantizeModel } from './quantize/quantize-model.js';

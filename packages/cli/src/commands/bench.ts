@@ -1,4 +1,4 @@
-import { existsSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   type Backend,
@@ -19,6 +19,7 @@ import { measureSpeech } from '../bench/speech.js';
 import { type Machine, type Run, showMachine, showRun, showTable } from '../bench/table.js';
 import { showWork, type WorkFlags } from '../bench/works.js';
 import { kvOption, positive, whole, withNamedBackend } from '../options.js';
+import { needFree } from '../output-path.js';
 import { inTemporaryFolder } from '../temporary-folder.js';
 import { count } from '../terminal/count.js';
 import { interruptible } from '../terminal/interrupt.js';
@@ -167,7 +168,7 @@ function needSense({ make: path, force, arch, format }: BenchFlags, command: Com
   if (path === undefined) return;
   if (arch.length * format.length > 1)
     command.error('error: --make writes one file: give one --arch and one --format');
-  if (!force && existsSync(path)) command.error(`error: ${path} exists already: --force overwrites it`);
+  needFree(path, force, command);
 }
 
 /** Encoders and speech models keep no text in a cache, and speech is heard one window at a time. */

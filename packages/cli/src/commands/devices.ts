@@ -1,6 +1,6 @@
 import { type DeviceReport, describeDevices } from '@quern/runtime';
 import { Command } from 'commander';
-import { positive } from '../options.js';
+import { threadsOption } from '../options.js';
 import { showCeilings } from '../terminal/ceilings.js';
 import { count } from '../terminal/count.js';
 import { write, writeJson } from '../terminal/write.js';
@@ -33,6 +33,6 @@ async function devices(flags: { readonly threads?: number; readonly json?: boole
 export const devicesCommand = (): Command =>
   new Command('devices')
     .description('list the installed backends and what they measured of this machine')
-    .option('--threads <n>', 'threads to measure with', positive)
+    .addOption(threadsOption())
     .option('--json', 'print {"devices": […]}')
     .action(devices);

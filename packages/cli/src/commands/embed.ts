@@ -1,7 +1,7 @@
-import type { EmbedOptions } from '@quern/runtime';
+import { type EmbedOptions, optionSchemas } from '@quern/runtime';
 import { Command } from 'commander';
 import { withEmbedder } from '../load.js';
-import { type BackendFlags, positive, withBackend } from '../options.js';
+import { type BackendFlags, numberOption, withBackend } from '../options.js';
 import { interruptible } from '../terminal/interrupt.js';
 import { say } from '../terminal/report.js';
 import { readLines } from '../terminal/stdin.js';
@@ -57,6 +57,6 @@ export const embedCommand = (): Command =>
     .argument('[text...]', 'where absent, every line of standard input is a text')
     .option('--prompt <name>', "write one of the model's prompts before every text: query, document, …")
     .option('--prefix <text>', 'write this before every text')
-    .option('--max-tokens <n>', 'cut longer texts off', positive)
+    .addOption(numberOption('--max-tokens <n>', optionSchemas.EmbedOptions.maxTokens))
     .option('--json', 'print {"embeddings": [[…] per text], "tokens": …}')
     .action(embed);

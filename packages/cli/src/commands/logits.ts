@@ -10,10 +10,10 @@ interface LogitsFlags extends LoadFlags {
 }
 
 function idList(text: string): number[] {
-  const ids = text.split(',').map(Number);
-  if (text.trim() === '' || ids.some((id) => !Number.isInteger(id)))
+  const parts = text.split(',').map((part) => part.trim());
+  if (!parts.every((part) => /^\d+$/.test(part)))
     throw new InvalidArgumentError('it must be token ids with commas between: 1,2,3.');
-  return ids;
+  return parts.map(Number);
 }
 
 /** The ten largest logits of a position, for people. */

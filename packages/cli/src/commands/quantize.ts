@@ -1,7 +1,7 @@
-import { existsSync } from 'node:fs';
-import { isMixName, type MixName, mixes } from '@quern/runtime';
+import { isMixName, type MixName, mixes, optionSchemas } from '@quern/runtime';
 import { Argument, Command, InvalidArgumentError } from 'commander';
-import { positive } from '../options.js';
+import { numberOption, positive } from '../options.js';
+import { needFree } from '../output-path.js';
 import { type CompareFlags, Comparison, type Outcome } from '../quantize/compare.js';
 import { showOutcomes, showTensors } from '../quantize/table.js';
 import { interruptible } from '../terminal/interrupt.js';
@@ -43,6 +43,7 @@ async function quantize(
       say(summary(output, outcomes[0]!));
     }
     if (flags.report) await report(comparison, outcomes, flags, format);
+    else if (flags.json) await writeJson(written(output!, outcomes[0]!));
     else if (flags.tensors) await write(showTensors(outcomes[0]!.tensors));
   });
 }
@@ -57,12 +58,19 @@ function needSense(
     command.error("error: missing required argument 'format'");
   if (output === undefined && !flags.report)
     command.error("error: missing required arguments 'out' and 'format'; without them only --report works");
-  if (output !== undefined && !flags.force && existsSync(output))
-    command.error(`error: ${output} exists already: --force overwrites it`);
+  if (output !== undefined) needFree(output, flags.force, command);
 }
 
 const summary = (output: string, { format, byteLength, seconds, relativeError }: Outcome): string =>
   `${output}: ${format}, ${(byteLength / 1e6).toFixed(1)} MB in ${seconds.toFixed(1)} s, relative error ${relativeError.toExponential(2)}`;
+
+/** What `--json` prints of a model that has been written; other people's scripts read it. */
+const written = (path: string, { tensors, ...outcome }: Outcome) => ({
+  path,
+  ...outcome,
+  changedTensors: tensors.length,
+  tensors,
+});
 
 async function report(
   comparison: Comparison,
@@ -94,7 +102,10 @@ export const quantizeCommand = (): Command =>
     .option('--tokens <n>', 'most tokens of it', positive, 2048)
     .option('--tensors', 'show the error of every tensor')
     .option('--pre <name>', "llama.cpp's name of the tokenizer's split, where a folder does not tell")
-    .option('--threads <n>', 'threads to encode with', positive)
-    .option('--force', 'overwrite OUT')
+    .addOption(numberOption('--threads <n>', optionSchemas.QuantizeModelOptions.threads))
+    .option(
+      '--force',
+      'overwrite OUT; a symbolic link is followed, a FIFO or a device is written to without it',
+    )
     .option('--json', 'print one JSON object')
     .action(quantize);

@@ -1,5 +1,6 @@
 import {
   loadSpeechModel,
+  optionSchemas,
   type Segment,
   type SpeechModel,
   srtCue,
@@ -9,7 +10,7 @@ import {
   vttCue,
 } from '@quern/runtime';
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { type BackendFlags, loadOptions, positive, whole, withBackend } from '../options.js';
+import { type BackendFlags, helpOf, loadOptions, numberOption, withBackend } from '../options.js';
 import { interruptible } from '../terminal/interrupt.js';
 import { loadingBar } from '../terminal/progress.js';
 import { say } from '../terminal/report.js';
@@ -19,19 +20,21 @@ interface TranscribeFlags extends BackendFlags {
   readonly language: string;
   readonly translate?: boolean;
   readonly words?: boolean;
-  readonly beams: number;
+  readonly beams?: number;
   readonly temperatures?: readonly number[];
   readonly prompt?: string;
   readonly maxTokens?: number;
-  readonly seed?: number;
+  readonly seed?: number | bigint;
   readonly format: 'text' | 'json' | 'srt' | 'vtt';
   readonly json?: boolean;
 }
 
+const { TranscribeOptions: transcribing } = optionSchemas;
+
 function temperatures(text: string): number[] {
-  const values = text.split(',').map(Number);
-  if (values.every((value) => value >= 0 && Number.isFinite(value))) return values;
-  throw new InvalidArgumentError('it must be numbers of 0 or more, with commas between.');
+  const values = text.split(',').map((part) => (part.trim() === '' ? Number.NaN : Number(part)));
+  if (transcribing.temperatures.holds(values)) return values;
+  throw new InvalidArgumentError('it must be numbers, finite and at least 0, with commas between.');
 }
 
 const transcribeOptions = (flags: TranscribeFlags, signal: AbortSignal): TranscribeOptions => ({
@@ -138,15 +141,11 @@ export const transcribeCommand = (): Command =>
     )
     .option('--translate', 'write English, whatever is spoken')
     .option('--words', 'times of every word')
-    .option('--beams <n>', 'texts followed side by side', positive, 1)
-    .option(
-      '--temperatures <list>',
-      'tried in turn while the text is unlikely or repeats itself',
-      temperatures,
-    )
-    .option('--prompt <text>', 'what was said before, or words to expect')
-    .option('--max-tokens <n>', 'most tokens of one window', positive)
-    .option('--seed <s>', 'of texts drawn at a temperature above 0', whole)
+    .addOption(numberOption('--beams <n>', transcribing.beamSize))
+    .option('--temperatures <list>', helpOf(transcribing.temperatures), temperatures)
+    .option('--prompt <text>', transcribing.prompt.about)
+    .addOption(numberOption('--max-tokens <n>', transcribing.maxTokens))
+    .addOption(numberOption('--seed <s>', transcribing.seed))
     .addOption(
       new Option('--format <kind>', 'of what is printed')
         .choices(['text', 'json', 'srt', 'vtt'])

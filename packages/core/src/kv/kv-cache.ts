@@ -2,6 +2,7 @@ import type { Backend } from '../backend.js';
 import type { QuantKvDtype } from '../capability/kv-quant.js';
 import { type DType, dtypeBytes } from '../dtype.js';
 import { BackendError } from '../error.js';
+import { checkArgument, type Refuse, rules } from '../options/index.js';
 import type { DeviceBuffer } from '../tensor.js';
 import { type BatchArrays, type BatchEntry, describeBatch } from './batch.js';
 import { BlockPool } from './block-pool.js';
@@ -44,8 +45,22 @@ export interface KvLayer {
   readonly v: DeviceBuffer;
 }
 
-/** Bytes that a cache of `tokens` slots takes, keys and values of all layers together. */
+const badArgument: Refuse = (message) => new BackendError('BAD_ARGUMENT', message);
+
+const size = rules.whole(0);
+const dtypeRule = rules.oneOf(Object.keys(kvElements) as KvDtype[]);
+
+function needSizes(options: Omit<KvCacheOptions, 'context'>, tokens: number): void {
+  checkArgument('kvCacheBytes', 'options', options, rules.object, badArgument);
+  const { layers, kvHeads, headDim, dtype } = options;
+  for (const [name, value] of Object.entries({ layers, kvHeads, headDim, tokens }))
+    checkArgument('kvCacheBytes', name, value, size, badArgument);
+  checkArgument('kvCacheBytes', 'dtype', dtype, dtypeRule, badArgument);
+}
+
+/** Bytes that a cache of `tokens` slots takes, keys and values of all layers together. @throws BackendError BAD_ARGUMENT */
 export function kvCacheBytes(options: Omit<KvCacheOptions, 'context'>, tokens: number): number {
+  needSizes(options, tokens);
   const { layers, kvHeads, headDim } = options;
   const dtype = kvElements[options.dtype];
   return 2 * layers * tokens * kvHeads * cacheRow(dtype, headDim) * dtypeBytes[dtype];

@@ -1,4 +1,4 @@
-/** What a value must be: as a test, and in words that go on from 'it must be'. */
+/** What a value must be: as a test, and in the words that come after 'it must be'. */
 export interface Rule<T = unknown> {
   readonly must: string;
   holds(value: unknown): value is T;

@@ -1,7 +1,9 @@
+import { rules, type Schema } from '@quern/core';
 import { type MetadataInput, type TensorInput, writeGguf } from '@quern/quant';
 import { type EncoderShape, type EncoderShapeName, encoderShapes } from './encoder-shapes.js';
-import { type SyntheticFormat, syntheticFormats } from './formats.js';
-import { named, TensorList } from './make-synthetic.js';
+import type { SyntheticFormat } from './formats.js';
+import { TensorList } from './make-synthetic.js';
+import { checkSynthetic, nameIn, sharedSchema } from './options.js';
 
 export interface SyntheticEncoderOptions {
   readonly shape: EncoderShapeName;
@@ -12,6 +14,17 @@ export interface SyntheticEncoderOptions {
   readonly seed?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
+
+/** Of each option: what it must be, and its default. */
+export const syntheticEncoderSchema = {
+  shape: { ...nameIn(encoderShapes), about: 'whose shape', required: true },
+  ranks: {
+    ...rules.flag,
+    about: 'with a classifier of one output, as cross-encoders have it',
+    byDefault: false,
+  },
+  ...sharedSchema,
+} as const satisfies Schema<SyntheticEncoderOptions>;
 
 function addLayer(list: TensorList, { width, feedForward }: EncoderShape, layer: number): void {
   const name = (part: string) => `blk.${layer}.${part}`;
@@ -92,12 +105,10 @@ const metadataOf = (name: string, shape: EncoderShape, ranks: boolean): Record<s
  * Writes a GGUF of a published encoder's shape with random weights: what it computes is nonsense, what it costs is true.
  * Throws ModelError BAD_ARGUMENT for an unknown shape or format, ABORTED; FileError WRITE_FAILED. What fails leaves no file.
  */
-export async function makeSyntheticEncoder(
-  path: string,
-  { shape: name, format, ranks = false, seed = 1, signal }: SyntheticEncoderOptions,
-): Promise<void> {
-  const shape: EncoderShape = named(encoderShapes, name, 'encoder shape');
-  named(syntheticFormats, format, 'format');
+export async function makeSyntheticEncoder(path: string, options: SyntheticEncoderOptions): Promise<void> {
+  checkSynthetic('makeSyntheticEncoder', path, options, syntheticEncoderSchema);
+  const { shape: name, format, ranks = false, seed = 1, signal } = options;
+  const shape: EncoderShape = encoderShapes[name];
   const model = { layers: shape.layers, tied: true, groupedQueries: 1, experts: 0, weighted: false };
   const list = new TensorList(format, model, seed, signal);
   await writeGguf(path, { metadata: metadataOf(name, shape, ranks), tensors: tensorsOf(list, shape, ranks) });

@@ -1,3 +1,4 @@
+import type { Schema } from '@quern/core';
 import {
   byteLength,
   type ChosenFormat,
@@ -10,6 +11,7 @@ import {
 } from '@quern/quant';
 import { ModelError } from '../error.js';
 import { type SyntheticFormat, syntheticFormats } from './formats.js';
+import { checkSynthetic, nameIn, sharedSchema } from './options.js';
 import { fillBlocks, RandomWords } from './random-blocks.js';
 import { type ModelShape, type ModelShapeName, modelShapes } from './shapes.js';
 import { syntheticVocabulary } from './vocabulary.js';
@@ -21,6 +23,12 @@ export interface SyntheticOptions {
   readonly seed?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
+
+/** Of each option: what it must be, and its default. */
+export const syntheticSchema = {
+  shape: { ...nameIn(modelShapes), about: 'whose shape', required: true },
+  ...sharedSchema,
+} as const satisfies Schema<SyntheticOptions>;
 
 /** Written at a time, in bytes; a multiple of every block. */
 const pieceBytes = 1 << 22;
@@ -169,25 +177,14 @@ function metadataOf(name: string, shape: ModelShape): Record<string, MetadataInp
   };
 }
 
-export function named<T extends object>(table: T, name: string, what: string): T[keyof T] {
-  if (!Object.hasOwn(table, name))
-    throw new ModelError(
-      'BAD_ARGUMENT',
-      `there is no ${what} '${name}'; there are ${Object.keys(table).join(', ')}`,
-    );
-  return table[name as keyof T];
-}
-
 /**
  * Writes a GGUF of a model's true shape with random weights: what it computes is nonsense, what it costs is true.
  * Throws ModelError BAD_ARGUMENT for an unknown shape or format, ABORTED; FileError WRITE_FAILED. What fails leaves no file.
  */
-export async function makeSyntheticModel(
-  path: string,
-  { shape: name, format, seed = 1, signal }: SyntheticOptions,
-): Promise<void> {
-  const shape: ModelShape = named(modelShapes, name, 'model shape');
-  named(syntheticFormats, format, 'format');
+export async function makeSyntheticModel(path: string, options: SyntheticOptions): Promise<void> {
+  checkSynthetic('makeSyntheticModel', path, options, syntheticSchema);
+  const { shape: name, format, seed = 1, signal } = options;
+  const shape: ModelShape = modelShapes[name];
   const tensors = tensorsOf(shape, format, seed, signal);
   await writeGguf(path, { metadata: metadataOf(name, shape), tensors });
 }

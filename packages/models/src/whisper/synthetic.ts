@@ -1,6 +1,8 @@
+import type { Schema } from '@quern/core';
 import { chooseFormat, type MetadataInput, type TensorInput, writeGguf } from '@quern/quant';
 import { type SyntheticFormat, syntheticFormats } from '../synthetic/formats.js';
-import { named, randomMatrix } from '../synthetic/make-synthetic.js';
+import { randomMatrix } from '../synthetic/make-synthetic.js';
+import { checkSynthetic, nameIn, sharedSchema } from '../synthetic/options.js';
 import { byteCharacters } from '../synthetic/vocabulary.js';
 import type { WeightEntry } from '../weights/weight-table.js';
 import type { StackConfig } from './config.js';
@@ -36,6 +38,12 @@ export interface SyntheticSpeechOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** Of each option: what it must be, and its default. */
+export const syntheticSpeechSchema = {
+  shape: { ...nameIn(speechShapes), about: 'whose shape', required: true },
+  ...sharedSchema,
+} as const satisfies Schema<SyntheticSpeechOptions>;
+
 /** Of the multilingual models before large-v3. */
 const vocabulary = 51_865;
 const endOfText = 50_257;
@@ -45,12 +53,10 @@ const languageCount = 99;
  * Writes a GGUF of a published Whisper's shape with random weights: what it hears is nonsense, what it costs is true.
  * Throws ModelError BAD_ARGUMENT for an unknown shape or format, ABORTED; FileError WRITE_FAILED. What fails leaves no file.
  */
-export async function makeSyntheticSpeechModel(
-  path: string,
-  { shape: name, format, seed = 1, signal }: SyntheticSpeechOptions,
-): Promise<void> {
-  const shape: SpeechShape = named(speechShapes, name, 'speech model shape');
-  named(syntheticFormats, format, 'format');
+export async function makeSyntheticSpeechModel(path: string, options: SyntheticSpeechOptions): Promise<void> {
+  checkSynthetic('makeSyntheticSpeechModel', path, options, syntheticSpeechSchema);
+  const { shape: name, format, seed = 1, signal } = options;
+  const shape: SpeechShape = speechShapes[name];
   const metadata = { ...sizes(shape), ...tokens(), 'general.name': `${name}, synthetic weights` };
   await writeGguf(path, { metadata, tensors: tensorsOf(shape, format, seed, signal) });
 }

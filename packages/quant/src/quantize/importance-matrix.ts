@@ -1,7 +1,8 @@
+import { checkArgument, rules } from '@quern/core';
 import { FileError } from '../error.js';
 import { openGguf } from '../gguf/open.js';
 import { InputFile } from '../input-file.js';
-import { QuantizeError } from './error.js';
+import { badArgument, QuantizeError } from './error.js';
 import { parseLegacyImportance } from './legacy-importance.js';
 
 /** How much the columns of matrices matter, by the name of the tensor in GGUF files. */
@@ -19,9 +20,10 @@ const largest = 2 ** 31; // bytes; that of a model of 100 experts and 100 layers
 
 /**
  * Reads an importance matrix: the GGUF file that llama.cpp's llama-imatrix writes, or its older .dat file.
- * @throws QuantizeError BAD_IMPORTANCE; FileError NOT_FOUND, READ_FAILED and what `openGguf` throws.
+ * @throws QuantizeError BAD_IMPORTANCE, BAD_ARGUMENT; FileError NOT_FOUND, READ_FAILED and what `openGguf` throws.
  */
 export async function readImportance(path: string): Promise<ImportanceMatrix> {
+  checkArgument('readImportance', 'path', path, rules.path, badArgument);
   const file = await InputFile.open(path);
   try {
     if (file.size > largest)

@@ -1,14 +1,20 @@
+import { checkArgument, checkOptions, pickOptions, rules, type Schema } from '@quern/core';
 import type { GgufFile } from '../gguf/gguf-file.js';
 import type { MetadataValue } from '../gguf/metadata.js';
 import { openGguf } from '../gguf/open.js';
 import type { MetadataInput } from '../gguf/write-metadata.js';
 import { native, noNative } from '../native.js';
 import { chooseFormat, isMixed, type MixedModel, type ShapedTensor } from './choose-formats.js';
-import { QuantizeError } from './error.js';
+import { badArgument } from './error.js';
 import type { ImportanceMatrix } from './importance-matrix.js';
-import { isMixName, type Mix, type MixName, mixes, mixNames } from './mixes.js';
+import { type Mix, type MixName, mixes, mixNames } from './mixes.js';
 import { sourceTensors } from './source-tensors.js';
-import { type OutputTensor, type WriteQuantizedOptions, writeQuantized } from './write-quantized.js';
+import {
+  type OutputTensor,
+  type WriteQuantizedOptions,
+  writeQuantized,
+  writeQuantizedSchema,
+} from './write-quantized.js';
 
 export interface QuantizeOptions extends WriteQuantizedOptions {
   readonly mix: MixName;
@@ -16,6 +22,30 @@ export interface QuantizeOptions extends WriteQuantizedOptions {
   /** What works but costs: rows that a format does not divide, tensors without importance, values rounded twice. */
   readonly onNotice?: ((message: string) => void) | undefined;
 }
+
+/** Of each option: what it must be, and its default. */
+export const quantizeSchema = {
+  mix: {
+    ...rules.oneOf(mixNames),
+    must: `one of ${mixNames.join(', ')}`,
+    about: 'which formats the tensors get',
+    required: true,
+  },
+  importance: {
+    must: 'an importance matrix, from readImportance',
+    holds: (value): value is ImportanceMatrix =>
+      rules.isObject(value) && typeof value.path === 'string' && rules.isObject(value.entries),
+    about: 'how much the columns of matrices matter',
+    absent: 'all the same',
+  },
+  onNotice: {
+    ...rules.callback,
+    about:
+      'what works but costs: other formats than the mix names, tensors without importance, values rounded twice',
+    absent: 'none',
+  },
+  ...writeQuantizedSchema,
+} as const satisfies Schema<QuantizeOptions>;
 
 /** The tensors and metadata of a model that is to be written in a mix. */
 export interface QuantizeSource {
@@ -33,6 +63,9 @@ export type SourceTensor = OutputTensor;
  * @throws QuantizeError; FileError where the input is broken or the output cannot be written.
  */
 export async function quantizeGguf(input: string, output: string, options: QuantizeOptions): Promise<void> {
+  checkArgument('quantizeGguf', 'input', input, rules.path, badArgument);
+  needOutput('quantizeGguf', output);
+  checkOptions('quantizeGguf', options, quantizeSchema, badArgument);
   const file = await openGguf(input);
   await quantizeSource(
     { metadata: typedMetadata(file), tensors: sourceTensors(file.tensors) },
@@ -47,17 +80,23 @@ export async function quantizeSource(
   output: string,
   options: QuantizeOptions,
 ): Promise<void> {
+  needOutput('quantizeSource', output);
+  checkOptions('quantizeSource', options, quantizeSchema, badArgument);
   const { mix: name, importance, onNotice } = options;
-  if (!isMixName(name))
-    throw new QuantizeError('BAD_ARGUMENT', `there is no mix '${name}'; there are ${mixNames.join(', ')}`);
   const mix: Mix = mixes[name];
   const notices = new Notices();
   const model = modelOf(source, importance !== undefined);
   const tensors = source.tensors.map((tensor) => targetOf(tensor, mix, model, importance, notices));
   for (const notice of notices.texts(name, importance)) onNotice?.(notice);
   if (!native && tensors.some(isSearched)) onNotice?.(noNative);
-  await writeQuantized(output, metadataOf(source, mix, importance), tensors, options);
+  await writeQuantized(output, metadataOf(source, mix, importance), tensors, pickOptions(options, written));
 }
+
+const written = Object.keys(writeQuantizedSchema) as (keyof WriteQuantizedOptions)[];
+
+/** @throws QuantizeError BAD_ARGUMENT */
+export const needOutput = (where: string, output: unknown): void =>
+  checkArgument(where, 'output', output, rules.path, badArgument);
 
 /** Whether encoding it searches for scales, which takes long. */
 const isSearched = (tensor: OutputTensor): boolean =>

@@ -1,10 +1,11 @@
+import { checkOptions, rules, type Schema } from '@quern/core';
 import { byteLength } from '../format/byte-length.js';
 import { isWritable } from '../format/codecs.js';
 import { type GgufFormat, isGgufFormat } from '../format/formats.js';
 import { type GgufInput, type TensorInput, writeGguf } from '../gguf/write.js';
 import type { EncodedRows, EncodeJob, RowSource } from './encode-job.js';
 import { EncodePool } from './encode-pool.js';
-import { QuantizeError } from './error.js';
+import { badArgument, QuantizeError } from './error.js';
 import { inOrder } from './in-order.js';
 import { checkDistinct } from './same-file.js';
 import { TensorErrors, type TensorReport } from './tensor-report.js';
@@ -69,6 +70,26 @@ export interface WriteQuantizedOptions {
   readonly onTensor?: ((report: TensorReport) => void) | undefined;
 }
 
+/** Of each option: what it must be, and its default. */
+export const writeQuantizedSchema = {
+  threads: {
+    ...rules.whole(1, 1024),
+    about: 'threads that encode',
+    absent: 'as many as the machine runs at once',
+  },
+  signal: { ...rules.signal, about: 'ends the call, which rejects with ABORTED', absent: 'none' },
+  onProgress: {
+    ...rules.callback,
+    about: 'bytes of the source that have been written, of how many',
+    absent: 'none',
+  },
+  onTensor: {
+    ...rules.callback,
+    about: 'after each tensor whose format has changed: how far its values are from what they were',
+    absent: 'none',
+  },
+} as const satisfies Schema<WriteQuantizedOptions>;
+
 /** Elements of a job: enough to make its overhead nothing, few enough that an abort and memory are small. */
 const jobElements = 2 ** 19;
 
@@ -83,6 +104,7 @@ export async function writeQuantized(
   tensors: readonly OutputTensor[],
   options: WriteQuantizedOptions = {},
 ): Promise<void> {
+  checkOptions('writeQuantized', options, writeQuantizedSchema, badArgument);
   const sources = tensors.filter(isFromFiles);
   for (const tensor of sources) checkTensor(tensor);
   await checkDistinct(path, new Set(sources.flatMap(({ parts }) => parts.map((part) => part.path))));

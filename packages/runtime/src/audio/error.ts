@@ -12,7 +12,8 @@ export type AudioErrorCode =
   | 'DECODER_MISSING' // the optional package that decodes this kind is not installed
   | 'DECODER_FAILED' // that package is installed, but does not load, or its thread was lost
   | 'DECODE_FAILED' // the decoder found the data broken
-  | 'BAD_SAMPLES'; // samples given by the caller that are none
+  | 'EMPTY' // a sound file without a sample
+  | 'BAD_SAMPLES'; // what the caller gave is no sound: neither a file nor samples
 
 /** Thrown by whatever reads sound. The message begins with where it came from. */
 export class AudioError extends QuernError<AudioErrorCode> {

@@ -1,5 +1,8 @@
 import type { Stats } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { types } from 'node:util';
+import { rules, showValue } from '@quern/core';
 import { sampleRate } from '@quern/models';
 import { indexOfBroken } from '../broken-numbers.js';
 import { decodeCompressed, isCompressed } from './compressed.js';
@@ -9,10 +12,12 @@ import { nextSlice } from './slices.js';
 import type { Sound } from './sound.js';
 import { decodeWav, isWav } from './wav.js';
 
-/** A path, the bytes of a file, or samples: one array, or one per channel. */
+/** A path or file: URL, the bytes of a file, or samples: one array, or one per channel. */
 export type AudioInput =
   | string
+  | URL
   | Uint8Array
+  | ArrayBuffer
   | { readonly samples: Float32Array | readonly Float32Array[]; readonly sampleRate: number };
 
 /** Of what one buffer holds. */
@@ -35,11 +40,15 @@ export async function readSamples(input: AudioInput, signal?: AbortSignal): Prom
   return resample(await mixDown(sound.channels), sound.sampleRate, sampleRate, signal);
 }
 
-const nameOf = (input: AudioInput): string => (typeof input === 'string' ? input : 'the sound given');
+const nameOf = (input: AudioInput): string =>
+  typeof input === 'string' || input instanceof URL ? String(input) : 'the sound given';
 
 async function decode(input: AudioInput, signal: AbortSignal | undefined): Promise<Sound> {
   if (typeof input === 'string') return decodeBytes(await readBytes(input), input, signal);
+  if (input instanceof URL) return decode(pathOf(input), signal);
   if (input instanceof Uint8Array) return decodeBytes(input, nameOf(input), signal);
+  if (isArrayBuffer(input)) return decodeBytes(new Uint8Array(input), nameOf(input), signal);
+  needSound(input);
   const { samples } = input;
   const channels = samples instanceof Float32Array ? [samples] : samples;
   const sound = { sampleRate: input.sampleRate, channels };
@@ -48,8 +57,27 @@ async function decode(input: AudioInput, signal: AbortSignal | undefined): Promi
   return sound;
 }
 
+const isArrayBuffer = (input: AudioInput): input is ArrayBuffer => types.isArrayBuffer(input);
+
+/** @throws AudioError BAD_SAMPLES where Quern would have to download it */
+function pathOf(url: URL): string {
+  if (url.protocol === 'file:') return fileURLToPath(url);
+  throw new AudioError(
+    'BAD_SAMPLES',
+    `${url.href}: Quern does not download: fetch the file, then give its path`,
+  );
+}
+
+const wanted = 'a path, a file: URL, the bytes of a file, or { samples, sampleRate }';
+
+/** @throws AudioError BAD_SAMPLES */
+function needSound(input: unknown): void {
+  if (rules.isObject(input) && 'samples' in input) return;
+  throw new AudioError('BAD_SAMPLES', `the sound is ${showValue(input)}; it must be ${wanted}`);
+}
+
 function needSamples({ channels }: Sound): void {
-  const length = channels[0]?.length;
+  const length = Array.isArray(channels) ? channels[0]?.length : undefined;
   if (
     length !== undefined &&
     channels.every((channel) => channel instanceof Float32Array && channel.length === length)
@@ -79,8 +107,12 @@ async function needNumbers({ channels }: Sound): Promise<void> {
     }
 }
 
-const decodeBytes = (bytes: Uint8Array, from: string, signal: AbortSignal | undefined): Promise<Sound> =>
-  isWav(bytes) ? decodeWav(bytes, from) : decodeCompressed(bytes, from, signal);
+/** A file without sound is a recording that failed. @throws AudioError EMPTY beside those of the decoders */
+async function decodeBytes(bytes: Uint8Array, from: string, signal: AbortSignal | undefined): Promise<Sound> {
+  const sound = isWav(bytes) ? await decodeWav(bytes, from) : await decodeCompressed(bytes, from, signal);
+  if (sound.channels[0]!.length > 0) return sound;
+  throw new AudioError('EMPTY', `${from}: has no samples: nothing was recorded`);
+}
 
 async function readBytes(path: string): Promise<Uint8Array> {
   try {

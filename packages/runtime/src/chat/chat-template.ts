@@ -1,13 +1,14 @@
-import { rules, type Schema } from '@quern/core';
+import { checkArgument, checkOptions, rules, type Schema } from '@quern/core';
 import { Converter, Text, type Value } from '../jinja/index.js';
 import type { EncodeOptions, Tokenizer } from '../tokenizer/index.js';
 import { BUILTIN_TEMPLATES, type BuiltinTemplate } from './builtin-templates.js';
 import { Capabilities } from './capabilities.js';
 import { adaptMessages, needParts } from './content.js';
-import { ChatTemplateError } from './error.js';
+import { badArgument, badOption, ChatTemplateError } from './error.js';
 import { needNothingIgnored } from './ignored.js';
 import { markTyped } from './mark-typed.js';
 import { type ChatMessage, withParsedArguments } from './message.js';
+import { needMessages } from './need-messages.js';
 import { type Program, parse, run } from './run-template.js';
 
 /** How the model spells its special tokens. */
@@ -30,6 +31,12 @@ export interface RenderOptions {
 }
 
 /** Of each option: what it must be, and its default. */
+export const templateTokensSchema = {
+  bosToken: { ...rules.text, about: 'the beginning-of-sequence token', byDefault: '' },
+  eosToken: { ...rules.text, about: 'the end-of-sequence token', byDefault: '' },
+  others: { ...rules.object, about: 'the other special tokens, by their names in templates', absent: 'none' },
+} as const satisfies Schema<TemplateTokens>;
+
 export const renderSchema = {
   addGenerationPrompt: {
     ...rules.flag,
@@ -62,6 +69,15 @@ export interface EncodeChatOptions extends RenderOptions {
   specialContent?: boolean | undefined;
 }
 
+export const encodeChatSchema = {
+  ...renderSchema,
+  specialContent: {
+    ...rules.flag,
+    about: 'control tokens that messages, tools and extra spell become control tokens',
+    byDefault: false,
+  },
+} as const satisfies Schema<EncodeChatOptions>;
+
 /** A prompt, and the options that `Tokenizer.encode` needs for it. */
 export interface ChatPrompt {
   readonly text: string;
@@ -81,13 +97,16 @@ export class ChatTemplate {
     private readonly tokens: TemplateTokens,
   ) {}
 
-  /** `source`: Jinja, as in `tokenizer.chat_template`. @throws ChatTemplateError BAD_TEMPLATE */
+  /** `source`: Jinja, as in `tokenizer.chat_template`. @throws ChatTemplateError BAD_TEMPLATE, BAD_ARGUMENT, BAD_OPTION */
   static from(source: string, tokens: TemplateTokens = {}): ChatTemplate {
+    checkArgument('ChatTemplate', 'source', source, rules.text, badArgument);
+    checkOptions('ChatTemplate', tokens, templateTokensSchema, badOption);
     return new ChatTemplate(source, parse(source), tokens);
   }
 
-  /** 'chatml', 'llama2' or 'llama3'. @throws ChatTemplateError UNKNOWN_BUILTIN */
+  /** 'chatml', 'llama2' or 'llama3'. @throws ChatTemplateError UNKNOWN_BUILTIN, BAD_ARGUMENT, BAD_OPTION */
   static builtin(name: BuiltinTemplate, tokens: TemplateTokens = {}): ChatTemplate {
+    checkArgument('ChatTemplate.builtin', 'name', name, rules.text, badArgument);
     if (Object.hasOwn(BUILTIN_TEMPLATES, name)) return ChatTemplate.from(BUILTIN_TEMPLATES[name], tokens);
     const names = Object.keys(BUILTIN_TEMPLATES).join(', ');
     throw new ChatTemplateError('UNKNOWN_BUILTIN', `no builtin chat template "${name}"; there are ${names}`);
@@ -97,7 +116,7 @@ export class ChatTemplate {
    * The token ids of the prompt, without an end-of-sequence token. Text of the messages never becomes a control token,
    * unless `specialContent` allows it.
    *
-   * @throws ChatTemplateError REFUSED, RENDER_FAILED, LIMIT, UNSUPPORTED_CONTENT or IGNORED
+   * @throws ChatTemplateError REFUSED, RENDER_FAILED, LIMIT, UNSUPPORTED_CONTENT IGNORED, BAD_ARGUMENT or BAD_OPTION
    */
   encode(messages: readonly ChatMessage[], tokenizer: Tokenizer, options: EncodeChatOptions = {}): number[] {
     const { text, encoding } = this.prompt(messages, tokenizer, options);
@@ -110,6 +129,8 @@ export class ChatTemplate {
     tokenizer: Tokenizer,
     options: EncodeChatOptions = {},
   ): ChatPrompt {
+    needMessages('ChatTemplate', messages, badArgument);
+    checkOptions('ChatTemplate', options, encodeChatSchema, badOption);
     const text = this.text(messages, options);
     const rendered = options.specialContent ? new Text(text.value) : text;
     const { text: marked, mark } = markTyped(rendered, tokenizer);
@@ -121,9 +142,11 @@ export class ChatTemplate {
    * The prompt as text, to look at. Control tokens of the template and of a message look the same in it, so a prompt for a
    * model comes from `encode`; who encodes this text with `special: 'parse'` lets messages write control tokens.
    *
-   * @throws ChatTemplateError REFUSED, RENDER_FAILED, LIMIT, UNSUPPORTED_CONTENT or IGNORED
+   * @throws ChatTemplateError REFUSED, RENDER_FAILED, LIMIT, UNSUPPORTED_CONTENT IGNORED, BAD_ARGUMENT or BAD_OPTION
    */
   render(messages: readonly ChatMessage[], options: RenderOptions = {}): string {
+    needMessages('render', messages, badArgument);
+    checkOptions('render', options, renderSchema, badOption);
     return this.text(messages, options).value;
   }
 

@@ -1,9 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { checkArgument, checkOptions, type Rule, rules, type Schema } from '@quern/core';
 import type { Tokenizer } from '../tokenizer/index.js';
 import { BUILTIN_TEMPLATES, type BuiltinTemplate } from './builtin-templates.js';
 import { ChatTemplate, type TemplateTokens } from './chat-template.js';
-import { ChatTemplateError } from './error.js';
+import { badArgument, badOption, ChatTemplateError } from './error.js';
 import { tokensOfConfig, tokensOfGguf } from './special-tokens.js';
 
 export interface LoadTemplateOptions {
@@ -15,6 +16,29 @@ export interface LoadTemplateOptions {
   name?: string | undefined;
 }
 
+/** Of each option: what it must be, and its default. */
+export const loadTemplateSchema = {
+  builtin: {
+    ...rules.text,
+    must: 'the name of a builtin template',
+    holds: (value): value is BuiltinTemplate => typeof value === 'string',
+    about: "use this template instead of the model's own",
+    absent: "the model's own",
+  },
+  source: { ...rules.text, about: "Jinja, instead of the model's own", absent: "the model's own" },
+  name: {
+    ...rules.text,
+    about: "which of the model's templates, where it has several ('tool_use')",
+    byDefault: 'default',
+  },
+} as const satisfies Schema<LoadTemplateOptions>;
+
+const readMetadata: Rule<ReadonlyMap<string, unknown>> = {
+  must: 'the metadata of a GGUF file: a Map',
+  holds: (value): value is ReadonlyMap<string, unknown> =>
+    rules.isObject(value) && typeof value.get === 'function',
+};
+
 /**
  * The chat template of a GGUF file, from its metadata.
  *
@@ -25,6 +49,8 @@ export function chatTemplateFromGguf(
   tokenizer: Tokenizer,
   options: LoadTemplateOptions = {},
 ): ChatTemplate {
+  checkArgument('chatTemplateFromGguf', 'metadata', metadata, readMetadata, badArgument);
+  checkOptions('chatTemplateFromGguf', options, loadTemplateSchema, badOption);
   const { name = 'default' } = options;
   const key = name === 'default' ? 'tokenizer.chat_template' : `tokenizer.chat_template.${name}`;
   const source = options.source ?? metadata.get(key);
@@ -42,6 +68,8 @@ export async function chatTemplateFromHuggingFace(
   tokenizer: Tokenizer,
   options: LoadTemplateOptions = {},
 ): Promise<ChatTemplate> {
+  checkArgument('chatTemplateFromHuggingFace', 'folder', folder, rules.path, badArgument);
+  checkOptions('chatTemplateFromHuggingFace', options, loadTemplateSchema, badOption);
   const source =
     options.source ?? (options.builtin ? undefined : await folderTemplate(folder, options.name ?? 'default'));
   const missing = `${folder} has neither chat_template.jinja nor a chat_template in tokenizer_config.json`;

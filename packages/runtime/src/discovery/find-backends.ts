@@ -1,4 +1,5 @@
-import { RuntimeError } from '../error.js';
+import { checkArgument, checkOptions, rules, type Schema } from '@quern/core';
+import { badArgument, badOption, RuntimeError } from '../error.js';
 import { applicationFolders, quernPackages } from './application.js';
 import {
   type BackendCandidate,
@@ -26,6 +27,42 @@ export interface FindAllOptions extends FindBackendsOptions {
   readonly automatic?: boolean | undefined;
 }
 
+/** More is a slip: no machine has as many. */
+const mostThreads = 1024;
+
+/** Of each option: what it must be, and its default. */
+export const findBackendsSchema = {
+  threads: {
+    ...rules.whole(1, mostThreads),
+    about: 'threads to compute with',
+    absent: 'the backend chooses',
+  },
+  isa: {
+    ...rules.text,
+    about: 'instruction set, for a backend that knows several',
+    absent: 'the backend chooses',
+  },
+  backendOptions: {
+    ...rules.object,
+    about: "further options for the backend's createBackend, where one is named",
+    absent: 'none',
+  },
+  resolveFrom: {
+    ...rules.text,
+    about: 'folder whose nearest package.json lists the packages to look for backends and models in',
+    absent: "the application's",
+  },
+} as const satisfies Schema<FindBackendsOptions>;
+
+export const findAllSchema = {
+  ...findBackendsSchema,
+  automatic: {
+    ...rules.flag,
+    about: 'only those that auto may choose',
+    byDefault: false,
+  },
+} as const satisfies Schema<FindAllOptions>;
+
 const chosenOf = ({ threads, isa, backendOptions }: FindBackendsOptions): CreateBackendOptions => ({
   ...backendOptions,
   ...(threads !== undefined && { threads }),
@@ -48,6 +85,7 @@ function rank(a: BackendCandidate, b: BackendCandidate): number {
  * @throws RuntimeError BAD_OPTION for backendOptions, which are those of one backend
  */
 export async function findBackends(options: FindAllOptions = {}): Promise<BackendCandidate[]> {
+  checkOptions('findBackends', options, findAllSchema, badOption);
   if (options.backendOptions !== undefined)
     throw new RuntimeError(
       'BAD_OPTION',
@@ -94,9 +132,11 @@ function needBackendName(name: string): void {
 /**
  * The installed backend of this name, or of this package, or the one that lies at a path. Packages whose name tells are tried
  * first.
- * @throws RuntimeError BACKEND_NOT_FOUND, BACKEND_FAILED, BAD_OPTION
+ * @throws RuntimeError BACKEND_NOT_FOUND, BACKEND_FAILED, BAD_OPTION, BAD_ARGUMENT
  */
 export async function findBackend(name: string, options: FindBackendsOptions = {}): Promise<LoadedBackend> {
+  checkArgument('findBackend', 'name', name, rules.text, badArgument);
+  checkOptions('findBackend', options, findBackendsSchema, badOption);
   if (isBackendPath(name)) return backendAt(name, options);
   needBackendName(name);
   const packages = declared(options.resolveFrom);

@@ -1,6 +1,6 @@
-import type { DeviceProfile } from '@quern/core';
+import { checkArgument, checkOptions, type DeviceProfile, rules, type Schema } from '@quern/core';
 import type { EmbedBackend, EncoderConfig } from '@quern/models';
-import { needWhole, RuntimeError } from '../error.js';
+import { badArgument, badOption, needWhole, RuntimeError } from '../error.js';
 import type { Tokenizer } from '../tokenizer/index.js';
 import { type ComputeOptions, computeTexts, type TextsProgress } from './compute-texts.js';
 import { pairedTexts, singleTexts } from './encode-texts.js';
@@ -19,6 +19,31 @@ export interface EmbedOptions extends TextsOptions {
   /** Written before every text, for models whose files name no prompts: E5 wants 'query: ' or 'passage: '. */
   readonly prefix?: string | undefined;
 }
+
+/** Of each option: what it must be, and its default. */
+export const textsSchema = {
+  signal: { ...rules.signal, about: 'ends the call, which rejects with ABORTED', absent: 'none' },
+  onProgress: {
+    ...rules.callback,
+    about: 'after each step: texts that are done, of how many, and their tokens',
+    absent: 'none',
+  },
+  maxTokens: {
+    ...rules.whole(3),
+    about: 'most tokens of a text; longer ones lose their ends',
+    absent: 'what the model takes, which is also the most',
+  },
+} as const satisfies Schema<TextsOptions>;
+
+export const embedSchema = {
+  ...textsSchema,
+  prompt: {
+    ...rules.text,
+    about: "the name of one of the model's prompts, which is written before every text",
+    absent: 'none',
+  },
+  prefix: { ...rules.text, about: 'written before every text', byDefault: '' },
+} as const satisfies Schema<EmbedOptions>;
 
 /** Embeddings of some texts. */
 export interface Embeddings {
@@ -108,10 +133,12 @@ export class Embedder {
   /**
    * Embeds texts, any number of them: beside the result, memory stays bounded. Texts are tokenised while others are
    * computed, and computed in batches of like length.
-   * Rejects with RuntimeError BAD_OPTION, EMPTY_PROMPT, BAD_EMBEDDING (a number is NaN or infinite), ABORTED, DISPOSED; BackendError OUT_OF_MEMORY.
+   * Rejects with RuntimeError BAD_OPTION, BAD_ARGUMENT, EMPTY_PROMPT, BAD_EMBEDDING (a number is NaN or infinite), ABORTED, DISPOSED; BackendError OUT_OF_MEMORY.
    */
   async embed(texts: readonly string[], options: EmbedOptions = {}): Promise<Embeddings> {
     this.needLive();
+    checkArgument('embed', 'texts', texts, rules.texts, badArgument);
+    checkOptions('embed', options, embedSchema, badOption);
     const encoder = singleTexts(this.tokenizer, this.prefixOf(options), this.tokensOf(options));
     const computed = await this.compute(texts, encoder, this.dimensions, 'embedBatch', options);
     const { values, tokens, truncated } = computed;
@@ -120,10 +147,13 @@ export class Embedder {
 
   /**
    * Ranks texts by how well they answer a query, with a cross-encoder.
-   * Rejects with RuntimeError NO_CLASSIFIER, BAD_OPTION, PROMPT_TOO_LONG, BAD_LOGITS, ABORTED, DISPOSED; BackendError OUT_OF_MEMORY.
+   * Rejects with RuntimeError NO_CLASSIFIER, BAD_OPTION, BAD_ARGUMENT, PROMPT_TOO_LONG, BAD_LOGITS, ABORTED, DISPOSED; BackendError OUT_OF_MEMORY.
    */
   async rerank(query: string, texts: readonly string[], options: TextsOptions = {}): Promise<Ranking> {
     this.needLive();
+    checkArgument('rerank', 'query', query, rules.text, badArgument);
+    checkArgument('rerank', 'texts', texts, rules.texts, badArgument);
+    checkOptions('rerank', options, textsSchema, badOption);
     if (!this.ranks)
       throw new RuntimeError(
         'NO_CLASSIFIER',
@@ -158,8 +188,6 @@ export class Embedder {
     method: 'embedBatch' | 'classifyBatch',
     { signal, onProgress }: ComputeOptions,
   ) {
-    if (!Array.isArray(texts))
-      throw new RuntimeError('BAD_OPTION', `texts is ${typeof texts}; it must be an array of strings`);
     const backend = this.parts.encoder;
     const job = {
       texts,

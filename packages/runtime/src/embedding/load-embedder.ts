@@ -1,35 +1,64 @@
-import type { Backend, Pooling } from '@quern/core';
-import { poolings } from '@quern/core';
+import {
+  type Backend,
+  checkOptions,
+  type Pooling,
+  pickOptions,
+  poolings,
+  rules,
+  type Schema,
+} from '@quern/core';
 import { describeEncoder, type EncoderFile, embedBackend, loadEncoder, openEncoderFile } from '@quern/models';
-import { needWhole, RuntimeError } from '../error.js';
+import { badOption, RuntimeError } from '../error.js';
 import { takeBackend, withRoom } from '../model/choose-backend.js';
-import type { LoadOptions } from '../model/load-options.js';
+import { type LoadOptions, loadSchema } from '../model/load-options.js';
 import { loadTokenizer } from '../model/load-text.js';
-import { locateModel } from '../model/locate-model.js';
+import { locateModel, type ModelLocator } from '../model/locate-model.js';
 import { encoderActivationBytes } from '../planner/memory.js';
 import { Embedder } from './embedder.js';
 
-export interface EmbedderOptions
-  extends Pick<
-    LoadOptions,
-    'backend' | 'threads' | 'backendOptions' | 'mmap' | 'resolveFrom' | 'signal' | 'onProgress' | 'onNotice'
-  > {
+const shared = [
+  'backend',
+  'threads',
+  'backendOptions',
+  'mmap',
+  'resolveFrom',
+  'signal',
+  'onProgress',
+  'onNotice',
+] as const;
+
+export interface EmbedderOptions extends Pick<LoadOptions, (typeof shared)[number]> {
   /** How the rows of a text become one. Default: what the model's files say, else 'mean'. */
   readonly pooling?: Pooling | undefined;
   /** Give embeddings the length 1. Default: what the model's files say, else true. */
   readonly normalise?: boolean | undefined;
 }
 
+/** Of each option: what it must be, and its default. */
+export const embedderSchema = {
+  ...pickOptions(loadSchema, shared),
+  pooling: {
+    ...rules.oneOf(Object.keys(poolings) as Pooling[]),
+    about: 'how the rows of a text become one',
+    absent: "what the model's files say, else 'mean'",
+  },
+  normalise: {
+    ...rules.flag,
+    about: 'give embeddings the length 1',
+    absent: "what the model's files say, else true",
+  },
+} as const satisfies Schema<EmbedderOptions>;
+
 /**
  * Loads an encoder, to embed texts or to rank them: a GGUF file, a folder with config.json and safetensors, a safetensors
  * file, or the name of an installed package that declares one. Whatever fails, nothing stays behind.
  * @throws RuntimeError MODEL_NOT_FOUND, NO_TOKENIZER, BACKEND_NOT_FOUND, BACKEND_FAILED, NO_BACKEND, MODEL_TOO_LARGE,
- * BAD_OPTION, ABORTED; ModelError, FileError, TokenizerError for what is wrong with the files; BackendError.
+ * BAD_OPTION, BAD_ARGUMENT, ABORTED; ModelError, FileError, TokenizerError for what is wrong with the files; BackendError.
  */
-export async function loadEmbedder(pathOrId: string, options: EmbedderOptions = {}): Promise<Embedder> {
+export async function loadEmbedder(pathOrId: ModelLocator, options: EmbedderOptions = {}): Promise<Embedder> {
   const start = performance.now();
   needOptions(options);
-  const file = await openEncoderFile(locateModel(pathOrId, options.resolveFrom));
+  const file = await openEncoderFile(locateModel('loadEmbedder', pathOrId, options.resolveFrom));
   const tokenizer = await loadTokenizer(file);
   if (!tokenizer) throw new RuntimeError('NO_TOKENIZER', `${file.path} has no vocabulary`);
   const { backend, owned } = await startBackend(file, options);
@@ -54,13 +83,9 @@ export async function loadEmbedder(pathOrId: string, options: EmbedderOptions = 
   }
 }
 
-function needOptions({ threads, pooling, signal }: EmbedderOptions): void {
-  if (threads !== undefined) needWhole('threads', threads, 1);
-  if (pooling !== undefined && !Object.hasOwn(poolings, pooling))
-    throw new RuntimeError(
-      'BAD_OPTION',
-      `pooling is ${String(pooling)}; it must be ${Object.keys(poolings).join(', ')}`,
-    );
+function needOptions(options: EmbedderOptions): void {
+  checkOptions('loadEmbedder', options, embedderSchema, badOption);
+  const { signal } = options;
   if (signal?.aborted) throw new RuntimeError('ABORTED', 'loading was aborted', { cause: signal.reason });
 }
 

@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
-import { RuntimeError } from '../error.js';
-import type { Model } from '../model/model.js';
+import { checkArgument, checkOptions, rules, type Schema } from '@quern/core';
+import { badArgument, badOption, RuntimeError } from '../error.js';
+import { Model } from '../model/model.js';
 
 export interface PerplexityOptions {
   /** Tokens that are computed together; each window begins anew. 256 where absent, or the context where that is less. */
@@ -11,6 +12,20 @@ export interface PerplexityOptions {
   readonly onProgress?: ((progress: { readonly loaded: number; readonly total: number }) => void) | undefined;
 }
 
+/** Of each option: what it must be, and its default. */
+export const perplexitySchema = {
+  window: {
+    ...rules.whole(2),
+    about: 'tokens that are computed together; each window begins anew',
+    absent: '256, or the context where that is less',
+  },
+  tokens: { ...rules.whole(0), about: 'most tokens of the text that are looked at', absent: 'all' },
+  signal: { ...rules.signal, about: 'ends the call, which rejects with ABORTED', absent: 'none' },
+  onProgress: { ...rules.callback, about: 'after each window: tokens done, of how many', absent: 'none' },
+} as const satisfies Schema<PerplexityOptions>;
+
+const loaded = { must: 'a model, from loadModel', holds: (value: unknown) => value instanceof Model };
+
 export interface Perplexity {
   /** exp of the mean of −ln p(token | those before it in its window). */
   readonly perplexity: number;
@@ -20,17 +35,18 @@ export interface Perplexity {
 
 /**
  * How well a model foretells a text: 1 would be perfect, the size of the vocabulary is blind.
- * @throws RuntimeError BAD_OPTION, EMPTY_PROMPT where a text has fewer than two tokens, NO_TOKENIZER, BAD_LOGITS, DISPOSED; BackendError ABORTED.
+ * @throws RuntimeError BAD_OPTION, BAD_ARGUMENT, EMPTY_PROMPT where a text has fewer than two tokens, NO_TOKENIZER, BAD_LOGITS, DISPOSED; BackendError ABORTED.
  */
 export async function perplexity(
   model: Model,
   text: string,
   options: PerplexityOptions = {},
 ): Promise<Perplexity> {
+  checkArgument('perplexity', 'model', model, loaded, badArgument);
+  checkArgument('perplexity', 'text', text, rules.text, badArgument);
+  checkOptions('perplexity', options, perplexitySchema, badOption);
   const { signal, onProgress } = options;
   const window = Math.min(options.window ?? 256, model.context);
-  if (!(Number.isInteger(window) && window > 1))
-    throw new RuntimeError('BAD_OPTION', `window is ${window}; it must be a whole number above 1`);
   const ids = model.tokenize(text).slice(0, options.tokens);
   if (ids.length < 2)
     throw new RuntimeError('EMPTY_PROMPT', 'perplexity needs a text of at least two tokens');

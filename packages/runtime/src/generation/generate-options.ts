@@ -1,5 +1,5 @@
 import { checkOptions, type Refuse, rules, type Schema } from '@quern/core';
-import { renderSchema } from '../chat/chat-template.js';
+import { encodeChatSchema } from '../chat/chat-template.js';
 import type { EncodeChatOptions } from '../chat/index.js';
 import { badOption } from '../error.js';
 import { SamplingError, type SamplingOptions } from '../sampling/index.js';
@@ -80,16 +80,11 @@ export const generateSchema = {
   ...samplingSchema,
 } as const satisfies Schema<GenerateOptions>;
 
-const { addGenerationPrompt: _, ...chatRender } = renderSchema;
+const { addGenerationPrompt: _, ...chatEncode } = encodeChatSchema;
 
 export const chatSchema = {
   ...generateSchema,
-  ...chatRender,
-  specialContent: {
-    ...rules.flag,
-    about: 'control tokens that messages, tools and extra spell become control tokens',
-    byDefault: false,
-  },
+  ...chatEncode,
 } as const satisfies Schema<ChatOptions>;
 
 /** A piece of the text as it comes. */

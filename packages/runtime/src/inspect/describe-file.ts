@@ -2,7 +2,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { describeEncoder, describeModel, describeSpeech, ModelError, openModelFile } from '@quern/models';
 import { isGgml, openGgml, openGguf, openSafetensors } from '@quern/quant';
-import { locateModel } from '../model/locate-model.js';
+import { locateModel, type ModelLocator } from '../model/locate-model.js';
 import { type AnyModelFile, type ModelKind, openAnyModel } from '../model/open-any-model.js';
 
 export interface DescribedTensor {
@@ -117,10 +117,10 @@ async function readContent(path: string): Promise<Content> {
 
 /**
  * Reads the header of a GGUF file (or of all its parts), of a file of whisper.cpp, of a safetensors file, or of the model in a folder.
- * Rejects with RuntimeError MODEL_NOT_FOUND, ModelError NO_MODEL and AMBIGUOUS_MODEL, and quant's FileError.
+ * Rejects with RuntimeError MODEL_NOT_FOUND, BAD_ARGUMENT, ModelError NO_MODEL and AMBIGUOUS_MODEL, and quant's FileError.
  */
-export async function describeFile(pathOrId: string, resolveFrom?: string): Promise<FileDescription> {
-  const path = await resolvePath(locateModel(pathOrId, resolveFrom));
+export async function describeFile(pathOrId: ModelLocator, resolveFrom?: string): Promise<FileDescription> {
+  const path = await resolvePath(locateModel('describeFile', pathOrId, resolveFrom));
   const { kind, metadata, tensors } = await readContent(path);
   const model = await modelOf(path);
   return {

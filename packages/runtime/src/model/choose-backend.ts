@@ -1,8 +1,9 @@
-import { type Backend, type BackendPlan, needContract, needKvDtype } from '@quern/core';
+import { type Backend, type BackendPlan, needContract, needKvDtype, pickOptions } from '@quern/core';
 import type { ModelFile } from '@quern/models';
 import { describeModel } from '@quern/models';
 import {
   backendFailed,
+  type FindBackendsOptions,
   findBackend,
   findBackends,
   refusedChoice,
@@ -30,6 +31,9 @@ export type BackendOptions = Pick<
   'backend' | 'threads' | 'backendOptions' | 'resolveFrom' | 'onNotice'
 >;
 
+const searchOf = (options: BackendOptions): FindBackendsOptions =>
+  pickOptions(options, ['threads', 'backendOptions', 'resolveFrom']);
+
 const hasLoaded = (candidate: BackendCandidate): candidate is LoadedBackend =>
   candidate.backend !== undefined;
 const hasFailed = (candidate: BackendCandidate): candidate is FailedBackend => !hasLoaded(candidate);
@@ -46,7 +50,7 @@ interface Allowed {
  * @throws RuntimeError NO_BACKEND, BACKEND_FAILED
  */
 async function installed(options: BackendOptions): Promise<Allowed> {
-  const candidates = await findBackends({ ...options, automatic: true });
+  const candidates = await findBackends({ ...searchOf(options), automatic: true });
   const failed = candidates.filter(hasFailed);
   const backends = candidates.filter(hasLoaded).map(({ backend }) => backend);
   const refused = failed.find((candidate) => refusedChoice(candidate, options));
@@ -93,7 +97,8 @@ async function allowed(options: BackendOptions): Promise<Allowed> {
   if (typeof options.backend !== 'string')
     return { backends: [given(options.backend, options)], missing: [] };
   if (options.backend === 'auto') return installed(options);
-  return { backends: [(await findBackend(options.backend, options)).backend], missing: [] };
+  const { backend } = await findBackend(options.backend, searchOf(options));
+  return { backends: [backend], missing: [] };
 }
 
 /**

@@ -6,21 +6,21 @@ import { RuntimeError } from '../error.js';
 import { type ChosenBackend, chooseBackend } from './choose-backend.js';
 import { type LoadOptions, type ResolvedLoadOptions, resolveLoadOptions } from './load-options.js';
 import { loadChatTemplate, loadTokenizer } from './load-text.js';
-import { locateModel } from './locate-model.js';
+import { locateModel, type ModelLocator } from './locate-model.js';
 import { Model } from './model.js';
 import { openCache } from './open-cache.js';
 
 /**
- * Loads a language model: a GGUF file, a folder with config.json and safetensors, a safetensors file, or the name of an
+ * Loads a language model by its path or file: URL: a GGUF file, a folder with config.json and safetensors, a safetensors file, or the name of an
  * installed package that declares one ('demo'). Weights and cache are planned before either is allocated; whatever fails,
  * nothing stays behind.
  * @throws RuntimeError MODEL_NOT_FOUND, BACKEND_NOT_FOUND, BACKEND_FAILED, NO_BACKEND, CONTEXT_TOO_LARGE, MODEL_TOO_LARGE,
- * BAD_OPTION, ABORTED; ModelError, FileError, TokenizerError, ChatTemplateError for what is wrong with the files; BackendError.
+ * BAD_OPTION, BAD_ARGUMENT, ABORTED; ModelError, FileError, TokenizerError, ChatTemplateError for what is wrong with the files; BackendError.
  */
-export async function loadModel(pathOrId: string, options: LoadOptions = {}): Promise<Model> {
+export async function loadModel(pathOrId: ModelLocator, options: LoadOptions = {}): Promise<Model> {
   const start = performance.now();
   const resolved = resolveLoadOptions(options);
-  const file = await openModelFile(locateModel(pathOrId, resolved.resolveFrom));
+  const file = await openModelFile(locateModel('loadModel', pathOrId, resolved.resolveFrom));
   const tokenizer = await loadTokenizer(file);
   await nextTurn();
   const chatTemplate = await loadChatTemplate(file, tokenizer, resolved.chatTemplate, resolved.onNotice);

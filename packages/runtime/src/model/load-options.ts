@@ -9,6 +9,7 @@ import {
   type WithDefaults,
   withDefaults,
 } from '@quern/core';
+import { findBackendsSchema } from '../discovery/find-backends.js';
 import { badOption } from '../error.js';
 
 /** What is under way while a model loads: 'backend' finds and starts one, 'weights' counts bytes of the file. */
@@ -65,31 +66,27 @@ export interface LoadOptions {
   readonly onNotice?: ((text: string) => void) | undefined;
 }
 
-const backendRule: Rule<string | Backend> = {
+const namedOrMade: Rule<string | Backend> = {
   must: "'auto', the name of a backend such as 'cpu', or a Backend",
   holds: (value): value is string | Backend => typeof value === 'string' || isBackend(value),
 };
 
 /** By what the runtime asks of one: a Backend may come from another copy of @quern/core. */
-const isBackend = (value: unknown): boolean =>
+const isBackend = (value: unknown): value is Backend =>
   rules.isObject(value) &&
   typeof value.name === 'string' &&
   rules.isObject(value.profile) &&
   ['loadWeight', 'freeMemory', 'dispose'].every((method) => typeof value[method] === 'function');
 
-/** More is a slip: memory would not suffice on any machine. */
-const [mostThreads, mostSequences, mostRows] = [1024, 65_536, 65_536];
+export const backendRule: Rule<Backend> = { must: 'a Backend', holds: isBackend };
 
-export const threadsOption = {
-  ...rules.whole(1, mostThreads),
-  about: 'threads to compute with',
-  absent: 'the backend chooses',
-} as const;
+/** More is a slip: memory would not suffice on any machine. */
+const [mostSequences, mostRows] = [65_536, 65_536];
 
 /** Of each option: what it must be, and its default. */
 export const loadSchema = {
-  backend: { ...backendRule, about: 'what computes', byDefault: 'auto' },
-  threads: threadsOption,
+  backend: { ...namedOrMade, about: 'what computes', byDefault: 'auto' },
+  threads: findBackendsSchema.threads,
   context: {
     ...rules.whole(1),
     about: 'tokens of context',
@@ -126,11 +123,7 @@ export const loadSchema = {
     about: "a builtin template ('chatml', 'llama2', 'llama3'), or Jinja",
     absent: "the model's own",
   },
-  resolveFrom: {
-    ...rules.text,
-    about: 'folder whose nearest package.json lists the packages to look for backends and models in',
-    absent: "the application's",
-  },
+  resolveFrom: findBackendsSchema.resolveFrom,
   mmap: { ...rules.flag, about: "map the model's file into memory instead of reading it", byDefault: true },
   backendOptions: {
     ...rules.object,

@@ -1,7 +1,9 @@
 import { accessSync, constants } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { checkArgument, rules, showValue } from '@quern/core';
 import { quernPackages } from '../discovery/application.js';
-import { RuntimeError } from '../error.js';
+import { badArgument, RuntimeError } from '../error.js';
 
 /** 'demo' means a package called demo, demo-model, @any/demo or @any/demo-model. */
 const isCalled = (packageName: string, id: string): boolean =>
@@ -43,11 +45,35 @@ function isThere(path: string): boolean {
   }
 }
 
+/** A path, a file: URL, or the name of an installed package that declares a model. */
+export type ModelLocator = string | URL;
+
+const missing = (value: unknown): string =>
+  value === undefined ? '. Was a variable not set, one of the environment perhaps?' : '';
+
+/** @throws RuntimeError BAD_ARGUMENT */
+function textOf(where: string, id: unknown): string {
+  if (typeof id === 'string') return id;
+  if (!(id instanceof URL))
+    throw new RuntimeError(
+      'BAD_ARGUMENT',
+      `[${where}] the model is ${showValue(id)}; it must be a path, a file: URL, or the name of an installed model package${missing(id)}`,
+    );
+  if (id.protocol === 'file:') return fileURLToPath(id);
+  throw new RuntimeError(
+    'BAD_ARGUMENT',
+    `[${where}] the model is ${id.href}; Quern does not download: fetch the file, then give its path or its file: URL`,
+  );
+}
+
 /**
  * The file or folder that a path or id means. A plain word is first looked for among the installed packages.
- * @throws RuntimeError MODEL_NOT_FOUND
+ * @param where the call, for messages
+ * @throws RuntimeError MODEL_NOT_FOUND, BAD_ARGUMENT
  */
-export function locateModel(id: string, resolveFrom: string | undefined): string {
+export function locateModel(where: string, locator: ModelLocator, resolveFrom: string | undefined): string {
+  const id = textOf(where, locator);
+  if (resolveFrom !== undefined) checkArgument(where, 'resolveFrom', resolveFrom, rules.text, badArgument);
   const isWord = /^[\w-]+$/.test(id) || id.startsWith('@');
   const installed = isWord ? installedModel(id, resolveFrom) : undefined;
   if (installed) return installed;

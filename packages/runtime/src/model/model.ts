@@ -123,12 +123,12 @@ export class Model {
     }
   }
 
-  /** @throws RuntimeError NO_TOKENIZER */
+  /** @throws RuntimeError NO_TOKENIZER; TokenizerError BAD_ARGUMENT, BAD_OPTION */
   tokenize(text: string, options?: EncodeOptions): number[] {
     return needTokenizer(this.tokenizer).encode(text, options);
   }
 
-  /** @throws RuntimeError NO_TOKENIZER; TokenizerError BAD_TOKEN */
+  /** @throws RuntimeError NO_TOKENIZER; TokenizerError BAD_TOKEN, BAD_ARGUMENT, BAD_OPTION */
   detokenize(ids: Iterable<number>, options?: DecodeOptions): string {
     return needTokenizer(this.tokenizer).decode(ids, options);
   }

@@ -9,7 +9,7 @@ import {
   type SpeechFile,
 } from '@quern/models';
 import { isGgml } from '@quern/quant';
-import { locateModel } from './locate-model.js';
+import { locateModel, type ModelLocator } from './locate-model.js';
 
 /** What a model is for: to generate text, to embed or rank it, or to write down speech. */
 export type ModelKind = AnyModelFile['kind'];
@@ -47,7 +47,7 @@ export async function openAnyModel(
 
 /**
  * What a model is for: of its header and configuration, no weight is read.
- * @throws RuntimeError MODEL_NOT_FOUND; as `openAnyModel`.
+ * @throws RuntimeError MODEL_NOT_FOUND, BAD_ARGUMENT; as `openAnyModel`.
  */
-export const modelKind = async (pathOrId: string, resolveFrom?: string): Promise<ModelKind> =>
-  (await openAnyModel(locateModel(pathOrId, resolveFrom))).kind;
+export const modelKind = async (pathOrId: ModelLocator, resolveFrom?: string): Promise<ModelKind> =>
+  (await openAnyModel(locateModel('modelKind', pathOrId, resolveFrom))).kind;

@@ -1,5 +1,14 @@
-import type { BackendPlan, KvDtype } from '@quern/core';
-import { RuntimeError } from '../error.js';
+import {
+  type BackendPlan,
+  checkArgument,
+  checkOptions,
+  type KvDtype,
+  type Rule,
+  rules,
+  type Schema,
+} from '@quern/core';
+import { badArgument, badOption, RuntimeError } from '../error.js';
+import { loadSchema } from '../model/load-options.js';
 import { estimateSpeed } from './estimate.js';
 import { activationBytes, cacheBytesPerToken, showBytes } from './memory.js';
 import type { PlannedModel, PlannerDevice } from './planner-device.js';
@@ -16,6 +25,22 @@ export interface PlanRequest {
   /** Most rows of one step. */
   readonly prefillChunk: number;
 }
+
+/** Of each option: what it must be, and its default. */
+export const planSchema = {
+  named: { ...rules.flag, about: 'the caller chose the device', byDefault: false },
+  context: loadSchema.context,
+  cacheDtype: { ...loadSchema.cacheDtype, required: true },
+  sequences: { ...loadSchema.sequences, required: true },
+  prefillChunk: { ...loadSchema.prefillChunk, required: true },
+} as const satisfies Schema<PlanRequest>;
+
+const described: Rule<PlannedModel> = {
+  must: 'a description, from describeModel',
+  holds: (value): value is PlannedModel => rules.isObject(value) && rules.isObject(value.config),
+};
+
+const deviceList = rules.listOf('devices, from plannerDevice', rules.object);
 
 /** Context when the caller names none: enough for most uses, and its cache is cheap. */
 export const defaultContext = 4096;
@@ -50,8 +75,19 @@ const tooLong = (context: number, { device, bytesPerToken, largestContext, weigh
   `a context of ${context} takes ${showBytes(context * bytesPerToken)} of cache beside ${showBytes(weights)} of weights, but ` +
   `'${device.backend}' has ${showBytes(device.freeMemory)} free: the largest context that fits is ${largestContext}`;
 
+const tooMany = (sequences: number, { device, bytesPerToken, activations, weights }: Fit) =>
+  `sequences is ${sequences}; for one token of each they take ${showBytes(bytesPerToken)} of cache and ${showBytes(activations)} of ` +
+  `activations beside ${showBytes(weights)} of weights, but '${device.backend}' has ${showBytes(device.freeMemory)} free: one sequence would fit`;
+
 /** Why a device cannot serve the request, or undefined. */
-function refusal(found: Fit, { context }: PlanRequest): RuntimeError | undefined {
+function refusal(model: PlannedModel, found: Fit, request: PlanRequest): RuntimeError | undefined {
+  const { context, sequences } = request;
+  if (
+    found.largestContext < 1 &&
+    sequences > 1 &&
+    fit(model, found.device, { ...request, sequences: 1 }).largestContext >= 1
+  )
+    return new RuntimeError('BAD_OPTION', tooMany(sequences, found));
   if (found.largestContext < 1)
     return new RuntimeError('MODEL_TOO_LARGE', `the model is too large: ${needs(found)}`);
   if (context !== undefined && context > found.largestContext)
@@ -110,17 +146,21 @@ function planOn(
 /**
  * Decides, before anything is allocated, which device computes a model and how much context it affords. Pure.
  * @param devices best first; the first that has the memory is taken. One device: it is taken or refused.
- * @throws RuntimeError MODEL_TOO_LARGE, CONTEXT_TOO_LARGE (with the largest that fits) for the first device, NO_BACKEND
+ * @throws RuntimeError MODEL_TOO_LARGE, CONTEXT_TOO_LARGE (with the largest that fits), BAD_OPTION (sequences) for the first device,
+ * NO_BACKEND, BAD_ARGUMENT
  */
 export function planBackends(
   model: PlannedModel,
   devices: readonly PlannerDevice[],
   request: PlanRequest,
 ): BackendPlan {
+  checkArgument('planBackends', 'model', model, described, badArgument);
+  checkArgument('planBackends', 'devices', devices, deviceList, badArgument);
+  checkOptions('planBackends', request, planSchema, badOption);
   const refusals: RuntimeError[] = [];
   for (const device of devices) {
     const found = fit(model, device, request);
-    const refused = refusal(found, request);
+    const refused = refusal(model, found, request);
     if (!refused) {
       const rejected = refusals.map(({ message }) => `rejected: ${message}`);
       return planOn(model, request, found, [...rejected, choice(found, devices, request)]);

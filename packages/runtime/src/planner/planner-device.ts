@@ -1,5 +1,8 @@
-import type { Backend, DeviceProfile } from '@quern/core';
+import { type Backend, checkArgument, type DeviceProfile } from '@quern/core';
 import { describeModel, type ModelDescription, type ModelFile } from '@quern/models';
+
+import { badArgument } from '../error.js';
+import { backendRule } from '../model/load-options.js';
 
 /** What the planner must know of a model, whichever backend computes it. */
 export type PlannedModel = Pick<ModelDescription, 'architecture' | 'config' | 'activeParameters'>;
@@ -17,8 +20,9 @@ export interface PlannerDevice {
   readonly bytesPerToken: number;
 }
 
-/** @throws ModelError MISSING_WEIGHT, BAD_WEIGHT_SHAPE or UNKNOWN_FORMAT */
+/** @throws ModelError MISSING_WEIGHT, BAD_WEIGHT_SHAPE or UNKNOWN_FORMAT; BAD_ARGUMENT of it and of RuntimeError */
 export function plannerDevice(backend: Backend, file: ModelFile): PlannerDevice {
+  checkArgument('plannerDevice', 'backend', backend, backendRule, badArgument);
   const { weightBytes, bytesPerToken } = describeModel(file, backend);
   const { name, profile } = backend;
   return { backend: name, profile, freeMemory: backend.freeMemory(), weightBytes, bytesPerToken };

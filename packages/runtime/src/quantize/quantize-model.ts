@@ -1,4 +1,5 @@
 import { dirname } from 'node:path';
+import { checkArgument, checkOptions, type Refuse, rules, type Schema } from '@quern/core';
 import {
   type CompanionName,
   type ConvertOptions,
@@ -13,13 +14,16 @@ import {
 import {
   isGgml,
   type MetadataInput,
+  QuantizeError,
   type QuantizeOptions,
   type QuantizeSource,
   quantizeGguf,
+  quantizeSchema,
   quantizeSource,
 } from '@quern/quant';
 import { templateOfFolder } from '../chat/load.js';
-import { locateModel } from '../model/locate-model.js';
+import { loadSchema } from '../model/load-options.js';
+import { locateModel, type ModelLocator } from '../model/locate-model.js';
 import { openAnyModel } from '../model/open-any-model.js';
 import { vocabularyToGguf } from '../tokenizer/to-gguf.js';
 import { speechVocabularyToGguf } from './speech-vocabulary.js';
@@ -31,18 +35,33 @@ export interface QuantizeModelOptions extends QuantizeOptions {
   readonly resolveFrom?: string | undefined;
 }
 
+/** Of each option: what it must be, and its default. */
+export const quantizeModelSchema = {
+  ...quantizeSchema,
+  pre: {
+    ...rules.text,
+    about: "llama.cpp's name of how the tokenizer splits text",
+    absent: "what the model's folder tells",
+  },
+  resolveFrom: loadSchema.resolveFrom,
+} as const satisfies Schema<QuantizeModelOptions>;
+
+const refuse: Refuse = (message) => new QuantizeError('BAD_ARGUMENT', message);
+
 /**
  * Writes a model as a GGUF file in a mix of formats: one of GGUF (of any architecture), of whisper.cpp, or of Hugging Face,
  * which is converted on the way with its vocabulary and chat template.
- * @throws RuntimeError MODEL_NOT_FOUND; ModelError, FileError, TokenizerError for what is wrong with the files; QuantizeError.
+ * @throws RuntimeError MODEL_NOT_FOUND, BAD_ARGUMENT; ModelError, FileError, TokenizerError for what is wrong with the files; QuantizeError.
  */
 export async function quantizeModel(
-  pathOrId: string,
+  pathOrId: ModelLocator,
   output: string,
   options: QuantizeModelOptions,
 ): Promise<void> {
+  checkArgument('quantizeModel', 'output', output, rules.path, refuse);
+  checkOptions('quantizeModel', options, quantizeModelSchema, refuse);
   const { resolveFrom, pre, ...rest } = options;
-  const found = await findModel(locateModel(pathOrId, resolveFrom));
+  const found = await findModel(locateModel('quantizeModel', pathOrId, resolveFrom));
   if (found.kind === 'gguf' && !(await isGgml(found.path))) return quantizeGguf(found.path, output, rest);
   const source =
     found.kind === 'gguf'

@@ -1,8 +1,9 @@
+import { checkArgument, rules, showValue } from '@quern/core';
 import { Adjustments } from './adjust.js';
 import { certain, type Distribution, softmaxOf } from './distribution.js';
 import { draw } from './draw.js';
 import { type Draws, noToken } from './draws.js';
-import { SamplingError } from './error.js';
+import { badArgument, SamplingError } from './error.js';
 import { candidates, logMinP, minPFilter } from './filter.js';
 import { checkSampling, type ResolvedOptions, resolveOptions, type SamplingOptions } from './options.js';
 import { Random } from './random.js';
@@ -26,6 +27,8 @@ export class Sampler {
     private readonly vocabSize?: number,
   ) {
     checkSampling('Sampler', options);
+    if (vocabSize !== undefined)
+      checkArgument('Sampler', 'vocabSize', vocabSize, rules.whole(1), badArgument);
     this.options = resolveOptions(options, vocabSize);
     this.random = new Random(this.options.seed);
     this.recent = new RecentTokens(this.options.penaltyWindow);
@@ -103,6 +106,7 @@ export class Sampler {
 
   /** Tells the penalties that `token` is now part of the sequence. */
   accept(token: number): void {
+    if (!Number.isInteger(token)) checkArgument('accept', 'token', token, rules.whole(0), badArgument);
     this.recent.accept(token);
   }
 
@@ -116,6 +120,8 @@ export class Sampler {
   }
 
   private needVocabulary(logits: Float32Array): void {
+    if (!(logits instanceof Float32Array))
+      throw new SamplingError('BAD_LOGITS', `logits is ${showValue(logits)}; it must be a Float32Array`);
     if (this.vocabSize === undefined || logits.length === this.vocabSize) return;
     throw new SamplingError(
       'BAD_LOGITS',

@@ -1,4 +1,4 @@
-import { type Backend, need } from '@quern/core';
+import { type Backend, checkOptions, need, pickOptions, type Schema } from '@quern/core';
 import {
   loadWhisper,
   openSpeechModel,
@@ -7,9 +7,10 @@ import {
   type WhisperModel,
 } from '@quern/models';
 import type { AudioInput } from '../audio/read-samples.js';
-import { RuntimeError } from '../error.js';
-import type { LoadOptions } from '../model/load-options.js';
-import { locateModel } from '../model/locate-model.js';
+import { badOption, RuntimeError } from '../error.js';
+import { type LoadOptions, loadSchema } from '../model/load-options.js';
+import { locateModel, type ModelLocator } from '../model/locate-model.js';
+import { type SignalOptions, signalSchema } from '../model/signal-options.js';
 import { loadTokenizerFromGguf, TokenizerError, tokenizerFromHuggingFace } from '../tokenizer/index.js';
 import { chooseSpeechBackend } from './choose-backend.js';
 import { type ComputedWindow, computeWindow } from './compute-window.js';
@@ -18,18 +19,22 @@ import { type SpeechSource, Transcriber } from './transcriber.js';
 import { Transcription } from './transcription.js';
 import { nonSpeechTokens, type SpeechVocabulary, vocabularyOf, vocabularyOfBytes } from './vocabulary.js';
 
-export type SpeechLoadOptions = Pick<
-  LoadOptions,
-  | 'backend'
-  | 'threads'
-  | 'backendOptions'
-  | 'mmap'
-  | 'graph'
-  | 'resolveFrom'
-  | 'signal'
-  | 'onProgress'
-  | 'onNotice'
->;
+const shared = [
+  'backend',
+  'threads',
+  'backendOptions',
+  'mmap',
+  'graph',
+  'resolveFrom',
+  'signal',
+  'onProgress',
+  'onNotice',
+] as const;
+
+export type SpeechLoadOptions = Pick<LoadOptions, (typeof shared)[number]>;
+
+/** Of each option: what it must be, and its default. */
+export const speechLoadSchema = pickOptions(loadSchema, shared) satisfies Schema<SpeechLoadOptions>;
 
 /** A model that turns speech into text. */
 export class SpeechModel {
@@ -59,7 +64,7 @@ export class SpeechModel {
   }
 
   /**
-   * Transcribes, or translates into English: a path, the bytes of a file, or samples. Sound of any length, window by window
+   * Transcribes, or translates into English: a path or file: URL, the bytes of a file, or samples. Sound of any length, window by window
    * of 30 seconds.
    * @throws RuntimeError BAD_OPTION, DISPOSED. The transcription rejects with AudioError, BackendError, or RuntimeError ABORTED or BAD_LOGITS.
    */
@@ -76,12 +81,10 @@ export class SpeechModel {
    * What the model computes of the first window of a sound and of a few tokens about it: to hold one backend against another.
    * Rejects with AudioError, BackendError, RuntimeError DISPOSED or ABORTED.
    */
-  async compute(
-    audio: AudioInput,
-    { signal }: { readonly signal?: AbortSignal } = {},
-  ): Promise<ComputedWindow> {
+  async compute(audio: AudioInput, options: SignalOptions = {}): Promise<ComputedWindow> {
     this.needLive();
-    return computeWindow(this.source.model, audio, signal);
+    checkOptions('compute', options, signalSchema, badOption);
+    return computeWindow(this.source.model, audio, options.signal);
   }
 
   /** Frees the weights. Disposing twice is harmless. */
@@ -104,15 +107,16 @@ export class SpeechModel {
 /**
  * Loads a Whisper model: a folder with config.json and safetensors, a GGUF file, or a model file of whisper.cpp. Whatever
  * fails, nothing stays behind.
- * @throws RuntimeError MODEL_NOT_FOUND, MODEL_TOO_LARGE, NO_TOKENIZER, BACKEND_NOT_FOUND, BACKEND_FAILED, NO_BACKEND, ABORTED;
- * ModelError, FileError, TokenizerError for what is wrong with the files; BackendError.
+ * @throws RuntimeError MODEL_NOT_FOUND, MODEL_TOO_LARGE, NO_TOKENIZER, BACKEND_NOT_FOUND, BACKEND_FAILED, NO_BACKEND, BAD_OPTION,
+ * BAD_ARGUMENT, ABORTED; * ModelError, FileError, TokenizerError for what is wrong with the files; BackendError.
  */
 export async function loadSpeechModel(
-  pathOrId: string,
+  pathOrId: ModelLocator,
   options: SpeechLoadOptions = {},
 ): Promise<SpeechModel> {
   const start = performance.now();
-  const file = await openSpeechModel(locateModel(pathOrId, options.resolveFrom));
+  checkOptions('loadSpeechModel', options, speechLoadSchema, badOption);
+  const file = await openSpeechModel(locateModel('loadSpeechModel', pathOrId, options.resolveFrom));
   const vocabulary = await vocabularyOfFile(file);
   needTokens(vocabulary, file);
   needNotAborted(options.signal);

@@ -1,4 +1,17 @@
+import { checkArgument, type Rule, rules } from '@quern/core';
+import { badArgument } from '../error.js';
 import type { Segment } from './options.js';
+
+const segmentRule: Rule<Segment> = {
+  must: 'a segment of a transcription',
+  holds: (value): value is Segment =>
+    rules.isObject(value) &&
+    rules.finite.holds(value.start) &&
+    rules.finite.holds(value.end) &&
+    rules.text.holds(value.text),
+};
+
+const segmentList = rules.listOf('segments of a transcription', segmentRule);
 
 /** 3723.5 → '01:02:03.500'. */
 function clock(seconds: number, mark: string): string {
@@ -15,18 +28,33 @@ const cueText = (text: string) =>
     .replace(/\s*\n\s*/g, '\n')
     .replaceAll('-->', '->');
 
-/** A segment as a SubRip subtitle; the first has number 1. */
-export const srtCue = ({ start, end, text }: Segment, number: number): string =>
+const srtText = ({ start, end, text }: Segment, number: number): string =>
   `${number}\n${clock(start, ',')} --> ${clock(end, ',')}\n${cueText(text)}\n`;
 
-/** A segment as a WebVTT subtitle. */
-export const vttCue = ({ start, end, text }: Segment): string =>
+const vttText = ({ start, end, text }: Segment): string =>
   `${clock(start, '.')} --> ${clock(end, '.')}\n${cueText(text)}\n`;
 
-/** Segments as SubRip subtitles. */
-export const toSrt = (segments: readonly Segment[]): string =>
-  segments.map((segment, i) => srtCue(segment, i + 1)).join('\n');
+/** A segment as a SubRip subtitle; the first has number 1. @throws RuntimeError BAD_ARGUMENT */
+export function srtCue(segment: Segment, number: number): string {
+  checkArgument('srtCue', 'segment', segment, segmentRule, badArgument);
+  checkArgument('srtCue', 'number', number, rules.whole(0), badArgument);
+  return srtText(segment, number);
+}
 
-/** Segments as WebVTT subtitles. */
-export const toVtt = (segments: readonly Segment[]): string =>
-  ['WEBVTT\n', ...segments.map(vttCue)].join('\n');
+/** A segment as a WebVTT subtitle. @throws RuntimeError BAD_ARGUMENT */
+export function vttCue(segment: Segment): string {
+  checkArgument('vttCue', 'segment', segment, segmentRule, badArgument);
+  return vttText(segment);
+}
+
+/** Segments as SubRip subtitles. @throws RuntimeError BAD_ARGUMENT */
+export function toSrt(segments: readonly Segment[]): string {
+  checkArgument('toSrt', 'segments', segments, segmentList, badArgument);
+  return segments.map((segment, i) => srtText(segment, i + 1)).join('\n');
+}
+
+/** Segments as WebVTT subtitles. @throws RuntimeError BAD_ARGUMENT */
+export function toVtt(segments: readonly Segment[]): string {
+  checkArgument('toVtt', 'segments', segments, segmentList, badArgument);
+  return ['WEBVTT\n', ...segments.map(vttText)].join('\n');
+}

@@ -1,4 +1,4 @@
-import { QuernError } from '@quern/core';
+import { QuernError, type Refuse } from '@quern/core';
 
 /** Stable codes of errors about vocabularies, tokens and text. */
 export type TokenizerErrorCode =
@@ -6,6 +6,8 @@ export type TokenizerErrorCode =
   | 'UNKNOWN_PRETOKENIZER' // the file names a way of splitting text that is not built in
   | 'BAD_VOCABULARY' // the vocabulary is missing, incomplete or contradicts itself
   | 'BAD_TOKEN' // a token id outside the vocabulary
+  | 'BAD_ARGUMENT' // an argument of a wrong type
+  | 'BAD_OPTION' // an option of a wrong type, or unknown
   | 'TEXT_TOO_LONG' // a word that the tokenizer cannot cut up
   | 'BAD_STOP'; // a stop string that can never be a stop string
 
@@ -16,3 +18,9 @@ export class TokenizerError extends QuernError<TokenizerErrorCode> {
 
 export const badVocabulary = (message: string): TokenizerError =>
   new TokenizerError('BAD_VOCABULARY', message);
+
+/** Refuses an option. */
+export const badOption: Refuse = (message) => new TokenizerError('BAD_OPTION', message);
+
+/** Refuses any other argument. */
+export const badArgument: Refuse = (message) => new TokenizerError('BAD_ARGUMENT', message);

@@ -1,8 +1,8 @@
-import { atOnce, type Divided, eachOf, inTurns } from '@quern/core';
+import { atOnce, checkArgument, type Divided, eachOf, inTurns, type Rule, rules } from '@quern/core';
 import { byteCharacters, fromByteLevel } from './byte-level.js';
 import { ByteLevelBpe } from './byte-level-bpe.js';
 import { Charsmap } from './charsmap.js';
-import { badVocabulary, TokenizerError } from './error.js';
+import { badArgument, badVocabulary, TokenizerError } from './error.js';
 import { GgufFields, type GgufMetadata } from './gguf-fields.js';
 import { preTokenizer } from './pre-tokenizers.js';
 import { fromSpaceMarks, SentencePieceBpe } from './sentencepiece-bpe.js';
@@ -115,7 +115,13 @@ export function loadTokenizerFromGguf(metadata: GgufMetadata): Promise<Tokenizer
   return inTurns(makeTokenizer(metadata));
 }
 
+const readMetadata: Rule<GgufMetadata> = {
+  must: 'the metadata of a GGUF file: a Map',
+  holds: (value): value is GgufMetadata => rules.isObject(value) && typeof value.get === 'function',
+};
+
 function* makeTokenizer(metadata: GgufMetadata): Divided<Tokenizer> {
+  checkArgument('tokenizerFromGguf', 'metadata', metadata, readMetadata, badArgument);
   const fields = new GgufFields(metadata);
   const kind = kindOf(fields);
   const spellings = fields.strings('tokens');

@@ -2,6 +2,7 @@ import { toUSVString } from 'node:util';
 import { Tokenizer as LibraryTokenizer } from '@huggingface/tokenizers';
 import { TokenizerError } from './error.js';
 import { addedTokens, isJson, type Json } from './hugging-face-json.js';
+import { checkDecode, checkEncode } from './options.js';
 import { SpecialTokens } from './special-tokens.js';
 import { decodeTokens } from './token-stream.js';
 import type { DecodeOptions, EncodeOptions, Tokenizer } from './tokenizer.js';
@@ -59,6 +60,7 @@ export class HuggingFaceTokenizer implements Tokenizer {
   }
 
   encode(text: string, options: EncodeOptions = {}): number[] {
+    checkEncode(text, options);
     if (this.isUnigram) needShortWords(text);
     const ids = this.encodeText(toUSVString(text), options);
     const prefix = (options.addBos ?? this.addBos) ? this.prefix : [];
@@ -79,6 +81,7 @@ export class HuggingFaceTokenizer implements Tokenizer {
   }
 
   decode(ids: Iterable<number>, options: DecodeOptions = {}): string {
+    checkDecode(ids, options);
     return decodeTokens(this, ids, options);
   }
 

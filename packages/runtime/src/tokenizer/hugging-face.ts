@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { badVocabulary } from './error.js';
+import { checkArgument, checkOptions, type Rule, rules, type Schema } from '@quern/core';
+import { badArgument, badOption, badVocabulary } from './error.js';
 import { addedTokens, dropsFirstSpace, isJson, type Json, jsonVocabulary } from './hugging-face-json.js';
 import { HuggingFaceTokenizer } from './hugging-face-tokenizer.js';
 import { endTokens } from './special-tokens.js';
@@ -15,6 +16,22 @@ export interface TokenizerSettings {
   generationConfig?: Json | undefined;
 }
 
+const parsedJson: Rule<Json> = { must: 'the object that tokenizer.json holds', holds: isJson };
+
+/** Of each option: what it must be. */
+export const tokenizerSettingsSchema = {
+  tokenizerConfig: {
+    ...rules.object,
+    about: 'tokenizer_config.json, over special_tokens_map.json',
+    absent: 'what tokenizer.json tells',
+  },
+  generationConfig: {
+    ...rules.object,
+    about: 'generation_config.json, over config.json',
+    absent: 'what tokenizer.json tells',
+  },
+} as const satisfies Schema<TokenizerSettings>;
+
 /**
  * The tokenizer of a Hugging Face model folder: tokenizer.json with, where present, tokenizer_config.json,
  * special_tokens_map.json, generation_config.json and config.json.
@@ -22,6 +39,7 @@ export interface TokenizerSettings {
  * @throws TokenizerError BAD_VOCABULARY
  */
 export async function tokenizerFromHuggingFace(folder: string): Promise<Tokenizer> {
+  checkArgument('tokenizerFromHuggingFace', 'folder', folder, rules.path, badArgument);
   const read = (name: string) => readJson(join(folder, name));
   const json = await read('tokenizer.json');
   if (!json) throw badVocabulary(`${folder} has no tokenizer.json`);
@@ -37,11 +55,13 @@ export async function tokenizerFromHuggingFace(folder: string): Promise<Tokenize
  * @throws TokenizerError BAD_VOCABULARY
  */
 export function tokenizerFromJson(json: Json, settings: TokenizerSettings = {}): Tokenizer {
+  checkArgument('tokenizerFromJson', 'json', json, parsedJson, badArgument);
+  checkOptions('tokenizerFromJson', settings, tokenizerSettingsSchema, badOption);
   const { tokenizerConfig = {}, generationConfig = {} } = settings;
   const vocabulary = jsonVocabulary(json, specialSpellings(tokenizerConfig));
   const token = (key: string) => idOf(spellingOf(tokenizerConfig[key]), json, vocabulary);
   const eos = token('eos_token');
-  const rules = {
+  const promptRules = {
     bos: token('bos_token'),
     eos,
     eog: endTokens(vocabulary, [eos, ...idsOf(generationConfig.eos_token_id, vocabulary.size)]),
@@ -50,7 +70,7 @@ export function tokenizerFromJson(json: Json, settings: TokenizerSettings = {}):
     ...(typeof tokenizerConfig.add_eos_token === 'boolean' && { addEos: tokenizerConfig.add_eos_token }),
   };
   try {
-    return new HuggingFaceTokenizer(normalized(json), tokenizerConfig, vocabulary, rules);
+    return new HuggingFaceTokenizer(normalized(json), tokenizerConfig, vocabulary, promptRules);
   } catch (cause) {
     throw badVocabulary(
       `tokenizer.json cannot be used: ${cause instanceof Error ? cause.message : String(cause)}`,

@@ -1,4 +1,5 @@
-import { TokenizerError } from './error.js';
+import { checkArgument, rules } from '@quern/core';
+import { badArgument, TokenizerError } from './error.js';
 
 /** Text that may be shown now, and the stop string that ended it, if one did. */
 export interface StopResult {
@@ -15,8 +16,9 @@ export class StopMatcher {
   private held = '';
   private stopped: string | undefined;
 
-  /** @throws TokenizerError BAD_STOP for an empty stop string */
+  /** @throws TokenizerError BAD_STOP for an empty stop string, BAD_ARGUMENT */
   constructor(private readonly stops: readonly string[]) {
+    checkArgument('StopMatcher', 'stops', stops, rules.texts, badArgument);
     if (stops.includes('')) {
       throw new TokenizerError(
         'BAD_STOP',

@@ -1,3 +1,4 @@
+import { checkStream, needIds } from './options.js';
 import type { DecodeOptions, Tokenizer } from './tokenizer.js';
 
 /** What a stream needs of a tokenizer. */
@@ -23,6 +24,7 @@ export class TokenStream {
     private readonly tokens: TokenSource,
     private readonly options: TokenStreamOptions = {},
   ) {
+    checkStream(tokens, options);
     this.dropsSpace = tokens.addSpacePrefix && !options.continues;
   }
 
@@ -48,6 +50,7 @@ export function decodeTokens(
   options?: TokenStreamOptions,
 ): string {
   const stream = new TokenStream(tokens, options);
+  needIds(ids);
   let text = '';
   for (const id of ids) text += stream.push(id);
   return text + stream.flush();

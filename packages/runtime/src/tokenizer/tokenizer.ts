@@ -21,7 +21,7 @@ export interface EncodeOptions {
 /** How `Tokenizer.encodeInTurns` treats a text. */
 export interface EncodeInTurnsOptions extends EncodeOptions {
   /** Once there are more ids than this, the rest of the text is left alone. Default: no limit. */
-  limit?: number;
+  limit?: number | undefined;
 }
 
 /** How tokens become text. */
@@ -55,10 +55,11 @@ export interface Tokenizer {
    */
   readonly longestToken?: number;
 
+  /** @throws TokenizerError BAD_ARGUMENT, BAD_OPTION */
   encode(text: string, options?: EncodeOptions): number[];
   /** The same ids, without holding the event loop. */
   encodeInTurns(text: string, options?: EncodeInTurnsOptions): Promise<number[]>;
-  /** @throws TokenizerError BAD_TOKEN */
+  /** @throws TokenizerError BAD_TOKEN, BAD_ARGUMENT, BAD_OPTION */
   decode(ids: Iterable<number>, options?: DecodeOptions): string;
   /** The bytes one token stands for: often a part of a character. @throws TokenizerError BAD_TOKEN */
   tokenBytes(id: number): Uint8Array;

@@ -1,5 +1,6 @@
 import { toUSVString } from 'node:util';
 import { atOnce, type Divided, inTurns } from '@quern/core';
+import { checkDecode, checkEncode, checkEncodeInTurns } from './options.js';
 import { type Fragment, SpecialTokens } from './special-tokens.js';
 import { decodeTokens } from './token-stream.js';
 import type {
@@ -64,10 +65,12 @@ export class VocabularyTokenizer implements Tokenizer {
   }
 
   encode(text: string, options: EncodeOptions = {}): number[] {
+    checkEncode(text, options);
     return atOnce(this.idsOf(text, options));
   }
 
-  encodeInTurns(text: string, options: EncodeInTurnsOptions = {}): Promise<number[]> {
+  async encodeInTurns(text: string, options: EncodeInTurnsOptions = {}): Promise<number[]> {
+    checkEncodeInTurns(text, options);
     return inTurns(this.idsOf(text, options));
   }
 
@@ -97,6 +100,7 @@ export class VocabularyTokenizer implements Tokenizer {
   }
 
   decode(ids: Iterable<number>, options: DecodeOptions = {}): string {
+    checkDecode(ids, options);
     return decodeTokens(this, ids, options);
   }
 

@@ -1,0 +1,63 @@
+import { execFileSync } from 'node:child_process';
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { QuernError } from '@quern/core';
+import { writeGguf } from '../src/index.js';
+import { scratch } from './scratch.js';
+
+const input = { metadata: { 'general.name': 'a' }, tensors: [] };
+
+const written = async (): Promise<Buffer> => {
+  const path = scratch('plain.gguf');
+  await writeGguf(path, input);
+  return readFileSync(path);
+};
+
+const outcome = (path: string) =>
+  writeGguf(path, input).then(
+    () => 'written',
+    (error: unknown) => (error instanceof QuernError ? error.code : String(error)),
+  );
+
+test('a device is written to, and stays a device', async () => {
+  expect(await outcome('/dev/null')).toBe('written');
+  expect(await outcome('/dev/full')).toBe('WRITE_FAILED');
+  for (const path of ['/dev/null', '/dev/full']) {
+    expect(statSync(path).isCharacterDevice()).toBe(true);
+    expect(existsSync(`${path}.partial`)).toBe(false);
+  }
+});
+
+test('a FIFO is written to, and stays one', async () => {
+  const fifo = scratch('fifo');
+  execFileSync('mkfifo', [fifo]);
+  const [bytes] = await Promise.all([readFile(fifo), writeGguf(fifo, input)]);
+  expect(bytes.equals(await written())).toBe(true);
+  expect(statSync(fifo).isFIFO()).toBe(true);
+});
+
+test('a symbolic link stays one, and what it names is replaced', async () => {
+  const [target, link] = [scratch('target.gguf'), scratch('link.gguf')];
+  writeFileSync(target, 'old');
+  symlinkSync(target, link);
+  await writeGguf(link, input);
+  expect(lstatSync(link).isSymbolicLink()).toBe(true);
+  expect(readFileSync(target).equals(await written())).toBe(true);
+});
+
+test('a link to nothing and a folder are refused, and left as they are', async () => {
+  const [nowhere, folder] = [scratch('nowhere'), scratch('folder')];
+  symlinkSync(scratch('missing'), nowhere);
+  mkdirSync(folder);
+  expect(await outcome(nowhere)).toBe('NOT_A_FILE');
+  expect(lstatSync(nowhere).isSymbolicLink()).toBe(true);
+  expect(await outcome(folder)).toBe('NOT_A_FILE');
+});

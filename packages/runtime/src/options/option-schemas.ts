@@ -1,0 +1,53 @@
+import type { AnySchema } from '@quern/core';
+import { syntheticEncoderSchema, syntheticSchema, syntheticSpeechSchema } from '@quern/models';
+import { encodeChatSchema, renderSchema, templateTokensSchema } from '../chat/chat-template.js';
+import { loadTemplateSchema } from '../chat/load.js';
+import { findAllSchema, findBackendsSchema } from '../discovery/find-backends.js';
+import { embedSchema, textsSchema } from '../embedding/embedder.js';
+import { embedderSchema } from '../embedding/load-embedder.js';
+import { perplexitySchema } from '../evaluation/perplexity.js';
+import { chatSchema, generateSchema } from '../generation/generate-options.js';
+import { loadSchema } from '../model/load-options.js';
+import { planSchema } from '../planner/plan-backends.js';
+import { quantizeModelSchema } from '../quantize/quantize-model.js';
+import { samplingSchema } from '../sampling/options.js';
+import { draftSchema, lookupSchema } from '../speculation/speculate-options.js';
+import { transcribeSchema } from '../speech/options.js';
+import { speechLoadSchema } from '../speech/speech-model.js';
+import { tokenizerSettingsSchema } from '../tokenizer/hugging-face.js';
+import { decodeSchema, encodeInTurnsSchema, encodeSchema, tokenStreamSchema } from '../tokenizer/options.js';
+
+/**
+ * What the options of every call may be, by the name of their interface: the same tables that the calls check with. For
+ * command lines and forms.
+ */
+export const optionSchemas = {
+  LoadOptions: loadSchema,
+  GenerateOptions: generateSchema,
+  SamplingOptions: samplingSchema,
+  SpeculateByLookup: lookupSchema,
+  SpeculateByDraft: draftSchema,
+  ChatOptions: chatSchema,
+  EmbedderOptions: embedderSchema,
+  EmbedOptions: embedSchema,
+  TextsOptions: textsSchema,
+  SpeechLoadOptions: speechLoadSchema,
+  TranscribeOptions: transcribeSchema,
+  QuantizeModelOptions: quantizeModelSchema,
+  PerplexityOptions: perplexitySchema,
+  FindBackendsOptions: findBackendsSchema,
+  FindAllOptions: findAllSchema,
+  PlanRequest: planSchema,
+  EncodeOptions: encodeSchema,
+  EncodeInTurnsOptions: encodeInTurnsSchema,
+  DecodeOptions: decodeSchema,
+  TokenStreamOptions: tokenStreamSchema,
+  TokenizerSettings: tokenizerSettingsSchema,
+  RenderOptions: renderSchema,
+  EncodeChatOptions: encodeChatSchema,
+  TemplateTokens: templateTokensSchema,
+  LoadTemplateOptions: loadTemplateSchema,
+  SyntheticOptions: syntheticSchema,
+  SyntheticEncoderOptions: syntheticEncoderSchema,
+  SyntheticSpeechOptions: syntheticSpeechSchema,
+} as const satisfies Readonly<Record<string, AnySchema>>;

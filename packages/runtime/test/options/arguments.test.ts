@@ -1,0 +1,354 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { createBackend } from '@quern/backend-reference';
+import { type Backend, QuernError } from '@quern/core';
+import * as runtime from '../../src/index.js';
+import { writeTinyModel } from '../tiny-model.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'quern-arguments-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+let backend: Backend;
+const encoder = join(folder, 'encoder.gguf');
+const speech = join(folder, 'speech.gguf');
+let path: string;
+let model: runtime.Model;
+let embedder: runtime.Embedder;
+let whisper: runtime.SpeechModel;
+
+beforeAll(async () => {
+  backend = await createBackend();
+  path = await writeTinyModel();
+  await runtime.makeSyntheticEncoder(encoder, { shape: 'tiny', format: 'f32', ranks: true });
+  await runtime.makeSyntheticSpeechModel(speech, { shape: 'whisper-test', format: 'f32' });
+  model = await runtime.loadModel(path, { backend });
+  embedder = await runtime.loadEmbedder(encoder, { backend });
+  whisper = await runtime.loadSpeechModel(speech, { backend });
+}, 60_000);
+afterAll(() => {
+  for (const each of [model, embedder, whisper, backend]) each.dispose();
+});
+
+/** What plain JavaScript may pass where a value of some kind is wanted. */
+const no = {
+  text: [undefined, null, 5, {}, [], true, Symbol('s')],
+  locator: [undefined, null, 5, {}, [], '', new URL('https://example.com/model.gguf')],
+  path: [undefined, null, 5, {}, '', 'a\0b'],
+  texts: [undefined, null, 5, 'text', {}, [5], [undefined]],
+  options: [null, 5, 'text', [], { nosuch: 1 }, { signal: {} }],
+  needed: [undefined, null, 5, 'text', [], { nosuch: 1 }],
+  plain: [null, 5, 'text', [], { nosuch: 1 }],
+  object: [undefined, null, 5, 'text', []],
+  prompt: [undefined, null, 5, {}, true, ['a'], [1.5], [-1], [null]],
+  ids: [undefined, null, 5, 'text', {}, ['a'], [null], [1e9], []],
+  tokens: [undefined, null, 5, {}, [null], ['a'], [1e9]],
+  id: [undefined, null, 'a', -1, 0.5, 1e9],
+  messages: [undefined, null, 'hi', {}, [undefined], ['hi'], [{}], [{ role: 5 }]],
+  sound: [undefined, null, 5, {}, [], true, new Float32Array(9), new URL('https://example.com/a.wav')],
+  samples: [
+    { samples: null, sampleRate: 16_000 },
+    { samples: new Float32Array(9), sampleRate: '16000' },
+  ],
+} as const;
+
+/** A call: right arguments, and for each of them what is wrong in its place. */
+interface Call {
+  readonly of?: () => object;
+  readonly right: () => readonly unknown[];
+  readonly wrong: readonly (readonly unknown[])[];
+}
+
+const chat = [{ role: 'user', content: 'a' }];
+const segment = { id: 0, start: 0, end: 1, text: 'a', tokens: [] };
+const request = { cacheDtype: 'f16', sequences: 1, prefillChunk: 8 };
+const synthetic = () => [join(folder, 'made.gguf'), { shape: 'tiny', format: 'f32' }];
+
+const calls: Readonly<Record<string, Call>> = {
+  loadModel: { right: () => [path, { backend }], wrong: [no.locator, no.options] },
+  loadEmbedder: { right: () => [encoder, { backend }], wrong: [no.locator, no.options] },
+  loadSpeechModel: { right: () => [speech, { backend }], wrong: [no.locator, no.options] },
+  modelKind: { right: () => [path], wrong: [no.locator] },
+  openTokenizer: { right: () => [path], wrong: [no.locator] },
+  describeFile: { right: () => [path], wrong: [no.locator] },
+  openModelFile: { right: () => [path], wrong: [no.path] },
+  quantizeModel: {
+    right: () => [path, join(folder, 'small.gguf'), { mix: 'q8_0' }],
+    wrong: [no.locator, no.path, [...no.needed, {}, { mix: 'q4' }]],
+  },
+  perplexity: { right: () => [model, 'a b c'], wrong: [no.object, no.text, no.options] },
+  findBackend: { right: () => ['reference'], wrong: [no.text, no.plain] },
+  findBackends: { right: () => [{}], wrong: [no.plain] },
+  describeDevices: { right: () => [{}], wrong: [no.plain] },
+  planBackends: { right: () => [model, [{}], request], wrong: [no.object, no.object, no.needed] },
+  readImportance: { right: () => [path], wrong: [no.path] },
+  makeSyntheticModel: { right: synthetic, wrong: [no.path, no.needed] },
+  makeSyntheticEncoder: { right: synthetic, wrong: [no.path, no.needed] },
+  makeSyntheticSpeechModel: { right: synthetic, wrong: [no.path, no.needed] },
+  chatTemplateFromHuggingFace: { right: () => [folder, model.tokenizer], wrong: [no.path] },
+  chatTemplateFromGguf: {
+    right: () => [new Map(), model.tokenizer],
+    wrong: [no.object, no.object, no.plain],
+  },
+  tokenizerFromHuggingFace: { right: () => [folder], wrong: [no.path] },
+  tokenizerFromJson: { right: () => [{}], wrong: [no.object, no.plain] },
+  tokenizerFromGguf: { right: () => [new Map()], wrong: [no.object] },
+  loadTokenizerFromGguf: { right: () => [new Map()], wrong: [no.object] },
+  decodeTokens: { right: () => [model.tokenizer, [3]], wrong: [no.object, no.tokens, no.plain] },
+  toSrt: { right: () => [[segment]], wrong: [no.texts] },
+  toVtt: { right: () => [[segment]], wrong: [no.texts] },
+  srtCue: { right: () => [segment, 1], wrong: [no.object, no.text.slice(0, 2)] },
+  vttCue: { right: () => [segment], wrong: [no.object] },
+  describeModel: { right: () => [{}], wrong: [no.object] },
+  plannerDevice: { right: () => [backend, {}], wrong: [no.object, no.object] },
+  kvCacheBytes: {
+    right: () => [{ layers: 1, kvHeads: 1, headDim: 1, dtype: 'f16' }, 1],
+    wrong: [
+      [...no.object, {}],
+      ['a', -1, null],
+    ],
+  },
+  'model.generate': { of: () => model, right: () => ['a', { maxTokens: 1 }], wrong: [no.prompt, no.options] },
+  'model.chat': { of: () => model, right: () => [chat, { maxTokens: 1 }], wrong: [no.messages, no.options] },
+  'session.generate': {
+    of: () => model.session(),
+    right: () => ['a', { maxTokens: 1 }],
+    wrong: [no.prompt, no.options],
+  },
+  'session.chat': {
+    of: () => model.session(),
+    right: () => [chat, { maxTokens: 1 }],
+    wrong: [no.messages, no.options],
+  },
+  'model.logits': { of: () => model, right: () => [[3]], wrong: [no.ids, no.options] },
+  'model.tokenize': { of: () => model, right: () => ['a'], wrong: [no.text, no.plain] },
+  'model.detokenize': { of: () => model, right: () => [[3]], wrong: [no.tokens, no.plain] },
+  'embedder.embed': { of: () => embedder, right: () => [['a']], wrong: [no.texts, no.options] },
+  'embedder.rerank': {
+    of: () => embedder,
+    right: () => ['a', ['a']],
+    wrong: [no.text, no.texts, no.options],
+  },
+  'whisper.transcribe': {
+    of: () => whisper,
+    right: () => [{ samples: new Float32Array(0), sampleRate: 16_000 }],
+    wrong: [[...no.sound, ...no.samples], no.options],
+  },
+  'whisper.compute': {
+    of: () => whisper,
+    right: () => [{ samples: new Float32Array(0), sampleRate: 16_000 }],
+    wrong: [[...no.sound, ...no.samples], no.options],
+  },
+  'tokenizer.encode': { of: () => model.tokenizer!, right: () => ['a'], wrong: [no.text, no.plain] },
+  'tokenizer.decode': { of: () => model.tokenizer!, right: () => [[3]], wrong: [no.tokens, no.plain] },
+  'tokenizer.tokenBytes': { of: () => model.tokenizer!, right: () => [3], wrong: [no.id] },
+  'tokenizer.tokenText': { of: () => model.tokenizer!, right: () => [3], wrong: [no.id] },
+  'tokenizer.isControl': { of: () => model.tokenizer!, right: () => [3], wrong: [no.id] },
+  'template.render': { of: () => model.chatTemplate!, right: () => [chat], wrong: [no.messages, no.plain] },
+  'template.from': { of: () => runtime.ChatTemplate, right: () => ['a'], wrong: [no.text, no.plain] },
+  'template.builtin': { of: () => runtime.ChatTemplate, right: () => ['chatml'], wrong: [no.text, no.plain] },
+  'sampler.sample': {
+    of: () => new runtime.Sampler(),
+    right: () => [new Float32Array(2)],
+    wrong: [[...no.object, {}, [1, 2]]],
+  },
+  'sampler.distribution': {
+    of: () => new runtime.Sampler(),
+    right: () => [new Float32Array(2)],
+    wrong: [[...no.object, {}, [1, 2]]],
+  },
+  'sampler.accept': {
+    of: () => new runtime.Sampler(),
+    right: () => [1],
+    wrong: [[undefined, null, 'a', {}]],
+  },
+  Sampler: { right: () => [{}, 5], wrong: [no.plain, ['a', 0, null]] },
+  StopMatcher: { right: () => [['a']], wrong: [no.texts] },
+  TokenStream: { right: () => [model.tokenizer], wrong: [no.object, no.plain] },
+};
+
+type Callable = (...args: never) => unknown;
+
+const isCallable = (value: unknown): value is Callable => typeof value === 'function';
+const isClass = (value: Callable) => value.toString().startsWith('class');
+
+function target(name: string, of: Call['of']): Callable {
+  const value: unknown = Reflect.get(of?.() ?? runtime, name.split('.').at(-1)!);
+  if (!isCallable(value)) throw new Error(`there is no ${name}`);
+  return value;
+}
+
+/** Calls, and waits for whatever the call gives: a promise, a generation, a transcription. */
+async function outcome(name: string, { of }: Call, args: readonly unknown[]): Promise<unknown> {
+  const call = target(name, of);
+  try {
+    const given: unknown = isClass(call) ? Reflect.construct(call, args) : Reflect.apply(call, of?.(), args);
+    const awaited: unknown = await given;
+    if (typeof awaited === 'object' && awaited !== null && 'result' in awaited) await awaited.result;
+    return undefined;
+  } catch (error) {
+    return error;
+  }
+}
+
+describe.each(Object.keys(calls))('%s', (name) => {
+  const call = calls[name]!;
+  test.each(call.wrong.map((_, place) => place))('what is wrong in place %d has a code', async (place) => {
+    for (const value of call.wrong[place]!) {
+      const args = [...call.right()];
+      args[place] = value;
+      const error = await outcome(name, call, args);
+      const shown = typeof value === 'symbol' ? 'a symbol' : (JSON.stringify(value) ?? String(value));
+      const told = error instanceof QuernError ? 'has a code' : `${shown} gives ${String(error)}`;
+      expect(told).toBe('has a code');
+    }
+  });
+});
+
+/** Tables and classes of errors; and isMixName, which is asked about anything. */
+const noCalls = ['isMixName', 'ChatTemplate'];
+
+test('no public function is left out', () => {
+  const functions = Object.entries(runtime).flatMap(([name, value]) =>
+    typeof value === 'function' && !name.endsWith('Error') && !noCalls.includes(name) ? [name] : [],
+  );
+  expect(functions.filter((name) => !(name in calls))).toEqual([]);
+});
+
+test.each([
+  ['model', () => model],
+  ['embedder', () => embedder],
+  ['whisper', () => whisper],
+  ['tokenizer', () => model.tokenizer!],
+  ['session', () => model.session()],
+])('no public method of a %s is left out', (name, of) => {
+  const methods = Object.getOwnPropertyNames(Object.getPrototypeOf(of())).filter(
+    (method) =>
+      typeof Object.getOwnPropertyDescriptor(Object.getPrototypeOf(of()), method)!.value === 'function',
+  );
+  const inner = [
+    'constructor',
+    'dispose',
+    'session',
+    'continuation',
+    'answer',
+    'generation',
+    'draftOf',
+    'draftFor',
+    'needLive',
+  ];
+  const private_ = [...inner, 'compute', 'tokensOf', 'prefixOf'];
+  const known = (method: string) => `${name}.${method}` in calls || private_.includes(method);
+  expect(methods.filter((method) => !known(method))).toEqual([]);
+});
+
+describe('messages', () => {
+  const message = async (name: string, args: readonly unknown[]) => {
+    const error = await outcome(name, calls[name]!, args);
+    return error instanceof QuernError ? `${error.message} (${error.code})` : String(error);
+  };
+
+  test.each<[string, readonly unknown[], string]>([
+    [
+      'loadModel',
+      [process.env.QUERN_NO_SUCH_MODEL],
+      '[loadModel] the model is undefined; it must be a path, a file: URL, or the name of an installed model package. Was a variable not set, one of the environment perhaps? (BAD_ARGUMENT)',
+    ],
+    [
+      'loadModel',
+      ['demo', { threads: 1e6 }],
+      '[loadModel] threads is 1000000; it must be a whole number from 1 to 1024 (BAD_OPTION)',
+    ],
+    [
+      'loadModel',
+      ['demo', { sequences: 1e9 }],
+      '[loadModel] sequences is 1000000000; it must be a whole number from 1 to 65536 (BAD_OPTION)',
+    ],
+    [
+      'loadModel',
+      ['demo', { backend: {} }],
+      "[loadModel] backend is an object; it must be 'auto', the name of a backend such as 'cpu', or a Backend (BAD_OPTION)",
+    ],
+    [
+      'model.generate',
+      ['a', { temprature: 1 }],
+      "[generate] there is no option 'temprature': did you mean 'temperature'? (BAD_OPTION)",
+    ],
+    [
+      'model.generate',
+      ['a', { temperature: '0.5' }],
+      "[generate] temperature is '0.5' (a string); it must be a number, finite and at least 0 (BAD_OPTION)",
+    ],
+    [
+      'model.generate',
+      ['a', { stop: null }],
+      '[generate] stop is null; it must be a string, or a list of strings (BAD_OPTION)',
+    ],
+    [
+      'model.generate',
+      ['a', { signal: {} }],
+      '[generate] signal is an object; it must be an AbortSignal (BAD_OPTION)',
+    ],
+    [
+      'model.generate',
+      [5],
+      '[generate] prompt is 5; it must be a string, or a list of token ids (BAD_ARGUMENT)',
+    ],
+    [
+      'model.chat',
+      ['hi'],
+      "[chat] messages is 'hi' (a string); it must be a list of messages: [{ role: 'user', content: 'Hello!' }] (BAD_ARGUMENT)",
+    ],
+    [
+      'whisper.transcribe',
+      [null],
+      'the sound is null; it must be a path, a file: URL, the bytes of a file, or { samples, sampleRate } (BAD_SAMPLES)',
+    ],
+  ])('%s(…%j)', async (name, args, expected) => {
+    expect(await message(name, args)).toBe(expected);
+  });
+});
+
+test('a file: URL names a model and a sound, and an ArrayBuffer holds a sound', async () => {
+  using loaded = await runtime.loadModel(pathToFileURL(path), { backend });
+  expect(loaded.path).toBe(path);
+  const wav = new Uint8Array(44 + 3200);
+  const view = new DataView(wav.buffer);
+  for (const [at, tag] of [
+    [0, 'RIFF'],
+    [8, 'WAVE'],
+    [12, 'fmt '],
+    [36, 'data'],
+  ] as const)
+    Buffer.from(tag).copy(wav, at);
+  for (const [at, value] of [
+    [4, 3236],
+    [16, 16],
+    [24, 16_000],
+    [28, 32_000],
+    [40, 3200],
+  ] as const)
+    view.setUint32(at, value, true);
+  for (const [at, value] of [
+    [20, 1],
+    [22, 1],
+    [32, 2],
+    [34, 16],
+  ] as const)
+    view.setUint16(at, value, true);
+  const file = join(folder, 'silence.wav');
+  writeFileSync(file, wav);
+  const inputs = [file, pathToFileURL(file), wav, wav.buffer];
+  for (const input of inputs) expect((await whisper.transcribe(input).result).duration).toBe(0.1);
+  view.setUint32(40, 0, true);
+  await expect(whisper.transcribe(wav.subarray(0, 44)).result).rejects.toMatchObject({ code: 'EMPTY' });
+});
+
+test('one stop string needs no list', async () => {
+  const options = { temperature: 0, maxTokens: 40 };
+  const { text } = await model.generate('the', options).result;
+  const stop = text.slice(3, 5);
+  const stopped = await model.generate('the', { ...options, stop }).result;
+  expect(stopped).toMatchObject({ reason: 'stop', text: text.slice(0, text.indexOf(stop)) });
+});
