@@ -1,4 +1,4 @@
-import { checkArgument, type Rule } from '@quern/core';
+import { checkArgument, pickOptions, type Rule } from '@quern/core';
 import type { ChatMessage, ChatTemplate, RenderOptions } from '../chat/index.js';
 import { badArgument, RuntimeError } from '../error.js';
 import type { Prompt } from '../generation/generation-source.js';
@@ -69,7 +69,7 @@ export function chatPrompt(
   rules: PromptRules,
 ): Prompt {
   const tokenizer = needTokenizer(rules.tokenizer);
-  const text = template.render(messages, options);
+  const text = template.render(messages, pickOptions(options, ['tools', 'extra', 'now']));
   const bos = tokenizer.bos === undefined ? '' : tokenizer.tokenText(tokenizer.bos);
   const beginsItself = bos !== '' && text.startsWith(bos);
   const ids = tokenizer.encode(text, {
