@@ -28,13 +28,14 @@ export async function withModel<T>(
 /** The same of a model that embeds or ranks texts. */
 export async function withEmbedder<T>(
   path: string,
-  flags: BackendFlags,
+  { backend, threads }: BackendFlags,
   signal: AbortSignal,
   use: (model: Embedder) => Promise<T>,
 ): Promise<T> {
   const bar = loadingBar();
   using model = await loadEmbedder(path, {
-    ...loadOptions(flags),
+    backend,
+    threads,
     signal,
     onProgress: (progress) => bar.update(progress),
     onNotice: say,

@@ -1,4 +1,4 @@
-import { checkArgument, type Rule } from '@quern/core';
+import { checkArgument, pickOptions, type Rule } from '@quern/core';
 import type { ChatMessage, ChatTemplate, EncodeChatOptions } from '../chat/index.js';
 import { badArgument, RuntimeError } from '../error.js';
 import type { Prompt } from '../generation/generation-source.js';
@@ -62,6 +62,8 @@ export async function textPrompt(
   };
 }
 
+const chatEncodeNames = ['tools', 'extra', 'now', 'specialContent'] as const;
+
 /**
  * The messages of a chat, up to where the answer begins.
  * @throws RuntimeError NO_TOKENIZER, EMPTY_PROMPT, PROMPT_TOO_LONG; ChatTemplateError
@@ -73,7 +75,7 @@ export async function chatPrompt(
   rules: PromptRules,
 ): Promise<Prompt> {
   const tokenizer = needTokenizer(rules.tokenizer);
-  const { text, encoding } = template.prompt(messages, tokenizer, options);
+  const { text, encoding } = template.prompt(messages, tokenizer, pickOptions(options, chatEncodeNames));
   const ids = await encodePrompt(text, encoding, rules);
   needTokens(ids, rules);
   needRoom(ids.length, rules.context);
