@@ -154,3 +154,8 @@ export function preTokenizer(name: string): PreTokenizer {
     `tokenizer.ggml.pre is "${name}", which this version cannot split text for; it knows ${names}`,
   );
 }
+
+/** Patterns of tokenizer.json files that are ours to run, by their source. */
+const KNOWN: ReadonlyMap<string, RegExp> = new Map();
+
+export const knownPattern = (source: string): RegExp | undefined => KNOWN.get(source);

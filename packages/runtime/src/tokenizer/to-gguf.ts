@@ -1,9 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { atOnce } from '@quern/core';
 import type { MetadataInput } from '@quern/quant';
 import { badVocabulary, TokenizerError } from './error.js';
-import { tokenizerFromHuggingFace } from './hugging-face.js';
-import { isJson, type Json, jsonVocabulary } from './hugging-face-json.js';
+import { jsonVocabulary, tokenizerFromHuggingFace } from './hugging-face.js';
+import { isJson, type Json } from './json/fields.js';
 import { SPACE_MARK } from './sentencepiece-bpe.js';
 import type { Tokenizer } from './tokenizer.js';
 import { TokenType } from './vocabulary.js';
@@ -25,8 +26,7 @@ export async function vocabularyToGguf(folder: string, options: GgufVocabularyOp
   const tokenizer = await tokenizerFromHuggingFace(folder); // says what is wrong with the files
   const json = await readJson(join(folder, 'tokenizer.json'));
   const config = await readJson(join(folder, 'tokenizer_config.json')).catch(() => ({}) as Json);
-  const specials = new Set(specialKeys.flatMap(([key]) => spellingOf(config[key]) ?? []));
-  const { spellings, types } = jsonVocabulary(json, specials);
+  const { spellings, types } = atOnce(jsonVocabulary(json, config)).vocabulary;
   const { tokens, tokenTypes } = padded(spellings, types, options.size);
   const entries: Entries = new Map<string, MetadataInput>(kindEntries(json, tokens, options));
   entries.set('tokenizer.ggml.tokens', isWordPiece(json) ? marked(tokens, tokenTypes) : tokens);
