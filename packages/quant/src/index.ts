@@ -52,6 +52,7 @@ export {
   type WriteQuantizedOptions,
   writeQuantized,
 } from './quantize/write-quantized.js';
+export { readRegularFile } from './read-regular-file.js';
 export type { SafetensorsDtype } from './safetensors/dtypes.js';
 export { openSafetensors } from './safetensors/open.js';
 export type { SafetensorsFile, SafetensorsTensor } from './safetensors/safetensors-file.js';

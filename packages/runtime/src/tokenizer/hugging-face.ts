@@ -1,6 +1,6 @@
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { atOnce, type Divided, inTurns } from '@quern/core';
+import { readRegularFile } from '@quern/quant';
 import { badVocabulary } from './error.js';
 import { type AddedToken, AddedTokens, addedToken, addedTokens } from './json/added-tokens.js';
 import { decoderOf, wordsApart } from './json/decoders.js';
@@ -141,14 +141,15 @@ function idsOf(value: unknown, size: number): number[] {
   );
 }
 
-async function readJson(path: string): Promise<Json | undefined> {
-  let text: string;
-  try {
-    text = await readFile(path, 'utf8');
-  } catch (cause) {
-    if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT') return undefined;
-    throw badVocabulary(`${path} cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`);
-  }
+/** The largest vocabularies have some 35 MB. */
+const MOST_BYTES = 512 * 2 ** 20;
+
+/** The object in a JSON file; undefined where there is no such file. @throws TokenizerError BAD_VOCABULARY */
+export async function readJson(path: string): Promise<Json | undefined> {
+  const text = await readRegularFile(path, MOST_BYTES).catch((cause: unknown) => {
+    throw badVocabulary(cause instanceof Error ? cause.message : String(cause));
+  });
+  if (text === undefined) return undefined;
   const value = parseJson(path, text);
   if (isJson(value)) return value;
   throw badVocabulary(`${path} is not a JSON object`);

@@ -1,4 +1,5 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { execFileSync } from 'node:child_process';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { tokenizerFromHuggingFace, tokenizerFromJson } from '../../src/tokenizer/index.js';
@@ -107,6 +108,24 @@ describe('folder', () => {
     });
     afterEach(() => rm(folder, { recursive: true }));
     const write = (name: string, value: unknown) => writeFile(join(folder, name), JSON.stringify(value));
+
+    test.each(['tokenizer.json', 'tokenizer_config.json', 'config.json'])(
+      'a pipe or a folder as %s is refused, not waited for',
+      async (name) => {
+        const refused = (message: string) =>
+          expect(tokenizerFromHuggingFace(folder)).rejects.toMatchObject({
+            code: 'BAD_VOCABULARY',
+            message: expect.stringMatching(`${name}.*${message}`),
+          });
+        await rm(join(folder, name), { force: true });
+        await mkdir(join(folder, name));
+        await refused('regular file');
+        if (process.platform === 'win32') return;
+        await rm(join(folder, name), { recursive: true });
+        execFileSync('mkfifo', [join(folder, name)]);
+        await refused('regular file');
+      },
+    );
 
     test('tokenizer.json alone', async () => {
       const tokenizer = await tokenizerFromHuggingFace(folder);

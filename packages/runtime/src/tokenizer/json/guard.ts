@@ -21,8 +21,7 @@ export function guarded(pattern: string, characters: number, work: () => void): 
   try {
     script.runInContext(sandbox, { timeout });
   } catch (cause) {
-    if (!(cause instanceof Error && 'code' in cause && cause.code === 'ERR_SCRIPT_EXECUTION_TIMEOUT'))
-      throw cause;
+    if (!isTimeout(cause)) throw cause;
     throw new TokenizerError(
       'SLOW_PATTERN',
       `tokenizer.json: the pattern ${pattern.slice(0, 100)} took more than ${timeout} ms for ${characters} characters and was stopped; it cannot split this text`,
@@ -32,3 +31,10 @@ export function guarded(pattern: string, characters: number, work: () => void): 
     context.work = () => {};
   }
 }
+
+/** The error may come from another realm, whose Error is not ours. */
+const isTimeout = (cause: unknown): boolean =>
+  typeof cause === 'object' &&
+  cause !== null &&
+  'code' in cause &&
+  cause.code === 'ERR_SCRIPT_EXECUTION_TIMEOUT';

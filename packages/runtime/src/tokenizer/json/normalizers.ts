@@ -30,7 +30,7 @@ const makers: Makers<Normalizer> = {
     return (text) => (text === '' ? '' : prepended + text);
   },
   Replace: (fields) => replacing(patternField(fields), fields.string('content')),
-  Sequence: (fields) => inOrder(fields.objects('normalizers').map(normalizerOf)),
+  Sequence: (fields) => inOrder(fields.objects('normalizers').map(normalizerOf), fields.where),
   Strip: strip,
   StripAccents: () => (text) => text.replace(marks, ''),
 };
@@ -42,9 +42,9 @@ export function normalizerOf(fields: Fields): Normalizer {
 }
 
 const inOrder =
-  (steps: readonly Normalizer[]): Normalizer =>
+  (steps: readonly Normalizer[], where: string): Normalizer =>
   (text) =>
-    steps.reduce((normal, step) => step(normal), text);
+    steps.reduce((normal, step) => needBounded(text, step(normal), where), text);
 
 function strip(fields: Fields): Normalizer {
   const left = fields.boolean('strip_left', true);

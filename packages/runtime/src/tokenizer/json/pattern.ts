@@ -1,8 +1,8 @@
 import { toRegExp } from 'oniguruma-to-es';
 import { badVocabulary } from '../error.js';
-import { knownPattern } from '../pre-tokenizers.js';
 import type { Fields } from './fields.js';
 import { guarded } from './guard.js';
+import { KNOWN_PATTERNS } from './known-patterns.js';
 
 /** Finds places in a text, from left to right. */
 export type Pattern = (text: string) => Iterable<readonly [start: number, end: number]>;
@@ -39,7 +39,7 @@ export function patternField(fields: Fields): Pattern {
   const pattern = fields.object('pattern');
   if (pattern.json.String !== undefined) return literal(pattern.string('String'));
   const source = pattern.string('Regex');
-  const known = knownPattern(source);
+  const known = KNOWN_PATTERNS.get(source);
   return known ? patternOf(known) : foreign(source, pattern.where);
 }
 
