@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { tokenizerFromJson } from '../../src/tokenizer/index.js';
+import { TokenStream, tokenizerFromJson } from '../../src/tokenizer/index.js';
 import { addedTokenFiles, files, type JsonFile } from './json-files.js';
 import { oracle } from './oracle.js';
 import { sharedText, testWithShared } from './shared-data.js';
@@ -84,6 +84,10 @@ async function compare(file: JsonFile, texts: readonly string[], isTyped = false
     const ids = (await theirs.encode(text, null, { addSpecialTokens: true })).getIds();
     expect({ text, ids: ours.encode(text, { special: isTyped ? 'text' : 'parse' }) }).toEqual({ text, ids });
     if (isTyped || !spellsAlike(file)) continue;
+    const stream = new TokenStream(ours, { special: true });
+    expect(ids.map((id) => stream.push(id)).join('') + stream.flush()).toBe(
+      ours.decode(ids, { special: true }),
+    );
     for (const special of [true, false])
       expect({ ids, text: ours.decode(ids, { special }) }).toEqual({
         ids,
