@@ -54,6 +54,7 @@ export {
   writeQuantized,
   writeQuantizedSchema,
 } from './quantize/write-quantized.js';
+export { readRegularFile } from './read-regular-file.js';
 export type { SafetensorsDtype } from './safetensors/dtypes.js';
 export { openSafetensors } from './safetensors/open.js';
 export type { SafetensorsFile, SafetensorsTensor } from './safetensors/safetensors-file.js';

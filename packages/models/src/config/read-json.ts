@@ -1,4 +1,4 @@
-import { readFile, stat } from 'node:fs/promises';
+import { readRegularFile } from '@quern/quant';
 import { ModelError } from '../error.js';
 
 const maxBytes = 4_000_000; // a config.json has a few kilobytes
@@ -21,14 +21,11 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 async function readJson(path: string): Promise<unknown> {
-  const status = await stat(path).catch(() => undefined);
-  if (!status?.isFile()) throw new ModelError('NOT_FOUND', `${path}: there is no such file`);
-  if (status.size > maxBytes)
-    throw new ModelError(
-      'BAD_CONFIG',
-      `${path}: has ${status.size} bytes; a configuration has at most ${maxBytes}`,
-    );
-  return parse(path, await readFile(path, 'utf8'));
+  const text = await readRegularFile(path, maxBytes).catch((cause: unknown) => {
+    throw new ModelError('BAD_CONFIG', cause instanceof Error ? cause.message : String(cause), { cause });
+  });
+  if (text === undefined) throw new ModelError('NOT_FOUND', `${path}: there is no such file`);
+  return parse(path, text);
 }
 
 function parse(path: string, text: string): unknown {

@@ -1,6 +1,6 @@
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { checkArgument, checkOptions, type Rule, rules, type Schema } from '@quern/core';
+import { readRegularFile } from '@quern/quant';
 import type { Tokenizer } from '../tokenizer/index.js';
 import { BUILTIN_TEMPLATES, type BuiltinTemplate } from './builtin-templates.js';
 import { ChatTemplate, type TemplateTokens } from './chat-template.js';
@@ -134,11 +134,10 @@ async function readJson(folder: string, name: string): Promise<Readonly<Record<s
   }
 }
 
+const MOST_BYTES = 512 * 2 ** 20; // tokenizer_config.json may list every added token
+
 async function readIfThere(path: string): Promise<string | undefined> {
-  try {
-    return await readFile(path, 'utf8');
-  } catch (cause) {
-    if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT') return undefined;
+  return readRegularFile(path, MOST_BYTES).catch((cause: unknown) => {
     throw new ChatTemplateError('BAD_TEMPLATE', `${path} cannot be read`, { cause });
-  }
+  });
 }

@@ -13,6 +13,9 @@ export const byteCharacters: readonly string[] = CHARACTERS;
 const BYTES = new Map(CHARACTERS.map((character, byte) => [character, byte]));
 const utf8 = new TextEncoder();
 
+/** The byte that a character of the alphabet stands for. */
+export const byteOf = (character: string): number | undefined => BYTES.get(character);
+
 /** " é" becomes "ĠÃ©": one character per byte of the text's UTF-8. */
 export const toByteLevel = (text: string): string => spellBytes(utf8.encode(text));
 
@@ -33,3 +36,7 @@ export function fromByteLevel(spelling: string): Uint8Array {
   }
   return Uint8Array.from(bytes);
 }
+
+/** How GPT-2 cuts a text into words. */
+export const byteLevelWords =
+  /'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\p{White_Space}\p{L}\p{N}]+|\p{White_Space}+(?!\P{White_Space})|\p{White_Space}+/gu;

@@ -43,7 +43,7 @@ export class Charsmap {
         yield;
         pause += BYTES_OF_PART;
       }
-      const match = this.longestMatch(input, at);
+      const match = this.match(input, at, false);
       if (match) this.appendReplacement(match.value, out);
       const length = match?.length ?? characterLength(input[at]!);
       if (!match) for (const byte of input.subarray(at, at + length)) out.push(byte);
@@ -52,7 +52,20 @@ export class Charsmap {
     return new TextDecoder('utf-8', { ignoreBOM: true }).decode(Uint8Array.from(out));
   }
 
-  private longestMatch(input: Uint8Array, start: number): { length: number; value: number } | undefined {
+  /** What stands for the shortest entry that `text` begins with. */
+  replacement(text: string): string | undefined {
+    const match = this.match(utf8.encode(text), 0, true);
+    if (!match) return undefined;
+    const out: number[] = [];
+    this.appendReplacement(match.value, out);
+    return new TextDecoder('utf-8', { ignoreBOM: true }).decode(Uint8Array.from(out));
+  }
+
+  private match(
+    input: Uint8Array,
+    start: number,
+    isShortest: boolean,
+  ): { length: number; value: number } | undefined {
     let best: { length: number; value: number } | undefined;
     let node = this.offset(0);
     const end = Math.min(input.length, start + LONGEST_MATCH);
@@ -63,6 +76,7 @@ export class Charsmap {
       if (byte === 0 || (unit & LABEL) >>> 0 !== byte) break;
       node ^= this.offset(node);
       if (unit & LEAF) best = { length: at - start + 1, value: this.unit(node) & 0x7fffffff };
+      if (best && isShortest) break;
     }
     return best;
   }

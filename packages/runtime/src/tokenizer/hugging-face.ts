@@ -1,9 +1,28 @@
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { checkArgument, checkOptions, type Rule, rules, type Schema } from '@quern/core';
+import {
+  atOnce,
+  checkArgument,
+  checkOptions,
+  type Divided,
+  inTurns,
+  type Rule,
+  rules,
+  type Schema,
+} from '@quern/core';
+import { readRegularFile } from '@quern/quant';
 import { badArgument, badOption, badVocabulary } from './error.js';
-import { addedTokens, dropsFirstSpace, isJson, type Json, jsonVocabulary } from './hugging-face-json.js';
-import { HuggingFaceTokenizer } from './hugging-face-tokenizer.js';
+import { type AddedToken, AddedTokens, addedToken, addedTokens } from './json/added-tokens.js';
+import { decoderOf, wordsApart } from './json/decoders.js';
+import { Fields, isJson, type Json } from './json/fields.js';
+import { JsonTokenizer } from './json/json-tokenizer.js';
+import { longestTokenOf } from './json/longest-token.js';
+import { ModelTokens } from './json/model-tokens.js';
+import { modelsOf } from './json/models.js';
+import { normalizerOf } from './json/normalizers.js';
+import { Pipeline } from './json/pipeline.js';
+import { type Frame, frameOf } from './json/post-processor.js';
+import { preTokenizerOf } from './json/pre-tokenizers.js';
+import { dropsFirstSpace, vocabularyOf } from './json/vocabulary.js';
 import { endTokens } from './special-tokens.js';
 import type { Tokenizer } from './tokenizer.js';
 import { TokenType, type Vocabulary } from './vocabulary.js';
@@ -36,47 +55,95 @@ export const tokenizerSettingsSchema = {
  * The tokenizer of a Hugging Face model folder: tokenizer.json with, where present, tokenizer_config.json,
  * special_tokens_map.json, generation_config.json and config.json.
  *
- * @throws TokenizerError BAD_VOCABULARY
+ * @throws TokenizerError BAD_VOCABULARY, UNKNOWN_TOKENIZER
  */
 export async function tokenizerFromHuggingFace(folder: string): Promise<Tokenizer> {
   checkArgument('tokenizerFromHuggingFace', 'folder', folder, rules.path, badArgument);
   const read = (name: string) => readJson(join(folder, name));
   const json = await read('tokenizer.json');
   if (!json) throw badVocabulary(`${folder} has no tokenizer.json`);
-  return tokenizerFromJson(json, {
+  const settings = {
     tokenizerConfig: { ...(await read('special_tokens_map.json')), ...(await read('tokenizer_config.json')) },
     generationConfig: { ...(await read('config.json')), ...(await read('generation_config.json')) },
-  });
+  };
+  return inTurns(makeTokenizer(json, settings));
 }
 
 /**
  * The same from the contents of the files.
  *
- * @throws TokenizerError BAD_VOCABULARY
+ * @throws TokenizerError BAD_VOCABULARY, UNKNOWN_TOKENIZER
  */
 export function tokenizerFromJson(json: Json, settings: TokenizerSettings = {}): Tokenizer {
   checkArgument('tokenizerFromJson', 'json', json, parsedJson, badArgument);
   checkOptions('tokenizerFromJson', settings, tokenizerSettingsSchema, badOption);
+  return atOnce(makeTokenizer(json, settings));
+}
+
+function* makeTokenizer(json: Json, settings: TokenizerSettings): Divided<Tokenizer> {
   const { tokenizerConfig = {}, generationConfig = {} } = settings;
-  const vocabulary = jsonVocabulary(json, specialSpellings(tokenizerConfig));
-  const token = (key: string) => idOf(spellingOf(tokenizerConfig[key]), json, vocabulary);
-  const eos = token('eos_token');
-  const promptRules = {
-    bos: token('bos_token'),
+  const { vocabulary, tokens, added } = yield* jsonVocabulary(json, tokenizerConfig);
+  const part = <T>(key: string, make: (fields: Fields) => T): T | undefined =>
+    isJson(json[key]) ? make(new Fields(json[key], key)) : undefined;
+  const preTokenizer = part('pre_tokenizer', preTokenizerOf);
+  const models = yield* modelsOf(json.model, tokens);
+  const idOf = (key: string) => {
+    const spelling = spellingOf(tokenizerConfig[key]);
+    if (spelling === undefined) return undefined;
+    return added.find(({ content }) => content === spelling)?.id ?? tokens.find(spelling);
+  };
+  const eos = idOf('eos_token');
+  return new JsonTokenizer({
+    vocabulary,
+    addedTokens: new AddedTokens(added, part('normalizer', normalizerOf) ?? ((text) => text)),
+    parsing: new Pipeline(preTokenizer, models.parsing),
+    typed: new Pipeline(preTokenizer, models.typed),
+    frame: framed(part('post_processor', frameOf), vocabulary),
+    decoder: part('decoder', decoderOf) ?? wordsApart,
+    bos: idOf('bos_token'),
     eos,
     eog: endTokens(vocabulary, [eos, ...idsOf(generationConfig.eos_token_id, vocabulary.size)]),
+    addBos: booleanOf(tokenizerConfig.add_bos_token),
+    addEos: booleanOf(tokenizerConfig.add_eos_token),
     addSpacePrefix: dropsFirstSpace(json),
-    ...(typeof tokenizerConfig.add_bos_token === 'boolean' && { addBos: tokenizerConfig.add_bos_token }),
-    ...(typeof tokenizerConfig.add_eos_token === 'boolean' && { addEos: tokenizerConfig.add_eos_token }),
-  };
-  try {
-    return new HuggingFaceTokenizer(normalized(json), tokenizerConfig, vocabulary, promptRules);
-  } catch (cause) {
-    throw badVocabulary(
-      `tokenizer.json cannot be used: ${cause instanceof Error ? cause.message : String(cause)}`,
-    );
-  }
+    longestToken: longestTokenOf(json, tokens, added),
+  });
 }
+
+/** The tokens of a tokenizer.json; those that tokenizer_config.json calls special are so. */
+export function* jsonVocabulary(json: Json, tokenizerConfig: Json) {
+  const tokens = yield* ModelTokens.of(isJson(json.model) ? json.model : {});
+  const own = addedTokens(json);
+  const added = [...own, ...configTokens(tokenizerConfig, tokens, own)];
+  const vocabulary = vocabularyOf(json, tokens, added);
+  tokens.hide((id) => vocabulary.types[id] === TokenType.control);
+  return { vocabulary, tokens, added };
+}
+
+/** Tokens of the model that other files of the folder declare as special. */
+function configTokens(config: Json, tokens: ModelTokens, own: readonly AddedToken[]): AddedToken[] {
+  const known = new Set(own.map(({ content }) => content));
+  const found = new Map<string, AddedToken>();
+  for (const key of SPECIAL_KEYS) {
+    const content = spellingOf(config[key]);
+    const id = content === undefined || known.has(content) ? undefined : tokens.find(content);
+    const entry = isJson(config[key]) ? config[key] : {};
+    if (id !== undefined && content !== undefined)
+      found.set(content, addedToken({ ...entry, id, content, special: true, normalized: false }, key));
+  }
+  return [...found.values()];
+}
+
+/** The post-processor's, if its tokens are there. */
+function framed(frame: Frame | undefined, { size }: Vocabulary): Frame {
+  const unknown = [...(frame?.prefix ?? []), ...(frame?.suffix ?? [])].find((id) => id >= size);
+  if (unknown === undefined) return frame ?? { prefix: [], suffix: [] };
+  throw badVocabulary(
+    `tokenizer.json: post_processor puts the token ${unknown} beside a text; ids are 0 to ${size - 1}`,
+  );
+}
+
+const booleanOf = (value: unknown): boolean | undefined => (typeof value === 'boolean' ? value : undefined);
 
 const SPECIAL_KEYS = [
   'bos_token',
@@ -88,20 +155,10 @@ const SPECIAL_KEYS = [
   'mask_token',
 ];
 
-const specialSpellings = (config: Json) =>
-  new Set(SPECIAL_KEYS.flatMap((key) => spellingOf(config[key]) ?? []));
-
 /** Written as "<s>" or as {content: "<s>", …}. */
 function spellingOf(value: unknown): string | undefined {
   const content = isJson(value) ? value.content : value;
   return typeof content === 'string' ? content : undefined;
-}
-
-function idOf(spelling: string | undefined, json: Json, vocabulary: Vocabulary): number | undefined {
-  if (spelling === undefined) return undefined;
-  const added = addedTokens(json).find(({ content }) => content === spelling);
-  const id = added?.id ?? vocabulary.spellings.indexOf(spelling);
-  return id >= 0 && vocabulary.types[id] !== TokenType.byte ? id : undefined;
 }
 
 /** One id or a list of them; ids outside the vocabulary are dropped, since no text can be made of them. */
@@ -112,24 +169,15 @@ function idsOf(value: unknown, size: number): number[] {
   );
 }
 
-/** The library wants these keys present, if only as null. */
-const normalized = (json: Json): Json => ({
-  normalizer: null,
-  pre_tokenizer: null,
-  post_processor: null,
-  decoder: null,
-  ...json,
-  added_tokens: json.added_tokens ?? [],
-});
+/** The largest vocabularies have some 35 MB. */
+const MOST_BYTES = 512 * 2 ** 20;
 
-async function readJson(path: string): Promise<Json | undefined> {
-  let text: string;
-  try {
-    text = await readFile(path, 'utf8');
-  } catch (cause) {
-    if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT') return undefined;
-    throw badVocabulary(`${path} cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`);
-  }
+/** The object in a JSON file; undefined where there is no such file. @throws TokenizerError BAD_VOCABULARY */
+export async function readJson(path: string): Promise<Json | undefined> {
+  const text = await readRegularFile(path, MOST_BYTES).catch((cause: unknown) => {
+    throw badVocabulary(cause instanceof Error ? cause.message : String(cause));
+  });
+  if (text === undefined) return undefined;
   const value = parseJson(path, text);
   if (isJson(value)) return value;
   throw badVocabulary(`${path} is not a JSON object`);

@@ -12,7 +12,11 @@ export type PairRank = (start: number, middle: number, end: number) => number | 
  *
  * `starts` holds the start of every symbol and, last, the end of the text. Returns the same for the merged symbols.
  */
-export function* mergePairs(starts: readonly number[], rankOf: PairRank): Divided<number[]> {
+export function* mergePairs(
+  starts: readonly number[],
+  rankOf: PairRank,
+  onMerge?: (start: number, middle: number, end: number, rank: number) => void,
+): Divided<number[]> {
   const end = starts.length - 1;
   const next = Int32Array.from(starts, (_, i) => i + 1); // -1 once a symbol is merged into its left neighbour
   const previous = Int32Array.from(starts, (_, i) => i - 1);
@@ -32,6 +36,7 @@ export function* mergePairs(starts: readonly number[], rankOf: PairRank): Divide
   for (let pair = queue.pop(); pair; pair = queue.pop()) {
     if (next[pair.left] !== pair.right || next[pair.right] !== pair.end) continue; // one of the two has changed since
     if (++merges % PAIRS_OF_PART === 0) yield;
+    onMerge?.(starts[pair.left]!, starts[pair.right]!, starts[pair.end]!, pair.rank);
     next[pair.left] = pair.end;
     next[pair.right] = -1;
     previous[pair.end] = pair.left;

@@ -19,12 +19,13 @@ export class PairQueue {
   }
 
   /** The best pair, removed. */
-  pop(): { left: number; right: number; end: number } | undefined {
+  pop(): { left: number; right: number; end: number; rank: number } | undefined {
     const entry = this.heap[0];
     if (entry === undefined) return undefined;
     const last = this.heap.pop()!;
     if (this.heap.length > 0) this.siftDown(last);
-    return { left: this.lefts[entry]!, right: this.rights[entry]!, end: this.ends[entry]! };
+    const rank = this.ranks[entry]!;
+    return { left: this.lefts[entry]!, right: this.rights[entry]!, end: this.ends[entry]!, rank };
   }
 
   private siftUp(entry: number): void {

@@ -1,152 +1,60 @@
 import { TokenizerError } from './error.js';
+import * as ways from './pre-tokenizer-patterns.js';
+import type { Splitter } from './split-text.js';
 
 /** How a byte-level BPE vocabulary wants its text split into words before merging. */
 export interface PreTokenizer {
   /** Applied one after another: each splits the pieces of the one before into matches and what lies between them. */
-  patterns: readonly RegExp[];
+  patterns: readonly Splitter[];
   /** A word that is a token is taken whole, without looking at the merges. */
   wholeWordsFirst?: boolean;
   /** A prompt begins with the beginning-of-sequence token unless the file says otherwise. */
   addBos?: boolean;
 }
 
-/**
- * A pattern as Rust and llama.cpp write it, in JavaScript: their \s is Unicode's White_Space (JavaScript's own has
- * U+FEFF and lacks U+0085).
- */
-function pattern(source: string): RegExp {
-  return new RegExp(source.replaceAll('\\s', '\\p{White_Space}').replaceAll('\\S', '\\P{White_Space}'), 'gu');
-}
-
-const CONTRACTIONS = `(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])`;
-const SPACES = String.raw`\s*[\r\n]+|\s+(?!\S)|\s+`;
-const UPPER = String.raw`[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]`;
-const LOWER = String.raw`[\p{Ll}\p{Lm}\p{Lo}\p{M}]`;
-const CJK = '[一-龥\u0800-一가-\ud7ff]+';
-
-const gpt2 = pattern(String.raw`'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`);
-const digit = pattern(String.raw`\p{N}`);
-const threeDigits = pattern('[0-9][0-9][0-9]');
-
-/** The cl100k family: words with one leading mark, numbers of at most `digits`, newlines apart. */
-const cl100k = (digits: string) =>
-  pattern(
-    String.raw`${CONTRACTIONS}|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}${digits}| ?[^\s\p{L}\p{N}]+[\r\n]*|${SPACES}`,
-  );
-
-/** The o200k family: as cl100k, and a change from lower to upper case also ends a word. */
-const o200k = (contractions: string, digits: string) =>
-  pattern(
-    String.raw`[^\r\n\p{L}\p{N}]?${UPPER}*${LOWER}+${contractions}|[^\r\n\p{L}\p{N}]?${UPPER}+${LOWER}*${contractions}` +
-      String.raw`|\p{N}${digits}| ?[^\s\p{L}\p{N}]+[\r\n/]*|${SPACES}`,
-  );
-
-const GPT2: PreTokenizer = { patterns: [gpt2] };
-const DIGITS_THEN_GPT2: PreTokenizer = { patterns: [digit, gpt2] };
-const LLAMA3: PreTokenizer = { patterns: [cl100k('{1,3}')], wholeWordsFirst: true, addBos: true };
-const CL100K: PreTokenizer = { patterns: [cl100k('{1,3}')] };
-const QWEN2: PreTokenizer = { patterns: [cl100k('')] };
-const O200K: PreTokenizer = { patterns: [o200k(`${CONTRACTIONS}?`, '{1,3}')] };
-const BLOOM: PreTokenizer = { patterns: [pattern(String.raw` ?[^(\s|.,!?…。，、।۔،)]+`)] };
-
-const QWEN35: PreTokenizer = {
-  patterns: [
-    pattern(
-      String.raw`${CONTRACTIONS}|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|${SPACES}`,
-    ),
+/** The names that GGUF files use in `tokenizer.ggml.pre`, by the way in which llama.cpp splits for them. */
+const NAMES: readonly (readonly [PreTokenizer, string])[] = [
+  [ways.DEFAULT, 'default'],
+  [
+    ways.GPT2,
+    'gpt-2 phi-2 mpt olmo jais gigachat exaone4 mellum trillion granite-docling a.x-4.0 modern-bert jina-es jina-de jina-v1-en jina-v2-es jina-v2-de jina-v2-code roberta-bpe',
   ],
-};
+  [ways.DIGITS_THEN_GPT2, 'starcoder refact command-r smollm codeshell exaone minerva-7b mellum2'],
+  [ways.LLAMA3, 'llama-bpe llama3 llama-v3 falcon3 falcon-h1 pixtral midm-2.0 lfm2 jina-v5-nano'],
+  [ways.CL100K, 'dbrx smaug-bpe glm4 chatglm-bpe'],
+  [ways.QWEN2, 'qwen2 deepseek-r1-qwen kormo megrez f2llmv2 stablelm2 hunyuan grok-2 solar-open'],
+  [ways.QWEN35, 'qwen35'],
+  [ways.TEKKEN, 'tekken'],
+  [ways.O200K, 'gpt-4o llama4 kanana2 talkie minimax-m2'],
+  [ways.GRANITE_MULTILINGUAL, 'granite-embed-multi-97m'],
+  [ways.TINY_AYA, 'tiny_aya cohere2moe'],
+  [ways.DEEPSEEK_LLM, 'deepseek-llm'],
+  [ways.DEEPSEEK_CODER, 'deepseek-coder'],
+  [ways.DEEPSEEK3, 'deepseek-v3 hunyuan-dense joyai-llm'],
+  [ways.FALCON, 'falcon'],
+  [ways.BLOOM, 'bloom poro-chat gpt3-finnish'],
+  [ways.VIKING, 'viking'],
+  [ways.JAIS2, 'jais-2'],
+  [ways.MINICPM5, 'minicpm5'],
+  [ways.YOUTU, 'youtu'],
+  [ways.CHAMELEON, 'chameleon'],
+  [ways.SUPERBPE, 'superbpe'],
+  [ways.BAILING, 'bailingmoe bailingmoe2 llada-moe'],
+  [ways.SEED_CODER, 'seed-coder'],
+  [ways.EXAONE_MOE, 'exaone-moe'],
+  [ways.LAGUNA, 'laguna'],
+  [ways.KIMI_K2, 'kimi-k2'],
+  [ways.AFMOE, 'afmoe'],
+];
 
-const DEFAULT: PreTokenizer = {
-  patterns: [pattern(String.raw`[\p{P}\$\+<=>\^~\|]+`), gpt2, pattern(String.raw`\p{N}+`), threeDigits],
-};
-
-const FALCON: PreTokenizer = {
-  patterns: [pattern(String.raw`[\p{P}\$\+<=>\^~\|${'`'}]+`), gpt2, threeDigits],
-};
-
-const DEEPSEEK_CODER: PreTokenizer = {
-  patterns: [
-    pattern(String.raw`[\r\n]`),
-    pattern(String.raw`\s?\p{L}+`),
-    pattern(String.raw`\s?\p{P}+`),
-    pattern(CJK),
-    digit,
-  ],
-};
-
-const DEEPSEEK3: PreTokenizer = {
-  patterns: [
-    pattern(String.raw`\p{N}{1,3}`),
-    pattern('[一-龥぀-ゟ゠-ヿ]+'),
-    pattern(
-      String.raw`[!"#$%&'()*+,\-.\/:;<=>?@\[\\\]^_${'`'}\{\|\}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+` +
-        String.raw`| ?[\p{P}\p{S}]+[\r\n]*|${SPACES}`,
-    ),
-  ],
-};
-
-/** By the names that GGUF files use in `tokenizer.ggml.pre`; the same split as llama.cpp's for each. */
-const PRE_TOKENIZERS: Readonly<Record<string, PreTokenizer>> = {
-  default: DEFAULT,
-  'gpt-2': GPT2,
-  'phi-2': GPT2,
-  mpt: GPT2,
-  olmo: GPT2,
-  jais: GPT2,
-  gigachat: GPT2,
-  exaone4: GPT2,
-  mellum: GPT2,
-  trillion: GPT2,
-  starcoder: DIGITS_THEN_GPT2,
-  refact: DIGITS_THEN_GPT2,
-  'command-r': DIGITS_THEN_GPT2,
-  smollm: DIGITS_THEN_GPT2,
-  codeshell: DIGITS_THEN_GPT2,
-  exaone: DIGITS_THEN_GPT2,
-  'minerva-7b': DIGITS_THEN_GPT2,
-  'llama-bpe': LLAMA3,
-  llama3: LLAMA3,
-  'llama-v3': LLAMA3,
-  falcon3: LLAMA3,
-  'falcon-h1': LLAMA3,
-  pixtral: LLAMA3,
-  'midm-2.0': LLAMA3,
-  lfm2: LLAMA3,
-  dbrx: CL100K,
-  'smaug-bpe': CL100K,
-  glm4: CL100K,
-  'chatglm-bpe': CL100K,
-  qwen2: QWEN2,
-  'deepseek-r1-qwen': QWEN2,
-  kormo: QWEN2,
-  megrez: QWEN2,
-  stablelm2: QWEN2,
-  hunyuan: QWEN2,
-  'grok-2': QWEN2,
-  'solar-open': QWEN2,
-  qwen35: QWEN35,
-  tekken: { patterns: [o200k('', '')], wholeWordsFirst: true, addBos: true },
-  'gpt-4o': O200K,
-  llama4: O200K,
-  kanana2: O200K,
-  'minimax-m2': O200K,
-  'deepseek-coder': DEEPSEEK_CODER,
-  'deepseek-v3': DEEPSEEK3,
-  'hunyuan-dense': DEEPSEEK3,
-  falcon: FALCON,
-  bloom: BLOOM,
-  'poro-chat': BLOOM,
-  'gpt3-finnish': BLOOM,
-  viking: { patterns: [...BLOOM.patterns, digit] },
-};
+const PRE_TOKENIZERS = new Map(NAMES.flatMap(([way, names]) => names.split(' ').map((name) => [name, way])));
 
 /** The names that `preTokenizer` knows. */
-export const preTokenizerNames: readonly string[] = Object.keys(PRE_TOKENIZERS);
+export const preTokenizerNames: readonly string[] = [...PRE_TOKENIZERS.keys()];
 
 /** @throws TokenizerError UNKNOWN_PRETOKENIZER */
 export function preTokenizer(name: string): PreTokenizer {
-  const known = Object.hasOwn(PRE_TOKENIZERS, name) ? PRE_TOKENIZERS[name] : undefined;
+  const known = PRE_TOKENIZERS.get(name);
   if (known) return known;
   const names = preTokenizerNames.join(', ');
   throw new TokenizerError(

@@ -1,11 +1,17 @@
+/** Where a text is split: at the matches of a pattern, or where a function finds places, in order. */
+export type Splitter = RegExp | ((text: string) => Iterable<readonly [start: number, end: number]>);
+
 /** The pieces of `text` after every pattern, made as they are asked for; joined they give `text` again. */
-export function* splitText(text: string, patterns: readonly RegExp[], first = 0): Generator<string, void> {
+export function* splitText(text: string, patterns: readonly Splitter[], first = 0): Generator<string, void> {
   if (text === '') return;
   const pattern = patterns[first];
   if (!pattern) yield text;
-  else if (first + 1 === patterns.length) yield* isolateMatches(text, pattern);
-  else for (const piece of isolateMatches(text, pattern)) yield* splitText(piece, patterns, first + 1);
+  else if (first + 1 === patterns.length) yield* isolate(text, pattern);
+  else for (const piece of isolate(text, pattern)) yield* splitText(piece, patterns, first + 1);
 }
+
+const isolate = (text: string, pattern: Splitter): Generator<string, void> =>
+  pattern instanceof RegExp ? isolateMatches(text, pattern) : isolatePlaces(text, pattern(text));
 
 /** The matches, and what lies between them. */
 function* isolateMatches(text: string, pattern: RegExp): Generator<string, void> {
@@ -17,3 +23,39 @@ function* isolateMatches(text: string, pattern: RegExp): Generator<string, void>
   }
   if (end < text.length) yield text.slice(end);
 }
+
+function* isolatePlaces(
+  text: string,
+  places: Iterable<readonly [start: number, end: number]>,
+): Generator<string, void> {
+  let end = 0;
+  for (const [start, stop] of places) {
+    if (start > end) yield text.slice(end, start);
+    yield text.slice(start, stop);
+    end = stop;
+  }
+  if (end < text.length) yield text.slice(end);
+}
+
+/** The whitespace at the end. A pattern would try it from every place of every run of spaces. */
+export const endingSpace: Splitter = (text) => {
+  let start = text.length;
+  while (start > 0 && /\p{White_Space}/u.test(text[start - 1]!)) start--;
+  return start < text.length ? [[start, text.length]] : [];
+};
+
+/** Digits in threes, counted from the end of each number. A pattern would look ahead to it from every third digit. */
+export const thousands = (numbers: RegExp): Splitter =>
+  function* (text) {
+    for (const { index, 0: number } of text.matchAll(numbers)) {
+      const digits = [...number];
+      let at = index;
+      for (let i = 0; i < digits.length; ) {
+        const count = (digits.length - i) % 3 || 3;
+        const { length } = digits.slice(i, i + count).join('');
+        yield [at, at + length];
+        at += length;
+        i += count;
+      }
+    }
+  };

@@ -1,9 +1,9 @@
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { atOnce } from '@quern/core';
 import type { MetadataInput } from '@quern/quant';
 import { badVocabulary, TokenizerError } from './error.js';
-import { tokenizerFromHuggingFace } from './hugging-face.js';
-import { isJson, type Json, jsonVocabulary } from './hugging-face-json.js';
+import { jsonVocabulary, readJson, tokenizerFromHuggingFace } from './hugging-face.js';
+import { isJson, type Json } from './json/fields.js';
 import { SPACE_MARK } from './sentencepiece-bpe.js';
 import type { Tokenizer } from './tokenizer.js';
 import { TokenType } from './vocabulary.js';
@@ -23,10 +23,9 @@ type Entries = Map<string, MetadataInput>;
  */
 export async function vocabularyToGguf(folder: string, options: GgufVocabularyOptions): Promise<Entries> {
   const tokenizer = await tokenizerFromHuggingFace(folder); // says what is wrong with the files
-  const json = await readJson(join(folder, 'tokenizer.json'));
-  const config = await readJson(join(folder, 'tokenizer_config.json')).catch(() => ({}) as Json);
-  const specials = new Set(specialKeys.flatMap(([key]) => spellingOf(config[key]) ?? []));
-  const { spellings, types } = jsonVocabulary(json, specials);
+  const json = (await readJson(join(folder, 'tokenizer.json'))) ?? {};
+  const config = (await readJson(join(folder, 'tokenizer_config.json'))) ?? {};
+  const { spellings, types } = atOnce(jsonVocabulary(json, config)).vocabulary;
   const { tokens, tokenTypes } = padded(spellings, types, options.size);
   const entries: Entries = new Map<string, MetadataInput>(kindEntries(json, tokens, options));
   entries.set('tokenizer.ggml.tokens', isWordPiece(json) ? marked(tokens, tokenTypes) : tokens);
@@ -71,11 +70,6 @@ const spellingOf = (value: unknown): string | undefined => {
   const content = isJson(value) ? value.content : value;
   return typeof content === 'string' ? content : undefined;
 };
-
-async function readJson(path: string): Promise<Json> {
-  const value: unknown = JSON.parse(await readFile(path, 'utf8'));
-  return isJson(value) ? value : {};
-}
 
 /** As many tokens as the embedding has rows; ids that no token has are unused, and spelled apart. */
 function padded(spellings: readonly string[], types: Uint8Array, size: number) {

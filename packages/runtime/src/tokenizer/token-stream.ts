@@ -2,7 +2,7 @@ import { checkStream, needIds } from './options.js';
 import type { DecodeOptions, Tokenizer } from './tokenizer.js';
 
 /** What a stream needs of a tokenizer. */
-export type TokenSource = Pick<Tokenizer, 'tokenBytes' | 'isControl' | 'addSpacePrefix'>;
+export type TokenSource = Pick<Tokenizer, 'tokenBytes' | 'isControl' | 'addSpacePrefix' | 'textSteps'>;
 
 export interface TokenStreamOptions extends DecodeOptions {
   /**
@@ -12,46 +12,73 @@ export interface TokenStreamOptions extends DecodeOptions {
   continues?: boolean | undefined;
 }
 
+/** One decoding under way. */
+export interface TextSteps {
+  /** The text that `id` completes, perhaps none. */
+  push(id: number): string;
+  /** The end of the text. */
+  flush(): string;
+}
+
 /**
  * Tokens to text, one by one. Characters come out whole: the bytes of an unfinished one wait for the next token, and
  * bytes that can no longer become a character come out as U+FFFD.
  */
 export class TokenStream {
-  private readonly utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
-  private dropsSpace: boolean;
+  private readonly steps: TextSteps;
 
   constructor(
     private readonly tokens: TokenSource,
     private readonly options: TokenStreamOptions = {},
   ) {
     checkStream(tokens, options);
-    this.dropsSpace = tokens.addSpacePrefix && !options.continues;
+    this.steps = stepsOf(tokens, options, true);
   }
 
   /** The text that `id` completes, perhaps none. @throws TokenizerError BAD_TOKEN */
   push(id: number): string {
-    if (this.tokens.isControl(id) && !this.options.special) return '';
-    const bytes = this.tokens.tokenBytes(id);
-    const start = this.dropsSpace && bytes[0] === 0x20 ? 1 : 0;
-    this.dropsSpace = false;
-    return this.utf8.decode(bytes.subarray(start), { stream: true });
+    return isHidden(this.tokens, id, this.options) ? '' : this.steps.push(id);
   }
 
-  /** The end of the text: U+FFFD if a character was left unfinished, otherwise nothing. */
+  /** The end of the text: what was held back; U+FFFD if a character was left unfinished. */
   flush(): string {
-    return this.utf8.decode();
+    return this.steps.flush();
   }
 }
 
-/** The text of a whole sequence, by the rules of `TokenStream`. @throws TokenizerError BAD_TOKEN */
+/** The text of a whole sequence. @throws TokenizerError BAD_TOKEN */
 export function decodeTokens(
   tokens: TokenSource,
   ids: Iterable<number>,
-  options?: TokenStreamOptions,
+  options: TokenStreamOptions = {},
 ): string {
-  const stream = new TokenStream(tokens, options);
   needIds(ids);
+  const steps = stepsOf(tokens, options, false);
   let text = '';
-  for (const id of ids) text += stream.push(id);
-  return text + stream.flush();
+  for (const id of ids) if (!isHidden(tokens, id, options)) text += steps.push(id);
+  return text + steps.flush();
+}
+
+const isHidden = (tokens: TokenSource, id: number, { special }: DecodeOptions): boolean =>
+  tokens.isControl(id) && !special;
+
+const stepsOf = (
+  tokens: TokenSource,
+  { continues = false }: TokenStreamOptions,
+  streams: boolean,
+): TextSteps => tokens.textSteps?.(continues, streams) ?? byteSteps(tokens, continues);
+
+/** Tokens as the bytes that each stands for. */
+function byteSteps(tokens: TokenSource, continues: boolean): TextSteps {
+  const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
+  let dropsSpace = tokens.addSpacePrefix && !continues;
+  return {
+    push(id) {
+      const bytes = tokens.tokenBytes(id);
+      const start = dropsSpace && bytes[0] === 0x20 ? 1 : 0;
+      dropsSpace = false;
+      return utf8.decode(bytes.subarray(start), { stream: true });
+    },
+    flush: () => utf8.decode(),
+  };
 }

@@ -1,4 +1,5 @@
 import type { Divided } from '@quern/core';
+import type { TextSteps } from './token-stream.js';
 
 /** How `Tokenizer.encode` treats a text. */
 export interface EncodeOptions {
@@ -61,6 +62,11 @@ export interface Tokenizer {
   encodeInTurns(text: string, options?: EncodeInTurnsOptions): Promise<number[]>;
   /** @throws TokenizerError BAD_TOKEN, BAD_ARGUMENT, BAD_OPTION */
   decode(ids: Iterable<number>, options?: DecodeOptions): string;
+  /**
+   * Begins to turn tokens into text. `continues`: they go on from a text. `streams`: the text is wanted as it grows. Absent
+   * where the text is the bytes of the tokens, but for the space of `addSpacePrefix`.
+   */
+  textSteps?(continues: boolean, streams: boolean): TextSteps;
   /** The bytes one token stands for: often a part of a character. @throws TokenizerError BAD_TOKEN */
   tokenBytes(id: number): Uint8Array;
   /** The token as the vocabulary spells it ("Ġthe", "▁the", "<0x0A>"). @throws TokenizerError BAD_TOKEN */

@@ -10,6 +10,7 @@ import type {
   TextModel,
   Tokenizer,
 } from './tokenizer.js';
+import { untilFull } from './until-full.js';
 import { TokenType, type Vocabulary } from './vocabulary.js';
 
 /** What a model file says about its special tokens and about the ends of a prompt. */
@@ -26,11 +27,6 @@ export interface PromptRules {
 
 const ALL_SPECIAL = new Set<number>([TokenType.control, TokenType.unknown, TokenType.user]);
 const ONLY_USER = new Set<number>([TokenType.user]);
-
-/** As much of the work as it takes until there are more than `limit` ids. */
-function* untilFull(work: Divided<void>, ids: readonly number[], limit: number): Divided<void> {
-  while (ids.length <= limit && !work.next().done) yield;
-}
 
 /** A tokenizer made of a vocabulary and the model that cuts plain text. */
 export class VocabularyTokenizer implements Tokenizer {

@@ -29,6 +29,11 @@ export class Vocabulary {
     return vocabulary;
   }
 
+  /** The same for a tokenizer that finds tokens in its own way. */
+  static unindexed(spellings: readonly string[], types: Uint8Array, toBytes: SpellingToBytes): Vocabulary {
+    return new Vocabulary(spellings, types, toBytes);
+  }
+
   get size(): number {
     return this.spellings.length;
   }

@@ -1,26 +1,19 @@
 import { type Divided, eachOf } from '@quern/core';
+import { IDEOGRAPHS, lowerCase, PUNCTUATION } from './json/characters.js';
 import { SPACE_MARK } from './sentencepiece-bpe.js';
 import type { TextModel } from './tokenizer.js';
 import type { Vocabulary } from './vocabulary.js';
 import { WordCache } from './word-cache.js';
 
-/** Ideographs are words of their own: the blocks that BERT's own tokenizer lists. */
-const IDEOGRAPHS =
-  '\\u{3400}-\\u{4DBF}\\u{4E00}-\\u{9FFF}\\u{F900}-\\u{FAFF}\\u{20000}-\\u{2A6DF}\\u{2A700}-\\u{2CEAF}\\u{2F800}-\\u{2FA1F}';
-/** So is punctuation, with every ASCII character that is neither letter, digit nor space. */
-const PUNCTUATION = '\\p{P}$+<=>^`|~';
 const WORDS = new RegExp(`[${IDEOGRAPHS}${PUNCTUATION}]|[^\\s${IDEOGRAPHS}${PUNCTUATION}]+`, 'gu');
 const INVISIBLE = /(?![\t\n\r])[\p{C}\ufffd]/gu;
 
 /** Characters of the longest word that is cut; longer ones are unknown, as in the tokenizers that BERTs were trained with. */
 const LONGEST_WORD = 100;
 
-/** Lower case without accents; a sigma is the same at the end of a word as within it. */
+/** Lower case without accents. */
 const plain = (text: string): string =>
-  text
-    .replace(INVISIBLE, '')
-    .replaceAll('Σ', 'σ')
-    .toLowerCase()
+  lowerCase(text.replace(INVISIBLE, ''))
     .normalize('NFD')
     .replace(/\p{Mn}/gu, '');
 

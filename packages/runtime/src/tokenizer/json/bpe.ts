@@ -1,0 +1,115 @@
+import { type Divided, eachOf } from '@quern/core';
+import { badVocabulary } from '../error.js';
+import { mergePairs } from '../merge.js';
+import { bytesOf } from './bytes.js';
+import { type Fields, isJson } from './fields.js';
+import type { Find, ModelTokens } from './model-tokens.js';
+import type { Models, WordModel } from './models.js';
+
+/** What all BPE models of a file share. */
+interface Rules {
+  /** Of a pair of tokens, left · FACTOR + right: the place of its merge in the list. */
+  readonly ranks: ReadonlyMap<number, number>;
+  /** What the merge at that place makes. */
+  readonly merged: Int32Array;
+  readonly prefix: string;
+  readonly suffix: string;
+  readonly unknown: number | undefined;
+  readonly fusesUnknown: boolean;
+  readonly wholeWordsFirst: boolean;
+  /** By byte, where characters that are no token become bytes. */
+  readonly bytes: readonly (number | undefined)[] | undefined;
+}
+
+const FACTOR = 2 ** 26; // above any id: a pair is a whole number that a double holds exactly
+
+/** Byte-pair encoding (Sennrich et al. 2016): the characters of a word, merged pair by pair in the order of a list. */
+export class BpeModel implements WordModel {
+  private constructor(
+    private readonly rules: Rules,
+    private readonly find: Find,
+  ) {}
+
+  static *of(fields: Fields, tokens: ModelTokens): Divided<Models> {
+    const rules = yield* rulesOf(fields, tokens);
+    return { parsing: new BpeModel(rules, tokens.find), typed: new BpeModel(rules, tokens.findPlain) };
+  }
+
+  *encode(word: string): Divided<readonly number[]> {
+    const whole = this.rules.wholeWordsFirst ? this.find(word) : undefined;
+    if (whole !== undefined) return [whole];
+    const ids = this.symbolsOf(word);
+    const { ranks, merged } = this.rules;
+    const starts = Array.from({ length: ids.length + 1 }, (_, i) => i);
+    const rankOf = (left: number, right: number) => ranks.get(ids[left]! * FACTOR + ids[right]!);
+    const kept = yield* mergePairs(starts, rankOf, (left, _right, _end, rank) => {
+      ids[left] = merged[rank]!;
+    });
+    return kept.slice(0, -1).map((start) => ids[start]!);
+  }
+
+  /** A token for every character; for one that has none, its bytes, else the unknown token, else nothing. */
+  private symbolsOf(word: string): number[] {
+    const { prefix, suffix, unknown, fusesUnknown } = this.rules;
+    const ids: number[] = [];
+    let wasUnknown = false;
+    let at = 0;
+    for (const character of word) {
+      const spelling =
+        (at > 0 ? prefix : '') + character + (at + character.length === word.length ? suffix : '');
+      const found = this.symbol(spelling);
+      if (found) ids.push(...found);
+      else if (unknown !== undefined && !(fusesUnknown && wasUnknown)) ids.push(unknown);
+      wasUnknown = !found;
+      at += character.length;
+    }
+    return ids;
+  }
+
+  private symbol(spelling: string): readonly number[] | undefined {
+    const id = this.find(spelling);
+    return id === undefined ? bytesOf(spelling, this.rules.bytes) : [id];
+  }
+}
+
+function* rulesOf(fields: Fields, tokens: ModelTokens): Divided<Rules> {
+  const unknown = fields.string('unk_token', '');
+  const prefix = fields.string('continuing_subword_prefix', '');
+  const { ranks, merged } = yield* mergesOf(fields, prefix, tokens);
+  return {
+    ranks,
+    merged,
+    prefix,
+    suffix: fields.string('end_of_word_suffix', ''),
+    unknown: unknown === '' ? undefined : tokens.need(unknown, 'model.unk_token'),
+    fusesUnknown: fields.boolean('fuse_unk', false),
+    wholeWordsFirst: fields.boolean('ignore_merges', false),
+    bytes: fields.boolean('byte_fallback', false) ? tokens.byteTokens() : undefined,
+  };
+}
+
+/** A pair that is listed twice counts where it is last. */
+function* mergesOf(
+  fields: Fields,
+  prefix: string,
+  tokens: ModelTokens,
+): Divided<Pick<Rules, 'ranks' | 'merged'>> {
+  const merges = fields.list('merges', []);
+  const ranks = new Map<number, number>();
+  const merged = new Int32Array(merges.length);
+  yield* eachOf(merges, (merge, rank) => {
+    const where = `model.merges[${rank}]`;
+    const [left, right] = pairOf(merge, where);
+    ranks.set(tokens.need(left, where) * FACTOR + tokens.need(right, where), rank);
+    merged[rank] = tokens.need(left + right.slice(prefix.length), where);
+  });
+  return { ranks, merged };
+}
+
+/** "a b", or in newer files ["a", "b"]. */
+export function pairOf(merge: unknown, where: string): readonly [string, string] {
+  const parts: unknown = typeof merge === 'string' ? merge.split(' ') : merge;
+  if (Array.isArray(parts) && parts.length === 2) return [String(parts[0]), String(parts[1])];
+  const shown = isJson(merge) ? 'an object' : String(JSON.stringify(merge)).slice(0, 60);
+  throw badVocabulary(`tokenizer.json: ${where} is ${shown}; expected two pieces`);
+}

@@ -1,0 +1,36 @@
+import { badVocabulary } from '../error.js';
+import type { Fields } from './fields.js';
+import { literal } from './pattern.js';
+import type { Split } from './pre-tokenizers.js';
+import { piecesOf, segmentsOf } from './segments.js';
+
+const schemes = ['always', 'first', 'never'] as const;
+
+/** What a Metaspace step says, as pre-tokenizer and as decoder. */
+export interface MetaspaceRules {
+  /** Stands for a space. */
+  readonly mark: string;
+  /** Where a mark is put before a text that begins with none. */
+  readonly prepend: (typeof schemes)[number];
+}
+
+export function metaspaceRules(fields: Fields): MetaspaceRules {
+  const mark = fields.string('replacement', '\u2581');
+  if ([...mark].length !== 1)
+    throw badVocabulary(`tokenizer.json: ${fields.where}.replacement must be one character; it is "${mark}"`);
+  const older = fields.boolean('add_prefix_space', true) ? 'always' : 'never';
+  return { mark, prepend: fields.oneOf('prepend_scheme', schemes, older) };
+}
+
+/** Spaces become marks, and every mark begins a piece. */
+export function metaspace(fields: Fields): Split {
+  const { mark, prepend } = metaspaceRules(fields);
+  const split = fields.boolean('split', true);
+  const marks = literal(mark);
+  return (text, first) => {
+    const marked = text.replaceAll(' ', mark);
+    const prepends = (prepend === 'always' || (prepend === 'first' && first)) && !marked.startsWith(mark);
+    const all = prepends ? mark + marked : marked;
+    return split ? piecesOf(all, segmentsOf(all, marks(all)), 'MergedWithNext') : [all];
+  };
+}

@@ -1,0 +1,120 @@
+import { toRegExp } from 'oniguruma-to-es';
+import { badVocabulary } from '../error.js';
+import type { Fields } from './fields.js';
+import { guarded } from './guard.js';
+import { KNOWN_PATTERNS } from './known-patterns.js';
+
+/** Finds places in a text, from left to right. */
+export type Pattern = (text: string) => Iterable<readonly [start: number, end: number]>;
+
+/** A regular expression of ours, which never backtracks far. */
+export function patternOf(expression: RegExp): Pattern {
+  return function* (text) {
+    for (const match of text.matchAll(expression)) yield [match.index, match.index + match[0].length];
+  };
+}
+
+/** A string to find as it is. */
+export function literal(searched: string): Pattern {
+  return function* (text) {
+    if (searched === '') yield* boundaries(text);
+    else
+      for (let at = text.indexOf(searched); at >= 0; at = text.indexOf(searched, at + searched.length))
+        yield [at, at + searched.length];
+  };
+}
+
+/** The empty string is everywhere: between all characters, and at both ends. */
+function* boundaries(text: string): Generator<[number, number], void> {
+  let at = 0;
+  for (const character of text) {
+    yield [at, at];
+    at += character.length;
+  }
+  yield [at, at];
+}
+
+/** `{"String": "…"}` or `{"Regex": "…"}`, the latter in Oniguruma's syntax. */
+export function patternField(fields: Fields): Pattern {
+  const pattern = fields.object('pattern');
+  if (pattern.json.String !== undefined) return literal(pattern.string('String'));
+  const source = pattern.string('Regex');
+  const known = KNOWN_PATTERNS.get(source);
+  return known ? patternOf(known) : foreign(source, pattern.where);
+}
+
+/** A regular expression of a file: it may take for ever, so that it runs under guard. */
+function foreign(source: string, where: string): Pattern {
+  const expression = compile(source, where);
+  return function* (text) {
+    let from = 0;
+    for (let last = -1; from <= text.length; ) {
+      const found = nextMatches(expression, source, text, from);
+      for (const [start, end] of found.places) {
+        if (start === end && start === last) continue; // as in Oniguruma: none that is empty right after another
+        last = end;
+        yield [start, end];
+      }
+      if (found.next === undefined) return;
+      from = found.next;
+    }
+  };
+}
+
+const MATCHES_OF_PART = 256;
+
+/** Some matches, and where to go on looking. */
+function nextMatches(expression: RegExp, source: string, text: string, from: number) {
+  const places: [number, number][] = [];
+  let next: number | undefined = from;
+  guarded(source, text.length, () => {
+    while (next !== undefined && places.length < MATCHES_OF_PART) {
+      expression.lastIndex = next;
+      const match = expression.exec(text);
+      if (match) places.push([match.index, match.index + match[0].length]);
+      next = match ? afterMatch(text, match) : undefined;
+    }
+  });
+  return { places, next };
+}
+
+/** Past an empty match, by a whole character. */
+function afterMatch(text: string, { index, 0: { length } }: RegExpExecArray): number {
+  return length > 0 ? index + length : index + ((text.codePointAt(index) ?? 0) > 0xffff ? 2 : 1);
+}
+
+const LONGEST_PATTERN = 1 << 16;
+
+function compile(source: string, where: string): RegExp {
+  const shown = source.slice(0, 100);
+  if (source.length > LONGEST_PATTERN)
+    throw badVocabulary(
+      `tokenizer.json: ${where}.Regex has ${source.length} characters; at most ${LONGEST_PATTERN} can be used: ${shown}…`,
+    );
+  try {
+    return toRegExp(withWords(source), { global: true });
+  } catch (cause) {
+    throw badVocabulary(
+      `tokenizer.json: ${where}.Regex cannot be used: ${cause instanceof Error ? cause.message : String(cause)}: ${shown}`,
+    );
+  }
+}
+
+/** \w of Oniguruma: of the numbers that are no digits, those of Latin-1 alone. */
+const WORD = '\\p{Alpha}\\p{M}\\p{Nd}\\p{Pc}²³¹¼-¾';
+const AT_BOUNDARY = `(?:(?<=[${WORD}])(?![${WORD}])|(?<![${WORD}])(?=[${WORD}]))`;
+const NOT_AT_BOUNDARY = `(?:(?<=[${WORD}])(?=[${WORD}])|(?<![${WORD}])(?![${WORD}]))`;
+
+/** Writes out \w and \b, which the library takes for all numbers. */
+function withWords(source: string): string {
+  let depth = 0; // of character classes, where \b is a backspace
+  return source.replace(/\\.|\[|\]/gs, (part) => {
+    if (part === '[') depth++;
+    else if (part === ']') depth = Math.max(0, depth - 1);
+    else if (part === '\\w') return `[${WORD}]`;
+    else if (part === '\\W') return `[^${WORD}]`;
+    else if (part === '\\b' && depth === 0) return AT_BOUNDARY;
+    else if (part === '\\B' && depth === 0) return NOT_AT_BOUNDARY;
+    return part;
+  });
+}

@@ -1,0 +1,108 @@
+import { byteLevelWords, toByteLevel } from '../byte-level.js';
+import { PUNCTUATION, WHITESPACE, WORD } from './characters.js';
+import { type Fields, type Makers, make } from './fields.js';
+import { metaspace } from './metaspace.js';
+import { literal, type Pattern, patternField, patternOf } from './pattern.js';
+import { type Behavior, behaviors, piecesOf, segmentsOf } from './segments.js';
+import { scriptPieces } from './unicode-scripts.js';
+
+/** Splits a text into pieces, none of them empty. `first`: it is the beginning of what was to be encoded. */
+export type Split = (text: string, first: boolean) => Iterable<string>;
+
+/** How a text becomes words, and how the model spells each: apart, so that words can be remembered as they were written. */
+export interface PreTokenizer {
+  readonly split: Split;
+  readonly spell?: (word: string) => string;
+}
+
+const splitBy =
+  (pattern: Pattern, behavior: Behavior, invert = false): Split =>
+  (text) =>
+    piecesOf(text, segmentsOf(text, pattern(text), invert), behavior);
+
+const characters = (set: string): Pattern => patternOf(new RegExp(`[${set}]`, 'gu'));
+const whitespace = characters(WHITESPACE);
+const punctuation = characters(PUNCTUATION);
+const digits = characters('\\p{N}');
+const words = patternOf(new RegExp(`[${WORD}]+|[^${WORD}${WHITESPACE}]+`, 'gu'));
+const gpt2Words = patternOf(byteLevelWords);
+
+const removeWhitespace = splitBy(whitespace, 'Removed');
+
+const makers: Makers<PreTokenizer> = {
+  BertPreTokenizer: () => inOrder([{ split: removeWhitespace }, { split: splitBy(punctuation, 'Isolated') }]),
+  ByteLevel: byteLevel,
+  CharDelimiterSplit: (fields) => ({ split: splitBy(literal(fields.string('delimiter')), 'Removed') }),
+  Digits: (fields) => ({
+    split: splitBy(digits, fields.boolean('individual_digits', false) ? 'Isolated' : 'Contiguous'),
+  }),
+  FixedLength: (fields) => ({ split: fixedLength(Math.max(1, fields.count('length'))) }),
+  Metaspace: (fields) => ({ split: metaspace(fields) }),
+  Punctuation: (fields) => ({
+    split: splitBy(punctuation, fields.oneOf('behavior', behaviors, 'Isolated')),
+  }),
+  Sequence: (fields) => inOrder(fields.objects('pretokenizers').map(preTokenizerOf)),
+  Split: (fields) => ({
+    split: splitBy(
+      patternField(fields),
+      fields.oneOf('behavior', behaviors),
+      fields.boolean('invert', false),
+    ),
+  }),
+  UnicodeScripts: () => ({ split: scriptPieces }),
+  Whitespace: () => ({ split: splitBy(words, 'Removed', true) }),
+  WhitespaceSplit: () => ({ split: removeWhitespace }),
+};
+
+/** @throws TokenizerError UNKNOWN_TOKENIZER, BAD_VOCABULARY */
+export function preTokenizerOf(fields: Fields): PreTokenizer {
+  return make(makers, fields);
+}
+
+/** GPT-2's: every piece becomes the byte-level spelling of a word. */
+function byteLevel(fields: Fields): PreTokenizer {
+  const addPrefixSpace = fields.boolean('add_prefix_space', true);
+  const split = fields.boolean('use_regex', true) ? splitBy(gpt2Words, 'Isolated') : whole;
+  const spaced: Split = (text, first) => split(text.startsWith(' ') ? text : ` ${text}`, first);
+  return { split: addPrefixSpace ? spaced : split, spell: toByteLevel };
+}
+
+const whole: Split = (text) => [text];
+
+/** Every step but the last spells its pieces at once, for the next to split. */
+function inOrder(steps: readonly PreTokenizer[]): PreTokenizer {
+  const last = steps.at(-1);
+  if (!last) return { split: whole };
+  const split = steps.slice(0, -1).map(spelled).reduceRight(followedBy, last.split);
+  return { split, ...(last.spell && { spell: last.spell }) };
+}
+
+function spelled({ split, spell }: PreTokenizer): Split {
+  if (!spell) return split;
+  return function* (text, first) {
+    for (const piece of split(text, first)) yield spell(piece);
+  };
+}
+
+/** A piece is first where it begins the first text. */
+function followedBy(next: Split, split: Split): Split {
+  return function* (text, first) {
+    let beginning = first;
+    for (const piece of split(text, first)) {
+      yield* next(piece, beginning && text.startsWith(piece));
+      beginning = false;
+    }
+  };
+}
+
+/** Pieces of as many characters each; the last may have fewer. */
+const fixedLength = (length: number): Split =>
+  function* (text) {
+    let start = 0;
+    for (let end = 0, count = 0; end < text.length; ) {
+      end += text.codePointAt(end)! > 0xffff ? 2 : 1;
+      if (++count % length !== 0 && end < text.length) continue;
+      yield text.slice(start, end);
+      start = end;
+    }
+  };

@@ -1,0 +1,60 @@
+/** What becomes of the matches of a pattern that splits a text. */
+export const behaviors = [
+  'Removed',
+  'Isolated',
+  'MergedWithPrevious',
+  'MergedWithNext',
+  'Contiguous',
+] as const;
+export type Behavior = (typeof behaviors)[number];
+
+/** A part of a text that a pattern matches, or one between two matches. */
+export interface Segment {
+  readonly start: number;
+  readonly end: number;
+  readonly isMatch: boolean;
+}
+
+/** The matches, and what lies between them. */
+export function* segmentsOf(
+  text: string,
+  matches: Iterable<readonly [start: number, end: number]>,
+  invert = false,
+): Generator<Segment, void> {
+  let end = 0;
+  for (const [start, stop] of matches) {
+    if (start > end) yield { start: end, end: start, isMatch: invert };
+    yield { start, end: stop, isMatch: !invert };
+    end = stop;
+  }
+  if (end < text.length) yield { start: end, end: text.length, isMatch: invert };
+}
+
+/** The pieces that a text is split into. */
+export function* piecesOf(
+  text: string,
+  segments: Iterable<Segment>,
+  behavior: Behavior,
+): Generator<string, void> {
+  let piece: Segment | undefined;
+  let previous: Segment | undefined;
+  for (const segment of segments) {
+    if (behavior === 'Removed' && segment.isMatch) continue;
+    if (piece && previous && joins[behavior](previous, segment)) piece = { ...piece, end: segment.end };
+    else {
+      if (piece && piece.end > piece.start) yield text.slice(piece.start, piece.end);
+      piece = segment;
+    }
+    previous = segment;
+  }
+  if (piece && piece.end > piece.start) yield text.slice(piece.start, piece.end);
+}
+
+/** Whether a segment is in one piece with the one before it. */
+const joins: Record<Behavior, (previous: Segment, segment: Segment) => boolean> = {
+  Removed: () => false,
+  Isolated: () => false,
+  MergedWithPrevious: (previous, segment) => segment.isMatch && !previous.isMatch,
+  MergedWithNext: (previous, segment) => previous.isMatch && !segment.isMatch,
+  Contiguous: (previous, segment) => previous.isMatch === segment.isMatch,
+};

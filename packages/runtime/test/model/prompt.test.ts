@@ -1,0 +1,35 @@
+import { textPrompt } from '../../src/model/prompt.js';
+import { byteCharacters } from '../../src/tokenizer/byte-level.js';
+import { tokenizerFromGguf } from '../../src/tokenizer/index.js';
+
+/** Every byte is a token, and one token stands for two. */
+function byteTokenizer() {
+  const tokens = [...byteCharacters, 'ab'];
+  const fields = { model: 'gpt2', pre: 'gpt-2', tokens, merges: ['a b'] };
+  const entries = Object.entries(fields).map(([key, value]) => [`tokenizer.ggml.${key}`, value] as const);
+  const tokenizer = tokenizerFromGguf(new Map<string, unknown>(entries));
+  const encode = tokenizer.encodeInTurns.bind(tokenizer);
+  const calls = { count: 0 };
+  tokenizer.encodeInTurns = (...given) => {
+    calls.count++;
+    return encode(...given);
+  };
+  return { calls, rules: { tokenizer, vocabulary: tokens.length, context: 100 } };
+}
+
+test('a text that cannot fit is refused before it is looked through', async () => {
+  const { calls, rules } = byteTokenizer();
+  expect(rules.tokenizer.longestToken).toBe(2);
+  await expect(textPrompt('é'.repeat(1_000_000), false, rules)).rejects.toMatchObject({
+    code: 'PROMPT_TOO_LONG',
+    message: expect.stringMatching(/at least 1000000 tokens.*100/),
+  });
+  expect(calls.count).toBe(0);
+});
+
+test('a text that may fit is looked through', async () => {
+  const { calls, rules } = byteTokenizer();
+  await expect(textPrompt('c'.repeat(150), false, rules)).rejects.toMatchObject({ code: 'PROMPT_TOO_LONG' });
+  expect((await textPrompt('ab'.repeat(99), false, rules)).ids).toHaveLength(99);
+  expect(calls.count).toBe(2);
+});
