@@ -6,14 +6,17 @@ import { type ConformanceOptions, needOptions } from './options.js';
 /** What jest, vitest and node:test have in common. */
 export interface TestFramework {
   describe(name: string, body: () => void): unknown;
-  readonly test: ((name: string, body: () => Promise<void>) => unknown) & {
+  readonly test: ((name: string, body: () => Promise<void>, timeoutMs?: number) => unknown) & {
     skip(name: string, body: () => void): unknown;
   };
 }
 
+/** Some cases look for half a second and more, and machines are busy. node:test, which has no limit, ignores it. */
+const timeoutMs = 60_000;
+
 function register(one: Case, lab: Lab, { test }: TestFramework): void {
   if ('notSupported' in one) test.skip(`${one.name} (${one.notSupported})`, () => {});
-  else test(one.name, () => one.run(lab));
+  else test(one.name, () => one.run(lab), timeoutMs);
 }
 
 /**

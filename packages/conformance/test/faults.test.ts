@@ -638,16 +638,19 @@ const contractFaults: Readonly<Record<string, Fault>> = {
     suite: 'concurrency',
     caughtBy: /^a load waits for one plan/,
     plant: (driver) => {
-      let last = 0;
+      let products = 0;
       const linear: Kernel = (...call) => {
-        last = performance.now();
+        products++;
         return driver.kernels.linear(...call);
       };
       return {
         ...driver,
         kernels: { ...driver.kernels, linear },
         async loadWeight(source) {
-          while (performance.now() - last < 100) await new Promise((resolve) => setTimeout(resolve, 10));
+          for (let idle = 0, seen = products; idle < 100; idle++, seen = products) {
+            await new Promise((resolve) => setImmediate(resolve));
+            if (products !== seen) idle = 0;
+          }
           return driver.loadWeight(source);
         },
       };

@@ -1,22 +1,50 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { type AnyOp, coreOps, fusedOps, type OperandRule, opcodes } from '@quern/core';
 
-const folder = new URL('./', import.meta.url);
-const document = readFileSync(new URL('../../../../docs/writing-a-backend.md', import.meta.url), 'utf8');
+const docs = new URL('../../../../docs/', import.meta.url);
+const core = new URL('../../../core/src/', import.meta.url);
+const document = readFileSync(new URL('writing-a-backend.md', docs), 'utf8');
 
-/** The document's blocks that carry a file name: ```ts driver.ts */
-const blocks = new Map(
-  [...document.matchAll(/^```ts (\S+)\n(.*?)^```$/gms)].map(([, name, text]) => [name!, text!]),
-);
+const example = readdirSync(new URL('examples/backend/', docs));
 
-const sources = readdirSync(folder).filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'));
-
-test('docs/writing-a-backend.md shows every file of the example', () => {
-  expect([...blocks.keys()].sort()).toEqual(sources.sort());
+test('docs/writing-a-backend.md links to every file of the example, and every link leads somewhere', () => {
+  const links = [...document.matchAll(/\]\(([^)#]+)\)/g)].map(([, link]) => link!);
+  const shown = links.flatMap((link) => /^examples\/backend\/(.+)/.exec(link)?.[1] ?? []);
+  expect([...new Set(shown)].sort()).toEqual(example.sort());
+  expect(links.filter((link) => !existsSync(new URL(link, docs)))).toEqual([]);
 });
 
-test.each(sources)('the document shows %s as it is', (name) => {
-  expect(blocks.get(name)).toBe(readFileSync(new URL(name, folder), 'utf8'));
+test('the document prints the package.json of the example', () => {
+  const {
+    version,
+    private: _,
+    ...printed
+  } = JSON.parse(readFileSync(new URL('examples/backend/package.json', docs), 'utf8'));
+  const blocks = [...document.matchAll(/^```json\n(.*?)^```$/gms)].map(([, text]) => JSON.parse(text!));
+  expect(blocks).toContainEqual(printed);
+  expect(version).toBeDefined();
+});
+
+/** The document's blocks of core's sources: ```ts core/driver.ts */
+const printed = [...document.matchAll(/^```ts core\/(\S+)\n(.*?)^```$/gms)].map(
+  ([, path, text]) => [path!, text!] as const,
+);
+
+const sourceOf = (path: string) => readFileSync(new URL(path, core), 'utf8');
+
+test.each(printed)('the declarations of core/%s are printed as they are', (path, text) => {
+  const source = sourceOf(path);
+  const declarations = text.trim().split(/\n\n(?=\/\*\*|export|interface)/);
+  expect(declarations.filter((declaration) => !source.includes(declaration))).toEqual([]);
+});
+
+test('the document prints every interface that a driver has to do with', () => {
+  const exported = (text: string) => text.match(/^export (?:interface|type) \w+/gm) ?? [];
+  const shown = printed.flatMap(([, text]) => exported(text));
+  for (const path of ['driver.ts', 'device-profile.ts', 'weight.ts'])
+    for (const declaration of exported(sourceOf(path)))
+      if (declaration !== 'export interface Weight') expect(shown).toContain(declaration); // the backend's side
+  expect(shown).toContain('export interface EncodedPlan');
 });
 
 function showOperand([name, { kind, dtypes, optional, written }]: [string, OperandRule]): string {
