@@ -62,14 +62,17 @@ void gemm(const Kernels& k) {
 struct Weights {
   static constexpr int64_t K = 1024, N = 512;
   std::vector<uint8_t> tiles;
+  bool shares_scales;
 
-  explicit Weights(int format) {
+  // `shared`: q8_0 whose blocks have one scale, as `quern quantize int8` writes them.
+  explicit Weights(int format, bool shared = false) : shares_scales(shared) {
     const auto [name, elements, bytes] = format_sizes[format];
     const PackedFormat& layout = packed_format(Format(format));
     std::vector<uint8_t> blocks(size_t(N * K / elements * bytes));
     tiles.resize(size_t(N / PACKED_ROWS * packed_rows_bytes(layout, K)));
     Random random(1);
     for (uint8_t& byte : blocks) byte = uint8_t(random.next() % 60); // small exponents: no NaN
+    for (size_t at = 0; shared && at < blocks.size(); at += size_t(bytes)) blocks[at] = blocks[0], blocks[at + 1] = blocks[1];
     const int64_t row_bytes = K / elements * bytes;
     for (int64_t n = 0; n < N; n += PACKED_ROWS)
       pack_rows(layout, blocks.data() + n * row_bytes, row_bytes, PACKED_ROWS, K,
@@ -84,7 +87,7 @@ double packed_seconds(const Weights& w, int64_t T, void (*quantise)(const float*
   std::vector<uint8_t> x(size_t(T * quantised_row_bytes(K)));
   for (int64_t t = 0; t < T; t++) quantise(floats.data() + t * K, K, x.data() + t * quantised_row_bytes(K));
   std::vector<float> y(size_t(T * N));
-  return seconds([&] { gemm({x.data(), w.tiles.data(), nullptr, y.data(), N, T, N, K, panel()}); });
+  return seconds([&] { gemm({x.data(), w.tiles.data(), nullptr, y.data(), N, T, N, K, panel(), w.shares_scales}); });
 }
 
 void packed_gemm(const Kernels& k) {
@@ -102,16 +105,17 @@ void packed_gemm(const Kernels& k) {
 // Where the kernels for many rows overtake those for few: what coarse_rows should be.
 void crossover(const Kernels& k) {
   if (!k.coarse_rows) return;
-  for (int format = FORMAT_Q4_0; format < FORMAT_COUNT; format++) {
-    const Weights w(format);
-    for (int64_t T : {1, 2, 4, 8, 12, 16, 24, 32, 64, 512}) {
+  const auto print = [&](const char* name, int format, const Weights& w) {
+    for (int64_t T : {1, 2, 4, 8, 12, 16, 24, 32, 64, 65, 128, 512}) {
       const double few = packed_seconds(w, T, k.quantise, k.packed_gemm[format]);
       const double many = packed_seconds(w, T, k.quantise_coarse, k.coarse_gemm[format]);
       const double operations = 2 * double(T * w.N * w.K);
-      printf("%-11s %-5s %3ld rows: packed gemm %7.1f Gop/s, coarse gemm %7.1f Gop/s%s\n", k.name, format_sizes[format].name, T,
+      printf("%-11s %-5s %3ld rows: packed gemm %7.1f Gop/s, coarse gemm %7.1f Gop/s%s\n", k.name, name, T,
              operations / few * 1e-9, operations / many * 1e-9, T >= k.coarse_rows ? " (taken)" : "");
     }
-  }
+  };
+  print("int8", FORMAT_Q8_0, Weights(FORMAT_Q8_0, true));
+  for (int format = FORMAT_Q4_0; format < FORMAT_COUNT; format++) print(format_sizes[format].name, format, Weights(format));
 }
 
 // Products of bf16, with how long it takes to lay the weights out, where a table does that.
