@@ -5,7 +5,9 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 export const root = fileURLToPath(new URL('..', import.meta.url));
-const { packageManager, engines } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url)));
+export const { packageManager, engines } = JSON.parse(
+  readFileSync(new URL('../package.json', import.meta.url)),
+);
 
 /** Runs a command in the repository root; ends this process where it fails, unless `mayFail`. */
 export function run(command, args, { quiet = false, mayFail = false, env = {} } = {}) {

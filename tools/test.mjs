@@ -61,9 +61,18 @@ step('native tests on emulated Arm', () => {
 step('native tests with sanitizers', () =>
   run('sh', [join(root, 'packages/backend-cpu/native/test/sanitize.sh'), 'address']),
 );
+let packed;
+step('packed packages', () => {
+  const { stdout, status } = run(process.execPath, ['tools/packed/test.mjs'], { mayFail: true, quiet: true });
+  const lines = String(stdout).trim().split('\n');
+  console.log(`   ${lines.join('\n')}`);
+  const [, passed = 0, failed = 1] = /(\d+) passed, (\d+) failed/.exec(lines.at(-1)) ?? [];
+  packed = { passed: Number(passed), failed: Math.max(Number(failed), status === 0 ? 0 : 1) };
+});
 let counts;
 step('tests', () => {
   counts = jest();
 });
-console.log(`${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`);
-process.exitCode = counts.failed === 0 && counts.passed > 0 ? 0 : 1;
+const [passed, failed] = [counts.passed + packed.passed, counts.failed + packed.failed];
+console.log(`${passed} passed, ${failed} failed, ${counts.skipped} skipped`);
+process.exitCode = failed === 0 && counts.passed > 0 ? 0 : 1;

@@ -65,7 +65,7 @@ export interface Addon {
 }
 
 /** Bundlers that make CommonJS of ESM leave `import.meta.url` empty; `__filename` is there then. */
-const here = typeof __filename === 'string' ? __filename : fileURLToPath(import.meta.url);
+const here = import.meta.url ? fileURLToPath(import.meta.url) : __filename;
 const require = createRequire(here);
 
 /** musl is when the process report names no glibc. */

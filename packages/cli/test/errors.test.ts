@@ -31,7 +31,7 @@ const cases: readonly (readonly [name: string, args: readonly string[], code: st
     'a backend that is not installed',
     ['run', 'demo', '-p', 'x', '--backend', 'cuda'],
     'BACKEND_NOT_FOUND',
-    /npm install @quern\/backend-cuda/,
+    /the path of its folder or module/,
   ],
   ['a prompt longer than the context', ['run', 'demo', '-p', long], 'PROMPT_TOO_LONG', /512/],
   [

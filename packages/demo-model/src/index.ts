@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** Bundlers that make CommonJS of ESM leave `import.meta.url` empty; `__filename` is there then. */
-const here = typeof __filename === 'string' ? __filename : fileURLToPath(import.meta.url);
+const here = import.meta.url ? fileURLToPath(import.meta.url) : __filename;
 
 /** Absolute path of the demo model, a GGUF file (Llama, 2.4 million parameters, Q8_0). */
 export const demoModelPath: string = resolve(here, '../../model/quern-demo.gguf');

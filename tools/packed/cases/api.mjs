@@ -1,0 +1,146 @@
+// The public API, as an application calls it. `packages` are the modules by name, `folder` has the sound files.
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const greedy = { maxTokens: 8, temperature: 0 };
+const quick = { language: 'en', temperatures: [0], maxTokens: 4 };
+
+/** What every driver must have, and no more: the definitions, under another name. */
+function smallDriver({ reference }) {
+  const { name: _name, capabilities: _capabilities, ...driver } = reference.referenceDriver();
+  return { ...driver, name: 'small', capabilities: { pagedKv: { blockSizes: [16] } } };
+}
+
+/** A wave in a file of 16 bits at 16 kHz. */
+function writeWave(path) {
+  const head = Buffer.from('RIFF....WAVEfmt ....................data....', 'latin1');
+  const samples = Int16Array.from({ length: 4800 }, (_, i) => 9000 * Math.sin(i / 9));
+  for (const [at, value] of [
+    [4, 36 + samples.byteLength],
+    [16, 16],
+    [24, 16_000],
+    [28, 32_000],
+    [40, samples.byteLength],
+  ])
+    head.writeUInt32LE(value, at);
+  for (const [at, value] of [
+    [20, 1],
+    [22, 1],
+    [32, 2],
+    [34, 16],
+  ])
+    head.writeUInt16LE(value, at);
+  writeFileSync(path, Buffer.concat([head, Buffer.from(samples.buffer)]));
+}
+
+export const apiCases = (packages, folder) => ({
+  async 'generate and abort'() {
+    const { loadModel, Model, Generation } = packages.runtime;
+    const model = await loadModel('demo', { backend: 'cpu' });
+    assert.ok(model instanceof Model);
+    const generation = model.generate('Once upon a time', greedy);
+    assert.ok(generation instanceof Generation);
+    assert.equal((await generation.result).tokens.length, 8);
+    const ending = new AbortController();
+    const pieces = model.generate('Once', { signal: ending.signal });
+    for await (const _piece of pieces) ending.abort();
+    assert.equal((await pieces.result).reason, 'abort');
+    model.dispose();
+  },
+  async 'chat and session'() {
+    const model = await packages.runtime.loadModel('demo', { chatTemplate: 'chatml' });
+    const messages = [{ role: 'user', content: 'Hello' }];
+    assert.ok((await model.chat(messages, greedy).result).promptTokens > 0);
+    const session = model.session();
+    assert.ok(session instanceof packages.runtime.Session);
+    await session.generate('Once upon a time', greedy).result;
+    assert.ok((await session.generate('Once upon a time there', greedy).result).reusedTokens > 0);
+    model.dispose();
+  },
+  async tokenizers() {
+    const tokenizer = await packages.runtime.openTokenizer(packages.demo.demoModelPath);
+    const ids = await tokenizer.encode('Once upon a time');
+    assert.match(tokenizer.decode(ids), /Once upon a time/);
+  },
+  async 'embed and rerank'() {
+    const { loadEmbedder, Embedder, makeSyntheticEncoder } = packages.runtime;
+    const path = join(folder, `encoder-${packages.kind}.gguf`);
+    await makeSyntheticEncoder(path, { shape: 'tiny', format: 'f32', ranks: true });
+    const model = await loadEmbedder(path);
+    assert.ok(model instanceof Embedder);
+    const { values } = await model.embed(['a mill', 'a river']);
+    assert.ok(values.length > 0 && values.every(Number.isFinite));
+    assert.equal((await model.rerank('a mill', ['one', 'two'])).ranked.length, 2);
+    model.dispose();
+  },
+  async 'transcribe WAV, FLAC, MP3 and Ogg Vorbis'() {
+    const { loadSpeechModel, makeSyntheticSpeechModel, SpeechModel, Transcription } = packages.runtime;
+    const path = join(folder, `whisper-${packages.kind}.gguf`);
+    await makeSyntheticSpeechModel(path, { shape: 'whisper-test', format: 'f32' });
+    const model = await loadSpeechModel(path);
+    assert.ok(model instanceof SpeechModel);
+    writeWave(join(folder, 'tone.wav'));
+    for (const file of ['tone.wav', 'tone.flac', 'tone.mp3', 'tone.ogg']) {
+      const transcription = model.transcribe(join(folder, file), quick);
+      assert.ok(transcription instanceof Transcription);
+      assert.ok((await transcription.result).duration > 0.05, file);
+    }
+    const stopped = model.transcribe(join(folder, 'tone.mp3'), { signal: AbortSignal.abort() });
+    await assert.rejects(stopped.result, { name: 'AbortError', code: 'ABORTED' });
+    const broken = model.transcribe(Buffer.from('ID3\x04\0\0\0\0\0\0 nothing')).result;
+    await assert.rejects(broken, { name: 'AudioError', code: 'DECODE_FAILED' });
+    model.dispose();
+  },
+  async 'quantize, with threads'() {
+    const path = join(folder, `q4-${packages.kind}.gguf`);
+    await packages.runtime.quantizeModel('demo', path, { mix: 'q4_0', threads: 2 });
+    assert.equal(readFileSync(path).subarray(0, 4).toString(), 'GGUF');
+  },
+  async 'devices, and the native backend among them'() {
+    const found = await packages.runtime.describeDevices();
+    assert.deepEqual(found.map(({ backend }) => backend).sort(), ['cpu', 'reference']);
+  },
+  async 'errors, by class and by code'() {
+    const { BackendError, FileError, loadModel, ModelError, QuernError, RuntimeError } = packages.runtime;
+    assert.equal(packages.core.QuernError, QuernError);
+    for (const type of [BackendError, FileError, ModelError, RuntimeError])
+      assert.ok(type.prototype instanceof Error);
+    const missing = await loadModel('nosuch').catch((error) => error);
+    assert.ok(missing instanceof RuntimeError && missing instanceof QuernError);
+    assert.equal(missing.code, 'MODEL_NOT_FOUND');
+  },
+  async 'a driver of an application'() {
+    const backend = packages.core.defineBackend(smallDriver(packages));
+    const model = await packages.runtime.loadModel('demo', { backend, context: 64 });
+    assert.equal((await model.generate('Once', { ...greedy, maxTokens: 2 }).result).tokens.length, 2);
+    model.dispose();
+    backend.dispose();
+  },
+  async 'the conformance kit'() {
+    const { formatReport, runConformance } = packages.conformance;
+    const report = await runConformance({
+      createDriver: () => smallDriver(packages),
+      only: { suites: ['lifecycle', 'errors'] },
+    });
+    assert.ok(report.passed > 0 && report.failed === 0, formatReport(report));
+  },
+  /** A backend over the other copy of core: the one of the other module system. */
+  async 'two copies of core'() {
+    const { core, createBackend } = packages.other;
+    assert.notEqual(core.QuernError, packages.core.QuernError);
+    const backend = await createBackend();
+    const model = await packages.runtime.loadModel('demo', { backend });
+    const ending = new AbortController();
+    const generation = model.generate('Once', { signal: ending.signal });
+    for await (const _piece of generation) ending.abort();
+    assert.equal((await generation.result).reason, 'abort');
+    model.dispose();
+    backend.dispose();
+    const { BackendError, QuernError } = packages.core;
+    assert.throws(
+      () => backend.step(),
+      (error) => error instanceof BackendError && error instanceof QuernError,
+    );
+  },
+});

@@ -1,0 +1,15 @@
+const core = require('@quern/core');
+const demo = require('@quern/demo-model');
+const reference = require('@quern/backend-reference');
+const conformance = require('@quern/conformance');
+const runtime = require('@quern/runtime');
+
+async function main() {
+  const { apiCases } = await import('./api.mjs');
+  const { runCases } = await import('./run-cases.mjs');
+  const { createBackend } = await import('@quern/backend-cpu');
+  const other = { core: await import('@quern/core'), createBackend };
+  const packages = { kind: 'cjs', core, conformance, demo, reference, runtime, other };
+  await runCases(apiCases(packages, process.cwd()));
+}
+main();

@@ -1,0 +1,14 @@
+import { createRequire } from 'node:module';
+import * as cpu from '@quern/backend-cpu';
+import * as reference from '@quern/backend-reference';
+import * as conformance from '@quern/conformance';
+import * as core from '@quern/core';
+import * as demo from '@quern/demo-model';
+import * as runtime from '@quern/runtime';
+import { apiCases } from './api.mjs';
+import { runCases } from './run-cases.mjs';
+
+const require = createRequire(import.meta.url);
+const other = { core: require('@quern/core'), createBackend: require('@quern/backend-cpu').createBackend };
+const packages = { kind: 'esm', core, cpu, conformance, demo, reference, runtime, other };
+await runCases(apiCases(packages, process.cwd()));

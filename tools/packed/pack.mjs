@@ -1,0 +1,58 @@
+// Packs every package as it would be published, with this machine's binaries, and looks at what is inside.
+import { execFileSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { packageManager, root } from '../setup.mjs';
+
+const run = (command, args) =>
+  execFileSync(command, args, {
+    cwd: root,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    maxBuffer: 1 << 28,
+    env: { ...process.env, npm_config_loglevel: 'error' },
+  }).toString();
+
+/** Tarballs of all packages, in a folder. */
+export function packAll(folder) {
+  run(process.execPath, ['tools/stage-prebuilds.mjs']);
+  run('npx', [
+    '--yes',
+    packageManager,
+    '-r',
+    '--filter',
+    './packages/**',
+    'pack',
+    '--pack-destination',
+    folder,
+  ]);
+  return readdirSync(folder).filter((file) => file.endsWith('.tgz'));
+}
+
+/** What is wrong with a tarball: files that are missing, files that nobody needs, fields of package.json. */
+export function contentFaults(folder, file) {
+  const files = run('tar', ['-tzf', join(folder, file)])
+    .trim()
+    .split('\n')
+    .map((path) => path.replace('package/', ''));
+  const manifest = JSON.parse(run('tar', ['-xzOf', join(folder, file), 'package/package.json']));
+  const platform = manifest.os !== undefined;
+  const expected = ['LICENSE', 'package.json', ...(platform ? [] : ['README.md'])];
+  return [
+    ...expected.filter((name) => !files.includes(name)).map((name) => `lacks ${name}`),
+    ...files.filter((name) => /(^|\/)(test|node_modules|src)\//.test(name)).map((name) => `has ${name}`),
+    ...['engines', 'license', 'repository', 'files']
+      .filter((field) => !manifest[field])
+      .map((field) => `package.json lacks ${field}`),
+    ...['preinstall', 'install', 'postinstall']
+      .filter((script) => manifest.scripts?.[script])
+      .map((script) => `has the install script ${script}`),
+    ...(JSON.stringify(manifest).includes('workspace:') ? ['has a version of the workspace'] : []),
+  ];
+}
+
+/** Sources of other packages that were built into this one: each must be installed once, not copied. */
+export function foreignSources(folder) {
+  const maps = readdirSync(folder).filter((file) => file.endsWith('.map'));
+  const sources = maps.flatMap((file) => JSON.parse(readFileSync(join(folder, file), 'utf8')).sources);
+  return sources.filter((source) => !source.startsWith('../src/'));
+}

@@ -1,0 +1,261 @@
+// Packs every package, installs them as people do, by name and into folders outside of the repository, and uses them with
+// plain Node. Prints what fails, and a line of counts. Dependencies that are not ours come from npm's registry or cache.
+import { execFile } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { packageManager, root } from '../setup.mjs';
+import { contentFaults, foreignSources, packAll } from './pack.mjs';
+import { serve } from './registry.mjs';
+import { compileFaults, compileWays, exportFaults, publintFaults } from './types.mjs';
+
+const { build } = createRequire(createRequire(join(root, 'package.json')).resolve('tsup'))('esbuild');
+const here = new URL('.', import.meta.url).pathname;
+const work = mkdtempSync(join(tmpdir(), 'quern-packed-'));
+const [packs, app, home, prefix] = ['packs', 'app', 'home', 'prefix'].map((name) => join(work, name));
+for (const folder of [packs, app, home]) mkdirSync(folder);
+
+const libraries = [
+  'core',
+  'quant',
+  'models',
+  'runtime',
+  'conformance',
+  'backend-reference',
+  'backend-cpu',
+  'demo-model',
+];
+const names = libraries.map((name) => `@quern/${name}`);
+const counts = { passed: 0, failed: 0 };
+
+function report(name, faults) {
+  counts[faults.length === 0 ? 'passed' : 'failed']++;
+  if (faults.length > 0) console.log(`   ✗ ${name}\n${faults.map((fault) => `     ${fault}`).join('\n')}`);
+}
+
+/** What an act throws, as faults. */
+async function attempt(name, act) {
+  try {
+    report(name, (await act()) ?? []);
+  } catch (error) {
+    report(name, [`${error.message}\n${error.stdout ?? ''}${error.stderr ?? ''}`]);
+  }
+}
+
+/** Runs a program without a home and without our own settings; gives what it prints. */
+async function run(command, args, { cwd = app, env = {} } = {}) {
+  const { PATH, npm_config_cache: cache = join(process.env.HOME ?? home, '.npm') } = process.env;
+  const { stdout, stderr } = await promisify(execFile)(command, args, {
+    cwd,
+    env: { PATH, HOME: home, npm_config_cache: cache, npm_config_update_notifier: 'false', ...env },
+    maxBuffer: 1 << 26,
+    timeout: 120_000,
+  });
+  return { stdout, stderr };
+}
+
+const npmInstall = (origin, args, options) =>
+  run(
+    'npm',
+    ['install', '--no-audit', '--no-fund', '--prefer-offline', '--registry', origin, ...args],
+    options,
+  );
+
+/** Runs a file of cases, each of which prints a line. */
+async function runCases(kind, file) {
+  const { stdout } = await run(process.execPath, [file]);
+  const lines = stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  for (const { name, error } of lines) report(`${kind}: ${name}`, error === undefined ? [] : [error]);
+}
+
+function expectText(text, pattern) {
+  return pattern.test(text) ? [] : [`${JSON.stringify(text)} is not like ${pattern}`];
+}
+
+const upstream = async () =>
+  (await run('npm', ['config', 'get', 'registry'], { env: process.env })).stdout.trim();
+
+async function installApp(origin) {
+  writeFileSync(join(app, 'package.json'), '{"name": "application", "private": true}');
+  await npmInstall(origin, [
+    'quern',
+    '@quern/backend-cpu',
+    '@quern/backend-reference',
+    '@quern/conformance',
+    '@quern/runtime',
+    '@quern/demo-model',
+  ]);
+  cpSync(join(here, 'cases'), app, { recursive: true });
+  for (const kind of ['mp3', 'ogg'])
+    cpSync(join(root, `packages/runtime/test/audio/files/tone.${kind}`), join(app, `tone.${kind}`));
+  const entryPoints = [join(root, 'packages/runtime/test/audio/sound-files.ts')];
+  await build({ entryPoints, outfile: join(work, 'sound-files.mjs'), format: 'esm', logLevel: 'silent' });
+  const { flacFile } = await import(join(work, 'sound-files.mjs'));
+  writeFileSync(
+    join(app, 'tone.flac'),
+    flacFile(Array.from({ length: 1920 }, (_, i) => 0.5 * Math.sin(i / 9))),
+  );
+}
+
+async function checkPackages(files) {
+  for (const file of files) report(`contents of ${file}`, contentFaults(packs, file));
+  for (const name of [...libraries, 'cli'])
+    report(`nothing foreign in ${name}`, foreignSources(join(root, 'packages', name, 'dist')));
+  for (const [name, faults] of exportFaults(app, names)) report(`exports of ${name}`, faults);
+  for (const name of [...names, 'quern']) await attempt(`publint ${name}`, () => publintFaults(app, name));
+  for (const way of compileWays) await attempt(`types for ${way}`, () => compileFaults(app, names, way));
+}
+
+async function checkCommand() {
+  const quern = join(app, 'node_modules/.bin/quern');
+  await attempt('quern run', async () => {
+    const { stdout } = await run(quern, [
+      'run',
+      'demo',
+      '-p',
+      'Once upon a time',
+      '-n',
+      '8',
+      '--temperature',
+      '0',
+    ]);
+    return expectText(stdout, /^Once upon a time\S* .+\n$/);
+  });
+  await attempt('quern devices', async () => {
+    const { stdout } = await run(quern, ['devices', '--json']);
+    const found = JSON.parse(stdout)
+      .devices.map(({ backend }) => backend)
+      .join();
+    return expectText(found, /^cpu,reference$/);
+  });
+  for (const kind of ['mp3', 'flac', 'ogg'])
+    await attempt(`quern transcribe ${kind}`, async () => {
+      const sound = [
+        'transcribe',
+        'whisper-esm.gguf',
+        `tone.${kind}`,
+        '--language',
+        'en',
+        '--temperatures',
+        '0',
+      ];
+      const { stdout } = await run(quern, [...sound, '--max-tokens', '4', '--json']);
+      return expectText(stdout, /"duration":0\.[1-9]/);
+    });
+}
+
+/** A backend of somebody else: installed globally beside quern, as a link, and by its path. */
+async function checkDiscovery(origin) {
+  await run('npm', ['pack', '--pack-destination', work, '--silent'], { cwd: join(app, 'mill') });
+  const mill = join(work, 'quern-backend-mill-1.0.0.tgz');
+  await npmInstall(origin, ['--global', '--prefix', prefix, 'quern', mill], { cwd: work });
+  const quern = (args, cwd) =>
+    run(join(prefix, 'bin/quern'), ['run', 'demo', '-p', 'Once', '-n', '2', '--json', ...args], { cwd });
+  const runsOn = async (args, cwd) => expectText((await quern(args, cwd)).stdout, /"backend":"mill"/);
+  await attempt('global, beside quern', () => runsOn(['--backend', 'mill'], home));
+  await attempt('global, the native one by itself', async () =>
+    expectText((await quern([], home)).stdout, /"backend":"cpu"/),
+  );
+  const folder = './lib/node_modules/quern-backend-mill';
+  await attempt('by the path of a folder', () => runsOn(['--backend', folder], prefix));
+  await attempt('by the path of a module', () => runsOn(['--backend', `${folder}/index.js`], prefix));
+  await attempt('an option of its own', () =>
+    runsOn(['--backend', 'mill', '--backend-option', 'label=7'], home),
+  );
+  await attempt('an option of its own, refused', async () => {
+    const refused = await quern(['--backend', 'mill', '--backend-option', 'label=seven'], home).catch(
+      (error) => error,
+    );
+    return expectText(refused.stderr, /refuses its options: label is string seven/);
+  });
+  await attempt('an option for nobody', async () => {
+    const refused = await quern(['--backend-option', 'label=7'], home).catch((error) => error);
+    return expectText(refused.stderr, /those of one backend: name it/);
+  });
+  await attempt('a linked folder', async () => {
+    const linked = join(work, 'linked');
+    mkdirSync(linked);
+    writeFileSync(join(linked, 'package.json'), '{"name": "linked"}');
+    await npmInstall(origin, ['--install-links=false', join(prefix, folder)], { cwd: linked });
+    return runsOn(['--backend', 'mill'], linked);
+  });
+  await attempt('no such backend', async () => {
+    const refused = await quern(['--backend', 'granite'], home).catch((error) => error);
+    return expectText(
+      refused.stderr,
+      /there is no backend 'granite'.*the path of its folder(?!.*npm install)/,
+    );
+  });
+}
+
+async function checkBundles() {
+  for (const format of ['cjs', 'esm'])
+    await attempt(`bundled by esbuild, ${format}`, async () => {
+      const outfile = join(app, 'out', `bundle.${format === 'cjs' ? 'cjs' : 'mjs'}`);
+      const entryPoints = [join(app, 'bundled.mjs')];
+      const { warnings } = await build({
+        entryPoints,
+        outfile,
+        format,
+        bundle: true,
+        platform: 'node',
+        minify: true,
+        logLevel: 'silent',
+      });
+      const { stdout } = await run(process.execPath, [outfile, app, format], { cwd: home });
+      return [...warnings.map(({ text }) => text), ...expectText(stdout, /^well\n$/)];
+    });
+}
+
+async function checkPnpm(origin) {
+  const folder = join(work, 'pnpm');
+  mkdirSync(folder);
+  writeFileSync(join(folder, 'package.json'), '{"name": "of-pnpm", "private": true}');
+  await attempt('installed by pnpm', async () => {
+    writeFileSync(join(folder, '.npmrc'), `registry=${origin}\n`);
+    await run('npx', ['--yes', packageManager, 'add', 'quern', '@quern/backend-cpu'], {
+      cwd: folder,
+      env: { HOME: process.env.HOME ?? home },
+    });
+    const { stdout } = await run(
+      join(folder, 'node_modules/.bin/quern'),
+      ['run', 'demo', '-p', 'Once', '-n', '2', '--json'],
+      { cwd: folder },
+    );
+    return expectText(stdout, /"backend":"cpu"/);
+  });
+}
+
+async function main() {
+  const files = packAll(packs);
+  const registry = await serve(packs, await upstream());
+  try {
+    await installApp(registry.origin);
+    const tree = JSON.parse(readFileSync(join(app, 'package-lock.json'), 'utf8')).packages;
+    report(
+      'one copy of core',
+      Object.keys(tree)
+        .filter((path) => path.endsWith('/@quern/core'))
+        .slice(1),
+    );
+    await checkPackages(files);
+    await runCases('ESM', 'esm.mjs');
+    await runCases('CommonJS', 'commonjs.cjs');
+    await checkCommand();
+    await checkBundles();
+    await checkDiscovery(registry.origin);
+    await checkPnpm(registry.origin);
+  } finally {
+    registry.close();
+    rmSync(work, { recursive: true, force: true });
+  }
+}
+
+await main();
+console.log(`${counts.passed} passed, ${counts.failed} failed`);
+process.exitCode = counts.failed === 0 ? 0 : 1;
