@@ -89,6 +89,24 @@ describe('what a step takes it gives back', () => {
   });
 });
 
+test.each(['inputs', 'outputs'])('a captured step whose %s have been transferred', async (region) => {
+  const { backend } = open();
+  need(backend, 'graph');
+  const step = backend.step();
+  const x = step.input(Float32Array.of(1, 2));
+  const y = backend.add(x, x);
+  const graph = backend.graph.capture(step);
+  await graph.replay();
+  expect(graph.read(y)).toEqual(Float32Array.of(2, 4));
+  const { buffer } = graph.read(region === 'inputs' ? x : y);
+  structuredClone(buffer, { transfer: [buffer as ArrayBuffer] });
+  await expect(graph.replay()).rejects.toEqual(code('BAD_ARGUMENT', region));
+  if (region === 'inputs')
+    expect(() => graph.write(x, Float32Array.of(3, 4))).toThrow(code('BAD_ARGUMENT', 'inputs'));
+  else expect(() => graph.read(y)).toThrow(code('BAD_ARGUMENT', 'outputs'));
+  graph.dispose();
+});
+
 test('a weight is freed between steps, though steps never cease', async () => {
   const { ledger, backend } = open();
   const { step, weight } = await recordLinear(backend);

@@ -263,7 +263,7 @@ ByteSource held(const std::string& bytes) {
   ByteSource source;
   source.bytes = bytes.size();
   source.memory = std::make_shared<const Pages>(bytes.size());
-  memcpy(source.memory->data(), bytes.data(), bytes.size());
+  if (!bytes.empty()) memcpy(source.memory->data(), bytes.data(), bytes.size());
   return source;
 }
 
@@ -355,12 +355,12 @@ void other_faults_are_passed_on() {
     const OpenFile file(path);
     const auto* data = static_cast<const volatile char*>(mmap(nullptr, 1 << 14, PROT_READ, MAP_SHARED, file.descriptor, 0));
     std::filesystem::resize_file(path, 0);
-    _exit(data[1 << 13] ? 1 : 2);
+    _exit(data[1 << 13] ? 42 : 43);
   }
   int status = 0;
   waitpid(child, &status, 0);
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  check.that(!WIFEXITED(status) || (WEXITSTATUS(status) != 1 && WEXITSTATUS(status) != 2), "the child was ended"); // by the sanitizer
+  check.that(!WIFEXITED(status) || (WEXITSTATUS(status) != 42 && WEXITSTATUS(status) != 43), "the child was ended"); // by the sanitizer
 #else
   check.that(WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS, "the child was ended by SIGBUS");
 #endif
@@ -606,7 +606,7 @@ void weights_in_lost_files_end_runs() {
   check.fails(Code::device_failed, "now has 0", [&] { backend.executor.run(plan, &control, nullptr); });
 }
 
-// Tensors [S, V] beside each other in the arena, a page of canaries after each: shapes of as many elements with other rows.
+// Inputs and outputs are as large as the operands, and sanitizers watch what lies beyond them.
 void reshaped_operands_are_refused() {
   Check check("operands of as many elements in other shapes are refused");
   Backend backend(2, "");

@@ -41,7 +41,10 @@ export interface CapturedGraph {
    * count out of range or a graph without a rule.
    */
   replayChain(options: ChainOptions): Promise<Int32Array>;
-  /** The values of a kept tensor after the last replay: a view that the next replay overwrites. */
+  /**
+   * The values of a kept tensor after the last replay: a view that the next replay overwrites. Its buffer is that of all that the graph
+   * keeps: give away copies (`slice()`), since a graph whose buffer has been transferred throws BAD_ARGUMENT.
+   */
   read(tensor: Tensor): HostArray;
   readonly disposed: boolean;
   dispose(): void;

@@ -104,14 +104,14 @@ class Prepared implements PreparedPlan {
   }
 
   writeInput(storage: Storage, bytes: Uint8Array): void {
-    if (bytes.length > 0) this.needInPlace('write', 'inputs');
+    this.needInPlace('write', 'inputs');
     this.inputBytes.set(bytes, this.layout.places.get(storage)!.byteOffset);
   }
 
   kept(storage: Storage): Uint8Array | undefined {
     const place = this.layout.places.get(storage);
     if (!place || place.region === 'arena') return undefined;
-    if (storage.byteLength > 0) this.needInPlace('read', place.region);
+    this.needInPlace('read', place.region);
     return new Uint8Array(this.io[place.region], place.byteOffset, storage.byteLength);
   }
 
@@ -135,8 +135,9 @@ class Prepared implements PreparedPlan {
     this.runner.dispose();
   }
 
+  /** Throws BAD_ARGUMENT where JavaScript has given away what it read: the views share memory with the step. */
   private needInPlace(op: string, region: 'inputs' | 'outputs'): void {
-    if (this.io[region].byteLength > 0) return;
+    if (this.io[region].byteLength === this.layout[`${region}Bytes`]) return;
     throw new BackendError(
       'BAD_ARGUMENT',
       `[${op}] the memory of the step's ${region} has been transferred; give away copies of what you read (slice()), and capture the step anew`,
@@ -146,6 +147,8 @@ class Prepared implements PreparedPlan {
   private begin<T>(signal: AbortSignal | undefined, run: () => Promise<T>): Promise<T> {
     if (signal?.aborted)
       return Promise.reject(new BackendError('ABORTED', 'the run was aborted before it began'));
+    this.needInPlace('run', 'inputs');
+    this.needInPlace('run', 'outputs');
     this.abortSwitch.arm(signal);
     return this.options.guard ? this.guarded(run) : run();
   }
