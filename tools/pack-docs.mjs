@@ -8,7 +8,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const docs = join(root, 'docs');
 const folder = process.cwd();
 const readme = join(folder, 'README.md');
-const original = join(folder, 'README.original.md');
+const original = join(folder, 'original-readme.md');
 
 const link = /\[((?:[^[\]]|\[[^\]]*\])*)\]\((?!https?:|#|mailto:)([^)#\s]+)(#[^)\s]*)?\)/g;
 

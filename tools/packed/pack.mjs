@@ -1,7 +1,7 @@
 // Packs every package as it would be published, with this machine's binaries, and looks at what is inside.
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, posix } from 'node:path';
 import { packageManager, root } from '../setup.mjs';
 
 const run = (command, args) =>
@@ -28,12 +28,30 @@ export function packAll(folder) {
   return readdirSync(folder).filter((file) => file.endsWith('.tgz'));
 }
 
-/** What is wrong with a tarball: files that are missing, files that nobody needs, fields of package.json. */
-export function contentFaults(folder, file) {
-  const files = run('tar', ['-tzf', join(folder, file)])
+const filesOf = (tarball) =>
+  run('tar', ['-tzf', tarball])
     .trim()
     .split('\n')
     .map((path) => path.replace('package/', ''));
+
+/** Links of a tarball's pages that lead to nothing in it. */
+export function linkFaults(folder, file) {
+  const tarball = join(folder, file);
+  const files = filesOf(tarball);
+  const there = (path) => files.includes(path) || files.some((name) => name.startsWith(`${path}/`));
+  return files
+    .filter((name) => name.endsWith('.md'))
+    .flatMap((page) => {
+      const text = run('tar', ['-xzOf', tarball, `package/${page}`]);
+      const links = [...text.matchAll(/\]\((?!https?:|#|mailto:)([^)#\s]+)/g)].map(([, target]) => target);
+      const dead = links.filter((target) => !there(posix.normalize(posix.join(posix.dirname(page), target))));
+      return dead.map((target) => `${page} links to ${target}, which is not there`);
+    });
+}
+
+/** What is wrong with a tarball: files that are missing, files that nobody needs, fields of package.json. */
+export function contentFaults(folder, file) {
+  const files = filesOf(join(folder, file));
   const manifest = JSON.parse(run('tar', ['-xzOf', join(folder, file), 'package/package.json']));
   const platform = manifest.os !== undefined;
   const expected = ['LICENSE', 'package.json', ...(platform ? [] : ['README.md'])];

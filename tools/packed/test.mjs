@@ -6,8 +6,9 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { runGuide } from '../guide/run.mjs';
 import { packageManager, root } from '../setup.mjs';
-import { contentFaults, foreignSources, packAll } from './pack.mjs';
+import { contentFaults, foreignSources, linkFaults, packAll } from './pack.mjs';
 import { serve } from './registry.mjs';
 import { compileFaults, compileWays, exportFaults, publintFaults } from './types.mjs';
 
@@ -103,7 +104,10 @@ async function installApp(origin) {
 }
 
 async function checkPackages(files) {
-  for (const file of files) report(`contents of ${file}`, contentFaults(packs, file));
+  for (const file of files) {
+    report(`contents of ${file}`, contentFaults(packs, file));
+    report(`links of ${file}`, linkFaults(packs, file));
+  }
   for (const name of [...libraries, 'cli'])
     report(`nothing foreign in ${name}`, foreignSources(join(root, 'packages', name, 'dist')));
   for (const [name, faults] of exportFaults(app, names)) report(`exports of ${name}`, faults);
@@ -117,6 +121,7 @@ async function checkCommand() {
     const { stdout } = await run(quern, [
       'run',
       'demo',
+      '--raw',
       '-p',
       'Once upon a time',
       '-n',
@@ -231,6 +236,13 @@ async function checkPnpm(origin) {
   });
 }
 
+/** The programs of docs/guide, as a reader would copy them. */
+async function checkGuide() {
+  const { passed, failures } = await runGuide(app);
+  counts.passed += passed;
+  for (const failure of failures) report('docs/guide', [failure]);
+}
+
 async function main() {
   const files = packAll(packs);
   const registry = await serve(packs, await upstream());
@@ -248,6 +260,7 @@ async function main() {
     await runCases('CommonJS', 'commonjs.cjs');
     await checkCommand();
     await checkBundles();
+    await checkGuide();
     await checkDiscovery(registry.origin);
     await checkPnpm(registry.origin);
   } finally {
