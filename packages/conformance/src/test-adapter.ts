@@ -12,7 +12,7 @@ export interface TestFramework {
 }
 
 /** Some cases look for half a second and more, and machines are busy. node:test, which has no limit, ignores it. */
-const timeoutMs = 60_000;
+const timeoutMs = 180_000;
 
 function register(one: Case, lab: Lab, { test }: TestFramework): void {
   if ('notSupported' in one) test.skip(`${one.name} (${one.notSupported})`, () => {});

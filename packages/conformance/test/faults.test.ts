@@ -729,6 +729,24 @@ const contractFaults: Readonly<Record<string, Fault>> = {
     caughtBy: /^maskLogits: as many elements in other shapes/,
     plant: countingDriver('maskLogits', 'x'),
   },
+  'host memory is given out again as it is': {
+    suite: 'memory',
+    caughtBy: /^host memory has the bytes asked for/,
+    plant: (driver) => {
+      const pages = new Map<number, ArrayBuffer>();
+      const hostMemory = (byteLength: number) => {
+        const page = pages.get(byteLength) ?? new ArrayBuffer(byteLength);
+        pages.set(byteLength, page);
+        return page;
+      };
+      return planDriver(driver, { hostMemory });
+    },
+  },
+  'too much host memory gives an error without a code': {
+    suite: 'memory',
+    caughtBy: /^host memory larger than any/,
+    plant: (driver) => planDriver(driver, { hostMemory: (byteLength) => new ArrayBuffer(byteLength) }),
+  },
   'captured plans are kept': {
     suite: 'leaks',
     caughtBy: /^a captured plan is given back/,

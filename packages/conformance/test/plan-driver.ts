@@ -41,12 +41,13 @@ export interface PlanDriverOptions {
   readonly timer?: (milliseconds: number) => number;
   /** Is given everything that a captured plan holds. */
   readonly keepCaptured?: (io: PlanIo) => unknown;
+  readonly hostMemory?: (byteLength: number) => ArrayBuffer;
 }
 
 /** A kernel driver as one that takes whole plans and trusts their words. Its memory must be the host's. */
 export function planDriver(
   { kernels, memory, ...rest }: KernelDriver,
-  { runChain, timer, keepCaptured }: PlanDriverOptions = {},
+  { runChain, timer, keepCaptured, hostMemory }: PlanDriverOptions = {},
 ): PlanDriver {
   const buffers = new Map<number, DriverBuffer>();
   const weights = new Map<number, { readonly weight: DriverWeight; readonly format: string }>();
@@ -122,6 +123,7 @@ export function planDriver(
     },
     executor: {
       execute: run,
+      ...(hostMemory && { hostMemory }),
       capture(plan, io, chain): CapturedPlan {
         const replay = () => run(plan, io);
         keepCaptured?.(io);
