@@ -22,7 +22,7 @@ test('an abort ends the plan between two ops', async () => {
   setTimeout(() => {
     io.control[0] = 1;
   }, 20);
-  await expect(run).rejects.toMatchObject({ name: 'BackendError', code: 'ABORTED' });
+  await expect(run).rejects.toMatchObject({ name: 'AbortError', code: 'ABORTED' });
   expect(runs('silu')).toBeLessThan(5000);
 });
 
