@@ -26,16 +26,18 @@ export interface StartOptions {
   readonly open?: boolean;
   /** The working directory. */
   readonly cwd?: string;
+  /** Another copy of the command than the built one. */
+  readonly script?: string;
 }
 
 /** Starts the built command; `nx build quern` comes first. */
 export function start(
   args: readonly string[],
   input = '',
-  { env = {}, open = false, cwd = process.cwd() }: StartOptions = {},
+  { env = {}, open = false, cwd = process.cwd(), script = cli }: StartOptions = {},
 ): Started {
-  if (!existsSync(cli)) throw new Error(`${cli} is missing: build it with nx build quern`);
-  const child = spawn(process.execPath, [cli, ...args], {
+  if (!existsSync(script)) throw new Error(`${script} is missing: build it with nx build quern`);
+  const child = spawn(process.execPath, [script, ...args], {
     stdio: ['pipe', 'pipe', 'pipe'],
     env: { ...process.env, ...env },
     cwd,

@@ -1,9 +1,12 @@
-import { rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { RuntimeError } from '@quern/runtime';
+import { makeSyntheticEncoder, RuntimeError } from '@quern/runtime';
 import { makeApplication } from '../../runtime/test/application.js';
 import { referenceMissing } from '../src/verify/load.js';
 import { quern } from './cli.js';
+import { installCommand } from './installed.js';
 
 const built = (name: string) =>
   JSON.stringify(pathToFileURL(new URL(`../../${name}/dist/index.js`, import.meta.url).pathname).href);
@@ -97,11 +100,71 @@ test('verify gives 1 where a backend is far off', async () => {
   expect(code).toBe(1);
 }, 60_000);
 
-test('where the reference is not installed, the error says how to get it', () => {
-  const missing = new RuntimeError('BACKEND_NOT_FOUND', "no installed backend is called 'reference'");
-  expect(referenceMissing(missing)).toMatchObject({
-    code: 'BACKEND_NOT_FOUND',
-    message: expect.stringMatching(/npm install @quern\/backend-reference; or .* --ops/),
+describe('an encoder', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'quern-verify-'));
+  const model = join(folder, 'encoder.gguf');
+  beforeAll(() => makeSyntheticEncoder(model, { shape: 'tiny', format: 'q8_0' }));
+  afterAll(() => rmSync(folder, { recursive: true }));
+  const verify = (backend: string, ...more: string[]) =>
+    quern(['verify', model, '--backend', backend, ...more], '', { cwd: far });
+
+  test('on the native backend is near the reference, its texts together and one by one', async () => {
+    const { code, stdout } = await verify('cpu', '--json');
+    const { comparisons, passed } = JSON.parse(stdout);
+    expect(comparisons.map(({ way }: { way: string }) => way)).toEqual([
+      'texts together',
+      'texts one by one',
+    ]);
+    for (const { rows, error } of comparisons) {
+      expect(rows).toBe(4);
+      expect(error).toBeGreaterThan(0);
+      expect(error).toBeLessThan(0.05);
+    }
+    expect({ passed, code }).toEqual({ passed: true, code: 0 });
+  }, 60_000);
+
+  test('on a backend that is far off gives 1', async () => {
+    const { code, stdout } = await verify('wrong');
+    expect(stdout).toMatch(/^texts together +error .* in \d of 4\n(.*\n)*BEYOND the tolerance of 5\.00 %\n$/);
+    expect(code).toBe(1);
+  }, 60_000);
+
+  test('op by op: the first op that strays is named', async () => {
+    const right = await verify('cpu', '--ops', '--json');
+    expect(JSON.parse(right.stdout)).toMatchObject({ compared: expect.any(Number), strayed: 0 });
+    expect(JSON.parse(right.stdout).compared).toBeGreaterThan(20);
+    const wrong = await verify('wrong', '--ops', '--json');
+    expect(JSON.parse(wrong.stdout)).toMatchObject({
+      strayed: 1,
+      first: { op: 'linear', place: 'blk.1.ffn_down.weight' },
+    });
+    expect([right.code, wrong.code]).toEqual([0, 1]);
+  }, 60_000);
+});
+
+describe('where the reference is not installed', () => {
+  const { folder, script } = installCommand();
+  afterAll(() => rmSync(folder, { recursive: true }));
+  const verify = (...more: string[]) =>
+    quern(['verify', 'demo', '--backend', 'cpu', '--tokens', '4', ...more], '', { cwd: folder, script });
+
+  test('the error says how to get it', async () => {
+    const { code, stdout, stderr } = await verify();
+    expect(stderr).toMatch(
+      /'reference', which is not installed: npm install @quern\/backend-reference; or .* --ops/,
+    );
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  }, 60_000);
+
+  test('--ops works all the same', async () => {
+    const { code, stdout } = await verify('--ops');
+    expect(stdout).toMatch(/\n\d+ ops compared, 0 beyond their tolerance\n$/);
+    expect(code).toBe(0);
+  }, 60_000);
+
+  test('other errors stay as they are', () => {
+    const missing = new RuntimeError('BACKEND_NOT_FOUND', "no installed backend is called 'reference'");
+    expect(referenceMissing(missing)).toMatchObject({ code: 'BACKEND_NOT_FOUND', cause: missing });
+    expect(referenceMissing(new Error('another'))).toBeUndefined();
   });
-  expect(referenceMissing(new Error('another'))).toBeUndefined();
 });

@@ -1,6 +1,7 @@
 import type { DenseWeight } from '@quern/backend-reference';
 import { formatReport, runConformance } from '@quern/conformance';
 import {
+  BackendError,
   type Driver,
   type DriverMemory,
   defineBackend,
@@ -369,6 +370,22 @@ const rowFaults: Readonly<Record<string, Fault>> = {
   },
 };
 
+/**
+ * A driver of plans whose kernel compares counts of elements, then writes the rows of its output by the output's own last dimension,
+ * as many as its operand has.
+ */
+const countingDriver = (name: KernelName, operand: string): Fault['plant'] => {
+  const writeRows: Kernel = (given, _attributes, [y]) => {
+    const from = memory(given[operand]);
+    const [count, width] = [elementCount(y!.shape), y!.shape.at(-1) ?? 1];
+    if (elementCount(from.shape) !== count) throw new BackendError('BAD_ARGUMENT', 'counts differ');
+    const rows = count / (from.shape.at(-1) ?? 1);
+    const end = Math.min(y!.byteOffset + 4 * rows * width, (y!.buffer as HostBuffer).bytes.byteLength);
+    new Uint8Array((y!.buffer as HostBuffer).bytes, y!.byteOffset, end - y!.byteOffset).fill(0);
+  };
+  return (driver) => planDriver({ ...driver, kernels: { ...driver.kernels, [name]: writeRows } });
+};
+
 const contractFaults: Readonly<Record<string, Fault>> = {
   'truncated weights are accepted': {
     suite: 'weights',
@@ -701,6 +718,16 @@ const contractFaults: Readonly<Record<string, Fault>> = {
     suite: 'words',
     caughtBy: /^an output of another shape/,
     plant: (driver) => planDriver(driver),
+  },
+  'rows of another operand are as long as those of its first, where the counts agree': {
+    suite: 'words',
+    caughtBy: /^add: as many elements in other shapes/,
+    plant: countingDriver('add', 'a'),
+  },
+  'rows of a mask are taken for those of its logits': {
+    suite: 'words',
+    caughtBy: /^maskLogits: as many elements in other shapes/,
+    plant: countingDriver('maskLogits', 'x'),
   },
   'captured plans are kept': {
     suite: 'leaks',

@@ -60,6 +60,9 @@ function guardCaptured(guard: Guard, plan: CapturedPlan): CapturedPlan {
 function guardExecutor(guard: Guard, executor: PlanExecutor): PlanExecutor {
   return {
     execute: (plan, io) => guard.later('execute', () => executor.execute(plan, io)),
+    ...(executor.hostMemory && {
+      hostMemory: (byteLength) => guard.now('hostMemory', () => executor.hostMemory!(byteLength)),
+    }),
     ...(executor.capture && {
       capture: (plan, io, chain) =>
         guardCaptured(

@@ -1,13 +1,16 @@
 // Whatever a driver throws, its callers get a QuernError.
+import { guardDriver } from '../src/guard-driver.js';
 import {
   type Backend,
   BackendError,
+  type CapturedPlan,
   contractVersion,
   type Driver,
   defineBackend,
   need,
   needContract,
   type PlanDriver,
+  type PlanExecutor,
 } from '../src/index.js';
 import { definitionDriver, type Ledger } from './definition-driver.js';
 
@@ -95,6 +98,41 @@ test('execute, capture, replay and replayChain', async () => {
   const other = refusing.step();
   refusing.silu(other.input(Float32Array.of(1)));
   expect(() => refusing.graph.capture(other)).toThrow(failed('capture'));
+});
+
+test('hostMemory, which plans work on where the driver has it', async () => {
+  const own: ArrayBuffer[] = [];
+  const hostMemory = (byteLength: number) => own[own.push(new ArrayBuffer(byteLength)) - 1]!;
+  const used: ArrayBuffer[] = [];
+  const execute: PlanExecutor['execute'] = async (_plan, { inputs, outputs }) =>
+    void used.push(inputs, outputs);
+  const capture = fail;
+  const step = planBackend({ execute, hostMemory, capture }).step();
+  step.input(Float32Array.of(1));
+  await step.run();
+  expect(used).toHaveLength(2);
+  used.forEach((memory, i) => expect(memory).toBe(own[i]));
+  const refusing = planBackend({ execute, hostMemory: fail, capture }).step();
+  await expect(refusing.run()).rejects.toEqual(failed('hostMemory'));
+});
+
+test('no function of a driver is lost behind the guard', () => {
+  const captured: Required<CapturedPlan> = { replay: reject, replayChain: reject, dispose() {} };
+  const executor: Required<PlanExecutor> = { execute: reject, hostMemory: fail, capture: () => captured };
+  const { kernels: _kernels, ...base } = definitionDriver(ledger());
+  const plan = { words: new Int32Array(0), arenaBytes: 0, inputsBytes: 0, outputsBytes: 0, opCount: 0 };
+  const io = { inputs: new ArrayBuffer(0), outputs: new ArrayBuffer(0), control: new Int32Array(1) };
+  const driver: Required<PlanDriver> = {
+    ...{ capabilities: {}, measureCeilings: reject, loadExperts: reject, loadGptq: reject },
+    ...{ kernelRuns: () => ({}), ...base, executor },
+  };
+  const guarded = guardDriver(driver) as Required<PlanDriver>;
+  const names = (object: object) => Object.keys(object).sort();
+  expect(names(guarded)).toEqual(names(driver));
+  expect(names(guarded.memory)).toEqual(names(driver.memory));
+  expect(names(guarded.executor)).toEqual(names(executor));
+  const { capture } = guarded.executor as Required<PlanExecutor>;
+  expect(names(capture(plan, io))).toEqual(names(captured));
 });
 
 test('a QuernError stays as it is', async () => {

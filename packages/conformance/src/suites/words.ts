@@ -5,13 +5,14 @@ import {
   driverOf,
   type EncodedPlan,
   type PlanDriver,
-  type PlanIo,
 } from '@quern/core';
 import type { Case, Suite } from '../case.js';
 import { fresh } from '../ops/fresh.js';
 import { appendPlan, ioOf, opAt, operandAt, productPlan } from '../plans/hand-written.js';
+import { needRefused, outcome } from '../plans/outcome.js';
 import { bytesOf } from '../values/numbers.js';
-import { codeOf, ensure } from '../values/refusal.js';
+import { ensure } from '../values/refusal.js';
+import { reshapedOperands } from './words-reshaped.js';
 
 const suite = 'words';
 const on = fresh(suite);
@@ -54,7 +55,8 @@ const broken: Readonly<Record<string, Change>> = {
   'an unknown op': inOp(0, 0, 4711),
   'a record that is too short': inOp(0, 1, 3),
   'a record that goes on behind the words': inOp(1, 1, 4000),
-  'too many attributes': inOp(0, 2, 1),
+  'too many attributes': inOp(0, 2, 2),
+  'too few attributes': inOp(0, 2, 0),
   'too few operands': inOp(0, 3, 3),
   'an operand that is missing': inOperand(0, x, region, 0),
   'an unknown region': inOperand(0, x, region, 17),
@@ -75,37 +77,8 @@ const broken: Readonly<Record<string, Change>> = {
   'an output over an operand': inOperand(1, 1, region, 1),
 };
 
-const canceled = ['ABORTED', 'DISPOSED'];
-
-/** Runs a plan, kept first where the driver keeps plans. Gives the error's code, or undefined where it ran. */
-async function outcome(
-  { executor }: PlanDriver,
-  plan: EncodedPlan,
-  io: PlanIo,
-  kept: boolean,
-): Promise<unknown> {
-  try {
-    if (!kept) await executor.execute(plan, io);
-    else {
-      const captured = executor.capture!(plan, io);
-      await captured.replay().finally(() => captured.dispose());
-    }
-    return undefined;
-  } catch (error) {
-    return codeOf(error) ?? `no code: ${error}`;
-  }
-}
-
-function needRefused(code: unknown, how: string): void {
-  const refused = typeof code === 'string' && !code.startsWith('no code') && !canceled.includes(code);
-  ensure(
-    refused,
-    `${how}: must be refused with a BackendError; ${code === undefined ? 'it ran' : `got ${code}`}`,
-  );
-}
-
 async function needRuns(driver: PlanDriver, plan: EncodedPlan): Promise<void> {
-  const io = ioOf(1, 12);
+  const io = ioOf(driver, 1, 12);
   const code = await outcome(driver, plan, io, false);
   const got = new Float32Array(io.outputs)[0]!;
   const want = 4 / (1 + Math.exp(-4)); // silu of a row of four ones by itself
@@ -133,8 +106,9 @@ const refused = (name: string, change: Change): Case =>
     const right = productPlan(await loadOnes(driver));
     await needRuns(driver, right);
     const wrong = changed(right, change);
-    needRefused(await outcome(driver, wrong, ioOf(1, 12), false), 'execute');
-    if (backend.graph) needRefused(await outcome(driver, wrong, ioOf(1, 12), true), 'capture and replay');
+    needRefused(await outcome(driver, wrong, ioOf(driver, 1, 12), false), 'execute');
+    if (backend.graph)
+      needRefused(await outcome(driver, wrong, ioOf(driver, 1, 12), true), 'capture and replay');
     await needRuns(driver, right);
   });
 
@@ -143,28 +117,35 @@ const buffers: readonly Case[] = [
     const driver = driverOf(backend) as PlanDriver;
     const cache: DriverBuffer = driver.memory.allocate(32);
     const plan = appendPlan(cache);
-    ensure((await outcome(driver, plan, ioOf(1, 4), false)) === undefined, 'the right plan should run');
+    ensure(
+      (await outcome(driver, plan, ioOf(driver, 1, 4), false)) === undefined,
+      'the right plan should run',
+    );
     const unknown = changed(plan, inOperand(0, 3, id, 999_999));
-    needRefused(await outcome(driver, unknown, ioOf(1, 4), false), 'execute');
+    needRefused(await outcome(driver, unknown, ioOf(driver, 1, 4), false), 'execute');
     const larger = changed(plan, inOperand(0, 4, d0, 2));
-    needRefused(await outcome(driver, larger, ioOf(1, 4), false), 'a shape larger than its buffer');
+    needRefused(await outcome(driver, larger, ioOf(driver, 1, 4), false), 'a shape larger than its buffer');
   }),
   on('a buffer that has been freed', async (backend) => {
     const driver = driverOf(backend) as PlanDriver;
     const cache: DriverBuffer = driver.memory.allocate(32);
     driver.memory.free(cache);
-    needRefused(await outcome(driver, appendPlan(cache), ioOf(1, 4), false), 'execute');
+    needRefused(await outcome(driver, appendPlan(cache), ioOf(driver, 1, 4), false), 'execute');
   }),
   on('a weight that has been freed', async (backend) => {
     const driver = driverOf(backend) as PlanDriver;
     const weight = await loadOnes(driver);
     driver.freeWeight(weight);
-    needRefused(await outcome(driver, productPlan(weight), ioOf(1, 12), false), 'execute');
+    needRefused(await outcome(driver, productPlan(weight), ioOf(driver, 1, 12), false), 'execute');
   }),
 ];
 
 /** A driver that takes whole plans trusts no word of them: whatever is wrong is an error, never a crash. */
-export const words: Suite = ({ driver }) =>
-  isPlanDriver(driver)
-    ? [...Object.entries(broken).map(([name, change]) => refused(name, change)), ...buffers]
+export const words: Suite = (lab) =>
+  isPlanDriver(lab.driver)
+    ? [
+        ...Object.entries(broken).map(([name, change]) => refused(name, change)),
+        ...buffers,
+        ...reshapedOperands(lab, suite),
+      ]
     : [{ suite, name: 'plans', notSupported: 'the driver is a table of kernels: core reads plans for it' }];

@@ -1,0 +1,41 @@
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const packages = fileURLToPath(new URL('../../', import.meta.url));
+
+/** Copies a built package without what it needs for its own development. */
+function copyBuilt(folder: string, home: string): void {
+  const { devDependencies: _, ...published } = JSON.parse(
+    readFileSync(join(packages, folder, 'package.json'), 'utf8'),
+  );
+  mkdirSync(home, { recursive: true });
+  writeFileSync(join(home, 'package.json'), JSON.stringify(published));
+  cpSync(join(packages, folder, 'dist'), join(home, 'dist'), { recursive: true });
+}
+
+/** The command as npm installs it: with what it depends on, and so without @quern/backend-reference. */
+export function installCommand(): { readonly folder: string; readonly script: string } {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'quern-installed-')));
+  const modules = join(folder, 'node_modules');
+  copyBuilt('cli', join(modules, 'quern'));
+  copyBuilt('runtime', join(modules, '@quern/runtime'));
+  for (const name of ['backend-cpu', 'conformance', 'core', 'demo-model', 'models', 'quant'])
+    symlinkSync(join(packages, name), join(modules, '@quern', name));
+  for (const path of [
+    'cli/node_modules/cli-progress',
+    'cli/node_modules/commander',
+    'runtime/node_modules/oniguruma-to-es',
+  ])
+    symlinkSync(join(packages, path), join(modules, path.slice(path.lastIndexOf('/') + 1)));
+  return { folder, script: join(modules, 'quern/dist/cli.js') };
+}
