@@ -55,6 +55,12 @@ test('a prompt for Gemma begins with <bos> whatever the file says', () => {
   expect(load({ ...sarvam, add_bos_token: false }).addBos).toBe(false);
 });
 
+test('Gemma’s turns end, also before what a tool answers; a normal </s> is text', () => {
+  const marks = ['<turn|>', '<|tool_response>', '</s>'];
+  const file = { ...gemma, tokens: [...tokens, ...marks], token_type: [...types, 3, 4, 1] };
+  expect([...load(file).eog]).toEqual([tokens.length, tokens.length + 1]);
+});
+
 describe('whitespace', () => {
   const file = {
     model: 'whitespace',
