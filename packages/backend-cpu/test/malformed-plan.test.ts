@@ -25,7 +25,9 @@ const set = (at: number, value: number) => (words: Int32Array) => {
   return undefined;
 };
 
-const operand = (index: number, word: number) => headerWords + 4 + index * 10 + word;
+/** Behind the four words of the first op and its attributes, of which linear has one. */
+const operand = (index: number, word: number, attributes = 1) =>
+  headerWords + 4 + attributes + index * operandWords + word;
 
 test.each([
   ['no words at all', () => new Int32Array(0), 'BAD_ARGUMENT'],
@@ -40,7 +42,7 @@ test.each([
   ['an arena larger than memory', set(5, 1 << 20), 'OUT_OF_MEMORY'],
   ['an unknown op', set(headerWords, 4711), 'UNSUPPORTED'],
   ['an op record of another length', set(headerWords + 1, 3), 'BAD_ARGUMENT'],
-  ['too many attributes', set(headerWords + 2, 1), 'BAD_ARGUMENT'],
+  ['too many attributes', set(headerWords + 2, 2), 'BAD_ARGUMENT'],
   ['too few operands', set(headerWords + 3, 3), 'BAD_ARGUMENT'],
   ['an operand that is missing', set(operand(0, 0), 0), 'BAD_ARGUMENT'],
   ['an unknown region', set(operand(0, 0), 17), 'BAD_ARGUMENT'],
@@ -64,7 +66,7 @@ test('an output over an operand', async () => {
   const x = { shape: [4, 8], format: 'f32', values: new Float32Array(32) };
   const single = await prepare(driver, allOps.silu!, { name: '', operands: { x }, attributes: {} });
   const change = (words: Int32Array) => {
-    words[operand(0, 0)] = 3; // x lies in the outputs, where y lies
+    words[operand(0, 0, 0)] = 3; // x lies in the outputs, where y lies
     return undefined;
   };
   await expect(runChanged(single, change)).rejects.toMatchObject({ code: 'BAD_ARGUMENT' });
@@ -73,7 +75,7 @@ test('an output over an operand', async () => {
 test('an output over another output', async () => {
   const single = await prepare(driver, allOps.topK!, allOps.topK!.samples()[0]!);
   const change = (words: Int32Array) => {
-    const [values, indices] = [operand(1, 2) + 1, operand(2, 2) + 1]; // after the attribute k
+    const [values, indices] = [operand(1, 2), operand(2, 2)];
     words[indices] = words[values]!;
     return undefined;
   };
