@@ -25,7 +25,7 @@ const set = (at: number, value: number) => (words: Int32Array) => {
   return undefined;
 };
 
-/** A word of an operand of the first op, which has so many attributes; linear has one. */
+/** Behind the four words of the first op and its attributes, of which linear has one. */
 const operand = (index: number, word: number, attributes = 1) =>
   headerWords + 4 + attributes + index * operandWords + word;
 

@@ -47,7 +47,7 @@ const cases: readonly (readonly [name: string, args: readonly string[], code: st
     'more threads than a backend takes',
     ['run', 'demo', '-p', 'x', '--threads', '600'],
     'BACKEND_FAILED',
-    /refuses what is asked of it.*600/,
+    /refuses its options.*600/,
   ],
 ];
 

@@ -47,18 +47,8 @@ function needKernels(driver: Driver): void {
       throw bad(driver, `the manifest claims '${name}', but there is no kernel for it`);
 }
 
-function needExactRows(driver: Driver): void {
-  const { exactRows = 1 } = driver.profile;
-  if (exactRows < 1 || !(Number.isInteger(exactRows) || exactRows === Number.POSITIVE_INFINITY))
-    throw bad(
-      driver,
-      `profile.exactRows must be a whole number of 1 or more, or Infinity; it is ${exactRows}`,
-    );
-}
-
 /** Throws BAD_DRIVER where the manifest claims too little or too much. */
 export function needManifest(driver: Driver): void {
-  needExactRows(driver);
   for (const op of Object.values(coreOps)) needCore(driver, op);
   for (const op of [...Object.values(coreOps), ...Object.values(fusedOps)]) needCaches(driver, op);
   for (const name of Object.keys(driver.manifest.ops))

@@ -97,7 +97,7 @@ test('a file that shrinks and an abort end the threads, with the error they end 
   const { signal } = controller;
   const onProgress = () => controller.abort('enough');
   await expect(loadLanguageModel(file, backend, { signal, onProgress })).rejects.toMatchObject({
-    name: 'ModelError',
+    name: 'AbortError',
     code: 'ABORTED',
     cause: 'enough',
   });

@@ -1,4 +1,4 @@
-import { checkArgument, checkOptions, rules, type Schema } from '@quern/core';
+import { checkArgument, checkOptions, type Rule, rules, type Schema } from '@quern/core';
 import { Converter, Text, type Value } from '../jinja/index.js';
 import type { EncodeOptions, Tokenizer } from '../tokenizer/index.js';
 import { BUILTIN_TEMPLATES, type BuiltinTemplate } from './builtin-templates.js';
@@ -78,6 +78,11 @@ export const encodeChatSchema = {
   },
 } as const satisfies Schema<EncodeChatOptions>;
 
+export const tokenizerRule: Rule<Tokenizer> = {
+  must: 'a tokenizer',
+  holds: (value): value is Tokenizer => rules.isObject(value) && typeof value.tokenText === 'function',
+};
+
 /** A prompt, and the options that `Tokenizer.encode` needs for it. */
 export interface ChatPrompt {
   readonly text: string;
@@ -130,6 +135,7 @@ export class ChatTemplate {
     options: EncodeChatOptions = {},
   ): ChatPrompt {
     needMessages('ChatTemplate', messages, badArgument);
+    checkArgument('ChatTemplate', 'tokenizer', tokenizer, tokenizerRule, badArgument);
     checkOptions('ChatTemplate', options, encodeChatSchema, badOption);
     const text = this.text(messages, options);
     const rendered = options.specialContent ? new Text(text.value) : text;

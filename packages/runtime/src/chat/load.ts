@@ -3,7 +3,7 @@ import { checkArgument, checkOptions, type Rule, rules, type Schema } from '@que
 import { readRegularFile } from '@quern/quant';
 import type { Tokenizer } from '../tokenizer/index.js';
 import { BUILTIN_TEMPLATES, type BuiltinTemplate } from './builtin-templates.js';
-import { ChatTemplate, type TemplateTokens } from './chat-template.js';
+import { ChatTemplate, type TemplateTokens, tokenizerRule } from './chat-template.js';
 import { badArgument, badOption, ChatTemplateError } from './error.js';
 import { tokensOfConfig, tokensOfGguf } from './special-tokens.js';
 
@@ -50,6 +50,7 @@ export function chatTemplateFromGguf(
   options: LoadTemplateOptions = {},
 ): ChatTemplate {
   checkArgument('chatTemplateFromGguf', 'metadata', metadata, readMetadata, badArgument);
+  checkArgument('chatTemplateFromGguf', 'tokenizer', tokenizer, tokenizerRule, badArgument);
   checkOptions('chatTemplateFromGguf', options, loadTemplateSchema, badOption);
   const { name = 'default' } = options;
   const key = name === 'default' ? 'tokenizer.chat_template' : `tokenizer.chat_template.${name}`;
@@ -69,6 +70,7 @@ export async function chatTemplateFromHuggingFace(
   options: LoadTemplateOptions = {},
 ): Promise<ChatTemplate> {
   checkArgument('chatTemplateFromHuggingFace', 'folder', folder, rules.path, badArgument);
+  checkArgument('chatTemplateFromHuggingFace', 'tokenizer', tokenizer, tokenizerRule, badArgument);
   checkOptions('chatTemplateFromHuggingFace', options, loadTemplateSchema, badOption);
   const source =
     options.source ?? (options.builtin ? undefined : await folderTemplate(folder, options.name ?? 'default'));

@@ -69,10 +69,10 @@ const source: Rule<TokenSource> = {
   holds: (value): value is TokenSource => rules.isObject(value) && typeof value.tokenBytes === 'function',
 };
 
-/** What a stream of tokens is given. @throws TokenizerError BAD_ARGUMENT, BAD_OPTION */
-export function checkStream(tokens: unknown, options: unknown): void {
-  checkArgument('TokenStream', 'tokens', tokens, source, badArgument);
-  checkOptions('TokenStream', options, tokenStreamSchema, badOption);
+/** What a stream of tokens, or `decodeTokens`, is given. @throws TokenizerError BAD_ARGUMENT, BAD_OPTION */
+export function checkStream(where: string, tokens: unknown, options: unknown): void {
+  checkArgument(where, 'tokens', tokens, source, badArgument);
+  checkOptions(where, options, tokenStreamSchema, badOption);
 }
 
 /** What `decode` is given. @throws TokenizerError BAD_ARGUMENT, BAD_OPTION */

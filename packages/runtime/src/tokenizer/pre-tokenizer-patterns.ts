@@ -72,15 +72,22 @@ export const DEEPSEEK_CODER: PreTokenizer = {
   ],
 };
 
+/** DeepSeek-V3's: numbers, Chinese and Japanese, words with one leading mark, then `rest`. */
+const deepseek3 = (rest: string): readonly RegExp[] => [
+  pattern(String.raw`\p{N}{1,3}`),
+  pattern('[一-龥぀-ゟ゠-ヿ]+'),
+  pattern(
+    String.raw`[!"#$%&'()*+,\-.\/:;<=>?@\[\\\]^_${'`'}\{\|\}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+|${rest}`,
+  ),
+];
+
 export const DEEPSEEK3: PreTokenizer = {
-  patterns: [
-    pattern(String.raw`\p{N}{1,3}`),
-    pattern('[一-龥぀-ゟ゠-ヿ]+'),
-    pattern(
-      String.raw`[!"#$%&'()*+,\-.\/:;<=>?@\[\\\]^_${'`'}\{\|\}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+` +
-        String.raw`| ?[\p{P}\p{S}]+[\r\n]*|${SPACES}`,
-    ),
-  ],
+  patterns: deepseek3(String.raw` ?[\p{P}\p{S}]+[\r\n]*|${SPACES}`),
+};
+
+/** Every line break and every digit apart. */
+export const SPARK2_5: PreTokenizer = {
+  patterns: [...deepseek3(String.raw` ?[\p{P}\p{S}]+|[\r\n]|\s+(?!\S)|\s+`), digit],
 };
 
 /** Blocks of characters, written "41-5A B5". */
@@ -185,7 +192,9 @@ export const EXAONE_MOE: PreTokenizer = {
   ],
 };
 
-export const LAGUNA: PreTokenizer = { patterns: [pattern(String.raw`[^\n]+|\n+`), cl100k('')] };
+const lines = pattern(String.raw`[^\n]+|\n+`);
+
+export const LAGUNA: PreTokenizer = { patterns: [lines, cl100k('')] };
 
 const HAN = String.raw`\p{Script=Han}`;
 const upperNotHan = `(?:(?!${HAN})${UPPER})`;
@@ -210,3 +219,29 @@ const ASIAN = blocks(
 export const AFMOE: PreTokenizer = {
   patterns: [thousands(/\p{N}+/gu), pattern(`[${ASIAN}]+`), DEEPSEEK3.patterns[2]!],
 };
+
+/** Qwen2's without the English contractions: a Turkish suffix stays one piece with its apostrophe. */
+export const UFAKZEKA: PreTokenizer = {
+  patterns: [pattern(String.raw`${WORDS}|\p{N}|${SYMBOLS}[\r\n]*|${SPACES}`)],
+};
+
+/** Llama 3's with combining marks and the zero-width joiners in words. */
+export const K2_HORIZON: PreTokenizer = {
+  patterns: [
+    pattern(
+      String.raw`${CONTRACTIONS}|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}\u200C\u200D]+|\p{N}{1,3}|${SYMBOLS}[\r\n]*|${SPACES}`,
+    ),
+  ],
+};
+
+/** BPE of characters, as SentencePiece has it: no merge crosses a line. */
+export const SARVAM_MOE: PreTokenizer = { patterns: [lines], characters: 'space marks' };
+
+export const GEMMA4: PreTokenizer = {
+  ...SARVAM_MOE,
+  wholeWordsFirst: /^\n+$/,
+  addBos: true,
+  alwaysBos: true,
+};
+
+export const WHITESPACE: PreTokenizer = { patterns: [pattern(String.raw`\S+`)], characters: 'no spaces' };

@@ -2,14 +2,21 @@ import { TokenizerError } from './error.js';
 import * as ways from './pre-tokenizer-patterns.js';
 import type { Splitter } from './split-text.js';
 
-/** How a byte-level BPE vocabulary wants its text split into words before merging. */
+/** How a BPE vocabulary wants its text split into words before merging. */
 export interface PreTokenizer {
   /** Applied one after another: each splits the pieces of the one before into matches and what lies between them. */
   patterns: readonly Splitter[];
-  /** A word that is a token is taken whole, without looking at the merges. */
-  wholeWordsFirst?: boolean;
+  /** A word that is a token is taken whole, without looking at the merges; with a pattern, such words alone. */
+  wholeWordsFirst?: boolean | RegExp;
+  /**
+   * Tokens are spelled in characters, not in GPT-2's letters for bytes: with a mark for each space, or without any space,
+   * which only ends a word.
+   */
+  characters?: 'space marks' | 'no spaces';
   /** A prompt begins with the beginning-of-sequence token unless the file says otherwise. */
   addBos?: boolean;
+  /** It does so although the file says otherwise: the first converters for Gemma 4 said it wrongly. */
+  alwaysBos?: boolean;
 }
 
 /** The names that GGUF files use in `tokenizer.ggml.pre`, by the way in which llama.cpp splits for them. */
@@ -30,7 +37,8 @@ const NAMES: readonly (readonly [PreTokenizer, string])[] = [
   [ways.TINY_AYA, 'tiny_aya cohere2moe'],
   [ways.DEEPSEEK_LLM, 'deepseek-llm'],
   [ways.DEEPSEEK_CODER, 'deepseek-coder'],
-  [ways.DEEPSEEK3, 'deepseek-v3 hunyuan-dense joyai-llm'],
+  [ways.DEEPSEEK3, 'deepseek-v3 hunyuan-dense joyai-llm hy_v4'],
+  [ways.SPARK2_5, 'spark2_5'],
   [ways.FALCON, 'falcon'],
   [ways.BLOOM, 'bloom poro-chat gpt3-finnish'],
   [ways.VIKING, 'viking'],
@@ -45,6 +53,11 @@ const NAMES: readonly (readonly [PreTokenizer, string])[] = [
   [ways.LAGUNA, 'laguna'],
   [ways.KIMI_K2, 'kimi-k2'],
   [ways.AFMOE, 'afmoe'],
+  [ways.UFAKZEKA, 'ufakzeka'],
+  [ways.K2_HORIZON, 'k2-horizon'],
+  [ways.GEMMA4, 'gemma4 granite-embed-multi-311m'],
+  [ways.SARVAM_MOE, 'sarvam-moe'],
+  [ways.WHITESPACE, 'whitespace'],
 ];
 
 const PRE_TOKENIZERS = new Map(NAMES.flatMap(([way, names]) => names.split(' ').map((name) => [name, way])));

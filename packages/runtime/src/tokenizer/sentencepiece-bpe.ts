@@ -1,5 +1,5 @@
 import { type Divided, eachOf } from '@quern/core';
-import { badVocabulary } from './error.js';
+import { type Alphabet, bytesOrUnknown, characterStarts } from './alphabets.js';
 import { mergePairs } from './merge.js';
 import { splitText } from './split-text.js';
 import type { TextModel } from './tokenizer.js';
@@ -9,7 +9,8 @@ import { WordCache } from './word-cache.js';
 /** What SentencePiece writes for a space. */
 export const SPACE_MARK = '\u2581'; // ▁
 
-const WORDS = /\u2581*[^\u2581]+|\u2581+/gu;
+/** Words of a text with marks, each with the marks before it. */
+export const MARKED_WORDS = /\u2581*[^\u2581]+|\u2581+/gu;
 
 const utf8 = new TextEncoder();
 
@@ -22,17 +23,17 @@ export const fromSpaceMarks = (spelling: string): Uint8Array =>
  * score, leftmost first; what is no token becomes its bytes.
  */
 export class SentencePieceBpe implements TextModel {
-  private readonly byteTokens: Int32Array;
+  private readonly fallback: Alphabet['fallback'];
   private readonly words = new WordCache((word) => this.encodeWord(word));
 
   private constructor(
     private readonly vocabulary: Vocabulary,
     private readonly scores: ArrayLike<number>,
     private readonly addSpacePrefix: boolean,
-    private readonly unknown: number | undefined,
+    unknown: number | undefined,
     private readonly splitsAtSpaces: boolean,
   ) {
-    this.byteTokens = vocabulary.byteTokens();
+    this.fallback = bytesOrUnknown(vocabulary, unknown);
   }
 
   static *of(
@@ -55,13 +56,11 @@ export class SentencePieceBpe implements TextModel {
 
   /** No merge crosses a place where a word ends unless some token does: then splitting there changes nothing but the time. */
   private split(marked: string): Iterable<string> {
-    return this.splitsAtSpaces ? splitText(marked, [WORDS]) : marked === '' ? [] : [marked];
+    return this.splitsAtSpaces ? splitText(marked, [MARKED_WORDS]) : marked === '' ? [] : [marked];
   }
 
   private *encodeWord(word: string): Divided<number[]> {
-    const starts = [0];
-    for (const character of word) starts.push(starts.at(-1)! + character.length);
-    const merged = yield* mergePairs(starts, (start, _, end) => {
+    const merged = yield* mergePairs(characterStarts(word), (start, _, end) => {
       const id = this.vocabulary.find(word.slice(start, end));
       return id === undefined ? undefined : -this.scores[id]!;
     });
@@ -74,14 +73,5 @@ export class SentencePieceBpe implements TextModel {
     const id = this.vocabulary.find(symbol);
     if (id === undefined) ids.push(...this.fallback(symbol));
     else ids.push(id);
-  }
-
-  private fallback(symbol: string): number[] {
-    const ids = Array.from(utf8.encode(symbol), (byte) => this.byteTokens[byte]!);
-    if (ids.every((id) => id >= 0)) return ids;
-    if (this.unknown !== undefined) return [this.unknown];
-    throw badVocabulary(
-      `no token for "${symbol}": the vocabulary lacks it, its byte tokens (<0x00> to <0xFF>) and an unknown token`,
-    );
   }
 }

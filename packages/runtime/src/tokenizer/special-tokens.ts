@@ -40,6 +40,8 @@ const END_SPELLINGS: ReadonlySet<string> = new Set([
   '<|end_of_text|>', // Llama 3, Granite
   '<end_of_turn>', // Gemma
   '<eos>', // Gemma
+  '<turn|>', // Gemma 4
+  '<|tool_response>', // Gemma 4, after a tool call
   '</s>', // SentencePiece vocabularies
   '<EOT>', // CodeLlama
   '_<EOT>', // CodeLlama, as some files spell it
@@ -49,6 +51,7 @@ const END_SPELLINGS: ReadonlySet<string> = new Set([
   '<|call|>', // gpt-oss
   '<end_of_utterance>', // SmolVLM
   '<｜end▁of▁sentence｜>', // DeepSeek
+  '<|ifm|im_end|>', // K2 Horizon
 ]);
 
 /** Whether a special token of this spelling ends a generation in the model families we know. */

@@ -3,6 +3,7 @@ import { atOnce } from '@quern/core';
 import type { MetadataInput } from '@quern/quant';
 import { badVocabulary, TokenizerError } from './error.js';
 import { jsonVocabulary, readJson, tokenizerFromHuggingFace } from './hugging-face.js';
+import { pairOf } from './json/bpe.js';
 import { isJson, type Json } from './json/fields.js';
 import { SPACE_MARK } from './sentencepiece-bpe.js';
 import type { Tokenizer } from './tokenizer.js';
@@ -146,16 +147,9 @@ function marked(tokens: readonly string[], types: Int32Array): string[] {
   });
 }
 
-/** "a b", or in newer files ["a", "b"]. */
 function mergesOf(model: Json): (readonly [string, string])[] {
   const list: readonly unknown[] = Array.isArray(model.merges) ? model.merges : [];
-  return list.map((merge) => {
-    const parts: unknown = typeof merge === 'string' ? merge.split(' ') : merge;
-    if (Array.isArray(parts) && parts.length === 2) return [String(parts[0]), String(parts[1])];
-    throw badVocabulary(
-      `tokenizer.json has the merge ${JSON.stringify(merge)?.slice(0, 60)}; expected two pieces`,
-    );
-  });
+  return list.map(pairOf);
 }
 
 /** SentencePiece joins the pair whose token has the highest score; the order of the merges says the same. Others come last. */

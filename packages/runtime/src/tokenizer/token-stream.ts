@@ -31,7 +31,7 @@ export class TokenStream {
     private readonly tokens: TokenSource,
     private readonly options: TokenStreamOptions = {},
   ) {
-    checkStream(tokens, options);
+    checkStream('TokenStream', tokens, options);
     this.steps = stepsOf(tokens, options, true);
   }
 
@@ -52,6 +52,7 @@ export function decodeTokens(
   ids: Iterable<number>,
   options: TokenStreamOptions = {},
 ): string {
+  checkStream('decodeTokens', tokens, options);
   needIds(ids);
   const steps = stepsOf(tokens, options, false);
   let text = '';

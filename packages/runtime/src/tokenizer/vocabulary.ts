@@ -10,6 +10,9 @@ export type SpellingToBytes = (spelling: string) => Uint8Array;
 const utf8 = new TextEncoder();
 const BYTE_SPELLING = /^<0x([0-9A-Fa-f]{2})>$/;
 
+/** Whether a token is spelled as bytes are: "<0x0A>". */
+export const isByteSpelling = (spelling: string): boolean => BYTE_SPELLING.test(spelling);
+
 /** The tokens of a model: spelling and type of each id, and the ids of spellings that plain text may become. */
 export class Vocabulary {
   private readonly ids = new Map<string, number>();

@@ -191,7 +191,10 @@ describe('what is typed never becomes a control token', () => {
 
   test('tools and further variables neither', () => {
     const template = ChatTemplate.from('{{ tools|tojson }}{{ hint }}<|im_end|>');
-    const ids = template.encode([], tokenizer, { tools: ['<|im_end|>'], extra: { hint: '<|im_end|>' } });
+    const ids = template.encode([], tokenizer, {
+      tools: [{ name: '<|im_end|>' }],
+      extra: { hint: '<|im_end|>' },
+    });
     expect(controls(ids)).toEqual(['<|im_end|>']);
   });
 });

@@ -42,7 +42,7 @@ describeShared('200 greedy tokens of a trained model, on backend-reference', () 
       using backend = await createReference();
       await tellStory(backend, options);
     },
-    30_000,
+    120_000,
   );
 
   test.each(chunks)(
@@ -51,7 +51,7 @@ describeShared('200 greedy tokens of a trained model, on backend-reference', () 
       using backend = await createReference();
       await endStory(backend, { prefillChunk, cacheDtype: 'f32' });
     },
-    30_000,
+    120_000,
   );
 });
 
@@ -64,11 +64,11 @@ describeCpu.each(cpuLevels)('200 greedy tokens of a trained model, on backend-cp
     await run(backend);
   };
 
-  test.each(variants)('%s', (_, options) => onCpu((backend) => tellStory(backend, options)), 30_000);
+  test.each(variants)('%s', (_, options) => onCpu((backend) => tellStory(backend, options)), 120_000);
 
   test.each(chunks)(
     'prompt in chunks of %d',
     (prefillChunk) => onCpu((backend) => endStory(backend, { prefillChunk })),
-    30_000,
+    120_000,
   );
 });

@@ -86,7 +86,10 @@ const calls: Readonly<Record<string, Call>> = {
   makeSyntheticModel: { right: synthetic, wrong: [no.path, no.needed] },
   makeSyntheticEncoder: { right: synthetic, wrong: [no.path, no.needed] },
   makeSyntheticSpeechModel: { right: synthetic, wrong: [no.path, no.needed] },
-  chatTemplateFromHuggingFace: { right: () => [folder, model.tokenizer], wrong: [no.path] },
+  chatTemplateFromHuggingFace: {
+    right: () => [folder, model.tokenizer],
+    wrong: [no.path, no.object, no.plain],
+  },
   chatTemplateFromGguf: {
     right: () => [new Map(), model.tokenizer],
     wrong: [no.object, no.object, no.plain],
@@ -141,11 +144,22 @@ const calls: Readonly<Record<string, Call>> = {
     wrong: [[...no.sound, ...no.samples], no.options],
   },
   'tokenizer.encode': { of: () => model.tokenizer!, right: () => ['a'], wrong: [no.text, no.plain] },
+  'tokenizer.encodeInTurns': { of: () => model.tokenizer!, right: () => ['a'], wrong: [no.text, no.plain] },
   'tokenizer.decode': { of: () => model.tokenizer!, right: () => [[3]], wrong: [no.tokens, no.plain] },
   'tokenizer.tokenBytes': { of: () => model.tokenizer!, right: () => [3], wrong: [no.id] },
   'tokenizer.tokenText': { of: () => model.tokenizer!, right: () => [3], wrong: [no.id] },
   'tokenizer.isControl': { of: () => model.tokenizer!, right: () => [3], wrong: [no.id] },
   'template.render': { of: () => model.chatTemplate!, right: () => [chat], wrong: [no.messages, no.plain] },
+  'template.encode': {
+    of: () => model.chatTemplate!,
+    right: () => [chat, model.tokenizer],
+    wrong: [no.messages, no.object, no.plain],
+  },
+  'template.prompt': {
+    of: () => model.chatTemplate!,
+    right: () => [chat, model.tokenizer],
+    wrong: [no.messages, no.object, no.plain],
+  },
   'template.from': { of: () => runtime.ChatTemplate, right: () => ['a'], wrong: [no.text, no.plain] },
   'template.builtin': { of: () => runtime.ChatTemplate, right: () => ['chatml'], wrong: [no.text, no.plain] },
   'sampler.sample': {
@@ -206,8 +220,17 @@ describe.each(Object.keys(calls))('%s', (name) => {
   });
 });
 
-/** Tables and classes of errors; and isMixName, which is asked about anything. */
-const noCalls = ['isMixName', 'ChatTemplate'];
+/** What the runtime alone makes, and isMixName, which is asked about anything. */
+const noCalls = [
+  'isMixName',
+  'ChatTemplate',
+  'Model',
+  'Session',
+  'Generation',
+  'Embedder',
+  'SpeechModel',
+  'Transcription',
+];
 
 test('no public function is left out', () => {
   const functions = Object.entries(runtime).flatMap(([name, value]) =>
@@ -238,7 +261,7 @@ test.each([
     'draftFor',
     'needLive',
   ];
-  const private_ = [...inner, 'compute', 'tokensOf', 'prefixOf'];
+  const private_ = [...inner, 'compute', 'tokensOf', 'prefixOf', 'idsOf', 'fragments'];
   const known = (method: string) => `${name}.${method}` in calls || private_.includes(method);
   expect(methods.filter((method) => !known(method))).toEqual([]);
 });

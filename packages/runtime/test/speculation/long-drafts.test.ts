@@ -41,14 +41,15 @@ describeCpu.each(['q4_0', 'q8_0', 'q4_k_m', 'f16'] as const)(
         using model = await loadModel(path, { backend });
         using draft = await loadModel(path, { backend });
         const speculate = { kind: 'draft', model: draft, maxDraft: 30, adaptive: false } as const;
-        for (const prompt of prompts) {
+        const told = isa === 'scalar' ? prompts.slice(0, 2) : prompts; // it rounds no weights, and is slow
+        for (const prompt of told) {
           const want = await model.generate(prompt, greedy).result;
           const got = await model.generate(prompt, { ...greedy, speculate }).result;
           expect(got.tokens).toEqual(want.tokens);
           expect(got.acceptedTokens).toBe(got.draftedTokens); // the same weights, rounded alike
         }
       },
-      60_000,
+      120_000,
     );
   },
 );

@@ -28,7 +28,7 @@ testShared(
     using backend = await createReference();
     await tellsTheStory(backend);
   },
-  30_000,
+  120_000,
 );
 
 const describeCpu = hasCpu ? describe : describe.skip;
@@ -50,7 +50,7 @@ describeCpu.each(cpuLevels)('on backend-cpu with %s', (isa) => {
     backend.dispose();
   });
 
-  testShared('the story of another implementation, by lookup', () => tellsTheStory(backend), 30_000);
+  testShared('the story of another implementation, by lookup', () => tellsTheStory(backend), 120_000);
 
   test.each(['Once upon a time', 'The fox ran. The fox ran. The', 'A'])(
     'the demo model after %j: by lookup and by a draft model as without',
@@ -64,7 +64,7 @@ describeCpu.each(cpuLevels)('on backend-cpu with %s', (isa) => {
         else expect(got.acceptedTokens).toBeLessThanOrEqual(got.draftedTokens);
       }
     },
-    30_000,
+    120_000,
   );
 
   test('sampled by lookup: the same seed gives the same tokens', async () => {

@@ -211,7 +211,7 @@ test('an abort ends it within a step', async () => {
   const reader = transcription[Symbol.asyncIterator]();
   await reader.next();
   controller.abort();
-  await expect(reader.next()).rejects.toMatchObject({ name: 'RuntimeError', code: 'ABORTED' });
+  await expect(reader.next()).rejects.toMatchObject({ name: 'AbortError', code: 'ABORTED' });
   await expect(transcription.result).rejects.toMatchObject({ code: 'ABORTED' });
 });
 
@@ -225,7 +225,7 @@ test('an abort in the middle of a window ends it, and frees what it held', async
   while (counting.live().buffers === before.buffers) await new Promise((resolve) => setImmediate(resolve));
   await new Promise((resolve) => setTimeout(resolve, 50)); // it is heard, or being written about
   controller.abort();
-  await expect(pending).rejects.toMatchObject({ name: 'RuntimeError', code: 'ABORTED' });
+  await expect(pending).rejects.toMatchObject({ name: 'AbortError', code: 'ABORTED' });
   expect(counting.live()).toEqual(before);
 });
 

@@ -1,4 +1,4 @@
-import { tokenizerFromGguf, tokenizerFromJson } from '../../src/tokenizer/index.js';
+import { TokenStream, tokenizerFromGguf, tokenizerFromJson } from '../../src/tokenizer/index.js';
 
 // Files that would take the process, its memory or its time.
 
@@ -50,19 +50,32 @@ function loopingCharsmap(replacement: Uint8Array): Uint8Array {
   return blob;
 }
 
-test('a table of replacements that makes a book of every character', () => {
+/** What replaces every text in it is `replacement`. */
+function loopingTokenizer(replacement: Uint8Array) {
   const fields = {
     model: 't5',
-    tokens: ['<unk>', 'a'],
-    scores: [0, 0],
+    tokens: ['<unk>', 'a', 'b'],
+    scores: [0, 0, 0],
     unknown_token_id: 0,
-    precompiled_charsmap: loopingCharsmap(new Uint8Array(1 << 20).fill(97)),
+    add_space_prefix: false,
+    add_eos_token: false,
+    precompiled_charsmap: loopingCharsmap(replacement),
   };
   const entries = Object.entries(fields).map(([key, value]) => [`tokenizer.ggml.${key}`, value] as const);
-  const tokenizer = tokenizerFromGguf(new Map<string, unknown>(entries));
+  return tokenizerFromGguf(new Map<string, unknown>(entries));
+}
+
+test('a table of replacements that makes a book of every character', () => {
+  const tokenizer = loopingTokenizer(new Uint8Array(1 << 20).fill(97));
   expect(() => tokenizer.encode('aaaa')).toThrow(
     expect.objectContaining({ code: 'BAD_VOCABULARY', message: expect.stringContaining('replacement') }),
   );
+});
+
+test('a table of replacements that matches without end', () => {
+  const tokenizer = loopingTokenizer(new TextEncoder().encode('b\0'));
+  expect(tokenizer.encode('a'.repeat(256))).toEqual([2]);
+  expect(tokenizer.encode('a'.repeat(600))).toEqual([2, 2, 2]); // no match is longer than 256 bytes
 });
 
 test('added tokens far apart take no memory', () => {
@@ -72,4 +85,58 @@ test('added tokens far apart take no memory', () => {
       expect.objectContaining({ code: 'BAD_VOCABULARY', message: expect.stringContaining(String(id)) }),
     );
   expect(process.memoryUsage().rss - before).toBeLessThan(200e6);
+});
+
+describe('numbers of a file', () => {
+  const pieces = { type: 'WordPiece', vocab: { a: 0, '<unk>': 1 }, unk_token: '<unk>' };
+  const unigram = {
+    type: 'Unigram',
+    vocab: [
+      ['a', 0],
+      ['<unk>', 0],
+    ],
+  };
+  const strip = { type: 'Strip', content: ' ', start: 0, stop: 0 };
+  const places: readonly (readonly [string, (value: unknown) => Record<string, unknown>])[] = [
+    ['max_input_chars_per_word', (value) => ({ model: { ...pieces, max_input_chars_per_word: value } })],
+    ['unk_id', (value) => ({ model: { ...unigram, unk_id: value } })],
+    ['length', (value) => ({ model, pre_tokenizer: { type: 'FixedLength', length: value } })],
+    ['start', (value) => ({ model, decoder: { ...strip, start: value } })],
+    ['stop', (value) => ({ model, decoder: { ...strip, stop: value } })],
+    ['the id', (value) => ({ model, added_tokens: [{ id: value, content: '<x>' }] })],
+    ['the id', (value) => ({ model: { ...model, vocab: { a: value } } })],
+  ];
+
+  test.each(places)('%s is a whole number', (name, fileOf) => {
+    for (const value of [-1, 0.5, 1e308, Number.NaN, '1', true, [], {}])
+      expect(() => tokenizerFromJson(fileOf(value))).toThrow(
+        expect.objectContaining({ code: 'BAD_VOCABULARY', message: expect.stringContaining(name) }),
+      );
+  });
+
+  test('numbers beyond any text take no time', () => {
+    const most = Number.MAX_SAFE_INTEGER;
+    const ends = { ...strip, content: 'a', start: most, stop: most };
+    const tokenizer = tokenizerFromJson({
+      model,
+      pre_tokenizer: { type: 'FixedLength', length: most },
+      decoder: { type: 'Sequence', decoders: [{ type: 'Fuse' }, ends] },
+    });
+    const stream = new TokenStream(tokenizer);
+    expect(tokenizer.encode('aaaa')).toEqual([1]);
+    expect(tokenizer.decode([0, 0])).toBe('');
+    expect(stream.push(0) + stream.push(0) + stream.flush()).toBe('');
+    const long = tokenizerFromJson({ model: { ...pieces, max_input_chars_per_word: most } });
+    expect(long.encode('a'.repeat(100_000)).length).toBe(1); // no token goes on within a word
+  });
+
+  test('nothing is at the beginning any number of times: refused', () => {
+    const ends = { ...strip, content: '', start: Number.MAX_SAFE_INTEGER };
+    expect(() => tokenizerFromJson({ model, decoder: ends })).toThrow(
+      expect.objectContaining({
+        code: 'BAD_VOCABULARY',
+        message: expect.stringContaining('content is empty'),
+      }),
+    );
+  });
 });

@@ -211,6 +211,13 @@ describe('folder', () => {
         '4000000000',
       ],
       ['a merge of what is no token', '{"model": {"vocab": {"a": 0}, "merges": ["a b"]}}', 'model.merges[0]'],
+      ['a merge of three', '{"model": {"vocab": {"a": 0}, "merges": ["a a a"]}}', 'merges[0] is "a a a"'],
+      ['a merge of one', '{"model": {"vocab": {"a": 0}, "merges": ["aa"]}}', 'expected two pieces'],
+      [
+        'a pattern of a book',
+        `{"model": {"vocab": {"a": 0}}, "normalizer": {"type": "Replace", "pattern": {"Regex": "${'a'.repeat(70_000)}"}, "content": ""}}`,
+        'has 70000 characters; at most 65536',
+      ],
       [
         'a pattern that is none',
         '{"model": {"vocab": {"a": 0}}, "pre_tokenizer": {"type": "Split", "pattern": {"Regex": "(a"}, "behavior": "Isolated"}}',

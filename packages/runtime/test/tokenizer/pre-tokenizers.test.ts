@@ -41,6 +41,15 @@ test.each([
   ['granite-embed-multi-97m', "HelloWorld's हिन्दी", ['Hello', "World's", ' हिन्दी']],
   ['granite-docling', "I'll 12", ['I', "'ll", ' 12']],
   ['bloom', 'one, two', ['one', ',', ' two']],
+  ['ufakzeka', "Ankara'da 12", ['Ankara', "'da", ' ', '1', '2']],
+  ['qwen2', "Ankara'da", ['Ankara', "'d", 'a']],
+  ['k2-horizon', "I'll हिन्दी क्\u200dष 1234", ['I', "'ll", ' हिन्दी', ' क्\u200dष', ' ', '123', '4']],
+  ['spark2_5', 'x1234中文!\n\n y', ['x', '1', '2', '3', '4', '中文', '!', '\n', '\n', ' y']],
+  ['hy_v4', 'x1234中文!\n\n y', ['x', '123', '4', '中文', '!\n\n', ' y']],
+  ['gemma4', "it's 12\n\n3", ["it's 12", '\n\n', '3']],
+  ['granite-embed-multi-311m', 'a b\nc', ['a b', '\n', 'c']],
+  ['sarvam-moe', 'a b\nc', ['a b', '\n', 'c']],
+  ['whitespace', 'a, b\u3000c', ['a,', ' ', 'b', '\u3000', 'c']],
 ])('%s splits %j', (name, text, pieces) => {
   expect(split(name, text)).toEqual(pieces);
 });

@@ -97,19 +97,27 @@ function* mergesOf(
   const merges = fields.list('merges', []);
   const ranks = new Map<number, number>();
   const merged = new Int32Array(merges.length);
+  const idOf = (spelling: string, rank: number) =>
+    tokens.find(spelling) ?? tokens.need(spelling, placeOf(rank));
   yield* eachOf(merges, (merge, rank) => {
-    const where = `model.merges[${rank}]`;
-    const [left, right] = pairOf(merge, where);
-    ranks.set(tokens.need(left, where) * FACTOR + tokens.need(right, where), rank);
-    merged[rank] = tokens.need(left + right.slice(prefix.length), where);
+    const [left, right] = pairOf(merge, rank);
+    ranks.set(idOf(left, rank) * FACTOR + idOf(right, rank), rank);
+    merged[rank] = idOf(left + right.slice(prefix.length), rank);
   });
   return { ranks, merged };
 }
 
+/** For errors alone: files have some hundred thousand merges. */
+const placeOf = (rank: number): string => `model.merges[${rank}]`;
+
 /** "a b", or in newer files ["a", "b"]. */
-export function pairOf(merge: unknown, where: string): readonly [string, string] {
-  const parts: unknown = typeof merge === 'string' ? merge.split(' ') : merge;
-  if (Array.isArray(parts) && parts.length === 2) return [String(parts[0]), String(parts[1])];
+export function pairOf(merge: unknown, rank: number): readonly [string, string] {
+  if (typeof merge === 'string') {
+    const space = merge.indexOf(' ');
+    if (space >= 0 && merge.indexOf(' ', space + 1) < 0)
+      return [merge.slice(0, space), merge.slice(space + 1)];
+  }
+  if (Array.isArray(merge) && merge.length === 2) return [String(merge[0]), String(merge[1])];
   const shown = isJson(merge) ? 'an object' : String(JSON.stringify(merge)).slice(0, 60);
-  throw badVocabulary(`tokenizer.json: ${where} is ${shown}; expected two pieces`);
+  throw badVocabulary(`tokenizer.json: ${placeOf(rank)} is ${shown}; expected two pieces`);
 }

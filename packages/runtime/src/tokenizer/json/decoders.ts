@@ -1,3 +1,4 @@
+import { badVocabulary } from '../error.js';
 import { byteFallback } from './byte-fallback.js';
 import { byteLevelText } from './byte-level-text.js';
 import { type DecoderStep, eachToken, fused, inOrder } from './decoder-step.js';
@@ -71,11 +72,13 @@ function onParts(fields: Fields): Decoder {
   return ({ continues }) => stripFused(content, start, stop, continues);
 }
 
-const stripRules = (fields: Fields) => ({
-  content: fields.string('content'),
-  start: fields.count('start', 0),
-  stop: fields.count('stop', 0),
-});
+/** @throws TokenizerError BAD_VOCABULARY: what is empty is at the beginning any number of times. */
+function stripRules(fields: Fields) {
+  const content = fields.string('content');
+  if (content === '')
+    throw badVocabulary(`tokenizer.json: ${fields.where}.content is empty; expected a character`);
+  return { content, start: fields.count('start', 0), stop: fields.count('stop', 0) };
+}
 
 /** Without a decoder, tokens are words apart. */
 export const wordsApart: Decoder = ({ continues }) => {

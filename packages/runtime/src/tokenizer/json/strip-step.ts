@@ -2,7 +2,6 @@ import type { DecoderStep } from './decoder-step.js';
 
 /** Without up to `start` times `content` at the beginning, and up to `stop` times at the end. */
 export function stripped(token: string, content: string, start: number, stop: number): string {
-  if (content === '') return token;
   let first = 0;
   for (let i = 0; i < start && token.startsWith(content, first); i++) first += content.length;
   let last = token.length;
