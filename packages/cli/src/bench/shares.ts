@@ -9,9 +9,9 @@ export interface Share {
   readonly of: string;
 }
 
-/** Bytes of keys and values that a token reads when `keys` tokens are in the cache. */
+/** Bytes of keys and values that a token reads when `keys` tokens, a mean of whole numbers, are in the cache. */
 const bytesOfKeys = ({ config, plan }: Model, keys: number): number =>
-  kvCacheBytes({ ...config, dtype: plan.cacheDtype }, keys);
+  keys * kvCacheBytes({ ...config, dtype: plan.cacheDtype }, 1);
 
 /** A step reads the weights once for the whole batch, and the keys and values of each sequence: half the answer, on average. */
 function decodeShare(
