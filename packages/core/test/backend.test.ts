@@ -206,7 +206,7 @@ describe('a driver that breaks its contract is refused', () => {
     ],
     'no exact row': [
       { ...right, profile: { ...right.profile, exactRows: 0 } },
-      'profile.exactRows must be a whole number of 1 or more, or Infinity; it is 0',
+      'profile.exactRows must be a whole number above 0, Infinity, or absent; got 0',
     ],
     'an unknown op': [claiming({ fly: linear }), "unknown op 'fly'"],
     'an unknown fused op': [
