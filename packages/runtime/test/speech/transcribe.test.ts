@@ -194,7 +194,7 @@ test('a language goes by its code or its English name, in any case', async () =>
     expect((await model.transcribe(short, { ...brief, language }).result).language).toBe('en');
 });
 
-test('options out of range are refused at once', () => {
+test('options out of range are refused when it is read', async () => {
   for (const options of [
     { language: 'klingon' },
     { beamSize: 0 },
@@ -202,7 +202,7 @@ test('options out of range are refused at once', () => {
     { temperatures: [-1] },
     { task: 'sing' as 'translate' },
   ])
-    expect(() => model.transcribe(tone, options)).toThrow(expect.objectContaining({ code: 'BAD_OPTION' }));
+    await expect(model.transcribe(tone, options).result).rejects.toMatchObject({ code: 'BAD_OPTION' });
 });
 
 test('an abort ends it within a step', async () => {
@@ -211,7 +211,7 @@ test('an abort ends it within a step', async () => {
   const reader = transcription[Symbol.asyncIterator]();
   await reader.next();
   controller.abort();
-  await expect(reader.next()).rejects.toMatchObject({ name: 'RuntimeError', code: 'ABORTED' });
+  await expect(reader.next()).rejects.toMatchObject({ name: 'AbortError', code: 'ABORTED' });
   await expect(transcription.result).rejects.toMatchObject({ code: 'ABORTED' });
 });
 
@@ -225,7 +225,7 @@ test('an abort in the middle of a window ends it, and frees what it held', async
   while (counting.live().buffers === before.buffers) await new Promise((resolve) => setImmediate(resolve));
   await new Promise((resolve) => setTimeout(resolve, 50)); // it is heard, or being written about
   controller.abort();
-  await expect(pending).rejects.toMatchObject({ name: 'RuntimeError', code: 'ABORTED' });
+  await expect(pending).rejects.toMatchObject({ name: 'AbortError', code: 'ABORTED' });
   expect(counting.live()).toEqual(before);
 });
 
@@ -242,7 +242,7 @@ test('whatever ends a transcription, its memory goes back', async () => {
   expect(counting.live()).toEqual(before);
   own.dispose();
   expect(counting.live()).toEqual({ buffers: 0, weights: 0 });
-  expect(() => own.transcribe(tone)).toThrow(expect.objectContaining({ code: 'DISPOSED' }));
+  await expect(own.transcribe(tone).result).rejects.toMatchObject({ code: 'DISPOSED' });
 });
 
 test('one that its reader drops after a segment gives its memory back', async () => {
