@@ -1,3 +1,4 @@
+import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import {
   BackendError,
@@ -27,15 +28,20 @@ const decoders: Readonly<Record<string, { bytes: number; read(view: DataView, at
 const bad = ({ name }: { readonly name: string }, message: string, cause?: unknown) =>
   new BackendError('BAD_WEIGHT', `[loadWeight] '${name}': ${message}`, { cause });
 
+/** Without O_NONBLOCK a pipe would be waited for; Windows has neither. */
+const forReading = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
+
 /** The bytes of a source, read from its file where it names one. */
 async function bytesOf(source: Pick<WeightSource, 'name' | 'bytes'>): Promise<Uint8Array> {
   if (source.bytes instanceof Uint8Array) return source.bytes;
   const { path, offset, byteLength } = source.bytes;
-  const file = await open(path).catch((cause) => {
+  const file = await open(path, forReading).catch((cause) => {
     throw bad(source, `cannot open ${path}: ${cause.message}`, cause);
   });
   try {
-    const { size } = await file.stat();
+    const status = await file.stat();
+    if (!status.isFile()) throw bad(source, `${path} is not a file`);
+    const { size } = status;
     if (!(offset >= 0 && byteLength >= 0 && offset + byteLength <= size))
       throw bad(source, `bytes ${offset} to ${offset + byteLength} lie outside ${path} (${size} bytes)`);
     const bytes = new Uint8Array(byteLength);

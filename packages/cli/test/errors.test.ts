@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -47,7 +48,7 @@ const cases: readonly (readonly [name: string, args: readonly string[], code: st
     'more threads than a backend takes',
     ['run', 'demo', '-p', 'x', '--threads', '600'],
     'BACKEND_FAILED',
-    /refuses its options.*600/,
+    /refuses its options: threads .*600/,
   ],
 ];
 
@@ -58,6 +59,21 @@ test.each(cases)('%s gets one clear message and status 1', async (_name, args, c
   expect(stderr).toMatch(says);
   expect(stderr).not.toMatch(/\n\s+at /);
   expect(stdout).toBe('');
+});
+
+const pipe = join(folder, 'pipe.wav');
+execFileSync('mkfifo', [pipe]);
+
+test.each([
+  ['-f', ['run', 'demo', '-f', pipe]],
+  ['--chat-template', ['run', 'demo', '-p', 'x', '--chat-template', pipe]],
+  ['--text', ['quantize', 'demo', join(folder, 'q.gguf'), 'q8_0', '--report', '--text', pipe]],
+  ['--imatrix', ['quantize', 'demo', join(folder, 'q.gguf'), 'q8_0', '--imatrix', pipe]],
+  ['a model', ['run', pipe, '-p', 'x']],
+])('a pipe is refused, not waited for: %s', async (_, args) => {
+  const { code, stderr } = await quern(args);
+  expect(code).toBe(1);
+  expect(stderr).toBe(`quern: ${pipe}: is a pipe; give a regular file (NOT_A_FILE)\n`);
 });
 
 test('an instruction set that the machine lacks is not replaced by another backend', async () => {
@@ -88,6 +104,13 @@ test('bench --make does not overwrite a file, unless it is forced to', async () 
   const { code, stderr } = await quern(['bench', '--make', path]);
   expect([code, readFileSync(path, 'utf8')]).toEqual([1, 'precious']);
   expect(stderr).toMatch(/mine\.gguf exists already: --force/);
+});
+
+test('bench --svg does not overwrite a file, and says so before it measures', async () => {
+  const path = file('mine.svg', 'precious');
+  const { code, stderr } = await quern(['bench', '--svg', path]);
+  expect([code, readFileSync(path, 'utf8')]).toEqual([1, 'precious']);
+  expect(stderr).toBe(`error: ${path} exists already: --force overwrites it\n`);
 });
 
 test.each([

@@ -1,3 +1,5 @@
+import { QuernError } from './error.js';
+
 /** One thing at a time on a device, in the order asked for; frees come between them. */
 export class RunQueue {
   private tail: Promise<unknown> = Promise.resolve();
@@ -19,13 +21,16 @@ export class RunQueue {
     return result;
   }
 
-  /** Calls `act` between two tasks: now if none is asked for, otherwise after those asked for so far. */
+  /**
+   * Calls `act` between two tasks: now if none is asked for, otherwise after those asked for so far. What it throws then
+   * is a warning of the process: nobody waits for it.
+   */
   between(act: () => void): void {
     if (this.pending === 0) act();
-    else void this.run(async () => act());
+    else void this.run(async () => attempt(act));
   }
 
-  /** Calls `act` once nothing runs and nothing waits: at the end of all work. */
+  /** Calls `act` once nothing runs and nothing waits: at the end of all work. What it throws then is a warning, as above. */
   whenIdle(act: () => void): void {
     if (this.pending === 0) act();
     else this.waiting.push(act);
@@ -35,8 +40,20 @@ export class RunQueue {
     if (--this.pending > 0) return;
     const waiting = this.waiting;
     this.waiting = [];
-    for (const act of waiting) act();
+    for (const act of waiting) attempt(act);
   };
+}
+
+/** Calls what nobody waits for. */
+function attempt(act: () => void): void {
+  try {
+    act();
+  } catch (error) {
+    process.emitWarning(error instanceof Error ? error.message : String(error), {
+      type: 'QuernWarning',
+      code: error instanceof QuernError ? error.code : 'DEVICE_FAILED',
+    });
+  }
 }
 
 /** Calls a task; what it throws becomes a rejection. */

@@ -178,3 +178,23 @@ describe('the contract', () => {
     );
   });
 });
+
+test('a backend that ends while weights load: every load says so, and the driver ends once, after them', async () => {
+  const events: string[] = [];
+  const ends: (() => void)[] = [];
+  const backend = spoilt((driver) => ({
+    async loadWeight(given) {
+      await new Promise<void>((resolve) => ends.push(resolve));
+      events.push('loaded');
+      return driver.loadWeight(given);
+    },
+    dispose: () => void events.push('disposed'),
+  }));
+  const loads = [0, 1, 2].map(() => backend.loadWeight(source));
+  backend.dispose();
+  backend.dispose();
+  for (const end of ends) end();
+  for (const outcome of await Promise.allSettled(loads))
+    expect(outcome).toMatchObject({ status: 'rejected', reason: { code: 'DISPOSED' } });
+  expect(events).toEqual(['loaded', 'loaded', 'loaded', 'disposed']);
+});

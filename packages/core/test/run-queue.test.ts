@@ -1,3 +1,4 @@
+import { BackendError } from '../src/error.js';
 import { RunQueue } from '../src/run-queue.js';
 
 /** A task that ends when told to. */
@@ -84,4 +85,25 @@ test('whenIdle acts once nothing runs and nothing waits', async () => {
   c.end();
   await Promise.all(done);
   expect(log[log.length - 1]).toBe('idle');
+});
+
+test.each<[string, (queue: RunQueue, act: () => void) => void]>([
+  ['between tasks', (queue, act) => queue.between(act)],
+  ['at the end of all work', (queue, act) => queue.whenIdle(act)],
+])('what is thrown %s is a warning, and no rejection that nobody handles', async (_, ask) => {
+  const warnings: unknown[] = [];
+  const { emitWarning } = process;
+  process.emitWarning = (...warning: unknown[]) => void warnings.push(warning);
+  const queue = new RunQueue();
+  const { run, end } = task([], 'a');
+  const done = queue.run(run);
+  ask(queue, () => {
+    throw new BackendError('DEVICE_FAILED', '[free] the driver failed');
+  });
+  end();
+  await done;
+  await expect(queue.run(async () => 'next')).resolves.toBe('next');
+  await settle();
+  process.emitWarning = emitWarning;
+  expect(warnings).toEqual([['[free] the driver failed', { type: 'QuernWarning', code: 'DEVICE_FAILED' }]]);
 });

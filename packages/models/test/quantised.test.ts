@@ -1,7 +1,7 @@
 // Folders of quantised matrices: the floats that they mean, bit for bit, and the model that they make.
 import { readdirSync, readFileSync } from 'node:fs';
 import { createBackend as createReference } from '@quern/backend-reference';
-import { type Backend, GptqRows } from '@quern/core';
+import { type Backend, GptqRows, type GptqSource } from '@quern/core';
 import { loadLanguageModel, openModelFile } from '../src/index.js';
 import { decodePoolFor } from '../src/weights/decode-pieces.js';
 import { decodeToF32 } from '../src/weights/decode-weight.js';
@@ -111,6 +111,27 @@ describe.each(folders)('%s', (name, config, make) => {
     expect(await logits(quantised, without, notices)).toEqual(await logits(plain, reference));
     expect(notices).toEqual([expect.stringMatching(/14 tensors are decoded to f32, which takes [\d.]+ MB/)]);
   });
+});
+
+test('without a map, every part of a matrix of GPTQ is read into memory', async () => {
+  const { quantised } = writeFolders('unmapped', ...gptq({ bits: 4, group: 32, ordered: true }));
+  using reference = await createReference();
+  const mapped: (boolean | undefined)[] = [];
+  const { quantGptq } = reference;
+  const watched: Backend = Object.create(reference, {
+    quantGptq: {
+      value: {
+        ...quantGptq,
+        loadWeight(source: GptqSource) {
+          for (const part of [source.qweight, source.qzeros, source.scales, source.groupIndex!])
+            mapped.push(part instanceof Uint8Array ? undefined : part.mmap);
+          return quantGptq!.loadWeight(source);
+        },
+      },
+    },
+  });
+  using _model = await loadLanguageModel(await openModelFile(quantised), watched, { mmap: false });
+  expect(mapped).toEqual(Array.from({ length: 4 * 14 }, () => false));
 });
 
 test.each<[string, Grouped]>([

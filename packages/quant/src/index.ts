@@ -23,6 +23,7 @@ export { type ParseGgufOptions, parseGguf } from './gguf/parse.js';
 export { type GgufInput, type TensorData, type TensorInput, writeGguf } from './gguf/write.js';
 export type { MetadataInput, TypedMetadata } from './gguf/write-metadata.js';
 export { type F8Format, type F8Scales, f8Values, isF8Format } from './hugging-face/f8.js';
+export { InputFile } from './input-file.js';
 export {
   type ChosenFormat,
   chooseFormat,

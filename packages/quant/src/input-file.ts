@@ -1,5 +1,6 @@
-import { type FileHandle, open, stat } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
 import { FileError } from './error.js';
+import { asFileError, openRegularFile } from './open-regular-file.js';
 
 /** A regular file open for reading. */
 export class InputFile {
@@ -12,19 +13,8 @@ export class InputFile {
 
   /** @throws FileError NOT_FOUND, NOT_A_FILE or READ_FAILED. */
   static async open(path: string): Promise<InputFile> {
-    try {
-      const status = await stat(path); // before open, which would wait for a writer on a pipe
-      if (!status.isFile()) {
-        throw new FileError(
-          'NOT_A_FILE',
-          path,
-          `is ${status.isDirectory() ? 'a directory' : 'not a regular file'}`,
-        );
-      }
-      return new InputFile(path, status.size, await open(path, 'r'));
-    } catch (error) {
-      throw asFileError(path, error);
-    }
+    const { file, size } = await openRegularFile(path);
+    return new InputFile(path, size, file);
   }
 
   /** Fills `into` with the bytes from `position`. @throws FileError TRUNCATED where the file has shrunk, or READ_FAILED. */
@@ -50,13 +40,4 @@ export class InputFile {
   async close(): Promise<void> {
     await this.handle.close();
   }
-}
-
-function asFileError(path: string, error: unknown): FileError {
-  if (error instanceof FileError) return error;
-  const cause = error as NodeJS.ErrnoException;
-  if (cause.code === 'ENOENT' || cause.code === 'ENOTDIR') {
-    return new FileError('NOT_FOUND', path, 'there is no such file', { cause });
-  }
-  return new FileError('READ_FAILED', path, `cannot be read (${cause.code ?? cause.message})`, { cause });
 }

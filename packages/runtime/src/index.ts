@@ -45,6 +45,7 @@ export {
   QuantizeError,
   type QuantizeErrorCode,
   readImportance,
+  readRegularFile,
   type TensorReport,
 } from '@quern/quant';
 export { AudioError, type AudioErrorCode } from './audio/error.js';

@@ -98,8 +98,8 @@ export async function measureEncoder(
   ceilings: DeviceCeilings | undefined,
   options: RunOptions,
 ): Promise<RunFigures> {
-  const { signal, onWork } = options;
-  using model = await loadEmbedder(path, { backend, signal });
+  const { mmap, signal, onWork } = options;
+  using model = await loadEmbedder(path, { backend, mmap, signal });
   const residentBytes = process.memoryUsage.rss();
   const checked = options.check ? await check(model, backend, signal) : undefined;
   const { formats } = await describeFile(path);

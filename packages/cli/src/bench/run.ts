@@ -18,6 +18,8 @@ export interface RunOptions {
   readonly cacheDtype?: KvDtype;
   readonly repeat: number;
   readonly check: boolean;
+  /** As in LoadOptions. */
+  readonly mmap: boolean;
   readonly signal: AbortSignal;
   readonly onWork: (work: Work) => void;
 }
@@ -98,7 +100,7 @@ export async function measureModel(
   ceilings: DeviceCeilings | undefined,
   options: RunOptions,
 ): Promise<RunFigures> {
-  const { flags, cacheDtype, check, signal } = options;
+  const { flags, cacheDtype, check, mmap, signal } = options;
   const works = worksOf(flags);
   const sequences = Math.max(...works.map(batchOf));
   const context = Math.max(contextOf(works), checkedTokens);
@@ -106,6 +108,7 @@ export async function measureModel(
     backend,
     context,
     sequences,
+    mmap,
     signal,
     ...(cacheDtype && { cacheDtype }),
   });

@@ -9,7 +9,7 @@ export interface Share {
   readonly of: string;
 }
 
-/** Bytes of keys and values that a token reads when `keys` tokens, a mean, are in the cache. */
+/** Bytes of keys and values that a token reads when `keys` tokens, a mean of whole numbers, are in the cache. */
 const bytesOfKeys = ({ config, plan }: Model, keys: number): number =>
   keys * kvCacheBytes({ ...config, dtype: plan.cacheDtype }, 1);
 

@@ -120,8 +120,8 @@ export async function measureSpeech(
   ceilings: DeviceCeilings | undefined,
   options: RunOptions,
 ): Promise<RunFigures> {
-  const { signal, onWork, flags } = options;
-  using model = await loadSpeechModel(path, { backend, signal });
+  const { mmap, signal, onWork, flags } = options;
+  using model = await loadSpeechModel(path, { backend, mmap, signal });
   const residentBytes = process.memoryUsage.rss();
   const checked = options.check ? await checkSpeech(model, backend, signal) : undefined;
   const file = await describeFile(path);

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { builtinTemplates } from '@quern/runtime';
 import type { Command } from 'commander';
+import { readText } from '../read-text.js';
 
 /** As commander gives them. */
 export interface TemplateFlags {
@@ -23,7 +23,7 @@ export async function resolveTemplate<T extends TemplateFlags>(flags: T, command
     command.error(
       `error: --chat-template ${chosen} is neither a file nor one of ${builtinTemplates.join(', ')}`,
     );
-  const chatTemplate = await readFile(chosen, 'utf8');
+  const chatTemplate = await readText(chosen);
   if (!chatTemplate.includes('{'))
     command.error(`error: --chat-template ${chosen} holds no Jinja: there is neither {{ nor {% in it`);
   return { ...flags, chatTemplate };

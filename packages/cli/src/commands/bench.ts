@@ -18,7 +18,7 @@ import { measureModel } from '../bench/run.js';
 import { measureSpeech } from '../bench/speech.js';
 import { type Machine, type Run, showMachine, showRun, showTable } from '../bench/table.js';
 import { showWork, type WorkFlags } from '../bench/works.js';
-import { kvOption, positive, whole, withNamedBackend } from '../options.js';
+import { kvOption, noMmapOption, positive, whole, withNamedBackend } from '../options.js';
 import { needFree } from '../output-path.js';
 import { inTemporaryFolder } from '../temporary-folder.js';
 import { count } from '../terminal/count.js';
@@ -38,6 +38,7 @@ interface BenchFlags extends WorkFlags {
   readonly kv?: KvDtype;
   readonly repeat: number;
   readonly check: boolean;
+  readonly mmap: boolean;
   readonly make?: string;
   readonly force?: boolean;
   readonly json?: boolean;
@@ -114,7 +115,7 @@ class Measurements {
     path: string,
     choice: Pick<BackendFlags, 'threads' | 'isa'>,
   ): Promise<void> {
-    const { backend: wanted, backendOption, repeat, check, kv } = this.flags;
+    const { backend: wanted, backendOption, repeat, check, mmap, kv } = this.flags;
     using backend = await openBackend({ backend: wanted, backendOption, ...choice });
     this.signal.throwIfAborted();
     const { isa, threads } = backend.profile;
@@ -124,6 +125,7 @@ class Measurements {
       ...(kv && { cacheDtype: kv }),
       repeat,
       check,
+      mmap,
       signal: this.signal,
       onWork: (work) => say(`${name} (${isa}, ${count(threads, 'thread')}): ${showWork(work)} …`),
     });
@@ -164,7 +166,8 @@ async function make(path: string, { arch, format, seed }: BenchFlags, signal: Ab
   say(`${path}: ${shape} in ${recipe}, random weights from seed ${seed}`);
 }
 
-function needSense({ make: path, force, arch, format }: BenchFlags, command: Command): void {
+function needSense({ make: path, svg, force, arch, format }: BenchFlags, command: Command): void {
+  if (svg !== undefined) needFree(svg, force, command);
   if (path === undefined) return;
   if (arch.length * format.length > 1)
     command.error('error: --make writes one file: give one --arch and one --format');
@@ -223,13 +226,14 @@ export const benchCommand = (): Command =>
     .addOption(kvOption())
     .option('--threads <n>', `threads to compute with${several}`, listOf(positive))
     .option('--isa <names>', `instruction sets of the backend${several}`, listOf(word))
+    .addOption(noMmapOption())
     .option('--repeat <times>', 'median and quartiles are reported', positive, 5)
     .option(
       '--no-check',
       `do not first hold what is computed against scalar code (at most ${errorBound} of their norm)`,
     )
     .option('--make <file>', 'only write the model to a file')
-    .option('--force', 'overwrite the file of --make')
+    .option('--force', 'overwrite the file of --make or --svg')
     .option('--json', 'print one JSON object')
     .option('--svg <file>', 'also draw a chart')
     .action(bench);

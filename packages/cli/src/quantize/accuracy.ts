@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs';
 import { modelKind, perplexity, RuntimeError } from '@quern/runtime';
 import { withEmbedder, withModel } from '../load.js';
+import { readText } from '../read-text.js';
 import { say } from '../terminal/report.js';
 
 /** What is measured of a model in another format beside its size and the errors of its weights. */
@@ -29,7 +29,7 @@ export async function accuracyOf(
   if (text === undefined) return undefined;
   const kind = await modelKind(source);
   const flags = { backend: 'auto', ctx: 256, ...(threads !== undefined && { threads }) };
-  const content = readFileSync(text, 'utf8');
+  const content = await readText(text);
   if (kind === 'encoder') {
     const lines = content.split('\n').filter((line) => line.trim() !== '');
     return cosines(source, { lines, tokens, flags, signal });

@@ -1,5 +1,5 @@
-import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
+import { readText } from '../read-text.js';
 import { readStdin, withoutLineEnd } from '../terminal/stdin.js';
 
 /** As commander gives them. */
@@ -25,11 +25,10 @@ export async function readPrompt(
     ...(file === undefined ? [] : ['with -f']),
   ];
   if (given.length > 1) command.error(`error: the prompt is given ${given.join(' and ')}: give it once`);
-  const text = file === undefined ? (argument ?? prompt ?? (await readStdin())) : await readText(file);
+  const text =
+    file === undefined ? (argument ?? prompt ?? (await readStdin())) : withoutLineEnd(await readText(file));
   if (text !== undefined) return text;
   return command.error(
     'error: there is no prompt: give one with -p <text>, as an argument, with -f <file>, or pipe it into standard input',
   );
 }
-
-const readText = async (path: string): Promise<string> => withoutLineEnd(await readFile(path, 'utf8'));

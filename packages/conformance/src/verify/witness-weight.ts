@@ -1,4 +1,3 @@
-import { open } from 'node:fs/promises';
 import {
   bf16ToF32,
   type DriverWeight,
@@ -8,6 +7,7 @@ import {
   type WeightBytes,
   type WeightSource,
 } from '@quern/core';
+import { InputFile } from '@quern/quant';
 import { ConformanceError } from '../error.js';
 import type { Codec } from '../options.js';
 
@@ -20,10 +20,10 @@ export interface WitnessWeight extends DriverWeight {
 
 async function bytesOf(bytes: WeightBytes): Promise<Uint8Array> {
   if (bytes instanceof Uint8Array) return bytes.slice(); // at the start of a buffer of its own
-  const file = await open(bytes.path);
+  const file = await InputFile.open(bytes.path);
   try {
     const read = new Uint8Array(bytes.byteLength);
-    await file.read(read, 0, read.length, bytes.offset);
+    await file.read(bytes.offset, read);
     return read;
   } finally {
     await file.close();

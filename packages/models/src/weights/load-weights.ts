@@ -4,7 +4,7 @@ import { decodedBytes, decodedFormat, decodedSource, gatheredSource } from './de
 import { type GroupedTensor, gptqSource, isGrouped } from './gptq.js';
 import { needUnchanged } from './need-unchanged.js';
 import { isDense, type ResolvedWeight } from './resolve-weights.js';
-import { partsOf, type StoredTensor, storedBytes, unmapped } from './weight-file.js';
+import { type StoredTensor, slicesOf, storedBytes, unmapped } from './weight-file.js';
 
 /** What a caller may want to hear while weights load. */
 export interface LoadOptions {
@@ -72,7 +72,7 @@ export async function loadWeights(
     options.mmap === false
       ? resolved.map((weight) => ({ ...weight, tensor: unmapped(weight.tensor) }))
       : resolved;
-  const paths = new Set(resolved.flatMap(({ tensor }) => partsOf(tensor).map(({ bytes }) => bytes.path)));
+  const paths = new Set(resolved.flatMap(({ tensor }) => slicesOf(tensor).map(({ path }) => path)));
   try {
     return await needUnchanged(paths, () => loadAll(backend, wanted, decoding, options));
   } finally {

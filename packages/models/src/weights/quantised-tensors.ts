@@ -43,11 +43,24 @@ export function withQuantised(tensors: Tensors, path: string, quantisation?: Qua
   return all;
 }
 
-/** Bytes in the file of what a quantised tensor depends on beside its own. */
-export function otherBytes(quantised: Quantised): number {
+/** What a quantised tensor depends on beside its own bytes. */
+export function otherTensors(quantised: Quantised): readonly FileTensor[] {
   const others =
     quantised.kind === 'f8' ? [quantised.scale] : [quantised.qzeros, quantised.scales, quantised.groupIndex];
-  return others.reduce((sum, part) => sum + (part?.bytes.byteLength ?? 0), 0);
+  return others.filter((part) => part !== undefined);
+}
+
+/** The same, with each of these tensors made into another. */
+export function mapOthers(quantised: Quantised, change: (tensor: FileTensor) => FileTensor): Quantised {
+  if (quantised.kind === 'f8')
+    return { ...quantised, ...(quantised.scale && { scale: change(quantised.scale) }) };
+  const { qzeros, scales, groupIndex } = quantised;
+  return {
+    ...quantised,
+    qzeros: change(qzeros),
+    scales: change(scales),
+    ...(groupIndex && { groupIndex: change(groupIndex) }),
+  };
 }
 
 function quantisedMatrix(

@@ -1,7 +1,7 @@
 import type { FileSlice, WeightSource } from '@quern/core';
 import type { GgmlFile, GgufFile, SafetensorsFile } from '@quern/quant';
 import type { Quantisation } from '../config/quantisation.js';
-import { otherBytes, type Quantised, withQuantised } from './quantised-tensors.js';
+import { mapOthers, otherTensors, type Quantised, withQuantised } from './quantised-tensors.js';
 
 /** The two customs of naming tensors: llama.cpp's and transformers'. */
 export type Naming = 'gguf' | 'huggingFace';
@@ -25,9 +25,16 @@ export type StoredTensor = FileTensor | TensorStack;
 export const partsOf = (tensor: StoredTensor): readonly FileTensor[] =>
   'parts' in tensor ? tensor.parts : [tensor];
 
+/** The slices of files that it is made of. */
+export const slicesOf = (tensor: StoredTensor): readonly FileSlice[] =>
+  partsOf(tensor)
+    .flatMap((part) => [part, ...(part.quantised ? otherTensors(part.quantised) : [])])
+    .map(({ bytes }) => bytes);
+
 const readWhole = (tensor: FileTensor): FileTensor => ({
   ...tensor,
   bytes: { ...tensor.bytes, mmap: false },
+  ...(tensor.quantised && { quantised: mapOthers(tensor.quantised, readWhole) }),
 });
 
 /** The same tensor for a backend that is to read its bytes into memory. */
@@ -35,12 +42,8 @@ export const unmapped = (tensor: StoredTensor): StoredTensor =>
   'parts' in tensor ? { ...tensor, parts: tensor.parts.map(readWhole) } : readWhole(tensor);
 
 /** Bytes in the file, those that a quantised tensor depends on included. */
-export function storedBytes(tensor: StoredTensor): number {
-  return partsOf(tensor).reduce(
-    (sum, { bytes, quantised }) => sum + bytes.byteLength + (quantised ? otherBytes(quantised) : 0),
-    0,
-  );
-}
+export const storedBytes = (tensor: StoredTensor): number =>
+  slicesOf(tensor).reduce((sum, { byteLength }) => sum + byteLength, 0);
 
 /** The tensors of a model by name, whatever container they lie in. */
 export interface WeightFile {

@@ -1,9 +1,8 @@
-import type { Stats } from 'node:fs';
-import { open, stat } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { types } from 'node:util';
 import { rules, showValue } from '@quern/core';
 import { sampleRate } from '@quern/models';
+import { FileError, InputFile } from '@quern/quant';
 import { indexOfBroken } from '../broken-numbers.js';
 import { decodeCompressed, isCompressed } from './compressed.js';
 import { AudioError } from './error.js';
@@ -116,31 +115,16 @@ async function decodeBytes(bytes: Uint8Array, from: string, signal: AbortSignal 
 
 async function readBytes(path: string): Promise<Uint8Array> {
   try {
-    const status = await stat(path);
-    if (!status.isFile())
-      throw new AudioError(
-        'READ_FAILED',
-        `${path}: is ${specialKind(status)}; give a regular file, or the bytes of one`,
-      );
-    if (status.size > maxFileBytes)
-      throw new AudioError(
-        'TOO_LARGE',
-        `${path}: has ${status.size} bytes; at most ${maxFileBytes} are read`,
-      );
     return await readSound(path);
   } catch (error) {
-    if (error instanceof AudioError) throw error;
-    const { code, message } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT' || code === 'ENOTDIR')
-      throw new AudioError('NOT_FOUND', `${path}: there is no such file`);
-    throw new AudioError('READ_FAILED', `${path}: cannot be read (${code ?? message})`, { cause: error });
+    throw error instanceof FileError ? asAudioError(error) : error;
   }
 }
 
-function specialKind(status: Stats): string {
-  if (status.isDirectory()) return 'a folder';
-  if (status.isFIFO()) return 'a pipe';
-  return status.isSocket() ? 'a socket' : 'a device';
+function asAudioError(cause: FileError): AudioError {
+  if (cause.code === 'NOT_FOUND') return new AudioError('NOT_FOUND', cause.message, { cause });
+  const advice = cause.code === 'NOT_A_FILE' ? ', or the bytes of one' : '';
+  return new AudioError('READ_FAILED', cause.message + advice, { cause });
 }
 
 /** More than tells every kind of sound file. */
@@ -148,11 +132,16 @@ const headBytes = 64;
 
 /** The bytes of a file; only the first ones where they show that it is no sound, which decoding then says. */
 async function readSound(path: string): Promise<Uint8Array> {
-  const file = await open(path);
+  const file = await InputFile.open(path);
   try {
-    const { buffer, bytesRead } = await file.read(new Uint8Array(headBytes), 0, headBytes, 0);
-    const head = buffer.subarray(0, bytesRead);
-    return isWav(head) || isCompressed(head) ? await file.readFile() : head;
+    const head = new Uint8Array(Math.min(headBytes, file.size));
+    await file.read(0, head);
+    if (!isWav(head) && !isCompressed(head)) return head;
+    if (file.size > maxFileBytes)
+      throw new AudioError('TOO_LARGE', `${path}: has ${file.size} bytes; at most ${maxFileBytes} are read`);
+    const bytes = new Uint8Array(file.size);
+    await file.read(0, bytes);
+    return bytes;
   } finally {
     await file.close();
   }

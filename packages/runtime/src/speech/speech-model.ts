@@ -65,15 +65,13 @@ export class SpeechModel {
 
   /**
    * Transcribes, or translates into English: a path or file: URL, the bytes of a file, or samples. Sound of any length, window by window
-   * of 30 seconds.
-   * @throws RuntimeError BAD_OPTION, DISPOSED. The transcription rejects with AudioError, BackendError, or RuntimeError ABORTED or BAD_LOGITS.
+   * of 30 seconds. Nothing is thrown at the call: the transcription rejects with AudioError, BackendError, or RuntimeError BAD_OPTION,
+   * DISPOSED, ABORTED or BAD_LOGITS.
    */
   transcribe(audio: AudioInput, options: TranscribeOptions = {}): Transcription {
-    this.needLive();
-    const resolved = resolveOptions(options, this.source.vocabulary);
     return new Transcription(() => {
       this.needLive();
-      return new Transcriber(this.source, resolved, audio);
+      return new Transcriber(this.source, resolveOptions(options, this.source.vocabulary), audio);
     });
   }
 

@@ -18,7 +18,8 @@ import { JsonTokenizer } from './json/json-tokenizer.js';
 import { longestTokenOf } from './json/longest-token.js';
 import { ModelTokens } from './json/model-tokens.js';
 import { modelsOf } from './json/models.js';
-import { normalizerOf } from './json/normalizers.js';
+import { noNormalization } from './json/normal-parts.js';
+import { normalizationOf } from './json/normalizers.js';
 import { Pipeline } from './json/pipeline.js';
 import { type Frame, frameOf } from './json/post-processor.js';
 import { preTokenizerOf } from './json/pre-tokenizers.js';
@@ -95,7 +96,7 @@ function* makeTokenizer(json: Json, settings: TokenizerSettings): Divided<Tokeni
   const eos = idOf('eos_token');
   return new JsonTokenizer({
     vocabulary,
-    addedTokens: new AddedTokens(added, part('normalizer', normalizerOf) ?? ((text) => text)),
+    addedTokens: new AddedTokens(added, part('normalizer', normalizationOf) ?? noNormalization),
     parsing: new Pipeline(preTokenizer, models.parsing),
     typed: new Pipeline(preTokenizer, models.typed),
     frame: framed(part('post_processor', frameOf), vocabulary),

@@ -1,3 +1,4 @@
+import { Spellings } from './find-spellings.js';
 import { TokenType, type Vocabulary } from './vocabulary.js';
 
 /** A piece of text between special tokens, or the id of a special token. */
@@ -6,29 +7,31 @@ export type Fragment = string | number;
 /** Finds tokens that are taken by their spelling before anything else: leftmost first, then longest. */
 export class SpecialTokens {
   private readonly ids: ReadonlyMap<string, number>;
-  private readonly anyOfThem: RegExp | undefined;
+  private readonly spellings: Spellings;
 
   constructor(vocabulary: Vocabulary, types: ReadonlySet<number>) {
     const ids = new Map<string, number>();
     for (let id = 0; id < vocabulary.size; id++)
       if (types.has(vocabulary.types[id]!)) ids.set(vocabulary.spellings[id]!, id);
     this.ids = ids;
-    const longestFirst = [...ids.keys()].filter(Boolean).sort((a, b) => b.length - a.length);
-    if (longestFirst.length > 0) this.anyOfThem = new RegExp(longestFirst.map(escapeRegExp).join('|'), 'g');
+    this.spellings = new Spellings(ids.keys());
   }
 
-  *split(text: string): Generator<Fragment, void> {
+  /** Undefined where other work may come between. */
+  *split(text: string): Generator<Fragment | undefined, void> {
     let end = 0;
-    for (const match of this.anyOfThem ? text.matchAll(this.anyOfThem) : []) {
-      if (match.index > end) yield text.slice(end, match.index);
-      yield this.ids.get(match[0])!;
-      end = match.index + match[0].length;
+    for (const place of this.spellings.in(text)) {
+      if (!place) {
+        yield;
+        continue;
+      }
+      if (place.index > end) yield text.slice(end, place.index);
+      yield this.ids.get(place.spelling)!;
+      end = place.index + place.spelling.length;
     }
     if (end < text.length) yield text.slice(end);
   }
 }
-
-const escapeRegExp = (text: string) => text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
 
 // Spellings that end a turn or a text in some model family.
 const END_SPELLINGS: ReadonlySet<string> = new Set([

@@ -76,6 +76,10 @@ export class VocabularyTokenizer implements Tokenizer {
     if ((options.addBos ?? this.addBos) && this.bos !== undefined) ids.push(this.bos);
     let afterSpecial = true;
     for (const fragment of this.fragments(toUSVString(text), options)) {
+      if (fragment === undefined) {
+        yield;
+        continue;
+      }
       if (typeof fragment === 'number') ids.push(fragment);
       else yield* untilFull(this.model.encode(fragment, afterSpecial, ids), ids, limit);
       if (ids.length > limit) return ids;
@@ -86,7 +90,7 @@ export class VocabularyTokenizer implements Tokenizer {
   }
 
   /** Text that held the mark is plain: as in what a user typed, only the user's own tokens are looked for in it. */
-  private *fragments(text: string, { special, mark }: EncodeOptions): Generator<Fragment, void> {
+  private *fragments(text: string, { special, mark }: EncodeOptions): Generator<Fragment | undefined, void> {
     if (special !== 'parse') return yield* this.userTokens.split(text);
     for (const fragment of this.allSpecial.split(text)) {
       if (mark && typeof fragment === 'string' && fragment.includes(mark))

@@ -11,10 +11,14 @@ export class WordCache {
 
   constructor(private readonly encodeWord: (word: string) => Divided<readonly number[]>) {}
 
-  /** Appends the ids of all words in order. */
+  /** Appends the ids of all words in order; an empty one is none, and other work may come there. */
   *encodeAll(words: Iterable<string>, ids: number[]): Divided<void> {
     let characters = 0;
     for (const word of words) {
+      if (word === '') {
+        yield;
+        continue;
+      }
       const found =
         word.length > MAX_LENGTH ? yield* this.encodeWord(word) : (this.words.get(word) ?? this.learn(word));
       for (let i = 0; i < found.length; i++) ids.push(found[i]!);

@@ -11,6 +11,10 @@ const INVISIBLE = /(?![\t\n\r])[\p{C}\ufffd]/gu;
 /** Characters of the longest word that is cut; longer ones are unknown, as in the tokenizers that BERTs were trained with. */
 const LONGEST_WORD = 100;
 
+/** Whether a word has more characters, each of one or two units, than `most`. */
+export const isLonger = (word: string, most: number): boolean =>
+  word.length > 2 * most || (word.length > most && [...word].length > most);
+
 /** Lower case without accents. */
 const plain = (text: string): string =>
   lowerCase(text.replace(INVISIBLE, ''))
@@ -62,7 +66,7 @@ export class WordPiece implements TextModel {
   }
 
   private *cut(word: string): Divided<number[]> {
-    if (word.length > LONGEST_WORD && [...word].length > LONGEST_WORD) return [this.unknown];
+    if (isLonger(word, LONGEST_WORD)) return [this.unknown];
     const marked = SPACE_MARK + word;
     const ids: number[] = [];
     for (let at = 0; at < marked.length; ) {

@@ -1,9 +1,11 @@
 import { badVocabulary } from '../error.js';
+import { Spellings } from '../find-spellings.js';
 import type { Fragment } from '../special-tokens.js';
 import type { EncodeOptions } from '../tokenizer.js';
 import { WHITESPACE, WORD } from './characters.js';
 import { isJson, type Json } from './fields.js';
 import { needId } from './model-tokens.js';
+import { type Normalization, normalizeInParts } from './normal-parts.js';
 import type { Normalizer } from './normalizers.js';
 
 /** An entry of tokenizer.json's `added_tokens`. */
@@ -52,18 +54,22 @@ const space = new RegExp(`[${WHITESPACE}]`, 'u');
 /** Looks for some added tokens in a text: leftmost first, then longest. */
 class Matcher {
   private readonly tokens = new Map<string, AddedToken>();
-  private readonly anyOfThem: RegExp | undefined;
+  private readonly spellings: Spellings;
 
   constructor(tokens: readonly (readonly [spelling: string, token: AddedToken])[]) {
     for (const [spelling, token] of tokens) if (spelling !== '') this.tokens.set(spelling, token);
-    const longestFirst = [...this.tokens.keys()].sort((a, b) => b.length - a.length);
-    if (longestFirst.length > 0) this.anyOfThem = new RegExp(longestFirst.map(escaped).join('|'), 'gu');
+    this.spellings = new Spellings(this.tokens.keys());
   }
 
-  /** `hidesSpecial`: a special token that is found is text. */
-  *split(text: string, hidesSpecial: boolean): Generator<Fragment, void> {
+  /** `hidesSpecial`: a special token that is found is text. Undefined where other work may come between. */
+  *split(text: string, hidesSpecial: boolean): Generator<Fragment | undefined, void> {
     let done = 0;
-    for (const { index, 0: spelling } of this.anyOfThem ? text.matchAll(this.anyOfThem) : []) {
+    for (const place of this.spellings.in(text)) {
+      if (!place) {
+        yield;
+        continue;
+      }
+      const { index, spelling } = place;
       const token = this.tokens.get(spelling)!;
       const end = index + spelling.length;
       if ((hidesSpecial && token.special) || !standsAlone(token, text, index, end)) continue;
@@ -75,8 +81,6 @@ class Matcher {
     if (done < text.length) yield text.slice(done);
   }
 }
-
-const escaped = (text: string) => text.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
 
 function standsAlone({ singleWord }: AddedToken, text: string, start: number, end: number): boolean {
   if (!singleWord) return true;
@@ -103,6 +107,9 @@ export interface Piece {
   readonly isTyped: boolean;
 }
 
+const pieceOf = (fragment: Fragment | undefined, isTyped: boolean): Piece | undefined =>
+  fragment === undefined ? undefined : { fragment, isTyped };
+
 /** The added tokens of a file: some are looked for in the text as it is, the others once it is normalised. */
 export class AddedTokens {
   private readonly asWritten: Matcher;
@@ -112,7 +119,7 @@ export class AddedTokens {
 
   constructor(
     tokens: readonly AddedToken[],
-    private readonly normalize: Normalizer,
+    private readonly normalization: Normalization,
   ) {
     const some = (isWanted: (token: AddedToken) => boolean, spell: Normalizer) =>
       new Matcher(tokens.filter(isWanted).map((token) => [spell(token.content), token]));
@@ -120,36 +127,38 @@ export class AddedTokens {
       ({ normalized }) => !normalized,
       (content) => content,
     );
-    this.inNormal = some(({ normalized }) => normalized, normalize);
+    this.inNormal = some(({ normalized }) => normalized, normalization.normalize);
     this.specialInNormal = some(
       ({ normalized, special }) => normalized && special,
       (content) => content,
     );
   }
 
-  *split(text: string, { special, mark }: EncodeOptions): Generator<Piece, void> {
+  /** Undefined where other work may come between. */
+  *split(text: string, { special, mark }: EncodeOptions): Generator<Piece | undefined, void> {
     if (special !== 'parse') yield* this.plain(text, true);
     else if (!mark || !text.includes(mark)) yield* this.plain(text, false);
     else yield* this.marked(text, mark);
   }
 
-  private *plain(text: string, isTyped: boolean): Generator<Piece, void> {
+  private *plain(text: string, isTyped: boolean): Generator<Piece | undefined, void> {
     for (const fragment of this.asWritten.split(text, isTyped)) {
-      if (typeof fragment === 'number') yield { fragment, isTyped };
-      else yield* this.normal(fragment, isTyped);
+      if (typeof fragment === 'string') yield* this.normal(fragment, isTyped);
+      else yield pieceOf(fragment, isTyped);
     }
   }
 
-  private *normal(text: string, isTyped: boolean): Generator<Piece, void> {
-    for (const fragment of this.inNormal.split(this.normalize(text), isTyped)) yield { fragment, isTyped };
+  private *normal(text: string, isTyped: boolean): Generator<Piece | undefined, void> {
+    const normal = yield* normalizeInParts(this.normalization, text);
+    for (const fragment of this.inNormal.split(normal, isTyped)) yield pieceOf(fragment, isTyped);
   }
 
   /** Special tokens first; text that then holds the mark is as good as typed. */
-  private *marked(text: string, mark: string): Generator<Piece, void> {
+  private *marked(text: string, mark: string): Generator<Piece | undefined, void> {
     for (const part of this.asWritten.split(text, false)) {
-      const pieces = typeof part === 'number' ? [part] : this.specialInNormal.split(part, false);
+      const pieces = typeof part === 'string' ? this.specialInNormal.split(part, false) : [part];
       for (const piece of pieces) {
-        if (typeof piece === 'number') yield { fragment: piece, isTyped: false };
+        if (typeof piece !== 'string') yield pieceOf(piece, false);
         else if (piece.includes(mark)) yield* this.plain(piece.replaceAll(mark, ''), true);
         else yield* this.normal(piece, false);
       }

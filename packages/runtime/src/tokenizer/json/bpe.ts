@@ -23,6 +23,8 @@ interface Rules {
 
 const FACTOR = 2 ** 26; // above any id: a pair is a whole number that a double holds exactly
 
+const SYMBOLS_OF_PART = 1024;
+
 /** Byte-pair encoding (Sennrich et al. 2016): the characters of a word, merged pair by pair in the order of a list. */
 export class BpeModel implements WordModel {
   private constructor(
@@ -38,7 +40,7 @@ export class BpeModel implements WordModel {
   *encode(word: string): Divided<readonly number[]> {
     const whole = this.rules.wholeWordsFirst ? this.find(word) : undefined;
     if (whole !== undefined) return [whole];
-    const ids = this.symbolsOf(word);
+    const ids = yield* this.symbolsOf(word);
     const { ranks, merged } = this.rules;
     const starts = Array.from({ length: ids.length + 1 }, (_, i) => i);
     const rankOf = (left: number, right: number) => ranks.get(ids[left]! * FACTOR + ids[right]!);
@@ -49,7 +51,7 @@ export class BpeModel implements WordModel {
   }
 
   /** A token for every character; for one that has none, its bytes, else the unknown token, else nothing. */
-  private symbolsOf(word: string): number[] {
+  private *symbolsOf(word: string): Divided<number[]> {
     const { prefix, suffix, unknown, fusesUnknown } = this.rules;
     const ids: number[] = [];
     let wasUnknown = false;
@@ -62,6 +64,7 @@ export class BpeModel implements WordModel {
       else if (unknown !== undefined && !(fusesUnknown && wasUnknown)) ids.push(unknown);
       wasUnknown = !found;
       at += character.length;
+      if (ids.length % SYMBOLS_OF_PART === 0) yield;
     }
     return ids;
   }

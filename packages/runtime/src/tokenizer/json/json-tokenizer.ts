@@ -98,7 +98,12 @@ export class JsonTokenizer implements Tokenizer {
     const { limit = Number.POSITIVE_INFINITY } = options;
     const ids = (options.addBos ?? this.addBos) ? [...this.prefix] : [];
     let isFirst = true;
-    for (const { fragment, isTyped } of this.parts.addedTokens.split(toUSVString(text), options)) {
+    for (const piece of this.parts.addedTokens.split(toUSVString(text), options)) {
+      if (!piece) {
+        yield;
+        continue;
+      }
+      const { fragment, isTyped } = piece;
       const model = isTyped ? this.parts.typed : this.parts.parsing;
       if (typeof fragment === 'number') ids.push(fragment);
       else yield* untilFull(model.encode(fragment, isFirst, ids), ids, limit);

@@ -3,6 +3,7 @@ import { badVocabulary } from '../error.js';
 import { bertNormalizer } from './bert-normalizer.js';
 import { lowerCase, WHITESPACE } from './characters.js';
 import { type Fields, type Makers, make } from './fields.js';
+import { isLocal, type Normalization } from './normal-parts.js';
 import { patternField } from './pattern.js';
 import { precompiled } from './precompiled.js';
 import { replacing } from './replace.js';
@@ -36,7 +37,12 @@ const makers: Makers<Normalizer> = {
 };
 
 /** @throws TokenizerError UNKNOWN_TOKENIZER, BAD_VOCABULARY */
-export function normalizerOf(fields: Fields): Normalizer {
+export const normalizationOf = (fields: Fields): Normalization => ({
+  normalize: normalizerOf(fields),
+  isLocal: isLocal(fields),
+});
+
+function normalizerOf(fields: Fields): Normalizer {
   const normalize = make(makers, fields);
   return (text) => needBounded(text, normalize(text), fields.where);
 }

@@ -6,7 +6,7 @@ import { literal, type Pattern, patternField, patternOf } from './pattern.js';
 import { type Behavior, behaviors, piecesOf, segmentsOf } from './segments.js';
 import { scriptPieces } from './unicode-scripts.js';
 
-/** Splits a text into pieces, none of them empty. `first`: it is the beginning of what was to be encoded. */
+/** Splits a text into pieces; an empty one is none, and other work may come there. `first`: it is the beginning of what was to be encoded. */
 export type Split = (text: string, first: boolean) => Iterable<string>;
 
 /** How a text becomes words, and how the model spells each: apart, so that words can be remembered as they were written. */
@@ -21,7 +21,7 @@ const splitBy =
     piecesOf(text, segmentsOf(text, pattern(text), invert), behavior);
 
 const characters = (set: string): Pattern => patternOf(new RegExp(`[${set}]`, 'gu'));
-const whitespace = characters(WHITESPACE);
+const whitespace = patternOf(new RegExp(`[${WHITESPACE}]{1,4096}`, 'gu'));
 const punctuation = characters(PUNCTUATION);
 const digits = characters('\\p{N}');
 const words = patternOf(new RegExp(`[${WORD}]+|[^${WORD}${WHITESPACE}]+`, 'gu'));
@@ -80,7 +80,7 @@ function inOrder(steps: readonly PreTokenizer[]): PreTokenizer {
 function spelled({ split, spell }: PreTokenizer): Split {
   if (!spell) return split;
   return function* (text, first) {
-    for (const piece of split(text, first)) yield spell(piece);
+    for (const piece of split(text, first)) yield piece === '' ? '' : spell(piece);
   };
 }
 
@@ -89,6 +89,10 @@ function followedBy(next: Split, split: Split): Split {
   return function* (text, first) {
     let beginning = first;
     for (const piece of split(text, first)) {
+      if (piece === '') {
+        yield '';
+        continue;
+      }
       yield* next(piece, beginning && text.startsWith(piece));
       beginning = false;
     }

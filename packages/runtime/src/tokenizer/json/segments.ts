@@ -30,7 +30,10 @@ export function* segmentsOf(
   if (end < text.length) yield { start: end, end: text.length, isMatch: invert };
 }
 
-/** The pieces that a text is split into. */
+/** A removed match of so many characters took a while. */
+const long = 1024;
+
+/** The pieces that a text is split into; an empty one where other work may come between. */
 export function* piecesOf(
   text: string,
   segments: Iterable<Segment>,
@@ -39,7 +42,10 @@ export function* piecesOf(
   let piece: Segment | undefined;
   let previous: Segment | undefined;
   for (const segment of segments) {
-    if (behavior === 'Removed' && segment.isMatch) continue;
+    if (behavior === 'Removed' && segment.isMatch) {
+      if (segment.end - segment.start >= long) yield '';
+      continue;
+    }
     if (piece && previous && joins[behavior](previous, segment)) piece = { ...piece, end: segment.end };
     else {
       if (piece && piece.end > piece.start) yield text.slice(piece.start, piece.end);

@@ -1,4 +1,5 @@
 import type { Divided } from '@quern/core';
+import { isLonger } from '../word-piece.js';
 import type { Fields } from './fields.js';
 import type { Find, ModelTokens } from './model-tokens.js';
 import type { WordModel } from './models.js';
@@ -22,7 +23,7 @@ export class WordPieceModel implements WordModel {
   }
 
   *encode(word: string): Divided<readonly number[]> {
-    if (word.length > this.longestWord && [...word].length > this.longestWord) return [this.unknown];
+    if (isLonger(word, this.longestWord)) return [this.unknown];
     const ids: number[] = [];
     for (let at = 0; at < word.length; ) {
       const found = this.longestAt(word, at);

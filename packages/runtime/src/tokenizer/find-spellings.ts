@@ -1,0 +1,37 @@
+/** Where a spelling stands in a text. */
+export interface Place {
+  readonly index: number;
+  readonly spelling: string;
+}
+
+const CHARACTERS_OF_PART = 2 ** 16;
+
+/** Some spellings to be looked for in texts: leftmost first, then longest. */
+export class Spellings {
+  private readonly anyOfThem: RegExp | undefined;
+  private readonly longest: number;
+
+  constructor(spellings: Iterable<string>) {
+    const longestFirst = [...spellings].filter(Boolean).sort((a, b) => b.length - a.length);
+    this.longest = longestFirst[0]?.length ?? 0;
+    if (longestFirst.length > 0) this.anyOfThem = new RegExp(longestFirst.map(escaped).join('|'), 'gu');
+  }
+
+  /** Where they stand, in order; undefined after each part of the text, where other work may come between. */
+  *in(text: string): Generator<Place | undefined, void> {
+    if (!this.anyOfThem) return;
+    for (let from = 0; from < text.length; ) {
+      let next = from + CHARACTERS_OF_PART;
+      const part = text.slice(from, next + this.longest);
+      for (const { index, 0: spelling } of part.matchAll(this.anyOfThem)) {
+        if (index >= CHARACTERS_OF_PART) break; // one that is longer may begin before the next part's end
+        yield { index: from + index, spelling };
+        next = Math.max(next, from + index + spelling.length);
+      }
+      from = next;
+      if (from < text.length) yield undefined;
+    }
+  }
+}
+
+const escaped = (text: string) => text.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
