@@ -1,11 +1,20 @@
 #!/usr/bin/env node
 import { program } from './program.js';
 import { endOnBrokenOutput } from './terminal/broken-output.js';
-import { report } from './terminal/report.js';
+import { report, say } from './terminal/report.js';
+
+/** Nothing is left that could settle what is awaited: a backend of somebody else's whose promise nobody keeps. */
+function endUnsettled(): void {
+  say('quern: the work can never end: what it waits for, perhaps the backend, never answers (NEVER_SETTLES)');
+  process.exit(1);
+}
 
 endOnBrokenOutput();
+process.once('beforeExit', endUnsettled);
 try {
   await program().parseAsync();
 } catch (error) {
   report(error);
+} finally {
+  process.off('beforeExit', endUnsettled);
 }

@@ -121,23 +121,29 @@ export class ChatTemplate {
    * The token ids of the prompt, without an end-of-sequence token. Text of the messages never becomes a control token,
    * unless `specialContent` allows it.
    *
-   * @throws ChatTemplateError REFUSED, RENDER_FAILED, LIMIT, UNSUPPORTED_CONTENT IGNORED, BAD_ARGUMENT or BAD_OPTION
+   * @throws ChatTemplateError REFUSED, RENDER_FAILED, LIMIT, UNSUPPORTED_CONTENT, IGNORED, BAD_ARGUMENT or BAD_OPTION
    */
   encode(messages: readonly ChatMessage[], tokenizer: Tokenizer, options: EncodeChatOptions = {}): number[] {
     const { text, encoding } = this.prompt(messages, tokenizer, options);
     return tokenizer.encode(text, encoding);
   }
 
-  /** What `encode` encodes, and how: the text has a mark in each spelling of a control token that is none. */
+  /**
+   * What `encode` encodes, and how: the text has a mark in each spelling of a control token that is none.
+   *
+   * @param look sees the text before it is searched for spellings, and may refuse it by its length
+   */
   prompt(
     messages: readonly ChatMessage[],
     tokenizer: Tokenizer,
     options: EncodeChatOptions = {},
+    look: (text: string) => void = () => {},
   ): ChatPrompt {
     needMessages('ChatTemplate', messages, badArgument);
     checkArgument('ChatTemplate', 'tokenizer', tokenizer, tokenizerRule, badArgument);
     checkOptions('ChatTemplate', options, encodeChatSchema, badOption);
     const text = this.text(messages, options);
+    look(text.value);
     const rendered = options.specialContent ? new Text(text.value) : text;
     const { text: marked, mark } = markTyped(rendered, tokenizer);
     const noBos = beginsWithBos(rendered, tokenizer) && { addBos: false };
@@ -148,7 +154,7 @@ export class ChatTemplate {
    * The prompt as text, to look at. Control tokens of the template and of a message look the same in it, so a prompt for a
    * model comes from `encode`; who encodes this text with `special: 'parse'` lets messages write control tokens.
    *
-   * @throws ChatTemplateError REFUSED, RENDER_FAILED, LIMIT, UNSUPPORTED_CONTENT IGNORED, BAD_ARGUMENT or BAD_OPTION
+   * @throws ChatTemplateError REFUSED, RENDER_FAILED, LIMIT, UNSUPPORTED_CONTENT, IGNORED, BAD_ARGUMENT or BAD_OPTION
    */
   render(messages: readonly ChatMessage[], options: RenderOptions = {}): string {
     needMessages('render', messages, badArgument);

@@ -1,9 +1,19 @@
 import { checkArgument, type Refuse, type Rule, rules } from '@quern/core';
-import type { ChatMessage } from './message.js';
+import type { ChatMessage, ContentPart } from './message.js';
+
+const isPart = (value: unknown): value is ContentPart =>
+  rules.isObject(value) && typeof value.type === 'string';
+
+const isContent = (content: unknown): boolean =>
+  content === undefined ||
+  content === null ||
+  typeof content === 'string' ||
+  (Array.isArray(content) ? content.every(isPart) : rules.isObject(content)); // results of tools may be objects
 
 const message: Rule<ChatMessage> = {
-  must: 'an object with a role',
-  holds: (value): value is ChatMessage => rules.isObject(value) && typeof value.role === 'string',
+  must: 'an object with a role, whose content is a string, null, an object, or a list of parts, each with a type',
+  holds: (value): value is ChatMessage =>
+    rules.isObject(value) && typeof value.role === 'string' && isContent(value.content),
 };
 
 const messages: Rule<readonly unknown[]> = {

@@ -75,7 +75,10 @@ export async function chatPrompt(
   rules: PromptRules,
 ): Promise<Prompt> {
   const tokenizer = needTokenizer(rules.tokenizer);
-  const { text, encoding } = template.prompt(messages, tokenizer, pickOptions(options, chatEncodeNames));
+  const needRoomFor = (rendered: string) =>
+    needRoom(fewestTokens(rendered, {}, tokenizer), rules.context, 'at least ');
+  const chosen = pickOptions(options, chatEncodeNames);
+  const { text, encoding } = template.prompt(messages, tokenizer, chosen, needRoomFor);
   const ids = await encodePrompt(text, encoding, rules);
   needTokens(ids, rules);
   needRoom(ids.length, rules.context);

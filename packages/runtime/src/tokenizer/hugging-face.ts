@@ -83,10 +83,11 @@ export function tokenizerFromJson(json: Json, settings: TokenizerSettings = {}):
 
 function* makeTokenizer(json: Json, settings: TokenizerSettings): Divided<Tokenizer> {
   const { tokenizerConfig = {}, generationConfig = {} } = settings;
-  const { vocabulary, tokens, added } = yield* jsonVocabulary(json, tokenizerConfig);
   const part = <T>(key: string, make: (fields: Fields) => T): T | undefined =>
     isJson(json[key]) ? make(new Fields(json[key], key)) : undefined;
   const preTokenizer = part('pre_tokenizer', preTokenizerOf);
+  const decoder = part('decoder', decoderOf) ?? wordsApart; // what is nested too deep ends here
+  const { vocabulary, tokens, added } = yield* jsonVocabulary(json, tokenizerConfig);
   const models = yield* modelsOf(json.model, tokens);
   const idOf = (key: string) => {
     const spelling = spellingOf(tokenizerConfig[key]);
@@ -100,7 +101,7 @@ function* makeTokenizer(json: Json, settings: TokenizerSettings): Divided<Tokeni
     parsing: new Pipeline(preTokenizer, models.parsing),
     typed: new Pipeline(preTokenizer, models.typed),
     frame: framed(part('post_processor', frameOf), vocabulary),
-    decoder: part('decoder', decoderOf) ?? wordsApart,
+    decoder,
     bos: idOf('bos_token'),
     eos,
     eog: endTokens(vocabulary, [eos, ...idsOf(generationConfig.eos_token_id, vocabulary.size)]),

@@ -1,4 +1,5 @@
-import { textPrompt } from '../../src/model/prompt.js';
+import { ChatTemplate } from '../../src/chat/index.js';
+import { chatPrompt, textPrompt } from '../../src/model/prompt.js';
 import { byteCharacters } from '../../src/tokenizer/byte-level.js';
 import { tokenizerFromGguf } from '../../src/tokenizer/index.js';
 
@@ -32,4 +33,18 @@ test('a text that may fit is looked through', async () => {
   await expect(textPrompt('c'.repeat(150), false, rules)).rejects.toMatchObject({ code: 'PROMPT_TOO_LONG' });
   expect((await textPrompt('ab'.repeat(99), false, rules)).ids).toHaveLength(99);
   expect(calls.count).toBe(2);
+});
+
+test('a chat that cannot fit is refused before its text is searched for control tokens', async () => {
+  const { calls, rules } = byteTokenizer();
+  const isControl = rules.tokenizer.isControl.bind(rules.tokenizer);
+  let looked = 0;
+  rules.tokenizer.isControl = (id) => {
+    looked++;
+    return isControl(id);
+  };
+  const template = ChatTemplate.from('{{ messages[0].content }}');
+  const messages = [{ role: 'user', content: '<|end|>'.repeat(100_000) }];
+  await expect(chatPrompt(template, messages, {}, rules)).rejects.toMatchObject({ code: 'PROMPT_TOO_LONG' });
+  expect([calls.count, looked]).toEqual([0, 0]);
 });

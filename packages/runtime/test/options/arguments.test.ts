@@ -45,7 +45,10 @@ const no = {
   ids: [undefined, null, 5, 'text', {}, ['a'], [null], [1e9], []],
   tokens: [undefined, null, 5, {}, [null], ['a'], [1e9]],
   id: [undefined, null, 'a', -1, 0.5, 1e9],
-  messages: [undefined, null, 'hi', {}, [undefined], ['hi'], [{}], [{ role: 5 }]],
+  messages: [
+    ...[undefined, null, 'hi', {}, [undefined], ['hi'], [{}], [{ role: 5 }]],
+    ...[5, [null], ['hi'], [{ text: 'no type' }]].map((content) => [{ role: 'user', content }]),
+  ],
   sound: [undefined, null, 5, {}, [], true, new Float32Array(9), new URL('https://example.com/a.wav')],
   samples: [
     { samples: null, sampleRate: 16_000 },
@@ -82,6 +85,7 @@ const calls: Readonly<Record<string, Call>> = {
   findBackends: { right: () => [{}], wrong: [no.plain] },
   describeDevices: { right: () => [{}], wrong: [no.plain] },
   planBackends: { right: () => [model, [{}], request], wrong: [no.object, no.object, no.needed] },
+  readRegularFile: { right: () => [path, 1e6], wrong: [no.path.filter((each) => each !== '')] },
   readImportance: { right: () => [path], wrong: [no.path] },
   makeSyntheticModel: { right: synthetic, wrong: [no.path, no.needed] },
   makeSyntheticEncoder: { right: synthetic, wrong: [no.path, no.needed] },

@@ -197,7 +197,7 @@ describe('folder', () => {
       ],
       [
         'steps nested deeply',
-        `{"model": {"vocab": {"a": 0}}, "decoder": ${'{"type": "Sequence", "decoders": ['.repeat(50)}${']}'.repeat(50)}}`,
+        `{"model": {"vocab": {"a": 0}}, "decoder": ${'{"type": "Sequence", "decoders": ['.repeat(20_000)}${']}'.repeat(20_000)}}`,
         'nested more than 16',
       ],
       [
