@@ -29,6 +29,48 @@ const [leastRate, mostRate] = [1000, 384_000];
  * @throws AudioError; the signal's reason
  */
 export async function readSamples(input: AudioInput, signal?: AbortSignal): Promise<Float32Array> {
+  const held = memoryOf(input);
+  const before = byteLength(held);
+  if (held.some(isDetached)) throw takenAway();
+  try {
+    const samples = await oneChannel(input, signal);
+    if (byteLength(held) !== before) throw takenAway();
+    return held.includes(samples) ? samples.slice() : samples; // what the caller does with his is his matter from now on
+  } catch (cause) {
+    throw byteLength(held) === before ? cause : takenAway(cause);
+  }
+}
+
+type Memory = Uint8Array | Float32Array | ArrayBuffer;
+
+/** What of the sound lies in memory of the caller's. */
+function memoryOf(input: AudioInput): readonly Memory[] {
+  if (input instanceof Uint8Array || isArrayBuffer(input)) return [input];
+  if (typeof input === 'string' || input instanceof URL || !rules.isObject(input)) return [];
+  const channels: readonly unknown[] = [input.samples].flat();
+  return channels.filter((channel) => channel instanceof Float32Array);
+}
+
+const byteLength = (held: readonly Memory[]): number => held.reduce((sum, each) => sum + each.byteLength, 0);
+
+/** Whether its memory has been transferred: no view can be made of it. (`detached` came with Node 22.) */
+function isDetached(memory: Memory): boolean {
+  try {
+    new Uint8Array('buffer' in memory ? memory.buffer : memory);
+    return false;
+  } catch {
+    return true;
+  }
+}
+
+const takenAway = (cause?: unknown): AudioError =>
+  new AudioError(
+    'BAD_SAMPLES',
+    'the memory of the sound was transferred or resized: keep it as it is until the sound has been read',
+    { cause },
+  );
+
+async function oneChannel(input: AudioInput, signal: AbortSignal | undefined): Promise<Float32Array> {
   const sound = await decode(input, signal);
   if (!(Number.isInteger(sound.sampleRate) && sound.sampleRate >= leastRate && sound.sampleRate <= mostRate))
     throw new AudioError(

@@ -229,3 +229,35 @@ describe('compressed', () => {
     await expect(readSamples(bytes)).rejects.toMatchObject({ name: 'AudioError', code: 'DECODE_FAILED' });
   });
 });
+
+describe('memory that its owner gives away', () => {
+  const values = tone(300, 16_000, 70); // longer than a slice of work
+  const giveAway = (buffer: ArrayBuffer) => structuredClone(buffer, { transfer: [buffer] });
+  const kinds = [
+    ['the bytes of a file', () => wavFile([values], { bits: 16 })],
+    ['samples', () => Float32Array.from(values)],
+  ] as const;
+  const soundOf = (memory: Uint8Array | Float32Array) =>
+    memory instanceof Float32Array ? { samples: memory, sampleRate: 48_000 } : memory;
+  const taken = { name: 'AudioError', code: 'BAD_SAMPLES', message: expect.stringContaining('transferred') };
+
+  test.each(kinds)('%s, before they are read', async (_, make) => {
+    const memory = make();
+    giveAway(memory.buffer as ArrayBuffer);
+    await expect(readSamples(soundOf(memory))).rejects.toMatchObject(taken);
+  });
+
+  test.each(kinds)('%s, while they are read', async (_, make) => {
+    const memory = make();
+    const reading = readSamples(soundOf(memory));
+    giveAway(memory.buffer as ArrayBuffer);
+    await expect(reading).rejects.toMatchObject(taken);
+  });
+
+  test('samples, once they have been read', async () => {
+    const samples = Float32Array.from(values);
+    const read = await readSamples({ samples, sampleRate: 16_000 });
+    giveAway(samples.buffer);
+    expect(read).toHaveLength(values.length);
+  });
+});
