@@ -478,12 +478,12 @@ class Model {
     const int32_t eps = 0x358637bd; // 1e-6
     plan.op("embed", {}, {weight(table, {V, D}), ids, x});
     plan.op("rmsNorm", {eps}, {x, weight(norm, {D}), n});
-    plan.op("gateUpSwiglu", {}, {n, weight(gate, {F, D}), weight(up, {F, D}), hidden});
-    plan.op("linear", {}, {hidden, weight(down, {D, F}), none, down_y});
+    plan.op("gateUpSwiglu", {0}, {n, weight(gate, {F, D}), weight(up, {F, D}), hidden});
+    plan.op("linear", {0}, {hidden, weight(down, {D, F}), none, down_y});
     plan.op("add", {}, {x, down_y, sum});
     plan.op("moe", {2, 1}, {n, weight(router, {E, D}), weight(gates, {E, D, D}), weight(ups, {E, D, D}),
                             weight(downs, {E, D, D}), sum, mixed});
-    plan.op("linear", {}, {mixed, weight(table, {V, D}), none, logits});
+    plan.op("linear", {0}, {mixed, weight(table, {V, D}), none, logits});
     plan.op("argmax", {}, {logits, best});
     words = plan.words(arena_bytes, T * 4, outputs_bytes);
   }
