@@ -1,6 +1,6 @@
 // Run by npm in a package's folder, before and after it is packed (`prepack`, `postpack --restore`): the pages that its
 // README links to travel with it in docs/, and links to what does not travel become text.
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -12,7 +12,7 @@ const original = join(folder, 'original-readme.md');
 
 const link = /\[((?:[^[\]]|\[[^\]]*\])*)\]\((?!https?:|#|mailto:)([^)#\s]+)(#[^)\s]*)?\)/g;
 
-/** Every page of docs/ that can be reached from a file by links. */
+/** Every page, file and folder of docs/ that can be reached from a file by links. */
 function reachablePages(from, found = new Set()) {
   for (const [, , target] of readFileSync(from, 'utf8').matchAll(link)) {
     const page = resolve(dirname(from), target);
@@ -49,7 +49,8 @@ function pack() {
   for (const page of pages) {
     const to = placeOf(page, pages, shipped);
     mkdirSync(dirname(to), { recursive: true });
-    writeFileSync(to, page.endsWith('.md') ? rewritten(page, to, pages, shipped) : readFileSync(page));
+    if (page.endsWith('.md')) writeFileSync(to, rewritten(page, to, pages, shipped));
+    else cpSync(page, to, { recursive: true });
   }
 }
 
