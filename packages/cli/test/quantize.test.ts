@@ -107,7 +107,7 @@ test('a report whose text is missing or empty ends before anything is written', 
   const out = join(folder, 'unwritten.gguf');
   const encoder = join(folder, 'encoder');
   for (const [args, message] of [
-    [['demo', out, 'q4_0', '--report', '--text', join(folder, 'nowhere.txt')], /ENOENT/],
+    [['demo', out, 'q4_0', '--report', '--text', join(folder, 'nowhere.txt')], /NOT_FOUND/],
     [[encoder, out, 'q4_0', '--report', '--text', empty], /EMPTY_PROMPT/],
   ] as const) {
     const { code, stderr } = await quern(['quantize', ...args]);
