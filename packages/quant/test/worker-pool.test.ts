@@ -84,8 +84,8 @@ describe('DecodePool', () => {
       message: expect.stringMatching(/short\.bin: ends at byte 69: it has shrunk/),
     });
     expect(await run({ path: scratch('nowhere') }, 1024)).toMatchObject({
-      code: 'READ_FAILED',
-      message: expect.stringMatching(/nowhere: cannot be read \(ENOENT\)/),
+      code: 'NOT_FOUND',
+      message: expect.stringMatching(/nowhere: there is no such file/),
     });
     expect(await run({}, 1028)).toMatchObject({ code: 'BAD_LENGTH', path: undefined });
     expect(await run({}, 1024)).toBe('nothing thrown');
