@@ -5,6 +5,9 @@ import type { TextModel } from './tokenizer.js';
 import type { Vocabulary } from './vocabulary.js';
 import { WordCache } from './word-cache.js';
 
+/** Symbols between two turns of other work. */
+const SYMBOLS_OF_PART = 4096;
+
 /** How one file has its text written, split and merged. */
 export interface MergeListRules {
   readonly alphabet: Alphabet;
@@ -57,6 +60,7 @@ export class MergeListBpe implements TextModel {
     );
     const ids: number[] = [];
     for (let i = 0; i + 1 < merged.length; i++) {
+      if (i % SYMBOLS_OF_PART === SYMBOLS_OF_PART - 1) yield;
       const symbol = spelling.slice(merged[i], merged[i + 1]);
       const id = this.vocabulary.find(symbol);
       if (id === undefined) ids.push(...this.rules.alphabet.fallback(symbol));

@@ -32,10 +32,10 @@ export function* mergePairs(
     offer(symbol);
     if (symbol % PAIRS_OF_PART === PAIRS_OF_PART - 1) yield;
   }
-  let merges = 0;
+  let looked = 0;
   for (let pair = queue.pop(); pair; pair = queue.pop()) {
+    if (++looked % PAIRS_OF_PART === 0) yield;
     if (next[pair.left] !== pair.right || next[pair.right] !== pair.end) continue; // one of the two has changed since
-    if (++merges % PAIRS_OF_PART === 0) yield;
     onMerge?.(starts[pair.left]!, starts[pair.right]!, starts[pair.end]!, pair.rank);
     next[pair.left] = pair.end;
     next[pair.right] = -1;
