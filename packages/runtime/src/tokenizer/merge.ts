@@ -18,8 +18,8 @@ export function* mergePairs(
   onMerge?: (start: number, middle: number, end: number, rank: number) => void,
 ): Divided<number[]> {
   const end = starts.length - 1;
-  const next = Int32Array.from(starts, (_, i) => i + 1); // -1 once a symbol is merged into its left neighbour
-  const previous = Int32Array.from(starts, (_, i) => i - 1);
+  const next = countedFrom(1, starts.length); // -1 once a symbol is merged into its left neighbour
+  const previous = countedFrom(-1, starts.length);
   const queue = new PairQueue();
   const offer = (left: number) => {
     const right = next[left]!;
@@ -44,6 +44,13 @@ export function* mergePairs(
     if (pair.left > 0) offer(previous[pair.left]!);
   }
   return boundaries(starts, next);
+}
+
+/** first, first + 1, … A loop: `Int32Array.from` with a function takes thirty times as long. */
+function countedFrom(first: number, length: number): Int32Array {
+  const counted = new Int32Array(length);
+  for (let i = 0; i < length; i++) counted[i] = first + i;
+  return counted;
 }
 
 function boundaries(starts: readonly number[], next: Int32Array): number[] {
