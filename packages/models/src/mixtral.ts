@@ -32,8 +32,9 @@ export const mixtral = {
   weights: mixtralWeights,
   rename: splitExperts(...experts),
   gguf: { name: 'llama', rope: 'interleaved' },
-  configFromGguf: (source) => decoderConfigFromGguf(source, 'interleaved', mixtureFromGguf),
-  configFromHuggingFace: (source) => decoderConfigFromHuggingFace(source, mixtralWindows, mixtralMixture),
+  configFromGguf: (source) => decoderConfigFromGguf(source, 'interleaved', { mixture: mixtureFromGguf }),
+  configFromHuggingFace: (source) =>
+    decoderConfigFromHuggingFace(source, mixtralWindows, { mixture: mixtralMixture }),
   build: mixtureDecoder,
 } satisfies Architecture;
 

@@ -27,7 +27,8 @@ export const qwen3Moe = {
   weights: qwen3MoeWeights,
   rename: splitExperts(...experts),
   gguf: { name: 'qwen3moe', rope: 'halves' },
-  configFromGguf: (source) => decoderConfigFromGguf(source, 'halves', mixtureFromGguf),
-  configFromHuggingFace: (source) => decoderConfigFromHuggingFace(source, qwen3MoeWindows, qwen3MoeMixture),
+  configFromGguf: (source) => decoderConfigFromGguf(source, 'halves', { mixture: mixtureFromGguf }),
+  configFromHuggingFace: (source) =>
+    decoderConfigFromHuggingFace(source, qwen3MoeWindows, { mixture: qwen3MoeMixture }),
   build: mixtureDecoder, // norms heads with layer.qNorm and layer.kNorm
 } satisfies Architecture;

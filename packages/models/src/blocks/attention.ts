@@ -1,5 +1,6 @@
 import type { AttentionBatch, AttnConfig, Backend, KvCache, Tensor, Weight } from '@quern/core';
 import type { DecoderConfig } from '../config/decoder-config.js';
+import { layerRope } from '../config/layer-rope.js';
 
 /** The weights of an attention; biases and head norms where the architecture has them. */
 export interface AttentionWeights {
@@ -26,13 +27,14 @@ export interface AttentionWeights {
  * appends its keys and values to the layer's cache, and gives [T, D]. In bf16 where the weights are rounded.
  */
 export function selfAttention(b: Backend, config: DecoderConfig) {
-  const { heads, kvHeads, headDim, rmsEps, rope } = config;
+  const { heads, kvHeads, headDim, rmsEps } = config;
   const attnConfigs = config.windows.map((window) => attnConfig(config, window));
   const norm = (x: Tensor, w: Weight | undefined) => (w ? b.rmsNorm(x, w, { eps: rmsEps }) : x);
 
   return (x: Tensor, w: AttentionWeights, batch: AttentionBatch, cache: KvCache, layer: number): Tensor => {
     const T = x.shape[0]!;
     const kv = cache.layer(layer);
+    const rope = layerRope(config, layer, cache);
     const q = b.view(b.linear(x, w.q, { bias: w.qBias }), [T, heads, headDim]); // [T, H, d]
     const k = b.view(b.linear(x, w.k, { bias: w.kBias }), [T, kvHeads, headDim]); // [T, Hk, d]
     const v = b.view(b.linear(x, w.v, { bias: w.vBias }), [T, kvHeads, headDim]); // [T, Hk, d]
@@ -45,6 +47,9 @@ export function selfAttention(b: Backend, config: DecoderConfig) {
   };
 }
 
-function attnConfig({ heads, kvHeads, headDim }: DecoderConfig, window: number): AttnConfig {
-  return { heads, kvHeads, headDim, scale: 1 / Math.sqrt(headDim), causal: true, window };
+function attnConfig(
+  { heads, kvHeads, headDim, attentionScale = 1 / Math.sqrt(headDim), attentionCap = 0 }: DecoderConfig,
+  window: number,
+): AttnConfig {
+  return { heads, kvHeads, headDim, scale: attentionScale, causal: true, window, softCap: attentionCap };
 }
