@@ -40,7 +40,9 @@ export function decoderConfigFromHuggingFace(
   const layers = settings.whole('num_hidden_layers', limits.layers);
   const { heads, kvHeads, headDim } = readHeads(settings, headKeys, width);
   const trained = settings.whole('max_position_embeddings', limits.context, 2048);
-  const section = settings.section('rope_parameters') ?? settings.section('rope_scaling');
+  const parameters = settings.section('rope_parameters') ?? settings.section('rope_scaling');
+  const section = parameters?.section('full_attention') ?? parameters; // newer files have one for each kind of layer
+  const windowed = parameters?.section('sliding_attention');
   const rotaryDim = readRotaryDim(settings, section, headDim, rules);
   const plain: RopeOptions = {
     theta: readTheta(settings, section),
@@ -60,6 +62,15 @@ export function decoderConfigFromHuggingFace(
     vocabulary: settings.whole('vocab_size', limits.vocabulary),
     rmsEps: settings.positive('rms_norm_eps', 1e-6),
     ...ropes,
+    ...(windowed && {
+      windowRope: readRopes(
+        settings,
+        windowed,
+        { ...plain, theta: readTheta(settings, windowed) },
+        rotaryDim,
+        trained,
+      ).rope,
+    }),
     context: Math.max(trained, stretched),
     windows: windows(settings, layers),
     tied: settings.flag('tie_word_embeddings') ?? !weights.tensors.has('lm_head.weight'),
