@@ -60,7 +60,12 @@ test('every setting of the tiny models changes their logits', () => {
 
 describe('config.json of Gemma', () => {
   test('transformers 5 has a rotation for each kind of layer, and lists the layers', async () => {
-    const { rope_theta: _theta, rope_local_base_freq: _local, rope_scaling: _scaling, ...rest } = gemma3Config;
+    const {
+      rope_theta: _theta,
+      rope_local_base_freq: _local,
+      rope_scaling: _scaling,
+      ...rest
+    } = gemma3Config;
     const newer = {
       ...rest,
       layer_types: Array.from({ length: 7 }, (_, i) => (i === 5 ? 'full_attention' : 'sliding_attention')),

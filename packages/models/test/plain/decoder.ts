@@ -42,7 +42,11 @@ export interface Rotation {
 }
 
 /** A head at a position: element i turns with element i + R / 2, the rest stays. */
-export function rotate(head: Vector, position: number, { theta, elements, divisors, magnitude = 1 }: Rotation) {
+export function rotate(
+  head: Vector,
+  position: number,
+  { theta, elements, divisors, magnitude = 1 }: Rotation,
+) {
   const half = elements / 2;
   return head.map((value, i) => {
     if (i >= elements) return value;
@@ -62,7 +66,12 @@ export interface Scores {
 }
 
 /** One query head at the last position over all keys and values of its kv head so far. */
-export function attend(q: Vector, keys: readonly Vector[], values: readonly Vector[], options: Scores): number[] {
+export function attend(
+  q: Vector,
+  keys: readonly Vector[],
+  values: readonly Vector[],
+  options: Scores,
+): number[] {
   const { scale, window, cap } = options;
   const first = window > 0 ? Math.max(0, keys.length - window) : 0;
   const scores = keys.slice(first).map((key) => scale * dot(q, key));

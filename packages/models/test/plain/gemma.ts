@@ -19,7 +19,11 @@ export interface GemmaSizes {
 }
 
 /** The logits after each token. */
-export function plainGemma(parameters: plain.Parameters, ids: readonly number[], sizes: GemmaSizes): number[][] {
+export function plainGemma(
+  parameters: plain.Parameters,
+  ids: readonly number[],
+  sizes: GemmaSizes,
+): number[][] {
   const caches = plain.emptyCaches(sizes.layers);
   const norm = (name: string, x: plain.Vector) => {
     const w = plain.row(parameters, `${name}.weight`).map((value) => 1 + value);

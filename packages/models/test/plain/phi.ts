@@ -28,9 +28,7 @@ export function plainPhi(parameters: plain.Parameters, ids: readonly number[], s
 
   const attention = (prefix: string, x: plain.Vector, layer: number, position: number) => {
     const all = plain.headsOf(times(`${prefix}.qkv_proj`, x), d); // q, then k, then v
-    const rotated = all
-      .slice(0, heads + kvHeads)
-      .map((head) => plain.rotate(head, position, sizes.rotation));
+    const rotated = all.slice(0, heads + kvHeads).map((head) => plain.rotate(head, position, sizes.rotation));
     const cache = caches[layer]!;
     cache.keys.push(rotated.slice(heads));
     cache.values.push(all.slice(heads + kvHeads));
