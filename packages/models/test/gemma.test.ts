@@ -54,7 +54,7 @@ test('every setting of the tiny models changes their logits', () => {
     ];
     const expected = plainGemma(parameters, ids, sizes);
     for (const change of changes)
-      expect(distance(plainGemma(parameters, ids, { ...sizes, ...change }), expected)).toBeGreaterThan(1e-3);
+      expect(distance(plainGemma(parameters, ids, { ...sizes, ...change }), expected)).toBeGreaterThan(1e-2);
   }
 });
 
