@@ -16,6 +16,8 @@ export interface GemmaSizes {
   readonly headNorms: boolean;
   readonly attentionCap?: number;
   readonly logitCap?: number;
+  /** In place of gelu's tanh form. */
+  readonly gelu?: (x: number) => number;
 }
 
 /** The logits after each token. */
@@ -52,7 +54,7 @@ export function plainGemma(
 
   const feedForward = (prefix: string, x: plain.Vector) => {
     const up = times(`${prefix}.up_proj`, x);
-    const gate = times(`${prefix}.gate_proj`, x).map(plain.geluTanh);
+    const gate = times(`${prefix}.gate_proj`, x).map(sizes.gelu ?? plain.geluTanh);
     const inner = gate.map((value, i) => value * up[i]!);
     return times(`${prefix}.down_proj`, inner);
   };
