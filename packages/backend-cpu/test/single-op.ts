@@ -124,12 +124,11 @@ export async function prepare(driver: PlanDriver, op: AnyOp, sample: Sample, rep
     inputsBytes: inputs.byteLength,
     outputsBytes: outputs.byteLength,
   };
-  const words = new SharedArrayBuffer(12);
   const io: PlanIo = {
     inputs: new ArrayBuffer(inputs.byteLength),
     outputs: new ArrayBuffer(outputs.byteLength),
-    control: new Int32Array(words, 0, 1),
-    fault: new Int32Array(words, 4, 2),
+    control: new Int32Array(new SharedArrayBuffer(4)),
+    fault: new Int32Array(new SharedArrayBuffer(8)),
   };
   for (const { tensor, bytes } of filled)
     new Uint8Array(io.inputs).set(bytes, inputs.places.get(tensor.storage)!.byteOffset);

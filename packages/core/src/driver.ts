@@ -155,7 +155,7 @@ export interface PlanIo {
    */
   readonly control: Int32Array;
   /**
-   * The op that went wrong: [its index + 1 (0: none), one of `faultCodes`]. It lies behind `control`, in the same memory. A driver
+   * The op that went wrong: [its index + 1 (0: none), one of `faultCodes`]. In shared memory, as `control`. A driver
    * whose kernels cannot throw writes both words and resolves: core rejects with the op's name and hands out no outputs. A driver
    * that rejects may write the first word: the op's name joins the message. Core clears the words once it has
    * read them. With several plans in flight, write them on the JS thread, just before the promise settles.

@@ -93,11 +93,10 @@ export const withWords = (plan: EncodedPlan, words: Int32Array): EncodedPlan => 
 export function ioFor({ executor }: PlanDriver, { inputsBytes, outputsBytes }: RegionBytes): PlanIo {
   const memory = (bytes: number, use: HostMemoryUse) =>
     executor.hostMemory?.(bytes, use) ?? new ArrayBuffer(bytes);
-  const words = new SharedArrayBuffer(12);
   return {
     inputs: memory(inputsBytes, 'inputs'),
     outputs: memory(outputsBytes, 'outputs'),
-    control: new Int32Array(words, 0, 1),
-    fault: new Int32Array(words, 4, 2),
+    control: new Int32Array(new SharedArrayBuffer(4)),
+    fault: new Int32Array(new SharedArrayBuffer(8)),
   };
 }

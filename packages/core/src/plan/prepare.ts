@@ -55,12 +55,11 @@ function ioOf(
   { inputsBytes, outputsBytes }: Layout,
   times: Float64Array | undefined,
 ): PlanIo {
-  const words = new SharedArrayBuffer(12);
   return {
     inputs: memoryOf(driver, inputsBytes, 'inputs'),
     outputs: memoryOf(driver, outputsBytes, 'outputs'),
-    control: new Int32Array(words, 0, 1),
-    fault: new Int32Array(words, 4, 2),
+    control: new Int32Array(new SharedArrayBuffer(4)),
+    fault: new Int32Array(new SharedArrayBuffer(8)),
     ...(times && { times }),
   };
 }
