@@ -19,6 +19,11 @@ export interface DeviceProfile {
    * promised.
    */
   readonly exactRows?: number;
+  /**
+   * Who places the temporaries of a plan. 'core', the default: core does, in one arena in the order of the plan. 'driver': each has an
+   * offset of its own in a virtual arena, and the driver places them by `EncodedPlan.lifetimes`. Only drivers that take whole plans.
+   */
+  readonly placing?: 'core' | 'driver';
 }
 
 /** The most that a device delivers, measured by loops that do nothing else: what the speed of a model is held against. */
