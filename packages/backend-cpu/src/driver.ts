@@ -76,8 +76,9 @@ function placesOf({ output, feed, advance }: PlanChain): Float64Array {
   return Float64Array.of(output.count, output.byteOffset, feed.byteOffset, ...growing);
 }
 
-/** What native chains can do; core does the others. */
-const isOneRow = ({ output, slots }: PlanChain): boolean => output.count === 1 && !slots;
+/** Native chains are short ones of one row, which look at their limit once; core does the others. */
+const isShortRow = ({ output, slots, results }: PlanChain): boolean =>
+  output.count === 1 && !slots && results.length <= 16;
 
 const chainOfOneRow =
   (native: NativeBackend, id: number, { results, counts }: PlanChain) =>
@@ -98,7 +99,7 @@ function executorOf(native: NativeBackend): PlanExecutor {
       const id = native.capture(words, inputs, outputs, control, times, places, chain?.results);
       return {
         replay: () => native.replay(id),
-        ...(chain && isOneRow(chain) && { replayChain: chainOfOneRow(native, id, chain) }),
+        ...(chain && isShortRow(chain) && { replayChain: chainOfOneRow(native, id, chain) }),
         dispose: () => native.release(id),
       };
     },
