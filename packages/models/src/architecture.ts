@@ -48,7 +48,10 @@ export interface Architecture {
   configFromGguf(source: GgufSource): DecoderConfig;
   /** Throws ModelError BAD_CONFIG or UNSUPPORTED_CONFIG. */
   configFromHuggingFace(source: HuggingFaceSource): DecoderConfig;
-  /** The forward pass over weights loaded by the table. */
+  /**
+   * The forward pass over weights loaded by the table. Of a model on several backends, each builds its own: fields of layers
+   * that lie elsewhere, and of ends that lie elsewhere, are then absent, so `build` itself reads no field.
+   */
   build(backend: Backend, weights: AnyLoadedWeights, config: DecoderConfig): Decoder;
 }
 

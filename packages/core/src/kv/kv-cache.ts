@@ -45,6 +45,22 @@ export interface KvLayer {
   readonly v: DeviceBuffer;
 }
 
+/** The backend of all layers of a cache, or one for each layer. Blocks and sequences are the same on all of them. */
+export type KvBackends = Backend | readonly Backend[];
+
+const areMany = (backends: KvBackends): backends is readonly Backend[] => Array.isArray(backends);
+
+function backendOfLayer(backends: KvBackends, { layers, dtype }: KvCacheOptions): (layer: number) => Backend {
+  if (areMany(backends) && backends.length !== layers)
+    throw new BackendError(
+      'BAD_ARGUMENT',
+      `a cache of ${layers} layers needs one backend for all, or ${layers}; got ${backends.length}`,
+    );
+  const all = areMany(backends) ? backends : [backends];
+  for (const backend of new Set(all)) needKvDtype(backend, dtype);
+  return (layer) => all[areMany(backends) ? layer : 0]!;
+}
+
 const badArgument: Refuse = (message) => new BackendError('BAD_ARGUMENT', message);
 
 const size = rules.whole(0);
@@ -86,15 +102,19 @@ export class KvCache {
     this.maxBlocks = Math.ceil(options.context / blockSize);
   }
 
-  /** Allocates all layers, or none. Throws OUT_OF_MEMORY, UNSUPPORTED, BAD_ARGUMENT. */
-  static allocate(backend: Backend, options: KvCacheOptions, blocks: number, blockSize: number): KvCache {
+  /**
+   * Allocates all layers, or none.
+   * @param backends one for all layers, or one for each
+   * @throws BackendError OUT_OF_MEMORY, UNSUPPORTED, BAD_ARGUMENT
+   */
+  static allocate(backends: KvBackends, options: KvCacheOptions, blocks: number, blockSize: number): KvCache {
     needPositive({ ...options, blocks, blockSize });
-    needKvDtype(backend, options.dtype);
+    const backendOf = backendOfLayer(backends, options);
     const dtype = kvElements[options.dtype];
     const shape = [blocks, blockSize, options.kvHeads, cacheRow(dtype, options.headDim)];
     const buffers: DeviceBuffer[] = [];
     try {
-      for (let i = 0; i < 2 * options.layers; i++) buffers.push(backend.buffer(dtype, shape));
+      for (let i = 0; i < 2 * options.layers; i++) buffers.push(backendOf(i >> 1).buffer(dtype, shape));
     } catch (error) {
       for (const buffer of buffers) buffer.dispose();
       throw error;
@@ -157,8 +177,8 @@ function needPositive(values: object): void {
 
 /** A cache in which each of `sequences` sequences has one stripe as long as the context. Any backend can make one. */
 export function contiguousKvCache(
-  backend: Backend,
+  backends: KvBackends,
   options: KvCacheOptions & { readonly sequences: number },
 ): KvCache {
-  return KvCache.allocate(backend, options, options.sequences, options.context);
+  return KvCache.allocate(backends, options, options.sequences, options.context);
 }

@@ -10,6 +10,8 @@ export interface ResolvedWeight {
   /** Absent for parameters of the whole model. */
   readonly layer?: number;
   readonly tensor: StoredTensor;
+  /** Of a parameter of the whole model: the functions of the decoder that read it; absent: all. */
+  readonly readBy?: readonly ('embed' | 'logits')[];
   /** The part of it that one token reads: 1, or the chosen among the experts. */
   readonly used: number;
 }
@@ -26,7 +28,9 @@ export function resolveWeights<Config extends { readonly layers: number }>(
   const find = (field: string, entry: WeightEntry<Config>, layer?: number): ResolvedWeight[] => {
     const tensor = findTensor(entry, config, file, layer);
     if (!tensor) return [];
-    return [{ field, tensor, used: entry.used?.(config) ?? 1, ...(layer !== undefined && { layer }) }];
+    const readBy = entry.readBy?.(config);
+    const used = entry.used?.(config) ?? 1;
+    return [{ field, tensor, used, ...(readBy && { readBy }), ...(layer !== undefined && { layer }) }];
   };
   const ofModel = Object.entries(table.model).flatMap(([field, entry]) => find(field, entry));
   const ofLayers = Array.from({ length: config.layers }, (_, layer) =>

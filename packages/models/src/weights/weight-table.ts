@@ -15,6 +15,11 @@ export interface WeightEntry<Config = DecoderConfig> extends Readonly<Record<Nam
   readonly optional?: true;
   /** Needed only where this holds, and else not taken. */
   when?(config: Config, layer: number): boolean;
+  /**
+   * Of a parameter of the whole model: which functions of the decoder read it. Where a model lies on several backends, only
+   * theirs load it. Absent: all of them do.
+   */
+  readBy?(config: Config): readonly ('embed' | 'logits')[];
   /** The part of it that one token reads: of experts, those chosen. Absent: all. */
   used?(config: Config): number;
 }
