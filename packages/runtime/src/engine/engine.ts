@@ -1,18 +1,13 @@
-import type { Backend, Graph, KvCache, KvSequence } from '@quern/core';
-import type { LanguageModel } from '@quern/models';
+import type { Backend, KvSequence } from '@quern/core';
 import { needFiniteLogits } from '../broken-numbers.js';
 import { appending } from './appending.js';
 import { DecodeBatch, type DecodeRequest } from './decode-batch.js';
-import { ForwardSteps } from './forward-steps.js';
+import { ForwardSteps, type ForwardStepsOptions } from './forward-steps.js';
 import { inFlight } from './in-flight.js';
 import type { Head, RowOutput } from './step-output.js';
 import type { TokenChoice } from './token-choice.js';
 
-export interface EngineOptions {
-  readonly model: LanguageModel;
-  readonly cache: KvCache;
-  /** Steps of few rows are captured and replayed with it; absent: all are recorded. */
-  readonly graph: Graph | undefined;
+export interface EngineOptions extends ForwardStepsOptions {
   /** Most tokens of a prompt in one step. */
   readonly prefillChunk: number;
 }
@@ -50,7 +45,7 @@ export class Engine {
 
   /** Most rows of a step that each get the bits that they would get alone. */
   get exactRows(): number {
-    return this.backend.profile.exactRows ?? 1;
+    return Math.min(...this.options.model.parts.map(({ backend }) => backend.profile.exactRows ?? 1));
   }
 
   /** Computes the tokens of a prompt, chunk by chunk, and chooses the one that follows. `ids` has at least one. */
@@ -112,9 +107,9 @@ export class Engine {
     this.steps.dispose();
   }
 
-  /** Steps that are submitted before the first of them has ended. */
+  /** Steps that are submitted before the first of them has ended: each part of the model can be busy with one. */
   private get plansInFlight(): number {
-    return 1;
+    return this.options.model.parts.length;
   }
 
   private async choose(

@@ -1,6 +1,5 @@
 import {
   type BatchArrays,
-  type Graph,
   type KvCache,
   type KvSequence,
   RepeatedStep,
@@ -17,8 +16,8 @@ import { type Head, type RowOutput, readRows } from './step-output.js';
 export interface ForwardStepsOptions {
   readonly model: LanguageModel;
   readonly cache: KvCache;
-  /** Captures steps; absent: all are recorded. */
-  readonly graph: Graph | undefined;
+  /** Whether backends that can capture steps do; otherwise all are recorded. */
+  readonly capture: boolean;
 }
 
 /** Tokens of a sequence that a step computes, from position `start` on. The sequence has room for them. */
@@ -54,15 +53,17 @@ export class ForwardSteps {
 
   constructor(private readonly options: ForwardStepsOptions) {}
 
-  /** Whether the device may draw tokens, and chain steps. */
+  /** Whether the device may draw tokens. */
   get canDraw(): boolean {
-    return this.options.graph !== undefined;
+    const { model, capture } = this.options;
+    return capture && model.backend.graph !== undefined;
   }
 
   /** Most tokens of each row in one chain. */
   longestChainOf(batch: readonly Pick<StepRows, 'sequence'>[]): number {
-    if (!this.canDraw || batch.length > 1) return 1;
-    const { blockSize } = this.options.cache;
+    const { model, cache } = this.options;
+    if (!this.canDraw || batch.length > 1 || model.parts.length > 1) return 1;
+    const { blockSize } = cache;
     return blockSize - (batch[0]!.sequence.length % blockSize); // one block: slots grow with positions
   }
 
@@ -122,7 +123,8 @@ export class ForwardSteps {
   }
 
   private recipe(batch: readonly StepRows[], head: Head, of: LogitsOf): StepRecipe<ForwardArrays> {
-    const described = this.options.cache.describe(
+    const { model, cache } = this.options;
+    const described = cache.describe(
       batch.map(({ sequence, tokens }) => ({ sequence, rows: tokens.length })),
     );
     const arrays = {
@@ -130,6 +132,7 @@ export class ForwardSteps {
       ids: Int32Array.from(batch.flatMap(({ tokens }) => tokens)),
       lastRows: rowsWithLogits(described, of),
       ...sampleArrays(head === 'sampled' ? batch.length : 0),
+      hidden: new Float32Array(model.parts.length > 1 ? described.positions.length * model.config.width : 0),
     };
     return { arrays, parts: forwardParts(this.options, arrays, head) };
   }

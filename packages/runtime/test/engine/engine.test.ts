@@ -1,5 +1,5 @@
 import { createBackend } from '@quern/backend-reference';
-import { type Backend, contiguousKvCache, type KvCache, type KvSequence } from '@quern/core';
+import { type Backend, contiguousKvCache, type KvCache, type KvSequence, type Tensor } from '@quern/core';
 import { type LanguageModel, loadLanguageModel, openModelFile } from '@quern/models';
 import { Engine } from '../../src/engine/engine.js';
 import type { RowOutput } from '../../src/engine/step-output.js';
@@ -28,8 +28,8 @@ const caches: Readonly<Record<string, () => KvCache>> = {
 };
 
 /** An engine with a sequence that holds the prompt, and the token after it. */
-async function prefilled(cache: KvCache, graph = true) {
-  const engine = new Engine({ model, cache, graph: graph ? backend.graph : undefined, prefillChunk: 64 });
+async function prefilled(cache: KvCache, capture = true) {
+  const engine = new Engine({ model, cache, capture, prefillChunk: 64 });
   const sequence = cache.sequence();
   const first = await engine.prefill(sequence, prompt, greedy, {});
   return { engine, sequence, first, [Symbol.dispose]: () => cache.dispose() };
@@ -220,17 +220,83 @@ test('greedy, drawn and penalised rows of one step', async () => {
 
 test('logits that nothing can be drawn from are an error, and leave the sequence as it was', async () => {
   const broken = Object.create(model, {
-    forward: {
-      value: (...args: Parameters<LanguageModel['forward']>) =>
-        backend.scale(model.forward(...args), Number.NaN),
-    },
+    logits: { value: (x: Tensor) => backend.scale(model.logits(x), Number.NaN) },
   }) as LanguageModel;
   using cache = caches.contiguous!();
-  const engine = new Engine({ model: broken, cache, graph: backend.graph, prefillChunk: 64 });
+  const engine = new Engine({ model: broken, cache, capture: true, prefillChunk: 64 });
   const sequence = cache.sequence();
   const choice = drawing();
   const badLogits = { code: 'BAD_LOGITS' };
   await expect(chain(engine, sequence, 1, 4, { choice })).rejects.toMatchObject(badLogits);
   await expect(chain(engine, sequence, 1, 1, { choice })).rejects.toMatchObject(badLogits);
   expect(sequence.length).toBe(0);
+});
+
+describe('a model of two parts', () => {
+  let other: Backend;
+  beforeAll(async () => {
+    other = await createBackend();
+  });
+  afterAll(() => other.dispose());
+
+  /** The last layer, and the logits, on another backend. */
+  async function split(capture: boolean, last: Backend) {
+    const places = [
+      { backend, from: 0, to: layers - 1 },
+      { backend: last, from: layers - 1, to: layers },
+    ];
+    const parts = await loadLanguageModel(await openModelFile(await writeTinyModel()), places);
+    const backends = Array.from({ length: layers }, (_, i) => (i < layers - 1 ? backend : last));
+    const cache = contiguousKvCache(backends, { ...shape, sequences: 2 });
+    const engine = new Engine({ model: parts, cache, capture, prefillChunk: 2 });
+    const dispose = () => {
+      engine.dispose();
+      cache.dispose();
+      parts.dispose();
+    };
+    return { engine, sequence: cache.sequence(), [Symbol.dispose]: dispose };
+  }
+
+  const withoutGraph = (it: Backend): Backend => {
+    const { graph: _, ...rest } = it;
+    return rest;
+  };
+
+  test.each([
+    ['captured', true, (it: Backend) => it],
+    ['recorded', false, (it: Backend) => it],
+    ['captured where a backend can', true, withoutGraph],
+  ])('gives the tokens and logits of one part, %s', async (_, capture, backendOf) => {
+    using whole = await prefilled(caches.contiguous!());
+    using it = await split(capture, backendOf(other));
+    const { engine, sequence } = it;
+    const processed: number[] = [];
+    const onProgress = (progress: { readonly processed: number }) => processed.push(progress.processed);
+    expect(await engine.prefill(sequence, prompt, greedy, { onProgress })).toBe(whole.first);
+    expect(processed).toEqual([2, 4, 5]);
+    const want = await expected(8);
+    expect(await oneByOne(engine, sequence, whole.first, 8)).toEqual(want);
+    sequence.truncate(prompt.length);
+    expect(await oneByOne(engine, sequence, whole.first, 8, drawing())).toEqual(await expectedDraws(8));
+    sequence.truncate(prompt.length);
+    const best = (outputs: readonly RowOutput[]) => outputs.map((output) => output.best[0]!);
+    const rows = [whole.first, ...want.slice(0, 4)];
+    expect(await engine.compute(sequence, rows, 'argmax', best, undefined)).toEqual(want.slice(0, 5));
+    sequence.truncate(0);
+    whole.sequence.truncate(0);
+    expect(await engine.logits(sequence, prompt)).toEqual(await whole.engine.logits(whole.sequence, prompt));
+  });
+
+  test('an abort in the middle of a prompt leaves the chunks before it', async () => {
+    using it = await split(true, other);
+    const { engine, sequence } = it;
+    const abort = new AbortController();
+    const onProgress = () => abort.abort();
+    const prefill = engine.prefill(sequence, prompt, greedy, { onProgress, signal: abort.signal });
+    await expect(prefill).rejects.toMatchObject({ code: 'ABORTED' });
+    expect(sequence.length).toBe(2);
+    sequence.truncate(0);
+    using whole = await prefilled(caches.contiguous!());
+    expect(await engine.prefill(sequence, prompt, greedy, {})).toBe(whole.first);
+  });
 });
