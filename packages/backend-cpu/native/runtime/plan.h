@@ -9,7 +9,7 @@
 #include "runtime/generated/ops.h"
 #include "runtime/handle-table.h"
 #include "runtime/pages.h"
-#include "runtime/weight.h"
+#include "weights/weight.h"
 
 namespace quern {
 
