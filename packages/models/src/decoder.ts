@@ -1,9 +1,14 @@
 import type { AttentionBatch, KvCache, Tensor } from '@quern/core';
 
-/** The two halves of a decoder-only transformer, as an architecture builds them from loaded weights. */
+/**
+ * A decoder-only transformer, as an architecture builds it from loaded weights: one layer, and what comes before the first
+ * and after the last. Whoever runs it loops over the layers: all of them, or a range on each of several backends.
+ */
 export interface Decoder {
-  /** ids [T] → the residual stream after the last layer [T, D]. Appends the rows' keys and values to the cache. */
-  hidden(ids: Tensor, batch: AttentionBatch, cache: KvCache): Tensor;
-  /** Any rows of the residual stream [R, D] → logits [R, V]. */
+  /** ids [T] → the residual stream before the first layer [T, D]. */
+  embed(ids: Tensor): Tensor;
+  /** The residual stream [T, D] → the same after layer i. Appends the rows' keys and values to layer i of the cache. */
+  layer(x: Tensor, i: number, batch: AttentionBatch, cache: KvCache): Tensor;
+  /** Any rows of the residual stream after the last layer [R, D] → logits [R, V]. */
   logits(x: Tensor): Tensor;
 }

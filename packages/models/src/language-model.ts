@@ -6,23 +6,47 @@ import {
   type Tensor,
   type Weight,
 } from '@quern/core';
-import type { AnyLoadedWeights, Architecture } from './architecture.js';
+import type { AnyLoadedWeights } from './architecture.js';
 import type { DecoderConfig } from './config/decoder-config.js';
 import type { Decoder } from './decoder.js';
+import { ModelError } from './error.js';
+import { type LayerRange, rangeFault } from './layer-ranges.js';
 import type { ModelFile } from './model-file.js';
 import { type LoadOptions, loadWeights } from './weights/load-weights.js';
 import { type ResolvedWeight, resolveWeights } from './weights/resolve-weights.js';
+import { storedBytes } from './weights/weight-file.js';
 
-/** A decoder-only model whose weights are on a backend. It owns them; caches and steps are the caller's. */
+/** Layers, and the backend that is to compute them. */
+export interface PartPlace extends LayerRange {
+  readonly backend: Backend;
+}
+
+/** Consecutive layers of a model, whose weights are on one backend. */
+export interface ModelPart extends PartPlace {
+  /** Bytes that its weights take. */
+  readonly weightBytes: number;
+  /**
+   * Records the layers in a step of its backend: ids [T] i32 for the first part, and for each other what the part before it
+   * gave, [T, D] f32 → the residual stream after its last layer [T, D]. The rows' keys and values are appended to the cache.
+   */
+  forward(x: Tensor, batch: AttentionBatch, cache: KvCache): Tensor;
+}
+
+/** A decoder-only model whose weights are on one backend or several. It owns them; caches and steps are the caller's. */
 export interface LanguageModel {
   readonly architecture: string;
   readonly config: DecoderConfig;
+  /** In the order of the layers. A step for each, in this order, computes a forward pass. */
+  readonly parts: readonly ModelPart[];
+  /** The backend of the last part, where logits are. */
   readonly backend: Backend;
-  /** Bytes that the weights take on the backend. */
+  /** Bytes that the weights take, on all backends together. */
   readonly weightBytes: number;
+  /** Any rows of what the last part gives [R, D] → logits [R, V]. */
+  logits(x: Tensor): Tensor;
   /**
-   * Records a forward pass of T rows of S sequences: ids [T] i32 → logits [S, V] of each sequence's last row
-   * (`batch.lastRows`). The rows' keys and values are appended to the cache.
+   * All of a model of one part: ids [T] i32 → logits [S, V] of each sequence's last row (`batch.lastRows`).
+   * @throws ModelError BAD_ARGUMENT where the model has several parts: a step runs on one backend.
    */
   forward(ids: Tensor, batch: AttentionBatch, cache: KvCache): Tensor;
   /** The same with the logits of every row: [T, V]. */
@@ -34,20 +58,69 @@ export interface LanguageModel {
 
 /**
  * Loads the weights of an opened model and builds its forward pass. All tensors are checked before any is loaded; on
- * failure or abort nothing stays behind.
- * @throws ModelError MISSING_WEIGHT, BAD_WEIGHT_SHAPE, UNKNOWN_FORMAT or ABORTED; BackendError OUT_OF_MEMORY, BAD_WEIGHT, UNSUPPORTED, WRONG_CONTRACT.
+ * failure or abort nothing stays behind, on any backend.
+ * @param places a backend for the whole model, or ranges that hold every layer once, in order. The embedding is loaded with the
+ * first, the output projection with the last; where they are one matrix, both load it.
+ * @throws ModelError MISSING_WEIGHT, BAD_WEIGHT_SHAPE, UNKNOWN_FORMAT, BAD_ARGUMENT or ABORTED; BackendError OUT_OF_MEMORY, BAD_WEIGHT, UNSUPPORTED, WRONG_CONTRACT.
  */
 export async function loadLanguageModel(
   file: ModelFile,
-  backend: Backend,
-  options?: LoadOptions,
+  places: Backend | readonly PartPlace[],
+  options: LoadOptions = {},
 ): Promise<LanguageModel> {
-  needContract(backend);
   const { architecture, config } = file;
+  const wanted = isList(places) ? places : [{ backend: places, from: 0, to: config.layers }];
+  for (const { backend } of wanted) needContract(backend);
+  const fault = rangeFault(wanted, config.layers);
+  if (fault) throw new ModelError('BAD_ARGUMENT', `[loadLanguageModel] places: ${fault}`);
   const resolved = resolveWeights(architecture.weights, config, file.weights);
-  const weights = await loadWeights(backend, resolved, options);
-  const decoder = architecture.build(backend, byField(resolved, weights, config.layers), config);
-  return new DecoderModel(architecture, config, backend, decoder, weights);
+  return new DecoderModel(architecture.name, config, await loadParts(file, wanted, resolved, options));
+}
+
+const isList = (places: Backend | readonly PartPlace[]): places is readonly PartPlace[] =>
+  Array.isArray(places);
+
+/** The parameters that the layers of a range, or the end of the model that is with them, read. */
+function weightsOf(
+  { from, to }: LayerRange,
+  resolved: readonly ResolvedWeight[],
+  { layers }: DecoderConfig,
+): readonly ResolvedWeight[] {
+  const isRead = (by: 'embed' | 'logits') => (by === 'embed' ? from === 0 : to === layers);
+  return resolved.filter(({ layer, readBy }) =>
+    layer === undefined ? !readBy || readBy.some(isRead) : from <= layer && layer < to,
+  );
+}
+
+async function loadParts(
+  { architecture, config }: ModelFile,
+  places: readonly PartPlace[],
+  resolved: readonly ResolvedWeight[],
+  options: LoadOptions,
+): Promise<readonly DecoderPart[]> {
+  const wanted = places.map((place) => weightsOf(place, resolved, config));
+  const progress = progressOfParts(wanted, options);
+  const parts: DecoderPart[] = [];
+  try {
+    for (const [p, place] of places.entries()) {
+      const weights = await loadWeights(place.backend, wanted[p]!, { ...options, onProgress: progress(p) });
+      const fields = byField(wanted[p]!, weights, config.layers);
+      parts.push(new DecoderPart(place, weights, architecture.build(place.backend, fields, config)));
+    }
+    return parts;
+  } catch (error) {
+    for (const part of parts) part.dispose();
+    throw error;
+  }
+}
+
+/** Each part's progress, as part of the whole. */
+function progressOfParts(parts: readonly (readonly ResolvedWeight[])[], { onProgress }: LoadOptions) {
+  const bytes = parts.map((part) => part.reduce((sum, { tensor }) => sum + storedBytes(tensor), 0));
+  const sum = (some: readonly number[]) => some.reduce((a, b) => a + b, 0);
+  return (p: number): LoadOptions['onProgress'] =>
+    onProgress &&
+    (({ loaded }) => onProgress({ loaded: sum(bytes.slice(0, p)) + loaded, total: sum(bytes) }));
 }
 
 /** Puts loaded weights where the architecture looks for them: by the fields of table T, of which `resolved` has all that are needed. */
@@ -64,35 +137,77 @@ export function byField<T extends AnyLoadedWeights = AnyLoadedWeights>(
   return all as T;
 }
 
-class DecoderModel implements LanguageModel {
-  readonly architecture: string;
+class DecoderPart implements ModelPart {
+  readonly backend: Backend;
+  readonly from: number;
+  readonly to: number;
   readonly weightBytes: number;
 
   constructor(
-    { name }: Architecture,
-    readonly config: DecoderConfig,
-    readonly backend: Backend,
-    private readonly decoder: Decoder,
+    { backend, from, to }: PartPlace,
     private readonly weights: readonly Weight[],
+    readonly decoder: Decoder,
   ) {
-    this.architecture = name;
+    this.backend = backend;
+    this.from = from;
+    this.to = to;
     this.weightBytes = weights.reduce((sum, weight) => sum + weight.byteLength, 0);
   }
 
-  forward(ids: Tensor, batch: AttentionBatch, cache: KvCache): Tensor {
-    const x = this.decoder.hidden(ids, batch, cache); // [T, D]
-    return this.decoder.logits(this.backend.gatherRows(x, batch.lastRows)); // [S, V]
-  }
-
-  forwardAll(ids: Tensor, batch: AttentionBatch, cache: KvCache): Tensor {
-    return this.decoder.logits(this.decoder.hidden(ids, batch, cache)); // [T, V]
+  forward(x: Tensor, batch: AttentionBatch, cache: KvCache): Tensor {
+    const { decoder, from, to } = this;
+    let stream = from === 0 ? decoder.embed(x) : x; // [T, D]
+    for (let i = from; i < to; i++) stream = decoder.layer(stream, i, batch, cache); // [T, D]
+    return stream;
   }
 
   dispose(): void {
     for (const weight of this.weights) weight.dispose();
   }
+}
+
+class DecoderModel implements LanguageModel {
+  readonly backend: Backend;
+  readonly weightBytes: number;
+  private readonly last: DecoderPart;
+
+  constructor(
+    readonly architecture: string,
+    readonly config: DecoderConfig,
+    readonly parts: readonly DecoderPart[],
+  ) {
+    this.last = parts.at(-1)!;
+    this.backend = this.last.backend;
+    this.weightBytes = parts.reduce((sum, part) => sum + part.weightBytes, 0);
+  }
+
+  logits(x: Tensor): Tensor {
+    return this.last.decoder.logits(x); // [R, V]
+  }
+
+  forward(ids: Tensor, batch: AttentionBatch, cache: KvCache): Tensor {
+    const x = this.only.forward(ids, batch, cache); // [T, D]
+    return this.logits(this.backend.gatherRows(x, batch.lastRows)); // [S, V]
+  }
+
+  forwardAll(ids: Tensor, batch: AttentionBatch, cache: KvCache): Tensor {
+    return this.logits(this.only.forward(ids, batch, cache)); // [T, V]
+  }
+
+  dispose(): void {
+    for (const part of this.parts) part.dispose();
+  }
 
   [Symbol.dispose](): void {
     this.dispose();
+  }
+
+  private get only(): ModelPart {
+    const { parts } = this;
+    if (parts.length === 1) return this.last;
+    throw new ModelError(
+      'BAD_ARGUMENT',
+      `[forward] the model has ${parts.length} parts, each on a backend of its own: run a step for each of model.parts, then model.logits`,
+    );
   }
 }

@@ -7,13 +7,20 @@ export const llamaWeights = {
       gguf: 'token_embd.weight',
       huggingFace: 'model.embed_tokens.weight',
       shape: (c) => [c.vocabulary, c.width],
+      readBy: (c) => (c.tied ? ['embed', 'logits'] : ['embed']),
     },
-    outputNorm: { gguf: 'output_norm.weight', huggingFace: 'model.norm.weight', shape: (c) => [c.width] },
+    outputNorm: {
+      gguf: 'output_norm.weight',
+      huggingFace: 'model.norm.weight',
+      shape: (c) => [c.width],
+      readBy: () => ['logits'],
+    },
     output: {
       gguf: 'output.weight',
       huggingFace: 'lm_head.weight',
       shape: (c) => [c.vocabulary, c.width],
       when: (c) => !c.tied,
+      readBy: () => ['logits'],
     },
   },
   layer: {

@@ -1,7 +1,9 @@
-import type { AttentionBatch, Backend, KvCache, Tensor, Weight } from '@quern/core';
+import type { AttentionBatch, Backend, KvCache, Tensor } from '@quern/core';
 import type { Architecture } from './architecture.js';
 import { selfAttention } from './blocks/attention.js';
 import { swigluFeedForward } from './blocks/feed-forward.js';
+import { rootMeanSquareNorm } from './blocks/norm.js';
+import { embedAndLogits } from './blocks/vocabulary.js';
 import type { DecoderConfig } from './config/decoder-config.js';
 import { decoderConfigFromGguf, hasExperts } from './config/gguf.js';
 import { decoderConfigFromHuggingFace } from './config/hugging-face.js';
@@ -23,7 +25,7 @@ export const llama = {
   build: llamaDecoder,
 } satisfies Architecture;
 
-/** The forward pass of Llama: pre-norm attention with rotary positions, and a gated feed-forward, in each layer. */
+/** A layer of Llama: pre-norm attention with rotary positions, and a gated feed-forward. */
 export function llamaDecoder(
   b: Backend,
   w: LoadedWeights<typeof llamaWeights>,
@@ -31,18 +33,15 @@ export function llamaDecoder(
 ): Decoder {
   const attention = selfAttention(b, config);
   const feedForward = swigluFeedForward(b);
-  const norm = (x: Tensor, weight: Weight) => b.rmsNorm(x, weight, { eps: config.rmsEps });
+  const norm = rootMeanSquareNorm(b, config);
 
   return {
-    hidden(ids: Tensor, batch: AttentionBatch, cache: KvCache): Tensor {
-      let x = b.embed(w.embedding, ids); // [T, D]
-      for (const [i, layer] of w.layers.entries()) {
-        x = b.add(x, attention(norm(x, layer.attnNorm), layer, batch, cache, i)); // [T, D]
-        x = b.add(x, feedForward(norm(x, layer.ffnNorm), layer)); // [T, D]
-      }
-      return x;
-    },
+    ...embedAndLogits(b, w, config),
 
-    logits: (x: Tensor): Tensor => b.linear(norm(x, w.outputNorm), w.output ?? w.embedding), // [R, V]
+    layer(x: Tensor, i: number, batch: AttentionBatch, cache: KvCache): Tensor {
+      const layer = w.layers[i]!;
+      const h = b.add(x, attention(norm(x, layer.attnNorm), layer, i, batch, cache)); // [T, D]
+      return b.add(h, feedForward(norm(h, layer.ffnNorm), layer)); // [T, D]
+    },
   };
 }

@@ -1,14 +1,22 @@
+import type { AttentionBatch, Backend, KvCache, Tensor } from '@quern/core';
 import type { Architecture } from './architecture.js';
+import { sparseFeedForward } from './blocks/mixture.js';
+import { rootMeanSquareNorm } from './blocks/norm.js';
+import { embedAndLogits } from './blocks/vocabulary.js';
+import type { DecoderConfig } from './config/decoder-config.js';
 import { decoderConfigFromGguf } from './config/gguf.js';
 import { decoderConfigFromHuggingFace } from './config/hugging-face.js';
 import { mixtureFromGguf, qwen3MoeMixture } from './config/mixture.js';
 import { qwen3MoeWindows } from './config/windows.js';
-import { mixtureDecoder } from './mixtral.js';
+import type { Decoder } from './decoder.js';
 import { denseFeedForward, mixtureEntries, splitExperts } from './mixture-weights.js';
-import { qwen3Weights } from './qwen3.js';
-import type { WeightTable } from './weights/weight-table.js';
+import { qwen3Attention, qwen3Weights } from './qwen3.js';
+import type { LoadedWeights, WeightTable } from './weights/weight-table.js';
 
-const experts = ['model.layers.{i}.mlp', { gate: 'gate_proj', up: 'up_proj', down: 'down_proj' }] as const;
+const expertNames = [
+  'model.layers.{i}.mlp',
+  { gate: 'gate_proj', up: 'up_proj', down: 'down_proj' },
+] as const;
 
 /** Qwen3's parameters, with a router and experts in place of the feed-forward, in all layers or in some. */
 export const qwen3MoeWeights = {
@@ -16,7 +24,7 @@ export const qwen3MoeWeights = {
   layer: {
     ...qwen3Weights.layer,
     ...denseFeedForward,
-    ...mixtureEntries(...experts),
+    ...mixtureEntries(...expertNames),
   },
 } as const satisfies WeightTable;
 
@@ -25,9 +33,31 @@ export const qwen3Moe = {
   name: 'qwen3moe',
   names: { gguf: ['qwen3moe'], huggingFace: ['Qwen3MoeForCausalLM', 'qwen3_moe'] },
   weights: qwen3MoeWeights,
-  rename: splitExperts(...experts),
+  rename: splitExperts(...expertNames),
   gguf: { name: 'qwen3moe', rope: 'halves' },
-  configFromGguf: (source) => decoderConfigFromGguf(source, 'halves', mixtureFromGguf),
-  configFromHuggingFace: (source) => decoderConfigFromHuggingFace(source, qwen3MoeWindows, qwen3MoeMixture),
-  build: mixtureDecoder, // norms heads with layer.qNorm and layer.kNorm
+  configFromGguf: (source) => decoderConfigFromGguf(source, 'halves', { mixture: mixtureFromGguf }),
+  configFromHuggingFace: (source) =>
+    decoderConfigFromHuggingFace(source, qwen3MoeWindows, { mixture: qwen3MoeMixture }),
+  build: qwen3MoeDecoder,
 } satisfies Architecture;
+
+/** A layer of Qwen3-MoE: Qwen3's attention, and a mixture of fine-grained experts, none of them shared. */
+function qwen3MoeDecoder(
+  b: Backend,
+  w: LoadedWeights<typeof qwen3MoeWeights>,
+  config: DecoderConfig,
+): Decoder {
+  const attention = qwen3Attention(b, config);
+  const experts = sparseFeedForward(b, config);
+  const norm = rootMeanSquareNorm(b, config);
+
+  return {
+    ...embedAndLogits(b, w, config),
+
+    layer(x: Tensor, i: number, batch: AttentionBatch, cache: KvCache): Tensor {
+      const { attnNorm, ffnNorm, ...own } = w.layers[i]!;
+      const attended = b.add(x, attention(norm(x, attnNorm), own, i, batch, cache)); // [T, D]
+      return experts(norm(attended, ffnNorm), attended, i, own); // [T, D]
+    },
+  };
+}

@@ -1,7 +1,9 @@
 import type { AttentionBatch, Backend, KvCache, Tensor, Weight } from '@quern/core';
 import type { Architecture } from './architecture.js';
-import { selfAttention } from './blocks/attention.js';
+import { type AttentionWeights, attendCache, projectHeads } from './blocks/attention.js';
 import { swigluFeedForward } from './blocks/feed-forward.js';
+import { rootMeanSquareNorm } from './blocks/norm.js';
+import { embedAndLogits } from './blocks/vocabulary.js';
 import type { DecoderConfig } from './config/decoder-config.js';
 import { decoderConfigFromGguf } from './config/gguf.js';
 import { decoderConfigFromHuggingFace } from './config/hugging-face.js';
@@ -28,6 +30,14 @@ export const qwen3Weights = {
   },
 } as const satisfies WeightTable;
 
+/** The weights of an attention whose heads are normed. */
+export interface Qwen3AttentionWeights extends AttentionWeights {
+  /** [d], for every head of q alike. */
+  readonly qNorm: Weight;
+  /** [d], for every head of k alike. */
+  readonly kNorm: Weight;
+}
+
 /** Qwen3, the dense models (Qwen Team 2025): every head of q and k is normed before it rotates. */
 export const qwen3 = {
   name: 'qwen3',
@@ -39,21 +49,30 @@ export const qwen3 = {
   build: qwen3Decoder,
 } satisfies Architecture;
 
+/** Qwen3's attention: RMSNorm(q) and RMSNorm(k), head by head, before the rotation. x [T, D], already normed → [T, D]. */
+export function qwen3Attention(b: Backend, config: DecoderConfig) {
+  const project = projectHeads(b, config);
+  const attend = attendCache(b, config);
+  const norm = rootMeanSquareNorm(b, config);
+
+  return (x: Tensor, w: Qwen3AttentionWeights, i: number, batch: AttentionBatch, cache: KvCache): Tensor => {
+    const { q, k, v } = project(x, w); // [T, H, d], [T, Hk, d], [T, Hk, d]
+    return attend({ q: norm(q, w.qNorm), k: norm(k, w.kNorm), v }, w, i, batch, cache);
+  };
+}
+
 function qwen3Decoder(b: Backend, w: LoadedWeights<typeof qwen3Weights>, config: DecoderConfig): Decoder {
-  const attention = selfAttention(b, config); // norms heads with layer.qNorm and layer.kNorm
-  const feedForward = swigluFeedForward(b);
-  const norm = (x: Tensor, weight: Weight) => b.rmsNorm(x, weight, { eps: config.rmsEps });
+  const attention = qwen3Attention(b, config);
+  const mlp = swigluFeedForward(b);
+  const norm = rootMeanSquareNorm(b, config);
 
   return {
-    hidden(ids: Tensor, batch: AttentionBatch, cache: KvCache): Tensor {
-      let x = b.embed(w.embedding, ids); // [T, D]
-      for (const [i, layer] of w.layers.entries()) {
-        x = b.add(x, attention(norm(x, layer.attnNorm), layer, batch, cache, i)); // [T, D]
-        x = b.add(x, feedForward(norm(x, layer.ffnNorm), layer)); // [T, D]
-      }
-      return x;
-    },
+    ...embedAndLogits(b, w, config),
 
-    logits: (x: Tensor): Tensor => b.linear(norm(x, w.outputNorm), w.output ?? w.embedding), // [R, V]
+    layer(x: Tensor, i: number, batch: AttentionBatch, cache: KvCache): Tensor {
+      const { attnNorm, ffnNorm, ...own } = w.layers[i]!;
+      const attended = b.add(x, attention(norm(x, attnNorm), own, i, batch, cache)); // [T, D]
+      return b.add(attended, mlp(norm(attended, ffnNorm), own)); // [T, D]
+    },
   };
 }

@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "kernels/packed/tiles.h"
-#include "runtime/failure.h"
+#include "quern/failure.h"
 
 namespace quern {
 

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "runtime/weight-source.h"
+#include "quern/weight-source.h"
 #include "weights/weight-rows.h"
 
 namespace quern {

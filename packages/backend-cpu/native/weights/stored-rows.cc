@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "runtime/failure.h"
+#include "quern/failure.h"
 
 namespace quern {
 

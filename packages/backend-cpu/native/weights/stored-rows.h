@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/weight-source.h"
+#include "quern/weight-source.h"
 #include "weights/weight-rows.h"
 #include "weights/weight.h"
 

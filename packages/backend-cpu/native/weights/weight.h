@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/mapped-file.h"
-#include "runtime/pages.h"
+#include "quern/mapped-file.h"
+#include "quern/pages.h"
 #include "weights/matrix.h"
 
 namespace quern {

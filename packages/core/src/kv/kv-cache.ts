@@ -3,10 +3,10 @@ import type { QuantKvDtype } from '../capability/kv-quant.js';
 import { type DType, dtypeBytes } from '../dtype.js';
 import { BackendError } from '../error.js';
 import { checkArgument, type Refuse, rules } from '../options/index.js';
-import type { DeviceBuffer } from '../tensor.js';
 import { type BatchArrays, type BatchEntry, describeBatch } from './batch.js';
 import { BlockPool } from './block-pool.js';
 import { cacheRow } from './cache-row.js';
+import type { KvBuffer, KvSpec } from './kv-buffer.js';
 import { KvSequence } from './kv-sequence.js';
 
 /**
@@ -39,10 +39,26 @@ export interface KvCacheOptions {
   readonly context: number;
 }
 
-/** Keys and values of one layer, [blocks, blockSize, Hk, d] each; with i8 [blocks, blockSize, Hk, d + 4], see `cacheRow`. */
+/** Keys and values of one layer. */
 export interface KvLayer {
-  readonly k: DeviceBuffer;
-  readonly v: DeviceBuffer;
+  readonly k: KvBuffer;
+  readonly v: KvBuffer;
+}
+
+/** The backend of all layers of a cache, or one for each layer. Blocks and sequences are the same on all of them. */
+export type KvBackends = Backend | readonly Backend[];
+
+const areMany = (backends: KvBackends): backends is readonly Backend[] => Array.isArray(backends);
+
+function backendOfLayer(backends: KvBackends, { layers, dtype }: KvCacheOptions): (layer: number) => Backend {
+  if (areMany(backends) && backends.length !== layers)
+    throw new BackendError(
+      'BAD_ARGUMENT',
+      `a cache of ${layers} layers needs one backend for all, or ${layers}; got ${backends.length}`,
+    );
+  const all = areMany(backends) ? backends : [backends];
+  for (const backend of new Set(all)) needKvDtype(backend, dtype);
+  return (layer) => all[areMany(backends) ? layer : 0]!;
 }
 
 const badArgument: Refuse = (message) => new BackendError('BAD_ARGUMENT', message);
@@ -86,15 +102,19 @@ export class KvCache {
     this.maxBlocks = Math.ceil(options.context / blockSize);
   }
 
-  /** Allocates all layers, or none. Throws OUT_OF_MEMORY, UNSUPPORTED, BAD_ARGUMENT. */
-  static allocate(backend: Backend, options: KvCacheOptions, blocks: number, blockSize: number): KvCache {
+  /**
+   * Allocates all layers, or none.
+   * @param backends one for all layers, or one for each
+   * @throws BackendError OUT_OF_MEMORY, UNSUPPORTED, BAD_ARGUMENT
+   */
+  static allocate(backends: KvBackends, options: KvCacheOptions, blocks: number, blockSize: number): KvCache {
     needPositive({ ...options, blocks, blockSize });
-    needKvDtype(backend, options.dtype);
-    const dtype = kvElements[options.dtype];
-    const shape = [blocks, blockSize, options.kvHeads, cacheRow(dtype, options.headDim)];
-    const buffers: DeviceBuffer[] = [];
+    const backendOf = backendOfLayer(backends, options);
+    const { kvHeads: heads, headDim } = options;
+    const spec: KvSpec = { blocks, blockSize, heads, headDim, dtype: kvElements[options.dtype] };
+    const buffers: KvBuffer[] = [];
     try {
-      for (let i = 0; i < 2 * options.layers; i++) buffers.push(backend.buffer(dtype, shape));
+      for (let i = 0; i < 2 * options.layers; i++) buffers.push(backendOf(i >> 1).kvBuffer(spec));
     } catch (error) {
       for (const buffer of buffers) buffer.dispose();
       throw error;
@@ -129,20 +149,58 @@ export class KvCache {
     return kvCacheBytes(this.options, this.blocks * this.blockSize);
   }
 
+  /** Bytes of one block in canonical form: of each layer its keys, then its values. */
+  get blockBytes(): number {
+    return kvCacheBytes(this.options, this.blockSize);
+  }
+
+  /**
+   * Copies blocks out, [blocks, blockBytes]: to disk, to the host's memory, to a cache of as many layers, heads and tokens per block
+   * on another backend. The backend's layout does not show. Rejects with BAD_ARGUMENT for a block that is not there.
+   */
+  async readBlocks(blocks: readonly number[]): Promise<Uint8Array> {
+    const bytes = new Uint8Array(blocks.length * this.blockBytes);
+    let at = 0;
+    for (const block of blocks)
+      for (const buffer of this.buffers) {
+        const part = await buffer.readBlocks(block);
+        bytes.set(part, at);
+        at += part.length;
+      }
+    return bytes;
+  }
+
+  /** Copies blocks in, as `readBlocks` gave them. Rejects with BAD_ARGUMENT for other lengths, or a block that is not there. */
+  async writeBlocks(blocks: readonly number[], bytes: Uint8Array): Promise<void> {
+    if (bytes.length !== blocks.length * this.blockBytes)
+      throw new BackendError(
+        'BAD_ARGUMENT',
+        `[writeBlocks] ${blocks.length} blocks take ${blocks.length * this.blockBytes} bytes; got ${bytes.length}`,
+      );
+    let at = 0;
+    for (const block of blocks)
+      for (const buffer of this.buffers) {
+        const end = at + buffer.byteLength / this.blocks;
+        await buffer.writeBlocks(block, bytes.subarray(at, end));
+        at = end;
+      }
+  }
+
   /** What a step needs to know of a batch whose tokens have been appended to their sequences. Tables are as wide as the context. */
   describe(entries: readonly BatchEntry[]): BatchArrays {
     return describeBatch(entries, this.maxBlocks);
   }
 
   dispose(): void {
-    for (const { k, v } of this.kvLayers) {
-      k.dispose();
-      v.dispose();
-    }
+    for (const buffer of this.buffers) buffer.dispose();
   }
 
   [Symbol.dispose](): void {
     this.dispose();
+  }
+
+  private get buffers(): readonly KvBuffer[] {
+    return this.kvLayers.flatMap(({ k, v }) => [k, v]);
   }
 }
 
@@ -157,8 +215,8 @@ function needPositive(values: object): void {
 
 /** A cache in which each of `sequences` sequences has one stripe as long as the context. Any backend can make one. */
 export function contiguousKvCache(
-  backend: Backend,
+  backends: KvBackends,
   options: KvCacheOptions & { readonly sequences: number },
 ): KvCache {
-  return KvCache.allocate(backend, options, options.sequences, options.context);
+  return KvCache.allocate(backends, options, options.sequences, options.context);
 }

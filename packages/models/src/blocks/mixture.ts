@@ -1,4 +1,6 @@
 import type { Backend, MoeRouting, Tensor, Weight } from '@quern/core';
+import type { DecoderConfig } from '../config/decoder-config.js';
+import { type FeedForwardWeights, swigluFeedForward } from './feed-forward.js';
 
 /** The weights of a mixture of E experts. */
 export interface MixtureWeights {
@@ -30,6 +32,24 @@ export function mixtureFeedForward(b: Backend, routing: MoeRouting) {
     const outputs = b.expertLinear(inner, experts.down, b.view(ids, [T * chosen, 1])); // [T · k, 1, D]
     return b.add(residual, b.weightedSum(b.view(outputs, [T, chosen, D]), weights)); // [T, D]
   };
+}
+
+/** The weights of a feed-forward of either kind: a layer has those of its own. */
+export type SparseWeights = {
+  readonly [Field in keyof (MixtureWeights & FeedForwardWeights)]?: Weight | undefined;
+};
+
+/**
+ * A mixture of experts in the sparse layers of the configuration, a dense feed-forward in the others. Both add to the residual:
+ * x and residual [T, D] → [T, D].
+ */
+export function sparseFeedForward(b: Backend, { mixture: routing }: DecoderConfig) {
+  const mixture = mixtureFeedForward(b, routing!);
+  const dense = swigluFeedForward(b);
+  return (x: Tensor, residual: Tensor, i: number, w: SparseWeights): Tensor =>
+    routing!.sparse[i]
+      ? mixture(x, residual, w as MixtureWeights)
+      : b.add(residual, dense(x, w as FeedForwardWeights));
 }
 
 /** The k best of scores [T, E]. Renormalised, p is the softmax over their scores alone: the divisor of all is the same. */

@@ -1,6 +1,7 @@
 import { denseFormats } from '@quern/core';
 import { isGgufFormat } from '@quern/quant';
 import { ModelError } from '../error.js';
+import { takeRows } from './map-tensors.js';
 import type { FileTensor, StoredTensor, WeightFile } from './weight-file.js';
 import type { WeightEntry, WeightTable } from './weight-table.js';
 
@@ -10,6 +11,8 @@ export interface ResolvedWeight {
   /** Absent for parameters of the whole model. */
   readonly layer?: number;
   readonly tensor: StoredTensor;
+  /** Of a parameter of the whole model: the functions of the decoder that read it; absent: all. */
+  readonly readBy?: readonly ('embed' | 'logits')[];
   /** The part of it that one token reads: 1, or the chosen among the experts. */
   readonly used: number;
 }
@@ -26,7 +29,9 @@ export function resolveWeights<Config extends { readonly layers: number }>(
   const find = (field: string, entry: WeightEntry<Config>, layer?: number): ResolvedWeight[] => {
     const tensor = findTensor(entry, config, file, layer);
     if (!tensor) return [];
-    return [{ field, tensor, used: entry.used?.(config) ?? 1, ...(layer !== undefined && { layer }) }];
+    const readBy = entry.readBy?.(config);
+    const used = entry.used?.(config) ?? 1;
+    return [{ field, tensor, used, ...(readBy && { readBy }), ...(layer !== undefined && { layer }) }];
   };
   const ofModel = Object.entries(table.model).flatMap(([field, entry]) => find(field, entry));
   const ofLayers = Array.from({ length: config.layers }, (_, layer) =>
@@ -45,7 +50,28 @@ function findTensor<Config>(
   const shape = entry.shape(config);
   const name = nameIn(file, entry, layer);
   if (name.includes('{e}')) return findStack(name, shape, file);
-  return file.tensors.has(name) || !entry.optional ? needTensor(name, shape, file) : undefined;
+  if (!file.tensors.has(name) && entry.optional) return undefined;
+  return shifted(needRows(name, shape, entry.rows?.(config), file), entry, file);
+}
+
+/** A tensor of that shape, or rows of one that has `of`. */
+function needRows(
+  name: string,
+  shape: readonly number[],
+  rows: { readonly from: number; readonly of: number } | undefined,
+  file: WeightFile,
+): FileTensor {
+  if (!rows) return needTensor(name, shape, file);
+  const [count, ...rest] = shape;
+  return takeRows(needTensor(name, [rows.of, ...rest], file), rows.from, count!);
+}
+
+function shifted<Config>(
+  tensor: FileTensor,
+  { huggingFacePlus: plus }: WeightEntry<Config>,
+  { naming }: WeightFile,
+): FileTensor {
+  return plus !== undefined && naming === 'huggingFace' ? { ...tensor, plus } : tensor;
 }
 
 /** What the file calls a field of a layer; a name with `{e}` where it has the matrices of a stack apart. */

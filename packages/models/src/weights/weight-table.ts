@@ -11,10 +11,19 @@ export interface WeightEntry<Config = DecoderConfig> extends Readonly<Record<Nam
   shape(config: Config): readonly number[];
   /** What GGUF files of before stacks call each matrix of one, with `{e}`. */
   readonly ggufApart?: string;
+  /** Where several parameters lie in one tensor [of, K]: it has the rows from `from` on. */
+  rows?(config: Config): { readonly from: number; readonly of: number };
+  /** Added to every value of Hugging Face files; GGUF files hold the sum (norms that multiply by 1 + w). */
+  readonly huggingFacePlus?: number;
   /** Taken where the file has it. */
   readonly optional?: true;
   /** Needed only where this holds, and else not taken. */
   when?(config: Config, layer: number): boolean;
+  /**
+   * Of a parameter of the whole model: which functions of the decoder read it. Where a model lies on several backends, only
+   * theirs load it. Absent: all of them do.
+   */
+  readBy?(config: Config): readonly ('embed' | 'logits')[];
   /** The part of it that one token reads: of experts, those chosen. Absent: all. */
   used?(config: Config): number;
 }

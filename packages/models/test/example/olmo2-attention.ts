@@ -9,9 +9,9 @@ export function olmo2Attention(
   b: Backend,
   { heads, kvHeads, headDim, rmsEps, rope, windows }: DecoderConfig,
 ) {
-  return (x: Tensor, w: Layer, batch: AttentionBatch, cache: KvCache, layer: number): Tensor => {
+  return (x: Tensor, w: Layer, i: number, batch: AttentionBatch, cache: KvCache): Tensor => {
     const T = x.shape[0]!;
-    const kv = cache.layer(layer);
+    const kv = cache.layer(i);
     const normedQ = b.rmsNorm(b.linear(x, w.q), w.qNorm, { eps: rmsEps }); // [T, H·d]
     const normedK = b.rmsNorm(b.linear(x, w.k), w.kNorm, { eps: rmsEps }); // [T, Hk·d]
     const q = b.rope(b.view(normedQ, [T, heads, headDim]), batch.positions, rope); // [T, H, d]
@@ -24,7 +24,7 @@ export function olmo2Attention(
       headDim,
       scale: 1 / Math.sqrt(headDim),
       causal: true,
-      window: windows[layer]!,
+      window: windows[i]!,
     }); // [T, H, d]
     return b.linear(b.view(y, [T, heads * headDim]), w.attnOutput); // [T, D]
   };

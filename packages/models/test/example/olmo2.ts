@@ -32,13 +32,12 @@ function olmo2Decoder(b: Backend, w: LoadedWeights<typeof olmo2Weights>, config:
   const norm = (x: Tensor, weight: Weight) => b.rmsNorm(x, weight, { eps: config.rmsEps });
 
   return {
-    hidden(ids: Tensor, batch: AttentionBatch, cache: KvCache): Tensor {
-      let x = b.embed(w.embedding, ids); // [T, D]
-      for (const [i, layer] of w.layers.entries()) {
-        x = b.add(x, norm(attention(x, layer, batch, cache, i), layer.attnOutputNorm)); // [T, D]
-        x = b.add(x, norm(feedForward(x, layer), layer.ffnOutputNorm)); // [T, D]
-      }
-      return x;
+    embed: (ids: Tensor): Tensor => b.embed(w.embedding, ids), // [T, D]
+
+    layer(x: Tensor, i: number, batch: AttentionBatch, cache: KvCache): Tensor {
+      const layer = w.layers[i]!;
+      const h = b.add(x, norm(attention(x, layer, i, batch, cache), layer.attnOutputNorm)); // [T, D]
+      return b.add(h, norm(feedForward(h, layer), layer.ffnOutputNorm)); // [T, D]
     },
 
     logits: (x: Tensor): Tensor => b.linear(norm(x, w.outputNorm), w.output ?? w.embedding), // [R, V]

@@ -1,0 +1,27 @@
+import type { Backend, Tensor, Weight } from '@quern/core';
+import type { DecoderConfig } from '../config/decoder-config.js';
+import type { Decoder } from '../decoder.js';
+import { rootMeanSquareNorm } from './norm.js';
+
+/** The weights between token ids and the residual stream. */
+export interface VocabularyWeights {
+  /** [V, D] */
+  readonly embedding: Weight;
+  /** [D] */
+  readonly outputNorm: Weight;
+  /** [V, D]; absent: the embedding serves (Press & Wolf 2017). */
+  readonly output?: Weight | undefined;
+}
+
+/** Both ends of Llama's decoder: rows of the embedding, and a norm with a projection. */
+export function embedAndLogits(
+  b: Backend,
+  w: VocabularyWeights,
+  config: DecoderConfig,
+): Pick<Decoder, 'embed' | 'logits'> {
+  const norm = rootMeanSquareNorm(b, config);
+  return {
+    embed: (ids: Tensor) => b.embed(w.embedding, ids), // [T, D]
+    logits: (x: Tensor) => b.linear(norm(x, w.outputNorm), w.output ?? w.embedding), // [R, V]
+  };
+}

@@ -1,0 +1,28 @@
+/** Consecutive layers: from ≤ i < to. */
+export interface LayerRange {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** For messages, both ends included: '0-11'. */
+export const showRange = ({ from, to }: LayerRange): string =>
+  to - from === 1 ? `${from}` : `${from}-${to - 1}`;
+
+/** What is wrong with ranges that should hold every layer of a model once, in order; undefined where nothing is. */
+export function rangeFault(ranges: readonly LayerRange[], layers: number): string | undefined {
+  let next = 0;
+  for (const range of ranges) {
+    const { from, to } = range;
+    if (!(Number.isInteger(from) && Number.isInteger(to) && from >= 0 && to > from))
+      return `a range has whole numbers 0 ≤ from < to; got from ${from} to ${to}`;
+    if (to > layers) return `layers ${showRange(range)} do not exist: the model has layers 0-${layers - 1}`;
+    if (from < next)
+      return `layers ${showRange(range)} overlap the range before them, which ends at ${next - 1}`;
+    if (from > next) return `${missing(next, from)} in no range`;
+    next = to;
+  }
+  return next < layers ? `${missing(next, layers)} in no range` : undefined;
+}
+
+const missing = (from: number, to: number): string =>
+  to - from === 1 ? `layer ${from} is` : `layers ${showRange({ from, to })} are`;
