@@ -56,6 +56,7 @@ const profileRules = {
     holds: oneOf(undefined, 'op', 'segment', 'step'),
     must: "be 'op', 'segment', 'step', or absent",
   },
+  placing: { holds: oneOf(undefined, 'core', 'driver'), must: "be 'core', 'driver' or absent" },
 } as const satisfies Record<keyof DeviceProfile, Rule>;
 
 const capabilityRules = {
@@ -92,6 +93,8 @@ function needProfile(driver: Driver): void {
   needRules(driver, 'profile', driver.profile, profileRules);
   if ('kernels' in driver && (driver.profile.plansInFlight ?? 1) > 1)
     throw bad(driver.name, 'profile.plansInFlight must be 1: kernels run one by one');
+  if (driver.profile.placing === 'driver' && 'kernels' in driver)
+    throw bad(driver.name, "profile.placing is 'driver', but a table of kernels never sees a plan to place");
 }
 
 /** Every name is known, and has the limits that belong to it. */
