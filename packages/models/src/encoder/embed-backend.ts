@@ -55,7 +55,10 @@ class EncoderReplica implements EmbedBackend {
     this.dimensions = model.config.width;
     this.maxTokens = model.config.context;
     this.maxBatch = Math.max(rowsOfStep, this.maxTokens);
-    this.steps = new StepCache<EncoderArrays>({ ...limits, copies: 1 });
+    this.steps = new StepCache<EncoderArrays>({
+      ...limits,
+      copies: model.backend.profile.plansInFlight ?? 1,
+    });
     replicas.count++;
   }
 
