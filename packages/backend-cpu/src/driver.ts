@@ -98,11 +98,19 @@ function executorOf(native: NativeBackend): PlanExecutor {
     execute: async ({ words }, { inputs, outputs, control, times }) =>
       native.execute(words, inputs, outputs, control, times),
     capture({ words }, { inputs, outputs, control, times }, chain) {
-      const places = chain && placesOf(chain);
-      const id = native.capture(words, inputs, outputs, control, times, places, chain?.results);
+      const short = chain && isShortRow(chain) ? chain : undefined;
+      const id = native.capture(
+        words,
+        inputs,
+        outputs,
+        control,
+        times,
+        short && placesOf(short),
+        short?.results,
+      );
       return {
         replay: () => native.replay(id),
-        ...(chain && isShortRow(chain) && { replayChain: chainOfOneRow(native, id, chain) }),
+        ...(short && { replayChain: chainOfOneRow(native, id, short) }),
         dispose: () => native.release(id),
       };
     },

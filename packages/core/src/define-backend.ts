@@ -54,8 +54,8 @@ class BackendCore implements ResourceOwner, RecorderHost {
     readonly driver: Driver,
     private readonly options: BackendOptions,
   ) {
-    this.bf16 = (options.bf16Temporaries ?? true) && storesBf16(driver.manifest);
     this.queue = new RunQueue(driver.profile.plansInFlight);
+    this.bf16 = (options.bf16Temporaries ?? true) && storesBf16(driver.manifest);
   }
 
   get name(): string {
