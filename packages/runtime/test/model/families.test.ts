@@ -2,6 +2,8 @@
 // the equations in plain numbers.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { createBackend as createReference } from '@quern/backend-reference';
+import type { Backend } from '@quern/core';
 import { scratch } from '../../../models/test/model-files.js';
 import { plainGemma } from '../../../models/test/plain/gemma.js';
 import { plainPhi } from '../../../models/test/plain/phi.js';
@@ -36,7 +38,7 @@ const models = [
     name: 'gemma3',
     config: gemma3Config,
     parameters: gemma,
-    context: 48,
+    context: 32,
     logits: (ids: readonly number[]) => plainGemma(gemma, ids, gemma3Sizes),
   },
   {
@@ -50,7 +52,7 @@ const models = [
     name: 'phi, beyond its original context',
     config: phiConfig,
     parameters: phi,
-    context: 48,
+    context: 32,
     logits: (ids: readonly number[]) => plainPhi(phi, ids, longSizes),
   },
 ];
@@ -64,29 +66,38 @@ async function writeModels({ name, config, parameters }: (typeof models)[number]
   return [folder, gguf];
 }
 
-const variants: readonly LoadOptions[] = [
-  { backend: 'reference' },
+interface TestedBackend {
+  readonly on: string;
+  readonly variants: readonly LoadOptions[];
+  open(): Promise<Backend>;
+}
+
+const backends: readonly TestedBackend[] = [
+  { on: 'reference', open: createReference, variants: [{ sequences: 2 }] },
   ...(hasCpu
-    ? ([
-        { backend: 'cpu', graph: false },
-        { backend: 'cpu', cache: 'paged', blockSize: 16, prefillChunk: 3 },
-        { backend: 'cpu', sequences: 2 },
-      ] as const)
+    ? [
+        {
+          on: 'cpu',
+          open: async () => (await import('@quern/backend-cpu')).createBackend({ threads: 2 }),
+          variants: [{ graph: false }, { cache: 'paged', blockSize: 16, prefillChunk: 3 }, { sequences: 2 }],
+        },
+      ]
     : []),
 ];
 
 const argmax = (logits: readonly number[]) => logits.indexOf(Math.max(...logits));
 
-test.each(models)('$name', async (tiny) => {
+const cases = models.flatMap((tiny) => backends.map((backend) => ({ ...tiny, ...backend })));
+
+test.each(cases)('$name, on $on', async ({ open, variants, ...tiny }) => {
+  using backend = await open();
   const prompt = [72, 101, 108, 108];
   const options = { temperature: 0, maxTokens: tiny.context - prompt.length, ignoreEos: true };
   for (const path of await writeModels(tiny))
     for (const variant of variants) {
-      using model = await loadModel(path, { ...variant, cacheDtype: 'f32', context: tiny.context });
-      const streams = Array.from(
-        { length: variant.sequences ?? 1 },
-        () => model.generate(prompt, options).result,
-      );
+      const { sequences = 1 } = variant;
+      using model = await loadModel(path, { ...variant, backend, cacheDtype: 'f32', context: tiny.context });
+      const streams = Array.from({ length: sequences }, () => model.generate(prompt, options).result);
       for (const { tokens } of await Promise.all(streams)) {
         const ids = [...prompt, ...tokens];
         const expected = tiny
