@@ -25,7 +25,13 @@ export { encoderToGguf } from './convert/encoder-to-gguf.js';
 export { speechToGguf } from './convert/speech-to-gguf.js';
 export { type ConvertOptions, toGguf } from './convert/to-gguf.js';
 export type { Decoder } from './decoder.js';
-export { describeModel, type ModelDescription } from './describe-model.js';
+export {
+  describeModel,
+  type ModelCosts,
+  type ModelDescription,
+  rangeCost,
+  type WeightCost,
+} from './describe-model.js';
 export { bert, bertEncoder } from './encoder/bert.js';
 export { bertWeights } from './encoder/bert-weights.js';
 export { type BatchOptions, type EmbedBackend, embedBackend } from './encoder/embed-backend.js';
