@@ -268,5 +268,11 @@ function planFirst(
   }
   const plan = planTogether(model, devices, request);
   if (plan) return { ...plan, reasons: [...rejected(), ...plan.reasons] };
-  throw refusals[0] ?? new RuntimeError('NO_BACKEND', 'there is no device to plan for');
+  const [first] = refusals;
+  if (!first) throw new RuntimeError('NO_BACKEND', 'there is no device to plan for');
+  if (devices.length === 1) throw first;
+  throw new RuntimeError(
+    first.code,
+    `${first.message}; nor has a split over ${showNames(devices)} the memory`,
+  );
 }
