@@ -50,7 +50,7 @@ export { roberta } from './encoder/roberta.js';
 export { ModelError, type ModelErrorCode } from './error.js';
 export { findModel, type ModelLocation } from './find-model.js';
 export { type LanguageModel, loadLanguageModel, type ModelPart, type PartPlace } from './language-model.js';
-export { type LayerRange, rangeFault, showRange } from './layer-ranges.js';
+export { type LayerRange, rangeFault, showLayers, showRange } from './layer-ranges.js';
 export { llama, llamaDecoder } from './llama.js';
 export { llamaWeights } from './llama-weights.js';
 export { mistral } from './mistral.js';

@@ -6,7 +6,7 @@ import {
   type Rule,
   rules,
 } from '@quern/core';
-import { type LayerRange, rangeFault, showRange } from '@quern/models';
+import { type LayerRange, rangeFault, showLayers, showRange } from '@quern/models';
 import { badArgument, badOption, RuntimeError } from '../error.js';
 import { freeTogether, hostBytesOf, hostMemory, splitWithRoom } from './choose-split.js';
 import { decodeSeconds, estimateSpeed, streamBytes } from './estimate.js';
@@ -111,7 +111,7 @@ function splitReasons(
     const { device, weights, bytesPerToken } = part;
     const cost = `${showBytes(weights)} of weights, ${showBytes(context * bytesPerToken)} of cache`;
     const time = `about ${(1000 * decodeSeconds(part)).toPrecision(3)} ms of each token`;
-    return `layers ${showRange(part)} on ${showDevice(device)}: ${cost}, ${time}${decodedNote(device)}`;
+    return `${showLayers(part)} on ${showDevice(device)}: ${cost}, ${time}${decodedNote(device)}`;
   });
   return [why, ...each, `${bytes} of hidden state per token go through host memory between two parts`];
 }
@@ -149,7 +149,7 @@ function needHostMemory(parts: readonly PartFit[], context: number): void {
   if (taken <= memory) return;
   throw new RuntimeError(
     'MODEL_TOO_LARGE',
-    `layers ${showParts(parts)} take ${showBytes(taken)} of the host's memory together, of which ${showBytes(memory)} may be used: ` +
+    `the parts ${showParts(parts)} take ${showBytes(taken)} of the host's memory together, of which ${showBytes(memory)} may be used: ` +
       'these backends share it, so a split gains no room',
   );
 }

@@ -1,4 +1,4 @@
-import { showRange } from '@quern/models';
+import { showLayers } from '@quern/models';
 import { showBytes } from './memory.js';
 import type { PartFit } from './part-fit.js';
 import type { PlannedModel, PlannerDevice } from './planner-device.js';
@@ -19,7 +19,7 @@ export function needs(model: PlannedModel, { device, from, to, weights, activati
   const isWhole = from === 0 && to === model.config.layers;
   const what = isWhole
     ? 'the model is too large'
-    : `layers ${showRange({ from, to })} are too large for '${device.backend}'`;
+    : `too large for '${device.backend}', ${showLayers({ from, to })}`;
   return (
     `${what}: ${showBytes(weights)} of weights and ${showBytes(activations)} of activations do not fit in the ` +
     `${showBytes(device.freeMemory)} that are free on '${device.backend}' (a sixteenth of which stays free)${decodedNote(device)}`

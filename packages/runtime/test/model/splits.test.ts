@@ -9,8 +9,8 @@ import { tiny, writeTinyModel } from '../tiny-model.js';
 
 const demo = fileURLToPath(new URL('../../../demo-model/model/quern-demo.gguf', import.meta.url));
 
-const greedy: GenerateOptions = { maxTokens: 24, temperature: 0, ignoreEos: true };
-const sampled: GenerateOptions = { maxTokens: 24, temperature: 1.2, topK: 40, seed: 7, ignoreEos: true };
+const greedy: GenerateOptions = { maxTokens: 12, temperature: 0, ignoreEos: true };
+const sampled: GenerateOptions = { maxTokens: 12, temperature: 1.2, topK: 40, seed: 7, ignoreEos: true };
 
 const tokensOf = async (model: Model, prompt: string, options: GenerateOptions) =>
   (await model.generate(prompt, options).result).tokens;
@@ -22,9 +22,10 @@ async function answersOf(path: string, options: LoadOptions) {
   const together = await Promise.all(prompts.map((prompt) => tokensOf(model, prompt, greedy)));
   using session = model.session();
   await session.generate('the end', { ...greedy, maxTokens: 4 }).result;
-  const speculate = { kind: 'lookup', tokens: 3 } as const;
+  const speculate = { kind: 'lookup', maxDraft: 3 } as const;
   return {
     backend: model.backend,
+    layers: model.config.layers,
     answers: {
       greedy: await tokensOf(model, 'the cat', greedy),
       sampled: await tokensOf(model, 'the cat', sampled),
@@ -60,8 +61,7 @@ describe('two backends of plain TypeScript', () => {
   test.each<[string, LoadOptions]>([
     ['captured steps', {}],
     ['recorded steps', { graph: false }],
-    ['a paged cache', { cache: 'paged', blockSize: 4 }],
-    ['prompts in chunks', { prefillChunk: 2 }],
+    ['a paged cache and prompts in chunks', { cache: 'paged', blockSize: 4, prefillChunk: 2 }],
     ['a split as asked', { split: '0,1' }],
   ])('give the bits of one, with %s', async (_, options) => {
     const split = await answersOf(path, { backend: two, ...options });
@@ -78,8 +78,8 @@ describe('two backends of plain TypeScript', () => {
     ]);
     expect(model.plan.reasons).toEqual(
       expect.arrayContaining([
-        expect.stringMatching(/^layers 0 on 'reference#1' /),
-        expect.stringMatching(/^layers 1 on 'reference#2' /),
+        expect.stringMatching(/^layer 0 on 'reference#1' /),
+        expect.stringMatching(/^layer 1 on 'reference#2' /),
       ]),
     );
   });
@@ -129,7 +129,8 @@ onCpu('backend-cpu', () => {
       await createCpu({ threads: 1, isa: 'scalar' }),
       await createCpu({ threads: 1, isa: 'scalar' }),
     ];
-    for (const split of [undefined, '0,1-3', '0-2,3']) {
+    const last = whole.layers - 1;
+    for (const split of [undefined, `0,1-${last}`, `0-${last - 1},${last}`]) {
       const { answers, logits, backend } = await answersOf(demo, { backend: halves, split });
       expect(backend).toBe('cpu#1,cpu#2');
       expect(answers).toEqual(whole.answers);
@@ -168,7 +169,7 @@ describe('what cannot be', () => {
     [{ backend: 'reference', split: '0' }, /^BAD_OPTION: the split 0 cannot be: layer 1 is in no range$/],
     [
       { backend: 'reference', split: '0-7' },
-      /^BAD_OPTION: the split 0-7 cannot be: layers 0-7 do not exist: the model has layers 0-1$/,
+      /^BAD_OPTION: the split 0-7 cannot be: the range 0-7 goes beyond the model's layers, 0-1$/,
     ],
     [{ backend: ['reference', 'nobody'] }, /^BACKEND_NOT_FOUND: there is no backend 'nobody'/],
     [{ backend: [] as string[] }, /^BAD_OPTION: .*with 1 at least/],
@@ -181,7 +182,7 @@ describe('what cannot be', () => {
     const [a, b] = [countingBackend(), countingBackend()];
     const backend = [a.backend, b.backend];
     expect(await refusal({ backend, split: '0-1,1' })).toBe(
-      'BAD_OPTION: the split 0-1,1 cannot be: layers 1 overlap the range before them, which ends at 1',
+      'BAD_OPTION: the split 0-1,1 cannot be: the range 1 overlaps the range before it, which ends at 1',
     );
     expect(await refusal({ backend: [a.backend, a.backend] })).toMatch(
       /^BAD_OPTION: backend names an instance twice/,
@@ -207,7 +208,7 @@ describe('what cannot be', () => {
   test('too little memory on one: which layers, and nothing is left on the other', async () => {
     const [roomy, tight] = [countingBackend(), countingBackend(20_000)];
     expect(await refusal({ backend: [roomy.backend, tight.backend], split: '0,1' })).toMatch(
-      /^MODEL_TOO_LARGE: layers 1 are too large for 'reference#2': .* 20.0 kB that are free/,
+      /^MODEL_TOO_LARGE: too large for 'reference#2', layer 1: .* 20.0 kB that are free/,
     );
     expect(roomy.live()).toEqual({ buffers: 0, weights: 0 });
   });

@@ -196,11 +196,11 @@ describe('ranges as asked', () => {
     [asked([0, 3], [4, 10]), 'BAD_OPTION: the split 0-2,4-9 cannot be: layer 3 is in no range'],
     [
       asked([0, 3], [2, 10]),
-      'BAD_OPTION: the split 0-2,2-9 cannot be: layers 2-9 overlap the range before them, which ends at 2',
+      'BAD_OPTION: the split 0-2,2-9 cannot be: the range 2-9 overlaps the range before it, which ends at 2',
     ],
     [
       asked([0, 3], [3, 12]),
-      'BAD_OPTION: the split 0-2,3-11 cannot be: layers 3-11 do not exist: the model has layers 0-9',
+      "BAD_OPTION: the split 0-2,3-11 cannot be: the range 3-11 goes beyond the model's layers, 0-9",
     ],
     [
       asked([0, 10]),
@@ -219,14 +219,14 @@ describe('ranges as asked', () => {
       { costs: { ...costs, layers: eightfold }, decoded: ['q4_k'] },
     );
     expect(refusalOf([host('cpu', 64), decoding], asked([0, 6], [6, 10]))).toMatch(
-      /^MODEL_TOO_LARGE: layers 6-9 are too large for 'slow': 32.5 GB of weights .* 30.0 GB that are free on 'slow' .*\(it does not read q4_k, so these weights are decoded: a format that it reads, or a backend that reads these, takes less\)$/,
+      /^MODEL_TOO_LARGE: too large for 'slow', layers 6-9: 32.5 GB of weights .* 30.0 GB that are free on 'slow' .*\(it does not read q4_k, so these weights are decoded: a format that it reads, or a backend that reads these, takes less\)$/,
     );
     expect(rangesOf([host('cpu', 64), decoding], asked([0, 7], [7, 10]))).toHaveLength(2);
   });
 
   test('backends in the memory of the host share it', () => {
     expect(refusalOf([host('cpu', 8), host('other', 8)], asked([0, 5], [5, 10]))).toMatch(
-      /^MODEL_TOO_LARGE: layers 0-4,5-9 take .* of the host's memory together, of which 7.50 GB may be used: these backends share it, so a split gains no room$/,
+      /^MODEL_TOO_LARGE: the parts 0-4,5-9 take .* of the host's memory together, of which 7.50 GB may be used: these backends share it, so a split gains no room$/,
     );
   });
 
