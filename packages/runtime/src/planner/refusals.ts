@@ -3,10 +3,10 @@ import { showBytes } from './memory.js';
 import type { PartFit } from './part-fit.js';
 import type { PlannedModel, PlannerDevice } from './planner-device.js';
 
-/** "'cpu' on AMD EPYC (avx512, 2 threads)" */
+/** "'cpu' (AMD EPYC, avx512, 2 threads)" */
 export function showDevice({ backend, profile }: PlannerDevice): string {
   const { name, isa, threads } = profile;
-  return `'${backend}' on ${name} (${isa}, ${threads} ${threads === 1 ? 'thread' : 'threads'})`;
+  return `'${backend}' (${name}, ${isa}, ${threads} ${threads === 1 ? 'thread' : 'threads'})`;
 }
 
 /** What makes weights larger than in the file, and what helps. */
