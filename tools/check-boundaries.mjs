@@ -7,7 +7,8 @@ const allowed = {
   core: [],
   conformance: ['core', 'quant'], // quant decodes the block formats that a driver declares
   'backend-reference': ['core'],
-  'backend-cpu': ['core'],
+  'native-runtime': [],
+  'backend-cpu': ['core', 'native-runtime'],
   quant: ['core'],
   models: ['core', 'quant'],
   runtime: ['core', 'quant', 'models'],

@@ -2,13 +2,13 @@
 
 #include <string.h>
 
-#include "addon/arguments.h"
-#include "addon/given-weight.h"
+#include "quern/addon/arguments.h"
+#include "quern/addon/given-weight.h"
 #include "runtime/call.h"
 #include "runtime/ceilings.h"
-#include "runtime/chain.h"
+#include "quern/chain.h"
 #include "runtime/cpu-features.h"
-#include "runtime/machine.h"
+#include "quern/machine.h"
 
 namespace quern {
 

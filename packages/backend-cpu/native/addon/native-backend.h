@@ -5,8 +5,8 @@
 #include <memory>
 #include <unordered_map>
 
-#include "addon/plan-io.h"
-#include "addon/settler.h"
+#include "quern/addon/plan-io.h"
+#include "quern/addon/settler.h"
 #include "runtime/backend.h"
 
 namespace quern {

@@ -1,8 +1,8 @@
 #include "runtime/backend.h"
 
 #include "runtime/dispatch.h"
-#include "runtime/failure.h"
-#include "runtime/machine.h"
+#include "quern/failure.h"
+#include "quern/machine.h"
 
 namespace quern {
 

@@ -3,9 +3,9 @@
 #include <string>
 
 #include "runtime/executor.h"
-#include "runtime/mapped-file.h"
+#include "quern/mapped-file.h"
 #include "runtime/profile.h"
-#include "runtime/task-queue.h"
+#include "quern/task-queue.h"
 #include "runtime/thread-pool.h"
 #include "runtime/weight.h"
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "runtime/failure.h"
+#include "quern/failure.h"
 
 namespace quern {
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "runtime/plan.h"
+#include "quern/plan.h"
 #include "runtime/thread-pool.h"
 
 namespace quern {

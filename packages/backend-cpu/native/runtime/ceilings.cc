@@ -6,8 +6,8 @@
 #include <atomic>
 #include <chrono>
 
-#include "runtime/machine.h"
-#include "runtime/pages.h"
+#include "quern/machine.h"
+#include "quern/pages.h"
 #include "runtime/profile.h"
 #include "runtime/rate-loops.h"
 

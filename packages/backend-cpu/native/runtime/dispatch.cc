@@ -1,7 +1,7 @@
 #include "runtime/dispatch.h"
 
 #include "runtime/cpu-features.h"
-#include "runtime/failure.h"
+#include "quern/failure.h"
 
 namespace quern {
 

@@ -2,7 +2,7 @@
 
 #include <chrono>
 
-#include "runtime/failure.h"
+#include "quern/failure.h"
 
 namespace quern {
 

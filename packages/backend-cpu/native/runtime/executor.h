@@ -4,7 +4,7 @@
 #include <iterator>
 
 #include "runtime/call.h"
-#include "runtime/plan.h"
+#include "quern/plan.h"
 
 namespace quern {
 

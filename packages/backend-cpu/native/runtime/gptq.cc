@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "kernels/packed/tiles.h"
-#include "runtime/failure.h"
+#include "quern/failure.h"
 
 namespace quern {
 

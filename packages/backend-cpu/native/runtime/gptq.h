@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "runtime/format.h"
-#include "runtime/byte-source.h"
+#include "quern/byte-source.h"
 
 namespace quern {
 

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/machine.h"
-#include "runtime/pages.h"
+#include "quern/machine.h"
+#include "quern/pages.h"
 
 namespace quern {
 

@@ -2,9 +2,9 @@
 
 #include <system_error>
 
-#include "runtime/failure.h"
-#include "runtime/spin.h"
-#include "runtime/thread-name.h"
+#include "quern/failure.h"
+#include "quern/spin.h"
+#include "quern/thread-name.h"
 
 namespace quern {
 

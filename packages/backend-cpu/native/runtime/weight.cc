@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <atomic>
 
-#include "runtime/failure.h"
+#include "quern/failure.h"
 
 namespace quern {
 

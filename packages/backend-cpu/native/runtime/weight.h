@@ -9,8 +9,8 @@
 #include "kernels/packed/pack.h"
 #include "runtime/format.h"
 #include "runtime/gptq.h"
-#include "runtime/mapped-file.h"
-#include "runtime/pages.h"
+#include "quern/mapped-file.h"
+#include "quern/pages.h"
 #include "runtime/thread-pool.h"
 
 namespace quern {

@@ -17,9 +17,9 @@
 
 #include "kernels-test.h"
 #include "runtime/backend.h"
-#include "runtime/cgroup.h"
-#include "runtime/cores.h"
-#include "runtime/machine.h"
+#include "quern/cgroup.h"
+#include "quern/cores.h"
+#include "quern/machine.h"
 
 using namespace quern;
 using namespace quern::test;

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/failure.h"
-#include "runtime/plan.h"
+#include "quern/failure.h"
+#include "quern/plan.h"
 
 namespace quern::test {
 

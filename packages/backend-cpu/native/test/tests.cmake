@@ -1,6 +1,6 @@
 # The native tests, from the very sources and flags of the addon but for Node's part. Used by sanitize.sh.
 get_target_property(TESTED backend_cpu SOURCES)
-list(FILTER TESTED EXCLUDE REGEX "native/addon/")
+list(FILTER TESTED EXCLUDE REGEX "/addon/")
 get_target_property(DEFINITIONS backend_cpu COMPILE_DEFINITIONS)
 # Sanitizers see the memory that a model of the tile instructions touches, not what the instructions touch.
 list(APPEND DEFINITIONS QUERN_EMULATE_AMX)
@@ -11,7 +11,7 @@ foreach(program kernels-test runtime-test)
 endforeach()
 foreach(target tested kernels-test runtime-test)
   target_compile_definitions(${target} PRIVATE ${DEFINITIONS})
-  target_include_directories(${target} PRIVATE native)
+  target_include_directories(${target} PRIVATE native ${QUERN_NATIVE})
   target_compile_options(${target} PRIVATE -Wall -Wextra -ffp-contract=off)
 endforeach()
 add_custom_target(native-tests DEPENDS kernels-test runtime-test)

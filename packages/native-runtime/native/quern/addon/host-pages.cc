@@ -1,0 +1,39 @@
+#include "quern/addon/host-pages.h"
+
+#include "quern/failure.h"
+
+namespace quern {
+
+// What an ArrayBuffer holds of its pages.
+struct HostPages::Shown {
+  std::shared_ptr<const Pages> pages;
+  std::shared_ptr<HostPages> table;
+};
+
+Napi::Value HostPages::show(Napi::Env env, uint64_t bytes) {
+  if (bytes == 0) return Napi::ArrayBuffer::New(env, 0);
+  auto shown = std::make_unique<Shown>(Shown{std::make_shared<const Pages>(bytes), shared_from_this()});
+  uint8_t* const data = shown->pages->data();
+  napi_value buffer;
+  const napi_status status = napi_create_external_arraybuffer(env, data, bytes, on_collected, shown.get(), &buffer);
+  if (status == napi_no_external_buffers_allowed) return Napi::ArrayBuffer::New(env, bytes);
+  if (status != napi_ok)
+    fail(Code::device_failed, "Node refused an ArrayBuffer of %llu bytes (status %d)", static_cast<unsigned long long>(bytes), status);
+  const std::lock_guard lock(mutex_);
+  shown_[data] = shown.release()->pages;
+  return {env, buffer};
+}
+
+std::shared_ptr<const Pages> HostPages::find(const void* data) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = shown_.find(data);
+  return found == shown_.end() ? nullptr : found->second.lock();
+}
+
+void HostPages::on_collected(napi_env, void* data, void* given) {
+  const std::unique_ptr<Shown> shown(static_cast<Shown*>(given));
+  const std::lock_guard lock(shown->table->mutex_);
+  shown->table->shown_.erase(data);
+}
+
+} // namespace quern

@@ -1,0 +1,71 @@
+// JavaScript memory that a plan works on.
+#pragma once
+#include <napi.h>
+
+#include <span>
+#include <vector>
+
+#include "quern/addon/host-pages.h"
+
+namespace quern {
+
+// An ArrayBuffer. A plan works on pages of the addon's own: those that the ArrayBuffer shows, if HostPages made it; otherwise others,
+// which its bytes are copied to before a run and from after it, on the JavaScript thread. Made and destroyed there too.
+class LentBuffer {
+ public:
+  LentBuffer(const Napi::Value& value, const char* name, const HostPages& own);
+
+  uint8_t* data() const { return pages_->data(); }
+  uint64_t bytes() const { return bytes_; }
+  // Before and after a run. Both throw BAD_ARGUMENT where JavaScript has transferred or resized the ArrayBuffer.
+  void copy_in() const;
+  void copy_out() const;
+
+ private:
+  std::span<uint8_t> in_place() const;
+
+  const char* name_;
+  Napi::ObjectReference buffer_;
+  const uint8_t* place_;
+  uint64_t bytes_;
+  bool shown_; // the pages are those of the ArrayBuffer
+  std::shared_ptr<const Pages> pages_;
+};
+
+// A typed array that native code writes after a run; meanwhile the elements are in memory of the addon's own.
+template <class Element>
+class LentArray {
+ public:
+  LentArray() = default;
+  LentArray(const Napi::Value& value, const char* name, std::span<Element> elements)
+      : name_(name), array_(Napi::Persistent(value.As<Napi::Object>())), place_(elements.data()), own_(elements.size()) {}
+
+  std::span<Element> own() { return own_; }
+  // Throws BAD_ARGUMENT where JavaScript has transferred or resized the array.
+  void need_in_place() const { in_place(); }
+  void copy_out() const {
+    if (!array_.IsEmpty()) std::copy(own_.begin(), own_.end(), in_place().begin());
+  }
+
+ private:
+  std::span<Element> in_place() const;
+
+  const char* name_ = "";
+  Napi::ObjectReference array_;
+  const Element* place_ = nullptr;
+  std::vector<Element> own_;
+};
+
+// The first word of an Int32Array in memory that JavaScript cannot take away: a SharedArrayBuffer, or HostPages.
+class LentWord {
+ public:
+  LentWord(const Napi::Value& value, const char* name, const HostPages& own);
+  const int32_t* data() const { return word_; }
+
+ private:
+  Napi::ObjectReference array_;
+  std::shared_ptr<const Pages> pages_;
+  const int32_t* word_;
+};
+
+} // namespace quern

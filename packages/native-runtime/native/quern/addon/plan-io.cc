@@ -1,0 +1,44 @@
+#include "quern/addon/plan-io.h"
+
+#include "quern/addon/arguments.h"
+#include "quern/failure.h"
+
+namespace quern {
+
+static std::vector<int32_t> copy_of_words(const Napi::Value& value) {
+  const auto words = to_word_span(value, "words");
+  return {words.begin(), words.end()};
+}
+
+PlanIo::PlanIo(const Napi::CallbackInfo& info, const HostPages& own)
+    : words_(copy_of_words(info[0])), inputs_(info[1], "inputs", own), outputs_(info[2], "outputs", own),
+      control_(info[3], "control", own) {
+  if (!info[4].IsUndefined()) times_ = {info[4], "times", to_double_span(info[4], "times")};
+  if (info[5].IsUndefined()) return;
+  const auto places = to_double_span(info[5], "chain");
+  chain_.assign(places.begin(), places.end());
+  results_ = {info[6], "results", to_word_span(info[6], "results")};
+}
+
+void PlanIo::copy_in() const {
+  inputs_.copy_in();
+  outputs_.copy_in();
+  if (!chain_.empty()) results_.need_in_place();
+}
+
+void PlanIo::copy_out() const {
+  inputs_.copy_out(); // which a chain writes to
+  outputs_.copy_out();
+  times_.copy_out();
+  results_.copy_out();
+}
+
+double* PlanIo::times_of(size_t ops) {
+  const auto times = times_.own();
+  if (times.empty()) return nullptr;
+  if (times.size() < ops)
+    fail(Code::bad_argument, "times has room for %zu ops, but the plan has %zu", times.size(), ops);
+  return times.data();
+}
+
+} // namespace quern

@@ -1,0 +1,75 @@
+#include "quern/addon/settler.h"
+
+namespace quern {
+
+Settler::Settler(Napi::Env env, Napi::Function make_error) : env_(env), make_error_(Napi::Persistent(make_error)) {
+  const napi_status status =
+      napi_create_threadsafe_function(env, nullptr, nullptr, Napi::String::New(env, "quern-backend-cpu"), 0, 1, nullptr,
+                                      nullptr, this, on_finished, &wake_);
+  if (status != napi_ok) fail(Code::device_failed, "Node refused a ThreadSafeFunction (status %d)", status);
+  napi_unref_threadsafe_function(env, wake_);
+}
+
+void Settler::close() {
+  if (wake_) napi_release_threadsafe_function(wake_, napi_tsfn_abort);
+  wake_ = nullptr;
+}
+
+void Settler::begin() {
+  if (in_flight_++ == 0) napi_ref_threadsafe_function(env_, wake_);
+}
+
+void Settler::finish(std::unique_ptr<Pending> pending) {
+  {
+    std::lock_guard lock(mutex_);
+    finished_.push_back(std::move(pending));
+  }
+  napi_call_threadsafe_function(wake_, nullptr, napi_tsfn_nonblocking);
+}
+
+// After the Settler is gone, calls that were still queued come with no environment.
+void Settler::on_finished(napi_env env, napi_value, void* context, void*) {
+  if (env) static_cast<Settler*>(context)->settle();
+}
+
+std::vector<std::unique_ptr<Pending>> Settler::take_finished() {
+  std::vector<std::unique_ptr<Pending>> taken = std::move(spare_);
+  spare_.clear();
+  std::lock_guard lock(mutex_);
+  taken.swap(finished_);
+  return taken;
+}
+
+// What a result throws, the promise rejects with.
+void Settler::settle(Pending& pending) try {
+  Napi::Value value = env_.Undefined();
+  if (!pending.failure && pending.result) pending.failure = attempt([&] { value = pending.result(env_); });
+  if (pending.failure) pending.deferred.Reject(make_error(*pending.failure));
+  else pending.deferred.Resolve(value);
+} catch (const Napi::Error& error) {
+  pending.deferred.Reject(error.Value());
+}
+
+// Errors are made by JavaScript, which may dispose of the backend and so come here again: what is settled is this call's own.
+void Settler::settle() {
+  auto settling = take_finished();
+  if (settling.empty()) return;
+  const Napi::HandleScope scope(env_);
+  in_flight_ -= settling.size();
+  for (const auto& pending : settling) try {
+      settle(*pending);
+    } catch (const std::exception&) {
+      // The environment is being torn down: nobody is left to hear of it, and Node's C code cannot be thrown through.
+    }
+  settling.clear();
+  spare_ = std::move(settling);
+  if (in_flight_ == 0 && wake_) napi_unref_threadsafe_function(env_, wake_);
+}
+
+void Settler::discard() { in_flight_ -= take_finished().size(); }
+
+Napi::Value Settler::make_error(const Failure& failure) {
+  return make_error_.Call({Napi::String::New(env_, code_name(failure.code)), Napi::String::New(env_, failure.what())});
+}
+
+} // namespace quern

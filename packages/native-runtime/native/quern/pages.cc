@@ -1,0 +1,74 @@
+#include "quern/pages.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <chrono>
+#include <mutex>
+
+#include "quern/failure.h"
+#include "quern/machine.h"
+
+namespace quern {
+
+// Reading the free memory takes a quarter of a millisecond, longer than a small allocation, which cannot be what exhausts it.
+static constexpr uint64_t always_given = 1 << 20;
+static constexpr uint64_t huge_page = 2 << 20;
+
+namespace {
+
+// The free memory as it was read last, less what was asked for since: a cache is allocated in many pieces.
+class FreeMemory {
+ public:
+  // Takes `bytes` of it where there are as many; gives what there was.
+  uint64_t take(uint64_t bytes) {
+    const std::lock_guard lock(mutex_);
+    const Clock::time_point now = Clock::now();
+    if (bytes > known_ || now - read_ > fresh) {
+      known_ = memory_state().available;
+      read_ = now;
+    }
+    const uint64_t available = known_;
+    known_ -= std::min(bytes, available);
+    return available;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::chrono::milliseconds fresh{50};
+
+  std::mutex mutex_;
+  Clock::time_point read_;
+  uint64_t known_ = 0;
+};
+
+} // namespace
+
+static void need_available(uint64_t bytes) {
+  static FreeMemory free_memory;
+  const uint64_t available = free_memory.take(bytes);
+  if (bytes > available)
+    fail(Code::out_of_memory, "%s of memory were asked for (%llu bytes), but %s are free (%llu bytes)",
+         show_bytes(bytes).c_str(), static_cast<unsigned long long>(bytes), show_bytes(available).c_str(),
+         static_cast<unsigned long long>(available));
+}
+
+Pages::Pages(uint64_t bytes) {
+  if (bytes == 0) return;
+  if (bytes > always_given) need_available(bytes);
+  void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (data == MAP_FAILED)
+    fail(Code::out_of_memory, "the system refused %s of memory (%llu bytes)", show_bytes(bytes).c_str(),
+         static_cast<unsigned long long>(bytes));
+#if defined(MADV_HUGEPAGE)
+  if (bytes >= huge_page) madvise(data, bytes, MADV_HUGEPAGE); // a hint: reading long matrices looks up fewer addresses
+#endif
+  data_ = static_cast<uint8_t*>(data);
+  bytes_ = bytes;
+}
+
+Pages::~Pages() {
+  if (data_) munmap(data_, bytes_);
+}
+
+} // namespace quern

@@ -1,0 +1,58 @@
+#include "quern/plan.h"
+
+#include "quern/failure.h"
+#include "quern/plan-decoder.h"
+
+namespace quern {
+
+static bool overlap(const Operand& a, const Operand& b) {
+  return a.region == b.region && a.count > 0 && b.count > 0 && a.offset < b.offset + b.bytes() &&
+         b.offset < a.offset + a.bytes();
+}
+
+// Kernels read operands while they write outputs: no output may lie over an operand or over another output.
+static void need_apart(const PlanOp& op) {
+  for (size_t output = op.spec->inputs; output < op.operands.size(); output++)
+    for (size_t other = 0; other < output; other++)
+      if (overlap(op.operands[output], op.operands[other]))
+        fail(Code::bad_argument, "[%s] malformed plan: %s lies over %s", op.spec->name,
+             op.spec->operand[output].name, op.spec->operand[other].name);
+}
+
+Plan::Plan(std::vector<int32_t> words, const HostMemory& host, const BufferTable& buffers, const WeightTable& weights)
+    : words_(std::move(words)) {
+  PlanDecoder decoder(words_, host, buffers, weights);
+  const auto header = decoder.read_header();
+  arena_bytes_ = header.arena_bytes;
+  operands_.reserve(words_.size() / operand_words); // so that spans into it stay valid
+  for (int32_t i = 0; i < header.ops; i++) {
+    ops_.push_back(decoder.read_op(operands_));
+    need_apart(ops_.back());
+  }
+  if (!decoder.at_end()) fail(Code::bad_argument, "malformed plan: words are left after %d ops", header.ops);
+}
+
+void Plan::need_whole_files() const {
+  for (const Operand& operand : operands_)
+    if (operand.weight) operand.weight->each_file([](const MappedFile& file) { file.need_whole(Code::device_failed); });
+}
+
+std::string Plan::changed_files() const {
+  const MappedFile* changed = nullptr;
+  for (const Operand& operand : operands_)
+    if (operand.weight)
+      operand.weight->each_file([&](const MappedFile& file) {
+        if (!changed && file.has_changed()) changed = &file;
+      });
+  if (!changed) return "";
+  return text("; %s has been written to while it was in use, so weights may be wrong: load the model again", changed->path().c_str());
+}
+
+void Plan::bind(uint8_t* arena) {
+  if (arena == arena_) return;
+  arena_ = arena;
+  for (Operand& operand : operands_)
+    if (operand.region == Region::arena) operand.data = arena + operand.offset;
+}
+
+} // namespace quern

@@ -1,0 +1,45 @@
+#include "quern/task-queue.h"
+
+#include "quern/spin.h"
+#include "quern/thread-name.h"
+
+namespace quern {
+
+TaskQueue::TaskQueue() : thread_(&TaskQueue::work, this) {}
+
+TaskQueue::~TaskQueue() {
+  {
+    std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  posted_.wake_one();
+  thread_.join();
+}
+
+void TaskQueue::post(Task task) {
+  {
+    std::lock_guard lock(mutex_);
+    tasks_.push_back(std::move(task));
+    waiting_++;
+  }
+  posted_.wake_one();
+}
+
+void TaskQueue::work() {
+  name_thread("quern-cpu-0");
+  while (Task task = take()) task();
+}
+
+// The next task; an empty one at the end.
+TaskQueue::Task TaskQueue::take() {
+  spin([&] { return waiting_.load(std::memory_order_relaxed) > 0; });
+  std::unique_lock lock(mutex_);
+  posted_.wait(lock, [&] { return stopping_ || !tasks_.empty(); });
+  if (tasks_.empty()) return {};
+  Task task = std::move(tasks_.front());
+  tasks_.pop_front();
+  waiting_--;
+  return task;
+}
+
+} // namespace quern

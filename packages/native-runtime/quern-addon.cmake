@@ -1,0 +1,27 @@
+# quern_addon(name sources…): a Node-API addon of the sources and those of this package, `name`.node. Works under cmake-js, and under
+# plain cmake where node finds node-api-headers and node-addon-api.
+set(QUERN_NATIVE ${CMAKE_CURRENT_LIST_DIR}/native)
+
+if(NOT CMAKE_JS_INC)
+  execute_process(COMMAND node -p "require('node-api-headers').include_dir" WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} OUTPUT_VARIABLE NAPI_H OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  execute_process(COMMAND node -p "require('node-addon-api').include_dir" WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} OUTPUT_VARIABLE NAPI_CPP OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  set(CMAKE_JS_INC ${NAPI_H} ${NAPI_CPP})
+endif()
+find_package(Threads REQUIRED)
+
+function(quern_addon name)
+  file(GLOB SOURCES CONFIGURE_DEPENDS ${QUERN_NATIVE}/quern/*.cc)
+  file(GLOB ADDON CONFIGURE_DEPENDS ${QUERN_NATIVE}/quern/addon/*.cc native/addon/*.cc)
+  add_library(${name} MODULE ${ARGN} ${SOURCES} ${ADDON} ${CMAKE_JS_SRC})
+  set_target_properties(${name} PROPERTIES PREFIX "" SUFFIX ".node")
+  target_compile_features(${name} PRIVATE cxx_std_20)
+  target_compile_definitions(${name} PRIVATE NAPI_VERSION=8 NAPI_CPP_EXCEPTIONS NODE_ADDON_API_DISABLE_DEPRECATED)
+  # A worker that is being terminated takes no exceptions any more; without this they would end the process.
+  set_source_files_properties(${ADDON} PROPERTIES COMPILE_DEFINITIONS NODE_API_SWALLOW_UNTHROWABLE_EXCEPTIONS)
+  target_include_directories(${name} SYSTEM PRIVATE ${CMAKE_JS_INC})
+  target_include_directories(${name} PRIVATE ${QUERN_NATIVE})
+  target_link_libraries(${name} PRIVATE ${CMAKE_JS_LIB} Threads::Threads)
+  if(NOT APPLE AND NOT WIN32)
+    target_link_options(${name} PRIVATE -Wl,-z,nodelete) # a worker that ends unloads its addons; the SIGBUS handler stays installed
+  endif()
+endfunction()
