@@ -7,10 +7,10 @@ namespace quern {
 GivenBytes GivenBytes::of(const Napi::Value& value, const char* name) {
   GivenBytes given;
   if (value.IsNumber()) {
-    given.buffer = to_id(value, name);
+    given.id = to_id(value, name);
     return given;
   }
-  if (!value.IsObject()) fail(Code::bad_argument, "%s must be the number of a buffer or a slice of a file", name);
+  if (!value.IsObject()) fail(Code::bad_argument, "%s must be the number of given bytes or a slice of a file", name);
   const Napi::Object slice = value.As<Napi::Object>();
   given.slice.path = to_text(slice.Get("path"), "path");
   given.slice.offset = to_bytes(slice.Get("offset"), "offset");
@@ -21,26 +21,57 @@ GivenBytes GivenBytes::of(const Napi::Value& value, const char* name) {
   return given;
 }
 
-ByteSource GivenBytes::source(const Backend& backend) const {
-  if (buffer < 0) return slice;
+ByteSource GivenBytes::source(const Driver& driver) const {
+  if (id < 0) return slice;
   ByteSource source;
-  source.memory = backend.buffers.find(buffer);
-  if (!source.memory) fail(Code::bad_argument, "there is no buffer %d", buffer);
+  source.memory = driver.given.find(id);
+  if (!source.memory) fail(Code::bad_argument, "there are no given bytes %d", id);
   source.bytes = source.memory->bytes();
   return source;
 }
 
-WeightSource GivenWeight::source(const Backend& backend) const {
+WeightSource GivenWeight::source(const Driver& driver) const {
   WeightSource source = described;
-  source.bytes = bytes.source(backend);
+  for (const GivenPart& part : parts) {
+    source.parts.push_back(part.described);
+    source.parts.back().bytes = part.bytes.source(driver);
+  }
   return source;
 }
 
-GptqSource GivenGptq::source(const Backend& backend) const {
+GptqSource GivenGptq::source(const Driver& driver) const {
   GptqSource source = described;
   ByteSource* const places[] = {&source.qweight, &source.qzeros, &source.scales, &source.group_index};
-  for (size_t i = 0; i < parts.size(); i++) *places[i] = parts[i].source(backend);
+  for (size_t i = 0; i < parts.size(); i++) *places[i] = parts[i].source(driver);
   return source;
+}
+
+static GivenPart to_part(const Napi::Value& value) {
+  constexpr int64_t most = int64_t{1} << 53;
+  if (!value.IsArray()) fail(Code::bad_argument, "a part must be an array");
+  const Napi::Array part = value.As<Napi::Array>();
+  GivenPart given{GivenBytes::of(part.Get(uint32_t{0}), "bytes"), {}};
+  if (part.Length() == 1) return given;
+  given.described.rows = to_integer(part.Get(1), "rows", 1, most);
+  given.described.from = to_integer(part.Get(2), "from", 0, most);
+  given.described.of = to_integer(part.Get(3), "of", 1, most);
+  return given;
+}
+
+GivenWeight to_given_weight(const Napi::CallbackInfo& info) {
+  GivenWeight given;
+  WeightSource& weight = given.described;
+  weight.name = to_text(info[0], "name");
+  try {
+    weight.shape = to_shape(info[1], "shape");
+    weight.format = to_text(info[2], "format");
+    if (!info[3].IsArray()) fail(Code::bad_argument, "parts must be an array");
+    const Napi::Array parts = info[3].As<Napi::Array>();
+    for (uint32_t i = 0; i < parts.Length(); i++) given.parts.push_back(to_part(parts.Get(i)));
+  } catch (const Failure& failure) {
+    fail(Code::bad_weight, "weight '%s': %s", weight.name.c_str(), failure.what());
+  }
+  return given;
 }
 
 GivenGptq to_given_gptq(const Napi::CallbackInfo& info) {

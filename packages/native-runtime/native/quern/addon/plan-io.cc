@@ -18,12 +18,15 @@ PlanIo::PlanIo(const Napi::CallbackInfo& info, const HostPages& own)
   const auto places = to_double_span(info[5], "chain");
   chain_.assign(places.begin(), places.end());
   results_ = {info[6], "results", to_word_span(info[6], "results")};
+  counts_ = {info[7], "counts", to_word_span(info[7], "counts")};
 }
 
 void PlanIo::copy_in() const {
   inputs_.copy_in();
   outputs_.copy_in();
-  if (!chain_.empty()) results_.need_in_place();
+  if (chain_.empty()) return;
+  results_.need_in_place();
+  counts_.need_in_place();
 }
 
 void PlanIo::copy_out() const {
@@ -31,6 +34,7 @@ void PlanIo::copy_out() const {
   outputs_.copy_out();
   times_.copy_out();
   results_.copy_out();
+  counts_.copy_out();
 }
 
 double* PlanIo::times_of(size_t ops) {
