@@ -123,7 +123,7 @@ test('no function of a driver is lost behind the guard', () => {
   const plan = { words: new Int32Array(0), arenaBytes: 0, inputsBytes: 0, outputsBytes: 0, opCount: 0 };
   const io = { inputs: new ArrayBuffer(0), outputs: new ArrayBuffer(0), control: new Int32Array(1) };
   const driver: Required<PlanDriver> = {
-    ...{ capabilities: {}, measureCeilings: reject, loadExperts: reject, loadGptq: reject },
+    ...{ capabilities: {}, measureCeilings: reject, loadGptq: reject },
     ...{ kernelRuns: () => ({}), ...base, executor },
   };
   const guarded = guardDriver(driver) as Required<PlanDriver>;
