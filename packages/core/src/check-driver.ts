@@ -48,6 +48,14 @@ const profileRules = {
     holds: (value) => value === undefined || value === Number.POSITIVE_INFINITY || isWhole(value),
     must: 'be a whole number above 0, Infinity, or absent',
   },
+  plansInFlight: {
+    holds: (value) => value === undefined || isWhole(value),
+    must: 'be a whole number above 0, or absent',
+  },
+  abort: {
+    holds: oneOf(undefined, 'op', 'segment', 'step'),
+    must: "be 'op', 'segment', 'step', or absent",
+  },
 } as const satisfies Record<keyof DeviceProfile, Rule>;
 
 const capabilityRules = {
@@ -82,6 +90,8 @@ function needName({ name }: Driver): void {
 function needProfile(driver: Driver): void {
   if (!driver.profile) throw bad(driver.name, 'it has no profile');
   needRules(driver, 'profile', driver.profile, profileRules);
+  if ('kernels' in driver && (driver.profile.plansInFlight ?? 1) > 1)
+    throw bad(driver.name, 'profile.plansInFlight must be 1: kernels run one by one');
 }
 
 /** Every name is known, and has the limits that belong to it. */

@@ -38,14 +38,16 @@ export interface BackendOptions {
 
 /** Everything behind a Backend but its op calls. */
 class BackendCore implements ResourceOwner, RecorderHost {
-  readonly queue = new RunQueue();
+  readonly queue: RunQueue;
   readonly runs: Record<string, number> = {};
   disposed = false;
 
   constructor(
     readonly driver: Driver,
     private readonly options: BackendOptions,
-  ) {}
+  ) {
+    this.queue = new RunQueue(driver.profile.plansInFlight);
+  }
 
   get name(): string {
     return this.driver.name;
@@ -64,19 +66,21 @@ class BackendCore implements ResourceOwner, RecorderHost {
       plan,
       (op, candidate) => this.mayFuse(op.name) && supportsOp(this.driver, op, candidate.operands),
     );
-    return preparePlan(this.driver, fused, { guard: this.options.guard ?? 0, ...use }, (op) => {
+    return yield* preparePlan(this.driver, fused, { guard: this.options.guard ?? 0, ...use }, (op) => {
       this.runs[op] = (this.runs[op] ?? 0) + 1;
     });
   }
 
   runOnce(preparing: Promise<PreparedPlan>, signal: AbortSignal | undefined): Promise<void> {
     preparing.catch(() => {}); // the run rejects with it
-    return this.queue.run(async () => {
+    return this.queue.plan(async (handed) => {
       const { disposed } = this; // a run that has its turn before the backend ends is computed
       const plan = await preparing;
       try {
         if (disposed) this.needLive('run');
-        await plan.run(signal);
+        const run = plan.run(signal);
+        handed();
+        await run;
       } finally {
         plan.dispose();
       }
@@ -180,7 +184,7 @@ function ownStep(core: BackendCore, op: string, step: Step): Recorder {
 }
 
 const graph = (core: BackendCore): Graph => ({
-  capture: (step, { chain } = {}) => new CapturedStep(core, ownStep(core, 'capture', step), chain),
+  capture: async (step, { chain } = {}) => CapturedStep.capture(core, ownStep(core, 'capture', step), chain),
 });
 
 const moeFused: MoeFused = { moe: recordMoe };

@@ -49,9 +49,10 @@ function guardMemory(guard: Guard, memory: DriverMemory): DriverMemory {
 
 function guardCaptured(guard: Guard, plan: CapturedPlan): CapturedPlan {
   return {
-    replay: () => guard.later('replay', () => plan.replay()),
+    replay: (dirty, control) => guard.later('replay', () => plan.replay(dirty, control)),
     ...(plan.replayChain && {
-      replayChain: (count, stops) => guard.later('replayChain', () => plan.replayChain!(count, stops)),
+      replayChain: (limits, stops, dirty, control) =>
+        guard.later('replayChain', () => plan.replayChain!(limits, stops, dirty, control)),
     }),
     dispose: () => guard.now('dispose', () => plan.dispose()),
   };
@@ -64,11 +65,8 @@ function guardExecutor(guard: Guard, executor: PlanExecutor): PlanExecutor {
       hostMemory: (byteLength) => guard.now('hostMemory', () => executor.hostMemory!(byteLength)),
     }),
     ...(executor.capture && {
-      capture: (plan, io, chain) =>
-        guardCaptured(
-          guard,
-          guard.now('capture', () => executor.capture!(plan, io, chain)),
-        ),
+      capture: async (plan, io, chain) =>
+        guardCaptured(guard, await guard.later('capture', async () => executor.capture!(plan, io, chain))),
     }),
   };
 }
