@@ -25,6 +25,7 @@ const libraries = [
   'runtime',
   'conformance',
   'backend-reference',
+  'native-runtime',
   'backend-cpu',
   'demo-model',
 ];

@@ -1,9 +1,10 @@
 // Arguments whose getters and conversions dispose of the backend, or come from elsewhere.
-import { type Addon, loadAddon, type NativeBackend } from '../src/load.js';
+import type { Addon, NativeBackend } from '@quern/native-runtime';
+import { loadCpuAddon } from '../src/load.js';
 
 const makeError = (code: string, message: string) => Object.assign(new Error(message), { code });
-const { NativeBackend: Native } = loadAddon();
-const create = (make: typeof makeError = makeError): NativeBackend => new Native(1, '', make);
+const { NativeBackend: Native } = loadCpuAddon();
+const create = (make: typeof makeError = makeError): NativeBackend => new Native({ threads: 1 }, make);
 
 /** A value of whatever type, for arguments that TypeScript would refuse. */
 const any = <T>(value: unknown): T => value as T;
@@ -16,13 +17,17 @@ test.each<[string, (backend: NativeBackend, end: () => string) => unknown]>([
         'w',
         [4],
         'f32',
-        any({
-          offset: 0,
-          byteLength: 16,
-          get path() {
-            return end();
-          },
-        }),
+        [
+          [
+            any({
+              offset: 0,
+              byteLength: 16,
+              get path() {
+                return end();
+              },
+            }),
+          ],
+        ],
       ),
   ],
   [
@@ -34,18 +39,16 @@ test.each<[string, (backend: NativeBackend, end: () => string) => unknown]>([
     },
   ],
   [
-    'a getter of a list of sources',
+    'a getter of a list of parts',
     (backend, end) => {
-      const sources = Object.defineProperty([['w', [4, 4], 'f32', 0]], 0, {
-        get: () => [end(), [4], 'f32', 0],
-      });
-      return backend.loadExperts(any(sources));
+      const parts = Object.defineProperty([[0, 1, 0, 4]], 0, { get: () => [0, end().length, 0, 4] });
+      return backend.loadWeight('w', [4, 4], 'f32', any(parts));
     },
   ],
   [
     'a getter of a shape',
     (backend, end) =>
-      backend.loadWeight('w', Object.defineProperty([4], 0, { get: () => end().length }), 'f32', 0),
+      backend.loadWeight('w', Object.defineProperty([4], 0, { get: () => end().length }), 'f32', [[0]]),
   ],
 ])('%s disposes of the backend', (_, call) => {
   const backend = create();
@@ -82,7 +85,7 @@ test('what a getter throws arrives as it is', () => {
       throw thrown;
     },
   });
-  expect(() => backend.loadWeight('w', [4], 'f32', any(slice))).toThrow(thrown);
+  expect(() => backend.loadWeight('w', [4], 'f32', [[any(slice)]])).toThrow(thrown);
   backend.dispose();
 });
 
@@ -94,7 +97,7 @@ test('errors whose making disposes of the backend', async () => {
   });
   holder.backend = backend;
   const bad = { path: '/nowhere', offset: 0, byteLength: 16 };
-  const loads = Array.from({ length: 5 }, () => backend.loadWeight('w', [4], 'f32', bad));
+  const loads = Array.from({ length: 5 }, () => backend.loadWeight('w', [4], 'f32', [[bad]]));
   const codes = (await Promise.allSettled(loads)).map((outcome) =>
     outcome.status === 'rejected' ? outcome.reason.code : 'loaded',
   );

@@ -31,7 +31,7 @@ const prelude = `
   const { NativeBackend } = require(${JSON.stringify(binary)});
   const { readFileSync } = require('node:fs');
   const { Worker } = require('node:worker_threads');
-  const create = () => new NativeBackend(2, '', (code, message) => Object.assign(new Error(message), { code }));
+  const create = () => new NativeBackend({ threads: 2 }, (code, message) => Object.assign(new Error(message), { code }));
   const words = () => new Int32Array(Uint8Array.from(readFileSync(${JSON.stringify(wordsFile)})).buffer);
   const start = (backend) => backend.execute(words(), new ArrayBuffer(1 << 22), new ArrayBuffer(1 << 22), new Int32Array(new SharedArrayBuffer(4)));
 `;

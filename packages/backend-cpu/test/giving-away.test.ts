@@ -220,7 +220,7 @@ test('all of it at once, with collections, in workers that are terminated', () =
     fileURLToPath(new URL('../build/Release/backend_cpu.node', import.meta.url));
   const work = `
     const { NativeBackend } = require(${JSON.stringify(binary)});
-    const backend = new NativeBackend(2, '', (code, message) => Object.assign(new Error(message), { code }));
+    const backend = new NativeBackend({ threads: 2 }, (code, message) => Object.assign(new Error(message), { code }));
     const quiet = (promise) => promise.then(() => {}, () => {});
     const words = ${JSON.stringify(words)};
     const turn = () => {

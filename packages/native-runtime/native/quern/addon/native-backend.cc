@@ -45,6 +45,7 @@ Napi::Function NativeBackend::define(Napi::Env env) {
                      {
                          InstanceMethod("profile", &NativeBackend::guarded<&NativeBackend::profile>),
                          InstanceMethod("ceilings", &NativeBackend::guarded<&NativeBackend::ceilings>),
+                         InstanceMethod("hasUnifiedMemory", &NativeBackend::guarded<&NativeBackend::has_unified_memory>),
                          InstanceMethod("freeMemory", &NativeBackend::guarded<&NativeBackend::free_memory>),
                          InstanceMethod("allocate", &NativeBackend::guarded<&NativeBackend::allocate>),
                          InstanceMethod("free", &NativeBackend::guarded<&NativeBackend::free>),
@@ -151,6 +152,10 @@ Napi::Value NativeBackend::ceilings(const Info&) {
   return submit(nullptr, [](Driver& driver, Pending& pending) {
     pending.result = [ceilings = driver.device->ceilings()](Napi::Env env) { return to_object(env, ceilings); };
   });
+}
+
+Napi::Value NativeBackend::has_unified_memory(const Info& info) {
+  return Napi::Boolean::New(info.Env(), alive().device->has_unified_memory());
 }
 
 Napi::Value NativeBackend::free_memory(const Info& info) {

@@ -25,6 +25,7 @@ class NativeBackend : public Napi::ObjectWrap<NativeBackend> {
   using Info = Napi::CallbackInfo;
   Napi::Value profile(const Info& info);      // () → Promise<profile>
   Napi::Value ceilings(const Info& info);     // () → Promise<ceilings>
+  Napi::Value has_unified_memory(const Info& info); // () → boolean
   Napi::Value free_memory(const Info& info);  // () → bytes
   Napi::Value allocate(const Info& info);     // (bytes) → id
   Napi::Value free(const Info& info);         // (id)
