@@ -30,4 +30,7 @@ endfunction()
 function(quern_plain_ops name)
   file(GLOB PLAIN CONFIGURE_DEPENDS ${QUERN_NATIVE}/quern/plain/*.cc)
   target_sources(${name} PRIVATE ${PLAIN})
+  # one compilation: the files are short
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  set_source_files_properties(${PLAIN} PROPERTIES UNITY_GROUP plain)
 endfunction()

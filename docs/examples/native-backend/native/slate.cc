@@ -14,8 +14,10 @@ using namespace quern;
 // Where a plan lies on the board. A captured plan keeps its place, and with it the inputs of its last run.
 struct Placed : Prepared {
   Placed(const std::shared_ptr<Board>& board, const Plan& plan)
-      : arena(board, plan.arena_bytes()), inputs(board, plan.host().inputs_bytes), outputs(board, plan.host().outputs_bytes) {}
+      : arena(board, plan.arena_bytes()), inputs(board, plan.host().inputs_bytes), outputs(board, plan.host().outputs_bytes),
+        written(plan.written_outputs()) {}
   BoardBuffer arena, inputs, outputs;
+  std::vector<ByteRange> written;
 };
 
 class Slate : public Device {
@@ -47,7 +49,7 @@ class Slate : public Device {
     for (const auto& [from, to] : run.dirty)
       if (from < to) memcpy(placed.inputs.data() + from, host.inputs + from, to - from);
     each_op(plan, run, [this](const PlanOp& op) { compute(op); });
-    if (host.outputs_bytes) memcpy(host.outputs, placed.outputs.data(), host.outputs_bytes);
+    for (const auto& [from, to] : placed.written) memcpy(host.outputs + from, placed.outputs.data() + from, to - from);
   }
 
  private:

@@ -17,11 +17,6 @@
 
 namespace quern {
 
-// Bytes [from, to) of a plan's inputs.
-struct ByteRange {
-  uint64_t from, to;
-};
-
 // One run of a plan.
 struct Run {
   const int32_t* control;                // in memory that others write: not 0 once the caller has aborted

@@ -48,6 +48,15 @@ std::string Plan::changed_files() const {
   return text("; %s has been written to while it was in use, so weights may be wrong: load the model again", changed->path().c_str());
 }
 
+std::vector<ByteRange> Plan::written_outputs() const {
+  std::vector<ByteRange> written;
+  for (const PlanOp& op : ops_)
+    for (size_t i = op.spec->inputs; i < op.operands.size(); i++)
+      if (const Operand& operand = op.operands[i]; operand.region == Region::outputs && operand.bytes() > 0)
+        written.push_back({operand.offset, operand.offset + operand.bytes()});
+  return written;
+}
+
 static uint8_t* start_of(Region region, const Places& places) {
   if (region == Region::arena) return places.arena;
   return region == Region::inputs ? places.inputs : places.outputs;

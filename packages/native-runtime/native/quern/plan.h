@@ -24,6 +24,11 @@ struct HostMemory {
   uint64_t outputs_bytes = 0;
 };
 
+// Bytes [from, to) of a region.
+struct ByteRange {
+  uint64_t from, to;
+};
+
 // Where the regions of a plan lie while it runs, as addresses of the device.
 struct Places {
   uint8_t* arena = nullptr;
@@ -70,6 +75,8 @@ class Plan {
   const HostMemory& host() const { return host_; }
   // Points the operands of the plan's regions into them.
   void bind(const Places& places);
+  // The outputs that the ops write: all that may be changed of host().outputs.
+  std::vector<ByteRange> written_outputs() const;
   std::unique_ptr<Prepared> prepared;
   // Throws DEVICE_FAILED where the file of a weight has lost bytes since it was mapped.
   void need_whole_files() const;

@@ -11,7 +11,7 @@ static void check_bounds(const OpView& op, const char* name, const Ints& bounds,
   if (!rises) op.out_of_range("%s must rise from 0 to %lld", name, (long long)rows);
 }
 
-static void check_sequence(const OpView& op, int64_t s, int64_t rows, int64_t keys, const AttentionRule& rule) {
+static void check_keys(const OpView& op, int64_t s, int64_t rows, int64_t keys, const AttentionRule& rule) {
   const bool placed = rule.causal || rule.window > 0;
   if (keys < (placed ? rows : std::min<int64_t>(rows, 1)))
     op.out_of_range("sequence %lld has %lld rows and %lld keys; %s", (long long)s, (long long)rows, (long long)keys,
@@ -28,7 +28,7 @@ void uncached_attention(const OpView& op) {
                               op.integer(UncachedAttentionOp::WINDOW), op.number(UncachedAttentionOp::SOFT_CAP)};
   check_bounds(op, "cuSeqlens", rows, q.shape[0]);
   check_bounds(op, "cuKeys", keys, k.shape[0]);
-  for (int64_t s = 0; s < S; s++) check_sequence(op, s, rows[s + 1] - rows[s], keys[s + 1] - keys[s], rule);
+  for (int64_t s = 0; s < S; s++) check_keys(op, s, rows[s + 1] - rows[s], keys[s + 1] - keys[s], rule);
   for (int64_t s = 0; s < S; s++)
     for (int64_t row = rows[s] * H; row < rows[s + 1] * H; row++) {
       const int64_t length = keys[s + 1] - keys[s], position = length - rows[s + 1] + row / H, head = row % H * Hk / H;
