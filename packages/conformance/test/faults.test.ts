@@ -3,6 +3,8 @@ import { formatReport, runConformance } from '@quern/conformance';
 import {
   BackendError,
   type Driver,
+  type DriverBuffer,
+  type DriverKv,
   type DriverMemory,
   defineBackend,
   elementCount,
@@ -17,6 +19,7 @@ import {
   type KernelMemory,
   type KernelOperands,
   type KernelWeight,
+  kvOf,
   readWeight,
   scaleBytes,
   type WeightPart,
@@ -25,6 +28,7 @@ import {
 import type { RunnableCase } from '../src/case.js';
 import { Lab } from '../src/lab.js';
 import { undeclared } from '../src/suites/undeclared.js';
+import { headsFirst } from './heads-first.js';
 import { planDriver } from './plan-driver.js';
 import { richDriver, toyCodec } from './rich-driver.js';
 
@@ -84,6 +88,10 @@ const withMemory =
     const right = hostMemory() as DriverMemory<HostBuffer>;
     return { ...driver, memory: { ...right, ...change(right) } as DriverMemory };
   };
+
+const withKv =
+  (change: (right: DriverKv) => Partial<DriverKv>): Fault['plant'] =>
+  (driver) => ({ ...driver, kv: { ...kvOf(driver), ...change(kvOf(driver)) } });
 
 /** What a driver that leaks never lets go. */
 const leaked: unknown[] = [];
@@ -640,6 +648,32 @@ const contractFaults: Readonly<Record<string, Fault>> = {
     plant: (driver) => ({
       ...driver,
       loadGptq: ({ groupIndex: _, ...source }) => driver.loadGptq!(source),
+    }),
+  },
+  'blocks are written to the beginning of a cache': {
+    suite: 'caches',
+    caughtBy: /^a block of f16 that is written leaves the others/,
+    plant: withKv((right) => ({ write: (to, _first, count, bytes) => right.write(to, 0, count, bytes) })),
+  },
+  'of several blocks only the first is read': {
+    suite: 'caches',
+    caughtBy: /^blocks of f32 are read as they were written/,
+    plant: withKv((right) => ({
+      read: (from, first, count, bytes) =>
+        right.read(from, first, 1, bytes.subarray(0, bytes.length / count)),
+    })),
+  },
+  'blocks cross the border in the layout of the device': {
+    suite: 'caches',
+    caughtBy: /^a token lies in its place/,
+    plant: (driver) => headsFirst(driver, false),
+  },
+  'a layout of its own whose caches are not zeroed': {
+    suite: 'caches',
+    caughtBy: /^a cache of i8 starts zeroed/,
+    plant: withKv((right) => {
+      const freed: DriverBuffer[] = [];
+      return { allocate: (spec) => freed[freed.push(freed[0] ?? right.allocate(spec)) - 1]! };
     }),
   },
   'an int8 cache whose scales are lost': {

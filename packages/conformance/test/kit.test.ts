@@ -1,5 +1,6 @@
 import { conformanceTests, formatReport, type Result, runConformance } from '@quern/conformance';
 import { elements, type KernelWeight } from '@quern/core';
+import { headsFirst } from './heads-first.js';
 import { richDriver, toyCodec } from './rich-driver.js';
 
 const options = { createDriver: richDriver, codecs: [toyCodec] };
@@ -12,6 +13,15 @@ test('a driver with every fused op and a block format passes, and each part of t
     expect(passed).toContain(suite);
   expect(report.passed + report.failed + report.notSupported).toBe(report.results.length);
 }, 300_000);
+
+test('a driver whose caches have a layout of their own passes wherever caches are', async () => {
+  const suites = ['ops', 'generated', 'fused', 'caches', 'pagedKv', 'kvQuant', 'graph', 'rows', 'steps'];
+  const createDriver = () => headsFirst(richDriver());
+  const cases = /cache|attention|kvAppend|qkNorm|block|fork|sequence|token|decod/i;
+  const report = await runConformance({ ...options, createDriver, only: { suites, cases } });
+  expect(report.results.filter(({ status }) => status === 'failed')).toEqual([]);
+  expect(report.passed).toBeGreaterThan(100);
+}, 120_000);
 
 test('what is not claimed counts apart from what passes', async () => {
   const report = await runConformance({ ...options, only: { suites: ['undeclared'] } });

@@ -120,16 +120,18 @@ test('no function of a driver is lost behind the guard', () => {
   const captured: Required<CapturedPlan> = { replay: reject, replayChain: reject, dispose() {} };
   const executor: Required<PlanExecutor> = { execute: reject, hostMemory: fail, capture: () => captured };
   const { kernels: _kernels, ...base } = definitionDriver(ledger());
+  const kv = { allocate: fail, read: reject, write: reject };
   const plan = { words: new Int32Array(0), arenaBytes: 0, inputsBytes: 0, outputsBytes: 0, opCount: 0 };
   const io = { inputs: new ArrayBuffer(0), outputs: new ArrayBuffer(0), control: new Int32Array(1) };
   const driver: Required<PlanDriver> = {
     ...{ capabilities: {}, measureCeilings: reject, loadGptq: reject },
-    ...{ kernelRuns: () => ({}), ...base, executor },
+    ...{ kernelRuns: () => ({}), kv, ...base, executor },
   };
   const guarded = guardDriver(driver) as Required<PlanDriver>;
   const names = (object: object) => Object.keys(object).sort();
   expect(names(guarded)).toEqual(names(driver));
   expect(names(guarded.memory)).toEqual(names(driver.memory));
+  expect(names(guarded.kv)).toEqual(names(kv));
   expect(names(guarded.executor)).toEqual(names(executor));
   const { capture } = guarded.executor as Required<PlanExecutor>;
   expect(names(capture(plan, io))).toEqual(names(captured));

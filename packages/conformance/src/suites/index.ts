@@ -1,5 +1,6 @@
 import type { Suite } from '../case.js';
 import { abort } from './abort.js';
+import { caches } from './caches.js';
 import { chain } from './chain.js';
 import { concurrency } from './concurrency.js';
 import { errors } from './errors.js';
@@ -43,6 +44,7 @@ export const suites = {
   words,
   concurrency,
   leaks,
+  caches,
   pagedKv,
   graph,
   chain,

@@ -1,6 +1,6 @@
 import type { Backend, Step, Tensor } from '@quern/core';
 import type { Suite } from '../case.js';
-import { floats, fresh, loadValues } from '../ops/fresh.js';
+import { floats, fresh, loadValues, oneToken } from '../ops/fresh.js';
 import { ensure, refusal } from '../values/refusal.js';
 import { proveUsable } from './errors.js';
 
@@ -46,7 +46,7 @@ export const steps: Suite = () => [
   on('a weight, a buffer or a tensor of another backend', async (backend, lab) => {
     const other = await lab.open();
     const weight = await loadValues(other, floats(1, 2), [1, 2]);
-    const buffer = other.buffer('f32', [1, 1, 1, 2]);
+    const buffer = other.kvBuffer(oneToken);
     const step = backend.step();
     const x = step.input(floats(1, 2), [1, 2]);
     const k = step.input(floats(1, 2), [1, 1, 2]);
