@@ -114,16 +114,17 @@ test.each(['load', 'capture', 'replay', 'replayChain', 'ceilings'])(
     const loading = `
       const weights = ${JSON.stringify(weightsFile)};
       const slice = { path: weights, offset: 0, byteLength: 1 << 24 };
-      const load = () => Array.from({ length: 50 }, () => backend.loadWeight('w', [1 << 11, 1 << 12], 'f16', { ...slice, mmap: false }));`;
+      const load = () => Array.from({ length: 50 }, () => backend.loadWeight('w', [1 << 11, 1 << 12], 'f16', [[{ ...slice, mmap: false }]]));`;
     const captured = `
       const io = [backend.hostMemory(1 << 22), backend.hostMemory(1 << 22), new Int32Array(new SharedArrayBuffer(4))];
-      const chain = [undefined, Float64Array.of(1, 0, 0), new Int32Array(100)];
+      const chain = [undefined, Float64Array.of(1, 0, 0, 0), new Int32Array(100), new Int32Array(1)];
+      const limits = new Int32Array(new SharedArrayBuffer(4)).fill(100);
       const capture = () => backend.capture(words(), ...io, ...chain);`;
     const begin = {
       load: 'load();',
-      capture: 'setInterval(() => backend.release(capture()), 0);',
-      replay: 'backend.replay(capture());',
-      replayChain: 'backend.replayChain(capture(), 100, new Int32Array(0));',
+      capture: 'setInterval(() => capture().then((id) => backend.release(id)), 0);',
+      replay: 'capture().then((id) => backend.replay(id));',
+      replayChain: 'capture().then((id) => backend.replayChain(id, limits, new Int32Array(0)));',
       ceilings: 'backend.ceilings();',
     }[what];
     const worker = inWorker(

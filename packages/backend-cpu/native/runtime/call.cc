@@ -15,21 +15,23 @@ void Scratch::reserve(int64_t of_each_thread, int64_t shared) {
   memory_ = Pages(bytes);
 }
 
-const Weight& Call::matrix(int index) const {
+static const Weight& weight_of(const Operand& operand) { return static_cast<const Weight&>(*operand.weight); }
+
+const Matrix& Call::matrix(int index) const {
   need(operand(index).rank == 2, "a weight must have two dimensions");
-  return *operand(index).weight;
+  return weight_of(operand(index)).matrix();
 }
 
-const std::vector<Weight>& Call::matrices(int index) const {
+const std::vector<Matrix>& Call::matrices(int index) const {
   need(operand(index).rank == 3 && operand(index).count > 0, "a weight must have three dimensions");
-  return operand(index).weight->matrices();
+  return weight_of(operand(index)).matrices();
 }
 
 const float* Call::vector(int index, int64_t length) const {
   if (!present(index)) return nullptr;
-  const Weight& w = *operand(index).weight;
-  need(w.shape().size() == 1 && w.width() == length, "a vector has the wrong length");
-  return w.floats();
+  const Weight& w = weight_of(operand(index));
+  need(w.shape().size() == 1 && w.matrix().width() == length, "a vector has the wrong length");
+  return w.matrix().floats();
 }
 
 namespace {

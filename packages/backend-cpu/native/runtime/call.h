@@ -7,6 +7,7 @@
 
 #include "quern/op-view.h"
 #include "runtime/thread-pool.h"
+#include "weights/weight.h"
 
 namespace quern {
 
@@ -51,8 +52,8 @@ class Call : public OpView {
   ThreadPool& pool;
   Scratch& scratch;
 
-  const Weight& matrix(int index) const;                   // a weight [rows, width]
-  const std::vector<Weight>& matrices(int index) const;    // a weight [E, N, K], E at least 1
+  const Matrix& matrix(int index) const;                   // a weight [rows, width]
+  const std::vector<Matrix>& matrices(int index) const;    // a weight [E, N, K], E at least 1
   const float* vector(int index, int64_t length) const;    // a weight [length]; nullptr where absent
   Cache cache(int index, int64_t heads, int64_t d) const;
 

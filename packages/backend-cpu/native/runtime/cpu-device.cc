@@ -6,6 +6,7 @@
 #include "runtime/cpu-features.h"
 #include "runtime/dispatch.h"
 #include "runtime/profile.h"
+#include "weights/load-weight.h"
 
 namespace quern {
 

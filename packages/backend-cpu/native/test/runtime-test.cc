@@ -16,10 +16,11 @@
 #include <thread>
 
 #include "kernels-test.h"
-#include "runtime/backend.h"
 #include "quern/cgroup.h"
 #include "quern/cores.h"
 #include "quern/machine.h"
+#include "quern/task-queue.h"
+#include "weights/load-weight.h"
 
 using namespace quern;
 using namespace quern::test;
@@ -188,7 +189,7 @@ void tasks_run_in_order() {
   constexpr int posters = 3, each = 1000;
   std::vector<int> seen[posters]; // only the queue's thread touches them until it has ended
   {
-    TaskQueue queue;
+    TaskQueue queue("test");
     std::vector<std::thread> threads;
     for (int p = 0; p < posters; p++)
       threads.emplace_back([&, p] {
@@ -268,14 +269,14 @@ ByteSource held(const std::string& bytes) {
 }
 
 WeightSource in_memory(const std::string& format, std::vector<int64_t> shape, const std::string& bytes) {
-  return {format, std::move(shape), format, held(bytes)};
+  return {format, std::move(shape), format, {{held(bytes)}}};
 }
 
 void wrong_weights_are_refused() {
   Check check("wrong weights are refused");
   Folder folder;
   Backend backend(1, "scalar");
-  const auto load = [&](WeightSource source) { return Weight::load(source, backend.files, backend.kernels, backend.pool); };
+  const auto load = [&](const WeightSource& source) { return load_weight(source, backend.files, backend.kernels, backend.pool); };
   const std::string bytes = random_bytes(4 * 2 * 34);
   const auto source = [&](std::vector<int64_t> shape) { return in_memory("q8_0", std::move(shape), bytes); };
   check.same<uint64_t>(load(source({4, 64}))->byte_length(), bytes.size(), "bytes of a right one");
@@ -290,17 +291,17 @@ void wrong_weights_are_refused() {
   check.fails(Code::bad_weight, "too large", [&] { load(source({INT64_MAX / 64, 64})); });
 
   WeightSource slice = source({4, 64});
-  slice.bytes.memory = nullptr;
-  slice.bytes.path = folder.write("weights", "head" + bytes);
+  slice.parts[0].bytes.memory = nullptr;
+  slice.parts[0].bytes.path = folder.write("weights", "head" + bytes);
   for (const uint64_t offset : {uint64_t{5}, uint64_t{1} << 40, UINT64_MAX, UINT64_MAX - bytes.size() + 1}) {
-    slice.bytes.offset = offset;
+    slice.parts[0].bytes.offset = offset;
     check.fails(Code::bad_weight, "may be truncated", [&] { load(slice); });
   }
-  slice.bytes.offset = 4;
+  slice.parts[0].bytes.offset = 4;
   check.same<uint64_t>(load(slice)->byte_length(), bytes.size(), "bytes of a slice of a file");
-  std::filesystem::resize_file(slice.bytes.path, 4 + bytes.size() - 1);
+  std::filesystem::resize_file(slice.parts[0].bytes.path, 4 + bytes.size() - 1);
   for (const bool mapped : {true, false}) {
-    slice.bytes.mapped = mapped;
+    slice.parts[0].bytes.mapped = mapped;
     check.fails(Code::bad_weight, "may be truncated", [&] { load(slice); });
   }
 }
@@ -311,10 +312,10 @@ void weights_are_read_where_they_are_not_mapped() {
   Backend backend(2, "");
   const std::string bytes = random_bytes(9 << 20); // several pieces
   WeightSource source = in_memory("f16", {9 << 9, 1 << 10}, bytes);
-  source.bytes = {folder.write("weights", "head" + bytes), 4, bytes.size(), false, nullptr};
-  const auto weight = Weight::load(source, backend.files, backend.kernels, backend.pool);
+  source.parts[0].bytes = {folder.write("weights", "head" + bytes), 4, bytes.size(), false, nullptr};
+  const auto weight = load_weight(source, backend.files, backend.kernels, backend.pool);
   std::filesystem::resize_file(source.bytes.path, 0);
-  check.that(!memcmp(weight->row(0), bytes.data(), bytes.size()), "the bytes");
+  check.that(!memcmp(weight->matrix().row(0), bytes.data(), bytes.size()), "the bytes");
   weight->each_file([&](const MappedFile& file) { check.that(false, file.path() + " is mapped"); });
 }
 
@@ -420,7 +421,7 @@ void gptq_matrices_keep_their_values() {
   for (const char* isa : {"scalar", ""}) {
     Backend backend(2, isa);
     const auto load = [&](const GptqSource& source) {
-      return Weight::load_gptq(source, backend.files, backend.kernels, backend.pool);
+      return load_gptq(source, backend.files, backend.kernels, backend.pool);
     };
     for (const int bits : {4, 8})
       for (const bool symmetric : {true, false})
@@ -429,12 +430,12 @@ void gptq_matrices_keep_their_values() {
           const auto weight = load(gptq.source);
           const Format wanted = bits == 4 ? symmetric ? FORMAT_Q4_0 : FORMAT_Q5_0 : symmetric ? FORMAT_Q8_0 : FORMAT_F32;
           check.same<int>(weight->format(), wanted, "the format");
-          check.that(weight->order().empty() == !(ordered && wanted != FORMAT_F32), "the order");
+          check.that(weight->matrix().order().empty() == !(ordered && wanted != FORMAT_F32), "the order");
           std::vector<float> rows(Gptq::N * Gptq::K);
-          weight->decode(backend.kernels, 0, Gptq::N, rows.data());
+          weight->matrix().decode(backend.kernels, 0, Gptq::N, rows.data());
           for (int64_t n = 0; n < Gptq::N; n++)
             for (int64_t place = 0; place < Gptq::K; place++) {
-              const int64_t k = weight->order().empty() ? place : weight->order()[place];
+              const int64_t k = weight->matrix().order().empty() ? place : weight->matrix().order()[place];
               check.same<float>(rows[n * Gptq::K + place], gptq.element(n, k), "an element");
             }
         }
@@ -458,7 +459,7 @@ class Model {
     const auto load = [&](const std::string& format, std::vector<int64_t> shape, size_t bytes) {
       const std::string data = random_bytes(bytes);
       return backend.weights.add(
-          Weight::load(in_memory(format, std::move(shape), data), backend.files, backend.kernels, backend.pool));
+          load_weight(in_memory(format, std::move(shape), data), backend.files, backend.kernels, backend.pool));
     };
     const int32_t table = load("f16", {V, D}, V * D * 2), norm = load("f32", {D}, D * 4);
     const int32_t gate = load("q8_0", {F, D}, F * D / 32 * 34), up = load("q4_0", {F, D}, F * D / 32 * 18);
@@ -512,7 +513,7 @@ void threads_do_not_change_results() {
     const auto plan = model.plan(model.words);
     for (int run = 0; run < 20; run++) {
       std::fill(model.outputs.begin(), model.outputs.end(), 0xee);
-      model.backend.executor.run(*plan, &model.control, nullptr);
+      model.backend.compute(*plan, &model.control);
       if (want.empty()) want = model.outputs;
       check.that(model.outputs == want, std::to_string(threads) + " threads, run " + std::to_string(run));
     }
@@ -526,9 +527,9 @@ void a_replay_allocates_nothing() {
   Check check("a replay allocates nothing");
   Model model(2);
   const auto plan = model.plan(model.words);
-  model.backend.executor.run(*plan, &model.control, nullptr);
+  model.backend.compute(*plan, &model.control);
   const long before = allocations;
-  for (int run = 0; run < 50; run++) model.backend.executor.run(*plan, &model.control, nullptr);
+  for (int run = 0; run < 50; run++) model.backend.compute(*plan, &model.control);
   const long made = allocations - before;
   check.same(made, 0L, "allocations in 50 replays");
 }
@@ -537,7 +538,7 @@ void runs_can_be_ended() {
   Check check("a run can be aborted, and the executor stopped");
   Model model(2);
   const auto plan = model.plan(model.words);
-  const auto run = [&] { model.backend.executor.run(*plan, &model.control, nullptr); };
+  const auto run = [&] { model.backend.compute(*plan, &model.control); };
   model.control = 1;
   check.fails(Code::aborted, "before op 1 of 8, embed", run);
   model.control = 0;
@@ -570,7 +571,7 @@ void loads_end_with_the_backend() {
       });
     });
     check.that(begun < 1000, std::to_string(begun) + " chunks were begun");
-    check.fails(Code::aborted, "disposed", [&] { Weight::load(source, backend.files, backend.kernels, backend.pool); });
+    check.fails(Code::aborted, "disposed", [&] { load_weight(source, backend.files, backend.kernels, backend.pool); });
   }
 }
 
@@ -580,30 +581,30 @@ void weights_in_lost_files_end_runs() {
   Backend backend(2, "");
   constexpr int32_t V = 4096, D = 64; // pages enough
   WeightSource source = in_memory("f16", {V, D}, random_bytes(V * D * 2));
-  source.bytes = {folder.write("weights", random_bytes(V * D * 2)), 0, V * D * 2, true, nullptr};
-  const int32_t table = backend.weights.add(Weight::load(source, backend.files, backend.kernels, backend.pool));
+  source.parts[0].bytes = {folder.write("weights", random_bytes(V * D * 2)), 0, V * D * 2, true, nullptr};
+  const int32_t table = backend.weights.add(load_weight(source, backend.files, backend.kernels, backend.pool));
   PlanWriter writer;
   writer.op("embed", {}, {{Region::weight, {V, D}, 0, table}, {Region::inputs, {1}, 0, 0, DType::i32}, {Region::outputs, {1, D}}});
   int32_t id = V - 1, control = 0;
   float outputs[D];
   const HostMemory host = {reinterpret_cast<uint8_t*>(&id), sizeof id, reinterpret_cast<uint8_t*>(outputs), sizeof outputs};
   Plan plan(writer.words(0, sizeof id, sizeof outputs), host, backend.buffers, backend.weights);
-  backend.executor.run(plan, &control, nullptr);
+  backend.compute(plan, &control);
   id = V; // a failure of its own, of a file that is as it was
   try {
-    backend.executor.run(plan, &control, nullptr);
+    backend.compute(plan, &control);
     check.that(false, "an id out of range");
   } catch (const Failure& failure) {
     check.that(!strstr(failure.what(), "written to"), failure.what());
   }
   std::filesystem::last_write_time(source.bytes.path, std::filesystem::file_time_type::clock::now() - std::chrono::hours(1));
-  check.fails(Code::out_of_range, "has been written to while it was in use", [&] { backend.executor.run(plan, &control, nullptr); });
+  check.fails(Code::out_of_range, "has been written to while it was in use", [&] { backend.compute(plan, &control); });
   id = V - 1;
-  backend.executor.run(plan, &control, nullptr);
+  backend.compute(plan, &control);
   std::filesystem::resize_file(source.bytes.path, 0);
-  check.fails(Code::device_failed, "now has 0", [&] { backend.executor.run(plan, &control, nullptr); });
+  check.fails(Code::device_failed, "now has 0", [&] { backend.compute(plan, &control); });
   id = 0;
-  check.fails(Code::device_failed, "now has 0", [&] { backend.executor.run(plan, &control, nullptr); });
+  check.fails(Code::device_failed, "now has 0", [&] { backend.compute(plan, &control); });
 }
 
 // Inputs and outputs are as large as the operands, and sanitizers watch what lies beyond them.
@@ -619,7 +620,7 @@ void reshaped_operands_are_refused() {
     const HostMemory host = {inputs.data(), inputs.size(), outputs.data(), outputs.size()};
     Plan plan(writer.words(0, S * V * 4, S * V * 4), host, backend.buffers, backend.weights);
     int32_t control = 0;
-    backend.executor.run(plan, &control, nullptr);
+    backend.compute(plan, &control);
   };
   const auto in = [](std::vector<int32_t> shape, DType dtype = DType::f32) { return Place{Region::inputs, std::move(shape), 0, 0, dtype}; };
   const auto out = [](std::vector<int32_t> shape, DType dtype = DType::f32) { return Place{Region::outputs, std::move(shape), 0, 0, dtype}; };
@@ -653,7 +654,7 @@ void nothing_takes_no_time() {
     uint8_t memory[64] = {};
     const HostMemory host = {memory, sizeof memory, memory, sizeof memory};
     Plan plan(writer.words(0, 0, 0), host, backend.buffers, backend.weights);
-    backend.executor.run(plan, &control, nullptr);
+    backend.compute(plan, &control);
     check.that(true, name);
   };
   const auto at = [](Region region, std::vector<int32_t> shape, DType dtype = DType::f32) { return Place{region, std::move(shape), 0, 0, dtype}; };
@@ -684,7 +685,7 @@ void changed_plans_do_no_harm() {
       word = pick < std::size(values) ? values[pick] : word + (pick % 2 ? 4 : -4);
     }
     try {
-      model.backend.executor.run(*model.plan(words), &model.control, nullptr);
+      model.backend.compute(*model.plan(words), &model.control);
       ran++;
     } catch (const Failure&) {
       failed++;
@@ -693,7 +694,7 @@ void changed_plans_do_no_harm() {
   check.that(ran > 100 && failed > 100, std::to_string(ran) + " ran, " + std::to_string(failed) + " failed");
   check.fails(Code::out_of_range, "ids[0] is 320", [&] {
     model.inputs[0] = Model::V;
-    model.backend.executor.run(*model.plan(model.words), &model.control, nullptr);
+    model.backend.compute(*model.plan(model.words), &model.control);
   });
 }
 
