@@ -11,7 +11,10 @@ const here = import.meta.url ? fileURLToPath(import.meta.url) : __filename;
  */
 export function loadCpuAddon(): Addon {
   const forced = process.env.QUERN_CPU_BINARY;
-  const usual = [resolve(here, '../../build/Release/backend_cpu.node'), () => `@quern/backend-cpu-${platform()}`];
+  const usual = [
+    resolve(here, '../../build/Release/backend_cpu.node'),
+    () => `@quern/backend-cpu-${platform()}`,
+  ];
   return loadAddon({
     packageName: '@quern/backend-cpu',
     from: here,

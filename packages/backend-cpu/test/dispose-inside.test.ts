@@ -13,22 +13,17 @@ test.each<[string, (backend: NativeBackend, end: () => string) => unknown]>([
   [
     'a getter of a slice',
     (backend, end) =>
-      backend.loadWeight(
-        'w',
-        [4],
-        'f32',
+      backend.loadWeight('w', [4], 'f32', [
         [
-          [
-            any({
-              offset: 0,
-              byteLength: 16,
-              get path() {
-                return end();
-              },
-            }),
-          ],
+          any({
+            offset: 0,
+            byteLength: 16,
+            get path() {
+              return end();
+            },
+          }),
         ],
-      ),
+      ]),
   ],
   [
     'a getter of a part',

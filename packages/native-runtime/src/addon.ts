@@ -1,5 +1,11 @@
 import { createRequire } from 'node:module';
-import { BackendError, type DeviceCeilings, type DeviceProfile, type DriverWeight, type FileSlice } from '@quern/core';
+import {
+  BackendError,
+  type DeviceCeilings,
+  type DeviceProfile,
+  type DriverWeight,
+  type FileSlice,
+} from '@quern/core';
 
 /** Options of a device, which `make_device` reads; those that are undefined count as absent. */
 export type NativeOptions = Readonly<Record<string, number | string | boolean | undefined>>;
@@ -17,7 +23,11 @@ type PlanArguments = [
 ];
 
 /** A chain's places (native/quern/chain.h) and the memory of its results. */
-type ChainArguments = [places?: Float64Array | undefined, results?: Int32Array | undefined, counts?: Int32Array | undefined];
+type ChainArguments = [
+  places?: Float64Array | undefined,
+  results?: Int32Array | undefined,
+  counts?: Int32Array | undefined,
+];
 
 /** Bytes of a weight: a slice of a file, or the number of bytes given to the addon. */
 export type NativeBytes = FileSlice | number;
@@ -116,6 +126,10 @@ export function loadAddon({ packageName, from, candidates, help }: AddonPlaces):
   }
   throw new BackendError(
     'UNSUPPORTED',
-    [`${packageName} has no binary for ${platform()} on Node ${process.version}. Tried:`, ...tried, ...help].join('\n'),
+    [
+      `${packageName} has no binary for ${platform()} on Node ${process.version}. Tried:`,
+      ...tried,
+      ...help,
+    ].join('\n'),
   );
 }

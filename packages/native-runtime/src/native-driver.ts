@@ -51,7 +51,9 @@ function memoryOf(native: NativeBackend): DriverMemory<DriverBuffer> {
 function loadWeight(native: NativeBackend, source: WeightSource): Promise<DriverWeight> {
   const { name, shape, format, bytes } = source;
   if (!inParts(bytes))
-    return withNativeBytes(native, name, [bytes], ([held]) => native.loadWeight(name, shape, format, [[held!]]));
+    return withNativeBytes(native, name, [bytes], ([held]) =>
+      native.loadWeight(name, shape, format, [[held!]]),
+    );
   const { width } = rowsOf(source);
   const pieces = bytes.map((part) => part.bytes);
   return withNativeBytes(native, name, pieces, (held) => {
@@ -85,7 +87,8 @@ function placesOf({ output, feed, advance, slots }: PlanChain): Float64Array {
   return Float64Array.from(places);
 }
 
-const flat = (ranges: readonly ByteRange[]) => Float64Array.from(ranges.flatMap(({ from, to }) => [from, to]));
+const flat = (ranges: readonly ByteRange[]) =>
+  Float64Array.from(ranges.flatMap(({ from, to }) => [from, to]));
 
 /** A device that works on the inputs where they are need not be told which of them have changed. */
 function executorOf(native: NativeBackend): PlanExecutor {
@@ -97,7 +100,16 @@ function executorOf(native: NativeBackend): PlanExecutor {
       native.execute(words, inputs, outputs, control, times),
     async capture({ words }, { inputs, outputs, control, times }, chain) {
       const places = chain && placesOf(chain);
-      const id = await native.capture(words, inputs, outputs, control, times, places, chain?.results, chain?.counts);
+      const id = await native.capture(
+        words,
+        inputs,
+        outputs,
+        control,
+        times,
+        places,
+        chain?.results,
+        chain?.counts,
+      );
       return {
         replay: (dirty) => native.replay(id, written(dirty)),
         replayChain: (limits, stops, dirty) => native.replayChain(id, limits, stops, written(dirty)),

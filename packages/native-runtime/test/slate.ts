@@ -4,7 +4,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { PlanDriver } from '@quern/core';
-import { loadAddon, nativeDriver, type NativeOptions, plainManifest } from '../src/index.js';
+import { loadAddon, type NativeOptions, nativeDriver, plainManifest } from '../src/index.js';
 
 const at = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 const build = at('../build/example');
@@ -14,7 +14,8 @@ const env = { ...process.env, NODE_PATH: at('../../backend-cpu/node_modules') };
 
 function compile(): string {
   mkdirSync(build, { recursive: true });
-  const run = (...args: string[]) => execFileSync('cmake', args, { env, stdio: ['ignore', 'ignore', 'inherit'] });
+  const run = (...args: string[]) =>
+    execFileSync('cmake', args, { env, stdio: ['ignore', 'ignore', 'inherit'] });
   run('-S', at('../../../docs/examples/native-backend'), '-B', build);
   run('--build', build, '--parallel', '2');
   return join(build, 'slate.node');
