@@ -49,14 +49,18 @@ function encoding({
   regions,
   dtypeCodes,
   dtypeBytes,
+  faultCodes,
 }) {
   const members = (values) =>
     Object.entries(values)
       .map(([name, value]) => `${name} = ${value}`)
       .join(', ');
+  const lowerCase = (values) =>
+    Object.fromEntries(Object.entries(values).map(([name, value]) => [name.toLowerCase(), value]));
   return `inline constexpr int32_t plan_magic = ${planMagic}, plan_version = ${planVersion};
 inline constexpr int32_t header_words = ${headerWords}, operand_words = ${operandWords}, max_rank = ${maxRank};
 enum class Region : int32_t { ${members(regions)} };
+enum class FaultCode : int32_t { ${members(lowerCase(faultCodes))} };
 enum class DType : int32_t { ${members(dtypeCodes)} };
 inline constexpr int32_t dtype_bytes[] = {${Object.keys(dtypeCodes)
     .map((name) => dtypeBytes[name])

@@ -227,7 +227,7 @@ test('all of it at once, with collections, in workers that are terminated', () =
     const quiet = (promise) => promise.then(() => {}, () => {});
     const words = ${JSON.stringify(words)};
     const turn = () => {
-      const io = [backend.hostMemory(1 << 22), backend.hostMemory(1 << 22), new Int32Array(new SharedArrayBuffer(4))];
+      const io = [backend.hostMemory(1 << 22), backend.hostMemory(1 << 22), new Int32Array(new SharedArrayBuffer(4)), new Int32Array(new SharedArrayBuffer(8))];
       quiet(backend.execute(Int32Array.from(words), ...io));
       const id = backend.give(1 << 20);
       quiet(backend.loadWeight('w', [512, 512], 'f32', [[id]]));

@@ -19,6 +19,7 @@ type PlanArguments = [
   inputs: ArrayBuffer,
   outputs: ArrayBuffer,
   control: Int32Array,
+  fault: Int32Array,
   times?: Float64Array | undefined,
 ];
 

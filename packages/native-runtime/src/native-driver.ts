@@ -96,15 +96,16 @@ function executorOf(native: NativeBackend): PlanExecutor {
   const written = (dirty: readonly ByteRange[]) => (inPlace ? undefined : flat(dirty));
   return {
     hostMemory: (byteLength) => native.hostMemory(byteLength),
-    execute: async ({ words }, { inputs, outputs, control, times }) =>
-      native.execute(words, inputs, outputs, control, times),
-    async capture({ words }, { inputs, outputs, control, times }, chain) {
+    execute: async ({ words }, { inputs, outputs, control, fault, times }) =>
+      native.execute(words, inputs, outputs, control, fault, times),
+    async capture({ words }, { inputs, outputs, control, fault, times }, chain) {
       const places = chain && placesOf(chain);
       const id = await native.capture(
         words,
         inputs,
         outputs,
         control,
+        fault,
         times,
         places,
         chain?.results,

@@ -78,7 +78,7 @@ class Folder {
 // The device with the tables that plans are decoded by.
 struct Backend : CpuDevice {
   using CpuDevice::CpuDevice;
-  void compute(Plan& plan, const int32_t* control) { run_plan(*this, plan, {control}); }
+  void compute(Plan& plan, const int32_t* control) { run_plan(*this, plan, {.control = control}); }
 
   BufferTable buffers;
   WeightTable weights;

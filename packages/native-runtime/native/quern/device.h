@@ -20,6 +20,7 @@ namespace quern {
 // One run of a plan.
 struct Run {
   const int32_t* control;                // in memory that others write: not 0 once the caller has aborted
+  int32_t* fault = nullptr;              // PlanIo.fault, where it is not null: [index of the op that went wrong + 1, a FaultCode]
   double* times = nullptr;               // milliseconds of each op go here, where it is not null
   std::span<const ByteRange> dirty = {}; // bytes of the inputs written since the plan's last run
 };
@@ -61,7 +62,7 @@ class Device {
   // A plan that will be run again: what is made of it here (bindings, a graph) is kept in plan.prepared.
   virtual void prepare(Plan&) {}
   // Computes the ops in their order, or as if. Inputs and outputs are plan.host(). Throws OUT_OF_RANGE, ABORTED, OUT_OF_MEMORY
-  // or DEVICE_FAILED.
+  // or DEVICE_FAILED; a device whose kernels can only set a flag writes run.fault in place of throwing.
   virtual void run(Plan& plan, const Run& run) = 0;
 
   // How often the op at `index` of op_table has been computed. From any thread.
@@ -74,12 +75,18 @@ class Device {
   template <class Compute>
   void each_op(const Plan& plan, const Run& run, const Compute& compute) {
     const auto& ops = plan.ops();
-    for (size_t i = 0; i < ops.size(); i++) {
-      need_wanted(plan, run, i);
-      const double start = run.times ? milliseconds() : 0;
-      compute(ops[i]);
-      count(ops[i]);
-      if (run.times) run.times[i] = milliseconds() - start;
+    size_t i = 0;
+    try {
+      for (; i < ops.size(); i++) {
+        need_wanted(plan, run, i);
+        const double start = run.times ? milliseconds() : 0;
+        compute(ops[i]);
+        count(ops[i]);
+        if (run.times) run.times[i] = milliseconds() - start;
+      }
+    } catch (const Failure& failure) {
+      if (run.fault && failure.code != Code::aborted) run.fault[0] = static_cast<int32_t>(i + 1); // core adds the op's name
+      throw;
     }
   }
   // Throws ABORTED once the caller has aborted, naming the op that would have been next.

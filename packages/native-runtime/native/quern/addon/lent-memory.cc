@@ -58,9 +58,9 @@ std::span<uint8_t> LentArray<uint8_t>::in_place() const {
   return elements;
 }
 
-LentWords::LentWords(const Napi::Value& value, const char* name, const HostPages& own) {
+LentWords::LentWords(const Napi::Value& value, const char* name, const HostPages& own, size_t least) {
   const auto words = to_word_span(value, name);
-  if (words.empty()) fail(Code::bad_argument, "%s must have an element", name);
+  if (words.size() < least) fail(Code::bad_argument, "%s must have %zu elements or more; it has %zu", name, least, words.size());
   array_ = Napi::Persistent(value.As<Napi::Object>());
   words_ = words;
   napi_value buffer; // a property `buffer` could be anything

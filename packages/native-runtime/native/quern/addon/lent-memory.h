@@ -56,17 +56,18 @@ class LentArray {
   std::vector<Element> own_;
 };
 
-// An Int32Array in memory that JavaScript cannot take away: a SharedArrayBuffer, or HostPages. At least one word.
+// An Int32Array in memory that JavaScript cannot take away: a SharedArrayBuffer, or HostPages.
 class LentWords {
  public:
-  LentWords(const Napi::Value& value, const char* name, const HostPages& own);
-  const int32_t* data() const { return words_.data(); }
+  // Throws BAD_ARGUMENT where there are fewer than `least` words.
+  LentWords(const Napi::Value& value, const char* name, const HostPages& own, size_t least);
+  int32_t* data() const { return words_.data(); }
   size_t count() const { return words_.size(); }
 
  private:
   Napi::ObjectReference array_;
   std::shared_ptr<const Buffer> pages_;
-  std::span<const int32_t> words_;
+  std::span<int32_t> words_;
 };
 
 } // namespace quern

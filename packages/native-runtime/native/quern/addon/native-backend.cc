@@ -36,7 +36,7 @@ struct NativeBackend::Replay {
   std::vector<int32_t> stops = {};
 
   void run(Device& device, std::span<const ByteRange> written) const {
-    run_plan(device, *captured->plan, {captured->io->control(), captured->times, written});
+    run_plan(device, *captured->plan, {captured->io->control(), captured->io->fault(), captured->times, written});
   }
 };
 
@@ -301,7 +301,7 @@ Napi::Value NativeBackend::execute(const Info& info) {
   return submit(io, [io = io.get()](Driver& driver, Pending& pending) {
     Plan plan(io->take_words(), io->host(), driver.buffers, driver.weights);
     const ByteRange all = {0, io->host().inputs_bytes};
-    run_plan(*driver.device, plan, {io->control(), io->times_of(plan.ops().size()), {&all, 1}});
+    run_plan(*driver.device, plan, {io->control(), io->fault(), io->times_of(plan.ops().size()), {&all, 1}});
     pending.result = delivers(io, nothing);
   });
 }
@@ -353,7 +353,7 @@ Napi::Value NativeBackend::replay_chain(const Info& info) {
   std::vector<int32_t> stops(words.begin(), words.end());
   const auto kept = replay_of(info, 3);
   if (!kept->captured->chain) fail(Code::bad_argument, "the plan was captured without a chain");
-  kept->limits.emplace(info[1], "limits", *host_pages_);
+  kept->limits.emplace(info[1], "limits", *host_pages_, 1);
   if (static_cast<int64_t>(kept->limits->count()) != kept->captured->chain->rows())
     fail(Code::bad_argument, "limits must have a word for each row of the chain");
   kept->stops = std::move(stops);

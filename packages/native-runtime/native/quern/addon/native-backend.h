@@ -41,8 +41,8 @@ class NativeBackend : public Napi::ObjectWrap<NativeBackend> {
   // (name, N, K, bits, groupSize, version, [qweight, qzeros, scales, groupIndex?]) → Promise<{id, byteLength, format}>
   Napi::Value load_gptq(const Info& info);
   Napi::Value free_weight(const Info& info);  // (id)
-  Napi::Value execute(const Info& info);      // (words, inputs, outputs, control, times?) → Promise
-  Napi::Value capture(const Info& info);      // (words, inputs, outputs, control, times?, chain?, results?, counts?) → Promise<id>
+  Napi::Value execute(const Info& info);      // (words, inputs, outputs, control, fault, times?) → Promise
+  Napi::Value capture(const Info& info);      // (words, inputs, outputs, control, fault, times?, chain?, results?, counts?) → Promise<id>
   Napi::Value replay(const Info& info);       // (id, dirty?: Float64Array of [from, to, …]) → Promise; without dirty: all is
   Napi::Value replay_chain(const Info& info); // (id, limits, stops, dirty?) → Promise<replays>
   Napi::Value release(const Info& info);      // (id)

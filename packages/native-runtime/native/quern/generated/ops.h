@@ -7,6 +7,7 @@ namespace quern {
 inline constexpr int32_t plan_magic = 1313624145, plan_version = 1;
 inline constexpr int32_t header_words = 16, operand_words = 10, max_rank = 4;
 enum class Region : int32_t { none = 0, arena = 1, inputs = 2, outputs = 3, buffer = 4, weight = 5 };
+enum class FaultCode : int32_t { out_of_range = 1, device_failed = 2 };
 enum class DType : int32_t { f32 = 0, f16 = 1, bf16 = 2, i32 = 3, i8 = 4, u8 = 5 };
 inline constexpr int32_t dtype_bytes[] = {4, 2, 2, 4, 1, 1};
 
