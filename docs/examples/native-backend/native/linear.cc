@@ -1,5 +1,7 @@
 #include "linear.h"
 
+#include <algorithm>
+
 #include "quern/plain/weight.h"
 
 namespace slate {
@@ -7,21 +9,14 @@ namespace slate {
 using quern::Floats;
 using Op = quern::LinearOp;
 
-static double dot(const float* x, const float* w, int64_t K) {
-  double sum = 0;
-  for (int64_t k = 0; k < K; k++) sum += double(x[k]) * w[k];
-  return sum;
-}
-
 void product(const float* x, const float* w, int64_t N, int64_t K, float* y) {
-  int64_t n = 0;
-  for (; n + 4 <= N; n += 4) {
+  for (int64_t n = 0; n < N; n += 4) {
+    const int64_t rows = std::min<int64_t>(4, N - n);
     double sums[4] = {};
     for (int64_t k = 0; k < K; k++)
-      for (int64_t i = 0; i < 4; i++) sums[i] += double(x[k]) * w[(n + i) * K + k];
-    for (int64_t i = 0; i < 4; i++) y[n + i] = static_cast<float>(sums[i]);
+      for (int64_t i = 0; i < rows; i++) sums[i] += double(x[k]) * w[(n + i) * K + k];
+    for (int64_t i = 0; i < rows; i++) y[n + i] = static_cast<float>(sums[i]);
   }
-  for (; n < N; n++) y[n] = static_cast<float>(dot(x, w + n * K, K));
 }
 
 static const float* weight(const quern::OpView& op, int index) {
