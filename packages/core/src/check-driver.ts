@@ -1,5 +1,5 @@
 import { capabilityNames } from './capability/index.js';
-import type { DeviceProfile } from './device-profile.js';
+import type { DeviceLinks, DeviceProfile } from './device-profile.js';
 import type { Driver, DriverCapabilities } from './driver.js';
 import { BackendError } from './error.js';
 import { needManifest } from './manifest.js';
@@ -36,6 +36,11 @@ const listed = (name: string, holds: (item: unknown) => boolean, items: string):
   must: `be {${name}: […]}, a list of ${items}`,
 });
 
+function areLinks(value: unknown): boolean {
+  const { hostToDevice, deviceToHost } = (value ?? {}) as Partial<DeviceLinks>;
+  return isRate(hostToDevice) && isRate(deviceToHost);
+}
+
 const profileRules = {
   kind: { holds: oneOf('cpu', 'gpu', 'interpreter'), must: "be 'cpu', 'gpu' or 'interpreter'" },
   name: text,
@@ -55,6 +60,11 @@ const profileRules = {
   abort: {
     holds: oneOf(undefined, 'op', 'segment', 'step'),
     must: "be 'op', 'segment', 'step', or absent",
+  },
+  placing: { holds: oneOf(undefined, 'core', 'driver'), must: "be 'core', 'driver' or absent" },
+  links: {
+    holds: (value) => value === undefined || areLinks(value),
+    must: 'be {hostToDevice, deviceToHost}, bytes per second above 0, or absent',
   },
 } as const satisfies Record<keyof DeviceProfile, Rule>;
 
@@ -92,6 +102,8 @@ function needProfile(driver: Driver): void {
   needRules(driver, 'profile', driver.profile, profileRules);
   if ('kernels' in driver && (driver.profile.plansInFlight ?? 1) > 1)
     throw bad(driver.name, 'profile.plansInFlight must be 1: kernels run one by one');
+  if (driver.profile.placing === 'driver' && 'kernels' in driver)
+    throw bad(driver.name, "profile.placing is 'driver', but a table of kernels never sees a plan to place");
 }
 
 /** Every name is known, and has the limits that belong to it. */

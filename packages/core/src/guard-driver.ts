@@ -71,7 +71,10 @@ function guardExecutor(guard: Guard, executor: PlanExecutor): PlanExecutor {
   return {
     execute: (plan, io) => guard.later('execute', () => executor.execute(plan, io)),
     ...(executor.hostMemory && {
-      hostMemory: (byteLength) => guard.now('hostMemory', () => executor.hostMemory!(byteLength)),
+      hostMemory: (byteLength, use) => guard.now('hostMemory', () => executor.hostMemory!(byteLength, use)),
+    }),
+    ...(executor.freeHostMemory && {
+      freeHostMemory: (memory) => guard.now('freeHostMemory', () => executor.freeHostMemory!(memory)),
     }),
     ...(executor.capture && {
       capture: async (plan, io, chain) =>
@@ -108,9 +111,6 @@ export function guardDriver(driver: Driver): Driver {
     dispose: () => guard.now('dispose', () => driver.dispose()),
     ...(driver.measureCeilings && {
       measureCeilings: () => guard.later('measureCeilings', () => driver.measureCeilings!()),
-    }),
-    ...(driver.loadExperts && {
-      loadExperts: (sources) => guard.later('loadExperts', () => driver.loadExperts!(sources)),
     }),
     ...(driver.loadGptq && {
       loadGptq: (source) => guard.later('loadGptq', () => driver.loadGptq!(source)),

@@ -1,20 +1,30 @@
 import type { ChainResult } from '../capability/graph.js';
+import type { OpTime } from '../capability/timer.js';
 import type { Divided } from '../divided.js';
-import type { ByteRange, CapturedPlan, Driver, PlanChain, PlanExecutor, PlanIo } from '../driver.js';
+import type {
+  ByteRange,
+  CapturedPlan,
+  Driver,
+  HostMemoryUse,
+  PlanChain,
+  PlanExecutor,
+  PlanIo,
+} from '../driver.js';
 import { BackendError } from '../error.js';
 import { hostBytes } from '../host-memory.js';
 import { AbortSwitch } from './abort-switch.js';
+import { bf16Temporaries } from './bf16-temporaries.js';
 import { type ChainTensors, chainByReplays, changedWords, placeChain } from './chain.js';
 import { DirtyInputs } from './dirty-inputs.js';
 import { type EncodedPlan, encodePlan } from './encode.js';
+import { takeFault, withOpName } from './fault.js';
 import { KernelRun } from './kernel-run.js';
 import { type Layout, layOut } from './layout.js';
+import { opName } from './op-name.js';
 import type { Plan, Storage } from './plan.js';
 
 /** A plan with its memory: ready to run, once or many times. */
 export interface PreparedPlan {
-  /** Names of the ops as they will run, after fusion. */
-  readonly opNames: readonly string[];
   /** Writes `bytes` into an input, from byte `byteOffset` of it on. */
   writeInput(storage: Storage, bytes: Uint8Array, byteOffset?: number): void;
   /** The bytes of a kept storage, or undefined. */
@@ -27,8 +37,8 @@ export interface PreparedPlan {
   readonly chainsByDriver: boolean;
   /** Runs by the chain that the plan was prepared with, until every row has ended. */
   runChain(limits: Int32Array, stops: Int32Array, signal?: AbortSignal): Promise<ChainResult>;
-  /** Milliseconds per op of the last run, where `timed`. */
-  readonly times: Float64Array | undefined;
+  /** What each op of the last run took, where `timed`. */
+  opTimes(): readonly OpTime[];
   dispose(): void;
 }
 
@@ -43,16 +53,34 @@ export interface PlanUse {
 export interface PrepareOptions extends PlanUse {
   /** Bytes around each kept tensor that must stay as they are; 0: none. */
   readonly guard: number;
+  /** Temporaries may be stored as bf16. */
+  readonly bf16: boolean;
 }
 
 /** NaN in every floating dtype, so that what a kernel leaves unwritten is seen. */
 const poison = 0xff;
 
 /** Host memory that native code may work on whatever JavaScript does with it, where the driver has such. */
-const memoryOf = (driver: Driver, byteLength: number): ArrayBuffer =>
+const memoryOf = (driver: Driver, byteLength: number, use: HostMemoryUse): ArrayBuffer =>
   'executor' in driver && driver.executor.hostMemory
-    ? driver.executor.hostMemory(byteLength)
+    ? driver.executor.hostMemory(byteLength, use)
     : hostBytes(byteLength);
+
+/** Host memory of a plan, and the words by which driver and core talk about a run. */
+function ioOf(
+  driver: Driver,
+  { inputsBytes, outputsBytes }: Layout,
+  control: Int32Array,
+  times: Float64Array | undefined,
+): PlanIo {
+  return {
+    inputs: memoryOf(driver, inputsBytes, 'inputs'),
+    outputs: memoryOf(driver, outputsBytes, 'outputs'),
+    control,
+    fault: new Int32Array(new SharedArrayBuffer(8)),
+    ...(times && { times }),
+  };
+}
 
 interface Runner {
   run(dirty: readonly ByteRange[], control: Int32Array): Promise<void>;
@@ -97,32 +125,26 @@ const controlWords = (count: number): Int32Array[] =>
   Array.from({ length: count }, () => new Int32Array(new SharedArrayBuffer(4)));
 
 class Prepared implements PreparedPlan {
-  readonly opNames: readonly string[];
-  readonly times: Float64Array | undefined;
   private readonly io: PlanIo;
   private readonly inputs: DirtyInputs;
   private readonly controls: Controls;
   private readonly chain: PlanChain | undefined;
   private runner: Runner;
+  /** A caller has an array that lies in the inputs. */
+  private inputsSeen = false;
 
   constructor(
     private readonly driver: Driver,
-    plan: Plan,
+    private readonly plan: Plan,
     private readonly layout: Layout,
     /** For drivers that take whole plans. */
     private readonly encoded: EncodedPlan | undefined,
     private readonly options: PrepareOptions,
     countRun: (op: string) => void,
   ) {
-    this.opNames = plan.ops.map(({ op }) => op.name);
-    this.times = options.timed ? new Float64Array(plan.ops.length) : undefined;
     const controls = controlWords((options.captured && driver.profile.plansInFlight) || 1);
-    this.io = {
-      inputs: memoryOf(driver, this.layout.inputsBytes),
-      outputs: memoryOf(driver, this.layout.outputsBytes),
-      control: controls[0]!,
-      ...(this.times && { times: this.times }),
-    };
+    const times = options.timed ? new Float64Array(plan.ops.length) : undefined;
+    this.io = ioOf(driver, layout, controls[0]!, times);
     this.inputs = new DirtyInputs(this.io.inputs);
     this.controls = new Controls(controls);
     this.chain = options.chain && placeChain(options.chain, this.layout);
@@ -151,6 +173,7 @@ class Prepared implements PreparedPlan {
     const place = this.layout.places.get(storage);
     if (!place || place.region === 'arena') return undefined;
     this.needInPlace('read', place.region);
+    this.inputsSeen ||= place.region === 'inputs';
     return new Uint8Array(this.io[place.region], place.byteOffset, storage.byteLength);
   }
 
@@ -168,9 +191,16 @@ class Prepared implements PreparedPlan {
     return { tokens: results.slice(0, done * counts.length), counts: counts.slice() };
   }
 
+  opTimes(): readonly OpTime[] {
+    const { ops } = this.plan;
+    const { times } = this.io;
+    return ops.map(({ op }, i) => ({ op: op.name, name: opName(ops, i), milliseconds: times![i]! }));
+  }
+
   dispose(): void {
     this.controls.disarm();
     this.runner.dispose();
+    if ('executor' in this.driver && !this.inputsSeen) this.driver.executor.freeHostMemory?.(this.io.inputs);
   }
 
   /** Throws BAD_ARGUMENT where JavaScript has given away what it read: the views share memory with the step. */
@@ -198,8 +228,20 @@ class Prepared implements PreparedPlan {
     this.needInPlace('run', 'inputs');
     this.needInPlace('run', 'outputs');
     const control = this.controls.arm(signal);
-    return this.options.guard ? this.guarded(() => run(control)) : run(control);
+    const running = this.options.guard ? this.guarded(() => run(control)) : run(control);
+    return running.then(this.settled, this.failed);
   }
+
+  /** Rejects where the driver has flagged an op. */
+  private readonly settled = <T>(result: T): T => {
+    const fault = takeFault(this.io.fault, this.plan.ops);
+    if (fault) throw fault;
+    return result;
+  };
+
+  private readonly failed = (error: unknown): never => {
+    throw withOpName(error, this.io.fault, this.plan.ops);
+  };
 
   private async guarded<T>(run: () => Promise<T>): Promise<T> {
     new Uint8Array(this.io.outputs).fill(poison);
@@ -219,7 +261,7 @@ class Prepared implements PreparedPlan {
     if (stray < 0) return;
     throw new BackendError(
       'BAD_DRIVER',
-      `[${this.opNames.join(', ')}] wrote outside its outputs, at byte ${stray} of ${bytes.length}`,
+      `[${this.plan.ops.map(({ op }) => op.name).join(', ')}] wrote outside its outputs, at byte ${stray} of ${bytes.length}`,
     );
   }
 }
@@ -231,7 +273,11 @@ export function* preparePlan(
   options: PrepareOptions,
   countRun: (op: string) => void,
 ): Divided<PreparedPlan> {
-  const layout = layOut(plan, options.guard);
+  const layout = layOut(plan, {
+    guard: options.guard,
+    bf16: options.bf16 ? bf16Temporaries(plan, driver.manifest) : undefined,
+    placing: driver.profile.placing,
+  });
   yield;
   const encoded = 'executor' in driver ? encodePlan(plan.ops, layout) : undefined;
   yield;
