@@ -18,8 +18,9 @@ import { guardDriver } from './guard-driver.js';
 import { cacheDtypes } from './kv/cache-row.js';
 import { type KvSpec, kvOf } from './kv/kv-buffer.js';
 import { KvCache } from './kv/kv-cache.js';
-import { needOpSupport, supportsOp } from './manifest.js';
+import { filledOf, needOpSupport, supportsOp } from './manifest.js';
 import { maxRank } from './plan/encode.js';
+import { decomposeOps, type Filled } from './plan/fill.js';
 import { fusePlan } from './plan/fuse.js';
 import type { Plan } from './plan/plan.js';
 import { type PlanUse, type PreparedPlan, preparePlan } from './plan/prepare.js';
@@ -41,12 +42,15 @@ export interface BackendOptions {
 class BackendCore implements ResourceOwner, RecorderHost {
   readonly queue = new RunQueue();
   readonly runs: Record<string, number> = {};
+  readonly filled: Filled;
   disposed = false;
 
   constructor(
     readonly driver: Driver,
     private readonly options: BackendOptions,
-  ) {}
+  ) {
+    this.filled = filledOf(driver);
+  }
 
   get name(): string {
     return this.driver.name;
@@ -65,9 +69,14 @@ class BackendCore implements ResourceOwner, RecorderHost {
       plan,
       (op, candidate) => this.mayFuse(op.name) && supportsOp(this.driver, op, candidate.operands),
     );
-    return preparePlan(this.driver, fused, { guard: this.options.guard ?? 0, ...use }, (op) => {
-      this.runs[op] = (this.runs[op] ?? 0) + 1;
-    });
+    return preparePlan(
+      this.driver,
+      decomposeOps(fused, this.filled),
+      { guard: this.options.guard ?? 0, ...use },
+      (op) => {
+        this.runs[op] = (this.runs[op] ?? 0) + 1;
+      },
+    );
   }
 
   runOnce(preparing: Promise<PreparedPlan>, signal: AbortSignal | undefined): Promise<void> {
@@ -203,14 +212,7 @@ function needAlike(first: WeightSource, { name, shape, format }: WeightSource): 
 function pagedKv(backend: Backend, blockSizes: readonly number[]): PagedKv {
   return {
     blockSizes,
-    createCache({ blocks, blockSize, ...options }) {
-      if (!blockSizes.includes(blockSize))
-        throw new BackendError(
-          'BAD_ARGUMENT',
-          `blocks of ${blockSize} tokens are not among ${blockSizes.join(', ')}`,
-        );
-      return KvCache.allocate(backend, options, blocks, blockSize);
-    },
+    createCache: ({ blocks, blockSize, ...options }) => KvCache.allocate(backend, options, blocks, blockSize),
   };
 }
 
@@ -274,6 +276,7 @@ export function defineBackend(driver: Driver, options: BackendOptions = {}): Bac
     contract: contractVersion,
     name: driver.name,
     profile: driver.profile,
+    filled: core.filled,
     ...(driver.measureCeilings && { measureCeilings: () => core.measureCeilings() }),
     freeMemory: () => core.driver.freeMemory(),
     step() {

@@ -4,7 +4,7 @@ import type { DeviceCeilings, DeviceProfile } from './device-profile.js';
 import type { DType } from './dtype.js';
 import type { FusedOpName } from './fusions/index.js';
 import type { DriverKv } from './kv/kv-buffer.js';
-import type { CoreOpName } from './ops/index.js';
+import type { OptionalOpName, RequiredOpName } from './ops/fills.js';
 import type { EncodedPlan } from './plan/encode.js';
 import type { WeightFormat, WeightSource } from './weight.js';
 
@@ -44,14 +44,19 @@ export interface OpSupport {
   readonly cacheDtypes?: readonly DType[];
 }
 
-/** All that a driver claims: op × dtype × weight format. Every core op must be here; fused ones are optional. */
+/** One entry for each core op; those of `fills` may be left out, and core does what is said there. */
+export type OfCoreOps<Entry> = Readonly<Record<RequiredOpName, Entry>> &
+  Readonly<Partial<Record<OptionalOpName, Entry>>>;
+
+/** All that a driver claims: op × dtype × weight format. Fused ops are optional. */
 export interface Manifest {
-  readonly ops: Readonly<Record<CoreOpName, OpSupport>>;
+  readonly ops: OfCoreOps<OpSupport>;
   readonly fused?: Readonly<Partial<Record<FusedOpName, OpSupport>>>;
 }
 
 /** Which capabilities the driver provides, with their limits. Core turns each into an object on the Backend. */
 export interface DriverCapabilities {
+  /** Tokens per block at which the kernels are fast. They take every size. */
   readonly pagedKv?: { readonly blockSizes: readonly number[] };
   readonly quantGguf?: { readonly formats: readonly WeightFormat[] };
   /** The driver must have `loadGptq`. */
@@ -130,7 +135,7 @@ export type Kernel = (
 
 /** A driver in the form of a table of kernels, called one by one: the plain TypeScript kind. */
 export interface KernelDriver extends DriverBase {
-  readonly kernels: Readonly<Record<CoreOpName, Kernel>> & Readonly<Partial<Record<FusedOpName, Kernel>>>;
+  readonly kernels: OfCoreOps<Kernel> & Readonly<Partial<Record<FusedOpName, Kernel>>>;
 }
 
 /** Host memory of a run. A driver with its own device memory copies; one that shares the host's works in place. */

@@ -33,12 +33,14 @@ export type { AnyOp, Attributes, Numbers, Op, OperandRule, OperandSpec, Toleranc
 export type { ErrorSample, Sample, SampleOperand, SampleOperands } from './op/sample.js';
 export { as, floats, inCache, integers, ints, normal, random, zeros } from './op/sample.js';
 export { type CastTarget, castTargets } from './ops/cast.js';
+export { fills, type OptionalOpName, type RequiredOpName } from './ops/fills.js';
 export { type GeluForm, geluForms } from './ops/gelu.js';
 export { type CoreOpName, coreOps } from './ops/index.js';
 export { type Pooling, poolings } from './ops/pool.js';
 export { type RopeLayout, ropeLayouts } from './ops/rope.js';
 export * from './options/index.js';
 export * from './plan/encode.js';
+export type { Filled } from './plan/fill.js';
 export { TimeSlice } from './plan/time-slice.js';
 export * from './record-op.js';
 export type { OperandValue } from './recorder.js';

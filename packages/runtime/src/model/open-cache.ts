@@ -12,7 +12,7 @@ import type { ResolvedLoadOptions } from './load-options.js';
 /** Tokens per block where the caller names none. */
 const usualBlockSize = 16;
 
-/** The cache that a plan affords. @throws BackendError OUT_OF_MEMORY, UNSUPPORTED, BAD_ARGUMENT (block size) */
+/** The cache that a plan affords. @throws BackendError OUT_OF_MEMORY, UNSUPPORTED, BAD_ARGUMENT */
 export function openCache(
   backend: Backend,
   config: DecoderConfig,
