@@ -658,6 +658,28 @@ const contractFaults: Readonly<Record<string, Fault>> = {
     caughtBy: /^living buffers and weights/,
     plant: withMemory((right) => ({ allocate: (bytes) => ({ ...right.allocate(bytes), id: 7 }) })),
   },
+  'a weight works only in the ops that its source names': {
+    suite: 'weights',
+    caughtBy: /^uses \[embed\] are a hint/,
+    plant: (driver) => {
+      const tables = new Set<unknown>();
+      return {
+        ...driver,
+        async loadWeight(source) {
+          const weight = await driver.loadWeight(source);
+          if (source.uses?.join() === 'embed') tables.add(weight);
+          return weight;
+        },
+        kernels: {
+          ...driver.kernels,
+          linear: async (given, own, outputs) => {
+            await driver.kernels.linear(given, own, outputs);
+            if (tables.has((given.w as KernelWeight).weight)) floatsOf(outputs[0]!).fill(0);
+          },
+        },
+      };
+    },
+  },
   'a weight says that it takes no bytes': {
     suite: 'weights',
     caughtBy: /^byteLength of f32/,

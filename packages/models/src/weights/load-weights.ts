@@ -91,11 +91,11 @@ async function loadAll(
   const report = progressReporter(resolved, options);
   let failed = false;
   const work = async () => {
-    for (const [i, { tensor }] of queue) {
+    for (const [i, weight] of queue) {
       if (failed) return;
       throwIfAborted(options.signal);
-      loaded[i] = await loadOne(backend, tensor, decoding);
-      report(tensor);
+      loaded[i] = await loadOne(backend, weight, decoding);
+      report(weight.tensor);
     }
   };
   const fail = (error: unknown) => {
@@ -112,14 +112,18 @@ async function loadAll(
   throw failure.reason;
 }
 
-async function loadOne(backend: Backend, tensor: StoredTensor, decoding: DecodeOptions): Promise<Weight> {
+async function loadOne(
+  backend: Backend,
+  { tensor, uses }: ResolvedWeight,
+  decoding: DecodeOptions,
+): Promise<Weight> {
   if (!readsNatively(backend, tensor))
-    return backend.loadWeight(await decodedSource(backend, tensor, decoding));
+    return backend.loadWeight({ ...(await decodedSource(backend, tensor, decoding)), uses });
   if (isGrouped(tensor)) return backend.quantGptq!.loadWeight(await gptqSource(tensor, decoding));
-  if (!('parts' in tensor)) return backend.loadWeight(tensor);
+  if (!('parts' in tensor)) return backend.loadWeight({ ...tensor, uses });
   return backend.moeFused
-    ? backend.moeFused.loadExperts(tensor.parts)
-    : backend.loadWeight(await gatheredSource(tensor, decoding.signal));
+    ? backend.moeFused.loadExperts(tensor.parts.map((part) => ({ ...part, uses })))
+    : backend.loadWeight({ ...(await gatheredSource(tensor, decoding.signal)), uses });
 }
 
 function progressReporter(resolved: readonly ResolvedWeight[], { onProgress }: LoadOptions) {
