@@ -6,6 +6,7 @@ import {
   type DriverMemory,
   type DriverWeight,
   type GptqSource,
+  hostLinks,
   type PlanChain,
   type PlanDriver,
   type PlanExecutor,
@@ -105,7 +106,7 @@ export async function cpuDriver(options: CpuOptions = {}): Promise<PlanDriver> {
   });
   return {
     name: 'cpu',
-    profile: { kind: 'cpu', ...profile },
+    profile: { kind: 'cpu', ...profile, sharesHostMemory: true, links: hostLinks() },
     measureCeilings: () => native.ceilings(),
     freeMemory: () => native.freeMemory(),
     manifest,

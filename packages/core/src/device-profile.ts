@@ -19,6 +19,26 @@ export interface DeviceProfile {
    * promised.
    */
   readonly exactRows?: number;
+  /** The device's memory is the host's: backends that say so share what is free. Absent: memory of its own. */
+  readonly sharesHostMemory?: boolean;
+  /** Copies between the memory of the device and the host's. Absent: not measured. */
+  readonly links?: DeviceLinks;
+}
+
+/** Measured rates of copies of some megabytes, in bytes per second. */
+export interface DeviceLinks {
+  readonly hostToDevice: number;
+  readonly deviceToHost: number;
+}
+
+/** One of the devices that a backend package finds on a machine: its `devices()` lists them before any backend is made. */
+export interface DeviceDescription {
+  /** What `createBackend` takes as `device`, and the name of the backend ends with: 1 of 'cuda:1'. */
+  readonly index: number;
+  /** The device's own name: 'NVIDIA H200'. */
+  readonly name: string;
+  /** Bytes, in all. */
+  readonly totalMemory: number;
 }
 
 /** The most that a device delivers, measured by loops that do nothing else: what the speed of a model is held against. */

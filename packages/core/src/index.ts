@@ -20,6 +20,7 @@ export * from './error.js';
 export { type FusedOpName, fusedOps } from './fusions/index.js';
 export { moeInputs, moeOperands } from './fusions/moe.js';
 export * from './half.js';
+export { hostLinks } from './host-links.js';
 export { elements, type HostBuffer, hostMemory } from './host-memory.js';
 export * from './kv/batch.js';
 export { BlockPool } from './kv/block-pool.js';

@@ -125,6 +125,21 @@ function choice({ device }: Fit, devices: readonly PlannerDevice[], { named }: P
   return `'${device.backend}' on ${name} (${isa}, ${threads} ${threads === 1 ? 'thread' : 'threads'}): ${why}`;
 }
 
+/** What the driver lacks: it costs a copy to the host, or a few ops more. */
+function filledHoles({ backend, filled = {} }: PlannerDevice): string[] {
+  const by = (how: 'host' | 'decomposed') =>
+    Object.entries(filled).flatMap(([op, fill]) => (fill === how ? [op] : []));
+  const [host, decomposed] = [by('host'), by('decomposed')];
+  return [
+    ...(host.length > 0
+      ? [`${host.join(', ')}: computed by the host, since '${backend}' has no kernel`]
+      : []),
+    ...(decomposed.length > 0
+      ? [`${decomposed.join(', ')}: computed as older ops, since '${backend}' has no kernel`]
+      : []),
+  ];
+}
+
 function planOn(
   model: PlannedModel,
   request: PlanRequest,
@@ -163,7 +178,8 @@ export function planBackends(
     const refused = refusal(model, found, request);
     if (!refused) {
       const rejected = refusals.map(({ message }) => `rejected: ${message}`);
-      return planOn(model, request, found, [...rejected, choice(found, devices, request)]);
+      const reasons = [...rejected, choice(found, devices, request), ...filledHoles(device)];
+      return planOn(model, request, found, reasons);
     }
     refusals.push(refused);
   }

@@ -1,4 +1,4 @@
-import { type Backend, checkArgument, type DeviceProfile } from '@quern/core';
+import { type Backend, checkArgument, type DeviceProfile, type Filled } from '@quern/core';
 import { describeModel, type ModelDescription, type ModelFile } from '@quern/models';
 
 import { badArgument } from '../error.js';
@@ -18,12 +18,14 @@ export interface PlannerDevice {
   readonly weightBytes: number;
   /** Bytes of weights that one decoded token reads. */
   readonly bytesPerToken: number;
+  /** Ops that its driver lacks, and how core computes them. Absent: none. */
+  readonly filled?: Filled;
 }
 
 /** @throws ModelError MISSING_WEIGHT, BAD_WEIGHT_SHAPE or UNKNOWN_FORMAT; BAD_ARGUMENT of it and of RuntimeError */
 export function plannerDevice(backend: Backend, file: ModelFile): PlannerDevice {
   checkArgument('plannerDevice', 'backend', backend, backendRule, badArgument);
   const { weightBytes, bytesPerToken } = describeModel(file, backend);
-  const { name, profile } = backend;
-  return { backend: name, profile, freeMemory: backend.freeMemory(), weightBytes, bytesPerToken };
+  const { name, profile, filled } = backend;
+  return { backend: name, profile, freeMemory: backend.freeMemory(), weightBytes, bytesPerToken, filled };
 }
