@@ -162,8 +162,8 @@ describe('the memory of a captured step', () => {
     const { plan, io } = await million(500, own);
     const lent = {
       ...io,
-      inputs: own.executor.hostMemory!(1 << 22),
-      outputs: own.executor.hostMemory!(1 << 22),
+      inputs: own.executor.hostMemory!(1 << 22, 'inputs'),
+      outputs: own.executor.hostMemory!(1 << 22, 'outputs'),
     };
     const running = own.executor.execute(plan, lent);
     await setImmediate();
@@ -178,8 +178,8 @@ describe('ordinary memory, which is copied', () => {
     const single = await prepare(driver, allOps.silu!, { name: '', operands: { x }, attributes: {} });
     const own = {
       ...single.io,
-      inputs: driver.executor.hostMemory!(single.io.inputs.byteLength),
-      outputs: driver.executor.hostMemory!(single.io.outputs.byteLength),
+      inputs: driver.executor.hostMemory!(single.io.inputs.byteLength, 'inputs'),
+      outputs: driver.executor.hostMemory!(single.io.outputs.byteLength, 'outputs'),
     };
     new Uint8Array(own.inputs).set(new Uint8Array(single.io.inputs));
     await driver.executor.execute(single.plan, single.io);
@@ -209,7 +209,7 @@ describe('ordinary memory, which is copied', () => {
       code: 'BAD_ARGUMENT',
       message: expect.stringContaining('SharedArrayBuffer'),
     });
-    const control = new Int32Array(driver.executor.hostMemory!(4));
+    const control = new Int32Array(driver.executor.hostMemory!(4, 'inputs'));
     await driver.executor.execute(plan, { ...io, control });
   });
 });

@@ -56,6 +56,7 @@ const profileRules = {
   },
   sharesHostMemory: { holds: oneOf(true, false, undefined), must: 'be true, false, or absent' },
   links: { holds: isLinks, must: 'be {hostToDevice, deviceToHost}, finite numbers above 0, or absent' },
+  placing: { holds: oneOf(undefined, 'core', 'driver'), must: "be 'core', 'driver' or absent" },
 } as const satisfies Record<keyof DeviceProfile, Rule>;
 
 const capabilityRules = {
@@ -90,6 +91,8 @@ function needName({ name }: Driver): void {
 function needProfile(driver: Driver): void {
   if (!driver.profile) throw bad(driver.name, 'it has no profile');
   needRules(driver, 'profile', driver.profile, profileRules);
+  if (driver.profile.placing === 'driver' && 'kernels' in driver)
+    throw bad(driver.name, "profile.placing is 'driver', but a table of kernels never sees a plan to place");
 }
 
 /** Every name is known, and has the limits that belong to it. */

@@ -9,7 +9,7 @@ import { CapturedStep } from './captured-step.js';
 import { needDriver } from './check-driver.js';
 import { contractVersion } from './contract.js';
 import type { DeviceCeilings } from './device-profile.js';
-import { type Divided, inTurns } from './divided.js';
+import { atOnce, type Divided, inTurns } from './divided.js';
 import type { Driver, DriverWeight } from './driver.js';
 import { byteLength, type DType, showShape } from './dtype.js';
 import { BackendError } from './error.js';
@@ -19,16 +19,19 @@ import { cacheDtypes } from './kv/cache-row.js';
 import { type KvSpec, kvOf } from './kv/kv-buffer.js';
 import { KvCache } from './kv/kv-cache.js';
 import { filledOf, needOpSupport, supportsOp } from './manifest.js';
+import { bf16Temporaries, storesBf16 } from './plan/bf16-temporaries.js';
 import { maxRank } from './plan/encode.js';
 import { decomposeOps, type Filled } from './plan/fill.js';
 import { fusePlan } from './plan/fuse.js';
+import { layOut } from './plan/layout.js';
 import type { Plan } from './plan/plan.js';
 import { type PlanUse, type PreparedPlan, preparePlan } from './plan/prepare.js';
 import { recordMoe, recordOps } from './record-ops.js';
 import { Recorder, type RecorderHost } from './recorder.js';
+import { rehearsalDriver } from './rehearsal-driver.js';
 import { LoadedWeight, OwnedBuffer, OwnedKvBuffer, type ResourceOwner } from './resources.js';
 import { RunQueue } from './run-queue.js';
-import type { Step } from './step.js';
+import type { Step, StepMemory } from './step.js';
 import { denseFormats, type WeightSource } from './weight.js';
 
 export interface BackendOptions {
@@ -36,6 +39,8 @@ export interface BackendOptions {
   readonly fuse?: boolean | readonly FusedOpName[] | undefined;
   /** Bytes around every kept tensor that are checked after each run: finds kernels that write outside. For tests. */
   readonly guard?: number | undefined;
+  /** Whether temporaries that all of their readers round to bf16 are stored so, where the driver can. Default true; results have the same bits. */
+  readonly bf16Temporaries?: boolean | undefined;
 }
 
 /** Everything behind a Backend but its op calls. */
@@ -44,12 +49,14 @@ class BackendCore implements ResourceOwner, RecorderHost {
   readonly runs: Record<string, number> = {};
   readonly filled: Filled;
   disposed = false;
+  private readonly bf16: boolean;
 
   constructor(
     readonly driver: Driver,
     private readonly options: BackendOptions,
   ) {
     this.filled = filledOf(driver);
+    this.bf16 = (options.bf16Temporaries ?? true) && storesBf16(driver.manifest);
   }
 
   get name(): string {
@@ -65,18 +72,27 @@ class BackendCore implements ResourceOwner, RecorderHost {
   }
 
   *prepare(plan: Plan, use: PlanUse): Divided<PreparedPlan> {
+    const rewritten = yield* this.rewrite(plan);
+    const options = { guard: this.options.guard ?? 0, bf16: this.bf16, filled: this.filled, ...use };
+    return preparePlan(this.driver, rewritten, options, (op) => {
+      this.runs[op] = (this.runs[op] ?? 0) + 1;
+    });
+  }
+
+  measure(plan: Plan): StepMemory {
+    const rewritten = atOnce(this.rewrite(plan));
+    const bf16 = this.bf16 ? bf16Temporaries(rewritten, this.driver.manifest) : undefined;
+    const { arenaBytes, inputsBytes, outputsBytes } = layOut(rewritten, { bf16 });
+    return { arenaBytes, inputsBytes, outputsBytes };
+  }
+
+  /** The ops as they will run: fused where the driver can, older ones where it must. */
+  private *rewrite(plan: Plan): Divided<Plan> {
     const fused = yield* fusePlan(
       plan,
       (op, candidate) => this.mayFuse(op.name) && supportsOp(this.driver, op, candidate.operands),
     );
-    return preparePlan(
-      this.driver,
-      decomposeOps(fused, this.filled),
-      { guard: this.options.guard ?? 0, ...use },
-      (op) => {
-        this.runs[op] = (this.runs[op] ?? 0) + 1;
-      },
-    );
+    return decomposeOps(fused, this.filled);
   }
 
   runOnce(preparing: Promise<PreparedPlan>, signal: AbortSignal | undefined): Promise<void> {
@@ -237,8 +253,7 @@ const timer = (core: BackendCore): Timer => ({
   async run(step) {
     const preparing = inTurns(ownStep(core, 'timer', step).finish({ timed: true, captured: false }));
     await core.runOnce(preparing, undefined);
-    const plan = await preparing;
-    return plan.opNames.map((op, i) => ({ op, milliseconds: plan.times![i]! }));
+    return (await preparing).opTimes();
   },
 });
 
@@ -293,11 +308,25 @@ export function defineBackend(driver: Driver, options: BackendOptions = {}): Bac
     dispose: () => core.dispose(),
     [Symbol.dispose]: () => core.dispose(),
   };
-  drivers.set(backend, driver);
+  made.set(backend, { driver, options });
   return Object.assign(backend, capabilitiesOf(core, backend));
 }
 
-const drivers = new WeakMap<Backend, Driver>();
+const made = new WeakMap<Backend, { readonly driver: Driver; readonly options: BackendOptions }>();
 
 /** The driver behind a backend, for tools that hold drivers against the contract; undefined where another copy of core made it. */
-export const driverOf = (backend: Backend): Driver | undefined => drivers.get(backend);
+export const driverOf = (backend: Backend): Driver | undefined => made.get(backend)?.driver;
+
+/**
+ * A backend that records, fuses and lays out as `backend` does, and takes no memory: weights have no bytes, nothing runs (UNSUPPORTED).
+ * For `step.memory()`: what a model's steps take, before its weights are loaded.
+ * @throws BackendError WRONG_CONTRACT where another copy of @quern/core made the backend
+ */
+export function rehearse(backend: Backend): Backend {
+  const known = made.get(backend);
+  if (known) return defineBackend(rehearsalDriver(known.driver), known.options);
+  throw new BackendError(
+    'WRONG_CONTRACT',
+    `[rehearse] backend '${backend.name}' was made by another copy of @quern/core: install one copy for all packages`,
+  );
+}

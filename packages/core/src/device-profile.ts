@@ -23,6 +23,11 @@ export interface DeviceProfile {
   readonly sharesHostMemory?: boolean;
   /** Copies between the memory of the device and the host's. Absent: not measured. */
   readonly links?: DeviceLinks;
+  /**
+   * Who places the temporaries of a plan. 'core', the default: core does, in one arena in the order of the plan. 'driver': each has an
+   * offset of its own in a virtual arena, and the driver places them by `EncodedPlan.lifetimes`. Only drivers that take whole plans.
+   */
+  readonly placing?: 'core' | 'driver';
 }
 
 /** Measured rates of copies of some megabytes, in bytes per second. */

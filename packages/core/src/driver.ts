@@ -2,6 +2,7 @@ import type { QuantKvDtype } from './capability/kv-quant.js';
 import type { GptqSource } from './capability/quant-gptq.js';
 import type { DeviceCeilings, DeviceProfile } from './device-profile.js';
 import type { DType } from './dtype.js';
+import type { BackendErrorCode } from './error.js';
 import type { FusedOpName } from './fusions/index.js';
 import type { DriverKv } from './kv/kv-buffer.js';
 import type { OptionalOpName, RequiredOpName } from './ops/fills.js';
@@ -42,6 +43,13 @@ export interface OpSupport {
   readonly weightFormats?: readonly WeightFormat[];
   /** Element types of its cache buffers, for ops that have any. */
   readonly cacheDtypes?: readonly DType[];
+  /**
+   * Tensor operands that the kernel rounds to bf16 before anything else, and the formats with which it does: all matrices
+   * (weights of 2 dimensions or more) and caches that the op reads must be of one of these. Such an operand may come as bf16.
+   */
+  readonly rounds?: Readonly<Record<string, readonly (WeightFormat | DType)[]>>;
+  /** The kernel can round any of its f32 outputs to bf16 (to nearest, ties to even) and store that. Not for outputs that are kept. */
+  readonly stores?: readonly ['bf16'];
 }
 
 /** One entry for each core op; those of `fills` may be left out, and core does what is said there. */
@@ -138,6 +146,11 @@ export interface KernelDriver extends DriverBase {
   readonly kernels: OfCoreOps<Kernel> & Readonly<Partial<Record<FusedOpName, Kernel>>>;
 }
 
+/** What a kernel can report by `PlanIo.fault`: the error's code. */
+export const faultCodes = { OUT_OF_RANGE: 1, DEVICE_FAILED: 2 } as const satisfies Partial<
+  Record<BackendErrorCode, number>
+>;
+
 /** Host memory of a run. A driver with its own device memory copies; one that shares the host's works in place. */
 export interface PlanIo {
   /** The plan's inputs, at the offsets that the plan encodes. Bound for the life of a captured plan. */
@@ -149,6 +162,13 @@ export interface PlanIo {
    * JavaScript cannot take away while native code looks.
    */
   readonly control: Int32Array;
+  /**
+   * The op that went wrong: [its index + 1 (0: none), one of `faultCodes`]. In shared memory, as `control`. A driver
+   * whose kernels cannot throw writes both words and resolves: core rejects with the op's name and hands out no outputs. A driver
+   * that rejects may write the first word: the op's name joins the message. Core clears the words once it has
+   * read them. With several plans in flight, write them on the JS thread, just before the promise settles.
+   */
+  readonly fault: Int32Array;
   /** Milliseconds of device time per op, filled when present (capability timer). */
   readonly times?: Float64Array;
 }
@@ -183,14 +203,23 @@ export interface CapturedPlan {
   dispose(): void;
 }
 
+/** What host memory of a plan is for: JavaScript writes inputs and reads outputs. */
+export type HostMemoryUse = 'inputs' | 'outputs';
+
 /** Runs whole plans, off the JS thread. Core never has two calls in flight on one driver. */
 export interface PlanExecutor {
   /**
-   * Zeroed memory for the inputs or outputs of plans, which the driver owns: a plan that works on it may do so to its end whatever
-   * JavaScript does with the ArrayBuffer (transfer, structured clone, collection). Optional: where it is absent, inputs and outputs are
-   * ordinary ArrayBuffers, which JavaScript can detach during a run, so a native driver must copy them. Throws OUT_OF_MEMORY.
+   * Zeroed memory for the inputs or outputs of one plan: page-aligned, pinned or unified, as the device likes it. The driver owns it: a
+   * plan that works on it may do so to its end whatever JavaScript does with the ArrayBuffer (transfer, structured clone, collection).
+   * Optional: where it is absent, inputs and outputs are ordinary ArrayBuffers, which JavaScript can detach during a run, so a native
+   * driver must copy them. Throws OUT_OF_MEMORY.
    */
-  hostMemory?(byteLength: number): ArrayBuffer;
+  hostMemory?(byteLength: number, use: HostMemoryUse): ArrayBuffer;
+  /**
+   * Takes the inputs' memory back when their plan has ended, so that scarce memory need not wait for the garbage collector. Memory of
+   * outputs never comes here, since arrays that callers have read lie in it: it is free once nothing refers to the ArrayBuffer.
+   */
+  freeHostMemory?(memory: ArrayBuffer): void;
   /** Resolves when the outputs are written. Rejects with BackendError (OUT_OF_RANGE, ABORTED, OUT_OF_MEMORY, DEVICE_FAILED). */
   execute(plan: EncodedPlan, io: PlanIo): Promise<void>;
   /** `chain` where the plan will be replayed in chains; a driver without `replayChain` need not look at it. */

@@ -70,7 +70,10 @@ function guardExecutor(guard: Guard, executor: PlanExecutor): PlanExecutor {
   return {
     execute: (plan, io) => guard.later('execute', () => executor.execute(plan, io)),
     ...(executor.hostMemory && {
-      hostMemory: (byteLength) => guard.now('hostMemory', () => executor.hostMemory!(byteLength)),
+      hostMemory: (byteLength, use) => guard.now('hostMemory', () => executor.hostMemory!(byteLength, use)),
+    }),
+    ...(executor.freeHostMemory && {
+      freeHostMemory: (memory) => guard.now('freeHostMemory', () => executor.freeHostMemory!(memory)),
     }),
     ...(executor.capture && {
       capture: (plan, io, chain) =>

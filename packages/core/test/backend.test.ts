@@ -40,7 +40,9 @@ test('a timed step can be read', async () => {
   need(backend, 'timer');
   const step = backend.step();
   const y = backend.add(step.input(Float32Array.of(1, 2)), step.input(Float32Array.of(3, 4)));
-  expect(await backend.timer.run(step)).toEqual([{ op: 'add', milliseconds: expect.any(Number) }]);
+  expect(await backend.timer.run(step)).toEqual([
+    { op: 'add', name: 'add', milliseconds: expect.any(Number) },
+  ]);
   expect(await step.read(y)).toEqual(Float32Array.of(4, 6));
 });
 

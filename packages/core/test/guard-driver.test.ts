@@ -12,6 +12,8 @@ import {
   type PlanDriver,
   type PlanExecutor,
 } from '../src/index.js';
+import { encodePlan } from '../src/plan/encode.js';
+import { layOut } from '../src/plan/layout.js';
 import { definitionDriver, type Ledger } from './definition-driver.js';
 
 const ledger = (): Ledger => ({ buffers: 0, weights: 0, disposals: 0 });
@@ -118,11 +120,14 @@ test('hostMemory, which plans work on where the driver has it', async () => {
 
 test('no function of a driver is lost behind the guard', () => {
   const captured: Required<CapturedPlan> = { replay: reject, replayChain: reject, dispose() {} };
-  const executor: Required<PlanExecutor> = { execute: reject, hostMemory: fail, capture: () => captured };
+  const executor: Required<PlanExecutor> = {
+    ...{ execute: reject, hostMemory: fail, freeHostMemory: fail, capture: () => captured },
+  };
   const { kernels: _kernels, ...base } = definitionDriver(ledger());
   const kv = { allocate: fail, read: reject, write: reject };
-  const plan = { words: new Int32Array(0), arenaBytes: 0, inputsBytes: 0, outputsBytes: 0, opCount: 0 };
-  const io = { inputs: new ArrayBuffer(0), outputs: new ArrayBuffer(0), control: new Int32Array(1) };
+  const plan = encodePlan([], layOut({ ops: [], storages: [] }));
+  const [inputs, outputs] = [new ArrayBuffer(0), new ArrayBuffer(0)];
+  const io = { inputs, outputs, control: new Int32Array(1), fault: new Int32Array(2) };
   const driver: Required<PlanDriver> = {
     ...{ capabilities: {}, measureCeilings: reject, loadExperts: reject, loadGptq: reject },
     ...{ kernelRuns: () => ({}), kv, ...base, executor },

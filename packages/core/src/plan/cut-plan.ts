@@ -10,6 +10,8 @@ export interface Crossing {
 export interface DevicePart {
   readonly kind: 'device';
   readonly plan: Plan;
+  /** Places of the ops in the whole plan. */
+  readonly indices: readonly number[];
   /** Inputs of the part. */
   readonly takes: readonly Crossing[];
   /** Kept tensors of the part. */
@@ -20,6 +22,7 @@ export interface DevicePart {
 export interface HostPart {
   readonly kind: 'host';
   readonly op: PlanOp;
+  readonly index: number;
 }
 
 export type PlanPart = DevicePart | HostPart;
@@ -27,10 +30,10 @@ export type PlanPart = DevicePart | HostPart;
 const tensorsOf = (operands: readonly (PlanOperand | undefined)[]): TensorOperand[] =>
   operands.filter((operand) => operand?.kind === 'tensor');
 
-/** Ops of one stage: those of the host, then those of the device. */
+/** Places of the ops of one stage: those of the host, then those of the device. */
 interface Stage {
-  readonly host: PlanOp[];
-  readonly device: PlanOp[];
+  readonly host: number[];
+  readonly device: number[];
 }
 
 /**
@@ -42,7 +45,7 @@ function stagesOf(plan: Plan, isHost: (op: PlanOp) => boolean): Stage[] {
   const deviceReady = new Int32Array(plan.storages.length);
   const cacheStage = new Map<number, number>();
   const stages: Stage[] = [];
-  for (const op of plan.ops) {
+  for (const [i, op] of plan.ops.entries()) {
     const host = isHost(op);
     const ready = host ? hostReady : deviceReady;
     const caches = op.operands.flatMap((operand) => (operand?.kind === 'buffer' ? [operand.handle.id] : []));
@@ -52,7 +55,7 @@ function stagesOf(plan: Plan, isHost: (op: PlanOp) => boolean): Stage[] {
       ...caches.map((id) => cacheStage.get(id) ?? 0),
     );
     while (stages.length <= at) stages.push({ host: [], device: [] });
-    stages[at]![host ? 'host' : 'device'].push(op);
+    stages[at]![host ? 'host' : 'device'].push(i);
     for (const id of caches) cacheStage.set(id, at);
     for (const { storage } of op.outputs) {
       hostReady[storage.id] = host ? at : at + 1;
@@ -62,14 +65,16 @@ function stagesOf(plan: Plan, isHost: (op: PlanOp) => boolean): Stage[] {
   return stages;
 }
 
-/** By storage, the ops that make it and the ops that read it. */
-function readersOf(plan: Plan): ReadonlyMap<Storage, readonly PlanOp[]> {
-  const readers = new Map<Storage, PlanOp[]>();
-  for (const op of plan.ops)
+type Readers = ReadonlyMap<Storage, readonly number[]>;
+
+/** By storage, the places of the ops that read it. */
+function readersOf(plan: Plan): Readers {
+  const readers = new Map<Storage, number[]>();
+  for (const [i, op] of plan.ops.entries())
     for (const { storage } of tensorsOf(op.operands)) {
       const known = readers.get(storage);
-      if (known) known.push(op);
-      else readers.set(storage, [op]);
+      if (known) known.push(i);
+      else readers.set(storage, [i]);
     }
   return readers;
 }
@@ -87,11 +92,12 @@ class PartPlan {
   }
 
   /** `leaves`: a storage is needed outside the part. */
-  finish(leaves: (storage: Storage) => boolean): DevicePart {
+  finish(indices: readonly number[], leaves: (storage: Storage) => boolean): DevicePart {
     const crossings = [...this.own].map(([whole, own]) => ({ whole, own }));
     for (const { whole, own } of crossings) own.kept = this.made.has(whole) && leaves(whole);
     return {
       kind: 'device',
+      indices,
       plan: { ops: this.ops, storages: [...this.own.values()] },
       takes: crossings.filter(({ own }) => own.isInput),
       gives: crossings.filter(({ own }) => own.kept),
@@ -113,18 +119,20 @@ class PartPlan {
   }
 }
 
-function devicePart(ops: readonly PlanOp[], readers: ReadonlyMap<Storage, readonly PlanOp[]>): DevicePart {
-  const inside = new Set(ops);
+function devicePart(plan: Plan, indices: readonly number[], readers: Readers): DevicePart {
+  const inside = new Set(indices);
   const part = new PartPlan();
-  for (const op of ops) part.add(op);
-  return part.finish((storage) => storage.kept || (readers.get(storage) ?? []).some((op) => !inside.has(op)));
+  for (const i of indices) part.add(plan.ops[i]!);
+  const leaves = (storage: Storage) =>
+    storage.kept || (readers.get(storage) ?? []).some((reader) => !inside.has(reader));
+  return part.finish(indices, leaves);
 }
 
 /** The parts of a plan in the order in which they run. */
 export function cutPlan(plan: Plan, isHost: (op: PlanOp) => boolean): readonly PlanPart[] {
   const readers = readersOf(plan);
   return stagesOf(plan, isHost).flatMap(({ host, device }) => [
-    ...host.map((op): HostPart => ({ kind: 'host', op })),
-    ...(device.length > 0 ? [devicePart(device, readers)] : []),
+    ...host.map((index): HostPart => ({ kind: 'host', op: plan.ops[index]!, index })),
+    ...(device.length > 0 ? [devicePart(plan, device, readers)] : []),
   ]);
 }

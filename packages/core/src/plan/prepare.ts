@@ -1,25 +1,30 @@
-import type { CapturedPlan, Driver, PlanChain, PlanExecutor, PlanIo } from '../driver.js';
+import type { OpTime } from '../capability/timer.js';
+import type { CapturedPlan, Driver, HostMemoryUse, PlanChain, PlanExecutor, PlanIo } from '../driver.js';
 import { BackendError } from '../error.js';
 import { hostBytes } from '../host-memory.js';
 import { AbortSwitch } from './abort-switch.js';
+import { bf16Temporaries } from './bf16-temporaries.js';
 import { type ChainTensors, chainByReplays, placeChain } from './chain.js';
 import { encodePlan } from './encode.js';
+import { takeFault, withOpName } from './fault.js';
+import type { Filled } from './fill.js';
 import { KernelRun } from './kernel-run.js';
 import { type Layout, layOut } from './layout.js';
-import type { Plan, Storage } from './plan.js';
+import { opName } from './op-name.js';
+import { type LaidOut, PartsRun } from './parts-run.js';
+import type { Plan, PlanOp, Storage } from './plan.js';
+import type { Runner } from './runner.js';
 
 /** A plan with its memory: ready to run, once or many times. */
 export interface PreparedPlan {
-  /** Names of the ops as they will run, after fusion. */
-  readonly opNames: readonly string[];
   writeInput(storage: Storage, bytes: Uint8Array): void;
   /** The bytes of a kept storage, or undefined. */
   kept(storage: Storage): Uint8Array | undefined;
   run(signal?: AbortSignal): Promise<void>;
   /** Runs up to `count` times by the chain that the plan was prepared with, and gives the words of every run. */
   runChain(count: number, stops: Int32Array, signal?: AbortSignal): Promise<Int32Array>;
-  /** Milliseconds per op of the last run, where `timed`. */
-  readonly times: Float64Array | undefined;
+  /** What each op of the last run took, where `timed`. */
+  opTimes(): readonly OpTime[];
   dispose(): void;
 }
 
@@ -34,21 +39,34 @@ export interface PlanUse {
 export interface PrepareOptions extends PlanUse {
   /** Bytes around each kept tensor that must stay as they are; 0: none. */
   readonly guard: number;
+  /** Temporaries may be stored as bf16. */
+  readonly bf16: boolean;
+  /** Ops that the driver lacks. */
+  readonly filled: Filled;
 }
 
 /** NaN in every floating dtype, so that what a kernel leaves unwritten is seen. */
 const poison = 0xff;
 
 /** Host memory that native code may work on whatever JavaScript does with it, where the driver has such. */
-const memoryOf = (driver: Driver, byteLength: number): ArrayBuffer =>
+const memoryOf = (driver: Driver, byteLength: number, use: HostMemoryUse): ArrayBuffer =>
   'executor' in driver && driver.executor.hostMemory
-    ? driver.executor.hostMemory(byteLength)
+    ? driver.executor.hostMemory(byteLength, use)
     : hostBytes(byteLength);
 
-interface Runner {
-  run(): Promise<void>;
-  runChain?: CapturedPlan['replayChain'];
-  dispose(): void;
+/** Host memory of a plan, and the words by which driver and core talk about a run. */
+function ioOf(
+  driver: Driver,
+  { inputsBytes, outputsBytes }: Layout,
+  times: Float64Array | undefined,
+): PlanIo {
+  return {
+    inputs: memoryOf(driver, inputsBytes, 'inputs'),
+    outputs: memoryOf(driver, outputsBytes, 'outputs'),
+    control: new Int32Array(new SharedArrayBuffer(4)),
+    fault: new Int32Array(new SharedArrayBuffer(8)),
+    ...(times && { times }),
+  };
 }
 
 function executorRunner(
@@ -69,38 +87,72 @@ function executorRunner(
   };
 }
 
+type CountRun = (op: string) => void;
+
+/** What computes a plan whose ops are all the driver's. */
+const runnerOf = (
+  driver: Driver,
+  plan: Plan,
+  { layout, io }: LaidOut,
+  captured: boolean,
+  countRun: CountRun,
+  chain?: PlanChain,
+): Runner =>
+  'kernels' in driver
+    ? new KernelRun(driver, plan, layout, io, countRun)
+    : executorRunner(driver.executor, plan, layout, io, captured, chain);
+
+/** What computes a plan of which some ops are the host's. */
+function partsRunner(
+  driver: Driver,
+  plan: Plan,
+  whole: LaidOut,
+  options: PrepareOptions,
+  countRun: CountRun,
+): Runner {
+  const makePart = (part: Plan) => {
+    const layout = layoutOf(driver, part, { ...options, guard: 0 });
+    const { control, times } = whole.io;
+    const io = { ...ioOf(driver, layout, times && new Float64Array(part.ops.length)), control };
+    return { layout, io, runner: runnerOf(driver, part, { layout, io }, options.captured, countRun) };
+  };
+  return new PartsRun(plan, (op) => isHosts(op, options), whole, makePart, countRun);
+}
+
+const isHosts = ({ op }: PlanOp, { filled }: PrepareOptions): boolean =>
+  filled[op.name as keyof Filled] === 'host';
+
+const layoutOf = (driver: Driver, plan: Plan, { guard, bf16 }: PrepareOptions): Layout =>
+  layOut(plan, {
+    guard,
+    bf16: bf16 ? bf16Temporaries(plan, driver.manifest) : undefined,
+    placing: driver.profile.placing,
+  });
+
 class Prepared implements PreparedPlan {
-  readonly opNames: readonly string[];
-  readonly times: Float64Array | undefined;
-  private readonly layout: Layout;
-  private readonly io: PlanIo;
+  readonly layout: Layout;
+  readonly io: PlanIo;
   private readonly inputBytes: Uint8Array;
   private readonly abortSwitch: AbortSwitch;
   private readonly chain: PlanChain | undefined;
   private readonly runner: Runner;
+  /** A caller has an array that lies in the inputs. */
+  private inputsSeen = false;
 
   constructor(
-    driver: Driver,
-    plan: Plan,
+    private readonly driver: Driver,
+    private readonly plan: Plan,
     private readonly options: PrepareOptions,
-    countRun: (op: string) => void,
+    countRun: CountRun,
   ) {
-    this.opNames = plan.ops.map(({ op }) => op.name);
-    this.layout = layOut(plan, options.guard);
-    this.times = options.timed ? new Float64Array(plan.ops.length) : undefined;
-    this.io = {
-      inputs: memoryOf(driver, this.layout.inputsBytes),
-      outputs: memoryOf(driver, this.layout.outputsBytes),
-      control: new Int32Array(new SharedArrayBuffer(4)),
-      ...(this.times && { times: this.times }),
-    };
+    this.layout = layoutOf(driver, plan, options);
+    this.io = ioOf(driver, this.layout, options.timed ? new Float64Array(plan.ops.length) : undefined);
     this.inputBytes = new Uint8Array(this.io.inputs);
     this.abortSwitch = new AbortSwitch(this.io.control);
     this.chain = options.chain && placeChain(options.chain, this.layout);
-    this.runner =
-      'kernels' in driver
-        ? new KernelRun(driver, plan, this.layout, this.io, countRun)
-        : executorRunner(driver.executor, plan, this.layout, this.io, options.captured, this.chain);
+    this.runner = plan.ops.some((op) => isHosts(op, options))
+      ? partsRunner(driver, plan, this, options, countRun)
+      : runnerOf(driver, plan, this, options.captured, countRun, this.chain);
   }
 
   writeInput(storage: Storage, bytes: Uint8Array): void {
@@ -112,6 +164,7 @@ class Prepared implements PreparedPlan {
     const place = this.layout.places.get(storage);
     if (!place || place.region === 'arena') return undefined;
     this.needInPlace('read', place.region);
+    this.inputsSeen ||= place.region === 'inputs';
     return new Uint8Array(this.io[place.region], place.byteOffset, storage.byteLength);
   }
 
@@ -130,9 +183,16 @@ class Prepared implements PreparedPlan {
     return chain.results.slice(0, done * chain.output.count);
   }
 
+  opTimes(): readonly OpTime[] {
+    const { ops } = this.plan;
+    const { times } = this.io;
+    return ops.map(({ op }, i) => ({ op: op.name, name: opName(ops, i), milliseconds: times![i]! }));
+  }
+
   dispose(): void {
     this.abortSwitch.arm(undefined);
     this.runner.dispose();
+    if ('executor' in this.driver && !this.inputsSeen) this.driver.executor.freeHostMemory?.(this.io.inputs);
   }
 
   /** Throws BAD_ARGUMENT where JavaScript has given away what it read: the views share memory with the step. */
@@ -150,8 +210,20 @@ class Prepared implements PreparedPlan {
     this.needInPlace('run', 'inputs');
     this.needInPlace('run', 'outputs');
     this.abortSwitch.arm(signal);
-    return this.options.guard ? this.guarded(run) : run();
+    const running = this.options.guard ? this.guarded(run) : run();
+    return running.then(this.settled, this.failed);
   }
+
+  /** Rejects where the driver has flagged an op. */
+  private readonly settled = <T>(result: T): T => {
+    const fault = takeFault(this.io.fault, this.plan.ops);
+    if (fault) throw fault;
+    return result;
+  };
+
+  private readonly failed = (error: unknown): never => {
+    throw withOpName(error, this.io.fault, this.plan.ops);
+  };
 
   private async guarded<T>(run: () => Promise<T>): Promise<T> {
     new Uint8Array(this.io.outputs).fill(poison);
@@ -171,7 +243,7 @@ class Prepared implements PreparedPlan {
     if (stray < 0) return;
     throw new BackendError(
       'BAD_DRIVER',
-      `[${this.opNames.join(', ')}] wrote outside its outputs, at byte ${stray} of ${bytes.length}`,
+      `[${this.plan.ops.map(({ op }) => op.name).join(', ')}] wrote outside its outputs, at byte ${stray} of ${bytes.length}`,
     );
   }
 }
