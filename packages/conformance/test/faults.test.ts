@@ -279,6 +279,42 @@ const kernelFaults: Readonly<Record<string, Fault>> = {
       strengths: replaced(memory(given.strengths), (v, i) => (i % 3 === 2 ? 0 : v)),
     })),
   ),
+  'angles are formed in f32': ops(
+    /^ropeTable: far/,
+    afterwards('ropeTable', ([table], { positions, frequencies }) => {
+      const [p, f] = [elements(memory(positions)), floatsOf(memory(frequencies))];
+      p.forEach((position, t) =>
+        f.forEach((frequency, i) => {
+          floatsOf(table!)[t * 2 * f.length + i] = Math.cos(Math.fround(position * frequency));
+        }),
+      );
+    }),
+  ),
+  'sample draws by 12 random bits': ops(
+    /^sample: edges between tokens, outside/,
+    operands('sample', (given) => ({
+      ...given,
+      random: replaced(memory(given.random), (word, i) => (i % 2 === 0 ? Math.round((word >>> 0) / 2 ** 20) << 20 : 0)),
+    })),
+  ),
+  'sample rounds top-p to 10 bits': ops(
+    /^sample: edges of top-p, outside/,
+    operands('sample', (given) => ({
+      ...given,
+      settings: replaced(memory(given.settings), (value, i) =>
+        i % 4 === 2 ? Math.fround(Math.round(value * 1024) / 1024) : value,
+      ),
+    })),
+  ),
+  'sample compares min-p in f16': ops(
+    /^sample: edges of min-p, outside/,
+    operands('sample', (given) => ({
+      ...given,
+      settings: replaced(memory(given.settings), (value, i) =>
+        i % 4 === 3 ? f16ToF32(f32ToF16(value)) : value,
+      ),
+    })),
+  ),
   'sample takes the first random number for every row': ops(
     /^sample: every filter/,
     operands('sample', (given) => ({ ...given, draws: replaced(memory(given.draws), () => 0) })),

@@ -4,6 +4,7 @@ import { caches } from './caches.js';
 import { chain } from './chain.js';
 import { concurrency } from './concurrency.js';
 import { errors } from './errors.js';
+import { filled } from './filled.js';
 import { fused } from './fused.js';
 import { generated } from './generated.js';
 import { graph } from './graph.js';
@@ -34,6 +35,7 @@ export const suites = {
   operands,
   errors,
   fused,
+  filled,
   plans,
   rows,
   steps,
