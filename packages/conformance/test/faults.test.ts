@@ -1,4 +1,4 @@
-import type { DenseWeight } from '@quern/backend-reference';
+import { type DenseWeight, referenceGroup } from '@quern/backend-reference';
 import { formatReport, runConformance } from '@quern/conformance';
 import {
   BackendError,
@@ -294,7 +294,9 @@ const kernelFaults: Readonly<Record<string, Fault>> = {
     /^sample: edges between tokens, outside/,
     operands('sample', (given) => ({
       ...given,
-      random: replaced(memory(given.random), (word, i) => (i % 2 === 0 ? Math.round((word >>> 0) / 2 ** 20) << 20 : 0)),
+      random: replaced(memory(given.random), (word, i) =>
+        i % 2 === 0 ? Math.round((word >>> 0) / 2 ** 20) << 20 : 0,
+      ),
     })),
   ),
   'sample rounds top-p to 10 bits': ops(
@@ -668,12 +670,12 @@ const contractFaults: Readonly<Record<string, Fault>> = {
       });
     }),
   },
-  'a capability is declared that no driver can have': {
+  'a group is declared without the ops of one': {
     suite: 'manifest',
     caughtBy: /^a backend can be made of the driver/,
     plant: (driver) => ({
       ...driver,
-      capabilities: { ...driver.capabilities, ...{ collective: true } },
+      capabilities: { ...driver.capabilities, collective: { worldSize: 2, rank: 0 } },
     }),
   },
   'an empty name': refusedDriver((driver) => ({ ...driver, name: '' })),
@@ -885,13 +887,12 @@ describe('the kit finds', () => {
     }, 60_000);
 });
 
-test('a capability for which the kit has no suite is a failure', async () => {
-  const driver = richDriver();
-  const declared = { ...driver, capabilities: { ...driver.capabilities, ...{ collective: true } } };
-  const [only] = undeclared({ driver: declared, backend: defineBackend(driver) });
-  await expect((only as RunnableCase).run(await Lab.start({ createDriver: richDriver }))).rejects.toThrow(
-    'no suite for collective',
-  );
+test('a capability that the kit cannot prove is a failure', async () => {
+  const [driver] = referenceGroup(2);
+  const lab = await Lab.start({ createDriver: () => driver! });
+  const [only] = undeclared(lab).filter((one) => 'run' in one);
+  await expect((only as RunnableCase).run(lab)).rejects.toThrow('give the kit `createGroup`');
+  lab.dispose();
 });
 
 test('a format without its codec is a failure', async () => {

@@ -26,7 +26,7 @@ import { fusePlan } from './plan/fuse.js';
 import { layOut } from './plan/layout.js';
 import type { Plan } from './plan/plan.js';
 import { type PlanUse, type PreparedPlan, preparePlan } from './plan/prepare.js';
-import { recordMoe, recordOps } from './record-ops.js';
+import { recordCollective, recordMoe, recordOps } from './record-ops.js';
 import { Recorder, type RecorderHost } from './recorder.js';
 import { rehearsalDriver } from './rehearsal-driver.js';
 import { LoadedWeight, OwnedBuffer, OwnedKvBuffer, type ResourceOwner } from './resources.js';
@@ -258,7 +258,14 @@ const timer = (core: BackendCore): Timer => ({
 });
 
 function capabilitiesOf(core: BackendCore, backend: Backend): Partial<Backend> {
-  const { pagedKv: paged, quantGguf, quantGptq, kvQuant, ...declared } = core.driver.capabilities ?? {};
+  const {
+    pagedKv: paged,
+    quantGguf,
+    quantGptq,
+    kvQuant,
+    collective,
+    ...declared
+  } = core.driver.capabilities ?? {};
   const isTable = 'kernels' in core.driver;
   const gguf: QuantGguf | undefined = quantGguf && { formats: new Set(quantGguf.formats) };
   const gptq: QuantGptq | undefined = quantGptq && {
@@ -270,6 +277,7 @@ function capabilitiesOf(core: BackendCore, backend: Backend): Partial<Backend> {
     ...(gguf && { quantGguf: gguf }),
     ...(gptq && { quantGptq: gptq }),
     ...(declared.moeFused && core.mayFuse('moe') && { moeFused: moeFused(core) }),
+    ...(collective && { collective: { ...collective, ...recordCollective(collective.worldSize) } }),
     ...(kvQuant && { kvQuant: { dtypes: new Set(kvQuant.dtypes) } }),
     ...((isTable || declared.graph) && { graph: graph(core) }),
     ...((isTable || declared.timer) && { timer: timer(core) }),

@@ -1,5 +1,6 @@
 import type { QuantKvDtype } from './capability/kv-quant.js';
 import type { GptqSource } from './capability/quant-gptq.js';
+import type { CollectiveOpName } from './collectives/index.js';
 import type { DeviceCeilings, DeviceProfile } from './device-profile.js';
 import type { DType } from './dtype.js';
 import type { BackendErrorCode } from './error.js';
@@ -60,6 +61,8 @@ export type OfCoreOps<Entry> = Readonly<Record<RequiredOpName, Entry>> &
 export interface Manifest {
   readonly ops: OfCoreOps<OpSupport>;
   readonly fused?: Readonly<Partial<Record<FusedOpName, OpSupport>>>;
+  /** Needed for `collective`, with all of its ops. */
+  readonly collective?: Readonly<Record<CollectiveOpName, OpSupport>>;
 }
 
 /** Which capabilities the driver provides, with their limits. Core turns each into an object on the Backend. */
@@ -75,6 +78,8 @@ export interface DriverCapabilities {
   readonly kvQuant?: { readonly dtypes: readonly QuantKvDtype[] };
   /** Captured plans can be replayed; the plan executor must have `capture`. Kernel drivers get it from core. */
   readonly graph?: boolean;
+  /** The driver is one of a group of devices. Its manifest claims the ops. */
+  readonly collective?: { readonly worldSize: number; readonly rank: number };
   /** The executor fills `PlanIo.times`. Kernel drivers get it from core. */
   readonly timer?: boolean;
 }
@@ -143,7 +148,7 @@ export type Kernel = (
 
 /** A driver in the form of a table of kernels, called one by one: the plain TypeScript kind. */
 export interface KernelDriver extends DriverBase {
-  readonly kernels: OfCoreOps<Kernel> & Readonly<Partial<Record<FusedOpName, Kernel>>>;
+  readonly kernels: OfCoreOps<Kernel> & Readonly<Partial<Record<FusedOpName | CollectiveOpName, Kernel>>>;
 }
 
 /** What a kernel can report by `PlanIo.fault`: the error's code. */

@@ -10,6 +10,7 @@ export * from './capability/paged-kv.js';
 export * from './capability/quant-gguf.js';
 export * from './capability/quant-gptq.js';
 export * from './capability/timer.js';
+export { type CollectiveOpName, collectiveOps, type Reduction, reductions } from './collectives/index.js';
 export * from './contract.js';
 export * from './define-backend.js';
 export * from './device-profile.js';

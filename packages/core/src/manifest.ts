@@ -1,3 +1,4 @@
+import { type CollectiveOpName, collectiveOps } from './collectives/index.js';
 import type { Driver, OpSupport } from './driver.js';
 import { BackendError } from './error.js';
 import { type FusedOpName, fusedOps } from './fusions/index.js';
@@ -17,7 +18,9 @@ const ofFilled: OpSupport = { dtypes: ['f32'] };
 
 /** What a driver claims for an op. */
 export const supportOf = ({ manifest }: Pick<Driver, 'manifest'>, name: string): OpSupport | undefined =>
-  manifest.ops[name as CoreOpName] ?? manifest.fused?.[name as FusedOpName];
+  manifest.ops[name as CoreOpName] ??
+  manifest.fused?.[name as FusedOpName] ??
+  manifest.collective?.[name as CollectiveOpName];
 
 /** The holes in a driver's manifest, and how core fills them. */
 export const filledOf = (driver: Driver): Filled => filledHoles((op) => supportOf(driver, op) !== undefined);
@@ -51,7 +54,8 @@ function needCaches(driver: Driver, op: AnyOp): void {
 
 function needKernels(driver: Driver): void {
   if (!('kernels' in driver)) return;
-  const names = [...Object.keys(driver.manifest.ops), ...Object.keys(driver.manifest.fused ?? {})];
+  const { ops, fused, collective } = driver.manifest;
+  const names = [ops, fused ?? {}, collective ?? {}].flatMap((claims) => Object.keys(claims));
   for (const name of names)
     if (typeof (driver.kernels as Readonly<Record<string, unknown>>)[name] !== 'function')
       throw bad(driver, `the manifest claims '${name}', but there is no kernel for it`);
@@ -86,7 +90,19 @@ export function needManifest(driver: Driver): void {
     throw bad(driver, "it declares 'quantGptq', but has no loadGptq");
   if (driver.capabilities?.moeFused && !(driver.manifest.fused?.moe && driver.loadExperts))
     throw bad(driver, "it declares 'moeFused', but lacks 'moe' in its manifest, or loadExperts");
+  needCollective(driver);
   needKernels(driver);
+}
+
+/** A driver of a group has all ops of one, and no other driver any. */
+function needCollective({ manifest, capabilities, ...driver }: Driver): void {
+  const declared = capabilities?.collective !== undefined;
+  for (const name of Object.keys(collectiveOps))
+    if (Boolean(manifest.collective?.[name as CollectiveOpName]?.dtypes.includes('f32')) !== declared)
+      throw new BackendError(
+        'BAD_DRIVER',
+        `driver '${driver.name}': it ${declared ? "declares 'collective', but lacks" : 'claims'} '${name}'${declared ? '' : ", but does not declare 'collective'"}`,
+      );
 }
 
 /** Why a driver cannot compute an op with these operands; undefined when it can. */

@@ -2,6 +2,7 @@ import type { Suite } from '../case.js';
 import { abort } from './abort.js';
 import { caches } from './caches.js';
 import { chain } from './chain.js';
+import { collective } from './collective.js';
 import { concurrency } from './concurrency.js';
 import { errors } from './errors.js';
 import { filled } from './filled.js';
@@ -55,5 +56,6 @@ export const suites = {
   quantGptq,
   kvQuant,
   timer,
+  collective,
   undeclared,
 } as const satisfies Record<string, Suite>;
