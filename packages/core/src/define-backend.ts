@@ -33,6 +33,7 @@ import { LoadedWeight, OwnedBuffer, OwnedKvBuffer, type ResourceOwner } from './
 import { RunQueue } from './run-queue.js';
 import type { Step, StepMemory } from './step.js';
 import { denseFormats, type WeightSource } from './weight.js';
+import { checkParts } from './weight-parts.js';
 
 export interface BackendOptions {
   /** Which fused ops may be used: all that the driver has (true, the default), none, or those named; moeFused is there only with `moe`. */
@@ -45,7 +46,7 @@ export interface BackendOptions {
 
 /** Everything behind a Backend but its op calls. */
 class BackendCore implements ResourceOwner, RecorderHost {
-  readonly queue = new RunQueue();
+  readonly queue: RunQueue;
   readonly runs: Record<string, number> = {};
   readonly filled: Filled;
   disposed = false;
@@ -56,6 +57,7 @@ class BackendCore implements ResourceOwner, RecorderHost {
     private readonly options: BackendOptions,
   ) {
     this.filled = filledOf(driver);
+    this.queue = new RunQueue(driver.profile.plansInFlight);
     this.bf16 = (options.bf16Temporaries ?? true) && storesBf16(driver.manifest);
   }
 
@@ -74,7 +76,7 @@ class BackendCore implements ResourceOwner, RecorderHost {
   *prepare(plan: Plan, use: PlanUse): Divided<PreparedPlan> {
     const rewritten = yield* this.rewrite(plan);
     const options = { guard: this.options.guard ?? 0, bf16: this.bf16, filled: this.filled, ...use };
-    return preparePlan(this.driver, rewritten, options, (op) => {
+    return yield* preparePlan(this.driver, rewritten, options, (op) => {
       this.runs[op] = (this.runs[op] ?? 0) + 1;
     });
   }
@@ -97,12 +99,14 @@ class BackendCore implements ResourceOwner, RecorderHost {
 
   runOnce(preparing: Promise<PreparedPlan>, signal: AbortSignal | undefined): Promise<void> {
     preparing.catch(() => {}); // the run rejects with it
-    return this.queue.run(async () => {
+    return this.queue.plan(async (handed) => {
       const { disposed } = this; // a run that has its turn before the backend ends is computed
       const plan = await preparing;
       try {
         if (disposed) this.needLive('run');
-        await plan.run(signal);
+        const run = plan.run(signal);
+        if (plan.handedAtOnce) handed();
+        await run;
       } finally {
         plan.dispose();
       }
@@ -112,21 +116,9 @@ class BackendCore implements ResourceOwner, RecorderHost {
   async loadWeight(source: WeightSource): Promise<LoadedWeight> {
     this.needLive('loadWeight');
     this.needFormat(source);
+    checkParts(source);
     const handle = await this.queue.beside(() => this.driver.loadWeight(source));
     return this.loaded(source, handle);
-  }
-
-  async loadExperts(sources: readonly WeightSource[]): Promise<LoadedWeight> {
-    this.needLive('loadExperts');
-    const [first] = sources;
-    if (!first) throw new BackendError('BAD_ARGUMENT', '[loadExperts] there are no matrices');
-    for (const source of sources) {
-      this.needFormat(source);
-      needAlike(first, source);
-    }
-    const handle = await this.queue.beside(() => this.driver.loadExperts!(sources));
-    const shape = [sources.length, ...first.shape];
-    return this.loaded({ name: stackName(sources), shape, format: first.format }, handle);
   }
 
   async loadGptq(source: GptqSource): Promise<LoadedWeight> {
@@ -211,20 +203,6 @@ function needKvSpec({ dtype, ...sizes }: KvSpec): void {
     throw bad(`dtype must be ${cacheDtypes.join(', ')}; got ${dtype}`);
 }
 
-const stackName = ([first, ...others]: readonly WeightSource[]) =>
-  others.length === 0 ? first!.name : `${first!.name} to ${others[others.length - 1]!.name}`;
-
-/** Matrices of one stack. */
-function needAlike(first: WeightSource, { name, shape, format }: WeightSource): void {
-  const same = shape.length === 2 && shape.every((d, i) => d === first.shape[i]) && format === first.format;
-  if (!same)
-    throw new BackendError(
-      'BAD_WEIGHT',
-      `[loadExperts] '${name}' must be a matrix like '${first.name}', ${first.format} ${showShape(first.shape)}; ` +
-        `it is ${format} ${showShape(shape)}`,
-    );
-}
-
 function pagedKv(backend: Backend, blockSizes: readonly number[]): PagedKv {
   return {
     blockSizes,
@@ -241,13 +219,10 @@ function ownStep(core: BackendCore, op: string, step: Step): Recorder {
 }
 
 const graph = (core: BackendCore): Graph => ({
-  capture: (step, { chain } = {}) => new CapturedStep(core, ownStep(core, 'capture', step), chain),
+  capture: async (step, { chain } = {}) => CapturedStep.capture(core, ownStep(core, 'capture', step), chain),
 });
 
-const moeFused = (core: BackendCore): MoeFused => ({
-  loadExperts: (sources) => core.loadExperts(sources),
-  moe: recordMoe,
-});
+const moeFused: MoeFused = { moe: recordMoe };
 
 const timer = (core: BackendCore): Timer => ({
   async run(step) {
@@ -276,7 +251,7 @@ function capabilitiesOf(core: BackendCore, backend: Backend): Partial<Backend> {
     ...(paged && { pagedKv: pagedKv(backend, paged.blockSizes) }),
     ...(gguf && { quantGguf: gguf }),
     ...(gptq && { quantGptq: gptq }),
-    ...(declared.moeFused && core.mayFuse('moe') && { moeFused: moeFused(core) }),
+    ...(declared.moeFused && core.mayFuse('moe') && { moeFused }),
     ...(collective && { collective: { ...collective, ...recordCollective(collective.worldSize) } }),
     ...(kvQuant && { kvQuant: { dtypes: new Set(kvQuant.dtypes) } }),
     ...((isTable || declared.graph) && { graph: graph(core) }),

@@ -1,24 +1,38 @@
-import type { PlanIo } from '../driver.js';
+import type { ByteRange, PlanIo } from '../driver.js';
 import { BackendError } from '../error.js';
-import { type Crossing, cutPlan, type DevicePart, type HostPart } from './cut-plan.js';
+import type { Crossing, DevicePart, HostPart, PlanPart } from './cut-plan.js';
+import { DirtyInputs } from './dirty-inputs.js';
 import { takeFault, withOpName } from './fault.js';
-import { runOnHost } from './host-op.js';
+import { type BytesOf, runOnHost } from './host-op.js';
 import type { Layout } from './layout.js';
-import type { Plan, PlanOp, Storage } from './plan.js';
+import type { Plan, Storage } from './plan.js';
 import type { Runner } from './runner.js';
 
-/** A plan with its memory and what runs it. */
-export interface LaidOut {
+/** A plan with its memory. */
+interface LaidOut {
   readonly layout: Layout;
   readonly io: PlanIo;
 }
 
-/** The bytes of the whole plan's storages, as one run sees them. */
-type BytesOf = (storage: Storage) => Uint8Array;
+/** A part of the device with its memory, and what computes it. */
+export interface DevicePlan extends LaidOut {
+  readonly runner: Runner;
+  /** Gives the memory back. */
+  free(): void;
+}
+
+/** What a run of the whole plan hands to its parts. */
+interface Run {
+  readonly bytesOf: BytesOf;
+  /** Whether an input of the plan has been written since the last run. */
+  isDirty(storage: Storage): boolean;
+  readonly control: Int32Array;
+}
 
 /** Computes one part. A part of the host has ended when the call returns. */
 interface PartRun {
-  run(bytesOf: BytesOf): Promise<void> | undefined;
+  capture?(): Promise<void>;
+  run(run: Run): Promise<void> | undefined;
   readonly reads: readonly Storage[];
   dispose(): void;
 }
@@ -34,7 +48,7 @@ class HostRun implements PartRun {
     this.reads = part.op.operands.flatMap((operand) => (operand?.kind === 'tensor' ? [operand.storage] : []));
   }
 
-  run(bytesOf: BytesOf): undefined {
+  run({ bytesOf }: Run): undefined {
     const { op, index } = this.part;
     const start = performance.now();
     runOnHost(op, bytesOf);
@@ -47,35 +61,41 @@ class HostRun implements PartRun {
 
 class DeviceRun implements PartRun {
   readonly reads: readonly Storage[];
+  private readonly inputs: DirtyInputs;
 
   constructor(
     private readonly part: DevicePart,
-    private readonly own: LaidOut,
-    private readonly runner: Runner,
+    private readonly own: DevicePlan,
     private readonly whole: PlanIo,
   ) {
     this.reads = part.takes.map(({ whole: storage }) => storage);
+    this.inputs = new DirtyInputs(own.io.inputs);
   }
 
-  async run(bytesOf: BytesOf): Promise<void> {
+  async capture(): Promise<void> {
+    await this.own.runner.capture?.(undefined);
+  }
+
+  async run({ bytesOf, isDirty, control }: Run): Promise<void> {
     const { takes, gives, plan } = this.part;
-    for (const crossing of takes) this.ownBytes(crossing).set(bytesOf(crossing.whole));
-    await this.runner.run().catch((error: unknown) => {
+    for (const { whole, own } of takes)
+      if (isDirty(whole)) this.inputs.write(this.own.layout.places.get(own)!.byteOffset, bytesOf(whole));
+    await this.own.runner.run(this.inputs.take(), control).catch((error: unknown) => {
       throw withOpName(error, this.own.io.fault, plan.ops);
     });
     const fault = takeFault(this.own.io.fault, plan.ops);
     if (fault) throw fault;
-    for (const crossing of gives) bytesOf(crossing.whole).set(this.ownBytes(crossing));
+    for (const crossing of gives) bytesOf(crossing.whole).set(this.outputBytes(crossing));
     this.tellTimes();
   }
 
   dispose(): void {
-    this.runner.dispose();
+    this.own.runner.dispose();
+    this.own.free();
   }
 
-  private ownBytes({ own }: Crossing): Uint8Array {
-    const { region, byteOffset } = this.own.layout.places.get(own)!;
-    return new Uint8Array(this.own.io[region as 'inputs' | 'outputs'], byteOffset, own.byteLength);
+  private outputBytes({ own }: Crossing): Uint8Array {
+    return new Uint8Array(this.own.io.outputs, this.own.layout.places.get(own)!.byteOffset, own.byteLength);
   }
 
   private tellTimes(): void {
@@ -89,6 +109,7 @@ class DeviceRun implements PartRun {
  * device all is done when the call returns; inputs that later parts read are copied by then.
  */
 export class PartsRun implements Runner {
+  readonly inParts: boolean;
   private readonly parts: readonly PartRun[];
   /** Parts up to the first of the device, which is one of them. */
   private readonly early: number;
@@ -99,17 +120,17 @@ export class PartsRun implements Runner {
 
   constructor(
     plan: Plan,
-    isHost: (op: PlanOp) => boolean,
+    parts: readonly PlanPart[],
     private readonly whole: LaidOut,
-    makePart: (plan: Plan) => LaidOut & { readonly runner: Runner },
+    devicePlan: (part: DevicePart) => DevicePlan,
     countRun: (op: string) => void,
   ) {
-    const parts = cutPlan(plan, isHost);
-    this.parts = parts.map((part) => {
-      if (part.kind === 'host') return new HostRun(part, whole.io, countRun);
-      const { runner, ...own } = makePart(part.plan);
-      return new DeviceRun(part, own, runner, whole.io);
-    });
+    this.parts = parts.map((part) =>
+      part.kind === 'host'
+        ? new HostRun(part, whole.io, countRun)
+        : new DeviceRun(part, devicePlan(part), whole.io),
+    );
+    this.inParts = parts.filter(({ kind }) => kind === 'device').length > 1;
     this.early = parts.findIndex(({ kind }) => kind === 'device') + 1;
     const there = new Set(plan.storages.filter(({ isInput }) => isInput));
     for (const part of parts.slice(0, this.early))
@@ -118,19 +139,31 @@ export class PartsRun implements Runner {
     this.late = [...new Set(readLate)].filter((storage) => there.has(storage));
   }
 
-  async run(): Promise<void> {
+  async capture(): Promise<void> {
+    for (const part of this.parts) await part.capture?.();
+  }
+
+  async run(dirty: readonly ByteRange[], control: Int32Array): Promise<void> {
+    const isDirty = (storage: Storage) => this.isDirty(storage, dirty);
     let bytesOf: BytesOf = (storage) => this.bytesOf(storage);
     for (const [i, part] of this.parts.entries()) {
-      if (this.whole.io.control[0])
+      if (control[0])
         throw new BackendError('ABORTED', `the run was aborted before part ${i + 1} of ${this.parts.length}`);
       if (i === this.early - 1) bytesOf = this.withCopies(bytesOf);
-      const running = part.run(bytesOf);
+      const running = part.run({ bytesOf, isDirty, control });
       if (running) await running;
     }
   }
 
   dispose(): void {
     for (const part of this.parts) part.dispose();
+  }
+
+  /** Values that cross parts are new in every run. */
+  private isDirty(storage: Storage, dirty: readonly ByteRange[]): boolean {
+    if (!storage.isInput) return true;
+    const from = this.whole.layout.places.get(storage)!.byteOffset;
+    return dirty.some((range) => range.from < from + storage.byteLength && range.to > from);
   }
 
   /** The next run may write its inputs before this one ends. */

@@ -1,28 +1,39 @@
+import type { ChainResult } from '../capability/graph.js';
 import type { OpTime } from '../capability/timer.js';
-import type { CapturedPlan, Driver, HostMemoryUse, PlanChain, PlanExecutor, PlanIo } from '../driver.js';
+import type { Divided } from '../divided.js';
+import type { Driver, HostMemoryUse, PlanChain, PlanIo } from '../driver.js';
 import { BackendError } from '../error.js';
 import { hostBytes } from '../host-memory.js';
 import { AbortSwitch } from './abort-switch.js';
 import { bf16Temporaries } from './bf16-temporaries.js';
-import { type ChainTensors, chainByReplays, placeChain } from './chain.js';
+import { type ChainTensors, chainByReplays, changedWords, placeChain } from './chain.js';
+import { cutPlan, type PlanPart } from './cut-plan.js';
+import { DirtyInputs } from './dirty-inputs.js';
 import { encodePlan } from './encode.js';
 import { takeFault, withOpName } from './fault.js';
 import type { Filled } from './fill.js';
 import { KernelRun } from './kernel-run.js';
 import { type Layout, layOut } from './layout.js';
 import { opName } from './op-name.js';
-import { type LaidOut, PartsRun } from './parts-run.js';
+import { type DevicePlan, PartsRun } from './parts-run.js';
 import type { Plan, PlanOp, Storage } from './plan.js';
-import type { Runner } from './runner.js';
+import { ExecutorRunner, type Runner } from './runner.js';
 
 /** A plan with its memory: ready to run, once or many times. */
 export interface PreparedPlan {
-  writeInput(storage: Storage, bytes: Uint8Array): void;
+  /** Writes `bytes` into an input, from byte `byteOffset` of it on. */
+  writeInput(storage: Storage, bytes: Uint8Array, byteOffset?: number): void;
   /** The bytes of a kept storage, or undefined. */
   kept(storage: Storage): Uint8Array | undefined;
+  /** Gives the plan to the driver to keep. */
+  capture(): Promise<void>;
+  /** The device has the whole plan when `run` returns: the next one may follow. */
+  readonly handedAtOnce: boolean;
   run(signal?: AbortSignal): Promise<void>;
-  /** Runs up to `count` times by the chain that the plan was prepared with, and gives the words of every run. */
-  runChain(count: number, stops: Int32Array, signal?: AbortSignal): Promise<Int32Array>;
+  /** Whether a chain is one call of the driver: it has the whole chain then when `runChain` returns. */
+  readonly chainsByDriver: boolean;
+  /** Runs by the chain that the plan was prepared with, until every row has ended. */
+  runChain(limits: Int32Array, stops: Int32Array, signal?: AbortSignal): Promise<ChainResult>;
   /** What each op of the last run took, where `timed`. */
   opTimes(): readonly OpTime[];
   dispose(): void;
@@ -30,7 +41,7 @@ export interface PreparedPlan {
 
 export interface PlanUse {
   readonly timed: boolean;
-  /** The plan will run many times. */
+  /** The plan will run many times, some of them before the first has ended. */
   readonly captured: boolean;
   /** How it will run in chains. */
   readonly chain?: ChainTensors | undefined;
@@ -58,82 +69,51 @@ const memoryOf = (driver: Driver, byteLength: number, use: HostMemoryUse): Array
 function ioOf(
   driver: Driver,
   { inputsBytes, outputsBytes }: Layout,
+  control: Int32Array,
   times: Float64Array | undefined,
 ): PlanIo {
   return {
     inputs: memoryOf(driver, inputsBytes, 'inputs'),
     outputs: memoryOf(driver, outputsBytes, 'outputs'),
-    control: new Int32Array(new SharedArrayBuffer(4)),
+    control,
     fault: new Int32Array(new SharedArrayBuffer(8)),
     ...(times && { times }),
   };
 }
 
-function executorRunner(
-  executor: PlanExecutor,
-  plan: Plan,
-  layout: Layout,
-  io: PlanIo,
-  captured: boolean,
-  chain: PlanChain | undefined,
-): Runner {
-  const encoded = encodePlan(plan.ops, layout);
-  if (!captured || !executor.capture) return { run: () => executor.execute(encoded, io), dispose() {} };
-  const kept: CapturedPlan = executor.capture(encoded, io, chain);
-  return {
-    run: () => kept.replay(),
-    ...(kept.replayChain && { runChain: kept.replayChain.bind(kept) }),
-    dispose: () => kept.dispose(),
-  };
+function freeInputs(driver: Driver, { inputs }: PlanIo): void {
+  if ('executor' in driver) driver.executor.freeHostMemory?.(inputs);
 }
 
-type CountRun = (op: string) => void;
+/** The control words of the runs that may be under way together, each taken again when the run that had it has ended. */
+class Controls {
+  private readonly switches: readonly AbortSwitch[];
+  private next = 0;
 
-/** What computes a plan whose ops are all the driver's. */
-const runnerOf = (
-  driver: Driver,
-  plan: Plan,
-  { layout, io }: LaidOut,
-  captured: boolean,
-  countRun: CountRun,
-  chain?: PlanChain,
-): Runner =>
-  'kernels' in driver
-    ? new KernelRun(driver, plan, layout, io, countRun)
-    : executorRunner(driver.executor, plan, layout, io, captured, chain);
+  constructor(private readonly words: readonly Int32Array[]) {
+    this.switches = words.map((word) => new AbortSwitch(word));
+  }
 
-/** What computes a plan of which some ops are the host's. */
-function partsRunner(
-  driver: Driver,
-  plan: Plan,
-  whole: LaidOut,
-  options: PrepareOptions,
-  countRun: CountRun,
-): Runner {
-  const makePart = (part: Plan) => {
-    const layout = layoutOf(driver, part, { ...options, guard: 0 });
-    const { control, times } = whole.io;
-    const io = { ...ioOf(driver, layout, times && new Float64Array(part.ops.length)), control };
-    return { layout, io, runner: runnerOf(driver, part, { layout, io }, options.captured, countRun) };
-  };
-  return new PartsRun(plan, (op) => isHosts(op, options), whole, makePart, countRun);
+  /** The word of the run that begins. */
+  arm(signal: AbortSignal | undefined): Int32Array {
+    const at = this.next;
+    this.next = (at + 1) % this.words.length;
+    this.switches[at]!.arm(signal);
+    return this.words[at]!;
+  }
+
+  disarm(): void {
+    for (const one of this.switches) one.arm(undefined);
+  }
 }
 
-const isHosts = ({ op }: PlanOp, { filled }: PrepareOptions): boolean =>
-  filled[op.name as keyof Filled] === 'host';
-
-const layoutOf = (driver: Driver, plan: Plan, { guard, bf16 }: PrepareOptions): Layout =>
-  layOut(plan, {
-    guard,
-    bf16: bf16 ? bf16Temporaries(plan, driver.manifest) : undefined,
-    placing: driver.profile.placing,
-  });
+const controlWords = (count: number): Int32Array[] =>
+  Array.from({ length: count }, () => new Int32Array(new SharedArrayBuffer(4)));
 
 class Prepared implements PreparedPlan {
-  readonly layout: Layout;
-  readonly io: PlanIo;
-  private readonly inputBytes: Uint8Array;
-  private readonly abortSwitch: AbortSwitch;
+  private readonly io: PlanIo;
+  private readonly inputs: DirtyInputs;
+  private readonly controls: Controls;
   private readonly chain: PlanChain | undefined;
   private readonly runner: Runner;
   /** A caller has an array that lies in the inputs. */
@@ -142,22 +122,34 @@ class Prepared implements PreparedPlan {
   constructor(
     private readonly driver: Driver,
     private readonly plan: Plan,
+    private readonly layout: Layout,
     private readonly options: PrepareOptions,
-    countRun: CountRun,
+    runnerOf: (io: PlanIo) => Runner,
   ) {
-    this.layout = layoutOf(driver, plan, options);
-    this.io = ioOf(driver, this.layout, options.timed ? new Float64Array(plan.ops.length) : undefined);
-    this.inputBytes = new Uint8Array(this.io.inputs);
-    this.abortSwitch = new AbortSwitch(this.io.control);
+    const controls = controlWords((options.captured && driver.profile.plansInFlight) || 1);
+    const times = options.timed ? new Float64Array(plan.ops.length) : undefined;
+    this.io = ioOf(driver, layout, controls[0]!, times);
+    this.inputs = new DirtyInputs(this.io.inputs);
+    this.controls = new Controls(controls);
     this.chain = options.chain && placeChain(options.chain, this.layout);
-    this.runner = plan.ops.some((op) => isHosts(op, options))
-      ? partsRunner(driver, plan, this, options, countRun)
-      : runnerOf(driver, plan, this, options.captured, countRun, this.chain);
+    this.runner = runnerOf(this.io);
   }
 
-  writeInput(storage: Storage, bytes: Uint8Array): void {
+  get handedAtOnce(): boolean {
+    return !this.runner.inParts;
+  }
+
+  get chainsByDriver(): boolean {
+    return this.runner.runChain !== undefined;
+  }
+
+  async capture(): Promise<void> {
+    await this.runner.capture?.(this.chain);
+  }
+
+  writeInput(storage: Storage, bytes: Uint8Array, byteOffset = 0): void {
     this.needInPlace('write', 'inputs');
-    this.inputBytes.set(bytes, this.layout.places.get(storage)!.byteOffset);
+    this.inputs.write(this.layout.places.get(storage)!.byteOffset + byteOffset, bytes);
   }
 
   kept(storage: Storage): Uint8Array | undefined {
@@ -169,18 +161,17 @@ class Prepared implements PreparedPlan {
   }
 
   run(signal?: AbortSignal): Promise<void> {
-    return this.begin(signal, () => this.runner.run());
+    return this.begin(signal, (control) => this.runner.run(this.inputs.take(), control));
   }
 
-  async runChain(count: number, stops: Int32Array, signal?: AbortSignal): Promise<Int32Array> {
-    const { runner, io } = this;
-    const chain = this.chain!;
-    const done = await this.begin(signal, () =>
-      runner.runChain
-        ? runner.runChain(count, stops)
-        : chainByReplays(() => runner.run(), io, chain, count, stops),
+  async runChain(limits: Int32Array, stops: Int32Array, signal?: AbortSignal): Promise<ChainResult> {
+    const { results, counts } = this.chain!;
+    const done = await this.begin(signal, (control) =>
+      this.runner.runChain
+        ? this.runner.runChain(limits, stops, this.inputs.take(), control)
+        : this.chainByReplays(limits, stops, control),
     );
-    return chain.results.slice(0, done * chain.output.count);
+    return { tokens: results.slice(0, done * counts.length), counts: counts.slice() };
   }
 
   opTimes(): readonly OpTime[] {
@@ -190,9 +181,9 @@ class Prepared implements PreparedPlan {
   }
 
   dispose(): void {
-    this.abortSwitch.arm(undefined);
+    this.controls.disarm();
     this.runner.dispose();
-    if ('executor' in this.driver && !this.inputsSeen) this.driver.executor.freeHostMemory?.(this.io.inputs);
+    if (!this.inputsSeen) freeInputs(this.driver, this.io);
   }
 
   /** Throws BAD_ARGUMENT where JavaScript has given away what it read: the views share memory with the step. */
@@ -204,13 +195,23 @@ class Prepared implements PreparedPlan {
     );
   }
 
-  private begin<T>(signal: AbortSignal | undefined, run: () => Promise<T>): Promise<T> {
+  private chainByReplays(limits: Int32Array, stops: Int32Array, control: Int32Array): Promise<number> {
+    const chain = this.chain!;
+    const changed = changedWords(chain);
+    const replay = () => {
+      for (const words of changed) this.inputs.markWords(words);
+      return this.runner.run(this.inputs.take(), control);
+    };
+    return chainByReplays(replay, this.io, chain, limits, stops);
+  }
+
+  private begin<T>(signal: AbortSignal | undefined, run: (control: Int32Array) => Promise<T>): Promise<T> {
     if (signal?.aborted)
       return Promise.reject(new BackendError('ABORTED', 'the run was aborted before it began'));
     this.needInPlace('run', 'inputs');
     this.needInPlace('run', 'outputs');
-    this.abortSwitch.arm(signal);
-    const running = this.options.guard ? this.guarded(run) : run();
+    const control = this.controls.arm(signal);
+    const running = this.options.guard ? this.guarded(() => run(control)) : run(control);
     return running.then(this.settled, this.failed);
   }
 
@@ -248,12 +249,65 @@ class Prepared implements PreparedPlan {
   }
 }
 
-/** Lays a plan out and gives it to the driver. Throws OUT_OF_MEMORY. */
-export function preparePlan(
+const layoutOf = (driver: Driver, plan: Plan, { guard, bf16 }: PrepareOptions): Layout =>
+  layOut(plan, {
+    guard,
+    bf16: bf16 ? bf16Temporaries(plan, driver.manifest) : undefined,
+    placing: driver.profile.placing,
+  });
+
+type CountRun = (op: string) => void;
+
+/** Encodes a plan that is all the driver's. */
+function* encodeFor(
+  driver: Driver,
+  plan: Plan,
+  layout: Layout,
+  countRun: CountRun,
+): Divided<(io: PlanIo) => Runner> {
+  if ('kernels' in driver) return (io) => new KernelRun(driver, plan, layout, io, countRun);
+  const { executor } = driver;
+  const encoded = encodePlan(plan.ops, layout);
+  yield;
+  return (io) => new ExecutorRunner(executor, encoded, io);
+}
+
+/** Lays out and encodes each part of a plan of which the host computes some ops. */
+function* encodeParts(
+  driver: Driver,
+  plan: Plan,
+  isHost: (op: PlanOp) => boolean,
+  options: PrepareOptions,
+  countRun: CountRun,
+): Divided<(layout: Layout, io: PlanIo) => Runner> {
+  const parts = cutPlan(plan, isHost);
+  const made = new Map<PlanPart, (whole: PlanIo) => DevicePlan>();
+  for (const part of parts) {
+    if (part.kind === 'host') continue;
+    const layout = layoutOf(driver, part.plan, { ...options, guard: 0 });
+    yield;
+    const runnerOf = yield* encodeFor(driver, part.plan, layout, countRun);
+    made.set(part, ({ control, times }) => {
+      const io = ioOf(driver, layout, control, times && new Float64Array(part.plan.ops.length));
+      return { layout, io, runner: runnerOf(io), free: () => freeInputs(driver, io) };
+    });
+  }
+  return (layout, io) => new PartsRun(plan, parts, { layout, io }, (part) => made.get(part)!(io), countRun);
+}
+
+/** Lays a plan out and encodes it. Throws OUT_OF_MEMORY. */
+export function* preparePlan(
   driver: Driver,
   plan: Plan,
   options: PrepareOptions,
-  countRun: (op: string) => void,
-): PreparedPlan {
-  return new Prepared(driver, plan, options, countRun);
+  countRun: CountRun,
+): Divided<PreparedPlan> {
+  const layout = layoutOf(driver, plan, options);
+  yield;
+  const isHost = ({ op }: PlanOp) => options.filled[op.name as keyof Filled] === 'host';
+  if (plan.ops.some(isHost)) {
+    const runnerOf = yield* encodeParts(driver, plan, isHost, options, countRun);
+    return new Prepared(driver, plan, layout, options, (io) => runnerOf(layout, io));
+  }
+  return new Prepared(driver, plan, layout, options, yield* encodeFor(driver, plan, layout, countRun));
 }

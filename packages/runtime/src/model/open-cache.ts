@@ -1,33 +1,42 @@
 import {
   type Backend,
+  BackendError,
   type BackendPlan,
   contiguousKvCache,
-  type KvCache,
+  KvCache,
   type KvCacheOptions,
   need,
 } from '@quern/core';
-import type { DecoderConfig } from '@quern/models';
+import type { DecoderConfig, PartPlace } from '@quern/models';
 import type { ResolvedLoadOptions } from './load-options.js';
 
 /** Tokens per block where the caller names none. */
 const usualBlockSize = 16;
 
-/** The cache that a plan affords. @throws BackendError OUT_OF_MEMORY, UNSUPPORTED, BAD_ARGUMENT */
+/**
+ * The cache that a plan affords: the layers of each range on its backend.
+ * @throws BackendError OUT_OF_MEMORY, UNSUPPORTED, BAD_ARGUMENT
+ */
 export function openCache(
-  backend: Backend,
+  places: readonly PartPlace[],
   config: DecoderConfig,
   { context }: BackendPlan,
   { cache, cacheDtype, sequences, blockSize }: ResolvedLoadOptions,
 ): KvCache {
   const { layers, kvHeads, headDim } = config;
   const options: KvCacheOptions = { layers, kvHeads, headDim, dtype: cacheDtype, context };
-  if (cache === 'contiguous') return contiguousKvCache(backend, { ...options, sequences });
-  need(backend, 'pagedKv');
-  const { blockSizes } = backend.pagedKv;
-  const size = blockSize ?? (blockSizes.includes(usualBlockSize) ? usualBlockSize : blockSizes[0]!);
-  return backend.pagedKv.createCache({
-    ...options,
-    blockSize: size,
-    blocks: Math.ceil(context / size) * sequences,
+  const backends = places.flatMap(({ backend, from, to }) => new Array<Backend>(to - from).fill(backend));
+  if (cache === 'contiguous') return contiguousKvCache(backends, { ...options, sequences });
+  const size = chooseBlockSize(places, blockSize);
+  return KvCache.allocate(backends, options, Math.ceil(context / size) * sequences, size);
+}
+
+/** The size asked for, or one that is fast on all backends, or else on the first. */
+function chooseBlockSize(places: readonly PartPlace[], wanted: number | undefined): number {
+  const [first, ...others] = places.map(({ backend }) => {
+    need(backend, 'pagedKv');
+    return backend.pagedKv.blockSizes;
   });
+  const common = first!.filter((size) => others.every((sizes) => sizes.includes(size)));
+  return wanted ?? (common.includes(usualBlockSize) ? usualBlockSize : (common[0] ?? first![0]!));
 }
