@@ -12,7 +12,7 @@ import {
 import type { Case, Suite } from '../case.js';
 import type { Lab } from '../lab.js';
 import { checkOutcome, define } from '../ops/expect.js';
-import { floats } from '../ops/fresh.js';
+import { floats, loadValues } from '../ops/fresh.js';
 import { recordItself, runCase } from '../ops/run-op.js';
 import { type DecoderWeights, decoderCache, loadDecoder, recordDecoder } from '../plans/tiny-decoder.js';
 import { ensure, refusal } from '../values/refusal.js';
@@ -127,6 +127,44 @@ async function proveReplays(backend: Backend): Promise<void> {
   );
 }
 
+/** y = the draw of x, where x is the row of a table that the token before names; the host draws, the device looks rows up. */
+async function proveChain(backend: Backend): Promise<void> {
+  need(backend, 'graph');
+  const table = await loadValues(backend, floats(0, 9, 0, 0, 0, 9, 9, 0, 0), [3, 3]); // 0 → 1 → 2 → 0
+  const step = backend.step();
+  const token = step.input(Int32Array.of(0, 2));
+  const draws = step.input(Int32Array.of(0, 0));
+  const settings = step.input(floats(1, 1, 1, -9, 1, 1, 1, -9), [2, 4]);
+  const random = step.input(new Int32Array(20), [10, 2]);
+  const next = backend.sample(backend.embed(table, token), settings, random, draws);
+  step.keep(next);
+  const chain = { output: next, feed: token, advance: [draws], most: 4 };
+  const graph = await backend.graph.capture(step, { chain });
+  const limits = new Int32Array(new SharedArrayBuffer(8)).fill(4);
+  const { tokens, counts } = await graph.replayChain({ limits });
+  ensure(tokens.join() === '1,0,2,1,0,2,1,0', `a chain of two rows gives ${tokens.join()}`);
+  ensure(counts.join() === '4,4', `its rows count ${counts.join()} tokens`);
+}
+
+/** Replays that are asked for before the first has ended: each computes with its own inputs, in all of its parts. */
+async function proveInFlight(backend: Backend): Promise<void> {
+  need(backend, 'graph');
+  const step = backend.step();
+  const x = step.input(floats(1, 2, 3, 4), [1, 4]);
+  const bits = step.input(Int32Array.of(0), [1, 1]);
+  const best = backend.argmax(backend.scale(backend.maskLogits(backend.scale(x, 1), bits), 1));
+  step.keep(best);
+  const graph = await backend.graph.capture(step);
+  const found: number[] = [];
+  const replays: Promise<void>[] = [];
+  for (const bit of [2, 0, 3, 1]) {
+    graph.write(bits, Int32Array.of(1 << bit));
+    replays.push(graph.replay().then(() => void found.push(graph.read(best)[0]!)));
+  }
+  await Promise.all(replays);
+  ensure(found.join() === '2,0,3,1', `replays one after the other give ${found.join()}`);
+}
+
 async function proveErrors(backend: Backend): Promise<void> {
   const step = backend.step();
   const x = step.input(floats(1, 2), [1, 2]);
@@ -150,12 +188,18 @@ async function proveTimes(backend: Backend): Promise<void> {
   ensure(names === 'scale,maskLogits,scale', `the timer names ${names}`);
 }
 
+const replayed: readonly Case[] = [
+  on('a captured plan with an op of the host', ['maskLogits'], proveReplays),
+  on('a chain with an op of the host', ['sample'], proveChain),
+  on('replays asked for together, with an op of the host', ['maskLogits'], proveInFlight),
+];
+
 /** What core does for ops that a driver may leave out, on the driver with holes: the same values, in every way to run a plan. */
 export const filled: Suite = ({ driver, backend }) => [
   ...optional.filter((op) => driver.manifest.ops[op]).map(samplesOf),
   decoder,
   parts,
   on('an index out of range in an op of the host', ['sample'], proveErrors),
-  ...(backend.graph ? [on('a captured plan with an op of the host', ['maskLogits'], proveReplays)] : []),
+  ...(backend.graph ? replayed : []),
   ...(backend.timer ? [on('times with an op of the host', ['maskLogits'], proveTimes)] : []),
 ];

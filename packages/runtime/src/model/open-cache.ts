@@ -1,6 +1,5 @@
 import {
   type Backend,
-  BackendError,
   type BackendPlan,
   contiguousKvCache,
   KvCache,
