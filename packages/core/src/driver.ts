@@ -54,8 +54,7 @@ export interface OpSupport {
 }
 
 /** One entry for each core op; those of `fills` may be left out, and core does what is said there. */
-export type OfCoreOps<Entry> = Readonly<Record<RequiredOpName, Entry>> &
-  Readonly<Partial<Record<OptionalOpName, Entry>>>;
+export type OfCoreOps<E> = Readonly<Record<RequiredOpName, E> & Partial<Record<OptionalOpName, E>>>;
 
 /** All that a driver claims: op × dtype × weight format. Fused ops are optional. */
 export interface Manifest {
