@@ -1,5 +1,5 @@
 import { elementCount, hostArray } from '../dtype.js';
-import type { Numbers } from '../op/define-op.js';
+import type { Numbers } from '../op/numbers.js';
 import type { PlanOp, Storage, TensorOperand } from './plan.js';
 
 /** The bytes of a storage in host memory. */
