@@ -3,6 +3,8 @@ import { formatReport, runConformance } from '@quern/conformance';
 import {
   BackendError,
   type Driver,
+  type DriverBuffer,
+  type DriverKv,
   type DriverMemory,
   defineBackend,
   elementCount,
@@ -16,13 +18,17 @@ import {
   type KernelMemory,
   type KernelOperands,
   type KernelWeight,
+  kvOf,
+  type PlanIo,
   scaleBytes,
 } from '@quern/core';
 import type { RunnableCase } from '../src/case.js';
 import { Lab } from '../src/lab.js';
 import { undeclared } from '../src/suites/undeclared.js';
+import { headsFirst } from './heads-first.js';
 import { planDriver } from './plan-driver.js';
 import { richDriver, toyCodec } from './rich-driver.js';
+import { roundingDriver } from './rounding-driver.js';
 
 /** One fault, planted in an otherwise right driver, and the case that must find it. */
 interface Fault {
@@ -80,6 +86,10 @@ const withMemory =
     const right = hostMemory() as DriverMemory<HostBuffer>;
     return { ...driver, memory: { ...right, ...change(right) } as DriverMemory };
   };
+
+const withKv =
+  (change: (right: DriverKv) => Partial<DriverKv>): Fault['plant'] =>
+  (driver) => ({ ...driver, kv: { ...kvOf(driver), ...change(kvOf(driver)) } });
 
 /** What a driver that leaks never lets go. */
 const leaked: unknown[] = [];
@@ -576,6 +586,32 @@ const contractFaults: Readonly<Record<string, Fault>> = {
       loadGptq: ({ groupIndex: _, ...source }) => driver.loadGptq!(source),
     }),
   },
+  'blocks are written to the beginning of a cache': {
+    suite: 'caches',
+    caughtBy: /^a block of f16 that is written leaves the others/,
+    plant: withKv((right) => ({ write: (to, _first, count, bytes) => right.write(to, 0, count, bytes) })),
+  },
+  'of several blocks only the first is read': {
+    suite: 'caches',
+    caughtBy: /^blocks of f32 are read as they were written/,
+    plant: withKv((right) => ({
+      read: (from, first, count, bytes) =>
+        right.read(from, first, 1, bytes.subarray(0, bytes.length / count)),
+    })),
+  },
+  'blocks cross the border in the layout of the device': {
+    suite: 'caches',
+    caughtBy: /^a token lies in its place/,
+    plant: (driver) => headsFirst(driver, false),
+  },
+  'a layout of its own whose caches are not zeroed': {
+    suite: 'caches',
+    caughtBy: /^a cache of i8 starts zeroed/,
+    plant: withKv((right) => {
+      const freed: DriverBuffer[] = [];
+      return { allocate: (spec) => freed[freed.push(freed[0] ?? right.allocate(spec)) - 1]! };
+    }),
+  },
   'an int8 cache whose scales are lost': {
     suite: 'kvQuant',
     caughtBy: /^kvAppend: int8/,
@@ -746,6 +782,75 @@ const contractFaults: Readonly<Record<string, Fault>> = {
     suite: 'memory',
     caughtBy: /^host memory larger than any/,
     plant: (driver) => planDriver(driver, { hostMemory: (byteLength) => new ArrayBuffer(byteLength) }),
+  },
+  'an op that goes wrong is flagged as its neighbour': {
+    suite: 'errors',
+    caughtBy: /^an op that goes wrong is named/,
+    plant: (driver) => planDriver(driver, { flagged: (op) => Math.max(0, op - 1) }),
+  },
+  'an op that goes wrong is not named': {
+    suite: 'errors',
+    caughtBy: /^an op that goes wrong is named/,
+    plant: (driver) => planDriver(driver, { memoryOf: (_, io) => ({ ...io, fault: new Int32Array(2) }) }),
+  },
+  'temporaries lie over what their ops still read': {
+    suite: 'plans',
+    caughtBy: /^random plan/,
+    plant: (driver) => planDriver(driver, { mayShare: (a, b) => a.last <= b.first || b.last <= a.first }),
+  },
+  'plans of one key work on the host memory of the first': {
+    suite: 'steps',
+    caughtBy: /^steps alike/,
+    plant: (driver) => {
+      const first = new Map<string, PlanIo>();
+      return planDriver(driver, {
+        memoryOf({ key }, io) {
+          if (!first.has(key)) first.set(key, io);
+          return first.get(key)!;
+        },
+      });
+    },
+  },
+  'a product claims to round its operand, and does not': {
+    suite: 'bf16',
+    caughtBy: /^linear: x as bf16, with bf16/,
+    plant: (driver) => {
+      const { manifest } = roundingDriver();
+      return { ...driver, manifest };
+    },
+  },
+  'a temporary is cut to bf16, not rounded': {
+    suite: 'bf16',
+    caughtBy: /^silu: outputs as bf16/,
+    plant: () => {
+      const right = roundingDriver();
+      const silu: Kernel = async (given, own, [y]) => {
+        const wide = replaced(
+          {
+            ...y!,
+            dtype: 'f32',
+            buffer: { id: -1, bytes: new ArrayBuffer(4 * elementCount(y!.shape)) } as HostBuffer,
+            byteOffset: 0,
+          },
+          () => 0,
+        );
+        await right.kernels.silu(given, own, [wide]);
+        const values = floatsOf(wide);
+        if (y!.dtype === 'f32') floatsOf(y!).set(values);
+        else elements(y!).set(Uint16Array.from(new Uint32Array(values.buffer), (word) => word >>> 16));
+      };
+      return { ...right, kernels: { ...right.kernels, silu } };
+    },
+  },
+  'a temporary in bf16 is read as if it were f32': {
+    suite: 'bf16',
+    caughtBy: /^linear: x as bf16/,
+    plant: () => {
+      const right = roundingDriver();
+      const linear: Kernel = (given, ...rest) =>
+        right.kernels.linear({ ...given, x: { ...memory(given.x), dtype: 'f32' } }, ...rest);
+      return { ...right, kernels: { ...right.kernels, linear } };
+    },
   },
   'captured plans are kept': {
     suite: 'leaks',

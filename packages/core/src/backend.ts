@@ -3,6 +3,7 @@ import type { Capabilities } from './capability/index.js';
 import type { DeviceCeilings, DeviceProfile } from './device-profile.js';
 import type { DType } from './dtype.js';
 import type { AttentionBatch, UncachedBatch } from './kv/batch.js';
+import type { KvBuffer, KvSpec } from './kv/kv-buffer.js';
 import type { KvLayer } from './kv/kv-cache.js';
 import type { CastTarget } from './ops/cast.js';
 import type { GeluForm } from './ops/gelu.js';
@@ -116,6 +117,8 @@ export interface Backend extends Ops, Partial<Capabilities> {
   step(): Step;
   /** Zeroed device memory that outlives steps. Throws OUT_OF_MEMORY. */
   buffer(dtype: DType, shape: readonly number[]): DeviceBuffer;
+  /** Zeroed memory for keys or values of one layer, in the driver's layout. Throws OUT_OF_MEMORY, BAD_ARGUMENT. */
+  kvBuffer(spec: KvSpec): KvBuffer;
   /** Loads a parameter off the JS thread. Throws UNSUPPORTED, BAD_WEIGHT, OUT_OF_MEMORY. */
   loadWeight(source: WeightSource): Promise<Weight>;
   /** How often each kernel has run, by op name: the proof that a fused kernel was used. */

@@ -116,9 +116,14 @@ const methods = [
   ['dispose'],
 ] as const;
 
+const kvMethods = ['allocate', 'read', 'write'].map((name) => ['kv', name]);
+
 function needMethods(driver: Driver): void {
-  const paths: readonly (readonly string[])[] =
-    'executor' in driver ? [...methods, ['executor', 'execute']] : methods;
+  const paths: readonly (readonly string[])[] = [
+    ...methods,
+    ...('executor' in driver ? [['executor', 'execute']] : []),
+    ...(driver.kv ? kvMethods : []),
+  ];
   for (const path of paths) {
     let found: unknown = driver;
     for (const name of path) found = (found as Readonly<Record<string, unknown>> | undefined)?.[name];

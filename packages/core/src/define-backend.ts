@@ -15,6 +15,8 @@ import { byteLength, type DType, showShape } from './dtype.js';
 import { BackendError } from './error.js';
 import { type FusedOpName, fusedOps } from './fusions/index.js';
 import { guardDriver } from './guard-driver.js';
+import { cacheDtypes } from './kv/cache-row.js';
+import { type KvSpec, kvOf } from './kv/kv-buffer.js';
 import { KvCache } from './kv/kv-cache.js';
 import { needOpSupport, supportsOp } from './manifest.js';
 import { bf16Temporaries, storesBf16 } from './plan/bf16-temporaries.js';
@@ -26,7 +28,7 @@ import { type PlanUse, type PreparedPlan, preparePlan } from './plan/prepare.js'
 import { recordMoe, recordOps } from './record-ops.js';
 import { Recorder, type RecorderHost } from './recorder.js';
 import { rehearsalDriver } from './rehearsal-driver.js';
-import { LoadedWeight, OwnedBuffer, type ResourceOwner } from './resources.js';
+import { LoadedWeight, OwnedBuffer, OwnedKvBuffer, type ResourceOwner } from './resources.js';
 import { RunQueue } from './run-queue.js';
 import type { Step, StepMemory } from './step.js';
 import { denseFormats, type WeightSource } from './weight.js';
@@ -146,6 +148,12 @@ class BackendCore implements ResourceOwner, RecorderHost {
     return new OwnedBuffer(this, shape, dtype, this.driver.memory.allocate(byteLength({ dtype, shape })));
   }
 
+  kvBuffer(spec: KvSpec): OwnedKvBuffer {
+    this.needLive('kvBuffer');
+    needKvSpec(spec);
+    return new OwnedKvBuffer(this, { ...spec }, kvOf(this.driver).allocate(spec));
+  }
+
   measureCeilings(): Promise<DeviceCeilings> {
     return this.queue.run(async () => {
       this.needLive('measureCeilings');
@@ -186,6 +194,16 @@ class BackendCore implements ResourceOwner, RecorderHost {
     if (shape.length === 0 || shape.some((d) => !Number.isInteger(d) || d < 1))
       throw new BackendError('BAD_WEIGHT', `[loadWeight] '${name}' has shape ${showShape(shape)}`);
   }
+}
+
+/** Throws BAD_ARGUMENT. */
+function needKvSpec({ dtype, ...sizes }: KvSpec): void {
+  const bad = (message: string) => new BackendError('BAD_ARGUMENT', `[kvBuffer] ${message}`);
+  for (const [name, size] of Object.entries(sizes))
+    if (!(Number.isSafeInteger(size) && size > 0))
+      throw bad(`${name} must be a whole number above 0; got ${size}`);
+  if (!(cacheDtypes as readonly DType[]).includes(dtype))
+    throw bad(`dtype must be ${cacheDtypes.join(', ')}; got ${dtype}`);
 }
 
 const stackName = ([first, ...others]: readonly WeightSource[]) =>
@@ -282,6 +300,7 @@ export function defineBackend(driver: Driver, options: BackendOptions = {}): Bac
       return new Recorder(core);
     },
     buffer: (dtype, shape) => core.buffer(dtype, shape),
+    kvBuffer: (spec) => core.kvBuffer(spec),
     loadWeight: (source) => core.loadWeight(source),
     kernelRuns: () => ({ ...core.runs, ...core.driver.kernelRuns?.() }),
     get disposed() {

@@ -4,6 +4,7 @@ import type { DeviceCeilings, DeviceProfile } from './device-profile.js';
 import type { DType } from './dtype.js';
 import type { BackendErrorCode } from './error.js';
 import type { FusedOpName } from './fusions/index.js';
+import type { DriverKv } from './kv/kv-buffer.js';
 import type { CoreOpName } from './ops/index.js';
 import type { EncodedPlan } from './plan/encode.js';
 import type { WeightFormat, WeightSource } from './weight.js';
@@ -84,6 +85,8 @@ interface DriverBase {
   readonly manifest: Manifest;
   readonly capabilities?: DriverCapabilities;
   readonly memory: DriverMemory;
+  /** Memory for caches in a layout of the driver's own. Absent: canonical form in `memory`. */
+  readonly kv?: DriverKv;
   /**
    * Loads a parameter off the JS thread. Throws BackendError BAD_WEIGHT (file, offset or length wrong),
    * UNSUPPORTED (format not in the manifest) or OUT_OF_MEMORY.

@@ -8,6 +8,7 @@ import type {
   PlanExecutor,
 } from './driver.js';
 import { BackendError, QuernError } from './error.js';
+import type { DriverKv } from './kv/kv-buffer.js';
 
 /** What a driver's functions throw and reject with: QuernErrors as they are, anything else as DEVICE_FAILED. */
 class Guard {
@@ -44,6 +45,14 @@ function guardMemory(guard: Guard, memory: DriverMemory): DriverMemory {
     free: (buffer) => guard.now('free', () => memory.free(buffer)),
     write: (buffer, offset, bytes) => guard.later('write', () => memory.write(buffer, offset, bytes)),
     read: (buffer, offset, bytes) => guard.later('read', () => memory.read(buffer, offset, bytes)),
+  };
+}
+
+function guardKv(guard: Guard, kv: DriverKv): DriverKv {
+  return {
+    allocate: (spec) => guard.now('allocate', () => kv.allocate(spec)),
+    read: (buffer, first, count, bytes) => guard.later('read', () => kv.read(buffer, first, count, bytes)),
+    write: (buffer, first, count, bytes) => guard.later('write', () => kv.write(buffer, first, count, bytes)),
   };
 }
 
@@ -97,6 +106,7 @@ export function guardDriver(driver: Driver): Driver {
     manifest,
     ...(capabilities && { capabilities }),
     memory: guardMemory(guard, driver.memory),
+    ...(driver.kv && { kv: guardKv(guard, driver.kv) }),
     freeMemory: () => guard.now('freeMemory', () => driver.freeMemory()),
     loadWeight: (source) => guard.later('loadWeight', () => driver.loadWeight(source)),
     freeWeight: (weight) => guard.now('freeWeight', () => driver.freeWeight(weight)),

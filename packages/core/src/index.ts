@@ -24,6 +24,7 @@ export { elements, type HostBuffer, hostMemory } from './host-memory.js';
 export * from './kv/batch.js';
 export { BlockPool } from './kv/block-pool.js';
 export * from './kv/cache-row.js';
+export { type DriverKv, type KvBuffer, type KvSpec, kvOf, kvShape } from './kv/kv-buffer.js';
 export * from './kv/kv-cache.js';
 export { KvSequence } from './kv/kv-sequence.js';
 export * from './machine-memory.js';

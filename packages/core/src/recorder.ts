@@ -10,13 +10,14 @@ import {
   type TensorSpec,
 } from './dtype.js';
 import { BackendError } from './error.js';
+import type { KvBuffer } from './kv/kv-buffer.js';
 import type { AnyOp, OperandRule, OperandSpec } from './op/define-op.js';
 import { maxDimension, maxRank } from './plan/encode.js';
 import type { Plan, PlanOp, PlanOperand, Storage, TensorOperand } from './plan/plan.js';
 import type { PlanUse, PreparedPlan } from './plan/prepare.js';
-import { LoadedWeight, OwnedBuffer, type Resource, type ResourceOwner } from './resources.js';
+import { LoadedWeight, OwnedKvBuffer, type Resource, type ResourceOwner } from './resources.js';
 import type { InputArray, Step, StepMemory } from './step.js';
-import type { DeviceBuffer, Tensor } from './tensor.js';
+import type { Tensor } from './tensor.js';
 import type { Weight } from './weight.js';
 
 /** A tensor and where it lies. */
@@ -43,7 +44,7 @@ export interface RecorderHost extends ResourceOwner {
   runOnce(preparing: Promise<PreparedPlan>, signal: AbortSignal | undefined): Promise<void>;
 }
 
-export type OperandValue = Tensor | Weight | DeviceBuffer | undefined;
+export type OperandValue = Tensor | Weight | KvBuffer | undefined;
 
 /** The Step that ops record into. */
 export class Recorder implements Step {
@@ -243,9 +244,12 @@ export class Recorder implements Step {
     return operand;
   }
 
-  private hold(op: string, name: string, value: Weight | DeviceBuffer): LoadedWeight | OwnedBuffer {
-    if (!(value instanceof LoadedWeight || value instanceof OwnedBuffer))
-      throw new BackendError('BAD_ARGUMENT', `[${op}] ${name} was not made by a backend`);
+  private hold(op: string, name: string, value: Weight | KvBuffer): LoadedWeight | OwnedKvBuffer {
+    if (!(value instanceof LoadedWeight || value instanceof OwnedKvBuffer))
+      throw new BackendError(
+        'BAD_ARGUMENT',
+        `[${op}] ${name} was not made by a backend's ${value.kind === 'weight' ? 'loadWeight' : 'kvBuffer'}`,
+      );
     if (value.owner !== this.host)
       throw new BackendError('WRONG_STEP', `[${op}] ${name} belongs to another backend`);
     value.needLive(op);

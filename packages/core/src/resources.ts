@@ -1,6 +1,7 @@
 import type { Driver, DriverBuffer, DriverWeight } from './driver.js';
 import { byteLength as bytesOf, type DType, showShape } from './dtype.js';
 import { BackendError } from './error.js';
+import { type KvBuffer, type KvSpec, kvBlockBytes, kvOf, kvShape } from './kv/kv-buffer.js';
 import type { BufferOperand, WeightOperand } from './plan/plan.js';
 import type { RunQueue } from './run-queue.js';
 import type { DeviceBuffer } from './tensor.js';
@@ -111,5 +112,55 @@ export class OwnedBuffer extends Resource implements DeviceBuffer, BufferOperand
         `[${op}] bytes ${offset} to ${offset + length} lie outside a buffer of ${this.byteLength}`,
       );
     await this.owner.queue.run(act);
+  }
+}
+
+export class OwnedKvBuffer extends Resource implements KvBuffer, BufferOperand {
+  readonly kind = 'buffer';
+  readonly shape: readonly number[];
+  readonly byteLength: number;
+
+  constructor(
+    owner: ResourceOwner,
+    private readonly spec: KvSpec,
+    readonly handle: DriverBuffer,
+  ) {
+    super(owner, `cache buffer ${showShape(kvShape(spec))}`);
+    this.shape = kvShape(spec);
+    this.byteLength = spec.blocks * kvBlockBytes(spec);
+  }
+
+  get dtype(): DType {
+    return this.spec.dtype;
+  }
+
+  async readBlocks(first: number, count = 1): Promise<Uint8Array> {
+    this.needBlocks('readBlocks', first, count);
+    const bytes = new Uint8Array(count * kvBlockBytes(this.spec));
+    const { driver, queue } = this.owner;
+    if (count > 0) await queue.run(() => kvOf(driver).read(this.handle, first, count, bytes));
+    return bytes;
+  }
+
+  async writeBlocks(first: number, bytes: Uint8Array): Promise<void> {
+    const count = bytes.length / kvBlockBytes(this.spec);
+    this.needBlocks('writeBlocks', first, count);
+    const { driver, queue } = this.owner;
+    if (count > 0) await queue.run(() => kvOf(driver).write(this.handle, first, count, bytes));
+  }
+
+  protected release(): void {
+    this.owner.driver.memory.free(this.handle);
+  }
+
+  private needBlocks(op: string, first: number, count: number): void {
+    this.needLive(op);
+    const { blocks } = this.spec;
+    const whole = Number.isInteger(first) && Number.isInteger(count);
+    if (!(whole && first >= 0 && count >= 0 && first + count <= blocks))
+      throw new BackendError(
+        'BAD_ARGUMENT',
+        `[${op}] ${count} blocks from block ${first} on do not lie within a buffer of ${blocks} blocks of ${kvBlockBytes(this.spec)} bytes`,
+      );
   }
 }

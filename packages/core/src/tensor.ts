@@ -12,7 +12,7 @@ export interface Tensor {
 }
 
 /**
- * Device memory that outlives a step: what a KV cache is made of. It starts zeroed.
+ * Plain device memory that outlives a step. It starts zeroed. Caches are made of `KvBuffer`s instead.
  * `dispose` frees it once no running step uses it, and ends the captured graphs that hold it.
  */
 export interface DeviceBuffer {

@@ -124,17 +124,19 @@ test('no function of a driver is lost behind the guard', () => {
     ...{ execute: reject, hostMemory: fail, freeHostMemory: fail, capture: () => captured },
   };
   const { kernels: _kernels, ...base } = definitionDriver(ledger());
+  const kv = { allocate: fail, read: reject, write: reject };
   const plan = encodePlan([], layOut({ ops: [], storages: [] }));
   const [inputs, outputs] = [new ArrayBuffer(0), new ArrayBuffer(0)];
   const io = { inputs, outputs, control: new Int32Array(1), fault: new Int32Array(2) };
   const driver: Required<PlanDriver> = {
     ...{ capabilities: {}, measureCeilings: reject, loadExperts: reject, loadGptq: reject },
-    ...{ kernelRuns: () => ({}), ...base, executor },
+    ...{ kernelRuns: () => ({}), kv, ...base, executor },
   };
   const guarded = guardDriver(driver) as Required<PlanDriver>;
   const names = (object: object) => Object.keys(object).sort();
   expect(names(guarded)).toEqual(names(driver));
   expect(names(guarded.memory)).toEqual(names(driver.memory));
+  expect(names(guarded.kv)).toEqual(names(kv));
   expect(names(guarded.executor)).toEqual(names(executor));
   const { capture } = guarded.executor as Required<PlanExecutor>;
   expect(names(capture(plan, io))).toEqual(names(captured));

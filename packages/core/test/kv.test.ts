@@ -1,5 +1,13 @@
 import fc from 'fast-check';
-import { BackendError, BlockPool, contiguousKvCache, defineBackend, KvSequence, need } from '../src/index.js';
+import {
+  BackendError,
+  BlockPool,
+  contiguousKvCache,
+  defineBackend,
+  KvCache,
+  KvSequence,
+  need,
+} from '../src/index.js';
 import { definitionDriver, type Ledger } from './definition-driver.js';
 
 const code = (wanted: string) => expect.objectContaining({ code: wanted });
@@ -221,4 +229,22 @@ test('a cache is allocated whole or not at all', () => {
   expect(() => contiguousKvCache(backend, { ...options, headDim: 0, sequences: 1 })).toThrow(
     code('BAD_ARGUMENT'),
   );
+});
+
+test('blocks of all layers are copied out and in, and go where they are told', async () => {
+  using backend = defineBackend(definitionDriver());
+  const options = { layers: 3, kvHeads: 2, headDim: 4, dtype: 'f16', context: 8 } as const;
+  using from = KvCache.allocate(backend, options, 4, 2);
+  using to = KvCache.allocate(backend, options, 5, 2);
+  expect(from.blockBytes).toBe(2 * 3 * 2 * 2 * 4 * 2);
+  const bytes = Uint8Array.from({ length: 2 * from.blockBytes }, (_, i) => i % 251);
+  await from.writeBlocks([3, 0], bytes);
+  expect(await from.readBlocks([3, 0])).toEqual(bytes);
+  expect(await from.readBlocks([1, 2])).toEqual(new Uint8Array(bytes.length));
+  await to.writeBlocks([1, 4], await from.readBlocks([0, 3]));
+  expect(await to.readBlocks([4, 1])).toEqual(bytes);
+  const layerBytes = from.blockBytes / 3;
+  expect(await to.layer(1).v.readBlocks(4)).toEqual(bytes.slice(1.5 * layerBytes, 2 * layerBytes));
+  await expect(from.writeBlocks([0], bytes)).rejects.toEqual(code('BAD_ARGUMENT'));
+  await expect(from.readBlocks([4])).rejects.toEqual(code('BAD_ARGUMENT'));
 });

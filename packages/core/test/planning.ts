@@ -4,7 +4,7 @@ import { type FusionSupport, fusePlan } from '../src/plan/fuse.js';
 import type { Plan } from '../src/plan/plan.js';
 import type { PreparedPlan } from '../src/plan/prepare.js';
 import { Recorder, type RecorderHost } from '../src/recorder.js';
-import { LoadedWeight, OwnedBuffer } from '../src/resources.js';
+import { LoadedWeight, OwnedKvBuffer } from '../src/resources.js';
 import { RunQueue } from '../src/run-queue.js';
 import { definitionDriver } from './definition-driver.js';
 
@@ -41,8 +41,10 @@ export class Planner implements RecorderHost {
     return new LoadedWeight(this, name, shape, format, { id: this.nextId++, byteLength: 0 });
   }
 
-  buffer(shape: readonly number[], dtype: DType = 'f32'): OwnedBuffer {
-    return new OwnedBuffer(this, shape, dtype, { id: this.nextId++ });
+  /** Keys or values of a cache. */
+  buffer([blocks, blockSize, heads, headDim]: readonly number[], dtype: DType = 'f32'): OwnedKvBuffer {
+    const spec = { blocks: blocks!, blockSize: blockSize!, heads: heads!, headDim: headDim!, dtype };
+    return new OwnedKvBuffer(this, spec, { id: this.nextId++ });
   }
 
   step(): Recorder {

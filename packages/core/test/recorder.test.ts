@@ -124,7 +124,7 @@ test.each<[string, string, string, (step: ReturnType<Planner['step']>) => unknow
   [
     'a weight made by hand',
     'BAD_ARGUMENT',
-    'was not made by a backend',
+    "was not made by a backend's loadWeight",
     (s) =>
       b.linear(input(s, 1, 1), {
         ...planner.weight([1, 1]),

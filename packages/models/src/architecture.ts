@@ -9,9 +9,12 @@ import type { EncoderArchitecture } from './encoder/encoder.js';
 import { nomicBert } from './encoder/nomic-bert.js';
 import { roberta } from './encoder/roberta.js';
 import { ModelError } from './error.js';
+import { gemma2 } from './gemma2.js';
+import { gemma3 } from './gemma3.js';
 import { llama } from './llama.js';
 import { mistral } from './mistral.js';
 import { mixtral } from './mixtral.js';
+import { phi3 } from './phi3.js';
 import { qwen2 } from './qwen2.js';
 import { qwen3 } from './qwen3.js';
 import { qwen3Moe } from './qwen3-moe.js';
@@ -30,6 +33,8 @@ export interface GgufForm {
   readonly name: string;
   /** The order of the rows of q and k within a head; Hugging Face files have halves. */
   readonly rope: RopeLayout;
+  /** Some layers may look back by a window and others all the way; llama.cpp takes each n-th to do so where the file does not say. */
+  readonly windowPeriod?: number;
 }
 
 /** Everything that makes a family of models: how its files are read, and its forward pass. */
@@ -117,5 +122,18 @@ function find(naming: Naming, name: string, path: string): Architecture | Encode
   );
 }
 
-const ours = [llama, mistral, qwen2, qwen3, mixtral, qwen3Moe, bert, roberta, nomicBert];
+const ours = [
+  llama,
+  mistral,
+  qwen2,
+  qwen3,
+  mixtral,
+  qwen3Moe,
+  gemma2,
+  gemma3,
+  phi3,
+  bert,
+  roberta,
+  nomicBert,
+];
 for (const architecture of ours) registerArchitecture(architecture); // by the same door as everybody's

@@ -13,13 +13,18 @@ export {
   projectHeads,
   selfAttention,
 } from './blocks/attention.js';
-export { type FeedForwardWeights, swigluFeedForward } from './blocks/feed-forward.js';
+export { type FeedForwardWeights, gegluFeedForward, swigluFeedForward } from './blocks/feed-forward.js';
 export { type MixtureWeights, mixtureFeedForward, sparseFeedForward } from './blocks/mixture.js';
 export { rootMeanSquareNorm } from './blocks/norm.js';
 export { embedAndLogits, type VocabularyWeights } from './blocks/vocabulary.js';
 export type { DecoderConfig, MixtureConfig } from './config/decoder-config.js';
-export { decoderConfigFromGguf, type GgufSource } from './config/gguf.js';
-export { decoderConfigFromHuggingFace, type HuggingFaceSource } from './config/hugging-face.js';
+export { decoderConfigFromGguf, type GgufRules, type GgufSource } from './config/gguf.js';
+export {
+  decoderConfigFromHuggingFace,
+  type HuggingFaceRules,
+  type HuggingFaceSource,
+} from './config/hugging-face.js';
+export { layerRope } from './config/layer-rope.js';
 export { Settings } from './config/settings.js';
 export { encoderToGguf } from './convert/encoder-to-gguf.js';
 export { speechToGguf } from './convert/speech-to-gguf.js';
@@ -43,6 +48,8 @@ export { nomicBert, nomicBertWeights } from './encoder/nomic-bert.js';
 export { roberta } from './encoder/roberta.js';
 export { ModelError, type ModelErrorCode } from './error.js';
 export { findModel, type ModelLocation } from './find-model.js';
+export { gemma2 } from './gemma2.js';
+export { gemma3 } from './gemma3.js';
 export { type LanguageModel, loadLanguageModel, type ModelPart, type PartPlace } from './language-model.js';
 export { type LayerRange, rangeFault, showRange } from './layer-ranges.js';
 export { llama, llamaDecoder } from './llama.js';
@@ -57,6 +64,7 @@ export {
   type ModelFile,
   openModelFile,
 } from './model-file.js';
+export { phi3 } from './phi3.js';
 export { qwen2 } from './qwen2.js';
 export { type Qwen3AttentionWeights, qwen3, qwen3Attention } from './qwen3.js';
 export { qwen3Moe } from './qwen3-moe.js';

@@ -33,8 +33,9 @@ export const mixtral = {
   weights: mixtralWeights,
   rename: splitExperts(...expertNames),
   gguf: { name: 'llama', rope: 'interleaved' },
-  configFromGguf: (source) => decoderConfigFromGguf(source, 'interleaved', mixtureFromGguf),
-  configFromHuggingFace: (source) => decoderConfigFromHuggingFace(source, mixtralWindows, mixtralMixture),
+  configFromGguf: (source) => decoderConfigFromGguf(source, 'interleaved', { mixture: mixtureFromGguf }),
+  configFromHuggingFace: (source) =>
+    decoderConfigFromHuggingFace(source, mixtralWindows, { mixture: mixtralMixture }),
   build: mixtralDecoder,
 } satisfies Architecture;
 

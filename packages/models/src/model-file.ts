@@ -2,6 +2,7 @@ import { dirname, join } from 'node:path';
 import { type GgufFile, type MetadataValue, openGguf, openSafetensors } from '@quern/quant';
 import { type Architecture, findArchitecture } from './architecture.js';
 import type { DecoderConfig } from './config/decoder-config.js';
+import type { GgufSource } from './config/gguf.js';
 import { readQuantisation } from './config/quantisation.js';
 import { readJsonObject } from './config/read-json.js';
 import { ownValue, Settings } from './config/settings.js';
@@ -78,7 +79,8 @@ async function openGgufModel(path: string): Promise<GgufModelFile> {
     settings,
     weights,
     tokens: tokenCount(file),
-    ropeFactors: await readRopeFactors(weights),
+    ropeFactors: await readFactors(weights, 'rope_freqs.weight'),
+    ...(await readLongRope(weights)),
   });
   return { kind: 'gguf', path, architecture, config, weights, metadata };
 }
@@ -88,9 +90,15 @@ export function tokenCount({ metadata }: GgufFile): number {
   return Array.isArray(tokens) ? tokens.length : 0;
 }
 
-async function readRopeFactors(weights: WeightFile): Promise<readonly number[] | undefined> {
-  const tensor = weights.tensors.get('rope_freqs.weight');
+async function readFactors(weights: WeightFile, name: string): Promise<readonly number[] | undefined> {
+  const tensor = weights.tensors.get(name);
   return tensor && Array.from(await decodeToF32(tensor));
+}
+
+async function readLongRope(weights: WeightFile): Promise<Pick<GgufSource, 'longRopeFactors'>> {
+  const long = await readFactors(weights, 'rope_factors_long.weight');
+  const short = await readFactors(weights, 'rope_factors_short.weight');
+  return long || short ? { longRopeFactors: { long: long ?? [], short: short ?? [] } } : {};
 }
 
 async function openHuggingFaceModel(path: string, configPath: string): Promise<HuggingFaceModelFile> {

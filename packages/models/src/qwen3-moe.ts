@@ -35,8 +35,9 @@ export const qwen3Moe = {
   weights: qwen3MoeWeights,
   rename: splitExperts(...expertNames),
   gguf: { name: 'qwen3moe', rope: 'halves' },
-  configFromGguf: (source) => decoderConfigFromGguf(source, 'halves', mixtureFromGguf),
-  configFromHuggingFace: (source) => decoderConfigFromHuggingFace(source, qwen3MoeWindows, qwen3MoeMixture),
+  configFromGguf: (source) => decoderConfigFromGguf(source, 'halves', { mixture: mixtureFromGguf }),
+  configFromHuggingFace: (source) =>
+    decoderConfigFromHuggingFace(source, qwen3MoeWindows, { mixture: qwen3MoeMixture }),
   build: qwen3MoeDecoder,
 } satisfies Architecture;
 

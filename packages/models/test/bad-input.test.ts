@@ -174,7 +174,12 @@ describe('configurations', () => {
       'BAD_CONFIG',
       /high_freq_factor is 1/,
     ],
-    ['LongRoPE', { rope_scaling: { type: 'longrope' } }, 'UNSUPPORTED_CONFIG', /LongRoPE/],
+    [
+      'LongRoPE without factors',
+      { rope_scaling: { type: 'longrope' } },
+      'BAD_CONFIG',
+      /long_factor is missing/,
+    ],
     [
       'bitsandbytes',
       { quantization_config: { quant_method: 'bitsandbytes' } },

@@ -1,9 +1,11 @@
 import {
   type AnyOp,
   type Backend,
-  type DeviceBuffer,
+  cacheRow,
   type DType,
   elementCount,
+  type KvBuffer,
+  type KvSpec,
   type OperandValue,
   type Step,
   type Tensor,
@@ -15,7 +17,7 @@ import { bufferValues, bytesOf, hostValues, type Operand, type Operands } from '
 export interface Bound {
   readonly values: Readonly<Record<string, OperandValue>>;
   readonly tensors: Readonly<Record<string, Tensor>>;
-  readonly buffers: Readonly<Record<string, DeviceBuffer>>;
+  readonly buffers: Readonly<Record<string, KvBuffer>>;
   dispose(): void;
 }
 
@@ -25,6 +27,13 @@ export type Binding = 'whole' | 'sliced';
 export function loadOperand(backend: Backend, name: string, operand: Operand): Promise<Weight> {
   const { shape, format } = operand;
   return backend.loadWeight({ name, shape, format, bytes: operand.bytes ?? bytesOf(hostValues(operand)) });
+}
+
+/** The cache that an operand [blocks, blockSize, Hk, d or d + 4] fills. */
+export function kvSpecOf({ shape, format }: Operand): KvSpec {
+  const [blocks, blockSize, heads, row] = shape as [number, number, number, number];
+  const dtype = format as DType;
+  return { blocks, blockSize, heads, headDim: row - cacheRow(dtype, 0), dtype };
 }
 
 /** NaN in every floating dtype, out of range in every index. */
@@ -47,9 +56,9 @@ function bindTensor(backend: Backend, step: Step, operand: Operand, binding: Bin
   return step.input(hostValues(operand), operand.shape, operand.format as DType);
 }
 
-async function bindBuffer(backend: Backend, operand: Operand): Promise<DeviceBuffer> {
-  const buffer = backend.buffer(operand.format as DType, operand.shape);
-  await buffer.write(bytesOf(bufferValues(operand)));
+async function bindBuffer(backend: Backend, operand: Operand): Promise<KvBuffer> {
+  const buffer = backend.kvBuffer(kvSpecOf(operand));
+  await buffer.writeBlocks(0, bytesOf(bufferValues(operand)));
   return buffer;
 }
 
@@ -62,7 +71,7 @@ export async function bind(
   binding: Binding = 'whole',
 ): Promise<Bound> {
   const tensors: Record<string, Tensor> = {};
-  const buffers: Record<string, DeviceBuffer> = {};
+  const buffers: Record<string, KvBuffer> = {};
   const weights: Record<string, Weight> = {};
   const loaded: Record<string, Weight> = {};
   for (const [name, operand] of Object.entries(operands)) {

@@ -1,4 +1,4 @@
-import type { Backend, Weight } from '@quern/core';
+import type { Backend, KvSpec, Weight } from '@quern/core';
 import type { Case } from '../case.js';
 import type { Lab } from '../lab.js';
 import { bytesOf } from '../values/numbers.js';
@@ -20,6 +20,9 @@ export const fresh =
   });
 
 export const floats = (...values: number[]): Float32Array => Float32Array.from(values);
+
+/** A cache buffer of one token of one head of two elements. */
+export const oneToken: KvSpec = { blocks: 1, blockSize: 1, heads: 1, headDim: 2, dtype: 'f32' };
 
 export const loadValues = (
   backend: Backend,

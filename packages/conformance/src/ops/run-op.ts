@@ -1,9 +1,9 @@
 import {
   type AnyOp,
   type Backend,
-  type DeviceBuffer,
   elementCount,
   hostArray,
+  type KvBuffer,
   type Numbers,
   recordOp,
   type Step,
@@ -16,8 +16,8 @@ import { checkOutcome, define, type NoteShare, type OpCase, type Outcome } from 
 /** Records a case and gives the tensors that stand for the op's outputs. */
 export type RecordCase = (step: Step, bound: Bound, sample: OpCase) => readonly Tensor[];
 
-async function readBuffer(buffer: DeviceBuffer): Promise<Numbers> {
-  const bytes = await buffer.read();
+async function readBuffer(buffer: KvBuffer): Promise<Numbers> {
+  const bytes = await buffer.readBlocks(0, buffer.shape[0]);
   const values = hostArray(buffer.dtype, bytes.buffer, bytes.byteOffset, elementCount(buffer.shape));
   return numbersOf(values, buffer.dtype, buffer.shape);
 }

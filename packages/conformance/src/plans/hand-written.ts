@@ -3,6 +3,7 @@ import {
   type DriverWeight,
   type EncodedPlan,
   headerWords,
+  type KvSpec,
   operandWords,
   type PlanDriver,
   type PlanIo,
@@ -28,6 +29,9 @@ export const productPlan = (w: DriverWeight): EncodedPlan =>
     ],
     [[0, 24, 0, 1]],
   );
+
+/** The cache of `appendPlan`. */
+export const appendedCache: KvSpec = { blocks: 1, blockSize: 2, heads: 1, headDim: 4, dtype: 'f32' };
 
 /** kvAppend of one token of one head [1, 1, 4], twice the same, at slot 0 of caches [1, 2, 1, 4]. */
 export const appendPlan = (cache: DriverBuffer): EncodedPlan =>

@@ -5,10 +5,12 @@ import {
   type EncodedPlan,
   elementCount,
   headerWords,
+  kvOf,
   operandWords,
   type PlanDriver,
   type PlanIo,
 } from '@quern/core';
+import { kvSpecOf } from '../ops/bind.js';
 import { type OpCase, specsOf } from '../ops/expect.js';
 import { bufferValues, bytesOf, hostValues, type Operand } from '../values/numbers.js';
 import { absent, buffer, ioFor, type OperandWords, planOf, record, tensor, weight } from './records.js';
@@ -59,9 +61,9 @@ async function bindOperand(
     return weight(await driver.loadWeight({ name, shape, format, bytes }), shape);
   }
   if (kind === 'buffer') {
-    const bytes = bytesOf(bufferValues(operand));
-    const cache = driver.memory.allocate(bytes.length);
-    await driver.memory.write(cache, 0, bytes);
+    const kv = kvOf(driver);
+    const cache = kv.allocate(kvSpecOf(operand));
+    await kv.write(cache, 0, shape[0]!, bytesOf(bufferValues(operand)));
     return buffer(cache, shape, format as DType);
   }
   const bytes = bytesOf(hostValues(operand));

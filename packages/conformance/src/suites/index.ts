@@ -1,5 +1,7 @@
 import type { Suite } from '../case.js';
 import { abort } from './abort.js';
+import { bf16 } from './bf16.js';
+import { caches } from './caches.js';
 import { chain } from './chain.js';
 import { concurrency } from './concurrency.js';
 import { errors } from './errors.js';
@@ -34,6 +36,7 @@ export const suites = {
   errors,
   fused,
   plans,
+  bf16,
   rows,
   steps,
   lifecycle,
@@ -43,6 +46,7 @@ export const suites = {
   words,
   concurrency,
   leaks,
+  caches,
   pagedKv,
   graph,
   chain,

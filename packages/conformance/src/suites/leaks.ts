@@ -48,6 +48,14 @@ async function fillBuffer(backend: Backend): Promise<void> {
   buffer.dispose();
 }
 
+async function fillCache(backend: Backend): Promise<void> {
+  const [heads, headDim] = [1, 64];
+  const blockSize = roundBytes / (4 * headDim);
+  const cache = backend.kvBuffer({ blocks: 1, blockSize, heads, headDim, dtype: 'f32' });
+  await cache.writeBlocks(0, filled);
+  cache.dispose();
+}
+
 const side = 2 ** 10;
 const matrix = new Float32Array(side * side).fill(1);
 
@@ -108,6 +116,7 @@ async function needNoThreads(lab: Lab): Promise<void> {
 
 const everywhere: readonly Case[] = [
   on('a buffer is given back', (backend) => needNoLeak(backend, 'a buffer', () => fillBuffer(backend))),
+  on('a cache is given back', (backend) => needNoLeak(backend, 'a cache', () => fillCache(backend))),
   on('a weight is given back', (backend) => needNoLeak(backend, 'a weight', () => useWeight(backend))),
   on('a step is given back', (backend) =>
     needNoLeak(backend, 'a step', async () => {

@@ -1,6 +1,6 @@
 import type { KvLayer } from '@quern/core';
 import type { Suite } from '../case.js';
-import { fresh, loadValues, floats as values } from '../ops/fresh.js';
+import { fresh, loadValues, oneToken, floats as values } from '../ops/fresh.js';
 import { bytesOf } from '../values/numbers.js';
 import { ensure, refusal } from '../values/refusal.js';
 import { proveUsable } from './errors.js';
@@ -22,7 +22,7 @@ export const lifecycle: Suite = () => [
     ensure(weight.disposed && buffer.disposed && backend.disposed, 'disposed should say so');
   }),
   on('a weight and a buffer after dispose', async (backend) => {
-    const [weight, buffer] = [await loadValues(backend, values(1, 2)), backend.buffer('f32', [1, 1, 1, 2])];
+    const [weight, buffer] = [await loadValues(backend, values(1, 2)), backend.kvBuffer(oneToken)];
     const layer: KvLayer = { k: buffer, v: buffer };
     weight.dispose();
     buffer.dispose();
@@ -30,8 +30,8 @@ export const lifecycle: Suite = () => [
     const x = step.input(values(1, 2), [1, 1, 2]);
     await refusal('DISPOSED', () => backend.rmsNorm(x, weight, { eps: 0 }));
     await refusal('DISPOSED', () => backend.kvAppend(layer, x, x, step.input(Int32Array.of(0))));
-    await refusal('DISPOSED', () => buffer.read());
-    await refusal('DISPOSED', () => buffer.write(new Uint8Array(4)));
+    await refusal('DISPOSED', () => buffer.readBlocks(0));
+    await refusal('DISPOSED', () => buffer.writeBlocks(0, new Uint8Array(8)));
     await proveUsable(backend);
   }),
   on('a weight disposed between recording and running', async (backend) => {

@@ -1,6 +1,6 @@
 import type { Backend, Step, Tensor } from '@quern/core';
 import type { Suite } from '../case.js';
-import { floats, fresh, loadValues } from '../ops/fresh.js';
+import { floats, fresh, loadValues, oneToken } from '../ops/fresh.js';
 import { ensure, refusal } from '../values/refusal.js';
 import { proveUsable } from './errors.js';
 
@@ -46,7 +46,7 @@ export const steps: Suite = () => [
   on('a weight, a buffer or a tensor of another backend', async (backend, lab) => {
     const other = await lab.open();
     const weight = await loadValues(other, floats(1, 2), [1, 2]);
-    const buffer = other.buffer('f32', [1, 1, 1, 2]);
+    const buffer = other.kvBuffer(oneToken);
     const step = backend.step();
     const x = step.input(floats(1, 2), [1, 2]);
     const k = step.input(floats(1, 2), [1, 1, 2]);
@@ -88,6 +88,11 @@ export const steps: Suite = () => [
     const [a, b] = [new Doubling(backend, 1), new Doubling(backend, 5)];
     for (let i = 0; i < 12; i++) for (const doubling of [a, b]) doubling.grow();
     await Promise.all([b.prove(12), a.prove(12)]);
+  }),
+  on('steps alike, with other inputs', async (backend) => {
+    const alike = [1, 5, 7].map((start) => new Doubling(backend, start));
+    for (const doubling of alike) doubling.grow();
+    for (const doubling of alike) await doubling.prove(1);
   }),
   on('many steps run at once', async (backend) => {
     const doublings = Array.from({ length: 16 }, (_, i) => new Doubling(backend, i + 1));

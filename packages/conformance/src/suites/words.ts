@@ -1,14 +1,14 @@
 import {
   type Driver,
-  type DriverBuffer,
   type DriverWeight,
   driverOf,
   type EncodedPlan,
+  kvOf,
   type PlanDriver,
 } from '@quern/core';
 import type { Case, Suite } from '../case.js';
 import { fresh } from '../ops/fresh.js';
-import { appendPlan, ioOf, opAt, operandAt, productPlan } from '../plans/hand-written.js';
+import { appendedCache, appendPlan, ioOf, opAt, operandAt, productPlan } from '../plans/hand-written.js';
 import { needRefused, outcome } from '../plans/outcome.js';
 import { withWords } from '../plans/records.js';
 import { bytesOf } from '../values/numbers.js';
@@ -116,7 +116,7 @@ const refused = (name: string, change: Change): Case =>
 const buffers: readonly Case[] = [
   on('an unknown buffer', async (backend) => {
     const driver = driverOf(backend) as PlanDriver;
-    const cache: DriverBuffer = driver.memory.allocate(32);
+    const cache = kvOf(driver).allocate(appendedCache);
     const plan = appendPlan(cache);
     ensure(
       (await outcome(driver, plan, ioOf(driver, 1, 4), false)) === undefined,
@@ -129,7 +129,7 @@ const buffers: readonly Case[] = [
   }),
   on('a buffer that has been freed', async (backend) => {
     const driver = driverOf(backend) as PlanDriver;
-    const cache: DriverBuffer = driver.memory.allocate(32);
+    const cache = kvOf(driver).allocate(appendedCache);
     driver.memory.free(cache);
     needRefused(await outcome(driver, appendPlan(cache), ioOf(driver, 1, 4), false), 'execute');
   }),

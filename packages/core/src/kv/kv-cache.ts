@@ -3,10 +3,10 @@ import type { QuantKvDtype } from '../capability/kv-quant.js';
 import { type DType, dtypeBytes } from '../dtype.js';
 import { BackendError } from '../error.js';
 import { checkArgument, type Refuse, rules } from '../options/index.js';
-import type { DeviceBuffer } from '../tensor.js';
 import { type BatchArrays, type BatchEntry, describeBatch } from './batch.js';
 import { BlockPool } from './block-pool.js';
 import { cacheRow } from './cache-row.js';
+import type { KvBuffer, KvSpec } from './kv-buffer.js';
 import { KvSequence } from './kv-sequence.js';
 
 /**
@@ -39,10 +39,10 @@ export interface KvCacheOptions {
   readonly context: number;
 }
 
-/** Keys and values of one layer, [blocks, blockSize, Hk, d] each; with i8 [blocks, blockSize, Hk, d + 4], see `cacheRow`. */
+/** Keys and values of one layer. */
 export interface KvLayer {
-  readonly k: DeviceBuffer;
-  readonly v: DeviceBuffer;
+  readonly k: KvBuffer;
+  readonly v: KvBuffer;
 }
 
 /** The backend of all layers of a cache, or one for each layer. Blocks and sequences are the same on all of them. */
@@ -110,11 +110,11 @@ export class KvCache {
   static allocate(backends: KvBackends, options: KvCacheOptions, blocks: number, blockSize: number): KvCache {
     needPositive({ ...options, blocks, blockSize });
     const backendOf = backendOfLayer(backends, options);
-    const dtype = kvElements[options.dtype];
-    const shape = [blocks, blockSize, options.kvHeads, cacheRow(dtype, options.headDim)];
-    const buffers: DeviceBuffer[] = [];
+    const { kvHeads: heads, headDim } = options;
+    const spec: KvSpec = { blocks, blockSize, heads, headDim, dtype: kvElements[options.dtype] };
+    const buffers: KvBuffer[] = [];
     try {
-      for (let i = 0; i < 2 * options.layers; i++) buffers.push(backendOf(i >> 1).buffer(dtype, shape));
+      for (let i = 0; i < 2 * options.layers; i++) buffers.push(backendOf(i >> 1).kvBuffer(spec));
     } catch (error) {
       for (const buffer of buffers) buffer.dispose();
       throw error;
@@ -149,20 +149,58 @@ export class KvCache {
     return kvCacheBytes(this.options, this.blocks * this.blockSize);
   }
 
+  /** Bytes of one block in canonical form: of each layer its keys, then its values. */
+  get blockBytes(): number {
+    return kvCacheBytes(this.options, this.blockSize);
+  }
+
+  /**
+   * Copies blocks out, [blocks, blockBytes]: to disk, to the host's memory, to a cache of as many layers, heads and tokens per block
+   * on another backend. The backend's layout does not show. Rejects with BAD_ARGUMENT for a block that is not there.
+   */
+  async readBlocks(blocks: readonly number[]): Promise<Uint8Array> {
+    const bytes = new Uint8Array(blocks.length * this.blockBytes);
+    let at = 0;
+    for (const block of blocks)
+      for (const buffer of this.buffers) {
+        const part = await buffer.readBlocks(block);
+        bytes.set(part, at);
+        at += part.length;
+      }
+    return bytes;
+  }
+
+  /** Copies blocks in, as `readBlocks` gave them. Rejects with BAD_ARGUMENT for other lengths, or a block that is not there. */
+  async writeBlocks(blocks: readonly number[], bytes: Uint8Array): Promise<void> {
+    if (bytes.length !== blocks.length * this.blockBytes)
+      throw new BackendError(
+        'BAD_ARGUMENT',
+        `[writeBlocks] ${blocks.length} blocks take ${blocks.length * this.blockBytes} bytes; got ${bytes.length}`,
+      );
+    let at = 0;
+    for (const block of blocks)
+      for (const buffer of this.buffers) {
+        const end = at + buffer.byteLength / this.blocks;
+        await buffer.writeBlocks(block, bytes.subarray(at, end));
+        at = end;
+      }
+  }
+
   /** What a step needs to know of a batch whose tokens have been appended to their sequences. Tables are as wide as the context. */
   describe(entries: readonly BatchEntry[]): BatchArrays {
     return describeBatch(entries, this.maxBlocks);
   }
 
   dispose(): void {
-    for (const { k, v } of this.kvLayers) {
-      k.dispose();
-      v.dispose();
-    }
+    for (const buffer of this.buffers) buffer.dispose();
   }
 
   [Symbol.dispose](): void {
     this.dispose();
+  }
+
+  private get buffers(): readonly KvBuffer[] {
+    return this.kvLayers.flatMap(({ k, v }) => [k, v]);
   }
 }
 

@@ -1,5 +1,6 @@
 import type { AttentionBatch, AttnConfig, Backend, KvCache, Tensor, Weight } from '@quern/core';
 import type { DecoderConfig } from '../config/decoder-config.js';
+import { layerRope } from '../config/layer-rope.js';
 
 /** The weights of an attention; biases where the architecture has them. */
 export interface AttentionWeights {
@@ -41,7 +42,7 @@ export function projectHeads(b: Backend, { heads, kvHeads, headDim }: DecoderCon
  * weights are rounded.
  */
 export function attendCache(b: Backend, config: DecoderConfig) {
-  const { heads, headDim, rope } = config;
+  const { heads, headDim } = config;
   const attnConfigs = config.windows.map((window) => attnConfig(config, window));
 
   return (
@@ -53,6 +54,7 @@ export function attendCache(b: Backend, config: DecoderConfig) {
   ): Tensor => {
     const T = q.shape[0]!;
     const kv = cache.layer(i);
+    const rope = layerRope(config, i, cache);
     const rotatedQ = b.rope(q, batch.positions, rope);
     const rotatedK = b.rope(k, batch.positions, rope);
     b.kvAppend(kv, rotatedK, v, batch.slots);
@@ -73,6 +75,9 @@ export function selfAttention(b: Backend, config: DecoderConfig) {
     attend(project(x, w), w, i, batch, cache);
 }
 
-function attnConfig({ heads, kvHeads, headDim }: DecoderConfig, window: number): AttnConfig {
-  return { heads, kvHeads, headDim, scale: 1 / Math.sqrt(headDim), causal: true, window };
+function attnConfig(
+  { heads, kvHeads, headDim, attentionScale = 1 / Math.sqrt(headDim), attentionCap = 0 }: DecoderConfig,
+  window: number,
+): AttnConfig {
+  return { heads, kvHeads, headDim, scale: attentionScale, causal: true, window, softCap: attentionCap };
 }

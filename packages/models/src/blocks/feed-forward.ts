@@ -14,10 +14,15 @@ export interface FeedForwardWeights {
 }
 
 /** down(silu(gate(x)) · up(x)): x [T, D] → [T, D] (Shazeer 2020, GLU Variants, eq. 6). */
-export function swigluFeedForward(b: Backend) {
+export const swigluFeedForward = (b: Backend) => gatedFeedForward(b, (gate, up) => b.swiglu(gate, up));
+
+/** down(gelu(gate(x)) · up(x)), gelu in its tanh form: x [T, D] → [T, D] (Shazeer 2020, GLU Variants, eq. 6). */
+export const gegluFeedForward = (b: Backend) => gatedFeedForward(b, (gate, up) => b.geglu(gate, up));
+
+function gatedFeedForward(b: Backend, gated: (gate: Tensor, up: Tensor) => Tensor) {
   return (x: Tensor, w: FeedForwardWeights): Tensor => {
     const gate = b.linear(x, w.gate, { bias: w.gateBias }); // [T, F]
     const up = b.linear(x, w.up, { bias: w.upBias }); // [T, F]
-    return b.linear(b.swiglu(gate, up), w.down, { bias: w.downBias }); // [T, D]
+    return b.linear(gated(gate, up), w.down, { bias: w.downBias }); // [T, D]
   };
 }

@@ -17,7 +17,18 @@ export interface DecoderConfig {
   /** V, rows of the embedding. */
   readonly vocabulary: number;
   readonly rmsEps: number;
+  /** The rotation of every layer, but for the next two. */
   readonly rope: RopeOptions;
+  /** The rotation of layers with a window, where it is another (Gemma 3). */
+  readonly windowRope?: RopeOptions;
+  /** The rotation in caches of at most `context` tokens, where it is another (LongRoPE). */
+  readonly shortRope?: { readonly context: number; readonly rope: RopeOptions };
+  /** Factor on q·k; absent: 1/√d. */
+  readonly attentionScale?: number;
+  /** Scores become cap · tanh(score / cap); absent: off (Gemma 2). */
+  readonly attentionCap?: number;
+  /** Logits become cap · tanh(logit / cap); absent: off (Gemma 2). */
+  readonly logitCap?: number;
   /** Tokens the model was made for. A longer cache works as far as its rotation extrapolates. */
   readonly context: number;
   /** Per layer, how many positions a query looks back, its own included; 0: all. */

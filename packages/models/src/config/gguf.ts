@@ -1,6 +1,6 @@
 import type { RopeLayout, RopeOptions, RopeScaling } from '@quern/core';
 import type { WeightFile } from '../weights/weight-file.js';
-import { type DecoderConfig, limits, type MixtureConfig, readHeads, sameWindow } from './decoder-config.js';
+import { type DecoderConfig, limits, type MixtureConfig, readHeads } from './decoder-config.js';
 import type { Settings } from './settings.js';
 
 /** What a GGUF file says about its model. Keys of `settings` go without the architecture's prefix. */
@@ -11,21 +11,33 @@ export interface GgufSource {
   readonly tokens: number;
   /** The tensor `rope_freqs.weight`, where the file has it: what each frequency is divided by. */
   readonly ropeFactors: readonly number[] | undefined;
+  /** The tensors `rope_factors_long.weight` and `rope_factors_short.weight` of LongRoPE. */
+  readonly longRopeFactors?: { readonly long: readonly number[]; readonly short: readonly number[] };
+}
+
+/** What an architecture has that Llama has not. */
+export interface GgufRules {
+  /** Of so many layers the last looks back all the way and the others by the window, where the file does not say. */
+  readonly windowPeriod?: number;
+  /** Base of the rotation in layers with a window, where the file does not say. */
+  readonly windowTheta?: number;
+  /** Feed-forwards of experts; without it a file that has any is refused. */
+  readonly mixture?: (source: GgufSource, layers: number) => MixtureConfig;
 }
 
 /**
  * The configuration of a decoder from GGUF metadata (llama.cpp's keys).
  * @param layout how the architecture's q and k rows are ordered in GGUF files
- * @param readMixture for architectures with experts; the others refuse a file that has any
+ * @param rules what the architecture has that Llama has not
  * @throws ModelError BAD_CONFIG or UNSUPPORTED_CONFIG.
  */
 export function decoderConfigFromGguf(
   source: GgufSource,
   layout: RopeLayout,
-  readMixture?: (source: GgufSource, layers: number) => MixtureConfig,
+  rules: GgufRules = {},
 ): DecoderConfig {
   const { settings, weights } = source;
-  if (!readMixture && hasExperts(settings))
+  if (!rules.mixture && hasExperts(settings))
     settings.refuse('expert_count', 'a mixture of experts is another architecture');
   const width = settings.whole('embedding_length', limits.width);
   const layers = settings.whole('block_count', limits.layers);
@@ -33,9 +45,6 @@ export function decoderConfigFromGguf(
   const { heads, kvHeads, headDim } = readHeads(settings, headKeys, width);
   if (settings.whole('attention.value_length', limits.headDim, headDim) !== headDim)
     settings.refuse('attention.value_length', `keys have ${headDim}, and values must have as many`);
-  const window = settings.has('attention.sliding_window')
-    ? settings.whole('attention.sliding_window', limits.context)
-    : 0;
   return {
     layers,
     width,
@@ -45,11 +54,12 @@ export function decoderConfigFromGguf(
     feedForward: settings.whole('feed_forward_length', limits.feedForward),
     vocabulary: readVocabulary(source),
     rmsEps: settings.positive('attention.layer_norm_rms_epsilon'),
-    rope: readRope(source, headDim, context, layout),
+    ...readRopes(source, headDim, context, layout, rules),
+    ...(settings.has('attention.scale') && { attentionScale: settings.positive('attention.scale') }),
     context,
-    windows: sameWindow(layers, window),
+    windows: readWindows(settings, layers, rules),
     tied: !weights.tensors.has('output.weight'),
-    ...(readMixture && { mixture: readMixture(source, layers) }),
+    ...(rules.mixture && { mixture: rules.mixture(source, layers) }),
   };
 }
 
@@ -69,28 +79,79 @@ function readVocabulary({ settings, weights, tokens }: GgufSource): number {
   return rows > 0 && rows <= limits.vocabulary ? rows : settings.whole('vocab_size', limits.vocabulary);
 }
 
-function readRope(source: GgufSource, headDim: number, context: number, layout: RopeLayout): RopeOptions {
+/** `attention.sliding_window`, 0 for none; `attention.sliding_window_pattern` is a period, or a flag for every layer. */
+function readWindows(settings: Settings, layers: number, { windowPeriod = 0 }: GgufRules): number[] {
+  const window = settings.whole('attention.sliding_window', limits.context, 0, 0);
+  const key = 'attention.sliding_window_pattern';
+  if (!settings.isList(key)) {
+    const period = settings.whole(key, limits.layers, windowPeriod, 0);
+    return Array.from({ length: layers }, (_, i) => (period > 0 && (i + 1) % period === 0 ? 0 : window));
+  }
+  const flags = settings.flags(key)!;
+  if (flags.length !== layers) settings.fail(key, `a flag for each of ${layers} layers`);
+  return flags.map((flag) => (flag ? window : 0));
+}
+
+function readRopes(
+  source: GgufSource,
+  headDim: number,
+  context: number,
+  layout: RopeLayout,
+  { windowTheta }: GgufRules,
+): Pick<DecoderConfig, 'rope' | 'windowRope' | 'shortRope'> {
   const { settings } = source;
   const rotaryDim = settings.whole('rope.dimension_count', headDim, headDim);
   if (rotaryDim % 2 !== 0) settings.fail('rope.dimension_count', `an even number up to ${headDim}`);
+  const plain = { theta: settings.positive('rope.freq_base', 10_000), rotaryDim, layout };
+  if (source.longRopeFactors) return longRope(settings, source.longRopeFactors, plain);
   const scaling = readScaling(source, rotaryDim, context);
+  const windowed = windowTheta !== undefined || settings.has('rope.freq_base_swa');
   return {
-    theta: settings.positive('rope.freq_base', 10_000),
-    rotaryDim,
-    layout,
-    ...(scaling && { scaling }),
+    rope: { ...plain, ...(scaling && { scaling }) },
+    ...(windowed && {
+      windowRope: { ...plain, theta: settings.positive('rope.freq_base_swa', windowTheta) },
+    }),
   };
 }
 
+/** LongRoPE: one list of factors for caches up to the original context, and one for longer. */
+function longRope(
+  settings: Settings,
+  { long, short }: NonNullable<GgufSource['longRopeFactors']>,
+  plain: Required<Omit<RopeOptions, 'scaling'>>,
+): Pick<DecoderConfig, 'rope' | 'shortRope'> {
+  const attentionFactor = settings.positive('rope.scaling.attn_factor', 1);
+  const scaled = (factors: readonly number[], tensor: string): RopeOptions => {
+    needFactors(settings, factors, plain.rotaryDim, tensor);
+    return { ...plain, scaling: { kind: 'factors', factors, attentionFactor } };
+  };
+  const context = settings.whole('rope.scaling.original_context_length', limits.context);
+  return {
+    rope: scaled(long, 'rope_factors_long.weight'),
+    shortRope: { context, rope: scaled(short, 'rope_factors_short.weight') },
+  };
+}
+
+function needFactors(
+  settings: Settings,
+  factors: readonly number[],
+  rotaryDim: number,
+  tensor: string,
+): void {
+  if (factors.length !== rotaryDim / 2 || !factors.every((factor) => factor > 0 && Number.isFinite(factor)))
+    settings.fail(
+      'rope.dimension_count',
+      `half as many positive factors in ${tensor}; it has ${factors.length}`,
+    );
+}
+
 function readScaling(
-  { settings, weights, ropeFactors }: GgufSource,
+  { settings, ropeFactors }: GgufSource,
   rotaryDim: number,
   context: number,
 ): RopeScaling | undefined {
   const factor = settings.positive('rope.scaling.factor', settings.positive('rope.scale_linear', 1));
   const type = settings.text('rope.scaling.type', factor === 1 ? 'none' : 'linear');
-  if (weights.tensors.has('rope_factors_long.weight'))
-    settings.refuse('rope.scaling.type', 'LongRoPE (tensor rope_factors_long.weight) is not supported');
   if (ropeFactors) return factorScaling(settings, ropeFactors, rotaryDim, type);
   switch (type) {
     case 'none':
@@ -100,7 +161,10 @@ function readScaling(
     case 'yarn':
       return yarnScaling(settings, factor, context);
     case 'longrope':
-      return settings.refuse('rope.scaling.type', 'LongRoPE is not supported');
+      return settings.fail(
+        'rope.scaling.type',
+        'the tensors rope_factors_long.weight and rope_factors_short.weight beside it',
+      );
     default:
       return settings.fail('rope.scaling.type', 'none, linear or yarn');
   }
@@ -114,11 +178,7 @@ function factorScaling(
 ): RopeScaling {
   if (type !== 'none')
     settings.refuse('rope.scaling.type', 'the tensor rope_freqs.weight scales already, and only one may');
-  if (factors.length !== rotaryDim / 2 || !factors.every((factor) => factor > 0 && Number.isFinite(factor)))
-    settings.fail(
-      'rope.dimension_count',
-      `half as many positive factors in rope_freqs.weight; it has ${factors.length}`,
-    );
+  needFactors(settings, factors, rotaryDim, 'rope_freqs.weight');
   return { kind: 'factors', factors };
 }
 

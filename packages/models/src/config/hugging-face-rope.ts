@@ -1,6 +1,58 @@
-import type { RopeScaling } from '@quern/core';
-import { limits } from './decoder-config.js';
+import type { RopeOptions, RopeScaling } from '@quern/core';
+import { type DecoderConfig, limits } from './decoder-config.js';
 import type { Settings } from './settings.js';
+
+/** The rotations of a decoder. */
+export type Ropes = Pick<DecoderConfig, 'rope' | 'shortRope'>;
+
+/**
+ * The rotations of a config.json.
+ * @param plain without scaling
+ * @param rotaryDim elements of a head that rotate
+ * @param trained max_position_embeddings
+ * @throws ModelError BAD_CONFIG or UNSUPPORTED_CONFIG.
+ */
+export function readRopes(
+  settings: Settings,
+  section: Settings | undefined,
+  plain: RopeOptions,
+  rotaryDim: number,
+  trained: number,
+): Ropes {
+  if (!section) return { rope: plain };
+  if (isLongRope(section)) return longRope(settings, section, plain, rotaryDim, trained);
+  const scaling = readRopeScaling(section, trained);
+  return { rope: { ...plain, ...(scaling && { scaling }) } };
+}
+
+const typeKey = (section: Settings) => (section.has('rope_type') ? 'rope_type' : 'type');
+
+const isLongRope = (section: Settings): boolean =>
+  ['longrope', 'su'].includes(section.text(typeKey(section), 'default'));
+
+/**
+ * Ding et al. 2024, LongRoPE, as Phi-3 has it: a factor for every frequency, one list for texts up to the original context and one
+ * for longer texts. cos and sin are multiplied by √(1 + ln s / ln original), s the stretch of the context.
+ */
+function longRope(
+  settings: Settings,
+  section: Settings,
+  plain: RopeOptions,
+  rotaryDim: number,
+  trained: number,
+): Ropes {
+  const key = 'original_max_position_embeddings';
+  const holder = [settings, section].find((some) => some.has(key));
+  const context = holder?.whole(key, limits.context, undefined, 2) ?? trained;
+  const stretch = holder === settings ? trained / context : section.positive('factor', trained / context);
+  const own = stretch <= 1 ? 1 : Math.sqrt(1 + Math.log(stretch) / Math.log(context));
+  const attentionFactor = section.positive('attention_factor', own);
+  const scaled = (list: string): RopeOptions => ({
+    ...plain,
+    scaling: { kind: 'factors', factors: section.positives(list, rotaryDim / 2), attentionFactor },
+  });
+  return { rope: scaled('long_factor'), shortRope: { context, rope: scaled('short_factor') } };
+}
 
 /**
  * `rope_scaling` (or, in newer files, `rope_parameters`) of a config.json. `dynamic` changes nothing up to the trained
@@ -9,7 +61,7 @@ import type { Settings } from './settings.js';
  * @throws ModelError BAD_CONFIG or UNSUPPORTED_CONFIG.
  */
 export function readRopeScaling(settings: Settings, trained: number): RopeScaling | undefined {
-  const key = settings.has('rope_type') ? 'rope_type' : 'type';
+  const key = typeKey(settings);
   const type = settings.text(key, 'default');
   switch (type) {
     case 'default':
@@ -21,11 +73,8 @@ export function readRopeScaling(settings: Settings, trained: number): RopeScalin
       return yarn(settings, trained);
     case 'llama3':
       return llama3(settings);
-    case 'longrope':
-    case 'su':
-      return settings.refuse(key, 'LongRoPE is not supported');
     default:
-      return settings.fail(key, 'default, linear, dynamic, yarn or llama3');
+      return settings.fail(key, 'default, linear, dynamic, yarn, llama3 or longrope');
   }
 }
 

@@ -1,7 +1,8 @@
+import type { RopeOptions } from '@quern/core';
 import type { EmbeddingRules } from '../encoder/encoder-config.js';
 import type { WeightFile } from '../weights/weight-file.js';
 import { type DecoderConfig, limits, type MixtureConfig, readHeads } from './decoder-config.js';
-import { readRopeScaling } from './hugging-face-rope.js';
+import { readRopes } from './hugging-face-rope.js';
 import type { Settings } from './settings.js';
 
 /** What a folder of Hugging Face transformers says about its model. */
@@ -13,24 +14,43 @@ export interface HuggingFaceSource {
   readonly embedding?: EmbeddingRules;
 }
 
+/** What an architecture has that Llama has not. */
+export interface HuggingFaceRules {
+  /** The activations that its feed-forward may have, the default first; absent: silu. */
+  readonly activations?: readonly string[];
+  /** A head rotates in its first `partial_rotary_factor`; absent: as a whole. */
+  readonly partialRotary?: true;
+  /** Feed-forwards of experts. */
+  readonly mixture?: (settings: Settings, layers: number) => MixtureConfig;
+}
+
 /**
  * The configuration of a decoder from config.json. Absent settings take the defaults of transformers' own classes.
  * @param windows looks back per layer, as the architecture reads them
- * @param readMixture for architectures with experts
+ * @param rules what the architecture has that Llama has not; a file that asks for it without is refused
  * @throws ModelError BAD_CONFIG or UNSUPPORTED_CONFIG.
  */
 export function decoderConfigFromHuggingFace(
   { settings, weights }: HuggingFaceSource,
   windows: (settings: Settings, layers: number) => readonly number[],
-  readMixture?: (settings: Settings, layers: number) => MixtureConfig,
+  rules: HuggingFaceRules = {},
 ): DecoderConfig {
-  refuseUnsupported(settings);
+  needActivation(settings, rules.activations ?? ['silu']);
   const width = settings.whole('hidden_size', limits.width);
   const layers = settings.whole('num_hidden_layers', limits.layers);
   const { heads, kvHeads, headDim } = readHeads(settings, headKeys, width);
   const trained = settings.whole('max_position_embeddings', limits.context, 2048);
-  const ropeSettings = settings.section('rope_parameters') ?? settings.section('rope_scaling');
-  const scaling = ropeSettings && readRopeScaling(ropeSettings, trained);
+  const parameters = settings.section('rope_parameters') ?? settings.section('rope_scaling');
+  const section = parameters?.section('full_attention') ?? parameters; // newer files have one for each kind of layer
+  const windowed = parameters?.section('sliding_attention');
+  const rotaryDim = readRotaryDim(settings, section, headDim, rules);
+  const plain: RopeOptions = {
+    theta: readTheta(settings, section),
+    layout: 'halves',
+    ...(rotaryDim < headDim && { rotaryDim }),
+  };
+  const ropes = readRopes(settings, section, plain, rotaryDim, trained);
+  const { scaling } = ropes.rope;
   const stretched = scaling?.kind === 'yarn' ? Math.floor(scaling.factor * scaling.originalContext) : 0;
   return {
     layers,
@@ -41,11 +61,20 @@ export function decoderConfigFromHuggingFace(
     feedForward: settings.whole('intermediate_size', limits.feedForward),
     vocabulary: settings.whole('vocab_size', limits.vocabulary),
     rmsEps: settings.positive('rms_norm_eps', 1e-6),
-    rope: { theta: readTheta(settings, ropeSettings), layout: 'halves', ...(scaling && { scaling }) },
+    ...ropes,
+    ...(windowed && {
+      windowRope: readRopes(
+        settings,
+        windowed,
+        { ...plain, theta: readTheta(settings, windowed) },
+        rotaryDim,
+        trained,
+      ).rope,
+    }),
     context: Math.max(trained, stretched),
     windows: windows(settings, layers),
     tied: settings.flag('tie_word_embeddings') ?? !weights.tensors.has('lm_head.weight'),
-    ...(readMixture && { mixture: readMixture(settings, layers) }),
+    ...(rules.mixture && { mixture: rules.mixture(settings, layers) }),
   };
 }
 
@@ -55,11 +84,28 @@ const headKeys = {
   headDim: 'head_dim',
 } as const;
 
-function refuseUnsupported(settings: Settings): void {
-  if (settings.text('hidden_act', 'silu') !== 'silu')
-    settings.refuse('hidden_act', 'the feed-forward is computed with silu');
-  const partial = settings.has('partial_rotary_factor') ? settings.positive('partial_rotary_factor') : 1;
-  if (partial !== 1) settings.refuse('partial_rotary_factor', 'these architectures rotate whole heads');
+/** Gemma calls it hidden_activation. */
+function needActivation(settings: Settings, known: readonly string[]): void {
+  const key = settings.has('hidden_activation') ? 'hidden_activation' : 'hidden_act';
+  if (!known.includes(settings.text(key, known[0])))
+    settings.refuse(key, `the feed-forward of this architecture is computed with ${known.join(' or ')}`);
+}
+
+/** R, the elements of a head that rotate. */
+function readRotaryDim(
+  settings: Settings,
+  section: Settings | undefined,
+  headDim: number,
+  { partialRotary }: HuggingFaceRules,
+): number {
+  const key = 'partial_rotary_factor';
+  const holder = [settings, section].find((some) => some?.has(key));
+  const part = holder?.positive(key) ?? 1;
+  if (part !== 1 && !partialRotary) return holder!.refuse(key, 'this architecture rotates whole heads');
+  const rotaryDim = Math.trunc(headDim * part);
+  if (part > 1 || rotaryDim < 2 || rotaryDim % 2 !== 0)
+    return holder!.fail(key, `a part of the head's ${headDim} elements, even and at least 2`);
+  return rotaryDim;
 }
 
 /** Older files have rope_theta at the top, newer ones inside rope_parameters. */

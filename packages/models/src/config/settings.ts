@@ -31,6 +31,11 @@ export class Settings {
     return this.fail(key, `a whole number from ${least} to ${most}`);
   }
 
+  /** The file has the key, with a list. */
+  isList(key: string): boolean {
+    return Array.isArray(this.value(key));
+  }
+
   /** A list of whole numbers from `least` to `most`, or undefined where the file has none. */
   wholes(key: string, most: number, least = 1): readonly number[] | undefined {
     const value = this.value(key);
@@ -53,6 +58,22 @@ export class Settings {
     const value = this.value(key);
     if (value === undefined || typeof value === 'boolean') return value;
     return this.fail(key, 'true or false');
+  }
+
+  /** A list of true and false, or undefined where the file has none. */
+  flags(key: string): readonly boolean[] | undefined {
+    const value = this.value(key);
+    if (value === undefined) return undefined;
+    if (Array.isArray(value) && value.every((item) => typeof item === 'boolean')) return value;
+    return this.fail(key, 'a list of true and false');
+  }
+
+  /** A list of so many finite numbers above 0. */
+  positives(key: string, count: number): readonly number[] {
+    const value = this.value(key);
+    const isPositive = (item: unknown) => typeof item === 'number' && Number.isFinite(item) && item > 0;
+    if (Array.isArray(value) && value.length === count && value.every(isPositive)) return value;
+    return this.fail(key, `${count} numbers above 0`);
   }
 
   text(key: string, fallback?: string): string {
@@ -82,6 +103,16 @@ export class Settings {
     return new Settings(this.path, ownValue(value as object), `${this.prefix}${key}.`, () =>
       Object.keys(value as object),
     );
+  }
+
+  /** The same file with defaults for settings that it does not have. */
+  withDefaults(defaults: Readonly<Record<string, unknown>>): Settings {
+    const own = ownValue(defaults);
+    const lookUp = (key: string) => {
+      const value = this.lookUp(key);
+      return value === undefined ? own(key) : value;
+    };
+    return new Settings(this.path, lookUp, this.prefix, this.keys);
   }
 
   /** Throws BAD_CONFIG for a key. */

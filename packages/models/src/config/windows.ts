@@ -10,7 +10,7 @@ export function mistralWindows(settings: Settings, layers: number): number[] {
   return sameWindow(layers, settings.whole('sliding_window', limits.context, 4096));
 }
 
-/** Mixtral: `sliding_window` for every layer, where there is one. */
+/** Mixtral and Phi-3: `sliding_window` for every layer, where there is one. */
 export const mixtralWindows = (settings: Settings, layers: number): number[] =>
   sameWindow(layers, settings.has('sliding_window') ? settings.whole('sliding_window', limits.context) : 0);
 
@@ -30,6 +30,17 @@ export function qwenWindows(settings: Settings, layers: number): number[] {
   const first = settings.whole('max_window_layers', limits.layers, 28, 0); // transformers' Qwen2Config
   return Array.from({ length: layers }, (_, i) => (i >= first ? window : 0));
 }
+
+/** Gemma: `sliding_window` in the layers of `layer_types`, or in all but each n-th. n is `sliding_window_pattern`, or `period`. */
+export const periodicWindows =
+  (period: number) =>
+  (settings: Settings, layers: number): number[] => {
+    const window = settings.whole('sliding_window', limits.context);
+    const types = settings.texts('layer_types');
+    if (types) return typedWindows(settings, types, layers, window);
+    const n = settings.whole('sliding_window_pattern', limits.layers, period);
+    return Array.from({ length: layers }, (_, i) => ((i + 1) % n === 0 ? 0 : window));
+  };
 
 function typedWindows(
   settings: Settings,

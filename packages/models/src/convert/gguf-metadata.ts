@@ -1,7 +1,9 @@
 import { type RopeOptions, ropeFrequencies } from '@quern/core';
-import type { MetadataInput } from '@quern/quant';
+import type { MetadataInput, OutputTensor } from '@quern/quant';
+import type { GgufForm } from '../architecture.js';
 import type { DecoderConfig } from '../config/decoder-config.js';
 import { ModelError } from '../error.js';
+import { inMemory } from './output-tensor.js';
 
 type Entries = Record<string, MetadataInput>;
 
@@ -11,7 +13,7 @@ const float = (value: number): MetadataInput => ({ type: 'float32', value });
  * llama.cpp's metadata of a decoder, under the name that GGUF files give its architecture: what `decoderConfigFromGguf` reads.
  * @throws ModelError UNSUPPORTED_CONFIG for what GGUF cannot say.
  */
-export function ggufMetadata(architecture: string, config: DecoderConfig): Entries {
+export function ggufMetadata(form: GgufForm, config: DecoderConfig): Entries {
   const { heads, kvHeads, headDim, rope } = config;
   const entries: Entries = {
     block_count: config.layers,
@@ -27,10 +29,12 @@ export function ggufMetadata(architecture: string, config: DecoderConfig): Entri
     'rope.freq_base': float(rope.theta),
     vocab_size: config.vocabulary,
     ...mixtureEntries(config),
-    ...windowEntries(config),
-    ...scalingEntries(rope),
+    ...windowEntries(form, config),
+    ...windowRopeEntries(config),
+    ...scoreEntries(config),
+    ...(config.shortRope ? longRopeEntries(config) : scalingEntries(rope)),
   };
-  return Object.fromEntries(Object.entries(entries).map(([key, value]) => [`${architecture}.${key}`, value]));
+  return Object.fromEntries(Object.entries(entries).map(([key, value]) => [`${form.name}.${key}`, value]));
 }
 
 function mixtureEntries({ mixture }: DecoderConfig): Entries {
@@ -43,14 +47,48 @@ function mixtureEntries({ mixture }: DecoderConfig): Entries {
   };
 }
 
-function windowEntries({ windows }: DecoderConfig): Entries {
-  const window = windows[0] ?? 0;
-  if (windows.some((other) => other !== window))
-    throw new ModelError(
-      'UNSUPPORTED_CONFIG',
-      'the layers look back by different windows, which GGUF files of these architectures cannot say',
-    );
-  return window > 0 ? { 'attention.sliding_window': window } : {};
+const cannotSay = (what: string) =>
+  new ModelError('UNSUPPORTED_CONFIG', `${what}, which GGUF files of this architecture cannot say`);
+
+function windowEntries({ windowPeriod }: GgufForm, { windows }: DecoderConfig): Entries {
+  const window = Math.max(0, ...windows);
+  const sizes = new Set(windows.filter((size) => windowPeriod === undefined || size > 0));
+  if (sizes.size > 1) throw cannotSay('the layers look back by different windows');
+  if (window === 0) return {};
+  return {
+    'attention.sliding_window': window,
+    ...(windowPeriod !== undefined && { 'attention.sliding_window_pattern': patternOf(windows) }),
+  };
+}
+
+/** n where each n-th layer looks back all the way, 0 where none does; else a flag for every layer: whether it has a window. */
+function patternOf(windows: readonly number[]): MetadataInput {
+  const first = windows.indexOf(0) + 1;
+  const isPeriodic = windows.every((size, i) => (size === 0) === (first > 0 && (i + 1) % first === 0));
+  return isPeriodic ? first : { type: 'array', value: windows.map((size) => size > 0) };
+}
+
+function windowRopeEntries({ windowRope }: DecoderConfig): Entries {
+  if (!windowRope) return {};
+  if (windowRope.scaling) throw cannotSay('the rotation of layers with a window is scaled');
+  return { 'rope.freq_base_swa': float(windowRope.theta) };
+}
+
+function scoreEntries({ attentionScale, attentionCap, logitCap }: DecoderConfig): Entries {
+  return {
+    ...(attentionScale !== undefined && { 'attention.scale': float(attentionScale) }),
+    ...(attentionCap !== undefined && { attn_logit_softcapping: float(attentionCap) }),
+    ...(logitCap !== undefined && { final_logit_softcapping: float(logitCap) }),
+  };
+}
+
+/** LongRoPE's factors are tensors: see `ropeTensors`. */
+function longRopeEntries({ rope, shortRope }: DecoderConfig): Entries {
+  const factor = rope.scaling?.kind === 'factors' ? rope.scaling.attentionFactor : undefined;
+  return {
+    'rope.scaling.original_context_length': shortRope!.context,
+    'rope.scaling.attn_factor': float(factor ?? 1),
+  };
 }
 
 function scalingEntries({ scaling }: RopeOptions): Entries {
@@ -74,13 +112,27 @@ function scalingEntries({ scaling }: RopeOptions): Entries {
         'GGUF files cannot say that the base of the rotation is stretched',
       );
     default:
-      return {}; // Llama 3's scaling, and any other, is a tensor: see ropeFactors
+      return {}; // Llama 3's scaling, and any other, is a tensor: see `ropeTensors`
   }
 }
 
-/** What each frequency is divided by, where GGUF says so in the tensor rope_freqs.weight [R / 2]. */
-export function ropeFactors({ rope, headDim }: DecoderConfig): Float32Array | undefined {
-  if (rope.scaling?.kind !== 'llama3' && rope.scaling?.kind !== 'factors') return undefined;
+/** What each frequency is divided by, where GGUF says so in tensors [R / 2]. */
+export function ropeTensors({ rope, shortRope, headDim }: DecoderConfig): readonly OutputTensor[] {
+  const named: readonly (readonly [string, RopeOptions])[] = shortRope
+    ? [
+        ['rope_factors_long.weight', rope],
+        ['rope_factors_short.weight', shortRope.rope],
+      ]
+    : [['rope_freqs.weight', rope]];
+  return named.flatMap(([name, options]) => {
+    const factors = ropeFactors(options, headDim);
+    return factors ? [inMemory(name, [factors.length], factors)] : [];
+  });
+}
+
+function ropeFactors(rope: RopeOptions, headDim: number): Float32Array | undefined {
+  if (rope.scaling?.kind === 'factors') return Float32Array.from(rope.scaling.factors);
+  if (rope.scaling?.kind !== 'llama3') return undefined;
   const { scaling: _, ...plain } = rope;
   const unscaled = ropeFrequencies(plain, headDim).frequencies;
   const { frequencies } = ropeFrequencies(rope, headDim);

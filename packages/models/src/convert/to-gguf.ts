@@ -5,8 +5,8 @@ import { ModelError } from '../error.js';
 import type { HuggingFaceModelFile } from '../model-file.js';
 import { type ResolvedWeight, resolveWeights } from '../weights/resolve-weights.js';
 import { partsOf, type StoredTensor, type WeightFile } from '../weights/weight-file.js';
-import { ggufMetadata, ropeFactors } from './gguf-metadata.js';
-import { inMemory, outputTensor } from './output-tensor.js';
+import { ggufMetadata, ropeTensors } from './gguf-metadata.js';
+import { outputTensor } from './output-tensor.js';
 
 export interface ConvertOptions {
   /** `tokenizer.*` entries. */
@@ -44,32 +44,39 @@ export async function toGguf(
   const resolved = resolveWeights(architecture.weights, config, file.weights);
   const used = resolved.map(({ tensor }) => tensor);
   noticeUnused(file, used, (name) => isExpected(file, name), options.onNotice);
-  const tensors: OutputTensor[] = [];
-  for (const weight of resolved)
-    tensors.push(await tensorOf(weight, file, gguf.rope === 'interleaved', options.signal));
-  const factors = ropeFactors(config);
-  if (factors) tensors.push(inMemory('rope_freqs.weight', [factors.length], factors));
+  const tensors = new Map<string, OutputTensor>(); // one for all parameters that share it
+  for (const weight of resolved) {
+    const tensor = await tensorOf(weight, file, gguf.rope === 'interleaved', options.signal);
+    tensors.set(tensor.name, tensor);
+  }
   return {
     metadata: new Map<string, MetadataInput>([
       ['general.architecture', gguf.name],
       ['general.name', basename(dirname(path))],
-      ...Object.entries(ggufMetadata(gguf.name, config)),
+      ...Object.entries(ggufMetadata(gguf, config)),
       ...(options.vocabulary ?? []),
     ]),
-    tensors,
+    tensors: [...tensors.values(), ...ropeTensors(config)],
   };
 }
 
 function tensorOf(
   { field, layer, tensor }: ResolvedWeight,
-  { architecture, config }: HuggingFaceModelFile,
+  { architecture, config, weights, path }: HuggingFaceModelFile,
   interleaved: boolean,
   signal: AbortSignal | undefined,
 ): Promise<OutputTensor> {
   const table = layer === undefined ? architecture.weights.model : architecture.weights.layer;
-  const name = table[field]!.gguf.replace('{i}', String(layer));
+  const entry = table[field]!;
+  const name = entry.gguf.replace('{i}', String(layer));
   const rotary = interleaved && field in rotating ? config.headDim : undefined;
-  return outputTensor(name, tensor, { rotary, signal });
+  if (!entry.rows) return outputTensor(name, tensor, { rotary, signal });
+  if (rotary !== undefined)
+    throw new ModelError(
+      'UNSUPPORTED_CONFIG',
+      `${path}: '${tensor.name}' holds more than ${field}: Quern cannot put its rows in the order of llama.cpp's Llama`,
+    );
+  return outputTensor(name, weights.tensors.get(tensor.name)!, { signal });
 }
 
 /** What llama.cpp does with such a file although its metadata says otherwise. */

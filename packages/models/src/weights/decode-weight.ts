@@ -39,7 +39,8 @@ export async function decodeToF32(
     await decodeInto(bytes.subarray(at, at + length), part, options);
     at += length;
   }
-  return values;
+  const plus = 'plus' in tensor ? tensor.plus : undefined;
+  return plus === undefined ? values : values.map((value) => value + plus);
 }
 
 async function decodeInto(into: Uint8Array, tensor: FileTensor, options: DecodeOptions): Promise<void> {

@@ -22,9 +22,13 @@ export interface LoadOptions {
 
 /** The backend computes with the tensor as it lies in the file. Vectors in block formats are decoded: they are small. */
 export function readsNatively(backend: Backend, tensor: StoredTensor): boolean {
+  if (isShifted(tensor)) return false;
   if (isGrouped(tensor)) return readsGrouped(backend, tensor);
   return isDense(tensor) || (tensor.shape.length > 1 && !!backend.quantGguf?.formats.has(tensor.format));
 }
+
+/** Norms, which are small: no notice tells of them. */
+const isShifted = (tensor: StoredTensor): boolean => 'plus' in tensor;
 
 const readsGrouped = (backend: Backend, { quantised }: GroupedTensor): boolean =>
   !!backend.quantGptq?.bits.has(quantised.bits);
@@ -137,7 +141,9 @@ function noticeDecoding(
   resolved: readonly ResolvedWeight[],
   { onNotice }: LoadOptions,
 ): void {
-  const decoded = resolved.map(({ tensor }) => tensor).filter((tensor) => !readsNatively(backend, tensor));
+  const decoded = resolved
+    .map(({ tensor }) => tensor)
+    .filter((tensor) => !readsNatively(backend, tensor) && !isShifted(tensor));
   if (decoded.length === 0) return;
   const formats = [...new Set(decoded.map(({ format }) => format))].join(', ');
   const targets = [...new Set(decoded.map((tensor) => decodedFormat(backend, tensor)))].join(' and ');

@@ -27,7 +27,7 @@ export function takeRows(tensor: StoredTensor, first: number, count: number): Fi
   if ('parts' in tensor || tensor.quantised)
     throw new ModelError(
       'UNKNOWN_FORMAT',
-      `tensor '${tensor.name}' is ${tensor.format}, which cannot be cut`,
+      `tensor '${tensor.name}' is ${tensor.format}, whose rows Quern cannot take apart; use another format of the model`,
     );
   const [rows = 1, ...rest] = tensor.shape;
   const { path, offset, byteLength } = tensor.bytes;

@@ -1,6 +1,7 @@
 import { denseFormats } from '@quern/core';
 import { isGgufFormat } from '@quern/quant';
 import { ModelError } from '../error.js';
+import { takeRows } from './map-tensors.js';
 import type { FileTensor, StoredTensor, WeightFile } from './weight-file.js';
 import type { WeightEntry, WeightTable } from './weight-table.js';
 
@@ -49,7 +50,28 @@ function findTensor<Config>(
   const shape = entry.shape(config);
   const name = nameIn(file, entry, layer);
   if (name.includes('{e}')) return findStack(name, shape, file);
-  return file.tensors.has(name) || !entry.optional ? needTensor(name, shape, file) : undefined;
+  if (!file.tensors.has(name) && entry.optional) return undefined;
+  return shifted(needRows(name, shape, entry.rows?.(config), file), entry, file);
+}
+
+/** A tensor of that shape, or rows of one that has `of`. */
+function needRows(
+  name: string,
+  shape: readonly number[],
+  rows: { readonly from: number; readonly of: number } | undefined,
+  file: WeightFile,
+): FileTensor {
+  if (!rows) return needTensor(name, shape, file);
+  const [count, ...rest] = shape;
+  return takeRows(needTensor(name, [rows.of, ...rest], file), rows.from, count!);
+}
+
+function shifted<Config>(
+  tensor: FileTensor,
+  { huggingFacePlus: plus }: WeightEntry<Config>,
+  { naming }: WeightFile,
+): FileTensor {
+  return plus !== undefined && naming === 'huggingFace' ? { ...tensor, plus } : tensor;
 }
 
 /** What the file calls a field of a layer; a name with `{e}` where it has the matrices of a stack apart. */

@@ -11,6 +11,8 @@ export interface FileTensor extends WeightSource {
   readonly bytes: FileSlice;
   /** What else its values depend on, where the format alone does not tell. */
   readonly quantised?: Quantised;
+  /** Added to every value. */
+  readonly plus?: number;
 }
 
 /** Matrices [N, K] of one format that lie apart, to be loaded as a stack [E, N, K]. */

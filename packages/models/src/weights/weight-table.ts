@@ -11,6 +11,10 @@ export interface WeightEntry<Config = DecoderConfig> extends Readonly<Record<Nam
   shape(config: Config): readonly number[];
   /** What GGUF files of before stacks call each matrix of one, with `{e}`. */
   readonly ggufApart?: string;
+  /** Where several parameters lie in one tensor [of, K]: it has the rows from `from` on. */
+  rows?(config: Config): { readonly from: number; readonly of: number };
+  /** Added to every value of Hugging Face files; GGUF files hold the sum (norms that multiply by 1 + w). */
+  readonly huggingFacePlus?: number;
   /** Taken where the file has it. */
   readonly optional?: true;
   /** Needed only where this holds, and else not taken. */

@@ -1,0 +1,78 @@
+import {
+  type DriverBuffer,
+  type DriverKv,
+  dtypeBytes,
+  type HostBuffer,
+  type Kernel,
+  type KernelDriver,
+  type KernelMemory,
+  type KernelWeight,
+  type KvSpec,
+  kvOf,
+  kvShape,
+} from '@quern/core';
+
+type Direction = 'to own' | 'to canonical';
+
+/** Blocks [size, Hk, d] as [Hk, size, d], or back. */
+function reordered(bytes: Uint8Array, spec: KvSpec, direction: Direction): Uint8Array {
+  const [, size, heads, row] = kvShape(spec) as [number, number, number, number];
+  const rowBytes = row * dtypeBytes[spec.dtype];
+  const result = new Uint8Array(bytes.length);
+  for (let block = 0; block < bytes.length; block += size * heads * rowBytes)
+    for (let s = 0; s < size; s++)
+      for (let h = 0; h < heads; h++) {
+        const canonical = block + (s * heads + h) * rowBytes;
+        const own = block + (h * size + s) * rowBytes;
+        const [from, to] = direction === 'to own' ? [canonical, own] : [own, canonical];
+        result.set(bytes.subarray(from, from + rowBytes), to);
+      }
+  return result;
+}
+
+/**
+ * The driver with caches in a layout of its own, [blocks, Hk, size, d]: blocks are reordered where they cross the border. Not
+ * `honest`: they are handed out as they lie.
+ */
+export function headsFirst(driver: KernelDriver, honest = true): KernelDriver {
+  const plain = kvOf(driver);
+  const specs = new Map<DriverBuffer, KvSpec>();
+  const cross = (buffer: DriverBuffer, bytes: Uint8Array, direction: Direction) =>
+    honest ? reordered(bytes, specs.get(buffer)!, direction) : bytes;
+  const kv: DriverKv = {
+    allocate(spec) {
+      const buffer = plain.allocate(spec);
+      specs.set(buffer, spec);
+      return buffer;
+    },
+    async read(buffer, first, count, bytes) {
+      await plain.read(buffer, first, count, bytes);
+      bytes.set(cross(buffer, bytes, 'to canonical'));
+    },
+    write: (buffer, first, count, bytes) => plain.write(buffer, first, count, cross(buffer, bytes, 'to own')),
+  };
+  const isCache = (operand: KernelMemory | KernelWeight): operand is KernelMemory =>
+    operand.kind === 'memory' && specs.has(operand.buffer);
+
+  /** The kernel of canonical caches, on canonical copies. */
+  const onCopies =
+    (kernel: Kernel): Kernel =>
+    async (operands, attributes, outputs) => {
+      const copies = new Map<DriverBuffer, HostBuffer>();
+      for (const operand of Object.values(operands).filter(isCache)) {
+        const { id, bytes } = operand.buffer as HostBuffer;
+        const canonical = reordered(new Uint8Array(bytes), specs.get(operand.buffer)!, 'to canonical');
+        copies.set(operand.buffer, { id, bytes: canonical.buffer as ArrayBuffer });
+      }
+      const copied = Object.entries(operands).map(([name, operand]) =>
+        isCache(operand) ? [name, { ...operand, buffer: copies.get(operand.buffer)! }] : [name, operand],
+      );
+      await kernel(Object.fromEntries(copied), attributes, outputs);
+      for (const [buffer, { bytes }] of copies)
+        new Uint8Array((buffer as HostBuffer).bytes).set(
+          reordered(new Uint8Array(bytes), specs.get(buffer)!, 'to own'),
+        );
+    };
+  const kernels = Object.entries<Kernel>(driver.kernels).map(([name, kernel]) => [name, onCopies(kernel)]);
+  return { ...driver, name: 'heads-first', kv, kernels: Object.fromEntries(kernels) };
+}

@@ -1,0 +1,64 @@
+import type { Architecture } from './architecture.js';
+import { gemmaFromGguf, gemmaFromHuggingFace } from './config/gemma.js';
+import { gemma2Weights, gemmaDecoder, gemmaNorm } from './gemma2.js';
+import { qwen3Attention } from './qwen3.js';
+import { mapTensors } from './weights/map-tensors.js';
+import type { WeightFile } from './weights/weight-file.js';
+import type { LoadedWeights, WeightTable } from './weights/weight-table.js';
+
+/** Gemma 2's parameters, and a norm for the heads of q and of k. */
+export const gemma3Weights = {
+  model: gemma2Weights.model,
+  layer: {
+    ...gemma2Weights.layer,
+    qNorm: gemmaNorm('blk.{i}.attn_q_norm', 'model.layers.{i}.self_attn.q_norm', (c) => c.headDim),
+    kNorm: gemmaNorm('blk.{i}.attn_k_norm', 'model.layers.{i}.self_attn.k_norm', (c) => c.headDim),
+  },
+} as const satisfies WeightTable;
+
+/**
+ * Gemma 3 (Gemma Team 2025), the part that reads and writes text: of six layers five look back by a window and rotate with a base of
+ * their own; every head of q and k is normed, in place of soft caps.
+ */
+export const gemma3 = {
+  name: 'gemma3',
+  names: {
+    gguf: ['gemma3'],
+    huggingFace: ['Gemma3ForCausalLM', 'Gemma3ForConditionalGeneration', 'gemma3_text', 'gemma3'],
+  },
+  weights: gemma3Weights,
+  rename: textPart,
+  gguf: { name: 'gemma3', rope: 'halves', windowPeriod: 6 },
+  configFromGguf: (source) => gemmaFromGguf(source, { windowPeriod: 6, windowTheta }, 62),
+  configFromHuggingFace: ({ settings, ...source }) => {
+    const text = (settings.section('text_config') ?? settings).withDefaults(gemma3Defaults);
+    if (text.flag('use_bidirectional_attention'))
+      text.refuse('use_bidirectional_attention', 'a decoder attends to earlier positions alone');
+    const config = gemmaFromHuggingFace({ ...source, settings: text }, 6);
+    const local = { theta: text.positive('rope_local_base_freq', windowTheta), layout: 'halves' } as const;
+    return { windowRope: local, ...config };
+  },
+  build: (b, w: LoadedWeights<typeof gemma3Weights>, config) =>
+    gemmaDecoder(b, w, config, qwen3Attention(b, config)),
+} satisfies Architecture;
+
+/** Base of the rotation in layers with a window. */
+const windowTheta = 10_000;
+
+/** Of transformers' Gemma3TextConfig: models that also see leave most of it out. */
+const gemma3Defaults = {
+  vocab_size: 262_208,
+  num_attention_heads: 8,
+  num_key_value_heads: 4,
+  head_dim: 256,
+  query_pre_attn_scalar: 256,
+  sliding_window: 4096,
+  rope_theta: 1_000_000,
+  max_position_embeddings: 131_072,
+};
+
+/** The language model of a model that also sees, under the names of one that does not. */
+function textPart(file: WeightFile): WeightFile {
+  const named = (name: string) => name.replace(/^(model\.)?language_model\./, '$1');
+  return mapTensors(file, (tensor) => [{ ...tensor, name: named(tensor.name) }]);
+}
