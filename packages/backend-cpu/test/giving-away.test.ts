@@ -114,18 +114,18 @@ describe('bytes of a weight', () => {
 });
 
 /** A step that takes some milliseconds and leaves what it was given, and itself captured. */
-function longStep() {
+async function longStep() {
   const step = backend.step();
   const x = step.input(new Float32Array(1 << 20).fill(2), [1024, 1024]);
   let y = backend.scale(x, 1);
   for (let i = 0; i < 60; i++) y = backend.scale(y, 1);
   step.keep(y);
-  return { graph: backend.graph!.capture(step), x, y };
+  return { graph: await backend.graph!.capture(step), x, y };
 }
 
 describe('the memory of a captured step', () => {
   test('given away during a replay', async () => {
-    const { graph, x, y } = longStep();
+    const { graph, x, y } = await longStep();
     await graph.replay();
     for (const tensor of [y, x]) {
       const running = graph.replay();
@@ -145,7 +145,7 @@ describe('the memory of a captured step', () => {
     const step = own.step();
     const y = own.scale(step.input(new Float32Array(4096).fill(3)), 2);
     step.keep(y);
-    const graph = own.graph!.capture(step);
+    const graph = await own.graph!.capture(step);
     await graph.replay();
     const view = graph.read(y);
     graph.dispose();

@@ -27,7 +27,7 @@ export type RunChain = (
   replay: () => Promise<void>,
   io: PlanIo,
   chain: PlanChain,
-  count: number,
+  limits: Int32Array,
   stops: Int32Array,
 ) => Promise<number>;
 
@@ -200,7 +200,8 @@ export function planDriver(
         return {
           replay,
           ...(runChain && {
-            replayChain: (count: number, stops: Int32Array) => runChain(replay, io, chain!, count, stops),
+            replayChain: (limits: Int32Array, stops: Int32Array) =>
+              runChain(replay, io, chain!, limits, stops),
           }),
           dispose() {},
         };

@@ -49,6 +49,14 @@ const profileRules = {
     must: 'be a whole number above 0, Infinity, or absent',
   },
   placing: { holds: oneOf(undefined, 'core', 'driver'), must: "be 'core', 'driver' or absent" },
+  plansInFlight: {
+    holds: (value) => value === undefined || isWhole(value),
+    must: 'be a whole number above 0, or absent',
+  },
+  abort: {
+    holds: oneOf(undefined, 'op', 'segment', 'step'),
+    must: "be 'op', 'segment', 'step', or absent",
+  },
 } as const satisfies Record<keyof DeviceProfile, Rule>;
 
 const capabilityRules = {
@@ -85,6 +93,8 @@ function needProfile(driver: Driver): void {
   needRules(driver, 'profile', driver.profile, profileRules);
   if (driver.profile.placing === 'driver' && 'kernels' in driver)
     throw bad(driver.name, "profile.placing is 'driver', but a table of kernels never sees a plan to place");
+  if ('kernels' in driver && (driver.profile.plansInFlight ?? 1) > 1)
+    throw bad(driver.name, 'profile.plansInFlight must be 1: kernels run one by one');
 }
 
 /** Every name is known, and has the limits that belong to it. */

@@ -44,7 +44,7 @@ export interface BackendOptions {
 
 /** Everything behind a Backend but its op calls. */
 class BackendCore implements ResourceOwner, RecorderHost {
-  readonly queue = new RunQueue();
+  readonly queue: RunQueue;
   readonly runs: Record<string, number> = {};
   disposed = false;
   private readonly bf16: boolean;
@@ -54,6 +54,7 @@ class BackendCore implements ResourceOwner, RecorderHost {
     private readonly options: BackendOptions,
   ) {
     this.bf16 = (options.bf16Temporaries ?? true) && storesBf16(driver.manifest);
+    this.queue = new RunQueue(driver.profile.plansInFlight);
   }
 
   get name(): string {
@@ -71,7 +72,7 @@ class BackendCore implements ResourceOwner, RecorderHost {
   *prepare(plan: Plan, use: PlanUse): Divided<PreparedPlan> {
     const fused = yield* this.fuse(plan);
     const options = { guard: this.options.guard ?? 0, bf16: this.bf16, ...use };
-    return preparePlan(this.driver, fused, options, (op) => {
+    return yield* preparePlan(this.driver, fused, options, (op) => {
       this.runs[op] = (this.runs[op] ?? 0) + 1;
     });
   }
@@ -92,12 +93,14 @@ class BackendCore implements ResourceOwner, RecorderHost {
 
   runOnce(preparing: Promise<PreparedPlan>, signal: AbortSignal | undefined): Promise<void> {
     preparing.catch(() => {}); // the run rejects with it
-    return this.queue.run(async () => {
+    return this.queue.plan(async (handed) => {
       const { disposed } = this; // a run that has its turn before the backend ends is computed
       const plan = await preparing;
       try {
         if (disposed) this.needLive('run');
-        await plan.run(signal);
+        const run = plan.run(signal);
+        handed();
+        await run;
       } finally {
         plan.dispose();
       }
@@ -243,7 +246,7 @@ function ownStep(core: BackendCore, op: string, step: Step): Recorder {
 }
 
 const graph = (core: BackendCore): Graph => ({
-  capture: (step, { chain } = {}) => new CapturedStep(core, ownStep(core, 'capture', step), chain),
+  capture: async (step, { chain } = {}) => CapturedStep.capture(core, ownStep(core, 'capture', step), chain),
 });
 
 const moeFused = (core: BackendCore): MoeFused => ({

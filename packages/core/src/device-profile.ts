@@ -24,6 +24,13 @@ export interface DeviceProfile {
    * offset of its own in a virtual arena, and the driver places them by `EncodedPlan.lifetimes`. Only drivers that take whole plans.
    */
   readonly placing?: 'core' | 'driver';
+  /** Plans that the driver takes before the first of them has ended; absent: 1. Kernel drivers have 1. */
+  readonly plansInFlight?: number;
+  /**
+   * Where a run that has begun ends when its signal aborts: before the next op (absent: so), before the next segment of a few
+   * hundred ops, or not at all: at the next step of a chain, or before the plan begins.
+   */
+  readonly abort?: 'op' | 'segment' | 'step';
 }
 
 /** The most that a device delivers, measured by loops that do nothing else: what the speed of a model is held against. */

@@ -153,8 +153,8 @@ export interface PlanIo {
   /** The kept tensors, likewise. */
   readonly outputs: ArrayBuffer;
   /**
-   * control[0] becomes 1 when the caller aborts: look at it between ops, then reject with ABORTED. In shared memory, which
-   * JavaScript cannot take away while native code looks.
+   * control[0] becomes 1 when the caller aborts: look at it as often as `profile.abort` says, then reject with ABORTED. In
+   * shared memory, which JavaScript cannot take away while native code looks.
    */
   readonly control: Int32Array;
   /**
@@ -168,40 +168,80 @@ export interface PlanIo {
   readonly times?: Float64Array;
 }
 
+/** Bytes `from` up to `to` of the inputs. */
+export interface ByteRange {
+  readonly from: number;
+  readonly to: number;
+}
+
 /** i32 words that lie together in a region of PlanIo. `byteOffset` is a multiple of 4. */
 export interface PlanWords {
   readonly byteOffset: number;
   readonly count: number;
 }
 
+/** Where a row of a chain writes next: slot = blockTable[s][position / blockSize] · blockSize + position % blockSize. */
+export interface PlanSlots {
+  /** [S] */
+  readonly slots: PlanWords;
+  /** [S], as they are after `advance`. */
+  readonly positions: PlanWords;
+  /** [S, B] */
+  readonly blockTable: PlanWords;
+  readonly blockSize: number;
+}
+
 /**
- * What happens between two replays of a chain: the words of `output`, in the outputs, go to `results` and into `feed`, in
- * the inputs; every word of `advance`, in the inputs, grows by one (2³¹ − 1 wraps around).
+ * What happens between two replays of a chain of S rows. The words of `output` go to `results`. In the inputs, for each row
+ * that has not ended: its output goes into `feed`, its words of `advance` grow by one (2³¹ − 1 wraps around), and its
+ * slot follows from its position. The inputs of a row that has ended stay: it repeats its last step.
  */
 export interface PlanChain {
+  /** [S], in the outputs. */
   readonly output: PlanWords;
-  /** As many words as `output`. */
+  /** [S] */
   readonly feed: PlanWords;
+  /** [S] each. */
   readonly advance: readonly PlanWords[];
-  /** Room for the words of as many replays as a chain may have, in their order. Bound for the life of the captured plan. */
+  readonly slots?: PlanSlots;
+  /** [most, S]: the output of every replay, in their order. Bound for the life of the captured plan. */
   readonly results: Int32Array;
+  /** [S]: tokens that each row found. Bound likewise. */
+  readonly counts: Int32Array;
 }
 
 /** A plan kept by the driver, to be run again with whatever its io then holds. */
 export interface CapturedPlan {
-  replay(): Promise<void>;
   /**
-   * Replays `count` times, at least 1, by the plan's chain, or until a word of the output is among `stops`; control[0] is
-   * looked at as by `replay`. Resolves to the number of replays. Optional: core replays one by one where it is absent.
+   * `dirty`: bytes of the inputs that have been written since the last call, all of them at the first; ranges ascend and do
+   * not touch. They count as taken when the call rejects, too. `control`: the word of this run; with `plansInFlight` 1 it
+   * is always that of the plan's io.
    */
-  replayChain?(count: number, stops: Int32Array): Promise<number>;
+  replay(dirty: readonly ByteRange[], control: Int32Array): Promise<void>;
+  /**
+   * Replays by the plan's chain until every row has ended, and resolves to the number of replays. A row ends with the replay
+   * that leaves its token among `stops`, or its count at `limits[row]` or above; with the last for which `results` has room
+   * in any case. `limits` lies in shared memory: look at it after each replay, since the caller may lower one. `dirty` and
+   * `control` as for `replay`; the chain's own words of io.inputs need not be brought up to date: they are in `dirty` once
+   * they are written again. Optional: core replays one by one where it is absent.
+   */
+  replayChain?(
+    limits: Int32Array,
+    stops: Int32Array,
+    dirty: readonly ByteRange[],
+    control: Int32Array,
+  ): Promise<number>;
   dispose(): void;
 }
 
 /** What host memory of a plan is for: JavaScript writes inputs and reads outputs. */
 export type HostMemoryUse = 'inputs' | 'outputs';
 
-/** Runs whole plans, off the JS thread. Core never has two calls in flight on one driver. */
+/**
+ * Runs whole plans, off the JS thread. At most `profile.plansInFlight` runs have not settled; they are computed in the order
+ * of the calls. With more than one, a call takes the inputs before it returns, and `outputs` are written on the JS
+ * thread just before its promise settles, each promise in an event of its own.
+ */
 export interface PlanExecutor {
   /**
    * Zeroed memory for the inputs or outputs of one plan: page-aligned, pinned or unified, as the device likes it. The driver owns it: a
@@ -217,8 +257,11 @@ export interface PlanExecutor {
   freeHostMemory?(memory: ArrayBuffer): void;
   /** Resolves when the outputs are written. Rejects with BackendError (OUT_OF_RANGE, ABORTED, OUT_OF_MEMORY, DEVICE_FAILED). */
   execute(plan: EncodedPlan, io: PlanIo): Promise<void>;
-  /** `chain` where the plan will be replayed in chains; a driver without `replayChain` need not look at it. */
-  capture?(plan: EncodedPlan, io: PlanIo, chain?: PlanChain): CapturedPlan;
+  /**
+   * `chain` where the plan will be replayed in chains; a driver without `replayChain` need not look at it. A weight or buffer of
+   * the plan may be freed before the promise settles; the captured plan is then disposed of without a replay.
+   */
+  capture?(plan: EncodedPlan, io: PlanIo, chain?: PlanChain): CapturedPlan | Promise<CapturedPlan>;
 }
 
 /** A driver that takes whole plans: the native kind. */

@@ -58,9 +58,10 @@ function guardKv(guard: Guard, kv: DriverKv): DriverKv {
 
 function guardCaptured(guard: Guard, plan: CapturedPlan): CapturedPlan {
   return {
-    replay: () => guard.later('replay', () => plan.replay()),
+    replay: (dirty, control) => guard.later('replay', () => plan.replay(dirty, control)),
     ...(plan.replayChain && {
-      replayChain: (count, stops) => guard.later('replayChain', () => plan.replayChain!(count, stops)),
+      replayChain: (limits, stops, dirty, control) =>
+        guard.later('replayChain', () => plan.replayChain!(limits, stops, dirty, control)),
     }),
     dispose: () => guard.now('dispose', () => plan.dispose()),
   };
@@ -76,11 +77,8 @@ function guardExecutor(guard: Guard, executor: PlanExecutor): PlanExecutor {
       freeHostMemory: (memory) => guard.now('freeHostMemory', () => executor.freeHostMemory!(memory)),
     }),
     ...(executor.capture && {
-      capture: (plan, io, chain) =>
-        guardCaptured(
-          guard,
-          guard.now('capture', () => executor.capture!(plan, io, chain)),
-        ),
+      capture: async (plan, io, chain) =>
+        guardCaptured(guard, await guard.later('capture', async () => executor.capture!(plan, io, chain))),
     }),
   };
 }

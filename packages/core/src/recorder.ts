@@ -170,7 +170,7 @@ export class Recorder implements Step {
   /** Plan and inputs as prepared for the device; the step takes no more ops. */
   finish(use: PlanUse = { timed: false, captured: false }): Divided<PreparedPlan> {
     this.needRecording('run');
-    for (const resource of this.resources) resource.needLive('run');
+    this.needHeld('run');
     this.state = 'finished';
     for (const leaf of this.leaves()) leaf.kept = true;
     return this.prepare(use);
@@ -179,6 +179,12 @@ export class Recorder implements Step {
   /** Weights and buffers that the plan holds. */
   get held(): ReadonlySet<Resource> {
     return this.resources;
+  }
+
+  /** Throws DISPOSED where the backend, a weight or a buffer of the plan has been disposed. */
+  needHeld(op: string): void {
+    this.needBackend(op);
+    for (const resource of this.resources) resource.needLive(op);
   }
 
   dispose(): void {
@@ -265,9 +271,13 @@ export class Recorder implements Step {
     return this.storages.filter((storage) => !storage.isInput && !storage.kept && !used.has(storage));
   }
 
-  private needRecording(op: string): void {
+  private needBackend(op: string): void {
     if (this.host.disposed)
       throw new BackendError('DISPOSED', `[${op}] backend '${this.host.name}' has been disposed`);
+  }
+
+  private needRecording(op: string): void {
+    this.needBackend(op);
     if (this.state === 'disposed') throw new BackendError('DISPOSED', `[${op}] the step has been disposed`);
     if (this.state === 'finished') throw finished(op);
   }

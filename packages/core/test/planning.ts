@@ -26,7 +26,9 @@ export class Planner implements RecorderHost {
       writeInput() {},
       kept: () => undefined,
       run: async () => {},
-      runChain: async () => new Int32Array(0),
+      capture: async () => {},
+      chainsByDriver: false,
+      runChain: async () => ({ tokens: new Int32Array(0), counts: new Int32Array(0) }),
       dispose() {},
     };
   }

@@ -57,7 +57,7 @@ export class CapturedTexts {
   ): Promise<Float32Array> {
     const arrays = this.model.arrays(texts);
     const key = keyOf(head, texts);
-    const batch = this.take(key) ?? this.capture(head, arrays);
+    const batch = this.take(key) ?? (await this.capture(head, arrays));
     try {
       for (const name of ['ids', 'positions', 'segments', 'cuSeqlens'] as const)
         batch.graph.write(batch.inputs[name], arrays[name]);
@@ -97,12 +97,13 @@ export class CapturedTexts {
     return [...this.idle.values()].reduce((sum, { rows }) => sum + rows, 0);
   }
 
-  private capture(head: EncoderHead, arrays: EncoderArrays): CapturedBatch {
+  private async capture(head: EncoderHead, arrays: EncoderArrays): Promise<CapturedBatch> {
     const step = this.model.backend.step();
     const inputs = this.model.inputs(step, arrays);
     const y = head === 'embed' ? this.model.embedInputs(inputs) : this.model.classifyInputs(inputs);
     step.keep(y);
-    return { rows: arrays.ids.length, graph: this.capability.capture(step), inputs, y };
+    const graph = await this.capability.capture(step);
+    return { rows: arrays.ids.length, graph, inputs, y };
   }
 }
 

@@ -48,7 +48,7 @@ export class DecodeGraph {
     const forward = recordForward(step, model, cache, inputs.ids, inputs.arrays);
     const output = recordOutput(model.backend, step, forward.logits, head);
     await nextTurn();
-    return new DecodeGraph(capability.capture(step), forward, output, inputs);
+    return new DecodeGraph(await capability.capture(step), forward, output, inputs);
   }
 
   /** Computes the rows. The next replay overwrites the output. */

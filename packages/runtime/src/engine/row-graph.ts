@@ -29,6 +29,7 @@ export interface RowChainOptions {
  */
 export class RowGraph {
   private readonly turns = new RunQueue();
+  private readonly limits = new Int32Array(new SharedArrayBuffer(4)); // [1]
 
   private constructor(
     private readonly graph: CapturedGraph,
@@ -65,7 +66,7 @@ export class RowGraph {
       advance: [positions, slots, kvLengths, ...(sampled ? [sampled.draws] : [])],
       most: longestChain,
     };
-    const graph = capability.capture(step, rows === 1 && head !== 'logits' ? { chain } : {});
+    const graph = await capability.capture(step, rows === 1 && head !== 'logits' ? { chain } : {});
     return new RowGraph(graph, recorded, output, sampled, { ids, ...arrays });
   }
 
@@ -95,11 +96,18 @@ export class RowGraph {
     count: number,
     options: RowChainOptions,
   ): Promise<Int32Array> {
-    return this.turns.run(() => {
+    return this.turns.run(async () => {
+      const { limits } = this;
       const { stops, signal } = options;
       this.write(sequence, start, [token]);
       this.sampled?.write(this.graph, [options], count);
-      return this.graph.replayChain({ count, ...(stops && { stops }), ...(signal && { signal }) });
+      limits[0] = count;
+      const found = await this.graph.replayChain({
+        limits,
+        ...(stops && { stops }),
+        ...(signal && { signal }),
+      });
+      return found.tokens;
     });
   }
 

@@ -24,7 +24,7 @@ export class StepGraph {
       sequences.map(() => 0),
     );
     await nextTurn();
-    return new StepGraph(capability.capture(step), recorded, session);
+    return new StepGraph(await capability.capture(step), recorded, session);
   }
 
   /** The sequences have the tokens appended. Gives probabilities [S, V]: a view until the next run. */
