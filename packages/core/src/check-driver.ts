@@ -48,7 +48,6 @@ const profileRules = {
     holds: (value) => value === undefined || value === Number.POSITIVE_INFINITY || isWhole(value),
     must: 'be a whole number above 0, Infinity, or absent',
   },
-  placing: { holds: oneOf(undefined, 'core', 'driver'), must: "be 'core', 'driver' or absent" },
   plansInFlight: {
     holds: (value) => value === undefined || isWhole(value),
     must: 'be a whole number above 0, or absent',
@@ -57,6 +56,7 @@ const profileRules = {
     holds: oneOf(undefined, 'op', 'segment', 'step'),
     must: "be 'op', 'segment', 'step', or absent",
   },
+  placing: { holds: oneOf(undefined, 'core', 'driver'), must: "be 'core', 'driver' or absent" },
 } as const satisfies Record<keyof DeviceProfile, Rule>;
 
 const capabilityRules = {
@@ -91,10 +91,10 @@ function needName({ name }: Driver): void {
 function needProfile(driver: Driver): void {
   if (!driver.profile) throw bad(driver.name, 'it has no profile');
   needRules(driver, 'profile', driver.profile, profileRules);
-  if (driver.profile.placing === 'driver' && 'kernels' in driver)
-    throw bad(driver.name, "profile.placing is 'driver', but a table of kernels never sees a plan to place");
   if ('kernels' in driver && (driver.profile.plansInFlight ?? 1) > 1)
     throw bad(driver.name, 'profile.plansInFlight must be 1: kernels run one by one');
+  if (driver.profile.placing === 'driver' && 'kernels' in driver)
+    throw bad(driver.name, "profile.placing is 'driver', but a table of kernels never sees a plan to place");
 }
 
 /** Every name is known, and has the limits that belong to it. */

@@ -19,11 +19,6 @@ export interface DeviceProfile {
    * promised.
    */
   readonly exactRows?: number;
-  /**
-   * Who places the temporaries of a plan. 'core', the default: core does, in one arena in the order of the plan. 'driver': each has an
-   * offset of its own in a virtual arena, and the driver places them by `EncodedPlan.lifetimes`. Only drivers that take whole plans.
-   */
-  readonly placing?: 'core' | 'driver';
   /** Plans that the driver takes before the first of them has ended; absent: 1. Kernel drivers have 1. */
   readonly plansInFlight?: number;
   /**
@@ -31,6 +26,11 @@ export interface DeviceProfile {
    * hundred ops, or not at all: at the next step of a chain, or before the plan begins.
    */
   readonly abort?: 'op' | 'segment' | 'step';
+  /**
+   * Who places the temporaries of a plan. 'core', the default: core does, in one arena in the order of the plan. 'driver': each has an
+   * offset of its own in a virtual arena, and the driver places them by `EncodedPlan.lifetimes`. Only drivers that take whole plans.
+   */
+  readonly placing?: 'core' | 'driver';
 }
 
 /** The most that a device delivers, measured by loops that do nothing else: what the speed of a model is held against. */

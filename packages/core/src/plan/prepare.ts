@@ -71,14 +71,14 @@ function ioOf(
   driver: Driver,
   { inputsBytes, outputsBytes }: Layout,
   control: Int32Array,
-  timedOps: number | undefined,
+  times: Float64Array | undefined,
 ): PlanIo {
   return {
     inputs: memoryOf(driver, inputsBytes, 'inputs'),
     outputs: memoryOf(driver, outputsBytes, 'outputs'),
     control,
     fault: new Int32Array(new SharedArrayBuffer(8)),
-    ...(timedOps !== undefined && { times: new Float64Array(timedOps) }),
+    ...(times && { times }),
   };
 }
 
@@ -143,7 +143,8 @@ class Prepared implements PreparedPlan {
     countRun: (op: string) => void,
   ) {
     const controls = controlWords((options.captured && driver.profile.plansInFlight) || 1);
-    this.io = ioOf(driver, layout, controls[0]!, options.timed ? plan.ops.length : undefined);
+    const times = options.timed ? new Float64Array(plan.ops.length) : undefined;
+    this.io = ioOf(driver, layout, controls[0]!, times);
     this.inputs = new DirtyInputs(this.io.inputs);
     this.controls = new Controls(controls);
     this.chain = options.chain && placeChain(options.chain, this.layout);

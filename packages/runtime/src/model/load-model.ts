@@ -67,7 +67,7 @@ async function startBackend(file: ModelFile, options: ResolvedLoadOptions): Prom
 /** Weights and cache on the backend, or neither. */
 async function loadOnto({ backend, plan }: ChosenBackend, file: ModelFile, options: ResolvedLoadOptions) {
   const { signal, onProgress, onNotice, prefillChunk, mmap } = options;
-  const graph = graphOf(backend, options.graph);
+  if (options.graph) need(backend, 'graph');
   let cache: KvCache | undefined;
   let weights: LanguageModel | undefined;
   try {
@@ -79,15 +79,11 @@ async function loadOnto({ backend, plan }: ChosenBackend, file: ModelFile, optio
       ...(mmap !== undefined && { mmap }),
       ...(onProgress && { onProgress: (bytes) => onProgress({ phase: 'weights', ...bytes }) }),
     });
-    return { cache, weights, engine: new Engine({ model: weights, cache, graph, prefillChunk }) };
+    const capture = options.graph !== false;
+    return { cache, weights, engine: new Engine({ model: weights, cache, capture, prefillChunk }) };
   } catch (error) {
     weights?.dispose();
     cache?.dispose();
     throw error;
   }
-}
-
-function graphOf(backend: ChosenBackend['backend'], wanted: boolean | undefined) {
-  if (wanted) need(backend, 'graph');
-  return wanted === false ? undefined : backend.graph;
 }
