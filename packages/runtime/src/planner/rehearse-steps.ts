@@ -1,5 +1,6 @@
 import {
   type Backend,
+  BackendError,
   contiguousKvCache,
   inputBatch,
   type KvCache,
@@ -39,13 +40,31 @@ function stepBytes(model: LanguageModel, cache: KvCache, sequences: number, rows
   return sum(step.memory());
 }
 
-/** Records the largest steps of a model as the backend would run them, and tells what they take. No weight is read, nothing runs. */
+/**
+ * Records the largest steps of a model as the backend would run them, and tells what they take. No weight is read, nothing runs.
+ * Undefined where they cannot be recorded: another copy of core made the backend, or it lacks an op.
+ */
 export async function rehearseSteps(
   backend: Backend,
   file: ModelFile,
+  sizes: StepSizes,
+): Promise<StepBytes | undefined> {
+  try {
+    using rehearsal = rehearse(backend);
+    return await recordSteps(rehearsal, file, sizes);
+  } catch (error) {
+    if (error instanceof BackendError && unrecordable.includes(error.code)) return undefined;
+    throw error;
+  }
+}
+
+const unrecordable: readonly string[] = ['WRONG_CONTRACT', 'UNSUPPORTED'];
+
+async function recordSteps(
+  rehearsal: Backend,
+  file: ModelFile,
   { prefillChunk, sequences }: StepSizes,
 ): Promise<StepBytes> {
-  using rehearsal = rehearse(backend);
   const model = await loadLanguageModel(file, rehearsal);
   const { layers, kvHeads, headDim } = file.config;
   const rows = Math.min(sequences, mostDecodeRows);
