@@ -35,7 +35,7 @@ function largestStep(
 
 export function fitPart(model: PlannedModel, placed: PlacedLayers, request: PlanRequest): PartFit {
   const { device, from, to } = placed;
-  const { layers, kvHeads, headDim } = model.config;
+  const { kvHeads, headDim } = model.config;
   const { cacheDtype: dtype, sequences } = request;
   const weights = rangeCost(device.costs, placed).bytes;
   const activations = largestStep(model, placed, request);
