@@ -39,7 +39,7 @@ function refusal(model: PlannedModel, found: PartFit, request: PlanRequest): Run
 }
 
 /** The context wished for, or the most that makes sense. */
-const wantedContext = ({ config }: PlannedModel, { context }: PlanRequest): number =>
+export const wantedContext = ({ config }: PlannedModel, { context }: PlanRequest): number =>
   context ?? Math.min(config.context, defaultContext);
 
 /** The sentence about the context that was chosen. */
