@@ -9,6 +9,7 @@ import {
   type DriverMemory,
   type DriverWeight,
   type GptqSource,
+  hostLinks,
   inParts,
   type Manifest,
   type PlanChain,
@@ -25,8 +26,6 @@ export interface NativeDriverSpec {
   /** Short and stable: what `--backend` takes. */
   readonly name: string;
   readonly kind: DeviceProfile['kind'];
-  /** What TypeScript knows of the profile; the rest is the device's. */
-  readonly profile?: Partial<DeviceProfile>;
   readonly manifest: Manifest;
   readonly capabilities?: DriverCapabilities;
   /** For `make_device`. */
@@ -135,7 +134,11 @@ export async function nativeDriver(addon: Addon, spec: NativeDriverSpec): Promis
   });
   return {
     name,
-    profile: { kind, ...spec.profile, ...profile },
+    profile: {
+      kind,
+      ...profile,
+      ...(native.hasUnifiedMemory() && { sharesHostMemory: true, links: hostLinks() }),
+    },
     ...(ceilings && { measureCeilings: () => native.ceilings() }),
     freeMemory: () => native.freeMemory(),
     manifest,
