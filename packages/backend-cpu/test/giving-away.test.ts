@@ -93,7 +93,10 @@ describe('bytes of a weight', () => {
   test('in the parts of a stack and of a GPTQ matrix', async () => {
     const half = () => bytesOf(values).slice(0, 512);
     const parts = [half(), half()];
-    const stack = driver.loadExperts!(parts.map((bytes) => ({ ...source(bytes), shape: [4, 32] })));
+    const stack = driver.loadWeight({
+      ...{ name: 'w', shape: [2, 4, 32], format: 'f32' },
+      bytes: parts.map((bytes) => ({ bytes, rows: 4 })),
+    });
     for (const { buffer } of parts) giveAway(buffer);
     expect((await stack).byteLength).toBe(1024);
     const gptq = [4 * 32 * 4, 8 * 4, 2 * 32 * 2].map((length) => new Uint8Array(length));
@@ -227,7 +230,7 @@ test('all of it at once, with collections, in workers that are terminated', () =
       const io = [backend.hostMemory(1 << 22), backend.hostMemory(1 << 22), new Int32Array(new SharedArrayBuffer(4))];
       quiet(backend.execute(Int32Array.from(words), ...io));
       const id = backend.allocate(1 << 20);
-      quiet(backend.loadWeight('w', [512, 512], 'f32', id));
+      quiet(backend.loadWeight('w', [512, 512], 'f32', [[id]]));
       backend.free(id);
       const captured = backend.capture(Int32Array.from(words), ...io);
       quiet(backend.replay(captured));

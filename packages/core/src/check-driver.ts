@@ -1,5 +1,5 @@
 import { capabilityNames } from './capability/index.js';
-import type { DeviceProfile } from './device-profile.js';
+import type { DeviceLinks, DeviceProfile } from './device-profile.js';
 import type { Driver, DriverCapabilities } from './driver.js';
 import { BackendError } from './error.js';
 import { needManifest } from './manifest.js';
@@ -36,6 +36,11 @@ const listed = (name: string, holds: (item: unknown) => boolean, items: string):
   must: `be {${name}: […]}, a list of ${items}`,
 });
 
+function areLinks(value: unknown): boolean {
+  const { hostToDevice, deviceToHost } = (value ?? {}) as Partial<DeviceLinks>;
+  return isRate(hostToDevice) && isRate(deviceToHost);
+}
+
 const profileRules = {
   kind: { holds: oneOf('cpu', 'gpu', 'interpreter'), must: "be 'cpu', 'gpu' or 'interpreter'" },
   name: text,
@@ -57,6 +62,10 @@ const profileRules = {
     must: "be 'op', 'segment', 'step', or absent",
   },
   placing: { holds: oneOf(undefined, 'core', 'driver'), must: "be 'core', 'driver' or absent" },
+  links: {
+    holds: (value) => value === undefined || areLinks(value),
+    must: 'be {hostToDevice, deviceToHost}, bytes per second above 0, or absent',
+  },
 } as const satisfies Record<keyof DeviceProfile, Rule>;
 
 const capabilityRules = {

@@ -32,6 +32,7 @@ import { LoadedWeight, OwnedBuffer, OwnedKvBuffer, type ResourceOwner } from './
 import { RunQueue } from './run-queue.js';
 import type { Step, StepMemory } from './step.js';
 import { denseFormats, type WeightSource } from './weight.js';
+import { checkParts } from './weight-parts.js';
 
 export interface BackendOptions {
   /** Which fused ops may be used: all that the driver has (true, the default), none, or those named; moeFused is there only with `moe`. */
@@ -110,21 +111,9 @@ class BackendCore implements ResourceOwner, RecorderHost {
   async loadWeight(source: WeightSource): Promise<LoadedWeight> {
     this.needLive('loadWeight');
     this.needFormat(source);
+    checkParts(source);
     const handle = await this.queue.beside(() => this.driver.loadWeight(source));
     return this.loaded(source, handle);
-  }
-
-  async loadExperts(sources: readonly WeightSource[]): Promise<LoadedWeight> {
-    this.needLive('loadExperts');
-    const [first] = sources;
-    if (!first) throw new BackendError('BAD_ARGUMENT', '[loadExperts] there are no matrices');
-    for (const source of sources) {
-      this.needFormat(source);
-      needAlike(first, source);
-    }
-    const handle = await this.queue.beside(() => this.driver.loadExperts!(sources));
-    const shape = [sources.length, ...first.shape];
-    return this.loaded({ name: stackName(sources), shape, format: first.format }, handle);
   }
 
   async loadGptq(source: GptqSource): Promise<LoadedWeight> {
@@ -209,20 +198,6 @@ function needKvSpec({ dtype, ...sizes }: KvSpec): void {
     throw bad(`dtype must be ${cacheDtypes.join(', ')}; got ${dtype}`);
 }
 
-const stackName = ([first, ...others]: readonly WeightSource[]) =>
-  others.length === 0 ? first!.name : `${first!.name} to ${others[others.length - 1]!.name}`;
-
-/** Matrices of one stack. */
-function needAlike(first: WeightSource, { name, shape, format }: WeightSource): void {
-  const same = shape.length === 2 && shape.every((d, i) => d === first.shape[i]) && format === first.format;
-  if (!same)
-    throw new BackendError(
-      'BAD_WEIGHT',
-      `[loadExperts] '${name}' must be a matrix like '${first.name}', ${first.format} ${showShape(first.shape)}; ` +
-        `it is ${format} ${showShape(shape)}`,
-    );
-}
-
 function pagedKv(backend: Backend, blockSizes: readonly number[]): PagedKv {
   return {
     blockSizes,
@@ -249,10 +224,7 @@ const graph = (core: BackendCore): Graph => ({
   capture: async (step, { chain } = {}) => CapturedStep.capture(core, ownStep(core, 'capture', step), chain),
 });
 
-const moeFused = (core: BackendCore): MoeFused => ({
-  loadExperts: (sources) => core.loadExperts(sources),
-  moe: recordMoe,
-});
+const moeFused: MoeFused = { moe: recordMoe };
 
 const timer = (core: BackendCore): Timer => ({
   async run(step) {
@@ -274,7 +246,7 @@ function capabilitiesOf(core: BackendCore, backend: Backend): Partial<Backend> {
     ...(paged && { pagedKv: pagedKv(backend, paged.blockSizes) }),
     ...(gguf && { quantGguf: gguf }),
     ...(gptq && { quantGptq: gptq }),
-    ...(declared.moeFused && core.mayFuse('moe') && { moeFused: moeFused(core) }),
+    ...(declared.moeFused && core.mayFuse('moe') && { moeFused }),
     ...(kvQuant && { kvQuant: { dtypes: new Set(kvQuant.dtypes) } }),
     ...((isTable || declared.graph) && { graph: graph(core) }),
     ...((isTable || declared.timer) && { timer: timer(core) }),

@@ -31,6 +31,14 @@ export interface DeviceProfile {
    * offset of its own in a virtual arena, and the driver places them by `EncodedPlan.lifetimes`. Only drivers that take whole plans.
    */
   readonly placing?: 'core' | 'driver';
+  /** Measured rates of copies. Absent: the device computes in the host's memory, which all such devices share. */
+  readonly links?: DeviceLinks;
+}
+
+/** Bytes per second between the host's memory and a device's own. */
+export interface DeviceLinks {
+  readonly hostToDevice: number;
+  readonly deviceToHost: number;
 }
 
 /** The most that a device delivers, measured by loops that do nothing else: what the speed of a model is held against. */

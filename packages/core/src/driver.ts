@@ -64,7 +64,7 @@ export interface DriverCapabilities {
   readonly quantGguf?: { readonly formats: readonly WeightFormat[] };
   /** The driver must have `loadGptq`. */
   readonly quantGptq?: { readonly bits: readonly (4 | 8)[] };
-  /** The manifest claims `moe`, and `loadExperts` is there. */
+  /** The manifest claims `moe`. */
   readonly moeFused?: boolean;
   /** Every op with caches must have these in its `cacheDtypes`: bf16 as such, int8 as i8. */
   readonly kvQuant?: { readonly dtypes: readonly QuantKvDtype[] };
@@ -92,11 +92,6 @@ interface DriverBase {
    * UNSUPPORTED (format not in the manifest) or OUT_OF_MEMORY.
    */
   loadWeight(source: WeightSource): Promise<DriverWeight>;
-  /**
-   * Loads matrices that lie apart, all of one shape [N, K] and one format, as a stack [E, N, K]. Throws as loadWeight. Needed
-   * for moeFused alone: a stack that lies in one piece comes through loadWeight.
-   */
-  loadExperts?(sources: readonly WeightSource[]): Promise<DriverWeight>;
   /** The same for a GPTQ matrix, whose shape and lengths core has checked. Throws BAD_WEIGHT or OUT_OF_MEMORY. */
   loadGptq?(source: GptqSource): Promise<DriverGptqWeight>;
   freeWeight(weight: DriverWeight): void;

@@ -112,9 +112,6 @@ export function guardDriver(driver: Driver): Driver {
     ...(driver.measureCeilings && {
       measureCeilings: () => guard.later('measureCeilings', () => driver.measureCeilings!()),
     }),
-    ...(driver.loadExperts && {
-      loadExperts: (sources) => guard.later('loadExperts', () => driver.loadExperts!(sources)),
-    }),
     ...(driver.loadGptq && {
       loadGptq: (source) => guard.later('loadGptq', () => driver.loadGptq!(source)),
     }),

@@ -75,8 +75,8 @@ export function needManifest(driver: Driver): void {
     throw bad(driver, "it declares 'graph', but its executor has no capture");
   if (driver.capabilities?.quantGptq && !driver.loadGptq)
     throw bad(driver, "it declares 'quantGptq', but has no loadGptq");
-  if (driver.capabilities?.moeFused && !(driver.manifest.fused?.moe && driver.loadExperts))
-    throw bad(driver, "it declares 'moeFused', but lacks 'moe' in its manifest, or loadExperts");
+  if (driver.capabilities?.moeFused && !driver.manifest.fused?.moe)
+    throw bad(driver, "it declares 'moeFused', but lacks 'moe' in its manifest");
   needKernels(driver);
 }
 

@@ -30,7 +30,6 @@ export function rehearsalDriver(driver: Driver): PlanDriver {
     },
     freeMemory: () => driver.freeMemory(),
     loadWeight: load,
-    ...(driver.loadExperts && { loadExperts: load }),
     ...(driver.loadGptq && { loadGptq: async () => ({ ...(await load()), format: 'f32' }) }),
     freeWeight() {},
     executor: { execute: refuse('run'), capture: () => ({ replay: refuse('replay'), dispose() {} }) },

@@ -136,7 +136,7 @@ test('no function of a driver is lost behind the guard', async () => {
   const [inputs, outputs] = [new ArrayBuffer(0), new ArrayBuffer(0)];
   const io = { inputs, outputs, control: new Int32Array(1), fault: new Int32Array(2) };
   const driver: Required<PlanDriver> = {
-    ...{ capabilities: {}, measureCeilings: reject, loadExperts: reject, loadGptq: reject },
+    ...{ capabilities: {}, measureCeilings: reject, loadGptq: reject },
     ...{ kernelRuns: () => ({}), kv, ...base, executor },
   };
   const guarded = guardDriver(driver) as Required<PlanDriver>;
