@@ -8,6 +8,8 @@ import {
   type Manifest,
   type OpSupport,
   type PlanDriver,
+  type WeightBytes,
+  type WeightPart,
   type WeightSource,
 } from '@quern/core';
 import { executorOf, type Record } from './executor.js';
@@ -22,6 +24,8 @@ export interface TestDeviceOptions {
 export interface TestDevice extends PlanDriver {
   /** When the device began and ended each plan or chain, in milliseconds. */
   readonly spans: readonly (readonly [begin: number, end: number])[];
+  /** Plans that the device has begun. */
+  readonly begun: number;
   /** From now on the device fails in the middle of its next plan. */
   break(): void;
 }
@@ -41,9 +45,15 @@ const manifest = {
   fused: Object.fromEntries(fused.map((name) => [name, support])),
 } as Manifest;
 
-/** Bytes of the caller's, which it may change once the call has returned. */
-const copied = (source: WeightSource): WeightSource =>
-  source.bytes instanceof Uint8Array ? { ...source, bytes: source.bytes.slice() } : source;
+const copied = (bytes: WeightBytes): WeightBytes => (bytes instanceof Uint8Array ? bytes.slice() : bytes);
+
+/** The source with bytes that the caller cannot change once the call has returned. */
+const ownSource = ({ bytes, ...source }: WeightSource): WeightSource => ({
+  ...source,
+  bytes: Array.isArray(bytes)
+    ? bytes.map((part: WeightPart) => ({ ...part, bytes: copied(part.bytes) }))
+    : copied(bytes as WeightBytes),
+});
 
 /**
  * A device as a GPU is one: memory that JavaScript cannot see, completion in an event of its own, two plans in flight, flags in
@@ -102,7 +112,7 @@ export async function testDevice({ plansInFlight = 2 }: TestDeviceOptions = {}):
     async loadWeight(source) {
       const taken = take(4 * source.shape.reduce((count, d) => count * d, 1)); // kept as f32
       try {
-        const byteLength = await link.ask<number>({ kind: 'load', id: taken, source: copied(source) });
+        const byteLength = await link.ask<number>({ kind: 'load', id: taken, source: ownSource(source) });
         return { id: taken, byteLength };
       } catch (error) {
         give(taken);
@@ -117,6 +127,9 @@ export async function testDevice({ plansInFlight = 2 }: TestDeviceOptions = {}):
     executor: executorOf(link, free, record),
     dispose: () => link.close(),
     spans: record.spans,
+    get begun() {
+      return link.begun;
+    },
     break: () => link.break(),
   };
 }

@@ -70,14 +70,15 @@ export class DevicePlan {
   }
 
   /** Runs to the end once it has begun. */
-  run(control: Int32Array, broken: Int32Array): Ran {
+  run(control: Int32Array, state: Int32Array): Ran {
     if (control[0]) throw new BackendError('ABORTED', 'the plan was aborted before it began');
     const begin = now();
+    Atomics.add(state, 1, 1);
     new Uint8Array(this.places[regions.arena]!.bytes).fill(poison);
     const times: number[] = [];
     let fault: Ran['fault'];
     for (const [i, record] of this.ops.entries()) {
-      if (broken[0]) process.exit(1); // as a device that falls off its bus
+      if (state[0]) process.exit(1); // as a device that falls off its bus
       const start = performance.now();
       if (!this.compute(record)) fault ??= [i + 1, faultCodes.OUT_OF_RANGE];
       times.push(performance.now() - start);

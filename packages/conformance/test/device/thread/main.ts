@@ -6,7 +6,7 @@ import { DeviceChain } from './device-chain.js';
 import { DeviceMemory } from './device-memory.js';
 import { DevicePlan } from './device-plan.js';
 
-const broken: Int32Array = workerData.broken;
+const state: Int32Array = workerData;
 const memory = new DeviceMemory();
 const captured = new Map<number, { readonly plan: DevicePlan; readonly chain: DeviceChain | undefined }>();
 const { loadWeight } = referenceDriver();
@@ -22,12 +22,12 @@ async function load({ id, source }: Request & { readonly kind: 'load' }): Promis
 function replay({ id, dirty, control }: Request & { readonly kind: 'replay' }): Ran {
   const { plan } = captured.get(id)!;
   plan.upload(dirty);
-  return plan.run(control, broken);
+  return plan.run(control, state);
 }
 
 function replayChain(request: Request & { readonly kind: 'chain' }): Ran {
   captured.get(request.id)!.plan.upload(request.dirty);
-  return chainOf(request.id).run(request.limits, request.stops, request.control, broken);
+  return chainOf(request.id).run(request.limits, request.stops, request.control, state);
 }
 
 function capture({ id, plan: message, chain }: Request & { readonly kind: 'capture' }): void {
@@ -38,7 +38,7 @@ function capture({ id, plan: message, chain }: Request & { readonly kind: 'captu
 function execute({ plan: message, inputs, control }: Request & { readonly kind: 'execute' }): Ran {
   const plan = new DevicePlan(message, memory);
   plan.upload([{ from: 0, bytes: inputs }]);
-  return plan.run(control, broken);
+  return plan.run(control, state);
 }
 
 function handle(request: Request): unknown {
