@@ -18,6 +18,10 @@ import { Link } from './link.js';
 export interface TestDeviceOptions {
   /** 2 where absent. */
   readonly plansInFlight?: number;
+  /** Whether the device chains replays by itself; true where absent. */
+  readonly chains?: boolean;
+  /** What each plan takes besides, in milliseconds, without a processor; 0 where absent. */
+  readonly pace?: number;
 }
 
 /** A driver whose device is a thread with memory of its own. */
@@ -59,8 +63,12 @@ const ownSource = ({ bytes, ...source }: WeightSource): WeightSource => ({
  * A device as a GPU is one: memory that JavaScript cannot see, completion in an event of its own, two plans in flight, flags in
  * place of exceptions, an abort between plans alone, chains and captured plans on the device. It computes by the op definitions.
  */
-export async function testDevice({ plansInFlight = 2 }: TestDeviceOptions = {}): Promise<TestDevice> {
-  const link = await Link.open();
+export async function testDevice({
+  plansInFlight = 2,
+  chains = true,
+  pace = 0,
+}: TestDeviceOptions = {}): Promise<TestDevice> {
+  const link = await Link.open(pace);
   const record: Record = { runs: {}, spans: [] };
   const sizes = new Map<number, number>();
   let used = 0;
@@ -124,7 +132,7 @@ export async function testDevice({ plansInFlight = 2 }: TestDeviceOptions = {}):
       link.tell({ kind: 'unload', id: weight.id });
     },
     kernelRuns: () => record.runs,
-    executor: executorOf(link, free, record),
+    executor: executorOf(link, free, record, chains),
     dispose: () => link.close(),
     spans: record.spans,
     get begun() {

@@ -25,9 +25,9 @@ export class Link {
     worker.on('exit', () => this.lose('its thread has ended'));
   }
 
-  static async open(): Promise<Link> {
+  static async open(pace: number): Promise<Link> {
     const state = new Int32Array(new SharedArrayBuffer(8));
-    return new Link(new Worker(await deviceScript(), { eval: true, workerData: state }), state);
+    return new Link(new Worker(await deviceScript(), { eval: true, workerData: { state, pace } }), state);
   }
 
   /** Answers with what the device does; the request's bytes are copied before the call returns. */

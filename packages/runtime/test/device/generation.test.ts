@@ -45,7 +45,7 @@ describe('a language model', () => {
     ['drawn, with penalties', { temperature: 0.8, topK: 20, repetitionPenalty: 1.3, seed: 3 }],
   ])('%s, alone and several at once', async (_, options) => {
     await needSame(async (backend) => {
-      using model = await loadModel(path, { backend, prefillChunk: 8 });
+      using model = await loadModel(path, { backend, prefillChunk: 8, sequences: 4 });
       const tokens = async (prompt: string, maxTokens: number) =>
         (await model.generate(prompt, { ...options, maxTokens, ignoreEos: true }).result).tokens;
       const alone = await tokens(prompts[2]!, 20);

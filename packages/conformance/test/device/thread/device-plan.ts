@@ -52,6 +52,8 @@ export class DevicePlan {
   constructor(
     private readonly message: PlanMessage,
     private readonly memory: DeviceMemory,
+    /** What each run takes besides, in milliseconds. */
+    private readonly pace: number,
   ) {
     const reader = new PlanReader(message.words, memory);
     needRoom(reader.regionBytes, message);
@@ -83,6 +85,7 @@ export class DevicePlan {
       if (!this.compute(record)) fault ??= [i + 1, faultCodes.OUT_OF_RANGE];
       times.push(performance.now() - start);
     }
+    if (this.pace > 0) Atomics.wait(nothing, 0, 0, this.pace);
     const timed = this.message.timed ? times : undefined;
     return { outputs: this.download(), fault, times: timed, span: [begin, now()], runs: { ...runs } };
   }
@@ -119,6 +122,8 @@ export class DevicePlan {
     });
   }
 }
+
+const nothing = new Int32Array(new SharedArrayBuffer(4));
 
 /** The same clock on every thread. */
 export const now = (): number => performance.timeOrigin + performance.now();

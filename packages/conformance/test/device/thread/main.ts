@@ -6,7 +6,7 @@ import { DeviceChain } from './device-chain.js';
 import { DeviceMemory } from './device-memory.js';
 import { DevicePlan } from './device-plan.js';
 
-const state: Int32Array = workerData;
+const { state, pace }: { readonly state: Int32Array; readonly pace: number } = workerData;
 const memory = new DeviceMemory();
 const captured = new Map<number, { readonly plan: DevicePlan; readonly chain: DeviceChain | undefined }>();
 const { loadWeight } = referenceDriver();
@@ -31,12 +31,12 @@ function replayChain(request: Request & { readonly kind: 'chain' }): Ran {
 }
 
 function capture({ id, plan: message, chain }: Request & { readonly kind: 'capture' }): void {
-  const plan = new DevicePlan(message, memory);
+  const plan = new DevicePlan(message, memory, pace);
   captured.set(id, { plan, chain: chain && new DeviceChain(plan, chain) });
 }
 
 function execute({ plan: message, inputs, control }: Request & { readonly kind: 'execute' }): Ran {
-  const plan = new DevicePlan(message, memory);
+  const plan = new DevicePlan(message, memory, pace);
   plan.upload([{ from: 0, bytes: inputs }]);
   return plan.run(control, state);
 }
