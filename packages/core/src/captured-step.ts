@@ -51,7 +51,12 @@ export class CapturedStep implements CapturedGraph {
     const preparing = inTurns(step.finish({ timed: false, captured: true, chain }));
     const capturing = owner.queue.beside(async () => {
       const prepared = await preparing;
-      await prepared.capture();
+      try {
+        await prepared.capture();
+      } catch (error) {
+        prepared.dispose();
+        throw error;
+      }
       return prepared;
     });
     const [captured] = await Promise.allSettled([capturing]);
