@@ -1,10 +1,10 @@
-import { open } from 'node:fs/promises';
 import {
   BackendError,
   bf16ToF32,
   type DriverWeight,
   elementCount,
   f16ToF32,
+  readWeight,
   type WeightSource,
 } from '@quern/core';
 
@@ -14,32 +14,6 @@ export interface PlainWeight extends DriverWeight {
 }
 
 let nextId = 0;
-
-const bad = ({ name }: WeightSource, message: string, cause?: unknown) =>
-  new BackendError('BAD_WEIGHT', `[loadWeight] '${name}': ${message}`, { cause });
-
-/** A copy of the source's bytes, at the start of a buffer of its own. */
-async function readBytes(source: WeightSource): Promise<ArrayBuffer> {
-  if (source.bytes instanceof Uint8Array) return new Uint8Array(source.bytes).buffer;
-  const { path, offset, byteLength } = source.bytes;
-  const file = await open(path).catch((cause) => {
-    throw bad(source, `cannot open ${path}: ${cause.message}`, cause);
-  });
-  try {
-    const { size } = await file.stat();
-    if (offset < 0 || offset + byteLength > size)
-      throw bad(source, `bytes ${offset} to ${offset + byteLength} lie outside ${path} (${size} bytes)`);
-    const bytes = new Uint8Array(byteLength);
-    for (let done = 0; done < byteLength; ) {
-      const { bytesRead } = await file.read(bytes, done, byteLength - done, offset + done);
-      if (bytesRead === 0) throw bad(source, `${path} ended early, at byte ${offset + done}`);
-      done += bytesRead;
-    }
-    return bytes.buffer;
-  } finally {
-    await file.close();
-  }
-}
 
 /** Files are little-endian, as are the machines that Node runs on. */
 const decoders: Readonly<Record<string, { bytes: number; decode(bytes: ArrayBuffer): Float32Array }>> = {
@@ -53,12 +27,13 @@ export async function loadWeight(source: WeightSource): Promise<PlainWeight> {
   const decoder = decoders[source.format];
   if (!decoder)
     throw new BackendError('UNSUPPORTED', `[loadWeight] '${source.name}' is in format ${source.format}`);
+  const { buffer } = await readWeight(source);
   const want = elementCount(source.shape) * decoder.bytes;
-  if (source.bytes.byteLength !== want)
-    throw bad(
-      source,
-      `[${source.shape}] in ${source.format} takes ${want} bytes; got ${source.bytes.byteLength}`,
+  if (buffer.byteLength !== want)
+    throw new BackendError(
+      'BAD_WEIGHT',
+      `[loadWeight] '${source.name}': [${source.shape}] in ${source.format} takes ${want} bytes; got ${buffer.byteLength}`,
     );
-  const values = decoder.decode(await readBytes(source));
+  const values = decoder.decode(buffer);
   return { id: nextId++, byteLength: values.byteLength, values };
 }

@@ -6,12 +6,14 @@ import {
   type DriverMemory,
   type DriverWeight,
   type GptqSource,
+  inParts,
   type PlanChain,
   type PlanDriver,
   type PlanExecutor,
+  rowsOf,
   type WeightSource,
 } from '@quern/core';
-import { loadAddon, type NativeBackend } from './load.js';
+import { loadAddon, type NativeBackend, type NativePart } from './load.js';
 import { blockSizes, ggufFormats, manifest, orderedGptq } from './manifest.js';
 import { withNativeBytes } from './native-bytes.js';
 
@@ -44,20 +46,21 @@ function memoryOf(native: NativeBackend): DriverMemory<DriverBuffer> {
   };
 }
 
-const loadWeight = (
-  native: NativeBackend,
-  { name, shape, format, bytes }: WeightSource,
-): Promise<DriverWeight> =>
-  withNativeBytes(native, name, [bytes], ([held]) => native.loadWeight(name, shape, format, held!));
-
-const loadExperts = (native: NativeBackend, sources: readonly WeightSource[]): Promise<DriverWeight> =>
-  withNativeBytes(
-    native,
-    sources[0]?.name ?? '',
-    sources.map(({ bytes }) => bytes),
-    (held) =>
-      native.loadExperts(sources.map(({ name, shape, format }, i) => [name, shape, format, held[i]!])),
-  );
+function loadWeight(native: NativeBackend, source: WeightSource): Promise<DriverWeight> {
+  const { name, shape, format, bytes } = source;
+  if (!inParts(bytes))
+    return withNativeBytes(native, name, [bytes], ([held]) =>
+      native.loadWeight(name, shape, format, [[held!]]),
+    );
+  const { width } = rowsOf(source);
+  const pieces = bytes.map((part) => part.bytes);
+  return withNativeBytes(native, name, pieces, (held) => {
+    const parts = bytes.map(
+      ({ rows, columns }, i): NativePart => [held[i]!, rows, columns?.from ?? 0, columns?.of ?? width],
+    );
+    return native.loadWeight(name, shape, format, parts);
+  });
+}
 
 async function loadGptq(native: NativeBackend, source: GptqSource): Promise<DriverGptqWeight> {
   const { name, shape, bits, groupSize, version, qweight, qzeros, scales, groupIndex } = source;
@@ -76,17 +79,38 @@ function placesOf({ output, feed, advance }: PlanChain): Float64Array {
   return Float64Array.of(output.count, output.byteOffset, feed.byteOffset, ...growing);
 }
 
+/** Native chains are short ones of one row, which look at their limit once; core does the others. */
+const isShortRow = ({ output, slots, results }: PlanChain): boolean =>
+  output.count === 1 && !slots && results.length <= 16;
+
+const chainOfOneRow =
+  (native: NativeBackend, id: number, { results, counts }: PlanChain) =>
+  async (limits: Int32Array, stops: Int32Array): Promise<number> => {
+    const most = Math.min(results.length, Math.max(1, limits[0]!));
+    const done = await native.replayChain(id, most, stops);
+    counts[0] = done;
+    return done;
+  };
+
 function executorOf(native: NativeBackend): PlanExecutor {
   return {
     hostMemory: (byteLength) => native.hostMemory(byteLength),
     execute: async ({ words }, { inputs, outputs, control, times }) =>
       native.execute(words, inputs, outputs, control, times),
     capture({ words }, { inputs, outputs, control, times }, chain) {
-      const places = chain && placesOf(chain);
-      const id = native.capture(words, inputs, outputs, control, times, places, chain?.results);
+      const short = chain && isShortRow(chain) ? chain : undefined;
+      const id = native.capture(
+        words,
+        inputs,
+        outputs,
+        control,
+        times,
+        short && placesOf(short),
+        short?.results,
+      );
       return {
         replay: () => native.replay(id),
-        replayChain: (count, stops) => native.replayChain(id, count, stops),
+        ...(short && { replayChain: chainOfOneRow(native, id, short) }),
         dispose: () => native.release(id),
       };
     },
@@ -120,7 +144,6 @@ export async function cpuDriver(options: CpuOptions = {}): Promise<PlanDriver> {
     },
     memory: memoryOf(native),
     loadWeight: (source) => loadWeight(native, source),
-    loadExperts: (sources) => loadExperts(native, sources),
     loadGptq: (source) => loadGptq(native, source),
     freeWeight: ({ id }) => native.freeWeight(id),
     kernelRuns: () => native.kernelRuns(),

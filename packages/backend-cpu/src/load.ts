@@ -24,8 +24,10 @@ type PlanArguments = [
 /** Bytes of a weight: a slice of a file, or a buffer of the addon's. */
 export type NativeBytes = FileSlice | number;
 
-/** A weight's source. */
-export type WeightArguments = [name: string, shape: readonly number[], format: string, bytes: NativeBytes];
+/** All of a weight, or `rows` rows of it: columns from `from` on of rows of `of` elements. */
+export type NativePart =
+  | readonly [bytes: NativeBytes]
+  | readonly [bytes: NativeBytes, rows: number, from: number, of: number];
 
 /** The addon's one class (native/addon/native-backend.h). Buffers, weights and captured plans are named by number. */
 export interface NativeBackend {
@@ -37,8 +39,12 @@ export interface NativeBackend {
   write(buffer: number, byteOffset: number, bytes: Uint8Array): void;
   read(buffer: number, byteOffset: number, bytes: Uint8Array): void;
   hostMemory(byteLength: number): ArrayBuffer;
-  loadWeight(...source: WeightArguments): Promise<DriverWeight>;
-  loadExperts(sources: readonly WeightArguments[]): Promise<DriverWeight>;
+  loadWeight(
+    name: string,
+    shape: readonly number[],
+    format: string,
+    parts: readonly NativePart[],
+  ): Promise<DriverWeight>;
   loadGptq(
     name: string,
     N: number,

@@ -12,18 +12,17 @@ test.each<[string, (backend: NativeBackend, end: () => string) => unknown]>([
   [
     'a getter of a slice',
     (backend, end) =>
-      backend.loadWeight(
-        'w',
-        [4],
-        'f32',
-        any({
-          offset: 0,
-          byteLength: 16,
-          get path() {
-            return end();
-          },
-        }),
-      ),
+      backend.loadWeight('w', [4], 'f32', [
+        [
+          any({
+            offset: 0,
+            byteLength: 16,
+            get path() {
+              return end();
+            },
+          }),
+        ],
+      ]),
   ],
   [
     'a getter of a part',
@@ -34,18 +33,16 @@ test.each<[string, (backend: NativeBackend, end: () => string) => unknown]>([
     },
   ],
   [
-    'a getter of a list of sources',
+    'a getter of a list of parts',
     (backend, end) => {
-      const sources = Object.defineProperty([['w', [4, 4], 'f32', 0]], 0, {
-        get: () => [end(), [4], 'f32', 0],
-      });
-      return backend.loadExperts(any(sources));
+      const parts = Object.defineProperty([[0]], 0, { get: () => [end().length] });
+      return backend.loadWeight('w', [4, 4], 'f32', any(parts));
     },
   ],
   [
     'a getter of a shape',
     (backend, end) =>
-      backend.loadWeight('w', Object.defineProperty([4], 0, { get: () => end().length }), 'f32', 0),
+      backend.loadWeight('w', Object.defineProperty([4], 0, { get: () => end().length }), 'f32', [[0]]),
   ],
 ])('%s disposes of the backend', (_, call) => {
   const backend = create();
@@ -82,7 +79,7 @@ test('what a getter throws arrives as it is', () => {
       throw thrown;
     },
   });
-  expect(() => backend.loadWeight('w', [4], 'f32', any(slice))).toThrow(thrown);
+  expect(() => backend.loadWeight('w', [4], 'f32', [[any(slice)]])).toThrow(thrown);
   backend.dispose();
 });
 
@@ -94,7 +91,7 @@ test('errors whose making disposes of the backend', async () => {
   });
   holder.backend = backend;
   const bad = { path: '/nowhere', offset: 0, byteLength: 16 };
-  const loads = Array.from({ length: 5 }, () => backend.loadWeight('w', [4], 'f32', bad));
+  const loads = Array.from({ length: 5 }, () => backend.loadWeight('w', [4], 'f32', [[bad]]));
   const codes = (await Promise.allSettled(loads)).map((outcome) =>
     outcome.status === 'rejected' ? outcome.reason.code : 'loaded',
   );

@@ -114,7 +114,7 @@ test.each(['load', 'capture', 'replay', 'replayChain', 'ceilings'])(
     const loading = `
       const weights = ${JSON.stringify(weightsFile)};
       const slice = { path: weights, offset: 0, byteLength: 1 << 24 };
-      const load = () => Array.from({ length: 50 }, () => backend.loadWeight('w', [1 << 11, 1 << 12], 'f16', { ...slice, mmap: false }));`;
+      const load = () => Array.from({ length: 50 }, () => backend.loadWeight('w', [1 << 11, 1 << 12], 'f16', [[{ ...slice, mmap: false }]]));`;
     const captured = `
       const io = [backend.hostMemory(1 << 22), backend.hostMemory(1 << 22), new Int32Array(new SharedArrayBuffer(4))];
       const chain = [undefined, Float64Array.of(1, 0, 0), new Int32Array(100)];

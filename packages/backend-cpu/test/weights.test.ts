@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { normal, type PlanDriver, type WeightSource } from '@quern/core';
+import { elementCount, normal, type PlanDriver, type WeightPart, type WeightSource } from '@quern/core';
 import { cpuDriver } from '../src/index.js';
 import { allOps, bytesOf, prepare } from './single-op.js';
 
@@ -184,30 +184,80 @@ describe('files that change', () => {
   });
 });
 
-describe('stacks', () => {
-  const matrix = (offset: number, changes: Partial<WeightSource> = {}): WeightSource => ({
-    ...source({ offset, byteLength: 256 }),
-    shape: [2, 32],
-    ...changes,
+describe('parts', () => {
+  const part = (offset: number, byteLength = 256): WeightPart => ({
+    bytes: { path, offset, byteLength },
+    rows: 2,
+  });
+  const stack = (...parts: WeightPart[]): WeightSource => ({
+    ...{ name: 'stack', shape: [3, 2, 32], format: 'f32' },
+    bytes: parts,
   });
 
-  test('of a mapped file stay there, and let go of it', async () => {
-    const stack = await driver.loadExperts!([matrix(0), matrix(512), matrix(256)]);
-    expect(stack.byteLength).toBe(768);
+  test('that are whole matrices of a mapped file stay there, and let go of it', async () => {
+    const loaded = await driver.loadWeight(stack(part(0), part(512), part(256)));
+    expect(loaded.byteLength).toBe(768);
     expect(mappings()).toBe(1);
-    driver.freeWeight(stack);
+    driver.freeWeight(loaded);
     expect(mappings()).toBe(0);
   });
 
-  test.each<[string, readonly WeightSource[], string, RegExp]>([
-    ['none', [], 'BAD_ARGUMENT', /needs matrices/],
-    ['a part past the end', [matrix(0), matrix(900)], 'BAD_WEIGHT', /1024 bytes.*900 to 1156/],
-    ['another shape', [matrix(0), matrix(0, { shape: [1, 64] })], 'BAD_WEIGHT', /one shape and one format/],
-    ['another format', [matrix(0), matrix(0, { shape: [4, 32], format: 'f16' })], 'BAD_WEIGHT', /one shape/],
-    ['a vector', [matrix(0, { shape: [64] })], 'BAD_WEIGHT', /made of matrices/],
-  ])('%s', async (_name, sources, code, message) => {
-    const error = await driver.loadExperts!(sources).catch((thrown) => thrown);
+  test.each<[string, WeightSource]>([
+    ['that cut a matrix', { ...stack(part(0), { ...part(256, 512), rows: 4 }), shape: [2, 3, 32] }],
+    ['some of which floats cannot be read from', stack(part(0), part(257), part(512))],
+    [
+      'that are columns',
+      stack(
+        { bytes: { path, offset: 0, byteLength: 768 }, rows: 3, columns: { from: 32, of: 64 } },
+        {
+          ...part(0, 384),
+          rows: 3,
+        },
+      ),
+    ],
+    ['of a vector', { ...stack({ ...part(0, 128), rows: 32 }, { ...part(512, 64), rows: 16 }), shape: [48] }],
+  ])('%s are copied: the file is needed no more', async (_, source) => {
+    const loaded = await driver.loadWeight(source);
+    expect(loaded.byteLength).toBe(4 * elementCount(source.shape));
+    expect(mappings()).toBe(0);
+    driver.freeWeight(loaded);
+  });
+
+  test.each<[string, WeightSource, string, RegExp]>([
+    ['none', stack(), 'BAD_WEIGHT', /has 6 rows; its 0 parts have 0/],
+    ['too few', stack(part(0), part(256)), 'BAD_WEIGHT', /\[3, 2, 32\] has 6 rows; its 2 parts have 4/],
+    ['too many', stack(part(0), part(0), part(0), part(0)), 'BAD_WEIGHT', /part 4 of 4: 2 rows; 0 of shape/],
+    [
+      'one past the end',
+      stack(part(0), part(900), part(0)),
+      'BAD_WEIGHT',
+      /part 2 of 3:.*1024 bytes.*900 to 1156/,
+    ],
+    [
+      'one with too few bytes',
+      stack(part(0, 252), part(0), part(0)),
+      'BAD_WEIGHT',
+      /take 256 bytes; got 252/,
+    ],
+    [
+      'columns outside their rows',
+      stack({ bytes: { path, offset: 0, byteLength: 1024 }, rows: 6, columns: { from: 32, of: 48 } }),
+      'BAD_WEIGHT',
+      /columns 32 to 64 lie outside rows of 48 elements/,
+    ],
+    [
+      'columns that begin within a block',
+      {
+        ...stack({ bytes: { path, offset: 0, byteLength: 408 }, rows: 6, columns: { from: 16, of: 64 } }),
+        format: 'q8_0',
+      },
+      'BAD_WEIGHT',
+      /columns 16 to 48 of rows of 64 elements are no whole number of q8_0 blocks of 32/,
+    ],
+  ])('%s', async (_name, source, code, message) => {
+    const error = await driver.loadWeight(source).catch((thrown) => thrown);
     expect(error).toMatchObject({ name: 'BackendError', code });
+    expect(error.message).toMatch(/^weight 'stack'/);
     expect(error.message).toMatch(message);
   });
 });

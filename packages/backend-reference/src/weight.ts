@@ -1,5 +1,3 @@
-import { constants } from 'node:fs';
-import { open } from 'node:fs/promises';
 import {
   BackendError,
   bf16ToF32,
@@ -9,6 +7,9 @@ import {
   f16ToF32,
   GptqRows,
   type GptqSource,
+  readWeight,
+  readWeightBytes,
+  type WeightBytes,
   type WeightSource,
 } from '@quern/core';
 
@@ -25,50 +26,22 @@ const decoders: Readonly<Record<string, { bytes: number; read(view: DataView, at
   bf16: { bytes: 2, read: (view, at) => bf16ToF32(view.getUint16(at, true)) },
 };
 
-const bad = ({ name }: { readonly name: string }, message: string, cause?: unknown) =>
-  new BackendError('BAD_WEIGHT', `[loadWeight] '${name}': ${message}`, { cause });
-
-/** Without O_NONBLOCK a pipe would be waited for; Windows has neither. */
-const forReading = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
-
-/** The bytes of a source, read from its file where it names one. */
-async function bytesOf(source: Pick<WeightSource, 'name' | 'bytes'>): Promise<Uint8Array> {
-  if (source.bytes instanceof Uint8Array) return source.bytes;
-  const { path, offset, byteLength } = source.bytes;
-  const file = await open(path, forReading).catch((cause) => {
-    throw bad(source, `cannot open ${path}: ${cause.message}`, cause);
-  });
-  try {
-    const status = await file.stat();
-    if (!status.isFile()) throw bad(source, `${path} is not a file`);
-    const { size } = status;
-    if (!(offset >= 0 && byteLength >= 0 && offset + byteLength <= size))
-      throw bad(source, `bytes ${offset} to ${offset + byteLength} lie outside ${path} (${size} bytes)`);
-    const bytes = new Uint8Array(byteLength);
-    for (let done = 0; done < byteLength; ) {
-      const { bytesRead } = await file.read(bytes, done, byteLength - done, offset + done);
-      if (bytesRead === 0) throw bad(source, `${path} ended early, at byte ${offset + done}`);
-      done += bytesRead;
-    }
-    return bytes;
-  } finally {
-    await file.close();
-  }
-}
+const bad = ({ name }: { readonly name: string }, message: string) =>
+  new BackendError('BAD_WEIGHT', `[loadWeight] '${name}': ${message}`);
 
 /** Loads a weight in a dense format. Throws BAD_WEIGHT where the bytes do not fit the shape. */
 export async function loadDense(source: WeightSource): Promise<DenseWeight> {
   const decoder = decoders[source.format];
   if (!decoder)
     throw new BackendError('UNSUPPORTED', `[loadWeight] '${source.name}' is in format ${source.format}`);
-  const bytes = await bytesOf(source);
+  const bytes = await readWeight(source);
   const count = elementCount(source.shape);
   if (bytes.byteLength !== count * decoder.bytes)
     throw bad(
       source,
       `shape [${source.shape}] in ${source.format} takes ${count * decoder.bytes} bytes; got ${bytes.byteLength}`,
     );
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const view = new DataView(bytes.buffer);
   const values = Float32Array.from({ length: count }, (_, i) => decoder.read(view, i * decoder.bytes));
   return { id: id++, byteLength: values.byteLength, values };
 }
@@ -76,7 +49,7 @@ export async function loadDense(source: WeightSource): Promise<DenseWeight> {
 /** Loads a GPTQ matrix as the floats that it means. Throws BAD_WEIGHT where a column names a group that is not there. */
 export async function loadGptq(source: GptqSource): Promise<DenseWeight & DriverGptqWeight> {
   const { name, shape } = source;
-  const read = (bytes: WeightSource['bytes']) => bytesOf({ name, bytes });
+  const read = (bytes: WeightBytes) => readWeightBytes(name, bytes);
   const rows = new GptqRows({
     ...source,
     qweight: await read(source.qweight),

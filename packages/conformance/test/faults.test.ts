@@ -13,13 +13,17 @@ import {
   f32ToF16,
   type HostBuffer,
   hostMemory,
+  inParts,
   type Kernel,
   type KernelDriver,
   type KernelMemory,
   type KernelOperands,
   type KernelWeight,
   kvOf,
+  readWeight,
   scaleBytes,
+  type WeightPart,
+  type WeightSource,
 } from '@quern/core';
 import type { RunnableCase } from '../src/case.js';
 import { Lab } from '../src/lab.js';
@@ -394,6 +398,16 @@ const countingDriver = (name: KernelName, operand: string): Fault['plant'] => {
   return (driver) => planDriver({ ...driver, kernels: { ...driver.kernels, [name]: writeRows } });
 };
 
+/** The source with other parts, where it has any. */
+const withParts = (
+  source: WeightSource,
+  change: (parts: WeightPart[]) => readonly WeightPart[],
+): WeightSource => (inParts(source.bytes) ? { ...source, bytes: change([...source.bytes]) } : source);
+
+const withPart =
+  (change: (parts: WeightPart[]) => readonly WeightPart[]): Fault['plant'] =>
+  (driver) => ({ ...driver, loadWeight: (source) => driver.loadWeight(withParts(source, change)) });
+
 const contractFaults: Readonly<Record<string, Fault>> = {
   'truncated weights are accepted': {
     suite: 'weights',
@@ -414,7 +428,58 @@ const contractFaults: Readonly<Record<string, Fault>> = {
     plant: (driver) => ({
       ...driver,
       loadWeight: ({ bytes, ...source }) =>
-        driver.loadWeight({ ...source, bytes: 'path' in bytes ? { ...bytes, offset: 0 } : bytes }),
+        driver.loadWeight({
+          ...source,
+          bytes: !inParts(bytes) && 'path' in bytes ? { ...bytes, offset: 0 } : bytes,
+        }),
+    }),
+  },
+  'parts of a weight are taken in the wrong order': {
+    suite: 'weights',
+    caughtBy: /^f32 in parts of rows, in memory/,
+    plant: withPart((parts) => parts.reverse()),
+  },
+  'the offset of a part is ignored': {
+    suite: 'weights',
+    caughtBy: /^f32 in parts of rows, in a file/,
+    plant: withPart((parts) =>
+      parts.map(({ bytes, ...part }) => ({
+        ...part,
+        bytes: 'path' in bytes ? { ...bytes, offset: 0 } : bytes,
+      })),
+    ),
+  },
+  'columns are always the first': {
+    suite: 'weights',
+    caughtBy: /^bf16: columns of longer rows/,
+    plant: withPart((parts) =>
+      parts.map(({ columns, ...part }) => ({
+        ...part,
+        ...(columns && { columns: { ...columns, from: 0 } }),
+      })),
+    ),
+  },
+  'a vector in parts is a matrix of one row': {
+    suite: 'weights',
+    caughtBy: /^f16: a vector in parts/,
+    plant: (driver) => ({
+      ...driver,
+      loadWeight: (source) =>
+        driver.loadWeight(
+          source.shape.length === 1 ? withParts(source, (parts) => parts.slice(0, 1)) : source,
+        ),
+    }),
+  },
+  'columns may begin within a block': {
+    suite: 'quantGguf',
+    caughtBy: /^toy: columns that begin within a block, at 2/,
+    plant: (driver) => ({
+      ...driver,
+      async loadWeight(source) {
+        if (source.format !== 'toy') return driver.loadWeight(source);
+        const bytes = await readWeight(source);
+        return driver.loadWeight({ ...source, bytes });
+      },
     }),
   },
   'a missing file gives an error without a code': {
@@ -549,7 +614,8 @@ const contractFaults: Readonly<Record<string, Fault>> = {
     caughtBy: /^moe of f32 stacks/,
     plant: (driver) => ({
       ...driver,
-      loadExperts: (sources) => driver.loadExperts!([...sources].reverse()),
+      loadWeight: (source) =>
+        driver.loadWeight(source.shape.length === 3 ? withParts(source, (parts) => parts.reverse()) : source),
     }),
   },
   'a block format is decoded with the scale of its neighbour': {

@@ -1,4 +1,4 @@
-import { type DenseWeight, kernelOf, referenceDriver } from '@quern/backend-reference';
+import { kernelOf, referenceDriver } from '@quern/backend-reference';
 import type { Codec } from '@quern/conformance';
 import {
   BackendError,
@@ -7,9 +7,11 @@ import {
   elementCount,
   type FusedOpName,
   fusedOps,
+  inParts,
   type Kernel,
   type KernelDriver,
   type OpSupport,
+  readWeight,
   type WeightSource,
 } from '@quern/core';
 
@@ -28,12 +30,15 @@ export const toyCodec: Codec = {
 };
 
 /** The values of a toy weight, checked as a driver must. */
-export function decodeToy({ name, shape, bytes }: WeightSource): Float32Array {
+export async function decodeToy(source: WeightSource): Promise<Float32Array> {
+  const { name, shape, bytes } = source;
   const columns = shape[shape.length - 1]!;
-  const rows = elementCount(shape) / columns;
-  if (!(bytes instanceof Uint8Array) || columns % 4 !== 0 || bytes.length !== rows * columns * 2)
+  const count = elementCount(shape);
+  const cuts = inParts(bytes) ? bytes.map((part) => part.columns?.from ?? 0) : [];
+  const stored = await readWeight(source);
+  if ([columns, ...cuts].some((place) => place % 4 !== 0) || stored.length !== 2 * count)
     throw new BackendError('BAD_WEIGHT', `[loadWeight] '${name}' [${shape}] takes whole blocks of 4`);
-  return toyCodec.decode(bytes, rows * columns);
+  return toyCodec.decode(stored, count);
 }
 
 const support: OpSupport = {
@@ -58,17 +63,10 @@ export function richDriver(): KernelDriver {
       fused: Object.fromEntries(names.map((name) => [name, support])),
     },
     capabilities: { ...driver.capabilities, quantGguf: { formats: ['toy'] }, moeFused: true },
-    async loadExperts(sources): Promise<DenseWeight> {
-      const parts = await Promise.all(
-        sources.map((source) => driver.loadWeight(source) as Promise<DenseWeight>),
-      );
-      const values = Float32Array.from(parts.flatMap((part) => Array.from(part.values)));
-      return { id: id++, byteLength: values.byteLength, values };
-    },
     kernels: { ...driver.kernels, ...mapValues(fusedOps, (op): Kernel => kernelOf(op)) },
     async loadWeight(source): Promise<DriverWeight> {
       if (source.format !== 'toy') return driver.loadWeight(source);
-      const values = decodeToy(source);
+      const values = await decodeToy(source);
       const weight = { id: id++, byteLength: values.byteLength, values };
       return weight;
     },

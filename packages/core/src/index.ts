@@ -40,6 +40,7 @@ export { type RopeLayout, ropeLayouts } from './ops/rope.js';
 export * from './options/index.js';
 export * from './plan/encode.js';
 export { TimeSlice } from './plan/time-slice.js';
+export * from './read-weight.js';
 export * from './record-op.js';
 export type { OperandValue } from './recorder.js';
 export * from './rope-frequencies.js';
@@ -51,3 +52,4 @@ export { StepCache, type StepCacheOptions, type StepKey } from './steps/step-cac
 export type { InputOf, RecordedPart, StepArrays, StepPart, StepRecipe } from './steps/step-recipe.js';
 export * from './tensor.js';
 export * from './weight.js';
+export { checkParts, inParts, type RowBytes, rowBytesOf, rowsOf } from './weight-parts.js';

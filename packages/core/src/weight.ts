@@ -23,6 +23,16 @@ export interface FileSlice {
 /** Where a weight's bytes are: a slice of a file, which a native backend maps itself, or memory, which it copies. */
 export type WeightBytes = FileSlice | Uint8Array;
 
+/** Some rows of a weight that lies in several pieces. */
+export interface WeightPart {
+  /** `rows` rows, each of K elements (the last dimension of the weight), or of `columns.of`. */
+  readonly bytes: WeightBytes;
+  /** Rows of the weight: [A, B, K] has A · B, [N, K] has N, a vector [N] has N rows of one element. */
+  readonly rows: number;
+  /** Columns [from, from + K) of rows of `of` elements; in a block format all three are whole blocks. */
+  readonly columns?: { readonly from: number; readonly of: number };
+}
+
 /** A parameter as a model file describes it, before any backend has loaded it. */
 export interface WeightSource {
   /** The name in the file, for messages. */
@@ -30,7 +40,8 @@ export interface WeightSource {
   /** Row-major, outermost first: [N, K] for a matrix that maps K features to N. */
   readonly shape: readonly number[];
   readonly format: WeightFormat;
-  readonly bytes: WeightBytes;
+  /** One piece, or parts whose rows follow one another: projections side by side, experts, a share of the columns. */
+  readonly bytes: WeightBytes | readonly WeightPart[];
 }
 
 /**

@@ -62,7 +62,6 @@ export function needNarrows(): With<'quantGguf' | 'timer'> {
 
 export function bundles(quant: QuantLlmBackend, moe: MoeLlmBackend): LlmBackend[] {
   quant.quantGguf.formats;
-  moe.moeFused.loadExperts([]);
   // @ts-expect-error a mixture of experts does not ask for block formats
   moe.quantGguf.formats;
   // @ts-expect-error the larger bundle asks for more

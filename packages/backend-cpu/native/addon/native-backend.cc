@@ -9,6 +9,7 @@
 #include "quern/chain.h"
 #include "runtime/cpu-features.h"
 #include "quern/machine.h"
+#include "weights/load-weight.h"
 
 namespace quern {
 
@@ -39,7 +40,6 @@ Napi::Function NativeBackend::define(Napi::Env env) {
                          InstanceMethod("read", &NativeBackend::guarded<&NativeBackend::read>),
                          InstanceMethod("hostMemory", &NativeBackend::guarded<&NativeBackend::host_memory>),
                          InstanceMethod("loadWeight", &NativeBackend::guarded<&NativeBackend::load_weight>),
-                         InstanceMethod("loadExperts", &NativeBackend::guarded<&NativeBackend::load_experts>),
                          InstanceMethod("loadGptq", &NativeBackend::guarded<&NativeBackend::load_gptq>),
                          InstanceMethod("freeWeight", &NativeBackend::guarded<&NativeBackend::free_weight>),
                          InstanceMethod("execute", &NativeBackend::guarded<&NativeBackend::execute>),
@@ -211,11 +211,11 @@ Napi::Value NativeBackend::read(const Info& info) {
   return info.Env().Undefined();
 }
 
-// Adds what `load` loads, and resolves to its number and size.
-template <class Load>
-Napi::Value NativeBackend::submit_load(Load load) {
-  return submit(nullptr, [backend = &alive(), load = std::move(load)](Pending& pending) {
-    const auto weight = load(*backend);
+Napi::Value NativeBackend::load_weight(const Info& info) {
+  const auto given = to_given_weight(info);
+  WeightSource source = given.source(alive());
+  return submit(nullptr, [backend = &alive(), source = std::move(source)](Pending& pending) {
+    const auto weight = quern::load_weight(source, backend->files, backend->kernels, backend->pool);
     const int32_t id = backend->weights.add(weight);
     pending.result = [id, bytes = weight->byte_length()](Napi::Env env) {
       Napi::Object handle = Napi::Object::New(env);
@@ -226,40 +226,14 @@ Napi::Value NativeBackend::submit_load(Load load) {
   });
 }
 
-Napi::Value NativeBackend::load_weight(const Info& info) {
-  const auto given = to_given_weight([&](size_t i) { return info[i]; });
-  WeightSource source = given.source(alive());
-  return submit_load([source = std::move(source)](Backend& backend) {
-    return Weight::load(source, backend.files, backend.kernels, backend.pool);
-  });
-}
-
-// info[0]: a list of the arguments of load_weight, each a list.
-Napi::Value NativeBackend::load_experts(const Info& info) {
-  if (!info[0].IsArray()) fail(Code::bad_argument, "sources must be an array");
-  const Napi::Array list = info[0].As<Napi::Array>();
-  std::vector<GivenWeight> given;
-  for (uint32_t i = 0; i < list.Length(); i++) {
-    const Napi::Value item = list[i];
-    if (!item.IsArray()) fail(Code::bad_argument, "a source must be an array");
-    const Napi::Array arguments = item.As<Napi::Array>();
-    given.push_back(to_given_weight([&](size_t at) -> Napi::Value { return arguments[static_cast<uint32_t>(at)]; }));
-  }
-  std::vector<WeightSource> sources;
-  for (const GivenWeight& one : given) sources.push_back(one.source(alive()));
-  return submit_load([sources = std::move(sources)](Backend& backend) {
-    return Weight::load_stack(sources, backend.files, backend.kernels, backend.pool);
-  });
-}
-
 Napi::Value NativeBackend::load_gptq(const Info& info) {
   const auto given = to_given_gptq(info);
   GptqSource source = given.source(alive());
   return submit(nullptr, [backend = &alive(), source = std::move(source)](Pending& pending) {
-    const auto weight = Weight::load_gptq(source, backend->files, backend->kernels, backend->pool);
+    const auto weight = quern::load_gptq(source, backend->files, backend->kernels, backend->pool);
     const int32_t id = backend->weights.add(weight);
     pending.result = [id, bytes = weight->byte_length(), format = layout_of(weight->format()).name,
-                      ordered = !weight->order().empty()](Napi::Env env) {
+                      ordered = !weight->matrix().order().empty()](Napi::Env env) {
       Napi::Object handle = Napi::Object::New(env);
       handle["id"] = id;
       handle["byteLength"] = static_cast<double>(bytes);

@@ -32,8 +32,8 @@ class NativeBackend : public Napi::ObjectWrap<NativeBackend> {
   Napi::Value read(const Info& info);         // (id, offset, Uint8Array)
   Napi::Value host_memory(const Info& info);  // (bytes) → ArrayBuffer
   // Bytes of weights are a slice of a file, {path, offset, byteLength, mmap?}, or a buffer's number.
-  Napi::Value load_weight(const Info& info);  // (name, shape, format, bytes) → Promise<{id, byteLength}>
-  Napi::Value load_experts(const Info& info); // ([[name, shape, format, bytes], …]) → Promise<{id, byteLength}>
+  // (name, shape, format, parts: [bytes] or [bytes, rows, from, of]) → Promise<{id, byteLength}>
+  Napi::Value load_weight(const Info& info);
   // (name, N, K, bits, groupSize, version, [qweight, qzeros, scales, groupIndex?]) → Promise<{id, byteLength, format, ordered}>
   Napi::Value load_gptq(const Info& info);
   Napi::Value free_weight(const Info& info);  // (id)
@@ -55,8 +55,6 @@ class NativeBackend : public Napi::ObjectWrap<NativeBackend> {
   // Runs `work` on the backend's own thread; the promise settles when it has returned or thrown.
   template <class Work>
   Napi::Value submit(std::shared_ptr<void> keeps, Work work);
-  template <class Load>
-  Napi::Value submit_load(Load load);
 
   std::span<uint8_t> slice(const Info& info, size_t length);
   struct Captured;

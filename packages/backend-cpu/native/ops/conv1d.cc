@@ -20,7 +20,7 @@ void lay_out(const Floats& x, int64_t first_row, int64_t taps, float* window) {
 
 void Conv1dOp::run(Call& call) {
   const Floats x = call.floats(X, 2); // [T, C]
-  const Weight& w = call.matrix(W);   // [N, W·C]
+  const Matrix& w = call.matrix(W);   // [N, W·C]
   const Floats y = call.floats(Y, 2); // [T', N]
   const int64_t stride = call.integer(STRIDE), padding = call.integer(PADDING);
   const int64_t C = x.shape[1], K = w.width(), N = w.rows(), windows = y.shape[0];

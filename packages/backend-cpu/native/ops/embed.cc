@@ -3,7 +3,7 @@
 namespace quern {
 
 void EmbedOp::run(Call& call) {
-  const Weight& table = call.matrix(TABLE); // [V, D]
+  const Matrix& table = call.matrix(TABLE); // [V, D]
   const Ints ids = call.ints(IDS);          // [T]
   const Floats y = call.floats(Y, 2);       // [T, D]
   call.need(y.shape[0] == ids.count && y.shape[1] == table.width(), "y must be [T, D]");

@@ -8,7 +8,7 @@
 
 namespace quern {
 
-using Experts = std::vector<Weight>; // [N, K] each
+using Experts = std::vector<Matrix>; // [N, K] each
 
 // Pairs of a row and an expert, as ids [R, k] name them, in the order of experts.
 class ExpertGroups {

@@ -4,8 +4,8 @@ namespace quern {
 
 void GateUpSwigluOp::run(Call& call) {
   const Floats x = call.floats(X, 2);     // [T, K]
-  const Weight& gate = call.matrix(GATE); // [F, K]
-  const Weight& up = call.matrix(UP);     // [F, K]
+  const Matrix& gate = call.matrix(GATE); // [F, K]
+  const Matrix& up = call.matrix(UP);     // [F, K]
   const Floats y = call.floats(Y, 2);     // [T, F]
   const int64_t T = x.shape[0], K = gate.width(), F = gate.rows();
   call.need(x.shape[1] == K && up.width() == K && up.rows() == F && y.shape[0] == T && y.shape[1] == F,

@@ -22,7 +22,7 @@ constexpr int64_t best_floats = sizeof(Best) / sizeof(float);
 
 void LinearArgmaxOp::run(Call& call) {
   const Floats x = call.floats(X, 2); // [T, K]
-  const Weight& w = call.matrix(W);   // [N, K]
+  const Matrix& w = call.matrix(W);   // [N, K]
   int32_t* const y = call.ints_out(Y); // [T]
   const int64_t T = x.shape[0], K = w.width(), N = w.rows();
   call.need(x.shape[1] == K && call.operand(Y).count == T, "x must be [T, K], w [N, K] and y [T]");

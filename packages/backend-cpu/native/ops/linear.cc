@@ -6,7 +6,7 @@ namespace quern {
 namespace {
 
 // x [T, K] with its columns in the order of w's, in `to`, which holds as many floats.
-Floats in_order(const Call& call, const Floats& x, const std::vector<int32_t>& order, float* to) {
+Floats in_order(const Call& call, const Floats& x, std::span<const int32_t> order, float* to) {
   call.split(x.shape[0], x.width(), [&](int64_t first, int64_t end, int) {
     for (int64_t t = first; t < end; t++)
       for (int64_t place = 0; place < x.width(); place++) to[t * x.width() + place] = x.row(t)[order[place]];
@@ -17,7 +17,7 @@ Floats in_order(const Call& call, const Floats& x, const std::vector<int32_t>& o
 // y [T, N] = x [T, K] · w [N, K]ᵀ + bias [N], which may be null. finish(values, count) is called for what each thread has
 // computed of a row, while the caches hold it.
 template <class Finish>
-void multiply(Call& call, const Floats& given, const Weight& w, const float* bias, const Floats& y, bool invariant,
+void multiply(Call& call, const Floats& given, const Matrix& w, const float* bias, const Floats& y, bool invariant,
               const Finish& finish) {
   const Rows form(given.shape[0], invariant);
   const int64_t T = form.count, K = w.width(), N = w.rows();
@@ -41,13 +41,13 @@ void multiply(Call& call, const Floats& given, const Weight& w, const float* bia
 } // namespace
 
 void LinearOp::run(Call& call) {
-  const Weight& w = call.matrix(W);
+  const Matrix& w = call.matrix(W);
   multiply(call, call.floats(X, 2), w, call.vector(BIAS, w.rows()), call.floats(Y, 2), call.flag(BATCH_INVARIANT),
            [](float*, int64_t) {});
 }
 
 void BiasGeluOp::run(Call& call) {
-  const Weight& w = call.matrix(W);
+  const Matrix& w = call.matrix(W);
   const auto gelu = gelu_kernel(call.kernels, call.integer(FORM));
   multiply(call, call.floats(X, 2), w, call.vector(BIAS, w.rows()), call.floats(Y, 2), call.flag(BATCH_INVARIANT),
            [&](float* values, int64_t count) { gelu(values, values, count); });

@@ -10,7 +10,7 @@ namespace {
 
 struct Mixture {
   Floats x;             // [T, D]
-  const Weight& router; // [E, D]
+  const Matrix& router; // [E, D]
   const Experts& gate;  // [E, F, D]
   const Experts& up;    // [E, F, D]
   const Experts& down;  // [E, D, F]

@@ -6,7 +6,7 @@ namespace quern {
 static constexpr int64_t few = 4;
 
 // Products of floats give the same bits whether weights are decoded before.
-Way way_of(const Kernels& kernels, const Weight& w, Rows rows) {
+Way way_of(const Kernels& kernels, const Matrix& w, Rows rows) {
   if (w.is_packed()) return Way::packed;
   if (w.is_float()) return Way::direct;
   const bool words = w.format() == FORMAT_F16 || w.format() == FORMAT_BF16, few = rows.count <= exact_rows;
@@ -14,9 +14,9 @@ Way way_of(const Kernels& kernels, const Weight& w, Rows rows) {
   return words && kernels.gemm_f16 && few ? Way::direct : Way::decoded;
 }
 
-Needs::Needs(const Kernels& kernels, Rows rows, std::initializer_list<const Weight*> weights) {
+Needs::Needs(const Kernels& kernels, Rows rows, std::initializer_list<const Matrix*> weights) {
   bool few_can = true; // be coarse
-  for (const Weight* w : weights) {
+  for (const Matrix* w : weights) {
     const Way way = way_of(kernels, *w, rows);
     few_can = few_can && (!w->is_packed() || kernels.coarse_few || w->shares_scales());
     int8 = int8 || way == Way::packed;

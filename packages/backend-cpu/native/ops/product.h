@@ -25,11 +25,11 @@ enum class Way {
   direct,  // rows of floats; weights where they are
   decoded, // rows of floats; weights decoded panel by panel
 };
-Way way_of(const Kernels& kernels, const Weight& w, Rows rows);
+Way way_of(const Kernels& kernels, const Matrix& w, Rows rows);
 
 // What must be prepared for weights that are multiplied side by side.
 struct Needs {
-  Needs(const Kernels& kernels, Rows rows, std::initializer_list<const Weight*> weights);
+  Needs(const Kernels& kernels, Rows rows, std::initializer_list<const Matrix*> weights);
   bool int8 = false, bf16 = false, floats = false; // rows of x
   bool coarse = false;             // those of int8 for the kernels of many rows
   bool panel = false;              // scratch for a panel of weights
@@ -76,7 +76,7 @@ struct RowRange {
 class Product {
  public:
   // x [T, K] · w [N, K]ᵀ + bias [N], which may be null, in the form that `rows` have.
-  Product(const Kernels& kernels, const Activations& x, const Weight& w, const float* bias, Rows rows)
+  Product(const Kernels& kernels, const Activations& x, const Matrix& w, const float* bias, Rows rows)
       : kernels_(kernels), x_(x), w_(w), bias_(bias), way_(way_of(kernels, w, rows)) {}
 
   // Columns [first, end), a chunk of a tiling, for all rows of x; y points at column `first` of a matrix with rows of
@@ -99,7 +99,7 @@ class Product {
  private:
   const Kernels& kernels_;
   const Activations& x_;
-  const Weight& w_;
+  const Matrix& w_;
   const float* bias_;
   const Way way_;
 };

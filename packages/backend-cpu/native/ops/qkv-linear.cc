@@ -6,13 +6,13 @@ namespace {
 
 // One of the three products.
 struct Projection {
-  const Weight& w;
+  const Matrix& w;
   const float* bias;
   float* y;
 };
 
 Projection projection(Call& call, const Floats& x, int w_index, int bias_index, int y_index) {
-  const Weight& w = call.matrix(w_index);
+  const Matrix& w = call.matrix(w_index);
   const Floats y = call.floats(y_index, 2);
   call.need(w.width() == x.shape[1] && y.shape[0] == x.shape[0] && y.shape[1] == w.rows(),
             "x must be [T, K], weights [N, K] and outputs [T, N]");

@@ -7,7 +7,7 @@
 #include "runtime/profile.h"
 #include "quern/task-queue.h"
 #include "runtime/thread-pool.h"
-#include "runtime/weight.h"
+#include "weights/weight.h"
 
 namespace quern {
 

@@ -44,12 +44,12 @@ int32_t* Call::ints_out(int index) const {
   return reinterpret_cast<int32_t*>(o.data);
 }
 
-const Weight& Call::matrix(int index) const {
+const Matrix& Call::matrix(int index) const {
   need(operand(index).rank == 2, "a weight must have two dimensions");
-  return *operand(index).weight;
+  return operand(index).weight->matrix();
 }
 
-const std::vector<Weight>& Call::matrices(int index) const {
+const std::vector<Matrix>& Call::matrices(int index) const {
   need(operand(index).rank == 3 && operand(index).count > 0, "a weight must have three dimensions");
   return operand(index).weight->matrices();
 }
@@ -57,8 +57,8 @@ const std::vector<Weight>& Call::matrices(int index) const {
 const float* Call::vector(int index, int64_t length) const {
   if (!present(index)) return nullptr;
   const Weight& w = *operand(index).weight;
-  need(w.shape().size() == 1 && w.width() == length, "a vector has the wrong length");
-  return w.floats();
+  need(w.shape().size() == 1 && w.matrix().width() == length, "a vector has the wrong length");
+  return w.matrix().floats();
 }
 
 namespace {

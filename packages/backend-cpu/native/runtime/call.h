@@ -80,8 +80,8 @@ class Call {
   Floats floats(int index, int rank = any_rank) const;
   Ints ints(int index) const; // what is checked stays so: nobody else can change them while the op runs
   int32_t* ints_out(int index) const;
-  const Weight& matrix(int index) const;                   // a weight [rows, width]
-  const std::vector<Weight>& matrices(int index) const;    // a weight [E, N, K], E at least 1
+  const Matrix& matrix(int index) const;                   // a weight [rows, width]
+  const std::vector<Matrix>& matrices(int index) const;    // a weight [E, N, K], E at least 1
   const float* vector(int index, int64_t length) const;    // a weight [length]; nullptr where absent
   Cache cache(int index, int64_t heads, int64_t d) const;
 

@@ -268,14 +268,14 @@ ByteSource held(const std::string& bytes) {
 }
 
 WeightSource in_memory(const std::string& format, std::vector<int64_t> shape, const std::string& bytes) {
-  return {format, std::move(shape), format, held(bytes)};
+  return {format, std::move(shape), format, {{held(bytes)}}};
 }
 
 void wrong_weights_are_refused() {
   Check check("wrong weights are refused");
   Folder folder;
   Backend backend(1, "scalar");
-  const auto load = [&](WeightSource source) { return Weight::load(source, backend.files, backend.kernels, backend.pool); };
+  const auto load = [&](const WeightSource& source) { return load_weight(source, backend.files, backend.kernels, backend.pool); };
   const std::string bytes = random_bytes(4 * 2 * 34);
   const auto source = [&](std::vector<int64_t> shape) { return in_memory("q8_0", std::move(shape), bytes); };
   check.same<uint64_t>(load(source({4, 64}))->byte_length(), bytes.size(), "bytes of a right one");
@@ -290,17 +290,17 @@ void wrong_weights_are_refused() {
   check.fails(Code::bad_weight, "too large", [&] { load(source({INT64_MAX / 64, 64})); });
 
   WeightSource slice = source({4, 64});
-  slice.bytes.memory = nullptr;
-  slice.bytes.path = folder.write("weights", "head" + bytes);
+  slice.parts[0].bytes.memory = nullptr;
+  slice.parts[0].bytes.path = folder.write("weights", "head" + bytes);
   for (const uint64_t offset : {uint64_t{5}, uint64_t{1} << 40, UINT64_MAX, UINT64_MAX - bytes.size() + 1}) {
-    slice.bytes.offset = offset;
+    slice.parts[0].bytes.offset = offset;
     check.fails(Code::bad_weight, "may be truncated", [&] { load(slice); });
   }
-  slice.bytes.offset = 4;
+  slice.parts[0].bytes.offset = 4;
   check.same<uint64_t>(load(slice)->byte_length(), bytes.size(), "bytes of a slice of a file");
-  std::filesystem::resize_file(slice.bytes.path, 4 + bytes.size() - 1);
+  std::filesystem::resize_file(slice.parts[0].bytes.path, 4 + bytes.size() - 1);
   for (const bool mapped : {true, false}) {
-    slice.bytes.mapped = mapped;
+    slice.parts[0].bytes.mapped = mapped;
     check.fails(Code::bad_weight, "may be truncated", [&] { load(slice); });
   }
 }
@@ -311,10 +311,10 @@ void weights_are_read_where_they_are_not_mapped() {
   Backend backend(2, "");
   const std::string bytes = random_bytes(9 << 20); // several pieces
   WeightSource source = in_memory("f16", {9 << 9, 1 << 10}, bytes);
-  source.bytes = {folder.write("weights", "head" + bytes), 4, bytes.size(), false, nullptr};
-  const auto weight = Weight::load(source, backend.files, backend.kernels, backend.pool);
+  source.parts[0].bytes = {folder.write("weights", "head" + bytes), 4, bytes.size(), false, nullptr};
+  const auto weight = load_weight(source, backend.files, backend.kernels, backend.pool);
   std::filesystem::resize_file(source.bytes.path, 0);
-  check.that(!memcmp(weight->row(0), bytes.data(), bytes.size()), "the bytes");
+  check.that(!memcmp(weight->matrix().row(0), bytes.data(), bytes.size()), "the bytes");
   weight->each_file([&](const MappedFile& file) { check.that(false, file.path() + " is mapped"); });
 }
 
@@ -420,7 +420,7 @@ void gptq_matrices_keep_their_values() {
   for (const char* isa : {"scalar", ""}) {
     Backend backend(2, isa);
     const auto load = [&](const GptqSource& source) {
-      return Weight::load_gptq(source, backend.files, backend.kernels, backend.pool);
+      return load_gptq(source, backend.files, backend.kernels, backend.pool);
     };
     for (const int bits : {4, 8})
       for (const bool symmetric : {true, false})
@@ -429,12 +429,12 @@ void gptq_matrices_keep_their_values() {
           const auto weight = load(gptq.source);
           const Format wanted = bits == 4 ? symmetric ? FORMAT_Q4_0 : FORMAT_Q5_0 : symmetric ? FORMAT_Q8_0 : FORMAT_F32;
           check.same<int>(weight->format(), wanted, "the format");
-          check.that(weight->order().empty() == !(ordered && wanted != FORMAT_F32), "the order");
+          check.that(weight->matrix().order().empty() == !(ordered && wanted != FORMAT_F32), "the order");
           std::vector<float> rows(Gptq::N * Gptq::K);
-          weight->decode(backend.kernels, 0, Gptq::N, rows.data());
+          weight->matrix().decode(backend.kernels, 0, Gptq::N, rows.data());
           for (int64_t n = 0; n < Gptq::N; n++)
             for (int64_t place = 0; place < Gptq::K; place++) {
-              const int64_t k = weight->order().empty() ? place : weight->order()[place];
+              const int64_t k = weight->matrix().order().empty() ? place : weight->matrix().order()[place];
               check.same<float>(rows[n * Gptq::K + place], gptq.element(n, k), "an element");
             }
         }
@@ -458,7 +458,7 @@ class Model {
     const auto load = [&](const std::string& format, std::vector<int64_t> shape, size_t bytes) {
       const std::string data = random_bytes(bytes);
       return backend.weights.add(
-          Weight::load(in_memory(format, std::move(shape), data), backend.files, backend.kernels, backend.pool));
+          load_weight(in_memory(format, std::move(shape), data), backend.files, backend.kernels, backend.pool));
     };
     const int32_t table = load("f16", {V, D}, V * D * 2), norm = load("f32", {D}, D * 4);
     const int32_t gate = load("q8_0", {F, D}, F * D / 32 * 34), up = load("q4_0", {F, D}, F * D / 32 * 18);
@@ -570,7 +570,7 @@ void loads_end_with_the_backend() {
       });
     });
     check.that(begun < 1000, std::to_string(begun) + " chunks were begun");
-    check.fails(Code::aborted, "disposed", [&] { Weight::load(source, backend.files, backend.kernels, backend.pool); });
+    check.fails(Code::aborted, "disposed", [&] { load_weight(source, backend.files, backend.kernels, backend.pool); });
   }
 }
 
@@ -580,8 +580,8 @@ void weights_in_lost_files_end_runs() {
   Backend backend(2, "");
   constexpr int32_t V = 4096, D = 64; // pages enough
   WeightSource source = in_memory("f16", {V, D}, random_bytes(V * D * 2));
-  source.bytes = {folder.write("weights", random_bytes(V * D * 2)), 0, V * D * 2, true, nullptr};
-  const int32_t table = backend.weights.add(Weight::load(source, backend.files, backend.kernels, backend.pool));
+  source.parts[0].bytes = {folder.write("weights", random_bytes(V * D * 2)), 0, V * D * 2, true, nullptr};
+  const int32_t table = backend.weights.add(load_weight(source, backend.files, backend.kernels, backend.pool));
   PlanWriter writer;
   writer.op("embed", {}, {{Region::weight, {V, D}, 0, table}, {Region::inputs, {1}, 0, 0, DType::i32}, {Region::outputs, {1, D}}});
   int32_t id = V - 1, control = 0;

@@ -17,6 +17,7 @@ import { refusal } from '../values/refusal.js';
 import { proveUsable } from './errors.js';
 import { fusedCase } from './fused.js';
 import { moeCase } from './moe-fused.js';
+import { blocksInParts } from './weight-parts.js';
 
 const suite = 'quantGguf';
 const on = fresh(suite);
@@ -135,6 +136,7 @@ function formatCases(lab: Lab, format: WeightFormat): Case[] {
       ...embedCases(lab, codec),
       ...fusedCases(lab, codec),
       ...refusals(codec),
+      ...blocksInParts(suite, codec),
     ];
   return [
     {

@@ -1,6 +1,3 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { Backend, BackendErrorCode, DenseFormat, WeightBytes, WeightSource } from '@quern/core';
 import { as, denseFormats, normal } from '@quern/core';
 import type { Case, Suite } from '../case.js';
@@ -8,23 +5,13 @@ import { fresh } from '../ops/fresh.js';
 import { compare, exact } from '../values/compare.js';
 import { bytesOf, hostValues, received } from '../values/numbers.js';
 import { ensure, refusal } from '../values/refusal.js';
+import { withFile } from '../values/with-file.js';
 import { proveUsable } from './errors.js';
+import { denseInParts, partsRefused } from './weight-parts.js';
 
 const on = fresh('weights');
 const shape = [9, 35];
 const table = (format: DenseFormat) => as(format, normal(5, shape));
-
-/** Calls `act` with a file of these bytes, then removes it. */
-async function withFile(bytes: Uint8Array, act: (path: string) => Promise<void>): Promise<void> {
-  const folder = await mkdtemp(join(tmpdir(), 'quern-conformance-'));
-  try {
-    const path = join(folder, 'weights.bin');
-    await writeFile(path, bytes);
-    await act(path);
-  } finally {
-    await rm(folder, { recursive: true });
-  }
-}
 
 /** Every row of a weight, as `embed` sees it. */
 async function proveRows(backend: Backend, format: DenseFormat, bytes: WeightBytes): Promise<void> {
@@ -108,4 +95,6 @@ export const weights: Suite = () => [
   })),
   refused('a shape without elements', 'BAD_WEIGHT', () => ({ shape: [0, 35], bytes: new Uint8Array(0) })),
   refused('an unknown format', 'UNSUPPORTED', () => ({ format: 'q17_z' })),
+  ...denseFormats.flatMap((format) => denseInParts('weights', format)),
+  ...partsRefused('weights'),
 ];

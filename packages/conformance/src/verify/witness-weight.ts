@@ -3,11 +3,10 @@ import {
   type DriverWeight,
   elementCount,
   f16ToF32,
+  readWeight,
   type Weight,
-  type WeightBytes,
   type WeightSource,
 } from '@quern/core';
-import { InputFile } from '@quern/quant';
 import { ConformanceError } from '../error.js';
 import type { Codec } from '../options.js';
 
@@ -16,18 +15,6 @@ export interface WitnessWeight extends DriverWeight {
   readonly name: string;
   readonly values: Float32Array;
   readonly tested: Weight;
-}
-
-async function bytesOf(bytes: WeightBytes): Promise<Uint8Array> {
-  if (bytes instanceof Uint8Array) return bytes.slice(); // at the start of a buffer of its own
-  const file = await InputFile.open(bytes.path);
-  try {
-    const read = new Uint8Array(bytes.byteLength);
-    await file.read(bytes.offset, read);
-    return read;
-  } finally {
-    await file.close();
-  }
 }
 
 const dense: Readonly<Record<string, (bytes: ArrayBufferLike) => Float32Array>> = {
@@ -42,6 +29,6 @@ export async function floatsOf(source: WeightSource, codecs: readonly Codec[]): 
   const codec = codecs.find((known) => known.format === format);
   if (!codec && !dense[format])
     throw new ConformanceError('BAD_OPTION', `'${name}' is in format ${format}, for which there is no codec`);
-  const bytes = await bytesOf(source.bytes);
+  const bytes = await readWeight(source);
   return codec ? codec.decode(bytes, elementCount(shape)) : dense[format]!(bytes.buffer);
 }

@@ -1,5 +1,5 @@
 import type { Tensor } from '../tensor.js';
-import type { Weight, WeightSource } from '../weight.js';
+import type { Weight } from '../weight.js';
 
 /** How a router picks experts. */
 export interface MoeRouting {
@@ -13,11 +13,6 @@ export interface MoeRouting {
 
 /** A mixture-of-experts feed-forward as one entry of the plan, for one row and for many. */
 export interface MoeFused {
-  /**
-   * Stacks the experts' matrices, each [N, K] and all in one format, in one weight of shape [E, N, K]. Formats as for
-   * loadWeight, which takes a stack that lies in one piece. Throws as it does.
-   */
-  loadExperts(sources: readonly WeightSource[]): Promise<Weight>;
   /**
    * residual + Σ over the chosen experts e of p_e · down_e(swiglu(gate_e(x), up_e(x))), where p = softmax(x · routerᵀ):
    * x [T, D], router [E, D], gate and up [E, F, D], down [E, D, F], residual [T, D] → [T, D].

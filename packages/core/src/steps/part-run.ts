@@ -1,4 +1,4 @@
-import type { CapturedGraph, ChainOptions } from '../capability/graph.js';
+import type { CapturedGraph, ChainOptions, ChainResult } from '../capability/graph.js';
 import type { HostArray } from '../dtype.js';
 import { BackendError } from '../error.js';
 import { TimeSlice } from '../plan/time-slice.js';
@@ -8,8 +8,8 @@ import type { InputOf, RecordedPart, StepArrays, StepPart } from './step-recipe.
 
 /** A part of a step that can run again and again. */
 export interface PartRun {
-  /** Brings an input up to date; one that the part does not take is passed over. */
-  write(name: string, values: InputArray): void;
+  /** Brings an input up to date from element `at` on; an input that the part does not take is passed over. */
+  write(name: string, values: InputArray, at: number): void;
   run(signal: AbortSignal | undefined): Promise<void>;
   /** Names of the outputs. */
   readonly outputs: Iterable<string>;
@@ -50,16 +50,16 @@ export class CapturedPart implements PartRun {
     return this.graph.disposed;
   }
 
-  write(name: string, values: InputArray): void {
+  write(name: string, values: InputArray, at: number): void {
     const input = this.inputs.get(name);
-    if (input) this.graph.write(input, values);
+    if (input) this.graph.write(input, values, at);
   }
 
   run(signal: AbortSignal | undefined): Promise<void> {
     return this.graph.replay(signal ? { signal } : {});
   }
 
-  chain(options: ChainOptions): ReturnType<CapturedGraph['replayChain']> {
+  chain(options: ChainOptions): Promise<ChainResult> {
     return this.graph.replayChain(options);
   }
 

@@ -1,4 +1,4 @@
-import type { CapturedGraph, ChainOptions } from '../capability/graph.js';
+import type { ChainOptions, ChainResult } from '../capability/graph.js';
 import type { HostArray } from '../dtype.js';
 import { CapturedPart, type PartRun, RecordedRun } from './part-run.js';
 import type { StepArrays, StepRecipe } from './step-recipe.js';
@@ -49,19 +49,20 @@ export class RepeatedStep<Arrays extends StepArrays> {
 
   /** Tells that these arrays have changed. */
   write(...names: readonly (keyof Arrays & string)[]): void {
-    for (const name of names) this.send(name);
+    for (const name of names) this.send(name, 0, this.arrays[name]!.length);
   }
 
   /** Puts values into an array from index `at` on; only the stretch that differs is written. */
   change(name: keyof Arrays & string, values: ArrayLike<number>, at: number): void {
     const array = this.arrays[name]!;
-    let changed = false;
+    let [from, to] = [values.length, 0];
     for (let i = 0; i < values.length; i++) {
       if (array[at + i] === values[i]) continue;
       array[at + i] = values[i]!;
-      changed = true;
+      if (from > i) from = i;
+      to = i + 1;
     }
-    if (changed) this.send(name);
+    if (from < to) this.send(name, at + from, at + to);
   }
 
   /** Runs all parts once. Rejects as `CapturedGraph.replay` and `Step.run` do. */
@@ -77,7 +78,7 @@ export class RepeatedStep<Arrays extends StepArrays> {
   }
 
   /** As `CapturedGraph.replayChain`. */
-  chain(options: ChainOptions): ReturnType<CapturedGraph['replayChain']> {
+  chain(options: ChainOptions): Promise<ChainResult> {
     return (this.parts[0] as CapturedPart).chain(options);
   }
 
@@ -90,8 +91,10 @@ export class RepeatedStep<Arrays extends StepArrays> {
     for (const part of this.parts) part.dispose();
   }
 
-  private send(name: keyof Arrays & string): void {
-    for (const part of this.parts) part.write(name, this.arrays[name]!);
+  private send(name: keyof Arrays & string, from: number, to: number): void {
+    const array = this.arrays[name]!;
+    const values = to - from === array.length ? array : array.subarray(from, to);
+    for (const part of this.parts) part.write(name, values, from);
   }
 
   /** Copies outputs of a part to the parts from `next` on. */
@@ -100,7 +103,7 @@ export class RepeatedStep<Arrays extends StepArrays> {
       const array = this.arrays[name];
       if (!array) continue;
       array.set(part.read(name));
-      for (const later of this.parts.slice(next)) later.write(name, array);
+      for (const later of this.parts.slice(next)) later.write(name, array, 0);
     }
   }
 }

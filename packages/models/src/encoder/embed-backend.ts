@@ -9,6 +9,8 @@ export interface EmbedBackend {
   readonly maxTokens: number;
   /** Most tokens of all texts of one call: beyond it the machine computes no faster, and an abort waits longer. */
   readonly maxBatch: number;
+  /** Calls that the device is busy with at the same time. */
+  readonly callsInFlight: number;
   /** The embeddings of some texts, one after another: [S · D]. Rejects with ModelError BAD_ARGUMENT; BackendError ABORTED, OUT_OF_MEMORY, DISPOSED. */
   embedBatch(texts: readonly EncodedText[], options?: BatchOptions): Promise<Float32Array>;
   /** The classifier's logits of some texts: [S · labels]. Rejects besides with ModelError MISSING_WEIGHT where there is none. */
@@ -45,6 +47,7 @@ class EncoderReplica implements EmbedBackend {
   readonly dimensions: number;
   readonly maxTokens: number;
   readonly maxBatch: number;
+  readonly callsInFlight: number;
   private readonly steps: StepCache<EncoderArrays>;
   private disposed = false;
 
@@ -55,7 +58,8 @@ class EncoderReplica implements EmbedBackend {
     this.dimensions = model.config.width;
     this.maxTokens = model.config.context;
     this.maxBatch = Math.max(rowsOfStep, this.maxTokens);
-    this.steps = new StepCache<EncoderArrays>({ ...limits, copies: 1 });
+    this.callsInFlight = model.backend.profile.plansInFlight ?? 1;
+    this.steps = new StepCache<EncoderArrays>({ ...limits, copies: this.callsInFlight });
     replicas.count++;
   }
 

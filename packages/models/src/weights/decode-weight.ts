@@ -20,8 +20,7 @@ import {
   throwIfAborted,
 } from './decode-pieces.js';
 import { type GroupedTensor, gptqPieces, gptqRows, isGrouped, rowsTogether } from './gptq.js';
-import { readBytes } from './read-bytes.js';
-import { type FileTensor, partsOf, type StoredTensor, storedBytes, type TensorStack } from './weight-file.js';
+import { type FileTensor, partsOf, type StoredTensor, type TensorStack } from './weight-file.js';
 
 /**
  * A tensor's values as f32 in memory.
@@ -150,18 +149,13 @@ async function rewriteAsIq8(tensor: StoredTensor, options: DecodeOptions): Promi
   return rewritten;
 }
 
-/** A stack in one piece, in memory, for backends that cannot gather its parts themselves. */
-export async function gatheredSource(stack: TensorStack, signal?: AbortSignal): Promise<WeightSource> {
-  const { name, shape, format } = stack;
-  const bytes = new Uint8Array(storedBytes(stack));
-  let at = 0;
-  for (const part of stack.parts) {
-    throwIfAborted(signal);
-    bytes.set(await readBytes(part.bytes), at);
-    at += part.bytes.byteLength;
-  }
-  return { name, shape, format, bytes };
-}
+/** A stack of matrices that lie apart. */
+export const stackSource = ({ name, shape, format, parts }: TensorStack): WeightSource => ({
+  name,
+  shape,
+  format,
+  bytes: parts.map(({ bytes, shape: [rows] }) => ({ bytes, rows: rows! })),
+});
 
 async function decodeGrouped(
   into: Uint8Array,

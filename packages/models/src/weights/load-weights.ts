@@ -1,6 +1,6 @@
 import { type Backend, elementCount, type Weight } from '@quern/core';
 import { type DecodeOptions, decodePoolFor, throwIfAborted } from './decode-pieces.js';
-import { decodedBytes, decodedFormat, decodedSource, gatheredSource } from './decode-weight.js';
+import { decodedBytes, decodedFormat, decodedSource, stackSource } from './decode-weight.js';
 import { type GroupedTensor, gptqSource, isGrouped } from './gptq.js';
 import { needUnchanged } from './need-unchanged.js';
 import { isDense, type ResolvedWeight } from './resolve-weights.js';
@@ -120,10 +120,7 @@ async function loadOne(backend: Backend, tensor: StoredTensor, decoding: DecodeO
   if (!readsNatively(backend, tensor))
     return backend.loadWeight(await decodedSource(backend, tensor, decoding));
   if (isGrouped(tensor)) return backend.quantGptq!.loadWeight(await gptqSource(tensor, decoding));
-  if (!('parts' in tensor)) return backend.loadWeight(tensor);
-  return backend.moeFused
-    ? backend.moeFused.loadExperts(tensor.parts)
-    : backend.loadWeight(await gatheredSource(tensor, decoding.signal));
+  return backend.loadWeight('parts' in tensor ? stackSource(tensor) : tensor);
 }
 
 function progressReporter(resolved: readonly ResolvedWeight[], { onProgress }: LoadOptions) {

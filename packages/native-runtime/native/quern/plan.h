@@ -9,7 +9,7 @@
 #include "quern/generated/ops.h"
 #include "quern/handle-table.h"
 #include "quern/pages.h"
-#include "runtime/weight.h"
+#include "weights/weight.h"
 
 namespace quern {
 

@@ -1,7 +1,9 @@
 import type { Backend, KvSequence } from '@quern/core';
 import { needFiniteLogits } from '../broken-numbers.js';
+import { noToken } from '../sampling/draws.js';
 import { appending } from './appending.js';
-import { DecodeBatch, type DecodeRequest } from './decode-batch.js';
+import { DecodeBatch } from './decode-batch.js';
+import type { DecodeRequest } from './decode-member.js';
 import { ForwardSteps, type ForwardStepsOptions } from './forward-steps.js';
 import { inFlight } from './in-flight.js';
 import type { Head, RowOutput } from './step-output.js';
@@ -31,9 +33,6 @@ export class Engine {
   private readonly steps: ForwardSteps;
   private readonly batch: DecodeBatch;
 
-  /** Generations that hold a sequence now. */
-  active = 0;
-
   constructor(private readonly options: EngineOptions) {
     this.steps = new ForwardSteps(options);
     this.batch = new DecodeBatch(this.steps);
@@ -55,17 +54,19 @@ export class Engine {
     choice: TokenChoice,
     { signal, onProgress }: RunOptions,
   ): Promise<number> {
-    const chunks = chunksOf(ids, this.options.prefillChunk);
-    const last = chunks.pop()!;
-    const fills = chunks.map((chunk) => () => this.fill(sequence, chunk, signal));
     let processed = 0;
-    for await (const tokens of inFlight(this.plansInFlight, fills)) {
+    const tell = (tokens: number): void => {
       processed += tokens;
       onProgress?.({ processed, total: ids.length });
-    }
-    const token = await this.choose(sequence, last, choice, signal);
-    onProgress?.({ processed: ids.length, total: ids.length });
-    return token;
+    };
+    const chunks = chunksOf(ids, this.options.prefillChunk);
+    const single = chunks.at(-1)!.length === 1 ? chunks.pop()![0] : undefined; // decoded, in a step with others
+    const last = single === undefined ? choice : undefined;
+    const chosen = await this.batch.beside(() => this.fillAll(sequence, chunks, last, tell, signal));
+    if (single === undefined) return chosen;
+    const [token] = await this.decode({ sequence, token: single, choice, most: 1, stops: noStops, signal });
+    tell(1);
+    return token!;
   }
 
   /**
@@ -84,9 +85,8 @@ export class Engine {
     take: (rows: readonly RowOutput[]) => T,
     signal: AbortSignal | undefined,
   ): Promise<T> {
-    return appending(sequence, tokens.length, (start) =>
-      this.steps.run([{ sequence, start, tokens }], head, take, signal),
-    );
+    const compute = (start: number) => this.steps.run([{ sequence, start, tokens }], head, take, signal);
+    return this.batch.beside(() => appending(sequence, tokens.length, compute));
   }
 
   /** Logits of every position, [V] each, of a sequence that `ids` begins. Rejects with BAD_LOGITS. */
@@ -96,10 +96,12 @@ export class Engine {
     const rows: Float32Array[] = [];
     const chunks = chunksOf(ids, Math.min(prefillChunk, most));
     const tasks = chunks.map((chunk) => () => this.logitsOf(sequence, chunk, signal));
-    for await (const some of inFlight(this.plansInFlight, tasks)) {
-      await needFiniteLogits(some, rows.length);
-      rows.push(...some);
-    }
+    await this.batch.beside(async () => {
+      for await (const some of inFlight(this.plansInFlight, tasks)) {
+        await needFiniteLogits(some, rows.length);
+        rows.push(...some);
+      }
+    });
     return rows;
   }
 
@@ -107,35 +109,38 @@ export class Engine {
     this.steps.dispose();
   }
 
-  /** Steps that are submitted before the first of them has ended: each part of the model can be busy with one. */
+  /** Steps that are submitted before the first has ended: as many as the devices take, and one for each part of the model. */
   private get plansInFlight(): number {
-    return this.options.model.parts.length;
+    const { parts } = this.options.model;
+    return Math.max(parts.length, ...parts.map(({ backend }) => backend.profile.plansInFlight ?? 1));
   }
 
-  private async choose(
+  /** Computes chunks of a prompt in order; gives the token that `choice`, if there is one, takes after the last. */
+  private async fillAll(
     sequence: KvSequence,
-    tokens: readonly number[],
-    choice: TokenChoice,
+    chunks: readonly (readonly number[])[],
+    choice: TokenChoice | undefined,
+    tell: (tokens: number) => void,
     signal: AbortSignal | undefined,
   ): Promise<number> {
-    if (tokens.length === 1) {
-      const request = { sequence, token: tokens[0]!, choice, most: 1, stops: noStops, signal };
-      return (await this.decode(request))[0]!;
-    }
-    const take = (rows: readonly RowOutput[]) => choice.take(rows[0]!);
-    return appending(sequence, tokens.length, (start) =>
-      this.steps.once([{ sequence, start, tokens }], choice.head, 'last', take, signal),
-    );
+    const choiceOf = (i: number) => (i === chunks.length - 1 ? choice : undefined);
+    const tasks = chunks.map((chunk, i) => () => this.fill(sequence, chunk, choiceOf(i), signal));
+    let [token, done] = [noToken, 0];
+    for await (token of inFlight(this.plansInFlight, tasks)) tell(chunks[done++]!.length);
+    return token;
   }
 
-  /** Computes tokens for the sake of their keys and values only; gives their number. */
+  /** Computes tokens: without a choice for the sake of their keys and values only, and no logits are computed. */
   private fill(
     sequence: KvSequence,
     tokens: readonly number[],
+    choice: TokenChoice | undefined,
     signal: AbortSignal | undefined,
   ): Promise<number> {
+    const [head, of] = choice ? ([choice.head, 'last'] as const) : (['none', 'none'] as const);
+    const take = (rows: readonly RowOutput[]) => choice?.take(rows[0]!) ?? noToken;
     return appending(sequence, tokens.length, (start) =>
-      this.steps.once([{ sequence, start, tokens }], 'none', 'none', () => tokens.length, signal),
+      this.steps.once([{ sequence, start, tokens }], head, of, take, signal),
     );
   }
 

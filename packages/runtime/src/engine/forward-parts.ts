@@ -39,7 +39,8 @@ export function forwardParts(
     const logits = model.logits(part.backend.gatherRows(hidden, batch.lastRows)); // [R, V]
     const outputs = recordHead(part.backend, logits, head, input);
     if (!(capture && chains(arrays, head) && parts.length === 1)) return { outputs };
-    return { outputs, chain: chainRule(x, batch, outputs.best!, head === 'sampled' ? [input('draws')] : []) };
+    const draws = head === 'sampled' ? [input('draws')] : [];
+    return { outputs, chain: chainRule(x, batch, outputs.best!, draws, cache.blockSize) };
   };
   return parts.map((part) => ({
     backend: part.backend,
@@ -48,19 +49,21 @@ export function forwardParts(
   }));
 }
 
-/** Whether the tokens that a step leaves can be the next step's ids. */
-const chains = ({ ids }: ForwardArrays, head: Head): boolean =>
-  ids.length === 1 && (head === 'argmax' || head === 'sampled');
+/** Whether the tokens that a step leaves can be the next step's ids: one row of each sequence. */
+const chains = ({ ids, kvLengths }: ForwardArrays, head: Head): boolean =>
+  ids.length === kvLengths.length && (head === 'argmax' || head === 'sampled');
 
-/** A row's token is its next id; position, slot and length grow. */
+/** A row's token is its next id; position and length grow, and the slot follows from the position. */
 const chainRule = (
   ids: Tensor,
-  { positions, slots, kvLengths }: AttentionBatch,
+  { positions, slots, kvLengths, blockTable }: AttentionBatch,
   output: Tensor,
   draws: readonly Tensor[],
+  blockSize: number,
 ): ChainRule => ({
   output,
   feed: ids,
-  advance: [positions, slots, kvLengths, ...draws],
+  advance: [positions, kvLengths, ...draws],
+  slots: { slots, positions, blockTable, blockSize },
   most: longestChain,
 });

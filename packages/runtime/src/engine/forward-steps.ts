@@ -34,9 +34,9 @@ export type LogitsOf = 'none' | 'last' | 'all';
 
 export interface ChainOptions {
   readonly head: 'argmax' | 'sampled';
-  /** Most tokens of a row, 1 to `longestChain`. */
-  readonly count: number;
-  /** Tokens that end the chain. */
+  /** [S], in shared memory: most tokens of each row, up to `longestChain`. Lowered to 0, it ends a row after the present step. */
+  readonly limits: Int32Array;
+  /** Tokens that end a row. */
   readonly stops: Int32Array;
   readonly signal: AbortSignal | undefined;
 }
@@ -59,12 +59,9 @@ export class ForwardSteps {
     return capture && model.backend.graph !== undefined;
   }
 
-  /** Most tokens of each row in one chain. */
-  longestChainOf(batch: readonly Pick<StepRows, 'sequence'>[]): number {
-    const { model, cache } = this.options;
-    if (!this.canDraw || batch.length > 1 || model.parts.length > 1) return 1;
-    const { blockSize } = cache;
-    return blockSize - (batch[0]!.sequence.length % blockSize); // one block: slots grow with positions
+  /** Whether steps chain: between the parts of a model its hidden states pass through JavaScript. */
+  get canChain(): boolean {
+    return this.canDraw && this.options.model.parts.length === 1;
   }
 
   /**
@@ -88,10 +85,12 @@ export class ForwardSteps {
    * Computes one token of each sequence, then the tokens that follow, without waking JavaScript between them. Gives the tokens
    * of each row, at least one.
    */
-  chain(batch: readonly StepRows[], { head, count, stops, signal }: ChainOptions): Promise<Int32Array[]> {
+  chain(batch: readonly StepRows[], { head, limits, stops, signal }: ChainOptions): Promise<Int32Array[]> {
     return this.use(batch, head, async (step) => {
-      write(step, batch, count);
-      return [await step.chain({ count, stops, ...(signal && { signal }) })];
+      write(step, batch, Math.max(...limits));
+      for (let s = 0; s < limits.length; s++) limits[s] = Math.max(1, limits[s]!); // ended before it begins: one token
+      const { tokens, counts } = await step.chain({ limits, stops, ...(signal && { signal }) });
+      return batch.map((_, s) => tokensOfRow(tokens, s, counts));
     });
   }
 
@@ -151,3 +150,7 @@ function write(step: RepeatedStep<ForwardArrays>, batch: readonly StepRows[], co
   writeBatch(step, batch);
   if (settings.length > 0) writeDraws(step, batch, count);
 }
+
+/** The tokens of row `s` of a chain's [n, S]. */
+const tokensOfRow = (tokens: Int32Array, s: number, counts: Int32Array): Int32Array =>
+  Int32Array.from({ length: counts[s]! }, (_, step) => tokens[step * counts.length + s]!);

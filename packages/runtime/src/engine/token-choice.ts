@@ -1,4 +1,4 @@
-import type { Draws } from '../sampling/draws.js';
+import { type Draws, needToken } from '../sampling/draws.js';
 import { Sampler, type SamplingOptions } from '../sampling/index.js';
 import { samplingOf } from '../sampling/options.js';
 import { needPossible } from '../sampling/select.js';
@@ -24,6 +24,7 @@ export const greedy: TokenChoice = {
   take({ best, logits }) {
     const token = best[0]!;
     if (logits) needPossible(logits, token);
+    needToken(token);
     return token;
   },
   accept() {},

@@ -34,8 +34,7 @@ export class PlainDecoding implements Decoding {
   /** One function for one token: on caches that the weights have filled, each promise more costs microseconds. */
   async next(token: number, most: number): Promise<readonly number[]> {
     const { engine, sequence, choice, stops, signal } = this.parts;
-    const wanted = engine.active > 1 ? 1 : most; // a chain would keep the others waiting
-    const found = await engine.decode({ sequence, token, choice, most: wanted, stops, signal });
+    const found = await engine.decode({ sequence, token, choice, most, stops, signal });
     for (const next of found) choice.accept(next);
     return found;
   }

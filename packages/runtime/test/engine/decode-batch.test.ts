@@ -27,7 +27,7 @@ function fakeSteps() {
   return {
     steps,
     canDraw: true,
-    longestChainOf: () => 1,
+    canChain: true,
     run: (async (rows, _head, take) => {
       const tokens = rows.flatMap((row: StepRows) => row.tokens);
       steps.push(tokens);

@@ -36,9 +36,9 @@ function watchedBackend() {
   const { graph } = backend as Backend & Required<Pick<Backend, 'graph'>>;
   Object.assign(backend, {
     graph: {
-      capture(...captured: Parameters<typeof graph.capture>) {
-        graphs.push(graph.capture(...captured));
-        return graphs[graphs.length - 1];
+      async capture(...captured: Parameters<typeof graph.capture>) {
+        graphs.push(await graph.capture(...captured));
+        return graphs.at(-1);
       },
     },
   });

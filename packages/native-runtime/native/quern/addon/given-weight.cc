@@ -32,7 +32,10 @@ ByteSource GivenBytes::source(const Backend& backend) const {
 
 WeightSource GivenWeight::source(const Backend& backend) const {
   WeightSource source = described;
-  source.bytes = bytes.source(backend);
+  for (const GivenPart& part : parts) {
+    source.parts.push_back(part.described);
+    source.parts.back().bytes = part.bytes.source(backend);
+  }
   return source;
 }
 
@@ -41,6 +44,34 @@ GptqSource GivenGptq::source(const Backend& backend) const {
   ByteSource* const places[] = {&source.qweight, &source.qzeros, &source.scales, &source.group_index};
   for (size_t i = 0; i < parts.size(); i++) *places[i] = parts[i].source(backend);
   return source;
+}
+
+static GivenPart to_part(const Napi::Value& value) {
+  constexpr int64_t most = int64_t{1} << 53;
+  if (!value.IsArray()) fail(Code::bad_argument, "a part must be an array");
+  const Napi::Array part = value.As<Napi::Array>();
+  GivenPart given{GivenBytes::of(part.Get(uint32_t{0}), "bytes"), {}};
+  if (part.Length() == 1) return given;
+  given.described.rows = to_integer(part.Get(1), "rows", 1, most);
+  given.described.from = to_integer(part.Get(2), "from", 0, most);
+  given.described.of = to_integer(part.Get(3), "of", 1, most);
+  return given;
+}
+
+GivenWeight to_given_weight(const Napi::CallbackInfo& info) {
+  GivenWeight given;
+  WeightSource& weight = given.described;
+  weight.name = to_text(info[0], "name");
+  try {
+    weight.shape = to_shape(info[1], "shape");
+    weight.format = to_text(info[2], "format");
+    if (!info[3].IsArray()) fail(Code::bad_argument, "parts must be an array");
+    const Napi::Array parts = info[3].As<Napi::Array>();
+    for (uint32_t i = 0; i < parts.Length(); i++) given.parts.push_back(to_part(parts.Get(i)));
+  } catch (const Failure& failure) {
+    fail(Code::bad_weight, "weight '%s': %s", weight.name.c_str(), failure.what());
+  }
+  return given;
 }
 
 GivenGptq to_given_gptq(const Napi::CallbackInfo& info) {

@@ -6,6 +6,7 @@
 
 #include "quern/addon/arguments.h"
 #include "runtime/backend.h"
+#include "quern/weight-source.h"
 
 namespace quern {
 
@@ -19,9 +20,14 @@ struct GivenBytes {
   ByteSource source(const Backend& backend) const;
 };
 
-struct GivenWeight {
-  WeightSource described; // but for the bytes
+struct GivenPart {
   GivenBytes bytes;
+  WeightPart described; // but for the bytes
+};
+
+struct GivenWeight {
+  WeightSource described; // but for the parts
+  std::vector<GivenPart> parts;
 
   WeightSource source(const Backend& backend) const;
 };
@@ -33,22 +39,8 @@ struct GivenGptq {
   GptqSource source(const Backend& backend) const;
 };
 
-// (name, shape, format, bytes), by argument(index).
-template <class Arguments>
-GivenWeight to_given_weight(const Arguments& argument) {
-  GivenWeight given;
-  WeightSource& weight = given.described;
-  weight.name = to_text(argument(0), "name");
-  try {
-    weight.shape = to_shape(argument(1), "shape");
-    weight.format = to_text(argument(2), "format");
-    given.bytes = GivenBytes::of(argument(3), "bytes");
-  } catch (const Failure& failure) {
-    fail(Code::bad_weight, "weight '%s': %s", weight.name.c_str(), failure.what());
-  }
-  return given;
-}
-
+// (name, shape, format, parts); a part is [bytes], or [bytes, rows, from, of].
+GivenWeight to_given_weight(const Napi::CallbackInfo& info);
 GivenGptq to_given_gptq(const Napi::CallbackInfo& info);
 
 } // namespace quern

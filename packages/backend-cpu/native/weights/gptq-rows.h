@@ -3,43 +3,28 @@
 #pragma once
 #include <stdint.h>
 
-#include <memory>
-#include <string>
 #include <vector>
 
-#include "runtime/format.h"
-#include "quern/byte-source.h"
+#include "quern/weight-source.h"
+#include "weights/weight-rows.h"
 
 namespace quern {
 
-// As core's GptqSource says; group_index has no bytes where the columns are in order.
-struct GptqSource {
-  std::string name;
-  int64_t N = 0, K = 0;
-  int bits = 4;
-  int64_t group_size = 0; // −1: one group
-  int version = 1;
-  ByteSource qweight, qzeros, scales, group_index;
-};
-
-class GptqMatrix {
+// In the format f32 where no block format means the same.
+class GptqRows : public WeightRows {
  public:
-  // Throws BAD_WEIGHT, naming the part that is wrong. `source` and what it points to must outlive the matrix.
-  GptqMatrix(const GptqSource& source, FileMap& files, ThreadPool& pool);
+  // Throws BAD_WEIGHT, naming the part that is wrong. `source` and what it points to must outlive the rows.
+  GptqRows(const GptqSource& source, FileMap& files, ThreadPool& pool);
 
-  int64_t rows() const { return source_.N; }
-  int64_t width() const { return source_.K; }
-  // What fill_rows writes: F32 where no block format means the same.
-  Format format() const { return format_; }
   // Column order()[p] of the matrix is at place p of the blocks; empty where columns are in their places.
   const std::vector<int32_t>& order() const { return order_; }
-  // Rows [first, first + count), count ≤ 16, in `format`; safe to call from several threads.
-  void fill_rows(int64_t first, int64_t count, uint8_t* out) const;
-  // Once every row has been filled: throws BAD_WEIGHT where a file has changed meanwhile, and lets go of what was read.
-  void release_files() const;
+  RowsInMemory rows(int64_t first, int64_t count, uint8_t* scratch) const override;
+  void need_unchanged() const override;
+  void release_files() const override;
 
  private:
   struct Part : HeldBytes {
+    const ByteSource* source = nullptr;
     uint32_t word(int64_t index) const;
   };
   static Part open(const ByteSource& source, const char* name, int64_t bytes, FileMap& files, ThreadPool& pool);
@@ -50,6 +35,7 @@ class GptqMatrix {
   int zero(int64_t group, int64_t n) const;
   uint16_t scale(int64_t group, int64_t n) const;
   int64_t column(int64_t place) const { return order_.empty() ? place : order_[place]; }
+  void fill_blocks(int64_t first, int64_t count, uint8_t* out) const;
   void fill_block(int64_t group, int64_t n, const int16_t (&values)[32], uint8_t* block) const;
   void fill_floats(int64_t first, int64_t count, float* out) const;
   // Where in a word the i-th of neighbours is.
@@ -60,9 +46,9 @@ class GptqMatrix {
   const int shift_; // 2^shift_ values in a word
   const int64_t groups_;
   Part qweight_, qzeros_, scales_, group_index_;
+  const Part* const parts_[4] = {&qweight_, &qzeros_, &scales_, &group_index_};
   std::vector<int32_t> group_of_; // [K]
   std::vector<int32_t> order_;    // [K], or empty
-  Format format_ = FORMAT_F32;
 };
 
 } // namespace quern

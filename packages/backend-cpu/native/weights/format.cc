@@ -1,4 +1,4 @@
-#include "runtime/format.h"
+#include "weights/format.h"
 
 namespace quern {
 

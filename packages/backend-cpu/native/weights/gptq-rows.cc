@@ -1,10 +1,9 @@
-#include "runtime/gptq.h"
+#include "weights/gptq-rows.h"
 
 #include <string.h>
 
 #include <algorithm>
 #include <numeric>
-#include <utility>
 
 #include "kernels/packed/tiles.h"
 #include "quern/failure.h"
@@ -13,10 +12,12 @@ namespace quern {
 
 static constexpr int64_t block = 32; // columns of every format that is made here
 
-GptqMatrix::GptqMatrix(const GptqSource& source, FileMap& files, ThreadPool& pool)
+GptqRows::GptqRows(const GptqSource& source, FileMap& files, ThreadPool& pool)
     : source_(source),
       shift_(source.bits == 4 ? 3 : 2),
       groups_(source.group_size == -1 ? 1 : (source.K + source.group_size - 1) / source.group_size) {
+  count_ = source.N;
+  width_ = source.K;
   const int64_t words = source.N >> shift_;
   qweight_ = open(source.qweight, "qweight", (source.K >> shift_) * source.N * 4, files, pool);
   qzeros_ = open(source.qzeros, "qzeros", groups_ * words * 4, files, pool);
@@ -27,25 +28,25 @@ GptqMatrix::GptqMatrix(const GptqSource& source, FileMap& files, ThreadPool& poo
   choose_format();
 }
 
-GptqMatrix::Part GptqMatrix::open(const ByteSource& source, const char* name, int64_t bytes, FileMap& files,
+GptqRows::Part GptqRows::open(const ByteSource& source, const char* name, int64_t bytes, FileMap& files,
                                   ThreadPool& pool) {
   if (source.bytes != static_cast<uint64_t>(bytes))
     fail(Code::bad_weight, "%s must have %lld bytes; got %llu", name, static_cast<long long>(bytes),
          static_cast<unsigned long long>(source.bytes));
   try {
-    return {HeldBytes::open(source, files, pool)};
+    return {HeldBytes::open(source, files, pool), &source};
   } catch (const Failure& failure) {
     throw Failure(failure.code, std::string(name) + ": " + failure.what());
   }
 }
 
-uint32_t GptqMatrix::Part::word(int64_t index) const {
+uint32_t GptqRows::Part::word(int64_t index) const {
   uint32_t value;
   memcpy(&value, data + 4 * index, sizeof value);
   return value;
 }
 
-void GptqMatrix::read_groups() {
+void GptqRows::read_groups() {
   group_of_.resize(source_.K);
   for (int64_t k = 0; k < source_.K; k++) {
     if (group_index_.data) group_of_[k] = static_cast<int32_t>(group_index_.word(k));
@@ -57,7 +58,7 @@ void GptqMatrix::read_groups() {
 }
 
 // Columns of a group side by side, where act-order has scattered them.
-void GptqMatrix::put_in_order() {
+void GptqRows::put_in_order() {
   if (std::is_sorted(group_of_.begin(), group_of_.end())) return;
   order_.resize(source_.K);
   std::iota(order_.begin(), order_.end(), 0);
@@ -67,7 +68,7 @@ void GptqMatrix::put_in_order() {
 }
 
 // True where no block has columns of two groups.
-bool GptqMatrix::in_blocks() const {
+bool GptqRows::in_blocks() const {
   if (source_.K % block != 0) return false;
   for (int64_t place = 0; place < source_.K; place += block)
     if (group_of_[column(place)] != group_of_[column(place + block - 1)]) return false;
@@ -75,7 +76,7 @@ bool GptqMatrix::in_blocks() const {
 }
 
 // q4_0 and q8_0 have their zero in the middle; q5_0 has room for q − zero of any zero of 4 bits.
-void GptqMatrix::choose_format() {
+void GptqRows::choose_format() {
   const int middle = source_.bits == 4 ? 8 : 128;
   bool symmetric = true;
   for (int64_t group = 0; group < groups_ && symmetric; group++)
@@ -85,21 +86,26 @@ void GptqMatrix::choose_format() {
   else order_.clear();
 }
 
-int GptqMatrix::zero(int64_t group, int64_t n) const {
+int GptqRows::zero(int64_t group, int64_t n) const {
   const int stored = field(qzeros_.word(group * (source_.N >> shift_) + (n >> shift_)), bit(n));
   return source_.version == 1 ? stored + 1 : stored;
 }
 
-uint16_t GptqMatrix::scale(int64_t group, int64_t n) const {
+uint16_t GptqRows::scale(int64_t group, int64_t n) const {
   uint16_t half;
   memcpy(&half, scales_.data + 2 * (group * source_.N + n), sizeof half);
   return half;
 }
 
+RowsInMemory GptqRows::rows(int64_t first, int64_t count, uint8_t* scratch) const {
+  if (format_ == FORMAT_F32) fill_floats(first, count, reinterpret_cast<float*>(scratch));
+  else fill_blocks(first, count, scratch);
+  return {scratch, row_bytes()};
+}
+
 // Row after row of a column: they are neighbours in the file.
-void GptqMatrix::fill_rows(int64_t first, int64_t count, uint8_t* out) const {
-  if (format_ == FORMAT_F32) return fill_floats(first, count, reinterpret_cast<float*>(out));
-  const int64_t block_bytes = layout_of(format_).block_bytes, row_bytes = source_.K / block * block_bytes;
+void GptqRows::fill_blocks(int64_t first, int64_t count, uint8_t* out) const {
+  const int64_t block_bytes = layout_of(format_).block_bytes;
   for (int64_t place = 0; place < source_.K; place += block) {
     const int64_t group = group_of_[column(place)];
     int zeros[PACKED_ROWS];
@@ -112,12 +118,12 @@ void GptqMatrix::fill_rows(int64_t first, int64_t count, uint8_t* out) const {
         values[row][i] = static_cast<int16_t>(field(qweight_.word(words + row), at) - zeros[row]);
     }
     for (int64_t row = 0; row < count; row++)
-      fill_block(group, first + row, values[row], out + row * row_bytes + place / block * block_bytes);
+      fill_block(group, first + row, values[row], out + row * row_bytes() + place / block * block_bytes);
   }
 }
 
 // The layouts of quant's q4_0, q5_0 and q8_0.
-void GptqMatrix::fill_block(int64_t group, int64_t n, const int16_t (&values)[32], uint8_t* out) const {
+void GptqRows::fill_block(int64_t group, int64_t n, const int16_t (&values)[32], uint8_t* out) const {
   const uint16_t d = scale(group, n);
   memcpy(out, &d, sizeof d);
   if (format_ == FORMAT_Q8_0) {
@@ -136,18 +142,16 @@ void GptqMatrix::fill_block(int64_t group, int64_t n, const int16_t (&values)[32
   if (five) memcpy(out + 2, &fifth, sizeof fifth);
 }
 
-void GptqMatrix::release_files() const {
-  const std::pair<const Part&, const ByteSource&> parts[] = {{qweight_, source_.qweight},
-                                                             {qzeros_, source_.qzeros},
-                                                             {scales_, source_.scales},
-                                                             {group_index_, source_.group_index}};
-  for (const auto& [part, source] : parts) {
-    part.need_unchanged();
-    if (part.file) part.file->release(source.offset, source.bytes);
-  }
+void GptqRows::need_unchanged() const {
+  for (const Part* part : parts_) part->need_unchanged();
 }
 
-void GptqMatrix::fill_floats(int64_t first, int64_t count, float* out) const {
+void GptqRows::release_files() const {
+  for (const Part* part : parts_)
+    if (part->file) part->file->release(part->source->offset, part->source->bytes);
+}
+
+void GptqRows::fill_floats(int64_t first, int64_t count, float* out) const {
   for (int64_t row = 0; row < count; row++)
     for (int64_t k = 0; k < source_.K; k++) {
       const int64_t n = first + row, group = group_of_[k];

@@ -11,6 +11,8 @@ struct FormatLayout {
   Format format;
   int64_t block;       // elements per block
   int64_t block_bytes; // bytes per block
+
+  int64_t row_bytes(int64_t width) const { return width / block * block_bytes; }
 };
 
 // The layout of a format by its name, or nullptr.
