@@ -129,7 +129,7 @@ export async function cpuDriver(options: CpuOptions = {}): Promise<PlanDriver> {
   });
   return {
     name: 'cpu',
-    profile: { kind: 'cpu', ...profile },
+    profile: { kind: 'cpu', ...profile, sharesHostMemory: true },
     measureCeilings: () => native.ceilings(),
     freeMemory: () => native.freeMemory(),
     manifest,

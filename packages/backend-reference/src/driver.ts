@@ -43,6 +43,7 @@ export function referenceDriver(): KernelDriver {
       readBandwidth: measureReadBandwidth(),
       flops: measureFlops(),
       exactRows: Number.POSITIVE_INFINITY,
+      sharesHostMemory: true,
     },
     freeMemory: () => machineMemory().available,
     manifest,

@@ -17,6 +17,12 @@ const isWhole = (value: unknown): boolean => Number.isSafeInteger(value) && (val
 const isRate = (value: unknown): boolean => Number.isFinite(value) && (value as number) > 0;
 const isListOf = (value: unknown, holds: (item: unknown) => boolean): boolean =>
   Array.isArray(value) && value.length > 0 && value.every(holds);
+const isLinks = (value: unknown): boolean => {
+  if (value === undefined) return true;
+  if (typeof value !== 'object' || value === null) return false;
+  const { hostToDevice, deviceToHost } = value as Readonly<Record<string, unknown>>;
+  return isRate(hostToDevice) && isRate(deviceToHost);
+};
 const oneOf =
   (...choices: readonly unknown[]) =>
   (value: unknown): boolean =>
@@ -56,6 +62,8 @@ const profileRules = {
     holds: oneOf(undefined, 'op', 'segment', 'step'),
     must: "be 'op', 'segment', 'step', or absent",
   },
+  sharesHostMemory: { holds: oneOf(true, false, undefined), must: 'be true, false, or absent' },
+  links: { holds: isLinks, must: 'be {hostToDevice, deviceToHost}, finite numbers above 0, or absent' },
   placing: { holds: oneOf(undefined, 'core', 'driver'), must: "be 'core', 'driver' or absent" },
 } as const satisfies Record<keyof DeviceProfile, Rule>;
 

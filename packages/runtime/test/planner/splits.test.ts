@@ -77,7 +77,7 @@ const refusalOf = (devices: readonly PlannerDevice[], more: Partial<PlanRequest>
 const gpu = (name: string, freeGB: number, bandwidth = 1000) =>
   device(name, freeGB, { links, readBandwidth: bandwidth * GB });
 const host = (name: string, freeGB: number, bandwidth = 50) =>
-  device(name, freeGB, { kind: 'cpu', readBandwidth: bandwidth * GB });
+  device(name, freeGB, { kind: 'cpu', sharesHostMemory: true, readBandwidth: bandwidth * GB });
 
 describe('unasked', () => {
   test('a model that fits on the best device lies on it alone', () => {
