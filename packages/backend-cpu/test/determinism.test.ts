@@ -13,7 +13,7 @@ import {
   zeros,
 } from '@quern/core';
 import { cpuDriver } from '../src/index.js';
-import { availableIsas } from './isas.js';
+import { testedIsas } from './isas.js';
 import { allOps, prepare, runSample } from './single-op.js';
 
 /** Uniform in [−½, ½): cheaper to make than normal values. */
@@ -155,7 +155,7 @@ const sameBits = (a: readonly HostArray[], b: readonly HostArray[]) =>
     );
   });
 
-const isas = await availableIsas();
+const isas = await testedIsas();
 
 describe.each(isas)('%s', (isa) => {
   const drivers: PlanDriver[] = [];

@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { runs } from '../../../test-scope.js';
 import type { Tensor } from '../src/index.js';
 import { type Layout, type LayoutOptions, layOut, lifetimes } from '../src/plan/layout.js';
 import type { Plan, Storage } from '../src/plan/plan.js';
@@ -102,7 +103,7 @@ test('tensors that live at the same time never share memory, fused or not, guard
         proveLayout(fused, { guard, placing });
       }
     }),
-    { numRuns: 150 },
+    { numRuns: runs(150) },
   );
 });
 
