@@ -6,7 +6,7 @@ import { WHITESPACE, WORD } from './characters.js';
 import { isJson, type Json } from './fields.js';
 import { needId } from './model-tokens.js';
 import { type Normalization, normalizeInParts } from './normal-parts.js';
-import type { Normalizer } from './normalizers.js';
+import type { Normalizer } from './normalizer.js';
 
 /** An entry of tokenizer.json's `added_tokens`. */
 export interface AddedToken {

@@ -4,7 +4,7 @@ import { mergePairs } from '../merge.js';
 import { bytesOf } from './bytes.js';
 import { type Fields, isJson } from './fields.js';
 import type { Find, ModelTokens } from './model-tokens.js';
-import type { Models, WordModel } from './models.js';
+import type { Models, WordModel } from './word-model.js';
 
 /** What all BPE models of a file share. */
 interface Rules {

@@ -1,5 +1,5 @@
+import type { DecodeStart } from './decode-start.js';
 import type { DecoderStep } from './decoder-step.js';
-import type { DecodeStart } from './decoders.js';
 
 const BYTE = /^<0x([0-9A-Fa-f]{2})>$/;
 

@@ -1,20 +1,13 @@
 import { badVocabulary } from '../error.js';
 import { byteFallback } from './byte-fallback.js';
 import { byteLevelText } from './byte-level-text.js';
+import type { DecodeStart } from './decode-start.js';
 import { type DecoderStep, eachToken, fused, inOrder } from './decoder-step.js';
 import { type Fields, isJson, type Json, type Makers, make } from './fields.js';
 import { metaspaceRules } from './metaspace.js';
 import { literal, patternField } from './pattern.js';
 import { replacing } from './replace.js';
 import { stripFused, stripped } from './strip-step.js';
-
-/** How decoding begins. */
-export interface DecodeStart {
-  /** The tokens go on from a text: none of them is the first of it. */
-  readonly continues: boolean;
-  /** The text is wanted as it grows, rather than all at once. */
-  readonly streams: boolean;
-}
 
 /** Makes the steps of one decoding. */
 export type Decoder = (start: DecodeStart) => DecoderStep;

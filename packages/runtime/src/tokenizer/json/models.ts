@@ -5,18 +5,8 @@ import { Fields, isJson, type Json } from './fields.js';
 import type { ModelTokens } from './model-tokens.js';
 import { UnigramModel } from './unigram-model.js';
 import { WordLevelModel } from './word-level.js';
+import type { Models } from './word-model.js';
 import { WordPieceModel } from './word-piece-model.js';
-
-/** Turns words into tokens. */
-export interface WordModel {
-  encode(word: string): Divided<readonly number[]>;
-}
-
-/** The same model twice: as it is, and blind to the special tokens among its own, which no text may become. */
-export interface Models {
-  readonly parsing: WordModel;
-  readonly typed: WordModel;
-}
 
 export const modelKinds = ['BPE', 'WordPiece', 'WordLevel', 'Unigram'] as const;
 export type ModelKind = (typeof modelKinds)[number];

@@ -1,6 +1,6 @@
 import type { Divided } from '@quern/core';
 import type { Fields } from './fields.js';
-import type { Normalizer } from './normalizers.js';
+import type { Normalizer } from './normalizer.js';
 
 /** What becomes of a text, and whether its parts may be normalised apart (see `partsOf`). */
 export interface Normalization {

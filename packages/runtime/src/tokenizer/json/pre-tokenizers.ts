@@ -3,17 +3,9 @@ import { PUNCTUATION, WHITESPACE, WORD } from './characters.js';
 import { type Fields, type Makers, make } from './fields.js';
 import { metaspace } from './metaspace.js';
 import { literal, type Pattern, patternField, patternOf } from './pattern.js';
+import type { PreTokenizer, Split } from './pre-tokenizer.js';
 import { type Behavior, behaviors, piecesOf, segmentsOf } from './segments.js';
 import { scriptPieces } from './unicode-scripts.js';
-
-/** Splits a text into pieces; an empty one is none, and other work may come there. `first`: it is the beginning of what was to be encoded. */
-export type Split = (text: string, first: boolean) => Iterable<string>;
-
-/** How a text becomes words, and how the model spells each: apart, so that words can be remembered as they were written. */
-export interface PreTokenizer {
-  readonly split: Split;
-  readonly spell?: (word: string) => string;
-}
 
 const splitBy =
   (pattern: Pattern, behavior: Behavior, invert = false): Split =>
