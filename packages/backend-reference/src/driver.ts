@@ -43,7 +43,6 @@ export function referenceDriver(): KernelDriver {
       readBandwidth: measureReadBandwidth(),
       flops: measureFlops(),
       exactRows: Number.POSITIVE_INFINITY,
-      sharesHostMemory: true,
     },
     freeMemory: () => machineMemory().available,
     manifest,

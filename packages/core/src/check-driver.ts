@@ -1,5 +1,5 @@
 import { capabilityNames } from './capability/index.js';
-import type { DeviceProfile } from './device-profile.js';
+import type { DeviceLinks, DeviceProfile } from './device-profile.js';
 import type { Driver, DriverCapabilities } from './driver.js';
 import { BackendError } from './error.js';
 import { needManifest } from './manifest.js';
@@ -17,12 +17,6 @@ const isWhole = (value: unknown): boolean => Number.isSafeInteger(value) && (val
 const isRate = (value: unknown): boolean => Number.isFinite(value) && (value as number) > 0;
 const isListOf = (value: unknown, holds: (item: unknown) => boolean): boolean =>
   Array.isArray(value) && value.length > 0 && value.every(holds);
-const isLinks = (value: unknown): boolean => {
-  if (value === undefined) return true;
-  if (typeof value !== 'object' || value === null) return false;
-  const { hostToDevice, deviceToHost } = value as Readonly<Record<string, unknown>>;
-  return isRate(hostToDevice) && isRate(deviceToHost);
-};
 const oneOf =
   (...choices: readonly unknown[]) =>
   (value: unknown): boolean =>
@@ -41,6 +35,11 @@ const listed = (name: string, holds: (item: unknown) => boolean, items: string):
     isListOf((value as Readonly<Record<string, unknown>>)[name], holds),
   must: `be {${name}: […]}, a list of ${items}`,
 });
+
+function areLinks(value: unknown): boolean {
+  const { hostToDevice, deviceToHost } = (value ?? {}) as Partial<DeviceLinks>;
+  return isRate(hostToDevice) && isRate(deviceToHost);
+}
 
 const profileRules = {
   kind: { holds: oneOf('cpu', 'gpu', 'interpreter'), must: "be 'cpu', 'gpu' or 'interpreter'" },
@@ -62,9 +61,11 @@ const profileRules = {
     holds: oneOf(undefined, 'op', 'segment', 'step'),
     must: "be 'op', 'segment', 'step', or absent",
   },
-  sharesHostMemory: { holds: oneOf(true, false, undefined), must: 'be true, false, or absent' },
-  links: { holds: isLinks, must: 'be {hostToDevice, deviceToHost}, finite numbers above 0, or absent' },
   placing: { holds: oneOf(undefined, 'core', 'driver'), must: "be 'core', 'driver' or absent" },
+  links: {
+    holds: (value) => value === undefined || areLinks(value),
+    must: 'be {hostToDevice, deviceToHost}, bytes per second above 0, or absent',
+  },
 } as const satisfies Record<keyof DeviceProfile, Rule>;
 
 const capabilityRules = {

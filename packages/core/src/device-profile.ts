@@ -19,10 +19,6 @@ export interface DeviceProfile {
    * promised.
    */
   readonly exactRows?: number;
-  /** The device's memory is the host's: backends that say so share what is free. Absent: memory of its own. */
-  readonly sharesHostMemory?: boolean;
-  /** Copies between the memory of the device and the host's. Absent: not measured. */
-  readonly links?: DeviceLinks;
   /** Plans that the driver takes before the first of them has ended; absent: 1. Kernel drivers have 1. */
   readonly plansInFlight?: number;
   /**
@@ -35,9 +31,11 @@ export interface DeviceProfile {
    * offset of its own in a virtual arena, and the driver places them by `EncodedPlan.lifetimes`. Only drivers that take whole plans.
    */
   readonly placing?: 'core' | 'driver';
+  /** Measured rates of copies. Absent: the device computes in the host's memory, which all such devices share. */
+  readonly links?: DeviceLinks;
 }
 
-/** Measured rates of copies of some megabytes, in bytes per second. */
+/** Bytes per second between the host's memory and a device's own. */
 export interface DeviceLinks {
   readonly hostToDevice: number;
   readonly deviceToHost: number;

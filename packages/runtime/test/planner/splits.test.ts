@@ -77,7 +77,7 @@ const refusalOf = (devices: readonly PlannerDevice[], more: Partial<PlanRequest>
 const gpu = (name: string, freeGB: number, bandwidth = 1000) =>
   device(name, freeGB, { links, readBandwidth: bandwidth * GB });
 const host = (name: string, freeGB: number, bandwidth = 50) =>
-  device(name, freeGB, { kind: 'cpu', sharesHostMemory: true, readBandwidth: bandwidth * GB });
+  device(name, freeGB, { kind: 'cpu', readBandwidth: bandwidth * GB });
 
 describe('unasked', () => {
   test('a model that fits on the best device lies on it alone', () => {
@@ -144,7 +144,7 @@ describe('several named', () => {
   });
 
   test('a device that is slow at arithmetic is no fast one, whatever its memory delivers', () => {
-    const wide = device('wide', 64, { readBandwidth: 1000 * GB, flops: 1e7 });
+    const wide = device('wide', 64, { links, readBandwidth: 1000 * GB, flops: 1e7 });
     expect(rangesOf([wide, host('cpu', 64)], { named })).toEqual(['wide 0-0', 'cpu 1-9']);
   });
 
