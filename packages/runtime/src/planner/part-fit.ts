@@ -25,7 +25,8 @@ export function fitPart(model: PlannedModel, placed: PlacedLayers, request: Plan
   const { layers, kvHeads, headDim } = model.config;
   const { cacheDtype: dtype, sequences, prefillChunk } = request;
   const weights = rangeCost(device.costs, placed).bytes;
-  const activations = activationBytes(model, prefillChunk, to === layers ? sequences : 0);
+  const rows = prefillChunk * (device.profile.plansInFlight ?? 1); // a chunk of a prompt in each plan
+  const activations = activationBytes(model, rows, to === layers ? sequences : 0);
   const bytesPerToken = sequences * kvCacheBytes({ layers: to - from, kvHeads, headDim, dtype }, 1);
   const largestContext = Math.floor((usableMemory(device) - weights - activations) / bytesPerToken);
   return { device, from, to, weights, activations, bytesPerToken, largestContext };
