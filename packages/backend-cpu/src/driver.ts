@@ -13,8 +13,9 @@ import {
   rowsOf,
   type WeightSource,
 } from '@quern/core';
+import { ggufFormats } from './formats.js';
 import { loadAddon, type NativeBackend, type NativePart } from './load.js';
-import { blockSizes, ggufFormats, manifest, orderedGptq } from './manifest.js';
+import { blockSizes, manifest, orderedGptq } from './manifest.js';
 import { withNativeBytes } from './native-bytes.js';
 
 export interface CpuOptions {
