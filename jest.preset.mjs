@@ -2,10 +2,12 @@ import { fileURLToPath } from 'node:url';
 
 const at = (path) => fileURLToPath(new URL(path, import.meta.url));
 
-// Shared by every package: TypeScript through swc, ESM kept as ESM, workspace packages taken from their sources.
+// Shared by every package: TypeScript through swc, ESM kept as ESM, workspace packages taken from their sources. Files called
+// *.all.test.ts run with `npm run test:all` alone (test-scope.ts).
 export default {
   testEnvironment: at('./jest.environment.mjs'),
   testMatch: ['<rootDir>/test/**/*.test.ts'],
+  testPathIgnorePatterns: process.env.QUERN_TEST === 'all' ? [] : ['\\.all\\.test\\.ts$'],
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: {
     '^(\\.{1,2}/.*)\\.js$': '$1',

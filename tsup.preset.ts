@@ -11,7 +11,10 @@ const { optionalDependencies = {} } = JSON.parse(readFileSync('package.json', 'u
 export const preset: Options = {
   entry: ['src/index.ts'],
   format: ['esm', 'cjs'],
-  dts: { compilerOptions: { ignoreDeprecations: '6.0', paths: {} } },
+  // `npm start` and `npm test` read no declarations, which take as long as the rest of a build.
+  dts: process.env.QUERN_DECLARATIONS !== 'false' && {
+    compilerOptions: { ignoreDeprecations: '6.0', paths: {} },
+  },
   external: Object.keys(optionalDependencies),
   sourcemap: true,
   clean: true,

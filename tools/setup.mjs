@@ -69,8 +69,12 @@ export function prepare() {
   installPackages();
 }
 
-/** Builds TypeScript and native code of the packages that changed. */
-export function build() {
+/**
+ * Builds TypeScript and native code of the packages that changed. Declarations (.d.ts) take as long as the rest: only what reads
+ * them asks for them.
+ */
+export function build({ declarations = false } = {}) {
   console.error('quern: building …');
-  nx(['run-many', '-t', 'build', 'build-native'], { quiet: true });
+  const env = { QUERN_DECLARATIONS: String(declarations) };
+  nx(['run-many', '-t', 'build', 'build-native'], { quiet: true, env });
 }

@@ -1,20 +1,25 @@
-// `npm test`: lint, types, build, generated files, package boundaries, native tests and jest, then one line of counts.
-// Needs nothing beforehand but Node, CMake and a compiler.
+// `npm test`: every promise once, on the best instruction set of the machine. `npm run test:all` (--all) adds what is exhaustive:
+// every instruction set and seed, native tests, emulated Arm, sanitizers, the packed packages. Ends with a line of counts.
+// Needs nothing beforehand but Node, CMake and a compiler. Other arguments go to Jest: `npm test -- packages/core`.
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { build, nx, prepare, root, run } from './setup.mjs';
+import { build, prepare, root, run } from './setup.mjs';
+
+const all = process.argv.includes('--all');
+const jestArguments = process.argv.slice(2).filter((argument) => argument !== '--all');
+const nativeTest = (name) => join(root, 'packages/backend-cpu/native/test', name);
 
 const node = (...args) => run(process.execPath, args);
+const counts = { passed: 0, failed: 0, skipped: 0 };
 
-function step(name, act) {
-  const start = Date.now();
-  console.log(`── ${name}`);
-  act();
-  console.log(`   ${((Date.now() - start) / 1000).toFixed(1)} s`);
+function count({ passed, failed, skipped = 0 }) {
+  counts.passed += passed;
+  counts.failed += failed;
+  counts.skipped += skipped;
 }
 
-/** Runs jest over all packages and gives its counts; a suite that cannot start counts as one failure. */
+/** Jest over all packages. A suite that cannot start counts as one failure. */
 function jest() {
   const folder = mkdtempSync(join(tmpdir(), 'quern-test-'));
   const outputFile = join(folder, 'results.json');
@@ -27,52 +32,64 @@ function jest() {
     '--maxWorkers=2',
     '--testTimeout=120000', // a busy machine is no failure
   ];
-  const { status } = run(process.execPath, [...args, ...process.argv.slice(2)], { mayFail: true });
-  if (!existsSync(outputFile)) return { passed: 0, failed: 1, skipped: 0 };
+  const env = { QUERN_TEST: all ? 'all' : 'quick' };
+  const { status } = run(process.execPath, [...args, ...jestArguments], { mayFail: true, env });
+  if (!existsSync(outputFile)) return count({ passed: 0, failed: 1 });
   const results = JSON.parse(readFileSync(outputFile));
   rmSync(folder, { recursive: true });
   const failed = results.numFailedTests + results.numRuntimeErrorTestSuites;
-  const silent = status !== 0 && failed === 0 ? 1 : 0;
-  return {
+  count({
     passed: results.numPassedTests,
-    failed: failed + silent,
+    failed: status !== 0 && failed === 0 ? 1 : failed,
     skipped: results.numPendingTests + results.numTodoTests,
-  };
+  });
 }
 
-prepare();
-step('lint', () => node('node_modules/@biomejs/biome/bin/biome', 'check', '.'));
-step('package boundaries', () => node('tools/check-boundaries.mjs'));
-step('build', build);
-step('generated files', () => {
-  node('tools/generate-native-ops.mjs', '--check');
-  node('tools/generate-ops-doc.mjs', '--check');
-  node('tools/generate-options-doc.mjs', '--check');
-});
-step('types', () => nx(['run-many', '-t', 'typecheck'], { quiet: true }));
-step('native symbols', () => node('tools/check-native-symbols.mjs'));
-step('native tests', () =>
-  run('bash', [join(root, 'packages/backend-cpu/native/test/run.sh')], { quiet: true }),
-);
-step('native tests on emulated Arm', () => {
-  const { stdout } = run('sh', [join(root, 'packages/backend-cpu/native/test/run-arm.sh')], { quiet: true });
-  console.log(`   ${String(stdout).trim().split('\n').at(-1)}`);
-});
-step('native tests with sanitizers', () =>
-  run('sh', [join(root, 'packages/backend-cpu/native/test/sanitize.sh'), 'address']),
-);
-let packed;
-step('packed packages', () => {
+function packedPackages() {
   const { stdout, status } = run(process.execPath, ['tools/packed/test.mjs'], { mayFail: true, quiet: true });
   const lines = String(stdout).trim().split('\n');
   console.log(`   ${lines.join('\n')}`);
   const [, passed = 0, failed = 1] = /(\d+) passed, (\d+) failed/.exec(lines.at(-1)) ?? [];
-  packed = { passed: Number(passed), failed: Math.max(Number(failed), status === 0 ? 0 : 1) };
-});
-let counts;
-step('tests', () => {
-  counts = jest();
-});
-const [passed, failed] = [counts.passed + packed.passed, counts.failed + packed.failed];
-console.log(`${passed} passed, ${failed} failed, ${counts.skipped} skipped`);
-process.exitCode = failed === 0 && counts.passed > 0 ? 0 : 1;
+  count({ passed: Number(passed), failed: Math.max(Number(failed), status === 0 ? 0 : 1) });
+}
+
+function emulatedArm() {
+  const { stdout } = run('sh', [nativeTest('run-arm.sh')], { quiet: true });
+  console.log(`   ${String(stdout).trim().split('\n').at(-1)}`);
+}
+
+function generatedFiles() {
+  for (const what of ['native-ops', 'native-formats', 'ops-doc', 'options-doc']) node(`tools/generate-${what}.mjs`, '--check');
+}
+
+/** [name, act, with --all alone] */
+const parts = [
+  ['lint', () => node('node_modules/@biomejs/biome/bin/biome', 'check', '.')],
+  ['package boundaries', () => node('tools/check-boundaries.mjs')],
+  ['build', () => build({ declarations: all })],
+  ['generated files', generatedFiles],
+  ['types', () => node('node_modules/typescript/bin/tsc', '-p', 'tsconfig.json')],
+  ['native symbols', () => node('tools/check-native-symbols.mjs'), true],
+  ['native tests', () => run('bash', [nativeTest('run.sh')], { quiet: true }), true],
+  ['native tests on emulated Arm', emulatedArm, true],
+  ['native tests with sanitizers', () => run('sh', [nativeTest('sanitize.sh'), 'address']), true],
+  ['packed packages', packedPackages, true],
+  ['tests', jest],
+];
+
+const seconds = {};
+
+function timed(name, act) {
+  console.log(`── ${name}`);
+  const start = Date.now();
+  act();
+  seconds[name] = ((Date.now() - start) / 1000).toFixed(1).padStart(8);
+}
+
+timed('packages', prepare);
+for (const [name, act, exhaustive] of parts) if (all || !exhaustive) timed(name, act);
+
+console.log('\nSeconds:');
+for (const [name, time] of Object.entries(seconds)) console.log(`${time}  ${name}`);
+console.log(`${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`);
+process.exitCode = counts.failed === 0 && counts.passed > 0 ? 0 : 1;

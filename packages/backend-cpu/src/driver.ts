@@ -80,17 +80,38 @@ function placesOf({ output, feed, advance }: PlanChain): Float64Array {
   return Float64Array.of(output.count, output.byteOffset, feed.byteOffset, ...growing);
 }
 
+/** Native chains are short ones of one row, which look at their limit once; core does the others. */
+const isShortRow = ({ output, slots, results }: PlanChain): boolean =>
+  output.count === 1 && !slots && results.length <= 16;
+
+const chainOfOneRow =
+  (native: NativeBackend, id: number, { results, counts }: PlanChain) =>
+  async (limits: Int32Array, stops: Int32Array): Promise<number> => {
+    const most = Math.min(results.length, Math.max(1, limits[0]!));
+    const done = await native.replayChain(id, most, stops);
+    counts[0] = done;
+    return done;
+  };
+
 function executorOf(native: NativeBackend): PlanExecutor {
   return {
     hostMemory: (byteLength) => native.hostMemory(byteLength),
     execute: async ({ words }, { inputs, outputs, control, times }) =>
       native.execute(words, inputs, outputs, control, times),
     capture({ words }, { inputs, outputs, control, times }, chain) {
-      const places = chain && placesOf(chain);
-      const id = native.capture(words, inputs, outputs, control, times, places, chain?.results);
+      const short = chain && isShortRow(chain) ? chain : undefined;
+      const id = native.capture(
+        words,
+        inputs,
+        outputs,
+        control,
+        times,
+        short && placesOf(short),
+        short?.results,
+      );
       return {
         replay: () => native.replay(id),
-        replayChain: (count, stops) => native.replayChain(id, count, stops),
+        ...(short && { replayChain: chainOfOneRow(native, id, short) }),
         dispose: () => native.release(id),
       };
     },

@@ -1,7 +1,7 @@
 import { createBackend } from '../src/index.js';
-import { availableIsas } from './isas.js';
+import { testedIsas } from './isas.js';
 
-test.each(await availableIsas())(
+test.each(await testedIsas())(
   '%s: ceilings are rates, and of the instructions that the kernels may use',
   async (isa) => {
     using backend = await createBackend({ isa, threads: 2 });

@@ -13,7 +13,7 @@ import {
   zeros,
 } from '@quern/core';
 import { cpuDriver } from '../src/index.js';
-import { availableIsas } from './isas.js';
+import { testedIsas } from './isas.js';
 import { allOps, prepare, runSample } from './single-op.js';
 
 /** Uniform in [−½, ½): cheaper to make than normal values. */
@@ -155,7 +155,7 @@ const sameBits = (a: readonly HostArray[], b: readonly HostArray[]) =>
     );
   });
 
-const isas = await availableIsas();
+const isas = await testedIsas();
 
 describe.each(isas)('%s', (isa) => {
   const drivers: PlanDriver[] = [];
@@ -223,19 +223,21 @@ describe.each(isas)('%s', (isa) => {
     const single = await prepare(driver, allOps.linear!, sample);
     await driver.executor.execute(single.plan, single.io);
     const executed = (await single.results()).map((array) => array.slice());
-    const captured = driver.executor.capture!(single.plan, single.io);
+    const captured = await driver.executor.capture!(single.plan, single.io);
     const x = new Float32Array(single.io.inputs);
     const kept = x.slice();
     x.fill(1);
-    await captured.replay();
+    await captured.replay([], single.io.control);
     expect(sameBits(await single.results(), executed)).toBe(false);
     x.set(kept);
     for (let i = 0; i < 3; i++) {
       new Uint8Array(single.io.outputs).fill(0xff);
-      await captured.replay();
+      await captured.replay([], single.io.control);
       expect(sameBits(await single.results(), executed)).toBe(true);
     }
     captured.dispose();
-    expect(() => captured.replay()).toThrow(expect.objectContaining({ code: 'DISPOSED' }));
+    expect(() => captured.replay([], single.io.control)).toThrow(
+      expect.objectContaining({ code: 'DISPOSED' }),
+    );
   });
 });

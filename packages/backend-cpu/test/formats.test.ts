@@ -14,7 +14,7 @@ import {
 } from '@quern/quant';
 import { ggufFormats } from '../src/formats.js';
 import { cpuDriver } from '../src/index.js';
-import { availableIsas } from './isas.js';
+import { testedIsas } from './isas.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'quern-formats-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -78,7 +78,7 @@ function product(x: Float32Array, t: number, w: Float32Array, n: number, coarse:
   return { sum, magnitude, rounding };
 }
 
-const isas = await availableIsas();
+const isas = await testedIsas();
 
 describe.each(isas)('%s', (isa) => {
   let backend: Backend;

@@ -117,18 +117,18 @@ describe('bytes of a weight', () => {
 });
 
 /** A step that takes some milliseconds and leaves what it was given, and itself captured. */
-function longStep() {
+async function longStep() {
   const step = backend.step();
   const x = step.input(new Float32Array(1 << 20).fill(2), [1024, 1024]);
   let y = backend.scale(x, 1);
   for (let i = 0; i < 60; i++) y = backend.scale(y, 1);
   step.keep(y);
-  return { graph: backend.graph!.capture(step), x, y };
+  return { graph: await backend.graph!.capture(step), x, y };
 }
 
 describe('the memory of a captured step', () => {
   test('given away during a replay', async () => {
-    const { graph, x, y } = longStep();
+    const { graph, x, y } = await longStep();
     await graph.replay();
     for (const tensor of [y, x]) {
       const running = graph.replay();
@@ -148,7 +148,7 @@ describe('the memory of a captured step', () => {
     const step = own.step();
     const y = own.scale(step.input(new Float32Array(4096).fill(3)), 2);
     step.keep(y);
-    const graph = own.graph!.capture(step);
+    const graph = await own.graph!.capture(step);
     await graph.replay();
     const view = graph.read(y);
     graph.dispose();
@@ -165,8 +165,8 @@ describe('the memory of a captured step', () => {
     const { plan, io } = await million(500, own);
     const lent = {
       ...io,
-      inputs: own.executor.hostMemory!(1 << 22),
-      outputs: own.executor.hostMemory!(1 << 22),
+      inputs: own.executor.hostMemory!(1 << 22, 'inputs'),
+      outputs: own.executor.hostMemory!(1 << 22, 'outputs'),
     };
     const running = own.executor.execute(plan, lent);
     await setImmediate();
@@ -181,8 +181,8 @@ describe('ordinary memory, which is copied', () => {
     const single = await prepare(driver, allOps.silu!, { name: '', operands: { x }, attributes: {} });
     const own = {
       ...single.io,
-      inputs: driver.executor.hostMemory!(single.io.inputs.byteLength),
-      outputs: driver.executor.hostMemory!(single.io.outputs.byteLength),
+      inputs: driver.executor.hostMemory!(single.io.inputs.byteLength, 'inputs'),
+      outputs: driver.executor.hostMemory!(single.io.outputs.byteLength, 'outputs'),
     };
     new Uint8Array(own.inputs).set(new Uint8Array(single.io.inputs));
     await driver.executor.execute(single.plan, single.io);
@@ -212,7 +212,7 @@ describe('ordinary memory, which is copied', () => {
       code: 'BAD_ARGUMENT',
       message: expect.stringContaining('SharedArrayBuffer'),
     });
-    const control = new Int32Array(driver.executor.hostMemory!(4));
+    const control = new Int32Array(driver.executor.hostMemory!(4, 'inputs'));
     await driver.executor.execute(plan, { ...io, control });
   });
 });

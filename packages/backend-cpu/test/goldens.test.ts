@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { type Backend, defineBackend } from '@quern/core';
 import { formatOfType, formats, type GgufFormat, openGguf } from '@quern/quant';
 import { cpuDriver } from '../src/index.js';
-import { availableIsas } from './isas.js';
+import { testedIsas } from './isas.js';
 
 const data = resolve(import.meta.dirname, '../../../../shared/data');
 const describeShared = existsSync(data) ? describe : describe.skip;
@@ -44,7 +44,7 @@ async function tinyKquant(): Promise<Golden[]> {
 const goldens = existsSync(data)
   ? [...readdirSync(join(data, 'dequant-reference/gguf')).map(cutFromCheckpoint), ...(await tinyKquant())]
   : [];
-const isas = await availableIsas();
+const isas = await testedIsas();
 
 describeShared.each(isas)(`%s${reason}`, (isa) => {
   let backend: Backend;

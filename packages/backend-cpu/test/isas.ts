@@ -1,3 +1,4 @@
+import { cases } from '../../../test-scope.js';
 import { cpuDriver } from '../src/index.js';
 
 /** The instruction sets that the addon may have for this architecture, best first. */
@@ -17,4 +18,10 @@ export async function availableIsas(): Promise<string[]> {
       console.warn(`skipped: this machine cannot run ${isa}`);
     }
   return isas;
+}
+
+/** The instruction sets that the tests run on: the best one, and with `npm run test:all` every other. */
+export async function testedIsas(): Promise<readonly string[]> {
+  const isas = await availableIsas();
+  return cases(isas, isas.slice(0, 1));
 }

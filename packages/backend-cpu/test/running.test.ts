@@ -92,17 +92,19 @@ test('the message names the op, the place and the limit', async () => {
 
 test.each(['inputs', 'outputs'] as const)('a captured plan whose %s were transferred', async (lent) => {
   const single = await prepare(driver, allOps.linear!, allOps.linear!.samples()[0]!);
-  const captured = driver.executor.capture!(single.plan, single.io);
-  await captured.replay();
+  const captured = await driver.executor.capture!(single.plan, single.io);
+  await captured.replay([], single.io.control);
   structuredClone(single.io[lent], { transfer: [single.io[lent]] });
-  expect(() => captured.replay()).toThrow(expect.objectContaining({ code: 'BAD_ARGUMENT' }));
+  expect(() => captured.replay([], single.io.control)).toThrow(
+    expect.objectContaining({ code: 'BAD_ARGUMENT' }),
+  );
   captured.dispose();
 });
 
 test('a captured plan survives the disposal of its weight', async () => {
   const single = await prepare(driver, allOps.linear!, allOps.linear!.samples()[0]!);
-  const captured = driver.executor.capture!(single.plan, single.io);
+  const captured = await driver.executor.capture!(single.plan, single.io);
   for (let id = 0; id < 10; id++) driver.freeWeight({ id, byteLength: 0 });
-  await captured.replay();
+  await captured.replay([], single.io.control);
   captured.dispose();
 });

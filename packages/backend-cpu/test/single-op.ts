@@ -52,7 +52,10 @@ const align = (bytes: number) => Math.ceil(bytes / 64) * 64;
 
 /** One region of host memory, filled tensor by tensor. */
 class Region {
-  readonly places = new Map<TensorOperand['storage'], { region: 'inputs' | 'outputs'; byteOffset: number }>();
+  readonly places = new Map<
+    TensorOperand['storage'],
+    { region: 'inputs' | 'outputs'; byteOffset: number; bf16: false }
+  >();
   byteLength = 0;
 
   constructor(private readonly region: 'inputs' | 'outputs') {}
@@ -60,7 +63,7 @@ class Region {
   add(shape: readonly number[], dtype: DType): TensorOperand {
     const byteLength = elementCount(shape) * dtypeBytes[dtype];
     const storage = { id: this.byteLength, byteLength, isInput: this.region === 'inputs', kept: true };
-    this.places.set(storage, { region: this.region, byteOffset: this.byteLength });
+    this.places.set(storage, { region: this.region, byteOffset: this.byteLength, bf16: false });
     this.byteLength += align(byteLength);
     return { kind: 'tensor', shape, dtype, storage, byteOffset: 0 };
   }
@@ -125,6 +128,7 @@ export async function prepare(driver: PlanDriver, op: AnyOp, sample: Sample, rep
     inputs: new ArrayBuffer(inputs.byteLength),
     outputs: new ArrayBuffer(outputs.byteLength),
     control: new Int32Array(new SharedArrayBuffer(4)),
+    fault: new Int32Array(new SharedArrayBuffer(8)),
   };
   for (const { tensor, bytes } of filled)
     new Uint8Array(io.inputs).set(bytes, inputs.places.get(tensor.storage)!.byteOffset);

@@ -3,15 +3,18 @@ import { type BackendFlags, type LoadFlags, loadOptions } from './options.js';
 import { loadingBar } from './terminal/progress.js';
 import { say } from './terminal/report.js';
 
-/** Loads a model as the flags say, with a progress bar. */
+/** Loads a model as the flags say, with a progress bar. Where the layers lie on several backends, the plan's reasons are said. */
 export async function load(path: string, flags: LoadFlags, signal: AbortSignal): Promise<Model> {
   const bar = loadingBar();
-  return loadModel(path, {
+  const model = await loadModel(path, {
     ...loadOptions(flags),
     signal,
     onProgress: (progress) => bar.update(progress),
     onNotice: say,
   }).finally(() => bar.stop());
+  const { ranges, reasons } = model.plan;
+  if (ranges.length > 1) for (const reason of reasons) say(reason);
+  return model;
 }
 
 /** Loads a model, hands it to `use`, and frees it whatever happens. */

@@ -65,6 +65,18 @@ function jsonOrText(text: string): unknown {
   }
 }
 
+/** { 'cpu.isa': 'avx2' } → { cpu: { isa: 'avx2' } }. The name may be a path, with dots in it. */
+function byBackend(given: BackendFlags['backendOption']): BackendFlags['backendOption'] {
+  if (!given) return undefined;
+  const options: Record<string, Record<string, unknown>> = {};
+  for (const [name, value] of Object.entries(given)) {
+    const dot = name.lastIndexOf('.');
+    const [backend, key] = [name.slice(0, Math.max(0, dot)), name.slice(dot + 1)];
+    options[backend] = { ...options[backend], [key]: value };
+  }
+  return options;
+}
+
 /** As commander gives them. */
 export interface BackendFlags {
   readonly backend: string;
@@ -76,6 +88,8 @@ export interface BackendFlags {
 
 export interface LoadFlags extends BackendFlags {
   readonly ctx?: number;
+  /** '0-11,12-27'. */
+  readonly split?: string;
   readonly kv?: KvDtype;
   /** The name of a builtin template, or Jinja. */
   readonly chatTemplate?: string;
@@ -103,10 +117,14 @@ export const threadsOption = (): Option => numberOption('--threads <n>', loading
 /** Which backend, and what is asked of it alone. */
 export const withNamedBackend = (command: Command): Command =>
   command
-    .option('--backend <name>', 'auto, the name of an installed backend, or the path of one', 'auto')
+    .option(
+      '--backend <names>',
+      'auto, the name of an installed backend, or the path of one; a language model may lie on several, with commas between',
+      'auto',
+    )
     .option(
       '--backend-option <key=value>',
-      'an option of that backend; a value that is JSON is passed as such; may be repeated',
+      'an option of that backend, of several backends name.key=value; a value that is JSON is passed as such; may be repeated',
       keyValue,
     );
 
@@ -120,7 +138,10 @@ export const withBackend = (command: Command): Command =>
 
 /** Options of every command that loads a language model. */
 export const withLoading = (command: Command): Command =>
-  withBackend(command).addOption(numberOption('--ctx <n>', loading.context)).addOption(kvOption());
+  withBackend(command)
+    .addOption(numberOption('--ctx <n>', loading.context))
+    .addOption(new Option('--split <layers>', helpOf(loading.split)))
+    .addOption(kvOption());
 
 /**
  * How the command line spells the options of a generation that are numbers; undefined: it has no flag for it. A new option does
@@ -163,7 +184,8 @@ export const loadOptions = (flags: LoadFlags): LoadOptions =>
   defined({
     backend: flags.backend,
     threads: flags.threads,
-    backendOptions: flags.backendOption,
+    backendOptions: flags.backend.includes(',') ? byBackend(flags.backendOption) : flags.backendOption,
+    split: flags.split,
     context: flags.ctx,
     cacheDtype: flags.kv,
     chatTemplate: flags.chatTemplate,

@@ -1,48 +1,109 @@
 import { formatReport, runConformance } from '@quern/conformance';
-import type { PlanIo, PlanWords } from '@quern/core';
+import { BackendError, type PlanChain, type PlanIo, type PlanWords } from '@quern/core';
 import { planDriver, type RunChain } from './plan-driver.js';
 import { richDriver } from './rich-driver.js';
-
-/** The parts of a right chain; a fault replaces one of them. */
-interface Parts {
-  /** Whether the words of replay number `done` end the chain. */
-  ends(done: number, count: number, words: Int32Array, stops: Int32Array): boolean;
-  keep(results: Int32Array, words: Int32Array, replay: number): void;
-  feed(to: Int32Array, words: Int32Array): void;
-  advance(words: Int32Array): void;
-  /** After the last replay. */
-  finish(feed: () => void): void;
-}
-
-const right: Parts = {
-  ends: (done, count, words, stops) => done === count || words.some((word) => stops.includes(word)),
-  keep: (results, words, replay) => results.set(words, replay * words.length),
-  feed: (to, words) => to.set(words),
-  advance(words) {
-    for (let i = 0; i < words.length; i++) words[i]!++;
-  },
-  finish() {},
-};
 
 const view = (memory: PlanIo['inputs'], { byteOffset, count }: PlanWords) =>
   new Int32Array(memory, byteOffset, count);
 
+/** A chain between two replays. */
+class Rows {
+  readonly found: Int32Array;
+  readonly ended: boolean[];
+
+  constructor(
+    readonly io: PlanIo,
+    readonly chain: PlanChain,
+    readonly limits: Int32Array,
+    readonly stops: Int32Array,
+  ) {
+    this.found = view(io.outputs, chain.output);
+    this.ended = Array.from(this.found, () => false);
+  }
+
+  get most(): number {
+    return this.chain.results.length / this.found.length;
+  }
+
+  words(words: PlanWords): Int32Array {
+    return view(this.io.inputs, words);
+  }
+}
+
+/** The parts of a right chain; a fault replaces one of them. */
+interface Parts {
+  keep(rows: Rows, done: number): void;
+  count(rows: Rows, row: number, done: number): void;
+  /** Whether replay number `done` ends a row. */
+  ends(rows: Rows, row: number, done: number): boolean;
+  /** Whether the chain goes on. */
+  goesOn(rows: Rows): boolean;
+  /** Whether the inputs of a row change. */
+  moves(rows: Rows, row: number): boolean;
+  feed(rows: Rows, row: number): void;
+  advance(rows: Rows, row: number): void;
+  slot(rows: Rows, row: number): void;
+  /** After the last replay. */
+  finish(rows: Rows): void;
+}
+
+const right: Parts = {
+  keep: ({ chain, found }, done) => chain.results.set(found, (done - 1) * found.length),
+  count: ({ chain }, row, done) => chain.counts.fill(done, row, row + 1),
+  ends: ({ found, stops, limits, most }, row, done) =>
+    stops.includes(found[row]!) || done >= limits[row]! || done >= most,
+  goesOn: ({ ended }) => ended.includes(false),
+  moves: ({ ended }, row) => !ended[row],
+  feed: (rows, row) => rows.words(rows.chain.feed).fill(rows.found[row]!, row, row + 1),
+  advance(rows, row) {
+    for (const growing of rows.chain.advance) rows.words(growing)[row]!++;
+  },
+  slot: (rows, row) => setSlot(rows, row, (position, size) => Math.floor(position / size)),
+  finish() {},
+};
+
+/** `block` says which of a row's blocks a position is in, `from` which row of the block table has them. */
+function setSlot(
+  rows: Rows,
+  row: number,
+  block: (position: number, blockSize: number) => number,
+  from = row,
+): void {
+  const { slots } = rows.chain;
+  if (!slots) return;
+  const [position, table] = [rows.words(slots.positions)[row]!, rows.words(slots.blockTable)];
+  const perRow = table.length / rows.found.length;
+  const at = block(position, slots.blockSize);
+  if (at >= perRow) throw new BackendError('OUT_OF_RANGE', `position ${position} has no block`);
+  rows.words(slots.slots)[row] = table[from * perRow + at]! * slots.blockSize + (position % slots.blockSize);
+}
+
+function move(parts: Parts, rows: Rows): void {
+  rows.found.forEach((_, row) => {
+    if (!parts.moves(rows, row)) return;
+    parts.feed(rows, row);
+    parts.advance(rows, row);
+    parts.slot(rows, row);
+  });
+}
+
 const chainOf =
   (parts: Parts): RunChain =>
-  async (replay, io, chain, count, stops) => {
-    const words = view(io.outputs, chain.output);
-    const change = () => {
-      parts.feed(view(io.inputs, chain.feed), words);
-      for (const growing of chain.advance) parts.advance(view(io.inputs, growing));
-    };
+  async (replay, io, chain, limits, stops) => {
+    const rows = new Rows(io, chain, limits, stops);
     for (let done = 1; ; done++) {
       await replay();
-      parts.keep(chain.results, words, done - 1);
-      if (parts.ends(done, count, words, stops)) {
-        parts.finish(change);
+      parts.keep(rows, done);
+      rows.found.forEach((_, row) => {
+        if (rows.ended[row]) return;
+        parts.count(rows, row, done);
+        rows.ended[row] = parts.ends(rows, row, done);
+      });
+      if (!parts.goesOn(rows)) {
+        parts.finish(rows);
         return done;
       }
-      change();
+      move(parts, rows);
     }
   };
 
@@ -52,31 +113,67 @@ const run = (runChain: RunChain) =>
 test('a driver with right chains passes', async () => {
   const report = await run(chainOf(right));
   expect(formatReport(report)).toContain(' 0 failed');
-  expect(report.passed).toBeGreaterThan(10);
+  expect(report.passed).toBeGreaterThan(15);
 });
 
 const faults: Readonly<Record<string, readonly [fault: Partial<Parts>, caughtBy: RegExp]>> = {
-  'the output is not fed back': [{ feed() {} }, /^every count/],
-  'positions stand still': [{ advance() {} }, /^every count/],
+  'the output is not fed back': [{ feed() {} }, /^every limit/],
+  'positions stand still': [{ advance() {} }, /^every limit/],
   'positions grow by two': [
-    { advance: (words) => words.forEach((word, i) => words.fill(word + 2, i, i + 1)) },
-    /^every count/,
+    {
+      advance(rows, row) {
+        right.advance(rows, row);
+        right.advance(rows, row);
+      },
+    },
+    /^every limit/,
   ],
   'only the first position grows': [
-    { advance: (words) => words.fill(words[0]! + 1, 0, 1) },
-    /^several words/,
+    { advance: (rows, row) => row === 0 && right.advance(rows, row) },
+    /^several rows/,
   ],
-  'results lie over each other': [{ keep: (results, words) => results.set(words) }, /^every count/],
-  'stops are not looked at': [{ ends: (done, count) => done === count }, /^a stop ends it/],
-  'only the first word can stop': [
-    { ends: (done, count, words, stops) => done === count || stops.includes(words[0]!) },
-    /^a stop in any/,
+  'results lie over each other': [{ keep: ({ chain, found }) => chain.results.set(found) }, /^every limit/],
+  'every row counts to the end': [
+    { count: ({ chain }, _row, done) => chain.counts.fill(done) },
+    /^each row has its own limit/,
   ],
+  'the limit of the first row is that of all': [
+    {
+      ends: ({ found, stops, limits, most }, row, done) =>
+        stops.includes(found[row]!) || done >= limits[0]! || done >= most,
+    },
+    /^each row has its own limit/,
+  ],
+  'a row that has ended goes on': [{ moves: () => true }, /^a row that has ended/],
+  'stops are not looked at': [
+    { ends: ({ limits, most }, row, done) => done >= limits[row]! || done >= most },
+    /^a stop ends a row/,
+  ],
+  'a stop ends all rows': [{ goesOn: ({ ended }) => !ended.includes(true) }, /^a stop of one row/],
   'only the first stop is looked at': [
-    { ends: (done, count, words, stops) => done === count || words.includes(stops[0] ?? -1) },
-    /^a stop ends it/,
+    {
+      ends: ({ found, stops, limits, most }, row, done) =>
+        stops[0] === found[row] || done >= limits[row]! || done >= most,
+    },
+    /^a stop ends a row/,
   ],
-  'inputs change after the last replay': [{ finish: (change) => change() }, /^inputs stay/],
+  'slots stay': [{ slot() {} }, /^slots follow/],
+  'slots grow by one, across blocks': [
+    { slot: ({ chain, io }, row) => chain.slots && view(io.inputs, chain.slots.slots)[row]!++ },
+    /^slots follow/,
+  ],
+  'every row takes its slots from the first row of the block table': [
+    { slot: (rows, row) => setSlot(rows, row, (position, size) => Math.floor(position / size), 0) },
+    /^slots follow/,
+  ],
+  'the last block serves positions beyond it': [
+    { slot: (rows, row) => setSlot(rows, row, (position, size) => Math.min(2, Math.floor(position / size))) },
+    /^a position beyond/,
+  ],
+  'inputs change after the last replay': [
+    { finish: (rows) => move({ ...right, moves: () => true }, rows) },
+    /^inputs stay/,
+  ],
 };
 
 describe('the kit finds', () => {
@@ -86,10 +183,26 @@ describe('the kit finds', () => {
     expect(failed).toEqual(expect.arrayContaining([expect.stringMatching(caughtBy)]));
   });
 
+  test('limits that are looked at once', async () => {
+    const report = await run((replay, io, chain, limits, stops) => {
+      let replays = 0;
+      const quick = async () => void (++replays < 1000 && (await replay())); // so that long chains end soon
+      return chainOf(right)(quick, io, chain, limits.slice(), stops);
+    });
+    const failed = report.results.filter(({ status }) => status === 'failed').map(({ name }) => name);
+    expect(failed).toContainEqual(expect.stringMatching(/^a limit lowered/));
+  });
+
   test('an abort that a chain does not pass on', async () => {
-    const deaf: RunChain = async (replay, io, chain, count, stops) => {
+    const deaf: RunChain = async (replay, io, chain, limits, stops) => {
       const mine = () => replay().catch(() => {});
-      return chainOf(right)(mine, io, chain, Math.min(count, 600), stops);
+      return chainOf(right)(
+        mine,
+        io,
+        chain,
+        limits.map((limit) => Math.min(limit, 600)),
+        stops,
+      );
     };
     const report = await run(deaf);
     const failed = report.results.filter(({ status }) => status === 'failed').map(({ name }) => name);

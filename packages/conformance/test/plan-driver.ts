@@ -26,7 +26,7 @@ export type RunChain = (
   replay: () => Promise<void>,
   io: PlanIo,
   chain: PlanChain,
-  count: number,
+  limits: Int32Array,
   stops: Int32Array,
 ) => Promise<number>;
 
@@ -130,7 +130,8 @@ export function planDriver(
         return {
           replay,
           ...(runChain && {
-            replayChain: (count: number, stops: Int32Array) => runChain(replay, io, chain!, count, stops),
+            replayChain: (limits: Int32Array, stops: Int32Array) =>
+              runChain(replay, io, chain!, limits, stops),
           }),
           dispose() {},
         };

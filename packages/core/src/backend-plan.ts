@@ -6,21 +6,27 @@ export interface PlannedRange {
   readonly firstLayer: number;
   /** Exclusive. */
   readonly endLayer: number;
+  readonly memory: PlannedMemory;
+}
+
+/** Bytes. */
+export interface PlannedMemory {
+  readonly weights: number;
+  readonly cache: number;
+  readonly activations: number;
+  /** What was free when the plan was made. */
+  readonly available: number;
 }
 
 /** What the planner decided before anything was allocated, and why. Sizes in bytes, rates per second. */
 export interface BackendPlan {
+  /** In the order of the layers, one after the other; one range where one backend computes the model. */
   readonly ranges: readonly PlannedRange[];
   /** Tokens of context the plan can hold. */
   readonly context: number;
   readonly cacheDtype: KvDtype;
-  readonly memory: {
-    readonly weights: number;
-    readonly cache: number;
-    readonly activations: number;
-    /** What the device had free when the plan was made. */
-    readonly available: number;
-  };
+  /** Of all ranges together. */
+  readonly memory: PlannedMemory;
   /** From the measured profile: bytes read and operations done per token. */
   readonly estimate: { readonly prefillTokensPerSecond: number; readonly decodeTokensPerSecond: number };
   /** One sentence for each choice and each rejection. */

@@ -1,69 +1,95 @@
-import type { CapturedGraph, ChainOptions, ChainRule } from './capability/graph.js';
-import { atOnce } from './divided.js';
+import type { CapturedGraph, ChainOptions, ChainResult, ChainRule } from './capability/graph.js';
+import { inTurns } from './divided.js';
 import { dtypeBytes, elementCount, type HostArray, hostArray, showShape } from './dtype.js';
 import { BackendError } from './error.js';
 import { type ChainTensors, needChain } from './plan/chain.js';
 import type { PreparedPlan } from './plan/prepare.js';
-import type { Recorder } from './recorder.js';
+import type { Recorder, StepTensor } from './recorder.js';
 import type { ResourceOwner } from './resources.js';
 import type { Tensor } from './tensor.js';
 
 const noStops = new Int32Array(0);
 
+/** Values of an input that a later replay is to see. */
+interface Write {
+  readonly input: StepTensor;
+  readonly bytes: Uint8Array;
+  readonly byteOffset: number;
+}
+
+/** Gives a plan back between two runs. */
+const release = (owner: ResourceOwner, plan: PreparedPlan): void =>
+  owner.queue.between(() => {
+    if (!owner.disposed) plan.dispose();
+  });
+
 /** A recorded step that runs again and again. */
 export class CapturedStep implements CapturedGraph {
-  private readonly plan: PreparedPlan;
-  private readonly chain: ChainTensors | undefined;
   private readonly views = new Map<Tensor, HostArray>();
   private ended = false;
+  /** Replays asked for whose inputs the device has not taken. */
+  private ahead = 0;
+  /** Writes since the last of these was asked for. */
+  private later: Write[] = [];
 
-  constructor(
+  private constructor(
     private readonly owner: ResourceOwner,
     private readonly step: Recorder,
-    rule: ChainRule | undefined,
+    private readonly chain: ChainTensors | undefined,
+    private readonly plan: PreparedPlan,
   ) {
-    this.chain = rule && needChain(rule, (name, tensor) => step.own('capture', name, tensor));
-    this.plan = atOnce(step.finish({ timed: false, captured: true, chain: this.chain }));
     for (const resource of step.held) resource.dependents.add(this);
+  }
+
+  /** The step is finished by the call. */
+  static async capture(
+    owner: ResourceOwner,
+    step: Recorder,
+    rule: ChainRule | undefined,
+  ): Promise<CapturedStep> {
+    const chain = rule && needChain(rule, (name, tensor) => step.own('capture', name, tensor));
+    const preparing = inTurns(step.finish({ timed: false, captured: true, chain }));
+    const plan = await owner.queue.beside(async () => {
+      const prepared = await preparing;
+      await prepared.capture();
+      return prepared;
+    });
+    try {
+      step.needHeld('capture'); // something may have been freed meanwhile
+    } catch (error) {
+      release(owner, plan);
+      throw error;
+    }
+    return new CapturedStep(owner, step, chain, plan);
   }
 
   get disposed(): boolean {
     return this.ended || this.owner.disposed;
   }
 
-  write(input: Tensor, values: HostArray): void {
+  write(input: Tensor, values: HostArray, at?: number): void {
     this.needLive('write');
-    const own = this.step.own('write', 'input', input);
-    if (!own.storage.isInput)
-      throw new BackendError('BAD_ARGUMENT', '[write] the tensor is not an input of the graph');
-    if (values.length !== elementCount(own.shape))
-      throw new BackendError(
-        'BAD_SHAPE',
-        `[write] an input ${showShape(own.shape)} does not take ${values.length} values`,
-      );
-    if (
-      values.BYTES_PER_ELEMENT !== dtypeBytes[own.dtype] ||
-      values instanceof Float32Array !== (own.dtype === 'f32')
-    )
-      throw new BackendError(
-        'BAD_DTYPE',
-        `[write] an input of ${own.dtype} does not take ${values.constructor.name}`,
-      );
-    this.plan.writeInput(own.storage, new Uint8Array(values.buffer, values.byteOffset, values.byteLength));
+    const own = this.needInput(input, values, at);
+    const bytes = new Uint8Array(values.buffer, values.byteOffset, values.byteLength);
+    const byteOffset = own.byteOffset + (at ?? 0) * dtypeBytes[own.dtype];
+    if (this.ahead === 0) this.plan.writeInput(own.storage, bytes, byteOffset);
+    else this.later.push({ input: own, bytes: bytes.slice(), byteOffset });
   }
 
   replay({ signal }: { readonly signal?: AbortSignal } = {}): Promise<void> {
-    return this.owner.queue.run(() => {
-      this.needLive('replay');
-      return this.plan.run(signal);
+    return this.inTurn('replay', (handed) => {
+      const run = this.plan.run(signal);
+      handed();
+      return run;
     });
   }
 
-  replayChain({ count, stops = noStops, signal }: ChainOptions): Promise<Int32Array> {
-    return this.owner.queue.run(() => {
-      this.needLive('replayChain');
-      this.needCount(count);
-      return this.plan.runChain(count, stops, signal);
+  async replayChain({ limits, stops = noStops, signal }: ChainOptions): Promise<ChainResult> {
+    this.needLimits(limits);
+    return this.inTurn('replayChain', (handed) => {
+      const run = this.plan.runChain(limits, stops, signal);
+      if (this.plan.chainsByDriver) handed();
+      return run;
     });
   }
 
@@ -80,9 +106,7 @@ export class CapturedStep implements CapturedGraph {
     if (this.ended) return;
     this.ended = true;
     for (const resource of this.step.held) resource.dependents.delete(this);
-    this.owner.queue.between(() => {
-      if (!this.owner.disposed) this.plan.dispose();
-    });
+    release(this.owner, this.plan);
   }
 
   [Symbol.dispose](): void {
@@ -101,12 +125,82 @@ export class CapturedStep implements CapturedGraph {
     return hostArray(own.dtype, bytes.buffer, bytes.byteOffset + own.byteOffset, elementCount(own.shape));
   }
 
-  private needCount(count: number): void {
+  /**
+   * Runs the plan in its turn, with the inputs as they are now: what is written from now on waits until the device has taken
+   * them. A device that takes one plan at a time may read them to the end of the run.
+   */
+  private inTurn<T>(op: string, run: (handed: () => void) => Promise<T>): Promise<T> {
+    const writes = this.later;
+    this.later = [];
+    this.ahead++;
+    let holds = true;
+    const free = () => {
+      if (holds) this.ahead--;
+      holds = false;
+      if (this.ahead === 0) this.apply(this.later.splice(0));
+    };
+    const { queue } = this.owner;
+    return queue.plan((handed) => {
+      try {
+        this.needLive(op);
+        this.apply(writes);
+        const result = run(() => {
+          if (queue.plansInFlight > 1) free();
+          handed();
+        });
+        result.then(free, free);
+        return result;
+      } catch (error) {
+        free();
+        throw error;
+      }
+    });
+  }
+
+  private apply(writes: readonly Write[]): void {
+    if (this.disposed) return;
+    for (const { input, bytes, byteOffset } of writes) this.plan.writeInput(input.storage, bytes, byteOffset);
+  }
+
+  /** The step's input behind the caller's, which takes such values. */
+  private needInput(input: Tensor, values: HostArray, at: number | undefined): StepTensor {
+    const own = this.step.own('write', 'input', input);
+    if (!own.storage.isInput)
+      throw new BackendError('BAD_ARGUMENT', '[write] the tensor is not an input of the graph');
+    const count = elementCount(own.shape);
+    if (at !== undefined && !(Number.isSafeInteger(at) && at >= 0))
+      throw new BackendError('BAD_ARGUMENT', `[write] at must be a whole number of 0 or more; got ${at}`);
+    if (at === undefined ? values.length !== count : at + values.length > count)
+      throw new BackendError(
+        'BAD_SHAPE',
+        `[write] an input ${showShape(own.shape)} does not take ${values.length} values${at === undefined ? '' : ` from element ${at} on`}`,
+      );
+    if (
+      values.BYTES_PER_ELEMENT !== dtypeBytes[own.dtype] ||
+      values instanceof Float32Array !== (own.dtype === 'f32')
+    )
+      throw new BackendError(
+        'BAD_DTYPE',
+        `[write] an input of ${own.dtype} does not take ${values.constructor.name}`,
+      );
+    return own;
+  }
+
+  private needLimits(limits: Int32Array): void {
     if (!this.chain)
       throw new BackendError('BAD_ARGUMENT', '[replayChain] the graph was captured without a chain');
+    const rows = elementCount(this.chain.output.shape);
+    if (!(limits instanceof Int32Array && limits.buffer instanceof SharedArrayBuffer))
+      throw new BackendError('BAD_ARGUMENT', '[replayChain] limits must be an Int32Array in shared memory');
+    if (limits.length !== rows)
+      throw new BackendError(
+        'BAD_ARGUMENT',
+        `[replayChain] a chain of ${rows} rows has no ${limits.length} limits`,
+      );
     const { most } = this.chain;
-    if (!(Number.isSafeInteger(count) && count >= 1 && count <= most))
-      throw new BackendError('BAD_ARGUMENT', `[replayChain] count must be from 1 to ${most}; got ${count}`);
+    const wrong = limits.find((limit) => !(limit >= 1 && limit <= most));
+    if (wrong !== undefined)
+      throw new BackendError('BAD_ARGUMENT', `[replayChain] limits must be from 1 to ${most}; got ${wrong}`);
   }
 
   private needLive(op: string): void {

@@ -1,5 +1,5 @@
 import { capabilityNames } from './capability/index.js';
-import type { DeviceProfile } from './device-profile.js';
+import type { DeviceLinks, DeviceProfile } from './device-profile.js';
 import type { Driver, DriverCapabilities } from './driver.js';
 import { BackendError } from './error.js';
 import { needManifest } from './manifest.js';
@@ -36,6 +36,11 @@ const listed = (name: string, holds: (item: unknown) => boolean, items: string):
   must: `be {${name}: […]}, a list of ${items}`,
 });
 
+function areLinks(value: unknown): boolean {
+  const { hostToDevice, deviceToHost } = (value ?? {}) as Partial<DeviceLinks>;
+  return isRate(hostToDevice) && isRate(deviceToHost);
+}
+
 const profileRules = {
   kind: { holds: oneOf('cpu', 'gpu', 'interpreter'), must: "be 'cpu', 'gpu' or 'interpreter'" },
   name: text,
@@ -47,6 +52,19 @@ const profileRules = {
   exactRows: {
     holds: (value) => value === undefined || value === Number.POSITIVE_INFINITY || isWhole(value),
     must: 'be a whole number above 0, Infinity, or absent',
+  },
+  plansInFlight: {
+    holds: (value) => value === undefined || isWhole(value),
+    must: 'be a whole number above 0, or absent',
+  },
+  abort: {
+    holds: oneOf(undefined, 'op', 'segment', 'step'),
+    must: "be 'op', 'segment', 'step', or absent",
+  },
+  placing: { holds: oneOf(undefined, 'core', 'driver'), must: "be 'core', 'driver' or absent" },
+  links: {
+    holds: (value) => value === undefined || areLinks(value),
+    must: 'be {hostToDevice, deviceToHost}, bytes per second above 0, or absent',
   },
 } as const satisfies Record<keyof DeviceProfile, Rule>;
 
@@ -82,6 +100,10 @@ function needName({ name }: Driver): void {
 function needProfile(driver: Driver): void {
   if (!driver.profile) throw bad(driver.name, 'it has no profile');
   needRules(driver, 'profile', driver.profile, profileRules);
+  if ('kernels' in driver && (driver.profile.plansInFlight ?? 1) > 1)
+    throw bad(driver.name, 'profile.plansInFlight must be 1: kernels run one by one');
+  if (driver.profile.placing === 'driver' && 'kernels' in driver)
+    throw bad(driver.name, "profile.placing is 'driver', but a table of kernels never sees a plan to place");
 }
 
 /** Every name is known, and has the limits that belong to it. */

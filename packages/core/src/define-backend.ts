@@ -9,7 +9,7 @@ import { CapturedStep } from './captured-step.js';
 import { needDriver } from './check-driver.js';
 import { contractVersion } from './contract.js';
 import type { DeviceCeilings } from './device-profile.js';
-import { type Divided, inTurns } from './divided.js';
+import { atOnce, type Divided, inTurns } from './divided.js';
 import type { Driver, DriverWeight } from './driver.js';
 import { byteLength, type DType, showShape } from './dtype.js';
 import { BackendError } from './error.js';
@@ -19,15 +19,18 @@ import { cacheDtypes } from './kv/cache-row.js';
 import { type KvSpec, kvOf } from './kv/kv-buffer.js';
 import { KvCache } from './kv/kv-cache.js';
 import { needOpSupport, supportsOp } from './manifest.js';
+import { bf16Temporaries, storesBf16 } from './plan/bf16-temporaries.js';
 import { maxRank } from './plan/encode.js';
 import { fusePlan } from './plan/fuse.js';
+import { layOut } from './plan/layout.js';
 import type { Plan } from './plan/plan.js';
 import { type PlanUse, type PreparedPlan, preparePlan } from './plan/prepare.js';
 import { recordMoe, recordOps } from './record-ops.js';
 import { Recorder, type RecorderHost } from './recorder.js';
+import { rehearsalDriver } from './rehearsal-driver.js';
 import { LoadedWeight, OwnedBuffer, OwnedKvBuffer, type ResourceOwner } from './resources.js';
 import { RunQueue } from './run-queue.js';
-import type { Step } from './step.js';
+import type { Step, StepMemory } from './step.js';
 import { denseFormats, type WeightSource } from './weight.js';
 import { checkParts } from './weight-parts.js';
 
@@ -36,18 +39,24 @@ export interface BackendOptions {
   readonly fuse?: boolean | readonly FusedOpName[] | undefined;
   /** Bytes around every kept tensor that are checked after each run: finds kernels that write outside. For tests. */
   readonly guard?: number | undefined;
+  /** Whether temporaries that all of their readers round to bf16 are stored so, where the driver can. Default true; results have the same bits. */
+  readonly bf16Temporaries?: boolean | undefined;
 }
 
 /** Everything behind a Backend but its op calls. */
 class BackendCore implements ResourceOwner, RecorderHost {
-  readonly queue = new RunQueue();
+  readonly queue: RunQueue;
   readonly runs: Record<string, number> = {};
   disposed = false;
+  private readonly bf16: boolean;
 
   constructor(
     readonly driver: Driver,
     private readonly options: BackendOptions,
-  ) {}
+  ) {
+    this.queue = new RunQueue(driver.profile.plansInFlight);
+    this.bf16 = (options.bf16Temporaries ?? true) && storesBf16(driver.manifest);
+  }
 
   get name(): string {
     return this.driver.name;
@@ -62,23 +71,37 @@ class BackendCore implements ResourceOwner, RecorderHost {
   }
 
   *prepare(plan: Plan, use: PlanUse): Divided<PreparedPlan> {
-    const fused = yield* fusePlan(
-      plan,
-      (op, candidate) => this.mayFuse(op.name) && supportsOp(this.driver, op, candidate.operands),
-    );
-    return preparePlan(this.driver, fused, { guard: this.options.guard ?? 0, ...use }, (op) => {
+    const fused = yield* this.fuse(plan);
+    const options = { guard: this.options.guard ?? 0, bf16: this.bf16, ...use };
+    return yield* preparePlan(this.driver, fused, options, (op) => {
       this.runs[op] = (this.runs[op] ?? 0) + 1;
     });
   }
 
+  measure(plan: Plan): StepMemory {
+    const fused = atOnce(this.fuse(plan));
+    const bf16 = this.bf16 ? bf16Temporaries(fused, this.driver.manifest) : undefined;
+    const { arenaBytes, inputsBytes, outputsBytes } = layOut(fused, { bf16 });
+    return { arenaBytes, inputsBytes, outputsBytes };
+  }
+
+  private fuse(plan: Plan): Divided<Plan> {
+    return fusePlan(
+      plan,
+      (op, candidate) => this.mayFuse(op.name) && supportsOp(this.driver, op, candidate.operands),
+    );
+  }
+
   runOnce(preparing: Promise<PreparedPlan>, signal: AbortSignal | undefined): Promise<void> {
     preparing.catch(() => {}); // the run rejects with it
-    return this.queue.run(async () => {
+    return this.queue.plan(async (handed) => {
       const { disposed } = this; // a run that has its turn before the backend ends is computed
       const plan = await preparing;
       try {
         if (disposed) this.needLive('run');
-        await plan.run(signal);
+        const run = plan.run(signal);
+        handed();
+        await run;
       } finally {
         plan.dispose();
       }
@@ -198,7 +221,7 @@ function ownStep(core: BackendCore, op: string, step: Step): Recorder {
 }
 
 const graph = (core: BackendCore): Graph => ({
-  capture: (step, { chain } = {}) => new CapturedStep(core, ownStep(core, 'capture', step), chain),
+  capture: async (step, { chain } = {}) => CapturedStep.capture(core, ownStep(core, 'capture', step), chain),
 });
 
 const moeFused: MoeFused = { moe: recordMoe };
@@ -207,8 +230,7 @@ const timer = (core: BackendCore): Timer => ({
   async run(step) {
     const preparing = inTurns(ownStep(core, 'timer', step).finish({ timed: true, captured: false }));
     await core.runOnce(preparing, undefined);
-    const plan = await preparing;
-    return plan.opNames.map((op, i) => ({ op, milliseconds: plan.times![i]! }));
+    return (await preparing).opTimes();
   },
 });
 
@@ -262,11 +284,25 @@ export function defineBackend(driver: Driver, options: BackendOptions = {}): Bac
     dispose: () => core.dispose(),
     [Symbol.dispose]: () => core.dispose(),
   };
-  drivers.set(backend, driver);
+  made.set(backend, { driver, options });
   return Object.assign(backend, capabilitiesOf(core, backend));
 }
 
-const drivers = new WeakMap<Backend, Driver>();
+const made = new WeakMap<Backend, { readonly driver: Driver; readonly options: BackendOptions }>();
 
 /** The driver behind a backend, for tools that hold drivers against the contract; undefined where another copy of core made it. */
-export const driverOf = (backend: Backend): Driver | undefined => drivers.get(backend);
+export const driverOf = (backend: Backend): Driver | undefined => made.get(backend)?.driver;
+
+/**
+ * A backend that records, fuses and lays out as `backend` does, and takes no memory: weights have no bytes, nothing runs (UNSUPPORTED).
+ * For `step.memory()`: what a model's steps take, before its weights are loaded.
+ * @throws BackendError WRONG_CONTRACT where another copy of @quern/core made the backend
+ */
+export function rehearse(backend: Backend): Backend {
+  const known = made.get(backend);
+  if (known) return defineBackend(rehearsalDriver(known.driver), known.options);
+  throw new BackendError(
+    'WRONG_CONTRACT',
+    `[rehearse] backend '${backend.name}' was made by another copy of @quern/core: install one copy for all packages`,
+  );
+}

@@ -19,6 +19,26 @@ export interface DeviceProfile {
    * promised.
    */
   readonly exactRows?: number;
+  /** Plans that the driver takes before the first of them has ended; absent: 1. Kernel drivers have 1. */
+  readonly plansInFlight?: number;
+  /**
+   * Where a run that has begun ends when its signal aborts: before the next op (absent: so), before the next segment of a few
+   * hundred ops, or not at all: at the next step of a chain, or before the plan begins.
+   */
+  readonly abort?: 'op' | 'segment' | 'step';
+  /**
+   * Who places the temporaries of a plan. 'core', the default: core does, in one arena in the order of the plan. 'driver': each has an
+   * offset of its own in a virtual arena, and the driver places them by `EncodedPlan.lifetimes`. Only drivers that take whole plans.
+   */
+  readonly placing?: 'core' | 'driver';
+  /** Measured rates of copies. Absent: the device computes in the host's memory, which all such devices share. */
+  readonly links?: DeviceLinks;
+}
+
+/** Bytes per second between the host's memory and a device's own. */
+export interface DeviceLinks {
+  readonly hostToDevice: number;
+  readonly deviceToHost: number;
 }
 
 /** The most that a device delivers, measured by loops that do nothing else: what the speed of a model is held against. */

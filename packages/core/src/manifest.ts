@@ -10,7 +10,8 @@ import { denseFormats } from './weight.js';
 const bad = (driver: Driver, message: string) =>
   new BackendError('BAD_DRIVER', `driver '${driver.name}': ${message}`);
 
-const supportOf = ({ manifest }: Driver, name: string): OpSupport | undefined =>
+/** What a driver claims for an op. */
+export const supportOf = ({ manifest }: Pick<Driver, 'manifest'>, name: string): OpSupport | undefined =>
   manifest.ops[name as CoreOpName] ?? manifest.fused?.[name as FusedOpName];
 
 const has = (op: AnyOp, kind: string) => Object.values(op.operands).some((rule) => rule.kind === kind);
@@ -47,10 +48,23 @@ function needKernels(driver: Driver): void {
       throw bad(driver, `the manifest claims '${name}', but there is no kernel for it`);
 }
 
+/** What an op says of bf16 is about operands that it has. */
+function needBf16(driver: Driver, op: AnyOp): void {
+  const support = supportOf(driver, op.name);
+  for (const name of Object.keys(support?.rounds ?? {}))
+    if (!op.operands[name]?.dtypes?.includes('f32'))
+      throw bad(driver, `'${op.name}' rounds '${name}', which is no f32 operand of it`);
+  if (support?.stores?.some((dtype) => dtype !== 'bf16'))
+    throw bad(driver, `'${op.name}' stores ${support.stores}; outputs can be stored in bf16 alone`);
+}
+
 /** Throws BAD_DRIVER where the manifest claims too little or too much. */
 export function needManifest(driver: Driver): void {
   for (const op of Object.values(coreOps)) needCore(driver, op);
-  for (const op of [...Object.values(coreOps), ...Object.values(fusedOps)]) needCaches(driver, op);
+  for (const op of [...Object.values(coreOps), ...Object.values(fusedOps)]) {
+    needCaches(driver, op);
+    needBf16(driver, op);
+  }
   for (const name of Object.keys(driver.manifest.ops))
     if (!(name in coreOps)) throw bad(driver, `the manifest has an unknown op '${name}'`);
   for (const name of Object.keys(driver.manifest.fused ?? {}))

@@ -16,7 +16,7 @@ import { maxDimension, maxRank } from './plan/encode.js';
 import type { Plan, PlanOp, PlanOperand, Storage, TensorOperand } from './plan/plan.js';
 import type { PlanUse, PreparedPlan } from './plan/prepare.js';
 import { LoadedWeight, OwnedKvBuffer, type Resource, type ResourceOwner } from './resources.js';
-import type { InputArray, Step } from './step.js';
+import type { InputArray, Step, StepMemory } from './step.js';
 import type { Tensor } from './tensor.js';
 import type { Weight } from './weight.js';
 
@@ -38,6 +38,8 @@ export interface RecorderHost extends ResourceOwner {
   /** Throws UNSUPPORTED unless the driver has this op for these operands. */
   needSupport(op: AnyOp, operands: readonly (PlanOperand | undefined)[]): void;
   prepare(plan: Plan, use: PlanUse): Divided<PreparedPlan>;
+  /** What the plan would take. */
+  measure(plan: Plan): StepMemory;
   /** Takes its place in the queue now, runs the plan once it is prepared, and gives its device memory back. */
   runOnce(preparing: Promise<PreparedPlan>, signal: AbortSignal | undefined): Promise<void>;
 }
@@ -135,6 +137,17 @@ export class Recorder implements Step {
     this.own('keep', 'tensor', tensor).storage.kept = true;
   }
 
+  memory(): StepMemory {
+    this.needRecording('memory');
+    const leaves = this.leaves();
+    for (const leaf of leaves) leaf.kept = true;
+    try {
+      return this.host.measure({ ops: this.ops, storages: this.storages });
+    } finally {
+      for (const leaf of leaves) leaf.kept = false;
+    }
+  }
+
   run({ signal }: { readonly signal?: AbortSignal } = {}): Promise<void> {
     if (this.running) return Promise.reject(finished('run'));
     try {
@@ -157,15 +170,21 @@ export class Recorder implements Step {
   /** Plan and inputs as prepared for the device; the step takes no more ops. */
   finish(use: PlanUse = { timed: false, captured: false }): Divided<PreparedPlan> {
     this.needRecording('run');
-    for (const resource of this.resources) resource.needLive('run');
+    this.needHeld('run');
     this.state = 'finished';
-    this.keepLeaves();
+    for (const leaf of this.leaves()) leaf.kept = true;
     return this.prepare(use);
   }
 
   /** Weights and buffers that the plan holds. */
   get held(): ReadonlySet<Resource> {
     return this.resources;
+  }
+
+  /** Throws DISPOSED where the backend, a weight or a buffer of the plan has been disposed. */
+  needHeld(op: string): void {
+    this.needBackend(op);
+    for (const resource of this.resources) resource.needLive(op);
   }
 
   dispose(): void {
@@ -194,7 +213,7 @@ export class Recorder implements Step {
 
   private values(tensor: StepTensor): HostArray {
     if (!this.prepared) throw new BackendError('DISPOSED', '[read] the step has been disposed');
-    const bytes = this.prepared.kept(tensor.storage);
+    const bytes = this.inputs.get(tensor.storage) ?? this.prepared.kept(tensor.storage);
     if (!bytes)
       throw new BackendError(
         'NOT_KEPT',
@@ -244,17 +263,21 @@ export class Recorder implements Step {
     return value;
   }
 
-  /** Tensors that no op uses are what the step is for. */
-  private keepLeaves(): void {
+  /** Tensors that no op uses are what the step is for. Those that are kept anyway are not among them. */
+  private leaves(): Storage[] {
     const used = new Set<Storage>();
     for (const { operands } of this.ops)
       for (const operand of operands) if (operand?.kind === 'tensor') used.add(operand.storage);
-    for (const storage of this.storages) if (!storage.isInput && !used.has(storage)) storage.kept = true;
+    return this.storages.filter((storage) => !storage.isInput && !storage.kept && !used.has(storage));
+  }
+
+  private needBackend(op: string): void {
+    if (this.host.disposed)
+      throw new BackendError('DISPOSED', `[${op}] backend '${this.host.name}' has been disposed`);
   }
 
   private needRecording(op: string): void {
-    if (this.host.disposed)
-      throw new BackendError('DISPOSED', `[${op}] backend '${this.host.name}' has been disposed`);
+    this.needBackend(op);
     if (this.state === 'disposed') throw new BackendError('DISPOSED', `[${op}] the step has been disposed`);
     if (this.state === 'finished') throw finished(op);
   }

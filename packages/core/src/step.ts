@@ -4,6 +4,14 @@ import type { Tensor } from './tensor.js';
 /** Arrays that can become inputs: i32, f32, or (with a dtype) 16-bit floats as their bit patterns. */
 export type InputArray = Int32Array | Float32Array | Uint16Array;
 
+/** Bytes that a step takes while it runs, beside weights, buffers and what a driver needs for itself. */
+export interface StepMemory {
+  /** Temporaries, as core places them. */
+  readonly arenaBytes: number;
+  readonly inputsBytes: number;
+  readonly outputsBytes: number;
+}
+
 /**
  * Work recorded for one run. Inputs are made in it, ops record into it, and `run` hands the whole plan to the backend
  * at once. A step runs once; to run it again, capture it (`backend.graph`). Two steps can record at the same time.
@@ -14,6 +22,8 @@ export interface Step {
   input(values: InputArray, shape?: readonly number[], dtype?: DType): Tensor;
   /** Makes a tensor readable after the run. Tensors that no op uses are kept anyway. */
   keep(tensor: Tensor): void;
+  /** What a run of everything recorded so far would take; it may go on recording. Needs no device: see `rehearse`. */
+  memory(): StepMemory;
   /**
    * Computes everything recorded, off the JS thread. Rejects with ABORTED (within one op of the signal), OUT_OF_RANGE,
    * OUT_OF_MEMORY, DISPOSED, STEP_FINISHED.

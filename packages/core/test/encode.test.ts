@@ -123,3 +123,36 @@ test('a plan of many ops outgrows the first words', () => {
   const ops = readOps(encodePlan(plan.ops, layOut(plan)).words);
   expect(ops.map(({ floats }) => floats[0])).toEqual(Array.from({ length: 500 }, (_, i) => i));
 });
+
+const encoded = (plan: ReturnType<typeof planner.plan>) => encodePlan(plan.ops, layOut(plan));
+
+test('plans of the same words have the same key, and others have others', () => {
+  const weights = [planner.weight([4, 3]), planner.weight([4, 3])] as const;
+  const key = (rows: number, factor: number, weight: (typeof weights)[number]) =>
+    encoded(planner.plan((step) => b.linear(b.scale(input(step, rows, 3), factor), weight))).key;
+  expect(key(2, 0.5, weights[0])).toBe(key(2, 0.5, weights[0]));
+  const keys = [
+    key(2, 0.5, weights[0]),
+    key(3, 0.5, weights[0]),
+    key(2, 2, weights[0]),
+    key(2, 0.5, weights[1]),
+  ];
+  expect(new Set(keys).size).toBe(4);
+});
+
+test('an op is named by its weight, or by the last weight before it', () => {
+  const [norm, w] = [planner.weight([3], 'f32', 'blk.0.norm'), planner.weight([4, 3], 'f32', 'blk.0.attn_q')];
+  const plan = encoded(
+    planner.plan((step) =>
+      b.silu(b.tanh(b.linear(b.rmsNorm(b.scale(input(step, 2, 3), 2), norm, { eps: 0 }), w))),
+    ),
+  );
+  const named = Array.from({ length: plan.opCount }, (_, i) => plan.nameOf(i));
+  expect(named).toEqual([
+    'scale',
+    'rmsNorm blk.0.norm',
+    'linear blk.0.attn_q',
+    'tanh after blk.0.attn_q',
+    'silu after blk.0.attn_q',
+  ]);
+});

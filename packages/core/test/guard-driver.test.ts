@@ -12,6 +12,8 @@ import {
   type PlanDriver,
   type PlanExecutor,
 } from '../src/index.js';
+import { encodePlan } from '../src/plan/encode.js';
+import { layOut } from '../src/plan/layout.js';
 import { definitionDriver, type Ledger } from './definition-driver.js';
 
 const ledger = (): Ledger => ({ buffers: 0, weights: 0, disposals: 0 });
@@ -90,15 +92,22 @@ test('execute, capture, replay and replayChain', async () => {
   };
   await expect(record().step.run()).rejects.toEqual(failed('execute'));
   const { step, x, y } = record();
-  const graph = backend.graph.capture(step, { chain: { output: y, feed: x, advance: [], most: 2 } });
+  const graph = await backend.graph.capture(step, {
+    chain: { output: y, feed: x, advance: [], most: 2 },
+  });
+  const limits = new Int32Array(new SharedArrayBuffer(4)).fill(1);
   await expect(graph.replay()).rejects.toEqual(failed('replay'));
-  await expect(graph.replayChain({ count: 1 })).rejects.toEqual(failed('replayChain'));
-  const refusing = planBackend({ execute: reject, capture: fail });
+  await expect(graph.replayChain({ limits })).rejects.toEqual(failed('replayChain'));
+  for (const capture of [fail, reject]) await refusesCapture(capture);
+});
+
+async function refusesCapture(capture: () => never | Promise<never>): Promise<void> {
+  const refusing = planBackend({ execute: reject, capture });
   need(refusing, 'graph');
   const other = refusing.step();
   refusing.silu(other.input(Float32Array.of(1)));
-  expect(() => refusing.graph.capture(other)).toThrow(failed('capture'));
-});
+  await expect(refusing.graph.capture(other)).rejects.toEqual(failed('capture'));
+}
 
 test('hostMemory, which plans work on where the driver has it', async () => {
   const own: ArrayBuffer[] = [];
@@ -116,13 +125,16 @@ test('hostMemory, which plans work on where the driver has it', async () => {
   await expect(refusing.run()).rejects.toEqual(failed('hostMemory'));
 });
 
-test('no function of a driver is lost behind the guard', () => {
+test('no function of a driver is lost behind the guard', async () => {
   const captured: Required<CapturedPlan> = { replay: reject, replayChain: reject, dispose() {} };
-  const executor: Required<PlanExecutor> = { execute: reject, hostMemory: fail, capture: () => captured };
+  const executor: Required<PlanExecutor> = {
+    ...{ execute: reject, hostMemory: fail, freeHostMemory: fail, capture: () => captured },
+  };
   const { kernels: _kernels, ...base } = definitionDriver(ledger());
   const kv = { allocate: fail, read: reject, write: reject };
-  const plan = { words: new Int32Array(0), arenaBytes: 0, inputsBytes: 0, outputsBytes: 0, opCount: 0 };
-  const io = { inputs: new ArrayBuffer(0), outputs: new ArrayBuffer(0), control: new Int32Array(1) };
+  const plan = encodePlan([], layOut({ ops: [], storages: [] }));
+  const [inputs, outputs] = [new ArrayBuffer(0), new ArrayBuffer(0)];
+  const io = { inputs, outputs, control: new Int32Array(1), fault: new Int32Array(2) };
   const driver: Required<PlanDriver> = {
     ...{ capabilities: {}, measureCeilings: reject, loadGptq: reject },
     ...{ kernelRuns: () => ({}), kv, ...base, executor },
@@ -134,7 +146,7 @@ test('no function of a driver is lost behind the guard', () => {
   expect(names(guarded.kv)).toEqual(names(kv));
   expect(names(guarded.executor)).toEqual(names(executor));
   const { capture } = guarded.executor as Required<PlanExecutor>;
-  expect(names(capture(plan, io))).toEqual(names(captured));
+  expect(names(await capture(plan, io))).toEqual(names(captured));
 });
 
 test('a QuernError stays as it is', async () => {

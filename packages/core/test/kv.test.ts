@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { runs } from '../../../test-scope.js';
 import {
   BackendError,
   BlockPool,
@@ -152,7 +153,7 @@ test('sequences keep their tokens and the pool its count, whatever is done in wh
   });
   fc.assert(
     fc.property(commands, (list) => fc.modelRun(setup, list)),
-    { numRuns: 300 },
+    { numRuns: runs(300) },
   );
 });
 

@@ -1,5 +1,5 @@
 import { atOnce, type Divided } from '../src/divided.js';
-import type { DType, Tensor, WeightFormat } from '../src/index.js';
+import type { DType, StepMemory, Tensor, WeightFormat } from '../src/index.js';
 import { type FusionSupport, fusePlan } from '../src/plan/fuse.js';
 import type { Plan } from '../src/plan/plan.js';
 import type { PreparedPlan } from '../src/plan/prepare.js';
@@ -22,20 +22,25 @@ export class Planner implements RecorderHost {
   *prepare(plan: Plan): Divided<PreparedPlan> {
     this.recorded = plan;
     return {
-      opNames: plan.ops.map(({ op }) => op.name),
-      times: undefined,
+      opTimes: () => [],
       writeInput() {},
       kept: () => undefined,
       run: async () => {},
-      runChain: async () => new Int32Array(0),
+      capture: async () => {},
+      chainsByDriver: false,
+      runChain: async () => ({ tokens: new Int32Array(0), counts: new Int32Array(0) }),
       dispose() {},
     };
   }
 
+  measure(): StepMemory {
+    return { arenaBytes: 0, inputsBytes: 0, outputsBytes: 0 };
+  }
+
   async runOnce(): Promise<void> {}
 
-  weight(shape: readonly number[], format: WeightFormat = 'f32'): LoadedWeight {
-    return new LoadedWeight(this, 'w', shape, format, { id: this.nextId++, byteLength: 0 });
+  weight(shape: readonly number[], format: WeightFormat = 'f32', name = 'w'): LoadedWeight {
+    return new LoadedWeight(this, name, shape, format, { id: this.nextId++, byteLength: 0 });
   }
 
   /** Keys or values of a cache. */

@@ -1,10 +1,32 @@
 import { type Backend, checkArgument, elementCount, type Rule, rules } from '@quern/core';
 import type { DecoderConfig } from './config/decoder-config.js';
 import { badArgument } from './error.js';
+import type { LayerRange } from './layer-ranges.js';
 import type { ModelFile } from './model-file.js';
-import { bytesOn } from './weights/load-weights.js';
+import { bytesOn, readsNatively } from './weights/load-weights.js';
 import { type ResolvedWeight, resolveWeights } from './weights/resolve-weights.js';
 import { storedBytes } from './weights/weight-file.js';
+
+/** What some of the weights cost. */
+export interface WeightCost {
+  /** Bytes once loaded. */
+  readonly bytes: number;
+  /** Of these, bytes that one decoded token reads: without the embedding's other rows and the experts not chosen. */
+  readonly perToken: number;
+  /** Elements that one token is multiplied with. */
+  readonly active: number;
+}
+
+/** What each layer costs, and what stands before the first and after the last. */
+export interface ModelCosts {
+  readonly layers: readonly WeightCost[];
+  /** What only `embed` reads. */
+  readonly embed: WeightCost;
+  /** What only `logits` reads. */
+  readonly logits: WeightCost;
+  /** What both read, as a tied embedding: loaded twice where they are on two backends. A token reads it for its logits. */
+  readonly both: WeightCost;
+}
 
 /** What a planner needs to know of a model, without loading it. */
 export interface ModelDescription {
@@ -16,14 +38,14 @@ export interface ModelDescription {
   readonly activeParameters: number;
   /** Bytes of the weights once loaded, before whatever padding the backend's layout adds. */
   readonly weightBytes: number;
-  /** Of these, bytes of each layer. */
-  readonly layerBytes: readonly number[];
-  /** And bytes of what belongs to no layer: embedding, output norm, output projection. */
-  readonly otherBytes: number;
+  /** The same weights by layer. */
+  readonly costs: ModelCosts;
   /** Bytes of the weights that one decoded token reads: all but the embedding's other rows and the experts not chosen. */
   readonly bytesPerToken: number;
   /** Formats of the matrices, with the bytes that each takes in the file, most first. */
   readonly formats: readonly { readonly format: string; readonly bytes: number }[];
+  /** Of these, the formats that the backend does not read: such weights are decoded while they load. */
+  readonly decoded: readonly string[];
 }
 
 const opened: Rule<ModelFile> = {
@@ -39,26 +61,78 @@ export function describeModel(file: ModelFile, backend?: Backend): ModelDescript
   checkArgument('describeModel', 'file', file, opened, badArgument);
   const { architecture, config, weights } = file;
   const resolved = resolveWeights(architecture.weights, config, weights);
-  const embedding = config.tied ? undefined : resolved.find(({ field }) => field === 'embedding');
-  const bytesOf = ({ tensor }: ResolvedWeight) => (backend ? bytesOn(backend, tensor) : storedBytes(tensor));
-  const sum = (some: readonly ResolvedWeight[]) => some.reduce((total, weight) => total + bytesOf(weight), 0);
-  const count = (part: (weight: ResolvedWeight) => number) =>
-    resolved.reduce((total, weight) => total + elementCount(weight.tensor.shape) * part(weight), 0);
-  const read = (weight: ResolvedWeight) => (weight === embedding ? 0 : bytesOf(weight) * weight.used);
-  const layerBytes = Array.from({ length: config.layers }, () => 0);
-  for (const weight of resolved) if (weight.layer !== undefined) layerBytes[weight.layer]! += bytesOf(weight);
+  const costOf = (weight: ResolvedWeight): WeightCost => costOn(weight, backend);
+  const costs = costsOf(resolved, config.layers, costOf);
+  const whole = rangeCost(costs, { from: 0, to: config.layers });
   return {
     architecture: architecture.name,
     config,
-    parameters: count(() => 1),
-    activeParameters: count(({ used }) => used),
-    weightBytes: sum(resolved),
-    layerBytes,
-    otherBytes: sum(resolved.filter(({ layer }) => layer === undefined)),
-    bytesPerToken: resolved.reduce((total, weight) => total + read(weight), 0),
+    parameters: resolved.reduce((sum, { tensor }) => sum + elementCount(tensor.shape), 0),
+    activeParameters: resolved.reduce((sum, { tensor, used }) => sum + elementCount(tensor.shape) * used, 0),
+    weightBytes: whole.bytes,
+    costs,
+    bytesPerToken: whole.perToken,
     formats: formatsOf(resolved),
+    decoded: backend ? decodedOn(backend, resolved) : [],
   };
 }
+
+const nothing: WeightCost = { bytes: 0, perToken: 0, active: 0 };
+
+const sumOf = (costs: readonly WeightCost[]): WeightCost =>
+  costs.reduce(
+    (sum, { bytes, perToken, active }) => ({
+      bytes: sum.bytes + bytes,
+      perToken: sum.perToken + perToken,
+      active: sum.active + active,
+    }),
+    nothing,
+  );
+
+const reads = ({ readBy }: ResolvedWeight, by: 'embed' | 'logits'): boolean => readBy?.includes(by) ?? true;
+const onlyEmbeds = (weight: ResolvedWeight): boolean => reads(weight, 'embed') && !reads(weight, 'logits');
+
+/** Of what only `embed` reads, a token needs one row. */
+function costOn(weight: ResolvedWeight, backend: Backend | undefined): WeightCost {
+  const { tensor, used } = weight;
+  const bytes = backend ? bytesOn(backend, tensor) : storedBytes(tensor);
+  if (onlyEmbeds(weight)) return { ...nothing, bytes };
+  return { bytes, perToken: bytes * used, active: elementCount(tensor.shape) * used };
+}
+
+function costsOf(
+  resolved: readonly ResolvedWeight[],
+  layers: number,
+  costOf: (weight: ResolvedWeight) => WeightCost,
+): ModelCosts {
+  const ofLayers = Array.from({ length: layers }, (): WeightCost[] => []);
+  const ofModel: Record<'embed' | 'logits' | 'both', WeightCost[]> = { embed: [], logits: [], both: [] };
+  for (const weight of resolved) {
+    const end = onlyEmbeds(weight) ? 'embed' : reads(weight, 'embed') ? 'both' : 'logits';
+    (weight.layer === undefined ? ofModel[end] : ofLayers[weight.layer]!).push(costOf(weight));
+  }
+  return {
+    layers: ofLayers.map(sumOf),
+    embed: sumOf(ofModel.embed),
+    logits: sumOf(ofModel.logits),
+    both: sumOf(ofModel.both),
+  };
+}
+
+/** What a range of the layers costs, with the ends of the model that lie with it. */
+export function rangeCost({ layers, embed, logits, both }: ModelCosts, { from, to }: LayerRange): WeightCost {
+  const [isFirst, isLast] = [from === 0, to === layers.length];
+  const shared = isLast ? both : isFirst ? { ...nothing, bytes: both.bytes } : nothing;
+  return sumOf([...layers.slice(from, to), isFirst ? embed : nothing, isLast ? logits : nothing, shared]);
+}
+
+const decodedOn = (backend: Backend, resolved: readonly ResolvedWeight[]): string[] => [
+  ...new Set(
+    resolved.flatMap(({ tensor }) =>
+      tensor.shape.length > 1 && !readsNatively(backend, tensor) ? [tensor.format] : [],
+    ),
+  ),
+];
 
 function formatsOf(resolved: readonly ResolvedWeight[]): ModelDescription['formats'] {
   const bytes = new Map<string, number>();

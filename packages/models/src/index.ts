@@ -30,7 +30,13 @@ export { encoderToGguf } from './convert/encoder-to-gguf.js';
 export { speechToGguf } from './convert/speech-to-gguf.js';
 export { type ConvertOptions, toGguf } from './convert/to-gguf.js';
 export type { Decoder } from './decoder.js';
-export { describeModel, type ModelDescription } from './describe-model.js';
+export {
+  describeModel,
+  type ModelCosts,
+  type ModelDescription,
+  rangeCost,
+  type WeightCost,
+} from './describe-model.js';
 export { bert, bertEncoder } from './encoder/bert.js';
 export { bertWeights } from './encoder/bert-weights.js';
 export { type BatchOptions, type EmbedBackend, embedBackend } from './encoder/embed-backend.js';
@@ -51,7 +57,7 @@ export { findModel, type ModelLocation } from './find-model.js';
 export { gemma2 } from './gemma2.js';
 export { gemma3 } from './gemma3.js';
 export { type LanguageModel, loadLanguageModel, type ModelPart, type PartPlace } from './language-model.js';
-export { type LayerRange, rangeFault, showRange } from './layer-ranges.js';
+export { type LayerRange, rangeFault, showLayers, showRange } from './layer-ranges.js';
 export { llama, llamaDecoder } from './llama.js';
 export { llamaWeights } from './llama-weights.js';
 export { mistral } from './mistral.js';

@@ -8,6 +8,10 @@ export interface LayerRange {
 export const showRange = ({ from, to }: LayerRange): string =>
   to - from === 1 ? `${from}` : `${from}-${to - 1}`;
 
+/** 'layer 3', 'layers 0-11' */
+export const showLayers = (range: LayerRange): string =>
+  `${range.to - range.from === 1 ? 'layer' : 'layers'} ${showRange(range)}`;
+
 /** What is wrong with ranges that should hold every layer of a model once, in order; undefined where nothing is. */
 export function rangeFault(ranges: readonly LayerRange[], layers: number): string | undefined {
   let next = 0;
@@ -15,9 +19,9 @@ export function rangeFault(ranges: readonly LayerRange[], layers: number): strin
     const { from, to } = range;
     if (!(Number.isInteger(from) && Number.isInteger(to) && from >= 0 && to > from))
       return `a range has whole numbers 0 ≤ from < to; got from ${from} to ${to}`;
-    if (to > layers) return `layers ${showRange(range)} do not exist: the model has layers 0-${layers - 1}`;
+    if (to > layers) return `the range ${showRange(range)} goes beyond the model's layers, 0-${layers - 1}`;
     if (from < next)
-      return `layers ${showRange(range)} overlap the range before them, which ends at ${next - 1}`;
+      return `the range ${showRange(range)} overlaps the range before it, which ends at ${next - 1}`;
     if (from > next) return `${missing(next, from)} in no range`;
     next = to;
   }
@@ -25,4 +29,4 @@ export function rangeFault(ranges: readonly LayerRange[], layers: number): strin
 }
 
 const missing = (from: number, to: number): string =>
-  to - from === 1 ? `layer ${from} is` : `layers ${showRange({ from, to })} are`;
+  `${showLayers({ from, to })} ${to - from === 1 ? 'is' : 'are'}`;

@@ -115,8 +115,8 @@ describeShared('tiny-hf', 'encoders and what they refuse', () => {
     const graph = backend.graph!;
     const capture = graph.capture.bind(graph);
     Object.assign(graph, {
-      capture: (...args: Parameters<typeof capture>) => {
-        captured.push(capture(...args));
+      capture: async (...args: Parameters<typeof capture>) => {
+        captured.push(await capture(...args));
         return captured.at(-1)!;
       },
     });

@@ -1,6 +1,6 @@
 import { createBackend } from '@quern/backend-reference';
 import type { Backend, Weight } from '@quern/core';
-import { describeModel, loadLanguageModel, openModelFile } from '../src/index.js';
+import { describeModel, loadLanguageModel, openModelFile, rangeCost } from '../src/index.js';
 import { llamaTensors, writeLlama } from './model-files.js';
 
 /** The reference backend, noting what it loads; `native` formats are claimed but never computed with. */
@@ -85,9 +85,14 @@ test('a description counts what a backend would hold', async () => {
   expect(asStored).toEqual(asFile);
   expect(asFile.parameters).toBe(2 * 512 + 5 * 32 + 2 * (3 * 2048 + 2 * 1024 + 2 * 512));
   expect(decoded.weightBytes).toBe(4 * decoded.parameters);
-  expect(asFile.weightBytes).toBe(
-    asFile.otherBytes + asFile.layerBytes.reduce((sum, bytes) => sum + bytes, 0),
-  );
+  const { layers, embed, logits, both } = asFile.costs;
+  expect(asFile.weightBytes).toBe([...layers, embed, logits].reduce((sum, { bytes }) => sum + bytes, 0));
+  expect(both.bytes).toBe(0);
+  expect(embed).toEqual({ bytes: (512 / 32) * 34, perToken: 0, active: 0 });
+  const halves = [rangeCost(asFile.costs, { from: 0, to: 1 }), rangeCost(asFile.costs, { from: 1, to: 2 })];
+  expect(halves[0]!.bytes + halves[1]!.bytes).toBe(asFile.weightBytes);
+  expect(halves[0]!.perToken + halves[1]!.perToken).toBe(asFile.bytesPerToken);
+  expect([asFile.decoded, decoded.decoded, asStored.decoded]).toEqual([[], ['q8_0'], []]);
   expect(asFile.bytesPerToken).toBe(asFile.weightBytes - (512 / 32) * 34);
   expect(asFile.formats).toEqual([{ format: 'q8_0', bytes: ((asFile.parameters - 160) / 32) * 34 }]);
   using model = await loadLanguageModel(file, plain.backend);

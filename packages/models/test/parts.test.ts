@@ -109,8 +109,10 @@ test('ranges that leave out a layer, overlap or do not exist are refused, and no
   const at = 'BAD_ARGUMENT [loadLanguageModel] places:';
   expect(await refused([0, 1])).toBe(`${at} layer 1 is in no range`);
   expect(await refused()).toBe(`${at} layers 0-1 are in no range`);
-  expect(await refused([0, 2], [1, 2])).toBe(`${at} layers 1 overlap the range before them, which ends at 1`);
-  expect(await refused([0, 3])).toBe(`${at} layers 0-2 do not exist: the model has layers 0-1`);
+  expect(await refused([0, 2], [1, 2])).toBe(
+    `${at} the range 1 overlaps the range before it, which ends at 1`,
+  );
+  expect(await refused([0, 3])).toBe(`${at} the range 0-2 goes beyond the model's layers, 0-1`);
   expect(await refused([0, 0], [0, 2])).toBe(
     `${at} a range has whole numbers 0 ≤ from < to; got from 0 to 0`,
   );

@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { runs } from '../../../test-scope.js';
 import {
   byteLength,
   decode,
@@ -29,7 +30,7 @@ describe.each(formatNames)('%s', (format) => {
         });
         expect(wrong).toBe(-1);
       }),
-      { seed: 7, numRuns: 60 },
+      { seed: 7, numRuns: runs(60) },
     );
   });
 

@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { runs } from '../../../test-scope.js';
 import {
   decode,
   encode,
@@ -71,7 +72,7 @@ test.each(quantised)('%s: the error is within a step of the range', (format) => 
       const errors = x.map((value, i) => Math.abs(decoded[i]! - value));
       expect(Math.max(...errors)).toBeLessThanOrEqual(1.6 * step + 1e-6);
     }),
-    { seed: 3, numRuns: 50 },
+    { seed: 3, numRuns: runs(50) },
   );
 });
 

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import fc from 'fast-check';
+import { runs } from '../../../test-scope.js';
 import { FileError, type GgufFile, parseGguf, writeGguf } from '../src/index.js';
 import { scratch } from './scratch.js';
 
@@ -69,7 +70,7 @@ test('many bytes changed', async () => {
       for (const [at, value] of list) changed[at] = value;
       parses(changed);
     }),
-    { seed: 11, numRuns: 3000 },
+    { seed: 11, numRuns: runs(3000) },
   );
 });
 
@@ -90,6 +91,6 @@ test('random bytes after the magic', () => {
     fc.property(fc.uint8Array({ maxLength: 400 }), (tail) => {
       parses(Uint8Array.of(0x47, 0x47, 0x55, 0x46, 3, 0, 0, 0, ...tail));
     }),
-    { seed: 13, numRuns: 2000 },
+    { seed: 13, numRuns: runs(2000) },
   );
 });

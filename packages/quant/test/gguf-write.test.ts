@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import fc from 'fast-check';
+import { runs } from '../../../test-scope.js';
 import {
   byteLength,
   FileError,
@@ -114,7 +115,7 @@ test('any strings come back as they were', async () => {
       expect(file.metadata.get('list')).toEqual(list);
       expect(file.metadata.get('one')).toBe(list.join());
     }),
-    { seed: 5, numRuns: 60 },
+    { seed: 5, numRuns: runs(60) },
   );
 });
 

@@ -1,5 +1,6 @@
 import { bf16ToF32, f16ToF32, f32ToBf16, f32ToF16 } from '@quern/core';
 import fc from 'fast-check';
+import { runs } from '../../../test-scope.js';
 
 /** The value of an f16 by the definition of IEEE 754. */
 function f16Value(half: number): number {
@@ -57,7 +58,7 @@ test('any float goes to the nearest bf16', () => {
       const low = new Uint32Array(Float32Array.of(value).buffer)[0]! >>> 16;
       expect(f32ToBf16(value)).toBe(nearer(value, low, low + 1, bf16Value));
     }),
-    { seed: 1, numRuns: 2000 },
+    { seed: 1, numRuns: runs(2000) },
   );
 });
 

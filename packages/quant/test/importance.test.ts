@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import fc from 'fast-check';
+import { runs } from '../../../test-scope.js';
 import { FileError, QuantizeError, readImportance, writeGguf } from '../src/index.js';
 import { scratch } from './scratch.js';
 
@@ -77,7 +78,7 @@ test('whatever is changed, a reader answers or throws a coded error', async () =
       if (outcome instanceof Error)
         expect(outcome instanceof QuantizeError || outcome instanceof FileError).toBe(true);
     }),
-    { seed: 5, numRuns: 200 },
+    { seed: 5, numRuns: runs(200) },
   );
 });
 

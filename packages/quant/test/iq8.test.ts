@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { runs } from '../../../test-scope.js';
 import { decode, decodeIq8, formatNames, formats, iq8, isIq8Source, toIq8 } from '../src/index.js';
 
 const sources = formatNames.filter(isIq8Source);
@@ -21,6 +22,6 @@ test.each(sources)('%s and its iq8 decode to the same bits', (format) => {
       if (possible)
         expect(decodeIq8(rewritten, values.length).map((x) => x + 0)).toEqual(values.map((x) => x + 0));
     }),
-    { seed: 11, numRuns: 60 },
+    { seed: 11, numRuns: runs(60) },
   );
 });

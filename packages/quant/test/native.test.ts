@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { runs } from '../../../test-scope.js';
 import * as affine from '../src/format/affine-fit.js';
 import * as curved from '../src/format/iq4-encode.js';
 import { descendInJavaScript } from '../src/format/k-symmetric.js';
@@ -54,7 +55,7 @@ testNative.each(isas)(
         for (const field of ['scales', 'lifts', 'levels'] as const)
           expect(bits(theirs[field])).toEqual(bits(ours[field]));
       }),
-      { seed: 11, numRuns: 400 },
+      { seed: 11, numRuns: runs(400) },
     );
   },
 );
@@ -69,7 +70,7 @@ testNative.each(isas)('%s: the same about zero', (_name, native) => {
       expect(bits(theirs.scales)).toEqual(bits(ours.scales));
       expect(bits(theirs.inverses)).toEqual(bits(ours.inverses));
     }),
-    { seed: 12, numRuns: 400 },
+    { seed: 12, numRuns: runs(400) },
   );
 });
 
@@ -84,7 +85,7 @@ testNative.each(isas)('%s: the same by moving single levels, and on a curve', (_
       curved.fitNatively(native, x, weights, theirs);
       expect(bits(theirs)).toEqual(bits(ours));
     }),
-    { seed: 13, numRuns: 400 },
+    { seed: 13, numRuns: runs(400) },
   );
 });
 

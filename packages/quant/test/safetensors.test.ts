@@ -1,6 +1,7 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import fc from 'fast-check';
+import { runs } from '../../../test-scope.js';
 import { FileError, openSafetensors } from '../src/index.js';
 import { scratch } from './scratch.js';
 import { describeShared, filesIn, shared } from './shared-data.js';
@@ -138,7 +139,7 @@ test('changed bytes give a FileError or a file', async () => {
       );
       if (outcome instanceof Error) expect(outcome).toBeInstanceOf(FileError);
     }),
-    { seed: 17, numRuns: 300 },
+    { seed: 17, numRuns: runs(300) },
   );
 });
 

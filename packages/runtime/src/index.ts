@@ -91,7 +91,7 @@ export {
   type FileDescription,
 } from './inspect/describe-file.js';
 export { loadModel } from './model/load-model.js';
-export type { LoadOptions, LoadProgress } from './model/load-options.js';
+export type { BackendChoice, LoadOptions, LoadProgress } from './model/load-options.js';
 export type { ModelLocator } from './model/locate-model.js';
 export { Model } from './model/model.js';
 export { type ModelKind, modelKind } from './model/open-any-model.js';
@@ -99,7 +99,8 @@ export { openTokenizer } from './model/open-tokenizer.js';
 export { Session } from './model/session.js';
 export type { SignalOptions } from './model/signal-options.js';
 export { optionSchemas } from './options/option-schemas.js';
-export { defaultContext, type PlanRequest, planBackends } from './planner/plan-backends.js';
+export { defaultContext, planBackends } from './planner/plan-backends.js';
+export type { PlanRequest } from './planner/plan-request.js';
 export { type PlannedModel, type PlannerDevice, plannerDevice } from './planner/planner-device.js';
 export { type QuantizeModelOptions, quantizeModel } from './quantize/quantize-model.js';
 export * from './sampling/index.js';

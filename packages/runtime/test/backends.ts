@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { referenceDriver } from '@quern/backend-reference';
 import { type Backend, type DriverBuffer, defineBackend } from '@quern/core';
+import { cases } from '../../../test-scope.js';
 
 const addon = fileURLToPath(new URL('../../backend-cpu/build/Release/backend_cpu.node', import.meta.url));
 
@@ -14,7 +15,7 @@ const cpuinfo = existsSync('/proc/cpuinfo') ? readFileSync('/proc/cpuinfo', 'utf
 const has = (...flags: readonly string[]) => flags.every((flag) => new RegExp(`\\b${flag}\\b`).test(cpuinfo));
 
 /** Instruction sets of backend-cpu that this machine can run, best last. */
-export const cpuLevels = [
+const levels = [
   'scalar',
   ...(process.arch === 'arm64' ? ['neon'] : []),
   ...(has('asimddp') ? ['dotprod'] : []),
@@ -25,6 +26,9 @@ export const cpuLevels = [
   ...(has('avx512_bf16', 'AuthenticAMD') ? ['avx512-bf16'] : []),
   ...(has('avx512_bf16', 'amx_int8', 'amx_bf16') ? ['amx'] : []),
 ];
+
+/** The instruction sets that the tests run on, best last: the best one, and with `npm run test:all` every other. */
+export const cpuLevels = cases(levels, levels.slice(-1));
 
 /** The reference backend, with a count of what it has allocated and not freed. */
 export function countingBackend(freeMemory?: number): {

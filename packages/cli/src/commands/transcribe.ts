@@ -118,6 +118,7 @@ async function transcribe(
     const bar = loadingBar();
     using model = await loadSpeechModel(path, {
       ...loadOptions(flags),
+      backend: flags.backend,
       signal,
       onProgress: (progress) => bar.update(progress),
       onNotice: say,

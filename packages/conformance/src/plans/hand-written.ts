@@ -19,12 +19,15 @@ const batchInvariant = 0;
 export const productPlan = (w: DriverWeight): EncodedPlan =>
   planOf(
     regionBytes,
-    record(
-      'linear',
-      [tensor('inputs', 0, [3, 4]), weight(w, [2, 4]), absent, tensor('arena', 0, [3, 2])],
-      [batchInvariant],
-    ),
-    record('silu', [tensor('arena', 0, [3, 2]), tensor('outputs', 0, [3, 2])]),
+    [
+      record(
+        'linear',
+        [tensor('inputs', 0, [3, 4]), weight(w, [2, 4]), absent, tensor('arena', 0, [3, 2])],
+        [batchInvariant],
+      ),
+      record('silu', [tensor('arena', 0, [3, 2]), tensor('outputs', 0, [3, 2])]),
+    ],
+    [[0, 24, 0, 1]],
   );
 
 /** The cache of `appendPlan`. */
@@ -32,8 +35,7 @@ export const appendedCache: KvSpec = { blocks: 1, blockSize: 2, heads: 1, headDi
 
 /** kvAppend of one token of one head [1, 1, 4], twice the same, at slot 0 of caches [1, 2, 1, 4]. */
 export const appendPlan = (cache: DriverBuffer): EncodedPlan =>
-  planOf(
-    regionBytes,
+  planOf(regionBytes, [
     record('kvAppend', [
       tensor('inputs', 0, [1, 1, 4]),
       tensor('inputs', 0, [1, 1, 4]),
@@ -41,7 +43,7 @@ export const appendPlan = (cache: DriverBuffer): EncodedPlan =>
       buffer(cache, [1, 2, 1, 4]),
       buffer(cache, [1, 2, 1, 4]),
     ]),
-  );
+  ]);
 
 /** Host memory for a plan made here; its first `count` inputs are `value`, and the words after them 0. */
 export function ioOf(driver: PlanDriver, value: number, count: number): PlanIo {

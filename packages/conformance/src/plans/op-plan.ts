@@ -113,7 +113,7 @@ export async function opPlan(driver: PlanDriver, op: AnyOp, given: OpCase): Prom
   const io = ioFor(driver, sizes);
   for (const { offset, bytes } of inputs.filled) new Uint8Array(io.inputs).set(bytes, offset);
   return {
-    plan: planOf(sizes, record(op.name, all, attributes)),
+    plan: planOf(sizes, [record(op.name, all, attributes)]),
     io,
     places: placesOf(op, given, outputs),
     outputs: outputs.map(({ range }) => range),

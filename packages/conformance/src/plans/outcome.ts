@@ -14,8 +14,9 @@ export async function outcome(
   try {
     if (!kept) await executor.execute(plan, io);
     else {
-      const captured = executor.capture!(plan, io);
-      await captured.replay().finally(() => captured.dispose());
+      const captured = await executor.capture!(plan, io);
+      const all = { from: 0, to: io.inputs.byteLength };
+      await captured.replay([all], io.control).finally(() => captured.dispose());
     }
     return undefined;
   } catch (error) {

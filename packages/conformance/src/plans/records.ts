@@ -4,11 +4,13 @@ import {
   type DType,
   dtypeCodes,
   type EncodedPlan,
+  type HostMemoryUse,
   headerWords,
   opcodes,
   operandWords,
   type PlanDriver,
   type PlanIo,
+  planKey,
   planMagic,
   planVersion,
   regions,
@@ -55,18 +57,46 @@ export const record = (
 
 type RegionBytes = Pick<EncodedPlan, 'arenaBytes' | 'inputsBytes' | 'outputsBytes'>;
 
-export function planOf(bytes: RegionBytes, ...records: readonly (readonly number[])[]): EncodedPlan {
+/** Of a temporary: byte offset, byte length, the op that makes it, the last that reads it. */
+type Lifetime = readonly [offset: number, bytes: number, first: number, last: number];
+
+export function planOf(
+  bytes: RegionBytes,
+  records: readonly (readonly number[])[],
+  lifetimes: readonly Lifetime[] = [],
+): EncodedPlan {
   const words = new Int32Array(headerWords + records.flat().length);
   const { arenaBytes, inputsBytes, outputsBytes } = bytes;
   const wide = [arenaBytes, 0, inputsBytes, 0, outputsBytes, 0];
   words.set([planMagic, planVersion, records.length, words.length, ...wide]);
   words.set(records.flat(), headerWords);
-  return { words, arenaBytes, inputsBytes, outputsBytes, opCount: records.length };
+  return {
+    words,
+    arenaBytes,
+    inputsBytes,
+    outputsBytes,
+    opCount: records.length,
+    key: planKey(words),
+    lifetimes: Float64Array.from(lifetimes.flat()),
+    nameOf: (op) => `op ${op}`,
+  };
 }
+
+/** The same plan with other words. */
+export const withWords = (plan: EncodedPlan, words: Int32Array): EncodedPlan => ({
+  ...plan,
+  words,
+  key: planKey(words),
+});
 
 /** Host memory for a plan, as core gives it: the driver's own where it has such. */
 export function ioFor({ executor }: PlanDriver, { inputsBytes, outputsBytes }: RegionBytes): PlanIo {
-  const memory = (bytes: number) => executor.hostMemory?.(bytes) ?? new ArrayBuffer(bytes);
-  const control = new Int32Array(new SharedArrayBuffer(4));
-  return { inputs: memory(inputsBytes), outputs: memory(outputsBytes), control };
+  const memory = (bytes: number, use: HostMemoryUse) =>
+    executor.hostMemory?.(bytes, use) ?? new ArrayBuffer(bytes);
+  return {
+    inputs: memory(inputsBytes, 'inputs'),
+    outputs: memory(outputsBytes, 'outputs'),
+    control: new Int32Array(new SharedArrayBuffer(4)),
+    fault: new Int32Array(new SharedArrayBuffer(8)),
+  };
 }

@@ -1,10 +1,12 @@
 import {
   type Backend,
   type CapturedGraph,
+  type ChainOptions,
   type ChainRule,
   integers,
   need,
   random,
+  type SlotRule,
   type Tensor,
 } from '@quern/core';
 import type { Case, Suite } from '../case.js';
@@ -34,15 +36,18 @@ function follow(state: number, position: number): number {
   return best;
 }
 
-/** States of `count` steps, row by row, from `states` at `positions`. */
-function path(states: readonly number[], positions: readonly number[], count: number): number[] {
+/** States of `count` steps of one row, from `state` at `position`; `at` gives where a position lies. */
+function path(state: number, position: number, count: number, at = (p: number): number => p): number[] {
   const all: number[] = [];
-  let now = states;
-  for (let step = 0; step < count; step++) {
-    now = now.map((state, i) => follow(state, positions[i]! + step));
-    all.push(...now);
-  }
+  for (let step = 0; step < count; step++) all.push(follow(all.at(-1) ?? state, at(position + step)));
   return all;
+}
+
+/** As `limits` must be: in shared memory. */
+function limits(...counts: readonly number[]): Int32Array {
+  const words = new Int32Array(new SharedArrayBuffer(4 * counts.length));
+  words.set(counts);
+  return words;
 }
 
 interface Walk {
@@ -66,7 +71,30 @@ async function walk(
   const at = step.input(Int32Array.from(positions));
   const next = backend.argmax(backend.add(backend.embed(table, from), backend.embed(shift, at)));
   const chain: ChainRule = { output: next, feed: from, advance: [at], most };
-  return { graph: backend.graph.capture(step, { chain }), states: from, positions: at, next };
+  return { graph: await backend.graph.capture(step, { chain }), states: from, positions: at, next };
+}
+
+const blockSize = 2;
+
+/** Blocks of two rows of a walk, [2, 3]: no two positions have the same slot. */
+const blocks = [4, 0, 2, 1, 5, 3];
+const slotAt = (row: number) => (position: number) =>
+  blocks[3 * row + Math.floor(position / blockSize)]! * blockSize + (position % blockSize);
+
+/** A graph of two rows whose states move by their slots, which follow from position and block table. */
+async function slotWalk(backend: Backend, states: readonly number[], positions: readonly number[]) {
+  need(backend, 'graph');
+  const table = await loadValues(backend, moves, [V, V]);
+  const shift = await loadValues(backend, shifts, [P, V]);
+  const step = backend.step();
+  const from = step.input(Int32Array.from(states));
+  const at = step.input(Int32Array.from(positions));
+  const slots = step.input(Int32Array.from(positions, (position, row) => slotAt(row)(position)));
+  const blockTable = step.input(Int32Array.from(blocks), [2, 3]);
+  const next = backend.argmax(backend.add(backend.embed(table, from), backend.embed(shift, slots)));
+  const rule: SlotRule = { slots, positions: at, blockTable, blockSize };
+  const chain: ChainRule = { output: next, feed: from, advance: [at], slots: rule, most };
+  return backend.graph.capture(step, { chain });
 }
 
 /** A graph that draws what follows a state, each time with the next of some random numbers. */
@@ -80,7 +108,7 @@ async function drawing(backend: Backend) {
   const draws = step.input(Int32Array.of(0));
   const next = backend.sample(backend.embed(table, state), settings, random, draws);
   const chain: ChainRule = { output: next, feed: state, advance: [draws], most };
-  return { graph: backend.graph.capture(step, { chain }), state, draws, next };
+  return { graph: await backend.graph.capture(step, { chain }), state, draws, next };
 }
 
 function same(label: string, got: ArrayLike<number>, want: readonly number[]): void {
@@ -90,18 +118,54 @@ function same(label: string, got: ArrayLike<number>, want: readonly number[]): v
   );
 }
 
+/** Runs a chain and gives the tokens of each row, up to where it ended. */
+async function run(graph: CapturedGraph, options: ChainOptions): Promise<number[][]> {
+  const { tokens, counts } = await graph.replayChain(options);
+  const rows = counts.length;
+  same('the rows of the counts', [rows], [options.limits.length]);
+  const replays = Math.max(...counts);
+  same('the words of the tokens', [tokens.length], [replays * rows]);
+  return Array.from(counts, (count, row) =>
+    Array.from({ length: count }, (_, step) => tokens[step * rows + row]!),
+  );
+}
+
+function sameRows(got: readonly (readonly number[])[], want: readonly (readonly number[])[]): void {
+  same('the number of rows', [got.length], [want.length]);
+  for (const [row, tokens] of want.entries()) same(`row ${row}`, got[row]!, tokens);
+}
+
 const results: readonly Case[] = [
-  on('every count gives what as many replays give', async (backend) => {
+  on('every limit gives what as many replays give', async (backend) => {
     for (let count = 1; count <= most; count++) {
       const { graph, next } = await walk(backend, [3], [1]);
-      const want = path([3], [1], count);
-      same(`a chain of ${count}`, await graph.replayChain({ count }), want);
+      const want = path(3, 1, count);
+      sameRows(await run(graph, { limits: limits(count) }), [want]);
       same('the output', graph.read(next), want.slice(-1));
     }
   }),
-  on('several words at once', async (backend) => {
+  on('several rows at once', async (backend) => {
     const { graph } = await walk(backend, [3, 9, 3], [1, 0, 4]);
-    same('three states', await graph.replayChain({ count: 5 }), path([3, 9, 3], [1, 0, 4], 5));
+    const want = [path(3, 1, 5), path(9, 0, 5), path(3, 4, 5)];
+    sameRows(await run(graph, { limits: limits(5, 5, 5) }), want);
+  }),
+  on('each row has its own limit', async (backend) => {
+    const { graph } = await walk(backend, [3, 9, 3], [1, 0, 4]);
+    const want = [path(3, 1, 2), path(9, 0, 6), path(3, 4, 1)];
+    sameRows(await run(graph, { limits: limits(2, 6, 1) }), want);
+  }),
+  on('a row that has ended repeats its last step', async (backend) => {
+    const { graph, next } = await walk(backend, [3, 9], [1, 0]);
+    const { tokens } = await graph.replayChain({ limits: limits(2, 6) });
+    const last = path(3, 1, 2)[1]!;
+    same('its tokens', Array.from({ length: 6 }, (_, i) => tokens[2 * i]!).slice(1), Array(5).fill(last));
+    await graph.replay();
+    same('both rows, once more', graph.read(next), [last, path(9, 0, 6)[5]!]);
+  }),
+  on('slots follow from positions and block tables', async (backend) => {
+    const graph = await slotWalk(backend, [3, 9], [0, 1]);
+    const want = [path(3, 0, 6, slotAt(0)), path(9, 1, 3, slotAt(1))];
+    sameRows(await run(graph, { limits: limits(6, 3) }), want);
   }),
   on('each replay draws with the next random number', async (backend) => {
     const { graph, state, draws, next } = await drawing(backend);
@@ -114,110 +178,149 @@ const results: readonly Case[] = [
     }
     for (let count = 1; count <= most; count++) {
       const again = await drawing(backend);
-      same(`a chain of ${count} draws`, await again.graph.replayChain({ count }), want.slice(0, count));
+      sameRows(await run(again.graph, { limits: limits(count) }), [want.slice(0, count)]);
     }
   }),
   on('inputs stay as the last replay found them', async (backend) => {
     const { graph } = await walk(backend, [3], [1]);
-    const want = path([3], [1], 4);
-    await graph.replayChain({ count: 4 });
-    same('the same step again', await graph.replayChain({ count: 1 }), want.slice(-1));
+    const want = path(3, 1, 4);
+    await graph.replayChain({ limits: limits(4) });
+    sameRows(await run(graph, { limits: limits(1) }), [want.slice(-1)]);
+  }),
+  on('inputs that are written between chains take the place of those that grew', async (backend) => {
+    const { graph, states } = await walk(backend, [3, 9], [1, 0]);
+    await graph.replayChain({ limits: limits(3, 3) });
+    graph.write(states, Int32Array.of(5), 1); // row 1 alone: the rest stays
+    const want = [[path(3, 1, 3)[2]!, ...path(path(3, 1, 3)[2]!, 4, 2)], path(5, 2, 3)];
+    sameRows(await run(graph, { limits: limits(3, 3) }), want);
   }),
   on('writes between chains', async (backend) => {
     const { graph, states, positions } = await walk(backend, [3], [1]);
-    const first = await graph.replayChain({ count: 4 });
-    graph.write(states, first.subarray(3));
+    const first = await graph.replayChain({ limits: limits(4) });
+    graph.write(states, first.tokens.subarray(3));
     graph.write(positions, Int32Array.of(5));
-    same('going on', await graph.replayChain({ count: 4 }), path([3], [1], 8).slice(4));
-    same('what the first gave', first, path([3], [1], 4));
+    sameRows(await run(graph, { limits: limits(4) }), [path(3, 1, 8).slice(4)]);
+    same('what the first gave', first.tokens, path(3, 1, 4));
+  }),
+  on('chains one after the other, asked for together', async (backend) => {
+    const { graph, states, positions } = await walk(backend, [3], [1]);
+    const first = [3, 7, 5];
+    const chains = first.map((state) => {
+      graph.write(states, Int32Array.of(state));
+      graph.write(positions, Int32Array.of(2));
+      return run(graph, { limits: limits(5) });
+    });
+    const found = await Promise.all(chains);
+    for (const [i, state] of first.entries()) sameRows(found[i]!, [path(state, 2, 5)]);
   }),
   on('a replay and a chain by turns', async (backend) => {
     const a = await walk(backend, [3], [1]);
     const b = await walk(backend, [7], [0]);
     const [chain, , other] = await Promise.all([
-      a.graph.replayChain({ count: 6 }),
+      run(a.graph, { limits: limits(6) }),
       b.graph.replay(),
-      b.graph.replayChain({ count: 6 }),
+      run(b.graph, { limits: limits(6) }),
     ]);
-    same('the chain', chain, path([3], [1], 6));
-    same('the other', other, path([7], [0], 6));
+    sameRows(chain, [path(3, 1, 6)]);
+    sameRows(other, [path(7, 0, 6)]);
   }),
 ];
 
 const stops: readonly Case[] = [
-  on('a stop ends it, with the word that stopped it', async (backend) => {
-    const whole = path([3], [1], most);
+  on('a stop ends a row, with the word that stopped it', async (backend) => {
+    const whole = path(3, 1, most);
     for (const [i, word] of whole.entries()) {
       if (whole.indexOf(word) < i) continue;
       const { graph } = await walk(backend, [3], [1]);
-      const stopped = await graph.replayChain({ count: most, stops: Int32Array.of(-1, word) });
-      same(`stopping at ${word}`, stopped, whole.slice(0, i + 1));
+      const stopped = await run(graph, { limits: limits(most), stops: Int32Array.of(-1, word) });
+      sameRows(stopped, [whole.slice(0, i + 1)]);
     }
   }),
-  on('a stop in any of several words', async (backend) => {
-    const [states, positions] = [
-      [3, 9, 12],
-      [1, 0, 4],
-    ];
-    const whole = path(states!, positions!, most);
-    const word = whole[5]!; // the last of the second step
-    const replays = Math.floor(whole.indexOf(word) / 3) + 1;
-    const { graph } = await walk(backend, states!, positions!);
-    const stopped = await graph.replayChain({ count: most, stops: Int32Array.of(word) });
-    same(`stopping at ${word}`, stopped, whole.slice(0, 3 * replays));
+  on('a stop of one row leaves the others going', async (backend) => {
+    const rows = [path(3, 1, most), path(9, 0, most), path(12, 4, most)];
+    const word = rows[1]![2]!;
+    const want = rows.map((row) => (row.includes(word) ? row.slice(0, row.indexOf(word) + 1) : row));
+    const { graph } = await walk(backend, [3, 9, 12], [1, 0, 4]);
+    const all = limits(most, most, most);
+    sameRows(await run(graph, { limits: all, stops: Int32Array.of(word) }), want);
   }),
   on('a stop holds for one chain', async (backend) => {
     const { graph, states, positions } = await walk(backend, [3], [1]);
-    const whole = path([3], [1], most);
-    await graph.replayChain({ count: most, stops: Int32Array.of(whole[0]!) });
+    const whole = path(3, 1, most);
+    await graph.replayChain({ limits: limits(most), stops: Int32Array.of(whole[0]!) });
     graph.write(states, Int32Array.of(3));
     graph.write(positions, Int32Array.of(1));
-    same('the next', await graph.replayChain({ count: most }), whole);
+    sameRows(await run(graph, { limits: limits(most) }), [whole]);
+  }),
+  on('a limit lowered while the chain runs', async (backend) => {
+    for (const replays of longChains) if (await lowersLimit(backend, replays)) return proveUsable(backend);
+    throw new Error(`chains of ${longChains.at(-1)} replays ended before they saw their lower limit`);
   }),
 ];
 
 const endings: readonly Case[] = [
   on('an index that grows out of range', async (backend) => {
     const { graph, states, positions } = await walk(backend, [3], [P - 2]);
-    await refusal('OUT_OF_RANGE', () => graph.replayChain({ count: 3 }));
+    await refusal('OUT_OF_RANGE', () => graph.replayChain({ limits: limits(3) }));
     graph.write(states, Int32Array.of(3));
     graph.write(positions, Int32Array.of(1));
-    same('the chain after', await graph.replayChain({ count: 3 }), path([3], [1], 3));
+    sameRows(await run(graph, { limits: limits(3) }), [path(3, 1, 3)]);
+  }),
+  on('a position beyond the block table', async (backend) => {
+    const graph = await slotWalk(backend, [3, 9], [0, 4]);
+    await refusal('OUT_OF_RANGE', () => graph.replayChain({ limits: limits(3, 3) }));
+    await proveUsable(backend);
   }),
   on('an abort before a chain', async (backend) => {
     const { graph } = await walk(backend, [3], [1]);
-    await refusal('ABORTED', () => graph.replayChain({ count: 2, signal: AbortSignal.abort() }));
-    same('the chain after', await graph.replayChain({ count: 2 }), path([3], [1], 2));
+    await refusal('ABORTED', () => graph.replayChain({ limits: limits(2), signal: AbortSignal.abort() }));
+    sameRows(await run(graph, { limits: limits(2) }), [path(3, 1, 2)]);
   }),
   on('an abort between two replays of a chain', async (backend) => {
-    for (const replays of [500, 5000, 50_000, 500_000, 2_000_000]) // a busy machine may be slow to send the signal
-      if (await abortsChain(backend, replays)) return proveUsable(backend);
-    throw new Error('chains of 2000000 replays ended before they saw their signal');
+    for (const replays of longChains) if (await abortsChain(backend, replays)) return proveUsable(backend);
+    throw new Error(`chains of ${longChains.at(-1)} replays ended before they saw their signal`);
   }),
   on('a graph after dispose', async (backend) => {
     const { graph } = await walk(backend, [3], [1]);
     graph.dispose();
-    await refusal('DISPOSED', () => graph.replayChain({ count: 1 }));
+    await refusal('DISPOSED', () => graph.replayChain({ limits: limits(1) }));
     await proveUsable(backend);
   }),
 ];
 
-/** A chain of short replays that is aborted while it runs. Gives false where it had ended by then. */
-async function abortsChain(backend: Backend, replays: number): Promise<boolean> {
+/** Replays of chains that are to be seen running: a busy machine may be slow to say so. */
+const longChains = [500, 5000, 50_000, 500_000, 2_000_000];
+
+/** A chain of short replays. */
+async function longChain(backend: Backend, replays: number): Promise<CapturedGraph> {
   need(backend, 'graph');
   const table = await loadValues(backend, moves, [V, V]);
   const step = backend.step();
   const from = step.input(Int32Array.of(3));
   const next = backend.argmax(backend.embed(table, from));
-  const graph = backend.graph.capture(step, {
-    chain: { output: next, feed: from, advance: [], most: replays },
-  });
+  return backend.graph.capture(step, { chain: { output: next, feed: from, advance: [], most: replays } });
+}
+
+/** Aborts a chain while it runs. Gives false where it had ended by then. */
+async function abortsChain(backend: Backend, replays: number): Promise<boolean> {
+  const graph = await longChain(backend, replays);
   const controller = new AbortController();
   setImmediate(() => controller.abort());
-  const [end] = await Promise.allSettled([graph.replayChain({ count: replays, signal: controller.signal })]);
+  const running = graph.replayChain({ limits: limits(replays), signal: controller.signal });
+  const [end] = await Promise.allSettled([running]);
   if (end.status === 'fulfilled') return false;
   await refusal('ABORTED', () => Promise.reject(end.reason));
   return true;
+}
+
+/** Lowers a chain's limit while it runs. Gives false where it had ended by then. */
+async function lowersLimit(backend: Backend, replays: number): Promise<boolean> {
+  const graph = await longChain(backend, replays);
+  const lowered = limits(replays);
+  setImmediate(() => lowered.fill(0));
+  const { tokens, counts } = await graph.replayChain({ limits: lowered });
+  same('the tokens that count', [tokens.length], [counts[0]!]);
+  return counts[0]! < replays;
 }
 
 const mistakes: readonly Case[] = [
@@ -229,13 +332,15 @@ const mistakes: readonly Case[] = [
       const step = backend.step();
       const feed = step.input(Int32Array.of(1));
       const pair = step.input(Int32Array.of(1, 2));
+      const blockTable = step.input(Int32Array.of(1, 2), [1, 2]);
       const x = step.input(floats(1));
       const rows = backend.embed(weight, feed); // [1, V], not kept
       const inner = backend.argmax(rows);
       const output = backend.argmax(backend.embed(weight, inner));
       backend.silu(x);
       backend.embed(weight, pair);
-      const rule = change({ output, feed, advance: [], most: 2, inner, rows, x, pair });
+      const slots = { slots: feed, positions: feed, blockTable, blockSize: 2 };
+      const rule = change({ output, feed, advance: [], most: 2, inner, rows, x, pair, slots });
       return refusal(code, () => graph.capture(step, { chain: rule }));
     };
     await refused('BAD_DTYPE', (fit) => ({ ...fit, output: fit.rows }));
@@ -244,21 +349,26 @@ const mistakes: readonly Case[] = [
     await refused('BAD_ARGUMENT', (fit) => ({ ...fit, feed: fit.output }));
     await refused('BAD_ARGUMENT', (fit) => ({ ...fit, advance: [fit.output] }));
     await refused('BAD_DTYPE', (fit) => ({ ...fit, advance: [fit.x] }));
+    await refused('BAD_SHAPE', (fit) => ({ ...fit, advance: [fit.pair] }));
     await refused('BAD_ARGUMENT', (fit) => ({ ...fit, most: 0 }));
+    await refused('BAD_SHAPE', (fit) => ({ ...fit, slots: { ...fit.slots, slots: fit.pair } }));
+    await refused('BAD_SHAPE', (fit) => ({ ...fit, slots: { ...fit.slots, blockTable: fit.pair } }));
+    await refused('BAD_ARGUMENT', (fit) => ({ ...fit, slots: { ...fit.slots, positions: fit.output } }));
+    await refused('BAD_ARGUMENT', (fit) => ({ ...fit, slots: { ...fit.slots, blockSize: 0 } }));
     await proveUsable(backend);
   }),
-  on('counts out of range', async (backend) => {
+  on('limits that do not fit', async (backend) => {
     const { graph } = await walk(backend, [3], [1]);
-    for (const count of [0, -1, 1.5, most + 1])
-      await refusal('BAD_ARGUMENT', () => graph.replayChain({ count }));
-    same('the chain after', await graph.replayChain({ count: most }), path([3], [1], most));
+    const wrong = [limits(0), limits(-1), limits(most + 1), limits(1, 1), limits(), Int32Array.of(1)];
+    for (const one of wrong) await refusal('BAD_ARGUMENT', () => graph.replayChain({ limits: one }));
+    sameRows(await run(graph, { limits: limits(most) }), [path(3, 1, most)]);
   }),
   on('a graph without a rule', async (backend) => {
     need(backend, 'graph');
     const step = backend.step();
     backend.silu(step.input(floats(1)));
-    const graph = backend.graph.capture(step);
-    await refusal('BAD_ARGUMENT', () => graph.replayChain({ count: 1 }));
+    const graph = await backend.graph.capture(step);
+    await refusal('BAD_ARGUMENT', () => graph.replayChain({ limits: limits(1) }));
   }),
 ];
 
@@ -267,6 +377,7 @@ interface Others {
   readonly rows: Tensor;
   readonly x: Tensor;
   readonly pair: Tensor;
+  readonly slots: SlotRule;
 }
 
 /** Chains of replays: the same as replays one by one. */

@@ -23,7 +23,7 @@ import { proveUsable } from './errors.js';
 
 const on = fresh('graph');
 
-function capture(backend: Backend, step: Step): CapturedGraph {
+async function capture(backend: Backend, step: Step): Promise<CapturedGraph> {
   need(backend, 'graph');
   return backend.graph.capture(step);
 }
@@ -100,7 +100,7 @@ async function decodeByReplay(
   const sequence = cache.sequence();
   sequence.append(1);
   const recorded = recordDecoder(backend, w, cache, sequence, [prompt]);
-  const graph = capture(backend, recorded.step);
+  const graph = await capture(backend, recorded.step);
   const logits: HostArray[] = [];
   for (let i = 0; i < count; i++) {
     await graph.replay();
@@ -115,7 +115,7 @@ const sameness: readonly Case[] = [
   on('a replay equals the step, bit for bit', async (backend) => {
     const want = await ranOnce(backend, ramp(0.3));
     const { step, y } = await recordSmall(backend, ramp(0.3));
-    const graph = capture(backend, step);
+    const graph = await capture(backend, step);
     for (let i = 0; i < 3; i++) {
       await graph.replay();
       sameBits(`replay ${i}`, graph.read(y), want);
@@ -123,7 +123,7 @@ const sameness: readonly Case[] = [
   }),
   on('new inputs give new results', async (backend) => {
     const { step, x, y } = await recordSmall(backend, ramp(0.3));
-    const graph = capture(backend, step);
+    const graph = await capture(backend, step);
     await graph.replay();
     for (const scale of [1, -0.5, 0.01]) {
       graph.write(x, ramp(scale));
@@ -141,7 +141,7 @@ const sameness: readonly Case[] = [
   }),
   on('two graphs and a step by turns', async (backend) => {
     const [a, b] = [await recordSmall(backend, ramp(0.3)), await recordSmall(backend, ramp(2))];
-    const [first, second] = [capture(backend, a.step), capture(backend, b.step)];
+    const [first, second] = [await capture(backend, a.step), await capture(backend, b.step)];
     const results = await Promise.all([
       first.replay(),
       ranOnce(backend, ramp(1)),
@@ -157,7 +157,7 @@ const sameness: readonly Case[] = [
 const endings: readonly Case[] = [
   on('a graph ends with a weight that it holds', async (backend) => {
     const { step, weight } = await recordSmall(backend, ramp(1));
-    const graph = capture(backend, step);
+    const graph = await capture(backend, step);
     await graph.replay();
     weight.dispose();
     ensure(graph.disposed, 'the graph should say that it is disposed');
@@ -169,7 +169,7 @@ const endings: readonly Case[] = [
     const cache = contiguousKvCache(backend, { ...decoderCache, sequences: 1 });
     const sequence = cache.sequence();
     sequence.append(1);
-    const graph = capture(backend, recordDecoder(backend, w, cache, sequence, [1]).step);
+    const graph = await capture(backend, recordDecoder(backend, w, cache, sequence, [1]).step);
     await graph.replay();
     cache.dispose();
     await refusal('DISPOSED', () => graph.replay());
@@ -177,7 +177,7 @@ const endings: readonly Case[] = [
   }),
   on('a graph after dispose', async (backend) => {
     const { step, x, y } = await recordSmall(backend, ramp(1));
-    const graph = capture(backend, step);
+    const graph = await capture(backend, step);
     await graph.replay();
     graph.dispose();
     graph.dispose();
@@ -188,15 +188,16 @@ const endings: readonly Case[] = [
   }),
   on('a graph of a backend after dispose', async (backend) => {
     const { step } = await recordSmall(backend, ramp(1));
-    const graph = capture(backend, step);
+    const graph = await capture(backend, step);
     await graph.replay();
     backend.dispose();
     await refusal('DISPOSED', () => graph.replay());
   }),
   on('capturing finishes the step', async (backend) => {
     const { step, y } = await recordSmall(backend, ramp(1));
-    capture(backend, step);
+    const captured = capture(backend, step);
     await refusal('STEP_FINISHED', () => step.run());
+    await captured;
     await refusal('STEP_FINISHED', () => capture(backend, step));
     await refusal('STEP_FINISHED', () => backend.silu(y));
   }),
@@ -214,7 +215,7 @@ const mistakes: readonly Case[] = [
     const x = step.input(floats(3), [1, 1]);
     const inner = backend.linear(x, weight);
     const y = backend.silu(inner);
-    const graph = capture(backend, step);
+    const graph = await capture(backend, step);
     await refusal('BAD_SHAPE', () => graph.write(x, floats(1, 2)));
     await refusal('BAD_DTYPE', () => graph.write(x, Int32Array.of(1)));
     await refusal('BAD_ARGUMENT', () => graph.write(y, floats(1, 2)));
@@ -223,7 +224,7 @@ const mistakes: readonly Case[] = [
   }),
   on('an abort, then a replay', async (backend) => {
     const { step, y } = await recordSmall(backend, ramp(1));
-    const graph = capture(backend, step);
+    const graph = await capture(backend, step);
     await refusal('ABORTED', () => graph.replay({ signal: AbortSignal.abort() }));
     await graph.replay();
     sameBits('the replay after an abort', graph.read(y), await ranOnce(backend, ramp(1)));
@@ -237,7 +238,7 @@ const mistakes: readonly Case[] = [
     const step = backend.step();
     const ids = step.input(Int32Array.of(2));
     const y = backend.embed(weight, ids);
-    const graph = capture(backend, step);
+    const graph = await capture(backend, step);
     graph.write(ids, Int32Array.of(3));
     await refusal('OUT_OF_RANGE', () => graph.replay());
     graph.write(ids, Int32Array.of(1));
@@ -251,7 +252,7 @@ async function abortsReplay(backend: Backend, ops: number): Promise<boolean> {
   const step = backend.step();
   let y: Tensor = step.input(new Float32Array(8 * 64).fill(1), [8, 64]);
   for (let i = 0; i < ops; i++) y = backend.linear(y, weight);
-  const graph = capture(backend, step);
+  const graph = await capture(backend, step);
   const controller = new AbortController();
   setImmediate(() => controller.abort());
   const [end] = await Promise.allSettled([graph.replay({ signal: controller.signal })]);

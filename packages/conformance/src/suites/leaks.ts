@@ -73,7 +73,7 @@ async function replayOnce(backend: Backend): Promise<void> {
   const step = backend.step();
   const x = step.input(matrix);
   step.keep(backend.scale(backend.add(x, x), 2));
-  const graph = backend.graph.capture(step);
+  const graph = await backend.graph.capture(step);
   await graph.replay();
   graph.dispose();
 }

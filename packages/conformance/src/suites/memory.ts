@@ -1,4 +1,13 @@
-import { type Backend, type Driver, driverOf, type PlanExecutor, type Step, type Tensor } from '@quern/core';
+import {
+  type Backend,
+  type Driver,
+  driverOf,
+  type HostMemoryUse,
+  type PlanDriver,
+  type PlanExecutor,
+  type Step,
+  type Tensor,
+} from '@quern/core';
 import type { Case, Suite } from '../case.js';
 import { fresh } from '../ops/fresh.js';
 import { ensure, refusal } from '../values/refusal.js';
@@ -24,20 +33,27 @@ function needIds(what: string, held: readonly { readonly id: number }[]): void {
 }
 
 /** The driver's own memory for inputs and outputs of plans: core writes the inputs, and lends the rest as it is. */
-const hostMemory = (give: (driver: Driver, byteLength: number) => ArrayBuffer): readonly Case[] => [
+const hostMemory = (
+  give: (driver: Driver, byteLength: number, use: HostMemoryUse) => ArrayBuffer,
+): readonly Case[] => [
   on('host memory has the bytes asked for, all 0, also after others have used it', async (backend) => {
-    const driver = driverOf(backend)!;
-    for (const byteLength of [0, 1, 64, 70_000, 1 << 20])
-      for (let round = 0; round < 3; round++) {
-        const bytes = new Uint8Array(give(driver, byteLength));
-        ensure(bytes.length === byteLength, `${byteLength} bytes were asked for; got ${bytes.length}`);
-        const at = bytes.findIndex((byte) => byte !== 0);
-        ensure(at < 0, `byte ${at} of ${byteLength} is ${bytes[at]}`);
-        bytes.fill(1);
-      }
+    const driver = driverOf(backend) as PlanDriver;
+    for (const use of ['inputs', 'outputs'] as const)
+      for (const byteLength of [0, 1, 64, 70_000, 1 << 20])
+        for (let round = 0; round < 3; round++) {
+          const memory = give(driver, byteLength, use);
+          const bytes = new Uint8Array(memory);
+          ensure(bytes.length === byteLength, `${byteLength} bytes were asked for; got ${bytes.length}`);
+          const at = bytes.findIndex((byte) => byte !== 0);
+          ensure(at < 0, `byte ${at} of ${byteLength} is ${bytes[at]}`);
+          bytes.fill(1);
+          if (use === 'inputs') driver.executor.freeHostMemory?.(memory);
+        }
   }),
   on('host memory larger than any memory', async (backend, { options }) => {
-    await refusal('OUT_OF_MEMORY', () => give(driverOf(backend)!, options.memoryLimitProbe ?? 2 ** 50));
+    await refusal('OUT_OF_MEMORY', () =>
+      give(driverOf(backend)!, options.memoryLimitProbe ?? 2 ** 50, 'inputs'),
+    );
     await proveUsable(backend);
   }),
 ];
@@ -47,7 +63,7 @@ const hostMemoryOf = (driver: Driver): PlanExecutor['hostMemory'] =>
 
 /** What the device cannot hold is refused, and nothing else suffers. */
 export const memory: Suite = (lab) => [
-  ...(hostMemoryOf(lab.driver) ? hostMemory((driver, byteLength) => hostMemoryOf(driver)!(byteLength)) : []),
+  ...(hostMemoryOf(lab.driver) ? hostMemory((driver, ...asked) => hostMemoryOf(driver)!(...asked)) : []),
   on('free memory is a number of bytes', async (backend) => {
     const [free, total] = [backend.freeMemory(), backend.profile.totalMemory];
     ensure(

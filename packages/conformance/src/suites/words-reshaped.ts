@@ -6,6 +6,7 @@ import type { OpCase } from '../ops/expect.js';
 import { fresh } from '../ops/fresh.js';
 import { type OpPlan, opPlan } from '../plans/op-plan.js';
 import { isRefusal, outcome } from '../plans/outcome.js';
+import { withWords } from '../plans/records.js';
 import { ensure } from '../values/refusal.js';
 
 /** What fills the outputs' memory where no output lies, and where one lies before it is written. */
@@ -43,7 +44,7 @@ async function needContained(
   const { plan, io } = prepared;
   const inputs = new Uint8Array(io.inputs).slice();
   new Uint8Array(io.outputs).fill(canary);
-  const code = await outcome(driver, { ...plan, words }, io, false);
+  const code = await outcome(driver, withWords(plan, words), io, false);
   ensure(
     code === undefined || isRefusal(code),
     `${how}: must be refused with a BackendError, or run; got ${code}`,

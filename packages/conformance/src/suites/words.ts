@@ -10,6 +10,7 @@ import type { Case, Suite } from '../case.js';
 import { fresh } from '../ops/fresh.js';
 import { appendedCache, appendPlan, ioOf, opAt, operandAt, productPlan } from '../plans/hand-written.js';
 import { needRefused, outcome } from '../plans/outcome.js';
+import { withWords } from '../plans/records.js';
 import { bytesOf } from '../values/numbers.js';
 import { ensure } from '../values/refusal.js';
 import { reshapedOperands } from './words-reshaped.js';
@@ -95,7 +96,7 @@ async function loadOnes({ loadWeight }: PlanDriver): Promise<DriverWeight> {
 
 const changed = (plan: EncodedPlan, change: Change): EncodedPlan => {
   const words = plan.words.slice();
-  return { ...plan, words: change(words, plan) ?? words };
+  return withWords(plan, change(words, plan) ?? words);
 };
 
 const isPlanDriver = (driver: Driver): driver is PlanDriver => 'executor' in driver;

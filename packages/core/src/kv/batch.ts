@@ -1,5 +1,6 @@
 import { BackendError } from '../error.js';
 import type { Step } from '../step.js';
+import { batchInputs } from '../steps/batch-inputs.js';
 import type { Tensor } from '../tensor.js';
 import type { KvSequence } from './kv-sequence.js';
 
@@ -67,14 +68,5 @@ export function describeBatch(entries: readonly BatchEntry[], tableWidth: number
 }
 
 /** Makes the arrays inputs of a step. */
-export function inputBatch(step: Step, arrays: BatchArrays): AttentionBatch {
-  const S = arrays.kvLengths.length;
-  return {
-    positions: step.input(arrays.positions),
-    cuSeqlens: step.input(arrays.cuSeqlens),
-    kvLengths: step.input(arrays.kvLengths),
-    slots: step.input(arrays.slots),
-    blockTable: step.input(arrays.blockTable, [S, S === 0 ? 0 : arrays.blockTable.length / S]),
-    lastRows: step.input(arrays.lastRows),
-  };
-}
+export const inputBatch = (step: Step, arrays: BatchArrays): AttentionBatch =>
+  batchInputs((name, shape) => step.input(arrays[name], shape), arrays);

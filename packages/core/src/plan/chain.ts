@@ -1,5 +1,5 @@
 import type { ChainRule } from '../capability/graph.js';
-import type { PlanChain, PlanIo, PlanWords } from '../driver.js';
+import type { PlanChain, PlanIo, PlanSlots, PlanWords } from '../driver.js';
 import { elementCount, showShape } from '../dtype.js';
 import { BackendError } from '../error.js';
 import type { Layout } from './layout.js';
@@ -11,64 +11,152 @@ export interface ChainTensors {
   readonly output: TensorOperand;
   readonly feed: TensorOperand;
   readonly advance: readonly TensorOperand[];
+  readonly slots?: SlotTensors | undefined;
   readonly most: number;
 }
 
-/** Checks a rule. `own` finds the step's tensor behind one of the caller's. */
-export function needChain(
-  rule: ChainRule,
-  own: (name: string, tensor: ChainRule['output']) => TensorOperand,
-): ChainTensors {
+interface SlotTensors {
+  readonly slots: TensorOperand;
+  readonly positions: TensorOperand;
+  readonly blockTable: TensorOperand;
+  readonly blockSize: number;
+}
+
+/** Finds the step's tensor behind one of the caller's. */
+type Own = (name: string, tensor: ChainRule['output']) => TensorOperand;
+
+/** Checks a rule. */
+export function needChain(rule: ChainRule, own: Own): ChainTensors {
   const output = ints('output', own('output', rule.output));
-  const feed = input('feed', own('feed', rule.feed));
-  if (elementCount(output.shape) !== elementCount(feed.shape))
+  const rows = elementCount(output.shape);
+  const input = (name: string, tensor: ChainRule['output']) => needRows(name, own(name, tensor), rows);
+  const feed = input('feed', rule.feed);
+  const advance = rule.advance.map((tensor) => input('advance', tensor));
+  const slots = rule.slots && needSlots(rule.slots, input, own, rows);
+  needWhole('a number of replays', rule.most);
+  return { output, feed, advance, slots, most: rule.most };
+}
+
+function needSlots(rule: NonNullable<ChainRule['slots']>, input: Own, own: Own, rows: number): SlotTensors {
+  const slots = input('slots', rule.slots);
+  const positions = input('positions', rule.positions);
+  const blockTable = needInput('blockTable', own('blockTable', rule.blockTable));
+  if (blockTable.shape.length !== 2 || blockTable.shape[0] !== rows)
     throw new BackendError(
       'BAD_SHAPE',
-      `[capture] the chain feeds an output ${showShape(output.shape)} to an input ${showShape(feed.shape)}`,
+      `[capture] blockTable of a chain of ${rows} rows must be [${rows}, B]; got ${showShape(blockTable.shape)}`,
     );
-  const advance = rule.advance.map((tensor) => input('advance', own('advance', tensor)));
-  if (!(Number.isSafeInteger(rule.most) && rule.most > 0))
-    throw new BackendError(
-      'BAD_ARGUMENT',
-      `[capture] a chain has a whole number of replays at most, 1 or more; got ${rule.most}`,
-    );
-  return { output, feed, advance, most: rule.most };
+  needWhole('a block size', rule.blockSize);
+  return { slots, positions, blockTable, blockSize: rule.blockSize };
 }
 
 /** The same as places in the memory of a plan's io. Throws NOT_KEPT. */
-export function placeChain({ output, feed, advance, most }: ChainTensors, layout: Layout): PlanChain {
+export function placeChain({ output, feed, advance, slots, most }: ChainTensors, layout: Layout): PlanChain {
   if (layout.places.get(output.storage)?.region !== 'outputs')
     throw new BackendError(
       'NOT_KEPT',
       "[capture] the chain's output was not kept: call step.keep(tensor) before capturing",
     );
+  const rows = elementCount(output.shape);
   return {
     output: wordsOf(output, layout),
     feed: wordsOf(feed, layout),
     advance: advance.map((tensor) => wordsOf(tensor, layout)),
-    results: new Int32Array(most * elementCount(output.shape)),
+    ...(slots && { slots: placeSlots(slots, layout) }),
+    results: new Int32Array(most * rows),
+    counts: new Int32Array(rows),
   };
 }
+
+const placeSlots = ({ slots, positions, blockTable, blockSize }: SlotTensors, layout: Layout): PlanSlots => ({
+  slots: wordsOf(slots, layout),
+  positions: wordsOf(positions, layout),
+  blockTable: wordsOf(blockTable, layout),
+  blockSize,
+});
+
+/** What changes in the inputs between two replays. */
+export const changedWords = ({ feed, advance, slots }: PlanChain): readonly PlanWords[] => [
+  feed,
+  ...advance,
+  ...(slots ? [slots.slots] : []),
+];
 
 /** A chain in JavaScript, for drivers that have none of their own. Resolves to the number of replays. */
 export async function chainByReplays(
   replay: () => Promise<void>,
   io: PlanIo,
-  { output, feed, advance, results }: PlanChain,
-  count: number,
+  chain: PlanChain,
+  limits: Int32Array,
   stops: Int32Array,
 ): Promise<number> {
-  const from = view(io.outputs, output);
-  const to = view(io.inputs, feed);
-  const growing = advance.map((words) => view(io.inputs, words));
+  const rows = new ChainRows(io, chain);
   const slice = new TimeSlice();
   for (let done = 1; ; done++) {
     if (slice.over) await slice.breathe(); // replays may be too short to do so themselves
     await replay();
-    results.set(from, (done - 1) * from.length);
-    if (done === count || from.some((word) => stops.includes(word))) return done;
-    to.set(from);
-    for (const words of growing) for (let i = 0; i < words.length; i++) words[i]!++;
+    if (!rows.next(done, limits, stops)) return done;
+  }
+}
+
+/** The rows of a chain, between two replays. */
+class ChainRows {
+  private readonly output: Int32Array;
+  private readonly feed: Int32Array;
+  private readonly growing: readonly Int32Array[];
+  private readonly ended: Uint8Array; // [S]
+  /** Most replays, by the room for results. */
+  private readonly most: number;
+
+  constructor(
+    private readonly io: PlanIo,
+    private readonly chain: PlanChain,
+  ) {
+    this.output = view(io.outputs, chain.output);
+    this.feed = view(io.inputs, chain.feed);
+    this.growing = chain.advance.map((words) => view(io.inputs, words));
+    this.ended = new Uint8Array(this.output.length);
+    this.most = chain.results.length / this.output.length;
+    chain.counts.fill(0);
+  }
+
+  /** Keeps what replay number `done` found and prepares the next; false where every row has ended. */
+  next(done: number, limits: Int32Array, stops: Int32Array): boolean {
+    const { counts, results } = this.chain;
+    const { output } = this;
+    results.set(output, (done - 1) * output.length);
+    let goesOn = false;
+    for (let row = 0; row < output.length; row++) {
+      if (this.ended[row]) continue;
+      counts[row] = done;
+      if (stops.includes(output[row]!) || done >= limits[row]! || done >= this.most) this.ended[row] = 1;
+      else goesOn = true;
+    }
+    if (goesOn) this.advance();
+    return goesOn;
+  }
+
+  private advance(): void {
+    for (let row = 0; row < this.ended.length; row++) {
+      if (this.ended[row]) continue;
+      this.feed[row] = this.output[row]!;
+      for (const words of this.growing) words[row]!++;
+      if (this.chain.slots) this.setSlot(this.chain.slots, row);
+    }
+  }
+
+  private setSlot(rule: PlanSlots, row: number): void {
+    const { inputs } = this.io;
+    const [position, table] = [view(inputs, rule.positions)[row]!, view(inputs, rule.blockTable)];
+    const blocks = table.length / this.ended.length;
+    const block = Math.floor(position / rule.blockSize);
+    if (block < 0 || block >= blocks)
+      throw new BackendError(
+        'OUT_OF_RANGE',
+        `[replayChain] row ${row} reached position ${position}; its ${blocks} blocks of ${rule.blockSize} have no slot for it`,
+      );
+    view(inputs, rule.slots)[row] =
+      table[row * blocks + block]! * rule.blockSize + (position % rule.blockSize);
   }
 }
 
@@ -85,7 +173,24 @@ function ints(name: string, tensor: TensorOperand): TensorOperand {
   throw new BackendError('BAD_DTYPE', `[capture] ${name} of a chain must be i32; got ${tensor.dtype}`);
 }
 
-function input(name: string, tensor: TensorOperand): TensorOperand {
+function needInput(name: string, tensor: TensorOperand): TensorOperand {
   if (tensor.storage.isInput) return ints(name, tensor);
   throw new BackendError('BAD_ARGUMENT', `[capture] ${name} of a chain is not an input of the graph`);
+}
+
+/** An input that has a word for each row. */
+function needRows(name: string, tensor: TensorOperand, rows: number): TensorOperand {
+  if (elementCount(tensor.shape) === rows) return needInput(name, tensor);
+  throw new BackendError(
+    'BAD_SHAPE',
+    `[capture] ${name} of a chain must have ${rows} words, one for each word of the output; got ${showShape(tensor.shape)}`,
+  );
+}
+
+function needWhole(what: string, value: number): void {
+  if (Number.isSafeInteger(value) && value > 0) return;
+  throw new BackendError(
+    'BAD_ARGUMENT',
+    `[capture] ${what} of a chain must be a whole number of 1 or more; got ${value}`,
+  );
 }

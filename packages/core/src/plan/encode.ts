@@ -1,7 +1,9 @@
+import { createHash } from 'node:crypto';
 import { type DType, dtypes } from '../dtype.js';
 import { fusedOps } from '../fusions/index.js';
 import { coreOps } from '../ops/index.js';
-import type { Layout } from './layout.js';
+import { type Layout, lifetimes, placed } from './layout.js';
+import { opName } from './op-name.js';
 import type { PlanOp, PlanOperand } from './plan.js';
 
 /**
@@ -14,6 +16,9 @@ import type { PlanOp, PlanOperand } from './plan.js';
  * Operands are those of the op table in its order, then the outputs. `region` says what `id` means: an absent operand,
  * the arena, the inputs, the outputs (id 0 in all four), a buffer or a weight (the driver's own id; offset 0; a
  * weight's dtype word is −1, since the driver chose its layout). Whole tensors start at multiples of 64; slices at any element.
+ * A temporary whose readers all round it to bf16 has that dtype (`OpSupport.rounds`).
+ *
+ * `key`, `lifetimes` and `nameOf` are worked out when they are asked for.
  */
 export interface EncodedPlan {
   readonly words: Int32Array;
@@ -21,7 +26,25 @@ export interface EncodedPlan {
   readonly inputsBytes: number;
   readonly outputsBytes: number;
   readonly opCount: number;
+  /**
+   * The same for two plans exactly where all their words are: shapes, offsets, ids. What a driver has made of one (bindings, a graph)
+   * serves the other, with the other's io; a driver that gives the id of what it freed to something else forgets it then.
+   */
+  readonly key: string;
+  /**
+   * Of each temporary, in the order in which ops make them, four numbers: byte offset in the arena, byte length, index of the op that
+   * makes it, index of the last op that reads it. With `profile.placing` 'driver' no two offsets share memory.
+   */
+  readonly lifetimes: Float64Array;
+  /** What people call an op, by its index: 'linear blk.3.attn_q.weight', 'attention after blk.3.attn_q.weight'. */
+  nameOf(op: number): string;
 }
+
+/** `EncodedPlan.key` of these words. */
+export const planKey = (words: Int32Array): string =>
+  createHash('sha256')
+    .update(new Uint8Array(words.buffer, words.byteOffset, words.byteLength))
+    .digest('base64');
 
 export const planMagic = 0x4e4c5051; // 'QPLN'
 export const planVersion = 1;
@@ -71,10 +94,10 @@ function encodeOperand(words: Words, at: number, operand: PlanOperand, layout: L
   const { ints } = words;
   const { shape } = operand;
   if (operand.kind === 'tensor') {
-    const place = layout.places.get(operand.storage)!;
-    ints[at] = regions[place.region];
-    words.setWide(at + 2, place.byteOffset + operand.byteOffset);
-    ints[at + 4] = dtypeCodes[operand.dtype];
+    const { region, byteOffset, dtype } = placed(operand, layout);
+    ints[at] = regions[region];
+    words.setWide(at + 2, byteOffset);
+    ints[at + 4] = dtypeCodes[dtype];
   } else {
     ints[at] = regions[operand.kind];
     ints[at + 1] = operand.handle.id;
@@ -119,5 +142,37 @@ export function encodePlan(ops: readonly PlanOp[], layout: Layout): EncodedPlan 
   [arenaBytes, inputsBytes, outputsBytes].forEach((bytes, i) => words.setWide(4 + 2 * i, bytes));
   let at = headerWords;
   for (const op of ops) at = encodeOp(words, at, op, layout);
-  return { words: words.ints, arenaBytes, inputsBytes, outputsBytes, opCount: ops.length };
+  return new Encoded(words.ints, ops, layout);
+}
+
+class Encoded implements EncodedPlan {
+  readonly arenaBytes: number;
+  readonly inputsBytes: number;
+  readonly outputsBytes: number;
+
+  constructor(
+    readonly words: Int32Array,
+    private readonly ops: readonly PlanOp[],
+    private readonly layout: Layout,
+  ) {
+    this.arenaBytes = layout.arenaBytes;
+    this.inputsBytes = layout.inputsBytes;
+    this.outputsBytes = layout.outputsBytes;
+  }
+
+  get opCount(): number {
+    return this.ops.length;
+  }
+
+  get key(): string {
+    return planKey(this.words);
+  }
+
+  get lifetimes(): Float64Array {
+    return lifetimes(this.ops, this.layout);
+  }
+
+  nameOf(op: number): string {
+    return opName(this.ops, op);
+  }
 }

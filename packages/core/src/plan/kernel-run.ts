@@ -8,7 +8,7 @@ import type {
   PlanIo,
 } from '../driver.js';
 import { BackendError } from '../error.js';
-import type { Layout } from './layout.js';
+import { type Layout, placed } from './layout.js';
 import type { Plan, PlanOp, PlanOperand } from './plan.js';
 import { TimeSlice } from './time-slice.js';
 
@@ -48,7 +48,12 @@ export class KernelRun {
       if (control[0])
         throw new BackendError('ABORTED', `the run was aborted before op ${i} of ${this.calls.length}`);
       const start = performance.now();
-      await kernel(operands, attributes, outputs);
+      try {
+        await kernel(operands, attributes, outputs);
+      } catch (error) {
+        this.io.fault[0] = i + 1;
+        throw error;
+      }
       this.countRun(name);
       if (times) times[i] = performance.now() - start;
       if (slice.over) await slice.breathe();
@@ -82,9 +87,8 @@ export class KernelRun {
       return { kind: 'weight', shape, format: operand.format, weight: operand.handle };
     if (operand.kind === 'buffer')
       return { kind: 'memory', shape, dtype: operand.dtype, buffer: operand.handle, byteOffset: 0 };
-    const place = layout.places.get(operand.storage)!;
-    const byteOffset = place.byteOffset + operand.byteOffset;
-    return { kind: 'memory', shape, dtype: operand.dtype, buffer: this.regions[place.region], byteOffset };
+    const { region, byteOffset, dtype } = placed(operand, layout);
+    return { kind: 'memory', shape, dtype, buffer: this.regions[region], byteOffset };
   }
 }
 

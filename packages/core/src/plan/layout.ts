@@ -1,4 +1,5 @@
-import type { Plan, PlanOperand, Storage } from './plan.js';
+import type { DType } from '../dtype.js';
+import type { Plan, PlanOperand, Storage, TensorOperand } from './plan.js';
 
 /** Every tensor starts on a cache line. */
 const alignment = 64;
@@ -6,6 +7,17 @@ const alignment = 64;
 export interface Place {
   readonly region: 'arena' | 'inputs' | 'outputs';
   readonly byteOffset: number;
+  /** A temporary of f32 that is stored as bf16. */
+  readonly bf16: boolean;
+}
+
+export interface LayoutOptions {
+  /** Least bytes left free around each kept tensor, for tests that look for stray writes. Default 0. */
+  readonly guard?: number;
+  /** Temporaries stored as bf16. */
+  readonly bf16?: ReadonlySet<Storage> | undefined;
+  /** Default 'core': temporaries share an arena. 'driver': each has an offset of its own. */
+  readonly placing?: 'core' | 'driver' | undefined;
 }
 
 /** Where each storage of a plan lies. */
@@ -14,6 +26,17 @@ export interface Layout {
   readonly arenaBytes: number;
   readonly inputsBytes: number;
   readonly outputsBytes: number;
+}
+
+/** Where a tensor lies, and as what. */
+export function placed(
+  { storage, dtype, byteOffset }: TensorOperand,
+  { places }: Layout,
+): { readonly region: Place['region']; readonly byteOffset: number; readonly dtype: DType } {
+  const { region, byteOffset: start, bf16 } = places.get(storage)!;
+  return bf16
+    ? { region, byteOffset: start + byteOffset / 2, dtype: 'bf16' }
+    : { region, byteOffset: start + byteOffset, dtype };
 }
 
 const aligned = (bytes: number) => Math.ceil(bytes / alignment) * alignment;
@@ -43,8 +66,29 @@ interface Gap {
   end: number;
 }
 
+/** Gives out memory for temporaries. */
+interface Placing {
+  readonly byteLength: number;
+  /** Where so many bytes lie. */
+  take(bytes: number): number;
+  give(start: number, bytes: number): void;
+}
+
+/** Nothing is shared: the driver places temporaries by their lifetimes. */
+class Apart implements Placing {
+  byteLength = 0;
+
+  take(bytes: number): number {
+    const start = this.byteLength;
+    this.byteLength += bytes;
+    return start;
+  }
+
+  give(): void {}
+}
+
 /** Free ranges of the arena, in order; the last one is endless. */
-class Arena {
+class Arena implements Placing {
   private readonly gaps: Gap[] = [{ start: 0, end: Number.POSITIVE_INFINITY }];
   byteLength = 0;
 
@@ -84,32 +128,64 @@ class Arena {
 
 /**
  * Places inputs and kept tensors in regions of their own and all others in one arena, in which tensors that do not
- * live at the same time share memory. At least `guardBytes` are left free around each kept tensor, for tests that look for stray writes.
+ * live at the same time share memory.
  */
-export function layOut(plan: Plan, guardBytes = 0): Layout {
+export function layOut(plan: Plan, { guard: guardBytes = 0, bf16, placing }: LayoutOptions = {}): Layout {
   const guard = aligned(guardBytes);
   const places = new Map<Storage, Place>();
   let inputsBytes = 0;
   let outputsBytes = guard;
   for (const storage of plan.storages) {
     if (storage.isInput) {
-      places.set(storage, { region: 'inputs', byteOffset: inputsBytes });
+      places.set(storage, { region: 'inputs', byteOffset: inputsBytes, bf16: false });
       inputsBytes += aligned(storage.byteLength);
     } else if (storage.kept) {
-      places.set(storage, { region: 'outputs', byteOffset: outputsBytes });
+      places.set(storage, { region: 'outputs', byteOffset: outputsBytes, bf16: false });
       outputsBytes += aligned(storage.byteLength) + guard;
     }
   }
-  const arena = new Arena();
+  const arena = placing === 'driver' ? new Apart() : new Arena();
+  placeTemporaries(plan, arena, places, bf16);
+  return { places, arenaBytes: arena.byteLength, inputsBytes, outputsBytes };
+}
+
+function placeTemporaries(
+  plan: Plan,
+  arena: Placing,
+  places: Map<Storage, Place>,
+  halved: LayoutOptions['bf16'],
+): void {
+  const bytesOf = ({ byteLength }: Storage, bf16: boolean) => aligned(bf16 ? byteLength / 2 : byteLength);
   const ending = endings(plan);
   plan.ops.forEach((op, i) => {
-    for (const { storage } of op.outputs)
-      if (!places.has(storage))
-        places.set(storage, { region: 'arena', byteOffset: arena.take(aligned(storage.byteLength)) });
+    for (const { storage } of op.outputs) {
+      if (places.has(storage)) continue;
+      const bf16 = halved?.has(storage) ?? false;
+      places.set(storage, { region: 'arena', byteOffset: arena.take(bytesOf(storage, bf16)), bf16 });
+    }
     for (const storage of ending.get(i) ?? []) {
-      const place = places.get(storage)!;
-      if (place.region === 'arena') arena.give(place.byteOffset, aligned(storage.byteLength));
+      const { region, byteOffset, bf16 } = places.get(storage)!;
+      if (region === 'arena') arena.give(byteOffset, bytesOf(storage, bf16));
     }
   });
-  return { places, arenaBytes: arena.byteLength, inputsBytes, outputsBytes };
+}
+
+/** Of each temporary, in the order in which ops make them: byte offset, byte length, the op that makes it, the last op that reads it. */
+export function lifetimes(ops: Plan['ops'], { places }: Layout): Float64Array {
+  const rows: [offset: number, bytes: number, first: number, last: number][] = [];
+  const rowOf = new Map<Storage, (typeof rows)[number]>();
+  ops.forEach(({ operands, outputs }, i) => {
+    for (const operand of operands) {
+      const row = operand?.kind === 'tensor' && rowOf.get(operand.storage);
+      if (row) row[3] = i;
+    }
+    for (const { storage } of outputs) {
+      const { region, byteOffset, bf16 } = places.get(storage)!;
+      if (region !== 'arena') continue;
+      const row: (typeof rows)[number] = [byteOffset, storage.byteLength / (bf16 ? 2 : 1), i, i];
+      rowOf.set(storage, row);
+      rows.push(row);
+    }
+  });
+  return Float64Array.from(rows.flat());
 }

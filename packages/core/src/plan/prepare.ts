@@ -1,31 +1,50 @@
-import type { CapturedPlan, Driver, PlanChain, PlanExecutor, PlanIo } from '../driver.js';
+import type { ChainResult } from '../capability/graph.js';
+import type { OpTime } from '../capability/timer.js';
+import type { Divided } from '../divided.js';
+import type {
+  ByteRange,
+  CapturedPlan,
+  Driver,
+  HostMemoryUse,
+  PlanChain,
+  PlanExecutor,
+  PlanIo,
+} from '../driver.js';
 import { BackendError } from '../error.js';
 import { hostBytes } from '../host-memory.js';
 import { AbortSwitch } from './abort-switch.js';
-import { type ChainTensors, chainByReplays, placeChain } from './chain.js';
-import { encodePlan } from './encode.js';
+import { bf16Temporaries } from './bf16-temporaries.js';
+import { type ChainTensors, chainByReplays, changedWords, placeChain } from './chain.js';
+import { DirtyInputs } from './dirty-inputs.js';
+import { type EncodedPlan, encodePlan } from './encode.js';
+import { takeFault, withOpName } from './fault.js';
 import { KernelRun } from './kernel-run.js';
 import { type Layout, layOut } from './layout.js';
+import { opName } from './op-name.js';
 import type { Plan, Storage } from './plan.js';
 
 /** A plan with its memory: ready to run, once or many times. */
 export interface PreparedPlan {
-  /** Names of the ops as they will run, after fusion. */
-  readonly opNames: readonly string[];
-  writeInput(storage: Storage, bytes: Uint8Array): void;
+  /** Writes `bytes` into an input, from byte `byteOffset` of it on. */
+  writeInput(storage: Storage, bytes: Uint8Array, byteOffset?: number): void;
   /** The bytes of a kept storage, or undefined. */
   kept(storage: Storage): Uint8Array | undefined;
+  /** Gives the plan to the driver to keep. */
+  capture(): Promise<void>;
+  /** The driver has the plan when the call returns. */
   run(signal?: AbortSignal): Promise<void>;
-  /** Runs up to `count` times by the chain that the plan was prepared with, and gives the words of every run. */
-  runChain(count: number, stops: Int32Array, signal?: AbortSignal): Promise<Int32Array>;
-  /** Milliseconds per op of the last run, where `timed`. */
-  readonly times: Float64Array | undefined;
+  /** Whether a chain is one call of the driver: it has the whole chain then when `runChain` returns. */
+  readonly chainsByDriver: boolean;
+  /** Runs by the chain that the plan was prepared with, until every row has ended. */
+  runChain(limits: Int32Array, stops: Int32Array, signal?: AbortSignal): Promise<ChainResult>;
+  /** What each op of the last run took, where `timed`. */
+  opTimes(): readonly OpTime[];
   dispose(): void;
 }
 
 export interface PlanUse {
   readonly timed: boolean;
-  /** The plan will run many times. */
+  /** The plan will run many times, some of them before the first has ended. */
   readonly captured: boolean;
   /** How it will run in chains. */
   readonly chain?: ChainTensors | undefined;
@@ -34,105 +53,154 @@ export interface PlanUse {
 export interface PrepareOptions extends PlanUse {
   /** Bytes around each kept tensor that must stay as they are; 0: none. */
   readonly guard: number;
+  /** Temporaries may be stored as bf16. */
+  readonly bf16: boolean;
 }
 
 /** NaN in every floating dtype, so that what a kernel leaves unwritten is seen. */
 const poison = 0xff;
 
 /** Host memory that native code may work on whatever JavaScript does with it, where the driver has such. */
-const memoryOf = (driver: Driver, byteLength: number): ArrayBuffer =>
+const memoryOf = (driver: Driver, byteLength: number, use: HostMemoryUse): ArrayBuffer =>
   'executor' in driver && driver.executor.hostMemory
-    ? driver.executor.hostMemory(byteLength)
+    ? driver.executor.hostMemory(byteLength, use)
     : hostBytes(byteLength);
 
+/** Host memory of a plan, and the words by which driver and core talk about a run. */
+function ioOf(
+  driver: Driver,
+  { inputsBytes, outputsBytes }: Layout,
+  control: Int32Array,
+  times: Float64Array | undefined,
+): PlanIo {
+  return {
+    inputs: memoryOf(driver, inputsBytes, 'inputs'),
+    outputs: memoryOf(driver, outputsBytes, 'outputs'),
+    control,
+    fault: new Int32Array(new SharedArrayBuffer(8)),
+    ...(times && { times }),
+  };
+}
+
 interface Runner {
-  run(): Promise<void>;
+  run(dirty: readonly ByteRange[], control: Int32Array): Promise<void>;
   runChain?: CapturedPlan['replayChain'];
   dispose(): void;
 }
 
-function executorRunner(
-  executor: PlanExecutor,
-  plan: Plan,
-  layout: Layout,
-  io: PlanIo,
-  captured: boolean,
-  chain: PlanChain | undefined,
-): Runner {
-  const encoded = encodePlan(plan.ops, layout);
-  if (!captured || !executor.capture) return { run: () => executor.execute(encoded, io), dispose() {} };
-  const kept: CapturedPlan = executor.capture(encoded, io, chain);
-  return {
-    run: () => kept.replay(),
-    ...(kept.replayChain && { runChain: kept.replayChain.bind(kept) }),
-    dispose: () => kept.dispose(),
-  };
+const executeRunner = (executor: PlanExecutor, encoded: EncodedPlan, io: PlanIo): Runner => ({
+  run: () => executor.execute(encoded, io),
+  dispose() {},
+});
+
+const capturedRunner = (kept: CapturedPlan): Runner => ({
+  run: (dirty, control) => kept.replay(dirty, control),
+  ...(kept.replayChain && { runChain: kept.replayChain.bind(kept) }),
+  dispose: () => kept.dispose(),
+});
+
+/** The control words of the runs that may be under way together, each taken again when the run that had it has ended. */
+class Controls {
+  private readonly switches: readonly AbortSwitch[];
+  private next = 0;
+
+  constructor(private readonly words: readonly Int32Array[]) {
+    this.switches = words.map((word) => new AbortSwitch(word));
+  }
+
+  /** The word of the run that begins. */
+  arm(signal: AbortSignal | undefined): Int32Array {
+    const at = this.next;
+    this.next = (at + 1) % this.words.length;
+    this.switches[at]!.arm(signal);
+    return this.words[at]!;
+  }
+
+  disarm(): void {
+    for (const one of this.switches) one.arm(undefined);
+  }
 }
 
+const controlWords = (count: number): Int32Array[] =>
+  Array.from({ length: count }, () => new Int32Array(new SharedArrayBuffer(4)));
+
 class Prepared implements PreparedPlan {
-  readonly opNames: readonly string[];
-  readonly times: Float64Array | undefined;
-  private readonly layout: Layout;
   private readonly io: PlanIo;
-  private readonly inputBytes: Uint8Array;
-  private readonly abortSwitch: AbortSwitch;
+  private readonly inputs: DirtyInputs;
+  private readonly controls: Controls;
   private readonly chain: PlanChain | undefined;
-  private readonly runner: Runner;
+  private runner: Runner;
+  /** A caller has an array that lies in the inputs. */
+  private inputsSeen = false;
 
   constructor(
-    driver: Driver,
-    plan: Plan,
+    private readonly driver: Driver,
+    private readonly plan: Plan,
+    private readonly layout: Layout,
+    /** For drivers that take whole plans. */
+    private readonly encoded: EncodedPlan | undefined,
     private readonly options: PrepareOptions,
     countRun: (op: string) => void,
   ) {
-    this.opNames = plan.ops.map(({ op }) => op.name);
-    this.layout = layOut(plan, options.guard);
-    this.times = options.timed ? new Float64Array(plan.ops.length) : undefined;
-    this.io = {
-      inputs: memoryOf(driver, this.layout.inputsBytes),
-      outputs: memoryOf(driver, this.layout.outputsBytes),
-      control: new Int32Array(new SharedArrayBuffer(4)),
-      ...(this.times && { times: this.times }),
-    };
-    this.inputBytes = new Uint8Array(this.io.inputs);
-    this.abortSwitch = new AbortSwitch(this.io.control);
+    const controls = controlWords((options.captured && driver.profile.plansInFlight) || 1);
+    const times = options.timed ? new Float64Array(plan.ops.length) : undefined;
+    this.io = ioOf(driver, layout, controls[0]!, times);
+    this.inputs = new DirtyInputs(this.io.inputs);
+    this.controls = new Controls(controls);
     this.chain = options.chain && placeChain(options.chain, this.layout);
     this.runner =
       'kernels' in driver
         ? new KernelRun(driver, plan, this.layout, this.io, countRun)
-        : executorRunner(driver.executor, plan, this.layout, this.io, options.captured, this.chain);
+        : executeRunner(driver.executor, encoded!, this.io);
   }
 
-  writeInput(storage: Storage, bytes: Uint8Array): void {
+  get chainsByDriver(): boolean {
+    return this.runner.runChain !== undefined;
+  }
+
+  async capture(): Promise<void> {
+    const { driver } = this;
+    if ('kernels' in driver) return;
+    this.runner = capturedRunner(await driver.executor.capture!(this.encoded!, this.io, this.chain));
+  }
+
+  writeInput(storage: Storage, bytes: Uint8Array, byteOffset = 0): void {
     this.needInPlace('write', 'inputs');
-    this.inputBytes.set(bytes, this.layout.places.get(storage)!.byteOffset);
+    this.inputs.write(this.layout.places.get(storage)!.byteOffset + byteOffset, bytes);
   }
 
   kept(storage: Storage): Uint8Array | undefined {
     const place = this.layout.places.get(storage);
     if (!place || place.region === 'arena') return undefined;
     this.needInPlace('read', place.region);
+    this.inputsSeen ||= place.region === 'inputs';
     return new Uint8Array(this.io[place.region], place.byteOffset, storage.byteLength);
   }
 
   run(signal?: AbortSignal): Promise<void> {
-    return this.begin(signal, () => this.runner.run());
+    return this.begin(signal, (control) => this.runner.run(this.inputs.take(), control));
   }
 
-  async runChain(count: number, stops: Int32Array, signal?: AbortSignal): Promise<Int32Array> {
-    const { runner, io } = this;
-    const chain = this.chain!;
-    const done = await this.begin(signal, () =>
-      runner.runChain
-        ? runner.runChain(count, stops)
-        : chainByReplays(() => runner.run(), io, chain, count, stops),
+  async runChain(limits: Int32Array, stops: Int32Array, signal?: AbortSignal): Promise<ChainResult> {
+    const { results, counts } = this.chain!;
+    const done = await this.begin(signal, (control) =>
+      this.runner.runChain
+        ? this.runner.runChain(limits, stops, this.inputs.take(), control)
+        : this.chainByReplays(limits, stops, control),
     );
-    return chain.results.slice(0, done * chain.output.count);
+    return { tokens: results.slice(0, done * counts.length), counts: counts.slice() };
+  }
+
+  opTimes(): readonly OpTime[] {
+    const { ops } = this.plan;
+    const { times } = this.io;
+    return ops.map(({ op }, i) => ({ op: op.name, name: opName(ops, i), milliseconds: times![i]! }));
   }
 
   dispose(): void {
-    this.abortSwitch.arm(undefined);
+    this.controls.disarm();
     this.runner.dispose();
+    if ('executor' in this.driver && !this.inputsSeen) this.driver.executor.freeHostMemory?.(this.io.inputs);
   }
 
   /** Throws BAD_ARGUMENT where JavaScript has given away what it read: the views share memory with the step. */
@@ -144,14 +212,36 @@ class Prepared implements PreparedPlan {
     );
   }
 
-  private begin<T>(signal: AbortSignal | undefined, run: () => Promise<T>): Promise<T> {
+  private chainByReplays(limits: Int32Array, stops: Int32Array, control: Int32Array): Promise<number> {
+    const chain = this.chain!;
+    const changed = changedWords(chain);
+    const replay = () => {
+      for (const words of changed) this.inputs.markWords(words);
+      return this.runner.run(this.inputs.take(), control);
+    };
+    return chainByReplays(replay, this.io, chain, limits, stops);
+  }
+
+  private begin<T>(signal: AbortSignal | undefined, run: (control: Int32Array) => Promise<T>): Promise<T> {
     if (signal?.aborted)
       return Promise.reject(new BackendError('ABORTED', 'the run was aborted before it began'));
     this.needInPlace('run', 'inputs');
     this.needInPlace('run', 'outputs');
-    this.abortSwitch.arm(signal);
-    return this.options.guard ? this.guarded(run) : run();
+    const control = this.controls.arm(signal);
+    const running = this.options.guard ? this.guarded(() => run(control)) : run(control);
+    return running.then(this.settled, this.failed);
   }
+
+  /** Rejects where the driver has flagged an op. */
+  private readonly settled = <T>(result: T): T => {
+    const fault = takeFault(this.io.fault, this.plan.ops);
+    if (fault) throw fault;
+    return result;
+  };
+
+  private readonly failed = (error: unknown): never => {
+    throw withOpName(error, this.io.fault, this.plan.ops);
+  };
 
   private async guarded<T>(run: () => Promise<T>): Promise<T> {
     new Uint8Array(this.io.outputs).fill(poison);
@@ -171,17 +261,25 @@ class Prepared implements PreparedPlan {
     if (stray < 0) return;
     throw new BackendError(
       'BAD_DRIVER',
-      `[${this.opNames.join(', ')}] wrote outside its outputs, at byte ${stray} of ${bytes.length}`,
+      `[${this.plan.ops.map(({ op }) => op.name).join(', ')}] wrote outside its outputs, at byte ${stray} of ${bytes.length}`,
     );
   }
 }
 
-/** Lays a plan out and gives it to the driver. Throws OUT_OF_MEMORY. */
-export function preparePlan(
+/** Lays a plan out and encodes it. Throws OUT_OF_MEMORY. */
+export function* preparePlan(
   driver: Driver,
   plan: Plan,
   options: PrepareOptions,
   countRun: (op: string) => void,
-): PreparedPlan {
-  return new Prepared(driver, plan, options, countRun);
+): Divided<PreparedPlan> {
+  const layout = layOut(plan, {
+    guard: options.guard,
+    bf16: options.bf16 ? bf16Temporaries(plan, driver.manifest) : undefined,
+    placing: driver.profile.placing,
+  });
+  yield;
+  const encoded = 'executor' in driver ? encodePlan(plan.ops, layout) : undefined;
+  yield;
+  return new Prepared(driver, plan, layout, encoded, options, countRun);
 }

@@ -1,6 +1,5 @@
-import { has } from '@quern/core';
-import { CapturedTexts, type EncoderHead, rowsOf } from './captured-texts.js';
-import type { EncodedText, EncoderModel } from './encoder-model.js';
+import { RepeatedStep, StepCache, type StepRecipe } from '@quern/core';
+import type { EncodedText, EncoderArrays, EncoderModel } from './encoder-model.js';
 
 /** What embeds texts: any encoder on any backend. */
 export interface EmbedBackend {
@@ -10,6 +9,8 @@ export interface EmbedBackend {
   readonly maxTokens: number;
   /** Most tokens of all texts of one call: beyond it the machine computes no faster, and an abort waits longer. */
   readonly maxBatch: number;
+  /** Calls that the device is busy with at the same time. */
+  readonly callsInFlight: number;
   /** The embeddings of some texts, one after another: [S · D]. Rejects with ModelError BAD_ARGUMENT; BackendError ABORTED, OUT_OF_MEMORY, DISPOSED. */
   embedBatch(texts: readonly EncodedText[], options?: BatchOptions): Promise<Float32Array>;
   /** The classifier's logits of some texts: [S · labels]. Rejects besides with ModelError MISSING_WEIGHT where there is none. */
@@ -25,8 +26,17 @@ export interface BatchOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** What is computed of texts. */
+type EncoderHead = 'embed' | 'classify';
+
 /** Tokens of a step, or of one text where it may have more. */
 const rowsOfStep = 1024;
+
+/**
+ * Captured steps: one serves all batches of as many texts and tokens. Most sizes never come again, and capturing costs more
+ * than recording, so a size is captured when it comes the second time.
+ */
+const limits = { steps: 32, rows: 4096, capture: 'second' } as const;
 
 /** Any encoder on any backend as an EmbedBackend. It owns the model. */
 export function embedBackend(model: EncoderModel): EmbedBackend {
@@ -37,7 +47,8 @@ class EncoderReplica implements EmbedBackend {
   readonly dimensions: number;
   readonly maxTokens: number;
   readonly maxBatch: number;
-  private readonly captured: CapturedTexts | undefined;
+  readonly callsInFlight: number;
+  private readonly steps: StepCache<EncoderArrays>;
   private disposed = false;
 
   constructor(
@@ -47,7 +58,8 @@ class EncoderReplica implements EmbedBackend {
     this.dimensions = model.config.width;
     this.maxTokens = model.config.context;
     this.maxBatch = Math.max(rowsOfStep, this.maxTokens);
-    if (has(model.backend, 'graph')) this.captured = new CapturedTexts(model, model.backend.graph);
+    this.callsInFlight = model.backend.profile.plansInFlight ?? 1;
+    this.steps = new StepCache<EncoderArrays>({ ...limits, copies: this.callsInFlight });
     replicas.count++;
   }
 
@@ -66,7 +78,7 @@ class EncoderReplica implements EmbedBackend {
   dispose(): void {
     if (this.disposed) return;
     this.disposed = true;
-    this.captured?.dispose();
+    this.steps.dispose();
     if (--this.replicas.count === 0) this.model.dispose();
   }
 
@@ -80,11 +92,43 @@ class EncoderReplica implements EmbedBackend {
     { signal }: BatchOptions,
   ): Promise<Float32Array> {
     if (texts.length === 0) return new Float32Array(0);
-    if (rowsOf(texts) <= rowsOfStep && this.captured?.comesAgain(head, texts))
-      return this.captured.compute(head, texts, signal);
-    using step = this.model.backend.step();
-    const y = this.model[head](step, texts);
-    await step.run(signal ? { signal } : {});
-    return Float32Array.from((await step.read(y)) as Float32Array);
+    const arrays = this.model.arrays(texts);
+    const rows = arrays.ids.length;
+    const recipe = () => this.recipe(head, arrays);
+    const run = async (step: RepeatedStep<EncoderArrays>): Promise<Float32Array> => {
+      for (const name of ['ids', 'positions', 'segments', 'cuSeqlens'] as const) {
+        step.arrays[name].set(arrays[name]);
+        step.write(name);
+      }
+      await step.run(signal);
+      return Float32Array.from(step.read('y') as Float32Array);
+    };
+    if (rows > rowsOfStep) return run(RepeatedStep.recorded(recipe()));
+    return this.steps.use({ key: `${head} ${rows} ${texts.length}`, rows }, recipe, run);
+  }
+
+  private recipe(head: EncoderHead, arrays: EncoderArrays): StepRecipe<EncoderArrays> {
+    const { model } = this;
+    const { backend } = model;
+    return {
+      arrays,
+      parts: [
+        {
+          backend,
+          graph: backend.graph,
+          record: (_step, input) => {
+            const inputs = {
+              ids: input('ids'),
+              positions: input('positions'),
+              segments: input('segments'),
+              cuSeqlens: input('cuSeqlens'),
+            };
+            return {
+              outputs: { y: head === 'embed' ? model.embedInputs(inputs) : model.classifyInputs(inputs) },
+            };
+          },
+        },
+      ],
+    };
   }
 }

@@ -15,23 +15,14 @@ export interface EncodedText {
   readonly secondPart?: number;
 }
 
-/** Some texts, one after another, as a step takes them. */
-export interface EncoderArrays {
-  /** [T] */
-  readonly ids: Int32Array;
-  /** [T] */
-  readonly positions: Int32Array;
-  /** [T] */
-  readonly segments: Int32Array;
-  /** [S + 1] */
-  readonly cuSeqlens: Int32Array;
-}
-
-/** The same as inputs of a step. */
+/** Inputs of a step over some texts, which lie one after another: ids [T] and the batch. */
 export interface EncoderInputs extends EncoderBatch {
   /** [T] */
   readonly ids: Tensor;
 }
+
+/** The same as host arrays. */
+export type EncoderArrays = { readonly [Name in keyof EncoderInputs]: Int32Array };
 
 /** An encoder whose weights are on a backend. It owns them; steps are the caller's. */
 export interface EncoderModel {

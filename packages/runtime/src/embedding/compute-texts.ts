@@ -36,6 +36,8 @@ export interface TextsJob {
   readonly kind: { readonly code: 'BAD_LOGITS' | 'BAD_EMBEDDING'; readonly name: string };
   /** Tokens of one step. */
   readonly maxBatch: number;
+  /** Steps that the device takes at the same time. */
+  readonly callsInFlight: number;
   compute(texts: readonly EncodedText[], options: BatchOptions): Promise<Float32Array>;
 }
 
@@ -149,7 +151,8 @@ async function computeWindow(
       });
     }
   };
-  await settleAll([work(), work()]);
+  const workers = Math.max(2, job.callsInFlight); // one batch waits, at least
+  await settleAll(Array.from({ length: workers }, work));
 }
 
 /** As Promise.all, but nothing is still under way when it rejects. */

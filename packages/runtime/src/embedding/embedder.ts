@@ -195,6 +195,7 @@ export class Embedder {
       width,
       kind: kinds[method],
       maxBatch: backend.maxBatch,
+      callsInFlight: backend.callsInFlight,
       compute: backend[method].bind(backend),
     };
     return computeTexts(job, { signal, onProgress });

@@ -10,24 +10,20 @@ import {
 import { describeEncoder, type EncoderFile, embedBackend, loadEncoder, openEncoderFile } from '@quern/models';
 import { badOption, RuntimeError } from '../error.js';
 import { takeBackend, withRoom } from '../model/choose-backend.js';
-import { type LoadOptions, loadSchema } from '../model/load-options.js';
+import {
+  type LoadOptions,
+  loadSchema,
+  type OneBackendOptions,
+  oneBackendSchema,
+} from '../model/load-options.js';
 import { loadTokenizer } from '../model/load-text.js';
 import { locateModel, type ModelLocator } from '../model/locate-model.js';
 import { encoderActivationBytes } from '../planner/memory.js';
 import { Embedder } from './embedder.js';
 
-const shared = [
-  'backend',
-  'threads',
-  'backendOptions',
-  'mmap',
-  'resolveFrom',
-  'signal',
-  'onProgress',
-  'onNotice',
-] as const;
+const shared = ['threads', 'mmap', 'resolveFrom', 'signal', 'onProgress', 'onNotice'] as const;
 
-export interface EmbedderOptions extends Pick<LoadOptions, (typeof shared)[number]> {
+export interface EmbedderOptions extends Pick<LoadOptions, (typeof shared)[number]>, OneBackendOptions {
   /** How the rows of a text become one. Default: what the model's files say, else 'mean'. */
   readonly pooling?: Pooling | undefined;
   /** Give embeddings the length 1. Default: what the model's files say, else true. */
@@ -36,6 +32,7 @@ export interface EmbedderOptions extends Pick<LoadOptions, (typeof shared)[numbe
 
 /** Of each option: what it must be, and its default. */
 export const embedderSchema = {
+  ...oneBackendSchema,
   ...pickOptions(loadSchema, shared),
   pooling: {
     ...rules.oneOf(Object.keys(poolings) as Pooling[]),

@@ -1,17 +1,17 @@
 import type { KvSequence } from '@quern/core';
 
-/** Makes room for `count` tokens while `compute` runs; takes it back where that fails. */
+/** Makes room for `count` tokens while `compute` runs, which gets their first position; takes the room back on failure. */
 export async function appending<T>(
   sequence: KvSequence,
   count: number,
-  compute: () => Promise<T>,
+  compute: (start: number) => Promise<T>,
 ): Promise<T> {
-  const before = sequence.length;
+  const start = sequence.length;
   sequence.append(count);
   try {
-    return await compute();
+    return await compute(start);
   } catch (error) {
-    sequence.truncate(before);
+    sequence.truncate(Math.min(start, sequence.length)); // shorter where tokens before these have failed too
     throw error;
   }
 }

@@ -1,20 +1,15 @@
-import type { Backend, Graph, KvCache, KvSequence } from '@quern/core';
-import type { LanguageModel } from '@quern/models';
+import type { Backend, KvSequence } from '@quern/core';
 import { needFiniteLogits } from '../broken-numbers.js';
+import { noToken } from '../sampling/draws.js';
 import { appending } from './appending.js';
 import { DecodeBatch } from './decode-batch.js';
-import { DecodeSteps } from './decode-steps.js';
-import { nextTurn } from './next-turn.js';
-import { recordForward } from './record-forward.js';
-import { RowSteps } from './row-steps.js';
-import { runStep } from './run-step.js';
+import type { DecodeRequest } from './decode-member.js';
+import { ForwardSteps, type ForwardStepsOptions } from './forward-steps.js';
+import { inFlight } from './in-flight.js';
+import type { Head, RowOutput } from './step-output.js';
 import type { TokenChoice } from './token-choice.js';
 
-export interface EngineOptions {
-  readonly model: LanguageModel;
-  readonly cache: KvCache;
-  /** Decode steps are captured and replayed with it; absent: each is recorded. */
-  readonly graph: Graph | undefined;
+export interface EngineOptions extends ForwardStepsOptions {
   /** Most tokens of a prompt in one step. */
   readonly prefillChunk: number;
 }
@@ -31,19 +26,15 @@ export interface RunOptions {
 /** Most bytes of logits that one step of `logits` may leave. */
 const logitsBytes = 64 << 20;
 
-/** One model and one cache: tokens of a sequence in, the next token or logits out. Rejections leave the sequence as it was. */
+const noStops = new Int32Array(0);
+
+/** One model and one cache: tokens of a sequence in, the next token or logits out. A step that rejects leaves the sequence as it was. */
 export class Engine {
-  private readonly steps: DecodeSteps;
+  private readonly steps: ForwardSteps;
   private readonly batch: DecodeBatch;
 
-  /** Steps of a few rows, for speculation, and chains. */
-  readonly rows: RowSteps;
-  /** Generations that hold a sequence now. */
-  active = 0;
-
   constructor(private readonly options: EngineOptions) {
-    this.steps = new DecodeSteps(options);
-    this.rows = new RowSteps(options);
+    this.steps = new ForwardSteps(options);
     this.batch = new DecodeBatch(this.steps);
   }
 
@@ -53,7 +44,7 @@ export class Engine {
 
   /** Most rows of a step that each get the bits that they would get alone. */
   get exactRows(): number {
-    return this.backend.profile.exactRows ?? 1;
+    return Math.min(...this.options.model.parts.map(({ backend }) => backend.profile.exactRows ?? 1));
   }
 
   /** Computes the tokens of a prompt, chunk by chunk, and chooses the one that follows. `ids` has at least one. */
@@ -61,27 +52,41 @@ export class Engine {
     sequence: KvSequence,
     ids: readonly number[],
     choice: TokenChoice,
-    options: RunOptions,
+    { signal, onProgress }: RunOptions,
   ): Promise<number> {
-    const { prefillChunk } = this.options;
-    const lastChunk = Math.floor((ids.length - 1) / prefillChunk) * prefillChunk;
-    for (let at = 0; at < lastChunk; at += prefillChunk) {
-      await this.fill(sequence, ids.slice(at, at + prefillChunk), options.signal);
-      options.onProgress?.({ processed: at + prefillChunk, total: ids.length });
-    }
-    const token = await this.choose(sequence, ids.slice(lastChunk), choice, options.signal);
-    options.onProgress?.({ processed: ids.length, total: ids.length });
-    return token;
+    let processed = 0;
+    const tell = (tokens: number): void => {
+      processed += tokens;
+      onProgress?.({ processed, total: ids.length });
+    };
+    const chunks = chunksOf(ids, this.options.prefillChunk);
+    const single = chunks.at(-1)!.length === 1 ? chunks.pop()![0] : undefined; // decoded, in a step with others
+    const last = single === undefined ? choice : undefined;
+    const chosen = await this.batch.beside(() => this.fillAll(sequence, chunks, last, tell, signal));
+    if (single === undefined) return chosen;
+    const [token] = await this.decode({ sequence, token: single, choice, most: 1, stops: noStops, signal });
+    tell(1);
+    return token!;
   }
 
-  /** Computes one token, in a step with others that are wanted now, and chooses the one that follows. */
-  decode(
+  /**
+   * Computes a token in steps with others that are wanted now, and then those that follow: at least one, of which the sequence
+   * holds all but the last.
+   */
+  decode(request: DecodeRequest): Promise<readonly number[]> {
+    return this.batch.next(request);
+  }
+
+  /** Appends a few `tokens` and computes them; `take` gets what follows each, before another step overwrites it. */
+  compute<T>(
     sequence: KvSequence,
-    token: number,
-    choice: TokenChoice,
+    tokens: readonly number[],
+    head: Head,
+    take: (rows: readonly RowOutput[]) => T,
     signal: AbortSignal | undefined,
-  ): Promise<number> {
-    return appending(sequence, 1, () => this.batch.next({ sequence, token }, choice, signal));
+  ): Promise<T> {
+    const compute = (start: number) => this.steps.run([{ sequence, start, tokens }], head, take, signal);
+    return this.batch.beside(() => appending(sequence, tokens.length, compute));
   }
 
   /** Logits of every position, [V] each, of a sequence that `ids` begins. Rejects with BAD_LOGITS. */
@@ -89,63 +94,68 @@ export class Engine {
     const { model, prefillChunk } = this.options;
     const most = Math.max(1, Math.floor(logitsBytes / (4 * model.config.vocabulary)));
     const rows: Float32Array[] = [];
-    const chunk = Math.min(prefillChunk, most);
-    for (let at = 0; at < ids.length; at += chunk) {
-      const some = await this.logitsOf(sequence, ids.slice(at, at + chunk), signal);
-      await needFiniteLogits(some, at);
-      rows.push(...some);
-    }
+    const chunks = chunksOf(ids, Math.min(prefillChunk, most));
+    const tasks = chunks.map((chunk) => () => this.logitsOf(sequence, chunk, signal));
+    await this.batch.beside(async () => {
+      for await (const some of inFlight(this.plansInFlight, tasks)) {
+        await needFiniteLogits(some, rows.length);
+        rows.push(...some);
+      }
+    });
     return rows;
   }
 
   dispose(): void {
-    this.rows.dispose();
     this.steps.dispose();
   }
 
-  private choose(
-    sequence: KvSequence,
-    ids: readonly number[],
-    choice: TokenChoice,
-    signal: AbortSignal | undefined,
-  ): Promise<number> {
-    if (ids.length === 1) return this.decode(sequence, ids[0]!, choice, signal);
-    const { model, cache } = this.options;
-    return appending(sequence, ids.length, async () => {
-      const arrays = cache.describe([{ sequence, rows: ids.length }]);
-      const rows = await runStep(model, cache, Int32Array.from(ids), arrays, choice.head, signal);
-      return choice.take(rows[0]!);
-    });
+  /** Steps that are submitted before the first has ended: as many as the devices take, and one for each part of the model. */
+  private get plansInFlight(): number {
+    const { parts } = this.options.model;
+    return Math.max(parts.length, ...parts.map(({ backend }) => backend.profile.plansInFlight ?? 1));
   }
 
-  /** Computes tokens for the sake of their keys and values only: no row's logits are asked for. */
-  private fill(sequence: KvSequence, ids: readonly number[], signal: AbortSignal | undefined): Promise<void> {
-    const { model, cache } = this.options;
-    return appending(sequence, ids.length, async () => {
-      const step = model.backend.step();
-      const arrays = { ...cache.describe([{ sequence, rows: ids.length }]), lastRows: new Int32Array(0) };
-      recordForward(step, model, cache, Int32Array.from(ids), arrays);
-      await nextTurn();
-      await step.run(signal ? { signal } : {});
-    });
+  /** Computes chunks of a prompt in order; gives the token that `choice`, if there is one, takes after the last. */
+  private async fillAll(
+    sequence: KvSequence,
+    chunks: readonly (readonly number[])[],
+    choice: TokenChoice | undefined,
+    tell: (tokens: number) => void,
+    signal: AbortSignal | undefined,
+  ): Promise<number> {
+    const choiceOf = (i: number) => (i === chunks.length - 1 ? choice : undefined);
+    const tasks = chunks.map((chunk, i) => () => this.fill(sequence, chunk, choiceOf(i), signal));
+    let [token, done] = [noToken, 0];
+    for await (token of inFlight(this.plansInFlight, tasks)) tell(chunks[done++]!.length);
+    return token;
+  }
+
+  /** Computes tokens: without a choice for the sake of their keys and values only, and no logits are computed. */
+  private fill(
+    sequence: KvSequence,
+    tokens: readonly number[],
+    choice: TokenChoice | undefined,
+    signal: AbortSignal | undefined,
+  ): Promise<number> {
+    const [head, of] = choice ? ([choice.head, 'last'] as const) : (['none', 'none'] as const);
+    const take = (rows: readonly RowOutput[]) => choice?.take(rows[0]!) ?? noToken;
+    return appending(sequence, tokens.length, (start) =>
+      this.steps.once([{ sequence, start, tokens }], head, of, take, signal),
+    );
   }
 
   private logitsOf(
     sequence: KvSequence,
-    ids: readonly number[],
+    tokens: readonly number[],
     signal: AbortSignal | undefined,
   ): Promise<Float32Array[]> {
-    const { model, cache } = this.options;
-    const { vocabulary } = model.config;
-    return appending(sequence, ids.length, async () => {
-      const step = model.backend.step();
-      const described = cache.describe([{ sequence, rows: ids.length }]);
-      const arrays = { ...described, lastRows: Int32Array.from(ids, (_, row) => row) };
-      const { logits } = recordForward(step, model, cache, Int32Array.from(ids), arrays);
-      await nextTurn();
-      await step.run(signal ? { signal } : {});
-      const values = (await step.read(logits)) as Float32Array; // [T, V]
-      return ids.map((_, row) => values.slice(row * vocabulary, (row + 1) * vocabulary));
-    });
+    const take = (rows: readonly RowOutput[]) => rows.map(({ logits }) => logits!.slice());
+    return appending(sequence, tokens.length, (start) =>
+      this.steps.once([{ sequence, start, tokens }], 'logits', 'all', take, signal),
+    );
   }
 }
+
+/** Consecutive parts of `ids`, `size` tokens each but for the last. */
+const chunksOf = (ids: readonly number[], size: number): (readonly number[])[] =>
+  Array.from({ length: Math.ceil(ids.length / size) }, (_, i) => ids.slice(i * size, (i + 1) * size));

@@ -1,64 +1,45 @@
-import type { Backend, CapturedGraph, Step, Tensor } from '@quern/core';
+import type { Backend, InputOf, RepeatedStep, StepArrays, Tensor } from '@quern/core';
 import type { Draws } from '../sampling/draws.js';
+import { longestChain } from './longest-chain.js';
 
 /** Takes the likeliest token. */
 const greedy = Float32Array.of(0, 0, 1, Number.NEGATIVE_INFINITY);
 
-interface Row {
-  readonly draws?: Draws | undefined;
+/** Inputs of the op `sample` at the end of a step of S rows. */
+export type SampleArrays = {
+  /** [S, 4] */
+  readonly settings: Float32Array;
+  /** [S · longestChain, 2]: random words of each row, for all steps of a chain. */
+  readonly random: Int32Array;
+  /** [S]: which of the random words each row takes; grows by one before the next step of a chain. */
+  readonly draws: Int32Array;
+};
+
+export const sampleArrays = (S: number): SampleArrays => ({
+  settings: Float32Array.from({ length: 4 * S }, (_, i) => greedy[i % 4]!),
+  random: new Int32Array(2 * S * longestChain),
+  draws: new Int32Array(S),
+});
+
+/** Records the draws from logits [S, V]: tokens [S]. */
+export function recordSample(backend: Backend, logits: Tensor, input: InputOf<SampleArrays>): Tensor {
+  const S = logits.shape[0]!;
+  const random = input('random', [S * longestChain, 2]);
+  return backend.sample(logits, input('settings', [S, 4]), random, input('draws'));
 }
 
-/** The op `sample` at the end of a captured step of S rows, each with random numbers for some replays. */
-export class SampledHead {
-  /** [S] */
-  readonly tokens: Tensor;
-  /** [S]: which of the random numbers each row takes; to grow by one before the next replay of a chain. */
-  readonly draws: Tensor;
-  private readonly inputs: Readonly<Record<'settings' | 'random', Tensor>>;
-  /** As last written. */
-  private readonly settings: Float32Array; // [S, 4]
-  private readonly words: Int32Array; // [S · replays, 2]
-  private readonly first: Int32Array; // [S]
-
-  /** `logits`: [S, V]. `replays`: most of one chain. */
-  constructor(
-    backend: Backend,
-    step: Step,
-    logits: Tensor,
-    private readonly replays: number,
-  ) {
-    const S = logits.shape[0]!;
-    this.settings = Float32Array.from({ length: 4 * S }, (_, i) => greedy[i % 4]!);
-    this.words = new Int32Array(2 * S * replays);
-    this.first = Int32Array.from({ length: S }, (_, s) => s * replays);
-    const settings = step.input(this.settings, [S, 4]);
-    const random = step.input(this.words, [S * replays, 2]);
-    this.inputs = { settings, random };
-    this.draws = step.input(this.first);
-    this.tokens = backend.sample(logits, settings, random, this.draws);
+/** Writes what the rows draw with in the next `count` steps; a row without draws takes the likeliest token. */
+export function writeDraws<Arrays extends StepArrays & SampleArrays>(
+  step: RepeatedStep<Arrays>,
+  rows: readonly { readonly draws?: Draws | undefined }[],
+  count: number,
+): void {
+  const { random, draws: next } = step.arrays;
+  for (let s = 0; s < rows.length; s++) {
+    const { draws } = rows[s]!;
+    next[s] = s * longestChain;
+    step.change('settings', draws?.settings ?? greedy, 4 * s);
+    draws?.peek(random, 2 * next[s]!, count);
   }
-
-  /** Writes what the rows draw with in the next `count` replays; a row without draws takes the likeliest token. */
-  write(graph: CapturedGraph, rows: readonly Row[], count: number): void {
-    let changed = false;
-    for (let s = 0; s < rows.length; s++) {
-      const { draws } = rows[s]!;
-      if (this.setSettings(s, draws?.settings ?? greedy)) changed = true;
-      draws?.peek(this.words, 2 * this.first[s]!, count);
-    }
-    if (changed) graph.write(this.inputs.settings, this.settings);
-    graph.write(this.inputs.random, this.words);
-    if (this.replays > 1) graph.write(this.draws, this.first);
-  }
-
-  /** Whether anything changed. */
-  private setSettings(row: number, settings: Float32Array): boolean {
-    let changed = false;
-    for (let i = 0; i < settings.length; i++) {
-      if (this.settings[4 * row + i] === settings[i]) continue;
-      this.settings[4 * row + i] = settings[i]!;
-      changed = true;
-    }
-    return changed;
-  }
+  step.write('random', 'draws');
 }

@@ -1,13 +1,13 @@
-import type { Draws } from '../sampling/draws.js';
+import { type Draws, needToken } from '../sampling/draws.js';
 import { Sampler, type SamplingOptions } from '../sampling/index.js';
 import { samplingOf } from '../sampling/options.js';
 import { needPossible } from '../sampling/select.js';
-import type { RecordedHead, RowOutput } from './step-output.js';
+import type { RowOutput } from './step-output.js';
 
 /** How the next token is taken from a step's output. */
 export interface TokenChoice {
   /** The least that it needs of a step that draws nothing. */
-  readonly head: RecordedHead;
+  readonly head: 'argmax' | 'ranked';
   /** Draws the tokens; absent where the likeliest is taken as the device finds it. */
   readonly sampler?: Sampler;
   /** Where the device can draw them as the sampler would. */
@@ -19,11 +19,12 @@ export interface TokenChoice {
 }
 
 /** The device itself finds the likeliest token: no logits cross into JavaScript. */
-const greedy: TokenChoice = {
+export const greedy: TokenChoice = {
   head: 'argmax',
   take({ best, logits }) {
     const token = best[0]!;
     if (logits) needPossible(logits, token);
+    needToken(token);
     return token;
   },
   accept() {},

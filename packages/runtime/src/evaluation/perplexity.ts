@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { checkArgument, checkOptions, rules, type Schema } from '@quern/core';
+import { inFlight } from '../engine/in-flight.js';
 import { badArgument, badOption, RuntimeError } from '../error.js';
 import { Model } from '../model/model.js';
 
@@ -50,12 +51,18 @@ export async function perplexity(
   const ids = model.tokenize(text).slice(0, options.tokens);
   if (ids.length < 2)
     throw new RuntimeError('EMPTY_PROMPT', 'perplexity needs a text of at least two tokens');
-  let [sum, count] = [0, 0];
-  for (let from = 0; from + 1 < ids.length; from += window) {
-    const some = ids.slice(from, from + window);
-    sum += await surprise(await model.logits(some, signal ? { signal } : {}), some);
+  const windows: number[][] = [];
+  for (let from = 0; from + 1 < ids.length; from += window) windows.push(ids.slice(from, from + window));
+  const tasks = windows.map((some) => async () => ({
+    some,
+    logits: await model.logits(some, signal ? { signal } : {}),
+  }));
+  let [sum, count, done] = [0, 0, 0];
+  for await (const { some, logits } of inFlight(model.profile.plansInFlight ?? 1, tasks)) {
+    sum += await surprise(logits, some);
     count += some.length - 1;
-    onProgress?.({ loaded: from + some.length, total: ids.length });
+    done += some.length;
+    onProgress?.({ loaded: done, total: ids.length });
   }
   return { perplexity: Math.exp(sum / count), tokens: count };
 }

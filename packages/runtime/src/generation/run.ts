@@ -70,7 +70,6 @@ export class Run {
     if (!opened) return;
     this.opened = undefined;
     this.decoding?.close();
-    this.source.engine.active--;
     const held = [...this.prompt.ids, ...this.tokens];
     const { sequence } = opened.lease;
     sequence.truncate(Math.min(sequence.length, held.length)); // tokens nobody took are no part of it
@@ -115,7 +114,6 @@ export class Run {
     const { ids } = this.prompt;
     const { signal, onProgress } = this.options;
     this.opened = await this.source.open(ids, this.room);
-    engine.active++;
     this.source.needLive();
     const { lease, reused } = this.opened;
     this.reused = reused;

@@ -1,6 +1,4 @@
-import { type Backend, type BackendPlan, needContract, needKvDtype, pickOptions } from '@quern/core';
-import type { ModelFile } from '@quern/models';
-import { describeModel } from '@quern/models';
+import { type Backend, needContract, pickOptions } from '@quern/core';
 import {
   backendFailed,
   type FindBackendsOptions,
@@ -13,23 +11,13 @@ import type { BackendCandidate, FailedBackend, LoadedBackend } from '../discover
 import { RuntimeError } from '../error.js';
 import { giveNotice } from '../notice.js';
 import { showBytes } from '../planner/memory.js';
-import { type PlanRequest, planBackends } from '../planner/plan-backends.js';
-import { plannerDevice } from '../planner/planner-device.js';
-import type { ResolvedLoadOptions } from './load-options.js';
-
-/** A backend and the plan for a model on it. */
-export interface ChosenBackend {
-  readonly backend: Backend;
-  /** Loaded here, and so disposed with the model. */
-  readonly owned: boolean;
-  readonly plan: BackendPlan;
-}
+import type { BackendChoice, ResolvedLoadOptions } from './load-options.js';
 
 /** What the caller says of the backend. */
-export type BackendOptions = Pick<
-  ResolvedLoadOptions,
-  'backend' | 'threads' | 'backendOptions' | 'resolveFrom' | 'onNotice'
->;
+export interface BackendOptions
+  extends Pick<ResolvedLoadOptions, 'threads' | 'backendOptions' | 'resolveFrom' | 'onNotice'> {
+  readonly backend: BackendChoice;
+}
 
 const searchOf = (options: BackendOptions): FindBackendsOptions =>
   pickOptions(options, ['threads', 'backendOptions', 'resolveFrom']);
@@ -39,7 +27,7 @@ const hasLoaded = (candidate: BackendCandidate): candidate is LoadedBackend =>
 const hasFailed = (candidate: BackendCandidate): candidate is FailedBackend => !hasLoaded(candidate);
 
 /** Backends that the options allow, best first, and what the application should know of those that are not among them. */
-interface Allowed {
+export interface Allowed {
   readonly backends: readonly Backend[];
   readonly missing: readonly string[];
 }
@@ -93,7 +81,8 @@ function given(backend: Backend, { backendOptions }: BackendOptions): Backend {
   );
 }
 
-async function allowed(options: BackendOptions): Promise<Allowed> {
+/** @throws RuntimeError BACKEND_NOT_FOUND, BACKEND_FAILED, NO_BACKEND, BAD_OPTION */
+export async function allowed(options: BackendOptions): Promise<Allowed> {
   if (typeof options.backend !== 'string')
     return { backends: [given(options.backend, options)], missing: [] };
   if (options.backend === 'auto') return installed(options);
@@ -125,7 +114,7 @@ export async function takeBackend<T>(
 }
 
 /** The best that loads has not the memory. */
-const passedOver = ([best]: readonly Backend[], chosen: Backend): string[] =>
+export const passedOver = ([best]: readonly Backend[], chosen: Backend): string[] =>
   best === chosen || !best
     ? []
     : [
@@ -144,32 +133,3 @@ export function withRoom(backends: readonly Backend[], needed: (backend: Backend
       `'${best!.name}' has ${showBytes(best!.freeMemory())} free`,
   );
 }
-
-/**
- * Plans a model on the best of the backends that the options allow.
- * @throws RuntimeError BACKEND_NOT_FOUND, BACKEND_FAILED, NO_BACKEND, MODEL_TOO_LARGE, CONTEXT_TOO_LARGE, BAD_OPTION; BackendError
- * UNSUPPORTED (the cache's dtype), WRONG_CONTRACT
- */
-export function chooseBackend(file: ModelFile, options: ResolvedLoadOptions): Promise<ChosenBackend> {
-  return takeBackend(options, (backends, missing) => {
-    const devices = backends.map((backend) => plannerDevice(backend, file));
-    const plan = planBackends(describeModel(file), devices, planRequest(options));
-    const backend = backends.find(({ name }) => name === plan.ranges[0]!.backend)!;
-    needKvDtype(backend, options.cacheDtype);
-    return { backend, plan: { ...plan, reasons: [...missing, ...plan.reasons] } };
-  });
-}
-
-const planRequest = ({
-  backend,
-  context,
-  cacheDtype,
-  sequences,
-  prefillChunk,
-}: ResolvedLoadOptions): PlanRequest => ({
-  named: backend !== 'auto',
-  ...(context !== undefined && { context }),
-  cacheDtype,
-  sequences,
-  prefillChunk,
-});

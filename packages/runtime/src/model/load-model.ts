@@ -3,7 +3,7 @@ import { type LanguageModel, loadLanguageModel, type ModelFile, openModelFile } 
 import { Engine } from '../engine/engine.js';
 import { nextTurn } from '../engine/next-turn.js';
 import { RuntimeError } from '../error.js';
-import { type ChosenBackend, chooseBackend } from './choose-backend.js';
+import { type ChosenBackends, chooseBackends } from './choose-backends.js';
 import { type LoadOptions, type ResolvedLoadOptions, resolveLoadOptions } from './load-options.js';
 import { loadChatTemplate, loadTokenizer } from './load-text.js';
 import { locateModel, type ModelLocator } from './locate-model.js';
@@ -30,21 +30,21 @@ export async function loadModel(pathOrId: ModelLocator, options: LoadOptions = {
   try {
     const loaded = await loadOnto(chosen, file, resolved);
     const loadMs = performance.now() - start;
-    const { plan, owned: ownsBackend } = chosen;
+    const { plan, owned } = chosen;
     const { onNotice } = resolved;
     const parts = {
       path: file.path,
       tokenizer,
       chatTemplate,
       plan,
-      ownsBackend,
+      owned,
       onNotice,
       loadMs,
       ...loaded,
     };
     return new Model(parts);
   } catch (error) {
-    if (chosen.owned) chosen.backend.dispose();
+    for (const backend of chosen.owned) backend.dispose();
     throw error;
   }
 }
@@ -53,9 +53,9 @@ function needNotAborted(signal: AbortSignal | undefined): void {
   if (signal?.aborted) throw new RuntimeError('ABORTED', 'loading was aborted', { cause: signal.reason });
 }
 
-async function startBackend(file: ModelFile, options: ResolvedLoadOptions): Promise<ChosenBackend> {
+async function startBackend(file: ModelFile, options: ResolvedLoadOptions): Promise<ChosenBackends> {
   options.onProgress?.({ phase: 'backend', loaded: 0, total: 1 });
-  const chosen = await chooseBackend(file, options);
+  const chosen = await chooseBackends(file, options);
   options.onProgress?.({ phase: 'backend', loaded: 1, total: 1 });
   if (chosen.plan.context > file.config.context)
     options.onNotice?.(
@@ -64,30 +64,26 @@ async function startBackend(file: ModelFile, options: ResolvedLoadOptions): Prom
   return chosen;
 }
 
-/** Weights and cache on the backend, or neither. */
-async function loadOnto({ backend, plan }: ChosenBackend, file: ModelFile, options: ResolvedLoadOptions) {
+/** Weights and cache on the backends, or nothing on any. */
+async function loadOnto({ places, plan }: ChosenBackends, file: ModelFile, options: ResolvedLoadOptions) {
   const { signal, onProgress, onNotice, prefillChunk, mmap } = options;
-  const graph = graphOf(backend, options.graph);
+  if (options.graph) for (const { backend } of places) need(backend, 'graph');
   let cache: KvCache | undefined;
   let weights: LanguageModel | undefined;
   try {
-    cache = openCache(backend, file.config, plan, options);
+    cache = openCache(places, file.config, plan, options);
     await nextTurn();
-    weights = await loadLanguageModel(file, backend, {
+    weights = await loadLanguageModel(file, places, {
       ...(signal && { signal }),
       ...(onNotice && { onNotice }),
       ...(mmap !== undefined && { mmap }),
       ...(onProgress && { onProgress: (bytes) => onProgress({ phase: 'weights', ...bytes }) }),
     });
-    return { cache, weights, engine: new Engine({ model: weights, cache, graph, prefillChunk }) };
+    const capture = options.graph !== false;
+    return { cache, weights, engine: new Engine({ model: weights, cache, capture, prefillChunk }) };
   } catch (error) {
     weights?.dispose();
     cache?.dispose();
     throw error;
   }
-}
-
-function graphOf(backend: ChosenBackend['backend'], wanted: boolean | undefined) {
-  if (wanted) need(backend, 'graph');
-  return wanted === false ? undefined : backend.graph;
 }

@@ -19,13 +19,20 @@ export interface LoadProgress {
   readonly total: number;
 }
 
+/** A backend by name, or an instance. */
+export type BackendChoice = string | Backend;
+
 export interface LoadOptions {
   /**
    * 'auto' (the default) takes the fastest installed one that has the memory, but none whose package says `"auto": false`, as
-   * backend-reference does; a name takes that one, as does the path of its package's folder or of a module ('./my-backend'); an
-   * instance stays the caller's to dispose.
+   * backend-reference does, or several where none of them holds the model alone; a name takes that one, as does the path of its
+   * package's folder or of a module ('./my-backend'); an instance stays the caller's to dispose. Several, as a list or with commas
+   * between ('cpu,reference'), each compute a range of the layers, in this order. A name may come once; of one package, several
+   * instances may.
    */
-  readonly backend?: string | Backend | undefined;
+  readonly backend?: BackendChoice | readonly BackendChoice[] | undefined;
+  /** The layers of each backend, in their order: '0-11,12-27'. Default: such that a token takes the least time by the measured rates. */
+  readonly split?: string | undefined;
   /** Threads of the backend. Default: the backend chooses. */
   readonly threads?: number | undefined;
   /** Tokens of context. Default: the least of what the model was trained for, what memory affords, and 4096. */
@@ -55,7 +62,10 @@ export interface LoadOptions {
   readonly chatTemplate?: string | undefined;
   /** Folder whose nearest package.json lists the packages to look for backends and models in. */
   readonly resolveFrom?: string | undefined;
-  /** Further options of the backend that is named, for its `createBackend`; its documentation lists them. */
+  /**
+   * Further options of the backend that is named, for its `createBackend`; its documentation lists them. Of several: by their names,
+   * { cpu: { isa: 'avx2' } }.
+   */
   readonly backendOptions?: Readonly<Record<string, unknown>> | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly onProgress?: ((progress: LoadProgress) => void) | undefined;
@@ -66,10 +76,12 @@ export interface LoadOptions {
   readonly onNotice?: ((text: string) => void) | undefined;
 }
 
-const namedOrMade: Rule<string | Backend> = {
+const namedOrMade: Rule<BackendChoice> = {
   must: "'auto', the name of a backend such as 'cpu', or a Backend",
-  holds: (value): value is string | Backend => typeof value === 'string' || isBackend(value),
+  holds: (value): value is BackendChoice => typeof value === 'string' || isBackend(value),
 };
+
+const oneOrSeveral = rules.either(namedOrMade, rules.listOf('these', namedOrMade, 1));
 
 /** By what the runtime asks of one: a Backend may come from another copy of @quern/core. */
 const isBackend = (value: unknown): value is Backend =>
@@ -78,6 +90,19 @@ const isBackend = (value: unknown): value is Backend =>
   rules.isObject(value.profile) &&
   ['loadWeight', 'freeMemory', 'dispose'].every((method) => typeof value[method] === 'function');
 
+/** For models that are computed by one backend. */
+export interface OneBackendOptions {
+  /** As of `loadModel`: 'auto' (the default), a name, a path, or an instance. One. */
+  readonly backend?: BackendChoice | undefined;
+  /** Further options of the backend that is named, for its `createBackend`; its documentation lists them. */
+  readonly backendOptions?: Readonly<Record<string, unknown>> | undefined;
+}
+
+export const oneBackendSchema = {
+  backend: { ...namedOrMade, about: 'what computes', byDefault: 'auto' },
+  backendOptions: { ...rules.object, about: "passed on to the backend's createBackend", absent: 'none' },
+} as const satisfies Schema<OneBackendOptions>;
+
 export const backendRule: Rule<Backend> = { must: 'a Backend', holds: isBackend };
 
 /** More is a slip: memory would not suffice on any machine. */
@@ -85,7 +110,16 @@ const [mostSequences, mostRows] = [65_536, 65_536];
 
 /** Of each option: what it must be, and its default. */
 export const loadSchema = {
-  backend: { ...namedOrMade, about: 'what computes', byDefault: 'auto' },
+  backend: {
+    ...oneOrSeveral,
+    about: 'what computes; several with commas between, or as a list',
+    byDefault: 'auto',
+  },
+  split: {
+    ...rules.text,
+    about: "the layers of each backend, in their order, as '0-11,12-27'",
+    absent: 'such that a token takes the least time by the measured rates',
+  },
   threads: findBackendsSchema.threads,
   context: {
     ...rules.whole(1),
@@ -127,7 +161,7 @@ export const loadSchema = {
   mmap: { ...rules.flag, about: "map the model's file into memory instead of reading it", byDefault: true },
   backendOptions: {
     ...rules.object,
-    about: "passed on to the backend's createBackend",
+    about: "passed on to the backend's createBackend; of several backends by their names",
     absent: 'none',
   },
   signal: { ...rules.signal, about: 'ends loading, which rejects with ABORTED', absent: 'none' },

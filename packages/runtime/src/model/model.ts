@@ -1,4 +1,4 @@
-import { type BackendPlan, checkOptions, type DeviceProfile, type KvCache } from '@quern/core';
+import { type Backend, type BackendPlan, checkOptions, type DeviceProfile, type KvCache } from '@quern/core';
 import type { DecoderConfig, LanguageModel } from '@quern/models';
 import type { ChatMessage, ChatTemplate } from '../chat/index.js';
 import { needMessages } from '../chat/need-messages.js';
@@ -31,8 +31,8 @@ export interface ModelParts {
   readonly cache: KvCache;
   readonly engine: Engine;
   readonly loadMs: number;
-  /** Dispose the backend with the model. */
-  readonly ownsBackend: boolean;
+  /** Backends that are disposed with the model. */
+  readonly owned: readonly Backend[];
   readonly onNotice: NoticeListener;
 }
 
@@ -45,9 +45,9 @@ export class Model {
   /** Absent where the file has no vocabulary: then prompts are token ids. */
   readonly tokenizer: Tokenizer | undefined;
   readonly chatTemplate: ChatTemplate | undefined;
-  /** The name of the backend that computes it. */
+  /** The name of the backend that computes it; of several, their names in the order of the layers: 'cpu,reference'. */
   readonly backend: string;
-  /** What that backend measured of its device. */
+  /** What that backend measured of its device; of several, the last, where logits are. */
   readonly profile: DeviceProfile;
   readonly plan: BackendPlan;
   /** Milliseconds that loading took. */
@@ -62,7 +62,7 @@ export class Model {
     this.config = weights.config;
     this.tokenizer = parts.tokenizer;
     this.chatTemplate = parts.chatTemplate;
-    this.backend = weights.backend.name;
+    this.backend = parts.plan.ranges.map(({ backend }) => backend).join(',');
     this.profile = weights.backend.profile;
     this.plan = parts.plan;
     this.loadMs = parts.loadMs;
@@ -133,16 +133,16 @@ export class Model {
     return needTokenizer(this.tokenizer).decode(ids, options);
   }
 
-  /** Frees weights and cache, and the backend unless it is the caller's. Generations that run reject. Disposing twice is harmless. */
+  /** Frees weights and cache, and the backends but those that are the caller's. Generations that run reject. Disposing twice is harmless. */
   dispose(): void {
     if (this.disposed) return;
     this.disposed = true;
-    const { engine, cache, weights, ownsBackend } = this.parts;
+    const { engine, cache, weights, owned } = this.parts;
     this.pool.dispose();
     engine.dispose();
     cache.dispose();
     weights.dispose();
-    if (ownsBackend) weights.backend.dispose();
+    for (const backend of owned) backend.dispose();
   }
 
   [Symbol.dispose](): void {

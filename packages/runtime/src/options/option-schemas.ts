@@ -8,7 +8,7 @@ import { embedderSchema } from '../embedding/load-embedder.js';
 import { perplexitySchema } from '../evaluation/perplexity.js';
 import { chatSchema, generateSchema } from '../generation/generate-options.js';
 import { loadSchema } from '../model/load-options.js';
-import { planSchema } from '../planner/plan-backends.js';
+import { planSchema } from '../planner/plan-request.js';
 import { quantizeModelSchema } from '../quantize/quantize-model.js';
 import { samplingSchema } from '../sampling/options.js';
 import { draftSchema, lookupSchema } from '../speculation/speculate-options.js';

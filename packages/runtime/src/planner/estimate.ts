@@ -1,16 +1,48 @@
 import type { BackendPlan } from '@quern/core';
+import { type LayerRange, rangeCost } from '@quern/models';
 import type { PlannedModel, PlannerDevice } from './planner-device.js';
 
+/** Layers on a device. */
+export interface PlacedLayers extends LayerRange {
+  readonly device: PlannerDevice;
+}
+
 /**
- * Decode reads every active weight once per token: bandwidth / bytes. Prefill does two operations per active parameter
- * and token, embedding and output aside: flops / (2 · parameters). Both follow from the measured profile, whose flops are
- * f32: a backend that multiplies in 8 bits prefills faster than this.
+ * Seconds that a device spends on some layers for one decoded token: it reads every active weight once and does two operations
+ * with each element, whichever takes longer. Both rates are measured; the operations are of f32, so a device that multiplies in
+ * 8 bits is bound by its memory sooner than this says.
  */
-export function estimateSpeed(model: PlannedModel, device: PlannerDevice): BackendPlan['estimate'] {
-  const { vocabulary, width, tied } = model.config;
-  const perToken = model.activeParameters - vocabulary * width * (tied ? 1 : 2);
+export function decodeSeconds({ device, from, to }: PlacedLayers): number {
+  const { readBandwidth, flops } = device.profile;
+  const { perToken, active } = rangeCost(device.costs, { from, to });
+  return Math.max(perToken / readBandwidth, (2 * active) / flops);
+}
+
+/** Seconds for one token of a prompt: two operations per active element of the layers. A prompt's rows share what is read. */
+function prefillSeconds({ device, from, to }: PlacedLayers): number {
+  const active = device.costs.layers.slice(from, to).reduce((sum, layer) => sum + layer.active, 0);
+  return (2 * active) / device.profile.flops;
+}
+
+/** Bytes of the residual stream of one token, f32. */
+export const streamBytes = ({ config }: PlannedModel): number => 4 * config.width;
+
+/** Seconds that the residual stream of one token takes through the host's memory, from a device to another. */
+export function copySeconds(model: PlannedModel, from: PlannerDevice, to: PlannerDevice): number {
+  const bytes = streamBytes(model);
+  const out = from.profile.links ? bytes / from.profile.links.deviceToHost : 0;
+  return out + (to.profile.links ? bytes / to.profile.links.hostToDevice : 0);
+}
+
+/** Tokens per second of a model whose parts compute one after the other. */
+export function estimateSpeed(model: PlannedModel, parts: readonly PlacedLayers[]): BackendPlan['estimate'] {
+  const copies = parts
+    .slice(1)
+    .reduce((sum, { device }, i) => sum + copySeconds(model, parts[i]!.device, device), 0);
+  const total = (secondsOf: (part: PlacedLayers) => number) =>
+    parts.reduce((sum, part) => sum + secondsOf(part), copies);
   return {
-    prefillTokensPerSecond: device.profile.flops / (2 * perToken),
-    decodeTokensPerSecond: device.profile.readBandwidth / device.bytesPerToken,
+    prefillTokensPerSecond: 1 / total(prefillSeconds),
+    decodeTokensPerSecond: 1 / total(decodeSeconds),
   };
 }

@@ -1,21 +1,17 @@
-import { type KvDtype, kvCacheBytes } from '@quern/core';
 import type { EncoderConfig } from '@quern/models';
 import { mostDecodeRows } from '../engine/decode-batch.js';
 import type { PlannedModel } from './planner-device.js';
 
-/** Bytes of keys and values of one token, all layers together. */
-export const cacheBytesPerToken = ({ config }: PlannedModel, dtype: KvDtype): number =>
-  kvCacheBytes({ layers: config.layers, kvHeads: config.kvHeads, headDim: config.headDim, dtype }, 1);
-
 /**
  * An upper bound of what a step of `rows` rows needs beside weights and cache: the residual stream with its norms and
  * copies, the projections of attention and feed-forward as f32, and the logits of the rows that `decoding` sequences decode
- * together, with what sampling makes of one.
+ * together, with what sampling makes of one. `decoding` is 0 where other backends compute the logits.
  */
 export function activationBytes({ config }: PlannedModel, rows: number, decoding: number): number {
   const { width, heads, kvHeads, headDim, vocabulary } = config;
   const perRow = 6 * width + 2 * (heads + 2 * kvHeads) * headDim + innerFloats(config);
-  return 4 * (rows * perRow + (3 + Math.min(decoding, mostDecodeRows)) * vocabulary);
+  const logits = decoding === 0 ? 0 : (3 + Math.min(decoding, mostDecodeRows)) * vocabulary;
+  return 4 * (rows * perRow + logits);
 }
 
 /** What a row takes in the widest feed-forward: gate, up and their product; of each chosen expert also its input and output. */

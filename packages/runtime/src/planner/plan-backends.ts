@@ -2,38 +2,19 @@ import {
   type BackendPlan,
   checkArgument,
   checkOptions,
-  type KvDtype,
+  type PlannedRange,
   type Rule,
   rules,
-  type Schema,
 } from '@quern/core';
+import { type LayerRange, rangeFault, showLayers, showRange } from '@quern/models';
 import { badArgument, badOption, RuntimeError } from '../error.js';
-import { loadSchema } from '../model/load-options.js';
-import { estimateSpeed } from './estimate.js';
-import { activationBytes, cacheBytesPerToken, showBytes } from './memory.js';
+import { freeTogether, hostBytesOf, hostMemory, splitWithRoom } from './choose-split.js';
+import { decodeSeconds, estimateSpeed, streamBytes } from './estimate.js';
+import { showBytes } from './memory.js';
+import { bytesOf, fitPart, type PartFit } from './part-fit.js';
+import { type PlanRequest, planSchema } from './plan-request.js';
 import type { PlannedModel, PlannerDevice } from './planner-device.js';
-
-/** What the caller wants of a plan. */
-export interface PlanRequest {
-  /** The caller chose the device; default false. */
-  readonly named?: boolean | undefined;
-  /** Tokens of context of one sequence. Absent: the most that makes sense, see `defaultContext`. */
-  readonly context?: number | undefined;
-  readonly cacheDtype: KvDtype;
-  /** Sequences that the cache holds at once, each of the whole context. */
-  readonly sequences: number;
-  /** Most rows of one step. */
-  readonly prefillChunk: number;
-}
-
-/** Of each option: what it must be, and its default. */
-export const planSchema = {
-  named: { ...rules.flag, about: 'the caller chose the device', byDefault: false },
-  context: loadSchema.context,
-  cacheDtype: { ...loadSchema.cacheDtype, required: true },
-  sequences: { ...loadSchema.sequences, required: true },
-  prefillChunk: { ...loadSchema.prefillChunk, required: true },
-} as const satisfies Schema<PlanRequest>;
+import { decodedNote, needs, showDevice, tooLong, tooMany } from './refusals.js';
 
 const described: Rule<PlannedModel> = {
   must: 'a description, from describeModel',
@@ -45,109 +26,216 @@ const deviceList = rules.listOf('devices, from plannerDevice', rules.object);
 /** Context when the caller names none: enough for most uses, and its cache is cheap. */
 export const defaultContext = 4096;
 
-/** Part of the free memory that is left to the rest of the process and the system. */
-const reservedPart = 1 / 16;
-
-/** A model on one device: what it takes, and what remains for the cache. */
-interface Fit {
-  readonly device: PlannerDevice;
-  readonly weights: number;
-  readonly activations: number;
-  readonly bytesPerToken: number;
-  /** Most tokens of context for which there is memory; negative when the weights alone do not fit. */
-  readonly largestContext: number;
-}
-
-function fit(model: PlannedModel, device: PlannerDevice, request: PlanRequest): Fit {
-  const weights = device.weightBytes;
-  const activations = activationBytes(model, request.prefillChunk, request.sequences);
-  const bytesPerToken = request.sequences * cacheBytesPerToken(model, request.cacheDtype);
-  const usable = device.freeMemory * (1 - reservedPart);
-  const largestContext = Math.floor((usable - weights - activations) / bytesPerToken);
-  return { device, weights, activations, bytesPerToken, largestContext };
-}
-
-const needs = ({ device, weights, activations }: Fit) =>
-  `${showBytes(weights)} of weights and ${showBytes(activations)} of activations do not fit in the ` +
-  `${showBytes(device.freeMemory)} that are free on '${device.backend}' (a sixteenth of which stays free)`;
-
-const tooLong = (context: number, { device, bytesPerToken, largestContext, weights }: Fit) =>
-  `a context of ${context} takes ${showBytes(context * bytesPerToken)} of cache beside ${showBytes(weights)} of weights, but ` +
-  `'${device.backend}' has ${showBytes(device.freeMemory)} free: the largest context that fits is ${largestContext}`;
-
-const tooMany = (sequences: number, { device, bytesPerToken, activations, weights }: Fit) =>
-  `sequences is ${sequences}; for one token of each they take ${showBytes(bytesPerToken)} of cache and ${showBytes(activations)} of ` +
-  `activations beside ${showBytes(weights)} of weights, but '${device.backend}' has ${showBytes(device.freeMemory)} free: one sequence would fit`;
-
-/** Why a device cannot serve the request, or undefined. */
-function refusal(model: PlannedModel, found: Fit, request: PlanRequest): RuntimeError | undefined {
+/** Why a device cannot compute these layers, or undefined. */
+function refusal(model: PlannedModel, found: PartFit, request: PlanRequest): RuntimeError | undefined {
   const { context, sequences } = request;
-  if (
-    found.largestContext < 1 &&
-    sequences > 1 &&
-    fit(model, found.device, { ...request, sequences: 1 }).largestContext >= 1
-  )
+  const alone = () => fitPart(model, found, { ...request, sequences: 1 });
+  if (found.largestContext < 1 && sequences > 1 && alone().largestContext >= 1)
     return new RuntimeError('BAD_OPTION', tooMany(sequences, found));
-  if (found.largestContext < 1)
-    return new RuntimeError('MODEL_TOO_LARGE', `the model is too large: ${needs(found)}`);
+  if (found.largestContext < 1) return new RuntimeError('MODEL_TOO_LARGE', needs(model, found));
   if (context !== undefined && context > found.largestContext)
     return new RuntimeError('CONTEXT_TOO_LARGE', tooLong(context, found));
   return undefined;
 }
 
-/** The context, and the sentence that says why. */
-function chooseContext(model: PlannedModel, { context }: PlanRequest, found: Fit): [number, string] {
+/** The context wished for, or the most that makes sense. */
+const wantedContext = ({ config }: PlannedModel, { context }: PlanRequest): number =>
+  context ?? Math.min(config.context, defaultContext);
+
+/** The sentence about the context that was chosen. */
+function whyContext(model: PlannedModel, { context }: PlanRequest, chosen: number, perToken: number): string {
   const trained = model.config.context;
   if (context !== undefined && context > trained)
-    return [
-      context,
-      `context ${context}, as asked; the model was trained for ${trained}, beyond which its text may degrade`,
-    ];
-  if (context !== undefined) return [context, `context ${context}, as asked`];
-  const chosen = Math.min(trained, found.largestContext, defaultContext);
+    return `context ${context}, as asked; the model was trained for ${trained}, beyond which its text may degrade`;
+  if (context !== undefined) return `context ${context}, as asked`;
   const why =
     chosen === trained
       ? 'all that the model was trained for'
       : chosen === defaultContext
-        ? `the default; the model was trained for ${trained}, and asking for more costs ${showBytes(found.bytesPerToken)} per token`
+        ? `the default; the model was trained for ${trained}, and asking for more costs ${showBytes(perToken)} per token`
         : `all that fits in memory; the model was trained for ${trained}`;
-  return [chosen, `context ${chosen}: ${why}`];
+  return `context ${chosen}: ${why}`;
+}
+
+function plannedRange(part: PartFit, context: number): PlannedRange {
+  const { device, from, to, weights, activations, bytesPerToken } = part;
+  const memory = { weights, activations, cache: context * bytesPerToken, available: device.freeMemory };
+  return { backend: device.backend, firstLayer: from, endLayer: to, memory };
+}
+
+function planOf(
+  model: PlannedModel,
+  request: PlanRequest,
+  parts: readonly PartFit[],
+  context: number,
+  reasons: readonly string[],
+): BackendPlan {
+  const ranges = parts.map((part) => plannedRange(part, context));
+  const sum = (of: (memory: BackendPlan['memory']) => number) =>
+    ranges.reduce((total, { memory }) => total + of(memory), 0);
+  const perToken = parts.reduce((total, { bytesPerToken }) => total + bytesPerToken, 0);
+  return {
+    ranges,
+    context,
+    cacheDtype: request.cacheDtype,
+    memory: {
+      weights: sum(({ weights }) => weights),
+      activations: sum(({ activations }) => activations),
+      cache: sum(({ cache }) => cache),
+      available: freeTogether(parts.map(({ device }) => device)),
+    },
+    estimate: estimateSpeed(model, parts),
+    reasons: [...reasons, whyContext(model, request, context, perToken)],
+  };
 }
 
 /** Why this device. */
-function choice({ device }: Fit, devices: readonly PlannerDevice[], { named }: PlanRequest): string {
-  const { name, isa, threads } = device.profile;
+function choice({ device }: PartFit, devices: readonly PlannerDevice[], { named }: PlanRequest): string {
   const why = named
     ? 'the backend asked for'
     : devices.length === 1
       ? 'the only backend that loads'
       : 'the fastest by measurement that fits';
-  return `'${device.backend}' on ${name} (${isa}, ${threads} ${threads === 1 ? 'thread' : 'threads'}): ${why}`;
+  return `${showDevice(device)}: ${why}`;
 }
 
-function planOn(
+/** Which layers are where, and what each part costs. */
+function splitReasons(
   model: PlannedModel,
+  parts: readonly PartFit[],
+  context: number,
+  why: string,
+): string[] {
+  const bytes = showBytes(streamBytes(model));
+  const each = parts.map((part) => {
+    const { device, weights, bytesPerToken } = part;
+    const cost = `${showBytes(weights)} of weights, ${showBytes(context * bytesPerToken)} of cache`;
+    const time = `about ${(1000 * decodeSeconds(part)).toPrecision(3)} ms of each token`;
+    return `${showLayers(part)} on ${showDevice(device)}: ${cost}, ${time}${decodedNote(device)}`;
+  });
+  return [why, ...each, `${bytes} of hidden state per token go through host memory between two parts`];
+}
+
+const showParts = (parts: readonly LayerRange[]): string => parts.map(showRange).join(',');
+
+/** The ranges that the caller asked for. */
+function planRanges(
+  model: PlannedModel,
+  devices: readonly PlannerDevice[],
   request: PlanRequest,
-  found: Fit,
-  reasons: readonly string[],
 ): BackendPlan {
-  const { device, weights, activations, bytesPerToken } = found;
-  const [context, why] = chooseContext(model, request, found);
-  return {
-    ranges: [{ backend: device.backend, firstLayer: 0, endLayer: model.config.layers }],
-    context,
-    cacheDtype: request.cacheDtype,
-    memory: { weights, activations, cache: context * bytesPerToken, available: device.freeMemory },
-    estimate: estimateSpeed(model, device),
-    reasons: [...reasons, why],
-  };
+  const ranges = request.ranges!;
+  const fault = rangeFault(ranges, model.config.layers);
+  if (fault) throw new RuntimeError('BAD_OPTION', `the split ${showParts(ranges)} cannot be: ${fault}`);
+  if (ranges.length !== devices.length)
+    throw new RuntimeError(
+      'BAD_OPTION',
+      `the split ${showParts(ranges)} has ${ranges.length} ranges for ${devices.length} backends (${showNames(devices)}): give one range for each`,
+    );
+  const parts = ranges.map(({ from, to }, d) => fitPart(model, { device: devices[d]!, from, to }, request));
+  for (const part of parts) {
+    const refused = refusal(model, part, request);
+    if (refused) throw refused;
+  }
+  const context = Math.min(wantedContext(model, request), ...parts.map((part) => part.largestContext));
+  needHostMemory(parts, request.context ?? 1);
+  const fitting = request.context ?? largestOnHost(parts, context);
+  return planOf(model, request, parts, fitting, splitReasons(model, parts, fitting, 'split as asked'));
+}
+
+/** Devices that compute in the host's memory share it. */
+function needHostMemory(parts: readonly PartFit[], context: number): void {
+  const [taken, memory] = [hostBytesOf(parts, context), hostMemory(parts.map(({ device }) => device))];
+  if (taken <= memory) return;
+  throw new RuntimeError(
+    'MODEL_TOO_LARGE',
+    `the parts ${showParts(parts)} take ${showBytes(taken)} of the host's memory together, of which ${showBytes(memory)} may be used: ` +
+      'these backends share it, so a split gains no room',
+  );
+}
+
+function largestOnHost(parts: readonly PartFit[], wanted: number): number {
+  const perToken = hostBytesOf(parts, 1) - hostBytesOf(parts, 0);
+  if (perToken === 0) return wanted;
+  const memory = hostMemory(parts.map(({ device }) => device));
+  return Math.min(wanted, Math.floor((memory - hostBytesOf(parts, 0)) / perToken));
+}
+
+const showNames = (devices: readonly PlannerDevice[]): string =>
+  devices.map(({ backend }) => `'${backend}'`).join(', ');
+
+/** The fastest split over all of these devices, in this order; its context may be shorter than asked. Undefined where no split has the memory. */
+function planSplit(
+  model: PlannedModel,
+  devices: readonly PlannerDevice[],
+  request: PlanRequest,
+  why: string,
+): BackendPlan | undefined {
+  const found = splitWithRoom(model, devices, request, wantedContext(model, request));
+  if (!found) return undefined;
+  const { parts, context } = found;
+  return planOf(model, request, parts, context, splitReasons(model, parts, context, why));
+}
+
+const isTooShort = ({ context }: BackendPlan, request: PlanRequest): boolean =>
+  context < (request.context ?? 1);
+
+/** Every device was asked for. */
+function planNamed(
+  model: PlannedModel,
+  devices: readonly PlannerDevice[],
+  request: PlanRequest,
+): BackendPlan {
+  const { layers } = model.config;
+  if (devices.length > layers)
+    throw new RuntimeError(
+      'BAD_OPTION',
+      `${devices.length} backends are named (${showNames(devices)}), but the model has ${layers} layers: name ${layers} at most`,
+    );
+  const why = `split over ${showNames(devices)}, as asked, so that a token takes the least time by the measured rates`;
+  const plan = planSplit(model, devices, request, why);
+  if (!plan) throw new RuntimeError('MODEL_TOO_LARGE', notTogether(model, devices, request));
+  if (!isTooShort(plan, request)) return plan;
+  throw new RuntimeError(
+    'CONTEXT_TOO_LARGE',
+    `no split over ${showNames(devices)} has the memory for a context of ${request.context}: the largest context that fits is ${plan.context}`,
+  );
+}
+
+/** Where no device holds the model alone: the fewest that do together, fastest first. */
+function planTogether(
+  model: PlannedModel,
+  devices: readonly PlannerDevice[],
+  request: PlanRequest,
+): BackendPlan | undefined {
+  const most = Math.min(devices.length, model.config.layers);
+  for (let count = 2; count <= most; count++) {
+    const some = devices.slice(0, count);
+    const why = `split over ${showNames(some)}: none of them holds the model alone`;
+    const plan = planSplit(model, some, request, why);
+    if (plan && !isTooShort(plan, request)) return plan;
+  }
+  return undefined;
+}
+
+function notTogether(model: PlannedModel, devices: readonly PlannerDevice[], request: PlanRequest): string {
+  const { layers } = model.config;
+  const each = devices.map((device) => {
+    const whole = fitPart(model, { device, from: 0, to: layers }, request);
+    return `all layers take ${showBytes(bytesOf(whole, 1))} on '${device.backend}', which has ${showBytes(device.freeMemory)} free${decodedNote(device)}`;
+  });
+  return (
+    `no split of the ${layers} layers over ${showNames(devices)} has the memory: ${each.join('; ')}. ` +
+    "Backends that compute in the host's memory share it"
+  );
 }
 
 /**
- * Decides, before anything is allocated, which device computes a model and how much context it affords. Pure.
- * @param devices best first; the first that has the memory is taken. One device: it is taken or refused.
- * @throws RuntimeError MODEL_TOO_LARGE, CONTEXT_TOO_LARGE (with the largest that fits), BAD_OPTION (sequences) for the first device,
- * NO_BACKEND, BAD_ARGUMENT
+ * Decides, before anything is allocated, which devices compute which layers of a model and how much context they afford. Pure.
+ * @param devices best first; the first that has the memory is taken, and where none has, the fewest that have it together. One
+ * device: it is taken or refused. With `named` or `ranges` every device computes layers, in the order given.
+ * @throws RuntimeError MODEL_TOO_LARGE, CONTEXT_TOO_LARGE (with the largest that fits), BAD_OPTION (sequences, ranges), NO_BACKEND,
+ * BAD_ARGUMENT
  */
 export function planBackends(
   model: PlannedModel,
@@ -157,15 +245,34 @@ export function planBackends(
   checkArgument('planBackends', 'model', model, described, badArgument);
   checkArgument('planBackends', 'devices', devices, deviceList, badArgument);
   checkOptions('planBackends', request, planSchema, badOption);
+  if (request.ranges && devices.length > 0) return planRanges(model, devices, request);
+  if (request.named && devices.length > 1) return planNamed(model, devices, request);
+  return planFirst(model, devices, request);
+}
+
+function planFirst(
+  model: PlannedModel,
+  devices: readonly PlannerDevice[],
+  request: PlanRequest,
+): BackendPlan {
   const refusals: RuntimeError[] = [];
+  const rejected = () => refusals.map(({ message }) => `rejected: ${message}`);
   for (const device of devices) {
-    const found = fit(model, device, request);
+    const found = fitPart(model, { device, from: 0, to: model.config.layers }, request);
     const refused = refusal(model, found, request);
     if (!refused) {
-      const rejected = refusals.map(({ message }) => `rejected: ${message}`);
-      return planOn(model, request, found, [...rejected, choice(found, devices, request)]);
+      const context = Math.min(wantedContext(model, request), found.largestContext);
+      return planOf(model, request, [found], context, [...rejected(), choice(found, devices, request)]);
     }
     refusals.push(refused);
   }
-  throw refusals[0] ?? new RuntimeError('NO_BACKEND', 'there is no device to plan for');
+  const plan = planTogether(model, devices, request);
+  if (plan) return { ...plan, reasons: [...rejected(), ...plan.reasons] };
+  const [first] = refusals;
+  if (!first) throw new RuntimeError('NO_BACKEND', 'there is no device to plan for');
+  if (devices.length === 1) throw first;
+  throw new RuntimeError(
+    first.code,
+    `${first.message}; nor has a split over ${showNames(devices)} the memory`,
+  );
 }

@@ -1,3 +1,5 @@
+import { SamplingError } from './error.js';
+
 /** Draws that a device makes with the op `sample`, of the tokens that the sampler would draw. */
 export interface Draws {
   /** [4]: temperature, top-k, top-p, ln min-p. */
@@ -10,3 +12,12 @@ export interface Draws {
 
 /** What the device gives for a row without a token. */
 export const noToken = -1;
+
+/** @throws SamplingError BAD_LOGITS where the device has found no token */
+export function needToken(token: number): void {
+  if (token !== noToken) return;
+  throw new SamplingError(
+    'BAD_LOGITS',
+    'no logit is above -Infinity, or one is Infinity: the model or its computation is broken',
+  );
+}

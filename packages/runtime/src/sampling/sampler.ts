@@ -2,7 +2,7 @@ import { checkArgument, rules, showValue } from '@quern/core';
 import { Adjustments } from './adjust.js';
 import { certain, type Distribution, softmaxOf } from './distribution.js';
 import { draw } from './draw.js';
-import { type Draws, noToken } from './draws.js';
+import { type Draws, needToken } from './draws.js';
 import { badArgument, SamplingError } from './error.js';
 import { candidates, logMinP, minPFilter } from './filter.js';
 import { checkSampling, type ResolvedOptions, resolveOptions, type SamplingOptions } from './options.js';
@@ -88,11 +88,7 @@ export class Sampler {
       settings: Float32Array.of(temperature, topK, topP, logMinP(minP)),
       peek: (words, at, count) => random.peek(words, at, count),
       take(token) {
-        if (token === noToken)
-          throw new SamplingError(
-            'BAD_LOGITS',
-            'no logit is above -Infinity, or one is Infinity: the model or its computation is broken',
-          );
+        needToken(token);
         random.nextDouble();
         return token;
       },

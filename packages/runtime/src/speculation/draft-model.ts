@@ -1,8 +1,8 @@
 import type { KvSequence } from '@quern/core';
 import type { Engine } from '../engine/engine.js';
-import type { RowsHead } from '../engine/record-forward.js';
 import type { Lease } from '../engine/sequence-pool.js';
-import type { TokenChoice } from '../engine/token-choice.js';
+import type { RowOutput } from '../engine/step-output.js';
+import { greedy, type TokenChoice } from '../engine/token-choice.js';
 import { type Distribution, drawFrom } from '../sampling/distribution.js';
 import type { Sampler } from '../sampling/index.js';
 import type { LengthChoice } from './draft-length.js';
@@ -22,6 +22,8 @@ export interface DraftModelParts {
 
 /** Missing tokens up to this many are computed by captured steps, more as a prompt. */
 const fewTokens = 16;
+
+const noStops = new Int32Array(0);
 
 /** A smaller model guesses. Its sequence keeps what it has in common with the history from draft to draft. */
 export class DraftModel implements Drafter {
@@ -66,21 +68,21 @@ export class DraftModel implements Drafter {
 
   private async likeliest(missing: readonly number[], count: number): Promise<Draft> {
     const { engine, signal } = this.parts;
-    const tokens = [await this.follow(missing, 'argmax', (output) => output[output.length - 1]!)];
-    while (tokens.length < count)
-      tokens.push(
-        ...(await engine.rows.chain(this.sequence, tokens.at(-1)!, count - tokens.length, { signal })),
-      );
+    const { sequence } = this;
+    const tokens = [await this.follow(missing, 'argmax', ({ best }) => best[0]!)];
+    while (tokens.length < count) {
+      const most = count - tokens.length;
+      const request = { sequence, token: tokens.at(-1)!, choice: greedy, most, stops: noStops, signal };
+      tokens.push(...(await engine.decode(request)));
+    }
     return { tokens };
   }
 
   private async sampled(missing: readonly number[], count: number, sampler: Sampler): Promise<Draft> {
     const tokens: number[] = [];
     const proposals: Distribution[] = [];
-    const take = (output: ArrayLike<number>, rows: number): number => {
-      const logits = output as Float32Array; // [rows, V]
-      const last = logits.subarray(((rows - 1) * logits.length) / rows);
-      const proposal = sampler.distribution(last, tokens);
+    const take = ({ logits }: RowOutput): number => {
+      const proposal = sampler.distribution(logits!, tokens);
       proposals.push(proposal);
       return drawFrom(proposal, sampler.nextRandom());
     };
@@ -89,20 +91,16 @@ export class DraftModel implements Drafter {
     return { tokens, proposals };
   }
 
-  /** Appends tokens; `take` gets the output of some of the last rows. */
+  /** Appends tokens; `take` gets what follows the last. */
   private follow(
     tokens: readonly number[],
-    head: RowsHead,
-    take: (output: ArrayLike<number>, rows: number) => number,
+    head: 'argmax' | 'logits',
+    take: (row: RowOutput) => number,
   ): Promise<number> {
     const { engine, signal } = this.parts;
     if (tokens.length <= fewTokens)
-      return engine.rows.run(this.sequence, tokens, head, (output) => take(output, tokens.length), signal);
-    const choice: TokenChoice = {
-      head: head === 'argmax' ? 'argmax' : 'ranked',
-      take: ({ best, logits }) => take(head === 'argmax' ? best.subarray(0, 1) : logits!, 1),
-      accept() {},
-    };
+      return engine.compute(this.sequence, tokens, head, (rows) => take(rows.at(-1)!), signal);
+    const choice: TokenChoice = { head: head === 'argmax' ? 'argmax' : 'ranked', take, accept() {} };
     return engine.prefill(this.sequence, tokens, choice, { signal });
   }
 }

@@ -1,5 +1,6 @@
-import type { HostArray, KvSequence } from '@quern/core';
+import type { KvSequence } from '@quern/core';
 import type { Engine } from '../engine/engine.js';
+import type { RowOutput } from '../engine/step-output.js';
 import type { TokenChoice } from '../engine/token-choice.js';
 import type { Decoding } from '../generation/decoding.js';
 import { acceptOrRedraw } from '../sampling/distribution.js';
@@ -67,17 +68,16 @@ export class SpeculativeDecoding implements Decoding {
     const most = engine.exactRows;
     for (let at = 0; at < rows.length; at += most) {
       const some = rows.slice(at, at + most);
-      const take = (output: HostArray) => this.choose(output, some.length, draft, found);
-      if (!(await engine.rows.run(sequence, some, head, take, signal))) return;
+      const take = (outputs: readonly RowOutput[]) => this.choose(outputs, draft, found);
+      if (!(await engine.compute(sequence, some, head, take, signal))) return;
     }
   }
 
-  /** Adds the model's own tokens of the next `rows` rows, up to the first that is not the drafted one; false where there is one. */
-  private choose(output: HostArray, rows: number, draft: Draft, found: number[]): boolean {
-    const width = output.length / rows;
-    for (let row = 0; row < rows; row++) {
+  /** Adds the model's own tokens of the next rows, up to the first that is not the drafted one; false where there is one. */
+  private choose(rows: readonly RowOutput[], draft: Draft, found: number[]): boolean {
+    for (const row of rows) {
       const at = found.length;
-      const token = this.tokenAt(output.subarray(row * width, (row + 1) * width), at, draft);
+      const token = this.tokenAt(row, at, draft);
       this.parts.choice.accept(token);
       found.push(token);
       if (token !== draft.tokens[at]) return false;
@@ -86,13 +86,12 @@ export class SpeculativeDecoding implements Decoding {
   }
 
   /** A draft without chance in it is accepted just when the model's own choice, drawn as ever, is the same. */
-  private tokenAt(output: HostArray, row: number, { tokens, proposals }: Draft): number {
+  private tokenAt({ best, logits }: RowOutput, at: number, { tokens, proposals }: Draft): number {
     const { sampler } = this.parts.choice;
-    if (!sampler) return output[0]!;
-    const logits = output as Float32Array; // [V]
-    const proposal = proposals?.[row];
-    if (!proposal) return sampler.sample(logits);
-    const wanted = sampler.distribution(logits);
-    return acceptOrRedraw(wanted, proposal, tokens[row]!, () => sampler.nextRandom());
+    if (!sampler) return best[0]!;
+    const proposal = proposals?.[at];
+    if (!proposal) return sampler.sample(logits!);
+    const wanted = sampler.distribution(logits!);
+    return acceptOrRedraw(wanted, proposal, tokens[at]!, () => sampler.nextRandom());
   }
 }

@@ -79,11 +79,9 @@ async function readAgain(
         }),
       );
     using step = backend.step();
-    const batch = session.batch(step, [{ sequence, tokens }]);
+    const { ids, batch } = session.inputs(step, { sequence, tokens });
     const queries = new Map<number, Tensor>();
-    const x = decoder.hidden(step.input(Int32Array.from(tokens)), batch, session.caches, (query, layer) =>
-      queries.set(layer, query),
-    );
+    const x = decoder.hidden(ids, batch, session.caches, (query, layer) => queries.set(layer, query));
     const count = tokens.length - 1 - first; // of the tokens whose next one is text, or the end
     const looks = chosen.map(([layer, head], i) => {
       const rows = step.input(Int32Array.from({ length: count }, (_, t) => (first + t) * H + head));

@@ -1,21 +1,31 @@
-import { type Graph, inputBatch, KvCache, type KvSequence, type Tensor } from '@quern/core';
-import type { DecoderBatch, WhisperModel } from '@quern/models';
+import {
+  type Graph,
+  KvCache,
+  type KvSequence,
+  type Step,
+  StepCache,
+  type StepPart,
+  type StepRecipe,
+  type Tensor,
+  writeBatch,
+} from '@quern/core';
+import type { WhisperModel } from '@quern/models';
 import { needProbabilities } from '../broken-numbers.js';
 import { nextTurn } from '../engine/next-turn.js';
-import { StepGraph } from './step-graph.js';
+import { type DecoderArrays, decoderArrays, decoderInputs, type NewTokens } from './decoder-inputs.js';
 
-/** A sequence and the tokens that a step appends to it. */
-export interface NewTokens {
-  readonly sequence: KvSequence;
-  readonly tokens: readonly number[];
-}
+/** A text and the tokens that are appended to it. */
+export type NewText = Omit<NewTokens, 'start'>;
+
+/** Most captured steps that are kept, one for each number of texts, and most rows that the kept steps have together. */
+const limits = { steps: 16, rows: 128 } as const;
 
 /**
  * What one transcription keeps on the backend: the keys and values of the window that was heard, and of the texts that are
  * being written about it.
  */
 export class SpeechSession {
-  private readonly graphs = new Map<number, StepGraph>();
+  private readonly steps = new StepCache<DecoderArrays>(limits);
 
   private constructor(
     readonly model: WhisperModel,
@@ -76,21 +86,21 @@ export class SpeechSession {
    * token. Rejects with BAD_LOGITS.
    */
   async begin(
-    tokens: NewTokens,
+    text: NewText,
     rows: readonly number[],
     signal: AbortSignal | undefined,
   ): Promise<Float32Array> {
     const softmax = (logits: Tensor) => this.model.backend.softmax(logits);
-    return this.checked(await this.write(tokens, rows, softmax, signal));
+    return this.checked(await this.write(text, rows, softmax, signal));
   }
 
   /** The same, but logits [R, V], whatever they are. */
-  logits(tokens: NewTokens, rows: readonly number[], signal: AbortSignal | undefined): Promise<Float32Array> {
-    return this.write(tokens, rows, (logits) => logits, signal);
+  logits(text: NewText, rows: readonly number[], signal: AbortSignal | undefined): Promise<Float32Array> {
+    return this.write(text, rows, (logits) => logits, signal);
   }
 
   private async write(
-    { sequence, tokens }: NewTokens,
+    { sequence, tokens }: NewText,
     rows: readonly number[],
     finish: (logits: Tensor) => Tensor,
     signal: AbortSignal | undefined,
@@ -98,8 +108,8 @@ export class SpeechSession {
     const { backend, decoder } = this.model;
     sequence.append(tokens.length);
     using step = backend.step();
-    const batch = this.batch(step, [{ sequence, tokens }]);
-    const x = decoder.hidden(step.input(Int32Array.from(tokens)), batch, this.caches);
+    const { ids, batch } = this.inputs(step, { sequence, tokens });
+    const x = decoder.hidden(ids, batch, this.caches);
     const wanted = finish(decoder.logits(backend.gatherRows(x, step.input(Int32Array.from(rows)))));
     await nextTurn();
     await step.run(signal ? { signal } : {});
@@ -113,14 +123,29 @@ export class SpeechSession {
     signal: AbortSignal | undefined,
   ): Promise<Float32Array> {
     for (const sequence of sequences) sequence.append(1);
-    const { graph } = this;
-    if (!graph) return this.checked(await this.nextRecorded(sequences, tokens, signal));
-    let captured = this.graphs.get(sequences.length);
-    if (!captured) {
-      captured = await StepGraph.capture(this, graph, sequences);
-      this.graphs.set(sequences.length, captured);
-    }
-    return this.checked(await captured.run(sequences, tokens, signal));
+    const rows = sequences.map((sequence, i) => ({
+      sequence,
+      start: sequence.length - 1,
+      tokens: [tokens[i]!],
+    }));
+    const key = { key: `${rows.length}`, rows: rows.length };
+    return this.steps.use(
+      key,
+      () => this.recipe(rows),
+      async (step) => {
+        step.arrays.ids.set(tokens);
+        step.write('ids');
+        writeBatch(step, rows);
+        await step.run(signal);
+        return this.checked(step.read('probabilities') as Float32Array); // [S, V]
+      },
+    );
+  }
+
+  /** Tokens that a text has as its last, as inputs of a step. */
+  inputs(step: Step, { sequence, tokens }: NewText): ReturnType<typeof decoderInputs> {
+    const arrays = this.arrays([{ sequence, start: sequence.length - tokens.length, tokens }]);
+    return decoderInputs((name, shape) => step.input(arrays[name], shape), arrays);
   }
 
   private checked(probabilities: Float32Array): Float32Array {
@@ -128,46 +153,24 @@ export class SpeechSession {
     return probabilities;
   }
 
-  private async nextRecorded(
-    sequences: readonly KvSequence[],
-    tokens: readonly number[],
-    signal: AbortSignal | undefined,
-  ): Promise<Float32Array> {
-    using step = this.model.backend.step();
-    const { probabilities } = this.record(step, sequences, tokens);
-    await step.run(signal ? { signal } : {});
-    return (await step.read(probabilities)) as Float32Array;
-  }
-
-  /** Records a step of one token of each text, already appended. */
-  record(
-    step: ReturnType<WhisperModel['backend']['step']>,
-    sequences: readonly KvSequence[],
-    tokens: readonly number[],
-  ): { readonly ids: Tensor; readonly batch: DecoderBatch; readonly probabilities: Tensor } {
+  /** The step that appends one token to each of some texts. */
+  private recipe(rows: readonly NewTokens[]): StepRecipe<DecoderArrays> {
     const { backend, decoder } = this.model;
-    const ids = step.input(Int32Array.from(tokens));
-    const batch = this.batch(
-      step,
-      sequences.map((sequence, i) => ({ sequence, tokens: [tokens[i]!] })),
-    );
-    const logits = decoder.logits(decoder.hidden(ids, batch, this.caches)); // [S, V]
-    return { ids, batch, probabilities: backend.softmax(logits) };
-  }
-
-  /** What a step of these rows must know of both caches. */
-  batch(step: ReturnType<WhisperModel['backend']['step']>, rows: readonly NewTokens[]): DecoderBatch {
-    const entries = rows.map(({ sequence, tokens }) => ({ sequence, rows: tokens.length }));
-    const text = inputBatch(step, this.text.describe(entries));
-    const windows = this.model.config.encoder.context;
-    return {
-      text,
-      sound: {
-        cuSeqlens: text.cuSeqlens,
-        kvLengths: step.input(new Int32Array(rows.length).fill(windows)),
-        blockTable: step.input(new Int32Array(rows.length), [rows.length, 1]),
+    const arrays = this.arrays(rows);
+    const part: StepPart<DecoderArrays> = {
+      backend,
+      graph: this.graph,
+      record: (_step, input) => {
+        const { ids, batch } = decoderInputs(input, arrays);
+        const logits = decoder.logits(decoder.hidden(ids, batch, this.caches)); // [S, V]
+        return { outputs: { probabilities: backend.softmax(logits) } };
       },
     };
+    return { arrays, parts: [part] };
+  }
+
+  private arrays(rows: readonly NewTokens[]): DecoderArrays {
+    return decoderArrays(this.text, rows, this.model.config.encoder.context);
   }
 
   get caches() {
@@ -175,7 +178,7 @@ export class SpeechSession {
   }
 
   dispose(): void {
-    for (const graph of this.graphs.values()) graph.dispose();
+    this.steps.dispose();
     this.text.dispose();
     this.sound.dispose();
   }

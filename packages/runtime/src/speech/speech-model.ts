@@ -8,7 +8,12 @@ import {
 } from '@quern/models';
 import type { AudioInput } from '../audio/read-samples.js';
 import { badOption, RuntimeError } from '../error.js';
-import { type LoadOptions, loadSchema } from '../model/load-options.js';
+import {
+  type LoadOptions,
+  loadSchema,
+  type OneBackendOptions,
+  oneBackendSchema,
+} from '../model/load-options.js';
 import { locateModel, type ModelLocator } from '../model/locate-model.js';
 import { type SignalOptions, signalSchema } from '../model/signal-options.js';
 import { loadTokenizerFromGguf, TokenizerError, tokenizerFromHuggingFace } from '../tokenizer/index.js';
@@ -19,22 +24,15 @@ import { type SpeechSource, Transcriber } from './transcriber.js';
 import { Transcription } from './transcription.js';
 import { nonSpeechTokens, type SpeechVocabulary, vocabularyOf, vocabularyOfBytes } from './vocabulary.js';
 
-const shared = [
-  'backend',
-  'threads',
-  'backendOptions',
-  'mmap',
-  'graph',
-  'resolveFrom',
-  'signal',
-  'onProgress',
-  'onNotice',
-] as const;
+const shared = ['threads', 'mmap', 'graph', 'resolveFrom', 'signal', 'onProgress', 'onNotice'] as const;
 
-export type SpeechLoadOptions = Pick<LoadOptions, (typeof shared)[number]>;
+export type SpeechLoadOptions = OneBackendOptions & Pick<LoadOptions, (typeof shared)[number]>;
 
 /** Of each option: what it must be, and its default. */
-export const speechLoadSchema = pickOptions(loadSchema, shared) satisfies Schema<SpeechLoadOptions>;
+export const speechLoadSchema = {
+  ...oneBackendSchema,
+  ...pickOptions(loadSchema, shared),
+} satisfies Schema<SpeechLoadOptions>;
 
 /** A model that turns speech into text. */
 export class SpeechModel {

@@ -1,25 +1,40 @@
 import type { KvSequence } from '@quern/core';
 import { DecodeBatch, mostDecodeRows } from '../../src/engine/decode-batch.js';
-import type { DecodeRow } from '../../src/engine/decode-graph.js';
-import type { TokenChoice } from '../../src/engine/token-choice.js';
+import type { ForwardSteps, StepRows } from '../../src/engine/forward-steps.js';
+import { greedy } from '../../src/engine/token-choice.js';
 
-const choice: TokenChoice = {
-  head: 'argmax',
-  take: ({ best }) => best[0]!,
-  accept() {},
-};
-const sequence = {} as KvSequence; // only steps look at it
+const sequence = { length: 0, append() {}, truncate() {} } as Pick<
+  KvSequence,
+  'length' | 'append' | 'truncate'
+> as KvSequence;
+
+/** Asks for one token. */
+const ask = async (batch: DecodeBatch, token: number) =>
+  (
+    await batch.next({
+      sequence,
+      token,
+      choice: greedy,
+      most: 1,
+      stops: new Int32Array(0),
+      signal: undefined,
+    })
+  )[0];
 
 /** A device that takes a turn per step and answers with each row's own token. */
 function fakeSteps() {
   const steps: number[][] = [];
   return {
     steps,
-    async run(rows: readonly DecodeRow[]) {
-      steps.push(rows.map(({ token }) => token));
+    canDraw: true,
+    canChain: true,
+    run: (async (rows, _head, take) => {
+      const tokens = rows.flatMap((row: StepRows) => row.tokens);
+      steps.push(tokens);
       await new Promise((resolve) => setImmediate(resolve));
-      return rows.map(({ token }) => ({ best: Int32Array.of(token), logits: undefined }));
-    },
+      return take(tokens.map((token) => ({ best: Int32Array.of(token), logits: undefined })));
+    }) satisfies ForwardSteps['run'],
+    chain: () => Promise.reject(new Error('one token is no chain')),
   };
 }
 
@@ -32,7 +47,7 @@ test('more than a step takes have equal turns', async () => {
   await Promise.all(
     callers.map(async (caller) => {
       while (taken[caller]! < 10) {
-        expect(await batch.next({ sequence, token: caller }, choice, undefined)).toBe(caller);
+        expect(await ask(batch, caller)).toBe(caller);
         taken[caller]!++;
         spread.push(Math.max(...taken) - Math.min(...taken));
       }
@@ -45,20 +60,20 @@ test('more than a step takes have equal turns', async () => {
 test('who asks in the same turn, however late in it, is in the step', async () => {
   const device = fakeSteps();
   const batch = new DecodeBatch(device);
-  const ask = async (token: number, delays: number) => {
+  const later = async (token: number, delays: number) => {
     for (let i = 0; i < delays; i++) await undefined;
-    return batch.next({ sequence, token }, choice, undefined);
+    return ask(batch, token);
   };
-  await Promise.all([ask(1, 0), ask(2, 7), ask(3, 100)]);
+  await Promise.all([later(1, 0), later(2, 7), later(3, 100)]);
   expect(device.steps).toEqual([[1, 2, 3]]);
 });
 
 test('who asks while a step runs is in the next', async () => {
   const device = fakeSteps();
   const batch = new DecodeBatch(device);
-  const first = batch.next({ sequence, token: 1 }, choice, undefined);
+  const first = ask(batch, 1);
   await new Promise((resolve) => process.nextTick(resolve));
-  const others = [2, 3].map((token) => batch.next({ sequence, token }, choice, undefined));
+  const others = [2, 3].map((token) => ask(batch, token));
   await Promise.all([first, ...others]);
   expect(device.steps).toEqual([[1], [2, 3]]);
 });

@@ -1,7 +1,7 @@
 import { createBackend } from '@quern/backend-reference';
 import type { Backend } from '@quern/core';
 import fc from 'fast-check';
-import { RowSteps } from '../../src/engine/row-steps.js';
+import { ForwardSteps } from '../../src/engine/forward-steps.js';
 import { type GenerateOptions, loadModel, type Model } from '../../src/index.js';
 import { writeTinyModel } from '../tiny-model.js';
 
@@ -207,14 +207,14 @@ describe('how a generation ends', () => {
 
 /** Counts the chains of all models. */
 function countChains() {
-  const { chain } = RowSteps.prototype;
+  const { chain } = ForwardSteps.prototype;
   const counter = {
     count: 0,
     [Symbol.dispose]() {
-      RowSteps.prototype.chain = chain;
+      ForwardSteps.prototype.chain = chain;
     },
   };
-  RowSteps.prototype.chain = function (...args) {
+  ForwardSteps.prototype.chain = function (...args) {
     counter.count++;
     return chain.apply(this, args);
   };

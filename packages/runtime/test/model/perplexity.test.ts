@@ -4,6 +4,7 @@ import { execFile } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { formatNames, isWritable } from '@quern/quant';
+import { cases } from '../../../../test-scope.js';
 import { type LoadOptions, loadModel } from '../../src/index.js';
 import { cpuLevels, hasCpu } from '../backends.js';
 import type { DemoFiles, writeDemoFiles } from './accuracy/demo-files.mjs';
@@ -51,7 +52,8 @@ const distance = (found: number, wanted: number) => Math.abs(found / wanted - 1)
 const describeCpu = hasCpu ? describe : describe.skip;
 
 /** Those that kernels read and that can be written. */
-const formats = formatNames.filter((format) => isWritable(format) && format !== 'f64');
+const writable = formatNames.filter((format) => isWritable(format) && format !== 'f64');
+const formats = cases(writable, ['f16', 'q8_0', 'q4_k']);
 
 describeCpu.each(formats)('%s beside F32', (format) => {
   let files: DemoFiles;

@@ -295,7 +295,7 @@ describe('messages', () => {
     [
       'loadModel',
       ['demo', { backend: {} }],
-      "[loadModel] backend is an object; it must be 'auto', the name of a backend such as 'cpu', or a Backend (BAD_OPTION)",
+      "[loadModel] backend is an object; it must be 'auto', the name of a backend such as 'cpu', or a Backend, or a list of these, with 1 at least (BAD_OPTION)",
     ],
     [
       'model.generate',

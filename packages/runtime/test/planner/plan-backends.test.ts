@@ -1,9 +1,9 @@
+import type { ModelCosts, WeightCost } from '@quern/models';
 import { type PlannedModel, type PlannerDevice, type PlanRequest, planBackends } from '../../src/index.js';
 import { showBytes } from '../../src/planner/memory.js';
 
 const model: PlannedModel = {
   architecture: 'llama',
-  activeParameters: 1.2e9,
   config: {
     layers: 16,
     width: 2048,
@@ -22,11 +22,23 @@ const model: PlannedModel = {
 
 const GB = 1e9;
 
+const nothing: WeightCost = { bytes: 0, perToken: 0, active: 0 };
+/** Layers of equal size; as a tied model, of which a quarter of the bytes is the embedding. */
+const costs = (bytes: number): ModelCosts => {
+  const share = (0.75 * bytes) / 16;
+  return {
+    layers: Array.from({ length: 16 }, () => ({ bytes: share, perToken: share, active: 1.2e9 / 16 })),
+    embed: nothing,
+    logits: nothing,
+    both: { bytes: bytes / 4, perToken: bytes / 4, active: 128256 * 2048 },
+  };
+};
+
 const device = (backend: string, freeMemory: number, more: Partial<PlannerDevice> = {}): PlannerDevice => ({
   backend,
   freeMemory,
-  weightBytes: 0.8 * GB,
-  bytesPerToken: 0.8 * GB,
+  costs: costs(0.8 * GB),
+  decoded: [],
   profile: {
     kind: 'cpu',
     name: 'made up',
@@ -53,12 +65,12 @@ const codeOf = (plan: () => unknown): unknown => {
 
 test('all layers on the first device that fits, with its memory and speed', () => {
   const plan = planBackends(model, [device('cpu', 8 * GB)], { ...request, context: 2048 });
-  expect(plan.ranges).toEqual([{ backend: 'cpu', firstLayer: 0, endLayer: 16 }]);
+  expect(plan.ranges).toEqual([{ backend: 'cpu', firstLayer: 0, endLayer: 16, memory: plan.memory }]);
   expect(plan).toMatchObject({ context: 2048, cacheDtype: 'f16' });
   expect(plan.memory).toMatchObject({ weights: 0.8 * GB, cache: 2048 * perToken, available: 8 * GB });
   expect(plan.memory.activations).toBeGreaterThan(512 * 3 * 8192 * 4);
   expect(plan.estimate.decodeTokensPerSecond).toBe(50);
-  expect(plan.estimate.prefillTokensPerSecond).toBeCloseTo(1e12 / (2 * (1.2e9 - 128256 * 2048)));
+  expect(plan.estimate.prefillTokensPerSecond).toBeCloseTo(1e12 / (2 * 1.2e9));
 });
 
 test('the context without a wish: 4096, the trained one, or what fits, and the reason', () => {

@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { runs } from '../../../../test-scope.js';
 import { Sampler, type SamplingOptions } from '../../src/sampling/index.js';
 
 /** The `count` likeliest tokens as the op topK defines them. */
@@ -58,7 +59,7 @@ test('the likeliest tokens beside the logits change nothing', () => {
         expect([...logits]).toEqual(before);
       },
     ),
-    { numRuns: 2000 },
+    { numRuns: runs(2000) },
   );
 });
 

@@ -1,5 +1,6 @@
 import type { Defined } from '@quern/core';
 import fc from 'fast-check';
+import { runs } from '../../../../test-scope.js';
 import { Sampler, type SamplingOptions } from '../../src/sampling/index.js';
 import { chiSquare, tokenProbabilities } from './reference.js';
 
@@ -89,7 +90,7 @@ describe('drawing', () => {
         const sampler = new Sampler({ ...options, seed });
         for (let i = 0; i < 20; i++) expect(allowed[sampler.sample(logits)]).toBeGreaterThan(0);
       }),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     );
   });
 

@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { runs } from '../../../../test-scope.js';
 import { preTokenizer, preTokenizerNames } from '../../src/tokenizer/pre-tokenizers.js';
 import { splitText } from '../../src/tokenizer/split-text.js';
 
@@ -69,7 +70,7 @@ test('every pre-tokenizer keeps every character', () => {
         expect(pieces.join('')).toBe(each);
         expect(pieces).not.toContain('');
       }),
-      { numRuns: 50 },
+      { numRuns: runs(50) },
     );
   }
 });

@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { runs } from '../../../../test-scope.js';
 import type { Tokenizer } from '../../src/tokenizer/index.js';
 import { testWithShared } from './shared-data.js';
 import { ggufTokenizer, qwen2Tokenizer } from './vocabularies.js';
@@ -55,7 +56,7 @@ for (const [name, open] of Object.entries(tokenizers)) {
           const expected = name === 'llama-spm' ? text.replaceAll('\u2581', ' ') : text;
           expect(tokenizer.decode(ids)).toBe(expected);
         }),
-        { numRuns: 1000 },
+        { numRuns: runs(1000) },
       );
     });
 

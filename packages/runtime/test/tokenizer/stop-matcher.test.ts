@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { runs } from '../../../../test-scope.js';
 import { StopMatcher } from '../../src/tokenizer/index.js';
 
 /** The definition: the text up to the first stop string that is complete, of two that end together the longer. */
@@ -34,7 +35,7 @@ test('equals the definition however the text is cut', () => {
     fc.property(fc.array(ab, { maxLength: 6 }), someStops, (pieces, stops) => {
       expect(run(pieces, stops)).toEqual(cut(pieces.join(''), stops));
     }),
-    { numRuns: 2000 },
+    { numRuns: runs(2000) },
   );
 });
 

@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { runs } from '../../../../test-scope.js';
 
 // Texts of all kinds, for tokenizers that are held against others.
 
@@ -55,4 +56,4 @@ const someText = fc
   )
   .map((parts) => parts.join(''));
 
-export const random = fc.sample(someText, { seed: 7, numRuns: 60 });
+export const random = fc.sample(someText, { seed: 7, numRuns: runs(60) });

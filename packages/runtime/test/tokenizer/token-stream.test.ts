@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { runs } from '../../../../test-scope.js';
 import { TokenStream, tokenizerFromGguf } from '../../src/tokenizer/index.js';
 import { testWithShared } from './shared-data.js';
 import { ggufTokenizer, qwen2Tokenizer } from './vocabularies.js';
@@ -57,7 +58,7 @@ test('any bytes give what decoding them at once gives', () => {
       const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(values);
       expect(pushAll(bytesOf(...values), { continues: true }).join('')).toBe(text);
     }),
-    { numRuns: 1000 },
+    { numRuns: runs(1000) },
   );
 });
 

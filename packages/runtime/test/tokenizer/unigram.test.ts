@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { runs } from '../../../../test-scope.js';
 import { tokenizerFromGguf, tokenizerFromJson } from '../../src/tokenizer/index.js';
 import { sharedText, testWithShared } from './shared-data.js';
 
@@ -46,7 +47,7 @@ test('finds the cut with the best sum of scores', () => {
       expect(score).toBeCloseTo(text === '' ? 0 : bestScore(` ${text}`.replaceAll(' ', '▁')), 9);
       expect(tokenizer.decode(ids)).toBe(text);
     }),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   );
 });
 
@@ -80,6 +81,6 @@ testWithShared('equals the library on its tokenizer.json', () => {
     fc.property(word, (text) => {
       expect(ours.encode(text)).toEqual(library.encode(text));
     }),
-    { numRuns: 1000 },
+    { numRuns: runs(1000) },
   );
 });

@@ -1,20 +1,15 @@
 import { createBackend } from '@quern/backend-reference';
-import { type Backend, contiguousKvCache, type KvCache, type KvSequence } from '@quern/core';
+import { type Backend, contiguousKvCache, type KvCache, type KvSequence, type Tensor } from '@quern/core';
 import { type LanguageModel, loadLanguageModel, openModelFile } from '@quern/models';
 import { Engine } from '../../src/engine/engine.js';
-import { longestChain } from '../../src/engine/row-graph.js';
-import { type TokenChoice, tokenChoice } from '../../src/engine/token-choice.js';
+import type { RowOutput } from '../../src/engine/step-output.js';
+import { greedy, type TokenChoice, tokenChoice } from '../../src/engine/token-choice.js';
 import { tiny, writeTinyModel } from '../tiny-model.js';
 
 let backend: Backend;
 let model: LanguageModel;
 const { layers, kvHeads, headDim, context } = tiny;
 const shape = { layers, kvHeads, headDim, dtype: 'f32', context } as const;
-const greedy = {
-  head: 'argmax',
-  take: ({ best }: { readonly best: Int32Array }) => best[0]!,
-  accept() {},
-} as const;
 const prompt = [1, 9, 17, 25, 33];
 
 beforeAll(async () => {
@@ -33,12 +28,30 @@ const caches: Readonly<Record<string, () => KvCache>> = {
 };
 
 /** An engine with a sequence that holds the prompt, and the token after it. */
-async function prefilled(cache: KvCache, graph = true) {
-  const engine = new Engine({ model, cache, graph: graph ? backend.graph : undefined, prefillChunk: 64 });
+async function prefilled(cache: KvCache, capture = true) {
+  const engine = new Engine({ model, cache, capture, prefillChunk: 64 });
   const sequence = cache.sequence();
   const first = await engine.prefill(sequence, prompt, greedy, {});
   return { engine, sequence, first, [Symbol.dispose]: () => cache.dispose() };
 }
+
+interface Chain {
+  readonly choice?: TokenChoice;
+  readonly stops?: Int32Array;
+  readonly signal?: AbortSignal;
+}
+
+/** Up to `most` tokens after `token`. */
+const chain = (engine: Engine, sequence: KvSequence, token: number, most: number, options: Chain = {}) =>
+  engine.decode({
+    sequence,
+    token,
+    most,
+    choice: greedy,
+    stops: new Int32Array(0),
+    signal: undefined,
+    ...options,
+  });
 
 /** Tokens after `token`, decoded one by one. */
 async function oneByOne(
@@ -50,7 +63,7 @@ async function oneByOne(
 ): Promise<number[]> {
   const tokens = [token];
   for (let i = 0; i < count; i++)
-    tokens.push(await engine.decode(sequence, tokens.at(-1)!, choice, undefined));
+    tokens.push(...(await chain(engine, sequence, tokens.at(-1)!, 1, { choice })));
   return tokens.slice(1);
 }
 
@@ -69,18 +82,20 @@ async function expected(count: number): Promise<number[]> {
   return await oneByOne(alone.engine, alone.sequence, alone.first, count);
 }
 
-describe.each(Object.entries(caches))('in a %s cache', (name, cacheOf) => {
+describe.each(Object.entries(caches))('in a %s cache', (_name, cacheOf) => {
   test('chains give the tokens of single steps', async () => {
     using it = await prefilled(cacheOf());
     const { engine, sequence, first } = it;
     const tokens: number[] = [];
+    const lengths: number[] = [];
     while (tokens.length < 40) {
-      const found = await engine.rows.chain(sequence, tokens.at(-1) ?? first, 40 - tokens.length, {});
-      if (name === 'contiguous') expect(found).toHaveLength(Math.min(longestChain, 40 - tokens.length));
+      const found = await chain(engine, sequence, tokens.at(-1) ?? first, 40 - tokens.length);
+      lengths.push(found.length);
       tokens.push(...found);
       expect(sequence.length).toBe(prompt.length + tokens.length);
     }
     expect(tokens).toEqual(await expected(40));
+    expect(Math.max(...lengths)).toBeGreaterThan(1);
   });
 
   test('a stop ends a chain, and the sequence goes on from there', async () => {
@@ -91,7 +106,7 @@ describe.each(Object.entries(caches))('in a %s cache', (name, cacheOf) => {
     const found: number[] = [];
     while (!found.includes(stop))
       found.push(
-        ...(await engine.rows.chain(sequence, found.at(-1) ?? first, 9, { stops: Int32Array.of(stop) })),
+        ...(await chain(engine, sequence, found.at(-1) ?? first, 9, { stops: Int32Array.of(stop) })),
       );
     expect(found).toEqual(want.slice(0, want.indexOf(stop) + 1));
     expect(sequence.length).toBe(prompt.length + found.length);
@@ -102,10 +117,10 @@ describe.each(Object.entries(caches))('in a %s cache', (name, cacheOf) => {
   test('chains of any length draw what the sampler draws', async () => {
     using it = await prefilled(cacheOf());
     const { engine, sequence, first } = it;
-    const { draws } = drawing();
+    const choice = drawing();
     const tokens: number[] = [];
     for (let count = 1; tokens.length < 40; count = (count % 7) + 1)
-      tokens.push(...(await engine.rows.chain(sequence, tokens.at(-1) ?? first, count, { draws })));
+      tokens.push(...(await chain(engine, sequence, tokens.at(-1) ?? first, count, { choice })));
     expect(tokens).toEqual(await expectedDraws(tokens.length));
     expect(new Set(tokens).size).toBeGreaterThan(10);
     expect(sequence.length).toBe(prompt.length + tokens.length);
@@ -119,8 +134,8 @@ describe.each(Object.entries(caches))('in a %s cache', (name, cacheOf) => {
     const tokens = [...(await oneByOne(engine, sequence, first, 2, choice))];
     while (tokens.length < 20) {
       const count = Math.min(8, 20 - tokens.length);
-      const options = { draws: choice.draws, stops: Int32Array.of(want[5]!) };
-      tokens.push(...(await engine.rows.chain(sequence, tokens.at(-1)!, count, options)));
+      const options = { choice, stops: Int32Array.of(want[5]!) };
+      tokens.push(...(await chain(engine, sequence, tokens.at(-1)!, count, options)));
       if (tokens.length < 20) tokens.push(...(await oneByOne(engine, sequence, tokens.at(-1)!, 1, choice)));
     }
     expect(tokens).toEqual(want);
@@ -131,21 +146,14 @@ describe.each(Object.entries(caches))('in a %s cache', (name, cacheOf) => {
     const { engine, sequence, first } = it;
     const want = await expected(6);
     const rows = [first, ...want.slice(0, 5)];
-    expect(await engine.rows.run(sequence, rows, 'argmax', (output) => [...output], undefined)).toEqual(want);
+    const best = (outputs: readonly RowOutput[]) => outputs.map((output) => output.best[0]!);
+    expect(await engine.compute(sequence, rows, 'argmax', best, undefined)).toEqual(want);
     sequence.truncate(prompt.length + 2);
-    const logits = await engine.rows.run(
-      sequence,
-      rows.slice(2),
-      'logits',
-      (output) => output.slice(),
-      undefined,
+    const likeliest = (outputs: readonly RowOutput[]) =>
+      outputs.map(({ logits }) => logits!.indexOf(Math.max(...logits!)));
+    expect(await engine.compute(sequence, rows.slice(2), 'logits', likeliest, undefined)).toEqual(
+      want.slice(2),
     );
-    const V = logits.length / 4;
-    const likeliest = [0, 1, 2, 3].map((row) => {
-      const of = logits.subarray(row * V, (row + 1) * V);
-      return of.indexOf(Math.max(...of));
-    });
-    expect(likeliest).toEqual(want.slice(2));
   });
 });
 
@@ -153,14 +161,14 @@ test('an abort, and an error in taking, leave the sequence as it was', async () 
   using it = await prefilled(caches.paged!());
   const { engine, sequence, first } = it;
   const aborted = AbortSignal.abort();
-  await expect(engine.rows.chain(sequence, first, 8, { signal: aborted })).rejects.toMatchObject({
+  await expect(chain(engine, sequence, first, 8, { signal: aborted })).rejects.toMatchObject({
     code: 'ABORTED',
   });
   expect(sequence.length).toBe(prompt.length);
   const fail = () => {
     throw new Error('taken');
   };
-  await expect(engine.rows.run(sequence, [first, 3], 'argmax', fail, undefined)).rejects.toThrow('taken');
+  await expect(engine.compute(sequence, [first, 3], 'argmax', fail, undefined)).rejects.toThrow('taken');
   expect(sequence.length).toBe(prompt.length);
   expect(await oneByOne(engine, sequence, first, 6)).toEqual(await expected(6));
 });
@@ -168,7 +176,7 @@ test('an abort, and an error in taking, leave the sequence as it was', async () 
 test('without a graph, a chain is a single step', async () => {
   using it = await prefilled(caches.contiguous!(), false);
   const { engine, sequence, first } = it;
-  expect(await engine.rows.chain(sequence, first, 8, {})).toEqual(await expected(1));
+  expect(await chain(engine, sequence, first, 8)).toEqual(await expected(1));
 });
 
 test('two sequences by turns', async () => {
@@ -177,10 +185,13 @@ test('two sequences by turns', async () => {
   const { engine, first } = it;
   const other = cache.sequence();
   const otherFirst = await engine.prefill(other, [1, 40, 3], greedy, {});
-  const [a, b] = await Promise.all([
-    engine.rows.chain(it.sequence, first, 8, {}),
-    engine.rows.chain(other, otherFirst, 8, {}),
-  ]);
+  const eight = async (sequence: KvSequence, token: number) => {
+    const tokens = [token];
+    while (tokens.length < 9)
+      tokens.push(...(await chain(engine, sequence, tokens.at(-1)!, 9 - tokens.length)));
+    return tokens.slice(1);
+  };
+  const [a, b] = await Promise.all([eight(it.sequence, first), eight(other, otherFirst)]);
   expect(a).toEqual(await expected(8));
   other.truncate(3);
   expect(b).toEqual(await oneByOne(engine, other, otherFirst, 8));
@@ -209,17 +220,83 @@ test('greedy, drawn and penalised rows of one step', async () => {
 
 test('logits that nothing can be drawn from are an error, and leave the sequence as it was', async () => {
   const broken = Object.create(model, {
-    forward: {
-      value: (...args: Parameters<LanguageModel['forward']>) =>
-        backend.scale(model.forward(...args), Number.NaN),
-    },
+    logits: { value: (x: Tensor) => backend.scale(model.logits(x), Number.NaN) },
   }) as LanguageModel;
   using cache = caches.contiguous!();
-  const engine = new Engine({ model: broken, cache, graph: backend.graph, prefillChunk: 64 });
+  const engine = new Engine({ model: broken, cache, capture: true, prefillChunk: 64 });
   const sequence = cache.sequence();
   const choice = drawing();
   const badLogits = { code: 'BAD_LOGITS' };
-  await expect(engine.rows.chain(sequence, 1, 4, { draws: choice.draws })).rejects.toMatchObject(badLogits);
-  await expect(engine.decode(sequence, 1, choice, undefined)).rejects.toMatchObject(badLogits);
+  await expect(chain(engine, sequence, 1, 4, { choice })).rejects.toMatchObject(badLogits);
+  await expect(chain(engine, sequence, 1, 1, { choice })).rejects.toMatchObject(badLogits);
   expect(sequence.length).toBe(0);
+});
+
+describe('a model of two parts', () => {
+  let other: Backend;
+  beforeAll(async () => {
+    other = await createBackend();
+  });
+  afterAll(() => other.dispose());
+
+  /** The last layer, and the logits, on another backend. */
+  async function split(capture: boolean, last: Backend) {
+    const places = [
+      { backend, from: 0, to: layers - 1 },
+      { backend: last, from: layers - 1, to: layers },
+    ];
+    const parts = await loadLanguageModel(await openModelFile(await writeTinyModel()), places);
+    const backends = Array.from({ length: layers }, (_, i) => (i < layers - 1 ? backend : last));
+    const cache = contiguousKvCache(backends, { ...shape, sequences: 2 });
+    const engine = new Engine({ model: parts, cache, capture, prefillChunk: 2 });
+    const dispose = () => {
+      engine.dispose();
+      cache.dispose();
+      parts.dispose();
+    };
+    return { engine, sequence: cache.sequence(), [Symbol.dispose]: dispose };
+  }
+
+  const withoutGraph = (it: Backend): Backend => {
+    const { graph: _, ...rest } = it;
+    return rest;
+  };
+
+  test.each([
+    ['captured', true, (it: Backend) => it],
+    ['recorded', false, (it: Backend) => it],
+    ['captured where a backend can', true, withoutGraph],
+  ])('gives the tokens and logits of one part, %s', async (_, capture, backendOf) => {
+    using whole = await prefilled(caches.contiguous!());
+    using it = await split(capture, backendOf(other));
+    const { engine, sequence } = it;
+    const processed: number[] = [];
+    const onProgress = (progress: { readonly processed: number }) => processed.push(progress.processed);
+    expect(await engine.prefill(sequence, prompt, greedy, { onProgress })).toBe(whole.first);
+    expect(processed).toEqual([2, 4, 5]);
+    const want = await expected(8);
+    expect(await oneByOne(engine, sequence, whole.first, 8)).toEqual(want);
+    sequence.truncate(prompt.length);
+    expect(await oneByOne(engine, sequence, whole.first, 8, drawing())).toEqual(await expectedDraws(8));
+    sequence.truncate(prompt.length);
+    const best = (outputs: readonly RowOutput[]) => outputs.map((output) => output.best[0]!);
+    const rows = [whole.first, ...want.slice(0, 4)];
+    expect(await engine.compute(sequence, rows, 'argmax', best, undefined)).toEqual(want.slice(0, 5));
+    sequence.truncate(0);
+    whole.sequence.truncate(0);
+    expect(await engine.logits(sequence, prompt)).toEqual(await whole.engine.logits(whole.sequence, prompt));
+  });
+
+  test('an abort in the middle of a prompt leaves the chunks before it', async () => {
+    using it = await split(true, other);
+    const { engine, sequence } = it;
+    const abort = new AbortController();
+    const onProgress = () => abort.abort();
+    const prefill = engine.prefill(sequence, prompt, greedy, { onProgress, signal: abort.signal });
+    await expect(prefill).rejects.toMatchObject({ code: 'ABORTED' });
+    expect(sequence.length).toBe(2);
+    sequence.truncate(0);
+    using whole = await prefilled(caches.contiguous!());
+    expect(await engine.prefill(sequence, prompt, greedy, {})).toBe(whole.first);
+  });
 });

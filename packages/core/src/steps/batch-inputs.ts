@@ -1,0 +1,54 @@
+import type { AttentionBatch, BatchArrays } from '../kv/batch.js';
+import type { KvSequence } from '../kv/kv-sequence.js';
+import type { RepeatedStep } from './repeated-step.js';
+import type { InputOf, StepArrays } from './step-recipe.js';
+
+/** What changes in a batch from run to run. */
+type RunArrays = Pick<BatchArrays, 'positions' | 'slots' | 'kvLengths' | 'blockTable'>;
+
+/** Tokens of a sequence that a step computes, from position `start` on. The sequence has room for them. */
+export interface BatchRows {
+  readonly sequence: KvSequence;
+  readonly start: number;
+  readonly tokens: ArrayLike<number>;
+}
+
+/** The arrays of a batch as tensors of the step that is being recorded. */
+export function batchInputs(
+  input: InputOf<{ readonly [Name in keyof BatchArrays]: Int32Array }>,
+  { kvLengths, blockTable }: BatchArrays,
+): AttentionBatch {
+  const S = kvLengths.length;
+  return {
+    positions: input('positions'),
+    cuSeqlens: input('cuSeqlens'),
+    kvLengths: input('kvLengths'),
+    slots: input('slots'),
+    blockTable: input('blockTable', [S, S === 0 ? 0 : blockTable.length / S]),
+    lastRows: input('lastRows'),
+  };
+}
+
+/**
+ * Writes where the rows of a batch lie into a step that was recorded for as many rows of as many sequences. Of the block
+ * table only what differs is written; blocks beyond a sequence's own are never read, and stay as they are.
+ */
+export function writeBatch<Arrays extends StepArrays & RunArrays>(
+  step: RepeatedStep<Arrays>,
+  batch: readonly BatchRows[],
+): void {
+  const { positions, slots, kvLengths, blockTable } = step.arrays;
+  const tableWidth = blockTable.length / batch.length;
+  let t = 0;
+  for (let s = 0; s < batch.length; s++) {
+    const { sequence, start, tokens } = batch[s]!;
+    const end = start + tokens.length;
+    for (let position = start; position < end; position++, t++) {
+      positions[t] = position;
+      slots[t] = sequence.slot(position);
+    }
+    kvLengths[s] = end;
+    step.change('blockTable', sequence.blockTable, s * tableWidth);
+  }
+  step.write('positions', 'slots', 'kvLengths');
+}

@@ -1,0 +1,163 @@
+import { BackendError } from '../error.js';
+import { RunQueue } from '../run-queue.js';
+import { RepeatedStep } from './repeated-step.js';
+import { canCapture, type StepArrays, type StepRecipe } from './step-recipe.js';
+
+export interface StepCacheOptions {
+  /** Most captured steps that are kept. */
+  readonly steps: number;
+  /** Most rows that the kept steps have together: their activations stay in memory. */
+  readonly rows: number;
+  /** Most captured steps of one key, for callers that overlap; 1 where absent: callers take turns. */
+  readonly copies?: number;
+  /** A step is captured when its key comes the first time, or (where the key may never come again) the second time. */
+  readonly capture?: 'first' | 'second';
+}
+
+/** What identifies a step of a cache. */
+export interface StepKey {
+  /** Equal where one captured step serves both. */
+  readonly key: string;
+  /** Rows of its activations. */
+  readonly rows: number;
+}
+
+/** Keys that are remembered for `capture: 'second'`. */
+const mostSeen = 256;
+
+/** A captured step and its callers. */
+interface Kept<Arrays extends StepArrays> {
+  readonly name: string;
+  readonly rows: number;
+  readonly turns: RunQueue;
+  readonly capturing: Promise<RepeatedStep<Arrays>>;
+  step: RepeatedStep<Arrays> | undefined;
+  /** Calls that run it or wait for it. */
+  users: number;
+  evicted: boolean;
+}
+
+/**
+ * Captured steps by key. A step is captured once, however many callers ask meanwhile; one caller at a time has it. The steps
+ * used last are kept; a step that must go is disposed once no caller has it.
+ */
+export class StepCache<Arrays extends StepArrays> {
+  /** By key and number of the copy, the one used last at the end. */
+  private readonly kept = new Map<string, Kept<Arrays>>();
+  /** The latest last. */
+  private readonly seen = new Set<string>();
+  private rows = 0;
+  private ended = false;
+
+  constructor(private readonly options: StepCacheOptions) {}
+
+  /**
+   * Calls `act` with the step of a key, which it may write, run and read until its promise settles. A step that no backend
+   * captures, or whose key has come too seldom, is recorded. Rejects with DISPOSED, and as capturing and `act` do.
+   */
+  async use<T>(
+    key: StepKey,
+    recipe: () => StepRecipe<Arrays>,
+    act: (step: RepeatedStep<Arrays>) => Promise<T>,
+  ): Promise<T> {
+    if (this.ended) throw disposed();
+    const kept = this.find(key, recipe);
+    if (kept instanceof RepeatedStep) return act(kept);
+    kept.users++;
+    try {
+      const step = kept.step ?? (await kept.capturing);
+      return await kept.turns.run(() => act(step));
+    } finally {
+      kept.users--;
+      this.leave(kept);
+    }
+  }
+
+  /** Frees all steps. Steps that run are freed when they end. Disposing twice is harmless. */
+  dispose(): void {
+    this.ended = true;
+    for (const { step } of this.kept.values()) step?.dispose();
+    this.kept.clear();
+  }
+
+  /** The step that a caller gets: one that nobody has, a new copy, or the one with the fewest callers. */
+  private find(key: StepKey, recipe: () => StepRecipe<Arrays>): Kept<Arrays> | RepeatedStep<Arrays> {
+    const { copies = 1 } = this.options;
+    let least: Kept<Arrays> | undefined;
+    for (let copy = 0; copy < copies; copy++) {
+      const kept = this.kept.get(`${key.key} #${copy}`);
+      if (!kept) return this.make(key, copy, recipe());
+      if (!least || kept.users < least.users) least = kept;
+      if (kept.users === 0) break;
+    }
+    this.kept.delete(least!.name);
+    this.kept.set(least!.name, least!);
+    return least!;
+  }
+
+  private make(
+    { key, rows }: StepKey,
+    copy: number,
+    recipe: StepRecipe<Arrays>,
+  ): Kept<Arrays> | RepeatedStep<Arrays> {
+    if (!canCapture(recipe) || !this.isWorthCapturing(key)) return RepeatedStep.recorded(recipe);
+    const name = `${key} #${copy}`;
+    const kept: Kept<Arrays> = {
+      name,
+      rows,
+      turns: new RunQueue(),
+      capturing: RepeatedStep.capture(recipe).then((step) => this.captured(kept, step)),
+      step: undefined,
+      users: 0,
+      evicted: false,
+    };
+    kept.capturing.catch(() => this.evict(kept)); // the callers have the error
+    this.kept.set(name, kept);
+    this.rows += rows;
+    this.makeRoom();
+    return kept;
+  }
+
+  private captured(kept: Kept<Arrays>, step: RepeatedStep<Arrays>): RepeatedStep<Arrays> {
+    if (this.ended) {
+      step.dispose();
+      throw disposed();
+    }
+    kept.step = step;
+    return step;
+  }
+
+  private isWorthCapturing(key: string): boolean {
+    if (this.options.capture !== 'second') return true;
+    const again = this.seen.delete(key);
+    this.seen.add(key);
+    if (this.seen.size > mostSeen) this.seen.delete(this.seen.values().next().value!);
+    return again;
+  }
+
+  /** Evicts the steps used longest ago, but never the last one. */
+  private makeRoom(): void {
+    for (const oldest of this.kept.values()) {
+      const fits = this.kept.size <= this.options.steps && this.rows <= this.options.rows;
+      if (fits || this.kept.size === 1) return;
+      this.evict(oldest);
+    }
+  }
+
+  private evict(kept: Kept<Arrays>): void {
+    if (kept.evicted) return;
+    kept.evicted = true;
+    this.rows -= kept.rows;
+    this.kept.delete(kept.name);
+    this.leave(kept);
+  }
+
+  /** After the last caller of a step. */
+  private leave(kept: Kept<Arrays>): void {
+    if (kept.users > 0) return;
+    if (kept.step?.disposed) this.evict(kept);
+    if (kept.evicted) kept.step?.dispose();
+  }
+}
+
+const disposed = () => new BackendError('DISPOSED', 'the captured steps have been disposed with their model');

@@ -1,0 +1,69 @@
+import {
+  type AttentionBatch,
+  type BatchArrays,
+  batchInputs,
+  type ChainRule,
+  type InputOf,
+  type RecordedPart,
+  type StepPart,
+  type Tensor,
+} from '@quern/core';
+import type { ModelPart } from '@quern/models';
+import type { ForwardStepsOptions } from './forward-steps.js';
+import { longestChain } from './longest-chain.js';
+import type { SampleArrays } from './sampled-head.js';
+import { type Head, recordHead } from './step-output.js';
+
+/** Inputs of a forward pass of T rows of S sequences. */
+export type ForwardArrays = SampleArrays & {
+  /** ids are [T]. */
+  readonly [Name in keyof BatchArrays | 'ids']: Int32Array;
+} & {
+  /** [T, D]: what each part but the first takes from the part before; empty for a model of one part. */
+  readonly hidden: Float32Array;
+};
+
+/** The forward pass, part by part, up to what `head` leaves of the logits of `lastRows`. */
+export function forwardParts(
+  { model, cache, capture }: ForwardStepsOptions,
+  arrays: ForwardArrays,
+  head: Head,
+): StepPart<ForwardArrays>[] {
+  const { parts, config } = model;
+  const T = arrays.ids.length;
+  const recordPart = (part: ModelPart, input: InputOf<ForwardArrays>): RecordedPart => {
+    const x = part === parts[0] ? input('ids') : input('hidden', [T, config.width]);
+    const batch = batchInputs(input, arrays);
+    const hidden = part.forward(x, batch, cache); // [T, D]
+    if (part !== parts.at(-1)) return { outputs: { hidden } };
+    const logits = model.logits(part.backend.gatherRows(hidden, batch.lastRows)); // [R, V]
+    const outputs = recordHead(part.backend, logits, head, input);
+    if (!(capture && chains(arrays, head) && parts.length === 1)) return { outputs };
+    const draws = head === 'sampled' ? [input('draws')] : [];
+    return { outputs, chain: chainRule(x, batch, outputs.best!, draws, cache.blockSize) };
+  };
+  return parts.map((part) => ({
+    backend: part.backend,
+    graph: capture ? part.backend.graph : undefined,
+    record: (_step, input) => recordPart(part, input),
+  }));
+}
+
+/** Whether the tokens that a step leaves can be the next step's ids: one row of each sequence. */
+const chains = ({ ids, kvLengths }: ForwardArrays, head: Head): boolean =>
+  ids.length === kvLengths.length && (head === 'argmax' || head === 'sampled');
+
+/** A row's token is its next id; position and length grow, and the slot follows from the position. */
+const chainRule = (
+  ids: Tensor,
+  { positions, slots, kvLengths, blockTable }: AttentionBatch,
+  output: Tensor,
+  draws: readonly Tensor[],
+  blockSize: number,
+): ChainRule => ({
+  output,
+  feed: ids,
+  advance: [positions, kvLengths, ...draws],
+  slots: { slots, positions, blockTable, blockSize },
+  most: longestChain,
+});

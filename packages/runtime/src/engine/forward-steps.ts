@@ -1,0 +1,156 @@
+import {
+  type BatchArrays,
+  type KvCache,
+  type KvSequence,
+  RepeatedStep,
+  StepCache,
+  type StepRecipe,
+  writeBatch,
+} from '@quern/core';
+import type { LanguageModel } from '@quern/models';
+import type { Draws } from '../sampling/draws.js';
+import { type ForwardArrays, forwardParts } from './forward-parts.js';
+import { sampleArrays, writeDraws } from './sampled-head.js';
+import { type Head, type RowOutput, readRows } from './step-output.js';
+
+export interface ForwardStepsOptions {
+  readonly model: LanguageModel;
+  readonly cache: KvCache;
+  /** Whether backends that can capture steps do; otherwise all are recorded. */
+  readonly capture: boolean;
+}
+
+/** Tokens of a sequence that a step computes, from position `start` on. The sequence has room for them. */
+export interface StepRows {
+  readonly sequence: KvSequence;
+  readonly start: number;
+  readonly tokens: readonly number[];
+  /** Where the device may draw the token that follows; without, it takes the likeliest. */
+  readonly draws?: Draws | undefined;
+}
+
+/** Rows whose logits a step computes: none, the last of each sequence, or all. */
+export type LogitsOf = 'none' | 'last' | 'all';
+
+export interface ChainOptions {
+  readonly head: 'argmax' | 'sampled';
+  /** [S], in shared memory: most tokens of each row, up to `longestChain`. Lowered to 0, it ends a row after the present step. */
+  readonly limits: Int32Array;
+  /** Tokens that end a row. */
+  readonly stops: Int32Array;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** Most captured steps that are kept, and most rows that the kept steps have together. */
+const limits = { steps: 32, rows: 136 } as const;
+
+/**
+ * The steps of one model over one cache: T rows of S sequences in, tokens or logits out. Prompts, decoding, drafts and checks
+ * of drafts are all such steps: only the number of rows and the head differ.
+ */
+export class ForwardSteps {
+  private readonly captured = new StepCache<ForwardArrays>(limits);
+
+  constructor(private readonly options: ForwardStepsOptions) {}
+
+  /** Whether the device may draw tokens. */
+  get canDraw(): boolean {
+    const { model, capture } = this.options;
+    return capture && model.backend.graph !== undefined;
+  }
+
+  /** Whether steps chain: between the parts of a model its hidden states pass through JavaScript. */
+  get canChain(): boolean {
+    return this.canDraw && this.options.model.parts.length === 1;
+  }
+
+  /**
+   * Computes a batch of a shape that comes again, as many rows of each sequence: captured where possible. `take` gets all rows
+   * before another run overwrites them.
+   */
+  run<T>(
+    batch: readonly StepRows[],
+    head: Head,
+    take: (rows: readonly RowOutput[]) => T,
+    signal: AbortSignal | undefined,
+  ): Promise<T> {
+    return this.use(batch, head, async (step) => {
+      write(step, batch, 1);
+      await step.run(signal);
+      return take(readRows(step, head));
+    });
+  }
+
+  /**
+   * Computes one token of each sequence, then the tokens that follow, without waking JavaScript between them. Gives the tokens
+   * of each row, at least one.
+   */
+  chain(batch: readonly StepRows[], { head, limits, stops, signal }: ChainOptions): Promise<Int32Array[]> {
+    return this.use(batch, head, async (step) => {
+      write(step, batch, Math.max(...limits));
+      for (let s = 0; s < limits.length; s++) limits[s] = Math.max(1, limits[s]!); // ended before it begins: one token
+      const { tokens, counts } = await step.chain({ limits, stops, ...(signal && { signal }) });
+      return batch.map((_, s) => tokensOfRow(tokens, s, counts));
+    });
+  }
+
+  /** Computes a batch of a shape that comes once: recorded, since capturing costs more and keeps memory. `take` gets the rows of `of`. */
+  async once<T>(
+    batch: readonly StepRows[],
+    head: Head,
+    of: LogitsOf,
+    take: (rows: readonly RowOutput[]) => T,
+    signal: AbortSignal | undefined,
+  ): Promise<T> {
+    const step = RepeatedStep.recorded(this.recipe(batch, head, of));
+    await step.run(signal);
+    return take(readRows(step, head));
+  }
+
+  dispose(): void {
+    this.captured.dispose();
+  }
+
+  private use<T>(
+    batch: readonly StepRows[],
+    head: Head,
+    act: (step: RepeatedStep<ForwardArrays>) => Promise<T>,
+  ): Promise<T> {
+    const rows = batch.length * batch[0]!.tokens.length;
+    const key = `${head} ${batch.length} ${rows}`;
+    return this.captured.use({ key, rows }, () => this.recipe(batch, head, 'all'), act);
+  }
+
+  private recipe(batch: readonly StepRows[], head: Head, of: LogitsOf): StepRecipe<ForwardArrays> {
+    const { model, cache } = this.options;
+    const described = cache.describe(
+      batch.map(({ sequence, tokens }) => ({ sequence, rows: tokens.length })),
+    );
+    const arrays = {
+      ...described,
+      ids: Int32Array.from(batch.flatMap(({ tokens }) => tokens)),
+      lastRows: rowsWithLogits(described, of),
+      ...sampleArrays(head === 'sampled' ? batch.length : 0),
+      hidden: new Float32Array(model.parts.length > 1 ? described.positions.length * model.config.width : 0),
+    };
+    return { arrays, parts: forwardParts(this.options, arrays, head) };
+  }
+}
+
+function rowsWithLogits({ positions, lastRows }: BatchArrays, of: LogitsOf): Int32Array {
+  if (of === 'all') return positions.map((_, row) => row);
+  return of === 'last' ? lastRows : new Int32Array(0);
+}
+
+function write(step: RepeatedStep<ForwardArrays>, batch: readonly StepRows[], count: number): void {
+  const { ids, settings } = step.arrays;
+  let t = 0;
+  for (const { tokens } of batch) for (const token of tokens) ids[t++] = token;
+  step.write('ids');
+  writeBatch(step, batch);
+  if (settings.length > 0) writeDraws(step, batch, count);
+}
+
+/** The tokens of row `s` of a chain's [n, S]. */
+const tokensOfRow = (tokens: Int32Array, s: number, counts: Int32Array): Int32Array =>
+  Int32Array.from({ length: counts[s]! }, (_, step) => tokens[step * counts.length + s]!);

@@ -1,0 +1,2 @@
+/** Most tokens of one chain. */
+export const longestChain = 16;

@@ -1,0 +1,162 @@
+import { type Backend, type BackendPlan, needKvDtype } from '@quern/core';
+import { describeModel, type ModelFile, type PartPlace } from '@quern/models';
+import { RuntimeError } from '../error.js';
+import { giveNotice } from '../notice.js';
+import { planBackends } from '../planner/plan-backends.js';
+import type { PlanRequest } from '../planner/plan-request.js';
+import { plannerDevice } from '../planner/planner-device.js';
+import { type Allowed, allowed, passedOver } from './choose-backend.js';
+import type { BackendChoice, ResolvedLoadOptions } from './load-options.js';
+import { parseSplit } from './parse-split.js';
+
+/** The backends of a model, and the plan for it. */
+export interface ChosenBackends {
+  /** In the order of the layers. */
+  readonly places: readonly PartPlace[];
+  readonly plan: BackendPlan;
+  /** Loaded here, and so disposed with the model. */
+  readonly owned: readonly Backend[];
+}
+
+/** A backend that may compute, by the name that the plan gives it. */
+interface Candidate {
+  readonly name: string;
+  readonly backend: Backend;
+  readonly owned: boolean;
+}
+
+interface Candidates {
+  readonly list: readonly Candidate[];
+  /** What the application should know of backends that are not among them. */
+  readonly missing: readonly string[];
+}
+
+/** 'cpu,reference' is a list too. */
+const choicesOf = (backend: ResolvedLoadOptions['backend']): readonly BackendChoice[] => {
+  if (isList(backend)) return backend;
+  return typeof backend === 'string' ? backend.split(',').map((name) => name.trim()) : [backend];
+};
+
+const isList = (backend: ResolvedLoadOptions['backend']): backend is readonly BackendChoice[] =>
+  Array.isArray(backend);
+
+/**
+ * Plans a model on the backends that the options allow, and keeps those that the plan needs; the others are disposed, on failure
+ * all that were loaded here. Tells the application where a better one was there but cannot be used.
+ * @throws RuntimeError BACKEND_NOT_FOUND, BACKEND_FAILED, NO_BACKEND, MODEL_TOO_LARGE, CONTEXT_TOO_LARGE, BAD_OPTION; BackendError
+ * UNSUPPORTED (the cache's dtype), WRONG_CONTRACT
+ */
+export async function chooseBackends(file: ModelFile, options: ResolvedLoadOptions): Promise<ChosenBackends> {
+  const choices = choicesOf(options.backend);
+  needChoices(choices, options);
+  const candidates = await candidatesOf(choices, options);
+  let kept: readonly Candidate[] = [];
+  try {
+    const chosen = planOn(candidates, file, options, choices);
+    kept = candidates.list.filter(({ backend }) => chosen.places.some((place) => place.backend === backend));
+    return { ...chosen, owned: kept.filter(({ owned }) => owned).map(({ backend }) => backend) };
+  } finally {
+    for (const candidate of candidates.list)
+      if (candidate.owned && !kept.includes(candidate)) candidate.backend.dispose();
+  }
+}
+
+/** @throws RuntimeError BAD_OPTION */
+function needChoices(
+  choices: readonly BackendChoice[],
+  { split, backendOptions }: ResolvedLoadOptions,
+): void {
+  const names = choices.filter((choice) => typeof choice === 'string');
+  const shown = names.map((name) => `'${name}'`).join(', ');
+  const refuse = (message: string): never => {
+    throw new RuntimeError('BAD_OPTION', message);
+  };
+  if (choices.some((choice, i) => choices.indexOf(choice) !== i))
+    refuse(
+      `backend names ${shown || 'an instance'} twice: a backend computes one range of layers. For two of one package give instances, from ` +
+        'its createBackend; where a package has several devices, name each',
+    );
+  if (choices.length > 1 && names.includes('auto'))
+    refuse(`backend is ${shown}: 'auto' chooses by itself, so it stands alone; name the backends`);
+  if (split !== undefined && names.includes('auto'))
+    refuse(
+      "split says which layers each backend computes: name the backends too, as in backend: 'cpu,reference'",
+    );
+  if (choices.length === 1 || backendOptions === undefined) return;
+  const strange = Object.keys(backendOptions).find((name) => !names.includes(name));
+  if (strange !== undefined)
+    refuse(
+      `backendOptions of several backends go by their names: '${strange}' is not among ${shown || 'them, since instances have been made already'}`,
+    );
+}
+
+async function candidatesOf(
+  choices: readonly BackendChoice[],
+  options: ResolvedLoadOptions,
+): Promise<Candidates> {
+  const found: (Allowed & { readonly owned: boolean })[] = [];
+  try {
+    for (const backend of choices) {
+      const backendOptions = optionsOf(backend, choices, options);
+      const owned = typeof backend === 'string';
+      found.push({ ...(await allowed({ ...options, backend, backendOptions })), owned });
+    }
+  } catch (error) {
+    for (const { backends, owned } of found) if (owned) for (const backend of backends) backend.dispose();
+    throw error;
+  }
+  const all = found.flatMap(({ backends, owned }) => backends.map((backend) => ({ backend, owned })));
+  return { list: named(all), missing: found.flatMap(({ missing }) => missing) };
+}
+
+/** Of several backends, each has options of its own. */
+function optionsOf(
+  backend: BackendChoice,
+  choices: readonly BackendChoice[],
+  { backendOptions }: ResolvedLoadOptions,
+): Readonly<Record<string, unknown>> | undefined {
+  if (choices.length === 1 || typeof backend !== 'string')
+    return choices.length === 1 ? backendOptions : undefined;
+  return backendOptions?.[backend] as Readonly<Record<string, unknown>> | undefined;
+}
+
+/** Instances of one package are numbered: 'cpu#1', 'cpu#2'. */
+function named(all: readonly Omit<Candidate, 'name'>[]): readonly Candidate[] {
+  return all.map((candidate, i) => {
+    const { name } = candidate.backend;
+    const isAlone = all.every(({ backend }, j) => j === i || backend.name !== name);
+    const before = all.slice(0, i).filter(({ backend }) => backend.name === name).length;
+    return { ...candidate, name: isAlone ? name : `${name}#${before + 1}` };
+  });
+}
+
+function planOn(
+  { list, missing }: Candidates,
+  file: ModelFile,
+  options: ResolvedLoadOptions,
+  choices: readonly BackendChoice[],
+): Omit<ChosenBackends, 'owned'> {
+  const devices = list.map(({ name, backend }) => plannerDevice(backend, file, name));
+  const plan = planBackends(describeModel(file), devices, planRequest(options, choices));
+  const places = plan.ranges.map(({ backend: wanted, firstLayer, endLayer }) => {
+    const { backend } = list.find(({ name }) => name === wanted)!;
+    return { backend, from: firstLayer, to: endLayer };
+  });
+  for (const { backend } of places) needKvDtype(backend, options.cacheDtype);
+  const backends = list.map(({ backend }) => backend);
+  const notices = places.length > 1 ? missing : [...missing, ...passedOver(backends, places[0]!.backend)];
+  for (const text of notices) giveNotice(options.onNotice, text);
+  return { places, plan: { ...plan, reasons: [...missing, ...plan.reasons] } };
+}
+
+const planRequest = (
+  { split, context, cacheDtype, sequences, prefillChunk }: ResolvedLoadOptions,
+  choices: readonly BackendChoice[],
+): PlanRequest => ({
+  named: choices[0] !== 'auto',
+  ...(split !== undefined && { ranges: parseSplit(split) }),
+  ...(context !== undefined && { context }),
+  cacheDtype,
+  sequences,
+  prefillChunk,
+});

@@ -1,0 +1,105 @@
+import { copySeconds, decodeSeconds } from './estimate.js';
+import { bytesOf, fitPart, type PartFit, usableMemory } from './part-fit.js';
+import type { PlanRequest } from './plan-request.js';
+import type { PlannedModel, PlannerDevice } from './planner-device.js';
+
+/** Consecutive layers on consecutive devices. */
+interface Parts {
+  readonly list: readonly PartFit[];
+  /** Of one decoded token, the copies between the devices included. */
+  readonly seconds: number;
+  /** Bytes in the host's memory: devices without links share it. */
+  readonly hostBytes: number;
+}
+
+const isOnHost = ({ profile }: PlannerDevice): boolean => profile.links === undefined;
+
+/** What devices that compute in the host's memory may take of it together. */
+export const hostMemory = (devices: readonly PlannerDevice[]): number =>
+  Math.min(...devices.filter(isOnHost).map(usableMemory));
+
+/** Bytes free on devices together: the host's memory counts once. */
+export function freeTogether(devices: readonly PlannerDevice[]): number {
+  const onHost = devices.filter(isOnHost).map(({ freeMemory }) => freeMemory);
+  const apart = devices.filter((device) => !isOnHost(device));
+  return apart.reduce((sum, { freeMemory }) => sum + freeMemory, onHost.length > 0 ? Math.min(...onHost) : 0);
+}
+
+/** Bytes that parts with a context take of the host's memory. */
+export const hostBytesOf = (parts: readonly PartFit[], context: number): number =>
+  parts.reduce((sum, part) => sum + (isOnHost(part.device) ? bytesOf(part, context) : 0), 0);
+
+/**
+ * The layers of each device, at least one, in the order of the devices, such that a token takes the least time and every part
+ * has the memory for `context` tokens; undefined where there is no such split.
+ */
+export function fastestSplit(
+  model: PlannedModel,
+  devices: readonly PlannerDevice[],
+  request: PlanRequest,
+  context: number,
+): readonly PartFit[] | undefined {
+  const { layers } = model.config;
+  const memory = hostMemory(devices);
+  const known = new Map<number, readonly Parts[]>();
+
+  /** For layers `from` on over devices `d` on: the fastest first, each further one slower but smaller on the host. */
+  const fastestFrom = (d: number, from: number): readonly Parts[] => {
+    const key = d * (layers + 1) + from;
+    const found = known.get(key) ?? smallerOnes(partsFrom(d, from));
+    known.set(key, found);
+    return found;
+  };
+
+  const partsFrom = (d: number, from: number): Parts[] => {
+    const device = devices[d]!;
+    const next = devices[d + 1];
+    const left = devices.length - 1 - d;
+    const all: Parts[] = [];
+    for (let to = next ? from + 1 : layers; to <= layers - left; to++) {
+      const part = fitPart(model, { device, from, to }, request);
+      if (part.largestContext < context) break; // more layers take more memory
+      const copy = next ? copySeconds(model, device, next) : 0;
+      const hostBytes = hostBytesOf([part], context);
+      for (const rest of next ? fastestFrom(d + 1, to) : [nothing])
+        if (hostBytes + rest.hostBytes <= memory)
+          all.push({
+            list: [part, ...rest.list],
+            seconds: decodeSeconds(part) + copy + rest.seconds,
+            hostBytes: hostBytes + rest.hostBytes,
+          });
+    }
+    return all;
+  };
+
+  return devices.length > layers ? undefined : fastestFrom(0, 0)[0]?.list;
+}
+
+const nothing: Parts = { list: [], seconds: 0, hostBytes: 0 };
+
+function smallerOnes(parts: readonly Parts[]): readonly Parts[] {
+  const sorted = [...parts].sort((a, b) => a.seconds - b.seconds || a.hostBytes - b.hostBytes);
+  let least = Number.POSITIVE_INFINITY;
+  return sorted.filter(({ hostBytes }) => {
+    const isSmaller = hostBytes < least;
+    least = Math.min(least, hostBytes);
+    return isSmaller;
+  });
+}
+
+/** The largest context, `wanted` at most, for which there is a split, and the fastest with it. */
+export function splitWithRoom(
+  model: PlannedModel,
+  devices: readonly PlannerDevice[],
+  request: PlanRequest,
+  wanted: number,
+): { readonly parts: readonly PartFit[]; readonly context: number } | undefined {
+  let [fits, tooLong] = [0, wanted + 1];
+  let parts: readonly PartFit[] | undefined;
+  for (let context = wanted; fits + 1 < tooLong; context = Math.floor((fits + tooLong) / 2)) {
+    const found = fastestSplit(model, devices, request, context);
+    if (found) [fits, parts] = [context, found];
+    else tooLong = context;
+  }
+  return parts && { parts, context: fits };
+}

@@ -1,0 +1,36 @@
+import { kvCacheBytes } from '@quern/core';
+import { rangeCost } from '@quern/models';
+import type { PlacedLayers } from './estimate.js';
+import { activationBytes } from './memory.js';
+import type { PlanRequest } from './plan-request.js';
+import type { PlannedModel, PlannerDevice } from './planner-device.js';
+
+/** Part of the free memory that is left to the rest of the process and the system. */
+const reservedPart = 1 / 16;
+
+export const usableMemory = ({ freeMemory }: PlannerDevice): number => freeMemory * (1 - reservedPart);
+
+/** Layers on a device: what they take, and what remains for the cache. */
+export interface PartFit extends PlacedLayers {
+  readonly weights: number;
+  readonly activations: number;
+  /** Of cache, for every sequence a token. */
+  readonly bytesPerToken: number;
+  /** Most tokens of context for which there is memory; negative when the weights alone do not fit. */
+  readonly largestContext: number;
+}
+
+export function fitPart(model: PlannedModel, placed: PlacedLayers, request: PlanRequest): PartFit {
+  const { device, from, to } = placed;
+  const { layers, kvHeads, headDim } = model.config;
+  const { cacheDtype: dtype, sequences, prefillChunk } = request;
+  const weights = rangeCost(device.costs, placed).bytes;
+  const activations = activationBytes(model, prefillChunk, to === layers ? sequences : 0);
+  const bytesPerToken = sequences * kvCacheBytes({ layers: to - from, kvHeads, headDim, dtype }, 1);
+  const largestContext = Math.floor((usableMemory(device) - weights - activations) / bytesPerToken);
+  return { device, from, to, weights, activations, bytesPerToken, largestContext };
+}
+
+/** Bytes that a part takes with a context. */
+export const bytesOf = ({ weights, activations, bytesPerToken }: PartFit, context: number): number =>
+  weights + activations + context * bytesPerToken;

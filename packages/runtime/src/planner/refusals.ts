@@ -1,0 +1,35 @@
+import { showLayers } from '@quern/models';
+import { showBytes } from './memory.js';
+import type { PartFit } from './part-fit.js';
+import type { PlannedModel, PlannerDevice } from './planner-device.js';
+
+/** "'cpu' (AMD EPYC, avx512, 2 threads)" */
+export function showDevice({ backend, profile }: PlannerDevice): string {
+  const { name, isa, threads } = profile;
+  return `'${backend}' (${name}, ${isa}, ${threads} ${threads === 1 ? 'thread' : 'threads'})`;
+}
+
+/** What makes weights larger than in the file, and what helps. */
+export const decodedNote = ({ decoded }: PlannerDevice): string =>
+  decoded.length === 0
+    ? ''
+    : ` (it does not read ${decoded.join(', ')}, so these weights are decoded: a format that it reads, or a backend that reads these, takes less)`;
+
+export function needs(model: PlannedModel, { device, from, to, weights, activations }: PartFit): string {
+  const isWhole = from === 0 && to === model.config.layers;
+  const what = isWhole
+    ? 'the model is too large'
+    : `too large for '${device.backend}', ${showLayers({ from, to })}`;
+  return (
+    `${what}: ${showBytes(weights)} of weights and ${showBytes(activations)} of activations do not fit in the ` +
+    `${showBytes(device.freeMemory)} that are free on '${device.backend}' (a sixteenth of which stays free)${decodedNote(device)}`
+  );
+}
+
+export const tooLong = (context: number, { device, bytesPerToken, largestContext, weights }: PartFit) =>
+  `a context of ${context} takes ${showBytes(context * bytesPerToken)} of cache beside ${showBytes(weights)} of weights, but ` +
+  `'${device.backend}' has ${showBytes(device.freeMemory)} free: the largest context that fits is ${largestContext}`;
+
+export const tooMany = (sequences: number, { device, bytesPerToken, activations, weights }: PartFit) =>
+  `sequences is ${sequences}; for one token of each they take ${showBytes(bytesPerToken)} of cache and ${showBytes(activations)} of ` +
+  `activations beside ${showBytes(weights)} of weights, but '${device.backend}' has ${showBytes(device.freeMemory)} free: one sequence would fit`;

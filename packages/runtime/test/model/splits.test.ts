@@ -1,0 +1,276 @@
+// One model on several backends: the tokens of one backend, however the layers lie, and errors that leave nothing behind.
+import { fileURLToPath } from 'node:url';
+import { createBackend as createCpu } from '@quern/backend-cpu';
+import { createBackend as createReference, referenceDriver } from '@quern/backend-reference';
+import { type Backend, defineBackend } from '@quern/core';
+import { type GenerateOptions, type LoadOptions, loadModel, type Model } from '../../src/index.js';
+import { countingBackend, hasCpu } from '../backends.js';
+import { tiny, writeTinyModel } from '../tiny-model.js';
+
+const demo = fileURLToPath(new URL('../../../demo-model/model/quern-demo.gguf', import.meta.url));
+
+const greedy: GenerateOptions = { maxTokens: 12, temperature: 0, ignoreEos: true };
+const sampled: GenerateOptions = { maxTokens: 12, temperature: 1.2, topK: 40, seed: 7, ignoreEos: true };
+
+const tokensOf = async (model: Model, prompt: string, options: GenerateOptions) =>
+  (await model.generate(prompt, options).result).tokens;
+
+/** What a model says in every way that the runtime computes: alone, in a batch, in a session, speculating. */
+async function answersOf(path: string, options: LoadOptions) {
+  using model = await loadModel(path, { sequences: 4, ...options });
+  const prompts = ['the cat', 'a dog and', 'it'];
+  const together = await Promise.all(prompts.map((prompt) => tokensOf(model, prompt, greedy)));
+  using session = model.session();
+  await session.generate('the end', { ...greedy, maxTokens: 4 }).result;
+  const speculate = { kind: 'lookup', maxDraft: 3 } as const;
+  return {
+    backend: model.backend,
+    layers: model.config.layers,
+    answers: {
+      greedy: await tokensOf(model, 'the cat', greedy),
+      sampled: await tokensOf(model, 'the cat', sampled),
+      penalised: await tokensOf(model, 'the cat', { ...sampled, repetitionPenalty: 1.3 }),
+      speculated: await tokensOf(model, 'a a a a a a', { ...greedy, speculate }),
+      together,
+      session: (await session.generate('the end of it', greedy).result).tokens,
+    },
+    logits: await model.logits(model.tokenize('the cold end of a cat')),
+  };
+}
+
+const errorOf = (promise: Promise<unknown>): Promise<string> =>
+  promise.then(
+    () => 'no error',
+    ({ code, message }: { code: string; message: string }) => `${code}: ${message}`,
+  );
+
+describe('two backends of plain TypeScript', () => {
+  let path: string;
+  let whole: Awaited<ReturnType<typeof answersOf>>;
+  const two: [Backend, Backend] = [undefined!, undefined!];
+  beforeAll(async () => {
+    path = await writeTinyModel();
+    two[0] = await createReference();
+    two[1] = await createReference();
+    whole = await answersOf(path, { backend: two[0] });
+  });
+  afterAll(() => {
+    for (const backend of two) backend.dispose();
+  });
+
+  test.each<[string, LoadOptions]>([
+    ['captured steps', {}],
+    ['recorded steps', { graph: false }],
+    ['a paged cache and prompts in chunks', { cache: 'paged', blockSize: 4, prefillChunk: 2 }],
+    ['a split as asked', { split: '0,1' }],
+  ])('give the bits of one, with %s', async (_, options) => {
+    const split = await answersOf(path, { backend: two, ...options });
+    expect(split.answers).toEqual(whole.answers);
+    expect(split.logits).toEqual(whole.logits);
+    expect(split.backend).toBe('reference#1,reference#2');
+  });
+
+  test('the plan has a range for each, and the reasons', async () => {
+    using model = await loadModel(path, { backend: two });
+    expect(model.plan.ranges).toMatchObject([
+      { backend: 'reference#1', firstLayer: 0, endLayer: 1 },
+      { backend: 'reference#2', firstLayer: 1, endLayer: 2 },
+    ]);
+    expect(model.plan.reasons).toEqual(
+      expect.arrayContaining([
+        expect.stringMatching(/^layer 0 on 'reference#1' /),
+        expect.stringMatching(/^layer 1 on 'reference#2' /),
+      ]),
+    );
+  });
+
+  test('an abort between the parts takes the tokens back, and the model goes on', async () => {
+    using model = await loadModel(path, { backend: two });
+    const controller = new AbortController();
+    const generation = model.generate('the cat', { ...greedy, maxTokens: 60, signal: controller.signal });
+    for await (const _ of generation) controller.abort();
+    expect((await generation.result).reason).toBe('abort');
+    expect(await tokensOf(model, 'the cat', greedy)).toEqual(whole.answers.greedy);
+  });
+
+  test('an instance stays the caller\u2019s, and what the model had is freed on both', async () => {
+    const [a, b] = [countingBackend(), countingBackend()];
+    const model = await loadModel(path, { backend: [a.backend, b.backend] });
+    await tokensOf(model, 'the cat', greedy);
+    expect(a.live().weights).toBeGreaterThan(0);
+    expect(b.live().weights).toBeGreaterThan(0);
+    model.dispose();
+    for (const { live, backend } of [a, b]) {
+      expect(live()).toEqual({ buffers: 0, weights: 0 });
+      expect(backend.freeMemory()).toBeGreaterThan(0);
+      backend.dispose();
+    }
+  });
+});
+
+const onCpu = hasCpu ? describe : describe.skip;
+
+onCpu('backend-cpu', () => {
+  test('with reference beside it: the same tokens as on either alone', async () => {
+    const path = await writeTinyModel();
+    const onCpuAlone = await answersOf(path, { backend: 'cpu' });
+    const onReference = await answersOf(path, { backend: 'reference' });
+    const split = await answersOf(path, { backend: 'cpu,reference', split: '0,1', threads: 1 });
+    expect(split.backend).toBe('cpu,reference');
+    expect(split.answers).toEqual(onCpuAlone.answers);
+    expect(split.answers).toEqual(onReference.answers);
+    const other = await answersOf(path, { backend: ['reference', 'cpu'] });
+    expect(other.answers).toEqual(onReference.answers);
+  });
+
+  test('two of it with half of the threads each: the bits of one', async () => {
+    const whole = await answersOf(demo, { backend: 'cpu', threads: 2, backendOptions: { isa: 'scalar' } });
+    const halves = [
+      await createCpu({ threads: 1, isa: 'scalar' }),
+      await createCpu({ threads: 1, isa: 'scalar' }),
+    ];
+    const last = whole.layers - 1;
+    for (const split of [undefined, `0,1-${last}`, `0-${last - 1},${last}`]) {
+      const { answers, logits, backend } = await answersOf(demo, { backend: halves, split });
+      expect(backend).toBe('cpu#1,cpu#2');
+      expect(answers).toEqual(whole.answers);
+      expect(logits).toEqual(whole.logits);
+    }
+    for (const backend of halves) backend.dispose();
+  });
+
+  test('options of several go by name', async () => {
+    const path = await writeTinyModel();
+    using model = await loadModel(path, {
+      backend: 'cpu,reference',
+      backendOptions: { cpu: { isa: 'scalar' } },
+    });
+    expect(model.plan.reasons.join()).toMatch(/'cpu' \(.*, scalar, /);
+  });
+});
+
+describe('what cannot be', () => {
+  let path: string;
+  beforeAll(async () => {
+    path = await writeTinyModel();
+  });
+  const refusal = (options: LoadOptions) => errorOf(loadModel(path, options));
+
+  test.each<[LoadOptions, RegExp]>([
+    [
+      { backend: 'reference,reference' },
+      /^BAD_OPTION: backend names 'reference', 'reference' twice: .* instances/,
+    ],
+    [{ backend: 'auto,reference' }, /^BAD_OPTION: backend is 'auto', 'reference': 'auto' chooses by itself/],
+    [{ split: '0,1' }, /^BAD_OPTION: split says which layers each backend computes: name the backends too/],
+    [{ backend: 'reference', split: '0,1' }, /^BAD_OPTION: the split 0,1 has 2 ranges for 1 backend/],
+    [{ backend: 'reference', split: '1-0' }, /^BAD_OPTION: split is '1-0', and '1-0' is no range of layers/],
+    [{ backend: 'reference', split: 'all' }, /^BAD_OPTION: split is 'all', and 'all' is no range of layers/],
+    [{ backend: 'reference', split: '0' }, /^BAD_OPTION: the split 0 cannot be: layer 1 is in no range$/],
+    [
+      { backend: 'reference', split: '0-7' },
+      /^BAD_OPTION: the split 0-7 cannot be: the range 0-7 goes beyond the model's layers, 0-1$/,
+    ],
+    [{ backend: ['reference', 'nobody'] }, /^BACKEND_NOT_FOUND: there is no backend 'nobody'/],
+    [{ backend: [] as string[] }, /^BAD_OPTION: .*with 1 at least/],
+    [{ backend: 'reference,', split: '0,1' }, /^BAD_OPTION: backend is ''/],
+  ])('%j', async (options, expected) => {
+    expect(await refusal(options)).toMatch(expected);
+  });
+
+  test('overlapping ranges, options of a backend that is not named, an instance twice', async () => {
+    const [a, b] = [countingBackend(), countingBackend()];
+    const backend = [a.backend, b.backend];
+    expect(await refusal({ backend, split: '0-1,1' })).toBe(
+      'BAD_OPTION: the split 0-1,1 cannot be: the range 1 overlaps the range before it, which ends at 1',
+    );
+    expect(await refusal({ backend: [a.backend, a.backend] })).toMatch(
+      /^BAD_OPTION: backend names an instance twice/,
+    );
+    expect(await refusal({ backend: ['reference', b.backend], backendOptions: { cpu: {} } })).toMatch(
+      /^BAD_OPTION: backendOptions of several backends go by their names: 'cpu' is not among 'reference'/,
+    );
+    expect([a.live(), b.live()]).toEqual(Array(2).fill({ buffers: 0, weights: 0 }));
+  });
+
+  test('a cache that one of the backends cannot keep', async () => {
+    const driver = referenceDriver();
+    const { kvQuant, ...capabilities } = driver.capabilities!;
+    using plain = defineBackend({ ...driver, name: 'plain', capabilities });
+    const { backend, live } = countingBackend();
+    expect(await refusal({ backend: [backend, plain], cacheDtype: 'int8' })).toBe(
+      "UNSUPPORTED: backend 'plain' has no int8 cache; it has f32, f16",
+    );
+    expect(live()).toEqual({ buffers: 0, weights: 0 });
+    backend.dispose();
+  });
+
+  test('too little memory on one: which layers, and nothing is left on the other', async () => {
+    const [roomy, tight] = [countingBackend(), countingBackend(20_000)];
+    expect(await refusal({ backend: [roomy.backend, tight.backend], split: '0,1' })).toMatch(
+      /^MODEL_TOO_LARGE: too large for 'reference#2', layer 1: .* 20.0 kB that are free/,
+    );
+    expect(roomy.live()).toEqual({ buffers: 0, weights: 0 });
+  });
+});
+
+describe('a device that fails', () => {
+  /** The reference backend, whose feed-forward fails from the given call on. */
+  function failing(after: number): Backend {
+    const driver = referenceDriver();
+    let calls = 0;
+    return defineBackend({
+      ...driver,
+      name: 'failing',
+      kernels: {
+        ...driver.kernels,
+        swiglu(...args) {
+          if (calls++ >= after) throw new Error('the device has gone');
+          return driver.kernels.swiglu!(...args);
+        },
+      },
+    });
+  }
+
+  test.each([
+    ['in a prompt', 0],
+    ['while it decodes', 4],
+  ])('%s: DEVICE_FAILED, and the other backend gives everything back and goes on', async (_, after) => {
+    const path = await writeTinyModel();
+    const other = countingBackend();
+    using gone = failing(after);
+    const model = await loadModel(path, { backend: [other.backend, gone] });
+    expect(await errorOf(tokensOf(model, 'the cat', greedy))).toMatch(
+      /^DEVICE_FAILED: .*'failing'.*the device has gone/s,
+    );
+    expect(model.freeBlocks).toBe(1); // the sequence is nobody's
+    expect(await errorOf(tokensOf(model, 'the cat', greedy))).toMatch(/^DEVICE_FAILED/);
+    model.dispose();
+    expect(other.live()).toEqual({ buffers: 0, weights: 0 });
+    using again = await loadModel(path, { backend: other.backend });
+    expect(await tokensOf(again, 'the cat', greedy)).toHaveLength(greedy.maxTokens!);
+    again.dispose();
+    other.backend.dispose();
+  });
+
+  test('while its weights load: weights and caches of the other are freed', async () => {
+    const path = await writeTinyModel();
+    const other = countingBackend();
+    const driver = referenceDriver();
+    let left = 3;
+    using gone = defineBackend({
+      ...driver,
+      name: 'failing',
+      async loadWeight(source) {
+        if (left-- === 0) throw new Error('no power');
+        return driver.loadWeight(source);
+      },
+    });
+    const loading = loadModel(path, { backend: [other.backend, gone] });
+    expect(await errorOf(loading)).toMatch(/^DEVICE_FAILED: .*no power/s);
+    expect(other.live()).toEqual({ buffers: 0, weights: 0 });
+    other.backend.dispose();
+  });
+});
+
+test('the tiny model has the layers that these splits are made for', () => expect(tiny.layers).toBe(2));

@@ -1,0 +1,12 @@
+/**
+ * What a run of the tests covers. `npm test` holds every promise once: on the best instruction set of the machine, with the first seeds.
+ * `npm run test:all` (QUERN_TEST=all) covers the rest: every instruction set, every seed, whole fuzz runs.
+ */
+export const exhaustive = process.env.QUERN_TEST === 'all';
+
+/** All cases, or those of `npm test`. */
+export const cases = <T>(all: readonly T[], quick: readonly T[]): readonly T[] => (exhaustive ? all : quick);
+
+/** Runs of a property: `all`, or a tenth of them, at least 20. */
+export const runs = (all: number): number =>
+  exhaustive ? all : Math.min(all, Math.max(20, Math.ceil(all / 10)));

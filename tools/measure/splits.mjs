@@ -1,0 +1,76 @@
+// Planned and measured tokens per second of splits of one model over two instances of backend-cpu, one thread each, of different speed.
+//   quern bench --arch qwen3-0.6b --format q4_k_m --make model.gguf
+//   node tools/measure/splits.mjs model.gguf [--slow scalar] [--fast avx2] [--splits 5] [--tokens 16] [--rounds 7]
+// All splits are loaded at once and take turns, so that what else the machine does falls on all alike. Shown are medians with their
+// probable error, and whether the planner's order is the measured order.
+import { createBackend } from '../../packages/backend-cpu/dist/index.js';
+import { loadModel } from '../../packages/runtime/dist/index.js';
+import { promptOf, readArguments } from './arguments.mjs';
+import { median, probableError } from './ratios.mjs';
+
+const {
+  path,
+  slow = 'scalar',
+  fast = 'avx2',
+  splits,
+  tokens,
+  rounds,
+} = readArguments(
+  { splits: 5, tokens: 16, rounds: 7 },
+  { slow: { type: 'string' }, fast: { type: 'string' } },
+);
+
+const backends = [
+  await createBackend({ threads: 1, isa: slow }),
+  await createBackend({ threads: 1, isa: fast }),
+];
+const show = ({ isa, readBandwidth, flops }) =>
+  `${isa}: reads ${(readBandwidth / 1e9).toFixed(1)} GB/s, ${(flops / 1e9).toFixed(1)} GFLOP/s`;
+for (const { profile } of backends) console.log(show(profile));
+
+const load = (split) => loadModel(path, { backend: backends, context: 64, ...(split && { split }) });
+
+const chosen = await load(undefined);
+const { layers, vocabulary } = chosen.config;
+const rangesOf = ({ plan }) =>
+  plan.ranges.map(({ firstLayer, endLayer }) => `${firstLayer}-${endLayer - 1}`).join(',');
+console.log(`the planner's own choice: ${rangesOf(chosen)}`);
+chosen.dispose();
+
+/** The first backend's layers: evenly from few to almost all. */
+const counts = Array.from({ length: splits }, (_, i) => Math.round(1 + ((i + 0.5) * (layers - 2)) / splits));
+const models = [];
+for (const count of counts) models.push(await load(`0-${count - 1},${count}-${layers - 1}`));
+
+const prompt = promptOf(4, vocabulary);
+const options = { maxTokens: tokens + 1, temperature: 0, ignoreEos: true };
+const measured = models.map(() => []);
+for (let round = -1; round < rounds; round++)
+  for (const [i, model] of models.entries()) {
+    const { decodeTokensPerSecond } = await model.generate(prompt, options).result;
+    if (round >= 0) measured[i].push(decodeTokensPerSecond); // the first round captures
+  }
+
+console.log(
+  '\n| layers | planned tokens/s | measured tokens/s | measured / planned |\n| --- | ---: | ---: | ---: |',
+);
+for (const [i, model] of models.entries()) {
+  const [plan, rate] = [model.plan.estimate.decodeTokensPerSecond, median(measured[i])];
+  const spread = probableError(measured[i]).toFixed(2);
+  console.log(
+    `| ${rangesOf(model)} | ${plan.toFixed(2)} | ${rate.toFixed(2)} ± ${spread} | ${(rate / plan).toFixed(2)} |`,
+  );
+}
+
+const order = (values) =>
+  values
+    .map((value, i) => [value, i])
+    .sort(([a], [b]) => b - a)
+    .map(([, i]) => i)
+    .join();
+const planned = order(models.map(({ plan }) => plan.estimate.decodeTokensPerSecond));
+const isSame = planned === order(measured.map(median));
+console.log(`\nthe planner's order is${isSame ? '' : ' not'} the measured order`);
+for (const model of models) model.dispose();
+for (const backend of backends) backend.dispose();
+process.exitCode = isSame ? 0 : 1;
