@@ -101,4 +101,11 @@ inline constexpr FormatSize format_sizes[FORMAT_COUNT] = {
 #include "../kernels/generated/formats.inc"
 };
 
+// Formats with tiles.
+inline constexpr Format packed_formats[] = {
+#define QUERN_UNPACKED(name, NAME, block, block_bytes)
+#define QUERN_PACKED(name, NAME, block, block_bytes) FORMAT_##NAME,
+#include "../kernels/generated/formats.inc"
+};
+
 } // namespace quern::test
