@@ -1,5 +1,5 @@
 import { decode, decodeIq8, formats, type GgufFormat, iq8 } from '@quern/quant';
-import type { Codec } from './options.js';
+import type { Codec } from './conformance-options.js';
 
 const codecOf = (format: GgufFormat): Codec => ({
   format,

@@ -1,7 +1,7 @@
 import type { Case } from './case.js';
+import type { ConformanceOptions } from './conformance-options.js';
 import { ConformanceError } from './error.js';
 import type { Lab } from './lab.js';
-import type { ConformanceOptions } from './options.js';
 import { suites } from './suites/index.js';
 
 /** The cases that the options ask for. Throws NO_CASES where there are none: nothing that ran is nothing proved. */

@@ -8,8 +8,8 @@ import {
   type OpSupport,
 } from '@quern/core';
 import { ClosenessLog } from './closeness.js';
+import type { ConformanceOptions } from './conformance-options.js';
 import type { NoteShare, OpCase } from './ops/expect.js';
-import type { ConformanceOptions } from './options.js';
 import { coarsestFormat } from './values/compare.js';
 
 /** Bytes around kept tensors that are checked for stray writes. */

@@ -1,8 +1,8 @@
 import { createRequire } from 'node:module';
 import { Command, InvalidArgumentError } from 'commander';
 import { knownCodecs } from './codecs.js';
+import type { ConformanceOptions, Result } from './conformance-options.js';
 import { loadDriver } from './load-driver.js';
-import type { ConformanceOptions, Result } from './options.js';
 import { formatReport } from './report.js';
 import { runConformance } from './run.js';
 import { suites } from './suites/index.js';

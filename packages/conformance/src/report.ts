@@ -1,5 +1,5 @@
 import { type Closeness, formatCloseness } from './closeness.js';
-import type { Result } from './options.js';
+import type { Result } from './conformance-options.js';
 
 export interface Report {
   readonly passed: number;

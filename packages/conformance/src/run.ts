@@ -1,7 +1,8 @@
 import type { Case } from './case.js';
 import { collect } from './collect.js';
+import type { ConformanceOptions, Result } from './conformance-options.js';
 import { Lab } from './lab.js';
-import { type ConformanceOptions, needOptions, type Result } from './options.js';
+import { needOptions } from './options.js';
 import { type Report, reportOf } from './report.js';
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -1,7 +1,8 @@
 import type { Case } from './case.js';
 import { collect } from './collect.js';
+import type { ConformanceOptions } from './conformance-options.js';
 import { Lab } from './lab.js';
-import { type ConformanceOptions, needOptions } from './options.js';
+import { needOptions } from './options.js';
 
 /** What jest, vitest and node:test have in common. */
 export interface TestFramework {

@@ -4,20 +4,6 @@ import type { GgufSource } from './config/gguf.js';
 import type { HuggingFaceSource } from './config/hugging-face.js';
 import type { Settings } from './config/settings.js';
 import type { Decoder } from './decoder.js';
-import { bert } from './encoder/bert.js';
-import type { EncoderArchitecture } from './encoder/encoder.js';
-import { nomicBert } from './encoder/nomic-bert.js';
-import { roberta } from './encoder/roberta.js';
-import { ModelError } from './error.js';
-import { gemma2 } from './gemma2.js';
-import { gemma3 } from './gemma3.js';
-import { llama } from './llama.js';
-import { mistral } from './mistral.js';
-import { mixtral } from './mixtral.js';
-import { phi3 } from './phi3.js';
-import { qwen2 } from './qwen2.js';
-import { qwen3 } from './qwen3.js';
-import { qwen3Moe } from './qwen3-moe.js';
 import type { Naming, WeightFile } from './weights/weight-file.js';
 import type { WeightTable } from './weights/weight-table.js';
 
@@ -59,81 +45,3 @@ export interface Architecture {
    */
   build(backend: Backend, weights: AnyLoadedWeights, config: DecoderConfig): Decoder;
 }
-
-const registered: (Architecture | EncoderArchitecture)[] = [];
-
-const isEncoder = (architecture: Architecture | EncoderArchitecture): architecture is EncoderArchitecture =>
-  'kind' in architecture;
-
-const namingOf: Readonly<Record<Naming, string>> = { gguf: 'GGUF', huggingFace: 'Hugging Face' };
-
-/**
- * Adds an architecture, so that files which carry one of its names open.
- * @throws ModelError DUPLICATE_ARCHITECTURE where a name is taken.
- */
-export function registerArchitecture(architecture: Architecture | EncoderArchitecture): void {
-  for (const naming of ['gguf', 'huggingFace'] as const)
-    for (const name of architecture.names[naming]) {
-      const holder = registered.find(({ names }) => names[naming].includes(name));
-      if (holder)
-        throw new ModelError(
-          'DUPLICATE_ARCHITECTURE',
-          `the ${namingOf[naming]} name '${name}' already belongs to the architecture '${holder.name}'`,
-        );
-    }
-  registered.push(architecture);
-}
-
-/**
- * The decoder that files of one kind call `name`.
- * @param path the file, for the message
- * @throws ModelError UNKNOWN_ARCHITECTURE, with the names that are known, or WRONG_KIND for an encoder.
- */
-export function findArchitecture(naming: Naming, name: string, path: string): Architecture {
-  const found = find(naming, name, path);
-  if (!isEncoder(found)) return found;
-  throw new ModelError(
-    'WRONG_KIND',
-    `${path}: '${name}' is an encoder: it embeds or ranks texts, and cannot generate any`,
-  );
-}
-
-/**
- * The encoder that files of one kind call `name`.
- * @param path the file, for the message
- * @throws ModelError UNKNOWN_ARCHITECTURE, with the names that are known, or WRONG_KIND for a decoder.
- */
-export function findEncoder(naming: Naming, name: string, path: string): EncoderArchitecture {
-  const found = find(naming, name, path);
-  if (isEncoder(found)) return found;
-  throw new ModelError(
-    'WRONG_KIND',
-    `${path}: '${name}' is a language model: it generates text, and cannot embed it`,
-  );
-}
-
-function find(naming: Naming, name: string, path: string): Architecture | EncoderArchitecture {
-  const found = registered.find(({ names }) => names[naming].includes(name));
-  if (found) return found;
-  const known = registered.flatMap(({ names }) => names[naming]).join(', ');
-  throw new ModelError(
-    'UNKNOWN_ARCHITECTURE',
-    `${path}: the architecture '${name}' is not known; known in ${namingOf[naming]} files: ${known}`,
-  );
-}
-
-const ours = [
-  llama,
-  mistral,
-  qwen2,
-  qwen3,
-  mixtral,
-  qwen3Moe,
-  gemma2,
-  gemma3,
-  phi3,
-  bert,
-  roberta,
-  nomicBert,
-];
-for (const architecture of ours) registerArchitecture(architecture); // by the same door as everybody's

@@ -1,11 +1,4 @@
-export {
-  type AnyLoadedWeights,
-  type Architecture,
-  findArchitecture,
-  findEncoder,
-  type GgufForm,
-  registerArchitecture,
-} from './architecture.js';
+export type { AnyLoadedWeights, Architecture, GgufForm } from './architecture.js';
 export {
   type AttentionWeights,
   attendCache,
@@ -41,7 +34,6 @@ export { bert, bertEncoder } from './encoder/bert.js';
 export { bertWeights } from './encoder/bert-weights.js';
 export { type BatchOptions, type EmbedBackend, embedBackend } from './encoder/embed-backend.js';
 export type { Encoder, EncoderArchitecture, EncoderBatch } from './encoder/encoder.js';
-export type { EncoderConfig } from './encoder/encoder-config.js';
 export { type EncoderFile, openEncoderFile } from './encoder/encoder-file.js';
 export {
   describeEncoder,
@@ -50,6 +42,7 @@ export {
   type EncoderModel,
   loadEncoder,
 } from './encoder/encoder-model.js';
+export type { EncoderConfig } from './encoder/encoder-parameters.js';
 export { nomicBert, nomicBertWeights } from './encoder/nomic-bert.js';
 export { roberta } from './encoder/roberta.js';
 export { ModelError, type ModelErrorCode } from './error.js';
@@ -74,9 +67,11 @@ export { phi3 } from './phi3.js';
 export { qwen2 } from './qwen2.js';
 export { type Qwen3AttentionWeights, qwen3, qwen3Attention } from './qwen3.js';
 export { qwen3Moe } from './qwen3-moe.js';
+export { findArchitecture, findEncoder, registerArchitecture } from './registry.js';
 export * from './synthetic/index.js';
+export type { FileTensor } from './weights/file-tensor.js';
 export { bytesOn, type LoadOptions, readsNatively } from './weights/load-weights.js';
-export type { FileTensor, Naming, StoredTensor, TensorStack, WeightFile } from './weights/weight-file.js';
+export type { Naming, StoredTensor, TensorStack, WeightFile } from './weights/weight-file.js';
 export type { LoadedWeights, WeightEntry, WeightTable } from './weights/weight-table.js';
 export type { StackConfig, WhisperConfig } from './whisper/config.js';
 export type { DecoderBatch, DecoderCaches, WhisperDecoder } from './whisper/decoder.js';

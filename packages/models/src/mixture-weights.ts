@@ -1,8 +1,9 @@
 import type { DecoderConfig } from './config/decoder-config.js';
 import { ModelError } from './error.js';
 import { llamaWeights } from './llama-weights.js';
+import type { FileTensor } from './weights/file-tensor.js';
 import { cutRows, mapTensors } from './weights/map-tensors.js';
-import type { FileTensor, WeightFile } from './weights/weight-file.js';
+import type { WeightFile } from './weights/weight-file.js';
 import type { WeightEntry } from './weights/weight-table.js';
 
 const isSparse = ({ mixture }: DecoderConfig, layer: number): boolean => mixture?.sparse[layer] ?? false;

@@ -1,12 +1,13 @@
 import { dirname, join } from 'node:path';
 import { type GgufFile, type MetadataValue, openGguf, openSafetensors } from '@quern/quant';
-import { type Architecture, findArchitecture } from './architecture.js';
+import type { Architecture } from './architecture.js';
 import type { DecoderConfig } from './config/decoder-config.js';
 import type { GgufSource } from './config/gguf.js';
 import { readQuantisation } from './config/quantisation.js';
 import { readJsonObject } from './config/read-json.js';
 import { ownValue, Settings } from './config/settings.js';
 import { exists, findModel } from './find-model.js';
+import { findArchitecture } from './registry.js';
 import { decodeToF32 } from './weights/decode-weight.js';
 import { ggufWeights, safetensorsWeights, type WeightFile } from './weights/weight-file.js';
 

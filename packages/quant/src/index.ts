@@ -34,7 +34,8 @@ export {
   type ShapedTensor,
 } from './quantize/choose-formats.js';
 export { QuantizeError, type QuantizeErrorCode } from './quantize/error.js';
-export { type ImportanceMatrix, readImportance } from './quantize/importance-matrix.js';
+export type { ImportanceMatrix } from './quantize/importance.js';
+export { readImportance } from './quantize/importance-matrix.js';
 export { interleaveHeads } from './quantize/interleave-heads.js';
 export { isMixName, type Mix, type MixName, mixes, mixNames } from './quantize/mixes.js';
 export {

@@ -110,6 +110,7 @@ export type {
   SpeculateOptions,
 } from './speculation/speculate-options.js';
 export type { ComputedWindow } from './speech/compute-window.js';
+export type { SpeechLoadOptions } from './speech/load-options.js';
 export type {
   Segment,
   TranscribeOptions,
@@ -117,7 +118,7 @@ export type {
   TranscriptionStages,
   Word,
 } from './speech/options.js';
-export { loadSpeechModel, type SpeechLoadOptions, SpeechModel } from './speech/speech-model.js';
+export { loadSpeechModel, SpeechModel } from './speech/speech-model.js';
 export { srtCue, toSrt, toVtt, vttCue } from './speech/subtitles.js';
 export { Transcription } from './speech/transcription.js';
 export * from './tokenizer/index.js';

@@ -8,10 +8,10 @@ import {
   type WeightFormat,
 } from '@quern/core';
 import type { Case, Suite } from '../case.js';
+import type { Codec } from '../conformance-options.js';
 import type { Lab } from '../lab.js';
 import { fresh } from '../ops/fresh.js';
 import { coreCase } from '../ops/op-case.js';
-import type { Codec } from '../options.js';
 import { randomWeight } from '../values/random-weight.js';
 import { refusal } from '../values/refusal.js';
 import { proveUsable } from './errors.js';

@@ -9,8 +9,8 @@ import {
   type WeightSource,
 } from '@quern/core';
 import type { Case } from '../case.js';
+import type { Codec } from '../conformance-options.js';
 import { floats, fresh } from '../ops/fresh.js';
-import type { Codec } from '../options.js';
 import { bytesOf, hostValues, type Operand } from '../values/numbers.js';
 import { randomWeight } from '../values/random-weight.js';
 import { ensure, refusal } from '../values/refusal.js';

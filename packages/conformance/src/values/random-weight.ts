@@ -1,5 +1,5 @@
 import { elementCount, random } from '@quern/core';
-import type { Codec } from '../options.js';
+import type { Codec } from '../conformance-options.js';
 import type { Operand } from './numbers.js';
 
 /**

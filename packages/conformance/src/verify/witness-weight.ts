@@ -7,8 +7,8 @@ import {
   type Weight,
   type WeightSource,
 } from '@quern/core';
+import type { Codec } from '../conformance-options.js';
 import { ConformanceError } from '../error.js';
-import type { Codec } from '../options.js';
 
 /** A weight twice: as the floats that it means, and as the backend under test has it. */
 export interface WitnessWeight extends DriverWeight {

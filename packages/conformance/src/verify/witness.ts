@@ -15,10 +15,10 @@ import {
   showShape,
 } from '@quern/core';
 import { type Closeness, ClosenessLog } from '../closeness.js';
+import type { Codec } from '../conformance-options.js';
 import { ConformanceError } from '../error.js';
 import { checkOutcome, define, type OpCase, type Outcome } from '../ops/expect.js';
 import { recordItself, runCase } from '../ops/run-op.js';
-import type { Codec } from '../options.js';
 import { coarsestFormat } from '../values/compare.js';
 import { bitsOf, numbersOf, type Operand } from '../values/numbers.js';
 import { floatsOf, type WitnessWeight } from './witness-weight.js';

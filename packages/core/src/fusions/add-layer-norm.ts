@@ -1,5 +1,6 @@
 import { lastDim, needShape } from '../op/check.js';
-import { defineOp, type Numbers } from '../op/define-op.js';
+import { defineOp } from '../op/define-op.js';
+import type { Numbers } from '../op/numbers.js';
 import { floats, normal, zeros } from '../op/sample.js';
 import { layerNorm, rowStatistics } from '../ops/layer-norm.js';
 

@@ -1,4 +1,5 @@
-import { defineOp, type Numbers, type Tolerance } from '../op/define-op.js';
+import { defineOp, type Tolerance } from '../op/define-op.js';
+import type { Numbers } from '../op/numbers.js';
 import { as, normal, zeros } from '../op/sample.js';
 import { gelu, geluForms } from '../ops/gelu.js';
 import {

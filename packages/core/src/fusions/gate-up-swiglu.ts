@@ -1,5 +1,6 @@
 import { needShape } from '../op/check.js';
-import { defineOp, type Numbers } from '../op/define-op.js';
+import { defineOp } from '../op/define-op.js';
+import type { Numbers } from '../op/numbers.js';
 import { as, normal } from '../op/sample.js';
 import {
   batchInvariantDoc,

@@ -1,5 +1,6 @@
 import { badArgument, needRank, needShape, rowCount } from '../op/check.js';
-import { defineOp, type Numbers } from '../op/define-op.js';
+import { defineOp } from '../op/define-op.js';
+import type { Numbers } from '../op/numbers.js';
 import { as, normal, type SampleOperand } from '../op/sample.js';
 import { expertLinear } from '../ops/expert-linear.js';
 import { defineLinear, inferLinear, linearMagnitude, linearTolerance } from '../ops/linear.js';

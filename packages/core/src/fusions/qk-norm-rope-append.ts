@@ -1,6 +1,7 @@
 import { cacheDtypes } from '../kv/cache-row.js';
 import { needRank, needShape } from '../op/check.js';
-import { defineOp, type Numbers } from '../op/define-op.js';
+import { defineOp } from '../op/define-op.js';
+import type { Numbers } from '../op/numbers.js';
 import { inCache, ints, normal, zeros } from '../op/sample.js';
 import { defineKvAppend, needCache } from '../ops/kv-append.js';
 import { defineRmsNorm } from '../ops/rms-norm.js';

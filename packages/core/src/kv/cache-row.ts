@@ -1,4 +1,4 @@
-import type { Numbers } from '../op/define-op.js';
+import type { Numbers } from '../op/numbers.js';
 
 /** Element types of cache buffers. */
 export const cacheDtypes = ['f32', 'f16', 'bf16', 'i8'] as const;

@@ -1,5 +1,6 @@
 import type { DType, TensorSpec } from '../dtype.js';
 import type { WeightFormat } from '../weight.js';
+import type { Numbers } from './numbers.js';
 import type { ErrorSample, Sample } from './sample.js';
 
 /** What may stand in an operand's place. */
@@ -18,12 +19,6 @@ export type AttributeType = 'f32' | 'i32';
 export interface OperandSpec {
   readonly shape: readonly number[];
   readonly dtype: DType | WeightFormat;
-}
-
-/** Numbers of an operand, as a definition sees them; 16-bit floats arrive widened, an i8 cache as its bytes. */
-export interface Numbers {
-  readonly shape: readonly number[];
-  readonly data: Float64Array | Float32Array | Int32Array | Int8Array;
 }
 
 /** How far a kernel may stray: |got − want| ≤ absolute + relative · magnitude, magnitude = |want| or, for sums, Σ|terms|. */

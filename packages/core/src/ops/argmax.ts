@@ -1,6 +1,7 @@
 import { badShape, lastDim, rowCount } from '../op/check.js';
-import type { Numbers, OperandSpec } from '../op/define-op.js';
+import type { OperandSpec } from '../op/define-op.js';
 import { defineOp } from '../op/define-op.js';
+import type { Numbers } from '../op/numbers.js';
 import { floats, normal } from '../op/sample.js';
 
 /** [.., V] with V ≥ 1 → [..]. */

@@ -1,7 +1,8 @@
 import { cacheDtypes, headScale } from '../kv/cache-row.js';
 import { badArgument, badShape, needRank, needShape, outOfRange } from '../op/check.js';
-import type { Attributes, Numbers } from '../op/define-op.js';
+import type { Attributes } from '../op/define-op.js';
 import { defineOp } from '../op/define-op.js';
+import type { Numbers } from '../op/numbers.js';
 import { inCache, ints, normal, type SampleOperand } from '../op/sample.js';
 import { needCache } from './kv-append.js';
 

@@ -1,5 +1,6 @@
 import { badShape, lastDim, needSameDtype, needShape, tensorDtype } from '../op/check.js';
-import type { Numbers, Op, OperandSpec } from '../op/define-op.js';
+import type { Op, OperandSpec } from '../op/define-op.js';
+import type { Numbers } from '../op/numbers.js';
 import { floats, normal, zeros } from '../op/sample.js';
 
 const f32 = { kind: 'tensor', dtypes: ['f32'] } as const;

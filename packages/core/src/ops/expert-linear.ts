@@ -1,5 +1,6 @@
 import { badShape, lastDim, needRank, outOfRange } from '../op/check.js';
-import { defineOp, type Numbers } from '../op/define-op.js';
+import { defineOp } from '../op/define-op.js';
+import type { Numbers } from '../op/numbers.js';
 import { as, integers, ints, normal } from '../op/sample.js';
 import { defineLinear, isCoarse, linearMagnitude, linearRounding, linearTolerance } from './linear.js';
 

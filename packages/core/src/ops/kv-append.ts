@@ -1,7 +1,8 @@
 import { cacheDtypes, cacheRow, putHead } from '../kv/cache-row.js';
 import { badShape, needRank, needSameDtype, needShape, outOfRange } from '../op/check.js';
-import type { Numbers, OperandSpec } from '../op/define-op.js';
+import type { OperandSpec } from '../op/define-op.js';
 import { defineOp } from '../op/define-op.js';
+import type { Numbers } from '../op/numbers.js';
 import { inCache, ints, normal, zeros } from '../op/sample.js';
 
 /** Cache buffers are [blocks, blockSize, Hk, d] (i8: d + 4, see `cacheRow`); k and v are [T, Hk, d]; slots [T]. */

@@ -1,6 +1,6 @@
 import { lastDim, needShape, rowCount, tensorDtype } from '../op/check.js';
-import type { Numbers } from '../op/define-op.js';
 import { defineOp } from '../op/define-op.js';
+import type { Numbers } from '../op/numbers.js';
 import { as, floats, normal, type SampleOperand, zeros } from '../op/sample.js';
 import { needEps } from './rms-norm.js';
 

@@ -1,6 +1,7 @@
 import { badArgument, badShape, lastDim, needRank, needShape, rowCount } from '../op/check.js';
-import type { Attributes, Numbers, OperandSpec } from '../op/define-op.js';
+import type { Attributes, OperandSpec } from '../op/define-op.js';
 import { defineOp } from '../op/define-op.js';
+import type { Numbers } from '../op/numbers.js';
 import { as, normal, type SampleOperand } from '../op/sample.js';
 
 /** The shape rule of x · wᵀ, shared with the fused projections. */

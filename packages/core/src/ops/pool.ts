@@ -1,6 +1,6 @@
 import { badArgument, badShape, needRank, outOfRange, tensorDtype } from '../op/check.js';
-import type { Numbers } from '../op/define-op.js';
 import { defineOp } from '../op/define-op.js';
+import type { Numbers } from '../op/numbers.js';
 import { floats, ints, normal } from '../op/sample.js';
 
 /** Values of pool's `by` attribute. */

@@ -1,6 +1,6 @@
 import { badArgument, lastDim, needShape, rowCount, tensorDtype } from '../op/check.js';
-import type { Numbers } from '../op/define-op.js';
 import { defineOp } from '../op/define-op.js';
+import type { Numbers } from '../op/numbers.js';
 import { floats, normal, zeros } from '../op/sample.js';
 
 /** y = x / √(mean(x²) + eps) · w over each row of `width` elements. */

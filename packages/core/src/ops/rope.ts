@@ -1,6 +1,7 @@
 import { badArgument, badShape, needRank } from '../op/check.js';
-import type { Numbers, OperandSpec } from '../op/define-op.js';
+import type { OperandSpec } from '../op/define-op.js';
 import { defineOp } from '../op/define-op.js';
+import type { Numbers } from '../op/numbers.js';
 import { normal, zeros } from '../op/sample.js';
 
 /** Values of rope's `layout` attribute: which elements of a head rotate together. */

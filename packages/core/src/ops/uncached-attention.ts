@@ -1,6 +1,6 @@
 import { badShape, needRank, needShape, outOfRange } from '../op/check.js';
-import type { Numbers } from '../op/define-op.js';
 import { defineOp } from '../op/define-op.js';
+import type { Numbers } from '../op/numbers.js';
 import { ints, normal } from '../op/sample.js';
 import {
   type AttentionAttributes,

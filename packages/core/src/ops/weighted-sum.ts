@@ -1,5 +1,6 @@
 import { needRank, needShape } from '../op/check.js';
-import { defineOp, type Numbers } from '../op/define-op.js';
+import { defineOp } from '../op/define-op.js';
+import type { Numbers } from '../op/numbers.js';
 import { normal } from '../op/sample.js';
 
 /** Sums weight · x over the middle dimension; `term` makes each summand. */

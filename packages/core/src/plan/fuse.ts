@@ -2,14 +2,8 @@ import type { Divided } from '../divided.js';
 import type { AnyOp } from '../op/define-op.js';
 import type { Plan, PlanOp, Storage } from './plan.js';
 import { PlanGraph } from './plan-graph.js';
-import { type Match, rewrites } from './rewrites.js';
-
-/** Some ops of a plan and the one fused op that stands for them. */
-export interface Rewrite {
-  /** Indices of the ops replaced, in order. */
-  readonly replaced: readonly number[];
-  readonly fused: PlanOp;
-}
+import type { Match, Rewrite } from './rewrite.js';
+import { rewrites } from './rewrites.js';
 
 /** Whether a driver has a kernel for a fused op with these operands. */
 export type FusionSupport = (op: AnyOp, fused: PlanOp) => boolean;

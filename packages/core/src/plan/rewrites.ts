@@ -1,11 +1,8 @@
 import { fusedOps } from '../fusions/index.js';
 import type { AnyOp } from '../op/define-op.js';
-import type { Rewrite } from './fuse.js';
 import type { PlanOp, PlanOperand, TensorOperand } from './plan.js';
 import { type PlanGraph, sameValue } from './plan-graph.js';
-
-/** The rewrite that begins at, or ends with, the op at an index, if there is one. */
-export type Match = (graph: PlanGraph, index: number) => Rewrite | undefined;
+import type { Match } from './rewrite.js';
 
 const named = (graph: PlanGraph, index: number, name: string): PlanOp | undefined =>
   graph.ops[index]?.op.name === name ? graph.ops[index] : undefined;

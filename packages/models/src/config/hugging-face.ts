@@ -1,5 +1,5 @@
 import type { RopeOptions } from '@quern/core';
-import type { EmbeddingRules } from '../encoder/encoder-config.js';
+import type { EmbeddingRules } from '../encoder/encoder-parameters.js';
 import type { WeightFile } from '../weights/weight-file.js';
 import { type DecoderConfig, limits, type MixtureConfig, readHeads } from './decoder-config.js';
 import { readRopes } from './hugging-face-rope.js';

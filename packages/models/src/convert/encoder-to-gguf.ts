@@ -1,7 +1,8 @@
 import { basename, dirname } from 'node:path';
 import type { MetadataInput, OutputTensor, QuantizeSource } from '@quern/quant';
 import type { EncoderArchitecture } from '../encoder/encoder.js';
-import { type EncoderConfig, ggufPoolings } from '../encoder/encoder-config.js';
+import { ggufPoolings } from '../encoder/encoder-config.js';
+import type { EncoderConfig } from '../encoder/encoder-parameters.js';
 import { ModelError } from '../error.js';
 import type { HuggingFaceModelFile } from '../model-file.js';
 import { takeRows } from '../weights/map-tensors.js';

@@ -1,6 +1,7 @@
 import { interleaveHeads, isGgufFormat, isMixed, type OutputTensor, type TensorPart } from '@quern/quant';
 import { decodeToF32 } from '../weights/decode-weight.js';
-import { type FileTensor, partsOf, type StoredTensor } from '../weights/weight-file.js';
+import type { FileTensor } from '../weights/file-tensor.js';
+import { partsOf, type StoredTensor } from '../weights/weight-file.js';
 
 export interface OutputOptions {
   /** Rows per head, where the rows of heads go from Hugging Face's order to that of llama.cpp's Llama. */

@@ -1,6 +1,6 @@
 import type { Backend, Tensor, Weight } from '@quern/core';
 import type { EncoderBatch } from './encoder.js';
-import type { EncoderConfig } from './encoder-config.js';
+import type { EncoderConfig } from './encoder-parameters.js';
 import { projection } from './projection.js';
 
 /** The weights of an encoder's attention. */

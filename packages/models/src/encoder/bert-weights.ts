@@ -1,5 +1,5 @@
 import type { WeightTable } from '../weights/weight-table.js';
-import type { EncoderConfig } from './encoder-config.js';
+import type { EncoderConfig } from './encoder-parameters.js';
 
 const layer = (part: string) => `encoder.layer.{i}.${part}`;
 

@@ -1,7 +1,6 @@
 import { dirname, join } from 'node:path';
 import type { Pooling } from '@quern/core';
 import { openGguf, openSafetensors } from '@quern/quant';
-import { findEncoder } from '../architecture.js';
 import { limits } from '../config/decoder-config.js';
 import { readQuantisation } from '../config/quantisation.js';
 import { readJsonList, readJsonObject } from '../config/read-json.js';
@@ -14,9 +13,10 @@ import {
   type HuggingFaceModelFile,
   tokenCount,
 } from '../model-file.js';
+import { findEncoder } from '../registry.js';
 import { ggufWeights, safetensorsWeights } from '../weights/weight-file.js';
 import type { EncoderArchitecture } from './encoder.js';
-import type { EmbeddingRules, EncoderConfig } from './encoder-config.js';
+import type { EmbeddingRules, EncoderConfig } from './encoder-parameters.js';
 
 /** An encoder that has been opened: its configuration and where its tensors are. No weight has been read. */
 export type EncoderFile = (

@@ -5,8 +5,8 @@ import { bytesOn, type LoadOptions, loadWeights } from '../weights/load-weights.
 import { resolveWeights } from '../weights/resolve-weights.js';
 import { storedBytes } from '../weights/weight-file.js';
 import type { Encoder, EncoderBatch } from './encoder.js';
-import type { EncoderConfig } from './encoder-config.js';
 import type { EncoderFile } from './encoder-file.js';
+import type { EncoderConfig } from './encoder-parameters.js';
 
 /** A text as token ids, its start and end tokens included, and, for a pair, where the second part begins. */
 export interface EncodedText {

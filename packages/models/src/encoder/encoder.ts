@@ -4,7 +4,7 @@ import type { GgufSource } from '../config/gguf.js';
 import type { HuggingFaceSource } from '../config/hugging-face.js';
 import type { Naming, WeightFile } from '../weights/weight-file.js';
 import type { WeightTable } from '../weights/weight-table.js';
-import type { EncoderConfig } from './encoder-config.js';
+import type { EncoderConfig } from './encoder-parameters.js';
 
 /** A ragged batch of whole texts, T rows of S sequences, as tensors of a step. Nothing is padded. */
 export interface EncoderBatch {

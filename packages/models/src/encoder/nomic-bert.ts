@@ -1,19 +1,20 @@
 import type { Backend, Tensor, Weight } from '@quern/core';
 import { limits } from '../config/decoder-config.js';
 import type { HuggingFaceSource } from '../config/hugging-face.js';
+import type { FileTensor } from '../weights/file-tensor.js';
 import { cutRows, mapTensors } from '../weights/map-tensors.js';
-import type { FileTensor, WeightFile } from '../weights/weight-file.js';
+import type { WeightFile } from '../weights/weight-file.js';
 import type { LoadedWeights, WeightTable } from '../weights/weight-table.js';
 import { encoderAttention } from './attention.js';
 import { bertWeights } from './bert-weights.js';
 import type { Encoder, EncoderArchitecture, EncoderBatch } from './encoder.js';
 import {
   bertKeys,
-  type EncoderConfig,
   type EncoderKeys,
   encoderConfigFromGguf,
   encoderConfigFromHuggingFace,
 } from './encoder-config.js';
+import type { EncoderConfig } from './encoder-parameters.js';
 import { projection } from './projection.js';
 
 const layer = (part: string) => `encoder.layer.{i}.${part}`;

@@ -19,8 +19,9 @@ import {
   pieceElements,
   throwIfAborted,
 } from './decode-pieces.js';
+import type { FileTensor } from './file-tensor.js';
 import { type GroupedTensor, gptqPieces, gptqRows, isGrouped, rowsTogether } from './gptq.js';
-import { type FileTensor, partsOf, type StoredTensor, type TensorStack } from './weight-file.js';
+import { partsOf, type StoredTensor, type TensorStack } from './weight-file.js';
 
 /**
  * A tensor's values as f32 in memory.

@@ -2,9 +2,9 @@ import { f16ToF32, f32ToF16, type GptqSource, type WeightBytes } from '@quern/co
 import { decode, GptqRows, type GroupedMatrix, isGgufFormat, type Recipe, type RowsJob } from '@quern/quant';
 import { ModelError } from '../error.js';
 import { type DecodeOptions, decodeAll, type Piece, pieceElements } from './decode-pieces.js';
-import type { GroupedIntegers } from './quantised-tensors.js';
+import type { FileTensor, GroupedIntegers } from './file-tensor.js';
 import { readBytes } from './read-bytes.js';
-import type { FileTensor, StoredTensor } from './weight-file.js';
+import type { StoredTensor } from './weight-file.js';
 
 /** A tensor that is made of integers in groups. */
 export type GroupedTensor = FileTensor & { readonly quantised: GroupedIntegers };
@@ -90,7 +90,7 @@ async function integers(
   return { qweight, qzeros: zeros };
 }
 
-/** Bytes that become as many others, so many at once. */
+/** Jobs that decode `into.length` bytes, `length` bytes per job. Input and output of a job have the same length. */
 function slicesOf(
   { bytes: { path, offset } }: FileTensor,
   into: Uint8Array,

@@ -1,5 +1,6 @@
 import { ModelError } from '../error.js';
-import type { FileTensor, StoredTensor, WeightFile } from './weight-file.js';
+import type { FileTensor } from './file-tensor.js';
+import type { StoredTensor, WeightFile } from './weight-file.js';
 
 /** The file with every tensor renamed, or replaced by several. */
 export function mapTensors(file: WeightFile, map: (tensor: FileTensor) => readonly FileTensor[]): WeightFile {

@@ -1,34 +1,11 @@
+import type { Quantised } from './file-tensor.js';
 // How Hugging Face folders name and shape the parts of a quantised matrix X.weight: the one place that knows.
 
 import { showShape } from '@quern/core';
 import { isF8Format } from '@quern/quant';
 import type { AwqSettings, GptqSettings, Quantisation } from '../config/quantisation.js';
 import { ModelError } from '../error.js';
-import type { FileTensor } from './weight-file.js';
-
-/** Integers, and a zero point and a scale for every group of columns. The tensor's own bytes are the integers. */
-export interface GroupedIntegers {
-  /** AWQ packs along N, GPTQ along K. */
-  readonly kind: 'gptq' | 'awq';
-  readonly bits: 4 | 8;
-  readonly groupSize: number;
-  readonly version: 1 | 2;
-  readonly qzeros: FileTensor;
-  readonly scales: FileTensor;
-  /** The group of each column, where they are not in order. */
-  readonly groupIndex?: FileTensor;
-}
-
-/** 8-bit floats, and a factor for every block of rows and columns. */
-export interface ScaledFloats {
-  readonly kind: 'f8';
-  readonly scale?: FileTensor;
-  readonly blockRows: number;
-  readonly blockColumns: number;
-}
-
-/** What the values of a tensor depend on beside its bytes. */
-export type Quantised = GroupedIntegers | ScaledFloats;
+import type { FileTensor } from './file-tensor.js';
 
 type Tensors = ReadonlyMap<string, FileTensor>;
 

@@ -1,8 +1,9 @@
 import { denseFormats } from '@quern/core';
 import { isGgufFormat } from '@quern/quant';
 import { ModelError } from '../error.js';
+import type { FileTensor } from './file-tensor.js';
 import { takeRows } from './map-tensors.js';
-import type { FileTensor, StoredTensor, WeightFile } from './weight-file.js';
+import type { StoredTensor, WeightFile } from './weight-file.js';
 import type { WeightEntry, WeightTable } from './weight-table.js';
 
 /** A field of the architecture and the tensor that fills it. */

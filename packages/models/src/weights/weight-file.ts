@@ -1,19 +1,11 @@
 import type { FileSlice, WeightSource } from '@quern/core';
 import type { GgmlFile, GgufFile, SafetensorsFile } from '@quern/quant';
 import type { Quantisation } from '../config/quantisation.js';
-import { mapOthers, otherTensors, type Quantised, withQuantised } from './quantised-tensors.js';
+import type { FileTensor } from './file-tensor.js';
+import { mapOthers, otherTensors, withQuantised } from './quantised-tensors.js';
 
 /** The two customs of naming tensors: llama.cpp's and transformers'. */
 export type Naming = 'gguf' | 'huggingFace';
-
-/** A tensor in a file: a WeightSource whose bytes no one has read yet. */
-export interface FileTensor extends WeightSource {
-  readonly bytes: FileSlice;
-  /** What else its values depend on, where the format alone does not tell. */
-  readonly quantised?: Quantised;
-  /** Added to every value. */
-  readonly plus?: number;
-}
 
 /** Matrices [N, K] of one format that lie apart, to be loaded as a stack [E, N, K]. */
 export interface TensorStack extends Pick<WeightSource, 'name' | 'shape' | 'format'> {

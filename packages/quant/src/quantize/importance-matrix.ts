@@ -3,18 +3,8 @@ import { FileError } from '../error.js';
 import { openGguf } from '../gguf/open.js';
 import { InputFile } from '../input-file.js';
 import { badArgument, QuantizeError } from './error.js';
+import type { ImportanceMatrix } from './importance.js';
 import { parseLegacyImportance } from './legacy-importance.js';
-
-/** How much the columns of matrices matter, by the name of the tensor in GGUF files. */
-export interface ImportanceMatrix {
-  readonly path: string;
-  /** [row length], or [experts, row length] for a stack of matrices: the mean square of each input, none below 0. */
-  readonly entries: ReadonlyMap<string, Float32Array>;
-  /** What text it was made from, where the file says so. */
-  readonly dataset?: string;
-  /** Chunks of text that it was made from, where the file says so. */
-  readonly chunks?: number;
-}
 
 const largest = 2 ** 31; // bytes; that of a model of 100 experts and 100 layers has a tenth
 

@@ -1,5 +1,5 @@
 import { QuantizeError } from './error.js';
-import type { ImportanceMatrix } from './importance-matrix.js';
+import type { ImportanceMatrix } from './importance.js';
 
 const longestName = 256;
 const mostEntries = 2 ** 17;

@@ -6,7 +6,7 @@ import type { MetadataInput } from '../gguf/write-metadata.js';
 import { native, noNative } from '../native.js';
 import { chooseFormat, isMixed, type MixedModel, type ShapedTensor } from './choose-formats.js';
 import { badArgument } from './error.js';
-import type { ImportanceMatrix } from './importance-matrix.js';
+import type { ImportanceMatrix } from './importance.js';
 import { type Mix, type MixName, mixes, mixNames } from './mixes.js';
 import { sourceTensors } from './source-tensors.js';
 import {

@@ -1,6 +1,6 @@
-import type { RenderOptions } from './chat-template.js';
 import { ChatTemplateError } from './error.js';
 import type { ChatMessage } from './message.js';
+import type { RenderOptions } from './render-options.js';
 
 const PROBE = 'quernprobe';
 const question: ChatMessage = { role: 'user', content: 'question' };

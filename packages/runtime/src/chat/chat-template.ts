@@ -9,6 +9,7 @@ import { needNothingIgnored } from './ignored.js';
 import { markTyped } from './mark-typed.js';
 import { type ChatMessage, withParsedArguments } from './message.js';
 import { needMessages } from './need-messages.js';
+import type { RenderOptions } from './render-options.js';
 import { type Program, parse, run } from './run-template.js';
 
 /** How the model spells its special tokens. */
@@ -17,17 +18,6 @@ export interface TemplateTokens {
   eosToken?: string | undefined;
   /** The others by their names in templates: `unk_token`, `pad_token`, `additional_special_tokens` … */
   others?: Readonly<Record<string, string | readonly string[]>> | undefined;
-}
-
-export interface RenderOptions {
-  /** End with the start of the assistant's answer; default true. */
-  addGenerationPrompt?: boolean | undefined;
-  /** Descriptions of the tools the model may call, in the form of the OpenAI API. */
-  tools?: readonly unknown[] | undefined;
-  /** More variables for the template, such as `enable_thinking`. */
-  extra?: Readonly<Record<string, unknown>> | undefined;
-  /** What `strftime_now` tells; default: now. */
-  now?: Date | undefined;
 }
 
 /** Of each option: what it must be, and its default. */

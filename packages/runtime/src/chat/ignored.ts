@@ -1,7 +1,7 @@
 import type { Capabilities } from './capabilities.js';
-import type { RenderOptions } from './chat-template.js';
 import { ChatTemplateError } from './error.js';
 import type { ChatMessage } from './message.js';
+import type { RenderOptions } from './render-options.js';
 
 type Write = (messages: readonly ChatMessage[], options: RenderOptions) => string;
 

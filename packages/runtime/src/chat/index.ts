@@ -1,10 +1,6 @@
 export { type BuiltinTemplate, builtinTemplates } from './builtin-templates.js';
-export {
-  ChatTemplate,
-  type EncodeChatOptions,
-  type RenderOptions,
-  type TemplateTokens,
-} from './chat-template.js';
+export { ChatTemplate, type EncodeChatOptions, type TemplateTokens } from './chat-template.js';
 export { ChatTemplateError, type ChatTemplateErrorCode } from './error.js';
 export { chatTemplateFromGguf, chatTemplateFromHuggingFace, type LoadTemplateOptions } from './load.js';
 export type { ChatMessage, ContentPart } from './message.js';
+export type { RenderOptions } from './render-options.js';

@@ -1,22 +1,8 @@
 import type { KvCache, KvSequence } from '@quern/core';
 import { RuntimeError } from '../error.js';
 import { giveNotice, type NoticeListener } from '../notice.js';
+import type { Lease, Parked } from './lease.js';
 import { type Patience, Waiter } from './waiter.js';
-
-/** A sequence in use, with the blocks that are reserved for it: growing to them cannot fail. */
-export interface Lease {
-  readonly sequence: KvSequence;
-  /** Frees the sequence. */
-  release(): void;
-  /** Keeps what it holds for a later call; others may take the blocks meanwhile. */
-  park(): Parked;
-}
-
-/** A sequence nobody uses now. Its content is there until its blocks are needed elsewhere. */
-export interface Parked {
-  readonly held: boolean;
-  release(): void;
-}
 
 class ParkedSequence implements Parked {
   held = true;

@@ -1,6 +1,6 @@
 import { onAbort as listenTo } from '@quern/core';
 import type { RuntimeError } from '../error.js';
-import type { Lease } from './sequence-pool.js';
+import type { Lease } from './lease.js';
 
 /** How a call waits for room in a cache. */
 export interface Patience {

@@ -1,5 +1,5 @@
 import type { Engine } from '../engine/engine.js';
-import type { Lease } from '../engine/sequence-pool.js';
+import type { Lease } from '../engine/lease.js';
 import type { DraftSource } from '../speculation/draft-source.js';
 import type { Tokenizer } from '../tokenizer/index.js';
 

@@ -1,5 +1,5 @@
 import { QuernError } from '@quern/core';
-import type { Lease } from '../engine/sequence-pool.js';
+import type { Lease } from '../engine/lease.js';
 import { firstChoice, type TokenChoice, tokenChoice } from '../engine/token-choice.js';
 import type { DraftSource } from '../speculation/draft-source.js';
 import { needExactRows } from '../speculation/speculate-options.js';

@@ -1,7 +1,7 @@
 import { item } from './attributes.js';
-import type { Context } from './context.js';
 import { needText } from './define.js';
 import { Text } from './text.js';
+import type { Context } from './value.js';
 import { text, Undefined, type Value } from './value.js';
 
 /** What filters read of each element: the fields of a path such as `function.name`, or the element itself. */

@@ -1,4 +1,3 @@
-import type { Context } from './context.js';
 import type { Builtin } from './define.js';
 import { TemplateFailure } from './error.js';
 import { dictMethods } from './methods/dict.js';
@@ -6,6 +5,7 @@ import { sequenceMethods } from './methods/sequence.js';
 import { textMethods } from './methods/text.js';
 import { elementAt, isSequence } from './sequence.js';
 import { Text } from './text.js';
+import type { Context } from './value.js';
 import {
   Callable,
   Dict,

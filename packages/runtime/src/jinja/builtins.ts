@@ -1,11 +1,10 @@
-import type { Context } from './context.js';
 import type { Builtin } from './define.js';
 import { TemplateFailure } from './error.js';
 import { listFilters } from './filters/list.js';
 import { textFilters } from './filters/text.js';
 import { valueFilters } from './filters/value.js';
 import { nameTest, tests as valueTests } from './tests.js';
-import type { Arguments, Value } from './value.js';
+import type { Arguments, Context, Value } from './value.js';
 
 const filters: Readonly<Record<string, Builtin>> = { ...textFilters, ...listFilters, ...valueFilters };
 

@@ -1,7 +1,7 @@
-import type { Context } from './context.js';
 import { TemplateFailure } from './error.js';
 import { toText } from './print.js';
 import { Text } from './text.js';
+import type { Context } from './value.js';
 import { type Arguments, typeName, Undefined, type Value } from './value.js';
 
 /** A filter, a test, a method or a function: `input` is what it is applied to. */

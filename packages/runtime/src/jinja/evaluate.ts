@@ -1,6 +1,5 @@
 import { attribute, item } from './attributes.js';
 import { compare } from './compare.js';
-import type { Context } from './context.js';
 import { TemplateFailure } from './error.js';
 import type { CallArguments, Expression, FilterNode } from './nodes.js';
 import { arithmetic } from './number.js';
@@ -9,6 +8,7 @@ import { toText } from './print.js';
 import type { Scope } from './scope.js';
 import { elements, slice } from './sequence.js';
 import { EMPTY, Text } from './text.js';
+import type { Context } from './value.js';
 import {
   type Arguments,
   Dict,

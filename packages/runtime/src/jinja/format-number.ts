@@ -1,8 +1,8 @@
-import type { Context } from './context.js';
 import { TemplateFailure } from './error.js';
 import { exactFixed, floatText } from './number.js';
 import { characterCount, join, type Text } from './text.js';
 import { repeat } from './text-operations.js';
+import type { Context } from './value.js';
 
 export interface NumberStyle {
   /** '-': only below zero; '+': always; ' ': a space in place of the plus. */

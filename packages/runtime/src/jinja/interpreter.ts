@@ -1,6 +1,6 @@
+import { attribute, item } from './attributes.js';
 import type { Budget } from './budget.js';
 import { applyFilter, applyTest, explained } from './builtins.js';
-import type { Context } from './context.js';
 import { TemplateFailure } from './error.js';
 import { applyFilters, evaluate, evaluateArguments } from './evaluate.js';
 import { Loop } from './loop.js';
@@ -9,6 +9,7 @@ import { toText } from './print.js';
 import { Scope } from './scope.js';
 import { elements } from './sequence.js';
 import { type Text, TextBuilder } from './text.js';
+import type { Context } from './value.js';
 import {
   type Arguments,
   Callable,
@@ -57,6 +58,14 @@ export class Interpreter implements Context {
   test(name: string, input: Value, args: Arguments): boolean {
     this.budget.step();
     return applyTest(this, name, input, args);
+  }
+
+  attribute(object: Value, name: string): Value {
+    return attribute(this, object, name);
+  }
+
+  item(object: Value, index: Value): Value {
+    return item(this, object, index);
   }
 
   private block(body: Block, scope: Scope): End {

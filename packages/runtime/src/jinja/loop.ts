@@ -1,6 +1,6 @@
 import { equals } from './compare.js';
-import type { Context } from './context.js';
 import { TemplateFailure } from './error.js';
+import type { Context } from './value.js';
 import { type Arguments, Callable, found, Tuple, Undefined, type Value } from './value.js';
 
 /** Where a `for` is: what `loop` tells. */

@@ -1,11 +1,11 @@
 import type { Budget } from './budget.js';
-import type { Context } from './context.js';
 import { TemplateFailure } from './error.js';
 import type { BinaryOperator } from './nodes.js';
 import { arithmetic } from './number.js';
 import { printf } from './printf.js';
 import { concat, Text } from './text.js';
 import { repeat } from './text-operations.js';
+import type { Context } from './value.js';
 import { isList, isNumber, Tuple, typeName, Undefined, type Value } from './value.js';
 
 /** `left operator right` */

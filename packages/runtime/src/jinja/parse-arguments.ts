@@ -1,9 +1,10 @@
 import type { CallArguments, Expression } from './nodes.js';
-import { parseExpression } from './parse-expression.js';
 import type { TokenReader } from './token-reader.js';
 
+type ParseExpression = (reader: TokenReader) => Expression;
+
 /** `(a, b=c, *d, **e)` */
-export function parseCallArguments(reader: TokenReader): CallArguments {
+export function parseCallArguments(reader: TokenReader, parseExpression: ParseExpression): CallArguments {
   const positional: Expression[] = [];
   const keyword: [string, Expression][] = [];
   let spread: Expression | undefined;

@@ -176,7 +176,7 @@ function parsePostfix(reader: TokenReader, start: Expression): Expression {
     if (reader.skip('operator', '.')) value = parseField(reader, value);
     else if (reader.skip('operator', '[')) value = parseSubscript(reader, value);
     else if (reader.isOperator('('))
-      value = { kind: 'call', callee: value, args: parseCallArguments(reader) };
+      value = { kind: 'call', callee: value, args: parseCallArguments(reader, parseExpression) };
     else return value;
   }
 }
@@ -212,7 +212,7 @@ function parseFilters(reader: TokenReader, start: Expression): Expression {
     if (reader.isOperator('|')) value = parseFilter(reader, value);
     else if (reader.skip('name', 'is')) value = parseTest(reader, value);
     else if (reader.isOperator('('))
-      value = { kind: 'call', callee: value, args: parseCallArguments(reader) };
+      value = { kind: 'call', callee: value, args: parseCallArguments(reader, parseExpression) };
     else return value;
   }
 }
@@ -226,7 +226,7 @@ function parseFilter(reader: TokenReader, input: Expression | undefined): Filter
 function parseFilterName(reader: TokenReader, input: Expression | undefined): FilterNode {
   const name = reader.expect('name').text;
   if (!isFilterName(name)) reader.fail(`there is no filter "${name}"`);
-  const args = reader.isOperator('(') ? parseCallArguments(reader) : NO_ARGUMENTS;
+  const args = reader.isOperator('(') ? parseCallArguments(reader, parseExpression) : NO_ARGUMENTS;
   return { kind: 'filter', input, name, args };
 }
 
@@ -247,7 +247,7 @@ function parseTest(reader: TokenReader, input: Expression): Expression {
 
 /** In parentheses, or one value without: `x is divisibleby 3`. */
 function parseTestArguments(reader: TokenReader): CallArguments {
-  if (reader.isOperator('(')) return parseCallArguments(reader);
+  if (reader.isOperator('(')) return parseCallArguments(reader, parseExpression);
   if (reader.isName('is')) reader.fail('tests cannot follow each other: join them with "and"');
   const { kind } = reader.current;
   const begins = kind === 'string' || kind === 'int' || kind === 'float' || reader.isOperator('[', '{');

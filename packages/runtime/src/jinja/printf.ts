@@ -1,9 +1,9 @@
-import type { Context } from './context.js';
 import { asText } from './define.js';
 import { TemplateFailure } from './error.js';
 import { fixedWidth, floatDigits, integerDigits, type NumberStyle } from './format-number.js';
 import { toRepr } from './print.js';
 import { characters, type Text, TextBuilder } from './text.js';
+import type { Context } from './value.js';
 import { Dict, isNumber, Tuple, text, typeName, type Value } from './value.js';
 
 const FIELD =

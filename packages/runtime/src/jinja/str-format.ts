@@ -1,11 +1,10 @@
-import { attribute, item } from './attributes.js';
-import type { Context } from './context.js';
 import { asText } from './define.js';
 import { TemplateFailure } from './error.js';
 import { fixedWidth, floatDigits, integerDigits, type NumberStyle } from './format-number.js';
 import { floatText } from './number.js';
 import { toRepr } from './print.js';
 import { characters, join, type Text, TextBuilder } from './text.js';
+import type { Context } from './value.js';
 import { type Arguments, isNumber, text, typeName, type Value } from './value.js';
 
 const SPEC =
@@ -82,8 +81,8 @@ function follow(context: Context, start: Value, path: string): Value {
   let value = start;
   for (const [step] of path.matchAll(/\.[^.[]+|\[[^\]]*\]/g)) {
     const name = step.startsWith('.') ? step.slice(1) : step.slice(1, -1);
-    if (step.startsWith('.')) value = attribute(context, value, name);
-    else value = item(context, value, /^\d+$/.test(name) ? BigInt(name) : text(name));
+    if (step.startsWith('.')) value = context.attribute(value, name);
+    else value = context.item(value, /^\d+$/.test(name) ? BigInt(name) : text(name));
   }
   return value;
 }

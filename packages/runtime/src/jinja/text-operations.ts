@@ -1,7 +1,7 @@
-import type { Context } from './context.js';
 import { madeText } from './define.js';
 import { TemplateFailure } from './error.js';
 import { characterCount, characters, EMPTY, join, type Text, TextBuilder } from './text.js';
+import type { Context } from './value.js';
 import { text } from './value.js';
 import { isSpace, LINE_END } from './white-space.js';
 

@@ -1,4 +1,4 @@
-import type { Context } from './context.js';
+import type { Budget } from './budget.js';
 import { TemplateFailure } from './error.js';
 import { Text } from './text.js';
 
@@ -95,6 +95,20 @@ export class Namespace {
 export interface Arguments {
   readonly positional: readonly Value[];
   readonly keyword: ReadonlyMap<string, Value>;
+}
+
+/** What filters, tests, methods and functions need of the template that calls them. */
+export interface Context {
+  readonly budget: Budget;
+  /** What `strftime_now` tells. */
+  readonly now: Date;
+  call(callee: Value, args: Arguments): Value;
+  filter(name: string, input: Value, args: Arguments): Value;
+  test(name: string, input: Value, args: Arguments): boolean;
+  /** `object.name` */
+  attribute(object: Value, name: string): Value;
+  /** `object[index]` */
+  item(object: Value, index: Value): Value;
 }
 
 /** A macro, a method, a global function; some have fields, such as `loop` and `cycler`. */

@@ -14,7 +14,7 @@ import {
 import { Generation } from '../generation/generation.js';
 import type { Prompt } from '../generation/generation-source.js';
 import type { NoticeListener } from '../notice.js';
-import type { DraftSource } from '../speculation/draft-source.js';
+import type { DraftSource, DraftTarget } from '../speculation/draft-source.js';
 import { needSameVocabulary } from '../speculation/same-vocabulary.js';
 import type { DecodeOptions, EncodeOptions, Tokenizer } from '../tokenizer/index.js';
 import { chatPrompt, needIdList, needTokenizer, needTokens, type PromptRules, textPrompt } from './prompt.js';
@@ -197,20 +197,24 @@ export class Model {
 
   private draftOf({ speculate }: GenerateOptions): DraftSource | undefined {
     if (speculate?.kind !== 'draft') return undefined;
-    if (!(speculate.model instanceof Model) || speculate.model === this)
+    if (speculate.model === this)
       throw new RuntimeError('BAD_OPTION', 'speculate.model must be another model, from loadModel');
     return speculate.model.draftFor(this);
   }
 
-  /** This model as one that drafts for another. */
-  private draftFor(target: Model): DraftSource {
+  /** Bytes that the weights take. */
+  get weightBytes(): number {
+    return this.parts.weights.weightBytes;
+  }
+
+  /** This model as the one that drafts for `target`: what `speculate` calls. @throws RuntimeError BAD_OPTION, DISPOSED */
+  draftFor(target: DraftTarget): DraftSource {
     this.needLive();
     needSameVocabulary(this, target);
-    const { engine, weights } = this.parts;
     return {
-      engine,
+      engine: this.parts.engine,
       context: this.context,
-      cost: weights.weightBytes / target.parts.weights.weightBytes,
+      cost: this.weightBytes / target.weightBytes,
       open: (tokens, patience) => this.pool.acquire(tokens, patience),
     };
   }

@@ -1,5 +1,6 @@
 import type { ChatMessage } from '../chat/index.js';
-import type { Parked, SequencePool } from '../engine/sequence-pool.js';
+import type { Parked } from '../engine/lease.js';
+import type { SequencePool } from '../engine/sequence-pool.js';
 import type { Patience } from '../engine/waiter.js';
 import { RuntimeError } from '../error.js';
 import type { ChatOptions, GenerateOptions } from '../generation/generate-options.js';

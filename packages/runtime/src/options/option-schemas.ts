@@ -12,8 +12,8 @@ import { planSchema } from '../planner/plan-request.js';
 import { quantizeModelSchema } from '../quantize/quantize-model.js';
 import { samplingSchema } from '../sampling/options.js';
 import { draftSchema, lookupSchema } from '../speculation/speculate-options.js';
+import { speechLoadSchema } from '../speech/load-options.js';
 import { transcribeSchema } from '../speech/options.js';
-import { speechLoadSchema } from '../speech/speech-model.js';
 import { tokenizerSettingsSchema } from '../tokenizer/hugging-face.js';
 import { decodeSchema, encodeInTurnsSchema, encodeSchema, tokenStreamSchema } from '../tokenizer/options.js';
 

@@ -1,6 +1,6 @@
 import type { KvSequence } from '@quern/core';
 import type { Engine } from '../engine/engine.js';
-import type { Lease } from '../engine/sequence-pool.js';
+import type { Lease } from '../engine/lease.js';
 import type { RowOutput } from '../engine/step-output.js';
 import { greedy, type TokenChoice } from '../engine/token-choice.js';
 import { type Distribution, drawFrom } from '../sampling/distribution.js';

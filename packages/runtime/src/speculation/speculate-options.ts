@@ -1,6 +1,6 @@
 import { type Backend, checkOptions, rules, type Schema, showValue } from '@quern/core';
 import { badOption, needWhole, RuntimeError } from '../error.js';
-import type { Model } from '../model/model.js';
+import type { DraftingModel } from './draft-source.js';
 
 interface SpeculateBase {
   /** Draft more or fewer tokens, or none, by how many have been right and by what they cost. Default true; false: always maxDraft. */
@@ -12,7 +12,7 @@ export interface SpeculateByLookup extends SpeculateBase {
   readonly kind: 'lookup';
   /** Most tokens of a draft, 1 to 64; default 10. */
   readonly maxDraft?: number | undefined;
-  /** Most of the last tokens to look for, 1 to 16; default 3. Fewer are looked for where so many do not occur. */
+  /** Most of the last tokens to look for, 1 to 16; default 3. Where no n-gram of that length occurs, shorter ones are tried. */
   readonly maxNgram?: number | undefined;
   /** Fewest of the last tokens to look for; default 1. */
   readonly minNgram?: number | undefined;
@@ -22,7 +22,7 @@ export interface SpeculateByLookup extends SpeculateBase {
 export interface SpeculateByDraft extends SpeculateBase {
   readonly kind: 'draft';
   /** Another loaded model with the same vocabulary. It takes part in the generation, so one call at a time per sequence of its own. */
-  readonly model: Model;
+  readonly model: DraftingModel;
   /** Most tokens of a draft, 1 to 64; default 8. */
   readonly maxDraft?: number | undefined;
 }
@@ -67,7 +67,7 @@ export const draftSchema = {
   adaptive,
   model: {
     must: 'another model, from loadModel',
-    holds: (value): value is Model => rules.isObject(value) && typeof value.generate === 'function',
+    holds: (value): value is DraftingModel => rules.isObject(value) && typeof value.draftFor === 'function',
     about: 'the model that drafts; it has the same vocabulary',
     required: true,
   },

@@ -1,7 +1,7 @@
 import type { Backend } from '@quern/core';
 import { bytesOn, type SpeechFile } from '@quern/models';
 import { takeBackend, withRoom } from '../model/choose-backend.js';
-import type { SpeechLoadOptions } from './speech-model.js';
+import type { SpeechLoadOptions } from './load-options.js';
 
 /**
  * The best of the backends that the options allow, if it has the memory.

@@ -34,7 +34,7 @@ export class SpeechSession {
     private readonly sound: KvCache,
   ) {}
 
-  /** Room for so many texts at once. @throws BackendError OUT_OF_MEMORY */
+  /** Makes room for `count` texts at once. @throws BackendError OUT_OF_MEMORY */
   static open(model: WhisperModel, texts: number, graph: Graph | undefined): SpeechSession {
     const { backend, config } = model;
     const { layers, heads: kvHeads, headDim, context } = config.decoder;

@@ -1,4 +1,4 @@
-import { type Backend, checkOptions, need, pickOptions, type Schema } from '@quern/core';
+import { type Backend, checkOptions, need } from '@quern/core';
 import {
   loadWhisper,
   openSpeechModel,
@@ -8,31 +8,16 @@ import {
 } from '@quern/models';
 import type { AudioInput } from '../audio/read-samples.js';
 import { badOption, RuntimeError } from '../error.js';
-import {
-  type LoadOptions,
-  loadSchema,
-  type OneBackendOptions,
-  oneBackendSchema,
-} from '../model/load-options.js';
 import { locateModel, type ModelLocator } from '../model/locate-model.js';
 import { type SignalOptions, signalSchema } from '../model/signal-options.js';
 import { loadTokenizerFromGguf, TokenizerError, tokenizerFromHuggingFace } from '../tokenizer/index.js';
 import { chooseSpeechBackend } from './choose-backend.js';
 import { type ComputedWindow, computeWindow } from './compute-window.js';
+import { type SpeechLoadOptions, speechLoadSchema } from './load-options.js';
 import { resolveOptions, type TranscribeOptions } from './options.js';
 import { type SpeechSource, Transcriber } from './transcriber.js';
 import { Transcription } from './transcription.js';
 import { nonSpeechTokens, type SpeechVocabulary, vocabularyOf, vocabularyOfBytes } from './vocabulary.js';
-
-const shared = ['threads', 'mmap', 'graph', 'resolveFrom', 'signal', 'onProgress', 'onNotice'] as const;
-
-export type SpeechLoadOptions = OneBackendOptions & Pick<LoadOptions, (typeof shared)[number]>;
-
-/** Of each option: what it must be, and its default. */
-export const speechLoadSchema = {
-  ...oneBackendSchema,
-  ...pickOptions(loadSchema, shared),
-} satisfies Schema<SpeechLoadOptions>;
 
 /** A model that turns speech into text. */
 export class SpeechModel {

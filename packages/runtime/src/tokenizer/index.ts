@@ -3,11 +3,7 @@ export { loadTokenizerFromGguf, tokenizerFromGguf } from './gguf.js';
 export type { GgufMetadata } from './gguf-fields.js';
 export { type TokenizerSettings, tokenizerFromHuggingFace, tokenizerFromJson } from './hugging-face.js';
 export { StopMatcher, type StopResult } from './stop-matcher.js';
-export {
-  decodeTokens,
-  type TextSteps,
-  type TokenSource,
-  TokenStream,
-  type TokenStreamOptions,
-} from './token-stream.js';
+export type { TextSteps } from './text-steps.js';
+export type { TokenSource, TokenStreamOptions } from './token-source.js';
+export { decodeTokens, TokenStream } from './token-stream.js';
 export type { DecodeOptions, EncodeInTurnsOptions, EncodeOptions, Tokenizer } from './tokenizer.js';

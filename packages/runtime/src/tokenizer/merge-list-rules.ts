@@ -2,7 +2,7 @@ import { type Divided, eachOf } from '@quern/core';
 import { byteAlphabet, characterAlphabet } from './alphabets.js';
 import { lowerCase } from './json/characters.js';
 import type { MergeListRules } from './merge-list-bpe.js';
-import type { PreTokenizer } from './pre-tokenizers.js';
+import type { PreTokenizer } from './pre-tokenizer.js';
 import { MARKED_WORDS, SPACE_MARK } from './sentencepiece-bpe.js';
 import { splitText } from './split-text.js';
 import type { Vocabulary } from './vocabulary.js';

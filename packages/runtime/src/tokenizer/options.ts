@@ -1,6 +1,6 @@
 import { checkArgument, checkOptions, type Rule, rules, type Schema } from '@quern/core';
 import { badArgument, badOption } from './error.js';
-import type { TokenSource, TokenStreamOptions } from './token-stream.js';
+import type { TokenSource, TokenStreamOptions } from './token-source.js';
 import type { DecodeOptions, EncodeInTurnsOptions, EncodeOptions } from './tokenizer.js';
 
 /** Of each option: what it must be, and its default. */

@@ -1,5 +1,5 @@
 import { byteLevelWords } from './byte-level.js';
-import type { PreTokenizer } from './pre-tokenizers.js';
+import type { PreTokenizer } from './pre-tokenizer.js';
 import { endingSpace, thousands } from './split-text.js';
 
 // The ways of splitting that llama.cpp knows, by its own sources.

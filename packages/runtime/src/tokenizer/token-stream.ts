@@ -1,24 +1,7 @@
 import { checkStream, needIds } from './options.js';
-import type { DecodeOptions, Tokenizer } from './tokenizer.js';
-
-/** What a stream needs of a tokenizer. */
-export type TokenSource = Pick<Tokenizer, 'tokenBytes' | 'isControl' | 'addSpacePrefix' | 'textSteps'>;
-
-export interface TokenStreamOptions extends DecodeOptions {
-  /**
-   * The tokens go on from a text that is already there, so that a leading space is part of them. Default false: the
-   * first token's space is the one that `encode` added, if the tokenizer adds one, and is dropped.
-   */
-  continues?: boolean | undefined;
-}
-
-/** One decoding under way. */
-export interface TextSteps {
-  /** The text that `id` completes, perhaps none. */
-  push(id: number): string;
-  /** The end of the text. */
-  flush(): string;
-}
+import type { TextSteps } from './text-steps.js';
+import type { TokenSource, TokenStreamOptions } from './token-source.js';
+import type { DecodeOptions } from './tokenizer.js';
 
 /**
  * Tokens to text, one by one. Characters come out whole: the bytes of an unfinished one wait for the next token, and

@@ -1,5 +1,5 @@
 import type { Divided } from '@quern/core';
-import type { TextSteps } from './token-stream.js';
+import type { TextSteps } from './text-steps.js';
 
 /** How `Tokenizer.encode` treats a text. */
 export interface EncodeOptions {

@@ -53,7 +53,7 @@ const describeCpu = hasCpu ? describe : describe.skip;
 
 /** Those that kernels read and that can be written. */
 const writable = formatNames.filter((format) => isWritable(format) && format !== 'f64');
-const formats = cases(writable, ['f16', 'q8_0', 'q4_k']);
+const formats = cases(writable, ['f16', 'q8_0', 'q4_k'] as const);
 
 describeCpu.each(formats)('%s beside F32', (format) => {
   let files: DemoFiles;

@@ -1,6 +1,5 @@
 import { folded, type Getter, getter } from '../attribute-path.js';
 import { contains, equals, order } from '../compare.js';
-import type { Context } from '../context.js';
 import { asText, type Builtin, define, madeList, needText, or } from '../define.js';
 import { TemplateFailure } from '../error.js';
 import { toIndex } from '../number.js';
@@ -8,6 +7,7 @@ import { binary } from '../operators.js';
 import { elementAt, elements, length } from '../sequence.js';
 import { characters, EMPTY, join, Text } from '../text.js';
 import { joinTexts } from '../text-operations.js';
+import type { Context } from '../value.js';
 import { type Arguments, Dict, found, isList, Tuple, truth, Undefined, type Value } from '../value.js';
 
 /** `map`, `select` and their like take anything that is false as an empty list. */

@@ -1,4 +1,3 @@
-import type { Context } from '../context.js';
 import { asText, type Builtin, define, madeText, needText, or } from '../define.js';
 import { TemplateFailure } from '../error.js';
 import { toIndex } from '../number.js';
@@ -7,6 +6,7 @@ import { elements } from '../sequence.js';
 import { characterCount, concat, EMPTY, join, offsetOf, Text } from '../text.js';
 import * as operations from '../text-operations.js';
 import { type JsonStyle, toJson } from '../to-json.js';
+import type { Context } from '../value.js';
 import { Dict, Tuple, text, truth, Undefined, type Value } from '../value.js';
 import { wrapLine } from './word-wrap.js';
 

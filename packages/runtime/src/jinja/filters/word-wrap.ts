@@ -1,6 +1,6 @@
-import type { Context } from '../context.js';
 import { TemplateFailure } from '../error.js';
 import { characterCount, EMPTY, join, offsetOf, type Text } from '../text.js';
+import type { Context } from '../value.js';
 
 export interface WrapRules {
   readonly width: number;

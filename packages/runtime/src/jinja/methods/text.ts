@@ -1,4 +1,3 @@
-import type { Context } from '../context.js';
 import { type Builtin, define, madeText, needText, or } from '../define.js';
 import { TemplateFailure } from '../error.js';
 import { toIndex } from '../number.js';
@@ -6,6 +5,7 @@ import { elements } from '../sequence.js';
 import { strFormat } from '../str-format.js';
 import { characterCount, indexOfOffset, join, offsetOf, type Text } from '../text.js';
 import * as operations from '../text-operations.js';
+import type { Context } from '../value.js';
 import { Dict, Tuple, text, type Value } from '../value.js';
 import { isSpace } from '../white-space.js';
 

@@ -1,20 +1,13 @@
 import { badVocabulary } from '../error.js';
 import { byteFallback } from './byte-fallback.js';
 import { byteLevelText } from './byte-level-text.js';
+import type { DecodeStart } from './decode-start.js';
 import { type DecoderStep, eachToken, fused, inOrder } from './decoder-step.js';
 import { type Fields, isJson, type Json, type Makers, make } from './fields.js';
 import { metaspaceRules } from './metaspace.js';
 import { literal, patternField } from './pattern.js';
 import { replacing } from './replace.js';
 import { stripFused, stripped } from './strip-step.js';
-
-/** How decoding begins. */
-export interface DecodeStart {
-  /** The tokens go on from a text: none of them is the first of it. */
-  readonly continues: boolean;
-  /** The text is wanted as it grows, rather than all at once. */
-  readonly streams: boolean;
-}
 
 /** Makes the steps of one decoding. */
 export type Decoder = (start: DecodeStart) => DecoderStep;
@@ -60,7 +53,7 @@ const sequence =
   (start) =>
     inOrder(steps.map((step) => step(start)));
 
-/** Whether a step can take the one token that was made of all as it grows. */
+/** Whether a step works on parts of the fused token. */
 function worksOnParts(fields: Fields): boolean {
   if (fields.type !== 'Replace') return fields.type === 'Strip' || fields.type === 'Fuse';
   return [...String(fields.object('pattern').json.String ?? '')].length === 1;
@@ -80,7 +73,7 @@ function stripRules(fields: Fields) {
   return { content, start: fields.count('start', 0), stop: fields.count('stop', 0) };
 }
 
-/** Without a decoder, tokens are words apart. */
+/** Without a decoder, a space separates tokens. */
 export const wordsApart: Decoder = ({ continues }) => {
   let isFirst = !continues;
   return eachToken((token) => {
@@ -174,7 +167,7 @@ function ctc(fields: Fields): Decoder {
   };
 }
 
-/** The steps of a decoder, out of their sequences. */
+/** The steps of a decoder, nested sequences flattened. */
 export function decoderSteps(decoder: unknown): Json[] {
   if (!isJson(decoder)) return [];
   return decoder.type === 'Sequence' && Array.isArray(decoder.decoders)

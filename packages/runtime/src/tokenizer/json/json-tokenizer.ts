@@ -1,7 +1,8 @@
 import { toUSVString } from 'node:util';
 import { atOnce, type Divided, inTurns } from '@quern/core';
 import { checkDecode, checkEncode, checkEncodeInTurns } from '../options.js';
-import { decodeTokens, type TextSteps } from '../token-stream.js';
+import type { TextSteps } from '../text-steps.js';
+import { decodeTokens } from '../token-stream.js';
 import type {
   DecodeOptions,
   EncodeInTurnsOptions,

@@ -1,7 +1,7 @@
 import { badVocabulary } from '../error.js';
 import type { Fields } from './fields.js';
 import { literal } from './pattern.js';
-import type { Split } from './pre-tokenizers.js';
+import type { Split } from './pre-tokenizer.js';
 import { piecesOf, segmentsOf } from './segments.js';
 
 const schemes = ['always', 'first', 'never'] as const;

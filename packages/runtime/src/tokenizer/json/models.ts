@@ -5,23 +5,13 @@ import { Fields, isJson, type Json } from './fields.js';
 import type { ModelTokens } from './model-tokens.js';
 import { UnigramModel } from './unigram-model.js';
 import { WordLevelModel } from './word-level.js';
+import type { Models } from './word-model.js';
 import { WordPieceModel } from './word-piece-model.js';
-
-/** Turns words into tokens. */
-export interface WordModel {
-  encode(word: string): Divided<readonly number[]>;
-}
-
-/** The same model twice: as it is, and blind to the special tokens among its own, which no text may become. */
-export interface Models {
-  readonly parsing: WordModel;
-  readonly typed: WordModel;
-}
 
 export const modelKinds = ['BPE', 'WordPiece', 'WordLevel', 'Unigram'] as const;
 export type ModelKind = (typeof modelKinds)[number];
 
-/** Older files have no type: their fields tell. */
+/** The kind by `type`, or in older files by the fields present. */
 export function kindOf(model: Json): ModelKind {
   const { type } = model;
   const known = modelKinds.find((kind) => kind === type);

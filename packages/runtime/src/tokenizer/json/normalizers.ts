@@ -4,12 +4,10 @@ import { bertNormalizer } from './bert-normalizer.js';
 import { lowerCase, WHITESPACE } from './characters.js';
 import { type Fields, type Makers, make } from './fields.js';
 import { isLocal, type Normalization } from './normal-parts.js';
+import type { Normalizer } from './normalizer.js';
 import { patternField } from './pattern.js';
 import { precompiled } from './precompiled.js';
 import { replacing } from './replace.js';
-
-/** Rewrites a text before it is split. */
-export type Normalizer = (text: string) => string;
 
 const marks = /\p{M}+/gu;
 const atStart = new RegExp(`^[${WHITESPACE}]+`, 'u');

@@ -1,8 +1,8 @@
 import type { Divided } from '@quern/core';
 import type { TextModel } from '../tokenizer.js';
 import { WordCache } from '../word-cache.js';
-import type { WordModel } from './models.js';
-import type { PreTokenizer } from './pre-tokenizers.js';
+import type { PreTokenizer } from './pre-tokenizer.js';
+import type { WordModel } from './word-model.js';
 
 /** Normal text to tokens: split into words, each of which the model turns into tokens. */
 export class Pipeline implements TextModel {

@@ -3,17 +3,9 @@ import { PUNCTUATION, WHITESPACE, WORD } from './characters.js';
 import { type Fields, type Makers, make } from './fields.js';
 import { metaspace } from './metaspace.js';
 import { literal, type Pattern, patternField, patternOf } from './pattern.js';
+import type { PreTokenizer, Split } from './pre-tokenizer.js';
 import { type Behavior, behaviors, piecesOf, segmentsOf } from './segments.js';
 import { scriptPieces } from './unicode-scripts.js';
-
-/** Splits a text into pieces; an empty one is none, and other work may come there. `first`: it is the beginning of what was to be encoded. */
-export type Split = (text: string, first: boolean) => Iterable<string>;
-
-/** How a text becomes words, and how the model spells each: apart, so that words can be remembered as they were written. */
-export interface PreTokenizer {
-  readonly split: Split;
-  readonly spell?: (word: string) => string;
-}
 
 const splitBy =
   (pattern: Pattern, behavior: Behavior, invert = false): Split =>
@@ -69,7 +61,7 @@ function byteLevel(fields: Fields): PreTokenizer {
 
 const whole: Split = (text) => [text];
 
-/** Every step but the last spells its pieces at once, for the next to split. */
+/** Each step spells its pieces, then the next step splits them; the last step leaves spelling to the model. */
 function inOrder(steps: readonly PreTokenizer[]): PreTokenizer {
   const last = steps.at(-1);
   if (!last) return { split: whole };
@@ -84,7 +76,7 @@ function spelled({ split, spell }: PreTokenizer): Split {
   };
 }
 
-/** A piece is first where it begins the first text. */
+/** `first` is true for the first piece of the first text alone. */
 function followedBy(next: Split, split: Split): Split {
   return function* (text, first) {
     let beginning = first;

@@ -4,7 +4,7 @@ import { bestPath, lengthsOf, UNKNOWN_PENALTY } from '../viterbi.js';
 import { bytesOf } from './bytes.js';
 import type { Fields } from './fields.js';
 import type { Find, ModelTokens } from './model-tokens.js';
-import type { WordModel } from './models.js';
+import type { WordModel } from './word-model.js';
 
 const NONE = -1;
 

@@ -2,7 +2,7 @@ import type { Divided } from '@quern/core';
 import { badVocabulary } from '../error.js';
 import type { Fields } from './fields.js';
 import type { Find, ModelTokens } from './model-tokens.js';
-import type { WordModel } from './models.js';
+import type { WordModel } from './word-model.js';
 
 /** Every word is a token. */
 export class WordLevelModel implements WordModel {

@@ -2,7 +2,7 @@ import type { Divided } from '@quern/core';
 import { isLonger } from '../word-piece.js';
 import type { Fields } from './fields.js';
 import type { Find, ModelTokens } from './model-tokens.js';
-import type { WordModel } from './models.js';
+import type { WordModel } from './word-model.js';
 
 /** Words cut greedily into the longest tokens of the vocabulary (Wu et al. 2016); those within a word have a prefix. */
 export class WordPieceModel implements WordModel {

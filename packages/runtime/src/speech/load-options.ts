@@ -1,0 +1,17 @@
+import { pickOptions, type Schema } from '@quern/core';
+import {
+  type LoadOptions,
+  loadSchema,
+  type OneBackendOptions,
+  oneBackendSchema,
+} from '../model/load-options.js';
+
+const shared = ['threads', 'mmap', 'graph', 'resolveFrom', 'signal', 'onProgress', 'onNotice'] as const;
+
+export type SpeechLoadOptions = OneBackendOptions & Pick<LoadOptions, (typeof shared)[number]>;
+
+/** Of each option: what it must be, and its default. */
+export const speechLoadSchema = {
+  ...oneBackendSchema,
+  ...pickOptions(loadSchema, shared),
+} satisfies Schema<SpeechLoadOptions>;

@@ -1,0 +1,2 @@
+/** Rewrites a text before it is split. */
+export type Normalizer = (text: string) => string;
