@@ -1,7 +1,8 @@
 import { BackendError, hostLinks, type PlanDriver } from '@quern/core';
 import { nativeDriver } from '@quern/native-runtime';
+import { ggufFormats } from './formats.js';
 import { loadCpuAddon } from './load.js';
-import { blockSizes, ggufFormats, manifest } from './manifest.js';
+import { blockSizes, manifest } from './manifest.js';
 
 export interface CpuOptions {
   /** Threads that compute; when absent one per physical core, as the README says. */
