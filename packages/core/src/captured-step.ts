@@ -79,7 +79,7 @@ export class CapturedStep implements CapturedGraph {
   replay({ signal }: { readonly signal?: AbortSignal } = {}): Promise<void> {
     return this.inTurn('replay', (handed) => {
       const run = this.plan.run(signal);
-      handed();
+      if (this.plan.handedAtOnce) handed();
       return run;
     });
   }

@@ -38,7 +38,7 @@ test.each<[string, object, RegExp]>([
   [
     'a capability of the future',
     { capabilities: { collective: true } },
-    /'collective', which no driver can provide/,
+    /collective must be \{worldSize, rank\}/,
   ],
   [
     'a flag that is none',

@@ -9,6 +9,7 @@ import {
   type DriverMemory,
   type DriverWeight,
   type GptqSource,
+  hostLinks,
   inParts,
   type Manifest,
   type PlanChain,
@@ -133,7 +134,11 @@ export async function nativeDriver(addon: Addon, spec: NativeDriverSpec): Promis
   });
   return {
     name,
-    profile: { kind, ...profile },
+    profile: {
+      kind,
+      ...profile,
+      ...(native.hasUnifiedMemory() && { sharesHostMemory: true, links: hostLinks() }),
+    },
     ...(ceilings && { measureCeilings: () => native.ceilings() }),
     freeMemory: () => native.freeMemory(),
     manifest,

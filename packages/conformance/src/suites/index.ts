@@ -3,8 +3,10 @@ import { abort } from './abort.js';
 import { bf16 } from './bf16.js';
 import { caches } from './caches.js';
 import { chain } from './chain.js';
+import { collective } from './collective.js';
 import { concurrency } from './concurrency.js';
 import { errors } from './errors.js';
+import { filled } from './filled.js';
 import { fused } from './fused.js';
 import { generated } from './generated.js';
 import { graph } from './graph.js';
@@ -35,6 +37,7 @@ export const suites = {
   operands,
   errors,
   fused,
+  filled,
   plans,
   bf16,
   rows,
@@ -55,5 +58,6 @@ export const suites = {
   quantGptq,
   kvQuant,
   timer,
+  collective,
   undeclared,
 } as const satisfies Record<string, Suite>;

@@ -98,11 +98,11 @@ async function loadAll(
   const report = progressReporter(resolved, options);
   let failed = false;
   const work = async () => {
-    for (const [i, { tensor }] of queue) {
+    for (const [i, weight] of queue) {
       if (failed) return;
       throwIfAborted(options.signal);
-      loaded[i] = await loadOne(backend, tensor, decoding);
-      report(tensor);
+      loaded[i] = await loadOne(backend, weight, decoding);
+      report(weight.tensor);
     }
   };
   const fail = (error: unknown) => {
@@ -119,11 +119,15 @@ async function loadAll(
   throw failure.reason;
 }
 
-async function loadOne(backend: Backend, tensor: StoredTensor, decoding: DecodeOptions): Promise<Weight> {
+async function loadOne(
+  backend: Backend,
+  { tensor, uses }: ResolvedWeight,
+  decoding: DecodeOptions,
+): Promise<Weight> {
   if (!readsNatively(backend, tensor))
-    return backend.loadWeight(await decodedSource(backend, tensor, decoding));
+    return backend.loadWeight({ ...(await decodedSource(backend, tensor, decoding)), uses });
   if (isGrouped(tensor)) return backend.quantGptq!.loadWeight(await gptqSource(tensor, decoding));
-  return backend.loadWeight('parts' in tensor ? stackSource(tensor) : tensor);
+  return backend.loadWeight({ ...('parts' in tensor ? stackSource(tensor) : tensor), uses });
 }
 
 function progressReporter(resolved: readonly ResolvedWeight[], { onProgress }: LoadOptions) {

@@ -23,13 +23,15 @@ export interface PartFit extends PlacedLayers {
 /** Bytes of the largest step, and of what sampling makes of logits: as rehearsed, else estimated. */
 function largestStep(
   model: PlannedModel,
-  { device: { steps }, to }: PlacedLayers,
+  { device: { steps, profile }, to }: PlacedLayers,
   { prefillChunk, sequences }: PlanRequest,
 ): number {
   const decoding = to === model.config.layers ? sequences : 0;
-  if (!steps) return activationBytes(model, prefillChunk, decoding);
-  if (decoding === 0) return steps.prefill;
-  const largest = sequences === 1 ? steps.prefill : Math.max(steps.prefill, steps.decode);
+  const chunks = profile.plansInFlight ?? 1; // each plan in flight has a chunk of a prompt
+  if (!steps) return activationBytes(model, chunks * prefillChunk, decoding);
+  const prefill = chunks * steps.prefill;
+  if (decoding === 0) return prefill;
+  const largest = sequences === 1 ? prefill : Math.max(prefill, steps.decode);
   return largest + samplingBytes(model);
 }
 

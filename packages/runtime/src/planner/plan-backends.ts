@@ -93,7 +93,12 @@ function planOf(
       available: freeTogether(parts.map(({ device }) => device)),
     },
     estimate: estimateSpeed(model, parts),
-    reasons: [...reasons, ...parts.flatMap(stepReason), whyContext(model, request, context, perToken)],
+    reasons: [
+      ...reasons,
+      ...parts.flatMap(({ device }) => filledHoles(device)),
+      ...parts.flatMap(stepReason),
+      whyContext(model, request, context, perToken),
+    ],
   };
 }
 
@@ -105,6 +110,21 @@ function choice({ device }: PartFit, devices: readonly PlannerDevice[], { named 
       ? 'the only backend that loads'
       : 'the fastest by measurement that fits';
   return `${showDevice(device)}: ${why}`;
+}
+
+/** What the driver lacks: it costs a copy to the host, or a few ops more. */
+function filledHoles({ backend, filled = {} }: PlannerDevice): string[] {
+  const by = (how: 'host' | 'decomposed') =>
+    Object.entries(filled).flatMap(([op, fill]) => (fill === how ? [op] : []));
+  const [host, decomposed] = [by('host'), by('decomposed')];
+  return [
+    ...(host.length > 0
+      ? [`${host.join(', ')}: computed by the host, since '${backend}' has no kernel`]
+      : []),
+    ...(decomposed.length > 0
+      ? [`${decomposed.join(', ')}: computed as older ops, since '${backend}' has no kernel`]
+      : []),
+  ];
 }
 
 /** Which layers are where, and what each part costs. */
