@@ -8,6 +8,8 @@ import {
   type Manifest,
   type OpSupport,
   type PlanDriver,
+  type WeightBytes,
+  type WeightPart,
   type WeightSource,
 } from '@quern/core';
 import { executorOf, type Record } from './executor.js';
@@ -16,12 +18,18 @@ import { Link } from './link.js';
 export interface TestDeviceOptions {
   /** 2 where absent. */
   readonly plansInFlight?: number;
+  /** Whether the device chains replays by itself; true where absent. */
+  readonly chains?: boolean;
+  /** What each plan takes besides, in milliseconds, without a processor; 0 where absent. */
+  readonly pace?: number;
 }
 
 /** A driver whose device is a thread with memory of its own. */
 export interface TestDevice extends PlanDriver {
   /** When the device began and ended each plan or chain, in milliseconds. */
   readonly spans: readonly (readonly [begin: number, end: number])[];
+  /** Plans that the device has begun. */
+  readonly begun: number;
   /** From now on the device fails in the middle of its next plan. */
   break(): void;
 }
@@ -41,16 +49,26 @@ const manifest = {
   fused: Object.fromEntries(fused.map((name) => [name, support])),
 } as Manifest;
 
-/** Bytes of the caller's, which it may change once the call has returned. */
-const copied = (source: WeightSource): WeightSource =>
-  source.bytes instanceof Uint8Array ? { ...source, bytes: source.bytes.slice() } : source;
+const copied = (bytes: WeightBytes): WeightBytes => (bytes instanceof Uint8Array ? bytes.slice() : bytes);
+
+/** The source with bytes that the caller cannot change once the call has returned. */
+const ownSource = ({ bytes, ...source }: WeightSource): WeightSource => ({
+  ...source,
+  bytes: Array.isArray(bytes)
+    ? bytes.map((part: WeightPart) => ({ ...part, bytes: copied(part.bytes) }))
+    : copied(bytes as WeightBytes),
+});
 
 /**
  * A device as a GPU is one: memory that JavaScript cannot see, completion in an event of its own, two plans in flight, flags in
  * place of exceptions, an abort between plans alone, chains and captured plans on the device. It computes by the op definitions.
  */
-export async function testDevice({ plansInFlight = 2 }: TestDeviceOptions = {}): Promise<TestDevice> {
-  const link = await Link.open();
+export async function testDevice({
+  plansInFlight = 2,
+  chains = true,
+  pace = 0,
+}: TestDeviceOptions = {}): Promise<TestDevice> {
+  const link = await Link.open(pace);
   const record: Record = { runs: {}, spans: [] };
   const sizes = new Map<number, number>();
   let used = 0;
@@ -102,7 +120,7 @@ export async function testDevice({ plansInFlight = 2 }: TestDeviceOptions = {}):
     async loadWeight(source) {
       const taken = take(4 * source.shape.reduce((count, d) => count * d, 1)); // kept as f32
       try {
-        const byteLength = await link.ask<number>({ kind: 'load', id: taken, source: copied(source) });
+        const byteLength = await link.ask<number>({ kind: 'load', id: taken, source: ownSource(source) });
         return { id: taken, byteLength };
       } catch (error) {
         give(taken);
@@ -114,9 +132,12 @@ export async function testDevice({ plansInFlight = 2 }: TestDeviceOptions = {}):
       link.tell({ kind: 'unload', id: weight.id });
     },
     kernelRuns: () => record.runs,
-    executor: executorOf(link, free, record),
+    executor: executorOf(link, free, record, chains),
     dispose: () => link.close(),
     spans: record.spans,
+    get begun() {
+      return link.begun;
+    },
     break: () => link.break(),
   };
 }

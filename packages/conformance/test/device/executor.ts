@@ -39,7 +39,7 @@ function deliver({ outputs, fault, times, span, runs }: Ran, io: PlanIo, record:
 /** Captured plans have numbers of their own. */
 let lastId = 0;
 
-export function executorOf(link: Link, free: () => number, record: Record): PlanExecutor {
+export function executorOf(link: Link, free: () => number, record: Record, chains: boolean): PlanExecutor {
   return {
     async execute(plan, io) {
       const inputs = new Uint8Array(io.inputs.slice(0));
@@ -54,7 +54,7 @@ export function executorOf(link: Link, free: () => number, record: Record): Plan
       const id = lastId++;
       const places = chain && placesOf(chain);
       await link.ask({ kind: 'capture', id, plan: message(plan, io, free()), chain: places });
-      return capturedOf(link, id, io, chain, record);
+      return capturedOf(link, id, io, chains ? chain : undefined, record);
     },
   };
 }

@@ -16,8 +16,8 @@ export class Link {
 
   private constructor(
     private readonly worker: Worker,
-    /** The device ends in the middle of a plan once its word is 1. */
-    private readonly broken: Int32Array,
+    /** The device ends in the middle of a plan once word 0 is 1; word 1 counts the plans that it has begun. */
+    private readonly state: Int32Array,
   ) {
     worker.unref();
     worker.on('message', (answer: Answer) => this.settle(answer));
@@ -25,10 +25,9 @@ export class Link {
     worker.on('exit', () => this.lose('its thread has ended'));
   }
 
-  static async open(): Promise<Link> {
-    const broken = new Int32Array(new SharedArrayBuffer(4));
-    const worker = new Worker(await deviceScript(), { eval: true, workerData: { broken } });
-    return new Link(worker, broken);
+  static async open(pace: number): Promise<Link> {
+    const state = new Int32Array(new SharedArrayBuffer(8));
+    return new Link(new Worker(await deviceScript(), { eval: true, workerData: { state, pace } }), state);
   }
 
   /** Answers with what the device does; the request's bytes are copied before the call returns. */
@@ -49,7 +48,12 @@ export class Link {
 
   /** From now on the device fails in the middle of its next plan. */
   break(): void {
-    this.broken[0] = 1;
+    this.state[0] = 1;
+  }
+
+  /** Plans that the device has begun. */
+  get begun(): number {
+    return Atomics.load(this.state, 1);
   }
 
   close(): void {

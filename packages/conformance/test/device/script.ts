@@ -1,3 +1,4 @@
+import { realpathSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 
@@ -16,7 +17,7 @@ export function deviceScript(): Promise<string> {
 }
 
 async function bundle(): Promise<string> {
-  const tsup = createRequire(here('../../../../node_modules/tsup/package.json'));
+  const tsup = createRequire(realpathSync(here('../../../../node_modules/tsup/package.json')));
   const { build } = tsup('esbuild') as Bundler;
   const { outputFiles } = await build({
     entryPoints: [here('./thread/main.ts')],

@@ -17,12 +17,12 @@ export class DeviceChain {
     this.growing = places.advance.map((place) => this.input(place));
   }
 
-  run(limits: Int32Array, stops: Int32Array, control: Int32Array, broken: Int32Array): Ran {
+  run(limits: Int32Array, stops: Int32Array, control: Int32Array, state: Int32Array): Ran {
     const tokens: number[] = [];
     const counts = new Int32Array(this.found.length);
     const going = Array.from(this.found, () => true);
     for (let replay = 1, begin: number | undefined; ; replay++) {
-      const ran = this.plan.run(control, broken);
+      const ran = this.plan.run(control, state);
       begin ??= ran.span[0];
       tokens.push(...this.found);
       for (const [row, goes] of going.entries()) {

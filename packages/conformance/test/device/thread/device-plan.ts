@@ -52,6 +52,8 @@ export class DevicePlan {
   constructor(
     private readonly message: PlanMessage,
     private readonly memory: DeviceMemory,
+    /** What each run takes besides, in milliseconds. */
+    private readonly pace: number,
   ) {
     const reader = new PlanReader(message.words, memory);
     needRoom(reader.regionBytes, message);
@@ -70,18 +72,20 @@ export class DevicePlan {
   }
 
   /** Runs to the end once it has begun. */
-  run(control: Int32Array, broken: Int32Array): Ran {
+  run(control: Int32Array, state: Int32Array): Ran {
     if (control[0]) throw new BackendError('ABORTED', 'the plan was aborted before it began');
     const begin = now();
+    Atomics.add(state, 1, 1);
     new Uint8Array(this.places[regions.arena]!.bytes).fill(poison);
     const times: number[] = [];
     let fault: Ran['fault'];
     for (const [i, record] of this.ops.entries()) {
-      if (broken[0]) process.exit(1); // as a device that falls off its bus
+      if (state[0]) process.exit(1); // as a device that falls off its bus
       const start = performance.now();
       if (!this.compute(record)) fault ??= [i + 1, faultCodes.OUT_OF_RANGE];
       times.push(performance.now() - start);
     }
+    if (this.pace > 0) Atomics.wait(nothing, 0, 0, this.pace);
     const timed = this.message.timed ? times : undefined;
     return { outputs: this.download(), fault, times: timed, span: [begin, now()], runs: { ...runs } };
   }
@@ -118,6 +122,8 @@ export class DevicePlan {
     });
   }
 }
+
+const nothing = new Int32Array(new SharedArrayBuffer(4));
 
 /** The same clock on every thread. */
 export const now = (): number => performance.timeOrigin + performance.now();

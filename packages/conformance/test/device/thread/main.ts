@@ -6,7 +6,7 @@ import { DeviceChain } from './device-chain.js';
 import { DeviceMemory } from './device-memory.js';
 import { DevicePlan } from './device-plan.js';
 
-const broken: Int32Array = workerData.broken;
+const { state, pace }: { readonly state: Int32Array; readonly pace: number } = workerData;
 const memory = new DeviceMemory();
 const captured = new Map<number, { readonly plan: DevicePlan; readonly chain: DeviceChain | undefined }>();
 const { loadWeight } = referenceDriver();
@@ -22,23 +22,23 @@ async function load({ id, source }: Request & { readonly kind: 'load' }): Promis
 function replay({ id, dirty, control }: Request & { readonly kind: 'replay' }): Ran {
   const { plan } = captured.get(id)!;
   plan.upload(dirty);
-  return plan.run(control, broken);
+  return plan.run(control, state);
 }
 
 function replayChain(request: Request & { readonly kind: 'chain' }): Ran {
   captured.get(request.id)!.plan.upload(request.dirty);
-  return chainOf(request.id).run(request.limits, request.stops, request.control, broken);
+  return chainOf(request.id).run(request.limits, request.stops, request.control, state);
 }
 
 function capture({ id, plan: message, chain }: Request & { readonly kind: 'capture' }): void {
-  const plan = new DevicePlan(message, memory);
+  const plan = new DevicePlan(message, memory, pace);
   captured.set(id, { plan, chain: chain && new DeviceChain(plan, chain) });
 }
 
 function execute({ plan: message, inputs, control }: Request & { readonly kind: 'execute' }): Ran {
-  const plan = new DevicePlan(message, memory);
+  const plan = new DevicePlan(message, memory, pace);
   plan.upload([{ from: 0, bytes: inputs }]);
-  return plan.run(control, broken);
+  return plan.run(control, state);
 }
 
 function handle(request: Request): unknown {
