@@ -1,4 +1,4 @@
-import { BackendError, type PlanDriver } from '@quern/core';
+import { BackendError, hostLinks, type PlanDriver } from '@quern/core';
 import { nativeDriver } from '@quern/native-runtime';
 import { loadCpuAddon } from './load.js';
 import { blockSizes, ggufFormats, manifest } from './manifest.js';
@@ -20,6 +20,7 @@ export async function cpuDriver({ threads, isa }: CpuOptions = {}): Promise<Plan
   return nativeDriver(loadCpuAddon(), {
     name: 'cpu',
     kind: 'cpu',
+    profile: { sharesHostMemory: true, links: hostLinks() },
     manifest,
     capabilities: {
       pagedKv: { blockSizes },
