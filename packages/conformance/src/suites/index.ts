@@ -1,5 +1,6 @@
 import type { Suite } from '../case.js';
 import { abort } from './abort.js';
+import { bf16 } from './bf16.js';
 import { caches } from './caches.js';
 import { chain } from './chain.js';
 import { collective } from './collective.js';
@@ -39,6 +40,7 @@ export const suites = {
   fused,
   filled,
   plans,
+  bf16,
   rows,
   steps,
   lifecycle,
