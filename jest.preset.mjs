@@ -11,6 +11,7 @@ export default {
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: {
     '^(\\.{1,2}/.*)\\.js$': '$1',
+    '^@quern/core/testing$': at('./packages/core/src/testing/index.ts'),
     '^@quern/(core|conformance|backend-reference|backend-cpu|native-runtime|quant|models|runtime|demo-model)$':
       at('./packages/$1/src/index.ts'),
   },

@@ -1,17 +1,6 @@
 // The same bits however many threads compute, and however often a captured plan is replayed.
-import {
-  as,
-  floats,
-  type HostArray,
-  integers,
-  ints,
-  moeOperands,
-  type PlanDriver,
-  random,
-  type Sample,
-  type SampleOperand,
-  zeros,
-} from '@quern/core';
+import { type HostArray, moeOperands, type PlanDriver, type Sample, type SampleOperand } from '@quern/core';
+import { as, floats, integers, ints, random, zeros } from '@quern/core/testing';
 import { cpuDriver } from '../src/index.js';
 import { testedIsas } from './isas.js';
 import { allOps, prepare, runSample } from './single-op.js';

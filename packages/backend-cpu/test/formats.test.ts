@@ -2,7 +2,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Backend, defineBackend, denseFormats, f32ToF16, normal } from '@quern/core';
+import { type Backend, defineBackend, denseFormats, f32ToF16 } from '@quern/core';
+import { normal } from '@quern/core/testing';
 import {
   byteLength,
   decode,

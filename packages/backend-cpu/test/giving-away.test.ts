@@ -2,7 +2,8 @@
 import { spawnSync } from 'node:child_process';
 import { setImmediate } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { type Backend, defineBackend, normal, type PlanDriver, type WeightSource } from '@quern/core';
+import { type Backend, defineBackend, type PlanDriver, type WeightSource } from '@quern/core';
+import { normal } from '@quern/core/testing';
 import { cpuDriver } from '../src/index.js';
 import { allOps, bytesOf, prepare } from './single-op.js';
 

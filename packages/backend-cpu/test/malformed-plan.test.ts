@@ -1,5 +1,6 @@
 // Whatever the words of a plan say, the worst that may happen is an error.
-import { headerWords, operandWords, type PlanDriver, random } from '@quern/core';
+import { headerWords, operandWords, type PlanDriver } from '@quern/core';
+import { random } from '@quern/core/testing';
 import { cpuDriver } from '../src/index.js';
 import { allOps, prepare, type SingleOp } from './single-op.js';
 

@@ -1,16 +1,14 @@
 // Rows whose bits do not depend on the rows beside them: any number of them with batchInvariant, up to exactRows without.
 import {
   type AnyOp,
-  as,
   fusedOps,
   geluForms,
   type HostArray,
-  ints,
-  normal,
   type PlanDriver,
   type Sample,
   type SampleOperand,
 } from '@quern/core';
+import { as, ints, normal } from '@quern/core/testing';
 import { decode, encodeAll } from '@quern/quant';
 import { cpuDriver } from '../src/index.js';
 import { testedIsas } from './isas.js';

@@ -3,7 +3,8 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { elementCount, normal, type PlanDriver, type WeightPart, type WeightSource } from '@quern/core';
+import { elementCount, type PlanDriver, type WeightPart, type WeightSource } from '@quern/core';
+import { normal } from '@quern/core/testing';
 import { cpuDriver } from '../src/index.js';
 import { allOps, bytesOf, prepare } from './single-op.js';
 

@@ -1,5 +1,5 @@
 import type { CapturedGraph, ChainOptions, ChainResult, ChainRule } from './capability/graph.js';
-import { inTurns } from './divided.js';
+import { runInTurns } from './cooperative.js';
 import { dtypeBytes, elementCount, type HostArray, hostArray, showShape } from './dtype.js';
 import { BackendError } from './error.js';
 import { type ChainTensors, needChain } from './plan/chain.js';
@@ -48,7 +48,7 @@ export class CapturedStep implements CapturedGraph {
     rule: ChainRule | undefined,
   ): Promise<CapturedStep> {
     const chain = rule && needChain(rule, (name, tensor) => step.own('capture', name, tensor));
-    const preparing = inTurns(step.finish({ timed: false, captured: true, chain }));
+    const preparing = runInTurns(step.finish({ timed: false, captured: true, chain }));
     const capturing = owner.queue.beside(async () => {
       const prepared = await preparing;
       try {

@@ -8,8 +8,8 @@ import type { Timer } from './capability/timer.js';
 import { CapturedStep } from './captured-step.js';
 import { needDriver } from './check-driver.js';
 import { contractVersion } from './contract.js';
+import { type Cooperative, runAtOnce, runInTurns } from './cooperative.js';
 import type { DeviceCeilings } from './device-profile.js';
-import { atOnce, type Divided, inTurns } from './divided.js';
 import type { Driver, DriverWeight } from './driver.js';
 import { byteLength, type DType, showShape } from './dtype.js';
 import { BackendError } from './error.js';
@@ -73,7 +73,7 @@ class BackendCore implements ResourceOwner, RecorderHost {
     needOpSupport(this.driver, op, operands);
   }
 
-  *prepare(plan: Plan, use: PlanUse): Divided<PreparedPlan> {
+  *prepare(plan: Plan, use: PlanUse): Cooperative<PreparedPlan> {
     const rewritten = yield* this.rewrite(plan);
     const options = { guard: this.options.guard ?? 0, bf16: this.bf16, filled: this.filled, ...use };
     return yield* preparePlan(this.driver, rewritten, options, (op) => {
@@ -82,14 +82,14 @@ class BackendCore implements ResourceOwner, RecorderHost {
   }
 
   measure(plan: Plan): StepMemory {
-    const rewritten = atOnce(this.rewrite(plan));
+    const rewritten = runAtOnce(this.rewrite(plan));
     const bf16 = this.bf16 ? bf16Temporaries(rewritten, this.driver.manifest) : undefined;
     const { arenaBytes, inputsBytes, outputsBytes } = layOut(rewritten, { bf16 });
     return { arenaBytes, inputsBytes, outputsBytes };
   }
 
   /** The ops as they will run: fused where the driver can, older ones where it must. */
-  private *rewrite(plan: Plan): Divided<Plan> {
+  private *rewrite(plan: Plan): Cooperative<Plan> {
     const fused = yield* fusePlan(
       plan,
       (op, candidate) => this.mayFuse(op.name) && supportsOp(this.driver, op, candidate.operands),
@@ -226,7 +226,7 @@ const moeFused: MoeFused = { moe: recordMoe };
 
 const timer = (core: BackendCore): Timer => ({
   async run(step) {
-    const preparing = inTurns(ownStep(core, 'timer', step).finish({ timed: true, captured: false }));
+    const preparing = runInTurns(ownStep(core, 'timer', step).finish({ timed: true, captured: false }));
     await core.runOnce(preparing, undefined);
     return (await preparing).opTimes();
   },

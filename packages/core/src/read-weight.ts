@@ -1,8 +1,8 @@
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { BackendError } from './error.js';
+import { TimeSlice } from './event-loop.js';
 import { hostBytes } from './host-memory.js';
-import { TimeSlice } from './plan/time-slice.js';
 import type { FileSlice, WeightBytes, WeightPart, WeightSource } from './weight.js';
 import { checkParts, inParts, rowBytesOf, rowsOf } from './weight-parts.js';
 
@@ -111,6 +111,6 @@ async function copy(source: Uint8Array, at: number, target: Uint8Array): Promise
   for (let done = 0; done < target.length; done += bytesPerTurn) {
     const end = Math.min(done + bytesPerTurn, target.length);
     target.set(source.subarray(at + done, at + end), done);
-    if (slice.over) await slice.breathe();
+    if (slice.over) await slice.yield();
   }
 }

@@ -1,4 +1,4 @@
-import { type Divided, inTurns } from './divided.js';
+import { type Cooperative, runInTurns } from './cooperative.js';
 import {
   byteLength,
   type DType,
@@ -37,7 +37,7 @@ export class StepTensor implements Tensor, TensorOperand {
 export interface RecorderHost extends ResourceOwner {
   /** Throws UNSUPPORTED unless the driver has this op for these operands. */
   needSupport(op: AnyOp, operands: readonly (PlanOperand | undefined)[]): void;
-  prepare(plan: Plan, use: PlanUse): Divided<PreparedPlan>;
+  prepare(plan: Plan, use: PlanUse): Cooperative<PreparedPlan>;
   /** What the plan would take. */
   measure(plan: Plan): StepMemory;
   /** Takes its place in the queue now, runs the plan once it is prepared, and gives its device memory back. */
@@ -151,7 +151,7 @@ export class Recorder implements Step {
   run({ signal }: { readonly signal?: AbortSignal } = {}): Promise<void> {
     if (this.running) return Promise.reject(finished('run'));
     try {
-      this.running = this.host.runOnce(inTurns(this.finish()), signal);
+      this.running = this.host.runOnce(runInTurns(this.finish()), signal);
     } catch (error) {
       return Promise.reject(error);
     }
@@ -168,7 +168,7 @@ export class Recorder implements Step {
   }
 
   /** Plan and inputs as prepared for the device; the step takes no more ops. */
-  finish(use: PlanUse = { timed: false, captured: false }): Divided<PreparedPlan> {
+  finish(use: PlanUse = { timed: false, captured: false }): Cooperative<PreparedPlan> {
     this.needRecording('run');
     this.needHeld('run');
     this.state = 'finished';
@@ -204,7 +204,7 @@ export class Recorder implements Step {
     return value;
   }
 
-  private *prepare(use: PlanUse): Divided<PreparedPlan> {
+  private *prepare(use: PlanUse): Cooperative<PreparedPlan> {
     const prepared = yield* this.host.prepare({ ops: this.ops, storages: this.storages }, use);
     for (const [storage, bytes] of this.inputs) prepared.writeInput(storage, bytes);
     if (!use.captured && this.state !== 'disposed') this.prepared = prepared;

@@ -1,4 +1,4 @@
-import { atOnce, type Divided } from '../src/divided.js';
+import { type Cooperative, runAtOnce } from '../src/cooperative.js';
 import type { DType, StepMemory, Tensor, WeightFormat } from '../src/index.js';
 import { type FusionSupport, fusePlan } from '../src/plan/fuse.js';
 import type { Plan } from '../src/plan/plan.js';
@@ -19,7 +19,7 @@ export class Planner implements RecorderHost {
 
   needSupport(): void {}
 
-  *prepare(plan: Plan): Divided<PreparedPlan> {
+  *prepare(plan: Plan): Cooperative<PreparedPlan> {
     this.recorded = plan;
     return {
       opTimes: () => [],
@@ -58,7 +58,7 @@ export class Planner implements RecorderHost {
   plan(record: (step: Recorder) => void): Plan {
     const step = this.step();
     record(step);
-    atOnce(step.finish());
+    runAtOnce(step.finish());
     return this.recorded!;
   }
 }
@@ -74,4 +74,4 @@ export const indices = (step: Recorder, ...shape: number[]): Tensor =>
 export const names = (plan: Plan): string[] => plan.ops.map(({ op }) => op.name);
 
 /** The plan with every fused op that is supported. */
-export const fuse = (plan: Plan, supported: FusionSupport): Plan => atOnce(fusePlan(plan, supported));
+export const fuse = (plan: Plan, supported: FusionSupport): Plan => runAtOnce(fusePlan(plan, supported));

@@ -1,7 +1,8 @@
 // Weights that JavaScript decodes while a model loads: large models on threads, of which none stays.
 import { existsSync, readdirSync, truncateSync } from 'node:fs';
 import { createBackend } from '@quern/backend-reference';
-import { type Backend, random, type Weight, type WeightSource } from '@quern/core';
+import type { Backend, Weight, WeightSource } from '@quern/core';
+import { random } from '@quern/core/testing';
 import { byteLength, iq8, writeGguf } from '@quern/quant';
 import { loadLanguageModel, openModelFile } from '../src/index.js';
 import { decodedSource } from '../src/weights/decode-weight.js';

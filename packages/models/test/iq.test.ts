@@ -1,6 +1,7 @@
 // Files of iq1, iq2, iq3 and tq: on a backend that reads iq8 they take a quarter of what f32 takes, and compute the same.
 import { createBackend as createReference } from '@quern/backend-reference';
-import { type Backend, random } from '@quern/core';
+import type { Backend } from '@quern/core';
+import { random } from '@quern/core/testing';
 import { byteLength, formatNames, formats, type GgufFormat, isIq8Source, writeGguf } from '@quern/quant';
 import { loadLanguageModel, openModelFile } from '../src/index.js';
 import { testedBackends } from './backends.js';

@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { normal } from '@quern/core';
+import { normal } from '@quern/core/testing';
 import {
   byteLength,
   decode,

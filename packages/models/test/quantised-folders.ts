@@ -1,5 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { f16ToF32, f32ToF16, normal } from '@quern/core';
+import { f16ToF32, f32ToF16 } from '@quern/core';
+import { normal } from '@quern/core/testing';
 import { f8Values } from '@quern/quant';
 import { scratch } from './model-files.js';
 

@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { normal } from '@quern/core';
+import { normal } from '@quern/core/testing';
 import { openModelFile, toGguf } from '@quern/models';
 import { quantizeSource } from '@quern/quant';
 import { scratch } from './model-files.js';

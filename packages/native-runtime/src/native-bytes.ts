@@ -1,10 +1,8 @@
-import { BackendError, type WeightBytes } from '@quern/core';
+import { BackendError, type WeightBytes, yieldToEventLoop } from '@quern/core';
 import type { NativeBackend, NativeBytes } from './addon.js';
 
 /** Bytes copied in one turn of the event loop: about a millisecond. */
 const bytesPerTurn = 2 ** 22;
-
-const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 /** Memory of JavaScript's on its way to pages of the addon's. */
 interface Copy {
@@ -47,7 +45,7 @@ async function copyAll(native: NativeBackend, name: string, copies: readonly Cop
   for (const { bytes, byteLength, given } of copies)
     for (let at = 0; at < byteLength; ) {
       if (left === 0) {
-        await nextTurn();
+        await yieldToEventLoop();
         left = bytesPerTurn;
       }
       if (bytes.byteLength !== byteLength) throw takenAway(name, byteLength);

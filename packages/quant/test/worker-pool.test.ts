@@ -1,6 +1,6 @@
 // Threads that do jobs: what comes back, and that none of them stays.
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
-import { random } from '@quern/core';
+import { random } from '@quern/core/testing';
 import { byteLength, DecodePool, decode, formats, iq8, toIq8 } from '../src/index.js';
 import { WorkerPool } from '../src/threads/worker-pool.js';
 import { scratch } from './scratch.js';

@@ -1,4 +1,4 @@
-import { type Divided, inTurns } from '@quern/core';
+import { type Cooperative, runInTurns } from '@quern/core';
 import { RuntimeError } from './error.js';
 
 /** What is said where a model gives no number, the same everywhere. */
@@ -29,9 +29,9 @@ export function needFinite(
 
 /** The same of logits, [V] each, of the tokens from number `first` of a prompt on; the event loop goes on. Rejects with BAD_LOGITS. */
 export const needFiniteLogits = (rows: readonly Float32Array[], first: number): Promise<void> =>
-  inTurns(lookAtRows(rows, first));
+  runInTurns(lookAtRows(rows, first));
 
-function* lookAtRows(rows: readonly Float32Array[], first: number): Divided<void> {
+function* lookAtRows(rows: readonly Float32Array[], first: number): Cooperative<void> {
   for (const [i, row] of rows.entries()) {
     needFinite(row, 'BAD_LOGITS', (id) => `the logit of token ${id} after token ${first + i} of the prompt`);
     yield;

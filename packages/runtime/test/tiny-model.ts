@@ -1,7 +1,7 @@
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { normal } from '@quern/core';
+import { normal } from '@quern/core/testing';
 import { type MetadataInput, type TensorInput, writeGguf } from '@quern/quant';
 
 /** A Llama with random weights, small enough that a step takes a millisecond anywhere. */

@@ -1,4 +1,4 @@
-import { as, ints } from '@quern/core';
+import { as, ints } from '@quern/core/testing';
 import type { Dice } from '../values/dice.js';
 import type { OpCase } from './expect.js';
 

@@ -1,15 +1,13 @@
 import {
-  as,
   type CoreOpName,
   denseFormats,
   elementCount,
   type FusedOpName,
-  floats,
-  ints,
   moeOperands,
   type SampleOperand,
   showShape,
 } from '@quern/core';
+import { as, floats, ints } from '@quern/core/testing';
 import { Dice } from '../values/dice.js';
 import type { OpCase } from './expect.js';
 import { attentionCase, uncachedAttentionCase } from './generate-attention.js';

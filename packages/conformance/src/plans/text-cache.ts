@@ -5,9 +5,9 @@ import {
   type KvCache,
   type KvDtype,
   type KvSequence,
-  normal,
   type Step,
 } from '@quern/core';
+import { normal } from '@quern/core/testing';
 
 export const config: AttnConfig = { heads: 4, kvHeads: 2, headDim: 8, scale: 0.35, causal: true };
 

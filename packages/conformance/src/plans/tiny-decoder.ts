@@ -4,11 +4,11 @@ import {
   inputBatch,
   type KvCache,
   type KvSequence,
-  normal,
   type Step,
   type Tensor,
   type Weight,
 } from '@quern/core';
+import { normal } from '@quern/core/testing';
 import { loadOperand } from '../ops/bind.js';
 import { cacheOptions, config } from './text-cache.js';
 

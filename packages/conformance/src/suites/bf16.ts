@@ -4,12 +4,12 @@ import {
   coreOps,
   elementCount,
   fusedOps,
-  normal,
   type OpSupport,
   recordOp,
   type SampleOperand,
   type Tensor,
 } from '@quern/core';
+import { normal } from '@quern/core/testing';
 import type { Case, Suite } from '../case.js';
 import type { Lab } from '../lab.js';
 import { loadOperand } from '../ops/bind.js';

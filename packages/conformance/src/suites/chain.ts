@@ -3,12 +3,11 @@ import {
   type CapturedGraph,
   type ChainOptions,
   type ChainRule,
-  integers,
   need,
-  random,
   type SlotRule,
   type Tensor,
 } from '@quern/core';
+import { integers, random } from '@quern/core/testing';
 import type { Case, Suite } from '../case.js';
 import { floats, fresh, loadValues } from '../ops/fresh.js';
 import { ensure, refusal } from '../values/refusal.js';

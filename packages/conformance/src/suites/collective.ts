@@ -1,4 +1,5 @@
-import { type Backend, defineBackend, need, normal, type Reduction, type Tensor } from '@quern/core';
+import { type Backend, defineBackend, need, type Reduction, type Tensor } from '@quern/core';
+import { normal } from '@quern/core/testing';
 import type { Case, Suite } from '../case.js';
 import type { Lab } from '../lab.js';
 import { ensure } from '../values/refusal.js';

@@ -1,4 +1,5 @@
-import { type AnyOp, type Backend, coreOps, type ErrorSample, normal, recordOp } from '@quern/core';
+import { type AnyOp, type Backend, coreOps, type ErrorSample, recordOp } from '@quern/core';
+import { normal } from '@quern/core/testing';
 import type { Case, Suite } from '../case.js';
 import { bind, loadOperand } from '../ops/bind.js';
 import { fresh } from '../ops/fresh.js';

@@ -2,13 +2,13 @@ import {
   type Backend,
   contiguousKvCache,
   coreOps,
-  inCache,
   type KvCache,
   type KvDtype,
   kvElements,
   need,
   type QuantKvDtype,
 } from '@quern/core';
+import { inCache } from '@quern/core/testing';
 import type { Case, Suite } from '../case.js';
 import type { Lab } from '../lab.js';
 import type { OpCase } from '../ops/expect.js';

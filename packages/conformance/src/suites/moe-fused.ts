@@ -1,4 +1,5 @@
-import { as, denseFormats, fusedOps, moeOperands, type WeightSource } from '@quern/core';
+import { denseFormats, fusedOps, moeOperands, type WeightSource } from '@quern/core';
+import { as } from '@quern/core/testing';
 import type { Case, Suite } from '../case.js';
 import type { Lab } from '../lab.js';
 import { checkOutcome, define, type OpCase } from '../ops/expect.js';

@@ -1,12 +1,5 @@
-import {
-  coreOps,
-  type FusedOpName,
-  fusedOps,
-  integers,
-  moeInputs,
-  normal,
-  type WeightFormat,
-} from '@quern/core';
+import { coreOps, type FusedOpName, fusedOps, moeInputs, type WeightFormat } from '@quern/core';
+import { integers, normal } from '@quern/core/testing';
 import type { Case, Suite } from '../case.js';
 import type { Codec } from '../conformance-options.js';
 import type { Lab } from '../lab.js';

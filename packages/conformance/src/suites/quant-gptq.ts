@@ -1,4 +1,5 @@
-import { coreOps, f32ToF16, type GptqSource, normal } from '@quern/core';
+import { coreOps, f32ToF16, type GptqSource } from '@quern/core';
+import { normal } from '@quern/core/testing';
 import { type GptqInMemory, GptqRows } from '@quern/quant';
 import type { Case, Suite } from '../case.js';
 import { checkOutcome, define } from '../ops/expect.js';

@@ -1,13 +1,12 @@
 import {
-  as,
   type Backend,
   contiguousKvCache,
   denseFormats,
   inputBatch,
-  normal,
   type Tensor,
   type Weight,
 } from '@quern/core';
+import { as, normal } from '@quern/core/testing';
 import type { Case, Suite } from '../case.js';
 import type { Lab } from '../lab.js';
 import { loadOperand } from '../ops/bind.js';

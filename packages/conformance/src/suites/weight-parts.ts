@@ -1,13 +1,12 @@
 import {
-  as,
   type Backend,
   type BackendErrorCode,
   elementCount,
-  normal,
   type WeightFormat,
   type WeightPart,
   type WeightSource,
 } from '@quern/core';
+import { as, normal } from '@quern/core/testing';
 import type { Case } from '../case.js';
 import type { Codec } from '../conformance-options.js';
 import { floats, fresh } from '../ops/fresh.js';

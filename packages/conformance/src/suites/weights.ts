@@ -7,7 +7,8 @@ import type {
   WeightUse,
 } from '@quern/core';
 
-import { as, denseFormats, normal } from '@quern/core';
+import { denseFormats } from '@quern/core';
+import { as, normal } from '@quern/core/testing';
 import type { Case, Suite } from '../case.js';
 import { fresh } from '../ops/fresh.js';
 import { compare, exact } from '../values/compare.js';

@@ -1,4 +1,5 @@
-import { integers, normal, random, type SampleOperand } from '@quern/core';
+import type { SampleOperand } from '@quern/core';
+import { integers, normal, random } from '@quern/core/testing';
 
 /** Seeded choices for generated cases: the same seed gives the same case on every machine. */
 export class Dice {

@@ -1,4 +1,5 @@
-import { elementCount, random } from '@quern/core';
+import { elementCount } from '@quern/core';
+import { random } from '@quern/core/testing';
 import type { Codec } from '../conformance-options.js';
 import type { Operand } from './numbers.js';
 

@@ -1,6 +1,6 @@
 import { needRank } from '../op/check.js';
 import { type AnyOp, defineOp } from '../op/define-op.js';
-import { normal } from '../op/sample.js';
+import { normal } from '../testing/samples.js';
 
 /** Values of allReduce's `by` attribute. */
 export const reductions = { sum: 0, max: 1, min: 2 } as const;

@@ -1,8 +1,8 @@
 import { lastDim, needShape } from '../op/check.js';
 import { defineOp } from '../op/define-op.js';
 import type { Numbers } from '../op/numbers.js';
-import { floats, normal, zeros } from '../op/sample.js';
 import { layerNorm, rowStatistics } from '../ops/layer-norm.js';
+import { floats, normal, zeros } from '../testing/samples.js';
 
 /** Largest share of a sum that is lost where it is rounded to f32, in units of the relative tolerance. */
 const lostOfSum = 1 / 64;

@@ -1,7 +1,7 @@
 import { lastDim, needShape, tensorDtype } from '../op/check.js';
 import { defineOp } from '../op/define-op.js';
-import { floats, normal, zeros } from '../op/sample.js';
 import { defineRmsNorm, needEps } from '../ops/rms-norm.js';
+import { floats, normal, zeros } from '../testing/samples.js';
 
 export const addRmsNorm = defineOp({
   name: 'addRmsNorm',

@@ -1,6 +1,5 @@
 import { defineOp, type Tolerance } from '../op/define-op.js';
 import type { Numbers } from '../op/numbers.js';
-import { as, normal, zeros } from '../op/sample.js';
 import { gelu, geluForms } from '../ops/gelu.js';
 import {
   batchInvariantDoc,
@@ -10,6 +9,7 @@ import {
   linearTolerance,
   needBatchInvariant,
 } from '../ops/linear.js';
+import { as, normal, zeros } from '../testing/samples.js';
 
 /** |gelu′| is at most this, in both forms. */
 const steepest = 1.13;

@@ -1,7 +1,6 @@
 import { needShape } from '../op/check.js';
 import { defineOp } from '../op/define-op.js';
 import type { Numbers } from '../op/numbers.js';
-import { as, normal } from '../op/sample.js';
 import {
   batchInvariantDoc,
   batchInvariantRule,
@@ -14,6 +13,7 @@ import {
   needBatchInvariant,
 } from '../ops/linear.js';
 import { swiglu } from '../ops/swiglu.js';
+import { as, normal } from '../testing/samples.js';
 
 const like = (y: Numbers): Numbers => ({ shape: y.shape, data: new Float64Array(y.data.length) });
 

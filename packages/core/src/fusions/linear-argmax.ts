@@ -1,7 +1,7 @@
 import { defineOp } from '../op/define-op.js';
-import { as, normal } from '../op/sample.js';
 import { defineArgmax } from '../ops/argmax.js';
 import { defineLinear, inferLinear } from '../ops/linear.js';
+import { as, normal } from '../testing/samples.js';
 
 export const linearArgmax = defineOp({
   name: 'linearArgmax',

@@ -1,13 +1,13 @@
 import { badArgument, needRank, needShape, rowCount } from '../op/check.js';
 import { defineOp } from '../op/define-op.js';
 import type { Numbers } from '../op/numbers.js';
-import { as, normal, type SampleOperand } from '../op/sample.js';
 import { expertLinear } from '../ops/expert-linear.js';
 import { defineLinear, inferLinear, linearMagnitude, linearTolerance } from '../ops/linear.js';
 import { softmax } from '../ops/softmax.js';
 import { swiglu } from '../ops/swiglu.js';
 import { topK } from '../ops/top-k.js';
 import { weightedSum } from '../ops/weighted-sum.js';
+import { as, normal, type SampleOperand } from '../testing/samples.js';
 
 interface Operands {
   readonly x: Numbers;

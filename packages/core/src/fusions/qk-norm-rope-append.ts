@@ -2,10 +2,10 @@ import { cacheDtypes } from '../kv/cache-row.js';
 import { needRank, needShape } from '../op/check.js';
 import { defineOp } from '../op/define-op.js';
 import type { Numbers } from '../op/numbers.js';
-import { inCache, ints, normal, zeros } from '../op/sample.js';
 import { defineKvAppend, needCache } from '../ops/kv-append.js';
 import { defineRmsNorm } from '../ops/rms-norm.js';
 import { defineRope, needRopeTable } from '../ops/rope.js';
+import { inCache, ints, normal, zeros } from '../testing/samples.js';
 
 const tensor = { kind: 'tensor', dtypes: ['f32'] } as const;
 const norm = { kind: 'weight', optional: true } as const;

@@ -1,5 +1,4 @@
 import { defineOp } from '../op/define-op.js';
-import { as, normal } from '../op/sample.js';
 import {
   batchInvariantDoc,
   batchInvariantRule,
@@ -11,6 +10,7 @@ import {
   linearTolerance,
   needBatchInvariant,
 } from '../ops/linear.js';
+import { as, normal } from '../testing/samples.js';
 
 const weight = { kind: 'weight' } as const;
 const bias = { kind: 'weight', optional: true } as const;

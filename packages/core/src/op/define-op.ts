@@ -1,7 +1,7 @@
 import type { DType, TensorSpec } from '../dtype.js';
+import type { ErrorSample, Sample } from '../testing/samples.js';
 import type { WeightFormat } from '../weight.js';
 import type { Numbers } from './numbers.js';
-import type { ErrorSample, Sample } from './sample.js';
 
 /** What may stand in an operand's place. */
 export interface OperandRule {

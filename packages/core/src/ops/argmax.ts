@@ -2,7 +2,7 @@ import { badShape, lastDim, rowCount } from '../op/check.js';
 import type { OperandSpec } from '../op/define-op.js';
 import { defineOp } from '../op/define-op.js';
 import type { Numbers } from '../op/numbers.js';
-import { floats, normal } from '../op/sample.js';
+import { floats, normal } from '../testing/samples.js';
 
 /** [.., V] with V ≥ 1 → [..]. */
 export function inferArgmax(op: string, x: OperandSpec) {

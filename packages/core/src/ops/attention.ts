@@ -3,7 +3,7 @@ import { badArgument, badShape, needRank, needShape, outOfRange } from '../op/ch
 import type { Attributes } from '../op/define-op.js';
 import { defineOp } from '../op/define-op.js';
 import type { Numbers } from '../op/numbers.js';
-import { inCache, ints, normal, type SampleOperand } from '../op/sample.js';
+import { inCache, ints, normal, type SampleOperand } from '../testing/samples.js';
 import { needCache } from './kv-append.js';
 
 export const attentionAttributes = {

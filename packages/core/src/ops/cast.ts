@@ -1,7 +1,7 @@
 import type { DType } from '../dtype.js';
 import { badArgument } from '../op/check.js';
 import { defineOp } from '../op/define-op.js';
-import { as, floats, normal } from '../op/sample.js';
+import { as, floats, normal } from '../testing/samples.js';
 import { map } from './elementwise.js';
 
 /** Values of cast's `to` attribute. */

@@ -2,7 +2,7 @@ import { badArgument, badShape, needRank, needShape } from '../op/check.js';
 import type { Attributes } from '../op/define-op.js';
 import { defineOp } from '../op/define-op.js';
 import type { Numbers } from '../op/numbers.js';
-import { as, normal } from '../op/sample.js';
+import { as, normal } from '../testing/samples.js';
 import { defineLinear, linearMagnitude, linearRounding, linearTolerance } from './linear.js';
 
 const attributes = { stride: 'i32', padding: 'i32' } as const;

@@ -1,7 +1,7 @@
 import { badShape, lastDim, needSameDtype, needShape, tensorDtype } from '../op/check.js';
 import type { Op, OperandSpec } from '../op/define-op.js';
 import type { Numbers } from '../op/numbers.js';
-import { floats, normal, zeros } from '../op/sample.js';
+import { floats, normal, zeros } from '../testing/samples.js';
 
 const f32 = { kind: 'tensor', dtypes: ['f32'] } as const;
 

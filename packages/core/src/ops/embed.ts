@@ -1,6 +1,6 @@
 import { badArgument, needRank, outOfRange } from '../op/check.js';
 import { defineOp } from '../op/define-op.js';
-import { as, ints, normal } from '../op/sample.js';
+import { as, ints, normal } from '../testing/samples.js';
 
 export const embed = defineOp({
   name: 'embed',

@@ -1,7 +1,7 @@
 import { badShape, lastDim, needRank, outOfRange } from '../op/check.js';
 import { defineOp } from '../op/define-op.js';
 import type { Numbers } from '../op/numbers.js';
-import { as, integers, ints, normal } from '../op/sample.js';
+import { as, integers, ints, normal } from '../testing/samples.js';
 import { defineLinear, isCoarse, linearMagnitude, linearRounding, linearTolerance } from './linear.js';
 
 /** Row `index` of rows of `width`. */

@@ -3,7 +3,7 @@ import { badShape, needRank, needSameDtype, needShape, outOfRange } from '../op/
 import type { OperandSpec } from '../op/define-op.js';
 import { defineOp } from '../op/define-op.js';
 import type { Numbers } from '../op/numbers.js';
-import { inCache, ints, normal, zeros } from '../op/sample.js';
+import { inCache, ints, normal, zeros } from '../testing/samples.js';
 
 /** Cache buffers are [blocks, blockSize, Hk, d] (i8: d + 4, see `cacheRow`); k and v are [T, Hk, d]; slots [T]. */
 export function needCache(

@@ -1,6 +1,6 @@
 import { badShape, lastDim, rowCount, tensorDtype } from '../op/check.js';
 import { defineOp } from '../op/define-op.js';
-import { floats, normal, zeros } from '../op/sample.js';
+import { floats, normal, zeros } from '../testing/samples.js';
 
 export const l2Normalise = defineOp({
   name: 'l2Normalise',

@@ -1,7 +1,7 @@
 import { lastDim, needShape, rowCount, tensorDtype } from '../op/check.js';
 import { defineOp } from '../op/define-op.js';
 import type { Numbers } from '../op/numbers.js';
-import { as, floats, normal, type SampleOperand, zeros } from '../op/sample.js';
+import { as, floats, normal, type SampleOperand, zeros } from '../testing/samples.js';
 import { needEps } from './rms-norm.js';
 
 /** Mean of a row, and 1 / √(variance + eps). */

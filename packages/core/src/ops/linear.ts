@@ -2,7 +2,7 @@ import { badArgument, badShape, lastDim, needRank, needShape, rowCount } from '.
 import type { Attributes, OperandSpec } from '../op/define-op.js';
 import { defineOp } from '../op/define-op.js';
 import type { Numbers } from '../op/numbers.js';
-import { as, normal, type SampleOperand } from '../op/sample.js';
+import { as, normal, type SampleOperand } from '../testing/samples.js';
 
 /** The shape rule of x · wᵀ, shared with the fused projections. */
 export function inferLinear(

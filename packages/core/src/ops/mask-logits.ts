@@ -1,6 +1,6 @@
 import { needRank, needShape } from '../op/check.js';
 import { defineOp } from '../op/define-op.js';
-import { ints, normal } from '../op/sample.js';
+import { ints, normal } from '../testing/samples.js';
 
 export const maskLogits = defineOp({
   name: 'maskLogits',

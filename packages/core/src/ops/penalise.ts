@@ -1,6 +1,6 @@
 import { badShape, needRank, needShape, outOfRange } from '../op/check.js';
 import { defineOp } from '../op/define-op.js';
-import { floats, ints, normal } from '../op/sample.js';
+import { floats, ints, normal } from '../testing/samples.js';
 
 export const penalise = defineOp({
   name: 'penalise',

@@ -1,7 +1,7 @@
 import { badArgument, badShape, needRank, outOfRange, tensorDtype } from '../op/check.js';
 import { defineOp } from '../op/define-op.js';
 import type { Numbers } from '../op/numbers.js';
-import { floats, ints, normal } from '../op/sample.js';
+import { floats, ints, normal } from '../testing/samples.js';
 
 /** Values of pool's `by` attribute. */
 export const poolings = { cls: 0, mean: 1, last: 2 } as const;

@@ -1,7 +1,7 @@
 import { badArgument, lastDim, needShape, rowCount, tensorDtype } from '../op/check.js';
 import { defineOp } from '../op/define-op.js';
 import type { Numbers } from '../op/numbers.js';
-import { floats, normal, zeros } from '../op/sample.js';
+import { floats, normal, zeros } from '../testing/samples.js';
 
 /** y = x / √(mean(x²) + eps) · w over each row of `width` elements. */
 export function defineRmsNorm(x: Numbers, w: Numbers, eps: number, y: Numbers): void {

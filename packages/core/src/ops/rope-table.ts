@@ -1,6 +1,6 @@
 import { needRank } from '../op/check.js';
 import { defineOp } from '../op/define-op.js';
-import { floats, ints } from '../op/sample.js';
+import { floats, ints } from '../testing/samples.js';
 
 const theta = (base: number, pairs: number) =>
   floats(Array.from({ length: pairs }, (_, i) => base ** (-i / pairs)));

@@ -2,7 +2,7 @@ import { badArgument, badShape, needRank } from '../op/check.js';
 import type { OperandSpec } from '../op/define-op.js';
 import { defineOp } from '../op/define-op.js';
 import type { Numbers } from '../op/numbers.js';
-import { normal, zeros } from '../op/sample.js';
+import { normal, zeros } from '../testing/samples.js';
 
 /** Values of rope's `layout` attribute: which elements of a head rotate together. */
 export const ropeLayouts = {

@@ -1,6 +1,6 @@
 import { badShape, needRank, needShape, outOfRange } from '../op/check.js';
 import { defineOp } from '../op/define-op.js';
-import { floats, integers, ints, normal, type SampleOperands } from '../op/sample.js';
+import { floats, integers, ints, normal, type SampleOperands } from '../testing/samples.js';
 import { drawToken, rightTokens, settingsOf, uniform } from './draw-token.js';
 
 const off = [1, 0, 1, -Infinity];

@@ -1,6 +1,6 @@
 import { tensorDtype } from '../op/check.js';
 import { defineOp } from '../op/define-op.js';
-import { floats, normal, zeros } from '../op/sample.js';
+import { floats, normal, zeros } from '../testing/samples.js';
 import { map } from './elementwise.js';
 
 /** x · sigmoid(x). */

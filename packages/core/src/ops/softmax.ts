@@ -1,6 +1,6 @@
 import { lastDim, rowCount, tensorDtype } from '../op/check.js';
 import { defineOp } from '../op/define-op.js';
-import { floats, normal, zeros } from '../op/sample.js';
+import { floats, normal, zeros } from '../testing/samples.js';
 
 export const softmax = defineOp({
   name: 'softmax',

@@ -1,6 +1,6 @@
 import { badArgument, badShape, lastDim, rowCount } from '../op/check.js';
 import { defineOp } from '../op/define-op.js';
-import { floats, normal } from '../op/sample.js';
+import { floats, normal } from '../testing/samples.js';
 
 export const topK = defineOp({
   name: 'topK',

@@ -1,7 +1,7 @@
 import { badShape, needRank, needShape, outOfRange } from '../op/check.js';
 import { defineOp } from '../op/define-op.js';
 import type { Numbers } from '../op/numbers.js';
-import { ints, normal } from '../op/sample.js';
+import { ints, normal } from '../testing/samples.js';
 import {
   type AttentionAttributes,
   attend,

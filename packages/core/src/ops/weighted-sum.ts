@@ -1,7 +1,7 @@
 import { needRank, needShape } from '../op/check.js';
 import { defineOp } from '../op/define-op.js';
 import type { Numbers } from '../op/numbers.js';
-import { normal } from '../op/sample.js';
+import { normal } from '../testing/samples.js';
 
 /** Sums weight · x over the middle dimension; `term` makes each summand. */
 function sumTerms(x: Numbers, weights: Numbers, y: Numbers, term: (product: number) => number): void {

@@ -2,9 +2,9 @@ import type { ChainRule } from '../capability/graph.js';
 import type { PlanChain, PlanIo, PlanSlots, PlanWords } from '../driver.js';
 import { elementCount, showShape } from '../dtype.js';
 import { BackendError } from '../error.js';
+import { TimeSlice } from '../event-loop.js';
 import type { Layout } from './layout.js';
 import type { TensorOperand } from './plan.js';
-import { TimeSlice } from './time-slice.js';
 
 /** A ChainRule whose tensors are known to be the step's own, and to fit. */
 export interface ChainTensors {
@@ -93,7 +93,7 @@ export async function chainByReplays(
   const rows = new ChainRows(io, chain);
   const slice = new TimeSlice();
   for (let done = 1; ; done++) {
-    if (slice.over) await slice.breathe(); // replays may be too short to do so themselves
+    if (slice.over) await slice.yield(); // replays may be too short to do so themselves
     await replay();
     if (!rows.next(done, limits, stops)) return done;
   }

@@ -1,4 +1,4 @@
-import type { Divided } from '../divided.js';
+import type { Cooperative } from '../cooperative.js';
 import type { AnyOp } from '../op/define-op.js';
 import type { Plan, PlanOp, Storage } from './plan.js';
 import { PlanGraph } from './plan-graph.js';
@@ -66,7 +66,7 @@ function rewritten(
 }
 
 /** The plan with every fused op that the driver has, a part for each kind of rewrite. Results are the same within the fused ops' tolerances. */
-export function* fusePlan(plan: Plan, supported: FusionSupport): Divided<Plan> {
+export function* fusePlan(plan: Plan, supported: FusionSupport): Cooperative<Plan> {
   const { storages } = plan;
   let graph = new PlanGraph(plan);
   for (const match of rewrites) {

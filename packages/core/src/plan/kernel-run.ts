@@ -8,9 +8,9 @@ import type {
   PlanIo,
 } from '../driver.js';
 import { BackendError } from '../error.js';
+import { TimeSlice } from '../event-loop.js';
 import { type Layout, placed } from './layout.js';
 import type { Plan, PlanOp, PlanOperand } from './plan.js';
-import { TimeSlice } from './time-slice.js';
 
 interface Call {
   readonly name: string;
@@ -56,7 +56,7 @@ export class KernelRun {
       }
       this.countRun(name);
       if (times) times[i] = performance.now() - start;
-      if (slice.over) await slice.breathe();
+      if (slice.over) await slice.yield();
     }
     await memory.read(this.regions.outputs, 0, new Uint8Array(this.io.outputs));
   }

@@ -1,6 +1,6 @@
 import type { ChainResult } from '../capability/graph.js';
 import type { OpTime } from '../capability/timer.js';
-import type { Divided } from '../divided.js';
+import type { Cooperative } from '../cooperative.js';
 import type { Driver, HostMemoryUse, PlanChain, PlanIo } from '../driver.js';
 import { BackendError } from '../error.js';
 import { hostBytes } from '../host-memory.js';
@@ -264,7 +264,7 @@ function* encodeFor(
   plan: Plan,
   layout: Layout,
   countRun: CountRun,
-): Divided<(io: PlanIo) => Runner> {
+): Cooperative<(io: PlanIo) => Runner> {
   if ('kernels' in driver) return (io) => new KernelRun(driver, plan, layout, io, countRun);
   const { executor } = driver;
   const encoded = encodePlan(plan.ops, layout);
@@ -279,7 +279,7 @@ function* encodeParts(
   isHost: (op: PlanOp) => boolean,
   options: PrepareOptions,
   countRun: CountRun,
-): Divided<(layout: Layout, io: PlanIo) => Runner> {
+): Cooperative<(layout: Layout, io: PlanIo) => Runner> {
   const parts = cutPlan(plan, isHost);
   const made = new Map<PlanPart, (whole: PlanIo) => DevicePlan>();
   for (const part of parts) {
@@ -301,7 +301,7 @@ export function* preparePlan(
   plan: Plan,
   options: PrepareOptions,
   countRun: CountRun,
-): Divided<PreparedPlan> {
+): Cooperative<PreparedPlan> {
   const layout = layoutOf(driver, plan, options);
   yield;
   const isHost = ({ op }: PlanOp) => options.filled[op.name as keyof Filled] === 'host';

@@ -1,7 +1,7 @@
 import type { CapturedGraph, ChainOptions, ChainResult } from '../capability/graph.js';
 import type { HostArray } from '../dtype.js';
 import { BackendError } from '../error.js';
-import { TimeSlice } from '../plan/time-slice.js';
+import { yieldToEventLoop } from '../event-loop.js';
 import type { InputArray, Step } from '../step.js';
 import type { Tensor } from '../tensor.js';
 import type { InputOf, RecordedPart, StepArrays, StepPart } from './step-recipe.js';
@@ -37,7 +37,7 @@ export class CapturedPart implements PartRun {
     const inputs = new Map<string, Tensor>();
     const { outputs, chain } = part.record(step, inputsOf(step, arrays, inputs));
     keepAll(step, outputs);
-    await nextTurn();
+    await yieldToEventLoop();
     const graph = await part.graph!.capture(step, chain ? { chain } : {});
     return new CapturedPart(graph, inputs, new Map(Object.entries(outputs)), chain !== undefined);
   }
@@ -92,7 +92,7 @@ export class RecordedRun<Arrays extends StepArrays> implements PartRun {
     using step = this.part.backend.step();
     const { outputs } = this.part.record(step, inputsOf(step, this.arrays, new Map()));
     keepAll(step, outputs);
-    await nextTurn();
+    await yieldToEventLoop();
     await step.run(signal ? { signal } : {});
     const values = new Map<string, HostArray>();
     for (const [name, tensor] of Object.entries(outputs)) values.set(name, await step.read(tensor));
@@ -128,4 +128,3 @@ function keepAll(step: Step, outputs: RecordedPart['outputs']): void {
 }
 
 /** Recording the plan of a large model takes milliseconds, and so does laying it out: other work comes between. */
-const nextTurn = () => new TimeSlice().breathe();

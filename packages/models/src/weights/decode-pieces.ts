@@ -1,6 +1,5 @@
 import { availableParallelism } from 'node:os';
-import { setImmediate } from 'node:timers/promises';
-import type { DeviceProfile } from '@quern/core';
+import { type DeviceProfile, yieldToEventLoop } from '@quern/core';
 import { type BytesJob, type DecodeJob, DecodePool, decodePiece } from '@quern/quant';
 import { ModelError } from '../error.js';
 import { readBytes } from './read-bytes.js';
@@ -29,7 +28,7 @@ export async function decodeAll(pieces: readonly Piece[], { pool, signal }: Deco
   for (const { job, into } of pieces) {
     throwIfAborted(signal);
     if (!decodePiece(job.recipe, await readBytes(job.source), into)) return false;
-    await setImmediate();
+    await yieldToEventLoop();
   }
   return true;
 }

@@ -1,5 +1,4 @@
-import { setImmediate } from 'node:timers/promises';
-import { type Backend, elementCount, type WeightSource } from '@quern/core';
+import { type Backend, elementCount, type WeightSource, yieldToEventLoop } from '@quern/core';
 import {
   byteLength,
   type F8Scales,
@@ -174,6 +173,6 @@ async function decodeGrouped(
   for (let n = 0; n < N; n += together) {
     throwIfAborted(signal);
     rows.decode(n, Math.min(together, N - n), values, n * K);
-    await setImmediate();
+    await yieldToEventLoop();
   }
 }

@@ -1,4 +1,4 @@
-import type { Divided } from '@quern/core';
+import type { Cooperative } from '@quern/core';
 import { FileError, type FileErrorCode } from '../error.js';
 
 /** Headers beyond this many bytes are refused; a vocabulary of 262 144 tokens with its merges takes about 16 MB. */
@@ -70,7 +70,7 @@ export class Cursor {
   }
 
   /** The bytes of the next `count` strings, each with its length before it. */
-  *strings(count: number): Divided<Buffer> {
+  *strings(count: number): Cooperative<Buffer> {
     const start = this.position;
     for (let i = 0; i < count; i++) {
       this.take(this.u64());

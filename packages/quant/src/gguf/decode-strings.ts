@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import type { Divided } from '@quern/core';
+import type { Cooperative } from '@quern/core';
 
 const together = 4096; // strings decoded as one: a millisecond
 
@@ -7,7 +7,7 @@ const together = 4096; // strings decoded as one: a millisecond
  * `count` strings, each a uint64 length and UTF-8; `range` holds exactly these. A vocabulary is hundreds of thousands of short strings:
  * many are decoded at once and cut apart, which is several times faster than a call per string. Invalid UTF-8 gives U+FFFD in its string alone.
  */
-export function* decodeStrings(range: Buffer, count: number): Divided<string[]> {
+export function* decodeStrings(range: Buffer, count: number): Cooperative<string[]> {
   const strings: string[] = [];
   for (let at = 0; strings.length < count; ) {
     const some = Math.min(together, count - strings.length);

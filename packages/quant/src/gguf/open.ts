@@ -1,4 +1,4 @@
-import { inTurns } from '@quern/core';
+import { runInTurns } from '@quern/core';
 import { InputFile } from '../input-file.js';
 import { Cursor, MoreBytesNeeded, maxHeaderBytes } from './cursor.js';
 import type { GgufFile } from './gguf-file.js';
@@ -31,7 +31,7 @@ async function readHeader(file: InputFile): Promise<GgufFile> {
   for (let size = firstChunk; ; ) {
     bytes = await extend(file, bytes, Math.min(size, file.size));
     try {
-      return await inTurns(parseHeader(new Cursor(bytes, file.size, file.path)));
+      return await runInTurns(parseHeader(new Cursor(bytes, file.size, file.path)));
     } catch (error) {
       if (!(error instanceof MoreBytesNeeded)) throw error;
       size = Math.max(error.upTo, Math.min(size * growth, maxHeaderBytes));

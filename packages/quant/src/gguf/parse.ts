@@ -1,4 +1,4 @@
-import { atOnce, type Divided } from '@quern/core';
+import { type Cooperative, runAtOnce } from '@quern/core';
 import { FileError } from '../error.js';
 import { Cursor, MoreBytesNeeded } from './cursor.js';
 import type { GgufFile } from './gguf-file.js';
@@ -21,7 +21,7 @@ export interface ParseGgufOptions {
 export function parseGguf(bytes: Uint8Array, options: ParseGgufOptions = {}): GgufFile {
   const path = options.path ?? '(memory)';
   try {
-    return atOnce(parseHeader(new Cursor(bytes, options.fileSize ?? bytes.length, path)));
+    return runAtOnce(parseHeader(new Cursor(bytes, options.fileSize ?? bytes.length, path)));
   } catch (error) {
     if (!(error instanceof MoreBytesNeeded)) throw error;
     const given = `${bytes.length} bytes were given; the header goes on to byte ${error.upTo} at least`;
@@ -30,7 +30,7 @@ export function parseGguf(bytes: Uint8Array, options: ParseGgufOptions = {}): Gg
 }
 
 /** As `parseGguf`, but lets MoreBytesNeeded through. */
-export function* parseHeader(cursor: Cursor): Divided<GgufFile> {
+export function* parseHeader(cursor: Cursor): Cooperative<GgufFile> {
   const version = readPreamble(cursor);
   const tensorCount = cursor.u64();
   const metadataCount = cursor.u64();

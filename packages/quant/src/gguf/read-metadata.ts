@@ -1,4 +1,4 @@
-import type { Divided } from '@quern/core';
+import type { Cooperative } from '@quern/core';
 import type { Cursor } from './cursor.js';
 import { decodeStrings } from './decode-strings.js';
 import {
@@ -31,7 +31,7 @@ export interface Metadata {
 }
 
 /** Reads `count` key-value pairs. @throws FileError BAD_HEADER, TRUNCATED, TOO_LARGE. */
-export function* readMetadata(cursor: Cursor, count: number): Divided<Metadata> {
+export function* readMetadata(cursor: Cursor, count: number): Cooperative<Metadata> {
   cursor.checkCount(count, leastEntryBytes, maxEntries, 'metadata entries');
   const values = new Map<string, MetadataValue>();
   const types = new Map<string, MetadataType>();
@@ -57,7 +57,7 @@ function readType(cursor: Cursor): MetadataType {
   return metadataTypeOf(id) ?? cursor.fail('BAD_HEADER', `${cursor.reading} has the unknown type ${id}`);
 }
 
-function* readValue(cursor: Cursor, type: MetadataType): Divided<MetadataValue> {
+function* readValue(cursor: Cursor, type: MetadataType): Cooperative<MetadataValue> {
   if (type === 'string') return cursor.string(Number.POSITIVE_INFINITY);
   if (type === 'bool') return readBooleans(cursor, 1)[0]!;
   if (type === 'array') return yield* readArray(cursor);
@@ -69,7 +69,7 @@ function asNumber(value: number | bigint): number | bigint {
 }
 
 /** @param inner counts the arrays within arrays of the whole value */
-function* readArray(cursor: Cursor, depth = 1, inner = { count: 0 }): Divided<MetadataValue> {
+function* readArray(cursor: Cursor, depth = 1, inner = { count: 0 }): Cooperative<MetadataValue> {
   if (depth > maxDepth)
     cursor.fail('BAD_HEADER', `${cursor.reading} nests arrays more than ${maxDepth} deep`);
   const type = readType(cursor);
@@ -84,7 +84,7 @@ function* readArray(cursor: Cursor, depth = 1, inner = { count: 0 }): Divided<Me
   return arrays;
 }
 
-function* readStrings(cursor: Cursor, count: number): Divided<string[]> {
+function* readStrings(cursor: Cursor, count: number): Cooperative<string[]> {
   cursor.checkCount(count, leastStringBytes, maxArrayLength, 'strings');
   return yield* decodeStrings(yield* cursor.strings(count), count);
 }

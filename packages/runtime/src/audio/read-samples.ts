@@ -1,13 +1,12 @@
 import { fileURLToPath } from 'node:url';
 import { types } from 'node:util';
-import { rules, showValue } from '@quern/core';
+import { rules, showValue, yieldToEventLoop } from '@quern/core';
 import { sampleRate } from '@quern/models';
 import { FileError, InputFile } from '@quern/quant';
 import { indexOfBroken } from '../broken-numbers.js';
 import { decodeCompressed, isCompressed } from './compressed.js';
 import { AudioError } from './error.js';
 import { resample } from './resample.js';
-import { nextSlice } from './slices.js';
 import type { Sound } from './sound.js';
 import { decodeWav, isWav } from './wav.js';
 
@@ -144,7 +143,7 @@ async function needNumbers({ channels }: Sound): Promise<void> {
           'BAD_SAMPLES',
           `sample ${from + index} is ${slice[index]}; samples are numbers from -1 to 1`,
         );
-      await nextSlice();
+      await yieldToEventLoop();
     }
 }
 
@@ -194,7 +193,7 @@ async function mixDown(channels: readonly Float32Array[]): Promise<Float32Array>
   const mixed = new Float32Array(channels[0]!.length);
   for (const channel of channels) {
     for (let i = 0; i < mixed.length; i++) mixed[i]! += channel[i]! / channels.length;
-    await nextSlice();
+    await yieldToEventLoop();
   }
   return mixed;
 }

@@ -1,4 +1,4 @@
-import { nextSlice } from './slices.js';
+import { yieldToEventLoop } from '@quern/core';
 
 /** Zero crossings of the sinc to either side: more give a steeper edge. */
 const crossings = 24;
@@ -35,7 +35,7 @@ export async function resample(
       y[i] = dot(x, Math.floor(place / up) - taps / 2 + 1, bank, (place % up) * taps, taps);
     }
     begin = end;
-    await nextSlice();
+    await yieldToEventLoop();
     signal?.throwIfAborted();
   }
   return y;
@@ -63,7 +63,7 @@ async function filterBank(up: number, down: number): Promise<Float32Array> {
     }
     const sum = row.reduce((total, value) => total + value, 0);
     for (let k = 0; k < taps; k++) row[k]! /= sum; // a constant stays as it is in every phase
-    if (p % 256 === 255) await nextSlice();
+    if (p % 256 === 255) await yieldToEventLoop();
   }
   return bank;
 }

@@ -1,5 +1,5 @@
+import { yieldToEventLoop } from '@quern/core';
 import { AudioError, type AudioErrorCode } from './error.js';
-import { nextSlice } from './slices.js';
 import type { Sound } from './sound.js';
 
 /** How a sample is coded: `wFormatTag` of the fmt chunk, or of its extension. */
@@ -49,7 +49,7 @@ export async function decodeWav(bytes: Uint8Array, from: string): Promise<Sound>
         channel[i] = Number.isFinite(value) ? value : 0; // files of floats may hold anything
       }
     frame = end;
-    await nextSlice();
+    await yieldToEventLoop();
   }
   return { sampleRate: format.sampleRate, channels };
 }

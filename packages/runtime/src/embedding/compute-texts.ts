@@ -69,7 +69,7 @@ async function readWindow(
     const encoded = await encodeText(job, first + window.length);
     window.push(encoded);
     tokens += encoded.ids.length;
-    if (slice.over) await slice.breathe();
+    if (slice.over) await slice.yield();
     needNotAborted(signal);
   }
   return window;

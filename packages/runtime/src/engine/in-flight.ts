@@ -1,4 +1,4 @@
-import { nextTurn } from './next-turn.js';
+import { yieldToEventLoop } from '@quern/core';
 
 /**
  * Begins tasks in order, at most `most` of them under way, and gives their results in order. Where one fails, no other begins,
@@ -15,7 +15,7 @@ export async function* inFlight<T>(
       task.catch(() => {}); // told when its turn comes
       running.push(task);
       if (running.length === most) yield await running.shift()!;
-      else await nextTurn(); // the task is handed to the device before the next begins
+      else await yieldToEventLoop(); // the task is handed to the device before the next begins
     }
     while (running.length > 0) yield await running.shift()!;
   } finally {

@@ -1,5 +1,4 @@
-import { setImmediate } from 'node:timers/promises';
-import { checkArgument, checkOptions, rules, type Schema } from '@quern/core';
+import { checkArgument, checkOptions, rules, type Schema, yieldToEventLoop } from '@quern/core';
 import { inFlight } from '../engine/in-flight.js';
 import { badArgument, badOption, RuntimeError } from '../error.js';
 import { Model } from '../model/model.js';
@@ -77,7 +76,7 @@ async function surprise(logits: readonly Float32Array[], ids: readonly number[])
     looked += logits[t]!.length;
     if (looked < turn) continue;
     looked = 0;
-    await setImmediate();
+    await yieldToEventLoop();
   }
   return sum;
 }

@@ -1,7 +1,6 @@
-import { type KvCache, need } from '@quern/core';
+import { type KvCache, need, yieldToEventLoop } from '@quern/core';
 import { type LanguageModel, loadLanguageModel, type ModelFile, openModelFile } from '@quern/models';
 import { Engine } from '../engine/engine.js';
-import { nextTurn } from '../engine/next-turn.js';
 import { RuntimeError } from '../error.js';
 import { type ChosenBackends, chooseBackends } from './choose-backends.js';
 import { type LoadOptions, type ResolvedLoadOptions, resolveLoadOptions } from './load-options.js';
@@ -22,9 +21,9 @@ export async function loadModel(pathOrId: ModelLocator, options: LoadOptions = {
   const resolved = resolveLoadOptions(options);
   const file = await openModelFile(locateModel('loadModel', pathOrId, resolved.resolveFrom));
   const tokenizer = await loadTokenizer(file);
-  await nextTurn();
+  await yieldToEventLoop();
   const chatTemplate = await loadChatTemplate(file, tokenizer, resolved.chatTemplate, resolved.onNotice);
-  await nextTurn();
+  await yieldToEventLoop();
   needNotAborted(resolved.signal);
   const chosen = await startBackend(file, resolved);
   try {
@@ -72,7 +71,7 @@ async function loadOnto({ places, plan }: ChosenBackends, file: ModelFile, optio
   let weights: LanguageModel | undefined;
   try {
     cache = openCache(places, file.config, plan, options);
-    await nextTurn();
+    await yieldToEventLoop();
     weights = await loadLanguageModel(file, places, {
       ...(signal && { signal }),
       ...(onNotice && { onNotice }),

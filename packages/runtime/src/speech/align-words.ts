@@ -1,5 +1,4 @@
-import type { Tensor, Weight } from '@quern/core';
-import { nextSlice } from '../audio/slices.js';
+import { type Tensor, type Weight, yieldToEventLoop } from '@quern/core';
 import { needProbabilities } from '../broken-numbers.js';
 import { type CutSegment, secondsPerTimestamp } from './cut-segments.js';
 import type { Word } from './options.js';
@@ -99,7 +98,7 @@ async function readAgain(
     for (let t = 0; t < count - 1; t++) {
       const ofText = values.subarray(t * V, t * V + endOfText);
       probabilities.push(ofText[tokens[first + 1 + t]!]! / ofText.reduce((sum, value) => sum + value, 0));
-      if (t % 16 === 15) await nextSlice();
+      if (t % 16 === 15) await yieldToEventLoop();
     }
     const read = await Promise.all(looks.map((look) => step.read(look)));
     return { looks: read as Float32Array[], probabilities };
@@ -162,9 +161,9 @@ async function spokenFrom(looks: readonly Float32Array[], count: number, frames:
         cost.subarray(row * frames),
         looks.length,
       );
-      if (row % 32 === 31) await nextSlice();
+      if (row % 32 === 31) await yieldToEventLoop();
     }
-    await nextSlice();
+    await yieldToEventLoop();
   }
   return [...warp(cost, count, frames), frames];
 }

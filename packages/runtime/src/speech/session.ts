@@ -10,10 +10,10 @@ import {
   type StepRecipe,
   type Tensor,
   writeBatch,
+  yieldToEventLoop,
 } from '@quern/core';
 import type { WhisperModel } from '@quern/models';
 import { needProbabilities } from '../broken-numbers.js';
-import { nextTurn } from '../engine/next-turn.js';
 import { type DecoderArrays, decoderArrays, decoderInputs, type NewTokens } from './decoder-inputs.js';
 
 /** A text and the tokens that are appended to it. */
@@ -77,10 +77,10 @@ export class SpeechSession {
     const positions = step.input(places);
     const window = { positions, cuSeqlens: step.input(Int32Array.of(0, context)) };
     const encoded = encode(step.input(mel, [2 * context, melBands]), window);
-    await nextTurn();
+    await yieldToEventLoop();
     decoder.listen(encoded, this.sound, positions);
     if (keep) step.keep(encoded);
-    await nextTurn();
+    await yieldToEventLoop();
     await step.run(signal ? { signal } : {});
     return keep ? ((await step.read(encoded)) as Float32Array) : undefined;
   }
@@ -115,7 +115,7 @@ export class SpeechSession {
     const { ids, batch } = this.inputs(step, { sequence, tokens });
     const x = decoder.hidden(ids, batch, this.caches);
     const wanted = finish(decoder.logits(backend.gatherRows(x, step.input(Int32Array.from(rows)))));
-    await nextTurn();
+    await yieldToEventLoop();
     await step.run(signal ? { signal } : {});
     return (await step.read(wanted)) as Float32Array;
   }

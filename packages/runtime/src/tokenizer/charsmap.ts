@@ -1,4 +1,4 @@
-import type { Divided } from '@quern/core';
+import type { Cooperative } from '@quern/core';
 import { badVocabulary } from './error.js';
 
 const utf8 = new TextEncoder();
@@ -34,7 +34,7 @@ export class Charsmap {
     this.replacements = blob.subarray(4 + bytes);
   }
 
-  *normalize(text: string): Divided<string> {
+  *normalize(text: string): Cooperative<string> {
     const input = utf8.encode(text);
     const out: number[] = [];
     let pause = BYTES_OF_PART;

@@ -1,4 +1,4 @@
-import type { Divided } from '@quern/core';
+import type { Cooperative } from '@quern/core';
 import { byteCharacters, fromByteLevel } from './byte-level.js';
 import { Charsmap } from './charsmap.js';
 import { badVocabulary, TokenizerError } from './error.js';
@@ -28,7 +28,7 @@ export interface Defaults {
 export interface Kind {
   defaults: (fields: GgufFields) => Defaults;
   toBytes: (spelling: string) => Uint8Array;
-  model: (vocabulary: Vocabulary, fields: GgufFields, settings: Defaults) => Divided<TextModel>;
+  model: (vocabulary: Vocabulary, fields: GgufFields, settings: Defaults) => Cooperative<TextModel>;
   /** Whether tokens spelled <0x00> to <0xFF> are bytes, whatever type the file gives them. */
   spellsBytes: boolean;
   /** Whether every byte of a text is in some token, so that tokens have a longest text. */

@@ -1,4 +1,12 @@
-import { atOnce, checkArgument, type Divided, eachOf, inTurns, type Rule, rules } from '@quern/core';
+import {
+  type Cooperative,
+  checkArgument,
+  eachOf,
+  type Rule,
+  rules,
+  runAtOnce,
+  runInTurns,
+} from '@quern/core';
 import { badArgument, badVocabulary } from './error.js';
 import { GgufFields, type GgufMetadata } from './gguf-fields.js';
 import { type Defaults, kindOf } from './gguf-kinds.js';
@@ -13,12 +21,12 @@ import { VocabularyTokenizer } from './vocabulary-tokenizer.js';
  * @throws TokenizerError UNKNOWN_TOKENIZER, UNKNOWN_PRETOKENIZER or BAD_VOCABULARY
  */
 export function tokenizerFromGguf(metadata: GgufMetadata): Tokenizer {
-  return atOnce(makeTokenizer(metadata));
+  return runAtOnce(makeTokenizer(metadata));
 }
 
 /** The same without holding the event loop. */
 export function loadTokenizerFromGguf(metadata: GgufMetadata): Promise<Tokenizer> {
-  return inTurns(makeTokenizer(metadata));
+  return runInTurns(makeTokenizer(metadata));
 }
 
 const readMetadata: Rule<GgufMetadata> = {
@@ -26,7 +34,7 @@ const readMetadata: Rule<GgufMetadata> = {
   holds: (value): value is GgufMetadata => rules.isObject(value) && typeof value.get === 'function',
 };
 
-function* makeTokenizer(metadata: GgufMetadata): Divided<Tokenizer> {
+function* makeTokenizer(metadata: GgufMetadata): Cooperative<Tokenizer> {
   checkArgument('tokenizerFromGguf', 'metadata', metadata, readMetadata, badArgument);
   const fields = new GgufFields(metadata);
   const kind = kindOf(fields);
@@ -82,7 +90,7 @@ function* tokenTypes(
   spellings: readonly string[],
   settings: Defaults,
   spellsBytes: boolean,
-): Divided<Uint8Array> {
+): Cooperative<Uint8Array> {
   const declared = fields.numbers('token_type', spellings.length);
   const types = declared ? Uint8Array.from(declared) : guessTypes(spellings, settings);
   yield* eachOf(spellings, (spelling, id) => {

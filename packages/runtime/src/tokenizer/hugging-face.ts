@@ -1,12 +1,12 @@
 import { join } from 'node:path';
 import {
-  atOnce,
+  type Cooperative,
   checkArgument,
   checkOptions,
-  type Divided,
-  inTurns,
   type Rule,
   rules,
+  runAtOnce,
+  runInTurns,
   type Schema,
 } from '@quern/core';
 import { readRegularFile } from '@quern/quant';
@@ -67,7 +67,7 @@ export async function tokenizerFromHuggingFace(folder: string): Promise<Tokenize
     tokenizerConfig: { ...(await read('special_tokens_map.json')), ...(await read('tokenizer_config.json')) },
     generationConfig: { ...(await read('config.json')), ...(await read('generation_config.json')) },
   };
-  return inTurns(makeTokenizer(json, settings));
+  return runInTurns(makeTokenizer(json, settings));
 }
 
 /**
@@ -78,10 +78,10 @@ export async function tokenizerFromHuggingFace(folder: string): Promise<Tokenize
 export function tokenizerFromJson(json: Json, settings: TokenizerSettings = {}): Tokenizer {
   checkArgument('tokenizerFromJson', 'json', json, parsedJson, badArgument);
   checkOptions('tokenizerFromJson', settings, tokenizerSettingsSchema, badOption);
-  return atOnce(makeTokenizer(json, settings));
+  return runAtOnce(makeTokenizer(json, settings));
 }
 
-function* makeTokenizer(json: Json, settings: TokenizerSettings): Divided<Tokenizer> {
+function* makeTokenizer(json: Json, settings: TokenizerSettings): Cooperative<Tokenizer> {
   const { tokenizerConfig = {}, generationConfig = {} } = settings;
   const part = <T>(key: string, make: (fields: Fields) => T): T | undefined =>
     isJson(json[key]) ? make(new Fields(json[key], key)) : undefined;

@@ -1,4 +1,4 @@
-import { type Divided, eachOf } from '@quern/core';
+import { type Cooperative, eachOf } from '@quern/core';
 import type { Alphabet } from './alphabets.js';
 import { mergePairs } from './merge.js';
 import type { TextModel } from './tokenizer.js';
@@ -36,7 +36,7 @@ export class MergeListBpe implements TextModel {
     vocabulary: Vocabulary,
     merges: readonly string[],
     rules: MergeListRules,
-  ): Divided<MergeListBpe> {
+  ): Cooperative<MergeListBpe> {
     const ranks = new Map<string, number>();
     yield* eachOf(merges, (merge, rank) => {
       if (!ranks.has(merge)) ranks.set(merge, rank);
@@ -44,17 +44,17 @@ export class MergeListBpe implements TextModel {
     return new MergeListBpe(vocabulary, ranks, rules);
   }
 
-  encode(text: string, _afterSpecial: boolean, ids: number[]): Divided<void> {
+  encode(text: string, _afterSpecial: boolean, ids: number[]): Cooperative<void> {
     return this.words.encodeAll(this.rules.wordsOf(text), ids);
   }
 
-  private *encodeWord(word: string): Divided<number[]> {
+  private *encodeWord(word: string): Cooperative<number[]> {
     const spelling = this.rules.alphabet.spell(word);
     const whole = this.rules.takesWhole(word) ? this.vocabulary.find(spelling) : undefined;
     return whole === undefined ? yield* this.mergeWord(spelling) : [whole];
   }
 
-  private *mergeWord(spelling: string): Divided<number[]> {
+  private *mergeWord(spelling: string): Cooperative<number[]> {
     const merged = yield* mergePairs(this.rules.alphabet.starts(spelling), (start, middle, end) =>
       this.ranks.get(`${spelling.slice(start, middle)} ${spelling.slice(middle, end)}`),
     );

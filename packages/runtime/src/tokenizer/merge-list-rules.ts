@@ -1,4 +1,4 @@
-import { type Divided, eachOf } from '@quern/core';
+import { type Cooperative, eachOf } from '@quern/core';
 import { byteAlphabet, characterAlphabet } from './alphabets.js';
 import { lowerCase } from './json/characters.js';
 import type { MergeListRules } from './merge-list-bpe.js';
@@ -17,7 +17,7 @@ export interface MergeListParts {
 }
 
 /** How a file has its text written and split, by llama.cpp's name of the way. */
-export function* mergeListRules(pre: PreTokenizer, parts: MergeListParts): Divided<MergeListRules> {
+export function* mergeListRules(pre: PreTokenizer, parts: MergeListParts): Cooperative<MergeListRules> {
   const { vocabulary, unknown } = parts;
   return {
     alphabet: pre.characters ? characterAlphabet(vocabulary, unknown) : byteAlphabet(vocabulary),
@@ -29,7 +29,7 @@ export function* mergeListRules(pre: PreTokenizer, parts: MergeListParts): Divid
 function* wordsBy(
   { characters, patterns }: PreTokenizer,
   { merges, lowercases }: MergeListParts,
-): Divided<MergeListRules['wordsOf']> {
+): Cooperative<MergeListRules['wordsOf']> {
   if (characters === undefined) return (text) => splitText(text, patterns);
   if (characters === 'no spaces') {
     const normal = lowercases ? lowerCase : (text: string) => text;
@@ -44,7 +44,7 @@ function* withoutSpaces(pieces: Iterable<string>): Generator<string, void> {
 }
 
 /** Whether some merge crosses the end of a word: else splitting there changes nothing but the time. */
-function* joinsWords(merges: readonly string[]): Divided<boolean> {
+function* joinsWords(merges: readonly string[]): Cooperative<boolean> {
   let joins = false;
   yield* eachOf(merges, (merge) => {
     joins ||= /[^\u2581 ] ?\u2581/u.test(merge);

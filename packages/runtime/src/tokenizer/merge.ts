@@ -1,4 +1,4 @@
-import type { Divided } from '@quern/core';
+import type { Cooperative } from '@quern/core';
 import { PairQueue } from './pair-queue.js';
 
 /** Between two turns of other work. */
@@ -16,7 +16,7 @@ export function* mergePairs(
   starts: readonly number[],
   rankOf: PairRank,
   onMerge?: (start: number, middle: number, end: number, rank: number) => void,
-): Divided<number[]> {
+): Cooperative<number[]> {
   const end = starts.length - 1;
   const next = countedFrom(1, starts.length); // -1 once a symbol is merged into its left neighbour
   const previous = countedFrom(-1, starts.length);

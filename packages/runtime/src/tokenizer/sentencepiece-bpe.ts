@@ -1,4 +1,4 @@
-import { type Divided, eachOf } from '@quern/core';
+import { type Cooperative, eachOf } from '@quern/core';
 import { type Alphabet, bytesOrUnknown, characterStarts } from './alphabets.js';
 import { mergePairs } from './merge.js';
 import { splitText } from './split-text.js';
@@ -41,7 +41,7 @@ export class SentencePieceBpe implements TextModel {
     scores: ArrayLike<number>,
     addSpacePrefix: boolean,
     unknown: number | undefined,
-  ): Divided<SentencePieceBpe> {
+  ): Cooperative<SentencePieceBpe> {
     let splitsAtSpaces = true;
     yield* eachOf(vocabulary.spellings, (spelling) => {
       splitsAtSpaces &&= !/[^\u2581]\u2581/u.test(spelling);
@@ -49,7 +49,7 @@ export class SentencePieceBpe implements TextModel {
     return new SentencePieceBpe(vocabulary, scores, addSpacePrefix, unknown, splitsAtSpaces);
   }
 
-  encode(text: string, afterSpecial: boolean, ids: number[]): Divided<void> {
+  encode(text: string, afterSpecial: boolean, ids: number[]): Cooperative<void> {
     const marked = (this.addSpacePrefix && afterSpecial ? ` ${text}` : text).replaceAll(' ', SPACE_MARK);
     return this.words.encodeAll(this.split(marked), ids);
   }
@@ -59,7 +59,7 @@ export class SentencePieceBpe implements TextModel {
     return this.splitsAtSpaces ? splitText(marked, [MARKED_WORDS]) : marked === '' ? [] : [marked];
   }
 
-  private *encodeWord(word: string): Divided<number[]> {
+  private *encodeWord(word: string): Cooperative<number[]> {
     const merged = yield* mergePairs(characterStarts(word), (start, _, end) => {
       const id = this.vocabulary.find(word.slice(start, end));
       return id === undefined ? undefined : -this.scores[id]!;

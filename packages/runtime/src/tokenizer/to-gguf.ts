@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { atOnce } from '@quern/core';
+import { runAtOnce } from '@quern/core';
 import type { MetadataInput } from '@quern/quant';
 import { badVocabulary, TokenizerError } from './error.js';
 import { jsonVocabulary, readJson, tokenizerFromHuggingFace } from './hugging-face.js';
@@ -27,7 +27,7 @@ export async function vocabularyToGguf(folder: string, options: GgufVocabularyOp
   const tokenizer = await tokenizerFromHuggingFace(folder); // says what is wrong with the files
   const json = (await readJson(join(folder, 'tokenizer.json'))) ?? {};
   const config = (await readJson(join(folder, 'tokenizer_config.json'))) ?? {};
-  const { spellings, types } = atOnce(jsonVocabulary(json, config)).vocabulary;
+  const { spellings, types } = runAtOnce(jsonVocabulary(json, config)).vocabulary;
   const { tokens, tokenTypes } = padded(spellings, types, options.size);
   const entries: Entries = new Map<string, MetadataInput>(kindEntries(json, tokens, options));
   entries.set('tokenizer.ggml.tokens', isWordPiece(json) ? marked(tokens, tokenTypes) : tokens);

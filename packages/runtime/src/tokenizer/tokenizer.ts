@@ -1,4 +1,4 @@
-import type { Divided } from '@quern/core';
+import type { Cooperative } from '@quern/core';
 import type { TextSteps } from './text-steps.js';
 
 /** How `Tokenizer.encode` treats a text. */
@@ -78,5 +78,5 @@ export interface Tokenizer {
 /** Turns plain text, free of special tokens, into ids. */
 export interface TextModel {
   /** Appends to `ids`. `afterSpecial`: the text is the first of the prompt, or follows a special token. */
-  encode(text: string, afterSpecial: boolean, ids: number[]): Divided<void>;
+  encode(text: string, afterSpecial: boolean, ids: number[]): Cooperative<void>;
 }

@@ -1,4 +1,4 @@
-import { type Divided, eachOf } from '@quern/core';
+import { type Cooperative, eachOf } from '@quern/core';
 import type { Charsmap } from './charsmap.js';
 import { SPACE_MARK } from './sentencepiece-bpe.js';
 import type { TextModel } from './tokenizer.js';
@@ -25,7 +25,11 @@ export class Unigram implements TextModel {
     private readonly unknownScore: number,
   ) {}
 
-  static *of(vocabulary: Vocabulary, scores: ArrayLike<number>, options: UnigramOptions): Divided<Unigram> {
+  static *of(
+    vocabulary: Vocabulary,
+    scores: ArrayLike<number>,
+    options: UnigramOptions,
+  ): Cooperative<Unigram> {
     const found: string[] = [];
     let lowest = 0;
     yield* eachOf(vocabulary.spellings, (spelling, id) => {
@@ -35,12 +39,12 @@ export class Unigram implements TextModel {
     return new Unigram(vocabulary, scores, options, lengthsOf(found), lowest - UNKNOWN_PENALTY);
   }
 
-  *encode(text: string, _afterSpecial: boolean, ids: number[]): Divided<void> {
+  *encode(text: string, _afterSpecial: boolean, ids: number[]): Cooperative<void> {
     const normal = yield* this.normalize(text);
     if (normal !== '') yield* this.trace(normal, ids);
   }
 
-  private *normalize(text: string): Divided<string> {
+  private *normalize(text: string): Cooperative<string> {
     const { charsmap, removeExtraSpaces, addSpacePrefix } = this.options;
     let normal = charsmap ? yield* charsmap.normalize(text) : text;
     if (removeExtraSpaces) normal = normal.replace(/ +/g, ' ').replace(/^ | $/g, '');
@@ -49,7 +53,7 @@ export class Unigram implements TextModel {
   }
 
   /** The best path, from its end to its start; unknown characters in a row become one unknown token. */
-  private *trace(text: string, ids: number[]): Divided<void> {
+  private *trace(text: string, ids: number[]): Cooperative<void> {
     const { tokens, starts } = yield* bestPath(text, {
       find: (spelling) => this.vocabulary.find(spelling),
       score: (id) => this.score(id),

@@ -1,4 +1,4 @@
-import type { Divided } from '@quern/core';
+import type { Cooperative } from '@quern/core';
 
 /** The vocabulary as the search needs it. */
 export interface Lattice {
@@ -29,7 +29,7 @@ export const lengthsOf = (spellings: Iterable<string>): readonly number[] => {
 export function* bestPath(
   text: string,
   lattice: Lattice,
-): Divided<{ tokens: Int32Array; starts: Int32Array }> {
+): Cooperative<{ tokens: Int32Array; starts: Int32Array }> {
   const { lengths, unknown, unknownScore } = lattice;
   const best = new Float64Array(text.length + 1).fill(Number.NEGATIVE_INFINITY);
   const tokens = new Int32Array(text.length + 1);

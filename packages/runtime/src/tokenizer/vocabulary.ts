@@ -1,4 +1,4 @@
-import { type Divided, eachOf } from '@quern/core';
+import { type Cooperative, eachOf } from '@quern/core';
 import { TokenizerError } from './error.js';
 
 /** GGUF's token types. */
@@ -24,7 +24,11 @@ export class Vocabulary {
   ) {}
 
   /** `spellings[id]`, `types[id]`; `toBytes` is used for tokens that are neither special nor bytes. */
-  static *of(spellings: readonly string[], types: Uint8Array, toBytes: SpellingToBytes): Divided<Vocabulary> {
+  static *of(
+    spellings: readonly string[],
+    types: Uint8Array,
+    toBytes: SpellingToBytes,
+  ): Cooperative<Vocabulary> {
     const vocabulary = new Vocabulary(spellings, types, toBytes);
     yield* eachOf(spellings, (spelling, id) => {
       if (vocabulary.isPlain(id)) vocabulary.ids.set(spelling, id);

@@ -1,4 +1,4 @@
-import { atOnce, type Divided } from '@quern/core';
+import { type Cooperative, runAtOnce } from '@quern/core';
 
 const MAX_WORDS = 32768;
 const MAX_LENGTH = 64;
@@ -9,10 +9,10 @@ const CHARACTERS_OF_PART = 2048;
 export class WordCache {
   private readonly words = new Map<string, readonly number[]>();
 
-  constructor(private readonly encodeWord: (word: string) => Divided<readonly number[]>) {}
+  constructor(private readonly encodeWord: (word: string) => Cooperative<readonly number[]>) {}
 
   /** Appends the ids of all words in order. An empty word is a pause: other work may run there. */
-  *encodeAll(words: Iterable<string>, ids: number[]): Divided<void> {
+  *encodeAll(words: Iterable<string>, ids: number[]): Cooperative<void> {
     let characters = 0;
     for (const word of words) {
       if (word === '') {
@@ -30,7 +30,7 @@ export class WordCache {
   }
 
   private learn(word: string): readonly number[] {
-    const ids = atOnce(this.encodeWord(word));
+    const ids = runAtOnce(this.encodeWord(word));
     if (this.words.size >= MAX_WORDS) this.words.clear();
     this.words.set(word, ids);
     return ids;

@@ -1,4 +1,4 @@
-import { type Divided, eachOf } from '@quern/core';
+import { type Cooperative, eachOf } from '@quern/core';
 import { IDEOGRAPHS, lowerCase, PUNCTUATION } from './json/characters.js';
 import { SPACE_MARK } from './sentencepiece-bpe.js';
 import type { TextModel } from './tokenizer.js';
@@ -53,7 +53,7 @@ export class WordPiece implements TextModel {
     private readonly longestToken: number,
   ) {}
 
-  static *of(vocabulary: Vocabulary, unknown: number): Divided<WordPiece> {
+  static *of(vocabulary: Vocabulary, unknown: number): Cooperative<WordPiece> {
     let longest = 0;
     yield* eachOf(vocabulary.spellings, ({ length }) => {
       longest = Math.max(longest, length);
@@ -61,11 +61,11 @@ export class WordPiece implements TextModel {
     return new WordPiece(vocabulary, unknown, longest);
   }
 
-  encode(text: string, _afterSpecial: boolean, ids: number[]): Divided<void> {
+  encode(text: string, _afterSpecial: boolean, ids: number[]): Cooperative<void> {
     return this.words.encodeAll(wordsOf(text), ids);
   }
 
-  private *cut(word: string): Divided<number[]> {
+  private *cut(word: string): Cooperative<number[]> {
     if (isLonger(word, LONGEST_WORD)) return [this.unknown];
     const marked = SPACE_MARK + word;
     const ids: number[] = [];

@@ -1,7 +1,7 @@
 // The demo model as a folder of Hugging Face transformers would hold it. JavaScript, as tools/bench/written-files.mjs uses it too.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { normal } from '@quern/core';
+import { normal } from '@quern/core/testing';
 import { demoModelPath } from '@quern/demo-model';
 import { llamaWeights } from '@quern/models';
 import { decode, openGguf } from '@quern/quant';

@@ -1,7 +1,7 @@
 // Encoders of random weights as folders of Hugging Face hold them. JavaScript, as tools/bench/written-files.mjs uses it too.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { normal } from '@quern/core';
+import { normal } from '@quern/core/testing';
 import { bert, nomicBert, roberta } from '@quern/models';
 import { writeSafetensors } from './safetensors.mjs';
 

@@ -1,6 +1,7 @@
 // What a device draws with the op `sample` is what the sampler draws.
 import { createBackend as createReference } from '@quern/backend-reference';
-import { type Backend, random } from '@quern/core';
+import type { Backend } from '@quern/core';
+import { random } from '@quern/core/testing';
 import { Sampler, type SamplingOptions } from '../../src/sampling/index.js';
 import { hasCpu } from '../backends.js';
 

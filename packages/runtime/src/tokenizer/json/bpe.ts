@@ -1,4 +1,4 @@
-import { type Divided, eachOf } from '@quern/core';
+import { type Cooperative, eachOf } from '@quern/core';
 import { badVocabulary } from '../error.js';
 import { mergePairs } from '../merge.js';
 import { bytesOf } from './bytes.js';
@@ -32,12 +32,12 @@ export class BpeModel implements WordModel {
     private readonly find: Find,
   ) {}
 
-  static *of(fields: Fields, tokens: ModelTokens): Divided<Models> {
+  static *of(fields: Fields, tokens: ModelTokens): Cooperative<Models> {
     const rules = yield* rulesOf(fields, tokens);
     return { parsing: new BpeModel(rules, tokens.find), typed: new BpeModel(rules, tokens.findPlain) };
   }
 
-  *encode(word: string): Divided<readonly number[]> {
+  *encode(word: string): Cooperative<readonly number[]> {
     const whole = this.rules.wholeWordsFirst ? this.find(word) : undefined;
     if (whole !== undefined) return [whole];
     const ids = yield* this.symbolsOf(word);
@@ -51,7 +51,7 @@ export class BpeModel implements WordModel {
   }
 
   /** A token for every character; for one that has none, its bytes, else the unknown token, else nothing. */
-  private *symbolsOf(word: string): Divided<number[]> {
+  private *symbolsOf(word: string): Cooperative<number[]> {
     const { prefix, suffix, unknown, fusesUnknown } = this.rules;
     const ids: number[] = [];
     let wasUnknown = false;
@@ -75,7 +75,7 @@ export class BpeModel implements WordModel {
   }
 }
 
-function* rulesOf(fields: Fields, tokens: ModelTokens): Divided<Rules> {
+function* rulesOf(fields: Fields, tokens: ModelTokens): Cooperative<Rules> {
   const unknown = fields.string('unk_token', '');
   const prefix = fields.string('continuing_subword_prefix', '');
   const { ranks, merged } = yield* mergesOf(fields, prefix, tokens);
@@ -96,7 +96,7 @@ function* mergesOf(
   fields: Fields,
   prefix: string,
   tokens: ModelTokens,
-): Divided<Pick<Rules, 'ranks' | 'merged'>> {
+): Cooperative<Pick<Rules, 'ranks' | 'merged'>> {
   const merges = fields.list('merges', []);
   const ranks = new Map<number, number>();
   const merged = new Int32Array(merges.length);

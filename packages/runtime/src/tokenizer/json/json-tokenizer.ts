@@ -1,5 +1,5 @@
 import { toUSVString } from 'node:util';
-import { atOnce, type Divided, inTurns } from '@quern/core';
+import { type Cooperative, runAtOnce, runInTurns } from '@quern/core';
 import { checkDecode, checkEncode, checkEncodeInTurns } from '../options.js';
 import type { TextSteps } from '../text-steps.js';
 import { decodeTokens } from '../token-stream.js';
@@ -65,12 +65,12 @@ export class JsonTokenizer implements Tokenizer {
 
   encode(text: string, options: EncodeOptions = {}): number[] {
     checkEncode(text, options);
-    return atOnce(this.idsOf(text, options));
+    return runAtOnce(this.idsOf(text, options));
   }
 
   async encodeInTurns(text: string, options: EncodeInTurnsOptions = {}): Promise<number[]> {
     checkEncodeInTurns(text, options);
-    return inTurns(this.idsOf(text, options));
+    return runInTurns(this.idsOf(text, options));
   }
 
   decode(ids: Iterable<number>, options: DecodeOptions = {}): string {
@@ -95,7 +95,7 @@ export class JsonTokenizer implements Tokenizer {
     return this.parts.vocabulary.isControl(id);
   }
 
-  private *idsOf(text: string, options: EncodeInTurnsOptions): Divided<number[]> {
+  private *idsOf(text: string, options: EncodeInTurnsOptions): Cooperative<number[]> {
     const { limit = Number.POSITIVE_INFINITY } = options;
     const ids = (options.addBos ?? this.addBos) ? [...this.prefix] : [];
     let isFirst = true;

@@ -1,4 +1,4 @@
-import { type Divided, eachOf } from '@quern/core';
+import { type Cooperative, eachOf } from '@quern/core';
 import { badVocabulary } from '../error.js';
 import { isJson, type Json } from './fields.js';
 
@@ -13,7 +13,7 @@ export class ModelTokens {
   private constructor(readonly entries: readonly (readonly [spelling: string, id: number])[]) {}
 
   /** BPE, WordPiece and WordLevel: `{spelling: id}`; Unigram: `[[spelling, score], …]`. */
-  static *of(model: Json): Divided<ModelTokens> {
+  static *of(model: Json): Cooperative<ModelTokens> {
     const tokens = new ModelTokens(entriesOf(model));
     yield* eachOf(tokens.entries, ([spelling, id]) => void tokens.ids.set(spelling, id));
     return tokens;

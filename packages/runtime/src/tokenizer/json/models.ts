@@ -1,4 +1,4 @@
-import type { Divided } from '@quern/core';
+import type { Cooperative } from '@quern/core';
 import { badVocabulary, TokenizerError } from '../error.js';
 import { BpeModel } from './bpe.js';
 import { Fields, isJson, type Json } from './fields.js';
@@ -29,7 +29,7 @@ export function kindOf(model: Json): ModelKind {
 }
 
 /** @throws TokenizerError UNKNOWN_TOKENIZER, BAD_VOCABULARY */
-export function* modelsOf(model: unknown, tokens: ModelTokens): Divided<Models> {
+export function* modelsOf(model: unknown, tokens: ModelTokens): Cooperative<Models> {
   if (!isJson(model)) throw badVocabulary('tokenizer.json has no vocabulary: model is missing');
   const fields = new Fields(model, 'model');
   const kind = kindOf(model);

@@ -1,4 +1,4 @@
-import type { Divided } from '@quern/core';
+import type { Cooperative } from '@quern/core';
 import type { Fields } from './fields.js';
 import type { Normalizer } from './normalizer.js';
 
@@ -64,7 +64,7 @@ function placeIn(window: string): number | undefined {
 }
 
 /** Normalises part by part where the result is the same, else as a whole. */
-export function* normalizeInParts({ normalize, isLocal }: Normalization, text: string): Divided<string> {
+export function* normalizeInParts({ normalize, isLocal }: Normalization, text: string): Cooperative<string> {
   if (!isLocal || text.length <= CHARACTERS_OF_PART) return normalize(text);
   const normal: string[] = [];
   for (const part of partsOf(text)) {

@@ -1,4 +1,4 @@
-import type { Divided } from '@quern/core';
+import type { Cooperative } from '@quern/core';
 import type { TextModel } from '../tokenizer.js';
 import { WordCache } from '../word-cache.js';
 import type { PreTokenizer } from './pre-tokenizer.js';
@@ -16,7 +16,7 @@ export class Pipeline implements TextModel {
     this.words = new WordCache(spell ? (word) => model.encode(spell(word)) : (word) => model.encode(word));
   }
 
-  encode(text: string, afterSpecial: boolean, ids: number[]): Divided<void> {
+  encode(text: string, afterSpecial: boolean, ids: number[]): Cooperative<void> {
     return this.words.encodeAll(this.preTokenizer?.split(text, afterSpecial) ?? [text], ids);
   }
 }

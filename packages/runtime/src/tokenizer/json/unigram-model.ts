@@ -1,4 +1,4 @@
-import type { Divided } from '@quern/core';
+import type { Cooperative } from '@quern/core';
 import { badVocabulary } from '../error.js';
 import { bestPath, lengthsOf, UNKNOWN_PENALTY } from '../viterbi.js';
 import { bytesOf } from './bytes.js';
@@ -29,7 +29,7 @@ export class UnigramModel implements WordModel {
     this.bytes = fields.boolean('byte_fallback', false) ? tokens.byteTokens() : undefined;
   }
 
-  *encode(word: string): Divided<readonly number[]> {
+  *encode(word: string): Cooperative<readonly number[]> {
     const { tokens, starts } = yield* bestPath(word, {
       find: this.find,
       score: (id) => this.scores[id]!,

@@ -1,4 +1,4 @@
-import type { Divided } from '@quern/core';
+import type { Cooperative } from '@quern/core';
 import { badVocabulary } from '../error.js';
 import type { Fields } from './fields.js';
 import type { Find, ModelTokens } from './model-tokens.js';
@@ -17,7 +17,7 @@ export class WordLevelModel implements WordModel {
   }
 
   // biome-ignore lint/correctness/useYield: one look-up is no work to divide
-  *encode(word: string): Divided<readonly number[]> {
+  *encode(word: string): Cooperative<readonly number[]> {
     const id = this.find(word) ?? this.unknown;
     if (id !== undefined) return [id];
     throw badVocabulary(

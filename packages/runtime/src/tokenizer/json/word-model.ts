@@ -1,8 +1,8 @@
-import type { Divided } from '@quern/core';
+import type { Cooperative } from '@quern/core';
 
 /** Turns words into tokens. */
 export interface WordModel {
-  encode(word: string): Divided<readonly number[]>;
+  encode(word: string): Cooperative<readonly number[]>;
 }
 
 /** One model in two views: `parsing` finds special tokens of its vocabulary, `typed` never does (for typed text). */

@@ -1,4 +1,4 @@
-import type { Divided } from '@quern/core';
+import type { Cooperative } from '@quern/core';
 import { isLonger } from '../word-piece.js';
 import type { Fields } from './fields.js';
 import type { Find, ModelTokens } from './model-tokens.js';
@@ -22,7 +22,7 @@ export class WordPieceModel implements WordModel {
     this.longestToken = tokens.entries.reduce((longest, [{ length }]) => Math.max(longest, length), 0);
   }
 
-  *encode(word: string): Divided<readonly number[]> {
+  *encode(word: string): Cooperative<readonly number[]> {
     if (isLonger(word, this.longestWord)) return [this.unknown];
     const ids: number[] = [];
     for (let at = 0; at < word.length; ) {

@@ -1,7 +1,7 @@
-import { atOnce, type Divided, eachOf, inTurns } from '../src/index.js';
+import { type Cooperative, eachOf, runAtOnce, runInTurns } from '../src/index.js';
 
 /** Counts to `parts`, each part taking `milliseconds` of the thread. */
-function* counting(parts: number, milliseconds = 0): Divided<number> {
+function* counting(parts: number, milliseconds = 0): Cooperative<number> {
   let count = 0;
   for (; count < parts; count++) {
     const end = performance.now() + milliseconds;
@@ -12,8 +12,8 @@ function* counting(parts: number, milliseconds = 0): Divided<number> {
 }
 
 test('work in parts gives its result at once or in turns', async () => {
-  expect(atOnce(counting(5))).toBe(5);
-  await expect(inTurns(counting(5))).resolves.toBe(5);
+  expect(runAtOnce(counting(5))).toBe(5);
+  await expect(runInTurns(counting(5))).resolves.toBe(5);
 });
 
 test('other work has its turn between the parts', async () => {
@@ -23,23 +23,23 @@ test('other work has its turn between the parts', async () => {
     immediate = setImmediate(count);
   };
   let immediate = setImmediate(count);
-  await inTurns(counting(6, 10)); // every part is longer than a slice
+  await runInTurns(counting(6, 10)); // every part is longer than a slice
   clearImmediate(immediate);
   expect(turns).toBeGreaterThanOrEqual(5);
 });
 
 test('what a part throws is the rejection', async () => {
   // biome-ignore lint/correctness/useYield: it fails before the first part ends
-  const failing = function* (): Divided<never> {
+  const failing = function* (): Cooperative<never> {
     throw new Error('no');
   };
-  expect(() => atOnce(failing())).toThrow('no');
-  await expect(inTurns(failing())).rejects.toThrow('no');
+  expect(() => runAtOnce(failing())).toThrow('no');
+  await expect(runInTurns(failing())).rejects.toThrow('no');
 });
 
 test.each([0, 1, 1023, 1024, 1025, 10000])('each of %i items is seen once, in order', (length) => {
   const seen: number[] = [];
   const items = Array.from({ length }, (_, i) => 2 * i);
-  atOnce(eachOf(items, (item, index) => seen.push(item - index)));
+  runAtOnce(eachOf(items, (item, index) => seen.push(item - index)));
   expect(seen).toEqual(items.map((_, i) => i));
 });
