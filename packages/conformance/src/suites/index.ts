@@ -10,6 +10,7 @@ import { filled } from './filled.js';
 import { fused } from './fused.js';
 import { generated } from './generated.js';
 import { graph } from './graph.js';
+import { inFlight } from './in-flight.js';
 import { kvQuant } from './kv-quant.js';
 import { leaks } from './leaks.js';
 import { lifecycle } from './lifecycle.js';
@@ -53,6 +54,7 @@ export const suites = {
   pagedKv,
   graph,
   chain,
+  inFlight,
   moeFused,
   quantGguf,
   quantGptq,

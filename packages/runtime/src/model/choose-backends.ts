@@ -54,6 +54,7 @@ export async function chooseBackends(file: ModelFile, options: ResolvedLoadOptio
   const candidates = await candidatesOf(choices, options);
   let kept: readonly Candidate[] = [];
   try {
+    needDistinct(candidates.list);
     const chosen = await planOn(candidates, file, options, choices);
     kept = candidates.list.filter(({ backend }) => chosen.places.some((place) => place.backend === backend));
     return { ...chosen, owned: kept.filter(({ owned }) => owned).map(({ backend }) => backend) };
@@ -62,6 +63,10 @@ export async function chooseBackends(file: ModelFile, options: ResolvedLoadOptio
       if (candidate.owned && !kept.includes(candidate)) candidate.backend.dispose();
   }
 }
+
+const oneRange =
+  'a backend computes one range of layers. For two of one package give instances, from its createBackend; where a package has several ' +
+  'devices, name each';
 
 /** @throws RuntimeError BAD_OPTION */
 function needChoices(
@@ -74,10 +79,7 @@ function needChoices(
     throw new RuntimeError('BAD_OPTION', message);
   };
   if (choices.some((choice, i) => choices.indexOf(choice) !== i))
-    refuse(
-      `backend names ${shown || 'an instance'} twice: a backend computes one range of layers. For two of one package give instances, from ` +
-        'its createBackend; where a package has several devices, name each',
-    );
+    refuse(`backend names ${shown || 'an instance'} twice: ${oneRange}`);
   if (choices.length > 1 && names.includes('auto'))
     refuse(`backend is ${shown}: 'auto' chooses by itself, so it stands alone; name the backends`);
   if (split !== undefined && names.includes('auto'))
@@ -120,6 +122,14 @@ function optionsOf(
   if (choices.length === 1 || typeof backend !== 'string')
     return choices.length === 1 ? backendOptions : undefined;
   return backendOptions?.[backend] as Readonly<Record<string, unknown>> | undefined;
+}
+
+/** 'cpu' and '@quern/backend-cpu' are one backend. @throws RuntimeError BAD_OPTION */
+function needDistinct(list: readonly Candidate[]): void {
+  const names = list.filter(({ owned }) => owned).map(({ backend }) => backend.name);
+  const twice = names.find((name, i) => names.indexOf(name) !== i);
+  if (twice !== undefined)
+    throw new RuntimeError('BAD_OPTION', `backend names '${twice}' twice: ${oneRange}`);
 }
 
 /** Instances of one package are numbered: 'cpu#1', 'cpu#2'. */
