@@ -1,4 +1,4 @@
-import { BackendError, type PlanDriver } from '@quern/core';
+import { BackendError, hostLinks, type PlanDriver } from '@quern/core';
 import { nativeDriver } from '@quern/native-runtime';
 import { ggufFormats } from './formats.js';
 import { loadCpuAddon } from './load.js';
@@ -21,6 +21,7 @@ export async function cpuDriver({ threads, isa }: CpuOptions = {}): Promise<Plan
   return nativeDriver(loadCpuAddon(), {
     name: 'cpu',
     kind: 'cpu',
+    profile: { sharesHostMemory: true, links: hostLinks() },
     manifest,
     capabilities: {
       pagedKv: { blockSizes },

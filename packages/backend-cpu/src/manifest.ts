@@ -14,7 +14,7 @@ import { ggufFormats } from './formats.js';
 /** GPTQ matrices whose columns act-order has scattered: their input is put in the order of the groups, which `linear` does. */
 export const orderedGptq = 'gptq';
 
-/** Tokens per block that attention reads. */
+/** Tokens per block at which attention is as fast as over one block. */
 export const blockSizes: readonly number[] = [8, 16, 32, 64, 128, 256];
 
 /** Ops that take whole matrices: their weights may be in any format. The others take vectors, which are dense. */

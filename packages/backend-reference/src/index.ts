@@ -2,6 +2,7 @@ import { type Backend, BackendError, defineBackend } from '@quern/core';
 import { referenceDriver } from './driver.js';
 
 export { referenceDriver } from './driver.js';
+export { referenceGroup } from './group.js';
 export { kernelOf } from './kernel.js';
 export type { DenseWeight } from './weight.js';
 

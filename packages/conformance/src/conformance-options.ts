@@ -13,6 +13,8 @@ export interface Codec {
 export interface ConformanceOptions {
   /** Makes a fresh driver each time; the kit disposes of it. */
   readonly createDriver: () => Driver | Promise<Driver>;
+  /** Makes the drivers of a group of `worldSize` devices, in order of rank: needed for `collective`. */
+  readonly createGroup?: ((worldSize: number) => readonly Driver[] | Promise<readonly Driver[]>) | undefined;
   /** Needed for every format that the driver's `quantGguf` declares. */
   readonly codecs?: readonly Codec[] | undefined;
   /** Runs a part of the kit: these suites, and of them the cases whose name matches. */

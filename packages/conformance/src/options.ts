@@ -5,6 +5,7 @@ import { suites } from './suites/index.js';
 
 const known = {
   createDriver: true,
+  createGroup: true,
   codecs: true,
   only: true,
   seed: true,

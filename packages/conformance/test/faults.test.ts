@@ -1,4 +1,4 @@
-import type { DenseWeight } from '@quern/backend-reference';
+import { type DenseWeight, referenceGroup } from '@quern/backend-reference';
 import { formatReport, runConformance } from '@quern/conformance';
 import {
   BackendError,
@@ -6,7 +6,6 @@ import {
   type DriverBuffer,
   type DriverKv,
   type DriverMemory,
-  defineBackend,
   elementCount,
   elements,
   f16ToF32,
@@ -20,6 +19,7 @@ import {
   type KernelOperands,
   type KernelWeight,
   kvOf,
+  type PlanIo,
   readWeight,
   scaleBytes,
   type WeightPart,
@@ -31,6 +31,7 @@ import { undeclared } from '../src/suites/undeclared.js';
 import { headsFirst } from './heads-first.js';
 import { planDriver } from './plan-driver.js';
 import { richDriver, toyCodec } from './rich-driver.js';
+import { roundingDriver } from './rounding-driver.js';
 
 /** One fault, planted in an otherwise right driver, and the case that must find it. */
 interface Fault {
@@ -281,6 +282,44 @@ const kernelFaults: Readonly<Record<string, Fault>> = {
     operands('penalise', (given) => ({
       ...given,
       strengths: replaced(memory(given.strengths), (v, i) => (i % 3 === 2 ? 0 : v)),
+    })),
+  ),
+  'angles are formed in f32': ops(
+    /^ropeTable: far/,
+    afterwards('ropeTable', ([table], { positions, frequencies }) => {
+      const [p, f] = [elements(memory(positions)), floatsOf(memory(frequencies))];
+      p.forEach((position, t) =>
+        f.forEach((frequency, i) => {
+          floatsOf(table!)[t * 2 * f.length + i] = Math.cos(Math.fround(position * frequency));
+        }),
+      );
+    }),
+  ),
+  'sample draws by 12 random bits': ops(
+    /^sample: edges between tokens, outside/,
+    operands('sample', (given) => ({
+      ...given,
+      random: replaced(memory(given.random), (word, i) =>
+        i % 2 === 0 ? Math.round((word >>> 0) / 2 ** 20) << 20 : 0,
+      ),
+    })),
+  ),
+  'sample rounds top-p to 10 bits': ops(
+    /^sample: edges of top-p, outside/,
+    operands('sample', (given) => ({
+      ...given,
+      settings: replaced(memory(given.settings), (value, i) =>
+        i % 4 === 2 ? Math.fround(Math.round(value * 1024) / 1024) : value,
+      ),
+    })),
+  ),
+  'sample compares min-p in f16': ops(
+    /^sample: edges of min-p, outside/,
+    operands('sample', (given) => ({
+      ...given,
+      settings: replaced(memory(given.settings), (value, i) =>
+        i % 4 === 3 ? f16ToF32(f32ToF16(value)) : value,
+      ),
     })),
   ),
   'sample takes the first random number for every row': ops(
@@ -650,6 +689,16 @@ const contractFaults: Readonly<Record<string, Fault>> = {
       loadGptq: ({ groupIndex: _, ...source }) => driver.loadGptq!(source),
     }),
   },
+  'blocks whose size is no power of two are not expected': {
+    suite: 'pagedKv',
+    caughtBy: /^blocks of 13 tokens equal/,
+    plant: operands('attention', (given) => {
+      const [blocks, size] = memory(given.kCache).shape;
+      return blocks! > 6 && size === 13
+        ? { ...given, blockTable: replaced(memory(given.blockTable), () => 0) }
+        : given;
+    }),
+  },
   'blocks are written to the beginning of a cache': {
     suite: 'caches',
     caughtBy: /^a block of f16 that is written leaves the others/,
@@ -688,12 +737,12 @@ const contractFaults: Readonly<Record<string, Fault>> = {
       });
     }),
   },
-  'a capability is declared that no driver can have': {
+  'a group is declared without the ops of one': {
     suite: 'manifest',
     caughtBy: /^a backend can be made of the driver/,
     plant: (driver) => ({
       ...driver,
-      capabilities: { ...driver.capabilities, ...{ collective: true } },
+      capabilities: { ...driver.capabilities, collective: { worldSize: 2, rank: 0 } },
     }),
   },
   'an empty name': refusedDriver((driver) => ({ ...driver, name: '' })),
@@ -713,6 +762,28 @@ const contractFaults: Readonly<Record<string, Fault>> = {
     suite: 'memory',
     caughtBy: /^living buffers and weights/,
     plant: withMemory((right) => ({ allocate: (bytes) => ({ ...right.allocate(bytes), id: 7 }) })),
+  },
+  'a weight works only in the ops that its source names': {
+    suite: 'weights',
+    caughtBy: /^uses \[embed\] are a hint/,
+    plant: (driver) => {
+      const tables = new Set<unknown>();
+      return {
+        ...driver,
+        async loadWeight(source) {
+          const weight = await driver.loadWeight(source);
+          if (source.uses?.join() === 'embed') tables.add(weight);
+          return weight;
+        },
+        kernels: {
+          ...driver.kernels,
+          linear: async (given, own, outputs) => {
+            await driver.kernels.linear(given, own, outputs);
+            if (tables.has((given.w as KernelWeight).weight)) floatsOf(outputs[0]!).fill(0);
+          },
+        },
+      };
+    },
   },
   'a weight says that it takes no bytes': {
     suite: 'weights',
@@ -847,6 +918,75 @@ const contractFaults: Readonly<Record<string, Fault>> = {
     caughtBy: /^host memory larger than any/,
     plant: (driver) => planDriver(driver, { hostMemory: (byteLength) => new ArrayBuffer(byteLength) }),
   },
+  'an op that goes wrong is flagged as its neighbour': {
+    suite: 'errors',
+    caughtBy: /^an op that goes wrong is named/,
+    plant: (driver) => planDriver(driver, { flagged: (op) => Math.max(0, op - 1) }),
+  },
+  'an op that goes wrong is not named': {
+    suite: 'errors',
+    caughtBy: /^an op that goes wrong is named/,
+    plant: (driver) => planDriver(driver, { memoryOf: (_, io) => ({ ...io, fault: new Int32Array(2) }) }),
+  },
+  'temporaries lie over what their ops still read': {
+    suite: 'plans',
+    caughtBy: /^random plan/,
+    plant: (driver) => planDriver(driver, { mayShare: (a, b) => a.last <= b.first || b.last <= a.first }),
+  },
+  'plans of one key work on the host memory of the first': {
+    suite: 'steps',
+    caughtBy: /^steps alike/,
+    plant: (driver) => {
+      const first = new Map<string, PlanIo>();
+      return planDriver(driver, {
+        memoryOf({ key }, io) {
+          if (!first.has(key)) first.set(key, io);
+          return first.get(key)!;
+        },
+      });
+    },
+  },
+  'a product claims to round its operand, and does not': {
+    suite: 'bf16',
+    caughtBy: /^linear: x as bf16, with bf16/,
+    plant: (driver) => {
+      const { manifest } = roundingDriver();
+      return { ...driver, manifest };
+    },
+  },
+  'a temporary is cut to bf16, not rounded': {
+    suite: 'bf16',
+    caughtBy: /^silu: outputs as bf16/,
+    plant: () => {
+      const right = roundingDriver();
+      const silu: Kernel = async (given, own, [y]) => {
+        const wide = replaced(
+          {
+            ...y!,
+            dtype: 'f32',
+            buffer: { id: -1, bytes: new ArrayBuffer(4 * elementCount(y!.shape)) } as HostBuffer,
+            byteOffset: 0,
+          },
+          () => 0,
+        );
+        await right.kernels.silu(given, own, [wide]);
+        const values = floatsOf(wide);
+        if (y!.dtype === 'f32') floatsOf(y!).set(values);
+        else elements(y!).set(Uint16Array.from(new Uint32Array(values.buffer), (word) => word >>> 16));
+      };
+      return { ...right, kernels: { ...right.kernels, silu } };
+    },
+  },
+  'a temporary in bf16 is read as if it were f32': {
+    suite: 'bf16',
+    caughtBy: /^linear: x as bf16/,
+    plant: () => {
+      const right = roundingDriver();
+      const linear: Kernel = (given, ...rest) =>
+        right.kernels.linear({ ...given, x: { ...memory(given.x), dtype: 'f32' } }, ...rest);
+      return { ...right, kernels: { ...right.kernels, linear } };
+    },
+  },
   'captured plans are kept': {
     suite: 'leaks',
     caughtBy: /^a captured plan is given back/,
@@ -883,13 +1023,12 @@ describe('the kit finds', () => {
     }, 60_000);
 });
 
-test('a capability for which the kit has no suite is a failure', async () => {
-  const driver = richDriver();
-  const declared = { ...driver, capabilities: { ...driver.capabilities, ...{ collective: true } } };
-  const [only] = undeclared({ driver: declared, backend: defineBackend(driver) });
-  await expect((only as RunnableCase).run(await Lab.start({ createDriver: richDriver }))).rejects.toThrow(
-    'no suite for collective',
-  );
+test('a capability that the kit cannot prove is a failure', async () => {
+  const [driver] = referenceGroup(2);
+  const lab = await Lab.start({ createDriver: () => driver! });
+  const [only] = undeclared(lab).filter((one) => 'run' in one);
+  await expect((only as RunnableCase).run(lab)).rejects.toThrow('give the kit `createGroup`');
+  lab.dispose();
 });
 
 test('a format without its codec is a failure', async () => {

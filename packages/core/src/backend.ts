@@ -8,6 +8,7 @@ import type { KvLayer } from './kv/kv-cache.js';
 import type { CastTarget } from './ops/cast.js';
 import type { GeluForm } from './ops/gelu.js';
 import type { Pooling } from './ops/pool.js';
+import type { Filled } from './plan/fill.js';
 import type { RopeOptions } from './rope-frequencies.js';
 import type { Step } from './step.js';
 import type { DeviceBuffer, Tensor } from './tensor.js';
@@ -109,10 +110,14 @@ export interface Backend extends Ops, Partial<Capabilities> {
   readonly contract: number;
   readonly name: string;
   readonly profile: DeviceProfile;
+  /** Ops that the driver lacks, and how core computes them: in JavaScript on the host, or as older ops. */
+  readonly filled: Filled;
   /** Measures what the device delivers at most, in a second or so, between two steps. Absent where the driver cannot. */
   measureCeilings?(): Promise<DeviceCeilings>;
   /** Bytes of device memory free now. */
   freeMemory(): number;
+  /** There where `rehearse` made it: it records and tells the memory of steps, weights have no bytes, and nothing runs. */
+  readonly rehearsal?: true;
   /** Opens a step. */
   step(): Step;
   /** Zeroed device memory that outlives steps. Throws OUT_OF_MEMORY. */

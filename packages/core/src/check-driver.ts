@@ -1,4 +1,3 @@
-import { capabilityNames } from './capability/index.js';
 import type { DeviceLinks, DeviceProfile } from './device-profile.js';
 import type { Driver, DriverCapabilities } from './driver.js';
 import { BackendError } from './error.js';
@@ -17,6 +16,11 @@ const isWhole = (value: unknown): boolean => Number.isSafeInteger(value) && (val
 const isRate = (value: unknown): boolean => Number.isFinite(value) && (value as number) > 0;
 const isListOf = (value: unknown, holds: (item: unknown) => boolean): boolean =>
   Array.isArray(value) && value.length > 0 && value.every(holds);
+const isRank = (value: unknown): boolean => {
+  if (typeof value !== 'object' || value === null) return false;
+  const { worldSize, rank } = value as Readonly<Record<string, unknown>>;
+  return isWhole(worldSize) && (rank === 0 || isWhole(rank)) && Number(rank) < Number(worldSize);
+};
 const oneOf =
   (...choices: readonly unknown[]) =>
   (value: unknown): boolean =>
@@ -62,6 +66,7 @@ const profileRules = {
     must: "be 'op', 'segment', 'step', or absent",
   },
   placing: { holds: oneOf(undefined, 'core', 'driver'), must: "be 'core', 'driver' or absent" },
+  sharesHostMemory: { holds: oneOf(undefined, true, false), must: 'be true, false, or absent' },
   links: {
     holds: (value) => value === undefined || areLinks(value),
     must: 'be {hostToDevice, deviceToHost}, bytes per second above 0, or absent',
@@ -72,6 +77,7 @@ const capabilityRules = {
   pagedKv: listed('blockSizes', isWhole, 'whole numbers above 0'),
   quantGguf: listed('formats', isText, 'names of formats'),
   quantGptq: listed('bits', oneOf(4, 8), '4 and 8'),
+  collective: { holds: isRank, must: 'be {worldSize, rank}: whole numbers, rank from 0 and below worldSize' },
   kvQuant: listed('dtypes', oneOf('bf16', 'int8'), "'bf16' and 'int8'"),
   moeFused: flag,
   graph: flag,
@@ -112,16 +118,13 @@ function needCapabilities(driver: Driver): void {
   const present: Record<string, Rule> = {};
   for (const [name, value] of Object.entries(declared)) {
     const rule = (capabilityRules as Rules)[name];
-    if (!rule) throw bad(driver.name, `it declares '${name}', ${unknownCapability(name)}`);
+    if (!rule) throw bad(driver.name, `it declares '${name}', ${unknownCapability}`);
     if (value !== undefined) present[name] = rule;
   }
   needRules(driver, 'capabilities', declared, present);
 }
 
-const unknownCapability = (name: string): string =>
-  (capabilityNames as readonly string[]).includes(name)
-    ? 'which no driver can provide yet'
-    : `which is no capability; there are ${Object.keys(capabilityRules).join(', ')}`;
+const unknownCapability = `which is no capability; there are ${Object.keys(capabilityRules).join(', ')}`;
 
 /** What every driver must have, by the path to it. */
 const methods = [

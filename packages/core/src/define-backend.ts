@@ -18,14 +18,15 @@ import { guardDriver } from './guard-driver.js';
 import { cacheDtypes } from './kv/cache-row.js';
 import { type KvSpec, kvOf } from './kv/kv-buffer.js';
 import { KvCache } from './kv/kv-cache.js';
-import { needOpSupport, supportsOp } from './manifest.js';
+import { filledOf, needOpSupport, supportsOp } from './manifest.js';
 import { bf16Temporaries, storesBf16 } from './plan/bf16-temporaries.js';
 import { maxRank } from './plan/encode.js';
+import { decomposeOps, type Filled } from './plan/fill.js';
 import { fusePlan } from './plan/fuse.js';
 import { layOut } from './plan/layout.js';
 import type { Plan } from './plan/plan.js';
 import { type PlanUse, type PreparedPlan, preparePlan } from './plan/prepare.js';
-import { recordMoe, recordOps } from './record-ops.js';
+import { recordCollective, recordMoe, recordOps } from './record-ops.js';
 import { Recorder, type RecorderHost } from './recorder.js';
 import { rehearsalDriver } from './rehearsal-driver.js';
 import { LoadedWeight, OwnedBuffer, OwnedKvBuffer, type ResourceOwner } from './resources.js';
@@ -47,6 +48,7 @@ export interface BackendOptions {
 class BackendCore implements ResourceOwner, RecorderHost {
   readonly queue: RunQueue;
   readonly runs: Record<string, number> = {};
+  readonly filled: Filled;
   disposed = false;
   private readonly bf16: boolean;
 
@@ -54,6 +56,7 @@ class BackendCore implements ResourceOwner, RecorderHost {
     readonly driver: Driver,
     private readonly options: BackendOptions,
   ) {
+    this.filled = filledOf(driver);
     this.queue = new RunQueue(driver.profile.plansInFlight);
     this.bf16 = (options.bf16Temporaries ?? true) && storesBf16(driver.manifest);
   }
@@ -71,25 +74,27 @@ class BackendCore implements ResourceOwner, RecorderHost {
   }
 
   *prepare(plan: Plan, use: PlanUse): Divided<PreparedPlan> {
-    const fused = yield* this.fuse(plan);
-    const options = { guard: this.options.guard ?? 0, bf16: this.bf16, ...use };
-    return yield* preparePlan(this.driver, fused, options, (op) => {
+    const rewritten = yield* this.rewrite(plan);
+    const options = { guard: this.options.guard ?? 0, bf16: this.bf16, filled: this.filled, ...use };
+    return yield* preparePlan(this.driver, rewritten, options, (op) => {
       this.runs[op] = (this.runs[op] ?? 0) + 1;
     });
   }
 
   measure(plan: Plan): StepMemory {
-    const fused = atOnce(this.fuse(plan));
-    const bf16 = this.bf16 ? bf16Temporaries(fused, this.driver.manifest) : undefined;
-    const { arenaBytes, inputsBytes, outputsBytes } = layOut(fused, { bf16 });
+    const rewritten = atOnce(this.rewrite(plan));
+    const bf16 = this.bf16 ? bf16Temporaries(rewritten, this.driver.manifest) : undefined;
+    const { arenaBytes, inputsBytes, outputsBytes } = layOut(rewritten, { bf16 });
     return { arenaBytes, inputsBytes, outputsBytes };
   }
 
-  private fuse(plan: Plan): Divided<Plan> {
-    return fusePlan(
+  /** The ops as they will run: fused where the driver can, older ones where it must. */
+  private *rewrite(plan: Plan): Divided<Plan> {
+    const fused = yield* fusePlan(
       plan,
       (op, candidate) => this.mayFuse(op.name) && supportsOp(this.driver, op, candidate.operands),
     );
+    return decomposeOps(fused, this.filled);
   }
 
   runOnce(preparing: Promise<PreparedPlan>, signal: AbortSignal | undefined): Promise<void> {
@@ -100,7 +105,7 @@ class BackendCore implements ResourceOwner, RecorderHost {
       try {
         if (disposed) this.needLive('run');
         const run = plan.run(signal);
-        handed();
+        if (plan.handedAtOnce) handed();
         await run;
       } finally {
         plan.dispose();
@@ -201,14 +206,7 @@ function needKvSpec({ dtype, ...sizes }: KvSpec): void {
 function pagedKv(backend: Backend, blockSizes: readonly number[]): PagedKv {
   return {
     blockSizes,
-    createCache({ blocks, blockSize, ...options }) {
-      if (!blockSizes.includes(blockSize))
-        throw new BackendError(
-          'BAD_ARGUMENT',
-          `blocks of ${blockSize} tokens are not among ${blockSizes.join(', ')}`,
-        );
-      return KvCache.allocate(backend, options, blocks, blockSize);
-    },
+    createCache: ({ blocks, blockSize, ...options }) => KvCache.allocate(backend, options, blocks, blockSize),
   };
 }
 
@@ -235,7 +233,14 @@ const timer = (core: BackendCore): Timer => ({
 });
 
 function capabilitiesOf(core: BackendCore, backend: Backend): Partial<Backend> {
-  const { pagedKv: paged, quantGguf, quantGptq, kvQuant, ...declared } = core.driver.capabilities ?? {};
+  const {
+    pagedKv: paged,
+    quantGguf,
+    quantGptq,
+    kvQuant,
+    collective,
+    ...declared
+  } = core.driver.capabilities ?? {};
   const isTable = 'kernels' in core.driver;
   const gguf: QuantGguf | undefined = quantGguf && { formats: new Set(quantGguf.formats) };
   const gptq: QuantGptq | undefined = quantGptq && {
@@ -247,6 +252,7 @@ function capabilitiesOf(core: BackendCore, backend: Backend): Partial<Backend> {
     ...(gguf && { quantGguf: gguf }),
     ...(gptq && { quantGptq: gptq }),
     ...(declared.moeFused && core.mayFuse('moe') && { moeFused }),
+    ...(collective && { collective: { ...collective, ...recordCollective(collective.worldSize) } }),
     ...(kvQuant && { kvQuant: { dtypes: new Set(kvQuant.dtypes) } }),
     ...((isTable || declared.graph) && { graph: graph(core) }),
     ...((isTable || declared.timer) && { timer: timer(core) }),
@@ -268,6 +274,7 @@ export function defineBackend(driver: Driver, options: BackendOptions = {}): Bac
     contract: contractVersion,
     name: driver.name,
     profile: driver.profile,
+    filled: core.filled,
     ...(driver.measureCeilings && { measureCeilings: () => core.measureCeilings() }),
     freeMemory: () => core.driver.freeMemory(),
     step() {
@@ -300,7 +307,10 @@ export const driverOf = (backend: Backend): Driver | undefined => made.get(backe
  */
 export function rehearse(backend: Backend): Backend {
   const known = made.get(backend);
-  if (known) return defineBackend(rehearsalDriver(known.driver), known.options);
+  if (known)
+    return Object.assign(defineBackend(rehearsalDriver(known.driver), known.options), {
+      rehearsal: true as const,
+    });
   throw new BackendError(
     'WRONG_CONTRACT',
     `[rehearse] backend '${backend.name}' was made by another copy of @quern/core: install one copy for all packages`,

@@ -31,14 +31,26 @@ export interface DeviceProfile {
    * offset of its own in a virtual arena, and the driver places them by `EncodedPlan.lifetimes`. Only drivers that take whole plans.
    */
   readonly placing?: 'core' | 'driver';
-  /** Measured rates of copies. Absent: the device computes in the host's memory, which all such devices share. */
+  /** Measured rates of copies. */
   readonly links?: DeviceLinks;
+  /** The device computes in the host's memory: devices that do share what is free. Absent: so where `links` is absent. */
+  readonly sharesHostMemory?: boolean;
 }
 
 /** Bytes per second between the host's memory and a device's own. */
 export interface DeviceLinks {
   readonly hostToDevice: number;
   readonly deviceToHost: number;
+}
+
+/** One of the devices that a backend package finds on a machine: its `devices()` lists them before any backend is made. */
+export interface DeviceDescription {
+  /** What `createBackend` takes as `device`, and the name of the backend ends with: 1 of 'cuda:1'. */
+  readonly index: number;
+  /** The device's own name: 'NVIDIA H200'. */
+  readonly name: string;
+  /** Bytes, in all. */
+  readonly totalMemory: number;
 }
 
 /** The most that a device delivers, measured by loops that do nothing else: what the speed of a model is held against. */

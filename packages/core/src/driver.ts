@@ -1,11 +1,12 @@
 import type { QuantKvDtype } from './capability/kv-quant.js';
 import type { GptqSource } from './capability/quant-gptq.js';
+import type { CollectiveOpName } from './collectives/index.js';
 import type { DeviceCeilings, DeviceProfile } from './device-profile.js';
 import type { DType } from './dtype.js';
 import type { BackendErrorCode } from './error.js';
 import type { FusedOpName } from './fusions/index.js';
 import type { DriverKv } from './kv/kv-buffer.js';
-import type { CoreOpName } from './ops/index.js';
+import type { OptionalOpName, RequiredOpName } from './ops/fills.js';
 import type { EncodedPlan } from './plan/encode.js';
 import type { WeightFormat, WeightSource } from './weight.js';
 
@@ -52,14 +53,20 @@ export interface OpSupport {
   readonly stores?: readonly ['bf16'];
 }
 
-/** All that a driver claims: op × dtype × weight format. Every core op must be here; fused ones are optional. */
+/** One entry for each core op; those of `fills` may be left out, and core does what is said there. */
+export type OfCoreOps<E> = Readonly<Record<RequiredOpName, E> & Partial<Record<OptionalOpName, E>>>;
+
+/** All that a driver claims: op × dtype × weight format. Fused ops are optional. */
 export interface Manifest {
-  readonly ops: Readonly<Record<CoreOpName, OpSupport>>;
+  readonly ops: OfCoreOps<OpSupport>;
   readonly fused?: Readonly<Partial<Record<FusedOpName, OpSupport>>>;
+  /** Needed for `collective`, with all of its ops. */
+  readonly collective?: Readonly<Record<CollectiveOpName, OpSupport>>;
 }
 
 /** Which capabilities the driver provides, with their limits. Core turns each into an object on the Backend. */
 export interface DriverCapabilities {
+  /** Tokens per block at which the kernels are fast. They take every size. */
   readonly pagedKv?: { readonly blockSizes: readonly number[] };
   readonly quantGguf?: { readonly formats: readonly WeightFormat[] };
   /** The driver must have `loadGptq`. */
@@ -70,6 +77,8 @@ export interface DriverCapabilities {
   readonly kvQuant?: { readonly dtypes: readonly QuantKvDtype[] };
   /** Captured plans can be replayed; the plan executor must have `capture`. Kernel drivers get it from core. */
   readonly graph?: boolean;
+  /** The driver is one of a group of devices. Its manifest claims the ops. */
+  readonly collective?: { readonly worldSize: number; readonly rank: number };
   /** The executor fills `PlanIo.times`. Kernel drivers get it from core. */
   readonly timer?: boolean;
 }
@@ -133,7 +142,7 @@ export type Kernel = (
 
 /** A driver in the form of a table of kernels, called one by one: the plain TypeScript kind. */
 export interface KernelDriver extends DriverBase {
-  readonly kernels: Readonly<Record<CoreOpName, Kernel>> & Readonly<Partial<Record<FusedOpName, Kernel>>>;
+  readonly kernels: OfCoreOps<Kernel> & Readonly<Partial<Record<FusedOpName | CollectiveOpName, Kernel>>>;
 }
 
 /** What a kernel can report by `PlanIo.fault`: the error's code. */

@@ -1,24 +1,36 @@
+import { type CollectiveOpName, collectiveOps } from './collectives/index.js';
 import type { Driver, OpSupport } from './driver.js';
 import { BackendError } from './error.js';
 import { type FusedOpName, fusedOps } from './fusions/index.js';
 import { kvElements } from './kv/kv-cache.js';
 import type { AnyOp } from './op/define-op.js';
+import { fills } from './ops/fills.js';
 import { type CoreOpName, coreOps } from './ops/index.js';
+import { type Filled, filledHoles } from './plan/fill.js';
 import type { PlanOperand } from './plan/plan.js';
 import { denseFormats } from './weight.js';
 
 const bad = (driver: Driver, message: string) =>
   new BackendError('BAD_DRIVER', `driver '${driver.name}': ${message}`);
 
+/** What core computes itself, or by older ops. */
+const ofFilled: OpSupport = { dtypes: ['f32'] };
+
 /** What a driver claims for an op. */
 export const supportOf = ({ manifest }: Pick<Driver, 'manifest'>, name: string): OpSupport | undefined =>
-  manifest.ops[name as CoreOpName] ?? manifest.fused?.[name as FusedOpName];
+  manifest.ops[name as CoreOpName] ??
+  manifest.fused?.[name as FusedOpName] ??
+  manifest.collective?.[name as CollectiveOpName];
+
+/** The holes in a driver's manifest, and how core fills them. */
+export const filledOf = (driver: Driver): Filled => filledHoles((op) => supportOf(driver, op) !== undefined);
 
 const has = (op: AnyOp, kind: string) => Object.values(op.operands).some((rule) => rule.kind === kind);
 
 /** What any backend must have of a core op: f32, dense weights, caches in f32 and f16. */
 function needCore(driver: Driver, op: AnyOp): void {
   const support = supportOf(driver, op.name);
+  if (!support && op.name in fills) return;
   if (!support) throw bad(driver, `the manifest has no entry for the core op '${op.name}'`);
   if (!support.dtypes.includes('f32')) throw bad(driver, `'${op.name}' must support f32`);
   for (const format of has(op, 'weight') ? denseFormats : [])
@@ -42,7 +54,8 @@ function needCaches(driver: Driver, op: AnyOp): void {
 
 function needKernels(driver: Driver): void {
   if (!('kernels' in driver)) return;
-  const names = [...Object.keys(driver.manifest.ops), ...Object.keys(driver.manifest.fused ?? {})];
+  const { ops, fused, collective } = driver.manifest;
+  const names = [ops, fused ?? {}, collective ?? {}].flatMap((claims) => Object.keys(claims));
   for (const name of names)
     if (typeof (driver.kernels as Readonly<Record<string, unknown>>)[name] !== 'function')
       throw bad(driver, `the manifest claims '${name}', but there is no kernel for it`);
@@ -77,7 +90,19 @@ export function needManifest(driver: Driver): void {
     throw bad(driver, "it declares 'quantGptq', but has no loadGptq");
   if (driver.capabilities?.moeFused && !driver.manifest.fused?.moe)
     throw bad(driver, "it declares 'moeFused', but lacks 'moe' in its manifest");
+  needCollective(driver);
   needKernels(driver);
+}
+
+/** A driver of a group has all ops of one, and no other driver any. */
+function needCollective({ manifest, capabilities, ...driver }: Driver): void {
+  const declared = capabilities?.collective !== undefined;
+  for (const name of Object.keys(collectiveOps))
+    if (Boolean(manifest.collective?.[name as CollectiveOpName]?.dtypes.includes('f32')) !== declared)
+      throw new BackendError(
+        'BAD_DRIVER',
+        `driver '${driver.name}': it ${declared ? "declares 'collective', but lacks" : 'claims'} '${name}'${declared ? '' : ", but does not declare 'collective'"}`,
+      );
 }
 
 /** Why a driver cannot compute an op with these operands; undefined when it can. */
@@ -103,12 +128,16 @@ export const supportsOp = (
   operands: readonly (PlanOperand | undefined)[],
 ): boolean => obstacle(supportOf(driver, op.name), operands) === undefined;
 
+/** The support of an op that models may record: the driver's, or core's where it fills the hole. */
+const recordable = (driver: Driver, { name }: AnyOp): OpSupport | undefined =>
+  supportOf(driver, name) ?? (name in fills ? ofFilled : undefined);
+
 /** Throws UNSUPPORTED with the reason. */
 export function needOpSupport(
   driver: Driver,
   op: AnyOp,
   operands: readonly (PlanOperand | undefined)[],
 ): void {
-  const why = obstacle(supportOf(driver, op.name), operands);
+  const why = obstacle(recordable(driver, op), operands);
   if (why) throw new BackendError('UNSUPPORTED', `[${op.name}] backend '${driver.name}' cannot: ${why}`);
 }

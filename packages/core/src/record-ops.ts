@@ -1,6 +1,8 @@
 import type { AttnConfig } from './attention-config.js';
 import type { Ops } from './backend.js';
+import type { Collective } from './capability/collective.js';
 import type { MoeFused } from './capability/moe-fused.js';
+import { collectiveOps, reductions } from './collectives/index.js';
 import { elementCount, showShape } from './dtype.js';
 import { BackendError } from './error.js';
 import { fusedOps } from './fusions/index.js';
@@ -94,6 +96,13 @@ export const recordMoe: MoeFused['moe'] = (x, experts, residual, { experts: coun
   const attributes = { chosen, renormalise: renormalise ? 1 : 0 };
   return step.record(fusedOps.moe, { x, ...experts, residual }, attributes)[0]!;
 };
+
+/** Collective.allReduce and allGather as one record each. */
+export const recordCollective = (worldSize: number): Pick<Collective, 'allReduce' | 'allGather'> => ({
+  allReduce: (x, by) =>
+    stepOf('allReduce', x).record(collectiveOps.allReduce, { x }, { by: reductions[by] })[0]!,
+  allGather: (x) => stepOf('allGather', x).record(collectiveOps.allGather, { x }, { worldSize })[0]!,
+});
 
 /** Each op call as one record in the step of its first operand. */
 export const recordOps: Ops = {

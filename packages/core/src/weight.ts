@@ -42,7 +42,12 @@ export interface WeightSource {
   readonly format: WeightFormat;
   /** One piece, or parts whose rows follow one another: projections side by side, experts, a share of the columns. */
   readonly bytes: WeightBytes | readonly WeightPart[];
+  /** The ops that will read it, so that a driver can choose a layout. A hint: it is right in other ops too, perhaps slower. */
+  readonly uses?: readonly WeightUse[];
 }
+
+/** What reads a weight: rows of it by index, products with few rows (decoding), products with many (prompts). */
+export type WeightUse = 'embed' | 'row' | 'rows';
 
 /**
  * A loaded parameter, in whatever layout its backend chose. It belongs to the backend that loaded it;

@@ -24,6 +24,9 @@ test.each<[string, object, RegExp]>([
   ['no bandwidth', profile({ readBandwidth: 0 }), /profile\.readBandwidth must .*; got 0/],
   ['endless memory', profile({ totalMemory: Number.POSITIVE_INFINITY }), /totalMemory must .*; got Infinity/],
   ['half a thread', profile({ threads: 1.5 }), /profile\.threads must be a whole number above 0; got 1\.5/],
+  ['no plan in flight', profile({ plansInFlight: 0 }), /profile\.plansInFlight must be .*; got 0/],
+  ['kernels in flight', profile({ plansInFlight: 2 }), /plansInFlight must be 1: kernels run one by one/],
+  ['an abort of its own', profile({ abort: 'never' }), /profile\.abort must be 'op', .*; got 'never'/],
   ['no device', profile({ name: ' ' }), /profile\.name must be a string that is not empty/],
   ['no free', memory({ free: undefined }), /it has no function memory\.free/],
   ['no freeWeight', { freeWeight: undefined }, /it has no function freeWeight/],
@@ -38,7 +41,7 @@ test.each<[string, object, RegExp]>([
   [
     'a capability of the future',
     { capabilities: { collective: true } },
-    /'collective', which no driver can provide/,
+    /collective must be \{worldSize, rank\}/,
   ],
   [
     'a flag that is none',

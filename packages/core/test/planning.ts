@@ -27,6 +27,7 @@ export class Planner implements RecorderHost {
       kept: () => undefined,
       run: async () => {},
       capture: async () => {},
+      handedAtOnce: true,
       chainsByDriver: false,
       runChain: async () => ({ tokens: new Int32Array(0), counts: new Int32Array(0) }),
       dispose() {},

@@ -8,6 +8,7 @@ export const llamaWeights = {
       huggingFace: 'model.embed_tokens.weight',
       shape: (c) => [c.vocabulary, c.width],
       readBy: (c) => (c.tied ? ['embed', 'logits'] : ['embed']),
+      uses: (c) => (c.tied ? ['embed', 'row'] : ['embed']),
     },
     outputNorm: {
       gguf: 'output_norm.weight',
@@ -21,6 +22,7 @@ export const llamaWeights = {
       shape: (c) => [c.vocabulary, c.width],
       when: (c) => !c.tied,
       readBy: () => ['logits'],
+      uses: () => ['row'],
     },
   },
   layer: {

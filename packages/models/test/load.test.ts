@@ -1,25 +1,27 @@
 import { createBackend } from '@quern/backend-reference';
-import type { Backend, Weight } from '@quern/core';
+import type { Backend, Weight, WeightSource } from '@quern/core';
 import { describeModel, loadLanguageModel, openModelFile, rangeCost } from '../src/index.js';
 import { llamaTensors, writeLlama } from './model-files.js';
 
 /** The reference backend, noting what it loads; `native` formats are claimed but never computed with. */
 async function observed(
   native: readonly string[] = [],
-): Promise<{ backend: Backend; loaded: Weight[]; live: () => number }> {
+): Promise<{ backend: Backend; loaded: Weight[]; sources: WeightSource[]; live: () => number }> {
   const reference = await createBackend();
   const loaded: Weight[] = [];
+  const sources: WeightSource[] = [];
   const backend: Backend = Object.create(reference, {
     quantGguf: { value: { formats: new Set(native) } },
     loadWeight: {
-      value: async (source: Parameters<Backend['loadWeight']>[0]) => {
+      value: async (source: WeightSource) => {
+        sources.push(source);
         const weight = await reference.loadWeight(source);
         loaded.push(weight);
         return weight;
       },
     },
   });
-  return { backend, loaded, live: () => loaded.filter(({ disposed }) => !disposed).length };
+  return { backend, loaded, sources, live: () => loaded.filter(({ disposed }) => !disposed).length };
 }
 
 const tensorCount = llamaTensors().length;
@@ -97,4 +99,18 @@ test('a description counts what a backend would hold', async () => {
   expect(asFile.formats).toEqual([{ format: 'q8_0', bytes: ((asFile.parameters - 160) / 32) * 34 }]);
   using model = await loadLanguageModel(file, plain.backend);
   expect(model.weightBytes).toBe(decoded.weightBytes);
+});
+
+test('each weight is loaded with the ops that will read it', async () => {
+  const { backend, sources } = await observed();
+  (await loadLanguageModel(await openModelFile(await writeLlama('uses.gguf')), backend)).dispose();
+  const uses = Object.fromEntries(sources.map(({ name, uses: of }) => [name, of?.join(' ')]));
+  expect(uses).toMatchObject({
+    'token_embd.weight': 'embed',
+    'output.weight': 'row',
+    'output_norm.weight': '',
+    'blk.0.attn_q.weight': 'row rows',
+    'blk.0.ffn_norm.weight': '',
+  });
+  expect(Object.values(uses)).not.toContain(undefined);
 });

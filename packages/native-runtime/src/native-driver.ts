@@ -25,6 +25,8 @@ export interface NativeDriverSpec {
   /** Short and stable: what `--backend` takes. */
   readonly name: string;
   readonly kind: DeviceProfile['kind'];
+  /** What TypeScript knows of the profile; the rest is the device's. */
+  readonly profile?: Partial<DeviceProfile>;
   readonly manifest: Manifest;
   readonly capabilities?: DriverCapabilities;
   /** For `make_device`. */
@@ -133,7 +135,7 @@ export async function nativeDriver(addon: Addon, spec: NativeDriverSpec): Promis
   });
   return {
     name,
-    profile: { kind, ...profile },
+    profile: { kind, ...spec.profile, ...profile },
     ...(ceilings && { measureCeilings: () => native.ceilings() }),
     freeMemory: () => native.freeMemory(),
     manifest,

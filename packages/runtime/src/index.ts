@@ -4,6 +4,8 @@ export {
   BackendError,
   type BackendErrorCode,
   type DeviceCeilings,
+  type DeviceDescription,
+  type DeviceLinks,
   type KvDtype,
   kvCacheBytes,
   kvElements,

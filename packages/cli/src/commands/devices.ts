@@ -1,4 +1,4 @@
-import { type DeviceReport, describeDevices } from '@quern/runtime';
+import { type DeviceLinks, type DeviceReport, describeDevices } from '@quern/runtime';
 import { Command } from 'commander';
 import { threadsOption } from '../options.js';
 import { showCeilings } from '../terminal/ceilings.js';
@@ -7,10 +7,15 @@ import { write, writeJson } from '../terminal/write.js';
 
 const giga = (value: number) => (value / 1e9).toFixed(1);
 
+const showLinks = ({ hostToDevice, deviceToHost }: DeviceLinks): string =>
+  `${giga(hostToDevice)} GB/s to the device, ${giga(deviceToHost)} GB/s from it`;
+
+const fillings = { host: 'computed by the host', decomposed: 'computed as older ops' } as const;
+
 /** One installed backend in a few lines. */
 export function showDevice(device: DeviceReport): string {
   if ('error' in device) return `${device.package}: cannot be used: ${device.error}`;
-  const { backend, profile, ceilings, freeMemory, capabilities } = device;
+  const { backend, profile, ceilings, freeMemory, capabilities, filled } = device;
   const measured = ceilings
     ? showCeilings(ceilings)
     : `reads ${giga(profile.readBandwidth)} GB/s; 10⁹ operations/s: f32 ${giga(profile.flops)}`;
@@ -18,7 +23,9 @@ export function showDevice(device: DeviceReport): string {
     `${backend} (${device.package}): ${profile.name}, ${profile.isa}, ${count(profile.threads, 'thread')}`,
     `  memory ${giga(freeMemory)} of ${giga(profile.totalMemory)} GB free`,
     `  measured: ${measured}`,
+    ...(profile.links ? [`  copies: ${showLinks(profile.links)}`] : []),
     `  capabilities: ${capabilities.join(', ') || 'none'}`,
+    ...Object.entries(filled).map(([op, how]) => `  ${op}: ${fillings[how]}`),
   ].join('\n');
 }
 

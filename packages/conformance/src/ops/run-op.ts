@@ -60,7 +60,8 @@ export async function proveCase(
   const before = backend.kernelRuns()[op.name] ?? 0;
   const got = await runCase(backend, op, sample, record, binding);
   const runs = (backend.kernelRuns()[op.name] ?? 0) - before;
-  if (!(runs > 0)) throw new Error(`the manifest claims '${op.name}', but its kernel did not run`);
+  if (!(op.name in backend.filled) && !(runs > 0))
+    throw new Error(`the manifest claims '${op.name}', but its kernel did not run`);
   checkOutcome(op, sample, got, define(op, sample), note);
   return got;
 }

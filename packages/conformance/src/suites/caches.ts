@@ -1,7 +1,6 @@
 import {
   type Backend,
   type cacheDtypes,
-  contiguousKvCache,
   driverOf,
   type KvBuffer,
   KvCache,
@@ -113,17 +112,6 @@ const moved = (dtype: 'f32' | 'f16'): Case =>
     ensure(got.join() === want.join(), 'the token after the move should have the bits that it has without');
   });
 
-/** What every size of block must give: the contiguous cache has blocks as long as the context. */
-const anySize = (size: number): Case =>
-  on(`blocks of ${size} tokens give what one block gives`, async (backend) => {
-    const feeds = (cache: KvCache) => [{ sequence: cache.sequence(), tokens: tokensFrom(1, 23) }];
-    const cut = cacheOf(backend, 'f32', context, size);
-    const whole = contiguousKvCache(backend, { ...cacheOptions('f32', context), sequences: 1 });
-    const [got, want] = [await attend(backend, cut, feeds(cut)), await attend(backend, whole, feeds(whole))];
-    const at = got.findIndex((value, i) => !(Math.abs(value - want[i]!) <= 1e-4));
-    ensure(at < 0, `element ${at} should be ${want[at]}; got ${got[at]}`);
-  });
-
 async function refusals(backend: Backend): Promise<void> {
   const spec = specOf('f32');
   const buffer = backend.kvBuffer(spec);
@@ -179,6 +167,5 @@ export const caches: Suite = (lab) => [
   ...dtypesOf(lab).flatMap(copied),
   inItsPlace,
   ...(['f32', 'f16'] as const).map(moved),
-  ...[1, 3, 10, 24].map(anySize),
   ...everywhere,
 ];

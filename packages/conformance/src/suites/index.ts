@@ -1,12 +1,16 @@
 import type { Suite } from '../case.js';
 import { abort } from './abort.js';
+import { bf16 } from './bf16.js';
 import { caches } from './caches.js';
 import { chain } from './chain.js';
+import { collective } from './collective.js';
 import { concurrency } from './concurrency.js';
 import { errors } from './errors.js';
+import { filled } from './filled.js';
 import { fused } from './fused.js';
 import { generated } from './generated.js';
 import { graph } from './graph.js';
+import { inFlight } from './in-flight.js';
 import { kvQuant } from './kv-quant.js';
 import { leaks } from './leaks.js';
 import { lifecycle } from './lifecycle.js';
@@ -34,7 +38,9 @@ export const suites = {
   operands,
   errors,
   fused,
+  filled,
   plans,
+  bf16,
   rows,
   steps,
   lifecycle,
@@ -48,10 +54,12 @@ export const suites = {
   pagedKv,
   graph,
   chain,
+  inFlight,
   moeFused,
   quantGguf,
   quantGptq,
   kvQuant,
   timer,
+  collective,
   undeclared,
 } as const satisfies Record<string, Suite>;

@@ -1,4 +1,4 @@
-import { coreOps, type Driver, defineBackend, type Manifest } from '@quern/core';
+import { coreOps, type Driver, defineBackend, fills, type Manifest } from '@quern/core';
 import type { Case, Suite } from '../case.js';
 import { refusal } from '../values/refusal.js';
 
@@ -22,8 +22,10 @@ function without(manifest: Manifest, op: string): unknown {
   return { ...manifest, ops: Object.fromEntries(ops) };
 }
 
+const requiredOps = Object.keys(coreOps).filter((op) => !(op in fills));
+
 export const manifest: Suite = ({ driver }) => [
-  ...Object.keys(coreOps).map((op) =>
+  ...requiredOps.map((op) =>
     refused(`a hole: no ${op}`, (d) => changed(d, 'manifest', without(d.manifest, op))),
   ),
   refused('an unknown op', (d) =>

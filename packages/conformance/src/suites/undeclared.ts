@@ -13,10 +13,18 @@ const covered: readonly string[] = [
   'timer',
 ];
 
+/** Proved where the kit is given a group. */
+const collectiveName = 'collective';
+
 /** One line for each capability that is not there, and a failure for each that is there and that nothing here proves. */
-export const undeclared = ({ driver, backend }: Pick<Lab, 'driver' | 'backend'>): readonly Case[] => {
+export const undeclared = ({
+  driver,
+  backend,
+  options,
+}: Pick<Lab, 'driver' | 'backend' | 'options'>): readonly Case[] => {
   const claims: Readonly<Record<string, unknown>> = { ...driver.capabilities };
   return capabilityNames.flatMap((name): Case[] => {
+    if (name === collectiveName && options.createGroup) return [];
     if (!claims[name] && !backend[name])
       return [{ suite: name, name, notSupported: `the driver does not declare ${name}` }];
     if (covered.includes(name)) return [];
@@ -25,7 +33,11 @@ export const undeclared = ({ driver, backend }: Pick<Lab, 'driver' | 'backend'>)
         suite: name,
         name,
         async run() {
-          throw new Error(`this version of the kit has no suite for ${name}: it is not proved`);
+          throw new Error(
+            name === collectiveName
+              ? 'the driver declares collective: give the kit `createGroup`, so that it is proved'
+              : `this version of the kit has no suite for ${name}: it is not proved`,
+          );
         },
       },
     ];

@@ -1,4 +1,12 @@
-import type { Backend, BackendErrorCode, DenseFormat, WeightBytes, WeightSource } from '@quern/core';
+import type {
+  Backend,
+  BackendErrorCode,
+  DenseFormat,
+  WeightBytes,
+  WeightSource,
+  WeightUse,
+} from '@quern/core';
+
 import { as, denseFormats, normal } from '@quern/core';
 import type { Case, Suite } from '../case.js';
 import { fresh } from '../ops/fresh.js';
@@ -42,9 +50,9 @@ const refused = (
   on(name, async (backend) => {
     const bytes = bytesOf(hostValues(table('f32')));
     const source: WeightSource = { name: 'broken', shape, format: 'f32', bytes };
-    await withFile(bytes, (path) =>
-      refusal(code, () => backend.loadWeight({ ...source, ...change(source, path) })),
-    );
+    await withFile(bytes, async (path) => {
+      await refusal(code, () => backend.loadWeight({ ...source, ...change(source, path) }));
+    });
     await proveUsable(backend);
   });
 
@@ -65,6 +73,38 @@ const tellsBytes = (format: DenseFormat): Case =>
     );
   });
 
+/** `uses` chooses a layout, no values: a weight works in ops that its source does not name. */
+const worksInEveryOp = (uses: readonly WeightUse[]): Case =>
+  on(`uses [${uses.join(', ')}] are a hint`, async (backend) => {
+    const [rows, columns] = [9, 35];
+    const bytes = bytesOf(hostValues(table('f32')));
+    const weight = await backend.loadWeight({ name: 'table', shape, format: 'f32', bytes, uses });
+    const step = backend.step();
+    const unit = Float32Array.from({ length: columns * columns }, (_, i) => Number(i % (columns + 1) === 0));
+    const row = backend.linear(step.input(unit.subarray(0, columns), [1, columns]), weight); // [1, 9]
+    const all = backend.linear(step.input(unit, [columns, columns]), weight); // [35, 9]
+    const embedded = backend.embed(weight, step.input(Int32Array.from({ length: rows }, (_, i) => i)));
+    for (const tensor of [row, all, embedded]) step.keep(tensor);
+    await step.run();
+    const want = received(table('f32'));
+    const transposed = Float64Array.from(
+      want.data,
+      (_, i) => want.data[(i % rows) * columns + Math.floor(i / rows)]!,
+    );
+    const wanted = [transposed.slice(0, rows), transposed, want.data];
+    for (const [i, tensor] of [row, all, embedded].entries()) {
+      const data = Float64Array.from(await step.read(tensor));
+      compare(
+        ['linear of a row', 'linear of rows', 'embed'][i]!,
+        { shape: tensor.shape, data },
+        { shape: tensor.shape, data: wanted[i]! },
+        () => 1e-5,
+      );
+    }
+  });
+
+const uses: readonly (readonly WeightUse[])[] = [[], ['embed'], ['row'], ['rows'], ['embed', 'row', 'rows']];
+
 /** Weights from memory and from files, good ones and broken ones. */
 export const weights: Suite = () => [
   ...denseFormats.map((format) =>
@@ -72,6 +112,7 @@ export const weights: Suite = () => [
   ),
   ...denseFormats.flatMap((format) => [0, 36, 4096 + 32].map((offset) => fromFile(format, offset))),
   ...denseFormats.map(tellsBytes),
+  ...uses.map(worksInEveryOp),
   on('from a part of an array', async (backend) => {
     const bytes = bytesOf(hostValues(table('f32')));
     const larger = new Uint8Array(bytes.length + 64);

@@ -60,6 +60,11 @@ export interface Op<O extends OperandRules = OperandRules, A extends AttributeRu
    * multiplied with to 8 bits, and with many rows the weight as well. For an op with an attribute `bf16`, what that allows.
    */
   rounding?(operands: Present<O, Numbers>, attributes: Attributes<A>, outputs: Numbers[]): void;
+  /**
+   * Where rounding may decide between values: the right ones for each element of the only output. Kernels give one of them; the
+   * tolerance does not apply. Whatever a kernel gives, it gives for the same bits again.
+   */
+  choices?(operands: Present<O, Numbers>, attributes: Attributes<A>): readonly ReadonlySet<number>[];
   /** Keyed by the coarsest format among the operands: a dtype, a dense format, or 'quantised'. */
   readonly tolerance: Readonly<Record<string, Tolerance>>;
   readonly samples: () => readonly Sample[];

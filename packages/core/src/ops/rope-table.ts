@@ -9,7 +9,8 @@ export const ropeTable = defineOp({
   name: 'ropeTable',
   doc:
     "Cosines and sines of every position's rotation: positions [T], frequencies [R/2] → [T, R], the first half of a row " +
-    'cos(position · frequency) · magnitude, the second half sin. Angles are formed in double precision. One table serves all heads and layers of a step.',
+    'cos(position · frequency) · magnitude, the second half sin. The angle is the exact product, reduced modulo 2π before it is rounded: in double precision, or in integers where there is none. ' +
+    'One table serves all heads and layers of a step.',
   source: 'Su et al. 2021, RoFormer, eq. 34',
   operands: {
     positions: { kind: 'tensor', dtypes: ['i32'] },
@@ -32,7 +33,8 @@ export const ropeTable = defineOp({
         table!.data[t * 2 * half + half + i] = Math.sin(angle) * magnitude;
       }
   },
-  tolerance: { f32: { absolute: 1e-6, relative: 1e-6 } },
+  magnitude: (_operands, { magnitude }, [table]) => void table!.data.fill(Math.abs(magnitude)),
+  tolerance: { f32: { absolute: 0, relative: 2e-6 } },
   samples: () => [
     {
       name: 'near',
@@ -42,6 +44,11 @@ export const ropeTable = defineOp({
     {
       name: 'far',
       operands: { positions: ints([131071, 7, 40000]), frequencies: theta(500000, 16) },
+      attributes: { magnitude: 1 },
+    },
+    {
+      name: 'as far as positions go, and before the first',
+      operands: { positions: ints([2 ** 31 - 1, 2 ** 24 + 1, -5, -131071]), frequencies: theta(10000, 8) },
       attributes: { magnitude: 1 },
     },
     {

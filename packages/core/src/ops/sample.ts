@@ -1,101 +1,47 @@
 import { badShape, needRank, needShape, outOfRange } from '../op/check.js';
 import { defineOp } from '../op/define-op.js';
 import { floats, integers, ints, normal, type SampleOperands } from '../op/sample.js';
-
-const noToken = -1;
-
-/** How a row's token is drawn. */
-interface Settings {
-  readonly temperature: number;
-  readonly topK: number;
-  readonly topP: number;
-  readonly logMinP: number;
-}
-
-/** The settings of row `s`, or OUT_OF_RANGE. */
-function settingsOf(data: ArrayLike<number>, s: number): Settings {
-  const [temperature, topK, topP, logMinP] = [0, 1, 2, 3].map((i) => data[4 * s + i]!) as [
-    number,
-    number,
-    number,
-    number,
-  ];
-  const holds =
-    temperature >= 0 &&
-    temperature < Infinity &&
-    topK >= 0 &&
-    Number.isInteger(topK) &&
-    topP >= 0 &&
-    topP <= 1 &&
-    logMinP <= 0;
-  if (!holds)
-    throw outOfRange(
-      'sample',
-      `settings[${s}] must be a finite temperature from 0, a whole topK from 0, topP from 0 to 1, and a logarithm up to 0; ` +
-        `got ${temperature}, ${topK}, ${topP}, ${logMinP}`,
-    );
-  return { temperature, topK, topP, logMinP };
-}
-
-/** Two words of 32 random bits as a number in [0, 1) of 53 bits. */
-const uniform = (high: number, low: number): number => ((high >>> 5) * 2 ** 26 + (low >>> 6)) / 2 ** 53;
-
-const sumOf = (weights: readonly number[]) => weights.reduce((sum, weight) => sum + weight, 0);
-
-/** The tokens that the filters leave of a row [V] whose largest element is finite, in the order in which they are drawn from. */
-function kept(x: ArrayLike<number>, highest: number, { topK, topP, logMinP }: Settings): number[] {
-  const possible = Array.from({ length: x.length }, (_, i) => i).filter((i) => x[i]! > -Infinity);
-  const reaches = (i: number) => x[i]! >= highest + logMinP;
-  if (topK === 0 && topP === 1) return possible.filter(reaches);
-  const ordered = possible.sort((i, j) => x[j]! - x[i]! || i - j).slice(0, topK || undefined);
-  return ordered.slice(0, topP < 1 ? nucleus(ordered, x, highest, topP) : undefined).filter(reaches);
-}
-
-/** How many of ordered tokens reach `topP` of all their probability; at least one. */
-function nucleus(ordered: readonly number[], x: ArrayLike<number>, highest: number, topP: number): number {
-  const weights = ordered.map((i) => Math.exp(x[i]! - highest));
-  const wanted = topP * sumOf(weights);
-  let sum = 0;
-  for (let i = 0; i < weights.length; i++) {
-    sum += weights[i]!;
-    if (sum >= wanted) return i + 1;
-  }
-  return ordered.length;
-}
-
-/** One of `tokens` with a probability in proportion to its weight; the last that has one, should rounding leave a remainder. */
-function drawn(tokens: readonly number[], weights: readonly number[], random: number): number {
-  let left = random * sumOf(weights);
-  let last = 0;
-  for (let i = 0; i < tokens.length; i++) {
-    if (weights[i]! > 0) last = i;
-    left -= weights[i]!;
-    if (left < 0) break;
-  }
-  return tokens[last]!;
-}
-
-function likeliest(x: ArrayLike<number>): number {
-  let best = 0;
-  let highest = -Infinity;
-  for (let i = 0; i < x.length; i++) if (x[i]! > highest) [best, highest] = [i, x[i]!];
-  return best;
-}
-
-function token(x: ArrayLike<number>, settings: Settings, random: number): number {
-  const best = likeliest(x);
-  if (settings.temperature === 0) return best;
-  const highest = x[best]!;
-  if (!(highest > -Infinity && highest < Infinity)) return noToken;
-  const tokens = kept(x, highest, settings);
-  const weights = tokens.map((i) => Math.exp((x[i]! - highest) / settings.temperature));
-  return drawn(tokens, weights, random);
-}
+import { drawToken, rightTokens, settingsOf, uniform } from './draw-token.js';
 
 const off = [1, 0, 1, -Infinity];
 const usual = [0.8, 40, 0.95, Math.log(0.05)];
 /** Random words in the middle of [0, 1). */
 const half = [0x7fffffff, -1];
+
+const even = [0, 0, 0, 0];
+/** The last two have half the probability of the first two. */
+const uneven = [0, 0, Math.log(0.5), Math.log(0.5)];
+
+/** The words whose number is `u`. */
+const wordsOf = (u: number): number[] => [Math.floor(u * 2 ** 32) | 0, (((u * 2 ** 32) % 1) * 2 ** 32) | 0];
+
+/** Rows of the same logits and settings, drawn `distance` below and above some numbers. */
+function edges(
+  name: string,
+  at: readonly number[],
+  distance: number,
+  settings: readonly number[],
+  logits: readonly number[] = even,
+) {
+  const numbers = at.flatMap((u) => [u - distance, u + distance]);
+  const S = numbers.length;
+  return {
+    name,
+    operands: {
+      x: floats(
+        numbers.flatMap(() => logits),
+        [S, 4],
+      ),
+      settings: floats(
+        numbers.flatMap(() => settings),
+        [S, 4],
+      ),
+      random: ints(numbers.flatMap(wordsOf), [S, 2]),
+      draws: ints(numbers.map((_, s) => s)),
+    },
+    attributes: {},
+  };
+}
 
 export const sample = defineOp({
   name: 'sample',
@@ -105,6 +51,7 @@ export const sample = defineOp({
     'Row s uses the words of 32 random bits random[draws[s]], whose upper 27 and 26 bits make u in [0, 1). ' +
     'Of the k largest elements those stay that reach top-p of their softmax, the fewest in falling order, ties by index; then those within −ln min-p of the largest. ' +
     'Of what stays, in that order (by index where neither top-k nor top-p is set), the first is drawn at which the sum of softmax(x / temperature) exceeds u. ' +
+    'Within 2⁻¹⁶ of the edge between two tokens, or of the sum that reaches top-p, and within 2⁻²² · (|largest| + |ln min-p|) of the bound of min-p, either side is right: f32 need not tell them apart. ' +
     'Temperature 0 takes what argmax takes. NaN counts as −∞, which is never drawn; a row that has +∞, or nothing above −∞, gives −1.',
   source: 'Holtzman et al. 2020 (top-p); Nguyen et al. 2024 (min-p); the order is that of llama.cpp',
   operands: {
@@ -134,11 +81,25 @@ export const sample = defineOp({
       if (draw < 0 || draw >= R)
         throw outOfRange('sample', `draws[${s}] is ${draw}, but random has ${R} rows`);
       const u = uniform(random.data[2 * draw]!, random.data[2 * draw + 1]!);
-      y!.data[s] = token(x.data.subarray(s * V, (s + 1) * V), settingsOf(settings.data, s), u);
+      y!.data[s] = drawToken(x.data.subarray(s * V, (s + 1) * V), settingsOf(settings.data, s), u);
     }
+  },
+  choices({ x, settings, random, draws }) {
+    const [S, V] = x.shape as [number, number];
+    return Array.from({ length: S }, (_, s) => {
+      const draw = draws.data[s]!;
+      const u = uniform(random.data[2 * draw]!, random.data[2 * draw + 1]!);
+      return rightTokens(x.data.subarray(s * V, (s + 1) * V), settingsOf(settings.data, s), u);
+    });
   },
   tolerance: { f32: { absolute: 0, relative: 0 } },
   samples: () => [
+    edges('edges between tokens, outside the zone', [0.25, 0.5, 0.75], 2 ** -15, off),
+    edges('edges between tokens, within the zone', [0.25, 0.5, 0.75], 2 ** -19, off),
+    edges('edges of top-p, outside the zone', [0.1, 0.4], 0, [1, 0, 0.5 + 2 ** -15, -Infinity]),
+    edges('edges of top-p, within the zone', [0.1, 0.4], 0, [1, 0, 0.5 + 2 ** -20, -Infinity]),
+    edges('edges of min-p, outside the zone', [0.1, 0.9], 0, [1, 0, 1, Math.log(0.5) + 1e-5], uneven),
+    edges('edges of min-p, within the zone', [0.1, 0.9], 0, [1, 0, 1, Math.log(0.5)], uneven),
     {
       name: 'every filter, in rows of their own',
       operands: {

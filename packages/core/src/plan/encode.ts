@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { collectiveOps } from '../collectives/index.js';
 import { type DType, dtypes } from '../dtype.js';
 import { fusedOps } from '../fusions/index.js';
 import { coreOps } from '../ops/index.js';
@@ -62,10 +63,14 @@ export const dtypeCodes = Object.fromEntries(dtypes.map((name, i) => [name, i]))
 /** Fused ops are numbered from here, so that core ops can be added. */
 export const firstFusedOpcode = 64;
 
+/** Ops of groups, likewise. */
+export const firstCollectiveOpcode = 128;
+
 /** The opcode of every op, by name. */
 export const opcodes: ReadonlyMap<string, number> = new Map([
   ...Object.keys(coreOps).map((name, i) => [name, i] as const),
   ...Object.keys(fusedOps).map((name, i) => [name, firstFusedOpcode + i] as const),
+  ...Object.keys(collectiveOps).map((name, i) => [name, firstCollectiveOpcode + i] as const),
 ]);
 
 const high = (n: number) => Math.floor(n / 2 ** 32);

@@ -1,27 +1,23 @@
 import type { ChainResult } from '../capability/graph.js';
 import type { OpTime } from '../capability/timer.js';
 import type { Divided } from '../divided.js';
-import type {
-  ByteRange,
-  CapturedPlan,
-  Driver,
-  HostMemoryUse,
-  PlanChain,
-  PlanExecutor,
-  PlanIo,
-} from '../driver.js';
+import type { Driver, HostMemoryUse, PlanChain, PlanIo } from '../driver.js';
 import { BackendError } from '../error.js';
 import { hostBytes } from '../host-memory.js';
 import { AbortSwitch } from './abort-switch.js';
 import { bf16Temporaries } from './bf16-temporaries.js';
 import { type ChainTensors, chainByReplays, changedWords, placeChain } from './chain.js';
+import { cutPlan, type PlanPart } from './cut-plan.js';
 import { DirtyInputs } from './dirty-inputs.js';
-import { type EncodedPlan, encodePlan } from './encode.js';
+import { encodePlan } from './encode.js';
 import { takeFault, withOpName } from './fault.js';
+import type { Filled } from './fill.js';
 import { KernelRun } from './kernel-run.js';
 import { type Layout, layOut } from './layout.js';
 import { opName } from './op-name.js';
-import type { Plan, Storage } from './plan.js';
+import { type DevicePlan, PartsRun } from './parts-run.js';
+import type { Plan, PlanOp, Storage } from './plan.js';
+import { ExecutorRunner, type Runner } from './runner.js';
 
 /** A plan with its memory: ready to run, once or many times. */
 export interface PreparedPlan {
@@ -31,7 +27,8 @@ export interface PreparedPlan {
   kept(storage: Storage): Uint8Array | undefined;
   /** Gives the plan to the driver to keep. */
   capture(): Promise<void>;
-  /** The driver has the plan when the call returns. */
+  /** The device has the whole plan when `run` returns: the next one may follow. */
+  readonly handedAtOnce: boolean;
   run(signal?: AbortSignal): Promise<void>;
   /** Whether a chain is one call of the driver: it has the whole chain then when `runChain` returns. */
   readonly chainsByDriver: boolean;
@@ -55,6 +52,8 @@ export interface PrepareOptions extends PlanUse {
   readonly guard: number;
   /** Temporaries may be stored as bf16. */
   readonly bf16: boolean;
+  /** Ops that the driver lacks. */
+  readonly filled: Filled;
 }
 
 /** NaN in every floating dtype, so that what a kernel leaves unwritten is seen. */
@@ -82,22 +81,9 @@ function ioOf(
   };
 }
 
-interface Runner {
-  run(dirty: readonly ByteRange[], control: Int32Array): Promise<void>;
-  runChain?: CapturedPlan['replayChain'];
-  dispose(): void;
+function freeInputs(driver: Driver, { inputs }: PlanIo): void {
+  if ('executor' in driver) driver.executor.freeHostMemory?.(inputs);
 }
-
-const executeRunner = (executor: PlanExecutor, encoded: EncodedPlan, io: PlanIo): Runner => ({
-  run: () => executor.execute(encoded, io),
-  dispose() {},
-});
-
-const capturedRunner = (kept: CapturedPlan): Runner => ({
-  run: (dirty, control) => kept.replay(dirty, control),
-  ...(kept.replayChain && { runChain: kept.replayChain.bind(kept) }),
-  dispose: () => kept.dispose(),
-});
 
 /** The control words of the runs that may be under way together, each taken again when the run that had it has ended. */
 class Controls {
@@ -129,7 +115,7 @@ class Prepared implements PreparedPlan {
   private readonly inputs: DirtyInputs;
   private readonly controls: Controls;
   private readonly chain: PlanChain | undefined;
-  private runner: Runner;
+  private readonly runner: Runner;
   /** A caller has an array that lies in the inputs. */
   private inputsSeen = false;
 
@@ -137,10 +123,8 @@ class Prepared implements PreparedPlan {
     private readonly driver: Driver,
     private readonly plan: Plan,
     private readonly layout: Layout,
-    /** For drivers that take whole plans. */
-    private readonly encoded: EncodedPlan | undefined,
     private readonly options: PrepareOptions,
-    countRun: (op: string) => void,
+    runnerOf: (io: PlanIo) => Runner,
   ) {
     const controls = controlWords((options.captured && driver.profile.plansInFlight) || 1);
     const times = options.timed ? new Float64Array(plan.ops.length) : undefined;
@@ -148,10 +132,11 @@ class Prepared implements PreparedPlan {
     this.inputs = new DirtyInputs(this.io.inputs);
     this.controls = new Controls(controls);
     this.chain = options.chain && placeChain(options.chain, this.layout);
-    this.runner =
-      'kernels' in driver
-        ? new KernelRun(driver, plan, this.layout, this.io, countRun)
-        : executeRunner(driver.executor, encoded!, this.io);
+    this.runner = runnerOf(this.io);
+  }
+
+  get handedAtOnce(): boolean {
+    return !this.runner.inParts;
   }
 
   get chainsByDriver(): boolean {
@@ -159,9 +144,7 @@ class Prepared implements PreparedPlan {
   }
 
   async capture(): Promise<void> {
-    const { driver } = this;
-    if ('kernels' in driver) return;
-    this.runner = capturedRunner(await driver.executor.capture!(this.encoded!, this.io, this.chain));
+    await this.runner.capture?.(this.chain);
   }
 
   writeInput(storage: Storage, bytes: Uint8Array, byteOffset = 0): void {
@@ -200,7 +183,7 @@ class Prepared implements PreparedPlan {
   dispose(): void {
     this.controls.disarm();
     this.runner.dispose();
-    if ('executor' in this.driver && !this.inputsSeen) this.driver.executor.freeHostMemory?.(this.io.inputs);
+    if (!this.inputsSeen) freeInputs(this.driver, this.io);
   }
 
   /** Throws BAD_ARGUMENT where JavaScript has given away what it read: the views share memory with the step. */
@@ -266,20 +249,65 @@ class Prepared implements PreparedPlan {
   }
 }
 
+const layoutOf = (driver: Driver, plan: Plan, { guard, bf16 }: PrepareOptions): Layout =>
+  layOut(plan, {
+    guard,
+    bf16: bf16 ? bf16Temporaries(plan, driver.manifest) : undefined,
+    placing: driver.profile.placing,
+  });
+
+type CountRun = (op: string) => void;
+
+/** Encodes a plan that is all the driver's. */
+function* encodeFor(
+  driver: Driver,
+  plan: Plan,
+  layout: Layout,
+  countRun: CountRun,
+): Divided<(io: PlanIo) => Runner> {
+  if ('kernels' in driver) return (io) => new KernelRun(driver, plan, layout, io, countRun);
+  const { executor } = driver;
+  const encoded = encodePlan(plan.ops, layout);
+  yield;
+  return (io) => new ExecutorRunner(executor, encoded, io);
+}
+
+/** Lays out and encodes each part of a plan of which the host computes some ops. */
+function* encodeParts(
+  driver: Driver,
+  plan: Plan,
+  isHost: (op: PlanOp) => boolean,
+  options: PrepareOptions,
+  countRun: CountRun,
+): Divided<(layout: Layout, io: PlanIo) => Runner> {
+  const parts = cutPlan(plan, isHost);
+  const made = new Map<PlanPart, (whole: PlanIo) => DevicePlan>();
+  for (const part of parts) {
+    if (part.kind === 'host') continue;
+    const layout = layoutOf(driver, part.plan, { ...options, guard: 0 });
+    yield;
+    const runnerOf = yield* encodeFor(driver, part.plan, layout, countRun);
+    made.set(part, ({ control, times }) => {
+      const io = ioOf(driver, layout, control, times && new Float64Array(part.plan.ops.length));
+      return { layout, io, runner: runnerOf(io), free: () => freeInputs(driver, io) };
+    });
+  }
+  return (layout, io) => new PartsRun(plan, parts, { layout, io }, (part) => made.get(part)!(io), countRun);
+}
+
 /** Lays a plan out and encodes it. Throws OUT_OF_MEMORY. */
 export function* preparePlan(
   driver: Driver,
   plan: Plan,
   options: PrepareOptions,
-  countRun: (op: string) => void,
+  countRun: CountRun,
 ): Divided<PreparedPlan> {
-  const layout = layOut(plan, {
-    guard: options.guard,
-    bf16: options.bf16 ? bf16Temporaries(plan, driver.manifest) : undefined,
-    placing: driver.profile.placing,
-  });
+  const layout = layoutOf(driver, plan, options);
   yield;
-  const encoded = 'executor' in driver ? encodePlan(plan.ops, layout) : undefined;
-  yield;
-  return new Prepared(driver, plan, layout, encoded, options, countRun);
+  const isHost = ({ op }: PlanOp) => options.filled[op.name as keyof Filled] === 'host';
+  if (plan.ops.some(isHost)) {
+    const runnerOf = yield* encodeParts(driver, plan, isHost, options, countRun);
+    return new Prepared(driver, plan, layout, options, (io) => runnerOf(layout, io));
+  }
+  return new Prepared(driver, plan, layout, options, yield* encodeFor(driver, plan, layout, countRun));
 }

@@ -1,6 +1,8 @@
 import type { WeightTable } from '../weights/weight-table.js';
 import type { EncoderConfig } from './encoder-parameters.js';
 
+const byIndex = () => ['embed'] as const;
+
 const layer = (part: string) => `encoder.layer.{i}.${part}`;
 
 /** The parameters of BERT, and of RoBERTa by BERT's names. Files for embedding lack the classifier and often the pooler. */
@@ -10,16 +12,19 @@ export const bertWeights = {
       gguf: 'token_embd.weight',
       huggingFace: 'embeddings.word_embeddings.weight',
       shape: (c) => [c.vocabulary, c.width],
+      uses: byIndex,
     },
     positions: {
       gguf: 'position_embd.weight',
       huggingFace: 'embeddings.position_embeddings.weight',
       shape: (c) => [c.positions, c.width],
+      uses: byIndex,
     },
     segments: {
       gguf: 'token_types.weight',
       huggingFace: 'embeddings.token_type_embeddings.weight',
       shape: (c) => [c.segments, c.width],
+      uses: byIndex,
       when: (c) => c.segments > 0,
     },
     norm: {

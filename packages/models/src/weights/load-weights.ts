@@ -3,6 +3,7 @@ import { type DecodeOptions, decodePoolFor, throwIfAborted } from './decode-piec
 import { decodedBytes, decodedFormat, decodedSource, stackSource } from './decode-weight.js';
 import { type GroupedTensor, gptqSource, isGrouped } from './gptq.js';
 import { needUnchanged } from './need-unchanged.js';
+import { rehearseWeights } from './rehearse-weights.js';
 import { isDense, type ResolvedWeight } from './resolve-weights.js';
 import { type StoredTensor, slicesOf, storedBytes, unmapped } from './weight-file.js';
 
@@ -70,6 +71,8 @@ export async function loadWeights(
   resolved: readonly ResolvedWeight[],
   options: LoadOptions = {},
 ): Promise<readonly Weight[]> {
+  if (backend.rehearsal)
+    return rehearseWeights(backend, resolved, (tensor) => readsNatively(backend, tensor));
   noticeDecoding(backend, resolved, options);
   const decoding = decodingOf(backend, resolved, options);
   const wanted =
@@ -95,11 +98,11 @@ async function loadAll(
   const report = progressReporter(resolved, options);
   let failed = false;
   const work = async () => {
-    for (const [i, { tensor }] of queue) {
+    for (const [i, weight] of queue) {
       if (failed) return;
       throwIfAborted(options.signal);
-      loaded[i] = await loadOne(backend, tensor, decoding);
-      report(tensor);
+      loaded[i] = await loadOne(backend, weight, decoding);
+      report(weight.tensor);
     }
   };
   const fail = (error: unknown) => {
@@ -116,11 +119,15 @@ async function loadAll(
   throw failure.reason;
 }
 
-async function loadOne(backend: Backend, tensor: StoredTensor, decoding: DecodeOptions): Promise<Weight> {
+async function loadOne(
+  backend: Backend,
+  { tensor, uses }: ResolvedWeight,
+  decoding: DecodeOptions,
+): Promise<Weight> {
   if (!readsNatively(backend, tensor))
-    return backend.loadWeight(await decodedSource(backend, tensor, decoding));
+    return backend.loadWeight({ ...(await decodedSource(backend, tensor, decoding)), uses });
   if (isGrouped(tensor)) return backend.quantGptq!.loadWeight(await gptqSource(tensor, decoding));
-  return backend.loadWeight('parts' in tensor ? stackSource(tensor) : tensor);
+  return backend.loadWeight({ ...('parts' in tensor ? stackSource(tensor) : tensor), uses });
 }
 
 function progressReporter(resolved: readonly ResolvedWeight[], { onProgress }: LoadOptions) {

@@ -1,4 +1,4 @@
-import { denseFormats } from '@quern/core';
+import { denseFormats, type WeightUse } from '@quern/core';
 import { isGgufFormat } from '@quern/quant';
 import { ModelError } from '../error.js';
 import type { FileTensor } from './file-tensor.js';
@@ -16,7 +16,13 @@ export interface ResolvedWeight {
   readonly readBy?: readonly ('embed' | 'logits')[];
   /** The part of it that one token reads: 1, or the chosen among the experts. */
   readonly used: number;
+  /** The ops that read it: `WeightSource.uses`. */
+  readonly uses: readonly WeightUse[];
 }
+
+/** How layers use a matrix; a vector is no factor of a product. */
+const usualUses = ({ shape }: StoredTensor): readonly WeightUse[] =>
+  shape.length > 1 ? ['row', 'rows'] : [];
 
 /**
  * Finds every parameter of a table in a file, and checks its shape and format, before anything is loaded.
@@ -32,7 +38,8 @@ export function resolveWeights<Config extends { readonly layers: number }>(
     if (!tensor) return [];
     const readBy = entry.readBy?.(config);
     const used = entry.used?.(config) ?? 1;
-    return [{ field, tensor, used, ...(readBy && { readBy }), ...(layer !== undefined && { layer }) }];
+    const uses = entry.uses?.(config) ?? usualUses(tensor);
+    return [{ field, tensor, used, uses, ...(readBy && { readBy }), ...(layer !== undefined && { layer }) }];
   };
   const ofModel = Object.entries(table.model).flatMap(([field, entry]) => find(field, entry));
   const ofLayers = Array.from({ length: config.layers }, (_, layer) =>

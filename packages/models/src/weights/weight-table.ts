@@ -1,4 +1,4 @@
-import type { Weight } from '@quern/core';
+import type { Weight, WeightUse } from '@quern/core';
 import type { DecoderConfig } from '../config/decoder-config.js';
 import type { Naming } from './weight-file.js';
 
@@ -24,6 +24,8 @@ export interface WeightEntry<Config = DecoderConfig> extends Readonly<Record<Nam
    * theirs load it. Absent: all of them do.
    */
   readBy?(config: Config): readonly ('embed' | 'logits')[];
+  /** The ops that read it. Absent: of a matrix products with few rows and with many, of a vector none of them. */
+  uses?(config: Config): readonly WeightUse[];
   /** The part of it that one token reads: of experts, those chosen. Absent: all. */
   used?(config: Config): number;
 }

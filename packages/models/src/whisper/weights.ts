@@ -55,6 +55,7 @@ export const encoderWeights = {
         c.context,
         c.width,
       ]),
+      uses: () => ['embed'],
       optional: true,
     },
     ...norm('outputNorm', 'model.encoder.layer_norm', 'encoder.ln_post'),
@@ -64,14 +65,20 @@ export const encoderWeights = {
 
 export const decoderWeights = {
   model: {
-    embedding: entry('model.decoder.embed_tokens.weight', 'decoder.token_embedding.weight', (c) => [
-      c.vocabulary,
-      c.width,
-    ]),
-    positions: entry('model.decoder.embed_positions.weight', 'decoder.positional_embedding', (c) => [
-      c.context,
-      c.width,
-    ]),
+    embedding: {
+      ...entry('model.decoder.embed_tokens.weight', 'decoder.token_embedding.weight', (c) => [
+        c.vocabulary,
+        c.width,
+      ]),
+      uses: () => ['embed', 'row'],
+    },
+    positions: {
+      ...entry('model.decoder.embed_positions.weight', 'decoder.positional_embedding', (c) => [
+        c.context,
+        c.width,
+      ]),
+      uses: () => ['embed'],
+    },
     ...norm('outputNorm', 'model.decoder.layer_norm', 'decoder.ln'),
   },
   layer: {

@@ -1,4 +1,4 @@
-import { capabilityNames, type DeviceCeilings, type DeviceProfile } from '@quern/core';
+import { capabilityNames, type DeviceCeilings, type DeviceProfile, type Filled } from '@quern/core';
 import { messageOf } from '../error.js';
 import { type FindBackendsOptions, findBackends } from './find-backends.js';
 import type { BackendCandidate } from './load-backend.js';
@@ -14,6 +14,8 @@ export type DeviceReport =
       /** Bytes free now. */
       readonly freeMemory: number;
       readonly capabilities: readonly string[];
+      /** Ops that the driver lacks, and how core computes them. */
+      readonly filled: Filled;
     }
   | { readonly package: string; readonly error: string };
 
@@ -28,6 +30,7 @@ async function describe(candidate: BackendCandidate): Promise<DeviceReport> {
       profile: backend.profile,
       ...(ceilings && { ceilings }),
       freeMemory: backend.freeMemory(),
+      filled: backend.filled,
       capabilities: capabilityNames.filter((capability) => backend[capability] !== undefined),
     };
   } catch (cause) {

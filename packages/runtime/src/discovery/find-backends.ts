@@ -7,8 +7,9 @@ import {
   type FailedBackend,
   isBackendPath,
   type LoadedBackend,
-  loadBackend,
+  loadBackends,
   packageAt,
+  splitDevice,
 } from './load-backend.js';
 
 export interface FindBackendsOptions {
@@ -95,7 +96,7 @@ export async function findBackends(options: FindAllOptions = {}): Promise<Backen
     ({ quern }) => !options.automatic || quern.auto !== false,
   );
   const candidates: BackendCandidate[] = [];
-  for (const found of wanted) candidates.push(await loadBackend(found, chosenOf(options)));
+  for (const found of wanted) candidates.push(...(await loadBackends(found, chosenOf(options), 'all')));
   return candidates.sort(rank);
 }
 
@@ -122,10 +123,10 @@ export const backendFailed = (...failed: readonly FailedBackend[]): RuntimeError
 
 /** How a backend can be asked for, for messages. */
 const howNamed =
-  "A backend is 'auto', the name of an installed one such as 'cpu', the name of its package, or the path of its folder or module, which begins with './' or '/'";
+  "A backend is 'auto', the name of an installed one such as 'cpu', or 'cuda:1' for its second device, the name of its package, or the path of its folder or module, which begins with './' or '/'";
 
 function needBackendName(name: string): void {
-  if (/^(@[\w.-]+\/)?[\w.-]+$/.test(name)) return;
+  if (/^(@[\w.-]+\/)?[\w.-]+(:\d+)?$/.test(name)) return;
   throw new RuntimeError('BAD_OPTION', `backend is '${name}'. ${howNamed}`);
 }
 
@@ -139,21 +140,24 @@ export async function findBackend(name: string, options: FindBackendsOptions = {
   checkOptions('findBackend', options, findBackendsSchema, badOption);
   if (isBackendPath(name)) return backendAt(name, options);
   needBackendName(name);
+  const { base, choice } = splitDevice(name);
   const packages = declared(options.resolveFrom);
-  const likely = packages.filter((found) => isLikely(found.name, name));
+  const likely = packages.filter((found) => isLikely(found.name, base));
   const seen: BackendCandidate[] = [];
   for (const found of [...likely, ...packages.filter((other) => !likely.includes(other))]) {
-    const candidate = await loadBackend(found, chosenOf(options));
-    if (candidate.backend && (candidate.name === name || candidate.package === name)) return candidate;
+    const candidate = (await loadBackends(found, chosenOf(options), choice))[0]!;
+    const isNamed =
+      candidate.backend && (splitDevice(candidate.name).base === base || candidate.package === base);
+    if (isNamed) return candidate;
     candidate.backend?.dispose();
-    if (!candidate.backend && isLikely(found.name, name)) throw backendFailed(candidate);
+    if (!candidate.backend && isLikely(found.name, base)) throw backendFailed(candidate);
     seen.push(candidate);
   }
   throw new RuntimeError('BACKEND_NOT_FOUND', notFound(name, seen, options.resolveFrom));
 }
 
 async function backendAt(path: string, options: FindBackendsOptions): Promise<LoadedBackend> {
-  const candidate = await loadBackend(packageAt(path), chosenOf(options));
+  const candidate = (await loadBackends(packageAt(path), chosenOf(options), 'first'))[0]!;
   if (candidate.backend) return candidate;
   throw new RuntimeError('BACKEND_FAILED', `the backend at ${path} does not load: ${candidate.error}`);
 }

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { type Backend, needContract } from '@quern/core';
+import { type Backend, type DeviceDescription, needContract } from '@quern/core';
 import { messageOf, RuntimeError } from '../error.js';
 import { type QuernPackage, readManifest } from './application.js';
 
@@ -11,6 +11,8 @@ export interface CreateBackendOptions {
   readonly threads?: number;
   /** Instruction set, for a backend that knows several; the backend chooses when absent. */
   readonly isa?: string;
+  /** The device, by its index: for packages that list theirs. */
+  readonly device?: number;
   /** Options that are the backend's own. */
   readonly [option: string]: unknown;
 }
@@ -33,30 +35,112 @@ export type LoadedBackend = Extract<BackendCandidate, { readonly backend: Backen
 
 interface BackendModule {
   readonly createBackend?: (options: CreateBackendOptions) => Promise<Backend>;
+  /** The devices of this machine, of packages that know more than one. */
+  readonly devices?: () => Promise<readonly DeviceDescription[]>;
 }
 
-/** Loads the backend that a package declares. Whatever goes wrong is the candidate's error. */
-export async function loadBackend(
-  { name, folder, quern }: QuernPackage,
+/** Which of a package's devices: one by its index, the first, or every one. */
+export type DeviceChoice = number | 'first' | 'all';
+
+/** Loads the backends that a package declares, one for each device asked for. Whatever goes wrong is a candidate's error. */
+export async function loadBackends(
+  found: QuernPackage,
   options: CreateBackendOptions,
-): Promise<BackendCandidate> {
+  choice: DeviceChoice,
+): Promise<BackendCandidate[]> {
   try {
-    const module: BackendModule & { readonly default?: BackendModule } = await import(
-      pathToFileURL(join(folder, quern.backend!)).href
-    );
-    const createBackend = module.createBackend ?? module.default?.createBackend; // of CommonJS
-    if (typeof createBackend !== 'function')
-      return { package: name, error: `${quern.backend} does not export createBackend` };
-    return fitting(name, await createBackend(options));
+    const module = await moduleOf(found);
+    const devices = (await module.devices?.()) ?? undefined;
+    if (!devices) return [await loadOnly(found.name, module, options, choice)];
+    const chosen = chosenDevices(found.name, devices, choice);
+    const candidates: BackendCandidate[] = [];
+    for (const { index } of chosen)
+      candidates.push(await loadOne(found.name, module, { ...options, device: index })); // in turn: they share the machine
+    return candidates;
   } catch (cause) {
-    return { package: name, error: messageOf(cause), ...codeOf(cause) };
+    return [failed(found.name, cause)];
   }
 }
 
-/** Throws WRONG_CONTRACT for a backend that this runtime cannot use. */
-function fitting(name: string, backend: Backend): LoadedBackend {
+async function moduleOf({
+  folder,
+  quern,
+}: QuernPackage): Promise<Required<Pick<BackendModule, 'createBackend'>> & BackendModule> {
+  const loaded: BackendModule & { readonly default?: BackendModule } = await import(
+    pathToFileURL(join(folder, quern.backend!)).href
+  );
+  const module = loaded.createBackend ? loaded : (loaded.default ?? loaded); // of CommonJS
+  const { createBackend, devices } = module;
+  if (typeof createBackend !== 'function')
+    throw new RuntimeError('BACKEND_FAILED', `${quern.backend} does not export createBackend`);
+  return { createBackend, ...(devices && { devices }) };
+}
+
+type Module = Awaited<ReturnType<typeof moduleOf>>;
+
+/** The backend of a package that lists no devices: it has one, which is number 0. */
+async function loadOnly(
+  name: string,
+  module: Module,
+  options: CreateBackendOptions,
+  choice: DeviceChoice,
+): Promise<BackendCandidate> {
+  if (choice === 'all' || choice === 'first' || choice === 0) return loadOne(name, module, options);
+  throw new RuntimeError('BACKEND_NOT_FOUND', `there is no device ${choice}: the package has one backend`);
+}
+
+async function loadOne(
+  name: string,
+  { createBackend }: Module,
+  options: CreateBackendOptions,
+): Promise<BackendCandidate> {
+  try {
+    return fitting(name, await createBackend(options), options.device);
+  } catch (cause) {
+    return failed(name, cause);
+  }
+}
+
+/** @throws RuntimeError BACKEND_NOT_FOUND */
+function chosenDevices(
+  name: string,
+  devices: readonly DeviceDescription[],
+  choice: DeviceChoice,
+): readonly DeviceDescription[] {
+  if (devices.length === 0)
+    throw new RuntimeError('BACKEND_NOT_FOUND', `${name} finds no device on this machine`);
+  if (choice === 'all') return devices;
+  if (choice === 'first') return devices.slice(0, 1);
+  const chosen = devices.filter(({ index }) => index === choice);
+  if (chosen.length > 0) return chosen;
+  const known = devices.map(({ index, name: own }) => `${index} (${own})`).join(', ');
+  throw new RuntimeError('BACKEND_NOT_FOUND', `there is no device ${choice}; there are ${known}`);
+}
+
+const failed = (name: string, cause: unknown): FailedBackend => ({
+  package: name,
+  error: messageOf(cause),
+  ...codeOf(cause),
+});
+
+/** Names end with the device's index where a package has several: 'cuda:1'. */
+const deviceSuffix = /:(\d+)$/;
+
+/** A backend as it is asked for: 'cuda:1' is device 1 of 'cuda'. */
+export function splitDevice(name: string): { readonly base: string; readonly choice: DeviceChoice } {
+  const index = deviceSuffix.exec(name)?.[1];
+  return { base: name.replace(deviceSuffix, ''), choice: index === undefined ? 'first' : Number(index) };
+}
+
+/** Throws WRONG_CONTRACT for a backend that this runtime cannot use, BACKEND_FAILED for a name that does not tell its device. */
+function fitting(name: string, backend: Backend, device: number | undefined): LoadedBackend {
   try {
     needContract(backend, name);
+    if (device !== undefined && splitDevice(backend.name).choice !== device)
+      throw new RuntimeError(
+        'BACKEND_FAILED',
+        `the backend of device ${device} must have a name that ends with ':${device}'; it is '${backend.name}'`,
+      );
   } catch (error) {
     backend.dispose();
     throw error;

@@ -8,11 +8,12 @@ interface Parts {
   readonly list: readonly PartFit[];
   /** Of one decoded token, the copies between the devices included. */
   readonly seconds: number;
-  /** Bytes in the host's memory: devices without links share it. */
+  /** Bytes in the host's memory: devices that compute there share it. */
   readonly hostBytes: number;
 }
 
-const isOnHost = ({ profile }: PlannerDevice): boolean => profile.links === undefined;
+const isOnHost = ({ profile: { sharesHostMemory, links } }: PlannerDevice): boolean =>
+  sharesHostMemory ?? links === undefined;
 
 /** What devices that compute in the host's memory may take of it together. */
 export const hostMemory = (devices: readonly PlannerDevice[]): number =>

@@ -39,7 +39,7 @@ function refusal(model: PlannedModel, found: PartFit, request: PlanRequest): Run
 }
 
 /** The context wished for, or the most that makes sense. */
-const wantedContext = ({ config }: PlannedModel, { context }: PlanRequest): number =>
+export const wantedContext = ({ config }: PlannedModel, { context }: PlanRequest): number =>
   context ?? Math.min(config.context, defaultContext);
 
 /** The sentence about the context that was chosen. */
@@ -63,6 +63,14 @@ function plannedRange(part: PartFit, context: number): PlannedRange {
   return { backend: device.backend, firstLayer: from, endLayer: to, memory };
 }
 
+/** What the largest step takes, where it has been recorded. */
+const stepReason = ({ device, activations }: PartFit): string[] =>
+  device.steps
+    ? [
+        `the largest step takes ${showBytes(activations)} on '${device.backend}' beside weights and cache, as rehearsed`,
+      ]
+    : [];
+
 function planOf(
   model: PlannedModel,
   request: PlanRequest,
@@ -85,7 +93,12 @@ function planOf(
       available: freeTogether(parts.map(({ device }) => device)),
     },
     estimate: estimateSpeed(model, parts),
-    reasons: [...reasons, whyContext(model, request, context, perToken)],
+    reasons: [
+      ...reasons,
+      ...parts.flatMap(({ device }) => filledHoles(device)),
+      ...parts.flatMap(stepReason),
+      whyContext(model, request, context, perToken),
+    ],
   };
 }
 
@@ -97,6 +110,21 @@ function choice({ device }: PartFit, devices: readonly PlannerDevice[], { named 
       ? 'the only backend that loads'
       : 'the fastest by measurement that fits';
   return `${showDevice(device)}: ${why}`;
+}
+
+/** What the driver lacks: it costs a copy to the host, or a few ops more. */
+function filledHoles({ backend, filled = {} }: PlannerDevice): string[] {
+  const by = (how: 'host' | 'decomposed') =>
+    Object.entries(filled).flatMap(([op, fill]) => (fill === how ? [op] : []));
+  const [host, decomposed] = [by('host'), by('decomposed')];
+  return [
+    ...(host.length > 0
+      ? [`${host.join(', ')}: computed by the host, since '${backend}' has no kernel`]
+      : []),
+    ...(decomposed.length > 0
+      ? [`${decomposed.join(', ')}: computed as older ops, since '${backend}' has no kernel`]
+      : []),
+  ];
 }
 
 /** Which layers are where, and what each part costs. */

@@ -1,8 +1,9 @@
-import { type Backend, checkArgument, type DeviceProfile } from '@quern/core';
+import { type Backend, checkArgument, type DeviceProfile, type Filled } from '@quern/core';
 import { describeModel, type ModelCosts, type ModelDescription, type ModelFile } from '@quern/models';
 
 import { badArgument } from '../error.js';
 import { backendRule } from '../model/load-options.js';
+import type { StepBytes } from './rehearse-steps.js';
 
 /** What the planner must know of a model, whichever backend computes it. */
 export type PlannedModel = Pick<ModelDescription, 'architecture' | 'config'>;
@@ -18,6 +19,10 @@ export interface PlannerDevice {
   readonly costs: ModelCosts;
   /** Formats of the model that the device does not read: such weights are decoded. */
   readonly decoded: readonly string[];
+  /** Ops that its driver lacks, and how core computes them. Absent: none. */
+  readonly filled?: Filled;
+  /** What the model's largest steps take on it, as recorded by `rehearseSteps`. Absent: the planner estimates. */
+  readonly steps?: StepBytes | undefined;
 }
 
 /**
@@ -27,6 +32,7 @@ export interface PlannerDevice {
 export function plannerDevice(backend: Backend, file: ModelFile, name?: string): PlannerDevice {
   checkArgument('plannerDevice', 'backend', backend, backendRule, badArgument);
   const { costs, decoded } = describeModel(file, backend);
-  const { profile } = backend;
-  return { backend: name ?? backend.name, profile, freeMemory: backend.freeMemory(), costs, decoded };
+  const { profile, filled } = backend;
+  const freeMemory = backend.freeMemory();
+  return { backend: name ?? backend.name, profile, freeMemory, costs, decoded, filled };
 }

@@ -1,7 +1,9 @@
 import {
+  contiguousKvCache,
   type Graph,
-  KvCache,
+  type KvCache,
   type KvSequence,
+  need,
   type Step,
   StepCache,
   type StepPart,
@@ -34,20 +36,22 @@ export class SpeechSession {
     private readonly sound: KvCache,
   ) {}
 
-  /** Makes room for `count` texts at once. @throws BackendError OUT_OF_MEMORY */
+  /** Makes room for `texts` texts at once. @throws BackendError OUT_OF_MEMORY, UNSUPPORTED (a backend without pagedKv) */
   static open(model: WhisperModel, texts: number, graph: Graph | undefined): SpeechSession {
     const { backend, config } = model;
     const { layers, heads: kvHeads, headDim, context } = config.decoder;
     const options = { layers, kvHeads, headDim, dtype: 'f16' } as const;
+    need(backend, 'pagedKv');
     // Blocks of one token: texts that fork share all that they have in common.
-    const text = KvCache.allocate(backend, { ...options, context }, texts * context, 1);
+    const blocks = texts * context;
+    const text = backend.pagedKv.createCache({ ...options, context, blocks, blockSize: 1 });
     try {
       const windows = config.encoder.context;
       return new SpeechSession(
         model,
         graph,
         text,
-        KvCache.allocate(backend, { ...options, context: windows }, 1, windows),
+        contiguousKvCache(backend, { ...options, context: windows, sequences: 1 }),
       );
     } catch (error) {
       text.dispose();

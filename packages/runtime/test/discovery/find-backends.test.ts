@@ -378,3 +378,62 @@ test('describeDevices measures, reports and disposes', async () => {
   for (const name of ['fast-by-others', 'worn-out'])
     expect((await madeBy(resolveFrom, name)).map(({ disposed }) => disposed)).toEqual([true]);
 });
+
+describe('a package with several devices', () => {
+  const names = ['Left', 'Right'];
+  const twoDevices = (nameOf = (index: string) => `'twin:' + ${index}`) => ({
+    quern: { backend: './index.mjs' },
+    files: {
+      'index.mjs': `
+        import { defineBackend } from '@quern/core';
+        import { referenceDriver } from '@quern/backend-reference';
+        export const devices = async () =>
+          ${JSON.stringify(names)}.map((name, index) => ({ index, name, totalMemory: 1e9 }));
+        export async function createBackend({ device }) {
+          const driver = referenceDriver();
+          const profile = { ...driver.profile, name: ${JSON.stringify(names)}[device], flops: 1e9 * (1 + device) };
+          return defineBackend({ ...driver, name: ${nameOf('device')}, profile });
+        }`,
+    },
+  });
+  const resolveFrom = makeApplication({ '@quern/backend-twin': twoDevices() });
+
+  test('each is a backend of its own, the fastest first', async () => {
+    const found = await findBackends({ resolveFrom });
+    expect(found.map(({ backend }) => [backend!.name, backend!.profile.name])).toEqual([
+      ['twin:1', 'Right'],
+      ['twin:0', 'Left'],
+    ]);
+    for (const { backend } of found) backend?.dispose();
+    const reports = await describeDevices({ resolveFrom });
+    expect(reports).toMatchObject([{ backend: 'twin:1' }, { backend: 'twin:0', filled: {} }]);
+  });
+
+  test.each([
+    ['twin', 'twin:0'],
+    ['twin:1', 'twin:1'],
+    ['@quern/backend-twin:1', 'twin:1'],
+    ['@quern/backend-twin', 'twin:0'],
+  ])('%s is %s', async (asked, name) => {
+    const { backend } = await findBackend(asked, { resolveFrom });
+    expect(backend.name).toBe(name);
+    backend.dispose();
+  });
+
+  test('one that is not there: which there are', async () => {
+    await expect(findBackend('twin:2', { resolveFrom })).rejects.toMatchObject({
+      code: 'BACKEND_FAILED',
+      message: expect.stringContaining('there is no device 2; there are 0 (Left), 1 (Right)'),
+    });
+    const one = makeApplication({
+      '@quern/backend-slow': backendPackage('slow', { flops: 1e9, readBandwidth: 1e9 }),
+    });
+    await expect(findBackend('slow:1', { resolveFrom: one })).rejects.toThrow('there is no device 1');
+    (await findBackend('slow:0', { resolveFrom: one })).backend.dispose();
+  });
+
+  test('a name that does not tell the device is refused', async () => {
+    const nameless = makeApplication({ '@quern/backend-twin': twoDevices(() => "'twin'") });
+    await expect(findBackend('twin:1', { resolveFrom: nameless })).rejects.toThrow("ends with ':1'");
+  });
+});

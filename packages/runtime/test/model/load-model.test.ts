@@ -134,10 +134,7 @@ describe('refusals', () => {
     });
   });
 
-  test('a block size, a capability and a template that are not there', async () => {
-    await expect(refusal(path, { cache: 'paged', blockSize: 7 })).rejects.toMatchObject({
-      code: 'BAD_ARGUMENT',
-    });
+  test('a capability and a template that are not there', async () => {
     await expect(refusal(path, { chatTemplate: 'esperanto' })).rejects.toMatchObject({
       code: 'UNKNOWN_BUILTIN',
     });

@@ -1,0 +1,98 @@
+import {
+  BackendError,
+  type collectiveOps,
+  elements,
+  type Kernel,
+  type KernelDriver,
+  type KernelMemory,
+  type OpSupport,
+  reductions,
+} from '@quern/core';
+import { referenceDriver } from './driver.js';
+
+/** One collective call: what each rank has brought, and who waits for all of it. */
+interface Round {
+  readonly brought: (Float32Array | undefined)[];
+  readonly waiting: { resolve(all: readonly Float32Array[]): void; reject(error: unknown): void }[];
+}
+
+/** Where the ranks of a group meet: the n-th call of each belongs to round n. */
+class Meeting {
+  private readonly rounds = new Map<number, Round>();
+  private readonly calls: number[];
+  private gone: number | undefined;
+
+  constructor(private readonly worldSize: number) {
+    this.calls = Array.from({ length: worldSize }, () => 0);
+  }
+
+  /** What every rank brings to this round, in order of rank. Rejects with DEVICE_FAILED where a rank has left. */
+  exchange(rank: number, values: Float32Array): Promise<readonly Float32Array[]> {
+    if (this.gone !== undefined) return Promise.reject(this.left());
+    const number = this.calls[rank]!++;
+    const round = this.rounds.get(number) ?? { brought: [], waiting: [] };
+    this.rounds.set(number, round);
+    round.brought[rank] = values;
+    const all = new Promise<readonly Float32Array[]>((resolve, reject) =>
+      round.waiting.push({ resolve, reject }),
+    );
+    if (round.waiting.length === this.worldSize) {
+      this.rounds.delete(number);
+      for (const { resolve } of round.waiting) resolve(round.brought as Float32Array[]);
+    }
+    return all;
+  }
+
+  leave(rank: number): void {
+    this.gone ??= rank;
+    for (const { waiting } of this.rounds.values()) for (const { reject } of waiting) reject(this.left());
+    this.rounds.clear();
+  }
+
+  private left(): BackendError {
+    return new BackendError('DEVICE_FAILED', `rank ${this.gone} of ${this.worldSize} has been disposed of`);
+  }
+}
+
+const floatsOf = (operand: unknown): Float32Array => elements(operand as KernelMemory) as Float32Array;
+
+const combine: Readonly<Record<number, (a: number, b: number) => number>> = {
+  [reductions.sum]: (a, b) => a + b,
+  [reductions.max]: Math.max,
+  [reductions.min]: Math.min,
+};
+
+/** Drivers of `worldSize` ranks in one process: what a group of devices must give. */
+export function referenceGroup(worldSize: number): KernelDriver[] {
+  const meeting = new Meeting(worldSize);
+  const support: OpSupport = { dtypes: ['f32'] };
+  return Array.from({ length: worldSize }, (_, rank) => {
+    const driver = referenceDriver();
+    const allReduce: Kernel = async ({ x }, { by }, [y]) => {
+      const all = await meeting.exchange(rank, floatsOf(x).slice());
+      floatsOf(y).forEach((_value, i, out) => {
+        out[i] = all.map((values) => values[i]!).reduce((a, b) => combine[by!]!(a, b));
+      });
+    };
+    const allGather: Kernel = async ({ x }, _attributes, [y]) => {
+      const all = await meeting.exchange(rank, floatsOf(x).slice());
+      let at = 0;
+      for (const values of all) {
+        floatsOf(y).set(values, at);
+        at += values.length;
+      }
+    };
+    const kernels = { allReduce, allGather } satisfies Record<keyof typeof collectiveOps, Kernel>;
+    return {
+      ...driver,
+      name: `reference:${rank}`,
+      capabilities: { ...driver.capabilities, collective: { worldSize, rank } },
+      manifest: { ...driver.manifest, collective: { allReduce: support, allGather: support } },
+      kernels: { ...driver.kernels, ...kernels },
+      dispose() {
+        meeting.leave(rank);
+        driver.dispose();
+      },
+    };
+  });
+}

@@ -1,0 +1,73 @@
+import { byteLength } from '../dtype.js';
+import type { AnyOp } from '../op/define-op.js';
+import { type Fill, fills, type OptionalOpName } from '../ops/fills.js';
+import type { Plan, PlanOp, PlanOperand, Storage, TensorOperand } from './plan.js';
+
+/** How core fills the holes of a driver's manifest. */
+export type Filled = Readonly<Partial<Record<OptionalOpName, 'host' | 'decomposed'>>>;
+
+/** The optional ops that `has` does not know. */
+export function filledHoles(has: (op: string) => boolean): Filled {
+  const holes = Object.entries<Fill>(fills).filter(([op]) => !has(op));
+  return Object.fromEntries(holes.map(([op, fill]) => [op, fill === 'host' ? 'host' : 'decomposed']));
+}
+
+/** Collects the ops of a plan, with storages for the values between those of a decomposition. */
+class Filling {
+  readonly ops: PlanOp[] = [];
+  readonly storages: Storage[];
+
+  constructor({ storages }: Plan) {
+    this.storages = [...storages];
+  }
+
+  readonly emit = (
+    op: AnyOp,
+    operands: Readonly<Record<string, PlanOperand>>,
+    attributes: Readonly<Record<string, number>> = {},
+  ): readonly TensorOperand[] => {
+    const outputs = op.infer(specsOf(operands), attributes).map((spec): TensorOperand => {
+      const storage = { id: this.storages.length, byteLength: byteLength(spec), isInput: false, kept: false };
+      this.storages.push(storage);
+      return { kind: 'tensor', ...spec, storage, byteOffset: 0 };
+    });
+    this.ops.push({
+      op,
+      operands: Object.keys(op.operands).map((name) => operands[name]),
+      attributes: Object.keys(op.attributes).map((name) => attributes[name] ?? 0),
+      outputs,
+    });
+    return outputs;
+  };
+
+  /** The last op of the decomposition writes where the op would have written. */
+  replace({ op, operands, attributes, outputs }: PlanOp): void {
+    const fill: Fill = fills[op.name as OptionalOpName];
+    if (fill === 'host') return;
+    const named = Object.keys(op.operands).flatMap((name, i) => (operands[i] ? [[name, operands[i]]] : []));
+    const numbers = Object.keys(op.attributes).map((name, i) => [name, attributes[i]!]);
+    fill(Object.fromEntries(named), Object.fromEntries(numbers), this.emit);
+    const last = this.ops.pop()!;
+    for (const _ of last.outputs) this.storages.pop();
+    this.ops.push({ ...last, outputs });
+  }
+}
+
+const specsOf = (operands: Readonly<Record<string, PlanOperand>>) =>
+  Object.fromEntries(
+    Object.entries(operands).map(([name, operand]) => [
+      name,
+      { shape: operand.shape, dtype: operand.kind === 'weight' ? operand.format : operand.dtype },
+    ]),
+  );
+
+/** The plan with older ops in the place of those that are decomposed; the plan itself where there are none. */
+export function decomposeOps(plan: Plan, filled: Filled): Plan {
+  const isFilled = ({ op }: PlanOp) => filled[op.name as OptionalOpName] === 'decomposed';
+  if (!plan.ops.some(isFilled)) return plan;
+  const filling = new Filling(plan);
+  for (const op of plan.ops)
+    if (isFilled(op)) filling.replace(op);
+    else filling.ops.push(op);
+  return { ops: filling.ops, storages: filling.storages };
+}
