@@ -11,7 +11,7 @@ export default {
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: {
     '^(\\.{1,2}/.*)\\.js$': '$1',
-    '^@quern/(core|conformance|backend-reference|backend-cpu|quant|models|runtime|demo-model)$': at(
+    '^@quern/(core|conformance|backend-reference|backend-cpu|native-runtime|quant|models|runtime|demo-model)$': at(
       './packages/$1/src/index.ts',
     ),
   },

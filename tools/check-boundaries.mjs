@@ -7,7 +7,7 @@ const allowed = {
   core: [],
   conformance: ['core', 'quant'], // quant decodes the block formats that a driver declares
   'backend-reference': ['core'],
-  'native-runtime': [],
+  'native-runtime': ['core'],
   'backend-cpu': ['core', 'native-runtime'],
   quant: ['core'],
   models: ['core', 'quant'],

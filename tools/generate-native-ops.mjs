@@ -13,14 +13,15 @@ const structName = (op) => `${op.name[0].toUpperCase()}${op.name.slice(1)}Op`;
 const enumeration = (name, members) =>
   members.length ? `  enum ${name} : int { ${members.map(constant).join(', ')} };\n` : '';
 
-/** The struct of one op: its operands and attributes as indices, and the function that ops/ defines. */
-function declare(op) {
+/** The struct of one op: its operands and attributes as indices, its place, and the function that a driver may define. */
+function declare(op, index) {
   const operands = Object.entries(op.operands);
   const call = operands.map(([name, rule]) => (rule.optional ? `${name}?` : name)).join(', ');
   const results = op.outputs.length ? ` → ${op.outputs.join(', ')}` : '';
   return `// ${op.name}(${call})${results}
 struct ${structName(op)} {
-${enumeration('Operands', [...operands.map(([name]) => name), ...op.outputs])}${enumeration('Attributes', Object.keys(op.attributes))}  static void run(Call& call);
+${enumeration('Operands', [...operands.map(([name]) => name), ...op.outputs])}${enumeration('Attributes', Object.keys(op.attributes))}  static constexpr int32_t index = ${index}; // in op_table
+  static void run(Call& call);
 };
 `;
 }
@@ -35,7 +36,7 @@ function row(op, opcode) {
     ...op.outputs.map((name) => operandEntry(name, { kind: 'tensor', written: true })),
   ];
   const counts = `${Object.keys(op.attributes).length}, ${Object.keys(op.operands).length}, ${operands.length}`;
-  return `    {${opcode}, "${op.name}", ${structName(op)}::run, ${counts},\n     {${operands.join(',\n      ')}}},\n`;
+  return `    {${opcode}, "${op.name}", ${counts},\n     {${operands.join(',\n      ')}}},\n`;
 }
 
 /** The numbers of the plan encoding (core/src/plan/encode.ts). */
@@ -48,14 +49,18 @@ function encoding({
   regions,
   dtypeCodes,
   dtypeBytes,
+  faultCodes,
 }) {
   const members = (values) =>
     Object.entries(values)
       .map(([name, value]) => `${name} = ${value}`)
       .join(', ');
+  const lowerCase = (values) =>
+    Object.fromEntries(Object.entries(values).map(([name, value]) => [name.toLowerCase(), value]));
   return `inline constexpr int32_t plan_magic = ${planMagic}, plan_version = ${planVersion};
 inline constexpr int32_t header_words = ${headerWords}, operand_words = ${operandWords}, max_rank = ${maxRank};
 enum class Region : int32_t { ${members(regions)} };
+enum class FaultCode : int32_t { ${members(lowerCase(faultCodes))} };
 enum class DType : int32_t { ${members(dtypeCodes)} };
 inline constexpr int32_t dtype_bytes[] = {${Object.keys(dtypeCodes)
     .map((name) => dtypeBytes[name])
@@ -71,7 +76,11 @@ function header(core, ops) {
 namespace quern {
 
 ${encoding(core)}
-${ops.map(([, op]) => declare(op)).join('\n')}
+${ops.map(([, op], index) => declare(op, index)).join('\n')}
+// Every op, in the order of op_table.
+#define QUERN_OPS(X) \\
+${ops.map(([, op]) => `  X(${structName(op)})`).join(' \\\n')}
+
 inline constexpr OpSpec op_table[] = {
 ${ops.map(([opcode, op]) => row(op, opcode)).join('')}};
 

@@ -1,5 +1,6 @@
 # quern_addon(name sources…): a Node-API addon of the sources and those of this package, `name`.node. Works under cmake-js, and under
 # plain cmake where node finds node-api-headers and node-addon-api.
+# quern_plain_ops(name): adds the plain ops (native/quern/plain) to it.
 set(QUERN_NATIVE ${CMAKE_CURRENT_LIST_DIR}/native)
 
 if(NOT CMAKE_JS_INC)
@@ -11,7 +12,7 @@ find_package(Threads REQUIRED)
 
 function(quern_addon name)
   file(GLOB SOURCES CONFIGURE_DEPENDS ${QUERN_NATIVE}/quern/*.cc)
-  file(GLOB ADDON CONFIGURE_DEPENDS ${QUERN_NATIVE}/quern/addon/*.cc native/addon/*.cc)
+  file(GLOB ADDON CONFIGURE_DEPENDS ${QUERN_NATIVE}/quern/addon/*.cc)
   add_library(${name} MODULE ${ARGN} ${SOURCES} ${ADDON} ${CMAKE_JS_SRC})
   set_target_properties(${name} PROPERTIES PREFIX "" SUFFIX ".node")
   target_compile_features(${name} PRIVATE cxx_std_20)
@@ -24,4 +25,12 @@ function(quern_addon name)
   if(NOT APPLE AND NOT WIN32)
     target_link_options(${name} PRIVATE -Wl,-z,nodelete) # a worker that ends unloads its addons; the SIGBUS handler stays installed
   endif()
+endfunction()
+
+function(quern_plain_ops name)
+  file(GLOB PLAIN CONFIGURE_DEPENDS ${QUERN_NATIVE}/quern/plain/*.cc)
+  target_sources(${name} PRIVATE ${PLAIN})
+  # one compilation: the files are short
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  set_source_files_properties(${PLAIN} PROPERTIES UNITY_GROUP plain)
 endfunction()

@@ -1,7 +1,7 @@
 // Packs every package, installs them as people do, by name and into folders outside of the repository, and uses them with
 // plain Node. Prints what fails, and a line of counts. Dependencies that are not ours come from npm's registry or cache.
 import { execFile } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -25,6 +25,7 @@ const libraries = [
   'runtime',
   'conformance',
   'backend-reference',
+  'native-runtime',
   'backend-cpu',
   'demo-model',
 ];
@@ -46,13 +47,13 @@ async function attempt(name, act) {
 }
 
 /** Runs a program without a home and without our own settings; gives what it prints. */
-async function run(command, args, { cwd = app, env = {} } = {}) {
+async function run(command, args, { cwd = app, env = {}, timeout = 120_000 } = {}) {
   const { PATH, npm_config_cache: cache = join(process.env.HOME ?? home, '.npm') } = process.env;
   const { stdout, stderr } = await promisify(execFile)(command, args, {
     cwd,
     env: { PATH, HOME: home, npm_config_cache: cache, npm_config_update_notifier: 'false', ...env },
     maxBuffer: 1 << 26,
-    timeout: 120_000,
+    timeout,
   });
   return { stdout, stderr };
 }
@@ -236,6 +237,30 @@ async function checkPnpm(origin) {
   });
 }
 
+/** A native driver of somebody else, docs/examples/native-backend: built by cmake-js and held to the kit. */
+async function checkNativeDriver(origin) {
+  const folder = join(work, 'slate');
+  cpSync(join(root, 'docs/examples/native-backend'), folder, { recursive: true });
+  const lines = readdirSync(join(folder, 'native'))
+    .map((file) => readFileSync(join(folder, 'native', file), 'utf8').split('\n').length - 1)
+    .reduce((sum, count) => sum + count);
+  report('a native driver in 300 lines of C++', lines <= 300 ? [] : [`it has ${lines}`]);
+  await attempt('a native driver of somebody else’s', async () => {
+    const timeout = 600_000;
+    await npmInstall(origin, [], { cwd: folder });
+    await run(join(folder, 'node_modules/.bin/cmake-js'), ['build'], {
+      cwd: folder,
+      env: { HOME: process.env.HOME ?? home, CMAKE_BUILD_PARALLEL_LEVEL: '2' },
+      timeout,
+    });
+    const { stdout } = await run(join(folder, 'node_modules/.bin/quern-conformance'), ['.'], {
+      cwd: folder,
+      timeout,
+    });
+    return expectText(stdout, /\b0 failed/);
+  });
+}
+
 /** The programs of docs/guide, as a reader would copy them. */
 async function checkGuide() {
   const { passed, failures } = await runGuide(app);
@@ -263,6 +288,7 @@ async function main() {
     await checkGuide();
     await checkDiscovery(registry.origin);
     await checkPnpm(registry.origin);
+    await checkNativeDriver(registry.origin);
   } finally {
     registry.close();
     rmSync(work, { recursive: true, force: true });

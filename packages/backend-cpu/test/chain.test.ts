@@ -1,5 +1,5 @@
 // The addon's own checks of a chain: what lies between core and it is tested bare.
-import type { CapturedPlan, PlanChain, PlanDriver } from '@quern/core';
+import type { CapturedPlan, PlanChain, PlanDriver, PlanSlots } from '@quern/core';
 import { cpuDriver } from '../src/index.js';
 import { allOps, prepare } from './single-op.js';
 
@@ -15,15 +15,27 @@ function row() {
   return prepare(driver, allOps.argmax!, { name: '', operands: { x }, attributes: {} });
 }
 
-const chainOf = (captured: CapturedPlan, count: number) =>
-  captured.replayChain!(Int32Array.of(count), new Int32Array(0), [], new Int32Array(1));
+function chainOf(captured: CapturedPlan, limits: readonly number[], stops: readonly number[] = []) {
+  const shared = new Int32Array(new SharedArrayBuffer(4 * limits.length));
+  shared.set(limits);
+  return captured.replayChain!(shared, Int32Array.from(stops), [], new Int32Array(1));
+}
 
 const chain = (changes: Partial<PlanChain> = {}): PlanChain => ({
   output: { byteOffset: 0, count: 1 },
   feed: { byteOffset: 32, count: 1 }, // behind the row: nothing reads it
-  advance: [{ byteOffset: 40, count: 2 }],
+  advance: [{ byteOffset: 40, count: 1 }],
   results: new Int32Array(3),
   counts: new Int32Array(1),
+  ...changes,
+});
+
+/** Behind the row, as `chain` has it: positions at 40, slots at 44, a table of two blocks at 48. */
+const slots = (changes: Partial<PlanSlots> = {}): PlanSlots => ({
+  slots: { byteOffset: 44, count: 1 },
+  positions: { byteOffset: 40, count: 1 },
+  blockTable: { byteOffset: 48, count: 2 },
+  blockSize: 4,
   ...changes,
 });
 
@@ -32,9 +44,9 @@ test('words go where they should, and nowhere else', async () => {
   const places = chain();
   const captured = await driver.executor.capture!(plan, io, places);
   new Int32Array(io.inputs).set([7, 0x7fffffff, 7], 9);
-  expect(await chainOf(captured, 3)).toBe(3);
+  expect(await chainOf(captured, [3])).toBe(3);
   expect([...places.results]).toEqual([2, 2, 2]);
-  expect([...new Int32Array(io.inputs).subarray(4)]).toEqual([0, 0, 0, 0, 2, 7, -0x7fffffff, 9, 0, 0, 0, 0]);
+  expect([...new Int32Array(io.inputs).subarray(4)]).toEqual([0, 0, 0, 0, 2, 7, -0x7fffffff, 7, 0, 0, 0, 0]);
   captured.dispose();
 });
 
@@ -46,13 +58,20 @@ test.each<[string, Partial<PlanChain>]>([
   ['an offset that is no number', { feed: { byteOffset: Number.NaN, count: 1 } }],
   ['an offset beyond all memory', { feed: { byteOffset: 2 ** 60, count: 1 } }],
   ['a growing word outside the inputs', { advance: [{ byteOffset: 64, count: 1 }] }],
-  ['half a word', { advance: [{ byteOffset: 0, count: 0.5 }] }],
-  ['endless words', { advance: [{ byteOffset: 0, count: Infinity }] }],
+  ['half a row', { output: { byteOffset: 0, count: 0.5 } }],
+  ['endless rows', { output: { byteOffset: 0, count: Infinity } }],
+  ['no rows', { output: { byteOffset: 0, count: 0 } }],
+  ['no room for a result', { results: new Int32Array(0) }],
+  ['no room for a count', { counts: new Int32Array(0) }],
+  ['slots outside the inputs', { slots: slots({ slots: { byteOffset: 64, count: 1 } }) }],
+  ['a block table outside the inputs', { slots: slots({ blockTable: { byteOffset: 48, count: 5 } }) }],
+  ['half a block', { slots: slots({ blockTable: { byteOffset: 48, count: 0.5 } }) }],
+  ['blocks of nothing', { slots: slots({ blockSize: 0 }) }],
 ])('%s', async (_, changes) => {
   const { plan, io } = await row();
-  expect(() => driver.executor.capture!(plan, io, chain(changes))).toThrow(
-    expect.objectContaining({ code: 'BAD_ARGUMENT' }),
-  );
+  await expect((async () => driver.executor.capture!(plan, io, chain(changes)))()).rejects.toMatchObject({
+    code: 'BAD_ARGUMENT',
+  });
 });
 
 test.each([
@@ -63,7 +82,7 @@ test.each([
 ])('a limit of %d: at least one replay, and no more than there is room for', async (limit, replays) => {
   const { plan, io } = await row();
   const captured = await driver.executor.capture!(plan, io, chain());
-  expect(await chainOf(captured, limit)).toBe(replays);
+  expect(await chainOf(captured, [limit])).toBe(replays);
   captured.dispose();
 });
 
@@ -72,6 +91,65 @@ test('results that have been transferred', async () => {
   const places = chain();
   const captured = await driver.executor.capture!(plan, io, places);
   structuredClone(places.results, { transfer: [places.results.buffer as ArrayBuffer] });
-  await expect(chainOf(captured, 1)).rejects.toMatchObject({ code: 'BAD_ARGUMENT' });
+  await expect((async () => chainOf(captured, [1]))()).rejects.toMatchObject({ code: 'BAD_ARGUMENT' });
+  captured.dispose();
+});
+
+test('a slot follows from position and block table, up to the last block', async () => {
+  const { plan, io } = await row();
+  const captured = await driver.executor.capture!(plan, io, chain({ slots: slots() }));
+  const words = new Int32Array(io.inputs);
+  words.set([3, 99, 7, 5], 10);
+  expect(await chainOf(captured, [2])).toBe(2);
+  expect([...words.subarray(10, 14)]).toEqual([4, 5 * 4, 7, 5]);
+  words[10] = 7; // the last of two blocks of 4
+  await expect(chainOf(captured, [2])).rejects.toMatchObject({
+    code: 'OUT_OF_RANGE',
+    message: expect.stringMatching(/row 0 reached position 8; its 2 blocks of 4/),
+  });
+  captured.dispose();
+});
+
+/** argmax over three rows, whose maxima are at 0, 1 and 2: 36 bytes, then room for nine words. */
+function threeRows() {
+  const x = { shape: [3, 3], format: 'f32', values: Float32Array.of(1, 0, 0, 0, 1, 0, 0, 0, 1) };
+  return prepare(driver, allOps.argmax!, { name: '', operands: { x }, attributes: {} });
+}
+
+const rows = (): PlanChain => ({
+  output: { byteOffset: 0, count: 3 },
+  feed: { byteOffset: 36, count: 3 },
+  advance: [{ byteOffset: 48, count: 3 }],
+  results: new Int32Array(5 * 3),
+  counts: new Int32Array(3),
+});
+
+test('a row ends by a stop or its limit, and keeps its inputs while others go on', async () => {
+  const { plan, io } = await threeRows();
+  const places = rows();
+  const captured = await driver.executor.capture!(plan, io, places);
+  const words = new Int32Array(io.inputs);
+  words.set([7, 7, 7, 10, 20, 30], 9);
+  expect(await chainOf(captured, [5, 2, 4], [0])).toBe(4);
+  expect([...places.counts]).toEqual([1, 2, 4]);
+  expect([...places.results.subarray(0, 12)]).toEqual([0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2]);
+  expect([...words.subarray(9, 15)]).toEqual([7, 1, 2, 10, 21, 33]);
+  expect(await chainOf(captured, [1, 1, 1])).toBe(1);
+  expect([...places.counts]).toEqual([1, 1, 1]);
+  captured.dispose();
+});
+
+test('limits that are not shared, or not one for each row', async () => {
+  const { plan, io } = await threeRows();
+  const captured = await driver.executor.capture!(plan, io, rows());
+  const own = async () => captured.replayChain!(new Int32Array(3), new Int32Array(0), [], new Int32Array(1));
+  await expect(own()).rejects.toMatchObject({
+    code: 'BAD_ARGUMENT',
+    message: expect.stringContaining('SharedArrayBuffer'),
+  });
+  await expect((async () => chainOf(captured, [1]))()).rejects.toMatchObject({
+    code: 'BAD_ARGUMENT',
+    message: expect.stringContaining('a word for each row'),
+  });
   captured.dispose();
 });

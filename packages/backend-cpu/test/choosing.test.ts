@@ -1,6 +1,7 @@
 // Options, environment variables, and what is said when they ask for the impossible.
+import { platform } from '@quern/native-runtime';
 import { cpuDriver } from '../src/index.js';
-import { loadAddon, platform } from '../src/load.js';
+import { loadCpuAddon } from '../src/load.js';
 import { availableIsas } from './isas.js';
 
 const environment = { ...process.env };
@@ -46,7 +47,7 @@ test('as many threads as the process may use, unless told', async () => {
 
 test('a binary that is not there: what was tried, and what to do', () => {
   process.env.QUERN_CPU_BINARY = '/nowhere/backend_cpu.node';
-  const load = () => loadAddon();
+  const load = () => loadCpuAddon();
   expect(load).toThrow(expect.objectContaining({ code: 'UNSUPPORTED' }));
   expect(load).toThrow(platform());
   expect(load).toThrow('/nowhere/backend_cpu.node');

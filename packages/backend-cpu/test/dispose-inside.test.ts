@@ -1,9 +1,10 @@
 // Arguments whose getters and conversions dispose of the backend, or come from elsewhere.
-import { type Addon, loadAddon, type NativeBackend } from '../src/load.js';
+import type { Addon, NativeBackend } from '@quern/native-runtime';
+import { loadCpuAddon } from '../src/load.js';
 
 const makeError = (code: string, message: string) => Object.assign(new Error(message), { code });
-const { NativeBackend: Native } = loadAddon();
-const create = (make: typeof makeError = makeError): NativeBackend => new Native(1, '', make);
+const { NativeBackend: Native } = loadCpuAddon();
+const create = (make: typeof makeError = makeError): NativeBackend => new Native({ threads: 1 }, make);
 
 /** A value of whatever type, for arguments that TypeScript would refuse. */
 const any = <T>(value: unknown): T => value as T;
@@ -35,7 +36,7 @@ test.each<[string, (backend: NativeBackend, end: () => string) => unknown]>([
   [
     'a getter of a list of parts',
     (backend, end) => {
-      const parts = Object.defineProperty([[0]], 0, { get: () => [end().length] });
+      const parts = Object.defineProperty([[0, 1, 0, 4]], 0, { get: () => [0, end().length, 0, 4] });
       return backend.loadWeight('w', [4, 4], 'f32', any(parts));
     },
   ],

@@ -31,9 +31,9 @@ const prelude = `
   const { NativeBackend } = require(${JSON.stringify(binary)});
   const { readFileSync } = require('node:fs');
   const { Worker } = require('node:worker_threads');
-  const create = () => new NativeBackend(2, '', (code, message) => Object.assign(new Error(message), { code }));
+  const create = () => new NativeBackend({ threads: 2 }, (code, message) => Object.assign(new Error(message), { code }));
   const words = () => new Int32Array(Uint8Array.from(readFileSync(${JSON.stringify(wordsFile)})).buffer);
-  const start = (backend) => backend.execute(words(), new ArrayBuffer(1 << 22), new ArrayBuffer(1 << 22), new Int32Array(new SharedArrayBuffer(4)));
+  const start = (backend) => backend.execute(words(), new ArrayBuffer(1 << 22), new ArrayBuffer(1 << 22), new Int32Array(new SharedArrayBuffer(4)), new Int32Array(new SharedArrayBuffer(8)));
 `;
 
 /** Runs a script; fails where it crashes or does not end. */
@@ -116,14 +116,15 @@ test.each(['load', 'capture', 'replay', 'replayChain', 'ceilings'])(
       const slice = { path: weights, offset: 0, byteLength: 1 << 24 };
       const load = () => Array.from({ length: 50 }, () => backend.loadWeight('w', [1 << 11, 1 << 12], 'f16', [[{ ...slice, mmap: false }]]));`;
     const captured = `
-      const io = [backend.hostMemory(1 << 22), backend.hostMemory(1 << 22), new Int32Array(new SharedArrayBuffer(4))];
-      const chain = [undefined, Float64Array.of(1, 0, 0), new Int32Array(100)];
+      const io = [backend.hostMemory(1 << 22), backend.hostMemory(1 << 22), new Int32Array(new SharedArrayBuffer(4)), new Int32Array(new SharedArrayBuffer(8))];
+      const chain = [undefined, Float64Array.of(1, 0, 0, 0), new Int32Array(100), new Int32Array(1)];
+      const limits = new Int32Array(new SharedArrayBuffer(4)).fill(100);
       const capture = () => backend.capture(words(), ...io, ...chain);`;
     const begin = {
       load: 'load();',
-      capture: 'setInterval(() => backend.release(capture()), 0);',
-      replay: 'backend.replay(capture());',
-      replayChain: 'backend.replayChain(capture(), 100, new Int32Array(0));',
+      capture: 'setInterval(() => capture().then((id) => backend.release(id)), 0);',
+      replay: 'capture().then((id) => backend.replay(id));',
+      replayChain: 'capture().then((id) => backend.replayChain(id, limits, new Int32Array(0)));',
       ceilings: 'backend.ceilings();',
     }[what];
     const worker = inWorker(

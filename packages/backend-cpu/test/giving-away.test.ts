@@ -223,19 +223,23 @@ test('all of it at once, with collections, in workers that are terminated', () =
     fileURLToPath(new URL('../build/Release/backend_cpu.node', import.meta.url));
   const work = `
     const { NativeBackend } = require(${JSON.stringify(binary)});
-    const backend = new NativeBackend(2, '', (code, message) => Object.assign(new Error(message), { code }));
+    const backend = new NativeBackend({ threads: 2 }, (code, message) => Object.assign(new Error(message), { code }));
     const quiet = (promise) => promise.then(() => {}, () => {});
     const words = ${JSON.stringify(words)};
     const turn = () => {
-      const io = [backend.hostMemory(1 << 22), backend.hostMemory(1 << 22), new Int32Array(new SharedArrayBuffer(4))];
+      const io = [backend.hostMemory(1 << 22), backend.hostMemory(1 << 22), new Int32Array(new SharedArrayBuffer(4)), new Int32Array(new SharedArrayBuffer(8))];
       quiet(backend.execute(Int32Array.from(words), ...io));
-      const id = backend.allocate(1 << 20);
+      const id = backend.give(1 << 20);
       quiet(backend.loadWeight('w', [512, 512], 'f32', [[id]]));
-      backend.free(id);
+      backend.takeBack(id);
       const captured = backend.capture(Int32Array.from(words), ...io);
-      quiet(backend.replay(captured));
-      if (io[1].transfer) io[1].transfer();
-      backend.release(captured);
+      quiet(
+        captured.then((id) => {
+          quiet(backend.replay(id));
+          if (io[1].transfer) io[1].transfer();
+          backend.release(id);
+        }),
+      );
       gc();
       setImmediate(turn);
     };

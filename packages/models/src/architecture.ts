@@ -21,6 +21,8 @@ export interface GgufForm {
   readonly rope: RopeLayout;
   /** Some layers may look back by a window and others all the way; llama.cpp takes each n-th to do so where the file does not say. */
   readonly windowPeriod?: number;
+  /** What llama.cpp computes otherwise, whatever the file says: the end of a notice. */
+  llamaCppDiffers?(config: DecoderConfig): string | undefined;
 }
 
 /** Everything that makes a family of models: how its files are read, and its forward pass. */

@@ -5,7 +5,7 @@ import { gegluFeedForward } from './blocks/feed-forward.js';
 import { rootMeanSquareNorm } from './blocks/norm.js';
 import { embedAndLogits } from './blocks/vocabulary.js';
 import type { DecoderConfig } from './config/decoder-config.js';
-import { gemmaFromGguf, gemmaFromHuggingFace } from './config/gemma.js';
+import { gemmaDiffers, gemmaFromGguf, gemmaFromHuggingFace } from './config/gemma.js';
 import type { Decoder } from './decoder.js';
 import { llamaWeights } from './llama-weights.js';
 import type { LoadedWeights, WeightEntry, WeightTable } from './weights/weight-table.js';
@@ -46,7 +46,7 @@ export const gemma2 = {
   name: 'gemma2',
   names: { gguf: ['gemma2'], huggingFace: ['Gemma2ForCausalLM', 'gemma2'] },
   weights: gemma2Weights,
-  gguf: { name: 'gemma2', rope: 'halves', windowPeriod: 2 },
+  gguf: { name: 'gemma2', rope: 'halves', windowPeriod: 2, llamaCppDiffers: gemmaDiffers(2, 46) },
   configFromGguf: (source) => {
     const caps = {
       attn_logit_softcapping: 50,

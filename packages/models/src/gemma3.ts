@@ -1,5 +1,5 @@
 import type { Architecture } from './architecture.js';
-import { gemmaFromGguf, gemmaFromHuggingFace } from './config/gemma.js';
+import { gemmaDiffers, gemmaFromGguf, gemmaFromHuggingFace } from './config/gemma.js';
 import { gemma2Weights, gemmaDecoder, gemmaNorm } from './gemma2.js';
 import { qwen3Attention } from './qwen3.js';
 import { mapTensors } from './weights/map-tensors.js';
@@ -28,7 +28,7 @@ export const gemma3 = {
   },
   weights: gemma3Weights,
   rename: textPart,
-  gguf: { name: 'gemma3', rope: 'halves', windowPeriod: 6 },
+  gguf: { name: 'gemma3', rope: 'halves', windowPeriod: 6, llamaCppDiffers: gemmaDiffers(6, 62) },
   configFromGguf: (source) => gemmaFromGguf(source, { windowPeriod: 6, windowTheta }, 62),
   configFromHuggingFace: ({ settings, ...source }) => {
     const text = (settings.section('text_config') ?? settings).withDefaults(gemma3Defaults);

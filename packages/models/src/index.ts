@@ -19,6 +19,7 @@ export {
 } from './config/hugging-face.js';
 export { layerRope } from './config/layer-rope.js';
 export { Settings } from './config/settings.js';
+export { noWindows } from './config/windows.js';
 export { encoderToGguf } from './convert/encoder-to-gguf.js';
 export { speechToGguf } from './convert/speech-to-gguf.js';
 export { type ConvertOptions, toGguf } from './convert/to-gguf.js';

@@ -57,7 +57,14 @@ export const phi3 = {
   name: 'phi3',
   names: { gguf: ['phi3'], huggingFace: ['Phi3ForCausalLM', 'phi3'] },
   weights: phi3Weights,
-  gguf: { name: 'phi3', rope: 'halves' },
+  gguf: {
+    name: 'phi3',
+    rope: 'halves',
+    llamaCppDiffers: ({ windows, context }) =>
+      windows.some((window) => window > 0 && window < context)
+        ? `has no windows in this architecture: it looks back further than ${Math.max(...windows)} tokens`
+        : undefined,
+  },
   configFromGguf: (source) => decoderConfigFromGguf(source, 'halves'),
   configFromHuggingFace: ({ settings, ...source }) => {
     refuseBiases(settings);

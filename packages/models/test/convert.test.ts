@@ -13,8 +13,11 @@ import {
   toGguf,
 } from '../src/index.js';
 import { scratch } from './model-files.js';
+import { writeFolder } from './random-folder.js';
 import { distance, sequenceLogits } from './run-model.js';
 import { describeShared, goldens, readJson, shared } from './shared-data.js';
+import { gemma3Config, gemma3Parameters } from './tiny-gemma.js';
+import { phiConfig, phiParameters } from './tiny-phi.js';
 
 async function converted(name: string, config: string) {
   const file = await openModelFile(shared('tiny-hf', name), { config: shared('tiny-hf', config) });
@@ -69,6 +72,25 @@ describeShared('tiny-hf', 'what llama.cpp makes of a file otherwise is said', ()
     const said = notices.filter((text) => text.includes('llama.cpp'));
     expect(said).toEqual(notice ? [expect.stringMatching(notice)] : []);
   });
+});
+
+test.each([
+  ['gemma3', { ...gemma3Config, query_pre_attn_scalar: 8 }, gemma3Parameters, undefined],
+  ['gemma3', gemma3Config, gemma3Parameters, /llama.cpp multiplies q·k by 0.3535.* in place of 0.3162/],
+  [
+    'gemma3',
+    { ...gemma3Config, query_pre_attn_scalar: 8, sliding_window_pattern: 3 },
+    gemma3Parameters,
+    /llama.cpp may let each 6th layer alone look back all the way/,
+  ],
+  ['phi3', phiConfig, phiParameters, /llama.cpp has no windows in this architecture: .* 10 tokens/],
+  ['phi3', { ...phiConfig, sliding_window: 48 }, phiParameters, undefined],
+])('%s: what llama.cpp computes otherwise is said', async (name, config, parameters, notice) => {
+  const file = await openModelFile(writeFolder(`notice-${name}`, config, parameters));
+  if (file.kind !== 'huggingFace') throw new Error('opened as GGUF');
+  const notices: string[] = [];
+  await toGguf(file, { onNotice: (text) => notices.push(text) });
+  expect(notices).toEqual(notice ? [expect.stringMatching(notice)] : []);
 });
 
 describeShared('tiny-bert-hf-dir', 'an encoder of transformers, converted', () => {

@@ -7,13 +7,15 @@
 #include <thread>
 #include <vector>
 
+#include "quern/parallel.h"
+
 namespace quern {
 
-class ThreadPool {
+class ThreadPool : public Parallel {
  public:
   // `threads` counts the caller of run: threads − 1 are started. Throws DEVICE_FAILED where the system refuses one.
   explicit ThreadPool(int threads);
-  ~ThreadPool();
+  ~ThreadPool() override;
   ThreadPool(const ThreadPool&) = delete;
 
   int threads() const { return static_cast<int>(workers_.size()) + 1; }
@@ -29,6 +31,10 @@ class ThreadPool {
       for (int64_t chunk = 0; chunk < chunks && !cancelled(); chunk++) body(chunk, 0);
     else run_job({&body, call<Body>, chunks}, std::max(chunks, worth) >= wake_chunks);
     need_running();
+  }
+
+  void each(int64_t count, const std::function<void(int64_t)>& body) override {
+    run(count, [&](int64_t i, int) { body(i); });
   }
 
   // Ends what runs after the chunks that have begun, and all that would run later. From any thread.

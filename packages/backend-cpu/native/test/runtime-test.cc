@@ -16,10 +16,11 @@
 #include <thread>
 
 #include "kernels-test.h"
-#include "runtime/backend.h"
 #include "quern/cgroup.h"
 #include "quern/cores.h"
 #include "quern/machine.h"
+#include "quern/task-queue.h"
+#include "weights/load-weight.h"
 
 using namespace quern;
 using namespace quern::test;
@@ -188,7 +189,7 @@ void tasks_run_in_order() {
   constexpr int posters = 3, each = 1000;
   std::vector<int> seen[posters]; // only the queue's thread touches them until it has ended
   {
-    TaskQueue queue;
+    TaskQueue queue("test");
     std::vector<std::thread> threads;
     for (int p = 0; p < posters; p++)
       threads.emplace_back([&, p] {
@@ -512,7 +513,7 @@ void threads_do_not_change_results() {
     const auto plan = model.plan(model.words);
     for (int run = 0; run < 20; run++) {
       std::fill(model.outputs.begin(), model.outputs.end(), 0xee);
-      model.backend.executor.run(*plan, &model.control, nullptr);
+      model.backend.compute(*plan, &model.control);
       if (want.empty()) want = model.outputs;
       check.that(model.outputs == want, std::to_string(threads) + " threads, run " + std::to_string(run));
     }
@@ -526,9 +527,9 @@ void a_replay_allocates_nothing() {
   Check check("a replay allocates nothing");
   Model model(2);
   const auto plan = model.plan(model.words);
-  model.backend.executor.run(*plan, &model.control, nullptr);
+  model.backend.compute(*plan, &model.control);
   const long before = allocations;
-  for (int run = 0; run < 50; run++) model.backend.executor.run(*plan, &model.control, nullptr);
+  for (int run = 0; run < 50; run++) model.backend.compute(*plan, &model.control);
   const long made = allocations - before;
   check.same(made, 0L, "allocations in 50 replays");
 }
@@ -537,7 +538,7 @@ void runs_can_be_ended() {
   Check check("a run can be aborted, and the executor stopped");
   Model model(2);
   const auto plan = model.plan(model.words);
-  const auto run = [&] { model.backend.executor.run(*plan, &model.control, nullptr); };
+  const auto run = [&] { model.backend.compute(*plan, &model.control); };
   model.control = 1;
   check.fails(Code::aborted, "before op 1 of 8, embed", run);
   model.control = 0;
@@ -588,22 +589,22 @@ void weights_in_lost_files_end_runs() {
   float outputs[D];
   const HostMemory host = {reinterpret_cast<uint8_t*>(&id), sizeof id, reinterpret_cast<uint8_t*>(outputs), sizeof outputs};
   Plan plan(writer.words(0, sizeof id, sizeof outputs), host, backend.buffers, backend.weights);
-  backend.executor.run(plan, &control, nullptr);
+  backend.compute(plan, &control);
   id = V; // a failure of its own, of a file that is as it was
   try {
-    backend.executor.run(plan, &control, nullptr);
+    backend.compute(plan, &control);
     check.that(false, "an id out of range");
   } catch (const Failure& failure) {
     check.that(!strstr(failure.what(), "written to"), failure.what());
   }
   std::filesystem::last_write_time(source.bytes.path, std::filesystem::file_time_type::clock::now() - std::chrono::hours(1));
-  check.fails(Code::out_of_range, "has been written to while it was in use", [&] { backend.executor.run(plan, &control, nullptr); });
+  check.fails(Code::out_of_range, "has been written to while it was in use", [&] { backend.compute(plan, &control); });
   id = V - 1;
-  backend.executor.run(plan, &control, nullptr);
+  backend.compute(plan, &control);
   std::filesystem::resize_file(source.bytes.path, 0);
-  check.fails(Code::device_failed, "now has 0", [&] { backend.executor.run(plan, &control, nullptr); });
+  check.fails(Code::device_failed, "now has 0", [&] { backend.compute(plan, &control); });
   id = 0;
-  check.fails(Code::device_failed, "now has 0", [&] { backend.executor.run(plan, &control, nullptr); });
+  check.fails(Code::device_failed, "now has 0", [&] { backend.compute(plan, &control); });
 }
 
 // Inputs and outputs are as large as the operands, and sanitizers watch what lies beyond them.
@@ -619,7 +620,7 @@ void reshaped_operands_are_refused() {
     const HostMemory host = {inputs.data(), inputs.size(), outputs.data(), outputs.size()};
     Plan plan(writer.words(0, S * V * 4, S * V * 4), host, backend.buffers, backend.weights);
     int32_t control = 0;
-    backend.executor.run(plan, &control, nullptr);
+    backend.compute(plan, &control);
   };
   const auto in = [](std::vector<int32_t> shape, DType dtype = DType::f32) { return Place{Region::inputs, std::move(shape), 0, 0, dtype}; };
   const auto out = [](std::vector<int32_t> shape, DType dtype = DType::f32) { return Place{Region::outputs, std::move(shape), 0, 0, dtype}; };
@@ -653,7 +654,7 @@ void nothing_takes_no_time() {
     uint8_t memory[64] = {};
     const HostMemory host = {memory, sizeof memory, memory, sizeof memory};
     Plan plan(writer.words(0, 0, 0), host, backend.buffers, backend.weights);
-    backend.executor.run(plan, &control, nullptr);
+    backend.compute(plan, &control);
     check.that(true, name);
   };
   const auto at = [](Region region, std::vector<int32_t> shape, DType dtype = DType::f32) { return Place{region, std::move(shape), 0, 0, dtype}; };
@@ -684,7 +685,7 @@ void changed_plans_do_no_harm() {
       word = pick < std::size(values) ? values[pick] : word + (pick % 2 ? 4 : -4);
     }
     try {
-      model.backend.executor.run(*model.plan(words), &model.control, nullptr);
+      model.backend.compute(*model.plan(words), &model.control);
       ran++;
     } catch (const Failure&) {
       failed++;
@@ -693,7 +694,7 @@ void changed_plans_do_no_harm() {
   check.that(ran > 100 && failed > 100, std::to_string(ran) + " ran, " + std::to_string(failed) + " failed");
   check.fails(Code::out_of_range, "ids[0] is 320", [&] {
     model.inputs[0] = Model::V;
-    model.backend.executor.run(*model.plan(model.words), &model.control, nullptr);
+    model.backend.compute(*model.plan(model.words), &model.control);
   });
 }
 

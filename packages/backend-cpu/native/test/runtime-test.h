@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "quern/failure.h"
-#include "quern/plan.h"
+#include "runtime/cpu-device.h"
 
 namespace quern::test {
 
@@ -73,6 +73,15 @@ class Folder {
 
  private:
   std::filesystem::path path_;
+};
+
+// The device with the tables that plans are decoded by.
+struct Backend : CpuDevice {
+  using CpuDevice::CpuDevice;
+  void compute(Plan& plan, const int32_t* control) { run_plan(*this, plan, {.control = control}); }
+
+  BufferTable buffers;
+  WeightTable weights;
 };
 
 // Where an operand lies.

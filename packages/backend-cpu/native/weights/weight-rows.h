@@ -2,6 +2,7 @@
 #pragma once
 #include <stdint.h>
 
+#include "runtime/thread-pool.h"
 #include "weights/format.h"
 
 namespace quern {

@@ -19,7 +19,7 @@ export const embedWorksOf = ({ prompt, batch }: WorkFlags): EmbedWork[] =>
 
 const letters = [...'abcdefghijklmnopqrstuvwxyz0123456789'];
 
-/** Texts of so many tokens each, of letters that are one token wherever they stand. */
+/** Texts of `tokens` tokens each. Every letter is one token. */
 function someTexts({ tokenizer }: Embedder, { tokens, batch }: EmbedWork, seed: number): string[] {
   const lengthOf = (text: string) => tokenizer.encode(text).length;
   const ends = lengthOf('a a') - 2; // tokens of start and end

@@ -25,7 +25,7 @@ function someSound({ config }: Pick<SpeechModel, 'config'>) {
   return { sampleRate, samples: Float32Array.from({ length }, (_, i) => at(i)) };
 }
 
-/** Transcribes a window, or several where the text ends before it: so many tokens about each. */
+/** Decodes `tokens` tokens per window; further windows follow where a text ends early. */
 async function transcribe(
   model: SpeechModel,
   tokens: number,
@@ -97,7 +97,7 @@ const writeShare = (bytes: number, ceilings: DeviceCeilings, milliseconds: numbe
   of: 'read bandwidth',
 });
 
-/** Times of one window through the encoder, and of so many tokens about it. */
+/** Times of one window in the encoder, and of its tokens in the decoder. */
 async function measureWork(
   model: SpeechModel,
   tokens: number,

@@ -15,19 +15,29 @@ export function gemmaFromHuggingFace(source: HuggingFaceSource, period: number):
   };
 }
 
-/**
- * The configuration of Gemma 2 or 3 from GGUF metadata. The factor on q·k is 1/√d, and 1/√(D / H) in the largest model, which files do
- * not say and llama.cpp knows by the number of its layers.
- */
+/** The configuration of Gemma 2 or 3 from GGUF metadata. */
 export function gemmaFromGguf(source: GgufSource, rules: GgufRules, largest: number): DecoderConfig {
   const config = decoderConfigFromGguf(source, 'halves', rules);
-  const { layers, width, heads, headDim } = config;
-  return {
-    attentionScale: 1 / Math.sqrt(layers === largest ? width / heads : headDim),
-    ...config,
-    ...caps(source.settings),
-  };
+  return { attentionScale: llamaCppScale(config, largest), ...config, ...caps(source.settings) };
 }
+
+/**
+ * The factor on q·k that llama.cpp takes, since its files have none: 1/√d, and 1/√(D / H) in the largest model, which it knows by the
+ * number of its layers.
+ */
+const llamaCppScale = ({ layers, width, heads, headDim }: DecoderConfig, largest: number): number =>
+  1 / Math.sqrt(layers === largest ? width / heads : headDim);
+
+/** For `GgufForm`: llama.cpp has the factor on q·k, and the windows, of the models that there are. */
+export const gemmaDiffers =
+  (period: number, largest: number) =>
+  (config: DecoderConfig): string | undefined => {
+    const scale = llamaCppScale(config, largest);
+    if (Math.abs(config.attentionScale! / scale - 1) > 1e-6)
+      return `multiplies q·k by ${scale} in place of ${config.attentionScale}`;
+    const differs = config.windows.some((window, i) => (window === 0) !== ((i + 1) % period === 0));
+    return differs ? `may let each ${period}th layer alone look back all the way` : undefined;
+  };
 
 function caps(settings: Settings): Pick<DecoderConfig, 'attentionCap' | 'logitCap'> {
   const cap = (key: string) => (settings.has(key) ? settings.positive(key) : undefined);

@@ -1,5 +1,5 @@
 import { type RopeOptions, ropeFrequencies } from '@quern/core';
-import type { MetadataInput, OutputTensor } from '@quern/quant';
+import type { MetadataInput, TensorInput } from '@quern/quant';
 import type { GgufForm } from '../architecture.js';
 import type { DecoderConfig } from '../config/decoder-config.js';
 import { ModelError } from '../error.js';
@@ -117,7 +117,7 @@ function scalingEntries({ scaling }: RopeOptions): Entries {
 }
 
 /** What each frequency is divided by, where GGUF says so in tensors [R / 2]. */
-export function ropeTensors({ rope, shortRope, headDim }: DecoderConfig): readonly OutputTensor[] {
+export function ropeTensors({ rope, shortRope, headDim }: DecoderConfig): readonly TensorInput[] {
   const named: readonly (readonly [string, RopeOptions])[] = shortRope
     ? [
         ['rope_factors_long.weight', rope],

@@ -1,4 +1,11 @@
-import { interleaveHeads, isGgufFormat, isMixed, type OutputTensor, type TensorPart } from '@quern/quant';
+import {
+  interleaveHeads,
+  isGgufFormat,
+  isMixed,
+  type OutputTensor,
+  type TensorInput,
+  type TensorPart,
+} from '@quern/quant';
 import { decodeToF32 } from '../weights/decode-weight.js';
 import type { FileTensor } from '../weights/file-tensor.js';
 import { partsOf, type StoredTensor } from '../weights/weight-file.js';
@@ -46,7 +53,7 @@ const decodedPart = (part: FileTensor, signal: AbortSignal | undefined): TensorP
 });
 
 /** A tensor of f32 that is at hand. */
-export const inMemory = (name: string, shape: readonly number[], values: Float32Array): OutputTensor => ({
+export const inMemory = (name: string, shape: readonly number[], values: Float32Array): TensorInput => ({
   name,
   shape,
   format: 'f32',

@@ -41,6 +41,11 @@ export async function toGguf(
       `${path}: the architecture '${architecture.name}' does not say how it is written as GGUF`,
     );
   noticeRouting(file, options);
+  const otherwise = gguf.llamaCppDiffers?.(config);
+  if (otherwise)
+    options.onNotice?.(
+      `${path}: Quern computes this model as its folder says, but llama.cpp ${otherwise}, and gives other numbers`,
+    );
   const resolved = resolveWeights(architecture.weights, config, file.weights);
   const used = resolved.map(({ tensor }) => tensor);
   noticeUnused(file, used, (name) => isExpected(file, name), options.onNotice);

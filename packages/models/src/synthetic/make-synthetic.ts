@@ -9,10 +9,20 @@ import {
   type TensorInput,
   writeGguf,
 } from '@quern/quant';
+import type { Architecture, GgufForm } from '../architecture.js';
+import type { DecoderConfig } from '../config/decoder-config.js';
+import { ggufMetadata, ropeTensors } from '../convert/gguf-metadata.js';
 import { ModelError } from '../error.js';
+import { gemma3 } from '../gemma3.js';
+import { llama } from '../llama.js';
+import { phi3 } from '../phi3.js';
+import { qwen3 } from '../qwen3.js';
+import { qwen3Moe } from '../qwen3-moe.js';
+import type { WeightTable } from '../weights/weight-table.js';
 import { type SyntheticFormat, syntheticFormats } from './formats.js';
 import { checkSynthetic, nameIn, sharedSchema } from './options.js';
 import { fillBlocks, RandomWords } from './random-blocks.js';
+import { shapeConfig } from './shape-config.js';
 import { type ModelShape, type ModelShapeName, modelShapes } from './shapes.js';
 import { syntheticVocabulary } from './vocabulary.js';
 
@@ -69,6 +79,10 @@ export class TensorList {
     private readonly signal: AbortSignal | undefined,
   ) {}
 
+  has(name: string): boolean {
+    return this.tensors.some((tensor) => tensor.name === name);
+  }
+
   /** In the format that the mix gives a matrix of that name. */
   matrix(name: string, shape: readonly number[]): void {
     this.add(
@@ -99,81 +113,69 @@ export class TensorList {
   }
 }
 
-function addLayer(list: TensorList, shape: ModelShape, layer: number): void {
-  const { width, heads, kvHeads, headDim } = shape;
-  const name = (part: string) => `blk.${layer}.${part}.weight`;
-  list.norm(name('attn_norm'), width);
-  list.matrix(name('attn_q'), [heads * headDim, width]);
-  list.matrix(name('attn_k'), [kvHeads * headDim, width]);
-  list.matrix(name('attn_v'), [kvHeads * headDim, width]);
-  list.matrix(name('attn_output'), [width, heads * headDim]);
-  if (shape.architecture !== 'llama') {
-    list.norm(name('attn_q_norm'), headDim);
-    list.norm(name('attn_k_norm'), headDim);
-  }
-  list.norm(name('ffn_norm'), width);
-  addFeedForward(list, shape, name);
-}
+/** The architectures whose shapes there are, by their names in GGUF files. */
+const architectures = { llama, qwen3, qwen3moe: qwen3Moe, gemma3, phi3 } satisfies Record<
+  ModelShape['architecture'],
+  Architecture & { readonly gguf: GgufForm }
+>;
 
-function addFeedForward(
+/** Once each, whatever parameters share it: matrices at random, and vectors, all of them norms, of ones. */
+function addTensors(
   list: TensorList,
-  { width, feedForward, mixture }: ModelShape,
-  name: (part: string) => string,
+  entries: WeightTable['model'],
+  config: DecoderConfig,
+  layer: number,
 ): void {
-  if (mixture) list.matrix(name('ffn_gate_inp'), [mixture.experts, width]);
-  const [stack, suffix] = mixture ? [[mixture.experts], '_exps'] : [[], ''];
-  const inner = mixture?.feedForward ?? feedForward;
-  list.matrix(name(`ffn_gate${suffix}`), [...stack, inner, width]);
-  list.matrix(name(`ffn_up${suffix}`), [...stack, inner, width]);
-  list.matrix(name(`ffn_down${suffix}`), [...stack, width, inner]);
+  for (const entry of Object.values(entries)) {
+    const name = entry.gguf.replace('{i}', String(layer));
+    if (entry.optional || entry.when?.(config, layer) === false || list.has(name)) continue;
+    const [count, ...rest] = entry.shape(config);
+    if (rest.length === 0) list.norm(name, count!);
+    else list.matrix(name, [entry.rows?.(config).of ?? count!, ...rest]);
+  }
 }
 
 function tensorsOf(
-  shape: ModelShape,
-  format: SyntheticFormat,
-  seed: number,
-  signal: AbortSignal | undefined,
-): TensorInput[] {
-  const { layers, tied } = shape;
-  const model = {
-    layers,
-    tied,
-    groupedQueries: shape.heads / shape.kvHeads,
-    experts: shape.mixture?.experts ?? 0,
+  { weights: { model, layer } }: Architecture,
+  config: DecoderConfig,
+  { format, seed = 1, signal }: SyntheticOptions,
+): readonly TensorInput[] {
+  const mixed = {
+    layers: config.layers,
+    tied: config.tied,
+    groupedQueries: config.heads / config.kvHeads,
+    experts: config.mixture?.experts ?? 0,
     weighted: false,
   };
-  const list = new TensorList(format, model, seed, signal);
-  list.matrix('token_embd.weight', [shape.vocabulary, shape.width]);
-  for (let layer = 0; layer < shape.layers; layer++) addLayer(list, shape, layer);
-  list.norm('output_norm.weight', shape.width);
-  if (!shape.tied) list.matrix('output.weight', [shape.vocabulary, shape.width]);
+  const list = new TensorList(format, mixed, seed, signal);
+  const { embedding, ...others } = model;
+  addTensors(list, { embedding: embedding! }, config, 0);
+  for (let i = 0; i < config.layers; i++) addTensors(list, layer, config, i);
+  addTensors(list, others, config, 0);
   return list.tensors;
 }
 
-function metadataOf(name: string, shape: ModelShape): Record<string, MetadataInput> {
-  const key = (part: string) => `${shape.architecture}.${part}`;
-  const { mixture } = shape;
+function metadataOf(
+  { shape }: SyntheticOptions,
+  form: GgufForm,
+  config: DecoderConfig,
+): Record<string, MetadataInput> {
   return {
-    ...(mixture && {
-      [key('expert_count')]: mixture.experts,
-      [key('expert_used_count')]: mixture.chosen,
-      [key('expert_feed_forward_length')]: mixture.feedForward,
-    }),
-    'general.architecture': shape.architecture,
-    'general.name': `${name}, synthetic weights`,
-    [key('block_count')]: shape.layers,
-    [key('context_length')]: shape.context,
-    [key('embedding_length')]: shape.width,
-    [key('feed_forward_length')]: shape.feedForward,
-    [key('attention.head_count')]: shape.heads,
-    [key('attention.head_count_kv')]: shape.kvHeads,
-    [key('attention.key_length')]: shape.headDim,
-    [key('attention.value_length')]: shape.headDim,
-    [key('attention.layer_norm_rms_epsilon')]: { type: 'float32', value: shape.rmsEps },
-    [key('rope.freq_base')]: { type: 'float32', value: shape.theta },
-    [key('rope.dimension_count')]: shape.headDim,
-    [key('vocab_size')]: shape.vocabulary,
-    ...syntheticVocabulary(shape.vocabulary, shape.architecture === 'llama' ? 'llama-bpe' : 'qwen2'),
+    'general.architecture': form.name,
+    'general.name': `${shape}, synthetic weights`,
+    ...ggufMetadata(form, config),
+    ...syntheticVocabulary(config.vocabulary, form.name === 'llama' ? 'llama-bpe' : 'qwen2'),
+  };
+}
+
+/** The metadata and the tensors of such a file; random weights are made when they are written. */
+export function syntheticModel(options: SyntheticOptions) {
+  const shape: ModelShape = modelShapes[options.shape];
+  const architecture = architectures[shape.architecture];
+  const config = shapeConfig(shape);
+  return {
+    metadata: metadataOf(options, architecture.gguf, config),
+    tensors: [...tensorsOf(architecture, config, options), ...ropeTensors(config)],
   };
 }
 
@@ -183,8 +185,5 @@ function metadataOf(name: string, shape: ModelShape): Record<string, MetadataInp
  */
 export async function makeSyntheticModel(path: string, options: SyntheticOptions): Promise<void> {
   checkSynthetic('makeSyntheticModel', path, options, syntheticSchema);
-  const { shape: name, format, seed = 1, signal } = options;
-  const shape: ModelShape = modelShapes[name];
-  const tensors = tensorsOf(shape, format, seed, signal);
-  await writeGguf(path, { metadata: metadataOf(name, shape), tensors });
+  await writeGguf(path, syntheticModel(options));
 }

@@ -1,6 +1,6 @@
 /** The dimensions of a model: what a synthetic one needs to cost the same. */
 export interface ModelShape {
-  readonly architecture: 'llama' | 'qwen3' | 'qwen3moe';
+  readonly architecture: 'llama' | 'qwen3' | 'qwen3moe' | 'gemma3' | 'phi3';
   readonly layers: number;
   /** D. */
   readonly width: number;
@@ -13,6 +13,12 @@ export interface ModelShape {
   readonly theta: number;
   readonly rmsEps: number;
   readonly context: number;
+  /** Elements of a head that rotate; absent: all. */
+  readonly rotaryDim?: number;
+  /** All but each n-th layer look back by a window, and rotate with a base of their own. */
+  readonly windows?: { readonly size: number; readonly period: number; readonly theta: number };
+  /** LongRoPE, from this context on. */
+  readonly trained?: number;
   /** In place of every layer's feed-forward. */
   readonly mixture?: { readonly experts: number; readonly chosen: number; readonly feedForward: number };
 }
@@ -64,6 +70,37 @@ export const modelShapes = {
   },
   'llama-3.2-1b': { ...llama32, layers: 16, width: 2048, heads: 32, headDim: 64, feedForward: 8192 },
   'llama-3.2-3b': { ...llama32, layers: 28, width: 3072, heads: 24, headDim: 128, feedForward: 8192 },
+  'gemma3-1b': {
+    architecture: 'gemma3',
+    layers: 26,
+    width: 1152,
+    heads: 4,
+    kvHeads: 1,
+    headDim: 256,
+    feedForward: 6912,
+    vocabulary: 262144,
+    tied: true,
+    theta: 1e6,
+    rmsEps: 1e-6,
+    context: 32768,
+    windows: { size: 512, period: 6, theta: 1e4 },
+  },
+  'phi-4-mini': {
+    architecture: 'phi3',
+    layers: 32,
+    width: 3072,
+    heads: 24,
+    kvHeads: 8,
+    headDim: 128,
+    feedForward: 8192,
+    vocabulary: 200064,
+    tied: true,
+    theta: 1e4,
+    rmsEps: 1e-5,
+    context: 131072,
+    rotaryDim: 96,
+    trained: 4096,
+  },
 } as const satisfies Record<string, ModelShape>;
 
 export type ModelShapeName = keyof typeof modelShapes;

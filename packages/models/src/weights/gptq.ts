@@ -90,7 +90,7 @@ async function integers(
   return { qweight, qzeros: zeros };
 }
 
-/** Bytes that become as many others, so many at once. */
+/** Jobs that decode `into.length` bytes, `length` bytes per job. Input and output of a job have the same length. */
 function slicesOf(
   { bytes: { path, offset } }: FileTensor,
   into: Uint8Array,

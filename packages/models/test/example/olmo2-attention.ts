@@ -1,17 +1,16 @@
 import type { AttentionBatch, Backend, KvCache, Tensor } from '@quern/core';
-import type { DecoderConfig, LoadedWeights } from '@quern/models';
+import { type DecoderConfig, type LoadedWeights, layerRope } from '@quern/models';
 import type { olmo2Weights } from './olmo2-weights.js';
 
 type Layer = LoadedWeights<typeof olmo2Weights>['layers'][number];
 
 /** Grouped-query attention in which q and k are normed over all heads at once, before they rotate. */
-export function olmo2Attention(
-  b: Backend,
-  { heads, kvHeads, headDim, rmsEps, rope, windows }: DecoderConfig,
-) {
+export function olmo2Attention(b: Backend, config: DecoderConfig) {
+  const { heads, kvHeads, headDim, rmsEps, windows } = config;
   return (x: Tensor, w: Layer, i: number, batch: AttentionBatch, cache: KvCache): Tensor => {
     const T = x.shape[0]!;
     const kv = cache.layer(i);
+    const rope = layerRope(config, i, cache);
     const normedQ = b.rmsNorm(b.linear(x, w.q), w.qNorm, { eps: rmsEps }); // [T, H·d]
     const normedK = b.rmsNorm(b.linear(x, w.k), w.kNorm, { eps: rmsEps }); // [T, Hk·d]
     const q = b.rope(b.view(normedQ, [T, heads, headDim]), batch.positions, rope); // [T, H, d]

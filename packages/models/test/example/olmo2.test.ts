@@ -1,13 +1,16 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
 import { createBackend } from '@quern/backend-reference';
-import { normal } from '@quern/core';
-import { loadLanguageModel, openModelFile, toGguf } from '@quern/models';
-import { quantizeSource } from '@quern/quant';
-import { scratch } from '../model-files.js';
+import {
+  decoderConfigFromHuggingFace,
+  loadLanguageModel,
+  noWindows,
+  openModelFile,
+  Settings,
+} from '@quern/models';
+import { convertFolder, randomParameters, writeFolder } from '../random-folder.js';
 import { distance, sequenceLogits } from '../run-model.js';
 import { olmo2 } from './olmo2.js';
-import { type Parameters, plainOlmo2 } from './plain-olmo2.js';
+import { plainOlmo2 } from './plain-olmo2.js';
 
 const config = {
   architectures: ['Olmo2ForCausalLM'],
@@ -32,13 +35,6 @@ const sizes = {
 };
 const ids = [3, 1, 4, 1, 5, 9];
 
-const shapes: Readonly<Record<string, readonly number[]>> = {
-  'model.embed_tokens.weight': [10, 16],
-  'model.norm.weight': [16],
-  'lm_head.weight': [10, 16],
-  ...Object.fromEntries([0, 1].flatMap((i) => Object.entries(layerShapes(`model.layers.${i}`)))),
-};
-
 function layerShapes(prefix: string): Record<string, readonly number[]> {
   return {
     [`${prefix}.self_attn.q_proj.weight`]: [16, 16],
@@ -55,31 +51,14 @@ function layerShapes(prefix: string): Record<string, readonly number[]> {
   };
 }
 
-const parameters: Parameters = new Map(
-  Object.entries(shapes).map(([name, shape], seed) => [
-    name,
-    { shape, values: Float32Array.from(normal(seed + 1, shape, 0.5).values) },
-  ]),
-);
-
-/** A folder as Hugging Face transformers writes it. */
-function writeFolder(): string {
-  const folder = scratch('olmo2');
-  mkdirSync(folder, { recursive: true });
-  let end = 0;
-  const header = [...parameters].map(([name, { shape, values }]) => {
-    const begin = end;
-    end += values.byteLength;
-    return [name, { dtype: 'F32', shape, data_offsets: [begin, end] }];
-  });
-  const json = Buffer.from(JSON.stringify(Object.fromEntries(header)));
-  const length = Buffer.alloc(8);
-  length.writeBigUInt64LE(BigInt(json.length));
-  const data = [...parameters.values()].map(({ values }) => new Uint8Array(values.buffer));
-  writeFileSync(join(folder, 'model.safetensors'), Buffer.concat([length, json, ...data]));
-  writeFileSync(join(folder, 'config.json'), JSON.stringify(config));
-  return folder;
-}
+const parameters = randomParameters({
+  'model.embed_tokens.weight': [10, 16],
+  'model.norm.weight': [16],
+  'lm_head.weight': [10, 16],
+  ...layerShapes('model.layers.0'),
+  ...layerShapes('model.layers.1'),
+});
+const folder = () => writeFolder('olmo2', config, parameters);
 
 async function logitsOf(path: string): Promise<number[][]> {
   const backend = await createBackend();
@@ -95,15 +74,13 @@ async function logitsOf(path: string): Promise<number[][]> {
 
 test('the example computes what the equations say', async () => {
   const expected = plainOlmo2(parameters, ids, sizes);
-  expect(distance(await logitsOf(writeFolder()), expected)).toBeLessThan(1e-5);
+  expect(distance(await logitsOf(folder()), expected)).toBeLessThan(1e-5);
 });
 
 test('converted to GGUF it computes the same', async () => {
-  const file = await openModelFile(writeFolder());
-  if (file.kind !== 'huggingFace') throw new Error('opened as something else');
-  const path = scratch('olmo2.gguf');
-  await quantizeSource(await toGguf(file), path, { mix: 'f32' });
-  expect(distance(await logitsOf(path), await logitsOf(writeFolder()))).toBeLessThan(1e-7);
+  expect(distance(await logitsOf(await convertFolder(folder())), await logitsOf(folder()))).toBeLessThan(
+    1e-7,
+  );
 });
 
 const page = readFileSync(new URL('../../../../docs/writing-a-model.md', import.meta.url), 'utf8');
@@ -118,3 +95,26 @@ test.each(['olmo2-weights.ts', 'olmo2-attention.ts', 'olmo2.ts'])(
     expect(blocks.get(name)).toBe(readFileSync(new URL(name, import.meta.url), 'utf8'));
   },
 );
+
+/** The page's block that has this text. */
+const blockWith = (text: string): string =>
+  [...page.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, code]) => code!).find((code) => code.includes(text))!;
+
+test('the reader of settings that the page shows reads and refuses as it says', () => {
+  const made = new Function(
+    'decoderConfigFromHuggingFace',
+    'noWindows',
+    `return ({ ${blockWith('clip_qkv')} }).configFromHuggingFace`,
+  );
+  const read = made(decoderConfigFromHuggingFace, noWindows);
+  const source = (changes: object) => ({
+    settings: new Settings(
+      'config.json',
+      (key) => Object.entries({ ...config, ...changes }).find(([k]) => k === key)?.[1],
+    ),
+    weights: { naming: 'huggingFace', paths: [], tensors: new Map() },
+  });
+  expect(read(source({ max_position_embeddings: undefined }))).toMatchObject({ rmsEps: 1e-5, context: 4096 });
+  expect(read(source({ layer_norm_eps: 1e-3 }))).toMatchObject({ rmsEps: 1e-3, context: 32 });
+  expect(() => read(source({ clip_qkv: 8 }))).toThrow('clip_qkv is 8: values are not clipped');
+});

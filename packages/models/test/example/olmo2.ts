@@ -6,6 +6,7 @@ import {
   decoderConfigFromGguf,
   decoderConfigFromHuggingFace,
   type LoadedWeights,
+  noWindows,
   registerArchitecture,
   swigluFeedForward,
 } from '@quern/models';
@@ -19,8 +20,7 @@ export const olmo2 = {
   weights: olmo2Weights,
   gguf: { name: 'olmo2', rope: 'halves' },
   configFromGguf: (source) => decoderConfigFromGguf(source, 'halves'),
-  configFromHuggingFace: (source) =>
-    decoderConfigFromHuggingFace(source, (_settings, layers) => Array.from({ length: layers }, () => 0)),
+  configFromHuggingFace: (source) => decoderConfigFromHuggingFace(source, noWindows),
   build: olmo2Decoder,
 } satisfies Architecture;
 

@@ -2,10 +2,10 @@
 
 namespace quern {
 
-HeldBytes HeldBytes::open(const ByteSource& source, FileMap& files, ThreadPool& pool) {
+HeldBytes HeldBytes::open(const ByteSource& source, FileMap& files, Parallel& parallel) {
   if (source.path.empty()) return {source.memory->data(), nullptr, source.memory};
   if (!source.mapped) {
-    auto pages = std::make_shared<const Pages>(read_slice(source.path, source.offset, source.bytes, pool));
+    auto pages = std::make_shared<const Pages>(read_slice(source.path, source.offset, source.bytes, parallel));
     return {pages->data(), nullptr, pages};
   }
   auto file = files.open(source.path);

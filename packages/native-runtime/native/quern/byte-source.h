@@ -25,7 +25,7 @@ struct HeldBytes {
   std::shared_ptr<const Pages> memory;
 
   // Throws BAD_WEIGHT where there are no such bytes, OUT_OF_MEMORY.
-  static HeldBytes open(const ByteSource& source, FileMap& files, ThreadPool& pool);
+  static HeldBytes open(const ByteSource& source, FileMap& files, Parallel& parallel);
   // Throws BAD_WEIGHT where the file has lost bytes, or has been written to, since it was mapped.
   void need_unchanged() const;
 };

@@ -2,6 +2,8 @@
 #pragma once
 #include <stdint.h>
 
+#include <algorithm>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -11,35 +13,45 @@ namespace quern {
 
 class Chain {
  public:
-  // `places`: words of the output, its byte offset in the outputs, the byte offset in the inputs where they go, then byte
-  // offset and words of each input that grows. `results` has room for the output of every replay. Throws BAD_ARGUMENT
-  // where a word would lie outside its memory.
-  Chain(std::span<const double> places, const HostMemory& host, std::span<int32_t> results);
+  // `places`, offsets in bytes: S, offset of the output in the outputs; in the inputs: offset of the feed, how many words grow per
+  // row and the offset of each, and, where slots follow positions: offsets of slots, positions and block table, its blocks per
+  // row, and the block size. `results` [most, S] and `counts` [S] are what a run leaves. Throws BAD_ARGUMENT where a word would
+  // lie outside its memory.
+  Chain(std::span<const double> places, const HostMemory& host, std::span<int32_t> results, std::span<int32_t> counts);
 
-  // Calls `replay` up to `count` times, or until it leaves a word that is among `stops`; gives how often. Throws
-  // BAD_ARGUMENT where there is no room for the results.
+  int64_t rows() const { return static_cast<int64_t>(output_.size()); }
+
+  // Calls `replay` until every row has ended: with a token among `stops`, with as many tokens as its limit, or with no room for
+  // results. Gives how often. `limits` [S] lies in memory that JavaScript may write meanwhile. Throws OUT_OF_RANGE for a position
+  // beyond a row's blocks.
   template <class Replay>
-  int64_t run(int64_t count, std::span<const int32_t> stops, const Replay& replay) {
-    need_room(count);
+  int64_t run(const int32_t* limits, std::span<const int32_t> stops, const Replay& replay) {
+    std::fill(ended_.begin(), ended_.end(), false);
     for (int64_t done = 1;; done++) {
       replay();
-      keep(done - 1);
-      if (done == count || stopped(done - 1, stops)) return done;
-      advance(done - 1);
+      if (!keep(done, limits, stops)) return done;
+      advance();
     }
   }
 
  private:
-  std::span<int32_t> result(int64_t replay) const { return results_.subspan(replay * output_.size(), output_.size()); }
-  void need_room(int64_t count) const;
-  void keep(int64_t replay);
-  bool stopped(int64_t replay, std::span<const int32_t> stops) const;
-  void advance(int64_t replay);
+  struct Slots {
+    std::span<int32_t> slots;
+    std::span<const int32_t> positions, table; // [S], [S, B]
+    int32_t block_size;
+  };
+  // Keeps the tokens of replay number `done`; whether a row goes on.
+  bool keep(int64_t done, const int32_t* limits, std::span<const int32_t> stops);
+  void advance();
+  void set_slot(size_t row);
 
   std::span<const int32_t> output_;
   std::span<int32_t> feed_;
   std::vector<std::span<int32_t>> growing_;
-  std::span<int32_t> results_;
+  std::optional<Slots> slots_;
+  std::span<int32_t> results_, counts_;
+  std::vector<bool> ended_;
+  int64_t most_;
 };
 
 } // namespace quern

@@ -4,7 +4,7 @@
 
 namespace quern {
 
-class Call;
+class Call; // of a driver that computes op by op, where it defines the `run` of each op
 
 enum class OperandKind { tensor, weight, buffer };
 
@@ -20,7 +20,6 @@ inline constexpr int max_operands = 10;
 struct OpSpec {
   int32_t opcode;
   const char* name;
-  void (*run)(Call& call);
   int32_t attributes; // how many
   int32_t inputs;     // operands that are not outputs
   int32_t operands;   // with the outputs, which come last

@@ -55,14 +55,14 @@ static std::optional<std::string> read_all(int descriptor, uint64_t offset, uint
   return {};
 }
 
-Pages read_slice(const std::string& path, uint64_t offset, uint64_t length, ThreadPool& pool) {
+Pages read_slice(const std::string& path, uint64_t offset, uint64_t length, Parallel& parallel) {
   constexpr uint64_t piece = 4 << 20;
   const OpenFile file(path);
   need_slice(path, file.identity.bytes, offset, length);
   Pages pages(length);
   std::mutex mutex;
   std::optional<std::string> wrong;
-  pool.run((length + piece - 1) / piece, [&](int64_t i, int) {
+  parallel.each((length + piece - 1) / piece, [&](int64_t i) {
     const uint64_t at = i * piece;
     const auto failed = read_all(file.descriptor, offset + at, std::min(piece, length - at), pages.data() + at);
     const std::lock_guard lock(mutex);

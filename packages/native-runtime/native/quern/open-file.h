@@ -6,7 +6,7 @@
 #include <string>
 
 #include "quern/pages.h"
-#include "runtime/thread-pool.h"
+#include "quern/parallel.h"
 
 namespace quern {
 
@@ -32,8 +32,8 @@ class OpenFile {
 // Throws BAD_WEIGHT where a file of `bytes` has no such slice.
 void need_slice(const std::string& path, uint64_t bytes, uint64_t offset, uint64_t length);
 
-// A slice of a file in memory of its own, read by all threads. Throws BAD_WEIGHT or OUT_OF_MEMORY.
-Pages read_slice(const std::string& path, uint64_t offset, uint64_t length, ThreadPool& pool);
+// A slice of a file in memory of its own, read in pieces. Throws BAD_WEIGHT or OUT_OF_MEMORY.
+Pages read_slice(const std::string& path, uint64_t offset, uint64_t length, Parallel& parallel);
 
 // The identity of the file that `path` names now; all zeros where there is none.
 FileIdentity identity_at(const std::string& path);

@@ -120,8 +120,6 @@ void PlanDecoder::place_tensor(const OpSpec& op, const OperandSpec& spec, Operan
     fail(Code::bad_argument, "[%s] malformed plan: %s is at byte %llu and takes %llu of a region of %llu", op.name,
          spec.name, static_cast<unsigned long long>(operand.offset), static_cast<unsigned long long>(bytes),
          static_cast<unsigned long long>(size));
-  if (operand.region != Region::arena)
-    operand.data = (in_inputs ? host_.inputs : host_.outputs) + operand.offset;
 }
 
 void PlanDecoder::place_buffer(const OpSpec& op, const OperandSpec& spec, Operand& operand, int32_t id) const {

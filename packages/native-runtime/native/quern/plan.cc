@@ -20,7 +20,7 @@ static void need_apart(const PlanOp& op) {
 }
 
 Plan::Plan(std::vector<int32_t> words, const HostMemory& host, const BufferTable& buffers, const WeightTable& weights)
-    : words_(std::move(words)) {
+    : words_(std::move(words)), host_(host) {
   PlanDecoder decoder(words_, host, buffers, weights);
   const auto header = decoder.read_header();
   arena_bytes_ = header.arena_bytes;
@@ -48,11 +48,29 @@ std::string Plan::changed_files() const {
   return text("; %s has been written to while it was in use, so weights may be wrong: load the model again", changed->path().c_str());
 }
 
-void Plan::bind(uint8_t* arena) {
-  if (arena == arena_) return;
-  arena_ = arena;
+std::vector<ByteRange> Plan::written_outputs() const {
+  std::vector<ByteRange> written;
+  for (const PlanOp& op : ops_)
+    for (size_t i = op.spec->inputs; i < op.operands.size(); i++)
+      if (const Operand& operand = op.operands[i]; operand.region == Region::outputs && operand.bytes() > 0)
+        written.push_back({operand.offset, operand.offset + operand.bytes()});
+  return written;
+}
+
+static uint8_t* start_of(Region region, const Places& places) {
+  if (region == Region::arena) return places.arena;
+  return region == Region::inputs ? places.inputs : places.outputs;
+}
+
+static bool is_placed(Region region) {
+  return region == Region::arena || region == Region::inputs || region == Region::outputs;
+}
+
+void Plan::bind(const Places& places) {
+  if (places == places_) return;
+  places_ = places;
   for (Operand& operand : operands_)
-    if (operand.region == Region::arena) operand.data = arena + operand.offset;
+    if (is_placed(operand.region)) operand.data = start_of(operand.region, places) + operand.offset;
 }
 
 } // namespace quern

@@ -5,9 +5,10 @@
 
 namespace quern {
 
-TaskQueue::TaskQueue() : thread_(&TaskQueue::work, this) {}
+TaskQueue::TaskQueue(std::string name) : name_(std::move(name)), thread_(&TaskQueue::work, this) {}
 
-TaskQueue::~TaskQueue() {
+void TaskQueue::stop() {
+  if (!thread_.joinable()) return;
   {
     std::lock_guard lock(mutex_);
     stopping_ = true;
@@ -26,7 +27,7 @@ void TaskQueue::post(Task task) {
 }
 
 void TaskQueue::work() {
-  name_thread("quern-cpu-0");
+  name_thread(name_);
   while (Task task = take()) task();
 }
 

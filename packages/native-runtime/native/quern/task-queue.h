@@ -4,6 +4,7 @@
 #include <deque>
 #include <functional>
 #include <mutex>
+#include <string>
 #include <thread>
 
 #include "quern/condition.h"
@@ -14,17 +15,19 @@ class TaskQueue {
  public:
   using Task = std::function<void()>; // must not throw
 
-  TaskQueue();
-  // Runs what has been posted, then ends the thread.
-  ~TaskQueue();
+  explicit TaskQueue(std::string name);
+  ~TaskQueue() { stop(); }
   TaskQueue(const TaskQueue&) = delete;
 
   void post(Task task);
+  // Runs what has been posted, then ends the thread; twice is harmless. Nothing may be posted from now on.
+  void stop();
 
  private:
   void work();
   Task take();
 
+  const std::string name_;
   std::mutex mutex_;
   Condition posted_;
   std::deque<Task> tasks_;

@@ -17,7 +17,7 @@ export interface AffineShape {
   /** What elements count without an importance matrix: large ones more. */
   readonly weights: 'magnitude' | 'rms + magnitude';
   readonly search: AffineSearch;
-  /** With an importance matrix: the variance in the weights is so many mean squares of the block. */
+  /** With an importance matrix, an element has the weight importance · √(variance + x²); variance = `variances` · mean(x²). */
   readonly variances: 1 | 2;
 }
 

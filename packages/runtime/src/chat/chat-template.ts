@@ -99,7 +99,7 @@ export class ChatTemplate {
     return new ChatTemplate(source, parse(source), tokens);
   }
 
-  /** 'chatml', 'llama2' or 'llama3'. @throws ChatTemplateError UNKNOWN_BUILTIN, BAD_ARGUMENT, BAD_OPTION */
+  /** One of `builtinTemplates`. @throws ChatTemplateError UNKNOWN_BUILTIN, BAD_ARGUMENT, BAD_OPTION */
   static builtin(name: BuiltinTemplate, tokens: TemplateTokens = {}): ChatTemplate {
     checkArgument('ChatTemplate.builtin', 'name', name, rules.text, badArgument);
     if (Object.hasOwn(BUILTIN_TEMPLATES, name)) return ChatTemplate.from(BUILTIN_TEMPLATES[name], tokens);

@@ -23,7 +23,7 @@ const MEANING = {
 } as const satisfies Record<keyof Limits, string>;
 
 /**
- * The budget for variables of so many elements and characters. Real templates take some 100 steps per message, copy a
+ * The budget for variables with `elements` elements and `characters` characters. Real templates take some 100 steps per message, copy a
  * text a few times, and may copy a list for each of its elements; the fixed part is a second of work, and some 200 MB at the worst.
  */
 export const limitsFor = (elements: number, characters: number): Limits => ({

@@ -58,7 +58,7 @@ export interface LoadOptions {
    * in use: cut short, it makes generations fail; overwritten, it makes them wrong.
    */
   readonly mmap?: boolean | undefined;
-  /** Instead of the model's own: a builtin template ('chatml', 'llama2', 'llama3'), or Jinja. */
+  /** Instead of the model's own: a builtin template ('chatml', 'llama2', 'llama3', 'gemma', 'phi3', 'phi4-mini'), or Jinja. */
   readonly chatTemplate?: string | undefined;
   /** Folder whose nearest package.json lists the packages to look for backends and models in. */
   readonly resolveFrom?: string | undefined;
@@ -154,7 +154,7 @@ export const loadSchema = {
   prefillChunk: { ...rules.whole(1, mostRows), about: 'most tokens of a prompt in one step', byDefault: 512 },
   chatTemplate: {
     ...rules.text,
-    about: "a builtin template ('chatml', 'llama2', 'llama3'), or Jinja",
+    about: "a builtin template ('chatml', 'llama2', 'llama3', 'gemma', 'phi3', 'phi4-mini'), or Jinja",
     absent: "the model's own",
   },
   resolveFrom: findBackendsSchema.resolveFrom,

@@ -171,7 +171,7 @@ export class Model {
       if (!this.chatTemplate)
         throw new RuntimeError(
           'NO_CHAT_TEMPLATE',
-          `${this.path} has no chat template, so it may not be a chat model: generate from plain text, or load it with chatTemplate: 'chatml', 'llama2', 'llama3' or Jinja (--chat-template on the command line)`,
+          `${this.path} has no chat template, so it may not be a chat model: generate from plain text, or load it with chatTemplate: 'chatml', 'llama2', 'llama3', 'gemma', 'phi3', 'phi4-mini' or Jinja (--chat-template on the command line)`,
         );
       return chatPrompt(this.chatTemplate, messages, options, this.promptRules);
     });

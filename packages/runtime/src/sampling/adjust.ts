@@ -3,7 +3,7 @@ import type { RecentTokens } from './recent-tokens.js';
 
 /** Changes logits in place by logit bias and penalties, and back again. */
 export class Adjustments {
-  /** What the logits of the changed tokens were. */
+  /** The logits of the changed tokens before the change. */
   readonly originals = new Map<number, number>();
   private readonly hasPenalty: boolean;
   /** Whether any logit may change. */

@@ -1,6 +1,6 @@
 import { drawIndex, weightsOf } from './draw.js';
 
-/** Probabilities, which add up to 1, of the tokens that can come; the others have none. */
+/** Probabilities of the possible tokens; their sum is 1. All other tokens have probability 0. */
 export interface Distribution {
   readonly tokens: Int32Array;
   readonly probabilities: Float64Array;

@@ -1,6 +1,6 @@
 import { SamplingError } from './error.js';
 
-/** Draws that a device makes with the op `sample`, of the tokens that the sampler would draw. */
+/** Draws by the op `sample` on the device: the same tokens as the sampler draws. */
 export interface Draws {
   /** [4]: temperature, top-k, top-p, ln min-p. */
   readonly settings: Float32Array;
@@ -10,7 +10,7 @@ export interface Draws {
   take(token: number): number;
 }
 
-/** What the device gives for a row without a token. */
+/** The device's result for a row where no token can be drawn. */
 export const noToken = -1;
 
 /** @throws SamplingError BAD_LOGITS where the device has found no token */

@@ -3,7 +3,7 @@ import { SamplingError } from './error.js';
 
 /** How the next token is chosen. The defaults are llama.cpp's. */
 export interface SamplingOptions {
-  /** 0 takes the likeliest token always; higher is more varied. ≥ 0, default 0.8. */
+  /** 0: always the likeliest token; higher: more varied. ≥ 0, default 0.8. */
   temperature?: number | undefined;
   /** Only the `topK` likeliest tokens; 0: all. Default 40. */
   topK?: number | undefined;
@@ -98,7 +98,7 @@ export const checkSampling = (where: string, options: unknown): void =>
 
 type NumberName = Exclude<keyof SamplingOptions, 'logitBias' | 'seed'>;
 
-/** What checked options come to. @throws SamplingError BAD_OPTION for a bias outside of the vocabulary */
+/** Options with defaults filled in. @throws SamplingError BAD_OPTION for a bias outside of the vocabulary */
 export function resolveOptions(options: SamplingOptions, vocabSize?: number): ResolvedOptions {
   const number = (name: NumberName): number => options[name] ?? samplingSchema[name].byDefault;
   return {

@@ -1,7 +1,7 @@
 import { logMinP, withinTopP } from './filter.js';
 import type { ResolvedOptions } from './options.js';
 
-/** The likeliest tokens as far as they are known: no other token comes before the last of them. */
+/** The likeliest tokens in order. Every token that is not listed is less likely than the last one listed. */
 export interface Ranked {
   /** Likeliest first, of equals the lowest id first; finite logits only. */
   readonly tokens: Int32Array;
@@ -32,7 +32,7 @@ export function rank(logits: Float32Array, best: Int32Array, originals: Readonly
   return known(logits, complete ? merged : merged.subarray(0, countAbove(logits, merged, below)), complete);
 }
 
-/** Nothing, where a logit is +Infinity: that is an error, which those who look at all logits tell. */
+/** Empty where a logit is +Infinity: the path over all logits reports that error. */
 const known = (logits: Float32Array, tokens: Int32Array, complete: boolean): Ranked =>
   logits[tokens[0]!]! < Number.POSITIVE_INFINITY
     ? { tokens, complete }

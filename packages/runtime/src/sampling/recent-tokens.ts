@@ -15,7 +15,7 @@ export class RecentTokens {
     this.accepted++;
   }
 
-  /** These and `tokens` after them, leaving these as they are. */
+  /** A copy with `tokens` appended. */
   with(tokens: readonly number[]): RecentTokens {
     const copy = new RecentTokens(this.window);
     for (const [token, count] of this.counts) copy.counts.set(token, count);

@@ -66,7 +66,7 @@ function siftDown(logits: Float32Array, heap: Int32Array, size: number, token: n
   heap[at] = token;
 }
 
-/** That a token which was found to be the likeliest can be one. @throws SamplingError BAD_LOGITS */
+/** Checks the logit of the likeliest token: a finite number. @throws SamplingError BAD_LOGITS */
 export function needPossible(logits: Float32Array, token: number): void {
   if (!(logits[token]! > Number.NEGATIVE_INFINITY)) throw noToken(logits);
   checkLogit(token, logits[token]!);

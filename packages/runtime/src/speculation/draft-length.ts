@@ -5,13 +5,13 @@ const forgettingRate = 0.002;
 
 /** How many tokens to draft. */
 export interface LengthChoice {
-  /** At most `most`, which may be below 1: then 0. */
+  /** Tokens to draft: 0 to `most`; 0 where `most` is below 1. */
   choose(most: number): number;
-  /** Of so many drafted tokens, so many were right. */
+  /** The result of one check: `drafted` tokens, of which the first `accepted` were right. */
   learn(drafted: number, accepted: number): void;
 }
 
-/** As many as may be, always. */
+/** Always `most` tokens. */
 export const longestDraft: LengthChoice = { choose: (most) => Math.max(0, most), learn() {} };
 
 /**

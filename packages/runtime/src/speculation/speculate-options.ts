@@ -12,7 +12,7 @@ export interface SpeculateByLookup extends SpeculateBase {
   readonly kind: 'lookup';
   /** Most tokens of a draft, 1 to 64; default 10. */
   readonly maxDraft?: number | undefined;
-  /** Most of the last tokens to look for, 1 to 16; default 3. Fewer are looked for where so many do not occur. */
+  /** Most of the last tokens to look for, 1 to 16; default 3. Where no n-gram of that length occurs, shorter ones are tried. */
   readonly maxNgram?: number | undefined;
   /** Fewest of the last tokens to look for; default 1. */
   readonly minNgram?: number | undefined;

@@ -36,7 +36,7 @@ export class SpeechSession {
     private readonly sound: KvCache,
   ) {}
 
-  /** Room for `texts` texts at once. @throws BackendError OUT_OF_MEMORY, UNSUPPORTED (a backend without pagedKv) */
+  /** Makes room for `texts` texts at once. @throws BackendError OUT_OF_MEMORY, UNSUPPORTED (a backend without pagedKv) */
   static open(model: WhisperModel, texts: number, graph: Graph | undefined): SpeechSession {
     const { backend, config } = model;
     const { layers, heads: kvHeads, headDim, context } = config.decoder;

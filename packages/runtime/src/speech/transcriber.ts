@@ -15,7 +15,7 @@ import { type SpeechVocabulary, textOf } from './vocabulary.js';
 const framesPerSecond = sampleRate / hop;
 /** The first segment begins within a second. */
 const latestFirst = 1 / secondsPerTimestamp;
-/** Above it a text is too wild to go on from. */
+/** Sampled at a higher temperature, a text is no context for the next window. */
 const calmTemperature = 0.5;
 
 /** What a transcription needs of its model. */
@@ -27,7 +27,7 @@ export interface SpeechSource {
   /** Tokens never written, and those not written first. */
   readonly suppressed: readonly number[];
   readonly notFirst: readonly number[];
-  /** [layer, head] of the decoder whose looks at the sound tell when a word is spoken. */
+  /** [layer, head] of the decoder whose cross attention follows the sound: word times come from it. */
   readonly alignmentHeads: readonly (readonly [layer: number, head: number])[] | undefined;
 }
 
@@ -50,7 +50,7 @@ export class Transcriber implements Production<Segment, TranscriptionResult> {
   private previous: number[];
   private language: string;
   private duration = 0;
-  /** Frame at which the window begins that the session has heard. */
+  /** First frame of the window that the session has encoded. */
   private heardFrom: number | undefined;
   private encoded: Float32Array | undefined;
   private readonly coming: AsyncGenerator<Segment, void, void>;
@@ -138,7 +138,7 @@ export class Transcriber implements Production<Segment, TranscriptionResult> {
     this.stages.windows++;
   }
 
-  /** The language of the window that was heard is taken for that of all. */
+  /** The language of the encoded window counts for the whole recording. */
   private async detectLanguage(): Promise<void> {
     const { ids } = this.source.vocabulary;
     const sequence = this.session.sequence();
@@ -214,7 +214,7 @@ export class Transcriber implements Production<Segment, TranscriptionResult> {
     return [ids.start, ids.languages.get(this.language)!, task];
   }
 
-  /** The end of what was said before, as far as half the context holds it. */
+  /** The last tokens of the text so far: at most half of the context. */
   private told(wanted: number): number[] {
     const room = Math.floor(this.source.model.config.decoder.context / 2) - 1 - wanted;
     if (this.previous.length === 0 || room < 1) return [];
@@ -227,7 +227,7 @@ export class Transcriber implements Production<Segment, TranscriptionResult> {
     this.previous = goesOn ? [...this.previous, ...tokens].slice(-context) : [];
   }
 
-  /** For a window with so many frames of sound. */
+  /** Settings of a window that holds `frames` frames of sound. */
   private rules(length: number): RuleOptions {
     const { vocabulary, suppressed, notFirst } = this.source;
     const { ids } = vocabulary;

@@ -2,13 +2,13 @@ import { toByteLevel } from './byte-level.js';
 import { badVocabulary } from './error.js';
 import type { Vocabulary } from './vocabulary.js';
 
-/** What the tokens of a vocabulary are spelled in. */
+/** The alphabet of a vocabulary. */
 export interface Alphabet {
   /** A word as tokens spell it. */
   spell(word: string): string;
   /** Where each letter of a spelling starts and, last, its end. */
   starts(spelling: string): number[];
-  /** What stands for a symbol that is no token. */
+  /** Tokens for a symbol without a token of its own. */
   fallback(symbol: string): readonly number[];
 }
 

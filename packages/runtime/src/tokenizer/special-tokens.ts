@@ -4,7 +4,7 @@ import { TokenType, type Vocabulary } from './vocabulary.js';
 /** A piece of text between special tokens, or the id of a special token. */
 export type Fragment = string | number;
 
-/** Finds tokens that are taken by their spelling before anything else: leftmost first, then longest. */
+/** Finds special tokens by their spelling: leftmost first, then longest. */
 export class SpecialTokens {
   private readonly ids: ReadonlyMap<string, number>;
   private readonly spellings: Spellings;
@@ -17,7 +17,7 @@ export class SpecialTokens {
     this.spellings = new Spellings(ids.keys());
   }
 
-  /** Undefined where other work may come between. */
+  /** `undefined` is a pause: other work may run there. */
   *split(text: string): Generator<Fragment | undefined, void> {
     let end = 0;
     for (const place of this.spellings.in(text)) {

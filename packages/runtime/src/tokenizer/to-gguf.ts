@@ -5,6 +5,7 @@ import { badVocabulary, TokenizerError } from './error.js';
 import { jsonVocabulary, readJson, tokenizerFromHuggingFace } from './hugging-face.js';
 import { pairOf } from './json/bpe.js';
 import { isJson, type Json } from './json/fields.js';
+import { o200kSource } from './json/known-patterns.js';
 import { SPACE_MARK } from './sentencepiece-bpe.js';
 import type { Tokenizer } from './tokenizer.js';
 import { TokenType } from './vocabulary.js';
@@ -215,6 +216,7 @@ const patternNames: ReadonlyMap<string, string> = new Map([
     String.raw`${contractions}|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`,
     'qwen35',
   ],
+  [o200kSource, 'gpt-4o'],
 ]);
 
 /** llama.cpp's name of the way in which a byte-level tokenizer splits text. @throws TokenizerError UNKNOWN_PRETOKENIZER. */

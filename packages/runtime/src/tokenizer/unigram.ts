@@ -9,7 +9,7 @@ export interface UnigramOptions {
   /** The token for characters that no token spells. */
   unknown: number;
   addSpacePrefix: boolean;
-  /** Runs of spaces count as one, and spaces at the ends as none. */
+  /** A run of spaces counts as one space; spaces at both ends are dropped. */
   removeExtraSpaces: boolean;
   charsmap?: Charsmap | undefined;
 }

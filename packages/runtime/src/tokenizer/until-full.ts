@@ -1,6 +1,6 @@
 import type { Divided } from '@quern/core';
 
-/** As much of the work as it takes until there are more than `limit` ids. */
+/** Runs the work until there are more than `limit` ids, or to its end. */
 export function* untilFull(work: Divided<void>, ids: readonly number[], limit: number): Divided<void> {
   while (ids.length <= limit && !work.next().done) yield;
 }

@@ -1,6 +1,6 @@
 import type { Divided } from '@quern/core';
 
-/** What a search for the best cut looks up. */
+/** The vocabulary as the search needs it. */
 export interface Lattice {
   readonly find: (spelling: string) => number | undefined;
   readonly score: (id: number) => number;
@@ -12,7 +12,7 @@ export interface Lattice {
 }
 
 export const UNKNOWN_PENALTY = 10; // SentencePiece's kUnkPenalty, below the lowest score
-/** Between two turns of other work. */
+/** Characters between two pauses. */
 const CHARACTERS_OF_PART = 1024;
 
 /** The lengths of some tokens, the shortest first. */
@@ -23,8 +23,8 @@ export const lengthsOf = (spellings: Iterable<string>): readonly number[] => {
 };
 
 /**
- * Of all ways to cut the text into tokens, the one with the highest sum of scores (Viterbi). For every position: the last
- * token of the best way to get there, and where that token starts.
+ * The segmentation with the highest sum of scores (Viterbi). Per position: the last token of the best path, and the start of
+ * that token.
  */
 export function* bestPath(
   text: string,

@@ -13,7 +13,7 @@ import type {
 import { untilFull } from './until-full.js';
 import { TokenType, type Vocabulary } from './vocabulary.js';
 
-/** What a model file says about its special tokens and about the ends of a prompt. */
+/** Special tokens, and tokens at both ends of a prompt, as the model file has them. */
 export interface PromptRules {
   bos: number | undefined;
   eos: number | undefined;

@@ -2,16 +2,16 @@ import { atOnce, type Divided } from '@quern/core';
 
 const MAX_WORDS = 32768;
 const MAX_LENGTH = 64;
-/** Characters between two turns of other work: less than a millisecond where no word is known. */
+/** Characters between two pauses: below 1 ms where no word is cached. */
 const CHARACTERS_OF_PART = 2048;
 
-/** Remembers the ids of short words: in ordinary text nearly every word has been seen before. */
+/** A cache of the ids of short words: most words of a text repeat. */
 export class WordCache {
   private readonly words = new Map<string, readonly number[]>();
 
   constructor(private readonly encodeWord: (word: string) => Divided<readonly number[]>) {}
 
-  /** Appends the ids of all words in order; an empty one is none, and other work may come there. */
+  /** Appends the ids of all words in order. An empty word is a pause: other work may run there. */
   *encodeAll(words: Iterable<string>, ids: number[]): Divided<void> {
     let characters = 0;
     for (const word of words) {

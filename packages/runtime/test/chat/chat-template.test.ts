@@ -33,6 +33,24 @@ describe('builtin templates', () => {
     );
   });
 
+  test('gemma: the system message begins the first turn of the user', () => {
+    expect(ChatTemplate.builtin('gemma', { bosToken: '<bos>' }).render(conversation)).toBe(
+      '<bos><start_of_turn>user\nBe brief.\n\nHi<end_of_turn>\n<start_of_turn>model\nHello.<end_of_turn>\n' +
+        '<start_of_turn>user\nBye<end_of_turn>\n<start_of_turn>model\n',
+    );
+    expect(() => ChatTemplate.builtin('gemma').render(conversation.slice(2))).toThrow('roles must alternate');
+  });
+
+  test('phi3, and phi4-mini without line ends', () => {
+    const brief = conversation.slice(0, 2);
+    expect(ChatTemplate.builtin('phi3').render(brief)).toBe(
+      '<|system|>\nBe brief.<|end|>\n<|user|>\n Hi <|end|>\n<|assistant|>\n',
+    );
+    expect(ChatTemplate.builtin('phi4-mini').render(brief)).toBe(
+      '<|system|>Be brief.<|end|><|user|> Hi <|end|><|assistant|>',
+    );
+  });
+
   test('an unknown name', () => {
     expect(() => ChatTemplate.builtin('vicuna' as 'chatml')).toThrow(
       expect.objectContaining({

@@ -1,4 +1,4 @@
-import { ChatTemplate } from '../../src/chat/index.js';
+import { builtinTemplates, ChatTemplate } from '../../src/chat/index.js';
 import { sharedText, testWithShared } from '../tokenizer/shared-data.js';
 
 const render = (source: string) => ChatTemplate.from(source).render([{ role: 'user', content: 'x' }]);
@@ -150,7 +150,7 @@ const long = Array.from({ length: 10_000 }, (_, i) => ({
   content: `message ${i} `.repeat(40),
 }));
 
-test.each(['chatml', 'llama2', 'llama3'] as const)('10,000 messages in %s', (name) => {
+test.each(builtinTemplates)('10,000 messages in %s', (name) => {
   const text = ChatTemplate.builtin(name, { bosToken: '<s>', eosToken: '</s>' }).render(long);
   expect(text.length).toBeGreaterThan(long.length * 400);
 });

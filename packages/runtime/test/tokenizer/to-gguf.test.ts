@@ -2,6 +2,8 @@ import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { tokenizerFromGguf, tokenizerFromHuggingFace } from '../../src/index.js';
+import { byteCharacters } from '../../src/tokenizer/byte-level.js';
+import { o200kSource } from '../../src/tokenizer/json/known-patterns.js';
 import { vocabularyToGguf } from '../../src/tokenizer/to-gguf.js';
 import { sharedData, testShared } from '../shared-data.js';
 
@@ -65,6 +67,8 @@ function sentencePiece() {
   };
 }
 
+const turn = (id: number, content: string) => ({ id, content, special: true, normalized: false });
+
 const config = {
   bos_token: '<s>',
   eos_token: '</s>',
@@ -85,6 +89,59 @@ test('SentencePiece BPE: the order of the merges gives the scores', async () => 
     expect(after.encode(text)).toEqual(before.encode(text));
   expect([after.bos, after.eos, after.addBos]).toEqual([1, 2, true]);
   expect(after.decode(after.encode('the cat sat'))).toBe('the cat sat');
+});
+
+test('SentencePiece BPE of Gemma: no space is put before a text', async () => {
+  const { added_tokens, ...json } = sentencePiece();
+  const free = Object.keys(json.model.vocab).length;
+  const gemma = {
+    ...json,
+    added_tokens: [...added_tokens, turn(free, '<start_of_turn>'), turn(free + 1, '<end_of_turn>')],
+    normalizer: { type: 'Replace', pattern: { String: ' ' }, content: '▁' },
+    pre_tokenizer: {
+      type: 'Split',
+      pattern: { String: ' ' },
+      behavior: 'MergedWithPrevious',
+      invert: false,
+    },
+    decoder: { type: 'Sequence', decoders: json.decoder.decoders.slice(0, 3) },
+  };
+  writeFileSync(join(folder, 'tokenizer.json'), JSON.stringify(gemma));
+  writeFileSync(join(folder, 'tokenizer_config.json'), JSON.stringify({ ...config, add_bos_token: true }));
+  const { before, after, metadata } = await both(free + 2);
+  expect(metadata.get('tokenizer.ggml.model')).toBe('llama');
+  expect(metadata.get('tokenizer.ggml.add_space_prefix')).toBe(false);
+  for (const text of texts) expect(after.encode(text)).toEqual(before.encode(text));
+  expect(after.decode(after.encode('the cat sat'))).toBe('the cat sat');
+  const chat = '<start_of_turn>user\nthe cat<end_of_turn>\n';
+  const encoded = after.encode(chat, { special: 'parse' });
+  expect(encoded).toEqual(before.encode(chat, { special: 'parse' }));
+  expect(encoded).toEqual(expect.arrayContaining([free, free + 1]));
+  expect(after.eog.has(free + 1)).toBe(true);
+});
+
+test('the byte-level BPE of Phi-4-mini splits by the pattern that llama.cpp calls gpt-4o', async () => {
+  const letters = byteCharacters;
+  const json = {
+    added_tokens: [turn(256, '<|end|>'), turn(257, '<|endoftext|>')],
+    normalizer: null,
+    pre_tokenizer: {
+      type: 'Sequence',
+      pretokenizers: [
+        { type: 'Split', pattern: { Regex: o200kSource }, behavior: 'Removed', invert: true },
+        { type: 'ByteLevel', add_prefix_space: false, trim_offsets: true, use_regex: false },
+      ],
+    },
+    post_processor: null,
+    decoder: { type: 'ByteLevel' },
+    model: { type: 'BPE', vocab: Object.fromEntries(letters.map((letter, id) => [letter, id])), merges: [] },
+  };
+  writeFileSync(join(folder, 'tokenizer.json'), JSON.stringify(json));
+  writeFileSync(join(folder, 'tokenizer_config.json'), JSON.stringify({ eos_token: '<|endoftext|>' }));
+  const { before, after, metadata } = await both(258);
+  expect(metadata.get('tokenizer.ggml.pre')).toBe('gpt-4o');
+  for (const text of texts) expect(after.encode(text)).toEqual(before.encode(text));
+  expect(after.eog).toEqual(new Set([256, 257]));
 });
 
 test('more tokens than the embedding has rows are refused', async () => {

@@ -7,10 +7,10 @@ namespace quern {
 GivenBytes GivenBytes::of(const Napi::Value& value, const char* name) {
   GivenBytes given;
   if (value.IsNumber()) {
-    given.buffer = to_id(value, name);
+    given.id = to_id(value, name);
     return given;
   }
-  if (!value.IsObject()) fail(Code::bad_argument, "%s must be the number of a buffer or a slice of a file", name);
+  if (!value.IsObject()) fail(Code::bad_argument, "%s must be the number of given bytes or a slice of a file", name);
   const Napi::Object slice = value.As<Napi::Object>();
   given.slice.path = to_text(slice.Get("path"), "path");
   given.slice.offset = to_bytes(slice.Get("offset"), "offset");
@@ -21,28 +21,28 @@ GivenBytes GivenBytes::of(const Napi::Value& value, const char* name) {
   return given;
 }
 
-ByteSource GivenBytes::source(const Backend& backend) const {
-  if (buffer < 0) return slice;
+ByteSource GivenBytes::source(const Driver& driver) const {
+  if (id < 0) return slice;
   ByteSource source;
-  source.memory = backend.buffers.find(buffer);
-  if (!source.memory) fail(Code::bad_argument, "there is no buffer %d", buffer);
+  source.memory = driver.given.find(id);
+  if (!source.memory) fail(Code::bad_argument, "there are no given bytes %d", id);
   source.bytes = source.memory->bytes();
   return source;
 }
 
-WeightSource GivenWeight::source(const Backend& backend) const {
+WeightSource GivenWeight::source(const Driver& driver) const {
   WeightSource source = described;
   for (const GivenPart& part : parts) {
     source.parts.push_back(part.described);
-    source.parts.back().bytes = part.bytes.source(backend);
+    source.parts.back().bytes = part.bytes.source(driver);
   }
   return source;
 }
 
-GptqSource GivenGptq::source(const Backend& backend) const {
+GptqSource GivenGptq::source(const Driver& driver) const {
   GptqSource source = described;
   ByteSource* const places[] = {&source.qweight, &source.qzeros, &source.scales, &source.group_index};
-  for (size_t i = 0; i < parts.size(); i++) *places[i] = parts[i].source(backend);
+  for (size_t i = 0; i < parts.size(); i++) *places[i] = parts[i].source(driver);
   return source;
 }
 

@@ -5,19 +5,18 @@
 #include <vector>
 
 #include "quern/addon/arguments.h"
-#include "runtime/backend.h"
-#include "quern/weight-source.h"
+#include "quern/driver.h"
 
 namespace quern {
 
-// A slice of a file, or the number of a buffer, which is looked for when all arguments have been read.
+// A slice of a file, or the number of given bytes, which are looked for when all arguments have been read.
 struct GivenBytes {
   ByteSource slice;
-  int32_t buffer = -1;
+  int32_t id = -1;
 
   static GivenBytes of(const Napi::Value& value, const char* name);
-  // Throws BAD_ARGUMENT where there is no such buffer.
-  ByteSource source(const Backend& backend) const;
+  // Throws BAD_ARGUMENT where there are no such bytes.
+  ByteSource source(const Driver& driver) const;
 };
 
 struct GivenPart {
@@ -29,14 +28,14 @@ struct GivenWeight {
   WeightSource described; // but for the parts
   std::vector<GivenPart> parts;
 
-  WeightSource source(const Backend& backend) const;
+  WeightSource source(const Driver& driver) const;
 };
 
 struct GivenGptq {
   GptqSource described;
   std::vector<GivenBytes> parts; // qweight, qzeros, scales, and perhaps groupIndex
 
-  GptqSource source(const Backend& backend) const;
+  GptqSource source(const Driver& driver) const;
 };
 
 // (name, shape, format, parts); a part is [bytes], or [bytes, rows, from, of].

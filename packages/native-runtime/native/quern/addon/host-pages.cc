@@ -6,13 +6,14 @@ namespace quern {
 
 // What an ArrayBuffer holds of its pages.
 struct HostPages::Shown {
-  std::shared_ptr<const Pages> pages;
+  std::shared_ptr<const Buffer> pages;
   std::shared_ptr<HostPages> table;
 };
 
-Napi::Value HostPages::show(Napi::Env env, uint64_t bytes) {
+Napi::Value HostPages::show(Napi::Env env, std::shared_ptr<const Buffer> pages) {
+  const uint64_t bytes = pages->bytes();
   if (bytes == 0) return Napi::ArrayBuffer::New(env, 0);
-  auto shown = std::make_unique<Shown>(Shown{std::make_shared<const Pages>(bytes), shared_from_this()});
+  auto shown = std::make_unique<Shown>(Shown{std::move(pages), shared_from_this()});
   uint8_t* const data = shown->pages->data();
   napi_value buffer;
   const napi_status status = napi_create_external_arraybuffer(env, data, bytes, on_collected, shown.get(), &buffer);
@@ -24,7 +25,7 @@ Napi::Value HostPages::show(Napi::Env env, uint64_t bytes) {
   return {env, buffer};
 }
 
-std::shared_ptr<const Pages> HostPages::find(const void* data) const {
+std::shared_ptr<const Buffer> HostPages::find(const void* data) const {
   const std::lock_guard lock(mutex_);
   const auto found = shown_.find(data);
   return found == shown_.end() ? nullptr : found->second.lock();

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <unordered_map>
 
-#include "quern/pages.h"
+#include "quern/buffer.h"
 
 namespace quern {
 
@@ -14,18 +14,17 @@ namespace quern {
 // ArrayBuffer (transfer, collection), they stay in their place for as long as the plan.
 class HostPages : public std::enable_shared_from_this<HostPages> {
  public:
-  // An ArrayBuffer of zeros over pages of its own; an ordinary one where the embedder allows no others (Electron), which `find`
-  // does not know. Throws OUT_OF_MEMORY.
-  Napi::Value show(Napi::Env env, uint64_t bytes);
+  // An ArrayBuffer of `pages`; an ordinary one of zeros where the embedder allows no others (Electron), which `find` does not know.
+  Napi::Value show(Napi::Env env, std::shared_ptr<const Buffer> pages);
   // The pages that begin at `data`; null for memory of anybody else.
-  std::shared_ptr<const Pages> find(const void* data) const;
+  std::shared_ptr<const Buffer> find(const void* data) const;
 
  private:
   struct Shown;
   static void on_collected(napi_env env, void* data, void* shown);
 
   mutable std::mutex mutex_; // some embedders collect on threads of their own
-  std::unordered_map<const void*, std::weak_ptr<const Pages>> shown_;
+  std::unordered_map<const void*, std::weak_ptr<const Buffer>> shown_;
 };
 
 } // namespace quern

@@ -8,7 +8,7 @@
 namespace quern {
 
 [[noreturn]] static void fail_moved(const char* name) {
-  fail(Code::bad_argument, "the memory of %s has been transferred or resized while a plan was to use it; capture the plan anew", name);
+  fail(Code::bad_argument, "the memory of %s has been transferred or resized while it was to be used; capture the plan anew", name);
 }
 
 LentBuffer::LentBuffer(const Napi::Value& value, const char* name, const HostPages& own) : name_(name) {
@@ -18,7 +18,7 @@ LentBuffer::LentBuffer(const Napi::Value& value, const char* name, const HostPag
   bytes_ = memory.size();
   pages_ = own.find(place_);
   shown_ = pages_ && bytes_ <= pages_->bytes();
-  if (!shown_) pages_ = std::make_shared<const Pages>(bytes_);
+  if (!shown_) pages_ = std::make_shared<const PagesBuffer>(bytes_);
 }
 
 std::span<uint8_t> LentBuffer::in_place() const {
@@ -51,11 +51,18 @@ std::span<int32_t> LentArray<int32_t>::in_place() const {
   return elements;
 }
 
-LentWord::LentWord(const Napi::Value& value, const char* name, const HostPages& own) {
+template <>
+std::span<uint8_t> LentArray<uint8_t>::in_place() const {
+  const auto elements = to_byte_span(array_.Value(), name_);
+  if (elements.data() != place_ || elements.size() != own_.size()) fail_moved(name_);
+  return elements;
+}
+
+LentWords::LentWords(const Napi::Value& value, const char* name, const HostPages& own, size_t least) {
   const auto words = to_word_span(value, name);
-  if (words.empty()) fail(Code::bad_argument, "%s must have an element", name);
+  if (words.size() < least) fail(Code::bad_argument, "%s must have %zu elements or more; it has %zu", name, least, words.size());
   array_ = Napi::Persistent(value.As<Napi::Object>());
-  word_ = words.data();
+  words_ = words;
   napi_value buffer; // a property `buffer` could be anything
   napi_get_typedarray_info(value.Env(), value, nullptr, nullptr, nullptr, &buffer, nullptr);
   if (!Napi::Value(value.Env(), buffer).IsArrayBuffer()) return; // a SharedArrayBuffer stays in its place while it is referred to

@@ -29,7 +29,7 @@ class LentBuffer {
   const uint8_t* place_;
   uint64_t bytes_;
   bool shown_; // the pages are those of the ArrayBuffer
-  std::shared_ptr<const Pages> pages_;
+  std::shared_ptr<const Buffer> pages_;
 };
 
 // A typed array that native code writes after a run; meanwhile the elements are in memory of the addon's own.
@@ -56,16 +56,18 @@ class LentArray {
   std::vector<Element> own_;
 };
 
-// The first word of an Int32Array in memory that JavaScript cannot take away: a SharedArrayBuffer, or HostPages.
-class LentWord {
+// An Int32Array in memory that JavaScript cannot take away: a SharedArrayBuffer, or HostPages.
+class LentWords {
  public:
-  LentWord(const Napi::Value& value, const char* name, const HostPages& own);
-  const int32_t* data() const { return word_; }
+  // Throws BAD_ARGUMENT where there are fewer than `least` words.
+  LentWords(const Napi::Value& value, const char* name, const HostPages& own, size_t least);
+  int32_t* data() const { return words_.data(); }
+  size_t count() const { return words_.size(); }
 
  private:
   Napi::ObjectReference array_;
-  std::shared_ptr<const Pages> pages_;
-  const int32_t* word_;
+  std::shared_ptr<const Buffer> pages_;
+  std::span<int32_t> words_;
 };
 
 } // namespace quern

@@ -12,18 +12,21 @@ static std::vector<int32_t> copy_of_words(const Napi::Value& value) {
 
 PlanIo::PlanIo(const Napi::CallbackInfo& info, const HostPages& own)
     : words_(copy_of_words(info[0])), inputs_(info[1], "inputs", own), outputs_(info[2], "outputs", own),
-      control_(info[3], "control", own) {
-  if (!info[4].IsUndefined()) times_ = {info[4], "times", to_double_span(info[4], "times")};
-  if (info[5].IsUndefined()) return;
-  const auto places = to_double_span(info[5], "chain");
+      control_(info[3], "control", own, 1), fault_(info[4], "fault", own, 2) {
+  if (!info[5].IsUndefined()) times_ = {info[5], "times", to_double_span(info[5], "times")};
+  if (info[6].IsUndefined()) return;
+  const auto places = to_double_span(info[6], "chain");
   chain_.assign(places.begin(), places.end());
-  results_ = {info[6], "results", to_word_span(info[6], "results")};
+  results_ = {info[7], "results", to_word_span(info[7], "results")};
+  counts_ = {info[8], "counts", to_word_span(info[8], "counts")};
 }
 
 void PlanIo::copy_in() const {
   inputs_.copy_in();
   outputs_.copy_in();
-  if (!chain_.empty()) results_.need_in_place();
+  if (chain_.empty()) return;
+  results_.need_in_place();
+  counts_.need_in_place();
 }
 
 void PlanIo::copy_out() const {
@@ -31,6 +34,7 @@ void PlanIo::copy_out() const {
   outputs_.copy_out();
   times_.copy_out();
   results_.copy_out();
+  counts_.copy_out();
 }
 
 double* PlanIo::times_of(size_t ops) {

@@ -4,7 +4,7 @@ namespace quern {
 
 Settler::Settler(Napi::Env env, Napi::Function make_error) : env_(env), make_error_(Napi::Persistent(make_error)) {
   const napi_status status =
-      napi_create_threadsafe_function(env, nullptr, nullptr, Napi::String::New(env, "quern-backend-cpu"), 0, 1, nullptr,
+      napi_create_threadsafe_function(env, nullptr, nullptr, Napi::String::New(env, "quern"), 0, 1, nullptr,
                                       nullptr, this, on_finished, &wake_);
   if (status != napi_ok) fail(Code::device_failed, "Node refused a ThreadSafeFunction (status %d)", status);
   napi_unref_threadsafe_function(env, wake_);

@@ -7,12 +7,14 @@ namespace quern {
 inline constexpr int32_t plan_magic = 1313624145, plan_version = 1;
 inline constexpr int32_t header_words = 16, operand_words = 10, max_rank = 4;
 enum class Region : int32_t { none = 0, arena = 1, inputs = 2, outputs = 3, buffer = 4, weight = 5 };
+enum class FaultCode : int32_t { out_of_range = 1, device_failed = 2 };
 enum class DType : int32_t { f32 = 0, f16 = 1, bf16 = 2, i32 = 3, i8 = 4, u8 = 5 };
 inline constexpr int32_t dtype_bytes[] = {4, 2, 2, 4, 1, 1};
 
 // embed(table, ids) → y
 struct EmbedOp {
   enum Operands : int { TABLE, IDS, Y };
+  static constexpr int32_t index = 0; // in op_table
   static void run(Call& call);
 };
 
@@ -20,18 +22,21 @@ struct EmbedOp {
 struct LinearOp {
   enum Operands : int { X, W, BIAS, Y };
   enum Attributes : int { BATCH_INVARIANT };
+  static constexpr int32_t index = 1; // in op_table
   static void run(Call& call);
 };
 
 // add(a, b) → y
 struct AddOp {
   enum Operands : int { A, B, Y };
+  static constexpr int32_t index = 2; // in op_table
   static void run(Call& call);
 };
 
 // mul(a, b) → y
 struct MulOp {
   enum Operands : int { A, B, Y };
+  static constexpr int32_t index = 3; // in op_table
   static void run(Call& call);
 };
 
@@ -39,6 +44,7 @@ struct MulOp {
 struct ScaleOp {
   enum Operands : int { X, Y };
   enum Attributes : int { FACTOR };
+  static constexpr int32_t index = 4; // in op_table
   static void run(Call& call);
 };
 
@@ -46,12 +52,14 @@ struct ScaleOp {
 struct RmsNormOp {
   enum Operands : int { X, W, Y };
   enum Attributes : int { EPS };
+  static constexpr int32_t index = 5; // in op_table
   static void run(Call& call);
 };
 
 // silu(x) → y
 struct SiluOp {
   enum Operands : int { X, Y };
+  static constexpr int32_t index = 6; // in op_table
   static void run(Call& call);
 };
 
@@ -59,18 +67,21 @@ struct SiluOp {
 struct GeluOp {
   enum Operands : int { X, Y };
   enum Attributes : int { FORM };
+  static constexpr int32_t index = 7; // in op_table
   static void run(Call& call);
 };
 
 // swiglu(gate, up) → y
 struct SwigluOp {
   enum Operands : int { GATE, UP, Y };
+  static constexpr int32_t index = 8; // in op_table
   static void run(Call& call);
 };
 
 // geglu(gate, up) → y
 struct GegluOp {
   enum Operands : int { GATE, UP, Y };
+  static constexpr int32_t index = 9; // in op_table
   static void run(Call& call);
 };
 
@@ -78,6 +89,7 @@ struct GegluOp {
 struct RopeTableOp {
   enum Operands : int { POSITIONS, FREQUENCIES, TABLE };
   enum Attributes : int { MAGNITUDE };
+  static constexpr int32_t index = 10; // in op_table
   static void run(Call& call);
 };
 
@@ -85,6 +97,7 @@ struct RopeTableOp {
 struct RopeOp {
   enum Operands : int { X, TABLE, Y };
   enum Attributes : int { LAYOUT };
+  static constexpr int32_t index = 11; // in op_table
   static void run(Call& call);
 };
 
@@ -92,24 +105,28 @@ struct RopeOp {
 struct AttentionOp {
   enum Operands : int { Q, K_CACHE, V_CACHE, CU_SEQLENS, KV_LENGTHS, BLOCK_TABLE, Y };
   enum Attributes : int { SCALE, CAUSAL, WINDOW, SOFT_CAP, BF16 };
+  static constexpr int32_t index = 12; // in op_table
   static void run(Call& call);
 };
 
 // kvAppend(k, v, slots, kCache, vCache)
 struct KvAppendOp {
   enum Operands : int { K, V, SLOTS, K_CACHE, V_CACHE };
+  static constexpr int32_t index = 13; // in op_table
   static void run(Call& call);
 };
 
 // softmax(x) → y
 struct SoftmaxOp {
   enum Operands : int { X, Y };
+  static constexpr int32_t index = 14; // in op_table
   static void run(Call& call);
 };
 
 // argmax(x) → y
 struct ArgmaxOp {
   enum Operands : int { X, Y };
+  static constexpr int32_t index = 15; // in op_table
   static void run(Call& call);
 };
 
@@ -117,24 +134,28 @@ struct ArgmaxOp {
 struct TopKOp {
   enum Operands : int { X, VALUES, INDICES };
   enum Attributes : int { K };
+  static constexpr int32_t index = 16; // in op_table
   static void run(Call& call);
 };
 
 // maskLogits(x, bits) → y
 struct MaskLogitsOp {
   enum Operands : int { X, BITS, Y };
+  static constexpr int32_t index = 17; // in op_table
   static void run(Call& call);
 };
 
 // penalise(x, tokens, strengths) → y
 struct PenaliseOp {
   enum Operands : int { X, TOKENS, STRENGTHS, Y };
+  static constexpr int32_t index = 18; // in op_table
   static void run(Call& call);
 };
 
 // gatherRows(x, rows) → y
 struct GatherRowsOp {
   enum Operands : int { X, ROWS, Y };
+  static constexpr int32_t index = 19; // in op_table
   static void run(Call& call);
 };
 
@@ -142,18 +163,21 @@ struct GatherRowsOp {
 struct CastOp {
   enum Operands : int { X, Y };
   enum Attributes : int { TO };
+  static constexpr int32_t index = 20; // in op_table
   static void run(Call& call);
 };
 
 // expertLinear(x, w, ids) → y
 struct ExpertLinearOp {
   enum Operands : int { X, W, IDS, Y };
+  static constexpr int32_t index = 21; // in op_table
   static void run(Call& call);
 };
 
 // weightedSum(x, weights) → y
 struct WeightedSumOp {
   enum Operands : int { X, WEIGHTS, Y };
+  static constexpr int32_t index = 22; // in op_table
   static void run(Call& call);
 };
 
@@ -161,6 +185,7 @@ struct WeightedSumOp {
 struct LayerNormOp {
   enum Operands : int { X, W, B, Y };
   enum Attributes : int { EPS };
+  static constexpr int32_t index = 23; // in op_table
   static void run(Call& call);
 };
 
@@ -168,6 +193,7 @@ struct LayerNormOp {
 struct UncachedAttentionOp {
   enum Operands : int { Q, K, V, CU_SEQLENS, CU_KEYS, Y };
   enum Attributes : int { SCALE, CAUSAL, WINDOW, SOFT_CAP, BF16 };
+  static constexpr int32_t index = 24; // in op_table
   static void run(Call& call);
 };
 
@@ -175,12 +201,14 @@ struct UncachedAttentionOp {
 struct PoolOp {
   enum Operands : int { X, CU_SEQLENS, Y };
   enum Attributes : int { BY };
+  static constexpr int32_t index = 25; // in op_table
   static void run(Call& call);
 };
 
 // l2Normalise(x) → y
 struct L2NormaliseOp {
   enum Operands : int { X, Y };
+  static constexpr int32_t index = 26; // in op_table
   static void run(Call& call);
 };
 
@@ -188,6 +216,7 @@ struct L2NormaliseOp {
 struct Conv1dOp {
   enum Operands : int { X, W, BIAS, Y };
   enum Attributes : int { STRIDE, PADDING };
+  static constexpr int32_t index = 27; // in op_table
   static void run(Call& call);
 };
 
@@ -195,18 +224,21 @@ struct Conv1dOp {
 struct Log10Op {
   enum Operands : int { X, Y };
   enum Attributes : int { FLOOR };
+  static constexpr int32_t index = 28; // in op_table
   static void run(Call& call);
 };
 
 // tanh(x) → y
 struct TanhOp {
   enum Operands : int { X, Y };
+  static constexpr int32_t index = 29; // in op_table
   static void run(Call& call);
 };
 
 // sample(x, settings, random, draws) → y
 struct SampleOp {
   enum Operands : int { X, SETTINGS, RANDOM, DRAWS, Y };
+  static constexpr int32_t index = 30; // in op_table
   static void run(Call& call);
 };
 
@@ -214,6 +246,7 @@ struct SampleOp {
 struct AddRmsNormOp {
   enum Operands : int { A, B, W, SUM, Y };
   enum Attributes : int { EPS };
+  static constexpr int32_t index = 31; // in op_table
   static void run(Call& call);
 };
 
@@ -221,6 +254,7 @@ struct AddRmsNormOp {
 struct GateUpSwigluOp {
   enum Operands : int { X, GATE, UP, Y };
   enum Attributes : int { BATCH_INVARIANT };
+  static constexpr int32_t index = 32; // in op_table
   static void run(Call& call);
 };
 
@@ -228,6 +262,7 @@ struct GateUpSwigluOp {
 struct QkvLinearOp {
   enum Operands : int { X, Q, K, V, Q_BIAS, K_BIAS, V_BIAS, YQ, YK, YV };
   enum Attributes : int { BATCH_INVARIANT };
+  static constexpr int32_t index = 33; // in op_table
   static void run(Call& call);
 };
 
@@ -235,12 +270,14 @@ struct QkvLinearOp {
 struct QkNormRopeAppendOp {
   enum Operands : int { Q, K, V, Q_NORM, K_NORM, TABLE, SLOTS, K_CACHE, V_CACHE, Y };
   enum Attributes : int { EPS, LAYOUT };
+  static constexpr int32_t index = 34; // in op_table
   static void run(Call& call);
 };
 
 // linearArgmax(x, w) → y
 struct LinearArgmaxOp {
   enum Operands : int { X, W, Y };
+  static constexpr int32_t index = 35; // in op_table
   static void run(Call& call);
 };
 
@@ -248,6 +285,7 @@ struct LinearArgmaxOp {
 struct MoeOp {
   enum Operands : int { X, ROUTER, GATE, UP, DOWN, RESIDUAL, Y };
   enum Attributes : int { CHOSEN, RENORMALISE };
+  static constexpr int32_t index = 36; // in op_table
   static void run(Call& call);
 };
 
@@ -255,6 +293,7 @@ struct MoeOp {
 struct AddLayerNormOp {
   enum Operands : int { A, B, W, BIAS, SUM, Y };
   enum Attributes : int { EPS };
+  static constexpr int32_t index = 37; // in op_table
   static void run(Call& call);
 };
 
@@ -262,57 +301,100 @@ struct AddLayerNormOp {
 struct BiasGeluOp {
   enum Operands : int { X, W, BIAS, Y };
   enum Attributes : int { FORM, BATCH_INVARIANT };
+  static constexpr int32_t index = 38; // in op_table
   static void run(Call& call);
 };
 
+// Every op, in the order of op_table.
+#define QUERN_OPS(X) \
+  X(EmbedOp) \
+  X(LinearOp) \
+  X(AddOp) \
+  X(MulOp) \
+  X(ScaleOp) \
+  X(RmsNormOp) \
+  X(SiluOp) \
+  X(GeluOp) \
+  X(SwigluOp) \
+  X(GegluOp) \
+  X(RopeTableOp) \
+  X(RopeOp) \
+  X(AttentionOp) \
+  X(KvAppendOp) \
+  X(SoftmaxOp) \
+  X(ArgmaxOp) \
+  X(TopKOp) \
+  X(MaskLogitsOp) \
+  X(PenaliseOp) \
+  X(GatherRowsOp) \
+  X(CastOp) \
+  X(ExpertLinearOp) \
+  X(WeightedSumOp) \
+  X(LayerNormOp) \
+  X(UncachedAttentionOp) \
+  X(PoolOp) \
+  X(L2NormaliseOp) \
+  X(Conv1dOp) \
+  X(Log10Op) \
+  X(TanhOp) \
+  X(SampleOp) \
+  X(AddRmsNormOp) \
+  X(GateUpSwigluOp) \
+  X(QkvLinearOp) \
+  X(QkNormRopeAppendOp) \
+  X(LinearArgmaxOp) \
+  X(MoeOp) \
+  X(AddLayerNormOp) \
+  X(BiasGeluOp)
+
 inline constexpr OpSpec op_table[] = {
-    {0, "embed", EmbedOp::run, 0, 2, 3,
+    {0, "embed", 0, 2, 3,
      {{"table", OperandKind::weight, false, false},
       {"ids", OperandKind::tensor, false, false},
       {"y", OperandKind::tensor, false, true}}},
-    {1, "linear", LinearOp::run, 1, 3, 4,
+    {1, "linear", 1, 3, 4,
      {{"x", OperandKind::tensor, false, false},
       {"w", OperandKind::weight, false, false},
       {"bias", OperandKind::weight, true, false},
       {"y", OperandKind::tensor, false, true}}},
-    {2, "add", AddOp::run, 0, 2, 3,
+    {2, "add", 0, 2, 3,
      {{"a", OperandKind::tensor, false, false},
       {"b", OperandKind::tensor, false, false},
       {"y", OperandKind::tensor, false, true}}},
-    {3, "mul", MulOp::run, 0, 2, 3,
+    {3, "mul", 0, 2, 3,
      {{"a", OperandKind::tensor, false, false},
       {"b", OperandKind::tensor, false, false},
       {"y", OperandKind::tensor, false, true}}},
-    {4, "scale", ScaleOp::run, 1, 1, 2,
+    {4, "scale", 1, 1, 2,
      {{"x", OperandKind::tensor, false, false},
       {"y", OperandKind::tensor, false, true}}},
-    {5, "rmsNorm", RmsNormOp::run, 1, 2, 3,
+    {5, "rmsNorm", 1, 2, 3,
      {{"x", OperandKind::tensor, false, false},
       {"w", OperandKind::weight, false, false},
       {"y", OperandKind::tensor, false, true}}},
-    {6, "silu", SiluOp::run, 0, 1, 2,
+    {6, "silu", 0, 1, 2,
      {{"x", OperandKind::tensor, false, false},
       {"y", OperandKind::tensor, false, true}}},
-    {7, "gelu", GeluOp::run, 1, 1, 2,
+    {7, "gelu", 1, 1, 2,
      {{"x", OperandKind::tensor, false, false},
       {"y", OperandKind::tensor, false, true}}},
-    {8, "swiglu", SwigluOp::run, 0, 2, 3,
+    {8, "swiglu", 0, 2, 3,
      {{"gate", OperandKind::tensor, false, false},
       {"up", OperandKind::tensor, false, false},
       {"y", OperandKind::tensor, false, true}}},
-    {9, "geglu", GegluOp::run, 0, 2, 3,
+    {9, "geglu", 0, 2, 3,
      {{"gate", OperandKind::tensor, false, false},
       {"up", OperandKind::tensor, false, false},
       {"y", OperandKind::tensor, false, true}}},
-    {10, "ropeTable", RopeTableOp::run, 1, 2, 3,
+    {10, "ropeTable", 1, 2, 3,
      {{"positions", OperandKind::tensor, false, false},
       {"frequencies", OperandKind::tensor, false, false},
       {"table", OperandKind::tensor, false, true}}},
-    {11, "rope", RopeOp::run, 1, 2, 3,
+    {11, "rope", 1, 2, 3,
      {{"x", OperandKind::tensor, false, false},
       {"table", OperandKind::tensor, false, false},
       {"y", OperandKind::tensor, false, true}}},
-    {12, "attention", AttentionOp::run, 5, 6, 7,
+    {12, "attention", 5, 6, 7,
      {{"q", OperandKind::tensor, false, false},
       {"kCache", OperandKind::buffer, false, false},
       {"vCache", OperandKind::buffer, false, false},
@@ -320,95 +402,95 @@ inline constexpr OpSpec op_table[] = {
       {"kvLengths", OperandKind::tensor, false, false},
       {"blockTable", OperandKind::tensor, false, false},
       {"y", OperandKind::tensor, false, true}}},
-    {13, "kvAppend", KvAppendOp::run, 0, 5, 5,
+    {13, "kvAppend", 0, 5, 5,
      {{"k", OperandKind::tensor, false, false},
       {"v", OperandKind::tensor, false, false},
       {"slots", OperandKind::tensor, false, false},
       {"kCache", OperandKind::buffer, false, true},
       {"vCache", OperandKind::buffer, false, true}}},
-    {14, "softmax", SoftmaxOp::run, 0, 1, 2,
+    {14, "softmax", 0, 1, 2,
      {{"x", OperandKind::tensor, false, false},
       {"y", OperandKind::tensor, false, true}}},
-    {15, "argmax", ArgmaxOp::run, 0, 1, 2,
+    {15, "argmax", 0, 1, 2,
      {{"x", OperandKind::tensor, false, false},
       {"y", OperandKind::tensor, false, true}}},
-    {16, "topK", TopKOp::run, 1, 1, 3,
+    {16, "topK", 1, 1, 3,
      {{"x", OperandKind::tensor, false, false},
       {"values", OperandKind::tensor, false, true},
       {"indices", OperandKind::tensor, false, true}}},
-    {17, "maskLogits", MaskLogitsOp::run, 0, 2, 3,
+    {17, "maskLogits", 0, 2, 3,
      {{"x", OperandKind::tensor, false, false},
       {"bits", OperandKind::tensor, false, false},
       {"y", OperandKind::tensor, false, true}}},
-    {18, "penalise", PenaliseOp::run, 0, 3, 4,
+    {18, "penalise", 0, 3, 4,
      {{"x", OperandKind::tensor, false, false},
       {"tokens", OperandKind::tensor, false, false},
       {"strengths", OperandKind::tensor, false, false},
       {"y", OperandKind::tensor, false, true}}},
-    {19, "gatherRows", GatherRowsOp::run, 0, 2, 3,
+    {19, "gatherRows", 0, 2, 3,
      {{"x", OperandKind::tensor, false, false},
       {"rows", OperandKind::tensor, false, false},
       {"y", OperandKind::tensor, false, true}}},
-    {20, "cast", CastOp::run, 1, 1, 2,
+    {20, "cast", 1, 1, 2,
      {{"x", OperandKind::tensor, false, false},
       {"y", OperandKind::tensor, false, true}}},
-    {21, "expertLinear", ExpertLinearOp::run, 0, 3, 4,
+    {21, "expertLinear", 0, 3, 4,
      {{"x", OperandKind::tensor, false, false},
       {"w", OperandKind::weight, false, false},
       {"ids", OperandKind::tensor, false, false},
       {"y", OperandKind::tensor, false, true}}},
-    {22, "weightedSum", WeightedSumOp::run, 0, 2, 3,
+    {22, "weightedSum", 0, 2, 3,
      {{"x", OperandKind::tensor, false, false},
       {"weights", OperandKind::tensor, false, false},
       {"y", OperandKind::tensor, false, true}}},
-    {23, "layerNorm", LayerNormOp::run, 1, 3, 4,
+    {23, "layerNorm", 1, 3, 4,
      {{"x", OperandKind::tensor, false, false},
       {"w", OperandKind::weight, false, false},
       {"b", OperandKind::weight, false, false},
       {"y", OperandKind::tensor, false, true}}},
-    {24, "uncachedAttention", UncachedAttentionOp::run, 5, 5, 6,
+    {24, "uncachedAttention", 5, 5, 6,
      {{"q", OperandKind::tensor, false, false},
       {"k", OperandKind::tensor, false, false},
       {"v", OperandKind::tensor, false, false},
       {"cuSeqlens", OperandKind::tensor, false, false},
       {"cuKeys", OperandKind::tensor, false, false},
       {"y", OperandKind::tensor, false, true}}},
-    {25, "pool", PoolOp::run, 1, 2, 3,
+    {25, "pool", 1, 2, 3,
      {{"x", OperandKind::tensor, false, false},
       {"cuSeqlens", OperandKind::tensor, false, false},
       {"y", OperandKind::tensor, false, true}}},
-    {26, "l2Normalise", L2NormaliseOp::run, 0, 1, 2,
+    {26, "l2Normalise", 0, 1, 2,
      {{"x", OperandKind::tensor, false, false},
       {"y", OperandKind::tensor, false, true}}},
-    {27, "conv1d", Conv1dOp::run, 2, 3, 4,
+    {27, "conv1d", 2, 3, 4,
      {{"x", OperandKind::tensor, false, false},
       {"w", OperandKind::weight, false, false},
       {"bias", OperandKind::weight, true, false},
       {"y", OperandKind::tensor, false, true}}},
-    {28, "log10", Log10Op::run, 1, 1, 2,
+    {28, "log10", 1, 1, 2,
      {{"x", OperandKind::tensor, false, false},
       {"y", OperandKind::tensor, false, true}}},
-    {29, "tanh", TanhOp::run, 0, 1, 2,
+    {29, "tanh", 0, 1, 2,
      {{"x", OperandKind::tensor, false, false},
       {"y", OperandKind::tensor, false, true}}},
-    {30, "sample", SampleOp::run, 0, 4, 5,
+    {30, "sample", 0, 4, 5,
      {{"x", OperandKind::tensor, false, false},
       {"settings", OperandKind::tensor, false, false},
       {"random", OperandKind::tensor, false, false},
       {"draws", OperandKind::tensor, false, false},
       {"y", OperandKind::tensor, false, true}}},
-    {64, "addRmsNorm", AddRmsNormOp::run, 1, 3, 5,
+    {64, "addRmsNorm", 1, 3, 5,
      {{"a", OperandKind::tensor, false, false},
       {"b", OperandKind::tensor, false, false},
       {"w", OperandKind::weight, false, false},
       {"sum", OperandKind::tensor, false, true},
       {"y", OperandKind::tensor, false, true}}},
-    {65, "gateUpSwiglu", GateUpSwigluOp::run, 1, 3, 4,
+    {65, "gateUpSwiglu", 1, 3, 4,
      {{"x", OperandKind::tensor, false, false},
       {"gate", OperandKind::weight, false, false},
       {"up", OperandKind::weight, false, false},
       {"y", OperandKind::tensor, false, true}}},
-    {66, "qkvLinear", QkvLinearOp::run, 1, 7, 10,
+    {66, "qkvLinear", 1, 7, 10,
      {{"x", OperandKind::tensor, false, false},
       {"q", OperandKind::weight, false, false},
       {"k", OperandKind::weight, false, false},
@@ -419,7 +501,7 @@ inline constexpr OpSpec op_table[] = {
       {"yq", OperandKind::tensor, false, true},
       {"yk", OperandKind::tensor, false, true},
       {"yv", OperandKind::tensor, false, true}}},
-    {67, "qkNormRopeAppend", QkNormRopeAppendOp::run, 2, 9, 10,
+    {67, "qkNormRopeAppend", 2, 9, 10,
      {{"q", OperandKind::tensor, false, false},
       {"k", OperandKind::tensor, false, false},
       {"v", OperandKind::tensor, false, false},
@@ -430,11 +512,11 @@ inline constexpr OpSpec op_table[] = {
       {"kCache", OperandKind::buffer, false, true},
       {"vCache", OperandKind::buffer, false, true},
       {"y", OperandKind::tensor, false, true}}},
-    {68, "linearArgmax", LinearArgmaxOp::run, 0, 2, 3,
+    {68, "linearArgmax", 0, 2, 3,
      {{"x", OperandKind::tensor, false, false},
       {"w", OperandKind::weight, false, false},
       {"y", OperandKind::tensor, false, true}}},
-    {69, "moe", MoeOp::run, 2, 6, 7,
+    {69, "moe", 2, 6, 7,
      {{"x", OperandKind::tensor, false, false},
       {"router", OperandKind::weight, false, false},
       {"gate", OperandKind::weight, false, false},
@@ -442,14 +524,14 @@ inline constexpr OpSpec op_table[] = {
       {"down", OperandKind::weight, false, false},
       {"residual", OperandKind::tensor, false, false},
       {"y", OperandKind::tensor, false, true}}},
-    {70, "addLayerNorm", AddLayerNormOp::run, 1, 4, 6,
+    {70, "addLayerNorm", 1, 4, 6,
      {{"a", OperandKind::tensor, false, false},
       {"b", OperandKind::tensor, false, false},
       {"w", OperandKind::weight, false, false},
       {"bias", OperandKind::weight, false, false},
       {"sum", OperandKind::tensor, false, true},
       {"y", OperandKind::tensor, false, true}}},
-    {71, "biasGelu", BiasGeluOp::run, 2, 3, 4,
+    {71, "biasGelu", 2, 3, 4,
      {{"x", OperandKind::tensor, false, false},
       {"w", OperandKind::weight, false, false},
       {"bias", OperandKind::weight, false, false},

@@ -13,13 +13,13 @@ export interface AddedToken {
   readonly id: number;
   readonly content: string;
   readonly special: boolean;
-  /** Only where no letter or digit is next to it. */
+  /** Matches only between characters other than letters and digits. */
   readonly singleWord: boolean;
-  /** Takes the whitespace before it. */
+  /** The match includes the whitespace on the left. */
   readonly lstrip: boolean;
-  /** Takes the whitespace after it. */
+  /** The match includes the whitespace on the right. */
   readonly rstrip: boolean;
-  /** Looked for, normalised, in the normalised text. */
+  /** Matched in normalised text, the token normalised too. */
   readonly normalized: boolean;
 }
 
@@ -101,7 +101,7 @@ function endOfSpace(text: string, start: number): number {
   return spaceAtStart.lastIndex;
 }
 
-/** A piece of normal text or the id of a token, and whether it is as good as typed: no special token may come of it. */
+/** Normalised text or a token id. `typed`: no special token may be made of the text. */
 export interface Piece {
   readonly fragment: Fragment;
   readonly isTyped: boolean;
@@ -134,7 +134,7 @@ export class AddedTokens {
     );
   }
 
-  /** Undefined where other work may come between. */
+  /** `undefined` is a pause: other work may run there. */
   *split(text: string, { special, mark }: EncodeOptions): Generator<Piece | undefined, void> {
     if (special !== 'parse') yield* this.plain(text, true);
     else if (!mark || !text.includes(mark)) yield* this.plain(text, false);

@@ -8,20 +8,20 @@ import type { Models, WordModel } from './word-model.js';
 
 /** What all BPE models of a file share. */
 interface Rules {
-  /** Of a pair of tokens, left · FACTOR + right: the place of its merge in the list. */
+  /** Key: left · FACTOR + right. Value: rank of the merge. */
   readonly ranks: ReadonlyMap<number, number>;
-  /** What the merge at that place makes. */
+  /** By rank: the merged token. */
   readonly merged: Int32Array;
   readonly prefix: string;
   readonly suffix: string;
   readonly unknown: number | undefined;
   readonly fusesUnknown: boolean;
   readonly wholeWordsFirst: boolean;
-  /** By byte, where characters that are no token become bytes. */
+  /** Byte tokens, where the model falls back to bytes. */
   readonly bytes: readonly (number | undefined)[] | undefined;
 }
 
-const FACTOR = 2 ** 26; // above any id: a pair is a whole number that a double holds exactly
+const FACTOR = 2 ** 26; // above any id, so a pair is an exact integer in a double
 
 const SYMBOLS_OF_PART = 1024;
 
@@ -91,7 +91,7 @@ function* rulesOf(fields: Fields, tokens: ModelTokens): Divided<Rules> {
   };
 }
 
-/** A pair that is listed twice counts where it is last. */
+/** Of equal pairs the last one counts. */
 function* mergesOf(
   fields: Fields,
   prefix: string,
@@ -110,7 +110,7 @@ function* mergesOf(
   return { ranks, merged };
 }
 
-/** For errors alone: files have some hundred thousand merges. */
+/** Text for error messages. */
 const placeOf = (rank: number): string => `model.merges[${rank}]`;
 
 /** "a b", or in newer files ["a", "b"]. */

@@ -7,7 +7,7 @@ export const WORD = '\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\p{Join_Control}';
 /** Punctuation, with every ASCII character that is neither letter, digit nor space. */
 export const PUNCTUATION = '\\p{P}$+<=>^`|~';
 /**
- * What BERT's tokenizer takes for words of their own: the CJK blocks. U+2B820 to U+2B91F are missing in Hugging Face's
+ * Characters that are words for BERT's tokenizer: the CJK blocks. U+2B820 to U+2B91F are missing in Hugging Face's
  * list, and so in llama.cpp's.
  */
 export const IDEOGRAPHS =

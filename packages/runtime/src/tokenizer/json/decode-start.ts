@@ -1,7 +1,7 @@
 /** How decoding begins. */
 export interface DecodeStart {
-  /** The tokens go on from a text: none of them is the first of it. */
+  /** The tokens continue a text. */
   readonly continues: boolean;
-  /** The text is wanted as it grows, rather than all at once. */
+  /** The caller reads the text token by token. */
   readonly streams: boolean;
 }

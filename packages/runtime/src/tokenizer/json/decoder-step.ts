@@ -1,7 +1,7 @@
-/** A step from tokens to text: takes tokens one by one, and gives what of them is sure. */
+/** A step from tokens to text: takes one token at a time, returns the text that is final. */
 export interface DecoderStep {
   push(token: string): readonly string[];
-  /** The tokens are at an end: what was held back. */
+  /** End of the tokens: returns the rest of the text. */
   end(): readonly string[];
 }
 
@@ -11,7 +11,7 @@ export const eachToken = (change: (token: string) => string): DecoderStep => ({
   end: () => [],
 });
 
-/** One token at the end, of all that the step gives. */
+/** All output of the step as one token, at the end. */
 export function fused(step: DecoderStep): DecoderStep {
   let text = '';
   return {

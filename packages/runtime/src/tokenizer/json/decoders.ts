@@ -53,7 +53,7 @@ const sequence =
   (start) =>
     inOrder(steps.map((step) => step(start)));
 
-/** Whether a step can take the one token that was made of all as it grows. */
+/** Whether a step works on parts of the fused token. */
 function worksOnParts(fields: Fields): boolean {
   if (fields.type !== 'Replace') return fields.type === 'Strip' || fields.type === 'Fuse';
   return [...String(fields.object('pattern').json.String ?? '')].length === 1;
@@ -73,7 +73,7 @@ function stripRules(fields: Fields) {
   return { content, start: fields.count('start', 0), stop: fields.count('stop', 0) };
 }
 
-/** Without a decoder, tokens are words apart. */
+/** Without a decoder, a space separates tokens. */
 export const wordsApart: Decoder = ({ continues }) => {
   let isFirst = !continues;
   return eachToken((token) => {
@@ -167,7 +167,7 @@ function ctc(fields: Fields): Decoder {
   };
 }
 
-/** The steps of a decoder, out of their sequences. */
+/** The steps of a decoder, nested sequences flattened. */
 export function decoderSteps(decoder: unknown): Json[] {
   if (!isJson(decoder)) return [];
   return decoder.type === 'Sequence' && Array.isArray(decoder.decoders)

@@ -5,13 +5,13 @@ const context: { work: () => void } = { work: () => {} };
 const sandbox = createContext(context);
 const script = new Script('work()');
 
-/** Ordinary patterns pass a megabyte in a tenth of a second; what takes ten times as long never ends. */
+/** An ordinary pattern needs 0.1 s per megabyte. The limit is ten times that. */
 const BASE_MS = 1000;
 const CHARACTERS_PER_MS = 1000;
 
 /**
- * Runs a regular expression of a file, and stops it where it takes too long for a text of that length: V8 ends a match
- * that backtracks when a script's time is up.
+ * Runs a regular expression of a file under a time limit proportional to the text: V8 stops a backtracking match when the
+ * script's time is up.
  *
  * @throws TokenizerError SLOW_PATTERN
  */
@@ -32,7 +32,7 @@ export function guarded(pattern: string, characters: number, work: () => void): 
   }
 }
 
-/** The error may come from another realm, whose Error is not ours. */
+/** The error may come from another realm, where `instanceof Error` is false. */
 const isTimeout = (cause: unknown): boolean =>
   typeof cause === 'object' &&
   cause !== null &&

@@ -11,6 +11,9 @@ const o200k = (end: string, digits: string) =>
 const deepseek3 =
   '[!"#$%&\'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+';
 
+/** What Phi-4-mini and others split by. */
+export const o200kSource = o200k(`${contractions}?`, '{1,3}');
+
 /** The patterns that most files have, by their source: they are ours to run, and need no guard. */
 export const KNOWN_PATTERNS: ReadonlyMap<string, RegExp> = new Map(
   [
@@ -21,7 +24,7 @@ export const KNOWN_PATTERNS: ReadonlyMap<string, RegExp> = new Map(
       ways.QWEN35.patterns[0],
     ],
     [String.raw`'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`, byteLevelWords],
-    [o200k(`${contractions}?`, '{1,3}'), ways.O200K.patterns[0]],
+    [o200kSource, ways.O200K.patterns[0]],
     [o200k('', ''), ways.TEKKEN.patterns[0]],
     [String.raw`\p{N}{1,3}`, ways.DEEPSEEK3.patterns[0]],
     [deepseek3, ways.DEEPSEEK3.patterns[2]],

@@ -11,7 +11,7 @@ import { WordPieceModel } from './word-piece-model.js';
 export const modelKinds = ['BPE', 'WordPiece', 'WordLevel', 'Unigram'] as const;
 export type ModelKind = (typeof modelKinds)[number];
 
-/** Older files have no type: their fields tell. */
+/** The kind by `type`, or in older files by the fields present. */
 export function kindOf(model: Json): ModelKind {
   const { type } = model;
   const known = modelKinds.find((kind) => kind === type);

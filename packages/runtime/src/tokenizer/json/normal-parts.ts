@@ -2,7 +2,7 @@ import type { Divided } from '@quern/core';
 import type { Fields } from './fields.js';
 import type { Normalizer } from './normalizer.js';
 
-/** What becomes of a text, and whether its parts may be normalised apart (see `partsOf`). */
+/** A normaliser. `isLocal`: parts of a text may be normalised one by one (see `partsOf`). */
 export interface Normalization {
   readonly normalize: Normalizer;
   readonly isLocal: boolean;
@@ -24,7 +24,7 @@ const local: ReadonlySet<string> = new Set([
   'StripAccents',
 ]);
 
-/** Whether a normaliser looks no further than the characters that join each other. */
+/** Whether a normaliser looks no further than a cluster of joining characters. */
 export function isLocal(fields: Fields): boolean {
   if (fields.type === 'Sequence') return fields.objects('normalizers').every(isLocal);
   if (fields.type === 'Replace') return isOneCharacter(fields.object('pattern').json.String);
@@ -63,7 +63,7 @@ function placeIn(window: string): number | undefined {
   return between.exec(window)?.index;
 }
 
-/** Normalises in parts, where that is the same. */
+/** Normalises part by part where the result is the same, else as a whole. */
 export function* normalizeInParts({ normalize, isLocal }: Normalization, text: string): Divided<string> {
   if (!isLocal || text.length <= CHARACTERS_OF_PART) return normalize(text);
   const normal: string[] = [];

@@ -7,7 +7,7 @@ import { KNOWN_PATTERNS } from './known-patterns.js';
 /** Finds places in a text, from left to right. */
 export type Pattern = (text: string) => Iterable<readonly [start: number, end: number]>;
 
-/** A regular expression of ours, which never backtracks far. */
+/** One of our own regular expressions; none backtracks far. */
 export function patternOf(expression: RegExp): Pattern {
   return function* (text) {
     for (const match of text.matchAll(expression)) yield [match.index, match.index + match[0].length];
@@ -24,7 +24,7 @@ export function literal(searched: string): Pattern {
   };
 }
 
-/** The empty string is everywhere: between all characters, and at both ends. */
+/** The empty string matches between all characters, and at both ends. */
 function* boundaries(text: string): Generator<[number, number], void> {
   let at = 0;
   for (const character of text) {
@@ -43,7 +43,7 @@ export function patternField(fields: Fields): Pattern {
   return known ? patternOf(known) : foreign(source, pattern.where);
 }
 
-/** A regular expression of a file: it may take for ever, so that it runs under guard. */
+/** A regular expression of a file. It may backtrack without end, so it runs under a time limit. */
 function foreign(source: string, where: string): Pattern {
   const expression = compile(source, where);
   return function* (text) {

@@ -1,7 +1,7 @@
 import { badVocabulary } from '../error.js';
 import { type Fields, isJson, type Makers, make } from './fields.js';
 
-/** What is put before and after a text. */
+/** Tokens before and after a text. */
 export interface Frame {
   readonly prefix: readonly number[];
   readonly suffix: readonly number[];

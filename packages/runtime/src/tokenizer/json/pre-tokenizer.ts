@@ -1,7 +1,7 @@
-/** Splits a text into pieces; an empty one is none, and other work may come there. `first`: it is the beginning of what was to be encoded. */
+/** Splits a text into pieces. An empty piece is a pause: other work may run there. `first`: the text begins the input of `encode`. */
 export type Split = (text: string, first: boolean) => Iterable<string>;
 
-/** How a text becomes words, and how the model spells each: apart, so that words can be remembered as they were written. */
+/** Splits a text into words, then spells each word for the model. Two functions, so that a cache is keyed by the written word. */
 export interface PreTokenizer {
   readonly split: Split;
   readonly spell?: (word: string) => string;

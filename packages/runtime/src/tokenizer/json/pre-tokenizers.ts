@@ -61,7 +61,7 @@ function byteLevel(fields: Fields): PreTokenizer {
 
 const whole: Split = (text) => [text];
 
-/** Every step but the last spells its pieces at once, for the next to split. */
+/** Each step spells its pieces, then the next step splits them; the last step leaves spelling to the model. */
 function inOrder(steps: readonly PreTokenizer[]): PreTokenizer {
   const last = steps.at(-1);
   if (!last) return { split: whole };
@@ -76,7 +76,7 @@ function spelled({ split, spell }: PreTokenizer): Split {
   };
 }
 
-/** A piece is first where it begins the first text. */
+/** `first` is true for the first piece of the first text alone. */
 function followedBy(next: Split, split: Split): Split {
   return function* (text, first) {
     let beginning = first;

@@ -1,4 +1,4 @@
-/** What becomes of the matches of a pattern that splits a text. */
+/** Whether a match is removed, or is a piece, or joins the piece before or after it. */
 export const behaviors = [
   'Removed',
   'Isolated',
@@ -30,10 +30,10 @@ export function* segmentsOf(
   if (end < text.length) yield { start: end, end: text.length, isMatch: invert };
 }
 
-/** A removed match of so many characters took a while. */
+/** Removed matches that are longer than this let other work in. */
 const long = 1024;
 
-/** The pieces that a text is split into; an empty one where other work may come between. */
+/** The pieces of a text. An empty piece is a pause: other work may run there. */
 export function* piecesOf(
   text: string,
   segments: Iterable<Segment>,

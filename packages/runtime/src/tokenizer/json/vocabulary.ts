@@ -24,10 +24,10 @@ export function vocabularyOf(
   return Vocabulary.unindexed(spellings, types, spellingToBytes(tokenizer.decoder));
 }
 
-/** Ids that no token has, of a vocabulary that was padded or whose added tokens lie apart. */
+/** Most unused ids: vocabularies are padded, and added tokens may lie apart. */
 const MOST_UNUSED = 1 << 20;
 
-/** By id; "" where there is no token. Ids come from a file: they do not size an array as they please. */
+/** By id; "" for an unused id. The size is bounded, since ids come from a file. */
 function spellingsOf(
   entries: readonly (readonly [string, number])[],
   added: readonly AddedToken[],

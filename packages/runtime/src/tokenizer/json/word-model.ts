@@ -5,7 +5,7 @@ export interface WordModel {
   encode(word: string): Divided<readonly number[]>;
 }
 
-/** The same model twice: as it is, and blind to the special tokens among its own, which no text may become. */
+/** One model in two views: `parsing` finds special tokens of its vocabulary, `typed` never does (for typed text). */
 export interface Models {
   readonly parsing: WordModel;
   readonly typed: WordModel;

@@ -1,4 +1,4 @@
-// The backend as a JavaScript object.
+// A driver as a JavaScript object (NativeBackend in src/native-backend.ts).
 #pragma once
 #include <napi.h>
 
@@ -7,7 +7,7 @@
 
 #include "quern/addon/plan-io.h"
 #include "quern/addon/settler.h"
-#include "runtime/backend.h"
+#include "quern/driver.h"
 
 namespace quern {
 
@@ -15,7 +15,7 @@ class NativeBackend : public Napi::ObjectWrap<NativeBackend> {
  public:
   static Napi::Function define(Napi::Env env);
 
-  // new NativeBackend(threads, isa, makeError): 0 and '' choose; makeError(code, message) gives the errors thrown.
+  // new NativeBackend(options, makeError): options are what make_device takes; makeError(code, message) gives the errors thrown.
   explicit NativeBackend(const Napi::CallbackInfo& info);
   ~NativeBackend() override;
   // In place of ObjectWrap's: what is wrapped by others is refused.
@@ -25,22 +25,26 @@ class NativeBackend : public Napi::ObjectWrap<NativeBackend> {
   using Info = Napi::CallbackInfo;
   Napi::Value profile(const Info& info);      // () → Promise<profile>
   Napi::Value ceilings(const Info& info);     // () → Promise<ceilings>
+  Napi::Value has_unified_memory(const Info& info); // () → boolean
   Napi::Value free_memory(const Info& info);  // () → bytes
   Napi::Value allocate(const Info& info);     // (bytes) → id
   Napi::Value free(const Info& info);         // (id)
-  Napi::Value write(const Info& info);        // (id, offset, Uint8Array)
-  Napi::Value read(const Info& info);         // (id, offset, Uint8Array)
+  Napi::Value write(const Info& info);        // (id, offset, Uint8Array) → undefined, or a Promise where memory is not unified
+  Napi::Value read(const Info& info);         // (id, offset, Uint8Array) → likewise
   Napi::Value host_memory(const Info& info);  // (bytes) → ArrayBuffer
-  // Bytes of weights are a slice of a file, {path, offset, byteLength, mmap?}, or a buffer's number.
+  // Bytes of weights are a slice of a file, {path, offset, byteLength, mmap?}, or the number of bytes given piece by piece.
+  Napi::Value give(const Info& info);         // (bytes) → id
+  Napi::Value give_bytes(const Info& info);   // (id, offset, Uint8Array)
+  Napi::Value take_back(const Info& info);    // (id)
   // (name, shape, format, parts: [bytes] or [bytes, rows, from, of]) → Promise<{id, byteLength}>
   Napi::Value load_weight(const Info& info);
-  // (name, N, K, bits, groupSize, version, [qweight, qzeros, scales, groupIndex?]) → Promise<{id, byteLength, format, ordered}>
+  // (name, N, K, bits, groupSize, version, [qweight, qzeros, scales, groupIndex?]) → Promise<{id, byteLength, format}>
   Napi::Value load_gptq(const Info& info);
   Napi::Value free_weight(const Info& info);  // (id)
-  Napi::Value execute(const Info& info);      // (words, inputs, outputs, control, times?) → Promise
-  Napi::Value capture(const Info& info);      // (words, inputs, outputs, control, times?, chain?, results?) → id
-  Napi::Value replay(const Info& info);       // (id) → Promise
-  Napi::Value replay_chain(const Info& info); // (id, count, stops) → Promise<replays>
+  Napi::Value execute(const Info& info);      // (words, inputs, outputs, control, fault, times?) → Promise
+  Napi::Value capture(const Info& info);      // (words, inputs, outputs, control, fault, times?, chain?, results?, counts?) → Promise<id>
+  Napi::Value replay(const Info& info);       // (id, dirty?: Float64Array of [from, to, …]) → Promise; without dirty: all is
+  Napi::Value replay_chain(const Info& info); // (id, limits, stops, dirty?) → Promise<replays>
   Napi::Value release(const Info& info);      // (id)
   Napi::Value kernel_runs(const Info& info);  // () → {op: count}
   Napi::Value dispose(const Info& info);      // (); twice is harmless
@@ -49,23 +53,23 @@ class NativeBackend : public Napi::ObjectWrap<NativeBackend> {
   template <Napi::Value (NativeBackend::*method)(const Info&)>
   Napi::Value guarded(const Info& info);
 
-  // The backend behind this. Throws DISPOSED. To be asked when all arguments have been read, whose getters may dispose of it.
-  Backend& alive() const;
+  // The driver behind this. Throws DISPOSED. To be asked when all arguments have been read, whose getters may dispose of it.
+  Driver& alive() const;
 
-  // Runs `work` on the backend's own thread; the promise settles when it has returned or thrown.
+  // Runs `work` on the driver's own thread; the promise settles when it has returned or thrown.
   template <class Work>
   Napi::Value submit(std::shared_ptr<void> keeps, Work work);
 
-  std::span<uint8_t> slice(const Info& info, size_t length);
   struct Captured;
-  // The captured plan that an argument names, with what its memory holds now.
-  std::shared_ptr<Captured> captured(const Napi::Value& id) const;
+  struct Replay;
+  // The run of a captured plan that the arguments name, with what its memory holds now; `dirty` is the index of that argument.
+  std::shared_ptr<Replay> replay_of(const Info& info, size_t dirty) const;
   void settle_all(bool may_run_code);
   static void on_environment_ends(void* self);
 
   std::unique_ptr<Settler> settler_;
   std::shared_ptr<HostPages> host_pages_ = std::make_shared<HostPages>();
-  std::unique_ptr<Backend> backend_; // null once disposed
+  std::unique_ptr<Driver> driver_; // null once disposed
   std::unordered_map<int32_t, std::shared_ptr<Captured>> captured_;
   int32_t next_captured_ = 0;
 };

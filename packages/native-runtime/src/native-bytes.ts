@@ -1,21 +1,21 @@
 import { BackendError, type WeightBytes } from '@quern/core';
-import type { NativeBackend, NativeBytes } from './load.js';
+import type { NativeBackend, NativeBytes } from './addon.js';
 
 /** Bytes copied in one turn of the event loop: about a millisecond. */
 const bytesPerTurn = 2 ** 22;
 
 const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-/** Memory of JavaScript's on its way to a buffer of the addon's. */
+/** Memory of JavaScript's on its way to pages of the addon's. */
 interface Copy {
   readonly bytes: Uint8Array;
   /** When it was given. */
   readonly byteLength: number;
-  readonly buffer: number;
+  readonly given: number;
 }
 
 /**
- * Calls `load` with the bytes of a weight as the addon takes them: slices of files as they are, memory copied to buffers of the
+ * Calls `load` with the bytes of a weight as the addon takes them: slices of files as they are, memory copied to pages of the
  * addon's own, since JavaScript may transfer, resize or overwrite it while native threads read. Up to 4 MiB are copied before
  * this returns; more of them in turns of the event loop. Rejects with BAD_WEIGHT where they are taken away meanwhile, with
  * OUT_OF_MEMORY, and as `load`.
@@ -31,20 +31,20 @@ export async function withNativeBytes<T>(
     const held = all.map((bytes): NativeBytes => {
       if (!(bytes instanceof Uint8Array)) return bytes;
       const { byteLength } = bytes;
-      const buffer = native.allocate(byteLength);
-      copies.push({ bytes, byteLength, buffer });
-      return buffer;
+      const given = native.give(byteLength);
+      copies.push({ bytes, byteLength, given });
+      return given;
     });
     await copyAll(native, name, copies);
     return await load(held);
   } finally {
-    for (const { buffer } of copies) release(native, buffer);
+    for (const { given } of copies) release(native, given);
   }
 }
 
 async function copyAll(native: NativeBackend, name: string, copies: readonly Copy[]): Promise<void> {
   let left = bytesPerTurn;
-  for (const { bytes, byteLength, buffer } of copies)
+  for (const { bytes, byteLength, given } of copies)
     for (let at = 0; at < byteLength; ) {
       if (left === 0) {
         await nextTurn();
@@ -52,7 +52,7 @@ async function copyAll(native: NativeBackend, name: string, copies: readonly Cop
       }
       if (bytes.byteLength !== byteLength) throw takenAway(name, byteLength);
       const piece = bytes.subarray(at, at + left);
-      native.write(buffer, at, piece);
+      native.giveBytes(given, at, piece);
       at += piece.byteLength;
       left -= piece.byteLength;
     }
@@ -64,10 +64,10 @@ const takenAway = (name: string, byteLength: number) =>
     `weight '${name}': its ${byteLength} bytes were transferred or resized while they were copied; keep them until the weight has loaded`,
   );
 
-/** A backend that has been disposed meanwhile has freed its buffers. */
-function release(native: NativeBackend, buffer: number): void {
+/** A backend that has been disposed meanwhile has freed its pages. */
+function release(native: NativeBackend, given: number): void {
   try {
-    native.free(buffer);
+    native.takeBack(given);
   } catch (error) {
     if (!(error instanceof BackendError && error.code === 'DISPOSED')) throw error;
   }

@@ -1,0 +1,33 @@
+// The processors of this machine as a device.
+#pragma once
+#include <string>
+
+#include "quern/device.h"
+#include "runtime/call.h"
+
+namespace quern {
+
+class CpuDevice : public HostDevice {
+ public:
+  // threads 0: as default_threads() says; isa empty: the best this machine has. Throws BAD_ARGUMENT or UNSUPPORTED.
+  CpuDevice(int64_t threads, const std::string& isa);
+
+  std::string name() const override { return "quern-cpu-0"; }
+  void cancel() override { pool.cancel(); }
+  Properties profile() override;
+  Properties ceilings() override;
+  std::shared_ptr<const LoadedWeight> load_weight(const WeightSource& source) override;
+  LoadedGptq load_gptq(const GptqSource& source) override;
+
+  const Kernels& kernels;
+  ThreadPool pool;
+  FileMap files;
+
+ protected:
+  void run_op(const PlanOp& op) override;
+
+ private:
+  Scratch scratch_;
+};
+
+} // namespace quern

@@ -1,0 +1,55 @@
+#include "quern/device.h"
+
+#include <string.h>
+
+#include "quern/failure.h"
+#include "quern/machine.h"
+
+namespace quern {
+
+double Device::milliseconds() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration<double, std::milli>(now).count();
+}
+
+void Device::need_wanted(const Plan& plan, const Run& run, size_t next) {
+  if (__atomic_load_n(run.control, __ATOMIC_RELAXED) != 0)
+    fail(Code::aborted, "the step was aborted before op %zu of %zu, %s", next + 1, plan.ops().size(), plan.ops()[next].spec->name);
+}
+
+void Device::write(const Buffer& to, uint64_t offset, std::span<const uint8_t> bytes) {
+  if (!bytes.empty()) memcpy(to.data() + offset, bytes.data(), bytes.size());
+}
+
+void Device::read(const Buffer& from, uint64_t offset, std::span<uint8_t> bytes) {
+  if (!bytes.empty()) memcpy(bytes.data(), from.data() + offset, bytes.size());
+}
+
+uint64_t HostDevice::free_memory() const { return memory_state().available; }
+
+void HostDevice::run(Plan& plan, const Run& run) {
+  plan.bind({arena(plan.arena_bytes()), plan.host().inputs, plan.host().outputs});
+  each_op(plan, run, [this](const PlanOp& op) { run_op(op); });
+}
+
+// The arena grows to the largest plan seen; contents do not outlive a plan.
+uint8_t* HostDevice::arena(uint64_t bytes) {
+  if (bytes > arena_.bytes()) {
+    arena_ = Pages();
+    arena_ = Pages(bytes);
+  }
+  return arena_.data();
+}
+
+void run_plan(Device& device, Plan& plan, const Run& run) {
+  try {
+    device.run(plan, run);
+  } catch (const Failure& failure) {
+    if (failure.code == Code::aborted) throw;
+    plan.need_whole_files();
+    throw Failure(failure.code, failure.what() + plan.changed_files());
+  }
+  if (FaultGuard::any_lost()) plan.need_whole_files();
+}
+
+} // namespace quern

@@ -1,0 +1,50 @@
+// One query over the keys that it may see.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "quern/op-view.h"
+
+namespace quern::plain {
+
+// The attributes of both ops of attention; sums are of doubles whatever `bf16` allows.
+struct AttentionRule {
+  float scale;
+  bool causal;
+  int32_t window;
+  float soft_cap;
+};
+
+// y [d] = softmax(q · K · scale) · V over keys [first, end); get(key, k, v) fills k [d] and v [d]. No keys: zeros.
+template <class Get>
+void attend(const float* q, int64_t d, int64_t first, int64_t end, const AttentionRule& rule, const Get& get, float* y) {
+  std::vector<float> k(d), v(d);
+  std::vector<double> scores, sums(d);
+  double highest = -HUGE_VAL, total = 0;
+  for (int64_t key = first; key < end; key++) {
+    get(key, k.data(), v.data());
+    double score = 0;
+    for (int64_t i = 0; i < d; i++) score += double(q[i]) * k[i];
+    score *= rule.scale;
+    if (rule.soft_cap > 0) score = rule.soft_cap * std::tanh(score / rule.soft_cap);
+    scores.push_back(score);
+    highest = std::max(highest, score);
+  }
+  for (int64_t key = first; key < end; key++) {
+    const double weight = std::exp(scores[key - first] - highest);
+    get(key, k.data(), v.data());
+    total += weight;
+    for (int64_t i = 0; i < d; i++) sums[i] += weight * v[i];
+  }
+  for (int64_t i = 0; i < d; i++) y[i] = end > first ? static_cast<float>(sums[i] / total) : 0;
+}
+
+// The keys [first, end) that the query at `position` of `length` sees.
+struct KeyRange {
+  int64_t first, end;
+  KeyRange(int64_t position, int64_t length, const AttentionRule& rule)
+      : first(rule.window > 0 ? std::max<int64_t>(0, position - rule.window + 1) : 0), end(rule.causal ? position + 1 : length) {}
+};
+
+} // namespace quern::plain

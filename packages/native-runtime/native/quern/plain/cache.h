@@ -1,0 +1,23 @@
+// Caches [blocks, block_size, heads, d] as kvAppend of core writes them; heads of i8 have d + 4 bytes, the last 4 their scale.
+#pragma once
+#include "quern/op-view.h"
+
+namespace quern::plain {
+
+struct Cache {
+  uint8_t* data;
+  DType dtype;
+  int64_t blocks, block_size, heads, d;
+
+  int64_t slots() const { return blocks * block_size; }
+  uint8_t* head(int64_t slot, int64_t head) const {
+    return data + (slot * heads + head) * (d + (dtype == DType::i8 ? 4 : 0)) * dtype_bytes[static_cast<int>(dtype)];
+  }
+  void put(const float* x, int64_t slot, int64_t head) const;
+  void get(int64_t slot, int64_t head, float* x) const; // [d]
+};
+
+// Throws BAD_ARGUMENT unless the operand is a cache of such heads, of f32, f16, bf16 or i8.
+Cache cache(const OpView& op, int index, int64_t heads, int64_t d);
+
+} // namespace quern::plain

@@ -1,0 +1,13 @@
+// 16-bit floats.
+#pragma once
+#include <stdint.h>
+
+namespace quern::plain {
+
+float f16_value(uint16_t half);
+float bf16_value(uint16_t half);
+// Rounded to nearest, ties to even.
+uint16_t to_f16(float x);
+uint16_t to_bf16(float x);
+
+} // namespace quern::plain

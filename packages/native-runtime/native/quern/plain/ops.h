@@ -1,0 +1,45 @@
+// The core ops in plain C++, on the host, with sums in double precision: what a driver takes for ops that it does not make itself. Weights
+// are PlainWeight; all addresses are the host's. Each throws BAD_ARGUMENT where a plan breaks its shape rule, OUT_OF_RANGE as its
+// definition in core does.
+#pragma once
+#include "quern/op-view.h"
+
+namespace quern::plain {
+
+void embed(const OpView& op);
+void linear(const OpView& op);
+void add(const OpView& op);
+void mul(const OpView& op);
+void scale(const OpView& op);
+void rms_norm(const OpView& op);
+void silu(const OpView& op);
+void gelu(const OpView& op);
+void swiglu(const OpView& op);
+void geglu(const OpView& op);
+void rope_table(const OpView& op);
+void rope(const OpView& op);
+void attention(const OpView& op);
+void kv_append(const OpView& op);
+void softmax(const OpView& op);
+void argmax(const OpView& op);
+void top_k(const OpView& op);
+void mask_logits(const OpView& op);
+void penalise(const OpView& op);
+void gather_rows(const OpView& op);
+void cast(const OpView& op);
+void expert_linear(const OpView& op);
+void weighted_sum(const OpView& op);
+void layer_norm(const OpView& op);
+void uncached_attention(const OpView& op);
+void pool(const OpView& op);
+void l2_normalise(const OpView& op);
+void conv1d(const OpView& op);
+void log10(const OpView& op);
+void tanh(const OpView& op);
+void sample(const OpView& op);
+
+using PlainOp = void (*)(const OpView& op);
+// The op of a row of op_table; null for fused ops.
+PlainOp find_op(const OpSpec& spec);
+
+} // namespace quern::plain

@@ -1,0 +1,26 @@
+// Dense weights as plain ops read them.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "quern/loaded-weight.h"
+#include "quern/weight-source.h"
+
+namespace quern::plain {
+
+// Row-major f32, whatever dense format it came in. A device that derives from it may keep a layout of its own beside it.
+class PlainWeight : public LoadedWeight {
+ public:
+  // Throws BAD_WEIGHT, UNSUPPORTED for a format that is not dense, or OUT_OF_MEMORY, naming the weight.
+  PlainWeight(const WeightSource& source, FileMap& files);
+
+  const std::vector<int64_t>& shape() const override { return shape_; }
+  uint64_t byte_length() const override { return pages_.bytes(); }
+  const float* data() const { return reinterpret_cast<const float*>(pages_.data()); }
+
+ private:
+  const std::vector<int64_t> shape_;
+  Pages pages_;
+};
+
+} // namespace quern::plain

@@ -1,0 +1,33 @@
+// What a device tells of itself, and what it is told: named values of JavaScript.
+#pragma once
+#include <stdint.h>
+
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace quern {
+
+struct Property;
+using Properties = std::vector<Property>;
+
+struct Property {
+  std::string name;
+  std::variant<bool, double, std::string, Properties> value;
+};
+
+// The options that a device is made with. Throws BAD_ARGUMENT where a value is of another kind.
+class Options {
+ public:
+  explicit Options(Properties given) : given_(std::move(given)) {}
+  double number(const std::string& name, double otherwise) const;
+  // A whole number in [least, most].
+  int64_t integer(const std::string& name, int64_t least, int64_t most, int64_t otherwise) const;
+  std::string text(const std::string& name, const std::string& otherwise) const;
+
+ private:
+  const Property* find(const std::string& name) const;
+  Properties given_;
+};
+
+} // namespace quern

@@ -1,0 +1,136 @@
+import { createRequire } from 'node:module';
+import {
+  BackendError,
+  type DeviceCeilings,
+  type DeviceProfile,
+  type DriverWeight,
+  type FileSlice,
+} from '@quern/core';
+
+/** Options of a device, which `make_device` reads; those that are undefined count as absent. */
+export type NativeOptions = Readonly<Record<string, number | string | boolean | undefined>>;
+
+/** Makes the errors that the addon throws and its promises reject with. */
+export type MakeError = (code: string, message: string) => Error;
+
+/** A plan's memory, spread over arguments: one object less per step. */
+type PlanArguments = [
+  words: Int32Array,
+  inputs: ArrayBuffer,
+  outputs: ArrayBuffer,
+  control: Int32Array,
+  fault: Int32Array,
+  times?: Float64Array | undefined,
+];
+
+/** A chain's places (native/quern/chain.h) and the memory of its results. */
+type ChainArguments = [
+  places?: Float64Array | undefined,
+  results?: Int32Array | undefined,
+  counts?: Int32Array | undefined,
+];
+
+/** Bytes of a weight: a slice of a file, or the number of bytes given to the addon. */
+export type NativeBytes = FileSlice | number;
+
+/** All of a weight, or `rows` rows of it: columns from `from` on of rows of `of` elements. */
+export type NativePart =
+  | readonly [bytes: NativeBytes]
+  | readonly [bytes: NativeBytes, rows: number, from: number, of: number];
+
+/** The addon's one class (native/quern/addon/native-backend.h). Buffers, weights and captured plans are named by number. */
+export interface NativeBackend {
+  profile(): Promise<Omit<DeviceProfile, 'kind'>>;
+  ceilings(): Promise<DeviceCeilings>;
+  /** Whether the device works in the host's memory. */
+  hasUnifiedMemory(): boolean;
+  freeMemory(): number;
+  allocate(byteLength: number): number;
+  free(buffer: number): void;
+  /** A promise where the device's memory is not the host's. */
+  write(buffer: number, byteOffset: number, bytes: Uint8Array): Promise<void> | undefined;
+  read(buffer: number, byteOffset: number, bytes: Uint8Array): Promise<void> | undefined;
+  hostMemory(byteLength: number): ArrayBuffer;
+  give(byteLength: number): number;
+  giveBytes(given: number, byteOffset: number, bytes: Uint8Array): void;
+  takeBack(given: number): void;
+  loadWeight(
+    name: string,
+    shape: readonly number[],
+    format: string,
+    parts: readonly NativePart[],
+  ): Promise<DriverWeight>;
+  loadGptq(
+    name: string,
+    N: number,
+    K: number,
+    bits: number,
+    groupSize: number,
+    version: number,
+    parts: readonly NativeBytes[],
+  ): Promise<DriverWeight & { readonly format: string }>;
+  freeWeight(weight: number): void;
+  execute(...plan: PlanArguments): Promise<void>;
+  capture(...plan: [...PlanArguments, ...ChainArguments]): Promise<number>;
+  /** `dirty`: [from, to, …]; absent: all of the inputs. */
+  replay(captured: number, dirty?: Float64Array): Promise<void>;
+  replayChain(captured: number, limits: Int32Array, stops: Int32Array, dirty?: Float64Array): Promise<number>;
+  release(captured: number): void;
+  kernelRuns(): Record<string, number>;
+  dispose(): void;
+}
+
+/** What `require` gives of an addon made with this package. */
+export interface Addon {
+  readonly NativeBackend: new (options: NativeOptions, makeError: MakeError) => NativeBackend;
+}
+
+/** Where a driver's binary may be. */
+export interface AddonPlaces {
+  /** The driver's package, for messages. */
+  readonly packageName: string;
+  /** The module that asks, as a path: packages are looked for from there. */
+  readonly from: string;
+  /** Paths and packages, best first. A function where it takes long to know. */
+  readonly candidates: readonly (string | (() => string))[];
+  /** What helps where none fits, a line each. */
+  readonly help: readonly string[];
+}
+
+/** musl is when the process report names no glibc. */
+function isMusl(): boolean {
+  const report = process.report;
+  const { excludeNetwork } = report as { excludeNetwork?: boolean };
+  Object.assign(report, { excludeNetwork: true }); // or the report may wait for reverse DNS
+  const { header } = report.getReport() as { header: { glibcVersionRuntime?: string } };
+  Object.assign(report, { excludeNetwork });
+  return header.glibcVersionRuntime === undefined;
+}
+
+/** The platform in the names of prebuilt packages: 'linux-x64-gnu'. Asking takes milliseconds. */
+export function platform(): string {
+  const base = `${process.platform}-${process.arch}`;
+  return process.platform === 'linux' ? `${base}-${isMusl() ? 'musl' : 'gnu'}` : base;
+}
+
+/** Loads a native addon. Throws UNSUPPORTED, with all that was tried, where no binary fits. */
+export function loadAddon({ packageName, from, candidates, help }: AddonPlaces): Addon {
+  const require = createRequire(from);
+  const tried: string[] = [];
+  for (const each of candidates) {
+    const candidate = typeof each === 'string' ? each : each();
+    try {
+      return require(candidate);
+    } catch (error) {
+      tried.push(`  ${candidate}: ${String((error as Error).message).split('\n')[0]}`);
+    }
+  }
+  throw new BackendError(
+    'UNSUPPORTED',
+    [
+      `${packageName} has no binary for ${platform()} on Node ${process.version}. Tried:`,
+      ...tried,
+      ...help,
+    ].join('\n'),
+  );
+}

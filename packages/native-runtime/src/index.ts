@@ -1,0 +1,10 @@
+export {
+  type Addon,
+  type AddonPlaces,
+  loadAddon,
+  type NativeBackend,
+  type NativeOptions,
+  platform,
+} from './addon.js';
+export { type NativeDriverSpec, nativeDriver } from './native-driver.js';
+export { plainManifest } from './plain-manifest.js';

@@ -1,0 +1,152 @@
+import {
+  BackendError,
+  type BackendErrorCode,
+  type ByteRange,
+  type DeviceProfile,
+  type DriverBuffer,
+  type DriverCapabilities,
+  type DriverGptqWeight,
+  type DriverMemory,
+  type DriverWeight,
+  type GptqSource,
+  hostLinks,
+  inParts,
+  type Manifest,
+  type PlanChain,
+  type PlanDriver,
+  type PlanExecutor,
+  rowsOf,
+  type WeightSource,
+} from '@quern/core';
+import type { Addon, NativeBackend, NativeOptions, NativePart } from './addon.js';
+import { withNativeBytes } from './native-bytes.js';
+
+/** What a native driver says of itself in TypeScript; all else is asked of its device. */
+export interface NativeDriverSpec {
+  /** Short and stable: what `--backend` takes. */
+  readonly name: string;
+  readonly kind: DeviceProfile['kind'];
+  readonly manifest: Manifest;
+  readonly capabilities?: DriverCapabilities;
+  /** For `make_device`. */
+  readonly options?: NativeOptions;
+  /** The device measures its ceilings (Device::ceilings). */
+  readonly ceilings?: boolean;
+  /** The device computes in the host's memory: the profile says so, with the measured rate of copies. */
+  readonly sharesHostMemory?: boolean;
+}
+
+const makeError = (code: string, message: string) => new BackendError(code as BackendErrorCode, message);
+
+function memoryOf(native: NativeBackend): DriverMemory<DriverBuffer> {
+  return {
+    allocate: (byteLength) => ({ id: native.allocate(byteLength) }),
+    free: ({ id }) => native.free(id),
+    async write({ id }, byteOffset, bytes) {
+      await native.write(id, byteOffset, bytes);
+    },
+    async read({ id }, byteOffset, bytes) {
+      await native.read(id, byteOffset, bytes);
+    },
+  };
+}
+
+function loadWeight(native: NativeBackend, source: WeightSource): Promise<DriverWeight> {
+  const { name, shape, format, bytes } = source;
+  if (!inParts(bytes))
+    return withNativeBytes(native, name, [bytes], ([held]) =>
+      native.loadWeight(name, shape, format, [[held!]]),
+    );
+  const { width } = rowsOf(source);
+  const pieces = bytes.map((part) => part.bytes);
+  return withNativeBytes(native, name, pieces, (held) => {
+    const parts = bytes.map(
+      ({ rows, columns }, i): NativePart => [held[i]!, rows, columns?.from ?? 0, columns?.of ?? width],
+    );
+    return native.loadWeight(name, shape, format, parts);
+  });
+}
+
+function loadGptq(native: NativeBackend, source: GptqSource): Promise<DriverGptqWeight> {
+  const { name, shape, bits, groupSize, version, qweight, qzeros, scales, groupIndex } = source;
+  const pieces = [qweight, qzeros, scales, ...(groupIndex ? [groupIndex] : [])];
+  return withNativeBytes(native, name, pieces, (parts) =>
+    native.loadGptq(name, shape[0], shape[1], bits, groupSize, version, parts),
+  );
+}
+
+/** A chain as native code reads it: native/quern/chain.h. */
+function placesOf({ output, feed, advance, slots }: PlanChain): Float64Array {
+  const places = [output.count, output.byteOffset, feed.byteOffset, advance.length];
+  places.push(...advance.map(({ byteOffset }) => byteOffset));
+  if (slots)
+    places.push(
+      slots.blockTable.count / output.count,
+      slots.blockSize,
+      slots.slots.byteOffset,
+      slots.positions.byteOffset,
+      slots.blockTable.byteOffset,
+    );
+  return Float64Array.from(places);
+}
+
+const flat = (ranges: readonly ByteRange[]) =>
+  Float64Array.from(ranges.flatMap(({ from, to }) => [from, to]));
+
+/** A device that works on the inputs where they are need not be told which of them have changed. */
+function executorOf(native: NativeBackend): PlanExecutor {
+  const inPlace = native.hasUnifiedMemory();
+  const written = (dirty: readonly ByteRange[]) => (inPlace ? undefined : flat(dirty));
+  return {
+    hostMemory: (byteLength) => native.hostMemory(byteLength),
+    execute: async ({ words }, { inputs, outputs, control, fault, times }) =>
+      native.execute(words, inputs, outputs, control, fault, times),
+    async capture({ words }, { inputs, outputs, control, fault, times }, chain) {
+      const places = chain && placesOf(chain);
+      const id = await native.capture(
+        words,
+        inputs,
+        outputs,
+        control,
+        fault,
+        times,
+        places,
+        chain?.results,
+        chain?.counts,
+      );
+      return {
+        replay: (dirty) => native.replay(id, written(dirty)),
+        replayChain: (limits, stops, dirty) => native.replayChain(id, limits, stops, written(dirty)),
+        dispose: () => native.release(id),
+      };
+    },
+  };
+}
+
+/**
+ * The driver of a native addon, with its device made and asked for its profile. Rejects as `make_device` and the device's
+ * `profile` do.
+ */
+export async function nativeDriver(addon: Addon, spec: NativeDriverSpec): Promise<PlanDriver> {
+  const { name, kind, manifest, capabilities = {}, options = {}, ceilings, sharesHostMemory } = spec;
+  const native = new addon.NativeBackend(options, makeError);
+  const profile = await native.profile().catch((error) => {
+    native.dispose();
+    throw error;
+  });
+  return {
+    name,
+    profile: { kind, ...profile, ...(sharesHostMemory && { sharesHostMemory, links: hostLinks() }) },
+    ...(ceilings && { measureCeilings: () => native.ceilings() }),
+    freeMemory: () => native.freeMemory(),
+    manifest,
+    capabilities: { graph: true, timer: true, ...capabilities },
+    memory: memoryOf(native),
+    loadWeight: (source) => loadWeight(native, source),
+    ...(capabilities.quantGptq && { loadGptq: (source: GptqSource) => loadGptq(native, source) }),
+    freeWeight: ({ id }) => native.freeWeight(id),
+    kernelRuns: () => native.kernelRuns(),
+    executor: executorOf(native),
+    dispose: () => native.dispose(),
+  };
+}
