@@ -6,7 +6,7 @@ import { join } from 'node:path';
 const allowed = {
   core: [],
   conformance: ['core', 'quant'], // quant decodes the block formats that a driver declares
-  'backend-reference': ['core'],
+  'backend-reference': ['core', 'quant'], // quant decodes GPTQ matrices
   'native-runtime': ['core'],
   'backend-cpu': ['core', 'native-runtime'],
   quant: ['core'],

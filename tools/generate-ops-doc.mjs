@@ -1,5 +1,5 @@
-// Writes docs/ops.md from the op table of @quern/core (build it first: npx nx build @quern/core).
-// With --check it writes nothing and fails where the page is not what the table says.
+// Writes docs/ops.md and the table of ops in docs/writing-a-backend.md from the op table of @quern/core (build it first: npx nx
+// build @quern/core). With --check it writes nothing and fails where a page is not what the table says.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { collectiveOps, coreOps, fills, fusedOps, opcodes } from '../packages/core/dist/index.js';
 
@@ -101,8 +101,39 @@ Drivers that declare \`collective\` have these.
 ${sections(collectiveOps)}
 `;
 
-if (!process.argv.includes('--check')) writeFileSync(page, text);
-else if (!existsSync(page) || readFileSync(page, 'utf8') !== text) {
-  console.error('docs/ops.md is not what the op table says: run node tools/generate-ops-doc.mjs');
-  process.exitCode = 1;
+const contract = new URL('../docs/writing-a-backend.md', import.meta.url);
+
+function operandType([name, { kind, dtypes, optional, written }]) {
+  const type = `${name}: ${kind === 'tensor' ? dtypes.join('/') : kind}${written ? ' w!' : ''}`;
+  return optional ? `[${type}]` : type;
 }
+
+function row(op) {
+  const outputs = op.outputs.length ? ` → ${op.outputs.join(', ')}` : '';
+  const attributes = Object.entries(op.attributes).map(([name, type]) => `${name}: ${type}`);
+  const operands = Object.entries(op.operands).map(operandType).join(', ');
+  return [String(opcodes.get(op.name)), op.name, operands + outputs, attributes.join(', ')];
+}
+
+/** A Markdown table with columns of one width each. */
+function table(head, rows) {
+  const widths = head.map((_, i) => Math.max(...[head, ...rows].map((cells) => cells[i].length)));
+  const line = (cells) => `| ${cells.map((cell, i) => cell.padEnd(widths[i])).join(' | ')} |\n`;
+  return line(head) + line(widths.map((width) => '-'.repeat(width))) + rows.map(line).join('');
+}
+
+const opTable = table(
+  ['opcode', 'op', 'operands → outputs', 'attributes'],
+  Object.values({ ...coreOps, ...fusedOps }).map(row),
+);
+const contractText = readFileSync(contract, 'utf8').replace(/^\| opcode .*\n(\|.*\n)+/m, () => opTable);
+
+for (const [at, wanted] of [
+  [page, text],
+  [contract, contractText],
+])
+  if (!process.argv.includes('--check')) writeFileSync(at, wanted);
+  else if (!existsSync(at) || readFileSync(at, 'utf8') !== wanted) {
+    console.error(`${at.pathname} is not what the op table says: run node tools/generate-ops-doc.mjs`);
+    process.exitCode = 1;
+  }

@@ -59,7 +59,8 @@ function emulatedArm() {
 }
 
 function generatedFiles() {
-  for (const what of ['native-ops', 'ops-doc', 'options-doc']) node(`tools/generate-${what}.mjs`, '--check');
+  for (const what of ['native-ops', 'native-formats', 'ops-doc', 'options-doc'])
+    node(`tools/generate-${what}.mjs`, '--check');
 }
 
 /** [name, act, with --all alone] */

@@ -47,6 +47,8 @@ const norm = (name, width = D) => weight(`${name}.weight`, width);
 const head = await weight('output.weight', V, D);
 const table = await weight('token_embd.weight', V, D);
 const outputNorm = await norm('output_norm');
+const spec = { blocks: 8, blockSize: 16, heads: Hk, headDim: d, dtype: 'f16' };
+const cache = () => b.kvBuffer?.(spec) ?? b.buffer('f16', [8, 16, Hk, d]); // older builds have no kvBuffer
 const blocks = await Promise.all(
   Array.from({ length: layers }, async (_, i) => ({
     attnNorm: await norm(`blk.${i}.attn_norm`),
@@ -60,7 +62,7 @@ const blocks = await Promise.all(
     gate: await weight(`blk.${i}.ffn_gate.weight`, F, D),
     up: await weight(`blk.${i}.ffn_up.weight`, F, D),
     down: await weight(`blk.${i}.ffn_down.weight`, D, F),
-    cache: { k: b.buffer('f16', [8, 16, Hk, d]), v: b.buffer('f16', [8, 16, Hk, d]) },
+    cache: { k: cache(), v: cache() },
   })),
 );
 const eps = { eps: 1e-6 };

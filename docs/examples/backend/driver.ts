@@ -1,5 +1,14 @@
 import { freemem, totalmem } from 'node:os';
-import { coreOps, denseFormats, hostMemory, type KernelDriver, type OpSupport } from '@quern/core';
+import {
+  type AnyOp,
+  type CoreOpName,
+  coreOps,
+  denseFormats,
+  fusedOps,
+  hostMemory,
+  type KernelDriver,
+  type OpSupport,
+} from '@quern/core';
 import { attention } from './attention.js';
 import { kvAppend } from './cache.js';
 import { add, mul, swiglu } from './elementwise.js';
@@ -11,9 +20,19 @@ import { rope } from './rope.js';
 import { argmax, softmax } from './rows.js';
 import { loadWeight } from './weight.js';
 
-const f32: OpSupport = { dtypes: ['f32'] };
-const f32AndWeights: OpSupport = { dtypes: ['f32'], weightFormats: denseFormats };
-const f32AndCaches: OpSupport = { dtypes: ['f32'], cacheDtypes: ['f32', 'f16'] };
+const names = Object.keys(coreOps) as CoreOpName[];
+const forEachOp = <Value>(make: (op: AnyOp) => Value) =>
+  Object.fromEntries(names.map((name) => [name, make(coreOps[name])])) as Record<CoreOpName, Value>;
+
+/** f32, with weights and caches in the formats that every backend reads, where the op has any. */
+function supportOf({ name, operands }: AnyOp): OpSupport {
+  const kinds = new Set(Object.values(operands).map(({ kind }) => kind));
+  return {
+    dtypes: name === 'cast' ? ['f32', 'f16', 'bf16'] : ['f32'],
+    ...(kinds.has('weight') && { weightFormats: denseFormats }),
+    ...(kinds.has('buffer') && { cacheDtypes: ['f32', 'f16'] }),
+  };
+}
 
 /** A driver in plain TypeScript: f32 in memory, own kernels for the ops that models spend their time in. */
 export function plainDriver(): KernelDriver {
@@ -30,76 +49,14 @@ export function plainDriver(): KernelDriver {
     },
     freeMemory: freemem,
     manifest: {
-      ops: {
-        embed: f32AndWeights,
-        linear: f32AndWeights,
-        add: f32,
-        mul: f32,
-        scale: f32,
-        rmsNorm: f32AndWeights,
-        silu: f32,
-        gelu: f32,
-        swiglu: f32,
-        geglu: f32,
-        ropeTable: f32,
-        rope: f32,
-        attention: f32AndCaches,
-        kvAppend: f32AndCaches,
-        softmax: f32,
-        argmax: f32,
-        topK: f32,
-        maskLogits: f32,
-        penalise: f32,
-        gatherRows: f32,
-        cast: { dtypes: ['f32', 'f16', 'bf16'] },
-        expertLinear: f32AndWeights,
-        weightedSum: f32,
-        layerNorm: f32AndWeights,
-        uncachedAttention: f32,
-        pool: f32,
-        l2Normalise: f32,
-        conv1d: f32AndWeights,
-        log10: f32,
-        tanh: f32,
-        sample: f32,
-      },
-      fused: { addRmsNorm: f32AndWeights, gateUpSwiglu: f32AndWeights },
+      ops: forEachOp(supportOf),
+      fused: { addRmsNorm: supportOf(fusedOps.addRmsNorm), gateUpSwiglu: supportOf(fusedOps.gateUpSwiglu) },
     },
     capabilities: { pagedKv: { blockSizes: [8, 16, 32, 64] } },
     kernels: {
-      embed,
-      linear,
-      add,
-      mul,
-      scale: fromDefinition(coreOps.scale),
-      rmsNorm,
-      silu: fromDefinition(coreOps.silu),
-      gelu: fromDefinition(coreOps.gelu),
-      swiglu,
-      geglu: fromDefinition(coreOps.geglu),
-      ropeTable: fromDefinition(coreOps.ropeTable),
-      rope,
-      attention,
-      kvAppend,
-      softmax,
-      argmax,
-      topK: fromDefinition(coreOps.topK),
-      maskLogits: fromDefinition(coreOps.maskLogits),
-      penalise: fromDefinition(coreOps.penalise),
-      gatherRows,
-      cast: fromDefinition(coreOps.cast),
-      expertLinear: fromDefinition(coreOps.expertLinear),
-      weightedSum: fromDefinition(coreOps.weightedSum),
-      layerNorm: fromDefinition(coreOps.layerNorm),
-      uncachedAttention: fromDefinition(coreOps.uncachedAttention),
-      pool: fromDefinition(coreOps.pool),
-      l2Normalise: fromDefinition(coreOps.l2Normalise),
-      conv1d: fromDefinition(coreOps.conv1d),
-      log10: fromDefinition(coreOps.log10),
-      tanh: fromDefinition(coreOps.tanh),
-      sample: fromDefinition(coreOps.sample),
-      addRmsNorm,
-      gateUpSwiglu,
+      ...forEachOp(fromDefinition),
+      ...{ embed, linear, add, mul, rmsNorm, swiglu, rope, attention, kvAppend, softmax, argmax, gatherRows },
+      ...{ addRmsNorm, gateUpSwiglu },
     },
     memory: hostMemory(),
     loadWeight,

@@ -70,11 +70,17 @@ function bindPlan(plan: EncodedPlan, kernels: Readonly<Record<string, Kernel>>, 
   });
 }
 
-async function run(calls: readonly Call[], { control, times }: PlanIo, runs: Record<string, number>) {
+async function run(calls: readonly Call[], io: PlanIo, runs: Record<string, number>) {
+  const { control, times, fault } = io;
   for (const [i, { name, run: compute }] of calls.entries()) {
     if (control[0]) throw new BackendError('ABORTED', `aborted before op ${i} of ${calls.length}`);
     const start = performance.now();
-    await compute();
+    try {
+      await compute();
+    } catch (error) {
+      fault[0] = i + 1; // core names the op
+      throw error;
+    }
     runs[name] = (runs[name] ?? 0) + 1;
     if (times) times[i] = performance.now() - start;
     await new Promise((resolve) => setImmediate(resolve)); // a native driver computes on threads of its own

@@ -1,7 +1,8 @@
-import { BackendError, type PlanDriver } from '@quern/core';
+import { BackendError, hostLinks, type PlanDriver } from '@quern/core';
 import { nativeDriver } from '@quern/native-runtime';
+import { ggufFormats } from './formats.js';
 import { loadCpuAddon } from './load.js';
-import { blockSizes, ggufFormats, manifest } from './manifest.js';
+import { blockSizes, manifest } from './manifest.js';
 
 export interface CpuOptions {
   /** Threads that compute; when absent one per physical core, as the README says. */
@@ -20,6 +21,7 @@ export async function cpuDriver({ threads, isa }: CpuOptions = {}): Promise<Plan
   return nativeDriver(loadCpuAddon(), {
     name: 'cpu',
     kind: 'cpu',
+    profile: { sharesHostMemory: true, links: hostLinks() },
     manifest,
     capabilities: {
       pagedKv: { blockSizes },
@@ -30,6 +32,5 @@ export async function cpuDriver({ threads, isa }: CpuOptions = {}): Promise<Plan
     },
     options: { threads: threads ?? 0, isa: isa ?? process.env.QUERN_CPU_ISA ?? '' },
     ceilings: true,
-    sharesHostMemory: true,
   });
 }

@@ -9,24 +9,7 @@ import {
   type OpSupport,
   type WeightFormat,
 } from '@quern/core';
-
-/** GGUF block formats that the kernels decode as they lie in the file. */
-export const ggufFormats: readonly WeightFormat[] = [
-  'q4_0',
-  'q4_1',
-  'q5_0',
-  'q5_1',
-  'q8_0',
-  'q2_k',
-  'q3_k',
-  'q4_k',
-  'q5_k',
-  'q6_k',
-  'iq4_nl',
-  'iq4_xs',
-  'mxfp4',
-  'iq8', // quant's own: what iq1, iq2, iq3 and tq become at load
-];
+import { ggufFormats } from './formats.js';
 
 /** GPTQ matrices whose columns act-order has scattered: their input is put in the order of the groups, which `linear` does. */
 export const orderedGptq = 'gptq';

@@ -1,8 +1,8 @@
 // The published kit, on every instruction set this machine has.
 import { type Codec, conformanceTests } from '@quern/conformance';
 import { decode, decodeIq8, formats, iq8 } from '@quern/quant';
+import { ggufFormats } from '../src/formats.js';
 import { cpuDriver } from '../src/index.js';
-import { ggufFormats } from '../src/manifest.js';
 import { testedIsas } from './isas.js';
 
 const ggufCodecs: readonly Codec[] = Object.values(formats)

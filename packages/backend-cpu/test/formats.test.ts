@@ -12,8 +12,8 @@ import {
   type GgufFormat,
   isWritable,
 } from '@quern/quant';
+import { ggufFormats } from '../src/formats.js';
 import { cpuDriver } from '../src/index.js';
-import { ggufFormats } from '../src/manifest.js';
 import { testedIsas } from './isas.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'quern-formats-'));

@@ -5,13 +5,13 @@ import {
   type DriverWeight,
   elementCount,
   f16ToF32,
-  GptqRows,
   type GptqSource,
   readWeight,
   readWeightBytes,
   type WeightBytes,
   type WeightSource,
 } from '@quern/core';
+import { GptqRows } from '@quern/quant';
 
 /** A weight as plain numbers. */
 export interface DenseWeight extends DriverWeight {

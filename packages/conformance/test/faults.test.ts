@@ -19,6 +19,7 @@ import {
   type KernelOperands,
   type KernelWeight,
   kvOf,
+  type PlanIo,
   readWeight,
   scaleBytes,
   type WeightPart,
@@ -30,6 +31,7 @@ import { undeclared } from '../src/suites/undeclared.js';
 import { headsFirst } from './heads-first.js';
 import { planDriver } from './plan-driver.js';
 import { richDriver, toyCodec } from './rich-driver.js';
+import { roundingDriver } from './rounding-driver.js';
 
 /** One fault, planted in an otherwise right driver, and the case that must find it. */
 interface Fault {
@@ -915,6 +917,75 @@ const contractFaults: Readonly<Record<string, Fault>> = {
     suite: 'memory',
     caughtBy: /^host memory larger than any/,
     plant: (driver) => planDriver(driver, { hostMemory: (byteLength) => new ArrayBuffer(byteLength) }),
+  },
+  'an op that goes wrong is flagged as its neighbour': {
+    suite: 'errors',
+    caughtBy: /^an op that goes wrong is named/,
+    plant: (driver) => planDriver(driver, { flagged: (op) => Math.max(0, op - 1) }),
+  },
+  'an op that goes wrong is not named': {
+    suite: 'errors',
+    caughtBy: /^an op that goes wrong is named/,
+    plant: (driver) => planDriver(driver, { memoryOf: (_, io) => ({ ...io, fault: new Int32Array(2) }) }),
+  },
+  'temporaries lie over what their ops still read': {
+    suite: 'plans',
+    caughtBy: /^random plan/,
+    plant: (driver) => planDriver(driver, { mayShare: (a, b) => a.last <= b.first || b.last <= a.first }),
+  },
+  'plans of one key work on the host memory of the first': {
+    suite: 'steps',
+    caughtBy: /^steps alike/,
+    plant: (driver) => {
+      const first = new Map<string, PlanIo>();
+      return planDriver(driver, {
+        memoryOf({ key }, io) {
+          if (!first.has(key)) first.set(key, io);
+          return first.get(key)!;
+        },
+      });
+    },
+  },
+  'a product claims to round its operand, and does not': {
+    suite: 'bf16',
+    caughtBy: /^linear: x as bf16, with bf16/,
+    plant: (driver) => {
+      const { manifest } = roundingDriver();
+      return { ...driver, manifest };
+    },
+  },
+  'a temporary is cut to bf16, not rounded': {
+    suite: 'bf16',
+    caughtBy: /^silu: outputs as bf16/,
+    plant: () => {
+      const right = roundingDriver();
+      const silu: Kernel = async (given, own, [y]) => {
+        const wide = replaced(
+          {
+            ...y!,
+            dtype: 'f32',
+            buffer: { id: -1, bytes: new ArrayBuffer(4 * elementCount(y!.shape)) } as HostBuffer,
+            byteOffset: 0,
+          },
+          () => 0,
+        );
+        await right.kernels.silu(given, own, [wide]);
+        const values = floatsOf(wide);
+        if (y!.dtype === 'f32') floatsOf(y!).set(values);
+        else elements(y!).set(Uint16Array.from(new Uint32Array(values.buffer), (word) => word >>> 16));
+      };
+      return { ...right, kernels: { ...right.kernels, silu } };
+    },
+  },
+  'a temporary in bf16 is read as if it were f32': {
+    suite: 'bf16',
+    caughtBy: /^linear: x as bf16/,
+    plant: () => {
+      const right = roundingDriver();
+      const linear: Kernel = (given, ...rest) =>
+        right.kernels.linear({ ...given, x: { ...memory(given.x), dtype: 'f32' } }, ...rest);
+      return { ...right, kernels: { ...right.kernels, linear } };
+    },
   },
   'captured plans are kept': {
     suite: 'leaks',

@@ -2,7 +2,13 @@ import { conformanceTests, formatReport, type Result, runConformance } from '@qu
 import { elements, type KernelWeight } from '@quern/core';
 import { headsFirst } from './heads-first.js';
 import { kitPart } from './kit-part.js';
+import { type Lifetime, planDriver } from './plan-driver.js';
 import { richDriver, toyCodec } from './rich-driver.js';
+import { roundingDriver } from './rounding-driver.js';
+
+/** Temporaries that are never needed by the same op. */
+const apart = (a: Lifetime, b: Lifetime) => a.last < b.first || b.last < a.first;
+const flagging = () => planDriver(richDriver(), { flagged: (op) => op, mayShare: apart });
 
 const options = { createDriver: richDriver, codecs: [toyCodec] };
 
@@ -23,6 +29,22 @@ test('a driver whose caches have a layout of their own passes wherever caches ar
   expect(report.results.filter(({ status }) => status === 'failed')).toEqual([]);
   expect(report.passed).toBeGreaterThan(100);
 }, 120_000);
+
+test.each([
+  ['sets flags, and places temporaries', flagging],
+  ['keeps temporaries in bf16', roundingDriver],
+  ['does all of it', () => planDriver(roundingDriver(), { flagged: (op) => op, mayShare: apart })],
+])(
+  'a driver that %s passes',
+  async (_, createDriver) => {
+    const only = { suites: ['errors', 'fused', 'plans', 'bf16', 'steps'] };
+    const report = await runConformance({ createDriver, codecs: [toyCodec], only });
+    expect(report.results.filter(({ status }) => status === 'failed')).toEqual([]);
+    const suites = new Set(report.results.map(({ suite }) => suite));
+    expect(suites.has('bf16')).toBe(createDriver !== flagging);
+  },
+  300_000,
+);
 
 test('what is not claimed counts apart from what passes', async () => {
   const report = await runConformance({ ...options, only: { suites: ['undeclared'] } });

@@ -6,6 +6,7 @@ import {
   type DriverWeight,
   dtypes,
   type EncodedPlan,
+  faultCodes,
   fusedOps,
   type HostBuffer,
   headerWords,
@@ -42,27 +43,90 @@ export interface PlanDriverOptions {
   /** Is given everything that a captured plan holds. */
   readonly keepCaptured?: (io: PlanIo) => unknown;
   readonly hostMemory?: (byteLength: number) => ArrayBuffer;
+  /** Ops that find an index out of range set a flag: the index that the driver tells for an op's. Absent: they throw. */
+  readonly flagged?: (op: number) => number;
+  /** The driver places temporaries: whether two of these lifetimes may share memory. Absent: core places them. */
+  readonly mayShare?: (one: Lifetime, other: Lifetime) => boolean;
+  /** The host memory that a plan works on; absent: its own. */
+  readonly memoryOf?: (plan: EncodedPlan, io: PlanIo) => PlanIo;
+}
+
+/** When a temporary is needed: indices of ops. */
+export interface Lifetime {
+  readonly first: number;
+  readonly last: number;
+}
+
+interface Temporary extends Lifetime {
+  /** As the plan says. */
+  readonly offset: number;
+  readonly bytes: number;
+  /** Where it lies. */
+  readonly place: number;
+}
+
+const alignUp = (bytes: number) => Math.ceil(bytes / 64) * 64;
+
+/** Each temporary at the lowest place at which it shares memory only with those that it may. */
+function placeAll(lifetimes: Float64Array, mayShare: PlanDriverOptions['mayShare']): readonly Temporary[] {
+  const placed: Temporary[] = [];
+  for (let i = 0; i < lifetimes.length; i += 4) {
+    const [offset = 0, bytes = 0, first = 0, last = 0] = lifetimes.subarray(i, i + 4);
+    const near = placed
+      .filter((other) => !mayShare!(other, { first, last }))
+      .sort((a, z) => a.place - z.place);
+    let place = 0;
+    for (const other of near)
+      if (place + bytes > other.place) place = Math.max(place, alignUp(other.place + other.bytes));
+    placed.push({ offset, bytes, first, last, place });
+  }
+  return placed;
+}
+
+/** An arena in which the temporaries of a plan lie where the driver has placed them. */
+class OwnArena {
+  readonly memory: HostBuffer;
+  private readonly temporaries: readonly Temporary[];
+
+  constructor({ lifetimes, arenaBytes }: EncodedPlan, mayShare: PlanDriverOptions['mayShare']) {
+    this.temporaries = mayShare ? placeAll(lifetimes, mayShare) : [];
+    const ends = this.temporaries.map(({ place, bytes }) => place + bytes);
+    this.memory = { id: -1, bytes: new ArrayBuffer(mayShare ? Math.max(0, ...ends) : arenaBytes) };
+  }
+
+  /** Where the byte at an offset of the plan lies. */
+  at(offset: number): number {
+    const own = this.temporaries.findLast((one) => offset >= one.offset && offset <= one.offset + one.bytes);
+    return own ? own.place + offset - own.offset : offset;
+  }
+}
+
+interface Regions {
+  readonly arena: OwnArena;
+  readonly places: Readonly<Record<number, DriverBuffer>>;
 }
 
 /** A kernel driver as one that takes whole plans and trusts their words. Its memory must be the host's. */
 export function planDriver(
   { kernels, memory, ...rest }: KernelDriver,
-  { runChain, timer, keepCaptured, hostMemory }: PlanDriverOptions = {},
+  options: PlanDriverOptions = {},
 ): PlanDriver {
+  const { runChain, timer, keepCaptured, hostMemory, flagged, mayShare, memoryOf } = options;
   const buffers = new Map<number, DriverBuffer>();
   const weights = new Map<number, { readonly weight: DriverWeight; readonly format: string }>();
   const runs: Record<string, number> = {};
 
-  function operandAt(words: Int32Array, at: number, places: Readonly<Record<number, DriverBuffer>>) {
+  function operandAt(words: Int32Array, at: number, { arena, places }: Regions) {
     const [region, id, low, high, dtype, rank] = words.subarray(at, at + 6);
     const shape = [...words.subarray(at + 6, at + 6 + rank!)];
     if (region === regions.weight) return { kind: 'weight', shape, ...weights.get(id!)! } as KernelWeight;
     const buffer = region === regions.buffer ? buffers.get(id!)! : places[region!]!;
-    const byteOffset = (low! >>> 0) + high! * 2 ** 32;
+    const offset = (low! >>> 0) + high! * 2 ** 32;
+    const byteOffset = region === regions.arena ? arena.at(offset) : offset;
     return { kind: 'memory', shape, dtype: dtypes[dtype!]!, buffer, byteOffset } as KernelMemory;
   }
 
-  function callAt(words: Int32Array, at: number, places: Readonly<Record<number, DriverBuffer>>) {
+  function callAt(words: Int32Array, at: number, places: Regions) {
     const op = opByCode.get(words[at]!)!;
     const floats = new Float32Array(words.buffer, words.byteOffset, words.length);
     const attributes = Object.entries(op.attributes).map(
@@ -83,22 +147,27 @@ export function planDriver(
     return { name: op.name, run };
   }
 
-  async function run(
-    { words, arenaBytes, opCount }: EncodedPlan,
-    { inputs, outputs, control, times }: PlanIo,
-  ) {
+  async function run(plan: EncodedPlan, io: PlanIo) {
+    const { words, opCount } = plan;
+    const { inputs, outputs, control, times, fault } = memoryOf?.(plan, io) ?? io;
     const host = (bytes: ArrayBuffer): HostBuffer => ({ id: -1, bytes });
-    const places = {
-      [regions.arena]: host(new ArrayBuffer(arenaBytes)),
-      [regions.inputs]: host(inputs),
-      [regions.outputs]: host(outputs),
-    };
+    const arena = new OwnArena(plan, mayShare);
+    const inHost = { [regions.inputs]: host(inputs), [regions.outputs]: host(outputs) };
+    const places: Regions = { arena, places: { [regions.arena]: arena.memory, ...inHost } };
     for (let i = 0, at = headerWords; i < opCount; i++, at += words[at + 1]!) {
       await new Promise((resolve) => setImmediate(resolve));
       if (control[0]) throw new BackendError('ABORTED', `aborted before op ${i} of ${opCount}`);
       const { name, run: compute } = callAt(words, at, places);
       const start = performance.now();
-      await compute();
+      try {
+        await compute();
+      } catch (error) {
+        if (!(error instanceof BackendError && error.code === 'OUT_OF_RANGE')) throw error;
+        fault[0] = (flagged?.(i) ?? i) + 1;
+        if (!flagged) throw error;
+        fault[1] = faultCodes.OUT_OF_RANGE;
+        return;
+      }
       if (times && timer) times[i] = timer(performance.now() - start);
       runs[name] = (runs[name] ?? 0) + 1;
     }
@@ -106,6 +175,7 @@ export function planDriver(
 
   return {
     ...rest,
+    profile: { ...rest.profile, ...(mayShare && { placing: 'driver' }) },
     capabilities: { ...rest.capabilities, graph: true, timer: timer !== undefined },
     kernelRuns: () => runs,
     memory: {

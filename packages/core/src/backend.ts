@@ -116,6 +116,8 @@ export interface Backend extends Ops, Partial<Capabilities> {
   measureCeilings?(): Promise<DeviceCeilings>;
   /** Bytes of device memory free now. */
   freeMemory(): number;
+  /** There where `rehearse` made it: it records and tells the memory of steps, weights have no bytes, and nothing runs. */
+  readonly rehearsal?: true;
   /** Opens a step. */
   step(): Step;
   /** Zeroed device memory that outlives steps. Throws OUT_OF_MEMORY. */

@@ -49,18 +49,24 @@ export class CapturedStep implements CapturedGraph {
   ): Promise<CapturedStep> {
     const chain = rule && needChain(rule, (name, tensor) => step.own('capture', name, tensor));
     const preparing = inTurns(step.finish({ timed: false, captured: true, chain }));
-    const plan = await owner.queue.beside(async () => {
+    const capturing = owner.queue.beside(async () => {
       const prepared = await preparing;
-      await prepared.capture();
+      try {
+        await prepared.capture();
+      } catch (error) {
+        prepared.dispose();
+        throw error;
+      }
       return prepared;
     });
+    const [captured] = await Promise.allSettled([capturing]);
     try {
-      step.needHeld('capture'); // something may have been freed meanwhile
+      step.needHeld('capture'); // what has been freed meanwhile comes before what the driver says of it
+      return new CapturedStep(owner, step, chain, await capturing);
     } catch (error) {
-      release(owner, plan);
+      if (captured.status === 'fulfilled') release(owner, captured.value);
       throw error;
     }
-    return new CapturedStep(owner, step, chain, plan);
   }
 
   get disposed(): boolean {

@@ -307,7 +307,10 @@ export const driverOf = (backend: Backend): Driver | undefined => made.get(backe
  */
 export function rehearse(backend: Backend): Backend {
   const known = made.get(backend);
-  if (known) return defineBackend(rehearsalDriver(known.driver), known.options);
+  if (known)
+    return Object.assign(defineBackend(rehearsalDriver(known.driver), known.options), {
+      rehearsal: true as const,
+    });
   throw new BackendError(
     'WRONG_CONTRACT',
     `[rehearse] backend '${backend.name}' was made by another copy of @quern/core: install one copy for all packages`,

@@ -107,3 +107,86 @@ test.each<[string, (queue: RunQueue, act: () => void) => void]>([
   process.emitWarning = emitWarning;
   expect(warnings).toEqual([['[free] the driver failed', { type: 'QuernWarning', code: 'DEVICE_FAILED' }]]);
 });
+
+describe('with two plans in flight', () => {
+  /** A plan that is handed to the device at once and ends when told to. */
+  function plan(log: string[], name: string) {
+    const { run, end } = task(log, name);
+    const hand = (handed: () => void) => {
+      const running = run();
+      handed();
+      return running;
+    };
+    return { hand, end };
+  }
+
+  test('the second begins before the first has ended, the third does not', async () => {
+    const [log, queue] = [[] as string[], new RunQueue(2)];
+    const plans = ['a', 'b', 'c'].map((name) => plan(log, name));
+    const done = plans.map(({ hand }) => queue.plan(hand));
+    await settle();
+    expect(log).toEqual(['a starts', 'b starts']);
+    plans[0]!.end();
+    await done[0];
+    await settle();
+    expect(log).toEqual(['a starts', 'b starts', 'a ends', 'c starts']);
+    for (const { end } of plans) end();
+    await Promise.all(done);
+  });
+
+  test('a plan that has not been handed over holds back the next', async () => {
+    const [log, queue] = [[] as string[], new RunQueue(2)];
+    const [a, b] = [task(log, 'a'), plan(log, 'b')];
+    let hand: () => void = () => {};
+    const first = queue.plan((handed) => {
+      hand = handed;
+      return a.run();
+    });
+    const second = queue.plan(b.hand);
+    await settle();
+    expect(log).toEqual(['a starts']);
+    hand();
+    await settle();
+    expect(log).toEqual(['a starts', 'b starts']);
+    a.end();
+    b.end();
+    await Promise.all([first, second]);
+  });
+
+  test('results settle in the order of the calls, failures too', async () => {
+    const queue = new RunQueue(2);
+    const log: string[] = [];
+    const a = plan([], 'a');
+    const first = queue.plan(a.hand).then(() => log.push('a'));
+    const second = queue
+      .plan((handed) => {
+        handed();
+        return Promise.reject(new Error('no'));
+      })
+      .catch(() => log.push('b failed'));
+    await settle();
+    expect(log).toEqual([]);
+    a.end();
+    await Promise.all([first, second]);
+    expect(log).toEqual(['a', 'b failed']);
+  });
+
+  test('anything else has the device to itself', async () => {
+    const [log, queue] = [[] as string[], new RunQueue(2)];
+    const [a, b, c] = [plan(log, 'a'), task(log, 'b'), plan(log, 'c')];
+    const done = [queue.plan(a.hand), queue.run(b.run), queue.plan(c.hand)];
+    queue.between(() => log.push('free'));
+    a.end();
+    await done[0];
+    await settle();
+    expect(log).toEqual(['a starts', 'a ends', 'b starts']);
+    b.end();
+    await done[1];
+    await settle();
+    expect(log).toEqual(['a starts', 'a ends', 'b starts', 'b ends', 'c starts']);
+    c.end();
+    await done[2];
+    await settle();
+    expect(log.at(-1)).toBe('free');
+  });
+});

@@ -1,7 +1,8 @@
 // Folders of quantised matrices: the floats that they mean, bit for bit, and the model that they make.
 import { readdirSync, readFileSync } from 'node:fs';
 import { createBackend as createReference } from '@quern/backend-reference';
-import { type Backend, GptqRows, type GptqSource } from '@quern/core';
+import type { Backend, GptqSource } from '@quern/core';
+import { GptqRows } from '@quern/quant';
 import { loadLanguageModel, openModelFile } from '../src/index.js';
 import { decodePoolFor } from '../src/weights/decode-pieces.js';
 import { decodeToF32 } from '../src/weights/decode-weight.js';

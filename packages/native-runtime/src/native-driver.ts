@@ -9,7 +9,6 @@ import {
   type DriverMemory,
   type DriverWeight,
   type GptqSource,
-  hostLinks,
   inParts,
   type Manifest,
   type PlanChain,
@@ -26,14 +25,14 @@ export interface NativeDriverSpec {
   /** Short and stable: what `--backend` takes. */
   readonly name: string;
   readonly kind: DeviceProfile['kind'];
+  /** What TypeScript knows of the profile; the rest is the device's. */
+  readonly profile?: Partial<DeviceProfile>;
   readonly manifest: Manifest;
   readonly capabilities?: DriverCapabilities;
   /** For `make_device`. */
   readonly options?: NativeOptions;
   /** The device measures its ceilings (Device::ceilings). */
   readonly ceilings?: boolean;
-  /** The device computes in the host's memory: the profile says so, with the measured rate of copies. */
-  readonly sharesHostMemory?: boolean;
 }
 
 const makeError = (code: string, message: string) => new BackendError(code as BackendErrorCode, message);
@@ -128,7 +127,7 @@ function executorOf(native: NativeBackend): PlanExecutor {
  * `profile` do.
  */
 export async function nativeDriver(addon: Addon, spec: NativeDriverSpec): Promise<PlanDriver> {
-  const { name, kind, manifest, capabilities = {}, options = {}, ceilings, sharesHostMemory } = spec;
+  const { name, kind, manifest, capabilities = {}, options = {}, ceilings } = spec;
   const native = new addon.NativeBackend(options, makeError);
   const profile = await native.profile().catch((error) => {
     native.dispose();
@@ -136,7 +135,7 @@ export async function nativeDriver(addon: Addon, spec: NativeDriverSpec): Promis
   });
   return {
     name,
-    profile: { kind, ...profile, ...(sharesHostMemory && { sharesHostMemory, links: hostLinks() }) },
+    profile: { kind, ...spec.profile, ...profile },
     ...(ceilings && { measureCeilings: () => native.ceilings() }),
     freeMemory: () => native.freeMemory(),
     manifest,

@@ -3,7 +3,6 @@ export { DecodePool } from './decode/decode-pool.js';
 export { decodePiece, type Recipe } from './decode/recipe.js';
 export { FileError, type FileErrorCode, FormatError, type FormatErrorCode } from './error.js';
 export { byteLength } from './format/byte-length.js';
-export { isWritable, type WritableFormat } from './format/codecs.js';
 export { decode, decodeRows, encode, encodeAll } from './format/decode.js';
 export {
   type FormatLayout,
@@ -12,6 +11,8 @@ export {
   formats,
   type GgufFormat,
   isGgufFormat,
+  isWritable,
+  type WritableFormat,
 } from './format/formats.js';
 export { ggmlTypeName } from './format/ggml-types.js';
 export { decodeIq8, type Iq8Source, iq8, isIq8Source, toIq8 } from './format/iq8.js';
@@ -23,6 +24,7 @@ export { type ParseGgufOptions, parseGguf } from './gguf/parse.js';
 export { type GgufInput, type TensorData, type TensorInput, writeGguf } from './gguf/write.js';
 export type { MetadataInput, TypedMetadata } from './gguf/write-metadata.js';
 export { type F8Format, type F8Scales, f8Values, isF8Format } from './hugging-face/f8.js';
+export { type GptqInMemory, GptqRows } from './hugging-face/gptq-rows.js';
 export { InputFile } from './input-file.js';
 export {
   type ChosenFormat,

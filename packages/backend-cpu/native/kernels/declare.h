@@ -4,23 +4,8 @@
 
 namespace quern::QUERN_ISA {
 
-void decode_f32(const void* blocks, float* out, int64_t count);
-void decode_f16(const void* blocks, float* out, int64_t count);
-void decode_bf16(const void* blocks, float* out, int64_t count);
-void decode_q4_0(const void* blocks, float* out, int64_t count);
-void decode_q4_1(const void* blocks, float* out, int64_t count);
-void decode_q5_0(const void* blocks, float* out, int64_t count);
-void decode_q5_1(const void* blocks, float* out, int64_t count);
-void decode_q8_0(const void* blocks, float* out, int64_t count);
-void decode_q2_k(const void* blocks, float* out, int64_t count);
-void decode_q3_k(const void* blocks, float* out, int64_t count);
-void decode_q4_k(const void* blocks, float* out, int64_t count);
-void decode_q5_k(const void* blocks, float* out, int64_t count);
-void decode_q6_k(const void* blocks, float* out, int64_t count);
-void decode_iq4_nl(const void* blocks, float* out, int64_t count);
-void decode_iq4_xs(const void* blocks, float* out, int64_t count);
-void decode_mxfp4(const void* blocks, float* out, int64_t count);
-void decode_iq8(const void* blocks, float* out, int64_t count);
+#define QUERN_FORMAT(name, NAME, block, block_bytes) void decode_##name(const void* blocks, float* out, int64_t count);
+#include "generated/formats.inc"
 
 void gemm(const float* x, int64_t ldx, const float* w, int64_t ldw, const float* bias, float* y, int64_t ldy, int64_t T,
           int64_t N, int64_t K);

@@ -11,13 +11,10 @@
 
 namespace quern {
 
-// Weight formats, in the order of @quern/quant's table. Values are ours, not ggml's.
+// Weight formats, in the order of @quern/quant's table (generated/formats.inc). Values are ours, not ggml's.
 enum Format : int32_t {
-  FORMAT_F32, FORMAT_F16, FORMAT_BF16,
-  FORMAT_Q4_0, FORMAT_Q4_1, FORMAT_Q5_0, FORMAT_Q5_1, FORMAT_Q8_0,
-  FORMAT_Q2_K, FORMAT_Q3_K, FORMAT_Q4_K, FORMAT_Q5_K, FORMAT_Q6_K,
-  FORMAT_IQ4_NL, FORMAT_IQ4_XS, FORMAT_MXFP4,
-  FORMAT_IQ8,
+#define QUERN_FORMAT(name, NAME, block, block_bytes) FORMAT_##NAME,
+#include "generated/formats.inc"
   FORMAT_COUNT
 };
 

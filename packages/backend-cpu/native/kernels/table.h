@@ -11,30 +11,25 @@ namespace quern::QUERN_ISA {
 #define QUERN_QUANTISE quantise
 #define QUERN_GEMM_F16 gemm_f16
 #define QUERN_GEMM_BF16 gemm_bf16
-#define QUERN_PACKED_GEMM                                                                                              \
-  {nullptr,          nullptr,            nullptr,            packed_gemm_q4_0,  packed_gemm_q4_1, packed_gemm_q5_0,    \
-   packed_gemm_q5_1, packed_gemm_q8_0,   packed_gemm_q2_k,   packed_gemm_q3_k,  packed_gemm_q4_k, packed_gemm_q5_k,    \
-   packed_gemm_q6_k, packed_gemm_iq4_nl, packed_gemm_iq4_xs, packed_gemm_mxfp4, packed_gemm_iq8}
 #else
-#define QUERN_PACKED_GEMM                                                                                              \
-  {}
 #define QUERN_QUANTISE nullptr
 #define QUERN_GEMM_F16 nullptr
 #define QUERN_GEMM_BF16 nullptr
 #endif
 
-constexpr Kernels table = {
+constexpr Kernels plain_table = {
     .name = QUERN_NAME(QUERN_ISA),
-    .decode = {decode_f32, decode_f16, decode_bf16, decode_q4_0, decode_q4_1, decode_q5_0, decode_q5_1, decode_q8_0,
-               decode_q2_k, decode_q3_k, decode_q4_k, decode_q5_k, decode_q6_k, decode_iq4_nl, decode_iq4_xs, decode_mxfp4,
-               decode_iq8},
+    .decode = {
+#define QUERN_FORMAT(name, NAME, block, block_bytes) decode_##name,
+#include "generated/formats.inc"
+    },
     .gemm = gemm,
     .gemm_f16 = QUERN_GEMM_F16,
     .gemm_bf16 = QUERN_GEMM_BF16,
     .gemm_of_bf16 = nullptr,
     .gemm_of_bf16_f16 = nullptr,
     .quantise = QUERN_QUANTISE,
-    .packed_gemm = QUERN_PACKED_GEMM,
+    .packed_gemm = {},
     .coarse_rows = 0,
     .coarse_few = false,
     .quantise_coarse = nullptr,
@@ -66,6 +61,12 @@ constexpr Kernels table = {
     .f32_to_i8 = f32_to_i8,
 };
 
-static_assert(sizeof(table.decode) / sizeof(table.decode[0]) == FORMAT_COUNT);
+constexpr Kernels with_integer_kernels(Kernels kernels) {
+#if defined(QUERN_INTEGER_KERNELS)
+  with_packed_gemm(kernels);
+#endif
+  return kernels;
+}
+constexpr Kernels table = with_integer_kernels(plain_table);
 
 } // namespace quern::QUERN_ISA

@@ -2,8 +2,42 @@
 
 namespace quern {
 
-// So few rows of x wait for the weights.
-static constexpr int64_t few = 4;
+// How products are cut. The sizes are of the machines that docs/performance.md measures (2 MiB of second cache, 32 or 48 KiB of
+// first); where it has a row for one, the comment names it. Results do not depend on them.
+namespace tuning {
+
+// Rows of x up to which a product waits for the weights, not for the arithmetic.
+constexpr int64_t waiting_rows = 4;
+
+// Packed weights read by few rows of x: weights a chunk, about 128 KiB of 4 bits to 256 KiB of 8, for the hardware to read ahead in;
+// at least 4 rows of tiles.
+constexpr int64_t streamed_weights = 16384, least_streamed_tiles = 4;
+// Rows of tiles a chunk, where multiplying costs more: not so few that chunks are small, not so many that threads wait for the last.
+constexpr int64_t least_tiles = 4, most_tiles = 64;
+// The price of a weight of 8 bits for T rows of x, in products: 4 for reading it ("4 + T"). With one step for 256 weights a row costs
+// an eighth, and reading and rounding 8 rows ("8 + T / 8").
+constexpr int64_t packed_price(int64_t T, bool coarse) { return coarse ? 8 + T / 8 : 4 + T; }
+// Bytes of x that stay in the second cache while a chunk of the weights passes, and the fewest rows.
+constexpr int64_t cached_x_bytes = 262144, least_rows = 16, together_packed = 8;
+
+// Rows of x for which a kernel of many rows lays weights out once, a multiple of 32, which its tiles take (docs/performance.md,
+// "Products of 64 rows in chunks of whole panels"): 512 rows of 1024 bytes along K stay in the second cache.
+constexpr int64_t most_laid_out_rows = 512, together_laid_out = 32;
+// Columns a chunk of products of bf16, whole pairs of registers: "64 to 128 columns a chunk, so that 1024 columns split evenly"
+// (docs/performance.md). The wider a row, the more: each chunk reads x from beyond the second cache.
+constexpr int64_t least_bf16_columns = 64, most_bf16_columns = 128, bf16_columns_per_k = 16;
+
+// Weights of 16 bits read where they are: 128 KiB a chunk, 8 to 256 rows, whole groups of the 8 that a kernel takes.
+constexpr int64_t in_place_weights = 65536, least_in_place = 8, most_in_place = 256;
+
+// Floats of a decoded panel: 32 KiB, the first cache, for products that wait for weights; else 128 KiB, which with x fits the second.
+constexpr int64_t waiting_panel = 8192, panel_floats = 32768;
+// Decoding a row costs about as much as multiplying it three times; chunks of decoded weights are twice as long as others.
+constexpr int64_t decoding_price = 3, decoded_chunks = 2;
+// Floats of x beside a panel.
+constexpr int64_t decoded_x_floats = 65536;
+
+} // namespace tuning
 
 // Products of floats give the same bits whether weights are decoded before.
 Way way_of(const Kernels& kernels, const Matrix& w, Rows rows) {
@@ -28,52 +62,56 @@ Needs::Needs(const Kernels& kernels, Rows rows, std::initializer_list<const Matr
   kernel_panel = coarse || bf16;
 }
 
-// Rows of x for which the kernels of many rows lay out a weight once; 1024 bytes of each along K stay in the second cache.
+// T rows in parts as equal as can be.
 static int64_t many_rows_of(int64_t T) {
-  constexpr int64_t most = 512, together = 32;
-  const int64_t parts = (T + most - 1) / most;
-  return ((T + parts - 1) / parts + together - 1) / together * together;
+  using namespace tuning;
+  const int64_t parts = (T + most_laid_out_rows - 1) / most_laid_out_rows;
+  return ((T + parts - 1) / parts + together_laid_out - 1) / together_laid_out * together_laid_out;
 }
 
 Tiling::Tiling(int64_t T, int64_t K, const Needs& needs) {
   if (needs.int8) cut_packed(T, K, needs.coarse);
-  else if (needs.bf16 && !needs.panel) { // the wider a row, the more columns: x is read from beyond the second cache for each chunk
-    panel = chunk = std::clamp<int64_t>(K / 16, 64, 128) / 32 * 32;
-    rows = many_rows_of(T);
-  } else if (T <= exact_rows && !needs.panel) cut_streamed(K);
+  else if (needs.bf16 && !needs.panel) cut_bf16(T, K);
+  else if (T <= exact_rows && !needs.panel) cut_in_place(K);
   else cut_decoded(T, K);
   const int64_t decoded = needs.panel ? panel * K : 0, laid_out = needs.kernel_panel ? PANEL_BYTES / 4 : 0;
   panel_floats = (std::max(decoded, laid_out) + 15) / 16 * 16;
 }
 
-// Few rows of x stream the weights, so a chunk is long enough for the hardware to prefetch; many rows of x stay in the second
-// cache while a chunk of the weights passes. A chunk is of rows of tiles: for few rows of x about 128 KiB to read, otherwise
-// by what multiplying them costs: reading them costs as much as multiplying them four times, rounding them to one step twice
-// that.
+// A chunk is of rows of tiles.
 void Tiling::cut_packed(int64_t T, int64_t K, bool coarse) {
-  const int64_t width = std::max<int64_t>(K, 1), cost = width * (coarse ? 8 + T / 8 : 4 + T);
-  const int64_t streamed = std::max<int64_t>(4, 16384 / width);
-  const int64_t multiplied = std::clamp<int64_t>(Call::chunk_cost / cost, 4, 64);
-  panel = chunk = (T <= few ? streamed : multiplied) * PACKED_ROWS;
-  rows = coarse ? many_rows_of(T) : std::max<int64_t>(16, 262144 / quantised_row_bytes(width) / 8 * 8);
+  using namespace tuning;
+  const int64_t width = std::max<int64_t>(K, 1), cost = width * packed_price(T, coarse);
+  const int64_t streamed = std::max(least_streamed_tiles, streamed_weights / width);
+  const int64_t multiplied = std::clamp(Call::chunk_cost / cost, least_tiles, most_tiles);
+  panel = chunk = (T <= waiting_rows ? streamed : multiplied) * PACKED_ROWS;
+  rows = coarse ? many_rows_of(T)
+                : std::max(least_rows, cached_x_bytes / quantised_row_bytes(width) / together_packed * together_packed);
 }
 
-// Weights are read where they are: long streams.
-void Tiling::cut_streamed(int64_t K) {
-  panel = chunk = std::clamp<int64_t>(65536 / std::max<int64_t>(K, 1), 8, 256) / 8 * 8;
+void Tiling::cut_bf16(int64_t T, int64_t K) {
+  using namespace tuning;
+  panel = chunk = std::clamp(K / bf16_columns_per_k, least_bf16_columns, most_bf16_columns) / 32 * 32;
+  rows = many_rows_of(T);
+}
+
+void Tiling::cut_in_place(int64_t K) {
+  using namespace tuning;
+  panel = chunk = std::clamp(in_place_weights / std::max<int64_t>(K, 1), least_in_place, most_in_place) / 8 * 8;
   rows = exact_rows;
 }
 
-// Matrix-vector products keep panels in the first cache; in matrix products a panel and a block of x fit the second together.
+// Panels are of whole groups of the 4 rows that a kernel takes.
 void Tiling::cut_decoded(int64_t T, int64_t K) {
+  using namespace tuning;
   const int64_t width = std::max<int64_t>(K, 1);
   const auto rows_of = [&](int64_t floats, int64_t least, int64_t most) {
     return std::clamp(floats / width, least, most) / 4 * 4;
   };
-  panel = T <= few ? rows_of(8192, 4, 32) : rows_of(32768, 8, 64);
-  const int64_t cost = width * (T + 3); // decoding a row costs about as much as multiplying it three times
-  chunk = panel * std::max<int64_t>(1, 2 * Call::chunk_cost / (cost * panel));
-  rows = std::max<int64_t>(16, 65536 / width);
+  panel = T <= waiting_rows ? rows_of(waiting_panel, 4, 32) : rows_of(tuning::panel_floats, 8, 64);
+  const int64_t cost = width * (T + decoding_price);
+  chunk = panel * std::max<int64_t>(1, decoded_chunks * Call::chunk_cost / (cost * panel));
+  rows = std::max(least_rows, decoded_x_floats / width);
 }
 
 static int64_t int8_floats(const Floats& x) {

@@ -49,7 +49,8 @@ struct Tiling {
 
  private:
   void cut_packed(int64_t T, int64_t K, bool coarse);
-  void cut_streamed(int64_t K);
+  void cut_bf16(int64_t T, int64_t K);
+  void cut_in_place(int64_t K);
   void cut_decoded(int64_t T, int64_t K);
 };
 

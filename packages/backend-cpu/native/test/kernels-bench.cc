@@ -53,7 +53,7 @@ void gemm(const Kernels& k) {
   for (const auto& [T, N, K] : shapes) {
     const std::vector<float> x = normals(1, T * K), w = normals(2, N * K);
     std::vector<float> y(size_t(T * N));
-    const double time = seconds([&] { k.gemm(x.data(), K, w.data(), K, nullptr, y.data(), N, T, N, K, panel()); });
+    const double time = seconds([&] { k.gemm(x.data(), K, w.data(), K, nullptr, y.data(), N, T, N, K); });
     printf("%-7s gemm %3ld x %4ld x %4ld %7.1f GFLOP/s\n", k.name, T, N, K, 2 * double(T * N * K) / time * 1e-9);
   }
 }
@@ -92,7 +92,7 @@ double packed_seconds(const Weights& w, int64_t T, void (*quantise)(const float*
 
 void packed_gemm(const Kernels& k) {
   if (!k.quantise || k.coarse_rows) return;
-  for (int format = FORMAT_Q4_0; format < FORMAT_COUNT; format++) {
+  for (const Format format : packed_formats) {
     const Weights w(format);
     for (int64_t T : {1, 2, 4, 8, 64}) {
       const double time = packed_seconds(w, T, k.quantise, k.packed_gemm[format]);
@@ -115,7 +115,7 @@ void crossover(const Kernels& k) {
     }
   };
   print("int8", FORMAT_Q8_0, Weights(FORMAT_Q8_0, true));
-  for (int format = FORMAT_Q4_0; format < FORMAT_COUNT; format++) print(format_sizes[format].name, format, Weights(format));
+  for (const Format format : packed_formats) print(format_sizes[format].name, format, Weights(format));
 }
 
 // Products of bf16, with how long it takes to lay the weights out, where a table does that.

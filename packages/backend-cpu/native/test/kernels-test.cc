@@ -398,7 +398,7 @@ std::vector<int64_t> widths(int format) {
 
 void packing_is_lossless() {
   Check check("packed weights unpack to the same bytes");
-  for (int format = FORMAT_Q4_0; format < FORMAT_COUNT; format++)
+  for (const Format format : packed_formats)
     for (int64_t K : widths(format))
       for (int64_t N : {1, 16, 37}) {
         const BlockWeights w(Format(format), N, K, uint64_t(N + K));
@@ -504,7 +504,7 @@ void packed_gemm_of(const Packed& p, Check& check) {
 void packed_gemm_agrees() {
   if (!k->quantise) return;
   Check check("packed gemm agrees with its definition");
-  for (int format = FORMAT_Q4_0; format < FORMAT_COUNT; format++)
+  for (const Format format : packed_formats)
     for (int64_t K : widths(format))
       for (int64_t T : {0, 1, 2, 3, 7, 8, 13})
         for (int64_t N : {0, 1, 7, 9, 16, 37}) packed_gemm_of(Packed(Format(format), T, N, K), check);
@@ -513,7 +513,7 @@ void packed_gemm_agrees() {
 void packed_gemm_does_not_depend_on_the_split() {
   if (!k->quantise) return;
   Check check("packed gemm gives a row the same bits, alone or among others");
-  for (int format = FORMAT_Q4_0; format < FORMAT_COUNT; format++) {
+  for (const Format format : packed_formats) {
     const Packed p(Format(format), 19, 75, 512);
     std::vector<float> whole(size_t(p.T * 75)), part(whole.size());
     p.multiply(0, p.T, 0, 75, whole.data(), 75);
@@ -596,7 +596,7 @@ struct Coarse {
 void coarse_weights_are_rounded() {
   if (!k->coarse_rows) return;
   Check check("coarse gemm rounds each weight to 0.57 steps of 127");
-  for (int format = FORMAT_Q4_0; format < FORMAT_COUNT; format++)
+  for (const Format format : packed_formats)
     for (int64_t K : widths(format)) {
       constexpr int64_t N = 33;
       std::vector<float> ones(size_t(K * K));
@@ -685,7 +685,7 @@ void coarse_gemm_of(const Coarse& c, Check& check) {
 void coarse_gemm_agrees() {
   if (!k->coarse_rows) return;
   Check check("coarse gemm agrees with its definition");
-  for (int format = FORMAT_Q4_0; format < FORMAT_COUNT; format++) {
+  for (const Format format : packed_formats) {
     for (int64_t K : widths(format))
       for (int64_t T : {0, 1, 15, 17, 32, 37})
         for (int64_t N : {0, 1, 16, 17, 37, 64}) coarse_gemm_of(Coarse(Format(format), N, K, normals(uint64_t(T + 1), T * K)), check);
@@ -700,7 +700,7 @@ void coarse_gemm_agrees() {
 void coarse_gemm_does_not_depend_on_the_split() {
   if (!k->coarse_rows) return;
   Check check("coarse gemm gives a row the same bits, alone or among others");
-  for (int format = FORMAT_Q4_0; format < FORMAT_COUNT; format++) {
+  for (const Format format : packed_formats) {
     const Coarse c(Format(format), 75, 1280, normals(5, 41 * 1280));
     std::vector<float> whole(size_t(c.T * 75)), part(whole.size());
     c.multiply(0, c.T, 0, 75, nullptr, whole.data(), 75);

@@ -97,9 +97,15 @@ struct FormatSize {
   int64_t elements, bytes;
 };
 inline constexpr FormatSize format_sizes[FORMAT_COUNT] = {
-    {"f32", 1, 4},     {"f16", 1, 2},     {"bf16", 1, 2},     {"q4_0", 32, 18},   {"q4_1", 32, 20},
-    {"q5_0", 32, 22},  {"q5_1", 32, 24},  {"q8_0", 32, 34},   {"q2_k", 256, 84},  {"q3_k", 256, 110},
-    {"q4_k", 256, 144}, {"q5_k", 256, 176}, {"q6_k", 256, 210},
-    {"iq4_nl", 32, 18}, {"iq4_xs", 256, 136}, {"mxfp4", 32, 17},    {"iq8", 256, 276}};
+#define QUERN_FORMAT(name, NAME, block, block_bytes) {#name, block, block_bytes},
+#include "../kernels/generated/formats.inc"
+};
+
+// Formats with tiles.
+inline constexpr Format packed_formats[] = {
+#define QUERN_UNPACKED(name, NAME, block, block_bytes)
+#define QUERN_PACKED(name, NAME, block, block_bytes) FORMAT_##NAME,
+#include "../kernels/generated/formats.inc"
+};
 
 } // namespace quern::test

@@ -1,6 +1,7 @@
-import { type AnyOp, type Backend, coreOps, type ErrorSample, recordOp } from '@quern/core';
+import { type AnyOp, type Backend, coreOps, type ErrorSample, normal, recordOp } from '@quern/core';
 import type { Case, Suite } from '../case.js';
-import { bind } from '../ops/bind.js';
+import { bind, loadOperand } from '../ops/bind.js';
+import { fresh } from '../ops/fresh.js';
 import { ensure, refusal } from '../values/refusal.js';
 
 async function refuse(backend: Backend, op: AnyOp, sample: ErrorSample): Promise<void> {
@@ -24,9 +25,27 @@ export async function proveUsable(backend: Backend): Promise<void> {
   ensure(got.join() === '11,22,33', `a later step should still work; 1+10, 2+20, 3+30 gave ${got.join()}`);
 }
 
+/** The second of two tables is asked for a row that it has not: the error says which table. */
+const named = fresh('errors')('an op that goes wrong is named by its weight', async (backend) => {
+  const [first, second] = await Promise.all(
+    ['first', 'second'].map((name) => loadOperand(backend, name, normal(1, [4, 8]))),
+  );
+  const step = backend.step();
+  const x = backend.embed(first!, step.input(Int32Array.of(3)));
+  const y = backend.embed(second!, step.input(Int32Array.of(4)));
+  backend.add(x, y);
+  const error = await refusal('OUT_OF_RANGE', () => step.run());
+  ensure(
+    error.message.includes("'embed second'"),
+    `the message should name the op, 'embed second' (PlanIo.fault); got: ${error.message}`,
+  );
+  await refusal('OUT_OF_RANGE', () => step.read(y));
+});
+
 /** Every error sample of the op table: the right code, and the backend goes on working. */
-export const errors: Suite = () =>
-  (Object.values(coreOps) as readonly AnyOp[]).flatMap((op) =>
+export const errors: Suite = () => [
+  named,
+  ...(Object.values(coreOps) as readonly AnyOp[]).flatMap((op) =>
     op.errors().map(
       (sample): Case => ({
         suite: 'errors',
@@ -38,4 +57,5 @@ export const errors: Suite = () =>
         },
       }),
     ),
-  );
+  ),
+];

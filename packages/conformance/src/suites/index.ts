@@ -1,5 +1,6 @@
 import type { Suite } from '../case.js';
 import { abort } from './abort.js';
+import { bf16 } from './bf16.js';
 import { caches } from './caches.js';
 import { chain } from './chain.js';
 import { collective } from './collective.js';
@@ -9,6 +10,7 @@ import { filled } from './filled.js';
 import { fused } from './fused.js';
 import { generated } from './generated.js';
 import { graph } from './graph.js';
+import { inFlight } from './in-flight.js';
 import { kvQuant } from './kv-quant.js';
 import { leaks } from './leaks.js';
 import { lifecycle } from './lifecycle.js';
@@ -38,6 +40,7 @@ export const suites = {
   fused,
   filled,
   plans,
+  bf16,
   rows,
   steps,
   lifecycle,
@@ -51,6 +54,7 @@ export const suites = {
   pagedKv,
   graph,
   chain,
+  inFlight,
   moeFused,
   quantGguf,
   quantGptq,

@@ -1,4 +1,5 @@
-import { coreOps, f32ToF16, type GptqInMemory, GptqRows, type GptqSource, normal } from '@quern/core';
+import { coreOps, f32ToF16, type GptqSource, normal } from '@quern/core';
+import { type GptqInMemory, GptqRows } from '@quern/quant';
 import type { Case, Suite } from '../case.js';
 import { checkOutcome, define } from '../ops/expect.js';
 import { fresh } from '../ops/fresh.js';

@@ -89,6 +89,11 @@ export const steps: Suite = () => [
     for (let i = 0; i < 12; i++) for (const doubling of [a, b]) doubling.grow();
     await Promise.all([b.prove(12), a.prove(12)]);
   }),
+  on('steps alike, with other inputs', async (backend) => {
+    const alike = [1, 5, 7].map((start) => new Doubling(backend, start));
+    for (const doubling of alike) doubling.grow();
+    for (const doubling of alike) await doubling.prove(1);
+  }),
   on('many steps run at once', async (backend) => {
     const doublings = Array.from({ length: 16 }, (_, i) => new Doubling(backend, i + 1));
     for (const [i, doubling] of doublings.entries()) for (let n = 0; n <= i; n++) doubling.grow();

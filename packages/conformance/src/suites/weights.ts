@@ -50,9 +50,9 @@ const refused = (
   on(name, async (backend) => {
     const bytes = bytesOf(hostValues(table('f32')));
     const source: WeightSource = { name: 'broken', shape, format: 'f32', bytes };
-    await withFile(bytes, (path) =>
-      refusal(code, () => backend.loadWeight({ ...source, ...change(source, path) })),
-    );
+    await withFile(bytes, async (path) => {
+      await refusal(code, () => backend.loadWeight({ ...source, ...change(source, path) }));
+    });
     await proveUsable(backend);
   });
 

@@ -4,16 +4,16 @@ import type { BackendErrorCode } from '@quern/core';
 export const codeOf = (error: unknown): unknown =>
   error instanceof Error && 'code' in error ? error.code : undefined;
 
-/** Runs `act`, which must throw or reject with one of these codes. Throws otherwise. */
+/** Runs `act`, which must throw or reject with one of these codes, and gives its error. Throws otherwise. */
 export async function refusal(
   wanted: BackendErrorCode | readonly BackendErrorCode[],
   act: () => unknown,
-): Promise<void> {
+): Promise<Error> {
   const codes: readonly unknown[] = Array.isArray(wanted) ? wanted : [wanted];
   try {
     await act();
   } catch (error) {
-    if (codes.includes(codeOf(error))) return;
+    if (error instanceof Error && codes.includes(codeOf(error))) return error;
     throw new Error(
       `should be refused with ${codes.join(' or ')}; got ${codeOf(error) ?? 'no code'}: ${error}`,
       {

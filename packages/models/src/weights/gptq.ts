@@ -1,5 +1,5 @@
-import { f16ToF32, f32ToF16, GptqRows, type GptqSource, type WeightBytes } from '@quern/core';
-import { decode, type GroupedMatrix, isGgufFormat, type Recipe, type RowsJob } from '@quern/quant';
+import { f16ToF32, f32ToF16, type GptqSource, type WeightBytes } from '@quern/core';
+import { decode, GptqRows, type GroupedMatrix, isGgufFormat, type Recipe, type RowsJob } from '@quern/quant';
 import { ModelError } from '../error.js';
 import { type DecodeOptions, decodeAll, type Piece, pieceElements } from './decode-pieces.js';
 import type { FileTensor, GroupedIntegers } from './file-tensor.js';

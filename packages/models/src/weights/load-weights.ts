@@ -3,6 +3,7 @@ import { type DecodeOptions, decodePoolFor, throwIfAborted } from './decode-piec
 import { decodedBytes, decodedFormat, decodedSource, stackSource } from './decode-weight.js';
 import { type GroupedTensor, gptqSource, isGrouped } from './gptq.js';
 import { needUnchanged } from './need-unchanged.js';
+import { rehearseWeights } from './rehearse-weights.js';
 import { isDense, type ResolvedWeight } from './resolve-weights.js';
 import { type StoredTensor, slicesOf, storedBytes, unmapped } from './weight-file.js';
 
@@ -70,6 +71,8 @@ export async function loadWeights(
   resolved: readonly ResolvedWeight[],
   options: LoadOptions = {},
 ): Promise<readonly Weight[]> {
+  if (backend.rehearsal)
+    return rehearseWeights(backend, resolved, (tensor) => readsNatively(backend, tensor));
   noticeDecoding(backend, resolved, options);
   const decoding = decodingOf(backend, resolved, options);
   const wanted =

@@ -1,5 +1,6 @@
-import { type GptqInMemory, GptqRows, type WeightBytes } from '@quern/core';
+import type { WeightBytes } from '@quern/core';
 import { awqWeightsAsGptq, awqZerosAsGptq } from '../hugging-face/awq.js';
+import { type GptqInMemory, GptqRows } from '../hugging-face/gptq-rows.js';
 import { readSlice } from '../read-slice.js';
 import { decodePiece, floatsOf, type Recipe, wordsOf } from './recipe.js';
 

@@ -3,6 +3,8 @@ import type { Codec } from './codec.js';
 
 /** bfloat16: the upper half of a binary32. */
 export const bf16: Codec = {
+  layout: { typeId: 30, blockSize: 1, blockBytes: 2 },
+
   decode(src, srcOffset, dst, dstOffset, count) {
     for (let i = 0; i < count; i++) {
       const at = srcOffset + 2 * i;

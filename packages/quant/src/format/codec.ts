@@ -1,8 +1,18 @@
+/** How a format stores rows: blocks of `blockSize` elements, each `blockBytes` bytes (ggml-common.h). All are little-endian. */
+export interface BlockLayout {
+  /** The `ggml_type` number that GGUF files store. */
+  readonly typeId: number;
+  /** Elements per block: a power of two, at most 256. A row (innermost dimension) holds whole blocks. */
+  readonly blockSize: number;
+  readonly blockBytes: number;
+}
+
 /**
  * The float definition of a format that is only read. Offsets count bytes in `Uint8Array`s and elements in `Float32Array`s; `count`
  * is a number of elements, a whole number of blocks. Callers have checked the bounds: see decode.ts for the checked entry points.
  */
 export interface Decoder {
+  readonly layout: BlockLayout;
   /** Blocks to floats, bit for bit what ggml's dequantize_row and gguf-py give. */
   decode(src: Uint8Array, srcOffset: number, dst: Float32Array, dstOffset: number, count: number): void;
 }

@@ -1,8 +1,7 @@
 import { FormatError } from '../error.js';
 import { byteLength } from './byte-length.js';
 import type { Codec } from './codec.js';
-import { codecs, type WritableFormat } from './codecs.js';
-import { formats, type GgufFormat } from './formats.js';
+import { codecs, formats, type GgufFormat, type WritableFormat } from './formats.js';
 
 /**
  * Decodes `count` elements of `format` from byte `srcOffset` of `src` into `dst` from element `dstOffset`; bit for bit what ggml gives.

@@ -1,9 +1,9 @@
 import { f16ToF32, f32ToF16 } from '@quern/core';
 import { writeF16 } from './bytes.js';
 import { signedMax } from './extremes.js';
-import { formats } from './formats.js';
+import { q8_0 } from './q8_0.js';
 
-const { blockSize, blockBytes } = formats.q8_0;
+const { blockSize, blockBytes } = q8_0.layout;
 
 /** Columns that share a scale: as many as backend-cpu's products of many rows give one to. */
 const shared = 256;

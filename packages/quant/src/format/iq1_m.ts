@@ -1,10 +1,10 @@
 import { f16ToF32 } from '@quern/core';
 import type { Decoder } from './codec.js';
-import { formats } from './formats.js';
 import type { IqFactors } from './iq-factors.js';
 import { iq1sGrid } from './iq-grids.js';
 
-const { blockSize, blockBytes } = formats.iq1_m;
+const blockSize = 256;
+const blockBytes = 56;
 const lowIndex = 0; // byte offsets in the block
 const pointBits = 32;
 const scales = 48;
@@ -22,6 +22,8 @@ const factors = iq1_mFactors;
  * hold 4 scales of 3 bits each and, in their upper nibbles, lowest first, the f16 d.
  */
 export const iq1_m: Decoder = {
+  layout: { typeId: 29, blockSize, blockBytes },
+
   decode(src, srcOffset, dst, dstOffset, count) {
     for (let at = srcOffset, to = dstOffset; to < dstOffset + count; at += blockBytes, to += blockSize) {
       const unit = factors.unit(src, at);

@@ -1,10 +1,10 @@
 import { readF16 } from './bytes.js';
 import type { Decoder } from './codec.js';
-import { formats } from './formats.js';
 import type { IqFactors } from './iq-factors.js';
 import { iq1sGrid } from './iq-grids.js';
 
-const { blockSize, blockBytes } = formats.iq1_s;
+const blockSize = 256;
+const blockBytes = 50;
 const lowIndex = 2; // byte offsets in the block
 const groupBits = 34;
 
@@ -21,6 +21,8 @@ const factors = iq1_sFactors;
  * sign of the offset.
  */
 export const iq1_s: Decoder = {
+  layout: { typeId: 19, blockSize, blockBytes },
+
   decode(src, srcOffset, dst, dstOffset, count) {
     for (let at = srcOffset, to = dstOffset; to < dstOffset + count; at += blockBytes, to += blockSize) {
       const unit = factors.unit(src, at);

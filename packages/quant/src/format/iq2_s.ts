@@ -1,11 +1,11 @@
 import { readF16 } from './bytes.js';
 import type { Decoder } from './codec.js';
-import { formats } from './formats.js';
 import type { IqFactors } from './iq-factors.js';
 import { iq2sGrid } from './iq-grids.js';
 import { putEight } from './iq-points.js';
 
-const { blockSize, blockBytes } = formats.iq2_s;
+const blockSize = 256;
+const blockBytes = 82;
 const lowIndex = 2; // byte offsets in the block
 const signs = 34;
 const highIndex = 66;
@@ -23,6 +23,8 @@ const factors = iq2_sFactors;
  * Block: f16 d, 32 bytes of grid indices, 32 bytes of signs, upper pairs of the indices (8 bytes), 8 bytes of scales, low nibble first.
  */
 export const iq2_s: Decoder = {
+  layout: { typeId: 22, blockSize, blockBytes },
+
   decode(src, srcOffset, dst, dstOffset, count) {
     for (let at = srcOffset, to = dstOffset; to < dstOffset + count; at += blockBytes, to += blockSize) {
       const unit = factors.unit(src, at);

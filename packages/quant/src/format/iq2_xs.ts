@@ -1,11 +1,11 @@
 import { readF16 } from './bytes.js';
 import type { Decoder } from './codec.js';
-import { formats } from './formats.js';
 import type { IqFactors } from './iq-factors.js';
 import { iq2xsGrid } from './iq-grids.js';
 import { evenSigns, putEight } from './iq-points.js';
 
-const { blockSize, blockBytes } = formats.iq2_xs;
+const blockSize = 256;
+const blockBytes = 74;
 const points = 2; // byte offsets in the block
 const scales = 66;
 
@@ -21,6 +21,8 @@ const factors = iq2_xsFactors;
  * Block: f16 d, 16 bits for each point (9 index the grid, 7 are signs), 8 bytes of scales, low nibble first.
  */
 export const iq2_xs: Decoder = {
+  layout: { typeId: 17, blockSize, blockBytes },
+
   decode(src, srcOffset, dst, dstOffset, count) {
     for (let at = srcOffset, to = dstOffset; to < dstOffset + count; at += blockBytes, to += blockSize) {
       const unit = factors.unit(src, at);

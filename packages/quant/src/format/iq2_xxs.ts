@@ -1,11 +1,11 @@
 import { readF16, readU32 } from './bytes.js';
 import type { Decoder } from './codec.js';
-import { formats } from './formats.js';
 import type { IqFactors } from './iq-factors.js';
 import { iq2xxsGrid } from './iq-grids.js';
 import { evenSigns, putEight } from './iq-points.js';
 
-const { blockSize, blockBytes } = formats.iq2_xxs;
+const blockSize = 256;
+const blockBytes = 66;
 
 /** The scale is the upper nibble of a group's 8 bytes. */
 export const iq2_xxsFactors: IqFactors = {
@@ -20,6 +20,8 @@ const factors = iq2_xxsFactors;
  * Block: f16 d, then for each group 4 bytes that index the grid and 32 bits: 7 bits of signs for each point, 4 bits of scale.
  */
 export const iq2_xxs: Decoder = {
+  layout: { typeId: 16, blockSize, blockBytes },
+
   decode(src, srcOffset, dst, dstOffset, count) {
     for (let at = srcOffset, to = dstOffset; to < dstOffset + count; at += blockBytes, to += blockSize) {
       const unit = factors.unit(src, at);

@@ -1,11 +1,11 @@
 import { readF16 } from './bytes.js';
 import type { Decoder } from './codec.js';
-import { formats } from './formats.js';
 import type { IqFactors } from './iq-factors.js';
 import { iq3sGrid } from './iq-grids.js';
 import { putFours } from './iq-points.js';
 
-const { blockSize, blockBytes } = formats.iq3_s;
+const blockSize = 256;
+const blockBytes = 110;
 const lowIndex = 2; // byte offsets in the block
 const highIndex = 66;
 const signs = 74;
@@ -23,6 +23,8 @@ const factors = iq3_sFactors;
  * Block: f16 d, 64 bytes of grid indices, their ninth bits (8 bytes), 32 bytes of signs, 4 bytes of scales, low nibble first.
  */
 export const iq3_s: Decoder = {
+  layout: { typeId: 21, blockSize, blockBytes },
+
   decode(src, srcOffset, dst, dstOffset, count) {
     for (let at = srcOffset, to = dstOffset; to < dstOffset + count; at += blockBytes, to += blockSize) {
       const unit = factors.unit(src, at);

@@ -1,11 +1,11 @@
 import { readF16, readU32 } from './bytes.js';
 import type { Decoder } from './codec.js';
-import { formats } from './formats.js';
 import type { IqFactors } from './iq-factors.js';
 import { iq3xxsGrid } from './iq-grids.js';
 import { evenSigns, putFours } from './iq-points.js';
 
-const { blockSize, blockBytes } = formats.iq3_xxs;
+const blockSize = 256;
+const blockBytes = 98;
 const points = 2; // byte offsets in the block
 const signsAndScales = 66;
 
@@ -21,6 +21,8 @@ const factors = iq3_xxsFactors;
  * Block: f16 d, 64 bytes that index the grid, 32 bits for each group: 7 bits of signs for each pair of points, 4 bits of scale.
  */
 export const iq3_xxs: Decoder = {
+  layout: { typeId: 18, blockSize, blockBytes },
+
   decode(src, srcOffset, dst, dstOffset, count) {
     for (let at = srcOffset, to = dstOffset; to < dstOffset + count; at += blockBytes, to += blockSize) {
       const unit = factors.unit(src, at);

@@ -1,14 +1,16 @@
 import { readF16 } from './bytes.js';
 import { iq4Values } from './codebooks.js';
 import type { Codec } from './codec.js';
-import { formats } from './formats.js';
 import { writeIq4Nl } from './iq4-encode.js';
 
-const { blockSize, blockBytes } = formats.iq4_nl;
+const blockSize = 32;
+const blockBytes = 18;
 const half = blockSize / 2;
 
 /** 4 bits that index 16 uneven values: `x = d * values[q]`. Block: f16 d, 16 bytes q as q4_0. */
 export const iq4_nl: Codec = {
+  layout: { typeId: 20, blockSize, blockBytes },
+
   decode(src, srcOffset, dst, dstOffset, count) {
     for (let at = srcOffset, to = dstOffset; to < dstOffset + count; at += blockBytes, to += blockSize) {
       const d = readF16(src, at);

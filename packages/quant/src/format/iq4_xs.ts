@@ -1,10 +1,10 @@
 import { readF16 } from './bytes.js';
 import { iq4Values } from './codebooks.js';
 import type { Codec } from './codec.js';
-import { formats } from './formats.js';
 import { writeIq4Xs } from './iq4-encode.js';
 
-const { blockSize, blockBytes } = formats.iq4_xs;
+const blockSize = 256;
+const blockBytes = 136;
 const dAt = 0; // byte offsets in the block
 const highScales = 2;
 const lowScales = 4;
@@ -16,6 +16,8 @@ const half = 16; // of a group
  * Block: f16 d, upper pairs of the scales (group g: bits 2 * g of 16), their low nibbles (4 bytes), 16 bytes q for each group as q4_0.
  */
 export const iq4_xs: Codec = {
+  layout: { typeId: 23, blockSize, blockBytes },
+
   decode(src, srcOffset, dst, dstOffset, count) {
     for (let at = srcOffset, to = dstOffset; to < dstOffset + count; at += blockBytes, to += blockSize) {
       const d = readF16(src, at + dAt);

@@ -1,13 +1,15 @@
 import { fp4Values } from './codebooks.js';
 import type { Codec } from './codec.js';
 import { signedMax } from './extremes.js';
-import { formats } from './formats.js';
 
-const { blockSize, blockBytes } = formats.mxfp4;
+const blockSize = 32;
+const blockBytes = 17;
 const half = blockSize / 2;
 
 /** 4-bit floats with a power of two: `x = 2^(e - 128) * values[q]`. Block: a byte e, 16 bytes q as q4_0. */
 export const mxfp4: Codec = {
+  layout: { typeId: 39, blockSize, blockBytes },
+
   decode(src, srcOffset, dst, dstOffset, count) {
     for (let at = srcOffset, to = dstOffset; to < dstOffset + count; at += blockBytes, to += blockSize) {
       const d = 2 ** (src[at]! - 128); // half of E8M0, since the values are doubled

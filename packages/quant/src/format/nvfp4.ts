@@ -1,8 +1,8 @@
 import { fp4Values } from './codebooks.js';
 import type { Decoder } from './codec.js';
-import { formats } from './formats.js';
 
-const { blockSize, blockBytes } = formats.nvfp4;
+const blockSize = 64;
+const blockBytes = 36;
 const groupSize = 16;
 const half = groupSize / 2;
 const groups = blockSize / groupSize;
@@ -12,6 +12,8 @@ const groups = blockSize / groupSize;
  * Block: 4 scales (E4M3), 8 bytes q for each group: element j low nibble, element j + 8 high nibble.
  */
 export const nvfp4: Decoder = {
+  layout: { typeId: 40, blockSize, blockBytes },
+
   decode(src, srcOffset, dst, dstOffset, count) {
     for (let at = srcOffset, to = dstOffset; to < dstOffset + count; at += blockBytes, to += blockSize) {
       for (let g = 0; g < groups; g++) {

@@ -1,11 +1,13 @@
 import { readF16 } from './bytes.js';
 import type { Decoder } from './codec.js';
-import { formats } from './formats.js';
 
-const { blockSize, blockBytes } = formats.q1_0;
+const blockSize = 128;
+const blockBytes = 18;
 
 /** 1 bit: `x = d` where it is set, else `-d`. Block: f16 d, 16 bytes (bit j of element j). */
 export const q1_0: Decoder = {
+  layout: { typeId: 41, blockSize, blockBytes },
+
   decode(src, srcOffset, dst, dstOffset, count) {
     for (let at = srcOffset, to = dstOffset; to < dstOffset + count; at += blockBytes, to += blockSize) {
       const d = readF16(src, at);

@@ -1,9 +1,9 @@
 import { readF16, writeF16 } from './bytes.js';
 import type { Codec } from './codec.js';
-import { formats } from './formats.js';
 import { type AffineBlock, affineEncoder } from './k-affine.js';
 
-const { blockSize, blockBytes } = formats.q2_k;
+const blockSize = 256;
+const blockBytes = 84;
 const quants = 16; // byte offsets in the block, after 16 bytes of scales
 const dAt = 80;
 const dminAt = 82;
@@ -16,6 +16,8 @@ const f = Math.fround;
  * Group g: bytes 32 * (g / 8) + 16 * (g & 1) of q, bits 2 * (g / 2 & 3).
  */
 export const q2_k: Codec = {
+  layout: { typeId: 10, blockSize, blockBytes },
+
   decode(src, srcOffset, dst, dstOffset, count) {
     for (let at = srcOffset, to = dstOffset; to < dstOffset + count; at += blockBytes, to += blockSize) {
       const d = readF16(src, at + dAt);

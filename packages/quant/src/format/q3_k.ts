@@ -1,11 +1,11 @@
 import { readF16, writeF16 } from './bytes.js';
 import type { Codec } from './codec.js';
-import { formats } from './formats.js';
 import { meanSquare, weigh } from './importance.js';
 import { readSignedScale, writeSignedScales } from './k-scales.js';
 import { fitByDescent, type SymmetricBlock, symmetricEncoder } from './k-symmetric.js';
 
-const { blockSize, blockBytes } = formats.q3_k;
+const blockSize = 256;
+const blockBytes = 110;
 const thirdBits = 0; // byte offsets in the block
 const quants = 32;
 const scalesAt = 96;
@@ -18,6 +18,8 @@ const f = Math.fround;
  * Block: 32 bytes of third bits (group g: bit g / 2 of bytes 16 * (g & 1)), 64 bytes of low pairs as q2_k, 12 bytes scales, f16 d.
  */
 export const q3_k: Codec = {
+  layout: { typeId: 11, blockSize, blockBytes },
+
   decode(src, srcOffset, dst, dstOffset, count) {
     for (let at = srcOffset, to = dstOffset; to < dstOffset + count; at += blockBytes, to += blockSize) {
       const d = readF16(src, at + dAt);

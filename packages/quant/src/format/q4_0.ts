@@ -1,15 +1,17 @@
 import { readF16, writeF16 } from './bytes.js';
 import type { Codec } from './codec.js';
 import { signedMax } from './extremes.js';
-import { formats } from './formats.js';
 import { fitRowScales } from './weighted-row.js';
 
-const { blockSize, blockBytes } = formats.q4_0;
+const blockSize = 32;
+const blockBytes = 18;
 const half = blockSize / 2;
 const f = Math.fround;
 
 /** 4 bits about zero: `x = (q - 8) * d`. Block: f16 d, 16 bytes q (element j low nibble, element j + 16 high nibble). */
 export const q4_0: Codec = {
+  layout: { typeId: 2, blockSize, blockBytes },
+
   decode(src, srcOffset, dst, dstOffset, count) {
     for (let at = srcOffset, to = dstOffset; to < dstOffset + count; at += blockBytes, to += blockSize) {
       const d = readF16(src, at);

@@ -1,15 +1,17 @@
 import { readF16, writeF16 } from './bytes.js';
 import type { Codec } from './codec.js';
 import { range } from './extremes.js';
-import { formats } from './formats.js';
 import { fitRowAffine } from './weighted-row.js';
 
-const { blockSize, blockBytes } = formats.q4_1;
+const blockSize = 32;
+const blockBytes = 20;
 const half = blockSize / 2;
 const f = Math.fround;
 
 /** 4 bits above a minimum: `x = q * d + m`. Block: f16 d, f16 m, 16 bytes q (element j low nibble, element j + 16 high nibble). */
 export const q4_1: Codec = {
+  layout: { typeId: 3, blockSize, blockBytes },
+
   decode(src, srcOffset, dst, dstOffset, count) {
     for (let at = srcOffset, to = dstOffset; to < dstOffset + count; at += blockBytes, to += blockSize) {
       const d = readF16(src, at);

@@ -1,10 +1,10 @@
 import { readF16, writeF16 } from './bytes.js';
 import type { Codec } from './codec.js';
-import { formats } from './formats.js';
 import { type AffineBlock, affineEncoder } from './k-affine.js';
 import { readMin, readScale, writeScalesAndMins } from './k-scales.js';
 
-const { blockSize, blockBytes } = formats.q4_k;
+const blockSize = 256;
+const blockBytes = 144;
 const dAt = 0; // byte offsets in the block
 const dminAt = 2;
 const scalesAt = 4;
@@ -17,6 +17,8 @@ const f = Math.fround;
  * Block: f16 d, f16 dmin, 12 bytes scales and minimums, 128 bytes q (group g: bytes 32 * (g / 2), low nibble where g is even).
  */
 export const q4_k: Codec = {
+  layout: { typeId: 12, blockSize, blockBytes },
+
   decode(src, srcOffset, dst, dstOffset, count) {
     for (let at = srcOffset, to = dstOffset; to < dstOffset + count; at += blockBytes, to += blockSize) {
       const d = readF16(src, at + dAt);

@@ -1,15 +1,17 @@
 import { readF16, readU32, writeF16, writeU32 } from './bytes.js';
 import type { Codec } from './codec.js';
 import { signedMax } from './extremes.js';
-import { formats } from './formats.js';
 import { fitRowScales } from './weighted-row.js';
 
-const { blockSize, blockBytes } = formats.q5_0;
+const blockSize = 32;
+const blockBytes = 22;
 const half = blockSize / 2;
 const f = Math.fround;
 
 /** 5 bits about zero: `x = (q - 16) * d`. Block: f16 d, 32 bits of fifth bits (bit j of element j), 16 bytes of low nibbles as q4_0. */
 export const q5_0: Codec = {
+  layout: { typeId: 6, blockSize, blockBytes },
+
   decode(src, srcOffset, dst, dstOffset, count) {
     for (let at = srcOffset, to = dstOffset; to < dstOffset + count; at += blockBytes, to += blockSize) {
       const d = readF16(src, at);

@@ -1,15 +1,17 @@
 import { readF16, readU32, writeF16, writeU32 } from './bytes.js';
 import type { Codec } from './codec.js';
 import { range } from './extremes.js';
-import { formats } from './formats.js';
 import { fitRowAffine } from './weighted-row.js';
 
-const { blockSize, blockBytes } = formats.q5_1;
+const blockSize = 32;
+const blockBytes = 24;
 const half = blockSize / 2;
 const f = Math.fround;
 
 /** 5 bits above a minimum: `x = q * d + m`. Block: f16 d, f16 m, 32 bits of fifth bits (bit j of element j), 16 bytes of low nibbles as q4_0. */
 export const q5_1: Codec = {
+  layout: { typeId: 7, blockSize, blockBytes },
+
   decode(src, srcOffset, dst, dstOffset, count) {
     for (let at = srcOffset, to = dstOffset; to < dstOffset + count; at += blockBytes, to += blockSize) {
       const d = readF16(src, at);

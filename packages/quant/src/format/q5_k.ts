@@ -1,10 +1,10 @@
 import { readF16, writeF16 } from './bytes.js';
 import type { Codec } from './codec.js';
-import { formats } from './formats.js';
 import { type AffineBlock, affineEncoder } from './k-affine.js';
 import { readMin, readScale, writeScalesAndMins } from './k-scales.js';
 
-const { blockSize, blockBytes } = formats.q5_k;
+const blockSize = 256;
+const blockBytes = 176;
 const dAt = 0; // byte offsets in the block
 const dminAt = 2;
 const scalesAt = 4;
@@ -18,6 +18,8 @@ const f = Math.fround;
  * Block: f16 d, f16 dmin, 12 bytes scales and minimums, 32 bytes of fifth bits (bit g for group g), 128 bytes of low nibbles as q4_k.
  */
 export const q5_k: Codec = {
+  layout: { typeId: 13, blockSize, blockBytes },
+
   decode(src, srcOffset, dst, dstOffset, count) {
     for (let at = srcOffset, to = dstOffset; to < dstOffset + count; at += blockBytes, to += blockSize) {
       const d = readF16(src, at + dAt);

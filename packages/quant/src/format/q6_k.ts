@@ -1,9 +1,9 @@
 import { readF16, writeF16 } from './bytes.js';
 import type { Codec } from './codec.js';
-import { formats } from './formats.js';
 import { fitByScan, type SymmetricBlock, symmetricEncoder } from './k-symmetric.js';
 
-const { blockSize, blockBytes } = formats.q6_k;
+const blockSize = 256;
+const blockBytes = 210;
 const highPairs = 128; // byte offsets in the block, after 128 bytes of low nibbles
 const scalesAt = 192;
 const dAt = 208;
@@ -17,6 +17,8 @@ const f = Math.fround;
  * high pairs in bytes 32 * (g / 8) + 16 * (g & 1), bits 2 * quarter.
  */
 export const q6_k: Codec = {
+  layout: { typeId: 14, blockSize, blockBytes },
+
   decode(src, srcOffset, dst, dstOffset, count) {
     for (let at = srcOffset, to = dstOffset; to < dstOffset + count; at += blockBytes, to += blockSize) {
       const d = readF16(src, at + dAt);

@@ -1,13 +1,15 @@
 import { readF16, writeF16 } from './bytes.js';
 import type { Codec } from './codec.js';
 import { signedMax } from './extremes.js';
-import { formats } from './formats.js';
 
-const { blockSize, blockBytes } = formats.q8_0;
+const blockSize = 32;
+const blockBytes = 34;
 const f = Math.fround;
 
 /** 8 bits about zero: `x = q * d`. Block: f16 d, 32 int8 q. */
 export const q8_0: Codec = {
+  layout: { typeId: 8, blockSize, blockBytes },
+
   decode(src, srcOffset, dst, dstOffset, count) {
     for (let at = srcOffset, to = dstOffset; to < dstOffset + count; at += blockBytes, to += blockSize) {
       const d = readF16(src, at);

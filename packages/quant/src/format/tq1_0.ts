@@ -1,9 +1,9 @@
 import { readF16 } from './bytes.js';
 import type { Decoder } from './codec.js';
-import { formats } from './formats.js';
 import type { IqFactors } from './iq-factors.js';
 
-const { blockSize, blockBytes } = formats.tq1_0;
+const blockSize = 256;
+const blockBytes = 54;
 const dAt = 52; // byte offset in the block
 
 /** Runs of bytes that hold a base-3 digit of as many neighbours each, digit after digit. */
@@ -24,6 +24,8 @@ export const tq1_0Factors: IqFactors = {
  * Block: 32 bytes of 5 digits, 16 of 5, 4 of 4, f16 d.
  */
 export const tq1_0: Decoder = {
+  layout: { typeId: 34, blockSize, blockBytes },
+
   decode(src, srcOffset, dst, dstOffset, count) {
     for (
       let at = srcOffset, block = dstOffset;

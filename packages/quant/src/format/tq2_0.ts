@@ -1,9 +1,9 @@
 import { readF16 } from './bytes.js';
 import type { Decoder } from './codec.js';
-import { formats } from './formats.js';
 import type { IqFactors } from './iq-factors.js';
 
-const { blockSize, blockBytes } = formats.tq2_0;
+const blockSize = 256;
+const blockBytes = 66;
 const dAt = 64; // byte offset in the block
 
 export const tq2_0Factors: IqFactors = {
@@ -14,6 +14,8 @@ export const tq2_0Factors: IqFactors = {
 
 /** Ternary: `x = (q - 1) * d`. Block: 64 bytes of 2-bit q (of 128 elements in 32 bytes, those 32 apart in one byte), f16 d. */
 export const tq2_0: Decoder = {
+  layout: { typeId: 35, blockSize, blockBytes },
+
   decode(src, srcOffset, dst, dstOffset, count) {
     for (let at = srcOffset, to = dstOffset; to < dstOffset + count; at += blockBytes, to += blockSize) {
       const d = readF16(src, at + dAt);

@@ -1,4 +1,4 @@
-import type { WritableFormat } from '../format/codecs.js';
+import type { WritableFormat } from '../format/formats.js';
 import { formats, type GgufFormat } from '../format/formats.js';
 import { formatInMix, type Mix, type Place, type Role } from './mixes.js';
 

@@ -1,7 +1,6 @@
 import { byteLength } from '../format/byte-length.js';
-import type { WritableFormat } from '../format/codecs.js';
 import { decode, encode } from '../format/decode.js';
-import type { GgufFormat } from '../format/formats.js';
+import type { GgufFormat, WritableFormat } from '../format/formats.js';
 import { encodeInt8 } from '../format/int8.js';
 import { readSlice } from '../read-slice.js';
 import { interleaveHeads } from './interleave-heads.js';

@@ -1,4 +1,4 @@
-import type { WritableFormat } from '../format/codecs.js';
+import type { WritableFormat } from '../format/formats.js';
 
 /** The part that a matrix plays, on which its format in a mix depends. */
 export type Role =

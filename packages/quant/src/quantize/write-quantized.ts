@@ -1,7 +1,6 @@
 import { checkOptions, rules, type Schema } from '@quern/core';
 import { byteLength } from '../format/byte-length.js';
-import { isWritable } from '../format/codecs.js';
-import { type GgufFormat, isGgufFormat } from '../format/formats.js';
+import { type GgufFormat, isGgufFormat, isWritable } from '../format/formats.js';
 import { type GgufInput, type TensorInput, writeGguf } from '../gguf/write.js';
 import type { EncodedRows, EncodeJob, RowSource } from './encode-job.js';
 import { EncodePool } from './encode-pool.js';

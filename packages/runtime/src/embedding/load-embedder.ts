@@ -96,7 +96,8 @@ async function startBackend(file: EncoderFile, options: EmbedderOptions) {
 }
 
 function neededBytes(file: EncoderFile, backend: Backend): number {
-  const activations = encoderActivationBytes(file.config, Math.max(1024, file.config.context));
+  const rows = Math.max(1024, file.config.context) * (backend.profile.plansInFlight ?? 1);
+  const activations = encoderActivationBytes(file.config, rows);
   return describeEncoder(file, backend).weightBytes + activations;
 }
 

@@ -34,7 +34,11 @@ export class DecodeBatch {
   /** Other work of the device that is under way. */
   private others = 0;
 
-  constructor(private readonly steps: Pick<ForwardSteps, 'run' | 'chain' | 'canDraw' | 'canChain'>) {}
+  /** @param now milliseconds */
+  constructor(
+    private readonly steps: Pick<ForwardSteps, 'run' | 'chain' | 'canDraw' | 'canChain'>,
+    private readonly now = () => performance.now(),
+  ) {}
 
   /**
    * The tokens after the last one of a sequence, at least one: the sequence then holds all but the last of them. Rejects with
@@ -73,13 +77,13 @@ export class DecodeBatch {
   };
 
   private async compute(members: readonly DecodeMember[], head: DecodeHead, count: number): Promise<void> {
-    const begin = performance.now();
+    const begin = this.now();
     try {
       const steps =
         count > 1 && head !== 'ranked'
           ? await this.chain(members, head, count)
           : await this.once(members, head);
-      this.milliseconds[members.length] = (performance.now() - begin) / steps;
+      this.milliseconds[members.length] = (this.now() - begin) / steps;
     } catch (error) {
       for (const member of members) member.fail(error);
     }

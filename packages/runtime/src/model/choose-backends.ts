@@ -2,9 +2,11 @@ import { type Backend, type BackendPlan, needKvDtype } from '@quern/core';
 import { describeModel, type ModelFile, type PartPlace } from '@quern/models';
 import { RuntimeError } from '../error.js';
 import { giveNotice } from '../notice.js';
-import { planBackends } from '../planner/plan-backends.js';
+import { bytesOf, fitPart } from '../planner/part-fit.js';
+import { planBackends, wantedContext } from '../planner/plan-backends.js';
 import type { PlanRequest } from '../planner/plan-request.js';
-import { plannerDevice } from '../planner/planner-device.js';
+import { type PlannerDevice, plannerDevice } from '../planner/planner-device.js';
+import { rehearseSteps } from '../planner/rehearse-steps.js';
 import { type Allowed, allowed, passedOver } from './choose-backend.js';
 import type { BackendChoice, ResolvedLoadOptions } from './load-options.js';
 import { parseSplit } from './parse-split.js';
@@ -52,7 +54,8 @@ export async function chooseBackends(file: ModelFile, options: ResolvedLoadOptio
   const candidates = await candidatesOf(choices, options);
   let kept: readonly Candidate[] = [];
   try {
-    const chosen = planOn(candidates, file, options, choices);
+    needDistinct(candidates.list);
+    const chosen = await planOn(candidates, file, options, choices);
     kept = candidates.list.filter(({ backend }) => chosen.places.some((place) => place.backend === backend));
     return { ...chosen, owned: kept.filter(({ owned }) => owned).map(({ backend }) => backend) };
   } finally {
@@ -60,6 +63,10 @@ export async function chooseBackends(file: ModelFile, options: ResolvedLoadOptio
       if (candidate.owned && !kept.includes(candidate)) candidate.backend.dispose();
   }
 }
+
+const oneRange =
+  'a backend computes one range of layers. For two of one package give instances, from its createBackend; where a package has several ' +
+  'devices, name each';
 
 /** @throws RuntimeError BAD_OPTION */
 function needChoices(
@@ -72,10 +79,7 @@ function needChoices(
     throw new RuntimeError('BAD_OPTION', message);
   };
   if (choices.some((choice, i) => choices.indexOf(choice) !== i))
-    refuse(
-      `backend names ${shown || 'an instance'} twice: a backend computes one range of layers. For two of one package give instances, from ` +
-        'its createBackend; where a package has several devices, name each',
-    );
+    refuse(`backend names ${shown || 'an instance'} twice: ${oneRange}`);
   if (choices.length > 1 && names.includes('auto'))
     refuse(`backend is ${shown}: 'auto' chooses by itself, so it stands alone; name the backends`);
   if (split !== undefined && names.includes('auto'))
@@ -120,6 +124,14 @@ function optionsOf(
   return backendOptions?.[backend] as Readonly<Record<string, unknown>> | undefined;
 }
 
+/** 'cpu' and '@quern/backend-cpu' are one backend. @throws RuntimeError BAD_OPTION */
+function needDistinct(list: readonly Candidate[]): void {
+  const names = list.filter(({ owned }) => owned).map(({ backend }) => backend.name);
+  const twice = names.find((name, i) => names.indexOf(name) !== i);
+  if (twice !== undefined)
+    throw new RuntimeError('BAD_OPTION', `backend names '${twice}' twice: ${oneRange}`);
+}
+
 /** Instances of one package are numbered: 'cpu#1', 'cpu#2'. */
 function named(all: readonly Omit<Candidate, 'name'>[]): readonly Candidate[] {
   return all.map((candidate, i) => {
@@ -130,14 +142,39 @@ function named(all: readonly Omit<Candidate, 'name'>[]): readonly Candidate[] {
   });
 }
 
-function planOn(
+/** Part of the free memory that a model may take by the planner's estimate before its steps are rehearsed, which takes 20 ms. */
+const plenty = 1 / 2;
+
+/** A backend with the model on it; its largest steps have been rehearsed where memory is not plentiful. */
+async function plannedDevice(
+  { name, backend }: Candidate,
+  file: ModelFile,
+  request: PlanRequest,
+): Promise<PlannerDevice> {
+  const device = plannerDevice(backend, file, name);
+  if (estimatedBytes(file, device, request) <= plenty * device.freeMemory) return device;
+  const { prefillChunk, context = file.config.context, sequences } = request;
+  const sizes = { prefillChunk: Math.min(prefillChunk, context), sequences };
+  return { ...device, steps: await rehearseSteps(backend, file, sizes) };
+}
+
+/** Bytes of all layers on one device. */
+function estimatedBytes(file: ModelFile, device: PlannerDevice, request: PlanRequest): number {
+  const model = { architecture: file.architecture.name, config: file.config };
+  const whole = fitPart(model, { device, from: 0, to: file.config.layers }, request);
+  return bytesOf(whole, wantedContext(model, request));
+}
+
+async function planOn(
   { list, missing }: Candidates,
   file: ModelFile,
   options: ResolvedLoadOptions,
   choices: readonly BackendChoice[],
-): Omit<ChosenBackends, 'owned'> {
-  const devices = list.map(({ name, backend }) => plannerDevice(backend, file, name));
-  const plan = planBackends(describeModel(file), devices, planRequest(options, choices));
+): Promise<Omit<ChosenBackends, 'owned'>> {
+  const request = planRequest(options, choices);
+  const devices: PlannerDevice[] = [];
+  for (const candidate of list) devices.push(await plannedDevice(candidate, file, request));
+  const plan = planBackends(describeModel(file), devices, request);
   const places = plan.ranges.map(({ backend: wanted, firstLayer, endLayer }) => {
     const { backend } = list.find(({ name }) => name === wanted)!;
     return { backend, from: firstLayer, to: endLayer };

@@ -7,12 +7,19 @@ import type { PlannedModel } from './planner-device.js';
  * copies, the projections of attention and feed-forward as f32, and the logits of the rows that `decoding` sequences decode
  * together, with what sampling makes of one. `decoding` is 0 where other backends compute the logits.
  */
-export function activationBytes({ config }: PlannedModel, rows: number, decoding: number): number {
+export function activationBytes(
+  { config }: Pick<PlannedModel, 'config'>,
+  rows: number,
+  decoding: number,
+): number {
   const { width, heads, kvHeads, headDim, vocabulary } = config;
   const perRow = 6 * width + 2 * (heads + 2 * kvHeads) * headDim + innerFloats(config);
-  const logits = decoding === 0 ? 0 : (3 + Math.min(decoding, mostDecodeRows)) * vocabulary;
-  return 4 * (rows * perRow + logits);
+  const logits = 4 * Math.min(decoding, mostDecodeRows) * vocabulary;
+  return 4 * rows * perRow + logits + (decoding === 0 ? 0 : samplingBytes({ config }));
 }
+
+/** What sampling makes of the logits of a row, in the host's memory: three copies. */
+export const samplingBytes = ({ config }: Pick<PlannedModel, 'config'>): number => 3 * 4 * config.vocabulary;
 
 /** What a row takes in the widest feed-forward: gate, up and their product; of each chosen expert also its input and output. */
 function innerFloats({ width, feedForward, mixture }: PlannedModel['config']): number {

@@ -1,7 +1,7 @@
 import { kvCacheBytes } from '@quern/core';
 import { rangeCost } from '@quern/models';
 import type { PlacedLayers } from './estimate.js';
-import { activationBytes } from './memory.js';
+import { activationBytes, samplingBytes } from './memory.js';
 import type { PlanRequest } from './plan-request.js';
 import type { PlannedModel, PlannerDevice } from './planner-device.js';
 
@@ -20,12 +20,27 @@ export interface PartFit extends PlacedLayers {
   readonly largestContext: number;
 }
 
+/** Bytes of the largest step, and of what sampling makes of logits: as rehearsed, else estimated. */
+function largestStep(
+  model: PlannedModel,
+  { device: { steps, profile }, to }: PlacedLayers,
+  { prefillChunk, sequences }: PlanRequest,
+): number {
+  const decoding = to === model.config.layers ? sequences : 0;
+  const chunks = profile.plansInFlight ?? 1; // each plan in flight has a chunk of a prompt
+  if (!steps) return activationBytes(model, chunks * prefillChunk, decoding);
+  const prefill = chunks * steps.prefill;
+  if (decoding === 0) return prefill;
+  const largest = sequences === 1 ? prefill : Math.max(prefill, steps.decode);
+  return largest + samplingBytes(model);
+}
+
 export function fitPart(model: PlannedModel, placed: PlacedLayers, request: PlanRequest): PartFit {
   const { device, from, to } = placed;
-  const { layers, kvHeads, headDim } = model.config;
-  const { cacheDtype: dtype, sequences, prefillChunk } = request;
+  const { kvHeads, headDim } = model.config;
+  const { cacheDtype: dtype, sequences } = request;
   const weights = rangeCost(device.costs, placed).bytes;
-  const activations = activationBytes(model, prefillChunk, to === layers ? sequences : 0);
+  const activations = largestStep(model, placed, request);
   const bytesPerToken = sequences * kvCacheBytes({ layers: to - from, kvHeads, headDim, dtype }, 1);
   const largestContext = Math.floor((usableMemory(device) - weights - activations) / bytesPerToken);
   return { device, from, to, weights, activations, bytesPerToken, largestContext };

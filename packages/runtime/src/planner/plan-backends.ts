@@ -39,7 +39,7 @@ function refusal(model: PlannedModel, found: PartFit, request: PlanRequest): Run
 }
 
 /** The context wished for, or the most that makes sense. */
-const wantedContext = ({ config }: PlannedModel, { context }: PlanRequest): number =>
+export const wantedContext = ({ config }: PlannedModel, { context }: PlanRequest): number =>
   context ?? Math.min(config.context, defaultContext);
 
 /** The sentence about the context that was chosen. */
@@ -62,6 +62,14 @@ function plannedRange(part: PartFit, context: number): PlannedRange {
   const memory = { weights, activations, cache: context * bytesPerToken, available: device.freeMemory };
   return { backend: device.backend, firstLayer: from, endLayer: to, memory };
 }
+
+/** What the largest step takes, where it has been recorded. */
+const stepReason = ({ device, activations }: PartFit): string[] =>
+  device.steps
+    ? [
+        `the largest step takes ${showBytes(activations)} on '${device.backend}' beside weights and cache, as rehearsed`,
+      ]
+    : [];
 
 function planOf(
   model: PlannedModel,
@@ -88,6 +96,7 @@ function planOf(
     reasons: [
       ...reasons,
       ...parts.flatMap(({ device }) => filledHoles(device)),
+      ...parts.flatMap(stepReason),
       whyContext(model, request, context, perToken),
     ],
   };

@@ -3,6 +3,7 @@ import { describeModel, type ModelCosts, type ModelDescription, type ModelFile }
 
 import { badArgument } from '../error.js';
 import { backendRule } from '../model/load-options.js';
+import type { StepBytes } from './rehearse-steps.js';
 
 /** What the planner must know of a model, whichever backend computes it. */
 export type PlannedModel = Pick<ModelDescription, 'architecture' | 'config'>;
@@ -20,6 +21,8 @@ export interface PlannerDevice {
   readonly decoded: readonly string[];
   /** Ops that its driver lacks, and how core computes them. Absent: none. */
   readonly filled?: Filled;
+  /** What the model's largest steps take on it, as recorded by `rehearseSteps`. Absent: the planner estimates. */
+  readonly steps?: StepBytes | undefined;
 }
 
 /**

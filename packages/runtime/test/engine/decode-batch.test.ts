@@ -1,41 +1,87 @@
 import type { KvSequence } from '@quern/core';
 import { DecodeBatch, mostDecodeRows } from '../../src/engine/decode-batch.js';
-import type { ForwardSteps, StepRows } from '../../src/engine/forward-steps.js';
-import { greedy } from '../../src/engine/token-choice.js';
+import type { DecodeRequest } from '../../src/engine/decode-member.js';
+import type { ForwardSteps } from '../../src/engine/forward-steps.js';
+import { longestChain } from '../../src/engine/longest-chain.js';
+import { greedy, tokenChoice } from '../../src/engine/token-choice.js';
 
-const sequence = { length: 0, append() {}, truncate() {} } as Pick<
-  KvSequence,
-  'length' | 'append' | 'truncate'
-> as KvSequence;
+/** A sequence that counts its tokens. */
+function sequenceOf(): KvSequence {
+  const sequence = {
+    length: 0,
+    append(count: number) {
+      sequence.length += count;
+    },
+    truncate(length: number) {
+      sequence.length = length;
+    },
+  };
+  return sequence as Pick<KvSequence, 'length' | 'append' | 'truncate'> as KvSequence;
+}
 
-/** Asks for one token. */
-const ask = async (batch: DecodeBatch, token: number) =>
-  (
-    await batch.next({
-      sequence,
-      token,
-      choice: greedy,
-      most: 1,
-      stops: new Int32Array(0),
-      signal: undefined,
-    })
-  )[0];
+/** Asks for the tokens after `token`. */
+const askFor = (batch: DecodeBatch, token: number, options: Partial<DecodeRequest> = {}) =>
+  batch.next({
+    sequence: sequenceOf(),
+    token,
+    choice: greedy,
+    most: 1,
+    stops: new Int32Array(0),
+    signal: undefined,
+    ...options,
+  });
 
-/** A device that takes a turn per step and answers with each row's own token. */
-function fakeSteps() {
+const ask = async (batch: DecodeBatch, token: number) => (await askFor(batch, token))[0];
+
+function withResolvers() {
+  let resolve = (): void => {};
+  const promise = new Promise<void>((settle) => {
+    resolve = settle;
+  });
+  return { promise, resolve };
+}
+
+const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+/**
+ * A device that takes a turn per step, and answers with each row's own token; in chains with the token plus the number of the
+ * step. `duringStep` is called in every step.
+ */
+function fakeSteps(canChain = false) {
   const steps: number[][] = [];
-  return {
+  const chains: number[] = [];
+  const device = {
     steps,
+    /** Steps of each chain. */
+    chains,
+    duringStep: (_step: number): void => {},
     canDraw: true,
-    canChain: true,
+    canChain,
     run: (async (rows, _head, take) => {
-      const tokens = rows.flatMap((row: StepRows) => row.tokens);
+      const tokens = rows.flatMap((row) => row.tokens);
       steps.push(tokens);
-      await new Promise((resolve) => setImmediate(resolve));
+      await nextTurn();
+      device.duringStep(steps.length);
       return take(tokens.map((token) => ({ best: Int32Array.of(token), logits: undefined })));
     }) satisfies ForwardSteps['run'],
-    chain: () => Promise.reject(new Error('one token is no chain')),
+    chain: (async (rows, { limits, signal }) => {
+      const tokens = rows.flatMap((row) => row.tokens);
+      const found = tokens.map((): number[] => []);
+      const goesOn = tokens.map(() => true);
+      for (let step = 1; goesOn.includes(true); step++) {
+        await nextTurn();
+        device.duringStep(step);
+        signal?.throwIfAborted();
+        for (const [s, row] of found.entries()) {
+          if (goesOn[s]) row.push(tokens[s]! + step);
+          goesOn[s] &&= row.length < limits[s]!;
+        }
+      }
+      chains.push(Math.max(...found.map(({ length }) => length)));
+      return found.map((row) => Int32Array.from(row));
+    }) satisfies ForwardSteps['chain'],
   };
+  return device;
 }
 
 test('more than a step takes have equal turns', async () => {
@@ -76,4 +122,117 @@ test('who asks while a step runs is in the next', async () => {
   const others = [2, 3].map((token) => ask(batch, token));
   await Promise.all([first, ...others]);
   expect(device.steps).toEqual([[1], [2, 3]]);
+});
+
+describe('chains', () => {
+  const most = 2 * longestChain;
+
+  /** A batch whose steps of so many rows have been timed; they take so many milliseconds. */
+  async function timed(rows: number, milliseconds = 0) {
+    const device = fakeSteps(true);
+    let now = 0;
+    const batch = new DecodeBatch(device, () => {
+      now += milliseconds;
+      return now;
+    });
+    await Promise.all(Array.from({ length: rows }, (_, i) => askFor(batch, 100 * i, { most })));
+    expect(device.steps).toHaveLength(1); // of unknown cost: one step
+    device.steps.length = 0;
+    return { device, batch };
+  }
+
+  test('of all rows that are asked for together, as long as any wants', async () => {
+    const { device, batch } = await timed(3);
+    const sequences = [sequenceOf(), sequenceOf(), sequenceOf()];
+    const found = await Promise.all(
+      sequences.map((sequence, i) => askFor(batch, 100 * i, { sequence, most: most - i })),
+    );
+    expect(device.chains).toEqual([longestChain]);
+    expect(found.map((tokens) => tokens.length)).toEqual([longestChain, longestChain, longestChain]);
+    expect(found[2]!.slice(0, 3)).toEqual([201, 202, 203]);
+    expect(sequences.map(({ length }) => length)).toEqual([longestChain, longestChain, longestChain]);
+    await Promise.all([5, 9, 7].map((some) => askFor(batch, 0, { most: some })));
+    expect(device.chains).toEqual([longestChain, 5]);
+  });
+
+  test('no longer than JavaScript may sleep, at the speed of the last', async () => {
+    const { device, batch } = await timed(2, 20);
+    await Promise.all([askFor(batch, 0, { most }), askFor(batch, 0, { most })]);
+    expect(device.chains).toEqual([3]); // 60 of 64 ms
+  });
+
+  test('end after the present step when another sequence wants a token', async () => {
+    const { device, batch } = await timed(2);
+    let newcomer: Promise<unknown> | undefined;
+    device.duringStep = (step) => {
+      if (step === 3) newcomer ??= ask(batch, 7);
+    };
+    const found = await Promise.all([askFor(batch, 0, { most }), askFor(batch, 100, { most })]);
+    expect(device.chains).toEqual([3]);
+    expect(found.map((tokens) => tokens.length)).toEqual([3, 3]);
+    await newcomer;
+    expect(device.steps).toEqual([[7]]);
+  });
+
+  test('end after the present step when the device gets other work, and none begins until it is done', async () => {
+    const { device, batch } = await timed(2);
+    const { promise: blocked, resolve: end } = withResolvers();
+    let work: Promise<void> | undefined;
+    device.duringStep = (step) => {
+      if (step === 4) work ??= batch.beside(() => blocked);
+    };
+    const both = () => Promise.all([askFor(batch, 0, { most }), askFor(batch, 100, { most })]);
+    expect((await both())[0]).toHaveLength(4);
+    expect((await both())[0]).toHaveLength(1);
+    end();
+    await work;
+    expect((await both())[0]).toHaveLength(longestChain);
+  });
+
+  test('end after the present step when one is aborted; the others go on', async () => {
+    const { device, batch } = await timed(2);
+    const abort = new AbortController();
+    device.duringStep = (step) => {
+      if (step === 2) abort.abort();
+    };
+    const [aborted, other] = [sequenceOf(), sequenceOf()];
+    const [one, two] = await Promise.allSettled([
+      askFor(batch, 0, { sequence: aborted, most, signal: abort.signal }),
+      askFor(batch, 100, { sequence: other, most }),
+    ]);
+    expect(one).toMatchObject({ reason: { code: 'ABORTED' } });
+    expect(two).toEqual({ status: 'fulfilled', value: [101, 102] });
+    expect([aborted.length, other.length]).toEqual([0, 2]);
+    expect(device.chains).toEqual([2]);
+  });
+
+  test('a chain that fails leaves all sequences as they were', async () => {
+    const { device, batch } = await timed(2);
+    device.duringStep = () => {
+      throw new Error('the device is gone');
+    };
+    const sequences = [sequenceOf(), sequenceOf()];
+    const results = await Promise.allSettled(
+      sequences.map((sequence) => askFor(batch, 0, { sequence, most })),
+    );
+    for (const result of results) expect(result).toMatchObject({ reason: { message: 'the device is gone' } });
+    expect(sequences.map(({ length }) => length)).toEqual([0, 0]);
+  });
+
+  test('a row that JavaScript chooses for has single steps, and so have those beside it', async () => {
+    const { device, batch } = await timed(2);
+    const choice = { ...tokenChoice({ temperature: 1, presencePenalty: 1 }, 8), take: () => 3 };
+    await Promise.all([askFor(batch, 1, { most, choice }), askFor(batch, 2, { most })]);
+    expect(device.chains).toEqual([]);
+    expect(device.steps).toEqual([[1, 2]]);
+  });
+
+  test('more than a step takes have single steps', async () => {
+    const { device, batch } = await timed(mostDecodeRows);
+    await Promise.all(
+      Array.from({ length: mostDecodeRows + 1 }, (_, i) => askFor(batch, i, { most: i < 16 ? most : 1 })),
+    );
+    expect(device.chains).toEqual([]);
+    expect(device.steps.map((rows) => rows.length)).toEqual([mostDecodeRows, 1]);
+  });
 });

@@ -2,6 +2,8 @@ import { createBackend } from '@quern/backend-reference';
 import { type Backend, contiguousKvCache, type KvCache, type KvSequence, type Tensor } from '@quern/core';
 import { type LanguageModel, loadLanguageModel, openModelFile } from '@quern/models';
 import { Engine } from '../../src/engine/engine.js';
+import { ForwardSteps } from '../../src/engine/forward-steps.js';
+import { longestChain } from '../../src/engine/longest-chain.js';
 import type { RowOutput } from '../../src/engine/step-output.js';
 import { greedy, type TokenChoice, tokenChoice } from '../../src/engine/token-choice.js';
 import { tiny, writeTinyModel } from '../tiny-model.js';
@@ -33,6 +35,16 @@ async function prefilled(cache: KvCache, capture = true) {
   const sequence = cache.sequence();
   const first = await engine.prefill(sequence, prompt, greedy, {});
   return { engine, sequence, first, [Symbol.dispose]: () => cache.dispose() };
+}
+
+/** Steps take no time, so that chains are as long as can be. */
+function stoppedClock() {
+  const { now } = performance;
+  performance.now = () => 0;
+  const dispose = () => {
+    performance.now = now;
+  };
+  return { [Symbol.dispose]: dispose };
 }
 
 interface Chain {
@@ -84,6 +96,7 @@ async function expected(count: number): Promise<number[]> {
 
 describe.each(Object.entries(caches))('in a %s cache', (_name, cacheOf) => {
   test('chains give the tokens of single steps', async () => {
+    using _clock = stoppedClock();
     using it = await prefilled(cacheOf());
     const { engine, sequence, first } = it;
     const tokens: number[] = [];
@@ -95,7 +108,7 @@ describe.each(Object.entries(caches))('in a %s cache', (_name, cacheOf) => {
       expect(sequence.length).toBe(prompt.length + tokens.length);
     }
     expect(tokens).toEqual(await expected(40));
-    expect(Math.max(...lengths)).toBeGreaterThan(1);
+    expect(lengths.slice(1)).toEqual([longestChain, longestChain, 40 - 1 - 2 * longestChain]); // after one that was timed
   });
 
   test('a stop ends a chain, and the sequence goes on from there', async () => {
@@ -196,6 +209,67 @@ test('two sequences by turns', async () => {
   other.truncate(3);
   expect(b).toEqual(await oneByOne(engine, other, otherFirst, 8));
 });
+
+/** The rows of every chain. */
+function watchedChains() {
+  const { chain } = ForwardSteps.prototype;
+  const rows: number[] = [];
+  ForwardSteps.prototype.chain = function (batch, options) {
+    rows.push(batch.length);
+    return chain.call(this, batch, options);
+  };
+  const dispose = () => {
+    ForwardSteps.prototype.chain = chain;
+  };
+  return { rows, [Symbol.dispose]: dispose };
+}
+
+test.each([
+  ['contiguous', () => contiguousKvCache(backend, { ...shape, sequences: 3 })],
+  [
+    'paged',
+    () => backend.pagedKv!.createCache({ ...shape, blockSize: 4, blocks: 3 * Math.ceil(context / 4) }),
+  ],
+])('chains of several rows, greedy and drawn, in a %s cache: each as alone', async (_, cacheOf) => {
+  using _clock = stoppedClock();
+  using chains = watchedChains();
+  const cache = cacheOf();
+  using it = await prefilled(cache);
+  const { engine } = it;
+  const prompts = [prompt, [1, 40, 3], [1, 9, 17, 25, 33, 2, 8]];
+  /** Tokens after each prompt; a stop, which others may find too, cuts chains short here and there. */
+  const texts = async (together: boolean) => {
+    const sequences = prompts.map(() => cache.sequence());
+    const firsts = await inTurn(
+      prompts.map((ids, i) => () => engine.prefill(sequences[i]!, ids, greedy, {})),
+    );
+    const calls = sequences.map((sequence, i) => async () => {
+      const choice = i === 1 ? drawing() : greedy;
+      const tokens = [firsts[i]!];
+      while (tokens.length < 20 + 5 * i) {
+        const options = { choice, stops: Int32Array.of(tokens.at(-3) ?? 0) };
+        const most = 20 + 5 * i - tokens.length;
+        tokens.push(...(await chain(engine, sequence, tokens.at(-1)!, most, options)));
+        expect(sequence.length).toBe(prompts[i]!.length + tokens.length - 1);
+      }
+      return tokens;
+    });
+    const found = together ? await Promise.all(calls.map((call) => call())) : await inTurn(calls);
+    for (const sequence of sequences) sequence.release();
+    return found;
+  };
+  it.sequence.release();
+  const alone = await texts(false);
+  expect(Math.max(...chains.rows)).toBe(1);
+  expect(await texts(true)).toEqual(alone);
+  expect(Math.max(...chains.rows)).toBe(3);
+});
+
+async function inTurn<T>(calls: readonly (() => Promise<T>)[]): Promise<T[]> {
+  const results: T[] = [];
+  for (const call of calls) results.push(await call());
+  return results;
+}
 
 test('greedy, drawn and penalised rows of one step', async () => {
   const cache = contiguousKvCache(backend, { ...shape, sequences: 4 });

@@ -161,6 +161,7 @@ describe('what cannot be', () => {
       { backend: 'reference,reference' },
       /^BAD_OPTION: backend names 'reference', 'reference' twice: .* instances/,
     ],
+    [{ backend: 'reference,@quern/backend-reference' }, /^BAD_OPTION: backend names 'reference' twice: /],
     [{ backend: 'auto,reference' }, /^BAD_OPTION: backend is 'auto', 'reference': 'auto' chooses by itself/],
     [{ split: '0,1' }, /^BAD_OPTION: split says which layers each backend computes: name the backends too/],
     [{ backend: 'reference', split: '0,1' }, /^BAD_OPTION: the split 0,1 has 2 ranges for 1 backend/],

@@ -73,6 +73,16 @@ test('all layers on the first device that fits, with its memory and speed', () =
   expect(plan.estimate.prefillTokensPerSecond).toBeCloseTo(1e12 / (2 * 1.2e9));
 });
 
+test('a device that takes several plans at a time has memory for a chunk of a prompt in each', () => {
+  const activationsOf = (plansInFlight: number, prefillChunk: number) => {
+    const { profile, ...rest } = device('gpu', 8 * GB);
+    const busy = { ...rest, profile: { ...profile, plansInFlight } };
+    return planBackends(model, [busy], { ...request, prefillChunk, context: 2048 }).memory.activations;
+  };
+  expect(activationsOf(2, 512)).toBe(activationsOf(1, 1024));
+  expect(activationsOf(2, 512)).toBeGreaterThan(activationsOf(1, 512));
+});
+
 test('the context without a wish: 4096, the trained one, or what fits, and the reason', () => {
   const contextOn = (free: number, trained = 131072) => {
     const plan = planBackends(

@@ -144,7 +144,7 @@ describe('several named', () => {
   });
 
   test('a device that is slow at arithmetic is no fast one, whatever its memory delivers', () => {
-    const wide = device('wide', 64, { readBandwidth: 1000 * GB, flops: 1e8 });
+    const wide = device('wide', 64, { links, readBandwidth: 1000 * GB, flops: 1e7 });
     expect(rangesOf([wide, host('cpu', 64)], { named })).toEqual(['wide 0-0', 'cpu 1-9']);
   });
 

@@ -91,19 +91,9 @@ inline void packed_gemm(const PackedGemm& g) {
 
 } // namespace
 
-void packed_gemm_q4_0(const PackedGemm& g) { packed_gemm<Q4_0>(g); }
-void packed_gemm_q4_1(const PackedGemm& g) { packed_gemm<Q4_1>(g); }
-void packed_gemm_q5_0(const PackedGemm& g) { packed_gemm<Q5_0>(g); }
-void packed_gemm_q5_1(const PackedGemm& g) { packed_gemm<Q5_1>(g); }
-void packed_gemm_q8_0(const PackedGemm& g) { packed_gemm<Q8_0>(g); }
-void packed_gemm_q2_k(const PackedGemm& g) { packed_gemm<Q2_K>(g); }
-void packed_gemm_q3_k(const PackedGemm& g) { packed_gemm<Q3_K>(g); }
-void packed_gemm_q4_k(const PackedGemm& g) { packed_gemm<Q4_K>(g); }
-void packed_gemm_q5_k(const PackedGemm& g) { packed_gemm<Q5_K>(g); }
-void packed_gemm_q6_k(const PackedGemm& g) { packed_gemm<Q6_K>(g); }
-void packed_gemm_iq4_nl(const PackedGemm& g) { packed_gemm<IQ4_NL>(g); }
-void packed_gemm_iq4_xs(const PackedGemm& g) { packed_gemm<IQ4_XS>(g); }
-void packed_gemm_mxfp4(const PackedGemm& g) { packed_gemm<MXFP4>(g); }
-void packed_gemm_iq8(const PackedGemm& g) { packed_gemm<IQ8>(g); }
+#define QUERN_UNPACKED(name, NAME, block, block_bytes)
+#define QUERN_PACKED(name, NAME, block, block_bytes) \
+  void packed_gemm_##name(const PackedGemm& g) { packed_gemm<NAME>(g); }
+#include "../generated/formats.inc"
 
 } // namespace quern::QUERN_ISA

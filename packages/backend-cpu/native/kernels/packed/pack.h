@@ -16,7 +16,10 @@ struct PackedFormat {
   void (*unpack)(const uint8_t* tile, int index, int row, uint8_t* block); // into zeroes: the same bytes
 };
 
-constexpr int64_t largest_block_bytes = 276; // iq8
+// Of all formats.
+constexpr int64_t largest_block_bytes = 276;
+#define QUERN_FORMAT(name, NAME, block, block_bytes) static_assert(block_bytes <= largest_block_bytes);
+#include "../generated/formats.inc"
 
 const PackedFormat& packed_format(Format format);
 

@@ -1,5 +1,5 @@
 // What the bits of the tiles in packed/tiles.h mean: for each format a view of LANES rows of a tile that takes a span of
-// 64 weights along k apart into blocks. Included by packed-gemm.h.
+// 64 weights along k apart into blocks, in a file of formats/. Included by packed-gemm.h.
 //
 //   BLOCK            weights that share a scale: 32 or 16; a quad is four of them in one 32-bit lane
 //   MAX, OFFSET      a quantised value is in 0 … MAX, and means value − 2^OFFSET (no OFFSET: NONE); MAX 0: it is an int8
@@ -84,13 +84,6 @@ struct Simple {
   const int row;
 };
 
-struct Q4_0 : Simple<TileQ4_0> {
-  static constexpr int MAX = 15, OFFSET = 3;
-  using Simple::Simple;
-  template <int s, int b>
-  QUERN_INLINE void quads(Bytes (&q)[8]) const { nibbles(tile.q[b], row, q); }
-};
-
 // A table that look_up reads, its values `offset` higher.
 struct alignas(16) Lookup {
   uint8_t values[16];
@@ -104,70 +97,6 @@ template <int COUNT>
 QUERN_INLINE void look_up_all(const Lookup& table, Bytes (&q)[COUNT]) {
   repeat<COUNT>([&](auto i) QUERN_INLINE_LAMBDA { q[i.value] = look_up(table.values, q[i.value]); });
 }
-
-struct IQ4_NL : Simple<TileQ4_0> {
-  static constexpr int MAX = 0;
-  using Simple::Simple;
-  template <int s, int b>
-  QUERN_INLINE void quads(Bytes (&q)[8]) const {
-    nibbles(tile.q[b], row, q);
-    look_up_all(iq4_lookup, q);
-  }
-};
-
-struct MXFP4 : Simple<TileMXFP4> {
-  static constexpr int MAX = 31, OFFSET = 4;
-  using Simple::Simple;
-  template <int s, int b>
-  QUERN_INLINE void quads(Bytes (&q)[8]) const {
-    nibbles(tile.q[b], row, q);
-    look_up_all(fp4_lookup, q);
-  }
-  template <int s, int b>
-  Floats scale() const { return load_bf16(tile.d[b] + row); }
-};
-
-struct Q4_1 : Simple<TileQ4_1> {
-  static constexpr int MAX = 15;
-  static constexpr bool MINS = true;
-  using Simple::Simple;
-  template <int s, int b>
-  QUERN_INLINE void quads(Bytes (&q)[8]) const { nibbles(tile.q[b], row, q); }
-  template <int s, int b>
-  Floats minus_min() const { return set(0) - load(tile.m[b] + row); }
-};
-
-struct Q5_0 : Simple<TileQ5_0> {
-  static constexpr int MAX = 31, OFFSET = 4;
-  using Simple::Simple;
-  template <int s, int b>
-  QUERN_INLINE void quads(Bytes (&q)[8]) const {
-    nibbles(tile.q[b], row, q);
-    add_fifth_bits(rows_of(tile.fifth[b], row), q);
-  }
-};
-
-struct Q5_1 : Simple<TileQ5_1> {
-  static constexpr int MAX = 31;
-  static constexpr bool MINS = true;
-  using Simple::Simple;
-  template <int s, int b>
-  QUERN_INLINE void quads(Bytes (&q)[8]) const {
-    nibbles(tile.q[b], row, q);
-    add_fifth_bits(rows_of(tile.fifth[b], row), q);
-  }
-  template <int s, int b>
-  Floats minus_min() const { return set(0) - load(tile.m[b] + row); }
-};
-
-struct Q8_0 : Simple<TileQ8_0> {
-  static constexpr int MAX = 0;
-  using Simple::Simple;
-  template <int s, int b>
-  QUERN_INLINE void quads(Bytes (&q)[8]) const {
-    repeat<8>([&](auto i) QUERN_INLINE_LAMBDA { q[i.value] = rows_of(tile.q[b][i.value], row); });
-  }
-};
 
 // The formats of 256 weights; a tile is four spans. Groups of 16 or 32 have small scales, d is common.
 template <class T, int GROUP>
@@ -194,86 +123,7 @@ struct SuperWithMins : Super<T, 32> {
   const Floats dmin;
 };
 
-struct Q2_K : Super<TileQ2_K, 16> {
-  static constexpr int MAX = 3;
-  static constexpr bool MINS = true;
-  Q2_K(const void* at, int first) : Super(at, first), dmin(load(tile.dmin + row)) {}
-  template <int s, int b>
-  QUERN_INLINE void quads(Bytes (&q)[4]) const { pairs(tile.span[s].q[b], row, q); }
-  template <int s, int b>
-  Floats scale() const { return nibble_floats<0>(tile.span[s].scales[b]) * d; }
-  template <int s, int b>
-  Floats minus_min() const { return nibble_floats<4>(tile.span[s].scales[b]) * dmin; }
-
-  template <int shift>
-  Floats nibble_floats(const uint8_t (&bytes)[PACKED_ROWS]) const {
-    uint8_t nibbles[LANES];
-    for (int i = 0; i < LANES; i++) nibbles[i] = uint8_t(bytes[row + i] >> shift & 15);
-    return load_floats(nibbles);
-  }
-
-  const Floats dmin;
-};
-
-struct Q3_K : Super<TileQ3_K, 16> {
-  static constexpr int MAX = 7, OFFSET = 2;
-  using Super::Super;
-  template <int s, int b>
-  QUERN_INLINE void quads(Bytes (&q)[4]) const {
-    pairs(tile.span[s].q[b], row, q);
-    const Bytes third = rows_of(tile.span[s].third[b / 2], row);
-    repeat<4>([&](auto i) QUERN_INLINE_LAMBDA { q[i.value] = with_bits<b % 2 * 4 + i.value, 2, 1>(q[i.value], third); });
-  }
-};
-
-struct Q4_K : SuperWithMins<TileQ4_K> {
-  static constexpr int MAX = 15;
-  using SuperWithMins::SuperWithMins;
-  template <int s, int b>
-  QUERN_INLINE void quads(Bytes (&q)[8]) const { nibbles(tile.span[s].q[b], row, q); }
-};
-
-struct Q5_K : SuperWithMins<TileQ5_K> {
-  static constexpr int MAX = 31;
-  using SuperWithMins::SuperWithMins;
-  template <int s, int b>
-  QUERN_INLINE void quads(Bytes (&q)[8]) const {
-    const auto& block = tile.span[s].block[b];
-    nibbles(block.q, row, q);
-    add_fifth_bits(rows_of(block.fifth, row), q);
-  }
-};
-
-struct Q6_K : Super<TileQ6_K, 16> {
-  static constexpr int MAX = 63, OFFSET = 5;
-  using Super::Super;
-  template <int s, int b>
-  QUERN_INLINE void quads(Bytes (&q)[4]) const {
-    const auto& block = tile.span[s].block[b];
-    nibbles(block.low, row, q);
-    const Bytes high = rows_of(block.high, row);
-    repeat<4>([&](auto i) QUERN_INLINE_LAMBDA { q[i.value] = with_bits<2 * i.value, 4, 3>(q[i.value], high); });
-  }
-};
-
-struct IQ4_XS : Super<TileIQ4_XS, 32> {
-  static constexpr int MAX = 0;
-  using Super::Super;
-  template <int s, int b>
-  QUERN_INLINE void quads(Bytes (&q)[8]) const {
-    nibbles(tile.span[s].q[b], row, q);
-    look_up_all(iq4_lookup, q);
-  }
-};
-
-struct IQ8 : Super<TileIQ8, 16> {
-  static constexpr int MAX = 0;
-  using Super::Super;
-  template <int s, int b>
-  QUERN_INLINE void quads(Bytes (&q)[4]) const {
-    repeat<4>([&](auto i) QUERN_INLINE_LAMBDA { q[i.value] = rows_of(tile.span[s].q[b][i.value], row); });
-  }
-};
-
 } // namespace
 } // namespace quern::QUERN_ISA
+
+#include "../generated/simd-formats.h"

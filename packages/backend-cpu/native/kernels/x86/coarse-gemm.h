@@ -89,19 +89,9 @@ inline void coarse_gemm(const PackedGemm& g) {
 
 } // namespace
 
-void coarse_gemm_q4_0(const PackedGemm& g) { coarse_gemm<Q4_0>(g); }
-void coarse_gemm_q4_1(const PackedGemm& g) { coarse_gemm<Q4_1>(g); }
-void coarse_gemm_q5_0(const PackedGemm& g) { coarse_gemm<Q5_0>(g); }
-void coarse_gemm_q5_1(const PackedGemm& g) { coarse_gemm<Q5_1>(g); }
-void coarse_gemm_q8_0(const PackedGemm& g) { coarse_gemm<Q8_0>(g); }
-void coarse_gemm_q2_k(const PackedGemm& g) { coarse_gemm<Q2_K>(g); }
-void coarse_gemm_q3_k(const PackedGemm& g) { coarse_gemm<Q3_K>(g); }
-void coarse_gemm_q4_k(const PackedGemm& g) { coarse_gemm<Q4_K>(g); }
-void coarse_gemm_q5_k(const PackedGemm& g) { coarse_gemm<Q5_K>(g); }
-void coarse_gemm_q6_k(const PackedGemm& g) { coarse_gemm<Q6_K>(g); }
-void coarse_gemm_iq4_nl(const PackedGemm& g) { coarse_gemm<IQ4_NL>(g); }
-void coarse_gemm_iq4_xs(const PackedGemm& g) { coarse_gemm<IQ4_XS>(g); }
-void coarse_gemm_mxfp4(const PackedGemm& g) { coarse_gemm<MXFP4>(g); }
-void coarse_gemm_iq8(const PackedGemm& g) { coarse_gemm<IQ8>(g); }
+#define QUERN_UNPACKED(name, NAME, block, block_bytes)
+#define QUERN_PACKED(name, NAME, block, block_bytes) \
+  void coarse_gemm_##name(const PackedGemm& g) { coarse_gemm<NAME>(g); }
+#include "../generated/formats.inc"
 
 } // namespace quern::QUERN_ISA

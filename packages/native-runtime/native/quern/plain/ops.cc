@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "quern/failure.h"
+
 namespace quern::plain {
 
 static constexpr auto table = [] {
@@ -40,6 +42,10 @@ static constexpr auto table = [] {
   return ops;
 }();
 
-PlainOp find_op(const OpSpec& spec) { return table[&spec - op_table]; }
+PlainOp find_op(const OpSpec& spec) {
+  const PlainOp op = table[&spec - op_table];
+  if (!op) fail(Code::unsupported, "there is no plain form of %s", spec.name);
+  return op;
+}
 
 } // namespace quern::plain

@@ -39,7 +39,7 @@ void tanh(const OpView& op);
 void sample(const OpView& op);
 
 using PlainOp = void (*)(const OpView& op);
-// The op of a row of op_table; null for fused ops.
+// The op of a row of op_table. Throws UNSUPPORTED where there is no plain form: fused ops.
 PlainOp find_op(const OpSpec& spec);
 
 } // namespace quern::plain

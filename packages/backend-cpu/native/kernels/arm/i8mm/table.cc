@@ -8,9 +8,8 @@
 namespace quern::i8mm {
 
 constexpr Kernels with_i8mm(Kernels kernels) {
-  constexpr void (*products[FORMAT_COUNT])(const PackedGemm&) = QUERN_PACKED_GEMM;
   kernels.name = "i8mm";
-  for (int i = 0; i < FORMAT_COUNT; i++) kernels.packed_gemm[i] = products[i];
+  with_packed_gemm(kernels);
   return kernels;
 }
 constexpr Kernels table = with_i8mm(neon::table);

@@ -13,9 +13,8 @@ namespace quern::vnni {
 constexpr int64_t COARSE_ROWS = 64;
 
 constexpr Kernels with_vnni(Kernels kernels) {
-  constexpr void (*products[FORMAT_COUNT])(const PackedGemm&) = QUERN_PACKED_GEMM;
   kernels.name = "avx512-vnni";
-  for (int i = 0; i < FORMAT_COUNT; i++) kernels.packed_gemm[i] = products[i];
+  with_packed_gemm(kernels);
   kernels.coarse_rows = COARSE_ROWS;
   kernels.quantise_coarse = quantise_coarse;
   with_coarse_gemm(kernels);

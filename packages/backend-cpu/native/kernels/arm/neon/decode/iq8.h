@@ -1,0 +1,15 @@
+#pragma once
+
+namespace quern::neon {
+
+void decode_iq8(const void* blocks, float* out, int64_t count) {
+  const auto* at = static_cast<const uint8_t*>(blocks);
+  for (const float* end = out + count; out < end; at += 276, out += 256) {
+    float d, scales[16];
+    memcpy(&d, at, sizeof d);
+    put(scales, as_signed(bytes(at + 4)), d);
+    for (int g = 0; g < 16; g++) put(out + 16 * g, as_signed(bytes(at + 20 + 16 * g)), scales[g]);
+  }
+}
+
+} // namespace quern::neon

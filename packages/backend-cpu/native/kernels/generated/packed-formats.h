@@ -1,0 +1,16 @@
+// Made by tools/generate-native-formats.mjs from the table of @quern/quant and the files of kernels/; edit those instead.
+#pragma once
+#include "../packed/formats/q4_0.h"
+#include "../packed/formats/q4_1.h"
+#include "../packed/formats/q5_0.h"
+#include "../packed/formats/q5_1.h"
+#include "../packed/formats/q8_0.h"
+#include "../packed/formats/q2_k.h"
+#include "../packed/formats/q3_k.h"
+#include "../packed/formats/q4_k.h"
+#include "../packed/formats/q5_k.h"
+#include "../packed/formats/q6_k.h"
+#include "../packed/formats/iq4_nl.h"
+#include "../packed/formats/iq4_xs.h"
+#include "../packed/formats/mxfp4.h"
+#include "../packed/formats/iq8.h"

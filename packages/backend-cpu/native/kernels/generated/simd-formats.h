@@ -1,0 +1,16 @@
+// Made by tools/generate-native-formats.mjs from the table of @quern/quant and the files of kernels/; edit those instead.
+#pragma once
+#include "../simd/formats/q4_0.h"
+#include "../simd/formats/q4_1.h"
+#include "../simd/formats/q5_0.h"
+#include "../simd/formats/q5_1.h"
+#include "../simd/formats/q8_0.h"
+#include "../simd/formats/q2_k.h"
+#include "../simd/formats/q3_k.h"
+#include "../simd/formats/q4_k.h"
+#include "../simd/formats/q5_k.h"
+#include "../simd/formats/q6_k.h"
+#include "../simd/formats/iq4_nl.h"
+#include "../simd/formats/iq4_xs.h"
+#include "../simd/formats/mxfp4.h"
+#include "../simd/formats/iq8.h"

@@ -1,0 +1,10 @@
+#pragma once
+#include "fields.h"
+
+namespace quern::scalar {
+
+void decode_f32(const void* blocks, float* out, int64_t count) {
+  if (count > 0) memcpy(out, blocks, count * sizeof(float));
+}
+
+} // namespace quern::scalar

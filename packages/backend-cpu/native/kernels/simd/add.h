@@ -1,0 +1,10 @@
+#pragma once
+#include "map.h"
+
+namespace quern::QUERN_ISA {
+
+void add(const float* a, const float* b, float* y, int64_t n) {
+  map(a, b, y, n, [](Floats u, Floats v) { return u + v; });
+}
+
+} // namespace quern::QUERN_ISA

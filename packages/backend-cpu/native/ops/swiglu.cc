@@ -1,0 +1,9 @@
+#include "ops/elementwise.h"
+
+namespace quern {
+
+void SwigluOp::run(Call& call) {
+  zip(call, exponential_cost, call.floats(GATE), call.floats(UP), call.floats(Y), call.kernels.swiglu);
+}
+
+} // namespace quern

@@ -1,0 +1,23 @@
+import { formatReport, runConformance } from '@quern/conformance';
+import { exhaustive } from '../../../../test-scope.js';
+import { testDevice } from './driver.js';
+
+/** Suites of what only such a device does; the others hold the op definitions, which backend-reference has, too. */
+const own = {
+  suites: [
+    ...['fused', 'plans', 'steps', 'lifecycle', 'abort', 'memory', 'words', 'concurrency'],
+    ...['caches', 'graph', 'chain', 'inFlight', 'timer'],
+  ],
+};
+
+test.each([1, 2])(
+  'the test device passes the kit with %d plans in flight',
+  async (plansInFlight) => {
+    const report = await runConformance({
+      createDriver: () => testDevice({ plansInFlight }),
+      only: exhaustive ? undefined : own,
+    });
+    expect(formatReport(report)).toContain(' 0 failed');
+  },
+  1_200_000,
+);

@@ -1,0 +1,82 @@
+import { Worker } from 'node:worker_threads';
+import { BackendError, type BackendErrorCode } from '@quern/core';
+import type { Answer, Request } from './protocol.js';
+import { deviceScript } from './script.js';
+
+interface Waiting {
+  resolve(result: unknown): void;
+  reject(error: Error): void;
+}
+
+/** The host's end of the device: requests go out in their order, answers come back in it. */
+export class Link {
+  private readonly waiting = new Map<number, Waiting>();
+  private ticket = 0;
+  private lost: BackendError | undefined;
+
+  private constructor(
+    private readonly worker: Worker,
+    /** The device ends in the middle of a plan once word 0 is 1; word 1 counts the plans that it has begun. */
+    private readonly state: Int32Array,
+  ) {
+    worker.unref();
+    worker.on('message', (answer: Answer) => this.settle(answer));
+    worker.on('error', (error) => this.lose(error.message));
+    worker.on('exit', () => this.lose('its thread has ended'));
+  }
+
+  static async open(pace: number): Promise<Link> {
+    const state = new Int32Array(new SharedArrayBuffer(8));
+    return new Link(new Worker(await deviceScript(), { eval: true, workerData: { state, pace } }), state);
+  }
+
+  /** Answers with what the device does; the request's bytes are copied before the call returns. */
+  ask<Result>(request: Request): Promise<Result> {
+    if (this.lost) return Promise.reject(this.lost);
+    const ticket = this.ticket++;
+    if (this.waiting.size === 0) this.worker.ref();
+    return new Promise<Result>((resolve, reject) => {
+      this.waiting.set(ticket, { resolve: resolve as Waiting['resolve'], reject });
+      this.worker.postMessage([ticket, request]);
+    });
+  }
+
+  /** For what nobody waits for. */
+  tell(request: Request): void {
+    this.ask(request).catch(() => {});
+  }
+
+  /** From now on the device fails in the middle of its next plan. */
+  break(): void {
+    this.state[0] = 1;
+  }
+
+  /** Plans that the device has begun. */
+  get begun(): number {
+    return Atomics.load(this.state, 1);
+  }
+
+  close(): void {
+    void this.worker.terminate();
+  }
+
+  private settle(answer: Answer): void {
+    const { resolve, reject } = this.waiting.get(answer.ticket)!;
+    this.forget(answer.ticket);
+    if ('result' in answer) resolve(answer.result);
+    else reject(new BackendError(answer.code as BackendErrorCode, answer.message));
+  }
+
+  private lose(why: string): void {
+    this.lost ??= new BackendError('DEVICE_FAILED', `the test device is lost: ${why}; open it anew`);
+    for (const [ticket, { reject }] of [...this.waiting]) {
+      this.forget(ticket);
+      reject(this.lost);
+    }
+  }
+
+  private forget(ticket: number): void {
+    this.waiting.delete(ticket);
+    if (this.waiting.size === 0) this.worker.unref();
+  }
+}

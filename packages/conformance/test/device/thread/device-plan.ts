@@ -1,0 +1,129 @@
+import { kernelOf } from '@quern/backend-reference';
+import {
+  type AnyOp,
+  BackendError,
+  dtypeBytes,
+  elementCount,
+  faultCodes,
+  type HostBuffer,
+  type Kernel,
+  type KernelMemory,
+  type KernelWeight,
+  regions,
+} from '@quern/core';
+import type { Piece, PlanMessage, Ran } from '../protocol.js';
+import type { DeviceMemory } from './device-memory.js';
+import { type Operand, type OpRecord, PlanReader, type RegionBytes } from './read-plan.js';
+
+const kernels = new Map<string, Kernel>();
+
+function kernel(op: AnyOp): Kernel {
+  const known = kernels.get(op.name) ?? kernelOf(op);
+  kernels.set(op.name, known);
+  return known;
+}
+
+/** How often each kernel has run. */
+export const runs: Record<string, number> = {};
+
+const region = (byteLength: number): HostBuffer => ({ id: -1, bytes: new ArrayBuffer(byteLength) });
+
+/** NaN in every floating dtype: what an op leaves unwritten is seen. */
+const poison = 0xff;
+
+function needRoom(bytes: RegionBytes, { inputsBytes, outputsBytes, free }: PlanMessage): void {
+  if (bytes[regions.inputs] !== inputsBytes || bytes[regions.outputs] !== outputsBytes)
+    throw new BackendError('BAD_ARGUMENT', 'the plan is malformed: its regions are not those of the host');
+  const wanted = Object.values(bytes).reduce((sum, size) => sum + size, 0);
+  if (!(wanted >= 0 && wanted <= free))
+    throw new BackendError(
+      'OUT_OF_MEMORY',
+      `a plan of ${wanted} bytes does not fit in the ${free} that are free`,
+    );
+}
+
+/** A plan on the device, with memory of its own. */
+export class DevicePlan {
+  readonly inputs: Uint8Array;
+  readonly outputs: Uint8Array;
+  private readonly places: Readonly<Record<number, HostBuffer>>;
+  private readonly ops: readonly OpRecord[];
+
+  constructor(
+    private readonly message: PlanMessage,
+    private readonly memory: DeviceMemory,
+    /** What each run takes besides, in milliseconds. */
+    private readonly pace: number,
+  ) {
+    const reader = new PlanReader(message.words, memory);
+    needRoom(reader.regionBytes, message);
+    this.ops = reader.ops();
+    this.places = {
+      [regions.arena]: region(reader.regionBytes[regions.arena]!),
+      [regions.inputs]: region(message.inputsBytes),
+      [regions.outputs]: region(message.outputsBytes),
+    };
+    this.inputs = new Uint8Array(this.places[regions.inputs]!.bytes);
+    this.outputs = new Uint8Array(this.places[regions.outputs]!.bytes);
+  }
+
+  upload(pieces: readonly Piece[]): void {
+    for (const { from, bytes } of pieces) this.inputs.set(bytes, from);
+  }
+
+  /** Runs to the end once it has begun. */
+  run(control: Int32Array, state: Int32Array): Ran {
+    if (control[0]) throw new BackendError('ABORTED', 'the plan was aborted before it began');
+    const begin = now();
+    Atomics.add(state, 1, 1);
+    new Uint8Array(this.places[regions.arena]!.bytes).fill(poison);
+    const times: number[] = [];
+    let fault: Ran['fault'];
+    for (const [i, record] of this.ops.entries()) {
+      if (state[0]) process.exit(1); // as a device that falls off its bus
+      const start = performance.now();
+      if (!this.compute(record)) fault ??= [i + 1, faultCodes.OUT_OF_RANGE];
+      times.push(performance.now() - start);
+    }
+    if (this.pace > 0) Atomics.wait(nothing, 0, 0, this.pace);
+    const timed = this.message.timed ? times : undefined;
+    return { outputs: this.download(), fault, times: timed, span: [begin, now()], runs: { ...runs } };
+  }
+
+  /** False where an index lies outside its range: the kernel can but raise a flag, and the next ones go on. */
+  private compute({ op, attributes, operands, outputs }: OpRecord): boolean {
+    const named = Object.entries(operands).map(([name, operand]) => [name, this.bind(operand)] as const);
+    const results = outputs.map((output) => this.bind(output) as KernelMemory);
+    runs[op.name] = (runs[op.name] ?? 0) + 1;
+    try {
+      kernel(op)(Object.fromEntries(named), attributes, results);
+      return true;
+    } catch (error) {
+      if (error instanceof BackendError && error.code === 'OUT_OF_RANGE') return false;
+      throw error;
+    }
+  }
+
+  private bind({ region: at, id, byteOffset, dtype, shape }: Operand): KernelMemory | KernelWeight {
+    if (at === regions.weight)
+      return { kind: 'weight', shape, format: 'f32', weight: this.memory.weight(id) };
+    const buffer = at === regions.buffer ? this.memory.buffer(id) : this.places[at]!;
+    return { kind: 'memory', shape, dtype: dtype!, buffer, byteOffset };
+  }
+
+  /** The kept tensors, and no byte between them. */
+  private download(): Piece[] {
+    const kept = this.ops.flatMap(({ outputs }) =>
+      outputs.filter((output) => output.region === regions.outputs),
+    );
+    return kept.map(({ byteOffset, dtype, shape }) => {
+      const end = byteOffset + elementCount(shape) * dtypeBytes[dtype!];
+      return { from: byteOffset, bytes: this.outputs.slice(byteOffset, end) };
+    });
+  }
+}
+
+const nothing = new Int32Array(new SharedArrayBuffer(4));
+
+/** The same clock on every thread. */
+export const now = (): number => performance.timeOrigin + performance.now();

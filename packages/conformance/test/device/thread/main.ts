@@ -1,0 +1,83 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import { type DenseWeight, referenceDriver } from '@quern/backend-reference';
+import { QuernError } from '@quern/core';
+import type { Answer, Ran, Request } from '../protocol.js';
+import { DeviceChain } from './device-chain.js';
+import { DeviceMemory } from './device-memory.js';
+import { DevicePlan } from './device-plan.js';
+
+const { state, pace }: { readonly state: Int32Array; readonly pace: number } = workerData;
+const memory = new DeviceMemory();
+const captured = new Map<number, { readonly plan: DevicePlan; readonly chain: DeviceChain | undefined }>();
+const { loadWeight } = referenceDriver();
+
+const chainOf = (id: number): DeviceChain => captured.get(id)!.chain!;
+
+async function load({ id, source }: Request & { readonly kind: 'load' }): Promise<number> {
+  const weight = (await loadWeight(source)) as DenseWeight;
+  memory.keep(id, weight, source.shape);
+  return weight.byteLength;
+}
+
+function replay({ id, dirty, control }: Request & { readonly kind: 'replay' }): Ran {
+  const { plan } = captured.get(id)!;
+  plan.upload(dirty);
+  return plan.run(control, state);
+}
+
+function replayChain(request: Request & { readonly kind: 'chain' }): Ran {
+  captured.get(request.id)!.plan.upload(request.dirty);
+  return chainOf(request.id).run(request.limits, request.stops, request.control, state);
+}
+
+function capture({ id, plan: message, chain }: Request & { readonly kind: 'capture' }): void {
+  const plan = new DevicePlan(message, memory, pace);
+  captured.set(id, { plan, chain: chain && new DeviceChain(plan, chain) });
+}
+
+function execute({ plan: message, inputs, control }: Request & { readonly kind: 'execute' }): Ran {
+  const plan = new DevicePlan(message, memory, pace);
+  plan.upload([{ from: 0, bytes: inputs }]);
+  return plan.run(control, state);
+}
+
+function handle(request: Request): unknown {
+  switch (request.kind) {
+    case 'allocate':
+      return memory.allocate(request.id, request.byteLength);
+    case 'free':
+      return memory.free(request.id);
+    case 'write':
+      return new Uint8Array(memory.buffer(request.id).bytes).set(request.piece.bytes, request.piece.from);
+    case 'read':
+      return new Uint8Array(memory.buffer(request.id).bytes).slice(request.range.from, request.range.to);
+    case 'load':
+      return load(request);
+    case 'unload':
+      return memory.unload(request.id);
+    case 'execute':
+      return execute(request);
+    case 'capture':
+      return capture(request);
+    case 'replay':
+      return replay(request);
+    case 'chain':
+      return replayChain(request);
+    case 'release':
+      return captured.delete(request.id);
+  }
+}
+
+async function answer(ticket: number, request: Request): Promise<Answer> {
+  try {
+    const result = handle(request);
+    return { ticket, result: result instanceof Promise ? await result : result };
+  } catch (error) {
+    const code = error instanceof QuernError ? error.code : 'DEVICE_FAILED';
+    return { ticket, code, message: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+parentPort!.on('message', async ([ticket, request]: readonly [number, Request]) => {
+  parentPort!.postMessage(await answer(ticket, request));
+});

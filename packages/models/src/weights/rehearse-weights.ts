@@ -1,0 +1,24 @@
+import type { Backend, Weight } from '@quern/core';
+import { decodedFormat } from './decode-weight.js';
+import { isGrouped } from './gptq.js';
+import type { ResolvedWeight } from './resolve-weights.js';
+import type { StoredTensor } from './weight-file.js';
+
+const noBytes = new Uint8Array(0);
+
+/** The weights of a rehearsal: names, shapes and formats as loading would leave them. No byte is read. */
+export const rehearseWeights = (
+  backend: Backend,
+  resolved: readonly ResolvedWeight[],
+  readsNatively: (tensor: StoredTensor) => boolean,
+): Promise<readonly Weight[]> =>
+  Promise.all(
+    resolved.map(({ tensor }) => {
+      const format = !readsNatively(tensor)
+        ? decodedFormat(backend, tensor)
+        : isGrouped(tensor)
+          ? 'f32' // a driver names its own format only once it has loaded such a matrix
+          : tensor.format;
+      return backend.loadWeight({ name: tensor.name, shape: tensor.shape, format, bytes: noBytes });
+    }),
+  );

@@ -1,0 +1,75 @@
+import {
+  type Backend,
+  BackendError,
+  contiguousKvCache,
+  inputBatch,
+  type KvCache,
+  rehearse,
+  type StepMemory,
+} from '@quern/core';
+import { type LanguageModel, loadLanguageModel, type ModelFile } from '@quern/models';
+import { mostDecodeRows } from '../engine/decode-batch.js';
+
+/** Bytes that a model's largest steps take on a device beside weights and cache. */
+export interface StepBytes {
+  /** A step of `prefillChunk` rows of one sequence, with the logits of its last row. */
+  readonly prefill: number;
+  /** A step of a row of each sequence that decodes, up to 16, with the logits of all. */
+  readonly decode: number;
+}
+
+export interface StepSizes {
+  readonly prefillChunk: number;
+  readonly sequences: number;
+}
+
+const sum = ({ arenaBytes, inputsBytes, outputsBytes }: StepMemory) =>
+  arenaBytes + inputsBytes + outputsBytes;
+
+/** A forward pass of `rows` rows of each of some sequences. */
+function stepBytes(model: LanguageModel, cache: KvCache, sequences: number, rows: number): number {
+  const entries = Array.from({ length: sequences }, () => {
+    const sequence = cache.sequence();
+    sequence.append(rows);
+    return { sequence, rows };
+  });
+  using step = model.backend.step();
+  const batch = inputBatch(step, cache.describe(entries));
+  model.forward(step.input(new Int32Array(sequences * rows)), batch, cache);
+  for (const { sequence } of entries) sequence.release();
+  return sum(step.memory());
+}
+
+/**
+ * Records the largest steps of a model as the backend would run them, and tells what they take. No weight is read, nothing runs.
+ * Undefined where they cannot be recorded: another copy of core made the backend, or it lacks an op.
+ */
+export async function rehearseSteps(
+  backend: Backend,
+  file: ModelFile,
+  sizes: StepSizes,
+): Promise<StepBytes | undefined> {
+  try {
+    using rehearsal = rehearse(backend);
+    return await recordSteps(rehearsal, file, sizes);
+  } catch (error) {
+    if (error instanceof BackendError && unrecordable.includes(error.code)) return undefined;
+    throw error;
+  }
+}
+
+const unrecordable: readonly string[] = ['WRONG_CONTRACT', 'UNSUPPORTED'];
+
+async function recordSteps(
+  rehearsal: Backend,
+  file: ModelFile,
+  { prefillChunk, sequences }: StepSizes,
+): Promise<StepBytes> {
+  const model = await loadLanguageModel(file, rehearsal);
+  const { layers, kvHeads, headDim } = file.config;
+  const rows = Math.min(sequences, mostDecodeRows);
+  const cache = contiguousKvCache(rehearsal, {
+    ...{ layers, kvHeads, headDim, dtype: 'f16', context: prefillChunk, sequences: rows },
+  });
+  return { prefill: stepBytes(model, cache, 1, prefillChunk), decode: stepBytes(model, cache, rows, 1) };
+}

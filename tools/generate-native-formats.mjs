@@ -1,0 +1,104 @@
+// Writes the lists of weight formats that backend-cpu is compiled with, from the table of @quern/quant and from the files that
+// packages/backend-cpu/native/kernels has for a format:
+//
+//   scalar/decode/NAME.h                        blocks to floats: the backend reads the format
+//   packed/formats/NAME.h, simd/formats/NAME.h  its tile, and what a tile means: integer kernels multiply it
+//   x86/decode/NAME.h, arm/neon/decode/NAME.h   decoders of an instruction set; where there is none, the scalar one serves
+//
+//   node tools/generate-native-formats.mjs            after `nx build quant`
+//   node tools/generate-native-formats.mjs --check    fails if a file would change
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+
+const at = (path) => fileURLToPath(new URL(path, import.meta.url));
+const kernels = at('../packages/backend-cpu/native/kernels/');
+const made =
+  '// Made by tools/generate-native-formats.mjs from the table of @quern/quant and the files of kernels/; edit those instead.\n';
+
+const quant = await import(pathToFileURL(at('../packages/quant/dist/index.js')).href);
+const known = [...Object.values(quant.formats), quant.iq8];
+const has = (folder, { name }) => existsSync(`${kernels}${folder}/${name}.h`);
+
+const formats = known.filter((format) => has('scalar/decode', format));
+const packed = formats.filter((format) => has('packed/formats', format));
+
+/** A file of a folder that no format of the table has. */
+function needKnown(folder) {
+  const names = new Set([...known.map(({ name }) => `${name}.h`), 'fields.h']);
+  const odd = readdirSync(kernels + folder).find((file) => !names.has(file));
+  if (odd) throw new Error(`${folder}/${odd}: @quern/quant has no such format`);
+}
+
+for (const format of known)
+  if (has('packed/formats', format) !== has('simd/formats', format))
+    throw new Error(`${format.name} must have a file in packed/formats and in simd/formats, or in neither`);
+for (const folder of ['scalar/decode', 'x86/decode', 'arm/neon/decode', 'packed/formats', 'simd/formats'])
+  needKnown(folder);
+
+const entry = (format) => {
+  const { name, blockSize, blockBytes } = format;
+  const macro = packed.includes(format) ? 'QUERN_PACKED' : 'QUERN_UNPACKED';
+  return `${macro}(${name}, ${name.toUpperCase()}, ${blockSize}, ${blockBytes})\n`;
+};
+
+const list = `${made}// Define QUERN_FORMAT(name, NAME, block, block_bytes), or the same as QUERN_PACKED and QUERN_UNPACKED for formats with tiles and
+// those without, and include this file.
+#if defined(QUERN_FORMAT)
+#define QUERN_PACKED QUERN_FORMAT
+#define QUERN_UNPACKED QUERN_FORMAT
+#endif
+${formats.map(entry).join('')}#undef QUERN_FORMAT
+#undef QUERN_PACKED
+#undef QUERN_UNPACKED
+`;
+
+const includes = (folder, of) => of.map(({ name }) => `#include "../${folder}/${name}.h"\n`).join('');
+
+const scalarDecoder = ({ name }) => `
+namespace quern::scalar {
+void decode_${name}(const void* blocks, float* out, int64_t count);
+}
+namespace quern::QUERN_ISA {
+void decode_${name}(const void* blocks, float* out, int64_t count) { scalar::decode_${name}(blocks, out, count); }
+}
+`;
+
+/** The decoders of an instruction set. */
+const decoders = (folder) =>
+  `${made}#pragma once\n${includes(
+    folder,
+    formats.filter((format) => has(folder, format)),
+  )}${formats
+    .filter((format) => !has(folder, format))
+    .map(scalarDecoder)
+    .join('')}`;
+
+const manifest = `${made}
+/** Block formats that the kernels read as they lie in the file. */
+export const ggufFormats: readonly string[] = [
+${formats
+  .filter(({ blockSize }) => blockSize > 1)
+  .map(({ name }) => `  '${name}',\n`)
+  .join('')}];
+`;
+
+const files = {
+  [`${kernels}generated/formats.inc`]: list,
+  [`${kernels}generated/scalar-decode.h`]: `${made}#pragma once\n${includes('scalar/decode', formats)}`,
+  [`${kernels}generated/x86-decode.h`]: decoders('x86/decode'),
+  [`${kernels}generated/neon-decode.h`]: decoders('arm/neon/decode'),
+  [`${kernels}generated/packed-formats.h`]: `${made}#pragma once\n${includes('packed/formats', packed)}`,
+  [`${kernels}generated/simd-formats.h`]: `${made}#pragma once\n${includes('simd/formats', packed)}`,
+  [at('../packages/backend-cpu/src/formats.ts')]: manifest,
+};
+
+const check = process.argv.includes('--check');
+for (const [path, text] of Object.entries(files)) {
+  const old = existsSync(path) ? readFileSync(path, 'utf8') : '';
+  if (old === text) continue;
+  if (!check) writeFileSync(path, text);
+  else {
+    console.error(`${path} is out of date: run node tools/generate-native-formats.mjs after nx build quant`);
+    process.exitCode = 1;
+  }
+}
