@@ -11,9 +11,8 @@ export default {
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: {
     '^(\\.{1,2}/.*)\\.js$': '$1',
-    '^@quern/(core|conformance|backend-reference|backend-cpu|native-runtime|quant|models|runtime|demo-model)$': at(
-      './packages/$1/src/index.ts',
-    ),
+    '^@quern/(core|conformance|backend-reference|backend-cpu|native-runtime|quant|models|runtime|demo-model)$':
+      at('./packages/$1/src/index.ts'),
   },
   transform: {
     '^.+\\.ts$': [
