@@ -15,7 +15,7 @@ import {
 type Direction = 'to own' | 'to canonical';
 
 /** Blocks [size, Hk, d] as [Hk, size, d], or back. */
-function reordered(bytes: Uint8Array, spec: KvSpec, direction: Direction): Uint8Array {
+export function reordered(bytes: Uint8Array, spec: KvSpec, direction: Direction): Uint8Array {
   const [, size, heads, row] = kvShape(spec) as [number, number, number, number];
   const rowBytes = row * dtypeBytes[spec.dtype];
   const result = new Uint8Array(bytes.length);
@@ -29,6 +29,29 @@ function reordered(bytes: Uint8Array, spec: KvSpec, direction: Direction): Uint8
       }
   return result;
 }
+
+/** The kernel of canonical caches over caches [blocks, Hk, size, d]: on canonical copies, which go back into their places. */
+export const overCaches =
+  (kernel: Kernel, specOf: (buffer: DriverBuffer) => KvSpec | undefined): Kernel =>
+  (operands, attributes, outputs) => {
+    const copies = new Map<HostBuffer, Uint8Array>();
+    const canonical = (operand: KernelMemory | KernelWeight): KernelMemory | KernelWeight => {
+      if (operand.kind === 'weight') return operand;
+      const [buffer, spec] = [operand.buffer as HostBuffer, specOf(operand.buffer)];
+      if (!spec) return operand;
+      const bytes = copies.get(buffer) ?? reordered(new Uint8Array(buffer.bytes), spec, 'to canonical');
+      copies.set(buffer, bytes);
+      return { ...operand, buffer: { id: buffer.id, bytes: bytes.buffer } as HostBuffer };
+    };
+    const putBack = () => {
+      for (const [buffer, bytes] of copies)
+        new Uint8Array(buffer.bytes).set(reordered(bytes, specOf(buffer)!, 'to own'));
+    };
+    const named = Object.entries(operands).map(([name, operand]) => [name, canonical(operand)] as const);
+    const computed = kernel(Object.fromEntries(named), attributes, outputs);
+    if (computed) return computed.then(putBack);
+    putBack();
+  };
 
 /**
  * The driver with caches in a layout of its own, [blocks, Hk, size, d]: blocks are reordered where they cross the border. Not
@@ -51,28 +74,9 @@ export function headsFirst(driver: KernelDriver, honest = true): KernelDriver {
     },
     write: (buffer, first, count, bytes) => plain.write(buffer, first, count, cross(buffer, bytes, 'to own')),
   };
-  const isCache = (operand: KernelMemory | KernelWeight): operand is KernelMemory =>
-    operand.kind === 'memory' && specs.has(operand.buffer);
-
-  /** The kernel of canonical caches, on canonical copies. */
-  const onCopies =
-    (kernel: Kernel): Kernel =>
-    async (operands, attributes, outputs) => {
-      const copies = new Map<DriverBuffer, HostBuffer>();
-      for (const operand of Object.values(operands).filter(isCache)) {
-        const { id, bytes } = operand.buffer as HostBuffer;
-        const canonical = reordered(new Uint8Array(bytes), specs.get(operand.buffer)!, 'to canonical');
-        copies.set(operand.buffer, { id, bytes: canonical.buffer as ArrayBuffer });
-      }
-      const copied = Object.entries(operands).map(([name, operand]) =>
-        isCache(operand) ? [name, { ...operand, buffer: copies.get(operand.buffer)! }] : [name, operand],
-      );
-      await kernel(Object.fromEntries(copied), attributes, outputs);
-      for (const [buffer, { bytes }] of copies)
-        new Uint8Array((buffer as HostBuffer).bytes).set(
-          reordered(new Uint8Array(bytes), specs.get(buffer)!, 'to own'),
-        );
-    };
-  const kernels = Object.entries<Kernel>(driver.kernels).map(([name, kernel]) => [name, onCopies(kernel)]);
+  const kernels = Object.entries<Kernel>(driver.kernels).map(([name, kernel]) => [
+    name,
+    overCaches(kernel, (buffer) => specs.get(buffer)),
+  ]);
   return { ...driver, name: 'heads-first', kv, kernels: Object.fromEntries(kernels) };
 }

@@ -6,7 +6,7 @@ import { testDevice } from './driver.js';
 const own = {
   suites: [
     ...['fused', 'plans', 'steps', 'lifecycle', 'abort', 'memory', 'words', 'concurrency'],
-    ...['caches', 'graph', 'chain', 'inFlight', 'timer'],
+    ...['caches', 'pagedKv', 'filled', 'graph', 'chain', 'inFlight', 'timer'],
   ],
 };
 

@@ -1,4 +1,4 @@
-import type { ByteRange, PlanChain, WeightSource } from '@quern/core';
+import type { ByteRange, KvSpec, PlanChain, WeightSource } from '@quern/core';
 
 /** Bytes on their way to or from the device. */
 export interface Piece {
@@ -21,7 +21,13 @@ export type ChainPlaces = Omit<PlanChain, 'results' | 'counts'> & { readonly mos
 
 /** What the host asks of the device, in the order in which it is done. */
 export type Request =
-  | { readonly kind: 'allocate'; readonly id: number; readonly byteLength: number }
+  | {
+      readonly kind: 'allocate';
+      readonly id: number;
+      readonly byteLength: number;
+      /** Of a cache. */
+      readonly spec?: KvSpec;
+    }
   | { readonly kind: 'free'; readonly id: number }
   | { readonly kind: 'write'; readonly id: number; readonly piece: Piece }
   | { readonly kind: 'read'; readonly id: number; readonly range: ByteRange }

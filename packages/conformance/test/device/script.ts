@@ -22,6 +22,7 @@ async function bundle(): Promise<string> {
   const { outputFiles } = await build({
     entryPoints: [here('./thread/main.ts')],
     ...{ bundle: true, write: false, platform: 'node', format: 'cjs', target: 'node20' },
+    define: { 'import.meta.url': JSON.stringify(import.meta.url) }, // a script has none
     alias: {
       '@quern/core': here('../../../core/src/index.ts'),
       '@quern/backend-reference': here('../../../backend-reference/src/index.ts'),

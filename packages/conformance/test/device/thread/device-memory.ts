@@ -1,22 +1,50 @@
 import type { DenseWeight } from '@quern/backend-reference';
-import { BackendError, elementCount, type HostBuffer, regions } from '@quern/core';
+import {
+  BackendError,
+  type ByteRange,
+  elementCount,
+  type HostBuffer,
+  type KvSpec,
+  regions,
+} from '@quern/core';
+import { reordered } from '../../heads-first.js';
+import type { Piece } from '../protocol.js';
 
 const malformed = (message: string) => new BackendError('BAD_ARGUMENT', `the plan is malformed: ${message}`);
 
 /** Everything that the device holds, by the ids that plans name. */
 export class DeviceMemory {
   private readonly buffers = new Map<number, HostBuffer>();
+  private readonly caches = new Map<number, KvSpec>();
   private readonly weights = new Map<
     number,
     { readonly weight: DenseWeight; readonly shape: readonly number[] }
   >();
 
-  allocate(id: number, byteLength: number): void {
+  allocate(id: number, byteLength: number, spec: KvSpec | undefined): void {
     this.buffers.set(id, { id, bytes: new ArrayBuffer(byteLength) });
+    if (spec) this.caches.set(id, spec);
   }
 
   free(id: number): void {
     this.buffers.delete(id);
+    this.caches.delete(id);
+  }
+
+  /** Of a cache, which lies heads first. */
+  cacheSpec(id: number): KvSpec | undefined {
+    return this.caches.get(id);
+  }
+
+  write(id: number, { from, bytes }: Piece): void {
+    const spec = this.caches.get(id);
+    new Uint8Array(this.buffer(id).bytes).set(spec ? reordered(bytes, spec, 'to own') : bytes, from);
+  }
+
+  read(id: number, { from, to }: ByteRange): Uint8Array {
+    const spec = this.caches.get(id);
+    const bytes = new Uint8Array(this.buffer(id).bytes).slice(from, to);
+    return spec ? reordered(bytes, spec, 'to canonical') : bytes;
   }
 
   keep(id: number, weight: DenseWeight, shape: readonly number[]): void {

@@ -11,6 +11,7 @@ import {
   type KernelWeight,
   regions,
 } from '@quern/core';
+import { overCaches } from '../../heads-first.js';
 import type { Piece, PlanMessage, Ran } from '../protocol.js';
 import type { DeviceMemory } from './device-memory.js';
 import { type Operand, type OpRecord, PlanReader, type RegionBytes } from './read-plan.js';
@@ -96,7 +97,8 @@ export class DevicePlan {
     const results = outputs.map((output) => this.bind(output) as KernelMemory);
     runs[op.name] = (runs[op.name] ?? 0) + 1;
     try {
-      kernel(op)(Object.fromEntries(named), attributes, results);
+      const compute = overCaches(kernel(op), ({ id }) => this.memory.cacheSpec(id));
+      compute(Object.fromEntries(named), attributes, results);
       return true;
     } catch (error) {
       if (error instanceof BackendError && error.code === 'OUT_OF_RANGE') return false;

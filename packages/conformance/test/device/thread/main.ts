@@ -44,13 +44,13 @@ function execute({ plan: message, inputs, control }: Request & { readonly kind: 
 function handle(request: Request): unknown {
   switch (request.kind) {
     case 'allocate':
-      return memory.allocate(request.id, request.byteLength);
+      return memory.allocate(request.id, request.byteLength, request.spec);
     case 'free':
       return memory.free(request.id);
     case 'write':
-      return new Uint8Array(memory.buffer(request.id).bytes).set(request.piece.bytes, request.piece.from);
+      return memory.write(request.id, request.piece);
     case 'read':
-      return new Uint8Array(memory.buffer(request.id).bytes).slice(request.range.from, request.range.to);
+      return memory.read(request.id, request.range);
     case 'load':
       return load(request);
     case 'unload':
