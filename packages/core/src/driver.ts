@@ -2,6 +2,7 @@ import type { QuantKvDtype } from './capability/kv-quant.js';
 import type { GptqSource } from './capability/quant-gptq.js';
 import type { CollectiveOpName } from './collectives/index.js';
 import type { DeviceCeilings, DeviceProfile } from './device-profile.js';
+import type { DriverBuffer, DriverMemory, DriverWeight } from './driver-memory.js';
 import type { DType } from './dtype.js';
 import type { BackendErrorCode } from './error.js';
 import type { FusedOpName } from './fusions/index.js';
@@ -10,30 +11,9 @@ import type { OptionalOpName, RequiredOpName } from './ops/fills.js';
 import type { EncodedPlan } from './plan/encode.js';
 import type { WeightFormat, WeightSource } from './weight.js';
 
-/** Device memory. `id` is the driver's own whole number (≥ 0); encoded plans name the buffer by it. */
-export interface DriverBuffer {
-  readonly id: number;
-}
-
-/** A loaded weight. `id` as for buffers, numbered apart from them; `byteLength` is what it takes on the device. */
-export interface DriverWeight {
-  readonly id: number;
-  readonly byteLength: number;
-}
-
 /** A GPTQ matrix once loaded: `format` is one that the manifest lists for the ops that take it. */
 export interface DriverGptqWeight extends DriverWeight {
   readonly format: WeightFormat;
-}
-
-/** Allocate/free/read/write. Offsets and lengths in bytes; core never asks outside a buffer. */
-export interface DriverMemory<B extends DriverBuffer = DriverBuffer> {
-  /** A zeroed buffer. Throws BackendError OUT_OF_MEMORY, with the bytes asked for and free. */
-  allocate(byteLength: number): B;
-  free(buffer: B): void;
-  write(buffer: B, byteOffset: number, bytes: Uint8Array): Promise<void>;
-  /** Fills `bytes`. */
-  read(buffer: B, byteOffset: number, bytes: Uint8Array): Promise<void>;
 }
 
 /** What a driver can do for one op. */

@@ -1,12 +1,5 @@
-import type {
-  CapturedPlan,
-  Driver,
-  DriverMemory,
-  Kernel,
-  KernelDriver,
-  PlanDriver,
-  PlanExecutor,
-} from './driver.js';
+import type { CapturedPlan, Driver, Kernel, KernelDriver, PlanDriver, PlanExecutor } from './driver.js';
+import type { DriverMemory } from './driver-memory.js';
 import { BackendError, QuernError } from './error.js';
 import type { DriverKv } from './kv/kv-buffer.js';
 

@@ -1,4 +1,5 @@
-import type { DriverBuffer, DriverMemory, KernelMemory } from './driver.js';
+import type { KernelMemory } from './driver.js';
+import type { DriverBuffer, DriverMemory } from './driver-memory.js';
 import { elementCount, type HostArrays, hostArray } from './dtype.js';
 import { BackendError } from './error.js';
 

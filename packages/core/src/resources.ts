@@ -1,4 +1,5 @@
-import type { Driver, DriverBuffer, DriverWeight } from './driver.js';
+import type { Driver } from './driver.js';
+import type { DriverBuffer, DriverWeight } from './driver-memory.js';
 import { byteLength as bytesOf, type DType, showShape } from './dtype.js';
 import { BackendError } from './error.js';
 import { type KvBuffer, type KvSpec, kvBlockBytes, kvOf, kvShape } from './kv/kv-buffer.js';

@@ -1,5 +1,3 @@
-import type { Backend } from '../backend.js';
-import { BackendError } from '../error.js';
 import type { Collective } from './collective.js';
 import type { Graph } from './graph.js';
 import type { KvQuant } from './kv-quant.js';
@@ -22,35 +20,6 @@ export interface Capabilities {
 }
 
 export type CapabilityName = keyof Capabilities;
-
-/** A Backend that is known to have some capabilities: `With<'pagedKv' | 'graph'>`. */
-export type With<Name extends CapabilityName> = Backend & Pick<Capabilities, Name>;
-
-/** What a language-model server asks for. */
-export type LlmBackend = With<'pagedKv' | 'graph'>;
-/** The same for files with quantised weights. */
-export type QuantLlmBackend = With<'pagedKv' | 'graph' | 'quantGguf'>;
-/** The same for mixtures of experts. */
-export type MoeLlmBackend = With<'pagedKv' | 'graph' | 'moeFused'>;
-
-/** Type guard: the backend has all the named capabilities. */
-export function has<Name extends CapabilityName>(backend: Backend, ...names: Name[]): backend is With<Name> {
-  return names.every((name) => backend[name] !== undefined);
-}
-
-/** Assertion: throws UNSUPPORTED, naming what is missing and what there is. */
-export function need<Name extends CapabilityName>(
-  backend: Backend,
-  ...names: Name[]
-): asserts backend is With<Name> {
-  const missing = names.filter((name) => backend[name] === undefined);
-  if (missing.length === 0) return;
-  const present = capabilityNames.filter((name) => backend[name] !== undefined);
-  throw new BackendError(
-    'UNSUPPORTED',
-    `backend '${backend.name}' lacks ${missing.join(', ')}; it has ${present.join(', ') || 'no capabilities'}`,
-  );
-}
 
 export const capabilityNames = [
   'pagedKv',

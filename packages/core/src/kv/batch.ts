@@ -1,6 +1,4 @@
 import { BackendError } from '../error.js';
-import type { Step } from '../step.js';
-import { batchInputs } from '../steps/batch-inputs.js';
 import type { Tensor } from '../tensor.js';
 import type { KvSequence } from './kv-sequence.js';
 
@@ -66,7 +64,3 @@ export function describeBatch(entries: readonly BatchEntry[], tableWidth: number
   });
   return arrays;
 }
-
-/** Makes the arrays inputs of a step. */
-export const inputBatch = (step: Step, arrays: BatchArrays): AttentionBatch =>
-  batchInputs((name, shape) => step.input(arrays[name], shape), arrays);

@@ -1,4 +1,4 @@
-import type { Driver, DriverBuffer, DriverMemory } from '../driver.js';
+import type { DriverBuffer, DriverMemory } from '../driver-memory.js';
 import { type DType, dtypeBytes } from '../dtype.js';
 import { cacheRow } from './cache-row.js';
 
@@ -65,4 +65,5 @@ const plainKv = (memory: DriverMemory): DriverKv => ({
 });
 
 /** The driver's own layout, or the canonical one. */
-export const kvOf = ({ kv, memory }: Pick<Driver, 'kv' | 'memory'>): DriverKv => kv ?? plainKv(memory);
+export const kvOf = ({ kv, memory }: { readonly kv?: DriverKv; readonly memory: DriverMemory }): DriverKv =>
+  kv ?? plainKv(memory);

@@ -1,5 +1,4 @@
-import type { Backend } from '../backend.js';
-import type { QuantKvDtype } from '../capability/kv-quant.js';
+import type { KvQuant, QuantKvDtype } from '../capability/kv-quant.js';
 import { type DType, dtypeBytes } from '../dtype.js';
 import { BackendError } from '../error.js';
 import { checkArgument, type Refuse, rules } from '../options/index.js';
@@ -22,7 +21,7 @@ export const kvElements = { f32: 'f32', f16: 'f16', bf16: 'bf16', int8: 'i8' } a
 >;
 
 /** Throws UNSUPPORTED where the backend cannot keep such a cache. */
-export function needKvDtype(backend: Backend, dtype: KvDtype): void {
+export function needKvDtype(backend: KvBackend, dtype: KvDtype): void {
   if (dtype === 'f32' || dtype === 'f16' || backend.kvQuant?.dtypes.has(dtype)) return;
   const kept = ['f32', 'f16', ...(backend.kvQuant?.dtypes ?? [])].join(', ');
   throw new BackendError('UNSUPPORTED', `backend '${backend.name}' has no ${dtype} cache; it has ${kept}`);
@@ -45,12 +44,22 @@ export interface KvLayer {
   readonly v: KvBuffer;
 }
 
+/** What a cache needs of a backend. */
+export interface KvBackend {
+  readonly name: string;
+  readonly kvQuant?: KvQuant;
+  kvBuffer(spec: KvSpec): KvBuffer;
+}
+
 /** The backend of all layers of a cache, or one for each layer. Blocks and sequences are the same on all of them. */
-export type KvBackends = Backend | readonly Backend[];
+export type KvBackends = KvBackend | readonly KvBackend[];
 
-const areMany = (backends: KvBackends): backends is readonly Backend[] => Array.isArray(backends);
+const areMany = (backends: KvBackends): backends is readonly KvBackend[] => Array.isArray(backends);
 
-function backendOfLayer(backends: KvBackends, { layers, dtype }: KvCacheOptions): (layer: number) => Backend {
+function backendOfLayer(
+  backends: KvBackends,
+  { layers, dtype }: KvCacheOptions,
+): (layer: number) => KvBackend {
   if (areMany(backends) && backends.length !== layers)
     throw new BackendError(
       'BAD_ARGUMENT',

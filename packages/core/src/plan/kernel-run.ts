@@ -1,12 +1,5 @@
-import type {
-  DriverBuffer,
-  Kernel,
-  KernelDriver,
-  KernelMemory,
-  KernelOperands,
-  KernelWeight,
-  PlanIo,
-} from '../driver.js';
+import type { Kernel, KernelDriver, KernelMemory, KernelOperands, KernelWeight, PlanIo } from '../driver.js';
+import type { DriverBuffer } from '../driver-memory.js';
 import { BackendError } from '../error.js';
 import { TimeSlice } from '../event-loop.js';
 import { type Layout, placed } from './layout.js';

@@ -1,4 +1,4 @@
-import type { DriverBuffer, DriverWeight } from '../driver.js';
+import type { DriverBuffer, DriverWeight } from '../driver-memory.js';
 import type { DType } from '../dtype.js';
 import type { AnyOp } from '../op/define-op.js';
 import type { WeightFormat } from '../weight.js';

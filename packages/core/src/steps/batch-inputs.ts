@@ -1,5 +1,6 @@
 import type { AttentionBatch, BatchArrays } from '../kv/batch.js';
 import type { KvSequence } from '../kv/kv-sequence.js';
+import type { Step } from '../step.js';
 import type { RepeatedStep } from './repeated-step.js';
 import type { InputOf, StepArrays } from './step-recipe.js';
 
@@ -28,6 +29,10 @@ export function batchInputs(
     lastRows: input('lastRows'),
   };
 }
+
+/** Makes the arrays inputs of a step. */
+export const inputBatch = (step: Step, arrays: BatchArrays): AttentionBatch =>
+  batchInputs((name, shape) => step.input(arrays[name], shape), arrays);
 
 /**
  * Writes where the rows of a batch lie into a step that was recorded for as many rows of as many sequences. Of the block

@@ -1,6 +1,5 @@
 import {
   type AttentionBatch,
-  type BatchArrays,
   batchInputs,
   type ChainRule,
   type InputOf,
@@ -9,19 +8,11 @@ import {
   type Tensor,
 } from '@quern/core';
 import type { ModelPart } from '@quern/models';
-import type { ForwardStepsOptions } from './forward-steps.js';
+import type { ForwardArrays } from './forward-arrays.js';
+import type { ForwardStepsOptions } from './forward-options.js';
 import { longestChain } from './longest-chain.js';
-import type { SampleArrays } from './sampled-head.js';
-import { type Head, recordHead } from './step-output.js';
 
-/** Inputs of a forward pass of T rows of S sequences. */
-export type ForwardArrays = SampleArrays & {
-  /** ids are [T]. */
-  readonly [Name in keyof BatchArrays | 'ids']: Int32Array;
-} & {
-  /** [T, D]: what each part but the first takes from the part before; empty for a model of one part. */
-  readonly hidden: Float32Array;
-};
+import { type Head, recordHead } from './step-output.js';
 
 /** The forward pass, part by part, up to what `head` leaves of the logits of `lastRows`. */
 export function forwardParts(

@@ -1,24 +1,17 @@
 import {
   type BatchArrays,
-  type KvCache,
   type KvSequence,
   RepeatedStep,
   StepCache,
   type StepRecipe,
   writeBatch,
 } from '@quern/core';
-import type { LanguageModel } from '@quern/models';
 import type { Draws } from '../sampling/draws.js';
-import { type ForwardArrays, forwardParts } from './forward-parts.js';
+import type { ForwardArrays } from './forward-arrays.js';
+import type { ForwardStepsOptions } from './forward-options.js';
+import { forwardParts } from './forward-parts.js';
 import { sampleArrays, writeDraws } from './sampled-head.js';
 import { type Head, type RowOutput, readRows } from './step-output.js';
-
-export interface ForwardStepsOptions {
-  readonly model: LanguageModel;
-  readonly cache: KvCache;
-  /** Whether backends that can capture steps do; otherwise all are recorded. */
-  readonly capture: boolean;
-}
 
 /** Tokens of a sequence that a step computes, from position `start` on. The sequence has room for them. */
 export interface StepRows {

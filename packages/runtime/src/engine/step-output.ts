@@ -1,5 +1,5 @@
 import type { Backend, InputOf, RepeatedStep, Tensor } from '@quern/core';
-import type { ForwardArrays } from './forward-parts.js';
+import type { ForwardArrays } from './forward-arrays.js';
 import { recordSample, type SampleArrays } from './sampled-head.js';
 
 /**

@@ -1,0 +1,34 @@
+import type { Backend } from '../backend.js';
+import { BackendError } from '../error.js';
+import type { Capabilities, CapabilityName } from './index.js';
+
+/** A Backend that is known to have some capabilities: `With<'pagedKv' | 'graph'>`. */
+export type With<Name extends CapabilityName> = Backend & Pick<Capabilities, Name>;
+
+/** What a language-model server asks for. */
+export type LlmBackend = With<'pagedKv' | 'graph'>;
+
+/** The same for files with quantised weights. */
+export type QuantLlmBackend = With<'pagedKv' | 'graph' | 'quantGguf'>;
+
+/** The same for mixtures of experts. */
+export type MoeLlmBackend = With<'pagedKv' | 'graph' | 'moeFused'>;
+
+/** Type guard: the backend has all the named capabilities. */
+export function has<Name extends CapabilityName>(backend: Backend, ...names: Name[]): backend is With<Name> {
+  return names.every((name) => backend[name] !== undefined);
+}
+
+/** Assertion: throws UNSUPPORTED, naming what is missing and what there is. */
+export function need<Name extends CapabilityName>(
+  backend: Backend,
+  ...names: Name[]
+): asserts backend is With<Name> {
+  const missing = names.filter((name) => backend[name] === undefined);
+  if (missing.length === 0) return;
+  const present = capabilityNames.filter((name) => backend[name] !== undefined);
+  throw new BackendError(
+    'UNSUPPORTED',
+    `backend '${backend.name}' lacks ${missing.join(', ')}; it has ${present.join(', ') || 'no capabilities'}`,
+  );
+}
