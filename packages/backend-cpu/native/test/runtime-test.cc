@@ -314,7 +314,7 @@ void weights_are_read_where_they_are_not_mapped() {
   WeightSource source = in_memory("f16", {9 << 9, 1 << 10}, bytes);
   source.parts[0].bytes = {folder.write("weights", "head" + bytes), 4, bytes.size(), false, nullptr};
   const auto weight = load_weight(source, backend.files, backend.kernels, backend.pool);
-  std::filesystem::resize_file(source.bytes.path, 0);
+  std::filesystem::resize_file(source.parts[0].bytes.path, 0);
   check.that(!memcmp(weight->matrix().row(0), bytes.data(), bytes.size()), "the bytes");
   weight->each_file([&](const MappedFile& file) { check.that(false, file.path() + " is mapped"); });
 }
@@ -597,11 +597,11 @@ void weights_in_lost_files_end_runs() {
   } catch (const Failure& failure) {
     check.that(!strstr(failure.what(), "written to"), failure.what());
   }
-  std::filesystem::last_write_time(source.bytes.path, std::filesystem::file_time_type::clock::now() - std::chrono::hours(1));
+  std::filesystem::last_write_time(source.parts[0].bytes.path, std::filesystem::file_time_type::clock::now() - std::chrono::hours(1));
   check.fails(Code::out_of_range, "has been written to while it was in use", [&] { backend.compute(plan, &control); });
   id = V - 1;
   backend.compute(plan, &control);
-  std::filesystem::resize_file(source.bytes.path, 0);
+  std::filesystem::resize_file(source.parts[0].bytes.path, 0);
   check.fails(Code::device_failed, "now has 0", [&] { backend.compute(plan, &control); });
   id = 0;
   check.fails(Code::device_failed, "now has 0", [&] { backend.compute(plan, &control); });
