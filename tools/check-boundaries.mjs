@@ -1,7 +1,7 @@
 // Which of our packages may import which (docs/architecture.md, section 1). Looks at sources and at package.json:
 // what a source imports must be a dependency, and a dependency must be allowed.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 
 const allowed = {
   core: [],
@@ -50,6 +50,24 @@ function checkSource(name, file, dependencies) {
   }
 }
 
+/** Files of one package that each import the next, the last the first. Types count: an interface that two files need has a file of its own. */
+function checkCircles(files) {
+  const state = new Map(); // file → 'open' while its imports are followed, then 'done'
+  const visit = (file, path) => {
+    if (state.get(file) === 'done' || !files.has(file)) return;
+    if (state.get(file) === 'open') {
+      problems.push(`a circle of imports: ${[...path.slice(path.indexOf(file)), file].join(' → ')}`);
+      return;
+    }
+    state.set(file, 'open');
+    for (const specifier of imports(file))
+      if (specifier.startsWith('.'))
+        visit(join(dirname(file), specifier).replace(/\.js$/, '.ts'), [...path, file]);
+    state.set(file, 'done');
+  };
+  for (const file of files) visit(file, []);
+}
+
 for (const name of readdirSync(root)) {
   const manifest = JSON.parse(readFileSync(join(root, name, 'package.json'), 'utf8'));
   if (!allowed[name]) problems.push(`packages/${name}: not in the table of tools/check-boundaries.mjs`);
@@ -64,7 +82,9 @@ for (const name of readdirSync(root)) {
     if (ours && !platform && ![...(allowed[name] ?? []), ...(bundled[name] ?? [])].includes(ours))
       problems.push(`packages/${name}/package.json: ${name} may not depend on @quern/${ours}`);
   }
-  for (const file of sources(join(root, name, 'src'))) checkSource(name, file, dependencies);
+  const files = sources(join(root, name, 'src'));
+  for (const file of files) checkSource(name, file, dependencies);
+  checkCircles(new Set(files));
 }
 
 if (problems.length) {

@@ -5,7 +5,7 @@ import { BackendError } from './error.js';
  * The version of what a Backend promises, stamped on each by `defineBackend`. It grows with every change that makes a
  * Backend of one version unfit for callers of another.
  */
-export const contractVersion = 1;
+export const contractVersion = 2;
 
 /**
  * Checks that a backend fits this copy of the package. Whoever takes a backend from others calls it first.

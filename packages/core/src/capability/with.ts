@@ -1,6 +1,6 @@
 import type { Backend } from '../backend.js';
 import { BackendError } from '../error.js';
-import type { Capabilities, CapabilityName } from './index.js';
+import { type Capabilities, type CapabilityName, capabilityNames } from './index.js';
 
 /** A Backend that is known to have some capabilities: `With<'pagedKv' | 'graph'>`. */
 export type With<Name extends CapabilityName> = Backend & Pick<Capabilities, Name>;
