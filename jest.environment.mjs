@@ -29,4 +29,10 @@ export default class extends TestEnvironment {
     super(config, context);
     for (const name of shared) this.global[name] = globalThis[name];
   }
+
+  // A note on a skipped part is one line: Jest's own form, with a stack and a piece of source, looks like a failure.
+  async setup() {
+    await super.setup();
+    this.global.console.warn = (...texts) => process.stderr.write(`note: ${texts.join(' ')}\n`);
+  }
 }

@@ -62,13 +62,13 @@ const largest = (values: Float32Array) => values.reduce((most, value) => Math.ma
  * x · wᵀ and Σ|x·w| in double precision, and what rounding to 8 bits can change: x by max|x| / 254 over spans of 64; or,
  * coarsely, over spans of 256, and w by 0.57 · max|w| / 127 over the same.
  */
-function product(x: Float32Array, t: number, w: Float32Array, n: number, coarse: boolean) {
+function product(x: Float32Array, t: number, w: Float32Array, n: number, superblock: boolean) {
   let [sum, magnitude, rounding] = [0, 0, 0];
-  const span = coarse ? 256 : 64;
+  const span = superblock ? 256 : 64;
   for (let start = 0; start < width; start += span) {
     const xs = x.subarray(t * width + start, t * width + Math.min(width, start + span));
     const ws = w.subarray(n * width + start, n * width + Math.min(width, start + span));
-    const [dx, dw] = [largest(xs) / 254, coarse ? (0.57 * largest(ws)) / 127 : 0];
+    const [dx, dw] = [largest(xs) / 254, superblock ? (0.57 * largest(ws)) / 127 : 0];
     xs.forEach((value, i) => {
       const weight = ws[i]!;
       sum += value * weight;

@@ -44,14 +44,14 @@ struct Attend {
   float* scratch;             // attend_scratch(heads * rows * group, d) floats, owned by the calling thread; need not be initialised
 };
 
-// Quantised rows of x (`quantise` or `quantise_coarse`) with rows of packed weights (packed/tiles.h).
+// Quantised rows of x (`quantise` or `quantise_superblocks`) with rows of packed weights (packed/tiles.h).
 struct PackedGemm {
   const uint8_t* x;  // [T] rows of quantised_row_bytes(K)
   const uint8_t* w;  // rows of tiles; 16 columns of y each
   const float* bias; // [N], or null
   float* y;          // [T, N], rows of ldy floats
   int64_t ldy, T, N, K;
-  void* panel;       // of coarse_gemm, PANEL_BYTES: see there
+  void* panel;       // of superblock_gemm, PANEL_BYTES: see there
   bool shares_scales = false; // w is q8_0 for which share_scales holds (packed/pack.h)
 };
 
@@ -89,15 +89,15 @@ struct Kernels {
   void (*quantise)(const float* x, int64_t K, uint8_t* row);
   void (*packed_gemm[FORMAT_COUNT])(const PackedGemm& args);
 
-  // The same for many rows: from coarse_rows rows of x on they are faster, rounding both x and w to int8 with one scale for
+  // The same for many rows: from superblock_rows rows of x on they are faster, rounding both x and w to int8 with one scale for
   // every 256 along K: x to the nearest of 127 steps to the largest magnitude, w to at most 0.57 of such a step. Null where
-  // coarse_rows is 0.
-  int64_t coarse_rows;
-  // Whether a few rows can be coarse too where that is asked for: weights whose blocks share no scale are rounded anew at each
+  // superblock_rows is 0.
+  int64_t superblock_rows;
+  // Whether a few rows can be superblock too where that is asked for: weights whose blocks share no scale are rounded anew at each
   // call, which costs as much as some rows.
-  bool coarse_few;
-  void (*quantise_coarse)(const float* x, int64_t K, uint8_t* row);
-  void (*coarse_gemm[FORMAT_COUNT])(const PackedGemm& args);
+  bool superblock_few;
+  void (*quantise_superblocks)(const float* x, int64_t K, uint8_t* row);
+  void (*superblock_gemm[FORMAT_COUNT])(const PackedGemm& args);
 
   void (*add)(const float* a, const float* b, float* y, int64_t n);
   void (*mul)(const float* a, const float* b, float* y, int64_t n);

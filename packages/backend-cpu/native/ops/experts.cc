@@ -43,7 +43,7 @@ int64_t RowsOfPairs::floats(const Floats& x, int64_t pairs, const Needs& needs) 
 RowsOfPairs::RowsOfPairs(const Call& call, const Floats& x, const ExpertGroups& groups, const Needs& needs,
                          float* memory)
     : shape_{groups.pairs(), x.width()}, rows_{nullptr, shape_, 2, shape_[0] * shape_[1]},
-      activations_(rows_, nullptr, nullptr, needs.coarse) {
+      activations_(rows_, nullptr, nullptr, needs.superblock) {
   const int64_t R = shape_[0], K = shape_[1], k = x.shape[0] ? R / x.shape[0] : 1, row_bytes = quantised_row_bytes(K);
   const Activations once(call, x, needs, memory);
   const Forms forms(R, K, needs);

@@ -16,7 +16,7 @@ constexpr int64_t streamed_weights = 16384, least_streamed_tiles = 4;
 constexpr int64_t least_tiles = 4, most_tiles = 64;
 // The price of a weight of 8 bits for T rows of x, in products: 4 for reading it ("4 + T"). With one step for 256 weights a row costs
 // an eighth, and reading and rounding 8 rows ("8 + T / 8").
-constexpr int64_t packed_price(int64_t T, bool coarse) { return coarse ? 8 + T / 8 : 4 + T; }
+constexpr int64_t packed_price(int64_t T, bool superblock) { return superblock ? 8 + T / 8 : 4 + T; }
 // Bytes of x that stay in the second cache while a chunk of the weights passes, and the fewest rows.
 constexpr int64_t cached_x_bytes = 262144, least_rows = 16, together_packed = 8;
 
@@ -49,17 +49,17 @@ Way way_of(const Kernels& kernels, const Matrix& w, Rows rows) {
 }
 
 Needs::Needs(const Kernels& kernels, Rows rows, std::initializer_list<const Matrix*> weights) {
-  bool few_can = true; // be coarse
+  bool few_can = true; // be superblock
   for (const Matrix* w : weights) {
     const Way way = way_of(kernels, *w, rows);
-    few_can = few_can && (!w->is_packed() || kernels.coarse_few || w->shares_scales());
+    few_can = few_can && (!w->is_packed() || kernels.superblock_few || w->shares_scales());
     int8 = int8 || way == Way::packed;
     bf16 = bf16 || way == Way::bf16;
     floats = floats || way == Way::direct || way == Way::decoded;
     panel = panel || way == Way::decoded;
   }
-  coarse = int8 && kernels.coarse_rows > 0 && (rows.invariant ? few_can : rows.count >= kernels.coarse_rows);
-  kernel_panel = coarse || bf16;
+  superblock = int8 && kernels.superblock_rows > 0 && (rows.invariant ? few_can : rows.count >= kernels.superblock_rows);
+  kernel_panel = superblock || bf16;
 }
 
 // T rows in parts as equal as can be.
@@ -70,7 +70,7 @@ static int64_t many_rows_of(int64_t T) {
 }
 
 Tiling::Tiling(int64_t T, int64_t K, const Needs& needs) {
-  if (needs.int8) cut_packed(T, K, needs.coarse);
+  if (needs.int8) cut_packed(T, K, needs.superblock);
   else if (needs.bf16 && !needs.panel) cut_bf16(T, K);
   else if (T <= exact_rows && !needs.panel) cut_in_place(K);
   else cut_decoded(T, K);
@@ -79,13 +79,13 @@ Tiling::Tiling(int64_t T, int64_t K, const Needs& needs) {
 }
 
 // A chunk is of rows of tiles.
-void Tiling::cut_packed(int64_t T, int64_t K, bool coarse) {
+void Tiling::cut_packed(int64_t T, int64_t K, bool superblock) {
   using namespace tuning;
-  const int64_t width = std::max<int64_t>(K, 1), cost = width * packed_price(T, coarse);
+  const int64_t width = std::max<int64_t>(K, 1), cost = width * packed_price(T, superblock);
   const int64_t streamed = std::max(least_streamed_tiles, streamed_weights / width);
   const int64_t multiplied = std::clamp(Call::chunk_cost / cost, least_tiles, most_tiles);
   panel = chunk = (T <= waiting_rows ? streamed : multiplied) * PACKED_ROWS;
-  rows = coarse ? many_rows_of(T)
+  rows = superblock ? many_rows_of(T)
                 : std::max(least_rows, cached_x_bytes / quantised_row_bytes(width) / together_packed * together_packed);
 }
 
@@ -123,13 +123,13 @@ int64_t Activations::floats(const Floats& x, const Needs& needs) {
 }
 
 Activations::Activations(const Call& call, const Floats& x, const Needs& needs, float* memory)
-    : x(x), coarse(needs.coarse) {
+    : x(x), superblock(needs.superblock) {
   const int64_t K = x.width(), row_bytes = quantised_row_bytes(K);
   if (!memory) memory = call.scratch.shared();
   auto* const int8_rows = reinterpret_cast<uint8_t*>(memory);
   auto* const bf16_rows = reinterpret_cast<uint16_t*>(memory + (needs.int8 ? int8_floats(x) : 0));
   if (!needs.int8 && !needs.bf16) return;
-  const auto quantise = coarse ? call.kernels.quantise_coarse : call.kernels.quantise;
+  const auto quantise = superblock ? call.kernels.quantise_superblocks : call.kernels.quantise;
   call.split(x.shape[0], 3 * K, [&](int64_t first, int64_t end, int) {
     for (int64_t t = first; t < end; t++) {
       if (needs.int8) quantise(x.row(t), K, int8_rows + t * row_bytes);
@@ -154,7 +154,7 @@ void Product::multiply(const void* loaded, int64_t first, int64_t end, int64_t t
   const auto* const floats = static_cast<const float*>(loaded);
   const auto* const words = static_cast<const uint16_t*>(loaded);
   if (way_ == Way::packed)
-    (x_.coarse ? kernels_.coarse_gemm : kernels_.packed_gemm)[w_.format()](
+    (x_.superblock ? kernels_.superblock_gemm : kernels_.packed_gemm)[w_.format()](
         {x_.int8 + t * quantised_row_bytes(K), static_cast<const uint8_t*>(loaded), bias, y, stride, count, N, K,
          panel,
          w_.shares_scales()});

@@ -31,7 +31,7 @@ Way way_of(const Kernels& kernels, const Matrix& w, Rows rows);
 struct Needs {
   Needs(const Kernels& kernels, Rows rows, std::initializer_list<const Matrix*> weights);
   bool int8 = false, bf16 = false, floats = false; // rows of x
-  bool coarse = false;             // those of int8 for the kernels of many rows
+  bool superblock = false;             // those of int8 for the kernels of many rows
   bool panel = false;              // scratch for a panel of weights
   bool kernel_panel = false;       // scratch that a kernel lays weights out in
 };
@@ -48,7 +48,7 @@ struct Tiling {
   int64_t chunks(int64_t N) const { return (N + chunk - 1) / chunk; }
 
  private:
-  void cut_packed(int64_t T, int64_t K, bool coarse);
+  void cut_packed(int64_t T, int64_t K, bool superblock);
   void cut_bf16(int64_t T, int64_t K);
   void cut_in_place(int64_t K);
   void cut_decoded(int64_t T, int64_t K);
@@ -59,14 +59,14 @@ struct Activations {
   const Floats& x;                // [T, K]
   const uint8_t* int8 = nullptr;  // [T] rows of quantised_row_bytes(K)
   const uint16_t* bf16 = nullptr; // [T, K]
-  const bool coarse;              // int8 has one scale for every 256
+  const bool superblock;              // int8 has one scale for every 256
 
   // Scratch that the constructor fills, from `memory` on: by default where the shared one begins. To be reserved before.
   static int64_t floats(const Floats& x, const Needs& needs);
   Activations(const Call& call, const Floats& x, const Needs& needs, float* memory = nullptr);
   // Rows that have been prepared.
-  Activations(const Floats& x, const uint8_t* int8, const uint16_t* bf16, bool coarse)
-      : x(x), int8(int8), bf16(bf16), coarse(coarse) {}
+  Activations(const Floats& x, const uint8_t* int8, const uint16_t* bf16, bool superblock)
+      : x(x), int8(int8), bf16(bf16), superblock(superblock) {}
 };
 
 struct RowRange {

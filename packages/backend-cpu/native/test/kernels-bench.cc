@@ -91,7 +91,7 @@ double packed_seconds(const Weights& w, int64_t T, void (*quantise)(const float*
 }
 
 void packed_gemm(const Kernels& k) {
-  if (!k.quantise || k.coarse_rows) return;
+  if (!k.quantise || k.superblock_rows) return;
   for (const Format format : packed_formats) {
     const Weights w(format);
     for (int64_t T : {1, 2, 4, 8, 64}) {
@@ -102,16 +102,16 @@ void packed_gemm(const Kernels& k) {
   }
 }
 
-// Where the kernels for many rows overtake those for few: what coarse_rows should be.
+// Where the kernels for many rows overtake those for few: what superblock_rows should be.
 void crossover(const Kernels& k) {
-  if (!k.coarse_rows) return;
+  if (!k.superblock_rows) return;
   const auto print = [&](const char* name, int format, const Weights& w) {
     for (int64_t T : {1, 2, 4, 8, 12, 16, 24, 32, 64, 65, 128, 512}) {
       const double few = packed_seconds(w, T, k.quantise, k.packed_gemm[format]);
-      const double many = packed_seconds(w, T, k.quantise_coarse, k.coarse_gemm[format]);
+      const double many = packed_seconds(w, T, k.quantise_superblocks, k.superblock_gemm[format]);
       const double operations = 2 * double(T * w.N * w.K);
-      printf("%-11s %-5s %3ld rows: packed gemm %7.1f Gop/s, coarse gemm %7.1f Gop/s%s\n", k.name, name, T,
-             operations / few * 1e-9, operations / many * 1e-9, T >= k.coarse_rows ? " (taken)" : "");
+      printf("%-11s %-5s %3ld rows: packed gemm %7.1f Gop/s, superblock gemm %7.1f Gop/s%s\n", k.name, name, T,
+             operations / few * 1e-9, operations / many * 1e-9, T >= k.superblock_rows ? " (taken)" : "");
     }
   };
   print("int8", FORMAT_Q8_0, Weights(FORMAT_Q8_0, true));

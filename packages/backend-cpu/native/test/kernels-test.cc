@@ -527,65 +527,65 @@ void packed_gemm_does_not_depend_on_the_split() {
   }
 }
 
-// ---- packed weights and many rows: both factors coarse
+// ---- packed weights and many rows: both factors superblock
 
 std::vector<double> coarsely_dequantised(const uint8_t* bytes, int64_t K) {
-  const CoarseRow row = coarse_row(bytes, K);
+  const SuperblockRow row = superblock_row(bytes, K);
   std::vector<double> x(static_cast<size_t>(K));
-  for (int64_t i = 0; i < K; i++) x[size_t(i)] = double(row.values[i]) * double(row.scales[i / COARSE]);
+  for (int64_t i = 0; i < K; i++) x[size_t(i)] = double(row.values[i]) * double(row.scales[i / SUPERBLOCK]);
   return x;
 }
 
 // The largest magnitude of the 256 weights that share a step with weight i of a row.
 double largest_near(const float* row, int64_t i, int64_t K) {
   double largest = 0;
-  for (int64_t j = i / COARSE * COARSE; j < std::min(K, (i / COARSE + 1) * COARSE); j++)
+  for (int64_t j = i / SUPERBLOCK * SUPERBLOCK; j < std::min(K, (i / SUPERBLOCK + 1) * SUPERBLOCK); j++)
     largest = std::max(largest, std::abs(double(row[j])));
   return largest;
 }
-constexpr double COARSE_ERROR = 0.57 / 127; // of a weight, in largest magnitudes
+constexpr double SUPERBLOCK_ERROR = 0.57 / 127; // of a weight, in largest magnitudes
 
-void quantise_coarse_rounds() {
-  if (!k->coarse_rows) return;
-  Check check("quantise_coarse rounds to the nearest of 255 levels");
+void quantise_superblocks_rounds() {
+  if (!k->superblock_rows) return;
+  Check check("quantise_superblocks rounds to the nearest of 255 levels");
   for (int64_t K : {0, 1, 32, 63, 96, 250, 256, 300, 640, 1000}) {
     std::vector<float> x = normals(uint64_t(K), K, 3);
     for (int64_t i = 256; i < std::min<int64_t>(K, 512); i++) x[size_t(i)] = 1e-38f;
     Guarded<float> memory(quantised_row_bytes(K) / 4);
     uint8_t* const bytes = reinterpret_cast<uint8_t*>(memory.data());
-    k->quantise_coarse(x.data(), K, bytes);
+    k->quantise_superblocks(x.data(), K, bytes);
     check.that(memory.intact(), at({K}) + " writes outside");
-    const CoarseRow row = coarse_row(bytes, K);
+    const SuperblockRow row = superblock_row(bytes, K);
     const std::vector<double> got = coarsely_dequantised(bytes, K);
     for (int64_t i = 0; i < K; i++) {
-      check.near(got[size_t(i)], x[size_t(i)], 1e-30, 0.5001, row.scales[i / COARSE], at({K, i}));
-      check.near(row.scales[i / COARSE], largest_near(x.data(), i, K) / 127, 1e-30, 1e-6, row.scales[i / COARSE], at({K, i}) + " scale");
+      check.near(got[size_t(i)], x[size_t(i)], 1e-30, 0.5001, row.scales[i / SUPERBLOCK], at({K, i}));
+      check.near(row.scales[i / SUPERBLOCK], largest_near(x.data(), i, K) / 127, 1e-30, 1e-6, row.scales[i / SUPERBLOCK], at({K, i}) + " scale");
     }
     for (int64_t i = K; i < spans_of(K) * SPAN; i++) check.that(row.values[i] == 0, at({K, i}) + " beyond the row is not zero");
     for (float bad : {NAN, INFINITY, -INFINITY}) {
       if (K == 0) break;
       x[size_t(K - 1)] = bad;
-      k->quantise_coarse(x.data(), K, bytes);
-      check.that(std::isnan(row.scales[(K - 1) / COARSE]), at({K}) + " not finite, but no NaN");
+      k->quantise_superblocks(x.data(), K, bytes);
+      check.that(std::isnan(row.scales[(K - 1) / SUPERBLOCK]), at({K}) + " not finite, but no NaN");
     }
   }
 }
 
 // T rows of x, made as the kernel wants them, with N rows of weights.
-struct Coarse {
+struct Superblock {
   BlockWeights w;
   std::vector<uint8_t> tiles, x;
   std::vector<float> floats;
   int64_t T;
 
-  Coarse(Format format, int64_t N, int64_t K, std::vector<float> rows)
+  Superblock(Format format, int64_t N, int64_t K, std::vector<float> rows)
       : w(format, N, K, uint64_t(format + N)), tiles(w.packed()), floats(std::move(rows)), T(int64_t(floats.size()) / K) {
     x.resize(size_t(T * quantised_row_bytes(K)));
-    for (int64_t t = 0; t < T; t++) k->quantise_coarse(floats.data() + t * K, K, x.data() + t * quantised_row_bytes(K));
+    for (int64_t t = 0; t < T; t++) k->quantise_superblocks(floats.data() + t * K, K, x.data() + t * quantised_row_bytes(K));
   }
 
   void multiply(int64_t t, int64_t rows, int64_t n, int64_t columns, const float* bias, float* y, int64_t ldy) const {
-    k->coarse_gemm[w.format]({x.data() + t * quantised_row_bytes(w.K),
+    k->superblock_gemm[w.format]({x.data() + t * quantised_row_bytes(w.K),
                               tiles.data() + n / PACKED_ROWS * packed_rows_bytes(packed_format(w.format), w.K),
                               bias ? bias + n : nullptr, y + t * ldy + n, ldy, rows, columns, w.K, panel(), shares_scales});
   }
@@ -593,35 +593,35 @@ struct Coarse {
 };
 
 // Rows with a single 1 show each weight as the kernel rounded it.
-void coarse_weights_are_rounded() {
-  if (!k->coarse_rows) return;
-  Check check("coarse gemm rounds each weight to 0.57 steps of 127");
+void superblock_weights_are_rounded() {
+  if (!k->superblock_rows) return;
+  Check check("superblock gemm rounds each weight to 0.57 steps of 127");
   for (const Format format : packed_formats)
     for (int64_t K : widths(format)) {
       constexpr int64_t N = 33;
       std::vector<float> ones(size_t(K * K));
       for (int64_t i = 0; i < K; i++) ones[size_t(i * K + i)] = 1;
-      const Coarse c(Format(format), N, K, ones);
+      const Superblock c(Format(format), N, K, ones);
       std::vector<float> y(size_t(K * N));
       c.multiply(0, K, 0, N, nullptr, y.data(), N);
       for (int64_t i = 0; i < K; i++)
         for (int64_t n = 0; n < N; n++) {
           const float* row = c.w.values.data() + n * K;
-          check.near(y[size_t(i * N + n)], row[i], 1e-30, COARSE_ERROR, largest_near(row, i, K),
+          check.near(y[size_t(i * N + n)], row[i], 1e-30, SUPERBLOCK_ERROR, largest_near(row, i, K),
                      format_sizes[format].name + std::string(" ") + at({N, K, n, i}));
         }
     }
 }
 
-void coarse_gemm_takes_shared_scales() {
-  if (!k->coarse_rows) return;
-  Check check("coarse gemm takes q8_0 as it is where 256 weights share a scale");
+void superblock_gemm_takes_shared_scales() {
+  if (!k->superblock_rows) return;
+  Check check("superblock gemm takes q8_0 as it is where 256 weights share a scale");
   for (int64_t K : {64, 192, 256, 384, 1024}) {
     constexpr int64_t N = 33;
     std::vector<float> ones(size_t(K * K));
     for (int64_t i = 0; i < K; i++) ones[size_t(i * K + i)] = 1;
-    Coarse c(FORMAT_Q8_0, N, K, ones);
-    c.w.share_scales(COARSE);
+    Superblock c(FORMAT_Q8_0, N, K, ones);
+    c.w.share_scales(SUPERBLOCK);
     c.tiles = c.w.packed();
     std::vector<float> y(size_t(K * N));
     c.multiply(0, K, 0, N, nullptr, y.data(), N);
@@ -633,16 +633,16 @@ void coarse_gemm_takes_shared_scales() {
   }
 }
 
-void coarse_gemm_reads_shared_tiles() {
-  if (!k->coarse_rows) return;
-  Check check("coarse gemm gives the same bits from tiles that share scales as from panels");
+void superblock_gemm_reads_shared_tiles() {
+  if (!k->superblock_rows) return;
+  Check check("superblock gemm gives the same bits from tiles that share scales as from panels");
   constexpr int64_t N = 75, T = 130;
   const std::vector<float> bias = normals(3, N);
   for (int64_t K : {64, 192, 256, 384, 1280, 4608}) {
-    Coarse c(FORMAT_Q8_0, N, K, normals(uint64_t(K), T * K));
+    Superblock c(FORMAT_Q8_0, N, K, normals(uint64_t(K), T * K));
     const auto shares = [&] { return share_scales(c.w.blocks.data(), c.w.row_bytes, N, K); };
     check.that(!shares(), at({K}) + " scales of random blocks");
-    c.w.share_scales(COARSE);
+    c.w.share_scales(SUPERBLOCK);
     c.tiles = c.w.packed();
     check.that(shares(), at({K}) + " scales that are shared");
     std::vector<float> panels(size_t(T * N)), tiles(panels.size());
@@ -656,7 +656,7 @@ void coarse_gemm_reads_shared_tiles() {
 }
 
 // |got − Σ x w| within Σ |x̂| · |ŵ − w| + Σ |x̂ − x| · |w|, where x̂ and ŵ are rounded.
-void coarse_gemm_of(const Coarse& c, Check& check) {
+void superblock_gemm_of(const Superblock& c, Check& check) {
   const auto [format, N, K, row_bytes, blocks, values] = c.w;
   const int64_t ldy = N + 2;
   const std::vector<float> bias = normals(3, N);
@@ -670,11 +670,11 @@ void coarse_gemm_of(const Coarse& c, Check& check) {
     for (int64_t n = 0; n < N; n++) {
       double exact = bias[size_t(n)], magnitude = std::abs(exact), bound = 0, largest = 0;
       for (int64_t i = 0; i < K; i++) {
-        if (i % COARSE == 0) largest = largest_near(&values[size_t(n * K)], i, K);
+        if (i % SUPERBLOCK == 0) largest = largest_near(&values[size_t(n * K)], i, K);
         const double w = values[size_t(n * K + i)];
         exact += double(c.floats[size_t(t * K + i)]) * w;
         magnitude += std::abs(x[size_t(i)] * w);
-        bound += std::abs(x[size_t(i)]) * COARSE_ERROR * largest + 0.501 * coarse_row(row, K).scales[i / COARSE] * std::abs(w);
+        bound += std::abs(x[size_t(i)]) * SUPERBLOCK_ERROR * largest + 0.501 * superblock_row(row, K).scales[i / SUPERBLOCK] * std::abs(w);
       }
       check.near(y[t * ldy + n], exact, 1e-30, 1, bound + 4e-6 * magnitude, name + " " + at({c.T, N, K, t, n}));
     }
@@ -682,26 +682,26 @@ void coarse_gemm_of(const Coarse& c, Check& check) {
   }
 }
 
-void coarse_gemm_agrees() {
-  if (!k->coarse_rows) return;
-  Check check("coarse gemm agrees with its definition");
+void superblock_gemm_agrees() {
+  if (!k->superblock_rows) return;
+  Check check("superblock gemm agrees with its definition");
   for (const Format format : packed_formats) {
     for (int64_t K : widths(format))
       for (int64_t T : {0, 1, 15, 17, 32, 37})
-        for (int64_t N : {0, 1, 16, 17, 37, 64}) coarse_gemm_of(Coarse(Format(format), N, K, normals(uint64_t(T + 1), T * K)), check);
-    coarse_gemm_of(Coarse(Format(format), 37, 4608, normals(9, 11 * 4608)), check); // several panels along K
+        for (int64_t N : {0, 1, 16, 17, 37, 64}) superblock_gemm_of(Superblock(Format(format), N, K, normals(uint64_t(T + 1), T * K)), check);
+    superblock_gemm_of(Superblock(Format(format), 37, 4608, normals(9, 11 * 4608)), check); // several panels along K
     const float bias[] = {1, 2, 3};
     std::vector<float> y(12, 9);
-    k->coarse_gemm[format]({nullptr, nullptr, bias, y.data(), 3, 4, 3, 0, panel()});
+    k->superblock_gemm[format]({nullptr, nullptr, bias, y.data(), 3, 4, 3, 0, panel()});
     for (int i = 0; i < 12; i++) check.that(y[size_t(i)] == bias[i % 3], "no columns of w");
   }
 }
 
-void coarse_gemm_does_not_depend_on_the_split() {
-  if (!k->coarse_rows) return;
-  Check check("coarse gemm gives a row the same bits, alone or among others");
+void superblock_gemm_does_not_depend_on_the_split() {
+  if (!k->superblock_rows) return;
+  Check check("superblock gemm gives a row the same bits, alone or among others");
   for (const Format format : packed_formats) {
-    const Coarse c(Format(format), 75, 1280, normals(5, 41 * 1280));
+    const Superblock c(Format(format), 75, 1280, normals(5, 41 * 1280));
     std::vector<float> whole(size_t(c.T * 75)), part(whole.size());
     c.multiply(0, c.T, 0, 75, nullptr, whole.data(), 75);
     for (int64_t rows : {1, 3, 16, 20, 32})
@@ -715,14 +715,14 @@ void coarse_gemm_does_not_depend_on_the_split() {
 }
 
 // NaN and infinities of x stay in their row and reach every column; those of w stay in their column.
-void coarse_gemm_keeps_what_is_not_finite() {
-  if (!k->coarse_rows) return;
-  Check check("coarse gemm loses nothing that is not finite, nor spreads it");
+void superblock_gemm_keeps_what_is_not_finite() {
+  if (!k->superblock_rows) return;
+  Check check("superblock gemm loses nothing that is not finite, nor spreads it");
   constexpr int64_t T = 18, N = 20, K = 320;
   for (const auto& [bad, shared] : {std::pair{NAN, 32}, {INFINITY, 32}, {-INFINITY, 32}, {NAN, 256}, {INFINITY, 256}, {-INFINITY, 256}}) {
     std::vector<float> x = normals(1, T * K);
     x[17 * K + 300] = bad;
-    Coarse c(FORMAT_Q8_0, N, K, x);
+    Superblock c(FORMAT_Q8_0, N, K, x);
     uint16_t half;
     k->f32_to_f16(&bad, &half, 1);
     memcpy(c.w.blocks.data() + 19 * c.w.row_bytes, &half, sizeof half);
@@ -1428,13 +1428,13 @@ void test_tables(int count, char** names) {
     quantise_rounds();
     packed_gemm_agrees();
     packed_gemm_does_not_depend_on_the_split();
-    quantise_coarse_rounds();
-    coarse_weights_are_rounded();
-    coarse_gemm_takes_shared_scales();
-    coarse_gemm_reads_shared_tiles();
-    coarse_gemm_agrees();
-    coarse_gemm_does_not_depend_on_the_split();
-    coarse_gemm_keeps_what_is_not_finite();
+    quantise_superblocks_rounds();
+    superblock_weights_are_rounded();
+    superblock_gemm_takes_shared_scales();
+    superblock_gemm_reads_shared_tiles();
+    superblock_gemm_agrees();
+    superblock_gemm_does_not_depend_on_the_split();
+    superblock_gemm_keeps_what_is_not_finite();
     attention();
     if (borrows(table, &Kernels::gemm)) continue;
     decode_agrees_with_scalar();

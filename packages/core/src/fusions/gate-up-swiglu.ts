@@ -6,11 +6,11 @@ import {
   batchInvariantRule,
   defineLinear,
   inferLinear,
-  isCoarse,
   linearMagnitude,
   linearRounding,
   linearTolerance,
   needBatchInvariant,
+  roundsBySuperblock,
 } from '../ops/linear.js';
 import { swiglu } from '../ops/swiglu.js';
 import { as, normal } from '../testing/samples.js';
@@ -46,9 +46,9 @@ export const gateUpSwiglu = defineOp({
     const [g, u, gRounding, uRounding] = [like(y!), like(y!), like(y!), like(y!)];
     linearMagnitude(x, gate, undefined, g);
     linearMagnitude(x, up, undefined, u);
-    const coarse = isCoarse(x, attributes);
-    linearRounding(x, gate, gRounding, coarse);
-    linearRounding(x, up, uRounding, coarse);
+    const superblock = roundsBySuperblock(x, attributes);
+    linearRounding(x, gate, gRounding, superblock);
+    linearRounding(x, up, uRounding, superblock);
     for (let i = 0; i < y!.data.length; i++) {
       const [dg, du] = [gRounding.data[i]!, uRounding.data[i]!];
       y!.data[i] = 1.1 * (dg * (u.data[i]! + du) + g.data[i]! * du);

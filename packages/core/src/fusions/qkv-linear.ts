@@ -4,11 +4,11 @@ import {
   batchInvariantRule,
   defineLinear,
   inferLinear,
-  isCoarse,
   linearMagnitude,
   linearRounding,
   linearTolerance,
   needBatchInvariant,
+  roundsBySuperblock,
 } from '../ops/linear.js';
 import { as, normal } from '../testing/samples.js';
 
@@ -49,10 +49,10 @@ export const qkvLinear = defineOp({
     linearMagnitude(x, v, vBias, yv!);
   },
   rounding({ x, q, k, v }, attributes, [yq, yk, yv]) {
-    const coarse = isCoarse(x, attributes);
-    linearRounding(x, q, yq!, coarse);
-    linearRounding(x, k, yk!, coarse);
-    linearRounding(x, v, yv!, coarse);
+    const superblock = roundsBySuperblock(x, attributes);
+    linearRounding(x, q, yq!, superblock);
+    linearRounding(x, k, yk!, superblock);
+    linearRounding(x, v, yv!, superblock);
   },
   tolerance: linearTolerance,
   samples: () => [

@@ -2,7 +2,13 @@ import { badShape, lastDim, needRank, outOfRange } from '../op/check.js';
 import { defineOp } from '../op/define-op.js';
 import type { Numbers } from '../op/numbers.js';
 import { as, integers, ints, normal } from '../testing/samples.js';
-import { defineLinear, isCoarse, linearMagnitude, linearRounding, linearTolerance } from './linear.js';
+import {
+  defineLinear,
+  linearMagnitude,
+  linearRounding,
+  linearTolerance,
+  roundsBySuperblock,
+} from './linear.js';
 
 /** Row `index` of rows of `width`. */
 const row = (data: Numbers['data'], index: number, width: number) =>
@@ -70,7 +76,7 @@ export const expertLinear = defineOp({
   magnitude: (operands, _attributes, [y]) =>
     eachMatrix(operands, y!, (x, w, of) => linearMagnitude(x, w, undefined, of)),
   rounding: (operands, _attributes, [y]) =>
-    eachMatrix(operands, y!, (x, w, of) => linearRounding(x, w, of, isCoarse(operands.x))),
+    eachMatrix(operands, y!, (x, w, of) => linearRounding(x, w, of, roundsBySuperblock(operands.x))),
   tolerance: linearTolerance,
   samples: () => [
     {

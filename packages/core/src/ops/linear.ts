@@ -61,12 +61,14 @@ export function needBatchInvariant(op: string, { batchInvariant = 0 }: Partial<B
 export const ACTIVATION_SPAN = 64;
 /**
  * Where there are this many rows of x or more, or where their number must not show (batchInvariant), a kernel may round coarsely:
- * activations and weights to 8 bits, with a scale for every COARSE_SPAN along K.
+ * activations and weights to 8 bits, with a scale for every SUPERBLOCK_SPAN along K.
  */
-const COARSE_ROWS = 17;
-const COARSE_SPAN = 256;
-export const isCoarse = (x: Numbers, { batchInvariant }: BatchInvariant = { batchInvariant: 0 }): boolean =>
-  batchInvariant === 1 || rowCount(x.shape) >= COARSE_ROWS;
+const SUPERBLOCK_ROWS = 17;
+const SUPERBLOCK_SPAN = 256;
+export const roundsBySuperblock = (
+  x: Numbers,
+  { batchInvariant }: BatchInvariant = { batchInvariant: 0 },
+): boolean => batchInvariant === 1 || rowCount(x.shape) >= SUPERBLOCK_ROWS;
 /** By how much a weight may be rounded, in largest magnitudes of its span: a little more than half a step of 127. */
 const WEIGHT_ROUNDING = 0.57 / 127;
 
@@ -97,12 +99,17 @@ const added = (a: Numbers, b: Numbers): Numbers => ({
  * What rounding x, and with many rows w, to 8 bits can change at most: Σ|w| · dx + (|x| + dx) · dw, where dx is half a step
  * of 127 to the largest |x| of a span, and dw is WEIGHT_ROUNDING.
  */
-export function linearRounding(x: Numbers, w: Numbers, y: Numbers, coarse = isCoarse(x)): void {
-  const dx = scaled(spanMaxima(x, coarse ? COARSE_SPAN : ACTIVATION_SPAN), 0.5 / 127);
+export function linearRounding(x: Numbers, w: Numbers, y: Numbers, superblock = roundsBySuperblock(x)): void {
+  const dx = scaled(spanMaxima(x, superblock ? SUPERBLOCK_SPAN : ACTIVATION_SPAN), 0.5 / 127);
   defineLinear(dx, absolute(w), undefined, y);
-  if (!coarse) return;
+  if (!superblock) return;
   const more: Numbers = { shape: y.shape, data: new Float64Array(y.data.length) };
-  defineLinear(added(absolute(x), dx), scaled(spanMaxima(w, COARSE_SPAN), WEIGHT_ROUNDING), undefined, more);
+  defineLinear(
+    added(absolute(x), dx),
+    scaled(spanMaxima(w, SUPERBLOCK_SPAN), WEIGHT_ROUNDING),
+    undefined,
+    more,
+  );
   y.data.set(added(y, more).data);
 }
 
@@ -148,7 +155,7 @@ export const linear = defineOp({
   },
   define: ({ x, w, bias }, _attributes, [y]) => defineLinear(x, w, bias, y!),
   magnitude: ({ x, w, bias }, _attributes, [y]) => linearMagnitude(x, w, bias, y!),
-  rounding: ({ x, w }, attributes, [y]) => linearRounding(x, w, y!, isCoarse(x, attributes)),
+  rounding: ({ x, w }, attributes, [y]) => linearRounding(x, w, y!, roundsBySuperblock(x, attributes)),
   tolerance: linearTolerance,
   samples: () => [
     sample('one row', 1, 64, 32),

@@ -33,7 +33,7 @@ inline int64_t packed_rows_bytes(const PackedFormat& format, int64_t K) {
 void pack_rows(const PackedFormat& format, const uint8_t* rows, int64_t row_bytes, int64_t count, int64_t K, uint8_t* tiles);
 
 // Whether the blocks of rows of q8_0 share a scale for every 256 weights (the mix int8), all of them finite and rows a whole
-// number of spans: then coarse_gemm takes the weights as they are.
+// number of spans: then superblock_gemm takes the weights as they are.
 bool share_scales(const uint8_t* rows, int64_t row_bytes, int64_t count, int64_t K);
 
 // Row `row` of a row of tiles, as the blocks of the file.

@@ -29,17 +29,17 @@ inline QuantisedRow quantised_row(const uint8_t* row, int64_t K) {
   return {reinterpret_cast<const int8_t*>(row), scales, sums32, sums32 + 2 * spans};
 }
 
-// A row as the kernels for many rows read it (kernels.h, coarse_gemm), in as many bytes at most: one scale for every 256.
-constexpr int64_t COARSE = 256;
+// A row as the kernels for many rows read it (kernels.h, superblock_gemm), in as many bytes at most: one scale for every 256.
+constexpr int64_t SUPERBLOCK = 256;
 
-struct CoarseRow {
+struct SuperblockRow {
   const int8_t* values; // [spans, 64]; zeros beyond K
   const float* scales;  // one for every 256 of K
   const int32_t* sums;  // of the values of each 256, times −128: what weights that have 128 added give too much
 };
-inline CoarseRow coarse_row(const uint8_t* row, int64_t K) {
+inline SuperblockRow superblock_row(const uint8_t* row, int64_t K) {
   const auto* scales = reinterpret_cast<const float*>(row + spans_of(K) * SPAN);
-  return {reinterpret_cast<const int8_t*>(row), scales, reinterpret_cast<const int32_t*>(scales + (K + COARSE - 1) / COARSE)};
+  return {reinterpret_cast<const int8_t*>(row), scales, reinterpret_cast<const int32_t*>(scales + (K + SUPERBLOCK - 1) / SUPERBLOCK)};
 }
 
 } // namespace quern

@@ -3,20 +3,20 @@
 #include "../vnni/table.h"
 #undef QUERN_ISA
 #define QUERN_ISA amx
-#include "../declare-coarse.h"
+#include "../declare-superblock.h"
 
 namespace quern::amx {
 
 // Rows of x from which tiles are used. By counting they pay from 8 to 12 rows on, but up to exact_rows = 16 (runtime/call.h)
 // each row gets the bits that it would get alone, which speculation relies on: so 17 at least. Where they overtake the other
 // kernels is to be measured on the hardware: native/test/run.sh bench prints both side by side.
-constexpr int64_t COARSE_ROWS = 17;
+constexpr int64_t SUPERBLOCK_ROWS = 17;
 
 constexpr Kernels with_tiles(Kernels kernels) {
   kernels.name = "amx";
-  kernels.coarse_rows = COARSE_ROWS;
-  kernels.coarse_few = true; // rounding a weight takes as long as multiplying 8 to 12 rows with VNNI, by counting
-  with_coarse_gemm(kernels);
+  kernels.superblock_rows = SUPERBLOCK_ROWS;
+  kernels.superblock_few = true; // rounding a weight takes as long as multiplying 8 to 12 rows with VNNI, by counting
+  with_superblock_gemm(kernels);
   return kernels;
 }
 

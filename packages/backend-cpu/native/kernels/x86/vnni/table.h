@@ -5,19 +5,19 @@
 #undef QUERN_ISA
 #define QUERN_ISA vnni
 #include "../../declare-packed.h"
-#include "../declare-coarse.h"
+#include "../declare-superblock.h"
 
 namespace quern::vnni {
 
 // Rows of x from which rounding weights to one step pays: 24 to 100 by format (native/test/run.sh bench prints it).
-constexpr int64_t COARSE_ROWS = 64;
+constexpr int64_t SUPERBLOCK_ROWS = 64;
 
 constexpr Kernels with_vnni(Kernels kernels) {
   kernels.name = "avx512-vnni";
   with_packed_gemm(kernels);
-  kernels.coarse_rows = COARSE_ROWS;
-  kernels.quantise_coarse = quantise_coarse;
-  with_coarse_gemm(kernels);
+  kernels.superblock_rows = SUPERBLOCK_ROWS;
+  kernels.quantise_superblocks = quantise_superblocks;
+  with_superblock_gemm(kernels);
   return kernels;
 }
 constexpr Kernels table = with_vnni(avx512::table);

@@ -1,16 +1,16 @@
-// The product of coarse rows of x with packed weights (kernels.h, coarse_gemm): weights are made int8 a panel at a time,
+// The product of superblock rows of x with packed weights (kernels.h, superblock_gemm): weights are made int8 a panel at a time,
 // which stays in the caches while all rows of x pass; both factors have one scale for every 256 along k. Where tiles hold what
 // a panel would, a few rows read them where they are. The instruction set says, before, whether panels are UNSIGNED_PANEL, how
 // long they are (PANEL_K) and how many rows are a few (TILES_ROWS), and defines multiply.
 #pragma once
-#include "declare-coarse.h"
-#include "coarse-panel.h"
+#include "declare-superblock.h"
+#include "superblock-panel.h"
 
 namespace quern::QUERN_ISA {
 namespace {
 
 constexpr int64_t COLUMNS = 2 * PACKED_ROWS; // of y at a time
-constexpr int64_t STRETCHES = PANEL_K / COARSE;
+constexpr int64_t STRETCHES = PANEL_K / SUPERBLOCK;
 
 struct Panel {
   PanelSpan spans[PANEL_K / SPAN][2];
@@ -29,7 +29,7 @@ struct OfPanel {
   static constexpr bool is_unsigned = UNSIGNED_PANEL;
   const Panel& panel;
   const Line* lines(int64_t s, int j) const { return panel.spans[s][j].lines; }
-  Floats steps(int64_t s, int j) const { return load(panel.steps[s / COARSE_SPANS][j]); }
+  Floats steps(int64_t s, int j) const { return load(panel.steps[s / SUPERBLOCK_SPANS][j]); }
 };
 struct OfTiles {
   static constexpr bool is_unsigned = false;
@@ -60,15 +60,15 @@ inline void store_bias(const PackedGemm& g) {
 template <class F>
 inline void fill(const uint8_t* tiles, int64_t row_bytes, const Part& part, Panel& panel) {
   for (int64_t j = 0; j * PACKED_ROWS < part.columns; j++)
-    for (int64_t span = 0; span < part.spans; span += COARSE_SPANS)
+    for (int64_t span = 0; span < part.spans; span += SUPERBLOCK_SPANS)
       fill_panel<F, UNSIGNED_PANEL>(tiles + j * row_bytes + span / F::SPANS * int64_t(sizeof(typename F::Tile)),
-                                    least(part.spans - span, COARSE_SPANS), &panel.spans[span][j], 2,
-                                    panel.steps[span / COARSE_SPANS][j]);
+                                    least(part.spans - span, SUPERBLOCK_SPANS), &panel.spans[span][j], 2,
+                                    panel.steps[span / SUPERBLOCK_SPANS][j]);
 }
 
 // Along K first, so that the part of x that all columns need stays in the second cache.
 template <class F>
-inline void coarse_gemm(const PackedGemm& g) {
+inline void superblock_gemm(const PackedGemm& g) {
   constexpr int64_t tile_k = F::SPANS * SPAN, tile_bytes = sizeof(typename F::Tile);
   const int64_t tile_row_bytes = (g.K + tile_k - 1) / tile_k * tile_bytes;
   if (g.K == 0) return store_bias(g);
@@ -91,7 +91,7 @@ inline void coarse_gemm(const PackedGemm& g) {
 
 #define QUERN_UNPACKED(name, NAME, block, block_bytes)
 #define QUERN_PACKED(name, NAME, block, block_bytes) \
-  void coarse_gemm_##name(const PackedGemm& g) { coarse_gemm<NAME>(g); }
+  void superblock_gemm_##name(const PackedGemm& g) { superblock_gemm<NAME>(g); }
 #include "../generated/formats.inc"
 
 } // namespace quern::QUERN_ISA

@@ -13,7 +13,7 @@ constexpr int64_t TILES_ROWS = 32; // a block of y, which reads weights once
 
 } // namespace quern::amx
 
-#include "../coarse-gemm.h"
+#include "../superblock-gemm.h"
 #include "tile.h"
 
 namespace quern::amx {
@@ -82,12 +82,12 @@ inline void add_to_y(const PackedGemm& g, const Part& part, const Products& prod
   const bool complete = part.k + part.spans * SPAN >= g.K;
   const int64_t row_bytes = quantised_row_bytes(g.K), last = part.n + (J - 1) * LANES;
   const int64_t left = least(g.N - last, LANES); // columns of the last register
-  const float* scales = coarse_row(g.x + part.t * row_bytes, g.K).scales + part.k / COARSE;
+  const float* scales = superblock_row(g.x + part.t * row_bytes, g.K).scales + part.k / SUPERBLOCK;
   float* y = g.y + part.t * g.ldy + part.n;
   Floats steps[S][J], bias[J];
   for (int j = 0; j < J; j++) {
     bias[j] = complete && g.bias ? load(g.bias + part.n + j * LANES, j + 1 < J ? LANES : left) : set(0);
-    for (int s = 0; s < S; s++) steps[s][j] = w.steps(s * COARSE_SPANS, j);
+    for (int s = 0; s < S; s++) steps[s][j] = w.steps(s * SUPERBLOCK_SPANS, j);
   }
   for (int64_t r = 0; r < part.rows; r++, y += g.ldy, scales = next_row(scales, row_bytes))
     for (int j = 0; j < J; j++) {
@@ -105,12 +105,12 @@ template <int I, int J, class Weights>
 void multiply_block(const PackedGemm& g, const Part& part, const Weights& w) {
   Products products;
   const int64_t row_bytes = quantised_row_bytes(g.K);
-  const int8_t* const x = coarse_row(g.x + part.t * row_bytes, g.K).values + part.k;
-  for (int64_t span = 0; span < part.spans; span += COARSE_SPANS)
-    multiply_spans<I, J>(x + span * SPAN, row_bytes, w, span, least(part.spans - span, COARSE_SPANS),
-                         products.of[span / COARSE_SPANS]);
+  const int8_t* const x = superblock_row(g.x + part.t * row_bytes, g.K).values + part.k;
+  for (int64_t span = 0; span < part.spans; span += SUPERBLOCK_SPANS)
+    multiply_spans<I, J>(x + span * SPAN, row_bytes, w, span, least(part.spans - span, SUPERBLOCK_SPANS),
+                         products.of[span / SUPERBLOCK_SPANS]);
   static_assert(STRETCHES == 2);
-  if (part.spans > COARSE_SPANS) add_to_y<J, 2>(g, part, products, w);
+  if (part.spans > SUPERBLOCK_SPANS) add_to_y<J, 2>(g, part, products, w);
   else add_to_y<J, 1>(g, part, products, w);
 }
 

@@ -10,7 +10,7 @@
 namespace quern::QUERN_ISA {
 namespace {
 
-constexpr int64_t COARSE_SPANS = COARSE / SPAN;
+constexpr int64_t SUPERBLOCK_SPANS = SUPERBLOCK / SPAN;
 constexpr int64_t LINES = SPAN / 4; // of a span
 
 // One column of registers: 16 rows of w, which are columns of y.
@@ -122,7 +122,7 @@ void fill_panel(const uint8_t* tiles, int64_t count, PanelSpan* panel, int64_t a
       return store(steps, scale);
     }
   constexpr int blocks = SPAN / F::BLOCK;
-  Affine affine[COARSE_SPANS][blocks];
+  Affine affine[SUPERBLOCK_SPANS][blocks];
   Ints top = no_ints();
   for (int64_t span = 0; span < count; span += F::SPANS, tiles += sizeof(typename F::Tile)) {
     ask_ahead<F>(tiles);

@@ -4,15 +4,15 @@
 
 namespace quern::QUERN_ISA {
 
-void quantise_coarse(const float* x, int64_t K, uint8_t* row);
+void quantise_superblocks(const float* x, int64_t K, uint8_t* row);
 
 #define QUERN_UNPACKED(name, NAME, block, block_bytes)
-#define QUERN_PACKED(name, NAME, block, block_bytes) void coarse_gemm_##name(const PackedGemm& args);
+#define QUERN_PACKED(name, NAME, block, block_bytes) void superblock_gemm_##name(const PackedGemm& args);
 #include "../generated/formats.inc"
 
-constexpr void with_coarse_gemm(Kernels& kernels) {
+constexpr void with_superblock_gemm(Kernels& kernels) {
 #define QUERN_UNPACKED(name, NAME, block, block_bytes)
-#define QUERN_PACKED(name, NAME, block, block_bytes) kernels.coarse_gemm[FORMAT_##NAME] = coarse_gemm_##name;
+#define QUERN_PACKED(name, NAME, block, block_bytes) kernels.superblock_gemm[FORMAT_##NAME] = superblock_gemm_##name;
 #include "../generated/formats.inc"
 }
 

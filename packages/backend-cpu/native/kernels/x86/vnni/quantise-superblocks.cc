@@ -4,7 +4,7 @@
 #include "../avx512/vector.h"
 #include "../avx512/bytes.h"
 #include "../../packed/tiles.h"
-#include "../declare-coarse.h"
+#include "../declare-superblock.h"
 
 namespace quern::vnni {
 namespace {
@@ -33,12 +33,12 @@ inline Stretch quantise_stretch(const float* x, int64_t count, int8_t* values) {
 
 } // namespace
 
-void quantise_coarse(const float* x, int64_t K, uint8_t* out) {
-  const CoarseRow row = coarse_row(out, K);
-  for (int64_t k = 0; k < K; k += COARSE) {
-    const Stretch stretch = quantise_stretch(x + k, K - k < COARSE ? K - k : COARSE, const_cast<int8_t*>(row.values) + k);
-    const_cast<float*>(row.scales)[k / COARSE] = stretch.scale;
-    const_cast<int32_t*>(row.sums)[k / COARSE] = -128 * stretch.sum;
+void quantise_superblocks(const float* x, int64_t K, uint8_t* out) {
+  const SuperblockRow row = superblock_row(out, K);
+  for (int64_t k = 0; k < K; k += SUPERBLOCK) {
+    const Stretch stretch = quantise_stretch(x + k, K - k < SUPERBLOCK ? K - k : SUPERBLOCK, const_cast<int8_t*>(row.values) + k);
+    const_cast<float*>(row.scales)[k / SUPERBLOCK] = stretch.scale;
+    const_cast<int32_t*>(row.sums)[k / SUPERBLOCK] = -128 * stretch.sum;
   }
 }
 

@@ -13,7 +13,7 @@ constexpr int64_t TILES_ROWS = 64;
 
 } // namespace quern::vnni
 
-#include "../coarse-gemm.h"
+#include "../superblock-gemm.h"
 
 namespace quern::vnni {
 namespace {
@@ -34,12 +34,12 @@ QUERN_INLINE Bytes unsigned_line(const Line& line) {
 
 // sums = TT rows of x times J · 16 columns of `count` spans, from the first-th of the part on, which is span `at` of x.
 template <int TT, int J, class W>
-QUERN_INLINE void multiply_spans(const CoarseRow (&x)[TT], int64_t at, const W& w, int64_t first, int64_t count,
+QUERN_INLINE void multiply_spans(const SuperblockRow (&x)[TT], int64_t at, const W& w, int64_t first, int64_t count,
                                  Ints (&sums)[TT][J]) {
 #pragma GCC unroll 8
   for (int t = 0; t < TT; t++)
 #pragma GCC unroll 2
-    for (int j = 0; j < J; j++) sums[t][j] = broadcast(x[t].sums + at / COARSE_SPANS);
+    for (int j = 0; j < J; j++) sums[t][j] = broadcast(x[t].sums + at / SUPERBLOCK_SPANS);
   for (int64_t s = 0; s < count; s++)
 #pragma GCC unroll 4
     for (int64_t line = 0; line < LINES; line++) {
@@ -83,21 +83,21 @@ template <int TT, int J, class W>
 void multiply_rows(const PackedGemm& g, const Part& part, const W& w, Totals totals) {
   const int64_t row_bytes = quantised_row_bytes(g.K);
   const int64_t left = least(g.N - part.n - (J - 1) * LANES, LANES); // columns of the last register
-  CoarseRow x[TT];
+  SuperblockRow x[TT];
 #pragma GCC unroll 8
-  for (int t = 0; t < TT; t++) x[t] = coarse_row(g.x + (part.t + t) * row_bytes, g.K);
+  for (int t = 0; t < TT; t++) x[t] = superblock_row(g.x + (part.t + t) * row_bytes, g.K);
   begin<TT, J>(g, part, left, totals);
-  for (int64_t s = 0; s < part.spans; s += COARSE_SPANS) {
+  for (int64_t s = 0; s < part.spans; s += SUPERBLOCK_SPANS) {
     const int64_t span = part.k / SPAN + s;
     Ints sums[TT][J];
-    multiply_spans<TT, J>(x, span, w, s, least(part.spans - s, COARSE_SPANS), sums);
+    multiply_spans<TT, J>(x, span, w, s, least(part.spans - s, SUPERBLOCK_SPANS), sums);
 #pragma GCC unroll 2
     for (int j = 0; j < J; j++) {
       const Floats steps = w.steps(s, j);
 #pragma GCC unroll 8
       for (int t = 0; t < TT; t++) {
         float* const total = totals[t] + j * LANES;
-        store(total, fma(to_floats(sums[t][j]), set(x[t].scales[span / COARSE_SPANS]) * steps, load(total)));
+        store(total, fma(to_floats(sums[t][j]), set(x[t].scales[span / SUPERBLOCK_SPANS]) * steps, load(total)));
       }
     }
   }
