@@ -59,7 +59,7 @@ function emulatedArm() {
 }
 
 function generatedFiles() {
-  for (const what of ['native-ops', 'native-formats', 'ops-doc', 'options-doc'])
+  for (const what of ['native-ops', 'native-formats', 'ops-doc', 'interfaces-doc', 'options-doc'])
     node(`tools/generate-${what}.mjs`, '--check');
 }
 

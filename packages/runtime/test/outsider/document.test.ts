@@ -2,7 +2,6 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { type AnyOp, coreOps, fusedOps, type OperandRule, opcodes } from '@quern/core';
 
 const docs = new URL('../../../../docs/', import.meta.url);
-const core = new URL('../../../core/src/', import.meta.url);
 const document = readFileSync(new URL('writing-a-backend.md', docs), 'utf8');
 
 const example = readdirSync(new URL('examples/backend/', docs));
@@ -23,30 +22,6 @@ test('the document prints the package.json of the example', () => {
   const blocks = [...document.matchAll(/^```json\n(.*?)^```$/gms)].map(([, text]) => JSON.parse(text!));
   expect(blocks).toContainEqual(printed);
   expect(version).toBeDefined();
-});
-
-/** The document's blocks of core's sources: ```ts core/driver.ts */
-const printed = [...document.matchAll(/^```ts core\/(\S+)\n(.*?)^```$/gms)].map(
-  ([, path, text]) => [path!, text!] as const,
-);
-
-const sourceOf = (path: string) => readFileSync(new URL(path, core), 'utf8');
-
-test.each(printed)('the declarations of core/%s are printed as they are', (path, text) => {
-  const source = sourceOf(path);
-  const declarations = text.trim().split(/\n\n(?=\/\*\*|export|interface)/);
-  expect(declarations.filter((declaration) => !source.includes(`${declaration}\n`))).toEqual([]);
-  const lastLines = declarations.map((declaration) => declaration.split('\n').at(-1));
-  expect(lastLines.filter((line) => !line || /^\s/.test(line))).toEqual([]); // none is cut short
-});
-
-test('the document prints every interface that a driver has to do with', () => {
-  const exported = (text: string) => text.match(/^export (?:interface|type) \w+/gm) ?? [];
-  const shown = printed.flatMap(([, text]) => exported(text));
-  for (const path of ['driver.ts', 'device-profile.ts', 'weight.ts'])
-    for (const declaration of exported(sourceOf(path)))
-      if (declaration !== 'export interface Weight') expect(shown).toContain(declaration); // the backend's side
-  expect(shown).toContain('export interface EncodedPlan');
 });
 
 function showOperand([name, { kind, dtypes, optional, written }]: [string, OperandRule]): string {
