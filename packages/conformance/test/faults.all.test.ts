@@ -1004,7 +1004,7 @@ const contractFaults: Readonly<Record<string, Fault>> = {
 
 const faults = { ...kernelFaults, ...rowFaults, ...contractFaults };
 
-/** Only the cases that can see the fault: the whole kit passes without it (kit.test.ts). */
+/** Only the cases that can see the fault: the whole kit passes without it (kit.all.test.ts). */
 const near = ({ suite, caughtBy }: Fault) => ({
   suites: [suite],
   cases: suite === 'leaks' ? caughtBy : new RegExp(caughtBy.source.split(/[: ]/)[0]!), // of ops: all of one op

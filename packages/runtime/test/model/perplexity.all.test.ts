@@ -4,7 +4,6 @@ import { execFile } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { formatNames, isWritable } from '@quern/quant';
-import { cases } from '../../../../test-scope.js';
 import { type LoadOptions, loadModel } from '../../src/index.js';
 import { cpuLevels, hasCpu } from '../backends.js';
 import type { DemoFiles, writeDemoFiles } from './accuracy/demo-files.mjs';
@@ -52,8 +51,7 @@ const distance = (found: number, wanted: number) => Math.abs(found / wanted - 1)
 const describeCpu = hasCpu ? describe : describe.skip;
 
 /** Those that kernels read and that can be written. */
-const writable = formatNames.filter((format) => isWritable(format) && format !== 'f64');
-const formats = cases(writable, ['f16', 'q8_0', 'q4_k'] as const);
+const formats = formatNames.filter((format) => isWritable(format) && format !== 'f64');
 
 describeCpu.each(formats)('%s beside F32', (format) => {
   let files: DemoFiles;
