@@ -44,7 +44,10 @@ async function loadSources() {
   await esbuild.build({
     stdin: { contents: entry, resolveDir: root, loader: 'ts' },
     ...{ bundle: true, outfile, platform: 'node', format: 'esm', target: 'node20', logLevel: 'error' },
-    alias: Object.fromEntries(packages.map((name) => [`@quern/${name}`, source(name)])),
+    alias: {
+      '@quern/core/testing': join(root, 'packages/core/src/testing/index.ts'),
+      ...Object.fromEntries(packages.map((name) => [`@quern/${name}`, source(name)])),
+    },
     plugins: [keepUrls],
     banner: {
       js: "import { createRequire as requireOf } from 'node:module'; const require = requireOf(import.meta.url);",

@@ -24,6 +24,7 @@ async function bundle(): Promise<string> {
     ...{ bundle: true, write: false, platform: 'node', format: 'cjs', target: 'node20' },
     define: { 'import.meta.url': JSON.stringify(import.meta.url) }, // a script has none
     alias: {
+      '@quern/core/testing': here('../../../core/src/testing/index.ts'),
       '@quern/core': here('../../../core/src/index.ts'),
       '@quern/backend-reference': here('../../../backend-reference/src/index.ts'),
     },
