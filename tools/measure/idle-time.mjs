@@ -26,7 +26,10 @@ const keepUrls = {
     build.onLoad({ filter: /packages\/.*\.ts$/ }, async ({ path }) => {
       const { readFile } = await import('node:fs/promises');
       const url = JSON.stringify(pathToFileURL(path).href);
-      return { contents: (await readFile(path, 'utf8')).replaceAll('import.meta.url', url), loader: 'ts' };
+      return {
+        contents: (await readFile(path, 'utf8')).replace(/(?<!')import\.meta\.url/g, url),
+        loader: 'ts',
+      };
     }),
 };
 
