@@ -54,7 +54,10 @@ function emulated(cpu, args, { cwd = root, env = {} } = {}) {
 function jest(cwd, ...args) {
   const program = join(root, 'node_modules/jest/bin/jest.js');
   const flags = ['--experimental-vm-modules', '--no-warnings', program, '--runInBand'];
-  const { stderr } = emulated('max', [...flags, `--testTimeout=${10 * minute}`, ...args], { cwd });
+  const { stderr } = emulated('max', [...flags, `--testTimeout=${10 * minute}`, ...args], {
+    cwd,
+    env: { QUERN_TEST: 'all' },
+  });
   return /^Tests: +(.*)$/m.exec(stderr)[1];
 }
 
