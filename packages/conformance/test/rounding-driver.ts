@@ -1,25 +1,6 @@
-import {
-  bf16ToF32,
-  elements,
-  f32ToBf16,
-  type HostBuffer,
-  type Kernel,
-  type KernelDriver,
-  type KernelMemory,
-  type KernelWeight,
-  type Manifest,
-  type OpSupport,
-} from '@quern/core';
+import type { Kernel, KernelDriver, KernelMemory, KernelWeight, Manifest, OpSupport } from '@quern/core';
 import { richDriver } from './rich-driver.js';
-
-const rounded = (value: number): number => bf16ToF32(f32ToBf16(value));
-
-/** A tensor rounded to bf16, still in f32; one that is bf16 already stays. */
-export function roundOperand(tensor: KernelMemory): KernelMemory {
-  if (tensor.dtype !== 'f32') return tensor;
-  const values = Float32Array.from(elements(tensor), rounded);
-  return { ...tensor, byteOffset: 0, buffer: { id: -1, bytes: values.buffer } as HostBuffer };
-}
+import { roundOperand } from './round-operand.js';
 
 /** As tensor units of 16 bits do: x is rounded where the weights are bf16. */
 const roundsX =

@@ -1,6 +1,6 @@
 // Every architecture on a device with memory of its own: the numbers of the reference backend.
 import { createBackend as createReference } from '@quern/backend-reference';
-import { type Backend, contiguousKvCache, defineBackend, inputBatch } from '@quern/core';
+import { type Backend, contiguousKvCache, defineBackend, driverOf, inputBatch } from '@quern/core';
 import { testDevice } from '../../conformance/test/device/driver.js';
 import {
   loadEncoder,
@@ -12,9 +12,9 @@ import {
   openModelFile,
   openSpeechModel,
 } from '../src/index.js';
-import { scratch, writeLlama } from './model-files.js';
-import { randomParameters, type Shapes, withLayers, writeFolder } from './random-folder.js';
-import { sequenceLogits } from './run-model.js';
+import { llamaTensors, scratch, writeLlama } from './model-files.js';
+import { convertFolder, randomParameters, type Shapes, withLayers, writeFolder } from './random-folder.js';
+import { distance, sequenceLogits } from './run-model.js';
 
 const [V, D, heads, kvHeads, d, F, layers] = [29, 16, 2, 1, 6, 24, 2];
 
@@ -121,6 +121,30 @@ describe.each([
       using model = await loadLanguageModel(await openModelFile(path), backend);
       return (await sequenceLogits(model, [0, 3, 6, 1, 4, 7, 2, 5], chunk)).flat();
     });
+  });
+});
+
+/** What rounding to bf16 moves a logit by at most, as a share of the largest. */
+const roundedShare = 0.02;
+
+describe.each([
+  ['Llama', () => writeLlama('device-llama-bf16.gguf', { tensors: llamaTensors('bf16') })],
+  ['Qwen3', () => convertFolder(folder('device-qwen3', {}, dense), 'bf16')],
+  ['Qwen3-MoE', () => convertFolder(folder('device-qwen3-moe', sparse, mixture), 'bf16')],
+])('%s in bf16', (_, write) => {
+  test('temporaries in bf16: the bits of temporaries in f32, near the reference', async () => {
+    const path = await write();
+    const logits = async (backend: Backend) => {
+      using model = await loadLanguageModel(await openModelFile(path), backend);
+      return await sequenceLogits(model, [0, 3, 6, 1, 4, 7, 2, 5], 3);
+    };
+    using wide = defineBackend(await testDevice(), { bf16Temporaries: false });
+    const [got, exact] = [await logits(device), await logits(reference)];
+    expect(got).toEqual(await logits(wide));
+    const rounds = driverOf(device)!.manifest.ops.linear.rounds?.x?.includes('bf16');
+    const largest = Math.max(...exact.flat().map(Math.abs));
+    expect(distance(got, exact)).toBeLessThan(rounds ? roundedShare * largest : 1e-4);
+    expect(distance(got, exact)).toBeGreaterThan(0);
   });
 });
 

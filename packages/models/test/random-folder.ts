@@ -51,11 +51,11 @@ export function writeFolder(name: string, config: object, parameters: Parameters
   return folder;
 }
 
-/** A folder as the GGUF file that Quern makes of it; gives the file's path. */
-export async function convertFolder(folder: string): Promise<string> {
+/** A folder as the GGUF file that Quern makes of it, matrices in `mix`; gives the file's path. */
+export async function convertFolder(folder: string, mix: 'f32' | 'bf16' = 'f32'): Promise<string> {
   const file = await openModelFile(folder);
   if (file.kind !== 'huggingFace') throw new Error(`${folder} opened as GGUF`);
-  const path = `${folder}.gguf`;
-  await quantizeSource(await toGguf(file), path, { mix: 'f32' });
+  const path = `${folder}${mix === 'f32' ? '' : `-${mix}`}.gguf`;
+  await quantizeSource(await toGguf(file), path, { mix });
   return path;
 }

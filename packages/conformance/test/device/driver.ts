@@ -1,14 +1,7 @@
 import {
   BackendError,
-  cacheDtypes,
-  coreOps,
-  denseFormats,
   dtypeBytes,
-  type FusedOpName,
-  fusedOps,
   kvShape,
-  type Manifest,
-  type OpSupport,
   type PlanDriver,
   type WeightBytes,
   type WeightPart,
@@ -16,6 +9,7 @@ import {
 } from '@quern/core';
 import { executorOf, type Record } from './executor.js';
 import { Link } from './link.js';
+import { manifest } from './manifest.js';
 
 export interface TestDeviceOptions {
   /** 2 where absent. */
@@ -37,23 +31,6 @@ export interface TestDevice extends PlanDriver {
 }
 
 const memoryBytes = 2 ** 31;
-
-const support: OpSupport = {
-  dtypes: ['f32', 'f16', 'bf16'],
-  weightFormats: denseFormats,
-  cacheDtypes,
-};
-
-const fused = (Object.keys(fusedOps) as FusedOpName[]).filter((name) => name !== 'moe');
-
-/** What takes float64 is the host's. */
-const float64: readonly string[] = ['ropeTable', 'sample'];
-const ops = Object.keys(coreOps).filter((name) => !float64.includes(name));
-
-const manifest = {
-  ops: Object.fromEntries(ops.map((name) => [name, support])),
-  fused: Object.fromEntries(fused.map((name) => [name, support])),
-} as Manifest;
 
 const copied = (bytes: WeightBytes): WeightBytes => (bytes instanceof Uint8Array ? bytes.slice() : bytes);
 

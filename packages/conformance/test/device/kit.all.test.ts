@@ -2,10 +2,10 @@ import { formatReport, runConformance } from '@quern/conformance';
 import { exhaustive } from '../../../../test-scope.js';
 import { testDevice } from './driver.js';
 
-/** Suites of what only such a device does; the others hold the op definitions, which backend-reference has, too. */
+/** Suites of what only such a device does. Most kernels are the op definitions, which backend-reference has, too. */
 const own = {
   suites: [
-    ...['fused', 'plans', 'steps', 'lifecycle', 'abort', 'memory', 'words', 'concurrency'],
+    ...['fused', 'plans', 'bf16', 'steps', 'lifecycle', 'abort', 'memory', 'words', 'concurrency'],
     ...['caches', 'pagedKv', 'filled', 'graph', 'chain', 'inFlight', 'timer'],
   ],
 };
@@ -21,3 +21,12 @@ test.each([1, 2])(
   },
   1_200_000,
 );
+
+test('products of rounded rows are within their tolerance', async () => {
+  const only = {
+    suites: ['ops', 'generated', 'rows'],
+    cases: /linear|gateUpSwiglu|biasGelu|kvAppend|projections/i,
+  };
+  const report = await runConformance({ createDriver: () => testDevice(), only });
+  expect(formatReport(report)).toContain(' 0 failed');
+}, 300_000);

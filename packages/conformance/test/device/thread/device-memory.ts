@@ -6,20 +6,25 @@ import {
   type HostBuffer,
   type KvSpec,
   regions,
+  type WeightFormat,
 } from '@quern/core';
 import { reordered } from '../../heads-first.js';
 import type { Piece } from '../protocol.js';
 
 const malformed = (message: string) => new BackendError('BAD_ARGUMENT', `the plan is malformed: ${message}`);
 
+/** A weight as f32, and what it was in the file. */
+interface Kept {
+  readonly weight: DenseWeight;
+  readonly shape: readonly number[];
+  readonly format: WeightFormat;
+}
+
 /** Everything that the device holds, by the ids that plans name. */
 export class DeviceMemory {
   private readonly buffers = new Map<number, HostBuffer>();
   private readonly caches = new Map<number, KvSpec>();
-  private readonly weights = new Map<
-    number,
-    { readonly weight: DenseWeight; readonly shape: readonly number[] }
-  >();
+  private readonly weights = new Map<number, Kept>();
 
   allocate(id: number, byteLength: number, spec: KvSpec | undefined): void {
     this.buffers.set(id, { id, bytes: new ArrayBuffer(byteLength) });
@@ -47,8 +52,8 @@ export class DeviceMemory {
     return spec ? reordered(bytes, spec, 'to canonical') : bytes;
   }
 
-  keep(id: number, weight: DenseWeight, shape: readonly number[]): void {
-    this.weights.set(id, { weight, shape });
+  keep(id: number, kept: Kept): void {
+    this.weights.set(id, kept);
   }
 
   unload(id: number): void {
@@ -66,18 +71,18 @@ export class DeviceMemory {
     return this.buffer(id).bytes.byteLength;
   }
 
-  weight(id: number): DenseWeight {
+  weight(id: number): Kept {
     const known = this.weights.get(id);
     if (!known) throw malformed(`there is no weight ${id}`);
-    return known.weight;
+    return known;
   }
 
   /** The shape of a weight, which must be `shape`. */
   weightOf(region: number, id: number, shape: readonly number[]): readonly number[] {
     if (region !== regions.weight) throw malformed(`a weight in region ${region}`);
-    const known = this.weights.get(id);
-    if (known?.shape.join() !== shape.join() || elementCount(shape) !== this.weight(id).values.length)
-      throw malformed(`weight ${id} has shape [${known?.shape}], not [${shape}]`);
+    const known = this.weight(id);
+    if (known.shape.join() !== shape.join() || elementCount(shape) !== known.weight.values.length)
+      throw malformed(`weight ${id} has shape [${known.shape}], not [${shape}]`);
     return shape;
   }
 }

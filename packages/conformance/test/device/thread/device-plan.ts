@@ -4,6 +4,8 @@ import {
   BackendError,
   dtypeBytes,
   elementCount,
+  elements,
+  f32ToBf16,
   faultCodes,
   type HostBuffer,
   type Kernel,
@@ -12,6 +14,7 @@ import {
   regions,
 } from '@quern/core';
 import { overCaches } from '../../heads-first.js';
+import { roundOperand } from '../../round-operand.js';
 import type { Piece, PlanMessage, Ran } from '../protocol.js';
 import type { DeviceMemory } from './device-memory.js';
 import { type Operand, type OpRecord, PlanReader, type RegionBytes } from './read-plan.js';
@@ -28,6 +31,19 @@ function kernel(op: AnyOp): Kernel {
 export const runs: Record<string, number> = {};
 
 const region = (byteLength: number): HostBuffer => ({ id: -1, bytes: new ArrayBuffer(byteLength) });
+
+/** Registers of f32 for an output that is stored as bf16. */
+const wideScratch = (place: KernelMemory): KernelMemory => ({
+  ...place,
+  dtype: 'f32',
+  buffer: region(dtypeBytes.f32 * elementCount(place.shape)),
+  byteOffset: 0,
+});
+
+/** Stores f32 as bf16: to nearest, ties to even. */
+function narrow(wide: KernelMemory, place: KernelMemory): void {
+  elements(place).set(Uint16Array.from(elements(wide), f32ToBf16));
+}
 
 /** NaN in every floating dtype: what an op leaves unwritten is seen. */
 const poison = 0xff;
@@ -92,13 +108,18 @@ export class DevicePlan {
   }
 
   /** False where an index lies outside its range: the kernel can but raise a flag, and the next ones go on. */
-  private compute({ op, attributes, operands, outputs }: OpRecord): boolean {
-    const named = Object.entries(operands).map(([name, operand]) => [name, this.bind(operand)] as const);
-    const results = outputs.map((output) => this.bind(output) as KernelMemory);
+  private compute({ op, attributes, operands, outputs, rounded }: OpRecord): boolean {
+    const named = Object.entries(operands).map(([name, operand]) => {
+      const bound = this.bind(operand);
+      return [name, rounded.includes(name) ? roundOperand(bound as KernelMemory) : bound] as const;
+    });
+    const places = outputs.map((output) => this.bind(output) as KernelMemory);
+    const results = places.map((place, i) => (outputs[i]!.narrowed ? wideScratch(place) : place));
     runs[op.name] = (runs[op.name] ?? 0) + 1;
     try {
       const compute = overCaches(kernel(op), ({ id }) => this.memory.cacheSpec(id));
       compute(Object.fromEntries(named), attributes, results);
+      for (const [i, { narrowed }] of outputs.entries()) if (narrowed) narrow(results[i]!, places[i]!);
       return true;
     } catch (error) {
       if (error instanceof BackendError && error.code === 'OUT_OF_RANGE') return false;
@@ -107,8 +128,10 @@ export class DevicePlan {
   }
 
   private bind({ region: at, id, byteOffset, dtype, shape }: Operand): KernelMemory | KernelWeight {
-    if (at === regions.weight)
-      return { kind: 'weight', shape, format: 'f32', weight: this.memory.weight(id) };
+    if (at === regions.weight) {
+      const { weight, format } = this.memory.weight(id);
+      return { kind: 'weight', shape, format, weight };
+    }
     const buffer = at === regions.buffer ? this.memory.buffer(id) : this.places[at]!;
     return { kind: 'memory', shape, dtype: dtype!, buffer, byteOffset };
   }

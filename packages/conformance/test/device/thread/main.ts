@@ -15,7 +15,7 @@ const chainOf = (id: number): DeviceChain => captured.get(id)!.chain!;
 
 async function load({ id, source }: Request & { readonly kind: 'load' }): Promise<number> {
   const weight = (await loadWeight(source)) as DenseWeight;
-  memory.keep(id, weight, source.shape);
+  memory.keep(id, { weight, shape: source.shape, format: source.format });
   return weight.byteLength;
 }
 

@@ -17,6 +17,7 @@ import {
   planVersion,
   regions,
 } from '@quern/core';
+import { roundedWith, storesBf16 } from '../manifest.js';
 import type { DeviceMemory } from './device-memory.js';
 
 export interface Operand {
@@ -33,7 +34,15 @@ export interface OpRecord {
   readonly attributes: Readonly<Record<string, number>>;
   /** By the names of the op table; those that are absent are missing. */
   readonly operands: Readonly<Record<string, Operand>>;
-  readonly outputs: readonly Operand[];
+  readonly outputs: readonly Output[];
+  /** Names of the operands that the op rounds to bf16. */
+  readonly rounded: readonly string[];
+}
+
+/** Where an output goes. */
+export interface Output extends Operand {
+  /** It is f32, stored as bf16. */
+  readonly narrowed: boolean;
 }
 
 /** Bytes of the arena, the inputs and the outputs. */
@@ -53,6 +62,16 @@ function readOperand(words: Int32Array, at: number): Operand {
   if (!(rank! >= 0 && rank! <= maxRank)) malformed(`an operand of ${rank} dimensions`);
   const shape = [...words.subarray(at + 6, at + 6 + rank!)];
   return { region: region!, id: id!, byteOffset: wide(words, at + 2), dtype: dtypes[dtype!], shape };
+}
+
+/** The place of an output, which must be what the op gives. */
+function outputOf(op: AnyOp, spec: OperandSpec, place: Operand): Output {
+  const { region, dtype, shape } = place;
+  if (region !== regions.arena && region !== regions.outputs) malformed(`an output in region ${region}`);
+  const narrowed = dtype === 'bf16' && spec.dtype === 'f32' && region === regions.arena && storesBf16(op);
+  if (!(narrowed || dtype === spec.dtype) || shape.join() !== spec.shape.join())
+    malformed(`${op.name} gives ${spec.dtype} [${spec.shape}], not ${dtype} [${shape}]`);
+  return { ...place, narrowed };
 }
 
 /** Reads the words of a plan and trusts none of them. */
@@ -103,43 +122,46 @@ export class PlanReader {
     const present = names.flatMap((name, i) =>
       all[i]!.region === regions.none ? [] : [[name, all[i]!] as const],
     );
-    const record = {
-      op,
-      attributes,
-      operands: Object.fromEntries(present),
-      outputs: all.slice(names.length),
-    };
-    this.check(record);
-    return record;
+    return this.checked(op, attributes, Object.fromEntries(present), all.slice(names.length));
   }
 
-  /** Throws where the op could touch what is not its own. */
-  private check({ op, attributes, operands, outputs }: OpRecord): void {
+  /** Throws where the op could touch what is not its own, or would round what it does not claim to. */
+  private checked(
+    op: AnyOp,
+    attributes: OpRecord['attributes'],
+    operands: OpRecord['operands'],
+    places: readonly Operand[],
+  ): OpRecord {
+    const rounded = roundedWith(op, this.formatsOf(op, operands));
     const specs: Record<string, OperandSpec> = {};
     for (const [name, rule] of Object.entries(op.operands)) {
       const operand = operands[name];
-      if (operand) specs[name] = this.specOf(operand, rule);
+      if (operand) specs[name] = this.specOf(operand, rule, rounded.includes(name));
       else if (!rule.optional) malformed(`${op.name} lacks ${name}`);
     }
-    for (const [i, spec] of op.infer(specs, attributes).entries()) {
-      const { region, dtype, shape } = outputs[i]!;
-      if (region !== regions.arena && region !== regions.outputs) malformed(`an output in region ${region}`);
-      const stored = dtype === spec.dtype || (dtype === 'bf16' && spec.dtype === 'f32');
-      if (!stored || shape.join() !== spec.shape.join())
-        malformed(`${op.name} gives ${spec.dtype} [${spec.shape}], not ${dtype} [${shape}]`);
-    }
+    const outputs = op.infer(specs, attributes).map((spec, i) => outputOf(op, spec, places[i]!));
     for (const output of outputs) this.needApart(output, [...Object.values(operands), ...outputs]);
+    return { op, attributes, operands, outputs, rounded };
   }
 
-  private specOf(operand: Operand, { kind, dtypes }: OperandRule): OperandSpec {
+  /** The formats of the matrices and caches of an op. */
+  private formatsOf({ operands: rules }: AnyOp, operands: OpRecord['operands']): string[] {
+    return Object.entries(operands).flatMap(([name, { id, shape, dtype }]) => {
+      const { kind } = rules[name]!;
+      if (kind === 'buffer') return [dtype!];
+      return kind === 'weight' && shape.length > 1 ? [this.memory.weight(id).format] : [];
+    });
+  }
+
+  private specOf(operand: Operand, { kind, dtypes }: OperandRule, rounded: boolean): OperandSpec {
     const { region, id, shape, dtype } = operand;
     if (kind === 'weight') return { shape: this.memory.weightOf(region, id, shape), dtype: 'f32' };
     this.bytesOf(operand);
     const isBuffer = region === regions.buffer;
     if (isBuffer !== (kind === 'buffer')) malformed(`a ${kind} in region ${region}`);
-    const read = kind === 'tensor' && dtype === 'bf16' && dtypes?.includes('f32') ? 'f32' : dtype!;
-    if (kind === 'tensor' && !dtypes?.includes(read)) malformed(`a tensor of dtype ${dtype}`);
-    return { shape, dtype: read };
+    const isNarrow = kind === 'tensor' && dtype === 'bf16' && rounded && region === regions.arena;
+    if (kind === 'tensor' && !isNarrow && !dtypes?.includes(dtype!)) malformed(`a tensor of dtype ${dtype}`);
+    return { shape, dtype: isNarrow ? 'f32' : dtype! };
   }
 
   /** The bytes of a tensor or buffer, which lie within its memory. */
