@@ -41,6 +41,9 @@ const [region, id, offsetLow, offsetHigh, dtype, rank, d0, d1] = [0, 1, 2, 3, 4,
 /** Operands of linear: x, w, bias, y. */
 const [x, w, y] = [0, 1, 3];
 
+/** An arena of offsets that nobody allocates may have any size. */
+const needsArena = 'an arena larger than memory';
+
 /** One change each of the plan silu(x · wᵀ), x [3, 4], w [2, 4]. */
 const broken: Readonly<Record<string, Change>> = {
   'no words at all': () => new Int32Array(0),
@@ -52,7 +55,7 @@ const broken: Readonly<Record<string, Change>> = {
   'words cut short': (words) => words.slice(0, -1),
   'more inputs than the host has': set(inputsLow, 2 ** 20),
   'more outputs than the host has': set(outputsLow, 2 ** 20),
-  'an arena larger than memory': set(arenaHigh, 2 ** 20),
+  [needsArena]: set(arenaHigh, 2 ** 20),
   'an unknown op': inOp(0, 0, 4711),
   'a record that is too short': inOp(0, 1, 3),
   'a record that goes on behind the words': inOp(1, 1, 4000),
@@ -145,7 +148,9 @@ const buffers: readonly Case[] = [
 export const words: Suite = (lab) =>
   isPlanDriver(lab.driver)
     ? [
-        ...Object.entries(broken).map(([name, change]) => refused(name, change)),
+        ...Object.entries(broken).flatMap(([name, change]) =>
+          name === needsArena && lab.driver.profile.placing === 'driver' ? [] : [refused(name, change)],
+        ),
         ...buffers,
         ...reshapedOperands(lab, suite),
       ]

@@ -44,7 +44,7 @@ const ownSource = ({ bytes, ...source }: WeightSource): WeightSource => ({
 
 /**
  * A device as a GPU is one: memory that JavaScript cannot see, completion in an event of its own, two plans in flight, flags in
- * place of exceptions, an abort between plans alone, chains and captured plans on the device, caches heads first, no float64. It computes by the op definitions.
+ * place of exceptions, an abort between plans alone, temporaries that it places itself and keeps in bf16 where it rounds them, chains and captured plans on the device, caches heads first, no float64. It computes by the op definitions.
  */
 export async function testDevice({
   plansInFlight = 2,
@@ -73,7 +73,7 @@ export async function testDevice({
     profile: {
       ...{ kind: 'gpu', name: 'a thread', isa: 'definitions', threads: 1, totalMemory: memoryBytes },
       ...{ readBandwidth: 1e9, flops: 1e8, exactRows: Number.POSITIVE_INFINITY },
-      ...{ plansInFlight, abort: 'step' },
+      ...{ plansInFlight, abort: 'step', placing: 'driver' },
     },
     freeMemory: free,
     manifest,

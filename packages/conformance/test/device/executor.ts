@@ -9,8 +9,13 @@ export interface Record {
   readonly spans: (readonly [begin: number, end: number])[];
 }
 
-const message = ({ words }: EncodedPlan, { inputs, outputs, times }: PlanIo, free: number): PlanMessage => ({
+const message = (
+  { words, lifetimes }: EncodedPlan,
+  { inputs, outputs, times }: PlanIo,
+  free: number,
+): PlanMessage => ({
   words,
+  lifetimes,
   inputsBytes: inputs.byteLength,
   outputsBytes: outputs.byteLength,
   free,

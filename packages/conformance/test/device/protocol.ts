@@ -9,6 +9,8 @@ export interface Piece {
 /** A plan as the device gets it. */
 export interface PlanMessage {
   readonly words: Int32Array;
+  /** `EncodedPlan.lifetimes`. */
+  readonly lifetimes: Float64Array;
   readonly inputsBytes: number;
   readonly outputsBytes: number;
   /** Bytes of device memory that are free for it. */

@@ -17,6 +17,7 @@ import { overCaches } from '../../heads-first.js';
 import { roundOperand } from '../../round-operand.js';
 import type { Piece, PlanMessage, Ran } from '../protocol.js';
 import type { DeviceMemory } from './device-memory.js';
+import { Placement } from './placement.js';
 import { type Operand, type OpRecord, PlanReader, type RegionBytes } from './read-plan.js';
 
 const kernels = new Map<string, Kernel>();
@@ -45,14 +46,17 @@ function narrow(wide: KernelMemory, place: KernelMemory): void {
   elements(place).set(Uint16Array.from(elements(wide), f32ToBf16));
 }
 
-/** NaN in every floating dtype: what an op leaves unwritten is seen. */
+/** NaN in every floating dtype: what an op leaves unwritten is seen, and what is read after its lifetime. */
 const poison = 0xff;
 
-function needRoom(bytes: RegionBytes, { inputsBytes, outputsBytes, free }: PlanMessage): void {
+function needHostRegions(bytes: RegionBytes, { inputsBytes, outputsBytes }: PlanMessage): void {
   if (bytes[regions.inputs] !== inputsBytes || bytes[regions.outputs] !== outputsBytes)
     throw new BackendError('BAD_ARGUMENT', 'the plan is malformed: its regions are not those of the host');
-  const wanted = Object.values(bytes).reduce((sum, size) => sum + size, 0);
-  if (!(wanted >= 0 && wanted <= free))
+}
+
+function needRoom(arenaBytes: number, { inputsBytes, outputsBytes, free }: PlanMessage): void {
+  const wanted = arenaBytes + inputsBytes + outputsBytes;
+  if (!(wanted <= free))
     throw new BackendError(
       'OUT_OF_MEMORY',
       `a plan of ${wanted} bytes does not fit in the ${free} that are free`,
@@ -65,6 +69,8 @@ export class DevicePlan {
   readonly outputs: Uint8Array;
   private readonly places: Readonly<Record<number, HostBuffer>>;
   private readonly ops: readonly OpRecord[];
+  /** By op, the ranges of the arena that no later op reads. */
+  private readonly ending: readonly ReturnType<Placement['endingAt']>[];
 
   constructor(
     private readonly message: PlanMessage,
@@ -73,10 +79,13 @@ export class DevicePlan {
     private readonly pace: number,
   ) {
     const reader = new PlanReader(message.words, memory);
-    needRoom(reader.regionBytes, message);
-    this.ops = reader.ops();
+    needHostRegions(reader.regionBytes, message);
+    const placement = new Placement(message.lifetimes);
+    needRoom(placement.byteLength, message);
+    this.ops = reader.ops().map((record, i) => placement.onDevice(record, i));
+    this.ending = this.ops.map((_, i) => placement.endingAt(i));
     this.places = {
-      [regions.arena]: region(reader.regionBytes[regions.arena]!),
+      [regions.arena]: region(placement.byteLength),
       [regions.inputs]: region(message.inputsBytes),
       [regions.outputs]: region(message.outputsBytes),
     };
@@ -93,7 +102,7 @@ export class DevicePlan {
     if (control[0]) throw new BackendError('ABORTED', 'the plan was aborted before it began');
     const begin = now();
     Atomics.add(state, 1, 1);
-    new Uint8Array(this.places[regions.arena]!.bytes).fill(poison);
+    const arena = new Uint8Array(this.places[regions.arena]!.bytes).fill(poison);
     const times: number[] = [];
     let fault: Ran['fault'];
     for (const [i, record] of this.ops.entries()) {
@@ -101,6 +110,7 @@ export class DevicePlan {
       const start = performance.now();
       if (!this.compute(record)) fault ??= [i + 1, faultCodes.OUT_OF_RANGE];
       times.push(performance.now() - start);
+      for (const [from, to] of this.ending[i]!) arena.fill(poison, from, to);
     }
     if (this.pace > 0) Atomics.wait(nothing, 0, 0, this.pace);
     const timed = this.message.timed ? times : undefined;
