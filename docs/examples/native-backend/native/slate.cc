@@ -48,7 +48,14 @@ class Slate : public Device {
     plan.bind({placed.arena.data(), placed.inputs.data(), placed.outputs.data()});
     for (const auto& [from, to] : run.dirty)
       if (from < to) memcpy(placed.inputs.data() + from, host.inputs + from, to - from);
-    each_op(plan, run, [this](const PlanOp& op) { compute(op); });
+    each_op(plan, run, [&](const PlanOp& op) {
+      try {
+        compute(op);
+      } catch (const Failure& failure) {
+        if (failure.code != Code::out_of_range) throw;
+        flag(plan, run, op, FaultCode::out_of_range); // as kernels of a GPU do, which cannot throw
+      }
+    });
     for (const auto& [from, to] : placed.written) memcpy(host.outputs + from, placed.outputs.data() + from, to - from);
   }
 

@@ -17,6 +17,7 @@
 
 #include "kernels-test.h"
 #include "quern/cgroup.h"
+#include "quern/chain.h"
 #include "quern/cores.h"
 #include "quern/machine.h"
 #include "quern/task-queue.h"
@@ -557,6 +558,81 @@ void runs_can_be_ended() {
   check.fails(Code::aborted, "disposed", run);
 }
 
+// A device whose kernels set flags. `broken` fails for a reason of its own.
+struct FlaggingBackend : Backend {
+  using Backend::Backend;
+  void run(Plan& plan, const Run& run) override {
+    arena.resize(plan.arena_bytes());
+    plan.bind({arena.data(), plan.host().inputs, plan.host().outputs});
+    each_op(plan, run, [&](const PlanOp& op) {
+      if (op.spec->name == broken) return flag(plan, run, op, FaultCode::device_failed);
+      try {
+        run_op(op);
+      } catch (const Failure& failure) {
+        if (failure.code != Code::out_of_range) throw;
+        flag(plan, run, op, FaultCode::out_of_range);
+      }
+    });
+  }
+  std::vector<uint8_t> arena;
+  std::string broken;
+};
+
+void kernels_may_set_flags() {
+  Check check("a kernel that cannot throw flags its op and what went wrong");
+  constexpr int32_t V = 3, D = 16, bytes = D * 4;
+  FlaggingBackend backend(1, "");
+  const int32_t table = backend.weights.add(
+      load_weight(in_memory("f32", {V, D}, random_bytes(V * D * 4)), backend.files, backend.kernels, backend.pool));
+  const auto row = [](Region region, uint64_t at = 0) { return Place{region, {1, D}, at}; };
+  const auto id = [](uint64_t at) { return Place{Region::inputs, {1}, at, 0, DType::i32}; };
+  const Place weight{Region::weight, {V, D}, 0, table};
+  PlanWriter writer;
+  writer.op("embed", {}, {weight, id(0), row(Region::arena)});
+  writer.op("silu", {}, {row(Region::arena), row(Region::arena, bytes)});
+  writer.op("embed", {}, {weight, id(4), row(Region::outputs)});
+  int32_t ids[16] = {0, 1}, control = 0;
+  float outputs[D];
+  const HostMemory host = {reinterpret_cast<uint8_t*>(ids), sizeof ids, reinterpret_cast<uint8_t*>(outputs), sizeof outputs};
+  Plan plan(writer.words(2 * bytes, sizeof ids, sizeof outputs), host, backend.buffers, backend.weights);
+  const auto run = [&](int32_t op, int32_t code, const char* what) {
+    int32_t fault[2] = {0, 0};
+    run_plan(backend, plan, {.control = &control, .fault = fault});
+    check.same(fault[0], op, std::string(what) + ", the op");
+    check.same(fault[1], code, std::string(what) + ", the code");
+  };
+  constexpr auto out_of_range = static_cast<int32_t>(FaultCode::out_of_range);
+  constexpr auto device_failed = static_cast<int32_t>(FaultCode::device_failed);
+  run(0, 0, "nothing wrong");
+  ids[1] = V;
+  run(3, out_of_range, "an index of the last op");
+  ids[0] = -1;
+  run(1, out_of_range, "indices of two ops: the first");
+  ids[0] = ids[1] = 0;
+  backend.broken = "silu";
+  run(2, device_failed, "an op that fails");
+  ids[1] = V;
+  run(2, device_failed, "an op that fails before an index");
+  backend.broken = "";
+  control = 1;
+  check.fails(Code::aborted, "before op 1 of 3", [&] { run(0, 0, "an abort"); });
+}
+
+void a_flag_ends_a_chain() {
+  Check check("a chain ends with the replay that sets a flag");
+  int32_t feed = 0, output = 7;
+  const HostMemory host = {reinterpret_cast<uint8_t*>(&feed), sizeof feed, reinterpret_cast<uint8_t*>(&output), sizeof output};
+  const double places[] = {1, 0, 0, 0}; // one row, nothing that grows
+  int32_t results[10], counts[1];
+  Chain chain(places, host, results, counts);
+  const int32_t limit = 10;
+  for (const int64_t right : {3, 100}) {
+    int64_t replays = 0;
+    check.same(chain.run(&limit, {}, [&] { return ++replays < right; }), std::min<int64_t>(right, limit), "replays");
+    check.same(replays, std::min<int64_t>(right, limit), "calls");
+  }
+}
+
 // What has been posted when a backend ends is not begun, and what has begun ends with the chunks that are under way.
 void loads_end_with_the_backend() {
   Check check("a load ends when the pool is cancelled");
@@ -723,6 +799,8 @@ int main() {
   threads_do_not_change_results();
   a_replay_allocates_nothing();
   runs_can_be_ended();
+  kernels_may_set_flags();
+  a_flag_ends_a_chain();
   loads_end_with_the_backend();
   weights_in_lost_files_end_runs();
   reshaped_operands_are_refused();

@@ -22,14 +22,13 @@ class Chain {
   int64_t rows() const { return static_cast<int64_t>(output_.size()); }
 
   // Calls `replay` until every row has ended: with a token among `stops`, with as many tokens as its limit, or with no room for
-  // results. Gives how often. `limits` [S] lies in memory that JavaScript may write meanwhile. Throws OUT_OF_RANGE for a position
+  // results; at once where `replay` gives false: its tokens do not count. Gives how often. `limits` [S] lies in memory that JavaScript may write meanwhile. Throws OUT_OF_RANGE for a position
   // beyond a row's blocks.
   template <class Replay>
   int64_t run(const int32_t* limits, std::span<const int32_t> stops, const Replay& replay) {
     std::fill(ended_.begin(), ended_.end(), false);
     for (int64_t done = 1;; done++) {
-      replay();
-      if (!keep(done, limits, stops)) return done;
+      if (!replay() || !keep(done, limits, stops)) return done;
       advance();
     }
   }

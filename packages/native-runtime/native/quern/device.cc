@@ -17,6 +17,12 @@ void Device::need_wanted(const Plan& plan, const Run& run, size_t next) {
     fail(Code::aborted, "the step was aborted before op %zu of %zu, %s", next + 1, plan.ops().size(), plan.ops()[next].spec->name);
 }
 
+void Device::flag(const Plan& plan, const Run& run, const PlanOp& op, FaultCode code) {
+  if (!run.fault || run.fault[0] != 0) return;
+  run.fault[0] = static_cast<int32_t>(&op - plan.ops().data() + 1);
+  run.fault[1] = static_cast<int32_t>(code);
+}
+
 void Device::write(const Buffer& to, uint64_t offset, std::span<const uint8_t> bytes) {
   if (!bytes.empty()) memcpy(to.data() + offset, bytes.data(), bytes.size());
 }

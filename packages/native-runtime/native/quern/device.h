@@ -89,6 +89,8 @@ class Device {
       throw;
     }
   }
+  // For kernels that cannot throw: writes down which op of the plan went wrong, unless an earlier one has. The run goes on.
+  static void flag(const Plan& plan, const Run& run, const PlanOp& op, FaultCode code);
   // Throws ABORTED once the caller has aborted, naming the op that would have been next.
   static void need_wanted(const Plan& plan, const Run& run, size_t next);
   static double milliseconds();

@@ -364,6 +364,7 @@ Napi::Value NativeBackend::replay_chain(const Info& info) {
     const int64_t done = captured.chain->run(raw->limits->data(), raw->stops, [&] {
       raw->run(*driver.device, written);
       written = {&all, 1};
+      return captured.io->fault()[0] == 0;
     });
     pending.result =
         delivers(captured.io.get(), [done](Napi::Env env) { return Napi::Number::New(env, static_cast<double>(done)); });
