@@ -22,10 +22,10 @@ test.each([1, 2])(
   1_200_000,
 );
 
-test('products of rounded rows are within their tolerance', async () => {
+test('products of rounded rows and tables of integer angles are within their tolerance', async () => {
   const only = {
-    suites: ['ops', 'generated', 'rows'],
-    cases: /linear|gateUpSwiglu|biasGelu|kvAppend|projections/i,
+    suites: ['ops', 'generated', 'views', 'rows'],
+    cases: /linear|gateUpSwiglu|biasGelu|kvAppend|projections|ropeTable/i,
   };
   const report = await runConformance({ createDriver: () => testDevice(), only });
   expect(formatReport(report)).toContain(' 0 failed');

@@ -15,8 +15,8 @@ const support: OpSupport = {
   cacheDtypes,
 };
 
-/** `sample` sums probabilities in float64, `ropeTable` multiplies angles in it: core computes both on the host. */
-const float64: readonly string[] = ['ropeTable', 'sample'];
+/** `sample` sums probabilities in float64: core computes it on the host. */
+const float64: readonly string[] = ['sample'];
 
 /** Mixtures of experts run from plain ops. */
 const unfused: readonly string[] = ['moe'];

@@ -13,6 +13,7 @@ import {
   type KernelWeight,
   regions,
 } from '@quern/core';
+import { ropeTable } from '../../float32-kernels.js';
 import { overCaches } from '../../heads-first.js';
 import { roundOperand } from '../../round-operand.js';
 import type { Piece, PlanMessage, Ran } from '../protocol.js';
@@ -20,7 +21,8 @@ import type { DeviceMemory } from './device-memory.js';
 import { Placement } from './placement.js';
 import { type Operand, type OpRecord, PlanReader, type RegionBytes } from './read-plan.js';
 
-const kernels = new Map<string, Kernel>();
+/** By op; what is not here is computed by its definition. Angles are reduced in integers, for want of float64. */
+const kernels = new Map<string, Kernel>([['ropeTable', ropeTable]]);
 
 function kernel(op: AnyOp): Kernel {
   const known = kernels.get(op.name) ?? kernelOf(op);
