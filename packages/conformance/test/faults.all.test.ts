@@ -29,7 +29,7 @@ import type { RunnableCase } from '../src/case.js';
 import { Lab } from '../src/lab.js';
 import { undeclared } from '../src/suites/undeclared.js';
 import { headsFirst } from './heads-first.js';
-import { planDriver } from './plan-driver.js';
+import { type Granularity, planDriver } from './plan-driver.js';
 import { richDriver, toyCodec } from './rich-driver.js';
 import { roundingDriver } from './rounding-driver.js';
 
@@ -436,6 +436,17 @@ const countingDriver = (name: KernelName, operand: string): Fault['plant'] => {
   };
   return (driver) => planDriver({ ...driver, kernels: { ...driver.kernels, [name]: writeRows } });
 };
+
+/** A driver of plans with a quick product of ones, which says how often it looks for aborts, and before which ops it does. */
+const abortingDriver =
+  (says: Granularity, looks: (op: number) => boolean): Fault['plant'] =>
+  (driver) => {
+    const ones: Kernel = (_operands, _attributes, [y]) => void floatsOf(y!).fill(1);
+    return planDriver(
+      { ...driver, kernels: { ...driver.kernels, linear: ones } },
+      { abort: { says, looks } },
+    );
+  };
 
 /** The source with other parts, where it has any. */
 const withParts = (
@@ -986,6 +997,31 @@ const contractFaults: Readonly<Record<string, Fault>> = {
         right.kernels.linear({ ...given, x: { ...memory(given.x), dtype: 'f32' } }, ...rest);
       return { ...right, kernels: { ...right.kernels, linear } };
     },
+  },
+  'aborts are looked for before each op, it says, but between segments': {
+    suite: 'abort',
+    caughtBy: /^a signal while a step of 24 ops/,
+    plant: abortingDriver('op', (op) => op % 64 === 0),
+  },
+  'segments are longer than a few hundred ops': {
+    suite: 'abort',
+    caughtBy: /^a signal while a step of 1000 ops/,
+    plant: abortingDriver('segment', (op) => op % 2000 === 0),
+  },
+  'an abort is not looked for': {
+    suite: 'abort',
+    caughtBy: /^a signal while a step of 24 ops/,
+    plant: abortingDriver('op', () => false),
+  },
+  'a step that has begun does not run to its end, as the profile says': {
+    suite: 'abort',
+    caughtBy: /^a signal while a step runs to its end/,
+    plant: abortingDriver('step', () => true),
+  },
+  'a step of two halves is aborted between them, though it has begun': {
+    suite: 'abort',
+    caughtBy: /^a signal while a step runs to its end/,
+    plant: abortingDriver('step', (op) => op % 200 === 0),
   },
   'captured plans are kept': {
     suite: 'leaks',

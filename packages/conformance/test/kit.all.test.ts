@@ -9,6 +9,10 @@ import { roundingDriver } from './rounding-driver.js';
 const apart = (a: Lifetime, b: Lifetime) => a.last < b.first || b.last < a.first;
 const flagging = () => planDriver(richDriver(), { flagged: (op) => op, mayShare: apart });
 
+/** Looks for an abort before every so many ops. */
+const looking = (says: 'segment' | 'step', every: number) => () =>
+  planDriver(richDriver(), { abort: { says, looks: (op) => op % every === 0 } });
+
 const options = { createDriver: richDriver, codecs: [toyCodec] };
 
 test('a driver with every fused op and a block format passes, and each part of the kit ran', async () => {
@@ -43,6 +47,21 @@ test.each([
     expect(suites.has('bf16')).toBe(createDriver !== flagging);
   },
   300_000,
+);
+
+test.each([
+  ['before each op', () => planDriver(richDriver())],
+  ['between segments', looking('segment', 256)],
+  ['between steps', looking('step', Number.POSITIVE_INFINITY)],
+  ['between two kernels', richDriver],
+])(
+  'a driver that looks for aborts %s passes',
+  async (_, createDriver) => {
+    const report = await runConformance({ createDriver, only: { suites: ['abort'] } });
+    expect(report.results.filter(({ status }) => status !== 'passed')).toEqual([]);
+    expect(report.passed).toBe(3);
+  },
+  120_000,
 );
 
 test('what is not claimed counts apart from what passes', async () => {

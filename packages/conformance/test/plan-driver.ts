@@ -2,6 +2,7 @@ import {
   BackendError,
   type CapturedPlan,
   coreOps,
+  type DeviceProfile,
   type DriverBuffer,
   type DriverWeight,
   dtypes,
@@ -35,6 +36,9 @@ const opByCode = new Map(
   Object.entries({ ...coreOps, ...fusedOps }).map(([name, op]) => [opcodes.get(name)!, op]),
 );
 
+/** How often a driver looks for aborts. */
+export type Granularity = NonNullable<DeviceProfile['abort']>;
+
 export interface PlanDriverOptions {
   /** Chains of the driver's own. */
   readonly runChain?: RunChain;
@@ -47,6 +51,8 @@ export interface PlanDriverOptions {
   readonly flagged?: (op: number) => number;
   /** The driver places temporaries: whether two of these lifetimes may share memory. Absent: core places them. */
   readonly mayShare?: (one: Lifetime, other: Lifetime) => boolean;
+  /** `profile.abort`, and before which ops the driver looks whether the caller has aborted. Absent: before each. */
+  readonly abort?: { readonly says: Granularity; readonly looks: (op: number) => boolean };
   /** The host memory that a plan works on; absent: its own. */
   readonly memoryOf?: (plan: EncodedPlan, io: PlanIo) => PlanIo;
 }
@@ -111,7 +117,8 @@ export function planDriver(
   { kernels, memory, ...rest }: KernelDriver,
   options: PlanDriverOptions = {},
 ): PlanDriver {
-  const { runChain, timer, keepCaptured, hostMemory, flagged, mayShare, memoryOf } = options;
+  const { runChain, timer, keepCaptured, hostMemory, flagged, mayShare, abort, memoryOf } = options;
+  const looks = abort?.looks ?? (() => true);
   const buffers = new Map<number, DriverBuffer>();
   const weights = new Map<number, { readonly weight: DriverWeight; readonly format: string }>();
   const runs: Record<string, number> = {};
@@ -156,7 +163,7 @@ export function planDriver(
     const places: Regions = { arena, places: { [regions.arena]: arena.memory, ...inHost } };
     for (let i = 0, at = headerWords; i < opCount; i++, at += words[at + 1]!) {
       await new Promise((resolve) => setImmediate(resolve));
-      if (control[0]) throw new BackendError('ABORTED', `aborted before op ${i} of ${opCount}`);
+      if (looks(i) && control[0]) throw new BackendError('ABORTED', `aborted before op ${i} of ${opCount}`);
       const { name, run: compute } = callAt(words, at, places);
       const start = performance.now();
       try {
@@ -175,7 +182,7 @@ export function planDriver(
 
   return {
     ...rest,
-    profile: { ...rest.profile, ...(mayShare && { placing: 'driver' }) },
+    profile: { ...rest.profile, ...(mayShare && { placing: 'driver' }), ...(abort && { abort: abort.says }) },
     capabilities: { ...rest.capabilities, graph: true, timer: timer !== undefined },
     kernelRuns: () => runs,
     memory: {

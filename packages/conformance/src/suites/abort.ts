@@ -1,45 +1,131 @@
-import type { Backend, Step, Tensor } from '@quern/core';
-import type { Suite } from '../case.js';
+import type { Backend, KvBuffer, Step, Tensor } from '@quern/core';
+import type { Case, Suite } from '../case.js';
 import { fresh, loadValues } from '../ops/fresh.js';
-import { refusal } from '../values/refusal.js';
+import { ensure, refusal } from '../values/refusal.js';
 import { proveUsable } from './errors.js';
 
 const on = fresh('abort');
 
-async function longStep(backend: Backend, ops: number): Promise<Step> {
-  const weight = await loadValues(backend, new Float32Array(64 * 64).fill(1 / 64), [64, 64]);
+const width = 128;
+
+interface LongStep {
+  readonly step: Step;
+  /** [1, 2, 1, width]: the first token is appended before all other ops, the second after them. */
+  readonly marks: KvBuffer;
+}
+
+/** A step of `ops` products of `rows` rows, one behind the other. All values are 1. */
+async function longStep(backend: Backend, ops: number, rows = 8): Promise<LongStep> {
+  const weight = await loadValues(backend, new Float32Array(width * width).fill(1 / width), [width, width]);
+  const cache = () => backend.kvBuffer({ blocks: 1, blockSize: 2, heads: 1, headDim: width, dtype: 'f32' });
+  const layer = { k: cache(), v: cache() };
   const step = backend.step();
-  let y: Tensor = step.input(new Float32Array(8 * 64).fill(1), [8, 64]);
+  const mark = (of: Tensor, slot: number) => {
+    const token = backend.view(backend.slice(of, 0, 1), [1, 1, width]);
+    backend.kvAppend(layer, token, token, step.input(Int32Array.of(slot)));
+  };
+  let y: Tensor = step.input(new Float32Array(rows * width).fill(1), [rows, width]);
+  mark(y, 0);
   for (let i = 0; i < ops; i++) y = backend.linear(y, weight);
-  return step;
+  mark(y, 1);
+  return { step, marks: layer.k };
 }
 
-/** Aborts a run that has begun. Gives false where it had ended by then. */
-async function abortsMidway(backend: Backend, ops: number): Promise<boolean> {
-  const step = await longStep(backend, ops);
+interface Size {
+  readonly ops: number;
+  readonly rows: number;
+}
+
+/** How far an aborted run has come. */
+interface Progress {
+  readonly aborted: boolean;
+  readonly begun: boolean;
+  readonly ended: boolean;
+}
+
+/** Runs a step whose signal aborts after so many milliseconds. */
+async function interrupted(backend: Backend, { ops, rows }: Size, milliseconds: number): Promise<Progress> {
+  const { step, marks } = await longStep(backend, ops, rows);
   const controller = new AbortController();
+  const timer = setTimeout(() => controller.abort(), milliseconds);
   const running = step.run({ signal: controller.signal });
-  const ended = running.then(
-    () => true,
-    () => false,
-  );
-  setImmediate(() => controller.abort());
-  if (await ended) return false;
-  await refusal('ABORTED', () => running);
-  return true;
+  const [end] = await Promise.allSettled([running]);
+  clearTimeout(timer);
+  if (end.status === 'rejected') await refusal('ABORTED', () => running);
+  const bytes = await marks.readBlocks(0, 1);
+  const tokens = new Float32Array(bytes.slice().buffer);
+  return { aborted: end.status === 'rejected', begun: tokens[0] !== 0, ended: tokens[width] !== 0 };
 }
 
-/** AbortSignals before and during a run. */
-export const abort: Suite = () => [
+/** What a step of this size takes, in milliseconds. */
+async function durationOf(backend: Backend, { ops, rows }: Size): Promise<number> {
+  const { step } = await longStep(backend, ops, rows);
+  const start = performance.now();
+  await step.run();
+  return performance.now() - start;
+}
+
+/** Parts of a step's duration after which its signal aborts. */
+const moments = [1 / 8, 1 / 4, 1 / 2];
+
+/** Whether a step of this size ends in its middle. */
+async function stopsMidway(backend: Backend, size: Size): Promise<boolean> {
+  const duration = await durationOf(backend, size);
+  for (const moment of moments) {
+    const { aborted, begun } = await interrupted(backend, size, moment * duration);
+    if (aborted && begun) return true;
+  }
+  return false;
+}
+
+/**
+ * Steps that must end in their middle: a driver that looks before each op sees a signal among a few ops, one that looks between
+ * segments among more ops than a segment has. Rows make a step last, where a device is fast.
+ */
+const interruptible = {
+  op: { ops: 24, rows: [8, 64, 512, 4096, 32_768] },
+  segment: { ops: 1000, rows: [8, 64, 512] },
+} as const;
+
+const midway = (granularity: keyof typeof interruptible): Case => {
+  const { ops, rows } = interruptible[granularity];
+  return on(`a signal while a step of ${ops} ops runs`, async (backend) => {
+    for (const count of rows)
+      if (await stopsMidway(backend, { ops, rows: count })) return proveUsable(backend);
+    throw new Error(
+      `profile.abort is '${granularity}', but steps of ${ops} ops on ${rows.join(', ')} rows went on after their signal`,
+    );
+  });
+};
+
+/** A step that has begun ends, and one that is aborted has not begun: it has written nothing. */
+const toItsEnd: Case = on('a signal while a step runs to its end', async (backend) => {
+  for (const size of [
+    { ops: 24, rows: 8 },
+    { ops: 400, rows: 8 },
+  ]) {
+    const duration = await durationOf(backend, size);
+    for (const moment of [0, ...moments, 3 / 4]) {
+      const { aborted, begun, ended } = await interrupted(backend, size, moment * duration);
+      ensure(
+        aborted ? !begun : ended,
+        `profile.abort is 'step', but a step of ${size.ops} ops ${aborted ? 'was aborted after it had begun' : 'resolved before its end'}`,
+      );
+    }
+  }
+  await proveUsable(backend);
+});
+
+const always: readonly Case[] = [
   on('a signal that has been aborted', async (backend) => {
-    const step = await longStep(backend, 2);
+    const { step } = await longStep(backend, 2);
     await refusal('ABORTED', () => step.run({ signal: AbortSignal.abort() }));
     await proveUsable(backend);
   }),
   on('a signal while the step waits for another', async (backend) => {
     const [first, second] = [await longStep(backend, 50), await longStep(backend, 2)];
     const controller = new AbortController();
-    const running = Promise.allSettled([first.run(), second.run({ signal: controller.signal })]);
+    const running = Promise.allSettled([first.step.run(), second.step.run({ signal: controller.signal })]);
     controller.abort();
     const [, waiting] = await running;
     await refusal('ABORTED', () =>
@@ -47,13 +133,10 @@ export const abort: Suite = () => [
     );
     await proveUsable(backend);
   }),
-  on('a signal while the step runs', async (backend) => {
-    const sizes = [500, 4000, 32_000, 128_000];
-    for (const ops of sizes)
-      if ((await abortsMidway(backend, ops)) || backend.profile.abort === 'step') {
-        await proveUsable(backend);
-        return;
-      }
-    throw new Error(`runs of ${sizes.join(', ')} ops all ended before they saw their signal`);
-  }),
 ];
+
+/** AbortSignals before and during a run, as often as `profile.abort` says that the driver looks. */
+export const abort: Suite = ({ backend }) => {
+  const { abort: granularity = 'op' } = backend.profile;
+  return [...always, granularity === 'step' ? toItsEnd : midway(granularity)];
+};
