@@ -97,6 +97,25 @@ describe('an op that goes wrong on the device', () => {
     await graph.replay();
   });
 
+  test('ends a chain with the replay that flags it', async () => {
+    let replays = 0;
+    const backend = planBackend(
+      executor(async (_plan, { fault }) => {
+        if (++replays === 3) fault.set([2, faultCodes.OUT_OF_RANGE]);
+      }),
+    );
+    need(backend, 'graph');
+    const step = backend.step();
+    const ids = step.input(Int32Array.of(0));
+    const output = backend.argmax(backend.embed(await weight(backend, 'token_embd', [3, 4]), ids));
+    const chain = { output, feed: ids, advance: [], most: 8 };
+    const graph = await backend.graph.capture(step, { chain });
+    const limits = new Int32Array(new SharedArrayBuffer(4)).fill(8);
+    await expect(graph.replayChain({ limits })).rejects.toMatchObject({ code: 'OUT_OF_RANGE' });
+    expect(replays).toBe(3);
+    expect((await graph.replayChain({ limits })).tokens).toHaveLength(8);
+  });
+
   test('is named for a table of kernels', async () => {
     const backend = defineBackend(definitionDriver());
     const table = await weight(backend, 'token_embd', [3, 4]);

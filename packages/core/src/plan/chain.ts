@@ -82,7 +82,10 @@ export const changedWords = ({ feed, advance, slots }: PlanChain): readonly Plan
   ...(slots ? [slots.slots] : []),
 ];
 
-/** A chain in JavaScript, for drivers that have none of their own. Resolves to the number of replays. */
+/**
+ * A chain in JavaScript, for drivers that have none of their own. Resolves to the number of replays. A replay that sets a flag ends
+ * it: its tokens do not count.
+ */
 export async function chainByReplays(
   replay: () => Promise<void>,
   io: PlanIo,
@@ -95,7 +98,7 @@ export async function chainByReplays(
   for (let done = 1; ; done++) {
     if (slice.over) await slice.yield(); // replays may be too short to do so themselves
     await replay();
-    if (!rows.next(done, limits, stops)) return done;
+    if (io.fault[0] !== 0 || !rows.next(done, limits, stops)) return done;
   }
 }
 
