@@ -169,7 +169,7 @@ describe.each(isas)('%s', (isa) => {
     }
   });
 
-  test('rows have the same bits in a batch and alone', async () => {
+  test('rows of a batch have the same bits together and alone', async () => {
     const w = uniform(2, [129, 515]);
     const x = uniform(1, [9, 515]);
     const [all] = await runSample(drivers[1]!, allOps.linear!, {
@@ -188,7 +188,7 @@ describe.each(isas)('%s', (isa) => {
     }
   });
 
-  test('rows of a mixture of experts have the same bits in a batch and alone', async () => {
+  test('rows of a mixture of experts have the same bits together and alone', async () => {
     const [T, D] = [9, 64];
     const { x, residual, ...weights } = moeOperands(3, [T, D, 6, 48], 3);
     const attributes = { chosen: 3, renormalise: 1 };

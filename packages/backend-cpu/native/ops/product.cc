@@ -7,7 +7,7 @@ namespace quern {
 namespace tuning {
 
 // Up to this many rows of x, reading the weights takes longer than the arithmetic.
-constexpr int64_t waiting_rows = 4;
+constexpr int64_t memory_bound_rows = 4;
 
 // Packed weights, few rows of x: weights per chunk, 128 KiB (4-bit) to 256 KiB (8-bit), for the hardware prefetcher; at
 // least 4 rows of tiles.
@@ -17,12 +17,12 @@ constexpr int64_t least_tiles = 4, most_tiles = 64;
 // Cost of an 8-bit weight for T rows of x, in multiply-adds: 4 for reading, 1 per row ("4 + T"). Superblocks (one scale per
 // 256 weights): 8 for reading and rounding, 1/8 per row ("8 + T / 8").
 constexpr int64_t packed_price(int64_t T, bool superblock) { return superblock ? 8 + T / 8 : 4 + T; }
-// Bytes of x in L2 during a chunk of the weights; fewest rows of x; rows of x are a multiple of together_packed.
-constexpr int64_t cached_x_bytes = 262144, least_rows = 16, together_packed = 8;
+// Bytes of x in L2 during a chunk of the weights; fewest rows of x; rows of x are a multiple of packed_rows_step.
+constexpr int64_t cached_x_bytes = 262144, least_rows = 16, packed_rows_step = 8;
 
 // Rows of x per layout of the weights, in kernels for many rows (docs/performance.md, "Products of 64 rows in chunks of
 // whole panels"): 512 rows of 1024 bytes along K stay in L2. A multiple of 32, the rows of their tiles.
-constexpr int64_t most_laid_out_rows = 512, together_laid_out = 32;
+constexpr int64_t most_laid_out_rows = 512, laid_out_rows_step = 32;
 // Columns per chunk of bf16 products, in pairs of registers: "64 to 128 columns a chunk, so that 1024 columns split evenly"
 // (docs/performance.md). Wider rows get more columns: each chunk reads x from beyond L2.
 constexpr int64_t least_bf16_columns = 64, most_bf16_columns = 128, bf16_columns_per_k = 16;
@@ -30,8 +30,9 @@ constexpr int64_t least_bf16_columns = 64, most_bf16_columns = 128, bf16_columns
 // 16-bit weights read in place: 128 KiB per chunk, 8 to 256 rows, in groups of 8 (the rows of one kernel step).
 constexpr int64_t in_place_weights = 65536, least_in_place = 8, most_in_place = 256;
 
-// Floats of a decoded panel. waiting_panel: 32 KiB, fits L1, for T ≤ waiting_rows. panel_floats: 128 KiB, fits L2 with x.
-constexpr int64_t waiting_panel = 8192, panel_floats = 32768;
+// Floats of a decoded panel. memory_bound_panel: 32 KiB, fits L1, for T ≤ memory_bound_rows. panel_floats: 128 KiB, fits L2
+// with x.
+constexpr int64_t memory_bound_panel = 8192, panel_floats = 32768;
 // Decoding a row costs about 3 multiplications of the row. Chunks of decoded weights have twice the usual cost.
 constexpr int64_t decoding_price = 3, decoded_chunks = 2;
 // Floats of x multiplied with one panel.
@@ -62,11 +63,11 @@ Needs::Needs(const Kernels& kernels, Rows rows, std::initializer_list<const Matr
   kernel_panel = superblock || bf16;
 }
 
-// Splits T rows into equal parts.
+// Rows per part: T in equal parts of ≤ most_laid_out_rows, rounded up to laid_out_rows_step.
 static int64_t many_rows_of(int64_t T) {
   using namespace tuning;
   const int64_t parts = (T + most_laid_out_rows - 1) / most_laid_out_rows;
-  return ((T + parts - 1) / parts + together_laid_out - 1) / together_laid_out * together_laid_out;
+  return ((T + parts - 1) / parts + laid_out_rows_step - 1) / laid_out_rows_step * laid_out_rows_step;
 }
 
 Tiling::Tiling(int64_t T, int64_t K, const Needs& needs) {
@@ -84,9 +85,9 @@ void Tiling::cut_packed(int64_t T, int64_t K, bool superblock) {
   const int64_t width = std::max<int64_t>(K, 1), cost = width * packed_price(T, superblock);
   const int64_t streamed = std::max(least_streamed_tiles, streamed_weights / width);
   const int64_t multiplied = std::clamp(Call::chunk_cost / cost, least_tiles, most_tiles);
-  panel = chunk = (T <= waiting_rows ? streamed : multiplied) * PACKED_ROWS;
+  panel = chunk = (T <= memory_bound_rows ? streamed : multiplied) * PACKED_ROWS;
   rows = superblock ? many_rows_of(T)
-                : std::max(least_rows, cached_x_bytes / quantised_row_bytes(width) / together_packed * together_packed);
+                : std::max(least_rows, cached_x_bytes / quantised_row_bytes(width) / packed_rows_step * packed_rows_step);
 }
 
 void Tiling::cut_bf16(int64_t T, int64_t K) {
@@ -108,7 +109,7 @@ void Tiling::cut_decoded(int64_t T, int64_t K) {
   const auto rows_of = [&](int64_t floats, int64_t least, int64_t most) {
     return std::clamp(floats / width, least, most) / 4 * 4;
   };
-  panel = T <= waiting_rows ? rows_of(waiting_panel, 4, 32) : rows_of(tuning::panel_floats, 8, 64);
+  panel = T <= memory_bound_rows ? rows_of(memory_bound_panel, 4, 32) : rows_of(tuning::panel_floats, 8, 64);
   const int64_t cost = width * (T + decoding_price);
   chunk = panel * std::max<int64_t>(1, decoded_chunks * Call::chunk_cost / (cost * panel));
   rows = std::max(least_rows, decoded_x_floats / width);

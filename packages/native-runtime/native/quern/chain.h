@@ -13,10 +13,10 @@ namespace quern {
 
 class Chain {
  public:
-  // `places`: S; offset of the output in the outputs. Then, offsets in the inputs: feed; number G of growing words per row;
-  // G offsets. Optional, if slots follow positions: blocks per row; block size; offsets of slots, positions, block table.
-  // Offsets are in bytes. A run fills `results` [most, S] and `counts` [S]. Throws BAD_ARGUMENT if a word lies outside its
-  // memory.
+  // `places`, offsets in bytes: S; offset of the output in the outputs. Then, offsets in the inputs: feed; number G of
+  // growing words per row; G offsets. Optional, if slots follow positions: blocks per row; block size; offsets of slots,
+  // positions, block table. A run fills `results` [most, S] and `counts` [S]. Throws BAD_ARGUMENT if a word lies outside
+  // its memory.
   Chain(std::span<const double> places, const HostMemory& host, std::span<int32_t> results, std::span<int32_t> counts);
 
   int64_t rows() const { return static_cast<int64_t>(output_.size()); }

@@ -19,7 +19,7 @@ constexpr int NONE = -1;
 // of x: the hardware then prefetches far enough.
 constexpr int64_t AHEAD = 4096;
 template <class F>
-QUERN_INLINE void ask_ahead(const uint8_t* tile) {
+QUERN_INLINE void prefetch_ahead(const uint8_t* tile) {
   for (int64_t at = 0; at < int64_t(sizeof(typename F::Tile)); at += 64) __builtin_prefetch(tile + AHEAD + at, 0, 2);
 }
 

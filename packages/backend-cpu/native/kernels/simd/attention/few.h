@@ -37,7 +37,7 @@ constexpr int32_t TURN_KEYS = 8;
 // Prefetches slot j, all heads of the call, into L2: L1 allows too few outstanding misses to saturate memory.
 // always_inline: g++ 12 treats a function of only prefetches as free of side effects, and drops calls before inlining.
 template <class T>
-[[gnu::always_inline]] inline void fetch(const Attend& a, const T* cache, const Keys& keys, int32_t j) {
+[[gnu::always_inline]] inline void prefetch_slot(const Attend& a, const T* cache, const Keys& keys, int32_t j) {
   if (j >= keys.count) return;
   const char* slot = reinterpret_cast<const char*>(cache + keys.rows[j]);
   for (int64_t at = 0; at < int64_t(a.heads * cache_row(a.type, a.head_dim) * sizeof(T)); at += 64) __builtin_prefetch(slot + at, 0, 2);
@@ -51,8 +51,8 @@ inline void take_turns(const Attend& a, const Keys& keys, const T* cache, const 
     for (int32_t head = 0; head < a.heads; head++) {
       const int32_t next = j + TURN_KEYS, end = next + (head + 1) * TURN_KEYS / a.heads;
       for (int32_t i = next + head * TURN_KEYS / a.heads; i < end; i++)
-        if (i < keys.count) fetch(a, cache, keys, i);
-        else if (after) fetch(a, after, keys, i - keys.count);
+        if (i < keys.count) prefetch_slot(a, cache, keys, i);
+        else if (after) prefetch_slot(a, after, keys, i - keys.count);
       body(head, Range{j, smaller(next, keys.count)});
     }
 }
