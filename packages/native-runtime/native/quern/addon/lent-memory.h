@@ -9,9 +9,9 @@
 
 namespace quern {
 
-// An ArrayBuffer for a plan. A plan uses pages of the addon. HostPages made the ArrayBuffer: these are its own pages.
-// Otherwise: separate pages; bytes are copied in before a run and out after it, on the JavaScript thread.
-// Made and destroyed on the JavaScript thread.
+// An ArrayBuffer for a plan. The plan uses pages of the addon. If HostPages made the ArrayBuffer, these are the
+// ArrayBuffer's own pages. Otherwise they are other pages: bytes are copied in before a run and out after it, on the
+// JavaScript thread. Made and destroyed on the JavaScript thread.
 class LentBuffer {
  public:
   LentBuffer(const Napi::Value& value, const char* name, const HostPages& own);
