@@ -4,7 +4,7 @@ import { badArgument, RuntimeError } from '../error.js';
 import type { Prompt } from '../generation/generation-source.js';
 import type { EncodeOptions, Tokenizer } from '../tokenizer/index.js';
 
-/** What checking a prompt takes. */
+/** Input of the prompt checks. */
 export interface PromptRules {
   readonly tokenizer: Tokenizer | undefined;
   /** V */
@@ -26,7 +26,7 @@ const promptRule: Rule<string | readonly number[]> = {
   holds: (value): value is string | readonly number[] => typeof value === 'string' || isIdList(value),
 };
 
-/** Typed arrays serve as well. */
+/** An array or an Int32Array. */
 const isIdList = (value: unknown): boolean => Array.isArray(value) || value instanceof Int32Array;
 
 /** @throws RuntimeError BAD_ARGUMENT */
@@ -40,7 +40,7 @@ export const needIdList = (where: string, value: unknown): void =>
   );
 
 /**
- * A text, or token ids as they are. The generated text goes on from the prompt's if that has any.
+ * A prompt from a text or token ids. `continues`: the prompt has a token of text.
  * @throws RuntimeError NO_TOKENIZER, EMPTY_PROMPT, BAD_TOKEN, PROMPT_TOO_LONG
  */
 export async function textPrompt(
@@ -65,7 +65,7 @@ export async function textPrompt(
 const chatEncodeNames = ['tools', 'extra', 'now', 'specialContent'] as const;
 
 /**
- * The messages of a chat, up to where the answer begins.
+ * A prompt from chat messages; the tokens end where the answer begins.
  * @throws RuntimeError NO_TOKENIZER, EMPTY_PROMPT, PROMPT_TOO_LONG; ChatTemplateError
  */
 export async function chatPrompt(
@@ -100,7 +100,7 @@ export function needTokens(ids: readonly number[], { vocabulary }: PromptRules):
     );
 }
 
-/** The tokens of a text that fits: one that cannot is not looked through, and none holds the event loop. */
+/** The tokens of a text. Stops early where the text cannot fit the context. Yields to the event loop. */
 async function encodePrompt(text: string, options: EncodeOptions, rules: PromptRules): Promise<number[]> {
   const tokenizer = needTokenizer(rules.tokenizer);
   const { context } = rules;

@@ -1,8 +1,8 @@
 import { rules, type Schema } from '@quern/core';
 
-/** Of calls that can only be ended early. */
+/** Options of calls whose only option is to end early. */
 export interface SignalOptions {
-  /** Ends the call, which rejects with ABORTED. */
+  /** Ends the call; the call rejects with ABORTED. */
   readonly signal?: AbortSignal | undefined;
 }
 
