@@ -4,15 +4,15 @@ import { badArgument, badOption, RuntimeError } from '../error.js';
 import { Model } from '../model/model.js';
 
 export interface PerplexityOptions {
-  /** Tokens that are computed together; each window begins anew. 256 where absent, or the context where that is less. */
+  /** Tokens computed together; each window starts without context. Default: min(256, context). */
   readonly window?: number | undefined;
-  /** Most tokens of the text that are looked at; all where absent. */
+  /** Most tokens of the text to evaluate. Default: all. */
   readonly tokens?: number | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly onProgress?: ((progress: { readonly loaded: number; readonly total: number }) => void) | undefined;
 }
 
-/** Of each option: what it must be, and its default. */
+/** What each option must be, and its default. */
 export const perplexitySchema = {
   window: {
     ...rules.whole(2),
@@ -27,15 +27,16 @@ export const perplexitySchema = {
 const loaded = { must: 'a model, from loadModel', holds: (value: unknown) => value instanceof Model };
 
 export interface Perplexity {
-  /** exp of the mean of −ln p(token | those before it in its window). */
+  /** exp(mean of −ln p(token | earlier tokens of its window)). */
   readonly perplexity: number;
-  /** Tokens that were foretold: all of each window but its first. */
+  /** Predicted tokens: all tokens of each window except the first. */
   readonly tokens: number;
 }
 
 /**
- * How well a model foretells a text: 1 would be perfect, the size of the vocabulary is blind.
- * @throws RuntimeError BAD_OPTION, BAD_ARGUMENT, EMPTY_PROMPT where a text has fewer than two tokens, NO_TOKENIZER, BAD_LOGITS, DISPOSED; BackendError ABORTED.
+ * Perplexity of a text. Perfect prediction gives 1; uniform guessing gives the vocabulary size.
+ * @throws RuntimeError BAD_OPTION, BAD_ARGUMENT, EMPTY_PROMPT (the text has fewer than two tokens), NO_TOKENIZER,
+ * BAD_LOGITS, DISPOSED; BackendError ABORTED.
  */
 export async function perplexity(
   model: Model,
@@ -66,9 +67,9 @@ export async function perplexity(
   return { perplexity: Math.exp(sum / count), tokens: count };
 }
 
-const turn = 2 ** 21; // logits looked at between two turns of the event loop: a few hundredths of a second
+const turn = 2 ** 21; // logits between two turns of the event loop: a few hundredths of a second
 
-/** Σ −ln p(ids[t + 1]) by the logits [T][V]. */
+/** Σ −ln p(ids[t + 1]), from logits [T][V]. */
 async function surprise(logits: readonly Float32Array[], ids: readonly number[]): Promise<number> {
   let [sum, looked] = [0, 0];
   for (let t = 0; t + 1 < ids.length; t++) {

@@ -9,7 +9,7 @@ export function showDevice({ backend, profile }: PlannerDevice): string {
   return `'${backend}' (${name}, ${isa}, ${threads} ${threads === 1 ? 'thread' : 'threads'})`;
 }
 
-/** What makes weights larger than in the file, and what helps. */
+/** The part of a message about weights larger than in the file, with advice. */
 export const decodedNote = ({ decoded }: PlannerDevice): string =>
   decoded.length === 0
     ? ''
