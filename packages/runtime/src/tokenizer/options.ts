@@ -3,7 +3,7 @@ import { badArgument, badOption } from './error.js';
 import type { TokenSource, TokenStreamOptions } from './token-source.js';
 import type { DecodeOptions, EncodeInTurnsOptions, EncodeOptions } from './tokenizer.js';
 
-/** Of each option: what it must be, and its default. */
+/** What each option must be, and its default. */
 export const encodeSchema = {
   special: {
     ...rules.oneOf(['parse', 'text']),
@@ -52,13 +52,13 @@ const ids: Rule<Iterable<number>> = {
     rules.isObject(value) && typeof value[Symbol.iterator as never] === 'function',
 };
 
-/** What `encode` is given. @throws TokenizerError BAD_ARGUMENT, BAD_OPTION */
+/** Checks the arguments of `encode`. @throws TokenizerError BAD_ARGUMENT, BAD_OPTION */
 export function checkEncode(text: unknown, options: unknown): void {
   checkArgument('encode', 'text', text, rules.text, badArgument);
   checkOptions('encode', options, encodeSchema, badOption);
 }
 
-/** What `encodeInTurns` is given. @throws TokenizerError BAD_ARGUMENT, BAD_OPTION */
+/** Checks the arguments of `encodeInTurns`. @throws TokenizerError BAD_ARGUMENT, BAD_OPTION */
 export function checkEncodeInTurns(text: unknown, options: unknown): void {
   checkArgument('encodeInTurns', 'text', text, rules.text, badArgument);
   checkOptions('encodeInTurns', options, encodeInTurnsSchema, badOption);
@@ -69,13 +69,13 @@ const source: Rule<TokenSource> = {
   holds: (value): value is TokenSource => rules.isObject(value) && typeof value.tokenBytes === 'function',
 };
 
-/** What a stream of tokens, or `decodeTokens`, is given. @throws TokenizerError BAD_ARGUMENT, BAD_OPTION */
+/** Checks the arguments of a token stream or of `decodeTokens`. @throws TokenizerError BAD_ARGUMENT, BAD_OPTION */
 export function checkStream(where: string, tokens: unknown, options: unknown): void {
   checkArgument(where, 'tokens', tokens, source, badArgument);
   checkOptions(where, options, tokenStreamSchema, badOption);
 }
 
-/** What `decode` is given. @throws TokenizerError BAD_ARGUMENT, BAD_OPTION */
+/** Checks the arguments of `decode`. @throws TokenizerError BAD_ARGUMENT, BAD_OPTION */
 export function checkDecode(tokens: unknown, options: unknown): void {
   needIds(tokens);
   checkOptions('decode', options, decodeSchema, badOption);
