@@ -30,12 +30,12 @@ export const templateTokensSchema = {
 export const renderSchema = {
   addGenerationPrompt: {
     ...rules.flag,
-    about: "end with the start of the assistant's answer",
+    about: "end the prompt with the start of the assistant's answer",
     byDefault: true,
   },
   tools: {
     ...rules.listOf('descriptions of tools', rules.object),
-    about: 'the tools that the model may call, in the form of the OpenAI API',
+    about: 'tools that the model may call, in the format of the OpenAI API',
     absent: 'none',
   },
   extra: {
@@ -46,7 +46,7 @@ export const renderSchema = {
   now: {
     must: 'a valid Date',
     holds: (value): value is Date => value instanceof Date && !Number.isNaN(value.getTime()),
-    about: 'what strftime_now tells',
+    about: 'the time for strftime_now',
     absent: 'the time of the call',
   },
 } as const satisfies Schema<RenderOptions>;
@@ -64,7 +64,7 @@ export const encodeChatSchema = {
   ...renderSchema,
   specialContent: {
     ...rules.flag,
-    about: 'control tokens that messages, tools and extra spell become control tokens',
+    about: 'spellings of control tokens in messages, tools and extra become control tokens',
     byDefault: false,
   },
 } as const satisfies Schema<EncodeChatOptions>;

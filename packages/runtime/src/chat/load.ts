@@ -22,13 +22,17 @@ export const loadTemplateSchema = {
     ...rules.text,
     must: 'the name of a builtin template',
     holds: (value): value is BuiltinTemplate => typeof value === 'string',
-    about: "use this template instead of the model's own",
+    about: "builtin template in place of the model's own",
     absent: "the model's own",
   },
-  source: { ...rules.text, about: "Jinja, instead of the model's own", absent: "the model's own" },
+  source: {
+    ...rules.text,
+    about: "Jinja source in place of the model's own template",
+    absent: "the model's own",
+  },
   name: {
     ...rules.text,
-    about: "which of the model's templates, where it has several ('tool_use')",
+    about: "name of the template, for models with several ('tool_use')",
     byDefault: 'default',
   },
 } as const satisfies Schema<LoadTemplateOptions>;

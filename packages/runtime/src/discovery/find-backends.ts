@@ -40,18 +40,18 @@ export const findBackendsSchema = {
   },
   isa: {
     ...rules.text,
-    about: 'instruction set, for a backend that knows several',
+    about: 'instruction set, for backends that support several',
     absent: 'the backend chooses',
   },
   backendOptions: {
     ...rules.object,
-    about: "further options for the backend's createBackend, where one is named",
+    about: 'further options for createBackend of the named backend',
     absent: 'none',
   },
   resolveFrom: {
     ...rules.text,
-    about: 'folder whose nearest package.json lists the packages to look for backends and models in',
-    absent: "the application's",
+    about: 'folder: the packages in its nearest package.json are searched for backends and models',
+    absent: "the application's folder",
   },
 } as const satisfies Schema<FindBackendsOptions>;
 
@@ -59,7 +59,7 @@ export const findAllSchema = {
   ...findBackendsSchema,
   automatic: {
     ...rules.flag,
-    about: 'only those that auto may choose',
+    about: "only backends that 'auto' may choose",
     byDefault: false,
   },
 } as const satisfies Schema<FindAllOptions>;

@@ -25,16 +25,16 @@ export interface EmbedOptions extends TextsOptions {
 
 /** What each option must be, and its default. */
 export const textsSchema = {
-  signal: { ...rules.signal, about: 'ends the call, which rejects with ABORTED', absent: 'none' },
+  signal: { ...rules.signal, about: 'ends the call; the call rejects with ABORTED', absent: 'none' },
   onProgress: {
     ...rules.callback,
-    about: 'after each step: texts that are done, of how many, and their tokens',
+    about: 'called after each step: finished texts, all texts, and the tokens of the finished ones',
     absent: 'none',
   },
   maxTokens: {
     ...rules.whole(3),
-    about: 'most tokens of a text; longer ones lose their ends',
-    absent: 'what the model takes, which is also the most',
+    about: 'most tokens of a text; longer texts are cut off at the end',
+    absent: "the model's limit, which is also the upper bound",
   },
 } as const satisfies Schema<TextsOptions>;
 
@@ -42,7 +42,7 @@ export const embedSchema = {
   ...textsSchema,
   prompt: {
     ...rules.text,
-    about: "the name of one of the model's prompts, which is written before every text",
+    about: "name of one of the model's prompts, written before every text",
     absent: 'none',
   },
   prefix: { ...rules.text, about: 'written before every text', byDefault: '' },

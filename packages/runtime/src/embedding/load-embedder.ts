@@ -36,13 +36,13 @@ export const embedderSchema = {
   ...pickOptions(loadSchema, shared),
   pooling: {
     ...rules.oneOf(Object.keys(poolings) as Pooling[]),
-    about: 'how the rows of a text become one',
-    absent: "what the model's files say, else 'mean'",
+    about: "pooling of a text's rows into one",
+    absent: "from the model's files, else 'mean'",
   },
   normalise: {
     ...rules.flag,
-    about: 'give embeddings the length 1',
-    absent: "what the model's files say, else true",
+    about: 'scale embeddings to length 1',
+    absent: "from the model's files, else true",
   },
 } as const satisfies Schema<EmbedderOptions>;
 

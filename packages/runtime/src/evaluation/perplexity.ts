@@ -16,12 +16,16 @@ export interface PerplexityOptions {
 export const perplexitySchema = {
   window: {
     ...rules.whole(2),
-    about: 'tokens that are computed together; each window begins anew',
-    absent: '256, or the context where that is less',
+    about: 'tokens computed together; each window starts without context',
+    absent: 'min(256, context)',
   },
-  tokens: { ...rules.whole(0), about: 'most tokens of the text that are looked at', absent: 'all' },
-  signal: { ...rules.signal, about: 'ends the call, which rejects with ABORTED', absent: 'none' },
-  onProgress: { ...rules.callback, about: 'after each window: tokens done, of how many', absent: 'none' },
+  tokens: { ...rules.whole(0), about: 'most tokens of the text to evaluate', absent: 'all' },
+  signal: { ...rules.signal, about: 'ends the call; the call rejects with ABORTED', absent: 'none' },
+  onProgress: {
+    ...rules.callback,
+    about: 'called after each window: tokens done, tokens in total',
+    absent: 'none',
+  },
 } as const satisfies Schema<PerplexityOptions>;
 
 const loaded = { must: 'a model, from loadModel', holds: (value: unknown) => value instanceof Model };

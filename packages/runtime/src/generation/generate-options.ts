@@ -45,7 +45,7 @@ export const generateSchema = {
   },
   stop: {
     ...rules.either(rules.text, rules.texts),
-    about: 'ends the text before the first of these that appears in it',
+    about: 'stop strings: the text ends before the first occurrence of any of them',
     absent: 'none',
   },
   signal: {
@@ -55,27 +55,27 @@ export const generateSchema = {
   },
   ignoreEos: {
     ...rules.flag,
-    about: 'go on after an end token, which then counts as any other',
+    about: 'continue after an end token: it counts as any other token',
     byDefault: false,
   },
   speculate: {
     ...rules.object,
-    about: 'guess tokens and check several in one step: SpeculateByLookup or SpeculateByDraft',
+    about: 'draft tokens and check several in one step: SpeculateByLookup or SpeculateByDraft',
     absent: 'one token per step',
   },
   special: {
     ...rules.flag,
-    about: 'control tokens as text: read in the prompt, shown in what is generated',
+    about: 'control tokens as text: parsed in the prompt, shown in the generated text',
     byDefault: false,
   },
   maxWaitMs: {
     ...rules.notNegative,
-    about: 'most milliseconds to wait for room in the cache; 0 does not wait',
-    absent: 'as long as it takes',
+    about: 'longest wait for room in the cache, in milliseconds; 0: no wait',
+    absent: 'no limit',
   },
   onProgress: {
     ...rules.callback,
-    about: 'after each chunk of the prompt: tokens done, of how many',
+    about: 'called after each chunk of the prompt: tokens done, tokens in total',
     absent: 'none',
   },
   ...samplingSchema,

@@ -109,8 +109,12 @@ export interface OneBackendOptions {
 }
 
 export const oneBackendSchema = {
-  backend: { ...namedOrMade, about: 'what computes', byDefault: 'auto' },
-  backendOptions: { ...rules.object, about: "passed on to the backend's createBackend", absent: 'none' },
+  backend: { ...namedOrMade, about: 'the backend', byDefault: 'auto' },
+  backendOptions: {
+    ...rules.object,
+    about: "further options for the backend's createBackend",
+    absent: 'none',
+  },
 } as const satisfies Schema<OneBackendOptions>;
 
 export const backendRule: Rule<Backend> = { must: 'a Backend', holds: isBackend };
@@ -122,19 +126,19 @@ const [mostSequences, mostRows] = [65_536, 65_536];
 export const loadSchema = {
   backend: {
     ...oneOrSeveral,
-    about: 'what computes; several with commas between, or as a list',
+    about: 'the backend; several: separated by commas, or a list',
     byDefault: 'auto',
   },
   split: {
     ...rules.text,
-    about: "the layers of each backend, in their order, as '0-11,12-27'",
-    absent: 'such that a token takes the least time by the measured rates',
+    about: "the layers of each backend, in the order of the backends: '0-11,12-27'",
+    absent: 'the split with the least time per token by the measured rates',
   },
   threads: findBackendsSchema.threads,
   context: {
     ...rules.whole(1),
     about: 'tokens of context',
-    absent: 'the least of what the model was trained for, what memory affords, and 4096',
+    absent: 'min(context of training, what memory allows, 4096)',
   },
   cacheDtype: {
     ...rules.oneOf(Object.keys(kvElements) as KvDtype[]),
@@ -143,42 +147,46 @@ export const loadSchema = {
   },
   cache: {
     ...rules.oneOf(['contiguous', 'paged']),
-    about: 'one stripe per sequence, or small blocks that sequences share',
+    about: "'contiguous': one stripe per sequence; 'paged': small blocks shared by all sequences",
     byDefault: 'contiguous',
   },
   blockSize: {
     ...rules.whole(1),
     about: 'tokens per block of a paged cache',
-    absent: "16, or else the backend's first",
+    absent: "16, or the backend's first size where it has no 16",
   },
   sequences: {
     ...rules.whole(1, mostSequences),
-    about: 'sequences of the whole context that the cache has room for',
+    about: 'number of sequences with the whole context in the cache',
     byDefault: 1,
   },
   graph: {
     ...rules.flag,
-    about: 'capture the steps that decode and replay them',
+    about: 'capture decode steps and replay them',
     absent: 'where the backend can',
   },
-  prefillChunk: { ...rules.whole(1, mostRows), about: 'most tokens of a prompt in one step', byDefault: 512 },
+  prefillChunk: { ...rules.whole(1, mostRows), about: 'most prompt tokens in one step', byDefault: 512 },
   chatTemplate: {
     ...rules.text,
     about: "a builtin template ('chatml', 'llama2', 'llama3', 'gemma', 'phi3', 'phi4-mini'), or Jinja",
     absent: "the model's own",
   },
   resolveFrom: findBackendsSchema.resolveFrom,
-  mmap: { ...rules.flag, about: "map the model's file into memory instead of reading it", byDefault: true },
+  mmap: {
+    ...rules.flag,
+    about: "map the model's files instead of reading them into memory",
+    byDefault: true,
+  },
   backendOptions: {
     ...rules.object,
-    about: "passed on to the backend's createBackend; of several backends by their names",
+    about: "further options for the backend's createBackend; several backends: keyed by name",
     absent: 'none',
   },
-  signal: { ...rules.signal, about: 'ends loading, which rejects with ABORTED', absent: 'none' },
-  onProgress: { ...rules.callback, about: 'what is under way, and how far it is', absent: 'none' },
+  signal: { ...rules.signal, about: 'ends loading; the call rejects with ABORTED', absent: 'none' },
+  onProgress: { ...rules.callback, about: 'called with the phase and its progress', absent: 'none' },
   onNotice: {
     ...rules.callback,
-    about: 'something that works, but that the caller may want to know',
+    about: 'called with notices, which are no errors',
     absent: 'none',
   },
 } as const satisfies Schema<LoadOptions>;

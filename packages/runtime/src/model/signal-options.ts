@@ -7,5 +7,5 @@ export interface SignalOptions {
 }
 
 export const signalSchema = {
-  signal: { ...rules.signal, about: 'ends the call, which rejects with ABORTED', absent: 'none' },
+  signal: { ...rules.signal, about: 'ends the call; the call rejects with ABORTED', absent: 'none' },
 } as const satisfies Schema<SignalOptions>;

@@ -27,7 +27,7 @@ const layerRange: Rule<LayerRange> = {
 export const planSchema = {
   named: {
     ...rules.flag,
-    about: 'the caller chose the devices: each computes at least one layer',
+    about: 'true: the caller chose the devices, and each one computes at least one layer',
     byDefault: false,
   },
   ranges: {

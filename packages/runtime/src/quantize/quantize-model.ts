@@ -40,8 +40,8 @@ export const quantizeModelSchema = {
   ...quantizeSchema,
   pre: {
     ...rules.text,
-    about: "llama.cpp's name of how the tokenizer splits text",
-    absent: "what the model's folder tells",
+    about: "llama.cpp's name of the tokenizer's pre-tokenization",
+    absent: "from the model's folder",
   },
   resolveFrom: loadSchema.resolveFrom,
 } as const satisfies Schema<QuantizeModelOptions>;

@@ -43,23 +43,23 @@ export interface ResolvedOptions {
 export const samplingSchema = {
   temperature: {
     ...rules.float32,
-    about: 'how varied the text is; 0 always takes the likeliest token',
+    about: 'randomness of the text; 0: always the likeliest token',
     byDefault: 0.8,
   },
-  topK: { ...rules.whole(0), about: 'only the k likeliest tokens; 0: all', byDefault: 40 },
+  topK: { ...rules.whole(0), about: 'keep only the k likeliest tokens; 0: all', byDefault: 40 },
   topP: {
     ...rules.shareAboveZero,
-    about: 'only the likeliest tokens that together reach this probability; 1: all',
+    about: 'keep only the likeliest tokens whose probabilities together reach this value; 1: all',
     byDefault: 0.95,
   },
   minP: {
     ...rules.share,
-    about: 'only tokens at least this fraction as likely as the likeliest; 0: all',
+    about: 'keep only tokens at least this fraction as likely as the likeliest; 0: all',
     byDefault: 0.05,
   },
   repetitionPenalty: {
     ...rules.aboveZero,
-    about: 'divides the positive logits of recent tokens, multiplies the negative ones; 1: off',
+    about: 'for recent tokens: positive logits are divided by it, negative ones multiplied; 1: off',
     byDefault: 1,
   },
   presencePenalty: {
@@ -69,21 +69,21 @@ export const samplingSchema = {
   },
   frequencyPenalty: {
     ...rules.finite,
-    about: 'subtracted from the logits of recent tokens for each time they occurred',
+    about: 'subtracted from the logits of recent tokens, once per occurrence',
     byDefault: 0,
   },
   penaltyWindow: {
     ...rules.whole(-1),
-    about: 'how many of the last tokens are recent; 0: none; -1: all',
+    about: 'number of last tokens that count as recent; 0: none; -1: all',
     byDefault: 64,
   },
   logitBias: {
     ...rules.object,
     must: 'an object or a Map from token ids to finite numbers or -Infinity',
-    about: 'added to logits by token id; -Infinity bans a token',
+    about: 'added to the logits, by token id; -Infinity bans a token',
     absent: 'none',
   },
-  seed: { ...rules.seed, about: 'the same seed and logits give the same tokens', absent: 'a random one' },
+  seed: { ...rules.seed, about: 'the same seed and logits give the same tokens', absent: 'random' },
 } as const satisfies Schema<SamplingOptions>;
 
 /** The sampling options of `options`. */

@@ -43,7 +43,7 @@ const mostNgram = 16;
 
 const adaptive = {
   ...rules.flag,
-  about: 'draft more or fewer tokens, or none, by how many have been right and by what they cost',
+  about: 'adapt the draft length to acceptance rate and cost; it may become 0',
   byDefault: true,
 } as const;
 
@@ -51,17 +51,21 @@ const maxDraft = { ...rules.whole(1, mostDraft), about: 'most tokens of a draft'
 
 /** What each option must be, and its default. */
 export const lookupSchema = {
-  kind: { ...rules.oneOf(['lookup']), about: 'copies drafts from the prompt and the answer', required: true },
+  kind: {
+    ...rules.oneOf(['lookup']),
+    about: 'drafts are copied from the prompt and the answer',
+    required: true,
+  },
   adaptive,
   maxDraft: { ...maxDraft, byDefault: 10 },
   maxNgram: {
     ...rules.whole(1, mostNgram),
-    about: 'most of the last tokens to look for',
+    about: 'longest n-gram to look for, in tokens',
     byDefault: 3,
   },
   minNgram: {
     ...rules.whole(1, mostNgram),
-    about: 'fewest of the last tokens to look for; at most maxNgram',
+    about: 'shortest n-gram to look for, in tokens; at most maxNgram',
     byDefault: 1,
   },
 } as const satisfies Schema<SpeculateByLookup>;
@@ -72,7 +76,7 @@ export const draftSchema = {
   model: {
     must: 'another model, from loadModel',
     holds: (value): value is DraftingModel => rules.isObject(value) && typeof value.draftFor === 'function',
-    about: 'the model that drafts; it has the same vocabulary',
+    about: 'the draft model, with the same vocabulary',
     required: true,
   },
   maxDraft: { ...maxDraft, byDefault: 8 },

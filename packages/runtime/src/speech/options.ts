@@ -98,60 +98,61 @@ const texts = rules.whole(1, mostBeams);
 export const transcribeSchema = {
   language: {
     ...rules.text,
-    about: "code or English name of what is spoken; 'auto': the first window with sound tells",
+    about: "spoken language: code or English name; 'auto': detected in the first window with sound",
     byDefault: 'auto',
   },
   task: {
     ...rules.oneOf(['transcribe', 'translate']),
-    about: "'translate' writes English whatever is spoken",
+    about: "'translate': the text is English for any spoken language",
     byDefault: 'transcribe',
   },
   timestamps: {
     ...rules.oneOf(['segment', 'word']),
-    about: 'times of segments, or of every word as well',
+    about: "'segment': times of segments; 'word': also times of words",
     byDefault: 'segment',
   },
-  beamSize: { ...texts, about: 'texts that are followed side by side', byDefault: 1 },
+  beamSize: { ...texts, about: 'beams of the beam search; 1: greedy', byDefault: 1 },
   temperatures: {
     ...rules.listOf('numbers, finite and at least 0', rules.notNegative, 1),
-    about: 'tried one after the other while the text repeats itself or is unlikely',
+    about: 'temperatures to try in order while the text repeats itself or is unlikely',
     byDefault: [0, 0.2, 0.4, 0.6, 0.8, 1],
   },
   bestOf: {
     ...texts,
-    about: 'texts drawn at a temperature above 0, of which the likeliest is taken',
+    about: 'number of texts drawn at a temperature above 0; the likeliest one is taken',
     byDefault: 5,
   },
   compressionRatioThreshold: {
     ...rules.finite,
-    about: 'a text that is compressed by more repeats itself',
+    about: 'a text with a higher compression ratio repeats itself',
     byDefault: 2.4,
   },
   logProbabilityThreshold: {
     ...rules.finite,
-    about: "a text is unlikely below this mean of the logarithms of its tokens' probabilities",
+    about: 'a text with a lower mean log probability per token is unlikely',
     byDefault: -1,
   },
   noSpeechThreshold: {
     ...rules.finite,
-    about: 'a window is silent where the model says so with this probability and the text is unlikely',
+    about:
+      "a window is silent where the model's no-speech probability is above this value and the text is unlikely",
     byDefault: 0.6,
   },
   conditionOnPrevious: {
     ...rules.flag,
-    about: 'the text before goes on into the next window',
+    about: 'use the text of earlier windows as context',
     byDefault: true,
   },
-  prompt: { ...rules.text, about: 'what was said before, or words to expect', absent: 'none' },
+  prompt: { ...rules.text, about: 'earlier text, or words to expect', absent: 'none' },
   seed: { ...rules.seed, about: 'the same seed draws the same texts', byDefault: 0 },
   maxTokens: {
     ...rules.whole(1),
     about: "most tokens of one window; at most half the model's context",
     absent: "half the model's context",
   },
-  ignoreEnd: { ...rules.flag, about: 'never write the end of the text: for measuring', byDefault: false },
-  signal: { ...rules.signal, about: 'ends the transcription, which rejects with ABORTED', absent: 'none' },
-  onSegment: { ...rules.callback, about: 'called with each segment as it is known', absent: 'none' },
+  ignoreEnd: { ...rules.flag, about: 'never write the end token: for benchmarks', byDefault: false },
+  signal: { ...rules.signal, about: 'ends the transcription; it rejects with ABORTED', absent: 'none' },
+  onSegment: { ...rules.callback, about: 'called with each segment as soon as it is known', absent: 'none' },
 } as const satisfies Schema<TranscribeOptions>;
 
 export type ResolvedOptions = WithDefaults<TranscribeOptions, typeof transcribeSchema>;

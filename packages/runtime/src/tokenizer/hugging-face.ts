@@ -42,13 +42,13 @@ const parsedJson: Rule<Json> = { must: 'the object that tokenizer.json holds', h
 export const tokenizerSettingsSchema = {
   tokenizerConfig: {
     ...rules.object,
-    about: 'tokenizer_config.json, over special_tokens_map.json',
-    absent: 'what tokenizer.json tells',
+    about: 'tokenizer_config.json; overrides special_tokens_map.json',
+    absent: 'from tokenizer.json',
   },
   generationConfig: {
     ...rules.object,
-    about: 'generation_config.json, over config.json',
-    absent: 'what tokenizer.json tells',
+    about: 'generation_config.json; overrides config.json',
+    absent: 'from tokenizer.json',
   },
 } as const satisfies Schema<TokenizerSettings>;
 

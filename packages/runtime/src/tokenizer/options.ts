@@ -7,32 +7,32 @@ import type { DecodeOptions, EncodeInTurnsOptions, EncodeOptions } from './token
 export const encodeSchema = {
   special: {
     ...rules.oneOf(['parse', 'text']),
-    about: "'parse' turns the spelling of a control token into that token",
+    about: "'parse': spellings of control tokens become control tokens; 'text': they stay text",
     byDefault: 'text',
   },
   mark: {
     ...rules.text,
     about:
-      'taken out of the text after control tokens were looked for: a spelling that it interrupts is plain text',
+      'removed from the text after the search for control tokens: a spelling with the mark inside stays plain text',
     absent: 'none',
   },
   addBos: {
     ...rules.flag,
-    about: 'put the beginning-of-sequence token first',
-    absent: 'addBos of the tokenizer',
+    about: 'add the beginning-of-sequence token',
+    absent: "the tokenizer's addBos",
   },
-  addEos: { ...rules.flag, about: 'put the end-of-sequence token last', absent: 'addEos of the tokenizer' },
+  addEos: { ...rules.flag, about: 'add the end-of-sequence token', absent: "the tokenizer's addEos" },
 } as const satisfies Schema<EncodeOptions>;
 
 export const encodeInTurnsSchema = {
   ...encodeSchema,
-  limit: { ...rules.whole(0), about: 'ends where there are more ids than this', absent: 'none' },
+  limit: { ...rules.whole(0), about: 'stop once there are more ids than this', absent: 'none' },
 } as const satisfies Schema<EncodeInTurnsOptions>;
 
 export const decodeSchema = {
   special: {
     ...rules.flag,
-    about: 'show control tokens by their spelling instead of hiding them',
+    about: 'show the spellings of control tokens instead of hiding them',
     byDefault: false,
   },
 } as const satisfies Schema<DecodeOptions>;
@@ -41,7 +41,7 @@ export const tokenStreamSchema = {
   ...decodeSchema,
   continues: {
     ...rules.flag,
-    about: 'the tokens go on from a text that is already there, so that a leading space is part of them',
+    about: 'the tokens continue an existing text: a leading space is kept',
     byDefault: false,
   },
 } as const satisfies Schema<TokenStreamOptions>;
