@@ -60,7 +60,7 @@ export async function decodeCompressed(
   if (!kind)
     throw new AudioError(
       'NOT_AUDIO',
-      `${from}: is no audio file that is read: WAV, ${kinds.map(({ name }) => name).join(', ')}`,
+      `${from}: is not a readable audio file; readable are WAV, ${kinds.map(({ name }) => name).join(', ')}`,
     );
   const fault = kind.fault?.(bytes);
   if (fault !== undefined) throw broken(kind, from, fault);

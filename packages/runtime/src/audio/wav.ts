@@ -75,8 +75,7 @@ class WavFile {
       const [name, size] = [tag(this.bytes, at), this.view.getUint32(at + 4, true)];
       const start = at + 8;
       if (name === 'data') {
-        if (!format)
-          return this.fail('BAD_HEADER', 'has its data before the chunk that says how it is coded');
+        if (!format) return this.fail('BAD_HEADER', 'has its data before the chunk with its coding');
         return { format, data: this.data(start, size, format) };
       }
       this.need(start, size, `the chunk '${name}'`);

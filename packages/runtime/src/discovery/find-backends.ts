@@ -90,7 +90,7 @@ export async function findBackends(options: FindAllOptions = {}): Promise<Backen
   if (options.backendOptions !== undefined)
     throw new RuntimeError(
       'BAD_OPTION',
-      "backendOptions are those of one backend: name it, as in backend: 'cpu'",
+      "backendOptions belong to one backend: name it, as in backend: 'cpu'",
     );
   const wanted = declared(options.resolveFrom).filter(
     ({ quern }) => !options.automatic || quern.auto !== false,

@@ -62,7 +62,7 @@ export async function pairedTexts(
   if (room < 1)
     throw new RuntimeError(
       'PROMPT_TOO_LONG',
-      `the query has ${asked.length > maxTokens ? `more than ${maxTokens}` : asked.length} tokens, which leaves no room for a text in the ${maxTokens} that the model takes`,
+      `the query has ${asked.length > maxTokens ? `more than ${maxTokens}` : asked.length} tokens: no room for a text within the model's ${maxTokens}`,
     );
   return {
     async encode(text) {

@@ -20,7 +20,7 @@ export class Loop {
     const { again } = this;
     const call = (context: Context, { positional: [values] }: Arguments): Value => {
       if (!again || values === undefined)
-        throw new TemplateFailure("loop() needs a loop with 'recursive', and what to loop over");
+        throw new TemplateFailure("loop() needs a 'recursive' loop, and a value to loop over");
       return again(context, values);
     };
     return new Callable('loop', call, (name) => this.field(name));

@@ -66,7 +66,7 @@ async function noBackend(resolveFrom: string | undefined): Promise<RuntimeError>
     backend.dispose();
     return `backend: '${name}'`;
   });
-  const onRequest = names.length > 0 ? `. Never chosen unasked, but by name: ${names.join(', ')}` : '';
+  const onRequest = names.length > 0 ? `. Only chosen by name: ${names.join(', ')}` : '';
   return new RuntimeError(
     'NO_BACKEND',
     `there is no backend to compute with: ${showCandidates(seen, resolveFrom)}${onRequest}. ` +
@@ -80,7 +80,7 @@ function given(backend: Backend, { backendOptions }: BackendOptions): Backend {
   if (backendOptions === undefined) return backend;
   throw new RuntimeError(
     'BAD_OPTION',
-    'backendOptions are for a backend that is named: the instance given has been made already',
+    'backendOptions are only for a backend given by name: this instance exists already',
   );
 }
 

@@ -65,8 +65,8 @@ export async function chooseBackends(file: ModelFile, options: ResolvedLoadOptio
 }
 
 const oneRange =
-  'a backend computes one range of layers. For two of one package give instances, from its createBackend; where a package has several ' +
-  'devices, name each';
+  'a backend computes one range of layers. For two backends of one package give instances from its createBackend; for a package with several ' +
+  'devices name each device';
 
 /** @throws RuntimeError BAD_OPTION */
 function needChoices(
@@ -90,7 +90,7 @@ function needChoices(
   const strange = Object.keys(backendOptions).find((name) => !names.includes(name));
   if (strange !== undefined)
     refuse(
-      `backendOptions of several backends go by their names: '${strange}' is not among ${shown || 'them, since instances have been made already'}`,
+      `backendOptions of several backends are keyed by name: '${strange}' is not among ${shown || 'them: the backends are instances'}`,
     );
 }
 

@@ -59,7 +59,7 @@ async function startBackend(file: ModelFile, options: ResolvedLoadOptions): Prom
   options.onProgress?.({ phase: 'backend', loaded: 1, total: 1 });
   if (chosen.plan.context > file.config.context)
     options.onNotice?.(
-      `the context of ${chosen.plan.context} is longer than the ${file.config.context} tokens that the model was trained for: beyond them its text may degrade`,
+      `the context of ${chosen.plan.context} is longer than the ${file.config.context} tokens of the model's training: longer text may degrade`,
     );
   return chosen;
 }

@@ -15,10 +15,7 @@ export interface PromptRules {
 /** @throws RuntimeError NO_TOKENIZER */
 export function needTokenizer(tokenizer: Tokenizer | undefined): Tokenizer {
   if (tokenizer) return tokenizer;
-  throw new RuntimeError(
-    'NO_TOKENIZER',
-    'the model came without a vocabulary: give token ids instead of text',
-  );
+  throw new RuntimeError('NO_TOKENIZER', 'the model has no vocabulary: give token ids instead of text');
 }
 
 const promptRule: Rule<string | readonly number[]> = {
@@ -90,7 +87,7 @@ export function needTokens(ids: readonly number[], { vocabulary }: PromptRules):
   if (ids.length === 0)
     throw new RuntimeError(
       'EMPTY_PROMPT',
-      'the prompt has no tokens, and this vocabulary begins a text with none: give at least one',
+      'the prompt has no tokens, and the tokenizer adds none: give at least one',
     );
   const index = ids.findIndex((id) => !(Number.isInteger(id) && id >= 0 && id < vocabulary));
   if (index >= 0)
@@ -120,6 +117,6 @@ function needRoom(tokens: number, context: number, bound = ''): void {
   if (tokens < context) return;
   throw new RuntimeError(
     'PROMPT_TOO_LONG',
-    `the prompt has ${bound}${tokens} tokens, which leaves no room in the context of ${context}: shorten it, or load the model with a larger context`,
+    `the prompt has ${bound}${tokens} tokens, too many for the context of ${context}: shorten it, or load the model with a larger context`,
   );
 }

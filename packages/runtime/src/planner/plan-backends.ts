@@ -46,7 +46,7 @@ export const wantedContext = ({ config }: PlannedModel, { context }: PlanRequest
 function whyContext(model: PlannedModel, { context }: PlanRequest, chosen: number, perToken: number): string {
   const trained = model.config.context;
   if (context !== undefined && context > trained)
-    return `context ${context}, as asked; the model was trained for ${trained}, beyond which its text may degrade`;
+    return `context ${context}, as asked; the model was trained for ${trained}: longer text may degrade`;
   if (context !== undefined) return `context ${context}, as asked`;
   const why =
     chosen === trained
@@ -154,7 +154,7 @@ function planRanges(
 ): BackendPlan {
   const ranges = request.ranges!;
   const fault = rangeFault(ranges, model.config.layers);
-  if (fault) throw new RuntimeError('BAD_OPTION', `the split ${showParts(ranges)} cannot be: ${fault}`);
+  if (fault) throw new RuntimeError('BAD_OPTION', `the split ${showParts(ranges)} is not possible: ${fault}`);
   if (ranges.length !== devices.length)
     throw new RuntimeError(
       'BAD_OPTION',
@@ -177,7 +177,7 @@ function needHostMemory(parts: readonly PartFit[], context: number): void {
   if (taken <= memory) return;
   throw new RuntimeError(
     'MODEL_TOO_LARGE',
-    `the parts ${showParts(parts)} take ${showBytes(taken)} of the host's memory together, of which ${showBytes(memory)} may be used: ` +
+    `the parts ${showParts(parts)} take ${showBytes(taken)} of the host's memory together, but only ${showBytes(memory)} may be used: ` +
       'these backends share it, so a split gains no room',
   );
 }
@@ -304,6 +304,6 @@ function planFirst(
   if (devices.length === 1) throw first;
   throw new RuntimeError(
     first.code,
-    `${first.message}; nor has a split over ${showNames(devices)} the memory`,
+    `${first.message}; no split over ${showNames(devices)} has the memory either`,
   );
 }

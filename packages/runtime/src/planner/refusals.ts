@@ -22,7 +22,7 @@ export function needs(model: PlannedModel, { device, from, to, weights, activati
     : `too large for '${device.backend}', ${showLayers({ from, to })}`;
   return (
     `${what}: ${showBytes(weights)} of weights and ${showBytes(activations)} of activations do not fit in the ` +
-    `${showBytes(device.freeMemory)} that are free on '${device.backend}' (a sixteenth of which stays free)${decodedNote(device)}`
+    `${showBytes(device.freeMemory)} that are free on '${device.backend}' (a sixteenth stays free)${decodedNote(device)}`
   );
 }
 

@@ -146,10 +146,7 @@ async function vocabularyOfFile(file: SpeechFile): Promise<SpeechVocabulary> {
   if (file.kind === 'huggingFace') return vocabularyOf(await tokenizerFromHuggingFace(file.folder));
   if (file.metadata.has('tokenizer.ggml.model'))
     return vocabularyOf(await loadTokenizerFromGguf(file.metadata));
-  throw new RuntimeError(
-    'NO_TOKENIZER',
-    `${file.path}: has no vocabulary, so no text can be made of its tokens`,
-  );
+  throw new RuntimeError('NO_TOKENIZER', `${file.path}: has no vocabulary: its tokens cannot become text`);
 }
 
 /** Token rules from the folder's generation_config.json, else from the vocabulary. */
