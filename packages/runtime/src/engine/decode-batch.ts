@@ -73,7 +73,7 @@ export class DecodeBatch {
     this.running = waiting.length > 0;
     if (!this.running) return;
     const head = headOf(waiting, this.steps.canDraw);
-    const count = this.affordable(waiting, head);
+    const count = this.chainLength(waiting, head);
     const members = waiting.filter((member) => member.grow(count));
     if (members.length > 0) await this.compute(members, head, count);
     process.nextTick(this.step);
@@ -127,9 +127,9 @@ export class DecodeBatch {
   };
 
   /** Number of steps before JavaScript wakes up. */
-  private affordable(members: readonly DecodeMember[], head: DecodeHead): number {
-    const hurries = this.others > 0 || this.waiting.length > 0;
-    if (head === 'ranked' || hurries || !this.steps.canChain) return 1;
+  private chainLength(members: readonly DecodeMember[], head: DecodeHead): number {
+    const deviceIsWanted = this.others > 0 || this.waiting.length > 0;
+    if (head === 'ranked' || deviceIsWanted || !this.steps.canChain) return 1;
     let count = Math.min(longestChain, Math.floor(wakeUpMilliseconds / this.milliseconds[members.length]!));
     for (const { request } of members) count = Math.min(count, request.most);
     return Math.max(1, count);

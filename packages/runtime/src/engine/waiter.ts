@@ -61,11 +61,11 @@ export class Waiter<Kept> {
       maxWaitMs === undefined
         ? undefined
         : setTimeout(onTimeout, Math.min(maxWaitMs, longestTimer), maxWaitMs);
-    const deafen = signal && listenTo(signal, onAbort);
+    const removeListener = signal && listenTo(signal, onAbort);
     this.stop = () => {
       clearTimeout(long);
       clearTimeout(timeout);
-      deafen?.();
+      removeListener?.();
     };
   }
 }

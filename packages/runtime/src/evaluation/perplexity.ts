@@ -63,7 +63,7 @@ export async function perplexity(
   }));
   let [sum, count, done] = [0, 0, 0];
   for await (const { some, logits } of inFlight(model.profile.plansInFlight ?? 1, tasks)) {
-    sum += await surprise(logits, some);
+    sum += await negativeLogLikelihood(logits, some);
     count += some.length - 1;
     done += some.length;
     onProgress?.({ loaded: done, total: ids.length });
@@ -74,13 +74,16 @@ export async function perplexity(
 const turn = 2 ** 21; // logits between two turns of the event loop: a few hundredths of a second
 
 /** Σ −ln p(ids[t + 1]), from logits [T][V]. */
-async function surprise(logits: readonly Float32Array[], ids: readonly number[]): Promise<number> {
-  let [sum, looked] = [0, 0];
+async function negativeLogLikelihood(
+  logits: readonly Float32Array[],
+  ids: readonly number[],
+): Promise<number> {
+  let [sum, read] = [0, 0];
   for (let t = 0; t + 1 < ids.length; t++) {
     sum -= logProbability(logits[t]!, ids[t + 1]!);
-    looked += logits[t]!.length;
-    if (looked < turn) continue;
-    looked = 0;
+    read += logits[t]!.length;
+    if (read < turn) continue;
+    read = 0;
     await yieldToEventLoop();
   }
   return sum;

@@ -143,16 +143,16 @@ function named(all: readonly Omit<Candidate, 'name'>[]): readonly Candidate[] {
 }
 
 /** Steps are rehearsed (20 ms) where the planner's estimate exceeds this part of the free memory. */
-const plenty = 1 / 2;
+const plentifulFraction = 1 / 2;
 
-/** A backend with the model on it. Rehearses the largest steps where memory is scarce (`plenty`). */
+/** A backend with the model on it. Rehearses the largest steps where memory is scarce (`plentifulFraction`). */
 async function plannedDevice(
   { name, backend }: Candidate,
   file: ModelFile,
   request: PlanRequest,
 ): Promise<PlannerDevice> {
   const device = plannerDevice(backend, file, name);
-  if (estimatedBytes(file, device, request) <= plenty * device.freeMemory) return device;
+  if (estimatedBytes(file, device, request) <= plentifulFraction * device.freeMemory) return device;
   const { prefillChunk, context = file.config.context, sequences } = request;
   const sizes = { prefillChunk: Math.min(prefillChunk, context), sequences };
   return { ...device, steps: await rehearseSteps(backend, file, sizes) };

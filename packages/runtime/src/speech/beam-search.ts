@@ -54,14 +54,14 @@ export async function searchBeams(options: WritingOptions, width: number): Promi
 function extend(beam: Beam, next: NextTokens, count: number): Candidate[] {
   const { weights } = next;
   const best: number[] = [];
-  let bar = -1; // forbidden tokens have weight −1
+  let threshold = -1; // forbidden tokens have weight −1
   for (let id = 0; id < weights.length; id++) {
     const weight = weights[id]!;
-    if (!(weight > bar)) continue;
+    if (!(weight > threshold)) continue;
     const at = best.findIndex((other) => weights[other]! < weight);
     best.splice(at < 0 ? best.length : at, 0, id);
     if (best.length > count) best.pop();
-    if (best.length === count) bar = weights[best.at(-1)!]!;
+    if (best.length === count) threshold = weights[best.at(-1)!]!;
   }
   return best.map((id) => ({ beam, id, logProbability: beam.logProbability + logProbability(next, id) }));
 }

@@ -52,7 +52,7 @@ export async function decodeWindow(request: WindowRequest): Promise<WindowText> 
     for (let attempt = 0; ; attempt++) {
       const temperature = options.temperatures[attempt]!;
       const written = await write(writing, temperature, options, random);
-      const text = judge(written, temperature, noSpeechProbability, request.vocabulary);
+      const text = scored(written, temperature, noSpeechProbability, request.vocabulary);
       const isLast = attempt + 1 === options.temperatures.length;
       if (isLast || !needsAnother(text, options)) return text;
     }
@@ -75,7 +75,7 @@ async function write(
 /** Mean log probability per token, the end token included. */
 const averageOf = ({ tokens, logProbability }: WrittenText) => logProbability / (tokens.length + 1);
 
-function judge(
+function scored(
   written: WrittenText,
   temperature: number,
   noSpeechProbability: number,

@@ -106,7 +106,7 @@ export async function loadSpeechModel(
     if (options.graph) need(backend, 'graph');
     const model = await loadOnto(backend, file, options);
     const graph = options.graph === false ? undefined : backend.graph;
-    const source = { model, vocabulary, graph, ...steering(file, vocabulary) };
+    const source = { model, vocabulary, graph, ...tokenRules(file, vocabulary) };
     return new SpeechModel(source, owned, file.path, performance.now() - start);
   } catch (error) {
     if (owned) backend.dispose();
@@ -150,7 +150,7 @@ async function vocabularyOfFile(file: SpeechFile): Promise<SpeechVocabulary> {
 }
 
 /** Token rules from the folder's generation_config.json, else from the vocabulary. */
-function steering(
+function tokenRules(
   file: SpeechFile,
   vocabulary: SpeechVocabulary,
 ): Pick<SpeechSource, 'suppressed' | 'notFirst' | 'alignmentHeads'> {

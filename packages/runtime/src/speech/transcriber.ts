@@ -16,7 +16,7 @@ const framesPerSecond = sampleRate / hop;
 /** The first segment starts within one second. */
 const latestFirst = 1 / secondsPerTimestamp;
 /** A text drawn at a higher temperature is no context for the next window. */
-const calmTemperature = 0.5;
+const contextTemperature = 0.5;
 
 /** The parts of a model for a transcription. */
 export interface SpeechSource {
@@ -201,7 +201,7 @@ export class Transcriber implements Production<Segment, TranscriptionResult> {
       vocabulary,
       rules: this.rules(length),
       options: this.options,
-      prompt: [...this.told(wanted.length), ...wanted],
+      prompt: [...this.previousText(wanted.length), ...wanted],
       wanted,
     });
   }
@@ -215,16 +215,16 @@ export class Transcriber implements Production<Segment, TranscriptionResult> {
   }
 
   /** The last tokens of the earlier text: at most half of the context. */
-  private told(wanted: number): number[] {
+  private previousText(wanted: number): number[] {
     const room = Math.floor(this.source.model.config.decoder.context / 2) - 1 - wanted;
     if (this.previous.length === 0 || room < 1) return [];
     return [this.source.vocabulary.ids.startOfPrevious, ...this.previous.slice(-room)];
   }
 
   private remember({ temperature }: WindowText, tokens: readonly number[]): void {
-    const goesOn = this.options.conditionOnPrevious && temperature <= calmTemperature;
+    const isContext = this.options.conditionOnPrevious && temperature <= contextTemperature;
     const { context } = this.source.model.config.decoder;
-    this.previous = goesOn ? [...this.previous, ...tokens].slice(-context) : [];
+    this.previous = isContext ? [...this.previous, ...tokens].slice(-context) : [];
   }
 
   /** The token rules of a window with `length` frames of sound. */

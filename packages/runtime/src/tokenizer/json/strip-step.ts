@@ -26,7 +26,7 @@ export function stripFused(content: string, start: number, stop: number, continu
       }
       if (held === '' || (left > 0 && content.startsWith(held))) return [];
       left = 0;
-      const safe = held.length - endThatMayGo(held, content, stop);
+      const safe = held.length - removableEnd(held, content, stop);
       const out = held.slice(0, safe);
       held = held.slice(safe);
       return out === '' ? [] : [out];
@@ -35,7 +35,7 @@ export function stripFused(content: string, start: number, stop: number, continu
   };
 }
 
-function endThatMayGo(text: string, content: string, stop: number): number {
+function removableEnd(text: string, content: string, stop: number): number {
   let last = text.length;
   for (let i = 0; i < stop && text.endsWith(content, last); i++) last -= content.length;
   return text.length - last;
