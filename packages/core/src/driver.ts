@@ -25,8 +25,9 @@ export interface OpSupport {
   /** Element types of its cache buffers, for ops that have any. */
   readonly cacheDtypes?: readonly DType[];
   /**
-   * Tensor operands that the kernel rounds to bf16 (to nearest, ties to even) before anything else, and the formats with which it does: all matrices
-   * (weights of 2 dimensions or more) and caches that the op reads must be of one of these. Such an operand may come as bf16.
+   * Tensor operands that the kernel rounds to bf16 (to nearest, ties to even) before anything else, and the formats with which it
+   * does: all matrices (weights of 2 dimensions or more) and caches that the op reads must be of one of these. Such an operand may
+   * come as bf16.
    */
   readonly rounds?: Readonly<Record<string, readonly (WeightFormat | DType)[]>>;
   /** The kernel can round any of its f32 outputs to bf16 (to nearest, ties to even) and store that. Not for outputs that are kept. */
