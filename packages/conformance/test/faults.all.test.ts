@@ -437,7 +437,7 @@ const countingDriver = (name: KernelName, operand: string): Fault['plant'] => {
   return (driver) => planDriver({ ...driver, kernels: { ...driver.kernels, [name]: writeRows } });
 };
 
-/** A driver of plans with a quick product of ones, which says how often it looks for aborts, and before which ops it does. */
+/** A driver of plans: `profile.abort` is `says`, the abort word is read before the ops of `looks`. Products are quick: all ones. */
 const abortingDriver =
   (says: Granularity, looks: (op: number) => boolean): Fault['plant'] =>
   (driver) => {
@@ -998,27 +998,27 @@ const contractFaults: Readonly<Record<string, Fault>> = {
       return { ...right, kernels: { ...right.kernels, linear } };
     },
   },
-  'aborts are looked for before each op, it says, but between segments': {
+  "profile.abort is 'op', but the abort word is read every 64 ops": {
     suite: 'abort',
     caughtBy: /^a signal while a step of 24 ops/,
     plant: abortingDriver('op', (op) => op % 64 === 0),
   },
-  'segments are longer than a few hundred ops': {
+  "profile.abort is 'segment', but segments have 2000 ops": {
     suite: 'abort',
     caughtBy: /^a signal while a step of 1000 ops/,
     plant: abortingDriver('segment', (op) => op % 2000 === 0),
   },
-  'an abort is not looked for': {
+  "profile.abort is 'op', but the abort word is never read": {
     suite: 'abort',
     caughtBy: /^a signal while a step of 24 ops/,
     plant: abortingDriver('op', () => false),
   },
-  'a step that has begun does not run to its end, as the profile says': {
+  "profile.abort is 'step', but a step ends before any op": {
     suite: 'abort',
     caughtBy: /^a signal while a step runs to its end/,
     plant: abortingDriver('step', () => true),
   },
-  'a step of two halves is aborted between them, though it has begun': {
+  "profile.abort is 'step', but a step ends between segments of 200 ops": {
     suite: 'abort',
     caughtBy: /^a signal while a step runs to its end/,
     plant: abortingDriver('step', (op) => op % 200 === 0),

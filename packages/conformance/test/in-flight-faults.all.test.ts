@@ -37,7 +37,7 @@ const faults: Readonly<Record<string, readonly [fault: Partial<FlightParts>, cau
     { after: async () => {} },
     /^(replays|replays and steps settle|an abort of all)/,
   ],
-  'aborts are not looked for': [{ control: () => new Int32Array(1) }, /^the abort of one/],
+  'the abort word is never read': [{ control: () => new Int32Array(1) }, /^the abort of one/],
   'all runs of a graph have one control word': [{ control: (_own, io) => io.control }, /^the abort of one/],
 };
 

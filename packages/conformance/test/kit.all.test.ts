@@ -9,7 +9,7 @@ import { roundingDriver } from './rounding-driver.js';
 const apart = (a: Lifetime, b: Lifetime) => a.last < b.first || b.last < a.first;
 const flagging = () => planDriver(richDriver(), { flagged: (op) => op, mayShare: apart });
 
-/** Looks for an abort before every so many ops. */
+/** Reads the abort word before every `every`th op. */
 const looking = (says: 'segment' | 'step', every: number) => () =>
   planDriver(richDriver(), { abort: { says, looks: (op) => op % every === 0 } });
 

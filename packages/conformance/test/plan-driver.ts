@@ -51,7 +51,7 @@ export interface PlanDriverOptions {
   readonly flagged?: (op: number) => number;
   /** The driver places temporaries: whether two of these lifetimes may share memory. Absent: core places them. */
   readonly mayShare?: (one: Lifetime, other: Lifetime) => boolean;
-  /** `profile.abort`, and before which ops the driver looks whether the caller has aborted. Absent: before each. */
+  /** `says`: `profile.abort`. `looks`: the ops before which the driver reads the abort word. Absent: each op. */
   readonly abort?: { readonly says: Granularity; readonly looks: (op: number) => boolean };
   /** The host memory that a plan works on; absent: its own. */
   readonly memoryOf?: (plan: EncodedPlan, io: PlanIo) => PlanIo;

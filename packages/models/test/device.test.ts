@@ -124,7 +124,7 @@ describe.each([
   });
 });
 
-/** What rounding to bf16 moves a logit by at most, as a share of the largest. */
+/** Bound of a logit's error by rounding to bf16, as a share of the largest logit. */
 const roundedShare = 0.02;
 
 describe.each([

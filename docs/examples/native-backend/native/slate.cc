@@ -53,7 +53,7 @@ class Slate : public Device {
         compute(op);
       } catch (const Failure& failure) {
         if (failure.code != Code::out_of_range) throw;
-        flag(plan, run, op, FaultCode::out_of_range); // as kernels of a GPU do, which cannot throw
+        flag(plan, run, op, FaultCode::out_of_range); // kernels of a GPU cannot throw
       }
     });
     for (const auto& [from, to] : placed.written) memcpy(host.outputs + from, placed.outputs.data() + from, to - from);

@@ -558,7 +558,7 @@ void runs_can_be_ended() {
   check.fails(Code::aborted, "disposed", run);
 }
 
-// A device whose kernels set flags. `broken` fails for a reason of its own.
+// A device whose kernels set flags. Ops named `broken` fail with DEVICE_FAILED.
 struct FlaggingBackend : Backend {
   using Backend::Backend;
   void run(Plan& plan, const Run& run) override {

@@ -14,7 +14,7 @@ interface LongStep {
   readonly marks: KvBuffer;
 }
 
-/** A step of `ops` products of `rows` rows, one behind the other. All values are 1. */
+/** A chain of `ops` products [rows, width] · [width, width]. All values are 1. */
 async function longStep(backend: Backend, ops: number, rows = 8): Promise<LongStep> {
   const weight = await loadValues(backend, new Float32Array(width * width).fill(1 / width), [width, width]);
   const cache = () => backend.kvBuffer({ blocks: 1, blockSize: 2, heads: 1, headDim: width, dtype: 'f32' });
@@ -43,7 +43,7 @@ interface Progress {
   readonly ended: boolean;
 }
 
-/** Runs a step whose signal aborts after so many milliseconds. */
+/** Runs a step; its signal aborts after `milliseconds`. */
 async function interrupted(backend: Backend, { ops, rows }: Size, milliseconds: number): Promise<Progress> {
   const { step, marks } = await longStep(backend, ops, rows);
   const controller = new AbortController();
@@ -57,7 +57,7 @@ async function interrupted(backend: Backend, { ops, rows }: Size, milliseconds: 
   return { aborted: end.status === 'rejected', begun: tokens[0] !== 0, ended: tokens[width] !== 0 };
 }
 
-/** What a step of this size takes, in milliseconds. */
+/** Milliseconds of a step of this size. */
 async function durationOf(backend: Backend, { ops, rows }: Size): Promise<number> {
   const { step } = await longStep(backend, ops, rows);
   const start = performance.now();
@@ -79,8 +79,8 @@ async function stopsMidway(backend: Backend, size: Size): Promise<boolean> {
 }
 
 /**
- * Steps that must end in their middle: a driver that looks before each op sees a signal among a few ops, one that looks between
- * segments among more ops than a segment has. Rows make a step last, where a device is fast.
+ * Steps that must end in their middle. 'op': fewer ops than a segment, so a driver that looks between segments never stops. 'segment':
+ * more ops than a segment. More rows make the step longer on a fast device.
  */
 const interruptible = {
   op: { ops: 24, rows: [8, 64, 512, 4096, 32_768] },
@@ -98,7 +98,7 @@ const midway = (granularity: keyof typeof interruptible): Case => {
   });
 };
 
-/** A step that has begun ends, and one that is aborted has not begun: it has written nothing. */
+/** A step resolves after its last op, or rejects before its first: the cache has both tokens or none. */
 const toItsEnd: Case = on('a signal while a step runs to its end', async (backend) => {
   for (const size of [
     { ops: 24, rows: 8 },
@@ -135,7 +135,7 @@ const always: readonly Case[] = [
   }),
 ];
 
-/** AbortSignals before and during a run, as often as `profile.abort` says that the driver looks. */
+/** AbortSignals before and during a run. `profile.abort` says where a run may end. */
 export const abort: Suite = ({ backend }) => {
   const { abort: granularity = 'op' } = backend.profile;
   return [...always, granularity === 'step' ? toItsEnd : midway(granularity)];

@@ -43,8 +43,9 @@ const ownSource = ({ bytes, ...source }: WeightSource): WeightSource => ({
 });
 
 /**
- * A device as a GPU is one: memory that JavaScript cannot see, completion in an event of its own, two plans in flight, flags in
- * place of exceptions, an abort between plans alone, temporaries that it places itself and keeps in bf16 where it rounds them, chains and captured plans on the device, caches heads first, no float64. It computes by the op definitions.
+ * A device that behaves as a GPU does. Memory: out of JavaScript's sight; temporaries at places of the device's own choice, in bf16
+ * where all readers round; caches heads first. Runs: two plans in flight, each with a completion event of its own; captured plans and
+ * chains; flags in place of exceptions; aborts between plans alone. Numbers: no float64. Kernels are the op definitions.
  */
 export async function testDevice({
   plansInFlight = 2,

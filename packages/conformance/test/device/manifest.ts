@@ -21,10 +21,10 @@ const float64: readonly string[] = ['sample'];
 /** Mixtures of experts run from plain ops. */
 const unfused: readonly string[] = ['moe'];
 
-/** Units of 16 bits multiply matrices of 16 bits with rows rounded to bf16. */
+/** Tensor units of 16 bits: x is rounded to bf16 where the matrices have 16 bits. */
 const products = { x: ['f16', 'bf16'] } as const;
 
-/** Operands that are rounded to bf16, and the formats of matrices and caches with which they are. */
+/** By op: operands rounded to bf16, with these formats of matrices and caches. */
 const rounds: Readonly<Record<string, OpSupport['rounds']>> = {
   linear: products,
   expertLinear: products,
@@ -53,7 +53,7 @@ const claims = (names: readonly string[]) => Object.fromEntries(names.map((name)
 const ops = Object.keys(coreOps).filter((name) => !float64.includes(name));
 const fused = (Object.keys(fusedOps) as FusedOpName[]).filter((name) => !unfused.includes(name));
 
-/** What the host is told. The device holds plans to it. */
+/** The claims of the driver. The device refuses a plan that goes beyond them. */
 export const manifest = { ops: claims(ops), fused: claims(fused) } as Manifest;
 
 const claimed: Readonly<Record<string, OpSupport>> = { ...manifest.ops, ...manifest.fused };
@@ -64,5 +64,5 @@ export const roundedWith = ({ name }: AnyOp, formats: readonly string[]): readon
     formats.length > 0 && formats.every((format) => allowed.some((one) => one === format)) ? [operand] : [],
   );
 
-/** Whether an op stores outputs of f32 as bf16 where it is told to. */
+/** Whether an op can store its f32 outputs as bf16. */
 export const storesBf16 = ({ name }: AnyOp): boolean => claimed[name]?.stores !== undefined;

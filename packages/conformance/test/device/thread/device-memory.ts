@@ -13,7 +13,7 @@ import type { Piece } from '../protocol.js';
 
 const malformed = (message: string) => new BackendError('BAD_ARGUMENT', `the plan is malformed: ${message}`);
 
-/** A weight as f32, and what it was in the file. */
+/** A weight as f32; `format` is that of the file. */
 interface Kept {
   readonly weight: DenseWeight;
   readonly shape: readonly number[];

@@ -21,7 +21,7 @@ import type { DeviceMemory } from './device-memory.js';
 import { Placement } from './placement.js';
 import { type Operand, type OpRecord, PlanReader, type RegionBytes } from './read-plan.js';
 
-/** By op; what is not here is computed by its definition. Angles are reduced in integers, for want of float64. */
+/** By op; other ops are computed by their definitions. `ropeTable` reduces angles in integers: no float64. */
 const kernels = new Map<string, Kernel>([['ropeTable', ropeTable]]);
 
 function kernel(op: AnyOp): Kernel {
@@ -48,7 +48,7 @@ function narrow(wide: KernelMemory, place: KernelMemory): void {
   elements(place).set(Uint16Array.from(elements(wide), f32ToBf16));
 }
 
-/** NaN in every floating dtype: what an op leaves unwritten is seen, and what is read after its lifetime. */
+/** NaN in every floating dtype. Shows elements that an op leaves unwritten, and reads after a lifetime. */
 const poison = 0xff;
 
 function needHostRegions(bytes: RegionBytes, { inputsBytes, outputsBytes }: PlanMessage): void {

@@ -125,7 +125,7 @@ export class PlanReader {
     return this.checked(op, attributes, Object.fromEntries(present), all.slice(names.length));
   }
 
-  /** Throws where the op could touch what is not its own, or would round what it does not claim to. */
+  /** Throws BAD_ARGUMENT for memory outside the operands' own, and for bf16 where the manifest does not claim it. */
   private checked(
     op: AnyOp,
     attributes: OpRecord['attributes'],
