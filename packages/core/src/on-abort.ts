@@ -1,4 +1,4 @@
-/** What happens when a signal aborts, and the one listener that it has for all of it. */
+/** The acts of one signal, and its single listener. */
 interface Listening {
   readonly acts: Set<() => void>;
   listener(): void;
@@ -7,8 +7,8 @@ interface Listening {
 const listenings = new WeakMap<AbortSignal, Listening>();
 
 /**
- * Calls `act` when a signal aborts that has not aborted yet. However many calls share a signal, it has one listener: Node
- * takes the eleventh for a leak. Returns what ends it.
+ * Calls `act` when `signal` aborts; the signal has not aborted yet. All calls with the same signal share one listener,
+ * because Node reports the eleventh listener as a leak. Returns a function that cancels the call.
  */
 export function onAbort(signal: AbortSignal, act: () => void): () => void {
   const listening = listenings.get(signal) ?? listen(signal);

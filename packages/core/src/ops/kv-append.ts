@@ -5,7 +5,7 @@ import { defineOp } from '../op/define-op.js';
 import type { Numbers } from '../op/numbers.js';
 import { inCache, ints, normal, zeros } from '../testing/samples.js';
 
-/** Cache buffers are [blocks, blockSize, Hk, d] (i8: d + 4, see `cacheRow`); k and v are [T, Hk, d]; slots [T]. */
+/** Shapes: cache buffers [blocks, blockSize, Hk, d] (i8: d + 4, see `cacheRow`), k and v [T, Hk, d], slots [T]. */
 export function needCache(
   op: string,
   kCache: OperandSpec,
@@ -65,8 +65,8 @@ export const kvAppend = defineOp({
   name: 'kvAppend',
   doc:
     'Writes keys and values k, v [T, Hk, d] into the cache [blocks, blockSize, Hk, d] at slots [T] (slot = block · blockSize + place; −1 skips the row), ' +
-    "rounded to the cache's dtype; an i8 cache [blocks, blockSize, Hk, d + 4] has after each head its scale, an f32 max|x| / 127, and elements x / scale. " +
-    'A slot named twice holds the later row.',
+    "rounded to the cache's dtype; an i8 cache [blocks, blockSize, Hk, d + 4] holds per head d elements x / scale, then the scale, an f32 max|x| / 127. " +
+    'If a slot occurs twice, the later row wins.',
   operands: {
     k: { kind: 'tensor', dtypes: ['f32'] },
     v: { kind: 'tensor', dtypes: ['f32'] },
@@ -98,7 +98,7 @@ export const kvAppend = defineOp({
     { ...sample('slot past the cache', 'f32', [12]), code: 'OUT_OF_RANGE', when: 'run' },
     { ...sample('slot below −1', 'f32', [-2]), code: 'OUT_OF_RANGE', when: 'run' },
     {
-      name: 'cache of other heads',
+      name: 'cache with other heads',
       operands: {
         ...sample('', 'f32', [0]).operands,
         kCache: zeros([3, 4, 1, 8]),

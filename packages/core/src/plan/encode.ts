@@ -8,18 +8,18 @@ import { opName } from './op-name.js';
 import type { PlanOp, PlanOperand } from './plan.js';
 
 /**
- * A plan as one buffer of 32-bit little-endian words, for drivers that take it whole:
+ * A plan as one buffer of 32-bit little-endian words, for drivers that take whole plans:
  *
  *   header   magic, version, ops, words, then arena, inputs and outputs bytes (low and high word each), rest 0: 16 words
  *   each op  opcode, words of this record, attributes, operands; the attributes (f32 as its bits, i32); the operands
  *   operand  region, id, byte offset (low, high), dtype, rank, d0, d1, d2, d3: 10 words
  *
- * Operands are those of the op table in its order, then the outputs. `region` says what `id` means: an absent operand,
+ * Operands in op-table order, then the outputs. `region` gives the meaning of `id`: an absent operand,
  * the arena, the inputs, the outputs (id 0 in all four), a buffer or a weight (the driver's own id; offset 0; a
  * weight's dtype word is −1, since the driver chose its layout). Whole tensors start at multiples of 64; slices at any element.
- * A temporary whose readers all round it to bf16 has that dtype (`OpSupport.rounds`).
+ * A temporary has dtype bf16 if all its readers round it to bf16 (`OpSupport.rounds`).
  *
- * `key`, `lifetimes` and `nameOf` are worked out when they are asked for.
+ * `key`, `lifetimes` and `nameOf` are computed on demand.
  */
 export interface EncodedPlan {
   readonly words: Int32Array;
@@ -28,16 +28,18 @@ export interface EncodedPlan {
   readonly outputsBytes: number;
   readonly opCount: number;
   /**
-   * The same for two plans exactly where all their words are: shapes, offsets, ids. What a driver has made of one (bindings, a graph)
-   * serves the other, with the other's io; a driver that gives the id of what it freed to something else forgets it then.
+   * Two plans have the same key exactly if all their words are equal: shapes, offsets, ids. A driver may reuse work on
+   * one plan (bindings, a graph) for the other, with the other's io. A driver that gives a freed id to something else
+   * must drop that work.
    */
   readonly key: string;
   /**
-   * Of each temporary, in the order in which ops make them, four numbers: byte offset in the arena, byte length, index of the op that
-   * makes it, index of the last op that reads it. With `profile.placing` 'driver' no two offsets share memory.
+   * Four numbers per temporary, in the order of the ops that make them: byte offset in the arena, byte length, index of
+   * the op that makes it, index of the last op that reads it. With `profile.placing` 'driver' no two temporaries share
+   * memory.
    */
   readonly lifetimes: Float64Array;
-  /** What people call an op, by its index: 'linear blk.3.attn_q.weight', 'attention after blk.3.attn_q.weight'. */
+  /** Readable name of an op, by its index: 'linear blk.3.attn_q.weight', 'attention after blk.3.attn_q.weight'. */
   nameOf(op: number): string;
 }
 
@@ -60,10 +62,10 @@ export const regions = { none: 0, arena: 1, inputs: 2, outputs: 3, buffer: 4, we
 /** Values of an operand's `dtype` word. */
 export const dtypeCodes = Object.fromEntries(dtypes.map((name, i) => [name, i])) as Record<DType, number>;
 
-/** Fused ops are numbered from here, so that core ops can be added. */
+/** First opcode of fused ops. The gap leaves room for new core ops. */
 export const firstFusedOpcode = 64;
 
-/** Ops of groups, likewise. */
+/** First opcode of collective ops. */
 export const firstCollectiveOpcode = 128;
 
 /** The opcode of every op, by name. */
@@ -75,7 +77,7 @@ export const opcodes: ReadonlyMap<string, number> = new Map([
 
 const high = (n: number) => Math.floor(n / 2 ** 32);
 
-/** One buffer seen as integers and as floats. Words that nobody writes stay 0. */
+/** One buffer seen as integers and as floats. Unwritten words stay 0. */
 class Words {
   readonly ints: Int32Array;
   readonly floats: Float32Array;
@@ -119,7 +121,7 @@ function encodeAttributes(words: Words, at: number, { op, attributes }: PlanOp):
     else words.ints[at + i] = attributes[i]!;
 }
 
-/** Writes one record and returns where the next begins. */
+/** Writes one record and returns the index after it. */
 function encodeOp(words: Words, at: number, op: PlanOp, layout: Layout): number {
   const { operands, attributes, outputs } = op;
   words.ints[at] = opcodes.get(op.op.name)!;
