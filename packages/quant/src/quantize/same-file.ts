@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { QuantizeError } from './error.js';
 
-/** @throws QuantizeError SAME_FILE where `output` is one of the inputs, by whatever name. */
+/** @throws QuantizeError SAME_FILE if `output` is one of the inputs under any name. */
 export async function checkDistinct(output: string, inputs: Iterable<string>): Promise<void> {
   const existing = await stat(output).catch(() => undefined);
   if (!existing) return;
