@@ -10,13 +10,13 @@ import {
 } from '@quern/core';
 import { referenceDriver } from './driver.js';
 
-/** One collective call: what each rank has brought, and who waits for all of it. */
+/** One collective call: the values of each rank, and the waiting ranks. */
 interface Round {
   readonly brought: (Float32Array | undefined)[];
   readonly waiting: { resolve(all: readonly Float32Array[]): void; reject(error: unknown): void }[];
 }
 
-/** Where the ranks of a group meet: the n-th call of each belongs to round n. */
+/** Meeting point of the ranks: call n of each rank belongs to round n. */
 class Meeting {
   private readonly rounds = new Map<number, Round>();
   private readonly calls: number[];
@@ -26,7 +26,7 @@ class Meeting {
     this.calls = Array.from({ length: worldSize }, () => 0);
   }
 
-  /** What every rank brings to this round, in order of rank. Rejects with DEVICE_FAILED where a rank has left. */
+  /** Values of all ranks in this round, in rank order. Rejects with DEVICE_FAILED if a rank has left. */
   exchange(rank: number, values: Float32Array): Promise<readonly Float32Array[]> {
     if (this.gone !== undefined) return Promise.reject(this.left());
     const number = this.calls[rank]!++;
@@ -62,7 +62,7 @@ const combine: Readonly<Record<number, (a: number, b: number) => number>> = {
   [reductions.min]: Math.min,
 };
 
-/** Drivers of `worldSize` ranks in one process: what a group of devices must give. */
+/** Drivers of `worldSize` ranks in one process: the reference for a group of devices. */
 export function referenceGroup(worldSize: number): KernelDriver[] {
   const meeting = new Meeting(worldSize);
   const support: OpSupport = { dtypes: ['f32'] };

@@ -4,7 +4,7 @@ import { ConformanceError } from './error.js';
 import type { Lab } from './lab.js';
 import { suites } from './suites/index.js';
 
-/** The cases that the options ask for. Throws NO_CASES where there are none: nothing that ran is nothing proved. */
+/** The cases selected by the options. Throws NO_CASES if there are none: an empty run proves nothing. */
 export function collect(lab: Lab, { only }: ConformanceOptions): readonly Case[] {
   const cases = Object.entries(suites)
     .filter(([name]) => only?.suites?.includes(name) ?? true)

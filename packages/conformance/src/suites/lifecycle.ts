@@ -83,7 +83,7 @@ export const lifecycle: Suite = () => [
     weight.dispose();
     buffer.dispose();
   }),
-  on('a buffer starts zeroed, also where another was freed', async (backend) => {
+  on('a buffer starts zeroed, also in freed memory', async (backend) => {
     for (let round = 0; round < 3; round++) {
       const buffer = backend.buffer('i32', [1000]);
       const bytes = await buffer.read();

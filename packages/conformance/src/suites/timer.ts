@@ -5,7 +5,7 @@ import { ensure } from '../values/refusal.js';
 
 const on = fresh('timer');
 
-/** Milliseconds that the driver tells for a product of n × n matrices, and those that the whole run took. */
+/** Milliseconds of a product of n × n matrices: as reported by the driver, and of the whole run. */
 async function timeProduct(backend: Backend, n: number): Promise<{ told: number; took: number }> {
   need(backend, 'timer');
   const weight = await loadValues(backend, new Float32Array(n * n).fill(1), [n, n]);
@@ -18,10 +18,10 @@ async function timeProduct(backend: Backend, n: number): Promise<{ told: number;
   return { told: times[0]!.milliseconds, took };
 }
 
-/** n of n × n matrices, up to one that takes any clock a while. */
+/** n of n × n matrices, up to a size with a measurable time on any clock. */
 const sizes = [64, 256, 512];
 
-/** One time for each op that ran. */
+/** One time for each op of the run. */
 export const timer: Suite = (lab) => {
   if (!lab.backend.timer) return [];
   return [
