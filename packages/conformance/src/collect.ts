@@ -20,5 +20,5 @@ export function collect(lab: Lab, { only }: ConformanceOptions): readonly Case[]
 function nothingLeft({ driver }: Lab, only: ConformanceOptions['only']): string {
   const suites = only?.suites ? `suites ${only.suites.join(', ') || '(none)'}` : 'all suites';
   const cases = only?.cases ? `, cases like ${only.cases}` : '';
-  return `nothing is left to run on driver '${driver.name}': ${suites}${cases}. Suites of capabilities have cases where the driver declares them`;
+  return `no case to run on driver '${driver.name}': ${suites}${cases}. The suite of a capability has cases only if the driver declares it`;
 }

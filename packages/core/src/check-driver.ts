@@ -124,7 +124,7 @@ function needCapabilities(driver: Driver): void {
   needRules(driver, 'capabilities', declared, present);
 }
 
-const unknownCapability = `which is no capability; there are ${Object.keys(capabilityRules).join(', ')}`;
+const unknownCapability = `an unknown capability; known capabilities: ${Object.keys(capabilityRules).join(', ')}`;
 
 /** Functions that every driver must have, by path. */
 const methods = [

@@ -66,7 +66,7 @@ function needBf16(driver: Driver, op: AnyOp): void {
   const support = supportOf(driver, op.name);
   for (const name of Object.keys(support?.rounds ?? {}))
     if (!op.operands[name]?.dtypes?.includes('f32'))
-      throw bad(driver, `'${op.name}' rounds '${name}', which is no f32 operand of it`);
+      throw bad(driver, `'${op.name}' rounds '${name}', which is not an f32 operand of '${op.name}'`);
   if (support?.stores?.some((dtype) => dtype !== 'bf16'))
     throw bad(driver, `'${op.name}' stores ${support.stores}; outputs can be stored in bf16 alone`);
 }

@@ -64,6 +64,6 @@ function problemOf(part: WeightPart, width: number, bytesPerElement: number): st
     return `${part.rows} rows of ${of} elements take ${expected} bytes; got ${part.bytes.byteLength}`;
   const { skipped, used } = rowBytesOf(part, width);
   if (!Number.isInteger(skipped) || !Number.isInteger(used))
-    return `columns ${from} to ${from + width} are no whole blocks`;
+    return `columns ${from} to ${from + width} are not whole blocks`;
   return undefined;
 }

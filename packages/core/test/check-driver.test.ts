@@ -36,7 +36,7 @@ test.each<[string, object, RegExp]>([
   [
     'an unknown capability',
     { capabilities: { warp: true } },
-    /'warp', which is no capability; there are pagedKv,/,
+    /'warp', an unknown capability; known capabilities: pagedKv,/,
   ],
   [
     'an undefined capability',

@@ -19,7 +19,8 @@ export class OutputFile {
     const there = await statusOf(path);
     if (there && isStream(there))
       return new OutputFile(path, await attempt(path, open(path, 'w')), undefined);
-    if (there && !there.isFile()) throw new FileError('NOT_A_FILE', path, 'is no file that could be written');
+    if (there && !there.isFile())
+      throw new FileError('NOT_A_FILE', path, 'is neither a regular file, a FIFO nor a device');
     const target = there ? await attempt(path, realpath(path)) : path;
     const partial = `${target}.partial`;
     return new OutputFile(path, await attempt(path, open(partial, 'w')), { partial, target });

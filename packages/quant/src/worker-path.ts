@@ -20,7 +20,7 @@ function script(name: string): URL {
   throw new FileError(
     'NOT_FOUND',
     own,
-    'is missing, which threads run: build @quern/quant; an application that is bundled has it installed beside the bundle',
+    'is missing; it is the script of the threads: build @quern/quant, or install it beside a bundled application',
   );
 }
 

@@ -302,7 +302,7 @@ test('importance applies to columns; in a stack, to the columns of each matrix',
   );
   expect(blocks(experts)).toEqual(new Uint8Array(Buffer.concat(each)));
   expect(file.metadata.get('quantize.imatrix.chunks_count')).toBe(7);
-  expect(notices.some((text) => /some\.imatrix says nothing of \d tensors/.test(text))).toBe(true);
+  expect(notices.some((text) => /some\.imatrix has no importance for \d tensors/.test(text))).toBe(true);
 });
 
 test('an importance of another model is refused', async () => {

@@ -62,7 +62,7 @@ function needQuick(what: string, calls: readonly (() => unknown)[]): void {
   const least = Math.min(...calls.map(timeCall));
   ensure(
     least < aWhile,
-    `${what} holds up the event loop: the quickest of ${calls.length} calls took ${least} ms`,
+    `${what} blocks the event loop: the quickest of ${calls.length} calls took ${least} ms`,
   );
 }
 

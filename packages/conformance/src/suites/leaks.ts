@@ -39,7 +39,7 @@ async function needNoLeak(backend: Backend, what: string, round: () => Promise<v
     grown.push(bytes);
   }
   throw new Error(
-    `${rounds} rounds of ${what}, ${mib(roundBytes)} each, leave ${grown.map(mib).join(', then ')} in use: is it given back?`,
+    `${rounds} rounds of ${what}, ${mib(roundBytes)} each, leave ${grown.map(mib).join(', then ')} in use: is it freed?`,
   );
 }
 
@@ -112,9 +112,7 @@ async function needNoThreads(lab: Lab): Promise<void> {
     more = threads()! - before;
   }
   if (more < backends) return;
-  throw new Error(
-    `${backends} backends that were disposed of leave ${more} threads: does dispose() end them?`,
-  );
+  throw new Error(`${backends} disposed backends leave ${more} threads: does dispose() end them?`);
 }
 
 const everywhere: readonly Case[] = [

@@ -35,8 +35,8 @@ export const undeclared = ({
         async run() {
           throw new Error(
             name === collectiveName
-              ? 'the driver declares collective: give the kit `createGroup`, so that it is proved'
-              : `this version of the kit has no suite for ${name}: it is not proved`,
+              ? 'the driver declares collective: give the kit `createGroup` to test it'
+              : `this version of the kit has no suite for ${name}: it is not tested`,
           );
         },
       },

@@ -24,7 +24,7 @@ function errorOf(got: Float32Array, want: Float32Array): number {
 /** Compares rows with a reference's, one by one. Throws RangeError for different numbers of rows. */
 export function compareRows(got: readonly Float32Array[], want: readonly Float32Array[]): RowsComparison {
   if (got.length !== want.length || got.some((row, i) => row.length !== want[i]!.length))
-    throw new RangeError(`${got.length} rows cannot be held against ${want.length}`);
+    throw new RangeError(`${got.length} rows cannot be compared with ${want.length}`);
   return {
     rows: want.length,
     error: Math.max(0, ...want.map((row, i) => errorOf(got[i]!, row))),

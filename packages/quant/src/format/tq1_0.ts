@@ -6,7 +6,7 @@ const blockSize = 256;
 const blockBytes = 54;
 const dAt = 52; // byte offset in the block
 
-/** Runs of bytes. Digit n of the bytes of a run holds `bytes` consecutive elements. */
+/** Runs of bytes. Digit n of all bytes of a run: `bytes` consecutive elements. */
 const runs = [
   { at: 0, bytes: 32, digits: 5 },
   { at: 32, bytes: 16, digits: 5 },

@@ -170,11 +170,11 @@ class Notices {
 
   *texts(mix: MixName, importance: ImportanceMatrix | undefined): Generator<string> {
     if (this.fallen.length > 0)
-      yield `${this.fallen.length} tensors have rows that their format in ${mix} does not divide: ${listed(this.fallen)}`;
+      yield `${this.fallen.length} tensors have rows that are not whole blocks of their format in ${mix}: ${listed(this.fallen)}`;
     if (this.unweighted.length > 0)
-      yield `${importance?.path} says nothing of ${this.unweighted.length} tensors, which are quantised without it: ${listed(this.unweighted)}`;
+      yield `${importance?.path} has no importance for ${this.unweighted.length} tensors, which are quantised without importance: ${listed(this.unweighted)}`;
     if (this.twice.length > 0)
-      yield `${this.twice.length} tensors are quantised already, and rounding them again adds to their error: ${listed(this.twice)}`;
+      yield `${this.twice.length} tensors are quantised already; a second rounding adds to their error: ${listed(this.twice)}`;
   }
 }
 

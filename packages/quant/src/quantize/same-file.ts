@@ -8,6 +8,6 @@ export async function checkDistinct(output: string, inputs: Iterable<string>): P
   for (const input of inputs) {
     const { dev, ino } = await stat(input);
     if (dev === existing.dev && ino === existing.ino)
-      throw new QuantizeError('SAME_FILE', `${output} is the file that is read (${input}): write to another`);
+      throw new QuantizeError('SAME_FILE', `${output} is an input (${input}): write to another file`);
   }
 }

@@ -141,12 +141,13 @@ function checkTensor(tensor: QuantizedTensor): void {
     throw new QuantizeError('BAD_ARGUMENT', `tensor '${name}' [${shape}] ${detail}`);
   };
   if (!isGgufFormat(from) || !isGgufFormat(to)) refuse(`cannot go from ${from} to ${to}`);
-  if (!isCopied(tensor) && !isWritable(to)) refuse(`cannot become ${to}, which Quern only reads`);
+  if (!isCopied(tensor) && !isWritable(to)) refuse(`cannot become ${to}: Quern only reads this format`);
   if (sharesScales && to !== 'q8_0') refuse(`cannot share scales in ${to}`);
   const bytes = byteLength(from, shape);
   byteLength(to, shape);
   const rows = rowsOf(tensor);
-  if (parts.length === 0 || rows % parts.length !== 0) refuse(`does not fall into ${parts.length} parts`);
+  if (parts.length === 0 || rows % parts.length !== 0)
+    refuse(`cannot be split evenly into ${parts.length} parts`);
   for (const part of parts)
     if (isDecoded(part) ? from !== 'f32' : part.byteLength !== bytes / parts.length)
       refuse(`of ${from} has a part of ${part.byteLength} bytes; expected ${bytes / parts.length}`);
@@ -156,7 +157,7 @@ function checkTensor(tensor: QuantizedTensor): void {
     throw new QuantizeError(
       'BAD_IMPORTANCE',
       `tensor '${name}' [${shape}] has an importance of ${importance.length} values; expected ${rowLengthOf(tensor)}` +
-        ' (one for each column), or as many for each of its matrices: the importance matrix is of another model',
+        ' (one per column), or this number for each of its matrices: the importance matrix belongs to another model',
     );
 }
 
