@@ -1,4 +1,4 @@
-/** Device memory. `id` is the driver's own whole number (≥ 0); encoded plans refer to the buffer by `id`. */
+/** Device memory. `id`: the driver's own whole number (≥ 0), unique among live buffers; encoded plans refer to it. */
 export interface DriverBuffer {
   readonly id: number;
 }
@@ -11,9 +11,11 @@ export interface DriverWeight {
 
 /** Allocate/free/read/write. Offsets and lengths in bytes; core never accesses bytes outside a buffer. */
 export interface DriverMemory<B extends DriverBuffer = DriverBuffer> {
-  /** A zeroed buffer. Throws BackendError OUT_OF_MEMORY, with the bytes asked for and free. */
+  /** A zeroed buffer, synchronously; `byteLength` may be 0. Throws BackendError OUT_OF_MEMORY, with requested and free bytes. */
   allocate(byteLength: number): B;
+  /** Called once per buffer, never while a plan runs. */
   free(buffer: B): void;
+  /** The driver may read `bytes` until the promise resolves. */
   write(buffer: B, byteOffset: number, bytes: Uint8Array): Promise<void>;
   /** Fills `bytes`. */
   read(buffer: B, byteOffset: number, bytes: Uint8Array): Promise<void>;

@@ -25,9 +25,9 @@ export interface OpSupport {
   /** Element types of the cache buffers, for ops with caches. */
   readonly cacheDtypes?: readonly DType[];
   /**
-   * Tensor operands that the kernel first rounds to bf16, each with a list of formats: the kernel rounds if all
-   * matrices (weights of 2 or more dimensions) and caches of the op have a listed format. Such an operand may arrive as
-   * bf16.
+   * Tensor operands that the kernel first rounds to bf16 (to nearest, ties to even), each with a list of formats: the
+   * kernel rounds if all matrices (weights of 2 or more dimensions) and caches of the op have a listed format. Such an
+   * operand may arrive as bf16.
    */
   readonly rounds?: Readonly<Record<string, readonly (WeightFormat | DType)[]>>;
   /** The kernel can round each f32 output to bf16 (to nearest, ties to even) and store it. Not for kept outputs. */
@@ -47,30 +47,41 @@ export interface Manifest {
 
 /** Capabilities of the driver, with their limits. Core makes an object on the Backend from each. */
 export interface DriverCapabilities {
-  /** Tokens per block with fast kernels. The kernels accept every size. */
+  /** Caches of many blocks, shared by sequences. `blockSizes`: tokens per block with fast kernels; all sizes must work. */
   readonly pagedKv?: { readonly blockSizes: readonly number[] };
+  /**
+   * `loadWeight` takes matrices in these formats, with the bytes of the file; vectors arrive dense. Requires the formats
+   * in the manifest for `embed`, `linear` and the fused projections.
+   */
   readonly quantGguf?: { readonly formats: readonly WeightFormat[] };
-  /** Requires `loadGptq`. */
+  /** Requires `loadGptq`; its formats must be in the manifest for `linear`. `GptqRows` of @quern/quant gives the values. */
   readonly quantGptq?: { readonly bits: readonly (4 | 8)[] };
-  /** Requires `moe` in the manifest. */
+  /** Requires `moe` in `manifest.fused`. Models record it as one op; without it they use `expertLinear` and `weightedSum`. */
   readonly moeFused?: boolean;
   /** Every op with caches must list these in `cacheDtypes`: bf16 as bf16, int8 as i8. */
   readonly kvQuant?: { readonly dtypes: readonly QuantKvDtype[] };
-  /** Replay of captured plans. Requires `capture` of the plan executor; core provides it for kernel drivers. */
+  /** Replay of captured plans, with the bits of a run. Requires `capture` of the executor; core provides it for kernel drivers. */
   readonly graph?: boolean;
-  /** The driver is one device of a group. Its manifest must have the collective ops. */
+  /**
+   * The driver is rank `rank` of a group. Requires the collective ops in the manifest. All ranks run the same calls in
+   * the same order. After one rank is disposed, runs of the others reject with DEVICE_FAILED.
+   */
   readonly collective?: { readonly worldSize: number; readonly rank: number };
   /** The executor fills `PlanIo.times`. Core provides it for kernel drivers. */
   readonly timer?: boolean;
 }
 
-interface DriverBase {
+/** Common part of both forms of a driver. */
+export interface DriverBase {
   /** Short and stable: 'cpu', 'reference'. The value of `--backend`. */
   readonly name: string;
   readonly profile: DeviceProfile;
   /** Measures the peak rates of the device, in about a second. Called only for benchmarks, when nothing runs. */
   measureCeilings?(): Promise<DeviceCeilings>;
-  /** Bytes of device memory free now. */
+  /**
+   * Bytes of device memory free now. The planner divides them among weights, cache and activations. For host memory use
+   * `machineMemory().available` of core: it respects container limits, unlike `os.freemem()`.
+   */
   freeMemory(): number;
   readonly manifest: Manifest;
   readonly capabilities?: DriverCapabilities;
@@ -78,19 +89,24 @@ interface DriverBase {
   /** Cache memory in a layout of the driver's own. Absent: canonical form in `memory`. */
   readonly kv?: DriverKv;
   /**
-   * Loads a parameter off the JS thread. Throws BackendError BAD_WEIGHT (file, offset or length wrong),
-   * UNSUPPORTED (format not in the manifest) or OUT_OF_MEMORY.
+   * Loads a parameter off the JS thread, in a layout of the driver's choice. Several loads may be under way. Rejects with
+   * BackendError BAD_WEIGHT (unreadable file, slice outside the file, bytes that do not fit shape and format),
+   * UNSUPPORTED (undeclared format) or OUT_OF_MEMORY, and frees everything then.
    */
   loadWeight(source: WeightSource): Promise<DriverWeight>;
   /** Loads a GPTQ matrix. Core has checked shape and lengths. Throws BAD_WEIGHT or OUT_OF_MEMORY. */
   loadGptq?(source: GptqSource): Promise<DriverGptqWeight>;
+  /** Called once per weight, never while a plan runs. */
   freeWeight(weight: DriverWeight): void;
   /**
    * Number of runs of each kernel since the driver was made, by op name: the proof of conformance that a claimed kernel
    * really ran. Optional for kernel drivers: core counts for them.
    */
   kernelRuns?(): Readonly<Record<string, number>>;
-  /** Frees everything. Called once, when nothing runs. */
+  /**
+   * Frees buffers, weights, captured plans, threads. Called once, when nothing runs or loads. Core does not free them one
+   * by one before.
+   */
   dispose(): void;
 }
 
@@ -133,9 +149,12 @@ export const faultCodes = { OUT_OF_RANGE: 1, DEVICE_FAILED: 2 } as const satisfi
 
 /** Host memory of a run. A driver with device memory copies it; a driver that shares host memory works in place. */
 export interface PlanIo {
-  /** Inputs of the plan, at the offsets encoded in the plan. A captured plan keeps this buffer for its whole life. */
+  /**
+   * Inputs of the plan, at the offsets encoded in the plan; length 0 without inputs. A captured plan keeps this buffer
+   * for its whole life. The driver only reads it, except in `replayChain`.
+   */
   readonly inputs: ArrayBuffer;
-  /** Kept tensors, likewise. */
+  /** Kept tensors, likewise. Bytes outside the tensors must not change. */
   readonly outputs: ArrayBuffer;
   /**
    * control[0] becomes 1 when the caller aborts. Check it as often as `profile.abort` says, then reject with ABORTED.
@@ -149,7 +168,10 @@ export interface PlanIo {
    * after reading. With several plans in flight, write them on the JS thread, just before the promise settles.
    */
   readonly fault: Int32Array;
-  /** Milliseconds of device time per op. Fill it if present (capability timer). */
+  /**
+   * Milliseconds of device time per op, in plan order. Fill it if present (capability timer). A replay fills it again; a
+   * chain leaves the times of its last replay.
+   */
   readonly times?: Float64Array;
 }
 
@@ -179,8 +201,8 @@ export interface PlanSlots {
 /**
  * The update between two replays of a chain of S rows. First copy the words of `output` to `results`. Then, in the
  * inputs of each row that has not ended: copy its output to `feed`, add 1 to its words of `advance` (2³¹ − 1 wraps
- * around), compute its slot from its position. Leave the inputs of ended rows unchanged: an ended row repeats its last
- * step.
+ * around), compute its slot from its position (OUT_OF_RANGE beyond the block table). Leave the inputs of ended rows
+ * unchanged: an ended row repeats its last step. After the last replay leave all inputs unchanged.
  */
 export interface PlanChain {
   /** [S], in the outputs. */
@@ -192,7 +214,7 @@ export interface PlanChain {
   readonly slots?: PlanSlots;
   /** [most, S]: the output of every replay, in order. A captured plan keeps this buffer for its whole life. */
   readonly results: Int32Array;
-  /** [S]: number of tokens of each row. Kept likewise. */
+  /** [S]: number of tokens of each row, the last one included. Kept likewise. */
   readonly counts: Int32Array;
 }
 
@@ -208,8 +230,8 @@ export interface CapturedPlan {
    * Replays by the plan's chain until every row has ended. Resolves to the number of replays. A row ends after a replay
    * if its token is in `stops`, if its count is ≥ `limits[row]`, or if `results` is full. `limits` is shared memory:
    * read it after each replay, because the caller may lower a limit. `dirty` and `control` as for `replay`. The driver
-   * need not update the chain's own words in io.inputs: core marks them `dirty` when it writes them again. Optional:
-   * without it core replays one by one.
+   * need not update the chain's own words in io.inputs: core marks them `dirty` when it writes them again. After an
+   * abort or an error there are no results. Optional: without it core replays one by one.
    */
   replayChain?(
     limits: Int32Array,

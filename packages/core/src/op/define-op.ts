@@ -49,6 +49,10 @@ export interface Op<O extends OperandRules = OperandRules, A extends AttributeRu
   readonly attributes: A;
   /** Names of the outputs, in order; plans encode them after the operands. */
   readonly outputs: readonly string[];
+  /** Kernels' check of values in integer tensors and settings, which core cannot see. OUT_OF_RANGE otherwise. */
+  readonly inRange?: string;
+  /** Only for fused ops: the replaced ops, and the conditions. Absent: core does not rewrite plans to this op. */
+  readonly replaces?: string;
   /** The type of the kernels' sums. */
   readonly accumulation: 'f32' | 'none';
   /** Shape rule. Throws BackendError (BAD_SHAPE, BAD_DTYPE, BAD_ARGUMENT) with the numbers. */

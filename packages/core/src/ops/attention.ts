@@ -224,7 +224,7 @@ export const attention = defineOp({
   name: 'attention',
   doc:
     'softmax(q · Kᵀ · scale) · V over a cache: q [T, H, d], cache [blocks, blockSize, Hk, d] → [T, H, d] (i8: head layout of kvAppend). The batch is ragged: rows cuSeqlens[s] to cuSeqlens[s+1] of q are the ' +
-    'last tokens of sequence s. The kvLengths[s] keys of sequence s lie in blocks blockTable[s, …]. A contiguous cache is one block per sequence. Query head h reads kv head ⌊h · Hk / H⌋. With bf16 = 1 the kernel may round q, k, v and the softmax weights to bf16.',
+    'last tokens of sequence s. The kvLengths[s] keys of sequence s lie in blocks blockTable[s, …]. A contiguous cache is one block per sequence. Query head h reads kv head ⌊h · Hk / H⌋. With n rows and L keys, row i has position p = L − n + i. causal = 1: row i reads keys 0 … p; causal = 0: all L keys; window > 0: no key before p − window + 1. softCap > 0: a score s becomes softCap · tanh(s / softCap). With bf16 = 1 the kernel may round q, k, v and the softmax weights to bf16.',
   source: 'Vaswani et al. 2017, eq. 1; Ainslie et al. 2023 (GQA); Kwon et al. 2023 (paged)',
   operands: {
     q: { kind: 'tensor', dtypes: ['f32'] },
@@ -235,6 +235,8 @@ export const attention = defineOp({
     blockTable: { kind: 'tensor', dtypes: ['i32'] },
   },
   attributes: attentionAttributes,
+  inRange:
+    'cuSeqlens runs from 0 to T and never falls; rows of sequence s ≤ kvLengths[s] ≤ B · blockSize; every block of these keys is in [0, blocks). Entries of blockTable behind the last block of a sequence are arbitrary: do not read them',
   outputs: ['y'],
   accumulation: 'f32',
   infer({ q, kCache, vCache, cuSeqlens, kvLengths, blockTable }, attrs) {

@@ -14,9 +14,9 @@ import type { PlanOp, PlanOperand } from './plan.js';
  *   each op  opcode, words of this record, attributes, operands; the attributes (f32 as its bits, i32); the operands
  *   operand  region, id, byte offset (low, high), dtype, rank, d0, d1, d2, d3: 10 words
  *
- * Operands in op-table order, then the outputs. `region` gives the meaning of `id`: an absent operand,
- * the arena, the inputs, the outputs (id 0 in all four), a buffer or a weight (the driver's own id; offset 0; a
- * weight's dtype word is −1, since the driver chose its layout). Whole tensors start at multiples of 64; slices at any element.
+ * Operands in op-table order, then the outputs. `region`: place of an operand (see `regions`). `id`: the driver's own id
+ * of a buffer or weight, with offset 0; otherwise 0. `dtype`: an index into `dtypes`; −1 for a weight, because the driver
+ * chose its layout. Whole tensors start at multiples of 64; slices at any element.
  * A temporary has dtype bf16 if all its readers round it to bf16 (`OpSupport.rounds`).
  *
  * `key`, `lifetimes` and `nameOf` are computed on demand.
@@ -49,7 +49,8 @@ export const planKey = (words: Int32Array): string =>
     .update(new Uint8Array(words.buffer, words.byteOffset, words.byteLength))
     .digest('base64');
 
-export const planMagic = 0x4e4c5051; // 'QPLN'
+/** The bytes 'QPLN'. */
+export const planMagic = 0x4e4c5051;
 export const planVersion = 1;
 export const headerWords = 16;
 export const operandWords = 10;
@@ -57,9 +58,22 @@ export const maxRank = 4;
 export const maxDimension = 2 ** 31 - 1;
 
 /** Values of an operand's `region` word. */
-export const regions = { none: 0, arena: 1, inputs: 2, outputs: 3, buffer: 4, weight: 5 } as const;
+export const regions = {
+  /** An absent optional operand: all its words are 0. */
+  none: 0,
+  /** Temporaries, `arenaBytes` in total, with arbitrary initial bytes. Temporaries with disjoint lifetimes may share bytes. */
+  arena: 1,
+  /** `io.inputs`. */
+  inputs: 2,
+  /** `io.outputs`. */
+  outputs: 3,
+  /** A buffer of `memory.allocate` or `kv.allocate`, by its `id`. */
+  buffer: 4,
+  /** A weight of `loadWeight`, by its `id`. */
+  weight: 5,
+} as const;
 
-/** Values of an operand's `dtype` word. */
+/** Values of an operand's `dtype` word: the index in `dtypes`. */
 export const dtypeCodes = Object.fromEntries(dtypes.map((name, i) => [name, i])) as Record<DType, number>;
 
 /** First opcode of fused ops. The gap leaves room for new core ops. */
