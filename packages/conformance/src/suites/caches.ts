@@ -109,7 +109,10 @@ const moved = (dtype: 'f32' | 'f16'): Case =>
     await to.writeBlocks(there.blockTable, await from.readBlocks(stayed.blockTable));
     const want = await attend(backend, from, [{ sequence: stayed, tokens: [77] }]);
     const got = await attend(other, to, [{ sequence: there, tokens: [77] }]);
-    ensure(got.join() === want.join(), 'the token after the move should have the bits that it has without');
+    ensure(
+      got.join() === want.join(),
+      'the token after the move should have the same bits as without the move',
+    );
   });
 
 async function refusals(backend: Backend): Promise<void> {
@@ -151,7 +154,7 @@ const everywhere: readonly Case[] = [
     const driver = driverOf(backend)!;
     const held = [driver.memory.allocate(4), kvOf(driver).allocate(specOf('f32')), driver.memory.allocate(4)];
     const ids = held.map(({ id }) => id);
-    ensure(new Set(ids).size === 3, `living buffers must have ids of their own; got ${ids.join()}`);
+    ensure(new Set(ids).size === 3, `live buffers must have unique ids; got ${ids.join()}`);
   }),
 ];
 

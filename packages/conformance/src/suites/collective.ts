@@ -85,7 +85,7 @@ const gathers = (worldSize: number): Case =>
     const results = await together(group, ({ collective }, x) => collective.allGather(x));
     const want = group.flatMap((_, rank) => [...broughtBy(rank)]);
     for (const [rank, got] of results.entries())
-      ensure(got.join() === want.join(), `rank ${rank} should have the rows of all ranks in their order`);
+      ensure(got.join() === want.join(), `rank ${rank} should have the rows of all ranks, in rank order`);
   });
 
 /** A product split by columns over the ranks: partial sums, then more work, as in models. */

@@ -91,7 +91,7 @@ export const concurrency: Suite = () => [
     await load(backend, 3);
     const before = ended;
     await Promise.all(runs);
-    ensure(before < runs.length, `a load asked for beside ${runs.length} runs ended after the last of them`);
+    ensure(before < runs.length, `a load requested beside ${runs.length} runs ended after the last run`);
   }),
   on('plans run while weights load', async (backend) => {
     const [two, identity] = [await load(backend, 2), await load(backend, 1)];
@@ -109,7 +109,7 @@ export const concurrency: Suite = () => [
     await loading;
     ensure(
       bytes.every((byte) => byte === 7),
-      'a buffer written while weights load should hold what was written',
+      'a buffer written while weights load should have the written bytes',
     );
   }),
   on('allocate and free return at once', async (backend) => {

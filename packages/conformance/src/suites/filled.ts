@@ -103,7 +103,7 @@ const parts: Case = on(
     const [b, m, a] = [await step.read(before), await step.read(masked), await step.read(after)];
     ensure(b.join() === '2,4,6,8', `before is ${b.join()}`);
     ensure(m.join() === '2,4,-Infinity,8', `masked is ${m.join()}`);
-    ensure((await step.read(best))[0] === 3, 'the largest that is left is 3');
+    ensure((await step.read(best))[0] === 3, 'the largest remaining logit is 3');
     needNear('after', a as Float32Array, floats(2.0024, 4.018, 6, 8.9796), 1e-3);
   },
 );

@@ -160,7 +160,7 @@ const endings: readonly Case[] = [
     const graph = await capture(backend, step);
     await graph.replay();
     weight.dispose();
-    ensure(graph.disposed, 'the graph should say that it is disposed');
+    ensure(graph.disposed, 'graph.disposed should be true');
     await refusal('DISPOSED', () => graph.replay());
     await proveUsable(backend);
   }),

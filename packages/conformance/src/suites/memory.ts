@@ -29,7 +29,7 @@ function needIds(what: string, held: readonly { readonly id: number }[]): void {
   const ids = held.map(({ id }) => id);
   const bad = ids.find((id) => !(Number.isInteger(id) && id >= 0 && id < 2 ** 31));
   ensure(bad === undefined, `the id of a ${what} must be a whole number from 0 to 2³¹ − 1; got ${bad}`);
-  ensure(new Set(ids).size === ids.length, `living ${what}s must have ids of their own; got ${ids.join()}`);
+  ensure(new Set(ids).size === ids.length, `live ${what}s must have unique ids; got ${ids.join()}`);
 }
 
 /**
@@ -45,7 +45,7 @@ const hostMemory = (
         for (let round = 0; round < 3; round++) {
           const memory = give(driver, byteLength, use);
           const bytes = new Uint8Array(memory);
-          ensure(bytes.length === byteLength, `${byteLength} bytes were asked for; got ${bytes.length}`);
+          ensure(bytes.length === byteLength, `${byteLength} bytes were requested; got ${bytes.length}`);
           const at = bytes.findIndex((byte) => byte !== 0);
           ensure(at < 0, `byte ${at} of ${byteLength} is ${bytes[at]}`);
           bytes.fill(1);

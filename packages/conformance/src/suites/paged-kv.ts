@@ -93,7 +93,7 @@ const forks = (blockSize: number): Case =>
     ensure(cache.freeBlocks === free, 'a fork should take no block');
     ensure(
       child.length === 2 * blockSize,
-      `a fork has the whole blocks: ${2 * blockSize} tokens, got ${child.length}`,
+      `a fork should have the whole blocks: ${2 * blockSize} tokens, got ${child.length}`,
     );
     const shared = prefix.slice(0, child.length);
     await proveNext(backend, cache, child, shared, [501, 502]);

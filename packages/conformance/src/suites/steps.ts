@@ -81,7 +81,7 @@ export const steps: Suite = () => [
     let y = inner;
     for (let i = 0; i < 8; i++) y = backend.add(y, y);
     await step.run();
-    ensure((await step.read(inner))[0] === 6, 'the kept tensor should be as it was made');
+    ensure((await step.read(inner))[0] === 6, 'the kept tensor should not change');
     ensure((await step.read(y))[0] === 6 * 256, 'the last tensor should be right');
   }),
   on('two steps recorded in alternation', async (backend) => {

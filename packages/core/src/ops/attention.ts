@@ -90,7 +90,7 @@ function placesOf({ q, kCache, blockTable }: Operands, query: Query, h: number):
   };
 }
 
-/** Scale of a head in a cache, by the index of the head. */
+/** Scale of a head in a cache, by the index of the head's first element. */
 function scalesOf({ q, kCache }: Operands): (cache: Numbers, place: number) => number {
   const [d, width] = [q.shape[2]!, kCache.shape[3]!];
   return (cache, place) => (width === d ? 1 : headScale(cache.data, place, d));

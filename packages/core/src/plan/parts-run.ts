@@ -105,8 +105,8 @@ class DeviceRun implements PartRun {
 }
 
 /**
- * Runs a plan that has host ops: part by part, with copies between the parts. When the call returns, all parts up to
- * the first device part have started, and the inputs of later parts have been copied.
+ * Runs a plan that has host ops: part by part, with copies between the parts. When the call returns, the host parts before
+ * the first device part have ended, the device has that part, and the inputs of later parts have been copied.
  */
 export class PartsRun implements Runner {
   readonly inParts: boolean;
