@@ -13,7 +13,7 @@ export function filledHoles(has: (op: string) => boolean): Filled {
 }
 
 /** Collects the ops of a plan, and makes storages for the intermediate values of a decomposition. */
-class Filling {
+class PlanRewriter {
   readonly ops: PlanOp[] = [];
   readonly storages: Storage[];
 
@@ -65,9 +65,9 @@ const specsOf = (operands: Readonly<Record<string, PlanOperand>>) =>
 export function decomposeOps(plan: Plan, filled: Filled): Plan {
   const isFilled = ({ op }: PlanOp) => filled[op.name as OptionalOpName] === 'decomposed';
   if (!plan.ops.some(isFilled)) return plan;
-  const filling = new Filling(plan);
+  const rewriter = new PlanRewriter(plan);
   for (const op of plan.ops)
-    if (isFilled(op)) filling.replace(op);
-    else filling.ops.push(op);
-  return { ops: filling.ops, storages: filling.storages };
+    if (isFilled(op)) rewriter.replace(op);
+    else rewriter.ops.push(op);
+  return { ops: rewriter.ops, storages: rewriter.storages };
 }

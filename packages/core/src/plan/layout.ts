@@ -75,7 +75,7 @@ interface Placing {
 }
 
 /** No sharing: the driver places temporaries by their lifetimes. */
-class Apart implements Placing {
+class Unshared implements Placing {
   byteLength = 0;
 
   take(bytes: number): number {
@@ -88,7 +88,7 @@ class Apart implements Placing {
 }
 
 /** Free ranges of the arena, in order; the last range is endless. */
-class Arena implements Placing {
+class SharedArena implements Placing {
   private readonly gaps: Gap[] = [{ start: 0, end: Number.POSITIVE_INFINITY }];
   byteLength = 0;
 
@@ -144,7 +144,7 @@ export function layOut(plan: Plan, { guard: guardBytes = 0, bf16, placing }: Lay
       outputsBytes += aligned(storage.byteLength) + guard;
     }
   }
-  const arena = placing === 'driver' ? new Apart() : new Arena();
+  const arena = placing === 'driver' ? new Unshared() : new SharedArena();
   placeTemporaries(plan, arena, places, bf16);
   return { places, arenaBytes: arena.byteLength, inputsBytes, outputsBytes };
 }

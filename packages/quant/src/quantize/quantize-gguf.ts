@@ -148,10 +148,10 @@ function targetOf(
   const shaped: ShapedTensor = { name: tensor.name, shape: tensor.shape, format: tensor.to };
   const { format, instead, sharesScales } = chooseFormat(shaped, mix, model);
   const values = isMixed(shaped) ? importance?.entries.get(tensor.name) : undefined;
-  if (instead) notices.fallen.push(`${tensor.name} [${tensor.shape}] is ${format}, not ${instead}`);
+  if (instead) notices.fallbacks.push(`${tensor.name} [${tensor.shape}] is ${format}, not ${instead}`);
   if (importance && isMixed(shaped) && !values) notices.unweighted.push(tensor.name);
   const changes = format !== tensor.from || sharesScales;
-  if (changes && !dense.has(tensor.stored ?? tensor.from)) notices.twice.push(tensor.name);
+  if (changes && !dense.has(tensor.stored ?? tensor.from)) notices.requantised.push(tensor.name);
   return {
     ...tensor,
     to: format,
@@ -164,17 +164,17 @@ const dense: ReadonlySet<string> = new Set(['f32', 'f16', 'bf16', 'f64']);
 
 /** Notices that are given once each, for any number of tensors. */
 class Notices {
-  readonly fallen: string[] = [];
+  readonly fallbacks: string[] = [];
   readonly unweighted: string[] = [];
-  readonly twice: string[] = [];
+  readonly requantised: string[] = [];
 
   *texts(mix: MixName, importance: ImportanceMatrix | undefined): Generator<string> {
-    if (this.fallen.length > 0)
-      yield `${this.fallen.length} tensors have rows that are not whole blocks of their format in ${mix}: ${listed(this.fallen)}`;
+    if (this.fallbacks.length > 0)
+      yield `${this.fallbacks.length} tensors have rows that are not whole blocks of their format in ${mix}: ${listed(this.fallbacks)}`;
     if (this.unweighted.length > 0)
       yield `${importance?.path} has no importance for ${this.unweighted.length} tensors, which are quantised without importance: ${listed(this.unweighted)}`;
-    if (this.twice.length > 0)
-      yield `${this.twice.length} tensors are quantised already; a second rounding adds to their error: ${listed(this.twice)}`;
+    if (this.requantised.length > 0)
+      yield `${this.requantised.length} tensors are quantised already; a second rounding adds to their error: ${listed(this.requantised)}`;
   }
 }
 
