@@ -1,6 +1,6 @@
 import { bf16ToF32, elements, f32ToBf16, type HostBuffer, type KernelMemory } from '@quern/core';
 
-/** A tensor rounded to bf16, still in f32; one that is bf16 already stays. */
+/** A tensor rounded to bf16, still in f32. A bf16 tensor stays unchanged. */
 export function roundOperand(tensor: KernelMemory): KernelMemory {
   if (tensor.dtype !== 'f32') return tensor;
   const values = Float32Array.from(elements(tensor), (value) => bf16ToF32(f32ToBf16(value)));

@@ -2,7 +2,7 @@ import type { Kernel, KernelDriver, KernelMemory, KernelWeight, Manifest, OpSupp
 import { richDriver } from './rich-driver.js';
 import { roundOperand } from './round-operand.js';
 
-/** As tensor units of 16 bits do: x is rounded where the weights are bf16. */
+/** As in 16-bit tensor units: x is rounded if the weights are bf16. */
 const roundsX =
   (kernel: Kernel, weight: string): Kernel =>
   (operands, ...rest) => {
@@ -29,7 +29,7 @@ const withClaims = <Ops extends Readonly<Record<string, OpSupport>>>(ops: Ops): 
     Object.entries(ops).map(([name, support]) => [name, { ...support, ...claims[name] }]),
   ) as Ops;
 
-/** The rich driver on a device that multiplies in bf16, and keeps what it will round anyway in bf16. */
+/** The rich driver on a device that multiplies in bf16, and stores as bf16 the temporaries that it rounds anyway. */
 export function roundingDriver(): KernelDriver {
   const driver = richDriver();
   const { ops, fused = {} } = driver.manifest;
