@@ -10,8 +10,8 @@ type Entries = Record<string, MetadataInput>;
 const float = (value: number): MetadataInput => ({ type: 'float32', value });
 
 /**
- * llama.cpp's metadata of a decoder, under the name that GGUF files give its architecture: what `decoderConfigFromGguf` reads.
- * @throws ModelError UNSUPPORTED_CONFIG for what GGUF cannot say.
+ * llama.cpp's metadata of a decoder, prefixed with the architecture's GGUF name: what `decoderConfigFromGguf` reads.
+ * @throws ModelError UNSUPPORTED_CONFIG for settings that GGUF cannot express.
  */
 export function ggufMetadata(form: GgufForm, config: DecoderConfig): Entries {
   const { heads, kvHeads, headDim, rope } = config;
@@ -61,7 +61,7 @@ function windowEntries({ windowPeriod }: GgufForm, { windows }: DecoderConfig): 
   };
 }
 
-/** n where each n-th layer looks back all the way, 0 where none does; else a flag for every layer: whether it has a window. */
+/** n if exactly every n-th layer has full attention, 0 if no layer has; else a flag per layer: true = window. */
 function patternOf(windows: readonly number[]): MetadataInput {
   const first = windows.indexOf(0) + 1;
   const isPeriodic = windows.every((size, i) => (size === 0) === (first > 0 && (i + 1) % first === 0));
@@ -82,7 +82,7 @@ function scoreEntries({ attentionScale, attentionCap, logitCap }: DecoderConfig)
   };
 }
 
-/** LongRoPE's factors are tensors: see `ropeTensors`. */
+/** LongRoPE's factors are tensors: `ropeTensors`. */
 function longRopeEntries({ rope, shortRope }: DecoderConfig): Entries {
   const factor = rope.scaling?.kind === 'factors' ? rope.scaling.attentionFactor : undefined;
   return {
@@ -112,11 +112,11 @@ function scalingEntries({ scaling }: RopeOptions): Entries {
         'GGUF files cannot say that the base of the rotation is stretched',
       );
     default:
-      return {}; // Llama 3's scaling, and any other, is a tensor: see `ropeTensors`
+      return {}; // Llama 3's scaling and given factors are tensors: `ropeTensors`
   }
 }
 
-/** What each frequency is divided by, where GGUF says so in tensors [R / 2]. */
+/** Divisors of the frequencies, for the scalings that GGUF stores as tensors [R / 2]. */
 export function ropeTensors({ rope, shortRope, headDim }: DecoderConfig): readonly TensorInput[] {
   const named: readonly (readonly [string, RopeOptions])[] = shortRope
     ? [
