@@ -37,7 +37,7 @@ describeShared('tiny-hf', 'converted to GGUF, a model gives the logits of transf
       expect(distance(await sequenceLogits(model, ids), logits[i]!)).toBeLessThan(1e-5);
   });
 
-  test('llama gives the tensors of the GGUF file that llama.cpp’s converter wrote', async () => {
+  test('llama: the same tensors as from llama.cpp’s converter', async () => {
     const { path } = await converted('tiny_llama.safetensors', 'tiny_llama_config.json');
     const [ours, theirs] = [await openGguf(path), await openGguf(shared('tiny-hf', 'tiny_llama_f32.gguf'))];
     const listed = ({ tensors }: typeof ours) =>
@@ -45,7 +45,7 @@ describeShared('tiny-hf', 'converted to GGUF, a model gives the logits of transf
     expect(listed(ours)).toEqual(listed(theirs));
   });
 
-  test('an architecture that does not say how it is written is refused', async () => {
+  test('an architecture without a GGUF form is refused', async () => {
     const { gguf: _, ...silent } = llama;
     const file = await openModelFile(shared('tiny-hf', 'tiny_llama.safetensors'), {
       config: shared('tiny-hf', 'tiny_llama_config.json'),
@@ -85,7 +85,7 @@ test.each([
   ],
   ['phi3', phiConfig, phiParameters, /llama.cpp has no windows in this architecture: .* 10 tokens/],
   ['phi3', { ...phiConfig, sliding_window: 48 }, phiParameters, undefined],
-])('%s: what llama.cpp computes otherwise is said', async (name, config, parameters, notice) => {
+])('%s: a notice for what llama.cpp computes differently', async (name, config, parameters, notice) => {
   const file = await openModelFile(writeFolder(`notice-${name}`, config, parameters));
   if (file.kind !== 'huggingFace') throw new Error('opened as GGUF');
   const notices: string[] = [];
@@ -97,7 +97,7 @@ describeShared('tiny-bert-hf-dir', 'an encoder of transformers, converted', () =
   test.each([
     ['tiny_bert', 'bert'],
     ['tiny_nomic', 'nomic-bert'],
-  ])('%s gives the vectors of its folder', async (name, architecture) => {
+  ])('%s: the same vectors as from its folder', async (name, architecture) => {
     const file = await openEncoderFile(shared('tiny-bert-hf-dir', name));
     if (file.kind !== 'huggingFace') throw new Error(`${name} opened as GGUF`);
     const path = scratch(`${name}.gguf`);

@@ -1,4 +1,4 @@
-// Folders of quantised matrices: the floats that they mean, bit for bit, and the model that they make.
+// Quantised folders: dequantised values bit for bit, and the model's logits.
 import { readdirSync, readFileSync } from 'node:fs';
 import { createBackend as createReference } from '@quern/backend-reference';
 import type { Backend, GptqSource } from '@quern/core';
@@ -88,7 +88,7 @@ afterAll(() => pool.dispose());
 describe.each(folders)('%s', (name, config, make) => {
   const { quantised, plain, values } = writeFolders(name.replaceAll(/\W+/g, '-'), config, make);
 
-  test('matrices decode to the floats that they mean, here and on threads', async () => {
+  test('matrices decode to the expected floats, on this thread and on others', async () => {
     const { weights } = await openModelFile(quantised);
     for (const [matrix, expected] of values)
       for (const options of [{}, { pool }])
@@ -105,7 +105,7 @@ describe.each(folders)('%s', (name, config, make) => {
     },
   );
 
-  test('without the capability they are decoded, which is said', async () => {
+  test('without quantGptq: decoded, with a notice', async () => {
     using reference = await createReference();
     const without: Backend = Object.create(reference, { quantGptq: { value: undefined } });
     const notices: string[] = [];
@@ -114,7 +114,7 @@ describe.each(folders)('%s', (name, config, make) => {
   });
 });
 
-test('without a map, every part of a matrix of GPTQ is read into memory', async () => {
+test('mmap false: every part of a GPTQ matrix is read into memory', async () => {
   const { quantised } = writeFolders('unmapped', ...gptq({ bits: 4, group: 32, ordered: true }));
   using reference = await createReference();
   const mapped: (boolean | undefined)[] = [];
@@ -149,7 +149,7 @@ test.each<[string, Grouped]>([
   expect(notices).toEqual([]);
 });
 
-test('AWQ is put in the order of GPTQ on threads as here', async () => {
+test('AWQ → GPTQ layout: equal on threads and on this thread', async () => {
   const awq = { quant_method: 'awq', bits: 4, group_size: 32, version: 'gemm' };
   const { quantised, values } = writeFolders('awq-on-threads', awq, awqMatrix(32));
   const { weights } = await openModelFile(quantised);
@@ -159,7 +159,7 @@ test('AWQ is put in the order of GPTQ on threads as here', async () => {
   }
 });
 
-test('what no kernel takes is kept as f32, which is said', async () => {
+test('a matrix without kernel is kept as f32, with a notice', async () => {
   const { quantised } = writeFolders('wide', ...gptq({ bits: 8, group: 32 }));
   const notices: string[] = [];
   using backend = await tested.at(-1)!.open();
@@ -167,7 +167,7 @@ test('what no kernel takes is kept as f32, which is said', async () => {
   expect(notices).toEqual([expect.stringMatching(/keeps 14 tensors of gptq8 as f32, which takes [\d.]+ MB/)]);
 });
 
-test('scales that f16 does not hold are refused', async () => {
+test('scales without exact f16 are refused', async () => {
   const options = { bits: 4, group: 32 } as const;
   const make = withWideScales(gptqMatrix(options), 1 / 3);
   const { quantised } = writeFolders('thirds', gptqConfig(options), make);
@@ -177,7 +177,7 @@ test('scales that f16 does not hold are refused', async () => {
   );
 });
 
-describe('parts that do not fit', () => {
+describe('parts that do not match', () => {
   const make = gptqMatrix({ bits: 4, group: 32 });
   const { parts } = make(1, 16, 64);
   const config = gptqConfig({ bits: 4, group: 32 });
@@ -226,7 +226,7 @@ describe('parts that do not fit', () => {
     );
   });
 
-  test('a column of a group that is not there', () => {
+  test('a column with a missing group', () => {
     const bytes = ({ data: { buffer, byteOffset, byteLength } }: Stored) =>
       new Uint8Array(buffer as ArrayBuffer, byteOffset, byteLength);
     const groupIndex = new Uint8Array(Int32Array.from({ length: 64 }, (_, k) => (k === 5 ? 2 : 0)).buffer);
@@ -246,7 +246,7 @@ describe('parts that do not fit', () => {
   });
 });
 
-// Slices of real checkpoints, with the floats GPTQModel makes of them: CONTAINER-FORMATS.txt gives the layout.
+// Slices of real checkpoints, with GPTQModel's floats. CONTAINER-FORMATS.txt describes the layout.
 describeShared('dequant-reference/gptq', 'GPTQ matrices of real checkpoints', () => {
   test.each(readdirSync(shared('dequant-reference/gptq')))('%s', (name) => {
     const file = new Uint8Array(readFileSync(shared('dequant-reference/gptq', name)));
