@@ -131,23 +131,23 @@ describe('configurations', () => {
       { 'llama.block_count': undefined },
       /llama\.block_count is missing; expected a whole number from 1/,
     ],
-    ['of another type', { 'llama.embedding_length': 'wide' }, /llama\.embedding_length is "wide"/],
+    ['of wrong type', { 'llama.embedding_length': 'wide' }, /llama\.embedding_length is "wide"/],
     ['zero', { 'llama.attention.head_count': 0 }, /head_count is 0/],
     ['absurd', { 'llama.block_count': 4_000_000_000 }, /block_count is 4000000000; expected .* to 10000/],
-    ['beyond a number', { 'llama.context_length': 2n ** 63n }, /context_length is 9223372036854775808/],
+    ['above 2^53', { 'llama.context_length': 2n ** 63n }, /context_length is 9223372036854775808/],
     [
-      'heads that do not group',
+      'H not a multiple of Hk',
       { 'llama.attention.head_count_kv': 3 },
       /head_count_kv is 3; expected a divisor of .* 4/,
     ],
     [
-      'a width that heads do not divide',
+      'D not divisible by H',
       { 'llama.attention.head_count': 5, 'llama.attention.head_count_kv': 5 },
       /head_count is 5.*width 32/,
     ],
     ['heads of odd size', { 'llama.attention.key_length': 7 }, /key_length is 7.*even/],
     ['negative eps', { 'llama.attention.layer_norm_rms_epsilon': -0.5 }, /layer_norm_rms_epsilon is -0.5/],
-    ['another scaling', { 'llama.rope.scaling.type': 'spiral' }, /scaling\.type is "spiral"/],
+    ['an unknown scaling', { 'llama.rope.scaling.type': 'spiral' }, /scaling\.type is "spiral"/],
     [
       'kv heads that differ by layer',
       { 'llama.attention.head_count_kv': Int32Array.of(2, 4) },
@@ -169,7 +169,7 @@ describe('configurations', () => {
       /rope_scaling\.factor is 0/,
     ],
     [
-      'bounds that cross',
+      'bounds in wrong order',
       { rope_scaling: { type: 'llama3', factor: 2, low_freq_factor: 4, high_freq_factor: 1 } },
       'BAD_CONFIG',
       /high_freq_factor is 1/,
@@ -186,7 +186,7 @@ describe('configurations', () => {
       'UNSUPPORTED_CONFIG',
       /quant_method is "bitsandbytes"/,
     ],
-    ['another activation', { hidden_act: 'relu' }, 'UNSUPPORTED_CONFIG', /hidden_act is "relu"/],
+    ['an unknown activation', { hidden_act: 'relu' }, 'UNSUPPORTED_CONFIG', /hidden_act is "relu"/],
   ])('config.json: %s', async (name, json, code, message) => {
     await expect(openModelFile(huggingFaceFolder(name.replaceAll(' ', '-'), json))).rejects.toEqual(
       refusal(code, message),

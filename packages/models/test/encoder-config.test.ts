@@ -109,22 +109,22 @@ test('pooling, normalisation, length and prompts from sentence-transformers’ f
 
 test.each<[string, object, Readonly<Record<string, unknown>>, string]>([
   [
-    'a pooling that is not computed',
+    'an unsupported pooling',
     {},
     { '1_Pooling/config.json': { pooling_mode_max_tokens: true } },
     'cls, mean or last',
   ],
   ['a matrix after the pooling', {}, { 'modules.json': [{ type: 'x.models.Dense' }] }, 'no matrix follows'],
   ['relative positions', { position_embedding_type: 'relative_key' }, {}, 'absolute positions'],
-  ['another activation', { hidden_act: 'relu' }, {}, 'gelu'],
-  ['modules that are no list', {}, { 'modules.json': { type: 'x' } }, 'a list of JSON objects'],
+  ['an unsupported activation', { hidden_act: 'relu' }, {}, 'gelu'],
+  ['modules that are not a list', {}, { 'modules.json': { type: 'x' } }, 'a list of JSON objects'],
   [
-    'prompts that are no texts',
+    'prompts that are not strings',
     {},
     { 'config_sentence_transformers.json': { prompts: { query: 1 } } },
     'a string',
   ],
-  ['sizes that cannot be', { hidden_size: 2 ** 40 }, {}, 'hidden_size'],
+  ['impossible sizes', { hidden_size: 2 ** 40 }, {}, 'hidden_size'],
   ['heads that do not divide the width', { num_attention_heads: 3 }, {}, 'a divisor of the width 8'],
 ])('%s: refused', async (name, settings, files, message) => {
   const folder = folderOf(

@@ -88,7 +88,7 @@ describe('config.json of Gemma', () => {
   });
 
   test.each(['language_model.model.', 'model.language_model.'])(
-    'a model that also sees is read for its text: %s',
+    'the language model of a vision model: %s',
     async (prefix) => {
       const { architectures: _, ...text } = gemma3Config;
       const seeing = new Map(

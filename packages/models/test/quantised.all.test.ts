@@ -96,7 +96,7 @@ describe.each(folders)('%s', (name, config, make) => {
   });
 
   test.each(tested.map((backend): [string, TestedBackend] => [backend.name, backend]))(
-    '%s computes with them',
+    '%s computes with quantised matrices',
     async (_, { open, slack, rounding }) => {
       using backend = await open();
       const [got, want] = [await logits(quantised, backend), await logits(plain, backend)];
@@ -137,7 +137,7 @@ test('mmap false: every part of a GPTQ matrix is read into memory', async () => 
 
 test.each<[string, Grouped]>([
   ['in order', { bits: 4, group: 32, symmetric: true }],
-  ['in the order of act-order', { bits: 4, group: 32, symmetric: true, ordered: true }],
+  ['in act-order', { bits: 4, group: 32, symmetric: true, ordered: true }],
 ])('backend-cpu keeps GPTQ in 4.5 bits, columns %s', async (name, options) => {
   const { quantised, plain } = writeFolders(`small ${name}`.replaceAll(' ', '-'), ...gptq(options));
   using backend = await tested.at(-1)!.open();
@@ -201,20 +201,20 @@ describe('parts that do not match', () => {
     ['a short order', config, { g_idx: ones([63]) }, 'BAD_WEIGHT_SHAPE', /g_idx.*\[64\].*\[63\]/],
     ['weights in three dimensions', config, { qweight: ones([2, 2, 2]) }, 'BAD_WEIGHT_SHAPE', /a matrix/],
     ['3 bits', { ...config, bits: 3 }, {}, 'UNSUPPORTED_CONFIG', /bits is 3/],
-    ['groups of nothing', { ...config, group_size: 0 }, {}, 'BAD_CONFIG', /group_size is 0/],
+    ['group size 0', { ...config, group_size: 0 }, {}, 'BAD_CONFIG', /group_size is 0/],
     ['Marlin', { ...config, checkpoint_format: 'marlin' }, {}, 'UNSUPPORTED_CONFIG', /marlin/],
-    ['another method', { quant_method: 'bitsandbytes' }, {}, 'UNSUPPORTED_CONFIG', /bitsandbytes/],
+    ['an unknown method', { quant_method: 'bitsandbytes' }, {}, 'UNSUPPORTED_CONFIG', /bitsandbytes/],
     ['no method', {}, {}, 'UNSUPPORTED_CONFIG', /quant_method/],
     ['AWQ for GEMV', { quant_method: 'awq', version: 'gemv' }, {}, 'UNSUPPORTED_CONFIG', /gemv/],
     [
-      'blocks of one number',
+      'a block size with one number',
       { quant_method: 'fp8', weight_block_size: [128] },
       {},
       'BAD_CONFIG',
       /two whole/,
     ],
     [
-      'blocks of nothing',
+      'a block size of 0',
       { quant_method: 'fp8', weight_block_size: [0, 1] },
       {},
       'BAD_CONFIG',

@@ -223,7 +223,7 @@ test.each([
   ['f16', 'f16', 'f16'],
   ['q8_0', 'f16', 'q8_0'],
 ] as const)(
-  'a synthetic model in %s has convolutions in %s, as those of whisper.cpp',
+  'a synthetic model in %s has convolutions in %s, like whisper.cpp',
   async (format, convolutions, matrices) => {
     const path = scratch(`synthetic-${format}.gguf`);
     await makeSyntheticSpeechModel(path, { shape: 'whisper-test', format });

@@ -6,14 +6,14 @@ const document = readFileSync(new URL('writing-a-backend.md', docs), 'utf8');
 
 const example = readdirSync(new URL('examples/backend/', docs));
 
-test('docs/writing-a-backend.md links to every file of the example, and every link leads somewhere', () => {
+test('docs/writing-a-backend.md links every file of the example; no broken links', () => {
   const links = [...document.matchAll(/\]\(([^)#]+)\)/g)].map(([, link]) => link!);
   const shown = links.flatMap((link) => /^examples\/backend\/(.+)/.exec(link)?.[1] ?? []);
   expect([...new Set(shown)].sort()).toEqual(example.sort());
   expect(links.filter((link) => !existsSync(new URL(link, docs)))).toEqual([]);
 });
 
-test('the document prints the package.json of the example', () => {
+test('the document shows the example’s package.json', () => {
   const {
     version,
     private: _,
@@ -37,7 +37,7 @@ function showOp(op: AnyOp): string {
   return `| ${opcodes.get(op.name)} | ${op.name} | ${operands}${outputs} | ${attributes.join(', ')} |`;
 }
 
-test('the document lists the ops as core has them', () => {
+test('the document lists core’s ops', () => {
   const rows = document.match(/^\| \d+ +\| \w+ +\| \w+: .*\|$/gm) ?? [];
   expect(rows.map((row) => row.replace(/ +/g, ' '))).toEqual(
     Object.values({ ...coreOps, ...fusedOps }).map((op) => showOp(op).replace(/ +/g, ' ')),

@@ -4,7 +4,7 @@ import { planDriver } from '../../../../docs/examples/backend/plan-driver.js';
 
 const document = readFileSync(new URL('../../../../docs/writing-a-backend.md', import.meta.url), 'utf8');
 
-/** The words of the document's example; what follows a `;` explains them. */
+/** The words of the document's example; text after `;` is a comment. */
 function printedWords(): number[] {
   const block = /```text golden-plan\n(.*?)```/s.exec(document)?.[1] ?? '';
   const lines = block.split('\n').map((line) => line.split(';')[0]!);
@@ -29,7 +29,7 @@ async function recordedPlan(): Promise<EncodedPlan> {
   return plans[0]!;
 }
 
-test('the plan printed in docs/writing-a-backend.md is the one that core encodes', async () => {
+test('the plan in docs/writing-a-backend.md equals core’s encoding', async () => {
   const plan = await recordedPlan();
   expect([...plan.words]).toEqual(printedWords());
 });

@@ -1,4 +1,4 @@
-// The vocabulary of a file of whisper.cpp, made of the real one: what GGUF has of it is what the folder has.
+// The vocabulary of a whisper.cpp file, made from a real one: the GGUF vocabulary equals the folder's.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -52,7 +52,7 @@ testShared('special tokens and texts are those of the folder', async () => {
     expect(got.encode!(text)).toEqual(want.encode!(text));
 });
 
-test('a file of whisper.cpp becomes a GGUF that hears the same', async () => {
+test('a whisper.cpp file → GGUF: the same transcript', async () => {
   const [synthetic, ggml, path] = ['synthetic.gguf', 'ggml-test.bin', 'converted.gguf'].map((name) =>
     join(root, name),
   );

@@ -46,7 +46,7 @@ describe('bert-bge', () => {
   });
 
   testWithShared(
-    'lone surrogates vanish, an endless word is unknown, accents and case make no difference',
+    'lone surrogates are dropped, a very long word is unknown, accents and case are ignored',
     async () => {
       const tokenizer = await ggufTokenizer('llamacpp-vocab/ggml-vocab-bert-bge.gguf');
       expect(tokenizer.encode('a\ud800b \udc00')).toEqual(tokenizer.encode('ab'));
