@@ -56,7 +56,7 @@ export class Conversation {
     this.session.dispose();
   }
 
-  /** Computes the prompt, without the oldest turns where it does not fit with them. */
+  /** Computes the prompt; drops the oldest turns if it does not fit. */
   private async begin(user: ChatMessage, signal: AbortSignal): Promise<Begun> {
     const { speculate } = this;
     const options = { ...generateOptions(this.flags), ...(speculate && { speculate }), signal };

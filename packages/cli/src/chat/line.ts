@@ -1,4 +1,4 @@
-/** What a typed line asks for; `//` begins a message that begins with a slash. */
+/** A parsed line; `//text` is the message `/text`. */
 export type Line =
   | { readonly kind: 'message'; readonly text: string }
   | { readonly kind: 'reset' | 'help' | 'exit' | 'nothing' }

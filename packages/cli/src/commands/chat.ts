@@ -18,10 +18,10 @@ import { isCoded, report, say, sayError } from '../terminal/report.js';
 
 interface ChatFlags extends LoadFlags, ConversationFlags, SpeculationFlags, TemplateFlags {}
 
-/** Errors that no other line would mend. */
+/** Errors that would repeat for every line. */
 const hopeless: readonly string[] = ['NO_CHAT_TEMPLATE', 'NO_TOKENIZER', 'IGNORED'];
 
-/** What goes wrong with one line leaves the chat as it was; from a pipe, the status tells of it at the end. */
+/** An error of one line leaves the chat unchanged; input from a pipe: exit status 1 at the end. */
 function survive(error: unknown, interactive: boolean): void {
   const stopped = error instanceof Interrupted && error.by === 'SIGINT' && interactive;
   if (stopped) return;
@@ -41,7 +41,7 @@ async function answer(conversation: Conversation, line: string, interactive: boo
   }
 }
 
-/** Does what a line asks for; false ends the chat. */
+/** Executes a line; false ends the chat. */
 async function obey(conversation: Conversation, typed: string, interactive: boolean): Promise<boolean> {
   const line = readLine(typed);
   if (line.kind === 'message') await answer(conversation, line.text, interactive);
@@ -81,7 +81,7 @@ async function chat(path: string, given: ChatFlags, command: Command): Promise<v
 
 export const chatCommand = (): Command =>
   withSpeculation(withSampling(withTemplate(withLoading(new Command('chat')))))
-    .description(`talk with a model, a line for each message; ${help}`)
+    .description(`chat with a model, one line per message; ${help}`)
     .argument('<model>')
-    .option('--system <text>', 'what the model is told first')
+    .option('--system <text>', 'the system message')
     .action(chat);

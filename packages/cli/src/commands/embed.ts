@@ -20,7 +20,7 @@ const optionsOf = ({ prompt, prefix, maxTokens }: EmbedFlags): EmbedOptions => (
   ...(maxTokens !== undefined && { maxTokens }),
 });
 
-/** Says how many texts did not fit. */
+/** Reports truncated texts on stderr. */
 export function sayTruncated(truncated: number, texts: number): void {
   if (truncated > 0)
     say(`${truncated} of ${texts} texts were longer than the model takes, and lost their ends`);
@@ -42,7 +42,7 @@ async function embed(path: string, given: string[], flags: EmbedFlags, command: 
   );
 }
 
-/** The texts given as arguments, or else the lines of standard input. */
+/** The texts from the arguments, else the lines of standard input. */
 export async function textsFrom(given: readonly string[], command: Command): Promise<readonly string[]> {
   const texts = given.length > 0 ? given : await readLines();
   if (texts === undefined || texts.length === 0)
@@ -54,7 +54,7 @@ export const embedCommand = (): Command =>
   withBackend(new Command('embed'))
     .description('turn texts into embeddings')
     .argument('<model>')
-    .argument('[text...]', 'where absent, every line of standard input is a text')
+    .argument('[text...]', 'default: every line of standard input is a text')
     .option('--prompt <name>', "write one of the model's prompts before every text: query, document, …")
     .option('--prefix <text>', 'write this before every text')
     .addOption(numberOption('--max-tokens <n>', optionSchemas.EmbedOptions.maxTokens))

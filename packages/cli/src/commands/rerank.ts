@@ -32,6 +32,6 @@ export const rerankCommand = (): Command =>
     .description('order texts by how well they answer a query, with a cross-encoder')
     .argument('<model>')
     .argument('<query>')
-    .argument('[text...]', 'where absent, every line of standard input is a text')
+    .argument('[text...]', 'default: every line of standard input is a text')
     .option('--json', 'print {"ranked": [{"index", "score", "logit"}, …], "tokens": …}, best first')
     .action(rerank);

@@ -2,16 +2,16 @@ import { compareRows, type RowsComparison } from '@quern/conformance';
 import type { Backend, LoadOptions, Model } from '@quern/runtime';
 import { lookAt, promptOf, type VerifyContext } from './load.js';
 
-/** One way of computing the model, held against the reference. */
+/** Comparison of one way of computing with the reference. */
 export interface Comparison extends RowsComparison {
   readonly way: string;
 }
 
-/** Tokens of a chunk that divides no block and no tile. */
+/** Chunk length that is no multiple of a block or tile. */
 const oddChunk = 5;
 const batch = 4;
 
-/** The same logits by steps of many rows, of some, and of one. */
+/** The same logits from steps of many rows, of 5 rows, and of 1 row. */
 const ways: Readonly<Record<string, LoadOptions>> = {
   prefill: {},
   'in chunks of 5': { prefillChunk: oddChunk },
@@ -36,7 +36,7 @@ const want = (context: VerifyContext, reference: Backend): Promise<Wanted> =>
     return { ids, logits: await model.logits(ids, { signal }), tokens: await greedy(model, ids, context) };
   });
 
-/** How many tokens agree before the first that does not. */
+/** Number of equal tokens before the first different one. */
 const sameTokens = (got: readonly number[], want: readonly number[]): number => {
   const first = want.findIndex((token, i) => got[i] !== token);
   return first < 0 ? want.length : first;
@@ -44,11 +44,11 @@ const sameTokens = (got: readonly number[], want: readonly number[]): number => 
 
 export interface LanguageVerdict {
   readonly comparisons: readonly Comparison[];
-  /** Greedy tokens until the first that differs, of as many: alone, and the least of a batch. */
+  /** Equal greedy tokens, out of `tokens`: of a sequence alone, and the least of a batch. */
   readonly greedy: { readonly tokens: number; readonly alone: number; readonly batch: number };
 }
 
-/** A language model on a backend, held against the reference: logits in several ways, and greedy tokens. */
+/** Compares a language model on a backend with the reference: logits in several ways, and greedy tokens. */
 export async function verifyLanguage(
   context: VerifyContext,
   tested: Backend,

@@ -3,10 +3,10 @@ import type { Backend, ModelKind } from '@quern/runtime';
 import { embedAll } from './encoder.js';
 import { lookAt, promptOf, type VerifyContext } from './load.js';
 
-/** Tokens that are generated; a decode step, over a cache that holds something, gives the second. */
+/** Generated tokens: the second comes from a decode step over a filled cache. */
 const decoded = 2;
 
-/** Runs the model by the definitions of its ops, and each op on the backend as well. */
+/** Runs the model by its ops' definitions, and each op also on the backend. */
 export async function verifyOps(
   context: VerifyContext,
   kind: ModelKind,
