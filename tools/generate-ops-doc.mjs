@@ -1,5 +1,5 @@
-// Writes docs/ops.md and the table of ops in docs/writing-a-backend.md from the op table of @quern/core (build it first: npx nx
-// build @quern/core). With --check it writes nothing and fails where a page is not what the table says.
+// Writes docs/ops.md and the op table of docs/writing-a-backend.md from the op table of @quern/core (build first: npx
+// nx build @quern/core). --check: writes nothing, fails if a page is stale.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { collectiveOps, coreOps, fills, fusedOps, opcodes } from '../packages/core/dist/index.js';
 
@@ -22,7 +22,7 @@ function bound({ absolute, relative }, magnitude) {
   return [absolute && power(absolute), terms].filter(Boolean).join(' + ');
 }
 
-/** Formats that share a bound share a line. */
+/** Formats with equal bounds share a line. */
 function tolerances({ attributes, tolerance, magnitude, rounding }) {
   const formats = new Map();
   for (const [format, limits] of Object.entries(tolerance)) {
@@ -60,7 +60,7 @@ const list = (ops) =>
     .map((name) => `[${name}](#${name.toLowerCase()})`)
     .join(', ');
 
-/** Names of the optional ops that core computes so. */
+/** Names of the optional ops that core computes in this way. */
 const byFill = (how) =>
   Object.keys(fills)
     .filter((name) => (fills[name] === 'host') === (how === 'host'))
@@ -115,7 +115,7 @@ function row(op) {
   return [String(opcodes.get(op.name)), op.name, operands + outputs, attributes.join(', ')];
 }
 
-/** A Markdown table with columns of one width each. */
+/** A Markdown table with aligned columns. */
 function table(head, rows) {
   const widths = head.map((_, i) => Math.max(...[head, ...rows].map((cells) => cells[i].length)));
   const line = (cells) => `| ${cells.map((cell, i) => cell.padEnd(widths[i])).join(' | ')} |\n`;

@@ -1,11 +1,11 @@
-// Writes docs/options.md from the schemas of the options (build first: npx nx build @quern/runtime).
-// With --check it writes nothing and fails where the page is not what the schemas say.
+// Writes docs/options.md from the option schemas (build first: npx nx build @quern/runtime).
+// --check: writes nothing, fails if the page is stale.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { optionSchemas } from '../packages/runtime/dist/index.js';
 
 const page = new URL('../docs/options.md', import.meta.url);
 
-/** Where each interface is taken. */
+/** The calls that take each interface. */
 const calls = {
   LoadOptions: 'loadModel',
   GenerateOptions: 'model.generate, session.generate',
