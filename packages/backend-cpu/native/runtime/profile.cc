@@ -21,7 +21,7 @@ static double seconds_since(Clock::time_point start) {
 static constexpr int64_t width = 1024, rows_per_chunk = 64;
 
 static double measure_bandwidth(const Kernels& kernels, ThreadPool& pool) {
-  // Half as much again as most last-level caches hold, and no more: taking new pages is what takes the time.
+  // 1.5 × most last-level caches, not more: most of the time goes into taking new pages.
   const uint64_t wanted = std::min<uint64_t>(48 << 20, memory_state().available / 16);
   const int64_t chunks = std::max<int64_t>(1, wanted / (rows_per_chunk * width * sizeof(float)));
   const Pages memory(chunks * rows_per_chunk * width * sizeof(float));
@@ -29,7 +29,7 @@ static double measure_bandwidth(const Kernels& kernels, ThreadPool& pool) {
   const std::vector<float> x(width, 1.0f);
   std::vector<float> y(chunks * rows_per_chunk);
   constexpr int64_t page = 4096 / sizeof(float), chunk_floats = rows_per_chunk * width;
-  pool.run(chunks, [&](int64_t chunk, int) { // so that no page is missing when it is read
+  pool.run(chunks, [&](int64_t chunk, int) { // touch every page before the measurement
     for (int64_t i = 0; i < chunk_floats; i += page) matrix[chunk * chunk_floats + i] = 1;
   });
   const auto start = Clock::now();
@@ -41,7 +41,7 @@ static double measure_bandwidth(const Kernels& kernels, ThreadPool& pool) {
 }
 
 static double measure_flops(const Kernels& kernels, ThreadPool& pool) {
-  constexpr int64_t T = 16, N = 16; // both operands stay in the first and second cache
+  constexpr int64_t T = 16, N = 16; // both operands fit L1 and L2
   const int threads = pool.threads();
   const std::vector<float> x(threads * T * width, 1.0f), w(threads * N * width, 1.0f);
   std::vector<float> y(threads * T * N);

@@ -1,4 +1,4 @@
-// What the machine delivers, measured.
+// Measured speed of the machine.
 #pragma once
 #include "kernels/kernels.h"
 #include "runtime/thread-pool.h"
@@ -6,11 +6,11 @@
 namespace quern {
 
 struct Profile {
-  double read_bandwidth; // bytes per second that a matrix-vector product reads, all threads together
+  double read_bandwidth; // bytes per second of a matrix-vector product, all threads together
   double flops;          // f32 multiply-adds × 2 per second, all threads together
 };
 
-// Takes about 25 ms, once per process for each instruction set and number of threads.
+// About 25 ms; once per process, instruction set and number of threads.
 Profile measure_profile(const Kernels& kernels, ThreadPool& pool);
 
 } // namespace quern

@@ -6,8 +6,8 @@
 
 namespace quern {
 
-// The folders of this process's group for a v1 controller (empty name: v2), from its own up to the root. Inside a
-// container the path may be the host's, of which only the root is visible: folders that do not exist read as no limit.
+// Folders of this process's group for a v1 controller (empty name: v2), from the process's group up to the root. In a
+// container the path may be the host's, with only the root visible: a missing folder reads as no limit.
 template <class Visit>
 static void each_group(const std::string& system, const std::string& controller, const Visit& visit) {
   std::ifstream groups(system + "/proc/self/cgroup");
@@ -25,7 +25,7 @@ static void each_group(const std::string& system, const std::string& controller,
   }
 }
 
-// The first number of a file, or `otherwise` where the file is absent or says "max".
+// The first number of a file; `otherwise` if the file is absent or says "max".
 static double read_number(const std::string& file, double otherwise) {
   std::ifstream in(file);
   double value;
@@ -69,7 +69,7 @@ MemoryLimit cgroup_memory(const std::string& system) {
   each_group(system, "", [&](const std::string& group) {
     const double used = read_number(group + "/memory.current", 0) - read_stat(group, "inactive_file");
     tighten(limit, read_number(group + "/memory.max", -1), used);
-    tighten(limit, read_number(group + "/memory.high", -1), used); // above it the group is slowed down until it stands still
+    tighten(limit, read_number(group + "/memory.high", -1), used); // above memory.high the kernel slows the group down
   });
   each_group(system, "memory", [&](const std::string& group) {
     const double used =
