@@ -74,7 +74,7 @@ const decoders = (folder) =>
     .join('')}`;
 
 const manifest = `${made}
-/** Block formats that the kernels read as they lie in the file. */
+/** Block formats that the kernels read as stored in the file. */
 export const ggufFormats: readonly string[] = [
 ${formats
   .filter(({ blockSize }) => blockSize > 1)

@@ -31,9 +31,9 @@ function tolerances({ attributes, tolerance, magnitude, rounding }) {
   }
   const allowed =
     'bf16' in attributes
-      ? 'with bf16 what that changes'
-      : 'with quantised weights what rounding to 8 bits changes';
-  const rounded = rounding ? `; and ${allowed}` : '';
+      ? 'with bf16 also its rounding error'
+      : 'with quantised weights also the error of rounding to 8 bits';
+  const rounded = rounding ? `; ${allowed}` : '';
   return [...formats].map(([text, names]) => `${names.join(', ')}: ${text}`).join('; ') + rounded;
 }
 

@@ -24,7 +24,7 @@ const helpCommand = (root: Command): Command =>
       const found = root.commands.find((command) => command.name() === name);
       if (name !== undefined && !found)
         root.error(
-          `error: there is no command '${name}': there are ${root.commands.map((each) => each.name()).join(', ')}`,
+          `error: there is no command '${name}'; commands: ${root.commands.map((each) => each.name()).join(', ')}`,
         );
       (found ?? root).outputHelp();
     });

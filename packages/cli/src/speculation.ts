@@ -24,9 +24,9 @@ export const withSpeculation = (command: Command): Command =>
 /** Ends the program for contradictory flags. */
 export function needSpeculationFlags({ lookup, draft, draftMax }: SpeculationFlags, command: Command): void {
   if (lookup && draft !== undefined)
-    command.error('error: --lookup and --draft are two ways to guess: give one of them');
+    command.error('error: --lookup and --draft exclude each other: give one of them');
   if (draftMax !== undefined && !lookup && draft === undefined)
-    command.error('error: --draft-max says how many tokens to guess: give --lookup or --draft with it');
+    command.error('error: --draft-max limits drafted tokens: give --lookup or --draft with it');
 }
 
 /** The `speculate` option of the flags; `model` is --draft's. */

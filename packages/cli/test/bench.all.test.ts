@@ -136,7 +136,7 @@ test(
     }
     for (const [args, message] of [
       [['--model', encoder, '--kv', 'f16'], /encoder\.gguf has no cache/],
-      [['--model', ggml, '--batch', '2'], /ggml-test\.bin hears one window at a time/],
+      [['--model', ggml, '--batch', '2'], /ggml-test\.bin computes one window at a time/],
       [['--model', encoderFolder, '--prompt', '100', '--no-check'], /asked for 1 texts of 100 tokens/],
       [['--model', join(folder, 'nowhere')], /MODEL_NOT_FOUND/],
     ] as const) {
@@ -168,7 +168,7 @@ test('bench --make writes models of every kind', async () => {
 test.each([
   [['--arch', 'bge-smal'], /--arch .*bge-smal.* Allowed choices are .*qwen3-0\.6b.*bge-small.*whisper-tiny/],
   [['--arch', 'bge-small', '--depth', '16'], /bge-small q4_k_m has no cache/],
-  [['--arch', 'whisper-tiny', '--batch', '2'], /whisper-tiny q4_k_m hears one window at a time/],
+  [['--arch', 'whisper-tiny', '--batch', '2'], /whisper-tiny q4_k_m computes one window at a time/],
   [['--arch', 'tiny', '--prompt', '65', '--no-check'], /asked for 1 texts of 65 tokens.* 3 to 64/],
   [['--arch', 'qwen3-0.6b,gpt-5'], /--arch .*gpt-5.* Allowed choices are qwen3-0\.6b/],
   [['--depth', '0,-1'], /--depth .* invalid/],

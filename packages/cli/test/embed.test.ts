@@ -21,7 +21,7 @@ test('embed prints numbers, and reports truncated texts', async () => {
   const { code, stdout, stderr } = await quern(['embed', model, 'a '.repeat(100)]);
   expect(code).toBe(0);
   expect(stdout.trim().split(' ')).toHaveLength(32);
-  expect(stderr).toContain('1 of 1 texts were longer than the model takes');
+  expect(stderr).toContain("1 of 1 texts were longer than the model's limit");
 });
 
 test('rerank prints the best text first', async () => {

@@ -131,7 +131,7 @@ test('the largest seed is accepted', async () => {
 test('help for an unknown command fails and lists the commands', async () => {
   const { code, stdout, stderr } = await quern(['help', 'nosuch']);
   expect([code, stdout]).toEqual([1, '']);
-  expect(stderr).toMatch(/there is no command 'nosuch': there are run, chat/);
+  expect(stderr).toMatch(/there is no command 'nosuch'; commands: run, chat/);
   expect((await quern(['help', 'run'])).stdout).toMatch(/^Usage: quern run /);
 });
 

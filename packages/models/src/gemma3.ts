@@ -33,7 +33,7 @@ export const gemma3 = {
   configFromHuggingFace: ({ settings, ...source }) => {
     const text = (settings.section('text_config') ?? settings).withDefaults(gemma3Defaults);
     if (text.flag('use_bidirectional_attention'))
-      text.refuse('use_bidirectional_attention', 'a decoder attends to earlier positions alone');
+      text.refuse('use_bidirectional_attention', 'a decoder attends only to earlier positions');
     const config = gemmaFromHuggingFace({ ...source, settings: text }, 6);
     const local = { theta: text.positive('rope_local_base_freq', windowTheta), layout: 'halves' } as const;
     return { windowRope: local, ...config };

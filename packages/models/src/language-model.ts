@@ -210,7 +210,7 @@ class DecoderModel implements LanguageModel {
     if (parts.length === 1) return this.last;
     throw new ModelError(
       'BAD_ARGUMENT',
-      `[forward] the model has ${parts.length} parts, each on a backend of its own: run a step for each of model.parts, then model.logits`,
+      `[forward] the model has ${parts.length} parts, each on its own backend: run a step for each of model.parts, then model.logits`,
     );
   }
 }

@@ -79,7 +79,7 @@ export const splitExperts =
       if (matrices > mostMatrices)
         throw new ModelError(
           'BAD_WEIGHT_SHAPE',
-          `${file.paths[0]}: tensor '${tensor.name}' [${tensor.shape}] brings the matrices of experts to ${matrices}; at most ${mostMatrices} are believed`,
+          `${file.paths[0]}: tensor '${tensor.name}' [${tensor.shape}] brings the matrices of experts to ${matrices}; at most ${mostMatrices} are allowed`,
         );
       return perExpert(tensor, at, parts);
     });

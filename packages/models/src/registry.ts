@@ -49,7 +49,7 @@ export function findArchitecture(naming: Naming, name: string, path: string): Ar
   if (!isEncoder(found)) return found;
   throw new ModelError(
     'WRONG_KIND',
-    `${path}: '${name}' is an encoder: it embeds or ranks texts, and cannot generate any`,
+    `${path}: '${name}' is an encoder: it embeds or ranks texts, and cannot generate text`,
   );
 }
 

@@ -7,7 +7,7 @@ import { describeShared, goldens, shared } from './shared-data.js';
 const models = ['tiny_llama', 'tiny_qwen2', 'tiny_qwen3'];
 const equal = 1e-6; // every op stores f32, in every batch
 
-describeShared('tiny-hf', 'a step gives the same logits however it is cut', () => {
+describeShared('tiny-hf', 'the logits do not depend on the chunks', () => {
   let backend: Backend;
   beforeAll(async () => {
     backend = await createBackend();

@@ -27,7 +27,7 @@ async function converted(name: string, config: string) {
   return { file, path };
 }
 
-describeShared('tiny-hf', 'converted to GGUF, a model gives the logits of transformers', () => {
+describeShared('tiny-hf', 'converted to GGUF: the logits of transformers', () => {
   test.each(['llama', 'qwen2', 'qwen3', 'qwen3_moe'])('%s', async (name) => {
     const { path } = await converted(`tiny_${name}.safetensors`, `tiny_${name}_config.json`);
     const backend = await createBackend();
@@ -56,7 +56,7 @@ describeShared('tiny-hf', 'converted to GGUF, a model gives the logits of transf
   });
 });
 
-describeShared('tiny-hf', 'what llama.cpp makes of a file otherwise is said', () => {
+describeShared('tiny-hf', 'notices for what llama.cpp computes differently', () => {
   test.each([
     [{ norm_topk_prob: false }, /do not sum to one/],
     [{ mlp_only_layers: [1] }, /no experts/],
@@ -76,12 +76,12 @@ describeShared('tiny-hf', 'what llama.cpp makes of a file otherwise is said', ()
 
 test.each([
   ['gemma3', { ...gemma3Config, query_pre_attn_scalar: 8 }, gemma3Parameters, undefined],
-  ['gemma3', gemma3Config, gemma3Parameters, /llama.cpp multiplies q·k by 0.3535.* in place of 0.3162/],
+  ['gemma3', gemma3Config, gemma3Parameters, /llama.cpp multiplies q·k by 0.3535.* instead of 0.3162/],
   [
     'gemma3',
     { ...gemma3Config, query_pre_attn_scalar: 8, sliding_window_pattern: 3 },
     gemma3Parameters,
-    /llama.cpp may let each 6th layer alone look back all the way/,
+    /llama.cpp may give full attention to every 6th layer only/,
   ],
   ['phi3', phiConfig, phiParameters, /llama.cpp has no windows in this architecture: .* 10 tokens/],
   ['phi3', { ...phiConfig, sliding_window: 48 }, phiParameters, undefined],

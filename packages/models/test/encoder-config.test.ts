@@ -114,7 +114,12 @@ test.each<[string, object, Readonly<Record<string, unknown>>, string]>([
     { '1_Pooling/config.json': { pooling_mode_max_tokens: true } },
     'cls, mean or last',
   ],
-  ['a matrix after the pooling', {}, { 'modules.json': [{ type: 'x.models.Dense' }] }, 'no matrix follows'],
+  [
+    'a matrix after the pooling',
+    {},
+    { 'modules.json': [{ type: 'x.models.Dense' }] },
+    'a matrix after the pooling is not supported',
+  ],
   ['relative positions', { position_embedding_type: 'relative_key' }, {}, 'absolute positions'],
   ['an unsupported activation', { hidden_act: 'relu' }, {}, 'gelu'],
   ['modules that are not a list', {}, { 'modules.json': { type: 'x' } }, 'a list of JSON objects'],

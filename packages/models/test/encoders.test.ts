@@ -79,7 +79,7 @@ for (const { name: on, slack, open } of await testedBackends())
     );
   });
 
-describeShared('tiny-hf', 'encoders and what they refuse', () => {
+describeShared('tiny-hf', 'encoders: replicas, batches, refusals', () => {
   test('the last replica frees the weights', async () => {
     using backend = await createReference();
     const first = embedBackend(await loadEncoder(await tinyModel('bert'), backend));

@@ -104,7 +104,12 @@ describe.each(['f32', 'f16', 'q8_0', 'q4_0'] as const)('%s', (format) => {
 const broken: readonly [string, Readonly<Record<string, MetadataInput>>, string, RegExp][] = [
   ['k > E', { 'llama.expert_used_count': 5 }, 'BAD_CONFIG', /expert_used_count is 5.*1 to 4/],
   ['too many experts', { 'llama.expert_count': 2 ** 20 }, 'BAD_CONFIG', /expert_count/],
-  ['shared experts', { 'llama.expert_shared_count': 1 }, 'UNSUPPORTED_CONFIG', /every token passes/],
+  [
+    'shared experts',
+    { 'llama.expert_shared_count': 1 },
+    'UNSUPPORTED_CONFIG',
+    /shared experts are not supported/,
+  ],
   ['another gate', { 'llama.expert_gating_func': 2 }, 'UNSUPPORTED_CONFIG', /only softmax/],
   [
     'stacks of wrong size',

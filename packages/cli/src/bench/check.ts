@@ -71,7 +71,7 @@ export async function holdAgainstPlainer(
   if (!(worst <= errorBound))
     throw new BenchError(
       'WRONG_OUTPUT',
-      `${path}: the ${what} of ${backend.name} (${backend.profile.isa}) differ from those of ${against} by ${worst.toPrecision(3)} of their norm, more than ${errorBound}: its kernels compute something else, so their speed means nothing. --no-check measures all the same`,
+      `${path}: the ${what} of ${backend.name} (${backend.profile.isa}) differ from those of ${against} by ${worst.toPrecision(3)} of their norm, more than ${errorBound}: its kernels are wrong, so their speed means nothing. --no-check measures all the same`,
     );
   return { against, relativeError: worst };
 }

@@ -7,7 +7,7 @@ export type Line =
 const commands = ['reset', 'help', 'exit'] as const;
 
 export const help =
-  '/reset forgets the conversation, /exit (or Ctrl-D) ends it, /help says this; //… sends a message that begins with /; Ctrl-C stops an answer';
+  '/reset clears the conversation, /exit (or Ctrl-D) ends it, /help shows this; //… sends a message with a leading /; Ctrl-C stops an answer';
 
 export function readLine(line: string): Line {
   if (line === '') return { kind: 'nothing' };

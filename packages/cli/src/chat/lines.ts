@@ -57,7 +57,7 @@ export class Lines {
 
   private warn(): void {
     this.warned = true;
-    say('\nCtrl-C once more, Ctrl-D or /exit ends the chat');
+    say('\nCtrl-C again, Ctrl-D or /exit ends the chat');
     this.terminal.prompt();
   }
 }

@@ -25,6 +25,6 @@ export async function resolveTemplate<T extends TemplateFlags>(flags: T, command
     );
   const chatTemplate = await readText(chosen);
   if (!chatTemplate.includes('{'))
-    command.error(`error: --chat-template ${chosen} holds no Jinja: there is neither {{ nor {% in it`);
+    command.error(`error: --chat-template ${chosen} holds no Jinja: it has neither {{ nor {%`);
   return { ...flags, chatTemplate };
 }

@@ -183,7 +183,7 @@ function needMeaning({ depth, kv, batch }: BenchFlags, subjects: readonly Subjec
   const speech = subjects.find(({ kind }) => kind === 'speech');
   if (speech !== undefined && batch.some((count) => count > 1))
     command.error(
-      `error: ${speech.name} hears one window at a time: --batch is for language models and encoders`,
+      `error: ${speech.name} computes one window at a time: --batch is for language models and encoders`,
     );
 }
 

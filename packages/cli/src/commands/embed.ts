@@ -23,7 +23,7 @@ const optionsOf = ({ prompt, prefix, maxTokens }: EmbedFlags): EmbedOptions => (
 /** Reports truncated texts on stderr. */
 export function sayTruncated(truncated: number, texts: number): void {
   if (truncated > 0)
-    say(`${truncated} of ${texts} texts were longer than the model takes, and lost their ends`);
+    say(`${truncated} of ${texts} texts were longer than the model's limit and were truncated`);
 }
 
 async function embed(path: string, given: string[], flags: EmbedFlags, command: Command): Promise<void> {
@@ -46,7 +46,7 @@ async function embed(path: string, given: string[], flags: EmbedFlags, command: 
 export async function textsFrom(given: readonly string[], command: Command): Promise<readonly string[]> {
   const texts = given.length > 0 ? given : await readLines();
   if (texts === undefined || texts.length === 0)
-    command.error('error: there is no text: give some as arguments, or pipe lines into standard input');
+    command.error('error: there is no text: give texts as arguments, or pipe lines into standard input');
   return texts;
 }
 

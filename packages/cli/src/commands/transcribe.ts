@@ -113,7 +113,8 @@ async function transcribe(
   flags: TranscribeFlags,
   command: Command,
 ): Promise<void> {
-  if (isSound(path)) command.error(`error: ${path} is sound: the model comes first, and then the sound`);
+  if (isSound(path))
+    command.error(`error: ${path} is an audio file: the model comes first, then the audio file`);
   await interruptible(async (signal) => {
     const bar = loadingBar();
     using model = await loadSpeechModel(path, {

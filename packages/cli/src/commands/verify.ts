@@ -24,7 +24,7 @@ const defaultTolerance = 0.05;
 const percent = (share: number) => `${(100 * share).toPrecision(3)} %`;
 
 const show = ({ way, rows, error, agree }: Comparison): string =>
-  `${way.padEnd(18)} error ${percent(error).padStart(9)}, largest agrees in ${agree} of ${rows}\n`;
+  `${way.padEnd(18)} error ${percent(error).padStart(9)}, largest logit agrees in ${agree} of ${rows}\n`;
 
 async function printOps(comparison: OpComparison): Promise<void> {
   const { compared, strayed, first, closeness } = comparison;

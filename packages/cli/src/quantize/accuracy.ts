@@ -35,9 +35,7 @@ export async function accuracyOf(
     return cosines(source, { lines, tokens, flags, signal });
   }
   if (kind === 'speech') {
-    say(
-      `${source} writes down speech: there is no perplexity of it, and the report has sizes and errors alone`,
-    );
+    say(`${source} is a speech model: no perplexity; the report has only sizes and errors`);
     return undefined;
   }
   const of = (path: string) =>

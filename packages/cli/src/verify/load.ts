@@ -44,7 +44,7 @@ export function referenceMissing(error: unknown): RuntimeError | undefined {
   if (!(isCoded(error) && error.code === 'BACKEND_NOT_FOUND')) return undefined;
   return new RuntimeError(
     'BACKEND_NOT_FOUND',
-    "verify holds a backend against 'reference', which is not installed: npm install @quern/backend-reference; or compare op by op with --ops, which needs no other backend",
+    "verify compares a backend with 'reference', which is not installed: npm install @quern/backend-reference; or compare op by op with --ops, without another backend",
     { cause: error },
   );
 }

@@ -34,9 +34,9 @@ export const gemmaDiffers =
   (config: DecoderConfig): string | undefined => {
     const scale = llamaCppScale(config, largest);
     if (Math.abs(config.attentionScale! / scale - 1) > 1e-6)
-      return `multiplies q·k by ${scale} in place of ${config.attentionScale}`;
+      return `multiplies q·k by ${scale} instead of ${config.attentionScale}`;
     const differs = config.windows.some((window, i) => (window === 0) !== ((i + 1) % period === 0));
-    return differs ? `may let each ${period}th layer alone look back all the way` : undefined;
+    return differs ? `may give full attention to every ${period}th layer only` : undefined;
   };
 
 function caps(settings: Settings): Pick<DecoderConfig, 'attentionCap' | 'logitCap'> {

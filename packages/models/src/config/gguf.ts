@@ -44,7 +44,7 @@ export function decoderConfigFromGguf(
   const context = settings.whole('context_length', limits.context);
   const { heads, kvHeads, headDim } = readHeads(settings, headKeys, width);
   if (settings.whole('attention.value_length', limits.headDim, headDim) !== headDim)
-    settings.refuse('attention.value_length', `keys have ${headDim}, and values must have as many`);
+    settings.refuse('attention.value_length', `keys have ${headDim}; values must have the same`);
   return {
     layers,
     width,
@@ -141,7 +141,7 @@ function needFactors(
   if (factors.length !== rotaryDim / 2 || !factors.every((factor) => factor > 0 && Number.isFinite(factor)))
     settings.fail(
       'rope.dimension_count',
-      `half as many positive factors in ${tensor}; it has ${factors.length}`,
+      `half of this number of positive factors in ${tensor}; it has ${factors.length}`,
     );
 }
 
@@ -177,7 +177,10 @@ function factorScaling(
   type: string,
 ): RopeScaling {
   if (type !== 'none')
-    settings.refuse('rope.scaling.type', 'the tensor rope_freqs.weight scales already, and only one may');
+    settings.refuse(
+      'rope.scaling.type',
+      'the tensor rope_freqs.weight also scales; only one scaling is allowed',
+    );
   needFactors(settings, factors, rotaryDim, 'rope_freqs.weight');
   return { kind: 'factors', factors };
 }

@@ -88,7 +88,7 @@ const headKeys = {
 function needActivation(settings: Settings, known: readonly string[]): void {
   const key = settings.has('hidden_activation') ? 'hidden_activation' : 'hidden_act';
   if (!known.includes(settings.text(key, known[0])))
-    settings.refuse(key, `the feed-forward of this architecture is computed with ${known.join(' or ')}`);
+    settings.refuse(key, `the feed-forward of this architecture supports ${known.join(' or ')}`);
 }
 
 /** R, the elements of a head that rotate. */

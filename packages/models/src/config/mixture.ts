@@ -19,7 +19,7 @@ function readCounts(
  */
 export function mixtureFromGguf({ settings, weights }: GgufSource, layers: number): MixtureConfig {
   if (settings.has('expert_shared_count') && settings.whole('expert_shared_count', limits.experts, 0, 0) > 0)
-    settings.refuse('expert_shared_count', 'experts that every token passes are not supported');
+    settings.refuse('expert_shared_count', 'shared experts are not supported');
   if (settings.whole('expert_gating_func', 255, 1, 0) > 1)
     settings.refuse('expert_gating_func', 'only softmax (1) is supported');
   if (settings.positive('expert_weights_scale', 1) !== 1)

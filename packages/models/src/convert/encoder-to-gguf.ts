@@ -32,7 +32,7 @@ export async function encoderToGguf(
   noticeUnused(file, used, (tensor) => unneeded.test(tensor), options.onNotice);
   if (!config.normalise)
     options.onNotice?.(
-      `${path}: its embeddings have lengths of their own, which GGUF cannot say: read from the file they have length 1`,
+      `${path}: its embeddings are not normalised; GGUF cannot express this: embeddings from the GGUF file have length 1`,
     );
   const tensors: OutputTensor[] = [];
   for (const weight of resolved) tensors.push(await tensorOf(weight, file, options.signal));
@@ -55,12 +55,12 @@ function ggufName({ architecture, config, path }: EncoderFolder): string {
   if (!architecture.gguf)
     throw new ModelError(
       'UNSUPPORTED_CONFIG',
-      `${path}: the architecture '${architecture.name}' does not say how it is written as GGUF`,
+      `${path}: the architecture '${architecture.name}' has no GGUF form`,
     );
   if (config.gelu !== 'erf')
     throw new ModelError(
       'UNSUPPORTED_CONFIG',
-      `${path}: its gelu is the approximation by tanh, which GGUF files of encoders cannot say`,
+      `${path}: its gelu is the tanh approximation; GGUF files of encoders cannot express it`,
     );
   return architecture.gguf.name;
 }

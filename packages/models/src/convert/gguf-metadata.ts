@@ -48,12 +48,12 @@ function mixtureEntries({ mixture }: DecoderConfig): Entries {
 }
 
 const cannotSay = (what: string) =>
-  new ModelError('UNSUPPORTED_CONFIG', `${what}, which GGUF files of this architecture cannot say`);
+  new ModelError('UNSUPPORTED_CONFIG', `${what}: GGUF files of this architecture cannot express this`);
 
 function windowEntries({ windowPeriod }: GgufForm, { windows }: DecoderConfig): Entries {
   const window = Math.max(0, ...windows);
   const sizes = new Set(windows.filter((size) => windowPeriod === undefined || size > 0));
-  if (sizes.size > 1) throw cannotSay('the layers look back by different windows');
+  if (sizes.size > 1) throw cannotSay('the layers have different windows');
   if (window === 0) return {};
   return {
     'attention.sliding_window': window,
@@ -70,7 +70,7 @@ function patternOf(windows: readonly number[]): MetadataInput {
 
 function windowRopeEntries({ windowRope }: DecoderConfig): Entries {
   if (!windowRope) return {};
-  if (windowRope.scaling) throw cannotSay('the rotation of layers with a window is scaled');
+  if (windowRope.scaling) throw cannotSay('layers with a window have RoPE scaling');
   return { 'rope.freq_base_swa': float(windowRope.theta) };
 }
 
@@ -107,10 +107,7 @@ function scalingEntries({ scaling }: RopeOptions): Entries {
       };
     }
     case 'ntk':
-      throw new ModelError(
-        'UNSUPPORTED_CONFIG',
-        'GGUF files cannot say that the base of the rotation is stretched',
-      );
+      throw new ModelError('UNSUPPORTED_CONFIG', 'GGUF files cannot express a scaled RoPE base (NTK)');
     default:
       return {}; // Llama 3's scaling and given factors are tensors: `ropeTensors`
   }

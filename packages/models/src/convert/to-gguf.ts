@@ -38,13 +38,13 @@ export async function toGguf(
   if (!gguf)
     throw new ModelError(
       'UNSUPPORTED_CONFIG',
-      `${path}: the architecture '${architecture.name}' does not say how it is written as GGUF`,
+      `${path}: the architecture '${architecture.name}' has no GGUF form`,
     );
   noticeRouting(file, options);
   const otherwise = gguf.llamaCppDiffers?.(config);
   if (otherwise)
     options.onNotice?.(
-      `${path}: Quern computes this model as its folder says, but llama.cpp ${otherwise}, and gives other numbers`,
+      `${path}: Quern follows the folder's configuration, but llama.cpp ${otherwise}: its numbers will differ`,
     );
   const resolved = resolveWeights(architecture.weights, config, file.weights);
   const used = resolved.map(({ tensor }) => tensor);
@@ -79,7 +79,7 @@ function tensorOf(
   if (rotary !== undefined)
     throw new ModelError(
       'UNSUPPORTED_CONFIG',
-      `${path}: '${tensor.name}' holds more than ${field}: Quern cannot put its rows in the order of llama.cpp's Llama`,
+      `${path}: '${tensor.name}' holds more than ${field}: Quern cannot reorder its rows for llama.cpp's Llama`,
     );
   return outputTensor(name, weights.tensors.get(tensor.name)!, { signal });
 }
@@ -91,12 +91,10 @@ function noticeRouting(
 ): void {
   if (mixture && !mixture.renormalise)
     onNotice?.(
-      `${path}: the weights of chosen experts do not sum to one in this model (norm_topk_prob is false). The file says so, and Quern computes so; llama.cpp always makes them, and gives other numbers`,
+      `${path}: the weights of chosen experts do not sum to one in this model (norm_topk_prob is false). Quern follows the file; llama.cpp always normalises them: its numbers will differ`,
     );
   if (mixture?.sparse.includes(false))
-    onNotice?.(
-      `${path}: some layers have no experts, which Quern reads in GGUF files, but llama.cpp does not`,
-    );
+    onNotice?.(`${path}: some layers have no experts: Quern reads such GGUF files, llama.cpp does not`);
 }
 
 /** RoPE frequencies are recomputed from the configuration; a tied output is the embedding. */
@@ -121,6 +119,6 @@ export function noticeUnused(
   );
   if (dropped.length > 0)
     onNotice?.(
-      `${path}: ${dropped.length} tensors are no part of the architecture and are left out: ${dropped.slice(0, 4).join(', ')}`,
+      `${path}: ${dropped.length} tensors are not part of the architecture and are dropped: ${dropped.slice(0, 4).join(', ')}`,
     );
 }

@@ -26,7 +26,7 @@ export const bert = {
   configFromHuggingFace(source) {
     const { settings } = source;
     if (settings.text('position_embedding_type', 'absolute') !== 'absolute')
-      settings.refuse('position_embedding_type', 'BERT is computed with a table of absolute positions');
+      settings.refuse('position_embedding_type', 'only a table of absolute positions is supported');
     return { ...encoderConfigFromHuggingFace(source, bertKeys, 0), gelu: readGelu(settings) };
   },
   build: bertEncoder,

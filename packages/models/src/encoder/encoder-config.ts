@@ -93,7 +93,7 @@ const gelus: Readonly<Record<string, GeluForm>> = {
 export function readGelu(settings: Settings): GeluForm {
   const name = settings.text('hidden_act', 'gelu');
   const form = Object.hasOwn(gelus, name) ? gelus[name] : undefined;
-  return form ?? settings.refuse('hidden_act', `encoders are computed with ${Object.keys(gelus).join(', ')}`);
+  return form ?? settings.refuse('hidden_act', `encoders support ${Object.keys(gelus).join(', ')}`);
 }
 
 /**
@@ -112,7 +112,7 @@ export function encoderConfigFromHuggingFace(
   const positions = tableRows(settings, keys.context, weights, table, limits.context);
   const trained = settings.whole(keys.context, limits.context, 512);
   const room = positions > 0 ? Math.min(trained, positions) - firstPosition : trained;
-  if (room < 1) settings.fail(keys.context, `more than the ${firstPosition} positions that no text takes`);
+  if (room < 1) settings.fail(keys.context, `more than the ${firstPosition} unused positions`);
   const { pooling = 'mean', normalise = true, maxTokens = room } = embedding ?? {};
   return {
     layers: settings.whole(keys.layers, limits.layers),

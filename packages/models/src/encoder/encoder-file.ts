@@ -91,7 +91,8 @@ function readPooling(settings: Settings): Pooling {
   for (const other of ['max_tokens', 'mean_sqrt_len_tokens', 'weightedmean_tokens'])
     if (settings.flag(`pooling_mode_${other}`))
       settings.refuse(`pooling_mode_${other}`, 'texts are pooled by cls, mean or last token');
-  if (chosen.length > 1) settings.refuse(chosen[1]!, `texts are pooled one way, and ${chosen[0]} is on too`);
+  if (chosen.length > 1)
+    settings.refuse(chosen[1]!, `only one pooling is supported, and ${chosen[0]} is also on`);
   return poolingKeys[chosen[0] ?? 'pooling_mode_mean_tokens']!;
 }
 
@@ -111,7 +112,7 @@ async function readEmbeddingRules(folder: string): Promise<EmbeddingRules> {
   if (dense)
     new Settings(join(folder, 'modules.json'), () => dense).refuse(
       'type',
-      'no matrix follows the pooling here',
+      'a matrix after the pooling is not supported',
     );
   return {
     pooling: pooling ? readPooling(pooling) : 'mean',

@@ -136,7 +136,7 @@ class LoadedEncoder implements EncoderModel {
     if (!this.encoder.classify)
       throw new ModelError(
         'MISSING_WEIGHT',
-        `${this.path}: has no classifier, so it embeds texts but ranks none`,
+        `${this.path}: has no classifier: it can embed texts, but not rank them`,
       );
     const x = this.states(inputs);
     return this.encoder.classify(this.backend.pool(x, inputs.cuSeqlens, { by: 'cls' })); // [S, labels]

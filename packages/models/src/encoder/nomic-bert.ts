@@ -101,7 +101,7 @@ function configFromHuggingFace(source: HuggingFaceSource): EncoderConfig {
   const own = settings.has('n_embd');
   const activation = own ? 'activation_function' : 'hidden_act';
   if (!['swiglu', 'silu'].includes(settings.text(activation, 'swiglu')))
-    settings.refuse(activation, 'the feed-forward is computed with swiglu');
+    settings.refuse(activation, 'the feed-forward supports swiglu only');
   if (settings.flag('prenorm')) settings.refuse('prenorm', 'norms come after attention and feed-forward');
   if (settings.flag('rotary_emb_interleaved'))
     settings.refuse('rotary_emb_interleaved', 'halves of heads are rotated');

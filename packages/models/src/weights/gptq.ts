@@ -114,7 +114,7 @@ async function asF16(scales: FileTensor): Promise<Uint8Array> {
   if (lost !== undefined)
     throw new ModelError(
       'UNKNOWN_FORMAT',
-      `${bytes.path}: tensor '${name}' has the scale ${lost} in ${format}; scales must be numbers that f16 holds`,
+      `${bytes.path}: tensor '${name}' has the scale ${lost} in ${format}; scales must be exact in f16`,
     );
   const shared = new Uint8Array(new SharedArrayBuffer(halves.byteLength));
   shared.set(new Uint8Array(halves.buffer));

@@ -31,7 +31,7 @@ export function takeRows(tensor: StoredTensor, first: number, count: number): Fi
   if ('parts' in tensor || tensor.quantised)
     throw new ModelError(
       'UNKNOWN_FORMAT',
-      `tensor '${tensor.name}' is ${tensor.format}, whose rows Quern cannot take apart; use another format of the model`,
+      `tensor '${tensor.name}' is ${tensor.format}; Quern cannot split its rows; use another format of the model`,
     );
   const [rows = 1, ...rest] = tensor.shape;
   const { path, offset, byteLength } = tensor.bytes;

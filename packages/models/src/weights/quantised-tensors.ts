@@ -81,7 +81,7 @@ function awqMatrix(qweight: FileTensor, parts: Parts, { groupSize }: AwqSettings
   const [K, words] = parts.matrix(qweight);
   const N = words * 8;
   const stem = stemOf(qweight);
-  if (K % 8 !== 0) parts.fail('BAD_WEIGHT_SHAPE', qweight, `has ${K} rows, which are no multiple of 8`);
+  if (K % 8 !== 0) parts.fail('BAD_WEIGHT_SHAPE', qweight, `has ${K} rows; it must be a multiple of 8`);
   return {
     name: `${stem}.weight`,
     shape: [N, K],
@@ -103,7 +103,7 @@ function f8Tensor(tensor: FileTensor, parts: Parts, quantisation: Quantisation |
   const scale = parts.find(`${tensor.name}_scale_inv`) ?? parts.find(`${tensor.name}_scale`);
   const whole = { kind: 'f8', blockRows: N, blockColumns: K } as const;
   if (!scale) return { ...tensor, quantised: whole };
-  if (tensor.shape.length !== 2) parts.fail('BAD_WEIGHT_SHAPE', tensor, 'has a scale, but is no matrix');
+  if (tensor.shape.length !== 2) parts.fail('BAD_WEIGHT_SHAPE', tensor, 'has a scale but is not a matrix');
   parts.checked(scale, scale.shape, floats);
   if (scale.shape.every((size) => size === 1)) return { ...tensor, quantised: { ...whole, scale } };
   if (scale.shape[0] === N && scale.shape.slice(1).every((size) => size === 1))

@@ -110,7 +110,7 @@ function needTensor(name: string, shape: readonly number[], file: WeightFile): F
   throw new ModelError(
     'MISSING_WEIGHT',
     `${file.paths[0]}: tensor '${name}' [${shape}] is missing (the file has ${file.tensors.size} tensors); ` +
-      'the file is incomplete, or of another architecture than it says',
+      'the file is incomplete, or its architecture name is wrong',
   );
 }
 
@@ -124,12 +124,12 @@ function checkTensor(tensor: FileTensor, shape: readonly number[], file: WeightF
   if (!tensor.quantised && (!isGgufFormat(tensor.format) || integers.has(tensor.format)))
     throw new ModelError(
       'UNKNOWN_FORMAT',
-      `${at} is ${tensor.format}, which Quern does not compute with; it reads ${denseFormats.join(', ')}, 8-bit floats and GGUF's block formats`,
+      `${at} is ${tensor.format}; Quern cannot compute with it; supported: ${denseFormats.join(', ')}, 8-bit floats and GGUF's block formats`,
     );
   if (tensor.format === 'nvfp4' && file.tensors.has(tensor.name.replace(/weight$/, 'scale')))
     throw new ModelError(
       'UNKNOWN_FORMAT',
-      `${at} is nvfp4 with a scale of the whole tensor, which Quern does not apply; use another format of the model`,
+      `${at} is nvfp4 with a scale per tensor; Quern does not support it; use another format of the model`,
     );
   return tensor;
 }

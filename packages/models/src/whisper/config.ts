@@ -75,11 +75,11 @@ const ggmlKeys: SizeKeys = {
 /** @throws ModelError BAD_CONFIG or UNSUPPORTED_CONFIG. */
 export function whisperConfigFromHuggingFace(settings: Settings): WhisperConfig {
   if (settings.text('activation_function', 'gelu') !== 'gelu')
-    settings.refuse('activation_function', 'the feed-forward is computed with gelu');
+    settings.refuse('activation_function', 'the feed-forward supports gelu only');
   if (settings.flag('scale_embedding'))
-    settings.refuse('scale_embedding', 'embeddings are taken as they are');
+    settings.refuse('scale_embedding', 'scaled embeddings are not supported');
   if (settings.flag('tie_word_embeddings') === false)
-    settings.refuse('tie_word_embeddings', 'the token embedding serves as output projection');
+    settings.refuse('tie_word_embeddings', 'only tied output projections are supported');
   return readSizes(settings, huggingFaceKeys);
 }
 

@@ -51,7 +51,7 @@ describe('content: null with tool calls', () => {
     { role: 'tool', content: 'sun' },
   ];
 
-  testWithShared('Qwen3, whose template fails on null', () => {
+  testWithShared('Qwen3: the template fails on null', () => {
     const template = ChatTemplate.from(sharedText('chat-templates/Qwen-Qwen3-0.6B.jinja'));
     const text = template.render(messages);
     expect(text).toContain(

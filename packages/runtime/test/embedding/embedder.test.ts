@@ -167,7 +167,7 @@ test('only the beginning of a 20 MB text is read', async () => {
   await expect(model.rerank(huge, ['a'])).rejects.toMatchObject({ code: 'PROMPT_TOO_LONG' });
 });
 
-test('what cannot be is refused, and nothing stays behind', async () => {
+test('invalid input is refused; everything is freed', async () => {
   const { backend, live } = countingBackend();
   const model = await loadEmbedder(embeds, { backend });
   await expect(model.rerank('a', ['b'])).rejects.toMatchObject({ code: 'NO_CLASSIFIER' });

@@ -86,7 +86,7 @@ testShared.each([
   expect(await modelKind(folder)).toBe(kind);
 });
 
-testShared('a file of whisper.cpp without tensors is of speech, but no model', async () => {
+testShared('a whisper.cpp file without tensors: kind speech, no model', async () => {
   const path = join(sharedData, 'whisper', 'for-tests-ggml-tiny.en.bin');
   const file = await describeFile(path);
   expect(file).toMatchObject({ kind: 'ggml', tensors: [], metadata: { n_vocab: 51_864 } });

@@ -106,10 +106,10 @@ test('settings that GGUF lacks: refused, or a notice', async () => {
   const long = changed('modules.json', () => [{ type: 'sentence_transformers.models.Pooling' }]);
   const notices: string[] = [];
   await quantizeModel(long, path, { mix: 'f16', onNotice: (text) => notices.push(text) });
-  expect(notices.join()).toMatch(/lengths of their own/);
+  expect(notices.join()).toMatch(/are not normalised/);
 });
 
-testShared('a folder whose tokenizer keeps case is refused by name', async () => {
+testShared('a tokenizer that keeps case is refused; the error names it', async () => {
   const folder = join(sharedData, 'tiny-bert-hf-dir', 'tiny_bert');
   await expect(quantizeModel(folder, join(root, 'cased.gguf'), { mix: 'f32' })).rejects.toThrow(/keeps case/);
 });

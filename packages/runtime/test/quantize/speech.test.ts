@@ -35,7 +35,7 @@ async function both() {
   return { before, metadata, after: tokenizerFromGguf(metadata) };
 }
 
-testShared('the order of the tokens tells the merges', async () => {
+testShared('the merges follow from the order of the tokens', async () => {
   const { metadata } = await both();
   const { model } = JSON.parse(readFileSync(join(folder, 'tokenizer.json'), 'utf8'));
   const merges = model.merges.map((merge: string | string[]) =>
@@ -44,7 +44,7 @@ testShared('the order of the tokens tells the merges', async () => {
   expect(metadata.get('tokenizer.ggml.merges')).toEqual(merges);
 });
 
-testShared('special tokens and texts are those of the folder', async () => {
+testShared('special tokens and texts equal the folder’s', async () => {
   const { before, after } = await both();
   const [want, got] = [vocabularyOf(before), vocabularyOf(after)];
   expect(got.ids).toEqual(want.ids);

@@ -50,7 +50,7 @@ describeCpu.each(cpuLevels)('on backend-cpu with %s', (isa) => {
     backend.dispose();
   });
 
-  testShared('the story of another implementation, by lookup', () => tellsTheStory(backend), 120_000);
+  testShared('llama2.c’s story, by lookup', () => tellsTheStory(backend), 120_000);
 
   test.each(['Once upon a time', 'The fox ran. The fox ran. The', 'A'])(
     'the demo model after %j: lookup and draft model do not change the text',

@@ -12,7 +12,7 @@ const published = [
   36865, 42863, 47425, 49870, 50254,
 ];
 
-testShared('the vocabulary of Whisper: its special tokens, text, and what is no speech', async () => {
+testShared('Whisper’s vocabulary: special tokens, text, suppressed tokens', async () => {
   const vocabulary = vocabularyOf(await tokenizerFromHuggingFace(join(sharedData, 'tokenizers', 'whisper')));
   expect(vocabulary.ids).toMatchObject({
     endOfText: 50_257,

@@ -9,7 +9,7 @@ import { llamaCppCases, qwen2Tokenizer } from './vocabularies.js';
 const open = (path: string, settings = {}) => tokenizerFromJson(JSON.parse(sharedText(path)), settings);
 
 describe('tokenizer.json', () => {
-  testWithShared('BERT gives the ids of llama.cpp', () => {
+  testWithShared('BERT: llama.cpp’s ids', () => {
     const bert = open('tokenizers/bert-uncased/tokenizer.json');
     const ids = llamaCppCases('bert-bge').map(({ text }) =>
       bert.encode(text, { addBos: false, addEos: false }),
@@ -51,7 +51,7 @@ describe('tokenizer.json', () => {
     expect(whisper.decode(ids, { special: true })).toContain('<|startoftranscript|>');
   });
 
-  testWithShared('the tiny ones load and give text back', () => {
+  testWithShared('the tiny tokenizers load and decode to the text', () => {
     const bpe = open('tiny-hf/tiny_bpe_split_qwen2_tokenizer.json');
     expect(bpe.decode(bpe.encode("I'LL go — 123 né\n"))).toBe("I'LL go — 123 né\n");
     expect(bpe.eog).toEqual(new Set([0, 1]));

@@ -62,7 +62,7 @@ test('any bytes: equal to decoding at once', () => {
   );
 });
 
-testWithShared('no step splits a character, and all steps give the text: real vocabularies', async () => {
+testWithShared('no step splits a character; all steps join to the text: real vocabularies', async () => {
   const tokenizers = [
     await ggufTokenizer('llamacpp-vocab/ggml-vocab-llama-spm.gguf'),
     await ggufTokenizer('llamacpp-vocab/ggml-vocab-gpt-2.gguf'),
