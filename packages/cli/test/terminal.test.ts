@@ -33,7 +33,7 @@ function open(args: string) {
 
 const ctrlC = '\x03';
 
-atTerminal('Ctrl-C stops an answer, clears a line, and ends the chat only at the second', async () => {
+atTerminal('Ctrl-C stops an answer, clears a line, ends the chat at the second press on an empty line', async () => {
   const chat = open('chat demo --temperature 0 --backend reference');
   await chat.waitFor('> ');
   chat.type('Tell me a story\r');
@@ -45,7 +45,7 @@ atTerminal('Ctrl-C stops an answer, clears a line, and ends the chat only at the
   chat.type(ctrlC);
   await chat.waitFor('> ');
   chat.type('/help\r');
-  await chat.waitFor('/reset forgets');
+  await chat.waitFor('/reset clears');
   await chat.waitFor('> ');
   chat.type(ctrlC);
   await chat.waitFor('ends the chat');
