@@ -61,7 +61,7 @@ async function peerSays(llama, path) {
 }
 
 /** The peer's log-probabilities of the next token; tokens of probability 0 are omitted. */
-async function peerForetells(llama, path, ids) {
+async function peerLogProbabilities(llama, path, ids) {
   const model = await llama.loadModel({ modelPath: path });
   const context = await model.createContext({ contextSize: 256, threads: 1 });
   const input = ids.map((id, i) =>
@@ -98,7 +98,7 @@ function offBy(values, wanted) {
 /** Decides which engine is right at their first difference. */
 async function settle(llama, path, { model, ids, greedy }, theirs, first) {
   const before = [...ids, ...greedy.slice(0, first)];
-  const [wanted, peer] = [await truth(path, before), await peerForetells(llama, path, before)];
+  const [wanted, peer] = [await truth(path, before), await peerLogProbabilities(llama, path, before)];
   const ours = logSoftmax((await model.logits(before)).at(-1));
   const likelier = wanted[greedy[first]] - wanted[theirs.greedy[first]];
   const [off, peerOff] = [offBy((id) => ours[id], wanted), offBy((id) => peer.get(id) ?? -30, wanted)];

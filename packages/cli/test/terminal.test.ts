@@ -33,25 +33,28 @@ function open(args: string) {
 
 const ctrlC = '\x03';
 
-atTerminal('Ctrl-C stops an answer, clears a line, ends the chat at the second press on an empty line', async () => {
-  const chat = open('chat demo --temperature 0 --backend reference');
-  await chat.waitFor('> ');
-  chat.type('Tell me a story\r');
-  await chat.waitFor(' the '); // a word of every story, absent from the request
-  chat.type(ctrlC);
-  await chat.waitFor('> ');
-  chat.type('half a line');
-  await chat.waitFor('half a line');
-  chat.type(ctrlC);
-  await chat.waitFor('> ');
-  chat.type('/help\r');
-  await chat.waitFor('/reset clears');
-  await chat.waitFor('> ');
-  chat.type(ctrlC);
-  await chat.waitFor('ends the chat');
-  chat.type(ctrlC);
-  expect(await chat.finished).toBe(130);
-});
+atTerminal(
+  'Ctrl-C stops an answer, clears a line, ends the chat at the second press on an empty line',
+  async () => {
+    const chat = open('chat demo --temperature 0 --backend reference');
+    await chat.waitFor('> ');
+    chat.type('Tell me a story\r');
+    await chat.waitFor(' the '); // a word of every story, absent from the request
+    chat.type(ctrlC);
+    await chat.waitFor('> ');
+    chat.type('half a line');
+    await chat.waitFor('half a line');
+    chat.type(ctrlC);
+    await chat.waitFor('> ');
+    chat.type('/help\r');
+    await chat.waitFor('/reset clears');
+    await chat.waitFor('> ');
+    chat.type(ctrlC);
+    await chat.waitFor('ends the chat');
+    chat.type(ctrlC);
+    expect(await chat.finished).toBe(130);
+  },
+);
 
 atTerminal.each([
   ['run demo', /no prompt: give one with -p/],

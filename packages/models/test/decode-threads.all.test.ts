@@ -43,7 +43,7 @@ async function writeModel(name: string, [vocabulary, width]: readonly [number, n
 const threadsNow = () => (existsSync('/proc/self/task') ? readdirSync('/proc/self/task').length : Number.NaN);
 
 /** A backend with two threads that reads dense weights and `formats`; it records its sources. */
-async function keeper(formats: readonly string[] = []) {
+async function recordingBackend(formats: readonly string[] = []) {
   const reference = await createBackend();
   const sources = new Map<string, WeightSource>();
   let mostThreads = 0;
@@ -66,7 +66,7 @@ async function keeper(formats: readonly string[] = []) {
 test.each([[[]], [[iq8.name]]])(
   'decoding threads give the main thread’s bytes (backend reads %j)',
   async (formats) => {
-    const { backend, sources, mostThreads } = await keeper(formats);
+    const { backend, sources, mostThreads } = await recordingBackend(formats);
     const file = await openModelFile(await writeModel('large.gguf'));
     const before = threadsNow();
     using _ = await loadLanguageModel(file, backend);
@@ -85,7 +85,7 @@ test.each([[[]], [[iq8.name]]])(
 );
 
 test('a small model starts no thread', async () => {
-  const { backend, mostThreads } = await keeper();
+  const { backend, mostThreads } = await recordingBackend();
   const file = await openModelFile(await writeModel('small.gguf', [512, 256]));
   const before = threadsNow();
   using _ = await loadLanguageModel(file, backend);
@@ -93,7 +93,7 @@ test('a small model starts no thread', async () => {
 });
 
 test('a truncated file or an abort ends the threads with its error', async () => {
-  const { backend, live } = await keeper();
+  const { backend, live } = await recordingBackend();
   const path = await writeModel('ending.gguf');
   const file = await openModelFile(path);
   const before = threadsNow();

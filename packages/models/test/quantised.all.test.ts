@@ -173,7 +173,10 @@ test('scales without exact f16 are refused', async () => {
   const { quantised } = writeFolders('thirds', gptqConfig(options), make);
   using backend = await createReference();
   await expect(loadLanguageModel(await openModelFile(quantised), backend)).rejects.toEqual(
-    expect.objectContaining({ code: 'UNKNOWN_FORMAT', message: expect.stringMatching(/scales must be exact in f16/) }),
+    expect.objectContaining({
+      code: 'UNKNOWN_FORMAT',
+      message: expect.stringMatching(/scales must be exact in f16/),
+    }),
   );
 });
 

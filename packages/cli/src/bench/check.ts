@@ -57,7 +57,7 @@ interface Outputs {
  * Compares a backend's output for a model with plainer code's; needs memory for the model twice. Undefined without a
  * plainer backend. Rejects with BenchError WRONG_OUTPUT for a relative error above `errorBound`.
  */
-export async function holdAgainstPlainer(
+export async function compareWithPlainer(
   backend: Pick<Backend, 'name' | 'profile'>,
   path: string,
   what: string,
@@ -76,13 +76,13 @@ export async function holdAgainstPlainer(
   return { against, relativeError: worst };
 }
 
-/** `holdAgainstPlainer` for the logits of a few tokens. */
+/** `compareWithPlainer` for the logits of a few tokens. */
 export const checkOutput = (
   model: Checked,
   backend: Pick<Backend, 'name' | 'profile'>,
   signal: AbortSignal,
 ): Promise<Check | undefined> =>
-  holdAgainstPlainer(backend, model.path, 'logits', {
+  compareWithPlainer(backend, model.path, 'logits', {
     got: () => logitsOf(model, signal),
     expected: (plainer) => plainLogits(plainer, model.path, signal),
   });

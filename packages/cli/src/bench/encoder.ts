@@ -6,7 +6,7 @@ import {
   type Embeddings,
   loadEmbedder,
 } from '@quern/runtime';
-import { type Check, holdAgainstPlainer } from './check.js';
+import { type Check, compareWithPlainer } from './check.js';
 import { BenchError } from './error.js';
 import { figuresOf, type RunFigures, type RunOptions, runOf, type WorkFigures } from './run.js';
 import { fastestFor, type Share } from './shares.js';
@@ -55,7 +55,7 @@ async function checkedVectors(model: Embedder, signal: AbortSignal): Promise<Flo
 }
 
 const check = (model: Embedder, backend: Backend, signal: AbortSignal): Promise<Check | undefined> =>
-  holdAgainstPlainer(backend, model.path, 'embeddings', {
+  compareWithPlainer(backend, model.path, 'embeddings', {
     got: () => checkedVectors(model, signal),
     expected: async (plainer) => {
       using plain = await loadEmbedder(model.path, { backend: plainer, signal });

@@ -7,7 +7,7 @@ import {
   type SpeechModel,
   type TranscriptionStages,
 } from '@quern/runtime';
-import { type Check, holdAgainstPlainer } from './check.js';
+import { type Check, compareWithPlainer } from './check.js';
 import { BenchError } from './error.js';
 import { figuresOf, type RunFigures, type RunOptions, runOf, type WorkFigures } from './run.js';
 import { fastestFor, type Share } from './shares.js';
@@ -56,13 +56,13 @@ async function checkedRows(model: Checked, signal: AbortSignal): Promise<Float32
   return [encoded, ...logits];
 }
 
-/** `holdAgainstPlainer` for a Whisper and one window of audio. */
+/** `compareWithPlainer` for a Whisper and one window of audio. */
 export const checkSpeech = (
   model: Checked,
   backend: Pick<Backend, 'name' | 'profile'>,
   signal: AbortSignal,
 ): Promise<Check | undefined> =>
-  holdAgainstPlainer(backend, model.path, 'states and logits', {
+  compareWithPlainer(backend, model.path, 'states and logits', {
     got: () => checkedRows(model, signal),
     expected: async (plainer) => {
       using plain = await loadSpeechModel(model.path, { backend: plainer, signal });

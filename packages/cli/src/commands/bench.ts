@@ -148,7 +148,7 @@ class Measurements {
 
 async function measure(flags: BenchFlags, command: Command, signal: AbortSignal): Promise<void> {
   const subjects = await subjectsOf(flags, signal);
-  needMeaning(flags, subjects, command);
+  needSupportedFlags(flags, subjects, command);
   const measurements = new Measurements(flags, signal);
   await measurements.take(subjects);
   await print(measurements, flags);
@@ -175,7 +175,11 @@ function needSense({ make: path, svg, force, arch, format }: BenchFlags, command
 }
 
 /** Refuses --depth and --kv for encoders and speech models (no text cache), and --batch for speech. */
-function needMeaning({ depth, kv, batch }: BenchFlags, subjects: readonly Subject[], command: Command): void {
+function needSupportedFlags(
+  { depth, kv, batch }: BenchFlags,
+  subjects: readonly Subject[],
+  command: Command,
+): void {
   const other = subjects.find(({ kind }) => kind !== 'language');
   if (other === undefined) return;
   if (kv !== undefined || depth.some((tokens) => tokens > 0))

@@ -21,7 +21,7 @@ const optionsOf = ({ prompt, prefix, maxTokens }: EmbedFlags): EmbedOptions => (
 });
 
 /** Reports truncated texts on stderr. */
-export function sayTruncated(truncated: number, texts: number): void {
+export function reportTruncated(truncated: number, texts: number): void {
   if (truncated > 0)
     say(`${truncated} of ${texts} texts were longer than the model's limit and were truncated`);
 }
@@ -37,7 +37,7 @@ async function embed(path: string, given: string[], flags: EmbedFlags, command: 
       const row = (i: number) => Array.from(values.subarray(i * dimensions, (i + 1) * dimensions));
       if (flags.json) await writeJson({ embeddings: texts.map((_, i) => row(i)), tokens });
       else for (const i of texts.keys()) await write(`${row(i).join(' ')}\n`);
-      sayTruncated(truncated, texts.length);
+      reportTruncated(truncated, texts.length);
     }),
   );
 }

@@ -1,6 +1,6 @@
 import { compareRows, type RowsComparison } from '@quern/conformance';
 import type { Backend, LoadOptions, Model } from '@quern/runtime';
-import { lookAt, promptOf, type VerifyContext } from './load.js';
+import { promptOf, type VerifyContext, withModelOn } from './load.js';
 
 /** Comparison of one way of computing with the reference. */
 export interface Comparison extends RowsComparison {
@@ -30,7 +30,7 @@ async function greedy(model: Model, ids: readonly number[], { tokens, signal }: 
 }
 
 const want = (context: VerifyContext, reference: Backend): Promise<Wanted> =>
-  lookAt(context, reference, {}, async (model) => {
+  withModelOn(context, reference, {}, async (model) => {
     const ids = promptOf(model, context.tokens);
     const { signal } = context;
     return { ids, logits: await model.logits(ids, { signal }), tokens: await greedy(model, ids, context) };
@@ -58,12 +58,12 @@ export async function verifyLanguage(
   const comparisons: Comparison[] = [];
   for (const [way, options] of Object.entries(ways))
     comparisons.push(
-      await lookAt(context, tested, options, async (model) => ({
+      await withModelOn(context, tested, options, async (model) => ({
         way,
         ...compareRows(await model.logits(ids, { signal: context.signal }), logits),
       })),
     );
-  const texts = await lookAt(context, tested, { sequences: batch }, async (model) => {
+  const texts = await withModelOn(context, tested, { sequences: batch }, async (model) => {
     const alone = await greedy(model, ids, context);
     return [alone, ...(await Promise.all(Array.from({ length: batch }, () => greedy(model, ids, context))))];
   });

@@ -50,7 +50,7 @@ export function referenceMissing(error: unknown): RuntimeError | undefined {
 }
 
 /** Loads the model on a backend, calls `look`, frees the model. */
-export async function lookAt<T>(
+export async function withModelOn<T>(
   { path, signal, tokens }: VerifyContext,
   backend: Backend,
   options: LoadOptions,

@@ -47,13 +47,13 @@ function mixtureEntries({ mixture }: DecoderConfig): Entries {
   };
 }
 
-const cannotSay = (what: string) =>
+const notExpressible = (what: string) =>
   new ModelError('UNSUPPORTED_CONFIG', `${what}: GGUF files of this architecture cannot express this`);
 
 function windowEntries({ windowPeriod }: GgufForm, { windows }: DecoderConfig): Entries {
   const window = Math.max(0, ...windows);
   const sizes = new Set(windows.filter((size) => windowPeriod === undefined || size > 0));
-  if (sizes.size > 1) throw cannotSay('the layers have different windows');
+  if (sizes.size > 1) throw notExpressible('the layers have different windows');
   if (window === 0) return {};
   return {
     'attention.sliding_window': window,
@@ -70,7 +70,7 @@ function patternOf(windows: readonly number[]): MetadataInput {
 
 function windowRopeEntries({ windowRope }: DecoderConfig): Entries {
   if (!windowRope) return {};
-  if (windowRope.scaling) throw cannotSay('layers with a window have RoPE scaling');
+  if (windowRope.scaling) throw notExpressible('layers with a window have RoPE scaling');
   return { 'rope.freq_base_swa': float(windowRope.theta) };
 }
 

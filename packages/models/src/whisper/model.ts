@@ -41,7 +41,7 @@ export async function loadWhisper(
   const ofEncoder = resolveWeights(encoderWeights, config.encoder, file);
   const ofDecoder = resolveWeights(decoderWeights, config.decoder, file);
   const plain = [...ofEncoder.filter((weight) => !isKernel(weight)), ...ofDecoder];
-  const kept = new Kept();
+  const kept = new LoadedResources();
   try {
     const logMel = kept.keep(await LogMel.load(backend, config.melBands));
     const kernels: Record<string, Weight> = {};
@@ -73,7 +73,7 @@ export async function loadWhisper(
 }
 
 /** Loaded resources, disposed together. */
-class Kept {
+class LoadedResources {
   private readonly all: { dispose(): void; readonly byteLength?: number }[] = [];
 
   keep<T extends { dispose(): void }>(one: T): T {
