@@ -1,12 +1,12 @@
-// Writes docs/backend-interfaces.md: the driver interfaces from core's sources.
-// --check: writes nothing, fails if the page is stale.
+// Writes docs/backend-interfaces.md: the interfaces of a driver, from core's sources.
+// --check writes nothing and fails if the page differs from the sources.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import ts from 'typescript';
 
 const core = new URL('../packages/core/src/', import.meta.url);
 const page = new URL('../docs/backend-interfaces.md', import.meta.url);
 
-/** Printed parts: all interfaces and types of a file, or those in `names`; and the `constants`. */
+/** Printed parts: all interfaces and types of a file, or those in `names`, and the `constants`. */
 const parts = [
   { title: 'The driver', file: 'driver.ts', constants: ['faultCodes'] },
   { title: 'Memory', file: 'driver-memory.ts' },

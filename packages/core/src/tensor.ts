@@ -1,8 +1,8 @@
 import type { DType } from './dtype.js';
 
 /**
- * A value inside one step: an opaque handle. Its data lives in the backend and exists only while the step runs,
- * unless the step keeps it (see Step.read).
+ * A value inside one step: an opaque handle. Its data lives in the backend, and only while the step runs, unless the
+ * step keeps it (see Step.read).
  */
 export interface Tensor {
   readonly kind: 'tensor';
@@ -12,8 +12,8 @@ export interface Tensor {
 }
 
 /**
- * Plain device memory that outlives a step. It starts zeroed. Caches are made of `KvBuffer`s instead.
- * `dispose` frees it once no running step uses it, and ends the captured graphs that hold it.
+ * Plain device memory that outlives a step, zeroed at first. Caches use `KvBuffer` instead. `dispose` frees the buffer
+ * once no running step uses it, and disposes the captured graphs that hold it.
  */
 export interface DeviceBuffer {
   readonly kind: 'buffer';

@@ -16,7 +16,8 @@ static void each_group(const std::string& system, const std::string& controller,
   for (std::string line; std::getline(groups, line);) {
     const size_t first = line.find(':'), second = line.find(':', first + 1);
     if (first == std::string::npos || second == std::string::npos) continue;
-    const std::string names = "," + line.substr(first + 1, second - first - 1) + ",";
+    std::string names = ",";
+    names.append(line, first + 1, second - first - 1).append(",");
     if (controller.empty() ? names != ",," : names.find("," + controller + ",") == std::string::npos) continue;
     std::string path = line.substr(second + 1);
     for (; path.size() > 1; path.erase(path.rfind('/'))) visit(root + path);
