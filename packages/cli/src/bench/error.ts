@@ -1,4 +1,4 @@
-/** Why there are no figures: the output is wrong, or other work was done than was asked for. */
+/** No figures: the output is wrong, or the measured work differs from the requested work. */
 export class BenchError extends Error {
   override readonly name = 'BenchError';
 

@@ -26,15 +26,15 @@ export interface RunOptions {
 
 /** Median and quartiles of one work. */
 export type WorkFigures = Work & {
-  /** Of all sequences of a batch together. */
+  /** Of all sequences of the batch together. */
   readonly tokensPerSecond: number;
   readonly lowerQuartile: number;
   readonly upperQuartile: number;
-  /** Of the whole work; the median. */
+  /** Median, for the whole work. */
   readonly milliseconds: number;
-  /** From the call to the first token of the answer; only for a prompt. */
+  /** Call to first generated token; only for a prompt. */
   readonly firstTokenMs?: number;
-  /** Absent where the backend does not measure ceilings. */
+  /** Absent if the backend does not measure ceilings. */
   readonly ceiling?: Share;
 };
 
@@ -44,14 +44,14 @@ export interface RunFigures {
   readonly isa: string;
   readonly threads: number;
   readonly loadMs: number;
-  /** Bytes of this process once the model is loaded, before anything is computed. */
+  /** Resident bytes of this process after loading, before computing. */
   readonly residentBytes: number;
-  /** Null where the output was not checked. */
+  /** Null: output not checked. */
   readonly check: Check | null;
   readonly works: readonly WorkFigures[];
 }
 
-/** @param times milliseconds of each time that the work was done */
+/** @param times milliseconds of each repetition */
 export function figuresOf(work: Work, times: readonly number[], ceiling: Share | undefined): WorkFigures {
   const rates = times.map((ms) => (1000 * batchOf(work) * work.tokens) / ms);
   return {
@@ -65,7 +65,7 @@ export function figuresOf(work: Work, times: readonly number[], ceiling: Share |
   };
 }
 
-/** @param loaded a model, and the bytes of this process before it computed anything */
+/** @param loaded a model, and the process's bytes before computing */
 export function runOf(
   { name, profile: { isa, threads } }: Backend,
   { model, residentBytes }: { readonly model: { readonly loadMs: number }; readonly residentBytes: number },
@@ -93,7 +93,7 @@ async function measureWorks(
   return figures;
 }
 
-/** Loads a model on a backend, checks what it computes, and times the works. Rejects with the signal's reason. */
+/** Loads a model on a backend, checks its output, times the works. Rejects with the signal's reason. */
 export async function measureModel(
   path: string,
   backend: Backend,

@@ -9,7 +9,7 @@ interface InspectFlags {
 
 const longest = 60;
 
-/** A metadata value in one line: long strings and arrays shortened, with their length. */
+/** A metadata value in one line; long strings and arrays are shortened and show their length. */
 export function show(value: unknown): string {
   if (typeof value === 'string') {
     const line = JSON.stringify(value);
@@ -25,7 +25,7 @@ export function show(value: unknown): string {
 
 const millions = (count: number) => (count / 1e6).toFixed(1);
 
-/** Of a mixture of experts, a token passes only some of the parameters. */
+/** With a mixture of experts, a token uses only the active parameters. */
 function showModel({ architecture, parameters, activeParameters, bytesPerToken }: DescribedModel): string {
   const isMixture = activeParameters !== undefined && activeParameters < parameters;
   const active = isMixture ? `, ${millions(activeParameters)} active` : '';
@@ -57,7 +57,7 @@ async function inspect(path: string, flags: InspectFlags): Promise<void> {
 
 export const inspectCommand = (): Command =>
   new Command('inspect')
-    .description('show what is in a model file without loading it')
+    .description("show a model file's content without loading it")
     .argument('<file>')
     .option('--tensors', 'list every tensor')
     .option('--json', 'print one JSON object')
