@@ -795,7 +795,7 @@ const contractFaults: Readonly<Record<string, Fault>> = {
   },
   'freed buffers are kept': {
     suite: 'leaks',
-    caughtBy: /^a buffer is given back/,
+    caughtBy: /^a cache is given back/,
     plant: withMemory((right) => ({ allocate: (bytes) => held(right.allocate(bytes)) })),
   },
   'freed weights are kept': {

@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { type Backend, need } from '@quern/core';
 import type { Case, Suite } from '../case.js';
 import type { Lab } from '../lab.js';
-import { fresh, loadValues } from '../ops/fresh.js';
+import { cacheOfBytes, fresh, loadValues } from '../ops/fresh.js';
 import { footprint, grownBy, settle, settledFootprint } from '../values/footprint.js';
 
 const on = fresh('leaks');
@@ -42,16 +42,8 @@ async function needNoLeak(backend: Backend, what: string, round: () => Promise<v
 
 const filled = new Uint8Array(roundBytes).fill(1);
 
-async function fillBuffer(backend: Backend): Promise<void> {
-  const buffer = backend.buffer('u8', [roundBytes]);
-  await buffer.write(filled);
-  buffer.dispose();
-}
-
 async function fillCache(backend: Backend): Promise<void> {
-  const [heads, headDim] = [1, 64];
-  const blockSize = roundBytes / (4 * headDim);
-  const cache = backend.kvBuffer({ blocks: 1, blockSize, heads, headDim, dtype: 'f32' });
+  const cache = cacheOfBytes(backend, roundBytes);
   await cache.writeBlocks(0, filled);
   cache.dispose();
 }
@@ -81,7 +73,7 @@ async function replayOnce(backend: Backend): Promise<void> {
 /** A backend that is disposed of with all that it holds. */
 async function openAndFill(lab: Lab): Promise<void> {
   const backend = await lab.open();
-  await backend.buffer('u8', [roundBytes]).write(filled);
+  await cacheOfBytes(backend, roundBytes).writeBlocks(0, filled);
   await loadValues(backend, matrix.subarray(0, side), [1, side]);
   backend.dispose();
 }
@@ -115,7 +107,6 @@ async function needNoThreads(lab: Lab): Promise<void> {
 }
 
 const everywhere: readonly Case[] = [
-  on('a buffer is given back', (backend) => needNoLeak(backend, 'a buffer', () => fillBuffer(backend))),
   on('a cache is given back', (backend) => needNoLeak(backend, 'a cache', () => fillCache(backend))),
   on('a weight is given back', (backend) => needNoLeak(backend, 'a weight', () => useWeight(backend))),
   on('a step is given back', (backend) =>
@@ -126,7 +117,7 @@ const everywhere: readonly Case[] = [
     }),
   ),
   on('a backend gives back what it holds', (backend, lab) =>
-    needNoLeak(backend, 'a backend with a buffer', () => openAndFill(lab)),
+    needNoLeak(backend, 'a backend with a cache', () => openAndFill(lab)),
   ),
   on('a backend ends its threads', (_backend, lab) => needNoThreads(lab)),
 ];
