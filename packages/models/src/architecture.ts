@@ -5,7 +5,7 @@ import type { HuggingFaceSource } from './config/hugging-face.js';
 import type { Settings } from './config/settings.js';
 import type { Decoder } from './decoder.js';
 import type { Naming, WeightFile } from './weights/weight-file.js';
-import type { WeightTable } from './weights/weight-table.js';
+import type { DecoderWeightTable } from './weights/weight-table.js';
 
 /** Weights as the loader hands them over; an architecture narrows them to `LoadedWeights<typeof itsTable>`. */
 export interface AnyLoadedWeights {
@@ -32,7 +32,7 @@ export interface Architecture {
   readonly names: Readonly<Record<Naming, readonly string[]>>;
   /** Another architecture that GGUF files of this name may hold. */
   ggufVariant?(settings: Settings): Architecture | undefined;
-  readonly weights: WeightTable;
+  readonly weights: DecoderWeightTable;
   /** The tensors of a Hugging Face file by the names of the table, where some files store several as one. */
   rename?(file: WeightFile): WeightFile;
   /** How its models of Hugging Face become GGUF files; absent where they cannot. */

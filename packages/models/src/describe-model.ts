@@ -4,7 +4,8 @@ import { badArgument } from './error.js';
 import type { LayerRange } from './layer-ranges.js';
 import type { ModelFile } from './model-file.js';
 import { bytesOn, readsNatively } from './weights/load-weights.js';
-import { type ResolvedWeight, resolveWeights } from './weights/resolve-weights.js';
+import { resolveDecoder } from './weights/resolve-decoder.js';
+import type { ResolvedWeight } from './weights/resolve-weights.js';
 import { storedBytes } from './weights/weight-file.js';
 
 /** What some of the weights cost. */
@@ -59,8 +60,8 @@ const opened: Rule<ModelFile> = {
  */
 export function describeModel(file: ModelFile, backend?: Backend): ModelDescription {
   checkArgument('describeModel', 'file', file, opened, badArgument);
-  const { architecture, config, weights } = file;
-  const resolved = resolveWeights(architecture.weights, config, weights);
+  const { architecture, config } = file;
+  const resolved = resolveDecoder(file);
   const costOf = (weight: ResolvedWeight): WeightCost => costOn(weight, backend);
   const costs = costsOf(resolved, config.layers, costOf);
   const whole = rangeCost(costs, { from: 0, to: config.layers });

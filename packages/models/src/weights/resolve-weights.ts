@@ -12,7 +12,7 @@ export interface ResolvedWeight {
   /** Absent for parameters of the whole model. */
   readonly layer?: number;
   readonly tensor: StoredTensor;
-  /** Of a parameter of the whole model: the functions of the decoder that read it; absent: all. */
+  /** Of a parameter of the whole decoder: the functions that read it. */
   readonly readBy?: readonly ('embed' | 'logits')[];
   /** The part of it that one token reads: 1, or the chosen among the experts. */
   readonly used: number;

@@ -19,10 +19,7 @@ export interface WeightEntry<Config = DecoderConfig> extends Readonly<Record<Nam
   readonly optional?: true;
   /** Needed only where this holds, and else not taken. */
   when?(config: Config, layer: number): boolean;
-  /**
-   * Of a parameter of the whole model: which functions of the decoder read it. Where a model lies on several backends, only
-   * theirs load it. Absent: all of them do.
-   */
+  /** Of a parameter of the whole decoder: the functions that read it. Of a model on several backends, their backends alone load it. */
   readBy?(config: Config): readonly ('embed' | 'logits')[];
   /** The ops that read it. Absent: of a matrix products with few rows and with many, of a vector none of them. */
   uses?(config: Config): readonly WeightUse[];
@@ -40,6 +37,11 @@ export interface WeightTable<Config = DecoderConfig> {
 
 type Loaded<E> = E extends { readonly optional: true } | { when: unknown } ? Weight | undefined : Weight;
 type Fields<T> = { readonly [Field in keyof T]: Loaded<T[Field]> };
+
+/** The parameters of a decoder: each of the whole model says which functions read it. */
+export interface DecoderWeightTable extends WeightTable {
+  readonly model: Readonly<Record<string, WeightEntry & Required<Pick<WeightEntry, 'readBy'>>>>;
+}
 
 /** What a table becomes once loaded: a Weight per field, and per field of each layer. */
 export type LoadedWeights<T extends WeightTable<never>> = Fields<T['model']> & {
