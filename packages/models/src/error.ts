@@ -6,7 +6,7 @@ export type ModelErrorCode =
   | 'NO_MODEL' // a folder without a model, or a model file without its config.json
   | 'AMBIGUOUS_MODEL' // a folder with several models: name one
   | 'UNKNOWN_ARCHITECTURE' // no registered architecture has that name
-  | 'WRONG_KIND' // an encoder where a language model is needed, or the other way round
+  | 'WRONG_KIND' // a language model, an encoder or a speech model where another kind is needed
   | 'DUPLICATE_ARCHITECTURE' // registering a name that is taken
   | 'BAD_CONFIG' // a value is missing, absurd, or contradicts another
   | 'UNSUPPORTED_CONFIG' // a sound value that asks for something Quern does not do

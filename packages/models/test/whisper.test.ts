@@ -213,7 +213,8 @@ describeShared('tiny-hf', 'Whisper in other files', () => {
 
   test('a model of text alone is refused', async () => {
     await expect(openSpeechModel(shared('tiny-hf', 'tiny_llama_f32.gguf'))).rejects.toMatchObject({
-      code: 'UNKNOWN_ARCHITECTURE',
+      code: 'WRONG_KIND',
+      message: expect.stringContaining("'llama' is a language model"),
     });
   });
 });
