@@ -12,7 +12,7 @@ export interface CpuOptions {
 }
 
 /**
- * The native CPU driver, with its threads running and the machine measured (about 25 ms the first time).
+ * The native CPU driver, with its threads running and the machine measured (about 30 ms the first time).
  * Rejects with UNSUPPORTED where there is no binary for this platform or it cannot run `isa`, BAD_ARGUMENT for `threads`.
  */
 export async function cpuDriver({ threads, isa }: CpuOptions = {}): Promise<PlanDriver> {

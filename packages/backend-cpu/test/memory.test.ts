@@ -55,7 +55,7 @@ test('nothing outside a buffer is touched', async () => {
 });
 
 test('the profile tells what was found and measured', () => {
-  const { kind, isa, threads, totalMemory, readBandwidth, flops } = driver.profile;
+  const { kind, isa, threads, totalMemory, readBandwidth, flops, rowFlops } = driver.profile;
   expect(kind).toBe('cpu');
   expect([
     'amx',
@@ -73,4 +73,5 @@ test('the profile tells what was found and measured', () => {
   expect(driver.freeMemory()).toBeLessThanOrEqual(totalMemory);
   expect(readBandwidth).toBeGreaterThan(1e8);
   expect(flops).toBeGreaterThan(1e8);
+  expect(rowFlops).toBeGreaterThan(1e8);
 });

@@ -9,10 +9,15 @@ export interface DeviceProfile {
   readonly threads: number;
   /** Bytes of memory models can use, in all. */
   readonly totalMemory: number;
-  /** Bytes a sequential read delivers per second with all threads. */
+  /** Bytes per second of a sequential read of memory, not of caches, with all threads. */
   readonly readBandwidth: number;
   /** f32 multiply-adds ×2 per second with all threads. */
   readonly flops: number;
+  /**
+   * Multiply-adds ×2 per second with all threads in products of one row with weights in 4-bit blocks (q4_k) that lie in a cache:
+   * what bounds a decoded token where `readBandwidth` does not. Absent: `flops`.
+   */
+  readonly rowFlops?: number;
   /**
    * Most rows of a step that each get the bits that they would get alone, in every op: so many can check drafted tokens without
    * changing the text. A whole number of 1 or more; Infinity: a row's bits never depend on those beside it. Absent: 1, nothing is

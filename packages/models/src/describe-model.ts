@@ -3,10 +3,11 @@ import type { DecoderConfig } from './config/decoder-config.js';
 import { badArgument } from './error.js';
 import type { LayerRange } from './layer-ranges.js';
 import type { ModelFile } from './model-file.js';
+import { decodedFormat } from './weights/decode-weight.js';
 import { bytesOn, readsNatively } from './weights/load-weights.js';
 import { resolveDecoder } from './weights/resolve-decoder.js';
-import type { ResolvedWeight } from './weights/resolve-weights.js';
-import { storedBytes } from './weights/weight-file.js';
+import { isDense, type ResolvedWeight } from './weights/resolve-weights.js';
+import { type StoredTensor, storedBytes } from './weights/weight-file.js';
 
 /** What some of the weights cost. */
 export interface WeightCost {
@@ -16,6 +17,8 @@ export interface WeightCost {
   readonly perToken: number;
   /** Elements that one token is multiplied with. */
   readonly active: number;
+  /** Of these, elements in blocks: a device decodes them, or multiplies them as integers. */
+  readonly inBlocks: number;
 }
 
 /** What each layer costs, and what stands before the first and after the last. */
@@ -78,14 +81,15 @@ export function describeModel(file: ModelFile, backend?: Backend): ModelDescript
   };
 }
 
-const nothing: WeightCost = { bytes: 0, perToken: 0, active: 0 };
+const nothing: WeightCost = { bytes: 0, perToken: 0, active: 0, inBlocks: 0 };
 
 const sumOf = (costs: readonly WeightCost[]): WeightCost =>
   costs.reduce(
-    (sum, { bytes, perToken, active }) => ({
+    (sum, { bytes, perToken, active, inBlocks }) => ({
       bytes: sum.bytes + bytes,
       perToken: sum.perToken + perToken,
       active: sum.active + active,
+      inBlocks: sum.inBlocks + inBlocks,
     }),
     nothing,
   );
@@ -98,7 +102,13 @@ function costOn(weight: ResolvedWeight, backend: Backend | undefined): WeightCos
   const { tensor, used } = weight;
   const bytes = backend ? bytesOn(backend, tensor) : storedBytes(tensor);
   if (onlyEmbeds(weight)) return { ...nothing, bytes };
-  return { bytes, perToken: bytes * used, active: elementCount(tensor.shape) * used };
+  const active = elementCount(tensor.shape) * used;
+  return { bytes, perToken: bytes * used, active, inBlocks: isInBlocks(tensor, backend) ? active : 0 };
+}
+
+function isInBlocks(tensor: StoredTensor, backend: Backend | undefined): boolean {
+  if (backend && !readsNatively(backend, tensor)) return decodedFormat(backend, tensor) !== 'f32';
+  return !isDense(tensor);
 }
 
 function costsOf(

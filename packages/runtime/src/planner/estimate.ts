@@ -8,14 +8,14 @@ export interface PlacedLayers extends LayerRange {
 }
 
 /**
- * Seconds that a device spends on some layers for one decoded token: it reads every active weight once and does two operations
- * with each element, whichever takes longer. Both rates are measured; the operations are of f32, so a device that multiplies in
- * 8 bits is bound by its memory sooner than this says.
+ * Seconds that a device spends on some layers for one decoded token: every active weight is read once and takes two operations,
+ * and the longer of the two times counts. All rates are measured: `flops` for dense weights, `rowFlops` for weights in blocks.
  */
 export function decodeSeconds({ device, from, to }: PlacedLayers): number {
-  const { readBandwidth, flops } = device.profile;
-  const { perToken, active } = rangeCost(device.costs, { from, to });
-  return Math.max(perToken / readBandwidth, (2 * active) / flops);
+  const { readBandwidth, flops, rowFlops = flops } = device.profile;
+  const { perToken, active, inBlocks } = rangeCost(device.costs, { from, to });
+  const computing = (2 * (active - inBlocks)) / flops + (2 * inBlocks) / rowFlops;
+  return Math.max(perToken / readBandwidth, computing);
 }
 
 /** Seconds for one token of a prompt: two operations per active element of the layers. A prompt's rows share what is read. */
