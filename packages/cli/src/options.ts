@@ -136,12 +136,18 @@ export const noMmapOption = (): Option =>
 export const withBackend = (command: Command): Command =>
   withNamedBackend(command).addOption(threadsOption()).addOption(noMmapOption());
 
-/** Options of every command that loads a language model. */
-export const withLoading = (command: Command): Command =>
-  withBackend(command)
+export const splitOption = (): Option => new Option('--split <layers>', helpOf(loading.split));
+
+/** Options that the plan of a language model depends on. */
+export const withPlanning = (command: Command): Command =>
+  withNamedBackend(command)
+    .addOption(threadsOption())
     .addOption(numberOption('--ctx <n>', loading.context))
-    .addOption(new Option('--split <layers>', helpOf(loading.split)))
+    .addOption(splitOption())
     .addOption(kvOption());
+
+/** Options of every command that loads a language model. */
+export const withLoading = (command: Command): Command => withPlanning(command).addOption(noMmapOption());
 
 /**
  * How the command line spells the options of a generation that are numbers; undefined: it has no flag for it. A new option does
