@@ -66,7 +66,9 @@ function jsonOrText(text: string): unknown {
 }
 
 /** { 'cpu.isa': 'avx2' } → { cpu: { isa: 'avx2' } }. The name may be a path, with dots in it. */
-function byBackend(given: BackendFlags['backendOption']): BackendFlags['backendOption'] {
+export function byBackend(
+  given: BackendFlags['backendOption'],
+): Readonly<Record<string, Readonly<Record<string, unknown>>>> | undefined {
   if (!given) return undefined;
   const options: Record<string, Record<string, unknown>> = {};
   for (const [name, value] of Object.entries(given)) {

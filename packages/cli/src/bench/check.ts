@@ -63,6 +63,7 @@ export async function holdAgainstPlainer(
   path: string,
   what: string,
   { got, expected }: Outputs,
+  measured = `${backend.name} (${backend.profile.isa})`,
 ): Promise<Check | undefined> {
   using plainer = await openPlainer(backend);
   if (!plainer) return undefined;
@@ -72,7 +73,7 @@ export async function holdAgainstPlainer(
   if (!(worst <= errorBound))
     throw new BenchError(
       'WRONG_OUTPUT',
-      `${path}: the ${what} of ${backend.name} (${backend.profile.isa}) differ from those of ${against} by ${worst.toPrecision(3)} of their norm, more than ${errorBound}: its kernels compute something else, so their speed means nothing. --no-check measures all the same`,
+      `${path}: the ${what} of ${measured} differ from those of ${against} by ${worst.toPrecision(3)} of their norm, more than ${errorBound}: its kernels compute something else, so their speed means nothing. --no-check measures all the same`,
     );
   return { against, relativeError: worst };
 }
@@ -82,8 +83,15 @@ export const checkOutput = (
   model: Checked,
   backend: Pick<Backend, 'name' | 'profile'>,
   signal: AbortSignal,
+  measured?: string,
 ): Promise<Check | undefined> =>
-  holdAgainstPlainer(backend, model.path, 'logits', {
-    got: () => logitsOf(model, signal),
-    expected: (plainer) => plainLogits(plainer, model.path, signal),
-  });
+  holdAgainstPlainer(
+    backend,
+    model.path,
+    'logits',
+    {
+      got: () => logitsOf(model, signal),
+      expected: (plainer) => plainLogits(plainer, model.path, signal),
+    },
+    measured,
+  );
