@@ -6,9 +6,9 @@ import ts from 'typescript';
 const core = new URL('../packages/core/src/', import.meta.url);
 const page = new URL('../docs/backend-interfaces.md', import.meta.url);
 
-/** What is printed: all interfaces and types of a file, or those that are named. */
+/** What is printed: all interfaces and types of a file, or those in `names`, and the `constants` that are named. */
 const parts = [
-  { title: 'The driver', file: 'driver.ts' },
+  { title: 'The driver', file: 'driver.ts', constants: ['faultCodes'] },
   { title: 'Memory', file: 'driver-memory.ts' },
   { title: 'Caches', file: 'kv/kv-buffer.ts', names: ['KvSpec', 'DriverKv'] },
   { title: 'The device', file: 'device-profile.ts' },
@@ -19,21 +19,40 @@ const parts = [
   },
   { title: 'GPTQ matrices', file: 'capability/quant-gptq.ts', names: ['GptqSource'] },
   { title: 'Element types of caches', file: 'capability/kv-quant.ts', names: ['QuantKvDtype'] },
-  { title: 'Plans', file: 'plan/encode.ts', names: ['EncodedPlan'] },
+  {
+    title: 'Plans',
+    file: 'plan/encode.ts',
+    names: ['EncodedPlan'],
+    constants: ['planMagic', 'planVersion', 'regions', 'firstFusedOpcode', 'firstCollectiveOpcode'],
+  },
+  { title: 'Element types', file: 'dtype.ts', names: ['DType'], constants: ['dtypes'] },
+  { title: 'Errors', file: 'error.ts', names: ['BackendErrorCode'] },
 ];
 
 const isDeclaration = (node) => ts.isInterfaceDeclaration(node) || ts.isTypeAliasDeclaration(node);
 const isExported = (node) => node.modifiers?.some(({ kind }) => kind === ts.SyntaxKind.ExportKeyword);
+const nameOf = (node) =>
+  (ts.isVariableStatement(node) ? node.declarationList.declarations[0] : node).name?.text;
 
-/** The exported interfaces and types of a source, with their comments. */
-function declarationsOf({ file, names }) {
+/** A declaration with the comments before it and at the end of its last line. */
+function withComments(text, node) {
+  const [first] = ts.getLeadingCommentRanges(text, node.getFullStart()) ?? [];
+  const last = ts.getTrailingCommentRanges(text, node.end)?.at(-1);
+  return text.slice(first?.pos ?? node.getStart(), last?.end ?? node.end);
+}
+
+/** The exported interfaces, types and constants of a source, with their comments. */
+function declarationsOf({ file, names, constants = [] }) {
   const text = readFileSync(new URL(file, core), 'utf8');
   const source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true);
-  const found = source.statements.filter((node) => isDeclaration(node) && isExported(node));
-  const chosen = names ? found.filter(({ name }) => names.includes(name.text)) : found;
-  for (const name of names ?? [])
-    if (!chosen.some((node) => node.name.text === name)) throw new Error(`${file} exports no ${name}`);
-  return chosen.map((node) => text.slice(node.getFullStart(), node.end).trim()).join('\n\n');
+  const isChosen = (node) =>
+    ts.isVariableStatement(node)
+      ? constants.includes(nameOf(node))
+      : isDeclaration(node) && (names?.includes(nameOf(node)) ?? true);
+  const chosen = source.statements.filter((node) => isExported(node) && isChosen(node));
+  for (const name of [...(names ?? []), ...constants])
+    if (!chosen.some((node) => nameOf(node) === name)) throw new Error(`${file} exports no ${name}`);
+  return chosen.map((node) => withComments(text, node)).join('\n\n');
 }
 
 const text = `# The interfaces of a driver

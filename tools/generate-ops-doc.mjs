@@ -1,5 +1,5 @@
-// Writes docs/ops.md and the table of ops in docs/writing-a-backend.md from the op table of @quern/core (build it first: npx nx
-// build @quern/core). With --check it writes nothing and fails where a page is not what the table says.
+// Writes docs/ops.md from the op table of @quern/core (build it first: npx nx build @quern/core).
+// With --check it writes nothing and fails where the page is not what the table says.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { collectiveOps, coreOps, fills, fusedOps, opcodes } from '../packages/core/dist/index.js';
 
@@ -43,6 +43,8 @@ function section(op) {
     `operands: ${Object.entries(op.operands).map(operand).join(' · ')}`,
     attributes.length > 0 && `attributes: ${attributes.join(' · ')}`,
     op.outputs.length > 0 && `gives: ${op.outputs.map(code).join(' · ')}`,
+    op.replaces && `replaces: ${op.replaces}`,
+    op.inRange && `in range: ${op.inRange}`,
     op.accumulation !== 'none' && `sums in ${op.accumulation}`,
     `tolerance: ${op.choices ? 'the values that the doc allows' : tolerances(op)}`,
     op.source && `source: ${op.source}`,
@@ -55,10 +57,32 @@ function section(op) {
 }
 
 const sections = (ops) => Object.values(ops).map(section).join('\n\n');
-const list = (ops) =>
-  Object.keys(ops)
-    .map((name) => `[${name}](#${name.toLowerCase()})`)
-    .join(', ');
+const link = (name) => `[${name}](#${name.toLowerCase()})`;
+const list = (ops) => Object.keys(ops).map(link).join(', ');
+
+function operandType([name, { kind, dtypes, optional, written }]) {
+  const type = `${name}: ${kind === 'tensor' ? dtypes.join('/') : kind}${written ? ' w!' : ''}`;
+  return optional ? `[${type}]` : type;
+}
+
+function row(op) {
+  const outputs = op.outputs.length ? ` → ${op.outputs.join(', ')}` : '';
+  const attributes = Object.entries(op.attributes).map(([name, type]) => `${name}: ${type}`);
+  const operands = Object.entries(op.operands).map(operandType).join(', ');
+  return [String(opcodes.get(op.name)), link(op.name), operands + outputs, attributes.join(', ')];
+}
+
+/** A Markdown table with columns of one width each. */
+function table(head, rows) {
+  const widths = head.map((_, i) => Math.max(...[head, ...rows].map((cells) => cells[i].length)));
+  const line = (cells) => `| ${cells.map((cell, i) => cell.padEnd(widths[i])).join(' | ')} |`;
+  return [line(head), line(widths.map((width) => '-'.repeat(width))), ...rows.map(line)].join('\n');
+}
+
+const opTable = table(
+  ['opcode', 'op', 'operands → outputs', 'attributes'],
+  Object.values({ ...coreOps, ...fusedOps, ...collectiveOps }).map(row),
+);
 
 /** Names of the optional ops that core computes so. */
 const byFill = (how) =>
@@ -81,16 +105,23 @@ an infinity the same infinity. Where activations may be rounded to 8 bits, they 
 values along K may share a scale, and weights may be rounded as well, by 0.57 steps of 127 to the largest magnitude of such a span:
 with dx = max|x| / 254 and dw = 0.57 · max|w| / 127, the bound is Σ|w| · dx + (|x| + dx) · dw more.
 
+${opTable}
+
+\`[x]\`: an optional operand, absent from a kernel's operands where it is not given. \`→\`: outputs. \`w!\`: a buffer that the op writes.
+Opcodes are those of encoded plans. In the sections, \`in range\` is what kernels check of integer tensors and settings, with OUT_OF_RANGE;
+\`replaces\` is what core rewrites to a fused op, in the order of the table.
+
 ## Core ops
 
-Every backend has these: ${list(coreOps)}. A driver may leave out ${list(fills)}: core then
+Every backend has these. A driver may leave out ${list(fills)}: core then
 computes ${byFill('host')} on the host, and ${byFill('older')} as older ops.
 
 ${sections(coreOps)}
 
 ## Fused ops
 
-A backend may have kernels for these; a plan is rewritten to use them where the manifest claims them: ${list(fusedOps)}.
+A backend may have kernels for these. A plan is rewritten to use them where the manifest claims them for the operands at hand; the products
+that one of them replaces have one batchInvariant.
 
 ${sections(fusedOps)}
 
@@ -101,39 +132,8 @@ Drivers that declare \`collective\` have these.
 ${sections(collectiveOps)}
 `;
 
-const contract = new URL('../docs/writing-a-backend.md', import.meta.url);
-
-function operandType([name, { kind, dtypes, optional, written }]) {
-  const type = `${name}: ${kind === 'tensor' ? dtypes.join('/') : kind}${written ? ' w!' : ''}`;
-  return optional ? `[${type}]` : type;
+if (!process.argv.includes('--check')) writeFileSync(page, text);
+else if (!existsSync(page) || readFileSync(page, 'utf8') !== text) {
+  console.error('docs/ops.md is not what the op table says: run node tools/generate-ops-doc.mjs');
+  process.exitCode = 1;
 }
-
-function row(op) {
-  const outputs = op.outputs.length ? ` → ${op.outputs.join(', ')}` : '';
-  const attributes = Object.entries(op.attributes).map(([name, type]) => `${name}: ${type}`);
-  const operands = Object.entries(op.operands).map(operandType).join(', ');
-  return [String(opcodes.get(op.name)), op.name, operands + outputs, attributes.join(', ')];
-}
-
-/** A Markdown table with columns of one width each. */
-function table(head, rows) {
-  const widths = head.map((_, i) => Math.max(...[head, ...rows].map((cells) => cells[i].length)));
-  const line = (cells) => `| ${cells.map((cell, i) => cell.padEnd(widths[i])).join(' | ')} |\n`;
-  return line(head) + line(widths.map((width) => '-'.repeat(width))) + rows.map(line).join('');
-}
-
-const opTable = table(
-  ['opcode', 'op', 'operands → outputs', 'attributes'],
-  Object.values({ ...coreOps, ...fusedOps }).map(row),
-);
-const contractText = readFileSync(contract, 'utf8').replace(/^\| opcode .*\n(\|.*\n)+/m, () => opTable);
-
-for (const [at, wanted] of [
-  [page, text],
-  [contract, contractText],
-])
-  if (!process.argv.includes('--check')) writeFileSync(at, wanted);
-  else if (!existsSync(at) || readFileSync(at, 'utf8') !== wanted) {
-    console.error(`${at.pathname} is not what the op table says: run node tools/generate-ops-doc.mjs`);
-    process.exitCode = 1;
-  }

@@ -66,6 +66,7 @@ function generatedFiles() {
 /** [name, act, with --all alone] */
 const parts = [
   ['lint', () => node('node_modules/@biomejs/biome/bin/biome', 'check', '.')],
+  ['links', () => node('tools/check-links.mjs')],
   ['package boundaries', () => node('tools/check-boundaries.mjs')],
   ['build', () => build({ declarations: all })],
   ['generated files', generatedFiles],

@@ -1,4 +1,3 @@
-import { freemem, totalmem } from 'node:os';
 import {
   type AnyOp,
   type CoreOpName,
@@ -7,6 +6,7 @@ import {
   fusedOps,
   hostMemory,
   type KernelDriver,
+  machineMemory,
   type OpSupport,
 } from '@quern/core';
 import { attention } from './attention.js';
@@ -43,11 +43,11 @@ export function plainDriver(): KernelDriver {
       name: `Node ${process.versions.node}`,
       isa: 'f32',
       threads: 1,
-      totalMemory: totalmem(),
+      totalMemory: machineMemory().total,
       ...measure(),
       exactRows: Number.POSITIVE_INFINITY, // no kernel looks at more than one row for another
     },
-    freeMemory: freemem,
+    freeMemory: () => machineMemory().available,
     manifest: {
       ops: forEachOp(supportOf),
       fused: { addRmsNorm: supportOf(fusedOps.addRmsNorm), gateUpSwiglu: supportOf(fusedOps.gateUpSwiglu) },

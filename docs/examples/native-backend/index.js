@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { defineBackend } from '@quern/core';
 import { loadAddon, nativeDriver, plainManifest } from '@quern/native-runtime';
 
-/** The driver alone, for the conformance kit. */
+/** Creates the driver, for the conformance kit. */
 export function createDriver() {
   const addon = loadAddon({
     packageName: 'quern-backend-slate',
@@ -18,5 +18,5 @@ export function createDriver() {
   });
 }
 
-/** The door through which Quern finds this backend. */
+/** The function through which Quern loads this backend. */
 export const createBackend = async () => defineBackend(await createDriver());

@@ -5,15 +5,19 @@ import { loadCpuAddon } from './load.js';
 import { blockSizes, manifest } from './manifest.js';
 
 export interface CpuOptions {
-  /** Threads that compute; when absent one per physical core, as the README says. */
+  /** Compute threads; default: one per physical core, see the README. */
   readonly threads?: number | undefined;
-  /** Instruction set: 'amx', 'avx512-bf16', 'avx512-vnni', 'avx512', 'avx2', 'scalar'. QUERN_CPU_ISA, or the best this machine has, when absent. */
+  /**
+   * Instruction set: 'amx', 'avx512-bf16', 'avx512-vnni', 'avx512', 'avx2', 'scalar'. Default: QUERN_CPU_ISA, else the
+   * best of this machine.
+   */
   readonly isa?: string | undefined;
 }
 
 /**
- * The native CPU driver, with its threads running and the machine measured (about 30 ms the first time).
- * Rejects with UNSUPPORTED where there is no binary for this platform or it cannot run `isa`, BAD_ARGUMENT for `threads`.
+ * The native CPU driver: threads are running and the machine is measured (about 30 ms in the first call). Rejects with
+ * UNSUPPORTED without a binary for this platform, or if this machine cannot run `isa`; with BAD_ARGUMENT for wrong
+ * `threads`.
  */
 export async function cpuDriver({ threads, isa }: CpuOptions = {}): Promise<PlanDriver> {
   if (threads !== undefined && (!Number.isInteger(threads) || threads < 1))

@@ -5,7 +5,10 @@ export { type CpuOptions, cpuDriver } from './driver.js';
 
 const known = ['threads', 'isa'];
 
-/** The door through which Quern finds this backend. Rejects as `cpuDriver`, and with BAD_ARGUMENT for an option it does not know. */
+/**
+ * The function through which Quern loads this backend. Rejects as `cpuDriver`, and with BAD_ARGUMENT for an unknown
+ * option.
+ */
 export async function createBackend(options: CpuOptions = {}): Promise<Backend> {
   const other = Object.keys(options).find((name) => !known.includes(name));
   if (other !== undefined)

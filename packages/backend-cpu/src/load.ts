@@ -2,12 +2,12 @@ import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Addon, loadAddon, platform } from '@quern/native-runtime';
 
-/** Bundlers that make CommonJS of ESM leave `import.meta.url` empty; `__filename` is there then. */
+/** Bundlers that convert ESM to CommonJS leave `import.meta.url` empty; `__filename` exists then. */
 const here = import.meta.url ? fileURLToPath(import.meta.url) : __filename;
 
 /**
- * Loads the native addon: from QUERN_CPU_BINARY alone where it is set; else what was built here, then the prebuilt one. Throws
- * UNSUPPORTED, with all that was tried, where no binary fits.
+ * Loads the native addon. QUERN_CPU_BINARY: only this file. Otherwise: the local build, then the prebuilt binary.
+ * Throws UNSUPPORTED, with all candidates tried, if no binary loads.
  */
 export function loadCpuAddon(): Addon {
   const forced = process.env.QUERN_CPU_BINARY;

@@ -11,13 +11,13 @@ import {
 } from '@quern/core';
 import { ggufFormats } from './formats.js';
 
-/** GPTQ matrices whose columns act-order has scattered: their input is put in the order of the groups, which `linear` does. */
+/** GPTQ matrices with columns reordered by group (act-order): `linear` reorders its input to match. */
 export const orderedGptq = 'gptq';
 
-/** Tokens per block at which attention is as fast as over one block. */
+/** Block sizes (tokens) with which attention is as fast as with one block. */
 export const blockSizes: readonly number[] = [8, 16, 32, 64, 128, 256];
 
-/** Ops that take whole matrices: their weights may be in any format. The others take vectors, which are dense. */
+/** Ops with matrix weights, in any format. The other ops take vectors; vectors are dense. */
 const matrixOps: ReadonlySet<string> = new Set([
   'embed',
   'linear',

@@ -2,7 +2,7 @@ import { createBackend } from '../src/index.js';
 import { testedIsas } from './isas.js';
 
 test.each(await testedIsas())(
-  '%s: ceilings are rates, and of the instructions that the kernels may use',
+  '%s: ceilings are rates of instructions that the kernels may use',
   async (isa) => {
     using backend = await createBackend({ isa, threads: 2 });
     const { readBandwidth, readBandwidthOneThread, rates } = await backend.measureCeilings!();
@@ -17,7 +17,7 @@ test.each(await testedIsas())(
   },
 );
 
-test('a disposed backend measures nothing', async () => {
+test('a disposed backend rejects a measurement', async () => {
   const backend = await createBackend();
   backend.dispose();
   await expect(backend.measureCeilings!()).rejects.toMatchObject({ code: 'DISPOSED' });

@@ -1,4 +1,4 @@
-// The addon's own checks of a chain: what lies between core and it is tested bare.
+// The addon's own checks of a chain, tested without core.
 import type { CapturedPlan, PlanChain, PlanDriver, PlanSlots } from '@quern/core';
 import { cpuDriver } from '../src/index.js';
 import { allOps, prepare } from './single-op.js';
@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => driver.dispose());
 
-/** argmax over one row, whose maximum is at 2. Its inputs take 64 bytes, and its outputs too. */
+/** argmax over one row; the maximum is at 2. Inputs take 64 bytes, outputs 64. */
 function row() {
   const x = { shape: [1, 4], format: 'f32', values: Float32Array.of(0, 1, 5, 2) };
   return prepare(driver, allOps.argmax!, { name: '', operands: { x }, attributes: {} });
@@ -23,14 +23,14 @@ function chainOf(captured: CapturedPlan, limits: readonly number[], stops: reado
 
 const chain = (changes: Partial<PlanChain> = {}): PlanChain => ({
   output: { byteOffset: 0, count: 1 },
-  feed: { byteOffset: 32, count: 1 }, // behind the row: nothing reads it
+  feed: { byteOffset: 32, count: 1 }, // after the row: no op reads it
   advance: [{ byteOffset: 40, count: 1 }],
   results: new Int32Array(3),
   counts: new Int32Array(1),
   ...changes,
 });
 
-/** Behind the row, as `chain` has it: positions at 40, slots at 44, a table of two blocks at 48. */
+/** After the row, in the inputs of `chain`: positions at 40, slots at 44, a table of two blocks at 48. */
 const slots = (changes: Partial<PlanSlots> = {}): PlanSlots => ({
   slots: { byteOffset: 44, count: 1 },
   positions: { byteOffset: 40, count: 1 },
@@ -39,7 +39,7 @@ const slots = (changes: Partial<PlanSlots> = {}): PlanSlots => ({
   ...changes,
 });
 
-test('words go where they should, and nowhere else', async () => {
+test('a chain writes its words, and no others', async () => {
   const { plan, io } = await row();
   const places = chain();
   const captured = await driver.executor.capture!(plan, io, places);
@@ -61,12 +61,12 @@ test.each<[string, Partial<PlanChain>]>([
   ['half a row', { output: { byteOffset: 0, count: 0.5 } }],
   ['endless rows', { output: { byteOffset: 0, count: Infinity } }],
   ['no rows', { output: { byteOffset: 0, count: 0 } }],
-  ['no room for a result', { results: new Int32Array(0) }],
-  ['no room for a count', { counts: new Int32Array(0) }],
+  ['no memory for a result', { results: new Int32Array(0) }],
+  ['no memory for a count', { counts: new Int32Array(0) }],
   ['slots outside the inputs', { slots: slots({ slots: { byteOffset: 64, count: 1 } }) }],
   ['a block table outside the inputs', { slots: slots({ blockTable: { byteOffset: 48, count: 5 } }) }],
   ['half a block', { slots: slots({ blockTable: { byteOffset: 48, count: 0.5 } }) }],
-  ['blocks of nothing', { slots: slots({ blockSize: 0 }) }],
+  ['blocks of size 0', { slots: slots({ blockSize: 0 }) }],
 ])('%s', async (_, changes) => {
   const { plan, io } = await row();
   await expect((async () => driver.executor.capture!(plan, io, chain(changes)))()).rejects.toMatchObject({
@@ -79,7 +79,7 @@ test.each([
   [0, 1],
   [-1, 1],
   [2 ** 31 - 1, 3],
-])('a limit of %d: at least one replay, and no more than there is room for', async (limit, replays) => {
+])('a limit of %d: at least one replay, at most one per result', async (limit, replays) => {
   const { plan, io } = await row();
   const captured = await driver.executor.capture!(plan, io, chain());
   expect(await chainOf(captured, [limit])).toBe(replays);
@@ -102,7 +102,7 @@ test('a slot follows from position and block table, up to the last block', async
   words.set([3, 99, 7, 5], 10);
   expect(await chainOf(captured, [2])).toBe(2);
   expect([...words.subarray(10, 14)]).toEqual([4, 5 * 4, 7, 5]);
-  words[10] = 7; // the last of two blocks of 4
+  words[10] = 7; // the second of two blocks of size 4
   await expect(chainOf(captured, [2])).rejects.toMatchObject({
     code: 'OUT_OF_RANGE',
     message: expect.stringMatching(/row 0 reached position 8; its 2 blocks of 4/),
@@ -110,7 +110,7 @@ test('a slot follows from position and block table, up to the last block', async
   captured.dispose();
 });
 
-/** argmax over three rows, whose maxima are at 0, 1 and 2: 36 bytes, then room for nine words. */
+/** argmax over three rows, maxima at 0, 1 and 2: 36 bytes, then nine free words. */
 function threeRows() {
   const x = { shape: [3, 3], format: 'f32', values: Float32Array.of(1, 0, 0, 0, 1, 0, 0, 0, 1) };
   return prepare(driver, allOps.argmax!, { name: '', operands: { x }, attributes: {} });
@@ -124,7 +124,7 @@ const rows = (): PlanChain => ({
   counts: new Int32Array(3),
 });
 
-test('a row ends by a stop or its limit, and keeps its inputs while others go on', async () => {
+test('a row ends by a stop or its limit, and keeps its inputs while other rows continue', async () => {
   const { plan, io } = await threeRows();
   const places = rows();
   const captured = await driver.executor.capture!(plan, io, places);
@@ -139,7 +139,7 @@ test('a row ends by a stop or its limit, and keeps its inputs while others go on
   captured.dispose();
 });
 
-test('limits that are not shared, or not one for each row', async () => {
+test('limits in unshared memory, or not one limit per row', async () => {
   const { plan, io } = await threeRows();
   const captured = await driver.executor.capture!(plan, io, rows());
   const own = async () => captured.replayChain!(new Int32Array(3), new Int32Array(0), [], new Int32Array(1));

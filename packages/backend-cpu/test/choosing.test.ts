@@ -1,4 +1,4 @@
-// Options, environment variables, and what is said when they ask for the impossible.
+// Options, environment variables, and error messages for unavailable choices.
 import { platform } from '@quern/native-runtime';
 import { cpuDriver } from '../src/index.js';
 import { loadCpuAddon } from '../src/load.js';
@@ -26,7 +26,7 @@ test('an unknown instruction set is an error that lists the known ones', async (
   });
 });
 
-test('the best instruction set is taken', async () => {
+test('default: the best instruction set', async () => {
   delete process.env.QUERN_CPU_ISA;
   const driver = await cpuDriver({ threads: 1 });
   expect(driver.profile.isa).toBe((await availableIsas())[0]);
@@ -37,7 +37,7 @@ test.each([0, -1, 1.5, Number.NaN, 100_000])('%d threads are refused', async (th
   await expect(cpuDriver({ threads })).rejects.toMatchObject({ code: 'BAD_ARGUMENT' });
 });
 
-test('as many threads as the process may use, unless told', async () => {
+test('default: as many threads as the process may use', async () => {
   const [own, three] = [await cpuDriver(), await cpuDriver({ threads: 3 })];
   expect(own.profile.threads).toBeGreaterThanOrEqual(1);
   expect(three.profile.threads).toBe(3);
@@ -45,7 +45,7 @@ test('as many threads as the process may use, unless told', async () => {
   three.dispose();
 });
 
-test('a binary that is not there: what was tried, and what to do', () => {
+test('a missing binary: the error lists candidates and advice', () => {
   process.env.QUERN_CPU_BINARY = '/nowhere/backend_cpu.node';
   const load = () => loadCpuAddon();
   expect(load).toThrow(expect.objectContaining({ code: 'UNSUPPORTED' }));

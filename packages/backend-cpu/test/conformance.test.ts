@@ -1,4 +1,4 @@
-// The published kit, on every instruction set this machine has.
+// The published kit, on every instruction set of this machine.
 import { type Codec, conformanceTests } from '@quern/conformance';
 import { decode, decodeIq8, formats, iq8 } from '@quern/quant';
 import { ggufFormats } from '../src/formats.js';

@@ -1,18 +1,18 @@
-// The same bits however many threads compute, and however often a captured plan is replayed.
+// Equal bits for every number of threads, and for every replay of a captured plan.
 import { type HostArray, moeOperands, type PlanDriver, type Sample, type SampleOperand } from '@quern/core';
 import { as, floats, integers, ints, random, zeros } from '@quern/core/testing';
 import { cpuDriver } from '../src/index.js';
 import { testedIsas } from './isas.js';
 import { allOps, prepare, runSample } from './single-op.js';
 
-/** Uniform in [−½, ½): cheaper to make than normal values. */
+/** Uniform in [−½, ½): faster to generate than normal values. */
 function uniform(seed: number, shape: readonly number[]): SampleOperand {
   const next = random(seed);
   const values = new Float32Array(shape.reduce((n, d) => n * d, 1)).map(() => next() - 0.5);
   return { shape, format: 'f32', values };
 }
 
-/** Large enough to be cut into many chunks; odd, so that chunks end unevenly; f16, so that threads decode. */
+/** Large sizes: many chunks. Odd sizes: uneven chunks. f16: threads decode. */
 const cases: Readonly<Record<string, readonly Sample[]>> = {
   linear: (['f16', 'bf16'] as const).flatMap((format) =>
     [1, 2, 5, 33].map((T) => ({
@@ -69,7 +69,7 @@ const cases: Readonly<Record<string, readonly Sample[]>> = {
   sample: (
     [
       ['top-k', [0.8, 40, 0.95, -3]],
-      ['top-p of a vocabulary', [2, 0, 0.99, Number.NEGATIVE_INFINITY]],
+      ['top-p over a vocabulary', [2, 0, 0.99, Number.NEGATIVE_INFINITY]],
       ['nothing cut', [1, 0, 1, Number.NEGATIVE_INFINITY]],
     ] as const
   ).map(([name, settings]) => ({
@@ -100,7 +100,7 @@ const cases: Readonly<Record<string, readonly Sample[]>> = {
         qNorm: uniform(4, [32]),
         kNorm: uniform(5, [32]),
         table: uniform(6, [64, 32]),
-        slots: ints(Array.from({ length: 64 }, (_, t) => t % 48)), // some named twice: the later row stays
+        slots: ints(Array.from({ length: 64 }, (_, t) => t % 48)), // some slots occur twice: the later row wins
         kCache: zeros([1, 64, 4, 32], 'f16'),
         vCache: zeros([1, 64, 4, 32], 'f16'),
       },
@@ -121,7 +121,7 @@ const cases: Readonly<Record<string, readonly Sample[]>> = {
       attributes: { scale: 0.2, causal: 1, window: 0, softCap: 0, bf16: 0 },
     },
     {
-      name: 'decoding at depth: parts of the keys, merged',
+      name: 'decode with many keys: merged parts of the keys',
       operands: {
         q: uniform(1, [6, 4, 32]),
         kCache: as('f16', uniform(2, [9, 256, 2, 32])),
@@ -155,7 +155,7 @@ describe.each(isas)('%s', (isa) => {
     for (const driver of drivers) driver.dispose();
   });
 
-  /** Several runs: threads meet in other ways each time. */
+  /** Several runs: thread timing differs in each run. */
   test.each(Object.keys(cases))('%s: 1, 2 and 3 threads', async (name) => {
     for (const sample of cases[name]!) {
       const first = await runSample(drivers[0]!, allOps[name]!, sample);
@@ -169,7 +169,7 @@ describe.each(isas)('%s', (isa) => {
     }
   });
 
-  test('rows of a batch have the bits they have alone', async () => {
+  test('rows of a batch have the same bits together and alone', async () => {
     const w = uniform(2, [129, 515]);
     const x = uniform(1, [9, 515]);
     const [all] = await runSample(drivers[1]!, allOps.linear!, {
@@ -188,7 +188,7 @@ describe.each(isas)('%s', (isa) => {
     }
   });
 
-  test('rows of a mixture have the bits they have alone', async () => {
+  test('rows of a mixture of experts have the same bits together and alone', async () => {
     const [T, D] = [9, 64];
     const { x, residual, ...weights } = moeOperands(3, [T, D, 6, 48], 3);
     const attributes = { chosen: 3, renormalise: 1 };
@@ -206,7 +206,7 @@ describe.each(isas)('%s', (isa) => {
     }
   });
 
-  test('a captured plan gives the bits of the executed one, with the inputs it then finds', async () => {
+  test('replay and execute give the same bits, also with new inputs', async () => {
     const driver = drivers[1]!;
     const sample = cases.linear![1]!;
     const single = await prepare(driver, allOps.linear!, sample);

@@ -1,4 +1,4 @@
-// Arguments whose getters and conversions dispose of the backend, or come from elsewhere.
+// Arguments whose getters and conversions call `dispose`, and methods called on other objects.
 import type { Addon, NativeBackend } from '@quern/native-runtime';
 import { loadCpuAddon } from '../src/load.js';
 
@@ -6,7 +6,7 @@ const makeError = (code: string, message: string) => Object.assign(new Error(mes
 const { NativeBackend: Native } = loadCpuAddon();
 const create = (make: typeof makeError = makeError): NativeBackend => new Native({ threads: 1 }, make);
 
-/** A value of whatever type, for arguments that TypeScript would refuse. */
+/** Casts a value of any type, for arguments that TypeScript refuses. */
 const any = <T>(value: unknown): T => value as T;
 
 test.each<[string, (backend: NativeBackend, end: () => string) => unknown]>([
@@ -72,7 +72,7 @@ test.each<[string, (backend: NativeBackend, value: unknown) => unknown]>([
   backend.dispose();
 });
 
-test('what a getter throws arrives as it is', () => {
+test('an exception of a getter is rethrown unchanged', () => {
   const backend = create();
   const thrown = new RangeError('of its own');
   const slice = Object.defineProperty({ offset: 0, byteLength: 16 }, 'path', {
@@ -84,7 +84,7 @@ test('what a getter throws arrives as it is', () => {
   backend.dispose();
 });
 
-test('errors whose making disposes of the backend', async () => {
+test('makeError disposes of the backend', async () => {
   const holder: { backend?: NativeBackend } = {};
   const backend = create((code, message) => {
     holder.backend?.dispose();
@@ -100,7 +100,7 @@ test('errors whose making disposes of the backend', async () => {
   for (const code of codes) expect(['BAD_WEIGHT', 'ABORTED']).toContain(code);
 });
 
-test('a method that is called on something else', () => {
+test('a method called on another object', () => {
   const { freeMemory } = create();
   for (const other of [{}, Object.create(Native.prototype), new Map()])
     expect(() => freeMemory.call(any<Addon>(other))).toThrow(TypeError);

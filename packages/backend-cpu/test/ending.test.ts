@@ -1,4 +1,4 @@
-// Processes and workers end, whatever the backend is doing.
+// Processes and workers end in any state of the backend.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,7 +17,7 @@ const binary =
   process.env.QUERN_CPU_BINARY ??
   fileURLToPath(new URL('../build/Release/backend_cpu.node', import.meta.url));
 
-/** A plan that takes seconds, for child processes to start: they have the bare addon and no TypeScript. */
+/** A plan that takes seconds, for child processes: they have the addon without TypeScript. */
 beforeAll(async () => {
   const driver = await cpuDriver({ threads: 1 });
   const x = { shape: [1 << 20], format: 'f32', values: new Float32Array(1 << 20) };
@@ -36,7 +36,7 @@ const prelude = `
   const start = (backend) => backend.execute(words(), new ArrayBuffer(1 << 22), new ArrayBuffer(1 << 22), new Int32Array(new SharedArrayBuffer(4)), new Int32Array(new SharedArrayBuffer(8)));
 `;
 
-/** Runs a script; fails where it crashes or does not end. */
+/** Runs a script. Throws if the script crashes or does not end. */
 function run(script: string): string {
   const { status, signal, stdout, stderr } = spawnSync(
     process.execPath,
@@ -50,18 +50,18 @@ function run(script: string): string {
   return stdout;
 }
 
-/** The same, inside a worker. */
+/** As `run`, inside a worker. */
 const inWorker = (script: string) => `new Worker(${JSON.stringify(prelude + script)}, { eval: true })`;
 
-test('an idle backend that nobody disposed', () => {
+test('an idle backend, not disposed', () => {
   expect(run(`create(); console.log('end')`)).toBe('end\n');
 });
 
-test('a backend that was disposed, twice over', () => {
+test('two backends, both disposed', () => {
   expect(run(`const b = create(); b.dispose(); create().dispose(); console.log('end')`)).toBe('end\n');
 });
 
-test('work in flight keeps the process alive until it has ended', () => {
+test('work in flight keeps the process alive until the work ends', () => {
   expect(run(`create().profile().then((p) => console.log(p.threads))`)).toBe('2\n');
 });
 
@@ -91,7 +91,7 @@ test('a worker that is terminated in the middle of a plan', () => {
   ).toBe('terminated\n');
 });
 
-test('loads that wait when the backend is disposed are not begun', async () => {
+test('dispose: loads in the queue do not begin', async () => {
   const driver = await cpuDriver({ threads: 1 });
   const x = { shape: [1 << 20], format: 'f32', values: new Float32Array(1 << 20) };
   const sample = { name: '', operands: { x }, attributes: {} };
@@ -100,7 +100,7 @@ test('loads that wait when the backend is disposed are not begun', async () => {
   const bytes = { path: weightsFile, offset: 0, byteLength: 1 << 24 };
   const load = () => driver.loadWeight({ name: 'w', shape: [1 << 11, 1 << 12], format: 'f16', bytes });
   const loads = [running, ...Array.from({ length: 100 }, load)];
-  await setImmediate(); // all are in the queue
+  await setImmediate(); // all loads are in the queue
   driver.dispose();
   const codes = (await Promise.allSettled<unknown>(loads)).map((outcome) =>
     outcome.status === 'rejected' ? outcome.reason.code : 'done',
@@ -146,7 +146,7 @@ test('backends in many workers at once', () => {
   ).toBe('all\n');
 });
 
-test('backends that nobody disposed are collected, with their threads', () => {
+test('backends without dispose are collected, with their threads', () => {
   const script = `
     const { readdirSync } = require('node:fs');
     const threads = () => readdirSync('/proc/self/task').length;

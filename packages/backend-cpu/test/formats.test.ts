@@ -1,4 +1,4 @@
-// Every weight format, decoded from a mapped file at awkward offsets: embed is bit-exact, linear within rounding.
+// Every weight format, decoded from a mapped file at unaligned offsets: embed is bit-exact, linear within rounding.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -23,13 +23,13 @@ afterAll(() => rmSync(folder, { recursive: true }));
 const [rows, width] = [37, 256];
 const values = Float32Array.from(normal(1, [rows, width]).values);
 
-/** The rows in every format that the kernels read: encoding is the slow part. */
+/** The rows in every format of the kernels, encoded once: encoding is slow. */
 const native = formatNames.filter((format) => [...denseFormats, ...ggufFormats].includes(format));
 const encoded = new Map(
   native.map((format) => [format, isWritable(format) ? encodeAll(format, values) : someBlocks(format)]),
 );
 
-/** Blocks of a format that quant does not write: random bits, behind an f16 scale that makes weights of about 1. */
+/** Blocks of a format without encoder: random bits, with an f16 scale such that weights are about 1. */
 function someBlocks(format: GgufFormat): Uint8Array {
   const blocks = Uint8Array.from({ length: byteLength(format, [rows, width]) }, (_, i) =>
     Math.floor(256 * Math.abs(values[i % values.length]! % 1)),
@@ -40,7 +40,7 @@ function someBlocks(format: GgufFormat): Uint8Array {
   return blocks;
 }
 
-/** The rows as `format`, in a file behind `offset` bytes of something else. */
+/** The rows as `format`, in a file after `offset` other bytes. */
 function file(format: GgufFormat, offset: number) {
   const blocks = encoded.get(format)!;
   const path = join(folder, `${format}-${offset}`);
@@ -59,8 +59,8 @@ function file(format: GgufFormat, offset: number) {
 const largest = (values: Float32Array) => values.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
 
 /**
- * x · wᵀ and Σ|x·w| in double precision, and what rounding to 8 bits can change: x by max|x| / 254 over spans of 64; or,
- * coarsely, over spans of 256, and w by 0.57 · max|w| / 127 over the same.
+ * x · wᵀ and Σ|x·w| in double precision, and the bound for 8-bit rounding. Normal: x by max|x| / 254 over spans of 64.
+ * Superblock: x over spans of 256, and w by 0.57 · max|w| / 127 over spans of 256.
  */
 function product(x: Float32Array, t: number, w: Float32Array, n: number, superblock: boolean) {
   let [sum, magnitude, rounding] = [0, 0, 0];
@@ -88,7 +88,7 @@ describe.each(isas)('%s', (isa) => {
   });
   afterAll(() => backend.dispose());
 
-  test.each(native)('%s: embed gives the bits that quant gives', async (format) => {
+  test.each(native)('%s: embed gives the bits of quant', async (format) => {
     for (const offset of [0, 3, 34]) {
       const { source, floats } = file(format, offset);
       using table = await backend.loadWeight(source);

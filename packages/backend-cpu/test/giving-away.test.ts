@@ -1,4 +1,4 @@
-// Memory that JavaScript gives away while native threads work on it: transferred, resized, collected, from workers too.
+// JavaScript transfers, resizes or collects memory while native threads use it; also in workers.
 import { spawnSync } from 'node:child_process';
 import { setImmediate } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -9,7 +9,7 @@ import { allOps, bytesOf, prepare } from './single-op.js';
 
 let driver: PlanDriver;
 let backend: Backend;
-/** A plan of some milliseconds over a million elements, for workers: they have the bare addon and no TypeScript. */
+/** A plan of some milliseconds over a million elements, for workers: they have the addon without TypeScript. */
 let words: readonly number[];
 beforeAll(async () => {
   driver = await cpuDriver({ threads: 2 });
@@ -22,17 +22,17 @@ interface Resizable extends ArrayBuffer {
   resize(byteLength: number): void;
 }
 
-/** Memory that can shrink. */
+/** A resizable ArrayBuffer. */
 const resizable = (byteLength: number): Resizable =>
   Reflect.construct(ArrayBuffer, [byteLength, { maxByteLength: byteLength }]);
 
-/** So many activations of a million elements each. */
+/** `ops` activations of a million elements each. */
 function million(ops: number, on: PlanDriver = driver) {
   const x = { shape: [1 << 20], format: 'f32', values: new Float32Array(1 << 20) };
   return prepare(on, allOps.silu!, { name: '', operands: { x }, attributes: {} }, ops);
 }
 
-/** postMessage with a transfer list does the same. Node refuses or copies memory that belongs to native code. */
+/** Same effect as postMessage with a transfer list. Node refuses or copies memory owned by native code. */
 function giveAway(buffer: ArrayBufferLike): void {
   try {
     structuredClone(buffer, { transfer: [buffer as ArrayBuffer] });
@@ -45,7 +45,7 @@ function giveAway(buffer: ArrayBufferLike): void {
 const values = normal(1, [8, 32]);
 const source = (bytes: Uint8Array): WeightSource => ({ name: 'w', shape: [8, 32], format: 'f32', bytes });
 
-/** Row 7 of a loaded [8, 32]. */
+/** Row 7 of a loaded matrix [8, 32]. */
 async function lastRow(load: () => ReturnType<PlanDriver['loadWeight']>): Promise<number[]> {
   const ids = { shape: [1], format: 'i32', values: [7] };
   const sample = { name: '', operands: { table: values, ids }, attributes: {} };
@@ -57,14 +57,14 @@ async function lastRow(load: () => ReturnType<PlanDriver['loadWeight']>): Promis
 const expected = Array.from(values.values).slice(7 * 32);
 
 describe('bytes of a weight', () => {
-  test('that are transferred as soon as they were given', async () => {
+  test('transferred right after the call', async () => {
     const bytes = bytesOf(values);
     const loading = driver.loadWeight(source(bytes));
     giveAway(bytes.buffer);
     expect(await lastRow(() => loading)).toEqual(expected);
   });
 
-  test('in shared memory, overwritten as soon as they were given', async () => {
+  test('in shared memory, overwritten right after the call', async () => {
     const bytes = new Uint8Array(new SharedArrayBuffer(1024));
     bytes.set(bytesOf(values));
     const loading = driver.loadWeight(source(bytes));
@@ -75,8 +75,8 @@ describe('bytes of a weight', () => {
   test.each<[string, (buffer: Resizable) => void]>([
     ['transferred', (buffer) => void structuredClone(buffer, { transfer: [buffer] })],
     ['resized', (buffer) => buffer.resize(100)],
-  ])('that are %s before all were copied', async (_, take) => {
-    const byteLength = 48 << 20; // several turns
+  ])('%s before the copy ends', async (_, take) => {
+    const byteLength = 48 << 20; // several turns of the event loop
     const buffer = resizable(byteLength);
     const loading = driver.loadWeight({
       name: 'large',
@@ -117,7 +117,7 @@ describe('bytes of a weight', () => {
   });
 });
 
-/** A step that takes some milliseconds and leaves what it was given, and itself captured. */
+/** A step of some milliseconds: its captured form, its input and its output. */
 async function longStep() {
   const step = backend.step();
   const x = step.input(new Float32Array(1 << 20).fill(2), [1024, 1024]);
@@ -144,7 +144,7 @@ describe('the memory of a captured step', () => {
     graph.dispose();
   });
 
-  test('read once the step and its backend are gone', async () => {
+  test('read after dispose of the step and its backend', async () => {
     const own = defineBackend(await cpuDriver({ threads: 1 }));
     const step = own.step();
     const y = own.scale(step.input(new Float32Array(4096).fill(3)), 2);
@@ -161,7 +161,7 @@ describe('the memory of a captured step', () => {
     expect(view.every((value) => value === 6)).toBe(true);
   });
 
-  test('a step whose backend is disposed in the middle', async () => {
+  test('dispose of the backend during a step', async () => {
     const own = await cpuDriver({ threads: 2 });
     const { plan, io } = await million(500, own);
     const lent = {
@@ -177,7 +177,7 @@ describe('the memory of a captured step', () => {
 });
 
 describe('ordinary memory, which is copied', () => {
-  test('gives the same as memory of the driver', async () => {
+  test('gives the same results as memory of the driver', async () => {
     const x = normal(4, [3, 1000]);
     const single = await prepare(driver, allOps.silu!, { name: '', operands: { x }, attributes: {} });
     const own = {
@@ -207,7 +207,7 @@ describe('ordinary memory, which is copied', () => {
     }
   });
 
-  test('control must be where JavaScript cannot take it away', async () => {
+  test('control must lie in memory that JavaScript cannot free', async () => {
     const { plan, io } = await prepare(driver, allOps.linear!, allOps.linear!.samples()[0]!);
     await expect(driver.executor.execute(plan, { ...io, control: new Int32Array(1) })).rejects.toMatchObject({
       code: 'BAD_ARGUMENT',
@@ -218,7 +218,7 @@ describe('ordinary memory, which is copied', () => {
   });
 });
 
-test('all of it at once, with collections, in workers that are terminated', () => {
+test('all of the above at once, with garbage collection, in terminated workers', () => {
   const binary =
     process.env.QUERN_CPU_BINARY ??
     fileURLToPath(new URL('../build/Release/backend_cpu.node', import.meta.url));

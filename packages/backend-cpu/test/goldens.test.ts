@@ -1,4 +1,4 @@
-// Blocks that other programs decoded: every instruction set gives the very same bits.
+// Blocks decoded by other programs: every instruction set gives the same bits.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { type Backend, defineBackend } from '@quern/core';

@@ -1,13 +1,13 @@
 import { cases } from '../../../test-scope.js';
 import { cpuDriver } from '../src/index.js';
 
-/** The instruction sets that the addon may have for this architecture, best first. */
+/** Instruction sets of the addon for this architecture, best first. */
 const knownIsas =
   process.arch === 'arm64'
     ? ['i8mm', 'dotprod', 'neon', 'scalar']
     : ['amx', 'avx512-bf16', 'avx512-vnni', 'avx512', 'avx2', 'scalar'];
 
-/** The instruction sets that this machine can run, best first. */
+/** Instruction sets of this machine, best first. */
 export async function availableIsas(): Promise<string[]> {
   const isas: string[] = [];
   for (const isa of knownIsas)
@@ -20,7 +20,7 @@ export async function availableIsas(): Promise<string[]> {
   return isas;
 }
 
-/** The instruction sets that the tests run on: the best one, and with `npm run test:all` every other. */
+/** Instruction sets under test: the best one; with `npm run test:all`, all. */
 export async function testedIsas(): Promise<readonly string[]> {
   const isas = await availableIsas();
   return cases(isas, isas.slice(0, 1));

@@ -1,4 +1,4 @@
-// Whatever the words of a plan say, the worst that may happen is an error.
+// Any words in a plan: the worst result is an error.
 import { headerWords, operandWords, type PlanDriver } from '@quern/core';
 import { random } from '@quern/core/testing';
 import { cpuDriver } from '../src/index.js';
@@ -26,7 +26,7 @@ const set = (at: number, value: number) => (words: Int32Array) => {
   return undefined;
 };
 
-/** Behind the four words of the first op and its attributes, of which linear has one. */
+/** Index of a word of an operand of the first op, after the op's four words and its attributes (linear: one). */
 const operand = (index: number, word: number, attributes = 1) =>
   headerWords + 4 + attributes + index * operandWords + word;
 
@@ -68,7 +68,7 @@ test('an output over an operand', async () => {
   const x = { shape: [4, 8], format: 'f32', values: new Float32Array(32) };
   const single = await prepare(driver, allOps.silu!, { name: '', operands: { x }, attributes: {} });
   const change = (words: Int32Array) => {
-    words[operand(0, 0, 0)] = 3; // x lies in the outputs, where y lies
+    words[operand(0, 0, 0)] = 3; // x lies in the outputs, at the place of y
     return undefined;
   };
   await expect(runChanged(single, change)).rejects.toMatchObject({ code: 'BAD_ARGUMENT' });
@@ -106,7 +106,7 @@ test('indices that change while they are used', async () => {
   }
 });
 
-test('a row that changes while its largest element is looked for', async () => {
+test('a row that changes during the search for its maximum', async () => {
   const V = 1 << 18;
   const x = { shape: [1, V], format: 'f32', values: new Float32Array(V) };
   const single = await prepare(driver, allOps.argmax!, { name: '', operands: { x }, attributes: {} }, 20);
@@ -122,7 +122,7 @@ test('a row that changes while its largest element is looked for', async () => {
   }
 });
 
-/** Other shapes of as many elements. */
+/** Other shapes with equal counts. */
 function reshaped(shape: readonly number[]): readonly (readonly number[])[] {
   const count = shape.reduce((product, size) => product * size, 1);
   const [first = 1, ...others] = shape;
@@ -133,7 +133,7 @@ const canary = 0xa5;
 const fence = 1 << 14;
 const intact = new Uint8Array(fence).fill(canary);
 
-/** The single op with its outputs away from the edges of memory that is filled with `canary`. */
+/** The op's plan with its outputs inside memory filled with `canary`. */
 function fenced({ plan, io }: SingleOp, operands: number, outputs: number) {
   const words = plan.words.slice();
   const end = words.length;
@@ -144,7 +144,7 @@ function fenced({ plan, io }: SingleOp, operands: number, outputs: number) {
 }
 
 test.each(Object.keys(allOps))(
-  '%s: operands of as many elements in other shapes',
+  '%s: operands with equal counts but other shapes',
   async (name) => {
     const op = allOps[name]!;
     for (const sample of op.samples().slice(0, 3)) {

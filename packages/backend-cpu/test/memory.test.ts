@@ -42,7 +42,7 @@ test('a buffer of no bytes', async () => {
   driver.memory.free(buffer);
 });
 
-test('nothing outside a buffer is touched', async () => {
+test('no bytes outside a buffer change', async () => {
   const buffer = driver.memory.allocate(64);
   for (const offset of [1, 65, 2 ** 40])
     await expect(driver.memory.write(buffer, offset, new Uint8Array(64))).rejects.toMatchObject({
@@ -54,7 +54,7 @@ test('nothing outside a buffer is touched', async () => {
   });
 });
 
-test('the profile tells what was found and measured', () => {
+test('the profile has detected and measured values', () => {
   const { kind, isa, threads, totalMemory, readBandwidth, flops, rowFlops } = driver.profile;
   expect(kind).toBe('cpu');
   expect([

@@ -1,4 +1,4 @@
-// Rows whose bits do not depend on the rows beside them: any number of them with batchInvariant, up to exactRows without.
+// A row's bits do not depend on other rows: any number of rows with batchInvariant, up to exactRows rows without it.
 import {
   type AnyOp,
   fusedOps,
@@ -18,7 +18,7 @@ const [K, N, T] = [512, 40, 200];
 const x = normal(1, [T, K]);
 const bias = normal(2, [N]);
 
-/** Q8_0 whose blocks share a scale for 256 weights, as `quern quantize int8` writes them. */
+/** Q8_0 with one scale per 256 weights, as in files of `quern quantize int8`. */
 function withSharedScales(blocks: Uint8Array): Uint8Array {
   const [block, shared] = [34, 8];
   for (let at = 0; at < blocks.length; at += block)
@@ -29,7 +29,7 @@ function withSharedScales(blocks: Uint8Array): Uint8Array {
 const formats = ['f32', 'f16', 'bf16', 'q8_0', 'int8', 'q4_0', 'q4_k', 'q6_k'] as const;
 type Format = (typeof formats)[number];
 
-/** A matrix [N, K], with its bytes where it is quantised. */
+/** A matrix [N, K], with its bytes if quantised. */
 function weight(format: Format, seed: number): GivenOperand {
   const dense = normal(seed, [N, K], 1 / Math.sqrt(K));
   if (format === 'f32' || format === 'f16' || format === 'bf16') return as(format, dense);
@@ -41,7 +41,7 @@ function weight(format: Format, seed: number): GivenOperand {
   return { shape: [N, K], format: stored, values, bytes };
 }
 
-/** By op: its operands beside x, and its other attributes. */
+/** Per op: operands other than x, and attributes. */
 type Case = Pick<Sample, 'operands' | 'attributes'>;
 const products = (format: Format): Readonly<Record<string, Case>> => ({
   linear: { operands: { w: weight(format, 3), bias }, attributes: {} },
@@ -55,7 +55,7 @@ const products = (format: Format): Readonly<Record<string, Case>> => ({
 
 const bits = (array: HostArray) => Buffer.from(array.buffer, array.byteOffset, array.byteLength);
 
-/** Rows [first, first + count) of a tensor whose rows are all of one width. */
+/** Rows [first, first + count) of a tensor with rows of equal width. */
 function rows({ shape, format, values }: SampleOperand, first: number, count: number): SampleOperand {
   const width = values.length / shape[0]!;
   const some = Float32Array.from(values).slice(first * width, (first + count) * width);
@@ -65,7 +65,7 @@ function rows({ shape, format, values }: SampleOperand, first: number, count: nu
 const run = (driver: PlanDriver, op: AnyOp, { operands, attributes }: Case, of: SampleOperand) =>
   runSample(driver, op, { name: '', operands: { x: of, ...operands }, attributes });
 
-/** What `count` rows from `first` on give by themselves is what they give among all, in every output. */
+/** `count` rows from `first` on: equal bits alone and among all rows, in every output. */
 async function expectAlike(
   driver: PlanDriver,
   op: AnyOp,
@@ -90,23 +90,20 @@ describe.each(isas)('%s', (isa) => {
   });
   afterAll(() => driver.dispose());
 
-  test.each(formats)(
-    '%s: a text of 1 to 200 rows alone has the bits that it has in a batch',
-    async (format) => {
-      for (const [name, { operands, attributes }] of Object.entries(products(format))) {
-        const sample = { operands, attributes: { ...attributes, batchInvariant: 1 } };
-        const all = await run(driver, allOps[name]!, sample, x);
-        const lengths =
-          name === 'linear' ? Array.from({ length: T }, (_, i) => i + 1) : [1, 2, 16, 17, 23, 64, 65];
-        for (const count of lengths)
-          await expectAlike(driver, allOps[name]!, sample, all, [(count * 37) % (T - count + 1), count]);
-      }
-    },
-  );
+  test.each(formats)('%s: a text of 1 to 200 rows has the same bits alone and in a batch', async (format) => {
+    for (const [name, { operands, attributes }] of Object.entries(products(format))) {
+      const sample = { operands, attributes: { ...attributes, batchInvariant: 1 } };
+      const all = await run(driver, allOps[name]!, sample, x);
+      const lengths =
+        name === 'linear' ? Array.from({ length: T }, (_, i) => i + 1) : [1, 2, 16, 17, 23, 64, 65];
+      for (const count of lengths)
+        await expectAlike(driver, allOps[name]!, sample, all, [(count * 37) % (T - count + 1), count]);
+    }
+  });
 
-  test.each(formats)('%s: exactRows rows have the bits that each has alone', async (format) => {
+  test.each(formats)('%s: exactRows rows have the same bits together and alone', async (format) => {
     const { exactRows = 1 } = driver.profile;
-    expect(exactRows).toBeGreaterThanOrEqual(16); // DecodeBatch has as many rows
+    expect(exactRows).toBeGreaterThanOrEqual(16); // rows of DecodeBatch
     for (const [name, sample] of Object.entries(products(format))) {
       const op = allOps[name]!;
       const together = await run(driver, op, sample, rows(x, 0, exactRows));
@@ -121,7 +118,7 @@ describe.each(isas)('%s', (isa) => {
   });
 
   test.each([1, 4, 8, 16])(
-    'attention with %d query heads to a kv head: exactRows rows across a part of the keys',
+    'attention with %d query heads to a kv head: exactRows rows over several parts of the keys',
     async (group) => {
       const { exactRows = 1 } = driver.profile;
       const [blocks, blockSize, d, end] = [3, 256, 32, 264];
@@ -150,7 +147,7 @@ describe.each(isas)('%s', (isa) => {
     },
   );
 
-  test('attention of encoders: a text has the bits alone that it has in a batch', async () => {
+  test('attention of encoders: a text has the same bits alone and in a batch', async () => {
     const [H, d] = [3, 32];
     const lengths = [1, 5, 16, 17, 40, 121];
     const [q, k, v] = [20, 21, 22].map((seed) => normal(seed, [T, H, d])) as [
@@ -182,7 +179,7 @@ describe.each(isas)('%s', (isa) => {
   });
 });
 
-test('every fused op of projections but linearArgmax can be batchInvariant', () => {
+test('every fused projection op except linearArgmax can be batchInvariant', () => {
   const able = Object.values(fusedOps).filter((op) => 'batchInvariant' in op.attributes);
   expect(able.map(({ name }) => name)).toEqual(['gateUpSwiglu', 'qkvLinear', 'biasGelu']);
 });

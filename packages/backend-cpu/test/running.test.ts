@@ -1,4 +1,4 @@
-// How plans run: off the JavaScript thread, in order, with counts and times, and until they are aborted.
+// Running plans: off the JavaScript thread, in order, with counts and times; aborts.
 import type { PlanDriver } from '@quern/core';
 import { cpuDriver } from '../src/index.js';
 import { allOps, prepare } from './single-op.js';
@@ -9,7 +9,7 @@ beforeEach(async () => {
 });
 afterEach(() => driver.dispose());
 
-/** `ops` activations of a million elements each: about a millisecond an op. */
+/** `ops` activations of a million elements each: about 1 ms per op. */
 const x = { shape: [1 << 20], format: 'f32', values: new Float32Array(1 << 20).fill(1) };
 const long = (ops: number) =>
   prepare(driver, allOps.silu!, { name: '', operands: { x }, attributes: {} }, ops);
@@ -26,7 +26,7 @@ test('an abort ends the plan between two ops', async () => {
   expect(runs('silu')).toBeLessThan(5000);
 });
 
-test('dispose ends what runs', async () => {
+test('dispose ends a running plan', async () => {
   const { plan, io } = await long(5000);
   const other = await cpuDriver({ threads: 2 });
   const run = other.executor.execute(plan, io);
@@ -37,7 +37,7 @@ test('dispose ends what runs', async () => {
   expect(() => other.freeMemory()).toThrow('disposed');
 });
 
-test('the event loop turns while a plan runs', async () => {
+test('the event loop runs while a plan runs', async () => {
   const { plan, io } = await long(5000);
   const run = driver.executor.execute(plan, io);
   for (let turns = 0; turns < 10; turns++) await new Promise((resolve) => setImmediate(resolve));
@@ -55,7 +55,7 @@ test('kernels are counted and timed', async () => {
   expect(times.every((milliseconds) => milliseconds > 0)).toBe(true);
 });
 
-test('too short an array of times', async () => {
+test('a times array that is too short', async () => {
   const { plan, io } = await long(3);
   const run = driver.executor.execute(plan, { ...io, times: new Float64Array(2) });
   await expect(run).rejects.toMatchObject({ code: 'BAD_ARGUMENT' });
@@ -72,7 +72,7 @@ test('plans that are submitted together run in order', async () => {
   expect(order).toEqual(Array.from({ length: 20 }, (_, i) => i));
 });
 
-test('every error sample that only a run can see', async () => {
+test('every error sample that only a run can detect', async () => {
   for (const op of Object.values(allOps))
     for (const sample of op.errors().filter(({ when }) => when === 'run')) {
       const { plan, io } = await prepare(driver, op, sample);

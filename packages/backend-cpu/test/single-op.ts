@@ -1,4 +1,4 @@
-// Runs one op on the driver itself, with a plan made by hand: what lies between core and the addon is tested bare.
+// Runs one op on the driver itself, with a handwritten plan: tests the addon without core.
 import {
   type AnyOp,
   coreOps,
@@ -28,7 +28,7 @@ export const allOps: Readonly<Record<string, AnyOp>> = { ...coreOps, ...fusedOps
 const narrow = { f16: f32ToF16, bf16: f32ToBf16 };
 const isHalf = (dtype: string): dtype is 'f16' | 'bf16' => dtype === 'f16' || dtype === 'bf16';
 
-/** An operand of a sample; one in a block format comes with its bytes. */
+/** An operand of a sample. In a block format: with its bytes. */
 export interface GivenOperand extends SampleOperand {
   readonly bytes?: Uint8Array;
 }
@@ -69,15 +69,15 @@ class Region {
   }
 }
 
-/** A plan of one op, ready to be executed. */
+/** A plan of one op, ready to execute. */
 export interface SingleOp {
   readonly plan: EncodedPlan;
   readonly io: PlanIo;
-  /** Values of the outputs, and of the buffers that the op writes, after a run. */
+  /** Values, after a run, of the outputs and of the buffers that the op writes. */
   results(): Promise<HostArray[]>;
 }
 
-/** Loads the operands of a sample and encodes its op, `repeat` times over. */
+/** Loads the operands of a sample and encodes its op `repeat` times. */
 export async function prepare(driver: PlanDriver, op: AnyOp, sample: Sample, repeat = 1): Promise<SingleOp> {
   const inputs = new Region('inputs');
   const outputs = new Region('outputs');
@@ -150,7 +150,7 @@ export async function prepare(driver: PlanDriver, op: AnyOp, sample: Sample, rep
   };
 }
 
-/** Runs a sample and gives what it computed. */
+/** Runs a sample. Returns the values computed. */
 export async function runSample(driver: PlanDriver, op: AnyOp, sample: Sample): Promise<HostArray[]> {
   const single = await prepare(driver, op, sample);
   await driver.executor.execute(single.plan, single.io);

@@ -1,4 +1,4 @@
-// Where weights come from, and what is said when they cannot.
+// Sources of weights, and errors of wrong sources.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -65,7 +65,7 @@ test.each<[string, WeightSource, string, RegExp]>([
   expect(error.message).toMatch(message);
 });
 
-test('a pipe is refused, not waited for', async () => {
+test('a pipe is refused without waiting for it', async () => {
   const pipe = join(folder, 'pipe');
   execFileSync('mkfifo', [pipe]);
   await expect(driver.loadWeight(source({ path: pipe }))).rejects.toThrow('is not a file');
@@ -78,7 +78,7 @@ test('a truncated file', async () => {
   await expect(driver.loadWeight(source({ path: short }))).rejects.toMatchObject({ code: 'BAD_WEIGHT' });
 });
 
-test('weights of one file share one mapping, which goes with the last of them', async () => {
+test('weights of one file share one mapping; the last weight unmaps it', async () => {
   expect(mappings()).toBe(0);
   const first = await driver.loadWeight(source());
   const second = await driver.loadWeight({ ...source({ offset: 512, byteLength: 512 }), shape: [4, 32] });
@@ -89,7 +89,7 @@ test('weights of one file share one mapping, which goes with the last of them', 
   expect(mappings()).toBe(0);
 });
 
-test('a file that was replaced is read anew', async () => {
+test('a replaced file is read again', async () => {
   const replaced = join(folder, 'replaced');
   const read = async () => {
     const w = await driver.loadWeight(source({ path: replaced }));
@@ -148,18 +148,18 @@ describe('files that change', () => {
     return Number((await single.results())[0]![0]);
   }
 
-  test('a file that was cut short while it was mapped is an error', async () => {
+  test('a mapped file that is truncated is an error', async () => {
     await expect(lastRow(stored(), () => truncateSync(changing, 0))).rejects.toMatchObject({
       code: 'DEVICE_FAILED',
       message: expect.stringMatching(/changing.*had 65536 bytes and now has 0.*mmap: false/),
     });
   });
 
-  test('a file that was read into memory is not needed any more', async () => {
+  test('a file read into memory is not needed any more', async () => {
     expect(await lastRow(stored(false), () => truncateSync(changing, 0))).toBe(1);
   });
 
-  test('nor is that of vectors and packed matrices', async () => {
+  test('the file of vectors and packed matrices is not needed any more', async () => {
     const mapped = () => readFileSync('/proc/self/maps', 'utf8').split(changing).length;
     const before = mapped();
     await driver.loadWeight({ ...source({ path: changing, byteLength: 1024 }), shape: [256] });
@@ -171,7 +171,7 @@ describe('files that change', () => {
     expect(mapped()).toBe(before);
   });
 
-  test.each([true, false])('a file without the bytes, mmap: %s', async (mmap) => {
+  test.each([true, false])('a file with too few bytes, mmap: %s', async (mmap) => {
     truncateSync(changing, 65535);
     await expect(driver.loadWeight(stored(mmap))).rejects.toMatchObject({
       code: 'BAD_WEIGHT',
@@ -195,7 +195,7 @@ describe('parts', () => {
     bytes: parts,
   });
 
-  test('that are whole matrices of a mapped file stay there, and let go of it', async () => {
+  test('that are whole matrices of a mapped file stay mapped until freed', async () => {
     const loaded = await driver.loadWeight(stack(part(0), part(512), part(256)));
     expect(loaded.byteLength).toBe(768);
     expect(mappings()).toBe(1);
@@ -205,7 +205,7 @@ describe('parts', () => {
 
   test.each<[string, WeightSource]>([
     ['that cut a matrix', { ...stack(part(0), { ...part(256, 512), rows: 4 }), shape: [2, 3, 32] }],
-    ['some of which floats cannot be read from', stack(part(0), part(257), part(512))],
+    ['some at addresses not aligned for floats', stack(part(0), part(257), part(512))],
     [
       'that are columns',
       stack(
@@ -217,7 +217,7 @@ describe('parts', () => {
       ),
     ],
     ['of a vector', { ...stack({ ...part(0, 128), rows: 32 }, { ...part(512, 64), rows: 16 }), shape: [48] }],
-  ])('%s are copied: the file is needed no more', async (_, source) => {
+  ])('%s are copied: the file is not needed any more', async (_, source) => {
     const loaded = await driver.loadWeight(source);
     expect(loaded.byteLength).toBe(4 * elementCount(source.shape));
     expect(mappings()).toBe(0);

@@ -25,8 +25,9 @@ export interface OpSupport {
   /** Element types of its cache buffers, for ops that have any. */
   readonly cacheDtypes?: readonly DType[];
   /**
-   * Tensor operands that the kernel rounds to bf16 before anything else, and the formats with which it does: all matrices
-   * (weights of 2 dimensions or more) and caches that the op reads must be of one of these. Such an operand may come as bf16.
+   * Tensor operands that the kernel rounds to bf16 (to nearest, ties to even) before anything else, and the formats with which it
+   * does: all matrices (weights of 2 dimensions or more) and caches that the op reads must be of one of these. Such an operand may
+   * come as bf16.
    */
   readonly rounds?: Readonly<Record<string, readonly (WeightFormat | DType)[]>>;
   /** The kernel can round any of its f32 outputs to bf16 (to nearest, ties to even) and store that. Not for outputs that are kept. */
@@ -46,30 +47,41 @@ export interface Manifest {
 
 /** Which capabilities the driver provides, with their limits. Core turns each into an object on the Backend. */
 export interface DriverCapabilities {
-  /** Tokens per block at which the kernels are fast. They take every size. */
+  /** Caches of many blocks, shared by sequences. Tokens per block at which the kernels are fast; they take every size. */
   readonly pagedKv?: { readonly blockSizes: readonly number[] };
+  /**
+   * `loadWeight` takes matrices in these formats as they lie in the file; vectors arrive dense. The manifest lists them for `embed`,
+   * `linear` and the fused projections, too.
+   */
   readonly quantGguf?: { readonly formats: readonly WeightFormat[] };
-  /** The driver must have `loadGptq`. */
+  /** The driver must have `loadGptq`, which gives a format that the manifest lists for `linear`. `GptqRows` of @quern/quant has the values. */
   readonly quantGptq?: { readonly bits: readonly (4 | 8)[] };
-  /** The manifest claims `moe`. */
+  /** `manifest.fused` has `moe`. Models then ask for a mixture of experts as one op; without it by `expertLinear` and `weightedSum`. */
   readonly moeFused?: boolean;
   /** Every op with caches must have these in its `cacheDtypes`: bf16 as such, int8 as i8. */
   readonly kvQuant?: { readonly dtypes: readonly QuantKvDtype[] };
-  /** Captured plans can be replayed; the plan executor must have `capture`. Kernel drivers get it from core. */
+  /** Captured plans can be replayed, with the same bits as a run; the executor must have `capture`. Kernel drivers get it from core. */
   readonly graph?: boolean;
-  /** The driver is one of a group of devices. Its manifest claims the ops. */
+  /**
+   * The driver is rank `rank` of a group; its manifest claims the ops. All ranks run the same calls in the same order. When a rank is
+   * disposed of, runs of the others reject with DEVICE_FAILED.
+   */
   readonly collective?: { readonly worldSize: number; readonly rank: number };
   /** The executor fills `PlanIo.times`. Kernel drivers get it from core. */
   readonly timer?: boolean;
 }
 
-interface DriverBase {
+/** What both forms of a driver have. */
+export interface DriverBase {
   /** Short and stable: 'cpu', 'reference'. What `--backend` takes. */
   readonly name: string;
   readonly profile: DeviceProfile;
   /** Measures what the device delivers at most, in a second or so. Called when nothing runs, for benchmarks only. */
   measureCeilings?(): Promise<DeviceCeilings>;
-  /** Bytes of device memory free now. */
+  /**
+   * Bytes of device memory free now: the planner divides them among weights, cache and activations. Of the machine's own memory
+   * `machineMemory().available` of core, which knows the limits of containers; `os.freemem()` does not.
+   */
   freeMemory(): number;
   readonly manifest: Manifest;
   readonly capabilities?: DriverCapabilities;
@@ -77,19 +89,21 @@ interface DriverBase {
   /** Memory for caches in a layout of the driver's own. Absent: canonical form in `memory`. */
   readonly kv?: DriverKv;
   /**
-   * Loads a parameter off the JS thread. Throws BackendError BAD_WEIGHT (file, offset or length wrong),
-   * UNSUPPORTED (format not in the manifest) or OUT_OF_MEMORY.
+   * Loads a parameter off the JS thread, in the layout of the driver's choice. Several loads may be under way. Rejects with BackendError
+   * BAD_WEIGHT (a file that cannot be opened, a slice outside it, bytes that do not fit shape and format), UNSUPPORTED (a format that
+   * the driver does not declare) or OUT_OF_MEMORY; nothing of it stays then.
    */
   loadWeight(source: WeightSource): Promise<DriverWeight>;
   /** The same for a GPTQ matrix, whose shape and lengths core has checked. Throws BAD_WEIGHT or OUT_OF_MEMORY. */
   loadGptq?(source: GptqSource): Promise<DriverGptqWeight>;
+  /** Called once per weight, never while a plan runs. */
   freeWeight(weight: DriverWeight): void;
   /**
    * How often each kernel has run since the driver was made, by op name. Conformance uses it to prove that a
    * kernel the manifest claims really ran. Kernel drivers may leave it out: core counts for them.
    */
   kernelRuns?(): Readonly<Record<string, number>>;
-  /** Frees everything. Called once, when nothing runs. */
+  /** Frees buffers, weights, captured plans, threads. Called once, when nothing runs and no weight loads; nothing is freed one by one before. */
   dispose(): void;
 }
 
@@ -132,9 +146,12 @@ export const faultCodes = { OUT_OF_RANGE: 1, DEVICE_FAILED: 2 } as const satisfi
 
 /** Host memory of a run. A driver with its own device memory copies; one that shares the host's works in place. */
 export interface PlanIo {
-  /** The plan's inputs, at the offsets that the plan encodes. Bound for the life of a captured plan. */
+  /**
+   * The plan's inputs, at the offsets that the plan encodes; length 0 where there are none. Bound for the life of a captured plan.
+   * The driver only reads them, except for `replayChain`.
+   */
   readonly inputs: ArrayBuffer;
-  /** The kept tensors, likewise. */
+  /** The kept tensors, likewise. Bytes outside the tensors stay as they were. */
   readonly outputs: ArrayBuffer;
   /**
    * control[0] becomes 1 when the caller aborts: look at it as often as `profile.abort` says, then reject with ABORTED. In
@@ -148,7 +165,7 @@ export interface PlanIo {
    * read them. With several plans in flight, write them on the JS thread, just before the promise settles.
    */
   readonly fault: Int32Array;
-  /** Milliseconds of device time per op, filled when present (capability timer). */
+  /** Milliseconds of device time per op, in the order of the plan, filled when present (capability timer). A replay fills them anew; of a chain the last one. */
   readonly times?: Float64Array;
 }
 
@@ -178,7 +195,8 @@ export interface PlanSlots {
 /**
  * What happens between two replays of a chain of S rows. The words of `output` go to `results`. In the inputs, for each row
  * that has not ended: its output goes into `feed`, its words of `advance` grow by one (2³¹ − 1 wraps around), and its
- * slot follows from its position. The inputs of a row that has ended stay: it repeats its last step.
+ * slot follows from its position: OUT_OF_RANGE beyond the block table. The inputs of a row that has ended stay: it repeats its last
+ * step. After the last replay the inputs stay as that replay found them.
  */
 export interface PlanChain {
   /** [S], in the outputs. */
@@ -190,7 +208,7 @@ export interface PlanChain {
   readonly slots?: PlanSlots;
   /** [most, S]: the output of every replay, in their order. Bound for the life of the captured plan. */
   readonly results: Int32Array;
-  /** [S]: tokens that each row found. Bound likewise. */
+  /** [S]: number of tokens of each row, the last one included. Bound likewise. */
   readonly counts: Int32Array;
 }
 
@@ -207,7 +225,7 @@ export interface CapturedPlan {
    * that leaves its token among `stops`, or its count at `limits[row]` or above; with the last for which `results` has room
    * in any case. `limits` lies in shared memory: look at it after each replay, since the caller may lower one. `dirty` and
    * `control` as for `replay`; the chain's own words of io.inputs need not be brought up to date: they are in `dirty` once
-   * they are written again. Optional: core replays one by one where it is absent.
+   * they are written again. After an abort or an error there are no results. Optional: core replays one by one where it is absent.
    */
   replayChain?(
     limits: Int32Array,

@@ -1,4 +1,4 @@
-/** Element types of tensors and buffers. Weights have formats instead (see weight.ts). */
+/** Element types of tensors and buffers, in the order of their numbers in plans. Weights have formats instead (see weight.ts). */
 export const dtypes = ['f32', 'f16', 'bf16', 'i32', 'i8', 'u8'] as const;
 export type DType = (typeof dtypes)[number];
 

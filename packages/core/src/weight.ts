@@ -8,7 +8,7 @@ export type DenseFormat = (typeof denseFormats)[number];
  */
 export type WeightFormat = DenseFormat | (string & {});
 
-/** A slice of a file. */
+/** A slice of a file, from any byte on: nothing is aligned. Numbers are little-endian. */
 export interface FileSlice {
   readonly path: string;
   readonly offset: number;
@@ -37,7 +37,7 @@ export interface WeightPart {
 export interface WeightSource {
   /** The name in the file, for messages. */
   readonly name: string;
-  /** Row-major, outermost first: [N, K] for a matrix that maps K features to N. */
+  /** Row-major, outermost first: [N, K] for a matrix that maps K features to N, [D] for a vector. Every dimension is 1 or more. */
   readonly shape: readonly number[];
   readonly format: WeightFormat;
   /** One piece, or parts whose rows follow one another: projections side by side, experts, a share of the columns. */

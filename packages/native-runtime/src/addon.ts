@@ -7,13 +7,13 @@ import {
   type FileSlice,
 } from '@quern/core';
 
-/** Options of a device, which `make_device` reads; those that are undefined count as absent. */
+/** Options for `make_device` of a device; undefined counts as absent. */
 export type NativeOptions = Readonly<Record<string, number | string | boolean | undefined>>;
 
-/** Makes the errors that the addon throws and its promises reject with. */
+/** Makes the errors that the addon throws or rejects with. */
 export type MakeError = (code: string, message: string) => Error;
 
-/** A plan's memory, spread over arguments: one object less per step. */
+/** A plan's memory as separate arguments: saves one object per step. */
 type PlanArguments = [
   words: Int32Array,
   inputs: ArrayBuffer,
@@ -23,31 +23,31 @@ type PlanArguments = [
   times?: Float64Array | undefined,
 ];
 
-/** A chain's places (native/quern/chain.h) and the memory of its results. */
+/** Places of a chain (native/quern/chain.h), and memory for its results. */
 type ChainArguments = [
   places?: Float64Array | undefined,
   results?: Int32Array | undefined,
   counts?: Int32Array | undefined,
 ];
 
-/** Bytes of a weight: a slice of a file, or the number of bytes given to the addon. */
+/** Bytes of a weight: a slice of a file, or the id of bytes given to the addon. */
 export type NativeBytes = FileSlice | number;
 
-/** All of a weight, or `rows` rows of it: columns from `from` on of rows of `of` elements. */
+/** All of a weight; or `rows` rows: columns from `from` on, of stored rows of `of` elements. */
 export type NativePart =
   | readonly [bytes: NativeBytes]
   | readonly [bytes: NativeBytes, rows: number, from: number, of: number];
 
-/** The addon's one class (native/quern/addon/native-backend.h). Buffers, weights and captured plans are named by number. */
+/** The addon's one class (native/quern/addon/native-backend.h). Buffers, weights and captured plans have number ids. */
 export interface NativeBackend {
   profile(): Promise<Omit<DeviceProfile, 'kind'>>;
   ceilings(): Promise<DeviceCeilings>;
-  /** Whether the device works in the host's memory. */
+  /** Whether the device computes in host memory. */
   hasUnifiedMemory(): boolean;
   freeMemory(): number;
   allocate(byteLength: number): number;
   free(buffer: number): void;
-  /** A promise where the device's memory is not the host's. */
+  /** A promise if the device's memory is not host memory. */
   write(buffer: number, byteOffset: number, bytes: Uint8Array): Promise<void> | undefined;
   read(buffer: number, byteOffset: number, bytes: Uint8Array): Promise<void> | undefined;
   hostMemory(byteLength: number): ArrayBuffer;
@@ -72,7 +72,7 @@ export interface NativeBackend {
   freeWeight(weight: number): void;
   execute(...plan: PlanArguments): Promise<void>;
   capture(...plan: [...PlanArguments, ...ChainArguments]): Promise<number>;
-  /** `dirty`: [from, to, …]; absent: all of the inputs. */
+  /** `dirty`: [from, to, …]; absent: all inputs. */
   replay(captured: number, dirty?: Float64Array): Promise<void>;
   replayChain(captured: number, limits: Int32Array, stops: Int32Array, dirty?: Float64Array): Promise<number>;
   release(captured: number): void;
@@ -80,40 +80,40 @@ export interface NativeBackend {
   dispose(): void;
 }
 
-/** What `require` gives of an addon made with this package. */
+/** Exports of an addon made with this package. */
 export interface Addon {
   readonly NativeBackend: new (options: NativeOptions, makeError: MakeError) => NativeBackend;
 }
 
-/** Where a driver's binary may be. */
+/** Where to look for a driver's binary. */
 export interface AddonPlaces {
-  /** The driver's package, for messages. */
+  /** The driver's package, for error messages. */
   readonly packageName: string;
-  /** The module that asks, as a path: packages are looked for from there. */
+  /** Path of the driver's module: the start of package resolution. */
   readonly from: string;
-  /** Paths and packages, best first. A function where it takes long to know. */
+  /** Paths and packages, best first. A function: computed only if the earlier candidates fail. */
   readonly candidates: readonly (string | (() => string))[];
-  /** What helps where none fits, a line each. */
+  /** Advice for the error message, one line each. */
   readonly help: readonly string[];
 }
 
-/** musl is when the process report names no glibc. */
+/** musl: the process report names no glibc. */
 function isMusl(): boolean {
   const report = process.report;
   const { excludeNetwork } = report as { excludeNetwork?: boolean };
-  Object.assign(report, { excludeNetwork: true }); // or the report may wait for reverse DNS
+  Object.assign(report, { excludeNetwork: true }); // otherwise the report may wait for reverse DNS
   const { header } = report.getReport() as { header: { glibcVersionRuntime?: string } };
   Object.assign(report, { excludeNetwork });
   return header.glibcVersionRuntime === undefined;
 }
 
-/** The platform in the names of prebuilt packages: 'linux-x64-gnu'. Asking takes milliseconds. */
+/** Platform as in names of prebuilt packages: 'linux-x64-gnu'. A call takes milliseconds. */
 export function platform(): string {
   const base = `${process.platform}-${process.arch}`;
   return process.platform === 'linux' ? `${base}-${isMusl() ? 'musl' : 'gnu'}` : base;
 }
 
-/** Loads a native addon. Throws UNSUPPORTED, with all that was tried, where no binary fits. */
+/** Loads a native addon. Throws UNSUPPORTED, with all candidates tried, if no binary loads. */
 export function loadAddon({ packageName, from, candidates, help }: AddonPlaces): Addon {
   const require = createRequire(from);
   const tried: string[] = [];

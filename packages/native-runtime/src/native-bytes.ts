@@ -1,22 +1,22 @@
 import { BackendError, type WeightBytes, yieldToEventLoop } from '@quern/core';
 import type { NativeBackend, NativeBytes } from './addon.js';
 
-/** Bytes copied in one turn of the event loop: about a millisecond. */
+/** Bytes copied per turn of the event loop: about 1 ms. */
 const bytesPerTurn = 2 ** 22;
 
-/** Memory of JavaScript's on its way to pages of the addon's. */
+/** JavaScript memory on its way to pages of the addon. */
 interface Copy {
   readonly bytes: Uint8Array;
-  /** When it was given. */
+  /** Length at the start of the copy. */
   readonly byteLength: number;
   readonly given: number;
 }
 
 /**
- * Calls `load` with the bytes of a weight as the addon takes them: slices of files as they are, memory copied to pages of the
- * addon's own, since JavaScript may transfer, resize or overwrite it while native threads read. Up to 4 MiB are copied before
- * this returns; more of them in turns of the event loop. Rejects with BAD_WEIGHT where they are taken away meanwhile, with
- * OUT_OF_MEMORY, and as `load`.
+ * Calls `load` with the bytes of a weight in the addon's form. Slices of files pass as they are. Memory is copied to pages
+ * of the addon, since JavaScript may transfer, resize or overwrite memory while native threads read. The first 4 MiB are
+ * copied before this function returns, the rest in later turns of the event loop. Rejects with BAD_WEIGHT if memory is
+ * transferred or resized during the copy, with OUT_OF_MEMORY, and as `load`.
  */
 export async function withNativeBytes<T>(
   native: NativeBackend,
@@ -62,7 +62,7 @@ const takenAway = (name: string, byteLength: number) =>
     `weight '${name}': its ${byteLength} bytes were transferred or resized while they were copied; keep them until the weight has loaded`,
   );
 
-/** A backend that has been disposed meanwhile has freed its pages. */
+/** A disposed backend has already freed its pages. */
 function release(native: NativeBackend, given: number): void {
   try {
     native.takeBack(given);

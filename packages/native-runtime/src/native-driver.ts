@@ -20,18 +20,18 @@ import {
 import type { Addon, NativeBackend, NativeOptions, NativePart } from './addon.js';
 import { withNativeBytes } from './native-bytes.js';
 
-/** What a native driver says of itself in TypeScript; all else is asked of its device. */
+/** Properties of a native driver in TypeScript; its device has the rest. */
 export interface NativeDriverSpec {
-  /** Short and stable: what `--backend` takes. */
+  /** Short and stable: the value of `--backend`. */
   readonly name: string;
   readonly kind: DeviceProfile['kind'];
-  /** What TypeScript knows of the profile; the rest is the device's. */
+  /** Profile fields known in TypeScript; the device adds the rest. */
   readonly profile?: Partial<DeviceProfile>;
   readonly manifest: Manifest;
   readonly capabilities?: DriverCapabilities;
   /** For `make_device`. */
   readonly options?: NativeOptions;
-  /** The device measures its ceilings (Device::ceilings). */
+  /** Whether the device measures its ceilings (Device::ceilings). */
   readonly ceilings?: boolean;
 }
 
@@ -74,7 +74,7 @@ function loadGptq(native: NativeBackend, source: GptqSource): Promise<DriverGptq
   );
 }
 
-/** A chain as native code reads it: native/quern/chain.h. */
+/** A chain in the layout of native/quern/chain.h. */
 function placesOf({ output, feed, advance, slots }: PlanChain): Float64Array {
   const places = [output.count, output.byteOffset, feed.byteOffset, advance.length];
   places.push(...advance.map(({ byteOffset }) => byteOffset));
@@ -92,7 +92,7 @@ function placesOf({ output, feed, advance, slots }: PlanChain): Float64Array {
 const flat = (ranges: readonly ByteRange[]) =>
   Float64Array.from(ranges.flatMap(({ from, to }) => [from, to]));
 
-/** A device that works on the inputs where they are need not be told which of them have changed. */
+/** A device that reads the inputs in place needs no dirty ranges. */
 function executorOf(native: NativeBackend): PlanExecutor {
   const inPlace = native.hasUnifiedMemory();
   const written = (dirty: readonly ByteRange[]) => (inPlace ? undefined : flat(dirty));
@@ -123,8 +123,8 @@ function executorOf(native: NativeBackend): PlanExecutor {
 }
 
 /**
- * The driver of a native addon, with its device made and asked for its profile. Rejects as `make_device` and the device's
- * `profile` do.
+ * The driver of a native addon: makes its device and reads the profile. Rejects as `make_device` and the device's
+ * `profile`.
  */
 export async function nativeDriver(addon: Addon, spec: NativeDriverSpec): Promise<PlanDriver> {
   const { name, kind, manifest, capabilities = {}, options = {}, ceilings } = spec;

@@ -1,6 +1,6 @@
 import { type CoreOpName, cacheDtypes, denseFormats, type Manifest, type OpSupport } from '@quern/core';
 
-/** The ops of native/quern/plain. A core op that a driver must have and that is not here does not compile. */
+/** The ops of native/quern/plain. Does not compile if a core op required of every driver is missing. */
 const plainOps = [
   'embed',
   'linear',
@@ -41,7 +41,7 @@ const supportOf = (op: string): OpSupport => ({
   cacheDtypes,
 });
 
-/** What the plain ops do: f32, dense weights, all types of caches. */
+/** Capabilities of the plain ops: f32, dense weights, caches of all types. */
 export const plainManifest: Manifest = {
   ops: Object.fromEntries(plainOps.map((op) => [op, supportOf(op)])) as Record<
     (typeof plainOps)[number],

@@ -9,7 +9,7 @@ import { loadAddon, type NativeOptions, nativeDriver, plainManifest } from '../s
 const at = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 const build = at('../build/example');
 
-/** Node finds the packages of a driver's author beside backend-cpu. */
+/** Node finds the packages of the example beside backend-cpu. */
 const env = { ...process.env, NODE_PATH: at('../../backend-cpu/node_modules') };
 
 function compile(): string {

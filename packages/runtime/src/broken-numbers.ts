@@ -1,11 +1,11 @@
 import { type Cooperative, runInTurns } from '@quern/core';
 import { RuntimeError } from './error.js';
 
-/** What is said where a model gives no number, the same everywhere. */
+/** The message for a number that is NaN or infinite. */
 export const brokenNumber = (what: string, value: number): string =>
   `${what} is ${value}: the model's weights or its computation are broken`;
 
-/** Where the first NaN or infinity is; -1 where there is none. A tenth of the time of `findIndex`. */
+/** Index of the first NaN or infinity; -1 for none. Takes a tenth of the time of `findIndex`. */
 export function indexOfBroken(values: Float32Array): number {
   for (let i = 0; i < values.length; i++) {
     const value = values[i]!;
@@ -15,8 +15,8 @@ export function indexOfBroken(values: Float32Array): number {
 }
 
 /**
- * Looks at numbers that a model has computed. `nameOf` says what the one at an index is.
- * @throws RuntimeError of this code where one is NaN or infinite
+ * Checks numbers computed by a model. `nameOf(i)`: name of the number at index i.
+ * @throws RuntimeError of `code` where a number is NaN or infinite
  */
 export function needFinite(
   values: Float32Array,
@@ -27,7 +27,10 @@ export function needFinite(
   if (index >= 0) throw new RuntimeError(code, brokenNumber(nameOf(index), values[index]!));
 }
 
-/** The same of logits, [V] each, of the tokens from number `first` of a prompt on; the event loop goes on. Rejects with BAD_LOGITS. */
+/**
+ * Checks logits, [V] per token; `first`: the first token's index in the prompt. Yields to the event loop. Rejects with
+ * BAD_LOGITS.
+ */
 export const needFiniteLogits = (rows: readonly Float32Array[], first: number): Promise<void> =>
   runInTurns(lookAtRows(rows, first));
 
@@ -38,7 +41,7 @@ function* lookAtRows(rows: readonly Float32Array[], first: number): Cooperative<
   }
 }
 
-/** Looks at rows of softmax, [R, V]: where any logit of a row was NaN or Infinity, all of the row is NaN. @throws RuntimeError BAD_LOGITS */
+/** Checks rows of softmax, [R, V]: a NaN or Infinity logit makes its whole row NaN. @throws RuntimeError BAD_LOGITS */
 export function needProbabilities(values: Float32Array, V: number): void {
   for (let at = 0; at < values.length; at += V)
     if (Number.isNaN(values[at]))

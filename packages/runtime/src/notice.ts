@@ -1,7 +1,7 @@
-/** Where notices go: see `LoadOptions.onNotice`. */
+/** Receives notices: see `LoadOptions.onNotice`. */
 export type NoticeListener = ((text: string) => void) | undefined;
 
-/** Tells what must not stay unknown: to the application's listener, or as a warning of the process where it has none. */
+/** Gives an important notice: to the listener, else as a process warning. */
 export function giveNotice(onNotice: NoticeListener, text: string): void {
   if (onNotice) onNotice(text);
   else process.emitWarning(text, 'QuernWarning');

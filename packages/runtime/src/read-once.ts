@@ -1,38 +1,38 @@
 import { RunQueue } from '@quern/core';
 import { RuntimeError } from './error.js';
 
-/** Work under way that gives pieces, and all of it as one result. */
+/** Running work that gives pieces, and one result. */
 export interface Production<Piece, Result> {
   /** The next piece; undefined at the end. */
   next(): Promise<Piece | undefined>;
-  /** Frees what is held. Where the work has not ended, that ends it. Closing twice is harmless. */
+  /** Frees all resources and ends running work. Closing twice is harmless. */
   close(): void | Promise<void>;
-  /** What has been made so far; asked for once closed. */
+  /** The result so far. Called after `close`. */
   result(): Result;
 }
 
-/** Readers that nobody has any more: what they had begun to read is left for them. */
+/** Closes the work of readers that were garbage-collected. */
 const dropped = new FinalizationRegistry<() => void>((leave) => leave());
 
 /**
- * Something that is made as it is read: by a loop over its pieces, or by awaiting `result` for all of it at once. It can be
- * read once. Nothing runs until somebody reads; a loop that is left early frees everything, and so does the garbage collector
- * where a reader is dropped without a word. Errors reject both the loop and `result`.
+ * Work that runs while it is read: by a loop over its pieces, or by awaiting `result`. Readable once. Nothing runs
+ * before the first read. Leaving the loop early frees everything; so does garbage collection of the reader. Errors
+ * reject both the loop and `result`.
  */
 export abstract class ReadOnce<Piece, Result> implements AsyncIterable<Piece> {
   private readonly outcome: Promise<Result>;
   private settle!: (result: Result) => void;
   private fail!: (error: unknown) => void;
   private production: Production<Piece, Result> | undefined;
-  /** Steps asked for are taken one after the other. */
+  /** Runs requested steps one after the other. */
   private readonly turns = new RunQueue();
   private taken = false;
   private over = false;
 
   /**
-   * @param begin starts the work; what it throws rejects the first step
-   * @param nothing the result where nobody read
-   * @param consumed the message for those who read a second time
+   * @param begin starts the work; its error rejects the first step
+   * @param nothing the result without a reader
+   * @param consumed the message for a second read
    */
   protected constructor(
     private readonly begin: () => Production<Piece, Result> | Promise<Production<Piece, Result>>,
@@ -43,19 +43,16 @@ export abstract class ReadOnce<Piece, Result> implements AsyncIterable<Piece> {
       this.settle = resolve;
       this.fail = reject;
     });
-    this.outcome.catch(() => {}); // whoever reads the pieces has the error from there
+    this.outcome.catch(() => {}); // a reader of the pieces gets the error from its loop
   }
 
-  /**
-   * The result, at the end. Where nobody has begun to read the pieces by the next turn of the event loop, everything is
-   * computed at once.
-   */
+  /** The result. Without a reader of the pieces by the next turn of the event loop, everything is computed at once. */
   get result(): Promise<Result> {
     if (!this.taken) setImmediate(() => this.drain());
     return this.outcome;
   }
 
-  /** @throws RuntimeError CONSUMED the second time, or where `result` alone was awaited before. */
+  /** @throws RuntimeError CONSUMED on the second call, or after `result` alone was awaited */
   [Symbol.asyncIterator](): AsyncIterator<Piece, void, void> {
     if (this.taken) throw new RuntimeError('CONSUMED', this.consumed);
     this.taken = true;
@@ -63,7 +60,7 @@ export abstract class ReadOnce<Piece, Result> implements AsyncIterable<Piece> {
       next: () => this.turns.run(() => this.advance()),
       return: () => this.turns.run(() => this.leave()),
     };
-    dropped.register(reader, this.abandon); // nothing that lives longer may refer to the reader
+    dropped.register(reader, this.abandon); // long-lived objects must not refer to the reader
     return reader;
   }
 
@@ -88,7 +85,7 @@ export abstract class ReadOnce<Piece, Result> implements AsyncIterable<Piece> {
     }
   }
 
-  /** The end, or the reader stops: what has been made so far is the result. */
+  /** The end, or the reader stopped: the result is everything so far. */
   private async leave(): Promise<IteratorResult<Piece, void>> {
     if (!this.over) {
       this.over = true;
@@ -103,6 +100,6 @@ export abstract class ReadOnce<Piece, Result> implements AsyncIterable<Piece> {
     const reader = this[Symbol.asyncIterator]();
     try {
       while (!(await reader.next()).done);
-    } catch {} // `advance` has rejected the result
+    } catch {} // `advance` has already rejected the result
   }
 }

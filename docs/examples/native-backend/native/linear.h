@@ -1,4 +1,4 @@
-// The op that this device makes itself.
+// The op that this device implements itself.
 #pragma once
 #include "quern/op-view.h"
 

@@ -10,7 +10,7 @@ namespace slate {
 
 using quern::Code;
 
-static constexpr uint64_t line = 64; // places are whole cache lines, and no two buffers share one
+static constexpr uint64_t line = 64; // cache line: each buffer has whole lines of its own
 
 Board::Board(uint64_t bytes) : memory_(bytes) {}
 

@@ -1,4 +1,4 @@
-// The device's memory: a board of its own, which JavaScript cannot see.
+// The device's memory: a board that JavaScript cannot see.
 #pragma once
 #include <map>
 #include <memory>
@@ -12,7 +12,7 @@ namespace slate {
 class Board {
  public:
   explicit Board(uint64_t bytes);
-  // The lowest place that is free. Throws OUT_OF_MEMORY.
+  // First fit: the lowest free place of this size. Throws OUT_OF_MEMORY.
   uint8_t* take(uint64_t bytes);
   void give_back(const uint8_t* place);
   uint64_t free_bytes() const;
@@ -20,11 +20,11 @@ class Board {
  private:
   mutable std::mutex mutex_;
   quern::Pages memory_;
-  std::map<uint64_t, uint64_t> taken_; // from, to
+  std::map<uint64_t, uint64_t> taken_; // start → end
   uint64_t used_ = 0;
 };
 
-// Zeroed memory of the board.
+// Zeroed board memory.
 class BoardBuffer : public quern::Buffer {
  public:
   BoardBuffer(std::shared_ptr<Board> board, uint64_t bytes);

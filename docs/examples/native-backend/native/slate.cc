@@ -1,4 +1,4 @@
-// Slate: a device with memory of its own. Inputs are copied to it before a run, outputs back after it.
+// Slate: a device with memory of its own. Inputs are copied to the board before a run, outputs from the board after it.
 #include <string.h>
 
 #include "linear.h"
@@ -11,7 +11,7 @@ namespace slate {
 
 using namespace quern;
 
-// Where a plan lies on the board. A captured plan keeps its place, and with it the inputs of its last run.
+// A plan's memory on the board. A captured plan keeps this memory, and so the inputs of its last run.
 struct Placed : Prepared {
   Placed(const std::shared_ptr<Board>& board, const Plan& plan)
       : arena(board, plan.arena_bytes()), inputs(board, plan.host().inputs_bytes), outputs(board, plan.host().outputs_bytes),

@@ -1,5 +1,5 @@
-// Declares the products with packed weights in the namespace of one instruction set (QUERN_ISA), and what gives a table those
-// kernels. A table that takes the rest from another one includes it once more.
+// Declares the products with packed weights in the namespace of one instruction set (QUERN_ISA), and a function that puts
+// them into a table. Included again by an instruction set that takes its other kernels from another table.
 namespace quern::QUERN_ISA {
 
 #define QUERN_UNPACKED(name, NAME, block, block_bytes)

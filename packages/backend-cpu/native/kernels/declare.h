@@ -1,4 +1,4 @@
-// Declares, in the namespace of one instruction set (QUERN_ISA), the functions its table is made of. See kernels.h.
+// Declares the functions of one instruction set's table, in its namespace (QUERN_ISA). See kernels.h.
 #pragma once
 #include "kernels.h"
 

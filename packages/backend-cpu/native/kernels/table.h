@@ -1,4 +1,4 @@
-// The table of one instruction set (QUERN_ISA), made of the functions in declare.h. Included by each folder's table.cc.
+// The table of one instruction set (QUERN_ISA), from the functions in declare.h. Included by each folder's table.cc.
 #pragma once
 #include "declare.h"
 

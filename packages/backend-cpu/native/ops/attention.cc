@@ -6,32 +6,31 @@ namespace quern {
 
 namespace {
 
-// Query vectors (query heads of rows) of a run: with more, unpacking keys and values costs less, and there are fewer runs
-// to divide among threads. Where that leaves each of them thread_runs, a run has twice as many.
+// Query vectors of a run (rows · query heads per kv head). More: keys and values are unpacked less often, but there are
+// fewer runs for the threads. A run has 2 · run_queries if that leaves each thread thread_runs runs.
 constexpr int64_t run_queries = 192, thread_runs = 8;
-// Up to exact_rows rows of a sequence, keys are divided among threads, and are read where they lie if a group is small:
-// then in runs of so many query vectors.
+// Query vectors of a run, sequences of ≤ exact_rows rows and small groups: keys are split among threads, read in place.
 constexpr int64_t few_queries = 8;
-// Keys of a part: never chosen by the number of threads, as the result depends on it.
+// Keys per part. Independent of the number of threads: the result depends on it.
 constexpr int64_t part_keys = 256;
-// Parts for each thread that are enough to leave the heads of a part together: they read memory in order.
+// With thread_parts parts per thread, one thread takes all heads of a part: memory is read in order.
 constexpr int64_t thread_parts = 2;
 static_assert(part_keys % ATTEND_KEYS == 0);
 
-// Consecutive rows of one sequence, against all their keys or a part of them.
+// Consecutive rows of one sequence, and all their keys or a part of the keys.
 struct Run {
   const int32_t* blocks;
   int32_t row, rows, position;
   int32_t first_key, end_key;
-  int32_t part, parts; // this one, and how many the rows have
-  int64_t partial;     // where those begin: [parts, kv heads, rows, group, attend_part(d)], after the runs
-  bool exact;          // of a sequence of up to exact_rows rows
+  int32_t part, parts; // part number, number of parts of these rows
+  int64_t partial;     // offset of their results after the runs: [parts, kv heads, rows, group, attend_part(d)]
+  bool exact;          // the sequence has ≤ exact_rows rows
   bool few;
 
   int64_t cost() const { return int64_t{rows} * (end_key - first_key); }
 };
 
-// What describes a ragged batch: rows cu_seqlens[s] … cu_seqlens[s + 1] − 1 are the last tokens of sequence s.
+// A ragged batch: rows cu_seqlens[s] … cu_seqlens[s + 1] − 1 are the last tokens of sequence s.
 struct Batch {
   Ints cu_seqlens;     // [S + 1]
   Ints kv_lengths;     // [S]
@@ -71,7 +70,7 @@ class Runs {
     queries_ = queries >= 2 * run_queries * thread_runs * threads ? 2 * run_queries : run_queries;
   }
 
-  // Calls add(run) for each.
+  // Calls add(run) for each run.
   template <class F>
   void each(const F& add) const {
     int64_t partial = 0;
@@ -93,13 +92,13 @@ class Runs {
     }
   }
 
-  // Of one part of the run, all heads.
+  // Floats of one part of a run, all heads.
   int64_t partial_floats(const Run& run) const {
     return int64_t{shared_.kv_heads} * run.rows * shared_.group * attend_part(shared_.head_dim);
   }
 
  private:
-  // Parts begin at multiples of part_keys, so that a row's do not depend on the rows beside it.
+  // Parts begin at multiples of part_keys: the parts of a row do not depend on the rows beside it.
   template <class F>
   void add_parts(Run& run, int32_t length, int64_t keys, const F& add) const {
     const int64_t first = shared_.window > 0 ? std::max(0, run.position - shared_.window + 1) : 0;
@@ -115,10 +114,10 @@ class Runs {
 
   const Batch& batch_;
   const Attend& shared_;
-  int64_t queries_; // of a run of many
+  int64_t queries_; // of a run that is not `few`
 };
 
-// What is the same for every run and head.
+// Fields shared by all runs and heads.
 Attend describe(const Call& call, const Cache& k_cache, const Cache& v_cache, int64_t H) {
   Attend attend{};
   attend.row_stride = H * k_cache.d;
@@ -136,8 +135,8 @@ Attend describe(const Call& call, const Cache& k_cache, const Cache& v_cache, in
   return attend;
 }
 
-// The kernel that rounds to bf16 where the op allows it and there is one. Not for a few rows: it takes no parts, and how many parts
-// a row has depends on the rows of its run.
+// The bf16 kernel if the op allows bf16 and the kernel exists. Not for `exact` runs: the bf16 kernel takes no parts, and
+// the number of parts of a row depends on the rows of its run.
 auto many_kernel(const Call& call, const Run& run) {
   const bool rounds = call.flag(AttentionOp::BF16) && !run.exact && call.kernels.attend_cached_bf16;
   return rounds ? call.kernels.attend_cached_bf16 : call.kernels.attend_many;
@@ -161,7 +160,7 @@ void attend_run(const Call& call, Attend attend, const Run& run, int64_t head, i
   else many_kernel(call, run)(attend);
 }
 
-// Every run with every kv head, `together` at a time; the costly runs first, so that threads end together.
+// Every run with every kv head, `together` heads at a time. Costly runs go first: threads then end together.
 void attend_all(const Call& call, const Attend& shared, std::span<Run> runs, int64_t together, float* partials) {
   if (runs.empty()) return;
   const int64_t heads = shared.kv_heads, width = int64_t{shared.group} * shared.head_dim;
@@ -180,7 +179,7 @@ void attend_all(const Call& call, const Attend& shared, std::span<Run> runs, int
   });
 }
 
-// kv heads that a thread takes together where a run's queries are few. Heads do not depend on each other: this may.
+// kv heads per task, for `few` runs. May depend on the thread count: heads are independent.
 int64_t heads_together(const Call& call, int64_t heads, int64_t runs) {
   const int64_t enough = thread_parts * call.pool.threads();
   const int64_t turns = runs >= enough ? 1 : (enough + runs - 1) / std::max<int64_t>(1, runs);

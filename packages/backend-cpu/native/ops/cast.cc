@@ -6,7 +6,7 @@ namespace quern {
 
 namespace {
 
-// Elements converted at a time, through f32.
+// Elements converted at a time (through f32).
 constexpr int64_t piece = 4096;
 
 const uint16_t* halves(const Operand& operand, int64_t at) { return reinterpret_cast<uint16_t*>(operand.data) + at; }

@@ -1,4 +1,4 @@
-// A convolution along time, as a product: the rows under each window are laid side by side, and multiplied like linear's.
+// Convolution along time as a matrix product: the W rows under a window, concatenated, form one row of the product.
 #include <string.h>
 
 #include "ops/product.h"
@@ -7,7 +7,7 @@ namespace quern {
 
 namespace {
 
-// Row t of the windows [T', W·C]: rows t · stride − padding onwards of x [T, C], zeros where there are none.
+// Row t of the windows [T', W·C]: rows t · stride − padding … of x [T, C]; rows outside x are zeros.
 void lay_out(const Floats& x, int64_t first_row, int64_t taps, float* window) {
   const int64_t T = x.shape[0], C = x.shape[1];
   const int64_t from = std::clamp<int64_t>(-first_row, 0, taps), to = std::clamp<int64_t>(T - first_row, from, taps);

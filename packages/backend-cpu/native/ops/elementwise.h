@@ -1,13 +1,13 @@
-// What ops that treat every element alike are made of.
+// Helpers of elementwise ops.
 #pragma once
 #include "runtime/call.h"
 
 namespace quern {
 
-// An exponential costs about as much as this many additions.
+// An exponential costs about exponential_cost additions.
 inline constexpr int64_t plain_cost = 1, exponential_cost = 8;
 
-// kernel(x, y, count), for parts of x and y, which have one shape.
+// kernel(x, y, count) on parts of x and y. Equal shapes.
 template <class Kernel>
 void map(Call& call, int64_t cost, const Floats& x, const Floats& y, const Kernel& kernel) {
   call.need(x.count == y.count, "y must have x's shape");
@@ -15,7 +15,7 @@ void map(Call& call, int64_t cost, const Floats& x, const Floats& y, const Kerne
              [&](int64_t first, int64_t end, int) { kernel(x.data + first, y.data + first, end - first); });
 }
 
-// kernel(a, b, y, count), for parts of a, b and y, which have one shape.
+// kernel(a, b, y, count) on parts of a, b and y. Equal shapes.
 template <class Kernel>
 void zip(Call& call, int64_t cost, const Floats& a, const Floats& b, const Floats& y, const Kernel& kernel) {
   call.need(a.count == b.count && a.count == y.count, "operands must share a shape");
@@ -24,7 +24,7 @@ void zip(Call& call, int64_t cost, const Floats& a, const Floats& b, const Float
   });
 }
 
-// The same where b may be one row for all of a's.
+// As `zip`; b may also be one row, used for all rows of a.
 template <class Kernel>
 void zip_rows(Call& call, const Floats& a, const Floats& b, const Floats& y, const Kernel& kernel) {
   if (b.count == a.count) return zip(call, plain_cost, a, b, y, kernel);

@@ -4,7 +4,7 @@
 
 namespace quern {
 
-// A counting sort: pairs of one expert stay in their order.
+// A counting sort: stable within an expert.
 ExpertGroups::ExpertGroups(const int32_t* ids, int64_t pairs, int64_t experts, int32_t* memory)
     : pairs_(pairs), pair_at_(memory), place_of_(memory + pairs),
       groups_(reinterpret_cast<Group*>(memory + 2 * pairs + experts + 1)) {
@@ -25,7 +25,7 @@ ExpertGroups::ExpertGroups(const int32_t* ids, int64_t pairs, int64_t experts, i
 
 namespace {
 
-// Where the forms of `rows` rows of width K lie, one after the other.
+// Offsets of the forms of `rows` rows of width K, one form after another.
 struct Forms {
   Forms(int64_t rows, int64_t K, const Needs& needs)
       : int8(needs.int8 ? rows * quantised_row_bytes(K) / 4 : 0), bf16(needs.bf16 ? (rows * K + 1) / 2 : 0),

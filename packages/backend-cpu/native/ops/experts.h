@@ -1,6 +1,6 @@
-// Products of rows with the experts that each of them has chosen: pairs of a row and an expert, sorted by expert, so that an
-// expert is read once for all of its rows. How a pair is multiplied depends on how many rows an expert has on average, never
-// on what the others have chosen: so do its bits.
+// Products of rows with their chosen experts. (row, expert) pairs are sorted by expert: each expert's weights are read once
+// for all its rows. The form of a product depends on the average number of rows per expert, never on choices of other rows.
+// So a pair's bits do not depend on other rows' choices.
 #pragma once
 #include <vector>
 
@@ -10,20 +10,20 @@ namespace quern {
 
 using Experts = std::vector<Matrix>; // [N, K] each
 
-// Pairs of a row and an expert, as ids [R, k] name them, in the order of experts.
+// (row, expert) pairs of ids [R, k], sorted by expert. A pair's place is its index in this order.
 class ExpertGroups {
  public:
-  // The pairs of one expert.
+  // Places of one expert's pairs.
   struct Group {
     int32_t expert, first, end; // places
     RowRange places() const { return {first, end}; }
   };
 
-  // Words of scratch that the constructor fills, from `memory` on; they live as long as it does.
+  // Words of scratch at `memory`, filled by the constructor; must outlive this object.
   static int64_t words(int64_t pairs, int64_t experts) { return 2 * pairs + (experts + 1) + 3 * experts; }
   ExpertGroups(const int32_t* ids, int64_t pairs, int64_t experts, int32_t* memory);
 
-  int64_t count() const { return count_; } // of the experts that have any pairs
+  int64_t count() const { return count_; } // experts with at least one pair
   const Group& group(int64_t index) const { return groups_[index]; }
   int64_t pairs() const { return pairs_; }
   int64_t pair_at(int64_t place) const { return pair_at_[place]; }
@@ -35,23 +35,23 @@ class ExpertGroups {
   Group* groups_;
 };
 
-// So that parts of the shared scratch begin with a line of the cache.
+// Rounds up to whole cache lines.
 constexpr int64_t whole_lines(int64_t floats) { return (floats + 15) / 16 * 16; }
 
-// Rows of an expert on average, or 1.
+// Average rows per expert, at least 1.
 inline int64_t rows_of_expert(int64_t pairs, int64_t experts) { return std::max<int64_t>(1, pairs / experts); }
 
-// How products of `rows` rows of an expert on average, of `most` at most, are cut.
+// Tiling for `rows` rows per expert on average and `most` rows at most.
 inline Tiling expert_tiling(int64_t rows, int64_t most, int64_t K, const Needs& needs) {
   Tiling tiling(rows, K, needs);
   tiling.rows = Tiling(most, K, needs).rows;
   return tiling;
 }
 
-// Of each pair the row of x, in the order of places, in every form that a product reads it in.
+// The row of x of each pair, in order of places, in every form that a product needs.
 class RowsOfPairs {
  public:
-  // Scratch that the constructor fills, from `memory` on.
+  // Floats of scratch at `memory`, filled by the constructor.
   static int64_t floats(const Floats& x, int64_t pairs, const Needs& needs);
   RowsOfPairs(const Call& call, const Floats& x, const ExpertGroups& groups, const Needs& needs, float* memory);
 
@@ -63,7 +63,7 @@ class RowsOfPairs {
   Activations activations_;
 };
 
-// Calls body(group, first, end, thread) for the columns [first, end) of every chunk of every group.
+// Calls body(group, first, end, thread) for each chunk, columns [first, end), of each group.
 template <class Body>
 void each_chunk(const Call& call, const ExpertGroups& groups, const Tiling& tiling, int64_t N, const Body& body) {
   const int64_t chunks = tiling.chunks(N);
@@ -73,7 +73,7 @@ void each_chunk(const Call& call, const ExpertGroups& groups, const Tiling& tili
   });
 }
 
-// y [D] = Σ over j of weights[j] · x_j, where x(j) points at row j, in the order of j.
+// y [D] = Σ_j weights[j] · x(j), in order of j; x(j) points at row j.
 template <class Row>
 void weighted_sum(const float* weights, int64_t count, const Row& x, float* y, int64_t D) {
   std::fill_n(y, D, 0.0f);

@@ -6,7 +6,7 @@ namespace quern {
 
 namespace {
 
-// `heads` heads beside each other into a slot.
+// Writes `heads` adjacent heads into a slot.
 void append_heads(const Kernels& kernels, const float* x, int64_t heads, const Cache& cache, uint8_t* place) {
   const int64_t count = heads * cache.d;
   switch (cache.type) {
@@ -29,7 +29,7 @@ void check_slots(const Call& call, const Ints& slots, const Cache& cache) {
                         static_cast<long long>(cache.slots()));
 }
 
-// Split by heads and not by rows: a slot named twice must end with the later row.
+// Split by heads, not by rows: if a slot occurs twice, the later row must win.
 void append_rows(const Call& call, const float* rows, const Ints& slots, const Cache& cache) {
   call.split(cache.heads, 2 * cache.d * slots.count, [&](int64_t first, int64_t end, int) {
     for (int64_t t = 0; t < slots.count; t++)

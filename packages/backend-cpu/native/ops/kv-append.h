@@ -1,13 +1,13 @@
-// Writing keys and values into a cache, shared by kvAppend and qkNormRopeAppend.
+// Writes keys and values into a cache: for kvAppend and qkNormRopeAppend.
 #pragma once
 #include "runtime/call.h"
 
 namespace quern {
 
-// Throws OUT_OF_RANGE for a slot that is neither −1 nor in the cache.
+// Throws OUT_OF_RANGE for a slot outside the cache, except −1.
 void check_slots(const Call& call, const Ints& slots, const Cache& cache);
 
-// Row t of `rows` [T, Hk · d] goes to slot slots[t] of the cache, rounded to its type; −1 skips it.
+// Row t of `rows` [T, Hk · d] goes to slot slots[t], rounded to the cache's type; −1: skipped.
 void append_rows(const Call& call, const float* rows, const Ints& slots, const Cache& cache);
 
 } // namespace quern

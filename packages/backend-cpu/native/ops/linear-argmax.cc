@@ -7,7 +7,7 @@ namespace quern {
 
 namespace {
 
-// The best column of one row among those that a thread has seen; of equal ones the first, whichever came first.
+// The best column of a row among those a thread has computed. Ties: lowest index.
 struct Best {
   float value = -std::numeric_limits<float>::infinity();
   int32_t index = 0;

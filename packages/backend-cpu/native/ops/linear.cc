@@ -5,7 +5,7 @@ namespace quern {
 
 namespace {
 
-// x [T, K] with its columns in the order of w's, in `to`, which holds as many floats.
+// Writes x [T, K], columns permuted to the order of w's columns, to `to` [T, K].
 Floats in_order(const Call& call, const Floats& x, std::span<const int32_t> order, float* to) {
   call.split(x.shape[0], x.width(), [&](int64_t first, int64_t end, int) {
     for (int64_t t = first; t < end; t++)
@@ -14,8 +14,8 @@ Floats in_order(const Call& call, const Floats& x, std::span<const int32_t> orde
   return {to, x.shape, x.rank, x.count};
 }
 
-// y [T, N] = x [T, K] · w [N, K]ᵀ + bias [N], which may be null. finish(values, count) is called for what each thread has
-// computed of a row, while the caches hold it.
+// y [T, N] = x [T, K] · w [N, K]ᵀ + bias [N] or null. Calls finish(values, count) for each thread's part of a row of y,
+// while the part is in the cache.
 template <class Finish>
 void multiply(Call& call, const Floats& given, const Matrix& w, const float* bias, const Floats& y, bool invariant,
               const Finish& finish) {

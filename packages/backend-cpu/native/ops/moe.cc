@@ -26,7 +26,7 @@ struct Mixture {
   int64_t pairs() const { return T() * chosen; }
 };
 
-// The k largest of a row in falling order; ties go to the lowest index, NaN counts as −∞.
+// The k largest of a row, descending; ties: lowest index first; NaN counts as −∞.
 void choose(const float* scores, int64_t count, int64_t k, float* values, int32_t* ids) {
   int64_t found = 0;
   for (int64_t i = 0; i < count; i++) {
@@ -42,10 +42,10 @@ void choose(const float* scores, int64_t count, int64_t k, float* values, int32_
   }
 }
 
-// Parts of the shared scratch, one after the other.
+// Offsets of parts of the shared scratch.
 class Parts {
  public:
-  // Where a part of so many floats begins.
+  // Offset of a new part of `floats` floats.
   int64_t add(int64_t floats) {
     const int64_t at = sum_;
     sum_ += whole_lines(floats);
@@ -92,8 +92,7 @@ class MoeRun {
     });
   }
 
-  // The experts of each row, and what their outputs are multiplied with. Renormalised, that is the softmax over the chosen
-  // scores alone.
+  // Expert ids and weights of each row. `renormalise`: softmax over the chosen scores only.
   void route() {
     const int64_t E = m_.E(), k = m_.chosen;
     call_.split(m_.T(), 16 * E, [&](int64_t first, int64_t end, int) {
@@ -105,7 +104,7 @@ class MoeRun {
     });
   }
 
-  // swiglu of both projections of every pair, [T · k, F] in the order of places.
+  // SwiGLU of both products of every pair, [T · k, F], in order of places.
   void gate_and_up(const ExpertGroups& groups) {
     const RowsOfPairs of_pairs(call_, m_.x, groups, needs_, part(rows_at_));
     each_chunk(call_, groups, tiling_, m_.F(),
@@ -118,7 +117,7 @@ class MoeRun {
                });
   }
 
-  // The third projection, [T · k, D] in the order of places.
+  // The down projection, [T · k, D], in order of places.
   void project_down(const ExpertGroups& groups) {
     const int64_t D = m_.D();
     const Activations rows(call_, inner_, down_needs_, part(inner_rows_at_));
@@ -151,7 +150,7 @@ class MoeRun {
   const Tiling tiling_ = expert_tiling(rows_, m_.T(), m_.D(), needs_);
   const Tiling down_tiling_ = expert_tiling(rows_, m_.T(), m_.F(), down_needs_);
   const int64_t inner_shape_[2] = {m_.pairs(), m_.F()};
-  Floats inner_{nullptr, inner_shape_, 2, m_.pairs() * m_.F()}; // [T · k, F], in the order of places
+  Floats inner_{nullptr, inner_shape_, 2, m_.pairs() * m_.F()}; // [T · k, F], in order of places
 
   Parts parts_;
   const int64_t scores_at_ = parts_.add(m_.T() * m_.E()); // [T, E]
@@ -162,7 +161,7 @@ class MoeRun {
       std::max(Activations::floats(m_.x, router_needs_), RowsOfPairs::floats(m_.x, m_.pairs(), needs_)));
   const int64_t inner_at_ = parts_.add(inner_.count);
   const int64_t inner_rows_at_ = parts_.add(Activations::floats(inner_, down_needs_));
-  const int64_t outputs_at_ = parts_.add(m_.pairs() * m_.D()); // [T · k, D], in the order of places
+  const int64_t outputs_at_ = parts_.add(m_.pairs() * m_.D()); // [T · k, D], in order of places
 };
 
 bool is_stack(const Experts& experts, size_t E, int64_t N, int64_t K) {

@@ -23,7 +23,7 @@ void PenaliseOp::run(Call& call) {
   for (int64_t s = 0; s < S; s++) {
     const double repetition = strengths.row(s)[0], presence = strengths.row(s)[1], frequency = strengths.row(s)[2];
     seen.assign(tokens.data + s * L, tokens.data + (s + 1) * L);
-    std::sort(seen.begin(), seen.end()); // equal tokens side by side, to be counted
+    std::sort(seen.begin(), seen.end()); // equal tokens become adjacent: counted in one pass
     for (size_t i = 0, next; i < seen.size(); i = next) {
       for (next = i + 1; next < seen.size() && seen[next] == seen[i];) next++;
       if (seen[i] < 0) continue;

@@ -8,7 +8,7 @@ namespace {
 
 enum Pooling : int32_t { CLS, MEAN, LAST };
 
-// Every sequence needs a row.
+// Every sequence needs at least one row.
 void check_bounds(const Call& call, const Ints& cu_seqlens, int64_t T) {
   const int64_t S = cu_seqlens.count - 1;
   if (cu_seqlens[0] != 0 || cu_seqlens[S] != T)
@@ -20,7 +20,7 @@ void check_bounds(const Call& call, const Ints& cu_seqlens, int64_t T) {
                         cu_seqlens[s], cu_seqlens[s + 1]);
 }
 
-// Sums in double precision of some columns at a time.
+// Double-precision sums, `columns` columns at a time.
 void mean(const Floats& x, int32_t first, int32_t end, float* y) {
   constexpr int64_t columns = 64;
   for (int64_t at = 0; at < x.width(); at += columns) {

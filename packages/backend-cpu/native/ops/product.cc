@@ -2,44 +2,45 @@
 
 namespace quern {
 
-// How products are cut. The sizes are of the machines that docs/performance.md measures (2 MiB of second cache, 32 or 48 KiB of
-// first); where it has a row for one, the comment names it. Results do not depend on them.
+// Sizes of products' tiles, tuned on the machines of docs/performance.md (L2 2 MiB, L1 32 or 48 KiB). A quotation is the
+// row of docs/performance.md with the measurement. Results do not depend on these numbers.
 namespace tuning {
 
-// Rows of x up to which a product waits for the weights, not for the arithmetic.
-constexpr int64_t waiting_rows = 4;
+// Up to this many rows of x, reading the weights takes longer than the arithmetic.
+constexpr int64_t memory_bound_rows = 4;
 
-// Packed weights read by few rows of x: weights a chunk, about 128 KiB of 4 bits to 256 KiB of 8, for the hardware to read ahead in;
-// at least 4 rows of tiles.
+// Packed weights, few rows of x: weights per chunk, 128 KiB (4-bit) to 256 KiB (8-bit), for the hardware prefetcher; at
+// least 4 rows of tiles.
 constexpr int64_t streamed_weights = 16384, least_streamed_tiles = 4;
-// Rows of tiles a chunk, where multiplying costs more: not so few that chunks are small, not so many that threads wait for the last.
+// Rows of tiles per chunk when arithmetic dominates: chunks not too small, and no long wait for the last chunk.
 constexpr int64_t least_tiles = 4, most_tiles = 64;
-// The price of a weight of 8 bits for T rows of x, in products: 4 for reading it ("4 + T"). With one step for 256 weights a row costs
-// an eighth, and reading and rounding 8 rows ("8 + T / 8").
+// Cost of an 8-bit weight for T rows of x, in multiply-adds: 4 for reading, 1 per row ("4 + T"). Superblocks (one scale per
+// 256 weights): 8 for reading and rounding, 1/8 per row ("8 + T / 8").
 constexpr int64_t packed_price(int64_t T, bool superblock) { return superblock ? 8 + T / 8 : 4 + T; }
-// Bytes of x that stay in the second cache while a chunk of the weights passes, and the fewest rows.
-constexpr int64_t cached_x_bytes = 262144, least_rows = 16, together_packed = 8;
+// Bytes of x in L2 during a chunk of the weights; fewest rows of x; rows of x are a multiple of packed_rows_step.
+constexpr int64_t cached_x_bytes = 262144, least_rows = 16, packed_rows_step = 8;
 
-// Rows of x for which a kernel of many rows lays weights out once, a multiple of 32, which its tiles take (docs/performance.md,
-// "Products of 64 rows in chunks of whole panels"): 512 rows of 1024 bytes along K stay in the second cache.
-constexpr int64_t most_laid_out_rows = 512, together_laid_out = 32;
-// Columns a chunk of products of bf16, whole pairs of registers: "64 to 128 columns a chunk, so that 1024 columns split evenly"
-// (docs/performance.md). The wider a row, the more: each chunk reads x from beyond the second cache.
+// Rows of x per layout of the weights, in kernels for many rows (docs/performance.md, "Products of 64 rows in chunks of
+// whole panels"): 512 rows of 1024 bytes along K stay in L2. A multiple of 32, the rows of their tiles.
+constexpr int64_t most_laid_out_rows = 512, laid_out_rows_step = 32;
+// Columns per chunk of bf16 products, in pairs of registers: "64 to 128 columns a chunk, so that 1024 columns split evenly"
+// (docs/performance.md). Wider rows get more columns: each chunk reads x from beyond L2.
 constexpr int64_t least_bf16_columns = 64, most_bf16_columns = 128, bf16_columns_per_k = 16;
 
-// Weights of 16 bits read where they are: 128 KiB a chunk, 8 to 256 rows, whole groups of the 8 that a kernel takes.
+// 16-bit weights read in place: 128 KiB per chunk, 8 to 256 rows, in groups of 8 (the rows of one kernel step).
 constexpr int64_t in_place_weights = 65536, least_in_place = 8, most_in_place = 256;
 
-// Floats of a decoded panel: 32 KiB, the first cache, for products that wait for weights; else 128 KiB, which with x fits the second.
-constexpr int64_t waiting_panel = 8192, panel_floats = 32768;
-// Decoding a row costs about as much as multiplying it three times; chunks of decoded weights are twice as long as others.
+// Floats of a decoded panel. memory_bound_panel: 32 KiB, fits L1, for T ≤ memory_bound_rows. panel_floats: 128 KiB, fits L2
+// with x.
+constexpr int64_t memory_bound_panel = 8192, panel_floats = 32768;
+// Decoding a row costs about 3 multiplications of the row. Chunks of decoded weights have twice the usual cost.
 constexpr int64_t decoding_price = 3, decoded_chunks = 2;
-// Floats of x beside a panel.
+// Floats of x multiplied with one panel.
 constexpr int64_t decoded_x_floats = 65536;
 
 } // namespace tuning
 
-// Products of floats give the same bits whether weights are decoded before.
+// Float products in place (`direct`) and `decoded` give the same bits.
 Way way_of(const Kernels& kernels, const Matrix& w, Rows rows) {
   if (w.is_packed()) return Way::packed;
   if (w.is_float()) return Way::direct;
@@ -49,7 +50,7 @@ Way way_of(const Kernels& kernels, const Matrix& w, Rows rows) {
 }
 
 Needs::Needs(const Kernels& kernels, Rows rows, std::initializer_list<const Matrix*> weights) {
-  bool few_can = true; // be superblock
+  bool few_can = true; // all weights support superblocks for few rows
   for (const Matrix* w : weights) {
     const Way way = way_of(kernels, *w, rows);
     few_can = few_can && (!w->is_packed() || kernels.superblock_few || w->shares_scales());
@@ -62,11 +63,11 @@ Needs::Needs(const Kernels& kernels, Rows rows, std::initializer_list<const Matr
   kernel_panel = superblock || bf16;
 }
 
-// T rows in parts as equal as can be.
+// Rows per part: T in equal parts of ≤ most_laid_out_rows, rounded up to laid_out_rows_step.
 static int64_t many_rows_of(int64_t T) {
   using namespace tuning;
   const int64_t parts = (T + most_laid_out_rows - 1) / most_laid_out_rows;
-  return ((T + parts - 1) / parts + together_laid_out - 1) / together_laid_out * together_laid_out;
+  return ((T + parts - 1) / parts + laid_out_rows_step - 1) / laid_out_rows_step * laid_out_rows_step;
 }
 
 Tiling::Tiling(int64_t T, int64_t K, const Needs& needs) {
@@ -78,15 +79,15 @@ Tiling::Tiling(int64_t T, int64_t K, const Needs& needs) {
   panel_floats = (std::max(decoded, laid_out) + 15) / 16 * 16;
 }
 
-// A chunk is of rows of tiles.
+// A chunk has whole rows of tiles.
 void Tiling::cut_packed(int64_t T, int64_t K, bool superblock) {
   using namespace tuning;
   const int64_t width = std::max<int64_t>(K, 1), cost = width * packed_price(T, superblock);
   const int64_t streamed = std::max(least_streamed_tiles, streamed_weights / width);
   const int64_t multiplied = std::clamp(Call::chunk_cost / cost, least_tiles, most_tiles);
-  panel = chunk = (T <= waiting_rows ? streamed : multiplied) * PACKED_ROWS;
+  panel = chunk = (T <= memory_bound_rows ? streamed : multiplied) * PACKED_ROWS;
   rows = superblock ? many_rows_of(T)
-                : std::max(least_rows, cached_x_bytes / quantised_row_bytes(width) / together_packed * together_packed);
+                : std::max(least_rows, cached_x_bytes / quantised_row_bytes(width) / packed_rows_step * packed_rows_step);
 }
 
 void Tiling::cut_bf16(int64_t T, int64_t K) {
@@ -101,14 +102,14 @@ void Tiling::cut_in_place(int64_t K) {
   rows = exact_rows;
 }
 
-// Panels are of whole groups of the 4 rows that a kernel takes.
+// A panel has a multiple of 4 rows, the rows of one kernel step.
 void Tiling::cut_decoded(int64_t T, int64_t K) {
   using namespace tuning;
   const int64_t width = std::max<int64_t>(K, 1);
   const auto rows_of = [&](int64_t floats, int64_t least, int64_t most) {
     return std::clamp(floats / width, least, most) / 4 * 4;
   };
-  panel = T <= waiting_rows ? rows_of(waiting_panel, 4, 32) : rows_of(tuning::panel_floats, 8, 64);
+  panel = T <= memory_bound_rows ? rows_of(memory_bound_panel, 4, 32) : rows_of(tuning::panel_floats, 8, 64);
   const int64_t cost = width * (T + decoding_price);
   chunk = panel * std::max<int64_t>(1, decoded_chunks * Call::chunk_cost / (cost * panel));
   rows = std::max(least_rows, decoded_x_floats / width);

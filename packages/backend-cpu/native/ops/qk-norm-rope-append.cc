@@ -4,14 +4,14 @@ namespace quern {
 
 namespace {
 
-// What q and k go through: a norm of each head where there is one, then the rotation.
+// For q and k: optional RMS norm of each head, then RoPE.
 struct Rotation {
   const Kernels& kernels;
   const Floats& table; // [T, R]
   float eps;
   int32_t layout;
 
-  // One row of heads [H, d]; `normed` has room for it.
+  // One row of heads [H, d]; `normed` is scratch [H, d].
   void operator()(const float* x, const float* norm, int64_t t, int64_t H, int64_t d, float* normed, float* y) const {
     if (norm)
       for (int64_t h = 0; h < H; h++) kernels.rms_norm(x + h * d, norm, eps, normed + h * d, d);

@@ -4,7 +4,7 @@ namespace quern {
 
 namespace {
 
-// One of the three products.
+// One of the products q, k, v.
 struct Projection {
   const Matrix& w;
   const float* bias;

@@ -11,24 +11,24 @@ namespace {
 constexpr int32_t no_token = -1;
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
-// How a row's token is drawn.
+// Sampling settings and random number of a row.
 struct Draw {
   double temperature;
   int64_t top_k; // 0: all
   double top_p, log_min_p;
   double random;  // in [0, 1)
-  double highest; // of the row
-  double total;   // Σ exp(x − highest), for the nucleus of a whole row
+  double highest; // maximum of the row
+  double total;   // Σ exp(x − highest), for top-p over a whole row
 
   bool wants_total() const { return temperature > 0 && top_k == 0 && top_p < 1; }
 };
 
-// Two words of 32 random bits as a number in [0, 1) of 53 bits.
+// 64 random bits → a double in [0, 1) with 53 bits.
 double uniform(int32_t high, int32_t low) {
   return (static_cast<double>(static_cast<uint32_t>(high) >> 5) * 0x1p26 + (static_cast<uint32_t>(low) >> 6)) / 0x1p53;
 }
 
-// Row s of the settings with its random number. Throws OUT_OF_RANGE.
+// Row s of the settings, with its random number. Throws OUT_OF_RANGE.
 Draw draw_of(const Call& call, const float* settings, const Ints& random, int32_t row, int64_t s) {
   const float temperature = settings[0], top_k = settings[1], top_p = settings[2], log_min_p = settings[3];
   const bool holds = temperature >= 0 && temperature < infinity && top_k >= 0 && top_k == std::trunc(top_k) && top_p >= 0 &&
@@ -39,18 +39,18 @@ Draw draw_of(const Call& call, const float* settings, const Ints& random, int32_
                       "got %g, %g, %g, %g", place, temperature, top_k, top_p, log_min_p);
   if (row < 0 || row >= random.count / 2)
     call.out_of_range("draws[%lld] is %d, but random has %lld rows", place, row, static_cast<long long>(random.count / 2));
-  const auto k = static_cast<int64_t>(std::min(top_k, 0x1p30f)); // more than any row has
+  const auto k = static_cast<int64_t>(std::min(top_k, 0x1p30f)); // above any row width
   return {temperature, k, top_p, log_min_p, uniform(random[2 * row], random[2 * row + 1]), 0, 0};
 }
 
-// The smallest float that is not below `bound`, of the finite ones.
+// The smallest finite float ≥ bound.
 float at_least(double bound) {
   const double finite = std::max<double>(bound, std::numeric_limits<float>::lowest());
   const auto rounded = static_cast<float>(finite);
   return rounded < finite ? std::nextafter(rounded, infinity) : rounded;
 }
 
-// Σ exp(x − highest); NaN weighs nothing.
+// Σ exp(x − highest); NaN adds 0.
 double weight_of(const float* x, int64_t count, double highest) {
   double sum = 0;
   for (int64_t i = 0; i < count; i++)
@@ -63,14 +63,14 @@ int32_t likeliest(const Call& call, const Floats& x, int64_t s) {
   return static_cast<int32_t>(call.kernels.argmax(x.row(s), x.width(), &highest));
 }
 
-// What one thread draws with. All sums are of doubles.
+// Scratch of one thread. All sums are in double precision.
 struct Workspace {
   Candidate* found; // [V]
   double* weights;  // [V]
   float* order;     // [blocks]
 };
 
-// A row whose largest element is finite.
+// A row with a finite maximum.
 struct Drawing {
   BlockRow row;
   const Draw& draw;
@@ -84,7 +84,7 @@ struct Drawing {
       sum += work.weights[i];
     }
     double left = draw.random * sum;
-    int32_t last = no_token; // the last that can be drawn, should rounding leave a remainder
+    int32_t last = no_token; // last token with weight > 0: taken if rounding leaves a remainder
     for (size_t i = 0; i < tokens.size(); i++) {
       if (work.weights[i] > 0) last = tokens[i].index;
       left -= work.weights[i];
@@ -94,7 +94,7 @@ struct Drawing {
   }
 
  private:
-  // What the filters leave, in the order in which it is drawn from; elements at −∞ weigh nothing.
+  // Tokens left by the filters, in sampling order; elements at −∞ have weight 0.
   std::span<const Candidate> kept() const {
     const double threshold = draw.highest + draw.log_min_p;
     if (draw.top_k == 0 && draw.top_p == 1)
@@ -112,8 +112,8 @@ struct Drawing {
     return draw.top_p < 1 ? nucleus(ordered, weight(ordered)) : ordered;
   }
 
-  // The nucleus of the whole row: so many of the best elements as may suffice are put in order, and some more where they do
-  // not, since it is the order that costs.
+  // The nucleus of the whole row. Sorting is the costly step: sort only elements within `nats` of the maximum, and widen
+  // `nats` until they hold the nucleus.
   std::span<Candidate> likely() const {
     for (double nats = 4;; nats *= 1.25) {
       const float bound = at_least(draw.highest - nats);
@@ -130,7 +130,7 @@ struct Drawing {
     return sum;
   }
 
-  // The fewest of ordered tokens that reach top_p of `whole`; at least one.
+  // The smallest n ≥ 1 first tokens of `ordered` with a share ≥ top_p of `whole`.
   std::span<Candidate> nucleus(std::span<Candidate> ordered, double whole) const {
     double sum = 0;
     for (size_t i = 0; i < ordered.size(); i++) {
@@ -141,7 +141,7 @@ struct Drawing {
   }
 };
 
-// Writes the highest of each row, and where a draw wants it the total, which is added up block by block.
+// Sets `highest` of each row, and `total` where needed; totals are added block by block.
 void find_totals(const Call& call, const Floats& x, const float* maxima, double* sums, Draw* draws) {
   const int64_t S = x.shape[0], V = x.shape[1], blocks = BlockRow::blocks_of(V);
   bool any = false;

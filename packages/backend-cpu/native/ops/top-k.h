@@ -17,17 +17,17 @@ struct Candidate {
 
 inline bool goes_before(Candidate a, Candidate b) { return a.value > b.value || (a.value == b.value && a.index < b.index); }
 
-// A row is read once, for the largest element of each block. At least k blocks reach the k-th largest of these maxima,
-// so the k best elements do too: only blocks that reach it are looked at again, and few elements of them remain.
+// Reads a row once, for the maximum of each block. Let m be the k-th largest maximum: at least k elements are ≥ m, so the k
+// largest elements are ≥ m too. Only blocks with maximum ≥ m are read again, and few of their elements remain.
 struct BlockRow {
-  static constexpr int64_t block_width = 128; // smaller: more maxima to look through; larger: more elements behind each
+  static constexpr int64_t block_width = 128; // smaller: more maxima to search; larger: more elements to search per block
   static int64_t blocks_of(int64_t width) { return (width + block_width - 1) / block_width; }
 
   const float* x;      // [width]
   const float* maxima; // [blocks]
   int64_t width, blocks;
 
-  // Writes the maxima of every row of x.
+  // Writes the block maxima of every row of x.
   static void find_maxima(const Call& call, const Floats& x, float* maxima) {
     const int64_t width = x.width(), blocks = blocks_of(width);
     call.split(x.rows() * blocks, block_width, [&](int64_t first, int64_t end, int) {
@@ -38,14 +38,14 @@ struct BlockRow {
     });
   }
 
-  // The k best, in order. `found` has room for the row, `order` for the maxima.
+  // The k largest, in order. `found` has room for the row, `order` for the maxima.
   void best(int64_t k, Candidate* found, float* order) const {
     int64_t count = collect(bound(k, order), found);
-    while (count < k) found[count++] = {-std::numeric_limits<float>::infinity(), 0}; // only if JavaScript has written to x meanwhile
+    while (count < k) found[count++] = {-std::numeric_limits<float>::infinity(), 0}; // only if JavaScript has changed x meanwhile
     std::partial_sort(found, found + k, found + count, goes_before);
   }
 
-  // The elements that are not below `bound`, in order of their places; gives their count.
+  // Collects elements ≥ `bound` in index order. Returns their number.
   int64_t collect(float bound, Candidate* found) const {
     int64_t count = 0;
     for (int64_t block = 0; block < blocks; block++) {

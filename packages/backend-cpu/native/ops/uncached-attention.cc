@@ -6,23 +6,23 @@ namespace quern {
 
 namespace {
 
-// Query vectors (query heads of rows) of a run, as in attention: with more, unpacking keys and values costs less, and the
-// caches of a core hold fewer of them.
+// Query vectors of a run (rows · query heads per kv head), as in attention.cc. More: keys and values are unpacked less
+// often, but the query vectors need more of a core's cache.
 constexpr int64_t run_queries = 192;
-// Up to exact_rows rows of a sequence, keys are read where they lie if a group is small: in runs of so many query vectors.
-// But keys that are to be rounded to bf16 are laid out for it where there are no more of them than rows, as in encoders.
+// Query vectors of a run for sequences of ≤ exact_rows rows and small groups: keys are read in place. Exception: keys
+// rounded to bf16 are laid out if there are at most as many keys as rows, as in encoders.
 constexpr int64_t few_queries = 8;
 
-// Consecutive rows of one sequence against all its keys, which are a cache of one block.
+// Consecutive rows of one sequence and all its keys: a cache of one block.
 struct Run {
   int32_t row, rows, position;
-  int32_t first_key, keys; // of k and v
+  int32_t first_key, keys; // rows of k and v
   bool few;
 
   int64_t cost() const { return int64_t{rows} * keys; }
 };
 
-// Rows cu_seqlens[s] … cu_seqlens[s + 1] − 1 of q see rows cu_keys[s] … cu_keys[s + 1] − 1 of k.
+// Rows cu_seqlens[s] … cu_seqlens[s + 1] − 1 of q attend to rows cu_keys[s] … cu_keys[s + 1] − 1 of k.
 struct Batch {
   Ints cu_seqlens, cu_keys; // [S + 1]
   int64_t sequences;        // S
@@ -36,7 +36,7 @@ void check_bounds(const Call& call, const char* name, const Ints& bounds, int64_
                       bounds[0], bounds[bounds.count - 1]);
 }
 
-// `placed`: rows have positions, so they are the last of their keys.
+// `placed`: rows have positions, so a sequence's rows are its last keys.
 void check_sequences(const Call& call, const Batch& batch, bool placed) {
   for (int64_t s = 0; s < batch.sequences; s++) {
     const int32_t rows = batch.cu_seqlens[s + 1] - batch.cu_seqlens[s], keys = batch.cu_keys[s + 1] - batch.cu_keys[s];
@@ -46,20 +46,20 @@ void check_sequences(const Call& call, const Batch& batch, bool placed) {
   }
 }
 
-// What is the same for every run and head.
+// Fields shared by all runs and heads.
 struct Heads {
   Floats q, k, v, y; // [T, H, d] and [Tk, Hk, d]
   Attend shared;
-  bool rounds; // many rows in bf16
+  bool rounds; // runs that are not `few` use bf16
 };
 
-// Whether the op allows bf16 and there is a kernel for it.
+// Whether the op allows bf16 and the kernel exists.
 bool rounds(const Call& call, const Attend& shared) {
   const bool plain = !shared.causal && shared.window == 0 && shared.soft_cap == 0;
   return call.flag(UncachedAttentionOp::BF16) && plain && call.kernels.attend_many_bf16;
 }
 
-// Calls add(run) for each run of a checked batch. How a sequence is divided does not depend on the others.
+// Calls add(run) for each run of a checked batch. The runs of a sequence do not depend on other sequences.
 template <class F>
 void each_run(const Batch& batch, const Heads& heads, const F& add) {
   const int64_t group = heads.shared.group;
@@ -109,7 +109,7 @@ void attend_run(const Call& call, const Heads& heads, const Run& run, int64_t he
   else (heads.rounds ? call.kernels.attend_many_bf16 : call.kernels.attend_many)(attend);
 }
 
-// Every run with every kv head; the costly ones first, so that threads end together.
+// Every run with every kv head. Costly runs go first: threads then end together.
 void attend_all(const Call& call, const Heads& heads, std::span<Run> runs) {
   const int64_t kv_heads = heads.shared.kv_heads, width = int64_t{heads.shared.group} * heads.shared.head_dim;
   std::ranges::stable_sort(runs, [](const Run& a, const Run& b) { return a.cost() > b.cost(); });

@@ -5,7 +5,7 @@
 namespace quern {
 
 void Scratch::reserve(int64_t of_each_thread, int64_t shared) {
-  of_each_ = (of_each_thread + 15) / 16 * 16; // whole cache lines, so that threads do not share one
+  of_each_ = (of_each_thread + 15) / 16 * 16; // whole cache lines: no two threads share a line
   int64_t floats, bytes;
   if (of_each_thread < 0 || shared < 0 || __builtin_mul_overflow(of_each_, int64_t{threads_}, &floats) ||
       __builtin_add_overflow(floats, shared, &floats) || __builtin_mul_overflow(floats, int64_t{sizeof(float)}, &bytes))

@@ -1,4 +1,4 @@
-// One op of a running plan, as the functions of ops/ see it: views of its operands, and the means to compute.
+// One op of a running plan, for the functions of ops/: views of its operands, kernels, threads, scratch.
 #pragma once
 #include <stdint.h>
 
@@ -11,8 +11,9 @@
 
 namespace quern {
 
-// So many rows each get the bits that they would get alone, weights of 16 bits and attention included: rows that check a
-// draft, or decode side by side, choose the tokens that single steps choose. Steps of more rows may use other forms.
+// In a step of ≤ exact_rows rows, each row gets the bits it would get alone, also with 16-bit weights and attention. So
+// rows that verify a draft, or are decoded side by side, choose the tokens of single steps. More rows: other forms are
+// allowed.
 constexpr int64_t exact_rows = 16;
 
 // A cache buffer [blocks, block_size, heads, cache_row(type, d)].
@@ -22,14 +23,14 @@ struct Cache {
   int64_t blocks, block_size, heads, d;
 
   int64_t slots() const { return blocks * block_size; }
-  int64_t row_bytes() const { return cache_row(type, d) * cache_element_bytes(type); } // of a head in a slot
+  int64_t row_bytes() const { return cache_row(type, d) * cache_element_bytes(type); } // bytes of one head in a slot
 };
 
-// Memory for the length of one op, some of each thread's own and some that all share; kept for the next op.
+// Scratch of one op: per thread, and shared. The memory is reused by the next op.
 class Scratch {
  public:
   explicit Scratch(int threads) : threads_(threads) {}
-  // Makes room for so many floats; earlier contents are lost. Throws OUT_OF_MEMORY.
+  // Reserves this many floats; earlier contents are lost. Throws OUT_OF_MEMORY.
   void reserve(int64_t of_each_thread, int64_t shared = 0);
   float* of(int thread) const { return floats() + thread * of_each_; }
   float* shared() const { return floats() + threads_ * of_each_; }
@@ -53,13 +54,13 @@ class Call : public OpView {
   Scratch& scratch;
 
   const Matrix& matrix(int index) const;                   // a weight [rows, width]
-  const std::vector<Matrix>& matrices(int index) const;    // a weight [E, N, K], E at least 1
-  const float* vector(int index, int64_t length) const;    // a weight [length]; nullptr where absent
+  const std::vector<Matrix>& matrices(int index) const;    // a weight [E, N, K], E ≥ 1
+  const float* vector(int index, int64_t length) const;    // a weight [length]; nullptr if absent
   Cache cache(int index, int64_t heads, int64_t d) const;
 
-  // Calls body(first, end, thread) for ranges that cover [0, items), on several threads where `cost` (about one
-  // elementary operation each, per item) makes that worth it. What is computed may not depend on the ranges. Items that cost
-  // nothing have no elements, however many of them a shape like [2147483647, 0] may name: they are not visited.
+  // Calls body(first, end, thread) for ranges that cover [0, items). `cost`: elementary operations per item; with enough
+  // work, several threads take ranges. Results must not depend on the ranges. cost = 0: items without elements, as in shape
+  // [2147483647, 0]; body is not called.
   template <class Body>
   void split(int64_t items, int64_t cost, const Body& body) const {
     if (cost == 0) return;
@@ -70,7 +71,7 @@ class Call : public OpView {
     pool.run((items + size - 1) / size, of_chunk, items * cost / chunk_cost);
   }
 
-  // Below this a thread costs more to wake than it saves: about 5 µs of elementwise work.
+  // Elementary operations of a chunk, about 5 µs: with less, waking a thread costs more than it saves.
   static constexpr int64_t chunk_cost = 32768;
 };
 

@@ -27,7 +27,7 @@ static double least_seconds(int passes, const auto& work) {
   return least;
 }
 
-// Memory that no cache holds, in pieces of which a thread reads one after the other.
+// Memory larger than all caches. Each thread reads one piece after another.
 class Stream {
  public:
   static constexpr int64_t piece_words = 1 << 17;
@@ -41,7 +41,7 @@ class Stream {
     uint64_t sum = 0;
     const uint64_t* const from = words(piece);
     for (int64_t i = 0; i < piece_words; i++) sum += from[i];
-    sum_.fetch_add(sum, std::memory_order_relaxed); // or the compiler would read nothing
+    sum_.fetch_add(sum, std::memory_order_relaxed); // otherwise the compiler drops the reads
   }
 
  private:
@@ -75,14 +75,14 @@ static double measure_rate(const RateLoop& loop, ThreadPool& pool) {
   constexpr int passes = 5, chunks_per_thread = 16;
   constexpr int64_t trial = 1 << 12;
   const double each = least_seconds(passes, [&] { loop.run(trial); }) / trial;
-  const auto rounds = std::max<int64_t>(1, static_cast<int64_t>(0.001 / each)); // a millisecond per chunk
+  const auto rounds = std::max<int64_t>(1, static_cast<int64_t>(0.001 / each)); // 1 ms per chunk
   const int64_t chunks = int64_t{chunks_per_thread} * pool.threads();
   const double least =
       least_seconds(passes, [&] { pool.run(chunks, [&](int64_t, int) { loop.run(rounds); }); });
   return loop.operations * static_cast<double>(rounds * chunks) / least;
 }
 
-// Kernels may use their own instructions and those of every lesser set, but for the scalar ones.
+// A kernel set may use its own instructions and those of lesser sets; scalar kernels have no loop.
 static bool may_use(const Kernels& kernels, const RateLoop& loop) {
   if (!strcmp(kernels.name, "scalar")) return false;
   if (!strcmp(kernels.name, "avx2")) return !strcmp(loop.isa, "avx2");
@@ -97,7 +97,7 @@ Ceilings measure_ceilings(const Kernels& kernels, ThreadPool& pool) {
     double& rate = ceilings.rates[loop.rate];
     rate = std::max(rate, measure_rate(loop, pool));
   }
-  ceilings.rates.try_emplace("f32", measure_profile(kernels, pool).flops); // a set without a loop: its matrix product
+  ceilings.rates.try_emplace("f32", measure_profile(kernels, pool).flops); // no loop for this set: use its matrix product
   return ceilings;
 }
 

@@ -1,4 +1,4 @@
-// What the machine delivers at most: what kernels are held against.
+// Upper limits of the machine, to compare kernels with.
 #pragma once
 #include <map>
 #include <string>
@@ -10,12 +10,12 @@ namespace quern {
 
 struct Ceilings {
   double read_bandwidth;            // bytes per second of sequential reads, all threads together
-  double read_bandwidth_one_thread; // and of one thread alone
-  std::map<std::string, double> rates; // operations per second by element type, all threads together; "f32" is always there
+  double read_bandwidth_one_thread; // bytes per second, one thread
+  std::map<std::string, double> rates; // operations per second by element type, all threads together; has at least "f32"
 };
 
-// Measured anew at each call, in about a second: the best of several passes over memory and registers. Rates are those of
-// the instructions that `kernels` may use.
+// Measured anew in each call, about 1 s: the best of several passes over memory and registers. Rates of the instructions
+// that `kernels` may use.
 Ceilings measure_ceilings(const Kernels& kernels, ThreadPool& pool);
 
 } // namespace quern

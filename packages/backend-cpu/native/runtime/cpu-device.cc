@@ -45,7 +45,7 @@ std::shared_ptr<const LoadedWeight> CpuDevice::load_weight(const WeightSource& s
   return quern::load_weight(source, files, kernels, pool);
 }
 
-// Columns that act-order has scattered make a format of their own, which `linear` alone takes (src/manifest.ts).
+// Columns out of order (act-order) make a format of its own; only `linear` takes it (src/manifest.ts).
 LoadedGptq CpuDevice::load_gptq(const GptqSource& source) {
   const auto weight = quern::load_gptq(source, files, kernels, pool);
   return {weight, weight->matrix().order().empty() ? layout_of(weight->format()).name : "gptq"};

@@ -1,4 +1,4 @@
-// The processors of this machine as a device.
+// The processors of this machine as a Device.
 #pragma once
 #include <string>
 
@@ -9,7 +9,7 @@ namespace quern {
 
 class CpuDevice : public HostDevice {
  public:
-  // threads 0: as default_threads() says; isa empty: the best this machine has. Throws BAD_ARGUMENT or UNSUPPORTED.
+  // threads 0: default_threads(). isa empty: the best on this machine. Throws BAD_ARGUMENT or UNSUPPORTED.
   CpuDevice(int64_t threads, const std::string& isa);
 
   std::string name() const override { return "quern-cpu-0"; }

@@ -23,14 +23,14 @@ struct Cpuid {
   uint32_t eax = 0, ebx = 0, ecx = 0, edx = 0;
 };
 
-// Zeros for a leaf the processor does not have.
+// All zeros for a leaf that the processor lacks.
 static Cpuid cpuid(uint32_t leaf, uint32_t subleaf = 0) {
   Cpuid r;
   __get_cpuid_count(leaf, subleaf, &r.eax, &r.ebx, &r.ecx, &r.edx);
   return r;
 }
 
-// XCR0: the register states that the system saves.
+// XCR0: register states saved by the operating system.
 static uint64_t saved_states() {
   uint32_t low, high;
   __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
@@ -39,7 +39,8 @@ static uint64_t saved_states() {
 
 static bool has(uint32_t word, uint32_t bits) { return (word & bits) == bits; }
 
-// Whether tile registers can be used: Linux makes room for them only in processes that ask (Documentation/arch/x86/xstate.rst).
+// Whether this process may use tile registers. Linux saves them only for processes that ask
+// (Documentation/arch/x86/xstate.rst).
 static bool has_tiles([[maybe_unused]] uint32_t seven_edx, [[maybe_unused]] uint64_t saved) {
 #if defined(__linux__)
   constexpr uint32_t amx_tile = 1u << 24;
@@ -106,7 +107,7 @@ static CpuFeatures detect() {
   return features;
 }
 
-// The main identification register of the core this runs on, or 0 where the system does not let programs read it.
+// MIDR_EL1 of the current core; 0 if the system does not let programs read it.
 static uint64_t identification() {
 #if defined(__linux__)
   if (getauxval(AT_HWCAP) & HWCAP_CPUID) {

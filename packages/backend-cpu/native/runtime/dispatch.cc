@@ -11,7 +11,7 @@ struct Isa {
   const Kernels& (*kernels)();
 };
 
-// Best first; the plain version last. A new folder under kernels/ is one more line here.
+// Best first; scalar last. A new folder under kernels/ adds one line here.
 static constexpr Isa isas[] = {
 #if defined(QUERN_X86)
 #if !defined(QUERN_EMULATE_AMX)
@@ -28,7 +28,7 @@ static constexpr Isa isas[] = {
 #endif
     {"scalar", [] { return true; }, scalar_kernels},
 #if defined(QUERN_X86) && defined(QUERN_EMULATE_AMX)
-    {"amx", [] { return cpu_features().amx; }, amx_kernels}, // a model for tests: after scalar, for those who ask for it
+    {"amx", [] { return cpu_features().amx; }, amx_kernels}, // a model of AMX, for tests: after scalar, so used only on request
 #endif
 };
 

@@ -1,4 +1,4 @@
-// Picks the kernels of one instruction set.
+// Chooses the kernels of one instruction set.
 #pragma once
 #include <string>
 
@@ -6,11 +6,11 @@
 
 namespace quern {
 
-// The best kernels that this machine can run, or those called `isa` where it is not empty. Throws UNSUPPORTED for a
-// name that is unknown or that this machine cannot run, with the names that it can.
+// The best kernels on this machine (isa empty), or the kernels of `isa`. Throws UNSUPPORTED for an unknown or unavailable
+// `isa`; the message lists the available ones.
 const Kernels& choose_kernels(const std::string& isa);
 
-// Names of the instruction sets that this machine can run, best first: "avx512, avx2, scalar".
+// Names of the available instruction sets, best first: "avx512, avx2, scalar".
 std::string available_isas();
 
 } // namespace quern

@@ -35,8 +35,8 @@ static double least_seconds(int windows, const Run& run) {
 }
 
 static double measure_bandwidth(const Kernels& kernels, ThreadPool& pool) {
-  // Twice what most last-level caches hold, and no more: taking new pages is what takes the time. The windows are in the half
-  // that was written first, which the other half has driven out of the caches.
+  // 2 × most last-level caches, not more: most of the time goes into taking new pages. The windows lie in the first half of the
+  // buffer, which the second half has driven out of the caches.
   constexpr int windows = 4, parts = 2 * windows;
   const uint64_t wanted = std::min<uint64_t>(64 << 20, memory_state().available / 16);
   const int64_t window = std::max<int64_t>(1, wanted / (parts * rows_per_chunk * width * sizeof(float)));
@@ -45,7 +45,7 @@ static double measure_bandwidth(const Kernels& kernels, ThreadPool& pool) {
   const std::vector<float> x(width, 1.0f);
   std::vector<float> y(window * rows_per_chunk);
   constexpr int64_t page = 4096 / sizeof(float), chunk_floats = rows_per_chunk * width;
-  pool.run(parts * window, [&](int64_t chunk, int) { // so that no page is missing when it is read
+  pool.run(parts * window, [&](int64_t chunk, int) { // touch every page before the measurement
     for (int64_t i = 0; i < chunk_floats; i += page) matrix[chunk * chunk_floats + i] = 1;
   });
   const double seconds = least_seconds(windows, [&](int i) {
@@ -69,7 +69,7 @@ static double measure_rate(ThreadPool& pool, double operations, const Run& produ
 }
 
 static double measure_flops(const Kernels& kernels, ThreadPool& pool) {
-  constexpr int64_t T = 16, N = 16; // both operands stay in the first and second cache
+  constexpr int64_t T = 16, N = 16; // both operands fit L1 and L2
   const int threads = pool.threads();
   const std::vector<float> x(threads * T * width, 1.0f), w(threads * N * width, 1.0f);
   std::vector<float> y(threads * T * N);

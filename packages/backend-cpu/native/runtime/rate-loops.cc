@@ -11,10 +11,10 @@ namespace quern {
 
 #if defined(QUERN_X86)
 
-// Accumulators of a loop: enough to hide the latency of every multiply-add, few enough for the registers.
+// Accumulators of a loop: enough to hide the latency of multiply-adds, few enough for the registers.
 static constexpr int sums = 12;
 
-// An empty asm that "changes" an operand keeps the compiler from merging, hoisting or dropping what depends on it.
+// An empty asm that "changes" an operand stops the compiler from merging, hoisting or dropping code that uses it.
 
 // AVX2 and FMA ------------------------------------------------------------------------------------------------------------
 
@@ -30,7 +30,7 @@ static constexpr int sums = 12;
   for (int i = 0; i < sums; i++) __asm__ volatile("" ::"x"(sum[i]));
 }
 
-// Unsigned times signed bytes to 16 and then 32 bits: AVX2 has no instruction that does it in one.
+// Unsigned × signed bytes → 16 bits → 32 bits: AVX2 has no single instruction for this.
 [[gnu::target("avx2")]] static void int8_avx2(int64_t rounds) {
   __m256i sum[sums] = {}, a = _mm256_set1_epi8(3), b = _mm256_set1_epi8(5);
   const __m256i ones = _mm256_set1_epi16(1);
@@ -87,14 +87,14 @@ static constexpr int sums = 12;
 
 // AMX ---------------------------------------------------------------------------------------------------------------------
 
-// Six tiles of sums and one of each operand, all of 16 lines of 64 bytes.
+// Six tiles of sums, one tile of each operand; all have 16 lines of 64 bytes.
 static constexpr int tile_sums = 6;
-static constexpr double tile_operations = 2.0 * 16 * 16 * 64; // of one product of int8; half of it for bf16
+static constexpr double tile_operations = 2.0 * 16 * 16 * 64; // one int8 product; bf16 has half as many
 
 static void open_tiles() {
   amx::TileConfig config;
   for (int tile = 0; tile < tile_sums + 2; tile++) config.set(tile, amx::TILE_LINES);
-  amx::configure(config); // to zeros
+  amx::configure(config); // sets all tiles to zero
 }
 
 static void int8_amx(int64_t rounds) {

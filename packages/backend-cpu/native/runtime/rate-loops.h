@@ -1,6 +1,5 @@
-// Loops of independent multiply-adds on registers: the most that a processor computes, as the thing to hold a kernel's
-// speed against. They compute nothing of use, so they are not kernels; each function is compiled for its instructions
-// alone, and nothing that it calls is shared with other code.
+// Loops of independent multiply-adds on registers: the peak rate of a processor, to compare kernels with. They compute
+// nothing useful, so they are not kernels. Each function is compiled for its own instructions, and shares no code.
 #pragma once
 #include <stdint.h>
 
@@ -9,14 +8,14 @@
 namespace quern {
 
 struct RateLoop {
-  const char* rate;            // what it measures: "f32", "bf16", "int8", "bf16-tiles", "int8-tiles"
-  const char* isa;             // the kernels that may use these instructions: "avx2", "avx512"
-  double operations;           // per round; a multiply-add counts two
+  const char* rate;            // name of the rate: "f32", "bf16", "int8", "bf16-tiles", "int8-tiles"
+  const char* isa;             // kernel set that may use the instructions: "avx2", "avx512"
+  double operations;           // per round; a multiply-add counts as two
   bool (*available)();         // on this processor and system
   void (*run)(int64_t rounds);
 };
 
-// Every loop of this build, also those that are not available.
+// All loops of this build, also unavailable ones.
 std::span<const RateLoop> rate_loops();
 
 } // namespace quern

@@ -13,7 +13,7 @@ ThreadPool::ThreadPool(int threads) {
     start(threads);
   } catch (const std::system_error& error) {
     const size_t started = workers_.size();
-    stop(); // a thread that is not joined would end the process
+    stop(); // destroying an unjoined std::thread ends the process
     fail(Code::device_failed, "the system started %zu of the backend's %d threads, then refused: %s; ask for fewer",
          started, threads - 1, error.what());
   }
@@ -45,7 +45,7 @@ void ThreadPool::Bell::sleep_until(const Ready& ready) {
 }
 
 void ThreadPool::Bell::ring() {
-  if (!sleepers.load() || !sleepers.exchange(false)) return; // nobody sleeps, or all are on their way
+  if (!sleepers.load() || !sleepers.exchange(false)) return; // no thread sleeps, or all are waking up
   calls++;
   calls.notify_all();
 }
@@ -63,7 +63,7 @@ void ThreadPool::run_job(const Job& job, bool wake) {
 }
 
 void ThreadPool::take_chunks(int thread) {
-  const Job job = job_; // it shares a cache line with what every thread writes
+  const Job job = job_; // job_ shares a cache line with state that every thread writes: copy once
   for (;;) {
     const int64_t chunk = next_chunk_.fetch_add(1, std::memory_order_relaxed);
     if (chunk >= job.chunks || cancelled()) return;
@@ -88,7 +88,7 @@ bool ThreadPool::has_news(uint32_t seen) const {
   return stopping_ || ((state & open_bit) && (state & ~(active_bits | open_bit)) != seen);
 }
 
-// Enters the open job, unless it has been closed meanwhile.
+// Enters the open job. Returns false if the job has closed.
 bool ThreadPool::join(uint32_t& seen) {
   uint32_t state = state_.load();
   while (state & open_bit)

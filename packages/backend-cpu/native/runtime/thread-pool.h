@@ -1,4 +1,4 @@
-// Threads that live as long as the backend and share the chunks of one parallel loop at a time.
+// Threads of a backend. They share the chunks of one parallel loop at a time.
 #pragma once
 #include <stdint.h>
 
@@ -13,18 +13,17 @@ namespace quern {
 
 class ThreadPool : public Parallel {
  public:
-  // `threads` counts the caller of run: threads − 1 are started. Throws DEVICE_FAILED where the system refuses one.
+  // `threads` includes the caller of run: threads − 1 are started. Throws DEVICE_FAILED if the system refuses one.
   explicit ThreadPool(int threads);
   ~ThreadPool() override;
   ThreadPool(const ThreadPool&) = delete;
 
   int threads() const { return static_cast<int>(workers_.size()) + 1; }
 
-  // Calls body(chunk, thread) once for every chunk in [0, chunks) and returns when all are done. Chunks go to whichever
-  // thread is free; thread is in [0, threads()), 0 is the caller. A chunk should take 5 µs or more: threads that sleep
-  // are woken for wake_chunks of them, and fewer are shared by those that are awake. Where chunks take far longer,
-  // `worth` says how many of 5 µs they come to. One caller at a time; body must not throw. Throws ABORTED once the pool has been
-  // cancelled, perhaps with chunks that were not called.
+  // Calls body(chunk, thread) once for each chunk in [0, chunks); returns when all are done. A free thread takes the next
+  // chunk; thread is in [0, threads()), 0 is the caller. A chunk should take ≥ 5 µs. Sleeping threads wake for ≥
+  // wake_chunks chunks; awake threads share fewer. `worth`: the total in units of 5 µs, if chunks take much longer. One
+  // caller at a time; body must not throw. Throws ABORTED after `cancel`; then some chunks may not have been called.
   template <class Body>
   void run(int64_t chunks, const Body& body, int64_t worth = 0) {
     if (chunks <= 1 || workers_.empty())
@@ -37,9 +36,9 @@ class ThreadPool : public Parallel {
     run(count, [&](int64_t i, int) { body(i); });
   }
 
-  // Ends what runs after the chunks that have begun, and all that would run later. From any thread.
+  // Ends the current loop after the chunks in progress, and all later loops. Any thread.
   void cancel() { cancelled_ = true; }
-  // Throws ABORTED where the pool has been cancelled.
+  // Throws ABORTED after `cancel`.
   void need_running() const {
     if (cancelled()) fail_cancelled();
   }
@@ -67,8 +66,8 @@ class ThreadPool : public Parallel {
   void leave();
   bool has_news(uint32_t seen) const;
 
-  // A thread sleeps on a counter of calls. It announces itself, looks once more whether it is needed, and sleeps if
-  // nobody has called since: either it sees what has changed, or whoever made the change sees it asleep and calls.
+  // A thread sleeps on a counter of calls. It announces itself, checks once more for work, and sleeps if no call has come
+  // since. So either it sees the change, or the thread that made the change sees the sleeper and calls.
   struct Bell {
     alignas(64) std::atomic<uint32_t> calls{0};
     std::atomic<bool> sleepers{false};
@@ -78,12 +77,13 @@ class ThreadPool : public Parallel {
     void ring();
   };
 
-  // Waking a thread costs its caller 7 µs, and it comes some 10 µs after that: below this the caller alone is as fast.
+  // Waking a thread costs its caller 7 µs, and the thread starts about 10 µs later. Fewer chunks: the caller alone is as
+  // fast.
   static constexpr int64_t wake_chunks = 8;
 
-  // A job is open while its caller still hands out chunks. A thread enters an open job by adding itself to the count
-  // of active ones, and the caller returns when it has closed the job and none is active: a thread that the system
-  // never scheduled holds nobody up. One word: [generation | open | active].
+  // A job is open while its caller hands out chunks. A thread enters an open job by adding 1 to the count of active
+  // threads. The caller returns when the job is closed and no thread is active: a thread that the system never scheduled
+  // delays nothing. One word: [generation | open | active].
   static constexpr uint32_t active_bits = 0x3ff, open_bit = 0x400, generation_step = 0x800;
   alignas(64) std::atomic<uint32_t> state_{0};
   alignas(64) std::atomic<int64_t> next_chunk_{0};

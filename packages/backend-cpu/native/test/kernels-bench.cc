@@ -1,4 +1,4 @@
-// Times the kernels of every table on one thread: what a core gives, before threads and memory come in.
+// Times the kernels of every table on one thread: the speed of one core, without threads and mostly without memory traffic.
 // Build and run: native/test/run.sh bench
 #include "kernels-test.h"
 #include <algorithm>
@@ -58,13 +58,13 @@ void gemm(const Kernels& k) {
   }
 }
 
-// 512 rows of 1024 weights: what is in them matters little, but scales must be finite.
+// 512 rows of 1024 weights. Their values hardly matter, but scales must be finite.
 struct Weights {
   static constexpr int64_t K = 1024, N = 512;
   std::vector<uint8_t> tiles;
   bool shares_scales;
 
-  // `shared`: q8_0 whose blocks have one scale, as `quern quantize int8` writes them.
+  // `shared`: q8_0, the blocks of a row share one scale, as in files of `quern quantize int8`.
   explicit Weights(int format, bool shared = false) : shares_scales(shared) {
     const auto [name, elements, bytes] = format_sizes[format];
     const PackedFormat& layout = packed_format(Format(format));
@@ -80,7 +80,7 @@ struct Weights {
   }
 };
 
-// Seconds for T rows of x with them.
+// Seconds for T rows of x with weights w.
 double packed_seconds(const Weights& w, int64_t T, void (*quantise)(const float*, int64_t, uint8_t*), void (*gemm)(const PackedGemm&)) {
   constexpr int64_t K = Weights::K, N = Weights::N;
   const std::vector<float> floats = normals(1, T * K);
@@ -102,7 +102,7 @@ void packed_gemm(const Kernels& k) {
   }
 }
 
-// Where the kernels for many rows overtake those for few: what superblock_rows should be.
+// Rows of x from which the kernels for many rows are faster: superblock_rows should be this number.
 void crossover(const Kernels& k) {
   if (!k.superblock_rows) return;
   const auto print = [&](const char* name, int format, const Weights& w) {
@@ -118,12 +118,12 @@ void crossover(const Kernels& k) {
   for (const Format format : packed_formats) print(format_sizes[format].name, format, Weights(format));
 }
 
-// Products of bf16, with how long it takes to lay the weights out, where a table does that.
+// Products of bf16, and the time to lay the weights out, for tables with such kernels.
 void gemm_of_words(const Kernels& k) {
   if (!k.gemm_of_bf16) return;
   constexpr int64_t N = 64, K = 1024;
   for (int64_t T : {17, 32, 64, 128, 512}) {
-    const std::vector<uint16_t> x(size_t(T * K), 0x3f80), w(size_t(N * K), 0x3c00); // 1; 1 in f16, nearly as much in bf16
+    const std::vector<uint16_t> x(size_t(T * K), 0x3f80), w(size_t(N * K), 0x3c00); // 1; in f16: 1, in bf16: about 1
     std::vector<float> y(size_t(T * N));
     for (const auto& [name, gemm] : {std::pair{"bf16", k.gemm_of_bf16}, {"f16", k.gemm_of_bf16_f16}}) {
       if (!gemm) continue;
@@ -156,10 +156,10 @@ void rows(const Kernels& k) {
   for (const auto& [name, call] : calls) printf("%-7s %-12s %6.2f elements/ns\n", k.name, name, double(n) / seconds(call) * 1e-9);
 }
 
-// A cache with several layers' keys, in blocks of 64 dealt out backwards.
+// A cache with the keys of several layers, in blocks of 64 in reverse order.
 struct Cached {
   static constexpr int32_t block_size = 64;
-  static constexpr int64_t different = 61; // heads, which repeat
+  static constexpr int64_t different = 61; // distinct heads; the others repeat them
   int32_t keys, kv_heads, d, layers;
   CacheType type = CACHE_F16;
   std::vector<uint8_t> bytes{};
@@ -208,7 +208,7 @@ void prefill(const Kernels& k, int32_t keys, int32_t d, int32_t group) {
   printf("%-7s prefill %4d keys d %3d group %d %6.1f GFLOP/s\n", k.name, keys, d, group, 4 * seen * group * d / time * 1e-9);
 }
 
-// Rows over 4096 keys of 8 kv heads, in parts of 256; layers enough to come from memory.
+// Rows over 4096 keys of 8 kv heads, in parts of 256; enough layers to exceed the caches.
 void decode_step(const Kernels& k, AttendKernel kernel, const char* name, int32_t d, int32_t group, int32_t rows, int32_t layers,
                  CacheType type = CACHE_F16) {
   constexpr int32_t kv_heads = 8, keys = 4096, part = 256;
@@ -248,7 +248,7 @@ void attention(const Kernels& k) {
 
 } // namespace
 
-int main(int argc, char** argv) { // names of what to time; all of it without
+int main(int argc, char** argv) { // names of benchmarks; without names: all
   const std::pair<const char*, void (*)(const Kernels&)> all[] = {
       {"decode", decode}, {"gemm", gemm}, {"packed", packed_gemm},
       {"crossover", crossover}, {"words", gemm_of_words}, {"rows", rows}, {"attention", attention}};

@@ -1,5 +1,5 @@
-// Tests of the kernel tables without Node: every table this machine can run, against definitions in double precision and
-// against each other. Build and run: native/test/run.sh
+// Tests of the kernel tables without Node: every table of this machine against definitions in double precision, and against
+// other tables. Build and run: native/test/run.sh
 #include "kernels-test.h"
 
 #include <pthread.h>
@@ -14,7 +14,7 @@ namespace {
 int failures = 0;
 const Kernels* k; // the table under test
 
-// One test: counts its checks, prints the first few that fail.
+// One test: counts its checks, prints the first few failures.
 class Check {
 public:
   explicit Check(const char* name) : name_(name) {}
@@ -27,7 +27,7 @@ public:
     if (!ok && failed_++ < 5) printf("  %s %s: %s\n", k->name, name_, what.c_str());
     return ok;
   }
-  // |got - want| ≤ absolute + relative · magnitude; NaN and infinities must be the same.
+  // |got - want| ≤ absolute + relative · |magnitude|; NaN and infinities must be equal.
   bool near(double got, double want, double absolute, double relative, double magnitude, const std::string& what) {
     const bool same = std::isnan(want) ? std::isnan(got) : std::isinf(want) ? got == want : false;
     const bool close = std::isfinite(got) && std::abs(got - want) <= absolute + relative * std::abs(magnitude);
@@ -100,7 +100,7 @@ std::vector<uint8_t> read_file(const std::string& path) {
   return data;
 }
 
-// "AMNG", version, ggml type, elements, bytes of blocks, of bf16 values, of f32 values; then those three.
+// File: "AMNG", version, ggml type; numbers of elements, of bytes of blocks, of bf16 values, of f32 values; then the data.
 void decode_agrees_with_goldens(const std::string& folder) {
   Check check("decode agrees with gguf-py to the last bit");
   const std::pair<const char*, Format> files[] = {{"smollm2_q4_0", FORMAT_Q4_0}, {"smollm2_q4_k", FORMAT_Q4_K},
@@ -163,7 +163,7 @@ void gemm_agrees() {
 }
 
 void gemm_does_not_depend_on_the_split() {
-  Check check("gemm gives a row the same bits, alone or among others");
+  Check check("gemm gives a row the same bits alone and among other rows");
   const Matrices m(64, 29, 1111);
   std::vector<float> whole(size_t(m.T * m.N)), part(whole.size());
   k->gemm(m.x.data(), m.ldx, m.w.data(), m.ldw, m.bias.data(), whole.data(), m.N, m.T, m.N, m.K);
@@ -177,7 +177,7 @@ void gemm_does_not_depend_on_the_split() {
     }
 }
 
-// Matrices of 16-bit words with what they mean: f16 or bf16.
+// Matrices of 16-bit words (f16 or bf16) and their values.
 std::vector<uint16_t> words_of(const std::vector<float>& values, void (*round)(const float*, uint16_t*, int64_t)) {
   std::vector<uint16_t> words(values.size());
   round(values.data(), words.data(), int64_t(values.size()));
@@ -189,11 +189,11 @@ std::vector<float> floats_of(const std::vector<uint16_t>& words, void (*widen)(c
   return values;
 }
 
-// The three products with weights of 16 bits equal the product of floats with what the words mean: the order of summation
-// is the same where x is read as floats, and differs by rounding where it is bf16.
+// The three products with 16-bit weights equal the float product of their values: same order of summation if x is read as
+// floats, rounding differences if x is bf16.
 void gemm_of_words_agrees() {
   if (!k->gemm_f16) return;
-  Check check("gemm with weights of 16 bits agrees with gemm");
+  Check check("gemm with 16-bit weights agrees with gemm");
   const Kernels& scalar = scalar_kernels();
   for (int64_t K : {1, 15, 16, 31, 32, 33, 70, 256, 1001})
     for (int64_t T : {1, 2, 5, 8})
@@ -225,7 +225,7 @@ void gemm_of_words_agrees() {
       }
 }
 
-// Matrices of bf16, rows of x and of w further apart than they are long, with what lies between them not a number.
+// bf16 matrices with gaps between rows of x and of w; the gaps hold NaN.
 struct Words {
   int64_t T, N, K, ldx = K + 3, ldw = K + 5;
   std::vector<uint16_t> x = rows(1, T, ldx), w = rows(2, N, ldw);
@@ -235,7 +235,7 @@ struct Words {
   std::vector<uint16_t> rows(uint64_t seed, int64_t count, int64_t apart) const {
     std::vector<uint16_t> words = words_of(normals(seed, count * apart), scalar_kernels().f32_to_bf16);
     for (int64_t row = 0; row < count; row++) std::fill_n(words.begin() + row * apart + K, apart - K, uint16_t(0x7fff));
-    if (count) words.resize(size_t((count - 1) * apart + K)); // sanitizers see what is read beyond the last
+    if (count) words.resize(size_t((count - 1) * apart + K)); // sanitizers detect reads beyond the last row
     return words;
   }
   // Rows [t, t + rows) and columns [n, n + columns) of y.
@@ -244,10 +244,10 @@ struct Words {
   }
 };
 
-// Against float64. Sums of bf16 are rounded in f32 in whatever order: √K steps of half a unit, and a few more.
+// Against float64. bf16 products are summed in f32 in any order: error √K · half a unit, and a few units.
 void gemm_of_many_words_agrees() {
   if (!k->gemm_of_bf16) return;
-  Check check("gemm of bf16 agrees with its definition, whatever the edges");
+  Check check("gemm of bf16 agrees with its definition for all tile edges");
   for (int64_t K : {0, 1, 31, 32, 33, 96, 257, 600})
     for (int64_t T : {1, 15, 16, 17, 31, 32, 33, 70})
       for (int64_t N : {1, 15, 16, 17, 32, 33, 50}) {
@@ -272,7 +272,7 @@ void gemm_of_many_words_agrees() {
 
 void gemm_of_words_does_not_depend_on_the_split() {
   if (!k->gemm_of_bf16) return;
-  Check check("gemm of bf16 gives a row the same bits, alone or among others");
+  Check check("gemm of bf16 gives a row the same bits alone and among other rows");
   const Words m(75, 70, 1101);
   std::vector<float> whole(size_t(m.T * m.N));
   m.multiply(0, m.T, 0, m.N, whole.data(), m.N);
@@ -288,10 +288,10 @@ void gemm_of_words_does_not_depend_on_the_split() {
 
 void gemm_of_words_keeps_what_is_not_finite() {
   if (!k->gemm_of_bf16) return;
-  Check check("gemm of bf16 loses nothing that is not finite, nor spreads it");
+  Check check("gemm of bf16 keeps NaN and infinities in their row or column");
   constexpr uint16_t infinity = 0x7f80, nan = 0x7fc1;
   for (uint16_t special : {infinity, nan})
-    for (int64_t i : {0, 63, 64}) { // the last is beyond whole steps of 32
+    for (int64_t i : {0, 63, 64}) { // 64: beyond whole steps of 32
       Words m(40, 37, 65);
       m.x[size_t(35 * m.ldx + i)] = special;
       m.w[size_t(33 * m.ldw + i)] = special;
@@ -303,10 +303,10 @@ void gemm_of_words_keeps_what_is_not_finite() {
     }
 }
 
-// Weights in f16 give what they give as bf16, to the bit: every f16 there is.
+// f16 weights give the bits of their bf16 roundings: tested for every f16.
 void gemm_of_words_takes_f16() {
   if (!k->gemm_of_bf16_f16) return;
-  Check check("gemm of bf16 rounds weights in f16 to bf16, to nearest even");
+  Check check("gemm of bf16 rounds f16 weights to bf16, to nearest even");
   const Kernels& scalar = scalar_kernels();
   constexpr int64_t K = 40, N = 65536 / K + 1, T = 17;
   std::vector<uint16_t> halves(size_t(N * K));
@@ -322,7 +322,7 @@ void gemm_of_words_takes_f16() {
 }
 
 #if defined(QUERN_X86)
-// Tiles count denormals as zeros, in and out.
+// AMX tiles count denormals as zeros, in inputs and outputs.
 void tiles_flush_denormals() {
   if (k != &amx_kernels()) return;
   Check check("products of bf16 tiles count denormals as zeros");
@@ -341,7 +341,7 @@ void tiles_flush_denormals() {
 
 // ---- packed weights
 
-// N rows of K weights in a block format, of random bytes with scales that are finite, and what they decode to.
+// N rows of K weights in a block format: random bytes with finite scales, and their decoded values.
 struct BlockWeights {
   Format format;
   int64_t N, K, row_bytes;
@@ -367,7 +367,7 @@ struct BlockWeights {
     }
   }
 
-  // Of q8_0: the blocks of a row get one scale for every `columns`.
+  // q8_0 only: gives the blocks of a row one scale per `columns` weights.
   void share_scales(int64_t columns) {
     constexpr int64_t elements = 32, bytes = 34;
     for (int64_t n = 0; n < N; n++)
@@ -390,7 +390,7 @@ struct BlockWeights {
   }
 };
 
-// Lengths of rows of a format, with odd numbers of blocks.
+// Row lengths of a format: odd and even numbers of blocks.
 std::vector<int64_t> widths(int format) {
   const int64_t block = format_sizes[format].elements;
   return {block, 2 * block, 3 * block, 7 * block};
@@ -413,7 +413,7 @@ void packing_is_lossless() {
       }
 }
 
-// The values of a row as the integer kernels see them.
+// The values of an int8 row.
 std::vector<double> dequantised(const uint8_t* bytes, int64_t K) {
   const QuantisedRow row = quantised_row(bytes, K);
   std::vector<double> x(static_cast<size_t>(K));
@@ -427,7 +427,7 @@ void quantise_rounds() {
   for (int64_t K : {32, 64, 96, 100, 640, 1000}) {
     std::vector<float> x = normals(uint64_t(K), K, 3);
     for (int64_t i = 64; i < std::min<int64_t>(K, 128); i++) x[size_t(i)] = 1e-38f;
-    Guarded<uint32_t> words(quantised_row_bytes(K) / 4); // a row begins where floats may
+    Guarded<uint32_t> words(quantised_row_bytes(K) / 4); // rows have the alignment of floats
     auto* const bytes = reinterpret_cast<uint8_t*>(words.data());
     k->quantise(x.data(), K, bytes);
     check.that(words.intact(), at({K}) + " writes outside");
@@ -448,7 +448,7 @@ void quantise_rounds() {
     for (float bad : {NAN, INFINITY, -INFINITY}) {
       x[size_t(K - 1)] = bad;
       k->quantise(x.data(), K, bytes);
-      check.that(std::isnan(row.scales[(K - 1) / SPAN]), at({K}) + " not finite, but no NaN");
+      check.that(std::isnan(row.scales[(K - 1) / SPAN]), at({K}) + " not finite, but the scale is not NaN");
     }
   }
 }
@@ -465,7 +465,7 @@ struct Packed {
     for (int64_t t = 0; t < T; t++) k->quantise(floats.data() + t * K, K, x.data() + t * quantised_row_bytes(K));
   }
 
-  // Rows [t, t + rows) and columns [n, n + columns), n a multiple of 16.
+  // Rows [t, t + rows) and columns [n, n + columns); n % 16 = 0.
   void multiply(int64_t t, int64_t rows, int64_t n, int64_t columns, float* y, int64_t ldy) const {
     k->packed_gemm[w.format]({x.data() + t * quantised_row_bytes(w.K),
                               tiles.data() + n / PACKED_ROWS * packed_rows_bytes(packed_format(w.format), w.K),
@@ -473,7 +473,7 @@ struct Packed {
   }
 };
 
-// |got − Σ x̂ w| within rounding of float sums, x̂ the quantised row; and |got − Σ x w| within Σ |w| · scale / 2 more.
+// Two bounds, x̂ the quantised row: |got − Σ x̂ w| ≤ rounding of float sums; |got − Σ x w| ≤ the same + Σ |w| · scale / 2.
 void packed_gemm_of(const Packed& p, Check& check) {
   const auto [format, N, K, row_bytes, blocks, values] = p.w;
   const int64_t ldy = N + 2;
@@ -493,7 +493,7 @@ void packed_gemm_of(const Packed& p, Check& check) {
         exact += double(p.floats[size_t(t * K + i)]) * w;
         bound += std::abs(w) * quantised_row(row, K).scales[i / SPAN] / 2;
       }
-      // Minimums and offsets are added apart from what they belong to: they count in full.
+      // Minimums and offsets are added separately: their full magnitude enters the bound.
       check.near(y[t * ldy + n], want, 1e-30, 4e-6, magnitude + 127 * bound, name + " " + at({p.T, N, K, t, n}));
       check.near(y[t * ldy + n], exact, 1e-30, 1.001, bound + 4e-6 * (magnitude + 127 * bound), name + " bound " + at({t, n}));
     }
@@ -512,7 +512,7 @@ void packed_gemm_agrees() {
 
 void packed_gemm_does_not_depend_on_the_split() {
   if (!k->quantise) return;
-  Check check("packed gemm gives a row the same bits, alone or among others");
+  Check check("packed gemm gives a row the same bits alone and among other rows");
   for (const Format format : packed_formats) {
     const Packed p(Format(format), 19, 75, 512);
     std::vector<float> whole(size_t(p.T * 75)), part(whole.size());
@@ -527,7 +527,7 @@ void packed_gemm_does_not_depend_on_the_split() {
   }
 }
 
-// ---- packed weights and many rows: both factors superblock
+// ---- packed weights and many rows: x and w in superblocks
 
 std::vector<double> coarsely_dequantised(const uint8_t* bytes, int64_t K) {
   const SuperblockRow row = superblock_row(bytes, K);
@@ -536,14 +536,14 @@ std::vector<double> coarsely_dequantised(const uint8_t* bytes, int64_t K) {
   return x;
 }
 
-// The largest magnitude of the 256 weights that share a step with weight i of a row.
+// The largest magnitude of the 256 weights that share a scale with weight i of a row.
 double largest_near(const float* row, int64_t i, int64_t K) {
   double largest = 0;
   for (int64_t j = i / SUPERBLOCK * SUPERBLOCK; j < std::min(K, (i / SUPERBLOCK + 1) * SUPERBLOCK); j++)
     largest = std::max(largest, std::abs(double(row[j])));
   return largest;
 }
-constexpr double SUPERBLOCK_ERROR = 0.57 / 127; // of a weight, in largest magnitudes
+constexpr double SUPERBLOCK_ERROR = 0.57 / 127; // error of a weight / largest magnitude
 
 void quantise_superblocks_rounds() {
   if (!k->superblock_rows) return;
@@ -566,12 +566,12 @@ void quantise_superblocks_rounds() {
       if (K == 0) break;
       x[size_t(K - 1)] = bad;
       k->quantise_superblocks(x.data(), K, bytes);
-      check.that(std::isnan(row.scales[(K - 1) / SUPERBLOCK]), at({K}) + " not finite, but no NaN");
+      check.that(std::isnan(row.scales[(K - 1) / SUPERBLOCK]), at({K}) + " not finite, but the scale is not NaN");
     }
   }
 }
 
-// T rows of x, made as the kernel wants them, with N rows of weights.
+// T rows of x in the kernel's form, and N rows of weights.
 struct Superblock {
   BlockWeights w;
   std::vector<uint8_t> tiles, x;
@@ -592,7 +592,7 @@ struct Superblock {
   bool shares_scales = false;
 };
 
-// Rows with a single 1 show each weight as the kernel rounded it.
+// Rows of x with a single 1 return each weight as the kernel rounded it.
 void superblock_weights_are_rounded() {
   if (!k->superblock_rows) return;
   Check check("superblock gemm rounds each weight to 0.57 steps of 127");
@@ -615,7 +615,7 @@ void superblock_weights_are_rounded() {
 
 void superblock_gemm_takes_shared_scales() {
   if (!k->superblock_rows) return;
-  Check check("superblock gemm takes q8_0 as it is where 256 weights share a scale");
+  Check check("superblock gemm keeps q8_0 exact if 256 weights share a scale");
   for (int64_t K : {64, 192, 256, 384, 1024}) {
     constexpr int64_t N = 33;
     std::vector<float> ones(size_t(K * K));
@@ -635,7 +635,7 @@ void superblock_gemm_takes_shared_scales() {
 
 void superblock_gemm_reads_shared_tiles() {
   if (!k->superblock_rows) return;
-  Check check("superblock gemm gives the same bits from tiles that share scales as from panels");
+  Check check("superblock gemm gives the same bits from tiles with shared scales and from panels");
   constexpr int64_t N = 75, T = 130;
   const std::vector<float> bias = normals(3, N);
   for (int64_t K : {64, 192, 256, 384, 1280, 4608}) {
@@ -655,7 +655,7 @@ void superblock_gemm_reads_shared_tiles() {
   }
 }
 
-// |got − Σ x w| within Σ |x̂| · |ŵ − w| + Σ |x̂ − x| · |w|, where x̂ and ŵ are rounded.
+// |got − Σ x w| ≤ Σ |x̂| · |ŵ − w| + Σ |x̂ − x| · |w|; x̂ and ŵ are rounded.
 void superblock_gemm_of(const Superblock& c, Check& check) {
   const auto [format, N, K, row_bytes, blocks, values] = c.w;
   const int64_t ldy = N + 2;
@@ -699,7 +699,7 @@ void superblock_gemm_agrees() {
 
 void superblock_gemm_does_not_depend_on_the_split() {
   if (!k->superblock_rows) return;
-  Check check("superblock gemm gives a row the same bits, alone or among others");
+  Check check("superblock gemm gives a row the same bits alone and among other rows");
   for (const Format format : packed_formats) {
     const Superblock c(Format(format), 75, 1280, normals(5, 41 * 1280));
     std::vector<float> whole(size_t(c.T * 75)), part(whole.size());
@@ -717,7 +717,7 @@ void superblock_gemm_does_not_depend_on_the_split() {
 // NaN and infinities of x stay in their row and reach every column; those of w stay in their column.
 void superblock_gemm_keeps_what_is_not_finite() {
   if (!k->superblock_rows) return;
-  Check check("superblock gemm loses nothing that is not finite, nor spreads it");
+  Check check("superblock gemm keeps NaN and infinities in their row or column");
   constexpr int64_t T = 18, N = 20, K = 320;
   for (const auto& [bad, shared] : {std::pair{NAN, 32}, {INFINITY, 32}, {-INFINITY, 32}, {NAN, 256}, {INFINITY, 256}, {-INFINITY, 256}}) {
     std::vector<float> x = normals(1, T * K);
@@ -741,7 +741,7 @@ double silu_of(double x) { return x / (1 + std::exp(-x)); }
 double gelu_erf_of(double x) { return 0.5 * x * (1 + std::erf(x * std::sqrt(0.5))); }
 double gelu_tanh_of(double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); }
 
-// A row with everything that can go wrong near its front.
+// A row that begins with special values.
 std::vector<float> with_specials(uint64_t seed, int64_t n, float spread) {
   std::vector<float> values = normals(seed, n, spread);
   const float specials[] = {NAN, -200, 200, 0, -0.0f, 1e-40f, -88.5f, -104, 88.8f, INFINITY, -INFINITY, 3e38f, -3e38f, 1e-20f, -9, 9};
@@ -825,7 +825,7 @@ void rms_norm() {
       if (n == 0) continue;
       x[size_t(n / 2)] = NAN;
       k->rms_norm(x.data(), w.data(), 1e-6f, y.data(), n);
-      for (int64_t i = 0; i < n; i++) check.that(std::isnan(y[i]), "NaN spoils the row " + at({n, i}));
+      for (int64_t i = 0; i < n; i++) check.that(std::isnan(y[i]), "a NaN makes the row NaN " + at({n, i}));
     }
 }
 
@@ -849,7 +849,7 @@ void layer_norm() {
       if (n == 0) continue;
       x[size_t(n / 2)] = NAN;
       k->layer_norm(x.data(), w.data(), b.data(), 1e-6f, y.data(), n);
-      for (int64_t i = 0; i < n; i++) check.that(std::isnan(y[i]), "NaN spoils the row " + at({n, i}));
+      for (int64_t i = 0; i < n; i++) check.that(std::isnan(y[i]), "a NaN makes the row NaN " + at({n, i}));
     }
 }
 
@@ -916,7 +916,7 @@ void argmax() {
     argmax_of(x, check);
     x[size_t(n - 1)] = 9;
     argmax_of(x, check);
-    x[size_t(n / 2)] = 9; // a tie
+    x[size_t(n / 2)] = 9; // two equal maxima
     argmax_of(x, check);
     x[0] = NAN;
     argmax_of(x, check);
@@ -955,7 +955,7 @@ void rope() {
 
 // ---- attention
 
-// A head of d elements as caches of a type hold it.
+// Writes a head of d elements in the form of a cache type.
 void put_row(CacheType type, const float* x, uint8_t* row, int64_t d) {
   const Kernels& scalar = scalar_kernels();
   if (type == CACHE_F16) scalar.f32_to_f16(x, reinterpret_cast<uint16_t*>(row), d);
@@ -964,7 +964,7 @@ void put_row(CacheType type, const float* x, uint8_t* row, int64_t d) {
   else memcpy(row, x, size_t(d) * 4);
 }
 
-// The numbers that such a row stands for.
+// Reads such a head back as floats.
 void get_row(CacheType type, const uint8_t* row, float* x, int64_t d) {
   const Kernels& scalar = scalar_kernels();
   if (type == CACHE_F16) return scalar.f16_to_f32(reinterpret_cast<const uint16_t*>(row), x, d);
@@ -977,14 +977,14 @@ void get_row(CacheType type, const uint8_t* row, float* x, int64_t d) {
 
 int64_t row_bytes(CacheType type, int64_t d) { return cache_row(type, d) * cache_element_bytes(type); }
 
-// The last `rows` tokens of a sequence of `end` keys, in a cache whose blocks are dealt out backwards.
+// The last `rows` tokens of a sequence of `end` keys, in a cache with blocks in reverse order.
 struct Sequence {
   int32_t group, d, kv_heads, kv_head, block_size, rows, end;
   CacheType type = CACHE_F32;
   float soft_cap = 0, spread = 1;
   int32_t window = 0;
   bool causal = true;
-  std::vector<float> q{}, keys{}, values{}; // q [rows, group, d]; keys and values as numbers, in order of position: [end, d]
+  std::vector<float> q{}, keys{}, values{}; // q [rows, group, d]; keys, values [end, d] in order of position
   std::vector<int32_t> block_table{};
   std::vector<uint8_t> k_cache{}, v_cache{};
 
@@ -1010,14 +1010,14 @@ struct Sequence {
   }
   void store(const std::vector<float>& numbers, std::vector<uint8_t>& cache) const {
     const size_t size = size_t(row_bytes(type, d));
-    cache.assign(block_table.size() * size_t(block_size * kv_heads) * size, 0xff); // NaN wherever nothing belongs
+    cache.assign(block_table.size() * size_t(block_size * kv_heads) * size, 0xff); // NaN in unused places
     for (int32_t j = 0; j < end; j++) {
       const int64_t slot = int64_t(block_table[size_t(j / block_size)]) * block_size + j % block_size;
       put_row(type, numbers.data() + int64_t(j) * d, cache.data() + size_t(slot * kv_heads + kv_head) * size, d);
     }
   }
   float scale() const { return 1 / std::sqrt(float(d)); }
-  // Keys [first, last) are seen by row t.
+  // Row t sees keys [first_of(t), last_of(t)).
   int32_t first_of(int32_t t) const { return window ? std::max(0, end - rows + t - window + 1) : 0; }
   int32_t last_of(int32_t t) const { return causal ? end - rows + t + 1 : end; }
 
@@ -1035,7 +1035,7 @@ struct Sequence {
 };
 
 using AttendKernel = void (*Kernels::*)(const Attend&);
-// True where a kernel is that of an earlier table, with which it is tested.
+// Whether the kernel belongs to an earlier table; that table's tests cover it.
 template <class K>
 bool borrows(const Kernels* table, K Kernels::*kernel) {
   for (const Kernels* earlier : available()) {
@@ -1045,7 +1045,7 @@ bool borrows(const Kernels* table, K Kernels::*kernel) {
   return false;
 }
 
-// What a kernel may have rounded to bf16: the weights of values and these, and q and k besides.
+// Roundings to bf16 that a kernel may do. values: softmax weights and values; all: also q and k.
 enum class Rounded { none, values, all };
 
 struct NamedAttend {
@@ -1054,7 +1054,7 @@ struct NamedAttend {
   Rounded rounded = Rounded::none;
 };
 
-// Those for any cache that this table does not borrow.
+// The attention kernels of this table for all cache types, without borrowed ones.
 std::vector<NamedAttend> attend_kernels() {
   std::vector<NamedAttend> kernels = {{"many", &Kernels::attend_many},
                                       {"few", &Kernels::attend_few},
@@ -1070,7 +1070,7 @@ std::vector<float> attend(const Sequence& s, AttendKernel kernel, Check& check) 
   return std::vector<float>(y.data(), y.data() + y.size());
 }
 
-// In parts of `part` keys, merged.
+// Attention in parts of `part` keys, then merged.
 std::vector<float> attend_in_parts(const Sequence& s, AttendKernel kernel, int32_t part, Check& check) {
   const int64_t queries = s.rows * s.group, stride = queries * attend_part(s.d), count = (s.end + part - 1) / part;
   Guarded<float> y(queries * s.d), parts(stride * count), scratch(attend_scratch(queries, s.d));
@@ -1086,7 +1086,7 @@ std::vector<float> attend_in_parts(const Sequence& s, AttendKernel kernel, int32
   return std::vector<float>(y.data(), y.data() + y.size());
 }
 
-// The bound for what is rounded is that of core's attention.
+// With rounding, the bound of core's attention definition.
 void query_agrees(const Sequence& s, int32_t t, int32_t h, const float* y, const std::string& what, Rounded rounded, Check& check) {
   const float* q = s.q.data() + (t * s.group + h) * s.d;
   std::vector<double> p;
@@ -1144,7 +1144,7 @@ void attention_agrees() {
 
 void attention_in_bf16_agrees() {
   if (!k->attend_many_bf16) return;
-  Check check("attend_many_bf16 agrees with its definition, and rows do not depend on each other");
+  Check check("attend_many_bf16 agrees with its definition; rows are independent");
   const std::pair<int32_t, int32_t> shapes[] = {{1, 1}, {3, 6}, {17, 17}, {2, 33}, {64, 64}, {30, 255}, {13, 256}, {7, 257}, {20, 700}};
   for (int32_t d : {1, 3, 16, 24, 32, 33, 64, 80, 128, 130})
     for (int32_t group : {1, 3})
@@ -1162,7 +1162,7 @@ void attention_in_bf16_agrees() {
   s.fill();
   s.q[5] = NAN;
   const std::vector<float> y = attend(s, &Kernels::attend_many_bf16, check);
-  for (size_t i = 0; i < y.size(); i++) check.that(std::isnan(y[i]) == (i < 32), "a query of NaN spoils its own row alone");
+  for (size_t i = 0; i < y.size(); i++) check.that(std::isnan(y[i]) == (i < 32), "a NaN in a query makes only its own row NaN");
   for (float& value : s.q) value = 1;
   for (float& value : s.keys) value = -INFINITY;
   s.store();
@@ -1198,7 +1198,7 @@ void attention_depends_on_nothing_else() {
 }
 
 void heads_together_are_as_alone() {
-  Check check("attend_few gives heads together what each gets alone");
+  Check check("attend_few gives heads the same bits together and alone");
   constexpr int32_t kv_heads = 11, first = 1, end = 531, block_size = 16, blocks = (end + block_size - 1) / block_size;
   for (CacheType type : {CACHE_F32, CACHE_F16, CACHE_BF16, CACHE_I8})
     for (int32_t heads : {2, 3, 8, 10})
@@ -1236,7 +1236,7 @@ void heads_together_are_as_alone() {
 }
 
 void attention_at_the_edges() {
-  Check check("attend with nothing to see, and with NaN");
+  Check check("attend without visible keys, and with NaN");
   for (const auto& [name, kernel, rounded] : attend_kernels()) {
     Sequence s{2, 16, 1, 0, 16, 1, 300};
     s.fill();
@@ -1254,16 +1254,16 @@ void attention_at_the_edges() {
     s.store();
     const std::vector<float> last = attend(s, kernel, check);
     for (int32_t i = 0; i < 2 * s.d; i++)
-      check.near(last[size_t(i)], s.values[size_t(299 * s.d + i % s.d)], 1e-6, rounded == Rounded::none ? 1e-6 : 0x1p-8, 2, "the one key that is left");
+      check.near(last[size_t(i)], s.values[size_t(299 * s.d + i % s.d)], 1e-6, rounded == Rounded::none ? 1e-6 : 0x1p-8, 2, "the only visible key");
     s.keys[0] = NAN;
     s.store();
-    for (float value : attend(s, kernel, check)) check.that(std::isnan(value), "a key of NaN spoils the row");
-    for (float value : attend_in_parts(s, kernel, 256, check)) check.that(std::isnan(value), "and does so in parts");
+    for (float value : attend(s, kernel, check)) check.that(std::isnan(value), "a NaN key makes the row NaN");
+    for (float value : attend_in_parts(s, kernel, 256, check)) check.that(std::isnan(value), "a NaN key makes the row NaN, in parts");
   }
 }
 
 void attention_looks_at_no_later_key() {
-  Check check("attend leaves rows alone that do not see a NaN");
+  Check check("attend does not change rows that see no NaN");
   for (const auto& [name, kernel, rounded] : attend_kernels())
     for (const auto& [type, window] : {std::pair{CACHE_F32, 0}, {CACHE_F32, 4}, {CACHE_I8, 0}, {CACHE_I8, 4}}) {
       Sequence s{2, 40, 1, 0, 16, 20, 270, type};
@@ -1284,7 +1284,7 @@ void attention_looks_at_no_later_key() {
 }
 
 void attention_of_what_is_not_finite() {
-  Check check("attend gives NaN for a query with NaN or infinity, and leaves the others");
+  Check check("attend gives NaN only for queries with NaN or infinity");
   for (const auto& [name, kernel, rounded] : attend_kernels())
     for (CacheType type : {CACHE_F32, CACHE_I8})
       for (float spoilt : {NAN, INFINITY, -INFINITY}) {
@@ -1300,7 +1300,7 @@ void attention_of_what_is_not_finite() {
 
 // ---- convert
 
-// Steps of the largest magnitude's 127th part, worked out in double precision but for the scale.
+// scale = max|x| / 127 in f32; values in steps of scale, computed in double precision.
 void rows_of_bytes() {
   Check check("rows of int8 caches");
   for (int32_t d : {1, 3, 16, 24, 64, 128, 130})
@@ -1343,7 +1343,7 @@ void convert() {
   }
 }
 
-// The nearest of the two 16-bit neighbours, the even one of a tie.
+// The nearer of the two 16-bit neighbours; ties: the even one.
 void rounding() {
   Check check("rounding to 16 bits");
   const Kernels& reference = scalar_kernels();
@@ -1358,7 +1358,7 @@ void rounding() {
     check.that(memcmp(f16, want_f16, sizeof f16) == 0, "f16 near bits " + at({int64_t(start)}));
     check.that(memcmp(bf16, want_bf16, sizeof bf16) == 0, "bf16 near bits " + at({int64_t(start)}));
   }
-  for (uint32_t half = 0; half < 0x7c00; half++) { // ties between neighbouring f16
+  for (uint32_t half = 0; half < 0x7c00; half++) { // ties between adjacent f16
     const uint16_t pair[2] = {uint16_t(half), uint16_t(half + 1)};
     float values[2];
     k->f16_to_f32(pair, values, 2);
@@ -1369,7 +1369,7 @@ void rounding() {
     k->f32_to_f16(x, got, 3);
     check.that(got[0] == half && got[1] == half + (half & 1) && got[2] == half + 1, "f16 tie " + at({half}));
   }
-  for (uint32_t half = 0; half < 0x7f80; half++) { // and bf16
+  for (uint32_t half = 0; half < 0x7f80; half++) { // ties between adjacent bf16
     const float x[3] = {from_bits((half << 16) + 0x7fff), from_bits((half << 16) + 0x8000), from_bits((half << 16) + 0x8001)};
     uint16_t got[3];
     k->f32_to_bf16(x, got, 3);
@@ -1410,9 +1410,9 @@ void attention() {
   attention_of_what_is_not_finite();
 }
 
-// The names of tables; none: all that this machine can run.
+// Names of tables; no names: all tables of this machine.
 void test_tables(int count, char** names) {
-  const std::string goldens = "../../../../../shared/data/dequant-reference/gguf"; // from this folder; skipped where absent
+  const std::string goldens = "../../../../../shared/data/dequant-reference/gguf"; // relative to this folder; skipped if absent
   for (const Kernels* table : available()) {
     if (count > 1 && std::find(names + 1, names + count, std::string(table->name)) == names + count) continue;
     k = table;
@@ -1455,7 +1455,7 @@ void test_tables(int count, char** names) {
   }
 }
 
-// The stack of a thread where the C library is musl; sanitizers need room of their own in every frame.
+// Stack size of a musl thread; sanitizers need larger frames.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr size_t stack_bytes = 2048 * 1024;
 #else

@@ -1,4 +1,4 @@
-// What the kernel tests and benchmarks share: random numbers, guarded buffers, the tables this machine can run.
+// Shared by kernel tests and benchmarks: random numbers, guarded buffers, the tables of this machine.
 #pragma once
 #include "../kernels/kernels.h"
 #include "../kernels/packed/pack.h"
@@ -34,7 +34,7 @@ inline std::vector<const Kernels*> available() {
   return tables;
 }
 
-// Marsaglia 2003, xorshift64*; normal by the sum of twelve.
+// xorshift64* (Marsaglia 2003); normal values: the sum of twelve uniform values.
 class Random {
 public:
   explicit Random(uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15 + 1) {}
@@ -55,7 +55,7 @@ private:
   uint64_t state_;
 };
 
-// n elements at an odd address (element-aligned only), between canaries that intact() checks.
+// n elements at an address with element alignment only, between canaries; intact() checks the canaries.
 template <class T>
 class Guarded {
 public:
@@ -78,7 +78,7 @@ private:
   int64_t n_;
 };
 
-// What kernels lay weights out in.
+// Scratch for a kernel's layout of weights.
 inline void* panel() {
   alignas(64) static uint8_t memory[PANEL_BYTES];
   return memory;
@@ -91,7 +91,7 @@ inline std::vector<float> normals(uint64_t seed, int64_t n, float spread = 1) {
   return values;
 }
 
-// Bytes and elements of a block of each format, by name.
+// Name, elements and bytes of a block, per format.
 struct FormatSize {
   const char* name;
   int64_t elements, bytes;

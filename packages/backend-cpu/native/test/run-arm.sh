@@ -1,7 +1,7 @@
 #!/bin/sh
-# The kernel tests cross-built for 64-bit Arm and run by qemu: the plain tables on a processor without extensions, the others
-# on one with all of them.
-# Skips, and says so, where the compiler or qemu is missing.
+# Cross-builds the kernel tests for 64-bit Arm and runs them with qemu: scalar and neon on a processor without extensions,
+# the other tables on a processor with all extensions.
+# Without compiler or qemu: prints a message and skips.
 set -eu
 cd "$(dirname "$0")"
 for tool in aarch64-linux-gnu-g++ qemu-aarch64-static; do

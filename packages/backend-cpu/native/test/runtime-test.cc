@@ -1,4 +1,4 @@
-// Tests of threads, files, weights and the executor without Node, made to be run with sanitizers: native/test/sanitize.sh
+// Tests of threads, files, weights and the executor without Node, for sanitizers: native/test/sanitize.sh
 #include "runtime-test.h"
 
 #include <signal.h>
@@ -40,7 +40,7 @@ namespace {
 // ---- cores
 
 void cpu_lists_are_read() {
-  Check check("lists of processors are read");
+  Check check("parse_cpu_list reads lists of processors");
   const std::pair<const char*, std::vector<int>> cases[] = {
       {"0-3,8", {0, 1, 2, 3, 8}}, {"5", {5}}, {"0,2-2", {0, 2}}, {"", {}}, {"x", {}}, {"3-1", {}}, {"-4", {}},
       {"1,7-x", {1}}, {"0,99999999999", {0}}, {"0-70000", {}}};
@@ -57,7 +57,7 @@ std::vector<int> cpus(int first, int last) {
 
 void hyperthreads_share_a_core() {
   Check check("hyperthreads share a core");
-  Folder now, before; // processors i and i + 4 are one core; the file's older name
+  Folder now, before; // processors i and i + 4 are one core; `before`: file name of older kernels
   for (int cpu = 0; cpu < 8; cpu++) {
     const std::string siblings = std::to_string(cpu % 4) + "," + std::to_string(cpu % 4 + 4) + "\n";
     now.write(in_cpu(cpu, "topology/core_cpus_list"), siblings);
@@ -68,12 +68,12 @@ void hyperthreads_share_a_core() {
     check.same(performance_cores({0, 4}, sysfs->path()), 1, "both halves of a core");
     check.same(performance_cores({5, 4, 0}, sysfs->path()), 2, "a core and half of another");
   }
-  check.same(performance_cores(cpus(0, 2), "/nowhere"), 3, "a machine that says nothing");
+  check.same(performance_cores(cpus(0, 2), "/nowhere"), 3, "no sysfs");
 }
 
 void slow_cores_are_left_out() {
-  Check check("slow cores are left out");
-  Folder intel; // 4 fast cores of two processors each, then 4 slow ones
+  Check check("slow cores do not count");
+  Folder intel; // 4 fast cores with two processors each, then 4 slow cores
   intel.write("devices/cpu_core/cpus", "0-7\n");
   intel.write("devices/cpu_atom/cpus", "8-11\n");
   for (int cpu = 0; cpu < 12; cpu++) {
@@ -98,7 +98,7 @@ void control_groups_limit() {
   check.same(cgroup_cpus(free.path()), 0.0, "no quota");
   check.same(cgroup_memory(free.path()).total, UINT64_MAX, "no memory limit");
 
-  v2.write("proc/self/cgroup", "0::/a/b\n"); // the tightest of a group and those above it
+  v2.write("proc/self/cgroup", "0::/a/b\n"); // the tightest limit of a group and its parents counts
   v2.write("sys/fs/cgroup/a/cpu.max", "150000 100000\n");
   v2.write("sys/fs/cgroup/a/b/cpu.max", "max 100000\n");
   v2.write("sys/fs/cgroup/a/memory.max", "1000\n");
@@ -129,9 +129,9 @@ void some_thread_is_always_left() {
 
 void nap(int microseconds) { std::this_thread::sleep_for(std::chrono::microseconds(microseconds)); }
 
-// Plain integers throughout: the thread sanitizer sees whoever touches them without being ordered.
+// Non-atomic integers: the thread sanitizer reports unordered accesses.
 void chunks_are_done_once() {
-  Check check("every chunk is done once, before run returns");
+  Check check("run calls every chunk once before it returns");
   for (const int threads : {1, 2, 3, 8}) {
     ThreadPool pool(threads);
     std::vector<int> done(64), by_thread(threads);
@@ -142,7 +142,7 @@ void chunks_are_done_once() {
         done[chunk]++;
         by_thread[thread]++;
       });
-      if (job % 200 == 0) nap(300); // long enough for all to fall asleep
+      if (job % 200 == 0) nap(300); // long enough for all threads to fall asleep
       if (std::accumulate(done.begin(), done.end(), 0) == chunks &&
           std::all_of(done.begin(), done.begin() + chunks, [](int count) { return count == 1; }))
         continue;
@@ -154,7 +154,7 @@ void chunks_are_done_once() {
   }
 }
 
-// Each waits for the other, asleep or not: one thread alone would never return.
+// Each chunk waits for the other chunk: with one thread, run would never return.
 void sleeping_threads_are_woken() {
   Check check("a sleeping thread is woken for a large job");
   ThreadPool pool(2);
@@ -172,7 +172,7 @@ void sleeping_threads_are_woken() {
 }
 
 void pools_end_at_any_time() {
-  Check check("a pool ends whatever its threads are at");
+  Check check("a pool ends in any state of its threads");
   for (int i = 0; i < 200; i++) {
     std::atomic<int> done{0};
     {
@@ -185,9 +185,9 @@ void pools_end_at_any_time() {
 }
 
 void tasks_run_in_order() {
-  Check check("tasks run in the order of each poster, and all of them");
+  Check check("all tasks run, in the order of each poster");
   constexpr int posters = 3, each = 1000;
-  std::vector<int> seen[posters]; // only the queue's thread touches them until it has ended
+  std::vector<int> seen[posters]; // only the queue's thread writes these before it ends
   {
     TaskQueue queue("test");
     std::vector<std::thread> threads;
@@ -244,7 +244,7 @@ void files_are_mapped_once() {
 }
 
 void what_is_no_file_is_refused() {
-  Check check("what is no file is refused");
+  Check check("paths that are not regular files are refused");
   Folder folder;
   FileMap files;
   check.fails(Code::bad_weight, "cannot be opened", [&] { files.open(folder.path("missing")); });
@@ -307,7 +307,7 @@ void wrong_weights_are_refused() {
 }
 
 void weights_are_read_where_they_are_not_mapped() {
-  Check check("weights that are not mapped need their file no more");
+  Check check("weights that are not mapped do not need their file");
   Folder folder;
   Backend backend(2, "");
   const std::string bytes = random_bytes(9 << 20); // several pieces
@@ -319,9 +319,9 @@ void weights_are_read_where_they_are_not_mapped() {
   weight->each_file([&](const MappedFile& file) { check.that(false, file.path() + " is mapped"); });
 }
 
-// The system says that a page cannot be read by a signal; the process goes on.
+// An unreadable page raises SIGBUS; the process must continue.
 void lost_pages_are_zeros() {
-  Check check("pages of a file that was cut short are zeros, and are told of");
+  Check check("lost pages of a truncated file read as zeros and are reported");
   Folder folder;
   FileMap files;
   const auto other = files.open(folder.write("other", std::string(1 << 16, 'o')));
@@ -343,9 +343,9 @@ void lost_pages_are_zeros() {
   check.that(again->bytes() == 1 << 12 && again->data()[0] == 'x', "the file as it is now");
 }
 
-// Signals for any other memory go to whoever handled them before; here, as at the start of most programs, that ends it.
+// SIGBUS for other memory goes to the earlier handler. Here, as in most programs, there is none: the process ends.
 void other_faults_are_passed_on() {
-  Check check("SIGBUS for memory of others goes where it went before");
+  Check check("SIGBUS for other memory goes to the earlier handler");
   Folder folder;
   const std::string path = folder.write("file", std::string(1 << 14, 'x'));
   FileMap files;
@@ -368,7 +368,7 @@ void other_faults_are_passed_on() {
 }
 
 void a_file_written_to_during_a_load_is_refused() {
-  Check check("a file that is written to while it is loaded is refused");
+  Check check("a file that changes during loading is refused");
   Folder folder;
   Backend backend(1, "");
   ByteSource source;
@@ -380,7 +380,7 @@ void a_file_written_to_during_a_load_is_refused() {
   check.fails(Code::bad_weight, "was written to while it was loaded", [&] { held.need_unchanged(); });
 }
 
-// A random GPTQ matrix [24, 128] in groups of 32, and what its elements are.
+// A random GPTQ matrix [24, 128] in groups of 32, and its element values.
 struct Gptq {
   static constexpr int64_t N = 24, K = 128, groups = 4;
   GptqSource source;
@@ -449,7 +449,7 @@ void gptq_matrices_keep_their_values() {
 
 // ---- plans
 
-// A small model over a backend: ids [T] → argmax [T] and logits [T, V], both in the outputs.
+// A small model on a backend: ids [T] → argmax [T] and logits [T, V], both in the outputs.
 class Model {
  public:
   static constexpr int32_t T = 5, D = 64, F = 2048, V = 320, E = 3;
@@ -557,7 +557,7 @@ void runs_can_be_ended() {
   check.fails(Code::aborted, "disposed", run);
 }
 
-// What has been posted when a backend ends is not begun, and what has begun ends with the chunks that are under way.
+// When a backend ends, queued loads do not begin, and running loads end after the chunks in progress.
 void loads_end_with_the_backend() {
   Check check("a load ends when the pool is cancelled");
   for (const int threads : {1, 3}) {
@@ -576,10 +576,10 @@ void loads_end_with_the_backend() {
 }
 
 void weights_in_lost_files_end_runs() {
-  Check check("a run whose weights have lost their file fails");
+  Check check("a run fails if the file of its weights has lost bytes");
   Folder folder;
   Backend backend(2, "");
-  constexpr int32_t V = 4096, D = 64; // pages enough
+  constexpr int32_t V = 4096, D = 64; // several pages
   WeightSource source = in_memory("f16", {V, D}, random_bytes(V * D * 2));
   source.parts[0].bytes = {folder.write("weights", random_bytes(V * D * 2)), 0, V * D * 2, true, nullptr};
   const int32_t table = backend.weights.add(load_weight(source, backend.files, backend.kernels, backend.pool));
@@ -590,7 +590,7 @@ void weights_in_lost_files_end_runs() {
   const HostMemory host = {reinterpret_cast<uint8_t*>(&id), sizeof id, reinterpret_cast<uint8_t*>(outputs), sizeof outputs};
   Plan plan(writer.words(0, sizeof id, sizeof outputs), host, backend.buffers, backend.weights);
   backend.compute(plan, &control);
-  id = V; // a failure of its own, of a file that is as it was
+  id = V; // another error, while the file is unchanged
   try {
     backend.compute(plan, &control);
     check.that(false, "an id out of range");
@@ -607,9 +607,9 @@ void weights_in_lost_files_end_runs() {
   check.fails(Code::device_failed, "now has 0", [&] { backend.compute(plan, &control); });
 }
 
-// Inputs and outputs are as large as the operands, and sanitizers watch what lies beyond them.
+// Inputs and outputs have exactly the size of the operands; sanitizers watch the memory beyond.
 void reshaped_operands_are_refused() {
-  Check check("operands of as many elements in other shapes are refused");
+  Check check("operands with equal counts but other shapes are refused");
   Backend backend(2, "");
   constexpr int32_t S = 4, V = 4096;
   const std::vector<int32_t> right = {S, V}, wrong = {1, S * V};
@@ -642,9 +642,9 @@ void reshaped_operands_are_refused() {
   check.fails(Code::bad_argument, "settings", [&] { run("sample", {}, {in(right), in({1, 4 * S}), random, token, out({S}, DType::i32)}); });
 }
 
-// Shapes without elements whose other dimensions are endless.
+// Shapes without elements, with other dimensions as large as possible.
 void nothing_takes_no_time() {
-  Check check("shapes without elements are done at once, or refused");
+  Check check("shapes without elements take no time, or are refused");
   Backend backend(2, "");
   constexpr int32_t most = INT32_MAX;
   int32_t control = 0;
@@ -670,7 +670,7 @@ void nothing_takes_no_time() {
   check.fails(Code::out_of_memory, "64 bits", [&] { scratch.reserve(16, INT64_MAX / 2); });
 }
 
-// Each plan has one or two words changed. What still runs must stay inside its memory, which the sanitizers watch.
+// Each plan has one or two changed words. A plan that still runs must stay inside its memory; sanitizers watch.
 void changed_plans_do_no_harm() {
   Check check("plans with changed words fail or run");
   Model model(2);
@@ -701,7 +701,7 @@ void changed_plans_do_no_harm() {
 } // namespace
 
 int main() {
-  alarm(240); // a test that waits for ever must not
+  alarm(240); // ends a test that hangs
   cpu_lists_are_read();
   hyperthreads_share_a_core();
   slow_cores_are_left_out();

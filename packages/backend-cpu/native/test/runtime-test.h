@@ -1,4 +1,4 @@
-// What the tests of the runtime share: counted checks, files that vanish, plans written by hand.
+// Shared by the runtime tests: counted checks, temporary files, plans written by hand.
 #pragma once
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ namespace quern::test {
 
 inline int failures = 0;
 
-// One test: counts its checks, prints the first few that fail.
+// One test: counts its checks, prints the first few failures.
 class Check {
  public:
   explicit Check(const char* name) : name_(name) {}
@@ -35,7 +35,7 @@ class Check {
   void same(const T& got, const T& want, const std::string& what) {
     that(got == want, what + ": got " + std::to_string(got) + ", want " + std::to_string(want));
   }
-  // body must throw a Failure with this code whose message has `part` in it.
+  // `body` must throw a Failure with this code; its message must contain `part`.
   template <class Body>
   void fails(Code code, const std::string& part, const Body& body) {
     try {
@@ -53,7 +53,7 @@ class Check {
   long checks_ = 0, failed_ = 0;
 };
 
-// A folder that goes with its contents.
+// A temporary folder, removed with its contents.
 class Folder {
  public:
   Folder() {
@@ -75,7 +75,7 @@ class Folder {
   std::filesystem::path path_;
 };
 
-// The device with the tables that plans are decoded by.
+// The device with the tables for decoding plans.
 struct Backend : CpuDevice {
   using CpuDevice::CpuDevice;
   void compute(Plan& plan, const int32_t* control) { run_plan(*this, plan, {.control = control}); }
@@ -84,16 +84,16 @@ struct Backend : CpuDevice {
   WeightTable weights;
 };
 
-// Where an operand lies.
+// An operand in a plan.
 struct Place {
   Region region;
   std::vector<int32_t> shape;
   uint64_t offset = 0; // bytes
-  int32_t id = 0;      // of a weight or buffer
+  int32_t id = 0;      // id of a weight or buffer
   DType dtype = DType::f32;
 };
 
-// Plans as core writes them (core/src/plan/encode.ts).
+// Writes plans as core does (core/src/plan/encode.ts).
 class PlanWriter {
  public:
   void op(const std::string& name, const std::vector<int32_t>& attributes, const std::vector<Place>& operands) {

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Builds the native tests with a sanitizer and runs them.
-#   native/test/sanitize.sh [address | thread | none]…     address has undefined in it; without arguments: address, thread
-# Objects are kept in ${BUILD:-build/sanitize} for the next time. A compiler without the sanitizer's library is told of,
-# and the tests then run without it.
+#   native/test/sanitize.sh [address | thread | none]…     address includes undefined; default: address, thread
+# Objects stay in ${BUILD:-build/sanitize} for the next run. If the compiler lacks the sanitizer's library, the script says
+# so and runs the tests without a sanitizer.
 set -eu
 cd "$(dirname "$0")/../.."
 mkdir -p "${BUILD:-build/sanitize}"

@@ -1,8 +1,8 @@
-# The native tests, from the very sources and flags of the addon but for Node's part. Used by sanitize.sh.
+# The native tests: sources and flags of the addon, without the Node part. Used by sanitize.sh.
 get_target_property(TESTED backend_cpu SOURCES)
 list(FILTER TESTED EXCLUDE REGEX "/addon/")
 get_target_property(DEFINITIONS backend_cpu COMPILE_DEFINITIONS)
-# Sanitizers see the memory that a model of the tile instructions touches, not what the instructions touch.
+# Sanitizers see the memory accesses of a model of the tile instructions, not those of the instructions.
 list(APPEND DEFINITIONS QUERN_EMULATE_AMX)
 add_library(tested OBJECT EXCLUDE_FROM_ALL ${TESTED})
 foreach(program kernels-test runtime-test)

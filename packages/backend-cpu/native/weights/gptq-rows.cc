@@ -10,7 +10,7 @@
 
 namespace quern {
 
-static constexpr int64_t block = 32; // columns of every format that is made here
+static constexpr int64_t block = 32; // columns per block of all formats made here
 
 GptqRows::GptqRows(const GptqSource& source, FileMap& files, ThreadPool& pool)
     : source_(source),
@@ -57,7 +57,7 @@ void GptqRows::read_groups() {
   }
 }
 
-// Columns of a group side by side, where act-order has scattered them.
+// Sorts columns by group, where act-order has scattered them.
 void GptqRows::put_in_order() {
   if (std::is_sorted(group_of_.begin(), group_of_.end())) return;
   order_.resize(source_.K);
@@ -67,7 +67,7 @@ void GptqRows::put_in_order() {
   });
 }
 
-// True where no block has columns of two groups.
+// Whether every block has columns of one group only.
 bool GptqRows::in_blocks() const {
   if (source_.K % block != 0) return false;
   for (int64_t place = 0; place < source_.K; place += block)
@@ -75,7 +75,7 @@ bool GptqRows::in_blocks() const {
   return true;
 }
 
-// q4_0 and q8_0 have their zero in the middle; q5_0 has room for q − zero of any zero of 4 bits.
+// q4_0 and q8_0: fixed zero, the middle of the range. q5_0: range for q − zero with any 4-bit zero.
 void GptqRows::choose_format() {
   const int middle = source_.bits == 4 ? 8 : 128;
   bool symmetric = true;
@@ -103,7 +103,7 @@ RowsInMemory GptqRows::rows(int64_t first, int64_t count, uint8_t* scratch) cons
   return {scratch, row_bytes()};
 }
 
-// Row after row of a column: they are neighbours in the file.
+// Rows in the inner loop: rows of one column are adjacent in the file.
 void GptqRows::fill_blocks(int64_t first, int64_t count, uint8_t* out) const {
   const int64_t block_bytes = layout_of(format_).block_bytes;
   for (int64_t place = 0; place < source_.K; place += block) {
@@ -122,7 +122,7 @@ void GptqRows::fill_blocks(int64_t first, int64_t count, uint8_t* out) const {
   }
 }
 
-// The layouts of quant's q4_0, q5_0 and q8_0.
+// Layouts q4_0, q5_0 and q8_0 of quant.
 void GptqRows::fill_block(int64_t group, int64_t n, const int16_t (&values)[32], uint8_t* out) const {
   const uint16_t d = scale(group, n);
   memcpy(out, &d, sizeof d);

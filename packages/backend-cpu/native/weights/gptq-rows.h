@@ -1,5 +1,5 @@
-// GPTQ matrices as blocks of GGUF formats that mean the same, to the last bit: (q − zero) · scale of 32 columns of a group is a
-// block of q4_0, q5_0 or q8_0 whose d is the group's scale.
+// GPTQ matrices as blocks of GGUF formats, exact: (q − zero) · scale of 32 columns of one group becomes a block of q4_0,
+// q5_0 or q8_0 with d = the group's scale.
 #pragma once
 #include <stdint.h>
 
@@ -10,13 +10,13 @@
 
 namespace quern {
 
-// In the format f32 where no block format means the same.
+// Format f32 if no block format is exact.
 class GptqRows : public WeightRows {
  public:
-  // Throws BAD_WEIGHT, naming the part that is wrong. `source` and what it points to must outlive the rows.
+  // Throws BAD_WEIGHT with the name of the wrong part. `source` and its bytes must outlive this object.
   GptqRows(const GptqSource& source, FileMap& files, ThreadPool& pool);
 
-  // Column order()[p] of the matrix is at place p of the blocks; empty where columns are in their places.
+  // Place p of the blocks holds column order()[p] of the matrix; empty: the identity.
   const std::vector<int32_t>& order() const { return order_; }
   RowsInMemory rows(int64_t first, int64_t count, uint8_t* scratch) const override;
   void need_unchanged() const override;
@@ -38,17 +38,17 @@ class GptqRows : public WeightRows {
   void fill_blocks(int64_t first, int64_t count, uint8_t* out) const;
   void fill_block(int64_t group, int64_t n, const int16_t (&values)[32], uint8_t* block) const;
   void fill_floats(int64_t first, int64_t count, float* out) const;
-  // Where in a word the i-th of neighbours is.
+  // Bit offset of value i within its word.
   int bit(int64_t i) const { return source_.bits * static_cast<int>(i & ((1 << shift_) - 1)); }
   int field(uint32_t word, int bit) const { return static_cast<int>(word >> bit & ((1u << source_.bits) - 1)); }
 
   const GptqSource& source_;
-  const int shift_; // 2^shift_ values in a word
+  const int shift_; // 2^shift_ values per word
   const int64_t groups_;
   Part qweight_, qzeros_, scales_, group_index_;
   const Part* const parts_[4] = {&qweight_, &qzeros_, &scales_, &group_index_};
   std::vector<int32_t> group_of_; // [K]
-  std::vector<int32_t> order_;    // [K], or empty
+  std::vector<int32_t> order_;    // [K] or empty
 };
 
 } // namespace quern

@@ -13,10 +13,10 @@ namespace {
 
 using Made = std::shared_ptr<const Weight>;
 
-// A weight of `count` matrices, all alike.
+// A weight of `count` matrices of equal shape.
 struct Stack {
   std::vector<int64_t> shape;
-  int64_t count, rows; // of each matrix
+  int64_t count, rows; // rows per matrix
 
   explicit Stack(const std::vector<int64_t>& shape, int64_t all_rows)
       : shape(shape), count(shape.size() == 3 ? shape[0] : 1), rows(all_rows / count) {}
@@ -26,7 +26,7 @@ int64_t tile_rows_of(int64_t rows) { return (rows + PACKED_ROWS - 1) / PACKED_RO
 
 WeightMemory owner_of(Pages pages) { return {{}, {std::make_shared<const Pages>(std::move(pages))}}; }
 
-// Calls body(i, rows, count) for the i-th up to 16 rows of every matrix, on the pool's threads.
+// Calls body(i, rows, count) for the i-th group of ≤ 16 rows of each matrix, on the pool's threads.
 template <class Body>
 void each_16_rows(const WeightRows& rows, const Stack& stack, ThreadPool& pool, const Body& body) {
   const int64_t tile_rows = tile_rows_of(stack.rows);
@@ -38,7 +38,7 @@ void each_16_rows(const WeightRows& rows, const Stack& stack, ThreadPool& pool, 
   });
 }
 
-// Each matrix begins a row of tiles of its own.
+// Each matrix starts a new row of tiles.
 Made pack(const WeightRows& rows, const Stack& stack, ThreadPool& pool, std::vector<int32_t> order = {}) {
   const PackedFormat& layout = packed_format(rows.format());
   const int64_t tile_row = packed_rows_bytes(layout, rows.width()), tile_rows = tile_rows_of(stack.rows);
@@ -54,7 +54,7 @@ Made pack(const WeightRows& rows, const Stack& stack, ThreadPool& pool, std::vec
   return std::make_shared<const Weight>(stack.shape, std::move(matrices), owner_of(std::move(tiles)), std::move(order));
 }
 
-// All rows one behind another, in memory of their own.
+// Copies all rows to new memory, one row after another.
 Made copy(const WeightRows& rows, const Stack& stack, ThreadPool& pool, std::vector<int32_t> order = {}) {
   const int64_t row_bytes = rows.row_bytes();
   Pages copied(rows.count() * row_bytes);
@@ -68,7 +68,7 @@ Made copy(const WeightRows& rows, const Stack& stack, ThreadPool& pool, std::vec
   return std::make_shared<const Weight>(stack.shape, std::move(matrices), owner_of(std::move(copied)), std::move(order));
 }
 
-// Where the bytes lie; null where a matrix lies in pieces, or where some matrices could be used as floats and others not.
+// Matrices over the bytes in place. Null if a matrix has several pieces, or if only some matrices are readable as floats.
 Made in_place(const StoredRows& rows, const Stack& stack) {
   std::vector<Matrix> matrices;
   for (int64_t e = 0; e < stack.count; e++) {
@@ -90,7 +90,7 @@ Made vector_of_floats(const StoredRows& rows, const Kernels& kernels) {
   return std::make_shared<const Weight>(std::vector{N}, std::vector{matrix}, owner_of(std::move(floats)));
 }
 
-// What is in memory of its own needs the files no more.
+// Copied weights do not need the files any more.
 Made once_read(const WeightRows& rows, Made weight) {
   rows.need_unchanged();
   rows.release_files();

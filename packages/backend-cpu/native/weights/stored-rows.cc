@@ -22,7 +22,7 @@ static std::string show_shape(const std::vector<int64_t>& shape) {
 
 static bool is_whole(const WeightSource& source) { return source.parts.size() == 1 && source.parts[0].rows == 0; }
 
-// Bytes of rows of `of` elements, a whole number of blocks.
+// Bytes of rows of `of` elements; `of` is a multiple of the block size.
 static int64_t bytes_of(const FormatLayout& layout, int64_t rows, int64_t of, const std::string& shape) {
   int64_t row_bytes, total;
   if (__builtin_mul_overflow(of / layout.block, layout.block_bytes, &row_bytes) ||
@@ -50,7 +50,7 @@ StoredRows::StoredRows(const WeightSource& source, FileMap& files, ThreadPool& p
          shown(rows));
 }
 
-// Parts count the elements of a vector as rows.
+// For a vector, a part's rows are elements.
 void StoredRows::set_layout(const WeightSource& source) {
   const FormatLayout* layout = find_format(source.format);
   const std::vector<int64_t>& shape = source.shape;

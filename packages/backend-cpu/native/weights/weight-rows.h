@@ -1,4 +1,4 @@
-// The rows of a weight while it loads.
+// Rows of a weight during loading.
 #pragma once
 #include <stdint.h>
 
@@ -9,10 +9,10 @@ namespace quern {
 
 struct RowsInMemory {
   const uint8_t* data;
-  int64_t stride; // bytes from row to row
+  int64_t stride; // bytes between rows
 };
 
-// Rows of `width` weights each, in the blocks of a format, wherever they come from.
+// Rows of `width` weights in the blocks of a format, from any source.
 class WeightRows {
  public:
   virtual ~WeightRows() = default;
@@ -21,11 +21,11 @@ class WeightRows {
   int64_t count() const { return count_; }
   int64_t width() const { return width_; }
   int64_t row_bytes() const { return layout_of(format_).row_bytes(width_); }
-  // Rows [first, first + count), count ≤ 16: where they lie, or in `scratch`, count · row_bytes(). Several threads may ask.
+  // Rows [first, first + count), count ≤ 16: in place, or in `scratch` of count · row_bytes() bytes. Any thread.
   virtual RowsInMemory rows(int64_t first, int64_t count, uint8_t* scratch) const = 0;
-  // Once rows have been read: throws BAD_WEIGHT where a file has changed meanwhile.
+  // After reading rows: throws BAD_WEIGHT if a file has changed meanwhile.
   virtual void need_unchanged() const = 0;
-  // Lets go of the memory that mapped files take.
+  // Drops the memory of mapped files.
   virtual void release_files() const = 0;
 
  protected:

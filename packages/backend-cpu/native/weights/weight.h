@@ -1,4 +1,4 @@
-// Loaded parameters.
+// Loaded weights.
 #pragma once
 #include <stdint.h>
 
@@ -12,14 +12,14 @@
 
 namespace quern {
 
-// What the bytes of a weight lie in.
+// Owners of a weight's bytes.
 struct WeightMemory {
-  std::vector<std::shared_ptr<const MappedFile>> files; // each once
+  std::vector<std::shared_ptr<const MappedFile>> files; // no duplicates
   std::vector<std::shared_ptr<const Pages>> pages;
 };
 
-// A loaded parameter: the matrices that ops read, and what they lie in. A vector [N] is a matrix of one row of f32; a stack
-// [E, N, K] is E matrices of one kind; all else is one matrix. load-weight.h makes it.
+// A loaded weight: matrices for ops, and owners of their memory. A vector [N] is one f32 matrix [1, N]; a stack [E, N, K]
+// is E matrices of one format; any other weight is one matrix. Made by load-weight.h.
 class Weight final : public LoadedWeight {
  public:
   Weight(std::vector<int64_t> shape, std::vector<Matrix> matrices, WeightMemory memory, std::vector<int32_t> order = {})
@@ -29,11 +29,11 @@ class Weight final : public LoadedWeight {
   Weight(const Weight&) = delete; // matrices point into it
 
   const std::vector<int64_t>& shape() const override { return shape_; }
-  // Of a weight that is no stack.
+  // Only if the weight is not a stack.
   const Matrix& matrix() const { return matrices_.front(); }
   const std::vector<Matrix>& matrices() const { return matrices_; }
   Format format() const { return matrix().format(); }
-  // Of memory taken, or of the file where that is used.
+  // Bytes of memory taken, or bytes of the mapped file.
   uint64_t byte_length() const override {
     uint64_t bytes = 0;
     for (const Matrix& matrix : matrices_) bytes += matrix.byte_length();

@@ -43,6 +43,7 @@ export const addLayerNorm = defineOp({
     bias: { kind: 'weight' },
   },
   attributes: { eps: 'f32' },
+  replaces: '`sum = add(a, b)`, `layerNorm(sum, w, bias)`, where a and b have one shape; sum stays an output',
   outputs: ['sum', 'y'],
   accumulation: 'f32',
   infer({ a, b, w, bias }, attributes) {

@@ -12,6 +12,8 @@ export const addRmsNorm = defineOp({
     w: { kind: 'weight' },
   },
   attributes: { eps: 'f32' },
+  replaces:
+    '`sum = add(a, b)`, `rmsNorm(sum, w)`, where a and b have one shape; sum stays an output: it is the residual stream',
   outputs: ['sum', 'y'],
   accumulation: 'f32',
   infer({ a, b, w }, { eps }) {

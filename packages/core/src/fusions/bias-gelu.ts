@@ -29,6 +29,7 @@ export const biasGelu = defineOp({
   doc: `gelu(x · wᵀ + bias): [T, K], [N, K], [N] → [T, N]; form as for gelu. ${batchInvariantDoc}`,
   operands: { x: { kind: 'tensor', dtypes: ['f32'] }, w: { kind: 'weight' }, bias: { kind: 'weight' } },
   attributes: { form: 'i32', ...batchInvariantRule },
+  replaces: '`gelu(linear(x, w, bias))`, where the product has no other reader',
   outputs: ['y'],
   accumulation: 'f32',
   infer(operands, attributes) {

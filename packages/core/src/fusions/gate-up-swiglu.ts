@@ -22,6 +22,8 @@ export const gateUpSwiglu = defineOp({
   doc: `swiglu(x · gateᵀ, x · upᵀ): [T, K], [F, K] twice → [T, F]. ${batchInvariantDoc}`,
   operands: { x: { kind: 'tensor', dtypes: ['f32'] }, gate: { kind: 'weight' }, up: { kind: 'weight' } },
   attributes: batchInvariantRule,
+  replaces:
+    '`swiglu(linear(x, gate), linear(x, up))`, where neither product has a bias or another reader, and batchInvariant is the same',
   outputs: ['y'],
   accumulation: 'f32',
   infer({ x, gate, up }, attributes) {

@@ -8,6 +8,7 @@ export const linearArgmax = defineOp({
   doc: 'argmax(x · wᵀ): [T, K], [N, K] → [T] as i32, without the N products ever being stored.',
   operands: { x: { kind: 'tensor', dtypes: ['f32'] }, w: { kind: 'weight' } },
   attributes: {},
+  replaces: '`argmax(linear(x, w))`, without bias or batchInvariant, where the logits have no other reader',
   outputs: ['y'],
   accumulation: 'f32',
   infer({ x, w }) {

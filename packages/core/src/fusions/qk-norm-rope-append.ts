@@ -63,6 +63,9 @@ export const qkNormRopeAppend = defineOp({
     vCache: cache,
   },
   attributes: { eps: 'f32', layout: 'i32' },
+  inRange: '−1 ≤ slots[t] < blocks · blockSize',
+  replaces:
+    '`rope(rmsNorm(q))`, `rope(rmsNorm(k))` and `kvAppend`, with both norms or neither, where table, layout and eps are the same, the rotated k has no other reader, and q is what the next attention over this cache reads',
   outputs: ['y'],
   accumulation: 'f32',
   infer({ q, k, v, qNorm, kNorm, table, slots, kCache, vCache }, { layout }) {

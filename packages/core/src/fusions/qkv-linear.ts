@@ -28,6 +28,7 @@ export const qkvLinear = defineOp({
     vBias: bias,
   },
   attributes: batchInvariantRule,
+  replaces: 'exactly three `linear` of one x, with or without bias, where batchInvariant is the same',
   outputs: ['yq', 'yk', 'yv'],
   accumulation: 'f32',
   infer({ x, q, k, v, qBias, kBias, vBias }, attributes) {

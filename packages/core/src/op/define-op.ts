@@ -47,6 +47,10 @@ export interface Op<O extends OperandRules = OperandRules, A extends AttributeRu
   readonly attributes: A;
   /** Names of the outputs, in order; plans encode them after the operands. */
   readonly outputs: readonly string[];
+  /** What kernels check of the values of integer tensors and settings, which core cannot see: OUT_OF_RANGE where it does not hold. */
+  readonly inRange?: string;
+  /** Of a fused op: the recorded ops that it replaces, and when. Absent: plans are not rewritten to it. */
+  readonly replaces?: string;
   /** The type the kernels sum in. */
   readonly accumulation: 'f32' | 'none';
   /** Shape rule. Throws BackendError (BAD_SHAPE, BAD_DTYPE, BAD_ARGUMENT) with the numbers. */

@@ -224,7 +224,7 @@ export const attention = defineOp({
   name: 'attention',
   doc:
     'softmax(q · Kᵀ · scale) · V over a cache: q [T, H, d], cache [blocks, blockSize, Hk, d] → [T, H, d] (i8: heads as kvAppend writes them). The batch is ragged: rows cuSeqlens[s] to cuSeqlens[s+1] of q are the ' +
-    'last tokens of sequence s, whose kvLengths[s] keys lie in blocks blockTable[s, …]. A contiguous cache is one block per sequence. Query head h reads kv head ⌊h · Hk / H⌋. With bf16 1, q, k, v and the weights of the softmax may be rounded to bf16.',
+    'last tokens of sequence s, whose kvLengths[s] keys lie in blocks blockTable[s, …]. A contiguous cache is one block per sequence. Query head h reads kv head ⌊h · Hk / H⌋. Of n rows and L keys, row i has position p = L − n + i: with causal 1 it reads keys 0 … p, with causal 0 all L; with window > 0 none before p − window + 1. With softCap > 0 a score s becomes softCap · tanh(s / softCap). With bf16 1, q, k, v and the weights of the softmax may be rounded to bf16.',
   source: 'Vaswani et al. 2017, eq. 1; Ainslie et al. 2023 (GQA); Kwon et al. 2023 (paged)',
   operands: {
     q: { kind: 'tensor', dtypes: ['f32'] },
@@ -235,6 +235,8 @@ export const attention = defineOp({
     blockTable: { kind: 'tensor', dtypes: ['i32'] },
   },
   attributes: attentionAttributes,
+  inRange:
+    'cuSeqlens runs from 0 to T and never falls; rows of sequence s ≤ kvLengths[s] ≤ B · blockSize; every block that these keys need is in [0, blocks). Entries of blockTable behind the last block of a sequence may hold anything: do not read them',
   outputs: ['y'],
   accumulation: 'f32',
   infer({ q, kCache, vCache, cuSeqlens, kvLengths, blockTable }, attrs) {

@@ -7,6 +7,7 @@ export const embed = defineOp({
   doc: 'Rows of a table by id: [V, D], [T] → [T, D]. A quantised table has only the named rows decoded.',
   operands: { table: { kind: 'weight' }, ids: { kind: 'tensor', dtypes: ['i32'] } },
   attributes: {},
+  inRange: '0 ≤ ids[t] < V',
   outputs: ['y'],
   accumulation: 'none',
   infer({ table, ids }) {

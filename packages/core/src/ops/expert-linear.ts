@@ -53,6 +53,7 @@ export const expertLinear = defineOp({
     ids: { kind: 'tensor', dtypes: ['i32'] },
   },
   attributes: {},
+  inRange: '0 ≤ ids[r, j] < E',
   outputs: ['y'],
   accumulation: 'f32',
   infer({ x, w, ids }) {

@@ -7,6 +7,7 @@ export const gatherRows = defineOp({
   doc: 'Rows of x by index: [T, D], [R] → [R, D].',
   operands: { x: { kind: 'tensor', dtypes: ['f32'] }, rows: { kind: 'tensor', dtypes: ['i32'] } },
   attributes: {},
+  inRange: '0 ≤ rows[r] < T',
   outputs: ['y'],
   accumulation: 'none',
   infer({ x, rows }) {

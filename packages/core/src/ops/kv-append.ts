@@ -65,7 +65,8 @@ export const kvAppend = defineOp({
   name: 'kvAppend',
   doc:
     'Writes keys and values k, v [T, Hk, d] into the cache [blocks, blockSize, Hk, d] at slots [T] (slot = block · blockSize + place; −1 skips the row), ' +
-    "rounded to the cache's dtype; an i8 cache [blocks, blockSize, Hk, d + 4] has after each head its scale, an f32 max|x| / 127, and elements x / scale. " +
+    "rounded to nearest even in the cache's dtype. An i8 cache is [blocks, blockSize, Hk, d + 4]: the d elements of a head, then its scale, a little-endian f32 at any address. " +
+    'The scale is max|x| / 127, an element x / scale in f32, rounded to nearest even, within ±127; elements are 0 where the scale is 0, and a head with NaN or infinity has scale NaN. ' +
     'A slot named twice holds the later row.',
   operands: {
     k: { kind: 'tensor', dtypes: ['f32'] },
@@ -75,6 +76,7 @@ export const kvAppend = defineOp({
     vCache: { kind: 'buffer', dtypes: cacheDtypes, written: true },
   },
   attributes: {},
+  inRange: '−1 ≤ slots[t] < blocks · blockSize',
   outputs: [],
   accumulation: 'none',
   infer({ k, v, slots, kCache, vCache }) {

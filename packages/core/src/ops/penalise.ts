@@ -14,6 +14,7 @@ export const penalise = defineOp({
     strengths: { kind: 'tensor', dtypes: ['f32'] },
   },
   attributes: {},
+  inRange: '−1 ≤ tokens[s, i] < V',
   outputs: ['y'],
   accumulation: 'none',
   infer({ x, tokens, strengths }) {

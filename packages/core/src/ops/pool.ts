@@ -45,6 +45,7 @@ export const pool = defineOp({
     '1 mean, 2 last. Every sequence needs a row.',
   operands: { x: { kind: 'tensor', dtypes: ['f32'] }, cuSeqlens: { kind: 'tensor', dtypes: ['i32'] } },
   attributes: { by: 'i32' },
+  inRange: 'cuSeqlens runs from 0 to T, and every sequence has a row',
   outputs: ['y'],
   accumulation: 'f32',
   infer({ x, cuSeqlens }, { by }) {

@@ -61,6 +61,7 @@ export const sample = defineOp({
     draws: { kind: 'tensor', dtypes: ['i32'] },
   },
   attributes: {},
+  inRange: '0 ≤ draws[s] < R; a finite temperature ≥ 0; top-k ≥ 0 and whole; 0 ≤ top-p ≤ 1; ln min-p ≤ 0',
   outputs: ['y'],
   accumulation: 'none',
   infer({ x, settings, random, draws }) {

@@ -106,6 +106,8 @@ export const uncachedAttention = defineOp({
     cuKeys: { kind: 'tensor', dtypes: ['i32'] },
   },
   attributes: attentionAttributes,
+  inRange:
+    'cuSeqlens runs from 0 to T and cuKeys from 0 to Tk, and neither falls; a sequence with rows has a key, and with causal or window at least as many keys as rows',
   outputs: ['y'],
   accumulation: 'f32',
   infer({ q, k, v, cuSeqlens, cuKeys }, attrs) {

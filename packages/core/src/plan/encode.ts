@@ -14,9 +14,9 @@ import type { PlanOp, PlanOperand } from './plan.js';
  *   each op  opcode, words of this record, attributes, operands; the attributes (f32 as its bits, i32); the operands
  *   operand  region, id, byte offset (low, high), dtype, rank, d0, d1, d2, d3: 10 words
  *
- * Operands are those of the op table in its order, then the outputs. `region` says what `id` means: an absent operand,
- * the arena, the inputs, the outputs (id 0 in all four), a buffer or a weight (the driver's own id; offset 0; a
- * weight's dtype word is −1, since the driver chose its layout). Whole tensors start at multiples of 64; slices at any element.
+ * Operands are those of the op table in its order, then the outputs. `region` says where an operand lies (`regions`). `id` is the
+ * driver's own for a buffer or a weight, whose offset is 0, and 0 otherwise. `dtype` is an index in `dtypes`; −1 for a weight, since
+ * the driver chose its layout. Whole tensors start at multiples of 64; slices at any element.
  * A temporary whose readers all round it to bf16 has that dtype (`OpSupport.rounds`).
  *
  * `key`, `lifetimes` and `nameOf` are worked out when they are asked for.
@@ -47,7 +47,8 @@ export const planKey = (words: Int32Array): string =>
     .update(new Uint8Array(words.buffer, words.byteOffset, words.byteLength))
     .digest('base64');
 
-export const planMagic = 0x4e4c5051; // 'QPLN'
+/** The bytes 'QPLN'. */
+export const planMagic = 0x4e4c5051;
 export const planVersion = 1;
 export const headerWords = 16;
 export const operandWords = 10;
@@ -55,9 +56,22 @@ export const maxRank = 4;
 export const maxDimension = 2 ** 31 - 1;
 
 /** Values of an operand's `region` word. */
-export const regions = { none: 0, arena: 1, inputs: 2, outputs: 3, buffer: 4, weight: 5 } as const;
+export const regions = {
+  /** An optional operand that is absent: all its words are 0. */
+  none: 0,
+  /** Temporaries, `arenaBytes` in all, with arbitrary contents at first. Two that are not alive together may share bytes. */
+  arena: 1,
+  /** `io.inputs`. */
+  inputs: 2,
+  /** `io.outputs`. */
+  outputs: 3,
+  /** What `memory.allocate` or `kv.allocate` gave; `id` is the buffer's. */
+  buffer: 4,
+  /** What `loadWeight` gave; `id` is the weight's. */
+  weight: 5,
+} as const;
 
-/** Values of an operand's `dtype` word. */
+/** Values of an operand's `dtype` word: the index in `dtypes`. */
 export const dtypeCodes = Object.fromEntries(dtypes.map((name, i) => [name, i])) as Record<DType, number>;
 
 /** Fused ops are numbered from here, so that core ops can be added. */

@@ -6,14 +6,14 @@
 
 namespace quern {
 
-// A device whose memory is more than an address derives from it.
+// A device derives from Buffer if its memory needs more than an address.
 class Buffer {
  public:
   Buffer(uint8_t* data, uint64_t bytes) : data_(data), bytes_(bytes) {}
   virtual ~Buffer() = default;
   Buffer(const Buffer&) = delete;
 
-  // The address that code of the device reads and writes; the host's code only where memory is unified (Device).
+  // Address for code of the device. Host code may use the address only if memory is unified (Device).
   uint8_t* data() const { return data_; }
   uint64_t bytes() const { return bytes_; }
 

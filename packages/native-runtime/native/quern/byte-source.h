@@ -9,7 +9,7 @@
 
 namespace quern {
 
-// A slice of a file, mapped or read into memory, or memory that nobody else writes to (then path is empty).
+// A slice of a file, mapped or read; or memory that no other code writes (`path` is empty).
 struct ByteSource {
   std::string path;
   uint64_t offset = 0;
@@ -18,15 +18,15 @@ struct ByteSource {
   std::shared_ptr<const Pages> memory;
 };
 
-// Those bytes, and what they lie in: one of the two.
+// The bytes of a ByteSource. Owner: a mapped file, or pages; one of the two.
 struct HeldBytes {
   const uint8_t* data = nullptr;
   std::shared_ptr<const MappedFile> file;
   std::shared_ptr<const Pages> memory;
 
-  // Throws BAD_WEIGHT where there are no such bytes, OUT_OF_MEMORY.
+  // Throws BAD_WEIGHT if the source lacks these bytes, OUT_OF_MEMORY.
   static HeldBytes open(const ByteSource& source, FileMap& files, Parallel& parallel);
-  // Throws BAD_WEIGHT where the file has lost bytes, or has been written to, since it was mapped.
+  // Throws BAD_WEIGHT if the file has lost bytes or changed since mapping.
   void need_unchanged() const;
 };
 

@@ -6,8 +6,8 @@
 
 namespace quern {
 
-// The folders of this process's group for a v1 controller (empty name: v2), from its own up to the root. Inside a
-// container the path may be the host's, of which only the root is visible: folders that do not exist read as no limit.
+// Folders of this process's group for a v1 controller (empty name: v2), from the process's group up to the root. In a
+// container the path may be the host's, with only the root visible: a missing folder reads as no limit.
 template <class Visit>
 static void each_group(const std::string& system, const std::string& controller, const Visit& visit) {
   std::ifstream groups(system + "/proc/self/cgroup");
@@ -16,7 +16,8 @@ static void each_group(const std::string& system, const std::string& controller,
   for (std::string line; std::getline(groups, line);) {
     const size_t first = line.find(':'), second = line.find(':', first + 1);
     if (first == std::string::npos || second == std::string::npos) continue;
-    const std::string names = "," + line.substr(first + 1, second - first - 1) + ",";
+    std::string names = ",";
+    names.append(line, first + 1, second - first - 1).append(",");
     if (controller.empty() ? names != ",," : names.find("," + controller + ",") == std::string::npos) continue;
     std::string path = line.substr(second + 1);
     for (; path.size() > 1; path.erase(path.rfind('/'))) visit(root + path);
@@ -25,7 +26,7 @@ static void each_group(const std::string& system, const std::string& controller,
   }
 }
 
-// The first number of a file, or `otherwise` where the file is absent or says "max".
+// The first number of a file; `otherwise` if the file is absent or says "max".
 static double read_number(const std::string& file, double otherwise) {
   std::ifstream in(file);
   double value;
@@ -69,7 +70,7 @@ MemoryLimit cgroup_memory(const std::string& system) {
   each_group(system, "", [&](const std::string& group) {
     const double used = read_number(group + "/memory.current", 0) - read_stat(group, "inactive_file");
     tighten(limit, read_number(group + "/memory.max", -1), used);
-    tighten(limit, read_number(group + "/memory.high", -1), used); // above it the group is slowed down until it stands still
+    tighten(limit, read_number(group + "/memory.high", -1), used); // above memory.high the kernel slows the group down
   });
   each_group(system, "memory", [&](const std::string& group) {
     const double used =

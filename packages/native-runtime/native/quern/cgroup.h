@@ -1,4 +1,4 @@
-// Limits that a container or service manager puts on this process (Linux control groups, v1 and v2).
+// Limits of a container or service manager on this process (Linux control groups, v1 and v2).
 #pragma once
 #include <stdint.h>
 
@@ -6,16 +6,15 @@
 
 namespace quern {
 
-// Processors' worth of time per second that the process may use; 0 where there is no limit. `system` is the folder that
-// has proc and sys in it.
+// CPU quota: seconds of processor time per second; 0: no limit. `system` is the folder that has proc and sys in it.
 double cgroup_cpus(const std::string& system = "");
 
 struct MemoryLimit {
-  uint64_t total;     // bytes allowed in all
-  uint64_t available; // of them not yet used; page cache that can be dropped counts as free
+  uint64_t total;     // bytes allowed
+  uint64_t available; // bytes allowed and not used; droppable page cache counts as free
 };
 
-// The tightest memory limit; both are UINT64_MAX where there is none.
+// The tightest memory limit; both fields are UINT64_MAX if there is no limit.
 MemoryLimit cgroup_memory(const std::string& system = "");
 
 } // namespace quern

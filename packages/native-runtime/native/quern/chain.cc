@@ -9,7 +9,7 @@ namespace quern {
 
 namespace {
 
-// Reads the numbers of `places`, trusting none of them.
+// Reads and checks the numbers of `places`.
 class PlaceReader {
  public:
   explicit PlaceReader(std::span<const double> places) : places_(places) {}
@@ -24,7 +24,7 @@ class PlaceReader {
       fail(Code::bad_argument, "malformed chain: %g is no whole number from %g on", value, least);
     return static_cast<int32_t>(value);
   }
-  // i32 words at the next offset of a region.
+  // `count` i32 words at the next offset of a region.
   std::span<int32_t> words(uint8_t* memory, uint64_t bytes, double count) {
     const double offset = next(), size = static_cast<double>(bytes);
     const bool fits = std::fmod(offset, sizeof(int32_t)) == 0 && offset >= 0 && offset <= size && count <= (size - offset) / sizeof(int32_t);

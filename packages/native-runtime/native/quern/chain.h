@@ -1,4 +1,4 @@
-// Replays of a captured plan that follow one another without a look from outside (PlanChain in core/src/driver.ts).
+// Replays of a captured plan, one after another, without JavaScript in between (PlanChain in core/src/driver.ts).
 #pragma once
 #include <stdint.h>
 
@@ -13,17 +13,17 @@ namespace quern {
 
 class Chain {
  public:
-  // `places`, offsets in bytes: S, offset of the output in the outputs; in the inputs: offset of the feed, how many words grow per
-  // row and the offset of each, and, where slots follow positions: offsets of slots, positions and block table, its blocks per
-  // row, and the block size. `results` [most, S] and `counts` [S] are what a run leaves. Throws BAD_ARGUMENT where a word would
-  // lie outside its memory.
+  // `places`, offsets in bytes: S; offset of the output in the outputs. Then, offsets in the inputs: feed; number G of
+  // growing words per row; G offsets. Optional, if slots follow positions: blocks per row; block size; offsets of slots,
+  // positions, block table. A run fills `results` [most, S] and `counts` [S]. Throws BAD_ARGUMENT if a word lies outside
+  // its memory.
   Chain(std::span<const double> places, const HostMemory& host, std::span<int32_t> results, std::span<int32_t> counts);
 
   int64_t rows() const { return static_cast<int64_t>(output_.size()); }
 
-  // Calls `replay` until every row has ended: with a token among `stops`, with as many tokens as its limit, or with no room for
-  // results. Gives how often. `limits` [S] lies in memory that JavaScript may write meanwhile. Throws OUT_OF_RANGE for a position
-  // beyond a row's blocks.
+  // Calls `replay` until every row has ended: a token is in `stops`, the row has `limits[row]` tokens, or `results` is
+  // full. Returns the number of replays. `limits` [S] is memory that JavaScript may write during the run. Throws
+  // OUT_OF_RANGE for a position beyond a row's blocks.
   template <class Replay>
   int64_t run(const int32_t* limits, std::span<const int32_t> stops, const Replay& replay) {
     std::fill(ended_.begin(), ended_.end(), false);
@@ -40,7 +40,7 @@ class Chain {
     std::span<const int32_t> positions, table; // [S], [S, B]
     int32_t block_size;
   };
-  // Keeps the tokens of replay number `done`; whether a row goes on.
+  // Stores the tokens of replay `done`. Returns whether any row continues.
   bool keep(int64_t done, const int32_t* limits, std::span<const int32_t> stops);
   void advance();
   void set_slot(size_t row);

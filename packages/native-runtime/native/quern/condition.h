@@ -1,5 +1,5 @@
-// A condition variable. What g++ 12 and later make of std::condition_variable::wait asks for a newer libstdc++
-// (GLIBCXX_3.4.30) than systems with glibc 2.34 have, RHEL 9 among them; this asks for nothing.
+// A condition variable. std::condition_variable::wait, compiled by g++ ≥ 12, needs GLIBCXX_3.4.30. Systems with glibc 2.34
+// (RHEL 9) have an older libstdc++. This class needs no libstdc++ symbol.
 #pragma once
 #include <pthread.h>
 
@@ -13,7 +13,7 @@ class Condition {
   ~Condition() { pthread_cond_destroy(&condition_); }
   Condition(const Condition&) = delete;
 
-  // Gives up the lock until it is woken and `ready` holds.
+  // Releases the lock until woken with `ready()` true.
   template <class Ready>
   void wait(std::unique_lock<std::mutex>& lock, const Ready& ready) {
     while (!ready()) pthread_cond_wait(&condition_, lock.mutex()->native_handle());

@@ -8,7 +8,7 @@
 namespace quern {
 
 std::vector<int> parse_cpu_list(const std::string& list) {
-  constexpr int most = 1 << 16; // more than any kernel has
+  constexpr int most = 1 << 16; // more than any kernel supports
   std::vector<int> cpus;
   std::istringstream in(list);
   for (int first; in >> first && first >= 0 && first < most;) {
@@ -20,7 +20,7 @@ std::vector<int> parse_cpu_list(const std::string& list) {
   return cpus;
 }
 
-// The first line of a file; empty where there is none.
+// The first line of a file; empty if there is no file.
 static std::string read_line(const std::string& file) {
   std::ifstream in(file);
   std::string line;
@@ -32,7 +32,7 @@ static std::string folder_of(int cpu, const std::string& sysfs) {
   return sysfs + "/devices/system/cpu/cpu" + std::to_string(cpu);
 }
 
-// The processor that stands for a core: the first of those that share it.
+// Number of a core: its first processor.
 static int core_of(int cpu, const std::string& sysfs) {
   const std::string topology = folder_of(cpu, sysfs) + "/topology/";
   auto siblings = parse_cpu_list(read_line(topology + "core_cpus_list"));
@@ -40,14 +40,14 @@ static int core_of(int cpu, const std::string& sysfs) {
   return siblings.empty() ? cpu : *std::min_element(siblings.begin(), siblings.end());
 }
 
-// Relative speed of a processor (Arm, RISC-V); the same for all where the system does not tell.
+// Relative speed of a processor (Arm, RISC-V); equal for all if the system does not say.
 static int capacity_of(int cpu, const std::string& sysfs) {
   std::ifstream in(folder_of(cpu, sysfs) + "/cpu_capacity");
   int capacity;
   return in >> capacity ? capacity : 0;
 }
 
-// Leaves out the slow cores of a machine with several kinds of them.
+// Removes slow cores on a machine with fast and slow cores.
 static void keep_fast(std::vector<int>& cpus, const std::string& sysfs) {
   const auto efficient = parse_cpu_list(read_line(sysfs + "/devices/cpu_atom/cpus")); // Intel
   int fastest = 0;

@@ -32,7 +32,7 @@ void HostDevice::run(Plan& plan, const Run& run) {
   each_op(plan, run, [this](const PlanOp& op) { run_op(op); });
 }
 
-// The arena grows to the largest plan seen; contents do not outlive a plan.
+// The arena grows to the largest plan. Plans do not share arena contents.
 uint8_t* HostDevice::arena(uint64_t bytes) {
   if (bytes > arena_.bytes()) {
     arena_ = Pages();

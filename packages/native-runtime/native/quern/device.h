@@ -1,5 +1,6 @@
-// What a native driver is made of: memory, weights, and plans that run. A driver derives from Device (or from HostDevice, which has
-// memory and the loop over ops already) and defines make_device; the rest of this package is between the two and JavaScript.
+// The interface of a native driver: memory, weights, plans that run. A driver derives from Device, or from HostDevice
+// (memory and the loop over ops are there), and defines make_device. The rest of this package connects the device to
+// JavaScript.
 #pragma once
 #include <stdint.h>
 
@@ -19,9 +20,9 @@ namespace quern {
 
 // One run of a plan.
 struct Run {
-  const int32_t* control;                // in memory that others write: not 0 once the caller has aborted
-  int32_t* fault = nullptr;              // PlanIo.fault, where it is not null: [index of the op that went wrong + 1, a FaultCode]
-  double* times = nullptr;               // milliseconds of each op go here, where it is not null
+  const int32_t* control;                // nonzero: the caller has aborted; other threads write it
+  int32_t* fault = nullptr;              // PlanIo.fault, or null: [index of the failed op + 1, a FaultCode]
+  double* times = nullptr;               // milliseconds of each op, or null
   std::span<const ByteRange> dirty = {}; // bytes of the inputs written since the plan's last run
 };
 
@@ -34,24 +35,25 @@ class Device {
  public:
   virtual ~Device() = default;
 
-  // Of the driver's thread, as debuggers show it.
+  // Name of the driver's thread in debuggers.
   virtual std::string name() const { return "quern"; }
-  // Whether the host's code may use the addresses of buffers. Where it may not, buffers are written and read between plans.
+  // Whether host code may use addresses of buffers. If not, `write` and `read` copy buffers between plans.
   virtual bool has_unified_memory() const { return true; }
 
-  // ---- on the JavaScript thread, at any time: as short as they can be
+  // ---- on the JavaScript thread, at any time: must be short
 
-  // Zeroed. Throws OUT_OF_MEMORY with the bytes asked for and free.
+  // Zeroed. Throws OUT_OF_MEMORY; the message has the bytes asked for and the bytes free.
   virtual std::shared_ptr<const Buffer> allocate(uint64_t bytes) = 0;
-  // Host memory for the inputs or outputs of plans, zeroed: pinned where the device reads that faster. It may outlive the device.
+  // Zeroed host memory for inputs or outputs of plans; pinned if the device reads pinned memory faster. May outlive the
+  // device.
   virtual std::shared_ptr<const Buffer> allocate_host(uint64_t bytes) { return std::make_shared<PagesBuffer>(bytes); }
   virtual uint64_t free_memory() const = 0;
-  // The device is about to be destroyed: what runs should end soon, with ABORTED.
+  // Called before the device is destroyed: work in progress should end soon, with ABORTED.
   virtual void cancel() {}
 
-  // ---- on the driver's thread, one at a time. What they throw, the promise rejects with.
+  // ---- on the driver's thread, one call at a time. Exceptions reject the promise.
 
-  // DeviceProfile of core, but for its kind; `ceilings`: DeviceCeilings.
+  // DeviceProfile of core without `kind`; `ceilings`: DeviceCeilings.
   virtual Properties profile() = 0;
   virtual Properties ceilings() { fail(Code::unsupported, "this device does not measure its ceilings"); }
   virtual void write(const Buffer& to, uint64_t offset, std::span<const uint8_t> bytes);
@@ -59,19 +61,19 @@ class Device {
   // Throws BAD_WEIGHT, UNSUPPORTED or OUT_OF_MEMORY, naming the weight.
   virtual std::shared_ptr<const LoadedWeight> load_weight(const WeightSource& source) = 0;
   virtual LoadedGptq load_gptq(const GptqSource&) { fail(Code::unsupported, "this device takes no GPTQ weights"); }
-  // A plan that will be run again: what is made of it here (bindings, a graph) is kept in plan.prepared.
+  // Called once for a plan that will run again. Bindings or a graph go into plan.prepared.
   virtual void prepare(Plan&) {}
-  // Computes the ops in their order, or as if. Inputs and outputs are plan.host(). Throws OUT_OF_RANGE, ABORTED, OUT_OF_MEMORY
-  // or DEVICE_FAILED; a device whose kernels can only set a flag writes run.fault in place of throwing.
+  // Computes the ops; results as if computed in order. Inputs and outputs: plan.host(). Throws OUT_OF_RANGE, ABORTED,
+  // OUT_OF_MEMORY or DEVICE_FAILED; a device whose kernels can only set a flag writes run.fault instead.
   virtual void run(Plan& plan, const Run& run) = 0;
 
-  // How often the op at `index` of op_table has been computed. From any thread.
+  // Number of times the op at `index` of op_table has been computed. Any thread.
   uint64_t runs(size_t index) const { return runs_[index].load(std::memory_order_relaxed); }
 
  protected:
   void count(const PlanOp& op) { runs_[op.spec - op_table].fetch_add(1, std::memory_order_relaxed); }
 
-  // compute(op) for each op in order, counted and timed. Throws ABORTED once the caller has aborted.
+  // Calls compute(op) for each op in order; counts and times each op. Throws ABORTED after the caller aborts.
   template <class Compute>
   void each_op(const Plan& plan, const Run& run, const Compute& compute) {
     const auto& ops = plan.ops();
@@ -89,7 +91,7 @@ class Device {
       throw;
     }
   }
-  // Throws ABORTED once the caller has aborted, naming the op that would have been next.
+  // Throws ABORTED after the caller aborts; the message names op `next`.
   static void need_wanted(const Plan& plan, const Run& run, size_t next);
   static double milliseconds();
 
@@ -97,7 +99,7 @@ class Device {
   std::atomic<uint64_t> runs_[std::size(op_table)] = {};
 };
 
-// Memory of the host, and plans op by op.
+// A device in host memory; plans run op by op.
 class HostDevice : public Device {
  public:
   std::shared_ptr<const Buffer> allocate(uint64_t bytes) override { return std::make_shared<PagesBuffer>(bytes); }
@@ -112,11 +114,11 @@ class HostDevice : public Device {
   Pages arena_;
 };
 
-// The driver's part: the device that `options` ask for. Throws BAD_ARGUMENT or UNSUPPORTED.
+// Defined by the driver: the device for `options`. Throws BAD_ARGUMENT or UNSUPPORTED.
 std::unique_ptr<Device> make_device(const Options& options);
 
-// device.run, with DEVICE_FAILED where a mapped file of the plan's weights has lost bytes. What else the run throws says which of
-// these files have been written to.
+// device.run, and DEVICE_FAILED if a mapped file of the plan's weights has lost bytes. Other errors of the run name those
+// files of weights that have changed.
 void run_plan(Device& device, Plan& plan, const Run& run);
 
 } // namespace quern

@@ -1,4 +1,4 @@
-// A device with the tables of what JavaScript holds of it, and the thread that its work runs on.
+// A device, tables of the objects that JavaScript names, and the thread of the device's work.
 #pragma once
 #include <atomic>
 #include <memory>
@@ -13,22 +13,22 @@ class Driver {
  public:
   explicit Driver(std::unique_ptr<Device> device) : device(std::move(device)), queue(this->device->name()) {}
   ~Driver() { stop(); }
-  // Aborts what runs, begins nothing that waits, and ends the thread.
+  // Aborts the current task, rejects waiting tasks with ABORTED, ends the thread.
   void stop() {
     stopped_ = true;
     device->cancel();
     queue.stop();
   }
-  // Throws ABORTED once the driver has been stopped.
+  // Throws ABORTED after `stop`.
   void need_running() const {
     if (stopped_) fail(Code::aborted, "the backend was disposed before its work was done");
   }
 
-  // Of buffers, weights and prepared plans the device is destroyed last.
+  // Declared first, so destroyed after buffers, weights and prepared plans.
   const std::unique_ptr<Device> device;
   BufferTable buffers;
   WeightTable weights;
-  HandleTable<const Pages> given; // bytes of weights that JavaScript had in memory
+  HandleTable<const Pages> given; // bytes of weights from JavaScript memory
   TaskQueue queue;
 
  private:

@@ -1,4 +1,4 @@
-// Errors with one of core's stable codes. They end as a BackendError in JavaScript.
+// Errors with stable codes of core. They become BackendErrors in JavaScript.
 #pragma once
 #include <stdexcept>
 #include <string>
@@ -28,7 +28,7 @@ class Failure : public std::runtime_error {
 // printf into a string.
 [[gnu::format(printf, 1, 2)]] std::string text(const char* format, ...);
 
-// Throws a Failure whose message is printf'd.
+// Throws a Failure with a printf message.
 [[noreturn]] [[gnu::format(printf, 2, 3)]] void fail(Code code, const char* format, ...);
 
 // "1.5 GiB", "12 KiB", "7 bytes".

@@ -10,7 +10,7 @@
 
 namespace quern {
 
-// The handler walks a list that only grows: the range of a mapping that is gone is used again.
+// The signal handler walks this list without a lock. The list only grows: freed ranges are used again.
 struct GuardedRange {
   std::atomic<uintptr_t> start{0}, end{0}; // end 0: free
   std::atomic<bool> lost{false};
@@ -21,8 +21,8 @@ namespace {
 
 std::atomic<GuardedRange*> ranges{nullptr};
 std::atomic<bool> some_lost{false};
-std::mutex mutex; // of those who add and remove
-struct sigaction before; // us
+std::mutex mutex; // held to add or remove a range
+struct sigaction before; // the SIGBUS action before ours
 uintptr_t page_bytes;
 
 GuardedRange* range_of(uintptr_t address) {
@@ -31,7 +31,7 @@ GuardedRange* range_of(uintptr_t address) {
   return nullptr;
 }
 
-// Only what may be called in a handler of signals: loads, stores and system calls.
+// Runs in a signal handler: loads, stores and system calls only.
 bool replace_by_zeros(GuardedRange& range, uintptr_t address) {
   const uintptr_t page = address / page_bytes * page_bytes, end = (range.end.load() + page_bytes - 1) / page_bytes * page_bytes;
   range.lost = true;
@@ -43,11 +43,11 @@ bool replace_by_zeros(GuardedRange& range, uintptr_t address) {
 void pass_on(int signal, siginfo_t* info, void* context) {
   if (before.sa_flags & SA_SIGINFO) return before.sa_sigaction(signal, info, context);
   if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) return before.sa_handler(signal);
-  if (before.sa_handler == SIG_IGN && info->si_code <= 0) return; // somebody sent it
+  if (before.sa_handler == SIG_IGN && info->si_code <= 0) return; // sent by a process, not a fault
   struct sigaction usual = {};
   usual.sa_handler = SIG_DFL;
   sigaction(signal, &usual, nullptr);
-  if (info->si_code <= 0) raise(signal); // a fault comes again by itself
+  if (info->si_code <= 0) raise(signal); // a fault repeats by itself
 }
 
 void on_fault(int signal, siginfo_t* info, void* context) {

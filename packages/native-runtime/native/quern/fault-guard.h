@@ -1,5 +1,5 @@
-// Pages of mapped files that cannot be read: the file has been cut short, or the disk fails. The system then sends SIGBUS,
-// which would end the process.
+// Unreadable pages of mapped files: the file was truncated, or the disk failed. The system then sends SIGBUS, which would
+// end the process.
 #pragma once
 #include <stdint.h>
 
@@ -7,8 +7,8 @@ namespace quern {
 
 struct GuardedRange;
 
-// Guards a mapping for as long as it lives: from the first page that cannot be read to the end, the mapping becomes zeros, and
-// `lost` tells. SIGBUS for any other address goes to whoever handled it before.
+// Guards a mapping while it lives. After the first unreadable page, all bytes from that page to the end become zeros, and
+// `lost` returns true. SIGBUS for other addresses goes to the handler installed before.
 class FaultGuard {
  public:
   FaultGuard(const uint8_t* data, uint64_t bytes);
@@ -16,7 +16,7 @@ class FaultGuard {
   FaultGuard(const FaultGuard&) = delete;
 
   bool lost() const;
-  // Whether any mapping of this process has ever lost pages.
+  // Whether any mapping of this process has lost pages.
   static bool any_lost();
 
  private:

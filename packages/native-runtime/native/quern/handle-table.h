@@ -1,4 +1,4 @@
-// Objects that JavaScript names by number.
+// Objects that JavaScript names by id.
 #pragma once
 #include <stdint.h>
 
@@ -8,7 +8,7 @@
 
 namespace quern {
 
-// Numbers are never used twice. Safe to use from any thread; what is found stays alive while the finder holds it.
+// Ids are never reused. Any thread. A found object lives while the caller holds its pointer.
 template <class T>
 class HandleTable {
  public:
@@ -18,7 +18,7 @@ class HandleTable {
     return next_++;
   }
 
-  // nullptr where nothing has that number.
+  // nullptr for an unknown id.
   std::shared_ptr<T> find(int32_t id) const {
     std::lock_guard lock(mutex_);
     const auto found = objects_.find(id);
@@ -26,7 +26,7 @@ class HandleTable {
   }
 
   void remove(int32_t id) {
-    std::shared_ptr<T> last; // freed after the lock
+    std::shared_ptr<T> last; // freed after the lock is released
     std::lock_guard lock(mutex_);
     const auto found = objects_.find(id);
     if (found == objects_.end()) return;

@@ -1,4 +1,4 @@
-// A parameter on its device.
+// A weight on its device.
 #pragma once
 #include <stdint.h>
 
@@ -9,15 +9,15 @@
 
 namespace quern {
 
-// Each device derives from it: the layout is the device's own.
+// Each device derives its own layout.
 class LoadedWeight {
  public:
   virtual ~LoadedWeight() = default;
 
   virtual const std::vector<int64_t>& shape() const = 0;
-  // Of memory taken, or of the mapped file where that is used.
+  // Bytes of memory taken, or bytes of the mapped file.
   virtual uint64_t byte_length() const = 0;
-  // Calls look(file) for each mapped file that the data is in.
+  // Calls look(file) for each mapped file of the weight.
   virtual void each_file(const std::function<void(const MappedFile&)>& look) const { (void)look; }
 };
 

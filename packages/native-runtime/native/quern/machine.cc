@@ -20,9 +20,9 @@ namespace quern {
 
 #if defined(__linux__)
 
-// The processors that this process may run on; empty where the system does not tell.
+// Processors that this process may run on; empty if unknown.
 static std::vector<int> allowed_cpus() {
-  constexpr int most = 1 << 16; // the system refuses a set that is smaller than its own
+  constexpr int most = 1 << 16; // the system refuses a set smaller than its own
   const std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> set(CPU_ALLOC(most), [](cpu_set_t* s) { CPU_FREE(s); });
   const size_t bytes = CPU_ALLOC_SIZE(most);
   std::vector<int> cpus;
@@ -49,7 +49,7 @@ int default_threads() {
   return std::max(1, threads);
 }
 
-// Bytes of a line of /proc/meminfo; no limit where it cannot be read.
+// Bytes of a /proc/meminfo line; no limit if unreadable.
 static uint64_t meminfo(const std::string& key) {
   std::ifstream in("/proc/meminfo");
   std::string name, unit;

@@ -1,16 +1,16 @@
-// What this process may use of the machine.
+// Resources of the machine that this process may use.
 #pragma once
 #include <stdint.h>
 
 namespace quern {
 
-// How many threads should compute where nobody says it: one per physical core that this process may run on, without the
-// slow cores of a machine that has fast ones, and no more than a control group's quota feeds. At least 1.
+// Default number of threads: one per physical core that this process may run on, without slow cores on a machine with fast
+// ones, and at most the CPU quota of the control group. Result ≥ 1.
 int default_threads();
 
 struct MemoryState {
-  uint64_t total;     // bytes that the machine has, or a control group allows
-  uint64_t available; // bytes that can be taken now without swapping or being killed
+  uint64_t total;     // bytes of the machine, or the limit of a control group
+  uint64_t available; // bytes available without swapping or being killed
 };
 MemoryState memory_state();
 

@@ -33,13 +33,13 @@ void MappedFile::need_whole(Code code) const {
          path_.c_str(), static_cast<unsigned long long>(bytes()), static_cast<unsigned long long>(identity_at(path_).bytes));
 }
 
-// A file that was removed, or replaced by another, is still mapped as it was.
+// A removed or replaced file stays mapped unchanged.
 bool MappedFile::has_changed() const {
   const FileIdentity now = identity_at(path_);
   return now.device == identity_.device && now.inode == identity_.inode && now != identity_;
 }
 
-// The range is free for others once it is unmapped, so the guard goes first.
+// After munmap another mapping may use the range: remove the guard first.
 MappedFile::~MappedFile() {
   guard_.reset();
   if (data_) munmap(const_cast<uint8_t*>(data_), bytes());

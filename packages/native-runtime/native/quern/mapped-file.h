@@ -1,4 +1,4 @@
-// Files mapped into memory, one mapping per file however many weights point into it.
+// Memory-mapped files: one mapping per file, shared by all weights in the file.
 #pragma once
 #include <stdint.h>
 
@@ -14,12 +14,12 @@
 
 namespace quern {
 
-// A whole file, read-only; unmapped with its last owner. Bytes are read from the disk when they are first touched. If the file
-// has been cut short meanwhile, or the disk fails, they read as zeros and `need_whole` throws. Replacing the file (a new file
-// renamed over the old) is safe; writing into it changes the weights, which `has_changed` can tell as far as its times do.
+// A whole file, read-only; unmapped with its last owner. The disk is read at the first touch of a page. If the file is
+// truncated or the disk fails, bytes read as zeros and `need_whole` throws. Replacing the file (rename over the old one)
+// is safe. Writing into the file changes the weights; `has_changed` detects a write by the file's size and times.
 class MappedFile {
  public:
-  // Maps a whole file. Throws BAD_WEIGHT where the system refuses.
+  // Throws BAD_WEIGHT if the system refuses.
   MappedFile(const OpenFile& file, const std::string& path);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
@@ -27,13 +27,13 @@ class MappedFile {
   const std::string& path() const { return path_; }
   const uint8_t* data() const { return data_; }
   uint64_t bytes() const { return identity_.bytes; }
-  // Asks the system to start reading a slice that is not in memory yet.
+  // Asks the system to start reading a slice.
   void prefetch(uint64_t offset, uint64_t bytes) const;
-  // Lets go of the memory that a slice takes in this process; touching it again reads it again.
+  // Drops a slice from this process's memory; the next touch reads the file again.
   void release(uint64_t offset, uint64_t bytes) const;
-  // Throws where bytes could not be read since the file was mapped.
+  // Throws if bytes were unreadable since mapping.
   void need_whole(Code code) const;
-  // Whether it has another size or time of change than when it was mapped. Asks the system.
+  // Whether size or modification time differ from those at mapping. One system call.
   bool has_changed() const;
 
  private:
@@ -43,11 +43,11 @@ class MappedFile {
   std::optional<FaultGuard> guard_;
 };
 
-// The files that are mapped now. Safe to use from any thread.
+// The currently mapped files. Any thread.
 class FileMap {
  public:
-  // The mapping of `path`, shared with those who hold it already. A file that was replaced or has grown is another
-  // file. Throws BAD_WEIGHT where it cannot be opened or mapped.
+  // The shared mapping of `path`. A replaced or grown file counts as another file. Throws BAD_WEIGHT if the file cannot be
+  // opened or mapped.
   std::shared_ptr<const MappedFile> open(const std::string& path);
 
  private:

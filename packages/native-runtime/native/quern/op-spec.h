@@ -1,10 +1,10 @@
-// The op table's types; the table itself is generated (generated/ops.h).
+// Types of the op table; the table is generated (generated/ops.h).
 #pragma once
 #include <stdint.h>
 
 namespace quern {
 
-class Call; // of a driver that computes op by op, where it defines the `run` of each op
+class Call; // for a driver that computes op by op: defined by the driver, argument of each op's `run`
 
 enum class OperandKind { tensor, weight, buffer };
 
@@ -20,9 +20,9 @@ inline constexpr int max_operands = 10;
 struct OpSpec {
   int32_t opcode;
   const char* name;
-  int32_t attributes; // how many
-  int32_t inputs;     // operands that are not outputs
-  int32_t operands;   // with the outputs, which come last
+  int32_t attributes; // number of attributes
+  int32_t inputs;     // number of operands without outputs
+  int32_t operands;   // number of operands with outputs; outputs come last
   OperandSpec operand[max_operands];
 };
 

@@ -15,7 +15,7 @@ Floats OpView::floats(int index, int rank) const {
   return {reinterpret_cast<float*>(o.data), o.shape, o.rank, o.count};
 }
 
-// Inputs and outputs are memory that JavaScript may write at any time; the arena is ours.
+// JavaScript may write inputs and outputs at any time, so these are copied. Only the addon writes the arena.
 Ints OpView::ints(int index) const {
   const int32_t* const data = ints_out(index);
   const Operand& o = operand(index);

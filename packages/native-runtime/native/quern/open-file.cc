@@ -18,7 +18,7 @@ static FileIdentity identity_of(const struct stat& info) {
   return {info.st_dev, info.st_ino, static_cast<uint64_t>(info.st_size), info.st_mtim.tv_sec, info.st_mtim.tv_nsec};
 }
 
-// Without O_NONBLOCK a pipe would be waited for.
+// O_NONBLOCK: opening a pipe must not wait for a writer.
 OpenFile::OpenFile(const std::string& path) : descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
   if (descriptor < 0) fail(Code::bad_weight, "%s cannot be opened: %s", path.c_str(), strerror(errno));
   struct stat info;
@@ -43,7 +43,7 @@ void need_slice(const std::string& path, uint64_t bytes, uint64_t offset, uint64
          static_cast<unsigned long long>(offset + length));
 }
 
-// Reads `length` bytes, or gives what is wrong.
+// Reads `length` bytes. Returns an error message on failure.
 static std::optional<std::string> read_all(int descriptor, uint64_t offset, uint64_t length, uint8_t* to) {
   while (length > 0) {
     const ssize_t got = pread(descriptor, to, length, static_cast<off_t>(offset));

@@ -1,4 +1,4 @@
-// Files of weights, opened to be mapped or read.
+// Files of weights, opened for mapping or reading.
 #pragma once
 #include <stdint.h>
 
@@ -10,17 +10,16 @@
 
 namespace quern {
 
-// What tells a file from others, and from what it was before it was written to.
+// Identifies a file, and detects a later write to it.
 struct FileIdentity {
   uint64_t device, inode, bytes;
-  int64_t seconds, nanoseconds; // of its last change
+  int64_t seconds, nanoseconds; // time of the last change
   auto operator<=>(const FileIdentity&) const = default;
 };
 
-// An open file; it closes itself.
 class OpenFile {
  public:
-  // Throws BAD_WEIGHT for what cannot be opened or is no regular file.
+  // Throws BAD_WEIGHT if the path cannot be opened or is not a regular file.
   explicit OpenFile(const std::string& path);
   ~OpenFile();
   OpenFile(const OpenFile&) = delete;
@@ -29,13 +28,13 @@ class OpenFile {
   FileIdentity identity;
 };
 
-// Throws BAD_WEIGHT where a file of `bytes` has no such slice.
+// Throws BAD_WEIGHT if [offset, offset + length) is outside a file of `bytes`.
 void need_slice(const std::string& path, uint64_t bytes, uint64_t offset, uint64_t length);
 
-// A slice of a file in memory of its own, read in pieces. Throws BAD_WEIGHT or OUT_OF_MEMORY.
+// A copy of a slice of a file, read in pieces. Throws BAD_WEIGHT or OUT_OF_MEMORY.
 Pages read_slice(const std::string& path, uint64_t offset, uint64_t length, Parallel& parallel);
 
-// The identity of the file that `path` names now; all zeros where there is none.
+// Identity of the file at `path` now; all zeros if there is no file.
 FileIdentity identity_at(const std::string& path);
 
 } // namespace quern

@@ -11,16 +11,16 @@
 
 namespace quern {
 
-// Reading the free memory takes a quarter of a millisecond, longer than a small allocation, which cannot be what exhausts it.
+// Reading the free memory takes 0.25 ms: longer than a small allocation. So small allocations are not checked.
 static constexpr uint64_t always_given = 1 << 20;
 static constexpr uint64_t huge_page = 2 << 20;
 
 namespace {
 
-// The free memory as it was read last, less what was asked for since: a cache is allocated in many pieces.
+// The last known free memory, minus allocations since. A KV cache is allocated in many pieces.
 class FreeMemory {
  public:
-  // Takes `bytes` of it where there are as many; gives what there was.
+  // Subtracts `bytes`, at most to 0. Returns the free memory before.
   uint64_t take(uint64_t bytes) {
     const std::lock_guard lock(mutex_);
     const Clock::time_point now = Clock::now();
@@ -61,7 +61,7 @@ Pages::Pages(uint64_t bytes) {
     fail(Code::out_of_memory, "the system refused %s of memory (%llu bytes)", show_bytes(bytes).c_str(),
          static_cast<unsigned long long>(bytes));
 #if defined(MADV_HUGEPAGE)
-  if (bytes >= huge_page) madvise(data, bytes, MADV_HUGEPAGE); // a hint: reading long matrices looks up fewer addresses
+  if (bytes >= huge_page) madvise(data, bytes, MADV_HUGEPAGE); // a hint: fewer TLB misses on large matrices
 #endif
   data_ = static_cast<uint8_t*>(data);
   bytes_ = bytes;

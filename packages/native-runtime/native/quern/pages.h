@@ -1,4 +1,4 @@
-// Memory taken from the system in whole pages: zeroed, page-aligned, given back when freed.
+// Memory from the system in whole pages: zeroed, page-aligned, returned to the system when freed.
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -10,7 +10,7 @@ namespace quern {
 class Pages {
  public:
   Pages() = default;
-  // Throws OUT_OF_MEMORY with the bytes asked for and free, where the machine does not have them.
+  // Throws OUT_OF_MEMORY if the machine lacks `bytes`; the message has the bytes asked for and the bytes free.
   explicit Pages(uint64_t bytes);
   ~Pages();
   Pages(Pages&& other) noexcept : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}

@@ -1,4 +1,4 @@
-// Loops whose rounds may run on several threads.
+// Loops whose iterations may run on several threads.
 #pragma once
 #include <stdint.h>
 
@@ -9,11 +9,11 @@ namespace quern {
 class Parallel {
  public:
   virtual ~Parallel() = default;
-  // Calls body(i) once for every i of [0, count), in any order; returns when all are done. `body` must not throw.
+  // Calls body(i) once for each i in [0, count), in any order; returns after all calls. `body` must not throw.
   virtual void each(int64_t count, const std::function<void(int64_t)>& body) = 0;
 };
 
-// On the caller's thread alone.
+// On the caller's thread only.
 class OneByOne : public Parallel {
  public:
   void each(int64_t count, const std::function<void(int64_t)>& body) override {

@@ -6,7 +6,7 @@
 
 namespace quern {
 
-// Of an operand: beyond any memory, and far from what 64 bits can count.
+// Limit for the elements of an operand: larger than any memory, and products stay far below 2^63.
 static constexpr int64_t most_elements = int64_t{1} << 48;
 
 static const OpSpec* find_op(int32_t opcode) {
@@ -85,7 +85,7 @@ void PlanDecoder::read_shape(const OpSpec& op, const OperandSpec& spec, Operand&
   if (operand.rank < 0 || operand.rank > max_rank)
     fail(Code::bad_argument, "[%s] malformed plan: %s has rank %d", op.name, spec.name, operand.rank);
   operand.count = 1;
-  int64_t extent = 1; // the product of the dimensions but for zeros, which ops multiply too
+  int64_t extent = 1; // product of the nonzero dimensions: ops multiply dimensions too
   bool fits = true;
   for (int32_t i = 0; i < operand.rank; i++) {
     operand.shape[i] = word();

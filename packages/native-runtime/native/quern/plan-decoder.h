@@ -1,4 +1,4 @@
-// Reads the words of a plan, trusting none of them.
+// Reads and checks the words of a plan.
 #pragma once
 #include "quern/plan.h"
 
@@ -15,7 +15,7 @@ class PlanDecoder {
     uint64_t arena_bytes;
   };
   Header read_header();
-  // The next op; its operands are appended to `operands`, which must have room for them.
+  // Reads the next op. Appends its operands to `operands`; `operands` must have capacity for them.
   PlanOp read_op(std::vector<Operand>& operands);
   bool at_end() const { return at_ == words_.size(); }
 

@@ -10,7 +10,7 @@ static bool overlap(const Operand& a, const Operand& b) {
          b.offset < a.offset + a.bytes();
 }
 
-// Kernels read operands while they write outputs: no output may lie over an operand or over another output.
+// Kernels read operands while writing outputs: no output may overlap an operand or another output.
 static void need_apart(const PlanOp& op) {
   for (size_t output = op.spec->inputs; output < op.operands.size(); output++)
     for (size_t other = 0; other < output; other++)
@@ -24,7 +24,7 @@ Plan::Plan(std::vector<int32_t> words, const HostMemory& host, const BufferTable
   PlanDecoder decoder(words_, host, buffers, weights);
   const auto header = decoder.read_header();
   arena_bytes_ = header.arena_bytes;
-  operands_.reserve(words_.size() / operand_words); // so that spans into it stay valid
+  operands_.reserve(words_.size() / operand_words); // reallocation would invalidate spans into operands_
   for (int32_t i = 0; i < header.ops; i++) {
     ops_.push_back(decoder.read_op(operands_));
     need_apart(ops_.back());

@@ -1,4 +1,4 @@
-// A plan decoded from core's words (core/src/plan/encode.ts).
+// A plan decoded from the words of core (core/src/plan/encode.ts).
 #pragma once
 #include <stdint.h>
 
@@ -16,7 +16,7 @@ namespace quern {
 using BufferTable = HandleTable<const Buffer>;
 using WeightTable = HandleTable<const LoadedWeight>;
 
-// Host memory that a plan reads its inputs from and writes its outputs to.
+// Host memory for the inputs and outputs of a plan.
 struct HostMemory {
   uint8_t* inputs = nullptr;
   uint64_t inputs_bytes = 0;
@@ -29,7 +29,7 @@ struct ByteRange {
   uint64_t from, to;
 };
 
-// Where the regions of a plan lie while it runs, as addresses of the device.
+// Addresses of a plan's regions during a run, as addresses of the device.
 struct Places {
   uint8_t* arena = nullptr;
   uint8_t* inputs = nullptr;
@@ -43,8 +43,8 @@ struct Operand {
   int32_t rank = 0;
   int64_t shape[max_rank] = {};
   int64_t count = 0;       // elements
-  uint64_t offset = 0;     // bytes, in its region
-  uint8_t* data = nullptr; // of tensors (once the plan is bound) and buffers
+  uint64_t offset = 0;     // bytes from the start of the region
+  uint8_t* data = nullptr; // null for weights; for tensors: set by Plan::bind
   std::shared_ptr<const LoadedWeight> weight;
   std::shared_ptr<const Buffer> buffer;
 
@@ -53,11 +53,11 @@ struct Operand {
 
 struct PlanOp {
   const OpSpec* spec;
-  std::span<const int32_t> attributes; // as encoded: f32 as its bits
-  std::span<Operand> operands;         // in the order of the op table, then the outputs
+  std::span<const int32_t> attributes; // as encoded: f32 as bits
+  std::span<Operand> operands;         // in the order of the op table; outputs last
 };
 
-// What a device has made of a plan that is run again (Device::prepare).
+// What a device keeps for a plan that runs again (Device::prepare).
 class Prepared {
  public:
   virtual ~Prepared() = default;
@@ -65,22 +65,22 @@ class Prepared {
 
 class Plan {
  public:
-  // Decodes and checks: whatever the words say, running the result touches no memory outside the operands' own.
-  // Throws BAD_ARGUMENT for words that are not a plan. Buffers and weights live as long as the plan.
+  // Decodes and checks `words`. A plan that passes touches no memory outside its operands. Throws BAD_ARGUMENT for
+  // malformed words. The plan owns its buffers and weights.
   Plan(std::vector<int32_t> words, const HostMemory& host, const BufferTable& buffers, const WeightTable& weights);
   Plan(const Plan&) = delete;
 
   const std::vector<PlanOp>& ops() const { return ops_; }
   uint64_t arena_bytes() const { return arena_bytes_; }
   const HostMemory& host() const { return host_; }
-  // Points the operands of the plan's regions into them.
+  // Sets the addresses of the operands in the plan's regions.
   void bind(const Places& places);
-  // The outputs that the ops write: all that may be changed of host().outputs.
+  // Ranges of host().outputs that the ops write. A run changes no other bytes of host().outputs.
   std::vector<ByteRange> written_outputs() const;
   std::unique_ptr<Prepared> prepared;
-  // Throws DEVICE_FAILED where the file of a weight has lost bytes since it was mapped.
+  // Throws DEVICE_FAILED if a weight's file has lost bytes since mapping.
   void need_whole_files() const;
-  // A sentence about a file of a weight that has been written to since it was mapped; empty where there is none.
+  // A sentence about weight files that have changed since mapping; empty: no file has changed.
   std::string changed_files() const;
 
  private:

@@ -1,4 +1,4 @@
-// What a device tells of itself, and what it is told: named values of JavaScript.
+// Named values: the profile of a device, and the options of a device.
 #pragma once
 #include <stdint.h>
 
@@ -16,12 +16,12 @@ struct Property {
   std::variant<bool, double, std::string, Properties> value;
 };
 
-// The options that a device is made with. Throws BAD_ARGUMENT where a value is of another kind.
+// Options of a device. Getters throw BAD_ARGUMENT if a value has the wrong type.
 class Options {
  public:
   explicit Options(Properties given) : given_(std::move(given)) {}
   double number(const std::string& name, double otherwise) const;
-  // A whole number in [least, most].
+  // An integer in [least, most].
   int64_t integer(const std::string& name, int64_t least, int64_t most, int64_t otherwise) const;
   std::string text(const std::string& name, const std::string& otherwise) const;
 

@@ -1,4 +1,4 @@
-// Waiting for a moment without giving up the processor.
+// Waiting briefly without giving up the processor.
 #pragma once
 #include <chrono>
 
@@ -12,11 +12,11 @@ inline void relax() {
 #endif
 }
 
-// How long a thread that waits for work keeps its processor: longer than the single-threaded ops between two parallel
-// ones, shorter than what parking and waking would cost.
+// Time that a waiting thread spins: longer than the single-threaded ops between two parallel ops, shorter than the cost of
+// parking and waking.
 inline constexpr auto spin_time = std::chrono::microseconds(25);
 
-// Looks at `ready` until it is true or spin_time is over; returns what it saw last.
+// Polls `ready` until true or until spin_time has passed. Returns the last value.
 template <class Ready>
 bool spin(const Ready& ready) {
   const auto end = std::chrono::steady_clock::now() + spin_time;

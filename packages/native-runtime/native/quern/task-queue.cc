@@ -31,7 +31,7 @@ void TaskQueue::work() {
   while (Task task = take()) task();
 }
 
-// The next task; an empty one at the end.
+// The next task; an empty task at the end.
 TaskQueue::Task TaskQueue::take() {
   spin([&] { return waiting_.load(std::memory_order_relaxed) > 0; });
   std::unique_lock lock(mutex_);

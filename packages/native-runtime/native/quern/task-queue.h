@@ -1,4 +1,4 @@
-// One thread that runs tasks in the order in which they were posted.
+// One thread that runs tasks in the order of `post`.
 #pragma once
 #include <atomic>
 #include <deque>
@@ -20,7 +20,7 @@ class TaskQueue {
   TaskQueue(const TaskQueue&) = delete;
 
   void post(Task task);
-  // Runs what has been posted, then ends the thread; twice is harmless. Nothing may be posted from now on.
+  // Runs all posted tasks, then ends the thread. Safe to call twice. `post` must not follow.
   void stop();
 
  private:
@@ -31,7 +31,7 @@ class TaskQueue {
   std::mutex mutex_;
   Condition posted_;
   std::deque<Task> tasks_;
-  std::atomic<int> waiting_{0}; // tasks posted and not yet taken
+  std::atomic<int> waiting_{0}; // posted tasks that no thread has taken
   bool stopping_ = false;
   std::thread thread_;
 };

@@ -1,4 +1,4 @@
-// Names that debuggers and `top -H` show.
+// Thread names in debuggers and `top -H`.
 #pragma once
 #include <string>
 
@@ -8,7 +8,7 @@
 
 namespace quern {
 
-// At most 15 characters are kept.
+// Longest name: 15 characters; the rest is cut.
 inline void name_thread([[maybe_unused]] const std::string& name) {
 #if defined(__linux__)
   pthread_setname_np(pthread_self(), name.substr(0, 15).c_str());

@@ -1,4 +1,4 @@
-// Weights before they are loaded, as core describes them.
+// Weights before loading, as core describes them.
 #pragma once
 #include <stdint.h>
 
@@ -9,13 +9,13 @@
 
 namespace quern {
 
-// `rows` rows of a weight: columns [from, from + K) of rows of `of` elements. rows 0: the whole weight.
+// Rows of a weight: `rows` rows, columns [from, from + K) of stored rows of `of` elements. rows = 0: the whole weight.
 struct WeightPart {
   ByteSource bytes;
   int64_t rows = 0, from = 0, of = 0;
 };
 
-// Parts whose rows follow one another.
+// A weight as parts: the rows of all parts, one part after another.
 struct WeightSource {
   std::string name;
   std::vector<int64_t> shape;
@@ -23,7 +23,7 @@ struct WeightSource {
   std::vector<WeightPart> parts;
 };
 
-// As core's GptqSource says; group_index has no bytes where the columns are in order.
+// As GptqSource of core; group_index without bytes: columns are in order.
 struct GptqSource {
   std::string name;
   int64_t N = 0, K = 0;

@@ -7,20 +7,20 @@ import type { Sound } from './sound.js';
 
 interface Kind {
   readonly name: string;
-  /** True where a file begins like this kind. */
+  /** Whether a file starts like this kind. */
   begins(bytes: Uint8Array): boolean;
-  /** The optional package that decodes it, and its class. */
+  /** The optional decoder package, and its class. */
   readonly package: string;
   readonly decoder: string;
-  /** What shows, before it is decoded, that the file is not whole. MP3 is a stream, and cannot tell. */
+  /** The visible fault of an incomplete file, before decoding. Absent for MP3: a stream shows none. */
   fault?(bytes: Uint8Array): string | undefined;
-  /** The same by the samples that came of it. */
+  /** The visible fault of an incomplete file, from the number of decoded samples. */
   cutOff?(bytes: Uint8Array, samples: number): string | undefined;
 }
 
 const text = (bytes: Uint8Array, from: number, to: number) =>
   String.fromCharCode(...bytes.subarray(from, to));
-/** What an Ogg file holds is named on its first page. */
+/** The codec's name on the first page of an Ogg file. */
 const firstPage = (bytes: Uint8Array) => text(bytes, 28, 36);
 
 const kinds: readonly Kind[] = [
@@ -47,8 +47,8 @@ const kinds: readonly Kind[] = [
 ];
 
 /**
- * The samples of an MP3, FLAC or Ogg Vorbis file, decoded by an optional package in a thread of its own.
- * @param from where the bytes came from, for messages
+ * The samples of an MP3, FLAC or Ogg Vorbis file. An optional package decodes it in a separate thread.
+ * @param from source of the bytes, for messages
  * @throws AudioError NOT_AUDIO, DECODER_MISSING, DECODER_FAILED or DECODE_FAILED; the signal's reason
  */
 export async function decodeCompressed(
@@ -60,7 +60,7 @@ export async function decodeCompressed(
   if (!kind)
     throw new AudioError(
       'NOT_AUDIO',
-      `${from}: is no audio file that is read: WAV, ${kinds.map(({ name }) => name).join(', ')}`,
+      `${from}: is not a readable audio file; readable are WAV, ${kinds.map(({ name }) => name).join(', ')}`,
     );
   const fault = kind.fault?.(bytes);
   if (fault !== undefined) throw broken(kind, from, fault);
@@ -75,7 +75,7 @@ export async function decodeCompressed(
   return checked(answer.decoded, bytes, kind, from);
 }
 
-/** Where the package is installed, seen from this one. */
+/** URL of the decoder package, resolved from this package. */
 function decoderModule(kind: Kind, from: string): string {
   try {
     return pathToFileURL(createRequire(here).resolve(kind.package)).href;
@@ -91,7 +91,7 @@ function decoderModule(kind: Kind, from: string): string {
 const broken = ({ name }: Kind, from: string, fault: string) =>
   new AudioError('DECODE_FAILED', `${from}: the ${name} data is broken or cut off: ${fault}`);
 
-/** Decoders take what they are given, and say little of what they could not use. */
+/** Checks the result: decoders skip unusable data and often report no error. */
 function checked(
   { channelData, sampleRate, samplesDecoded, errors }: Decoded,
   bytes: Uint8Array,
@@ -107,14 +107,14 @@ function checked(
   return { sampleRate, channels: channelData };
 }
 
-/** The header of FLAC promises a number of samples, 36 bits from bit 172 of the file on; 0 where it was not known. */
+/** FLAC's header gives the number of samples, 36 bits at bit 172 of the file; 0: unknown. */
 function flacCutOff(bytes: Uint8Array, samples: number): string | undefined {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const promised = (view.getUint8(21) & 0x0f) * 2 ** 32 + view.getUint32(22);
   return promised > samples ? `${samples} of ${promised} samples could be decoded` : undefined;
 }
 
-/** The pages of an Ogg file follow one another; the last one is marked. */
+/** The pages of an Ogg file are contiguous; the last page has a flag. */
 function oggFault(bytes: Uint8Array): string | undefined {
   let marked = false;
   for (let at = 0; at < bytes.length; ) {
@@ -130,5 +130,5 @@ function oggFault(bytes: Uint8Array): string | undefined {
   return marked ? undefined : 'it has no last page';
 }
 
-/** Whether a file that begins like this is of one of these kinds. */
+/** Whether a file starts like one of these kinds. */
 export const isCompressed = (head: Uint8Array): boolean => kinds.some(({ begins }) => begins(head));

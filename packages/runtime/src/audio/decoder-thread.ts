@@ -1,8 +1,8 @@
 import { Worker } from 'node:worker_threads';
 
-/** What a decoder makes of a file. */
+/** A decoder's output for a file. */
 export interface Decoded {
-  /** Of every channel; 0 where nothing could be decoded. */
+  /** Per channel; 0 where nothing could be decoded. */
   readonly samplesDecoded: number;
   readonly channelData: readonly Float32Array[];
   readonly sampleRate: number;
@@ -10,19 +10,19 @@ export interface Decoded {
 }
 
 export interface DecodeJob {
-  /** URL of the module that exports the decoder's class. */
+  /** URL of the decoder's module. */
   readonly module: string;
   readonly decoder: string;
   readonly bytes: Uint8Array;
 }
 
-/** What came of a job: the message of what went wrong is about the decoder (`unusable`) or about the data (`broken`). */
+/** The result of a job. The message is about the decoder (`unusable`) or about the data (`broken`). */
 export type DecodeAnswer =
   | { readonly decoded: Decoded }
   | { readonly unusable: string }
   | { readonly broken: string };
 
-/** What the thread runs. It is text and not a file, because a file would have to be found again in a bundle. */
+/** The thread's source, as text: a bundle would lose a separate file. */
 const source = `
 import('node:worker_threads').then(async ({ parentPort, workerData: { module, decoder, bytes } }) => {
   const opened = await import(module).then(async (exports) => {
@@ -42,12 +42,13 @@ import('node:worker_threads').then(async ({ parentPort, workerData: { module, de
 });`;
 
 /**
- * Decodes a file in a thread of its own, which ends with the answer. Always settles: a thread that does not start, or that
- * ends by itself, is an answer. Rejects with the signal's reason, at once.
+ * Decodes a file in a thread of its own; the thread ends with the answer. Always settles: a thread that does not start,
+ * or that ends early, gives an answer too. An abort rejects at once, with the signal's reason.
  */
 export async function decodeInThread(job: DecodeJob, signal: AbortSignal | undefined): Promise<DecodeAnswer> {
   signal?.throwIfAborted();
-  // the decoders write to the console what they also report; flags such as --input-type are of the main thread
+  // The decoders also print their errors to the console: that output is dropped. Flags such as --input-type are only
+  // for the main thread.
   const worker = new Worker(source, {
     eval: true,
     workerData: job,

@@ -10,7 +10,7 @@ import { resample } from './resample.js';
 import type { Sound } from './sound.js';
 import { decodeWav, isWav } from './wav.js';
 
-/** A path or file: URL, the bytes of a file, or samples: one array, or one per channel. */
+/** A path or file: URL, the bytes of a file, or samples (one array, or one array per channel). */
 export type AudioInput =
   | string
   | URL
@@ -18,13 +18,13 @@ export type AudioInput =
   | ArrayBuffer
   | { readonly samples: Float32Array | readonly Float32Array[]; readonly sampleRate: number };
 
-/** Of what one buffer holds. */
+/** Size limit of one buffer. */
 const maxFileBytes = 2 ** 31 - 1;
-/** Rates that any recorder has, in samples per second. */
+/** Sample rates of existing recorders, in samples per second. */
 const [leastRate, mostRate] = [1000, 384_000];
 
 /**
- * Sound as Whisper takes it: one channel, the mean of all, at 16 kHz. Works in slices of milliseconds.
+ * Audio in Whisper's format: one channel (the mean of all), 16 kHz. Works in slices of milliseconds.
  * @throws AudioError; the signal's reason
  */
 export async function readSamples(input: AudioInput, signal?: AbortSignal): Promise<Float32Array> {
@@ -34,7 +34,7 @@ export async function readSamples(input: AudioInput, signal?: AbortSignal): Prom
   try {
     const samples = await oneChannel(input, signal);
     if (byteLength(held) !== before) throw takenAway();
-    return held.includes(samples) ? samples.slice() : samples; // what the caller does with his is his matter from now on
+    return held.includes(samples) ? samples.slice() : samples; // a copy: the caller may change its array
   } catch (cause) {
     throw byteLength(held) === before ? cause : takenAway(cause);
   }
@@ -42,7 +42,7 @@ export async function readSamples(input: AudioInput, signal?: AbortSignal): Prom
 
 type Memory = Uint8Array | Float32Array | ArrayBuffer;
 
-/** What of the sound lies in memory of the caller's. */
+/** The buffers that belong to the caller. */
 function memoryOf(input: AudioInput): readonly Memory[] {
   if (input instanceof Uint8Array || isArrayBuffer(input)) return [input];
   if (typeof input === 'string' || input instanceof URL || !rules.isObject(input)) return [];
@@ -52,7 +52,7 @@ function memoryOf(input: AudioInput): readonly Memory[] {
 
 const byteLength = (held: readonly Memory[]): number => held.reduce((sum, each) => sum + each.byteLength, 0);
 
-/** Whether its memory has been transferred: no view can be made of it. (`detached` came with Node 22.) */
+/** Whether the memory has been transferred: it allows no view. (`detached` needs Node 22.) */
 function isDetached(memory: Memory): boolean {
   try {
     new Uint8Array('buffer' in memory ? memory.buffer : memory);
@@ -99,7 +99,7 @@ async function decode(input: AudioInput, signal: AbortSignal | undefined): Promi
 
 const isArrayBuffer = (input: AudioInput): input is ArrayBuffer => types.isArrayBuffer(input);
 
-/** @throws AudioError BAD_SAMPLES where Quern would have to download it */
+/** @throws AudioError BAD_SAMPLES for URLs that would need a download */
 function pathOf(url: URL): string {
   if (url.protocol === 'file:') return fileURLToPath(url);
   throw new AudioError(
@@ -129,10 +129,10 @@ function needSamples({ channels }: Sound): void {
   );
 }
 
-/** Looked at between two turns of the event loop. */
+/** Samples between two turns of the event loop. */
 const samplesPerSlice = 2 ** 20;
 
-/** What is no number would make one of every sample near it. */
+/** NaN or infinity would spread to all samples nearby. @throws AudioError BAD_SAMPLES */
 async function needNumbers({ channels }: Sound): Promise<void> {
   for (const channel of channels)
     for (let from = 0; from < channel.length; from += samplesPerSlice) {
@@ -147,7 +147,7 @@ async function needNumbers({ channels }: Sound): Promise<void> {
     }
 }
 
-/** A file without sound is a recording that failed. @throws AudioError EMPTY beside those of the decoders */
+/** A file without samples is a failed recording. @throws AudioError EMPTY; errors of the decoders */
 async function decodeBytes(bytes: Uint8Array, from: string, signal: AbortSignal | undefined): Promise<Sound> {
   const sound = isWav(bytes) ? await decodeWav(bytes, from) : await decodeCompressed(bytes, from, signal);
   if (sound.channels[0]!.length > 0) return sound;
@@ -168,10 +168,10 @@ function asAudioError(cause: FileError): AudioError {
   return new AudioError('READ_FAILED', cause.message + advice, { cause });
 }
 
-/** More than tells every kind of sound file. */
+/** Enough to recognise every kind of audio file. */
 const headBytes = 64;
 
-/** The bytes of a file; only the first ones where they show that it is no sound, which decoding then says. */
+/** The bytes of a file. Only the first bytes where they are no audio; decoding then reports the error. */
 async function readSound(path: string): Promise<Uint8Array> {
   const file = await InputFile.open(path);
   try {

@@ -1,10 +1,10 @@
 import { yieldToEventLoop } from '@quern/core';
 
-/** Zero crossings of the sinc to either side: more give a steeper edge. */
+/** Zero crossings of the sinc on each side; more crossings give a steeper edge. */
 const crossings = 24;
-/** The edge of the pass band, as a share of half the lower rate. */
+/** Edge of the pass band, as a fraction of half the lower rate. */
 const edge = 0.945;
-/** Of the Kaiser window: what is beyond the edge comes through at −80 dB. */
+/** Parameter of the Kaiser window: −80 dB beyond the edge. */
 const beta = 8;
 /** Multiplications between two turns of the event loop. */
 const perSlice = 2 ** 21;
@@ -12,9 +12,9 @@ const perSlice = 2 ** 21;
 const gcd = (a: number, b: number): number => (b === 0 ? a : gcd(b, a % b));
 
 /**
- * Samples at another rate, by a bank of windowed sincs (Smith 2002, Digital Audio Resampling): the phases that the ratio of the
- * two rates needs, and no others, so that no error but that of the filter arises.
- * @returns [⌈n · to / from⌉] samples, in step with the first
+ * Samples at another rate, by a bank of windowed sincs (Smith 2002, Digital Audio Resampling). The bank has exactly the
+ * phases of the ratio of the rates: the filter is the only source of error.
+ * @returns [⌈n · to / from⌉] samples, aligned at the first
  */
 export async function resample(
   x: Float32Array,
@@ -41,7 +41,7 @@ export async function resample(
   return y;
 }
 
-/** Σ x[at + k] · bank[row + k]; x is zero beyond its ends. */
+/** Σ x[at + k] · bank[row + k]; x is zero outside its range. */
 function dot(x: Float32Array, at: number, bank: Float32Array, row: number, taps: number): number {
   let sum = 0;
   const last = Math.min(taps, x.length - at);
@@ -49,9 +49,9 @@ function dot(x: Float32Array, at: number, bank: Float32Array, row: number, taps:
   return sum;
 }
 
-/** Row p: the filter of an output that lies p / up of a sample after an input. [up, taps] */
+/** [up, taps]. Row p: the filter for outputs p / up samples after an input. */
 async function filterBank(up: number, down: number): Promise<Float32Array> {
-  const cutoff = edge * Math.min(1, up / down); // of half the input's rate
+  const cutoff = edge * Math.min(1, up / down); // as a fraction of half the input's rate
   const reach = Math.ceil(crossings / Math.min(1, up / down));
   const taps = 2 * reach;
   const bank = new Float32Array(up * taps);
@@ -62,7 +62,7 @@ async function filterBank(up: number, down: number): Promise<Float32Array> {
       row[k] = cutoff * sinc(cutoff * distance) * kaiser(distance / reach);
     }
     const sum = row.reduce((total, value) => total + value, 0);
-    for (let k = 0; k < taps; k++) row[k]! /= sum; // a constant stays as it is in every phase
+    for (let k = 0; k < taps; k++) row[k]! /= sum; // a constant signal keeps its value in every phase
     if (p % 256 === 255) await yieldToEventLoop();
   }
   return bank;

@@ -2,13 +2,13 @@ import { yieldToEventLoop } from '@quern/core';
 import { AudioError, type AudioErrorCode } from './error.js';
 import type { Sound } from './sound.js';
 
-/** How a sample is coded: `wFormatTag` of the fmt chunk, or of its extension. */
+/** Sample coding: `wFormatTag` of the fmt chunk, or of its extension. */
 const codings = { pcm: 1, float: 3, extensible: 0xfffe } as const;
 
 interface Format {
   readonly channels: number;
   readonly sampleRate: number;
-  /** Bytes of a sample of one channel. */
+  /** Bytes per sample of one channel. */
   readonly bytes: number;
   readonly read: SampleReader;
 }
@@ -23,7 +23,7 @@ const readers: Readonly<Record<string, SampleReader>> = {
   'float 64': (view, at) => view.getFloat64(at, true),
 };
 
-/** A writer that does not know the length yet, as into a pipe, leaves this as the data's size. */
+/** Data size written by programs that do not know the length yet, as into a pipe. */
 const toTheEnd = 0xffffffff;
 const maxChannels = 256;
 
@@ -32,8 +32,8 @@ export const isWav = (bytes: Uint8Array): boolean => tag(bytes, 0) === 'RIFF' &&
 const tag = (bytes: Uint8Array, at: number): string => String.fromCharCode(...bytes.subarray(at, at + 4));
 
 /**
- * The samples of a RIFF WAVE file: whole numbers of 8, 16, 24 or 32 bits, floats of 32 or 64.
- * @param from where the bytes came from, for messages
+ * The samples of a RIFF WAVE file: integers of 8, 16, 24 or 32 bits, floats of 32 or 64 bits.
+ * @param from source of the bytes, for messages
  * @throws AudioError NOT_AUDIO, TRUNCATED, BAD_HEADER or UNSUPPORTED.
  */
 export async function decodeWav(bytes: Uint8Array, from: string): Promise<Sound> {
@@ -46,7 +46,7 @@ export async function decodeWav(bytes: Uint8Array, from: string): Promise<Sound>
     for (const [c, channel] of channels.entries())
       for (let i = frame; i < end; i++) {
         const value = format.read(data, (i * format.channels + c) * format.bytes);
-        channel[i] = Number.isFinite(value) ? value : 0; // files of floats may hold anything
+        channel[i] = Number.isFinite(value) ? value : 0; // float files may contain NaN or infinity
       }
     frame = end;
     await yieldToEventLoop();
@@ -54,7 +54,7 @@ export async function decodeWav(bytes: Uint8Array, from: string): Promise<Sound>
   return { sampleRate: format.sampleRate, channels };
 }
 
-/** A millisecond's or two's work. */
+/** Work of 1 to 2 ms. */
 const framesPerSlice = 2 ** 16;
 
 class WavFile {
@@ -75,13 +75,12 @@ class WavFile {
       const [name, size] = [tag(this.bytes, at), this.view.getUint32(at + 4, true)];
       const start = at + 8;
       if (name === 'data') {
-        if (!format)
-          return this.fail('BAD_HEADER', 'has its data before the chunk that says how it is coded');
+        if (!format) return this.fail('BAD_HEADER', 'has its data before the chunk with its coding');
         return { format, data: this.data(start, size, format) };
       }
       this.need(start, size, `the chunk '${name}'`);
       if (name === 'fmt ') format = this.format(start, size);
-      at = start + size + (size % 2); // chunks begin at even places
+      at = start + size + (size % 2); // chunks start at even offsets
     }
     return this.fail('TRUNCATED', 'ends before its data begins: fetch it again');
   }

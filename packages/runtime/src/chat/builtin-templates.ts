@@ -1,4 +1,4 @@
-/** Templates for models that bring none; the special tokens must be in the model's vocabulary to mean anything. */
+/** Templates for models without one. The special tokens only work where the model's vocabulary has them. */
 export const BUILTIN_TEMPLATES = {
   chatml: `
 {%- for message in messages %}
@@ -69,7 +69,7 @@ export const BUILTIN_TEMPLATES = {
 {%- endif %}`,
 } as const satisfies Record<string, string>;
 
-/** Their names, as `LoadOptions.chatTemplate` takes them. */
+/** The names of the builtin templates, for `LoadOptions.chatTemplate`. */
 export const builtinTemplates = [
   'chatml',
   'llama2',

@@ -14,7 +14,7 @@ const probeTool = {
   function: { name: PROBE, description: '', parameters: { type: 'object', properties: {}, required: [] } },
 };
 
-/** A chat in which a message of `role` may stand. */
+/** A chat that allows a message of `role`. */
 function chatWith(role: string, content: ChatMessage['content']): ChatMessage[] {
   const message: ChatMessage = { role, content: content ?? null };
   if (role === 'user') return [message];
@@ -24,13 +24,16 @@ function chatWith(role: string, content: ChatMessage['content']): ChatMessage[] 
   return [question, call, { ...message, name: 'f', tool_call_id: 'probe1234' }];
 }
 
-/** What a template can be given: found by rendering small chats with it, when first asked. */
+/** A template's capabilities, found by rendering small chats on first use. */
 export class Capabilities {
   private readonly known = new Map<string, boolean>();
 
   constructor(private readonly write: (messages: readonly ChatMessage[], options: RenderOptions) => string) {}
 
-  /** Whether messages of `role` may have a list of parts: whether the template writes the text of one, and not the list. */
+  /**
+   * Whether messages of `role` may have a list of parts: the template must write the text of a part, not the list
+   * itself.
+   */
   takesParts(role: string): boolean {
     return this.once(`parts ${role}`, () => {
       const written = this.attempt(chatWith(role, [{ type: 'text', text: PROBE }]));
@@ -38,7 +41,7 @@ export class Capabilities {
     });
   }
 
-  /** Whether `content: null` beside tool calls is written as nothing. */
+  /** Whether `content: null` beside tool calls is rendered as nothing. */
   takesNull(): boolean {
     return this.once('null', () => {
       const call = (content: string | null) =>
@@ -49,7 +52,7 @@ export class Capabilities {
     });
   }
 
-  /** Whether a message of role 'system' is written. */
+  /** Whether messages of role 'system' are rendered. */
   takesSystem(): boolean {
     return this.once('system', () => this.attempt(chatWith('system', PROBE))?.includes(PROBE) === true);
   }
@@ -67,7 +70,7 @@ export class Capabilities {
     return found;
   }
 
-  /** Undefined where the template refuses the chat, or fails on it. */
+  /** Undefined where the template refuses or fails. */
   private attempt(messages: readonly ChatMessage[], options: RenderOptions = {}): string | undefined {
     try {
       return this.write(messages, options);

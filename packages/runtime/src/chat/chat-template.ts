@@ -12,15 +12,15 @@ import { needMessages } from './need-messages.js';
 import type { RenderOptions } from './render-options.js';
 import { type Program, parse, run } from './run-template.js';
 
-/** How the model spells its special tokens. */
+/** The model's spellings of its special tokens. */
 export interface TemplateTokens {
   bosToken?: string | undefined;
   eosToken?: string | undefined;
-  /** The others by their names in templates: `unk_token`, `pad_token`, `additional_special_tokens` … */
+  /** Other special tokens, by their names in templates: `unk_token`, `pad_token`, `additional_special_tokens` … */
   others?: Readonly<Record<string, string | readonly string[]>> | undefined;
 }
 
-/** Of each option: what it must be, and its default. */
+/** What each option must be, and its default. */
 export const templateTokensSchema = {
   bosToken: { ...rules.text, about: 'the beginning-of-sequence token', byDefault: '' },
   eosToken: { ...rules.text, about: 'the end-of-sequence token', byDefault: '' },
@@ -30,12 +30,12 @@ export const templateTokensSchema = {
 export const renderSchema = {
   addGenerationPrompt: {
     ...rules.flag,
-    about: "end with the start of the assistant's answer",
+    about: "end the prompt with the start of the assistant's answer",
     byDefault: true,
   },
   tools: {
     ...rules.listOf('descriptions of tools', rules.object),
-    about: 'the tools that the model may call, in the form of the OpenAI API',
+    about: 'tools that the model may call, in the format of the OpenAI API',
     absent: 'none',
   },
   extra: {
@@ -46,15 +46,16 @@ export const renderSchema = {
   now: {
     must: 'a valid Date',
     holds: (value): value is Date => value instanceof Date && !Number.isNaN(value.getTime()),
-    about: 'what strftime_now tells',
+    about: 'the time for strftime_now',
     absent: 'the time of the call',
   },
 } as const satisfies Schema<RenderOptions>;
 
 export interface EncodeChatOptions extends RenderOptions {
   /**
-   * Control tokens that messages, tools and `extra` spell become control tokens. Default false: "<|im_end|>" in a message
-   * is text, and only the template, the roles and the tokenizer's own special tokens make control tokens.
+   * Whether spellings of control tokens in messages, tools and `extra` become control tokens. Default false:
+   * "<|im_end|>" in a message is text; only the template, the roles and the tokenizer's own special tokens make control
+   * tokens.
    */
   specialContent?: boolean | undefined;
 }
@@ -63,7 +64,7 @@ export const encodeChatSchema = {
   ...renderSchema,
   specialContent: {
     ...rules.flag,
-    about: 'control tokens that messages, tools and extra spell become control tokens',
+    about: 'spellings of control tokens in messages, tools and extra become control tokens',
     byDefault: false,
   },
 } as const satisfies Schema<EncodeChatOptions>;
@@ -73,20 +74,20 @@ export const tokenizerRule: Rule<Tokenizer> = {
   holds: (value): value is Tokenizer => rules.isObject(value) && typeof value.tokenText === 'function',
 };
 
-/** A prompt, and the options that `Tokenizer.encode` needs for it. */
+/** A prompt, and the `Tokenizer.encode` options for it. */
 export interface ChatPrompt {
   readonly text: string;
   readonly encoding: EncodeOptions;
 }
 
-/** Turns the messages of a chat into the prompt a model was trained on. */
+/** Renders the messages of a chat as the prompt format of the model's training. */
 export class ChatTemplate {
   private readonly capabilities = new Capabilities(
     (messages, options) => this.write(messages, options).value,
   );
 
   private constructor(
-    /** The template's own text. */
+    /** The template's source text. */
     readonly source: string,
     private readonly program: Program,
     private readonly tokens: TemplateTokens,
@@ -108,8 +109,9 @@ export class ChatTemplate {
   }
 
   /**
-   * The token ids of the prompt, without an end-of-sequence token. Text of the messages never becomes a control token,
-   * unless `specialContent` allows it.
+   * The token ids of the prompt, without an end-of-sequence token. Text of messages never becomes a control token,
+   * unless `specialContent` is true.
+   *
    *
    * @throws ChatTemplateError REFUSED, RENDER_FAILED, LIMIT, UNSUPPORTED_CONTENT, IGNORED, BAD_ARGUMENT or BAD_OPTION
    */
@@ -119,9 +121,11 @@ export class ChatTemplate {
   }
 
   /**
-   * What `encode` encodes, and how: the text has a mark in each spelling of a control token that is none.
+   * The text that `encode` encodes, and its options. Each typed spelling of a control token contains a mark, so that it
+   * stays text.
    *
-   * @param look sees the text before it is searched for spellings, and may refuse it by its length
+   *
+   * @param look receives the text before the search for spellings; may throw, for example by its length
    */
   prompt(
     messages: readonly ChatMessage[],
@@ -141,8 +145,9 @@ export class ChatTemplate {
   }
 
   /**
-   * The prompt as text, to look at. Control tokens of the template and of a message look the same in it, so a prompt for a
-   * model comes from `encode`; who encodes this text with `special: 'parse'` lets messages write control tokens.
+   * The prompt as text, for people. It does not distinguish the template's control tokens from a message's text. Build
+   * model prompts with `encode`: encoding this text with `special: 'parse'` lets messages write control tokens.
+   *
    *
    * @throws ChatTemplateError REFUSED, RENDER_FAILED, LIMIT, UNSUPPORTED_CONTENT, IGNORED, BAD_ARGUMENT or BAD_OPTION
    */

@@ -3,8 +3,9 @@ import { ChatTemplateError } from './error.js';
 import type { ChatMessage, ContentPart } from './message.js';
 
 /**
- * Messages with contents that the template understands. A list of text parts becomes one string, a line for each part,
- * where the template takes no lists; `null` becomes '' where the template would fail on it or write "None".
+ * Messages with contents that the template supports. Where the template supports no lists, the text parts become one
+ * string, one line per part. `null` becomes '' where the template would fail or write "None".
+ *
  *
  * @throws ChatTemplateError UNSUPPORTED_CONTENT
  */
@@ -34,7 +35,7 @@ const unsupported = (type: string, place: string, where: string): ChatTemplateEr
   );
 
 /**
- * Looks whether the template writes the parts that are no text: without those of a type, the chat must read otherwise.
+ * Checks that the template renders the non-text parts: without the parts of one type, the rendered chat must differ.
  * @throws ChatTemplateError UNSUPPORTED_CONTENT
  */
 export function needParts(

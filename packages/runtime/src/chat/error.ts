@@ -6,20 +6,20 @@ export type ChatTemplateErrorCode =
   | 'UNKNOWN_BUILTIN' // no builtin template of that name
   | 'BAD_TEMPLATE' // the template does not parse
   | 'REFUSED' // the template itself refuses the messages (raise_exception)
-  | 'RENDER_FAILED' // the template fails on the messages: a missing field, a value of the wrong type
-  | 'LIMIT' // the template asks for more steps, text, memory or depth than a template may use
-  | 'UNSUPPORTED_CONTENT' // content parts of a type that the template has no place for
-  | 'IGNORED' // the template has no place for the system message or for the tools
+  | 'RENDER_FAILED' // the template fails on the messages: missing field, wrong type
+  | 'LIMIT' // the template exceeds its budget of steps, text, memory or depth
+  | 'UNSUPPORTED_CONTENT' // the template does not render content parts of this type
+  | 'IGNORED' // the template does not render the system message or the tools
   | 'BAD_ARGUMENT' // an argument of a wrong type
   | 'BAD_OPTION'; // an option of a wrong type, or unknown
 
-/** Thrown when a chat template is loaded, and when it renders. */
+/** Thrown when a chat template is loaded or rendered. */
 export class ChatTemplateError extends QuernError<ChatTemplateErrorCode> {
   static override readonly className: string = 'ChatTemplateError';
 }
 
-/** Refuses an option. */
+/** The error for a bad option. */
 export const badOption: Refuse = (message) => new ChatTemplateError('BAD_OPTION', message);
 
-/** Refuses any other argument. */
+/** The error for any other bad argument. */
 export const badArgument: Refuse = (message) => new ChatTemplateError('BAD_ARGUMENT', message);

@@ -6,8 +6,10 @@ import type { RenderOptions } from './render-options.js';
 type Write = (messages: readonly ChatMessage[], options: RenderOptions) => string;
 
 /**
- * A system message or tools that leave no trace in the prompt are an error: the model would never hear of them. Where a small
- * chat does not show that the template writes them, this chat is written once more without them.
+ * Throws where the prompt contains no trace of the system message or the tools: the model would never see them. Where
+ * the small chats of `Capabilities` do not show that the template renders them, this chat is rendered again without
+ * them.
+ *
  *
  * @throws ChatTemplateError IGNORED
  */
@@ -32,7 +34,7 @@ function withoutTools({ tools, ...others }: RenderOptions): RenderOptions {
 
 const isSystem = ({ role, content }: ChatMessage): boolean => role === 'system' && Boolean(content?.length);
 
-/** Undefined where the rest of the chat is none that the template writes: then the system message matters. */
+/** Undefined where the template refuses the remaining chat: then the system message has an effect. */
 function attempt(write: () => string): string | undefined {
   try {
     return write();

@@ -8,27 +8,31 @@ import { badArgument, badOption, ChatTemplateError } from './error.js';
 import { tokensOfConfig, tokensOfGguf } from './special-tokens.js';
 
 export interface LoadTemplateOptions {
-  /** Use this template instead of the model's own. */
+  /** Builtin template in place of the model's own. */
   builtin?: BuiltinTemplate | undefined;
-  /** Jinja, instead of the model's own. */
+  /** Jinja source in place of the model's own template. */
   source?: string | undefined;
-  /** Which of the model's templates, where it has several ("tool_use"); default "default". */
+  /** Name of the template, for models with several ("tool_use"); default "default". */
   name?: string | undefined;
 }
 
-/** Of each option: what it must be, and its default. */
+/** What each option must be, and its default. */
 export const loadTemplateSchema = {
   builtin: {
     ...rules.text,
     must: 'the name of a builtin template',
     holds: (value): value is BuiltinTemplate => typeof value === 'string',
-    about: "use this template instead of the model's own",
+    about: "builtin template in place of the model's own",
     absent: "the model's own",
   },
-  source: { ...rules.text, about: "Jinja, instead of the model's own", absent: "the model's own" },
+  source: {
+    ...rules.text,
+    about: "Jinja source in place of the model's own template",
+    absent: "the model's own",
+  },
   name: {
     ...rules.text,
-    about: "which of the model's templates, where it has several ('tool_use')",
+    about: "name of the template, for models with several ('tool_use')",
     byDefault: 'default',
   },
 } as const satisfies Schema<LoadTemplateOptions>;
@@ -109,7 +113,7 @@ async function folderTemplate(folder: string, name: string): Promise<string | un
   return configTemplate(await readJson(folder, 'tokenizer_config.json'), name);
 }
 
-/** A string, or a list of {name, template}. */
+/** `field`: a string, or a list of {name, template}. */
 function configTemplate(
   { chat_template: templates }: Readonly<Record<string, unknown>>,
   name: string,
@@ -123,7 +127,7 @@ function configTemplate(
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null;
 
-/** A file of JSON as an object; empty where there is none. */
+/** A JSON file as an object; empty where the file does not exist. */
 async function readJson(folder: string, name: string): Promise<Readonly<Record<string, unknown>>> {
   const path = join(folder, name);
   const text = await readIfThere(path);

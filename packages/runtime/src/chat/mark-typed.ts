@@ -2,20 +2,20 @@ import type { Text } from '../jinja/index.js';
 import type { Tokenizer } from '../tokenizer/index.js';
 
 interface Spellings {
-  /** Any control token's spelling; the longest where several begin at one place. */
+  /** Matches any control token's spelling; the longest one where several start at the same place. */
   readonly pattern: RegExp;
-  /** Length of the longest. */
+  /** Length of the longest spelling. */
   readonly longest: number;
 }
 
 const known = new WeakMap<Tokenizer, Spellings | undefined>();
 
-/** Two noncharacters: Unicode keeps them for uses within a program. */
+/** Two noncharacters: Unicode reserves them for internal use. */
 const [FIRST, LAST] = ['\ufdd0', '\ufdd1'];
 
 /**
- * The text with a mark within each spelling of a control token that typed characters have a part in. The mark occurs
- * nowhere else: no end of it is its beginning, so none arises from it and what stands beside it.
+ * The text with a mark inside each control token spelling that contains typed characters. The mark occurs nowhere else
+ * in the text, also not across its borders: no suffix of the mark is a prefix of it.
  */
 export function markTyped(
   text: Text,
@@ -32,14 +32,17 @@ export function markTyped(
   return { text: marked + text.value.slice(end), mark };
 }
 
-/** FIRST, more often than in any run of them before a LAST, and LAST. */
+/** FIRST repeated more often than in any run of FIRST before a LAST, then LAST. */
 function unusedMark(value: string): string {
   let most = 0;
   for (const [run] of value.matchAll(/\ufdd0+(?=\ufdd1)/g)) most = Math.max(most, run.length);
   return FIRST.repeat(most + 1) + LAST;
 }
 
-/** Where a spelling begins in typed text: after its first character. Where it reaches into typed text: where that begins. */
+/**
+ * Positions of the marks. A spelling that starts in typed text: after its first character. A spelling that starts
+ * before and reaches into typed text: at the start of the typed text.
+ */
 function placesToMark({ value, typed }: Text, tokenizer: Tokenizer): number[] {
   const spellings = spellingsOf(tokenizer);
   if (!spellings) return [];

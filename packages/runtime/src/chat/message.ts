@@ -1,12 +1,12 @@
-/** A part of a message that is not just a string; which kinds a template knows is its own matter. */
+/** A part of a message's content list. The template decides which kinds it supports. */
 export interface ContentPart {
   type: string;
   [field: string]: unknown;
 }
 
-/** A message of a chat, in the form of the OpenAI API. Templates see every field. */
+/** A message of a chat, in the format of the OpenAI API. Templates see every field. */
 export interface ChatMessage {
-  /** 'system', 'user', 'assistant', 'tool', or what else the template knows. */
+  /** 'system', 'user', 'assistant', 'tool', or any other role of the template. */
   role: string;
   content?: string | readonly ContentPart[] | null;
   [field: string]: unknown;
@@ -15,7 +15,7 @@ export interface ChatMessage {
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Tool calls with their arguments as objects: the API sends JSON text, and templates write objects as JSON themselves. */
+/** Parses the arguments of tool calls: the API sends JSON text, templates write objects as JSON themselves. */
 export function withParsedArguments(message: ChatMessage): ChatMessage {
   if (!Array.isArray(message.tool_calls)) return message;
   const calls: readonly unknown[] = message.tool_calls;
@@ -33,6 +33,6 @@ function parseArguments(text: unknown): unknown {
     const value: unknown = JSON.parse(text);
     return isObject(value) ? value : text;
   } catch {
-    return text; // what a model wrote need not be JSON: the template gets it as it is
+    return text; // a model's output need not be JSON: the template gets the text
   }
 }

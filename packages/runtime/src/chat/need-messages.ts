@@ -8,7 +8,7 @@ const isContent = (content: unknown): boolean =>
   content === undefined ||
   content === null ||
   typeof content === 'string' ||
-  (Array.isArray(content) ? content.every(isPart) : rules.isObject(content)); // results of tools may be objects
+  (Array.isArray(content) ? content.every(isPart) : rules.isObject(content)); // tool results may be objects
 
 const message: Rule<ChatMessage> = {
   must: 'an object with a role, whose content is a string, null, an object, or a list of parts, each with a type',
@@ -21,7 +21,7 @@ const messages: Rule<readonly unknown[]> = {
   holds: (value): value is readonly unknown[] => Array.isArray(value),
 };
 
-/** @throws what `refuse` makes where `value` is no list of messages */
+/** @throws the error of `refuse` where `value` is no list of messages */
 export function needMessages(
   where: string,
   value: unknown,

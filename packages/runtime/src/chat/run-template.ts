@@ -31,7 +31,7 @@ export function parse(source: string): Program {
   }
 }
 
-/** Runs a template with a budget for its variables. @throws ChatTemplateError REFUSED, RENDER_FAILED or LIMIT */
+/** Runs a template with its variables and a budget. @throws ChatTemplateError REFUSED, RENDER_FAILED or LIMIT */
 export function run(
   program: Program,
   variables: (converter: Converter) => ReadonlyMap<string, Value>,
@@ -64,6 +64,6 @@ function renderError(cause: unknown): unknown {
   );
 }
 
-/** Where JavaScript has its own bounds: the caller's stack was nearly full, or a string is too long. */
+/** The message for JavaScript's own limits: call stack, string length. */
 const stackOrLength = (cause: unknown): string | undefined =>
   cause instanceof RangeError ? `JavaScript allows (${cause.message})` : undefined;

@@ -13,8 +13,8 @@ const GGUF_KEYS: Readonly<Record<string, string>> = {
 type Others = NonNullable<TemplateTokens['others']>;
 
 /**
- * The special tokens of a GGUF file. It does not tell which of its control tokens the model's makers listed as
- * `additional_special_tokens`: all are, that have no name of their own.
+ * The special tokens of a GGUF file. GGUF does not list `additional_special_tokens`: these are all control tokens
+ * without a name of their own.
  */
 export function tokensOfGguf(metadata: ReadonlyMap<string, unknown>, tokenizer: Tokenizer): TemplateTokens {
   const named = Object.entries(GGUF_KEYS).flatMap(([name, key]) => {
@@ -33,7 +33,7 @@ export function tokensOfGguf(metadata: ReadonlyMap<string, unknown>, tokenizer: 
 const isId = (id: unknown, { vocabSize }: Tokenizer): id is number =>
   typeof id === 'number' && Number.isInteger(id) && id >= 0 && id < vocabSize;
 
-/** Those of a Hugging Face folder: every `…_token` and list of tokens of its tokenizer_config.json. */
+/** The special tokens of a Hugging Face folder: every `…_token` and every list of tokens in tokenizer_config.json. */
 export function tokensOfConfig(
   config: Readonly<Record<string, unknown>>,
   tokenizer: Tokenizer,
@@ -68,7 +68,7 @@ function spellingOf(value: unknown): string | undefined {
   return typeof value.content === 'string' ? value.content : undefined;
 }
 
-/** What every vocabulary knows. */
+/** The special tokens that every vocabulary defines. */
 export function tokensOfTokenizer(tokenizer: Tokenizer): TemplateTokens {
   const { bos, eos } = tokenizer;
   return {

@@ -3,11 +3,11 @@ import { createRequire } from 'node:module';
 import { dirname, join, resolve, sep } from 'node:path';
 import { here } from '../here.js';
 
-/** What a package.json can say to Quern. Paths are relative to the package. */
+/** The "quern" field of a package.json. Paths are relative to the package. */
 export interface QuernField {
   /** Module that exports `createBackend`. */
   readonly backend?: string;
-  /** false: the backend computes only where it is asked for by name; 'auto' does not load it. */
+  /** false: 'auto' does not load this backend; it must be asked for by name. */
   readonly auto?: boolean;
   /** A model file, or a folder with one. */
   readonly model?: string;
@@ -21,7 +21,7 @@ interface Manifest {
   readonly quern?: QuernField;
 }
 
-/** An installed package that declares something to Quern. */
+/** An installed package with a "quern" field. */
 export interface QuernPackage {
   readonly name: string;
   readonly folder: string;
@@ -36,7 +36,7 @@ export function readManifest(folder: string): Manifest | undefined {
   }
 }
 
-/** The nearest folder, from here upwards, that has a package.json. */
+/** The nearest folder with a package.json, from `from` upwards. */
 function nearestPackage(from: string): string | undefined {
   for (let folder = resolve(from); ; folder = dirname(folder)) {
     if (readManifest(folder)) return folder;
@@ -44,7 +44,7 @@ function nearestPackage(from: string): string | undefined {
   }
 }
 
-/** What `act` gives, or undefined where there is no such file. */
+/** The result of `act`, or undefined where the file does not exist. */
 function ifThere<T>(act: () => T): T | undefined {
   try {
     return act();
@@ -53,7 +53,10 @@ function ifThere<T>(act: () => T): T | undefined {
   }
 }
 
-/** The script that Node was started with: as it was named, where a link points (npm's bin folders hold links), and the file. */
+/**
+ * Paths of the script that Node was started with: as given, the target of a link (npm's bin folders hold links), and
+ * the real file.
+ */
 function mainScript(): string[] {
   const [, named] = process.argv;
   if (!named) return [];
@@ -62,15 +65,16 @@ function mainScript(): string[] {
   return [named, link, file].filter((path) => path !== undefined);
 }
 
-/** The folder around the node_modules that a file lies in: the application's, or that of everything installed globally. */
+/** The folder that contains the file's node_modules: the application, or the folder of global installations. */
 function aroundNodeModules(file: string): string | undefined {
   const end = file.lastIndexOf(`${sep}node_modules${sep}`);
   return end < 0 ? undefined : file.slice(0, end) || sep;
 }
 
 /**
- * Folders that packages are looked for from: the package nearest to the one given, or else those nearest to the working
- * directory, to the main script and to this package, and where the main script is installed.
+ * Folders where the search for packages starts: the package nearest to `resolveFrom`. Without it: the packages nearest
+ * to the working directory, to the main script and to this package, and the folders around the main script's
+ * node_modules.
  */
 export function applicationFolders(resolveFrom?: string): string[] {
   if (resolveFrom) return [nearestPackage(resolveFrom) ?? []].flat();
@@ -80,7 +84,7 @@ export function applicationFolders(resolveFrom?: string): string[] {
   return [...new Set(folders.filter((folder) => folder !== undefined))];
 }
 
-/** The packages that an application depends on; where no package.json lists them, as in npm's global folder, all that are there. */
+/** The dependencies of an application. Without a package.json, as in npm's global folder: all installed packages. */
 function packageNames(folder: string): string[] {
   const manifest = readManifest(folder);
   if (!manifest) return installedNames(join(folder, 'node_modules'));
@@ -97,13 +101,17 @@ function installedNames(folder: string): string[] {
   );
 }
 
-/** Where a dependency is installed, seen from a folder; its package.json need not be exported. */
+/**
+ * The folder of an installed dependency, seen from a folder. Does not require the package to export its package.json.
+ */
 function installedFolder(name: string, from: string): string | undefined {
   const places = createRequire(join(from, 'package.json')).resolve.paths(name) ?? [];
   return places.map((place) => join(place, name)).find((folder) => readManifest(folder) !== undefined);
 }
 
-/** The packages with a "quern" field that are found from the application's folders; of two with one name, the first. */
+/**
+ * The packages with a "quern" field, found from the application's folders; of two packages with one name, the first.
+ */
 export function quernPackages(resolveFrom?: string): QuernPackage[] {
   const found = new Map<string, QuernPackage>();
   for (const application of applicationFolders(resolveFrom))

@@ -3,18 +3,20 @@ import { messageOf } from '../error.js';
 import { type FindBackendsOptions, findBackends } from './find-backends.js';
 import type { BackendCandidate } from './load-backend.js';
 
-/** One line of `quern devices`: a backend that works and its device, or a package and why it does not. */
+/**
+ * One line of `quern devices`: a working backend with its device, or a package with the reason why it does not work.
+ */
 export type DeviceReport =
   | {
       readonly package: string;
       readonly backend: string;
       readonly profile: DeviceProfile;
-      /** Measured anew; absent where the backend cannot. */
+      /** Measured now; absent where the backend cannot measure. */
       readonly ceilings?: DeviceCeilings;
       /** Bytes free now. */
       readonly freeMemory: number;
       readonly capabilities: readonly string[];
-      /** Ops that the driver lacks, and how core computes them. */
+      /** Ops missing in the driver, and how core computes them. */
       readonly filled: Filled;
     }
   | { readonly package: string; readonly error: string };
@@ -39,11 +41,11 @@ async function describe(candidate: BackendCandidate): Promise<DeviceReport> {
 }
 
 /**
- * What the installed backends found on this machine, best first, with what they measure of it in a second or so each. All
- * of them are disposed again.
+ * The installed backends on this machine, best first, with measurements of about one second each. All backends are
+ * disposed afterwards.
  */
 export async function describeDevices(options: FindBackendsOptions = {}): Promise<DeviceReport[]> {
   const reports: DeviceReport[] = [];
-  for (const candidate of await findBackends(options)) reports.push(await describe(candidate)); // in turn: they share the machine
+  for (const candidate of await findBackends(options)) reports.push(await describe(candidate)); // one at a time
   return reports;
 }

@@ -13,25 +13,25 @@ import {
 } from './load-backend.js';
 
 export interface FindBackendsOptions {
-  /** Threads to compute with; the backend chooses when absent. */
+  /** Threads to compute with. Default: the backend chooses. */
   readonly threads?: number | undefined;
-  /** Instruction set, for a backend that knows several; the backend chooses when absent. */
+  /** Instruction set, for backends that support several. Default: the backend chooses. */
   readonly isa?: string | undefined;
-  /** Further options for `createBackend` of the backend that is named. */
+  /** Further options for `createBackend` of the named backend. */
   readonly backendOptions?: Readonly<Record<string, unknown>> | undefined;
-  /** A folder: the nearest package.json from there upwards lists the packages that are looked at. */
+  /** Folder: the packages in the nearest package.json, from there upwards, are searched. */
   readonly resolveFrom?: string | undefined;
 }
 
 export interface FindAllOptions extends FindBackendsOptions {
-  /** Only those that 'auto' may choose; packages that say `"auto": false` are not loaded. Default false. */
+  /** Only backends that 'auto' may choose: packages with `"auto": false` are not loaded. Default false. */
   readonly automatic?: boolean | undefined;
 }
 
-/** More is a slip: no machine has as many. */
+/** Larger values are typing errors: no machine has this many threads. */
 const mostThreads = 1024;
 
-/** Of each option: what it must be, and its default. */
+/** What each option must be, and its default. */
 export const findBackendsSchema = {
   threads: {
     ...rules.whole(1, mostThreads),
@@ -40,18 +40,18 @@ export const findBackendsSchema = {
   },
   isa: {
     ...rules.text,
-    about: 'instruction set, for a backend that knows several',
+    about: 'instruction set, for backends that support several',
     absent: 'the backend chooses',
   },
   backendOptions: {
     ...rules.object,
-    about: "further options for the backend's createBackend, where one is named",
+    about: 'further options for createBackend of the named backend',
     absent: 'none',
   },
   resolveFrom: {
     ...rules.text,
-    about: 'folder whose nearest package.json lists the packages to look for backends and models in',
-    absent: "the application's",
+    about: 'folder: the packages in its nearest package.json are searched for backends and models',
+    absent: "the application's folder",
   },
 } as const satisfies Schema<FindBackendsOptions>;
 
@@ -59,7 +59,7 @@ export const findAllSchema = {
   ...findBackendsSchema,
   automatic: {
     ...rules.flag,
-    about: 'only those that auto may choose',
+    about: "only backends that 'auto' may choose",
     byDefault: false,
   },
 } as const satisfies Schema<FindAllOptions>;
@@ -73,7 +73,7 @@ const chosenOf = ({ threads, isa, backendOptions }: FindBackendsOptions): Create
 const declared = (resolveFrom: string | undefined) =>
   quernPackages(resolveFrom).filter(({ quern }) => typeof quern.backend === 'string');
 
-/** Best first: by measured arithmetic, then by measured bandwidth; those that failed last. */
+/** Best first: by measured FLOP rate, then by measured bandwidth. Failed candidates are last. */
 function rank(a: BackendCandidate, b: BackendCandidate): number {
   if (!a.backend || !b.backend) return Number(!a.backend) - Number(!b.backend);
   const [p, q] = [a.backend.profile, b.backend.profile];
@@ -81,16 +81,16 @@ function rank(a: BackendCandidate, b: BackendCandidate): number {
 }
 
 /**
- * Loads every backend that the application's dependencies declare ("quern": {"backend": "./dist/index.js"} in their
- * package.json), best first. The caller disposes those it does not use.
- * @throws RuntimeError BAD_OPTION for backendOptions, which are those of one backend
+ * Loads all backends declared by the application's dependencies ("quern": {"backend": "./dist/index.js"} in their
+ * package.json), best first. The caller disposes unused backends.
+ * @throws RuntimeError BAD_OPTION for backendOptions: they belong to one named backend
  */
 export async function findBackends(options: FindAllOptions = {}): Promise<BackendCandidate[]> {
   checkOptions('findBackends', options, findAllSchema, badOption);
   if (options.backendOptions !== undefined)
     throw new RuntimeError(
       'BAD_OPTION',
-      "backendOptions are those of one backend: name it, as in backend: 'cpu'",
+      "backendOptions belong to one backend: name it, as in backend: 'cpu'",
     );
   const wanted = declared(options.resolveFrom).filter(
     ({ quern }) => !options.automatic || quern.auto !== false,
@@ -100,11 +100,11 @@ export async function findBackends(options: FindAllOptions = {}): Promise<Backen
   return candidates.sort(rank);
 }
 
-/** A package may be asked for by its own name, or by its backend's. */
+/** Matches the package's own name or its backend's name. */
 const isLikely = (packageName: string, name: string) =>
   packageName === name || packageName.endsWith(`backend-${name}`);
 
-/** Whether a backend refused what the caller chose for it, rather than the machine it found. */
+/** Whether a backend refused the caller's options, and not the machine. */
 export function refusedChoice(
   { package: name, code }: FailedBackend,
   { threads, isa }: FindBackendsOptions,
@@ -121,7 +121,7 @@ const failure = ({ package: name, error, code }: FailedBackend): string =>
 export const backendFailed = (...failed: readonly FailedBackend[]): RuntimeError =>
   new RuntimeError('BACKEND_FAILED', failed.map(failure).join('\n'));
 
-/** How a backend can be asked for, for messages. */
+/** Part of messages: how to name a backend. */
 const howNamed =
   "A backend is 'auto', the name of an installed one such as 'cpu', or 'cuda:1' for its second device, the name of its package, or the path of its folder or module, which begins with './' or '/'";
 
@@ -131,7 +131,7 @@ function needBackendName(name: string): void {
 }
 
 /**
- * The installed backend of this name, or of this package, or the one that lies at a path. Packages whose name tells are tried
+ * The installed backend with this name, in this package, or at this path. Packages with a matching name are tried
  * first.
  * @throws RuntimeError BACKEND_NOT_FOUND, BACKEND_FAILED, BAD_OPTION, BAD_ARGUMENT
  */
@@ -162,7 +162,7 @@ async function backendAt(path: string, options: FindBackendsOptions): Promise<Lo
   throw new RuntimeError('BACKEND_FAILED', `the backend at ${path} does not load: ${candidate.error}`);
 }
 
-/** Those that we publish. */
+/** Backends published by this project. */
 const published = ['cpu', 'reference'];
 
 function notFound(name: string, seen: readonly BackendCandidate[], resolveFrom: string | undefined): string {
@@ -171,7 +171,7 @@ function notFound(name: string, seen: readonly BackendCandidate[], resolveFrom: 
   return `there is no backend '${name}': ${showCandidates(seen, resolveFrom)}. ${advice}`;
 }
 
-/** What was found, for messages. */
+/** Part of messages: the candidates found. */
 export function showCandidates(seen: readonly BackendCandidate[], resolveFrom: string | undefined): string {
   const folders = applicationFolders(resolveFrom).join(', ') || (resolveFrom ?? process.cwd());
   if (seen.length === 0) return `no package in the dependencies of ${folders} declares a backend`;

@@ -5,24 +5,24 @@ import { type Backend, type DeviceDescription, needContract } from '@quern/core'
 import { messageOf, RuntimeError } from '../error.js';
 import { type QuernPackage, readManifest } from './application.js';
 
-/** What Quern passes to a package's `createBackend`: these, and the caller's `backendOptions`. */
+/** Options of a package's `createBackend`: these, and the caller's `backendOptions`. */
 export interface CreateBackendOptions {
-  /** Threads to compute with; the backend chooses when absent. */
+  /** Threads to compute with. Absent: the backend chooses. */
   readonly threads?: number;
-  /** Instruction set, for a backend that knows several; the backend chooses when absent. */
+  /** Instruction set, for backends that support several. Absent: the backend chooses. */
   readonly isa?: string;
-  /** The device, by its index: for packages that list theirs. */
+  /** Index of the device, for packages with a device list. */
   readonly device?: number;
-  /** Options that are the backend's own. */
+  /** Further options of the backend. */
   readonly [option: string]: unknown;
 }
 
-/** A package that declares a backend, and what came of loading it. */
+/** A package that declares a backend, and the result of loading it. */
 export type BackendCandidate =
   | { readonly package: string; readonly name: string; readonly backend: Backend; readonly error?: never }
   | FailedBackend;
 
-/** A package whose backend does not load: the message of what it threw, and its code where it has one. */
+/** A package whose backend does not load. `error`: message of the thrown error; `code`: its code, if any. */
 export interface FailedBackend {
   readonly package: string;
   readonly error: string;
@@ -30,19 +30,19 @@ export interface FailedBackend {
   readonly backend?: never;
 }
 
-/** A candidate that loaded. */
+/** A loaded candidate. */
 export type LoadedBackend = Extract<BackendCandidate, { readonly backend: Backend }>;
 
 interface BackendModule {
   readonly createBackend?: (options: CreateBackendOptions) => Promise<Backend>;
-  /** The devices of this machine, of packages that know more than one. */
+  /** The devices of this machine. Exported by packages that support more than one device. */
   readonly devices?: () => Promise<readonly DeviceDescription[]>;
 }
 
-/** Which of a package's devices: one by its index, the first, or every one. */
+/** The chosen devices of a package: one by its index, the first, or all. */
 export type DeviceChoice = number | 'first' | 'all';
 
-/** Loads the backends that a package declares, one for each device asked for. Whatever goes wrong is a candidate's error. */
+/** Loads the backends of a package, one per chosen device. Errors become failed candidates. */
 export async function loadBackends(
   found: QuernPackage,
   options: CreateBackendOptions,
@@ -55,7 +55,7 @@ export async function loadBackends(
     const chosen = chosenDevices(found.name, devices, choice);
     const candidates: BackendCandidate[] = [];
     for (const { index } of chosen)
-      candidates.push(await loadOne(found.name, module, { ...options, device: index })); // in turn: they share the machine
+      candidates.push(await loadOne(found.name, module, { ...options, device: index })); // one at a time
     return candidates;
   } catch (cause) {
     return [failed(found.name, cause)];
@@ -69,7 +69,7 @@ async function moduleOf({
   const loaded: BackendModule & { readonly default?: BackendModule } = await import(
     pathToFileURL(join(folder, quern.backend!)).href
   );
-  const module = loaded.createBackend ? loaded : (loaded.default ?? loaded); // of CommonJS
+  const module = loaded.createBackend ? loaded : (loaded.default ?? loaded); // default export of a CommonJS module
   const { createBackend, devices } = module;
   if (typeof createBackend !== 'function')
     throw new RuntimeError('BACKEND_FAILED', `${quern.backend} does not export createBackend`);
@@ -78,7 +78,7 @@ async function moduleOf({
 
 type Module = Awaited<ReturnType<typeof moduleOf>>;
 
-/** The backend of a package that lists no devices: it has one, which is number 0. */
+/** The backend of a package without a device list: its only device has index 0. */
 async function loadOnly(
   name: string,
   module: Module,
@@ -123,16 +123,19 @@ const failed = (name: string, cause: unknown): FailedBackend => ({
   ...codeOf(cause),
 });
 
-/** Names end with the device's index where a package has several: 'cuda:1'. */
+/** A package with several devices has backend names that end in the device's index: 'cuda:1'. */
 const deviceSuffix = /:(\d+)$/;
 
-/** A backend as it is asked for: 'cuda:1' is device 1 of 'cuda'. */
+/** Splits a backend's name: 'cuda:1' is device 1 of 'cuda'. */
 export function splitDevice(name: string): { readonly base: string; readonly choice: DeviceChoice } {
   const index = deviceSuffix.exec(name)?.[1];
   return { base: name.replace(deviceSuffix, ''), choice: index === undefined ? 'first' : Number(index) };
 }
 
-/** Throws WRONG_CONTRACT for a backend that this runtime cannot use, BACKEND_FAILED for a name that does not tell its device. */
+/**
+ * Checks a backend. Throws WRONG_CONTRACT for an incompatible version, BACKEND_FAILED for a name without the device's
+ * index.
+ */
 function fitting(name: string, backend: Backend, device: number | undefined): LoadedBackend {
   try {
     needContract(backend, name);
@@ -151,12 +154,12 @@ function fitting(name: string, backend: Backend, device: number | undefined): Lo
 const codeOf = (cause: unknown) =>
   cause instanceof Error && 'code' in cause && typeof cause.code === 'string' ? { code: cause.code } : {};
 
-/** Whether a backend is named by where it lies: './folder', '/a/module.js', 'file:///…'. */
+/** Whether the name is a path: './folder', '/a/module.js', 'file:///…'. */
 export const isBackendPath = (name: string): boolean =>
   /^\.{1,2}([\\/]|$)|^file:/.test(name) || isAbsolute(name);
 
 /**
- * The package in a folder, or a module as if it were one. Relative to the working directory.
+ * The package in a folder, or a module as a package of its own. Relative to the working directory.
  * @throws RuntimeError BACKEND_NOT_FOUND
  */
 export function packageAt(path: string): QuernPackage {

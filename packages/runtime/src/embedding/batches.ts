@@ -1,9 +1,9 @@
-/** Indices of texts that are computed in one step. */
+/** Indices of the texts in one step. */
 export type Batch = readonly number[];
 
 /**
- * Divides texts into batches of at most `maxTokens` tokens, a longer text alone; texts of like length come together, so that
- * a batch is as full as can be. Every index is in one batch.
+ * Groups texts of similar length into batches of ≤ `maxTokens` tokens; a longer text is a batch of its own. Every index
+ * is in exactly one batch.
  */
 export function batchesByLength(lengths: readonly number[], maxTokens: number): Batch[] {
   const order = Array.from(lengths.keys()).sort((a, b) => lengths[b]! - lengths[a]!);

@@ -5,7 +5,7 @@ import { RuntimeError } from '../error.js';
 import { batchesByLength } from './batches.js';
 import type { FittedText, TextEncoder } from './encode-texts.js';
 
-/** Texts that are done, of how many, and their tokens. */
+/** Finished texts, all texts, and the tokens of the finished ones. */
 export interface TextsProgress {
   readonly done: number;
   readonly total: number;
@@ -18,30 +18,33 @@ export interface ComputeOptions {
   readonly onProgress?: ((progress: TextsProgress) => void) | undefined;
 }
 
-/** The numbers of every text, and what there was to compute. */
+/** The numbers of all texts, and their totals. */
 export interface ComputedTexts {
   /** [texts · width], in the order of the texts. */
   readonly values: Float32Array;
   readonly tokens: number;
-  /** Texts whose ends were cut off. */
+  /** Number of texts cut off at the end. */
   readonly truncated: number;
 }
 
-/** What computes `width` numbers for each of some texts. */
+/** Computes `width` numbers per text. */
 export interface TextsJob {
   readonly texts: readonly string[];
   readonly encoder: TextEncoder;
   readonly width: number;
-  /** What they are: the code where one of them is no number, and its name in the message. */
+  /** Error code for NaN or infinity, and the name of the numbers in the message. */
   readonly kind: { readonly code: 'BAD_LOGITS' | 'BAD_EMBEDDING'; readonly name: string };
-  /** Tokens of one step. */
+  /** Most tokens of one step. */
   readonly maxBatch: number;
-  /** Steps that the device takes at the same time. */
+  /** Steps that the device accepts at the same time. */
   readonly callsInFlight: number;
   compute(texts: readonly EncodedText[], options: BatchOptions): Promise<Float32Array>;
 }
 
-/** So many steps' worth of tokens are tokenised ahead and sorted by length: memory stays bounded, however many texts there are. */
+/**
+ * Steps per window. One window is tokenised ahead and sorted by length, so memory does not grow with the number of
+ * texts.
+ */
 const stepsOfWindow = 16;
 
 function needNotAborted(signal: AbortSignal | undefined): void {
@@ -57,7 +60,7 @@ async function encodeText({ texts, encoder }: TextsJob, index: number): Promise<
   throw new RuntimeError('EMPTY_PROMPT', `text ${index} has no token, and the model's tokenizer adds none`);
 }
 
-/** Consecutive texts from `first` on, tokenised; the event loop goes on. */
+/** Tokenises one window of consecutive texts from `first` on. Yields to the event loop. */
 async function readWindow(
   job: TextsJob,
   first: number,
@@ -75,7 +78,7 @@ async function readWindow(
   return window;
 }
 
-/** Results of a job as they come in. */
+/** Collects the results of a job. */
 class Results {
   readonly values: Float32Array;
   tokens = 0;
@@ -89,7 +92,7 @@ class Results {
     this.values = new Float32Array(job.texts.length * job.width);
   }
 
-  /** Computes a batch of a window whose first text is `first`. */
+  /** Computes one batch of a window. `first`: index of the window's first text. */
   async add(window: readonly FittedText[], batch: readonly number[], first: number): Promise<void> {
     const { width, texts, compute, kind } = this.job;
     const encoded = batch.map((index) => window[index]!);
@@ -108,9 +111,9 @@ class Results {
 }
 
 /**
- * Computes all texts, window by window: the texts of a window are sorted by length into batches, and while they are computed
- * the next window is tokenised. One batch waits while another is computed, so that the device never does.
- * Rejects with RuntimeError ABORTED, BAD_OPTION, EMPTY_PROMPT, the code of the job's kind, and with what `compute` and `onProgress` throw.
+ * Computes all texts, window by window. The texts of a window are sorted by length into batches. While they are
+ * computed, the next window is tokenised. One batch always waits, so that the device is never idle. Rejects with
+ * RuntimeError ABORTED, BAD_OPTION, EMPTY_PROMPT, the code of the job's kind, and errors of `compute` and `onProgress`.
  */
 export async function computeTexts(job: TextsJob, options: ComputeOptions): Promise<ComputedTexts> {
   const { signal } = options;
@@ -151,11 +154,11 @@ async function computeWindow(
       });
     }
   };
-  const workers = Math.max(2, job.callsInFlight); // one batch waits, at least
+  const workers = Math.max(2, job.callsInFlight); // at least one batch waits
   await settleAll(Array.from({ length: workers }, work));
 }
 
-/** As Promise.all, but nothing is still under way when it rejects. */
+/** As Promise.all, but rejects only after all promises have settled. */
 async function settleAll<T extends readonly Promise<unknown>[]>(
   promises: readonly [...T],
 ): Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }> {

@@ -7,31 +7,34 @@ import { pairedTexts, singleTexts } from './encode-texts.js';
 
 export interface TextsOptions {
   readonly signal?: AbortSignal | undefined;
-  /** After each step: texts that are done, of how many, and their tokens. */
+  /** Called after each step: finished texts, all texts, and the tokens of the finished ones. */
   readonly onProgress?: ((progress: TextsProgress) => void) | undefined;
-  /** Most tokens of a text; default, and at most, what the model takes. Longer texts lose their ends, and are counted. */
+  /**
+   * Most tokens of a text; default and upper bound: the model's limit. Longer texts are cut off at the end and counted
+   * in `truncated`.
+   */
   readonly maxTokens?: number | undefined;
 }
 
 export interface EmbedOptions extends TextsOptions {
-  /** The name of one of the model's `prompts`, which is written before every text. */
+  /** Name of one of the model's `prompts`, written before every text. */
   readonly prompt?: string | undefined;
-  /** Written before every text, for models whose files name no prompts: E5 wants 'query: ' or 'passage: '. */
+  /** Written before every text. For models whose files name no prompts: E5 requires 'query: ' or 'passage: '. */
   readonly prefix?: string | undefined;
 }
 
-/** Of each option: what it must be, and its default. */
+/** What each option must be, and its default. */
 export const textsSchema = {
-  signal: { ...rules.signal, about: 'ends the call, which rejects with ABORTED', absent: 'none' },
+  signal: { ...rules.signal, about: 'ends the call; the call rejects with ABORTED', absent: 'none' },
   onProgress: {
     ...rules.callback,
-    about: 'after each step: texts that are done, of how many, and their tokens',
+    about: 'called after each step: finished texts, all texts, and the tokens of the finished ones',
     absent: 'none',
   },
   maxTokens: {
     ...rules.whole(3),
-    about: 'most tokens of a text; longer ones lose their ends',
-    absent: 'what the model takes, which is also the most',
+    about: 'most tokens of a text; longer texts are cut off at the end',
+    absent: "the model's limit, which is also the upper bound",
   },
 } as const satisfies Schema<TextsOptions>;
 
@@ -39,40 +42,40 @@ export const embedSchema = {
   ...textsSchema,
   prompt: {
     ...rules.text,
-    about: "the name of one of the model's prompts, which is written before every text",
+    about: "name of one of the model's prompts, written before every text",
     absent: 'none',
   },
   prefix: { ...rules.text, about: 'written before every text', byDefault: '' },
 } as const satisfies Schema<EmbedOptions>;
 
-/** Embeddings of some texts. */
+/** Embeddings of texts. */
 export interface Embeddings {
   /** [texts · dimensions], in the order of the texts. */
   readonly values: Float32Array;
   readonly dimensions: number;
-  /** Of all texts, with start and end. */
+  /** Tokens of all texts, start and end tokens included. */
   readonly tokens: number;
-  /** Texts whose ends were cut off. */
+  /** Number of texts cut off at the end. */
   readonly truncated: number;
 }
 
-/** A text as a cross-encoder ranks it. */
+/** A cross-encoder's result for one text. */
 export interface RankedText {
-  /** Which of the texts. */
+  /** Index of the text. */
   readonly index: number;
-  /** From 0 to 1: 1 / (1 + e^−logit). */
+  /** 1 / (1 + e^−logit), in [0, 1]. */
   readonly score: number;
   readonly logit: number;
 }
 
 export interface Ranking {
-  /** Best first; among equals, the earlier text first. */
+  /** Best first; of equal scores, the earlier text first. */
   readonly ranked: readonly RankedText[];
   readonly tokens: number;
   readonly truncated: number;
 }
 
-/** What `loadEmbedder` puts together; an Embedder owns the lot. */
+/** Parts of an Embedder, which owns all of them. */
 export interface EmbedderParts {
   readonly path: string;
   readonly architecture: string;
@@ -82,7 +85,7 @@ export interface EmbedderParts {
   readonly encoder: EmbedBackend;
   readonly backend: { readonly name: string; readonly profile: DeviceProfile };
   readonly loadMs: number;
-  /** Frees the backend where it was loaded for this model. */
+  /** Disposes the backend if it was loaded for this model. */
   readonly release: () => void;
 }
 
@@ -91,22 +94,22 @@ const kinds = {
   classifyBatch: { code: 'BAD_LOGITS', name: 'the logit' },
 } as const;
 
-/** An encoder ready to embed and rank texts. Calls may overlap. */
+/** An encoder, ready to embed and rank texts. Calls may overlap. */
 export class Embedder {
-  /** The file or folder it was loaded from. */
+  /** The file or folder of the model. */
   readonly path: string;
   readonly architecture: string;
   readonly config: EncoderConfig;
-  /** What is written before a text, by the kind of text ('query', 'document', …), where the model's files say. */
+  /** Text written before a text, by kind ('query', 'document', …), from the model's files. */
   readonly prompts: Readonly<Record<string, string>>;
   readonly tokenizer: Tokenizer;
-  /** The name of the backend that computes it. */
+  /** Name of the backend. */
   readonly backend: string;
-  /** What that backend measured of its device. */
+  /** The backend's measurements of its device. */
   readonly profile: DeviceProfile;
-  /** Milliseconds that loading took. */
+  /** Load time in milliseconds. */
   readonly loadMs: number;
-  /** Numbers of an embedding. */
+  /** Numbers per embedding. */
   readonly dimensions: number;
   /** Most tokens of a text. */
   readonly maxTokens: number;
@@ -125,15 +128,15 @@ export class Embedder {
     this.maxTokens = parts.encoder.maxTokens;
   }
 
-  /** Whether the model ranks texts: it has a classifier of one output. */
+  /** Whether the model can rank: it has a classifier with one output. */
   get ranks(): boolean {
     return this.config.labels === 1;
   }
 
   /**
-   * Embeds texts, any number of them: beside the result, memory stays bounded. Texts are tokenised while others are
-   * computed, and computed in batches of like length.
-   * Rejects with RuntimeError BAD_OPTION, BAD_ARGUMENT, EMPTY_PROMPT, BAD_EMBEDDING (a number is NaN or infinite), ABORTED, DISPOSED; BackendError OUT_OF_MEMORY.
+   * Embeds any number of texts. Memory is bounded, except for the result. Tokenisation overlaps with computation;
+   * batches hold texts of similar length. Rejects with RuntimeError BAD_OPTION, BAD_ARGUMENT, EMPTY_PROMPT,
+   * BAD_EMBEDDING (a number is NaN or infinite), ABORTED, DISPOSED; BackendError OUT_OF_MEMORY.
    */
   async embed(texts: readonly string[], options: EmbedOptions = {}): Promise<Embeddings> {
     this.needLive();
@@ -146,8 +149,8 @@ export class Embedder {
   }
 
   /**
-   * Ranks texts by how well they answer a query, with a cross-encoder.
-   * Rejects with RuntimeError NO_CLASSIFIER, BAD_OPTION, BAD_ARGUMENT, PROMPT_TOO_LONG, BAD_LOGITS, ABORTED, DISPOSED; BackendError OUT_OF_MEMORY.
+   * Ranks texts by relevance to a query, with a cross-encoder. Rejects with RuntimeError NO_CLASSIFIER, BAD_OPTION,
+   * BAD_ARGUMENT, PROMPT_TOO_LONG, BAD_LOGITS, ABORTED, DISPOSED; BackendError OUT_OF_MEMORY.
    */
   async rerank(query: string, texts: readonly string[], options: TextsOptions = {}): Promise<Ranking> {
     this.needLive();
@@ -169,7 +172,9 @@ export class Embedder {
     return { ranked: ranked.sort((a, b) => b.logit - a.logit || a.index - b.index), tokens, truncated };
   }
 
-  /** Frees the weights, and the backend unless it is the caller's. Calls that run reject. Disposing twice is harmless. */
+  /**
+   * Frees the weights, and the backend unless the caller made it. Running calls reject. Disposing twice is harmless.
+   */
   dispose(): void {
     if (this.disposed) return;
     this.disposed = true;

@@ -2,28 +2,28 @@ import type { EncodedText, EncoderConfig } from '@quern/models';
 import { RuntimeError } from '../error.js';
 import type { Tokenizer } from '../tokenizer/index.js';
 
-/** A text as the encoder takes it, and whether its end was cut off to fit. */
+/** The encoder's input for a text. `truncated`: the text was cut off at the end. */
 export interface FittedText extends EncodedText {
   readonly truncated: boolean;
 }
 
-/** Turns texts into token ids of at most as many as the encoder takes. */
+/** Tokenises texts to at most the encoder's number of tokens. */
 export interface TextEncoder {
   encode(text: string): Promise<FittedText>;
 }
 
 const bare = { addBos: false, addEos: false } as const;
 
-/** Texts up to this length take less than a millisecond. */
+/** Texts up to this many characters are tokenised in less than 1 ms. */
 const shortText = 4096;
 
-/** The tokens of a text, or if there are more than `room`, at least one more than that: the rest is not looked at. */
+/** The tokens of a text; for a text longer than `room`, only its first tokens, at least room + 1. */
 const firstTokens = async (tokenizer: Tokenizer, text: string, room: number): Promise<readonly number[]> =>
   text.length <= shortText
     ? tokenizer.encode(text, bare)
     : tokenizer.encodeInTurns(text, { ...bare, limit: room });
 
-/** What the tokenizer puts before and after a text. */
+/** The tokens that the tokenizer adds before and after a text. */
 function endsOf(tokenizer: Tokenizer): { start: readonly number[]; end: readonly number[] } {
   return {
     start: tokenizer.encode('', { addEos: false }),
@@ -31,7 +31,7 @@ function endsOf(tokenizer: Tokenizer): { start: readonly number[]; end: readonly
   };
 }
 
-/** Single texts: start, text, end. What does not fit is cut off before the end. */
+/** Single texts: start, text, end. A long text is cut off at its end. */
 export function singleTexts(tokenizer: Tokenizer, prefix: string, maxTokens: number): TextEncoder {
   const { start, end } = endsOf(tokenizer);
   const room = Math.max(0, maxTokens - start.length - end.length);
@@ -44,9 +44,9 @@ export function singleTexts(tokenizer: Tokenizer, prefix: string, maxTokens: num
 }
 
 /**
- * A query with each text, as cross-encoders take them. BERT tells the parts apart by their segments; RoBERTa, which has one
- * segment, by two end tokens between them. What does not fit is cut off the text.
- * Rejects with RuntimeError PROMPT_TOO_LONG where the query leaves no room for a text.
+ * A query with each text, for cross-encoders. Separator: BERT has two segments and one end token; RoBERTa has one
+ * segment and two end tokens. A long text is cut off at its end. Rejects with RuntimeError PROMPT_TOO_LONG where the
+ * query leaves no room for a text.
  */
 export async function pairedTexts(
   tokenizer: Tokenizer,
@@ -62,7 +62,7 @@ export async function pairedTexts(
   if (room < 1)
     throw new RuntimeError(
       'PROMPT_TOO_LONG',
-      `the query has ${asked.length > maxTokens ? `more than ${maxTokens}` : asked.length} tokens, which leaves no room for a text in the ${maxTokens} that the model takes`,
+      `the query has ${asked.length > maxTokens ? `more than ${maxTokens}` : asked.length} tokens: no room for a text within the model's ${maxTokens}`,
     );
   return {
     async encode(text) {

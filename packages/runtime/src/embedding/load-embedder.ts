@@ -24,33 +24,33 @@ import { Embedder } from './embedder.js';
 const shared = ['threads', 'mmap', 'resolveFrom', 'signal', 'onProgress', 'onNotice'] as const;
 
 export interface EmbedderOptions extends Pick<LoadOptions, (typeof shared)[number]>, OneBackendOptions {
-  /** How the rows of a text become one. Default: what the model's files say, else 'mean'. */
+  /** Pooling of a text's rows into one. Default: from the model's files, else 'mean'. */
   readonly pooling?: Pooling | undefined;
-  /** Give embeddings the length 1. Default: what the model's files say, else true. */
+  /** Scale embeddings to length 1. Default: from the model's files, else true. */
   readonly normalise?: boolean | undefined;
 }
 
-/** Of each option: what it must be, and its default. */
+/** What each option must be, and its default. */
 export const embedderSchema = {
   ...oneBackendSchema,
   ...pickOptions(loadSchema, shared),
   pooling: {
     ...rules.oneOf(Object.keys(poolings) as Pooling[]),
-    about: 'how the rows of a text become one',
-    absent: "what the model's files say, else 'mean'",
+    about: "pooling of a text's rows into one",
+    absent: "from the model's files, else 'mean'",
   },
   normalise: {
     ...rules.flag,
-    about: 'give embeddings the length 1',
-    absent: "what the model's files say, else true",
+    about: 'scale embeddings to length 1',
+    absent: "from the model's files, else true",
   },
 } as const satisfies Schema<EmbedderOptions>;
 
 /**
- * Loads an encoder, to embed texts or to rank them: a GGUF file, a folder with config.json and safetensors, a safetensors
- * file, or the name of an installed package that declares one. Whatever fails, nothing stays behind.
+ * Loads an encoder, for embedding or ranking: a GGUF file, a safetensors file, a folder with config.json and
+ * safetensors, or the name of an installed package that declares a model. A failure leaves nothing allocated.
  * @throws RuntimeError MODEL_NOT_FOUND, NO_TOKENIZER, BACKEND_NOT_FOUND, BACKEND_FAILED, NO_BACKEND, MODEL_TOO_LARGE,
- * BAD_OPTION, BAD_ARGUMENT, ABORTED; ModelError, FileError, TokenizerError for what is wrong with the files; BackendError.
+ * BAD_OPTION, BAD_ARGUMENT, ABORTED; ModelError, FileError, TokenizerError for faults of the files; BackendError.
  */
 export async function loadEmbedder(pathOrId: ModelLocator, options: EmbedderOptions = {}): Promise<Embedder> {
   const start = performance.now();

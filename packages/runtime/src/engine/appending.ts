@@ -1,6 +1,6 @@
 import type { KvSequence } from '@quern/core';
 
-/** Makes room for `count` tokens while `compute` runs, which gets their first position; takes the room back on failure. */
+/** Makes room for `count` tokens, then runs `compute` with the position of the first. A failure takes the room back. */
 export async function appending<T>(
   sequence: KvSequence,
   count: number,
@@ -11,7 +11,7 @@ export async function appending<T>(
   try {
     return await compute(start);
   } catch (error) {
-    sequence.truncate(Math.min(start, sequence.length)); // shorter where tokens before these have failed too
+    sequence.truncate(Math.min(start, sequence.length)); // `length` < `start` where earlier tokens have failed too
     throw error;
   }
 }

@@ -10,28 +10,31 @@ import type { ForwardSteps } from './forward-steps.js';
 import { longestChain } from './longest-chain.js';
 import type { RowOutput } from './step-output.js';
 
-/** Most rows of one step. A backend with as many `profile.exactRows` gives each sequence the text that it has alone. */
+/**
+ * Most rows of one step. With `profile.exactRows` ≥ this number, a sequence gives the same text in a batch as alone.
+ */
 export const mostDecodeRows = 16;
 
-/** How long JavaScript may sleep while several tokens of each row are computed: text flows, and readers are not kept waiting. */
+/** Longest chain, in milliseconds: JavaScript sleeps meanwhile, and readers wait for text. */
 const wakeUpMilliseconds = 64;
 
 /**
- * Sequences that decode at the same time share their steps. Whoever asks while a step runs, or in the same turn of the event
- * loop, is in the next; nobody is waited for. First come, first served where there are more than a step takes.
+ * Sequences that decode concurrently share steps. A request joins the next step if it arrives during the running step
+ * or in the same turn of the event loop; a step waits for nobody. More requests than `mostDecodeRows`: first come,
+ * first served.
  *
- * Where the device chooses all tokens, it takes several steps without waking JavaScript: a chain, of as many steps as take a few
- * milliseconds at the speed of the last. A chain ends with its present step when anything else wants the device.
+ * Chain: where the device chooses all tokens, several steps run without waking JavaScript, as many as fit in
+ * `wakeUpMilliseconds` at the speed of the last step. Other work for the device ends the chain after its current step.
  */
 export class DecodeBatch {
   private readonly waiting: DecodeMember[] = [];
   private running = false;
-  /** Of the last step of so many rows. */
+  /** [rows]: time of one step, from the last step with this number of rows. */
   private readonly milliseconds = new Float64Array(mostDecodeRows + 1).fill(Number.POSITIVE_INFINITY);
   private readonly shared = new SharedArrayBuffer(4 * mostDecodeRows);
-  /** Of the rows of the chain that runs. */
+  /** [rows of the running chain]: see `ChainOptions.limits`. */
   private limits: Int32Array | undefined;
-  /** Other work of the device that is under way. */
+  /** Number of other tasks on the device. */
   private others = 0;
 
   /** @param now milliseconds */
@@ -41,8 +44,8 @@ export class DecodeBatch {
   ) {}
 
   /**
-   * The tokens after the last one of a sequence, at least one: the sequence then holds all but the last of them. Rejects with
-   * ABORTED, and as the step does; then the sequence is as it was.
+   * The n ≥ 1 tokens after a sequence's last one; the sequence then holds all of them but the last. Rejects with
+   * ABORTED and with errors of the step; the sequence is then as before.
    */
   next(request: DecodeRequest): Promise<readonly number[]> {
     return new Promise((resolve, reject) => {
@@ -53,7 +56,7 @@ export class DecodeBatch {
     });
   }
 
-  /** Does other work of the device: until it has ended, no chain keeps it waiting. */
+  /** Runs other work on the device. No chain starts or goes on until the work has ended. */
   async beside<T>(work: () => Promise<T>): Promise<T> {
     this.others++;
     this.endChain();
@@ -64,13 +67,13 @@ export class DecodeBatch {
     }
   }
 
-  /** A tick comes after all that promises have set going: those who have just got a token and want another have asked. */
+  /** Runs in a tick, after all promise callbacks: callers that got a token have then requested the next one. */
   private readonly step = async (): Promise<void> => {
     const waiting = this.waiting.splice(0, mostDecodeRows);
     this.running = waiting.length > 0;
     if (!this.running) return;
     const head = headOf(waiting, this.steps.canDraw);
-    const count = this.affordable(waiting, head);
+    const count = this.chainLength(waiting, head);
     const members = waiting.filter((member) => member.grow(count));
     if (members.length > 0) await this.compute(members, head, count);
     process.nextTick(this.step);
@@ -89,7 +92,7 @@ export class DecodeBatch {
     }
   }
 
-  /** One step; gives 1. */
+  /** One step; returns 1. */
   private once(members: readonly DecodeMember[], head: DecodeHead): Promise<number> {
     const settle = (rows: readonly RowOutput[]) => {
       for (let i = 0; i < members.length; i++) members[i]!.settle(rows[i]!);
@@ -98,7 +101,7 @@ export class DecodeBatch {
     return this.steps.run(members, head, settle, signalOf(members));
   }
 
-  /** Up to `count` steps; gives their number. */
+  /** Up to `count` steps; returns their number. */
   private async chain(
     members: readonly DecodeMember[],
     head: Exclude<DecodeHead, 'ranked'>,
@@ -123,16 +126,16 @@ export class DecodeBatch {
     if (limits) for (let s = 0; s < limits.length; s++) Atomics.store(limits, s, 0);
   };
 
-  /** Steps until JavaScript wakes up. */
-  private affordable(members: readonly DecodeMember[], head: DecodeHead): number {
-    const hurries = this.others > 0 || this.waiting.length > 0;
-    if (head === 'ranked' || hurries || !this.steps.canChain) return 1;
+  /** Number of steps before JavaScript wakes up. */
+  private chainLength(members: readonly DecodeMember[], head: DecodeHead): number {
+    const deviceIsWanted = this.others > 0 || this.waiting.length > 0;
+    if (head === 'ranked' || deviceIsWanted || !this.steps.canChain) return 1;
     let count = Math.min(longestChain, Math.floor(wakeUpMilliseconds / this.milliseconds[members.length]!));
     for (const { request } of members) count = Math.min(count, request.most);
     return Math.max(1, count);
   }
 }
 
-/** What aborts a step: the signal of one alone. A step of several goes on for the others. */
+/** The signal that aborts a step: of the only member. A step of several members goes on for the others. */
 const signalOf = (members: readonly DecodeMember[]): AbortSignal | undefined =>
   members.length === 1 ? members[0]!.request.signal : undefined;

@@ -4,28 +4,28 @@ import { type Draws, noToken } from '../sampling/draws.js';
 import type { Head, RowOutput } from './step-output.js';
 import type { TokenChoice } from './token-choice.js';
 
-/** What a sequence asks for: the tokens after its last one. */
+/** Request for the tokens after a sequence's last one. */
 export interface DecodeRequest {
   readonly sequence: KvSequence;
-  /** The last token, which the sequence does not hold yet. */
+  /** The last token; it is not in the sequence yet. */
   readonly token: number;
   readonly choice: TokenChoice;
-  /** Most tokens that are wanted now. */
+  /** Most tokens to return. */
   readonly most: number;
-  /** Tokens that end the text. */
+  /** End tokens. */
   readonly stops: Int32Array;
   readonly signal: AbortSignal | undefined;
 }
 
-/** The heads of decode steps. */
+/** Heads of decode steps. */
 export type DecodeHead = Extract<Head, 'argmax' | 'sampled' | 'ranked'>;
 
-/** A sequence that decodes with others. */
+/** A sequence in a decode batch. */
 export class DecodeMember {
   readonly sequence: KvSequence;
   readonly tokens: readonly number[];
   readonly draws: Draws | undefined;
-  /** Where the token goes, once there is room for it. */
+  /** Position of `token`; set by `grow`. */
   start = 0;
 
   constructor(
@@ -42,7 +42,7 @@ export class DecodeMember {
     return this.request.signal?.aborted === true;
   }
 
-  /** Makes room for `count` tokens; false where there is none, which is the member's own affair. */
+  /** Makes room for `count` tokens. False where there is no room: only this member's request rejects. */
   grow(count: number): boolean {
     this.start = this.sequence.length;
     try {
@@ -65,7 +65,10 @@ export class DecodeMember {
     }
   }
 
-  /** Takes the tokens of a chain. Where its first draw found none that is an error; where a later one did, it is the next step's. */
+  /**
+   * Takes the tokens of a chain. `noToken` at the first place is an error; at a later place it is dropped, and the next
+   * step reports it.
+   */
   settleChain(found: Int32Array): void {
     try {
       if (this.aborted) throw aborted();
@@ -86,19 +89,19 @@ export class DecodeMember {
   }
 }
 
-/** The least that gives every member its token. */
+/** The head with the least output that gives every member its token. */
 export function headOf(members: readonly DecodeMember[], canDraw: boolean): DecodeHead {
   if (members.every(({ request }) => request.choice.head === 'argmax')) return 'argmax';
   const isDevices = ({ request, draws }: DecodeMember) => request.choice.head === 'argmax' || draws;
   return canDraw && members.every(isDevices) ? 'sampled' : 'ranked';
 }
 
-/** The tokens that end a row of a chain: those that end the text of any member, and that of a row without a token. */
+/** The tokens that end a row of a chain: `noToken` and the end tokens of all members. */
 export function stopsOf(members: readonly DecodeMember[]): Int32Array {
   return Int32Array.from([noToken, ...members.flatMap(({ request }) => [...request.stops])]);
 }
 
-/** Calls `act` when any of the members is aborted. Returns what ends it. */
+/** Calls `act` when any member is aborted. Returns a function that removes the listeners. */
 export function onAbortOfAny(members: readonly DecodeMember[], act: () => void): () => void {
   const ends = members.map(({ request }) => request.signal && onAbort(request.signal, act));
   return () => {

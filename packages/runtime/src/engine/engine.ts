@@ -11,25 +11,28 @@ import type { Head, RowOutput } from './step-output.js';
 import type { TokenChoice } from './token-choice.js';
 
 export interface EngineOptions extends ForwardStepsOptions {
-  /** Most tokens of a prompt in one step. */
+  /** Most prompt tokens in one step. */
   readonly prefillChunk: number;
 }
 
-/** What accompanies a call. */
+/** Options of a call. */
 export interface RunOptions {
   readonly signal?: AbortSignal | undefined;
-  /** After each chunk of a prompt: tokens done, of how many. */
+  /** Called after each chunk of a prompt. `processed`: tokens done, of `total`. */
   readonly onProgress?:
     | ((progress: { readonly processed: number; readonly total: number }) => void)
     | undefined;
 }
 
-/** Most bytes of logits that one step of `logits` may leave. */
+/** Most bytes of logits from one step of `logits`. */
 const logitsBytes = 64 << 20;
 
 const noStops = new Int32Array(0);
 
-/** One model and one cache: tokens of a sequence in, the next token or logits out. A step that rejects leaves the sequence as it was. */
+/**
+ * One model and one cache: tokens of a sequence in, next token or logits out. A rejected step leaves the sequence as
+ * before.
+ */
 export class Engine {
   private readonly steps: ForwardSteps;
   private readonly batch: DecodeBatch;
@@ -43,12 +46,12 @@ export class Engine {
     return this.options.model.backend;
   }
 
-  /** Most rows of a step that each get the bits that they would get alone. */
+  /** Most rows of a step such that each row has the same bits as in a step of its own. */
   get exactRows(): number {
     return Math.min(...this.options.model.parts.map(({ backend }) => backend.profile.exactRows ?? 1));
   }
 
-  /** Computes the tokens of a prompt, chunk by chunk, and chooses the one that follows. `ids` has at least one. */
+  /** Computes a prompt in chunks and chooses the next token. `ids` must not be empty. */
   async prefill(
     sequence: KvSequence,
     ids: readonly number[],
@@ -61,7 +64,7 @@ export class Engine {
       onProgress?.({ processed, total: ids.length });
     };
     const chunks = chunksOf(ids, this.options.prefillChunk);
-    const single = chunks.at(-1)!.length === 1 ? chunks.pop()![0] : undefined; // decoded, in a step with others
+    const single = chunks.at(-1)!.length === 1 ? chunks.pop()![0] : undefined; // decoded, in a shared step
     const last = single === undefined ? choice : undefined;
     const chosen = await this.batch.beside(() => this.fillAll(sequence, chunks, last, tell, signal));
     if (single === undefined) return chosen;
@@ -71,14 +74,14 @@ export class Engine {
   }
 
   /**
-   * Computes a token in steps with others that are wanted now, and then those that follow: at least one, of which the sequence
-   * holds all but the last.
+   * The n ≥ 1 tokens after `request.token`, in steps shared with concurrent requests. The sequence then holds all of
+   * them but the last.
    */
   decode(request: DecodeRequest): Promise<readonly number[]> {
     return this.batch.next(request);
   }
 
-  /** Appends a few `tokens` and computes them; `take` gets what follows each, before another step overwrites it. */
+  /** Appends and computes `tokens`. `take` reads the rows; the next step overwrites them. */
   compute<T>(
     sequence: KvSequence,
     tokens: readonly number[],
@@ -90,7 +93,7 @@ export class Engine {
     return this.batch.beside(() => appending(sequence, tokens.length, compute));
   }
 
-  /** Logits of every position, [V] each, of a sequence that `ids` begins. Rejects with BAD_LOGITS. */
+  /** Appends `ids` to `sequence` and gives the logits after each of them, [V] each. Rejects with BAD_LOGITS. */
   async logits(sequence: KvSequence, ids: readonly number[], signal?: AbortSignal): Promise<Float32Array[]> {
     const { model, prefillChunk } = this.options;
     const most = Math.max(1, Math.floor(logitsBytes / (4 * model.config.vocabulary)));
@@ -110,13 +113,13 @@ export class Engine {
     this.steps.dispose();
   }
 
-  /** Steps that are submitted before the first has ended: as many as the devices take, and one for each part of the model. */
+  /** Steps submitted at once: max(plans that the devices keep in flight, parts of the model). */
   private get plansInFlight(): number {
     const { parts } = this.options.model;
     return Math.max(parts.length, ...parts.map(({ backend }) => backend.profile.plansInFlight ?? 1));
   }
 
-  /** Computes chunks of a prompt in order; gives the token that `choice`, if there is one, takes after the last. */
+  /** Computes chunks of a prompt in order. Returns the token that `choice` takes after the last chunk. */
   private async fillAll(
     sequence: KvSequence,
     chunks: readonly (readonly number[])[],
@@ -131,7 +134,7 @@ export class Engine {
     return token;
   }
 
-  /** Computes tokens: without a choice for the sake of their keys and values only, and no logits are computed. */
+  /** Computes the keys and values of tokens. Logits are computed only for a `choice`. */
   private fill(
     sequence: KvSequence,
     tokens: readonly number[],
@@ -157,6 +160,6 @@ export class Engine {
   }
 }
 
-/** Consecutive parts of `ids`, `size` tokens each but for the last. */
+/** Consecutive parts of `ids`: `size` tokens each, the last one perhaps shorter. */
 const chunksOf = (ids: readonly number[], size: number): (readonly number[])[] =>
   Array.from({ length: Math.ceil(ids.length / size) }, (_, i) => ids.slice(i * size, (i + 1) * size));

@@ -4,6 +4,6 @@ import type { LanguageModel } from '@quern/models';
 export interface ForwardStepsOptions {
   readonly model: LanguageModel;
   readonly cache: KvCache;
-  /** Whether backends that can capture steps do; otherwise all are recorded. */
+  /** Capture steps where the backend can; otherwise every step is recorded. */
   readonly capture: boolean;
 }

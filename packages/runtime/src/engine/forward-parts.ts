@@ -14,7 +14,7 @@ import { longestChain } from './longest-chain.js';
 
 import { type Head, recordHead } from './step-output.js';
 
-/** The forward pass, part by part, up to what `head` leaves of the logits of `lastRows`. */
+/** The forward pass, part by part, up to `head` over the logits of `lastRows`. */
 export function forwardParts(
   { model, cache, capture }: ForwardStepsOptions,
   arrays: ForwardArrays,
@@ -40,11 +40,11 @@ export function forwardParts(
   }));
 }
 
-/** Whether the tokens that a step leaves can be the next step's ids: one row of each sequence. */
+/** Whether the tokens of a step can be the ids of the next step: one row per sequence. */
 const chains = ({ ids, kvLengths }: ForwardArrays, head: Head): boolean =>
   ids.length === kvLengths.length && (head === 'argmax' || head === 'sampled');
 
-/** A row's token is its next id; position and length grow, and the slot follows from the position. */
+/** Next step of a row: id = its token, position + 1, length + 1, slot from the position. */
 const chainRule = (
   ids: Tensor,
   { positions, slots, kvLengths, blockTable }: AttentionBatch,

@@ -13,53 +13,55 @@ import { forwardParts } from './forward-parts.js';
 import { sampleArrays, writeDraws } from './sampled-head.js';
 import { type Head, type RowOutput, readRows } from './step-output.js';
 
-/** Tokens of a sequence that a step computes, from position `start` on. The sequence has room for them. */
+/** Tokens of a sequence for a step, from position `start` on. The sequence has room for them. */
 export interface StepRows {
   readonly sequence: KvSequence;
   readonly start: number;
   readonly tokens: readonly number[];
-  /** Where the device may draw the token that follows; without, it takes the likeliest. */
+  /** Lets the device draw the next token. Absent: the device takes the likeliest token. */
   readonly draws?: Draws | undefined;
 }
 
-/** Rows whose logits a step computes: none, the last of each sequence, or all. */
+/** Rows with logits: none, the last row of each sequence, or all. */
 export type LogitsOf = 'none' | 'last' | 'all';
 
 export interface ChainOptions {
   readonly head: 'argmax' | 'sampled';
-  /** [S], in shared memory: most tokens of each row, up to `longestChain`. Lowered to 0, it ends a row after the present step. */
+  /** [S], in shared memory: most tokens of each row, ≤ `longestChain`. Setting 0 ends a row after the current step. */
   readonly limits: Int32Array;
-  /** Tokens that end a row. */
+  /** End tokens. */
   readonly stops: Int32Array;
   readonly signal: AbortSignal | undefined;
 }
 
-/** Most captured steps that are kept, and most rows that the kept steps have together. */
+/** Most captured steps kept, and most rows of all kept steps together. */
 const limits = { steps: 32, rows: 136 } as const;
 
 /**
- * The steps of one model over one cache: T rows of S sequences in, tokens or logits out. Prompts, decoding, drafts and checks
- * of drafts are all such steps: only the number of rows and the head differ.
+ * The steps of one model over one cache: T rows of S sequences in, tokens or logits out. Prompts, decoding, drafts and
+ * checks of drafts differ only in the number of rows and the head.
  */
 export class ForwardSteps {
   private readonly captured = new StepCache<ForwardArrays>(limits);
 
   constructor(private readonly options: ForwardStepsOptions) {}
 
-  /** Whether the device may draw tokens. */
+  /** Whether the device can draw tokens. */
   get canDraw(): boolean {
     const { model, capture } = this.options;
     return capture && model.backend.graph !== undefined;
   }
 
-  /** Whether steps chain: between the parts of a model its hidden states pass through JavaScript. */
+  /**
+   * Whether steps can chain. Not for a model of several parts: hidden states pass through JavaScript between the parts.
+   */
   get canChain(): boolean {
     return this.canDraw && this.options.model.parts.length === 1;
   }
 
   /**
-   * Computes a batch of a shape that comes again, as many rows of each sequence: captured where possible. `take` gets all rows
-   * before another run overwrites them.
+   * Computes a batch of a recurring shape, with the same number of rows per sequence; captured where possible. `take`
+   * reads the rows; the next run overwrites them.
    */
   run<T>(
     batch: readonly StepRows[],
@@ -75,19 +77,22 @@ export class ForwardSteps {
   }
 
   /**
-   * Computes one token of each sequence, then the tokens that follow, without waking JavaScript between them. Gives the tokens
-   * of each row, at least one.
+   * Computes one token of each sequence and the tokens after it, without waking JavaScript in between. Returns the
+   * tokens of each row, at least one.
    */
   chain(batch: readonly StepRows[], { head, limits, stops, signal }: ChainOptions): Promise<Int32Array[]> {
     return this.use(batch, head, async (step) => {
       write(step, batch, Math.max(...limits));
-      for (let s = 0; s < limits.length; s++) limits[s] = Math.max(1, limits[s]!); // ended before it begins: one token
+      for (let s = 0; s < limits.length; s++) limits[s] = Math.max(1, limits[s]!); // one token, even at limit 0
       const { tokens, counts } = await step.chain({ limits, stops, ...(signal && { signal }) });
       return batch.map((_, s) => tokensOfRow(tokens, s, counts));
     });
   }
 
-  /** Computes a batch of a shape that comes once: recorded, since capturing costs more and keeps memory. `take` gets the rows of `of`. */
+  /**
+   * Computes a batch of a shape that does not recur: recorded, because capturing costs more time and keeps memory.
+   * `take` reads the rows of `of`.
+   */
   async once<T>(
     batch: readonly StepRows[],
     head: Head,
@@ -144,6 +149,6 @@ function write(step: RepeatedStep<ForwardArrays>, batch: readonly StepRows[], co
   if (settings.length > 0) writeDraws(step, batch, count);
 }
 
-/** The tokens of row `s` of a chain's [n, S]. */
+/** The tokens of row `s` in a chain's [n, S]. */
 const tokensOfRow = (tokens: Int32Array, s: number, counts: Int32Array): Int32Array =>
   Int32Array.from({ length: counts[s]! }, (_, step) => tokens[step * counts.length + s]!);

@@ -1,8 +1,8 @@
 import { yieldToEventLoop } from '@quern/core';
 
 /**
- * Begins tasks in order, at most `most` of them under way, and gives their results in order. Where one fails, no other begins,
- * and nothing is under way when the failure is told.
+ * Starts tasks in order, at most `most` at a time, and yields their results in order. After a failure no other task
+ * starts; the failure is thrown when all running tasks have ended.
  */
 export async function* inFlight<T>(
   most: number,
@@ -12,10 +12,10 @@ export async function* inFlight<T>(
   try {
     for (const begin of tasks) {
       const task = begin();
-      task.catch(() => {}); // told when its turn comes
+      task.catch(() => {}); // reported when the task's turn comes
       running.push(task);
       if (running.length === most) yield await running.shift()!;
-      else await yieldToEventLoop(); // the task is handed to the device before the next begins
+      else await yieldToEventLoop(); // lets the task reach the device before the next one starts
     }
     while (running.length > 0) yield await running.shift()!;
   } finally {

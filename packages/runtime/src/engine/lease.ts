@@ -1,15 +1,15 @@
 import type { KvSequence } from '@quern/core';
 
-/** A sequence in use, with the blocks that are reserved for it: growing to them cannot fail. */
+/** A sequence in use, with its reserved blocks: growing within the reservation cannot fail. */
 export interface Lease {
   readonly sequence: KvSequence;
   /** Frees the sequence. */
   release(): void;
-  /** Keeps what it holds for a later call; others may take the blocks meanwhile. */
+  /** Keeps the content for a later call; until then other calls may take the blocks. */
   park(): Parked;
 }
 
-/** A sequence nobody uses now. Its content is there until its blocks are needed elsewhere. */
+/** A sequence not in use. Its content stays until another call takes its blocks. */
 export interface Parked {
   readonly held: boolean;
   release(): void;

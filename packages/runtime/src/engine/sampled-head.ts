@@ -2,16 +2,16 @@ import type { Backend, InputOf, RepeatedStep, StepArrays, Tensor } from '@quern/
 import type { Draws } from '../sampling/draws.js';
 import { longestChain } from './longest-chain.js';
 
-/** Takes the likeliest token. */
+/** Settings that take the likeliest token. */
 const greedy = Float32Array.of(0, 0, 1, Number.NEGATIVE_INFINITY);
 
-/** Inputs of the op `sample` at the end of a step of S rows. */
+/** Inputs of the op `sample` at the end of a step: S rows. */
 export type SampleArrays = {
   /** [S, 4] */
   readonly settings: Float32Array;
   /** [S · longestChain, 2]: random words of each row, for all steps of a chain. */
   readonly random: Int32Array;
-  /** [S]: which of the random words each row takes; grows by one before the next step of a chain. */
+  /** [S]: index of each row's random words; + 1 per step of a chain. */
   readonly draws: Int32Array;
 };
 
@@ -21,14 +21,14 @@ export const sampleArrays = (S: number): SampleArrays => ({
   draws: new Int32Array(S),
 });
 
-/** Records the draws from logits [S, V]: tokens [S]. */
+/** Records the op `sample`: logits [S, V] → tokens [S]. */
 export function recordSample(backend: Backend, logits: Tensor, input: InputOf<SampleArrays>): Tensor {
   const S = logits.shape[0]!;
   const random = input('random', [S * longestChain, 2]);
   return backend.sample(logits, input('settings', [S, 4]), random, input('draws'));
 }
 
-/** Writes what the rows draw with in the next `count` steps; a row without draws takes the likeliest token. */
+/** Writes settings and random words of the next `count` steps. A row without draws takes the likeliest token. */
 export function writeDraws<Arrays extends StepArrays & SampleArrays>(
   step: RepeatedStep<Arrays>,
   rows: readonly { readonly draws?: Draws | undefined }[],

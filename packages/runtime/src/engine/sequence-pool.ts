@@ -19,31 +19,32 @@ class ParkedSequence implements Parked {
 }
 
 /**
- * Shares a cache between calls. A call reserves blocks for all the tokens it may come to, so none runs out midway; when
- * there are too few, parked sequences are dropped, longest unused first, and then calls wait, first come first served.
+ * Shares a cache between calls. A call reserves blocks for its largest possible length, so a running call always has
+ * room. Where blocks are short, parked sequences are dropped, least recently used first; then calls wait, first come,
+ * first served.
  */
 export class SequencePool {
   private readonly parked = new Set<ParkedSequence>();
   private waiting: Waiter<ParkedSequence>[] = [];
   private reserved = 0;
-  /** Calls that hold a sequence. */
+  /** Number of calls that hold a sequence. */
   private calls = 0;
   private ended = false;
 
-  /** `onNotice` hears of a call that waits for long. */
+  /** @param onNotice called when a call waits long */
   constructor(
     private readonly cache: KvCache,
     private readonly onNotice: NoticeListener,
   ) {}
 
-  /** Blocks that neither a call nor a parked sequence holds. */
+  /** Blocks in no call and no parked sequence. */
   get freeBlocks(): number {
     return this.cache.blocks - this.reserved;
   }
 
   /**
-   * A sequence with room for `tokens`; the parked one with what it holds if it is still there, else an empty one.
-   * Rejects with ABORTED, BUSY or DISPOSED.
+   * A sequence with room for `tokens`: the parked one with its content if it still exists, else an empty one. Rejects
+   * with ABORTED, BUSY or DISPOSED.
    */
   acquire(tokens: number, patience: Patience = {}, parked?: Parked): Promise<Lease> {
     if (this.ended) return Promise.reject(disposed());
@@ -64,7 +65,7 @@ export class SequencePool {
     });
   }
 
-  /** Ends what is parked and whoever waits. */
+  /** Frees all parked sequences and rejects all waiting calls. */
   dispose(): void {
     this.ended = true;
     const { waiting } = this;
@@ -88,7 +89,7 @@ export class SequencePool {
     }
   }
 
-  /** Whether `blocks` can be had; drops parked sequences, all but `kept`, until they are free. */
+  /** Frees `blocks` by dropping parked sequences, except `kept`. False, without a drop, where that cannot suffice. */
   private hasRoom(blocks: number, kept: ParkedSequence | undefined): boolean {
     const others = [...this.parked].filter((parked) => parked !== kept);
     const possible = others.reduce((sum, parked) => sum + parked.blocks, this.freeBlocks);
@@ -154,7 +155,7 @@ export class SequencePool {
     this.serve();
   }
 
-  /** What a call waits for, who has it, and what helps. */
+  /** Part of messages: what the call waits for, which calls hold the blocks, and advice. */
   private wants(waiter: Waiter<ParkedSequence>): string {
     const { blockSize, blocks } = this.cache;
     const parked = [...this.parked].reduce((sum, each) => sum + each.blocks, 0);

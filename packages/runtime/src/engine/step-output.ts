@@ -3,33 +3,33 @@ import type { ForwardArrays } from './forward-arrays.js';
 import { recordSample, type SampleArrays } from './sampled-head.js';
 
 /**
- * What a step leaves of each row whose logits it computes.
+ * Output of a step for each row with logits.
  * - 'none': nothing
  * - 'argmax': the likeliest token
- * - 'sampled': the token that the device draws, or the likeliest for a row that draws none
+ * - 'sampled': the token drawn by the device; the likeliest token for a row without draws
  * - 'logits': all logits
- * - 'ranked': all logits, and the likeliest tokens in order: enough for any choice, so rows of all kinds go in one step
+ * - 'ranked': all logits, and the likeliest tokens in order; rows with any kind of choice can share the step
  */
 export type Head = 'none' | 'argmax' | 'sampled' | 'logits' | 'ranked';
 
-/** Most tokens that 'ranked' puts in order. */
+/** Most tokens in the order of 'ranked'. */
 export const mostRanked = 128;
 
-/** What a step leaves of a row, on the host: valid until the step runs again. */
+/** Output of a step for one row, on the host. Valid until the step runs again. */
 export interface RowOutput {
   /**
-   * Token ids, likeliest first, of equals the lowest first; NaN counts as -Infinity. One for 'argmax' and 'sampled' (-1 where
-   * a row to be drawn from has no token), `mostRanked` at most for 'ranked', none for 'logits'.
+   * Token ids, likeliest first; of equal logits the lowest id first; NaN counts as -Infinity. Length: 1 for 'argmax'
+   * and 'sampled' (-1 where the device could draw no token), ≤ `mostRanked` for 'ranked', 0 for 'logits'.
    */
   readonly best: Int32Array;
   /** [V], for 'logits' and 'ranked'. */
   readonly logits: Float32Array | undefined;
 }
 
-/** The same of all R rows as tensors: best [R] or [R, W], logits [R, V]. */
+/** The outputs of all R rows as tensors: best [R] or [R, W], logits [R, V]. */
 export type RecordedHead = { readonly best?: Tensor; readonly logits?: Tensor };
 
-/** Records what `head` leaves of logits [R, V]. */
+/** Records the output of `head` from logits [R, V]. */
 export function recordHead(
   backend: Backend,
   logits: Tensor,
@@ -52,7 +52,7 @@ export function recordHead(
 
 const noTokens = new Int32Array(0);
 
-/** The rows that a step with this head has left. */
+/** The rows of a finished step with this head. */
 export function readRows(step: RepeatedStep<ForwardArrays>, head: Head): readonly RowOutput[] {
   if (head === 'none') return [];
   const R = step.arrays.lastRows.length;

@@ -4,21 +4,21 @@ import { samplingOf } from '../sampling/options.js';
 import { needPossible } from '../sampling/select.js';
 import type { RowOutput } from './step-output.js';
 
-/** How the next token is taken from a step's output. */
+/** Chooses the next token from a step's output. */
 export interface TokenChoice {
-  /** The least that it needs of a step that draws nothing. */
+  /** The smallest sufficient head where the device draws no tokens. */
   readonly head: 'argmax' | 'ranked';
-  /** Draws the tokens; absent where the likeliest is taken as the device finds it. */
+  /** Draws the tokens. Absent where the choice is the device's likeliest token. */
   readonly sampler?: Sampler;
-  /** Where the device can draw them as the sampler would. */
+  /** Present where the device can draw the same tokens as the sampler. */
   readonly draws?: Draws | undefined;
-  /** The token. `row` is valid only during the call: the next step overwrites it. */
+  /** Chooses the token. `row` is valid only during the call: the next step overwrites it. */
   take(row: RowOutput): number;
-  /** Tells that a token has become part of the sequence. */
+  /** Adds a token to the sequence that penalties look at. */
   accept(token: number): void;
 }
 
-/** The device itself finds the likeliest token: no logits cross into JavaScript. */
+/** The device finds the likeliest token: no logits are copied to JavaScript. */
 export const greedy: TokenChoice = {
   head: 'argmax',
   take({ best, logits }) {
@@ -31,12 +31,12 @@ export const greedy: TokenChoice = {
 };
 
 /**
- * The same choice for the first token of a text: its logits are looked at in any case, since the device finds a likeliest
- * token in NaN too. What broken weights do shows there.
+ * The same choice with the head 'ranked', for the first token of a text. All logits are checked: broken weights (NaN)
+ * show here, because the device finds a likeliest token even among NaN.
  */
 export const firstChoice = (choice: TokenChoice): TokenChoice => ({ ...choice, head: 'ranked' });
 
-/** Whether the options only ever take the likeliest token of the logits as they are. */
+/** Whether the options always take the likeliest token of the unchanged logits. */
 function isPlainGreedy(options: SamplingOptions): boolean {
   const {
     temperature,

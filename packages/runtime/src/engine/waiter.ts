@@ -2,39 +2,39 @@ import { onAbort as listenTo } from '@quern/core';
 import type { RuntimeError } from '../error.js';
 import type { Lease } from './lease.js';
 
-/** How a call waits for room in a cache. */
+/** Limits of a call's wait for room in a cache. */
 export interface Patience {
   readonly signal?: AbortSignal | undefined;
-  /** Milliseconds; absent: without end. */
+  /** Milliseconds; absent: no limit. */
   readonly maxWaitMs?: number | undefined;
 }
 
-/** What happens while a call waits. */
+/** Callbacks of a waiting call. */
 export interface WaitEvents {
   onAbort(): void;
-  /** Once, after a second. */
+  /** Called once, after 1 s. */
   onLong(): void;
   onTimeout(maxWaitMs: number): void;
 }
 
-/** After so long a wait is worth a notice. */
+/** A longer wait gives a notice. */
 const longWaitMs = 1000;
-/** Of what Node can wait: 24 days. */
+/** Longest timer of Node, in milliseconds: 24 days. */
 const longestTimer = 2 ** 31 - 1;
 
-/** A call that waits for `blocks` of a cache. */
+/** A call waiting for `blocks` of a cache. */
 export class Waiter<Kept> {
   private stop = (): void => {};
 
   constructor(
     readonly blocks: number,
-    /** What it built upon last time, which it takes with it if that is still there. */
+    /** The parked sequence of the previous call, reused if it still exists. */
     readonly parked: Kept | undefined,
     private readonly resolve: (lease: Lease) => void,
     private readonly reject: (error: RuntimeError) => void,
   ) {}
 
-  /** Called where it is not served at once: whoever is costs neither timers nor listeners. */
+  /** Starts the wait. Calls served at once skip it: no timers, no listeners. */
   wait({ signal, maxWaitMs }: Patience, { onAbort, onLong, onTimeout }: WaitEvents): void {
     if (signal?.aborted) onAbort();
     else if (maxWaitMs === 0) onTimeout(0);
@@ -61,11 +61,11 @@ export class Waiter<Kept> {
       maxWaitMs === undefined
         ? undefined
         : setTimeout(onTimeout, Math.min(maxWaitMs, longestTimer), maxWaitMs);
-    const deafen = signal && listenTo(signal, onAbort);
+    const removeListener = signal && listenTo(signal, onAbort);
     this.stop = () => {
       clearTimeout(long);
       clearTimeout(timeout);
-      deafen?.();
+      removeListener?.();
     };
   }
 }

@@ -4,38 +4,43 @@ import { badArgument, badOption, RuntimeError } from '../error.js';
 import { Model } from '../model/model.js';
 
 export interface PerplexityOptions {
-  /** Tokens that are computed together; each window begins anew. 256 where absent, or the context where that is less. */
+  /** Tokens computed together; each window starts without context. Default: min(256, context). */
   readonly window?: number | undefined;
-  /** Most tokens of the text that are looked at; all where absent. */
+  /** Most tokens of the text to evaluate. Default: all. */
   readonly tokens?: number | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly onProgress?: ((progress: { readonly loaded: number; readonly total: number }) => void) | undefined;
 }
 
-/** Of each option: what it must be, and its default. */
+/** What each option must be, and its default. */
 export const perplexitySchema = {
   window: {
     ...rules.whole(2),
-    about: 'tokens that are computed together; each window begins anew',
-    absent: '256, or the context where that is less',
+    about: 'tokens computed together; each window starts without context',
+    absent: 'min(256, context)',
   },
-  tokens: { ...rules.whole(0), about: 'most tokens of the text that are looked at', absent: 'all' },
-  signal: { ...rules.signal, about: 'ends the call, which rejects with ABORTED', absent: 'none' },
-  onProgress: { ...rules.callback, about: 'after each window: tokens done, of how many', absent: 'none' },
+  tokens: { ...rules.whole(0), about: 'most tokens of the text to evaluate', absent: 'all' },
+  signal: { ...rules.signal, about: 'ends the call; the call rejects with ABORTED', absent: 'none' },
+  onProgress: {
+    ...rules.callback,
+    about: 'called after each window: tokens done, tokens in total',
+    absent: 'none',
+  },
 } as const satisfies Schema<PerplexityOptions>;
 
 const loaded = { must: 'a model, from loadModel', holds: (value: unknown) => value instanceof Model };
 
 export interface Perplexity {
-  /** exp of the mean of −ln p(token | those before it in its window). */
+  /** exp(mean of −ln p(token | earlier tokens of its window)). */
   readonly perplexity: number;
-  /** Tokens that were foretold: all of each window but its first. */
+  /** Predicted tokens: all tokens of each window except the first. */
   readonly tokens: number;
 }
 
 /**
- * How well a model foretells a text: 1 would be perfect, the size of the vocabulary is blind.
- * @throws RuntimeError BAD_OPTION, BAD_ARGUMENT, EMPTY_PROMPT where a text has fewer than two tokens, NO_TOKENIZER, BAD_LOGITS, DISPOSED; BackendError ABORTED.
+ * Perplexity of a text. Perfect prediction gives 1; uniform guessing gives the vocabulary size.
+ * @throws RuntimeError BAD_OPTION, BAD_ARGUMENT, EMPTY_PROMPT (the text has fewer than two tokens), NO_TOKENIZER,
+ * BAD_LOGITS, DISPOSED; BackendError ABORTED.
  */
 export async function perplexity(
   model: Model,
@@ -58,7 +63,7 @@ export async function perplexity(
   }));
   let [sum, count, done] = [0, 0, 0];
   for await (const { some, logits } of inFlight(model.profile.plansInFlight ?? 1, tasks)) {
-    sum += await surprise(logits, some);
+    sum += await negativeLogLikelihood(logits, some);
     count += some.length - 1;
     done += some.length;
     onProgress?.({ loaded: done, total: ids.length });
@@ -66,16 +71,19 @@ export async function perplexity(
   return { perplexity: Math.exp(sum / count), tokens: count };
 }
 
-const turn = 2 ** 21; // logits looked at between two turns of the event loop: a few hundredths of a second
+const turn = 2 ** 21; // logits between two turns of the event loop: a few hundredths of a second
 
-/** Σ −ln p(ids[t + 1]) by the logits [T][V]. */
-async function surprise(logits: readonly Float32Array[], ids: readonly number[]): Promise<number> {
-  let [sum, looked] = [0, 0];
+/** Σ −ln p(ids[t + 1]), from logits [T][V]. */
+async function negativeLogLikelihood(
+  logits: readonly Float32Array[],
+  ids: readonly number[],
+): Promise<number> {
+  let [sum, read] = [0, 0];
   for (let t = 0; t + 1 < ids.length; t++) {
     sum -= logProbability(logits[t]!, ids[t + 1]!);
-    looked += logits[t]!.length;
-    if (looked < turn) continue;
-    looked = 0;
+    read += logits[t]!.length;
+    if (read < turn) continue;
+    read = 0;
     await yieldToEventLoop();
   }
   return sum;

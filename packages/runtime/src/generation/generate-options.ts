@@ -6,36 +6,37 @@ import { SamplingError, type SamplingOptions } from '../sampling/index.js';
 import { samplingSchema } from '../sampling/options.js';
 import { needSpeculateOptions, type SpeculateOptions } from '../speculation/speculate-options.js';
 
-/** How a text is generated. Sampling options and their defaults are those of `Sampler`. */
+/** Options of a generation. Sampling options and defaults: see `Sampler`. */
 export interface GenerateOptions extends SamplingOptions {
   /** Most tokens to generate; 0 only computes the prompt. Default: until the model ends or the context is full. */
   maxTokens?: number | undefined;
-  /** The text ends before the first of these that appears in it; one string is one of them. */
+  /** The text ends before the first occurrence of any of these strings. */
   stop?: string | readonly string[] | undefined;
   /** Ends the generation with reason 'abort' and the text so far. */
   signal?: AbortSignal | undefined;
-  /** Go on after an end token, which then counts as any other. */
+  /** Continue after an end token: it counts as any other token. */
   ignoreEos?: boolean | undefined;
-  /** Guess tokens and check several in one step: faster where text repeats itself, or with a small model that guesses. */
+  /** Draft tokens and check several in one step. Faster for repetitive text, or with a small draft model. */
   speculate?: SpeculateOptions | undefined;
   /**
-   * Control tokens as text: their spellings in the prompt become them, and generated ones are shown. Default false; a
-   * chat's prompt always has them, and its answer shows them only if this is true.
+   * Control tokens as text: the prompt's spellings of control tokens become control tokens, and generated ones are
+   * shown. Default false. A chat's template always writes control tokens; this option decides only whether the answer
+   * shows them.
    */
   special?: boolean | undefined;
   /**
-   * Most milliseconds to wait for room in the cache, where others have it all; beyond them the generation fails with BUSY. 0 does
-   * not wait. Default: as long as it takes; after a second a notice says what the call waits for.
+   * Longest wait for room in the cache, in milliseconds; then the generation fails with BUSY. 0: no wait. Default: no
+   * limit; after 1 s a notice says what the call waits for.
    */
   maxWaitMs?: number | undefined;
-  /** While the prompt is computed, after each chunk: tokens done, of how many. */
+  /** Called after each chunk of the prompt. `processed`: tokens done, of `total`. */
   onProgress?: ((progress: { readonly processed: number; readonly total: number }) => void) | undefined;
 }
 
-/** How the answer to a chat is generated: with tools and variables for the model's template beside the rest. */
+/** Options of a chat's answer: `GenerateOptions`, tools, and variables for the template. */
 export interface ChatOptions extends GenerateOptions, Omit<EncodeChatOptions, 'addGenerationPrompt'> {}
 
-/** Of each option: what it must be, and its default. */
+/** What each option must be, and its default. */
 export const generateSchema = {
   maxTokens: {
     ...rules.whole(0),
@@ -44,7 +45,7 @@ export const generateSchema = {
   },
   stop: {
     ...rules.either(rules.text, rules.texts),
-    about: 'ends the text before the first of these that appears in it',
+    about: 'stop strings: the text ends before the first occurrence of any of them',
     absent: 'none',
   },
   signal: {
@@ -54,27 +55,27 @@ export const generateSchema = {
   },
   ignoreEos: {
     ...rules.flag,
-    about: 'go on after an end token, which then counts as any other',
+    about: 'continue after an end token: it counts as any other token',
     byDefault: false,
   },
   speculate: {
     ...rules.object,
-    about: 'guess tokens and check several in one step: SpeculateByLookup or SpeculateByDraft',
+    about: 'draft tokens and check several in one step: SpeculateByLookup or SpeculateByDraft',
     absent: 'one token per step',
   },
   special: {
     ...rules.flag,
-    about: 'control tokens as text: read in the prompt, shown in what is generated',
+    about: 'control tokens as text: parsed in the prompt, shown in the generated text',
     byDefault: false,
   },
   maxWaitMs: {
     ...rules.notNegative,
-    about: 'most milliseconds to wait for room in the cache; 0 does not wait',
-    absent: 'as long as it takes',
+    about: 'longest wait for room in the cache, in milliseconds; 0: no wait',
+    absent: 'no limit',
   },
   onProgress: {
     ...rules.callback,
-    about: 'after each chunk of the prompt: tokens done, of how many',
+    about: 'called after each chunk of the prompt: tokens done, tokens in total',
     absent: 'none',
   },
   ...samplingSchema,
@@ -87,37 +88,37 @@ export const chatSchema = {
   ...chatEncode,
 } as const satisfies Schema<ChatOptions>;
 
-/** A piece of the text as it comes. */
+/** A piece of the generated text. */
 export interface GenerationPiece {
-  /** Whole characters; only the last piece may be empty. */
+  /** Whole characters. Empty only in the last piece. */
   readonly text: string;
-  /** The tokens that completed it. */
+  /** The tokens of this text. */
   readonly tokens: readonly number[];
 }
 
 /** Why a generation ended: the model's end token, maxTokens, a stop string, the caller, or a full context. */
 export type EndReason = 'eos' | 'length' | 'stop' | 'abort' | 'context';
 
-/** A generation that has ended. */
+/** The result of an ended generation. */
 export interface GenerationResult {
-  /** All of the text, without the stop string. */
+  /** The whole text, without the stop string. */
   readonly text: string;
-  /** Every token generated, those of a stop string included, the end token not. */
+  /** Every generated token: includes the tokens of a stop string, not the end token. */
   readonly tokens: readonly number[];
   /** 'abort' also where the reader stopped reading. */
   readonly reason: EndReason;
   readonly promptTokens: number;
-  /** Tokens of the prompt that the cache still held from the session's last call. */
+  /** Prompt tokens that the cache still held from the session's previous call. */
   readonly reusedTokens: number;
-  /** Tokens that speculation guessed, and how many of them stayed; 0 without it. */
+  /** Drafted tokens; `acceptedTokens`: how many were kept. 0 without speculation. */
   readonly draftedTokens: number;
   readonly acceptedTokens: number;
-  /** Time the model computed; what the reader does between pieces is not in it. */
+  /** Compute time of the model, without the reader's time between pieces. */
   readonly prefillMs: number;
   readonly decodeMs: number;
-  /** Tokens of the prompt computed, per second of prefill; 0 when there were none. */
+  /** Computed prompt tokens per second of prefill; 0 for no tokens. */
   readonly prefillTokensPerSecond: number;
-  /** Tokens after the first, per second of decode; 0 when there were none. */
+  /** Tokens after the first, per second of decode; 0 for no tokens. */
   readonly decodeTokensPerSecond: number;
 }
 

@@ -4,9 +4,9 @@ import type { GenerationSource } from './generation-source.js';
 import { Run } from './run.js';
 
 /**
- * A text that is generated as it is read: `for await (const {text} of generation)`, or `await generation.result` for all
- * of it at once. It can be read once. Nothing runs more than milliseconds ahead of the reader, and nothing at all until
- * somebody reads; a loop that is left early frees everything. Errors reject both the loop and `result`.
+ * A text, generated while the caller reads: `for await (const {text} of generation)`, or `await generation.result` for
+ * the whole text. Readable once. Nothing is computed before the first read; afterwards the model runs at most
+ * milliseconds ahead of the reader. Leaving the loop early frees everything. Errors reject both the loop and `result`.
  */
 export class Generation extends ReadOnce<GenerationPiece, GenerationResult> {
   constructor(source: GenerationSource, options: GenerateOptions) {
@@ -18,7 +18,7 @@ export class Generation extends ReadOnce<GenerationPiece, GenerationResult> {
   }
 }
 
-/** The result of a generation that nobody read. */
+/** The result of a generation without a reader. */
 const nothing: GenerationResult = {
   text: '',
   tokens: [],

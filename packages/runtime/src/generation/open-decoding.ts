@@ -7,21 +7,21 @@ import type { SpeculateOptions } from '../speculation/speculate-options.js';
 import { SpeculativeDecoding } from '../speculation/speculative-decoding.js';
 import { type Decoding, type DecodingParts, PlainDecoding } from './decoding.js';
 
-/** What a generation asks for. */
+/** Input of `openDecoding`. */
 export interface DecodingRequest extends DecodingParts {
   readonly prompt: readonly number[];
-  /** Most tokens that the sequence may come to hold. */
+  /** Most tokens in the sequence. */
   readonly room: number;
   readonly speculate: SpeculateOptions | undefined;
   readonly draft: DraftSource | undefined;
-  /** As `GenerateOptions.maxWaitMs`, for room in the cache of the model that drafts. */
+  /** As `GenerateOptions.maxWaitMs`, for the draft model's cache. */
   readonly maxWaitMs: number | undefined;
 }
 
-/** Draft tokens where nobody says how many. */
+/** Default number of draft tokens. */
 const usualDraft = 8;
 
-/** Waits for room in the draft model's cache, where there is one. Rejects with ABORTED, BUSY or DISPOSED. */
+/** Waits for room in the draft model's cache, if there is a draft model. Rejects with ABORTED, BUSY or DISPOSED. */
 export async function openDecoding(request: DecodingRequest): Promise<Decoding> {
   const plain = new PlainDecoding(request);
   const drafter = await openDrafter(request);
@@ -33,7 +33,7 @@ async function openDrafter(request: DecodingRequest): Promise<Drafter | undefine
   if (speculate?.kind === 'lookup') return new Lookup(speculate);
   if (!draft || !speculate) return undefined;
   const room = Math.min(request.room, draft.context);
-  if (request.prompt.length >= room) return undefined; // it could not follow
+  if (request.prompt.length >= room) return undefined; // the draft model's context has no room
   const { maxDraft = usualDraft, adaptive = true } = speculate;
   return new DraftModel({
     engine: draft.engine,

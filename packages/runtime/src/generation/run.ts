@@ -14,14 +14,14 @@ const stopsOf = ({ stop = [] }: GenerateOptions): readonly string[] =>
 
 const perSecond = (count: number, ms: number): number => (ms > 0 && count > 0 ? (1000 * count) / ms : 0);
 
-/** One generation under way, from the first token of the prompt to the result. */
+/** A running generation, from the first prompt token to the result. */
 export class Run {
   private readonly choice: TokenChoice;
   private readonly output: TextOutput;
   private readonly tokens: number[] = [];
   /** Tokens whose text has not been given out. */
   private pending: number[] = [];
-  /** Tokens that have been computed, and how many of them have been taken. */
+  /** Computed tokens; the first `taken` of them are part of the text. */
   private ahead: readonly number[] = [];
   private taken = 0;
   private readonly draft: DraftSource | undefined;
@@ -32,7 +32,7 @@ export class Run {
   private prefillMs = 0;
   private decodeMs = 0;
 
-  /** Checks everything that can be checked before anything is computed. */
+  /** Checks options and prompt before anything is computed. */
   static async begin(source: GenerationSource, options: GenerateOptions): Promise<Run> {
     source.needLive();
     return new Run(source, options, await source.prompt());
@@ -52,7 +52,7 @@ export class Run {
     this.output = new TextOutput(source.tokenizer, { stop, special, continues: this.prompt.continues });
   }
 
-  /** Computes until there is text to show, or the end: then the rest, and after it undefined. */
+  /** Computes until there is text, and gives it. At the end: the remaining text, then undefined. */
   async next(): Promise<GenerationPiece | undefined> {
     while (!this.reason) {
       const text = await this.untilAborted();
@@ -63,7 +63,7 @@ export class Run {
     return rest !== '' || this.pending.length > 0 ? this.piece(rest) : undefined;
   }
 
-  /** Frees the sequence. Where the generation has not ended, that ends it. */
+  /** Frees the sequence and ends a running generation. */
   close(): void {
     this.reason ??= 'abort';
     const { opened } = this;
@@ -72,11 +72,11 @@ export class Run {
     this.decoding?.close();
     const held = [...this.prompt.ids, ...this.tokens];
     const { sequence } = opened.lease;
-    sequence.truncate(Math.min(sequence.length, held.length)); // tokens nobody took are no part of it
+    sequence.truncate(Math.min(sequence.length, held.length)); // drops computed tokens that nobody took
     opened.close(held.slice(0, sequence.length));
   }
 
-  /** What has been generated so far. */
+  /** The result so far. */
   result(): GenerationResult {
     const { prompt, tokens, reused, prefillMs, decodeMs } = this;
     this.output.flush();
@@ -95,7 +95,7 @@ export class Run {
     };
   }
 
-  /** One step; an abort by the caller's own signal is an end like others. */
+  /** One step. An abort by the caller's signal ends the generation without an error. */
   private async untilAborted(): Promise<string> {
     const { signal } = this.options;
     try {
@@ -108,7 +108,7 @@ export class Run {
     return '';
   }
 
-  /** Computes the prompt, but for what is reused, and takes the token after it. */
+  /** Computes the prompt, without the reused tokens, and takes the first token. */
   private async prefill(): Promise<string> {
     const { engine } = this.source;
     const { ids } = this.prompt;
@@ -137,7 +137,7 @@ export class Run {
     return openDecoding({ engine, sequence, choice, stops, signal, ...what });
   }
 
-  /** Takes the token after the last, which is computed unless that has been done ahead. */
+  /** Takes the next token; computes it where no token is ahead. */
   private async decode(decoding: Decoding): Promise<string> {
     this.source.needLive();
     if (this.taken === this.ahead.length) {
@@ -150,13 +150,13 @@ export class Run {
     return this.take(this.ahead[this.taken++]!);
   }
 
-  /** Most tokens that the sequence may come to hold. */
+  /** Most tokens in the sequence. */
   private get room(): number {
     const { maxTokens = this.source.context } = this.options;
     return Math.min(this.source.context, this.prompt.ids.length + maxTokens);
   }
 
-  /** Adds a token to the text, unless it ends it. Returns the text that it completes. */
+  /** Adds a token to the text, or ends the text. Returns the text completed by the token. */
   private take(token: number): string {
     const { maxTokens, ignoreEos } = this.options;
     const isEnd = !ignoreEos && this.source.tokenizer?.eog.has(token);

@@ -1,6 +1,6 @@
 import { StopMatcher, type Tokenizer, TokenStream } from '../tokenizer/index.js';
 
-/** The text of generated tokens, up to a stop string. A model without a vocabulary gives none. */
+/** The text of generated tokens, up to a stop string. Always empty for a model without a vocabulary. */
 export class TextOutput {
   private readonly stream: TokenStream | undefined;
   private readonly matcher: StopMatcher;
@@ -8,10 +8,7 @@ export class TextOutput {
   text = '';
   stopped = false;
 
-  /**
-   * @param continues the tokens go on from a text, so that their first space belongs to it
-   * @throws TokenizerError BAD_STOP
-   */
+  /** @param continues the tokens continue a text: keep the space of the first token @throws TokenizerError BAD_STOP */
   constructor(
     tokenizer: Tokenizer | undefined,
     options: { readonly stop: readonly string[]; readonly special: boolean; readonly continues: boolean },
@@ -21,12 +18,12 @@ export class TextOutput {
     this.matcher = new StopMatcher(stop);
   }
 
-  /** The text that a token completes, perhaps none. */
+  /** The text completed by a token; may be empty. */
   push(token: number): string {
     return this.stream ? this.match(this.stream.push(token)) : '';
   }
 
-  /** What was held back: it did not become a stop string. */
+  /** The text held back as a possible start of a stop string. */
   flush(): string {
     if (this.stopped || !this.stream) return '';
     const text = this.match(this.stream.flush());

@@ -13,24 +13,24 @@ export interface DescribedTensor {
   readonly byteLength: number;
 }
 
-/** What a model of an architecture that Quern knows asks of a machine. */
+/** The costs of a model of a known architecture. */
 export interface DescribedModel {
   readonly kind: ModelKind;
   readonly architecture: string;
   /** Elements of all weights. */
   readonly parameters: number;
-  /** Of these, elements that one token is multiplied with: all but those of experts that are not chosen. Of language models. */
+  /** Elements multiplied per token: excludes experts that are not chosen. Only for language models. */
   readonly activeParameters?: number;
-  /** Bytes of the weights that one token reads while it is written. Not of encoders, which write none. */
+  /** Bytes of weights read per generated token. Not for encoders. */
   readonly bytesPerToken?: number;
 }
 
-/** What is in a model file, whether or not Quern can run it. */
+/** The content of a model file. Works for unknown architectures too. */
 export interface FileDescription {
   readonly path: string;
-  /** 'ggml': a file of whisper.cpp. */
+  /** 'ggml': a whisper.cpp file. */
   readonly kind: 'gguf' | 'safetensors' | 'ggml';
-  /** Of all tensors together. */
+  /** Bytes of all tensors together. */
   readonly byteLength: number;
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly tensors: readonly DescribedTensor[];
@@ -40,13 +40,13 @@ export interface FileDescription {
     readonly count: number;
     readonly byteLength: number;
   }[];
-  /** Where the file, with what lies beside it, is a model that Quern can run. */
+  /** Present where Quern can run the file (with its folder) as a model. */
   readonly model?: DescribedModel;
 }
 
 type Content = Pick<FileDescription, 'kind' | 'metadata' | 'tensors'>;
 
-/** Its sizes, by whisper.cpp's names, and its tokens; those that are a part of a character have U+FFFD for it. */
+/** whisper.cpp's sizes under their names, and the tokens; bytes that are only part of a character become U+FFFD. */
 async function readGgml(path: string): Promise<Content> {
   const { sizes, tokens, tensors } = await openGgml(path);
   const texts = tokens.map((bytes) => Buffer.from(bytes).toString('utf8'));
@@ -76,8 +76,8 @@ function formatsOf(tensors: readonly DescribedTensor[]): FileDescription['format
 }
 
 /**
- * The GGUF file of a folder, where that is what loading the folder would take; the folder itself where it has safetensors,
- * which need no config.json to be described. Rejects with ModelError NO_MODEL and AMBIGUOUS_MODEL.
+ * The GGUF file that loading the folder would take; else the folder itself, if it has safetensors: a description needs
+ * no config.json. Rejects with ModelError NO_MODEL and AMBIGUOUS_MODEL.
  */
 async function inFolder(folder: string): Promise<string> {
   const names = await readdir(folder);
@@ -116,8 +116,9 @@ async function readContent(path: string): Promise<Content> {
 }
 
 /**
- * Reads the header of a GGUF file (or of all its parts), of a file of whisper.cpp, of a safetensors file, or of the model in a folder.
- * Rejects with RuntimeError MODEL_NOT_FOUND, BAD_ARGUMENT, ModelError NO_MODEL and AMBIGUOUS_MODEL, and quant's FileError.
+ * Reads the header of a GGUF file (all its parts), a whisper.cpp file, a safetensors file, or the model in a folder.
+ * Rejects with RuntimeError MODEL_NOT_FOUND, BAD_ARGUMENT, ModelError NO_MODEL and AMBIGUOUS_MODEL, and quant's
+ * FileError.
  */
 export async function describeFile(pathOrId: ModelLocator, resolveFrom?: string): Promise<FileDescription> {
   const path = await resolvePath(locateModel('describeFile', pathOrId, resolveFrom));

@@ -4,10 +4,12 @@ import { Text } from './text.js';
 import type { Context } from './value.js';
 import { text, Undefined, type Value } from './value.js';
 
-/** What filters read of each element: the fields of a path such as `function.name`, or the element itself. */
+/** Reads an element's key for a filter: the fields of a path such as `function.name`, or the element itself. */
 export type Getter = (value: Value) => Value;
 
-/** `fallback`: in place of a field that is not there. */
+/**
+ * @param fallback replaces a missing field
+ */
 export function getter(context: Context, path: Value | undefined, fallback?: Value): Getter {
   if (path === undefined || path === null) return (value) => value;
   const steps = typeof path === 'bigint' ? [path] : needText(path, 'an attribute').value.split('.').map(part);
@@ -20,7 +22,7 @@ export function getter(context: Context, path: Value | undefined, fallback?: Val
 
 const part = (name: string): Value => (/^\d+$/.test(name) ? BigInt(name) : text(name));
 
-/** Strings in lower case, unless case counts. */
+/** Strings in lower case, unless `caseSensitive`. */
 export const folded =
   (get: Getter, caseSensitive: boolean): Getter =>
   (value) => {

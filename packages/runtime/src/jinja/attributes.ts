@@ -19,7 +19,7 @@ import {
   type Value,
 } from './value.js';
 
-/** `object.name`: a method or a field of the value, or else an entry of it. */
+/** `object.name`: a method or a field, else an entry. */
 export function attribute(context: Context, object: Value, name: string): Value {
   context.budget.step();
   if (object instanceof Undefined) return object.fail();
@@ -28,7 +28,7 @@ export function attribute(context: Context, object: Value, name: string): Value 
   );
 }
 
-/** `object[index]`: an entry, or else a method or a field. */
+/** `object[index]`: an entry, else a method or a field. */
 export function item(context: Context, object: Value, index: Value): Value {
   context.budget.step();
   if (object instanceof Undefined) return object.fail();
@@ -85,7 +85,7 @@ const CHANGING: readonly string[] = [
   'sort',
 ];
 
-/** The sandbox of transformers forbids them too: a new list, `list + [item]`, does the same. */
+/** Methods that change a value. transformers' sandbox forbids them too; `list + [item]` makes a new list instead. */
 function changing(object: Value, name: string): Callable | undefined {
   if (!CHANGING.includes(name)) return undefined;
   return new Callable(name, () => {

@@ -1,16 +1,16 @@
 import { LimitReached } from './error.js';
 
-/** What a template may use: counts, not time, so that the same template and messages always end the same way. */
+/** Limits of a rendering. They count operations, not time: the same template and messages always end the same way. */
 export interface Limits {
-  /** Expressions and statements evaluated, elements looked at, and 32 characters read count 1. */
+  /** One per evaluated expression or statement, per element read, and per 32 characters read. */
   readonly steps: number;
-  /** Characters of all strings made on the way. */
+  /** Characters of all strings made. */
   readonly characters: number;
-  /** Elements of all lists and dicts made on the way. */
+  /** Elements of all lists and dicts made. */
   readonly elements: number;
   /** Characters of the rendered text. */
   readonly output: number;
-  /** Expressions, statements, calls and values within each other. */
+  /** Nesting of expressions, statements, calls and values. */
   readonly depth: number;
 }
 
@@ -23,8 +23,9 @@ const MEANING = {
 } as const satisfies Record<keyof Limits, string>;
 
 /**
- * The budget for variables with `elements` elements and `characters` characters. Real templates take some 100 steps per message, copy a
- * text a few times, and may copy a list for each of its elements; the fixed part is a second of work, and some 200 MB at the worst.
+ * The limits for variables with `elements` elements and `characters` characters in total. Real templates take about 100
+ * steps per message, copy a text a few times, and may copy a list once per element. The constant part allows one second
+ * of work and, in the worst case, about 200 MB.
  */
 export const limitsFor = (elements: number, characters: number): Limits => ({
   steps: 1_000_000 + 300 * elements + 8 * characters,
@@ -34,7 +35,7 @@ export const limitsFor = (elements: number, characters: number): Limits => ({
   depth: 600,
 });
 
-/** Counts what a rendering uses. Every method throws LimitReached where a bound is passed. */
+/** Counts the work of a rendering. Every method throws LimitReached beyond its limit. */
 export class Budget {
   private readonly used = { steps: 0, characters: 0, elements: 0, output: 0 };
   private depth = 0;
@@ -46,25 +47,28 @@ export class Budget {
     if (this.used.steps > this.limits.steps) this.exceed('steps');
   }
 
-  /** Reading a string. */
+  /** Call on reading a string. */
   read(length: number): void {
     this.step(length / 32);
   }
 
-  /** Before a string of `length` is made. */
+  /** Call before making a string of `length` characters. */
   characters(length: number): void {
     this.used.characters += length;
     if (!(this.used.characters <= this.limits.characters)) this.exceed('characters');
   }
 
-  /** Before a list of `length` is made. */
+  /** Call before making a list of `length` elements. */
   elements(length: number): void {
     this.used.elements += length;
     if (!(this.used.elements <= this.limits.elements)) this.exceed('elements');
     this.step(length / 8);
   }
 
-  /** Before two strings become one, which copies neither: the longer one may grow by many short ones. */
+  /**
+   * Call before concatenating two strings. JavaScript copies neither, so only the shorter one counts: appending many
+   * short strings stays cheap.
+   */
   concat(a: number, b: number): void {
     this.characters(Math.min(a, b));
     if (a + b > this.limits.characters) this.exceed('characters');
@@ -75,7 +79,7 @@ export class Budget {
     if (this.used.output > this.limits.output) this.exceed('output');
   }
 
-  /** `work`, one level deeper. */
+  /** Runs `work` one level deeper. */
   within<T>(work: () => T): T {
     this.enter();
     const result = work();

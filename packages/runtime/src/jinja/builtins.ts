@@ -27,7 +27,7 @@ export function applyTest(context: Context, name: string, input: Value, args: Ar
   return explained(`test ${name}`, () => tests[name]!(context, input, args));
 }
 
-/** Says of which builtin a failure is. */
+/** Adds the builtin's name to the message of a failure. */
 export function explained<T>(what: string, run: () => T): T {
   try {
     return run();

@@ -35,7 +35,7 @@ function equalCollections(a: Value, b: Value, budget: Budget): boolean {
 const equalItems = (a: readonly Value[], b: readonly Value[], budget: Budget): boolean =>
   a.length === b.length && a.every((item, i) => equals(item, b[i]!, budget));
 
-/** Below 0 where a comes before b. @throws TemplateFailure for what Python does not order */
+/** Negative where a comes before b. @throws TemplateFailure for values without an order in Python */
 export function order(a: Value, b: Value, budget: Budget): number {
   budget.step();
   if (isNumber(a) && isNumber(b)) return a < b ? -1 : a > b ? 1 : 0;
@@ -47,7 +47,7 @@ export function order(a: Value, b: Value, budget: Budget): number {
   throw new TemplateFailure(`${typeName(a)} and ${typeName(b)} have no order`);
 }
 
-/** By code points, where UTF-16 units would put U+FFFF after U+10000. */
+/** By code points: UTF-16 units would order U+FFFF after U+10000. */
 function orderTexts(a: Text, b: Text, budget: Budget): number {
   const most = Math.min(a.length, b.length);
   budget.read(most);

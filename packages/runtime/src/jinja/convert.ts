@@ -5,14 +5,17 @@ import { Dict, text, Undefined, type Value } from './value.js';
 const MOST_DEPTH = 200;
 const MOST_ELEMENTS = 20_000_000;
 
-/** Makes values of a template out of JavaScript's, and counts them. */
+/** Converts JavaScript values to template values, and counts them. */
 export class Converter {
-  /** Elements of lists and dicts, and characters of strings. */
+  /** Elements of lists and dicts, plus characters of strings. */
   elements = 0;
   characters = 0;
   private depth = 0;
 
-  /** `typed`: the strings come from outside; see Text. @throws TemplateFailure */
+  /**
+   * @param typed the strings come from outside, see Text
+   * @throws TemplateFailure
+   */
   convert(value: unknown, typed: boolean): Value {
     if (typeof value === 'string') return this.string(value, typed);
     if (typeof value === 'boolean' || typeof value === 'bigint') return value;
@@ -24,7 +27,7 @@ export class Converter {
     throw new TemplateFailure(`a ${typeof value} cannot be given to a template`);
   }
 
-  /** The entries of an object; `fieldTyped` tells of which fields the strings come from outside. */
+  /** The entries of an object. `fieldTyped(name)`: the field's strings come from outside. */
   dict(object: object, fieldTyped: (name: string) => boolean, keysTyped: boolean): Dict {
     const entries = Object.entries(object).filter(([, value]) => value !== undefined);
     this.count(1 + entries.length);

@@ -4,17 +4,17 @@ import { Text } from './text.js';
 import type { Context } from './value.js';
 import { type Arguments, typeName, Undefined, type Value } from './value.js';
 
-/** A filter, a test, a method or a function: `input` is what it is applied to. */
+/** A filter, test, method or function, applied to `input`. */
 export type Builtin<Result = Value, Input = Value> = (
   context: Context,
   input: Input,
   args: Arguments,
 ) => Result;
 
-/** Arguments in the order of the parameters; undefined for those not given. */
+/** Arguments in the order of the parameters; undefined where absent. */
 type Given = readonly (Value | undefined)[];
 
-/** Gives `run` its arguments by position or by name, as in `names`, which are parted by spaces. */
+/** Calls `run` with its arguments, given by position or by name. `names`: the parameter names, separated by spaces. */
 export function define<Result, Input>(
   names: string,
   run: (context: Context, input: Input, ...given: Given) => Result,
@@ -33,7 +33,7 @@ function bind(parameters: readonly string[], { positional, keyword }: Arguments)
   return parameters.map((name, i) => (i < positional.length ? positional[i] : keyword.get(name)));
 }
 
-/** What was not given, as what it is then. */
+/** `value`, or `fallback` where the argument is absent. */
 export const or = (value: Value | undefined, fallback: Value): Value =>
   value === undefined ? fallback : value;
 
@@ -45,7 +45,7 @@ export function needText(value: Value | undefined, what: string): Text {
   );
 }
 
-/** A string of whatever value, its characters read. */
+/** Any value as a string; its characters count as read. */
 export function asText({ budget }: Context, value: Value): Text {
   budget.step();
   const whole = toText(value, budget);
@@ -53,13 +53,13 @@ export function asText({ budget }: Context, value: Value): Text {
   return whole;
 }
 
-/** Counts a string that has been made. */
+/** Counts a new string in the budget. */
 export function madeText({ budget }: Context, made: Text): Text {
   budget.characters(made.length);
   return made;
 }
 
-/** Counts a list that has been made. */
+/** Counts a new list in the budget. */
 export function madeList<T extends Value>({ budget }: Context, made: readonly T[]): readonly T[] {
   budget.elements(made.length);
   return made;

@@ -88,7 +88,9 @@ const EVALUATORS: Evaluators = {
   },
 };
 
-/** A filter, and those within it; `block` is what the innermost is for where it has no input of its own. */
+/**
+ * Applies a filter and the filters in its input. `block`: the innermost filter's input, where it has none of its own.
+ */
 export function applyFilters(context: Context, scope: Scope, node: FilterNode, block: Text): Value {
   const { input, name, args } = node;
   const value = input
@@ -106,7 +108,7 @@ function evaluateDict(context: Context, scope: Scope, { pairs }: Node<'dict'>): 
   );
 }
 
-/** a < b < c: each but the last is looked at twice, and computed once. */
+/** a < b < c: each operand is evaluated once. */
 function evaluateCompare(context: Context, scope: Scope, { first, rest }: Node<'compare'>): boolean {
   let left = evaluate(context, scope, first);
   return rest.every(([operator, node]) => {

@@ -5,9 +5,9 @@ import { repeat } from './text-operations.js';
 import type { Context } from './value.js';
 
 export interface NumberStyle {
-  /** '-': only below zero; '+': always; ' ': a space in place of the plus. */
+  /** '-': only for negative numbers; '+': always; ' ': a space in place of the plus. */
   readonly sign: string;
-  /** 0x and its like before the digits. */
+  /** Prefix such as 0x before the digits. */
   readonly alternate: boolean;
   readonly precision: number | undefined;
   /** ',' or '_' between groups of digits. */
@@ -25,7 +25,7 @@ export function integerDigits(context: Context, value: bigint, type: string, sty
   return signOf(value < 0n, style) + prefix + (type === 'X' ? padded.toUpperCase() : padded);
 }
 
-/** A float in the form of C's e, f, g. */
+/** A float in C's format e, f or g. */
 export function floatDigits(context: Context, value: number, type: string, style: NumberStyle): string {
   const precision = style.precision ?? 6;
   context.budget.characters(precision + 400);
@@ -71,7 +71,7 @@ function grouped(digits: string, separator: string | undefined, size: number): s
   return groups.join(separator) + digits.slice(end);
 }
 
-/** Fills up to `width` characters: '<' after, '>' before, '^' on both sides, '=' between sign and digits. */
+/** Pads to `width` characters: '<' after, '>' before, '^' on both sides, '=' between sign and digits. */
 export function fixedWidth(context: Context, body: Text, width: number, align: string, fill: Text): Text {
   const missing = width - characterCount(body);
   if (missing <= 0) return body;

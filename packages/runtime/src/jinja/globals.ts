@@ -16,7 +16,7 @@ function range(positional: readonly Value[]): Range {
   return second === undefined ? new Range(0, first, 1) : new Range(first, second, third);
 }
 
-/** Pairs of a dict or of a list of pairs, then the named ones. */
+/** Pairs from a dict or a list of pairs, then from the named arguments. */
 function dictOf(context: Parameters<Global>[0], { positional, keyword }: Arguments): Dict {
   const [source] = positional;
   const dict = new Dict(source instanceof Dict ? source.pairs() : []);
@@ -76,7 +76,7 @@ function joiner(separator: Value): Callable {
   });
 }
 
-/** What jinja2 gives every template, and transformers besides. */
+/** Global functions of jinja2 and of transformers. */
 const functions: Readonly<Record<string, Global>> = {
   cycler: (_, __, { positional }) => cycler(positional),
   dict: (context, _, args) => dictOf(context, args),

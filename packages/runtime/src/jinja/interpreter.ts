@@ -24,7 +24,7 @@ import {
   type Value,
 } from './value.js';
 
-/** How a block ended: at its end, or by a jump within a loop. */
+/** The end of a block: normal (undefined), or a jump within a loop. */
 type End = 'break' | 'continue' | undefined;
 
 /** Runs a parsed template once. */
@@ -37,7 +37,7 @@ export class Interpreter implements Context {
     readonly now: Date,
   ) {}
 
-  /** What the template writes. @throws TemplateFailure, TemplateRefusal, LimitReached */
+  /** The rendered text. @throws TemplateFailure, TemplateRefusal, LimitReached */
   run(template: Block, scope: Scope): Text {
     this.block(template, scope);
     return this.out.text();
@@ -124,7 +124,7 @@ export class Interpreter implements Context {
     this.out.add(part);
   }
 
-  /** What `run` writes, as a string. */
+  /** The output of `run`, as a string. */
   private capture(run: () => void): Text {
     const outer = this.out;
     this.out = new TextBuilder();

@@ -14,7 +14,7 @@ export type TokenKind =
   | 'float'
   | 'operator';
 
-/** 'open' and 'close' are {{ and }}, 'begin' and 'end' are {% and %}. */
+/** 'open' and 'close': {{ and }}. 'begin' and 'end': {% and %}. */
 export interface Token {
   readonly kind: TokenKind;
   readonly text: string;
@@ -36,7 +36,10 @@ const TOKENS: readonly (readonly [TokenKind, RegExp])[] = [
 ];
 const CLOSING: Readonly<Record<string, string>> = { '(': ')', '[': ']', '{': '}' };
 
-/** Cuts a template into tokens, with trim_blocks and lstrip_blocks, as transformers does. @throws TemplateSyntaxError */
+/**
+ * Splits a template into tokens, with trim_blocks and lstrip_blocks, as transformers does.
+ * @throws TemplateSyntaxError
+ */
 export const tokenize = (source: string): Token[] => new Lexer(source).run();
 
 class Lexer {
@@ -46,7 +49,7 @@ class Lexer {
   private counted = 0;
   private line = 1;
 
-  /** A single line break at the end of a template is not part of it. */
+  /** Drops a single line break at the end of the template. */
   constructor(source: string) {
     this.source = source.replace(/\r\n?/g, '\n').replace(/\n$/, '');
   }
@@ -71,7 +74,7 @@ class Lexer {
     return this.tokens;
   }
 
-  /** The text before a tag: `-` takes its white space, and a block alone on its line the indentation. */
+  /** The text before a tag. `-` removes its trailing white space; a block alone on its line removes the indentation. */
   private leading(start: number, end: number, sign: string, isBlock: boolean): void {
     const text = this.source.slice(start, end);
     if (sign === '-') {

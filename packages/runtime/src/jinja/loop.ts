@@ -3,7 +3,7 @@ import { TemplateFailure } from './error.js';
 import type { Context } from './value.js';
 import { type Arguments, Callable, found, Tuple, Undefined, type Value } from './value.js';
 
-/** Where a `for` is: what `loop` tells. */
+/** State of a `for` loop: the fields of `loop`. */
 export class Loop {
   index = 0;
   private last: Value | undefined;
@@ -11,16 +11,16 @@ export class Loop {
   constructor(
     private readonly items: readonly Value[],
     private readonly depth: number,
-    /** Renders the loop for other values; undefined where it is not recursive. */
+    /** Renders the loop for other values; undefined for a loop that is not recursive. */
     private readonly again: ((context: Context, values: Value) => Value) | undefined,
   ) {}
 
-  /** `loop` itself: called, it goes down a level. */
+  /** `loop` as a value. Calling it recurses. */
   value(): Callable {
     const { again } = this;
     const call = (context: Context, { positional: [values] }: Arguments): Value => {
       if (!again || values === undefined)
-        throw new TemplateFailure("loop() needs a loop with 'recursive', and what to loop over");
+        throw new TemplateFailure("loop() needs a 'recursive' loop, and a value to loop over");
       return again(context, values);
     };
     return new Callable('loop', call, (name) => this.field(name));

@@ -56,13 +56,13 @@ export type Expression =
 
 export interface FilterNode {
   readonly kind: 'filter';
-  /** Absent: what the block holds that the filter is for. */
+  /** Absent: the content of the filter block. */
   readonly input: Expression | undefined;
   readonly name: string;
   readonly args: CallArguments;
 }
 
-/** What `for` and `set` assign to. */
+/** The target of `for` and `set`. */
 export type Target =
   | { readonly kind: 'name'; readonly name: string }
   | { readonly kind: 'field'; readonly object: string; readonly name: string }
@@ -77,7 +77,7 @@ export interface MacroBody {
   readonly name: string;
   readonly parameters: readonly Parameter[];
   readonly body: Block;
-  /** Names that the body looks up: `varargs`, `kwargs` and `caller` mean something only to a body that asks for them. */
+  /** Names that the body uses: a macro gets `varargs`, `kwargs` and `caller` only if its body uses them. */
   readonly takes: { readonly varargs: boolean; readonly kwargs: boolean; readonly caller: boolean };
 }
 

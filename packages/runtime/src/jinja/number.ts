@@ -2,7 +2,7 @@ import { TemplateFailure } from './error.js';
 import type { BinaryOperator } from './nodes.js';
 import type { Value } from './value.js';
 
-/** Bits of the largest int: Python prints none of more than 4300 digits. */
+/** Bits of the largest int: Python prints ints up to 4300 digits. */
 const MOST_BITS = 14_284;
 
 const toInt = (value: bigint | boolean): bigint => (typeof value === 'boolean' ? BigInt(value) : value);
@@ -13,7 +13,7 @@ function needSmall(count: number): void {
   if (count > MOST_BITS) throw new TemplateFailure('a whole number has more than 4300 digits');
 }
 
-/** `left operator right` of numbers, by Python's rules. */
+/** `left operator right` of numbers, with Python's rules. */
 export function arithmetic(
   operator: BinaryOperator,
   left: bigint | number | boolean,
@@ -73,7 +73,7 @@ function divide(a: number, b: number): number {
   return a / b;
 }
 
-/** The rest has the sign of the divisor. */
+/** The remainder has the sign of the divisor. */
 function modulo(a: bigint, b: bigint): bigint {
   const rest = a % b;
   return rest !== 0n && rest < 0n !== b < 0n ? rest + b : rest;
@@ -97,7 +97,7 @@ export function floatText(value: number): string {
 
 const trimZeros = (text: string): string => text.replace(/(\.\d+?)0+$/, '$1');
 
-/** Rounds half to even, as Python does, at `places` digits after the point. */
+/** Rounds half to even, as Python does, to `places` decimal places. */
 export function roundHalfEven(value: number, places: number): number {
   if (!Number.isFinite(value) || places > 300) return value;
   const scale = 10 ** places;
@@ -109,7 +109,7 @@ export function roundHalfEven(value: number, places: number): number {
   return (floor + (up ? 1 : 0)) / scale;
 }
 
-/** `places` digits after the point, of the exact binary value: half goes to the even digit. */
+/** `places` decimal places of the exact binary value; half rounds to even. */
 export function exactFixed(value: number, places: number): string {
   const sign = value < 0 || Object.is(value, -0) ? '-' : '';
   const [numerator, denominator] = fraction(Math.abs(value));
@@ -121,7 +121,7 @@ export function exactFixed(value: number, places: number): string {
   return places === 0 ? sign + text : `${sign}${text.slice(0, -places)}.${text.slice(-places)}`;
 }
 
-/** A finite float of 0 or more as a fraction. */
+/** A finite float ≥ 0 as a fraction. */
 function fraction(value: number): [numerator: bigint, denominator: bigint] {
   let power = 0;
   let whole = value;
@@ -132,7 +132,7 @@ function fraction(value: number): [numerator: bigint, denominator: bigint] {
   return [BigInt(whole), 1n << BigInt(power)];
 }
 
-/** A number of a position or a count. @throws TemplateFailure */
+/** A number used as an index or a count. @throws TemplateFailure */
 export function toIndex(value: Value, what: string): number {
   if (typeof value === 'bigint' || typeof value === 'boolean') return Number(value);
   throw new TemplateFailure(`${what} must be a whole number`);

@@ -39,7 +39,7 @@ function both(left: readonly Value[], right: readonly Value[], budget: Budget): 
   return [...left, ...right];
 }
 
-/** One string of two. */
+/** Concatenates two strings. */
 export function concatenated(left: Text, right: Text, budget: Budget): Text {
   budget.concat(left.length, right.length);
   budget.step((left.typed.length + right.typed.length) / 8);

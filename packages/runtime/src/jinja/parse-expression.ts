@@ -14,11 +14,11 @@ const CONSTANTS: ReadonlyMap<string, Value> = new Map([
 ]);
 const NO_ARGUMENTS: CallArguments = { positional: [], keyword: [] };
 
-/** An expression; `condition` false: without `… if …`, which `for` has a meaning of its own for. */
+/** An expression. `condition` false: without `… if …`, which has its own meaning in `for`. */
 export const parseExpression = (reader: TokenReader, condition = true): Expression =>
   reader.nested(() => (condition ? parseCondition(reader) : parseOr(reader)));
 
-/** One expression, or several with commas between them as a tuple. */
+/** One expression, or several with commas as a tuple. */
 export function parseTuple(reader: TokenReader, condition = true, endName?: string): Expression {
   const items: Expression[] = [];
   let isTuple = false;
@@ -105,7 +105,10 @@ function parseConcat(reader: TokenReader): Expression {
   return items.length > 1 ? { kind: 'concat', items } : items[0]!;
 }
 
-/** Filters and tests belong to the whole of `-x`, to what has no sign the fields do. */
+/**
+ * Precedence: a sign binds weaker than fields (`-x.y` is −(x.y)) but stronger than filters and tests (`-x|f` is
+ * (−x)|f).
+ */
 function parseUnary(reader: TokenReader, withFilters: boolean): Expression {
   const sign = reader.isOperator('-', '+') ? reader.advance().text : undefined;
   const value: Expression = sign
@@ -217,7 +220,7 @@ function parseFilters(reader: TokenReader, start: Expression): Expression {
   }
 }
 
-/** `|name(…)`, of `input`. */
+/** `|name(…)`, applied to `input`. */
 function parseFilter(reader: TokenReader, input: Expression | undefined): FilterNode {
   reader.expect('operator', '|');
   return parseFilterName(reader, input);
@@ -230,7 +233,7 @@ function parseFilterName(reader: TokenReader, input: Expression | undefined): Fi
   return { kind: 'filter', input, name, args };
 }
 
-/** The filters of `{% filter a|b %}` and `{% set x|a|b %}`, of what the block holds. */
+/** The filters of `{% filter a|b %}` and `{% set x|a|b %}`; their input is the block's content. */
 export function parseBlockFilters(reader: TokenReader, named: boolean): FilterNode {
   let filter = named ? parseFilterName(reader, undefined) : parseFilter(reader, undefined);
   while (reader.isOperator('|')) filter = parseFilter(reader, filter);
@@ -245,7 +248,7 @@ function parseTest(reader: TokenReader, input: Expression): Expression {
   return negated ? { kind: 'not', value: test } : test;
 }
 
-/** In parentheses, or one value without: `x is divisibleby 3`. */
+/** Arguments in parentheses, or a single value without: `x is divisibleby 3`. */
 function parseTestArguments(reader: TokenReader): CallArguments {
   if (reader.isOperator('(')) return parseCallArguments(reader, parseExpression);
   if (reader.isName('is')) reader.fail('tests cannot follow each other: join them with "and"');

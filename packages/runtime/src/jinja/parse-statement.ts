@@ -11,7 +11,7 @@ export function parseTemplate(source: string): Block {
   return reader.ended ? body : reader.fail(`unexpected ${reader.next.text}`);
 }
 
-/** Statements up to a block that begins with one of `ends`, which is left where it is. */
+/** Statements up to a block that starts with one of `ends`; that block is not consumed. */
 function parseBody(reader: TokenReader, ...ends: readonly string[]): Block {
   const body: Statement[] = [];
   while (!reader.ended) {
@@ -24,7 +24,7 @@ function parseBody(reader: TokenReader, ...ends: readonly string[]): Block {
   return body;
 }
 
-/** Statements up to `{% end %}`, and that. */
+/** Statements up to and including `{% end %}`. */
 function parseUntil(reader: TokenReader, end: string): Block {
   const body = parseBody(reader, end);
   parseEnd(reader, end);
@@ -79,7 +79,7 @@ function parseIf(reader: TokenReader): Statement {
   return { kind: 'if', branches, otherwise: parseOtherwise(reader, 'endif') };
 }
 
-/** `else %} … {% end %}`, or just `end %}`; the `{%` has been read. */
+/** `else %} … {% end %}`, or only `end %}`; the `{%` has been consumed. */
 function parseOtherwise(reader: TokenReader, end: string): Block {
   if (reader.skip('name', 'else')) {
     reader.expect('end');
@@ -208,7 +208,7 @@ function parseScope(reader: TokenReader, end: string): Statement {
   return { kind: 'scope', values: [], body: parseUntil(reader, end) };
 }
 
-/** A block that no other template can fill, so it is what it holds. */
+/** A named block: without template inheritance it is equal to its body. */
 function parseNamedBlock(reader: TokenReader): Statement {
   const { text: name } = reader.expect('name');
   reader.expect('end');
@@ -220,7 +220,7 @@ function parseNamedBlock(reader: TokenReader): Statement {
   return { kind: 'scope', values: [], body };
 }
 
-/** Chat templates are no HTML: false is the only value that means what it says. */
+/** Chat templates are not HTML: only `false` is supported. */
 function parseAutoescape(reader: TokenReader): Statement {
   const value = parseExpression(reader);
   if (value.kind !== 'constant' || value.value !== false) reader.fail('{% autoescape %} knows only false');

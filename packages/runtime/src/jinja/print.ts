@@ -13,7 +13,7 @@ import {
   type Value,
 } from './value.js';
 
-/** Python's str() of a value, which is what printing shows. */
+/** Python's str() of a value, as templates print it. */
 export function toText(value: Value, budget: Budget): Text {
   if (value instanceof Text) return value;
   if (value instanceof Undefined) return EMPTY;

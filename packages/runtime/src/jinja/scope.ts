@@ -1,6 +1,6 @@
 import type { Value } from './value.js';
 
-/** Names and their values: a loop, a macro and a block have scopes of their own. */
+/** Names and their values. Loops, macros and blocks have their own scopes. */
 export class Scope {
   private readonly values = new Map<string, Value>();
 

@@ -4,7 +4,7 @@ import { toIndex } from './number.js';
 import { characterCount, characters, join, offsetOf, Text } from './text.js';
 import { Dict, isList, Range, Tuple, typeName, Undefined, type Value } from './value.js';
 
-/** The elements that a loop over a value gives. @throws TemplateFailure where it has none */
+/** The elements of a loop over a value. @throws TemplateFailure for a value without elements */
 export function elements(value: Value, budget: Budget): readonly Value[] {
   if (isList(value)) return value;
   if (value instanceof Tuple) return value.items;
@@ -41,7 +41,7 @@ export function length(value: Value, budget: Budget): number {
   throw new TemplateFailure(`object of type '${typeName(value)}' has no len()`);
 }
 
-/** Element `index`, from the end where it is negative; undefined where there is none. */
+/** Element `index`, from the end for a negative index; undefined where there is none. */
 export function elementAt(
   value: Text | readonly Value[] | Tuple | Range,
   index: bigint | boolean,

@@ -38,7 +38,7 @@ function nextBrace(value: string, at: number): number {
   return next < 0 ? value.length : at + next;
 }
 
-/** Fields are numbered by the format, or by their places: not both. */
+/** Fields are numbered explicitly or automatically, not both. */
 class Numbering {
   private places = 0;
   private numbered = false;

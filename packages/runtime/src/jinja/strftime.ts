@@ -5,7 +5,7 @@ const DAYS = 'Sunday Monday Tuesday Wednesday Thursday Friday Saturday'.split(' 
 
 const two = (value: number) => String(value).padStart(2, '0');
 
-/** 1 on the first of January. */
+/** 1 on January 1. */
 const dayOfYear = (date: Date): number =>
   Math.round(
     (Date.UTC(date.getFullYear(), date.getMonth(), date.getDate()) - Date.UTC(date.getFullYear(), 0, 0)) /
@@ -41,7 +41,7 @@ const FIELDS: Readonly<Record<string, (date: Date) => string>> = {
   '%': () => '%',
 };
 
-/** C's strftime in the C locale and local time, for the fields that templates use; others stay as they are. */
+/** C's strftime in the C locale and local time, for the fields used in templates; other fields stay unchanged. */
 export const strftime = (date: Date, format: string): string =>
   format.replace(/%(.)/g, (text, field: string) =>
     Object.hasOwn(FIELDS, field) ? FIELDS[field]!(date) : text,

@@ -13,7 +13,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
 };
 const CODE = /x([\da-fA-F]{2})|u([\da-fA-F]{4})|U([\da-fA-F]{8})|([0-7]{1,3})/y;
 
-/** The string literal that begins at `start`, with Python's escapes, and where it ends; undefined where it does not end. */
+/** The string literal that starts at `start`, with Python's escapes, and its end; undefined where it does not end. */
 export function readString(
   source: string,
   start: number,

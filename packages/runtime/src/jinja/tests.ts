@@ -35,7 +35,7 @@ const le = comparing('<=');
 const gt = comparing('>');
 const ge = comparing('>=');
 
-/** What may stand after `is`; those of filter and test names are in builtins.ts. */
+/** The tests of `is`. Tests for names of filters and tests are in builtins.ts. */
 export const tests = {
   boolean: plain((value) => typeof value === 'boolean'),
   callable: plain((value) => value instanceof Callable),
@@ -84,6 +84,6 @@ export const tests = {
   upper: cased('toUpperCase'),
 } as const satisfies Readonly<Record<string, Test>>;
 
-/** Whether a name is that of a filter or a test, which need what `is` is applied to. */
+/** Tests whether the input is the name of a filter (or test). `known` decides. */
 export const nameTest = (known: (name: string) => boolean): Test =>
   define('', (_, input: Value) => known(needText(input, 'the name').value));

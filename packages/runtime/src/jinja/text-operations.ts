@@ -5,7 +5,7 @@ import type { Context } from './value.js';
 import { text } from './value.js';
 import { isSpace, LINE_END } from './white-space.js';
 
-/** Takes characters off the ends: white space, or those of `set`. */
+/** Removes characters at the ends: white space, or the characters of `set`. */
 export function strip(
   context: Context,
   input: Text,
@@ -37,7 +37,7 @@ function lastCharacter(value: string, end: number): string {
   return pair.length === 2 && pair.codePointAt(0)! > 0xffff ? pair : value.slice(end - 1, end);
 }
 
-/** Parts between `separator`, at most `most` cuts from the start. */
+/** Parts between `separator`, with at most `most` splits, from the start. */
 export function split({ budget }: Context, input: Text, separator: Text, most: number): Text[] {
   if (separator.length === 0) throw new TemplateFailure('empty separator');
   budget.read(input.length);
@@ -53,7 +53,7 @@ export function split({ budget }: Context, input: Text, separator: Text, most: n
   return parts;
 }
 
-/** The same, cuts from the end. */
+/** As `split`, from the end. */
 export function splitFromEnd(context: Context, input: Text, separator: Text, most: number): Text[] {
   if (separator.length === 0) throw new TemplateFailure('empty separator');
   context.budget.read(input.length);
@@ -70,7 +70,7 @@ export function splitFromEnd(context: Context, input: Text, separator: Text, mos
   return parts.reverse();
 }
 
-/** Words: parts between runs of white space. `most` cuts leave the rest as it is. */
+/** Words: parts between runs of white space, with at most `most` splits. The rest stays unchanged. */
 export function words({ budget }: Context, input: Text, most: number): Text[] {
   budget.read(input.length);
   const { value } = input;
@@ -90,7 +90,7 @@ export function words({ budget }: Context, input: Text, most: number): Text[] {
   }
 }
 
-/** The same, cuts from the end. */
+/** As `words`, from the end. */
 export function wordsFromEnd({ budget }: Context, input: Text, most: number): Text[] {
   budget.read(input.length);
   const { value } = input;
@@ -110,7 +110,7 @@ export function wordsFromEnd({ budget }: Context, input: Text, most: number): Te
   }
 }
 
-/** Lines, with their ends or without. */
+/** Lines, with or without line ends. */
 export function lines({ budget }: Context, input: Text, keepEnds: boolean): Text[] {
   budget.read(input.length);
   const parts: Text[] = [];
@@ -125,7 +125,7 @@ export function lines({ budget }: Context, input: Text, keepEnds: boolean): Text
   return parts;
 }
 
-/** `replacement` for each `old`, at most `most` of them; an empty `old` stands between all characters. */
+/** Replaces `old` by `replacement`, at most `most` times. An empty `old` matches between all characters. */
 export function replace(context: Context, input: Text, old: Text, replacement: Text, most: number): Text {
   const parts = old.length === 0 ? gaps(context, input, most) : split(context, input, old, most);
   context.budget.characters(input.length + (parts.length - 1) * replacement.length);
@@ -149,7 +149,7 @@ export function repeat({ budget }: Context, input: Text, count: number): Text {
   return out.text();
 }
 
-/** `fill` before and after, up to `width` characters; `share` of it before. */
+/** Pads to `width` characters with `fill`; `share(missing)` of the fill goes before. */
 export function pad(
   context: Context,
   input: Text,
@@ -163,7 +163,7 @@ export function pad(
   return join([repeat(context, fill, before), input, repeat(context, fill, missing - before)]);
 }
 
-/** As str.center shares it. */
+/** The share of Python's str.center. */
 export const centred =
   (width: number) =>
   (missing: number): number =>
@@ -177,7 +177,7 @@ export function capitalize(context: Context, input: Text): Text {
   return madeText(context, join([first.map((run) => run.toUpperCase()), rest]));
 }
 
-/** Every word capitalised; words begin after what `boundary` matches. */
+/** Every word capitalised. A word is a run of characters with `isWord`. */
 export function titled(context: Context, input: Text, isWord: (character: string) => boolean): Text {
   context.budget.elements(input.length);
   let inWord = false;
@@ -202,7 +202,7 @@ export const upper = (context: Context, input: Text): Text =>
     input.map((run) => run.toUpperCase()),
   );
 
-/** Puts strings together, each of whatever type. */
+/** Joins strings of any origin. */
 export function joinTexts(context: Context, parts: readonly Text[], separator: Text): Text {
   const made = parts.reduce((sum, part) => sum + part.length + separator.length, 0);
   context.budget.characters(made);

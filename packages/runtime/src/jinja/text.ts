@@ -1,8 +1,8 @@
 const NONE: readonly number[] = [];
 
 /**
- * A string that knows which of its characters came from outside: from what users typed, not from the template.
- * `typed` has the start and the end of each such span, in UTF-16 units, in order, with no two that touch.
+ * A string that marks its typed characters: those from outside (users), not from the template. `typed`: start and end
+ * of each typed span, in UTF-16 units, in order; spans never touch.
  */
 export class Text {
   constructor(
@@ -10,7 +10,7 @@ export class Text {
     readonly typed: readonly number[] = NONE,
   ) {}
 
-  /** A string from outside. */
+  /** A string that is typed as a whole. */
   static typed(value: string): Text {
     return new Text(value, value === '' ? NONE : [0, value.length]);
   }
@@ -19,7 +19,7 @@ export class Text {
     return this.value.length;
   }
 
-  /** The part between two offsets, in UTF-16 units. */
+  /** The part between two offsets in UTF-16 units. */
   slice(start: number, end: number = this.length): Text {
     const value = this.value.slice(start, end);
     if (this.typed.length === 0 || value === '') return new Text(value);
@@ -29,7 +29,7 @@ export class Text {
     return new Text(value, typed);
   }
 
-  /** Where in `typed` the first span is that ends after `offset`. */
+  /** Index in `typed` of the first span with end > `offset`. */
   private spanAfter(offset: number): number {
     let [low, high] = [0, this.typed.length / 2];
     while (low < high) {
@@ -40,7 +40,7 @@ export class Text {
     return 2 * low;
   }
 
-  /** Each run of characters of one origin through `change`. */
+  /** Applies `change` to each run of characters of the same origin. */
   map(change: (run: string) => string): Text {
     if (this.typed.length === 0) return new Text(change(this.value));
     const out = new TextBuilder();
@@ -56,7 +56,7 @@ export class Text {
 
 export const EMPTY = new Text('');
 
-/** Puts texts together. */
+/** Concatenates texts. */
 export class TextBuilder {
   private readonly parts: string[] = [];
   private readonly typed: number[] = [];
@@ -103,7 +103,7 @@ export function join(texts: Iterable<Text>, separator: Text = EMPTY): Text {
   return out.text();
 }
 
-/** Characters as Python counts them, as texts. */
+/** Characters as Python counts them (code points), as texts. */
 export function characters(text: Text): Text[] {
   const all: Text[] = [];
   let at = 0;
@@ -116,7 +116,7 @@ export function characters(text: Text): Text[] {
 
 const PAIR = /[\ud800-\udbff][\udc00-\udfff]/;
 
-/** Length in characters, as Python counts them. */
+/** Number of characters as Python counts them (code points). */
 export function characterCount({ value }: Text): number {
   if (!PAIR.test(value)) return value.length;
   let count = 0;
@@ -124,7 +124,7 @@ export function characterCount({ value }: Text): number {
   return count;
 }
 
-/** The offset in UTF-16 units of character `index`. */
+/** Offset in UTF-16 units of character `index`. */
 export function offsetOf({ value }: Text, index: number): number {
   if (!PAIR.test(value)) return index;
   let offset = 0;
@@ -132,7 +132,7 @@ export function offsetOf({ value }: Text, index: number): number {
   return offset;
 }
 
-/** The character at an offset in UTF-16 units. */
+/** Index of the character at an offset in UTF-16 units. */
 export function indexOfOffset(text: Text, offset: number): number {
   return PAIR.test(text.value) ? characterCount(text.slice(0, offset)) : offset;
 }

@@ -5,9 +5,9 @@ import { Text, TextBuilder } from './text.js';
 import { Dict, isList, Tuple, typeName, type Value } from './value.js';
 
 export interface JsonStyle {
-  /** Characters beyond ASCII as \u…. */
+  /** Escape characters outside ASCII as \u…. */
   readonly ascii: boolean;
-  /** What a level is indented by; undefined: all in one line. */
+  /** Indentation per level; undefined: a single line. */
   readonly indent: string | undefined;
   readonly itemSeparator: string;
   readonly keySeparator: string;
@@ -40,7 +40,9 @@ class JsonWriter {
     private readonly budget: Budget,
   ) {}
 
-  /** `line`: what begins a line at this level. */
+  /**
+   * @param line the start of a line at this level
+   */
   write(value: Value, line: string): void {
     if (value instanceof Text) this.string(value);
     else if (value instanceof Dict) this.budget.within(() => this.dict(value, line));

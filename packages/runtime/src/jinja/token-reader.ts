@@ -41,7 +41,7 @@ export class TokenReader {
     return this.is('name') && texts.includes(this.current.text);
   }
 
-  /** Steps over the token if it is there. */
+  /** Advances past the current token if it matches. */
   skip(kind: TokenKind, text?: string): boolean {
     if (!this.is(kind, text)) return false;
     this.at++;
@@ -53,7 +53,9 @@ export class TokenReader {
     return this.advance();
   }
 
-  /** `parse`, one level deeper: what is nested deeper than any template of use would overflow the stack. */
+  /**
+   * Runs `parse` one level deeper. The limit keeps the JavaScript stack from overflowing; real templates nest far less.
+   */
   nested<T>(parse: () => T): T {
     if (++this.depth > 200) this.fail('expressions and blocks are nested more than 200 deep');
     const result = parse();

@@ -17,7 +17,7 @@ export type Value =
   | Namespace
   | Callable;
 
-/** What an unknown name or field gives: prints as nothing, and fails where more is asked of it. */
+/** The value of an unknown name or field: prints as nothing; most other uses fail. */
 export class Undefined {
   constructor(readonly reason: string) {}
 
@@ -26,7 +26,7 @@ export class Undefined {
   }
 }
 
-/** Python's tuple; those that `groupby` gives have names for their items. */
+/** Python's tuple. Tuples from `groupby` have names for their items. */
 export class Tuple {
   constructor(
     readonly items: readonly Value[],
@@ -38,7 +38,7 @@ export class Tuple {
   }
 }
 
-/** Python's range: its elements are made when asked for. */
+/** Python's range: elements are made on demand. */
 export class Range {
   readonly length: number;
 
@@ -86,7 +86,7 @@ export class Dict {
   }
 }
 
-/** What `namespace()` makes: fields that `{% set ns.field = … %}` changes. */
+/** The result of `namespace()`: fields that `{% set ns.field = … %}` can change. */
 export class Namespace {
   readonly fields = new Map<string, Value>();
 }
@@ -97,10 +97,10 @@ export interface Arguments {
   readonly keyword: ReadonlyMap<string, Value>;
 }
 
-/** What filters, tests, methods and functions need of the template that calls them. */
+/** The template's services for filters, tests, methods and functions. */
 export interface Context {
   readonly budget: Budget;
-  /** What `strftime_now` tells. */
+  /** The time for `strftime_now`. */
   readonly now: Date;
   call(callee: Value, args: Arguments): Value;
   filter(name: string, input: Value, args: Arguments): Value;
@@ -111,7 +111,7 @@ export interface Context {
   item(object: Value, index: Value): Value;
 }
 
-/** A macro, a method, a global function; some have fields, such as `loop` and `cycler`. */
+/** A macro, a method or a global function. Some have fields, such as `loop` and `cycler`. */
 export class Callable {
   constructor(
     readonly name: string,
@@ -122,7 +122,7 @@ export class Callable {
 
 const MOST_KEY_PARTS = 1000;
 
-/** A string that is the same for equal keys. `parts` counts those of tuples within tuples. */
+/** A string, equal for equal keys. `parts.count`: the number of tuple items so far, nested ones included. */
 function hash(key: Value, parts = { count: 0 }): string {
   if (key instanceof Text) return `s${key.value}`;
   if (typeof key === 'boolean') return `n${Number(key)}`;
@@ -137,11 +137,11 @@ function hash(key: Value, parts = { count: 0 }): string {
   throw new TemplateFailure(`a ${typeName(key)} cannot be the key of a dict`);
 }
 
-/** What is there, or else what `missing` gives: null is there. */
+/** `value`, or `missing()` for undefined. null is a value. */
 export const found = (value: Value | undefined, missing: () => Value): Value =>
   value === undefined ? missing() : value;
 
-/** As Python calls it. */
+/** The type's name in Python. */
 export function typeName(value: Value): string {
   if (value instanceof Text) return 'str';
   if (typeof value === 'bigint') return 'int';
@@ -165,7 +165,7 @@ export const isMapping = (value: Value): value is Dict => value instanceof Dict;
 
 export const text = (value: string): Text => new Text(value);
 
-/** Python's truth of a value. */
+/** Python's truth value. */
 export function truth(value: Value): boolean {
   if (value instanceof Text || value instanceof Range) return value.length > 0;
   if (value instanceof Tuple) return value.items.length > 0;

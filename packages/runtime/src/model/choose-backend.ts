@@ -13,7 +13,7 @@ import { giveNotice } from '../notice.js';
 import { showBytes } from '../planner/memory.js';
 import type { BackendChoice, ResolvedLoadOptions } from './load-options.js';
 
-/** What the caller says of the backend. */
+/** The caller's options of the backend. */
 export interface BackendOptions
   extends Pick<ResolvedLoadOptions, 'threads' | 'backendOptions' | 'resolveFrom' | 'onNotice'> {
   readonly backend: BackendChoice;
@@ -26,15 +26,18 @@ const hasLoaded = (candidate: BackendCandidate): candidate is LoadedBackend =>
   candidate.backend !== undefined;
 const hasFailed = (candidate: BackendCandidate): candidate is FailedBackend => !hasLoaded(candidate);
 
-/** Backends that the options allow, best first, and what the application should know of those that are not among them. */
+/**
+ * `backends`: allowed by the options, best first. `missing`: notices for the application about backends that did not
+ * load.
+ */
 export interface Allowed {
   readonly backends: readonly Backend[];
   readonly missing: readonly string[];
 }
 
 /**
- * Every installed backend that loads and may be chosen unasked. Where one refuses what the caller chose for it, no other
- * takes its place.
+ * Every installed backend that loads and that 'auto' may choose. Throws where a backend refuses the caller's choice of
+ * threads or instruction set: no other backend takes its place.
  * @throws RuntimeError NO_BACKEND, BACKEND_FAILED
  */
 async function installed(options: BackendOptions): Promise<Allowed> {
@@ -56,14 +59,14 @@ async function installed(options: BackendOptions): Promise<Allowed> {
   return { backends, missing };
 }
 
-/** Those that are never chosen unasked are loaded for the sake of their names. */
+/** The error NO_BACKEND. Loads the backends that 'auto' never chooses, only to read their names. */
 async function noBackend(resolveFrom: string | undefined): Promise<RuntimeError> {
   const seen = await findBackends({ resolveFrom });
   const names = seen.filter(hasLoaded).map(({ backend, name }) => {
     backend.dispose();
     return `backend: '${name}'`;
   });
-  const onRequest = names.length > 0 ? `. Never chosen unasked, but by name: ${names.join(', ')}` : '';
+  const onRequest = names.length > 0 ? `. Only chosen by name: ${names.join(', ')}` : '';
   return new RuntimeError(
     'NO_BACKEND',
     `there is no backend to compute with: ${showCandidates(seen, resolveFrom)}${onRequest}. ` +
@@ -71,13 +74,13 @@ async function noBackend(resolveFrom: string | undefined): Promise<RuntimeError>
   );
 }
 
-/** An instance of the caller's. Throws WRONG_CONTRACT, BAD_OPTION. */
+/** The caller's instance. @throws BackendError WRONG_CONTRACT; RuntimeError BAD_OPTION */
 function given(backend: Backend, { backendOptions }: BackendOptions): Backend {
   needContract(backend);
   if (backendOptions === undefined) return backend;
   throw new RuntimeError(
     'BAD_OPTION',
-    'backendOptions are for a backend that is named: the instance given has been made already',
+    'backendOptions are only for a backend given by name: this instance exists already',
   );
 }
 
@@ -91,8 +94,8 @@ export async function allowed(options: BackendOptions): Promise<Allowed> {
 }
 
 /**
- * Finds the backends that the options allow, best first, and takes the one that `choose` names; the others are disposed, on
- * failure all that were loaded here. Tells the application where a better one was there but cannot be used.
+ * Finds the allowed backends, best first, and takes the one that `choose` names. Disposes the others; on failure, all
+ * backends loaded here. Gives a notice where a better backend exists but cannot be used.
  * @throws RuntimeError BACKEND_NOT_FOUND, BACKEND_FAILED, NO_BACKEND, BAD_OPTION
  */
 export async function takeBackend<T>(
@@ -113,7 +116,7 @@ export async function takeBackend<T>(
   }
 }
 
-/** The best that loads has not the memory. */
+/** The notice where the best backend has too little memory. */
 export const passedOver = ([best]: readonly Backend[], chosen: Backend): string[] =>
   best === chosen || !best
     ? []
@@ -122,7 +125,7 @@ export const passedOver = ([best]: readonly Backend[], chosen: Backend): string[
           `going on with '${chosen.name}', which may be slower`,
       ];
 
-/** The first backend with memory for the bytes that a model takes on it. @throws RuntimeError MODEL_TOO_LARGE */
+/** The first backend with free memory ≥ `needed(backend)` bytes. @throws RuntimeError MODEL_TOO_LARGE */
 export function withRoom(backends: readonly Backend[], needed: (backend: Backend) => number): Backend {
   const fitting = backends.find((backend) => needed(backend) <= backend.freeMemory());
   if (fitting) return fitting;

@@ -11,16 +11,16 @@ import { type Allowed, allowed, passedOver } from './choose-backend.js';
 import type { BackendChoice, ResolvedLoadOptions } from './load-options.js';
 import { parseSplit } from './parse-split.js';
 
-/** The backends of a model, and the plan for it. */
+/** The backends of a model, and its plan. */
 export interface ChosenBackends {
   /** In the order of the layers. */
   readonly places: readonly PartPlace[];
   readonly plan: BackendPlan;
-  /** Loaded here, and so disposed with the model. */
+  /** Loaded here: disposed with the model. */
   readonly owned: readonly Backend[];
 }
 
-/** A backend that may compute, by the name that the plan gives it. */
+/** A backend that may compute. `name`: its name in the plan. */
 interface Candidate {
   readonly name: string;
   readonly backend: Backend;
@@ -29,11 +29,11 @@ interface Candidate {
 
 interface Candidates {
   readonly list: readonly Candidate[];
-  /** What the application should know of backends that are not among them. */
+  /** Notices for the application about backends that did not load. */
   readonly missing: readonly string[];
 }
 
-/** 'cpu,reference' is a list too. */
+/** 'cpu,reference' is a list of two. */
 const choicesOf = (backend: ResolvedLoadOptions['backend']): readonly BackendChoice[] => {
   if (isList(backend)) return backend;
   return typeof backend === 'string' ? backend.split(',').map((name) => name.trim()) : [backend];
@@ -43,10 +43,10 @@ const isList = (backend: ResolvedLoadOptions['backend']): backend is readonly Ba
   Array.isArray(backend);
 
 /**
- * Plans a model on the backends that the options allow, and keeps those that the plan needs; the others are disposed, on failure
- * all that were loaded here. Tells the application where a better one was there but cannot be used.
- * @throws RuntimeError BACKEND_NOT_FOUND, BACKEND_FAILED, NO_BACKEND, MODEL_TOO_LARGE, CONTEXT_TOO_LARGE, BAD_OPTION; BackendError
- * UNSUPPORTED (the cache's dtype), WRONG_CONTRACT
+ * Plans a model on the allowed backends and keeps the backends of the plan. Disposes the others; on failure, all
+ * backends loaded here. Gives a notice where a better backend exists but cannot be used.
+ * @throws RuntimeError BACKEND_NOT_FOUND, BACKEND_FAILED, NO_BACKEND, MODEL_TOO_LARGE, CONTEXT_TOO_LARGE, BAD_OPTION;
+ * BackendError UNSUPPORTED (the cache's dtype), WRONG_CONTRACT
  */
 export async function chooseBackends(file: ModelFile, options: ResolvedLoadOptions): Promise<ChosenBackends> {
   const choices = choicesOf(options.backend);
@@ -65,8 +65,8 @@ export async function chooseBackends(file: ModelFile, options: ResolvedLoadOptio
 }
 
 const oneRange =
-  'a backend computes one range of layers. For two of one package give instances, from its createBackend; where a package has several ' +
-  'devices, name each';
+  'a backend computes one range of layers. For two backends of one package give instances from its createBackend; for a package with several ' +
+  'devices name each device';
 
 /** @throws RuntimeError BAD_OPTION */
 function needChoices(
@@ -90,7 +90,7 @@ function needChoices(
   const strange = Object.keys(backendOptions).find((name) => !names.includes(name));
   if (strange !== undefined)
     refuse(
-      `backendOptions of several backends go by their names: '${strange}' is not among ${shown || 'them, since instances have been made already'}`,
+      `backendOptions of several backends are keyed by name: '${strange}' is not among ${shown || 'them: the backends are instances'}`,
     );
 }
 
@@ -113,7 +113,7 @@ async function candidatesOf(
   return { list: named(all), missing: found.flatMap(({ missing }) => missing) };
 }
 
-/** Of several backends, each has options of its own. */
+/** The options of one backend: of several backends, `backendOptions` has one entry per name. */
 function optionsOf(
   backend: BackendChoice,
   choices: readonly BackendChoice[],
@@ -142,17 +142,17 @@ function named(all: readonly Omit<Candidate, 'name'>[]): readonly Candidate[] {
   });
 }
 
-/** Part of the free memory that a model may take by the planner's estimate before its steps are rehearsed, which takes 20 ms. */
-const plenty = 1 / 2;
+/** Steps are rehearsed (20 ms) where the planner's estimate exceeds this part of the free memory. */
+const plentifulFraction = 1 / 2;
 
-/** A backend with the model on it; its largest steps have been rehearsed where memory is not plentiful. */
+/** A backend with the model on it. Rehearses the largest steps where memory is scarce (`plentifulFraction`). */
 async function plannedDevice(
   { name, backend }: Candidate,
   file: ModelFile,
   request: PlanRequest,
 ): Promise<PlannerDevice> {
   const device = plannerDevice(backend, file, name);
-  if (estimatedBytes(file, device, request) <= plenty * device.freeMemory) return device;
+  if (estimatedBytes(file, device, request) <= plentifulFraction * device.freeMemory) return device;
   const { prefillChunk, context = file.config.context, sequences } = request;
   const sizes = { prefillChunk: Math.min(prefillChunk, context), sequences };
   return { ...device, steps: await rehearseSteps(backend, file, sizes) };

@@ -10,11 +10,12 @@ import { Model } from './model.js';
 import { openCache } from './open-cache.js';
 
 /**
- * Loads a language model by its path or file: URL: a GGUF file, a folder with config.json and safetensors, a safetensors file, or the name of an
- * installed package that declares one ('demo'). Weights and cache are planned before either is allocated; whatever fails,
- * nothing stays behind.
- * @throws RuntimeError MODEL_NOT_FOUND, BACKEND_NOT_FOUND, BACKEND_FAILED, NO_BACKEND, CONTEXT_TOO_LARGE, MODEL_TOO_LARGE,
- * BAD_OPTION, BAD_ARGUMENT, ABORTED; ModelError, FileError, TokenizerError, ChatTemplateError for what is wrong with the files; BackendError.
+ * Loads a language model from a path or file: URL (a GGUF file, a safetensors file, a folder with config.json and
+ * safetensors), or from the name of an installed package that declares a model ('demo'). Plans weights and cache before
+ * allocating them. A failure leaves nothing allocated.
+ * @throws RuntimeError MODEL_NOT_FOUND, BACKEND_NOT_FOUND, BACKEND_FAILED, NO_BACKEND, CONTEXT_TOO_LARGE,
+ * MODEL_TOO_LARGE, BAD_OPTION, BAD_ARGUMENT, ABORTED; ModelError, FileError, TokenizerError, ChatTemplateError for
+ * faults of the files; BackendError.
  */
 export async function loadModel(pathOrId: ModelLocator, options: LoadOptions = {}): Promise<Model> {
   const start = performance.now();
@@ -58,12 +59,12 @@ async function startBackend(file: ModelFile, options: ResolvedLoadOptions): Prom
   options.onProgress?.({ phase: 'backend', loaded: 1, total: 1 });
   if (chosen.plan.context > file.config.context)
     options.onNotice?.(
-      `the context of ${chosen.plan.context} is longer than the ${file.config.context} tokens that the model was trained for: beyond them its text may degrade`,
+      `the context of ${chosen.plan.context} is longer than the ${file.config.context} tokens of the model's training: longer text may degrade`,
     );
   return chosen;
 }
 
-/** Weights and cache on the backends, or nothing on any. */
+/** Allocates weights and cache on the backends. A failure leaves nothing allocated. */
 async function loadOnto({ places, plan }: ChosenBackends, file: ModelFile, options: ResolvedLoadOptions) {
   const { signal, onProgress, onNotice, prefillChunk, mmap } = options;
   if (options.graph) for (const { backend } of places) need(backend, 'graph');

@@ -10,7 +10,7 @@ import {
 } from '../chat/index.js';
 import { loadTokenizerFromGguf, type Tokenizer, tokenizerFromHuggingFace } from '../tokenizer/index.js';
 
-/** The model's vocabulary, if it came with one. @throws TokenizerError */
+/** The model's tokenizer; undefined where the model has no vocabulary. @throws TokenizerError */
 export async function loadTokenizer(file: ModelFile | EncoderFile): Promise<Tokenizer | undefined> {
   if (file.kind === 'gguf')
     return file.metadata.has('tokenizer.ggml.model') ? loadTokenizerFromGguf(file.metadata) : undefined;
@@ -18,15 +18,15 @@ export async function loadTokenizer(file: ModelFile | EncoderFile): Promise<Toke
   return path === undefined ? undefined : tokenizerFromHuggingFace(dirname(path));
 }
 
-/** The name of a builtin template, or Jinja, which has braces. */
+/** The name of a builtin template, or Jinja text: Jinja contains braces. */
 function chosenTemplate(chosen: string | undefined): LoadTemplateOptions {
   if (chosen === undefined) return {};
   return chosen.includes('{') ? { source: chosen } : { builtin: chosen as BuiltinTemplate };
 }
 
 /**
- * The chat template chosen, or the model's own if it has one that works.
- * @throws ChatTemplateError UNKNOWN_BUILTIN or BAD_TEMPLATE for the one chosen
+ * The chosen chat template, else the model's own; undefined where the model has none or a broken one.
+ * @throws ChatTemplateError UNKNOWN_BUILTIN or BAD_TEMPLATE of a chosen template
  */
 export async function loadChatTemplate(
   file: ModelFile,

@@ -5,11 +5,11 @@ import { checkArgument, rules, showValue } from '@quern/core';
 import { quernPackages } from '../discovery/application.js';
 import { badArgument, RuntimeError } from '../error.js';
 
-/** 'demo' means a package called demo, demo-model, @any/demo or @any/demo-model. */
+/** 'demo' matches the packages demo, demo-model, @any/demo and @any/demo-model. */
 const isCalled = (packageName: string, id: string): boolean =>
   packageName === id || basename(packageName) === id || basename(packageName) === `${id}-model`;
 
-/** The model that an installed package of this name declares ("quern": {"model": "./model.gguf"} in its package.json). */
+/** The model file of an installed package with this name ("quern": {"model": "./model.gguf"} in its package.json). */
 function installedModel(id: string, resolveFrom: string | undefined): string | undefined {
   const found = quernPackages(resolveFrom).find(
     ({ name, quern }) => quern.model !== undefined && isCalled(name, id),
@@ -29,7 +29,7 @@ function advice(id: string): string {
   );
 }
 
-/** @throws RuntimeError MODEL_NOT_FOUND where it is there, or may be, but may not be read */
+/** @throws RuntimeError MODEL_NOT_FOUND where the path may exist but reading is not permitted */
 function isThere(path: string): boolean {
   try {
     accessSync(path, constants.R_OK);
@@ -67,7 +67,7 @@ function textOf(where: string, id: unknown): string {
 }
 
 /**
- * The file or folder that a path or id means. A plain word is first looked for among the installed packages.
+ * The file or folder of a path or id. A plain word is first searched among the installed packages.
  * @param where the call, for messages
  * @throws RuntimeError MODEL_NOT_FOUND, BAD_ARGUMENT
  */

@@ -21,7 +21,7 @@ import { chatPrompt, needIdList, needTokenizer, needTokens, type PromptRules, te
 import { type OpenSequence, Session } from './session.js';
 import { type SignalOptions, signalSchema } from './signal-options.js';
 
-/** What a loaded model is made of. */
+/** The parts of a loaded model. */
 export interface ModelParts {
   readonly path: string;
   readonly weights: LanguageModel;
@@ -31,26 +31,29 @@ export interface ModelParts {
   readonly cache: KvCache;
   readonly engine: Engine;
   readonly loadMs: number;
-  /** Backends that are disposed with the model. */
+  /** Backends to dispose with the model. */
   readonly owned: readonly Backend[];
   readonly onNotice: NoticeListener;
 }
 
-/** A language model ready to generate. Calls may overlap: each waits until the cache has room for it, then they decode together. */
+/**
+ * A language model, ready to generate. Calls may overlap: each call waits for room in the cache, then the calls decode
+ * together.
+ */
 export class Model {
-  /** The file or folder it was loaded from. */
+  /** The file or folder of the model. */
   readonly path: string;
   readonly architecture: string;
   readonly config: DecoderConfig;
-  /** Absent where the file has no vocabulary: then prompts are token ids. */
+  /** Undefined where the file has no vocabulary: prompts are then token ids. */
   readonly tokenizer: Tokenizer | undefined;
   readonly chatTemplate: ChatTemplate | undefined;
-  /** The name of the backend that computes it; of several, their names in the order of the layers: 'cpu,reference'. */
+  /** Name of the backend. Several backends: their names in the order of the layers, 'cpu,reference'. */
   readonly backend: string;
-  /** What that backend measured of its device; of several, the last, where logits are. */
+  /** Measurements of the device. Several backends: of the last one, which computes the logits. */
   readonly profile: DeviceProfile;
   readonly plan: BackendPlan;
-  /** Milliseconds that loading took. */
+  /** Load time in milliseconds. */
   readonly loadMs: number;
   private readonly pool: SequencePool;
   private disposed = false;
@@ -74,22 +77,22 @@ export class Model {
     return this.plan.context;
   }
 
-  /** Blocks of the cache that nothing holds: all of them when no generation runs and no session keeps any. */
+  /** Free blocks of the cache. All blocks are free when no generation runs and no session keeps any. */
   get freeBlocks(): number {
     return this.pool.freeBlocks;
   }
 
-  /** Goes on from a text, or from token ids. Reading the generation throws what is wrong with the arguments. */
+  /** Continues a text or token ids. Errors of the arguments are thrown when the generation is read. */
   generate(prompt: string | readonly number[], options: GenerateOptions = {}): Generation {
     return this.continuation(prompt, options, this.openFresh);
   }
 
-  /** The answer to a chat, written by the model's template. */
+  /** The answer to a chat, in the format of the model's template. */
   chat(messages: readonly ChatMessage[], options: ChatOptions = {}): Generation {
     return this.answer(messages, options, this.openFresh);
   }
 
-  /** Calls that build on each other, so that a prompt that begins like the one before is not computed again. */
+  /** Calls that share prefixes: tokens already in the cache from the previous call are not computed again. */
   session(): Session {
     this.needLive();
     return new Session({
@@ -100,8 +103,9 @@ export class Model {
   }
 
   /**
-   * The logits after each token of `ids`, [V] per position. Takes ids.length · V · 4 bytes.
-   * Rejects with RuntimeError EMPTY_PROMPT, BAD_TOKEN, PROMPT_TOO_LONG, BAD_LOGITS (one is NaN or infinite), DISPOSED; BackendError ABORTED.
+   * The logits after each token of `ids`: [V] per position, ids.length · V · 4 bytes in total. Rejects with
+   * RuntimeError EMPTY_PROMPT, BAD_TOKEN, PROMPT_TOO_LONG, BAD_LOGITS (a logit is NaN or infinite), DISPOSED;
+   * BackendError ABORTED.
    */
   async logits(ids: readonly number[], options: SignalOptions = {}): Promise<Float32Array[]> {
     this.needLive();
@@ -133,7 +137,10 @@ export class Model {
     return needTokenizer(this.tokenizer).decode(ids, options);
   }
 
-  /** Frees weights and cache, and the backends but those that are the caller's. Generations that run reject. Disposing twice is harmless. */
+  /**
+   * Frees weights, cache and backends, except the caller's own backends. Running generations reject. Disposing twice is
+   * harmless.
+   */
   dispose(): void {
     if (this.disposed) return;
     this.disposed = true;
@@ -202,12 +209,12 @@ export class Model {
     return speculate.model.draftFor(this);
   }
 
-  /** Bytes that the weights take. */
+  /** Bytes of the weights. */
   get weightBytes(): number {
     return this.parts.weights.weightBytes;
   }
 
-  /** This model as the one that drafts for `target`: what `speculate` calls. @throws RuntimeError BAD_OPTION, DISPOSED */
+  /** This model as the draft model of `target`, for `speculate`. @throws RuntimeError BAD_OPTION, DISPOSED */
   draftFor(target: DraftTarget): DraftSource {
     this.needLive();
     needSameVocabulary(this, target);

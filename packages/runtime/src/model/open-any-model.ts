@@ -9,10 +9,10 @@ import {
 } from '@quern/models';
 import { locateModel, type ModelLocator } from './locate-model.js';
 
-/** What a model is for: to generate text, to embed or rank it, or to write down speech. */
+/** Kind of a model: text generation, embedding and ranking, or speech recognition. */
 export type ModelKind = AnyModelFile['kind'];
 
-/** A model that has been opened, by what it is for. No weight has been read. */
+/** An opened model, by kind. No weights are read. */
 export type AnyModelFile =
   | { readonly kind: 'language'; readonly file: ModelFile }
   | { readonly kind: 'encoder'; readonly file: EncoderFile }
@@ -27,9 +27,9 @@ const kinds: readonly Open[] = [
 ];
 
 /**
- * Opens a model of whatever kind: what `openModelFile`, `openEncoderFile` or `openSpeechModel` opens.
- * @param options.config the configuration of a safetensors model that is not called config.json
- * @throws what these throw; ModelError UNKNOWN_ARCHITECTURE where none of them knows it.
+ * Opens a model of any kind, as `openModelFile`, `openEncoderFile` or `openSpeechModel` does.
+ * @param options.config path of a safetensors model's configuration, if not config.json
+ * @throws the errors of these three; ModelError UNKNOWN_ARCHITECTURE where the architecture is unknown to all three.
  */
 export async function openAnyModel(
   path: string,
@@ -47,8 +47,8 @@ export async function openAnyModel(
 }
 
 /**
- * What a model is for: of its header and configuration, no weight is read.
- * @throws RuntimeError MODEL_NOT_FOUND, BAD_ARGUMENT; as `openAnyModel`.
+ * The kind of a model, from its header and configuration. No weights are read.
+ * @throws RuntimeError MODEL_NOT_FOUND, BAD_ARGUMENT; errors of `openAnyModel`.
  */
 export const modelKind = async (pathOrId: ModelLocator, resolveFrom?: string): Promise<ModelKind> =>
   (await openAnyModel(locateModel('modelKind', pathOrId, resolveFrom))).kind;

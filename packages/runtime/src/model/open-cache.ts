@@ -9,11 +9,11 @@ import {
 import type { DecoderConfig, PartPlace } from '@quern/models';
 import type { ResolvedLoadOptions } from './load-options.js';
 
-/** Tokens per block where the caller names none. */
+/** Default tokens per block. */
 const usualBlockSize = 16;
 
 /**
- * The cache that a plan affords: the layers of each range on its backend.
+ * The cache of a plan: the layers of each range on the range's backend.
  * @throws BackendError OUT_OF_MEMORY, UNSUPPORTED, BAD_ARGUMENT
  */
 export function openCache(
@@ -30,7 +30,10 @@ export function openCache(
   return KvCache.allocate(backends, options, Math.ceil(context / size) * sequences, size);
 }
 
-/** The size asked for, or one that is fast on all backends, or else on the first. */
+/**
+ * The caller's size; else 16 or the first other size in `blockSizes` of all backends; else the first backend's first
+ * size.
+ */
 function chooseBlockSize(places: readonly PartPlace[], wanted: number | undefined): number {
   const [first, ...others] = places.map(({ backend }) => {
     need(backend, 'pagedKv');

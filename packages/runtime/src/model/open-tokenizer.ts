@@ -5,8 +5,8 @@ import { loadTokenizer } from './load-text.js';
 import { locateModel, type ModelLocator } from './locate-model.js';
 
 /**
- * The vocabulary of a model, without its weights.
- * Rejects with RuntimeError MODEL_NOT_FOUND, BAD_ARGUMENT or NO_TOKENIZER, and with what readers of broken files throw.
+ * The tokenizer of a model; weights are not read. Rejects with RuntimeError MODEL_NOT_FOUND, BAD_ARGUMENT or
+ * NO_TOKENIZER, and with the errors of file readers.
  */
 export async function openTokenizer(pathOrId: ModelLocator, resolveFrom?: string): Promise<Tokenizer> {
   const path = locateModel('openTokenizer', pathOrId, resolveFrom);

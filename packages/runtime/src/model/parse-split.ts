@@ -1,7 +1,7 @@
 import type { LayerRange } from '@quern/models';
 import { RuntimeError } from '../error.js';
 
-/** '0-11,12-27' → the ranges, whose ends are included. @throws RuntimeError BAD_OPTION */
+/** '0-11,12-27' → ranges; both ends are inclusive. @throws RuntimeError BAD_OPTION */
 export const parseSplit = (text: string): LayerRange[] =>
   text.split(',').map((range) => parseRange(range, text));
 

@@ -4,7 +4,7 @@ import { badArgument, RuntimeError } from '../error.js';
 import type { Prompt } from '../generation/generation-source.js';
 import type { EncodeOptions, Tokenizer } from '../tokenizer/index.js';
 
-/** What checking a prompt takes. */
+/** Input of the prompt checks. */
 export interface PromptRules {
   readonly tokenizer: Tokenizer | undefined;
   /** V */
@@ -15,10 +15,7 @@ export interface PromptRules {
 /** @throws RuntimeError NO_TOKENIZER */
 export function needTokenizer(tokenizer: Tokenizer | undefined): Tokenizer {
   if (tokenizer) return tokenizer;
-  throw new RuntimeError(
-    'NO_TOKENIZER',
-    'the model came without a vocabulary: give token ids instead of text',
-  );
+  throw new RuntimeError('NO_TOKENIZER', 'the model has no vocabulary: give token ids instead of text');
 }
 
 const promptRule: Rule<string | readonly number[]> = {
@@ -26,7 +23,7 @@ const promptRule: Rule<string | readonly number[]> = {
   holds: (value): value is string | readonly number[] => typeof value === 'string' || isIdList(value),
 };
 
-/** Typed arrays serve as well. */
+/** An array or an Int32Array. */
 const isIdList = (value: unknown): boolean => Array.isArray(value) || value instanceof Int32Array;
 
 /** @throws RuntimeError BAD_ARGUMENT */
@@ -40,7 +37,7 @@ export const needIdList = (where: string, value: unknown): void =>
   );
 
 /**
- * A text, or token ids as they are. The generated text goes on from the prompt's if that has any.
+ * A prompt from a text or token ids. `continues`: the prompt has a token of text.
  * @throws RuntimeError NO_TOKENIZER, EMPTY_PROMPT, BAD_TOKEN, PROMPT_TOO_LONG
  */
 export async function textPrompt(
@@ -65,7 +62,7 @@ export async function textPrompt(
 const chatEncodeNames = ['tools', 'extra', 'now', 'specialContent'] as const;
 
 /**
- * The messages of a chat, up to where the answer begins.
+ * A prompt from chat messages; the tokens end where the answer begins.
  * @throws RuntimeError NO_TOKENIZER, EMPTY_PROMPT, PROMPT_TOO_LONG; ChatTemplateError
  */
 export async function chatPrompt(
@@ -90,7 +87,7 @@ export function needTokens(ids: readonly number[], { vocabulary }: PromptRules):
   if (ids.length === 0)
     throw new RuntimeError(
       'EMPTY_PROMPT',
-      'the prompt has no tokens, and this vocabulary begins a text with none: give at least one',
+      'the prompt has no tokens, and the tokenizer adds none: give at least one',
     );
   const index = ids.findIndex((id) => !(Number.isInteger(id) && id >= 0 && id < vocabulary));
   if (index >= 0)
@@ -100,7 +97,7 @@ export function needTokens(ids: readonly number[], { vocabulary }: PromptRules):
     );
 }
 
-/** The tokens of a text that fits: one that cannot is not looked through, and none holds the event loop. */
+/** The tokens of a text. Stops early where the text cannot fit the context. Yields to the event loop. */
 async function encodePrompt(text: string, options: EncodeOptions, rules: PromptRules): Promise<number[]> {
   const tokenizer = needTokenizer(rules.tokenizer);
   const { context } = rules;
@@ -120,6 +117,6 @@ function needRoom(tokens: number, context: number, bound = ''): void {
   if (tokens < context) return;
   throw new RuntimeError(
     'PROMPT_TOO_LONG',
-    `the prompt has ${bound}${tokens} tokens, which leaves no room in the context of ${context}: shorten it, or load the model with a larger context`,
+    `the prompt has ${bound}${tokens} tokens, too many for the context of ${context}: shorten it, or load the model with a larger context`,
   );
 }

@@ -7,21 +7,21 @@ import type { ChatOptions, GenerateOptions } from '../generation/generate-option
 import type { Generation } from '../generation/generation.js';
 import type { OpenedSequence } from '../generation/generation-source.js';
 
-/** How a sequence comes to a generation. */
+/** Gets a sequence for a generation. */
 export type OpenSequence = (
   ids: readonly number[],
   tokens: number,
   patience: Patience,
 ) => Promise<OpenedSequence>;
 
-/** What a session needs of its model. */
+/** The model's parts that a session needs. */
 export interface SessionModel {
   readonly pool: SequencePool;
   generate(prompt: string | readonly number[], options: GenerateOptions, open: OpenSequence): Generation;
   chat(messages: readonly ChatMessage[], options: ChatOptions, open: OpenSequence): Generation;
 }
 
-/** What the call before left: a sequence, and the tokens that it holds. The two belong together. */
+/** The sequence of the previous call and the tokens in it. */
 interface Past {
   readonly parked: Parked;
   readonly tokens: readonly number[];
@@ -34,15 +34,15 @@ const commonLength = (a: readonly number[], b: readonly number[]): number => {
   return length;
 };
 
-/** What sessions that nobody has any more, and nobody disposed, keep of the cache. */
+/** Frees the cache blocks of sessions that were garbage-collected without `dispose`. */
 const dropped = new FinalizationRegistry<{ readonly past: Past | undefined }>(({ past }) =>
   past?.parked.release(),
 );
 
 /**
- * Calls that build on each other: what a call has in common with the one before, from the first token on, is not computed
- * again. Each call gives the whole prompt. While no call runs, others may take the session's part of the cache; then the
- * next call computes everything. Of calls that run at the same time, the one that ends last is built upon.
+ * Calls that share prefixes: the common prefix with the previous call is not computed again. Each call gives the whole
+ * prompt. While no call runs, other calls may take the session's cache blocks; the next call then computes its whole
+ * prompt. Where calls overlap, the call that ends last is kept for the next one.
  */
 export class Session {
   private readonly kept: { past: Past | undefined } = { past: undefined };
@@ -60,7 +60,7 @@ export class Session {
     return this.model.chat(messages, options, this.open);
   }
 
-  /** Frees the session's part of the cache. Disposing twice is harmless. */
+  /** Frees the session's cache blocks. Disposing twice is harmless. */
   dispose(): void {
     this.ended = true;
     this.kept.past?.parked.release();
@@ -72,13 +72,13 @@ export class Session {
 
   private readonly open: OpenSequence = async (ids, tokens, patience) => {
     this.needLive();
-    const { past } = this.kept; // another call may leave another one while this one waits
+    const { past } = this.kept; // an overlapping call may replace `kept.past` during this wait
     const lease = await this.model.pool.acquire(tokens, patience, past?.parked);
     if (this.ended) lease.release();
     this.needLive();
     const { sequence } = lease;
     const held = sequence.length === 0 ? [] : past!.tokens;
-    // The last token is computed in any case: its logits choose the next.
+    // At least the last token is computed: its logits choose the next token.
     const reused = Math.min(commonLength(held, ids), ids.length - 1);
     sequence.truncate(reused);
     const close = (left: readonly number[]) => {

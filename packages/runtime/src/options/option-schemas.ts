@@ -18,8 +18,8 @@ import { tokenizerSettingsSchema } from '../tokenizer/hugging-face.js';
 import { decodeSchema, encodeInTurnsSchema, encodeSchema, tokenStreamSchema } from '../tokenizer/options.js';
 
 /**
- * What the options of every call may be, by the name of their interface: the same tables that the calls check with. For
- * command lines and forms.
+ * The options of all calls, by the name of their interface: the tables that the calls check with. For command lines and
+ * forms.
  */
 export const optionSchemas = {
   LoadOptions: loadSchema,

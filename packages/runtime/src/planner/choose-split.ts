@@ -3,36 +3,36 @@ import { bytesOf, fitPart, type PartFit, usableMemory } from './part-fit.js';
 import type { PlanRequest } from './plan-request.js';
 import type { PlannedModel, PlannerDevice } from './planner-device.js';
 
-/** Consecutive layers on consecutive devices. */
+/** Consecutive layer ranges on consecutive devices. */
 interface Parts {
   readonly list: readonly PartFit[];
-  /** Of one decoded token, the copies between the devices included. */
+  /** Seconds per decoded token, copies between the devices included. */
   readonly seconds: number;
-  /** Bytes in the host's memory: devices that compute there share it. */
+  /** Bytes in host memory, which devices that compute there share. */
   readonly hostBytes: number;
 }
 
 const isOnHost = ({ profile: { sharesHostMemory, links } }: PlannerDevice): boolean =>
   sharesHostMemory ?? links === undefined;
 
-/** What devices that compute in the host's memory may take of it together. */
+/** Usable host memory of the devices that compute in it, together. */
 export const hostMemory = (devices: readonly PlannerDevice[]): number =>
   Math.min(...devices.filter(isOnHost).map(usableMemory));
 
-/** Bytes free on devices together: the host's memory counts once. */
+/** Free bytes of all devices together; host memory counts once. */
 export function freeTogether(devices: readonly PlannerDevice[]): number {
   const onHost = devices.filter(isOnHost).map(({ freeMemory }) => freeMemory);
   const apart = devices.filter((device) => !isOnHost(device));
   return apart.reduce((sum, { freeMemory }) => sum + freeMemory, onHost.length > 0 ? Math.min(...onHost) : 0);
 }
 
-/** Bytes that parts with a context take of the host's memory. */
+/** Bytes of the parts in host memory, at a context. */
 export const hostBytesOf = (parts: readonly PartFit[], context: number): number =>
   parts.reduce((sum, part) => sum + (isOnHost(part.device) ? bytesOf(part, context) : 0), 0);
 
 /**
- * The layers of each device, at least one, in the order of the devices, such that a token takes the least time and every part
- * has the memory for `context` tokens; undefined where there is no such split.
+ * The split with the least time per token: the layers of each device (≥ 1), in the order of the devices, where every
+ * part has memory for `context` tokens. Undefined where no such split exists.
  */
 export function fastestSplit(
   model: PlannedModel,
@@ -44,7 +44,9 @@ export function fastestSplit(
   const memory = hostMemory(devices);
   const known = new Map<number, readonly Parts[]>();
 
-  /** For layers `from` on over devices `d` on: the fastest first, each further one slower but smaller on the host. */
+  /**
+   * Candidates for layers ≥ `from` on devices ≥ `d`: fastest first; each next one is slower but needs less host memory.
+   */
   const fastestFrom = (d: number, from: number): readonly Parts[] => {
     const key = d * (layers + 1) + from;
     const found = known.get(key) ?? smallerOnes(partsFrom(d, from));
@@ -59,7 +61,7 @@ export function fastestSplit(
     const all: Parts[] = [];
     for (let to = next ? from + 1 : layers; to <= layers - left; to++) {
       const part = fitPart(model, { device, from, to }, request);
-      if (part.largestContext < context) break; // more layers take more memory
+      if (part.largestContext < context) break; // more layers need more memory
       const copy = next ? copySeconds(model, device, next) : 0;
       const hostBytes = hostBytesOf([part], context);
       for (const rest of next ? fastestFrom(d + 1, to) : [nothing])
@@ -88,7 +90,7 @@ function smallerOnes(parts: readonly Parts[]): readonly Parts[] {
   });
 }
 
-/** The largest context, `wanted` at most, for which there is a split, and the fastest with it. */
+/** The largest context ≤ `wanted` with a split, and the fastest split for it. */
 export function splitWithRoom(
   model: PlannedModel,
   devices: readonly PlannerDevice[],

@@ -8,8 +8,8 @@ export interface PlacedLayers extends LayerRange {
 }
 
 /**
- * Seconds that a device spends on some layers for one decoded token: every active weight is read once and takes two operations,
- * and the longer of the two times counts. All rates are measured: `flops` for dense weights, `rowFlops` for weights in blocks.
+ * Seconds of a device per decoded token, for its layers: max(bytes of active weights / bandwidth, 2 · active elements /
+ * rate). All rates are measured: `rowFlops` for weights in blocks, `flops` for dense weights.
  */
 export function decodeSeconds({ device, from, to }: PlacedLayers): number {
   const { readBandwidth, flops, rowFlops = flops } = device.profile;
@@ -18,23 +18,26 @@ export function decodeSeconds({ device, from, to }: PlacedLayers): number {
   return Math.max(perToken / readBandwidth, computing);
 }
 
-/** Seconds for one token of a prompt: two operations per active element of the layers. A prompt's rows share what is read. */
+/**
+ * Seconds per prompt token: two operations per active element of the layers. Reading weights is shared by all rows and
+ * not counted.
+ */
 function prefillSeconds({ device, from, to }: PlacedLayers): number {
   const active = device.costs.layers.slice(from, to).reduce((sum, layer) => sum + layer.active, 0);
   return (2 * active) / device.profile.flops;
 }
 
-/** Bytes of the residual stream of one token, f32. */
+/** Bytes of one token's residual stream, f32. */
 export const streamBytes = ({ config }: PlannedModel): number => 4 * config.width;
 
-/** Seconds that the residual stream of one token takes through the host's memory, from a device to another. */
+/** Seconds to copy one token's residual stream from a device through host memory to another. */
 export function copySeconds(model: PlannedModel, from: PlannerDevice, to: PlannerDevice): number {
   const bytes = streamBytes(model);
   const out = from.profile.links ? bytes / from.profile.links.deviceToHost : 0;
   return out + (to.profile.links ? bytes / to.profile.links.hostToDevice : 0);
 }
 
-/** Tokens per second of a model whose parts compute one after the other. */
+/** Tokens per second; the parts compute one after the other. */
 export function estimateSpeed(model: PlannedModel, parts: readonly PlacedLayers[]): BackendPlan['estimate'] {
   const copies = parts
     .slice(1)

@@ -3,9 +3,9 @@ import { mostDecodeRows } from '../engine/decode-batch.js';
 import type { PlannedModel } from './planner-device.js';
 
 /**
- * An upper bound of what a step of `rows` rows needs beside weights and cache: the residual stream with its norms and
- * copies, the projections of attention and feed-forward as f32, and the logits of the rows that `decoding` sequences decode
- * together, with what sampling makes of one. `decoding` is 0 where other backends compute the logits.
+ * Upper bound for the bytes of a step of `rows` rows, besides weights and cache: residual stream with norms and copies,
+ * projections of attention and feed-forward as f32, logits of the rows of `decoding` sequences, and the sampler's
+ * copies of one row. `decoding` is 0 where another backend computes the logits.
  */
 export function activationBytes(
   { config }: Pick<PlannedModel, 'config'>,
@@ -18,16 +18,16 @@ export function activationBytes(
   return 4 * rows * perRow + logits + (decoding === 0 ? 0 : samplingBytes({ config }));
 }
 
-/** What sampling makes of the logits of a row, in the host's memory: three copies. */
+/** Bytes of the sampler, in host memory: three copies of one row's logits. */
 export const samplingBytes = ({ config }: Pick<PlannedModel, 'config'>): number => 3 * 4 * config.vocabulary;
 
-/** What a row takes in the widest feed-forward: gate, up and their product; of each chosen expert also its input and output. */
+/** Floats per row of the widest feed-forward: gate, up and their product. A chosen expert adds its input and output. */
 function innerFloats({ width, feedForward, mixture }: PlannedModel['config']): number {
   const ofExperts = mixture ? mixture.experts + mixture.chosen * (3 * mixture.feedForward + 2 * width) : 0;
   return Math.max(3 * feedForward, ofExperts);
 }
 
-/** The same of an encoder's step, which keeps no logits. */
+/** The same bound for an encoder step, which has no logits. */
 export function encoderActivationBytes(config: EncoderConfig, rows: number): number {
   return 4 * rows * (10 * config.width + 3 * config.feedForward);
 }

@@ -5,29 +5,29 @@ import { activationBytes, samplingBytes } from './memory.js';
 import type { PlanRequest } from './plan-request.js';
 import type { PlannedModel, PlannerDevice } from './planner-device.js';
 
-/** Part of the free memory that is left to the rest of the process and the system. */
+/** Fraction of free memory reserved for the rest of the process and the system. */
 const reservedPart = 1 / 16;
 
 export const usableMemory = ({ freeMemory }: PlannerDevice): number => freeMemory * (1 - reservedPart);
 
-/** Layers on a device: what they take, and what remains for the cache. */
+/** Layers on a device: their bytes, and the room for the cache. */
 export interface PartFit extends PlacedLayers {
   readonly weights: number;
   readonly activations: number;
-  /** Of cache, for every sequence a token. */
+  /** Cache bytes of one token of every sequence. */
   readonly bytesPerToken: number;
-  /** Most tokens of context for which there is memory; negative when the weights alone do not fit. */
+  /** Largest context in tokens; negative where even the weights do not fit. */
   readonly largestContext: number;
 }
 
-/** Bytes of the largest step, and of what sampling makes of logits: as rehearsed, else estimated. */
+/** Bytes of the largest step and of the sampler: as rehearsed, else as estimated. */
 function largestStep(
   model: PlannedModel,
   { device: { steps, profile }, to }: PlacedLayers,
   { prefillChunk, sequences }: PlanRequest,
 ): number {
   const decoding = to === model.config.layers ? sequences : 0;
-  const chunks = profile.plansInFlight ?? 1; // each plan in flight has a chunk of a prompt
+  const chunks = profile.plansInFlight ?? 1; // each plan in flight holds one chunk of a prompt
   if (!steps) return activationBytes(model, chunks * prefillChunk, decoding);
   const prefill = chunks * steps.prefill;
   if (decoding === 0) return prefill;
@@ -46,6 +46,6 @@ export function fitPart(model: PlannedModel, placed: PlacedLayers, request: Plan
   return { device, from, to, weights, activations, bytesPerToken, largestContext };
 }
 
-/** Bytes that a part takes with a context. */
+/** Bytes of a part at a context. */
 export const bytesOf = ({ weights, activations, bytesPerToken }: PartFit, context: number): number =>
   weights + activations + context * bytesPerToken;

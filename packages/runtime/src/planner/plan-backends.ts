@@ -23,10 +23,10 @@ const described: Rule<PlannedModel> = {
 
 const deviceList = rules.listOf('devices, from plannerDevice', rules.object);
 
-/** Context when the caller names none: enough for most uses, and its cache is cheap. */
+/** Default context: enough for most uses, with a small cache. */
 export const defaultContext = 4096;
 
-/** Why a device cannot compute these layers, or undefined. */
+/** The reason why a device cannot compute these layers, or undefined. */
 function refusal(model: PlannedModel, found: PartFit, request: PlanRequest): RuntimeError | undefined {
   const { context, sequences } = request;
   const alone = () => fitPart(model, found, { ...request, sequences: 1 });
@@ -38,15 +38,15 @@ function refusal(model: PlannedModel, found: PartFit, request: PlanRequest): Run
   return undefined;
 }
 
-/** The context wished for, or the most that makes sense. */
+/** The requested context, or the default. */
 export const wantedContext = ({ config }: PlannedModel, { context }: PlanRequest): number =>
   context ?? Math.min(config.context, defaultContext);
 
-/** The sentence about the context that was chosen. */
+/** The reason for the chosen context. */
 function whyContext(model: PlannedModel, { context }: PlanRequest, chosen: number, perToken: number): string {
   const trained = model.config.context;
   if (context !== undefined && context > trained)
-    return `context ${context}, as asked; the model was trained for ${trained}, beyond which its text may degrade`;
+    return `context ${context}, as asked; the model was trained for ${trained}: longer text may degrade`;
   if (context !== undefined) return `context ${context}, as asked`;
   const why =
     chosen === trained
@@ -63,7 +63,7 @@ function plannedRange(part: PartFit, context: number): PlannedRange {
   return { backend: device.backend, firstLayer: from, endLayer: to, memory };
 }
 
-/** What the largest step takes, where it has been recorded. */
+/** The rehearsed size of the largest step, if it was rehearsed. */
 const stepReason = ({ device, activations }: PartFit): string[] =>
   device.steps
     ? [
@@ -102,7 +102,7 @@ function planOf(
   };
 }
 
-/** Why this device. */
+/** The reason for this device. */
 function choice({ device }: PartFit, devices: readonly PlannerDevice[], { named }: PlanRequest): string {
   const why = named
     ? 'the backend asked for'
@@ -112,7 +112,7 @@ function choice({ device }: PartFit, devices: readonly PlannerDevice[], { named 
   return `${showDevice(device)}: ${why}`;
 }
 
-/** What the driver lacks: it costs a copy to the host, or a few ops more. */
+/** Ops missing in the driver: each costs a copy to the host, or a few more ops. */
 function filledHoles({ backend, filled = {} }: PlannerDevice): string[] {
   const by = (how: 'host' | 'decomposed') =>
     Object.entries(filled).flatMap(([op, fill]) => (fill === how ? [op] : []));
@@ -129,7 +129,7 @@ function filledHoles({ backend, filled = {} }: PlannerDevice): string[] {
 
 const showMs = (ms: number): string => (ms < 100 ? ms.toPrecision(3) : ms.toFixed(0));
 
-/** Which layers are where, and what each part costs. */
+/** The layers of each device, and the cost of each part. */
 function splitReasons(
   model: PlannedModel,
   parts: readonly PartFit[],
@@ -148,7 +148,7 @@ function splitReasons(
 
 const showParts = (parts: readonly LayerRange[]): string => parts.map(showRange).join(',');
 
-/** The ranges that the caller asked for. */
+/** A plan with the caller's ranges. */
 function planRanges(
   model: PlannedModel,
   devices: readonly PlannerDevice[],
@@ -156,7 +156,7 @@ function planRanges(
 ): BackendPlan {
   const ranges = request.ranges!;
   const fault = rangeFault(ranges, model.config.layers);
-  if (fault) throw new RuntimeError('BAD_OPTION', `the split ${showParts(ranges)} cannot be: ${fault}`);
+  if (fault) throw new RuntimeError('BAD_OPTION', `the split ${showParts(ranges)} is not possible: ${fault}`);
   if (ranges.length !== devices.length)
     throw new RuntimeError(
       'BAD_OPTION',
@@ -173,13 +173,13 @@ function planRanges(
   return planOf(model, request, parts, fitting, splitReasons(model, parts, fitting, 'split as asked'));
 }
 
-/** Devices that compute in the host's memory share it. */
+/** Checks shared host memory. @throws RuntimeError MODEL_TOO_LARGE */
 function needHostMemory(parts: readonly PartFit[], context: number): void {
   const [taken, memory] = [hostBytesOf(parts, context), hostMemory(parts.map(({ device }) => device))];
   if (taken <= memory) return;
   throw new RuntimeError(
     'MODEL_TOO_LARGE',
-    `the parts ${showParts(parts)} take ${showBytes(taken)} of the host's memory together, of which ${showBytes(memory)} may be used: ` +
+    `the parts ${showParts(parts)} take ${showBytes(taken)} of the host's memory together, but only ${showBytes(memory)} may be used: ` +
       'these backends share it, so a split gains no room',
   );
 }
@@ -194,7 +194,10 @@ function largestOnHost(parts: readonly PartFit[], wanted: number): number {
 const showNames = (devices: readonly PlannerDevice[]): string =>
   devices.map(({ backend }) => `'${backend}'`).join(', ');
 
-/** The fastest split over all of these devices, in this order; its context may be shorter than asked. Undefined where no split has the memory. */
+/**
+ * The fastest split over all these devices, in this order. Its context may be shorter than requested. Undefined where
+ * no split fits.
+ */
 function planSplit(
   model: PlannedModel,
   devices: readonly PlannerDevice[],
@@ -210,7 +213,7 @@ function planSplit(
 const isTooShort = ({ context }: BackendPlan, request: PlanRequest): boolean =>
   context < (request.context ?? 1);
 
-/** Every device was asked for. */
+/** The caller named the devices: each one must compute layers. */
 function planNamed(
   model: PlannedModel,
   devices: readonly PlannerDevice[],
@@ -232,7 +235,7 @@ function planNamed(
   );
 }
 
-/** Where no device holds the model alone: the fewest that do together, fastest first. */
+/** Where no single device fits the model: the smallest number of devices that fits, fastest first. */
 function planTogether(
   model: PlannedModel,
   devices: readonly PlannerDevice[],
@@ -261,11 +264,11 @@ function notTogether(model: PlannedModel, devices: readonly PlannerDevice[], req
 }
 
 /**
- * Decides, before anything is allocated, which devices compute which layers of a model and how much context they afford. Pure.
- * @param devices best first; the first that has the memory is taken, and where none has, the fewest that have it together. One
- * device: it is taken or refused. With `named` or `ranges` every device computes layers, in the order given.
- * @throws RuntimeError MODEL_TOO_LARGE, CONTEXT_TOO_LARGE (with the largest that fits), BAD_OPTION (sequences, ranges), NO_BACKEND,
- * BAD_ARGUMENT
+ * Assigns layers to devices and chooses the context, before anything is allocated. Pure.
+ * @param devices best first. Takes the first device that fits, else the smallest number of devices that fits together.
+ * One device: taken or refused. With `named` or `ranges`: every device computes layers, in the order given.
+ * @throws RuntimeError MODEL_TOO_LARGE, CONTEXT_TOO_LARGE (with the largest that fits), BAD_OPTION (sequences, ranges),
+ * NO_BACKEND, BAD_ARGUMENT
  */
 export function planBackends(
   model: PlannedModel,
@@ -303,6 +306,6 @@ function planFirst(
   if (devices.length === 1) throw first;
   throw new RuntimeError(
     first.code,
-    `${first.message}; nor has a split over ${showNames(devices)} the memory`,
+    `${first.message}; no split over ${showNames(devices)} has the memory either`,
   );
 }

@@ -2,16 +2,16 @@ import { type KvDtype, type Rule, rules, type Schema } from '@quern/core';
 import type { LayerRange } from '@quern/models';
 import { loadSchema } from '../model/load-options.js';
 
-/** What the caller wants of a plan. */
+/** Request for a plan. */
 export interface PlanRequest {
-  /** The caller chose the devices: each computes at least one layer, in the order given; default false. */
+  /** True: the caller chose the devices; each one computes at least one layer, in the order given. Default false. */
   readonly named?: boolean | undefined;
   /** The layers of each device, in the order of the devices. Absent: the planner chooses. */
   readonly ranges?: readonly LayerRange[] | undefined;
-  /** Tokens of context of one sequence. Absent: the most that makes sense, see `defaultContext`. */
+  /** Tokens of context per sequence. Absent: see `defaultContext`. */
   readonly context?: number | undefined;
   readonly cacheDtype: KvDtype;
-  /** Sequences that the cache holds at once, each of the whole context. */
+  /** Sequences in the cache, each with the whole context. */
   readonly sequences: number;
   /** Most rows of one step. */
   readonly prefillChunk: number;
@@ -23,11 +23,11 @@ const layerRange: Rule<LayerRange> = {
     rules.isObject(value) && typeof value.from === 'number' && typeof value.to === 'number',
 };
 
-/** Of each option: what it must be, and its default. */
+/** What each option must be, and its default. */
 export const planSchema = {
   named: {
     ...rules.flag,
-    about: 'the caller chose the devices: each computes at least one layer',
+    about: 'true: the caller chose the devices, and each one computes at least one layer',
     byDefault: false,
   },
   ranges: {

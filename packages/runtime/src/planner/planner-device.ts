@@ -5,29 +5,29 @@ import { badArgument } from '../error.js';
 import { backendRule } from '../model/load-options.js';
 import type { StepBytes } from './rehearse-steps.js';
 
-/** What the planner must know of a model, whichever backend computes it. */
+/** The planner's facts about a model, independent of the backend. */
 export type PlannedModel = Pick<ModelDescription, 'architecture' | 'config'>;
 
-/** A backend, and the model as it would lie on it. */
+/** A backend, and the model's size on it. */
 export interface PlannerDevice {
-  /** The backend's name; of several instances of one backend, each has a name of its own. */
+  /** The backend's name; unique even among instances of one backend. */
   readonly backend: string;
   readonly profile: DeviceProfile;
   /** Bytes free now. */
   readonly freeMemory: number;
-  /** What the weights take on this device: as in the file where it reads their format, else as f32. */
+  /** Bytes of the weights on this device: as in the file where the device reads their format, else as f32. */
   readonly costs: ModelCosts;
-  /** Formats of the model that the device does not read: such weights are decoded. */
+  /** Formats that the device does not read: such weights are decoded. */
   readonly decoded: readonly string[];
-  /** Ops that its driver lacks, and how core computes them. Absent: none. */
+  /** Ops missing in the driver, and how core computes them. Absent: none. */
   readonly filled?: Filled;
-  /** What the model's largest steps take on it, as recorded by `rehearseSteps`. Absent: the planner estimates. */
+  /** Bytes of the model's largest steps on the device, from `rehearseSteps`. Absent: the planner estimates. */
   readonly steps?: StepBytes | undefined;
 }
 
 /**
- * @param name in place of the backend's own
- * @throws ModelError MISSING_WEIGHT, BAD_WEIGHT_SHAPE or UNKNOWN_FORMAT; BAD_ARGUMENT of it and of RuntimeError
+ * @param name replaces the backend's name
+ * @throws ModelError MISSING_WEIGHT, BAD_WEIGHT_SHAPE, UNKNOWN_FORMAT or BAD_ARGUMENT; RuntimeError BAD_ARGUMENT
  */
 export function plannerDevice(backend: Backend, file: ModelFile, name?: string): PlannerDevice {
   checkArgument('plannerDevice', 'backend', backend, backendRule, badArgument);

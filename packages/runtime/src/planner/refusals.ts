@@ -9,7 +9,7 @@ export function showDevice({ backend, profile }: PlannerDevice): string {
   return `'${backend}' (${name}, ${isa}, ${threads} ${threads === 1 ? 'thread' : 'threads'})`;
 }
 
-/** What makes weights larger than in the file, and what helps. */
+/** The part of a message about weights larger than in the file, with advice. */
 export const decodedNote = ({ decoded }: PlannerDevice): string =>
   decoded.length === 0
     ? ''
@@ -22,7 +22,7 @@ export function needs(model: PlannedModel, { device, from, to, weights, activati
     : `too large for '${device.backend}', ${showLayers({ from, to })}`;
   return (
     `${what}: ${showBytes(weights)} of weights and ${showBytes(activations)} of activations do not fit in the ` +
-    `${showBytes(device.freeMemory)} that are free on '${device.backend}' (a sixteenth of which stays free)${decodedNote(device)}`
+    `${showBytes(device.freeMemory)} that are free on '${device.backend}' (a sixteenth stays free)${decodedNote(device)}`
   );
 }
 

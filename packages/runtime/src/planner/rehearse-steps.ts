@@ -10,11 +10,11 @@ import {
 import { type LanguageModel, loadLanguageModel, type ModelFile } from '@quern/models';
 import { mostDecodeRows } from '../engine/decode-batch.js';
 
-/** Bytes that a model's largest steps take on a device beside weights and cache. */
+/** Bytes of a model's largest steps on a device, besides weights and cache. */
 export interface StepBytes {
   /** A step of `prefillChunk` rows of one sequence, with the logits of its last row. */
   readonly prefill: number;
-  /** A step of a row of each sequence that decodes, up to 16, with the logits of all. */
+  /** A step of one row per decoding sequence (≤ 16), with the logits of all rows. */
   readonly decode: number;
 }
 
@@ -26,7 +26,7 @@ export interface StepSizes {
 const sum = ({ arenaBytes, inputsBytes, outputsBytes }: StepMemory) =>
   arenaBytes + inputsBytes + outputsBytes;
 
-/** A forward pass of `rows` rows of each of some sequences. */
+/** Bytes of a forward pass: `rows` rows of each sequence. */
 function stepBytes(model: LanguageModel, cache: KvCache, sequences: number, rows: number): number {
   const entries = Array.from({ length: sequences }, () => {
     const sequence = cache.sequence();
@@ -41,8 +41,8 @@ function stepBytes(model: LanguageModel, cache: KvCache, sequences: number, rows
 }
 
 /**
- * Records the largest steps of a model as the backend would run them, and tells what they take. No weight is read, nothing runs.
- * Undefined where they cannot be recorded: another copy of core made the backend, or it lacks an op.
+ * Records a model's largest steps as the backend would run them, and returns their bytes. Reads no weights, runs
+ * nothing. Undefined where recording is impossible: another copy of core made the backend, or the backend lacks an op.
  */
 export async function rehearseSteps(
   backend: Backend,

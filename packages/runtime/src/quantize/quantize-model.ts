@@ -29,19 +29,19 @@ import { vocabularyToGguf } from '../tokenizer/to-gguf.js';
 import { speechVocabularyToGguf } from './speech-vocabulary.js';
 
 export interface QuantizeModelOptions extends QuantizeOptions {
-  /** llama.cpp's name of how the tokenizer splits text, where the model's folder does not tell. */
+  /** llama.cpp's name of the tokenizer's pre-tokenization, where the model's folder does not tell it. */
   readonly pre?: string | undefined;
-  /** Where installed model packages are looked for; the application's folder where absent. */
+  /** Folder: the packages in its nearest package.json are searched for models. Default: the application's folder. */
   readonly resolveFrom?: string | undefined;
 }
 
-/** Of each option: what it must be, and its default. */
+/** What each option must be, and its default. */
 export const quantizeModelSchema = {
   ...quantizeSchema,
   pre: {
     ...rules.text,
-    about: "llama.cpp's name of how the tokenizer splits text",
-    absent: "what the model's folder tells",
+    about: "llama.cpp's name of the tokenizer's pre-tokenization",
+    absent: "from the model's folder",
   },
   resolveFrom: loadSchema.resolveFrom,
 } as const satisfies Schema<QuantizeModelOptions>;
@@ -49,9 +49,10 @@ export const quantizeModelSchema = {
 const refuse: Refuse = (message) => new QuantizeError('BAD_ARGUMENT', message);
 
 /**
- * Writes a model as a GGUF file in a mix of formats: one of GGUF (of any architecture), of whisper.cpp, or of Hugging Face,
- * which is converted on the way with its vocabulary and chat template.
- * @throws RuntimeError MODEL_NOT_FOUND, BAD_ARGUMENT; ModelError, FileError, TokenizerError for what is wrong with the files; QuantizeError.
+ * Writes a model as a GGUF file in a mix of formats. Sources: GGUF (any architecture), whisper.cpp, or Hugging Face; a
+ * Hugging Face model is converted with its vocabulary and chat template.
+ * @throws RuntimeError MODEL_NOT_FOUND, BAD_ARGUMENT; ModelError, FileError, TokenizerError for faults of the files;
+ * QuantizeError.
  */
 export async function quantizeModel(
   pathOrId: ModelLocator,
@@ -70,7 +71,7 @@ export async function quantizeModel(
   return quantizeSource(source, output, rest);
 }
 
-/** A folder of Hugging Face, whatever kind of model it holds. */
+/** A Hugging Face folder with a model of any kind. */
 async function folderSource(
   weights: string,
   config: string,
@@ -117,7 +118,7 @@ interface TextFolder {
   readonly companions: Readonly<Partial<Record<CompanionName, string>>>;
 }
 
-/** With the vocabulary and the chat template of a folder as metadata. */
+/** Adds the vocabulary and the chat template of a folder as metadata. */
 async function convertOptions(
   { companions, config, path }: TextFolder,
   options: QuantizeModelOptions,

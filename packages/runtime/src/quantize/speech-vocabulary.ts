@@ -7,8 +7,8 @@ import { TokenType } from '../tokenizer/vocabulary.js';
 const timeStep = 0.02;
 
 /**
- * The vocabulary of a file of whisper.cpp as the `tokenizer.*` metadata of a GGUF file: the bytes of its tokens of text, the
- * special tokens where they follow from its size, and the merges, which the order of the tokens tells.
+ * The vocabulary of a whisper.cpp file as `tokenizer.*` metadata of a GGUF file: the bytes of the text tokens; the
+ * special tokens, whose ids follow from the vocabulary size; the merges, which follow from the order of the tokens.
  * @param size V, rows of the token embedding
  * @throws TokenizerError BAD_VOCABULARY
  */
@@ -51,8 +51,8 @@ export function speechVocabularyToGguf(
 }
 
 /**
- * The merges of a vocabulary whose ids are the ranks of its tokens (as tiktoken has it): each token joins the two that those
- * before it leave of it.
+ * The merges of a vocabulary where ids are ranks (as in tiktoken). Merging a token's bytes with all earlier merges
+ * leaves two parts: these two are the token's merge.
  */
 function mergesOf(spellings: readonly string[]): string[] {
   const ranks = new Map(spellings.map((spelling, id) => [spelling, id]));
@@ -62,7 +62,7 @@ function mergesOf(spellings: readonly string[]): string[] {
   });
 }
 
-/** The parts that are left when all pairs of a rank below `limit` are joined, the lowest first. */
+/** The parts left after joining all pairs with rank < `limit`, lowest rank first. */
 function joined(parts: string[], ranks: ReadonlyMap<string, number>, limit: number): string[] {
   for (;;) {
     let [best, at] = [limit, -1];

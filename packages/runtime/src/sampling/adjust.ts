@@ -1,9 +1,9 @@
 import type { ResolvedOptions } from './options.js';
 import type { RecentTokens } from './recent-tokens.js';
 
-/** Changes logits in place by logit bias and penalties, and back again. */
+/** Applies logit bias and penalties to logits in place, and undoes them. */
 export class Adjustments {
-  /** The logits of the changed tokens before the change. */
+  /** Token → its logit before the change. */
   readonly originals = new Map<number, number>();
   private readonly hasPenalty: boolean;
   /** Whether any logit may change. */
@@ -34,7 +34,7 @@ export class Adjustments {
   }
 }
 
-/** Adds the bias of each token to its logit, in place; ids beyond the logits are passed over. */
+/** Adds the bias of each token to its logit, in place; ignores ids ≥ logits.length. */
 export function addLogitBias(logits: Float32Array, bias: ReadonlyMap<number, number>): void {
   for (const [token, value] of bias) if (token < logits.length) logits[token]! += value;
 }
@@ -42,8 +42,8 @@ export function addLogitBias(logits: Float32Array, bias: ReadonlyMap<number, num
 /**
  * Lowers the logits of recent tokens, in place. `counts`: [token, occurrences].
  *
- * Repetition: Keskar et al. 2019 (CTRL), with negative logits multiplied so that they fall too. Presence and frequency:
- * OpenAI's definition, logit - occurrences * frequency - presence.
+ * Repetition: Keskar et al. 2019 (CTRL); negative logits are multiplied, so that they fall too. Presence and frequency:
+ * OpenAI's definition, logit − occurrences · frequency − presence.
  */
 export function penalize(
   logits: Float32Array,

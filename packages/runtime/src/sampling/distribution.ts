@@ -6,13 +6,13 @@ export interface Distribution {
   readonly probabilities: Float64Array;
 }
 
-/** Always the same token. */
+/** One token with probability 1. */
 export const certain = (token: number): Distribution => ({
   tokens: Int32Array.of(token),
   probabilities: Float64Array.of(1),
 });
 
-/** softmax(logit / temperature) over `tokens`, none of them at -Infinity. */
+/** softmax(logit / temperature) over `tokens`; all their logits are above -Infinity. */
 export function softmaxOf(logits: Float32Array, tokens: Int32Array, temperature: number): Distribution {
   return { tokens, probabilities: normalised(weightsOf(logits, tokens, temperature)) };
 }
@@ -22,9 +22,9 @@ export const drawFrom = ({ tokens, probabilities }: Distribution, random: number
   tokens[drawIndex(probabilities, random)]!;
 
 /**
- * Speculative sampling (Leviathan et al. 2023, algorithm 1; Chen et al. 2023, algorithm 2) of one token: `draft`, which was
- * drawn from q, with probability min(1, p / q), and else a token drawn from max(0, p - q), which is never `draft`. Whatever
- * q is, the token that comes out is distributed as p.
+ * Speculative sampling (Leviathan et al. 2023, algorithm 1; Chen et al. 2023, algorithm 2) of one token. `draft` was
+ * drawn from q: it is returned with probability min(1, p / q); else a token drawn from max(0, p − q), which is never
+ * `draft`. The returned token is distributed as p, for any q.
  */
 export function acceptOrRedraw(
   p: Distribution,

@@ -1,19 +1,25 @@
 import { SamplingError } from './error.js';
 
-/** Draws by the op `sample` on the device: the same tokens as the sampler draws. */
+/** Draws by the device's op `sample`, with the same tokens as the sampler's. */
 export interface Draws {
   /** [4]: temperature, top-k, top-p, ln min-p. */
   readonly settings: Float32Array;
-  /** Writes the words of the next `count` draws [count, 2] to `words` from index `at` on; it does not use them up. */
+  /**
+   * Writes the random words of the next `count` draws, [count, 2], to `words` from index `at` on. Does not consume
+   * them.
+   */
   peek(words: Int32Array, at: number, count: number): void;
-  /** Uses up the next draw, by which the device has found `token`. @throws SamplingError BAD_LOGITS where it has found none */
+  /**
+   * Consumes the next draw, which gave `token`.
+   * @throws SamplingError BAD_LOGITS where the device could draw no token
+   */
   take(token: number): number;
 }
 
-/** The device's result for a row where no token can be drawn. */
+/** The device's token for a row where no token can be drawn. */
 export const noToken = -1;
 
-/** @throws SamplingError BAD_LOGITS where the device has found no token */
+/** @throws SamplingError BAD_LOGITS where the device could draw no token */
 export function needToken(token: number): void {
   if (token !== noToken) return;
   throw new SamplingError(

@@ -4,12 +4,12 @@ import { QuernError, type Refuse } from '@quern/core';
 export type SamplingErrorCode =
   | 'BAD_OPTION' // a sampling option of a wrong type, out of its range, or unknown
   | 'BAD_ARGUMENT' // an argument of a wrong type
-  | 'BAD_LOGITS'; // logits that no token can be drawn from: NaN, +Infinity, all -Infinity, a wrong length
+  | 'BAD_LOGITS'; // unusable logits: NaN, +Infinity, all -Infinity, or a wrong length
 
-/** Thrown when a sampler is made, and when it samples. */
+/** Thrown by the constructor of a sampler and by sampling. */
 export class SamplingError extends QuernError<SamplingErrorCode> {
   static override readonly className: string = 'SamplingError';
 }
 
-/** Refuses an argument. */
+/** The error for a bad argument. */
 export const badArgument: Refuse = (message) => new SamplingError('BAD_ARGUMENT', message);

@@ -1,8 +1,9 @@
 import { argmax, topTokens } from './select.js';
 
 /**
- * The tokens that top-k, then top-p, leave: likeliest first where either cuts, by id where neither does. `topK` 0 and
- * `topP` 1 leave all that are above -Infinity. Probabilities are those of the tokens that top-k left.
+ * Tokens kept by top-k, then top-p: likeliest first where either one cuts, by id where neither does. `topK` 0 and
+ * `topP` 1 keep all tokens above -Infinity. Probabilities for top-p are relative to the tokens kept by top-k.
+ *
  *
  * @throws SamplingError BAD_LOGITS
  */
@@ -12,16 +13,19 @@ export function candidates(logits: Float32Array, topK: number, topP: number): In
   return withinTopP(logits, topTokens(logits, topK), topP);
 }
 
-/** What top-p leaves of tokens, likeliest first, that top-k has left. */
+/** Tokens kept by top-p, from the output of top-k (likeliest first). */
 export const withinTopP = (logits: Float32Array, tokens: Int32Array, topP: number): Int32Array =>
   topP === 1 ? tokens : nucleus(logits, tokens, weightOf(logits, tokens), topP);
 
 function possibleTokens(logits: Float32Array): Int32Array {
-  argmax(logits); // refuses NaN, +Infinity and nothing at all
+  argmax(logits); // refuses NaN, +Infinity, and logits without a finite one
   return tokensFrom(logits, -Number.MAX_VALUE);
 }
 
-/** The fewest of `tokens`, likeliest first, that reach `topP` of `total`; at least one (Holtzman et al. 2020). */
+/**
+ * The shortest prefix of `tokens` (likeliest first) with weight ≥ `topP` · `total`; at least one token (Holtzman et al.
+ * 2020).
+ */
 function nucleus(logits: Float32Array, tokens: Int32Array, total: number, topP: number): Int32Array {
   const highest = logits[tokens[0]!]!;
   let sum = 0;
@@ -43,7 +47,10 @@ function weightOf(logits: Float32Array, tokens: Int32Array): number {
 const BINS = 2048;
 const BINS_PER_NAT = 64; // the last bin is 32 nats below the highest logit: 1e-14 of its probability
 
-/** The nucleus of the whole vocabulary: a histogram of the weights tells how low it can reach, so that only those are sorted. */
+/**
+ * The nucleus of the whole vocabulary. A histogram of the weights gives a lower bound for its logits; only tokens above
+ * are sorted.
+ */
 function fullNucleus(logits: Float32Array, topP: number): Int32Array {
   const highest = logits[argmax(logits)]!;
   const bins = new Float64Array(BINS);
@@ -66,7 +73,7 @@ function fullNucleus(logits: Float32Array, topP: number): Int32Array {
   );
 }
 
-/** The tokens whose logit is at least `lowest`, by id. */
+/** The ids of tokens with logit ≥ `lowest`, ascending. */
 function tokensFrom(logits: Float32Array, lowest: number): Int32Array {
   const tokens = new Int32Array(logits.length);
   let count = 0;
@@ -74,10 +81,10 @@ function tokensFrom(logits: Float32Array, lowest: number): Int32Array {
   return tokens.subarray(0, count);
 }
 
-/** How far below the highest a logit may be, as f32: what devices sample with. */
+/** ln minP as f32, as devices compute: a kept logit is at least the highest + ln minP. */
 export const logMinP = (minP: number): number => Math.fround(Math.log(minP));
 
-/** The tokens, in any order, that are at least `minP` times as likely as the likeliest (Nguyen et al. 2024). */
+/** The tokens at least `minP` times as likely as the likeliest, in any order (Nguyen et al. 2024). */
 export function minPFilter(logits: Float32Array, tokens: Int32Array, minP: number): Int32Array {
   if (minP === 0) return tokens;
   const threshold = highestLogit(logits, tokens) + logMinP(minP);

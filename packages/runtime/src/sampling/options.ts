@@ -1,31 +1,31 @@
 import { checkOptions, pickOptions, type Refuse, rules, type Schema } from '@quern/core';
 import { SamplingError } from './error.js';
 
-/** How the next token is chosen. The defaults are llama.cpp's. */
+/** Options of sampling. The defaults are llama.cpp's. */
 export interface SamplingOptions {
   /** 0: always the likeliest token; higher: more varied. ≥ 0, default 0.8. */
   temperature?: number | undefined;
-  /** Only the `topK` likeliest tokens; 0: all. Default 40. */
+  /** Keep only the `topK` likeliest tokens; 0: all. Default 40. */
   topK?: number | undefined;
-  /** Only the likeliest tokens that together reach this probability; 1: all. In (0, 1], default 0.95. */
+  /** Keep only the likeliest tokens whose probabilities together reach this value; 1: all. In (0, 1], default 0.95. */
   topP?: number | undefined;
-  /** Only tokens at least this fraction as likely as the likeliest; 0: all. In [0, 1], default 0.05. */
+  /** Keep only tokens at least this fraction as likely as the likeliest; 0: all. In [0, 1], default 0.05. */
   minP?: number | undefined;
-  /** Divides positive logits, and multiplies negative ones, of recent tokens; 1: off. > 0, default 1. */
+  /** For recent tokens: positive logits are divided by it, negative ones multiplied; 1: off. > 0, default 1. */
   repetitionPenalty?: number | undefined;
-  /** Subtracted once from the logit of a recent token. Finite, default 0. */
+  /** Subtracted once from the logit of each recent token. Finite, default 0. */
   presencePenalty?: number | undefined;
-  /** Subtracted from the logit of a recent token as often as it occurs. Finite, default 0. */
+  /** Subtracted from the logit of a recent token once per occurrence. Finite, default 0. */
   frequencyPenalty?: number | undefined;
-  /** How many of the last tokens are recent; 0: none; -1: all. Default 64. */
+  /** The number of last tokens that count as recent; 0: none; -1: all. Default 64. */
   penaltyWindow?: number | undefined;
-  /** Added to logits by token id; -Infinity bans a token. */
+  /** Added to the logits, by token id; -Infinity bans a token. */
   logitBias?: Readonly<Record<number, number>> | ReadonlyMap<number, number> | undefined;
-  /** The same seed and logits give the same tokens. An integer from 0 to 2^64 - 1; default: a random one. */
+  /** The same seed and logits give the same tokens. Integer from 0 to 2^64 - 1; default: random. */
   seed?: number | bigint | undefined;
 }
 
-/** Every option, checked; temperature and topP as f32, which devices sample with. */
+/** All options, checked. temperature and topP are f32, as devices compute. */
 export interface ResolvedOptions {
   temperature: number;
   topK: number;
@@ -39,27 +39,27 @@ export interface ResolvedOptions {
   seed: bigint;
 }
 
-/** Of each option: what it must be, and its default. */
+/** What each option must be, and its default. */
 export const samplingSchema = {
   temperature: {
     ...rules.float32,
-    about: 'how varied the text is; 0 always takes the likeliest token',
+    about: 'randomness of the text; 0: always the likeliest token',
     byDefault: 0.8,
   },
-  topK: { ...rules.whole(0), about: 'only the k likeliest tokens; 0: all', byDefault: 40 },
+  topK: { ...rules.whole(0), about: 'keep only the k likeliest tokens; 0: all', byDefault: 40 },
   topP: {
     ...rules.shareAboveZero,
-    about: 'only the likeliest tokens that together reach this probability; 1: all',
+    about: 'keep only the likeliest tokens whose probabilities together reach this value; 1: all',
     byDefault: 0.95,
   },
   minP: {
     ...rules.share,
-    about: 'only tokens at least this fraction as likely as the likeliest; 0: all',
+    about: 'keep only tokens at least this fraction as likely as the likeliest; 0: all',
     byDefault: 0.05,
   },
   repetitionPenalty: {
     ...rules.aboveZero,
-    about: 'divides the positive logits of recent tokens, multiplies the negative ones; 1: off',
+    about: 'for recent tokens: positive logits are divided by it, negative ones multiplied; 1: off',
     byDefault: 1,
   },
   presencePenalty: {
@@ -69,24 +69,24 @@ export const samplingSchema = {
   },
   frequencyPenalty: {
     ...rules.finite,
-    about: 'subtracted from the logits of recent tokens for each time they occurred',
+    about: 'subtracted from the logits of recent tokens, once per occurrence',
     byDefault: 0,
   },
   penaltyWindow: {
     ...rules.whole(-1),
-    about: 'how many of the last tokens are recent; 0: none; -1: all',
+    about: 'number of last tokens that count as recent; 0: none; -1: all',
     byDefault: 64,
   },
   logitBias: {
     ...rules.object,
     must: 'an object or a Map from token ids to finite numbers or -Infinity',
-    about: 'added to logits by token id; -Infinity bans a token',
+    about: 'added to the logits, by token id; -Infinity bans a token',
     absent: 'none',
   },
-  seed: { ...rules.seed, about: 'the same seed and logits give the same tokens', absent: 'a random one' },
+  seed: { ...rules.seed, about: 'the same seed and logits give the same tokens', absent: 'random' },
 } as const satisfies Schema<SamplingOptions>;
 
-/** The options of sampling among others. */
+/** The sampling options of `options`. */
 export const samplingOf = (options: SamplingOptions): SamplingOptions =>
   pickOptions(options, Object.keys(samplingSchema) as (keyof SamplingOptions)[]);
 
@@ -98,7 +98,10 @@ export const checkSampling = (where: string, options: unknown): void =>
 
 type NumberName = Exclude<keyof SamplingOptions, 'logitBias' | 'seed'>;
 
-/** Options with defaults filled in. @throws SamplingError BAD_OPTION for a bias outside of the vocabulary */
+/**
+ * Options with defaults filled in.
+ * @throws SamplingError BAD_OPTION for a token id outside the vocabulary in logitBias
+ */
 export function resolveOptions(options: SamplingOptions, vocabSize?: number): ResolvedOptions {
   const number = (name: NumberName): number => options[name] ?? samplingSchema[name].byDefault;
   return {

@@ -1,6 +1,6 @@
 const MASK = (1n << 64n) - 1n;
 
-/** SplitMix64 (Steele et al. 2014): spreads a seed over as many 64-bit words as needed. */
+/** SplitMix64 (Steele et al. 2014): expands a seed to any number of 64-bit words. */
 function* splitMix64(seed: bigint): Generator<bigint, never> {
   for (let state = seed; ; ) {
     state = (state + 0x9e3779b97f4a7c15n) & MASK;
@@ -37,7 +37,10 @@ export class Random {
     return result;
   }
 
-  /** The words of the next `count` numbers of 53 bits [count, 2] go to `words` from index `at` on; they stay the next. */
+  /**
+   * Writes the words of the next `count` 53-bit numbers, [count, 2], to `words` from index `at` on. Does not consume
+   * them.
+   */
   peek(words: Int32Array, at: number, count: number): void {
     const before = this.state.slice();
     for (let i = 0; i < 2 * count; i++) words[at + i] = this.nextUint32();

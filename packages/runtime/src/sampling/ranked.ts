@@ -1,19 +1,20 @@
 import { logMinP, withinTopP } from './filter.js';
 import type { ResolvedOptions } from './options.js';
 
-/** The likeliest tokens in order. Every token that is not listed is less likely than the last one listed. */
+/** The likeliest tokens in order. Every token not listed is less likely than the last one listed. */
 export interface Ranked {
-  /** Likeliest first, of equals the lowest id first; finite logits only. */
+  /** Likeliest first; of equal logits the lowest id first; only finite logits. */
   readonly tokens: Int32Array;
-  /** All that are above -Infinity. */
+  /** Whether all tokens above -Infinity are listed. */
   readonly complete: boolean;
 }
 
 /**
- * What is known of the order of adjusted logits from `best`, the order of the logits as they were: the adjusted tokens take
- * their new places, and every other token stays below the last of `best`.
+ * The order of adjusted logits, as far as it follows from `best`, the order before the adjustment. Adjusted tokens move
+ * to their new places; every token not listed is below the last of `best`.
  *
- * @param originals what the logits of the adjusted tokens were
+ *
+ * @param originals token → its logit before the adjustment
  */
 export function rank(logits: Float32Array, best: Int32Array, originals: ReadonlyMap<number, number>): Ranked {
   const last = best[best.length - 1]!;
@@ -32,15 +33,15 @@ export function rank(logits: Float32Array, best: Int32Array, originals: Readonly
   return known(logits, complete ? merged : merged.subarray(0, countAbove(logits, merged, below)), complete);
 }
 
-/** Empty where a logit is +Infinity: the path over all logits reports that error. */
+/** Empty for a logit of +Infinity: the path over all logits reports the error. */
 const known = (logits: Float32Array, tokens: Int32Array, complete: boolean): Ranked =>
   logits[tokens[0]!]! < Number.POSITIVE_INFINITY
     ? { tokens, complete }
     : { tokens: tokens.subarray(0, 0), complete: false };
 
 /**
- * What `candidates` and the min-p filter leave, in the order in which they leave it, or undefined where the known tokens do
- * not suffice to tell.
+ * Tokens kept by `candidates` and then min-p, in their order of output. Undefined where the ranked tokens are too few
+ * to decide.
  */
 export function rankedCandidates(
   logits: Float32Array,
@@ -54,28 +55,28 @@ export function rankedCandidates(
     const kept = withinTopP(logits, tokens.subarray(0, topK), topP);
     return kept.subarray(0, countFrom(logits, kept, threshold));
   }
-  if (topP < 1 || minP === 0) return undefined; // every token has a part in these
+  if (topP < 1 || minP === 0) return undefined; // top-p without top-k and minP = 0 need every token
   const count = countFrom(logits, tokens, threshold);
   return complete || count < tokens.length ? tokens.slice(0, count).sort() : undefined;
 }
 
 const order = (logits: Float32Array, a: number, b: number): number => logits[b]! - logits[a]! || a - b;
 
-/** How many of ordered tokens are at `threshold` or above. */
+/** Number of leading tokens with logit ≥ `threshold`. `tokens` is ordered. */
 function countFrom(logits: Float32Array, tokens: Int32Array, threshold: number): number {
   let count = 0;
   while (count < tokens.length && logits[tokens[count]!]! >= threshold) count++;
   return count;
 }
 
-/** How many of ordered tokens are above `floor`. */
+/** Number of leading tokens with logit > `floor`. `tokens` is ordered. */
 function countAbove(logits: Float32Array, tokens: Int32Array, floor: number): number {
   let count = 0;
   while (count < tokens.length && logits[tokens[count]!]! > floor) count++;
   return count;
 }
 
-/** Two ordered lists as one. */
+/** Merges two ordered lists. */
 function merge(logits: Float32Array, a: Int32Array, b: Int32Array): Int32Array {
   const merged = new Int32Array(a.length + b.length);
   let i = 0;

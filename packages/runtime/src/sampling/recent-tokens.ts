@@ -1,4 +1,4 @@
-/** How often each token occurs among the last `window` accepted ones; window -1: among all. */
+/** Number of occurrences of each token among the last `window` accepted ones; window -1: among all. */
 export class RecentTokens {
   private readonly counts = new Map<number, number>();
   private readonly ring: Int32Array;
@@ -25,7 +25,7 @@ export class RecentTokens {
     return copy;
   }
 
-  /** [token, how often] */
+  /** [token, occurrences] */
   entries(): IterableIterator<[number, number]> {
     return this.counts.entries();
   }

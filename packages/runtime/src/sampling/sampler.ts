@@ -12,8 +12,8 @@ import { RecentTokens } from './recent-tokens.js';
 import { argmax } from './select.js';
 
 /**
- * Chooses tokens from logits, in llama.cpp's order: logit bias, penalties, top-k, top-p, min-p, temperature, draw.
- * Call `accept` with every token of the sequence, the prompt's included, so that the penalties know them.
+ * Chooses tokens from logits, in llama.cpp's order: logit bias, penalties, top-k, top-p, min-p, temperature, draw. Call
+ * `accept` with every token of the sequence, the prompt's tokens included: penalties count them.
  */
 export class Sampler {
   private readonly options: ResolvedOptions;
@@ -21,7 +21,7 @@ export class Sampler {
   private readonly recent: RecentTokens;
   private readonly adjustments: Adjustments;
 
-  /** `vocabSize`: the number of logits, to check them and the logit bias against. @throws SamplingError BAD_OPTION */
+  /** @param vocabSize number of logits; used to check the logits and the logit bias @throws SamplingError BAD_OPTION */
   constructor(
     options: SamplingOptions = {},
     private readonly vocabSize?: number,
@@ -35,17 +35,18 @@ export class Sampler {
     this.adjustments = new Adjustments(this.options);
   }
 
-  /** The seed in use: give it to another sampler to repeat what this one does. */
+  /** The seed in use. Another sampler with this seed repeats the same choices. */
   get seed(): bigint {
     return this.options.seed;
   }
 
   /**
-   * The next token. The same with `best` as without it, but where `best` suffices not all logits are looked at; then a NaN
-   * among those that are not counts as -Infinity.
+   * The next token; the same with and without `best`. Where `best` suffices, not all logits are read, and a NaN among
+   * the unread logits counts as -Infinity.
    *
-   * @param logits [vocabulary]; changed during the call, then as before
-   * @param best the likeliest tokens of the logits in order, of equals the lowest id first, NaN as -Infinity
+   *
+   * @param logits [vocabulary]; changed during the call, restored afterwards
+   * @param best the likeliest tokens in order; of equal logits the lowest id first; NaN counts as -Infinity
    * @throws SamplingError BAD_LOGITS
    */
   sample(logits: Float32Array, best?: Int32Array): number {
@@ -59,8 +60,9 @@ export class Sampler {
   }
 
   /**
-   * What `sample` would draw from, had the tokens `ahead` been accepted too. `logits`: [vocabulary]; changed during the
-   * call, then as before. @throws SamplingError BAD_LOGITS
+   * The distribution of `sample`, as if the tokens `ahead` had been accepted too.
+   * @param logits [vocabulary]; changed during the call, restored afterwards
+   * @throws SamplingError BAD_LOGITS
    */
   distribution(logits: Float32Array, ahead: readonly number[] = []): Distribution {
     this.needVocabulary(logits);
@@ -76,9 +78,9 @@ export class Sampler {
   }
 
   /**
-   * For a device that draws the same tokens from the same logits: its exponentials may differ in the last bit of a double,
-   * and so may a token whose random number lies as close to its neighbour's. Undefined where logit bias or penalties change
-   * logits, which devices do not do, and where there is no chance in it.
+   * Settings for a device that draws the same tokens from the same logits. The device's exp may differ in the last bit
+   * of a double; the token then differs if its random number is that close to the boundary. Undefined with logit bias
+   * or penalties (devices do not apply them), and where the choice has no randomness.
    */
   get draws(): Draws | undefined {
     const { temperature, topK, topP, minP } = this.options;
@@ -95,12 +97,12 @@ export class Sampler {
     };
   }
 
-  /** The next random number of the seed's, uniform in [0, 1). */
+  /** The next random number, uniform in [0, 1). */
   nextRandom(): number {
     return this.random.nextDouble();
   }
 
-  /** Tells the penalties that `token` is now part of the sequence. */
+  /** Adds `token` to the sequence that penalties count. */
   accept(token: number): void {
     if (!Number.isInteger(token)) checkArgument('accept', 'token', token, rules.whole(0), badArgument);
     this.recent.accept(token);

@@ -1,13 +1,13 @@
 import { brokenNumber } from '../broken-numbers.js';
 import { SamplingError } from './error.js';
 
-/** The likeliest token; of equals, the lowest id. @throws SamplingError BAD_LOGITS */
+/** The likeliest token; of equal logits the lowest id. @throws SamplingError BAD_LOGITS */
 export function argmax(logits: Float32Array): number {
   let best = -1;
   let highest = Number.NEGATIVE_INFINITY;
   for (let token = 0; token < logits.length; token++) {
     const logit = logits[token]!;
-    if (logit <= highest) continue; // never true of NaN
+    if (logit <= highest) continue; // false for NaN
     checkLogit(token, logit);
     best = token;
     highest = logit;
@@ -17,17 +17,18 @@ export function argmax(logits: Float32Array): number {
 }
 
 /**
- * The `count` likeliest tokens, likeliest first, of equals the lowest id first; tokens at -Infinity are left out. One
- * pass over the logits with a heap of `count` entries whose root is the least likely of them.
+ * The `count` likeliest tokens, likeliest first; of equal logits the lowest id first. Tokens at -Infinity are left out.
+ * One pass over the logits with a heap of `count` entries; the root is the least likely entry.
+ *
  *
  * @throws SamplingError BAD_LOGITS
  */
 export function topTokens(logits: Float32Array, count: number): Int32Array {
   const heap = new Int32Array(Math.min(count, logits.length));
   let size = 0;
-  let threshold = Number.NEGATIVE_INFINITY; // a token must beat the root, and a later equal never does
+  let threshold = Number.NEGATIVE_INFINITY; // a token must exceed the root: an equal later token never enters
   for (let token = 0; token < logits.length; token++) {
-    if (logits[token]! <= threshold) continue; // never true of NaN
+    if (logits[token]! <= threshold) continue; // false for NaN
     checkLogit(token, logits[token]!);
     if (size < heap.length) siftUp(logits, heap, size++, token);
     else siftDown(logits, heap, size, token);
@@ -37,7 +38,7 @@ export function topTokens(logits: Float32Array, count: number): Int32Array {
   return heap.subarray(0, size).sort((a, b) => logits[b]! - logits[a]! || a - b);
 }
 
-/** Whether a goes before b in the heap: less likely, or as likely with a higher id. */
+/** Heap order: a is less likely than b, or equally likely with a higher id. */
 const isWorse = (logits: Float32Array, a: number, b: number) =>
   logits[a]! !== logits[b]! ? logits[a]! < logits[b]! : a > b;
 
@@ -66,7 +67,7 @@ function siftDown(logits: Float32Array, heap: Int32Array, size: number, token: n
   heap[at] = token;
 }
 
-/** Checks the logit of the likeliest token: a finite number. @throws SamplingError BAD_LOGITS */
+/** Checks that the logit of the likeliest token is finite. @throws SamplingError BAD_LOGITS */
 export function needPossible(logits: Float32Array, token: number): void {
   if (!(logits[token]! > Number.NEGATIVE_INFINITY)) throw noToken(logits);
   checkLogit(token, logits[token]!);

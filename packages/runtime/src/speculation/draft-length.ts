@@ -1,13 +1,13 @@
-/** How fast the estimate follows what happens: it remembers about the last ten tokens. */
+/** Learning rate of the estimate: an average over about the last ten tokens. */
 const learningRate = 0.1;
-/** How fast it forgets while nothing is drafted, so that bad luck is not the end of drafting. */
+/** Rate towards the prior while nothing is drafted: drafting resumes after a run of rejections. */
 const forgettingRate = 0.002;
 
-/** How many tokens to draft. */
+/** Chooses the draft length. */
 export interface LengthChoice {
-  /** Tokens to draft: 0 to `most`; 0 where `most` is below 1. */
+  /** Tokens to draft: 0 ≤ n ≤ `most`; 0 for `most` < 1. */
   choose(most: number): number;
-  /** The result of one check: `drafted` tokens, of which the first `accepted` were right. */
+  /** Records a check: of `drafted` tokens, the first `accepted` were right. */
   learn(drafted: number, accepted: number): void;
 }
 
@@ -15,14 +15,14 @@ export interface LengthChoice {
 export const longestDraft: LengthChoice = { choose: (most) => Math.max(0, most), learn() {} };
 
 /**
- * How many tokens are worth drafting. If each is right with probability r, a draft of k gives 1 + r + … + rᵏ tokens
- * (Leviathan et al. 2023, equation 1) in the time of 1 + cost · k steps of one token; k is where that is the most per time.
- * Clocks have no part in it, so that the same seed gives the same tokens.
+ * Draft length k with the most tokens per time. If each draft token is right with probability r, k of them give 1 + r +
+ * … + rᵏ tokens (Leviathan et al. 2023, equation 1) in the time of 1 + cost · k steps of one token. No clock is read:
+ * the same seed gives the same tokens.
  */
 export class DraftLength implements LengthChoice {
   private rate: number;
 
-  /** @param prior the probability to begin with @param cost what a drafted token adds to a step of one */
+  /** @param prior the initial r @param cost what a drafted token adds to a step of one token */
   constructor(
     private readonly prior: number,
     private readonly cost: number,

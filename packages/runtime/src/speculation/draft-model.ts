@@ -11,24 +11,24 @@ import { type Draft, type Drafter, noDraft } from './drafter.js';
 export interface DraftModelParts {
   readonly engine: Engine;
   readonly lease: Lease;
-  /** Most tokens that the sequence may hold. */
+  /** Most tokens in the sequence. */
   readonly room: number;
-  /** The generation's, whose options and random numbers the drafts share; absent: drafts are the likeliest tokens. */
+  /** The generation's sampler: drafts use its options and random numbers. Absent: drafts are the likeliest tokens. */
   readonly sampler: Sampler | undefined;
   readonly length: LengthChoice;
   readonly maxDraft: number;
   readonly signal: AbortSignal | undefined;
 }
 
-/** Missing tokens up to this many are computed by captured steps, more as a prompt. */
+/** Up to this many missing tokens run in captured steps; more run as a prompt. */
 const fewTokens = 16;
 
 const noStops = new Int32Array(0);
 
-/** A smaller model guesses. Its sequence keeps what it has in common with the history from draft to draft. */
+/** Drafts with a smaller model. Its sequence keeps the common prefix with the history from draft to draft. */
 export class DraftModel implements Drafter {
   private readonly sequence: KvSequence;
-  /** Tokens of the sequence, and perhaps some that are no longer in it. */
+  /** Tokens of the sequence, possibly followed by tokens already truncated. */
   private held: number[] = [];
   private drafted = 0;
 
@@ -57,7 +57,7 @@ export class DraftModel implements Drafter {
     this.parts.lease.release();
   }
 
-  /** Cuts the sequence to what it has in common with `history`; gives the rest of it, at least one token. */
+  /** Truncates the sequence to its common prefix with `history`; returns the rest of `history`, at least one token. */
   private keepCommon(history: readonly number[]): readonly number[] {
     const most = Math.min(this.sequence.length, history.length - 1);
     let common = 0;
@@ -91,7 +91,7 @@ export class DraftModel implements Drafter {
     return { tokens, proposals };
   }
 
-  /** Appends tokens; `take` gets what follows the last. */
+  /** Appends tokens; `take` reads the row of the last one. */
   private follow(
     tokens: readonly number[],
     head: 'argmax' | 'logits',

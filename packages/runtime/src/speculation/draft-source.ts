@@ -3,23 +3,23 @@ import type { Lease } from '../engine/lease.js';
 import type { Patience } from '../engine/waiter.js';
 import type { WithVocabulary } from './same-vocabulary.js';
 
-/** What speculation needs of the model that drafts. */
+/** The draft model's services for speculation. */
 export interface DraftSource {
   readonly engine: Engine;
   readonly context: number;
-  /** What a token of it costs, in tokens of the model that it drafts for. */
+  /** Cost of one of its tokens, in tokens of the target model. */
   readonly cost: number;
-  /** A sequence of its own cache with room for `tokens`. */
+  /** A sequence in the draft model's cache with room for `tokens`. */
   open(tokens: number, patience: Patience): Promise<Lease>;
 }
 
-/** A model that another one drafts for. */
+/** The target of a draft model. */
 export interface DraftTarget extends WithVocabulary {
-  /** Bytes that the weights take. */
+  /** Bytes of the weights. */
   readonly weightBytes: number;
 }
 
-/** A model that can draft: what `loadModel` gives. */
+/** A model that can draft, from `loadModel`. */
 export interface DraftingModel extends WithVocabulary {
   draftFor(target: DraftTarget): DraftSource;
 }

@@ -1,17 +1,17 @@
 import type { Distribution } from '../sampling/distribution.js';
 
-/** Tokens that may come next. */
+/** Guessed next tokens. */
 export interface Draft {
   readonly tokens: readonly number[];
-  /** What each was drawn from; absent where no chance was in it. */
+  /** The distribution that each token was drawn from; absent for drafts without randomness. */
   readonly proposals?: readonly Distribution[];
 }
 
-/** Guesses what follows. */
+/** Guesses next tokens. */
 export interface Drafter {
-  /** Up to `most` tokens, at least 1, that may follow `history`; perhaps none. */
+  /** 0 to `most` tokens (`most` ≥ 1) that may follow `history`. */
   draft(history: readonly number[], most: number): Promise<Draft>;
-  /** How many of the last draft's tokens were right. */
+  /** Number of accepted tokens of the last draft. */
   learn(accepted: number): void;
   close(): void;
 }

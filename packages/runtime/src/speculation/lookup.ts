@@ -2,15 +2,15 @@ import { DraftLength, type LengthChoice, longestDraft } from './draft-length.js'
 import { type Draft, type Drafter, noDraft } from './drafter.js';
 import { ngramsOf, type SpeculateByLookup } from './speculate-options.js';
 
-/** What a row more adds to a step, in steps of one row: 0.1 to 0.2 on backend-cpu (docs/performance.md). */
+/** Time that each further row adds to a step, in steps of one row: 0.1 to 0.2 on backend-cpu (docs/performance.md). */
 export const rowCost = 0.2;
 
-/** Prompt lookup decoding (Saxena 2023): what followed the last few tokens before may follow them again. */
+/** Prompt lookup decoding (Saxena 2023): the tokens after an earlier occurrence of the last n tokens are the draft. */
 export class Lookup implements Drafter {
   private readonly maxDraft: number;
   private readonly maxNgram: number;
   private readonly minNgram: number;
-  /** By the number of tokens that matched, from 1: the longer the match, the better the draft. */
+  /** One per n-gram length, from 1: drafts from longer matches are accepted more often. */
   private readonly lengths: readonly LengthChoice[];
   private last = { matched: 0, drafted: 0 };
 
@@ -41,7 +41,10 @@ export class Lookup implements Drafter {
   close(): void {}
 }
 
-/** Where the longest end of `history`, up to `most` tokens, occurred last before: the index behind it, and its length. */
+/**
+ * The last earlier occurrence of the longest possible suffix of `history` (≤ `most` tokens): the index after it, and
+ * its length.
+ */
 function longestMatch(history: readonly number[], most: number): { at: number; matched: number } {
   const end = history.length - 1;
   let best = { at: 0, matched: 0 };
@@ -53,7 +56,7 @@ function longestMatch(history: readonly number[], most: number): { at: number; m
   return best;
 }
 
-/** `count` tokens from index `at`; past the end, a repetition goes on with itself. */
+/** `count` tokens from index `at`; past the end, the copied tokens repeat. */
 function continuation(history: readonly number[], at: number, count: number): number[] {
   const period = history.length - at;
   return Array.from({ length: count }, (_, i) => history[at + (i % period)]!);

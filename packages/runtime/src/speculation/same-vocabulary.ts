@@ -1,17 +1,17 @@
 import { RuntimeError } from '../error.js';
 import type { Tokenizer } from '../tokenizer/index.js';
 
-/** A model, as far as its vocabulary goes. */
+/** A model's vocabulary. */
 export interface WithVocabulary {
   readonly path: string;
   readonly tokenizer: Tokenizer | undefined;
   readonly config: { readonly vocabulary: number };
 }
 
-/** Pairs that have been compared: it takes milliseconds. */
+/** Pairs already found equal: a comparison takes milliseconds. */
 const same = new WeakMap<Tokenizer, WeakSet<Tokenizer>>();
 
-/** Tokens that one model drafts must mean the same to the other. @throws RuntimeError BAD_OPTION */
+/** Token ids must mean the same in both models. @throws RuntimeError BAD_OPTION */
 export function needSameVocabulary(draft: WithVocabulary, target: WithVocabulary): void {
   const difference = sizes(draft, target) ?? tokens(draft.tokenizer, target.tokenizer);
   if (!difference) return;
@@ -26,7 +26,7 @@ function sizes(draft: WithVocabulary, target: WithVocabulary): string | undefine
   return own === other ? undefined : `it has ${own} tokens, and the other ${other}`;
 }
 
-/** What differs first; models without a vocabulary of their own are taken at the caller's word. */
+/** The first difference, if any. Models without a vocabulary are not checked. */
 function tokens(draft: Tokenizer | undefined, target: Tokenizer | undefined): string | undefined {
   if (!draft && !target) return undefined;
   if (!draft || !target) return `only ${draft ? 'the draft' : 'the other'} model's file has one`;

@@ -11,16 +11,16 @@ export interface SpeculativeParts {
   readonly sequence: KvSequence;
   readonly choice: TokenChoice;
   readonly drafter: Drafter;
-  /** For tokens that nothing is drafted for. */
+  /** For tokens without a draft. */
   readonly plain: Decoding;
   readonly prompt: readonly number[];
   readonly signal: AbortSignal | undefined;
 }
 
 /**
- * Guesses some tokens and checks them in one step: those that the model itself would have chosen stay, and the first that
- * it would not have is replaced by its own choice. So each step gives at least one token. A step has as many rows as keep the
- * bits that they would have alone; the rest of a long draft is checked by further steps, while all before it was right.
+ * Drafts tokens and checks them in one step. Tokens that the model itself would choose are kept; the first other token
+ * is replaced by the model's choice. So each step gives at least one token. A step has at most `exactRows` rows: a
+ * longer draft is checked in further steps, as long as all tokens were right.
  */
 export class SpeculativeDecoding implements Decoding {
   drafted = 0;
@@ -54,14 +54,16 @@ export class SpeculativeDecoding implements Decoding {
       sequence.truncate(before);
       throw error;
     }
-    sequence.truncate(before + found.length); // the last token and the drafts that stay
+    sequence.truncate(before + found.length); // keeps the last token and the accepted drafts
     this.drafted += draft.tokens.length;
     this.accepted += found.length - 1;
     drafter.learn(found.length - 1);
     return found;
   }
 
-  /** Computes `rows`, the last token and the drafts, until one is not what the model has `found` before it. */
+  /**
+   * Computes `rows` (the last token and the drafts) up to the first wrong draft; appends the model's tokens to `found`.
+   */
   private async check(rows: readonly number[], draft: Draft, found: number[]): Promise<void> {
     const { engine, sequence, choice, signal } = this.parts;
     const head = choice.sampler ? 'logits' : 'argmax';
@@ -73,7 +75,7 @@ export class SpeculativeDecoding implements Decoding {
     }
   }
 
-  /** Adds the model's own tokens of the next rows, up to the first that is not the drafted one; false where there is one. */
+  /** Appends the model's tokens of the next rows, up to the first wrong draft; false where a draft is wrong. */
   private choose(rows: readonly RowOutput[], draft: Draft, found: number[]): boolean {
     for (const row of rows) {
       const at = found.length;
@@ -85,7 +87,9 @@ export class SpeculativeDecoding implements Decoding {
     return true;
   }
 
-  /** A draft without chance in it is accepted just when the model's own choice, drawn as ever, is the same. */
+  /**
+   * A draft token without a proposal distribution is accepted only if the model's own choice, drawn as usual, is equal.
+   */
   private tokenAt({ best, logits }: RowOutput, at: number, { tokens, proposals }: Draft): number {
     const { sampler } = this.parts.choice;
     if (!sampler) return best[0]!;

@@ -11,20 +11,21 @@ export interface Alignment {
   readonly vocabulary: SpeechVocabulary;
   /** [layer, head]; absent: every head of the later half of the layers. */
   readonly heads: readonly (readonly [layer: number, head: number])[] | undefined;
-  /** The encoder's hidden states [n, D] of the window. */
+  /** The encoder's hidden states of the window, [n, D]. */
   readonly encoded: Float32Array;
-  /** How many of them are of sound, and not of the silence behind it. */
+  /** Number of frames with sound; silence follows. */
   readonly frames: number;
   readonly wanted: readonly number[];
-  /** Seconds from the beginning of the recording to that of the window. */
+  /** Start of the window in the recording, in seconds. */
   readonly offset: number;
   readonly language: string;
   readonly signal: AbortSignal | undefined;
 }
 
 /**
- * When each word of some segments is spoken: the decoder reads the text again, and the path on which it looks along the
- * sound, token by token, gives the times (Radford et al. 2022, their `timing.py`; dynamic time warping, Sakoe & Chiba 1978).
+ * Start and end of each word. The decoder reads the text again; its cross attention gives a cost [tokens, frames], and
+ * the cheapest monotonic path through it gives the times (Radford et al. 2022, their `timing.py`; dynamic time warping,
+ * Sakoe & Chiba 1978).
  * @returns the words of each segment
  */
 export async function alignWords(alignment: Alignment, segments: readonly CutSegment[]): Promise<Word[][]> {
@@ -33,8 +34,8 @@ export async function alignWords(alignment: Alignment, segments: readonly CutSeg
   const texts = segments.map(({ tokens }) => tokens.filter((id) => id < endOfText));
   const text = texts.flat();
   const tokens = [...wanted, noTimestamps, ...text, endOfText];
-  const { looks, probabilities } = await readAgain(alignment, tokens, wanted.length);
-  const times = await spokenFrom(looks, text.length + 1, alignment.frames);
+  const { attentions, probabilities } = await crossAttention(alignment, tokens, wanted.length);
+  const times = await startFrames(attentions, text.length + 1, alignment.frames);
   let at = 0;
   return texts.map((ids) => {
     const words: Word[] = [];
@@ -54,12 +55,15 @@ export async function alignWords(alignment: Alignment, segments: readonly CutSeg
 
 const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
-/** For each head, how strongly each token from `noTimestamps` on, less the last, looks at each frame: [tokens, frames]. */
-async function readAgain(
+/**
+ * Cross attention of each head: [tokens, frames], for the tokens from `noTimestamps` to the last of the text. Also the
+ * probability of each text token.
+ */
+async function crossAttention(
   { session, heads, encoded, frames, vocabulary, signal }: Alignment,
   tokens: readonly number[],
   first: number,
-): Promise<{ looks: Float32Array[]; probabilities: number[] }> {
+): Promise<{ attentions: Float32Array[]; probabilities: number[] }> {
   const { backend, decoder, config } = session.model;
   const { layers, heads: H, headDim: d } = config.decoder;
   const chosen = heads ?? laterHeads(layers, H);
@@ -81,8 +85,8 @@ async function readAgain(
     const { ids, batch } = session.inputs(step, { sequence, tokens });
     const queries = new Map<number, Tensor>();
     const x = decoder.hidden(ids, batch, session.caches, (query, layer) => queries.set(layer, query));
-    const count = tokens.length - 1 - first; // of the tokens whose next one is text, or the end
-    const looks = chosen.map(([layer, head], i) => {
+    const count = tokens.length - 1 - first; // tokens followed by text or by the end
+    const attentions = chosen.map(([layer, head], i) => {
       const rows = step.input(Int32Array.from({ length: count }, (_, t) => (first + t) * H + head));
       const q = backend.gatherRows(backend.view(queries.get(layer)!, [tokens.length * H, d]), rows); // [count, d]
       return backend.softmax(backend.scale(backend.linear(q, weights[i]!), 1 / Math.sqrt(d))); // [count, frames]
@@ -100,8 +104,8 @@ async function readAgain(
       probabilities.push(ofText[tokens[first + 1 + t]!]! / ofText.reduce((sum, value) => sum + value, 0));
       if (t % 16 === 15) await yieldToEventLoop();
     }
-    const read = await Promise.all(looks.map((look) => step.read(look)));
-    return { looks: read as Float32Array[], probabilities };
+    const read = await Promise.all(attentions.map((attention) => step.read(attention)));
+    return { attentions: read as Float32Array[], probabilities };
   } finally {
     for (const weight of weights) weight.dispose();
     sequence.release();
@@ -113,7 +117,7 @@ const laterHeads = (layers: number, heads: number): [number, number][] =>
     (layer) => Array.from({ length: heads }, (_, head): [number, number] => [layer, head]),
   );
 
-/** The keys [n, D] of some layers. */
+/** The keys of some layers, [n, D] each. */
 async function soundKeys(
   { model: { backend, decoder, config } }: SpeechSession,
   layers: readonly number[],
@@ -128,7 +132,7 @@ async function soundKeys(
   return new Map(layers.map((layer, i) => [layer, values[i] as Float32Array]));
 }
 
-/** The part of one head: [frames, d] of [n, H · d]. */
+/** The keys of one head: [n, H · d] → [frames, d]. */
 function keysOfHead(
   keys: Float32Array,
   head: number,
@@ -144,22 +148,23 @@ function keysOfHead(
   return own;
 }
 
-/** Frames that a smoothed look sees to either side. */
+/** Half width of the median filter, in frames. */
 const reach = 3;
 
-/**
- * The frame from which each of `count` rows is spoken, and after them the end.
- * @param looks of each head, [count, frames]
- */
-async function spokenFrom(looks: readonly Float32Array[], count: number, frames: number): Promise<number[]> {
+/** The first frame of each of `count` rows, then `frames`, the end. @param attentions of each head, [count, frames] */
+async function startFrames(
+  attentions: readonly Float32Array[],
+  count: number,
+  frames: number,
+): Promise<number[]> {
   const cost = new Float32Array(count * frames);
-  for (const look of looks) {
-    standardise(look, count, frames);
+  for (const attention of attentions) {
+    standardise(attention, count, frames);
     for (let row = 0; row < count; row++) {
       subtractMedians(
-        look.subarray(row * frames, (row + 1) * frames),
+        attention.subarray(row * frames, (row + 1) * frames),
         cost.subarray(row * frames),
-        looks.length,
+        attentions.length,
       );
       if (row % 32 === 31) await yieldToEventLoop();
     }
@@ -168,13 +173,13 @@ async function spokenFrom(looks: readonly Float32Array[], count: number, frames:
   return [...warp(cost, count, frames), frames];
 }
 
-/** Every column with mean 0 and deviation 1, so that frames at which all tokens look tell nothing. */
-function standardise(look: Float32Array, rows: number, columns: number): void {
+/** Scales every column to mean 0 and deviation 1: a frame that all tokens attend to alike carries no information. */
+function standardise(attention: Float32Array, rows: number, columns: number): void {
   for (let column = 0; column < columns; column++) {
     let sum = 0;
     let squares = 0;
     for (let row = 0; row < rows; row++) {
-      const value = look[row * columns + column]!;
+      const value = attention[row * columns + column]!;
       sum += value;
       squares += value * value;
     }
@@ -182,12 +187,12 @@ function standardise(look: Float32Array, rows: number, columns: number): void {
     const deviation = Math.sqrt(Math.max(0, squares / rows - average * average)) || 1;
     for (let row = 0; row < rows; row++) {
       const at = row * columns + column;
-      look[at] = (look[at]! - average) / deviation;
+      attention[at] = (attention[at]! - average) / deviation;
     }
   }
 }
 
-/** Takes the median of each element and its neighbours (mirrored at the ends), over `heads`, from the cost. */
+/** cost −= median of each element and its neighbours (mirrored at the ends) / `heads`. */
 function subtractMedians(row: Float32Array, cost: Float32Array, heads: number): void {
   const near = new Float32Array(2 * reach + 1);
   const last = row.length - 1;
@@ -201,11 +206,11 @@ function subtractMedians(row: Float32Array, cost: Float32Array, heads: number): 
   }
 }
 
-/** The cheapest path through cost [rows, columns] that never goes back: the column at which each row begins. */
+/** The cheapest monotonic path through cost [rows, columns]; returns the first column of each row. */
 export function warp(cost: Float32Array, rows: number, columns: number): number[] {
   const width = columns + 1;
   const total = new Float64Array((rows + 1) * width).fill(Number.POSITIVE_INFINITY);
-  const from = new Uint8Array((rows + 1) * width); // 0: from both before, 1: from the row above, 2: from the column before
+  const from = new Uint8Array((rows + 1) * width); // predecessor: 0: (i − 1, j − 1), 1: (i − 1, j), 2: (i, j − 1)
   total[0] = 0;
   for (let i = 1; i <= rows; i++)
     for (let j = 1; j <= columns; j++) {

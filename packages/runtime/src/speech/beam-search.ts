@@ -6,7 +6,7 @@ interface Beam extends WrittenText {
   readonly sequence: KvSequence;
 }
 
-/** A beam with one token more. */
+/** A beam with one more token. */
 interface Candidate {
   readonly beam: Beam;
   readonly id: number;
@@ -14,8 +14,8 @@ interface Candidate {
 }
 
 /**
- * The likeliest text for its length among those that `width` beams find. A beam's cache shares all that it has in common
- * with the others. Ends when as many texts have ended as there are beams.
+ * Beam search with `width` beams; returns the text with the highest mean log probability per token. Beams share the
+ * cache of their common prefix. Ends when `width` texts have ended.
  */
 export async function searchBeams(options: WritingOptions, width: number): Promise<WrittenText> {
   const { session, root, rules, maxTokens, signal } = options;
@@ -50,23 +50,23 @@ export async function searchBeams(options: WritingOptions, width: number): Promi
   }
 }
 
-/** The `count` likeliest ways to go on. */
+/** The `count` likeliest continuations. */
 function extend(beam: Beam, next: NextTokens, count: number): Candidate[] {
   const { weights } = next;
   const best: number[] = [];
-  let bar = -1; // what may not come
+  let threshold = -1; // forbidden tokens have weight −1
   for (let id = 0; id < weights.length; id++) {
     const weight = weights[id]!;
-    if (!(weight > bar)) continue;
+    if (!(weight > threshold)) continue;
     const at = best.findIndex((other) => weights[other]! < weight);
     best.splice(at < 0 ? best.length : at, 0, id);
     if (best.length > count) best.pop();
-    if (best.length === count) bar = weights[best.at(-1)!]!;
+    if (best.length === count) threshold = weights[best.at(-1)!]!;
   }
   return best.map((id) => ({ beam, id, logProbability: beam.logProbability + logProbability(next, id) }));
 }
 
-/** The beams that the candidates make; those that came before are released. */
+/** The beams of the kept candidates; releases the previous beams. */
 function follow(before: readonly Beam[], kept: readonly Candidate[]): Beam[] {
   const beams = kept.map(({ beam, id, logProbability }) => ({
     sequence: beam.sequence.fork(),

@@ -4,7 +4,7 @@ import { takeBackend, withRoom } from '../model/choose-backend.js';
 import type { SpeechLoadOptions } from './load-options.js';
 
 /**
- * The best of the backends that the options allow, if it has the memory.
+ * The best allowed backend with enough memory.
  * @throws RuntimeError BACKEND_NOT_FOUND, BACKEND_FAILED, NO_BACKEND, MODEL_TOO_LARGE
  */
 export const chooseSpeechBackend = (file: SpeechFile, options: SpeechLoadOptions) =>
@@ -12,7 +12,7 @@ export const chooseSpeechBackend = (file: SpeechFile, options: SpeechLoadOptions
     backend: withRoom(backends, (backend) => neededBytes(file, backend)),
   }));
 
-/** Weights, and a quarter more for caches and what a step takes. */
+/** Weights, and a quarter more for caches and activations. */
 function neededBytes({ weights }: SpeechFile, backend: Backend): number {
   let bytes = 0;
   for (const tensor of weights.tensors.values()) bytes += bytesOn(backend, tensor);

@@ -6,15 +6,15 @@ import { RuntimeError } from '../error.js';
 import { MelFrames } from './mel-frames.js';
 import { SpeechSession } from './session.js';
 
-/** What a model computes of the first window of a sound and of tokens about it. */
+/** The model's results for the first window of a sound and a few tokens. */
 export interface ComputedWindow {
   /** The encoder's hidden states [n, D]. */
   readonly encoded: Float32Array;
-  /** Of every token, [V] each. */
+  /** One per token, [V] each. */
   readonly logits: readonly Float32Array[];
 }
 
-/** Tokens that every vocabulary of Whisper has: all but the last are computed together, that one alone. */
+/** Tokens of every Whisper vocabulary. All but the last run in one step; the last runs alone. */
 const someTokens = [0, 7, 42, 3] as const;
 
 /** Rejects with AudioError, BackendError, RuntimeError ABORTED or BAD_LOGITS. */

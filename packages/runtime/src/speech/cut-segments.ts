@@ -1,18 +1,18 @@
-/** A run of tokens between two timestamps, in seconds from the beginning of its window. */
+/** The tokens between two timestamps, in seconds from the start of the window. */
 export interface CutSegment {
   readonly start: number;
   readonly end: number;
   readonly tokens: readonly number[];
 }
 
-/** Seconds from one timestamp to the next. */
+/** Seconds between two consecutive timestamps. */
 export const secondsPerTimestamp = 0.02;
 
 /**
- * Cuts a window's tokens at pairs of timestamps. Where the text ends within a segment, the next window begins with that
- * segment; where it ends with one timestamp, or has no pairs, the window is done with.
+ * Cuts a window's tokens at pairs of timestamps. Where the text ends inside a segment, the next window starts with that
+ * segment. Where it ends with a single timestamp, or has no pairs, the next window starts after this one.
  * @param length of the window, in seconds
- * @returns the segments, and how many seconds further the next window begins
+ * @returns the segments, and the distance to the next window in seconds
  */
 export function cutSegments(
   tokens: readonly number[],

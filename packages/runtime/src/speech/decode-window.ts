@@ -7,7 +7,7 @@ import type { RuleOptions } from './token-rules.js';
 import { type SpeechVocabulary, textOf } from './vocabulary.js';
 import { drawTexts, type WritingOptions, type WrittenText } from './written-text.js';
 
-/** The text of one window, and what speaks for it. */
+/** The text of one window, with its scores. */
 export interface WindowText {
   readonly tokens: readonly number[];
   readonly temperature: number;
@@ -21,15 +21,15 @@ export interface WindowRequest {
   readonly vocabulary: SpeechVocabulary;
   readonly rules: RuleOptions;
   readonly options: ResolvedOptions;
-  /** What was said before, if that is told, and what is wanted: ends with `wanted`. */
+  /** The previous text (if used as context), then `wanted`. */
   readonly prompt: readonly number[];
-  /** Start, language and task. */
+  /** The tokens for start, language and task. */
   readonly wanted: readonly number[];
 }
 
 /**
- * Writes about the window that the session heard: at the first temperature, and while the text repeats itself or is
- * unlikely, at the next. Silence is no reason to go on.
+ * Decodes the session's window at the first temperature; at each next temperature while the text repeats itself or is
+ * unlikely. A silent window needs no further attempt.
  */
 export async function decodeWindow(request: WindowRequest): Promise<WindowText> {
   const { session, options, prompt, wanted, rules } = request;
@@ -52,7 +52,7 @@ export async function decodeWindow(request: WindowRequest): Promise<WindowText> 
     for (let attempt = 0; ; attempt++) {
       const temperature = options.temperatures[attempt]!;
       const written = await write(writing, temperature, options, random);
-      const text = judge(written, temperature, noSpeechProbability, request.vocabulary);
+      const text = scored(written, temperature, noSpeechProbability, request.vocabulary);
       const isLast = attempt + 1 === options.temperatures.length;
       if (isLast || !needsAnother(text, options)) return text;
     }
@@ -72,10 +72,10 @@ async function write(
   return texts.reduce((best, text) => (averageOf(text) > averageOf(best) ? text : best));
 }
 
-/** The end counts as a token. */
+/** Mean log probability per token, the end token included. */
 const averageOf = ({ tokens, logProbability }: WrittenText) => logProbability / (tokens.length + 1);
 
-function judge(
+function scored(
   written: WrittenText,
   temperature: number,
   noSpeechProbability: number,
@@ -90,7 +90,7 @@ function judge(
   };
 }
 
-/** How many times shorter a text is once compressed: repetition shows. */
+/** Length of the text / length of the compressed text. A high value shows repetition. */
 export function compressionRatio(text: string): number {
   const bytes = Buffer.from(text.trim());
   return bytes.length === 0 ? 0 : bytes.length / deflateSync(bytes).length;

@@ -8,19 +8,22 @@ import {
 } from '@quern/core';
 import type { DecoderBatch } from '@quern/models';
 
-/** A text and tokens that a step computes, from position `start` on. The sequence has room for them. */
+/** A text and the new tokens of a step, from position `start` on. The sequence has room for them. */
 export interface NewTokens {
   readonly sequence: KvSequence;
   readonly start: number;
   readonly tokens: readonly number[];
 }
 
-/** Inputs of a decoder step: ids [T], the batch, and where each text finds the sound, lengths [S] and blocks [S, 1]. */
+/**
+ * Inputs of a decoder step: ids [T], the batch, and per text the block of the sound and its length: blocks [S, 1],
+ * lengths [S].
+ */
 export type DecoderArrays = {
   readonly [Name in keyof BatchArrays | 'ids' | 'soundLengths' | 'soundBlocks']: Int32Array;
 };
 
-/** @param frames of sound that every text looks at */
+/** @param frames of sound that every text attends to */
 export function decoderArrays(text: KvCache, rows: readonly NewTokens[], frames: number): DecoderArrays {
   return {
     ...text.describe(rows.map(({ sequence, tokens }) => ({ sequence, rows: tokens.length }))),

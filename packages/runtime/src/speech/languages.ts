@@ -1,4 +1,7 @@
-/** The languages of Whisper's tokens, in their order: ISO 639-1 where there is a code. The last came with large-v3. */
+/**
+ * The languages of Whisper's tokens, in order of the tokens: ISO 639-1 where a code exists. The last one came with
+ * large-v3.
+ */
 export const languages = (
   'en zh de es ru ko fr ja pt tr pl ca nl ar sv it id hi fi vi he uk el ms cs ro da hu ta no th ur hr bg lt la mi ml cy sk ' +
   'te fa lv bn sr az sl kn et mk br eu is hy ne mn bs kk sq sw gl mr pa si km sn yo so af oc ka be tg sd gu am yi lo uz fo ' +

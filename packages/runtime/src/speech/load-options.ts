@@ -10,7 +10,7 @@ const shared = ['threads', 'mmap', 'graph', 'resolveFrom', 'signal', 'onProgress
 
 export type SpeechLoadOptions = OneBackendOptions & Pick<LoadOptions, (typeof shared)[number]>;
 
-/** Of each option: what it must be, and its default. */
+/** What each option must be, and its default. */
 export const speechLoadSchema = {
   ...oneBackendSchema,
   ...pickOptions(loadSchema, shared),

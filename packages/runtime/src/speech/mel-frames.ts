@@ -1,11 +1,11 @@
 import { hop, LogMel, normaliseLogMel, type WhisperModel } from '@quern/models';
 
-/** The log-mel spectrogram of a whole recording: [frames, M], one every 10 ms. */
+/** The log-mel spectrogram of a whole recording: [frames, M], one frame per 10 ms. */
 export class MelFrames {
   private constructor(
     private readonly values: Float32Array,
     private readonly bands: number,
-    /** Frames that begin within the sound. */
+    /** Frames that start within the sound. */
     readonly count: number,
     private readonly silence: number,
   ) {}
@@ -17,7 +17,7 @@ export class MelFrames {
     signal: AbortSignal | undefined,
   ): Promise<MelFrames> {
     const bands = model.config.melBands;
-    const frames = Math.ceil((samples.length + LogMel.margin) / hop); // the last ones reach into the sound
+    const frames = Math.ceil((samples.length + LogMel.margin) / hop); // frames after the end still overlap the sound
     const values = new Float32Array(frames * bands);
     let largest = powerOfSilence;
     for (let first = 0; first < frames; first += framesPerStep) {
@@ -33,13 +33,13 @@ export class MelFrames {
     return new MelFrames(values, bands, Math.ceil(samples.length / hop), silence[0]!);
   }
 
-  /** Whether `count` frames from `first` on are all 80 dB below the loudest of the recording, or without any sound. */
+  /** Whether all `count` frames from `first` on are silent: 80 dB below the recording's maximum, or without sound. */
   isSilent(first: number, count: number): boolean {
     const frames = this.values.subarray(first * this.bands, (first + count) * this.bands);
     return frames.every((value) => value === this.silence);
   }
 
-  /** `count` frames from `first` on; beyond the sound is silence. */
+  /** `count` frames from `first` on; silence after the end of the sound. */
   window(first: number, count: number): Float32Array {
     const window = new Float32Array(count * this.bands).fill(this.silence);
     window.set(this.values.subarray(first * this.bands, (first + count) * this.bands));
@@ -47,7 +47,7 @@ export class MelFrames {
   }
 }
 
-/** log₁₀ of the floor. */
+/** log₁₀ of the lower bound. */
 const powerOfSilence = -10;
 /** 30 seconds. */
 const framesPerStep = 3000;
@@ -65,7 +65,7 @@ async function computeFrames(
   return (await step.read(frames)) as Float32Array;
 }
 
-/** `count` samples from `first` on with the margin on both sides: mirrored at the beginning, zeros after the end. */
+/** `count` samples from `first` on with margins on both sides: mirrored at the start, zeros after the end. */
 export function withMargins(samples: Float32Array, first: number, count: number): Float32Array {
   const { margin } = LogMel;
   const padded = new Float32Array(count + 2 * margin - 1);

@@ -2,62 +2,67 @@ import { checkOptions, rules, type Schema, type WithDefaults, withDefaults } fro
 import { badOption, RuntimeError } from '../error.js';
 import type { SpeechVocabulary } from './vocabulary.js';
 
-/** How a transcription is made. */
+/** Options of a transcription. */
 export interface TranscribeOptions {
-  /** Code or English name of what is spoken ('de', 'German', …). Default 'auto': the first window with sound tells. */
+  /**
+   * Spoken language: code or English name ('de', 'German', …). Default 'auto': detected in the first window with sound.
+   */
   readonly language?: string | undefined;
-  /** 'translate' writes English whatever is spoken. Default 'transcribe'. */
+  /** 'translate': the text is English for any spoken language. Default 'transcribe'. */
   readonly task?: 'transcribe' | 'translate' | undefined;
-  /** Times of segments (the default), or of every word as well. */
+  /** 'segment' (the default): times of segments. 'word': also times of words. */
   readonly timestamps?: 'segment' | 'word' | undefined;
-  /** Texts that are followed side by side; 1 (the default) takes the likeliest token each time. */
+  /** Beams of the beam search; 1 (the default): greedy. */
   readonly beamSize?: number | undefined;
-  /** Tried one after the other while the text repeats itself or is unlikely; default [0, 0.2, 0.4, 0.6, 0.8, 1]. */
+  /** Temperatures to try in order while the text repeats itself or is unlikely; default [0, 0.2, 0.4, 0.6, 0.8, 1]. */
   readonly temperatures?: readonly number[] | undefined;
-  /** Texts drawn at a temperature above 0, of which the likeliest is taken; default 5. */
+  /** Number of texts drawn at a temperature above 0; the likeliest one is taken. Default 5. */
   readonly bestOf?: number | undefined;
-  /** A text that is compressed by more repeats itself; default 2.4. */
+  /** A text with a higher compression ratio repeats itself; default 2.4. */
   readonly compressionRatioThreshold?: number | undefined;
-  /** A text is unlikely below this mean of the logarithms of its tokens' probabilities; default −1. */
+  /** A text with a lower mean log probability per token is unlikely; default −1. */
   readonly logProbabilityThreshold?: number | undefined;
-  /** A window is silent where the model says so with this probability and the text is unlikely; default 0.6. */
+  /**
+   * A window is silent where the model's no-speech probability is above this value and the text is unlikely; default
+   * 0.6.
+   */
   readonly noSpeechThreshold?: number | undefined;
-  /** The text before goes on into the next window; default true. */
+  /** Use the text of earlier windows as context; default true. */
   readonly conditionOnPrevious?: boolean | undefined;
-  /** What was said before, or words to expect. */
+  /** Earlier text, or words to expect. */
   readonly prompt?: string | undefined;
-  /** The same seed draws the same texts: an integer from 0 to 2^64 - 1; default 0. */
+  /** The same seed draws the same texts. Integer from 0 to 2^64 - 1; default 0. */
   readonly seed?: number | bigint | undefined;
-  /** Most tokens of one window; at most, and by default, half the model's context. */
+  /** Most tokens of one window. Default and upper bound: half the model's context. */
   readonly maxTokens?: number | undefined;
-  /** The end of the text is never written, so that every window gets `maxTokens`: for measuring. Default false. */
+  /** Never write the end token: every window has `maxTokens` tokens. For benchmarks. Default false. */
   readonly ignoreEnd?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Called with each segment as it is known, besides the iteration. */
+  /** Called with each segment as soon as it is known; the iteration gives it too. */
   readonly onSegment?: ((segment: Segment) => void) | undefined;
 }
 
 /** A piece of the transcript. */
 export interface Segment {
-  /** Counts from 0. */
+  /** Numbered from 0. */
   readonly id: number;
-  /** Seconds from the beginning of the sound. */
+  /** Seconds from the start of the sound. */
   readonly start: number;
   readonly end: number;
   readonly text: string;
   readonly tokens: readonly number[];
-  /** Of the window it is from. */
+  /** Temperature of its window. */
   readonly temperature: number;
   readonly averageLogProbability: number;
   readonly compressionRatio: number;
   readonly noSpeechProbability: number;
-  /** Where timestamps: 'word' was asked for. */
+  /** Present with timestamps: 'word'. */
   readonly words?: readonly Word[];
 }
 
 export interface Word {
   readonly word: string;
-  /** Seconds from the beginning of the sound. */
+  /** Seconds from the start of the sound. */
   readonly start: number;
   readonly end: number;
   readonly probability: number;
@@ -67,21 +72,21 @@ export interface Word {
 export interface TranscriptionResult {
   readonly text: string;
   readonly segments: readonly Segment[];
-  /** Given, or detected; '' where nobody spoke. */
+  /** Given or detected; '' for a recording without speech. */
   readonly language: string;
   /** Seconds of sound. */
   readonly duration: number;
   readonly stages: TranscriptionStages;
 }
 
-/** Where the time went, in milliseconds. */
+/** Time per stage, in milliseconds. */
 export interface TranscriptionStages {
   readonly audioMs: number;
   readonly melMs: number;
   readonly encodeMs: number;
   readonly decodeMs: number;
   readonly alignMs: number;
-  /** Windows that were encoded, and tokens that were chosen. */
+  /** Encoded windows; `tokens`: chosen tokens. */
   readonly windows: number;
   readonly tokens: number;
 }
@@ -89,64 +94,65 @@ export interface TranscriptionStages {
 const mostBeams = 16;
 const texts = rules.whole(1, mostBeams);
 
-/** Of each option: what it must be, and its default. */
+/** What each option must be, and its default. */
 export const transcribeSchema = {
   language: {
     ...rules.text,
-    about: "code or English name of what is spoken; 'auto': the first window with sound tells",
+    about: "spoken language: code or English name; 'auto': detected in the first window with sound",
     byDefault: 'auto',
   },
   task: {
     ...rules.oneOf(['transcribe', 'translate']),
-    about: "'translate' writes English whatever is spoken",
+    about: "'translate': the text is English for any spoken language",
     byDefault: 'transcribe',
   },
   timestamps: {
     ...rules.oneOf(['segment', 'word']),
-    about: 'times of segments, or of every word as well',
+    about: "'segment': times of segments; 'word': also times of words",
     byDefault: 'segment',
   },
-  beamSize: { ...texts, about: 'texts that are followed side by side', byDefault: 1 },
+  beamSize: { ...texts, about: 'beams of the beam search; 1: greedy', byDefault: 1 },
   temperatures: {
     ...rules.listOf('numbers, finite and at least 0', rules.notNegative, 1),
-    about: 'tried one after the other while the text repeats itself or is unlikely',
+    about: 'temperatures to try in order while the text repeats itself or is unlikely',
     byDefault: [0, 0.2, 0.4, 0.6, 0.8, 1],
   },
   bestOf: {
     ...texts,
-    about: 'texts drawn at a temperature above 0, of which the likeliest is taken',
+    about: 'number of texts drawn at a temperature above 0; the likeliest one is taken',
     byDefault: 5,
   },
   compressionRatioThreshold: {
     ...rules.finite,
-    about: 'a text that is compressed by more repeats itself',
+    about: 'a text with a higher compression ratio repeats itself',
     byDefault: 2.4,
   },
   logProbabilityThreshold: {
     ...rules.finite,
-    about: "a text is unlikely below this mean of the logarithms of its tokens' probabilities",
+    about: 'a text with a lower mean log probability per token is unlikely',
     byDefault: -1,
   },
   noSpeechThreshold: {
     ...rules.finite,
-    about: 'a window is silent where the model says so with this probability and the text is unlikely',
+    about:
+      "a window is silent where the model's no-speech probability is above this value and the text is unlikely",
     byDefault: 0.6,
   },
   conditionOnPrevious: {
     ...rules.flag,
-    about: 'the text before goes on into the next window',
+    about: 'use the text of earlier windows as context',
     byDefault: true,
   },
-  prompt: { ...rules.text, about: 'what was said before, or words to expect', absent: 'none' },
+  prompt: { ...rules.text, about: 'earlier text, or words to expect', absent: 'none' },
   seed: { ...rules.seed, about: 'the same seed draws the same texts', byDefault: 0 },
   maxTokens: {
     ...rules.whole(1),
     about: "most tokens of one window; at most half the model's context",
     absent: "half the model's context",
   },
-  ignoreEnd: { ...rules.flag, about: 'never write the end of the text: for measuring', byDefault: false },
-  signal: { ...rules.signal, about: 'ends the transcription, which rejects with ABORTED', absent: 'none' },
-  onSegment: { ...rules.callback, about: 'called with each segment as it is known', absent: 'none' },
+  ignoreEnd: { ...rules.flag, about: 'never write the end token: for benchmarks', byDefault: false },
+  signal: { ...rules.signal, about: 'ends the transcription; it rejects with ABORTED', absent: 'none' },
+  onSegment: { ...rules.callback, about: 'called with each segment as soon as it is known', absent: 'none' },
 } as const satisfies Schema<TranscribeOptions>;
 
 export type ResolvedOptions = WithDefaults<TranscribeOptions, typeof transcribeSchema>;
@@ -169,7 +175,7 @@ export function resolveOptions(options: TranscribeOptions, vocabulary: SpeechVoc
 const badValue = (name: string, value: unknown, why: string) =>
   new RuntimeError('BAD_OPTION', `${name} is ${JSON.stringify(value)}; ${why}`);
 
-/** The code of a language given by its code or its English name, in any case; what is neither stays as it is. */
+/** The code of a language from its code or English name, in any case; anything else is returned unchanged. */
 function codeOf(language: string, { ids }: SpeechVocabulary): string {
   const wanted = language.toLowerCase();
   const codes = ids.multilingual ? [...ids.languages.keys()] : ['en'];

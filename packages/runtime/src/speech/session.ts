@@ -16,15 +16,14 @@ import type { WhisperModel } from '@quern/models';
 import { needProbabilities } from '../broken-numbers.js';
 import { type DecoderArrays, decoderArrays, decoderInputs, type NewTokens } from './decoder-inputs.js';
 
-/** A text and the tokens that are appended to it. */
+/** A text and its new tokens. */
 export type NewText = Omit<NewTokens, 'start'>;
 
-/** Most captured steps that are kept, one for each number of texts, and most rows that the kept steps have together. */
+/** Most captured steps kept (one per number of texts), and most rows of all kept steps together. */
 const limits = { steps: 16, rows: 128 } as const;
 
 /**
- * What one transcription keeps on the backend: the keys and values of the window that was heard, and of the texts that are
- * being written about it.
+ * A transcription's state on the backend: keys and values of the current window's sound, and of the texts in progress.
  */
 export class SpeechSession {
   private readonly steps = new StepCache<DecoderArrays>(limits);
@@ -36,13 +35,16 @@ export class SpeechSession {
     private readonly sound: KvCache,
   ) {}
 
-  /** Makes room for `texts` texts at once. @throws BackendError OUT_OF_MEMORY, UNSUPPORTED (a backend without pagedKv) */
+  /**
+   * Allocates room for `texts` concurrent texts.
+   * @throws BackendError OUT_OF_MEMORY, UNSUPPORTED (a backend without pagedKv)
+   */
   static open(model: WhisperModel, texts: number, graph: Graph | undefined): SpeechSession {
     const { backend, config } = model;
     const { layers, heads: kvHeads, headDim, context } = config.decoder;
     const options = { layers, kvHeads, headDim, dtype: 'f16' } as const;
     need(backend, 'pagedKv');
-    // Blocks of one token: texts that fork share all that they have in common.
+    // Blocks of one token: forked texts share their whole common prefix.
     const blocks = texts * context;
     const text = backend.pagedKv.createCache({ ...options, context, blocks, blockSize: 1 });
     try {
@@ -64,7 +66,9 @@ export class SpeechSession {
     return this.text.sequence();
   }
 
-  /** Encodes a window of log-mel frames [2n, M], n being the encoder's context; gives its hidden states [n, D] where asked to. */
+  /**
+   * Encodes a window of log-mel frames [2n, M], n: the encoder's context. Returns the hidden states [n, D] if `keep`.
+   */
   async hear(
     mel: Float32Array,
     keep: boolean,
@@ -86,8 +90,8 @@ export class SpeechSession {
   }
 
   /**
-   * Appends tokens to a text; gives the probabilities [R, V] of what follows the rows asked for, counted from its first new
-   * token. Rejects with BAD_LOGITS.
+   * Appends tokens to a text. Returns the probabilities [R, V] after the given rows, counted from the first new token.
+   * Rejects with BAD_LOGITS.
    */
   async begin(
     text: NewText,
@@ -98,7 +102,7 @@ export class SpeechSession {
     return this.checked(await this.write(text, rows, softmax, signal));
   }
 
-  /** The same, but logits [R, V], whatever they are. */
+  /** As `begin`, but returns unchecked logits [R, V]. */
   logits(text: NewText, rows: readonly number[], signal: AbortSignal | undefined): Promise<Float32Array> {
     return this.write(text, rows, (logits) => logits, signal);
   }
@@ -120,7 +124,10 @@ export class SpeechSession {
     return (await step.read(wanted)) as Float32Array;
   }
 
-  /** Appends one token to each of some texts; gives the probabilities of what follows them, [S, V], until the next call. Rejects with BAD_LOGITS. */
+  /**
+   * Appends one token to each text. Returns the probabilities of the next tokens, [S, V], valid until the next call.
+   * Rejects with BAD_LOGITS.
+   */
   async next(
     sequences: readonly KvSequence[],
     tokens: readonly number[],
@@ -146,7 +153,7 @@ export class SpeechSession {
     );
   }
 
-  /** Tokens that a text has as its last, as inputs of a step. */
+  /** The last tokens of a text, as inputs of a step. */
   inputs(step: Step, { sequence, tokens }: NewText): ReturnType<typeof decoderInputs> {
     const arrays = this.arrays([{ sequence, start: sequence.length - tokens.length, tokens }]);
     return decoderInputs((name, shape) => step.input(arrays[name], shape), arrays);
@@ -157,7 +164,7 @@ export class SpeechSession {
     return probabilities;
   }
 
-  /** The step that appends one token to each of some texts. */
+  /** The step that appends one token to each text. */
   private recipe(rows: readonly NewTokens[]): StepRecipe<DecoderArrays> {
     const { backend, decoder } = this.model;
     const arrays = this.arrays(rows);

@@ -19,7 +19,7 @@ import { type SpeechSource, Transcriber } from './transcriber.js';
 import { Transcription } from './transcription.js';
 import { nonSpeechTokens, type SpeechVocabulary, vocabularyOf, vocabularyOfBytes } from './vocabulary.js';
 
-/** A model that turns speech into text. */
+/** A speech recognition model. */
 export class SpeechModel {
   private disposed = false;
 
@@ -27,7 +27,7 @@ export class SpeechModel {
     private readonly source: SpeechSource,
     private readonly ownsBackend: boolean,
     readonly path: string,
-    /** Milliseconds that loading took. */
+    /** Load time in milliseconds. */
     readonly loadMs: number,
   ) {}
 
@@ -35,21 +35,21 @@ export class SpeechModel {
     return this.source.model.config;
   }
 
-  /** Name of the backend that computes. */
+  /** Name of the backend. */
   get backend(): string {
     return this.source.model.backend.name;
   }
 
-  /** Codes of the languages it knows. */
+  /** Codes of the model's languages. */
   get languages(): readonly string[] {
     const { ids } = this.source.vocabulary;
     return ids.multilingual ? [...ids.languages.keys()] : ['en'];
   }
 
   /**
-   * Transcribes, or translates into English: a path or file: URL, the bytes of a file, or samples. Sound of any length, window by window
-   * of 30 seconds. Nothing is thrown at the call: the transcription rejects with AudioError, BackendError, or RuntimeError BAD_OPTION,
-   * DISPOSED, ABORTED or BAD_LOGITS.
+   * Transcribes, or translates into English. Input: a path or file: URL, the bytes of a file, or samples, of any
+   * length; processed in windows of 30 seconds. The call itself never throws: the transcription rejects with
+   * AudioError, BackendError, or RuntimeError BAD_OPTION, DISPOSED, ABORTED or BAD_LOGITS.
    */
   transcribe(audio: AudioInput, options: TranscribeOptions = {}): Transcription {
     return new Transcription(() => {
@@ -59,8 +59,8 @@ export class SpeechModel {
   }
 
   /**
-   * What the model computes of the first window of a sound and of a few tokens about it: to hold one backend against another.
-   * Rejects with AudioError, BackendError, RuntimeError DISPOSED or ABORTED.
+   * The model's results for the first window of a sound and a few tokens, to compare backends. Rejects with AudioError,
+   * BackendError, RuntimeError DISPOSED or ABORTED.
    */
   async compute(audio: AudioInput, options: SignalOptions = {}): Promise<ComputedWindow> {
     this.needLive();
@@ -86,10 +86,10 @@ export class SpeechModel {
 }
 
 /**
- * Loads a Whisper model: a folder with config.json and safetensors, a GGUF file, or a model file of whisper.cpp. Whatever
- * fails, nothing stays behind.
- * @throws RuntimeError MODEL_NOT_FOUND, MODEL_TOO_LARGE, NO_TOKENIZER, BACKEND_NOT_FOUND, BACKEND_FAILED, NO_BACKEND, BAD_OPTION,
- * BAD_ARGUMENT, ABORTED; * ModelError, FileError, TokenizerError for what is wrong with the files; BackendError.
+ * Loads a Whisper model: a folder with config.json and safetensors, a GGUF file, or a whisper.cpp model file. A failure
+ * leaves nothing allocated.
+ * @throws RuntimeError MODEL_NOT_FOUND, MODEL_TOO_LARGE, NO_TOKENIZER, BACKEND_NOT_FOUND, BACKEND_FAILED, NO_BACKEND,
+ * BAD_OPTION, BAD_ARGUMENT, ABORTED; ModelError, FileError, TokenizerError for faults of the files; BackendError.
  */
 export async function loadSpeechModel(
   pathOrId: ModelLocator,
@@ -106,7 +106,7 @@ export async function loadSpeechModel(
     if (options.graph) need(backend, 'graph');
     const model = await loadOnto(backend, file, options);
     const graph = options.graph === false ? undefined : backend.graph;
-    const source = { model, vocabulary, graph, ...steering(file, vocabulary) };
+    const source = { model, vocabulary, graph, ...tokenRules(file, vocabulary) };
     return new SpeechModel(source, owned, file.path, performance.now() - start);
   } catch (error) {
     if (owned) backend.dispose();
@@ -131,7 +131,7 @@ function loadOnto(
   });
 }
 
-/** The model must have a row for every token that steers it. */
+/** The token embedding must have a row for every control token used. */
 function needTokens({ ids }: SpeechVocabulary, { config, path }: SpeechFile): void {
   const last = Math.max(ids.firstTimestamp, ids.endOfText, ids.start, ...ids.languages.values());
   if (last < config.vocabulary) return;
@@ -146,14 +146,11 @@ async function vocabularyOfFile(file: SpeechFile): Promise<SpeechVocabulary> {
   if (file.kind === 'huggingFace') return vocabularyOf(await tokenizerFromHuggingFace(file.folder));
   if (file.metadata.has('tokenizer.ggml.model'))
     return vocabularyOf(await loadTokenizerFromGguf(file.metadata));
-  throw new RuntimeError(
-    'NO_TOKENIZER',
-    `${file.path}: has no vocabulary, so no text can be made of its tokens`,
-  );
+  throw new RuntimeError('NO_TOKENIZER', `${file.path}: has no vocabulary: its tokens cannot become text`);
 }
 
-/** What the folder's generation_config.json says of tokens, or what the vocabulary tells. */
-function steering(
+/** Token rules from the folder's generation_config.json, else from the vocabulary. */
+function tokenRules(
   file: SpeechFile,
   vocabulary: SpeechVocabulary,
 ): Pick<SpeechSource, 'suppressed' | 'notFirst' | 'alignmentHeads'> {

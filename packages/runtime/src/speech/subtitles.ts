@@ -21,7 +21,7 @@ function clock(seconds: number, mark: string): string {
   return `${two(Math.floor(ms / 3_600_000))}:${two(Math.floor(ms / 60_000) % 60)}:${two(Math.floor(ms / 1000) % 60)}${mark}${rest}`;
 }
 
-/** No blank lines within, and no arrow, which would begin a cue. */
+/** No blank lines, and no arrow, which would start a cue. */
 const cueText = (text: string) =>
   text
     .trim()

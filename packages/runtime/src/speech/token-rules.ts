@@ -1,37 +1,37 @@
 import type { SpecialIds } from './vocabulary.js';
 
-/** The tokens that may come next. */
+/** The allowed next tokens. */
 export interface NextTokens {
-  /** Probabilities [V] before the rules; −1 where a token may not come. */
+  /** Probabilities [V] before the rules; −1 for a forbidden token. */
   readonly weights: Float32Array;
-  /** Σ of those that may. */
+  /** Σ weights of the allowed tokens. */
   readonly total: number;
 }
 
-/** The logarithm of a token's probability among those that may come. */
+/** ln(probability of a token among the allowed tokens). */
 export const logProbability = ({ weights, total }: NextTokens, id: number): number =>
   Math.log(Math.max(weights[id]!, least)) - Math.log(Math.max(total, least));
 
-/** The smallest float with all its bits: what is less likely is as likely. */
+/** The smallest normal f32: a lower bound for probabilities. */
 const least = 2 ** -126;
 
 export interface RuleOptions {
   readonly ids: SpecialIds;
-  /** Never written. */
+  /** Never allowed. */
   readonly suppressed: readonly number[];
-  /** Not written first: a space, and the end. */
+  /** Not allowed as the first token: a space, and the end. */
   readonly notFirst: readonly number[];
-  /** The latest time, in timestamps, at which the first segment may begin. */
+  /** Latest start of the first segment, in timestamps. */
   readonly latestFirst: number;
-  /** The latest of all: where the sound of the window ends. */
+  /** Latest timestamp: the end of the sound in the window. */
   readonly latest: number;
 }
 
 const never = -1;
 
 /**
- * Which tokens may follow (Radford et al. 2022, §4.5, as their code has it): timestamps come in pairs, never fall, begin
- * the text, and are written whenever together they are likelier than any one token of text.
+ * Which tokens may follow (Radford et al. 2022, §4.5, as in their code): timestamps come in pairs, never decrease, and
+ * start the text; they are required where their total probability exceeds the probability of every text token.
  * @param weights probabilities [V], changed in place
  * @param written the tokens of this window so far
  */
@@ -60,14 +60,14 @@ function restrictTimestamps(
 ): void {
   const isTimestamp = (id: number | undefined) => id !== undefined && id >= firstTimestamp;
   const lastIs = isTimestamp(written.at(-1));
-  const isAlone = lastIs && written.length > 1 && !isTimestamp(written.at(-2)); // the end of a segment
+  const isAlone = lastIs && written.length > 1 && !isTimestamp(written.at(-2)); // ends a segment
   if (lastIs && !isAlone) weights.fill(never, firstTimestamp);
   if (isAlone) weights.fill(never, 0, endOfText);
   const latest = written.findLast(isTimestamp);
-  if (latest !== undefined) weights.fill(never, firstTimestamp, isAlone ? latest : latest + 1); // segments have a length
+  if (latest !== undefined) weights.fill(never, firstTimestamp, isAlone ? latest : latest + 1); // length > 0
 }
 
-/** Takes the text away where timestamps together are likelier than its likeliest token. */
+/** Forbids text where the timestamps' total probability exceeds the likeliest text token's. */
 function preferTimestamps(weights: Float32Array, firstTimestamp: number): NextTokens {
   const text = statistics(weights, 0, firstTimestamp);
   const times = statistics(weights, firstTimestamp, weights.length);
@@ -76,7 +76,7 @@ function preferTimestamps(weights: Float32Array, firstTimestamp: number): NextTo
   return { weights, total: times.sum };
 }
 
-/** The largest of some weights, and the sum of those that may come. */
+/** The largest of some weights, and the sum of the allowed ones. */
 function statistics(weights: Float32Array, from: number, to: number): { largest: number; sum: number } {
   let largest = never;
   let sum = 0;
@@ -88,12 +88,12 @@ function statistics(weights: Float32Array, from: number, to: number): { largest:
   return { largest, sum };
 }
 
-/** The likeliest of some tokens. */
+/** The likeliest of the given tokens. */
 export function likeliestOf(probabilities: Float32Array, among: readonly number[]): number {
   return among.reduce((best, id) => (probabilities[id]! > probabilities[best]! ? id : best));
 }
 
-/** Index of the largest weight; ties go to the lowest. */
+/** Index of the largest weight; of equal weights the lowest index. */
 export function argmax(weights: Float32Array): number {
   let best = 0;
   for (let i = 1; i < weights.length; i++) if (weights[i]! > weights[best]!) best = i;

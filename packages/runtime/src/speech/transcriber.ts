@@ -13,27 +13,27 @@ import { likeliestOf, type RuleOptions } from './token-rules.js';
 import { type SpeechVocabulary, textOf } from './vocabulary.js';
 
 const framesPerSecond = sampleRate / hop;
-/** The first segment begins within a second. */
+/** The first segment starts within one second. */
 const latestFirst = 1 / secondsPerTimestamp;
-/** Sampled at a higher temperature, a text is no context for the next window. */
-const calmTemperature = 0.5;
+/** A text drawn at a higher temperature is no context for the next window. */
+const contextTemperature = 0.5;
 
-/** What a transcription needs of its model. */
+/** The parts of a model for a transcription. */
 export interface SpeechSource {
   readonly model: WhisperModel;
   readonly vocabulary: SpeechVocabulary;
-  /** Captures the steps that write; absent: records each. */
+  /** Captures decoder steps; absent: every step is recorded. */
   readonly graph: Graph | undefined;
-  /** Tokens never written, and those not written first. */
+  /** Tokens that are never written; `notFirst`: tokens that are not written first. */
   readonly suppressed: readonly number[];
   readonly notFirst: readonly number[];
-  /** [layer, head] of the decoder whose cross attention follows the sound: word times come from it. */
+  /** [layer, head] of the decoder whose cross attention follows the sound; used for word times. */
   readonly alignmentHeads: readonly (readonly [layer: number, head: number])[] | undefined;
 }
 
 type MutableStages = { -readonly [Name in keyof TranscriptionStages]: number };
 
-/** One recording on its way to text: window after window. */
+/** The transcription of one recording, window after window. */
 export class Transcriber implements Production<Segment, TranscriptionResult> {
   private readonly session: SpeechSession;
   private readonly stages: MutableStages = {
@@ -46,11 +46,11 @@ export class Transcriber implements Production<Segment, TranscriptionResult> {
     tokens: 0,
   };
   private readonly segments: Segment[] = [];
-  /** Tokens of the windows before, since they were last forgotten. */
+  /** Tokens of earlier windows, since the last reset. */
   private previous: number[];
   private language: string;
   private duration = 0;
-  /** First frame of the window that the session has encoded. */
+  /** First frame of the encoded window. */
   private heardFrom: number | undefined;
   private encoded: Float32Array | undefined;
   private readonly coming: AsyncGenerator<Segment, void, void>;
@@ -73,7 +73,7 @@ export class Transcriber implements Production<Segment, TranscriptionResult> {
     return (await this.coming.next()).value ?? undefined;
   }
 
-  /** Frees what the session keeps. Closing twice is harmless. */
+  /** Frees the session. Closing twice is harmless. */
   async close(): Promise<void> {
     await this.coming.return();
     this.session.dispose();
@@ -138,7 +138,7 @@ export class Transcriber implements Production<Segment, TranscriptionResult> {
     this.stages.windows++;
   }
 
-  /** The language of the encoded window counts for the whole recording. */
+  /** Detects the language of the encoded window, for the whole recording. */
   private async detectLanguage(): Promise<void> {
     const { ids } = this.source.vocabulary;
     const sequence = this.session.sequence();
@@ -152,7 +152,7 @@ export class Transcriber implements Production<Segment, TranscriptionResult> {
     }
   }
 
-  /** Writes about the window at a frame; `advance` is in frames. */
+  /** Decodes the window at a frame; `advance` is in frames. */
   private async window(mel: MelFrames, frame: number): Promise<{ segments: Segment[]; advance: number }> {
     const length = Math.min(this.windowFrames, mel.count - frame);
     if (mel.isSilent(frame, length)) return { segments: [], advance: length };
@@ -201,12 +201,12 @@ export class Transcriber implements Production<Segment, TranscriptionResult> {
       vocabulary,
       rules: this.rules(length),
       options: this.options,
-      prompt: [...this.told(wanted.length), ...wanted],
+      prompt: [...this.previousText(wanted.length), ...wanted],
       wanted,
     });
   }
 
-  /** Start, language and task. */
+  /** The tokens for start, language and task. */
   private wanted(): number[] {
     const { ids } = this.source.vocabulary;
     if (!ids.multilingual) return [ids.start];
@@ -214,20 +214,20 @@ export class Transcriber implements Production<Segment, TranscriptionResult> {
     return [ids.start, ids.languages.get(this.language)!, task];
   }
 
-  /** The last tokens of the text so far: at most half of the context. */
-  private told(wanted: number): number[] {
+  /** The last tokens of the earlier text: at most half of the context. */
+  private previousText(wanted: number): number[] {
     const room = Math.floor(this.source.model.config.decoder.context / 2) - 1 - wanted;
     if (this.previous.length === 0 || room < 1) return [];
     return [this.source.vocabulary.ids.startOfPrevious, ...this.previous.slice(-room)];
   }
 
   private remember({ temperature }: WindowText, tokens: readonly number[]): void {
-    const goesOn = this.options.conditionOnPrevious && temperature <= calmTemperature;
+    const isContext = this.options.conditionOnPrevious && temperature <= contextTemperature;
     const { context } = this.source.model.config.decoder;
-    this.previous = goesOn ? [...this.previous, ...tokens].slice(-context) : [];
+    this.previous = isContext ? [...this.previous, ...tokens].slice(-context) : [];
   }
 
-  /** Settings of a window that holds `frames` frames of sound. */
+  /** The token rules of a window with `length` frames of sound. */
   private rules(length: number): RuleOptions {
     const { vocabulary, suppressed, notFirst } = this.source;
     const { ids } = vocabulary;

@@ -2,9 +2,9 @@ import { type Production, ReadOnce } from '../read-once.js';
 import type { Segment, TranscriptionResult } from './options.js';
 
 /**
- * A transcript that is made as it is read: `for await (const segment of transcription)`, or `await transcription.result` for
- * all of it at once. It can be read once. Nothing runs until somebody reads; a loop that is left early frees everything.
- * Errors reject both the loop and `result`.
+ * A transcript, made while the caller reads: `for await (const segment of transcription)`, or `await
+ * transcription.result` for the whole transcript. Readable once. Nothing runs before the first read. Leaving the loop
+ * early frees everything. Errors reject both the loop and `result`.
  */
 export class Transcription extends ReadOnce<Segment, TranscriptionResult> {
   constructor(begin: () => Production<Segment, TranscriptionResult>) {
@@ -12,7 +12,7 @@ export class Transcription extends ReadOnce<Segment, TranscriptionResult> {
   }
 }
 
-/** The result of a transcription that nobody read. */
+/** The result of a transcription without a reader. */
 const nothing: TranscriptionResult = {
   text: '',
   segments: [],

@@ -1,42 +1,45 @@
 import { type Tokenizer, TokenizerError } from '../tokenizer/index.js';
 import { languages } from './languages.js';
 
-/** The ids that steer a transcription. */
+/** The ids of control tokens. */
 export interface SpecialIds {
-  /** Ends a window's text. Ids below it are text, ids above it special. */
+  /** Ends a window's text. Lower ids are text, higher ids are special. */
   readonly endOfText: number;
   readonly start: number;
   readonly translate: number;
   readonly transcribe: number;
-  /** Before the text of the window before. */
+  /** Precedes the text of the previous window. */
   readonly startOfPrevious: number;
   readonly noSpeech: number;
   readonly noTimestamps: number;
   /** <|0.00|>; each id after it is 20 ms later. */
   readonly firstTimestamp: number;
-  /** By code. A model of English alone has them too, but does not take them. */
+  /** By code. An English-only model has the tokens, but does not accept them. */
   readonly languages: ReadonlyMap<string, number>;
   readonly multilingual: boolean;
 }
 
-/** Whisper's vocabulary, wherever it came from. */
+/** Whisper's vocabulary, from any file format. */
 export interface SpeechVocabulary {
   readonly size: number;
   readonly ids: SpecialIds;
-  /** The bytes of a token of text. */
+  /** The bytes of a text token. */
   bytes(id: number): Uint8Array;
-  /** Text to tokens; absent where the file has no merges to do it with. */
+  /** Text to tokens; absent where the file has no merges. */
   encode?(text: string): number[];
 }
 
-/** endoftext of the vocabulary for English alone, GPT-2's. */
+/** endoftext of the English-only vocabulary (GPT-2's). */
 const englishEnd = 50_256;
 /** <|0.00|> to <|30.00|>. */
 export const timestampCount = 1501;
-/** Between endoftext and the timestamps, besides languages: start, translate, transcribe, and four more. */
+/**
+ * Number of special tokens between endoftext and the timestamps, without languages: start, translate, transcribe, and
+ * four more.
+ */
 const otherSpecials = 7;
 
-/** @throws TokenizerError BAD_VOCABULARY where a token that Whisper needs is missing. */
+/** @throws TokenizerError BAD_VOCABULARY where a control token of Whisper is missing. */
 export function vocabularyOf(tokenizer: Tokenizer): SpeechVocabulary {
   const find = (spelling: string): number | undefined => {
     const [id, ...more] = tokenizer.encode(spelling, { special: 'parse', addBos: false, addEos: false });
@@ -76,8 +79,8 @@ export function vocabularyOf(tokenizer: Tokenizer): SpeechVocabulary {
 }
 
 /**
- * The vocabulary of a file of whisper.cpp: bytes of the tokens of text; where the special ones are follows from how many
- * there are.
+ * The vocabulary of a whisper.cpp file: the bytes of the text tokens. The ids of the special tokens follow from the
+ * vocabulary size.
  * @param size V, rows of the token embedding
  * @throws TokenizerError BAD_VOCABULARY
  */
@@ -109,7 +112,7 @@ export function vocabularyOfBytes(tokens: readonly Uint8Array[], size: number): 
   };
 }
 
-/** The text of tokens; special ones have none. */
+/** The text of tokens; special tokens have none. */
 export function textOf(vocabulary: SpeechVocabulary, tokens: Iterable<number>): string {
   const parts: Uint8Array[] = [];
   for (const id of tokens) if (id < vocabulary.ids.endOfText) parts.push(vocabulary.bytes(id));
@@ -124,12 +127,12 @@ const symbols = [
 ];
 
 /**
- * Tokens that are no speech: brackets, notes of music, speaker marks. A model that knows captions writes them where nobody
- * speaks (Radford et al. 2022, their `suppress_tokens`).
+ * Text tokens for non-speech: brackets, music notes, speaker marks. A model trained on captions writes them during
+ * silence (Radford et al. 2022, their `suppress_tokens`).
  */
 export function nonSpeechTokens(vocabulary: SpeechVocabulary): number[] {
   const spelled = symbols.map((symbol) => Buffer.from(symbol));
-  // most vocabularies have a token for the two bytes that all notes begin with, rather than for each
+  // most vocabularies have one token for the two bytes that all notes start with
   const begun = Buffer.from(notes).subarray(0, 2);
   const unwanted = new Set(
     [...spelled, begun].flatMap((bytes) => [bytes.toString('latin1'), ` ${bytes.toString('latin1')}`]),

@@ -7,13 +7,13 @@ export interface WordTokens {
   readonly tokens: readonly number[];
 }
 
-/** Written without spaces between words: every character that is whole counts as one. */
+/** Languages written without spaces between words: each whole character counts as a word. */
 const withoutSpaces = new Set(['zh', 'ja', 'th', 'lo', 'my', 'yue']);
 const before = '"\'“¿([{-';
 const after = '"\'.。,，!！?？:：”)]}、';
 const isPunctuation = (text: string) => /^[\p{P}\p{S}]+$/u.test(text);
 
-/** Cuts text into words: at spaces and before punctuation, never within a character. */
+/** Splits text into words: at spaces and before punctuation, never inside a character. */
 export function splitWords(
   vocabulary: SpeechVocabulary,
   ids: readonly number[],
@@ -34,7 +34,7 @@ export function splitWords(
   return words;
 }
 
-/** Tokens joined until their bytes make whole characters. */
+/** Tokens joined to whole characters. */
 function wholeCharacters(vocabulary: SpeechVocabulary, ids: readonly number[]): WordTokens[] {
   const pieces: WordTokens[] = [];
   let waiting: number[] = [];
@@ -49,7 +49,7 @@ function wholeCharacters(vocabulary: SpeechVocabulary, ids: readonly number[]): 
   return pieces;
 }
 
-/** Punctuation belongs to the word that it stands at. */
+/** Joins punctuation to its word. */
 export function joinPunctuation(words: readonly Word[]): Word[] {
   const joined: Word[] = [];
   let opening: Word | undefined;
@@ -69,5 +69,5 @@ export function joinPunctuation(words: readonly Word[]): Word[] {
   return joined;
 }
 
-/** Two words as one, with the times of the one that is spoken. */
+/** Joins two words, with the times of `spoken`. */
 const join = (left: Word, right: Word, spoken: Word): Word => ({ ...spoken, word: left.word + right.word });

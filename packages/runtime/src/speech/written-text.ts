@@ -3,20 +3,20 @@ import type { Random } from '../sampling/random.js';
 import type { SpeechSession } from './session.js';
 import { applyRules, argmax, logProbability, type NextTokens, type RuleOptions } from './token-rules.js';
 
-/** A text of one window. */
+/** The text of one window. */
 export interface WrittenText {
-  /** Text and timestamps, without the end. */
+  /** Text and timestamps, without the end token. */
   readonly tokens: readonly number[];
-  /** Σ of the logarithms of the tokens' probabilities, the end's included. */
+  /** Σ ln p over the tokens, the end token included. */
   readonly logProbability: number;
 }
 
-/** What every way of writing about a window starts with. */
+/** Common input of all decoding methods. */
 export interface WritingOptions {
   readonly session: SpeechSession;
-  /** Ends with the tokens that say what is wanted. */
+  /** A sequence that ends with the tokens for start, language and task. */
   readonly root: KvSequence;
-  /** Probabilities [V] of what follows the root. */
+  /** Probabilities [V] after the root. */
   readonly first: Float32Array;
   readonly rules: RuleOptions;
   readonly maxTokens: number;
@@ -30,8 +30,8 @@ interface Draft {
 }
 
 /**
- * Writes `count` texts side by side, each token drawn at a temperature; at 0 the likeliest. The root is released with
- * the others by whoever opened it.
+ * Draws `count` texts together, each token at a temperature; at 0: greedy. Releases the texts' own sequences; the
+ * caller releases the root.
  */
 export async function drawTexts(
   { session, root, first, rules, maxTokens, signal }: WritingOptions,
@@ -70,7 +70,7 @@ export async function drawTexts(
   }
 }
 
-/** A token by its probability, which a temperature above 1 evens and one below sharpens. */
+/** A token drawn with weight p^(1 / temperature): above 1 flatter, below 1 sharper. */
 function draw({ weights }: NextTokens, temperature: number, random: Random): number {
   const largest = weights[argmax(weights)]!;
   const chance = (weight: number) => (weight > 0 ? (weight / largest) ** (1 / temperature) : 0);

@@ -4,29 +4,29 @@ import type { Vocabulary } from './vocabulary.js';
 
 /** The alphabet of a vocabulary. */
 export interface Alphabet {
-  /** A word as tokens spell it. */
+  /** A word in the spelling of tokens. */
   spell(word: string): string;
-  /** Where each letter of a spelling starts and, last, its end. */
+  /** Start of each letter of a spelling, then its end. */
   starts(spelling: string): number[];
   /** Tokens for a symbol without a token of its own. */
   fallback(symbol: string): readonly number[];
 }
 
-/** GPT-2's: a letter for every byte. A byte that is no token is dropped, as in llama.cpp. */
+/** GPT-2's: one letter per byte. A byte without a token is dropped, as in llama.cpp. */
 export const byteAlphabet = (vocabulary: Vocabulary): Alphabet => ({
   spell: toByteLevel,
   starts: (spelling) => Array.from({ length: spelling.length + 1 }, (_, i) => i),
   fallback: (symbol) => Array.from(symbol, (byte) => vocabulary.find(byte)).filter((id) => id !== undefined),
 });
 
-/** The characters themselves; those that are no token become their bytes. */
+/** The characters themselves; a character without a token becomes its bytes. */
 export const characterAlphabet = (vocabulary: Vocabulary, unknown: number | undefined): Alphabet => ({
   spell: (word) => word,
   starts: characterStarts,
   fallback: bytesOrUnknown(vocabulary, unknown),
 });
 
-/** Where each character starts and, last, the end of the text. */
+/** Start of each character, then the end of the text. */
 export function characterStarts(text: string): number[] {
   const starts = [0];
   let end = 0;

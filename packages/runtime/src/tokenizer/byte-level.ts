@@ -1,4 +1,4 @@
-// GPT-2's byte-level alphabet: every byte is written as one printable character, so that merges never see a space.
+// GPT-2's byte-level alphabet: every byte is one printable character, so that merges never see a space.
 const isPrintable = (byte: number) =>
   (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte <= 0xac) || (byte >= 0xae && byte <= 0xff);
 
@@ -8,12 +8,12 @@ function alphabet(): string[] {
 }
 
 const CHARACTERS = alphabet();
-/** How each byte is written. */
+/** The character of each byte. */
 export const byteCharacters: readonly string[] = CHARACTERS;
 const BYTES = new Map(CHARACTERS.map((character, byte) => [character, byte]));
 const utf8 = new TextEncoder();
 
-/** The byte that a character of the alphabet stands for. */
+/** The byte of a character. */
 export const byteOf = (character: string): number | undefined => BYTES.get(character);
 
 /** " é" becomes "ĠÃ©": one character per byte of the text's UTF-8. */
@@ -26,7 +26,7 @@ export function spellBytes(bytes: Uint8Array): string {
   return out;
 }
 
-/** The bytes a byte-level spelling stands for; characters outside the alphabet stand for themselves. */
+/** The bytes of a byte-level spelling; characters outside the alphabet give their own UTF-8 bytes. */
 export function fromByteLevel(spelling: string): Uint8Array {
   const bytes: number[] = [];
   for (const character of spelling) {
@@ -37,6 +37,6 @@ export function fromByteLevel(spelling: string): Uint8Array {
   return Uint8Array.from(bytes);
 }
 
-/** How GPT-2 cuts a text into words. */
+/** GPT-2's pattern for words. */
 export const byteLevelWords =
   /'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\p{White_Space}\p{L}\p{N}]+|\p{White_Space}+(?!\P{White_Space})|\p{White_Space}+/gu;

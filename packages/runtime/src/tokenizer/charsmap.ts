@@ -2,20 +2,20 @@ import type { Cooperative } from '@quern/core';
 import { badVocabulary } from './error.js';
 
 const utf8 = new TextEncoder();
-/** Between two turns of other work. */
+/** Bytes between two pauses. */
 const BYTES_OF_PART = 8192;
 const LEAF = 1 << 8;
 const WIDE = 1 << 9;
-/** Tables of NFKC match at most 12 bytes and write at most 33; without a bound, a table that loops never ends. */
+/** NFKC tables match at most 12 bytes and write at most 33. The limit stops tables with loops. */
 const LONGEST_MATCH = 256;
 const LONGEST_REPLACEMENT = 1024;
-const LABEL = 0x800000ff; // bit 31 marks values, which are no labels
+const LABEL = 0x800000ff; // bit 31 marks values, not labels
 
 /**
- * SentencePiece's precompiled normaliser (NFKC and friends): a trie over UTF-8 bytes, stored as a darts-clone double
- * array, that maps the longest matching piece of text to its replacement.
+ * SentencePiece's precompiled normaliser (NFKC and similar): a trie over UTF-8 bytes, stored as a darts-clone double
+ * array. It maps the longest matching prefix to its replacement.
  *
- * Layout: u32 byte length of the double array; the array of u32; then NUL-terminated replacements, found by offset.
+ * Layout: u32 byte length of the double array; the array of u32; NUL-terminated replacements, found by offset.
  */
 export class Charsmap {
   private readonly units: Uint32Array;
@@ -52,7 +52,7 @@ export class Charsmap {
     return new TextDecoder('utf-8', { ignoreBOM: true }).decode(Uint8Array.from(out));
   }
 
-  /** What stands for the shortest entry that `text` begins with. */
+  /** The replacement of the shortest entry that is a prefix of `text`. */
   replacement(text: string): string | undefined {
     const match = this.match(utf8.encode(text), 0, true);
     if (!match) return undefined;

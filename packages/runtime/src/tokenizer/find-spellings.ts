@@ -1,4 +1,4 @@
-/** Where a spelling stands in a text. */
+/** An occurrence of a spelling in a text. */
 export interface Place {
   readonly index: number;
   readonly spelling: string;
@@ -6,7 +6,7 @@ export interface Place {
 
 const CHARACTERS_OF_PART = 2 ** 16;
 
-/** Some spellings to be looked for in texts: leftmost first, then longest. */
+/** Finds spellings in texts: leftmost first, then longest. */
 export class Spellings {
   private readonly anyOfThem: RegExp | undefined;
   private readonly longest: number;
@@ -17,14 +17,14 @@ export class Spellings {
     if (longestFirst.length > 0) this.anyOfThem = new RegExp(longestFirst.map(escaped).join('|'), 'gu');
   }
 
-  /** Where they stand, in order; undefined after each part of the text, where other work may come between. */
+  /** The occurrences in order. Yields undefined after each part of the text, as a pause for other work. */
   *in(text: string): Generator<Place | undefined, void> {
     if (!this.anyOfThem) return;
     for (let from = 0; from < text.length; ) {
       let next = from + CHARACTERS_OF_PART;
       const part = text.slice(from, next + this.longest);
       for (const { index, 0: spelling } of part.matchAll(this.anyOfThem)) {
-        if (index >= CHARACTERS_OF_PART) break; // one that is longer may begin before the next part's end
+        if (index >= CHARACTERS_OF_PART) break; // a longer spelling may start before the next part
         yield { index: from + index, spelling };
         next = Math.max(next, from + index + spelling.length);
       }

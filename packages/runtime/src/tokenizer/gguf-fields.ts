@@ -4,9 +4,9 @@ import { badVocabulary } from './error.js';
 export type GgufMetadata = ReadonlyMap<string, unknown>;
 
 const PREFIX = 'tokenizer.ggml.';
-const NONE = 0xffffffff; // what converters write for "no such token"
+const NONE = 0xffffffff; // written by converters for "no such token"
 
-/** Typed access to the `tokenizer.ggml.*` keys of a GGUF file; a value of the wrong kind is a BAD_VOCABULARY error. */
+/** Typed access to a GGUF file's `tokenizer.ggml.*` keys. A value of a wrong type throws BAD_VOCABULARY. */
 export class GgufFields {
   constructor(private readonly metadata: GgufMetadata) {}
 
@@ -38,7 +38,7 @@ export class GgufFields {
     return values && Uint8Array.from(values, (value) => value & 0xff);
   }
 
-  /** A token id below `size`. */
+  /** A token id < `size`. */
   token(key: string, size: number): number | undefined {
     const id = this.read(key, 'a token id', (value) =>
       typeof value === 'number' || typeof value === 'bigint' ? Number(value) : undefined,
@@ -48,7 +48,7 @@ export class GgufFields {
     throw badVocabulary(`${PREFIX}${key} is ${id}, but token ids are 0 to ${size - 1}`);
   }
 
-  /** A token id of a vocabulary of any size. */
+  /** A token id, for any vocabulary size. */
   anyToken(key: string): number | undefined {
     return this.token(key, NONE);
   }

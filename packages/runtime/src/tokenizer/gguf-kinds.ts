@@ -13,10 +13,10 @@ import { Unigram } from './unigram.js';
 import type { Vocabulary } from './vocabulary.js';
 import { WordPiece } from './word-piece.js';
 
-/** What differs between the kinds of tokenizer before the file's own settings are looked at. */
+/** Defaults of a kind of tokenizer; the file's own settings override them. */
 export interface Defaults {
   addBos: boolean;
-  /** The file's word against it does not count. */
+  /** Add BOS even if the file says otherwise. */
   alwaysBos?: boolean | undefined;
   addEos: boolean;
   addSpacePrefix: boolean;
@@ -29,9 +29,9 @@ export interface Kind {
   defaults: (fields: GgufFields) => Defaults;
   toBytes: (spelling: string) => Uint8Array;
   model: (vocabulary: Vocabulary, fields: GgufFields, settings: Defaults) => Cooperative<TextModel>;
-  /** Whether tokens spelled <0x00> to <0xFF> are bytes, whatever type the file gives them. */
+  /** Whether tokens spelled <0x00> to <0xFF> are byte tokens, for any type in the file. */
   spellsBytes: boolean;
-  /** Whether every byte of a text is in some token, so that tokens have a longest text. */
+  /** Whether every byte of a text belongs to some token; then a token's text has a maximal length. */
   standsForBytes: (vocabulary: Vocabulary) => boolean;
 }
 
@@ -46,7 +46,7 @@ const sentencePiece: Kind = {
     SentencePieceBpe.of(vocabulary, scores(fields, vocabulary.size), addSpacePrefix, unknown),
 };
 
-/** BPE with a merge list, by the way in which text is split. */
+/** BPE with a merge list, for a pre-tokenizer. */
 const mergeList = (pre: PreTokenizer): Kind => ({
   ...(pre.characters ? ofCharacters(pre.characters) : ofBytes),
   defaults: () => ({
@@ -101,7 +101,7 @@ const unigram: Kind = {
   },
 };
 
-/** Texts begin with [CLS] and end with [SEP], which converters misspell. */
+/** Texts start with [CLS] and end with [SEP]; converters misspell its key ("seperator"). */
 const wordPiece: Kind = {
   spellsBytes: false,
   standsForBytes: () => false,
@@ -121,7 +121,7 @@ const wordPiece: Kind = {
   },
 };
 
-/** By the names that GGUF files use in `tokenizer.ggml.model`. */
+/** By the values of `tokenizer.ggml.model`. */
 const KINDS: Readonly<Record<string, (fields: GgufFields) => Kind>> = {
   llama: () => sentencePiece,
   gpt2: (fields) => mergeList(preTokenizer(fields.string('pre') || 'default')),

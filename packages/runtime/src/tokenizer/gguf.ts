@@ -24,7 +24,7 @@ export function tokenizerFromGguf(metadata: GgufMetadata): Tokenizer {
   return runAtOnce(makeTokenizer(metadata));
 }
 
-/** The same without holding the event loop. */
+/** As `tokenizerFromGguf`; yields to the event loop. */
 export function loadTokenizerFromGguf(metadata: GgufMetadata): Promise<Tokenizer> {
   return runInTurns(makeTokenizer(metadata));
 }
@@ -62,7 +62,7 @@ function* makeTokenizer(metadata: GgufMetadata): Cooperative<Tokenizer> {
   });
 }
 
-/** The file's own settings over the defaults of its kind; a default id is taken only where the token there may be special. */
+/** The file's settings over the kind's defaults. A default id is used only if the token with this id may be special. */
 function settingsOf(fields: GgufFields, defaults: Defaults, size: number): Defaults {
   const types = fields.numbers('token_type', size);
   const mayBeSpecial = (id: number) => id < size && types?.[id] !== TokenType.normal;
@@ -82,8 +82,8 @@ function settingsOf(fields: GgufFields, defaults: Defaults, size: number): Defau
 }
 
 /**
- * The file's token types, or without them what the spellings tell. Tokens that end a turn are control tokens, also in
- * the files whose converter called them user-defined; so are bytes, where it called them normal.
+ * The file's token types, else types guessed from spellings. End-of-turn tokens are control tokens, even if the
+ * converter wrote user-defined; byte tokens are bytes, even if it wrote normal.
  */
 function* tokenTypes(
   fields: GgufFields,
@@ -109,6 +109,6 @@ function guessTypes(spellings: readonly string[], { bos, eos, unknown }: Default
   return types;
 }
 
-/** The most bytes that a token stands for; a space mark has more of them than the space. */
+/** An upper bound of the bytes of text per token: a space mark takes more bytes than a space. */
 const longestToken = (vocabulary: Vocabulary): number =>
   vocabulary.spellings.reduce((longest, spelling) => Math.max(longest, Buffer.byteLength(spelling)), 1);

@@ -28,33 +28,34 @@ import { endTokens } from './special-tokens.js';
 import type { Tokenizer } from './tokenizer.js';
 import { TokenType, type Vocabulary } from './vocabulary.js';
 
-/** The files beside tokenizer.json that say which tokens are special; each may be missing. */
+/** Files next to tokenizer.json that define special tokens; each is optional. */
 export interface TokenizerSettings {
-  /** tokenizer_config.json, over special_tokens_map.json */
+  /** tokenizer_config.json; overrides special_tokens_map.json */
   tokenizerConfig?: Json | undefined;
-  /** generation_config.json, over config.json: `eos_token_id` may be a list */
+  /** generation_config.json; overrides config.json. `eos_token_id` may be a list */
   generationConfig?: Json | undefined;
 }
 
 const parsedJson: Rule<Json> = { must: 'the object that tokenizer.json holds', holds: isJson };
 
-/** Of each option: what it must be. */
+/** What each option must be. */
 export const tokenizerSettingsSchema = {
   tokenizerConfig: {
     ...rules.object,
-    about: 'tokenizer_config.json, over special_tokens_map.json',
-    absent: 'what tokenizer.json tells',
+    about: 'tokenizer_config.json; overrides special_tokens_map.json',
+    absent: 'from tokenizer.json',
   },
   generationConfig: {
     ...rules.object,
-    about: 'generation_config.json, over config.json',
-    absent: 'what tokenizer.json tells',
+    about: 'generation_config.json; overrides config.json',
+    absent: 'from tokenizer.json',
   },
 } as const satisfies Schema<TokenizerSettings>;
 
 /**
- * The tokenizer of a Hugging Face model folder: tokenizer.json with, where present, tokenizer_config.json,
+ * The tokenizer of a Hugging Face model folder: tokenizer.json and, where present, tokenizer_config.json,
  * special_tokens_map.json, generation_config.json and config.json.
+ *
  *
  * @throws TokenizerError BAD_VOCABULARY, UNKNOWN_TOKENIZER
  */
@@ -71,7 +72,8 @@ export async function tokenizerFromHuggingFace(folder: string): Promise<Tokenize
 }
 
 /**
- * The same from the contents of the files.
+ * As `tokenizerFromHuggingFace`, from the contents of the files.
+ *
  *
  * @throws TokenizerError BAD_VOCABULARY, UNKNOWN_TOKENIZER
  */
@@ -86,7 +88,7 @@ function* makeTokenizer(json: Json, settings: TokenizerSettings): Cooperative<To
   const part = <T>(key: string, make: (fields: Fields) => T): T | undefined =>
     isJson(json[key]) ? make(new Fields(json[key], key)) : undefined;
   const preTokenizer = part('pre_tokenizer', preTokenizerOf);
-  const decoder = part('decoder', decoderOf) ?? wordsApart; // what is nested too deep ends here
+  const decoder = part('decoder', decoderOf) ?? wordsApart; // too deep nesting throws here
   const { vocabulary, tokens, added } = yield* jsonVocabulary(json, tokenizerConfig);
   const models = yield* modelsOf(json.model, tokens);
   const idOf = (key: string) => {
@@ -112,7 +114,7 @@ function* makeTokenizer(json: Json, settings: TokenizerSettings): Cooperative<To
   });
 }
 
-/** The tokens of a tokenizer.json; those that tokenizer_config.json calls special are so. */
+/** The tokens of a tokenizer.json. Tokens that tokenizer_config.json lists as special are special. */
 export function* jsonVocabulary(json: Json, tokenizerConfig: Json) {
   const tokens = yield* ModelTokens.of(isJson(json.model) ? json.model : {});
   const own = addedTokens(json);
@@ -136,7 +138,7 @@ function configTokens(config: Json, tokens: ModelTokens, own: readonly AddedToke
   return [...found.values()];
 }
 
-/** The post-processor's, if its tokens are there. */
+/** The post-processor's tokens. Checks that they exist. @throws TokenizerError BAD_VOCABULARY */
 function framed(frame: Frame | undefined, { size }: Vocabulary): Frame {
   const unknown = [...(frame?.prefix ?? []), ...(frame?.suffix ?? [])].find((id) => id >= size);
   if (unknown === undefined) return frame ?? { prefix: [], suffix: [] };
@@ -157,13 +159,13 @@ const SPECIAL_KEYS = [
   'mask_token',
 ];
 
-/** Written as "<s>" or as {content: "<s>", …}. */
+/** A spelling: "<s>" or {content: "<s>", …}. */
 function spellingOf(value: unknown): string | undefined {
   const content = isJson(value) ? value.content : value;
   return typeof content === 'string' ? content : undefined;
 }
 
-/** One id or a list of them; ids outside the vocabulary are dropped, since no text can be made of them. */
+/** One id or a list of ids; drops ids outside the vocabulary, which have no text. */
 function idsOf(value: unknown, size: number): number[] {
   const ids: readonly unknown[] = Array.isArray(value) ? value : [value];
   return ids.filter(
@@ -171,10 +173,10 @@ function idsOf(value: unknown, size: number): number[] {
   );
 }
 
-/** The largest vocabularies have some 35 MB. */
+/** The largest vocabularies have about 35 MB. */
 const MOST_BYTES = 512 * 2 ** 20;
 
-/** The object in a JSON file; undefined where there is no such file. @throws TokenizerError BAD_VOCABULARY */
+/** The object in a JSON file; undefined where the file does not exist. @throws TokenizerError BAD_VOCABULARY */
 export async function readJson(path: string): Promise<Json | undefined> {
   const text = await readRegularFile(path, MOST_BYTES).catch((cause: unknown) => {
     throw badVocabulary(cause instanceof Error ? cause.message : String(cause));

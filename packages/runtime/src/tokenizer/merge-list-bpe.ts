@@ -5,22 +5,22 @@ import type { TextModel } from './tokenizer.js';
 import type { Vocabulary } from './vocabulary.js';
 import { WordCache } from './word-cache.js';
 
-/** Symbols between two turns of other work. */
+/** Symbols between two pauses. */
 const SYMBOLS_OF_PART = 4096;
 
-/** How one file has its text written, split and merged. */
+/** A file's rules for spelling, splitting and merging text. */
 export interface MergeListRules {
   readonly alphabet: Alphabet;
   /** The words of a text. */
   readonly wordsOf: (text: string) => Iterable<string>;
-  /** Whether a word that is a token is taken whole, without looking at the merges. */
+  /** Whether a word that is a token is taken whole, without merges. */
   readonly takesWhole: (word: string) => boolean;
 }
 
 /**
- * BPE with a merge list (Sennrich et al. 2016): text is split into words; within a word the earliest merge of the list
- * goes first. Over bytes (Radford et al. 2019, GPT-2): Llama 3, Qwen, Mistral's tekken and many more. Over characters:
- * Gemma 4.
+ * BPE with a merge list (Sennrich et al. 2016): splits text into words; within a word, the merge that is first in the
+ * list goes first. Over bytes (Radford et al. 2019, GPT-2): Llama 3, Qwen, Mistral's tekken and many more. Over
+ * characters: Gemma 4.
  */
 export class MergeListBpe implements TextModel {
   private readonly words = new WordCache((word) => this.encodeWord(word));
@@ -31,7 +31,9 @@ export class MergeListBpe implements TextModel {
     private readonly rules: MergeListRules,
   ) {}
 
-  /** `merges`: "left right", best first. */
+  /**
+   * @param merges "left right", best first
+   */
   static *of(
     vocabulary: Vocabulary,
     merges: readonly string[],

@@ -10,13 +10,13 @@ import type { Vocabulary } from './vocabulary.js';
 export interface MergeListParts {
   readonly vocabulary: Vocabulary;
   readonly merges: readonly string[];
-  /** The token for a character that has none, nor tokens for its bytes. */
+  /** The token for a character with neither a token nor byte tokens. */
   readonly unknown: number | undefined;
-  /** Whether upper and lower case are one; asked of vocabularies without spaces alone. */
+  /** Whether text is lowercased; only used with `characters: 'no spaces'`. */
   readonly lowercases: boolean;
 }
 
-/** How a file has its text written and split, by llama.cpp's name of the way. */
+/** A file's rules for spelling and splitting, from its pre-tokenizer. */
 export function* mergeListRules(pre: PreTokenizer, parts: MergeListParts): Cooperative<MergeListRules> {
   const { vocabulary, unknown } = parts;
   return {
@@ -43,7 +43,7 @@ function* withoutSpaces(pieces: Iterable<string>): Generator<string, void> {
   for (const piece of pieces) if (/\P{White_Space}/u.test(piece)) yield piece;
 }
 
-/** Whether some merge crosses the end of a word: else splitting there changes nothing but the time. */
+/** Whether some merge crosses the end of a word. If not, splitting at words gives the same ids in less time. */
 function* joinsWords(merges: readonly string[]): Cooperative<boolean> {
   let joins = false;
   yield* eachOf(merges, (merge) => {

@@ -1,16 +1,16 @@
 import type { Cooperative } from '@quern/core';
 import { PairQueue } from './pair-queue.js';
 
-/** Between two turns of other work. */
+/** Pairs between two pauses. */
 const PAIRS_OF_PART = 1024;
 
-/** The rank of merging text[start, middle) with text[middle, end): lower goes first; undefined: they do not merge. */
+/** Rank of merging text[start, middle) with text[middle, end); the lowest goes first. Undefined: no merge. */
 export type PairRank = (start: number, middle: number, end: number) => number | undefined;
 
 /**
- * Byte-pair encoding: merge the best-ranked neighbours until none merges. O(n log n) in the number of symbols.
+ * Byte-pair encoding: merges the best-ranked neighbours until no merge is left. O(n log n) in the number of symbols.
  *
- * `starts` holds the start of every symbol and, last, the end of the text. Returns the same for the merged symbols.
+ * `starts`: the start of every symbol, then the end of the text. Returns the same for the merged symbols.
  */
 export function* mergePairs(
   starts: readonly number[],
@@ -18,7 +18,7 @@ export function* mergePairs(
   onMerge?: (start: number, middle: number, end: number, rank: number) => void,
 ): Cooperative<number[]> {
   const end = starts.length - 1;
-  const next = countedFrom(1, starts.length); // -1 once a symbol is merged into its left neighbour
+  const next = countedFrom(1, starts.length); // -1 for a symbol merged into its left neighbour
   const previous = countedFrom(-1, starts.length);
   const queue = new PairQueue();
   const offer = (left: number) => {
@@ -35,7 +35,7 @@ export function* mergePairs(
   let looked = 0;
   for (let pair = queue.pop(); pair; pair = queue.pop()) {
     if (++looked % PAIRS_OF_PART === 0) yield;
-    if (next[pair.left] !== pair.right || next[pair.right] !== pair.end) continue; // one of the two has changed since
+    if (next[pair.left] !== pair.right || next[pair.right] !== pair.end) continue; // stale: one of the two has changed
     onMerge?.(starts[pair.left]!, starts[pair.right]!, starts[pair.end]!, pair.rank);
     next[pair.left] = pair.end;
     next[pair.right] = -1;

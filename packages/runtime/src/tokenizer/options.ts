@@ -3,36 +3,36 @@ import { badArgument, badOption } from './error.js';
 import type { TokenSource, TokenStreamOptions } from './token-source.js';
 import type { DecodeOptions, EncodeInTurnsOptions, EncodeOptions } from './tokenizer.js';
 
-/** Of each option: what it must be, and its default. */
+/** What each option must be, and its default. */
 export const encodeSchema = {
   special: {
     ...rules.oneOf(['parse', 'text']),
-    about: "'parse' turns the spelling of a control token into that token",
+    about: "'parse': spellings of control tokens become control tokens; 'text': they stay text",
     byDefault: 'text',
   },
   mark: {
     ...rules.text,
     about:
-      'taken out of the text after control tokens were looked for: a spelling that it interrupts is plain text',
+      'removed from the text after the search for control tokens: a spelling with the mark inside stays plain text',
     absent: 'none',
   },
   addBos: {
     ...rules.flag,
-    about: 'put the beginning-of-sequence token first',
-    absent: 'addBos of the tokenizer',
+    about: 'add the beginning-of-sequence token',
+    absent: "the tokenizer's addBos",
   },
-  addEos: { ...rules.flag, about: 'put the end-of-sequence token last', absent: 'addEos of the tokenizer' },
+  addEos: { ...rules.flag, about: 'add the end-of-sequence token', absent: "the tokenizer's addEos" },
 } as const satisfies Schema<EncodeOptions>;
 
 export const encodeInTurnsSchema = {
   ...encodeSchema,
-  limit: { ...rules.whole(0), about: 'ends where there are more ids than this', absent: 'none' },
+  limit: { ...rules.whole(0), about: 'stop once there are more ids than this', absent: 'none' },
 } as const satisfies Schema<EncodeInTurnsOptions>;
 
 export const decodeSchema = {
   special: {
     ...rules.flag,
-    about: 'show control tokens by their spelling instead of hiding them',
+    about: 'show the spellings of control tokens instead of hiding them',
     byDefault: false,
   },
 } as const satisfies Schema<DecodeOptions>;
@@ -41,7 +41,7 @@ export const tokenStreamSchema = {
   ...decodeSchema,
   continues: {
     ...rules.flag,
-    about: 'the tokens go on from a text that is already there, so that a leading space is part of them',
+    about: 'the tokens continue an existing text: a leading space is kept',
     byDefault: false,
   },
 } as const satisfies Schema<TokenStreamOptions>;
@@ -52,13 +52,13 @@ const ids: Rule<Iterable<number>> = {
     rules.isObject(value) && typeof value[Symbol.iterator as never] === 'function',
 };
 
-/** What `encode` is given. @throws TokenizerError BAD_ARGUMENT, BAD_OPTION */
+/** Checks the arguments of `encode`. @throws TokenizerError BAD_ARGUMENT, BAD_OPTION */
 export function checkEncode(text: unknown, options: unknown): void {
   checkArgument('encode', 'text', text, rules.text, badArgument);
   checkOptions('encode', options, encodeSchema, badOption);
 }
 
-/** What `encodeInTurns` is given. @throws TokenizerError BAD_ARGUMENT, BAD_OPTION */
+/** Checks the arguments of `encodeInTurns`. @throws TokenizerError BAD_ARGUMENT, BAD_OPTION */
 export function checkEncodeInTurns(text: unknown, options: unknown): void {
   checkArgument('encodeInTurns', 'text', text, rules.text, badArgument);
   checkOptions('encodeInTurns', options, encodeInTurnsSchema, badOption);
@@ -69,13 +69,13 @@ const source: Rule<TokenSource> = {
   holds: (value): value is TokenSource => rules.isObject(value) && typeof value.tokenBytes === 'function',
 };
 
-/** What a stream of tokens, or `decodeTokens`, is given. @throws TokenizerError BAD_ARGUMENT, BAD_OPTION */
+/** Checks the arguments of a token stream or of `decodeTokens`. @throws TokenizerError BAD_ARGUMENT, BAD_OPTION */
 export function checkStream(where: string, tokens: unknown, options: unknown): void {
   checkArgument(where, 'tokens', tokens, source, badArgument);
   checkOptions(where, options, tokenStreamSchema, badOption);
 }
 
-/** What `decode` is given. @throws TokenizerError BAD_ARGUMENT, BAD_OPTION */
+/** Checks the arguments of `decode`. @throws TokenizerError BAD_ARGUMENT, BAD_OPTION */
 export function checkDecode(tokens: unknown, options: unknown): void {
   needIds(tokens);
   checkOptions('decode', options, decodeSchema, badOption);

@@ -1,5 +1,5 @@
 /**
- * Candidate pairs for a merge, best first: lowest rank, and of equal ranks the leftmost. A binary heap of indices into
+ * Candidate pairs for a merge, best first: lowest rank; of equal ranks, leftmost. A binary heap of indices into
  * parallel arrays.
  */
 export class PairQueue {
@@ -9,7 +9,7 @@ export class PairQueue {
   private readonly ends: number[] = [];
   private readonly heap: number[] = [];
 
-  /** The pair of the symbols [left, right) and [right, end). */
+  /** Adds the pair of the symbols [left, right) and [right, end). */
   push(rank: number, left: number, right: number, end: number): void {
     const entry = this.ranks.push(rank) - 1;
     this.lefts.push(left);
@@ -18,7 +18,7 @@ export class PairQueue {
     this.siftUp(entry);
   }
 
-  /** The best pair, removed. */
+  /** Removes the best pair and returns it. */
   pop(): { left: number; right: number; end: number; rank: number } | undefined {
     const entry = this.heap[0];
     if (entry === undefined) return undefined;

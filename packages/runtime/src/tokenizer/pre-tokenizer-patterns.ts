@@ -2,11 +2,11 @@ import { byteLevelWords } from './byte-level.js';
 import type { PreTokenizer } from './pre-tokenizer.js';
 import { endingSpace, thousands } from './split-text.js';
 
-// The ways of splitting that llama.cpp knows, by its own sources.
+// The pre-tokenizers of llama.cpp, from its source code.
 
 /**
- * A pattern as Rust and llama.cpp write it, in JavaScript: their \s is Unicode's White_Space (JavaScript's own has
- * U+FEFF and lacks U+0085).
+ * A pattern in Rust's and llama.cpp's syntax as a JavaScript expression: their \s is Unicode's White_Space
+ * (JavaScript's \s has U+FEFF and lacks U+0085).
  */
 function pattern(source: string): RegExp {
   return new RegExp(source.replaceAll('\\s', '\\p{White_Space}').replaceAll('\\S', '\\P{White_Space}'), 'gu');
@@ -22,13 +22,13 @@ const gpt2 = byteLevelWords;
 const digit = pattern(String.raw`\p{N}`);
 const threeDigits = pattern('[0-9][0-9][0-9]');
 
-/** The cl100k family: words with one leading mark, numbers of at most `digits`, newlines apart. */
+/** The cl100k family: words with one leading mark, numbers of at most `digits` digits, newlines separate. */
 const cl100k = (digits: string) =>
   pattern(
     String.raw`${CONTRACTIONS}|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}${digits}| ?[^\s\p{L}\p{N}]+[\r\n]*|${SPACES}`,
   );
 
-/** The o200k family: as cl100k, and a change from lower to upper case also ends a word. */
+/** The o200k family: cl100k, and a change from lower to upper case ends a word. */
 const o200k = (contractions: string, digits: string) =>
   pattern(
     String.raw`[^\r\n\p{L}\p{N}]?${UPPER}*${LOWER}+${contractions}|[^\r\n\p{L}\p{N}]?${UPPER}+${LOWER}*${contractions}` +
@@ -85,7 +85,7 @@ export const DEEPSEEK3: PreTokenizer = {
   patterns: deepseek3(String.raw` ?[\p{P}\p{S}]+[\r\n]*|${SPACES}`),
 };
 
-/** Every line break and every digit apart. */
+/** Every line break and every digit separate. */
 export const SPARK2_5: PreTokenizer = {
   patterns: [...deepseek3(String.raw` ?[\p{P}\p{S}]+|[\r\n]|\s+(?!\S)|\s+`), digit],
 };
@@ -97,7 +97,7 @@ const blocks = (...lines: readonly string[]): string =>
     .map((block) => block.replace(/[0-9A-F]+/g, '\\u{$&}'))
     .join('');
 
-/** Letters that have a case. */
+/** Letters with a case. */
 const CASED = blocks(
   '41-5A 61-7A B5 C0-D6 D8-F6 F8-1BA 1BC-1BF 1C4-293 295-2AF 370-373 376 377 37B-37D 37F 386 388-38A',
   '38C 38E-3A1 3A3-3F5 3F7-481 48A-52F 531-556 10A0-10C5 13A0-13F5 13F8-13FD 1C90-1CBA 1CBD-1CBF',
@@ -133,7 +133,7 @@ export const JAIS2: PreTokenizer = {
   ],
 };
 
-/** Numbers of at most three digits, then words with numbers of any length: what is left of them is short. */
+/** Numbers of at most three digits, then words with numbers of any length: the rest is short. */
 export const MINICPM5: PreTokenizer = {
   patterns: [pattern(String.raw`\p{N}{1,3}`), cl100k('+')],
   wholeWordsFirst: true,
@@ -162,7 +162,7 @@ export const CHAMELEON: PreTokenizer = {
   addBos: true,
 };
 
-/** The o200k family with combining marks in words from the start. */
+/** The o200k family, with combining marks inside words. */
 export const GRANITE_MULTILINGUAL: PreTokenizer = { ...O200K, wholeWordsFirst: true };
 
 export const TINY_AYA: PreTokenizer = {
@@ -210,7 +210,7 @@ export const KIMI_K2: PreTokenizer = {
   ],
 };
 
-/** Scripts of Asia that are written without spaces. */
+/** Asian scripts written without spaces. */
 const ASIAN = blocks(
   '4E00-9FFF 3400-4DBF F900-FAFF 3040-309F 30A0-30FF FF65-FF9F 2F00-2FDF E40-E7F E80-EFF 1780-17FF',
   '1000-109F AA60-AA7F A9E0-A9FF AC00-D7AF 1100-11FF',
@@ -220,12 +220,12 @@ export const AFMOE: PreTokenizer = {
   patterns: [thousands(/\p{N}+/gu), pattern(`[${ASIAN}]+`), DEEPSEEK3.patterns[2]!],
 };
 
-/** Qwen2's without the English contractions: a Turkish suffix stays one piece with its apostrophe. */
+/** Qwen2's without English contractions: a Turkish suffix stays in one piece with its apostrophe. */
 export const UFAKZEKA: PreTokenizer = {
   patterns: [pattern(String.raw`${WORDS}|\p{N}|${SYMBOLS}[\r\n]*|${SPACES}`)],
 };
 
-/** Llama 3's with combining marks and the zero-width joiners in words. */
+/** Llama 3's, with combining marks and zero-width joiners inside words. */
 export const K2_HORIZON: PreTokenizer = {
   patterns: [
     pattern(
@@ -234,7 +234,7 @@ export const K2_HORIZON: PreTokenizer = {
   ],
 };
 
-/** BPE of characters, as SentencePiece has it: no merge crosses a line. */
+/** BPE of characters, as in SentencePiece: no merge crosses a line end. */
 export const SARVAM_MOE: PreTokenizer = { patterns: [lines], characters: 'space marks' };
 
 export const GEMMA4: PreTokenizer = {

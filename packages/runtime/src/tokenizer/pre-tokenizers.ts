@@ -2,7 +2,7 @@ import { TokenizerError } from './error.js';
 import type { PreTokenizer } from './pre-tokenizer.js';
 import * as ways from './pre-tokenizer-patterns.js';
 
-/** The names that GGUF files use in `tokenizer.ggml.pre`, by the way in which llama.cpp splits for them. */
+/** The names in GGUF's `tokenizer.ggml.pre`, grouped by llama.cpp's splitting rules. */
 const NAMES: readonly (readonly [PreTokenizer, string])[] = [
   [ways.DEFAULT, 'default'],
   [
@@ -45,7 +45,7 @@ const NAMES: readonly (readonly [PreTokenizer, string])[] = [
 
 const PRE_TOKENIZERS = new Map(NAMES.flatMap(([way, names]) => names.split(' ').map((name) => [name, way])));
 
-/** The names that `preTokenizer` knows. */
+/** All names known to `preTokenizer`. */
 export const preTokenizerNames: readonly string[] = [...PRE_TOKENIZERS.keys()];
 
 /** @throws TokenizerError UNKNOWN_PRETOKENIZER */

@@ -6,21 +6,21 @@ import type { TextModel } from './tokenizer.js';
 import type { Vocabulary } from './vocabulary.js';
 import { WordCache } from './word-cache.js';
 
-/** What SentencePiece writes for a space. */
+/** SentencePiece's character for a space. */
 export const SPACE_MARK = '\u2581'; // ▁
 
-/** Words of a text with marks, each with the marks before it. */
+/** Words of a text with marks, each with its leading marks. */
 export const MARKED_WORDS = /\u2581*[^\u2581]+|\u2581+/gu;
 
 const utf8 = new TextEncoder();
 
-/** "▁the" stands for " the". */
+/** "▁the" becomes " the". */
 export const fromSpaceMarks = (spelling: string): Uint8Array =>
   utf8.encode(spelling.replaceAll(SPACE_MARK, ' '));
 
 /**
- * SentencePiece BPE (Kudo & Richardson 2018): characters merge into the neighbouring pair whose token has the highest
- * score, leftmost first; what is no token becomes its bytes.
+ * SentencePiece BPE (Kudo & Richardson 2018): merges the neighbouring pair whose token has the highest score, leftmost
+ * first. Symbols without a token become bytes.
  */
 export class SentencePieceBpe implements TextModel {
   private readonly fallback: Alphabet['fallback'];
@@ -54,7 +54,7 @@ export class SentencePieceBpe implements TextModel {
     return this.words.encodeAll(this.split(marked), ids);
   }
 
-  /** No merge crosses a place where a word ends unless some token does: then splitting there changes nothing but the time. */
+  /** Splits at words if no token crosses the end of a word: the same ids in less time. */
   private split(marked: string): Iterable<string> {
     return this.splitsAtSpaces ? splitText(marked, [MARKED_WORDS]) : marked === '' ? [] : [marked];
   }

@@ -17,7 +17,7 @@ export class SpecialTokens {
     this.spellings = new Spellings(ids.keys());
   }
 
-  /** `undefined` is a pause: other work may run there. */
+  /** Yields undefined as a pause for other work. */
   *split(text: string): Generator<Fragment | undefined, void> {
     let end = 0;
     for (const place of this.spellings.in(text)) {
@@ -33,7 +33,7 @@ export class SpecialTokens {
   }
 }
 
-// Spellings that end a turn or a text in some model family.
+// Spellings that end a turn or a text in known model families.
 const END_SPELLINGS: ReadonlySet<string> = new Set([
   '<|eot_id|>', // Llama 3
   '<|eom_id|>', // Llama 3, before a tool call
@@ -57,12 +57,12 @@ const END_SPELLINGS: ReadonlySet<string> = new Set([
   '<|ifm|im_end|>', // K2 Horizon
 ]);
 
-/** Whether a special token of this spelling ends a generation in the model families we know. */
+/** Whether a special token with this spelling ends a generation in known model families. */
 export const isEndSpelling = (spelling: string): boolean => END_SPELLINGS.has(spelling);
 
 /**
  * The end-of-generation tokens: the declared ones, and control tokens with a known spelling. gpt-oss separates messages
- * with "<|end|>" and ends with "<|return|>" or "<|call|>", so there "<|end|>" ends nothing.
+ * with "<|end|>" and ends with "<|return|>" or "<|call|>": its "<|end|>" is no end token.
  */
 export function endTokens(vocabulary: Vocabulary, declared: Iterable<number | undefined>): Set<number> {
   const ends = new Map<string, number>();

@@ -1,7 +1,7 @@
-/** Where a text is split: at the matches of a pattern, or where a function finds places, in order. */
+/** Where to split a text: the matches of a pattern, or the ranges of a function, in order. */
 export type Splitter = RegExp | ((text: string) => Iterable<readonly [start: number, end: number]>);
 
-/** The pieces of `text` after every pattern, made as they are asked for; joined they give `text` again. */
+/** The pieces of `text` after all patterns, made on demand; joined, they give `text`. */
 export function* splitText(text: string, patterns: readonly Splitter[], first = 0): Generator<string, void> {
   if (text === '') return;
   const pattern = patterns[first];
@@ -13,7 +13,7 @@ export function* splitText(text: string, patterns: readonly Splitter[], first = 
 const isolate = (text: string, pattern: Splitter): Generator<string, void> =>
   pattern instanceof RegExp ? isolateMatches(text, pattern) : isolatePlaces(text, pattern(text));
 
-/** The matches, and what lies between them. */
+/** The matches and the text between them. */
 function* isolateMatches(text: string, pattern: RegExp): Generator<string, void> {
   let end = 0;
   for (const match of text.matchAll(pattern)) {
@@ -37,14 +37,17 @@ function* isolatePlaces(
   if (end < text.length) yield text.slice(end);
 }
 
-/** The whitespace at the end. A pattern would try it from every place of every run of spaces. */
+/** Trailing white space. A pattern would take quadratic time on runs of spaces. */
 export const endingSpace: Splitter = (text) => {
   let start = text.length;
   while (start > 0 && /\p{White_Space}/u.test(text[start - 1]!)) start--;
   return start < text.length ? [[start, text.length]] : [];
 };
 
-/** Digits in threes, counted from the end of each number. A pattern would look ahead to it from every third digit. */
+/**
+ * Groups of three digits, counted from the end of each number. A pattern would look ahead to the end from every third
+ * digit.
+ */
 export const thousands = (numbers: RegExp): Splitter =>
   function* (text) {
     for (const { index, 0: number } of text.matchAll(numbers)) {

@@ -1,15 +1,15 @@
 import { checkArgument, rules } from '@quern/core';
 import { badArgument, TokenizerError } from './error.js';
 
-/** Text that may be shown now, and the stop string that ended it, if one did. */
+/** Text to show now, and the stop string that ended the text, if one did. */
 export interface StopResult {
   text: string;
   stopped?: string;
 }
 
 /**
- * Ends a stream of text at the first stop string that is complete; of two that end together, the longer. Only what may
- * still become a stop string is held back, and the result does not depend on how the text was cut into pieces.
+ * Ends a stream of text at the first complete stop string; of two that end together, at the longer one. Holds back only
+ * a possible start of a stop string. The result does not depend on how the text was divided.
  */
 export class StopMatcher {
   private readonly longest: number;
@@ -28,7 +28,7 @@ export class StopMatcher {
     this.longest = Math.max(0, ...stops.map((stop) => stop.length));
   }
 
-  /** Text after the end gives no more text. */
+  /** Returns no text after the end. */
   push(text: string): StopResult {
     if (this.stopped !== undefined) return { text: '', stopped: this.stopped };
     const all = this.held + text;
@@ -39,7 +39,7 @@ export class StopMatcher {
     return { text: all.slice(0, safe) };
   }
 
-  /** The end of the text: what was held back did not become a stop string. */
+  /** Ends the text; returns the text held back. */
   flush(): string {
     const rest = this.held;
     this.held = '';
@@ -64,7 +64,7 @@ export class StopMatcher {
     return best;
   }
 
-  /** Length of the longest end of `text` that begins a stop string. */
+  /** Length of the longest suffix of `text` that is a prefix of a stop string. */
   private pending(text: string): number {
     for (let length = Math.min(this.longest - 1, text.length); length > 0; length--) {
       const tail = text.slice(-length);

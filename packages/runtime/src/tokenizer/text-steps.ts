@@ -1,7 +1,7 @@
-/** One decoding under way. */
+/** A running decoding. */
 export interface TextSteps {
-  /** The text that `id` completes, perhaps none. */
+  /** The text completed by `id`; may be empty. */
   push(id: number): string;
-  /** The end of the text. */
+  /** Ends the text; returns the rest. */
   flush(): string;
 }

@@ -11,20 +11,20 @@ import type { Tokenizer } from './tokenizer.js';
 import { TokenType } from './vocabulary.js';
 
 export interface GgufVocabularyOptions {
-  /** Rows of the model's embedding: ids beyond the tokenizer's are filled with unused tokens. */
+  /** Rows of the model's embedding; ids beyond the tokenizer's become unused tokens. */
   readonly size: number;
-  /** llama.cpp's name of how text is split into words, where tokenizer.json does not tell. */
+  /** llama.cpp's name of the pre-tokenizer, where it does not follow from tokenizer.json. */
   readonly pre?: string;
 }
 
 type Entries = Map<string, MetadataInput>;
 
 /**
- * The vocabulary of a Hugging Face folder as the `tokenizer.*` metadata of a GGUF file; what `tokenizerFromGguf` reads.
+ * The vocabulary of a Hugging Face folder as `tokenizer.*` metadata of a GGUF file, for `tokenizerFromGguf`.
  * @throws TokenizerError BAD_VOCABULARY, UNKNOWN_TOKENIZER or UNKNOWN_PRETOKENIZER.
  */
 export async function vocabularyToGguf(folder: string, options: GgufVocabularyOptions): Promise<Entries> {
-  const tokenizer = await tokenizerFromHuggingFace(folder); // says what is wrong with the files
+  const tokenizer = await tokenizerFromHuggingFace(folder); // reports faults of the files
   const json = (await readJson(join(folder, 'tokenizer.json'))) ?? {};
   const config = (await readJson(join(folder, 'tokenizer_config.json'))) ?? {};
   const { spellings, types } = runAtOnce(jsonVocabulary(json, config)).vocabulary;
@@ -48,7 +48,7 @@ export async function vocabularyToGguf(folder: string, options: GgufVocabularyOp
   return entries;
 }
 
-/** The token before every text and the one after it, where there is one each: BERT's [CLS] and [SEP]. */
+/** The token before and the token after every text, where exactly one exists: BERT's [CLS] and [SEP]. */
 function endsOf(tokenizer: Tokenizer): readonly (number | undefined)[] {
   const [before, after] = [
     tokenizer.encode('', { addBos: true, addEos: false }),
@@ -57,7 +57,7 @@ function endsOf(tokenizer: Tokenizer): readonly (number | undefined)[] {
   return [before.length === 1 ? before[0] : undefined, after.length === 1 ? after[0] : undefined];
 }
 
-/** Keys of tokenizer_config.json, and llama.cpp's names. */
+/** Keys of tokenizer_config.json, and llama.cpp's names for them. */
 const specialKeys = [
   ['bos_token', 'bos'],
   ['eos_token', 'eos'],
@@ -73,7 +73,7 @@ const spellingOf = (value: unknown): string | undefined => {
   return typeof content === 'string' ? content : undefined;
 };
 
-/** As many tokens as the embedding has rows; ids that no token has are unused, and spelled apart. */
+/** Pads to `size` tokens, the rows of the embedding; ids without a token become unused tokens "[PAD…]". */
 function padded(spellings: readonly string[], types: Uint8Array, size: number) {
   if (spellings.length > size)
     throw badVocabulary(`the tokenizer has ${spellings.length} tokens, but the embedding ${size} rows`);
@@ -82,7 +82,7 @@ function padded(spellings: readonly string[], types: Uint8Array, size: number) {
   return { tokens, tokenTypes };
 }
 
-/** What each kind of tokenizer has beside its tokens. */
+/** Metadata that depends on the kind of tokenizer. */
 function kindEntries(
   json: Json,
   tokens: readonly string[],
@@ -117,7 +117,7 @@ const isWordPiece = ({ model }: Json): boolean =>
   (model.type === 'WordPiece' ||
     (model.type === undefined && typeof model.continuing_subword_prefix === 'string'));
 
-/** llama.cpp has one kind of WordPiece: BERT's uncased. */
+/** llama.cpp supports one kind of WordPiece: BERT's uncased. */
 function wordPieceEntries(json: Json, tokens: readonly string[]): [string, MetadataInput][] {
   const [normalizer, ...more] = steps(json.normalizer);
   const model = isJson(json.model) ? json.model : {};
@@ -140,7 +140,10 @@ function wordPieceEntries(json: Json, tokens: readonly string[]): [string, Metad
   ];
 }
 
-/** Where Hugging Face marks the tokens within words, GGUF marks those that begin one: "##ing" and "play" are "ing" and "▁play". */
+/**
+ * Hugging Face marks tokens inside words, GGUF marks tokens at the start of words: "##ing" and "play" become "ing" and
+ * "▁play".
+ */
 function marked(tokens: readonly string[], types: Int32Array): string[] {
   return tokens.map((token, id) => {
     if (types[id] !== TokenType.normal) return token;
@@ -153,7 +156,10 @@ function mergesOf(model: Json): (readonly [string, string])[] {
   return list.map(pairOf);
 }
 
-/** SentencePiece joins the pair whose token has the highest score; the order of the merges says the same. Others come last. */
+/**
+ * SentencePiece merges the pair whose token has the highest score: score = −rank of the merge. Tokens without a merge
+ * come last.
+ */
 function scoresOfMerges(
   merges: readonly (readonly [string, string])[],
   tokens: readonly string[],
@@ -181,14 +187,14 @@ function unigramEntries(json: Json, vocab: readonly unknown[], size: number): [s
   return entries;
 }
 
-/** The steps of a normalizer, pre-tokenizer or decoder, out of their sequences. */
+/** The steps of a normalizer, pre-tokenizer or decoder, with nested sequences flattened. */
 function steps(value: unknown): Json[] {
   if (!isJson(value)) return [];
   const nested = value.normalizers ?? value.pretokenizers ?? value.decoders;
   return Array.isArray(nested) ? nested.flatMap(steps) : [value];
 }
 
-/** Whether a text is spelled as if a space stood before it. */
+/** Whether encoding adds a space before a text. */
 const prependsSpace = (json: Json): boolean =>
   [...steps(json.normalizer), ...steps(json.pre_tokenizer)].some(
     (step) =>
@@ -196,7 +202,7 @@ const prependsSpace = (json: Json): boolean =>
       (step.type === 'Metaspace' && step.prepend_scheme !== 'never' && step.add_prefix_space !== false),
   );
 
-/** Whether runs of spaces count as one. */
+/** Whether encoding joins runs of spaces to one. */
 const joinsSpaces = (json: Json): boolean =>
   steps(json.pre_tokenizer).some(({ type }) => type === 'WhitespaceSplit') ||
   steps(json.normalizer).some(
@@ -208,7 +214,7 @@ const contractions = "(?i:'s|'t|'re|'ve|'m|'ll|'d)";
 const words = String.raw`[^\r\n\p{L}\p{N}]?\p{L}+`;
 const rest = String.raw` ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`;
 
-/** Patterns that tokenizer.json files split text by, and llama.cpp's names of them. */
+/** Splitting patterns of tokenizer.json files, with llama.cpp's names. */
 const patternNames: ReadonlyMap<string, string> = new Map([
   [String.raw`${contractions}|${words}|\p{N}{1,3}|${rest}`, 'llama-bpe'],
   [String.raw`${contractions}|${words}|\p{N}|${rest}`, 'qwen2'],
@@ -219,7 +225,7 @@ const patternNames: ReadonlyMap<string, string> = new Map([
   [o200kSource, 'gpt-4o'],
 ]);
 
-/** llama.cpp's name of the way in which a byte-level tokenizer splits text. @throws TokenizerError UNKNOWN_PRETOKENIZER. */
+/** llama.cpp's name for the pre-tokenizer of a byte-level tokenizer. @throws TokenizerError UNKNOWN_PRETOKENIZER. */
 function preTokenizerName(json: Json, model: Json): string {
   const all = steps(json.pre_tokenizer);
   const patterns = all.flatMap(({ pattern }) => (isJson(pattern) ? [String(pattern.Regex)] : []));

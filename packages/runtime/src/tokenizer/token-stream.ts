@@ -4,8 +4,8 @@ import type { TokenSource, TokenStreamOptions } from './token-source.js';
 import type { DecodeOptions } from './tokenizer.js';
 
 /**
- * Tokens to text, one by one. Characters come out whole: the bytes of an unfinished one wait for the next token, and
- * bytes that can no longer become a character come out as U+FFFD.
+ * Tokens to text, one at a time, in whole characters. Bytes of an incomplete character wait for the next token; bytes
+ * that cannot become a character give U+FFFD.
  */
 export class TokenStream {
   private readonly steps: TextSteps;
@@ -18,12 +18,12 @@ export class TokenStream {
     this.steps = stepsOf(tokens, options, true);
   }
 
-  /** The text that `id` completes, perhaps none. @throws TokenizerError BAD_TOKEN */
+  /** The text completed by `id`; may be empty. @throws TokenizerError BAD_TOKEN */
   push(id: number): string {
     return isHidden(this.tokens, id, this.options) ? '' : this.steps.push(id);
   }
 
-  /** The end of the text: what was held back; U+FFFD if a character was left unfinished. */
+  /** Ends the text; returns the held text, with U+FFFD for an incomplete character. */
   flush(): string {
     return this.steps.flush();
   }
@@ -52,7 +52,7 @@ const stepsOf = (
   streams: boolean,
 ): TextSteps => tokens.textSteps?.(continues, streams) ?? byteSteps(tokens, continues);
 
-/** Tokens as the bytes that each stands for. */
+/** A decoding that joins the bytes of the tokens. */
 function byteSteps(tokens: TokenSource, continues: boolean): TextSteps {
   const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
   let dropsSpace = tokens.addSpacePrefix && !continues;

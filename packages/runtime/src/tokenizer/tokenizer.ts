@@ -1,39 +1,39 @@
 import type { Cooperative } from '@quern/core';
 import type { TextSteps } from './text-steps.js';
 
-/** How `Tokenizer.encode` treats a text. */
+/** Options of `Tokenizer.encode`. */
 export interface EncodeOptions {
   /**
-   * `'parse'` turns the spelling of a control token ("<|im_end|>") into that token: right for the output of a chat
-   * template. `'text'` (the default) never yields a control token, whatever the text says: right for what a user typed.
+   * `'parse'`: spellings of control tokens ("<|im_end|>") become these tokens; for output of a chat template. `'text'`
+   * (the default): no text ever becomes a control token; for text typed by users.
    */
   special?: 'parse' | 'text' | undefined;
   /**
-   * A string that is taken out of the text after control tokens were looked for: a spelling that it interrupts is plain
-   * text. Only matters with `special: 'parse'`.
+   * Removed from the text after the search for control tokens: a spelling with the mark inside stays plain text. Only
+   * used with `special: 'parse'`.
    */
   mark?: string | undefined;
-  /** Put the beginning-of-sequence token first; default: `addBos` of the tokenizer. */
+  /** Add the beginning-of-sequence token; default: the tokenizer's `addBos`. */
   addBos?: boolean | undefined;
-  /** Put the end-of-sequence token last; default: `addEos` of the tokenizer. */
+  /** Add the end-of-sequence token; default: the tokenizer's `addEos`. */
   addEos?: boolean | undefined;
 }
 
-/** How `Tokenizer.encodeInTurns` treats a text. */
+/** Options of `Tokenizer.encodeInTurns`. */
 export interface EncodeInTurnsOptions extends EncodeOptions {
-  /** Once there are more ids than this, the rest of the text is left alone. Default: no limit. */
+  /** Stop once there are more ids than this. Default: no limit. */
   limit?: number | undefined;
 }
 
-/** How tokens become text. */
+/** Options of `Tokenizer.decode`. */
 export interface DecodeOptions {
-  /** Show control tokens by their spelling instead of hiding them; default false. */
+  /** Show the spellings of control tokens instead of hiding them; default false. */
   special?: boolean | undefined;
 }
 
 /**
- * Text to token ids and back. `decode(encode(text))` is `text` for every vocabulary that has a token, or bytes, for
- * each of its characters. A lone surrogate counts as U+FFFD.
+ * Text to token ids and back. `decode(encode(text))` equals `text` if the vocabulary has a token, or byte tokens, for
+ * each character. A lone surrogate counts as U+FFFD.
  */
 export interface Tokenizer {
   readonly vocabSize: number;
@@ -41,42 +41,42 @@ export interface Tokenizer {
   readonly bos?: number;
   /** End-of-sequence token. */
   readonly eos?: number;
-  /** Every token that ends a generation: eos, end of turn, end of message. */
+  /** All tokens that end a generation: end of sequence, end of turn, end of message. */
   readonly eog: ReadonlySet<number>;
-  /** Whether a prompt of this model begins with `bos`. */
+  /** Whether prompts of this model start with `bos`. */
   readonly addBos: boolean;
-  /** Whether a prompt of this model ends with `eos`. */
+  /** Whether prompts of this model end with `eos`. */
   readonly addEos: boolean;
-  /** Whether `encode` writes a space before the text, so that `decode` drops one (SentencePiece's dummy prefix). */
+  /** Whether `encode` adds a space before the text, and `decode` drops it (SentencePiece's dummy prefix). */
   readonly addSpacePrefix: boolean;
 
   /**
-   * The most bytes (UTF-8) of a text that one token stands for, so that n bytes become n / longestToken tokens or more.
-   * Absent where no such bound holds: a token for unknown words stands for any of them.
+   * The most bytes of text (UTF-8) per token: n bytes give at least n / longestToken tokens. Absent where no bound
+   * exists, as with an unknown token for words of any length.
    */
   readonly longestToken?: number;
 
   /** @throws TokenizerError BAD_ARGUMENT, BAD_OPTION */
   encode(text: string, options?: EncodeOptions): number[];
-  /** The same ids, without holding the event loop. */
+  /** The same ids; yields to the event loop. */
   encodeInTurns(text: string, options?: EncodeInTurnsOptions): Promise<number[]>;
   /** @throws TokenizerError BAD_TOKEN, BAD_ARGUMENT, BAD_OPTION */
   decode(ids: Iterable<number>, options?: DecodeOptions): string;
   /**
-   * Begins to turn tokens into text. `continues`: they go on from a text. `streams`: the text is wanted as it grows. Absent
-   * where the text is the bytes of the tokens, but for the space of `addSpacePrefix`.
+   * Starts a decoding. `continues`: the tokens continue a text. `streams`: the text is read token by token. Absent
+   * where the text is just the bytes of the tokens (minus the space of `addSpacePrefix`).
    */
   textSteps?(continues: boolean, streams: boolean): TextSteps;
-  /** The bytes one token stands for: often a part of a character. @throws TokenizerError BAD_TOKEN */
+  /** The bytes of one token, often part of a character. @throws TokenizerError BAD_TOKEN */
   tokenBytes(id: number): Uint8Array;
-  /** The token as the vocabulary spells it ("Ġthe", "▁the", "<0x0A>"). @throws TokenizerError BAD_TOKEN */
+  /** The token's spelling in the vocabulary ("Ġthe", "▁the", "<0x0A>"). @throws TokenizerError BAD_TOKEN */
   tokenText(id: number): string;
-  /** Whether the token is hidden from text: control and unknown tokens. @throws TokenizerError BAD_TOKEN */
+  /** Whether decoding hides the token: control and unknown tokens. @throws TokenizerError BAD_TOKEN */
   isControl(id: number): boolean;
 }
 
-/** Turns plain text, free of special tokens, into ids. */
+/** Encodes plain text, without special tokens. */
 export interface TextModel {
-  /** Appends to `ids`. `afterSpecial`: the text is the first of the prompt, or follows a special token. */
+  /** Appends to `ids`. `afterSpecial`: the text starts the prompt or follows a special token. */
   encode(text: string, afterSpecial: boolean, ids: number[]): Cooperative<void>;
 }

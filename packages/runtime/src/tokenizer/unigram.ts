@@ -6,21 +6,24 @@ import { bestPath, lengthsOf, UNKNOWN_PENALTY } from './viterbi.js';
 import { TokenType, type Vocabulary } from './vocabulary.js';
 
 export interface UnigramOptions {
-  /** The token for characters that no token spells. */
+  /** The token for characters without a token. */
   unknown: number;
   addSpacePrefix: boolean;
-  /** A run of spaces counts as one space; spaces at both ends are dropped. */
+  /** Runs of spaces count as one space; spaces at both ends are dropped. */
   removeExtraSpaces: boolean;
   charsmap?: Charsmap | undefined;
 }
 
-/** Unigram language model (Kudo 2018): of all ways to cut the text into tokens, the one with the highest sum of scores (Viterbi). */
+/**
+ * Unigram language model (Kudo 2018): of all segmentations of the text, the one with the highest sum of scores
+ * (Viterbi).
+ */
 export class Unigram implements TextModel {
   private constructor(
     private readonly vocabulary: Vocabulary,
     private readonly scores: ArrayLike<number>,
     private readonly options: UnigramOptions,
-    /** Of the tokens that text may become, the shortest first. */
+    /** Lengths of the tokens that text may become, ascending. */
     private readonly lengths: readonly number[],
     private readonly unknownScore: number,
   ) {}
@@ -52,7 +55,7 @@ export class Unigram implements TextModel {
     return normal.replaceAll(' ', SPACE_MARK);
   }
 
-  /** The best path, from its end to its start; unknown characters in a row become one unknown token. */
+  /** Follows the best path from the end to the start; consecutive unknown characters become one unknown token. */
   private *trace(text: string, ids: number[]): Cooperative<void> {
     const { tokens, starts } = yield* bestPath(text, {
       find: (spelling) => this.vocabulary.find(spelling),
@@ -69,7 +72,7 @@ export class Unigram implements TextModel {
     for (let i = backwards.length - 1; i >= 0; i--) ids.push(backwards[i]!);
   }
 
-  /** A token that the user defined is always preferred. */
+  /** A user-defined token is always preferred. */
   private score(id: number): number {
     return this.vocabulary.types[id] === TokenType.user ? 0 : this.scores[id]!;
   }

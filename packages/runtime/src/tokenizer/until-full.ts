@@ -1,6 +1,6 @@
 import type { Cooperative } from '@quern/core';
 
-/** Runs the work until there are more than `limit` ids, or to its end. */
+/** Runs the work to its end, or until there are more than `limit` ids. */
 export function* untilFull(
   work: Cooperative<void>,
   ids: readonly number[],

@@ -1,12 +1,12 @@
 import type { Cooperative } from '@quern/core';
 
-/** The vocabulary as the search needs it. */
+/** The vocabulary, as the search uses it. */
 export interface Lattice {
   readonly find: (spelling: string) => number | undefined;
   readonly score: (id: number) => number;
-  /** Of the tokens, the shortest first. */
+  /** Lengths of the tokens, ascending. */
   readonly lengths: readonly number[];
-  /** For characters that no token spells. */
+  /** The token for characters without a token. */
   readonly unknown: number;
   readonly unknownScore: number;
 }
@@ -15,7 +15,7 @@ export const UNKNOWN_PENALTY = 10; // SentencePiece's kUnkPenalty, below the low
 /** Characters between two pauses. */
 const CHARACTERS_OF_PART = 1024;
 
-/** The lengths of some tokens, the shortest first. */
+/** Lengths of tokens, ascending. */
 export const lengthsOf = (spellings: Iterable<string>): readonly number[] => {
   const lengths = new Set<number>();
   for (const { length } of spellings) if (length > 0) lengths.add(length);
@@ -23,8 +23,8 @@ export const lengthsOf = (spellings: Iterable<string>): readonly number[] => {
 };
 
 /**
- * The segmentation with the highest sum of scores (Viterbi). Per position: the last token of the best path, and the start of
- * that token.
+ * The segmentation with the highest sum of scores (Viterbi). Per position: the last token of the best path, and that
+ * token's start.
  */
 export function* bestPath(
   text: string,

@@ -13,7 +13,7 @@ import type {
 import { untilFull } from './until-full.js';
 import { TokenType, type Vocabulary } from './vocabulary.js';
 
-/** Special tokens, and tokens at both ends of a prompt, as the model file has them. */
+/** The model file's special tokens, and its tokens at both ends of a prompt. */
 export interface PromptRules {
   bos: number | undefined;
   eos: number | undefined;
@@ -28,7 +28,7 @@ export interface PromptRules {
 const ALL_SPECIAL = new Set<number>([TokenType.control, TokenType.unknown, TokenType.user]);
 const ONLY_USER = new Set<number>([TokenType.user]);
 
-/** A tokenizer made of a vocabulary and the model that cuts plain text. */
+/** A tokenizer from a vocabulary and a model for plain text. */
 export class VocabularyTokenizer implements Tokenizer {
   readonly bos?: number;
   readonly eos?: number;
@@ -89,7 +89,7 @@ export class VocabularyTokenizer implements Tokenizer {
     return ids;
   }
 
-  /** Text that held the mark is plain: as in what a user typed, only the user's own tokens are looked for in it. */
+  /** Text with the mark is typed text: only user-defined tokens are searched in it. */
   private *fragments(text: string, { special, mark }: EncodeOptions): Generator<Fragment | undefined, void> {
     if (special !== 'parse') return yield* this.userTokens.split(text);
     for (const fragment of this.allSpecial.split(text)) {

@@ -4,16 +4,16 @@ import { TokenizerError } from './error.js';
 /** GGUF's token types. */
 export const TokenType = { normal: 1, unknown: 2, control: 3, user: 4, unused: 5, byte: 6 } as const;
 
-/** Turns a token's spelling into the bytes it stands for. */
+/** The bytes of a token's spelling. */
 export type SpellingToBytes = (spelling: string) => Uint8Array;
 
 const utf8 = new TextEncoder();
 const BYTE_SPELLING = /^<0x([0-9A-Fa-f]{2})>$/;
 
-/** Whether a token is spelled as bytes are: "<0x0A>". */
+/** Whether the spelling is that of a byte token: "<0x0A>". */
 export const isByteSpelling = (spelling: string): boolean => BYTE_SPELLING.test(spelling);
 
-/** The tokens of a model: spelling and type of each id, and the ids of spellings that plain text may become. */
+/** The tokens of a model: spelling and type of each id, and the ids that plain text may become. */
 export class Vocabulary {
   private readonly ids = new Map<string, number>();
 
@@ -23,7 +23,7 @@ export class Vocabulary {
     private readonly toBytes: SpellingToBytes,
   ) {}
 
-  /** `spellings[id]`, `types[id]`; `toBytes` is used for tokens that are neither special nor bytes. */
+  /** `spellings[id]`, `types[id]`. `toBytes` is used for normal tokens only. */
   static *of(
     spellings: readonly string[],
     types: Uint8Array,
@@ -36,7 +36,7 @@ export class Vocabulary {
     return vocabulary;
   }
 
-  /** The same for a tokenizer that finds tokens in its own way. */
+  /** For tokenizers with their own search: `find` finds nothing. */
   static unindexed(spellings: readonly string[], types: Uint8Array, toBytes: SpellingToBytes): Vocabulary {
     return new Vocabulary(spellings, types, toBytes);
   }
@@ -45,7 +45,7 @@ export class Vocabulary {
     return this.spellings.length;
   }
 
-  /** The id that plain text of this spelling becomes: never a control, unknown or byte token. */
+  /** The id for plain text with this spelling; never a control, unknown or byte token. */
   find(spelling: string): number | undefined {
     return this.ids.get(spelling);
   }
@@ -72,7 +72,7 @@ export class Vocabulary {
       : this.toBytes(spelling);
   }
 
-  /** The id of the token for each byte ("<0x0A>"), -1 where there is none. */
+  /** The token id of each byte ("<0x0A>"), -1 where missing. */
   byteTokens(): Int32Array {
     const tokens = new Int32Array(256).fill(-1);
     for (let id = 0; id < this.size; id++) {

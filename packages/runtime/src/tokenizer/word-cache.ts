@@ -2,7 +2,7 @@ import { type Cooperative, runAtOnce } from '@quern/core';
 
 const MAX_WORDS = 32768;
 const MAX_LENGTH = 64;
-/** Characters between two pauses: below 1 ms where no word is cached. */
+/** Characters between two pauses: less than 1 ms if no word is cached. */
 const CHARACTERS_OF_PART = 2048;
 
 /** A cache of the ids of short words: most words of a text repeat. */
@@ -11,7 +11,7 @@ export class WordCache {
 
   constructor(private readonly encodeWord: (word: string) => Cooperative<readonly number[]>) {}
 
-  /** Appends the ids of all words in order. An empty word is a pause: other work may run there. */
+  /** Appends the ids of all words in order. An empty word is a pause for other work. */
   *encodeAll(words: Iterable<string>, ids: number[]): Cooperative<void> {
     let characters = 0;
     for (const word of words) {

@@ -8,10 +8,10 @@ import { WordCache } from './word-cache.js';
 const WORDS = new RegExp(`[${IDEOGRAPHS}${PUNCTUATION}]|[^\\s${IDEOGRAPHS}${PUNCTUATION}]+`, 'gu');
 const INVISIBLE = /(?![\t\n\r])[\p{C}\ufffd]/gu;
 
-/** Characters of the longest word that is cut; longer ones are unknown, as in the tokenizers that BERTs were trained with. */
+/** Longer words are unknown tokens, as in the tokenizers of BERT's training. */
 const LONGEST_WORD = 100;
 
-/** Whether a word has more characters, each of one or two units, than `most`. */
+/** Whether a word has more than `most` characters of one or two UTF-16 units each. */
 export const isLonger = (word: string, most: number): boolean =>
   word.length > 2 * most || (word.length > most && [...word].length > most);
 
@@ -21,7 +21,9 @@ const plain = (text: string): string =>
     .normalize('NFD')
     .replace(/\p{Mn}/gu, '');
 
-/** Some thousand characters each. Words end at spaces, and nothing before one changes what follows it. */
+/**
+ * Parts of about `CHARACTERS_OF_PART` characters, split at spaces: no text before a space affects the text after it.
+ */
 function* partsOf(text: string): Generator<string> {
   let start = 0;
   while (text.length - start > CHARACTERS_OF_PART) {
@@ -41,8 +43,8 @@ function* wordsOf(text: string): Generator<string> {
 }
 
 /**
- * BERT's uncased tokenizer (Devlin et al. 2019): words in lower case without accents, each cut greedily into the longest
- * tokens of the vocabulary. Those that begin a word are spelled with a space mark before them.
+ * BERT's uncased tokenizer (Devlin et al. 2019): words in lower case without accents, each split greedily into the
+ * longest tokens of the vocabulary. Tokens at the start of a word are spelled with a leading space mark.
  */
 export class WordPiece implements TextModel {
   private readonly words = new WordCache((word) => this.cut(word));
@@ -79,7 +81,7 @@ export class WordPiece implements TextModel {
     return ids;
   }
 
-  /** The longest token that stands at a place of a word. */
+  /** The longest token at a position of a word. */
   private longestAt(marked: string, at: number): { id: number; end: number } | undefined {
     for (let end = Math.min(marked.length, at + this.longestToken); end > at; end--) {
       const id = this.vocabulary.find(marked.slice(at, end));

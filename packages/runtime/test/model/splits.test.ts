@@ -167,10 +167,13 @@ describe('what cannot be', () => {
     [{ backend: 'reference', split: '0,1' }, /^BAD_OPTION: the split 0,1 has 2 ranges for 1 backend/],
     [{ backend: 'reference', split: '1-0' }, /^BAD_OPTION: split is '1-0', and '1-0' is no range of layers/],
     [{ backend: 'reference', split: 'all' }, /^BAD_OPTION: split is 'all', and 'all' is no range of layers/],
-    [{ backend: 'reference', split: '0' }, /^BAD_OPTION: the split 0 cannot be: layer 1 is in no range$/],
+    [
+      { backend: 'reference', split: '0' },
+      /^BAD_OPTION: the split 0 is not possible: layer 1 is in no range$/,
+    ],
     [
       { backend: 'reference', split: '0-7' },
-      /^BAD_OPTION: the split 0-7 cannot be: the range 0-7 goes beyond the model's layers, 0-1$/,
+      /^BAD_OPTION: the split 0-7 is not possible: the range 0-7 goes beyond the model's layers, 0-1$/,
     ],
     [{ backend: ['reference', 'nobody'] }, /^BACKEND_NOT_FOUND: there is no backend 'nobody'/],
     [{ backend: [] as string[] }, /^BAD_OPTION: .*with 1 at least/],
@@ -183,13 +186,13 @@ describe('what cannot be', () => {
     const [a, b] = [countingBackend(), countingBackend()];
     const backend = [a.backend, b.backend];
     expect(await refusal({ backend, split: '0-1,1' })).toBe(
-      'BAD_OPTION: the split 0-1,1 cannot be: the range 1 overlaps the range before it, which ends at 1',
+      'BAD_OPTION: the split 0-1,1 is not possible: the range 1 overlaps the range before it, which ends at 1',
     );
     expect(await refusal({ backend: [a.backend, a.backend] })).toMatch(
       /^BAD_OPTION: backend names an instance twice/,
     );
     expect(await refusal({ backend: ['reference', b.backend], backendOptions: { cpu: {} } })).toMatch(
-      /^BAD_OPTION: backendOptions of several backends go by their names: 'cpu' is not among 'reference'/,
+      /^BAD_OPTION: backendOptions of several backends are keyed by name: 'cpu' is not among 'reference'/,
     );
     expect([a.live(), b.live()]).toEqual(Array(2).fill({ buffers: 0, weights: 0 }));
   });

@@ -2,12 +2,11 @@ import { readFileSync } from 'node:fs';
 import { defineBackend, type EncodedPlan } from '@quern/core';
 import { planDriver } from '../../../../docs/examples/backend/plan-driver.js';
 
-const document = readFileSync(new URL('../../../../docs/writing-a-backend.md', import.meta.url), 'utf8');
+const printed = readFileSync(new URL('../../../../docs/examples/backend/plan.txt', import.meta.url), 'utf8');
 
-/** The words of the document's example; what follows a `;` explains them. */
+/** The words of the example's plan.txt; what follows a `;` explains them. */
 function printedWords(): number[] {
-  const block = /```text golden-plan\n(.*?)```/s.exec(document)?.[1] ?? '';
-  const lines = block.split('\n').map((line) => line.split(';')[0]!);
+  const lines = printed.split('\n').map((line) => line.split(';')[0]!);
   return lines.flatMap((line) => line.split(/\s+/).filter(Boolean)).map(Number);
 }
 
@@ -29,7 +28,7 @@ async function recordedPlan(): Promise<EncodedPlan> {
   return plans[0]!;
 }
 
-test('the plan printed in docs/writing-a-backend.md is the one that core encodes', async () => {
+test('the plan in docs/examples/backend/plan.txt is the one that core encodes', async () => {
   const plan = await recordedPlan();
   expect([...plan.words]).toEqual(printedWords());
 });

@@ -96,7 +96,7 @@ describe('unasked', () => {
 
   test('devices in the memory of the host share it: two of them gain no room', () => {
     expect(refusalOf([host('cpu', 8), host('other', 8)])).toMatch(
-      /^MODEL_TOO_LARGE: the model is too large: 10.5 GB .*; nor has a split over 'cpu', 'other' the memory$/,
+      /^MODEL_TOO_LARGE: the model is too large: 10.5 GB .*; no split over 'cpu', 'other' has the memory either$/,
     );
   });
 
@@ -193,14 +193,14 @@ describe('ranges as asked', () => {
   });
 
   test.each([
-    [asked([0, 3], [4, 10]), 'BAD_OPTION: the split 0-2,4-9 cannot be: layer 3 is in no range'],
+    [asked([0, 3], [4, 10]), 'BAD_OPTION: the split 0-2,4-9 is not possible: layer 3 is in no range'],
     [
       asked([0, 3], [2, 10]),
-      'BAD_OPTION: the split 0-2,2-9 cannot be: the range 2-9 overlaps the range before it, which ends at 2',
+      'BAD_OPTION: the split 0-2,2-9 is not possible: the range 2-9 overlaps the range before it, which ends at 2',
     ],
     [
       asked([0, 3], [3, 12]),
-      "BAD_OPTION: the split 0-2,3-11 cannot be: the range 3-11 goes beyond the model's layers, 0-9",
+      "BAD_OPTION: the split 0-2,3-11 is not possible: the range 3-11 goes beyond the model's layers, 0-9",
     ],
     [
       asked([0, 10]),
@@ -226,7 +226,7 @@ describe('ranges as asked', () => {
 
   test('backends in the memory of the host share it', () => {
     expect(refusalOf([host('cpu', 8), host('other', 8)], asked([0, 5], [5, 10]))).toMatch(
-      /^MODEL_TOO_LARGE: the parts 0-4,5-9 take .* of the host's memory together, of which 7.50 GB may be used: these backends share it, so a split gains no room$/,
+      /^MODEL_TOO_LARGE: the parts 0-4,5-9 take .* of the host's memory together, but only 7.50 GB may be used: these backends share it, so a split gains no room$/,
     );
   });
 

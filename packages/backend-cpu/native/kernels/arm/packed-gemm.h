@@ -1,7 +1,6 @@
-// The product of quantised rows with packed weights, with the arithmetic of simd/packed-gemm.h in another order. A register
-// has only 4 of a tile's 16 rows, so all sixteen meet a span of x before the next is read: the weights stream through once,
-// and span.h may bring x into the form that its instructions want. A result is summed in one order, whatever rows and
-// columns it is computed with.
+// The product of quantised rows with packed weights: arithmetic of simd/packed-gemm.h, other loop order. A register has 4
+// of a tile's 16 rows. So each span of x meets all 16 rows before the next span: the weights are read once, in order, and
+// span.h may rearrange x for the instructions. The order of a sum is the same in every call.
 #pragma once
 #include "../simd/packed-formats.h"
 
@@ -10,7 +9,7 @@ namespace {
 
 constexpr int GROUPS = PACKED_ROWS / LANES;
 
-// The weights of a block as signed numbers.
+// The weights of a block as signed integers.
 template <class F, int s, int b, int COUNT>
 inline void signed_quads(const F& tile, Bytes (&q)[COUNT]) {
   tile.template quads<s, b>(q);
@@ -20,10 +19,10 @@ inline void signed_quads(const F& tile, Bytes (&q)[COUNT]) {
 template <class F>
 constexpr int largest_weight() { return F::MAX == 0 ? 128 : F::OFFSET == NONE ? F::MAX : 1 << F::OFFSET; }
 
-// parts[t] += the products of block b of span s (the at-th span of x).
+// parts[t] += products of block b of span s; `at`: index of this span in x.
 template <class F, int TT, int s, int b>
 inline void add_block(const F& tile, const QuantisedRow (&x)[TT], const Span<TT>& span, int64_t at, Floats (&parts)[TT]) {
-  // Or g++ loads for the next block while eight rows of x still take all registers, and spills.
+  // Without this barrier g++ loads the next block while eight rows of x fill all registers, and spills.
   if constexpr (TT == 8) asm volatile("" ::: "memory");
   Bytes q[F::BLOCK / 4];
   signed_quads<F, s, b>(tile, q);
@@ -39,7 +38,7 @@ inline void add_block(const F& tile, const QuantisedRow (&x)[TT], const Span<TT>
   });
 }
 
-// sums[group][t] += the products of a tile that begins with the at-th span of x.
+// sums[group][t] += products of a tile; `at`: index of the tile's first span in x.
 template <class F, int TT>
 inline void add_tile(const uint8_t* tile, const QuantisedRow (&x)[TT], int64_t at, Floats (&sums)[GROUPS][TT]) {
   repeat<F::SPANS>([&](auto s) {
@@ -54,7 +53,7 @@ inline void add_tile(const uint8_t* tile, const QuantisedRow (&x)[TT], int64_t a
   });
 }
 
-// Rows [t, t + TT) of x with one row of tiles, whose first row is column n of y. Flattened: what g++ leaves as calls passes
+// Rows [t, t + TT) of x with one row of tiles, i.e. columns n, n + 1, … of y. Flattened: calls left by g++ would pass
 // registers through memory.
 template <class F, int TT>
 [[gnu::flatten, gnu::noinline]] void multiply_rows(const PackedGemm& g, const uint8_t* tiles, int64_t t, int64_t n) {

@@ -1,4 +1,4 @@
-// A span of TT rows of x, and the dot products of a block with each of them: for instructions that take one row at a time.
+// A span of TT rows of x, and the dot products of a block with each row: for instructions that take one row at a time.
 #pragma once
 #include "../packed/tiles.h"
 
@@ -13,7 +13,7 @@ struct Span {
   const int8_t* row[TT];
 };
 
-// f(t, dots): COUNT quads of four rows of w with the values of row t of x from k on. No |q| is above LARGEST.
+// f(t, dots) for each t: COUNT quads of four rows of w with row t of x, from value k on. |q| ≤ LARGEST.
 template <int LARGEST, int COUNT, int TT, class F>
 inline void dots(const Bytes (&quads)[COUNT], const Span<TT>& x, int k, F f) {
 #pragma GCC unroll 8

@@ -1,17 +1,17 @@
-// Blocks of a file to tiles and back: what the descriptions of formats/ are written with.
+// Blocks of a file ↔ tiles: vocabulary for the descriptions in formats/.
 #pragma once
 #include "tile.h"
 
 namespace quern {
 namespace {
 
-// Moves the fields of a block to the lane of its row in a tile, or back. The two directions share the description of a
-// format, `move`, which names each field once. What is written to has been zeroed.
+// Moves the fields of a block to its row's lane in a tile. The two directions share one description of a format, `move`: it
+// names each field once. The target must be zeroed.
 struct Packer {
   const uint8_t* block;
   int row;
 
-  // The bits of `mask` at bit `from` of every byte of a word of the block, to bit `to` of the lane.
+  // Bits `mask` at bit `from` of each byte of a block's word ↔ bit `to` of the lane.
   void quad(int at, int from, uint32_t mask, Line& line, int to) const { copy(block + at, from, mask, line + 4 * row, to); }
   void half(int at, HalvesOfRows& values) const { __builtin_memcpy(&values[row], block + at, 2); }
   template <class Byte>
@@ -49,20 +49,20 @@ constexpr bool packs<Packer> = true;
 
 constexpr uint32_t all_bits = 0xffffffff, nibbles = 0x0f0f0f0f, pairs = 0x03030303, single_bits = 0x01010101;
 
-// Words of nibbles that lie in the file as they do in a tile.
+// Words of nibbles with equal order in file and tile.
 template <class M>
 void move_words(const M& m, int at, Line (&lines)[4]) {
   for (int i = 0; i < 4; i++) m.quad(at + 4 * i, 0, all_bits, lines[i], 0);
 }
 
-// Bit e of the 32 belongs to element e: byte e % 4 of quad e / 4.
+// Bit e of 32 belongs to element e: byte e % 4 of quad e / 4.
 template <class M>
 void move_fifth_bits(const M& m, int at, Line& line) {
   uint8_t* const lane = line + 4 * m.row;
   for (int e = 0; e < 32; e++) m.bits(at + e / 8, e % 8, 1, lane[e % 4], e / 4);
 }
 
-// 8 scales and 8 minimums of 6 bits in 12 bytes (ggml's get_scale_min_k4), two of each to a span.
+// 8 scales and 8 minimums of 6 bits in 12 bytes (ggml's get_scale_min_k4); two of each per span.
 template <class M, class Tile>
 void move_scales_and_mins(const M& m, int at, Tile& tile) {
   for (int g = 0; g < 4; g++) {
@@ -76,7 +76,7 @@ void move_scales_and_mins(const M& m, int at, Tile& tile) {
   }
 }
 
-// 16 scales of 6 bits in 12 bytes, 32 above their value: low nibbles of 0–7 and 8–15, then the high pairs.
+// 16 scales of 6 bits in 12 bytes, stored with 32 added: low nibbles of 0–7 and 8–15, then the high bit pairs.
 template <class M, class Tile>
 void move_signed_scales(const M& m, int at, Tile& tile) {
   for (int g = 0; g < 16; g++) {
@@ -89,11 +89,11 @@ void move_signed_scales(const M& m, int at, Tile& tile) {
   }
 }
 
-// Quad q of the 64 in a block of 256: of pairs of bits, 128 weights lie in 32 bytes, those 32 apart in one byte.
+// Quad q of 64 in a 256-weight block, 2 bits per weight: 128 weights in 32 bytes; the weights j + 32i share a byte.
 constexpr int pair_at(int q) { return q / 32 * 32 + 4 * (q % 8); }
 constexpr int pair_bit(int q) { return 2 * (q / 8 % 4); }
 
-// Of nibbles, 64 weights lie in 32 bytes, those 32 apart in one byte.
+// 4 bits per weight: 64 weights in 32 bytes; weights j and j + 32 share a byte.
 constexpr int nibble_at(int q) { return q / 16 * 32 + 4 * (q % 8); }
 constexpr int nibble_bit(int q) { return 4 * (q / 8 % 2); }
 

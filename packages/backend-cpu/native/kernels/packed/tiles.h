@@ -1,18 +1,18 @@
-// Quantised matrices as integer kernels read them: tiles of 16 rows, one after the other along K, repacked once at load
-// from GGUF blocks without loss (pack.h goes both ways). A line of 64 bytes holds four neighbours along k (a quad) of 16
-// rows, row r's in bytes 4r … 4r + 3: what dot instructions want in one 32-bit lane (vpdpbusd, sdot, tdpbusd), and sixteen
-// rows fill a register. Quads of less than eight bits share a line. Kernels read a tile from its first byte to its last,
-// scales just before what they scale: jumping between fields that are kilobytes apart costs half of the bandwidth. formats/ has a file per
-// format: its tile, and how a block of the file is laid into it.
+// Quantised matrices for integer kernels: tiles of 16 rows, consecutive along K, repacked at load from GGUF blocks without
+// loss (pack.h converts both ways). A line of 64 bytes holds four neighbours along k (a quad) of 16 rows; row r is in bytes
+// 4r … 4r + 3. A quad is one 32-bit lane of dot instructions (vpdpbusd, sdot, tdpbusd), and 16 rows fill a register. Quads
+// of less than 8 bits share a line. Kernels read a tile from first to last byte, each scale just before its weights: jumps
+// between fields kilobytes apart cost half of the bandwidth. formats/ has one file per format: its tile, and the mapping
+// from a block of the file.
 #pragma once
 #include "../generated/packed-formats.h"
 
 namespace quern {
 
-// A row of activations as the same kernels read it: int8 values with one scale for every 64, and the sums of the
-// values, negated, over every 32 and every 16: what an offset of the weights is multiplied with.
+// A row of activations for these kernels: int8 values, one scale per 64 values, and the negated sums of every 32 and every
+// 16 values. An offset of the weights is multiplied with these sums.
 constexpr int64_t SPAN = 64;
-constexpr float SMALLEST = 0x1p-100f; // magnitudes below it count as zero: 127 / x would overflow
+constexpr float SMALLEST = 0x1p-100f; // magnitudes below count as zero: 127 / x would overflow
 constexpr int64_t spans_of(int64_t K) { return (K + SPAN - 1) / SPAN; }
 
 struct QuantisedRow {
@@ -29,13 +29,13 @@ inline QuantisedRow quantised_row(const uint8_t* row, int64_t K) {
   return {reinterpret_cast<const int8_t*>(row), scales, sums32, sums32 + 2 * spans};
 }
 
-// A row as the kernels for many rows read it (kernels.h, superblock_gemm), in as many bytes at most: one scale for every 256.
+// A row for the kernels of many rows (kernels.h, superblock_gemm): one scale per 256 values. Not larger than QuantisedRow.
 constexpr int64_t SUPERBLOCK = 256;
 
 struct SuperblockRow {
   const int8_t* values; // [spans, 64]; zeros beyond K
-  const float* scales;  // one for every 256 of K
-  const int32_t* sums;  // of the values of each 256, times −128: what weights that have 128 added give too much
+  const float* scales;  // one per 256 values
+  const int32_t* sums;  // −128 · Σ of each 256 values: corrects weights stored with 128 added
 };
 inline SuperblockRow superblock_row(const uint8_t* row, int64_t K) {
   const auto* scales = reinterpret_cast<const float*>(row + spans_of(K) * SPAN);

@@ -1,4 +1,4 @@
-// Activations that several kernels share.
+// Activations used by several kernels.
 #pragma once
 #include "scalar.h"
 #include <math.h>

@@ -10,7 +10,7 @@ uint16_t to_f16(float x) {
   const uint32_t magnitude = bits_of(x) & 0x7fffffff;
   if (magnitude > 0x7f800000) return uint16_t(sign | 0x7e00 | ((magnitude >> 13) & 0x1ff)); // a quiet NaN
   if (magnitude >= 0x477ff000) return uint16_t(sign | 0x7c00);                              // 65520 and above round to infinity
-  if (magnitude < 0x38800000) { // below 2^-14: floats at 0.5 are spaced as f16 subnormals are, by 2^-24
+  if (magnitude < 0x38800000) { // below 2^-14: adding 0.5 rounds to multiples of 2^-24, the spacing of f16 subnormals
     return uint16_t(sign | (bits_of(float_of(magnitude) + 0.5f) - 0x3f000000));
   }
   const uint32_t rounded = magnitude + 0xfff + ((magnitude >> 13) & 1);
@@ -52,7 +52,7 @@ void f32_to_i8(const float* x, int8_t* row, int64_t d) {
   memcpy(row + d, &scale, sizeof scale);
   for (int64_t i = 0; i < d; i++) {
     const float steps = scale > 0 ? nearbyintf(x[i] / scale) : 0;
-    row[i] = int8_t(steps > 127 ? 127 : steps < -127 ? -127 : steps); // beyond where the scale is subnormal
+    row[i] = int8_t(steps > 127 ? 127 : steps < -127 ? -127 : steps); // the clamp matters when the scale is subnormal
   }
 }
 

@@ -1,3 +1,3 @@
-// Blocks to f32. Block layouts and the order of operations are those of ggml (ggml-common.h, dequantize_row_* in ggml-quants.c),
-// which @quern/quant defines in TypeScript: results agree with both to the last bit. decode/ has a file per format.
+// Blocks to f32. Block layouts and order of operations are those of ggml (ggml-common.h, dequantize_row_* in ggml-quants.c)
+// and of @quern/quant in TypeScript: equal to the last bit. decode/ has one file per format.
 #include "../generated/scalar-decode.h"

@@ -4,7 +4,7 @@ namespace quern::scalar {
 
 namespace {
 
-// Sixteen partial sums, folded by halves: wide enough for the compiler to vectorise without reordering anything.
+// Sixteen partial sums, folded by halves: the compiler can vectorise without reordering.
 float dot(const float* a, const float* b, int64_t n) {
   float sum[16] = {};
   int64_t k = 0;

@@ -4,7 +4,7 @@ namespace quern::scalar {
 
 void rope(const float* x, const float* table, float* y, int64_t heads, int64_t d, int64_t r, int32_t layout) {
   const int64_t half = r / 2;
-  const int64_t step = layout == 0 ? 2 : 1;      // from one pair to the next
+  const int64_t step = layout == 0 ? 2 : 1;      // between pairs
   const int64_t distance = layout == 0 ? 1 : half; // between the elements of a pair
   for (int64_t h = 0; h < heads; h++, x += d, y += d) {
     for (int64_t i = 0; i < half; i++) {

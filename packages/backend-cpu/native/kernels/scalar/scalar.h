@@ -1,4 +1,4 @@
-// The portable kernels: plain C++ without intrinsics, and the reference that the other tables are tested against.
+// Portable kernels: plain C++ without intrinsics. The tests compare all other tables with these.
 #pragma once
 #define QUERN_ISA scalar
 #include "../declare.h"
@@ -19,17 +19,17 @@ inline float float_of(uint32_t bits) {
   return x;
 }
 
-// The value of an IEEE binary16, subnormals included; NaN becomes quiet, as F16C makes it.
+// IEEE binary16 to f32, subnormals included; a NaN becomes quiet, as with F16C.
 inline float f16_value(uint16_t half) {
   const uint32_t sign = uint32_t(half & 0x8000) << 16;
   const uint32_t exponent = (half >> 10) & 0x1f;
   const uint32_t fraction = half & 0x3ff;
   if (exponent == 0) return float_of(sign | bits_of(float(fraction) * 0x1p-24f));
   if (exponent == 0x1f) return float_of(sign | 0x7f800000 | (fraction << 13) | (fraction ? 0x400000 : 0));
-  return float_of(sign | ((exponent + 112) << 23) | (fraction << 13)); // 112 = 127 - 15, the difference of the biases
+  return float_of(sign | ((exponent + 112) << 23) | (fraction << 13)); // 112 = 127 - 15: difference of the exponent biases
 }
 
-// The f16 at any address.
+// An f16 at an unaligned address.
 inline float read_f16(const uint8_t* at) {
   uint16_t half;
   memcpy(&half, at, sizeof half);

@@ -8,7 +8,7 @@ void softmax(const float* x, float* y, int64_t width) {
   for (int64_t i = 0; i < width; i++) max = x[i] > max ? x[i] : max;
   double sum = 0;
   for (int64_t i = 0; i < width; i++) {
-    y[i] = expf(x[i] - max); // NaN here spoils the sum, and with it the row
+    y[i] = expf(x[i] - max); // a NaN makes the sum NaN, and so the whole row
     sum += y[i];
   }
   const float factor = float(1 / sum);

@@ -1,4 +1,4 @@
-// A register of one float, in as much of simd/'s vocabulary as attention needs. See simd/README.md.
+// A register of one float: the part of simd/'s vocabulary that attention needs (simd/README.md).
 #pragma once
 #include "scalar.h"
 #include <math.h>
@@ -17,7 +17,7 @@ inline Floats load(const int8_t* p, int64_t = 1) { return *p; }
 inline Floats load_bf16(const uint16_t* p, int64_t = 1) { return bf16_value(*p); }
 inline Floats load_or(Floats, const float* p, int64_t = 1) { return *p; }
 inline void store(float* p, Floats x, int64_t = 1) { *p = x; }
-inline Floats fma(Floats a, Floats b, Floats c) { return a * b + c; } // rounded twice: fmaf is slow without the instruction
+inline Floats fma(Floats a, Floats b, Floats c) { return a * b + c; } // rounded twice: fmaf without the instruction is slow
 inline Floats max(Floats a, Floats b) { return a > b ? a : b; }
 inline Floats exp(Floats x) { return expf(x); }
 inline Floats tanh(Floats x) { return tanhf(x); }

@@ -2,10 +2,9 @@
 
 namespace quern::QUERN_ISA {
 
-// The largest number first, then the first place that holds it: place 0 where the row has been written to meanwhile, and no
-// place does.
+// First pass: the maximum. Second pass: its first index; 0 if JavaScript has changed the row meanwhile and no index has it.
 int64_t argmax(const float* x, int64_t width, float* max_of_row) {
-  Floats top = set(-INF); // max() passes over NaN
+  Floats top = set(-INF); // max() skips NaN
   each(width, [&](int64_t i, auto... rest) { top = max(load_or(set(-INF), x + i, rest...), top); });
   *max_of_row = largest(top);
   if (*max_of_row == -INF) return 0;

@@ -1,5 +1,5 @@
-// Attention over a paged cache, as a running softmax over blocks of ATTEND_KEYS keys (Milakov & Gimelshein 2018,
-// algorithm 3). Keys and values are read once for several queries; cache elements become floats in load() alone.
+// Attention over a paged cache: running softmax over blocks of ATTEND_KEYS keys (Milakov & Gimelshein 2018, algorithm 3).
+// Keys and values are read once for several queries; only load() converts cache elements to floats.
 #pragma once
 #include "attention/queries.h"
 #include "attention/keys.h"

@@ -31,7 +31,7 @@ void f32_to_i8(const float* x, int8_t* row, int64_t d) {
   if (!(scale > 0)) return void(memset(row, 0, d));
   each(d, [&](int64_t i, auto... rest) {
     float steps[LANES];
-    store(steps, max(set(-127), min(round(load(x + i, rest...) / set(scale)), set(127)))); // beyond where the scale is subnormal
+    store(steps, max(set(-127), min(round(load(x + i, rest...) / set(scale)), set(127)))); // clamp: for a subnormal scale
     const int64_t count = i + LANES <= d ? LANES : d - i;
     for (int64_t l = 0; l < count; l++) row[i + l] = int8_t(steps[l]);
   });

@@ -1,4 +1,4 @@
-// The products of float rows with weights that are floats, or that are read as floats.
+// Products of float rows with weights in f32, f16 or bf16 (converted to f32 by the load).
 #pragma once
 #include "gemm.h"
 

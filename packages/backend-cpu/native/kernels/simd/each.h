@@ -4,8 +4,8 @@
 namespace quern::QUERN_ISA {
 namespace {
 
-// f(i) for every whole register of n elements, then f(i, n - i) for what is left. With f taking (int64_t i, auto... rest), one
-// body serves both: load(x + i, rest...).
+// f(i) for each whole register of n elements, then f(i, n - i) for the rest. f takes (int64_t i, auto... rest): one body
+// serves both, as in load(x + i, rest...).
 template <class F>
 inline void each(int64_t n, F f) {
   int64_t i = 0;

@@ -1,4 +1,4 @@
-// The kernels that treat every element alike: short enough for one file of an instruction set to compile them all.
+// All elementwise kernels: short, so an instruction set compiles them as one file.
 #include "add.h"
 #include "geglu.h"
 #include "gelu.h"

@@ -1,12 +1,12 @@
-// The matrix product as dot products, a tile of TT rows by NN columns at a time. Each result has one register of partial
-// sums, whatever tile it falls into, so it does not depend on how rows and columns were divided.
+// The matrix product as dot products, one tile of TT rows × NN columns at a time. Each result has its own register of
+// partial sums in any tile, so it does not depend on how rows and columns are divided.
 #pragma once
 
 namespace quern::QUERN_ISA {
 
 namespace {
 
-// What the elements of x and w are: registers of STEP of them, and how two of these are multiplied and summed.
+// Element types of x and w: how to load STEP elements, and how to multiply and add two such registers.
 struct OfFloats {
   using X = float;
   using W = float;
@@ -38,7 +38,7 @@ struct Product {
   const float* bias;
   float* y;
   int64_t ldy, K;
-  int64_t apart = 1; // columns of a tile are this far from each other
+  int64_t apart = 1; // distance between the columns of a tile
 };
 
 template <int TT, int NN, class A>
@@ -81,7 +81,7 @@ inline void tile(const Product<A>& p, int64_t t, int64_t n) {
   store_tile<TT, NN>(p, sums, t, n);
 }
 
-// All rows against columns n, n + p.apart, …: NN of them.
+// All rows with NN columns: n, n + p.apart, …
 template <int TT, int NN, class A>
 inline void all_rows(const Product<A>& p, int64_t T, int64_t n) {
   int64_t t = 0;
@@ -90,8 +90,8 @@ inline void all_rows(const Product<A>& p, int64_t T, int64_t n) {
   for (; t < T; t++) tile<1, NN>(p, t, n);
 }
 
-// All rows against most columns; returns the first not done. Those of a tile lie far apart: they are long streams to the
-// hardware, which does not prefetch short rows of w well.
+// All rows with most columns; returns the first remaining column. Columns of a tile lie N / NN apart: the hardware
+// prefetches such long streams better than short adjacent rows of w.
 template <int TT, int NN, class A>
 inline int64_t spread(Product<A> p, int64_t T, int64_t N) {
   p.apart = N / NN;
@@ -99,7 +99,7 @@ inline int64_t spread(Product<A> p, int64_t T, int64_t N) {
   return NN * p.apart;
 }
 
-// Eight sums hide the latency of fma, and sixteen keep it busy.
+// Eight sums hide the latency of fma; sixteen saturate its throughput.
 template <class A>
 inline int64_t most_columns(const Product<A>& p, int64_t T, int64_t N) {
   if (T == 1) return spread<1, 8>(p, T, N);
@@ -110,7 +110,7 @@ inline int64_t most_columns(const Product<A>& p, int64_t T, int64_t N) {
 
 template <class A>
 inline void multiply(Product<A> p, int64_t T, int64_t N) {
-  constexpr int64_t cached = 512 * 1024 / sizeof(typename A::X); // elements of x that stay in a core's L2 cache while columns pass
+  constexpr int64_t cached = 512 * 1024 / sizeof(typename A::X); // elements of x that stay in L2 during all columns
   const int64_t fit = p.K > 0 ? cached / p.K / TILE_T * TILE_T : T;
   const int64_t rows = fit < TILE_T ? TILE_T : fit;
   for (; T > 0; T -= rows, p.x += rows * p.ldx, p.y += rows * p.ldy) {

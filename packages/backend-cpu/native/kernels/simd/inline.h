@@ -1,4 +1,4 @@
-// Sums stay in registers only where everything that touches them is inlined, which the compiler would not always do.
+// Sums stay in registers only if all code on them is inlined; the compiler does not always inline.
 #pragma once
 
 #define QUERN_INLINE [[gnu::always_inline]] inline

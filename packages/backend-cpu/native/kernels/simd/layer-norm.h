@@ -2,7 +2,7 @@
 
 namespace quern::QUERN_ISA {
 
-// The mean is rounded to a float, and what it lost is given back to each element, so that rows far from zero stay right.
+// The mean is rounded to a float; its rounding error is added back to each element. Rows far from zero stay accurate.
 void layer_norm(const float* x, const float* w, const float* b, float eps, float* y, int64_t width) {
   Doubles total, squares;
   each(width, [&](int64_t i, auto... rest) { add_to(total, load(x + i, rest...)); });

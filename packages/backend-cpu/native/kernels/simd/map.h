@@ -1,4 +1,4 @@
-// What kernels that treat every element alike are made of.
+// Helpers of elementwise kernels.
 #pragma once
 
 namespace quern::QUERN_ISA {

@@ -11,7 +11,7 @@ struct Exponent {
   Floats n, r, p;
 };
 
-// p is the Taylor series of (e^r - 1) / r: cut after r⁶, it is right to 5e-9 on that range.
+// p: Taylor series of (e^r - 1) / r up to r⁶, error 5e-9 on that range.
 inline Exponent split_exponent(Floats x) {
   const Floats n = round(x * set(1.44269504088896340736f));
   const Floats r = fma(n, set(1.904654299957767e-9f), fma(n, set(-0.693147182464599609375f), x)); // ln 2 in two parts
@@ -25,14 +25,13 @@ inline Exponent split_exponent(Floats x) {
   return {n, r, p};
 }
 
-// eˣ to about 1 ulp, subnormal results included. The bounds lie just beyond overflow and underflow; NaN passes.
+// eˣ, error about 1 ulp, subnormal results included. The bounds are just beyond overflow and underflow; NaN passes.
 inline Floats exp(Floats x) {
   const Exponent e = split_exponent(max(set(-104), min(set(89), x)));
   return times_power_of_2(fma(e.r, e.p, set(1)), e.n);
 }
 
-// tanh z = t / (t + 2) with t = e^2z - 1 formed without cancellation, so that small z keep their precision. Beyond
-// |z| = 10 the result is ±1.
+// tanh z = t / (t + 2), t = e^2z - 1 computed without cancellation: small z keep their precision. |z| > 10: ±1.
 inline Floats tanh(Floats z) {
   const Exponent e = split_exponent(max(set(-20), min(set(20), z + z)));
   const Floats power = times_power_of_2(set(1), e.n);
@@ -42,8 +41,8 @@ inline Floats tanh(Floats z) {
 
 inline Floats x_sigmoid(Floats x, Floats z) { return x / (set(1) + exp(set(0) - z)); } // x / (1 + e^-z)
 
-// Φ(x), the normal distribution function, so that x · Φ(x) is right to 1.3e-6: 1/2 + x · P(u), where P approximates
-// (Φ(x) - 1/2) / x on |x| ≤ 5.2, and u is x² in [-1, 1] there. Beyond, Φ is exactly 0 or 1.
+// Φ(x), the normal distribution function; error of x · Φ(x) ≤ 1.3e-6. Φ(x) = 1/2 + x · P(u): P approximates (Φ(x) - 1/2) /
+// x on |x| ≤ 5.2, with u = x² scaled to [-1, 1]. For |x| > 5.2, Φ is exactly 0 or 1.
 inline Floats normal_cdf(Floats x) {
   const Floats u = min(set(1), fma(x * x, set(2 / (5.2f * 5.2f)), set(-1)));
   Floats p = set(0.0008631642558611929f);

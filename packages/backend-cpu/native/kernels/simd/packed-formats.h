@@ -1,9 +1,9 @@
-// What the bits of the tiles in packed/tiles.h mean: for each format a view of LANES rows of a tile that takes a span of
-// 64 weights along k apart into blocks, in a file of formats/. Included by packed-gemm.h.
+// Meaning of the bits of the tiles in packed/tiles.h. Each format has a view of LANES rows of a tile, in a file of
+// formats/; the view splits a span (64 weights along k) into blocks. Included by packed-gemm.h.
 //
 //   BLOCK            weights that share a scale: 32 or 16; a quad is four of them in one 32-bit lane
-//   MAX, OFFSET      a quantised value is in 0 … MAX, and means value − 2^OFFSET (no OFFSET: NONE); MAX 0: it is an int8
-//   MINS             there is a minimum for each block: value · scale − minus_min
+//   MAX, OFFSET      quantised values are 0 … MAX and mean value − 2^OFFSET (no offset: NONE); MAX 0: int8 values
+//   MINS             each block has a minimum: value · scale − minus_min
 //   quads<s, b>(q)   the quads of block b of span s
 //   scale<s, b>(), minus_min<s, b>()
 #pragma once
@@ -15,20 +15,20 @@ namespace {
 
 constexpr int NONE = -1;
 
-// Asks for what lies so many bytes behind a tile, which then comes from memory while this one is multiplied or laid out. Where
-// one row of x waits for memory anyway the hardware reads ahead far enough.
+// Prefetches AHEAD bytes beyond a tile: memory loads them while this tile is multiplied or laid out. Not needed for one row
+// of x: the hardware then prefetches far enough.
 constexpr int64_t AHEAD = 4096;
 template <class F>
-QUERN_INLINE void ask_ahead(const uint8_t* tile) {
+QUERN_INLINE void prefetch_ahead(const uint8_t* tile) {
   for (int64_t at = 0; at < int64_t(sizeof(typename F::Tile)); at += 64) __builtin_prefetch(tile + AHEAD + at, 0, 2);
 }
 
-// The rows from `row` on of a line.
+// Rows of a line, from `row` on.
 inline Bytes rows_of(const Line& line, int row) { return load_bytes(line + 4 * row); }
-// The bits of `mask`, after they have been moved to the right.
+// (x >> shift) & mask, per byte.
 template <int shift, int mask>
 inline Bytes bits(Bytes x) { return low_bits<mask>(shift_right<shift>(x)); }
-// q with the bits of `mask` at bit `from` of every byte of x, moved to bit `to`.
+// q | (bits `mask` at bit `from` of each byte of x, moved to bit `to`).
 template <int from, int to, int mask>
 inline Bytes with_bits(Bytes q, Bytes x) {
   if constexpr (from <= to) return merge<mask << to>(q, shift_left<to - from>(x));
@@ -49,11 +49,11 @@ struct Index {
 };
 template <class F, int... I>
 QUERN_INLINE void each_index(F&& f, Indices<I...>) { (f(Index<I>()), ...); }
-// f(Index<0>()) … f(Index<N − 1>()): shifts by an amount that depends on the index must be known to the compiler.
+// f(Index<0>()) … f(Index<N − 1>()): shift amounts that depend on the index must be compile-time constants.
 template <int N, class F>
 QUERN_INLINE void repeat(F&& f) { each_index(f, typename Count<N>::type()); }
 
-// Quads from lines of nibbles: the low ones, then the high ones.
+// Quads from lines of nibbles: all low nibbles, then all high nibbles.
 template <int LINES>
 QUERN_INLINE void nibbles(const Line (&lines)[LINES], int row, Bytes (&q)[2 * LINES]) {
   repeat<LINES>([&](auto i) QUERN_INLINE_LAMBDA {
@@ -62,7 +62,7 @@ QUERN_INLINE void nibbles(const Line (&lines)[LINES], int row, Bytes (&q)[2 * LI
     q[i.value + LINES] = bits<4, 15>(line);
   });
 }
-// Four quads from a line of pairs of bits.
+// Four quads from a line of bit pairs.
 QUERN_INLINE void pairs(const Line& line, int row, Bytes (&q)[4]) {
   repeat<4>([&](auto i) QUERN_INLINE_LAMBDA { q[i.value] = bits<2 * i.value, 3>(rows_of(line, row)); });
 }
@@ -70,7 +70,7 @@ QUERN_INLINE void add_fifth_bits(Bytes line, Bytes (&q)[8]) {
   repeat<8>([&](auto i) QUERN_INLINE_LAMBDA { q[i.value] = with_bits<i.value, 4, 1>(q[i.value], line); });
 }
 
-// The formats of 32 weights with an f16 scale; a tile is one span of two blocks.
+// Formats of 32 weights with an f16 scale; a tile is one span of two blocks.
 template <class T>
 struct Simple {
   using Tile = T;
@@ -84,7 +84,7 @@ struct Simple {
   const int row;
 };
 
-// A table that look_up reads, its values `offset` higher.
+// A table for look_up, `offset` added to its values.
 struct alignas(16) Lookup {
   uint8_t values[16];
   constexpr Lookup(const int8_t (&table)[16], int offset) : values() {
@@ -98,7 +98,7 @@ QUERN_INLINE void look_up_all(const Lookup& table, Bytes (&q)[COUNT]) {
   repeat<COUNT>([&](auto i) QUERN_INLINE_LAMBDA { q[i.value] = look_up(table.values, q[i.value]); });
 }
 
-// The formats of 256 weights; a tile is four spans. Groups of 16 or 32 have small scales, d is common.
+// Formats of 256 weights; a tile is four spans. Groups of 16 or 32 weights have small scales; d is common.
 template <class T, int GROUP>
 struct Super {
   using Tile = T;

@@ -1,7 +1,6 @@
-// The product of quantised rows with packed weights (packed/tiles.h): the dot products within a block are exact integers,
-// which the block's scale turns into floats; only the activations are rounded. The ISA folder offers, beside vector.h:
-// bytes.h (registers of bytes), dots.h (dot products of bytes). A result is summed in one order, whatever rows and columns
-// it is computed with.
+// The product of quantised rows with packed weights (packed/tiles.h). Dot products within a block are exact integers; the
+// block's scale converts them to floats; only the activations are rounded. An ISA folder offers, beside vector.h: bytes.h
+// (registers of bytes), dots.h (dot products of bytes). The order of a sum is the same in every call.
 #pragma once
 #include "packed-formats.h"
 
@@ -14,7 +13,7 @@ struct Rows {
   QuantisedRow row[TT];
 };
 
-// The integer dot products of one block and one row of x, less the format's offset.
+// Integer dot products of a block with one row of x, minus the format's offset.
 template <class F, int COUNT>
 QUERN_INLINE Ints block_dots(const Bytes (&q)[COUNT], const int8_t* x, const int32_t* negative_sum) {
   if constexpr (F::MAX == 0) return signed_dots(q, x, negative_sum);
@@ -22,7 +21,7 @@ QUERN_INLINE Ints block_dots(const Bytes (&q)[COUNT], const int8_t* x, const int
   else return dots<COUNT, F::MAX>(times_power_of_2<F::OFFSET>(broadcast(negative_sum)), q, x);
 }
 
-// parts[t] += the products of block b of span s (the at-th span of x).
+// parts[t] += products of block b of span s; `at`: index of this span in x.
 template <class F, int TT, int s, int b>
 QUERN_INLINE void add_block(const F& tile, const Rows<TT>& x, int64_t at, Floats (&parts)[TT]) {
   constexpr int blocks = SPAN / F::BLOCK;
@@ -41,13 +40,13 @@ QUERN_INLINE void add_block(const F& tile, const Rows<TT>& x, int64_t at, Floats
   }
 }
 
-// LANES rows of a row of tiles, from `row` on, with TT rows of x; sums[t] is complete.
+// LANES rows of a row of tiles, from `row` on, with TT rows of x; sums[t] is the full sum over K.
 template <class F, int TT>
 QUERN_INLINE void multiply_tiles(const uint8_t* tiles, int row, int64_t count, const Rows<TT>& x, Floats (&sums)[TT]) {
 #pragma GCC unroll 8
   for (int t = 0; t < TT; t++) sums[t] = set(0);
   for (int64_t i = 0; i < count; i++, tiles += sizeof(typename F::Tile)) {
-    if (TT >= 8) ask_ahead<F>(tiles);
+    if (TT >= 8) prefetch_ahead<F>(tiles);
     const F tile(tiles, row);
     repeat<F::SPANS>([&](auto s) QUERN_INLINE_LAMBDA {
       const int64_t at = i * F::SPANS + s.value;
@@ -59,7 +58,7 @@ QUERN_INLINE void multiply_tiles(const uint8_t* tiles, int row, int64_t count, c
   }
 }
 
-// Rows [t, t + TT) of x with one row of tiles, whose first row is column n of y.
+// Rows [t, t + TT) of x with one row of tiles, i.e. columns n, n + 1, … of y.
 template <class F, int TT>
 void multiply_rows(const PackedGemm& g, const uint8_t* tiles, int64_t t, int64_t n) {
   constexpr int64_t tile_k = F::SPANS * SPAN;

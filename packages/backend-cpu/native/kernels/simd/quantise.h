@@ -1,5 +1,5 @@
-// Rows of activations to int8 (packed/tiles.h): for every 64 the largest magnitude becomes ±127. A span with an infinity or
-// NaN gets the scale NaN, so that what is computed from it says so.
+// Rows of activations to int8 (packed/tiles.h): the largest magnitude of each 64 values becomes ±127. A span with an
+// infinity or NaN gets the scale NaN, so its results are NaN.
 #pragma once
 #include "../packed/tiles.h"
 
@@ -13,7 +13,7 @@ inline float from_bits(uint32_t bits) {
   return x;
 }
 
-// 64 floats at x to values, a scale and sums.
+// 64 floats at x → values, sums; returns the scale.
 inline float quantise_span(const float* x, int8_t* values, int32_t* sums32, int32_t* sums16) {
   Ints top = no_ints();
   for (int i = 0; i < SPAN; i += LANES) top = largest_bits(top, magnitude_bits(load(x + i)));

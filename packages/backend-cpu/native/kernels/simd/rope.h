@@ -4,7 +4,7 @@ namespace quern::QUERN_ISA {
 
 namespace {
 
-// Pairs (2i, 2i + 1): even elements a · cos - b · sin, odd ones b · cos + a · sin.
+// Pairs (2i, 2i + 1): even elements a · cos - b · sin, odd elements b · cos + a · sin.
 inline void rotate_neighbours(const float* x, const float* table, float* y, int64_t r) {
   const float* sines = table + r / 2;
   each(r, [=](int64_t i, auto... rest) {

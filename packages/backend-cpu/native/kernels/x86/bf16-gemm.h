@@ -1,9 +1,9 @@
-// The product of rows of x in bf16 with weights of 16 bits (kernels.h, gemm_of_bf16): weights are laid out in pairs along k a
-// panel at a time, which stays in the caches while all rows of x pass. The instruction set says, before, how long panels are
-// (PANEL_K), and defines multiply_panel.
+// The product of bf16 rows of x with 16-bit weights (kernels.h, gemm_of_bf16). Weights are laid out in pairs along k, one
+// panel at a time; the panel stays in the cache while all rows of x pass. The including file defines PANEL_K (the depth of
+// a panel) and multiply_panel.
 //
-// An element of y is its bias, then the sums of products along k, added one after the other. Between panels it waits in y as
-// it is: neither the size of a panel nor how rows and columns were split shows in its bits.
+// An element of y is its bias, then the sums of products along k, added in order. Between panels it is stored in y as f32:
+// neither the panel size nor the split of rows and columns changes its bits.
 #pragma once
 
 namespace quern::QUERN_ISA {
@@ -15,11 +15,11 @@ void gemm_of_bf16_f16(const uint16_t* x, int64_t ldx, const uint16_t* w, int64_t
 
 namespace {
 
-constexpr int64_t COLUMNS = 2 * LANES; // of y at a time
-constexpr int64_t STEP = 2 * LANES;    // along k: a line of x
-constexpr int64_t LINES = STEP / 2;    // of a tile
+constexpr int64_t COLUMNS = 2 * LANES; // columns of y per step
+constexpr int64_t STEP = 2 * LANES;    // depth of a step along k: a line of x
+constexpr int64_t LINES = STEP / 2;    // lines of a tile
 
-// 16 columns of w, a step along k: line q holds k = 2q and 2q + 1 of each.
+// 16 columns of w, one step along k: line q holds k = 2q and 2q + 1 of each column.
 struct alignas(64) Tile {
   float pairs[LINES][LANES];
 };
@@ -29,43 +29,43 @@ struct Panel {
 static_assert(sizeof(Panel) <= PANEL_BYTES);
 
 struct Product {
-  const uint16_t* x; // [T, K], rows of ldx
+  const uint16_t* x; // [T, K], row stride ldx
   int64_t ldx;
-  const uint16_t* w; // [N, K], rows of ldw
+  const uint16_t* w; // [N, K], row stride ldw
   int64_t ldw;
-  const float* bias; // [N], or null
-  float* y;          // [T, N], rows of ldy
+  const float* bias; // [N] or null
+  float* y;          // [T, N], row stride ldy
   int64_t ldy, T, N, K;
 };
 
-// What is multiplied: rows [t, t + rows) of x, columns [n, n + columns) of y and [k, k + depth) along K.
+// Ranges of a product: rows [t, t + rows) of x, columns [n, n + columns) of y, [k, k + depth) along K.
 struct Part {
   int64_t t, rows, n, columns, k, depth;
 };
 
-// Adds to columns [n, n + columns) of all rows of y their products along the panel; to the bias where k is 0. `part` has the
-// first of its rows still to be chosen.
+// Adds the products along the panel to columns [n, n + columns) of all rows of y; k = 0: to the bias. multiply_panel sets
+// `part.t` and `part.rows`.
 void multiply_panel(const Product& p, Part part, const Panel& panel);
 
 inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-// The first n ≤ 32 words, then zeros.
+// The first n ≤ 32 words, zero-padded.
 inline __m512i load_words(const uint16_t* p, int64_t n) {
   return _mm512_maskz_loadu_epi16(__mmask32((uint64_t(1) << n) - 1), p);
 }
 
-// A step of a row of w as bf16, of n weights and then zeros.
+// A step of a row of w as bf16: n weights, zero-padded.
 struct Bf16Weights {
   static Floats pairs(const uint16_t* w, int64_t n) { return _mm512_castsi512_ps(load_words(w, n)); }
 };
 struct F16Weights {
   static Floats pairs(const uint16_t* w, int64_t n) {
     const Floats low = load(w, least(n, LANES)), high = n > LANES ? load(w + LANES, n - LANES) : set(0);
-    return Floats(_mm512_cvtne2ps_pbh(high, low)); // nothing in f16 is denormal in f32
+    return Floats(_mm512_cvtne2ps_pbh(high, low)); // every f16 is normal or zero in f32
   }
 };
 
-// Lines beyond `columns` repeat the last: they are not multiplied, or nobody reads what they give.
+// Lines from `columns` on repeat the last line: their results are not used.
 template <class Weights>
 inline void fill_tile(const uint16_t* w, int64_t ldw, int64_t columns, int64_t n, Tile& tile) {
   Floats pairs[LANES];
@@ -86,13 +86,13 @@ inline void fill_panel(const Product& p, const Part& part, Panel& panel) {
   }
 }
 
-// What a sum of nothing gives.
+// K = 0: y = bias.
 inline void store_bias(const Product& p) {
   for (int64_t t = 0; t < p.T; t++)
     for (int64_t n = 0; n < p.N; n++) p.y[t * p.ldy + n] = p.bias ? p.bias[n] : 0;
 }
 
-// Along K first, so that the part of x that all columns need stays in the second cache.
+// k is the outer loop: the part of x for all columns stays in L2.
 template <class Weights>
 inline void multiply(const Product& p, Panel& panel) {
   if (p.K == 0) return store_bias(p);

@@ -1,5 +1,5 @@
-// Declares the products of many rows with packed weights in the namespace of one instruction set (QUERN_ISA), and what
-// gives a table those kernels.
+// Declares the products of many rows with packed weights in the namespace of one instruction set (QUERN_ISA), and a
+// function that puts them into a table.
 #include "../kernels.h"
 
 namespace quern::QUERN_ISA {

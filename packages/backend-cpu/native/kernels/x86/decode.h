@@ -1,7 +1,7 @@
-// GGUF blocks to f32, 16 quantised bytes at a time; the layouts are explained in scalar/decode/, and results agree with
-// it to the last bit. The ISA folder's decode.cc supplies put(), which turns 16 bytes into floats. It may fuse the
-// multiplication and the addition: a scale has at most 17 significant bits (11 of an f16, 6 of a packed scale) and a
-// quantised value that has an offset at most 5, so their product is exact in f32 and nothing is rounded twice.
+// GGUF blocks to f32, 16 quantised bytes at a time; layouts: see scalar/decode/. Results equal scalar's to the last bit.
+// The ISA folder's decode.cc defines put(): 16 bytes to floats. put() may fuse multiply and add. Reason: a scale has ≤ 17
+// significant bits (11 of an f16, 6 of a packed scale), and a quantised value in a format with an offset has ≤ 5 bits. So
+// their product is exact in f32, and only the sum is rounded.
 #pragma once
 #include "../packed/tiles.h"
 
@@ -15,7 +15,7 @@ inline __m128i low_nibbles(__m128i x) { return low_bits(x, 15); }
 inline __m128i high_nibbles(__m128i x) { return low_bits(_mm_srli_epi16(x, 4), 15); }
 inline __m128i less(__m128i x, int n) { return _mm_sub_epi8(x, _mm_set1_epi8(char(n))); }
 
-// `value` in the bytes where x has the bit of `bit`, else 0.
+// `value` in bytes where x & bit ≠ 0, else 0.
 inline __m128i where_bit(__m128i x, __m128i bit, int value) {
   return low_bits(_mm_cmpeq_epi8(_mm_and_si128(x, bit), bit), value);
 }
@@ -33,7 +33,7 @@ inline float read_f16(const uint8_t* at) {
   return _cvtsh_ss(half);
 }
 
-// 16 where the fifth bit of elements 0..15 (first) or 16..31 of a q5_0 or q5_1 block is set.
+// Fifth bits of elements 0 … 15 (or 16 … 31, `second`) of a q5_0 or q5_1 block: 16 or 0 per element.
 inline __m128i fifth_bits(uint32_t fifth, bool second) {
   const __m128i source = second ? _mm_setr_epi8(2, 2, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3)
                                 : _mm_setr_epi8(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1);
@@ -41,14 +41,14 @@ inline __m128i fifth_bits(uint32_t fifth, bool second) {
   return where_bit(_mm_shuffle_epi8(_mm_cvtsi32_si128(int(fifth)), source), bit, 16);
 }
 
-// The 8 scales, then the 8 minimums of a q4_k or q5_k block, unpacked from their 12 bytes.
+// The 8 scales, then the 8 minimums, of a q4_k or q5_k block: 12 packed bytes.
 inline __m128i scales_and_mins(const uint8_t* s) {
   const uint32_t a = read_u32(s), b = read_u32(s + 4), c = read_u32(s + 8);
   return _mm_setr_epi32(int(a & 0x3f3f3f3f), int((c & 0x0f0f0f0f) | ((a >> 2) & 0x30303030)), int(b & 0x3f3f3f3f),
                         int(((c >> 4) & 0x0f0f0f0f) | ((b >> 2) & 0x30303030)));
 }
 
-// The 16 signed scales of a q3_k block, unpacked from their 12 bytes.
+// The 16 signed scales of a q3_k block: 12 packed bytes.
 inline __m128i signed_scales(const uint8_t* s) {
   const __m128i packed = _mm_loadl_epi64((const __m128i*)s);
   const __m128i low = low_nibbles(_mm_unpacklo_epi64(packed, _mm_srli_epi16(packed, 4)));
@@ -61,7 +61,7 @@ inline __m128i look_up(const int8_t (&table)[16], __m128i nibbles) {
   return _mm_shuffle_epi8(_mm_loadu_si128((const __m128i*)table), nibbles);
 }
 
-// 2^(e - 128): the last two are subnormal.
+// 2^(e − 128); subnormal for e < 2.
 inline float half_power(uint8_t e) {
   const uint32_t bits = e < 2 ? 0x00200000u << e : uint32_t(e - 1) << 23;
   float power;

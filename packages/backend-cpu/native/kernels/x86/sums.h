@@ -1,4 +1,4 @@
-// A register of floats to its sum. Included by vector.h.
+// The sum of a register. Included by vector.h.
 #pragma once
 
 namespace quern::QUERN_ISA {
@@ -10,7 +10,7 @@ inline float sum(Floats x) {
   return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
 }
 
-// The sums of four registers to p[0..3], added in the order of sum(): a result does not depend on which of the two made it.
+// p[i] = sum of register i, i < 4, in the addition order of sum(): both functions give the same bits.
 inline void store_sums(float* p, Floats a, Floats b, Floats c, Floats d) {
   const __m128 qa = quarter_sums(a), qb = quarter_sums(b), qc = quarter_sums(c), qd = quarter_sums(d);
   const __m128 ab = _mm_unpacklo_ps(qa, qb) + _mm_unpackhi_ps(qa, qb); // a0+a2 b0+b2 a1+a3 b1+b3

@@ -1,7 +1,7 @@
-// The product of superblock rows of x with packed weights (kernels.h, superblock_gemm): weights are made int8 a panel at a time,
-// which stays in the caches while all rows of x pass; both factors have one scale for every 256 along k. Where tiles hold what
-// a panel would, a few rows read them where they are. The instruction set says, before, whether panels are UNSIGNED_PANEL, how
-// long they are (PANEL_K) and how many rows are a few (TILES_ROWS), and defines multiply.
+// The product of superblock rows of x with packed weights (kernels.h, superblock_gemm). Weights become int8, one panel at a
+// time; the panel stays in the cache while all rows of x pass. x and w have one scale per 256 values along k. Tiles of q8_0
+// with shared scales have a panel's contents: ≤ TILES_ROWS rows read them in place. The including file defines
+// UNSIGNED_PANEL, PANEL_K (the depth of a panel), TILES_ROWS and multiply.
 #pragma once
 #include "declare-superblock.h"
 #include "superblock-panel.h"
@@ -9,7 +9,7 @@
 namespace quern::QUERN_ISA {
 namespace {
 
-constexpr int64_t COLUMNS = 2 * PACKED_ROWS; // of y at a time
+constexpr int64_t COLUMNS = 2 * PACKED_ROWS; // columns of y per step
 constexpr int64_t STRETCHES = PANEL_K / SUPERBLOCK;
 
 struct Panel {
@@ -18,13 +18,13 @@ struct Panel {
 };
 static_assert(sizeof(Panel) <= PANEL_BYTES);
 
-// What is multiplied: rows [t, t + rows) of x, columns [n, n + columns) of y and [k, k + spans · 64) along K.
+// Ranges of a product: rows [t, t + rows) of x, columns [n, n + columns) of y, [k, k + spans · 64) along K.
 struct Part {
   int64_t t, rows, n, columns, k, spans;
 };
 
-// Where a part's weights are read. Span s, counted from where the part begins, of column of registers j: its LINES lines, and the
-// steps of its 256 along k.
+// Sources of a part's weights. lines(s, j): the LINES lines of span s (from the start of the part), column of registers j.
+// steps(s, j): the scales of its 256 values along k.
 struct OfPanel {
   static constexpr bool is_unsigned = UNSIGNED_PANEL;
   const Panel& panel;
@@ -33,7 +33,7 @@ struct OfPanel {
 };
 struct OfTiles {
   static constexpr bool is_unsigned = false;
-  const uint8_t* tiles; // of q8_0, whose blocks share scales
+  const uint8_t* tiles; // q8_0 with shared scales
   int64_t row_bytes;
   const TileQ8_0& tile(int64_t s, int j) const {
     return reinterpret_cast<const TileQ8_0*>(tiles + j * row_bytes)[s];
@@ -43,20 +43,20 @@ struct OfTiles {
 };
 static_assert(sizeof(TileQ8_0::q) == LINES * sizeof(Line));
 
-// Adds to columns [n, n + columns) of all rows of y their products with the part's weights; to zero where k is 0, and with the
-// bias at the end of K. `part` has the first of its rows still to be chosen.
+// Adds the products with the part's weights to columns [n, n + columns) of all rows of y; k = 0: to zero; end of K: adds
+// the bias. multiply sets `part.t` and `part.rows`.
 template <class W>
 void multiply(const PackedGemm& g, Part part, const W& w);
 
 inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-// What a sum of nothing gives.
+// K = 0: y = bias.
 inline void store_bias(const PackedGemm& g) {
   for (int64_t t = 0; t < g.T; t++)
     for (int64_t n = 0; n < g.N; n++) g.y[t * g.ldy + n] = g.bias ? g.bias[n] : 0;
 }
 
-// The weights of columns [n, n + columns) along [k, k + spans · 64), from `tiles` on, laid out.
+// Lays out the weights of columns [n, n + columns), [k, k + spans · 64), from `tiles` on.
 template <class F>
 inline void fill(const uint8_t* tiles, int64_t row_bytes, const Part& part, Panel& panel) {
   for (int64_t j = 0; j * PACKED_ROWS < part.columns; j++)
@@ -66,7 +66,7 @@ inline void fill(const uint8_t* tiles, int64_t row_bytes, const Part& part, Pane
                                     panel.steps[span / SUPERBLOCK_SPANS][j]);
 }
 
-// Along K first, so that the part of x that all columns need stays in the second cache.
+// k is the outer loop: the part of x for all columns stays in L2.
 template <class F>
 inline void superblock_gemm(const PackedGemm& g) {
   constexpr int64_t tile_k = F::SPANS * SPAN, tile_bytes = sizeof(typename F::Tile);

@@ -1,9 +1,9 @@
-// Packed weights as the kernels for many rows multiply them: int8, with one scale for each row and every 256 along k. A line
-// of a tile (packed/tiles.h) is 16 rows by four along k: a register of AVX-512, and 16 lines, a span, are a tile of AMX.
+// Packed weights for the kernels of many rows: int8, one scale per row and 256 values along k. A line of a tile
+// (packed/tiles.h) is 16 rows × 4 along k: one AVX-512 register; 16 lines, a span, are one AMX tile.
 //
-// A weight c · scale + addend, c an int8, becomes round(c · m + a): m = scale · 127 / (largest magnitude of the row's 256),
-// in 16-bit integers with 8 bits of fraction, modulo 2^16. That is at most 0.57 steps of 127 to the largest magnitude
-// away: half for rounding, and |c| / 512 for m, which for q8_0 has 16 bits more.
+// A weight c · scale + addend, c an int8, becomes round(c · m + a), m = scale · 127 / (largest magnitude of the row's 256),
+// in 16-bit integers with 8 fraction bits, modulo 2^16. Error ≤ 0.57 of a step (127 steps to the largest magnitude): 0.5
+// for rounding, |c| / 512 for m. q8_0: m has 16 more bits.
 #pragma once
 #include "../simd/packed-formats.h"
 
@@ -11,18 +11,18 @@ namespace quern::QUERN_ISA {
 namespace {
 
 constexpr int64_t SUPERBLOCK_SPANS = SUPERBLOCK / SPAN;
-constexpr int64_t LINES = SPAN / 4; // of a span
+constexpr int64_t LINES = SPAN / 4; // per span
 
-// One column of registers: 16 rows of w, which are columns of y.
+// One column of registers: 16 rows of w = 16 columns of y.
 struct PanelSpan {
   alignas(64) Line lines[LINES];
 };
 
-// What is added to an unpacked value to make it an int8 around zero.
+// Subtracted from an unpacked value to make an int8 around zero.
 template <class F>
 constexpr int centre = F::MAX == 0 ? 0 : F::OFFSET != NONE ? 1 << (F::OFFSET < 0 ? 0 : F::OFFSET) : (F::MAX + 1) / 2;
 
-// The least, or the largest, int8 of every quad.
+// Minimum, maximum int8 of each quad.
 inline Ints least_of_quads(Bytes x) {
   x = _mm512_min_epi8(x, _mm512_srli_epi32(x, 16));
   x = _mm512_min_epi8(x, _mm512_srli_epi32(x, 8));
@@ -38,10 +38,10 @@ struct Affine {
   Floats scale, addend;
 };
 
-// The low 16 bits of every integer, twice.
+// The low 16 bits of each integer, in both halves.
 inline Bytes words_of(Ints x) { return _mm512_mask_blend_epi16(0xaaaaaaaa, x, _mm512_slli_epi32(x, 16)); }
 
-// Block b of span s as int8, into `lines`; the larger of `top` and the magnitudes (as bits, so that NaN wins) of its weights.
+// Writes block b of span s as int8 to `lines`. Returns the larger of `top` and its weights' magnitudes (as bits: NaN wins).
 template <class F, int s, int b>
 QUERN_INLINE Ints centre_block(const F& tile, Line* lines, Affine& affine, Ints top) {
   constexpr int quads = F::BLOCK / 4;
@@ -63,14 +63,14 @@ QUERN_INLINE Ints centre_block(const F& tile, Line* lines, Affine& affine, Ints 
   return largest_bits(top, largest_bits(magnitude_bits(low), magnitude_bits(high)));
 }
 
-// A block of int8 to int8 of the common scale, in place; `to_steps` is one over the step. UNSIGNED ones have 128 added.
+// Rescales a block of int8 to the common scale, in place; to_steps = 1 / step. UNSIGNED: adds 128.
 template <class F, bool UNSIGNED>
 QUERN_INLINE void rescale_block(Line* lines, const Affine& affine, Floats to_steps) {
   const Floats exact = affine.scale * to_steps * set(256);
   const Ints whole = _mm512_cvtps_epi32(exact);
   const Ints rounded = _mm512_cvtps_epi32(fma(affine.addend * to_steps, set(256), set(128)));
   const Bytes m = words_of(whole), a = words_of(_mm512_add_epi32(rounded, _mm512_set1_epi32(UNSIGNED ? 128 * 256 : 0)));
-  // What m lacks, times 2^16: only where it counts.
+  // The error of m, times 2^16; only q8_0 needs it.
   constexpr bool fine = F::MAX == 0;
   const Floats rest = min((exact - to_floats(whole)) * set(65536), set(32767));
   const Bytes m_rest = fine ? words_of(_mm512_cvtps_epi32(rest)) : no_ints();
@@ -86,8 +86,8 @@ QUERN_INLINE void rescale_block(Line* lines, const Affine& affine, Floats to_ste
   }
 }
 
-// q8_0 whose blocks share a scale for 256 weights (the mix int8) is what a panel holds already. Whether they do, in all of each
-// row's `count` spans; the scale goes to `scale`. Half a span at the end of K, whose other half is zeros, counts as another scale.
+// Whether the blocks share one scale per 256 weights (the mix int8), in all rows and `count` spans: the tiles then have a
+// panel's contents. Writes the scale to `scale`. A half span at the end of K, padded with zeros, counts as another scale.
 inline bool share_scales(const TileQ8_0* spans, int64_t count, Floats& scale) {
   scale = Q8_0(spans, 0).scale<0, 0>();
   const auto same = [&](Floats other) { return _mm512_cmp_ps_mask(other, scale, _CMP_EQ_OQ) == 0xffff; };
@@ -102,18 +102,18 @@ template <bool UNSIGNED>
 inline void copy_spans(const TileQ8_0* spans, int64_t count, PanelSpan* panel, int64_t apart) {
   const Bytes offset = every_byte(UNSIGNED ? -128 : 0);
   for (int64_t s = 0; s < count; s++) {
-    ask_ahead<Q8_0>(reinterpret_cast<const uint8_t*>(spans + s));
+    prefetch_ahead<Q8_0>(reinterpret_cast<const uint8_t*>(spans + s));
     for (int64_t line = 0; line < LINES; line++)
       _mm512_store_si512(panel[s * apart].lines[line], _mm512_xor_si512(rows_of(spans[s].q[line / 8][line % 8], 0), offset));
   }
 }
 
 template <class A, class B>
-constexpr bool same_type = false; // <type_traits> would bring weak symbols
+constexpr bool same_type = false; // <type_traits> would add weak symbols
 template <class A>
 constexpr bool same_type<A, A> = true;
 
-// `count` spans (at most 256 weights along k, from the beginning of a tile) of a row of tiles; span s to panel[s * apart].
+// `count` spans (≤ 256 weights along k, from the start of a tile) of a row of tiles; span s → panel[s * apart].
 template <class F, bool UNSIGNED>
 void fill_panel(const uint8_t* tiles, int64_t count, PanelSpan* panel, int64_t apart, float* steps) {
   if constexpr (same_type<typename F::Tile, TileQ8_0>)
@@ -125,7 +125,7 @@ void fill_panel(const uint8_t* tiles, int64_t count, PanelSpan* panel, int64_t a
   Affine affine[SUPERBLOCK_SPANS][blocks];
   Ints top = no_ints();
   for (int64_t span = 0; span < count; span += F::SPANS, tiles += sizeof(typename F::Tile)) {
-    ask_ahead<F>(tiles);
+    prefetch_ahead<F>(tiles);
     const F tile(tiles, 0);
     repeat<F::SPANS>([&](auto s) QUERN_INLINE_LAMBDA {
       repeat<blocks>([&](auto b) QUERN_INLINE_LAMBDA {

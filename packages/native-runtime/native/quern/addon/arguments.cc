@@ -6,7 +6,7 @@
 
 namespace quern {
 
-// A primitive as text; nothing else, since the toString of an object is anybody's code.
+// Text of a primitive for an error message. An object's own `toString` is never called: it may run any code.
 static std::string show(const Napi::Value& value) {
   if (value.IsNumber() || value.IsBoolean() || value.IsUndefined() || value.IsNull()) return value.ToString().Utf8Value();
   if (value.IsString()) return "a string";

@@ -1,4 +1,5 @@
-// Weights as JavaScript describes them. Whatever is wrong with a description is wrong with the weight.
+// Weights as JavaScript describes them. Wrong description: to_given_weight throws BAD_WEIGHT, to_given_gptq
+// BAD_ARGUMENT.
 #pragma once
 #include <napi.h>
 
@@ -9,23 +10,23 @@
 
 namespace quern {
 
-// A slice of a file, or the number of given bytes, which are looked for when all arguments have been read.
+// A slice of a file, or the id of bytes that JavaScript gave. The id is looked up after all arguments are read.
 struct GivenBytes {
   ByteSource slice;
   int32_t id = -1;
 
   static GivenBytes of(const Napi::Value& value, const char* name);
-  // Throws BAD_ARGUMENT where there are no such bytes.
+  // Throws BAD_ARGUMENT for an unknown id.
   ByteSource source(const Driver& driver) const;
 };
 
 struct GivenPart {
   GivenBytes bytes;
-  WeightPart described; // but for the bytes
+  WeightPart described; // without the bytes
 };
 
 struct GivenWeight {
-  WeightSource described; // but for the parts
+  WeightSource described; // without the parts
   std::vector<GivenPart> parts;
 
   WeightSource source(const Driver& driver) const;
@@ -33,7 +34,7 @@ struct GivenWeight {
 
 struct GivenGptq {
   GptqSource described;
-  std::vector<GivenBytes> parts; // qweight, qzeros, scales, and perhaps groupIndex
+  std::vector<GivenBytes> parts; // qweight, qzeros, scales, optional groupIndex
 
   GptqSource source(const Driver& driver) const;
 };

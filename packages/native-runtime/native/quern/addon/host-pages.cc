@@ -4,7 +4,7 @@
 
 namespace quern {
 
-// What an ArrayBuffer holds of its pages.
+// Owned by an ArrayBuffer: keeps its pages and the table alive.
 struct HostPages::Shown {
   std::shared_ptr<const Buffer> pages;
   std::shared_ptr<HostPages> table;

@@ -1,4 +1,4 @@
-// Memory that plans work on and JavaScript sees as ArrayBuffers.
+// Host memory that plans use and JavaScript sees as ArrayBuffers.
 #pragma once
 #include <napi.h>
 
@@ -10,20 +10,21 @@
 
 namespace quern {
 
-// Pages that are counted: an ArrayBuffer shows them, and a plan that works on them holds them too. Whatever JavaScript does to the
-// ArrayBuffer (transfer, collection), they stay in their place for as long as the plan.
+// Pages with shared owners: the ArrayBuffer that shows the pages, and each plan that uses the pages. JavaScript may
+// transfer or collect the ArrayBuffer; the pages stay at their address until the plan ends.
 class HostPages : public std::enable_shared_from_this<HostPages> {
  public:
-  // An ArrayBuffer of `pages`; an ordinary one of zeros where the embedder allows no others (Electron), which `find` does not know.
+  // An ArrayBuffer over `pages`. Where the embedder forbids external ArrayBuffers (Electron): an ordinary ArrayBuffer of
+  // zeros, unknown to `find`.
   Napi::Value show(Napi::Env env, std::shared_ptr<const Buffer> pages);
-  // The pages that begin at `data`; null for memory of anybody else.
+  // The pages that begin at `data`; null for other memory.
   std::shared_ptr<const Buffer> find(const void* data) const;
 
  private:
   struct Shown;
   static void on_collected(napi_env env, void* data, void* shown);
 
-  mutable std::mutex mutex_; // some embedders collect on threads of their own
+  mutable std::mutex mutex_; // some embedders collect on their own threads
   std::unordered_map<const void*, std::weak_ptr<const Buffer>> shown_;
 };
 

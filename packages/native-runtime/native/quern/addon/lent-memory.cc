@@ -63,9 +63,9 @@ LentWords::LentWords(const Napi::Value& value, const char* name, const HostPages
   if (words.size() < least) fail(Code::bad_argument, "%s must have %zu elements or more; it has %zu", name, least, words.size());
   array_ = Napi::Persistent(value.As<Napi::Object>());
   words_ = words;
-  napi_value buffer; // a property `buffer` could be anything
+  napi_value buffer; // an object may define its own property `buffer`
   napi_get_typedarray_info(value.Env(), value, nullptr, nullptr, nullptr, &buffer, nullptr);
-  if (!Napi::Value(value.Env(), buffer).IsArrayBuffer()) return; // a SharedArrayBuffer stays in its place while it is referred to
+  if (!Napi::Value(value.Env(), buffer).IsArrayBuffer()) return; // a SharedArrayBuffer keeps its place while referenced
   pages_ = own.find(to_memory({value.Env(), buffer}, name).data());
   if (!pages_) fail(Code::bad_argument, "%s must lie in a SharedArrayBuffer: JavaScript could take other memory away", name);
 }

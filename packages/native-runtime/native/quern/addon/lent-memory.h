@@ -1,4 +1,4 @@
-// JavaScript memory that a plan works on.
+// JavaScript memory that a plan uses.
 #pragma once
 #include <napi.h>
 
@@ -9,15 +9,16 @@
 
 namespace quern {
 
-// An ArrayBuffer. A plan works on pages of the addon's own: those that the ArrayBuffer shows, if HostPages made it; otherwise others,
-// which its bytes are copied to before a run and from after it, on the JavaScript thread. Made and destroyed there too.
+// An ArrayBuffer for a plan. The plan uses pages of the addon. If HostPages made the ArrayBuffer, these are the
+// ArrayBuffer's own pages. Otherwise they are other pages: bytes are copied in before a run and out after it, on the
+// JavaScript thread. Made and destroyed on the JavaScript thread.
 class LentBuffer {
  public:
   LentBuffer(const Napi::Value& value, const char* name, const HostPages& own);
 
   uint8_t* data() const { return pages_->data(); }
   uint64_t bytes() const { return bytes_; }
-  // Before and after a run. Both throw BAD_ARGUMENT where JavaScript has transferred or resized the ArrayBuffer.
+  // Before and after a run. Both throw BAD_ARGUMENT if JavaScript has transferred or resized the ArrayBuffer.
   void copy_in() const;
   void copy_out() const;
 
@@ -28,11 +29,11 @@ class LentBuffer {
   Napi::ObjectReference buffer_;
   const uint8_t* place_;
   uint64_t bytes_;
-  bool shown_; // the pages are those of the ArrayBuffer
+  bool shown_; // pages_ are the ArrayBuffer's own
   std::shared_ptr<const Buffer> pages_;
 };
 
-// A typed array that native code writes after a run; meanwhile the elements are in memory of the addon's own.
+// A typed array that receives results of a run. During the run the elements lie in memory of the addon.
 template <class Element>
 class LentArray {
  public:
@@ -41,7 +42,7 @@ class LentArray {
       : name_(name), array_(Napi::Persistent(value.As<Napi::Object>())), place_(elements.data()), own_(elements.size()) {}
 
   std::span<Element> own() { return own_; }
-  // Throws BAD_ARGUMENT where JavaScript has transferred or resized the array.
+  // Throws BAD_ARGUMENT if JavaScript has transferred or resized the array.
   void need_in_place() const { in_place(); }
   void copy_out() const {
     if (!array_.IsEmpty()) std::copy(own_.begin(), own_.end(), in_place().begin());
@@ -56,10 +57,10 @@ class LentArray {
   std::vector<Element> own_;
 };
 
-// An Int32Array in memory that JavaScript cannot take away: a SharedArrayBuffer, or HostPages.
+// An Int32Array in memory that JavaScript cannot free: a SharedArrayBuffer, or HostPages.
 class LentWords {
  public:
-  // Throws BAD_ARGUMENT where there are fewer than `least` words.
+  // Throws BAD_ARGUMENT for fewer than `least` words.
   LentWords(const Napi::Value& value, const char* name, const HostPages& own, size_t least);
   int32_t* data() const { return words_.data(); }
   size_t count() const { return words_.size(); }

@@ -1,4 +1,3 @@
-// The module's exports.
 #include "quern/addon/native-backend.h"
 
 static Napi::Object initialise(Napi::Env env, Napi::Object exports) {

@@ -11,7 +11,7 @@ namespace quern {
 
 static constexpr napi_type_tag type_tag = {0x51c7a1d09b6e4f32, 0xa8e05d3c7f1b2964};
 
-// A plan decoded once, with the memory it is bound to. Made and destroyed on the JavaScript thread, decoded on the driver's.
+// A decoded plan, with the memory bound to it. Made and destroyed on the JavaScript thread, decoded on the driver's thread.
 struct NativeBackend::Captured {
   explicit Captured(std::unique_ptr<PlanIo> given) : io(std::move(given)) {}
 
@@ -28,7 +28,7 @@ struct NativeBackend::Captured {
   std::optional<Chain> chain;
 };
 
-// What one run of a captured plan holds.
+// Arguments of one run of a captured plan.
 struct NativeBackend::Replay {
   std::shared_ptr<Captured> captured;
   std::vector<ByteRange> dirty;
@@ -77,7 +77,7 @@ NativeBackend::NativeBackend(const Info& info) : ObjectWrap(info) {
   napi_add_env_cleanup_hook(info.Env(), on_environment_ends, this);
 }
 
-// Collected without dispose, or disposed before: only an idle backend is ever collected.
+// Only an idle backend is collected. It may still have a driver: `dispose` was never called.
 NativeBackend::~NativeBackend() {
   if (driver_) napi_remove_env_cleanup_hook(Env(), on_environment_ends, this);
 }
@@ -89,14 +89,14 @@ NativeBackend* NativeBackend::Unwrap(Napi::Object object) {
   return ObjectWrap::Unwrap(object);
 }
 
-// The process or worker ends with the backend undisposed: its threads must end first.
+// The process or worker ends without `dispose`: first end the backend's threads.
 void NativeBackend::on_environment_ends(void* self) {
   auto* backend = static_cast<NativeBackend*>(self);
   backend->settle_all(false);
   backend->settler_.reset();
 }
 
-// Ends the driver's work, which leaves all of it finished; then lets go of what JavaScript lent, and of the device last.
+// Finishes all work of the driver. Then frees, in this order: memory lent by JavaScript, the device.
 void NativeBackend::settle_all(bool may_run_code) {
   const auto driver = std::move(driver_);
   driver->stop();
@@ -128,11 +128,11 @@ Napi::Value NativeBackend::submit(std::shared_ptr<void> keeps, Work work) {
   auto pending = std::make_unique<Pending>(Value());
   const Napi::Value promise = pending->deferred.Promise();
   pending->keeps = std::move(keeps);
-  // The queue copies its tasks, and a copy must not be the last to let go of JavaScript's memory: hence the bare pointer.
+  // The queue copies its tasks. A copy must not be the last owner of JavaScript memory: hence the bare pointer.
   driver.queue.post([settler = settler_.get(), &driver, work = std::move(work), raw = pending.get()] {
     std::unique_ptr<Pending> owned(raw);
     owned->failure = attempt([&] {
-      driver.need_running(); // what waits when the backend is disposed is not begun
+      driver.need_running(); // `dispose` was called: tasks still in the queue do not begin
       work(driver, *owned);
     });
     settler->finish(std::move(owned));
@@ -184,7 +184,7 @@ static void need_inside(uint64_t offset, uint64_t length, uint64_t bytes) {
          static_cast<unsigned long long>(offset + length), static_cast<unsigned long long>(bytes));
 }
 
-// The object of a table that info[0] names, once the bytes at info[1] are known to lie in it.
+// The object with id info[0]. Throws BAD_ARGUMENT if `length` bytes from `offset` are outside the object.
 template <class T>
 static std::shared_ptr<T> find_place(const HandleTable<T>& table, int32_t id, uint64_t offset, size_t length) {
   auto found = table.find(id);
@@ -193,7 +193,7 @@ static std::shared_ptr<T> find_place(const HandleTable<T>& table, int32_t id, ui
   return found;
 }
 
-// Unified memory is written at once; any other in its turn, from a copy.
+// Unified memory: written at once. Other memory: written by a task in the queue, from a copy.
 Napi::Value NativeBackend::write(const Info& info) {
   const auto bytes = to_byte_span(info[2], "bytes");
   const int32_t id = to_id(info[0], "buffer");
@@ -248,7 +248,7 @@ Napi::Value NativeBackend::take_back(const Info& info) {
   return info.Env().Undefined();
 }
 
-// What a promise for a weight resolves to.
+// The value of the promise for a weight.
 static Napi::Object handle_of(Napi::Env env, int32_t id, uint64_t bytes) {
   Napi::Object handle = Napi::Object::New(env);
   handle["id"] = id;
@@ -284,7 +284,7 @@ Napi::Value NativeBackend::free_weight(const Info& info) {
   return info.Env().Undefined();
 }
 
-// What a run has written goes to JavaScript as the promise settles.
+// Copies the results of a run to JavaScript when the promise settles.
 template <class Result>
 static auto delivers(PlanIo* io, Result result) {
   return [io, result](Napi::Env env) {
@@ -317,7 +317,7 @@ Napi::Value NativeBackend::capture(const Info& info) {
   });
 }
 
-// [from, to, from, to, …] within `bytes`; all of them where nothing is given.
+// [from, to, from, to, …] within `bytes`; undefined: all of `bytes`.
 static std::vector<ByteRange> to_dirty(const Napi::Value& value, uint64_t bytes) {
   if (value.IsUndefined()) return {{0, bytes}};
   const auto numbers = to_double_span(value, "dirty");
@@ -347,7 +347,7 @@ Napi::Value NativeBackend::replay(const Info& info) {
   });
 }
 
-// Between two replays of a chain all inputs may have changed.
+// Between two replays of a chain, any input may have changed.
 Napi::Value NativeBackend::replay_chain(const Info& info) {
   const auto words = to_word_span(info[2], "stops");
   std::vector<int32_t> stops(words.begin(), words.end());

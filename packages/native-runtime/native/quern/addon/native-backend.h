@@ -15,10 +15,10 @@ class NativeBackend : public Napi::ObjectWrap<NativeBackend> {
  public:
   static Napi::Function define(Napi::Env env);
 
-  // new NativeBackend(options, makeError): options are what make_device takes; makeError(code, message) gives the errors thrown.
+  // new NativeBackend(options, makeError): options go to make_device; makeError(code, message) makes each error to throw.
   explicit NativeBackend(const Napi::CallbackInfo& info);
   ~NativeBackend() override;
-  // In place of ObjectWrap's: what is wrapped by others is refused.
+  // Replaces ObjectWrap's: refuses objects that another class wrapped.
   static NativeBackend* Unwrap(Napi::Object object);
 
  private:
@@ -29,10 +29,10 @@ class NativeBackend : public Napi::ObjectWrap<NativeBackend> {
   Napi::Value free_memory(const Info& info);  // () → bytes
   Napi::Value allocate(const Info& info);     // (bytes) → id
   Napi::Value free(const Info& info);         // (id)
-  Napi::Value write(const Info& info);        // (id, offset, Uint8Array) → undefined, or a Promise where memory is not unified
-  Napi::Value read(const Info& info);         // (id, offset, Uint8Array) → likewise
+  Napi::Value write(const Info& info);        // (id, offset, Uint8Array) → undefined, or a Promise if memory is not unified
+  Napi::Value read(const Info& info);         // (id, offset, Uint8Array) → as `write`
   Napi::Value host_memory(const Info& info);  // (bytes) → ArrayBuffer
-  // Bytes of weights are a slice of a file, {path, offset, byteLength, mmap?}, or the number of bytes given piece by piece.
+  // Bytes of a weight: a slice of a file, {path, offset, byteLength, mmap?}, or the id of bytes that `giveBytes` filled.
   Napi::Value give(const Info& info);         // (bytes) → id
   Napi::Value give_bytes(const Info& info);   // (id, offset, Uint8Array)
   Napi::Value take_back(const Info& info);    // (id)
@@ -43,33 +43,33 @@ class NativeBackend : public Napi::ObjectWrap<NativeBackend> {
   Napi::Value free_weight(const Info& info);  // (id)
   Napi::Value execute(const Info& info);      // (words, inputs, outputs, control, fault, times?) → Promise
   Napi::Value capture(const Info& info);      // (words, inputs, outputs, control, fault, times?, chain?, results?, counts?) → Promise<id>
-  Napi::Value replay(const Info& info);       // (id, dirty?: Float64Array of [from, to, …]) → Promise; without dirty: all is
+  Napi::Value replay(const Info& info);       // (id, dirty?: Float64Array of [from, to, …]) → Promise; absent: all inputs
   Napi::Value replay_chain(const Info& info); // (id, limits, stops, dirty?) → Promise<replays>
   Napi::Value release(const Info& info);      // (id)
   Napi::Value kernel_runs(const Info& info);  // () → {op: count}
   Napi::Value dispose(const Info& info);      // (); twice is harmless
 
-  // A method whose Failures become JavaScript exceptions.
+  // A method; its Failures become JavaScript exceptions.
   template <Napi::Value (NativeBackend::*method)(const Info&)>
   Napi::Value guarded(const Info& info);
 
-  // The driver behind this. Throws DISPOSED. To be asked when all arguments have been read, whose getters may dispose of it.
+  // Throws DISPOSED after `dispose`. Call this after reading all arguments: their getters may call `dispose`.
   Driver& alive() const;
 
-  // Runs `work` on the driver's own thread; the promise settles when it has returned or thrown.
+  // Runs `work` on the driver's thread; the promise settles when `work` returns or throws.
   template <class Work>
   Napi::Value submit(std::shared_ptr<void> keeps, Work work);
 
   struct Captured;
   struct Replay;
-  // The run of a captured plan that the arguments name, with what its memory holds now; `dirty` is the index of that argument.
+  // A run of the captured plan with id info[0]; info[dirty] holds the dirty ranges.
   std::shared_ptr<Replay> replay_of(const Info& info, size_t dirty) const;
   void settle_all(bool may_run_code);
   static void on_environment_ends(void* self);
 
   std::unique_ptr<Settler> settler_;
   std::shared_ptr<HostPages> host_pages_ = std::make_shared<HostPages>();
-  std::unique_ptr<Driver> driver_; // null once disposed
+  std::unique_ptr<Driver> driver_; // null after `dispose`
   std::unordered_map<int32_t, std::shared_ptr<Captured>> captured_;
   int32_t next_captured_ = 0;
 };

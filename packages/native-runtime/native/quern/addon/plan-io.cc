@@ -30,7 +30,7 @@ void PlanIo::copy_in() const {
 }
 
 void PlanIo::copy_out() const {
-  inputs_.copy_out(); // which a chain writes to
+  inputs_.copy_out(); // a chain writes inputs
   outputs_.copy_out();
   times_.copy_out();
   results_.copy_out();

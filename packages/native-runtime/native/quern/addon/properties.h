@@ -8,7 +8,7 @@ namespace quern {
 
 Napi::Value to_object(Napi::Env env, const Properties& properties);
 
-// The numbers, strings and booleans of an object; what is undefined counts as absent. Throws BAD_ARGUMENT for any other value.
+// The numbers, strings and booleans of an object. `undefined` counts as absent. Throws BAD_ARGUMENT for other values.
 Properties to_properties(const Napi::Value& value, const char* name);
 
 } // namespace quern

@@ -27,7 +27,7 @@ void Settler::finish(std::unique_ptr<Pending> pending) {
   napi_call_threadsafe_function(wake_, nullptr, napi_tsfn_nonblocking);
 }
 
-// After the Settler is gone, calls that were still queued come with no environment.
+// Calls still queued after the Settler's end come with a null environment.
 void Settler::on_finished(napi_env env, napi_value, void* context, void*) {
   if (env) static_cast<Settler*>(context)->settle();
 }
@@ -40,7 +40,7 @@ std::vector<std::unique_ptr<Pending>> Settler::take_finished() {
   return taken;
 }
 
-// What a result throws, the promise rejects with.
+// An exception of a result rejects its promise.
 void Settler::settle(Pending& pending) try {
   Napi::Value value = env_.Undefined();
   if (!pending.failure && pending.result) pending.failure = attempt([&] { value = pending.result(env_); });
@@ -50,7 +50,7 @@ void Settler::settle(Pending& pending) try {
   pending.deferred.Reject(error.Value());
 }
 
-// Errors are made by JavaScript, which may dispose of the backend and so come here again: what is settled is this call's own.
+// make_error runs JavaScript. JavaScript may call `dispose`, and so call `settle` again: each call settles its own list.
 void Settler::settle() {
   auto settling = take_finished();
   if (settling.empty()) return;
@@ -59,7 +59,7 @@ void Settler::settle() {
   for (const auto& pending : settling) try {
       settle(*pending);
     } catch (const std::exception&) {
-      // The environment is being torn down: nobody is left to hear of it, and Node's C code cannot be thrown through.
+      // The environment is ending: no code can receive the error, and C++ exceptions cannot pass Node's C code.
     }
   settling.clear();
   spare_ = std::move(settling);

@@ -1,4 +1,4 @@
-// Settles promises for work that another thread has finished, through one ThreadSafeFunction.
+// Settles promises of work that another thread has finished. All use one ThreadSafeFunction.
 #pragma once
 #include <napi.h>
 
@@ -12,19 +12,19 @@
 
 namespace quern {
 
-// Work in flight. Made and destroyed on the JavaScript thread; the worker fills `failure` or `result` in between.
+// Work in flight. Made and destroyed on the JavaScript thread; the worker sets `failure` or `result` in between.
 struct Pending {
   explicit Pending(Napi::Object owner)
       : deferred(Napi::Promise::Deferred::New(owner.Env())), owner(Napi::Persistent(owner)) {}
 
   Napi::Promise::Deferred deferred;
-  Napi::ObjectReference owner;                      // the backend, not to be collected before this is settled
-  std::shared_ptr<void> keeps;                      // JavaScript memory that the work uses
-  std::function<Napi::Value(Napi::Env env)> result; // makes what the promise resolves to; empty: undefined
+  Napi::ObjectReference owner;                      // the backend: not collected before this settles
+  std::shared_ptr<void> keeps;                      // JavaScript memory of the work
+  std::function<Napi::Value(Napi::Env env)> result; // makes the promise's value; empty: undefined
   std::optional<Failure> failure;
 };
 
-// Runs `work` and keeps what it throws, but for what JavaScript has thrown.
+// Runs `work`. Returns its exception as a Failure; rethrows JavaScript exceptions.
 template <class Work>
 std::optional<Failure> attempt(const Work& work) {
   try {
@@ -45,20 +45,20 @@ std::optional<Failure> attempt(const Work& work) {
 
 class Settler {
  public:
-  // make_error(code, message) gives the error that promises reject with.
+  // make_error(code, message) makes the error of a rejected promise.
   Settler(Napi::Env env, Napi::Function make_error);
   ~Settler() { close(); }
   Settler(const Settler&) = delete;
-  // JavaScript thread, when nothing is in flight: `make_error` is all that may be called from now on.
+  // JavaScript thread, nothing in flight. After this call only `make_error` may be called.
   void close();
 
-  // JavaScript thread: from the first `begin` to the last settlement the event loop is kept alive.
+  // JavaScript thread. Keeps the event loop alive from the first `begin` to the last settlement.
   void begin();
-  // Any thread: hands finished work over.
+  // Any thread. Queues finished work.
   void finish(std::unique_ptr<Pending> pending);
-  // JavaScript thread: settles what has finished.
+  // JavaScript thread. Settles all finished work.
   void settle();
-  // JavaScript thread: drops what has finished, for an environment in which no code may run any more.
+  // JavaScript thread. Drops all finished work: for an environment that may run no more code.
   void discard();
 
   Napi::Value make_error(const Failure& failure);
@@ -75,7 +75,7 @@ class Settler {
   size_t in_flight_ = 0;
   std::mutex mutex_;
   std::vector<std::unique_ptr<Pending>> finished_;
-  std::vector<std::unique_ptr<Pending>> spare_; // of the JavaScript thread: memory for the next
+  std::vector<std::unique_ptr<Pending>> spare_; // JavaScript thread: memory for the next list
 };
 
 } // namespace quern

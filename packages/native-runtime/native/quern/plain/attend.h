@@ -1,4 +1,4 @@
-// One query over the keys that it may see.
+// Attention of one query.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 
 namespace quern::plain {
 
-// The attributes of both ops of attention; sums are of doubles whatever `bf16` allows.
+// Attributes of both attention ops. Sums are in double precision, also if `bf16` allows less.
 struct AttentionRule {
   float scale;
   bool causal;

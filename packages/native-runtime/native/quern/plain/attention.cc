@@ -8,7 +8,7 @@ namespace quern::plain {
 
 namespace {
 
-// Sequences of a ragged batch in blocks of a cache.
+// A ragged batch of sequences over a block cache.
 struct Batch {
   Cache keys, values;
   Ints bounds, lengths, table; // [S + 1], [S], [S, B]

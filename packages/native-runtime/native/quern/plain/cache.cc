@@ -25,7 +25,7 @@ static void put_i8(const float* x, int64_t d, int8_t* head) {
   memcpy(head + d, &scale, sizeof scale);
   for (int64_t i = 0; i < d; i++) {
     const float steps = scale > 0 ? nearbyintf(x[i] / scale) : 0;
-    head[i] = static_cast<int8_t>(fmaxf(-127, fminf(127, steps))); // beyond where the scale is subnormal
+    head[i] = static_cast<int8_t>(fmaxf(-127, fminf(127, steps))); // the clamp matters when the scale is subnormal
   }
 }
 

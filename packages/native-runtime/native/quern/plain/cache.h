@@ -1,4 +1,5 @@
-// Caches [blocks, block_size, heads, d] as kvAppend of core writes them; heads of i8 have d + 4 bytes, the last 4 their scale.
+// Caches [blocks, block_size, heads, d] in the layout of core's kvAppend. i8: each head has d + 4 bytes; the last 4 are its
+// scale.
 #pragma once
 #include "quern/op-view.h"
 
@@ -17,7 +18,7 @@ struct Cache {
   void get(int64_t slot, int64_t head, float* x) const; // [d]
 };
 
-// Throws BAD_ARGUMENT unless the operand is a cache of such heads, of f32, f16, bf16 or i8.
+// Throws BAD_ARGUMENT unless the operand is a cache of `heads` heads of size d, of f32, f16, bf16 or i8.
 Cache cache(const OpView& op, int index, int64_t heads, int64_t d);
 
 } // namespace quern::plain

@@ -8,7 +8,7 @@ float f16_value(uint16_t half) {
   const uint32_t sign = uint32_t(half & 0x8000) << 16, exponent = (half >> 10) & 0x1f, fraction = half & 0x3ff;
   if (exponent == 0) return std::bit_cast<float>(sign | std::bit_cast<uint32_t>(float(fraction) * 0x1p-24f));
   if (exponent == 0x1f) return std::bit_cast<float>(sign | 0x7f800000 | fraction << 13);
-  return std::bit_cast<float>(sign | (exponent + 112) << 23 | fraction << 13); // 112 = 127 − 15, the difference of the biases
+  return std::bit_cast<float>(sign | (exponent + 112) << 23 | fraction << 13); // 112 = 127 − 15: difference of the exponent biases
 }
 
 float bf16_value(uint16_t half) { return std::bit_cast<float>(uint32_t(half) << 16); }
@@ -17,7 +17,7 @@ uint16_t to_f16(float x) {
   const uint32_t bits = std::bit_cast<uint32_t>(x), sign = (bits >> 16) & 0x8000, magnitude = bits & 0x7fffffff;
   if (magnitude > 0x7f800000) return uint16_t(sign | 0x7e00 | ((magnitude >> 13) & 0x1ff)); // a quiet NaN
   if (magnitude >= 0x477ff000) return uint16_t(sign | 0x7c00); // 65520 and above round to infinity
-  if (magnitude < 0x38800000) // below 2^-14: floats at 0.5 are spaced as f16 subnormals are, by 2^-24
+  if (magnitude < 0x38800000) // below 2^-14: adding 0.5 rounds to multiples of 2^-24, the spacing of f16 subnormals
     return uint16_t(sign | (std::bit_cast<uint32_t>(std::bit_cast<float>(magnitude) + 0.5f) - 0x3f000000));
   return uint16_t(sign | ((magnitude + 0xfff + ((magnitude >> 13) & 1) - 0x38000000) >> 13));
 }

@@ -6,7 +6,7 @@ namespace quern::plain {
 
 float f16_value(uint16_t half);
 float bf16_value(uint16_t half);
-// Rounded to nearest, ties to even.
+// Round to nearest, ties to even.
 uint16_t to_f16(float x);
 uint16_t to_bf16(float x);
 

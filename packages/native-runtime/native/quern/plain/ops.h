@@ -1,6 +1,6 @@
-// The core ops in plain C++, on the host, with sums in double precision: what a driver takes for ops that it does not make itself. Weights
-// are PlainWeight; all addresses are the host's. Each throws BAD_ARGUMENT where a plan breaks its shape rule, OUT_OF_RANGE as its
-// definition in core does.
+// The core ops in plain C++, on the host, sums in double precision: for ops that a driver does not implement. Weights are
+// PlainWeight; all addresses are host addresses. Each op throws BAD_ARGUMENT if a plan breaks its shape rule, and
+// OUT_OF_RANGE as core's definition of the op.
 #pragma once
 #include "quern/op-view.h"
 
@@ -39,7 +39,7 @@ void tanh(const OpView& op);
 void sample(const OpView& op);
 
 using PlainOp = void (*)(const OpView& op);
-// The op of a row of op_table. Throws UNSUPPORTED where there is no plain form: fused ops.
+// The op of a row of op_table. Throws UNSUPPORTED for fused ops: they have no plain form.
 PlainOp find_op(const OpSpec& spec);
 
 } // namespace quern::plain

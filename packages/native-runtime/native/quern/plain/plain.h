@@ -1,4 +1,4 @@
-// What plain ops share.
+// Helpers of plain ops.
 #pragma once
 #include "quern/plain/ops.h"
 #include "quern/plain/weight.h"
@@ -10,7 +10,7 @@ inline const float* weight(const OpView& op, int index, int rank) {
   return static_cast<const PlainWeight&>(*op.operand(index).weight).data();
 }
 
-// A weight [length], or null where it is absent.
+// A weight [length]; null if absent.
 inline const float* vector(const OpView& op, int index, int64_t length) {
   if (!op.present(index)) return nullptr;
   const float* const data = weight(op, index, 1);
@@ -18,7 +18,7 @@ inline const float* vector(const OpView& op, int index, int64_t length) {
   return data;
 }
 
-// y = f(x), element by element.
+// y = f(x), elementwise.
 template <class F>
 void map(const OpView& op, int x, int y, const F& f) {
   const Floats from = op.floats(x), to = op.floats(y);
@@ -26,7 +26,7 @@ void map(const OpView& op, int x, int y, const F& f) {
   for (int64_t i = 0; i < from.count; i++) to.data[i] = static_cast<float>(f(from.data[i]));
 }
 
-// y = f(gate, up), all of one shape.
+// y = f(gate, up), elementwise; equal shapes.
 template <class F>
 void map2(const OpView& op, const F& f) {
   const Floats gate = op.floats(0), up = op.floats(1), y = op.floats(2);
@@ -34,7 +34,7 @@ void map2(const OpView& op, const F& f) {
   for (int64_t i = 0; i < y.count; i++) y.data[i] = static_cast<float>(f(gate.data[i], up.data[i]));
 }
 
-// y = f(a, b): b has the shape of a, or is one row for all of its rows.
+// y = f(a, b). b has the shape of a, or is one row for all rows of a.
 template <class F>
 void combine(const OpView& op, const F& f) {
   const Floats a = op.floats(0), b = op.floats(1), y = op.floats(2);

@@ -22,10 +22,10 @@ Settings settings_of(const OpView& op, const float* row, int64_t s) {
   return given;
 }
 
-// Two words of 32 random bits as a number in [0, 1) of 53 bits.
+// 64 random bits → a double in [0, 1) with 53 bits.
 double uniform(int32_t high, int32_t low) { return ((uint32_t(high) >> 5) * 0x1p26 + (uint32_t(low) >> 6)) / 0x1p53; }
 
-// How many of ordered tokens reach top_p of all their probability; at least one.
+// Nucleus size: the smallest n ≥ 1 such that the first n of `ordered` have a share ≥ top_p of the probability of all.
 size_t nucleus(const std::vector<int32_t>& ordered, const float* x, double highest, double top_p) {
   double total = 0, sum = 0;
   for (const int32_t i : ordered) total += std::exp(x[i] - highest);
@@ -34,7 +34,7 @@ size_t nucleus(const std::vector<int32_t>& ordered, const float* x, double highe
   return ordered.size();
 }
 
-// The tokens that the filters leave, in the order in which they are drawn from.
+// Tokens left by the filters, in sampling order.
 std::vector<int32_t> kept(const float* x, int64_t V, double highest, const Settings& given) {
   std::vector<int32_t> tokens;
   for (int64_t i = 0; i < V; i++)

@@ -9,7 +9,7 @@ namespace quern::plain {
 
 namespace {
 
-// How an element of a dense format is read.
+// Decoding of one element of a dense format.
 struct Dense {
   const char* name;
   int64_t bytes;
@@ -33,7 +33,7 @@ const Dense& find_format(const std::string& name) {
   fail(Code::unsupported, "the format '%s' is not dense", name.c_str());
 }
 
-// Elements of a shape whose dimensions are at least 1.
+// Number of elements of a shape; each dimension must be ≥ 1.
 int64_t count_of(const std::vector<int64_t>& shape) {
   int64_t count = 1;
   for (const int64_t dimension : shape)
@@ -42,7 +42,7 @@ int64_t count_of(const std::vector<int64_t>& shape) {
   return count;
 }
 
-// Reads the rows of one part; gives how many.
+// Reads the rows of one part. Returns the number of rows.
 int64_t read_part(const WeightPart& part, int64_t all_rows, int64_t width, const Dense& format, FileMap& files, float* out) {
   const int64_t rows = part.rows ? part.rows : all_rows, stored = part.rows ? part.of : width;
   int64_t bytes;

@@ -1,4 +1,4 @@
-// Dense weights as plain ops read them.
+// Dense weights for plain ops.
 #pragma once
 #include <memory>
 #include <vector>
@@ -8,10 +8,10 @@
 
 namespace quern::plain {
 
-// Row-major f32, whatever dense format it came in. A device that derives from it may keep a layout of its own beside it.
+// Row-major f32, from any dense format. A derived class of a device may add a layout of its own.
 class PlainWeight : public LoadedWeight {
  public:
-  // Throws BAD_WEIGHT, UNSUPPORTED for a format that is not dense, or OUT_OF_MEMORY, naming the weight.
+  // Throws BAD_WEIGHT, UNSUPPORTED (format not dense) or OUT_OF_MEMORY; messages name the weight.
   PlainWeight(const WeightSource& source, FileMap& files);
 
   const std::vector<int64_t>& shape() const override { return shape_; }

@@ -10,7 +10,7 @@ import { joinTexts } from '../text-operations.js';
 import type { Context } from '../value.js';
 import { type Arguments, Dict, found, isList, Tuple, truth, Undefined, type Value } from '../value.js';
 
-/** `map`, `select` and their like take anything that is false as an empty list. */
+/** `map`, `select` and similar filters treat every false value as an empty list. */
 const some = (value: Value, { budget }: Context): readonly Value[] =>
   truth(value) ? elements(value, budget) : [];
 
@@ -48,7 +48,7 @@ const map: Builtin = (context, input, args) => {
   return values.map((value) => context.filter(name, value, rest(args, 1)));
 };
 
-/** Sorts in n log n comparisons, each of them counted; equal ones stay in order. */
+/** Stable sort with n log n comparisons, each counted in the budget. */
 function sorted({ budget }: Context, values: readonly Value[], key: Getter, reverse: boolean): Value[] {
   budget.elements(2 * values.length);
   const keyed = values.map((value) => [key(value), value] as const);
@@ -160,7 +160,7 @@ function last(context: Context, input: Value): Value {
 
 const count = define('', ({ budget }: Context, input: Value) => BigInt(length(input, budget)));
 
-/** Filters on lists, and on whatever else has elements. */
+/** Filters on lists and on other values with elements. */
 export const listFilters = {
   batch,
   count,
@@ -208,7 +208,7 @@ export const listFilters = {
   unique,
 } as const satisfies Readonly<Record<string, Builtin>>;
 
-/** `attribute='a,b'` sorts by several. */
+/** `attribute='a,b'` sorts by several attributes. */
 function sortKey(context: Context, path: Value | undefined, caseSensitive: boolean): Getter {
   if (!(path instanceof Text) || !path.value.includes(','))
     return folded(getter(context, path), caseSensitive);

@@ -19,7 +19,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "'": '&#39;',
 };
 
-/** Jinja's own `title` knows words only by these; str.title knows letters. */
+/** Word boundaries of Jinja's `title`. str.title uses letters instead. */
 const TITLE_BREAK = /[-\s({[<]/;
 
 const onText = (change: (context: Context, input: Text) => Text): Builtin =>
@@ -82,7 +82,7 @@ const percentEncode = (safe: RegExp) => (run: string) =>
     safe.test(character) ? character : encodeURIComponent(wellFormed(character)).replace(/[!'()*]/g, hex),
   );
 
-/** A lone surrogate as U+FFFD. */
+/** Replaces lone surrogates by U+FFFD. */
 const wellFormed = (character: string): string => character.replace(/\p{Surrogate}/gu, '\ufffd');
 
 const hex = (character: string): string => `%${character.charCodeAt(0).toString(16).toUpperCase()}`;
@@ -122,7 +122,7 @@ function xmlAttributes(context: Context, input: Value, space: boolean): Text {
   return space && all.length > 0 ? concat(text(' '), all) : all;
 }
 
-/** Without tags and comments, and with single spaces. */
+/** Without tags and comments; runs of white space become one space. */
 function stripTags(context: Context, input: Text): Text {
   let rest = input;
   for (const [open, close] of [
@@ -156,7 +156,7 @@ function without(input: Text, open: string, close: string): Text {
   return join([...kept, input.slice(at)]);
 }
 
-/** Filters that make a string. */
+/** Filters with a string as result. */
 export const textFilters = {
   capitalize: onText(operations.capitalize),
   center: define('width', (context, input: Value, width) => {

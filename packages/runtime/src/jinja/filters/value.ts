@@ -19,7 +19,7 @@ function need(value: Value): bigint | number | boolean {
   throw new TemplateFailure(`a number is needed, not ${typeName(value)}`);
 }
 
-/** A string as a float, as Python reads it; undefined where it is none. */
+/** Python's float(source); undefined where the source is not a number. */
 function parseFloatText(source: string): number | undefined {
   const trimmed = source.trim().replace(/(?<=\d)_(?=\d)/g, '');
   if (!FLOAT.test(trimmed)) return undefined;

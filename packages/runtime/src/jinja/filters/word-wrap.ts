@@ -5,11 +5,11 @@ import type { Context } from '../value.js';
 export interface WrapRules {
   readonly width: number;
   readonly breakWords: boolean;
-  /** A word may be cut after its hyphens. */
+  /** Words may be split after hyphens. */
   readonly hyphens: boolean;
 }
 
-/** Lines of at most `width` characters, as Python's textwrap cuts them. */
+/** Lines of at most `width` characters, as Python's textwrap makes them. */
 export function wrapLine({ budget }: Context, line: Text, { width, breakWords, hyphens }: WrapRules): Text[] {
   if (width <= 0) throw new TemplateFailure(`a width of ${width} has no room for text`);
   const chunks = chunksOf(line, hyphens).reverse();
@@ -39,7 +39,7 @@ export function wrapLine({ budget }: Context, line: Text, { width, breakWords, h
 
 const isBlank = (chunk: Text): boolean => chunk.value.trim() === '';
 
-/** Words and the white space between them; words of letters parted after their hyphens. */
+/** Words and the white space between them; with `hyphens`, words are split after hyphens before letters. */
 function chunksOf(line: Text, hyphens: boolean): Text[] {
   const pattern = hyphens ? /\s+|[^\s-]*[\p{L}\d_]-(?=\p{L})|[^\s-]+-*|-+/gu : /\s+|\S+/g;
   return Array.from(line.value.matchAll(pattern), ({ 0: chunk, index }) =>

@@ -6,7 +6,7 @@ const changing: Builtin<Value, Dict> = () => {
   throw new TemplateFailure('a dict cannot be changed in templates');
 };
 
-/** What Python's dict has. */
+/** The methods of Python's dict. */
 export const dictMethods: Readonly<Record<string, Builtin<Value, Dict>>> = {
   items: define('', (context, dict: Dict) =>
     madeList(

@@ -3,7 +3,7 @@ import { type Builtin, define, or } from '../define.js';
 import { TemplateFailure } from '../error.js';
 import type { Value } from '../value.js';
 
-/** What Python's list and tuple have that does not change them. */
+/** The methods of Python's list and tuple that do not change them. */
 export const sequenceMethods: Readonly<Record<string, Builtin<Value, readonly Value[]>>> = {
   count: define('value', ({ budget }, items: readonly Value[], value) =>
     BigInt(items.filter((item) => equals(item, or(value, null), budget)).length),

@@ -51,7 +51,7 @@ const parted = (fromEnd: boolean): Method =>
     return new Tuple(fromEnd ? [text(''), text(''), input] : [input, text(''), text('')]);
   });
 
-/** The part of `input` that `start` and `end` choose, and where it begins in UTF-16 units. */
+/** input[start:end] in characters, and its offset in UTF-16 units. */
 function chosen(input: Text, start: Value | undefined, end: Value | undefined): { part: Text; at: number } {
   if (!given(start) && !given(end)) return { part: input, at: 0 };
   const count = characterCount(input);
@@ -62,7 +62,7 @@ function chosen(input: Text, start: Value | undefined, end: Value | undefined): 
   return { part: input.slice(at, Math.max(at, offsetOf(input, to))), at };
 }
 
-/** Where `sub` is, in characters; -1 where it is not. */
+/** Index of `sub` in characters; -1 where it does not occur. */
 const found = (last: boolean, needed: boolean): Method =>
   define('sub start end', ({ budget }, input: Text, sub, start, end) => {
     budget.read(input.length);
@@ -91,7 +91,7 @@ const padded = (share: (missing: number, width: number) => number): Method =>
     return operations.pad(context, input, columns, filling, (missing) => share(missing, columns));
   });
 
-/** Whether every character is of a kind, and there is one. */
+/** Whether the string is not empty and every character matches. */
 const every = (kind: RegExp): Method =>
   define('', ({ budget }, input: Text) => {
     budget.step(input.length);
@@ -107,7 +107,7 @@ const cased = (to: 'toLowerCase' | 'toUpperCase'): Method =>
 const simple = (change: (context: Context, input: Text) => Value): Method =>
   define('', (context, input: Text) => change(context, input));
 
-/** Also where one character becomes two: ß is ss. */
+/** Handles characters that fold to two: ß becomes ss. */
 const foldCase = (run: string): string => run.toLowerCase().toUpperCase().toLowerCase();
 
 const swapCase = (run: string): string =>
@@ -145,7 +145,7 @@ const withoutAffix = (input: Text, affix: string, atStart: boolean): Text => {
   return atStart ? input.slice(affix.length) : input.slice(0, input.length - affix.length);
 };
 
-/** What Python's str has, but for bytes and translation tables. */
+/** The methods of Python's str, without those for bytes and translation tables. */
 export const textMethods: Readonly<Record<string, Method>> = {
   capitalize: simple(operations.capitalize),
   casefold: simple((context, input) => madeText(context, input.map(foldCase))),

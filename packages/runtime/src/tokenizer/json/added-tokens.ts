@@ -13,13 +13,13 @@ export interface AddedToken {
   readonly id: number;
   readonly content: string;
   readonly special: boolean;
-  /** Matches only between characters other than letters and digits. */
+  /** Matches only between characters that are neither letters nor digits. */
   readonly singleWord: boolean;
-  /** The match includes the whitespace on the left. */
+  /** The match includes white space on its left. */
   readonly lstrip: boolean;
-  /** The match includes the whitespace on the right. */
+  /** The match includes white space on its right. */
   readonly rstrip: boolean;
-  /** Matched in normalised text, the token normalised too. */
+  /** Matched in normalised text; the token is normalised too. */
   readonly normalized: boolean;
 }
 
@@ -51,7 +51,7 @@ const wordAtStart = new RegExp(`^[${WORD}]`, 'u');
 const spaceAtStart = new RegExp(`[${WHITESPACE}]*`, 'uy');
 const space = new RegExp(`[${WHITESPACE}]`, 'u');
 
-/** Looks for some added tokens in a text: leftmost first, then longest. */
+/** Finds added tokens in a text: leftmost first, then longest. */
 class Matcher {
   private readonly tokens = new Map<string, AddedToken>();
   private readonly spellings: Spellings;
@@ -61,7 +61,9 @@ class Matcher {
     this.spellings = new Spellings(this.tokens.keys());
   }
 
-  /** `hidesSpecial`: a special token that is found is text. Undefined where other work may come between. */
+  /**
+   * @param hidesSpecial special tokens stay text. Yields undefined as a pause for other work.
+   */
   *split(text: string, hidesSpecial: boolean): Generator<Fragment | undefined, void> {
     let done = 0;
     for (const place of this.spellings.in(text)) {
@@ -101,7 +103,7 @@ function endOfSpace(text: string, start: number): number {
   return spaceAtStart.lastIndex;
 }
 
-/** Normalised text or a token id. `typed`: no special token may be made of the text. */
+/** Normalised text or a token id. `isTyped`: the text must not become a special token. */
 export interface Piece {
   readonly fragment: Fragment;
   readonly isTyped: boolean;
@@ -110,11 +112,11 @@ export interface Piece {
 const pieceOf = (fragment: Fragment | undefined, isTyped: boolean): Piece | undefined =>
   fragment === undefined ? undefined : { fragment, isTyped };
 
-/** The added tokens of a file: some are looked for in the text as it is, the others once it is normalised. */
+/** The added tokens of a file. Some are matched in the raw text, the others in the normalised text. */
 export class AddedTokens {
   private readonly asWritten: Matcher;
   private readonly inNormal: Matcher;
-  /** The special ones of the latter, as they are: what a template writes. */
+  /** The special tokens among `inNormal`, in raw spelling, as templates write them. */
   private readonly specialInNormal: Matcher;
 
   constructor(
@@ -134,7 +136,7 @@ export class AddedTokens {
     );
   }
 
-  /** `undefined` is a pause: other work may run there. */
+  /** Yields undefined as a pause for other work. */
   *split(text: string, { special, mark }: EncodeOptions): Generator<Piece | undefined, void> {
     if (special !== 'parse') yield* this.plain(text, true);
     else if (!mark || !text.includes(mark)) yield* this.plain(text, false);
@@ -153,7 +155,7 @@ export class AddedTokens {
     for (const fragment of this.inNormal.split(normal, isTyped)) yield pieceOf(fragment, isTyped);
   }
 
-  /** Special tokens first; text that then holds the mark is as good as typed. */
+  /** Splits at special tokens first. A text with the mark then counts as typed. */
   private *marked(text: string, mark: string): Generator<Piece | undefined, void> {
     for (const part of this.asWritten.split(text, false)) {
       const pieces = typeof part === 'string' ? this.specialInNormal.split(part, false) : [part];

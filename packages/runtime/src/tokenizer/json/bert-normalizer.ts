@@ -7,7 +7,9 @@ const ideographs = new RegExp(`[${IDEOGRAPHS}]`, 'gu');
 
 const withoutAccents = (text: string): string => text.normalize('NFD').replace(/\p{Mn}+/gu, '');
 
-/** The normaliser of BERT's own tokenizer. Accents go where capital letters go, unless the file says otherwise. */
+/**
+ * The normaliser of BERT's tokenizer. Accents are removed where text is lowercased, unless the file sets strip_accents.
+ */
 export function bertNormalizer(fields: Fields): (text: string) => string {
   const lowercase = fields.boolean('lowercase', true);
   const steps: [boolean, (text: string) => string][] = [

@@ -6,7 +6,7 @@ import { type Fields, isJson } from './fields.js';
 import type { Find, ModelTokens } from './model-tokens.js';
 import type { Models, WordModel } from './word-model.js';
 
-/** What all BPE models of a file share. */
+/** Shared by all BPE models of a file. */
 interface Rules {
   /** Key: left · FACTOR + right. Value: rank of the merge. */
   readonly ranks: ReadonlyMap<number, number>;
@@ -17,15 +17,17 @@ interface Rules {
   readonly unknown: number | undefined;
   readonly fusesUnknown: boolean;
   readonly wholeWordsFirst: boolean;
-  /** Byte tokens, where the model falls back to bytes. */
+  /** Byte tokens, where the model has byte fallback. */
   readonly bytes: readonly (number | undefined)[] | undefined;
 }
 
-const FACTOR = 2 ** 26; // above any id, so a pair is an exact integer in a double
+const FACTOR = 2 ** 26; // larger than any id: a pair is an exact integer in a double
 
 const SYMBOLS_OF_PART = 1024;
 
-/** Byte-pair encoding (Sennrich et al. 2016): the characters of a word, merged pair by pair in the order of a list. */
+/**
+ * Byte-pair encoding (Sennrich et al. 2016): starts from the characters of a word, merges pairs in the order of a list.
+ */
 export class BpeModel implements WordModel {
   private constructor(
     private readonly rules: Rules,
@@ -50,7 +52,9 @@ export class BpeModel implements WordModel {
     return kept.slice(0, -1).map((start) => ids[start]!);
   }
 
-  /** A token for every character; for one that has none, its bytes, else the unknown token, else nothing. */
+  /**
+   * One token per character. A character without a token gives its byte tokens, else the unknown token, else nothing.
+   */
   private *symbolsOf(word: string): Cooperative<number[]> {
     const { prefix, suffix, unknown, fusesUnknown } = this.rules;
     const ids: number[] = [];
@@ -91,7 +95,7 @@ function* rulesOf(fields: Fields, tokens: ModelTokens): Cooperative<Rules> {
   };
 }
 
-/** Of equal pairs the last one counts. */
+/** Of equal pairs the last one is used. */
 function* mergesOf(
   fields: Fields,
   prefix: string,
@@ -110,7 +114,7 @@ function* mergesOf(
   return { ranks, merged };
 }
 
-/** Text for error messages. */
+/** Location of a merge, for error messages. */
 const placeOf = (rank: number): string => `model.merges[${rank}]`;
 
 /** "a b", or in newer files ["a", "b"]. */

@@ -4,8 +4,8 @@ import type { DecoderStep } from './decoder-step.js';
 const BYTE = /^<0x([0-9A-Fa-f]{2})>$/;
 
 /**
- * Byte tokens to text. A run of bytes that is not UTF-8 becomes one U+FFFD per byte, as in Hugging Face. In a stream, the
- * characters before the first wrong byte stay.
+ * Byte tokens to text. A run of bytes that is not UTF-8 becomes one U+FFFD per byte, as in Hugging Face. In a stream,
+ * characters before the first invalid byte are kept.
  */
 export function byteFallback({ streams }: DecodeStart): DecoderStep {
   return streams ? growing() : runByRun();

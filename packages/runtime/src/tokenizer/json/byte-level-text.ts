@@ -3,7 +3,7 @@ import type { DecoderStep } from './decoder-step.js';
 
 const utf8 = new TextEncoder();
 
-/** Byte-level spellings to text: characters come out whole, and what can be none as U+FFFD. */
+/** Byte-level spellings to text, in whole characters; invalid bytes become U+FFFD. */
 export function byteLevelText(): DecoderStep {
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
   return {
@@ -14,7 +14,7 @@ export function byteLevelText(): DecoderStep {
 
 const some = (text: string) => (text === '' ? [] : [text]);
 
-/** A token that is not all in the alphabet, as one that was added, stands for itself. */
+/** A token with characters outside the alphabet, such as an added token, stands for its own text. */
 function bytesOf(token: string): Uint8Array {
   const bytes = new Uint8Array(token.length);
   for (let i = 0; i < token.length; i++) {

@@ -1,6 +1,6 @@
 const utf8 = new TextEncoder();
 
-/** The byte tokens of a piece of text; undefined where one of them is missing. */
+/** The byte tokens of a text; undefined where one is missing. */
 export function bytesOf(
   text: string,
   tokens: readonly (number | undefined)[] | undefined,

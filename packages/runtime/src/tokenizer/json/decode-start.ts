@@ -1,7 +1,7 @@
-/** How decoding begins. */
+/** Options of a decoding. */
 export interface DecodeStart {
   /** The tokens continue a text. */
   readonly continues: boolean;
-  /** The caller reads the text token by token. */
+  /** The text is read token by token. */
   readonly streams: boolean;
 }

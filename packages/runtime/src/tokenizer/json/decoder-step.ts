@@ -1,17 +1,17 @@
-/** A step from tokens to text: takes one token at a time, returns the text that is final. */
+/** A step from tokens to text: takes one token, returns the text that is final. */
 export interface DecoderStep {
   push(token: string): readonly string[];
-  /** End of the tokens: returns the rest of the text. */
+  /** Ends the tokens; returns the remaining text. */
   end(): readonly string[];
 }
 
-/** A step that looks at each token alone. */
+/** A step that treats each token separately. */
 export const eachToken = (change: (token: string) => string): DecoderStep => ({
   push: (token) => [change(token)],
   end: () => [],
 });
 
-/** All output of the step as one token, at the end. */
+/** Joins all output of the step to one token, at the end. */
 export function fused(step: DecoderStep): DecoderStep {
   let text = '';
   return {
@@ -23,7 +23,7 @@ export function fused(step: DecoderStep): DecoderStep {
   };
 }
 
-/** Steps one after the other. */
+/** Runs steps one after the other. */
 export function inOrder(steps: readonly DecoderStep[]): DecoderStep {
   const through = (tokens: readonly string[], first: number): readonly string[] => {
     let texts = tokens;

@@ -53,7 +53,7 @@ const sequence =
   (start) =>
     inOrder(steps.map((step) => step(start)));
 
-/** Whether a step works on parts of the fused token. */
+/** Whether a step works on the parts of the fused token. */
 function worksOnParts(fields: Fields): boolean {
   if (fields.type !== 'Replace') return fields.type === 'Strip' || fields.type === 'Fuse';
   return [...String(fields.object('pattern').json.String ?? '')].length === 1;
@@ -65,7 +65,7 @@ function onParts(fields: Fields): Decoder {
   return ({ continues }) => stripFused(content, start, stop, continues);
 }
 
-/** @throws TokenizerError BAD_VOCABULARY: what is empty is at the beginning any number of times. */
+/** @throws TokenizerError BAD_VOCABULARY for empty content, which would match endlessly */
 function stripRules(fields: Fields) {
   const content = fields.string('content');
   if (content === '')
@@ -73,7 +73,7 @@ function stripRules(fields: Fields) {
   return { content, start: fields.count('start', 0), stop: fields.count('stop', 0) };
 }
 
-/** Without a decoder, a space separates tokens. */
+/** Without a decoder, spaces separate tokens. */
 export const wordsApart: Decoder = ({ continues }) => {
   let isFirst = !continues;
   return eachToken((token) => {
@@ -109,7 +109,7 @@ function wordPiece(fields: Fields): Decoder {
   };
 }
 
-/** Undoes the spaces that BERT's tokenizer puts before punctuation and within contractions of English. */
+/** Removes the spaces that BERT's tokenizer adds before punctuation and inside English contractions. */
 const CLEANED = [
   [' .', '.'],
   [' ?', '?'],
@@ -128,7 +128,7 @@ function cleanUp(text: string): string {
   return CLEANED.reduce((clean, [spaced, plain]) => clean.replaceAll(spaced, plain), text);
 }
 
-/** The suffix that ends a word is a space, but for the last word: each token waits for the next. */
+/** The suffix that ends a word becomes a space, except at the last word. Each token waits for the next one. */
 function endOfWords(fields: Fields): Decoder {
   const suffix = fields.string('suffix', '</w>');
   const replaced = (token: string, space: string) => replacing(literal(suffix), space)(token);
@@ -145,7 +145,7 @@ function endOfWords(fields: Fields): Decoder {
   };
 }
 
-/** Of the same token several times in a row one is kept (Graves et al. 2006); the padding between letters vanishes. */
+/** CTC: of equal consecutive tokens one is kept (Graves et al. 2006); padding is removed. */
 function ctc(fields: Fields): Decoder {
   const padding = fields.string('pad_token', '<pad>');
   const space = fields.string('word_delimiter_token', '|');
@@ -167,7 +167,7 @@ function ctc(fields: Fields): Decoder {
   };
 }
 
-/** The steps of a decoder, nested sequences flattened. */
+/** The steps of a decoder, with nested sequences flattened. */
 export function decoderSteps(decoder: unknown): Json[] {
   if (!isJson(decoder)) return [];
   return decoder.type === 'Sequence' && Array.isArray(decoder.decoders)

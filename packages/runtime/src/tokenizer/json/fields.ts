@@ -6,14 +6,14 @@ export type Json = Readonly<Record<string, unknown>>;
 export const isJson = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Steps within steps: files have two or three levels. */
+/** Most levels of nested steps; real files have two or three. */
 const DEEPEST = 16;
 
-/** An object of a tokenizer.json, read key by key; a value of the wrong kind is a BAD_VOCABULARY error. */
+/** An object of a tokenizer.json. A value of a wrong type throws BAD_VOCABULARY. */
 export class Fields {
   constructor(
     readonly json: Json,
-    /** Its place in the file: "pre_tokenizer.pretokenizers[1]". */
+    /** Location in the file: "pre_tokenizer.pretokenizers[1]". */
     readonly where: string,
     readonly depth = 0,
   ) {}
@@ -31,7 +31,7 @@ export class Fields {
     return this.read(key, 'true or false', parse, otherwise);
   }
 
-  /** A whole number from 0. */
+  /** A whole number ≥ 0. */
   count(key: string, otherwise?: number): number {
     const parse = (value: unknown) =>
       typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
@@ -51,7 +51,7 @@ export class Fields {
     return this.of(this.json[key], key);
   }
 
-  /** The objects of a list. */
+  /** A list of objects. */
   objects(key: string): Fields[] {
     return this.list(key).map((item, i) => this.of(item, `${key}[${i}]`));
   }
@@ -64,7 +64,7 @@ export class Fields {
     return new Fields(value, where, this.depth + 1);
   }
 
-  /** Null counts as absent. */
+  /** Reads a key; null counts as absent. */
   private read<T>(
     key: string,
     kind: string,
@@ -83,10 +83,10 @@ export class Fields {
 const shown = (value: unknown): string =>
   value === undefined ? 'missing' : (JSON.stringify(value) ?? '').slice(0, 60);
 
-/** A table of makers by the names that files use. */
+/** Makers by the names used in files. */
 export type Makers<T> = Readonly<Record<string, (fields: Fields) => T>>;
 
-/** @throws TokenizerError UNKNOWN_TOKENIZER for a name that the table lacks */
+/** @throws TokenizerError UNKNOWN_TOKENIZER for a name not in the table */
 export function make<T>(makers: Makers<T>, fields: Fields): T {
   const { type, where } = fields;
   const maker = Object.hasOwn(makers, type) ? makers[type] : undefined;

@@ -5,13 +5,14 @@ const context: { work: () => void } = { work: () => {} };
 const sandbox = createContext(context);
 const script = new Script('work()');
 
-/** An ordinary pattern needs 0.1 s per megabyte. The limit is ten times that. */
+/** Usual patterns take 0.1 s per megabyte. The limit is ten times that. */
 const BASE_MS = 1000;
 const CHARACTERS_PER_MS = 1000;
 
 /**
- * Runs a regular expression of a file under a time limit proportional to the text: V8 stops a backtracking match when the
- * script's time is up.
+ * Runs a regular expression from a file with a time limit proportional to the text's length. V8 stops a backtracking
+ * match when the script's time is over.
+ *
  *
  * @throws TokenizerError SLOW_PATTERN
  */

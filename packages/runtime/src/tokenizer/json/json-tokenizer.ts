@@ -16,11 +16,11 @@ import type { AddedTokens } from './added-tokens.js';
 import type { Decoder } from './decoders.js';
 import type { Frame } from './post-processor.js';
 
-/** What a tokenizer.json, and the files beside it, make. */
+/** The parts of a tokenizer from a tokenizer.json and its neighbouring files. */
 export interface JsonParts {
   readonly vocabulary: Vocabulary;
   readonly addedTokens: AddedTokens;
-  /** For what a template wrote, and for what a user typed. */
+  /** `parsing`: for text of a template. `typed`: for text of a user. */
   readonly parsing: TextModel;
   readonly typed: TextModel;
   readonly frame: Frame;
@@ -34,7 +34,7 @@ export interface JsonParts {
   readonly longestToken: number | undefined;
 }
 
-/** A tokenizer.json, as Hugging Face's tokenizers run it. */
+/** A tokenizer.json, with the behaviour of Hugging Face's tokenizers. */
 export class JsonTokenizer implements Tokenizer {
   readonly bos?: number;
   readonly eos?: number;

@@ -11,10 +11,10 @@ const o200k = (end: string, digits: string) =>
 const deepseek3 =
   '[!"#$%&\'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+';
 
-/** What Phi-4-mini and others split by. */
+/** The pattern of Phi-4-mini and others. */
 export const o200kSource = o200k(`${contractions}?`, '{1,3}');
 
-/** The patterns that most files have, by their source: they are ours to run, and need no guard. */
+/** The patterns of most files, by source. They run as built-in expressions, without a time limit. */
 export const KNOWN_PATTERNS: ReadonlyMap<string, RegExp> = new Map(
   [
     [String.raw`${contractions}|${words}|\p{N}{1,3}|${rest}`, ways.CL100K.patterns[0]],

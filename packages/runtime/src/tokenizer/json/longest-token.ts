@@ -3,12 +3,12 @@ import type { AddedToken } from './added-tokens.js';
 import { isJson, type Json } from './fields.js';
 import type { ModelTokens } from './model-tokens.js';
 
-/** Composing makes at most three bytes into one. */
+/** Composing (NFC) maps at most three bytes to one. */
 const MOST_COMPOSED = 3;
 
 /**
- * The most bytes of a text that a token stands for; undefined where some text may vanish, or an unknown word of any
- * length become one token.
+ * The most bytes of text per token. Undefined where text may vanish, or where an unknown word of any length becomes one
+ * token.
  */
 export function longestTokenOf(
   tokenizer: Json,
@@ -43,7 +43,7 @@ const keepsPieces = ({ type, behavior }: Json): boolean =>
   type === 'Metaspace' ||
   (type === 'Split' && behavior !== 'Removed');
 
-/** The steps of a normalizer or pre-tokenizer, out of their sequences. */
+/** The steps of a normalizer or pre-tokenizer, with nested sequences flattened. */
 export function stepsOf(value: unknown, key: string): Json[] {
   if (!isJson(value)) return [];
   const nested: unknown = value[key];

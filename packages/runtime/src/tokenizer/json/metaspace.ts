@@ -6,11 +6,11 @@ import { piecesOf, segmentsOf } from './segments.js';
 
 const schemes = ['always', 'first', 'never'] as const;
 
-/** What a Metaspace step says, as pre-tokenizer and as decoder. */
+/** The settings of a Metaspace step, as pre-tokenizer and as decoder. */
 export interface MetaspaceRules {
-  /** Stands for a space. */
+  /** Replaces a space. */
   readonly mark: string;
-  /** Where a mark is put before a text that begins with none. */
+  /** Where a mark is added before a text without one. */
   readonly prepend: (typeof schemes)[number];
 }
 
@@ -22,7 +22,7 @@ export function metaspaceRules(fields: Fields): MetaspaceRules {
   return { mark, prepend: fields.oneOf('prepend_scheme', schemes, older) };
 }
 
-/** Spaces become marks, and every mark begins a piece. */
+/** Replaces spaces by marks; every mark starts a piece. */
 export function metaspace(fields: Fields): Split {
   const { mark, prepend } = metaspaceRules(fields);
   const split = fields.boolean('split', true);

@@ -4,10 +4,10 @@ import { isJson, type Json } from './fields.js';
 
 export type Find = (spelling: string) => number | undefined;
 
-/** The vocabulary of a model, without the tokens that were added to it. */
+/** The vocabulary of a model, without added tokens. */
 export class ModelTokens {
   private readonly ids = new Map<string, number>();
-  /** Whether a token is special, so that no text becomes it. */
+  /** Whether a token is special: no text may become it. */
   private isSpecial: (id: number) => boolean = () => false;
 
   private constructor(readonly entries: readonly (readonly [spelling: string, id: number])[]) {}
@@ -30,7 +30,7 @@ export class ModelTokens {
     return id !== undefined && this.isSpecial(id) ? undefined : id;
   };
 
-  /** The id of a token that the file names. */
+  /** The id of a token named by the file. */
   need(spelling: string, where: string): number {
     const id = this.ids.get(spelling);
     if (id !== undefined) return id;
@@ -55,7 +55,7 @@ function entriesOf({ vocab }: Json): readonly (readonly [string, number])[] {
   return Object.keys(vocab).map((spelling) => [spelling, needId(vocab[spelling], spelling)]);
 }
 
-/** An id as a file may have it; how far ids may be apart is checked where they are all known. */
+/** An id from a file. Gaps between ids are checked later, when all ids are known. */
 export function needId(id: unknown, spelling: string): number {
   if (typeof id === 'number' && Number.isSafeInteger(id) && id >= 0) return id;
   throw badVocabulary(

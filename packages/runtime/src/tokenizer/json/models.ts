@@ -11,7 +11,7 @@ import { WordPieceModel } from './word-piece-model.js';
 export const modelKinds = ['BPE', 'WordPiece', 'WordLevel', 'Unigram'] as const;
 export type ModelKind = (typeof modelKinds)[number];
 
-/** The kind by `type`, or in older files by the fields present. */
+/** The kind: from `type`, or in older files from the present fields. */
 export function kindOf(model: Json): ModelKind {
   const { type } = model;
   const known = modelKinds.find((kind) => kind === type);

@@ -2,13 +2,13 @@ import type { Cooperative } from '@quern/core';
 import type { Fields } from './fields.js';
 import type { Normalizer } from './normalizer.js';
 
-/** A normaliser. `isLocal`: parts of a text may be normalised one by one (see `partsOf`). */
+/** A normaliser. `isLocal`: parts of a text may be normalised separately (see `partsOf`). */
 export interface Normalization {
   readonly normalize: Normalizer;
   readonly isLocal: boolean;
 }
 
-/** A text as it is. */
+/** The identity. */
 export const noNormalization: Normalization = { normalize: (text) => text, isLocal: true };
 
 const local: ReadonlySet<string> = new Set([
@@ -24,7 +24,7 @@ const local: ReadonlySet<string> = new Set([
   'StripAccents',
 ]);
 
-/** Whether a normaliser looks no further than a cluster of joining characters. */
+/** Whether a normaliser only looks at one cluster of joining characters at a time. */
 export function isLocal(fields: Fields): boolean {
   if (fields.type === 'Sequence') return fields.objects('normalizers').every(isLocal);
   if (fields.type === 'Replace') return isOneCharacter(fields.object('pattern').json.String);
@@ -37,14 +37,15 @@ const isOneCharacter = (searched: unknown): boolean =>
 const CHARACTERS_OF_PART = 8192;
 
 /**
- * Characters that join neither the one before nor the one after them: letters, numbers and what ASCII prints; not the letters of
- * Hangul that make syllables, halfwidth voicing marks, and the vowels of Thai and Lao that belong to the letter before.
+ * Characters that join neither their predecessor nor their successor: letters, numbers and printable ASCII. Excludes
+ * Hangul letters that compose syllables, halfwidth voicing marks, and the Thai and Lao vowels that join the preceding
+ * letter.
  */
 const alone =
   '(?![\\u1100-\\u11ff\\ua960-\\ua97f\\ud7b0-\\ud7ff\\uff9e\\uff9f\\u0e33\\u0eb3])[ -~\\p{L}\\p{N}]';
 const between = new RegExp(`(?=${alone})(?<=(?=${alone}).)`, 'gsu');
 
-/** Parts of some thousand characters; longer only where all characters may join. */
+/** Parts of about `CHARACTERS_OF_PART` characters; longer only where all characters may join. */
 function* partsOf(text: string): Generator<string, void> {
   let start = 0;
   for (let end = CHARACTERS_OF_PART; end < text.length; end += CHARACTERS_OF_PART) {
@@ -57,13 +58,13 @@ function* partsOf(text: string): Generator<string, void> {
   yield text.slice(start);
 }
 
-/** The first place between two such characters, none of them the first, which may be half a character. */
+/** The first position between two such characters, from index 2 on: the first unit may be half a character. */
 function placeIn(window: string): number | undefined {
   between.lastIndex = 2;
   return between.exec(window)?.index;
 }
 
-/** Normalises part by part where the result is the same, else as a whole. */
+/** Normalises in parts where the result is the same, else as a whole. */
 export function* normalizeInParts({ normalize, isLocal }: Normalization, text: string): Cooperative<string> {
   if (!isLocal || text.length <= CHARACTERS_OF_PART) return normalize(text);
   const normal: string[] = [];

@@ -61,14 +61,14 @@ function strip(fields: Fields): Normalizer {
 
 const space = new RegExp(`[${WHITESPACE}]`, 'u');
 
-/** Where the whitespace at the end begins. From the end: a pattern would look through every run of spaces. */
+/** Start of the trailing white space. Searched from the end: a pattern would take quadratic time on runs of spaces. */
 function endOfText(text: string): number {
   let end = text.length;
   while (end > 0 && space.test(text[end - 1]!)) end--;
   return end;
 }
 
-/** NFKD makes 18 characters of one; steps that double a text in turn fill the memory. */
+/** NFKD turns one character into up to 18; steps that each double a text would exhaust memory. */
 const MOST_GROWTH = 64;
 const ALLOWANCE = 4096;
 

@@ -4,17 +4,17 @@ import type { Fields } from './fields.js';
 import { guarded } from './guard.js';
 import { KNOWN_PATTERNS } from './known-patterns.js';
 
-/** Finds places in a text, from left to right. */
+/** Finds matches in a text, from left to right. */
 export type Pattern = (text: string) => Iterable<readonly [start: number, end: number]>;
 
-/** One of our own regular expressions; none backtracks far. */
+/** A built-in regular expression: its backtracking is bounded. */
 export function patternOf(expression: RegExp): Pattern {
   return function* (text) {
     for (const match of text.matchAll(expression)) yield [match.index, match.index + match[0].length];
   };
 }
 
-/** A string to find as it is. */
+/** Matches a string literally. */
 export function literal(searched: string): Pattern {
   return function* (text) {
     if (searched === '') yield* boundaries(text);
@@ -24,7 +24,7 @@ export function literal(searched: string): Pattern {
   };
 }
 
-/** The empty string matches between all characters, and at both ends. */
+/** The empty string matches between all characters and at both ends. */
 function* boundaries(text: string): Generator<[number, number], void> {
   let at = 0;
   for (const character of text) {
@@ -34,7 +34,7 @@ function* boundaries(text: string): Generator<[number, number], void> {
   yield [at, at];
 }
 
-/** `{"String": "…"}` or `{"Regex": "…"}`, the latter in Oniguruma's syntax. */
+/** `{"String": "…"}` or `{"Regex": "…"}`; Regex has Oniguruma's syntax. */
 export function patternField(fields: Fields): Pattern {
   const pattern = fields.object('pattern');
   if (pattern.json.String !== undefined) return literal(pattern.string('String'));
@@ -43,7 +43,7 @@ export function patternField(fields: Fields): Pattern {
   return known ? patternOf(known) : foreign(source, pattern.where);
 }
 
-/** A regular expression of a file. It may backtrack without end, so it runs under a time limit. */
+/** A regular expression from a file. Its backtracking may be unbounded: it runs with a time limit. */
 function foreign(source: string, where: string): Pattern {
   const expression = compile(source, where);
   return function* (text) {
@@ -51,7 +51,7 @@ function foreign(source: string, where: string): Pattern {
     for (let last = -1; from <= text.length; ) {
       const found = nextMatches(expression, source, text, from);
       for (const [start, end] of found.places) {
-        if (start === end && start === last) continue; // as in Oniguruma: none that is empty right after another
+        if (start === end && start === last) continue; // as in Oniguruma: no empty match directly after another match
         last = end;
         yield [start, end];
       }
@@ -63,7 +63,7 @@ function foreign(source: string, where: string): Pattern {
 
 const MATCHES_OF_PART = 256;
 
-/** Some matches, and where to go on looking. */
+/** A batch of matches, and where to continue. */
 function nextMatches(expression: RegExp, source: string, text: string, from: number) {
   const places: [number, number][] = [];
   let next: number | undefined = from;
@@ -78,7 +78,7 @@ function nextMatches(expression: RegExp, source: string, text: string, from: num
   return { places, next };
 }
 
-/** Past an empty match, by a whole character. */
+/** The position after a match; after an empty match, one whole character further. */
 function afterMatch(text: string, { index, 0: { length } }: RegExpExecArray): number {
   return length > 0 ? index + length : index + ((text.codePointAt(index) ?? 0) > 0xffff ? 2 : 1);
 }
@@ -100,14 +100,14 @@ function compile(source: string, where: string): RegExp {
   }
 }
 
-/** \w of Oniguruma: of the numbers that are no digits, those of Latin-1 alone. */
+/** Oniguruma's \w: of the numbers that are not digits, only those of Latin-1. */
 const WORD = '\\p{Alpha}\\p{M}\\p{Nd}\\p{Pc}²³¹¼-¾';
 const AT_BOUNDARY = `(?:(?<=[${WORD}])(?![${WORD}])|(?<![${WORD}])(?=[${WORD}]))`;
 const NOT_AT_BOUNDARY = `(?:(?<=[${WORD}])(?=[${WORD}])|(?<![${WORD}])(?![${WORD}]))`;
 
-/** Writes out \w and \b, which the library takes for all numbers. */
+/** Expands \w, \W, \b and \B: the library's \w contains all numbers. */
 function withWords(source: string): string {
-  let depth = 0; // of character classes, where \b is a backspace
+  let depth = 0; // nesting of character classes, where \b means backspace
   return source.replace(/\\.|\[|\]/gs, (part) => {
     if (part === '[') depth++;
     else if (part === ']') depth = Math.max(0, depth - 1);

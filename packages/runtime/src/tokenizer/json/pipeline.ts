@@ -4,7 +4,7 @@ import { WordCache } from '../word-cache.js';
 import type { PreTokenizer } from './pre-tokenizer.js';
 import type { WordModel } from './word-model.js';
 
-/** Normal text to tokens: split into words, each of which the model turns into tokens. */
+/** Normal text to tokens: splits into words, which the model turns into tokens. */
 export class Pipeline implements TextModel {
   private readonly words: WordCache;
 

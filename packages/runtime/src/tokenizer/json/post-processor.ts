@@ -1,7 +1,7 @@
 import { badVocabulary } from '../error.js';
 import { type Fields, isJson, type Makers, make } from './fields.js';
 
-/** Tokens before and after a text. */
+/** Tokens added before and after a text. */
 export interface Frame {
   readonly prefix: readonly number[];
   readonly suffix: readonly number[];
@@ -38,7 +38,7 @@ function tokenId(fields: Fields, key: string): number {
   throw badVocabulary(`tokenizer.json: ${fields.where}.${key} must be a token and its id`);
 }
 
-/** `single`: special tokens around the sequence A. */
+/** `single`: special tokens around sequence A. */
 function template(fields: Fields): Frame {
   const pieces = fields.objects('single');
   const isSequence = (piece: Fields) => isJson(piece.json.Sequence);

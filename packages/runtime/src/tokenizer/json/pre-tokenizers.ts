@@ -51,7 +51,7 @@ export function preTokenizerOf(fields: Fields): PreTokenizer {
   return make(makers, fields);
 }
 
-/** GPT-2's: every piece becomes the byte-level spelling of a word. */
+/** GPT-2's: splits into words; `spell` gives a word's byte-level spelling. */
 function byteLevel(fields: Fields): PreTokenizer {
   const addPrefixSpace = fields.boolean('add_prefix_space', true);
   const split = fields.boolean('use_regex', true) ? splitBy(gpt2Words, 'Isolated') : whole;
@@ -61,7 +61,10 @@ function byteLevel(fields: Fields): PreTokenizer {
 
 const whole: Split = (text) => [text];
 
-/** Each step spells its pieces, then the next step splits them; the last step leaves spelling to the model. */
+/**
+ * Steps in order: each step spells its pieces, then the next step splits them. The last step's spelling is left to the
+ * model.
+ */
 function inOrder(steps: readonly PreTokenizer[]): PreTokenizer {
   const last = steps.at(-1);
   if (!last) return { split: whole };
@@ -76,7 +79,7 @@ function spelled({ split, spell }: PreTokenizer): Split {
   };
 }
 
-/** `first` is true for the first piece of the first text alone. */
+/** `first` is true only for the first piece of the first text. */
 function followedBy(next: Split, split: Split): Split {
   return function* (text, first) {
     let beginning = first;
@@ -91,7 +94,7 @@ function followedBy(next: Split, split: Split): Split {
   };
 }
 
-/** Pieces of as many characters each; the last may have fewer. */
+/** Pieces of `length` characters; the last piece may be shorter. */
 const fixedLength = (length: number): Split =>
   function* (text) {
     let start = 0;

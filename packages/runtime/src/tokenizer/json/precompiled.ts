@@ -1,15 +1,15 @@
 import { Charsmap } from '../charsmap.js';
 import type { Fields } from './fields.js';
 
-/** Characters that may join the one before or after them: where there are none, every character is its own cluster. */
+/** Characters that may join a neighbour. A text without them has one character per cluster. */
 const joining =
   /\u200d|[\p{M}\p{Emoji_Modifier}\p{Regional_Indicator}\u1100-\u11ff\ua960-\ua97f\ud7b0-\ud7ff\uff9e\uff9f\u0600-\u0605\u06dd\u070f\u0e33\u0eb3]|\r\n/u;
 const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' });
 const REMEMBERED = 16384;
 
 /**
- * SentencePiece's table of replacements, as Hugging Face applies it: to a cluster of characters as a whole where it has
- * less than 6 bytes, otherwise to each character; and of the entries that begin it, the shortest counts.
+ * SentencePiece's table of replacements, as in Hugging Face: a cluster of less than 6 bytes is replaced as a whole,
+ * otherwise character by character. Of all matching prefixes, the shortest entry is used.
  */
 export function precompiled(fields: Fields): (text: string) => string {
   const charsmap = new Charsmap(Buffer.from(fields.string('precompiled_charsmap'), 'base64'));

@@ -1,6 +1,6 @@
 import type { Pattern } from './pattern.js';
 
-/** Puts `content` in the place of every match. */
+/** Replaces every match by `content`. */
 export function replacing(pattern: Pattern, content: string): (text: string) => string {
   return (text) => {
     let out = '';

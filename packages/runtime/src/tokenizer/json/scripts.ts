@@ -1,4 +1,4 @@
-/** The scripts that Hugging Face's tokenizers tell apart: Unicode 9's, the commonest first. */
+/** The scripts that Hugging Face's tokenizers distinguish (Unicode 9), most frequent first. */
 export const SCRIPTS: readonly string[] = [
   'Latin Common Han Adlam Ahom Anatolian_Hieroglyphs Arabic Armenian Avestan Balinese Bamum Bassa_Vah Batak',
   'Bengali Bhaiksuki Bopomofo Brahmi Braille Buginese Buhid Canadian_Aboriginal Carian Caucasian_Albanian',

@@ -1,4 +1,4 @@
-/** Whether a match is removed, or is a piece, or joins the piece before or after it. */
+/** What happens to a match: removed, a piece of its own, or joined to the piece before or after it. */
 export const behaviors = [
   'Removed',
   'Isolated',
@@ -8,14 +8,14 @@ export const behaviors = [
 ] as const;
 export type Behavior = (typeof behaviors)[number];
 
-/** A part of a text that a pattern matches, or one between two matches. */
+/** A match of a pattern, or the text between two matches. */
 export interface Segment {
   readonly start: number;
   readonly end: number;
   readonly isMatch: boolean;
 }
 
-/** The matches, and what lies between them. */
+/** The matches and the text between them. */
 export function* segmentsOf(
   text: string,
   matches: Iterable<readonly [start: number, end: number]>,
@@ -30,10 +30,10 @@ export function* segmentsOf(
   if (end < text.length) yield { start: end, end: text.length, isMatch: invert };
 }
 
-/** Removed matches that are longer than this let other work in. */
+/** A removed match longer than this gives a pause. */
 const long = 1024;
 
-/** The pieces of a text. An empty piece is a pause: other work may run there. */
+/** The pieces of a text. An empty piece is a pause for other work. */
 export function* piecesOf(
   text: string,
   segments: Iterable<Segment>,
@@ -56,7 +56,7 @@ export function* piecesOf(
   if (piece && piece.end > piece.start) yield text.slice(piece.start, piece.end);
 }
 
-/** Whether a segment is in one piece with the one before it. */
+/** Whether a segment joins the piece of the previous segment. */
 const joins: Record<Behavior, (previous: Segment, segment: Segment) => boolean> = {
   Removed: () => false,
   Isolated: () => false,

@@ -1,6 +1,6 @@
 import type { DecoderStep } from './decoder-step.js';
 
-/** Without up to `start` times `content` at the beginning, and up to `stop` times at the end. */
+/** Removes `content` up to `start` times at the start and up to `stop` times at the end. */
 export function stripped(token: string, content: string, start: number, stop: number): string {
   let first = 0;
   for (let i = 0; i < start && token.startsWith(content, first); i++) first += content.length;
@@ -10,7 +10,10 @@ export function stripped(token: string, content: string, start: number, stop: nu
   return token.slice(first, last);
 }
 
-/** The same of a token that comes in pieces: what may be its end is held back. `continues`: its beginning is past. */
+/**
+ * As `stripped`, for a token that arrives in pieces: a possible end is held back. `continues`: the token's start is
+ * already past.
+ */
 export function stripFused(content: string, start: number, stop: number, continues: boolean): DecoderStep {
   let left = continues ? 0 : start;
   let held = '';
@@ -23,7 +26,7 @@ export function stripFused(content: string, start: number, stop: number, continu
       }
       if (held === '' || (left > 0 && content.startsWith(held))) return [];
       left = 0;
-      const safe = held.length - endThatMayGo(held, content, stop);
+      const safe = held.length - removableEnd(held, content, stop);
       const out = held.slice(0, safe);
       held = held.slice(safe);
       return out === '' ? [] : [out];
@@ -32,7 +35,7 @@ export function stripFused(content: string, start: number, stop: number, continu
   };
 }
 
-function endThatMayGo(text: string, content: string, stop: number): number {
+function removableEnd(text: string, content: string, stop: number): number {
   let last = text.length;
   for (let i = 0; i < stop && text.endsWith(content, last); i++) last -= content.length;
   return text.length - last;

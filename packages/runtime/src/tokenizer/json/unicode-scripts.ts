@@ -3,7 +3,10 @@ import { SCRIPTS } from './scripts.js';
 const expressions = SCRIPTS.map((name) => [name, new RegExp(`\\p{Script=${name}}`, 'u')] as const);
 const known = new Map<string, string | undefined>();
 
-/** The script that a character is written in; Japanese is one script. A space, or a character of none, goes with any. */
+/**
+ * The script of a character. All Japanese scripts count as Han. Undefined for spaces and characters without a script:
+ * they fit any.
+ */
 function scriptOf(character: string): string | undefined {
   if (!known.has(character)) known.set(character, findScript(character));
   return known.get(character);
@@ -16,7 +19,7 @@ function findScript(character: string): string | undefined {
   return name === 'Hiragana' || name === 'Katakana' ? 'Han' : name;
 }
 
-/** A piece ends where the script changes. What is of no script at the beginning is dropped, as Hugging Face drops it. */
+/** Splits where the script changes. Drops characters without a script at the start, as Hugging Face does. */
 export function* scriptPieces(text: string): Generator<string, void> {
   let start = 0;
   let at = 0;

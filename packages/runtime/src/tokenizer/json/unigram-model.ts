@@ -8,7 +8,9 @@ import type { WordModel } from './word-model.js';
 
 const NONE = -1;
 
-/** Unigram language model (Kudo 2018), as Hugging Face runs it: unknown characters in a row are one token, or bytes. */
+/**
+ * Unigram language model (Kudo 2018), as in Hugging Face: consecutive unknown characters become one token, or bytes.
+ */
 export class UnigramModel implements WordModel {
   private readonly scores: Float64Array;
   private readonly lengths: readonly number[];
@@ -68,7 +70,7 @@ function unknownOf(fields: Fields, size: number): number {
   );
 }
 
-/** Where the unknown characters in a row begin that end here. */
+/** Start of the run of unknown characters that ends here. */
 function startOfUnknown(tokens: Int32Array, starts: Int32Array, end: number): number {
   const unknown = tokens[end];
   let start = starts[end]!;

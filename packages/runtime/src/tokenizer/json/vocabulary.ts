@@ -9,7 +9,7 @@ import type { ModelTokens } from './model-tokens.js';
 
 const utf8 = new TextEncoder();
 
-/** The tokens of a tokenizer.json by their ids, the added ones over the model's. @throws TokenizerError BAD_VOCABULARY */
+/** The tokens of a tokenizer.json by id; added tokens override the model's. @throws TokenizerError BAD_VOCABULARY */
 export function vocabularyOf(
   tokenizer: Json,
   { entries }: ModelTokens,
@@ -19,15 +19,15 @@ export function vocabularyOf(
   const types = new Uint8Array(spellings.length).fill(TokenType.normal);
   if (isJson(tokenizer.model) && tokenizer.model.byte_fallback === true) markBytes(spellings, types);
   const isByteLevel = decoderSteps(tokenizer.decoder).some(({ type }) => type === 'ByteLevel');
-  const plain = isByteLevel ? TokenType.user : TokenType.normal; // added tokens are not spelled in its alphabet
+  const plain = isByteLevel ? TokenType.user : TokenType.normal; // added tokens are not in the byte-level alphabet
   for (const { id, special } of added) types[id] = special ? TokenType.control : plain;
   return Vocabulary.unindexed(spellings, types, spellingToBytes(tokenizer.decoder));
 }
 
-/** Most unused ids: vocabularies are padded, and added tokens may lie apart. */
+/** Most unused ids: vocabularies have padding, and added tokens may have gaps. */
 const MOST_UNUSED = 1 << 20;
 
-/** By id; "" for an unused id. The size is bounded, since ids come from a file. */
+/** Spelling by id; "" for an unused id. The size is limited: ids come from a file. */
 function spellingsOf(
   entries: readonly (readonly [string, number])[],
   added: readonly AddedToken[],
@@ -57,7 +57,7 @@ function markBytes(spellings: readonly string[], types: Uint8Array): void {
   }
 }
 
-/** What a token alone stands for; where it stands at the beginning of a text, decoders may know better. */
+/** The bytes of a single token. At the start of a text, decoders may differ. */
 function spellingToBytes(decoder: unknown): SpellingToBytes {
   const steps = decoderSteps(decoder);
   if (steps.some(({ type }) => type === 'ByteLevel')) return fromByteLevel;

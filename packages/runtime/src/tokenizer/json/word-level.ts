@@ -4,7 +4,7 @@ import type { Fields } from './fields.js';
 import type { Find, ModelTokens } from './model-tokens.js';
 import type { WordModel } from './word-model.js';
 
-/** Every word is a token. */
+/** One token per word. */
 export class WordLevelModel implements WordModel {
   private readonly unknown: number | undefined;
 

@@ -5,7 +5,7 @@ export interface WordModel {
   encode(word: string): Cooperative<readonly number[]>;
 }
 
-/** One model in two views: `parsing` finds special tokens of its vocabulary, `typed` never does (for typed text). */
+/** One model in two views. `parsing` finds special tokens of the vocabulary; `typed`, for typed text, never does. */
 export interface Models {
   readonly parsing: WordModel;
   readonly typed: WordModel;

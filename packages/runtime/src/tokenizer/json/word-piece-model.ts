@@ -4,7 +4,9 @@ import type { Fields } from './fields.js';
 import type { Find, ModelTokens } from './model-tokens.js';
 import type { WordModel } from './word-model.js';
 
-/** Words cut greedily into the longest tokens of the vocabulary (Wu et al. 2016); those within a word have a prefix. */
+/**
+ * Words split greedily into the longest tokens of the vocabulary (Wu et al. 2016). Tokens inside a word have a prefix.
+ */
 export class WordPieceModel implements WordModel {
   private readonly unknown: number;
   private readonly prefix: string;

@@ -1,10 +1,10 @@
-// Dot products of bytes with SDOT: four at a time into 32 bits.
+// Dot products of bytes with SDOT: four products per 32-bit lane.
 #pragma once
 
 namespace quern::QUERN_ISA {
 namespace {
 
-// COUNT quads of four rows with 4 · COUNT values of one row of x.
+// Dot products of COUNT quads of four rows of w with 4 · COUNT values of one row of x.
 template <int LARGEST, int COUNT>
 inline Ints row_dots(const Bytes (&quads)[COUNT], const int8_t* x) {
   const auto signed_quad = [&](int i) { return vreinterpretq_s8_u8(quads[i]); };

@@ -1,5 +1,5 @@
-// A span of TT rows of x, and the dot products of a block with each of them: SMMLA multiplies two rows of x with two of w,
-// eight values of each at a time. A single row takes SDOT.
+// A span of TT rows of x, and the dot products of a block with each row: SMMLA multiplies two rows of x with two rows of w,
+// eight values at a time. A single row uses SDOT.
 #pragma once
 #include "../../packed/tiles.h"
 #include "../dotprod/row-dots.h"
@@ -33,7 +33,7 @@ inline void dots(const Bytes (&quads)[COUNT], const Span<1>& x, int k, F f) {
   f(0, row_dots<LARGEST>(quads, x.row + k));
 }
 
-// f(t, dots): COUNT quads of four rows of w with the values of row t of x from k on.
+// f(t, dots) for each t: COUNT quads of four rows of w with row t of x, from value k on.
 template <int LARGEST, int COUNT, int TT, class F>
 inline void dots(const Bytes (&quads)[COUNT], const Span<TT>& x, int k, F f) {
   int8x16_t low[COUNT / 2], high[COUNT / 2]; // eight values of rows 0 and 1, and of rows 2 and 3

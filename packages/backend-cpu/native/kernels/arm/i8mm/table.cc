@@ -1,4 +1,4 @@
-// NEON with other integer products.
+// NEON, integer products with SMMLA and SDOT.
 #include "../neon/vector.h"
 #include "../../table.h"
 #undef QUERN_ISA

@@ -18,11 +18,11 @@ inline Bytes shift_right(Bytes x) {
 }
 template <int n>
 inline Bytes shift_left(Bytes x) { return vshlq_n_u8(x, n); }
-// a with the bits of b that the mask has.
+// a | (b & mask)
 template <int mask>
 inline Bytes merge(Bytes a, Bytes b) { return vorrq_u8(a, low_bits<mask>(b)); }
 
-// table[x] of indices below 16.
+// table[x], x < 16.
 inline Bytes look_up(const uint8_t (&table)[16], Bytes x) { return vqtbl1q_u8(vld1q_u8(table), x); }
 
 inline Ints broadcast(const int32_t* p) { return vld1q_dup_s32(p); }
@@ -38,10 +38,10 @@ inline Floats load_floats(const int8_t* p) {
   return to_floats(vmovl_s16(vget_low_s16(vmovl_s8(vreinterpret_s8_u8(load_four(p))))));
 }
 
-inline Ints largest_bits(Ints a, Ints b) { return vmaxq_s32(a, b); } // of magnitudes: the sign bit is not set
+inline Ints largest_bits(Ints a, Ints b) { return vmaxq_s32(a, b); } // a, b ≥ 0 as integers: the sign bit is clear
 inline Ints magnitude_bits(Floats x) { return vreinterpretq_s32_f32(vabsq_f32(x)); }
 inline uint32_t largest(Ints x) { return uint32_t(vmaxvq_s32(x)); }
-// To the nearest integers, ties to even, within ±127; returns their sum.
+// Rounds to integers, ties to even, saturated to ±127. Returns the sum.
 inline int32_t store_int8(int8_t* p, Floats x) {
   const Ints ints = vcvtnq_s32_f32(x);
   const int16x4_t words = vqmovn_s32(ints);

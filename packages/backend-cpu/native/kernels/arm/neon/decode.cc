@@ -1,7 +1,6 @@
-// GGUF blocks to f32, 16 quantised bytes at a time; the layouts are explained in scalar/decode/, and results agree with
-// it to the last bit. Multiplication and addition are fused: a scale has at most 17 significant bits (11 of an f16, 6 of
-// a packed scale) and a quantised value that has an offset at most 5, so their product is exact in f32 and nothing is
-// rounded twice.
+// GGUF blocks to f32, 16 quantised bytes at a time; layouts: see scalar/decode/. Results equal scalar's to the last bit,
+// with fused multiply-add. Reason: a scale has ≤ 17 significant bits (11 of an f16, 6 of a packed scale), and a quantised
+// value in a format with an offset has ≤ 5 bits. So their product is exact in f32, and only the sum is rounded.
 #include "vector.h"
 #include <string.h>
 #include "../../packed/tiles.h"
@@ -25,7 +24,7 @@ inline uint8x16_t pairs(uint8x16_t x) {
   else return low_bits(vshrq_n_u8(x, 2 * PAIR), 3);
 }
 
-// `value` in the bytes where x has the bit of `bit`, else 0.
+// `value` in bytes where x & bit ≠ 0, else 0.
 inline uint8x16_t where_bit(uint8x16_t x, uint8x16_t bit, int value) { return low_bits(vtstq_u8(x, bit), value); }
 inline uint8x16_t where_bit(uint8x16_t x, int bit, int value) { return where_bit(x, vdupq_n_u8(uint8_t(bit)), value); }
 
@@ -41,13 +40,13 @@ inline float read_f16(const uint8_t* at) {
   return vgetq_lane_f32(vcvt_f32_f16(vreinterpret_f16_u16(vdup_n_u16(half))), 0);
 }
 
-// 16 where the fifth bit of 16 elements of a q5_0 or q5_1 block is set: bit i of the two bytes at `at` is element i's.
+// Fifth bits of 16 elements of a q5_0 or q5_1 block: 16 or 0 per element. Bit i of the two bytes at `at` is element i's.
 inline uint8x16_t fifth_bits(const uint8_t* at) {
   const uint8x16_t bit = vreinterpretq_u8_u64(vdupq_n_u64(0x8040201008040201));
   return where_bit(vcombine_u8(vdup_n_u8(at[0]), vdup_n_u8(at[1])), bit, 16);
 }
 
-// The 8 scales, then the 8 minimums of a q4_k or q5_k block, unpacked from their 12 bytes.
+// The 8 scales, then the 8 minimums, of a q4_k or q5_k block: 12 packed bytes.
 inline int8x16_t scales_and_mins(const uint8_t* s) {
   const uint32_t a = read_u32(s), b = read_u32(s + 4), c = read_u32(s + 8);
   const uint32x4_t words = {a & 0x3f3f3f3f, (c & 0x0f0f0f0f) | ((a >> 2) & 0x30303030), b & 0x3f3f3f3f,
@@ -55,7 +54,7 @@ inline int8x16_t scales_and_mins(const uint8_t* s) {
   return vreinterpretq_s8_u32(words);
 }
 
-// The 16 signed scales of a q3_k block, unpacked from their 12 bytes.
+// The 16 signed scales of a q3_k block: 12 packed bytes.
 inline int8x16_t signed_scales(const uint8_t* s) {
   const uint8x8_t packed = vld1_u8(s);
   const uint8x16_t low = vcombine_u8(vand_u8(packed, vdup_n_u8(15)), vshr_n_u8(packed, 4));
@@ -67,7 +66,7 @@ inline int8x16_t signed_scales(const uint8_t* s) {
 
 inline int8x16_t look_up(const int8_t (&table)[16], uint8x16_t nibbles) { return vqtbl1q_s8(vld1q_s8(table), nibbles); }
 
-// 2^(e - 128): the last two are subnormal.
+// 2^(e − 128); subnormal for e < 2.
 inline float half_power(uint8_t e) {
   const uint32_t bits = e < 2 ? 0x00200000u << e : uint32_t(e - 1) << 23;
   float power;
@@ -97,11 +96,11 @@ inline void put(float* out, int8x16_t q, float scale) {
   for (int i = 0; i < 4; i++) store(out + 4 * i, x.part[i] * set(scale));
 }
 inline void put(float* out, uint8x16_t q, float scale, float offset) {
-  const Sixteen x = floats(as_signed(q)); // below 128
+  const Sixteen x = floats(as_signed(q)); // values < 128
   for (int i = 0; i < 4; i++) store(out + 4 * i, fma(x.part[i], set(scale), set(offset)));
 }
 
-// The 8 scales of a q4_k or q5_k block times d, then its 8 minimums times -dmin.
+// 8 products scale · d, then 8 products minimum · −dmin, of a q4_k or q5_k block.
 inline void put_affine_factors(float* out, const uint8_t* block) {
   const Sixteen x = floats(scales_and_mins(block + 4));
   const Floats d = set(read_f16(block)), minus_dmin = set(-read_f16(block + 2));

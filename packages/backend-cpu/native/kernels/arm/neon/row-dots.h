@@ -1,4 +1,4 @@
-// Dot products of bytes with NEON alone: products to 16 bits, and on to 32 before they can overflow.
+// Dot products of bytes with plain NEON: 16-bit products, added to 32 bits before they can overflow.
 #pragma once
 
 namespace quern::QUERN_ISA {
@@ -10,10 +10,10 @@ inline int8x16_t broadcast_quad(const int8_t* x) {
   return vreinterpretq_s8_s32(vdupq_n_s32(quad));
 }
 
-// COUNT quads of four rows with 4 · COUNT values of one row of x. No |q| is above LARGEST.
+// Dot products of COUNT quads of four rows of w with 4 · COUNT values of one row of x. |q| ≤ LARGEST.
 template <int LARGEST, int COUNT>
 inline Ints row_dots(const Bytes (&quads)[COUNT], const int8_t* x) {
-  constexpr int together = 32767 / (LARGEST * 127); // products that 16 bits hold
+  constexpr int together = 32767 / (LARGEST * 127); // products per 16-bit sum
   static_assert(together >= 2);
   Ints low = no_ints(), high = no_ints(); // rows 0 0 1 1 and 2 2 3 3
   int16x8_t lows, highs;

@@ -1,4 +1,4 @@
-// One NEON register of floats, in the vocabulary that simd/ is written in. See simd/README.md.
+// One NEON register of floats, in the vocabulary of simd/ (simd/README.md).
 #pragma once
 #ifndef QUERN_ISA
 #define QUERN_ISA neon
@@ -34,7 +34,7 @@ inline void store(float* p, Floats x, int64_t n) {
   if (n > 3) vst1q_lane_f32(p + 3, x, 3);
 }
 
-// Four 16-bit words, of which n are read or written.
+// Four 16-bit words; reads or writes the first n.
 inline uint16x4_t load_words(const uint16_t* p, int64_t n) {
   if (n == LANES) return vld1_u16(p);
   uint16x4_t words = vdup_n_u16(0);
@@ -75,12 +75,12 @@ inline void store_bf16(uint16_t* p, Floats x, int64_t n = LANES) {
 }
 
 inline Floats fma(Floats a, Floats b, Floats c) { return vfmaq_f32(c, a, b); }
-inline Floats min(Floats a, Floats b) { return vbslq_f32(vcltq_f32(a, b), a, b); } // FMIN would make NaN of either NaN
+inline Floats min(Floats a, Floats b) { return vbslq_f32(vcltq_f32(a, b), a, b); } // FMIN would give NaN if either is NaN
 inline Floats max(Floats a, Floats b) { return vbslq_f32(vcgtq_f32(a, b), a, b); }
 inline Floats abs(Floats x) { return vabsq_f32(x); }
 inline Floats round(Floats x) { return vrndnq_f32(x); }
 inline Floats power_of_2(int32x4_t n) { return vreinterpretq_f32_s32(vshlq_n_s32(vaddq_s32(n, vdupq_n_s32(127)), 23)); }
-inline Floats times_power_of_2(Floats x, Floats n) { // in two steps, as 2^n alone may be out of range
+inline Floats times_power_of_2(Floats x, Floats n) { // two steps: 2^n alone may be out of range
   const int32x4_t whole = vcvtq_s32_f32(n);
   const int32x4_t half = vshrq_n_s32(whole, 1);
   return x * power_of_2(half) * power_of_2(vsubq_s32(whole, half));
@@ -105,7 +105,7 @@ inline float sum(Floats x) {
   return vgetq_lane_f32(vpaddq_f32(two, two), 0);
 }
 
-// The sums of four registers to p[0..3], added in the order of sum(): a result does not depend on which of the two made it.
+// p[i] = sum of register i, i < 4, in the addition order of sum(): both functions give the same bits.
 inline void store_sums(float* p, Floats a, Floats b, Floats c, Floats d) {
   store(p, vpaddq_f32(vpaddq_f32(a, b), vpaddq_f32(c, d)));
 }

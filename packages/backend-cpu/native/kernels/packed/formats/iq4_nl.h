@@ -3,7 +3,7 @@
 
 namespace quern {
 
-// q indexes iq4_values.
+// q: indices of iq4_values.
 using TileIQ4_NL = TileQ4_0;
 
 } // namespace quern

@@ -14,7 +14,7 @@ struct TileIQ4_XS {
 
 namespace {
 
-// The upper pairs of 8 scales, 32 above their value, lie in 2 bytes; their low nibbles in 4.
+// 8 scales of 6 bits, stored with 32 added: upper bit pairs in 2 bytes, low nibbles in 4.
 template <class M>
 void move(const M& m, TileIQ4_XS& tile, int) {
   m.half(0, tile.d);

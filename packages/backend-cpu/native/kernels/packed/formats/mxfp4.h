@@ -5,13 +5,13 @@ namespace quern {
 
 // Two blocks of 32 weights.
 struct TileMXFP4 {
-  HalvesOfRows d[2]; // bf16, which holds every power of two
+  HalvesOfRows d[2]; // bf16: has every power of two
   Line q[2][4];      // as q4_0, indices of fp4_values
 };
 
 namespace {
 
-// Half a power of two as E8M0 has it, 2^(e − 128), as bf16: the last two are subnormal.
+// E8M0 exponent e → 2^(e − 128) (half of its power of two) as bf16; subnormal for e < 2.
 constexpr uint16_t half_power(uint8_t e) { return uint16_t(e < 2 ? 0x20 << e : (e - 1) << 7); }
 constexpr uint8_t exponent_of(uint16_t half_power) { return uint8_t(half_power < 0x80 ? half_power >> 6 : (half_power >> 7) + 1); }
 

@@ -8,7 +8,7 @@ struct TileQ3_K {
   HalvesOfRows d, unused;
   struct {
     SignedBytesOfRows scales[4];
-    Line third[2]; // of two blocks: bit i is the third bit of quad i of eight
+    Line third[2]; // per two blocks: bit i is the third bit of quad i of 8
     Line q[4];     // as q2_k
   } span[4];
 };

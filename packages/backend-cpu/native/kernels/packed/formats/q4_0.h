@@ -6,12 +6,12 @@ namespace quern {
 // Two blocks of 32 weights.
 struct TileQ4_0 {
   HalvesOfRows d[2];
-  Line q[2][4]; // line i: quad i in the low nibbles, quad i + 4 in the high ones
+  Line q[2][4]; // line i: quad i in low nibbles, quad i + 4 in high nibbles
 };
 
 namespace {
 
-// The fields of block `i` of a tile, at their offsets in the file's block.
+// The fields of block `i` of a tile, with their offsets in the file's block.
 template <class M>
 void move(const M& m, TileQ4_0& tile, int i) {
   m.half(0, tile.d[i]);

@@ -6,7 +6,7 @@ namespace quern {
 // Two blocks of 32 weights.
 struct TileQ5_0 {
   HalvesOfRows d[2];
-  Line fifth[2]; // bit i of a byte: the fifth bit of its weight in quad i
+  Line fifth[2]; // bit i of a byte: fifth bit of its weight in quad i
   Line q[2][4];
 };
 

@@ -9,15 +9,15 @@ struct TileQ6_K {
   struct {
     SignedBytesOfRows scales[4];
     struct {
-      Line high;   // bits 2i and 2i + 1: the upper two of quad i
-      Line low[2]; // line i: quad i in the low nibbles, quad i + 2 in the high ones
+      Line high;   // bits 2i and 2i + 1: upper two bits of quad i
+      Line low[2]; // line i: quad i in low nibbles, quad i + 2 in high nibbles
     } block[4];
   } span[4];
 };
 
 namespace {
 
-// Of 128 weights, the low nibbles lie in 64 bytes, those 64 apart in one byte; the upper pairs of bits in 32 bytes.
+// Per 128 weights: low nibbles in 64 bytes (weights j and j + 64 share a byte), upper bit pairs in 32 bytes.
 template <class M>
 void move(const M& m, TileQ6_K& tile, int) {
   for (int q = 0; q < 64; q++) {

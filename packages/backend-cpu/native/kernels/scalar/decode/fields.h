@@ -1,4 +1,4 @@
-// Fields that blocks of several formats share.
+// Fields of several formats.
 #pragma once
 #include "../scalar.h"
 #include "../../packed/tiles.h"
@@ -18,7 +18,7 @@ inline int packed_signed_scale(const uint8_t* s, int g) {
   return (low | (high << 4)) - 32;
 }
 
-// Bytes of the quantised values of group `g` (of 16) in a q2_k or q3_k block, and the bits they are in.
+// Offset of the quantised bytes of group `g` (of 16) in a q2_k or q3_k block, and their bit shift.
 inline int pairs_at(int g) { return 32 * (g >> 3) + 16 * (g & 1); }
 inline int pairs_shift(int g) { return 2 * ((g >> 1) & 3); }
 

@@ -3,8 +3,8 @@
 
 namespace quern::scalar {
 
-// f16 d, 2 bytes of upper pairs and 4 of low nibbles of 8 scales, 128 bytes q: x = d * (scale - 32) * values[q] for 8 groups
-// of 32, each 16 bytes as q4_0.
+// f16 d; 8 scales of 6 bits: upper bit pairs in 2 bytes, low nibbles in 4; 128 bytes q: x = d * (scale - 32) * values[q]
+// for 8 groups of 32, each 16 bytes as q4_0.
 void decode_iq4_xs(const void* blocks, float* out, int64_t count) {
   const auto* at = static_cast<const uint8_t*>(blocks);
   for (const float* end = out + count; out < end; at += 136, out += 256) {

@@ -3,7 +3,7 @@
 
 namespace quern::scalar {
 
-// A byte e, 16 bytes q as q4_0: x = 2^(e - 128) * values[q], since the values are doubled.
+// A byte e, 16 bytes q as q4_0: x = 2^(e - 128) * values[q]; `values` are doubled.
 void decode_mxfp4(const void* blocks, float* out, int64_t count) {
   const auto* at = static_cast<const uint8_t*>(blocks);
   for (const float* end = out + count; out < end; at += 17, out += 32) {

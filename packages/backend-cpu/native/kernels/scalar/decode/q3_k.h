@@ -3,8 +3,8 @@
 
 namespace quern::scalar {
 
-// 32 bytes of third bits (group g: bit g / 2 of bytes 16 * (g & 1)), 64 bytes of bit pairs as q2_k, 12 bytes of scales,
-// f16 d: x = d * scale * (q - 4) for 16 groups of 16.
+// 32 bytes of third bits (group g: bit g / 2 of the 16 bytes from 16 * (g & 1)), 64 bytes of bit pairs as q2_k, 12 bytes of
+// scales, f16 d: x = d * scale * (q - 4) for 16 groups of 16.
 void decode_q3_k(const void* blocks, float* out, int64_t count) {
   const auto* at = static_cast<const uint8_t*>(blocks);
   for (const float* end = out + count; out < end; at += 110, out += 256) {

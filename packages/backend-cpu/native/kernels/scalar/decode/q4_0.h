@@ -3,7 +3,7 @@
 
 namespace quern::scalar {
 
-// f16 d, 16 bytes q: x = (q - 8) * d; element j is the low nibble of byte j, element j + 16 the high one.
+// f16 d, 16 bytes q: x = (q - 8) * d; byte j: element j in the low nibble, element j + 16 in the high nibble.
 void decode_q4_0(const void* blocks, float* out, int64_t count) {
   const auto* at = static_cast<const uint8_t*>(blocks);
   for (const float* end = out + count; out < end; at += 18, out += 32) {

@@ -3,8 +3,8 @@
 
 namespace quern::scalar {
 
-// f16 d, f16 dmin, 12 bytes of scales and minimums, 128 bytes q: x = d * scale * q - dmin * min for 8 groups of 32;
-// group g is in bytes 32 * (g / 2), the low nibbles where g is even.
+// f16 d, f16 dmin, 12 bytes of scales and minimums, 128 bytes q: x = d * scale * q - dmin * min for 8 groups of 32; group g
+// is in the 32 bytes from 32 * (g / 2): low nibbles if g is even, else high nibbles.
 void decode_q4_k(const void* blocks, float* out, int64_t count) {
   const auto* at = static_cast<const uint8_t*>(blocks);
   for (const float* end = out + count; out < end; at += 144, out += 256) {

@@ -3,9 +3,10 @@
 
 namespace quern::scalar {
 
-// 128 bytes of low nibbles, 64 bytes of high pairs, 16 int8 scales, f16 d: x = d * scale * (q - 32) for 16 groups of 16.
-// With quarter = g / 2 & 3, group g has its low nibbles in bytes 64 * (g / 8) + 32 * (quarter & 1) + 16 * (g & 1), the
-// low half of them where quarter < 2, and its high pairs in bytes 32 * (g / 8) + 16 * (g & 1), bits 2 * quarter.
+// 128 bytes of low nibbles, 64 bytes of high bit pairs, 16 int8 scales, f16 d: x = d * scale * (q - 32) for 16 groups of
+// 16. With quarter = g / 2 & 3: the low nibbles of group g are in the 16 bytes from 64 * (g / 8) + 32 * (quarter & 1) + 16
+// * (g & 1), low half of each byte if quarter < 2. Its high bit pairs are in the 16 bytes from 32 * (g / 8) + 16 * (g & 1),
+// at bit 2 * quarter.
 void decode_q6_k(const void* blocks, float* out, int64_t count) {
   const auto* at = static_cast<const uint8_t*>(blocks);
   for (const float* end = out + count; out < end; at += 210, out += 256) {

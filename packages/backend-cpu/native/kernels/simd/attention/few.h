@@ -1,10 +1,10 @@
-// Attention of few queries, as in decoding: keys and values are read where they lie, once for a tile of queries.
+// Attention of few queries, as in decode: keys and values are read in place, once per tile of queries.
 #pragma once
 
 namespace quern::QUERN_ISA {
 namespace {
 
-constexpr int FEW_QUERIES = REGISTERS >= 32 ? 4 : 2; // that share a load
+constexpr int FEW_QUERIES = REGISTERS >= 32 ? 4 : 2; // queries that share a load of keys
 
 // scores[r][j] = q_r · k_j for RR queries and NN keys.
 template <int RR, int NN, class T>
@@ -30,34 +30,34 @@ inline void dots(const float* q, const T* k, const int64_t* rows, int32_t d, flo
     else scores[r * ATTEND_KEYS] = sum(sums[r][0]);
 }
 
-// Keys, later values, that every head passes over before the next ones. A head has a short piece of a slot, and its next one
-// lies a slot further on: memory is read in order only where the heads take turns. All pieces stay in the caches meanwhile.
+// Keys (later values) that one head reads before the next head's turn. Within a slot, all heads are adjacent; the next slot
+// is one slot further. Taking turns reads memory in order; the pieces of all heads stay in the cache.
 constexpr int32_t TURN_KEYS = 8;
 
-// Asks for all the call's heads of slot j, into the second cache: the first can wait for too few lines at once to keep the
-// memory busy. (g++ 12 takes a function of prefetches alone for one without effect and drops calls that it has not inlined yet.)
+// Prefetches slot j, all heads of the call, into L2: L1 allows too few outstanding misses to saturate memory.
+// always_inline: g++ 12 treats a function of only prefetches as free of side effects, and drops calls before inlining.
 template <class T>
-[[gnu::always_inline]] inline void fetch(const Attend& a, const T* cache, const Keys& keys, int32_t j) {
+[[gnu::always_inline]] inline void prefetch_slot(const Attend& a, const T* cache, const Keys& keys, int32_t j) {
   if (j >= keys.count) return;
   const char* slot = reinterpret_cast<const char*>(cache + keys.rows[j]);
   for (int64_t at = 0; at < int64_t(a.heads * cache_row(a.type, a.head_dim) * sizeof(T)); at += 64) __builtin_prefetch(slot + at, 0, 2);
 }
 
-// Calls body(head, some) for every head with the first keys of a block, then with the next … Each head fetches its share of
-// the slots that come next: those of `cache`, at its end those of `after`, if any.
+// Calls body(head, some) for every head with the first TURN_KEYS keys of a block, then with the next, and so on. Each head
+// prefetches its share of the next slots: slots of `cache`; after the last, slots of `after` unless null.
 template <class T, class F>
 inline void take_turns(const Attend& a, const Keys& keys, const T* cache, const T* after, F body) {
   for (int32_t j = 0; j < keys.count; j += TURN_KEYS)
     for (int32_t head = 0; head < a.heads; head++) {
       const int32_t next = j + TURN_KEYS, end = next + (head + 1) * TURN_KEYS / a.heads;
       for (int32_t i = next + head * TURN_KEYS / a.heads; i < end; i++)
-        if (i < keys.count) fetch(a, cache, keys, i);
-        else if (after) fetch(a, after, keys, i - keys.count);
+        if (i < keys.count) prefetch_slot(a, cache, keys, i);
+        else if (after) prefetch_slot(a, after, keys, i - keys.count);
       body(head, Range{j, smaller(next, keys.count)});
     }
 }
 
-// Calls tile<RR>(r) for RR queries from r on, until all have had their turn.
+// Calls tile<RR>(r) for all queries, RR queries from r on at a time.
 template <class F>
 inline void each_tile(const Queries& s, F tile) {
   int32_t r = 0;
@@ -67,7 +67,7 @@ inline void each_tile(const Queries& s, F tile) {
   if (r < s.count) tile.template operator()<1>(r);
 }
 
-// The scores, or the weights, of these keys times the scales of their rows.
+// Multiplies the scores or weights of these keys by the scales of their rows.
 template <class T>
 inline void apply_scales(const Queries& s, const T* cache, const Keys& keys, Range some) {
   if constexpr (has_scale<T>)
@@ -108,7 +108,7 @@ inline void attend_few_to(const Attend& a) {
   const T* k = static_cast<const T*>(a.k_cache);
   const T* v = static_cast<const T*>(a.v_cache);
   const int64_t row = cache_row(a.type, a.head_dim);
-  const Queries queries = open_queries(a); // of the first head; their scores are in `rest`: [count, ATTEND_KEYS]
+  const Queries queries = open_queries(a); // of the first head; `rest`: scores [count, ATTEND_KEYS]
   each_block(a, [&](const Keys& keys) {
     take_turns(a, keys, k, v, [&](int32_t head, Range some) {
       score_some(of_head(queries, head), k + head * row, keys, some);

@@ -1,18 +1,18 @@
-// Where the keys of a block lie in the paged cache, and which of them a query sees.
+// Addresses of a block's keys in the paged cache, and the range of keys that a query sees.
 #pragma once
 #include <string.h>
 
 namespace quern::QUERN_ISA {
 namespace {
 
-// A type of its own, so that load() tells it from f16.
+// A separate type: load() must distinguish bf16 from f16.
 struct Bf16 {
   uint16_t bits;
 };
 inline Floats load(const Bf16* p) { return load_bf16(&p->bits); }
 inline Floats load(const Bf16* p, int64_t n) { return load_bf16(&p->bits, n); }
 
-// Elements that have a scale are whole numbers of it: it multiplies the score of a key, and the weight of a value.
+// int8 elements are multiples of their row's scale: the scale multiplies the score of a key, or the weight of a value.
 template <class T> constexpr bool has_scale = false;
 template <> inline constexpr bool has_scale<int8_t> = true;
 
@@ -23,11 +23,11 @@ inline float scale_of(const int8_t* row, int32_t d) {
 }
 
 struct Keys {
-  int64_t rows[ATTEND_KEYS]; // where each starts in the cache, in elements
+  int64_t rows[ATTEND_KEYS]; // offset of each key in the cache, in elements
   int32_t first, count;      // keys [first, first + count) of the sequence
 };
 
-// Keys of a block, counted from its first.
+// Keys of a block, relative to its first key.
 struct Range {
   int32_t from, to;
   bool empty() const { return from >= to; }
@@ -36,7 +36,7 @@ struct Range {
 inline int32_t smaller(int32_t a, int32_t b) { return a < b ? a : b; }
 inline int32_t larger(int32_t a, int32_t b) { return a > b ? a : b; }
 
-// What the row of query r sees of the block.
+// Keys of the block that query r sees.
 inline Range seen(const Attend& a, const Keys& keys, int32_t r) {
   const int32_t position = a.position + r / a.group - keys.first;
   const int32_t from = a.window > 0 ? larger(0, position - a.window + 1) : 0;
@@ -55,12 +55,12 @@ inline void locate(const Attend& a, Keys& keys) {
   }
 }
 
-// Calls body(keys) for each block that a row of the call sees any key of.
+// Calls body(keys) for each block with a key that some row of the call sees.
 template <class F>
 inline void each_block(const Attend& a, F body) {
   const int32_t last = a.position + a.rows - 1;
   const int32_t seen_first = a.window > 0 ? larger(a.first_key, a.position - a.window + 1) : a.first_key;
-  const int32_t first = seen_first / 2 * 2; // which keys are a pair depends on no row
+  const int32_t first = seen_first / 2 * 2; // pairs of keys are independent of the rows
   const int32_t end = a.causal ? smaller(a.end_key, last + 1) : a.end_key;
   Keys keys;
   for (keys.first = first; keys.first < end; keys.first += keys.count) {

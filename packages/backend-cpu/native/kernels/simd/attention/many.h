@@ -1,10 +1,10 @@
-// Attention of many queries: a block of keys and one of values are unpacked into panels, and tiles of queries pass over them.
+// Attention of many queries: unpacks a block of keys and a block of values into panels; tiles of queries use the panels.
 #pragma once
 
 namespace quern::QUERN_ISA {
 namespace {
 
-// Elements [at, at + LANES) of a head in the cache or, with n, the n from there.
+// Elements [at, at + LANES) of a head in the cache; with n: only n elements.
 template <class T, class... N>
 inline Floats elements(const T* head, int32_t d, int64_t at, N... n) {
   const Floats x = load(head + at, n...);
@@ -12,7 +12,7 @@ inline Floats elements(const T* head, int32_t d, int64_t at, N... n) {
   else return x;
 }
 
-// Elements [at, at + LANES) of LANES keys from j on, into the column of these keys: [d, LANES].
+// Elements [at, at + LANES) of LANES keys from j on, transposed into their column: [d, LANES].
 template <class T, class... N>
 inline void pack_square(const T* k, const Keys& keys, int32_t d, int32_t j, int32_t at, float* column, N... n) {
   const int count = smaller(LANES, keys.count - j);
@@ -26,7 +26,7 @@ inline void pack_square(const T* k, const Keys& keys, int32_t d, int32_t j, int3
     if (i < rows) store(column + (at + i) * LANES, square[i]);
 }
 
-// The panel of a block's keys: a column, one register wide, for every LANES of them.
+// The panel of a block's keys: one column, one register wide, per LANES keys.
 template <class T>
 inline void pack_keys(const Attend& a, const Keys& keys, float* panel) {
   const T* k = static_cast<const T*>(a.k_cache);
@@ -38,7 +38,7 @@ inline void pack_keys(const Attend& a, const Keys& keys, float* panel) {
   }
 }
 
-// The panel of a block's values, as floats: a column for every LANES elements of the head, [ATTEND_KEYS, LANES].
+// The panel of a block's values as floats: one column [ATTEND_KEYS, LANES] per LANES elements of the head.
 struct FloatValues {
   float* panel;
 
@@ -59,7 +59,7 @@ struct FloatValues {
   }
 };
 
-// scores[r][j] = q_r · k_j for RR queries and the columns of keys that hold the range.
+// scores[r][j] = q_r · k_j for RR queries and the columns that cover the range of keys.
 template <int RR>
 inline void score(const Queries& s, int32_t r, const float* panel, Range keys, float* scores) {
   const auto columns = [&]<int CC>(int32_t column) {
@@ -78,7 +78,7 @@ inline void score(const Queries& s, int32_t r, const float* panel, Range keys, f
   for (; column < end; column++) columns.template operator()<1>(column);
 }
 
-// RR queries from r on over a block of keys.
+// RR queries from r on, over one block of keys.
 template <int RR, class Values>
 inline void attend_tile_of(const Attend& a, const Queries& s, int32_t r, const Keys& keys, const float* key_panel,
                            const Values& values, float* scores) {
@@ -93,7 +93,7 @@ inline void attend_tile_of(const Attend& a, const Queries& s, int32_t r, const K
   values.add(s, r, scores, seen_by);
 }
 
-// Values: how a block of values is unpacked into a panel, and its rows are summed with weights.
+// `Values`: the layout of a panel of values, and the weighted sums of its rows.
 template <class T, class Values>
 inline void attend_many_to(const Attend& a) {
   const Queries s = open_queries(a);

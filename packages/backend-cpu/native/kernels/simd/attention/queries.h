@@ -1,4 +1,4 @@
-// What attention keeps of its query vectors: each query head of each row is one, the heads of a row beside each other.
+// State of the query vectors: one vector per query head and row; heads of a row are adjacent.
 #pragma once
 
 namespace quern::QUERN_ISA {
@@ -10,22 +10,22 @@ constexpr int64_t padded(int64_t d) { return (d + LANES - 1) / LANES * LANES; }
 
 struct Queries { // of one kv head
   int32_t count, d;
-  int64_t width; // of a row of y: d padded to whole registers
+  int64_t width; // of a row of y: d rounded up to whole registers
   float* q;      // [count, d]
-  float* y;      // [count, width], not yet divided by the total
+  float* y;      // [count, width], not yet divided by `total`
   float* top;    // [count], running maximum of the scores
   float* total;  // [count], running sum of the weights
-  float* shrink; // [count], what the last rise of the maximum scales earlier sums by; 1 once that is done
-  float* rest;   // of the scratch
+  float* shrink; // [count], factor for earlier sums after the maximum rose; 1 once applied
+  float* rest;   // remaining scratch
 };
 
-// The queries of another head, given those of the first: all heads lie beside each other, the rest by ATTEND_KEYS for a query.
+// The queries of another head, from those of the first: all arrays are [heads, …]; `rest` has ATTEND_KEYS floats per query.
 inline Queries of_head(const Queries& s, int32_t head) {
   const int64_t r = int64_t(head) * s.count;
   return {s.count, s.d, s.width, s.q + r * s.d, s.y + r * s.width, s.top + r, s.total + r, s.shrink + r, s.rest + r * ATTEND_KEYS};
 }
 
-// Those of the first head.
+// Sets up all heads; returns the queries of the first head.
 inline Queries open_queries(const Attend& a) {
   const int32_t count = a.rows * a.group, all = a.heads * count;
   const int64_t width = padded(a.head_dim);
@@ -59,7 +59,7 @@ inline void close_head(const Attend& a, const Queries& s, float* y, float* parts
   }
 }
 
-// Writes y, or this part of it.
+// Writes y, or this part of y.
 inline void close_queries(const Attend& a, const Queries& first) {
   for (int32_t head = 0; head < a.heads; head++)
     close_head(a, of_head(first, head), a.y + head * int64_t(a.group) * first.d,

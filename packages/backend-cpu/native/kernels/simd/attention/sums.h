@@ -1,10 +1,10 @@
-// Sums of rows of values with weights in front, a register tile at a time.
+// Weighted sums of rows of values, one register tile at a time.
 #pragma once
 
 namespace quern::QUERN_ISA {
 namespace {
 
-// A tile: queries, and registers beside each. Sums, one column and one weight fill the registers of an instruction set.
+// Tile size: queries × columns of registers. Sums, one column and one weight fill the registers of an instruction set.
 constexpr int TILE_QUERIES = 6, TILE_COLUMNS = REGISTERS >= 32 ? 4 : 2;
 static_assert(TILE_QUERIES <= attend_tile);
 
@@ -24,7 +24,7 @@ inline void add_products(const float* a, int64_t lda, int64_t from, int64_t to, 
   }
 }
 
-// y_r = shrink_r · y_r + Σ_j weights[r][j] · v_j for RR queries from r on and the keys of the range. values(j, c, n...) is
+// y_r = shrink_r · y_r + Σ_j weights[r][j] · v_j for RR queries from r on and keys j of the range. values(j, c, n...):
 // register c of v_j, or its first n elements.
 template <int RR, class F>
 inline void add_values(const Queries& s, int32_t r, const float* weights, Range keys, F values) {
@@ -52,8 +52,8 @@ inline void add_values(const Queries& s, int32_t r, const float* weights, Range 
   for (int i = 0; i < RR; i++) s.shrink[r + i] = 1;
 }
 
-// The same where each query sees keys of its own: first those before the ones that all see, then these, then the others,
-// so that every query adds its keys in order.
+// add_values with a separate key range per query: first the keys before the common range, then the common range, then the
+// rest. So each query adds its keys in order.
 template <int RR, class F>
 inline void add_seen_values(const Queries& s, int32_t r, const float* weights, const Range (&seen)[RR], F values) {
   Range all = seen[0];

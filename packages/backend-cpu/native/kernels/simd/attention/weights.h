@@ -1,10 +1,10 @@
-// Scores of one query over a block of keys to weights: a step of the running softmax.
+// Scores of one query over a block of keys → weights: a step of the running softmax.
 #pragma once
 
 namespace quern::QUERN_ISA {
 namespace {
 
-// Scales and caps the scores; returns the largest, NaN aside.
+// Scales and caps the scores. Returns the maximum, ignoring NaN.
 inline float finish_scores(const Attend& a, float* scores, int32_t count) {
   const auto finish = [&](Floats dot) {
     const Floats scaled = dot * set(a.scale);
@@ -29,7 +29,7 @@ inline float exponentiate(float* scores, int32_t count, float base) {
   return sum(total);
 }
 
-// The dot products of query r with the keys it sees become weights.
+// Turns the dot products of query r with the keys it sees into weights.
 inline void weigh_scores(const Attend& a, const Queries& s, int32_t r, float* scores, Range seen) {
   s.shrink[r] = 1;
   if (seen.empty()) return;
@@ -40,7 +40,7 @@ inline void weigh_scores(const Attend& a, const Queries& s, int32_t r, float* sc
     s.top[r] = highest;
     store(s.shrink + r, exp(set(before - highest)), 1);
   }
-  const float base = s.top[r] == -INF ? 0 : s.top[r]; // no key yet: e^(-inf - 0) = 0, where -inf - -inf would be NaN
+  const float base = s.top[r] == -INF ? 0 : s.top[r]; // no key yet: e^(-inf - 0) = 0; -inf - -inf would be NaN
   s.total[r] = s.total[r] * s.shrink[r] + exponentiate(scores + seen.from, count, base);
 }
 

@@ -1,5 +1,5 @@
-// What tile.h's instructions do, in plain C++ after their pseudocode in the Intel SDM, volume 2: so that the kernels can be
-// tested on machines without AMX. What the processor would raise #UD for ends the program.
+// The instructions of tile.h in plain C++, after the pseudocode in the Intel SDM, volume 2: tests kernels on machines
+// without AMX. Where the processor would raise #UD, the program ends.
 #pragma once
 
 namespace quern::amx {
@@ -69,7 +69,7 @@ inline Value read(const uint8_t* at) {
   return value;
 }
 
-// What every product of c [M][N], a [M][K] and b [K][N], all of 32-bit elements, asks for.
+// Shape rules of every product c [M][N] += a [M][K] · b [K][N], in 32-bit elements.
 template <int c, int a, int b>
 inline void must_fit() {
   static_assert(c != a && c != b && a != b);
@@ -94,13 +94,13 @@ inline void add_products_int8() {
 // DAZ and FTZ.
 inline float flushed(float x) { return __builtin_fabsf(x) < 0x1p-126f ? __builtin_copysignf(0, x) : x; }
 
-// `sum` plus the product of two bf16, rounded once.
+// `sum` + product of two bf16, rounded once.
 inline float fused(const uint8_t* x, const uint8_t* w, float sum) {
   const uint32_t x_bits = uint32_t(read<uint16_t>(x)) << 16, w_bits = uint32_t(read<uint16_t>(w)) << 16;
   return flushed(__builtin_fmaf(flushed(__builtin_bit_cast(float, x_bits)), flushed(__builtin_bit_cast(float, w_bits)), sum));
 }
 
-// Products at even and at odd k are summed apart from zero on, then together, and then to c.
+// Per 32-bit lane: one sum of products at even k, one at odd k, both from zero; then their sum is added to c.
 template <int c, int a, int b>
 inline void add_products_bf16() {
   must_fit<c, a, b>();

@@ -1,11 +1,11 @@
-// Products of many rows of x in bf16 with weights of 16 bits on AMX. docs/performance.md counts the cycles.
+// Products of many bf16 rows of x with 16-bit weights on AMX. docs/performance.md counts the cycles.
 #define QUERN_ISA amx
 #include "../avx512/vector.h"
 #include "tile.h"
 
 namespace quern::amx {
 
-// Along k at a time: a panel of 16 KB, as much of x and 4 KB of y fit the first cache.
+// Depth of a panel along k: a panel of 16 KB, as many bytes of x and 4 KB of y fit L1.
 constexpr int64_t PANEL_K = 256;
 
 } // namespace quern::amx
@@ -17,7 +17,7 @@ namespace {
 
 // Registers: sums 0 … 3 (2 · i + j), rows of x 4 + i, columns of w 6 + j.
 constexpr int X = 4, W = 6;
-constexpr int64_t ROWS = 2 * TILE_LINES; // of y at a time
+constexpr int64_t ROWS = 2 * TILE_LINES; // of y per step
 static_assert(LINES == TILE_LINES);
 
 // Tiles for `rows` rows of x and `columns` columns of y.
@@ -33,7 +33,7 @@ inline TileConfig shapes(int64_t rows, int64_t columns) {
   return config;
 }
 
-// Sums from where the last panel left them; from the bias, the same line for all rows, at the first.
+// Sums from y, as the previous panel left them; first panel: the bias, equal for all rows.
 template <int sum>
 inline void begin(const Product& p, const Part& part, int64_t i, int64_t j) {
   const int64_t n = part.n + j * LANES;
@@ -46,7 +46,7 @@ inline void end(const Product& p, const Part& part, int64_t i, int64_t j) {
   store<sum>(p.y + (part.t + i * TILE_LINES) * p.ldy + part.n + j * LANES, p.ldy * int64_t(sizeof(float)));
 }
 
-// I · 16 rows of x, `row_bytes` apart, and J · 16 columns.
+// I · 16 rows of x, `row_bytes` apart, with J · 16 columns.
 template <int I, int J>
 inline void add_step(const uint16_t* x, int64_t row_bytes, const Tile (&w)[2]) {
   load<W>(w[0].pairs, TILE_LINE);
@@ -63,7 +63,7 @@ inline void add_step(const uint16_t* x, int64_t row_bytes, const Tile (&w)[2]) {
   if constexpr (I == 2 && J == 2) add_products_bf16<3, X + 1, W + 1>();
 }
 
-// The last step where K is no multiple of it: a tile takes whole lines, so x is copied and filled up with zeros.
+// The last step if K is not a multiple of STEP. A tile loads whole lines, so x is copied and zero-padded.
 template <int I, int J>
 inline void add_rest(const Product& p, const Part& part, const uint16_t* x, int64_t n, const Tile (&w)[2]) {
   alignas(64) uint16_t rows[ROWS][STEP];

@@ -1,4 +1,4 @@
-// Products of many rows on AMX: four tile products, 256 along k, add up in a register before they are stored and scaled.
+// Products of many rows on AMX: four tile products, 256 along k, add up in a tile register before storing and scaling.
 // docs/performance.md counts the cycles.
 #define QUERN_ISA amx
 #include "../avx512/vector.h"
@@ -7,9 +7,9 @@
 namespace quern::amx {
 
 constexpr bool UNSIGNED_PANEL = false;
-// Along k at a time: a panel of 16 KB, as much of x and 8 KB of products fit the first cache.
+// Depth of a panel along k: a panel of 16 KB, as many bytes of x and 8 KB of products fit L1.
 constexpr int64_t PANEL_K = 512;
-constexpr int64_t TILES_ROWS = 32; // a block of y, which reads weights once
+constexpr int64_t TILES_ROWS = 32; // rows of one block of y, which reads the weights once
 
 } // namespace quern::amx
 
@@ -21,9 +21,9 @@ namespace {
 
 // Registers: sums 0 … 3 (2 · i + j), rows of x 4 + i, columns of w 6 + j.
 constexpr int X = 4, W = 6;
-constexpr int64_t ROWS = 2 * TILE_LINES; // of y at a time
+constexpr int64_t ROWS = 2 * TILE_LINES; // of y per step
 
-// What tile registers give for a block of y, for each 256 of k.
+// Contents of the tile registers for a block of y, per 256 of k.
 struct Products {
   alignas(64) int32_t of[STRETCHES][4][TILE_LINES][PACKED_ROWS];
 };
@@ -46,7 +46,7 @@ inline TileConfig shapes(int64_t rows) {
   return config;
 }
 
-// `count` spans of x, rows `row_bytes` apart, times those of the part from the first-th on. I · 16 rows, J · 16 columns.
+// `count` spans of x, rows `row_bytes` apart, with the part's spans from `first` on. I · 16 rows, J · 16 columns.
 template <int I, int J, class Weights>
 inline void multiply_spans(const int8_t* x, int64_t row_bytes, const Weights& w, int64_t first, int64_t count,
                            int32_t (&products)[4][TILE_LINES][PACKED_ROWS]) {
@@ -76,12 +76,12 @@ inline void multiply_spans(const int8_t* x, int64_t row_bytes, const Weights& w,
   if constexpr (I == 2 && J == 2) store<3>(products[3], TILE_LINE);
 }
 
-// y += the products of S · 256 along k, each with the scales of its row and its column. J · 16 columns.
+// y += products of S · 256 along k, each with the scales of its row and column. J · 16 columns.
 template <int J, int S, class Weights>
 inline void add_to_y(const PackedGemm& g, const Part& part, const Products& products, const Weights& w) {
   const bool complete = part.k + part.spans * SPAN >= g.K;
   const int64_t row_bytes = quantised_row_bytes(g.K), last = part.n + (J - 1) * LANES;
-  const int64_t left = least(g.N - last, LANES); // columns of the last register
+  const int64_t left = least(g.N - last, LANES); // columns in the last register
   const float* scales = superblock_row(g.x + part.t * row_bytes, g.K).scales + part.k / SUPERBLOCK;
   float* y = g.y + part.t * g.ldy + part.n;
   Floats steps[S][J], bias[J];

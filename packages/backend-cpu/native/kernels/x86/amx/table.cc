@@ -1,5 +1,5 @@
-// AVX-512 with VNNI, and tiles for many rows of x. A few rows with weights of 16 bits wait for the weights alone, and stay
-// products of floats: AVX512-BF16 would give them other bits and, on Intel's units, half of the rate.
+// AVX-512 with VNNI; tiles for many rows of x. A few rows with 16-bit weights are memory-bound and stay float products:
+// AVX512-BF16 would change their bits and, on Intel's units, halve the rate.
 #include "../vnni/table.h"
 #undef QUERN_ISA
 #define QUERN_ISA amx
@@ -7,15 +7,15 @@
 
 namespace quern::amx {
 
-// Rows of x from which tiles are used. By counting they pay from 8 to 12 rows on, but up to exact_rows = 16 (runtime/call.h)
-// each row gets the bits that it would get alone, which speculation relies on: so 17 at least. Where they overtake the other
-// kernels is to be measured on the hardware: native/test/run.sh bench prints both side by side.
+// Rows of x from which tiles are used. By counting cycles, tiles pay from 8 to 12 rows on. But in steps of ≤ exact_rows =
+// 16 (runtime/call.h) each row gets the bits it would get alone, as speculation needs: so at least 17. The real crossover
+// must be measured on hardware: native/test/run.sh bench prints both kernels.
 constexpr int64_t SUPERBLOCK_ROWS = 17;
 
 constexpr Kernels with_tiles(Kernels kernels) {
   kernels.name = "amx";
   kernels.superblock_rows = SUPERBLOCK_ROWS;
-  kernels.superblock_few = true; // rounding a weight takes as long as multiplying 8 to 12 rows with VNNI, by counting
+  kernels.superblock_few = true; // by counting cycles, rounding a weight costs as much as 8 to 12 rows with VNNI
   with_superblock_gemm(kernels);
   return kernels;
 }

@@ -12,14 +12,14 @@ inline Bytes every_byte(int x) { return _mm256_set1_epi8(char(x)); }
 template <int mask>
 inline Bytes low_bits(Bytes x) { return _mm256_and_si256(x, every_byte(mask)); }
 template <int n>
-inline Bytes shift_right(Bytes x) { return n ? _mm256_srli_epi16(x, n) : x; } // bits cross from byte to byte
+inline Bytes shift_right(Bytes x) { return n ? _mm256_srli_epi16(x, n) : x; } // 16-bit shift: bits cross into the neighbouring byte
 template <int n>
 inline Bytes shift_left(Bytes x) { return n ? _mm256_slli_epi16(x, n) : x; }
-// a with the bits of b that the mask has.
+// a | (b & mask)
 template <int mask>
 inline Bytes merge(Bytes a, Bytes b) { return _mm256_or_si256(a, low_bits<mask>(b)); }
 
-// table[x] of indices below 16.
+// table[x], x < 16.
 inline Bytes look_up(const uint8_t (&table)[16], Bytes x) {
   return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i*)table)), x);
 }
@@ -39,7 +39,7 @@ inline uint32_t largest(Ints x) {
   const __m128i two = _mm_max_epu32(four, _mm_unpackhi_epi64(four, four));
   return uint32_t(_mm_cvtsi128_si32(_mm_max_epu32(two, _mm_shuffle_epi32(two, 1))));
 }
-// To the nearest integers, ties to even, within ±127; returns their sum.
+// Rounds to integers, ties to even, saturated to ±127. Returns the sum.
 inline int32_t store_int8(int8_t* p, Floats x) {
   const Ints ints = _mm256_cvtps_epi32(x);
   const __m128i low = _mm256_castsi256_si128(ints), high = _mm256_extracti128_si256(ints, 1);

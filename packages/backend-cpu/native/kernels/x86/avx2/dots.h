@@ -1,4 +1,4 @@
-// Dot products of bytes without VNNI: pairs to 16 bits, and on to 32 before they can overflow.
+// Dot products of bytes without VNNI: pairs to 16 bits, added to 32 bits before they can overflow.
 #pragma once
 
 namespace quern::QUERN_ISA {
@@ -13,7 +13,7 @@ inline Ints widen(Bytes pairs) { return _mm256_madd_epi16(pairs, _mm256_set1_epi
 
 template <int COUNT, int MAX>
 inline Ints dots(Ints start, const Bytes (&q)[COUNT], const int8_t* x) {
-  constexpr int together = 32767 / (2 * MAX * 127); // pair products that 16 bits hold
+  constexpr int together = 32767 / (2 * MAX * 127); // pair products per 16-bit sum
   static_assert(together >= 1);
   Bytes pairs;
 #pragma GCC unroll 8

@@ -1,4 +1,4 @@
-// One AVX2 register of floats, in the vocabulary that simd/ is written in. See simd/README.md.
+// One AVX2 register of floats, in the vocabulary of simd/ (simd/README.md).
 #pragma once
 #define QUERN_ISA avx2
 #define QUERN_INTEGER_KERNELS
@@ -12,7 +12,7 @@ namespace {
 using Floats = __m256;
 constexpr int LANES = 8, REGISTERS = 16;
 constexpr int TILE_T = 3, TILE_N = 4; // gemm: 12 sums, 3 rows of x and one of w fill the 16 registers
-constexpr int PACKED_T = 4;          // packed gemm: most rows of x at a time
+constexpr int PACKED_T = 4;          // packed gemm: maximum rows of x per step
 
 inline __m256i first(int64_t n) {
   return _mm256_cmpgt_epi32(_mm256_set1_epi32(int(n)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
@@ -28,7 +28,7 @@ inline Floats load_or(Floats rest, const float* p, int64_t n) {
 inline void store(float* p, Floats x) { _mm256_storeu_ps(p, x); }
 inline void store(float* p, Floats x, int64_t n) { _mm256_maskstore_ps(p, first(n), x); }
 
-// Eight 16-bit words, of which n are read or written: there are no masks for words.
+// Eight 16-bit words; reads or writes the first n. AVX2 has no masks for words.
 inline __m128i load_words(const uint16_t* p, int64_t n) {
   if (n == LANES) return _mm_loadu_si128((const __m128i*)p);
   alignas(16) uint16_t words[LANES] = {};
@@ -75,7 +75,7 @@ inline Floats round(Floats x) { return _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_
 inline Floats power_of_2(__m256i n) {
   return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(n, _mm256_set1_epi32(127)), 23));
 }
-inline Floats times_power_of_2(Floats x, Floats n) { // in two steps, as 2^n alone may be out of range
+inline Floats times_power_of_2(Floats x, Floats n) { // two steps: 2^n alone may be out of range
   const __m256i whole = _mm256_cvtps_epi32(n);
   const __m256i half = _mm256_srai_epi32(whole, 1);
   return x * power_of_2(half) * power_of_2(_mm256_sub_epi32(whole, half));
@@ -88,7 +88,7 @@ inline Floats load_twice(const float* p, int64_t n = LANES / 2) { // p[0] p[0] p
 inline Floats swap_pairs(Floats x) { return _mm256_permute_ps(x, 0xb1); }
 inline Floats fma_sub_add(Floats a, Floats b, Floats c) { return _mm256_fmaddsub_ps(a, b, c); }
 
-// The 128-bit halves are added: the four sums that are left are what sum() and store_sums() add up.
+// Adds the 128-bit halves. sum() and store_sums() add the remaining four sums.
 inline __m128 quarter_sums(Floats x) { return _mm256_castps256_ps128(x) + _mm256_extractf128_ps(x, 1); }
 
 inline float largest(Floats x) {
@@ -98,7 +98,7 @@ inline float largest(Floats x) {
 }
 
 inline void transpose(Floats (&x)[LANES]) {
-  __m256 t[LANES]; // t[4g + k]: in its half l, elements 4l + k of x[4g … 4g + 3]
+  __m256 t[LANES]; // t[4g + k], half l: elements 4l + k of x[4g … 4g + 3]
 #pragma GCC unroll 2
   for (int i = 0; i < LANES; i += 4) {
     const __m256d ab = (__m256d)_mm256_unpacklo_ps(x[i], x[i + 1]), AB = (__m256d)_mm256_unpackhi_ps(x[i], x[i + 1]);

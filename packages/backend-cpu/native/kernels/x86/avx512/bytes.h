@@ -12,14 +12,14 @@ inline Bytes every_byte(int x) { return _mm512_set1_epi8(char(x)); }
 template <int mask>
 inline Bytes low_bits(Bytes x) { return _mm512_and_si512(x, every_byte(mask)); }
 template <int n>
-inline Bytes shift_right(Bytes x) { return n ? _mm512_srli_epi16(x, n) : x; } // bits cross from byte to byte
+inline Bytes shift_right(Bytes x) { return n ? _mm512_srli_epi16(x, n) : x; } // 16-bit shift: bits cross into the neighbouring byte
 template <int n>
 inline Bytes shift_left(Bytes x) { return n ? _mm512_slli_epi16(x, n) : x; }
-// a with the bits of b that the mask has.
+// a | (b & mask)
 template <int mask>
 inline Bytes merge(Bytes a, Bytes b) { return _mm512_ternarylogic_epi32(a, b, every_byte(mask), 0xf8); } // a | (b & mask)
 
-// table[x] of indices below 16.
+// table[x], x < 16.
 inline Bytes look_up(const uint8_t (&table)[16], Bytes x) {
   return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i*)table)), x);
 }
@@ -40,7 +40,7 @@ inline Floats load_floats(const int8_t* p) { return to_floats(_mm512_cvtepi8_epi
 inline Ints largest_bits(Ints a, Ints b) { return _mm512_max_epu32(a, b); }
 inline Ints magnitude_bits(Floats x) { return _mm512_and_si512(_mm512_castps_si512(x), _mm512_set1_epi32(0x7fffffff)); }
 inline uint32_t largest(Ints x) { return _mm512_reduce_max_epu32(x); }
-// To the nearest integers, ties to even, within ±127; returns their sum.
+// Rounds to integers, ties to even, saturated to ±127. Returns the sum.
 inline int32_t store_int8(int8_t* p, Floats x) {
   const Ints ints = _mm512_cvtps_epi32(x);
   _mm_storeu_si128((__m128i*)p, _mm512_cvtsepi32_epi8(ints));

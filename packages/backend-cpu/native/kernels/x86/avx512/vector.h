@@ -1,4 +1,4 @@
-// One AVX-512 register of floats, in the vocabulary that simd/ is written in. See simd/README.md.
+// One AVX-512 register of floats, in the vocabulary of simd/ (simd/README.md).
 #pragma once
 #ifndef QUERN_ISA
 #define QUERN_ISA avx512
@@ -13,7 +13,7 @@ namespace {
 using Floats = __m512;
 constexpr int LANES = 16, REGISTERS = 32;
 constexpr int TILE_T = 4, TILE_N = 4; // gemm: 16 sums, 4 rows of x and one of w in 32 registers
-constexpr int PACKED_T = 8;          // packed gemm: most rows of x at a time
+constexpr int PACKED_T = 8;          // packed gemm: maximum rows of x per step
 
 inline __mmask16 first(int64_t n) { return __mmask16((1u << n) - 1); }
 
@@ -63,7 +63,7 @@ inline Floats load_twice(const float* p, int64_t n = LANES / 2) { // p[0] p[0] p
 inline Floats swap_pairs(Floats x) { return _mm512_permute_ps(x, 0xb1); }
 inline Floats fma_sub_add(Floats a, Floats b, Floats c) { return _mm512_fmaddsub_ps(a, b, c); }
 
-// 256-bit, then 128-bit halves are added: the four sums that are left are what sum() and store_sums() add up.
+// Adds the 256-bit, then the 128-bit halves. sum() and store_sums() add the remaining four sums.
 inline __m128 quarter_sums(Floats x) {
   const __m256 half = _mm512_castps512_ps256(x) + _mm512_extractf32x8_ps(x, 1);
   return _mm256_castps256_ps128(half) + _mm256_extractf128_ps(half, 1);
@@ -72,7 +72,7 @@ inline __m128 quarter_sums(Floats x) {
 inline float largest(Floats x) { return _mm512_reduce_max_ps(x); }
 
 inline void transpose(Floats (&x)[LANES]) {
-  __m512 t[LANES]; // t[4g + k]: in its quarter l, elements 4l + k of x[4g … 4g + 3]
+  __m512 t[LANES]; // t[4g + k], quarter l: elements 4l + k of x[4g … 4g + 3]
 #pragma GCC unroll 4
   for (int i = 0; i < LANES; i += 4) {
     const __m512d ab = (__m512d)_mm512_unpacklo_ps(x[i], x[i + 1]), AB = (__m512d)_mm512_unpackhi_ps(x[i], x[i + 1]);

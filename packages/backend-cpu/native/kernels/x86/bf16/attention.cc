@@ -1,6 +1,5 @@
-// Attention of many queries in which all see the same keys, as in encoders: q, k, v and the softmax's weights are rounded to
-// bf16 and multiplied in pairs, which costs half of what floats cost. Sums are floats. A row's result depends on its keys
-// alone, not on the rows beside it.
+// Attention of many queries that all see the same keys, as in encoders. q, k, v and the softmax weights are rounded to bf16
+// and multiplied in pairs, at half the cost of floats; sums are f32. A row's result depends only on its keys.
 #define QUERN_ISA bf16
 #include "../avx512/vector.h"
 #include "pair-sums.h"
@@ -11,10 +10,10 @@ void attend_many_bf16(const Attend& args);
 
 namespace {
 
-// A block of keys and one of values. Pairs of keys are neighbours within a head, those of values are of two keys.
+// A block of keys and a block of values. Pairs: two neighbours within a key's head; one element of two values.
 struct Panels {
-  uint16_t* keys;   // for LANES keys each: [ceil(d / 2), LANES, 2]
-  uint16_t* values; // for LANES elements of the head each: [BLOCK_PAIRS, LANES, 2]
+  uint16_t* keys;   // per LANES keys: [ceil(d / 2), LANES, 2]
+  uint16_t* values; // per LANES elements of the head: [BLOCK_PAIRS, LANES, 2]
 };
 
 inline void pack_keys(const float* k, const Keys& keys, int64_t d, uint16_t* panel) {
@@ -55,9 +54,9 @@ inline void score(const Queries& s, int32_t r, const uint16_t* panel, int32_t co
   });
 }
 
-// 2^t to 8e-5 of it, which bf16 does not show: a polynomial over [0, 1). NaN passes.
+// 2^t, relative error 8e-5, below bf16's precision: a polynomial over [0, 1). NaN passes.
 inline Floats power_of_2(Floats t) {
-  const Floats f = _mm512_reduce_ps(t, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC); // t - ⌊t⌋; 0 of an infinity
+  const Floats f = _mm512_reduce_ps(t, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC); // t - ⌊t⌋; 0 for an infinity
   Floats p = set(0.07802452266443254f);
   p = fma(p, f, set(0.22606715539312935f));
   p = fma(p, f, set(0.6958335405064481f));
@@ -65,8 +64,7 @@ inline Floats power_of_2(Floats t) {
   return _mm512_scalef_ps(p, t); // p · 2^⌊t⌋
 }
 
-// The scores of query r, to base 2, become weights in bf16, in place; zeros follow to the end of the last register. A step of
-// the running softmax.
+// Base-2 scores of query r → bf16 weights, in place, zero-padded to a whole register. A step of the running softmax.
 inline void weigh(const Queries& s, int32_t r, float* scores, int32_t count) {
   Floats top = set(-INF);
   each(count, [&](int64_t j, auto... n) { top = max(load_or(set(-INF), scores + j, n...), top); });
@@ -91,7 +89,7 @@ inline void weigh(const Queries& s, int32_t r, float* scores, int32_t count) {
   s.total[r] = s.total[r] * s.shrink[r] + sum(even + odd);
 }
 
-// Queries in bf16, in place, and times what makes their scores powers of 2.
+// Queries to bf16, in place, multiplied by scale · log2(e): scores are then base-2 exponents.
 inline void round_queries(const Attend& a, const Queries& s) {
   constexpr float log2e = 1.44269504088896340736f;
   each(int64_t{s.count} * s.d, [&](int64_t i, auto... n) { store(s.q + i, load(s.q + i, n...) * set(a.scale * log2e), n...); });

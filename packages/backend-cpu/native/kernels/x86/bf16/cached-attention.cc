@@ -1,6 +1,6 @@
-// Attention of many queries over a cache with values and the softmax's weights rounded to bf16 and multiplied in pairs, which
-// costs half of what floats cost. Scores stay exact: rounding moves them the more, the larger they are. Each query adds the
-// pairs of keys that it sees in order, whatever queries are beside it, and nothing of keys that it does not see.
+// Attention of many queries over a cache. Values and softmax weights are rounded to bf16 and multiplied in pairs, at half
+// the cost of floats. Scores stay f32: rounding errors of scores grow with the scores. Each query adds the pairs of keys
+// that it sees, in order, independent of other queries; keys that it does not see add nothing.
 #define QUERN_ISA bf16
 #include "../avx512/vector.h"
 #include "../../simd/attention/queries.h"
@@ -18,7 +18,7 @@ namespace {
 
 constexpr __mmask32 EVEN_WORDS = 0x55555555, ODD_WORDS = 0xaaaaaaaa;
 
-// The panel of a block's values: for every LANES elements of the head [BLOCK_PAIRS, LANES, 2].
+// The panel of a block's values: [BLOCK_PAIRS, LANES, 2] per LANES elements of the head.
 struct PairValues {
   float* memory;
 
@@ -37,12 +37,12 @@ struct PairValues {
       });
   }
 
-  // One query and pairs of which it sees both keys.
+  // One query, pairs with both keys seen.
   void add_alone(const Queries& s, int32_t r, const float* weights, Range pairs) const {
     add_pairs<1>(s, r, weights, pairs, [&](int64_t j, int64_t c) { return load_pairs(pair(j, c)); });
   }
 
-  // One query and a pair of which it sees the key that `seen` keeps.
+  // One query, a pair with one key seen; mask `seen` selects this key.
   void add_half(const Queries& s, int32_t r, const float* weights, int32_t j, __mmask32 seen) const {
     add_pairs<1>(s, r, weights, {j, j + 1},
                  [&](int64_t k, int64_t c) { return Pairs(_mm512_maskz_loadu_epi16(seen, pair(k, c))); });
@@ -50,7 +50,7 @@ struct PairValues {
 
   template <int RR>
   void add(const Queries& s, int32_t r, float* weights, const Range (&seen)[RR]) const {
-    Range whole[RR], all = {0, BLOCK_PAIRS}; // pairs of which a query, or every one, sees both keys
+    Range whole[RR], all = {0, BLOCK_PAIRS}; // pairs with both keys seen: by query i, by all queries
     for (int i = 0; i < RR; i++) {
       float* const row = weights + i * ATTEND_KEYS;
       whole[i] = {(seen[i].from + 1) / 2, seen[i].to / 2};
@@ -70,7 +70,7 @@ struct PairValues {
   }
 
  private:
-  // To bf16, in place; beside a first or last key alone in its pair stands zero.
+  // To bf16, in place. A first or last key alone in its pair: the other weight of the pair is zero.
   static void round_weights(float* weights, Range seen) {
     if (seen.from % 2) weights[--seen.from] = 0;
     if (seen.to % 2) weights[seen.to++] = 0;

@@ -1,13 +1,13 @@
-// Products of many rows of x in bf16 with AVX512-BF16: two products to a lane, at twice the rate of floats where the
-// processor has the units for it (AMD from Zen 4 on; Intel's AVX-512 units give half of the rate of floats).
+// Products of many bf16 rows of x with AVX512-BF16: two products per lane, twice the rate of floats on processors with fast
+// units (AMD from Zen 4 on). Intel's AVX-512 units reach half of the rate of floats.
 #define QUERN_ISA bf16
 #include "../avx512/vector.h"
 #include "pairs.h"
 
 namespace quern::bf16 {
 
-// Along k at a time: mostly all of K, so that y is written once. A panel, of 128 KB then, is read from the second cache in
-// order, two lines for sixteen products.
+// Depth of a panel along k: usually all of K, so y is written once. A panel of this depth has 128 KB and is read from L2 in
+// order, two lines per 16 products.
 constexpr int64_t PANEL_K = 2048;
 
 } // namespace quern::bf16
@@ -17,9 +17,9 @@ constexpr int64_t PANEL_K = 2048;
 namespace quern::bf16 {
 namespace {
 
-constexpr int ROWS = 8; // of y at a time: 16 sums, two columns and a pair of x fit the registers
+constexpr int ROWS = 8; // of y per step: 16 sums, two columns and a pair of x fit the registers
 
-// `lines` lines of a step of the panel; x is at its first pair.
+// `lines` lines of a step of the panel; x points at its first pair.
 template <int TT, int J>
 QUERN_INLINE void add_lines(const uint16_t* x, int64_t ldx, const Tile (&w)[2], int64_t lines, Floats (&sums)[TT][J]) {
 #pragma GCC unroll 4
@@ -36,7 +36,7 @@ QUERN_INLINE void add_lines(const uint16_t* x, int64_t ldx, const Tile (&w)[2], 
   }
 }
 
-// The last step where K is no multiple of it: x is copied and filled up with zeros.
+// The last step if K is not a multiple of STEP: x is copied and zero-padded.
 template <int TT, int J>
 inline void add_rest(const uint16_t* x, int64_t ldx, int64_t n, const Tile (&w)[2], Floats (&sums)[TT][J]) {
   alignas(64) uint16_t rows[TT][STEP];
@@ -44,7 +44,7 @@ inline void add_rest(const uint16_t* x, int64_t ldx, int64_t n, const Tile (&w)[
   add_lines<TT, J>(rows[0], STEP, w, pairs_of(n), sums);
 }
 
-// Sums from where the last panel left them, or from the bias; asks for the columns of y, which come meanwhile.
+// Sums from y, as the previous panel left them, or from the bias. Prefetches the columns of y.
 template <int TT, int J>
 inline void begin(const Product& p, const Part& part, int64_t left, Floats (&sums)[TT][J]) {
 #pragma GCC unroll 2
@@ -63,7 +63,7 @@ inline void begin(const Product& p, const Part& part, int64_t left, Floats (&sum
 // Rows [t, t + TT) of y, J · 16 columns.
 template <int TT, int J>
 void multiply_rows(const Product& p, const Part& part, const Panel& panel) {
-  const int64_t left = part.columns - (J - 1) * LANES; // columns of the last register
+  const int64_t left = part.columns - (J - 1) * LANES; // columns in the last register
   const uint16_t* const x = p.x + part.t * p.ldx + part.k;
   Floats sums[TT][J];
   begin<TT, J>(p, part, left, sums);

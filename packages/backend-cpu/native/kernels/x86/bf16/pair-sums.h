@@ -1,4 +1,4 @@
-// Sums of products of pairs of bf16, for attention.
+// Sums of products of bf16 pairs, for attention.
 #pragma once
 #include "../../simd/attention/queries.h"
 #include "../../simd/attention/keys.h"
@@ -34,8 +34,8 @@ inline void each_column(int64_t columns, F body) {
   if (at < columns) body.template operator()<1>(at);
 }
 
-// y_r = shrink_r · y_r + Σ weights[r][j] · v_j over pairs j of keys of a block, for RR queries from r on. Rows of weights are
-// those of scores, as bf16; value(j, c) is register c of both keys of pair j.
+// y_r = shrink_r · y_r + Σ weights[r][j] · v_j over pairs j of keys of a block, for RR queries from r on. Weights: bf16,
+// with the row stride of scores. value(j, c): register c of both keys of pair j.
 template <int RR, class F>
 inline void add_pairs(const Queries& s, int32_t r, const float* weights, Range pairs, F value) {
   if (pairs.empty()) return;

@@ -1,4 +1,4 @@
-// Registers of pairs of bf16.
+// Registers of bf16 pairs.
 #pragma once
 #include <string.h>
 
@@ -18,23 +18,23 @@ inline Pairs every_lane(const uint16_t* pair) {
   memcpy(&bits, pair, sizeof bits);
   return Pairs(_mm512_set1_epi32(bits));
 }
-// sum + the products of pairs. In place, as the intrinsic would not be: g++ 12 copies its sums from register to register.
+// sum + products of pairs, in place. Assembly: with the intrinsic, g++ 12 copies the sums between registers.
 QUERN_INLINE void add_pair_products(Floats& sum, Pairs a, Pairs b) {
   asm("vdpbf16ps %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
 }
-// Lane i: the i-th of `even`, then the i-th of `odd`.
+// Lane i: element i of `even`, then element i of `odd`.
 inline Pairs interleave(Floats even, Floats odd) {
   alignas(64) static constexpr uint16_t order[PAIR_WORDS] = {0,  16, 1,  17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
                                                              8,  24, 9,  25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
   return Pairs(_mm512_permutexvar_epi16(_mm512_load_si512(order), __m512i(_mm512_cvtne2ps_pbh(odd, even))));
 }
 
-// LANES floats from p on, of which n are there; zeros beyond.
+// Loads LANES floats from p, of which n exist; the others are zero.
 inline Floats load_first(const float* p, int64_t n) { return n >= LANES ? load(p) : n <= 0 ? set(0) : load(p, n); }
 
 inline int64_t pairs_of(int64_t n) { return (n + 1) / 2; }
 
-// n floats to bf16 where they are, and zeros to the end of the last register: `to` may be `from`.
+// n floats → bf16, zero-padded to a whole register; `to` may be `from`.
 inline void round_row(const float* from, uint16_t* to, int64_t n) {
   for (int64_t i = 0; i < n; i += PAIR_WORDS) {
     const Floats low = load_first(from + i, n - i), high = load_first(from + i + LANES, n - i - LANES);

@@ -1,4 +1,4 @@
-// Dot products of bytes with VNNI: unsigned weights times signed activations, four at a time into 32 bits.
+// Dot products of bytes with VNNI: unsigned weights · signed activations, four products per 32-bit lane.
 #pragma once
 
 namespace quern::QUERN_ISA {
@@ -13,7 +13,7 @@ inline Ints dots(Ints start, const Bytes (&q)[COUNT], const int8_t* x) {
   return start;
 }
 
-// Signed weights are made unsigned by adding 128, which the sum of x takes away again.
+// Signed weights + 128 are unsigned; −128 · Σx corrects the result.
 template <int COUNT>
 inline Ints signed_dots(const Bytes (&q)[COUNT], const int8_t* x, const int32_t* negative_sum) {
   Ints sum = times_power_of_2<7>(broadcast(negative_sum));

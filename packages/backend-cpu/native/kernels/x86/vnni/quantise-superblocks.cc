@@ -1,5 +1,4 @@
-// Rows of x to int8 with one scale for every 256 values (packed/tiles.h). As in simd/quantise.h, what is not finite gives
-// the scale NaN.
+// Rows of x to int8, one scale per 256 values (packed/tiles.h). As in simd/quantise.h, a non-finite value gives scale NaN.
 #define QUERN_ISA vnni
 #include "../avx512/vector.h"
 #include "../avx512/bytes.h"
@@ -14,7 +13,7 @@ struct Stretch {
   int32_t sum; // of the values
 };
 
-// `count` ≤ 256 floats to values, which go on to the end of their span of 64.
+// `count` ≤ 256 floats → values, zero-padded to a whole span of 64.
 inline Stretch quantise_stretch(const float* x, int64_t count, int8_t* values) {
   const auto at = [&](int64_t i) { // zeros beyond the row
     return i + LANES <= count ? load(x + i) : load(x + i, i < count ? count - i : 0);

@@ -1,4 +1,4 @@
-// Products of many rows with VNNI, which multiplies unsigned bytes by signed ones: the panel's by those of x.
+// Products of many rows with VNNI: unsigned bytes of the panel · signed bytes of x.
 #define QUERN_ISA vnni
 #include "../avx512/vector.h"
 #include "../avx512/bytes.h"
@@ -6,8 +6,8 @@
 namespace quern::vnni {
 
 constexpr bool UNSIGNED_PANEL = true;
-// Along k at a time: mostly all of K, so that y is written once. A panel, of 128 KB then, is read from the second cache in
-// order, two lines for sixteen products.
+// Depth of a panel along k: usually all of K, so y is written once. A panel of this depth has 128 KB and is read from L2 in
+// order, two lines per 16 products.
 constexpr int64_t PANEL_K = 4096;
 constexpr int64_t TILES_ROWS = 64;
 
@@ -18,10 +18,10 @@ constexpr int64_t TILES_ROWS = 64;
 namespace quern::vnni {
 namespace {
 
-constexpr int ROWS = 8; // of y at a time: 16 sums, a column and a quad of x fit the registers
+constexpr int ROWS = 8; // of y per step: 16 sums, a column and a quad of x fit the registers
 using Totals = float (*)[COLUMNS];
 
-// In place, as the intrinsic would not be: g++ 12 copies its sums from register to register.
+// In place. Assembly: with the intrinsic, g++ 12 copies the sums between registers.
 QUERN_INLINE void add_dot(Ints& sum, Bytes columns, Bytes quad) {
   asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(columns), "v"(quad));
 }
@@ -32,7 +32,7 @@ QUERN_INLINE Bytes unsigned_line(const Line& line) {
   return W::is_unsigned ? _mm512_load_si512(line) : _mm512_xor_si512(load_bytes(line), every_byte(-128));
 }
 
-// sums = TT rows of x times J · 16 columns of `count` spans, from the first-th of the part on, which is span `at` of x.
+// sums = TT rows of x · J · 16 columns, over `count` spans: from span `first` of the part, span `at` of x.
 template <int TT, int J, class W>
 QUERN_INLINE void multiply_spans(const SuperblockRow (&x)[TT], int64_t at, const W& w, int64_t first, int64_t count,
                                  Ints (&sums)[TT][J]) {
@@ -55,7 +55,7 @@ QUERN_INLINE void multiply_spans(const SuperblockRow (&x)[TT], int64_t at, const
     }
 }
 
-// Asks for the rows' columns of y, which come while the products are computed, and begins their totals.
+// Prefetches the rows' columns of y, and initialises their totals.
 template <int TT, int J>
 void begin(const PackedGemm& g, const Part& part, int64_t left, Totals totals) {
   for (int t = 0; t < TT; t++) {
@@ -78,11 +78,11 @@ void store_rows(const PackedGemm& g, const Part& part, int64_t left, Totals tota
   }
 }
 
-// Rows [t, t + TT) of y, J · 16 columns. Registers hold the sums of a stretch, memory the totals of those before it.
+// Rows [t, t + TT) of y, J · 16 columns. Registers hold the sums of one stretch, memory the totals of earlier stretches.
 template <int TT, int J, class W>
 void multiply_rows(const PackedGemm& g, const Part& part, const W& w, Totals totals) {
   const int64_t row_bytes = quantised_row_bytes(g.K);
-  const int64_t left = least(g.N - part.n - (J - 1) * LANES, LANES); // columns of the last register
+  const int64_t left = least(g.N - part.n - (J - 1) * LANES, LANES); // columns in the last register
   SuperblockRow x[TT];
 #pragma GCC unroll 8
   for (int t = 0; t < TT; t++) x[t] = superblock_row(g.x + (part.t + t) * row_bytes, g.K);

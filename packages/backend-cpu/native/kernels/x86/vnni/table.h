@@ -1,4 +1,4 @@
-// The table of AVX-512 with other integer products.
+// The table of AVX-512 with VNNI integer products.
 #pragma once
 #include "../avx512/vector.h"
 #include "../../table.h"
@@ -9,7 +9,7 @@
 
 namespace quern::vnni {
 
-// Rows of x from which rounding weights to one step pays: 24 to 100 by format (native/test/run.sh bench prints it).
+// Rows of x from which superblocks are faster: 24 to 100 by format (native/test/run.sh bench prints it).
 constexpr int64_t SUPERBLOCK_ROWS = 64;
 
 constexpr Kernels with_vnni(Kernels kernels) {
