@@ -1,12 +1,12 @@
-// Writes docs/backend-interfaces.md: the interfaces of a driver, as core's sources have them.
-// With --check it writes nothing and fails where the page is not what the sources say.
+// Writes docs/backend-interfaces.md: the interfaces of a driver, from core's sources.
+// --check writes nothing and fails if the page differs from the sources.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import ts from 'typescript';
 
 const core = new URL('../packages/core/src/', import.meta.url);
 const page = new URL('../docs/backend-interfaces.md', import.meta.url);
 
-/** What is printed: all interfaces and types of a file, or those in `names`, and the `constants` that are named. */
+/** Printed parts: all interfaces and types of a file, or those in `names`, and the `constants`. */
 const parts = [
   { title: 'The driver', file: 'driver.ts', constants: ['faultCodes'] },
   { title: 'Memory', file: 'driver-memory.ts' },

@@ -1,7 +1,7 @@
 import { defineConfig } from 'tsup';
 import { preset } from '../../tsup.preset.js';
 
-// Beside the library, what its threads run (src/worker-path.ts).
+// The library, and the scripts of its threads (src/worker-path.ts).
 export default defineConfig({
   ...preset,
   entry: {

@@ -14,7 +14,7 @@ import { kernelOf } from './kernel.js';
 import { measureFlops, measureReadBandwidth } from './measure.js';
 import { loadDense, loadGptq } from './weight.js';
 
-/** The same for every op: f32 (cast takes 16-bit floats too), dense weights, every kind of cache. */
+/** Support of every op: f32 (cast also takes 16-bit floats), dense weights, all cache types. */
 const support: OpSupport = {
   dtypes: ['f32', 'f16', 'bf16'],
   weightFormats: denseFormats,
@@ -28,8 +28,8 @@ const forEachOp = <Value>(make: (name: CoreOpName) => Value) =>
   >;
 
 /**
- * A driver whose kernels are the op definitions themselves: float64 inside, values rounded when they are stored. It is
- * what "correct" means, and the shortest driver there is.
+ * A driver whose kernels are the op definitions: float64 inside, values rounded when stored. It defines correct
+ * results, and is the shortest driver possible.
  */
 export function referenceDriver(): KernelDriver {
   const manifest: Manifest = { ops: forEachOp(() => support) };

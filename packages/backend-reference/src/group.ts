@@ -10,14 +10,14 @@ import {
 } from '@quern/core';
 import { referenceDriver } from './driver.js';
 
-/** One collective call: what each rank has brought, and who waits for all of it. */
+/** One collective call: the values of each rank, and the waiting ranks. */
 interface Round {
-  readonly brought: (Float32Array | undefined)[];
+  readonly values: (Float32Array | undefined)[];
   readonly waiting: { resolve(all: readonly Float32Array[]): void; reject(error: unknown): void }[];
 }
 
-/** Where the ranks of a group meet: the n-th call of each belongs to round n. */
-class Meeting {
+/** Rounds of collective calls: call n of each rank belongs to round n. */
+class Rounds {
   private readonly rounds = new Map<number, Round>();
   private readonly calls: number[];
   private gone: number | undefined;
@@ -26,19 +26,19 @@ class Meeting {
     this.calls = Array.from({ length: worldSize }, () => 0);
   }
 
-  /** What every rank brings to this round, in order of rank. Rejects with DEVICE_FAILED where a rank has left. */
+  /** Values of all ranks in this round, in rank order. Rejects with DEVICE_FAILED if a rank has left. */
   exchange(rank: number, values: Float32Array): Promise<readonly Float32Array[]> {
     if (this.gone !== undefined) return Promise.reject(this.left());
     const number = this.calls[rank]!++;
-    const round = this.rounds.get(number) ?? { brought: [], waiting: [] };
+    const round = this.rounds.get(number) ?? { values: [], waiting: [] };
     this.rounds.set(number, round);
-    round.brought[rank] = values;
+    round.values[rank] = values;
     const all = new Promise<readonly Float32Array[]>((resolve, reject) =>
       round.waiting.push({ resolve, reject }),
     );
     if (round.waiting.length === this.worldSize) {
       this.rounds.delete(number);
-      for (const { resolve } of round.waiting) resolve(round.brought as Float32Array[]);
+      for (const { resolve } of round.waiting) resolve(round.values as Float32Array[]);
     }
     return all;
   }
@@ -62,20 +62,20 @@ const combine: Readonly<Record<number, (a: number, b: number) => number>> = {
   [reductions.min]: Math.min,
 };
 
-/** Drivers of `worldSize` ranks in one process: what a group of devices must give. */
+/** Drivers of `worldSize` ranks in one process: the reference for a group of devices. */
 export function referenceGroup(worldSize: number): KernelDriver[] {
-  const meeting = new Meeting(worldSize);
+  const rounds = new Rounds(worldSize);
   const support: OpSupport = { dtypes: ['f32'] };
   return Array.from({ length: worldSize }, (_, rank) => {
     const driver = referenceDriver();
     const allReduce: Kernel = async ({ x }, { by }, [y]) => {
-      const all = await meeting.exchange(rank, floatsOf(x).slice());
+      const all = await rounds.exchange(rank, floatsOf(x).slice());
       floatsOf(y).forEach((_value, i, out) => {
         out[i] = all.map((values) => values[i]!).reduce((a, b) => combine[by!]!(a, b));
       });
     };
     const allGather: Kernel = async ({ x }, _attributes, [y]) => {
-      const all = await meeting.exchange(rank, floatsOf(x).slice());
+      const all = await rounds.exchange(rank, floatsOf(x).slice());
       let at = 0;
       for (const values of all) {
         floatsOf(y).set(values, at);
@@ -90,7 +90,7 @@ export function referenceGroup(worldSize: number): KernelDriver[] {
       manifest: { ...driver.manifest, collective: { allReduce: support, allGather: support } },
       kernels: { ...driver.kernels, ...kernels },
       dispose() {
-        meeting.leave(rank);
+        rounds.leave(rank);
         driver.dispose();
       },
     };

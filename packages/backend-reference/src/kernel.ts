@@ -15,7 +15,7 @@ import type { DenseWeight } from './weight.js';
 const widen = { f16: f16ToF32, bf16: bf16ToF32 };
 const narrow = { f16: f32ToF16, bf16: f32ToBf16 };
 
-/** The numbers of an operand: 32-bit ones where they lie, 16-bit floats widened into a copy. */
+/** Numbers of an operand: 32-bit elements in place, 16-bit floats widened into a copy. */
 function numbersOf(operand: KernelMemory | KernelWeight): Numbers {
   const { shape } = operand;
   if (operand.kind === 'weight') return { shape, data: (operand.weight as DenseWeight).values };
@@ -25,7 +25,7 @@ function numbersOf(operand: KernelMemory | KernelWeight): Numbers {
   return { shape, data: data as Float32Array | Int32Array | Int8Array };
 }
 
-/** Rounds a widened copy back to where it came from. */
+/** Rounds a widened copy back into its operand. */
 function store({ data }: Numbers, target: KernelMemory): void {
   if (target.dtype !== 'f16' && target.dtype !== 'bf16') return;
   const bits = elements(target);
@@ -33,7 +33,7 @@ function store({ data }: Numbers, target: KernelMemory): void {
   for (let i = 0; i < bits.length; i++) bits[i] = round(data[i]!);
 }
 
-/** A kernel that is the op's definition, for drivers whose memory is `hostMemory` and whose weights are `{values}`. */
+/** A kernel made from the op's definition, for drivers with `hostMemory` and weights of the form `{values}`. */
 export function kernelOf(op: AnyOp): Kernel {
   const written = Object.keys(op.operands).filter((name) => op.operands[name]!.written);
   return (operands, attributes, outputs) => {

@@ -1,4 +1,4 @@
-/** Amount per second of the quickest of a few short runs of `work`. */
+/** Best amount per second of a few short runs of `work`. */
 function best(amount: number, work: () => number): number {
   let fastest = Number.POSITIVE_INFINITY;
   for (let i = 0; i < 3; i++) {
@@ -9,7 +9,7 @@ function best(amount: number, work: () => number): number {
   return (amount / fastest) * 1000;
 }
 
-/** Bytes per second that a loop over an array reads. */
+/** Bytes per second of a loop that reads an array. */
 export function measureReadBandwidth(): number {
   const values = new Float32Array(1 << 18).fill(1);
   return best(values.byteLength, () => values.reduce((sum, value) => sum + value, 0));

@@ -29,7 +29,7 @@ const decoders: Readonly<Record<string, { bytes: number; read(view: DataView, at
 const bad = ({ name }: { readonly name: string }, message: string) =>
   new BackendError('BAD_WEIGHT', `[loadWeight] '${name}': ${message}`);
 
-/** Loads a weight in a dense format. Throws BAD_WEIGHT where the bytes do not fit the shape. */
+/** Loads a weight in a dense format. Throws BAD_WEIGHT if the bytes do not fit the shape. */
 export async function loadDense(source: WeightSource): Promise<DenseWeight> {
   const decoder = decoders[source.format];
   if (!decoder)
@@ -46,7 +46,7 @@ export async function loadDense(source: WeightSource): Promise<DenseWeight> {
   return { id: id++, byteLength: values.byteLength, values };
 }
 
-/** Loads a GPTQ matrix as the floats that it means. Throws BAD_WEIGHT where a column names a group that is not there. */
+/** Loads a GPTQ matrix as floats. Throws BAD_WEIGHT if a column has a group outside the matrix. */
 export async function loadGptq(source: GptqSource): Promise<DenseWeight & DriverGptqWeight> {
   const { name, shape } = source;
   const read = (bytes: WeightBytes) => readWeightBytes(name, bytes);

@@ -1,15 +1,15 @@
-/** How near an op came to its tolerance in the case that came nearest. */
+/** Largest error of an op as a share of its tolerance, over all cases. */
 export interface Closeness {
   readonly op: string;
-  /** The coarsest format among the operands: it decides the tolerance. */
+  /** The coarsest format among the operands; it decides the tolerance. */
   readonly format: string;
-  /** Largest error as a share of what is allowed: 0 exact, 1 at the edge, above 1 wrong. Infinity where none is allowed. */
+  /** Error / tolerance: 0 exact, 1 at the edge, above 1 wrong. Infinity for an error with tolerance 0. */
   readonly share: number;
-  /** The case in which it was seen. */
+  /** The case with this error. */
   readonly case: string;
 }
 
-/** Keeps the largest share for each op and format. */
+/** Keeps the largest share per op and format. */
 export class ClosenessLog {
   private readonly largest = new Map<string, Closeness>();
 
@@ -24,13 +24,13 @@ export class ClosenessLog {
   }
 }
 
-/** From here on a share is marked: another compiler or another machine may push it over. */
+/** Shares from here on are marked: another compiler or machine may exceed the tolerance. */
 const near = 0.8;
 
 const percent = ({ format, share }: Closeness): string =>
   `${format} ${Number.isFinite(share) ? Math.ceil(100 * share) : '∞'}${share >= near ? '!' : ''}`;
 
-/** For people: a line per op, the one nearest to its tolerance first; ops that are exact in one line. */
+/** For people: a line per op, nearest to its tolerance first; exact ops together in one line. */
 export function formatCloseness(all: readonly Closeness[]): string[] {
   const byOp = new Map<string, Closeness[]>();
   for (const seen of all) byOp.set(seen.op, [...(byOp.get(seen.op) ?? []), seen]);

@@ -14,7 +14,7 @@ const codecOf = (format: GgufFormat): Codec => ({
 
 const { name, ...layout } = iq8;
 
-/** The float definition of every block format that @quern/quant knows: for `quantGguf`. */
+/** Float definitions of all block formats of @quern/quant, for `quantGguf`. */
 export const knownCodecs: readonly Codec[] = [
   ...(Object.keys(formats) as GgufFormat[]).map(codecOf),
   { format: name, ...layout, decode: decodeIq8 },

@@ -4,7 +4,7 @@ import { ConformanceError } from './error.js';
 import type { Lab } from './lab.js';
 import { suites } from './suites/index.js';
 
-/** The cases that the options ask for. Throws NO_CASES where there are none: nothing that ran is nothing proved. */
+/** The cases selected by the options. Throws NO_CASES if there are none: an empty run proves nothing. */
 export function collect(lab: Lab, { only }: ConformanceOptions): readonly Case[] {
   const cases = Object.entries(suites)
     .filter(([name]) => only?.suites?.includes(name) ?? true)
@@ -20,5 +20,5 @@ export function collect(lab: Lab, { only }: ConformanceOptions): readonly Case[]
 function nothingLeft({ driver }: Lab, only: ConformanceOptions['only']): string {
   const suites = only?.suites ? `suites ${only.suites.join(', ') || '(none)'}` : 'all suites';
   const cases = only?.cases ? `, cases like ${only.cases}` : '';
-  return `nothing is left to run on driver '${driver.name}': ${suites}${cases}. Suites of capabilities have cases where the driver declares them`;
+  return `no case to run on driver '${driver.name}': ${suites}${cases}. The suite of a capability has cases only if the driver declares it`;
 }

@@ -1,27 +1,27 @@
 import type { Driver, WeightFormat } from '@quern/core';
 
-/** The float definition of one block format: what `quantGguf` kernels must compute with. @quern/quant has them all. */
+/** Float definition of one block format: the values for `quantGguf` kernels. @quern/quant has all of them. */
 export interface Codec {
   readonly format: WeightFormat;
   /** Elements per block. */
   readonly blockSize: number;
   readonly blockBytes: number;
-  /** The first `count` elements of `bytes`, a whole number of blocks. */
+  /** The first `count` elements of `bytes`, in whole blocks. */
   decode(bytes: Uint8Array, count: number): Float32Array;
 }
 
 export interface ConformanceOptions {
-  /** Makes a fresh driver each time; the kit disposes of it. */
+  /** Makes a new driver at each call; the kit disposes it. */
   readonly createDriver: () => Driver | Promise<Driver>;
-  /** Makes the drivers of a group of `worldSize` devices, in order of rank: needed for `collective`. */
+  /** Makes the drivers of a group of `worldSize` devices, in rank order. Required for `collective`. */
   readonly createGroup?: ((worldSize: number) => readonly Driver[] | Promise<readonly Driver[]>) | undefined;
-  /** Needed for every format that the driver's `quantGguf` declares. */
+  /** Required for every format in the driver's `quantGguf`. */
   readonly codecs?: readonly Codec[] | undefined;
-  /** Runs a part of the kit: these suites, and of them the cases whose name matches. */
+  /** Runs a part of the kit: these suites, and in them the cases with matching names. */
   readonly only?: { readonly suites?: readonly string[]; readonly cases?: RegExp } | undefined;
-  /** Chooses the generated shapes and plans: a whole number, 0 where absent. */
+  /** Seed of the generated shapes and plans: a whole number, default 0. */
   readonly seed?: number | undefined;
-  /** Bytes that the device can certainly not allocate; 2^50 where absent. */
+  /** A number of bytes that the device can certainly not allocate; default 2^50. */
   readonly memoryLimitProbe?: number | undefined;
   /** Called after each case. */
   readonly onResult?: ((result: Result) => void) | undefined;
@@ -31,6 +31,6 @@ export interface Result {
   readonly suite: string;
   readonly name: string;
   readonly status: 'passed' | 'failed' | 'not supported';
-  /** Why it failed, or why it does not apply. */
+  /** Reason of the failure, or why the case does not apply. */
   readonly message?: string;
 }

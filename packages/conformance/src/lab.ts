@@ -12,10 +12,10 @@ import type { ConformanceOptions } from './conformance-options.js';
 import type { NoteShare, OpCase } from './ops/expect.js';
 import { coarsestFormat } from './values/compare.js';
 
-/** Bytes around kept tensors that are checked for stray writes. */
+/** Guard bytes around kept tensors, checked for stray writes. */
 const guard = 256;
 
-/** Makes drivers and backends for the cases, and disposes of them at the end. */
+/** Makes drivers and backends for the cases, and disposes them at the end. */
 export class Lab {
   readonly closeness = new ClosenessLog();
   private readonly opened: Backend[] = [];
@@ -23,9 +23,9 @@ export class Lab {
 
   private constructor(
     readonly options: ConformanceOptions,
-    /** A driver to look at: its claims decide which cases there are. */
+    /** A driver for inspection: its claims select the cases. */
     readonly driver: Driver,
-    /** The backend over it, to look at. */
+    /** The backend of `driver`, for inspection. */
     readonly backend: Backend,
   ) {
     this.opened.push(backend);
@@ -36,14 +36,14 @@ export class Lab {
     return new Lab(options, driver, defineBackend(driver));
   }
 
-  /** A backend of its own for cases that break things. */
+  /** A new backend, for cases that break things. */
   async open(options: BackendOptions = {}): Promise<Backend> {
     const backend = defineBackend(await this.options.createDriver(), options);
     this.opened.push(backend);
     return backend;
   }
 
-  /** One backend for all cases that ask for the same fusions; writes outside its tensors are found. */
+  /** One shared backend per choice of fusions; it detects writes outside tensors. */
   guarded(fuse: boolean | readonly FusedOpName[]): Promise<Backend> {
     const key = JSON.stringify(fuse);
     const known = this.shared.get(key) ?? this.open({ fuse, guard });
@@ -51,19 +51,19 @@ export class Lab {
     return known;
   }
 
-  /** Chooses the generated shapes and plans. */
+  /** Seed of the generated shapes and plans. */
   get seed(): number {
     return this.options.seed ?? 0;
   }
 
-  /** What the driver claims for an op. */
+  /** The driver's claim for an op. */
   support(name: string): OpSupport | undefined {
     const { ops, fused } = this.driver.manifest;
     const claims: Readonly<Record<string, OpSupport>> = { ...ops, ...fused };
     return claims[name];
   }
 
-  /** Writes down how near a case comes to the op's tolerance. */
+  /** Records a case's share of the op's tolerance. */
   noteOf({ name: op }: AnyOp, { name, operands }: OpCase): NoteShare {
     const format = coarsestFormat(operands);
     return (share) => this.closeness.note({ op, format, share, case: `${op}: ${name}` });

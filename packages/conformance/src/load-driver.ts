@@ -11,13 +11,13 @@ type Exports = Readonly<Record<string, unknown>>;
 
 const bad = (message: string, cause?: unknown) => new ConformanceError('BAD_MODULE', message, { cause });
 
-/** The folder of an installed package, seen from the working directory; its package.json need not be exported. */
+/** Folder of an installed package, resolved from the working directory. Its package.json need not be exported. */
 function installedFolder(name: string): string | undefined {
   const places = createRequire(join(process.cwd(), 'package.json')).resolve.paths(name) ?? [];
   return places.map((place) => join(place, name)).find((folder) => existsSync(join(folder, 'package.json')));
 }
 
-/** The module that a package names in its "quern" field. */
+/** The module in the "quern" field of a package. */
 function backendModule(folder: string): string {
   const path = join(folder, 'package.json');
   if (!existsSync(path)) throw bad(`${folder} is a folder without a package.json`);
@@ -26,7 +26,7 @@ function backendModule(folder: string): string {
   throw bad(`${path} declares no backend: it needs "quern": {"backend": "./dist/index.js"}`);
 }
 
-/** The module that is meant: a file, a package's folder, or an installed package's name. */
+/** The module of a target: a file, a package's folder, or an installed package's name. */
 function locate(target: string): string {
   const path = resolve(target);
   const folder = existsSync(path) ? path : installedFolder(target);
@@ -57,7 +57,7 @@ function factoryOf(module: string, exports: Exports, named: string | undefined):
 const isDriver = (made: unknown): made is Driver =>
   typeof made === 'object' && made !== null && 'manifest' in made && 'memory' in made;
 
-/** The driver itself, or that of a backend. */
+/** The driver itself, or the driver of a backend. */
 function asDriver(made: unknown, module: string): Driver {
   if (isDriver(made)) return made;
   const driver = typeof made === 'object' && made !== null && driverOf(made as Backend);
@@ -68,8 +68,9 @@ function asDriver(made: unknown, module: string): Driver {
 }
 
 /**
- * What makes drivers of a module: a file, a package's folder or an installed package. It must export `createDriver`,
- * `createBackend` or a default function; `named` asks for another. Rejects with ConformanceError BAD_MODULE.
+ * Loads the factory of drivers from a file, a package's folder or an installed package. The module must export
+ * `createDriver`, `createBackend` or a default function; `named` selects another export. Rejects with ConformanceError
+ * BAD_MODULE.
  */
 export async function loadDriver(target: string, named?: string): Promise<CreateDriver> {
   const module = locate(target);

@@ -22,7 +22,7 @@ function needNames(names: readonly string[], known: object, what: string): void 
       );
 }
 
-/** Throws BAD_OPTION for a name that the kit does not know. */
+/** Throws BAD_OPTION for an unknown name. */
 export function needOptions(options: ConformanceOptions): void {
   if (typeof options?.createDriver !== 'function')
     throw new ConformanceError('BAD_OPTION', 'createDriver must be a function that makes a driver');

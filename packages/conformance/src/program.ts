@@ -36,7 +36,7 @@ const list = (text: string, before: readonly string[] = []): string[] => [...bef
 
 const line = ({ suite, name, status }: Result) => `${status.padEnd(13)} ${suite} › ${name}\n`;
 
-/** The options of the kit that the flags ask for. */
+/** Options of the kit from the flags. */
 function partOf({ only, cases, seed, verbose }: Flags): Omit<ConformanceOptions, 'createDriver'> {
   const part = { ...(only && { suites: only }), ...(cases && { cases }) };
   return {
@@ -57,15 +57,15 @@ async function run(target: string, flags: Flags): Promise<void> {
 /** The `quern-conformance` command. */
 export function program(): Command {
   return new Command('quern-conformance')
-    .description('Prove a Quern backend right. The exit code is 1 where anything fails.')
+    .description('Test a Quern backend against the contract. The exit code is 1 if anything fails.')
     .version(version)
     .argument('<module>', 'a file such as ./dist/driver.js, the folder of a package, or an installed package')
     .option('--export <name>', 'the export that makes a driver or a backend')
     .option('--only <suites>', `these suites, commas between: ${Object.keys(suites).join(', ')}`, list)
-    .option('--cases <pattern>', 'only cases whose name this regular expression finds', pattern)
+    .option('--cases <pattern>', 'only cases with a name that matches this regular expression', pattern)
     .option('--seed <n>', 'other generated shapes and plans than those of seed 0', seed)
     .option('--json', 'print the report as JSON')
-    .option('--verbose', 'tell of each case on stderr as it ends: the last line is the case before a crash')
+    .option('--verbose', 'report each case on stderr when it ends: the last line is the case before a crash')
     .showHelpAfterError('(quern-conformance --help tells more)')
     .action(run);
 }

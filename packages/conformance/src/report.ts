@@ -6,7 +6,7 @@ export interface Report {
   readonly failed: number;
   readonly notSupported: number;
   readonly results: readonly Result[];
-  /** How near each op came to its tolerance, by format. */
+  /** Largest error of each op as a share of its tolerance, by format. */
   readonly closeness: readonly Closeness[];
 }
 
@@ -32,8 +32,8 @@ function suiteLine(suite: string, results: readonly Result[]): string {
 }
 
 /**
- * The report for people: a line per suite, how near each op is to its tolerance, each failure with its reason, each
- * reason for "not supported" once, the sums.
+ * The report for people: a line per suite; each op's largest share of its tolerance; each failure with its reason; each
+ * reason for "not supported" once; the totals.
  */
 export function formatReport({ results, closeness, passed, failed, notSupported }: Report): string {
   const bySuite = new Map<string, Result[]>();

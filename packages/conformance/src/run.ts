@@ -18,15 +18,15 @@ async function runOne(one: Case, lab: Lab): Promise<Result> {
   }
 }
 
-/** The one result of a driver of which no backend can be made. */
+/** The single result for a driver that makes no backend. */
 function refusedDriver(error: unknown): Report {
   const [suite, name] = ['manifest', 'a backend can be made of the driver'];
   return reportOf([{ suite, name, status: 'failed', message: messageOf(error) }]);
 }
 
 /**
- * Runs the kit on a driver. Never rejects for what the driver does wrong: that is in the report.
- * Rejects with ConformanceError BAD_OPTION for an unknown option or suite, NO_CASES where nothing is left to run.
+ * Runs the kit on a driver. Faults of the driver are in the report, never a rejection. Rejects with ConformanceError
+ * BAD_OPTION for an unknown option or suite, NO_CASES if the options select no case.
  */
 export async function runConformance(options: ConformanceOptions): Promise<Report> {
   needOptions(options);

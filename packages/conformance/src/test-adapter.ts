@@ -4,7 +4,7 @@ import type { ConformanceOptions } from './conformance-options.js';
 import { Lab } from './lab.js';
 import { needOptions } from './options.js';
 
-/** What jest, vitest and node:test have in common. */
+/** Common functions of jest, vitest and node:test. */
 export interface TestFramework {
   describe(name: string, body: () => void): unknown;
   readonly test: ((name: string, body: () => Promise<void>, timeoutMs?: number) => unknown) & {
@@ -12,7 +12,7 @@ export interface TestFramework {
   };
 }
 
-/** Some cases look for half a second and more, and machines are busy. node:test, which has no limit, ignores it. */
+/** Some cases run half a second and more, and machines are busy. node:test has no limit and ignores this. */
 const timeoutMs = 180_000;
 
 function register(one: Case, lab: Lab, { test }: TestFramework): void {
@@ -21,8 +21,9 @@ function register(one: Case, lab: Lab, { test }: TestFramework): void {
 }
 
 /**
- * Registers one test per case, what the driver does not claim as skipped. Await it at the top of a test file:
- * `await conformanceTests({ createDriver }, { describe, test })`. Throws where no backend can be made of the driver, and what `runConformance` throws.
+ * Registers one test per case; unclaimed cases are skipped. Await it at the top of a test file: `await
+ * conformanceTests({ createDriver }, { describe, test })`. Throws if the driver makes no backend, and all errors of
+ * `runConformance`.
  */
 export async function conformanceTests(options: ConformanceOptions, framework: TestFramework): Promise<void> {
   needOptions(options);

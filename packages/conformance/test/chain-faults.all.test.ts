@@ -30,13 +30,13 @@ class Rows {
   }
 }
 
-/** The parts of a right chain; a fault replaces one of them. */
+/** The parts of a correct chain; each fault replaces one. */
 interface Parts {
   keep(rows: Rows, done: number): void;
   count(rows: Rows, row: number, done: number): void;
-  /** Whether replay number `done` ends a row. */
+  /** Whether a row ends after replay number `done`. */
   ends(rows: Rows, row: number, done: number): boolean;
-  /** Whether the chain goes on. */
+  /** Whether the chain continues. */
   goesOn(rows: Rows): boolean;
   /** Whether the inputs of a row change. */
   moves(rows: Rows, row: number): boolean;
@@ -62,7 +62,7 @@ const right: Parts = {
   finish() {},
 };
 
-/** `block` says which of a row's blocks a position is in, `from` which row of the block table has them. */
+/** `block`: index of the position's block in a row's blocks. `from`: row of the block table that is used. */
 function setSlot(
   rows: Rows,
   row: number,
@@ -110,7 +110,7 @@ const chainOf =
 const run = (runChain: RunChain) =>
   runConformance({ createDriver: () => planDriver(richDriver(), { runChain }), only: { suites: ['chain'] } });
 
-test('a driver with right chains passes', async () => {
+test('a driver with correct chains passes', async () => {
   const report = await run(chainOf(right));
   expect(formatReport(report)).toContain(' 0 failed');
   expect(report.passed).toBeGreaterThan(15);
@@ -118,7 +118,7 @@ test('a driver with right chains passes', async () => {
 
 const faults: Readonly<Record<string, readonly [fault: Partial<Parts>, caughtBy: RegExp]>> = {
   'the output is not fed back': [{ feed() {} }, /^every limit/],
-  'positions stand still': [{ advance() {} }, /^every limit/],
+  'positions do not grow': [{ advance() {} }, /^every limit/],
   'positions grow by two': [
     {
       advance(rows, row) {
@@ -132,25 +132,25 @@ const faults: Readonly<Record<string, readonly [fault: Partial<Parts>, caughtBy:
     { advance: (rows, row) => row === 0 && right.advance(rows, row) },
     /^several rows/,
   ],
-  'results lie over each other': [{ keep: ({ chain, found }) => chain.results.set(found) }, /^every limit/],
+  'results overwrite each other': [{ keep: ({ chain, found }) => chain.results.set(found) }, /^every limit/],
   'every row counts to the end': [
     { count: ({ chain }, _row, done) => chain.counts.fill(done) },
     /^each row has its own limit/,
   ],
-  'the limit of the first row is that of all': [
+  'the limit of the first row applies to all': [
     {
       ends: ({ found, stops, limits, most }, row, done) =>
         stops.includes(found[row]!) || done >= limits[0]! || done >= most,
     },
     /^each row has its own limit/,
   ],
-  'a row that has ended goes on': [{ moves: () => true }, /^a row that has ended/],
-  'stops are not looked at': [
+  'an ended row continues': [{ moves: () => true }, /^a row that has ended/],
+  'stops are ignored': [
     { ends: ({ limits, most }, row, done) => done >= limits[row]! || done >= most },
     /^a stop ends a row/,
   ],
   'a stop ends all rows': [{ goesOn: ({ ended }) => !ended.includes(true) }, /^a stop of one row/],
-  'only the first stop is looked at': [
+  'only the first stop is used': [
     {
       ends: ({ found, stops, limits, most }, row, done) =>
         stops[0] === found[row] || done >= limits[row]! || done >= most,
@@ -158,15 +158,15 @@ const faults: Readonly<Record<string, readonly [fault: Partial<Parts>, caughtBy:
     /^a stop ends a row/,
   ],
   'slots stay': [{ slot() {} }, /^slots follow/],
-  'slots grow by one, across blocks': [
+  'slots grow by one across block borders': [
     { slot: ({ chain, io }, row) => chain.slots && view(io.inputs, chain.slots.slots)[row]!++ },
     /^slots follow/,
   ],
-  'every row takes its slots from the first row of the block table': [
+  'every row uses the first row of the block table': [
     { slot: (rows, row) => setSlot(rows, row, (position, size) => Math.floor(position / size), 0) },
     /^slots follow/,
   ],
-  'the last block serves positions beyond it': [
+  'positions beyond the last block use the last block': [
     { slot: (rows, row) => setSlot(rows, row, (position, size) => Math.min(2, Math.floor(position / size))) },
     /^a position beyond/,
   ],
@@ -183,17 +183,17 @@ describe('the kit finds', () => {
     expect(failed).toEqual(expect.arrayContaining([expect.stringMatching(caughtBy)]));
   });
 
-  test('limits that are looked at once', async () => {
+  test('limits that are read only once', async () => {
     const report = await run((replay, io, chain, limits, stops) => {
       let replays = 0;
-      const quick = async () => void (++replays < 1000 && (await replay())); // so that long chains end soon
+      const quick = async () => void (++replays < 1000 && (await replay())); // long chains end soon
       return chainOf(right)(quick, io, chain, limits.slice(), stops);
     });
     const failed = report.results.filter(({ status }) => status === 'failed').map(({ name }) => name);
     expect(failed).toContainEqual(expect.stringMatching(/^a limit lowered/));
   });
 
-  test('an abort that a chain does not pass on', async () => {
+  test('an abort that a chain ignores', async () => {
     const deaf: RunChain = async (replay, io, chain, limits, stops) => {
       const mine = () => replay().catch(() => {});
       return chainOf(right)(

@@ -22,7 +22,7 @@ function command(...args: string[]): Promise<{ code: number | null; stdout: stri
 const folder = mkdtempSync(join(tmpdir(), 'quern-kit-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** A module of a plugin, which sees the reference driver as `referenceDriver`. */
+/** A plugin module, with the reference driver in scope as `referenceDriver`. */
 function module(name: string, text: string): string {
   const path = join(folder, name);
   const from = JSON.stringify(join(reference, 'dist/index.js'));
@@ -47,7 +47,7 @@ test.each([
   60_000,
 );
 
-test('another export is asked for by name', async () => {
+test('another export is selected by name', async () => {
   const path = module('named.mjs', 'export const plain = referenceDriver;');
   expect(await command(path, ...quick)).toMatchObject({
     code: 1,
@@ -58,7 +58,7 @@ test('another export is asked for by name', async () => {
   expect((await command(path, '--export', 'plain', ...quick)).code).toBe(0);
 }, 60_000);
 
-test('what fails gives 1, and a report as JSON', async () => {
+test('a failure gives exit code 1, and a report as JSON', async () => {
   const wrong = `export const createDriver = () => {
     const driver = referenceDriver();
     return { ...driver, kernels: { ...driver.kernels, add() {} } };
@@ -67,14 +67,14 @@ test('what fails gives 1, and a report as JSON', async () => {
   expect(code).toBe(1);
   const report = JSON.parse(stdout);
   expect(report.failed).toBeGreaterThan(0);
-  expect(report.closeness).toMatchObject([{ op: 'add', format: 'f32', share: null }]); // where no error is allowed
+  expect(report.closeness).toMatchObject([{ op: 'add', format: 'f32', share: null }]); // tolerance 0
 }, 60_000);
 
 test.each([
   ['an unknown suite', [reference, '--only', 'opz'], "there is no suite 'opz'"],
-  ['no such file', ['./nowhere.js'], "there is no file, folder or installed package './nowhere.js'"],
+  ['a missing file', ['./nowhere.js'], "there is no file, folder or installed package './nowhere.js'"],
   ['a package of another kind', [at('../../core')], 'declares no backend'],
-  ['a seed that is none', [reference, '--seed', 'x'], 'it must be a whole number from 0'],
+  ['an invalid seed', [reference, '--seed', 'x'], 'it must be a whole number from 0'],
 ])(
   '%s is an error',
   async (_name, args, message) => {
@@ -85,7 +85,7 @@ test.each([
   60_000,
 );
 
-test('another seed makes other cases, the same ones each time', async () => {
+test('another seed makes other cases, the same at each run', async () => {
   const names = async (...args: string[]) => {
     const { stdout } = await command(reference, '--only', 'generated', '--cases', '^add:', '--json', ...args);
     return JSON.parse(stdout).results.map((result: { name: string }) => result.name);

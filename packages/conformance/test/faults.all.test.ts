@@ -33,7 +33,7 @@ import { planDriver } from './plan-driver.js';
 import { richDriver, toyCodec } from './rich-driver.js';
 import { roundingDriver } from './rounding-driver.js';
 
-/** One fault, planted in an otherwise right driver, and the case that must find it. */
+/** A fault in an otherwise correct driver, and the case that must find it. */
 interface Fault {
   readonly plant: (driver: KernelDriver) => Driver;
   readonly suite: string;
@@ -49,7 +49,7 @@ const kernel =
   (name: KernelName, make: (right: Kernel) => Kernel): Fault['plant'] =>
   (driver) => ({ ...driver, kernels: { ...driver.kernels, [name]: make(driver.kernels[name]!) } });
 
-/** The right kernel on other operands. */
+/** The correct kernel on changed operands. */
 const operands = (name: KernelName, change: (given: KernelOperands) => KernelOperands): Fault['plant'] =>
   kernel(
     name,
@@ -61,7 +61,7 @@ const operands = (name: KernelName, change: (given: KernelOperands) => KernelOpe
 const attributes = (name: KernelName, changed: Readonly<Record<string, number>>): Fault['plant'] =>
   kernel(name, (right) => (given, own, outputs) => right(given, { ...own, ...changed }, outputs));
 
-/** The right kernel, then `spoil`. */
+/** The correct kernel, then `spoil`. */
 const afterwards = (
   name: KernelName,
   spoil: (outputs: readonly KernelMemory[], given: KernelOperands) => void,
@@ -71,7 +71,7 @@ const afterwards = (
     spoil(outputs, given);
   });
 
-/** A tensor with other elements in memory of its own. */
+/** A tensor with changed elements, in its own memory. */
 function replaced(tensor: KernelMemory, change: (value: number, index: number) => number): KernelMemory {
   const values = elements(tensor).map(change);
   return { ...tensor, byteOffset: 0, buffer: { id: -1, bytes: values.slice().buffer } as HostBuffer };
@@ -94,7 +94,7 @@ const withKv =
   (change: (right: DriverKv) => Partial<DriverKv>): Fault['plant'] =>
   (driver) => ({ ...driver, kv: { ...kvOf(driver), ...change(kvOf(driver)) } });
 
-/** What a driver that leaks never lets go. */
+/** Objects that a leaking driver keeps alive. */
 const leaked: unknown[] = [];
 afterEach(() => {
   leaked.length = 0;
@@ -232,7 +232,7 @@ const kernelFaults: Readonly<Record<string, Fault>> = {
   'attention ignores the window': ops(/^attention: sliding window/, attributes('attention', { window: 0 })),
   'attention ignores the soft cap': ops(/^attention: soft cap/, attributes('attention', { softCap: 0 })),
   'attention looks ahead': ops(/^attention: contiguous/, attributes('attention', { causal: 0 })),
-  'attention leaves its first key out': ops(
+  'attention skips its first key': ops(
     /^attention: one token after many/,
     attributes('attention', { window: 36 }),
   ),
@@ -240,7 +240,7 @@ const kernelFaults: Readonly<Record<string, Fault>> = {
     /^kvAppend: in order/,
     operands('kvAppend', (given) => ({ ...given, slots: replaced(memory(given.slots), (slot) => slot + 1) })),
   ),
-  'kvAppend writes rows that it should skip': ops(
+  'kvAppend writes rows with slot −1': ops(
     /^kvAppend: scattered, one skipped/,
     operands('kvAppend', (given) => ({
       ...given,
@@ -284,7 +284,7 @@ const kernelFaults: Readonly<Record<string, Fault>> = {
       strengths: replaced(memory(given.strengths), (v, i) => (i % 3 === 2 ? 0 : v)),
     })),
   ),
-  'angles are formed in f32': ops(
+  'angles are computed in f32': ops(
     /^ropeTable: far/,
     afterwards('ropeTable', ([table], { positions, frequencies }) => {
       const [p, f] = [elements(memory(positions)), floatsOf(memory(frequencies))];
@@ -322,7 +322,7 @@ const kernelFaults: Readonly<Record<string, Fault>> = {
       ),
     })),
   ),
-  'sample takes the first random number for every row': ops(
+  'sample uses the first random number for every row': ops(
     /^sample: every filter/,
     operands('sample', (given) => ({ ...given, draws: replaced(memory(given.draws), () => 0) })),
   ),
@@ -347,7 +347,7 @@ const kernelFaults: Readonly<Record<string, Fault>> = {
     caughtBy: /^gatherRows: past the end/,
     plant: operands('gatherRows', (given) => ({ ...given, rows: replaced(memory(given.rows), () => 0) })),
   },
-  'a refused run leaves the driver broken': {
+  'a refused run breaks the driver': {
     suite: 'errors',
     caughtBy: /^embed: id past the table/,
     plant: (driver) => {
@@ -361,12 +361,12 @@ const kernelFaults: Readonly<Record<string, Fault>> = {
       return { ...driver, kernels: { ...driver.kernels, embed, add } };
     },
   },
-  'silu spoils its operand': {
+  'silu overwrites its operand': {
     suite: 'operands',
-    caughtBy: /^silu leaves/,
+    caughtBy: /^silu does not change/,
     plant: afterwards('silu', ([y], { x }) => floatsOf(memory(x)).set(floatsOf(y!))),
   },
-  'gelu ignores where its operand begins': {
+  'gelu ignores the offset of its operand': {
     suite: 'views',
     caughtBy: /^gelu: erf/,
     plant: operands('gelu', ({ x }) => ({ x: { ...memory(x), byteOffset: memory(x).byteOffset & ~63 } })),
@@ -376,7 +376,7 @@ const kernelFaults: Readonly<Record<string, Fault>> = {
     caughtBy: /^swiglu: seed/,
     plant: afterwards('swiglu', ([y]) => floatsOf(y!).fill(0, 16 * y!.shape[1]!)),
   },
-  'add computes in the memory of an operand that is still needed': {
+  'add writes into an operand that is still needed': {
     suite: 'plans',
     caughtBy: /^random plan/,
     plant: afterwards('add', ([y], { b }) =>
@@ -385,7 +385,7 @@ const kernelFaults: Readonly<Record<string, Fault>> = {
   },
 };
 
-/** The right kernel, but with more than `few` rows its results are rounded to 16 bits of mantissa. */
+/** The correct kernel, but with more than `few` rows it rounds its results to 16 bits of mantissa. */
 const otherwiseBeyond = (name: KernelName, few: number): Fault['plant'] =>
   afterwards(name, ([y]) => {
     const bits = new Int32Array((y!.buffer as HostBuffer).bytes, y!.byteOffset, elementCount(y!.shape));
@@ -393,7 +393,7 @@ const otherwiseBeyond = (name: KernelName, few: number): Fault['plant'] =>
   });
 
 const rowFaults: Readonly<Record<string, Fault>> = {
-  'a product that promises not to depends on the number of rows': {
+  'a batchInvariant product depends on the number of rows': {
     suite: 'rows',
     caughtBy: /^linear, batchInvariant, f32/,
     plant: otherwiseBeyond('linear', 16),
@@ -403,7 +403,7 @@ const rowFaults: Readonly<Record<string, Fault>> = {
     caughtBy: /^three projections, batchInvariant, bf16/,
     plant: otherwiseBeyond('qkvLinear', 16),
   },
-  'more rows are promised their bits than a product keeps': {
+  'exactRows is larger than the exact rows of a product': {
     suite: 'rows',
     caughtBy: /^linear, 24 exact rows, f16/,
     plant: (driver) => {
@@ -411,7 +411,7 @@ const rowFaults: Readonly<Record<string, Fault>> = {
       return { ...planted, profile: { ...planted.profile, exactRows: 24 } };
     },
   },
-  'more rows are promised their bits than attention keeps': {
+  'exactRows is larger than the exact rows of attention': {
     suite: 'rows',
     caughtBy: /^attention, 8 exact rows after 250/,
     plant: (driver) => {
@@ -422,8 +422,8 @@ const rowFaults: Readonly<Record<string, Fault>> = {
 };
 
 /**
- * A driver of plans whose kernel compares counts of elements, then writes the rows of its output by the output's own last dimension,
- * as many as its operand has.
+ * A plan driver whose kernel only compares element counts. It then writes as many output rows as its operand has, with
+ * the output's own last dimension as row length.
  */
 const countingDriver = (name: KernelName, operand: string): Fault['plant'] => {
   const writeRows: Kernel = (given, _attributes, [y]) => {
@@ -437,7 +437,7 @@ const countingDriver = (name: KernelName, operand: string): Fault['plant'] => {
   return (driver) => planDriver({ ...driver, kernels: { ...driver.kernels, [name]: writeRows } });
 };
 
-/** The source with other parts, where it has any. */
+/** The source with changed parts, if it has parts. */
 const withParts = (
   source: WeightSource,
   change: (parts: WeightPart[]) => readonly WeightPart[],
@@ -473,7 +473,7 @@ const contractFaults: Readonly<Record<string, Fault>> = {
         }),
     }),
   },
-  'parts of a weight are taken in the wrong order': {
+  'parts of a weight are joined in the wrong order': {
     suite: 'weights',
     caughtBy: /^f32 in parts of rows, in memory/,
     plant: withPart((parts) => parts.reverse()),
@@ -488,7 +488,7 @@ const contractFaults: Readonly<Record<string, Fault>> = {
       })),
     ),
   },
-  'columns are always the first': {
+  'columns always begin at 0': {
     suite: 'weights',
     caughtBy: /^bf16: columns of longer rows/,
     plant: withPart((parts) =>
@@ -523,7 +523,7 @@ const contractFaults: Readonly<Record<string, Fault>> = {
   },
   'a missing file gives an error without a code': {
     suite: 'weights',
-    caughtBy: /^a file that is not there/,
+    caughtBy: /^a missing file/,
     plant: (driver) => ({
       ...driver,
       loadWeight: (source) =>
@@ -541,7 +541,7 @@ const contractFaults: Readonly<Record<string, Fault>> = {
         driver.loadWeight({ ...source, format: source.format === 'bf16' ? 'f16' : source.format }),
     }),
   },
-  'freeing one weight spoils the others': {
+  'freeing one weight overwrites the others': {
     suite: 'lifecycle',
     caughtBy: /^disposing one weight/,
     plant: (driver) => {
@@ -557,7 +557,7 @@ const contractFaults: Readonly<Record<string, Fault>> = {
       };
     },
   },
-  'a freed buffer is given out again as it is': {
+  'a freed buffer is reused without zeroing': {
     suite: 'lifecycle',
     caughtBy: /^a buffer starts zeroed/,
     plant: withMemory((right) => {
@@ -571,7 +571,7 @@ const contractFaults: Readonly<Record<string, Fault>> = {
       };
     }),
   },
-  'too large a buffer gives an error without a code': {
+  'a too large buffer gives an error without a code': {
     suite: 'memory',
     caughtBy: /^a buffer larger than any memory/,
     plant: withMemory(() => {
@@ -584,7 +584,7 @@ const contractFaults: Readonly<Record<string, Fault>> = {
     caughtBy: /^parts of a buffer/,
     plant: withMemory((right) => ({ write: (buffer, _offset, bytes) => right.write(buffer, 0, bytes) })),
   },
-  'a replay uses the inputs of the run before': {
+  'a replay uses the inputs of the previous run': {
     suite: 'graph',
     caughtBy: /^new inputs give new results/,
     plant: withMemory((right) => {
@@ -648,7 +648,7 @@ const contractFaults: Readonly<Record<string, Fault>> = {
       residual: replaced(memory(residual), () => 0),
     })),
   },
-  'experts are stacked the wrong way round': {
+  'experts are stacked in reverse order': {
     suite: 'moeFused',
     caughtBy: /^moe of f32 stacks/,
     plant: (driver) => ({
@@ -657,7 +657,7 @@ const contractFaults: Readonly<Record<string, Fault>> = {
         driver.loadWeight(source.shape.length === 3 ? withParts(source, (parts) => parts.reverse()) : source),
     }),
   },
-  'a block format is decoded with the scale of its neighbour': {
+  'a block is decoded with the scale of its neighbour': {
     suite: 'quantGguf',
     caughtBy: /^linear: toy/,
     plant: operands('linear', ({ w, ...others }) => {
@@ -676,7 +676,7 @@ const contractFaults: Readonly<Record<string, Fault>> = {
       };
     }),
   },
-  'zero points of GPTQ are taken as they are stored': {
+  'zero points of GPTQ are used as stored': {
     suite: 'quantGptq',
     caughtBy: /^linear, 4 bits, symmetric/,
     plant: (driver) => ({ ...driver, loadGptq: (source) => driver.loadGptq!({ ...source, version: 2 }) }),
@@ -689,7 +689,7 @@ const contractFaults: Readonly<Record<string, Fault>> = {
       loadGptq: ({ groupIndex: _, ...source }) => driver.loadGptq!(source),
     }),
   },
-  'blocks whose size is no power of two are not expected': {
+  'block sizes must be a power of two': {
     suite: 'pagedKv',
     caughtBy: /^blocks of 13 tokens equal/,
     plant: operands('attention', (given) => {
@@ -699,25 +699,25 @@ const contractFaults: Readonly<Record<string, Fault>> = {
         : given;
     }),
   },
-  'blocks are written to the beginning of a cache': {
+  'blocks are written to the start of a cache': {
     suite: 'caches',
-    caughtBy: /^a block of f16 that is written leaves the others/,
+    caughtBy: /^a write to a block of f16 leaves the others/,
     plant: withKv((right) => ({ write: (to, _first, count, bytes) => right.write(to, 0, count, bytes) })),
   },
-  'of several blocks only the first is read': {
+  'only the first of several blocks is read': {
     suite: 'caches',
-    caughtBy: /^blocks of f32 are read as they were written/,
+    caughtBy: /^blocks of f32 are read back unchanged/,
     plant: withKv((right) => ({
       read: (from, first, count, bytes) =>
         right.read(from, first, 1, bytes.subarray(0, bytes.length / count)),
     })),
   },
-  'blocks cross the border in the layout of the device': {
+  'blocks are copied in the layout of the device': {
     suite: 'caches',
     caughtBy: /^a token lies in its place/,
     plant: (driver) => headsFirst(driver, false),
   },
-  'a layout of its own whose caches are not zeroed': {
+  'caches in an own layout are not zeroed': {
     suite: 'caches',
     caughtBy: /^a cache of i8 starts zeroed/,
     plant: withKv((right) => {
@@ -725,7 +725,7 @@ const contractFaults: Readonly<Record<string, Fault>> = {
       return { allocate: (spec) => freed[freed.push(freed[0] ?? right.allocate(spec)) - 1]! };
     }),
   },
-  'an int8 cache whose scales are lost': {
+  'an int8 cache loses its scales': {
     suite: 'kvQuant',
     caughtBy: /^kvAppend: int8/,
     plant: afterwards('kvAppend', (_, { vCache }) => {
@@ -737,7 +737,7 @@ const contractFaults: Readonly<Record<string, Fault>> = {
       });
     }),
   },
-  'a group is declared without the ops of one': {
+  'a group is declared without collective ops': {
     suite: 'manifest',
     caughtBy: /^a backend can be made of the driver/,
     plant: (driver) => ({
@@ -746,24 +746,24 @@ const contractFaults: Readonly<Record<string, Fault>> = {
     }),
   },
   'an empty name': refusedDriver((driver) => ({ ...driver, name: '' })),
-  'a profile of another kind': refusedDriver((driver) => withProfile(driver, { kind: 'tpu' })),
+  'a profile of an unknown kind': refusedDriver((driver) => withProfile(driver, { kind: 'tpu' })),
   'a profile with a NaN': refusedDriver((driver) => withProfile(driver, { flops: Number.NaN })),
   'a profile without bandwidth': refusedDriver((driver) => withProfile(driver, { readBandwidth: 0 })),
   'an unknown capability': refusedDriver((driver) => ({
     ...driver,
     capabilities: { ...driver.capabilities, ...{ warp: true } },
   })),
-  'free memory is no number': {
+  'free memory is not a number': {
     suite: 'memory',
     caughtBy: /^free memory/,
     plant: (driver) => ({ ...driver, freeMemory: () => Number.NaN }),
   },
-  'all buffers have one id': {
+  'all buffers have the same id': {
     suite: 'memory',
-    caughtBy: /^living buffers and weights/,
+    caughtBy: /^live buffers and weights/,
     plant: withMemory((right) => ({ allocate: (bytes) => ({ ...right.allocate(bytes), id: 7 }) })),
   },
-  'a weight works only in the ops that its source names': {
+  'a weight works only in the ops of its `uses`': {
     suite: 'weights',
     caughtBy: /^uses \[embed\] are a hint/,
     plant: (driver) => {
@@ -785,7 +785,7 @@ const contractFaults: Readonly<Record<string, Fault>> = {
       };
     },
   },
-  'a weight says that it takes no bytes': {
+  'a weight has byteLength 0': {
     suite: 'weights',
     caughtBy: /^byteLength of f32/,
     plant: (driver) => ({
@@ -793,22 +793,22 @@ const contractFaults: Readonly<Record<string, Fault>> = {
       loadWeight: async (source) => ({ ...(await driver.loadWeight(source)), byteLength: 0 }),
     }),
   },
-  'freed buffers are kept': {
+  'freed buffers leak': {
     suite: 'leaks',
-    caughtBy: /^a cache is given back/,
+    caughtBy: /^a cache is freed/,
     plant: withMemory((right) => ({ allocate: (bytes) => held(right.allocate(bytes)) })),
   },
-  'freed weights are kept': {
+  'freed weights leak': {
     suite: 'leaks',
-    caughtBy: /^a weight is given back/,
+    caughtBy: /^a weight is freed/,
     plant: (driver) => ({
       ...driver,
       loadWeight: async (source) => held(await driver.loadWeight(source)),
     }),
   },
-  'what a disposed driver held is kept': {
+  'memory of a disposed driver leaks': {
     suite: 'leaks',
-    caughtBy: /^a backend gives back/,
+    caughtBy: /^a backend frees/,
     plant: withMemory((right) => {
       const own = new Set<HostBuffer>();
       held(own);
@@ -822,7 +822,7 @@ const contractFaults: Readonly<Record<string, Fault>> = {
       };
     }),
   },
-  'loads wait until nothing runs': {
+  'loads wait until all plans have ended': {
     suite: 'concurrency',
     caughtBy: /^a load waits for one plan/,
     plant: (driver) => {
@@ -844,7 +844,7 @@ const contractFaults: Readonly<Record<string, Fault>> = {
       };
     },
   },
-  'a load spoils the plan that runs': {
+  'a load overwrites the running plan': {
     suite: 'concurrency',
     caughtBy: /^weights load while/,
     plant: (driver) => {
@@ -865,7 +865,7 @@ const contractFaults: Readonly<Record<string, Fault>> = {
       };
     },
   },
-  'allocate holds up the event loop': {
+  'allocate blocks the event loop': {
     suite: 'concurrency',
     caughtBy: /^allocate and free return at once/,
     plant: withMemory((right) => ({
@@ -885,24 +885,24 @@ const contractFaults: Readonly<Record<string, Fault>> = {
     caughtBy: /^work takes time/,
     plant: (driver) => planDriver(driver, { timer: (milliseconds) => 1000 * milliseconds }),
   },
-  'words of a plan are trusted': {
+  'words of a plan are not checked': {
     suite: 'words',
     caughtBy: /^an output of another shape/,
     plant: (driver) => planDriver(driver),
   },
-  'rows of another operand are as long as those of its first, where the counts agree': {
+  'rows of an operand have the row length of the first operand, if the counts agree': {
     suite: 'words',
     caughtBy: /^add: as many elements in other shapes/,
     plant: countingDriver('add', 'a'),
   },
-  'rows of a mask are taken for those of its logits': {
+  'the row length of a mask is used for the logits': {
     suite: 'words',
     caughtBy: /^maskLogits: as many elements in other shapes/,
     plant: countingDriver('maskLogits', 'x'),
   },
-  'host memory is given out again as it is': {
+  'host memory is reused without zeroing': {
     suite: 'memory',
-    caughtBy: /^host memory has the bytes asked for/,
+    caughtBy: /^host memory has the requested bytes/,
     plant: (driver) => {
       const pages = new Map<number, ArrayBuffer>();
       const hostMemory = (byteLength: number) => {
@@ -913,29 +913,29 @@ const contractFaults: Readonly<Record<string, Fault>> = {
       return planDriver(driver, { hostMemory });
     },
   },
-  'too much host memory gives an error without a code': {
+  'a too large host memory gives an error without a code': {
     suite: 'memory',
     caughtBy: /^host memory larger than any/,
     plant: (driver) => planDriver(driver, { hostMemory: (byteLength) => new ArrayBuffer(byteLength) }),
   },
-  'an op that goes wrong is flagged as its neighbour': {
+  'a failing op is flagged as its neighbour': {
     suite: 'errors',
     caughtBy: /^an op that goes wrong is named/,
     plant: (driver) => planDriver(driver, { flagged: (op) => Math.max(0, op - 1) }),
   },
-  'an op that goes wrong is not named': {
+  'a failing op is not named': {
     suite: 'errors',
     caughtBy: /^an op that goes wrong is named/,
     plant: (driver) => planDriver(driver, { memoryOf: (_, io) => ({ ...io, fault: new Int32Array(2) }) }),
   },
-  'temporaries lie over what their ops still read': {
+  'temporaries overlap operands that their ops still read': {
     suite: 'plans',
     caughtBy: /^random plan/,
     plant: (driver) => planDriver(driver, { mayShare: (a, b) => a.last <= b.first || b.last <= a.first }),
   },
-  'plans of one key work on the host memory of the first': {
+  'plans with equal keys use the host memory of the first': {
     suite: 'steps',
-    caughtBy: /^steps alike/,
+    caughtBy: /^equal steps/,
     plant: (driver) => {
       const first = new Map<string, PlanIo>();
       return planDriver(driver, {
@@ -946,7 +946,7 @@ const contractFaults: Readonly<Record<string, Fault>> = {
       });
     },
   },
-  'a product claims to round its operand, and does not': {
+  'a product claims to round its operand but does not': {
     suite: 'bf16',
     caughtBy: /^linear: x as bf16, with bf16/,
     plant: (driver) => {
@@ -954,7 +954,7 @@ const contractFaults: Readonly<Record<string, Fault>> = {
       return { ...driver, manifest };
     },
   },
-  'a temporary is cut to bf16, not rounded': {
+  'a temporary is truncated to bf16, not rounded': {
     suite: 'bf16',
     caughtBy: /^silu: outputs as bf16/,
     plant: () => {
@@ -987,9 +987,9 @@ const contractFaults: Readonly<Record<string, Fault>> = {
       return { ...right, kernels: { ...right.kernels, linear } };
     },
   },
-  'captured plans are kept': {
+  'captured plans leak': {
     suite: 'leaks',
-    caughtBy: /^a captured plan is given back/,
+    caughtBy: /^a captured plan is freed/,
     plant: (driver) => planDriver(driver, { keepCaptured: held }),
   },
   'a core op is missing from the manifest': {
@@ -1004,7 +1004,7 @@ const contractFaults: Readonly<Record<string, Fault>> = {
 
 const faults = { ...kernelFaults, ...rowFaults, ...contractFaults };
 
-/** Only the cases that can see the fault: the whole kit passes without it (kit.all.test.ts). */
+/** Only the cases that can see the fault; without the fault the whole kit passes (kit.all.test.ts). */
 const near = ({ suite, caughtBy }: Fault) => ({
   suites: [suite],
   cases: suite === 'leaks' ? caughtBy : new RegExp(caughtBy.source.split(/[: ]/)[0]!), // of ops: all of one op
@@ -1023,7 +1023,7 @@ describe('the kit finds', () => {
     }, 60_000);
 });
 
-test('a capability that the kit cannot prove is a failure', async () => {
+test('a capability without a suite is a failure', async () => {
   const [driver] = referenceGroup(2);
   const lab = await Lab.start({ createDriver: () => driver! });
   const [only] = undeclared(lab).filter((one) => 'run' in one);

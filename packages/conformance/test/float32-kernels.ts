@@ -1,11 +1,12 @@
 import { elements, type Kernel, type KernelMemory } from '@quern/core';
 
-// Kernels of a device without float64: floats are f32, integers are exact. A device has 32-bit words where BigInt stands here.
+// Kernels of a device without float64: floats are f32, integers are exact. BigInt stands for several 32-bit words of a
+// device.
 
 const f32 = Math.fround;
 const valuesOf = (operand: unknown) => elements(operand as KernelMemory) as Float32Array | Int32Array;
 
-/** 2¹⁶⁰ / 2π, of which 96 bits behind the binary point matter to a product of 55 bits. */
+/** 2¹⁶⁰ / 2π; a product with 55 bits needs 96 bits after the binary point. */
 const turnsPerUnit = 0xa2f9836e4e441529fc2757d1f534ddc0db629599n >> 2n;
 
 /** A positive f32 as whole · 2^exponent. */
@@ -35,7 +36,7 @@ export const ropeTable: Kernel = ({ positions, frequencies }, { magnitude }, [ta
     }
 };
 
-/** Partial sums in a tree, as the threads of a device make them: sums[i] is that of the first i + 1. */
+/** Partial sums in a tree, as the threads of a device compute them: sums[i] is the sum of the first i + 1. */
 function prefixSums(values: Float32Array): Float32Array {
   const sums = values.slice();
   for (let distance = 1; distance < sums.length; distance *= 2)
@@ -68,7 +69,7 @@ function draw(x: Float32Array, [temperature, topK, topP, logMinP]: Float32Array,
   return tokens[found < 0 ? weights.findLastIndex((weight) => weight > 0) : found]!;
 }
 
-/** `right` checks settings and draws: comparisons, which f32 has. */
+/** `right` checks settings and draws, with comparisons only, which f32 can do. */
 export const sampleOver =
   (right: Kernel): Kernel =>
   async (given, attributes, outputs) => {

@@ -1,4 +1,4 @@
-// ropeTable and sample are within reach of devices without float64.
+// A device without float64 can compute ropeTable and sample within tolerance.
 import { runConformance } from '@quern/conformance';
 import { ropeTable, sampleOver } from './float32-kernels.js';
 import { richDriver } from './rich-driver.js';
@@ -16,5 +16,5 @@ test.each(['ropeTable', 'sample'])('%s of a device without float64 is right', as
     expect(results.filter(({ status }) => status !== 'passed')).toEqual([]);
     shares.push(...closeness.map(({ share }) => share));
   }
-  expect(Math.max(...shares)).toBeLessThan(0.5); // room for a device whose sin and cos are coarser
+  expect(Math.max(...shares)).toBeLessThan(0.5); // leaves room for coarser sin and cos on a device
 });

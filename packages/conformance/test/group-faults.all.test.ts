@@ -1,4 +1,4 @@
-// The kit on groups of drivers: a right one, and faults planted in it.
+// The kit on groups of drivers: a correct group, and faults in it.
 import { referenceGroup } from '@quern/backend-reference';
 import { runConformance } from '@quern/conformance';
 import {
@@ -30,7 +30,7 @@ const run = (createGroup: (worldSize: number) => readonly KernelDriver[]) =>
     only: { suites: ['collective'] },
   });
 
-test('a right group passes', async () => {
+test('a correct group passes', async () => {
   const report = await run(referenceGroup);
   expect(report.results.filter(({ status }) => status !== 'passed')).toEqual([]);
   expect(report.passed).toBeGreaterThan(15);
@@ -46,14 +46,14 @@ const afterwards =
   };
 
 const faults: Readonly<Record<string, [(worldSize: number) => readonly KernelDriver[], RegExp]>> = {
-  'ranks get other bits': [
+  'ranks get different bits': [
     groupWith(
       'allReduce',
       afterwards((y, rank) => (y[0] = y[0]! + rank * 2 ** -22 * y[0]!)),
     ),
     /^allReduce by sum, 2/,
   ],
-  'the largest is taken for the least': [
+  'the maximum is used as the minimum': [
     groupWith(
       'allReduce',
       (kernel) =>
@@ -62,7 +62,7 @@ const faults: Readonly<Record<string, [(worldSize: number) => readonly KernelDri
     ),
     /^allReduce by min, 2/,
   ],
-  'rows are gathered in the order of another rank': [
+  'rows are gathered in the wrong rank order': [
     groupWith(
       'allGather',
       afterwards((y, rank) => {
@@ -71,7 +71,7 @@ const faults: Readonly<Record<string, [(worldSize: number) => readonly KernelDri
     ),
     /^allGather, 2/,
   ],
-  'a slice is taken for the whole of its tensor': [
+  'a slice is used as its whole tensor': [
     groupWith('allGather', (kernel) => (given, attributes, outputs) => {
       const x = given.x as KernelMemory;
       const { bytes } = x.buffer as HostBuffer;
@@ -92,7 +92,7 @@ test.each(Object.entries(faults))('the kit finds: %s', async (_name, [createGrou
   expect(failed).toEqual(expect.arrayContaining([expect.stringMatching(caughtBy)]));
 });
 
-test('a rank that leaves ends the runs of the others', async () => {
+test('a rank that leaves rejects the runs of the others', async () => {
   const [left, right] = referenceGroup(2).map((driver) => defineBackend(driver));
   need(left!, 'collective');
   const step = left.step();

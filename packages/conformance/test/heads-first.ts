@@ -30,7 +30,7 @@ export function reordered(bytes: Uint8Array, spec: KvSpec, direction: Direction)
   return result;
 }
 
-/** The kernel of canonical caches over caches [blocks, Hk, size, d]: on canonical copies, which go back into their places. */
+/** The kernel for canonical caches, on caches [blocks, Hk, size, d]: runs on canonical copies and copies them back. */
 export const overCaches =
   (kernel: Kernel, specOf: (buffer: DriverBuffer) => KvSpec | undefined): Kernel =>
   (operands, attributes, outputs) => {
@@ -54,8 +54,8 @@ export const overCaches =
   };
 
 /**
- * The driver with caches in a layout of its own, [blocks, Hk, size, d]: blocks are reordered where they cross the border. Not
- * `honest`: they are handed out as they lie.
+ * The driver with caches in its own layout [blocks, Hk, size, d]: blocks are reordered on the way in and out. `honest`
+ * false: not reordered.
  */
 export function headsFirst(driver: KernelDriver, honest = true): KernelDriver {
   const plain = kvOf(driver);

@@ -1,14 +1,14 @@
 import type { ByteRange, CapturedPlan, PlanDriver, PlanIo } from '@quern/core';
 
-/** The parts of a driver that has several plans in flight; a fault replaces one of them. */
+/** The parts of a driver with several plans in flight; each fault replaces one. */
 export interface FlightParts {
-  /** Bytes of the host's inputs at the call; given back when the device takes them. */
+  /** Input bytes at the call; the returned function gives them back when the device takes them. */
   take(inputs: ArrayBuffer, ranges: readonly ByteRange[]): () => readonly (readonly [number, Uint8Array])[];
-  /** Calls `write` in an event of its own, just before the promise settles. */
+  /** Calls `write` in its own event, just before the promise settles. */
   settle(write: () => void): Promise<void>;
-  /** What a run waits for. */
+  /** What a run must wait for. */
   after(runs: readonly Promise<unknown>[]): Promise<unknown>;
-  /** The word that aborts a run: its own. */
+  /** The control word of a run. */
   control(own: Int32Array, io: PlanIo): Int32Array;
 }
 
@@ -31,11 +31,13 @@ export const rightFlight: FlightParts = {
   control: (own) => own,
 };
 
-/** A driver with memory of its own over one that shares the host's: it takes two plans before the first has ended. */
+/**
+ * A driver with its own memory, over a driver that shares host memory: accepts two plans before the first has ended.
+ */
 export function inFlightDriver({ executor, ...driver }: PlanDriver, parts: FlightParts): PlanDriver {
   const runs: Promise<unknown>[] = [];
 
-  /** Runs after the plans before it, and hands the outputs over as it settles. */
+  /** Runs after the earlier plans, and copies the outputs when it settles. */
   function enter(io: PlanIo, own: PlanIo, run: () => Promise<void>): Promise<void> {
     const running = parts.after(runs).then(async () => {
       await run();

@@ -15,11 +15,11 @@ test('a driver with two plans in flight passes', async () => {
 });
 
 const faults: Readonly<Record<string, readonly [fault: Partial<FlightParts>, caughtBy: RegExp]>> = {
-  'inputs are taken when the device begins, not at the call': [
+  'inputs are taken when the device starts, not at the call': [
     { take: (inputs, ranges) => () => rightFlight.take(inputs, ranges)() },
-    /^replays asked for together/,
+    /^replays requested together/,
   ],
-  'of the dirty ranges only the first is taken': [
+  'only the first dirty range is taken': [
     { take: (inputs, ranges) => rightFlight.take(inputs, ranges.slice(0, 1)) },
     /^parts of an input/,
   ],
@@ -31,13 +31,13 @@ const faults: Readonly<Record<string, readonly [fault: Partial<FlightParts>, cau
           ranges.map(({ from, to }) => ({ from, to: to - 4 })),
         ),
     },
-    /^replays asked for together/,
+    /^replays requested together/,
   ],
-  'plans do not wait for the one before them': [
+  'plans do not wait for the previous plan': [
     { after: async () => {} },
     /^(replays|replays and steps settle|an abort of all)/,
   ],
-  'all runs of a graph have one control word': [{ control: (_own, io) => io.control }, /^the abort of one/],
+  'all runs of a graph share one control word': [{ control: (_own, io) => io.control }, /^the abort of one/],
 };
 
 describe('the kit finds', () => {

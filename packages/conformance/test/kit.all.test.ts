@@ -5,13 +5,13 @@ import { type Lifetime, planDriver } from './plan-driver.js';
 import { richDriver, toyCodec } from './rich-driver.js';
 import { roundingDriver } from './rounding-driver.js';
 
-/** Temporaries that are never needed by the same op. */
+/** Temporaries that no op needs together. */
 const apart = (a: Lifetime, b: Lifetime) => a.last < b.first || b.last < a.first;
 const flagging = () => planDriver(richDriver(), { flagged: (op) => op, mayShare: apart });
 
 const options = { createDriver: richDriver, codecs: [toyCodec] };
 
-test('a driver with every fused op and a block format passes, and each part of the kit ran', async () => {
+test('a driver with every fused op and a block format passes, and every suite ran', async () => {
   const report = await runConformance(options);
   expect(report.results.filter(({ status }) => status === 'failed')).toEqual([]);
   const passed = new Set(report.results.flatMap(({ suite, status }) => (status === 'passed' ? [suite] : [])));
@@ -20,7 +20,7 @@ test('a driver with every fused op and a block format passes, and each part of t
   expect(report.passed + report.failed + report.notSupported).toBe(report.results.length);
 }, 300_000);
 
-test('a driver whose caches have a layout of their own passes wherever caches are', async () => {
+test('a driver with its own cache layout passes all suites with caches', async () => {
   const suites = ['ops', 'generated', 'fused', 'caches', 'pagedKv', 'kvQuant', 'graph', 'rows', 'steps'];
   const createDriver = () => headsFirst(richDriver());
   const cases = /cache|attention|kvAppend|qkNorm|block|fork|sequence|token|decod/i;
@@ -45,13 +45,13 @@ test.each([
   300_000,
 );
 
-test('what is not claimed counts apart from what passes', async () => {
+test('unclaimed cases are counted separately from passed cases', async () => {
   const report = await runConformance({ ...options, only: { suites: ['undeclared'] } });
   expect(report).toMatchObject({ passed: 0, failed: 0, notSupported: 1 });
   expect(formatReport(report)).toContain('the driver does not declare collective');
 });
 
-test('cases can be chosen by suite and by name, and are reported as they end', async () => {
+test('cases can be selected by suite and name, and are reported when they end', async () => {
   const seen: Result[] = [];
   const only = { suites: ['ops'], cases: /^rope:/ };
   const report = await runConformance({ ...options, only, onResult: (result) => seen.push(result) });
@@ -60,7 +60,7 @@ test('cases can be chosen by suite and by name, and are reported as they end', a
   expect(seen.every(({ suite, name }) => suite === 'ops' && name.startsWith('rope:'))).toBe(true);
 });
 
-test('a part of the kit that does not exist is refused, and so is one that is empty', async () => {
+test('an unknown suite is refused, and so is an empty selection', async () => {
   const only = (part: object) => runConformance({ ...options, only: part });
   await expect(only({ suites: ['opz'] })).rejects.toMatchObject({
     name: 'ConformanceError',
@@ -79,13 +79,13 @@ test('a part of the kit that does not exist is refused, and so is one that is em
   });
 });
 
-test('a pattern that remembers where it was chooses the same cases', async () => {
+test('a regular expression with state selects the same cases', async () => {
   const count = async (cases: RegExp) =>
     (await runConformance({ ...options, only: { suites: ['ops'], cases } })).passed;
   expect(await count(/^rope:/g)).toBe(await count(/^rope:/));
 });
 
-test('a report tells how near each op came to its tolerance, by format', async () => {
+test('a report gives the largest share of the tolerance of each op, by format', async () => {
   const wrong = richDriver();
   const linear: typeof wrong.kernels.linear = async (given, own, [y]) => {
     await wrong.kernels.linear(given, own, [y!]);
@@ -106,7 +106,7 @@ test('a report tells how near each op came to its tolerance, by format', async (
   );
 });
 
-test('shares near the edge are marked, and errors where none is allowed', () => {
+test('shares near 1 are marked, and errors with tolerance 0', () => {
   const seen = { op: 'silu', case: 'silu: rows' };
   const closeness = [
     { ...seen, format: 'f32', share: 0.93 },
@@ -127,7 +127,7 @@ test('a report shows each failure with its reason', () => {
   expect(text).toContain('1 passed, 1 failed, 0 not supported');
 });
 
-/** A test framework that only writes down what is registered. */
+/** A test framework that only records registered tests. */
 function notebook() {
   const [ran, skipped]: [(() => Promise<void>)[], string[]] = [[], []];
   const add = (_name: string, body: () => Promise<void>) => ran.push(body);
@@ -135,7 +135,7 @@ function notebook() {
   return { ran, skipped, framework: { describe: (_name: string, body: () => void) => body(), test } };
 }
 
-test('a test framework gets one test per case, and a skipped one for what is not claimed', async () => {
+test('a test framework gets one test per case, skipped for unclaimed cases', async () => {
   const { ran, skipped, framework } = notebook();
   await conformanceTests({ ...options, only: { suites: ['errors', 'undeclared'] } }, framework);
   expect(skipped).toHaveLength(1);

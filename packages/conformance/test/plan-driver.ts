@@ -22,7 +22,7 @@ import {
   regions,
 } from '@quern/core';
 
-/** A chain of a driver's own: replays by `replay`, between which it does what the chain says. */
+/** The driver's own chain: calls `replay` and updates the inputs between replays as the chain says. */
 export type RunChain = (
   replay: () => Promise<void>,
   io: PlanIo,
@@ -38,36 +38,39 @@ const opByCode = new Map(
 export interface PlanDriverOptions {
   /** Chains of the driver's own. */
   readonly runChain?: RunChain;
-  /** What the driver tells of an op that took so many milliseconds. */
+  /** Reported milliseconds for an op's measured milliseconds. */
   readonly timer?: (milliseconds: number) => number;
-  /** Is given everything that a captured plan holds. */
+  /** Receives the io of every captured plan. */
   readonly keepCaptured?: (io: PlanIo) => unknown;
   readonly hostMemory?: (byteLength: number) => ArrayBuffer;
-  /** Ops that find an index out of range set a flag: the index that the driver tells for an op's. Absent: they throw. */
+  /**
+   * Ops with an index out of range set a flag: the function maps the op's index to the reported index. Absent: they
+   * throw.
+   */
   readonly flagged?: (op: number) => number;
-  /** The driver places temporaries: whether two of these lifetimes may share memory. Absent: core places them. */
+  /** The driver places temporaries: whether two lifetimes may share memory. Absent: core places them. */
   readonly mayShare?: (one: Lifetime, other: Lifetime) => boolean;
-  /** The host memory that a plan works on; absent: its own. */
+  /** Host memory that a plan works on. Absent: its own. */
   readonly memoryOf?: (plan: EncodedPlan, io: PlanIo) => PlanIo;
 }
 
-/** When a temporary is needed: indices of ops. */
+/** Lifetime of a temporary: indices of ops. */
 export interface Lifetime {
   readonly first: number;
   readonly last: number;
 }
 
 interface Temporary extends Lifetime {
-  /** As the plan says. */
+  /** Offset in the plan. */
   readonly offset: number;
   readonly bytes: number;
-  /** Where it lies. */
+  /** Real place. */
   readonly place: number;
 }
 
 const alignUp = (bytes: number) => Math.ceil(bytes / 64) * 64;
 
-/** Each temporary at the lowest place at which it shares memory only with those that it may. */
+/** Places each temporary at the lowest offset where it shares memory only with allowed lifetimes. */
 function placeAll(lifetimes: Float64Array, mayShare: PlanDriverOptions['mayShare']): readonly Temporary[] {
   const placed: Temporary[] = [];
   for (let i = 0; i < lifetimes.length; i += 4) {
@@ -83,7 +86,7 @@ function placeAll(lifetimes: Float64Array, mayShare: PlanDriverOptions['mayShare
   return placed;
 }
 
-/** An arena in which the temporaries of a plan lie where the driver has placed them. */
+/** An arena with the temporaries of a plan, placed by the driver. */
 class OwnArena {
   readonly memory: HostBuffer;
   private readonly temporaries: readonly Temporary[];
@@ -94,7 +97,7 @@ class OwnArena {
     this.memory = { id: -1, bytes: new ArrayBuffer(mayShare ? Math.max(0, ...ends) : arenaBytes) };
   }
 
-  /** Where the byte at an offset of the plan lies. */
+  /** Real place of a byte at an offset of the plan. */
   at(offset: number): number {
     const own = this.temporaries.findLast((one) => offset >= one.offset && offset <= one.offset + one.bytes);
     return own ? own.place + offset - own.offset : offset;
@@ -106,7 +109,7 @@ interface Regions {
   readonly places: Readonly<Record<number, DriverBuffer>>;
 }
 
-/** A kernel driver as one that takes whole plans and trusts their words. Its memory must be the host's. */
+/** A kernel driver as a plan driver that checks the words. Its memory must be host memory. */
 export function planDriver(
   { kernels, memory, ...rest }: KernelDriver,
   options: PlanDriverOptions = {},

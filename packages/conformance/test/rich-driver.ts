@@ -15,7 +15,7 @@ import {
   type WeightSource,
 } from '@quern/core';
 
-/** A block format of the test's own: a float32 scale and four signed bytes. */
+/** A block format for tests: a float32 scale and four signed bytes. */
 export const toyCodec: Codec = {
   format: 'toy',
   blockSize: 4,
@@ -29,7 +29,7 @@ export const toyCodec: Codec = {
   },
 };
 
-/** The values of a toy weight, checked as a driver must. */
+/** The values of a toy weight, with the checks of a driver. */
 export async function decodeToy(source: WeightSource): Promise<Float32Array> {
   const { name, shape, bytes } = source;
   const columns = shape[shape.length - 1]!;
@@ -50,7 +50,7 @@ const support: OpSupport = {
 const mapValues = <From, To>(record: Readonly<Record<string, From>>, map: (value: From, key: string) => To) =>
   Object.fromEntries(Object.entries(record).map(([key, value]) => [key, map(value, key)]));
 
-/** The reference driver with every fused op and a block format: as much as a driver can have by itself. */
+/** The reference driver with every fused op and a block format: all that a single driver can have. */
 export function richDriver(): KernelDriver {
   const driver = referenceDriver();
   const names = Object.keys(fusedOps) as FusedOpName[];

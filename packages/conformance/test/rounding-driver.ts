@@ -14,14 +14,14 @@ import { richDriver } from './rich-driver.js';
 
 const rounded = (value: number): number => bf16ToF32(f32ToBf16(value));
 
-/** A tensor rounded to bf16, still in f32; one that is bf16 already stays. */
+/** A tensor rounded to bf16, still in f32. A bf16 tensor stays unchanged. */
 export function roundOperand(tensor: KernelMemory): KernelMemory {
   if (tensor.dtype !== 'f32') return tensor;
   const values = Float32Array.from(elements(tensor), rounded);
   return { ...tensor, byteOffset: 0, buffer: { id: -1, bytes: values.buffer } as HostBuffer };
 }
 
-/** As tensor units of 16 bits do: x is rounded where the weights are bf16. */
+/** As in 16-bit tensor units: x is rounded if the weights are bf16. */
 const roundsX =
   (kernel: Kernel, weight: string): Kernel =>
   (operands, ...rest) => {
@@ -48,7 +48,7 @@ const withClaims = <Ops extends Readonly<Record<string, OpSupport>>>(ops: Ops): 
     Object.entries(ops).map(([name, support]) => [name, { ...support, ...claims[name] }]),
   ) as Ops;
 
-/** The rich driver on a device that multiplies in bf16, and keeps what it will round anyway in bf16. */
+/** The rich driver on a device that multiplies in bf16, and stores as bf16 the temporaries that it rounds anyway. */
 export function roundingDriver(): KernelDriver {
   const driver = richDriver();
   const { ops, fused = {} } = driver.manifest;

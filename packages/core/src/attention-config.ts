@@ -1,4 +1,4 @@
-/** What is static about an attention: everything else is a tensor of the batch. */
+/** Static settings of an attention. Everything else is a tensor of the batch. */
 export interface AttnConfig {
   /** H, query heads. */
   readonly heads: number;
@@ -14,6 +14,6 @@ export interface AttnConfig {
   readonly window?: number;
   /** Scores become softCap · tanh(score / softCap); absent or 0: off. */
   readonly softCap?: number;
-  /** q, k, v and the weights of the softmax may be rounded to bf16, for models whose matrices are rounded too. */
+  /** The kernel may round q, k, v and the softmax weights to bf16, for models whose matrices are rounded too. */
   readonly bf16?: boolean;
 }

@@ -14,21 +14,21 @@ export interface PlannedMemory {
   readonly weights: number;
   readonly cache: number;
   readonly activations: number;
-  /** What was free when the plan was made. */
+  /** Free memory at planning time. */
   readonly available: number;
 }
 
-/** What the planner decided before anything was allocated, and why. Sizes in bytes, rates per second. */
+/** Decisions of the planner, made before any allocation, and their reasons. Sizes in bytes, rates per second. */
 export interface BackendPlan {
-  /** In the order of the layers, one after the other; one range where one backend computes the model. */
+  /** In layer order, without gaps. One range if one backend computes the model. */
   readonly ranges: readonly PlannedRange[];
   /** Tokens of context the plan can hold. */
   readonly context: number;
   readonly cacheDtype: KvDtype;
-  /** Of all ranges together. */
+  /** Sum over all ranges. */
   readonly memory: PlannedMemory;
-  /** From the measured profile: bytes read and operations done per token. */
+  /** Estimated from the measured profile: bytes read and operations per token. */
   readonly estimate: { readonly prefillTokensPerSecond: number; readonly decodeTokensPerSecond: number };
-  /** One sentence for each choice and each rejection. */
+  /** One sentence per choice and per rejection. */
   readonly reasons: readonly string[];
 }

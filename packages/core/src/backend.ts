@@ -17,17 +17,18 @@ export interface LinearOptions {
   /** [N]. */
   readonly bias?: Weight | undefined;
   /**
-   * Each row of the result has the same bits whatever rows are beside it, and however many. Default false: up to
-   * `profile.exactRows` rows have the bits that each has alone, beyond it is the backend's affair. What is compared with results of
-   * other steps (embeddings) wants it; what chooses the next token does not, since rows may be rounded as those of large steps.
+   * true: the bits of a result row do not depend on the other rows or on their number. Default false: for T ≤
+   * `profile.exactRows` each row has the same bits as alone; for more rows nothing is promised. Use true for values
+   * that are compared across steps (embeddings). Leave false for logits: true allows the coarser rounding of large
+   * steps.
    */
   readonly batchInvariant?: boolean | undefined;
 }
 
 /**
- * The ops that models are written in. A call checks its arguments, infers the output's shape and records; nothing is
- * computed until the step runs. All throw BackendError: BAD_SHAPE, BAD_DTYPE, BAD_ARGUMENT, WRONG_STEP, STEP_FINISHED,
- * DISPOSED. Definitions, tolerances and sources are in the op table (`coreOps`).
+ * The ops of models. A call checks its arguments, infers the output shape and records the op. Nothing is computed until
+ * the step runs. All ops throw BackendError: BAD_SHAPE, BAD_DTYPE, BAD_ARGUMENT, WRONG_STEP, STEP_FINISHED, DISPOSED.
+ * Definitions, tolerances and sources are in the op table (`coreOps`).
  */
 export interface Ops {
   /** Rows of `table` [V, D] by `ids` [T] → [T, D]. An id outside the table rejects the run with OUT_OF_RANGE. */
@@ -52,7 +53,7 @@ export interface Ops {
   geglu(gate: Tensor, up: Tensor): Tensor;
   /** Rotary position embedding of x [T, H, d] at `positions` [T]. The table of angles is made once per step. */
   rope(x: Tensor, positions: Tensor, options: RopeOptions): Tensor;
-  /** Attention of q [T, H, d] over a cache layer; the rows' own keys must have been appended. → [T, H, d]. */
+  /** Attention of q [T, H, d] over a cache layer → [T, H, d]. Append the keys and values of these rows first. */
   attention(q: Tensor, layer: KvLayer, batch: AttentionBatch, config: AttnConfig): Tensor;
   /** Writes k and v [T, Hk, d] into a cache layer at `slots` [T]. */
   kvAppend(layer: KvLayer, k: Tensor, v: Tensor, slots: Tensor): void;
@@ -62,18 +63,19 @@ export interface Ops {
   argmax(x: Tensor): Tensor;
   /** The k largest over the last dimension, falling; ties go to the lowest index. */
   topK(x: Tensor, k: number): { readonly values: Tensor; readonly indices: Tensor };
-  /** Logits [S, V] whose bit in `bits` [S, ⌈V/32⌉] is 0 become −∞. */
+  /** Sets a logit of x [S, V] to −∞ if its bit in `bits` [S, ⌈V/32⌉] is 0. */
   maskLogits(x: Tensor, bits: Tensor): Tensor;
   /** Lowers logits [S, V] of `tokens` [S, L] by `strengths` [S, 3]: repetition, presence, frequency. */
   penalise(x: Tensor, tokens: Tensor, strengths: Tensor): Tensor;
   /**
-   * Draws a token from each row of logits [S, V], as i32, or −1 where a row has none. `settings` [S, 4]: temperature, top-k
-   * (0: all), top-p (1: all), ln min-p (−∞: all); `random` [R, 2]: words of random bits, of which row s uses row `draws`[s].
+   * Draws one token per row of logits [S, V], as i32; −1 for a row without a token. `settings` [S, 4]: temperature,
+   * top-k (0: all), top-p (1: all), ln min-p (−∞: all). `random` [R, 2]: words of random bits; row s uses
+   * `random[draws[s]]`.
    */
   sample(x: Tensor, settings: Tensor, random: Tensor, draws: Tensor): Tensor;
   /** Rows of x [T, D] by index [R] → [R, D]. */
   gatherRows(x: Tensor, rows: Tensor): Tensor;
-  /** Row r of x [R, K] with each of the matrices of w [E, N, K] that ids [R, k] name → [R, k, N]. */
+  /** Row r of x [R, K] times each of the k matrices of w [E, N, K] selected by ids [R, k] → [R, k, N]. */
   expertLinear(x: Tensor, w: Weight, ids: Tensor): Tensor;
   /** Σ over j of weights[t, j] · x[t, j]: x [T, k, D], weights [T, k] → [T, D]. */
   weightedSum(x: Tensor, weights: Tensor): Tensor;
@@ -103,19 +105,19 @@ export interface Ops {
   slice(x: Tensor, from: number, to: number): Tensor;
 }
 
-/** What models call. Made by `defineBackend` from a driver. */
+/** The interface for models. `defineBackend` makes it from a driver. */
 export interface Backend extends Ops, Partial<Capabilities> {
-  /** The contract it keeps: `contractVersion` of the @quern/core that made it. */
+  /** Contract version: `contractVersion` of the @quern/core that made this backend. */
   readonly contract: number;
   readonly name: string;
   readonly profile: DeviceProfile;
-  /** Ops that the driver lacks, and how core computes them: in JavaScript on the host, or as older ops. */
+  /** Ops missing in the driver, and how core computes each: in JavaScript on the host, or as older ops. */
   readonly filled: Filled;
-  /** Measures what the device delivers at most, in a second or so, between two steps. Absent where the driver cannot. */
+  /** Measures the limits of the device, in about a second, between two steps. Absent: the driver cannot. */
   measureCeilings?(): Promise<DeviceCeilings>;
   /** Bytes of device memory free now. */
   freeMemory(): number;
-  /** There where `rehearse` made it: it records and tells the memory of steps, weights have no bytes, and nothing runs. */
+  /** true: made by `rehearse`. It records steps and measures their memory; weights have no bytes; nothing runs. */
   readonly rehearsal?: true;
   /** Opens a step. */
   step(): Step;
@@ -127,8 +129,8 @@ export interface Backend extends Ops, Partial<Capabilities> {
   kernelRuns(): Readonly<Record<string, number>>;
   readonly disposed: boolean;
   /**
-   * Refuses new work at once and frees everything when what is running has ended; weights and buffers of this backend
-   * are gone with it. Disposing twice is harmless.
+   * Refuses new work at once. Frees everything after the running work ends, weights and buffers included. Disposing
+   * twice is harmless.
    */
   dispose(): void;
   [Symbol.dispose](): void;

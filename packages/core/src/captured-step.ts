@@ -10,26 +10,26 @@ import type { Tensor } from './tensor.js';
 
 const noStops = new Int32Array(0);
 
-/** Values of an input that a later replay is to see. */
+/** Input values for a later replay. */
 interface Write {
   readonly input: StepTensor;
   readonly bytes: Uint8Array;
   readonly byteOffset: number;
 }
 
-/** Gives a plan back between two runs. */
+/** Frees a plan between two runs. */
 const release = (owner: ResourceOwner, plan: PreparedPlan): void =>
   owner.queue.between(() => {
     if (!owner.disposed) plan.dispose();
   });
 
-/** A recorded step that runs again and again. */
+/** A recorded step that runs many times. */
 export class CapturedStep implements CapturedGraph {
   private readonly views = new Map<Tensor, HostArray>();
   private ended = false;
-  /** Replays asked for whose inputs the device has not taken. */
+  /** Requested replays whose inputs the device has not taken yet. */
   private ahead = 0;
-  /** Writes since the last of these was asked for. */
+  /** Writes since the latest requested replay. */
   private later: Write[] = [];
 
   private constructor(
@@ -41,7 +41,7 @@ export class CapturedStep implements CapturedGraph {
     for (const resource of step.held) resource.dependents.add(this);
   }
 
-  /** The step is finished by the call. */
+  /** The call finishes the step. */
   static async capture(
     owner: ResourceOwner,
     step: Recorder,
@@ -61,7 +61,7 @@ export class CapturedStep implements CapturedGraph {
     });
     const [captured] = await Promise.allSettled([capturing]);
     try {
-      step.needHeld('capture'); // what has been freed meanwhile comes before what the driver says of it
+      step.needHeld('capture'); // a freed resource is reported before the driver's own error
       return new CapturedStep(owner, step, chain, await capturing);
     } catch (error) {
       if (captured.status === 'fulfilled') release(owner, captured.value);
@@ -102,7 +102,7 @@ export class CapturedStep implements CapturedGraph {
   read(tensor: Tensor): HostArray {
     this.needLive('read');
     const known = this.views.get(tensor);
-    if (known?.length) return known; // the view of memory that has been transferred is empty
+    if (known?.length) return known; // a view of transferred memory is empty
     const view = this.view(tensor);
     this.views.set(tensor, view);
     return view;
@@ -119,7 +119,7 @@ export class CapturedStep implements CapturedGraph {
     this.dispose();
   }
 
-  /** Where the tensor's values lie: the same memory after every replay. */
+  /** Host memory of the tensor: the same after every replay. */
   private view(tensor: Tensor): HostArray {
     const own = this.step.own('read', 'tensor', tensor);
     const bytes = this.plan.kept(own.storage);
@@ -132,8 +132,8 @@ export class CapturedStep implements CapturedGraph {
   }
 
   /**
-   * Runs the plan in its turn, with the inputs as they are now: what is written from now on waits until the device has taken
-   * them. A device that takes one plan at a time may read them to the end of the run.
+   * Runs the plan in its turn, with the inputs of now. Later writes wait until the device has taken the inputs. A
+   * device with one plan at a time may read its inputs until the run ends.
    */
   private inTurn<T>(op: string, run: (handed: () => void) => Promise<T>): Promise<T> {
     const writes = this.later;
@@ -168,7 +168,7 @@ export class CapturedStep implements CapturedGraph {
     for (const { input, bytes, byteOffset } of writes) this.plan.writeInput(input.storage, bytes, byteOffset);
   }
 
-  /** The step's input behind the caller's, which takes such values. */
+  /** The step's own tensor behind the caller's input. Throws if the values do not fit. */
   private needInput(input: Tensor, values: HostArray, at: number | undefined): StepTensor {
     const own = this.step.own('write', 'input', input);
     if (!own.storage.isInput)

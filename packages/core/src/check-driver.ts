@@ -3,7 +3,7 @@ import type { Driver, DriverCapabilities } from './driver.js';
 import { BackendError } from './error.js';
 import { needManifest } from './manifest.js';
 
-/** What must hold of one property, and how a message says so. */
+/** Rule for one property: the test, and its words for messages. */
 interface Rule {
   readonly holds: (value: unknown) => boolean;
   readonly must: string;
@@ -31,7 +31,7 @@ const whole: Rule = { holds: isWhole, must: 'be a whole number above 0' };
 const rate: Rule = { holds: isRate, must: 'be a finite number above 0' };
 const flag: Rule = { holds: oneOf(true, false), must: 'be true or false' };
 
-/** A limit of a capability: an object that has `name`, a list of what `holds`. */
+/** Rule for a capability with limits: an object with the list `name`; `holds` tests each item. */
 const listed = (name: string, holds: (item: unknown) => boolean, items: string): Rule => ({
   holds: (value) =>
     typeof value === 'object' &&
@@ -88,7 +88,7 @@ const capabilityRules = {
   timer: flag,
 } as const satisfies Record<keyof DriverCapabilities, Rule>;
 
-/** As messages show a value: NaN and strings can be told from others. */
+/** A value as messages show it. Strings are quoted, NaN is visible. */
 const show = (value: unknown): string =>
   typeof value === 'string' ? `'${value}'` : typeof value === 'object' ? JSON.stringify(value) : `${value}`;
 
@@ -116,7 +116,7 @@ function needProfile(driver: Driver): void {
     throw bad(driver.name, "profile.placing is 'driver', but a table of kernels never sees a plan to place");
 }
 
-/** Every name is known, and has the limits that belong to it. */
+/** Every declared capability has a known name and valid limits. */
 function needCapabilities(driver: Driver): void {
   const declared: DriverCapabilities = driver.capabilities ?? {};
   const present: Record<string, Rule> = {};
@@ -128,9 +128,9 @@ function needCapabilities(driver: Driver): void {
   needRules(driver, 'capabilities', declared, present);
 }
 
-const unknownCapability = `which is no capability; there are ${Object.keys(capabilityRules).join(', ')}`;
+const unknownCapability = `an unknown capability; known capabilities: ${Object.keys(capabilityRules).join(', ')}`;
 
-/** What every driver must have, by the path to it. */
+/** Functions that every driver must have, by path. */
 const methods = [
   ['freeMemory'],
   ['memory', 'allocate'],
@@ -157,7 +157,7 @@ function needMethods(driver: Driver): void {
   }
 }
 
-/** Throws BAD_DRIVER where a driver says of itself what cannot be, or lacks what every driver has. */
+/** Throws BAD_DRIVER for an impossible property or a missing function of a driver. */
 export function needDriver(driver: Driver): void {
   if (typeof driver !== 'object' || driver === null)
     throw new BackendError('BAD_DRIVER', `a driver must be an object; got ${show(driver)}`);

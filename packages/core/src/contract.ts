@@ -2,15 +2,15 @@ import type { Backend } from './backend.js';
 import { BackendError } from './error.js';
 
 /**
- * The version of what a Backend promises, stamped on each by `defineBackend`. It grows with every change that makes a
- * Backend of one version unfit for callers of another.
+ * Version of the Backend contract. `defineBackend` stamps it on each backend. It grows with every change that makes a
+ * Backend of one version unusable for callers of another.
  */
 export const contractVersion = 2;
 
 /**
- * Checks that a backend fits this copy of the package. Whoever takes a backend from others calls it first.
- * @param from the package that the backend comes from, where it is known
- * @throws BackendError WRONG_CONTRACT, which names the package to update
+ * Checks that a backend fits this copy of the package. Call it first on every backend that others made.
+ * @param from the package of the backend, if known
+ * @throws BackendError WRONG_CONTRACT, with the name of the package to update
  */
 export function needContract(backend: Backend, from?: string): void {
   const contract: unknown = backend.contract;

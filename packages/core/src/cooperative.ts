@@ -1,11 +1,11 @@
 import { TimeSlice } from './event-loop.js';
 
-/** Work on the JS thread, cut in parts of less than a millisecond: it yields between them. */
+/** Work on the JS thread in parts of less than a millisecond. It yields after each part. */
 export type Cooperative<T> = Generator<undefined, T, undefined>;
 
 const itemsOfPart = 1024; // each takes a microsecond or less
 
-/** Calls `act` for every item, a thousand of them in a part. */
+/** Calls `act` for every item, about a thousand items per part. */
 export function* eachOf<T>(items: ArrayLike<T>, act: (item: T, index: number) => void): Cooperative<void> {
   for (let first = 0; first < items.length; first += itemsOfPart) {
     const end = Math.min(items.length, first + itemsOfPart);

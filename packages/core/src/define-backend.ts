@@ -36,15 +36,20 @@ import { denseFormats, type WeightSource } from './weight.js';
 import { checkParts } from './weight-parts.js';
 
 export interface BackendOptions {
-  /** Which fused ops may be used: all that the driver has (true, the default), none, or those named; moeFused is there only with `moe`. */
+  /**
+   * Fused ops to use: all of the driver (true, the default), none, or the named ones. moeFused exists only with `moe`.
+   */
   readonly fuse?: boolean | readonly FusedOpName[] | undefined;
-  /** Bytes around every kept tensor that are checked after each run: finds kernels that write outside. For tests. */
+  /** Guard bytes around every kept tensor, checked after each run: finds kernels that write outside. For tests. */
   readonly guard?: number | undefined;
-  /** Whether temporaries that all of their readers round to bf16 are stored so, where the driver can. Default true; results have the same bits. */
+  /**
+   * Store a temporary as bf16 if all its readers round it to bf16 and the driver can. Default true; results have the
+   * same bits.
+   */
   readonly bf16Temporaries?: boolean | undefined;
 }
 
-/** Everything behind a Backend but its op calls. */
+/** Everything of a Backend except its op calls. */
 class BackendCore implements ResourceOwner, RecorderHost {
   readonly queue: RunQueue;
   readonly runs: Record<string, number> = {};
@@ -88,7 +93,7 @@ class BackendCore implements ResourceOwner, RecorderHost {
     return { arenaBytes, inputsBytes, outputsBytes };
   }
 
-  /** The ops as they will run: fused where the driver can, older ones where it must. */
+  /** The ops as they will run: fused if the driver can, decomposed if the driver lacks the op. */
   private *rewrite(plan: Plan): Cooperative<Plan> {
     const fused = yield* fusePlan(
       plan,
@@ -100,7 +105,7 @@ class BackendCore implements ResourceOwner, RecorderHost {
   runOnce(preparing: Promise<PreparedPlan>, signal: AbortSignal | undefined): Promise<void> {
     preparing.catch(() => {}); // the run rejects with it
     return this.queue.plan(async (handed) => {
-      const { disposed } = this; // a run that has its turn before the backend ends is computed
+      const { disposed } = this; // a run whose turn comes before the backend ends is computed
       const plan = await preparing;
       try {
         if (disposed) this.needLive('run');
@@ -250,9 +255,9 @@ function capabilitiesOf(core: BackendCore, backend: Backend): Partial<Backend> {
 }
 
 /**
- * Makes a Backend of a driver. What the driver throws that is no QuernError becomes DEVICE_FAILED. Throws BAD_DRIVER where
- * name, profile or capabilities are none, where the manifest has a hole in a core op, claims a kernel that is not there, or
- * claims a capability without what it needs.
+ * Makes a Backend from a driver. A driver error that is no QuernError becomes DEVICE_FAILED. Throws BAD_DRIVER for an
+ * invalid name, profile or capability, a manifest without a core op, a claimed kernel that is missing, or a claimed
+ * capability without its parts.
  */
 export function defineBackend(driver: Driver, options: BackendOptions = {}): Backend {
   needDriver(driver);
@@ -286,13 +291,13 @@ export function defineBackend(driver: Driver, options: BackendOptions = {}): Bac
 
 const made = new WeakMap<Backend, { readonly driver: Driver; readonly options: BackendOptions }>();
 
-/** The driver behind a backend, for tools that hold drivers against the contract; undefined where another copy of core made it. */
+/** The driver behind a backend, for tools that test drivers; undefined if another copy of core made the backend. */
 export const driverOf = (backend: Backend): Driver | undefined => made.get(backend)?.driver;
 
 /**
- * A backend that records, fuses and lays out as `backend` does, and takes no memory: weights have no bytes, nothing runs (UNSUPPORTED).
- * For `step.memory()`: what a model's steps take, before its weights are loaded.
- * @throws BackendError WRONG_CONTRACT where another copy of @quern/core made the backend
+ * A backend that records, fuses and lays out like `backend`, without memory: weights have no bytes, a run throws
+ * UNSUPPORTED. Purpose: `step.memory()` of a model before its weights are loaded.
+ * @throws BackendError WRONG_CONTRACT if another copy of @quern/core made the backend
  */
 export function rehearse(backend: Backend): Backend {
   const known = made.get(backend);

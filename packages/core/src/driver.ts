@@ -11,99 +11,102 @@ import type { OptionalOpName, RequiredOpName } from './ops/fills.js';
 import type { EncodedPlan } from './plan/encode.js';
 import type { WeightFormat, WeightSource } from './weight.js';
 
-/** A GPTQ matrix once loaded: `format` is one that the manifest lists for the ops that take it. */
+/** A loaded GPTQ matrix. The manifest lists `format` for the ops that take it. */
 export interface DriverGptqWeight extends DriverWeight {
   readonly format: WeightFormat;
 }
 
-/** What a driver can do for one op. */
+/** Support of a driver for one op. */
 export interface OpSupport {
   /** Element types of its tensor operands. */
   readonly dtypes: readonly DType[];
-  /** Formats of its weight operands, for ops that have any. */
+  /** Formats of the weight operands, for ops with weights. */
   readonly weightFormats?: readonly WeightFormat[];
-  /** Element types of its cache buffers, for ops that have any. */
+  /** Element types of the cache buffers, for ops with caches. */
   readonly cacheDtypes?: readonly DType[];
   /**
-   * Tensor operands that the kernel rounds to bf16 (to nearest, ties to even) before anything else, and the formats with which it
-   * does: all matrices (weights of 2 dimensions or more) and caches that the op reads must be of one of these. Such an operand may
-   * come as bf16.
+   * Tensor operands that the kernel first rounds to bf16 (to nearest, ties to even), each with a list of formats: the
+   * kernel rounds if all matrices (weights of 2 or more dimensions) and caches of the op have a listed format. Such an
+   * operand may arrive as bf16.
    */
   readonly rounds?: Readonly<Record<string, readonly (WeightFormat | DType)[]>>;
-  /** The kernel can round any of its f32 outputs to bf16 (to nearest, ties to even) and store that. Not for outputs that are kept. */
+  /** The kernel can round each f32 output to bf16 (to nearest, ties to even) and store it. Not for kept outputs. */
   readonly stores?: readonly ['bf16'];
 }
 
-/** One entry for each core op; those of `fills` may be left out, and core does what is said there. */
+/** One entry per core op. Ops of `fills` are optional: core fills a missing op as `fills` says. */
 export type OfCoreOps<E> = Readonly<Record<RequiredOpName, E> & Partial<Record<OptionalOpName, E>>>;
 
-/** All that a driver claims: op × dtype × weight format. Fused ops are optional. */
+/** All claims of a driver: op × dtype × weight format. Fused ops are optional. */
 export interface Manifest {
   readonly ops: OfCoreOps<OpSupport>;
   readonly fused?: Readonly<Partial<Record<FusedOpName, OpSupport>>>;
-  /** Needed for `collective`, with all of its ops. */
+  /** Required with `collective`: all collective ops. */
   readonly collective?: Readonly<Record<CollectiveOpName, OpSupport>>;
 }
 
-/** Which capabilities the driver provides, with their limits. Core turns each into an object on the Backend. */
+/** Capabilities of the driver, with their limits. Core makes an object on the Backend from each. */
 export interface DriverCapabilities {
-  /** Caches of many blocks, shared by sequences. Tokens per block at which the kernels are fast; they take every size. */
+  /** Caches of many blocks, shared by sequences. `blockSizes`: tokens per block with fast kernels; all sizes must work. */
   readonly pagedKv?: { readonly blockSizes: readonly number[] };
   /**
-   * `loadWeight` takes matrices in these formats as they lie in the file; vectors arrive dense. The manifest lists them for `embed`,
-   * `linear` and the fused projections, too.
+   * `loadWeight` takes matrices in these formats, with the bytes of the file; vectors arrive dense. Requires the formats
+   * in the manifest for `embed`, `linear` and the fused projections.
    */
   readonly quantGguf?: { readonly formats: readonly WeightFormat[] };
-  /** The driver must have `loadGptq`, which gives a format that the manifest lists for `linear`. `GptqRows` of @quern/quant has the values. */
+  /** Requires `loadGptq`; its formats must be in the manifest for `linear`. `GptqRows` of @quern/quant gives the values. */
   readonly quantGptq?: { readonly bits: readonly (4 | 8)[] };
-  /** `manifest.fused` has `moe`. Models then ask for a mixture of experts as one op; without it by `expertLinear` and `weightedSum`. */
+  /** Requires `moe` in `manifest.fused`. Models record it as one op; without it they use `expertLinear` and `weightedSum`. */
   readonly moeFused?: boolean;
-  /** Every op with caches must have these in its `cacheDtypes`: bf16 as such, int8 as i8. */
+  /** Every op with caches must list these in `cacheDtypes`: bf16 as bf16, int8 as i8. */
   readonly kvQuant?: { readonly dtypes: readonly QuantKvDtype[] };
-  /** Captured plans can be replayed, with the same bits as a run; the executor must have `capture`. Kernel drivers get it from core. */
+  /** Replay of captured plans, with the bits of a run. Requires `capture` of the executor; core provides it for kernel drivers. */
   readonly graph?: boolean;
   /**
-   * The driver is rank `rank` of a group; its manifest claims the ops. All ranks run the same calls in the same order. When a rank is
-   * disposed of, runs of the others reject with DEVICE_FAILED.
+   * The driver is rank `rank` of a group. Requires the collective ops in the manifest. All ranks run the same calls in
+   * the same order. After one rank is disposed, runs of the others reject with DEVICE_FAILED.
    */
   readonly collective?: { readonly worldSize: number; readonly rank: number };
-  /** The executor fills `PlanIo.times`. Kernel drivers get it from core. */
+  /** The executor fills `PlanIo.times`. Core provides it for kernel drivers. */
   readonly timer?: boolean;
 }
 
-/** What both forms of a driver have. */
+/** Common part of both forms of a driver. */
 export interface DriverBase {
-  /** Short and stable: 'cpu', 'reference'. What `--backend` takes. */
+  /** Short and stable: 'cpu', 'reference'. The value of `--backend`. */
   readonly name: string;
   readonly profile: DeviceProfile;
-  /** Measures what the device delivers at most, in a second or so. Called when nothing runs, for benchmarks only. */
+  /** Measures the peak rates of the device, in about a second. Called only for benchmarks, when nothing runs. */
   measureCeilings?(): Promise<DeviceCeilings>;
   /**
-   * Bytes of device memory free now: the planner divides them among weights, cache and activations. Of the machine's own memory
-   * `machineMemory().available` of core, which knows the limits of containers; `os.freemem()` does not.
+   * Bytes of device memory free now. The planner divides them among weights, cache and activations. For host memory use
+   * `machineMemory().available` of core: it respects container limits, unlike `os.freemem()`.
    */
   freeMemory(): number;
   readonly manifest: Manifest;
   readonly capabilities?: DriverCapabilities;
   readonly memory: DriverMemory;
-  /** Memory for caches in a layout of the driver's own. Absent: canonical form in `memory`. */
+  /** Cache memory in a layout of the driver's own. Absent: canonical form in `memory`. */
   readonly kv?: DriverKv;
   /**
-   * Loads a parameter off the JS thread, in the layout of the driver's choice. Several loads may be under way. Rejects with BackendError
-   * BAD_WEIGHT (a file that cannot be opened, a slice outside it, bytes that do not fit shape and format), UNSUPPORTED (a format that
-   * the driver does not declare) or OUT_OF_MEMORY; nothing of it stays then.
+   * Loads a parameter off the JS thread, in a layout of the driver's choice. Several loads may be under way. Rejects with
+   * BackendError BAD_WEIGHT (unreadable file, slice outside the file, bytes that do not fit shape and format),
+   * UNSUPPORTED (undeclared format) or OUT_OF_MEMORY, and frees everything then.
    */
   loadWeight(source: WeightSource): Promise<DriverWeight>;
-  /** The same for a GPTQ matrix, whose shape and lengths core has checked. Throws BAD_WEIGHT or OUT_OF_MEMORY. */
+  /** Loads a GPTQ matrix. Core has checked shape and lengths. Throws BAD_WEIGHT or OUT_OF_MEMORY. */
   loadGptq?(source: GptqSource): Promise<DriverGptqWeight>;
   /** Called once per weight, never while a plan runs. */
   freeWeight(weight: DriverWeight): void;
   /**
-   * How often each kernel has run since the driver was made, by op name. Conformance uses it to prove that a
-   * kernel the manifest claims really ran. Kernel drivers may leave it out: core counts for them.
+   * Number of runs of each kernel since the driver was made, by op name: the proof of conformance that a claimed kernel
+   * really ran. Optional for kernel drivers: core counts for them.
    */
   kernelRuns?(): Readonly<Record<string, number>>;
-  /** Frees buffers, weights, captured plans, threads. Called once, when nothing runs and no weight loads; nothing is freed one by one before. */
+  /**
+   * Frees buffers, weights, captured plans, threads. Called once, when nothing runs or loads. Core does not free them one
+   * by one before.
+   */
   dispose(): void;
 }
 
@@ -124,68 +127,71 @@ export interface KernelWeight {
   readonly weight: DriverWeight;
 }
 
-/** Operands by the names of the op table; an absent optional operand is missing. */
+/** Operands by the names of the op table. An absent optional operand has no entry. */
 export type KernelOperands = Readonly<Record<string, KernelMemory | KernelWeight>>;
 
-/** Computes one op. Arguments have been checked; throws BackendError OUT_OF_RANGE for an index outside its range. */
+/** Computes one op. Core has checked the arguments. Throws BackendError OUT_OF_RANGE for an index outside its range. */
 export type Kernel = (
   operands: KernelOperands,
   attributes: Readonly<Record<string, number>>,
   outputs: readonly KernelMemory[],
 ) => void | Promise<void>;
 
-/** A driver in the form of a table of kernels, called one by one: the plain TypeScript kind. */
+/** A driver as a table of kernels, called one by one: the plain TypeScript form. */
 export interface KernelDriver extends DriverBase {
   readonly kernels: OfCoreOps<Kernel> & Readonly<Partial<Record<FusedOpName | CollectiveOpName, Kernel>>>;
 }
 
-/** What a kernel can report by `PlanIo.fault`: the error's code. */
+/** Codes that a kernel can report in `PlanIo.fault`, by error code. */
 export const faultCodes = { OUT_OF_RANGE: 1, DEVICE_FAILED: 2 } as const satisfies Partial<
   Record<BackendErrorCode, number>
 >;
 
-/** Host memory of a run. A driver with its own device memory copies; one that shares the host's works in place. */
+/** Host memory of a run. A driver with device memory copies it; a driver that shares host memory works in place. */
 export interface PlanIo {
   /**
-   * The plan's inputs, at the offsets that the plan encodes; length 0 where there are none. Bound for the life of a captured plan.
-   * The driver only reads them, except for `replayChain`.
+   * Inputs of the plan, at the offsets encoded in the plan; length 0 without inputs. A captured plan keeps this buffer
+   * for its whole life. The driver only reads it, except in `replayChain`.
    */
   readonly inputs: ArrayBuffer;
-  /** The kept tensors, likewise. Bytes outside the tensors stay as they were. */
+  /** Kept tensors, likewise. Bytes outside the tensors must not change. */
   readonly outputs: ArrayBuffer;
   /**
-   * control[0] becomes 1 when the caller aborts: look at it as often as `profile.abort` says, then reject with ABORTED. In
-   * shared memory, which JavaScript cannot take away while native code looks.
+   * control[0] becomes 1 when the caller aborts. Check it as often as `profile.abort` says, then reject with ABORTED.
+   * Shared memory: JavaScript cannot detach it while native code reads.
    */
   readonly control: Int32Array;
   /**
-   * The op that went wrong: [its index + 1 (0: none), one of `faultCodes`]. In shared memory, as `control`. A driver
-   * whose kernels cannot throw writes both words and resolves: core rejects with the op's name and hands out no outputs. A driver
-   * that rejects may write the first word: the op's name joins the message. Core clears the words once it has
-   * read them. With several plans in flight, write them on the JS thread, just before the promise settles.
+   * The op that failed: [op index + 1 (0: none), one of `faultCodes`]. Shared memory, like `control`. A driver whose
+   * kernels cannot throw writes both words and resolves; core then rejects with the op's name and gives out no outputs.
+   * A driver that rejects may write the first word; core then adds the op's name to the message. Core clears both words
+   * after reading. With several plans in flight, write them on the JS thread, just before the promise settles.
    */
   readonly fault: Int32Array;
-  /** Milliseconds of device time per op, in the order of the plan, filled when present (capability timer). A replay fills them anew; of a chain the last one. */
+  /**
+   * Milliseconds of device time per op, in plan order. Fill it if present (capability timer). A replay fills it again; a
+   * chain leaves the times of its last replay.
+   */
   readonly times?: Float64Array;
 }
 
-/** Bytes `from` up to `to` of the inputs. */
+/** Bytes [from, to) of the inputs. */
 export interface ByteRange {
   readonly from: number;
   readonly to: number;
 }
 
-/** i32 words that lie together in a region of PlanIo. `byteOffset` is a multiple of 4. */
+/** Consecutive i32 words in a region of PlanIo. `byteOffset` is a multiple of 4. */
 export interface PlanWords {
   readonly byteOffset: number;
   readonly count: number;
 }
 
-/** Where a row of a chain writes next: slot = blockTable[s][position / blockSize] · blockSize + position % blockSize. */
+/** Next cache slot of a chain row: slot = blockTable[s][position / blockSize] · blockSize + position % blockSize. */
 export interface PlanSlots {
   /** [S] */
   readonly slots: PlanWords;
-  /** [S], as they are after `advance`. */
+  /** [S], after the update of `advance`. */
   readonly positions: PlanWords;
   /** [S, B] */
   readonly blockTable: PlanWords;
@@ -193,10 +199,10 @@ export interface PlanSlots {
 }
 
 /**
- * What happens between two replays of a chain of S rows. The words of `output` go to `results`. In the inputs, for each row
- * that has not ended: its output goes into `feed`, its words of `advance` grow by one (2³¹ − 1 wraps around), and its
- * slot follows from its position: OUT_OF_RANGE beyond the block table. The inputs of a row that has ended stay: it repeats its last
- * step. After the last replay the inputs stay as that replay found them.
+ * The update between two replays of a chain of S rows. First copy the words of `output` to `results`. Then, in the
+ * inputs of each row that has not ended: copy its output to `feed`, add 1 to its words of `advance` (2³¹ − 1 wraps
+ * around), compute its slot from its position (OUT_OF_RANGE beyond the block table). Leave the inputs of ended rows
+ * unchanged: an ended row repeats its last step. After the last replay leave all inputs unchanged.
  */
 export interface PlanChain {
   /** [S], in the outputs. */
@@ -206,26 +212,26 @@ export interface PlanChain {
   /** [S] each. */
   readonly advance: readonly PlanWords[];
   readonly slots?: PlanSlots;
-  /** [most, S]: the output of every replay, in their order. Bound for the life of the captured plan. */
+  /** [most, S]: the output of every replay, in order. A captured plan keeps this buffer for its whole life. */
   readonly results: Int32Array;
-  /** [S]: number of tokens of each row, the last one included. Bound likewise. */
+  /** [S]: number of tokens of each row, the last one included. Kept likewise. */
   readonly counts: Int32Array;
 }
 
-/** A plan kept by the driver, to be run again with whatever its io then holds. */
+/** A plan that the driver keeps and runs many times, each time with the present contents of its io. */
 export interface CapturedPlan {
   /**
-   * `dirty`: bytes of the inputs that have been written since the last call, all of them at the first; ranges ascend and do
-   * not touch. They count as taken when the call rejects, too. `control`: the word of this run; with `plansInFlight` 1 it
-   * is always that of the plan's io.
+   * `dirty`: input bytes written since the last call (all bytes at the first call); ranges ascend and do not touch. The
+   * bytes count as taken even if the call rejects. `control`: control word of this run. With `plansInFlight` 1 it is
+   * always the control word of the plan's io.
    */
   replay(dirty: readonly ByteRange[], control: Int32Array): Promise<void>;
   /**
-   * Replays by the plan's chain until every row has ended, and resolves to the number of replays. A row ends with the replay
-   * that leaves its token among `stops`, or its count at `limits[row]` or above; with the last for which `results` has room
-   * in any case. `limits` lies in shared memory: look at it after each replay, since the caller may lower one. `dirty` and
-   * `control` as for `replay`; the chain's own words of io.inputs need not be brought up to date: they are in `dirty` once
-   * they are written again. After an abort or an error there are no results. Optional: core replays one by one where it is absent.
+   * Replays by the plan's chain until every row has ended. Resolves to the number of replays. A row ends after a replay
+   * if its token is in `stops`, if its count is ≥ `limits[row]`, or if `results` is full. `limits` is shared memory:
+   * read it after each replay, because the caller may lower a limit. `dirty` and `control` as for `replay`. The driver
+   * need not update the chain's own words in io.inputs: core marks them `dirty` when it writes them again. After an
+   * abort or an error there are no results. Optional: without it core replays one by one.
    */
   replayChain?(
     limits: Int32Array,
@@ -240,33 +246,37 @@ export interface CapturedPlan {
 export type HostMemoryUse = 'inputs' | 'outputs';
 
 /**
- * Runs whole plans, off the JS thread. At most `profile.plansInFlight` runs have not settled; they are computed in the order
- * of the calls. With more than one, a call takes the inputs before it returns, and `outputs` are written on the JS
- * thread just before its promise settles, each promise in an event of its own.
+ * Runs whole plans, off the JS thread. At most `profile.plansInFlight` runs are unsettled at a time. Runs are computed
+ * in call order. With plansInFlight > 1, a call takes the inputs before it returns, and writes `outputs` on the JS
+ * thread just before its promise settles, each promise in its own event.
  */
 export interface PlanExecutor {
   /**
-   * Zeroed memory for the inputs or outputs of one plan: page-aligned, pinned or unified, as the device likes it. The driver owns it: a
-   * plan that works on it may do so to its end whatever JavaScript does with the ArrayBuffer (transfer, structured clone, collection).
-   * Optional: where it is absent, inputs and outputs are ordinary ArrayBuffers, which JavaScript can detach during a run, so a native
-   * driver must copy them. Throws OUT_OF_MEMORY.
+   * Zeroed memory for the inputs or outputs of one plan: page-aligned, pinned or unified, as the device prefers. The
+   * driver owns it: a running plan may use it to its end whatever JavaScript does to the ArrayBuffer (transfer,
+   * structured clone, collection). Optional: without it, inputs and outputs are ordinary ArrayBuffers. JavaScript can
+   * detach them during a run, so a native driver must copy them. Throws OUT_OF_MEMORY.
    */
   hostMemory?(byteLength: number, use: HostMemoryUse): ArrayBuffer;
   /**
-   * Takes the inputs' memory back when their plan has ended, so that scarce memory need not wait for the garbage collector. Memory of
-   * outputs never comes here, since arrays that callers have read lie in it: it is free once nothing refers to the ArrayBuffer.
+   * Takes back the inputs' memory when the plan has ended, so that scarce memory need not wait for the garbage
+   * collector. Never called for outputs, because arrays of callers lie in that memory: it is free once nothing refers
+   * to the ArrayBuffer.
    */
   freeHostMemory?(memory: ArrayBuffer): void;
-  /** Resolves when the outputs are written. Rejects with BackendError (OUT_OF_RANGE, ABORTED, OUT_OF_MEMORY, DEVICE_FAILED). */
+  /**
+   * Resolves after the outputs are written. Rejects with BackendError OUT_OF_RANGE, ABORTED, OUT_OF_MEMORY,
+   * DEVICE_FAILED.
+   */
   execute(plan: EncodedPlan, io: PlanIo): Promise<void>;
   /**
-   * `chain` where the plan will be replayed in chains; a driver without `replayChain` need not look at it. A weight or buffer of
-   * the plan may be freed before the promise settles; the captured plan is then disposed of without a replay.
+   * `chain`: given if the plan will replay in chains. A driver without `replayChain` may ignore it. A weight or buffer
+   * of the plan may be freed before the promise settles; core then disposes the captured plan without a replay.
    */
   capture?(plan: EncodedPlan, io: PlanIo, chain?: PlanChain): CapturedPlan | Promise<CapturedPlan>;
 }
 
-/** A driver that takes whole plans: the native kind. */
+/** A driver that takes whole plans: the native form. */
 export interface PlanDriver extends DriverBase {
   readonly executor: PlanExecutor;
 }

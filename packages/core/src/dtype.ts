@@ -34,7 +34,7 @@ const hostArrayTypes: {
   u8: Uint8Array,
 };
 
-/** `length` elements of memory from `byteOffset` on, which must be a multiple of the element size. */
+/** `length` elements of memory from `byteOffset` on. `byteOffset` must be a multiple of the element size. */
 export function hostArray(
   dtype: DType,
   memory: ArrayBufferLike,
@@ -44,7 +44,7 @@ export function hostArray(
   return new hostArrayTypes[dtype](memory, byteOffset, length);
 }
 
-/** Shape and element type: all that core knows of a value before it is computed. */
+/** Shape and element type: core knows no more of a value before it is computed. */
 export interface TensorSpec {
   readonly shape: readonly number[];
   readonly dtype: DType;

@@ -3,11 +3,11 @@ import type { DriverMemory } from './driver-memory.js';
 import { BackendError, QuernError } from './error.js';
 import type { DriverKv } from './kv/kv-buffer.js';
 
-/** What a driver's functions throw and reject with: QuernErrors as they are, anything else as DEVICE_FAILED. */
+/** Errors of a driver's functions: a QuernError stays, anything else becomes DEVICE_FAILED. */
 class Guard {
   constructor(private readonly driver: string) {}
 
-  /** Calls a function of the driver that returns at once. */
+  /** Calls a synchronous function of the driver. */
   now<T>(entry: string, call: () => T): T {
     try {
       return call();
@@ -16,7 +16,7 @@ class Guard {
     }
   }
 
-  /** Calls one that returns a promise. */
+  /** Calls a function that returns a promise. */
   later<T>(entry: string, call: () => Promise<T>): Promise<T> {
     return Promise.resolve(this.now(entry, call)).catch((error: unknown) => {
       throw this.failure(entry, error);

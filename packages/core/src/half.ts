@@ -3,7 +3,7 @@
 const float = new Float32Array(1);
 const bits = new Uint32Array(float.buffer);
 
-/** Every f16 as an f32 (256 KiB): decoding a row of f16 is then one table read per element. */
+/** Every f16 as f32 (256 KiB): decoding a row of f16 is one table read per element. */
 const f16Table = makeF16Table();
 
 function makeF16Table(): Float32Array {

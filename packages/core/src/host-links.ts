@@ -6,7 +6,7 @@ const rounds = 4;
 let measured: DeviceLinks | undefined;
 
 /**
- * Links of a backend that computes in the host's memory: what copies of two megabytes reach, measured once per process in about a
+ * Copy rates of a backend that computes in host memory, from copies of 2 MB. Measured once per process, in about a
  * millisecond.
  */
 export function hostLinks(): DeviceLinks {

@@ -31,7 +31,7 @@ export function hostMemory(): DriverMemory<HostBuffer> {
   };
 }
 
-/** The elements of a kernel's tensor or buffer, where they lie. 16-bit floats as their bit patterns. */
+/** The elements of a kernel's tensor or buffer, without a copy. 16-bit floats as bit patterns. */
 export function elements(memory: KernelMemory): HostArrays[keyof HostArrays] {
   const { bytes } = memory.buffer as HostBuffer;
   return hostArray(memory.dtype, bytes, memory.byteOffset, elementCount(memory.shape));

@@ -3,17 +3,17 @@ import { freemem, totalmem } from 'node:os';
 
 /** Memory of the machine that this process may use, in bytes. */
 export interface MachineMemory {
-  /** What the machine has, or a control group allows. */
+  /** Memory of the machine, or the limit of a control group. */
   readonly total: number;
-  /** What can be taken now without swapping or being killed. */
+  /** Memory available now without swapping or the OOM killer. */
   readonly available: number;
 }
 
-/** Where a control group keeps its numbers: of version 2, and of version 1, whose `controller` has folders of its own. */
+/** Files of a control group: version 2, and version 1, where `controller` has its own folders. */
 const versions = [
   {
     controller: '',
-    limits: ['memory.max', 'memory.high'], // above the second the group is slowed down until it stands still
+    limits: ['memory.max', 'memory.high'], // above memory.high the kernel slows the group down to a stop
     used: 'memory.current',
     reclaimable: 'inactive_file',
   },
@@ -29,10 +29,10 @@ const versions = [
 const noLimit = 2 ** 60;
 
 /**
- * Reads what a driver that computes in the machine's own memory gives as `freeMemory`: the least of what the system has and
- * of what each control group around this process leaves. Node's `os.freemem` knows no groups; `process.availableMemory`
- * knows the innermost, without its `memory.high`, and counts cached files as used.
- * @param system in place of the root of the file system, for tests
+ * `freeMemory` of a driver that computes in the machine's memory: the minimum of the system's available memory and the
+ * rest of each control group around this process. Node's `os.freemem` ignores groups. `process.availableMemory` sees
+ * only the innermost group, without `memory.high`, and counts cached files as used.
+ * @param system replaces the root of the file system, for tests
  */
 export function machineMemory(system = ''): MachineMemory {
   let [total, available] = [totalmem(), freemem()];
@@ -49,7 +49,9 @@ export function machineMemory(system = ''): MachineMemory {
   return { total, available };
 }
 
-/** The folders of this process's group, from its own up to the root. Those that a container does not show read as no limit. */
+/**
+ * Folders of this process's group, from its own up to the root. A folder hidden by the container counts as no limit.
+ */
 function groupFolders(system: string, controller: string): string[] {
   const lines = textOf(`${system}/proc/self/cgroup`).split('\n');
   const path = lines
@@ -67,13 +69,13 @@ const isOf = (line: RegExpExecArray | null, controller: string) =>
 const reclaimable = (folder: string, key: string): number =>
   Number(new RegExp(`^${key} (\\d+)$`, 'm').exec(textOf(`${folder}/memory.stat`))?.[1] ?? 0);
 
-/** The number of a file; `otherwise` where the file is absent or says "max". */
+/** The number in a file; `otherwise` if the file is absent or says "max". */
 function numberIn(file: string, otherwise: number): number {
   const text = textOf(file).trim();
   return /^\d+$/.test(text) ? Number(text) : otherwise;
 }
 
-/** Empty where the file cannot be read. */
+/** Empty if the file cannot be read. */
 function textOf(file: string): string {
   try {
     return readFileSync(file, 'utf8');

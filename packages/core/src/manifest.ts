@@ -13,10 +13,10 @@ import { denseFormats } from './weight.js';
 const bad = (driver: Driver, message: string) =>
   new BackendError('BAD_DRIVER', `driver '${driver.name}': ${message}`);
 
-/** What core computes itself, or by older ops. */
+/** Support of the ops that core fills. */
 const ofFilled: OpSupport = { dtypes: ['f32'] };
 
-/** What a driver claims for an op. */
+/** Claims of a driver for an op. */
 export const supportOf = ({ manifest }: Pick<Driver, 'manifest'>, name: string): OpSupport | undefined =>
   manifest.ops[name as CoreOpName] ??
   manifest.fused?.[name as FusedOpName] ??
@@ -27,7 +27,7 @@ export const filledOf = (driver: Driver): Filled => filledHoles((op) => supportO
 
 const has = (op: AnyOp, kind: string) => Object.values(op.operands).some((rule) => rule.kind === kind);
 
-/** What any backend must have of a core op: f32, dense weights, caches in f32 and f16. */
+/** Minimum support of a core op on any backend: f32, dense weights, caches in f32 and f16. */
 function needCore(driver: Driver, op: AnyOp): void {
   const support = supportOf(driver, op.name);
   if (!support && op.name in fills) return;
@@ -40,7 +40,7 @@ function needCore(driver: Driver, op: AnyOp): void {
     if (!support.cacheDtypes?.includes(dtype)) throw bad(driver, `'${op.name}' must support ${dtype} caches`);
 }
 
-/** The op takes every cache that the driver declares. */
+/** The op supports every declared cache dtype. */
 function needCaches(driver: Driver, op: AnyOp): void {
   const support = supportOf(driver, op.name);
   if (!support || !has(op, 'buffer')) return;
@@ -61,17 +61,17 @@ function needKernels(driver: Driver): void {
       throw bad(driver, `the manifest claims '${name}', but there is no kernel for it`);
 }
 
-/** What an op says of bf16 is about operands that it has. */
+/** Bf16 claims of an op name only its f32 operands. */
 function needBf16(driver: Driver, op: AnyOp): void {
   const support = supportOf(driver, op.name);
   for (const name of Object.keys(support?.rounds ?? {}))
     if (!op.operands[name]?.dtypes?.includes('f32'))
-      throw bad(driver, `'${op.name}' rounds '${name}', which is no f32 operand of it`);
+      throw bad(driver, `'${op.name}' rounds '${name}', which is not an f32 operand of '${op.name}'`);
   if (support?.stores?.some((dtype) => dtype !== 'bf16'))
     throw bad(driver, `'${op.name}' stores ${support.stores}; outputs can be stored in bf16 alone`);
 }
 
-/** Throws BAD_DRIVER where the manifest claims too little or too much. */
+/** Throws BAD_DRIVER if the manifest claims too little or too much. */
 export function needManifest(driver: Driver): void {
   for (const op of Object.values(coreOps)) needCore(driver, op);
   for (const op of [...Object.values(coreOps), ...Object.values(fusedOps)]) {
@@ -94,7 +94,7 @@ export function needManifest(driver: Driver): void {
   needKernels(driver);
 }
 
-/** A driver of a group has all ops of one, and no other driver any. */
+/** A driver with `collective` has all collective ops; any other driver has none. */
 function needCollective({ manifest, capabilities, ...driver }: Driver): void {
   const declared = capabilities?.collective !== undefined;
   for (const name of Object.keys(collectiveOps))
@@ -128,7 +128,7 @@ export const supportsOp = (
   operands: readonly (PlanOperand | undefined)[],
 ): boolean => obstacle(supportOf(driver, op.name), operands) === undefined;
 
-/** The support of an op that models may record: the driver's, or core's where it fills the hole. */
+/** Support of an op that models may record: the driver's, or core's if core fills the op. */
 const recordable = (driver: Driver, { name }: AnyOp): OpSupport | undefined =>
   supportOf(driver, name) ?? (name in fills ? ofFilled : undefined);
 

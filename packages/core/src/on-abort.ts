@@ -1,34 +1,34 @@
-/** What happens when a signal aborts, and the one listener that it has for all of it. */
-interface Listening {
+/** The acts of one signal, and its single listener. */
+interface Listener {
   readonly acts: Set<() => void>;
   listener(): void;
 }
 
-const listenings = new WeakMap<AbortSignal, Listening>();
+const listeners = new WeakMap<AbortSignal, Listener>();
 
 /**
- * Calls `act` when a signal aborts that has not aborted yet. However many calls share a signal, it has one listener: Node
- * takes the eleventh for a leak. Returns what ends it.
+ * Calls `act` when `signal` aborts; the signal has not aborted yet. All calls with the same signal share one listener,
+ * because Node reports the eleventh listener as a leak. Returns a function that cancels the call.
  */
 export function onAbort(signal: AbortSignal, act: () => void): () => void {
-  const listening = listenings.get(signal) ?? listen(signal);
+  const shared = listeners.get(signal) ?? listen(signal);
   const own = () => act(); // the same act may come twice
-  listening.acts.add(own);
+  shared.acts.add(own);
   return () => {
-    listening.acts.delete(own);
-    if (listening.acts.size > 0 || listenings.get(signal) !== listening) return;
-    signal.removeEventListener('abort', listening.listener);
-    listenings.delete(signal);
+    shared.acts.delete(own);
+    if (shared.acts.size > 0 || listeners.get(signal) !== shared) return;
+    signal.removeEventListener('abort', shared.listener);
+    listeners.delete(signal);
   };
 }
 
-function listen(signal: AbortSignal): Listening {
+function listen(signal: AbortSignal): Listener {
   const acts = new Set<() => void>();
   const listener = () => {
     for (const act of [...acts]) if (acts.has(act)) act();
   };
-  const listening = { acts, listener };
+  const shared = { acts, listener };
   signal.addEventListener('abort', listener, { once: true });
-  listenings.set(signal, listening);
-  return listening;
+  listeners.set(signal, shared);
+  return shared;
 }

@@ -9,19 +9,19 @@ import { checkParts, inParts, rowBytesOf, rowsOf } from './weight-parts.js';
 /** Fills `target` with bytes of a source, from byte `at` on. */
 type Read = (target: Uint8Array, at: number) => Promise<void>;
 
-/** Bytes that are copied in one turn of the event loop. */
+/** Bytes copied per turn of the event loop. */
 const bytesPerTurn = 2 ** 22;
 
-/** Without O_NONBLOCK a pipe would be waited for; Windows has neither. */
+/** Without O_NONBLOCK an open would wait for a pipe. Windows has neither. */
 const forReading = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
 const bad = (name: string, message: string, cause?: unknown) =>
   new BackendError('BAD_WEIGHT', `[loadWeight] '${name}': ${message}`, { cause });
 
 /**
- * The bytes of a weight in memory of their own, from the start of its buffer on: files read, parts put together. For drivers that
- * compute on the host, or copy weights to a device. Rejects with BAD_WEIGHT where a file cannot be read or parts do not fit, and
- * OUT_OF_MEMORY. The caller checks that the bytes fit the shape.
+ * The bytes of a weight in their own memory, from the start of its buffer: files read, parts joined. For drivers that
+ * compute on the host or copy weights to a device. Rejects with BAD_WEIGHT if a file cannot be read or parts do not
+ * fit, and with OUT_OF_MEMORY. The caller checks that the bytes fit the shape.
  */
 export async function readWeight(source: WeightSource): Promise<Uint8Array<ArrayBuffer>> {
   const { name, bytes } = source;
@@ -39,7 +39,7 @@ export async function readWeight(source: WeightSource): Promise<Uint8Array<Array
   return all;
 }
 
-/** The same of one piece: what the parts of a GPTQ matrix are. */
+/** Bytes of one piece, such as a part of a GPTQ matrix. */
 export function readWeightBytes(name: string, bytes: WeightBytes): Promise<Uint8Array<ArrayBuffer>> {
   return withReader(name, bytes, async (read) => {
     const target = allocate(bytes.byteLength);
@@ -50,7 +50,7 @@ export function readWeightBytes(name: string, bytes: WeightBytes): Promise<Uint8
 
 const allocate = (byteLength: number) => new Uint8Array(hostBytes(byteLength));
 
-/** The weight's columns of a part: `target` is as long as they are. */
+/** The weight's columns of a part. `target` has exactly their length. */
 async function readPart(read: Read, part: WeightPart, width: number, target: Uint8Array): Promise<void> {
   if (!part.columns) return read(target, 0);
   const { stored, skipped, used } = rowBytesOf(part, width);

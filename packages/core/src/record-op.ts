@@ -7,7 +7,7 @@ import type { Tensor } from './tensor.js';
 
 /**
  * Records an op by its entry in the op table, operands and attributes by name: for conformance tests and benchmarks.
- * Models use the calls of `Ops`, which end in the same place. Throws as they do.
+ * Models use the calls of `Ops`. Both record the same and throw the same.
  */
 export function recordOp(
   step: Step,
@@ -20,5 +20,5 @@ export function recordOp(
   return step.record(op, operands, attributes);
 }
 
-/** `Ops.view`, likewise. */
+/** `Ops.view`, for the same purpose. */
 export const recordView: typeof recordOps.view = recordOps.view;

@@ -16,7 +16,7 @@ import { type Recorder, StepTensor } from './recorder.js';
 import { type RopeOptions, ropeFrequencies } from './rope-frequencies.js';
 import type { Tensor } from './tensor.js';
 
-/** The step that a tensor belongs to. */
+/** The step of a tensor. */
 function stepOf(op: string, tensor: Tensor): Recorder {
   if (tensor instanceof StepTensor) return tensor.step;
   throw new BackendError('BAD_ARGUMENT', `[${op}] the first operand is not a tensor of a step`);
@@ -37,7 +37,7 @@ function ropeTable(positions: Tensor, options: RopeOptions, headDim: number): St
   });
 }
 
-/** AttnConfig says what the shapes must be; `where` are the keys, with their heads and shape. */
+/** Checks shapes against AttnConfig. `where`: the keys, with their heads and shape. */
 function needConfigured(
   op: string,
   q: Tensor,

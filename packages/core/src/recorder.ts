@@ -20,7 +20,7 @@ import type { InputArray, Step, StepMemory } from './step.js';
 import type { Tensor } from './tensor.js';
 import type { Weight } from './weight.js';
 
-/** A tensor and where it lies. */
+/** A tensor and its place. */
 export class StepTensor implements Tensor, TensorOperand {
   readonly kind = 'tensor';
 
@@ -33,20 +33,20 @@ export class StepTensor implements Tensor, TensorOperand {
   ) {}
 }
 
-/** What a recorder needs of the backend that opened it. */
+/** The parts of a backend that a recorder uses. */
 export interface RecorderHost extends ResourceOwner {
   /** Throws UNSUPPORTED unless the driver has this op for these operands. */
   needSupport(op: AnyOp, operands: readonly (PlanOperand | undefined)[]): void;
   prepare(plan: Plan, use: PlanUse): Cooperative<PreparedPlan>;
-  /** What the plan would take. */
+  /** Memory of the plan. */
   measure(plan: Plan): StepMemory;
-  /** Takes its place in the queue now, runs the plan once it is prepared, and gives its device memory back. */
+  /** Takes a place in the queue now, runs the plan once it is prepared, then frees its device memory. */
   runOnce(preparing: Promise<PreparedPlan>, signal: AbortSignal | undefined): Promise<void>;
 }
 
 export type OperandValue = Tensor | Weight | KvBuffer | undefined;
 
-/** The Step that ops record into. */
+/** The Step behind all op calls. */
 export class Recorder implements Step {
   private readonly ops: PlanOp[] = [];
   private readonly storages: Storage[] = [];
@@ -84,7 +84,7 @@ export class Recorder implements Step {
     return tensor;
   }
 
-  /** Records one op. Operands by name, in any order; attributes likewise, 0 where they are left out. */
+  /** Records one op. Operands and attributes by name, in any order. A missing attribute is 0. */
   record(
     op: AnyOp,
     values: Readonly<Record<string, OperandValue>>,
@@ -119,7 +119,7 @@ export class Recorder implements Step {
     return tensor;
   }
 
-  /** The same storage seen with another shape, from a row offset. */
+  /** The same storage with another shape, from an element offset. */
   alias(tensor: StepTensor, shape: readonly number[], elementOffset: number): StepTensor {
     this.needRecording('view');
     needEncodable(shape);
@@ -167,7 +167,7 @@ export class Recorder implements Step {
     return this.values(own);
   }
 
-  /** Plan and inputs as prepared for the device; the step takes no more ops. */
+  /** Prepares plan and inputs for the device. The step takes no more ops. */
   finish(use: PlanUse = { timed: false, captured: false }): Cooperative<PreparedPlan> {
     this.needRecording('run');
     this.needHeld('run');
@@ -181,7 +181,7 @@ export class Recorder implements Step {
     return this.resources;
   }
 
-  /** Throws DISPOSED where the backend, a weight or a buffer of the plan has been disposed. */
+  /** Throws DISPOSED if the backend, a weight or a buffer of the plan has been disposed. */
   needHeld(op: string): void {
     this.needBackend(op);
     for (const resource of this.resources) resource.needLive(op);
@@ -263,7 +263,7 @@ export class Recorder implements Step {
     return value;
   }
 
-  /** Tensors that no op uses are what the step is for. Those that are kept anyway are not among them. */
+  /** Tensors that no op uses: the results of the step. Excludes tensors that are kept anyway. */
   private leaves(): Storage[] {
     const used = new Set<Storage>();
     for (const { operands } of this.ops)
@@ -283,7 +283,7 @@ export class Recorder implements Step {
   }
 }
 
-/** Encoded plans hold so many dimensions, each in 31 bits. */
+/** Limits of encoded plans: rank ≤ maxRank, each dimension in 31 bits. */
 function needEncodable(shape: readonly number[]): void {
   if (shape.length > maxRank || shape.some((d) => d > maxDimension))
     throw new BackendError(

@@ -1,7 +1,7 @@
 import type { Driver, PlanDriver } from './driver.js';
 import { BackendError } from './error.js';
 
-/** A driver of the same claims that has no device: weights and buffers take nothing, plans are not run. */
+/** A driver with the same claims and no device: weights and buffers take no memory, plans do not run. */
 export function rehearsalDriver(driver: Driver): PlanDriver {
   const { name, profile, manifest, capabilities } = driver;
   const refuse = (entry: string) => async (): Promise<never> => {

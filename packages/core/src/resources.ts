@@ -7,7 +7,7 @@ import type { BufferOperand, WeightOperand } from './plan/plan.js';
 import type { RunQueue } from './run-queue.js';
 import type { Weight, WeightFormat } from './weight.js';
 
-/** What resources need of the backend that owns them. */
+/** The parts of a backend that resources use. */
 export interface ResourceOwner {
   readonly name: string;
   readonly disposed: boolean;
@@ -15,10 +15,10 @@ export interface ResourceOwner {
   readonly queue: RunQueue;
 }
 
-/** Something on the device with a life of its own. */
+/** A device object with a life of its own: a weight or a buffer. */
 export abstract class Resource {
   private freed = false;
-  /** Ended when this is freed: captured graphs that hold it. */
+  /** Captured graphs that hold this resource; disposed with it. */
   readonly dependents = new Set<{ dispose(): void }>();
 
   constructor(

@@ -1,13 +1,13 @@
 import { BackendError } from './error.js';
 import type { RopeLayout } from './ops/rope.js';
 
-/** How a model stretches its positions past the context it was trained with. */
+/** How a model extends positions beyond its training context. */
 export type RopeScaling =
   /** Positions divided by `factor`. */
   | { readonly kind: 'linear'; readonly factor: number }
   /** A larger base: theta · factor^(R / (R − 2)). */
   | { readonly kind: 'ntk'; readonly factor: number }
-  /** Peng et al. 2023, YaRN: high frequencies as they are, low ones divided, a ramp between. */
+  /** Peng et al. 2023, YaRN: high frequencies unchanged, low frequencies divided, a ramp between. */
   | {
       readonly kind: 'yarn';
       readonly factor: number;
@@ -17,7 +17,7 @@ export type RopeScaling =
       /** Factor on cos and sin; absent: 0.1 · ln(factor) + 1. */
       readonly attentionFactor?: number;
     }
-  /** Llama 3.1: as YaRN in spirit, with the bounds as wavelengths relative to the original context. */
+  /** Llama 3.1: similar to YaRN, with bounds as wavelengths relative to the original context. */
   | {
       readonly kind: 'llama3';
       readonly factor: number;
@@ -31,7 +31,7 @@ export type RopeScaling =
 export interface RopeOptions {
   /** Base of the frequencies: theta^(−2i / R). */
   readonly theta: number;
-  /** R, elements of a head that rotate; absent: all. Even. */
+  /** R, rotated elements of a head, even; absent: all. */
   readonly rotaryDim?: number;
   readonly layout: RopeLayout;
   readonly scaling?: RopeScaling;

@@ -1,35 +1,35 @@
 import { QuernError } from './error.js';
 
-/** What waits for its turn. */
+/** A waiting task. */
 interface Turn {
   readonly alone: boolean;
   begin(): void;
 }
 
-/** A task that runs plans: it calls `handed` when the device has the last of them, so that the next may follow. */
+/** A task that runs plans. It calls `handed` when the device has its last plan: the next task may then start. */
 export type PlanTask<T> = (handed: () => void) => Promise<T>;
 
-/** The work of a device, in the order asked for: some plans at a time, anything else by itself; frees come between. */
+/** The work of a device in call order: several plans at a time, any other task alone; frees run between tasks. */
 export class RunQueue {
   private readonly line: Turn[] = [];
-  /** Turns that have begun and not ended. */
+  /** Tasks that have started and not ended. */
   private running = 0;
-  /** Whether the turn that began last lets the next plan begin. */
+  /** Whether the latest task lets the next plan start. */
   private open = true;
-  /** The result of the turn that began last. */
+  /** Result of the latest started task. */
   private last: Promise<unknown> | undefined;
-  /** Everything asked for that has not ended. */
+  /** Number of tasks that have not ended, started or waiting. */
   private pending = 0;
   private waiting: (() => void)[] = [];
 
   constructor(readonly plansInFlight = 1) {}
 
-  /** Runs `task` by itself, after those before it, whether or not they failed; at once where there are none. */
+  /** Runs `task` alone, after all earlier tasks (failed ones too); at once if there are none. */
   run<T>(task: () => Promise<T>): Promise<T> {
     return this.enter(task, true);
   }
 
-  /** Runs `task` like `run`, but beside up to `plansInFlight` − 1 tasks of plans before it. Results settle in their order. */
+  /** Runs `task` like `run`, but beside up to `plansInFlight` − 1 earlier plan tasks. Results settle in call order. */
   plan<T>(task: PlanTask<T>): Promise<T> {
     return this.enter(task, this.plansInFlight === 1);
   }
@@ -43,15 +43,18 @@ export class RunQueue {
   }
 
   /**
-   * Calls `act` between two tasks: now if none is asked for, otherwise after those asked for so far. What it throws then
-   * is a warning of the process: nobody waits for it.
+   * Calls `act` between two tasks: now if no task is pending, otherwise after the pending tasks. No caller waits for a
+   * delayed `act`, so its error becomes a warning of the process.
    */
   between(act: () => void): void {
     if (this.pending === 0) act();
     else void this.run(async () => attempt(act));
   }
 
-  /** Calls `act` once nothing runs and nothing waits: at the end of all work. What it throws then is a warning, as above. */
+  /**
+   * Calls `act` once no task runs or waits: the end of all work. An error of a delayed call becomes a warning of the
+   * process.
+   */
   whenIdle(act: () => void): void {
     if (this.pending === 0) act();
     else this.waiting.push(act);
@@ -82,7 +85,7 @@ export class RunQueue {
     return new Promise((begin) => this.line.push({ alone, begin }));
   }
 
-  /** Whether a turn could begin, and has. */
+  /** Starts the next turn if it may start. Returns whether it did. */
   private takeTurn(alone: boolean): boolean {
     const free = !alone && this.open && this.running < this.plansInFlight;
     if (this.running > 0 && !free) return false;
@@ -91,7 +94,7 @@ export class RunQueue {
     return true;
   }
 
-  /** One microtask later: who waits for the task that ended sees its results before the next begins. */
+  /** One microtask later: the caller of the ended task sees its results before the next task begins. */
   private advanceSoon(): void {
     if (this.line.length > 0) queueMicrotask(this.advance);
   }
@@ -110,13 +113,13 @@ export class RunQueue {
 
 const nothing = (): void => {};
 
-/** Settles as `own`, but not before `before`. */
+/** Settles like `own`, but not before `before`. */
 async function after<T>(before: Promise<unknown>, own: Promise<T>): Promise<T> {
   await Promise.allSettled([before, own]);
   return own;
 }
 
-/** Calls what nobody waits for. */
+/** Calls a function that no caller waits for. */
 function attempt(act: () => void): void {
   try {
     act();
@@ -128,7 +131,7 @@ function attempt(act: () => void): void {
   }
 }
 
-/** Calls a task; what it throws becomes a rejection. */
+/** Calls a task; an exception becomes a rejection. */
 function begin<T>(task: () => Promise<T>): Promise<T> {
   try {
     return task();

@@ -1,8 +1,8 @@
 import type { DType } from './dtype.js';
 
 /**
- * A value inside one step: an opaque handle. Its data lives in the backend and exists only while the step runs,
- * unless the step keeps it (see Step.read).
+ * A value inside one step: an opaque handle. Its data lives in the backend, and only while the step runs, unless the
+ * step keeps it (see Step.read).
  */
 export interface Tensor {
   readonly kind: 'tensor';

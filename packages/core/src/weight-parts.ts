@@ -2,10 +2,10 @@ import { dtypeBytes, elementCount, showShape } from './dtype.js';
 import { BackendError } from './error.js';
 import { type DenseFormat, denseFormats, type WeightPart, type WeightSource } from './weight.js';
 
-/** Whether a weight lies in parts. */
+/** Whether a weight consists of parts. */
 export const inParts = (bytes: WeightSource['bytes']): bytes is readonly WeightPart[] => Array.isArray(bytes);
 
-/** The rows of a weight that parts count, and the elements of each. */
+/** Number of rows of a weight, as counted by parts, and elements per row. */
 export function rowsOf({ shape }: Pick<WeightSource, 'shape'>): {
   readonly rows: number;
   readonly width: number;
@@ -14,14 +14,14 @@ export function rowsOf({ shape }: Pick<WeightSource, 'shape'>): {
   return { rows: elementCount(shape) / width, width };
 }
 
-/** Bytes of one row of a part: stored, those before the first column of the weight, and those of the weight's columns. */
+/** Bytes of one row of a part: stored; before the weight's first column; of the weight's columns. */
 export interface RowBytes {
   readonly stored: number;
   readonly skipped: number;
   readonly used: number;
 }
 
-/** Of a part of a weight whose rows have `width` elements. Fractions where the part is wrong. */
+/** For a part of a weight with rows of `width` elements. Not whole numbers if the part is wrong. */
 export function rowBytesOf({ bytes, rows, columns }: WeightPart, width: number): RowBytes {
   const stored = bytes.byteLength / rows;
   const { from, of } = columns ?? { from: 0, of: width };
@@ -32,8 +32,8 @@ const elementBytes = (format: string): number | undefined =>
   (denseFormats as readonly string[]).includes(format) ? dtypeBytes[format as DenseFormat] : undefined;
 
 /**
- * Throws BAD_WEIGHT where the parts of a weight do not make up its shape, or a part has too few or too many bytes. Core does
- * not know blocks: a driver checks that columns of a block format begin and end with one.
+ * Throws BAD_WEIGHT if the parts do not add up to the weight's shape, or a part has the wrong number of bytes. Core
+ * does not know blocks: a driver checks that columns of a block format begin and end at block borders.
  */
 export function checkParts(source: WeightSource): void {
   const { name, shape, format, bytes } = source;
@@ -54,7 +54,7 @@ export function checkParts(source: WeightSource): void {
 
 const isSize = (value: number) => Number.isSafeInteger(value) && value >= 1;
 
-/** What is wrong with a part whose elements take `bytesPerElement`, on average where they are in blocks. */
+/** The fault of a part, if any. `bytesPerElement` is an average for block formats. */
 function problemOf(part: WeightPart, width: number, bytesPerElement: number): string | undefined {
   const { from, of } = part.columns ?? { from: 0, of: width };
   if (!(Number.isSafeInteger(from) && from >= 0 && isSize(of) && from + width <= of))
@@ -64,6 +64,6 @@ function problemOf(part: WeightPart, width: number, bytesPerElement: number): st
     return `${part.rows} rows of ${of} elements take ${expected} bytes; got ${part.bytes.byteLength}`;
   const { skipped, used } = rowBytesOf(part, width);
   if (!Number.isInteger(skipped) || !Number.isInteger(used))
-    return `columns ${from} to ${from + width} are no whole blocks`;
+    return `columns ${from} to ${from + width} are not whole blocks`;
   return undefined;
 }

@@ -46,7 +46,7 @@ test('a timed step can be read', async () => {
   expect(await step.read(y)).toEqual(Float32Array.of(4, 6));
 });
 
-describe('what a step takes it gives back', () => {
+describe('all memory of a step is freed', () => {
   test('after a run', async () => {
     const { ledger, backend } = open();
     const { step, weight } = await recordLinear(backend);
@@ -80,7 +80,7 @@ describe('what a step takes it gives back', () => {
     expect(ledger.buffers).toBe(0);
   });
 
-  test('when a cache is disposed of', () => {
+  test('when a cache is disposed', () => {
     const { ledger, backend } = open();
     const options = { layers: 3, kvHeads: 1, headDim: 4, dtype: 'f32', context: 8 } as const;
     const cache = contiguousKvCache(backend, { ...options, sequences: 2 });
@@ -91,7 +91,7 @@ describe('what a step takes it gives back', () => {
   });
 });
 
-test.each(['inputs', 'outputs'])('a captured step whose %s have been transferred', async (region) => {
+test.each(['inputs', 'outputs'])('a captured step after a transfer of its %s', async (region) => {
   const { backend } = open();
   need(backend, 'graph');
   const step = backend.step();
@@ -109,7 +109,7 @@ test.each(['inputs', 'outputs'])('a captured step whose %s have been transferred
   graph.dispose();
 });
 
-test('a weight is freed between steps, though steps never cease', async () => {
+test('a weight is freed between steps, even if steps never stop', async () => {
   const { ledger, backend } = open();
   const { step, weight } = await recordLinear(backend);
   const another = () => {
@@ -123,7 +123,7 @@ test('a weight is freed between steps, though steps never cease', async () => {
   let running = another();
   await first;
   for (let i = 0; i < 3; i++) {
-    const next = another(); // asked for before the one before has ended
+    const next = another(); // requested before the previous step has ended
     await running;
     running = next;
   }
@@ -131,7 +131,7 @@ test('a weight is freed between steps, though steps never cease', async () => {
   await running;
 });
 
-test('the driver is disposed of once, when nothing runs', async () => {
+test('the driver is disposed once, when nothing runs', async () => {
   const { ledger, backend } = open();
   const { step } = await recordLinear(backend);
   const running = step.run().catch((error) => error.code);
@@ -142,7 +142,7 @@ test('the driver is disposed of once, when nothing runs', async () => {
   expect(ledger.disposals).toBe(1);
 });
 
-test('a step that is disposed of while it is prepared runs, and cannot be read', async () => {
+test('a step disposed during its preparation runs, and cannot be read', async () => {
   const { ledger, backend } = open();
   const { step, y } = await recordLinear(backend);
   const running = step.run();
@@ -152,14 +152,14 @@ test('a step that is disposed of while it is prepared runs, and cannot be read',
   await expect(step.read(y)).rejects.toEqual(code('DISPOSED'));
 });
 
-test('a weight that was loading when the backend ended is refused', async () => {
+test('a weight still loading when the backend is disposed is refused', async () => {
   const { backend } = open();
   const loading = loadWeight(backend, [2, 2]);
   backend.dispose();
   await expect(loading).rejects.toEqual(code('DISPOSED', 'while'));
 });
 
-test('a step of another backend with the same name is another backend’s', async () => {
+test('a step of another backend with the same name is refused', async () => {
   const [a, b] = [open().backend, open().backend];
   need(a, 'graph', 'timer');
   const { step } = await recordLinear(b);
@@ -217,7 +217,7 @@ describe('a driver that breaks its contract is refused', () => {
     ],
     'a claim without a kernel': [{ ...right, kernels: withoutAdd as typeof kernels }, "claims 'add'"],
     'neither kernels nor executor': [whole as Driver, 'neither kernels nor an executor'],
-    'caches that its ops do not take': [
+    'caches that its ops do not support': [
       { ...right, capabilities: { kvQuant: { dtypes: ['int8'] } } },
       "declares int8 caches, but 'attention' does not support i8",
     ],
@@ -235,7 +235,7 @@ describe('a driver that breaks its contract is refused', () => {
   });
 });
 
-test('a capability is there or it is not', () => {
+test('a capability is present or absent', () => {
   const { backend } = open();
   expect(capabilityNames.filter((name) => has(backend, name))).toEqual(['pagedKv', 'graph', 'timer']);
   expect(() => need(backend, 'graph', 'collective', 'kvQuant')).toThrow(
@@ -267,7 +267,7 @@ test('stray writes are found', async () => {
   await expect(run(0)).resolves.toBeUndefined();
 });
 
-test('a plan too large for the host is OUT_OF_MEMORY, and nothing is kept', async () => {
+test('a plan too large for the host is OUT_OF_MEMORY, and its memory is freed', async () => {
   const { ledger, backend } = open();
   const step = backend.step();
   const rows = () => step.input(new Int32Array(2 ** 12));

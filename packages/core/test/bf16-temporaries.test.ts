@@ -29,7 +29,7 @@ const manifest: Manifest = {
   ) as Manifest['ops'],
 };
 
-/** Shapes of the temporaries that lie as bf16. */
+/** Shapes of the temporaries stored as bf16. */
 function halved(record: (step: Recorder) => void): string[] {
   const plan = planner.plan(record);
   const chosen = bf16Temporaries(plan, manifest);
@@ -39,7 +39,7 @@ function halved(record: (step: Recorder) => void): string[] {
 
 const bf16 = (N: number, K: number): Weight => planner.weight([N, K], 'bf16');
 
-test('a temporary whose readers all round it is stored as bf16', () => {
+test('a temporary is stored as bf16 if all its readers round it', () => {
   expect(halved((step) => b.linear(b.silu(input(step, 2, 4)), bf16(3, 4)))).toEqual(['2x4']);
   expect(
     halved((step) => {
@@ -51,11 +51,11 @@ test('a temporary whose readers all round it is stored as bf16', () => {
 });
 
 const stays: Readonly<Record<string, (step: Recorder) => void>> = {
-  'that a reader does not round': (step) => {
+  'with a reader that does not round': (step) => {
     const x = b.silu(input(step, 2, 4));
     b.add(b.linear(x, bf16(4, 4)), x);
   },
-  'whose reader rounds with other weights only': (step) =>
+  'with a reader that rounds only with other weights': (step) =>
     b.linear(b.silu(input(step, 2, 4)), planner.weight([3, 4])),
   'that its op cannot store': (step) => b.linear(b.tanh(input(step, 2, 4)), bf16(3, 4)),
   'that is kept': (step) => {
@@ -70,7 +70,7 @@ test.each(Object.entries(stays))('a tensor %s stays f32', (_, record) => {
   expect(halved(record)).toEqual([]);
 });
 
-test('it takes half the bytes, and its operands say so, slices too', () => {
+test('a bf16 temporary takes half the bytes; its operands and slices have dtype bf16', () => {
   let x: Tensor | undefined;
   const plan = planner.plan((step) => {
     x = b.silu(input(step, 64, 16));
@@ -85,6 +85,6 @@ test('it takes half the bytes, and its operands say so, slices too', () => {
   expect([words[read + 2], words[read + 4]]).toEqual([2 * 3 * 16, 2]);
 });
 
-test('a driver that stores none is not asked', () => {
+test('a driver without bf16 stores skips the pass', () => {
   expect([storesBf16(plain), storesBf16(manifest)]).toEqual([false, true]);
 });

@@ -9,14 +9,14 @@ import {
 } from '../src/index.js';
 import { definitionDriver } from './definition-driver.js';
 
-/** A head of these numbers as an i8 cache keeps it: its elements and its scale. */
+/** Elements and scale of a head after a write to an i8 cache. */
 function kept(x: readonly number[]) {
   const row = new Int8Array(x.length + scaleBytes);
   putHead(Float32Array.from(x), 0, x.length, row, 0);
   return { elements: [...row.subarray(0, x.length)], scale: headScale(row, 0, x.length), row };
 }
 
-test('a head in steps of the 127th part of its largest, ties to even', () => {
+test('a head in steps of max|x| / 127, ties to even', () => {
   expect(kept([127, -127, 1, 0.5, 1.5, -2.5, 0]).elements).toEqual([127, -127, 1, 0, 2, -2, 0]);
   expect(kept([0.1, -0.2]).scale).toBe(Math.fround(Math.fround(0.2) / 127));
 });
@@ -26,7 +26,7 @@ test('the scale is an f32 after the elements, little-endian', () => {
   expect(new DataView(row.buffer).getFloat32(4, true)).toBe(2);
 });
 
-test('zeros have no scale, what is not finite spoils its head, a subnormal scale does not overflow', () => {
+test('zeros have scale 0, NaN or infinity spoils its head, a subnormal scale does not overflow', () => {
   expect(kept([0, -0])).toMatchObject({ elements: [0, 0], scale: 0 });
   for (const bad of [Number.NaN, Infinity, -Infinity])
     expect(kept([1, bad])).toMatchObject({ elements: [0, 0], scale: Number.NaN });
@@ -43,14 +43,14 @@ test('bytes of a cache: elements, and with int8 their scales', () => {
 
 const options = { layers: 1, kvHeads: 2, headDim: 16, context: 8, sequences: 1 };
 
-test('a backend that does not declare a dtype refuses such a cache and says what it has', () => {
+test('a backend refuses a cache of an undeclared dtype and names its dtypes', () => {
   using backend = defineBackend(definitionDriver());
   expect(() => contiguousKvCache(backend, { ...options, dtype: 'int8' })).toThrow(
     expect.objectContaining({ code: 'UNSUPPORTED', message: expect.stringContaining('it has f32, f16') }),
   );
 });
 
-test('one that declares it makes buffers with room for the scales', () => {
+test('a backend with a declared dtype makes buffers with room for the scales', () => {
   const driver = definitionDriver();
   const { attention, kvAppend } = driver.manifest.ops;
   const wide = (support: typeof attention) => ({ ...support, cacheDtypes: ['f32', 'f16', 'i8'] as const });

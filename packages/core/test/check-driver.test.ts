@@ -36,15 +36,15 @@ test.each<[string, object, RegExp]>([
   [
     'an unknown capability',
     { capabilities: { warp: true } },
-    /'warp', which is no capability; there are pagedKv,/,
+    /'warp', an unknown capability; known capabilities: pagedKv,/,
   ],
   [
-    'a capability of the future',
+    'an undefined capability',
     { capabilities: { collective: true } },
     /collective must be \{worldSize, rank\}/,
   ],
   [
-    'a flag that is none',
+    'a flag that is not true or false',
     { capabilities: { timer: 'yes' } },
     /capabilities\.timer must be true or false; got 'yes'/,
   ],
@@ -55,13 +55,13 @@ test.each<[string, object, RegExp]>([
   ],
   ['a block of no tokens', { capabilities: { pagedKv: { blockSizes: [16, 0] } } }, /pagedKv must be/],
   ['a flag for a list', { capabilities: { pagedKv: true } }, /capabilities\.pagedKv must .*; got true/],
-  ['caches of a dtype that is none', { capabilities: { kvQuant: { dtypes: ['i4'] } } }, /'bf16' and 'int8'/],
+  ['caches of an unknown dtype', { capabilities: { kvQuant: { dtypes: ['i4'] } } }, /'bf16' and 'int8'/],
   ['GPTQ of three bits', { capabilities: { quantGptq: { bits: [3] } } }, /a list of 4 and 8/],
 ])('a driver with %s is refused', (_name, change, message) => {
   expect(refusal(change)).toMatch(message);
 });
 
-test('what is no driver at all is refused', () => {
+test('a value that is no driver is refused', () => {
   for (const none of [undefined, null, 'cpu'])
     expect(() => defineBackend(none as never)).toThrow(/a driver must be an object; got/);
 });
@@ -70,7 +70,7 @@ test('a capability that is undefined is absent', () => {
   expect(refusal({ capabilities: { pagedKv: undefined } })).toBe('accepted');
 });
 
-test('a backend gives its driver away to tools, and only its own', () => {
+test('driverOf gives tools the driver of a backend, and only for backends of this copy', () => {
   const driver: KernelDriver = definitionDriver();
   const backend = defineBackend(driver);
   expect(driverOf(backend)).toBe(driver);

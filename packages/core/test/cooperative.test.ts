@@ -1,6 +1,6 @@
 import { type Cooperative, eachOf, runAtOnce, runInTurns } from '../src/index.js';
 
-/** Counts to `parts`, each part taking `milliseconds` of the thread. */
+/** Counts to `parts`. Each part takes `milliseconds` of the thread. */
 function* counting(parts: number, milliseconds = 0): Cooperative<number> {
   let count = 0;
   for (; count < parts; count++) {
@@ -16,7 +16,7 @@ test('work in parts gives its result at once or in turns', async () => {
   await expect(runInTurns(counting(5))).resolves.toBe(5);
 });
 
-test('other work has its turn between the parts', async () => {
+test('other work runs between the parts', async () => {
   let turns = 0;
   const count = () => {
     turns++;
@@ -28,7 +28,7 @@ test('other work has its turn between the parts', async () => {
   expect(turns).toBeGreaterThanOrEqual(5);
 });
 
-test('what a part throws is the rejection', async () => {
+test('an error of a part becomes the rejection', async () => {
   // biome-ignore lint/correctness/useYield: it fails before the first part ends
   const failing = function* (): Cooperative<never> {
     throw new Error('no');

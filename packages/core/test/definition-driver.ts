@@ -17,7 +17,7 @@ import {
 
 const support: OpSupport = { dtypes: ['f32'], weightFormats: denseFormats, cacheDtypes: ['f32', 'f16'] };
 
-/** What is taken and not given back. */
+/** Resources allocated and not freed. */
 export interface Ledger {
   buffers: number;
   weights: number;
@@ -60,7 +60,7 @@ function countedMemory(ledger: Ledger): DriverMemory {
   } as DriverMemory;
 }
 
-/** A driver made of the op definitions, f32 only, that counts what it gives out. */
+/** A driver made from the op definitions, f32 only. It counts its allocations. */
 export function definitionDriver(ledger: Ledger = { buffers: 0, weights: 0, disposals: 0 }): KernelDriver {
   const core = Object.keys(coreOps) as CoreOpName[];
   const fused = Object.keys(fusedOps) as FusedOpName[];

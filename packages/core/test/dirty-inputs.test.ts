@@ -2,7 +2,7 @@ import { DirtyInputs } from '../src/plan/dirty-inputs.js';
 
 const bytes = (count: number) => new Uint8Array(count).fill(1);
 
-test('all bytes are dirty at first, none once they have been taken', () => {
+test('all bytes are dirty at first, and clean after take', () => {
   const inputs = new DirtyInputs(new ArrayBuffer(64));
   expect(inputs.take()).toEqual([{ from: 0, to: 64 }]);
   expect(inputs.take()).toEqual([]);
@@ -70,7 +70,7 @@ test.each<[string, readonly (readonly [at: number, count: number])[], readonly [
   for (const [at, count] of writes) expect(new Uint8Array(memory, at, count)).toEqual(bytes(count));
 });
 
-test('any writes: exactly the bytes that were written', () => {
+test('any writes: exactly the written bytes are dirty', () => {
   let seed = 1;
   const next = (limit: number) => {
     seed = (seed * 16_807) % 2_147_483_647;

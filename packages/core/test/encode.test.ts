@@ -115,7 +115,7 @@ test('offsets past 4 GiB keep their high word', () => {
   expect(offset).toBeGreaterThanOrEqual((2 ** 11 - 1) * 2 ** 22);
 });
 
-test('a plan of many ops outgrows the first words', () => {
+test('a plan of many ops grows the word buffer', () => {
   const plan = planner.plan((step) => {
     let x = input(step, 1, 1);
     for (let i = 0; i < 500; i++) x = b.scale(x, i);
@@ -126,7 +126,7 @@ test('a plan of many ops outgrows the first words', () => {
 
 const encoded = (plan: ReturnType<typeof planner.plan>) => encodePlan(plan.ops, layOut(plan));
 
-test('plans of the same words have the same key, and others have others', () => {
+test('plans with equal words have equal keys, other plans have other keys', () => {
   const weights = [planner.weight([4, 3]), planner.weight([4, 3])] as const;
   const key = (rows: number, factor: number, weight: (typeof weights)[number]) =>
     encoded(planner.plan((step) => b.linear(b.scale(input(step, rows, 3), factor), weight))).key;

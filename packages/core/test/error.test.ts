@@ -1,12 +1,12 @@
 import { BackendError, QuernError } from '../src/index.js';
 
-/** The module a second time, as another copy of the package would be. */
+/** The module a second time, like another copy of the package. */
 async function anotherCopy(): Promise<typeof import('../src/error.js')> {
   const copy = new URL('../src/error.ts?copy', import.meta.url).href;
   return import(copy);
 }
 
-test('errors of another copy are known, by class and by code', async () => {
+test('errors of another copy are recognised, by class and by code', async () => {
   const other = await anotherCopy();
   expect(other.BackendError).not.toBe(BackendError);
   const error: unknown = new other.BackendError('DISPOSED', 'over');
@@ -31,7 +31,7 @@ test('a class of one copy over the base of another', async () => {
   ]);
 });
 
-test('a subclass without a className of its own is known by identity', async () => {
+test('a subclass without its own className is recognised by identity', async () => {
   const other = await anotherCopy();
   class Special extends BackendError {}
   expect(new other.BackendError('DISPOSED', 'over') instanceof Special).toBe(false);
@@ -39,11 +39,11 @@ test('a subclass without a className of its own is known by identity', async () 
   expect(new Special('DISPOSED', 'over') instanceof other.BackendError).toBe(true);
 });
 
-test.each([null, undefined, 'text', 5, {}, new Error('plain')])('%p is none', (value: unknown) => {
+test.each([null, undefined, 'text', 5, {}, new Error('plain')])('%p is no QuernError', (value: unknown) => {
   expect(value instanceof QuernError).toBe(false);
 });
 
-test('the name is the class, but AbortError for what was aborted', () => {
+test('the name is the class name; AbortError for ABORTED', () => {
   expect(new BackendError('DISPOSED', 'over').name).toBe('BackendError');
   const aborted = new BackendError('ABORTED', 'stopped');
   expect([aborted.name, aborted.code, String(aborted)]).toEqual([

@@ -8,10 +8,10 @@ const planner = new Planner();
 const w = (...shape: number[]) => planner.weight(shape);
 const eps = 1e-6;
 
-/** Names of the ops after fusion with every fused op there is. */
+/** Names of the ops after fusion with every fused op. */
 const fused = (record: (step: Recorder) => void): string[] => names(fuse(planner.plan(record), () => true));
 
-/** Every op still comes after those that make its operands. */
+/** Every op comes after the ops that make its operands. */
 function proveOrder(plan: Plan): void {
   const made = new Set(plan.storages.filter(({ isInput }) => isInput));
   for (const { op, operands, outputs } of plan.ops) {
@@ -25,7 +25,7 @@ function proveOrder(plan: Plan): void {
 describe('add + rmsNorm', () => {
   const sum = (step: Recorder) => b.add(input(step, 3, 8), input(step, 3, 8));
 
-  test('is fused, and the sum remains', () => {
+  test('is fused, and the sum stays', () => {
     const plan = planner.plan((step) => {
       const x = sum(step);
       b.linear(b.rmsNorm(x, w(8), { eps }), w(4, 8));
@@ -38,7 +38,7 @@ describe('add + rmsNorm', () => {
     proveOrder(after);
   });
 
-  test('is fused though the sum is kept, since it remains', () => {
+  test('is fused even if the sum is kept, because the sum stays', () => {
     const record = (step: Recorder) => {
       const x = sum(step);
       step.keep(x);
@@ -47,7 +47,7 @@ describe('add + rmsNorm', () => {
     expect(fused(record)).toEqual(['addRmsNorm']);
   });
 
-  test('is not fused where one row is added to all, or the norm sees another shape', () => {
+  test('is not fused if b is one row, or if the norm reads another shape', () => {
     const row = (step: Recorder) => b.rmsNorm(b.add(input(step, 3, 8), input(step, 8)), w(8), { eps });
     expect(fused(row)).toEqual(['add', 'rmsNorm']);
     const viewed = (step: Recorder) => b.rmsNorm(b.view(sum(step), [6, 4]), w(4), { eps });
@@ -93,7 +93,7 @@ describe('gate + up + swiglu', () => {
     expect(fused(square)).toEqual(['linear', 'swiglu']);
   });
 
-  test('is not fused when the products have other shapes', () => {
+  test('is not fused when the products have different shapes', () => {
     const viewed = (step: Recorder) => {
       const x = input(step, 2, 6);
       const gate = b.linear(x, w(6, 6)); // [2, 6]
@@ -115,11 +115,11 @@ describe('three projections of one input', () => {
     expect(fused((step) => project(step, count))).toEqual(Array(count).fill('linear')),
   );
 
-  test('are fused when they are kept: the results are the same tensors', () => {
+  test('are fused when kept: the results are the same tensors', () => {
     expect(fused((step) => project(step, 3).forEach((y) => step.keep(y)))).toEqual(['qkvLinear']);
   });
 
-  test('are fused before what lies between them', () => {
+  test('are fused before the ops between them', () => {
     const plan = planner.plan((step) => {
       const x = input(step, 3, 8);
       const q = b.silu(b.linear(x, w(4, 8)));
@@ -131,7 +131,7 @@ describe('three projections of one input', () => {
     proveOrder(after);
   });
 
-  test('are not fused when one sees the input in another shape', () => {
+  test('are not fused when one reads the input in another shape', () => {
     const record = (step: Recorder) => {
       const x = input(step, 2, 6);
       b.linear(x, w(4, 6));
@@ -143,7 +143,7 @@ describe('three projections of one input', () => {
 });
 
 describe('add + layerNorm', () => {
-  test('is fused, and the sum remains for others', () => {
+  test('is fused, and the sum stays for other ops', () => {
     const record = (step: Recorder) => {
       const x = b.add(input(step, 3, 8), input(step, 3, 8));
       b.add(b.linear(b.layerNorm(x, w(8), w(8), { eps }), w(8, 8)), x);
@@ -155,7 +155,7 @@ describe('add + layerNorm', () => {
     proveOrder(after);
   });
 
-  test('is not fused where one row is added to all', () => {
+  test('is not fused if b is one row', () => {
     const record = (step: Recorder) =>
       b.layerNorm(b.add(input(step, 3, 8), input(step, 8)), w(8), w(8), { eps });
     expect(fused(record)).toEqual(['add', 'layerNorm']);
@@ -180,7 +180,7 @@ describe('linear + gelu', () => {
   test.each([
     ['there is no bias', { noBias: true }],
     ['the product is kept', { keep: true }],
-    ['gelu sees another shape', { viewed: true }],
+    ['gelu reads another shape', { viewed: true }],
   ])('is not fused when %s', (_why, change) => {
     expect(fused(record(change))).toEqual(['linear', 'gelu']);
   });
@@ -191,7 +191,7 @@ describe('batchInvariant', () => {
   const attributesOf = (record: (step: Recorder) => void) =>
     fuse(planner.plan(record), () => true).ops.map(({ op, attributes }) => [op.name, ...attributes]);
 
-  test.each(marks)('%p: the fused projections have what the plain ones have', (batchInvariant) => {
+  test.each(marks)('%p: the fused projections keep the attribute of the plain ones', (batchInvariant) => {
     const mark = batchInvariant ? 1 : 0;
     expect(
       attributesOf((step) => {
@@ -212,7 +212,7 @@ describe('batchInvariant', () => {
     ).toEqual([['biasGelu', 1, mark]]);
   });
 
-  test.each(marks)('projections of which one alone is (the first: %p) are not fused', (first) => {
+  test.each(marks)('projections with different values (the first: %p) are not fused', (first) => {
     const gated = (step: Recorder) => {
       const x = input(step, 3, 8);
       const gate = b.linear(x, w(5, 8), { batchInvariant: first });
@@ -226,7 +226,7 @@ describe('batchInvariant', () => {
     expect(fused(three)).toEqual(['linear', 'linear', 'linear']);
   });
 
-  test('an argmax of such a product is not fused', () => {
+  test('an argmax of a batchInvariant product is not fused', () => {
     const record = (step: Recorder) =>
       b.argmax(b.linear(input(step, 3, 8), w(9, 8), { batchInvariant: true }));
     expect(fused(record)).toEqual(['linear', 'argmax']);
@@ -275,14 +275,14 @@ describe('q/k norm + rope + append', () => {
     proveOrder(after);
   });
   test.each<[string, Change]>([
-    ['only one is normed', { norms: 'k' }],
+    ['only one has a norm', { norms: 'k' }],
     ['the keys are kept', { keepK: true }],
-    ['q and k turn differently', { kTheta: 500 }],
+    ['q and k have different rotations', { kTheta: 500 }],
     ['no attention reads the cache', { noAttention: true }],
   ])('is not fused when %s', (_why, change) => {
     expect(fused(record(change))).not.toContain('qkNormRopeAppend');
   });
-  test('is not fused when the keys are appended in another shape than they were rotated in', () => {
+  test('is not fused when the append and the rotation of the keys have different shapes', () => {
     const viewed = (step: Recorder) => {
       const layer = { k: planner.buffer([1, 8, 1, 8]), v: planner.buffer([1, 8, 1, 8]) };
       const [positions, slots] = [indices(step, 3), indices(step, 3)];
@@ -321,7 +321,7 @@ describe('linear + argmax', () => {
   );
 });
 
-test('what the driver has no kernel for stays plain', () => {
+test('without a kernel of the driver ops stay plain', () => {
   const plan = planner.plan((step) => b.argmax(b.linear(input(step, 1, 8), planner.weight([6, 8], 'q4_k'))));
   const asked: unknown[] = [];
   const after = fuse(plan, (op, candidate) => {
@@ -332,7 +332,7 @@ test('what the driver has no kernel for stays plain', () => {
   expect(asked).toEqual([[fusedOps.linearArgmax, expect.objectContaining({ format: 'q4_k' })]]);
 });
 
-test('two layers are fused each by itself, in order', () => {
+test('two layers are fused separately, in order', () => {
   const plan = planner.plan((step) => {
     let x = input(step, 3, 8);
     for (let layer = 0; layer < 2; layer++) {

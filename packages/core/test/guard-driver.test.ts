@@ -1,4 +1,4 @@
-// Whatever a driver throws, its callers get a QuernError.
+// Every error of a driver reaches its callers as a QuernError.
 import { guardDriver } from '../src/guard-driver.js';
 import {
   type Backend,
@@ -31,7 +31,7 @@ const failed = (entry: string) =>
     cause,
   });
 
-/** A backend whose driver is spoilt in one place. */
+/** A backend with one faulty part of its driver. */
 function spoilt(change: (driver: Driver) => Partial<Driver>): Backend {
   const driver = definitionDriver(ledger());
   return defineBackend({ ...driver, ...change(driver) } as Driver);
@@ -46,7 +46,7 @@ const memory = (parts: Partial<Driver['memory']>) => (driver: Driver) => ({
 test.each([
   ['a function that throws', fail],
   ['a promise that rejects', reject],
-])('%s, of every entry that is asynchronous', async (_name, bad) => {
+])('%s, in every asynchronous entry', async (_name, bad) => {
   await expect(spoilt(() => ({ loadWeight: bad })).loadWeight(source)).rejects.toEqual(failed('loadWeight'));
   const measure = spoilt(() => ({ measureCeilings: bad }));
   await expect(measure.measureCeilings!()).rejects.toEqual(failed('measureCeilings'));
@@ -57,7 +57,7 @@ test.each([
   }
 });
 
-test('entries that answer at once', () => {
+test('synchronous entries', () => {
   const backend = spoilt((driver) => ({ ...memory({ allocate: fail })(driver), freeMemory: fail }));
   expect(() => backend.kvBuffer(oneToken)).toThrow(failed('allocate'));
   expect(() => backend.freeMemory()).toThrow(failed('freeMemory'));
@@ -74,7 +74,7 @@ test.each([
   await expect(step.run()).rejects.toEqual(failed('silu'));
 });
 
-/** A plan driver that refuses in one place. */
+/** A plan driver that fails in one entry. */
 function planBackend(executor: PlanDriver['executor']): Backend {
   const { kernels: _kernels, ...driver } = definitionDriver(ledger());
   return defineBackend({ ...driver, capabilities: { graph: true }, executor });
@@ -110,7 +110,7 @@ async function refusesCapture(capture: () => never | Promise<never>): Promise<vo
   await expect(refusing.graph.capture(other)).rejects.toEqual(failed('capture'));
 }
 
-test('hostMemory, which plans work on where the driver has it', async () => {
+test('hostMemory: plans use it if the driver has it', async () => {
   const own: ArrayBuffer[] = [];
   const hostMemory = (byteLength: number) => own[own.push(new ArrayBuffer(byteLength)) - 1]!;
   const used: ArrayBuffer[] = [];
@@ -126,7 +126,7 @@ test('hostMemory, which plans work on where the driver has it', async () => {
   await expect(refusing.run()).rejects.toEqual(failed('hostMemory'));
 });
 
-test('no function of a driver is lost behind the guard', async () => {
+test('the guard passes on every function of a driver', async () => {
   const captured: Required<CapturedPlan> = { replay: reject, replayChain: reject, dispose() {} };
   const executor: Required<PlanExecutor> = {
     ...{ execute: reject, hostMemory: fail, freeHostMemory: fail, capture: () => captured },
@@ -194,7 +194,7 @@ describe('the contract', () => {
   });
 });
 
-test('a backend that ends while weights load: every load says so, and the driver ends once, after them', async () => {
+test('a backend disposed while weights load: every load rejects, and the driver is disposed once, after them', async () => {
   const events: string[] = [];
   const ends: (() => void)[] = [];
   const backend = spoilt((driver) => ({

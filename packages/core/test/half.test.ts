@@ -34,7 +34,7 @@ test.each([
   }
 });
 
-/** The neighbours of each 16-bit float and the middle between them, and what is a hair off the middle. */
+/** Each 16-bit float's neighbours, the midpoints between them, and values just off the midpoints. */
 test.each([
   ['f16', f16ToF32, f32ToF16, 0x7bff],
   ['bf16', bf16ToF32, f32ToBf16, 0x7f7f],
@@ -56,7 +56,7 @@ test.each([
   }
 });
 
-test('what is too large becomes infinite', () => {
+test('a too large value becomes infinite', () => {
   expect(f16ToF32(f32ToF16(65519.99))).toBe(65504);
   expect(f16ToF32(f32ToF16(65520))).toBe(Infinity);
   expect(f16ToF32(f32ToF16(-1e30))).toBe(-Infinity);

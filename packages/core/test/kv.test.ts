@@ -13,7 +13,7 @@ import { definitionDriver, type Ledger } from './definition-driver.js';
 
 const code = (wanted: string) => expect.objectContaining({ code: wanted });
 
-/** What a sequence must hold: its tokens by their identity, and how many it can. */
+/** Expected state of a sequence: its tokens by identity, and its capacity. */
 interface Model {
   readonly tokens: number[];
   released: boolean;
@@ -21,7 +21,7 @@ interface Model {
 interface Real {
   readonly pool: BlockPool;
   readonly sequences: { readonly model: Model; readonly real: KvSequence }[];
-  /** Which token each slot holds: what a cache would. */
+  /** The token in each slot, in place of a cache. */
   readonly slots: Map<number, number>;
   nextToken: number;
 }
@@ -29,7 +29,7 @@ type State = Readonly<Record<string, never>>;
 
 const [blocks, blockSize, maxBlocks] = [9, 3, 5];
 
-/** Each live sequence still finds its own tokens in its slots, and every block is accounted for. */
+/** Each live sequence finds its own tokens in its slots, and every block is accounted for. */
 function checkAll({ pool, sequences, slots }: Real): void {
   const holders = new Uint32Array(blocks);
   for (const { model, real } of sequences) {
@@ -134,7 +134,7 @@ class Release extends OnSequence {
   }
 }
 
-test('sequences keep their tokens and the pool its count, whatever is done in whatever order', () => {
+test('sequences keep their tokens and the pool its count, for random operations in random order', () => {
   const index = fc.nat(3);
   const amount = fc.oneof({ weight: 6, arbitrary: fc.nat(2 * blockSize) }, fc.nat(maxBlocks * blockSize + 2));
   const commands = fc.commands<State, Real>(
@@ -157,7 +157,7 @@ test('sequences keep their tokens and the pool its count, whatever is done in wh
   );
 });
 
-test('a sequence that is cut within a shared block gives the block up', () => {
+test('a sequence cut inside a shared block gives up the block', () => {
   const pool = new BlockPool(4);
   const parent = new KvSequence(pool, 4, 3);
   parent.append(8);
@@ -177,7 +177,7 @@ test.each([[-1], [1.5], [Number.NaN]])('a count of %p is refused everywhere', (c
   expect(pool.freeBlocks).toBe(2);
 });
 
-test('the pool refuses what it cannot do, and then nothing has changed', () => {
+test('the pool refuses impossible requests without a change of state', () => {
   const pool = new BlockPool(3);
   const [first] = pool.allocate(2);
   expect(() => pool.allocate(2)).toThrow(code('OUT_OF_MEMORY'));
@@ -232,7 +232,7 @@ test('a cache is allocated whole or not at all', () => {
   );
 });
 
-test('blocks of all layers are copied out and in, and go where they are told', async () => {
+test('blocks of all layers are copied out and in, to the given places', async () => {
   using backend = defineBackend(definitionDriver());
   const options = { layers: 3, kvHeads: 2, headDim: 4, dtype: 'f16', context: 8 } as const;
   using from = KvCache.allocate(backend, options, 4, 2);

@@ -9,7 +9,7 @@ import { fuse, input, Planner } from './planning.js';
 
 const planner = new Planner();
 
-/** One random step: which op, on which of the tensors so far, of which size, kept or not. */
+/** One random step: its op, its operands among the tensors so far, its size, kept or not. */
 const choice = fc.record({
   op: fc.nat(6),
   of: fc.nat(1000),
@@ -51,7 +51,7 @@ function life({ ops }: Plan, storage: Storage): [first: number, last: number] | 
   return touching.length ? [touching[0]!, touching[touching.length - 1]!] : undefined;
 }
 
-/** What a driver is told of each temporary is what the plan says. */
+/** The lifetimes told to the driver equal the plan's. */
 function proveLifetimes(plan: Plan, layout: Layout): void {
   const rows = lifetimes(plan.ops, layout);
   const told = plan.storages.flatMap((storage) => {
@@ -75,7 +75,7 @@ function proveLayout(plan: Plan, options: LayoutOptions): void {
   const placed = plan.storages.flatMap((storage) => {
     const place = layout.places.get(storage);
     const lived = life(plan, storage);
-    if (!place) expect(lived).toBeUndefined(); // only what fusion made disappear has no place
+    if (!place) expect(lived).toBeUndefined(); // only a storage removed by fusion has no place
     return place ? [{ storage, ...place, end: place.byteOffset + storage.byteLength, life: lived }] : [];
   });
   for (const { storage, region, byteOffset, end } of placed) {
@@ -93,7 +93,7 @@ function proveLayout(plan: Plan, options: LayoutOptions): void {
     }
 }
 
-test('tensors that live at the same time never share memory, fused or not, guarded or not; where the driver places them, none do', () => {
+test('tensors with overlapping lifetimes never share memory, fused or not, guarded or not; with driver placing no tensors share', () => {
   fc.assert(
     fc.property(fc.array(choice, { maxLength: 30 }), fc.constantFrom(0, 64, 256), (choices, guard) => {
       const plan = randomPlan(choices);
@@ -115,7 +115,7 @@ test('a chain takes the memory of two of its tensors', () => {
   expect(layOut(plan).arenaBytes).toBe(2 * 1024);
 });
 
-test('memory given back in any order is whole again', () => {
+test('memory freed in any order merges into one range', () => {
   const plan = planner.plan((step) => {
     const x = input(step, 1, 16);
     const parts = Array.from({ length: 8 }, (_, i) => b.scale(x, i));
@@ -125,7 +125,7 @@ test('memory given back in any order is whole again', () => {
   expect(layOut(plan).arenaBytes).toBeLessThanOrEqual(10 * 64);
 });
 
-test('a view keeps the memory of what it views', () => {
+test('a view keeps the memory of its tensor', () => {
   const plan = planner.plan((step) => {
     const x = b.silu(input(step, 4, 16));
     const view = b.slice(x, 1, 2);

@@ -6,7 +6,7 @@ import { machineMemory } from '../src/index.js';
 const folder = mkdtempSync(join(tmpdir(), 'quern-groups-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** A made-up system. */
+/** A made-up file system. */
 function system(files: Readonly<Record<string, string>>): string {
   const root = mkdtempSync(join(folder, 'system-'));
   for (const [path, text] of Object.entries(files)) {
@@ -18,7 +18,7 @@ function system(files: Readonly<Record<string, string>>): string {
 
 const inGroup = { 'proc/self/cgroup': '0::/a/b\n' };
 
-test('version 2: the tightest of a group and those above it; files in the cache can be given back', () => {
+test('version 2: the tightest limit of a group and its parents; cached files count as free', () => {
   const root = system({
     ...inGroup,
     'sys/fs/cgroup/a/memory.max': '1000\n',
@@ -51,7 +51,7 @@ test('version 1, beside other controllers', () => {
   expect(machineMemory(root)).toEqual({ total: 2000, available: 800 });
 });
 
-test('inside a container, whose own folders are not shown: the root of what is shown', () => {
+test('inside a container that hides its own folders: the root of the visible folders', () => {
   const root = system({
     'proc/self/cgroup': '4:memory:/docker/0123\n',
     'sys/fs/cgroup/memory/memory.limit_in_bytes': '3000\n',
@@ -63,7 +63,7 @@ test('inside a container, whose own folders are not shown: the root of what is s
 test.each([
   ['no limit', { ...inGroup, 'sys/fs/cgroup/a/b/memory.max': 'max\n' }],
   ['no groups', {}],
-])('%s: what the system has', (_name, files) => {
+])('%s: memory of the system', (_name, files) => {
   const { total, available } = machineMemory(system(files));
   expect(total).toBe(totalmem());
   expect(available).toBeGreaterThan(freemem() / 2);

@@ -3,7 +3,7 @@ import { onAbort } from '../src/index.js';
 
 const listeners = (signal: AbortSignal) => getEventListeners(signal, 'abort').length;
 
-test('many share one listener, which goes with the last of them', () => {
+test('many acts share one listener; it is removed with the last act', () => {
   const { signal } = new AbortController();
   const ends = Array.from({ length: 30 }, () => onAbort(signal, () => {}));
   expect(listeners(signal)).toBe(1);
@@ -16,7 +16,7 @@ test('many share one listener, which goes with the last of them', () => {
   expect(listeners(signal)).toBe(1);
 });
 
-test('an abort calls all that still listen, once each, also one that ends another', () => {
+test('an abort calls all remaining acts, once each, even if one cancels another', () => {
   const abort = new AbortController();
   const called: string[] = [];
   const same = () => called.push('same');

@@ -32,14 +32,14 @@ function wellFormed(op: AnyOp, sample: Sample): void {
   expect(Object.keys(sample.attributes)).toEqual(Object.keys(op.attributes));
 }
 
-test.each(all)("%s: its samples fit its shape rule, and its shape rule its outputs' names", (_key, op) => {
+test.each(all)('%s: the samples fit the shape rule, which gives one shape per output', (_key, op) => {
   for (const sample of op.samples()) {
     wellFormed(op, sample);
     expect(op.infer(specs(sample), sample.attributes)).toHaveLength(op.outputs.length);
   }
 });
 
-test.each(core)('%s: its error samples are refused where they say', (_key, op) => {
+test.each(core)('%s: error samples are refused at the stated time', (_key, op) => {
   for (const sample of op.errors()) {
     wellFormed(op, sample);
     const badDtype = sample.code === 'BAD_DTYPE'; // found by the operand rules, before the shape rule

@@ -1,4 +1,4 @@
-// What core and a driver of whole plans owe one another beside the words.
+// Contract between core and a plan driver, beyond the encoded words.
 import {
   type Backend,
   type BackendOptions,
@@ -30,7 +30,7 @@ async function recorded(backend: Backend) {
   return { step, y };
 }
 
-/** An executor whose runs do `act`. */
+/** An executor that runs `act` for each plan. */
 const executor = (act: (plan: EncodedPlan, io: PlanIo) => Promise<void>): PlanExecutor => ({
   execute: act,
   capture: (plan, io) => ({ replay: () => act(plan, io), dispose() {} }),
@@ -39,8 +39,8 @@ const executor = (act: (plan: EncodedPlan, io: PlanIo) => Promise<void>): PlanEx
 const flagging = (op: number, code: number) =>
   executor(async (_plan, { fault }) => fault.set([op + 1, code]));
 
-describe('an op that goes wrong on the device', () => {
-  test('is named where the driver sets a flag, and nothing can be read', async () => {
+describe('an op that fails on the device', () => {
+  test('is named if the driver sets a flag, and nothing can be read', async () => {
     const backend = planBackend(flagging(0, faultCodes.OUT_OF_RANGE));
     const { step, y } = await recorded(backend);
     const failed = {
@@ -51,7 +51,7 @@ describe('an op that goes wrong on the device', () => {
     await expect(step.read(y)).rejects.toMatchObject(failed);
   });
 
-  test('is named by the weight before it where it has none', async () => {
+  test('without a weight is named by the weight before it', async () => {
     const { step } = await recorded(planBackend(flagging(1, faultCodes.DEVICE_FAILED)));
     await expect(step.run()).rejects.toMatchObject({
       code: 'DEVICE_FAILED',
@@ -59,7 +59,7 @@ describe('an op that goes wrong on the device', () => {
     });
   });
 
-  test('is named in what the driver rejects with', async () => {
+  test('is named in the rejection of the driver', async () => {
     const lost = new RangeError('the cable is out');
     const backend = planBackend(
       executor(async (_plan, { fault }) => {
@@ -109,7 +109,7 @@ describe('an op that goes wrong on the device', () => {
   });
 });
 
-test("inputs' host memory is given back with the plan, unless a caller has an array of it; outputs' never", async () => {
+test('host memory of inputs is freed with the plan unless a caller has an array in it; of outputs never', async () => {
   const given: ArrayBuffer[] = [];
   const uses: string[] = [];
   const backend = planBackend({
@@ -147,7 +147,7 @@ test('an input can be read when its plan has ended', async () => {
   expect(await step.read(x)).toEqual(Float32Array.of(1, 2));
 });
 
-test("placing 'driver' gives every temporary an offset of its own", async () => {
+test("placing 'driver' gives every temporary its own offset", async () => {
   const seen: EncodedPlan[] = [];
   const { kernels: _kernels, profile, ...rest } = definitionDriver();
   const arenaOf = async (placing: 'core' | 'driver') => {
@@ -169,7 +169,7 @@ test("placing 'driver' gives every temporary an offset of its own", async () => 
 });
 
 describe('memory of a step', () => {
-  test('is told without running, and the step goes on', async () => {
+  test('is reported without a run, and the step goes on', async () => {
     const backend = defineBackend(definitionDriver());
     const step = backend.step();
     let x = backend.silu(step.input(new Float32Array(16)));
@@ -180,7 +180,7 @@ describe('memory of a step', () => {
     expect(() => step.memory()).toThrow(expect.objectContaining({ code: 'STEP_FINISHED' }));
   });
 
-  test('a rehearsal tells the same as the backend, and takes and runs nothing', async () => {
+  test('a rehearsal reports the same as the backend, without memory or runs', async () => {
     const ledger = { buffers: 0, weights: 0, disposals: 0 };
     const backend = defineBackend(definitionDriver(ledger), { fuse: ['addRmsNorm'] });
     const rehearsal = rehearse(backend);
@@ -199,7 +199,7 @@ describe('memory of a step', () => {
     expect(ledger.disposals).toBe(0);
   });
 
-  test('what another copy of core made cannot be rehearsed', () => {
+  test('a backend of another copy of core cannot be rehearsed', () => {
     const foreign = { ...defineBackend(definitionDriver()) };
     expect(() => rehearse(foreign)).toThrow(expect.objectContaining({ code: 'WRONG_CONTRACT' }));
   });

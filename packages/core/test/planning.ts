@@ -8,7 +8,7 @@ import { LoadedWeight, OwnedKvBuffer } from '../src/resources.js';
 import { RunQueue } from '../src/run-queue.js';
 import { definitionDriver } from './definition-driver.js';
 
-/** Stands where a backend would, and keeps the plans that steps record instead of running them. */
+/** Stands for a backend: stores the plans of steps instead of running them. */
 export class Planner implements RecorderHost {
   readonly name = 'planner';
   readonly disposed = false;
@@ -54,7 +54,7 @@ export class Planner implements RecorderHost {
     return new Recorder(this);
   }
 
-  /** The plan of what `record` records. */
+  /** The plan of the ops recorded by `record`. */
   plan(record: (step: Recorder) => void): Plan {
     const step = this.step();
     record(step);
@@ -73,5 +73,5 @@ export const indices = (step: Recorder, ...shape: number[]): Tensor =>
 
 export const names = (plan: Plan): string[] => plan.ops.map(({ op }) => op.name);
 
-/** The plan with every fused op that is supported. */
+/** The plan with every supported fused op. */
 export const fuse = (plan: Plan, supported: FusionSupport): Plan => runAtOnce(fusePlan(plan, supported));

@@ -63,7 +63,7 @@ describe('each call records its op', () => {
   });
 });
 
-test('the table of angles is made once per step, positions and options', () => {
+test('the rope table is made once per step, positions and options', () => {
   const plan = planner.plan((step) => {
     const [near, far] = [indices(step, 3), indices(step, 3)];
     const x = input(step, 3, 2, 8);
@@ -96,7 +96,7 @@ test.each<[string, string, string, (step: ReturnType<Planner['step']>) => unknow
   ['a slice past the end', 'BAD_SHAPE', '1 to 4', (s) => b.slice(input(s, 3), 1, 4)],
   ['a slice backwards', 'BAD_SHAPE', '2 to 1', (s) => b.slice(input(s, 3), 2, 1)],
   ['an input of too few values', 'BAD_SHAPE', '3 values', (s) => s.input(new Float32Array(3), [2, 2])],
-  ['16 bits of an unknown kind', 'BAD_DTYPE', 'f16 or bf16', (s) => s.input(new Uint16Array(2))],
+  ['16-bit values without a dtype', 'BAD_DTYPE', 'f16 or bf16', (s) => s.input(new Uint16Array(2))],
   ['floats said to be f16', 'BAD_DTYPE', 'f16', (s) => s.input(new Float32Array(2), [2], 'f16')],
   ['integers to a float op', 'BAD_DTYPE', '[silu] x must be f32; got i32', (s) => b.silu(indices(s, 3))],
   [
@@ -161,7 +161,7 @@ test('a refused call records nothing', () => {
   expect(names(plan)).toEqual(['silu']);
 });
 
-test('what no op reads is kept, and what is told to be', () => {
+test('unread tensors are kept, and tensors after keep()', () => {
   const plan = planner.plan((step) => {
     const x = input(step, 2, 3);
     const inner = b.silu(x);

@@ -26,7 +26,7 @@ test('linear divides positions', () => {
   );
 });
 
-test('NTK raises the base, so that the last pair is divided by the factor and the first is as it was', () => {
+test('NTK raises the base: the last pair is divided by the factor, the first pair is unchanged', () => {
   const [R, factor] = [64, 8];
   const { frequencies } = ropeFrequencies({ theta: 10000, layout, scaling: { kind: 'ntk', factor } }, R);
   const plain = base(10000, R);
@@ -35,7 +35,9 @@ test('NTK raises the base, so that the last pair is divided by the factor and th
   close(frequencies, base(10000 * factor ** (R / (R - 2)), R));
 });
 
-/** Llama 3.1's published rule: wavelengths below one bound stay, above the other are divided, between are blended. */
+/**
+ * Llama 3.1's published rule: wavelengths below one bound stay, above the other bound are divided, between are blended.
+ */
 test('llama3', () => {
   const [factor, low, high, context, R] = [8, 1, 4, 8192, 128];
   const scaling = {

@@ -1,7 +1,7 @@
 import { BackendError } from '../src/error.js';
 import { RunQueue } from '../src/run-queue.js';
 
-/** A task that ends when told to. */
+/** A task that ends on command. */
 function task(log: string[], name: string) {
   let end: () => void = () => {};
   const ended = new Promise<void>((resolve) => {
@@ -17,7 +17,7 @@ function task(log: string[], name: string) {
 
 const settle = () => new Promise((resolve) => setImmediate(resolve));
 
-test('tasks run one at a time, in the order asked for', async () => {
+test('tasks run one at a time, in call order', async () => {
   const [log, queue] = [[] as string[], new RunQueue()];
   const [a, b] = [task(log, 'a'), task(log, 'b')];
   const done = [queue.run(a.run), queue.run(b.run)];
@@ -37,7 +37,7 @@ test('a task that fails does not stop the next', async () => {
   await expect(next).resolves.toBe('yes');
 });
 
-test('what is done beside does not wait', async () => {
+test('a task beside the others does not wait', async () => {
   const [log, queue] = [[] as string[], new RunQueue()];
   const [a, b] = [task(log, 'a'), task(log, 'b')];
   const done = [queue.run(a.run), queue.beside(b.run)];
@@ -48,7 +48,7 @@ test('what is done beside does not wait', async () => {
   await Promise.all(done);
 });
 
-test('a task beside that throws at once is a rejection, and counts no longer', async () => {
+test('a task beside the others that throws at once rejects, and counts as ended', async () => {
   const queue = new RunQueue();
   const thrown = queue.beside(() => {
     throw new Error('at once');
@@ -59,7 +59,7 @@ test('a task beside that throws at once is a rejection, and counts no longer', a
   expect(acts).toEqual(['idle']);
 });
 
-test('between acts at once when nothing runs, else after those asked for so far and before later ones', async () => {
+test('between acts at once when nothing runs, otherwise after earlier tasks and before later ones', async () => {
   const [log, queue] = [[] as string[], new RunQueue()];
   queue.between(() => log.push('now'));
   expect(log).toEqual(['now']);
@@ -90,7 +90,7 @@ test('whenIdle acts once nothing runs and nothing waits', async () => {
 test.each<[string, (queue: RunQueue, act: () => void) => void]>([
   ['between tasks', (queue, act) => queue.between(act)],
   ['at the end of all work', (queue, act) => queue.whenIdle(act)],
-])('what is thrown %s is a warning, and no rejection that nobody handles', async (_, ask) => {
+])('an error %s is a warning, not an unhandled rejection', async (_, ask) => {
   const warnings: unknown[] = [];
   const { emitWarning } = process;
   process.emitWarning = (...warning: unknown[]) => void warnings.push(warning);
@@ -109,7 +109,7 @@ test.each<[string, (queue: RunQueue, act: () => void) => void]>([
 });
 
 describe('with two plans in flight', () => {
-  /** A plan that is handed to the device at once and ends when told to. */
+  /** A plan that the device has at once, and that ends on command. */
   function plan(log: string[], name: string) {
     const { run, end } = task(log, name);
     const hand = (handed: () => void) => {
@@ -134,7 +134,7 @@ describe('with two plans in flight', () => {
     await Promise.all(done);
   });
 
-  test('a plan that has not been handed over holds back the next', async () => {
+  test('a plan that the device does not have yet delays the next plan', async () => {
     const [log, queue] = [[] as string[], new RunQueue(2)];
     const [a, b] = [task(log, 'a'), plan(log, 'b')];
     let hand: () => void = () => {};
@@ -171,7 +171,7 @@ describe('with two plans in flight', () => {
     expect(log).toEqual(['a', 'b failed']);
   });
 
-  test('anything else has the device to itself', async () => {
+  test('any other task has the device to itself', async () => {
     const [log, queue] = [[] as string[], new RunQueue(2)];
     const [a, b, c] = [plan(log, 'a'), task(log, 'b'), plan(log, 'c')];
     const done = [queue.plan(a.hand), queue.run(b.run), queue.plan(c.hand)];

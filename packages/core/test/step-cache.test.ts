@@ -15,7 +15,7 @@ type Arrays = { readonly x: Float32Array; readonly y: Float32Array };
 
 const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-/** A backend, what it has captured, and how often it has recorded a step. */
+/** A backend, its captured graphs, and its number of recorded steps. */
 function watched() {
   const backend = defineBackend(definitionDriver());
   const graphs: CapturedGraph[] = [];
@@ -69,7 +69,7 @@ const run =
   };
 
 describe('a repeated step', () => {
-  test.each([true, false])('computes with what its arrays hold (captured: %s)', async (isCaptured) => {
+  test.each([true, false])('computes with the contents of its arrays (captured: %s)', async (isCaptured) => {
     const { backend, graph, graphs, counts } = watched();
     const step = await RepeatedStep.capture(recipe(backend, isCaptured ? graph : undefined));
     expect(await run([1, 2], [3, 4])(step)).toEqual([4, 6]);
@@ -79,7 +79,7 @@ describe('a repeated step', () => {
     step.dispose();
   });
 
-  test('writes what changes, and nothing else', async () => {
+  test('writes only the changes', async () => {
     const { backend, graph, writes } = watched();
     const step = await RepeatedStep.capture(recipe(backend, graph, 4));
     step.change('x', [0, 7, 0, 0], 0);
@@ -128,7 +128,7 @@ describe('a repeated step', () => {
     expect([...a.graphs, ...b.graphs].every(({ disposed }) => disposed)).toBe(true);
   });
 
-  test('a part that cannot be captured leaves nothing of the parts before it', async () => {
+  test('a part that cannot be captured disposes the parts before it', async () => {
     const { backend, graph, graphs } = watched();
     const broken: StepPart<Arrays> = {
       ...sum(backend, graph),
@@ -148,7 +148,7 @@ describe('a cache of steps', () => {
   const few: StepCacheOptions = { steps: 2, rows: 100 };
   const key = (name: string, rows = 1) => ({ key: name, rows });
 
-  test('captures a step once, however many ask meanwhile; each gets its own result', async () => {
+  test('captures a step once for concurrent callers; each gets its own result', async () => {
     const { backend, graph, graphs } = watched();
     const cache = new StepCache<Arrays>(few);
     const calls = [1, 2, 3].map((n) =>
@@ -164,7 +164,7 @@ describe('a cache of steps', () => {
     expect(graphs[0]!.disposed).toBe(true);
   });
 
-  test('one caller at a time has a step', async () => {
+  test('one caller at a time uses a step', async () => {
     const { backend, graph } = watched();
     const cache = new StepCache<Arrays>(few);
     let inside = 0;
@@ -178,7 +178,7 @@ describe('a cache of steps', () => {
     cache.dispose();
   });
 
-  test('callers that overlap get as many copies as are allowed', async () => {
+  test('concurrent callers get copies up to the limit', async () => {
     const { backend, graph, graphs } = watched();
     const cache = new StepCache<Arrays>({ ...few, copies: 2 });
     const use = (n: number) =>
@@ -197,7 +197,7 @@ describe('a cache of steps', () => {
   test.each([
     ['steps', { steps: 2, rows: 100 }, 1],
     ['rows', { steps: 9, rows: 20 }, 10],
-  ])('keeps the steps used last, within its limit of %s', async (_, limits, rows) => {
+  ])('keeps the most recently used steps, within its limit of %s', async (_, limits, rows) => {
     const { backend, graph, graphs } = watched();
     const cache = new StepCache<Arrays>(limits);
     const use = (name: string) =>
@@ -210,7 +210,7 @@ describe('a cache of steps', () => {
     expect(graphs.every(({ disposed }) => disposed)).toBe(true);
   });
 
-  test('a step larger than all limits is captured, and goes when another comes', async () => {
+  test('a step larger than all limits is captured, and is evicted by the next step', async () => {
     const { backend, graph, graphs } = watched();
     const cache = new StepCache<Arrays>({ steps: 9, rows: 1 });
     for (const name of ['a', 'a', 'b'])
@@ -219,7 +219,7 @@ describe('a cache of steps', () => {
     cache.dispose();
   });
 
-  test('a step that must go is disposed once its callers have left', async () => {
+  test('an evicted step is disposed after its callers have finished', async () => {
     const { backend, graph, graphs } = watched();
     const cache = new StepCache<Arrays>({ steps: 1, rows: 100 });
     const other = () => cache.use(key('b'), () => recipe(backend, graph), run([1, 1], [1, 1]));
@@ -237,7 +237,7 @@ describe('a cache of steps', () => {
     cache.dispose();
   });
 
-  test('what comes once is recorded, where that is asked for', async () => {
+  test('with second-use capture a step that comes once is recorded', async () => {
     const { backend, graph, graphs, counts } = watched();
     const cache = new StepCache<Arrays>({ ...few, capture: 'second' });
     const use = () => cache.use(key('a'), () => recipe(backend, graph), run([1, 2], [3, 4]));
@@ -266,7 +266,7 @@ describe('a cache of steps', () => {
     cache.dispose();
   });
 
-  test('a capture that fails is told to all who wait, and tried again', async () => {
+  test('a failed capture rejects all waiting calls, and is tried again', async () => {
     const { backend, graph } = watched();
     const cache = new StepCache<Arrays>(few);
     let fails = true;
@@ -281,7 +281,7 @@ describe('a cache of steps', () => {
     cache.dispose();
   });
 
-  test('a step whose weights or buffers have gone is captured anew', async () => {
+  test('a step with freed weights or buffers is captured again', async () => {
     const { backend, graph, graphs } = watched();
     const cache = new StepCache<Arrays>(few);
     const use = () => cache.use(key('a'), () => recipe(backend, graph), run([1, 2], [3, 4]));

@@ -1,4 +1,4 @@
-// Promises that the types make: `tsc` is the test. Each line after @ts-expect-error must not compile.
+// Promises of the types: `tsc` is the test. Each line after @ts-expect-error must not compile.
 import {
   type Backend,
   type CoreOpName,

@@ -1,5 +1,5 @@
-// What JavaScript calls. Arguments come from the sibling TypeScript alone (src/native.ts), but are checked all the same: a
-// mistake there must not become one in memory.
+// The functions that JavaScript calls. Only src/native.ts passes arguments. They are checked all the same, because a
+// mistake there must not corrupt memory.
 #include <napi.h>
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace {
 
-/** The instruction set that a function was made for. */
+/** The instruction set of this function. */
 const quern::Search& searchOf(const Napi::CallbackInfo& info) { return *static_cast<const quern::Search*>(info.Data()); }
 
 void need(const Napi::Env& env, bool holds, const char* what) {
@@ -19,7 +19,7 @@ void need(const Napi::Env& env, bool holds, const char* what) {
   throw Napi::TypeError::New(info.Env(), "argument " + std::to_string(index + 1) + " must be a " + type);
 }
 
-/** Argument `index`, which must be a typed array of this type. */
+/** Argument `index`; it must be a typed array of this type. */
 template <class Array>
 Array arrayOf(const Napi::CallbackInfo& info, size_t index, napi_typedarray_type type, const char* name) {
   const Napi::Value value = info[index];
@@ -125,7 +125,7 @@ Napi::Object functionsOf(Napi::Env env, const quern::Search& search) {
   return functions;
 }
 
-/** An object of functions for each instruction set that this machine has. */
+/** An object with one set of functions per instruction set of this machine. */
 Napi::Object Init(Napi::Env env, Napi::Object exports) {
   exports.Set("baseline", functionsOf(env, quern::baseline));
 #ifdef QUERN_X86

@@ -1,14 +1,14 @@
-// Compiled once for each instruction set, under the name QUERN_SEARCH. Nothing here may be shared between them: no inline
-// function of a library, every one of our own in a namespace without a name.
+// Compiled once per instruction set, under the name QUERN_SEARCH. The builds must share no code: no inline function of
+// a library, all own functions in an unnamed namespace.
 #include "search.h"
 
 namespace quern {
 namespace {
 
-typedef double Lanes __attribute__((vector_size(32)));  // 4 lanes, whatever registers the instruction set has
+typedef double Lanes __attribute__((vector_size(32)));  // 4 lanes on every instruction set
 constexpr size_t kLanes = 4;
 constexpr size_t kMost = 32 / kLanes;
-constexpr double kShift = 6755399441055744;  // 1.5 · 2^52: leaves no room for a fraction
+constexpr double kShift = 6755399441055744;  // 1.5 · 2^52: adding it to a small double rounds to an integer
 constexpr double kNegligible = 1e-15;
 
 /** A group, its values as doubles. */
@@ -164,7 +164,7 @@ inline ScaleSums sumLevels(const Group& group, double inverse, double top) {
   return {sum(qx), sum(qq)};
 }
 
-/** The element of largest magnitude, with its sign; of equals the first. */
+/** The element of largest magnitude, with its sign; the first of equals. */
 inline double signedMax(const Group& group) {
   double best = 0;
   for (size_t i = 0; i < group.lanes; i++)
@@ -203,7 +203,7 @@ inline double signedMax(const float* x, size_t size) {
   return best;
 }
 
-/** As nearest.ts: rounded as a float. */
+/** As in nearest.ts: rounded as a float. */
 inline double nearest(double x, double low, double high) {
   if (!(x > low)) return low;
   if (x > high) return high;
@@ -217,7 +217,7 @@ inline void add(ScaleSums& sums, double value, double q, double sign) {
   sums.qq += weight * q * q;
 }
 
-/** Moves one level to what suits the others best, where that helps; false where it stays. */
+/** Moves one level to the best value for the others, if the error falls; otherwise returns false. */
 inline bool improve(double value, double& level, ScaleSums& sums, double top) {
   ScaleSums moved = sums;
   add(moved, value, level, -1);

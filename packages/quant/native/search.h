@@ -1,5 +1,5 @@
-// The searches for scales that encoding spends its time in, as src/format has them in JavaScript: the same
-// operations in the same order, so that the same bits come out. Sums have four lanes, added in turn at the end.
+// The searches for scales, the slow part of encoding. Same operations in the same order as the JavaScript in
+// src/format, so the bits are equal. Sums have four lanes, added in order at the end.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +15,7 @@ struct AffineSearch {
   bool absolute;
 };
 
-/** `size` elements per group, a multiple of 4 and at most 32; `count` is whole groups. */
+/** `size` elements per group: a multiple of 4, at most 32. `count` elements in whole groups. */
 struct Groups {
   const float* x;         // [count]
   const double* weights;  // [count]

@@ -1,4 +1,4 @@
 import { fileURLToPath } from 'node:url';
 
-/** The file of this module. Bundlers that make CommonJS of ESM leave `import.meta.url` empty; `__filename` is there then. */
+/** The file of this module. In CommonJS made by a bundler `import.meta.url` is empty, but `__filename` exists. */
 export const here: string = import.meta.url ? fileURLToPath(import.meta.url) : __filename;

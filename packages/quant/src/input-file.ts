@@ -6,7 +6,7 @@ import { asFileError, openRegularFile } from './open-regular-file.js';
 export class InputFile {
   private constructor(
     readonly path: string,
-    /** Bytes, when it was opened. */
+    /** Bytes at the time of opening. */
     readonly size: number,
     private readonly handle: FileHandle,
   ) {}
@@ -17,7 +17,9 @@ export class InputFile {
     return new InputFile(path, size, file);
   }
 
-  /** Fills `into` with the bytes from `position`. @throws FileError TRUNCATED where the file has shrunk, or READ_FAILED. */
+  /**
+   * Fills `into` with the bytes from `position` on. @throws FileError TRUNCATED if the file has shrunk, or READ_FAILED.
+   */
   async read(position: number, into: Uint8Array): Promise<void> {
     let done = 0;
     while (done < into.length) {

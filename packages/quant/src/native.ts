@@ -2,7 +2,10 @@ import { createRequire } from 'node:module';
 import { resolve } from 'node:path';
 import { here } from './here.js';
 
-/** The addon's functions (native/addon.cc): what affine-fit.ts, scale-fit.ts, k-symmetric.ts and iq4-encode.ts do, many times as fast, to the same bits. */
+/**
+ * Functions of the addon (native/addon.cc): affine-fit.ts, scale-fit.ts, k-symmetric.ts and iq4-encode.ts many times
+ * faster, with the same bits.
+ */
 export interface NativeSearch {
   fitAffine(
     x: Float32Array,
@@ -39,13 +42,13 @@ export interface NativeSearch {
 const require = createRequire(here);
 const platform = `${process.platform}-${process.arch}${process.platform === 'linux' ? '-gnu' : ''}`;
 
-/** Where the addon may be: built here, or a package of this platform. */
+/** Possible places of the addon: built here, or a package for this platform. */
 const candidates = [
-  resolve(here, '../../build/Release/quant.node'), // above dist/ as above src/
+  resolve(here, '../../build/Release/quant.node'), // one level above dist/ and src/ alike
   `@quern/quant-${platform}`,
 ];
 
-/** One for each instruction set that this machine has. */
+/** One set of functions per instruction set of this machine. */
 export interface Addon {
   readonly baseline: NativeSearch;
   readonly avx2?: NativeSearch;
@@ -55,13 +58,13 @@ function load(): Addon | undefined {
   for (const candidate of candidates)
     try {
       return require(candidate);
-    } catch {} // the next, or JavaScript, which whoever quantises is told
+    } catch {} // try the next; without an addon JavaScript encodes, and a notice says so
   return undefined;
 }
 
 export const addon = load();
 
-/** Absent where no binary fits: then encoding runs in JavaScript. */
+/** Undefined if no binary fits: encoding then runs in JavaScript. */
 export const native: NativeSearch | undefined = addon?.avx2 ?? addon?.baseline;
 
 export const noNative = `there is no native encoder for ${platform}, so blocks are encoded in JavaScript: the same bytes, but K formats take many times as long`;

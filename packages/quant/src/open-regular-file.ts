@@ -2,16 +2,16 @@ import { closeSync, constants, fstatSync, openSync, type Stats } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { FileError } from './error.js';
 
-/** An open file, and its bytes when it was opened. */
+/** An open file, and its size when opened. */
 export interface Opened<T> {
   readonly file: T;
   readonly size: number;
 }
 
-/** Without O_NONBLOCK a pipe would be waited for; Windows has neither. */
+/** Without O_NONBLOCK an open would wait for a pipe. Windows has neither. */
 const forReading = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
-/** Opens a regular file for reading; whoever asks closes it. @throws FileError NOT_FOUND, NOT_A_FILE or READ_FAILED. */
+/** Opens a regular file for reading; the caller closes it. @throws FileError NOT_FOUND, NOT_A_FILE or READ_FAILED. */
 export async function openRegularFile(path: string): Promise<Opened<FileHandle>> {
   const file = await open(path, forReading).catch((error: unknown) => {
     throw asFileError(path, error);
@@ -24,7 +24,7 @@ export async function openRegularFile(path: string): Promise<Opened<FileHandle>>
   }
 }
 
-/** The same on the thread that calls it. The file is a descriptor. */
+/** The same, synchronous, with a file descriptor. */
 export function openRegularFileSync(path: string): Opened<number> {
   let file: number | undefined;
   try {
@@ -46,7 +46,7 @@ function kindOf(status: Stats): string {
   return status.isFIFO() ? 'a pipe' : 'a device';
 }
 
-/** What the system said of a file, as an error that names it. */
+/** A system error as a FileError with the file's name. */
 export function asFileError(path: string, error: unknown): FileError {
   if (error instanceof FileError) return error;
   const cause = error as NodeJS.ErrnoException;

@@ -3,14 +3,14 @@ import { type FileHandle, lstat, open, realpath, rename, rm, stat } from 'node:f
 import { FileError } from './error.js';
 
 /**
- * A file written from front to back. A new or a regular file appears under its name only once it is complete; a symbolic link is
- * followed, and what it names is replaced. A FIFO or a character device is written to as it is. All else is refused.
+ * A file written from front to back. A new or regular file appears under its name only when complete; a symbolic link
+ * is followed and its target replaced. A FIFO or character device is written directly. Everything else is refused.
  */
 export class OutputFile {
   private constructor(
     readonly path: string,
     private readonly handle: FileHandle,
-    /** Where it is written until it is complete, and what it then becomes; absent where it is written in place. */
+    /** The temporary file and its final name; undefined if written directly. */
     private readonly replacing: { readonly partial: string; readonly target: string } | undefined,
   ) {}
 
@@ -19,14 +19,15 @@ export class OutputFile {
     const there = await statusOf(path);
     if (there && isStream(there))
       return new OutputFile(path, await attempt(path, open(path, 'w')), undefined);
-    if (there && !there.isFile()) throw new FileError('NOT_A_FILE', path, 'is no file that could be written');
+    if (there && !there.isFile())
+      throw new FileError('NOT_A_FILE', path, 'is neither a regular file, a FIFO nor a device');
     const target = there ? await attempt(path, realpath(path)) : path;
     const partial = `${target}.partial`;
     return new OutputFile(path, await attempt(path, open(partial, 'w')), { partial, target });
   }
 
   async write(bytes: Uint8Array): Promise<void> {
-    await attempt(this.path, this.handle.writeFile(bytes)); // writes on from the current position
+    await attempt(this.path, this.handle.writeFile(bytes)); // appends at the current position
   }
 
   async finish(): Promise<void> {
@@ -34,7 +35,7 @@ export class OutputFile {
     if (this.replacing) await attempt(this.path, rename(this.replacing.partial, this.replacing.target));
   }
 
-  /** Removes what has been written; what went into a FIFO or a device is gone. */
+  /** Removes the written file. Bytes in a FIFO or device cannot be taken back. */
   async abandon(): Promise<void> {
     await this.handle.close();
     if (this.replacing) await rm(this.replacing.partial, { force: true });
@@ -43,7 +44,7 @@ export class OutputFile {
 
 const isStream = (status: Stats): boolean => status.isFIFO() || status.isCharacterDevice();
 
-/** Undefined where there is nothing. @throws FileError NOT_A_FILE for a link to nothing */
+/** Undefined if nothing is there. @throws FileError NOT_A_FILE for a broken link */
 async function statusOf(path: string): Promise<Stats | undefined> {
   const isAbsent = (error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw error;

@@ -7,7 +7,7 @@ interface Span {
   readonly byteLength: number;
 }
 
-/** @throws FileError BAD_TENSOR where two tensors of a file share bytes. */
+/** @throws FileError BAD_TENSOR if two tensors of a file share bytes. */
 export function checkOverlap(path: string, tensors: readonly Span[]): void {
   const sorted = tensors.toSorted((a, b) => a.offset - b.offset);
   for (let i = 1; i < sorted.length; i++) {

@@ -2,8 +2,8 @@ import { FileError } from './error.js';
 import { openRegularFile } from './open-regular-file.js';
 
 /**
- * The text of a file, or undefined where there is none. A pipe, a device or a folder is refused rather than waited for, and
- * so is a file of more bytes than any of its kind has.
+ * The text of a file, or undefined if there is none. Refuses a pipe, device or folder instead of waiting, and a file of
+ * more than `maxBytes` bytes.
  *
  * @throws FileError NOT_A_FILE or READ_FAILED
  */

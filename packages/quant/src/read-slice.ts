@@ -2,7 +2,7 @@ import { closeSync, readSync } from 'node:fs';
 import { FileError } from './error.js';
 import { asFileError, openRegularFileSync } from './open-regular-file.js';
 
-/** Bytes of a file, read on the thread that calls it. @throws FileError NOT_FOUND, NOT_A_FILE, READ_FAILED or TRUNCATED. */
+/** Bytes of a file, read on the calling thread. @throws FileError NOT_FOUND, NOT_A_FILE, READ_FAILED or TRUNCATED. */
 export function readSlice(path: string, offset: number, length: number): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(length);
   const { file } = openRegularFileSync(path);

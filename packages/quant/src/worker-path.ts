@@ -5,11 +5,14 @@ import { pathToFileURL } from 'node:url';
 import { FileError } from './error.js';
 import { here } from './here.js';
 
-/** What threads run: always the built files, which Node can read; dist/ and src/ are both one folder above this module. */
+/**
+ * Scripts of threads: always the built files, which Node can read. dist/ and src/ are both one folder above this
+ * module.
+ */
 export const encodeWorker = (): URL => script('encode-worker.js');
 export const decodeWorker = (): URL => script('decode-worker.js');
 
-/** In a bundle, the file of the installed package. Throws FileError NOT_FOUND. */
+/** In a bundle: the file in the installed package. Throws FileError NOT_FOUND. */
 function script(name: string): URL {
   const own = resolve(here, '../../dist', name);
   const path = existsSync(own) ? own : installed(name);
@@ -17,7 +20,7 @@ function script(name: string): URL {
   throw new FileError(
     'NOT_FOUND',
     own,
-    'is missing, which threads run: build @quern/quant; an application that is bundled has it installed beside the bundle',
+    'is missing; it is the script of the threads: build @quern/quant, or install it beside a bundled application',
   );
 }
 

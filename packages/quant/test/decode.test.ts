@@ -26,7 +26,7 @@ describe.each(formatNames)('%s', (format) => {
         decode(format, src, 0, decoded, 0, decoded.length);
         const wrong = decoded.findIndex((value, i) => {
           const block = src.subarray(Math.floor(i / blockSize) * blockBytes).subarray(0, blockBytes);
-          return !Object.is(value, element[format](block, i % blockSize)); // so that -0 and NaN count
+          return !Object.is(value, element[format](block, i % blockSize)); // distinguishes -0, and equates NaN
         });
         expect(wrong).toBe(-1);
       }),
@@ -34,7 +34,7 @@ describe.each(formatNames)('%s', (format) => {
     );
   });
 
-  test('offsets are honoured and nothing else is written', () => {
+  test('offsets are respected and no other element is written', () => {
     const src = Uint8Array.from({ length: 1 + 2 * blockBytes }, (_, i) => (i * 37) % 61);
     const dst = new Float32Array(2 * blockSize + 2).fill(77);
     decode(format, src, 1, dst, 1, 2 * blockSize);
@@ -44,7 +44,7 @@ describe.each(formatNames)('%s', (format) => {
     expect(dst.slice(1, -1)).toEqual(plain);
   });
 
-  test('rows are slices of the whole', () => {
+  test('rows are slices of the decoded matrix', () => {
     const src = Uint8Array.from({ length: 6 * blockBytes }, (_, i) => (i * 41) % 59);
     const whole = decodeRows(format, src, 2 * blockSize, 0, 3);
     expect(decodeRows(format, src, 2 * blockSize, 1, 2)).toEqual(whole.slice(2 * blockSize));

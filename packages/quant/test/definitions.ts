@@ -1,4 +1,4 @@
-// The formats a second time, for the tests: written from the layout as ggml walks through it, one element after the other.
+// A second definition of the formats, for tests: from ggml's layouts, one element at a time.
 
 import { f16ToF32 } from '@quern/core';
 import { iq1sGrid, iq2sGrid, iq2xsGrid, iq2xxsGrid, iq3sGrid, iq3xxsGrid } from '../src/format/iq-grids.js';
@@ -38,7 +38,7 @@ const pair = (b: Uint8Array, at: number, i: number) =>
 const iq4 = [-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113];
 const fp4 = [0, 0.5, 1, 1.5, 2, 3, 4, 6, 0, -0.5, -1, -1.5, -2, -3, -4, -6];
 
-/** Of 7 stored signs the eighth makes the number of minuses even. */
+/** The eighth sign bit makes the number of set bits even. */
 const evenSign = (stored: number, j: number) => {
   const bitsSet = [0, 1, 2, 3, 4, 5, 6].map((k) => Math.floor(stored / 2 ** k) % 2);
   const minus = j < 7 ? bitsSet[j]! : bitsSet.reduce((sum, x) => sum + x, 0) % 2;

@@ -1,7 +1,7 @@
 import { decode, formatOfType, formats } from '../src/index.js';
 import { bitsOf, describeShared, filesIn, readShared } from './shared-data.js';
 
-// Blocks cut from real checkpoints with the floats gguf-py makes of them: CONTAINER-FORMATS.txt gives the layout.
+// Blocks from real checkpoints and their floats by gguf-py. CONTAINER-FORMATS.txt gives the layout.
 describeShared('dequant-reference', () => {
   test.each(filesIn('dequant-reference/gguf', '.bin'))('%s is decoded bit for bit', (name) => {
     const file = readShared('dequant-reference/gguf', name);

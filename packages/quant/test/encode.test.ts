@@ -39,12 +39,12 @@ function roundTrip(format: WritableFormat, x: Float32Array): Float32Array {
   return decoded;
 }
 
-/** There are none of the others. */
+/** The folder has no vectors of these two formats. */
 const hasVectors = (format: WritableFormat) => format !== 'mxfp4' && format !== 'iq4_xs';
 
-// Bytes that llama.cpp's ggml_quantize_chunk made without an importance matrix.
+// Bytes of llama.cpp's ggml_quantize_chunk without an importance matrix.
 describeShared('ggml-quant-vectors', () => {
-  test.each(quantised.filter(hasVectors))('%s gives the bytes that ggml gives', (format) => {
+  test.each(quantised.filter(hasVectors))('%s gives the bytes of ggml', (format) => {
     const stem = `${format}_${formats[format].blockSize === 32 ? 64 : 512}_noim`;
     const input = new Float32Array(readShared('ggml-quant-vectors', `${stem}_input.bin`).buffer);
     const expected = readShared('ggml-quant-vectors', `${stem}_expected.bin`);
@@ -52,7 +52,7 @@ describeShared('ggml-quant-vectors', () => {
   });
 });
 
-test.each(exact)('%s: what was decoded encodes to the same bytes', (format) => {
+test.each(exact)('%s: decoded values encode to the same bytes', (format) => {
   const src = Uint8Array.from({ length: 4096 }, (_, i) => ((i * 7919) % 120) | (i % 8 === 7 ? 128 : 0));
   const floats = new Float32Array(src.length / formats[format].blockBytes);
   decode(format, src, 0, floats, 0, floats.length);
@@ -103,9 +103,9 @@ const weighted = quantised.filter((format) => format !== 'q8_0' && format !== 'm
 const sumsOf = (x: Float32Array, decoded: Float32Array, importance: Float32Array) =>
   x.reduce((sum, value, i) => sum + importance[i % importance.length]! * (value - decoded[i]!) ** 2, 0);
 
-// Blocks that llama.cpp's ggml_quantize_chunk made with an importance matrix.
+// Blocks of llama.cpp's ggml_quantize_chunk with an importance matrix.
 describeShared('ggml-quant-vectors', () => {
-  test.each(weighted.filter(hasVectors))('%s with importance gives the bytes that ggml gives', (format) => {
+  test.each(weighted.filter(hasVectors))('%s with importance gives the bytes of ggml', (format) => {
     const rowLength = formats[format].blockSize === 32 ? 64 : 512;
     const stem = `${format}_${rowLength}_im`;
     const x = new Float32Array(readShared('ggml-quant-vectors', `${stem}_input.bin`).buffer);
@@ -120,7 +120,7 @@ describeShared('ggml-quant-vectors', () => {
   });
 });
 
-test.each(weighted)('%s: what is important becomes more exact', (format) => {
+test.each(weighted)('%s: important columns become more exact', (format) => {
   const rowLength = formats[format].blockSize;
   const x = Float32Array.from({ length: 8 * rowLength }, (_, i) => Math.sin(i * i) + 0.3 * Math.sin(7 * i));
   const importance = Float32Array.from({ length: rowLength }, (_, i) => (i % 5 === 0 ? 100 : 0.01));
@@ -134,7 +134,7 @@ test.each(weighted)('%s: what is important becomes more exact', (format) => {
   expect(errorOf(better)).toBeLessThan(0.99 * errorOf(plain));
 });
 
-test('an importance that is not as long as the rows is refused', () => {
+test('an importance of another length than the rows is refused', () => {
   const x = new Float32Array(96);
   expect(() => encode('q4_0', x, 0, new Uint8Array(54), 0, 96, new Float32Array(64))).toThrow(/rows of 64/);
   expect(() => encode('q4_0', x, 0, new Uint8Array(54), 0, 96, new Float32Array(48))).toThrow(

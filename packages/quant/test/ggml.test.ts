@@ -52,7 +52,7 @@ test('sizes, tokens and places of tensors', async () => {
   ]);
 });
 
-test('cut off at any byte, it is refused or ends between two tensors', async () => {
+test('a file cut at any byte is refused, or ends between two tensors', async () => {
   const bytes = sample();
   const { tensors } = await openGgml(write(bytes));
   const headEnd = tensors[0]!.offset - 4 * 5 - tensors[0]!.name.length;
@@ -64,7 +64,7 @@ test('cut off at any byte, it is refused or ends between two tensors', async () 
   }
 });
 
-test('any word changed', async () => {
+test('a file with any word changed', async () => {
   const bytes = sample();
   for (let at = 0; at + 4 <= bytes.length; at++)
     for (const value of [0, 7, 0x7fffffff, 0xffffffff]) {
@@ -79,7 +79,7 @@ test('any word changed', async () => {
 });
 
 describeShared('whisper', () => {
-  test('the head of tiny.en', async () => {
+  test('the header of tiny.en', async () => {
     const { sizes, tokens, tensors } = await openGgml(shared('whisper', 'for-tests-ggml-tiny.en.bin'));
     expect(Object.fromEntries(sizes)).toMatchObject({ n_vocab: 51_864, n_audio_state: 384, n_mels: 80 });
     expect(tokens).toHaveLength(50_257);

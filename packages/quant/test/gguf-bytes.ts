@@ -1,4 +1,4 @@
-// A GGUF file put together by hand, so that every field can be made wrong.
+// A GGUF file built by hand, so that every field can be wrong.
 
 export const u32 = (value: number) => [...new Uint8Array(Uint32Array.of(value).buffer)];
 export const u64 = (value: number | bigint) => [...new Uint8Array(BigUint64Array.of(BigInt(value)).buffer)];

@@ -25,7 +25,7 @@ async function sample(): Promise<Uint8Array> {
   return new Uint8Array(await readFile(scratch('fuzz.gguf')));
 }
 
-/** Parses; what does not parse must be refused with a FileError, what does must lie within the file. */
+/** Parses. On failure the error must be a FileError; on success all tensors must lie within the file. */
 function parses(bytes: Uint8Array): boolean {
   let file: GgufFile;
   try {
@@ -39,14 +39,14 @@ function parses(bytes: Uint8Array): boolean {
   return true;
 }
 
-test('cut off at any byte, it is refused', async () => {
+test('a file cut at any byte is refused', async () => {
   const bytes = await sample();
   const end = Math.max(...parseGguf(bytes).tensors.map(({ offset, byteLength }) => offset + byteLength));
   for (let length = 0; length < end; length++) expect(parses(bytes.subarray(0, length))).toBe(false);
   expect(parses(bytes.subarray(0, end))).toBe(true);
 });
 
-test('any one byte changed, in several ways', async () => {
+test('each single byte changed, in several ways', async () => {
   const bytes = await sample();
   let refused = 0;
   for (let at = 0; at < parseGguf(bytes).tensorDataOffset; at++) {

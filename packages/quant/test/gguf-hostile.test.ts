@@ -17,7 +17,7 @@ const cases: [string, RawGguf, FileErrorCode, RegExp][] = [
   ['version 4', { version: 4 }, 'UNSUPPORTED_VERSION', /version 4/],
   ['2^60 tensors', { tensorCount: huge }, 'TRUNCATED', /tensors/],
   ['2^60 metadata entries', { entryCount: huge }, 'TRUNCATED', /metadata entries/],
-  ['one tensor more than it holds', { tensorCount: 1, dataBytes: 0 }, 'TRUNCATED', /tensors/],
+  ['one tensor too many in the count', { tensorCount: 1, dataBytes: 0 }, 'TRUNCATED', /tensors/],
   ['a string of 2^60 bytes', { entries: [entry('k', 8, text('', huge))] }, 'TRUNCATED', /"k"/],
   ['an array of 2^60 strings', { entries: [entry('k', 9, stringArray(huge))] }, 'TRUNCATED', /strings/],
   [
@@ -51,7 +51,7 @@ const cases: [string, RawGguf, FileErrorCode, RegExp][] = [
   ['a dimension of 0', { tensors: [{ dims: [32, 0] }] }, 'BAD_TENSOR', /dimension of 0/],
   ['dimensions that overflow', { tensors: [{ dims: [2n ** 40n, 2n ** 40n] }] }, 'BAD_TENSOR', /too large/],
   ['a dimension of 2^64 - 1', { tensors: [{ dims: [2n ** 64n - 1n] }] }, 'BAD_TENSOR', /positive integers/],
-  ['a row that is no whole block', { tensors: [{ dims: [48], type: 2 }] }, 'BAD_TENSOR', /multiple of 32/],
+  ['a row with a part of a block', { tensors: [{ dims: [48], type: 2 }] }, 'BAD_TENSOR', /multiple of 32/],
   ['an offset outside the file', { tensors: [{ offset: 4096 }] }, 'TRUNCATED', /the file has/],
   ['an offset of 2^63', { tensors: [{ offset: 2n ** 63n }] }, 'TRUNCATED', /the file has/],
   ['data that ends too soon', { tensors: [{ dims: [33] }] }, 'TRUNCATED', /incomplete/],
@@ -64,7 +64,7 @@ const cases: [string, RawGguf, FileErrorCode, RegExp][] = [
   ],
   ['a format that Quern does not read', { tensors: [{ type: 15 }] }, 'UNKNOWN_FORMAT', /q8_k/],
   ['a removed format', { tensors: [{ type: 31 }] }, 'UNKNOWN_FORMAT', /q4_0_4_4 \(removed/],
-  ['a format that nobody knows', { tensors: [{ type: 999 }] }, 'UNKNOWN_FORMAT', /ggml type 999/],
+  ['an unknown format', { tensors: [{ type: 999 }] }, 'UNKNOWN_FORMAT', /ggml type 999/],
 ];
 
 describe('hostile headers', () => {
@@ -76,7 +76,7 @@ describe('hostile headers', () => {
     );
   });
 
-  test('control characters of a name do not reach the message', () => {
+  test('control characters of a name are removed from the message', () => {
     const raw = rawGguf({ tensors: [{ name: text('\u001b[31m\n'), type: 999 }] });
     expect(() => parseGguf(raw)).toThrow(/"\\u001b\[31m\\n"/);
   });
@@ -93,7 +93,7 @@ describe('hostile files', () => {
     await refuses(scratch('empty.gguf'), 'NOT_GGUF');
   });
 
-  // Sparse files of a terabyte: the counts fit the file, so only the limits stop them.
+  // Sparse files of a terabyte: the counts fit the file, so only the limits can stop them.
   test.each([
     ['strings', entry('k', 9, stringArray(10_000_000_000))],
     ['numbers', entry('k', 9, [...u32(10), ...u64(10_000_000_000)])],

@@ -1,4 +1,4 @@
-// Blocks of a seeded generator, as gguf-py decodes them: gguf-py/make.py wrote the hashes.
+// Blocks of a seeded generator, against hashes of the values from gguf-py (gguf-py/make.py).
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ const {
 const hash = (values: Uint8Array | Float32Array) =>
   createHash('sha256').update(new Uint8Array(values.buffer)).digest('hex');
 
-/** The same bytes as make.py's. */
+/** The same bytes as in make.py. */
 function randomBytes(count: number): Uint8Array {
   let state = 1;
   return Uint8Array.from({ length: count }, () => {
@@ -28,7 +28,7 @@ function randomBytes(count: number): Uint8Array {
 
 const compared = formatNames.filter((format) => expected[format]);
 
-test('every block format but q1_0, which gguf-py does not decode, is compared', () => {
+test('every block format except q1_0 (gguf-py cannot decode it) is compared', () => {
   const inBlocks = formatNames.filter((format) => formats[format].blockSize > 1 && format !== 'q1_0');
   expect(compared).toEqual(inBlocks);
 });

@@ -12,7 +12,7 @@ interface Split {
   names?: string[];
 }
 
-/** Writes part `number` (from 1) of a split model; `split` overrides what the part says of itself. */
+/** Writes part `number` (from 1) of a split model. `split` overrides its split metadata. */
 async function writePart(stem: string, number: number, split: Split = {}) {
   const metadata: Record<string, MetadataInput> = {
     'split.no': { type: 'uint16', value: split.number ?? number - 1 },
@@ -47,10 +47,10 @@ test.each([1, 2, 3])('part %i opens the whole model', async (opened) => {
 });
 
 const contradictions: [string, Record<number, Split>, string][] = [
-  ['a part that says it is another', { 2: { number: 0 } }, 'BAD_SPLIT'],
+  ['a part with another number', { 2: { number: 0 } }, 'BAD_SPLIT'],
   ['a part of another count', { 2: { count: 4 } }, 'BAD_SPLIT'],
-  ['a count that the name contradicts', { 1: { count: 65535 } }, 'BAD_SPLIT'],
-  ['a part that says it is no part', { 3: { count: 1 } }, 'BAD_SPLIT'],
+  ['a count that contradicts the name', { 1: { count: 65535 } }, 'BAD_SPLIT'],
+  ['a part with a split count of 1', { 3: { count: 1 } }, 'BAD_SPLIT'],
   ['too few tensors', { 1: { tensors: 4 } }, 'BAD_SPLIT'],
   ['a tensor in two parts', { 3: { names: ['t1'] } }, 'BAD_SPLIT'],
 ];
@@ -69,7 +69,7 @@ test('a missing part is named', async () => {
   });
 });
 
-test('a part that is a copy of another is found out', async () => {
+test('a copy of another part is refused', async () => {
   await writeModel('cycle');
   await copyFile(part('cycle', 1), part('cycle', 2));
   await expect(openGguf(part('cycle', 1))).rejects.toMatchObject({
@@ -78,13 +78,13 @@ test('a part that is a copy of another is found out', async () => {
   });
 });
 
-test('a part under another name says which name it needs', async () => {
+test('a part with a wrong file name: the error gives the right name', async () => {
   await writeModel('renamed');
   await copyFile(part('renamed', 1), scratch('model.gguf'));
   await expect(openGguf(scratch('model.gguf'))).rejects.toThrow(/-00001-of-00003\.gguf/);
 });
 
-test('a split into one is not split', async () => {
+test('a split into one part is a plain file', async () => {
   await writePart('single', 1, { count: 1, tensors: 1 });
   expect((await openGguf(part('single', 1))).tensors.length).toBe(1);
 });

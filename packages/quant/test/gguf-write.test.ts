@@ -26,7 +26,7 @@ async function written(input: GgufInput) {
   return { file: await openGguf(path), bytes: new Uint8Array(await readFile(path)) };
 }
 
-test('a tensor of every format comes back, aligned', async () => {
+test('a tensor of every format is read back, aligned', async () => {
   const tensors = formatNames.map((format): TensorInput => {
     const shape = [3, formats[format].blockSize];
     return { name: `t.${format}`, shape, format, data: bytesFor(byteLength(format, shape)) };
@@ -44,7 +44,7 @@ test('a tensor of every format comes back, aligned', async () => {
   }
 });
 
-test('data may come in pieces, or be made when its turn comes', async () => {
+test('data may come in pieces, or be made when needed', async () => {
   async function* pieces() {
     yield bytesFor(8).subarray(0, 3);
     yield bytesFor(8).subarray(3);
@@ -107,7 +107,7 @@ test('types of metadata are inferred', async () => {
   });
 });
 
-test('any strings come back as they were', async () => {
+test('any strings are read back unchanged', async () => {
   const strings = fc.array(fc.string({ unit: 'binary' }), { maxLength: 30 });
   await fc.assert(
     fc.asyncProperty(strings, async (list) => {
@@ -127,14 +127,14 @@ test('invalid UTF-8 damages no other string', () => {
   expect(file.metadata.get('k')).toEqual(['é', '\ufffd(', '\ufffd', 'ok']);
 });
 
-test('version 2 reads as version 3 does', () => {
+test('version 2 is read like version 3', () => {
   const raw = { entries: [entry('k', 4, u32(9))], tensors: [{}] };
   const [two, three] = [2, 3].map((version) => parseGguf(rawGguf({ ...raw, version })));
   expect(two).toEqual({ ...three!, version: 2 });
 });
 
 describeShared('tiny-hf', () => {
-  test('a file written again from what was read is the same file', async () => {
+  test('reading and writing a file gives the same file', async () => {
     const path = shared('tiny-hf/tiny_kquant.gguf');
     const [file, bytes] = [await openGguf(path), await readFile(path)];
     const metadata = new Map(

@@ -17,7 +17,7 @@ function bf16Value(half: number): number {
   return view.getFloat32(0);
 }
 
-/** The finite nearest of two neighbouring bit patterns, ties to the even one. */
+/** The finite value nearest among two neighbouring bit patterns; ties to the even pattern. */
 function nearer(value: number, low: number, high: number, toFloat: (half: number) => number): number {
   const [below, above] = [value - toFloat(low), toFloat(high) - value];
   if (below !== above) return below < above ? low : high;
@@ -26,21 +26,21 @@ function nearer(value: number, low: number, high: number, toFloat: (half: number
 
 const halves = Array.from({ length: 0x10000 }, (_, half) => half);
 
-test('every f16 has its value, and goes back to its bits', () => {
+test('every f16 decodes to its value and encodes back to its bits', () => {
   expect(halves.filter((half) => !Object.is(f16ToF32(half), f16Value(half)))).toEqual([]);
   expect(halves.filter((half) => f32ToF16(f16Value(half)) !== half && !Number.isNaN(f16Value(half)))).toEqual(
     [],
   );
 });
 
-test('every bf16 has its value, and goes back to its bits', () => {
+test('every bf16 decodes to its value and encodes back to its bits', () => {
   expect(halves.filter((half) => !Object.is(bf16ToF32(half), bf16Value(half)))).toEqual([]);
   expect(
     halves.filter((half) => f32ToBf16(bf16Value(half)) !== half && !Number.isNaN(bf16Value(half))),
   ).toEqual([]);
 });
 
-test('halfway between two f16 the even one is taken, a little off it the nearer one', () => {
+test('halfway between two f16: the even one; off the middle: the nearer one', () => {
   const wrong = halves.slice(0, 0x7bff).filter((half) => {
     const middle = (f16Value(half) + f16Value(half + 1)) / 2;
     const even = half % 2 === 0 ? half : half + 1;
@@ -52,7 +52,7 @@ test('halfway between two f16 the even one is taken, a little off it the nearer 
   expect(wrong).toEqual([]);
 });
 
-test('any float goes to the nearest bf16', () => {
+test('any float rounds to the nearest bf16', () => {
   fc.assert(
     fc.property(fc.float({ noNaN: true, noDefaultInfinity: true, min: 0, max: 2 ** 127 }), (value) => {
       const low = new Uint32Array(Float32Array.of(value).buffer)[0]! >>> 16;
@@ -69,6 +69,6 @@ test('overflow is infinite, NaN stays NaN', () => {
   expect(f32ToBf16(3.4e38)).toBe(0x7f80);
   expect(f16ToF32(f32ToF16(Number.NaN))).toBeNaN();
   expect(bf16ToF32(f32ToBf16(Number.NaN))).toBeNaN();
-  const lowNaN = new Float32Array(Uint32Array.of(0xff800001).buffer)[0]!; // its payload lies in the bits that are cut
+  const lowNaN = new Float32Array(Uint32Array.of(0xff800001).buffer)[0]!; // its payload lies in the dropped bits
   expect(bf16ToF32(f32ToBf16(lowNaN))).toBeNaN();
 });

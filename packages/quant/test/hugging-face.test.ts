@@ -4,7 +4,7 @@ import { f8Values } from '../src/index.js';
 describe('8-bit floats', () => {
   const bits = Array.from({ length: 256 }, (_, i) => i);
 
-  /** IEEE's rule for a float of 1 + exponent + fraction bits. */
+  /** Value by IEEE's rule for a float of 1 + exponent + fraction bits. */
   function ieee(byte: number, fractionBits: number): number {
     const bias = fractionBits === 3 ? 7 : 15;
     const exponent = Math.floor((byte % 128) / 2 ** fractionBits);
@@ -13,14 +13,14 @@ describe('8-bit floats', () => {
     return byte < 128 ? magnitude : -magnitude;
   }
 
-  test('E4M3 has no infinities, and NaN where all bits are set', () => {
+  test('E4M3 has no infinities, and NaN if all bits are set', () => {
     const finite = bits.filter((byte) => byte % 128 !== 127);
     expect(finite.map((byte) => f8Values.f8_e4m3[byte])).toEqual(finite.map((byte) => ieee(byte, 3)));
     expect(Math.max(...finite.map((byte) => f8Values.f8_e4m3[byte]!))).toBe(448);
     expect([f8Values.f8_e4m3[127], f8Values.f8_e4m3[255]]).toEqual([Number.NaN, Number.NaN]);
   });
 
-  test('E5M2 has both', () => {
+  test('E5M2 has infinities and NaN', () => {
     const finite = bits.filter((byte) => byte % 128 < 124);
     expect(finite.map((byte) => f8Values.f8_e5m2[byte])).toEqual(finite.map((byte) => ieee(byte, 2)));
     expect(f8Values.f8_e5m2[124]).toBe(Number.POSITIVE_INFINITY);
@@ -37,7 +37,7 @@ describe('AWQ as GPTQ', () => {
   const natural = (values: readonly number[]) =>
     values.reduce((word, value, i) => word | (value << (4 * i)), 0);
 
-  test('zero points lie in the order of the columns', () => {
+  test('zero points are in column order', () => {
     const rows = [
       [0, 1, 2, 3, 4, 5, 6, 7],
       [15, 0, 8, 9, 3, 3, 12, 1],

@@ -8,7 +8,7 @@ const i32 = (...numbers: number[]) => new Uint8Array(Int32Array.from(numbers).bu
 const f32 = (...numbers: number[]) => new Uint8Array(Float32Array.from(numbers).buffer);
 const name = (text: string) => Buffer.concat([i32(Buffer.byteLength(text)), Buffer.from(text)]);
 
-/** As llama.cpp's older llama-imatrix wrote it: means times calls. */
+/** As written by llama.cpp's older llama-imatrix: means times calls. */
 const entries = [
   i32(2),
   name('blk.0.attn_q.weight'),
@@ -34,7 +34,7 @@ test('a .dat file gives the means, the text and the chunks', async () => {
   expect((await reading(Buffer.concat(entries))).dataset).toBeUndefined();
 });
 
-test('a GGUF file gives sums over counts, and 1 for experts that nothing reached', async () => {
+test('a GGUF file gives sums / counts, and 1 for experts without data', async () => {
   const path = scratch('imatrix.gguf');
   const tensor = (tensorName: string, shape: number[], values: number[]) => ({
     name: tensorName,
@@ -54,13 +54,13 @@ test('a GGUF file gives sums over counts, and 1 for experts that nothing reached
   expect([matrix.dataset, matrix.chunks]).toEqual(['a.txt, b.txt', 9]);
 });
 
-test('a GGUF file of a model is no importance matrix', async () => {
+test('a GGUF file of a model is refused as importance matrix', async () => {
   const path = scratch('model.gguf');
   await writeGguf(path, { metadata: { 'general.type': 'model' }, tensors: [] });
   await expect(readImportance(path)).rejects.toThrow(/not of an importance matrix/);
 });
 
-test('a file cut anywhere is an error or lacks only what tells of the text', async () => {
+test('a file cut anywhere is an error, or lacks only name and chunks of the text', async () => {
   const whole = Buffer.concat(entries).length;
   for (let length = 0; length < legacy.length; length++) {
     const outcome = await reading(legacy.subarray(0, length)).catch((error: unknown) => error);
@@ -69,7 +69,7 @@ test('a file cut anywhere is an error or lacks only what tells of the text', asy
   }
 });
 
-test('whatever is changed, a reader answers or throws a coded error', async () => {
+test('for any changed byte, the reader returns or throws a coded error', async () => {
   await fc.assert(
     fc.asyncProperty(fc.nat(legacy.length - 4), fc.integer(), async (at, value) => {
       const bytes = Buffer.from(legacy);

@@ -5,11 +5,11 @@ import { decode, decodeIq8, formatNames, formats, iq8, isIq8Source, toIq8 } from
 const sources = formatNames.filter(isIq8Source);
 const blocks = 2;
 
-test('iq1, iq2, iq3 and tq have an iq8', () => {
+test('iq1, iq2, iq3 and tq have an iq8 form', () => {
   expect(sources).toEqual(formatNames.filter((name) => /^(iq[123]|tq[12])_/.test(name)));
 });
 
-test.each(sources)('%s and its iq8 decode to the same bits', (format) => {
+test.each(sources)('%s and its iq8 form decode to the same bits', (format) => {
   const { blockSize, blockBytes } = formats[format];
   const length = blocks * blockBytes;
   fc.assert(

@@ -1,4 +1,4 @@
-/** A published generator of 32 random bits (mulberry32), from which the importance of the vectors was drawn. */
+/** A published generator of 32 random bits (mulberry32). The importance of the vectors was drawn from it. */
 export function mulberry32(seed: number): () => number {
   let state = seed;
   return () => {

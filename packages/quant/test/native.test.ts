@@ -19,7 +19,7 @@ const searches: readonly affine.AffineSearch[] = [
 
 const bits = (values: Float64Array | Uint8Array) => Buffer.from(values.buffer);
 
-/** Groups of numbers of every kind: ordinary, equal, tiny, huge, zero, not finite. */
+/** Groups of all kinds of numbers: ordinary, equal, tiny, huge, zero, not finite. */
 const groups = fc
   .record({
     size: fc.constantFrom(16, 32),

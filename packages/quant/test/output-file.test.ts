@@ -27,7 +27,7 @@ const outcome = (path: string) =>
     (error: unknown) => (error instanceof QuernError ? error.code : String(error)),
   );
 
-test('a device is written to, and stays a device', async () => {
+test('a device is written directly and stays a device', async () => {
   expect(await outcome('/dev/null')).toBe('written');
   expect(await outcome('/dev/full')).toBe('WRITE_FAILED');
   for (const path of ['/dev/null', '/dev/full']) {
@@ -36,7 +36,7 @@ test('a device is written to, and stays a device', async () => {
   }
 });
 
-test('a FIFO is written to, and stays one', async () => {
+test('a FIFO is written directly and stays a FIFO', async () => {
   const fifo = scratch('fifo');
   execFileSync('mkfifo', [fifo]);
   const [bytes] = await Promise.all([readFile(fifo), writeGguf(fifo, input)]);
@@ -44,7 +44,7 @@ test('a FIFO is written to, and stays one', async () => {
   expect(statSync(fifo).isFIFO()).toBe(true);
 });
 
-test('a symbolic link stays one, and what it names is replaced', async () => {
+test('a symbolic link stays a link, and its target is replaced', async () => {
   const [target, link] = [scratch('target.gguf'), scratch('link.gguf')];
   writeFileSync(target, 'old');
   symlinkSync(target, link);
@@ -53,7 +53,7 @@ test('a symbolic link stays one, and what it names is replaced', async () => {
   expect(readFileSync(target).equals(await written())).toBe(true);
 });
 
-test('a link to nothing and a folder are refused, and left as they are', async () => {
+test('a broken link and a folder are refused and stay unchanged', async () => {
   const [nowhere, folder] = [scratch('nowhere'), scratch('folder')];
   symlinkSync(scratch('missing'), nowhere);
   mkdirSync(folder);

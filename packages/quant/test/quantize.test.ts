@@ -59,7 +59,7 @@ const tensors = [
   f32('output.weight', [12, 256], 8),
 ];
 
-/** A small model in a file of its own. */
+/** A small model in its own file. */
 async function model(name: string, changed = tensors): Promise<string> {
   const path = scratch(name);
   await writeGguf(path, { metadata, tensors: changed });
@@ -84,7 +84,7 @@ const codeOf = (work: Promise<unknown>) =>
     (error) => (error instanceof QuantizeError || error instanceof FileError ? error.code : error),
   );
 
-test('each tensor is in the format of the mix, encoded as encode does', async () => {
+test('each tensor is in the format of the mix, with the bytes of encode', async () => {
   const notices: string[] = [];
   const { file, blocks } = await quantized(await model('a.gguf'), 'q4_k_m', {
     onNotice: (text) => notices.push(text),
@@ -110,7 +110,7 @@ test('each tensor is in the format of the mix, encoded as encode does', async ()
 });
 
 describe('int8', () => {
-  /** The scale of each block of q8_0. */
+  /** The scale of each q8_0 block. */
   const scalesOf = (blocks: Uint8Array) => {
     const halves = Array.from({ length: blocks.length / 34 }, (_, i) => blocks.slice(34 * i, 34 * i + 2));
     return halves.map((half) => decodeAll('f16', half, 1)[0]!);
@@ -121,7 +121,7 @@ describe('int8', () => {
     return decoded;
   };
 
-  test('is q8_0 in which 256 weights of a row share a scale', async () => {
+  test('is q8_0 with one scale per 256 weights of a row', async () => {
     const input = [
       ...tensors,
       f32('blk.1.ffn_up.weight', [3, 384], 11),
@@ -156,7 +156,7 @@ describe('int8', () => {
     }
   });
 
-  test('of itself is itself, and of q8_0 is rounded again, which is said', async () => {
+  test('from int8 is unchanged; from q8_0 is rounded again, with a notice', async () => {
     const from = await model('int8-again.gguf');
     const [notices, reports]: [string[], TensorReport[]] = [[], []];
     const options = {
@@ -173,7 +173,7 @@ describe('int8', () => {
     expect(notices.map((text) => /quantised already/.test(text))).toEqual([true, true]);
   });
 
-  test('values that it cannot hold are refused, zeros are zeros', async () => {
+  test('too large values are refused, zeros stay zeros', async () => {
     const with700 = async (value: number) => {
       const x = new Float32Array(12 * 256);
       x[700] = value;
@@ -188,7 +188,7 @@ describe('int8', () => {
   });
 });
 
-test('experts that lie apart become stacks; those that are not alike stay', async () => {
+test('separate experts become stacks; experts of different shapes stay separate', async () => {
   const each = (layer: number, experts: readonly number[]) =>
     experts.map((e) => f32(`blk.${layer}.ffn_up.${e}.weight`, [4, 256], 10 * layer + e));
   const input = [...each(0, [1, 0, 2]), ...each(1, [0, 2]), f32('output.weight', [12, 256])];
@@ -203,7 +203,7 @@ test('experts that lie apart become stacks; those that are not alike stay', asyn
   expect(Buffer.from(blocks('blk.0.ffn_up_exps.weight'))).toEqual(Buffer.concat(inOrder));
 });
 
-describe('parts that are decoded when their turn comes', () => {
+describe('parts decoded when needed', () => {
   const part = (seed: number, count = 4 * 256) => ({
     path: scratch('source.bin'),
     byteLength: 100,
@@ -214,7 +214,7 @@ describe('parts that are decoded when their turn comes', () => {
   const write = (name: string, tensor: ReturnType<typeof stack>) =>
     writeQuantized(scratch(name), { 'general.architecture': 'x' }, [tensor], { threads: 2 });
 
-  test('become a stack, in their order', async () => {
+  test('become a stack, in order', async () => {
     await write('decoded.gguf', stack(part(3), part(4)));
     const { tensors } = await openGguf(scratch('decoded.gguf'));
     const { offset, byteLength } = tensors[0]!;
@@ -223,7 +223,7 @@ describe('parts that are decoded when their turn comes', () => {
     expect(bytes).toEqual(Buffer.concat(wanted));
   });
 
-  test('of another size, or that fail, leave no file', async () => {
+  test('of another size, or with an error, leave no file', async () => {
     expect(await codeOf(write('short.gguf', stack(part(3), part(4, 7))))).toBe('BAD_ARGUMENT');
     const broken = { ...part(3), decode: () => Promise.reject(new QuantizeError('BAD_VALUES', 'broken')) };
     expect(await codeOf(write('short.gguf', stack(part(3), broken)))).toBe('BAD_VALUES');
@@ -231,7 +231,7 @@ describe('parts that are decoded when their turn comes', () => {
   });
 });
 
-test('metadata keeps its types, and says what the file is', async () => {
+test('metadata keeps its types, and names the mix', async () => {
   const { file } = await quantized(await model('b.gguf'), 'q8_0');
   expect(file.metadata.get('general.file_type')).toBe(7);
   expect(file.metadata.get('general.quantization_version')).toBe(2);
@@ -247,7 +247,7 @@ test('the same bytes for any number of threads', async () => {
     expect((await quantized(path, 'q5_k_m', { threads })).bytes.equals(one.bytes)).toBe(true);
 });
 
-test('the report tells the error of each tensor', async () => {
+test('the report gives the error of each tensor', async () => {
   const reports: TensorReport[] = [];
   const progress: number[] = [];
   const { blocks } = await quantized(await model('d.gguf'), 'q4_0', {
@@ -270,7 +270,7 @@ test('the report tells the error of each tensor', async () => {
   expect(progress).toEqual(progress.toSorted((a, b) => a - b));
 });
 
-test('importance goes to its columns, in a stack to those of each matrix', async () => {
+test('importance applies to columns; in a stack, to the columns of each matrix', async () => {
   const one = Float32Array.from({ length: 512 }, (_, i) => 1 + (i % 3));
   const stack = Float32Array.from({ length: 3 * 256 }, (_, i) => 1 + (i % 5) * Math.floor(1 + i / 256));
   const entries = new Map([
@@ -302,7 +302,7 @@ test('importance goes to its columns, in a stack to those of each matrix', async
   );
   expect(blocks(experts)).toEqual(new Uint8Array(Buffer.concat(each)));
   expect(file.metadata.get('quantize.imatrix.chunks_count')).toBe(7);
-  expect(notices.some((text) => /some\.imatrix says nothing of \d tensors/.test(text))).toBe(true);
+  expect(notices.some((text) => /some\.imatrix has no importance for \d tensors/.test(text))).toBe(true);
 });
 
 test('an importance of another model is refused', async () => {
@@ -326,14 +326,14 @@ test('rows of heads are interleaved, and parts joined', async () => {
   );
   const found = new Float32Array(stored.buffer);
   for (let row = 0; row < 16; row++) {
-    const p = row % d; // pairs (0, 2), (1, 3) come to lie side by side
+    const p = row % d; // pairs (0, 2), (1, 3) become neighbours
     const from = row - p + [0, 2, 1, 3][p]!;
     expect(found.slice(row * 32, (row + 1) * 32)).toEqual(x.slice(from * 32, (from + 1) * 32));
   }
   expect(interleaveHeads(x, 32, d)).toEqual(found);
 });
 
-test('the output may not be the input, by whatever name', async () => {
+test('the output may not be the input under any name', async () => {
   const path = await model('g.gguf');
   const before = await readFile(path);
   linkSync(path, scratch('hard.gguf'));
@@ -343,7 +343,7 @@ test('the output may not be the input, by whatever name', async () => {
   expect((await readFile(path)).equals(before)).toBe(true);
 });
 
-test('values that are not finite, or that the format cannot hold, are refused and leave no file', async () => {
+test('values that are not finite, or too large for the format, are refused and leave no file', async () => {
   const broken = (value: number) => {
     const x = values(12 * 256, 2);
     x[700] = value;
@@ -361,7 +361,7 @@ test('values that are not finite, or that the format cannot hold, are refused an
   expect([existsSync(output), existsSync(`${output}.partial`)]).toEqual([false, false]);
 });
 
-test('an abort ends it and leaves no file', async () => {
+test('an abort stops quantising and leaves no file', async () => {
   const path = await model('h.gguf', [...tensors, f32('blk.0.ffn_up.weight', [6000, 256], 9)]);
   const output = scratch('aborted.gguf');
   const controller = new AbortController();
@@ -374,7 +374,7 @@ test('an abort ends it and leaves no file', async () => {
   expect([existsSync(output), existsSync(`${output}.partial`)]).toEqual([false, false]);
 });
 
-test('a file that shrinks while it is read is an error, and leaves no file', async () => {
+test('a file that shrinks during reading is an error, and leaves no file', async () => {
   const path = await model('i.gguf', [...tensors, f32('blk.0.ffn_up.weight', [6000, 256], 9)]);
   const output = scratch('shrunk.gguf');
   const onProgress = () => truncateSync(path, 100_000);
@@ -404,7 +404,7 @@ describe('mixes', () => {
       (i) => format(mix, `blk.${i}.${part}.weight`, { layers }) === wanted,
     );
 
-  test('the layers that llama.cpp gives more bits', () => {
+  test('the layers with more bits in llama.cpp', () => {
     expect(layersOf('q4_k_m', 'ffn_down', 'q6_k')).toEqual([
       0, 1, 2, 3, 6, 9, 12, 15, 18, 21, 24, 27, 28, 29, 30, 31,
     ]);
@@ -416,7 +416,7 @@ describe('mixes', () => {
     expect(layersOf('q3_k_m', 'ffn_down', 'q5_k')).toEqual([0, 1]);
   });
 
-  test('the embedding has the output’s format only where it serves as output', () => {
+  test('the embedding has the output’s format only if it serves as output', () => {
     expect(format('q4_k_m', 'token_embd.weight')).toBe('q4_k');
     expect(format('q4_k_m', 'token_embd.weight', { tied: true })).toBe('q6_k');
     expect(format('q8_0', 'output.weight')).toBe('q8_0');
@@ -438,7 +438,7 @@ describe('mixes', () => {
     expect(format('q4_k_m', 'blk.11.attn_v.weight', { layers: 80 })).toBe('q5_k');
   });
 
-  test('q2_k_s is q2_k with few exceptions, mxfp4_moe is q8_0 but for experts', () => {
+  test('q2_k_s is q2_k with few exceptions, mxfp4_moe is q8_0 except for experts', () => {
     expect(format('q2_k_s', 'blk.9.attn_v.weight')).toBe('q4_k');
     expect(format('q2_k_s', 'blk.9.attn_v.weight', { groupedQueries: 1 })).toBe('q2_k');
     expect(layersOf('q2_k_s', 'ffn_down', 'q4_k')).toEqual([0, 1, 2, 3]);
@@ -451,14 +451,14 @@ describe('mixes', () => {
     expect(chooseFormat(stack, mixes.mxfp4_moe, model)).toEqual({ format: 'mxfp4' });
   });
 
-  test('rows that a block does not divide fall back', () => {
+  test('rows that are not whole blocks get a fallback format', () => {
     expect(format('q4_k_s', 'blk.9.attn_q.weight', {}, 96)).toBe('q5_0');
     expect(format('q5_k_s', 'blk.9.attn_q.weight', {}, 96)).toBe('q5_1');
     expect(format('q6_k', 'blk.9.attn_q.weight', {}, 96)).toBe('q8_0');
     expect(format('q6_k', 'blk.9.attn_q.weight', {}, 100)).toBe('f16');
   });
 
-  test('norms, routers, positions and biases stay', () => {
+  test('norms, routers, positions and biases keep their format', () => {
     for (const name of [
       'blk.0.attn_norm.weight',
       'blk.0.ffn_gate_inp.weight',

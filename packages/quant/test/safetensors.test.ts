@@ -53,7 +53,7 @@ describeShared('tiny-hf', () => {
     expect(file.tensors.length).toBeGreaterThan(0);
   });
 
-  test('the shards hold what the single file holds', async () => {
+  test('shards and single file hold the same tensors', async () => {
     const contents = async (name: string) => {
       const { tensors } = await openSafetensors(shared('tiny-hf', name));
       const values = tensors.map(async ({ name, shape, path, offset, byteLength }) => {
@@ -86,8 +86,8 @@ const hostile: [string, Buffer, string][] = [
   ['no JSON object', safetensors(null, 0, '[1, 2]'), 'NOT_SAFETENSORS'],
   ['broken JSON', safetensors(null, 0, '{"a":'), 'BAD_HEADER'],
   ['deep JSON', safetensors(null, 0, deep), 'BAD_HEADER'],
-  ['metadata that is no text', safetensors({ __metadata__: { a: 1 } }, 0), 'BAD_HEADER'],
-  ['a tensor that is no object', safetensors({ a: 1 }, 0), 'BAD_TENSOR'],
+  ['metadata that is not text', safetensors({ __metadata__: { a: 1 } }, 0), 'BAD_HEADER'],
+  ['a tensor that is not an object', safetensors({ a: 1 }, 0), 'BAD_TENSOR'],
   ['an unknown dtype', safetensors({ a: tensor(0, 4, [1], 'Q4_K') }, 4), 'UNKNOWN_FORMAT'],
   ['a negative dimension', safetensors({ a: tensor(0, 4, [-1]) }, 4), 'BAD_TENSOR'],
   ['a shape that overflows', safetensors({ a: tensor(0, 4, [2 ** 40, 2 ** 40]) }, 4), 'BAD_TENSOR'],
@@ -113,11 +113,11 @@ const indexes: [string, string, string][] = [
   ['deep JSON', deep, 'BAD_SPLIT'],
   ['a shard in another folder', '{"weight_map":{"a":"../x.safetensors"}}', 'BAD_SPLIT'],
   ['a shard by its whole path', '{"weight_map":{"a":"/etc/passwd"}}', 'BAD_SPLIT'],
-  ['a shard by a path of Windows', '{"weight_map":{"a":"..\\\\x.safetensors"}}', 'BAD_SPLIT'],
+  ['a shard by a Windows path', '{"weight_map":{"a":"..\\\\x.safetensors"}}', 'BAD_SPLIT'],
   ['a shard that is a folder', '{"weight_map":{"a":".."}}', 'NOT_A_FILE'],
   ['a shard that is a number', '{"weight_map":{"a":7}}', 'BAD_SPLIT'],
   ['a shard that is missing', '{"weight_map":{"a":"none.safetensors"}}', 'NOT_FOUND'],
-  ['a tensor that its shard lacks', '{"weight_map":{"a":"x.safetensors","b":"x.safetensors"}}', 'BAD_SPLIT'],
+  ['a tensor missing in its shard', '{"weight_map":{"a":"x.safetensors","b":"x.safetensors"}}', 'BAD_SPLIT'],
 ];
 
 test.each(indexes)('an index with %s', async (_, json, code) => {
@@ -127,7 +127,7 @@ test.each(indexes)('an index with %s', async (_, json, code) => {
   await expect(refusal).rejects.toMatchObject({ code });
 });
 
-test('changed bytes give a FileError or a file', async () => {
+test('changed bytes give a FileError or a valid result', async () => {
   const bytes = safetensors({ a: tensor(0, 4), b: tensor(4, 12, [2, 1]) }, 12);
   const edits = fc.array(fc.tuple(fc.nat(bytes.length - 13), fc.nat(255)), { minLength: 1, maxLength: 3 });
   await fc.assert(

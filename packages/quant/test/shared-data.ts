@@ -7,7 +7,7 @@ const root = resolve(import.meta.dirname, '../../../../shared/data');
 /** A path in the shared test data. */
 export const shared = (...parts: string[]) => join(root, ...parts);
 
-/** A `describe` that runs only where the shared folder is present; elsewhere it says so and is skipped. */
+/** A `describe` that runs only if the shared folder exists; otherwise prints a message and skips. */
 export function describeShared(folder: string, body: () => void): void {
   if (existsSync(shared(folder))) describe(folder, body);
   else describe.skip(`${folder} (../shared/data/${folder} is absent)`, () => test('skipped', () => {}));
@@ -22,6 +22,6 @@ export const filesIn = (folder: string, ending: string) =>
 
 export const readShared = (...parts: string[]) => new Uint8Array(readFileSync(shared(...parts)));
 
-/** The bits of floats, so that NaN and the sign of zero compare. */
+/** The bits of floats, to compare NaN and the sign of zero. */
 export const bitsOf = (floats: Float32Array) =>
   new Uint32Array(floats.buffer, floats.byteOffset, floats.length);

@@ -12,7 +12,7 @@ symlinkSync('/dev/zero', device);
 
 const slice = { offset: 0, byteLength: 16 };
 
-/** What threads open, which wait for nothing else meanwhile. */
+/** Functions that open files on threads: a blocked open would block the thread. */
 const openers: Record<string, (path: string) => unknown> = {
   'rows to encode': (path) =>
     runEncodeJob({ source: { path, offset: 0, from: 'f32' }, to: 'f16', rows: 1, rowLength: 4 }),

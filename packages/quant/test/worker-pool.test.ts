@@ -1,4 +1,4 @@
-// Threads that do jobs: what comes back, and that none of them stays.
+// Threads that run jobs: their results, and that no thread stays.
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { random } from '@quern/core/testing';
 import { byteLength, DecodePool, decode, formats, iq8, toIq8 } from '../src/index.js';
@@ -14,7 +14,7 @@ const codeOf = (work: Promise<unknown>) =>
     ({ code, path, message }) => ({ code, path, message }),
   );
 
-/** Blocks of a format in a file; bytes whose halves are never infinite. */
+/** Blocks of a format in a file. The bytes never form an infinite f16. */
 function writeBlocks(name: string, format: 'tq2_0' | 'iq2_s', elements: number) {
   const next = random(7);
   const blocks = Uint8Array.from(
@@ -22,7 +22,7 @@ function writeBlocks(name: string, format: 'tq2_0' | 'iq2_s', elements: number) 
     () => Math.floor(256 * next()) & 0xbf,
   );
   const path = scratch(name);
-  writeFileSync(path, Buffer.concat([Buffer.alloc(3), blocks])); // tensors may begin anywhere
+  writeFileSync(path, Buffer.concat([Buffer.alloc(3), blocks])); // tensors may begin at any byte
   return { blocks, source: { path, offset: 3, byteLength: blocks.length } };
 }
 
@@ -30,7 +30,7 @@ describe('DecodePool', () => {
   const pool = new DecodePool({ threads: 2, aborted, lost });
   afterAll(() => pool.dispose());
 
-  test.each(['tq2_0', 'iq2_s'] as const)('%s: the floats and the iq8 of this thread', async (format) => {
+  test.each(['tq2_0', 'iq2_s'] as const)('%s: the same floats and iq8 as on this thread', async (format) => {
     const elements = 64 * 256;
     const { blocks, source } = writeBlocks(`${format}.bin`, format, elements);
     const expected = new Float32Array(elements);
@@ -57,7 +57,7 @@ describe('DecodePool', () => {
     expect(rewritten).toEqual(expectedBlocks);
   });
 
-  test('false where a block has no iq8', async () => {
+  test('false if a block has no iq8 form', async () => {
     const path = scratch('infinite.bin');
     const blocks = new Uint8Array(formats.tq2_0.blockBytes);
     blocks[65] = 0x7c; // the scale is infinite
@@ -91,7 +91,7 @@ describe('DecodePool', () => {
     expect(await run({}, 1024)).toBe('nothing thrown');
   });
 
-  test('a matrix of GPTQ that is broken', async () => {
+  test('a broken GPTQ matrix', async () => {
     const [N, K] = [8, 8];
     const path = scratch('gptq.bin');
     writeFileSync(path, Buffer.alloc(100, 1));
@@ -117,7 +117,7 @@ describe('DecodePool', () => {
 const script = (source: string) => new URL(`data:text/javascript,${encodeURIComponent(source)}`);
 const port = "import { parentPort } from 'node:worker_threads';";
 
-test('a thread that ends by itself, or throws what no job should, is lost', async () => {
+test('a thread that exits or throws an unexpected error is lost', async () => {
   for (const [source, message] of [
     [`${port} parentPort.on('message', () => process.exit(3));`, 'a thread ended by itself (exit 3)'],
     [`${port} parentPort.on('message', () => { throw new Error('ouch'); });`, 'a thread failed: ouch'],
@@ -133,7 +133,7 @@ test('a thread that ends by itself, or throws what no job should, is lost', asyn
   }
 });
 
-test("what fails in taking a result is that call's error, and the threads go on", async () => {
+test('an error of take rejects its call, and the threads go on', async () => {
   const echo = script(`${port} parentPort.on('message', (job) => parentPort.postMessage({ result: job }));`);
   const pool = new WorkerPool<number, number>(echo, { threads: 1, aborted, lost });
   const broken = pool.run(1, () => {
@@ -172,7 +172,7 @@ countable.each(['abort', 'dispose'] as const)('%s ends threads in the middle of 
   expect(threadsNow()).toBeLessThanOrEqual(before);
 });
 
-test('a signal that has fired starts nothing', () => {
+test('an aborted signal starts no threads', () => {
   const signal = AbortSignal.abort('early');
   expect(() => new DecodePool({ threads: 1, signal, aborted, lost })).toThrow(
     expect.objectContaining({ cause: 'early' }),

@@ -13,7 +13,7 @@ import {
 } from '@quern/core';
 import { bufferValues, bytesOf, hostValues, type Operand, type Operands } from '../values/numbers.js';
 
-/** Operands on a backend, ready to be recorded. */
+/** Operands on a backend, ready for recording. */
 export interface Bound {
   readonly values: Readonly<Record<string, OperandValue>>;
   readonly tensors: Readonly<Record<string, Tensor>>;
@@ -21,7 +21,7 @@ export interface Bound {
   dispose(): void;
 }
 
-/** How tensor operands reach the op: as inputs of their own, or as rows within a larger tensor. */
+/** How tensor operands reach the op: as separate inputs, or as rows inside a larger tensor. */
 export type Binding = 'whole' | 'sliced';
 
 export function loadOperand(backend: Backend, name: string, operand: Operand): Promise<Weight> {
@@ -29,17 +29,17 @@ export function loadOperand(backend: Backend, name: string, operand: Operand): P
   return backend.loadWeight({ name, shape, format, bytes: operand.bytes ?? bytesOf(hostValues(operand)) });
 }
 
-/** The cache that an operand [blocks, blockSize, Hk, d or d + 4] fills. */
+/** The cache of an operand [blocks, blockSize, Hk, d or d + 4]. */
 export function kvSpecOf({ shape, format }: Operand): KvSpec {
   const [blocks, blockSize, heads, row] = shape as [number, number, number, number];
   const dtype = format as DType;
   return { blocks, blockSize, heads, headDim: row - cacheRow(dtype, 0), dtype };
 }
 
-/** NaN in every floating dtype, out of range in every index. */
+/** NaN in every floating dtype; out of range as any index. */
 const junk = 0x7fffffff;
 
-/** The tensor as rows 2 … of a larger one whose other rows are junk. */
+/** The tensor as rows 2 … of a larger tensor; all other rows are junk. */
 function sliceInput(backend: Backend, step: Step, { shape, format, values }: Operand): Tensor {
   const [rows = 0, ...rest] = shape;
   const width = elementCount(rest);

@@ -1,7 +1,7 @@
 import type { AnyOp, DType, OpSupport } from '@quern/core';
 import type { Operands } from '../values/numbers.js';
 
-/** Why a case lies outside what a driver claims for an op; undefined when it lies within. */
+/** Why a case exceeds the driver's claims for an op; undefined if it does not. */
 export function beyondClaim(
   op: AnyOp,
   support: OpSupport | undefined,

@@ -6,7 +6,7 @@ export interface OpCase extends Sample {
   readonly operands: Operands;
 }
 
-/** What an op gave, or should give. Buffers are those among its operands, after the run. */
+/** Results of an op, actual or expected. `buffers`: its buffer operands after the run. */
 export interface Outcome {
   readonly outputs: readonly Numbers[];
   readonly buffers: Readonly<Record<string, Numbers>>;
@@ -25,7 +25,7 @@ const round = ({ shape, data }: Numbers, format: string): Numbers => {
   return { shape, data: Float64Array.from(data, (value) => stored(format, value)) };
 };
 
-/** The float64 definition's results, each rounded once to the type that stores it. */
+/** Results of the float64 definition, each rounded once to its stored type. */
 export function define(op: AnyOp, sample: OpCase): Outcome {
   const operands = receivedAll(sample.operands);
   const specs = specsOf(op, sample);
@@ -37,7 +37,7 @@ export function define(op: AnyOp, sample: OpCase): Outcome {
   return { outputs: outputs.map((output, i) => round(output, specs[i]!.dtype)), buffers };
 }
 
-/** What the op's `magnitude` or `rounding` says of each element. */
+/** The op's `magnitude` or `rounding` of each element. */
 function measure(op: AnyOp, sample: OpCase, by: AnyOp['magnitude']): Numbers[] | undefined {
   if (!by) return undefined;
   const outputs = specsOf(op, sample).map(({ shape }) => emptyNumbers(shape, 'f32'));
@@ -45,7 +45,7 @@ function measure(op: AnyOp, sample: OpCase, by: AnyOp['magnitude']): Numbers[] |
   return outputs;
 }
 
-/** The wanted outputs, with what the op gave in the place of each value where it is right, too. */
+/** The expected outputs; an actual value replaces the expected one if the op's `choices` allow it. */
 function chosen(op: AnyOp, sample: OpCase, got: Outcome, want: Outcome): readonly Numbers[] {
   const choices = op.choices?.(receivedAll(sample.operands), sample.attributes);
   if (!choices) return want.outputs;
@@ -54,10 +54,10 @@ function chosen(op: AnyOp, sample: OpCase, got: Outcome, want: Outcome): readonl
   return [{ shape, data: Float64Array.from(data, right) }];
 }
 
-/** Is told how near a result came to its tolerance, as a share of it. */
+/** Receives a result's error as a share of the tolerance. */
 export type NoteShare = (share: number) => void;
 
-/** Throws where an outcome strays from the wanted one further than the op's tolerance. */
+/** Throws if an outcome differs from the expected one by more than the op's tolerance. */
 export function checkOutcome(op: AnyOp, sample: OpCase, got: Outcome, want: Outcome, note?: NoteShare): void {
   const { absolute, relative } = toleranceOf(op, sample.operands);
   const terms = measure(op, sample, op.magnitude);

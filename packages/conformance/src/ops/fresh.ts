@@ -3,7 +3,7 @@ import type { Case } from '../case.js';
 import type { Lab } from '../lab.js';
 import { bytesOf } from '../values/numbers.js';
 
-/** Cases of a suite that each get a backend of their own. */
+/** Cases of a suite, each with its own backend. */
 export const fresh =
   (suite: string) =>
   (name: string, prove: (backend: Backend, lab: Lab) => Promise<void>): Case => ({
@@ -21,7 +21,7 @@ export const fresh =
 
 export const floats = (...values: number[]): Float32Array => Float32Array.from(values);
 
-/** A cache buffer of one token of one head of two elements. */
+/** Cache buffer of one token, one head, two elements. */
 export const oneToken: KvSpec = { blocks: 1, blockSize: 1, heads: 1, headDim: 2, dtype: 'f32' };
 
 /** A cache buffer of one block of `bytes` bytes, a multiple of 256. */

@@ -14,7 +14,7 @@ function sequences(dice: Dice): Lengths[] {
   });
 }
 
-/** Blocks dealt out in any order, junk in the places of the table that no key needs. */
+/** Blocks in random order; junk in unused places of the table. */
 function blockTable(dice: Dice, lengths: readonly Lengths[], blockSize: number) {
   const needed = lengths.map(({ keys }) => Math.ceil(keys / blockSize));
   const B = Math.max(1, ...needed) + dice.int(0, 1);
@@ -66,7 +66,7 @@ export function attentionCase(dice: Dice): Omit<OpCase, 'name'> {
   };
 }
 
-/** A ragged batch over keys of its own step. */
+/** A ragged batch over keys of the same step. */
 export function uncachedAttentionCase(dice: Dice): Omit<OpCase, 'name'> {
   const lengths = sequences(dice);
   const [Hk, group, d] = heads(dice);

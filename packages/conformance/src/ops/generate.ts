@@ -14,7 +14,7 @@ import { attentionCase, uncachedAttentionCase } from './generate-attention.js';
 
 type Generator = (dice: Dice) => Omit<OpCase, 'name'>;
 
-/** Around the widths of vector registers and of blocks, and beyond. */
+/** Around the widths of vector registers and blocks, and above. */
 const widths = [1, 2, 3, 7, 8, 15, 16, 17, 31, 33, 63, 64, 65, 129];
 const rowCounts = [0, 1, 2, 3, 4, 5, 8, 13, 17];
 
@@ -44,7 +44,7 @@ const gated: Generator = (dice) => {
   return { operands: { gate: dice.withNaN(shape, 4), up: dice.normal(shape) }, attributes: {} };
 };
 
-/** Small whole numbers, so that there are ties. */
+/** Small whole numbers, to get ties. */
 const withTies = (dice: Dice, shape: readonly number[]): SampleOperand => {
   const { values } = dice.withNaN(shape, 3);
   return { shape, format: 'f32', values: Float32Array.from(values, Math.round) };
@@ -332,7 +332,7 @@ const describe = ({ operands }: Omit<OpCase, 'name'>) =>
     .map(([name, { shape, format }]) => `${name} ${format}${showShape(shape)}`)
     .join(' ');
 
-/** Generated cases of an op, the same ones each time for a seed. */
+/** Generated cases of an op: the same cases for the same seed. */
 export function generate(name: CoreOpName | FusedOpName, from = 0): OpCase[] {
   return Array.from({ length: casesPerOp }, (_, i) => {
     const seed = casesPerOp * from + i;

@@ -15,7 +15,7 @@ type PlainForm = (step: Step, operands: Values, attributes: Attributes) => reado
 const tensor = (step: Step, name: keyof typeof coreOps, operands: Values, attributes: Attributes = {}) =>
   recordOp(step, coreOps[name], operands, attributes)[0]!;
 
-/** Makes a query of the cache, as attention after an append does: the rewrite looks for it. */
+/** Attention over the cache after an append: the rewrite looks for its query. */
 function attend(step: Step, q: Tensor, { kCache, vCache }: Values): void {
   const rows = q.shape[0]!;
   const blockSize = kCache!.shape[1]!;
@@ -36,7 +36,7 @@ function attend(step: Step, q: Tensor, { kCache, vCache }: Values): void {
   );
 }
 
-/** Each fused op written in core ops, in the way that models write it, with its outputs in order. */
+/** Each fused op in core ops, as models write it, with its outputs in order. */
 export const plainForms = {
   addRmsNorm(step, { a, b, w }, { eps }) {
     const sum = tensor(step, 'add', { a, b });

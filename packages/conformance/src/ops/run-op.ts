@@ -13,7 +13,7 @@ import { numbersOf } from '../values/numbers.js';
 import { type Binding, type Bound, bind } from './bind.js';
 import { checkOutcome, define, type NoteShare, type OpCase, type Outcome } from './expect.js';
 
-/** Records a case and gives the tensors that stand for the op's outputs. */
+/** Records a case and returns the tensors of the op's outputs. */
 export type RecordCase = (step: Step, bound: Bound, sample: OpCase) => readonly Tensor[];
 
 async function readBuffer(buffer: KvBuffer): Promise<Numbers> {
@@ -22,7 +22,7 @@ async function readBuffer(buffer: KvBuffer): Promise<Numbers> {
   return numbersOf(values, buffer.dtype, buffer.shape);
 }
 
-/** Runs one case in a step of its own. */
+/** Runs one case in its own step. */
 export async function runCase(
   backend: Backend,
   op: AnyOp,
@@ -48,7 +48,7 @@ export async function runCase(
   }
 }
 
-/** Runs a case, checks it against the definition, and that the kernel `op` is counted as run. */
+/** Runs a case, checks it against the definition, and checks that the kernel of `op` was counted. */
 export async function proveCase(
   backend: Backend,
   op: AnyOp,

@@ -10,7 +10,7 @@ import {
 } from '@quern/core';
 import { absent, buffer, ioFor, planOf, record, tensor, weight } from './records.js';
 
-/** Bytes of each region: more than its tensors take. */
+/** Bytes of each region: more than its tensors need. */
 const regionBytes = { arenaBytes: 64, inputsBytes: 64, outputsBytes: 64 };
 
 const batchInvariant = 0;
@@ -45,21 +45,21 @@ export const appendPlan = (cache: DriverBuffer): EncodedPlan =>
     ]),
   ]);
 
-/** Host memory for a plan made here; its first `count` inputs are `value`, and the words after them 0. */
+/** Host memory for a hand-written plan: its first `count` inputs are `value`, the next words 0. */
 export function ioOf(driver: PlanDriver, value: number, count: number): PlanIo {
   const io = ioFor(driver, regionBytes);
   new Float32Array(io.inputs, 0, count).fill(value);
   return io;
 }
 
-/** Where a word of an operand of one of the ops lies. */
+/** Index of a word of an operand of an op. */
 export function operandAt({ words }: EncodedPlan, op: number, operand: number, word: number): number {
   const at = opAt(words, op);
   const attributes = words[at + 2]!;
   return at + 4 + attributes + operand * operandWords + word;
 }
 
-/** Where the record of an op begins. */
+/** Index of an op's record. */
 export function opAt(words: Int32Array, op: number): number {
   let at = headerWords;
   for (let i = 0; i < op; i++) at += words[at + 1]!;

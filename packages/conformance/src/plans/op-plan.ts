@@ -15,21 +15,21 @@ import { type OpCase, specsOf } from '../ops/expect.js';
 import { bufferValues, bytesOf, hostValues, type Operand } from '../values/numbers.js';
 import { absent, buffer, ioFor, type OperandWords, planOf, record, tensor, weight } from './records.js';
 
-/** A plan of one op on the operands of a case, and the host's memory for it. */
+/** A plan of one op on the operands of a case, with its host memory. */
 export interface OpPlan {
   readonly plan: EncodedPlan;
   readonly io: PlanIo;
-  /** Where the words of each operand and output that is there begin. */
+  /** First word of each present operand and output. */
   readonly places: readonly {
     readonly name: string;
     readonly at: number;
     readonly shape: readonly number[];
   }[];
-  /** Where the outputs lie in io.outputs: byte offset and end of each. */
+  /** Byte range [from, to) of each output in io.outputs. */
   readonly outputs: readonly (readonly [from: number, to: number])[];
 }
 
-/** Bytes before, between and behind the tensors of a region. */
+/** Bytes before, between and after the tensors of a region. */
 const fence = 1 << 14;
 const alignment = 64;
 

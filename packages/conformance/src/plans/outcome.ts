@@ -4,7 +4,7 @@ import { codeOf, ensure } from '../values/refusal.js';
 const canceled = ['ABORTED', 'DISPOSED'];
 const uncoded = 'no code';
 
-/** Runs a plan, kept first where the driver keeps plans. Gives the error's code, or undefined where it ran. */
+/** Runs a plan, captured first if the driver captures plans. Returns the error's code, or undefined on success. */
 export async function outcome(
   { executor }: PlanDriver,
   plan: EncodedPlan,
@@ -24,7 +24,7 @@ export async function outcome(
   }
 }
 
-/** Whether the outcome of a plan is an error with a code of its own. */
+/** Whether the outcome of a plan is an error with a known code. */
 export const isRefusal = (code: unknown): boolean =>
   typeof code === 'string' && !code.startsWith(uncoded) && !canceled.includes(code);
 

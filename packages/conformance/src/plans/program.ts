@@ -3,7 +3,7 @@ import { specsOf } from '../ops/expect.js';
 import { Dice } from '../values/dice.js';
 import { emptyNumbers, type Operand, received, stored } from '../values/numbers.js';
 
-/** One value of a program: an input, rows or another shape of an earlier value, or what an op makes of earlier values. */
+/** One value of a program: an input, rows or another shape of an earlier value, or an op on earlier values. */
 export type Instruction =
   | { readonly kind: 'input'; readonly operand: Operand }
   | { readonly kind: 'slice'; readonly of: number; readonly from: number; readonly to: number }
@@ -16,7 +16,7 @@ export type Instruction =
       readonly attributes: Readonly<Record<string, number>>;
     };
 
-/** A random plan of many ops, and every value as the definitions give it. */
+/** A random plan of many ops, with every value by the definitions. */
 export interface Program {
   readonly instructions: readonly Instruction[];
   readonly values: readonly Numbers[];
@@ -28,7 +28,9 @@ const asOperand = ({ shape, data }: Numbers): SampleOperand => ({
   values: data,
 });
 
-/** Grows a program value by value; values stay of the order of one, so that a wrong one is seen far below. */
+/**
+ * Grows a program value by value. Values stay near magnitude 1, so that a wrong value remains visible in later values.
+ */
 class Writer {
   readonly instructions: Instruction[] = [];
   readonly values: Numbers[] = [];

@@ -41,7 +41,7 @@ export const buffer = (
 
 export const absent: OperandWords = new Array<number>(operandWords).fill(0);
 
-/** The record of an op; attributes as their words. */
+/** The record of an op; attributes as words. */
 export const record = (
   name: string,
   operands: readonly OperandWords[],
@@ -57,7 +57,7 @@ export const record = (
 
 type RegionBytes = Pick<EncodedPlan, 'arenaBytes' | 'inputsBytes' | 'outputsBytes'>;
 
-/** Of a temporary: byte offset, byte length, the op that makes it, the last that reads it. */
+/** Lifetime of a temporary: byte offset, byte length, the op that makes it, the last op that reads it. */
 type Lifetime = readonly [offset: number, bytes: number, first: number, last: number];
 
 export function planOf(
@@ -89,7 +89,7 @@ export const withWords = (plan: EncodedPlan, words: Int32Array): EncodedPlan => 
   key: planKey(words),
 });
 
-/** Host memory for a plan, as core gives it: the driver's own where it has such. */
+/** Host memory for a plan, as from core: the driver's own, if it has any. */
 export function ioFor({ executor }: PlanDriver, { inputsBytes, outputsBytes }: RegionBytes): PlanIo {
   const memory = (bytes: number, use: HostMemoryUse) =>
     executor.hostMemory?.(bytes, use) ?? new ArrayBuffer(bytes);

@@ -11,7 +11,7 @@ import { normal } from '@quern/core/testing';
 
 export const config: AttnConfig = { heads: 4, kvHeads: 2, headDim: 8, scale: 0.35, causal: true };
 
-/** Options of a cache that fits `config`. */
+/** Options of a cache for `config`. */
 export const cacheOptions = (dtype: KvDtype, context: number) => ({
   layers: 1,
   kvHeads: config.kvHeads,
@@ -26,7 +26,7 @@ export interface Feed {
   readonly tokens: readonly number[];
 }
 
-/** Queries, keys or values that depend on the token and nothing else. */
+/** Queries, keys or values that depend only on the token. */
 function vectors(step: Step, tokens: readonly number[], heads: number, seed: number) {
   const d = config.headDim;
   const values = new Float32Array(tokens.length * heads * d);
@@ -36,7 +36,7 @@ function vectors(step: Step, tokens: readonly number[], heads: number, seed: num
   return step.input(values, [tokens.length, heads, d]);
 }
 
-/** Queries per feed: the others of its tokens only go into the cache. */
+/** Queries per feed: the other tokens only go into the cache. */
 const queries = 4;
 
 async function run(backend: Backend, cache: KvCache, feeds: readonly Feed[], withQueries: boolean) {
@@ -52,7 +52,7 @@ async function run(backend: Backend, cache: KvCache, feeds: readonly Feed[], wit
   return step.read(backend.attention(vectors(step, tokens, heads, 3), layer, batch, config));
 }
 
-/** Appends the tokens of every feed and attends with the last few of each: their output rows [T, H, d]. */
+/** Appends the tokens of every feed and attends with the last `queries` of each: their output rows [T, H, d]. */
 export async function attend(
   backend: Backend,
   cache: KvCache,

@@ -44,7 +44,7 @@ export interface DecoderStep {
   readonly next: Tensor;
 }
 
-/** Records the next `ids` of a sequence that has room for them. */
+/** Records the next `ids` of a sequence; the sequence has room for them. */
 export function recordDecoder(
   backend: Backend,
   w: DecoderWeights,

@@ -14,7 +14,7 @@ async function longStep(backend: Backend, ops: number): Promise<Step> {
   return step;
 }
 
-/** Aborts a run that has begun. Gives false where it had ended by then. */
+/** Aborts a running step. Returns false if the step had already ended. */
 async function abortsMidway(backend: Backend, ops: number): Promise<boolean> {
   const step = await longStep(backend, ops);
   const controller = new AbortController();

@@ -22,7 +22,7 @@ import { ensure } from '../values/refusal.js';
 const suite = 'bf16';
 const samplesOfOp = 3;
 
-/** Ops that make a tensor of another's shape: one that stores bf16 goes before each op that rounds. */
+/** Ops that make a tensor of the same shape as another: an op that stores bf16 runs before each op that rounds. */
 const writers: Readonly<Record<string, (backend: Backend, x: Tensor) => Tensor>> = {
   scale: (backend, x) => backend.scale(x, 1.5),
   silu: (backend, x) => backend.silu(x),
@@ -36,7 +36,7 @@ const writers: Readonly<Record<string, (backend: Backend, x: Tensor) => Tensor>>
 
 const allOps: readonly AnyOp[] = [...Object.values(coreOps), ...Object.values(fusedOps)];
 
-/** The operands with every matrix and cache in one format. */
+/** The operands, with every matrix and cache in one format. */
 function inFormat(op: AnyOp, operands: OpCase['operands'], format: string): OpCase['operands'] {
   const changed = ([name, operand]: [string, SampleOperand]): [string, SampleOperand] => {
     const kind = op.operands[name]!.kind;
@@ -46,7 +46,7 @@ function inFormat(op: AnyOp, operands: OpCase['operands'], format: string): OpCa
   return Object.fromEntries(Object.entries(operands).map(changed));
 }
 
-/** Samples of an op, in a format, that the driver claims. */
+/** The claimed samples of an op in a format. */
 const samplesIn = (lab: Lab, op: AnyOp, format: string): readonly OpCase[] =>
   op
     .samples()
@@ -59,7 +59,7 @@ interface Measured {
   readonly arenaBytes: number;
 }
 
-/** Runs a case, and tells what its temporaries took. */
+/** Runs a case; also returns the bytes of its temporaries. */
 async function measure(
   lab: Lab,
   op: AnyOp,
@@ -83,10 +83,10 @@ async function measure(
   }
 }
 
-/** Loads what a case needs besides its sample. */
+/** Loads the extra inputs of a case. */
 type Recording = (backend: Backend) => Promise<RecordCase>;
 
-/** The same bits with the temporaries as bf16 and as f32. Gives the bytes saved. */
+/** Proves the same bits with temporaries as bf16 and as f32. Returns the bytes saved. */
 async function proveSame(lab: Lab, op: AnyOp, sample: OpCase, record: Recording): Promise<number> {
   const wide = await measure(lab, op, sample, false, record);
   const narrow = await measure(lab, op, sample, true, record);
@@ -97,7 +97,7 @@ async function proveSame(lab: Lab, op: AnyOp, sample: OpCase, record: Recording)
   return wide.arenaBytes - narrow.arenaBytes;
 }
 
-/** All samples give the same bits, and some take fewer bytes: something was stored as bf16. */
+/** Proves that all samples give the same bits, and that some temporary was stored as bf16. */
 async function proveAll(
   lab: Lab,
   op: AnyOp,
@@ -109,7 +109,7 @@ async function proveAll(
   ensure(saved > 0, `temporaries as bf16 should take fewer bytes than as f32; they take ${-saved} more`);
 }
 
-/** The operand is a temporary that `write` makes. */
+/** The operand is a temporary made by `write`. */
 const reading =
   (operand: string, write: (typeof writers)[string]): ((op: AnyOp) => Recording) =>
   (op) =>
@@ -121,7 +121,7 @@ const reading =
 
 const features = 5;
 
-/** Each f32 output goes through a product that rounds it. */
+/** Each f32 output goes into a product that rounds it. */
 const writing =
   (format: string, shapes: readonly (readonly number[])[]): ((op: AnyOp) => Recording) =>
   (op) =>
@@ -184,7 +184,7 @@ function writersOf(lab: Lab, op: AnyOp): readonly Case[] {
   ];
 }
 
-/** Temporaries that their readers round to bf16 lie in memory as bf16: half the bytes, the same bits. */
+/** Temporaries that their readers round to bf16 are stored as bf16: half the bytes, the same bits. */
 export const bf16: Suite = (lab) =>
   allOps.flatMap((op) => {
     const support = lab.support(op.name);

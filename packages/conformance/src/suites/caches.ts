@@ -18,12 +18,12 @@ const on = fresh('caches');
 
 type CacheDtype = (typeof cacheDtypes)[number];
 
-/** Odd sizes: a layout in tiles shows at their edges. */
+/** Odd sizes: they reach the edges of a tiled layout. */
 const specOf = (dtype: CacheDtype): KvSpec => ({ blocks: 5, blockSize: 7, heads: 3, headDim: 20, dtype });
 
 const blockBytes = ({ byteLength, shape }: KvBuffer): number => byteLength / shape[0]!;
 
-/** Bytes whose pattern differs from block to block. Of the top byte of an element, 0x3c: no float is NaN. */
+/** Bytes with a different pattern per block. The top byte of an element is 0x3c, so no float is NaN. */
 function pattern(buffer: KvBuffer, first: number, count: number): Uint8Array {
   const elementBytes = buffer.dtype === 'f32' ? 4 : buffer.dtype === 'i8' ? 1 : 2;
   return Uint8Array.from({ length: count * blockBytes(buffer) }, (_, i) =>
@@ -43,21 +43,21 @@ async function needBlocks(buffer: KvBuffer, first: number, want: Uint8Array): Pr
 }
 
 const copied = (dtype: CacheDtype): readonly Case[] => [
-  on(`blocks of ${dtype} are read as they were written`, async (backend) => {
+  on(`blocks of ${dtype} are read back unchanged`, async (backend) => {
     const buffer = backend.kvBuffer(specOf(dtype));
     await buffer.writeBlocks(0, pattern(buffer, 0, 5));
     await needBlocks(buffer, 0, pattern(buffer, 0, 5));
     await needBlocks(buffer, 2, pattern(buffer, 2, 1));
     await needBlocks(buffer, 3, pattern(buffer, 3, 2));
   }),
-  on(`a block of ${dtype} that is written leaves the others`, async (backend) => {
+  on(`a write to a block of ${dtype} leaves the others`, async (backend) => {
     const buffer = backend.kvBuffer(specOf(dtype));
     await buffer.writeBlocks(3, pattern(buffer, 3, 1));
     await needBlocks(buffer, 0, new Uint8Array(3 * blockBytes(buffer)));
     await needBlocks(buffer, 3, pattern(buffer, 3, 1));
     await needBlocks(buffer, 4, new Uint8Array(blockBytes(buffer)));
   }),
-  on(`a cache of ${dtype} starts zeroed, also where another was freed`, async (backend) => {
+  on(`a cache of ${dtype} starts zeroed, also in freed memory`, async (backend) => {
     for (let round = 0; round < 4; round++) {
       const buffer = backend.kvBuffer(specOf(dtype));
       await needBlocks(buffer, 0, new Uint8Array(buffer.byteLength));
@@ -67,7 +67,7 @@ const copied = (dtype: CacheDtype): readonly Case[] => [
   }),
 ];
 
-/** kvAppend writes slot 9; in canonical form that is token 2 of block 1. */
+/** kvAppend writes slot 9: token 2 of block 1 in canonical form. */
 const inItsPlace: Case = on('a token lies in its place in canonical form', async (backend) => {
   const spec = specOf('f32');
   const [k, v] = [backend.kvBuffer(spec), backend.kvBuffer(spec)];
@@ -93,7 +93,7 @@ const cacheOf = (backend: Backend, dtype: 'f32' | 'f16', context: number, blockS
 const context = 24;
 const blockSize = 8;
 
-/** A text goes on in another cache, in other blocks, where its blocks have been copied to: the same bits. */
+/** A text continues in another cache, in other blocks, after its blocks were copied there: the same bits. */
 const moved = (dtype: 'f32' | 'f16'): Case =>
   on(`a sequence moves to a cache of another backend, ${dtype}`, async (backend, lab) => {
     const other = await lab.open();
@@ -103,12 +103,15 @@ const moved = (dtype: 'f32' | 'f16'): Case =>
     ];
     const [there, stayed] = [to.sequence(), from.sequence()];
     await attend(backend, from, [{ sequence: stayed, tokens: tokensFrom(1, 19) }]);
-    to.sequence().append(blockSize); // its blocks have other numbers
+    to.sequence().append(blockSize); // gets blocks with other numbers
     there.append(19);
     await to.writeBlocks(there.blockTable, await from.readBlocks(stayed.blockTable));
     const want = await attend(backend, from, [{ sequence: stayed, tokens: [77] }]);
     const got = await attend(other, to, [{ sequence: there, tokens: [77] }]);
-    ensure(got.join() === want.join(), 'the token after the move should have the bits that it has without');
+    ensure(
+      got.join() === want.join(),
+      'the token after the move should have the same bits as without the move',
+    );
   });
 
 async function refusals(backend: Backend): Promise<void> {
@@ -124,7 +127,7 @@ async function refusals(backend: Backend): Promise<void> {
 }
 
 const everywhere: readonly Case[] = [
-  on('blocks that are not there', refusals),
+  on('blocks outside the cache', refusals),
   on('a cache buffer larger than any memory', async (backend, { options }) => {
     const bytes = options.memoryLimitProbe ?? 2 ** 50;
     const spec: KvSpec = {
@@ -141,7 +144,7 @@ const everywhere: readonly Case[] = [
     const driver = driverOf(backend)!;
     const held = [driver.memory.allocate(4), kvOf(driver).allocate(specOf('f32')), driver.memory.allocate(4)];
     const ids = held.map(({ id }) => id);
-    ensure(new Set(ids).size === 3, `living buffers must have ids of their own; got ${ids.join()}`);
+    ensure(new Set(ids).size === 3, `live buffers must have unique ids; got ${ids.join()}`);
   }),
 ];
 
@@ -152,7 +155,7 @@ const dtypesOf = ({ backend }: Lab): readonly CacheDtype[] => [
   ...(backend.kvQuant?.dtypes.has('int8') ? (['i8'] as const) : []),
 ];
 
-/** Caches as host code sees them: whole blocks in canonical form, whatever the layout on the device. */
+/** Caches as seen by host code: whole blocks in canonical form, for any layout on the device. */
 export const caches: Suite = (lab) => [
   ...dtypesOf(lab).flatMap(copied),
   inItsPlace,

@@ -15,11 +15,11 @@ import { proveUsable } from './errors.js';
 
 const on = fresh('chain');
 
-/** States, and positions at which they move differently. */
+/** V states; P positions with different moves. */
 const [V, P] = [16, 12];
 const most = 8;
 
-/** Whole numbers, so that their sums are exact on any device. */
+/** Whole numbers: their sums are exact on any device. */
 function scores(rows: number, seed: number): Float32Array {
   const next = random(seed);
   return Float32Array.from({ length: rows * V }, () => Math.floor(1000 * next()));
@@ -27,7 +27,7 @@ function scores(rows: number, seed: number): Float32Array {
 
 const [moves, shifts] = [scores(V, 1), scores(P, 2)];
 
-/** What follows a state at a position: argmax(moves[state] + shifts[position]). */
+/** Next state at a position: argmax(moves[state] + shifts[position]). */
 function follow(state: number, position: number): number {
   let best = 0;
   const score = (i: number) => moves[state * V + i]! + shifts[position * V + i]!;
@@ -35,14 +35,14 @@ function follow(state: number, position: number): number {
   return best;
 }
 
-/** States of `count` steps of one row, from `state` at `position`; `at` gives where a position lies. */
+/** States of `count` steps of one row, from `state` at `position`. `at` maps a position to its slot. */
 function path(state: number, position: number, count: number, at = (p: number): number => p): number[] {
   const all: number[] = [];
   for (let step = 0; step < count; step++) all.push(follow(all.at(-1) ?? state, at(position + step)));
   return all;
 }
 
-/** As `limits` must be: in shared memory. */
+/** Shared memory, as required for `limits`. */
 function limits(...counts: readonly number[]): Int32Array {
   const words = new Int32Array(new SharedArrayBuffer(4 * counts.length));
   words.set(counts);
@@ -56,7 +56,7 @@ interface Walk {
   readonly next: Tensor;
 }
 
-/** A graph that moves some states one step on, and chains. */
+/** A graph that moves each state one step, with a chain. */
 async function walk(
   backend: Backend,
   states: readonly number[],
@@ -75,12 +75,12 @@ async function walk(
 
 const blockSize = 2;
 
-/** Blocks of two rows of a walk, [2, 3]: no two positions have the same slot. */
+/** Blocks of two rows of a walk, [2, 3]: every position has its own slot. */
 const blocks = [4, 0, 2, 1, 5, 3];
 const slotAt = (row: number) => (position: number) =>
   blocks[3 * row + Math.floor(position / blockSize)]! * blockSize + (position % blockSize);
 
-/** A graph of two rows whose states move by their slots, which follow from position and block table. */
+/** A graph of two rows. States move by their slots, which follow from position and block table. */
 async function slotWalk(backend: Backend, states: readonly number[], positions: readonly number[]) {
   need(backend, 'graph');
   const table = await loadValues(backend, moves, [V, V]);
@@ -96,7 +96,7 @@ async function slotWalk(backend: Backend, states: readonly number[], positions: 
   return backend.graph.capture(step, { chain });
 }
 
-/** A graph that draws what follows a state, each time with the next of some random numbers. */
+/** A graph that draws the next state, each time with the next random number. */
 async function drawing(backend: Backend) {
   need(backend, 'graph');
   const table = await loadValues(backend, moves, [V, V]);
@@ -117,7 +117,7 @@ function same(label: string, got: ArrayLike<number>, want: readonly number[]): v
   );
 }
 
-/** Runs a chain and gives the tokens of each row, up to where it ended. */
+/** Runs a chain and returns each row's tokens up to its end. */
 async function run(graph: CapturedGraph, options: ChainOptions): Promise<number[][]> {
   const { tokens, counts } = await graph.replayChain(options);
   const rows = counts.length;
@@ -135,7 +135,7 @@ function sameRows(got: readonly (readonly number[])[], want: readonly (readonly 
 }
 
 const results: readonly Case[] = [
-  on('every limit gives what as many replays give', async (backend) => {
+  on('every limit n gives the result of n replays', async (backend) => {
     for (let count = 1; count <= most; count++) {
       const { graph, next } = await walk(backend, [3], [1]);
       const want = path(3, 1, count);
@@ -186,10 +186,10 @@ const results: readonly Case[] = [
     await graph.replayChain({ limits: limits(4) });
     sameRows(await run(graph, { limits: limits(1) }), [want.slice(-1)]);
   }),
-  on('inputs that are written between chains take the place of those that grew', async (backend) => {
+  on('a write between chains replaces inputs that grew', async (backend) => {
     const { graph, states } = await walk(backend, [3, 9], [1, 0]);
     await graph.replayChain({ limits: limits(3, 3) });
-    graph.write(states, Int32Array.of(5), 1); // row 1 alone: the rest stays
+    graph.write(states, Int32Array.of(5), 1); // only row 1
     const want = [[path(3, 1, 3)[2]!, ...path(path(3, 1, 3)[2]!, 4, 2)], path(5, 2, 3)];
     sameRows(await run(graph, { limits: limits(3, 3) }), want);
   }),
@@ -201,7 +201,7 @@ const results: readonly Case[] = [
     sameRows(await run(graph, { limits: limits(4) }), [path(3, 1, 8).slice(4)]);
     same('what the first gave', first.tokens, path(3, 1, 4));
   }),
-  on('chains one after the other, asked for together', async (backend) => {
+  on('chains in sequence, requested together', async (backend) => {
     const { graph, states, positions } = await walk(backend, [3], [1]);
     const first = [3, 7, 5];
     const chains = first.map((state) => {
@@ -212,7 +212,7 @@ const results: readonly Case[] = [
     const found = await Promise.all(chains);
     for (const [i, state] of first.entries()) sameRows(found[i]!, [path(state, 2, 5)]);
   }),
-  on('a replay and a chain by turns', async (backend) => {
+  on('replays and chains in alternation', async (backend) => {
     const a = await walk(backend, [3], [1]);
     const b = await walk(backend, [7], [0]);
     const [chain, , other] = await Promise.all([
@@ -226,7 +226,7 @@ const results: readonly Case[] = [
 ];
 
 const stops: readonly Case[] = [
-  on('a stop ends a row, with the word that stopped it', async (backend) => {
+  on('a stop ends a row, the stop token included', async (backend) => {
     const whole = path(3, 1, most);
     for (const [i, word] of whole.entries()) {
       if (whole.indexOf(word) < i) continue;
@@ -235,7 +235,7 @@ const stops: readonly Case[] = [
       sameRows(stopped, [whole.slice(0, i + 1)]);
     }
   }),
-  on('a stop of one row leaves the others going', async (backend) => {
+  on('a stop of one row does not stop the others', async (backend) => {
     const rows = [path(3, 1, most), path(9, 0, most), path(12, 4, most)];
     const word = rows[1]![2]!;
     const want = rows.map((row) => (row.includes(word) ? row.slice(0, row.indexOf(word) + 1) : row));
@@ -287,7 +287,7 @@ const endings: readonly Case[] = [
   }),
 ];
 
-/** Replays of chains that are to be seen running: a busy machine may be slow to say so. */
+/** Lengths of chains to be observed while running; a busy machine may react slowly. */
 const longChains = [500, 5000, 50_000, 500_000, 2_000_000];
 
 /** A chain of short replays. */
@@ -300,7 +300,7 @@ async function longChain(backend: Backend, replays: number): Promise<CapturedGra
   return backend.graph.capture(step, { chain: { output: next, feed: from, advance: [], most: replays } });
 }
 
-/** Aborts a chain while it runs. Gives false where it had ended by then. */
+/** Aborts a running chain. Returns false if it had already ended. */
 async function abortsChain(backend: Backend, replays: number): Promise<boolean> {
   const graph = await longChain(backend, replays);
   const controller = new AbortController();
@@ -312,7 +312,7 @@ async function abortsChain(backend: Backend, replays: number): Promise<boolean> 
   return true;
 }
 
-/** Lowers a chain's limit while it runs. Gives false where it had ended by then. */
+/** Lowers a running chain's limit. Returns false if it had already ended. */
 async function lowersLimit(backend: Backend, replays: number): Promise<boolean> {
   const graph = await longChain(backend, replays);
   const lowered = limits(replays);
@@ -379,6 +379,6 @@ interface Others {
   readonly slots: SlotRule;
 }
 
-/** Chains of replays: the same as replays one by one. */
+/** Chains of replays must equal single replays. */
 export const chain: Suite = ({ backend }) =>
   backend.graph ? [...results, ...stops, ...endings, ...mistakes] : [];

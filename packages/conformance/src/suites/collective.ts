@@ -29,10 +29,10 @@ const on = (name: string, worldSize: number, prove: (group: readonly Backend[]) 
 
 const shape = [5, 7];
 
-/** What each rank brings: other values on each. */
+/** Values of each rank: different on every rank. */
 const broughtBy = (rank: number): Float32Array => Float32Array.from(normal(60 + rank, shape).values);
 
-/** Runs the same on every rank at once, and gives what each read. */
+/** Runs the same on every rank at once; returns the values read on each. */
 async function together(
   group: readonly Backend[],
   record: (
@@ -85,10 +85,10 @@ const gathers = (worldSize: number): Case =>
     const results = await together(group, ({ collective }, x) => collective.allGather(x));
     const want = group.flatMap((_, rank) => [...broughtBy(rank)]);
     for (const [rank, got] of results.entries())
-      ensure(got.join() === want.join(), `rank ${rank} should have the rows of all ranks in their order`);
+      ensure(got.join() === want.join(), `rank ${rank} should have the rows of all ranks, in rank order`);
   });
 
-/** A product divided by columns over the ranks: partial sums, then more work, as models do. */
+/** A product split by columns over the ranks: partial sums, then more work, as in models. */
 const inAPlan = (worldSize: number): Case =>
   on('between other ops, several in one plan', worldSize, async (group) => {
     const results = await together(group, (backend, x) => {
@@ -131,6 +131,6 @@ const casesOf = (worldSize: number, { backend }: Lab): readonly Case[] => [
   ...(backend.graph ? [replayed(worldSize)] : []),
 ];
 
-/** What a group of drivers gives: each rank is held to what all ranks bring. */
+/** Results of a group of drivers: each rank is checked against the values of all ranks. */
 export const collective: Suite = (lab) =>
   lab.options.createGroup ? [1, 2, 3].flatMap((worldSize) => casesOf(worldSize, lab)) : [];

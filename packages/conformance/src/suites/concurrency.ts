@@ -21,7 +21,7 @@ interface Product {
   readonly y: Tensor;
 }
 
-/** 1 · weight, and then by `identity` again and again. */
+/** 1 · weight, then times `identity`, many times. */
 function product(backend: Backend, weight: Weight, identity: Weight, ops: number): Product {
   const step = backend.step();
   let y: Tensor = backend.linear(step.input(new Float32Array(side).fill(1), [1, side]), weight);
@@ -36,14 +36,14 @@ async function needAll({ step, y }: Product, want: number): Promise<void> {
   ensure(wrong === undefined, `a product of ones by ${want} should be ${want}; got ${wrong}`);
 }
 
-/** Milliseconds that a call takes by itself, without what it promises. */
+/** Milliseconds of the synchronous part of a call, without its promise. */
 function timeCall(call: () => unknown): number {
   const start = performance.now();
   call();
   return performance.now() - start;
 }
 
-/** A run of some hundred milliseconds at least, and how long it took. */
+/** A run of at least some hundred milliseconds, and its duration. */
 async function longRun(backend: Backend): Promise<{ begin: () => Promise<void>; took: number }> {
   const identity = await load(backend, 1);
   for (let ops = 500; ; ops *= 2) {
@@ -57,18 +57,18 @@ async function longRun(backend: Backend): Promise<{ begin: () => Promise<void>; 
 
 const aWhile = 20;
 
-/** Throws where each of many calls held up the event loop; others may hold up one of them. */
+/** Throws if every one of many calls blocked the event loop. Other work may block during single calls. */
 function needQuick(what: string, calls: readonly (() => unknown)[]): void {
   const least = Math.min(...calls.map(timeCall));
   ensure(
     least < aWhile,
-    `${what} holds up the event loop: the quickest of ${calls.length} calls took ${least} ms`,
+    `${what} blocks the event loop: the quickest of ${calls.length} calls took ${least} ms`,
   );
 }
 
 const small = 4096;
 
-/** What may be asked for while other work runs, and must not hold up the event loop. */
+/** Requests during other work must not block the event loop. */
 export const concurrency: Suite = () => [
   on('weights load while a plan runs', async (backend) => {
     const [two, identity] = [await load(backend, 2), await load(backend, 1)];
@@ -79,7 +79,7 @@ export const concurrency: Suite = () => [
     await needAll(long, 2);
     for (const [i, weight] of loaded.entries()) await needAll(product(backend, weight, identity, 1), 3 + i);
   }),
-  on('a load waits for one plan at most, not for those after it', async (backend) => {
+  on('a load waits for one plan at most, not for later plans', async (backend) => {
     const [two, identity] = [await load(backend, 2), await load(backend, 1)];
     let ended = 0;
     const runs = Array.from({ length: 40 }, () =>
@@ -91,7 +91,7 @@ export const concurrency: Suite = () => [
     await load(backend, 3);
     const before = ended;
     await Promise.all(runs);
-    ensure(before < runs.length, `a load asked for beside ${runs.length} runs ended after the last of them`);
+    ensure(before < runs.length, `a load requested beside ${runs.length} runs ended after the last run`);
   }),
   on('plans run while weights load', async (backend) => {
     const [two, identity] = [await load(backend, 2), await load(backend, 1)];
@@ -109,7 +109,7 @@ export const concurrency: Suite = () => [
     await loading;
     ensure(
       bytes.every((byte) => byte === 7),
-      'a buffer written while weights load should hold what was written',
+      'a buffer written while weights load should have the written bytes',
     );
   }),
   on('allocate and free return at once', async (backend) => {
@@ -123,7 +123,7 @@ export const concurrency: Suite = () => [
       buffers.map((buffer) => () => buffer.dispose()),
     );
   }),
-  on('allocate does not wait for the plan that runs', async (backend) => {
+  on('allocate does not wait for the running plan', async (backend) => {
     const waits: number[] = [];
     const { begin, took } = await longRun(backend);
     for (let round = 0; round < 3; round++) {

@@ -26,7 +26,7 @@ export async function proveUsable(backend: Backend): Promise<void> {
   ensure(got.join() === '11,22,33', `a later step should still work; 1+10, 2+20, 3+30 gave ${got.join()}`);
 }
 
-/** The second of two tables is asked for a row that it has not: the error says which table. */
+/** A row outside the second of two tables: the error names the table. */
 const named = fresh('errors')('an op that goes wrong is named by its weight', async (backend) => {
   const [first, second] = await Promise.all(
     ['first', 'second'].map((name) => loadOperand(backend, name, normal(1, [4, 8]))),
@@ -43,7 +43,7 @@ const named = fresh('errors')('an op that goes wrong is named by its weight', as
   await refusal('OUT_OF_RANGE', () => step.read(y));
 });
 
-/** Every error sample of the op table: the right code, and the backend goes on working. */
+/** Every error sample of the op table: the right code, and the backend works afterwards. */
 export const errors: Suite = () => [
   named,
   ...(Object.values(coreOps) as readonly AnyOp[]).flatMap((op) =>

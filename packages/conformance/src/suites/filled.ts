@@ -22,14 +22,14 @@ const suite = 'filled';
 
 const optional = Object.keys(fills) as OptionalOpName[];
 
-/** The driver with holes in its manifest. */
+/** The driver with ops missing in its manifest. */
 function without(driver: Driver, ops: readonly OptionalOpName[]): Driver {
   const left = Object.entries(driver.manifest.ops).filter(([op]) => !ops.some((hole) => hole === op));
   const manifest = { ...driver.manifest, ops: Object.fromEntries(left) };
   return Object.create(driver, { manifest: { value: manifest } });
 }
 
-/** A case on a backend whose driver lacks some ops. */
+/** A case on a backend with ops missing in its driver. */
 const on = (
   name: string,
   holes: readonly OptionalOpName[],
@@ -57,7 +57,7 @@ const samplesOf = (hole: OptionalOpName): Case =>
     }
   });
 
-/** Logits of a prompt and of some tokens after it, each in a step of its own. */
+/** Logits of a prompt and of some later tokens, each in its own step. */
 async function tell(backend: Backend, w: DecoderWeights): Promise<Float32Array[]> {
   const cache = contiguousKvCache(backend, { ...decoderCache, sequences: 1 });
   const sequence = cache.sequence();
@@ -77,7 +77,7 @@ function needNear(what: string, got: Float32Array, want: Float32Array, allowed: 
 }
 
 const decoder: Case = on(
-  'a decoder with every hole gives what the whole driver gives',
+  'a decoder without all optional ops gives the results of the complete driver',
   optional,
   async (backend, lab) => {
     const whole = await lab.open();
@@ -87,9 +87,9 @@ const decoder: Case = on(
   },
 );
 
-/** x → linear-like work of the device → mask of the host → work of the device: three parts, in which all kept tensors are right. */
+/** x → device op → mask on the host → device op: three parts; all kept tensors must be right. */
 const parts: Case = on(
-  'an op of the host in the middle, with kept tensors on both sides',
+  'a host op in the middle, with kept tensors on both sides',
   ['maskLogits'],
   async (backend) => {
     const step = backend.step();
@@ -103,7 +103,7 @@ const parts: Case = on(
     const [b, m, a] = [await step.read(before), await step.read(masked), await step.read(after)];
     ensure(b.join() === '2,4,6,8', `before is ${b.join()}`);
     ensure(m.join() === '2,4,-Infinity,8', `masked is ${m.join()}`);
-    ensure((await step.read(best))[0] === 3, 'the largest that is left is 3');
+    ensure((await step.read(best))[0] === 3, 'the largest remaining logit is 3');
     needNear('after', a as Float32Array, floats(2.0024, 4.018, 6, 8.9796), 1e-3);
   },
 );
@@ -127,7 +127,7 @@ async function proveReplays(backend: Backend): Promise<void> {
   );
 }
 
-/** y = the draw of x, where x is the row of a table that the token before names; the host draws, the device looks rows up. */
+/** y = draw of x, where x is the table row of the previous token. The host draws, the device reads the table. */
 async function proveChain(backend: Backend): Promise<void> {
   need(backend, 'graph');
   const table = await loadValues(backend, floats(0, 9, 0, 0, 0, 9, 9, 0, 0), [3, 3]); // 0 → 1 → 2 → 0
@@ -146,7 +146,7 @@ async function proveChain(backend: Backend): Promise<void> {
   ensure(counts.join() === '4,4', `its rows count ${counts.join()} tokens`);
 }
 
-/** Replays that are asked for before the first has ended: each computes with its own inputs, in all of its parts. */
+/** Replays requested before the first has ended: each uses its own inputs in all its parts. */
 async function proveInFlight(backend: Backend): Promise<void> {
   need(backend, 'graph');
   const step = backend.step();
@@ -189,17 +189,17 @@ async function proveTimes(backend: Backend): Promise<void> {
 }
 
 const replayed: readonly Case[] = [
-  on('a captured plan with an op of the host', ['maskLogits'], proveReplays),
-  on('a chain with an op of the host', ['sample'], proveChain),
-  on('replays asked for together, with an op of the host', ['maskLogits'], proveInFlight),
+  on('a captured plan with a host op', ['maskLogits'], proveReplays),
+  on('a chain with a host op', ['sample'], proveChain),
+  on('replays requested together, with a host op', ['maskLogits'], proveInFlight),
 ];
 
-/** What core does for ops that a driver may leave out, on the driver with holes: the same values, in every way to run a plan. */
+/** Ops filled by core, on a driver with missing ops: the same values in every way to run a plan. */
 export const filled: Suite = ({ driver, backend }) => [
   ...optional.filter((op) => driver.manifest.ops[op]).map(samplesOf),
   decoder,
   parts,
-  on('an index out of range in an op of the host', ['sample'], proveErrors),
+  on('an index out of range in a host op', ['sample'], proveErrors),
   ...(backend.graph ? replayed : []),
-  ...(backend.timer ? [on('times with an op of the host', ['maskLogits'], proveTimes)] : []),
+  ...(backend.timer ? [on('times with a host op', ['maskLogits'], proveTimes)] : []),
 ];

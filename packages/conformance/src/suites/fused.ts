@@ -13,8 +13,8 @@ const recordPlainly =
     plainForms[name](step, bound.values, attributes);
 
 /**
- * The plain form on a backend that may fuse, or what `ask` records: the fused kernel must run, give what its definition
- * says, and what the plain ops give.
+ * The plain form on a backend that may fuse, or the record of `ask`. The fused kernel must run, and its result must
+ * equal its definition and the plain ops.
  */
 export function fusedCase(
   lab: Lab,
@@ -39,12 +39,12 @@ export function fusedCase(
   };
 }
 
-/** Every fused op that plans are rewritten to and the manifest claims, on its samples and on generated shapes. */
+/** Every fused op of the rewrites and the manifest, on its samples and on generated shapes. */
 export const fused: Suite = (lab) =>
   (Object.keys(fusedOps) as FusedOpName[]).flatMap((name) => {
     if (!lab.support(name))
       return [{ suite: 'fused', name, notSupported: `the manifest does not claim '${name}'` }];
-    if (name === 'moe') return []; // asked for by name: suite moeFused
+    if (name === 'moe') return []; // recorded by name: see suite moeFused
     const cases = [...fusedOps[name].samples(), ...generate(name, lab.seed)];
     return cases.map((sample) => fusedCase(lab, 'fused', name, sample));
   });

@@ -3,7 +3,7 @@ import type { Suite } from '../case.js';
 import { generate } from '../ops/generate.js';
 import { coreCase } from '../ops/op-case.js';
 
-/** Every op on shapes that a seed chooses: odd sizes, one row, none, more than a vector register holds. */
+/** Every op on seeded shapes: odd sizes, one row, no rows, more than a vector register. */
 export const generated: Suite = (lab) =>
   (Object.keys(coreOps) as CoreOpName[]).flatMap((name) =>
     generate(name, lab.seed).map((sample) => coreCase(lab, 'generated', coreOps[name], sample)),

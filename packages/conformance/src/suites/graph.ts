@@ -56,7 +56,7 @@ async function ranOnce(backend: Backend, values: Float32Array): Promise<HostArra
   return step.read(y);
 }
 
-/** Tokens of a greedy decode by one step per token, and the logits of each. */
+/** Tokens and logits of a greedy decode with one step per token. */
 async function decodeBySteps(
   backend: Backend,
   w: DecoderWeights,
@@ -76,7 +76,7 @@ async function decodeBySteps(
   return logits;
 }
 
-/** Writes what changes from token to token into a captured decode step. */
+/** Writes the changes from token to token into a captured decode step. */
 function writeToken(
   graph: CapturedGraph,
   { ids, batch }: DecoderStep,
@@ -139,7 +139,7 @@ const sameness: readonly Case[] = [
     const got = await decodeByReplay(backend, w, 3, 10);
     for (const [i, logits] of want.entries()) sameBits(`logits of token ${i}`, got[i]!, logits);
   }),
-  on('two graphs and a step by turns', async (backend) => {
+  on('two graphs and a step in alternation', async (backend) => {
     const [a, b] = [await recordSmall(backend, ramp(0.3)), await recordSmall(backend, ramp(2))];
     const [first, second] = [await capture(backend, a.step), await capture(backend, b.step)];
     const results = await Promise.all([
@@ -155,16 +155,16 @@ const sameness: readonly Case[] = [
 ];
 
 const endings: readonly Case[] = [
-  on('a graph ends with a weight that it holds', async (backend) => {
+  on('a graph ends with its weight', async (backend) => {
     const { step, weight } = await recordSmall(backend, ramp(1));
     const graph = await capture(backend, step);
     await graph.replay();
     weight.dispose();
-    ensure(graph.disposed, 'the graph should say that it is disposed');
+    ensure(graph.disposed, 'graph.disposed should be true');
     await refusal('DISPOSED', () => graph.replay());
     await proveUsable(backend);
   }),
-  on('a graph ends with a buffer that it holds', async (backend) => {
+  on('a graph ends with its buffer', async (backend) => {
     const w = await loadDecoder(backend);
     const cache = contiguousKvCache(backend, { ...decoderCache, sequences: 1 });
     const sequence = cache.sequence();
@@ -209,7 +209,7 @@ const endings: readonly Case[] = [
 ];
 
 const mistakes: readonly Case[] = [
-  on('what cannot be written or read', async (backend) => {
+  on('invalid writes and reads', async (backend) => {
     const weight = await loadValues(backend, floats(1, 2), [2, 1]);
     const step = backend.step();
     const x = step.input(floats(3), [1, 1]);
@@ -230,7 +230,7 @@ const mistakes: readonly Case[] = [
     sameBits('the replay after an abort', graph.read(y), await ranOnce(backend, ramp(1)));
   }),
   on('an abort while a replay runs', async (backend) => {
-    const stops = backend.profile.abort !== 'step'; // a plan that has begun may run to its end
+    const stops = backend.profile.abort !== 'step'; // a started plan may run to its end
     for (const ops of [500, 4000, 32000])
       if ((await abortsReplay(backend, ops)) || !stops) return proveUsable(backend);
     throw new Error('replays of 32000 ops ended before they saw their signal');
@@ -249,7 +249,7 @@ const mistakes: readonly Case[] = [
   }),
 ];
 
-/** Aborts a replay once it has run for a part of its time. Gives false where it ran to its end. */
+/** Aborts a replay partway. Returns false if the replay ran to its end. */
 async function abortsReplay(backend: Backend, ops: number): Promise<boolean> {
   const weight = await loadValues(backend, new Float32Array(64 * 64).fill(1 / 64), [64, 64]);
   const step = backend.step();
@@ -270,5 +270,5 @@ async function abortsReplay(backend: Backend, ops: number): Promise<boolean> {
   return end.status === 'rejected';
 }
 
-/** Captured steps: the same as recorded ones, again and again. */
+/** Captured steps must equal recorded steps, many times. */
 export const graph: Suite = ({ backend }) => (backend.graph ? [...sameness, ...endings, ...mistakes] : []);

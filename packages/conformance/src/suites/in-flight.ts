@@ -14,7 +14,7 @@ interface Doubling {
   readonly y: Tensor;
 }
 
-/** A graph of y = 2x for x [width], by way of `ops` products with the identity. */
+/** A graph of y = 2x for x [width], through `ops` products with the identity. */
 async function doubling(backend: Backend, ops = 4): Promise<Doubling> {
   need(backend, 'graph');
   const one = await loadValues(backend, identity(), [width, width]);
@@ -40,7 +40,7 @@ function needDoubled(label: string, got: HostArray, x: ArrayLike<number>): void 
 }
 
 const replays: readonly Case[] = [
-  on('replays asked for together compute with the inputs as they were when asked', async (backend) => {
+  on('replays requested together use the inputs at their call', async (backend) => {
     const { graph, x, y } = await doubling(backend);
     const found = [1, 2, 3, 4, 5, 6, 7, 8].map(async (value) => {
       graph.write(x, filled(value));
@@ -50,7 +50,7 @@ const replays: readonly Case[] = [
     for (const [i, got] of (await Promise.all(found)).entries())
       needDoubled(`replay ${i}`, got, filled(i + 1));
   }),
-  on('replays and steps settle in the order in which they were asked for', async (backend) => {
+  on('replays and steps settle in call order', async (backend) => {
     const [long, short] = [await doubling(backend, 60), await doubling(backend, 1)];
     const order: string[] = [];
     const run = (name: string, begun: Promise<void>) => begun.then(() => order.push(name));
@@ -81,14 +81,14 @@ const replays: readonly Case[] = [
     for (const [value, [at, count]] of parts.entries()) {
       want.fill(value + 2, at, at + count);
       graph.write(x, want.slice(at, at + count), at);
-      if (value % 3 === 0) await graph.replay(); // and some together
+      if (value % 3 === 0) await graph.replay(); // some replays run together
     }
     await graph.replay();
     needDoubled('all parts', graph.read(y), want);
     await refusal('BAD_SHAPE', () => graph.write(x, filled(1), 1));
     for (const at of [-1, 0.5]) await refusal('BAD_ARGUMENT', () => graph.write(x, filled(1), at));
   }),
-  on('what is written while a replay runs waits for the next', async (backend) => {
+  on('a write during a replay applies to the next replay', async (backend) => {
     const { graph, x, y } = await doubling(backend, 40);
     graph.write(x, filled(1));
     const running = graph.replay();
@@ -103,7 +103,7 @@ const replays: readonly Case[] = [
 ];
 
 const endings: readonly Case[] = [
-  on('a plan that fails, and those behind it', async (backend) => {
+  on('a failing plan, and the plans behind it', async (backend) => {
     const { graph, x, y } = await doubling(backend);
     const table = await loadValues(backend, filled(1), [width, 1]);
     const bad = backend.step();
@@ -115,7 +115,7 @@ const endings: readonly Case[] = [
     ensure(after.status === 'fulfilled', 'the plan behind it should run');
     needDoubled('the plan behind it', graph.read(y), filled(3));
   }),
-  on('the abort of one replay leaves the others', async (backend) => {
+  on('the abort of one replay does not stop the others', async (backend) => {
     const { graph, x, y } = await doubling(backend, 40);
     const controller = new AbortController();
     const results: Promise<HostArray>[] = [];
@@ -130,18 +130,18 @@ const endings: readonly Case[] = [
       if (i === 1) await refusal('ABORTED', () => settle(end));
       else needDoubled(`replay ${i}`, (await settle(end))!, filled(i + 1));
   }),
-  on('an abort of all of them', async (backend) => {
+  on('an abort of all replays', async (backend) => {
     const { graph, x, y } = await doubling(backend, 40);
     const controller = new AbortController();
     const running = [1, 2, 3, 4].map(() => graph.replay({ signal: controller.signal }));
     controller.abort();
     const ends = await Promise.allSettled(running);
-    for (const end of ends.slice(2)) await refusal('ABORTED', () => settle(end)); // had not begun
+    for (const end of ends.slice(2)) await refusal('ABORTED', () => settle(end)); // had not started
     graph.write(x, filled(6));
     await graph.replay();
     needDoubled('the replay after', graph.read(y), filled(6));
   }),
-  on('a graph that is disposed with replays under way', async (backend) => {
+  on('a graph disposed with replays under way', async (backend) => {
     const { graph } = await doubling(backend, 40);
     const running = [1, 2, 3, 4].map(() => graph.replay());
     graph.dispose();
@@ -149,7 +149,7 @@ const endings: readonly Case[] = [
       if (end.status === 'rejected') await refusal('DISPOSED', () => settle(end));
     await proveUsable(backend);
   }),
-  on('a weight that is freed with replays under way', async (backend) => {
+  on('a weight freed with replays under way', async (backend) => {
     need(backend, 'graph');
     const weight = await loadValues(backend, identity(), [width, width]);
     const step = backend.step();
@@ -162,7 +162,7 @@ const endings: readonly Case[] = [
       if (end.status === 'rejected') await refusal('DISPOSED', () => settle(end));
     await proveUsable(backend);
   }),
-  on('a backend that is disposed with plans under way', async (backend) => {
+  on('a backend disposed with plans under way', async (backend) => {
     const { graph } = await doubling(backend, 40);
     const running = [graph.replay(), graph.replay(), graph.replay()];
     backend.dispose();
@@ -170,7 +170,7 @@ const endings: readonly Case[] = [
       if (end.status === 'rejected') await refusal('DISPOSED', () => settle(end));
     await refusal('DISPOSED', () => graph.replay());
   }),
-  on('a graph whose weight is freed while it is captured', async (backend) => {
+  on('a graph with a weight freed during capture', async (backend) => {
     need(backend, 'graph');
     const weight = await loadValues(backend, identity(), [width, width]);
     const step = backend.step();
@@ -182,9 +182,9 @@ const endings: readonly Case[] = [
   }),
 ];
 
-/** What a settled promise gave, or rejects with it. */
+/** Value of a settled promise, or its rejection. */
 const settle = async <T>(end: PromiseSettledResult<T>): Promise<T> =>
   end.status === 'fulfilled' ? end.value : Promise.reject(end.reason);
 
-/** Plans that are asked for before the first of them has ended: as many as the driver takes are in flight. */
+/** Plans requested before the first has ended: as many in flight as the driver allows. */
 export const inFlight: Suite = ({ backend }) => (backend.graph ? [...replays, ...endings] : []);

@@ -29,7 +29,7 @@ import { undeclared } from './undeclared.js';
 import { weights } from './weights.js';
 import { words } from './words.js';
 
-/** By name, in the order in which they run: what the others stand on first. */
+/** By name, in run order: basics first. */
 export const suites = {
   manifest,
   ops: samples,

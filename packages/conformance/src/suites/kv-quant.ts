@@ -23,7 +23,7 @@ import { fusedCase } from './fused.js';
 const suite = 'kvQuant';
 const on = fresh(suite);
 
-/** A generated case with its caches in another dtype. */
+/** A generated case with caches in another dtype. */
 function withCaches(dtype: QuantKvDtype, { name, operands, attributes }: OpCase): OpCase {
   const cache = (which: 'kCache' | 'vCache') => inCache(kvElements[dtype], operands[which]!);
   return {
@@ -47,7 +47,7 @@ function opCases(lab: Lab, dtype: QuantKvDtype): Case[] {
 
 const context = 70;
 
-/** A prompt and some tokens after it; then the cache goes. */
+/** Decodes a prompt and some later tokens, then releases the cache. */
 async function tell(backend: Backend, cache: KvCache): Promise<Float32Array> {
   const sequence = cache.sequence();
   const rows: number[] = [];
@@ -65,13 +65,13 @@ function same(label: string, got: Float32Array, want: Float32Array, allowed: num
 }
 
 /**
- * Values are of the order of one. An element of bf16 is off by 2⁻⁹ of itself, one of int8 by half a step, 1/254 of the
- * head's largest; both move scores and values.
+ * Values have magnitude 1. Relative error of a bf16 element: 2⁻⁹. Error of an int8 element: half a step, 1/254 of the
+ * head's largest. Both affect scores and values.
  */
 const nearness = { bf16: 0.02, int8: 0.05 } as const satisfies Record<QuantKvDtype, number>;
 
 const isNear = (dtype: QuantKvDtype): Case =>
-  on(`attention over a cache of ${dtype} is near that of f32`, async (backend) => {
+  on(`attention over a cache of ${dtype} is near attention over f32`, async (backend) => {
     const want = await tell(backend, contiguous(backend, 'f32'));
     same('rows', await tell(backend, contiguous(backend, dtype)), want, nearness[dtype]);
   });
@@ -85,7 +85,7 @@ const pagedIsSame = (dtype: QuantKvDtype, blockSize: number): Case =>
   });
 
 const isRefused = (dtype: QuantKvDtype): Case =>
-  on(`a cache of ${dtype}, which is not declared`, async (backend) => {
+  on(`a cache of undeclared ${dtype}`, async (backend) => {
     await refusal('UNSUPPORTED', () => contiguous(backend, dtype));
   });
 

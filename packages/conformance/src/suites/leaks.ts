@@ -7,16 +7,19 @@ import { footprint, grownBy, settle, settledFootprint } from '../values/footprin
 
 const on = fresh('leaks');
 
-/** What one round takes, and how often: 96 MiB in all if nothing were given back. */
+/** Bytes per round and number of rounds: 96 MiB in total if nothing is freed. */
 const roundBytes = 2 ** 22;
 const rounds = 24;
 const leak = rounds * roundBytes;
 
 const mib = (bytes: number) => `${Math.round(bytes / 2 ** 20)} MiB`;
 
-/** Bytes in use after the rounds more than before them. The collector and the system take their time: the least of some looks. */
+/**
+ * Bytes in use after the rounds minus bytes before: the least of several looks, because collector and system are slow
+ * to free.
+ */
 async function growth(backend: Backend, round: () => Promise<void>): Promise<number> {
-  await round(); // what is made once
+  await round(); // allocations made once
   const before = await settledFootprint(backend);
   for (let i = 0; i < rounds; i++) await round();
   let least = Number.POSITIVE_INFINITY;
@@ -27,7 +30,7 @@ async function growth(backend: Backend, round: () => Promise<void>): Promise<num
   return least;
 }
 
-/** Others use memory meanwhile, but hardly half of `leak` in each of three attempts. */
+/** Other programs use memory too, but hardly half of `leak` in each of three attempts. */
 async function needNoLeak(backend: Backend, what: string, round: () => Promise<void>): Promise<void> {
   const grown: number[] = [];
   while (grown.length < 3) {
@@ -36,7 +39,7 @@ async function needNoLeak(backend: Backend, what: string, round: () => Promise<v
     grown.push(bytes);
   }
   throw new Error(
-    `${rounds} rounds of ${what}, ${mib(roundBytes)} each, leave ${grown.map(mib).join(', then ')} in use: is it given back?`,
+    `${rounds} rounds of ${what}, ${mib(roundBytes)} each, leave ${grown.map(mib).join(', then ')} in use: is it freed?`,
   );
 }
 
@@ -59,7 +62,7 @@ async function useWeight(backend: Backend): Promise<void> {
   weight.dispose();
 }
 
-/** Inputs, an output and a temporary that the plan holds as long as it is captured. */
+/** Inputs, an output and a temporary that the plan holds while captured. */
 async function replayOnce(backend: Backend): Promise<void> {
   need(backend, 'graph');
   const step = backend.step();
@@ -70,7 +73,7 @@ async function replayOnce(backend: Backend): Promise<void> {
   graph.dispose();
 }
 
-/** A backend that is disposed of with all that it holds. */
+/** A backend disposed with all its resources. */
 async function openAndFill(lab: Lab): Promise<void> {
   const backend = await lab.open();
   await cacheOfBytes(backend, roundBytes).writeBlocks(0, filled);
@@ -78,7 +81,7 @@ async function openAndFill(lab: Lab): Promise<void> {
   backend.dispose();
 }
 
-/** Threads of this process; undefined where the system does not list them. */
+/** Threads of this process; undefined if the system does not list them. */
 function threads(): number | undefined {
   try {
     return readdirSync('/proc/self/task').length;
@@ -90,7 +93,7 @@ function threads(): number | undefined {
 const backends = 8;
 
 async function needNoThreads(lab: Lab): Promise<void> {
-  await openAndFill(lab); // what is made once
+  await openAndFill(lab); // allocations made once
   await settle();
   const before = threads();
   if (before === undefined) return;
@@ -101,30 +104,28 @@ async function needNoThreads(lab: Lab): Promise<void> {
     more = threads()! - before;
   }
   if (more < backends) return;
-  throw new Error(
-    `${backends} backends that were disposed of leave ${more} threads: does dispose() end them?`,
-  );
+  throw new Error(`${backends} disposed backends leave ${more} threads: does dispose() end them?`);
 }
 
 const everywhere: readonly Case[] = [
-  on('a cache is given back', (backend) => needNoLeak(backend, 'a cache', () => fillCache(backend))),
-  on('a weight is given back', (backend) => needNoLeak(backend, 'a weight', () => useWeight(backend))),
-  on('a step is given back', (backend) =>
+  on('a cache is freed', (backend) => needNoLeak(backend, 'a cache', () => fillCache(backend))),
+  on('a weight is freed', (backend) => needNoLeak(backend, 'a weight', () => useWeight(backend))),
+  on('a step is freed', (backend) =>
     needNoLeak(backend, 'a step', async () => {
       const step = backend.step();
       step.keep(backend.scale(step.input(matrix), 2));
       await step.run();
     }),
   ),
-  on('a backend gives back what it holds', (backend, lab) =>
+  on('a backend frees all its memory', (backend, lab) =>
     needNoLeak(backend, 'a backend with a cache', () => openAndFill(lab)),
   ),
   on('a backend ends its threads', (_backend, lab) => needNoThreads(lab)),
 ];
 
-const captured: Case = on('a captured plan is given back', (backend) =>
+const captured: Case = on('a captured plan is freed', (backend) =>
   needNoLeak(backend, 'a captured plan', () => replayOnce(backend)),
 );
 
-/** What is disposed of is gone: bytes and threads in use return to about what they were. */
+/** Disposed resources are freed: bytes and threads in use return to about their former number. */
 export const leaks: Suite = ({ backend }) => [...everywhere, ...(backend.graph ? [captured] : [])];

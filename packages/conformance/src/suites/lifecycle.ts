@@ -19,7 +19,7 @@ export const lifecycle: Suite = () => [
       held.dispose();
       held.dispose();
     }
-    ensure(weight.disposed && buffer.disposed && backend.disposed, 'disposed should say so');
+    ensure(weight.disposed && buffer.disposed && backend.disposed, 'disposed should be true');
   }),
   on('a weight and a buffer after dispose', async (backend) => {
     const [weight, buffer] = [await loadValues(backend, values(1, 2)), backend.kvBuffer(oneToken)];
@@ -50,10 +50,10 @@ export const lifecycle: Suite = () => [
     p.dispose();
     const step = backend.step();
     const y = backend.rmsNorm(step.input(values(1, -1), [1, 2]), b, { eps: 0 });
-    ensure((await step.read(y)).join() === '3,-4', 'the other weight should be as it was');
+    ensure((await step.read(y)).join() === '3,-4', 'the other weight should not change');
     ensure(
       new Float32Array((await q.readBlocks(0)).buffer).join() === '5,6',
-      'the other buffer should be as it was',
+      'the other buffer should not change',
     );
   }),
   on('a step after dispose', async (backend) => {
@@ -83,7 +83,7 @@ export const lifecycle: Suite = () => [
     weight.dispose();
     buffer.dispose();
   }),
-  on('a buffer starts zeroed, also where another was freed', async (backend) => {
+  on('a buffer starts zeroed, also in freed memory', async (backend) => {
     for (let round = 0; round < 3; round++) {
       const buffer = cacheOfBytes(backend, 4096);
       const bytes = await buffer.readBlocks(0);

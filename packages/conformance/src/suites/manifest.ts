@@ -8,7 +8,7 @@ const changed = (driver: Driver, name: string, value: unknown): Driver =>
 
 const suite = 'manifest';
 
-/** A driver altered so that it breaks its contract must be refused when the backend is made. */
+/** A driver changed to break its contract must be refused at the making of its backend. */
 const refused = (name: string, alter: (driver: Driver) => Driver): Case => ({
   suite,
   name,

@@ -24,26 +24,28 @@ function recordHuge(backend: Backend, step: Step): Tensor {
   return backend.gatherRows(wider, rows(2 ** 18));
 }
 
-/** Ids of encoded plans are words: whole numbers that no two living things of a kind share. */
+/** Ids in encoded plans are words: whole numbers, unique among the live objects of a kind. */
 function needIds(what: string, held: readonly { readonly id: number }[]): void {
   const ids = held.map(({ id }) => id);
   const bad = ids.find((id) => !(Number.isInteger(id) && id >= 0 && id < 2 ** 31));
   ensure(bad === undefined, `the id of a ${what} must be a whole number from 0 to 2³¹ − 1; got ${bad}`);
-  ensure(new Set(ids).size === ids.length, `living ${what}s must have ids of their own; got ${ids.join()}`);
+  ensure(new Set(ids).size === ids.length, `live ${what}s must have unique ids; got ${ids.join()}`);
 }
 
-/** The driver's own memory for inputs and outputs of plans: core writes the inputs, and lends the rest as it is. */
+/**
+ * The driver's own memory for inputs and outputs of plans: core writes the inputs and uses the memory without a copy.
+ */
 const hostMemory = (
   give: (driver: Driver, byteLength: number, use: HostMemoryUse) => ArrayBuffer,
 ): readonly Case[] => [
-  on('host memory has the bytes asked for, all 0, also after others have used it', async (backend) => {
+  on('host memory has the requested bytes, all 0, also after earlier use', async (backend) => {
     const driver = driverOf(backend) as PlanDriver;
     for (const use of ['inputs', 'outputs'] as const)
       for (const byteLength of [0, 1, 64, 70_000, 1 << 20])
         for (let round = 0; round < 3; round++) {
           const memory = give(driver, byteLength, use);
           const bytes = new Uint8Array(memory);
-          ensure(bytes.length === byteLength, `${byteLength} bytes were asked for; got ${bytes.length}`);
+          ensure(bytes.length === byteLength, `${byteLength} bytes were requested; got ${bytes.length}`);
           const at = bytes.findIndex((byte) => byte !== 0);
           ensure(at < 0, `byte ${at} of ${byteLength} is ${bytes[at]}`);
           bytes.fill(1);
@@ -61,7 +63,7 @@ const hostMemory = (
 const hostMemoryOf = (driver: Driver): PlanExecutor['hostMemory'] =>
   'executor' in driver ? driver.executor.hostMemory?.bind(driver.executor) : undefined;
 
-/** What the device cannot hold is refused, and nothing else suffers. */
+/** Requests that the device cannot hold are refused, and nothing else breaks. */
 export const memory: Suite = (lab) => [
   ...(hostMemoryOf(lab.driver) ? hostMemory((driver, ...asked) => hostMemoryOf(driver)!(...asked)) : []),
   on('free memory is a number of bytes', async (backend) => {
@@ -71,7 +73,7 @@ export const memory: Suite = (lab) => [
       `freeMemory() must be from 0 to profile.totalMemory (${total}); got ${free}`,
     );
   }),
-  on('living buffers and weights have ids of their own', async (backend) => {
+  on('live buffers and weights have unique ids', async (backend) => {
     const driver = driverOf(backend)!;
     const source = { name: 'w', shape: [1], format: 'f32', bytes: new Uint8Array(4) };
     needIds(
@@ -105,7 +107,7 @@ export const memory: Suite = (lab) => [
     await refusal('OUT_OF_MEMORY', () => step.run());
     await proveUsable(backend);
   }),
-  on('a step that needs more memory on its way than there is', async (backend) => {
+  on('a step whose temporaries exceed the memory', async (backend) => {
     const step = backend.step();
     backend.argmax(recordHuge(backend, step));
     await refusal('OUT_OF_MEMORY', () => step.run());

@@ -18,7 +18,7 @@ const direct = recordItself(moe);
 export const moeCase = (lab: Lab, of: string, sample: OpCase): Case =>
   fusedCase(lab, of, 'moe', sample, direct);
 
-/** A stack [E, N, K] whose matrices are parts. */
+/** A stack [E, N, K] with its matrices as parts. */
 function inMatrices(name: string, stack: Operand): WeightSource {
   const { shape, format } = stack;
   const [E, N, K] = shape as [number, number, number];
@@ -30,7 +30,7 @@ function inMatrices(name: string, stack: Operand): WeightSource {
   return { name, shape, format, bytes };
 }
 
-/** Stacks made of parts, and the call that models write. */
+/** Stacks made of parts, recorded by the call of models. */
 const stacked = (format: string): Case =>
   on(`moe of ${format} stacks in parts`, async (backend) => {
     const { x, router, gate, up, down, residual } = moeOperands(7, [5, 24, 6, 17], 3);
@@ -61,7 +61,7 @@ const stacked = (format: string): Case =>
     checkOutcome(moe, sample, got, define(moe, sample));
   });
 
-/** The mixture as one op, stacks made of parts, with every dense format. */
+/** The mixture as one op, and stacks made of parts, in every dense format. */
 export const moeFused: Suite = (lab) => {
   if (!lab.backend.moeFused) return [];
   return [

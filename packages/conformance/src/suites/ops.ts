@@ -12,16 +12,18 @@ const ops: readonly AnyOp[] = Object.values(coreOps);
 export const samples: Suite = (lab) =>
   ops.flatMap((op) => op.samples().map((sample) => coreCase(lab, 'ops', op, sample)));
 
-/** The same with every tensor a slice of a larger one: operands that begin anywhere, between rows that must not be read. */
+/**
+ * The samples with every tensor as a slice of a larger one: operands at any offset, between rows that must not be read.
+ */
 export const views: Suite = (lab) =>
   ops.flatMap((op) => op.samples().map((sample) => coreCase(lab, 'views', op, sample, 'sliced')));
 
-/** An op must leave its operands as they are: scaled by one after it ran, they are what they were. */
+/** An op must not change its operands: an op after it still reads the same values. */
 function untouched(op: AnyOp): Case {
   const sample = op.samples()[0]!;
   return {
     suite: 'operands',
-    name: `${op.name} leaves its operands as they are`,
+    name: `${op.name} does not change its operands`,
     async run(lab: Lab) {
       const backend = await lab.guarded(false);
       const step = backend.step();

@@ -7,7 +7,7 @@ import { ensure, refusal } from '../values/refusal.js';
 
 const on = fresh('pagedKv');
 
-/** Rounding of an attention over values of the order of one. */
+/** Rounding of an attention over values near magnitude 1. */
 const allowed = () => 1e-4;
 
 const same = (label: string, got: Float32Array, want: Float32Array) =>
@@ -20,7 +20,7 @@ function paged(backend: Backend, dtype: Dtype, blockSize: number, context: numbe
   return backend.pagedKv.createCache({ ...cacheOptions(dtype, context), blocks, blockSize });
 }
 
-/** Rows that each of three sequences appends in each step: prefill, then prefill beside decode, then decode. */
+/** Rows appended by each of three sequences in each step: prefill, then prefill beside decode, then decode. */
 const schedule = (blockSize: number) => [
   [blockSize - 1, 1, 0],
   [2, 1, blockSize + 3],
@@ -29,14 +29,14 @@ const schedule = (blockSize: number) => [
   [1, 1, 1],
 ];
 
-/** Takes and frees blocks, so that the next sequences get theirs in no order. */
+/** Takes and frees blocks, so that later sequences get blocks in random order. */
 function fragment(cache: KvCache, blockSize: number): void {
   const holders = Array.from({ length: 5 }, () => cache.sequence());
   for (const holder of holders) holder.append(blockSize);
   for (const i of [3, 0, 4, 1, 2]) holders[i]!.release();
 }
 
-/** Enough for the schedule: its longest sequence has two blocks and four tokens. */
+/** Enough blocks for the schedule: its longest sequence has two blocks and four tokens. */
 const blocksFor = (blockSize: number) => 3 * Math.ceil((2 * blockSize + 4) / blockSize);
 
 async function runSchedule(backend: Backend, cache: KvCache, blockSize: number): Promise<Float32Array[]> {
@@ -63,7 +63,7 @@ const equalsContiguous = (blockSize: number, dtype: Dtype): Case =>
     for (const [round, rows] of want.entries()) same(`round ${round}`, got[round]!, rows);
   });
 
-/** What a sequence of these tokens gives for its last ones when it is alone in a cache of its own. */
+/** Results of a sequence's last tokens when it is alone in its own cache. */
 async function alone(backend: Backend, tokens: readonly number[], last: number): Promise<Float32Array> {
   const cache = contiguousKvCache(backend, { ...cacheOptions('f32', tokens.length), sequences: 1 });
   const rows = await attend(backend, cache, [{ sequence: cache.sequence(), tokens }]);
@@ -83,7 +83,7 @@ async function proveNext(
 }
 
 const forks = (blockSize: number): Case =>
-  on(`a fork shares blocks of ${blockSize} tokens and nothing else`, async (backend) => {
+  on(`a fork shares only whole blocks of ${blockSize} tokens`, async (backend) => {
     const cache = paged(backend, 'f32', blockSize, 4 * blockSize + 4, 16);
     const parent = cache.sequence();
     const prefix = tokensFrom(1, 2 * blockSize + (blockSize > 1 ? 1 : 0));
@@ -93,7 +93,7 @@ const forks = (blockSize: number): Case =>
     ensure(cache.freeBlocks === free, 'a fork should take no block');
     ensure(
       child.length === 2 * blockSize,
-      `a fork has the whole blocks: ${2 * blockSize} tokens, got ${child.length}`,
+      `a fork should have the whole blocks: ${2 * blockSize} tokens, got ${child.length}`,
     );
     const shared = prefix.slice(0, child.length);
     await proveNext(backend, cache, child, shared, [501, 502]);
@@ -105,7 +105,7 @@ const forks = (blockSize: number): Case =>
   });
 
 const cutting = (blockSize: number): Case =>
-  on(`a sequence that is cut leaves its fork alone, blocks of ${blockSize}`, async (backend) => {
+  on(`a truncated sequence does not change its fork, blocks of ${blockSize}`, async (backend) => {
     const cache = paged(backend, 'f32', blockSize, 4 * blockSize + 4, 16);
     const parent = cache.sequence();
     const prefix = tokensFrom(1, 2 * blockSize);
@@ -117,7 +117,7 @@ const cutting = (blockSize: number): Case =>
   });
 
 const refusals = (blockSizes: readonly number[]): readonly Case[] => [
-  on('a block size that is no size', async (backend) => {
+  on('an invalid block size', async (backend) => {
     for (const size of [0, -1, 1.5, Number.NaN])
       await refusal('BAD_ARGUMENT', () => paged(backend, 'f32', size, 8, 4));
   }),
@@ -125,7 +125,7 @@ const refusals = (blockSizes: readonly number[]): readonly Case[] => [
     const blockSize = blockSizes[0]!;
     await refusal('OUT_OF_MEMORY', () => paged(backend, 'f32', blockSize, 1024, 2 ** 42));
   }),
-  on('more tokens than there are blocks', async (backend) => {
+  on('more tokens than the blocks can hold', async (backend) => {
     const blockSize = blockSizes[0]!;
     const cache = paged(backend, 'f32', blockSize, 8 * blockSize, 4);
     const sequence = cache.sequence();
@@ -136,10 +136,10 @@ const refusals = (blockSizes: readonly number[]): readonly Case[] => [
   }),
 ];
 
-/** Sizes that a driver hardly declares: they may be slow, but give the same values. */
+/** Block sizes that drivers rarely declare: they may be slow, but must give the same values. */
 const undeclared = [1, 3, 13];
 
-/** Paged caches against contiguous ones, for every block size that is declared and for some that are not. */
+/** Paged against contiguous caches, for every declared block size and some undeclared ones. */
 export const pagedKv: Suite = ({ backend }) => {
   const blockSizes = backend.pagedKv?.blockSizes;
   if (!blockSizes) return [];

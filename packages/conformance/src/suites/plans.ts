@@ -7,7 +7,7 @@ import { hostValues, numbersOf } from '../values/numbers.js';
 
 const suite = 'plans';
 
-/** A value that went through dozens of ops: far above what rounding adds up to, far below what wrong memory does. */
+/** A value after dozens of ops: the bound is far above accumulated rounding, far below the effect of wrong memory. */
 const allowed = (_: number, want: number) => 1e-3 * (1 + Math.abs(want));
 
 type Weights = ReadonlyMap<Instruction, Readonly<Record<string, Weight>>>;
@@ -41,7 +41,7 @@ function record(backend: Backend, { instructions }: Program, weights: Weights) {
   return { step, tensors };
 }
 
-/** Runs a program with the values at `kept` kept, and compares them. */
+/** Runs a program with the values at `kept` kept, and compares these values. */
 async function prove(backend: Backend, program: Program, kept: readonly number[]): Promise<void> {
   const weights = await loadWeights(backend, program);
   const { step, tensors } = record(backend, program, weights);
@@ -78,7 +78,7 @@ const empty: Case = {
   },
 };
 
-/** Plans of many ops, in which memory is used again and again, against their definitions one after the other. */
+/** Plans of many ops with much reuse of memory, against their definitions in sequence. */
 export const plans: Suite = (lab) => [
   empty,
   ...[1, 2, 3, 4, 5, 6].flatMap((n) =>

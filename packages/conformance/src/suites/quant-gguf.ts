@@ -74,7 +74,7 @@ function embedCases(lab: Lab, codec: Codec): Case[] {
   return [coreCase(lab, suite, coreOps.embed, { name: `${codec.format} rows`, operands, attributes: {} })];
 }
 
-/** The fused projections that claim the format. */
+/** The fused projections that claim this format. */
 function fusedCases(lab: Lab, codec: Codec): Case[] {
   const claimed = (name: FusedOpName) => lab.support(name)?.weightFormats?.includes(codec.format);
   const weight = (seed: number, N: number) => randomWeight(codec, seed, [N], 2);
@@ -86,7 +86,7 @@ function fusedCases(lab: Lab, codec: Codec): Case[] {
         { op: 'qkvLinear', operands: { x: x(T), q: weight(3, 24), k: weight(4, 8), v: weight(5, 8) } },
       ] as const,
   );
-  // Of few rows: the more there are, the likelier the two largest of 50 products differ by less than rounding may.
+  // Few rows: with more rows, the two largest of 50 products more often differ by less than the allowed rounding.
   const choices = [1, 6].map(
     (T) => ({ op: 'linearArgmax', operands: { x: x(T), w: weight(6, 50) } }) as const,
   );
@@ -111,8 +111,8 @@ function refusals(codec: Codec): Case[] {
       await refusal('BAD_WEIGHT', () => backend.loadWeight({ ...source, bytes }));
       await proveUsable(backend);
     }),
-    on(`${codec.format}: rows that are no whole blocks`, async (backend) => {
-      const shape = [2 * codec.blockSize, 2]; // as many elements as two rows of two blocks
+    on(`${codec.format}: rows that are not whole blocks`, async (backend) => {
+      const shape = [2 * codec.blockSize, 2]; // the number of elements of two rows of two blocks
       const bytes = randomWeight(codec, 3, [2], 2).bytes;
       await refusal('BAD_WEIGHT', () => backend.loadWeight({ ...source, shape, bytes }));
       await proveUsable(backend);
@@ -144,6 +144,6 @@ function formatCases(lab: Lab, format: WeightFormat): Case[] {
   ];
 }
 
-/** Every declared format against its codec's floats. */
+/** Every declared format against the floats of its codec. */
 export const quantGguf: Suite = (lab) =>
   [...(lab.backend.quantGguf?.formats ?? [])].flatMap((format) => formatCases(lab, format));

@@ -17,7 +17,7 @@ interface Variant {
   readonly groupSize: number;
   readonly version: 1 | 2;
   readonly symmetric?: boolean;
-  /** Columns belong to groups in no order, as act-order leaves them. */
+  /** Columns have groups in random order, as after act-order. */
   readonly ordered?: boolean;
 }
 
@@ -25,7 +25,7 @@ const variants: readonly Variant[] = [
   { name: 'symmetric, groups of 32', groupSize: 32, version: 1, symmetric: true },
   { name: 'any zero points, groups of 64', groupSize: 64, version: 1 },
   { name: 'version 2, one group', groupSize: -1, version: 2 },
-  { name: 'groups that divide nothing', groupSize: 24, version: 1 },
+  { name: 'groups that do not divide K', groupSize: 24, version: 1 },
   { name: 'act-order', groupSize: 32, version: 1, symmetric: true, ordered: true },
   { name: 'act-order, any zero points', groupSize: 64, version: 2, ordered: true },
 ];
@@ -92,9 +92,9 @@ function refusals(bits: 4 | 8): Case[] {
   const broken: Readonly<Record<string, Partial<GptqSource>>> = {
     'weights cut short': { qweight: new Uint8Array(4) },
     'too few zero points': { groupSize: 16 },
-    'a shape of no whole words': { shape: [13, 64] },
-    'groups of nothing': { groupSize: 0 },
-    'a column of a group that is not there': {
+    'a shape of partial words': { shape: [13, 64] },
+    'groups of size 0': { groupSize: 0 },
+    'a column with a group outside the matrix': {
       groupIndex: new Uint8Array(Int32Array.from({ length: 64 }, () => 2).buffer),
     },
   };
@@ -106,7 +106,7 @@ function refusals(bits: 4 | 8): Case[] {
   );
 }
 
-/** Matrices of every kind against the floats that they mean. */
+/** Matrices of every kind against their floats. */
 export const quantGptq: Suite = (lab) =>
   [...(lab.backend.quantGptq?.bits ?? [])].flatMap((bits) => [
     ...variants.map((variant) => linearCase(bits, variant)),

@@ -17,14 +17,14 @@ import { randomWeight } from '../values/random-weight.js';
 const suite = 'rows';
 const on = fresh(suite);
 
-/** Rows of a batch: more than any kernel takes for a few. */
+/** Rows of a batch: more than any kernel for few rows takes. */
 const many = 70;
 const [N, K] = [24, 272];
 
-/** Most rows that are tried: a driver may promise more than a test can wait for. */
+/** Maximum rows to test: a driver may promise more than a test has time for. */
 const exactRowsOf = ({ profile: { exactRows = 1 } }: Backend): number => Math.min(exactRows, 24);
 
-/** Matrices [N, K] in every format that the driver claims for `linear`, as far as their values are known here. */
+/** Matrices [N, K] in every claimed format of `linear` with known values. */
 function matrices(lab: Lab): readonly ((seed: number) => Operand)[] {
   const claimed = lab.backend.quantGguf?.formats;
   const codecs = (lab.options.codecs ?? []).filter(({ format }) => claimed?.has(format));
@@ -38,7 +38,7 @@ function matrices(lab: Lab): readonly ((seed: number) => Operand)[] {
 
 type Forward = (backend: Backend, x: Tensor, weights: readonly Weight[], batchInvariant: boolean) => Tensor;
 
-/** Products as models write them: core fuses what the driver claims. */
+/** Products as in models: core fuses those that the driver claims. */
 const forwards: Readonly<Record<string, Forward>> = {
   linear: (b, x, [w], batchInvariant) => b.linear(x, w!, { batchInvariant }),
   'linear and gelu': (b, x, [w, , , bias], batchInvariant) =>
@@ -54,7 +54,7 @@ const forwards: Readonly<Record<string, Forward>> = {
 const bitsOf = ({ buffer, byteOffset, byteLength }: Float32Array): Buffer =>
   Buffer.from(buffer, byteOffset, byteLength);
 
-/** Rows [first, first + count) of `all`, T rows, must have the bits of `some`. */
+/** Rows [first, first + count) of the T rows of `all` must have the bits of `some`. */
 function needSame(all: Float32Array, some: Float32Array, first: number, count: number, T: number): void {
   const width = all.length / T;
   const among = all.subarray(first * width, (first + count) * width);
@@ -64,11 +64,11 @@ function needSame(all: Float32Array, some: Float32Array, first: number, count: n
     );
 }
 
-/** Where pieces of some sizes lie among T rows. */
+/** Ranges of the given sizes among T rows. */
 const pieces = (T: number, sizes: readonly number[]) =>
   sizes.filter((size) => size < T).flatMap((count) => [0, T - count].map((first) => ({ first, count })));
 
-/** T rows of x with weights of one format, in one step and in pieces. */
+/** T rows of x with weights of one format, in one step and in pieces: the same bits. */
 async function alike(
   backend: Backend,
   forward: Forward,
@@ -110,7 +110,7 @@ const products = (lab: Lab, name: string, forward: Forward, matrix: (seed: numbe
 
 const config = { heads: 4, kvHeads: 2, headDim: 16, scale: 0.3, causal: true };
 
-/** The last `rows` tokens of a sequence in one step, or in steps of `size`: what attention gives, [rows, H · d]. */
+/** Attention of the last `rows` tokens of a sequence, in one step or in steps of `size` rows: [rows, H · d]. */
 async function attended(backend: Backend, before: number, rows: number, size: number): Promise<Float32Array> {
   const { heads, kvHeads, headDim } = config;
   const context = before + rows;
@@ -145,7 +145,7 @@ const attention = (rows: number, before: number): Case =>
     needSame(all, await attended(backend, before, rows, 1), 0, rows, rows);
   });
 
-/** Rows that must have the bits that they have alone: as many as `profile.exactRows`, and all of batchInvariant products. */
+/** Rows with the same bits as alone: up to `profile.exactRows` rows, and all rows of batchInvariant products. */
 export const rows: Suite = (lab) => {
   const exact = exactRowsOf(lab.backend);
   return [

@@ -33,7 +33,7 @@ class Doubling {
   }
 }
 
-/** Which tensors belong where, and when a step may run. */
+/** Ownership of tensors, and when a step may run. */
 export const steps: Suite = () => [
   on('a tensor of another step', async (backend) => {
     const [a, b] = [backend.step(), backend.step()];
@@ -66,7 +66,7 @@ export const steps: Suite = () => [
     await refusal('STEP_FINISHED', () => step.keep(y));
     ensure((await step.read(y))[0] === 6, 'the result should still be there');
   }),
-  on('a tensor that was not kept', async (backend) => {
+  on('a tensor without keep', async (backend) => {
     const step = backend.step();
     const inner = backend.scale(step.input(floats(3)), 2);
     const outer = backend.scale(inner, 2);
@@ -81,15 +81,15 @@ export const steps: Suite = () => [
     let y = inner;
     for (let i = 0; i < 8; i++) y = backend.add(y, y);
     await step.run();
-    ensure((await step.read(inner))[0] === 6, 'the kept tensor should be as it was made');
+    ensure((await step.read(inner))[0] === 6, 'the kept tensor should not change');
     ensure((await step.read(y))[0] === 6 * 256, 'the last tensor should be right');
   }),
-  on('two steps recorded by turns', async (backend) => {
+  on('two steps recorded in alternation', async (backend) => {
     const [a, b] = [new Doubling(backend, 1), new Doubling(backend, 5)];
     for (let i = 0; i < 12; i++) for (const doubling of [a, b]) doubling.grow();
     await Promise.all([b.prove(12), a.prove(12)]);
   }),
-  on('steps alike, with other inputs', async (backend) => {
+  on('equal steps with different inputs', async (backend) => {
     const alike = [1, 5, 7].map((start) => new Doubling(backend, start));
     for (const doubling of alike) doubling.grow();
     for (const doubling of alike) await doubling.prove(1);
@@ -99,7 +99,7 @@ export const steps: Suite = () => [
     for (const [i, doubling] of doublings.entries()) for (let n = 0; n <= i; n++) doubling.grow();
     await Promise.all(doublings.map((doubling, i) => doubling.prove(i + 1)));
   }),
-  on('disposing of a weight while its step runs', async (backend) => {
+  on('a weight disposed while its step runs', async (backend) => {
     const weight = await loadValues(backend, floats(1, 0, 0, 1), [2, 2]);
     const step = backend.step();
     let y: Tensor = step.input(floats(7, 8), [1, 2]);
@@ -111,7 +111,7 @@ export const steps: Suite = () => [
     ensure((await step.read(y)).join() === '7,8', 'a running step should keep its weights');
     await proveUsable(backend);
   }),
-  on('disposing of the backend while a step runs', async (backend) => {
+  on('a backend disposed while a step runs', async (backend) => {
     const step = backend.step();
     let y: Tensor = step.input(new Float32Array(1000).fill(1));
     for (let i = 0; i < 200; i++) y = backend.silu(y);

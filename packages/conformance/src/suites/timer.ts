@@ -5,8 +5,8 @@ import { ensure } from '../values/refusal.js';
 
 const on = fresh('timer');
 
-/** Milliseconds that the driver tells for a product of n × n matrices, and those that the whole run took. */
-async function timeProduct(backend: Backend, n: number): Promise<{ told: number; took: number }> {
+/** Milliseconds of a product of n × n matrices: as reported by the driver, and of the whole run. */
+async function timeProduct(backend: Backend, n: number): Promise<{ reported: number; took: number }> {
   need(backend, 'timer');
   const weight = await loadValues(backend, new Float32Array(n * n).fill(1), [n, n]);
   const step = backend.step();
@@ -15,13 +15,13 @@ async function timeProduct(backend: Backend, n: number): Promise<{ told: number;
   const times = await backend.timer.run(step);
   const took = performance.now() - start;
   weight.dispose();
-  return { told: times[0]!.milliseconds, took };
+  return { reported: times[0]!.milliseconds, took };
 }
 
-/** n of n × n matrices, up to one that takes any clock a while. */
+/** n of n × n matrices, up to a size with a measurable time on any clock. */
 const sizes = [64, 256, 512];
 
-/** One time for each op that ran. */
+/** One time for each op of the run. */
 export const timer: Suite = (lab) => {
   if (!lab.backend.timer) return [];
   return [
@@ -38,17 +38,17 @@ export const timer: Suite = (lab) => {
         ensure(milliseconds >= 0 && milliseconds < 60_000, `${op} cannot have taken ${milliseconds} ms`);
     }),
     on('work takes time, and an op no longer than its run', async (backend) => {
-      const told: number[] = [];
+      const reported: number[] = [];
       for (const n of sizes) {
         const product = await timeProduct(backend, n);
         ensure(
-          product.told <= product.took,
-          `linear is said to have taken ${product.told} ms of a run of ${product.took} ms: times are milliseconds`,
+          product.reported <= product.took,
+          `linear reports ${product.reported} ms in a run of ${product.took} ms: times must be milliseconds`,
         );
-        if (product.told > 0) return;
-        told.push(product.told);
+        if (product.reported > 0) return;
+        reported.push(product.reported);
       }
-      throw new Error(`products of ${sizes.join(', ')} rows are said to have taken ${told.join(', ')} ms`);
+      throw new Error(`products of ${sizes.join(', ')} rows report ${reported.join(', ')} ms`);
     }),
     on('no ops, no times', async (backend) => {
       need(backend, 'timer');

@@ -13,10 +13,10 @@ const covered: readonly string[] = [
   'timer',
 ];
 
-/** Proved where the kit is given a group. */
+/** Proved if the kit has a group. */
 const collectiveName = 'collective';
 
-/** One line for each capability that is not there, and a failure for each that is there and that nothing here proves. */
+/** One line per absent capability; a failure per declared capability without a suite in this kit. */
 export const undeclared = ({
   driver,
   backend,
@@ -35,8 +35,8 @@ export const undeclared = ({
         async run() {
           throw new Error(
             name === collectiveName
-              ? 'the driver declares collective: give the kit `createGroup`, so that it is proved'
-              : `this version of the kit has no suite for ${name}: it is not proved`,
+              ? 'the driver declares collective: give the kit `createGroup` to test it'
+              : `this version of the kit has no suite for ${name}: it is not tested`,
           );
         },
       },

@@ -18,11 +18,11 @@ import { proveUsable } from './errors.js';
 
 type Rows = readonly Uint8Array[];
 
-/** A weight in one piece, and its rows as they are stored. */
+/** A weight in one piece, and its stored rows. */
 interface Whole {
   readonly source: WeightSource;
   readonly rows: Rows;
-  /** Elements of a block: 1 in a dense format. */
+  /** Elements per block: 1 in a dense format. */
   readonly blockSize: number;
 }
 
@@ -37,7 +37,7 @@ function wholeOf(operand: Operand, blockSize: number): Whole {
 
 const join = (rows: Rows): Uint8Array => Uint8Array.from(rows.flatMap((row) => Array.from(row)));
 
-/** Parts of so many rows each: no part ends where a group of 8 or 16 rows does. */
+/** Parts of `counts` rows: no part ends at a multiple of 8 or 16 rows. */
 const cut = ({ rows }: Whole, counts: readonly number[] = [7, 20, 13]): Rows[] =>
   counts.map((count, i) => {
     const first = counts.slice(0, i).reduce((sum, before) => sum + before, 0);
@@ -46,7 +46,7 @@ const cut = ({ rows }: Whole, counts: readonly number[] = [7, 20, 13]): Rows[] =
 
 const inMemory = (rows: Rows): WeightPart => ({ bytes: join(rows), rows: rows.length });
 
-/** Rows as columns of rows that are longer: by a block before them and two behind them. */
+/** The rows as columns of longer rows: one block before them, two blocks after. */
 function widened({ source, blockSize }: Whole, rows: Rows): WeightPart {
   const width = source.shape[source.shape.length - 1]!;
   const block = (rows[0]!.length / width) * blockSize;
@@ -55,7 +55,7 @@ function widened({ source, blockSize }: Whole, rows: Rows): WeightPart {
   return { bytes, rows: rows.length, columns: { from: blockSize, of: width + 3 * blockSize } };
 }
 
-/** What ops make of a weight, bit for bit: its rows, and its products with one row of x and with many. */
+/** Results of ops on a weight, bit for bit: its rows, and its products with one row of x and with many. */
 async function seen(backend: Backend, source: WeightSource): Promise<readonly number[]> {
   const weight = await backend.loadWeight(source);
   const step = backend.step();
@@ -69,7 +69,7 @@ async function seen(backend: Backend, source: WeightSource): Promise<readonly nu
   return values;
 }
 
-/** As seen, of a stack [3, N, K]. */
+/** As `seen`, for a stack [3, N, K]. */
 async function seenStack(backend: Backend, source: WeightSource): Promise<readonly number[]> {
   const weight = await backend.loadWeight(source);
   const step = backend.step();
@@ -81,7 +81,7 @@ async function seenStack(backend: Backend, source: WeightSource): Promise<readon
   return values;
 }
 
-/** As seen, of a vector [N]. */
+/** As `seen`, for a vector [N]. */
 async function seenVector(backend: Backend, source: WeightSource): Promise<readonly number[]> {
   const weight = await backend.loadWeight(source);
   const step = backend.step();
@@ -107,7 +107,7 @@ async function proveSame(
   );
 }
 
-/** Parts of files, in another order than in the file, which begin anywhere. */
+/** Parts in a file, in another order than in the weight, at unaligned offsets. */
 async function proveFiles(backend: Backend, whole: Whole): Promise<void> {
   const [a, b, c] = cut(whole).map(join) as [Uint8Array, Uint8Array, Uint8Array];
   const file = join([new Uint8Array(5), c, a, b]);
@@ -121,7 +121,7 @@ async function proveFiles(backend: Backend, whole: Whole): Promise<void> {
   });
 }
 
-/** The same weight in one piece and in parts, in a format. */
+/** The same weight in one piece and in parts, in one format. */
 function same(
   suite: string,
   format: WeightFormat,
@@ -165,7 +165,7 @@ export function denseInParts(suite: string, format: WeightFormat): Case[] {
   ];
 }
 
-/** Weights in a block format; columns begin and end with a block. */
+/** Weights in a block format; columns begin and end at block borders. */
 export function blocksInParts(suite: string, codec: Codec): Case[] {
   const { format, blockSize } = codec;
   const matrix = randomWeight(codec, 60, [40], 2);
@@ -212,7 +212,7 @@ const refused: Readonly<Record<string, readonly WeightPart[]>> = {
   ],
 };
 
-/** Parts that make up no weight [4, 4] of f32. */
+/** Parts that do not make up a weight [4, 4] of f32. */
 export const partsRefused = (suite: string, code: BackendErrorCode = 'BAD_WEIGHT'): Case[] =>
   Object.entries(refused).map(([name, parts]) =>
     fresh(suite)(name, async (backend) => {

@@ -22,7 +22,7 @@ const on = fresh('weights');
 const shape = [9, 35];
 const table = (format: DenseFormat) => as(format, normal(5, shape));
 
-/** Every row of a weight, as `embed` sees it. */
+/** Every row of a weight, read with `embed`. */
 async function proveRows(backend: Backend, format: DenseFormat, bytes: WeightBytes): Promise<void> {
   const weight = await backend.loadWeight({ name: 'table', shape, format, bytes });
   const step = backend.step();
@@ -59,12 +59,14 @@ const refused = (
 
 const byteLength = 4 * 9 * 35;
 
-/** More than any layout of a matrix takes, padding included. */
+/** More than any layout of a matrix, padding included. */
 const mostBytes = (source: number) => 16 * source + 2 ** 20;
 
-/** Rows come back bit for bit, so a weight takes at least the bytes that it had; the planner counts with what it says. */
+/**
+ * Rows are read back bit for bit, so a weight takes at least its bytes in the file. The planner relies on `byteLength`.
+ */
 const tellsBytes = (format: DenseFormat): Case =>
-  on(`byteLength of ${format} is what the weight takes`, async (backend) => {
+  on(`byteLength of ${format} covers the weight`, async (backend) => {
     const bytes = bytesOf(hostValues(table(format)));
     const weight = await backend.loadWeight({ name: 'table', shape, format, bytes });
     const said = weight.byteLength;
@@ -74,7 +76,7 @@ const tellsBytes = (format: DenseFormat): Case =>
     );
   });
 
-/** `uses` chooses a layout, no values: a weight works in ops that its source does not name. */
+/** `uses` selects a layout, not values: a weight works in ops outside its `uses`. */
 const worksInEveryOp = (uses: readonly WeightUse[]): Case =>
   on(`uses [${uses.join(', ')}] are a hint`, async (backend) => {
     const [rows, columns] = [9, 35];
@@ -132,7 +134,7 @@ export const weights: Suite = () => [
     bytes: { path, offset: 2 ** 40, byteLength },
   })),
   refused('a negative offset', 'BAD_WEIGHT', (_, path) => ({ bytes: { path, offset: -4, byteLength } })),
-  refused('a file that is not there', 'BAD_WEIGHT', (_, path) => ({
+  refused('a missing file', 'BAD_WEIGHT', (_, path) => ({
     bytes: { path: `${path}.missing`, offset: 0, byteLength },
   })),
   refused('a shape without elements', 'BAD_WEIGHT', () => ({ shape: [0, 35], bytes: new Uint8Array(0) })),

@@ -9,13 +9,13 @@ import { isRefusal, outcome } from '../plans/outcome.js';
 import { withWords } from '../plans/records.js';
 import { ensure } from '../values/refusal.js';
 
-/** What fills the outputs' memory where no output lies, and where one lies before it is written. */
+/** Fill byte of the outputs' memory, inside and outside the outputs. */
 const canary = 0xa5;
-/** Word of an operand at which its rank stands; the dimensions follow. */
+/** Index of an operand's rank word; the dimensions follow. */
 const rankWord = 5;
 const samplesOfOp = 3;
 
-/** Other shapes of as many elements. */
+/** Other shapes with the same number of elements. */
 function otherShapes(shape: readonly number[]): readonly (readonly number[])[] {
   const count = elementCount(shape);
   const [first = 1, ...others] = shape;
@@ -34,7 +34,7 @@ function needUntouched({ io, outputs }: OpPlan, inputs: Uint8Array, how: string)
   ensure(Buffer.compare(inputs, new Uint8Array(io.inputs)) === 0, `${how}: the inputs were written to`);
 }
 
-/** Runs a plan that must be refused, or keep to its operands' own elements. */
+/** Runs a plan that must be refused, or must stay within its operands' elements. */
 async function needContained(
   driver: PlanDriver,
   prepared: OpPlan,
@@ -70,8 +70,8 @@ async function reshapeEach(driver: PlanDriver, op: AnyOp, given: OpCase): Promis
 }
 
 /**
- * Each op with one operand or output in another shape of as many elements: memory checks alone pass it, and a kernel that takes
- * the length of rows from one operand and addresses another by it leaves its memory.
+ * Each op with one operand or output in another shape of the same number of elements. Checks of sizes alone accept it;
+ * a kernel that takes a row length from one operand and uses it on another then leaves its memory.
  */
 export function reshapedOperands(lab: Lab, suite: string): readonly Case[] {
   const on = fresh(suite);

@@ -20,7 +20,7 @@ const on = fresh(suite);
 
 type Change = (words: Int32Array, plan: EncodedPlan) => Int32Array | undefined;
 
-/** Puts a value in place of one word. */
+/** Replaces one word. */
 const set =
   (at: number | ((plan: EncodedPlan) => number), value: number): Change =>
   (words, plan) => {
@@ -34,20 +34,20 @@ const inOp = (op: number, word: number, value: number): Change =>
 const inOperand = (op: number, operand: number, word: number, value: number): Change =>
   set((plan) => operandAt(plan, op, operand, word), value);
 
-/** Words of the header. */
+/** Word indices in the header. */
 const [magic, version, ops, arenaHigh, inputsLow, outputsLow] = [0, 1, 2, 5, 6, 8];
-/** Words of an operand. */
+/** Word indices in an operand. */
 const [region, id, offsetLow, offsetHigh, dtype, rank, d0, d1] = [0, 1, 2, 3, 4, 5, 6, 7];
 /** Operands of linear: x, w, bias, y. */
 const [x, w, y] = [0, 1, 3];
 
-/** One change each of the plan silu(x · wᵀ), x [3, 4], w [2, 4]. */
+/** One change each to the plan silu(x · wᵀ), x [3, 4], w [2, 4]. */
 const broken: Readonly<Record<string, Change>> = {
   'no words at all': () => new Int32Array(0),
   'another magic number': set(magic, 7),
   'another version': set(version, 99),
-  'more ops than there are': set(ops, 3),
-  'fewer ops than there are': set(ops, 1),
+  'more ops than records': set(ops, 3),
+  'fewer ops than records': set(ops, 1),
   'a negative number of ops': set(ops, -1),
   'words cut short': (words) => words.slice(0, -1),
   'more inputs than the host has': set(inputsLow, 2 ** 20),
@@ -55,11 +55,11 @@ const broken: Readonly<Record<string, Change>> = {
   'an arena larger than memory': set(arenaHigh, 2 ** 20),
   'an unknown op': inOp(0, 0, 4711),
   'a record that is too short': inOp(0, 1, 3),
-  'a record that goes on behind the words': inOp(1, 1, 4000),
+  'a record beyond the last word': inOp(1, 1, 4000),
   'too many attributes': inOp(0, 2, 2),
   'too few attributes': inOp(0, 2, 0),
   'too few operands': inOp(0, 3, 3),
-  'an operand that is missing': inOperand(0, x, region, 0),
+  'a missing operand': inOperand(0, x, region, 0),
   'an unknown region': inOperand(0, x, region, 17),
   'an operand past the end of its region': inOperand(0, x, offsetLow, 64),
   'a negative offset': inOperand(0, x, offsetHigh, -1),
@@ -82,7 +82,7 @@ async function needRuns(driver: PlanDriver, plan: EncodedPlan): Promise<void> {
   const io = ioOf(driver, 1, 12);
   const code = await outcome(driver, plan, io, false);
   const got = new Float32Array(io.outputs)[0]!;
-  const want = 4 / (1 + Math.exp(-4)); // silu of a row of four ones by itself
+  const want = 4 / (1 + Math.exp(-4)); // silu of the product of a row of four ones with itself
   ensure(
     code === undefined && Math.abs(got - want) < 1e-4,
     `the right plan should give ${want}; got ${code ?? got}`,
@@ -127,13 +127,13 @@ const buffers: readonly Case[] = [
     const larger = changed(plan, inOperand(0, 4, d0, 2));
     needRefused(await outcome(driver, larger, ioOf(driver, 1, 4), false), 'a shape larger than its buffer');
   }),
-  on('a buffer that has been freed', async (backend) => {
+  on('a freed buffer', async (backend) => {
     const driver = driverOf(backend) as PlanDriver;
     const cache = kvOf(driver).allocate(appendedCache);
     driver.memory.free(cache);
     needRefused(await outcome(driver, appendPlan(cache), ioOf(driver, 1, 4), false), 'execute');
   }),
-  on('a weight that has been freed', async (backend) => {
+  on('a freed weight', async (backend) => {
     const driver = driverOf(backend) as PlanDriver;
     const weight = await loadOnes(driver);
     driver.freeWeight(weight);
@@ -141,7 +141,7 @@ const buffers: readonly Case[] = [
   }),
 ];
 
-/** A driver that takes whole plans trusts no word of them: whatever is wrong is an error, never a crash. */
+/** A plan driver must check every word: a wrong word is an error, never a crash. */
 export const words: Suite = (lab) =>
   isPlanDriver(lab.driver)
     ? [

@@ -1,7 +1,7 @@
 import type { AnyOp, Numbers, Tolerance } from '@quern/core';
 import type { Operands } from './numbers.js';
 
-/** From fine to coarse; any other format counts as 'quantised'. */
+/** From fine to coarse; all other formats count as 'quantised'. */
 const fineness = ['f32', 'f16', 'bf16', 'quantised'];
 
 const rank = (format: string): number => {
@@ -9,7 +9,7 @@ const rank = (format: string): number => {
   return known < 0 ? fineness.length - 1 : known;
 };
 
-/** The coarsest format among the operands: the one that decides how far a result may stray. */
+/** The coarsest format among the operands; it decides the tolerance. */
 export function coarsestFormat(operands: Operands): string {
   const formats = Object.values(operands).flatMap(({ format }) => (format === 'i32' ? [] : [format]));
   return formats.reduce((coarsest, format) => (rank(format) > rank(coarsest) ? format : coarsest), 'f32');
@@ -20,7 +20,7 @@ const coarsestRank = (operands: Operands): number => rank(coarsestFormat(operand
 /** Whether any operand is in a quantised format. */
 export const isQuantised = (operands: Operands): boolean => coarsestRank(operands) === fineness.length - 1;
 
-/** The op's tolerance for the coarsest format among the operands, or the next finer one that it states. */
+/** The op's tolerance for the coarsest format among the operands, or for the next finer format in the table. */
 export function toleranceOf(op: AnyOp, operands: Operands): Tolerance {
   for (let i = coarsestRank(operands); i >= 0; i--) {
     const tolerance = op.tolerance[fineness[i]!];
@@ -39,14 +39,14 @@ function place(index: number, shape: readonly number[]): string {
   return `[${indices.join(', ')}]`;
 }
 
-/** The error as a share of what is allowed. NaN matches NaN, an infinity itself, −0 zero. */
+/** The error as a share of the tolerance. NaN equals NaN, an infinity itself, −0 zero. */
 function shareOf(got: number, want: number, allowed: number): number {
   if (got === want || (Number.isNaN(want) && Number.isNaN(got))) return 0;
   const share = Math.abs(got - want) / allowed;
   return Number.isNaN(share) ? Number.POSITIVE_INFINITY : share;
 }
 
-/** Throws at the first element that is too far off, with how many there are. `note` is told the largest share first. */
+/** Throws at the first wrong element, with the number of wrong elements. First passes the largest share to `note`. */
 export function compare(
   label: string,
   got: Numbers,

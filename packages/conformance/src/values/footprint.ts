@@ -6,7 +6,7 @@ type Collect = () => void;
 
 let known: Collect | undefined;
 
-/** The garbage collector, which a program may ask for without a flag. */
+/** The garbage collector, without a command-line flag. */
 function collector(): Collect {
   if (known) return known;
   setFlagsFromString('--expose-gc');
@@ -16,7 +16,7 @@ function collector(): Collect {
 
 const turn = () => new Promise<void>((resolve) => setTimeout(resolve, 5));
 
-/** Lets go of what nothing refers to; memory of arrays is given back a turn later, threads end when they like. */
+/** Collects garbage. Array memory is freed a turn later; threads end at any time. */
 export async function settle(): Promise<void> {
   for (let i = 0; i < 2; i++) {
     collector()();
@@ -24,7 +24,7 @@ export async function settle(): Promise<void> {
   }
 }
 
-/** Bytes in use, as seen from outside the driver: of JavaScript's arrays, of the process, of a device with memory of its own. */
+/** Bytes in use, seen from outside the driver: JavaScript arrays, the process, a device with its own memory. */
 export interface Footprint {
   readonly arrays: number;
   readonly process: number;
@@ -37,13 +37,13 @@ export function footprint({ profile, freeMemory }: Backend): Footprint {
   return { arrays: arrayBuffers, process: rss, device };
 }
 
-/** By how much the one that grew most has grown. */
+/** Growth of the number that grew most. */
 export const grownBy = (after: Footprint, before: Footprint): number =>
   Math.max(after.arrays - before.arrays, after.process - before.process, after.device - before.device);
 
 const steady = 2 ** 20;
 
-/** The footprint once it no longer falls: what was let go before is freed in the background. */
+/** The footprint once it no longer falls: memory may be freed in the background. */
 export async function settledFootprint(backend: Backend): Promise<Footprint> {
   let last = footprint(backend);
   for (let look = 0; look < 10; look++) {

@@ -13,12 +13,12 @@ import {
   type Weight,
 } from '@quern/core';
 
-/** An operand of a case. A quantised weight brings its bytes; `values` are then what they decode to. */
+/** An operand of a case. A quantised weight has its bytes; `values` are the decoded bytes. */
 export interface Operand extends SampleOperand {
   readonly bytes?: Uint8Array;
-  /** The same as the definition receives it, where that is known already. */
+  /** The operand in the form of the definition, if known already. */
   readonly numbers?: Numbers;
-  /** The weight, where the backend has it already. */
+  /** The weight, if already loaded. */
   readonly loaded?: Weight;
 }
 export type Operands = Readonly<Record<string, Operand>>;
@@ -30,7 +30,7 @@ const halves = {
 
 const isHalf = (format: string): format is keyof typeof halves => format in halves;
 
-/** `value` as a dtype or dense format stores it. */
+/** `value` rounded to a dtype or dense format. */
 export function stored(format: string, value: number): number {
   if (isHalf(format)) return halves[format].widen(halves[format].narrow(Math.fround(value)));
   return format === 'f32' ? Math.fround(value) : value;
@@ -40,20 +40,20 @@ export function stored(format: string, value: number): number {
 export const bitsOf = (values: ArrayLike<number>, format: keyof typeof halves): Uint16Array =>
   Uint16Array.from(values, (value) => halves[format].narrow(Math.fround(value)));
 
-/** The array that holds an operand's values; 16-bit floats as bit patterns. */
+/** The array of an operand's values; 16-bit floats as bit patterns. */
 export function hostValues({ format, values }: SampleOperand): Int32Array | Float32Array | Uint16Array {
   if (isHalf(format)) return bitsOf(values, format);
   return format === 'i32' ? Int32Array.from(values) : Float32Array.from(values);
 }
 
-/** The same for a cache buffer, which may also be i8. */
+/** The array of a cache buffer, which may also be i8. */
 export const bufferValues = (operand: SampleOperand): HostArray =>
   operand.format === 'i8' ? Int8Array.from(operand.values) : hostValues(operand);
 
 export const bytesOf = (array: HostArray): Uint8Array =>
   new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
 
-/** What a kernel receives, and so what the definition receives: the values as stored. */
+/** The values that kernel and definition receive: as stored. */
 export function received({ shape, format, values, bytes, numbers }: Operand): Numbers {
   if (numbers) return numbers;
   if (format === 'i32') return { shape, data: Int32Array.from(values) };
@@ -61,13 +61,16 @@ export function received({ shape, format, values, bytes, numbers }: Operand): Nu
   return { shape, data };
 }
 
-/** Widens what was read back. */
+/** Widens values read back. */
 export function numbersOf(array: HostArray, dtype: DType, shape: readonly number[]): Numbers {
   if (isHalf(dtype)) return { shape, data: Float64Array.from(array, halves[dtype].widen) };
   return { shape, data: dtype === 'i32' ? Int32Array.from(array) : Float64Array.from(array) };
 }
 
-/** The numbers that a cache buffer stands for, [blocks, blockSize, Hk, d], and how far each may be taken to reach: with scales, its head's largest. */
+/**
+ * Numbers of a cache buffer, [blocks, blockSize, Hk, d], and the magnitude for the tolerance of each: with scales, the
+ * largest of its head.
+ */
 export function cachedNumbers(
   format: string,
   buffer: Numbers,
@@ -87,7 +90,7 @@ export function cachedNumbers(
   return { numbers: { shape: [...buffer.shape.slice(0, -1), d], data }, reach };
 }
 
-/** Room for a result. */
+/** Zeros for a result. */
 export function emptyNumbers(shape: readonly number[], dtype: string): Numbers {
   const count = elementCount(shape);
   return { shape, data: dtype === 'i32' ? new Int32Array(count) : new Float64Array(count) };

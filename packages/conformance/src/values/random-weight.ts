@@ -4,8 +4,8 @@ import type { Codec } from '../conformance-options.js';
 import type { Operand } from './numbers.js';
 
 /**
- * Random blocks whose values are finite and of a size that sums can show. Since most blocks of random bytes are not, half of
- * each comes from the one before it.
+ * Random blocks with finite values of a magnitude that sums can show. Most blocks of random bytes are not like that, so
+ * half of each block is copied from the block before it.
  */
 function randomBlocks({ blockSize, blockBytes, decode }: Codec, seed: number, count: number): Uint8Array {
   const next = random(seed);
@@ -27,13 +27,13 @@ function isModerate(values: Float32Array): boolean {
   let largest = 0;
   for (let i = 0; i < values.length; i++) {
     const magnitude = Math.abs(values[i]!);
-    if (!(magnitude < 100)) return false; // nor is a NaN
+    if (!(magnitude < 100)) return false; // false for NaN too
     if (magnitude > largest) largest = magnitude;
   }
   return largest > 0.01;
 }
 
-/** A random weight in a block format, made when it is first looked at: most cases are listed and not run. */
+/** A random weight in a block format, made at first use: most cases are listed and not run. */
 class RandomWeight implements Operand {
   readonly format: string;
   private made: { readonly bytes: Uint8Array; readonly values: Float32Array } | undefined;
@@ -65,7 +65,7 @@ class RandomWeight implements Operand {
 
 const known = new WeakMap<Codec, Map<string, RandomWeight>>();
 
-/** A random weight [.., N, blocks · blockSize], the same one for every driver that is tested with this codec. */
+/** A random weight [.., N, blocks · blockSize]: the same for every driver tested with this codec. */
 export function randomWeight(
   codec: Codec,
   seed: number,

@@ -1,10 +1,10 @@
 import type { BackendErrorCode } from '@quern/core';
 
-/** The stable code of an error; undefined where it has none. */
+/** The stable code of an error; undefined without one. */
 export const codeOf = (error: unknown): unknown =>
   error instanceof Error && 'code' in error ? error.code : undefined;
 
-/** Runs `act`, which must throw or reject with one of these codes, and gives its error. Throws otherwise. */
+/** Runs `act`, which must throw or reject with one of these codes, and returns its error. Throws otherwise. */
 export async function refusal(
   wanted: BackendErrorCode | readonly BackendErrorCode[],
   act: () => unknown,

@@ -1,9 +1,9 @@
-/** How far rows of logits, or embeddings, are from those of a reference. */
+/** Difference of rows (logits or embeddings) from a reference's rows. */
 export interface RowsComparison {
   readonly rows: number;
-  /** Largest ‖got − want‖ / ‖want − mean(want)‖ of a row; Infinity where anything is not finite. */
+  /** Largest ‖got − want‖ / ‖want − mean(want)‖ of a row; Infinity if a value is not finite. */
   readonly error: number;
-  /** Rows whose largest element is the same one. */
+  /** Rows with the same index of the largest element. */
   readonly agree: number;
 }
 
@@ -21,10 +21,10 @@ function errorOf(got: Float32Array, want: Float32Array): number {
   return Number.isNaN(error) ? Number.POSITIVE_INFINITY : error;
 }
 
-/** Holds rows against a reference's, one by one. Throws RangeError where there are not as many. */
+/** Compares rows with a reference's, one by one. Throws RangeError for different numbers of rows. */
 export function compareRows(got: readonly Float32Array[], want: readonly Float32Array[]): RowsComparison {
   if (got.length !== want.length || got.some((row, i) => row.length !== want[i]!.length))
-    throw new RangeError(`${got.length} rows cannot be held against ${want.length}`);
+    throw new RangeError(`${got.length} rows cannot be compared with ${want.length}`);
   return {
     rows: want.length,
     error: Math.max(0, ...want.map((row, i) => errorOf(got[i]!, row))),

@@ -10,7 +10,7 @@ import {
 import type { Codec } from '../conformance-options.js';
 import { ConformanceError } from '../error.js';
 
-/** A weight twice: as the floats that it means, and as the backend under test has it. */
+/** A weight twice: as floats, and as loaded by the backend under test. */
 export interface WitnessWeight extends DriverWeight {
   readonly name: string;
   readonly values: Float32Array;
@@ -23,7 +23,7 @@ const dense: Readonly<Record<string, (bytes: ArrayBufferLike) => Float32Array>> 
   bf16: (bytes) => Float32Array.from(new Uint16Array(bytes), bf16ToF32),
 };
 
-/** What the bytes of a source mean. Throws BAD_OPTION for a format without a codec. */
+/** Floats of a source's bytes. Throws BAD_OPTION for a format without a codec. */
 export async function floatsOf(source: WeightSource, codecs: readonly Codec[]): Promise<Float32Array> {
   const { name, format, shape } = source;
   const codec = codecs.find((known) => known.format === format);

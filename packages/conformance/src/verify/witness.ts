@@ -23,37 +23,37 @@ import { coarsestFormat } from '../values/compare.js';
 import { bitsOf, numbersOf, type Operand } from '../values/numbers.js';
 import { floatsOf, type WitnessWeight } from './witness-weight.js';
 
-/** An op of a model whose result strays further than its tolerance. */
+/** An op of a model with a result outside its tolerance. */
 export interface Strayed {
   readonly op: string;
-  /** The weight that it took, or the one that an op before it took: it tells the layer. */
+  /** The op's weight, or the weight of an earlier op: it identifies the layer. */
   readonly place: string;
   /** Operands with formats and shapes. */
   readonly operands: string;
-  /** The first wrong element, what it should be and how many there are; or why the op did not run. */
+  /** The first wrong element, its expected value and the number of wrong elements; or why the op did not run. */
   readonly message: string;
 }
 
-/** What came of running a model op by op. */
+/** Result of a model run op by op. */
 export interface OpComparison {
-  /** Ops that were compared. */
+  /** Number of compared ops. */
   readonly compared: number;
-  /** The first of them that strayed. */
+  /** The first op outside its tolerance. */
   readonly first: Strayed | undefined;
   readonly strayed: number;
-  /** How near each op came to its tolerance, by format; `case` is the place. */
+  /** Largest error of each op as a share of its tolerance, by format; `case` is the place. */
   readonly closeness: readonly Closeness[];
 }
 
 export interface Witness {
-  /** Computes by the definitions of the op table, and gives each op's operands to the backend under test as well. */
+  /** Computes by the definitions of the op table, and also runs each op on the backend under test. */
   readonly backend: Backend;
   readonly comparison: OpComparison;
 }
 
 const isWeight = (operand: KernelMemory | KernelWeight): operand is KernelWeight => operand.kind === 'weight';
 
-/** An operand as the definition and the backend under test take it. */
+/** An operand in the form for the definition and the backend under test. */
 function operandOf(operand: KernelMemory | KernelWeight): Operand {
   const { shape } = operand;
   if (isWeight(operand)) {
@@ -69,7 +69,7 @@ const describe = (operands: Readonly<Record<string, Operand>>): string =>
     .map(([name, { format, shape }]) => `${name} ${format}${showShape(shape)}`)
     .join(', ');
 
-/** Puts numbers where a kernel's output or cache lies. */
+/** Writes numbers into a kernel's output or cache. */
 function store({ data }: Numbers, target: KernelMemory): void {
   const to = elements(target);
   const { dtype } = target;
@@ -91,7 +91,7 @@ class Comparing {
     return { compared, strayed, first, closeness: this.log.all };
   }
 
-  /** A kernel that is the op's definition, and compares. */
+  /** A kernel that computes the op's definition and compares. */
   kernel(op: AnyOp): Kernel {
     return async (given, attributes, outputs) => {
       const named = Object.entries(given).map(([name, operand]) => [name, operandOf(operand)] as const);
@@ -158,9 +158,9 @@ function witnessDriver(tested: Backend, codecs: readonly Codec[], comparing: Com
 }
 
 /**
- * A backend that computes by the definitions of the op table, for a model to run on. Each op also runs on `tested`, with
- * the very same operands, and is held to its tolerance. `tested` stays the caller's to dispose.
- * Throws ConformanceError BAD_MODULE where `tested` comes from another copy of core.
+ * A backend that computes by the definitions of the op table, for a model to run on. Each op also runs on `tested` with
+ * the same operands, and its result is checked against the op's tolerance. The caller disposes `tested`. Throws
+ * ConformanceError BAD_MODULE if `tested` comes from another copy of core.
  */
 export function witnessBackend(tested: Backend, codecs: readonly Codec[] = []): Witness {
   const comparing = new Comparing(tested);

@@ -7,7 +7,7 @@ import type { QuantGguf } from './quant-gguf.js';
 import type { QuantGptq } from './quant-gptq.js';
 import type { Timer } from './timer.js';
 
-/** Every capability, by the name of its property on Backend. Present or absent: that is the only statement of support. */
+/** All capabilities, by property name on Backend. A present property is the only statement of support. */
 export interface Capabilities {
   readonly pagedKv: PagedKv;
   readonly moeFused: MoeFused;

@@ -1,7 +1,7 @@
-/** Element types of caches that a backend may have beside f32 and f16. */
+/** Optional element types of caches, besides f32 and f16. */
 export type QuantKvDtype = 'bf16' | 'int8';
 
-/** Caches of other element types than f32 and f16: `KvCacheOptions.dtype` takes those that are listed here. */
+/** Caches of other element types than f32 and f16. `KvCacheOptions.dtype` accepts the types in `dtypes`. */
 export interface KvQuant {
   /** 'int8' keeps one f32 scale per token and kv head (max|x| / 127). */
   readonly dtypes: ReadonlySet<QuantKvDtype>;

@@ -11,7 +11,7 @@ export interface MoeRouting {
   readonly renormalise: boolean;
 }
 
-/** A mixture-of-experts feed-forward as one entry of the plan, for one row and for many. */
+/** A mixture-of-experts feed-forward as one entry of the plan, for any number of rows. */
 export interface MoeFused {
   /**
    * residual + Σ over the chosen experts e of p_e · down_e(swiglu(gate_e(x), up_e(x))), where p = softmax(x · routerᵀ):

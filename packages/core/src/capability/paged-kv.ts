@@ -1,8 +1,8 @@
 import type { KvCache, KvCacheOptions } from '../kv/kv-cache.js';
 
-/** Caches cut into blocks that sequences take as they grow, through a block table. */
+/** Caches in blocks. A sequence takes blocks as it grows, through a block table. */
 export interface PagedKv {
-  /** Tokens per block at which the kernels are fast. All other sizes give the same values, perhaps slower. */
+  /** Tokens per block with fast kernels. Other sizes give the same values, perhaps slower. */
   readonly blockSizes: readonly number[];
   /**
    * A cache of `blocks` blocks of `blockSize` tokens, shared by any number of sequences.

@@ -1,7 +1,7 @@
 import type { WeightFormat } from '../weight.js';
 
-/** Weights in GGUF block formats, read natively: `loadWeight` takes them as they lie in the file. */
+/** Weights in GGUF block formats. `loadWeight` takes the bytes of the file unchanged. */
 export interface QuantGguf {
-  /** The formats `embed`, `linear` and the fused projections compute with; an error bound for each is in the op table. */
+  /** Formats for `embed`, `linear` and the fused projections. The op table has an error bound for each. */
   readonly formats: ReadonlySet<WeightFormat>;
 }

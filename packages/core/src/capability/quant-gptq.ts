@@ -17,22 +17,22 @@ export interface GptqSource {
   readonly scales: WeightBytes;
   /** int32 [K], the group of each column (act-order); absent: column ÷ groupSize. */
   readonly groupIndex?: WeightBytes | undefined;
-  /** Zero points are stored less one (version 1) or as they are (version 2). */
+  /** Zero points are stored minus one (version 1) or unchanged (version 2). */
   readonly version: 1 | 2;
 }
 
-/** GPTQ weights, reshuffled once at load; `linear` takes the result as any other weight. */
+/** GPTQ weights, repacked once at load. `linear` takes the result like any other weight. */
 export interface QuantGptq {
   readonly bits: ReadonlySet<4 | 8>;
-  /** Throws BAD_WEIGHT where the parts do not fit each other, UNSUPPORTED for other bits. */
+  /** Throws BAD_WEIGHT if the parts do not fit each other, UNSUPPORTED for other bits. */
   loadWeight(source: GptqSource): Promise<Weight>;
 }
 
-/** Groups of columns of a matrix. */
+/** Number of column groups of a matrix. */
 export const gptqGroups = ({ shape: [, K], groupSize }: Pick<GptqSource, 'shape' | 'groupSize'>): number =>
   groupSize === -1 ? 1 : Math.ceil(K / groupSize);
 
-/** Bytes that each part must have. */
+/** Required bytes of each part. */
 export function gptqPartBytes(source: GptqSource): Readonly<Record<GptqPart, number>> {
   const { bits, shape } = source;
   const [N, K] = shape;
@@ -47,7 +47,7 @@ export function gptqPartBytes(source: GptqSource): Readonly<Record<GptqPart, num
 
 type GptqPart = 'qweight' | 'qzeros' | 'scales' | 'groupIndex';
 
-/** Throws BAD_WEIGHT where sizes are impossible or a part has another length than they imply. */
+/** Throws BAD_WEIGHT for impossible sizes or a part of the wrong length. */
 export function checkGptqSource(source: GptqSource): void {
   const bad = (message: string) =>
     new BackendError('BAD_WEIGHT', `[quantGptq.loadWeight] '${source.name}': ${message}`);

@@ -1,15 +1,17 @@
 import type { Step } from '../step.js';
 
 export interface OpTime {
-  /** Name in the op table, fused ops under their own. */
+  /** Name in the op table; a fused op has its own name. */
   readonly op: string;
-  /** The op and the weight that it reads: 'linear blk.3.attn_q.weight'; without one, the weight before it: 'silu after …'. */
+  /**
+   * Op and its weight: 'linear blk.3.attn_q.weight'. An op without a weight names the weight before it: 'silu after …'.
+   */
   readonly name: string;
   readonly milliseconds: number;
 }
 
 /** Device time per op. */
 export interface Timer {
-  /** Runs a recorded step and tells what each op took, in the order in which they ran. */
+  /** Runs a recorded step. Resolves to the time of each op, in run order. */
   run(step: Step): Promise<readonly OpTime[]>;
 }

@@ -2,16 +2,16 @@ import type { Backend } from '../backend.js';
 import { BackendError } from '../error.js';
 import { type Capabilities, type CapabilityName, capabilityNames } from './index.js';
 
-/** A Backend that is known to have some capabilities: `With<'pagedKv' | 'graph'>`. */
+/** A Backend with certain capabilities: `With<'pagedKv' | 'graph'>`. */
 export type With<Name extends CapabilityName> = Backend & Pick<Capabilities, Name>;
 
-/** What a language-model server asks for. */
+/** Capabilities for a language-model server. */
 export type LlmBackend = With<'pagedKv' | 'graph'>;
 
-/** The same for files with quantised weights. */
+/** Plus quantised weights of GGUF files. */
 export type QuantLlmBackend = With<'pagedKv' | 'graph' | 'quantGguf'>;
 
-/** The same for mixtures of experts. */
+/** Capabilities for a server of mixture-of-experts models. */
 export type MoeLlmBackend = With<'pagedKv' | 'graph' | 'moeFused'>;
 
 /** Type guard: the backend has all the named capabilities. */
@@ -19,7 +19,7 @@ export function has<Name extends CapabilityName>(backend: Backend, ...names: Nam
   return names.every((name) => backend[name] !== undefined);
 }
 
-/** Assertion: throws UNSUPPORTED, naming what is missing and what there is. */
+/** Assertion: throws UNSUPPORTED with the missing and the present capabilities. */
 export function need<Name extends CapabilityName>(
   backend: Backend,
   ...names: Name[]

@@ -11,7 +11,7 @@ const x = { kind: 'tensor', dtypes: ['f32'] } as const;
 const allReduce = defineOp({
   name: 'allReduce',
   doc:
-    'x of every rank of a group, all of one shape, combined element by element: by 0 sum, 1 largest, 2 least. Every rank gets the same bits, ' +
+    'Combines x of every rank of a group, all of one shape, element by element; `by`: 0 sum, 1 max, 2 min. Every rank gets the same bits, ' +
     'within 10⁻⁶ of Σ|x|.',
   operands: { x },
   attributes: { by: 'i32' },
@@ -45,8 +45,8 @@ const allGather = defineOp({
 });
 
 /**
- * Ops between the devices of a group: of drivers that declare `collective`, and of no others. The definitions are those of one
- * rank by itself; the kit holds a group to the docs.
+ * Ops between the devices of a group, only for drivers that declare `collective`. Each definition covers one rank
+ * alone; the conformance kit tests a group against the docs.
  */
 export const collectiveOps = { allReduce, allGather } as const satisfies Record<string, AnyOp>;
 

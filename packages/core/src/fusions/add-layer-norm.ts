@@ -4,10 +4,10 @@ import type { Numbers } from '../op/numbers.js';
 import { layerNorm, rowStatistics } from '../ops/layer-norm.js';
 import { floats, normal, zeros } from '../testing/samples.js';
 
-/** Largest share of a sum that is lost where it is rounded to f32, in units of the relative tolerance. */
+/** Largest share of a sum lost by rounding to f32, in units of the relative tolerance. */
 const lostOfSum = 1 / 64;
 
-/** What rounding the sum changes in y: a row that lies far from zero, and close together, shows it most. */
+/** Error in y from the rounding of the sum. Largest for a row with a mean far from zero and a small variance. */
 function addLost(sum: Numbers, w: Numbers, eps: number, y: Numbers): void {
   const width = lastDim(sum.shape);
   for (let at = 0; at < sum.data.length; at += width) {

@@ -37,7 +37,7 @@ export const gateUpSwiglu = defineOp({
     defineLinear(x, up, undefined, u);
     swiglu.define({ gate: g, up: u }, {}, [y!]);
   },
-  /** An error of silu is at most 1.1 times its argument's, so both products' magnitudes multiply. */
+  /** The error of silu is at most 1.1 times the error of its argument, so both products' magnitudes multiply. */
   magnitude({ x, gate, up }, _attributes, [y]) {
     const [g, u] = [like(y!), like(y!)];
     linearMagnitude(x, gate, undefined, g);

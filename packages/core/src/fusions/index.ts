@@ -8,7 +8,10 @@ import { moe } from './moe.js';
 import { qkNormRopeAppend } from './qk-norm-rope-append.js';
 import { qkvLinear } from './qkv-linear.js';
 
-/** Every fused op. A driver may have kernels for any of them; each is defined by core ops. Plans are rewritten to use them; `moe` is asked for by name. */
+/**
+ * Every fused op. Drivers may have kernels for any of them. Core ops define each. Core rewrites plans to use them; only
+ * `moe` is recorded by name.
+ */
 export const fusedOps = {
   addRmsNorm,
   gateUpSwiglu,

@@ -5,7 +5,7 @@ import { as, normal } from '../testing/samples.js';
 
 export const linearArgmax = defineOp({
   name: 'linearArgmax',
-  doc: 'argmax(x · wᵀ): [T, K], [N, K] → [T] as i32, without the N products ever being stored.',
+  doc: 'argmax(x · wᵀ): [T, K], [N, K] → [T] as i32, without storing the N products.',
   operands: { x: { kind: 'tensor', dtypes: ['f32'] }, w: { kind: 'weight' } },
   attributes: {},
   replaces: '`argmax(linear(x, w))`, without bias or batchInvariant, where the logits have no other reader',

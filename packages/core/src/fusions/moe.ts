@@ -32,7 +32,7 @@ const combined = (a: Numbers, b: Numbers, of: (a: number, b: number) => number):
   data: Float64Array.from(a.data, (value, i) => of(value, b.data[i]!)),
 });
 
-/** The experts of each row and what their outputs are multiplied with: ids and weights [T, k]. */
+/** Experts of each row, and the factors of their outputs: ids and weights [T, k]. */
 function route({ x, router }: Operands, { chosen, renormalise }: Routing) {
   const T = rowCount(x.shape);
   const scores = zeros(T, router.shape[0]!);
@@ -59,7 +59,7 @@ const roundingOf = byExpert(expertLinear.rounding!);
 const add = (a: number, b: number) => a + b;
 const multiply = (a: number, b: number) => a * b;
 
-/** h [T, k, F] with the same experts' `down`, by `form` → [T, k, D]. */
+/** h [T, k, F] times `down` of the same experts, by `form` → [T, k, D]. */
 function projectDown(form: ByExpert, h: Numbers, { down }: Operands, ids: Numbers): Numbers {
   const [T, k, F] = h.shape as [number, number, number];
   const y = form({ x: viewed(h, T * k, F), w: down, ids: viewed(ids, T * k, 1) });
@@ -75,10 +75,10 @@ function defineMoe(operands: Operands, routing: Routing, y: Numbers): void {
   y.data.set(combined(y, residual, add).data);
 }
 
-/** silu errs at most 1.1 times as much as its argument. */
+/** The error of silu is at most 1.1 times the error of its argument. */
 const siluSlope = 1.1;
 
-/** Σ|terms| of the products, one inside the other, and of what an error of the router's scores changes. */
+/** Σ|terms| of the nested products, plus the effect of errors in the router scores. */
 function moeMagnitude(operands: Operands, routing: Routing, y: Numbers): void {
   const { x, router, gate, up, residual } = operands;
   const { ids, weights } = route(operands, routing);
@@ -97,7 +97,7 @@ function moeMagnitude(operands: Operands, routing: Routing, y: Numbers): void {
   y.data.set(combined(y, residual, (sum, value) => sum + Math.abs(value)).data);
 }
 
-/** What rounding x changes in h, and what that and the rounding of h change in the sum. */
+/** Error in h from rounding x, and error in the sum from both that and the rounding of h. */
 function moeRounding(operands: Operands, routing: Routing, y: Numbers): void {
   const { x, gate, up } = operands;
   const { ids, weights } = route(operands, routing);
@@ -115,13 +115,13 @@ function moeRounding(operands: Operands, routing: Routing, y: Numbers): void {
 
 const dot = (a: Float32Array, b: Float32Array) => a.reduce((sum, value, i) => sum + value * b[i]!, 0);
 
-/** Whether the best `chosen` scores lie clearly apart from the others. */
+/** Whether a clear gap separates the best `chosen` scores from the others. */
 function isClear(scores: readonly number[], chosen: number, gap: number): boolean {
   const falling = [...scores].sort((a, b) => b - a);
   return chosen === scores.length || falling[chosen - 1]! - falling[chosen]! > gap;
 }
 
-/** x [T, D] and a router [E, D] whose choices no rounding changes: rows that leave it in doubt are drawn again. */
+/** x [T, D] and a router [E, D] whose choices no rounding changes. Rows with unclear choices are drawn again. */
 export function clearRouting(seed: number, [T, D, E]: readonly [number, number, number], chosen: number) {
   const router = normal(seed, [E, D], 1 / Math.sqrt(D)); // scores of the order of one
   const values = new Float32Array(T * D);
@@ -137,7 +137,7 @@ export function clearRouting(seed: number, [T, D, E]: readonly [number, number, 
   return { x: { shape: [T, D], format: 'f32', values } satisfies SampleOperand, router };
 }
 
-/** Operands beside the experts' matrices. */
+/** Operands except the experts' matrices. */
 export function moeInputs(
   seed: number,
   [T, D, E]: readonly [T: number, D: number, E: number],
@@ -146,7 +146,7 @@ export function moeInputs(
   return { ...clearRouting(seed, [T, D, E], chosen), residual: normal(seed + 4, [T, D]) };
 }
 
-/** Operands of random experts; what they compute is about as large as x. */
+/** Operands of random experts. The output is about as large as x. */
 export function moeOperands(
   seed: number,
   [T, D, E, F]: readonly [T: number, D: number, E: number, F: number],
@@ -172,7 +172,7 @@ const sample = (
 
 export const moe = defineOp({
   name: 'moe',
-  doc: 'A mixture of experts: residual + Σ over the `chosen` experts e of largest p of p_e · down_e(swiglu(gate_e(x), up_e(x))), p = softmax(x · routerᵀ), divided by the sum of the chosen where `renormalise` is 1: x [T, D], router [E, D], gate and up [E, F, D], down [E, D, F], residual [T, D] → [T, D]. Ties go to the lowest expert. Asked for by the capability moeFused.',
+  doc: 'A mixture of experts: residual + Σ over the `chosen` experts e with the largest p_e of p_e · down_e(swiglu(gate_e(x), up_e(x))), p = softmax(x · routerᵀ), with renormalise = 1 divided by the sum of the chosen p_e: x [T, D], router [E, D], gate and up [E, F, D], down [E, D, F], residual [T, D] → [T, D]. Ties go to the lowest expert. Recorded through the capability moeFused.',
   source:
     'Shazeer et al. 2017, Outrageously Large Neural Networks, eq. 1; Jiang et al. 2024, Mixtral of Experts, §2.1',
   operands: {
@@ -234,9 +234,9 @@ export const moe = defineOp({
     ) => ({ name, operands: { ...operands, ...changes }, attributes, code, when: 'record' as const });
     return [
       wrong('a router of more experts', { router: normal(81, [5, 16]) }),
-      wrong('down not turned', { down: normal(82, [4, 8, 16]) }),
-      wrong('more experts chosen than there are', {}, { chosen: 5, renormalise: 1 }, 'BAD_ARGUMENT'),
-      wrong('a residual of other rows', { residual: normal(83, [3, 16]) }),
+      wrong('down not transposed', { down: normal(82, [4, 8, 16]) }),
+      wrong('more experts chosen than exist', {}, { chosen: 5, renormalise: 1 }, 'BAD_ARGUMENT'),
+      wrong('a residual with another number of rows', { residual: normal(83, [3, 16]) }),
     ];
   },
 });

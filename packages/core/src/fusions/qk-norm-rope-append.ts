@@ -11,7 +11,7 @@ const tensor = { kind: 'tensor', dtypes: ['f32'] } as const;
 const norm = { kind: 'weight', optional: true } as const;
 const cache = { kind: 'buffer', dtypes: cacheDtypes, written: true } as const;
 
-/** Head-wise norm (where there is one), then rotation. */
+/** Norm of each head (if there is one), then rotation. */
 function normAndRotate(
   x: Numbers,
   w: Numbers | undefined,
@@ -50,7 +50,7 @@ export const qkNormRopeAppend = defineOp({
   name: 'qkNormRopeAppend',
   doc:
     'Head-wise rmsNorm of q [T, H, d] and k [T, Hk, d] (each optional), rotation of both by a ropeTable, and the write of k and v into the cache at slots [T]; ' +
-    'gives the rotated q.',
+    'output: the rotated q.',
   operands: {
     q: tensor,
     k: tensor,
@@ -88,7 +88,7 @@ export const qkNormRopeAppend = defineOp({
     f32: { absolute: 2e-6, relative: 8e-6 },
     f16: { absolute: 2e-6, relative: 1e-3 },
     bf16: { absolute: 2e-6, relative: 8e-3 },
-    quantised: { absolute: 2e-6, relative: 8e-3 }, // of an i8 cache: a step, 1/127 of the head's largest
+    quantised: { absolute: 2e-6, relative: 8e-3 }, // i8 cache: one step is max|x| of the head / 127
   },
   samples: () => [
     sample('interleaved', 0, false),

@@ -2,40 +2,43 @@ import { BackendError } from '../error.js';
 import type { Tensor } from '../tensor.js';
 import type { KvSequence } from './kv-sequence.js';
 
-/** The last `rows` tokens of a sequence take part in a step. */
+/** The last `rows` tokens of a sequence, as part of a step. */
 export interface BatchEntry {
   readonly sequence: KvSequence;
   readonly rows: number;
 }
 
-/** A ragged batch as host arrays, T rows of S sequences, to be made inputs of a step or written into a captured graph. */
+/**
+ * A ragged batch as host arrays: T rows of S sequences. They become inputs of a step, or are written into a captured
+ * graph.
+ */
 export interface BatchArrays {
   /** [T] position of each row in its sequence. */
   readonly positions: Int32Array;
-  /** [S + 1] where each sequence's rows begin. */
+  /** [S + 1] first row of each sequence, then T. */
   readonly cuSeqlens: Int32Array;
-  /** [S] tokens of each sequence, the rows of this step included. */
+  /** [S] tokens of each sequence, including the rows of this step. */
   readonly kvLengths: Int32Array;
   /** [T] cache slot of each row. */
   readonly slots: Int32Array;
   /** [S, B] blocks of each sequence. */
   readonly blockTable: Int32Array;
-  /** [S] the last row of each sequence, whose logits choose the next token. */
+  /** [S] last row of each sequence: its logits choose the next token. */
   readonly lastRows: Int32Array;
 }
 
-/** The same as tensors of a step. Prefill, decode and a mix of both look alike. */
+/** The same arrays as tensors of a step. Prefill, decode and mixed batches have the same form. */
 export type AttentionBatch = { readonly [Name in keyof BatchArrays]: Tensor };
 
-/** What attention without a cache needs to know of a ragged batch. */
+/** The ragged batch of attention without a cache. */
 export interface UncachedBatch {
-  /** [S + 1] where each sequence's rows of q begin. */
+  /** [S + 1] first row of q of each sequence. */
   readonly cuSeqlens: Tensor;
-  /** [S + 1] where each sequence's keys begin; absent: as the rows, each sequence seeing itself. */
+  /** [S + 1] first key of each sequence; absent: equal to `cuSeqlens` (self-attention). */
   readonly cuKeys?: Tensor;
 }
 
-/** @throws BackendError BAD_ARGUMENT where an entry names more rows than its sequence has tokens */
+/** @throws BackendError BAD_ARGUMENT if an entry has more rows than its sequence has tokens */
 export function describeBatch(entries: readonly BatchEntry[], tableWidth: number): BatchArrays {
   const rows = entries.reduce((sum, entry) => sum + entry.rows, 0);
   const arrays: BatchArrays = {

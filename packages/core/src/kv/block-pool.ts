@@ -1,8 +1,8 @@
 import { BackendError } from '../error.js';
 
 /**
- * The one owner of a cache's blocks. A block is free or held by one or more sequences (shared prefixes); the count of
- * free blocks is exact at all times.
+ * Owner of all blocks of a cache. A block is free or held by one or more sequences (shared prefixes). The count of free
+ * blocks is exact at all times.
  */
 export class BlockPool {
   private readonly free: number[];
@@ -31,19 +31,19 @@ export class BlockPool {
     return taken;
   }
 
-  /** One more holder for a block in use. */
+  /** Adds a holder to a block in use. */
   share(block: number): void {
     this.needHeld(block);
     this.holders[block]!++;
   }
 
-  /** One holder less; the last one frees the block. */
+  /** Removes a holder. The last holder frees the block. */
   release(block: number): void {
     this.needHeld(block);
     if (--this.holders[block]! === 0) this.free.push(block);
   }
 
-  /** How many sequences hold a block; 0 when it is free. */
+  /** Number of sequences that hold a block; 0: free. */
   holdersOf(block: number): number {
     return this.holders[block] ?? 0;
   }

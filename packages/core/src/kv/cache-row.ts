@@ -3,10 +3,10 @@ import type { Numbers } from '../op/numbers.js';
 /** Element types of cache buffers. */
 export const cacheDtypes = ['f32', 'f16', 'bf16', 'i8'] as const;
 
-/** Bytes that follow the d elements of a head in an i8 cache: their scale, an f32, little-endian. */
+/** Bytes after the d elements of a head in an i8 cache: the scale, an f32, little-endian. */
 export const scaleBytes = 4;
 
-/** Elements of a head in a slot of a cache: d, and with i8 the bytes of its scale too. */
+/** Elements of a head in a cache slot: d; i8: d plus the bytes of its scale. */
 export const cacheRow = (dtype: string, headDim: number): number =>
   headDim + (dtype === 'i8' ? scaleBytes : 0);
 
@@ -21,9 +21,9 @@ function roundHalfEven(x: number): number {
 }
 
 /**
- * Writes a head of an i8 cache: its scale is max|x| / 127 as f32, an element the whole number nearest to x / scale as f32
- * (ties to even; at most 127 either way, which matters where the scale is subnormal; 0 where it is 0). A head with
- * anything that is not finite gets a scale of NaN.
+ * Writes a head of an i8 cache. scale = max|x| / 127 as f32; element = x / scale as f32, rounded to the nearest whole
+ * number (ties to even), clamped to ±127 (needed for a subnormal scale). Scale 0: elements 0. A head with a NaN or
+ * infinity gets scale NaN.
  */
 export function putHead(
   x: Numbers['data'],

@@ -16,8 +16,8 @@ export interface KvSpec {
 }
 
 /**
- * Keys or values of one layer on a device. Their layout there is the driver's own. Host code copies whole blocks in and out, in
- * canonical form: [blockSize, Hk, d] per block; with i8 [blockSize, Hk, d + 4], see `cacheRow`.
+ * Keys or values of one layer on a device, in the driver's own layout. Host code copies whole blocks in and out in
+ * canonical form: [blockSize, Hk, d] per block; i8: [blockSize, Hk, d + 4], see `cacheRow`.
  */
 export interface KvBuffer {
   readonly kind: 'buffer';
@@ -27,17 +27,17 @@ export interface KvBuffer {
   /** Bytes of all blocks in canonical form. */
   readonly byteLength: number;
   readonly disposed: boolean;
-  /** Blocks `first` to `first + count` in canonical form. Rejects with BAD_ARGUMENT outside the buffer. */
+  /** Blocks [first, first + count) in canonical form. Rejects with BAD_ARGUMENT outside the buffer. */
   readBlocks(first: number, count?: number): Promise<Uint8Array>;
-  /** Replaces whole blocks from `first` on. Rejects with BAD_ARGUMENT outside the buffer, or for a part of a block. */
+  /** Replaces whole blocks from `first` on. Rejects with BAD_ARGUMENT outside the buffer or for a part of a block. */
   writeBlocks(first: number, bytes: Uint8Array): Promise<void>;
   dispose(): void;
   [Symbol.dispose](): void;
 }
 
-/** Memory for caches in a layout of the driver's own. Blocks cross the border in canonical form, see `KvBuffer`. */
+/** Cache memory in a layout of the driver's own. Blocks enter and leave in canonical form, see `KvBuffer`. */
 export interface DriverKv<B extends DriverBuffer = DriverBuffer> {
-  /** A zeroed buffer, numbered with those of `memory`, and freed by `memory.free`. Throws OUT_OF_MEMORY. */
+  /** A zeroed buffer. Its id is unique among the buffers of `memory`; `memory.free` frees it. Throws OUT_OF_MEMORY. */
   allocate(spec: KvSpec): B;
   /** Fills `bytes` with `count` blocks from `first` on. */
   read(buffer: B, first: number, count: number, bytes: Uint8Array): Promise<void>;

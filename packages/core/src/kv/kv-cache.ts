@@ -9,8 +9,8 @@ import type { KvBuffer, KvSpec } from './kv-buffer.js';
 import { KvSequence } from './kv-sequence.js';
 
 /**
- * Element types of caches. Every backend has f32 and f16; `kvQuant` lists which of the others it has. 'int8' keeps whole
- * numbers and one f32 scale per token and kv head, max|x| / 127.
+ * Element types of caches. Every backend has f32 and f16; `kvQuant` lists the others it has. 'int8': whole numbers with
+ * one f32 scale per token and kv head, max|x| / 127.
  */
 export type KvDtype = 'f32' | 'f16' | QuantKvDtype;
 
@@ -20,7 +20,7 @@ export const kvElements = { f32: 'f32', f16: 'f16', bf16: 'bf16', int8: 'i8' } a
   DType
 >;
 
-/** Throws UNSUPPORTED where the backend cannot keep such a cache. */
+/** Throws UNSUPPORTED if the backend has no caches of this type. */
 export function needKvDtype(backend: KvBackend, dtype: KvDtype): void {
   if (dtype === 'f32' || dtype === 'f16' || backend.kvQuant?.dtypes.has(dtype)) return;
   const kept = ['f32', 'f16', ...(backend.kvQuant?.dtypes ?? [])].join(', ');
@@ -34,7 +34,7 @@ export interface KvCacheOptions {
   /** d. */
   readonly headDim: number;
   readonly dtype: KvDtype;
-  /** Most tokens of one sequence. */
+  /** Maximum tokens per sequence. */
   readonly context: number;
 }
 
@@ -44,14 +44,14 @@ export interface KvLayer {
   readonly v: KvBuffer;
 }
 
-/** What a cache needs of a backend. */
+/** The parts of a backend that a cache uses. */
 export interface KvBackend {
   readonly name: string;
   readonly kvQuant?: KvQuant;
   kvBuffer(spec: KvSpec): KvBuffer;
 }
 
-/** The backend of all layers of a cache, or one for each layer. Blocks and sequences are the same on all of them. */
+/** One backend for all layers of a cache, or one per layer. Blocks and sequences are the same on all backends. */
 export type KvBackends = KvBackend | readonly KvBackend[];
 
 const areMany = (backends: KvBackends): backends is readonly KvBackend[] => Array.isArray(backends);
@@ -83,7 +83,7 @@ function needSizes(options: Omit<KvCacheOptions, 'context'>, tokens: number): vo
   checkArgument('kvCacheBytes', 'dtype', dtype, dtypeRule, badArgument);
 }
 
-/** Bytes that a cache of `tokens` slots takes, keys and values of all layers together. @throws BackendError BAD_ARGUMENT */
+/** Bytes of a cache of `tokens` slots, keys and values of all layers. @throws BackendError BAD_ARGUMENT */
 export function kvCacheBytes(options: Omit<KvCacheOptions, 'context'>, tokens: number): number {
   needSizes(options, tokens);
   const { layers, kvHeads, headDim } = options;
@@ -92,8 +92,8 @@ export function kvCacheBytes(options: Omit<KvCacheOptions, 'context'>, tokens: n
 }
 
 /**
- * A KvLayer per layer and the blocks they share. A contiguous cache has one block per sequence, as long as the
- * context; a paged one has many small blocks. Models see no difference.
+ * A KvLayer per layer, and the blocks that all layers share. A contiguous cache has one block per sequence, as long as
+ * the context. A paged cache has many small blocks. Models see no difference.
  */
 export class KvCache {
   private readonly pool: BlockPool;
@@ -113,7 +113,7 @@ export class KvCache {
 
   /**
    * Allocates all layers, or none.
-   * @param backends one for all layers, or one for each
+   * @param backends one for all layers, or one per layer
    * @throws BackendError OUT_OF_MEMORY, UNSUPPORTED, BAD_ARGUMENT
    */
   static allocate(backends: KvBackends, options: KvCacheOptions, blocks: number, blockSize: number): KvCache {
@@ -158,14 +158,15 @@ export class KvCache {
     return kvCacheBytes(this.options, this.blocks * this.blockSize);
   }
 
-  /** Bytes of one block in canonical form: of each layer its keys, then its values. */
+  /** Bytes of one block in canonical form: for each layer its keys, then its values. */
   get blockBytes(): number {
     return kvCacheBytes(this.options, this.blockSize);
   }
 
   /**
-   * Copies blocks out, [blocks, blockBytes]: to disk, to the host's memory, to a cache of as many layers, heads and tokens per block
-   * on another backend. The backend's layout does not show. Rejects with BAD_ARGUMENT for a block that is not there.
+   * Copies blocks out, [blocks, blockBytes]: to disk, to host memory, or to another cache with the same layers, heads
+   * and tokens per block. The bytes do not depend on the backend's layout. Rejects with BAD_ARGUMENT for a block
+   * outside the cache.
    */
   async readBlocks(blocks: readonly number[]): Promise<Uint8Array> {
     const bytes = new Uint8Array(blocks.length * this.blockBytes);
@@ -179,7 +180,10 @@ export class KvCache {
     return bytes;
   }
 
-  /** Copies blocks in, as `readBlocks` gave them. Rejects with BAD_ARGUMENT for other lengths, or a block that is not there. */
+  /**
+   * Copies blocks in, as read by `readBlocks`. Rejects with BAD_ARGUMENT for a wrong length or a block outside the
+   * cache.
+   */
   async writeBlocks(blocks: readonly number[], bytes: Uint8Array): Promise<void> {
     if (bytes.length !== blocks.length * this.blockBytes)
       throw new BackendError(
@@ -195,7 +199,10 @@ export class KvCache {
       }
   }
 
-  /** What a step needs to know of a batch whose tokens have been appended to their sequences. Tables are as wide as the context. */
+  /**
+   * The batch arrays of a step, after its tokens have been appended to their sequences. Block tables are as wide as the
+   * context.
+   */
   describe(entries: readonly BatchEntry[]): BatchArrays {
     return describeBatch(entries, this.maxBlocks);
   }
@@ -222,7 +229,7 @@ function needPositive(values: object): void {
       );
 }
 
-/** A cache in which each of `sequences` sequences has one stripe as long as the context. Any backend can make one. */
+/** A cache with one stripe per sequence, as long as the context. Works on any backend. */
 export function contiguousKvCache(
   backends: KvBackends,
   options: KvCacheOptions & { readonly sequences: number },

@@ -1,7 +1,7 @@
 import { BackendError } from '../error.js';
 import type { BlockPool } from './block-pool.js';
 
-/** The tokens of one sequence in a cache: how many there are, and in which blocks. */
+/** The tokens of one sequence in a cache: their number and their blocks. */
 export class KvSequence {
   private blocks: number[] = [];
   private tokens = 0;
@@ -10,16 +10,16 @@ export class KvSequence {
   constructor(
     private readonly pool: BlockPool,
     private readonly blockSize: number,
-    /** Most blocks a sequence may hold: the width of block tables. */
+    /** Maximum blocks per sequence: the width of block tables. */
     private readonly maxBlocks: number,
   ) {}
 
-  /** Tokens whose keys and values are in the cache (or will be once the step that appends them has run). */
+  /** Tokens with keys and values in the cache (or pending in a step that has not run). */
   get length(): number {
     return this.tokens;
   }
 
-  /** Most tokens the sequence can hold. */
+  /** Maximum tokens of the sequence. */
   get capacity(): number {
     return this.maxBlocks * this.blockSize;
   }
@@ -28,12 +28,15 @@ export class KvSequence {
     return this.blocks;
   }
 
-  /** The slot of a token's position, for kvAppend. */
+  /** Cache slot of a position, for kvAppend. */
   slot(position: number): number {
     return this.blocks[Math.floor(position / this.blockSize)]! * this.blockSize + (position % this.blockSize);
   }
 
-  /** Makes room for `count` more tokens. Throws OUT_OF_MEMORY (no free block) or BAD_ARGUMENT (past the capacity); then nothing changes. */
+  /**
+   * Makes room for `count` more tokens. Throws OUT_OF_MEMORY (no free block) or BAD_ARGUMENT (over the capacity);
+   * nothing changes then.
+   */
   append(count: number): void {
     this.needLive();
     if (!(Number.isInteger(count) && count >= 0 && this.tokens + count <= this.capacity))
@@ -47,9 +50,9 @@ export class KvSequence {
   }
 
   /**
-   * Forgets all tokens from `length` on, and frees the blocks that held only those. A block that is cut through while
-   * another sequence holds it too is given up whole, since the next token would be written over the other's; so the
-   * sequence may become shorter than `length`: its `length` says what it has.
+   * Forgets all tokens from `length` on and frees their blocks. If a cut block is shared with another sequence, this
+   * sequence gives up the whole block, because the next token would overwrite the other sequence. The sequence may then
+   * be shorter than `length`: read its `length`.
    */
   truncate(length: number): void {
     this.needLive();
@@ -62,8 +65,8 @@ export class KvSequence {
   }
 
   /**
-   * A new sequence that starts with this one's first `length` tokens and shares their blocks. Only whole blocks are
-   * shared, so the new sequence may be shorter than `length`: its `length` says what it has.
+   * A new sequence that starts with the first `length` tokens of this one and shares their blocks. Only whole blocks
+   * are shared. The new sequence may be shorter than `length`: read its `length`.
    */
   fork(length = this.tokens): KvSequence {
     this.needLive();

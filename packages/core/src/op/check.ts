@@ -23,7 +23,7 @@ export function needRank(
     throw badShape(op, `${name} must have shape ${letters}; got ${showShape(operand.shape)}`);
 }
 
-/** Throws BAD_SHAPE unless the shapes are equal. `why` says where the wanted one comes from. */
+/** Throws BAD_SHAPE unless the shapes are equal. `why` names the source of the wanted shape. */
 export function needShape(
   op: string,
   name: string,
@@ -41,7 +41,7 @@ export function needSameDtype(op: string, a: OperandSpec, b: OperandSpec): void 
     throw new BackendError('BAD_DTYPE', `[${op}] operands must share a dtype; got ${a.dtype} and ${b.dtype}`);
 }
 
-/** The dtype of a tensor operand, for shape rules that hand it on. */
+/** The dtype of a tensor operand, for shape rules that pass it on. */
 export const tensorDtype = (operand: OperandSpec): DType => operand.dtype as DType;
 
 export const lastDim = (shape: readonly number[]): number => shape[shape.length - 1] ?? 1;

@@ -3,17 +3,17 @@ import type { ErrorSample, Sample } from '../testing/samples.js';
 import type { WeightFormat } from '../weight.js';
 import type { Numbers } from './numbers.js';
 
-/** What may stand in an operand's place. */
+/** Rule of one operand. */
 export interface OperandRule {
   readonly kind: 'tensor' | 'weight' | 'buffer';
-  /** Element types allowed; a weight's formats are the backend's affair. */
+  /** Allowed element types. The backend decides on formats of weights. */
   readonly dtypes?: readonly DType[];
   readonly optional?: boolean;
   /** The op writes into it (buffers only). */
   readonly written?: boolean;
 }
 
-/** An attribute is static: whatever changes from step to step is a tensor instead. Enumerations are small integers. */
+/** Attributes are static: values that change from step to step are tensors. Enumerations are small integers. */
 export type AttributeType = 'f32' | 'i32';
 
 export interface OperandSpec {
@@ -21,7 +21,9 @@ export interface OperandSpec {
   readonly dtype: DType | WeightFormat;
 }
 
-/** How far a kernel may stray: |got − want| ≤ absolute + relative · magnitude, magnitude = |want| or, for sums, Σ|terms|. */
+/**
+ * Allowed error of a kernel: |got − want| ≤ absolute + relative · magnitude; magnitude = |want|, or Σ|terms| for sums.
+ */
 export interface Tolerance {
   readonly absolute: number;
   readonly relative: number;
@@ -38,49 +40,49 @@ type Present<O extends OperandRules, Value> = {
 /** An op: its documentation, shape rule, float64 definition, samples and tolerances, in one place. */
 export interface Op<O extends OperandRules = OperandRules, A extends AttributeRules = AttributeRules> {
   readonly name: string;
-  /** What it computes, with shapes. */
+  /** The computation, with shapes. */
   readonly doc: string;
-  /** Where the formula comes from, when it is not common knowledge. */
+  /** Source of the formula, if it is not common knowledge. */
   readonly source?: string;
-  /** In the order in which plans encode them. */
+  /** In encoding order. */
   readonly operands: O;
   readonly attributes: A;
   /** Names of the outputs, in order; plans encode them after the operands. */
   readonly outputs: readonly string[];
-  /** What kernels check of the values of integer tensors and settings, which core cannot see: OUT_OF_RANGE where it does not hold. */
+  /** Kernels' check of values in integer tensors and settings, which core cannot see. OUT_OF_RANGE otherwise. */
   readonly inRange?: string;
-  /** Of a fused op: the recorded ops that it replaces, and when. Absent: plans are not rewritten to it. */
+  /** Only for fused ops: the replaced ops, and the conditions. Absent: core does not rewrite plans to this op. */
   readonly replaces?: string;
-  /** The type the kernels sum in. */
+  /** The type of the kernels' sums. */
   readonly accumulation: 'f32' | 'none';
   /** Shape rule. Throws BackendError (BAD_SHAPE, BAD_DTYPE, BAD_ARGUMENT) with the numbers. */
   infer(operands: Present<O, OperandSpec>, attributes: Attributes<A>): TensorSpec[];
   /** The float64 definition: fills `outputs` (and written buffers). Throws OUT_OF_RANGE as kernels must. */
   define(operands: Present<O, Numbers>, attributes: Attributes<A>, outputs: Numbers[]): void;
-  /** Σ|terms| for each element of the outputs, where rounding errors grow with the terms and not with the sum. */
+  /** Σ|terms| for each output element, if rounding errors grow with the terms and not with the sum. */
   magnitude?(operands: Present<O, Numbers>, attributes: Attributes<A>, outputs: Numbers[]): void;
   /**
-   * How far off each element may be besides, where a weight is quantised: kernels may round the activations that it is
-   * multiplied with to 8 bits, and with many rows the weight as well. For an op with an attribute `bf16`, what that allows.
+   * Extra error allowed per element. For quantised weights: kernels may round the activations to 8 bits, and with many
+   * rows the weight too. For an op with an attribute `bf16`: the error of that rounding.
    */
   rounding?(operands: Present<O, Numbers>, attributes: Attributes<A>, outputs: Numbers[]): void;
   /**
-   * Where rounding may decide between values: the right ones for each element of the only output. Kernels give one of them; the
-   * tolerance does not apply. Whatever a kernel gives, it gives for the same bits again.
+   * For ops where rounding may choose between values: the right values of each element of the only output. A kernel
+   * gives one of them; the tolerance does not apply. Same input bits must give the same value again.
    */
   choices?(operands: Present<O, Numbers>, attributes: Attributes<A>): readonly ReadonlySet<number>[];
-  /** Keyed by the coarsest format among the operands: a dtype, a dense format, or 'quantised'. */
+  /** Key: the coarsest format among the operands: a dtype, a dense format, or 'quantised'. */
   readonly tolerance: Readonly<Record<string, Tolerance>>;
   readonly samples: () => readonly Sample[];
   readonly errors: () => readonly ErrorSample[];
 }
 
-/** Checks nothing, types everything: the definitions are the table. */
+/** Identity at run time; infers the types. The definitions are the table. */
 export function defineOp<const O extends OperandRules, const A extends AttributeRules>(
   op: Op<O, A>,
 ): Op<O, A> {
   return op;
 }
 
-/** An op whose operand and attribute names are known only at run time, as tables and drivers see it. */
+/** An op whose operand and attribute names are known only at run time, for tables and drivers. */
 export type AnyOp = Op<Readonly<Record<string, OperandRule>>, AttributeRules>;

@@ -24,7 +24,7 @@ export function defineArgmax(x: Numbers, y: Numbers): void {
 
 export const argmax = defineOp({
   name: 'argmax',
-  doc: 'Index of the largest element over the last dimension, [.., V] → [..] as i32; ties go to the lowest index, NaN never wins, a row with no number above −∞ gives 0.',
+  doc: 'Index of the largest element over the last dimension, [.., V] → [..] as i32; ties go to the lowest index, NaN never wins, a row without a number above −∞ gives 0.',
   operands: { x: { kind: 'tensor', dtypes: ['f32'] } },
   attributes: {},
   outputs: ['y'],

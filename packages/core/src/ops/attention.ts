@@ -26,7 +26,7 @@ export function needAttentionAttributes(
   if (bf16 !== 0 && bf16 !== 1) throw badArgument(op, `bf16 must be 0 or 1; got ${bf16}`);
 }
 
-/** One query's place: its sequence, its position in it, and the keys it may see. */
+/** One query row: its sequence, its position there, and its visible keys. */
 interface Query {
   readonly position: number;
   readonly firstKey: number;
@@ -53,7 +53,7 @@ function placeQuery(
 
 type Operands = Record<'q' | 'kCache' | 'vCache' | 'cuSeqlens' | 'kvLengths' | 'blockTable', Numbers>;
 
-/** Throws OUT_OF_RANGE where lengths and tables point outside the rows or the cache. */
+/** Throws OUT_OF_RANGE if lengths or tables point outside the rows or the cache. */
 function checkBatch({ q, kCache, cuSeqlens, kvLengths, blockTable }: Operands): void {
   const [blocks, blockSize] = kCache.shape as [number, number];
   const [S, B] = blockTable.shape as [number, number];
@@ -80,7 +80,7 @@ function checkBatch({ q, kCache, cuSeqlens, kvLengths, blockTable }: Operands): 
   }
 }
 
-/** Where a key of the query's sequence begins in the cache, for query head h. */
+/** Index of a key of the query's sequence in the cache, for query head h. */
 function placesOf({ q, kCache, blockTable }: Operands, query: Query, h: number): (key: number) => number {
   const [, blockSize, Hk, width] = kCache.shape as [number, number, number, number];
   const kvHead = Math.floor(h / (q.shape[1]! / Hk));
@@ -90,7 +90,7 @@ function placesOf({ q, kCache, blockTable }: Operands, query: Query, h: number):
   };
 }
 
-/** What the elements of a head in a cache are multiplied with, given where it begins. */
+/** Scale of a head in a cache, by the index of the head's first element. */
 function scalesOf({ q, kCache }: Operands): (cache: Numbers, place: number) => number {
   const [d, width] = [q.shape[2]!, kCache.shape[3]!];
   return (cache, place) => (width === d ? 1 : headScale(cache.data, place, d));
@@ -131,7 +131,7 @@ function attendHead(
   }
 }
 
-/** Fills y [T, H, d]; a row that sees no key gets zeros. The batch has been checked. */
+/** Fills y [T, H, d]. A row without a visible key gets zeros. The batch has been checked. */
 export function attend(operands: Operands, attrs: AttentionAttributes, y: Numbers, absolute: boolean): void {
   const [T, H] = operands.q.shape as [number, number];
   for (let t = 0; t < T; t++) {
@@ -140,7 +140,7 @@ export function attend(operands: Operands, attrs: AttentionAttributes, y: Number
   }
 }
 
-/** A value times at most this is what rounding it to bf16 makes of it. */
+/** Rounding to bf16 changes a value by at most this factor. */
 const toBf16 = 1 + 2 ** -8;
 
 /** The largest Σ|q·k|·|scale| over the keys of a query. */
@@ -159,9 +159,9 @@ function largestScore(operands: Operands, scale: number, query: Query, t: number
 }
 
 /**
- * What rounding q, k, v and the weights of the softmax to bf16 can change at most, where that is allowed. A score moves by
- * e = Σ|q·k|·scale · 2·2^-8, so a weight and the sum of the weights by a factor of exp(e) each; the weight and its value are
- * rounded besides, and the exponential may be.
+ * Maximum change from rounding q, k, v and the softmax weights to bf16, if allowed. A score moves by e = Σ|q·k|·scale ·
+ * 2·2^-8. So each softmax weight, and the sum of the weights, changes by a factor exp(e). Weight and value are rounded
+ * too, and the exponential may be.
  */
 export function bf16Rounding(operands: Operands, attrs: AttentionAttributes, y: Numbers): void {
   if (attrs.bf16 === 0) return;
@@ -193,7 +193,7 @@ interface Case {
   readonly format?: (typeof cacheDtypes)[number];
 }
 
-/** Blocks are dealt out backwards, so that a kernel which ignores the table is caught. */
+/** Blocks are assigned in reverse order, to catch a kernel that ignores the table. */
 function sample({ name, heads = [4, 2, 16], sequences, blockSize, attrs, format = 'f32' }: Case) {
   const [H, Hk, d] = heads;
   const perSequence = Math.max(1, ...sequences.map(([, keys]) => Math.ceil(keys / blockSize)));
@@ -223,8 +223,8 @@ const contiguous = { name: 'contiguous', sequences: [[3, 3]], blockSize: 8 } as 
 export const attention = defineOp({
   name: 'attention',
   doc:
-    'softmax(q · Kᵀ · scale) · V over a cache: q [T, H, d], cache [blocks, blockSize, Hk, d] → [T, H, d] (i8: heads as kvAppend writes them). The batch is ragged: rows cuSeqlens[s] to cuSeqlens[s+1] of q are the ' +
-    'last tokens of sequence s, whose kvLengths[s] keys lie in blocks blockTable[s, …]. A contiguous cache is one block per sequence. Query head h reads kv head ⌊h · Hk / H⌋. Of n rows and L keys, row i has position p = L − n + i: with causal 1 it reads keys 0 … p, with causal 0 all L; with window > 0 none before p − window + 1. With softCap > 0 a score s becomes softCap · tanh(s / softCap). With bf16 1, q, k, v and the weights of the softmax may be rounded to bf16.',
+    'softmax(q · Kᵀ · scale) · V over a cache: q [T, H, d], cache [blocks, blockSize, Hk, d] → [T, H, d] (i8: head layout of kvAppend). The batch is ragged: rows cuSeqlens[s] to cuSeqlens[s+1] of q are the ' +
+    'last tokens of sequence s. The kvLengths[s] keys of sequence s lie in blocks blockTable[s, …]. A contiguous cache is one block per sequence. Query head h reads kv head ⌊h · Hk / H⌋. With n rows and L keys, row i has position p = L − n + i. causal = 1: row i reads keys 0 … p; causal = 0: all L keys; window > 0: no key before p − window + 1. softCap > 0: a score s becomes softCap · tanh(s / softCap). With bf16 = 1 the kernel may round q, k, v and the softmax weights to bf16.',
   source: 'Vaswani et al. 2017, eq. 1; Ainslie et al. 2023 (GQA); Kwon et al. 2023 (paged)',
   operands: {
     q: { kind: 'tensor', dtypes: ['f32'] },
@@ -236,7 +236,7 @@ export const attention = defineOp({
   },
   attributes: attentionAttributes,
   inRange:
-    'cuSeqlens runs from 0 to T and never falls; rows of sequence s ≤ kvLengths[s] ≤ B · blockSize; every block that these keys need is in [0, blocks). Entries of blockTable behind the last block of a sequence may hold anything: do not read them',
+    'cuSeqlens runs from 0 to T and never falls; rows of sequence s ≤ kvLengths[s] ≤ B · blockSize; every block of these keys is in [0, blocks). Entries of blockTable behind the last block of a sequence are arbitrary: do not read them',
   outputs: ['y'],
   accumulation: 'f32',
   infer({ q, kCache, vCache, cuSeqlens, kvLengths, blockTable }, attrs) {

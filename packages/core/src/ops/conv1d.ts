@@ -8,11 +8,11 @@ import { defineLinear, linearMagnitude, linearRounding, linearTolerance } from '
 const attributes = { stride: 'i32', padding: 'i32' } as const;
 type Attrs = Attributes<typeof attributes>;
 
-/** How many windows of `taps` rows fit into T rows with padding on both sides. */
+/** Number of windows of `taps` rows in T rows with padding on both sides. */
 const windowCount = (T: number, taps: number, { stride, padding }: Attrs): number =>
   Math.max(0, Math.floor((T + 2 * padding - taps) / stride) + 1);
 
-/** The rows under each window, side by side: x [T, C] → [T', taps · C]. A convolution is their product with w. */
+/** The rows of each window, side by side: x [T, C] → [T', taps · C]. A convolution is their product with w. */
 function windowsOf(x: Numbers, w: Numbers, attrs: Attrs): Numbers {
   const [T, C] = x.shape as [number, number];
   const K = w.shape[1]!;
@@ -28,7 +28,7 @@ function windowsOf(x: Numbers, w: Numbers, attrs: Attrs): Numbers {
 
 export const conv1d = defineOp({
   name: 'conv1d',
-  doc: "Convolution along time: x [T, C], w [N, W·C] (+ bias [N]) → [T', N], T' = ⌊(T + 2 · padding − W) / stride⌋ + 1. Row n of w has the C channels of tap 0, then those of tap 1, up to W. Rows before and after x count as zeros.",
+  doc: "Convolution along time: x [T, C], w [N, W·C] (+ bias [N]) → [T', N], T' = ⌊(T + 2 · padding − W) / stride⌋ + 1. Row n of w has the C channels of tap 0, then C of tap 1, up to tap W − 1. Padding rows are zeros.",
   operands: {
     x: { kind: 'tensor', dtypes: ['f32'] },
     w: { kind: 'weight' },
@@ -56,17 +56,17 @@ export const conv1d = defineOp({
   tolerance: linearTolerance,
   samples: () => [
     {
-      name: 'as the first of Whisper: 3 taps, padded',
+      name: 'first convolution of Whisper: 3 taps, padded',
       operands: { x: normal(1, [40, 16]), w: normal(2, [24, 48]), bias: normal(3, [24]) },
       attributes: { stride: 1, padding: 1 },
     },
     {
-      name: 'as the second: every other window',
+      name: 'second convolution of Whisper: every other window',
       operands: { x: normal(4, [41, 24]), w: as('f16', normal(5, [17, 72])), bias: normal(6, [17]) },
       attributes: { stride: 2, padding: 1 },
     },
     {
-      name: 'one channel, as a Fourier transform takes it',
+      name: 'one channel, as in a Fourier transform',
       operands: { x: normal(7, [200, 1]), w: normal(8, [10, 40]) },
       attributes: { stride: 16, padding: 0 },
     },
@@ -88,7 +88,7 @@ export const conv1d = defineOp({
   ],
   errors: () => [
     {
-      name: 'w is no whole number of taps',
+      name: 'w with a fraction of a tap',
       operands: { x: normal(20, [4, 6]), w: normal(21, [4, 16]) },
       attributes: { stride: 1, padding: 1 },
       code: 'BAD_SHAPE',

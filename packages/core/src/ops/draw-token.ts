@@ -2,7 +2,7 @@ import { outOfRange } from '../op/check.js';
 
 const noToken = -1;
 
-/** How a row's token is drawn. */
+/** Sampling settings of one row. */
 export interface DrawSettings {
   readonly temperature: number;
   readonly topK: number;
@@ -10,7 +10,7 @@ export interface DrawSettings {
   readonly logMinP: number;
 }
 
-/** The settings of row `s`, or OUT_OF_RANGE. */
+/** The settings of row `s`. Throws OUT_OF_RANGE. */
 export function settingsOf(data: ArrayLike<number>, s: number): DrawSettings {
   const [temperature, topK, topP, logMinP] = [0, 1, 2, 3].map((i) => data[4 * s + i]!) as [
     number,
@@ -35,44 +35,45 @@ export function settingsOf(data: ArrayLike<number>, s: number): DrawSettings {
   return { temperature, topK, topP, logMinP };
 }
 
-/** Two words of 32 random bits as a number in [0, 1) of 53 bits. */
+/** Two random words of 32 bits as a number in [0, 1) with 53 bits. */
 export const uniform = (high: number, low: number): number =>
   ((high >>> 5) * 2 ** 26 + (low >>> 6)) / 2 ** 53;
 
 /**
- * Zone around an edge in which either side is right. `probability`: of u from the edge between two tokens, and of top-p's sum from
- * top-p, as a part of all probability. `logit`: of a logit from the bound of min-p, as a part of |largest| + |ln min-p|.
+ * Zone around an edge in which both sides are right. `probability`: distance of u from the edge between two tokens, and
+ * of top-p's sum from top-p, as a share of the total probability. `logit`: distance of a logit from the min-p bound, in
+ * units of |largest| + |ln min-p|.
  */
 export interface Zone {
   readonly probability: number;
   readonly logit: number;
 }
 
-/** What f32 reaches: exponentials to some units of their last place, sums by trees. */
+/** Precision of f32: exponentials within a few ulp, sums by trees. */
 export const roundingZone: Zone = { probability: 2 ** -16, logit: 2 ** -22 };
 
 const noZone: Zone = { probability: 0, logit: 0 };
 
 const sumOf = (weights: readonly number[]) => weights.reduce((sum, weight) => sum + weight, 0);
 
-/** The indices of elements from `bound` up. */
+/** Indices of the elements ≥ `bound`. */
 function atLeast(x: ArrayLike<number>, bound: number): number[] {
   const found: number[] = [];
   for (let i = 0; i < x.length; i++) if (x[i]! >= bound && x[i]! > -Infinity) found.push(i);
   return found;
 }
 
-/** How far below the largest logit the search for the tokens of top-k and top-p goes, step by step. */
+/** Distances below the largest logit, tried in turn by the search for the tokens of top-k and top-p. */
 const reaches = [4, 8, 16, 32, Infinity];
 
-/** Σ exp(x − highest) of some tokens. */
+/** Σ exp(x − highest) of `tokens`. */
 function massOf(x: ArrayLike<number>, highest: number, tokens: readonly number[]): number {
   let sum = 0;
   for (const i of tokens) sum += Math.exp(x[i]! - highest);
   return sum;
 }
 
-/** The first tokens in falling order, ties by index: topK of them, or (where it is 0) at least those that `mass` takes. */
+/** The first tokens in falling order, ties by index: topK tokens, or (topK = 0) enough tokens for a sum of `mass`. */
 function ranked(x: ArrayLike<number>, highest: number, topK: number, mass: number): number[] {
   for (const reach of reaches) {
     const near = atLeast(x, highest - reach);
@@ -83,7 +84,10 @@ function ranked(x: ArrayLike<number>, highest: number, topK: number, mass: numbe
   return [];
 }
 
-/** How many of `tokens` top-p leaves: the fewest that reach it, at least one. With a zone all counts that may be right. */
+/**
+ * Number of `tokens` that top-p keeps: the fewest that reach it, at least one. With a zone: all counts that may be
+ * right.
+ */
 function nucleusCounts(
   tokens: readonly number[],
   x: ArrayLike<number>,
@@ -101,7 +105,7 @@ function nucleusCounts(
   return counts.includes(tokens.length) ? counts : [...counts, tokens.length];
 }
 
-/** The bounds of min-p that give different tokens: one, and each logit that lies in the zone. */
+/** The bounds of min-p that give different tokens: the bound, and each logit in the zone. */
 function minPBounds(x: ArrayLike<number>, highest: number, logMinP: number, zone: Zone): number[] {
   const bound = highest + logMinP;
   if (zone.logit === 0 || bound === -Infinity) return [bound];
@@ -110,7 +114,7 @@ function minPBounds(x: ArrayLike<number>, highest: number, logMinP: number, zone
   return [...new Set(within), Math.min(bound + slack, highest)];
 }
 
-/** The tokens that the filters leave, in the order in which they are drawn from. With a zone all lists that may be right. */
+/** The tokens after all filters, in drawing order. With a zone: all lists that may be right. */
 function keptLists(x: ArrayLike<number>, highest: number, settings: DrawSettings, zone: Zone): number[][] {
   const { topK, topP, logMinP } = settings;
   const bounds = minPBounds(x, highest, logMinP, zone);
@@ -125,7 +129,10 @@ function keptLists(x: ArrayLike<number>, highest: number, settings: DrawSettings
   );
 }
 
-/** One of `tokens` with a probability in proportion to its weight; the last that has one, should rounding leave a remainder. */
+/**
+ * Draws one of `tokens`, probability proportional to weight. If rounding leaves a remainder: the last token with a
+ * weight > 0.
+ */
 function drawn(tokens: readonly number[], weights: readonly number[], random: number): number {
   let left = random * sumOf(weights);
   let last = 0;
@@ -137,7 +144,7 @@ function drawn(tokens: readonly number[], weights: readonly number[], random: nu
   return tokens[last]!;
 }
 
-/** The tokens whose part of [0, 1) reaches into the zone around `random`. */
+/** The tokens whose part of [0, 1) overlaps the zone around `random`. */
 function drawnNear(
   tokens: readonly number[],
   weights: readonly number[],
@@ -162,7 +169,7 @@ function likeliest(x: ArrayLike<number>): number {
   return best;
 }
 
-/** Weights of tokens before they are divided by their sum. */
+/** Weights of tokens before division by their sum. */
 const weightsOf = (
   x: ArrayLike<number>,
   highest: number,
@@ -170,7 +177,7 @@ const weightsOf = (
   tokens: readonly number[],
 ): number[] => tokens.map((i) => Math.exp((x[i]! - highest) / temperature));
 
-/** The token of a row of logits [V], or −1. */
+/** Token of a row of logits [V], or −1. */
 export function drawToken(x: ArrayLike<number>, settings: DrawSettings, random: number): number {
   const best = likeliest(x);
   if (settings.temperature === 0) return best;
@@ -180,7 +187,7 @@ export function drawToken(x: ArrayLike<number>, settings: DrawSettings, random: 
   return drawn(tokens, weightsOf(x, highest, settings.temperature, tokens), random);
 }
 
-/** All tokens that are right: `drawToken`'s, and those across an edge whose zone reaches here. */
+/** All right tokens: the result of `drawToken`, and the tokens across an edge within the zone. */
 export function rightTokens(
   x: ArrayLike<number>,
   settings: DrawSettings,

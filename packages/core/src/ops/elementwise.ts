@@ -5,7 +5,7 @@ import { floats, normal, zeros } from '../testing/samples.js';
 
 const f32 = { kind: 'tensor', dtypes: ['f32'] } as const;
 
-/** b has a's shape, or one row [D] that serves every row of a. */
+/** b has a's shape, or is one row [D] for all rows of a. */
 function needBroadcastable(op: string, a: OperandSpec, b: OperandSpec): void {
   needSameDtype(op, a, b);
   if (b.shape.length === 1 && b.shape[0] === lastDim(a.shape)) return;

@@ -4,7 +4,7 @@ import { as, ints, normal } from '../testing/samples.js';
 
 export const embed = defineOp({
   name: 'embed',
-  doc: 'Rows of a table by id: [V, D], [T] → [T, D]. A quantised table has only the named rows decoded.',
+  doc: 'Rows of a table by id: [V, D], [T] → [T, D]. Of a quantised table, only these rows are decoded.',
   operands: { table: { kind: 'weight' }, ids: { kind: 'tensor', dtypes: ['i32'] } },
   attributes: {},
   inRange: '0 ≤ ids[t] < V',

@@ -10,15 +10,15 @@ import {
   roundsBySuperblock,
 } from './linear.js';
 
-/** Row `index` of rows of `width`. */
+/** Row `index` of `data`; rows have `width` elements. */
 const row = (data: Numbers['data'], index: number, width: number) =>
   data.subarray(index * width, (index + 1) * width);
 
-/** The places of ids that name matrix e. */
+/** Indices into ids of matrix e. */
 const placesOf = (ids: Numbers, e: number): number[] =>
   Array.from(ids.data.keys()).filter((place) => ids.data[place] === e);
 
-/** Calls `product(x, w, y)` for each matrix with the rows of x that go to it: x [n, K], w [N, K], y [n, N]. */
+/** Calls `product(x, w, y)` once per matrix, with the rows of x for this matrix: x [n, K], w [N, K], y [n, N]. */
 function eachMatrix(
   { x, w, ids }: { readonly x: Numbers; readonly w: Numbers; readonly ids: Numbers },
   y: Numbers,
@@ -45,7 +45,7 @@ function eachMatrix(
 
 export const expertLinear = defineOp({
   name: 'expertLinear',
-  doc: 'Products with chosen matrices of a stack: row r of x [R, K] with each of the k matrices of w [E, N, K] that ids [R, k] name → [R, k, N].',
+  doc: 'Products with selected matrices of a stack: row r of x [R, K] times each of the k matrices of w [E, N, K] in row r of ids [R, k] → [R, k, N].',
   source: 'Shazeer et al. 2017, Outrageously Large Neural Networks, §2',
   operands: {
     x: { kind: 'tensor', dtypes: ['f32'] },
@@ -96,7 +96,7 @@ export const expertLinear = defineOp({
       attributes: {},
     },
     {
-      name: 'a matrix that nobody names, and one named twice by a row',
+      name: 'an unused matrix, and a matrix twice in one row',
       operands: { x: normal(9, [2, 16]), w: normal(10, [3, 5, 16]), ids: ints([2, 2, 0, 2], [2, 2]) },
       attributes: {},
     },

@@ -5,14 +5,14 @@ import type { CoreOpName } from './index.js';
 import { mul } from './mul.js';
 import { silu } from './silu.js';
 
-/** Puts an op into the plan, and gives its outputs. Attributes are 0 where they are left out. */
+/** Adds an op to the plan and returns its outputs. A missing attribute is 0. */
 export type Emit = (
   op: AnyOp,
   operands: Readonly<Record<string, PlanOperand>>,
   attributes?: Readonly<Record<string, number>>,
 ) => readonly TensorOperand[];
 
-/** An op as older ops: the outputs of the last one are those of the op. */
+/** An op as a sequence of older ops: the last outputs are the outputs of the op. */
 export type Decomposition = (
   operands: Readonly<Record<string, PlanOperand>>,
   attributes: Readonly<Record<string, number>>,
@@ -25,8 +25,8 @@ export type Fill = 'host' | Decomposition;
 const only = ([first]: readonly TensorOperand[]): TensorOperand => first!;
 
 /**
- * The ops that a driver may leave out, and what core does then. An op that is added to the table has an entry here, so that drivers
- * made before it go on working. Ops with weights or caches cannot be the host's: their memory is the device's.
+ * Optional ops of a driver, and how core fills each. Every op added to the table needs an entry here: drivers made
+ * before it then continue to work. The host cannot compute ops with weights or caches: their memory is the device's.
  */
 export const fills = {
   ropeTable: 'host',

@@ -5,7 +5,7 @@ import { defineOp } from '../op/define-op.js';
 import type { Numbers } from '../op/numbers.js';
 import { inCache, ints, normal, zeros } from '../testing/samples.js';
 
-/** Cache buffers are [blocks, blockSize, Hk, d] (i8: d + 4, see `cacheRow`); k and v are [T, Hk, d]; slots [T]. */
+/** Shapes: cache buffers [blocks, blockSize, Hk, d] (i8: d + 4, see `cacheRow`), k and v [T, Hk, d], slots [T]. */
 export function needCache(
   op: string,
   kCache: OperandSpec,
@@ -65,9 +65,9 @@ export const kvAppend = defineOp({
   name: 'kvAppend',
   doc:
     'Writes keys and values k, v [T, Hk, d] into the cache [blocks, blockSize, Hk, d] at slots [T] (slot = block · blockSize + place; −1 skips the row), ' +
-    "rounded to nearest even in the cache's dtype. An i8 cache is [blocks, blockSize, Hk, d + 4]: the d elements of a head, then its scale, a little-endian f32 at any address. " +
-    'The scale is max|x| / 127, an element x / scale in f32, rounded to nearest even, within ±127; elements are 0 where the scale is 0, and a head with NaN or infinity has scale NaN. ' +
-    'A slot named twice holds the later row.',
+    "rounded to nearest even in the cache's dtype. An i8 cache is [blocks, blockSize, Hk, d + 4]: the d elements of a head, then its scale, a little-endian f32, unaligned. " +
+    'scale = max|x| / 127; element = x / scale in f32, rounded to nearest even, clamped to ±127; scale 0: elements 0; a head with NaN or infinity has scale NaN. ' +
+    'If a slot occurs twice, the later row wins.',
   operands: {
     k: { kind: 'tensor', dtypes: ['f32'] },
     v: { kind: 'tensor', dtypes: ['f32'] },
@@ -100,7 +100,7 @@ export const kvAppend = defineOp({
     { ...sample('slot past the cache', 'f32', [12]), code: 'OUT_OF_RANGE', when: 'run' },
     { ...sample('slot below −1', 'f32', [-2]), code: 'OUT_OF_RANGE', when: 'run' },
     {
-      name: 'cache of other heads',
+      name: 'cache with other heads',
       operands: {
         ...sample('', 'f32', [0]).operands,
         kCache: zeros([3, 4, 1, 8]),

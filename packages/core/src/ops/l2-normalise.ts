@@ -4,7 +4,7 @@ import { floats, normal, zeros } from '../testing/samples.js';
 
 export const l2Normalise = defineOp({
   name: 'l2Normalise',
-  doc: 'x / √Σx² over the last dimension, so that a dot product is a cosine; a row of zeros stays as it is.',
+  doc: 'x / √Σx² over the last dimension, so that a dot product is a cosine; a row of zeros stays unchanged.',
   operands: { x: { kind: 'tensor', dtypes: ['f32'] } },
   attributes: {},
   outputs: ['y'],

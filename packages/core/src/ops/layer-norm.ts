@@ -17,7 +17,7 @@ export function rowStatistics(
   return { mean, factor: 1 / Math.sqrt(squares / width + eps) };
 }
 
-/** y = (x − mean) · factor · w + b; `absolute` sums the magnitudes of both terms instead, for tolerances. */
+/** y = (x − mean) · factor · w + b. `absolute`: sums the magnitudes of both terms instead, for tolerances. */
 function normalise(
   { x, w, b }: Record<'x' | 'w' | 'b', Numbers>,
   eps: number,

@@ -38,30 +38,30 @@ export function defineLinear(x: Numbers, w: Numbers, bias: Numbers | undefined, 
 
 const absolute = (n: Numbers): Numbers => ({ shape: n.shape, data: Float64Array.from(n.data, Math.abs) });
 
-/** Σ|x·w| + |bias|: what rounding errors of a product are measured against. */
+/** Σ|x·w| + |bias|: the unit of rounding errors of a product. */
 export function linearMagnitude(x: Numbers, w: Numbers, bias: Numbers | undefined, y: Numbers): void {
   defineLinear(absolute(x), absolute(w), bias && absolute(bias), y);
 }
 
-/** 1: a row of the result has the same bits whatever rows are beside it, and however many; 0: that is the backend's affair. */
+/** 1: the bits of a result row do not depend on the other rows or on their number. 0: the backend decides. */
 export const batchInvariantRule = { batchInvariant: 'i32' } as const;
 type BatchInvariant = Attributes<typeof batchInvariantRule>;
 
-/** For the docs of ops that have it. */
+/** For the docs of ops with this attribute. */
 export const batchInvariantDoc =
-  'With batchInvariant 1 a row has the same bits whatever rows are beside it, and however many; it may be rounded like one of many rows.';
+  'With batchInvariant = 1 the bits of a result row do not depend on the other rows or on their number; rounding may be as coarse as with many rows.';
 
-/** Throws BAD_ARGUMENT unless it is 0, 1 or left out. */
+/** Throws BAD_ARGUMENT unless the attribute is 0, 1 or missing. */
 export function needBatchInvariant(op: string, { batchInvariant = 0 }: Partial<BatchInvariant>): void {
   if (batchInvariant !== 0 && batchInvariant !== 1)
     throw badArgument(op, `batchInvariant must be 0 or 1; got ${batchInvariant}`);
 }
 
-/** Most activations along K that share one scale when they are rounded to 8 bits. */
+/** Maximum activations along K with one shared scale when rounded to 8 bits. */
 export const ACTIVATION_SPAN = 64;
 /**
- * Where there are this many rows of x or more, or where their number must not show (batchInvariant), a kernel may round coarsely:
- * activations and weights to 8 bits, with a scale for every SUPERBLOCK_SPAN along K.
+ * From SUPERBLOCK_ROWS rows of x, or with batchInvariant, a kernel may round coarsely: activations and weights to 8
+ * bits, one scale per SUPERBLOCK_SPAN along K.
  */
 const SUPERBLOCK_ROWS = 17;
 const SUPERBLOCK_SPAN = 256;
@@ -69,7 +69,9 @@ export const roundsBySuperblock = (
   x: Numbers,
   { batchInvariant }: BatchInvariant = { batchInvariant: 0 },
 ): boolean => batchInvariant === 1 || rowCount(x.shape) >= SUPERBLOCK_ROWS;
-/** By how much a weight may be rounded, in largest magnitudes of its span: a little more than half a step of 127. */
+/**
+ * Maximum rounding of a weight, in units of the largest magnitude of its span: a little more than half a step of 127.
+ */
 const WEIGHT_ROUNDING = 0.57 / 127;
 
 /** Each value replaced by the largest magnitude of its span along K. */
@@ -96,8 +98,8 @@ const added = (a: Numbers, b: Numbers): Numbers => ({
 });
 
 /**
- * What rounding x, and with many rows w, to 8 bits can change at most: Σ|w| · dx + (|x| + dx) · dw, where dx is half a step
- * of 127 to the largest |x| of a span, and dw is WEIGHT_ROUNDING.
+ * Maximum change from rounding x (with many rows also w) to 8 bits: Σ|w| · dx + (|x| + dx) · dw. dx: half a step of 127
+ * to the largest |x| of a span. dw: WEIGHT_ROUNDING.
  */
 export function linearRounding(x: Numbers, w: Numbers, y: Numbers, superblock = roundsBySuperblock(x)): void {
   const dx = scaled(spanMaxima(x, superblock ? SUPERBLOCK_SPAN : ACTIVATION_SPAN), 0.5 / 127);
@@ -114,8 +116,8 @@ export function linearRounding(x: Numbers, w: Numbers, y: Numbers, superblock = 
 }
 
 /**
- * Rounding errors of a K-term float32 sum in blocked order. With weights of 16 bits both factors may be rounded to bf16
- * (2^-8 each). The activations of quantised weights, and with many rows the weights, may be rounded to 8 bits: see
+ * Rounding errors of a K-term float32 sum in blocked order. With 16-bit weights both factors may be rounded to bf16
+ * (2^-8 each). With quantised weights the activations, and with many rows the weights, may be rounded to 8 bits: see
  * `rounding`.
  */
 export const linearTolerance = {
@@ -140,7 +142,7 @@ const sample = (
 
 export const linear = defineOp({
   name: 'linear',
-  doc: `The one matrix product: x [T, K] · w [N, K]ᵀ (+ bias [N]) → [T, N]. ${batchInvariantDoc}`,
+  doc: `Matrix product: x [T, K] · w [N, K]ᵀ (+ bias [N]) → [T, N]. ${batchInvariantDoc}`,
   operands: {
     x: { kind: 'tensor', dtypes: ['f32'] },
     w: { kind: 'weight' },

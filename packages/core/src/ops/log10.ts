@@ -5,7 +5,7 @@ import { map } from './elementwise.js';
 
 export const log10 = defineOp({
   name: 'log10',
-  doc: 'log₁₀(max(x, floor)), element by element: a logarithm of powers, whose least value is that of the floor.',
+  doc: 'log₁₀(max(x, floor)), element by element: for logarithms of power spectra. The least output is log₁₀(floor).',
   operands: { x: { kind: 'tensor', dtypes: ['f32'] } },
   attributes: { floor: 'f32' },
   outputs: ['y'],

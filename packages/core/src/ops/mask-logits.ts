@@ -4,7 +4,7 @@ import { ints, normal } from '../testing/samples.js';
 
 export const maskLogits = defineOp({
   name: 'maskLogits',
-  doc: 'Logits whose bit is 0 become −∞: x [S, V], bits [S, ⌈V/32⌉] (i32, bit v%32 of word v/32) → [S, V]. For constrained decoding.',
+  doc: 'Sets the logits with bit 0 to −∞: x [S, V], bits [S, ⌈V/32⌉] (i32, bit v%32 of word v/32) → [S, V]. For constrained decoding.',
   operands: { x: { kind: 'tensor', dtypes: ['f32'] }, bits: { kind: 'tensor', dtypes: ['i32'] } },
   attributes: {},
   outputs: ['y'],

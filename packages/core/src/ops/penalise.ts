@@ -6,7 +6,7 @@ export const penalise = defineOp({
   name: 'penalise',
   doc:
     'Lowers the logits of tokens seen before: x [S, V], tokens [S, L] (i32, −1 is padding), strengths [S, 3] (repetition, presence, frequency) → [S, V]. ' +
-    'For each token seen n > 0 times: positive logits are divided by repetition and others multiplied by it, then presence + n · frequency is subtracted.',
+    'For each token seen n > 0 times: a positive logit is divided by repetition, another is multiplied by repetition; then presence + n · frequency is subtracted.',
   source: 'Keskar et al. 2019, CTRL, §4.1; presence and frequency as in the OpenAI API',
   operands: {
     x: { kind: 'tensor', dtypes: ['f32'] },

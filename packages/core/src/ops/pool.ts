@@ -7,7 +7,7 @@ import { floats, ints, normal } from '../testing/samples.js';
 export const poolings = { cls: 0, mean: 1, last: 2 } as const;
 export type Pooling = keyof typeof poolings;
 
-/** Throws OUT_OF_RANGE unless the bounds rise from 0 to T, and every sequence has a row. */
+/** Throws OUT_OF_RANGE unless the bounds rise from 0 to T and every sequence has a row. */
 function checkBounds({ data }: Numbers, rows: number): void {
   const S = data.length - 1;
   if (data[0] !== 0 || data[S] !== rows)
@@ -20,7 +20,7 @@ function checkBounds({ data }: Numbers, rows: number): void {
       throw outOfRange('pool', `sequence ${s} runs from row ${data[s]} to ${data[s + 1]}: it needs a row`);
 }
 
-/** Rows of each sequence to one; `absolute` sums |x| instead, for tolerances. */
+/** Reduces the rows of each sequence to one. `absolute`: sums |x| instead, for tolerances. */
 function reduce(x: Numbers, cuSeqlens: Numbers, by: number, y: Numbers, absolute: boolean): void {
   const [T, D] = x.shape as [number, number];
   checkBounds(cuSeqlens, T);
@@ -41,7 +41,7 @@ const ragged = { x: normal(1, [12, 19]), cuSeqlens: ints([0, 4, 5, 12]) };
 export const pool = defineOp({
   name: 'pool',
   doc:
-    'One row for each sequence of a ragged batch: x [T, D], rows cuSeqlens[s] to cuSeqlens[s+1] belonging to sequence s → [S, D]. `by` is 0 cls (the first row), ' +
+    'One row per sequence of a ragged batch: x [T, D] → [S, D]. Sequence s has rows cuSeqlens[s] to cuSeqlens[s+1]. `by` is 0 cls (the first row), ' +
     '1 mean, 2 last. Every sequence needs a row.',
   operands: { x: { kind: 'tensor', dtypes: ['f32'] }, cuSeqlens: { kind: 'tensor', dtypes: ['i32'] } },
   attributes: { by: 'i32' },

@@ -9,7 +9,7 @@ export const ropeTable = defineOp({
   name: 'ropeTable',
   doc:
     "Cosines and sines of every position's rotation: positions [T], frequencies [R/2] → [T, R], the first half of a row " +
-    'cos(position · frequency) · magnitude, the second half sin. The angle is the exact product, reduced modulo 2π before it is rounded: in double precision, or in integers where there is none. ' +
+    'cos(position · frequency) · magnitude, the second half sin. The angle is the exact product, reduced modulo 2π before rounding: in double precision, or in integers on devices without doubles. ' +
     'One table serves all heads and layers of a step.',
   source: 'Su et al. 2021, RoFormer, eq. 34',
   operands: {
@@ -47,7 +47,7 @@ export const ropeTable = defineOp({
       attributes: { magnitude: 1 },
     },
     {
-      name: 'as far as positions go, and before the first',
+      name: 'the largest positions, and negative ones',
       operands: { positions: ints([2 ** 31 - 1, 2 ** 24 + 1, -5, -131071]), frequencies: theta(10000, 8) },
       attributes: { magnitude: 1 },
     },

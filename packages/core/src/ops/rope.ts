@@ -63,7 +63,7 @@ const sample = (name: string, T: number, H: number, d: number, R: number, layout
 
 export const rope = defineOp({
   name: 'rope',
-  doc: 'Rotates pairs of elements of each head by a table of ropeTable: [T, H, d], [T, R] → [T, H, d]; R < d leaves the rest alone. Pairs by `layout`: 0 interleaved (2i, 2i + 1), 1 halves (i, i + R/2).',
+  doc: 'Rotates pairs of elements of each head by a table of ropeTable: [T, H, d], [T, R] → [T, H, d]; with R < d the other elements stay unchanged. Pairs by `layout`: 0 interleaved (2i, 2i + 1), 1 halves (i, i + R/2).',
   source: 'Su et al. 2021, RoFormer, eq. 34',
   operands: { x: { kind: 'tensor', dtypes: ['f32'] }, table: { kind: 'tensor', dtypes: ['f32'] } },
   attributes: { layout: 'i32' },

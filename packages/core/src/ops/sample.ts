@@ -12,10 +12,10 @@ const even = [0, 0, 0, 0];
 /** The last two have half the probability of the first two. */
 const uneven = [0, 0, Math.log(0.5), Math.log(0.5)];
 
-/** The words whose number is `u`. */
+/** The words that give `u`. */
 const wordsOf = (u: number): number[] => [Math.floor(u * 2 ** 32) | 0, (((u * 2 ** 32) % 1) * 2 ** 32) | 0];
 
-/** Rows of the same logits and settings, drawn `distance` below and above some numbers. */
+/** Rows with the same logits and settings, drawn at `distance` below and above each number. */
 function edges(
   name: string,
   at: readonly number[],
@@ -46,13 +46,13 @@ function edges(
 export const sample = defineOp({
   name: 'sample',
   doc:
-    'Draws a token from each row of logits: x [S, V], settings [S, 4], random [R, 2], draws [S] → [S] as i32, −1 where there is none. ' +
-    'settings[s] are the temperature, top-k (0: all), top-p (1: all) and the natural logarithm of min-p (−∞: all). ' +
-    'Row s uses the words of 32 random bits random[draws[s]], whose upper 27 and 26 bits make u in [0, 1). ' +
-    'Of the k largest elements those stay that reach top-p of their softmax, the fewest in falling order, ties by index; then those within −ln min-p of the largest. ' +
-    'Of what stays, in that order (by index where neither top-k nor top-p is set), the first is drawn at which the sum of softmax(x / temperature) exceeds u. ' +
-    'Within 2⁻¹⁶ of the edge between two tokens, or of the sum that reaches top-p, and within 2⁻²² · (|largest| + |ln min-p|) of the bound of min-p, either side is right: f32 need not tell them apart. ' +
-    'Temperature 0 takes what argmax takes. NaN counts as −∞, which is never drawn; a row that has +∞, or nothing above −∞, gives −1.',
+    'Draws a token from each row of logits: x [S, V], settings [S, 4], random [R, 2], draws [S] → [S] as i32, −1 for a row without a token. ' +
+    'settings[s]: temperature, top-k (0: all), top-p (1: all), ln min-p (−∞: all). ' +
+    'Row s uses the two random words random[draws[s]]: their upper 27 and 26 bits make u in [0, 1). ' +
+    'Filters, in this order: the k largest elements; of these the fewest, in falling order (ties by index), whose sum reaches top-p of the softmax over the k; of these the elements within −ln min-p of the largest. ' +
+    'The token is the first remaining element, in that order (by index if neither top-k nor top-p is set), at which the running sum of softmax(x / temperature) exceeds u. ' +
+    'Both sides of an edge are right within 2⁻¹⁶ of the edge between two tokens or of the sum that reaches top-p, and within 2⁻²² · (|largest| + |ln min-p|) of the min-p bound, because f32 need not tell them apart. ' +
+    'Temperature 0 gives argmax. NaN counts as −∞; −∞ is never drawn. A row with +∞, or with nothing above −∞, gives −1.',
   source: 'Holtzman et al. 2020 (top-p); Nguyen et al. 2024 (min-p); the order is that of llama.cpp',
   operands: {
     x: { kind: 'tensor', dtypes: ['f32'] },

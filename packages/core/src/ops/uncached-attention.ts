@@ -37,7 +37,7 @@ function checkBatch({ q, k, cuSeqlens, cuKeys }: Operands, { causal, window }: A
   }
 }
 
-/** The same attention over a cache whose blocks hold one token: block i is row i of k and v. */
+/** The same attention over a cache with one token per block: block i is row i of k and v. */
 function overCache({ q, k, v, cuSeqlens, cuKeys }: Operands): Parameters<typeof attend>[0] {
   const [Tk, Hk, d] = k.shape as [number, number, number];
   const S = cuKeys.data.length - 1;
@@ -95,8 +95,8 @@ const three = { name: 'three rows', sequences: [[3, 3]] } as const;
 export const uncachedAttention = defineOp({
   name: 'uncachedAttention',
   doc:
-    'softmax(q · Kᵀ · scale) · V over keys and values of the same step, as encoders and cross attention have it: q [T, H, d], k and v [Tk, Hk, d] → [T, H, d]. The batch is ragged: ' +
-    'rows cuSeqlens[s] to cuSeqlens[s+1] of q see rows cuKeys[s] to cuKeys[s+1] of k. The rest is as for attention; where causal or window is on, the rows are the last of their keys. With bf16 1, q, k, v and the weights of the softmax may be rounded to bf16.',
+    'softmax(q · Kᵀ · scale) · V over keys and values of the same step, for encoders and cross attention: q [T, H, d], k and v [Tk, Hk, d] → [T, H, d]. The batch is ragged: ' +
+    'rows cuSeqlens[s] to cuSeqlens[s+1] of q see rows cuKeys[s] to cuKeys[s+1] of k. All else as for attention; with causal or window, the rows of q are at the positions of the last keys. With bf16 = 1 the kernel may round q, k, v and the softmax weights to bf16.',
   source: 'Vaswani et al. 2017, eq. 1; Ainslie et al. 2023 (GQA)',
   operands: {
     q: { kind: 'tensor', dtypes: ['f32'] },
@@ -152,7 +152,7 @@ export const uncachedAttention = defineOp({
       ],
     }),
     sample({
-      name: 'sequences without rows, and without either',
+      name: 'sequences without rows, and without rows and keys',
       sequences: [
         [0, 6],
         [0, 0],

@@ -3,7 +3,7 @@ import { defineOp } from '../op/define-op.js';
 import type { Numbers } from '../op/numbers.js';
 import { normal } from '../testing/samples.js';
 
-/** Sums weight · x over the middle dimension; `term` makes each summand. */
+/** Sums weight · x over the middle dimension. `term` maps each product. */
 function sumTerms(x: Numbers, weights: Numbers, y: Numbers, term: (product: number) => number): void {
   const [T, k, D] = x.shape as [number, number, number];
   for (let t = 0; t < T; t++)

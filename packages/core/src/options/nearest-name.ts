@@ -1,7 +1,7 @@
 /** Letters and digits alone: 'max_tokens' and 'MaxTokens' are 'maxTokens' misspelt. */
 const bare = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g, '');
 
-/** Letters to insert, leave out or replace to make one of the other (Levenshtein 1966). */
+/** Levenshtein distance (1966): letters to insert, delete or replace. */
 function distance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, j) => j);
   for (let i = 1; i <= a.length; i++) {
@@ -13,10 +13,10 @@ function distance(a: string, b: string): number {
   return row[b.length]!;
 }
 
-/** Longer ones are no slips of the pen. */
+/** Longer names are not typing errors. */
 const longest = 64;
 
-/** The name that was probably meant; undefined where none is near. */
+/** The name that was probably meant; undefined if no name is near. */
 export function nearestName(name: string, names: readonly string[]): string | undefined {
   if (name.length > longest) return undefined;
   const [nearest] = names

@@ -1,4 +1,4 @@
-/** What a value must be: as a test, and in the words that come after 'it must be'. */
+/** Rule for a value: a test, and the words after 'it must be'. */
 export interface Rule<T = unknown> {
   readonly must: string;
   holds(value: unknown): value is T;
@@ -29,7 +29,7 @@ export const whole = (least: number, most = MAX_SAFE_INTEGER): Rule<number> =>
 
 const seeds = 2n ** 64n;
 
-/** 64 bits: beyond 2^53 − 1 a number would be rounded, and a bigint is needed. */
+/** 64 bits: a number above 2^53 − 1 would be rounded; use a bigint. */
 export const seed: Rule<number | bigint> = {
   must: 'a whole number from 0 to 2^64 - 1 (a bigint above 2^53)',
   holds: (value): value is number | bigint =>
@@ -45,7 +45,7 @@ export const flag: Rule<boolean> = {
 
 export const text: Rule<string> = { must: 'a string', holds: (value) => typeof value === 'string' };
 
-/** A file or a folder: what the system takes for the name of one. */
+/** A file or folder name that the system accepts. */
 export const path: Rule<string> = {
   must: 'a path, and no part of it a zero byte',
   holds: (value): value is string => typeof value === 'string' && value !== '' && !value.includes('\0'),
@@ -56,7 +56,7 @@ export const oneOf = <T extends string>(choices: readonly T[]): Rule<T> => ({
   holds: (value): value is T => choices.some((choice) => choice === value),
 });
 
-/** @param each what one is, for `must`: 'strings' */
+/** @param each one item in words, for `must`: 'strings' */
 export const listOf = <T>(each: string, rule: Rule<T>, fewest = 0): Rule<readonly T[]> => ({
   must: `a list of ${each}${fewest > 0 ? `, with ${fewest} at least` : ''}`,
   holds: (value): value is readonly T[] =>
@@ -70,20 +70,20 @@ export const either = <A, B>(a: Rule<A>, b: Rule<B>): Rule<A | B> => ({
   holds: (value): value is A | B => a.holds(value) || b.holds(value),
 });
 
-/** Which arguments a function takes no test can tell: it stands for every type of function. */
+/** Stands for every function type: no test can tell a function's argument types. */
 export const callback: Rule<never> = {
   must: 'a function',
   holds: (value): value is never => typeof value === 'function',
 };
 
-/** By what it can do: signals of other realms and of polyfills are no instances of this one's class. */
+/** Tested by properties: signals of other realms and of polyfills are not instances of this realm's class. */
 export const signal: Rule<AbortSignal> = {
   must: 'an AbortSignal',
   holds: (value): value is AbortSignal =>
     isObject(value) && typeof value.aborted === 'boolean' && typeof value.addEventListener === 'function',
 };
 
-/** Any object but a list or null. It stands for every type of object: what is in it is looked at elsewhere. */
+/** Any object except a list or null. Stands for every object type; its contents are checked elsewhere. */
 export const object: Rule<never> = {
   must: 'an object',
   holds: (value): value is never => isObject(value) && !Array.isArray(value),

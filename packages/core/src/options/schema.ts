@@ -2,13 +2,13 @@ import { nearestName } from './nearest-name.js';
 import { isObject, type Rule } from './rule.js';
 import { showValue } from './show-value.js';
 
-/** One option: what it must be, what it is for, and what counts where it is absent. */
+/** One option: its rule, its purpose, its default. */
 export interface Option<T = unknown> extends Rule<T> {
   /** A line for help and reference, without a full stop. */
   readonly about: string;
-  /** The value where it is absent. */
+  /** The value of an absent option. */
   readonly byDefault?: T;
-  /** In words, where no one value stands for it. */
+  /** The default in words, if no single value stands for it. */
   readonly absent?: string;
   /** It may not be absent. */
   readonly required?: true;
@@ -17,8 +17,8 @@ export interface Option<T = unknown> extends Rule<T> {
 export type AnySchema = Readonly<Record<string, Option>>;
 
 /**
- * The options of an interface, every one of them: `const schema = {…} satisfies Schema<MyOptions>` compiles only with all of
- * its names and no other. Optional ones must take undefined (`name?: T | undefined`), so that callers can pass theirs on.
+ * All options of an interface: `const schema = {…} satisfies Schema<MyOptions>` compiles only with exactly its names.
+ * Optional options must accept undefined (`name?: T | undefined`), so that callers can pass their own options on.
  */
 export type Schema<T extends object> = {
   readonly [K in keyof Required<T>]: object extends Pick<T, K>
@@ -28,23 +28,23 @@ export type Schema<T extends object> = {
     : Option<T[K]> & { readonly required: true };
 };
 
-/** What `T` is where none of it is undefined. */
+/** `T` with undefined removed from every property. */
 export type Defined<T extends object> = { [K in keyof T]-?: Exclude<T[K], undefined> };
 
 type Defaulted<S> = { [K in keyof S]: S[K] extends { readonly byDefault: unknown } ? K : never }[keyof S];
 
-/** The options `T` with the default values that a schema gives them. */
+/** `T` with the default values of a schema. */
 export type WithDefaults<T extends object, S> = Defined<Pick<T, keyof T & Defaulted<S>>> &
   Omit<T, Defaulted<S>>;
 
-/** Makes the error of an option, or of an argument, that is refused. */
+/** Makes the error for a refused option or argument. */
 export type Refuse = (message: string, name: string) => Error;
 
 /**
- * Holds options against their schema: every one is known, and of the type and in the range that it says. Undefined counts as absent.
+ * Checks options against their schema: every name is known, every value fits its rule. Undefined counts as absent.
  * @param where the call, for messages: 'generate'
- * @param within for messages, the name of the option that these belong to: 'speculate'
- * @throws what `refuse` makes
+ * @param within the option that contains these options, for messages: 'speculate'
+ * @throws the error made by `refuse`
  */
 export function checkOptions(
   where: string,
@@ -75,7 +75,7 @@ function unknown(shown: string, name: string, schema: AnySchema): string {
   return `there is no option '${shown}': ${advice}`;
 }
 
-/** Holds one argument against its rule. @throws what `refuse` makes */
+/** Checks one argument against its rule. @throws the error made by `refuse` */
 export function checkArgument<T>(
   where: string,
   name: string,
@@ -86,7 +86,7 @@ export function checkArgument<T>(
   if (!holds(value)) throw refuse(`[${where}] ${name} is ${showValue(value)}; it must be ${must}`, name);
 }
 
-/** Some properties of an object, those that it has: options for a callee that knows no others, or a part of a schema. */
+/** The named properties of an object, if present: options for a callee that knows no others, or a part of a schema. */
 export function pickOptions<T extends object, K extends keyof T>(
   options: T,
   names: readonly K[],
@@ -96,7 +96,7 @@ export function pickOptions<T extends object, K extends keyof T>(
   ) as Pick<T, K>;
 }
 
-/** Options that have been checked, with a default wherever the schema has one and the caller said nothing. */
+/** Checked options, with the schema's default for every absent option. */
 export function withDefaults<T extends object, S extends AnySchema>(
   options: T,
   schema: S,

@@ -15,7 +15,7 @@ function showObject(value: object): string {
   return `${/^[AEIOU]/.test(name) ? 'an' : 'a'} ${name}`;
 }
 
-/** A value as a message names it: with its type where the type may be what is wrong. */
+/** A value in messages, with its type if the type may be wrong. */
 export function showValue(value: unknown): string {
   if (typeof value === 'string') return quoted(value);
   if (typeof value === 'bigint') return `${value}n`;

@@ -1,8 +1,8 @@
 import { onAbort } from '../on-abort.js';
 
 /**
- * Makes control[0] 1 when a signal aborts, for the driver to see between ops. A signal usually serves many runs, so the
- * switch listens to it from its first run until another signal, or none, comes.
+ * Sets control[0] to 1 when a signal aborts; the driver reads it between ops. A signal usually serves many runs, so the
+ * switch listens from the first run until a run with another signal or none.
  */
 export class AbortSwitch {
   private signal: AbortSignal | undefined;
@@ -10,7 +10,7 @@ export class AbortSwitch {
 
   constructor(private readonly control: Int32Array) {}
 
-  /** Before each run: follows `signal`, which has not aborted yet. */
+  /** Before each run: listens to `signal`, which has not aborted yet. */
   arm(signal: AbortSignal | undefined): void {
     this.control[0] = 0;
     if (signal === this.signal) return;

@@ -2,18 +2,18 @@ import type { Manifest } from '../driver.js';
 import { supportOf } from '../manifest.js';
 import type { Plan, PlanOp, Storage } from './plan.js';
 
-/** Whether a driver stores any output in bf16: if not, no plan is looked at. */
+/** Whether a driver stores any output in bf16. If not, this pass is skipped. */
 export const storesBf16 = ({ ops, fused }: Manifest): boolean =>
   [...Object.values(ops), ...Object.values(fused ?? {})].some(({ stores }) => stores !== undefined);
 
-/** The formats of what an op multiplies its tensors with, or writes them to: matrices and caches. */
+/** Formats of the op's matrices and caches. */
 const formatsOf = ({ operands }: PlanOp): string[] =>
   operands.flatMap((operand) => {
     if (operand?.kind === 'buffer') return [operand.dtype];
     return operand?.kind === 'weight' && operand.shape.length > 1 ? [operand.format] : [];
   });
 
-/** Names of the operands that an op rounds to bf16 before anything else. */
+/** Operands that an op rounds to bf16 first. */
 function roundedOperands(op: PlanOp, manifest: Manifest): ReadonlySet<string> {
   const rounds = Object.entries(supportOf({ manifest }, op.op.name)?.rounds ?? {});
   if (rounds.length === 0) return none;
@@ -27,8 +27,8 @@ function roundedOperands(op: PlanOp, manifest: Manifest): ReadonlySet<string> {
 const none: ReadonlySet<string> = new Set();
 
 /**
- * The f32 temporaries that lie in memory as bf16: their op can store that, and all of their readers would round them to bf16
- * anyway. So results have the same bits, and the temporaries half the bytes.
+ * f32 temporaries to store as bf16: the op that makes the temporary can store bf16, and every reader would round it to
+ * bf16 anyway. Results keep the same bits; the temporaries take half the bytes.
  */
 export function bf16Temporaries({ ops }: Plan, manifest: Manifest): ReadonlySet<Storage> {
   const chosen = new Set<Storage>();

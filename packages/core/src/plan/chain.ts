@@ -6,7 +6,7 @@ import { TimeSlice } from '../event-loop.js';
 import type { Layout } from './layout.js';
 import type { TensorOperand } from './plan.js';
 
-/** A ChainRule whose tensors are known to be the step's own, and to fit. */
+/** A checked ChainRule: its tensors belong to the step and fit. */
 export interface ChainTensors {
   readonly output: TensorOperand;
   readonly feed: TensorOperand;
@@ -22,7 +22,7 @@ interface SlotTensors {
   readonly blockSize: number;
 }
 
-/** Finds the step's tensor behind one of the caller's. */
+/** Finds the step's own tensor for a tensor of the caller. */
 type Own = (name: string, tensor: ChainRule['output']) => TensorOperand;
 
 /** Checks a rule. */
@@ -50,7 +50,7 @@ function needSlots(rule: NonNullable<ChainRule['slots']>, input: Own, own: Own, 
   return { slots, positions, blockTable, blockSize: rule.blockSize };
 }
 
-/** The same as places in the memory of a plan's io. Throws NOT_KEPT. */
+/** The rule as places in the memory of a plan's io. Throws NOT_KEPT. */
 export function placeChain({ output, feed, advance, slots, most }: ChainTensors, layout: Layout): PlanChain {
   if (layout.places.get(output.storage)?.region !== 'outputs')
     throw new BackendError(
@@ -75,14 +75,14 @@ const placeSlots = ({ slots, positions, blockTable, blockSize }: SlotTensors, la
   blockSize,
 });
 
-/** What changes in the inputs between two replays. */
+/** Input words that change between two replays. */
 export const changedWords = ({ feed, advance, slots }: PlanChain): readonly PlanWords[] => [
   feed,
   ...advance,
   ...(slots ? [slots.slots] : []),
 ];
 
-/** A chain in JavaScript, for drivers that have none of their own. Resolves to the number of replays. */
+/** A chain in JavaScript, for drivers without chains. Resolves to the number of replays. */
 export async function chainByReplays(
   replay: () => Promise<void>,
   io: PlanIo,
@@ -93,7 +93,7 @@ export async function chainByReplays(
   const rows = new ChainRows(io, chain);
   const slice = new TimeSlice();
   for (let done = 1; ; done++) {
-    if (slice.over) await slice.yield(); // replays may be too short to do so themselves
+    if (slice.over) await slice.yield(); // a short replay may not yield by itself
     await replay();
     if (!rows.next(done, limits, stops)) return done;
   }
@@ -105,7 +105,7 @@ class ChainRows {
   private readonly feed: Int32Array;
   private readonly growing: readonly Int32Array[];
   private readonly ended: Uint8Array; // [S]
-  /** Most replays, by the room for results. */
+  /** Maximum replays: the room in `results`. */
   private readonly most: number;
 
   constructor(
@@ -120,7 +120,7 @@ class ChainRows {
     chain.counts.fill(0);
   }
 
-  /** Keeps what replay number `done` found and prepares the next; false where every row has ended. */
+  /** Stores the tokens of replay number `done` and prepares the next replay. False: every row has ended. */
   next(done: number, limits: Int32Array, stops: Int32Array): boolean {
     const { counts, results } = this.chain;
     const { output } = this;
@@ -178,7 +178,7 @@ function needInput(name: string, tensor: TensorOperand): TensorOperand {
   throw new BackendError('BAD_ARGUMENT', `[capture] ${name} of a chain is not an input of the graph`);
 }
 
-/** An input that has a word for each row. */
+/** An input with one word per row. */
 function needRows(name: string, tensor: TensorOperand, rows: number): TensorOperand {
   if (elementCount(tensor.shape) === rows) return needInput(name, tensor);
   throw new BackendError(

@@ -1,16 +1,16 @@
 import type { Plan, PlanOp, PlanOperand, Storage, TensorOperand } from './plan.js';
 
-/** A value that a part of a plan takes or gives: its storage in the whole plan and in the part. */
+/** A value that enters or leaves a part of a plan: its storage in the whole plan and in the part. */
 export interface Crossing {
   readonly whole: Storage;
   readonly own: Storage;
 }
 
-/** Ops that the device computes in one piece, as a plan of their own. */
+/** Consecutive ops for the device, as a plan of their own. */
 export interface DevicePart {
   readonly kind: 'device';
   readonly plan: Plan;
-  /** Places of the ops in the whole plan. */
+  /** Indices of the ops in the whole plan. */
   readonly indices: readonly number[];
   /** Inputs of the part. */
   readonly takes: readonly Crossing[];
@@ -18,7 +18,7 @@ export interface DevicePart {
   readonly gives: readonly Crossing[];
 }
 
-/** One op that the host computes. */
+/** One op for the host. */
 export interface HostPart {
   readonly kind: 'host';
   readonly op: PlanOp;
@@ -30,18 +30,18 @@ export type PlanPart = DevicePart | HostPart;
 const tensorsOf = (operands: readonly (PlanOperand | undefined)[]): TensorOperand[] =>
   operands.filter((operand) => operand?.kind === 'tensor');
 
-/** Places of the ops of one stage: those of the host, then those of the device. */
+/** Op indices of one stage: host ops first, then device ops. */
 interface Stage {
   readonly host: number[];
   readonly device: number[];
 }
 
 /**
- * The least number of stages: each op as early as its operands are there. Ops that share a cache stay in their order. A table that
- * is made of inputs so comes before the first op of the device, a token that is drawn after the last.
+ * Minimum number of stages: each op as early as its operands are ready. Ops that share a cache keep their order. So a
+ * table made from inputs comes before the first device op, and a drawn token after the last.
  */
 function stagesOf(plan: Plan, isHost: (op: PlanOp) => boolean): Stage[] {
-  const hostReady = new Int32Array(plan.storages.length); // the first stage in which the host has the storage
+  const hostReady = new Int32Array(plan.storages.length); // first stage with the storage on the host
   const deviceReady = new Int32Array(plan.storages.length);
   const cacheStage = new Map<number, number>();
   const stages: Stage[] = [];
@@ -67,7 +67,7 @@ function stagesOf(plan: Plan, isHost: (op: PlanOp) => boolean): Stage[] {
 
 type Readers = ReadonlyMap<Storage, readonly number[]>;
 
-/** By storage, the places of the ops that read it. */
+/** Indices of the ops that read each storage. */
 function readersOf(plan: Plan): Readers {
   const readers = new Map<Storage, number[]>();
   for (const [i, op] of plan.ops.entries())
@@ -79,7 +79,7 @@ function readersOf(plan: Plan): Readers {
   return readers;
 }
 
-/** Ops as a plan of their own, on storages of its own. */
+/** Ops as a plan of their own, with their own storages. */
 class PartPlan {
   private readonly own = new Map<Storage, Storage>();
   private readonly ops: PlanOp[] = [];
@@ -91,7 +91,7 @@ class PartPlan {
     this.ops.push({ op, operands: moved, attributes, outputs: outputs.map((output) => this.moved(output)) });
   }
 
-  /** `leaves`: a storage is needed outside the part. */
+  /** `leaves`: whether a storage is needed outside the part. */
   finish(indices: readonly number[], leaves: (storage: Storage) => boolean): DevicePart {
     const crossings = [...this.own].map(([whole, own]) => ({ whole, own }));
     for (const { whole, own } of crossings) own.kept = this.made.has(whole) && leaves(whole);
@@ -128,7 +128,7 @@ function devicePart(plan: Plan, indices: readonly number[], readers: Readers): D
   return part.finish(indices, leaves);
 }
 
-/** The parts of a plan in the order in which they run. */
+/** The parts of a plan in run order. */
 export function cutPlan(plan: Plan, isHost: (op: PlanOp) => boolean): readonly PlanPart[] {
   const readers = readersOf(plan);
   return stagesOf(plan, isHost).flatMap(({ host, device }) => [

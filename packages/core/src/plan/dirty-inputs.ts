@@ -1,9 +1,9 @@
 import type { ByteRange, PlanWords } from '../driver.js';
 
-/** The inputs of a plan, and which of their bytes have been written since a run took them. */
+/** The inputs of a plan, and the bytes written since the last run took them. */
 export class DirtyInputs {
   private readonly bytes: Uint8Array;
-  /** Ascending; no two touch. */
+  /** Ascending, disjoint, not adjacent. */
   private dirty: ByteRange[];
 
   constructor(memory: ArrayBuffer) {
@@ -16,19 +16,19 @@ export class DirtyInputs {
     this.mark(byteOffset, byteOffset + values.length);
   }
 
-  /** Says that words were written by other means. */
+  /** Marks words that were written elsewhere. */
   markWords({ byteOffset, count }: PlanWords): void {
     this.mark(byteOffset, byteOffset + 4 * count);
   }
 
-  /** What has been written since the last call, or all. */
+  /** Bytes written since the last call; all bytes at the first call. */
   take(): readonly ByteRange[] {
     const taken = this.dirty;
     if (taken.length > 0) this.dirty = [];
     return taken;
   }
 
-  /** Joins a range with those that it touches. */
+  /** Merges a range with the ranges it touches. */
   private mark(from: number, to: number): void {
     if (from === to) return;
     const { dirty } = this;

@@ -8,18 +8,18 @@ import { opName } from './op-name.js';
 import type { PlanOp, PlanOperand } from './plan.js';
 
 /**
- * A plan as one buffer of 32-bit little-endian words, for drivers that take it whole:
+ * A plan as one buffer of 32-bit little-endian words, for drivers that take whole plans:
  *
  *   header   magic, version, ops, words, then arena, inputs and outputs bytes (low and high word each), rest 0: 16 words
  *   each op  opcode, words of this record, attributes, operands; the attributes (f32 as its bits, i32); the operands
  *   operand  region, id, byte offset (low, high), dtype, rank, d0, d1, d2, d3: 10 words
  *
- * Operands are those of the op table in its order, then the outputs. `region` says where an operand lies (`regions`). `id` is the
- * driver's own for a buffer or a weight, whose offset is 0, and 0 otherwise. `dtype` is an index in `dtypes`; −1 for a weight, since
- * the driver chose its layout. Whole tensors start at multiples of 64; slices at any element.
- * A temporary whose readers all round it to bf16 has that dtype (`OpSupport.rounds`).
+ * Operands in op-table order, then the outputs. `region`: place of an operand (see `regions`). `id`: the driver's own id
+ * of a buffer or weight, with offset 0; otherwise 0. `dtype`: an index into `dtypes`; −1 for a weight, because the driver
+ * chose its layout. Whole tensors start at multiples of 64; slices at any element.
+ * A temporary has dtype bf16 if all its readers round it to bf16 (`OpSupport.rounds`).
  *
- * `key`, `lifetimes` and `nameOf` are worked out when they are asked for.
+ * `key`, `lifetimes` and `nameOf` are computed on demand.
  */
 export interface EncodedPlan {
   readonly words: Int32Array;
@@ -28,16 +28,18 @@ export interface EncodedPlan {
   readonly outputsBytes: number;
   readonly opCount: number;
   /**
-   * The same for two plans exactly where all their words are: shapes, offsets, ids. What a driver has made of one (bindings, a graph)
-   * serves the other, with the other's io; a driver that gives the id of what it freed to something else forgets it then.
+   * Two plans have the same key exactly if all their words are equal: shapes, offsets, ids. A driver may reuse work on
+   * one plan (bindings, a graph) for the other, with the other's io. A driver that gives a freed id to something else
+   * must drop that work.
    */
   readonly key: string;
   /**
-   * Of each temporary, in the order in which ops make them, four numbers: byte offset in the arena, byte length, index of the op that
-   * makes it, index of the last op that reads it. With `profile.placing` 'driver' no two offsets share memory.
+   * Four numbers per temporary, in the order of the ops that make them: byte offset in the arena, byte length, index of
+   * the op that makes it, index of the last op that reads it. With `profile.placing` 'driver' no two temporaries share
+   * memory.
    */
   readonly lifetimes: Float64Array;
-  /** What people call an op, by its index: 'linear blk.3.attn_q.weight', 'attention after blk.3.attn_q.weight'. */
+  /** Readable name of an op, by its index: 'linear blk.3.attn_q.weight', 'attention after blk.3.attn_q.weight'. */
   nameOf(op: number): string;
 }
 
@@ -57,27 +59,27 @@ export const maxDimension = 2 ** 31 - 1;
 
 /** Values of an operand's `region` word. */
 export const regions = {
-  /** An optional operand that is absent: all its words are 0. */
+  /** An absent optional operand: all its words are 0. */
   none: 0,
-  /** Temporaries, `arenaBytes` in all, with arbitrary contents at first. Two that are not alive together may share bytes. */
+  /** Temporaries, `arenaBytes` in total, with arbitrary initial bytes. Temporaries with disjoint lifetimes may share bytes. */
   arena: 1,
   /** `io.inputs`. */
   inputs: 2,
   /** `io.outputs`. */
   outputs: 3,
-  /** What `memory.allocate` or `kv.allocate` gave; `id` is the buffer's. */
+  /** A buffer of `memory.allocate` or `kv.allocate`, by its `id`. */
   buffer: 4,
-  /** What `loadWeight` gave; `id` is the weight's. */
+  /** A weight of `loadWeight`, by its `id`. */
   weight: 5,
 } as const;
 
 /** Values of an operand's `dtype` word: the index in `dtypes`. */
 export const dtypeCodes = Object.fromEntries(dtypes.map((name, i) => [name, i])) as Record<DType, number>;
 
-/** Fused ops are numbered from here, so that core ops can be added. */
+/** First opcode of fused ops. The gap leaves room for new core ops. */
 export const firstFusedOpcode = 64;
 
-/** Ops of groups, likewise. */
+/** First opcode of collective ops. */
 export const firstCollectiveOpcode = 128;
 
 /** The opcode of every op, by name. */
@@ -89,7 +91,7 @@ export const opcodes: ReadonlyMap<string, number> = new Map([
 
 const high = (n: number) => Math.floor(n / 2 ** 32);
 
-/** One buffer seen as integers and as floats. Words that nobody writes stay 0. */
+/** One buffer seen as integers and as floats. Unwritten words stay 0. */
 class Words {
   readonly ints: Int32Array;
   readonly floats: Float32Array;
@@ -133,7 +135,7 @@ function encodeAttributes(words: Words, at: number, { op, attributes }: PlanOp):
     else words.ints[at + i] = attributes[i]!;
 }
 
-/** Writes one record and returns where the next begins. */
+/** Writes one record and returns the index after it. */
 function encodeOp(words: Words, at: number, op: PlanOp, layout: Layout): number {
   const { operands, attributes, outputs } = op;
   words.ints[at] = opcodes.get(op.op.name)!;

@@ -15,7 +15,7 @@ const reasons: Readonly<Record<keyof typeof faultCodes, string>> = {
 const placeOf = (ops: readonly PlanOp[], index: number): string =>
   `op ${index + 1} of ${ops.length}, '${opName(ops, index)}'`;
 
-/** The error that a driver has flagged, if it has; the flag is cleared. */
+/** The error flagged by a driver, if any. Clears the flag. */
 export function takeFault(fault: PlanIo['fault'], ops: readonly PlanOp[]): BackendError | undefined {
   if (fault[0] === 0) return undefined;
   const [index, number] = [fault[0]! - 1, fault[1]!];
@@ -32,7 +32,7 @@ export function takeFault(fault: PlanIo['fault'], ops: readonly PlanOp[]): Backe
   );
 }
 
-/** What a driver rejected with, with the name of the op where the driver told it; the flag is cleared. */
+/** A driver's rejection, with the op's name if the driver flagged the op. Clears the flag. */
 export function withOpName(error: unknown, fault: PlanIo['fault'], ops: readonly PlanOp[]): unknown {
   const index = fault[0]! - 1;
   fault.fill(0);

@@ -3,17 +3,17 @@ import type { AnyOp } from '../op/define-op.js';
 import { type Fill, fills, type OptionalOpName } from '../ops/fills.js';
 import type { Plan, PlanOp, PlanOperand, Storage, TensorOperand } from './plan.js';
 
-/** How core fills the holes of a driver's manifest. */
+/** How core fills the ops missing in a driver's manifest. */
 export type Filled = Readonly<Partial<Record<OptionalOpName, 'host' | 'decomposed'>>>;
 
-/** The optional ops that `has` does not know. */
+/** The optional ops for which `has` is false. */
 export function filledHoles(has: (op: string) => boolean): Filled {
   const holes = Object.entries<Fill>(fills).filter(([op]) => !has(op));
   return Object.fromEntries(holes.map(([op, fill]) => [op, fill === 'host' ? 'host' : 'decomposed']));
 }
 
-/** Collects the ops of a plan, with storages for the values between those of a decomposition. */
-class Filling {
+/** Collects the ops of a plan, and makes storages for the intermediate values of a decomposition. */
+class PlanRewriter {
   readonly ops: PlanOp[] = [];
   readonly storages: Storage[];
 
@@ -40,7 +40,7 @@ class Filling {
     return outputs;
   };
 
-  /** The last op of the decomposition writes where the op would have written. */
+  /** The last op of the decomposition writes the outputs of the op. */
   replace({ op, operands, attributes, outputs }: PlanOp): void {
     const fill: Fill = fills[op.name as OptionalOpName];
     if (fill === 'host') return;
@@ -61,13 +61,13 @@ const specsOf = (operands: Readonly<Record<string, PlanOperand>>) =>
     ]),
   );
 
-/** The plan with older ops in the place of those that are decomposed; the plan itself where there are none. */
+/** The plan with decomposed ops; the plan itself if it has none. */
 export function decomposeOps(plan: Plan, filled: Filled): Plan {
   const isFilled = ({ op }: PlanOp) => filled[op.name as OptionalOpName] === 'decomposed';
   if (!plan.ops.some(isFilled)) return plan;
-  const filling = new Filling(plan);
+  const rewriter = new PlanRewriter(plan);
   for (const op of plan.ops)
-    if (isFilled(op)) filling.replace(op);
-    else filling.ops.push(op);
-  return { ops: filling.ops, storages: filling.storages };
+    if (isFilled(op)) rewriter.replace(op);
+    else rewriter.ops.push(op);
+  return { ops: rewriter.ops, storages: rewriter.storages };
 }

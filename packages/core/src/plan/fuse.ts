@@ -17,8 +17,8 @@ const buffersOf = (op: PlanOp): number[] =>
 const intersects = <T>(a: Iterable<T>, b: Set<T>): boolean => [...a].some((x) => b.has(x));
 
 /**
- * The index at which the fused op can stand: where the last replaced op stood, if nothing between needs its results,
- * else where the first stood, if nothing between makes its operands. An op between that shares a buffer forbids both.
+ * Index for the fused op. The place of the last replaced op, if no op between reads its results. Otherwise the place of
+ * the first, if no op between makes its operands. Neither, if an op between shares a buffer.
  */
 function placeOf(graph: PlanGraph, { replaced, fused }: Rewrite): number | undefined {
   const [first, last] = [replaced[0]!, replaced[replaced.length - 1]!];
@@ -33,7 +33,7 @@ function placeOf(graph: PlanGraph, { replaced, fused }: Rewrite): number | undef
   return undefined;
 }
 
-/** Applies one kind of rewrite wherever it matches; the same ops where it does nowhere. */
+/** Applies one kind of rewrite wherever it matches; returns the same ops if it matches nowhere. */
 function applyRewrite(graph: PlanGraph, match: Match, supported: FusionSupport): readonly PlanOp[] {
   const { ops } = graph;
   const gone = new Set<number>();
@@ -50,7 +50,7 @@ function applyRewrite(graph: PlanGraph, match: Match, supported: FusionSupport):
   return placed.size === 0 ? ops : rewritten(ops, gone, placed);
 }
 
-/** The ops that stay, with the fused ones in their places. */
+/** The remaining ops, with the fused ops in their places. */
 function rewritten(
   ops: readonly PlanOp[],
   gone: ReadonlySet<number>,
@@ -65,7 +65,10 @@ function rewritten(
   return kept;
 }
 
-/** The plan with every fused op that the driver has, a part for each kind of rewrite. Results are the same within the fused ops' tolerances. */
+/**
+ * The plan with every fused op of the driver, one part of work per kind of rewrite. Results agree within the fused ops'
+ * tolerances.
+ */
 export function* fusePlan(plan: Plan, supported: FusionSupport): Cooperative<Plan> {
   const { storages } = plan;
   let graph = new PlanGraph(plan);

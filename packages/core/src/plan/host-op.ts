@@ -5,7 +5,7 @@ import type { PlanOp, Storage, TensorOperand } from './plan.js';
 /** The bytes of a storage in host memory. */
 export type BytesOf = (storage: Storage) => Uint8Array;
 
-/** The elements where they lie: only ops of f32 and i32 tensors are the host's. */
+/** The elements in place: the host computes only ops of f32 and i32 tensors. */
 function numbersOf({ shape, dtype, storage, byteOffset }: TensorOperand, bytesOf: BytesOf): Numbers {
   const bytes = bytesOf(storage);
   const at = bytes.byteOffset + byteOffset;

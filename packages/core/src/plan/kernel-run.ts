@@ -15,7 +15,7 @@ interface Call {
 
 type Regions = Readonly<Record<'arena' | 'inputs' | 'outputs', DriverBuffer>>;
 
-/** Runs a plan kernel by kernel, for drivers that are a table of kernels. */
+/** Runs a plan kernel by kernel, for kernel drivers. */
 export class KernelRun {
   private readonly regions: Regions;
   private readonly calls: readonly Call[];
@@ -85,7 +85,7 @@ export class KernelRun {
   }
 }
 
-/** All three regions, or none and the error. */
+/** Allocates all three regions; on an error frees them and throws. */
 function allocateRegions(
   { memory }: KernelDriver,
   { arenaBytes, inputsBytes, outputsBytes }: Layout,

@@ -7,20 +7,20 @@ const alignment = 64;
 export interface Place {
   readonly region: 'arena' | 'inputs' | 'outputs';
   readonly byteOffset: number;
-  /** A temporary of f32 that is stored as bf16. */
+  /** An f32 temporary stored as bf16. */
   readonly bf16: boolean;
 }
 
 export interface LayoutOptions {
-  /** Least bytes left free around each kept tensor, for tests that look for stray writes. Default 0. */
+  /** Minimum free bytes around each kept tensor, for tests of stray writes. Default 0. */
   readonly guard?: number;
   /** Temporaries stored as bf16. */
   readonly bf16?: ReadonlySet<Storage> | undefined;
-  /** Default 'core': temporaries share an arena. 'driver': each has an offset of its own. */
+  /** Default 'core': temporaries share an arena. 'driver': each temporary has its own offset. */
   readonly placing?: 'core' | 'driver' | undefined;
 }
 
-/** Where each storage of a plan lies. */
+/** Place of each storage of a plan. */
 export interface Layout {
   readonly places: ReadonlyMap<Storage, Place>;
   readonly arenaBytes: number;
@@ -28,7 +28,7 @@ export interface Layout {
   readonly outputsBytes: number;
 }
 
-/** Where a tensor lies, and as what. */
+/** Place and stored dtype of a tensor. */
 export function placed(
   { storage, dtype, byteOffset }: TensorOperand,
   { places }: Layout,
@@ -41,7 +41,7 @@ export function placed(
 
 const aligned = (bytes: number) => Math.ceil(bytes / alignment) * alignment;
 
-/** The storages that no op touches after each op, by the op's index. */
+/** By op index: the storages that no later op uses. */
 function endings({ ops, storages }: Plan): ReadonlyMap<number, readonly Storage[]> {
   const last = new Int32Array(storages.length).fill(-1);
   const touch = (operand: PlanOperand | undefined, i: number) => {
@@ -66,16 +66,16 @@ interface Gap {
   end: number;
 }
 
-/** Gives out memory for temporaries. */
+/** Allocates memory for temporaries. */
 interface Placing {
   readonly byteLength: number;
-  /** Where so many bytes lie. */
+  /** Offset of `bytes` free bytes. */
   take(bytes: number): number;
   give(start: number, bytes: number): void;
 }
 
-/** Nothing is shared: the driver places temporaries by their lifetimes. */
-class Apart implements Placing {
+/** No sharing: the driver places temporaries by their lifetimes. */
+class Unshared implements Placing {
   byteLength = 0;
 
   take(bytes: number): number {
@@ -87,8 +87,8 @@ class Apart implements Placing {
   give(): void {}
 }
 
-/** Free ranges of the arena, in order; the last one is endless. */
-class Arena implements Placing {
+/** Free ranges of the arena, in order; the last range is endless. */
+class SharedArena implements Placing {
   private readonly gaps: Gap[] = [{ start: 0, end: Number.POSITIVE_INFINITY }];
   byteLength = 0;
 
@@ -105,7 +105,7 @@ class Arena implements Placing {
     return start;
   }
 
-  /** Frees a range, and joins it with the gaps it touches. */
+  /** Frees a range and merges it with adjacent gaps. */
   give(start: number, bytes: number): void {
     if (bytes === 0) return;
     const end = start + bytes;
@@ -127,8 +127,8 @@ class Arena implements Placing {
 }
 
 /**
- * Places inputs and kept tensors in regions of their own and all others in one arena, in which tensors that do not
- * live at the same time share memory.
+ * Places inputs and kept tensors in regions of their own, and all temporaries in one arena. Temporaries with disjoint
+ * lifetimes share memory.
  */
 export function layOut(plan: Plan, { guard: guardBytes = 0, bf16, placing }: LayoutOptions = {}): Layout {
   const guard = aligned(guardBytes);
@@ -144,7 +144,7 @@ export function layOut(plan: Plan, { guard: guardBytes = 0, bf16, placing }: Lay
       outputsBytes += aligned(storage.byteLength) + guard;
     }
   }
-  const arena = placing === 'driver' ? new Apart() : new Arena();
+  const arena = placing === 'driver' ? new Unshared() : new SharedArena();
   placeTemporaries(plan, arena, places, bf16);
   return { places, arenaBytes: arena.byteLength, inputsBytes, outputsBytes };
 }
@@ -170,7 +170,7 @@ function placeTemporaries(
   });
 }
 
-/** Of each temporary, in the order in which ops make them: byte offset, byte length, the op that makes it, the last op that reads it. */
+/** Per temporary, in op order: byte offset, byte length, the op that makes it, the last op that reads it. */
 export function lifetimes(ops: Plan['ops'], { places }: Layout): Float64Array {
   const rows: [offset: number, bytes: number, first: number, last: number][] = [];
   const rowOf = new Map<Storage, (typeof rows)[number]>();

@@ -6,8 +6,8 @@ const weightOf = (op: PlanOp): string | undefined => {
 };
 
 /**
- * What people call an op of a plan: 'linear blk.3.attn_q.weight' by the first weight that it reads, 'attention after
- * blk.3.attn_q.weight' by the last one before it, or its name alone. Worked out when it is asked for; nothing is recorded.
+ * Readable name of an op: 'linear blk.3.attn_q.weight' with the first weight it reads; else 'attention after
+ * blk.3.attn_q.weight' with the last weight before it; else its name alone. Computed on demand; nothing is recorded.
  */
 export function opName(ops: readonly PlanOp[], index: number): string {
   const { op } = ops[index]!;

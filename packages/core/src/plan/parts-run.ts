@@ -14,14 +14,14 @@ interface LaidOut {
   readonly io: PlanIo;
 }
 
-/** A part of the device with its memory, and what computes it. */
+/** A device part with its memory and its runner. */
 export interface DevicePlan extends LaidOut {
   readonly runner: Runner;
   /** Gives the memory back. */
   free(): void;
 }
 
-/** What a run of the whole plan hands to its parts. */
+/** Data of a whole run that each part needs. */
 interface Run {
   readonly bytesOf: BytesOf;
   /** Whether an input of the plan has been written since the last run. */
@@ -29,7 +29,7 @@ interface Run {
   readonly control: Int32Array;
 }
 
-/** Computes one part. A part of the host has ended when the call returns. */
+/** Computes one part. A host part has ended when the call returns. */
 interface PartRun {
   capture?(): Promise<void>;
   run(run: Run): Promise<void> | undefined;
@@ -105,17 +105,17 @@ class DeviceRun implements PartRun {
 }
 
 /**
- * Runs a plan of which the host computes some ops: part by part, with copies between the parts. Up to the first part of the
- * device all is done when the call returns; inputs that later parts read are copied by then.
+ * Runs a plan that has host ops: part by part, with copies between the parts. When the call returns, the host parts before
+ * the first device part have ended, the device has that part, and the inputs of later parts have been copied.
  */
 export class PartsRun implements Runner {
   readonly inParts: boolean;
   private readonly parts: readonly PartRun[];
-  /** Parts up to the first of the device, which is one of them. */
+  /** Number of parts up to and including the first device part. */
   private readonly early: number;
-  /** What later parts read of what is there before the first part of the device runs. */
+  /** Storages that later parts read and that exist before the first device part runs. */
   private readonly late: readonly Storage[];
-  /** Values that cross from part to part and are neither inputs nor kept. */
+  /** Values that cross parts, except inputs and kept tensors. */
   private readonly crossing = new Map<Storage, Uint8Array>();
 
   constructor(
@@ -166,7 +166,7 @@ export class PartsRun implements Runner {
     return dirty.some((range) => range.from < from + storage.byteLength && range.to > from);
   }
 
-  /** The next run may write its inputs before this one ends. */
+  /** Copies, because the next run may write its inputs before this run ends. */
   private withCopies(bytesOf: BytesOf): BytesOf {
     if (this.late.length === 0) return bytesOf;
     const copies = new Map(this.late.map((storage) => [storage, bytesOf(storage).slice()]));

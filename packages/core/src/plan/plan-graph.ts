@@ -3,14 +3,14 @@ import type { Plan, PlanOp, PlanOperand, Storage, TensorOperand } from './plan.j
 
 const none = -1;
 
-/** Who makes and who uses each storage of a plan. */
+/** The maker and the readers of each storage of a plan. */
 export class PlanGraph {
   readonly ops: readonly PlanOp[];
-  /** By storage id, the op that makes it, or none. */
+  /** By storage id: the op that makes it, or none. */
   private readonly makers: Int32Array;
-  /** By storage id, the first of its entries in `readers` and `next`, or none. */
+  /** By storage id: index of its first entry in `readers` and `next`, or none. */
   private readonly firstReader: Int32Array;
-  /** Ops that read, and the entry of the next reader of the same storage. */
+  /** Ops that read, and the index of the next reader of the same storage. */
   private readonly readers: number[] = [];
   private readonly next: number[] = [];
 
@@ -33,32 +33,32 @@ export class PlanGraph {
     return users;
   }
 
-  /** The op `name` that made all of `value`, if there is one. Another shape of the same elements is the same value. */
+  /** The op `name` that made all of `value`, if any. A reshaped value is the same value. */
   maker(value: PlanOperand | undefined, name: string): number | undefined {
     if (value?.kind !== 'tensor') return undefined;
     const index = this.makers[value.storage.id]!;
-    const op = this.ops[index]; // none where nothing made it
+    const op = this.ops[index]; // undefined if no op made it
     return op?.op.name === name && op.outputs.some((output) => sameValue(output, value)) ? index : undefined;
   }
 
-  /** As `maker`, for a value that nothing but `user` needs: fusing may make it disappear. */
+  /** As `maker`, for a value with `user` as its only reader: fusing may remove the value. */
   soleMaker(value: PlanOperand | undefined, name: string, user: number): number | undefined {
     if (value?.kind !== 'tensor' || value.storage.kept) return undefined;
     const users = this.users(value);
     return users.length === 1 && users[0] === user ? this.maker(value, name) : undefined;
   }
 
-  /** Ops are added from the last to the first. */
+  /** Ops must be added from the last to the first. */
   private addReader({ id }: Storage, index: number): void {
     const first = this.firstReader[id]!;
-    if (first !== none && this.readers[first] === index) return; // it reads the storage twice
+    if (first !== none && this.readers[first] === index) return; // the op reads the storage twice
     this.firstReader[id] = this.readers.length;
     this.readers.push(index);
     this.next.push(first);
   }
 }
 
-/** The same elements, perhaps in another shape. */
+/** The same elements, in any shape. */
 export function sameValue(a: PlanOperand | undefined, b: PlanOperand | undefined): boolean {
   if (a?.kind !== 'tensor' || b?.kind !== 'tensor') return false;
   return (

@@ -3,17 +3,17 @@ import type { DType } from '../dtype.js';
 import type { AnyOp } from '../op/define-op.js';
 import type { WeightFormat } from '../weight.js';
 
-/** Memory behind one or more tensors of a step: a view shares the storage of what it views. */
+/** Memory behind one or more tensors of a step. A view shares the storage of its tensor. */
 export interface Storage {
   readonly id: number;
   readonly byteLength: number;
-  /** Inputs are filled by the caller before each run; the others by an op of the plan. */
+  /** The caller fills inputs before each run; an op of the plan makes every other storage. */
   readonly isInput: boolean;
-  /** Kept storages outlive the run, so that they can be read. */
+  /** Kept storages outlive the run, for reading. */
   kept: boolean;
 }
 
-/** Where a tensor lies. */
+/** Place of a tensor. */
 export interface TensorOperand {
   readonly kind: 'tensor';
   readonly shape: readonly number[];
@@ -39,7 +39,7 @@ export interface BufferOperand {
 
 export type PlanOperand = TensorOperand | WeightOperand | BufferOperand;
 
-/** One op of a plan. Operands stand in the order of the op's table entry; an absent optional one is undefined. */
+/** One op of a plan. Operands in op-table order; an absent optional operand is undefined. */
 export interface PlanOp {
   readonly op: AnyOp;
   readonly operands: readonly (PlanOperand | undefined)[];
@@ -47,7 +47,7 @@ export interface PlanOp {
   readonly outputs: readonly TensorOperand[];
 }
 
-/** What a step recorded: ops in order, and every storage they touch. */
+/** The record of a step: ops in order, and all their storages. */
 export interface Plan {
   readonly ops: readonly PlanOp[];
   readonly storages: readonly Storage[];

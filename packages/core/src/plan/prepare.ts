@@ -21,34 +21,34 @@ import { ExecutorRunner, type Runner } from './runner.js';
 
 /** A plan with its memory: ready to run, once or many times. */
 export interface PreparedPlan {
-  /** Writes `bytes` into an input, from byte `byteOffset` of it on. */
+  /** Writes `bytes` into an input, from its byte `byteOffset` on. */
   writeInput(storage: Storage, bytes: Uint8Array, byteOffset?: number): void;
   /** The bytes of a kept storage, or undefined. */
   kept(storage: Storage): Uint8Array | undefined;
-  /** Gives the plan to the driver to keep. */
+  /** Passes the plan to the driver for replays. */
   capture(): Promise<void>;
-  /** The device has the whole plan when `run` returns: the next one may follow. */
+  /** The device has the whole plan when `run` returns: the next plan may follow. */
   readonly handedAtOnce: boolean;
   run(signal?: AbortSignal): Promise<void>;
-  /** Whether a chain is one call of the driver: it has the whole chain then when `runChain` returns. */
+  /** A chain is one call of the driver: the driver has the whole chain when `runChain` returns. */
   readonly chainsByDriver: boolean;
-  /** Runs by the chain that the plan was prepared with, until every row has ended. */
+  /** Replays by the plan's chain until every row has ended. */
   runChain(limits: Int32Array, stops: Int32Array, signal?: AbortSignal): Promise<ChainResult>;
-  /** What each op of the last run took, where `timed`. */
+  /** Device time of each op in the last run, if `timed`. */
   opTimes(): readonly OpTime[];
   dispose(): void;
 }
 
 export interface PlanUse {
   readonly timed: boolean;
-  /** The plan will run many times, some of them before the first has ended. */
+  /** The plan will run many times, perhaps again before the first run has ended. */
   readonly captured: boolean;
-  /** How it will run in chains. */
+  /** Chain rule of the plan. */
   readonly chain?: ChainTensors | undefined;
 }
 
 export interface PrepareOptions extends PlanUse {
-  /** Bytes around each kept tensor that must stay as they are; 0: none. */
+  /** Guard bytes around each kept tensor; 0: none. */
   readonly guard: number;
   /** Temporaries may be stored as bf16. */
   readonly bf16: boolean;
@@ -56,16 +56,16 @@ export interface PrepareOptions extends PlanUse {
   readonly filled: Filled;
 }
 
-/** NaN in every floating dtype, so that what a kernel leaves unwritten is seen. */
+/** NaN in every floating dtype: makes unwritten outputs visible. */
 const poison = 0xff;
 
-/** Host memory that native code may work on whatever JavaScript does with it, where the driver has such. */
+/** Host memory that native code may use whatever JavaScript does with it, if the driver has such memory. */
 const memoryOf = (driver: Driver, byteLength: number, use: HostMemoryUse): ArrayBuffer =>
   'executor' in driver && driver.executor.hostMemory
     ? driver.executor.hostMemory(byteLength, use)
     : hostBytes(byteLength);
 
-/** Host memory of a plan, and the words by which driver and core talk about a run. */
+/** Host memory of a plan, and the control and fault words shared by driver and core. */
 function ioOf(
   driver: Driver,
   { inputsBytes, outputsBytes }: Layout,
@@ -85,7 +85,7 @@ function freeInputs(driver: Driver, { inputs }: PlanIo): void {
   if ('executor' in driver) driver.executor.freeHostMemory?.(inputs);
 }
 
-/** The control words of the runs that may be under way together, each taken again when the run that had it has ended. */
+/** One control word per run in flight. A word is reused after its run has ended. */
 class Controls {
   private readonly switches: readonly AbortSwitch[];
   private next = 0;
@@ -94,7 +94,7 @@ class Controls {
     this.switches = words.map((word) => new AbortSwitch(word));
   }
 
-  /** The word of the run that begins. */
+  /** The control word of a new run. */
   arm(signal: AbortSignal | undefined): Int32Array {
     const at = this.next;
     this.next = (at + 1) % this.words.length;
@@ -116,7 +116,7 @@ class Prepared implements PreparedPlan {
   private readonly controls: Controls;
   private readonly chain: PlanChain | undefined;
   private readonly runner: Runner;
-  /** A caller has an array that lies in the inputs. */
+  /** A caller has an array inside the inputs' memory. */
   private inputsSeen = false;
 
   constructor(
@@ -186,7 +186,9 @@ class Prepared implements PreparedPlan {
     if (!this.inputsSeen) freeInputs(this.driver, this.io);
   }
 
-  /** Throws BAD_ARGUMENT where JavaScript has given away what it read: the views share memory with the step. */
+  /**
+   * Throws BAD_ARGUMENT if JavaScript has transferred an array that it read: such arrays share memory with the step.
+   */
   private needInPlace(op: string, region: 'inputs' | 'outputs'): void {
     if (this.io[region].byteLength === this.layout[`${region}Bytes`]) return;
     throw new BackendError(
@@ -215,7 +217,7 @@ class Prepared implements PreparedPlan {
     return running.then(this.settled, this.failed);
   }
 
-  /** Rejects where the driver has flagged an op. */
+  /** Throws if the driver has flagged an op. */
   private readonly settled = <T>(result: T): T => {
     const fault = takeFault(this.io.fault, this.plan.ops);
     if (fault) throw fault;
@@ -233,7 +235,7 @@ class Prepared implements PreparedPlan {
     return result;
   }
 
-  /** Throws BAD_DRIVER where a byte outside the kept tensors has changed. */
+  /** Throws BAD_DRIVER if a guard byte has changed. */
   private checkGuards(): void {
     const kept = [...this.layout.places].filter(([, place]) => place.region === 'outputs');
     const bytes = new Uint8Array(this.io.outputs);
@@ -258,7 +260,7 @@ const layoutOf = (driver: Driver, plan: Plan, { guard, bf16 }: PrepareOptions): 
 
 type CountRun = (op: string) => void;
 
-/** Encodes a plan that is all the driver's. */
+/** Encodes a plan without host ops. */
 function* encodeFor(
   driver: Driver,
   plan: Plan,
@@ -272,7 +274,7 @@ function* encodeFor(
   return (io) => new ExecutorRunner(executor, encoded, io);
 }
 
-/** Lays out and encodes each part of a plan of which the host computes some ops. */
+/** Lays out and encodes each part of a plan with host ops. */
 function* encodeParts(
   driver: Driver,
   plan: Plan,

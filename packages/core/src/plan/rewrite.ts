@@ -1,12 +1,12 @@
 import type { PlanOp } from './plan.js';
 import type { PlanGraph } from './plan-graph.js';
 
-/** Some ops of a plan and the one fused op that stands for them. */
+/** Some ops of a plan, and the fused op that replaces them. */
 export interface Rewrite {
-  /** Indices of the ops replaced, in order. */
+  /** Indices of the replaced ops, in order. */
   readonly replaced: readonly number[];
   readonly fused: PlanOp;
 }
 
-/** The rewrite that begins at, or ends with, the op at an index, if there is one. */
+/** The rewrite that begins or ends at the op of an index, if any. */
 export type Match = (graph: PlanGraph, index: number) => Rewrite | undefined;

@@ -19,7 +19,7 @@ const alike = (a: PlanOperand | undefined, b: PlanOperand | undefined): boolean 
 const sameAttributes = (a: PlanOp, b: PlanOp): boolean =>
   a.attributes.every((value, i) => value === b.attributes[i]);
 
-/** add(a, b) → a norm of the sum. The sum itself stays: it may be the residual stream. */
+/** add(a, b) → a norm of the sum. The sum stays: it may be the residual stream. */
 const addNorm =
   (name: string, op: AnyOp): Match =>
   (graph, index) => {
@@ -79,7 +79,7 @@ const gateUpSwiglu: Match = (graph, index) => {
   return { replaced: rising(gateAt, upAt, index), fused };
 };
 
-/** Exactly three projections of one input, as attention has. */
+/** Exactly three projections of one input, as in attention. */
 const qkvLinear: Match = (graph, index) => {
   const q = named(graph, index, 'linear');
   if (!q) return undefined;
@@ -100,7 +100,7 @@ const qkvLinear: Match = (graph, index) => {
   return { replaced: projections, fused };
 };
 
-/** A rotation and, before it, the head-wise norm if there is one. */
+/** A rotation and the head-wise norm before it, if any. */
 interface Rotated {
   readonly indices: readonly number[];
   readonly x: PlanOperand;
@@ -123,7 +123,7 @@ function rotated(graph: PlanGraph, at: number): Rotated {
   return { ...base, indices: [normAt!, at], x: source, norm: norm.operands[1], eps: norm.attributes[0] };
 }
 
-/** The query of the attention that reads the cache which op `index` appends to. */
+/** The query of the attention that reads the cache of the append at `index`. */
 function queryOf(graph: PlanGraph, index: number): PlanOperand | undefined {
   const cache = graph.ops[index]!.operands[3];
   for (let i = index + 1; i < graph.ops.length; i++) {
@@ -173,7 +173,7 @@ const linearArgmax: Match = (graph, index) => {
   return { replaced: rising(linearAt, index), fused };
 };
 
-/** In the order in which they are tried. */
+/** In matching order. */
 export const rewrites: readonly Match[] = [
   addNorm('rmsNorm', fusedOps.addRmsNorm),
   gateUpSwiglu,

@@ -1,18 +1,18 @@
 import type { ByteRange, CapturedPlan, PlanChain, PlanExecutor, PlanIo } from '../driver.js';
 import type { EncodedPlan } from './encode.js';
 
-/** What computes a prepared plan. */
+/** Runs a prepared plan. */
 export interface Runner {
-  /** Gives the plan to the driver to keep. Absent: the driver keeps none. */
+  /** Passes the plan to the driver for replays. Absent: the driver keeps no plans. */
   capture?(chain: PlanChain | undefined): Promise<void>;
-  /** The device has the plan when the call returns, unless the host computes some ops of it in between (`inParts`). */
+  /** The device has the plan when the call returns, unless the host computes some ops in between (`inParts`). */
   run(dirty: readonly ByteRange[], control: Int32Array): Promise<void>;
   readonly inParts?: boolean;
   readonly runChain?: CapturedPlan['replayChain'];
   dispose(): void;
 }
 
-/** A plan of a driver that takes plans whole. */
+/** A plan for a driver that takes whole plans. */
 export class ExecutorRunner implements Runner {
   private kept: CapturedPlan | undefined;
 

@@ -4,17 +4,17 @@ import type { Step } from '../step.js';
 import type { RepeatedStep } from './repeated-step.js';
 import type { InputOf, StepArrays } from './step-recipe.js';
 
-/** What changes in a batch from run to run. */
+/** The arrays of a batch that change from run to run. */
 type RunArrays = Pick<BatchArrays, 'positions' | 'slots' | 'kvLengths' | 'blockTable'>;
 
-/** Tokens of a sequence that a step computes, from position `start` on. The sequence has room for them. */
+/** Tokens of a sequence for one step, from position `start` on. The sequence must have room for them. */
 export interface BatchRows {
   readonly sequence: KvSequence;
   readonly start: number;
   readonly tokens: ArrayLike<number>;
 }
 
-/** The arrays of a batch as tensors of the step that is being recorded. */
+/** The arrays of a batch as tensors of the recording step. */
 export function batchInputs(
   input: InputOf<{ readonly [Name in keyof BatchArrays]: Int32Array }>,
   { kvLengths, blockTable }: BatchArrays,
@@ -35,8 +35,8 @@ export const inputBatch = (step: Step, arrays: BatchArrays): AttentionBatch =>
   batchInputs((name, shape) => step.input(arrays[name], shape), arrays);
 
 /**
- * Writes where the rows of a batch lie into a step that was recorded for as many rows of as many sequences. Of the block
- * table only what differs is written; blocks beyond a sequence's own are never read, and stay as they are.
+ * Writes the places of a batch's rows into a step recorded for the same number of rows and sequences. Of the block
+ * table only the differences are written. Blocks beyond a sequence's own are never read and stay unchanged.
  */
 export function writeBatch<Arrays extends StepArrays & RunArrays>(
   step: RepeatedStep<Arrays>,

@@ -6,9 +6,9 @@ import type { InputArray, Step } from '../step.js';
 import type { Tensor } from '../tensor.js';
 import type { InputOf, RecordedPart, StepArrays, StepPart } from './step-recipe.js';
 
-/** A part of a step that can run again and again. */
+/** A part of a step that runs many times. */
 export interface PartRun {
-  /** Brings an input up to date from element `at` on; an input that the part does not take is passed over. */
+  /** Updates an input from element `at` on. An input that the part does not use is ignored. */
   write(name: string, values: InputArray, at: number): void;
   run(signal: AbortSignal | undefined): Promise<void>;
   /** Names of the outputs. */
@@ -25,7 +25,7 @@ export class CapturedPart implements PartRun {
     private readonly graph: CapturedGraph,
     private readonly inputs: ReadonlyMap<string, Tensor>,
     private readonly tensors: ReadonlyMap<string, Tensor>,
-    /** Whether it runs in chains. */
+    /** Whether the part runs in chains. */
     readonly chains: boolean,
   ) {}
 
@@ -72,7 +72,7 @@ export class CapturedPart implements PartRun {
   }
 }
 
-/** A part that is recorded anew for each run, with the inputs as they are then. */
+/** A part that is recorded anew for each run, with the inputs of that moment. */
 export class RecordedRun<Arrays extends StepArrays> implements PartRun {
   readonly disposed = false;
   private values = new Map<string, HostArray>();
@@ -106,7 +106,7 @@ export class RecordedRun<Arrays extends StepArrays> implements PartRun {
   dispose(): void {}
 }
 
-/** Makes an input when it is first asked for; `made` has all of them. */
+/** Makes an input at its first use; `made` has all of them. */
 function inputsOf<Arrays extends StepArrays>(
   step: Step,
   arrays: Arrays,
@@ -127,4 +127,4 @@ function keepAll(step: Step, outputs: RecordedPart['outputs']): void {
   for (const tensor of Object.values(outputs)) step.keep(tensor);
 }
 
-/** Recording the plan of a large model takes milliseconds, and so does laying it out: other work comes between. */
+/** Recording and laying out the plan of a large model take milliseconds each: other work may run between. */

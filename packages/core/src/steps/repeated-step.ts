@@ -4,8 +4,8 @@ import { CapturedPart, type PartRun, RecordedRun } from './part-run.js';
 import type { StepArrays, StepRecipe } from './step-recipe.js';
 
 /**
- * A step that runs again and again with other inputs: captured where the backend can, recorded for each run where it
- * cannot. `arrays` are the inputs: change them, tell `write` which, then run. One run at a time.
+ * A step that runs many times with other inputs: captured if the backend can, otherwise recorded for each run. `arrays`
+ * are the inputs: change an array, call `write` with its name, then run. One run at a time.
  */
 export class RepeatedStep<Arrays extends StepArrays> {
   private constructor(
@@ -13,7 +13,10 @@ export class RepeatedStep<Arrays extends StepArrays> {
     private readonly parts: readonly PartRun[],
   ) {}
 
-  /** Captures what can be captured, or nothing stays behind. Rejects as recording and `Graph.capture` do. */
+  /**
+   * Captures all parts that can be captured; on an error nothing stays behind. Rejects as recording and `Graph.capture`
+   * do.
+   */
   static async capture<Arrays extends StepArrays>({
     arrays,
     parts,
@@ -29,7 +32,7 @@ export class RepeatedStep<Arrays extends StepArrays> {
     return new RepeatedStep(arrays, runs);
   }
 
-  /** A step that captures nothing: for shapes that come once. */
+  /** A step without capture: for shapes that occur once. */
   static recorded<Arrays extends StepArrays>({ arrays, parts }: StepRecipe<Arrays>): RepeatedStep<Arrays> {
     return new RepeatedStep(
       arrays,
@@ -47,12 +50,12 @@ export class RepeatedStep<Arrays extends StepArrays> {
     return this.parts.some(({ disposed }) => disposed);
   }
 
-  /** Tells that these arrays have changed. */
+  /** Marks arrays as changed. */
   write(...names: readonly (keyof Arrays & string)[]): void {
     for (const name of names) this.send(name, 0, this.arrays[name]!.length);
   }
 
-  /** Puts values into an array from index `at` on; only the stretch that differs is written. */
+  /** Copies values into an array from index `at` on. Only the differing range is written. */
   change(name: keyof Arrays & string, values: ArrayLike<number>, at: number): void {
     const array = this.arrays[name]!;
     let [from, to] = [values.length, 0];

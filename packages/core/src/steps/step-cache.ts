@@ -4,25 +4,25 @@ import { RepeatedStep } from './repeated-step.js';
 import { canCapture, type StepArrays, type StepRecipe } from './step-recipe.js';
 
 export interface StepCacheOptions {
-  /** Most captured steps that are kept. */
+  /** Maximum captured steps. */
   readonly steps: number;
-  /** Most rows that the kept steps have together: their activations stay in memory. */
+  /** Maximum rows of all captured steps together: their activations stay in memory. */
   readonly rows: number;
-  /** Most captured steps of one key, for callers that overlap; 1 where absent: callers take turns. */
+  /** Maximum captured steps per key, for concurrent callers. Absent: 1, callers take turns. */
   readonly copies?: number;
-  /** A step is captured when its key comes the first time, or (where the key may never come again) the second time. */
+  /** A step is captured at the first use of its key, or (for keys that may never come again) at the second. */
   readonly capture?: 'first' | 'second';
 }
 
-/** What identifies a step of a cache. */
+/** Identity of a step in a cache. */
 export interface StepKey {
-  /** Equal where one captured step serves both. */
+  /** Two steps with equal keys can share one captured step. */
   readonly key: string;
   /** Rows of its activations. */
   readonly rows: number;
 }
 
-/** Keys that are remembered for `capture: 'second'`. */
+/** Maximum remembered keys for `capture: 'second'`. */
 const mostSeen = 256;
 
 /** A captured step and its callers. */
@@ -32,19 +32,19 @@ interface Kept<Arrays extends StepArrays> {
   readonly turns: RunQueue;
   readonly capturing: Promise<RepeatedStep<Arrays>>;
   step: RepeatedStep<Arrays> | undefined;
-  /** Calls that run it or wait for it. */
+  /** Calls that run the step or wait for it. */
   users: number;
   evicted: boolean;
 }
 
 /**
- * Captured steps by key. A step is captured once, however many callers ask meanwhile; one caller at a time has it. The steps
- * used last are kept; a step that must go is disposed once no caller has it.
+ * Captured steps by key. A step is captured once, however many callers ask meanwhile. One caller at a time uses it. The
+ * most recently used steps are kept. An evicted step is disposed once no caller uses it.
  */
 export class StepCache<Arrays extends StepArrays> {
-  /** By key and number of the copy, the one used last at the end. */
+  /** By key and copy number; the most recently used last. */
   private readonly kept = new Map<string, Kept<Arrays>>();
-  /** The latest last. */
+  /** Most recent last. */
   private readonly seen = new Set<string>();
   private rows = 0;
   private ended = false;
@@ -52,8 +52,9 @@ export class StepCache<Arrays extends StepArrays> {
   constructor(private readonly options: StepCacheOptions) {}
 
   /**
-   * Calls `act` with the step of a key, which it may write, run and read until its promise settles. A step that no backend
-   * captures, or whose key has come too seldom, is recorded. Rejects with DISPOSED, and as capturing and `act` do.
+   * Calls `act` with the step of a key. `act` may write, run and read the step until its promise settles. The step is
+   * recorded, not captured, if no backend captures or the key is too rare. Rejects with DISPOSED, and as capturing and
+   * `act` do.
    */
   async use<T>(
     key: StepKey,
@@ -73,14 +74,14 @@ export class StepCache<Arrays extends StepArrays> {
     }
   }
 
-  /** Frees all steps. Steps that run are freed when they end. Disposing twice is harmless. */
+  /** Frees all steps; running steps when they end. Disposing twice is harmless. */
   dispose(): void {
     this.ended = true;
     for (const { step } of this.kept.values()) step?.dispose();
     this.kept.clear();
   }
 
-  /** The step that a caller gets: one that nobody has, a new copy, or the one with the fewest callers. */
+  /** The step for a caller: an unused step, a new copy, or the step with the fewest callers. */
   private find(key: StepKey, recipe: () => StepRecipe<Arrays>): Kept<Arrays> | RepeatedStep<Arrays> {
     const { copies = 1 } = this.options;
     let least: Kept<Arrays> | undefined;
@@ -111,7 +112,7 @@ export class StepCache<Arrays extends StepArrays> {
       users: 0,
       evicted: false,
     };
-    kept.capturing.catch(() => this.evict(kept)); // the callers have the error
+    kept.capturing.catch(() => this.evict(kept)); // the callers get the error
     this.kept.set(name, kept);
     this.rows += rows;
     this.makeRoom();
@@ -135,7 +136,7 @@ export class StepCache<Arrays extends StepArrays> {
     return again;
   }
 
-  /** Evicts the steps used longest ago, but never the last one. */
+  /** Evicts the least recently used steps, but never the last step. */
   private makeRoom(): void {
     for (const oldest of this.kept.values()) {
       const fits = this.kept.size <= this.options.steps && this.rows <= this.options.rows;
@@ -152,7 +153,7 @@ export class StepCache<Arrays extends StepArrays> {
     this.leave(kept);
   }
 
-  /** After the last caller of a step. */
+  /** Called after a caller has finished with a step. */
   private leave(kept: Kept<Arrays>): void {
     if (kept.users > 0) return;
     if (kept.step?.disposed) this.evict(kept);

@@ -6,21 +6,21 @@ import type { Tensor } from '../tensor.js';
 /** The inputs of a step, by name. */
 export type StepArrays = Readonly<Record<string, InputArray>>;
 
-/** The tensor of an input in the step that is being recorded; its shape is [length] where none is given. */
+/** The tensor of an input in the recording step; default shape [length]. */
 export type InputOf<Arrays extends StepArrays> = (
   name: keyof Arrays & string,
   shape?: readonly number[],
 ) => Tensor;
 
-/** What a part leaves on its backend. */
+/** The result of recording a part on its backend. */
 export interface RecordedPart {
-  /** Tensors that are kept, by name. */
+  /** Kept tensors, by name. */
   readonly outputs: Readonly<Record<string, Tensor>>;
-  /** How a captured part replays in chains. A step of several parts has none. */
+  /** Chain rule of a captured part. Steps of several parts have none. */
   readonly chain?: ChainRule;
 }
 
-/** The ops that one backend computes. */
+/** The ops of one backend. */
 export interface StepPart<Arrays extends StepArrays> {
   readonly backend: Backend;
   /** Captures the part. Absent: the part is recorded for each run. */
@@ -29,8 +29,8 @@ export interface StepPart<Arrays extends StepArrays> {
 }
 
 /**
- * How a step is recorded: inputs of fixed lengths, and one part per backend. Parts run in order. An output of a part that
- * has the name of an input becomes that input of the parts after it.
+ * How to record a step: inputs of fixed lengths, and one part per backend. Parts run in order. An output with the name
+ * of an input becomes this input of the later parts.
  */
 export interface StepRecipe<Arrays extends StepArrays> {
   readonly arrays: Arrays;

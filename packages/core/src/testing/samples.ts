@@ -12,23 +12,23 @@ export interface SampleOperand {
 
 export type SampleOperands = Readonly<Record<string, SampleOperand>>;
 
-/** A case that a kernel must compute, used by conformance tests and benchmarks alike. */
+/** A case that a kernel must compute, for conformance tests and benchmarks. */
 export interface Sample {
   readonly name: string;
   readonly operands: SampleOperands;
   readonly attributes: Readonly<Record<string, number>>;
 }
 
-/** A case that must be refused: when it is recorded, or (an index only the device sees) when it runs. */
+/** A case that must be refused: at recording, or at run time (an index visible only to the device). */
 export interface ErrorSample extends Sample {
   readonly code: BackendErrorCode;
   readonly when: 'record' | 'run';
 }
 
-// In the sandboxes of test frameworks every look at a global takes as long as the arithmetic.
+// In the sandboxes of test frameworks a look-up of a global takes as long as the arithmetic.
 const { imul, sqrt, log, cos, PI } = Math;
 
-/** mulberry32: 32 bits of state are plenty for test data. Uniform in [0, 1). */
+/** mulberry32 with 32 bits of state, enough for test data. Uniform in [0, 1). */
 export function random(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -50,7 +50,7 @@ export function normal(seed: number, shape: readonly number[], deviation = 1): S
   return { shape, format: 'f32', values };
 }
 
-/** The same values in another dtype or dense format; whoever builds the operand rounds them. */
+/** The same values in another dtype or dense format. The maker of the operand rounds them. */
 export const as = (format: DType | WeightFormat, operand: SampleOperand): SampleOperand => ({
   ...operand,
   format,

@@ -64,7 +64,7 @@ test.each<[string, unknown, string]>([
     "[mill] there is no option 'miller': there are grain, speed, stones, flour",
   ],
   [
-    'a name of every object',
+    'a name inherited by every object',
     { grain: 'rye', toString: 1 },
     "[mill] there is no option 'toString': there are grain, speed, stones, flour",
   ],
@@ -80,7 +80,7 @@ test('inherited options are checked too', () => {
   expect(() => check(Object.create({ grain: 5 }))).toThrow(/grain is 5/);
 });
 
-test('defaults stand in for what is absent or undefined', () => {
+test('defaults replace absent or undefined options', () => {
   expect(withDefaults<Milling, typeof schema>({ grain: 'rye', stones: undefined }, schema)).toEqual({
     grain: 'rye',
     speed: 2,
@@ -89,7 +89,7 @@ test('defaults stand in for what is absent or undefined', () => {
   expect(withDefaults<Milling, typeof schema>({ grain: 'rye', speed: 0 }, schema).speed).toBe(0);
 });
 
-test('of other options those named are taken', () => {
+test('pickOptions takes only the named options', () => {
   expect(pickOptions({ grain: 'rye', speed: undefined, stones: 2 }, ['grain', 'speed'])).toEqual({
     grain: 'rye',
   });
@@ -151,6 +151,6 @@ test.each(Object.keys(values))('the rule %s', (name) => {
     expect(() => checkArgument('test', name, value, every[name]!, refuse)).toThrow(RangeError);
 });
 
-test('no rule is left out above', () => {
+test('every rule is tested above', () => {
   expect(Object.keys(values).sort()).toEqual(Object.keys(every).sort());
 });

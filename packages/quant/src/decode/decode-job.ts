@@ -4,14 +4,14 @@ import { type GptqInMemory, GptqRows } from '../hugging-face/gptq-rows.js';
 import { readSlice } from '../read-slice.js';
 import { decodePiece, floatsOf, type Recipe, wordsOf } from './recipe.js';
 
-/** A piece of a tensor for a thread to read and decode. */
+/** A piece of a tensor, to be read and decoded by a thread. */
 export type DecodeJob = BytesJob | RowsJob;
 
-/** Bytes that lie in the order of the tensor's elements. */
+/** Bytes in the order of the tensor's elements. */
 export interface BytesJob {
   readonly recipe: Recipe;
   readonly source: Exclude<WeightBytes, Uint8Array>;
-  /** Of what they become. */
+  /** Bytes after decoding. */
   readonly byteLength: number;
 }
 
@@ -20,11 +20,11 @@ export interface RowsJob {
   readonly matrix: GroupedMatrix;
   readonly first: number;
   readonly rows: number;
-  /** Of what they become. */
+  /** Bytes after decoding. */
   readonly byteLength: number;
 }
 
-/** As GptqSource, but for AWQ's order of weights and zero points. */
+/** As GptqSource, or with AWQ's order of weights and zero points. */
 export interface GroupedMatrix extends Omit<GptqInMemory, 'qweight' | 'qzeros' | 'scales' | 'groupIndex'> {
   readonly kind: 'gptq' | 'awq';
   readonly qweight: WeightBytes;
@@ -33,12 +33,12 @@ export interface GroupedMatrix extends Omit<GptqInMemory, 'qweight' | 'qzeros' |
   readonly groupIndex?: WeightBytes | undefined;
 }
 
-/** Does jobs on the thread that calls it. */
+/** Runs jobs on the calling thread. */
 export class DecodeJobs {
   private last: { readonly key: string; readonly rows: GptqRows } | undefined;
 
   /**
-   * Fills `into`; false as for `decodePiece`.
+   * Fills `into`. false as for `decodePiece`.
    * @throws FileError READ_FAILED or TRUNCATED; FormatError BAD_LENGTH; BackendError BAD_WEIGHT.
    */
   run(job: DecodeJob, into: Uint8Array): boolean {
@@ -47,7 +47,7 @@ export class DecodeJobs {
     return true;
   }
 
-  /** Jobs of a matrix follow each other, and any row needs all of its bytes. */
+  /** Keeps the last matrix: its jobs follow each other, and every row needs all its bytes. */
   private rowsOf(matrix: GroupedMatrix): GptqRows {
     const key = `${matrix.name} ${JSON.stringify(matrix.qweight)}`;
     if (this.last?.key !== key) this.last = { key, rows: readRows(matrix) };

@@ -1,4 +1,4 @@
-// What a thread of DecodePool runs. All it makes goes to one piece of shared memory, which is to be copied before the next job comes.
+// The script of a DecodePool thread. All results go to one piece of shared memory: copy them before the next job.
 import { serve } from '../threads/serve.js';
 import { type DecodeJob, DecodeJobs } from './decode-job.js';
 

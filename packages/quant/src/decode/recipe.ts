@@ -4,22 +4,22 @@ import { type Iq8Source, toIq8 } from '../format/iq8.js';
 import { awqWeightsAsGptq, awqZerosAsGptq } from '../hugging-face/awq.js';
 import { decodeF8, type F8Format, type F8Scales } from '../hugging-face/f8.js';
 
-/** What bytes of a file are to become. */
+/** How to decode bytes of a file. */
 export type Recipe =
   /** Whole blocks of a format, as f32. */
   | { readonly kind: 'f32'; readonly format: GgufFormat }
   /** Whole blocks, as iq8. */
   | { readonly kind: 'iq8'; readonly format: Iq8Source }
-  /** 8-bit floats from element `first` of a matrix on, as f32. */
+  /** 8-bit floats of a matrix, from element `first` on, as f32. */
   | { readonly kind: 'f8'; readonly format: F8Format; readonly scales: F8Scales; readonly first: number }
-  /** AWQ's weights [8 · n, columns / 8], as GPTQ packs them. */
+  /** AWQ weights [8 · n, columns / 8], repacked as GPTQ. */
   | { readonly kind: 'awqWeights'; readonly columns: number }
-  /** AWQ's zero points, as GPTQ packs them. */
+  /** AWQ zero points, repacked as GPTQ. */
   | { readonly kind: 'awqZeros' };
 
 /**
- * Fills `into`, which has just the room; both arrays begin at a multiple of 4 bytes. False where the bytes have no such form: iq8 of a
- * scale that is not finite.
+ * Fills `into`, which has exactly the right length. Both arrays begin at a multiple of 4 bytes. false if the bytes have
+ * no such form: iq8 with a scale that is not finite.
  * @throws FormatError BAD_LENGTH.
  */
 export function decodePiece(recipe: Recipe, bytes: Uint8Array, into: Uint8Array): boolean {

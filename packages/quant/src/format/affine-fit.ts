@@ -1,21 +1,21 @@
-// The search of ggml's make_qkx2_quants and make_qkx3_quants: try several roundings of a group, refit scale and minimum to
-// each by weighted least squares, keep the best. Sums are taken in float64, so the last bit can differ from ggml's.
-// The loops run for every element of a model some forty times: no closures over numbers in them, and no small arrays. Sums
-// have four lanes that are added in turn at the end, as in native/search-body.h, which gives the same bits.
+// The search of ggml's make_qkx2_quants and make_qkx3_quants: try several roundings of a group, refit scale and minimum
+// to each by weighted least squares, keep the best. Sums are in float64, so the last bit can differ from ggml's. The
+// loops run about forty times per element of a model: no closures over numbers and no small arrays inside. Sums have
+// four lanes, added in order at the end, as in native/search-body.h: same bits.
 
 import { type NativeSearch, native } from '../native.js';
 
-/** Of each group, x ≈ scale * q - lift, with lift ≥ 0. */
+/** For each group x ≈ scale * q - lift, lift ≥ 0. */
 export interface AffineFits {
   /** [groups] */
   readonly scales: Float64Array;
   /** [groups] */
   readonly lifts: Float64Array;
-  /** q of each element. */
+  /** q per element. */
   readonly levels: Uint8Array;
 }
 
-/** Roundings tried: the group's range is spread over `top + first`, `top + first + step`, … levels. */
+/** The roundings to try: the group's range spread over `top + first`, `top + first + step`, … levels. */
 export interface AffineSearch {
   readonly first: number;
   readonly step: number;
@@ -23,16 +23,16 @@ export interface AffineSearch {
   readonly error: 'absolute' | 'squared';
 }
 
-/** The search where an importance matrix says what each element counts. */
+/** The search with an importance matrix. */
 export const weightedSearch: AffineSearch = { first: -0.9, step: 0.05, steps: 36, error: 'squared' };
 
-/** Groups of elements, and what each element counts. */
+/** Groups of elements, and the weight of each element in the error. */
 export interface Groups {
   /** [groups · size] */
   readonly x: Float32Array;
   /** As x. */
   readonly weights: Float64Array;
-  /** Elements of a group, a multiple of 4 up to 32. */
+  /** Elements per group: a multiple of 4, at most 32. */
   readonly size: number;
 }
 
@@ -40,7 +40,7 @@ export interface Groups {
 export const lanes = 4;
 
 /**
- * The best scale and lift found for q in [0, top] of each group, and the levels. Each better fit moves the lift from which
+ * Finds the best scale and lift per group for q in [0, top], and the levels. Each better fit moves the lift at which
  * the next roundings start.
  */
 export function fitAffine(groups: Groups, top: number, search: AffineSearch, fits: AffineFits): void {
@@ -63,7 +63,7 @@ export function fitInJavaScript(groups: Groups, top: number, search: AffineSearc
     fitGroup({ ...groups, at }, g, top, search, fits);
 }
 
-/** One of the groups: that which begins at `at`. */
+/** The group that begins at `at`. */
 interface Group extends Groups {
   readonly at: number;
 }
@@ -71,10 +71,10 @@ interface Group extends Groups {
 /** Σ w, Σ w·x, Σ w·x², min (at most 0) and max of a group. */
 const whole = new Float64Array(5);
 
-/** Σ of w·q, w·q² and w·q·x over a group, for one rounding. */
+/** Σ w·q, Σ w·q², Σ w·q·x of a group, for one rounding. */
 const sums = new Float64Array(3);
 
-/** Added to a small double it leaves no room for a fraction: 1.5 · 2^52. */
+/** 1.5 · 2^52: adding it to a small double rounds to an integer. */
 export const roundingShift = 6755399441055744;
 
 function fitGroup(group: Group, g: number, top: number, search: AffineSearch, fits: AffineFits): void {
@@ -92,7 +92,7 @@ function fitGroup(group: Group, g: number, top: number, search: AffineSearch, fi
   }
   let scale = (max - min) / top;
   let lift = 0 - min;
-  let bestInverse = 1 / scale; // of the rounding, which the fit to it then moves
+  let bestInverse = 1 / scale; // of the rounding; the fit then moves the scale
   let bestLift = lift;
   sumLevels(group, bestInverse, lift, top);
   let best = errorOf(group, search, bestInverse, lift, top, scale, lift);
@@ -145,10 +145,10 @@ function sumGroup({ x, at, size, weights }: Group): void {
   whole[4] = max;
 }
 
-/** The integer nearest to x within [0, top]; NaN becomes 0 when stored. */
+/** The integer nearest to x in [0, top]; NaN becomes 0 when stored. */
 function level(x: number, top: number): number {
   const rounded = x + roundingShift - roundingShift;
-  // Math.min would also have to tell -0 from 0, which takes twice as long.
+  // Math.min also distinguishes -0 from 0, and takes twice as long.
   // biome-ignore lint/complexity/useMathMinMax: as above
   return rounded < 0 ? 0 : rounded > top ? top : rounded;
 }
@@ -173,7 +173,7 @@ function sumLevels({ x, at, size, weights }: Group, inverse: number, lift: numbe
   }
 }
 
-/** The error of x ≈ s * q - m; for the squared one the sums of the rounding suffice. */
+/** Error of x ≈ s * q - m. For the squared error the sums of the rounding are enough. */
 function errorOf(
   group: Group,
   { error }: AffineSearch,

@@ -2,9 +2,9 @@ import { FormatError } from '../error.js';
 import { formats, type GgufFormat } from './formats.js';
 
 /**
- * The bytes that a tensor takes. `shape` is row-major, outermost first; [] is a scalar.
- * @throws FormatError BAD_LENGTH where a dimension is not a positive integer, the innermost does not hold whole blocks, or the tensor is
- * larger than 2^53 bytes.
+ * Bytes of a tensor. `shape` is row-major, outermost first; [] is a scalar.
+ * @throws FormatError BAD_LENGTH for a dimension that is not a positive integer, an innermost dimension that is not
+ * whole blocks, or a tensor over 2^53 bytes.
  */
 export function byteLength(format: GgufFormat, shape: readonly number[]): number {
   const { blockSize, blockBytes } = formats[format];

@@ -1,6 +1,6 @@
 import { f16ToF32, f32ToF16 } from '@quern/core';
 
-/** The f16 at a byte offset, which need not be even. */
+/** The f16 at a byte offset, even or odd. */
 export function readF16(src: Uint8Array, offset: number): number {
   return f16ToF32(src[offset]! | (src[offset + 1]! << 8));
 }

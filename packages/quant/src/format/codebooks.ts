@@ -1,4 +1,4 @@
-/** The 16 values that iq4_nl and iq4_xs index (kvalues_iq4nl of ggml-common.h). */
+/** The 16 values of iq4_nl and iq4_xs (kvalues_iq4nl of ggml-common.h). */
 export const iq4Values = Int8Array.of(
   -127,
   -104,
@@ -18,5 +18,5 @@ export const iq4Values = Int8Array.of(
   113,
 );
 
-/** The 16 values of a 4-bit float (E2M1), doubled so that they are whole (kvalues_mxfp4 of ggml-common.h). */
+/** The 16 values of a 4-bit float (E2M1), doubled to be whole (kvalues_mxfp4 of ggml-common.h). */
 export const fp4Values = Int8Array.of(0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12);

@@ -4,8 +4,9 @@ import type { Codec } from './codec.js';
 import { codecs, formats, type GgufFormat, type WritableFormat } from './formats.js';
 
 /**
- * Decodes `count` elements of `format` from byte `srcOffset` of `src` into `dst` from element `dstOffset`; bit for bit what ggml gives.
- * @throws FormatError BAD_LENGTH where `count` is not a whole number of blocks, or either array is too short.
+ * Decodes `count` elements of `format` from byte `srcOffset` of `src` into `dst` from element `dstOffset`, bit for bit
+ * as ggml.
+ * @throws FormatError BAD_LENGTH if `count` is not whole blocks, or an array is too short.
  */
 export function decode(
   format: GgufFormat,
@@ -20,10 +21,10 @@ export function decode(
 }
 
 /**
- * Encodes `count` floats from element `srcOffset` of `src` as `format` into `dst` from byte `dstOffset`, rounding as ggml's reference
- * quantisers do: the same bytes for all but the K formats, the same method for those.
- * @param importance how much each column of a row matters [row length], from an importance matrix; finite, none below 0. `count` is whole
- * rows then. Formats that leave no choice (f16, q8_0, …) ignore it.
+ * Encodes `count` floats from element `srcOffset` of `src` as `format` into `dst` from byte `dstOffset`, with the
+ * rounding of ggml's reference quantisers: same method; same bytes for all but the K formats.
+ * @param importance weight of each column of a row [row length], from an importance matrix; finite, ≥ 0. `count` must
+ * then be whole rows. Formats without a choice (f16, q8_0, …) ignore it.
  * @throws FormatError BAD_LENGTH as `decode`.
  */
 export function encode(
@@ -88,7 +89,7 @@ export function decodeRows(
   return dst;
 }
 
-/** All of `src` as blocks of `format`, without an importance matrix. @throws FormatError BAD_LENGTH where `src` is not a whole number of blocks. */
+/** Encodes all of `src`, without an importance matrix. @throws FormatError BAD_LENGTH if `src` is not whole blocks. */
 export function encodeAll(format: WritableFormat, src: Float32Array): Uint8Array {
   const dst = new Uint8Array(Math.ceil(src.length / formats[format].blockSize) * formats[format].blockBytes);
   encode(format, src, 0, dst, 0, src.length);

@@ -1,4 +1,4 @@
-/** The element of largest magnitude, with its sign; of equals the first; 0 where there is none. */
+/** The element of largest magnitude, with its sign; the first of equals; 0 if there is none. */
 export function signedMax(x: Float32Array, start: number, count: number): number {
   let best = 0;
   for (let i = start; i < start + count; i++) {
@@ -7,7 +7,7 @@ export function signedMax(x: Float32Array, start: number, count: number): number
   return best;
 }
 
-/** The least and the greatest element. */
+/** The minimum and the maximum. */
 export function range(x: Float32Array, start: number, count: number): { min: number; max: number } {
   let min = Number.POSITIVE_INFINITY;
   let max = Number.NEGATIVE_INFINITY;

@@ -29,7 +29,7 @@ import { q8_0 } from './q8_0.js';
 import { tq1_0 } from './tq1_0.js';
 import { tq2_0 } from './tq2_0.js';
 
-/** The formats that Quern reads, each with its layout and float definition: a Codec where Quern also writes it. */
+/** All formats that Quern reads, with layout and float definition; a Codec if Quern also writes the format. */
 export const codecs = {
   f32,
   f16,
@@ -65,7 +65,7 @@ export const codecs = {
   i64,
 } satisfies Record<string, Decoder | Codec>;
 
-/** The name of a weight format that Quern reads. */
+/** Name of a format that Quern reads. */
 export type GgufFormat = keyof typeof codecs;
 
 /** The layout of a format, with its name. */
@@ -82,27 +82,27 @@ export const formats = Object.fromEntries(
 
 type Codecs = typeof codecs;
 
-/** A format that `encode` writes; the others are only read. */
+/** A format that `encode` writes. All others are read-only. */
 export type WritableFormat = {
   [Format in GgufFormat]: Codecs[Format] extends Codec ? Format : never;
 }[GgufFormat];
 
-/** True where `encode` writes `format`. */
+/** Whether `encode` writes `format`. */
 export function isWritable(format: GgufFormat): format is WritableFormat {
   return 'encode' in codecs[format];
 }
 
-/** Every format name, in the order of the table. */
+/** All format names, in table order. */
 export const formatNames = Object.keys(formats) as readonly GgufFormat[];
 
 const byTypeId = new Map<number, GgufFormat>(formatNames.map((name) => [formats[name].typeId, name]));
 
-/** The format with this `ggml_type` number, or undefined where Quern does not read it (see `ggmlTypeName`). */
+/** The format with this `ggml_type` number; undefined if Quern does not read it (see `ggmlTypeName`). */
 export function formatOfType(typeId: number): GgufFormat | undefined {
   return byTypeId.get(typeId);
 }
 
-/** True where `name` is a format that Quern reads. */
+/** Whether Quern reads the format `name`. */
 export function isGgufFormat(name: string): name is GgufFormat {
   return Object.hasOwn(formats, name);
 }

@@ -1,6 +1,6 @@
 import { formatOfType } from './formats.js';
 
-/** `ggml_type` numbers that exist but that Quern does not read: named so that an error can say which it met. */
+/** `ggml_type` numbers that exist but that Quern does not read, with names for error messages. */
 const otherTypes: Readonly<Record<number, string>> = {
   4: 'q4_2 (removed from ggml)',
   5: 'q4_3 (removed from ggml)',
@@ -15,7 +15,7 @@ const otherTypes: Readonly<Record<number, string>> = {
   42: 'q2_0',
 };
 
-/** ggml's name for a `ggml_type` number, read by Quern or not; undefined where ggml has no such type. */
+/** ggml's name for a `ggml_type` number, whether Quern reads it or not; undefined if ggml has no such type. */
 export function ggmlTypeName(typeId: number): string | undefined {
   return formatOfType(typeId) ?? otherTypes[typeId];
 }

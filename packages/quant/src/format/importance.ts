@@ -1,6 +1,6 @@
 /**
- * What elements count where an importance matrix says how much their columns do: importance · √(variance + x²), in which the
- * variance is taken about zero, over a row or a block (ggml's weights for quantising). They go to `weights` from `to`.
+ * Weights of elements under an importance matrix: importance · √(variance + x²), with the variance about zero, over a
+ * row or a block (ggml's weights for quantising). Result: `weights` from `to` on.
  */
 export function weigh(
   x: Float32Array,

@@ -5,14 +5,15 @@ import { q8_0 } from './q8_0.js';
 
 const { blockSize, blockBytes } = q8_0.layout;
 
-/** Columns that share a scale: as many as backend-cpu's products of many rows give one to. */
+/** Columns with one shared scale, as in backend-cpu's products of many rows. */
 const shared = 256;
 
 /**
- * Rows of floats as blocks of q8_0 that share a scale, max |x| / 127, over every 256 columns of a row (fewer at its end). The kernels for
- * many rows, which want one scale for so many, then take the weights as they are; blocks with scales of their own they round again.
+ * Encodes rows of floats as q8_0 blocks with one shared scale, max|x| / 127, per 256 columns of a row (fewer at its
+ * end). Kernels for many rows need one scale per 256 columns: they use these weights unchanged. Blocks with different
+ * scales are rounded again.
  * @param src [rows, rowLength], whole rows of whole blocks
- * @param dst as many bytes as q8_0 takes for them
+ * @param dst exactly the bytes of these q8_0 blocks
  */
 export function encodeInt8(src: Float32Array, rowLength: number, dst: Uint8Array): void {
   for (let row = 0; row < src.length; row += rowLength)
@@ -20,7 +21,7 @@ export function encodeInt8(src: Float32Array, rowLength: number, dst: Uint8Array
       encodeShared(src, row + column, Math.min(shared, rowLength - column), dst);
 }
 
-/** `count` floats from `from` on, to the place in `dst` that is theirs. */
+/** `count` floats from `from` on, into their place in `dst`. */
 function encodeShared(src: Float32Array, from: number, count: number, dst: Uint8Array): void {
   const d = f16ToF32(f32ToF16(Math.abs(signedMax(src, from, count)) / 127));
   const inverse = d === 0 ? 0 : 1 / d;

@@ -1,5 +1,5 @@
-// The lattices that the IQ formats index: facts of ggml (ggml-common.h, ggml-org/llama.cpp), each value packed into as few bits
-// as its few magnitudes need. A point is 8 (iq1, iq2) or 4 (iq3) values.
+// The lattices of the IQ formats, from ggml-common.h (ggml-org/llama.cpp). Each value is packed into 2 or 4 bits. A
+// point has 8 (iq1, iq2) or 4 (iq3) values.
 
 /** Unpacks base64 of `bits` per value, lowest bits first. */
 function unpack(packed: string, bits: 2 | 4, values: readonly number[]): Int8Array {

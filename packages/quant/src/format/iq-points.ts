@@ -1,15 +1,15 @@
-// What the iq2 and iq3 formats share: points of a lattice of magnitudes, with signs apart.
+// Shared by the iq2 and iq3 formats: points of a lattice of magnitudes, with separate signs.
 
-/** The 8 sign bits that 7 stored ones mean: their number is even. */
+/** The 8 sign bits for 7 stored bits: the number of set bits is even. */
 export const evenSigns = Uint8Array.from({ length: 128 }, (_, stored) => {
-  const parity = (0x6996 >> ((stored ^ (stored >> 4)) & 15)) & 1; // of the bits of a nibble, from a table of 16 bits
+  const parity = (0x6996 >> ((stored ^ (stored >> 4)) & 15)) & 1; // parity of a nibble, from a table of 16 bits
   return stored | (parity << 7);
 });
 
-/** ±1 for each of 8 sign bits: [256, 8]. A table, since branches on random bits cost more than the rest. */
+/** ±1 for each of 8 sign bits: [256, 8]. A table, because branches on random bits are slower. */
 const signOf = Int8Array.from({ length: 256 * 8 }, (_, i) => (((i >> 3) >> (i & 7)) & 1 ? -1 : 1));
 
-/** A point of 8 values, times `scale`; minus where the bit of `signs` is set. `at` is where the point begins in the grid. */
+/** A point of 8 values times `scale`, negated where a bit of `signs` is set. `at`: index of the point in the grid. */
 export function putEight(
   dst: Float32Array,
   to: number,
@@ -22,7 +22,7 @@ export function putEight(
   for (let j = 0; j < 8; j++) dst[to + j] = scale * (grid[at + j]! * signOf[sign + j]!);
 }
 
-/** Two points of 4 values, likewise. */
+/** Two points of 4 values, in the same way. */
 export function putFours(
   dst: Float32Array,
   to: number,

@@ -17,9 +17,9 @@ export const iq1_mFactors: IqFactors = {
 const factors = iq1_mFactors;
 
 /**
- * Points of 8 ternary values as iq1_s, 16 groups of 16 with their own scale, an offset for each point.
- * Block: 32 bytes of grid indices, 4 bits for each point (3 upper bits of its index, the sign of its offset), 4 words of 16 bits that
- * hold 4 scales of 3 bits each and, in their upper nibbles, lowest first, the f16 d.
+ * Points of 8 ternary values as in iq1_s, 16 groups of 16 with their own scale, one offset per point.
+ * Block: 32 bytes of grid indices; 4 bits per point (3 upper bits of its index, the sign of its offset); 4 words of 16
+ * bits: 4 scales of 3 bits each, and in the upper nibbles, lowest first, the f16 d.
  */
 export const iq1_m: Decoder = {
   layout: { typeId: 29, blockSize, blockBytes },

@@ -16,9 +16,10 @@ export const iq1_sFactors: IqFactors = {
 const factors = iq1_sFactors;
 
 /**
- * Points of 8 ternary values, 8 groups of 32 with their own scale and offset: `x = d * (2 * scale + 1) * (point ± 1/8)`.
- * Block: f16 d, 32 bytes of grid indices, 16 bits for each group: 3 upper bits of the index of each point, 3 bits of scale, the
- * sign of the offset.
+ * Points of 8 ternary values, 8 groups of 32 with their own scale and offset:
+ * `x = d * (2 * scale + 1) * (point ± 1/8)`.
+ * Block: f16 d, 32 bytes of grid indices, 16 bits per group: 3 upper bits of the index of each point, 3 bits of scale,
+ * the sign of the offset.
  */
 export const iq1_s: Decoder = {
   layout: { typeId: 19, blockSize, blockBytes },

@@ -18,7 +18,7 @@ const factors = iq2_xsFactors;
 
 /**
  * Points of 8 values, 16 groups of 16 with their own scale: `x = d * (scale + 1/2) / 4 * ±point`.
- * Block: f16 d, 16 bits for each point (9 index the grid, 7 are signs), 8 bytes of scales, low nibble first.
+ * Block: f16 d, 16 bits per point (9 bits of grid index, 7 bits of signs), 8 bytes of scales, low nibble first.
  */
 export const iq2_xs: Decoder = {
   layout: { typeId: 17, blockSize, blockBytes },

@@ -17,7 +17,7 @@ const factors = iq2_xxsFactors;
 
 /**
  * Points of 8 values, 8 groups of 32 with their own scale: `x = d * (scale + 1/2) / 4 * ±point`.
- * Block: f16 d, then for each group 4 bytes that index the grid and 32 bits: 7 bits of signs for each point, 4 bits of scale.
+ * Block: f16 d, then per group 4 bytes of grid indices and 32 bits: 7 bits of signs per point, 4 bits of scale.
  */
 export const iq2_xxs: Decoder = {
   layout: { typeId: 16, blockSize, blockBytes },

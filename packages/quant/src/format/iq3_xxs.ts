@@ -18,7 +18,7 @@ const factors = iq3_xxsFactors;
 
 /**
  * Points of 4 values, 8 groups of 32 with their own scale: `x = d * (scale + 1/2) / 2 * ±point`.
- * Block: f16 d, 64 bytes that index the grid, 32 bits for each group: 7 bits of signs for each pair of points, 4 bits of scale.
+ * Block: f16 d, 64 bytes of grid indices, 32 bits per group: 7 bits of signs per pair of points, 4 bits of scale.
  */
 export const iq3_xxs: Decoder = {
   layout: { typeId: 18, blockSize, blockBytes },

@@ -1,5 +1,5 @@
-// Encoding of the formats whose 4-bit levels lie on a curve (iq4_nl, iq4_xs): x ≈ scale * curve[q]. The method is that of
-// ggml's quantize_row_iq4_nl_impl; sums are taken in float64, so the last bit can differ from ggml's.
+// Encoding of the formats with 4-bit levels on a curve (iq4_nl, iq4_xs): x ≈ scale * curve[q]. Method: ggml's
+// quantize_row_iq4_nl_impl. Sums are in float64, so the last bit can differ from ggml's.
 
 import { type NativeSearch, native } from '../native.js';
 import { writeF16 } from './bytes.js';
@@ -10,10 +10,10 @@ import { nearest } from './nearest.js';
 
 const curve = Float64Array.from(iq4Values);
 const groupSize = 32;
-const roundings = 7; // tried on either side of the first
+const roundings = 7; // tried on each side of the first
 const negligible = 1e-15;
 
-/** The level nearest to x, for 2x from -256 to 255: levels change at multiples of 1/2, and a tie goes up. */
+/** The level nearest to x, for 2x from -256 to 255. Levels change at multiples of 1/2; a tie goes up. */
 const nearestLevels = Uint8Array.from({ length: 512 }, (_, i) => {
   const x = (i - 256) / 2;
   return curve.findLastIndex((value, q) => q === 0 || x >= (curve[q - 1]! + value) / 2);
@@ -23,12 +23,12 @@ const nearestLevels = Uint8Array.from({ length: 512 }, (_, i) => {
 const nearestLevel = (x: number): number =>
   nearestLevels[x <= -128 ? 0 : x >= 127.5 ? 511 : Math.floor(2 * x) + 256] ?? 0;
 
-const most = 256; // elements that are fitted together: a block of iq4_xs
+const most = 256; // elements fitted together: a block of iq4_xs
 const weights = new Float64Array(most);
 const scales = new Float64Array(most / groupSize);
-const sums = new Float64Array(2); // Σ of w·c·x and w·c² over a group, for one rounding
+const sums = new Float64Array(2); // Σ w·c·x and Σ w·c² of a group, for one rounding
 
-/** The scales of the groups of x, a block, by their `weights`; into `scales`. */
+/** Fits the scales of the groups of x, one block, by `weights`; result in `scales`. */
 function fitScales(x: Float32Array): void {
   const some = weights.subarray(0, x.length);
   if (native) fitNatively(native, x, some, scales);
@@ -77,7 +77,7 @@ function sumLevels(x: Float32Array, w: Float64Array, at: number, inverse: number
   sums[1] = cc;
 }
 
-/** What each element of a block counts: by its importance where there is one, else by its square. */
+/** Weights of a block's elements: from importance if given, otherwise squares. */
 function weighBlock(x: Float32Array, importance: Float32Array | undefined, column: number): void {
   if (importance) weigh(x, 0, importance, column, 2 * meanSquare(x, 0, x.length), weights, 0, x.length);
   else for (let i = 0; i < x.length; i++) weights[i] = x[i]! * x[i]!;

@@ -7,7 +7,7 @@ const blockSize = 32;
 const blockBytes = 18;
 const half = blockSize / 2;
 
-/** 4 bits that index 16 uneven values: `x = d * values[q]`. Block: f16 d, 16 bytes q as q4_0. */
+/** 4-bit indices of 16 uneven values: `x = d * values[q]`. Block: f16 d, 16 bytes q as q4_0. */
 export const iq4_nl: Codec = {
   layout: { typeId: 20, blockSize, blockBytes },
 

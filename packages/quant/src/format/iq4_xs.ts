@@ -12,8 +12,9 @@ const quants = 8;
 const half = 16; // of a group
 
 /**
- * iq4_nl with 8 groups of 32 that have their own scale: `x = d * scale * values[q]`, scales -32..31.
- * Block: f16 d, upper pairs of the scales (group g: bits 2 * g of 16), their low nibbles (4 bytes), 16 bytes q for each group as q4_0.
+ * iq4_nl with 8 groups of 32 with their own scale: `x = d * scale * values[q]`, scales -32..31.
+ * Block: f16 d, upper pairs of the scales (group g: bits 2 * g of 16), their low nibbles (4 bytes), 16 bytes q per
+ * group as q4_0.
  */
 export const iq4_xs: Codec = {
   layout: { typeId: 23, blockSize, blockBytes },

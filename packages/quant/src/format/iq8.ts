@@ -12,8 +12,9 @@ import { tq1_0, tq1_0Factors } from './tq1_0.js';
 import { tq2_0, tq2_0Factors } from './tq2_0.js';
 
 /**
- * Quern's own format, in memory only: the whole numbers behind iq1, iq2, iq3 and tq, `x = d * scale * q`, 16 groups of 16 with their own
- * scale. Block: f32 d, 16 int8 scales, 256 int8 q. Four times smaller than f32, and integer kernels can multiply it.
+ * Quern's own format, in memory only: the whole numbers of iq1, iq2, iq3 and tq, `x = d * scale * q`, 16 groups of 16
+ * with their own scale.
+ * Block: f32 d, 16 int8 scales, 256 int8 q. A quarter of the size of f32, and integer kernels can multiply it.
  */
 export const iq8 = { name: 'iq8', blockSize: 256, blockBytes: 276 } as const satisfies Omit<
   FormatLayout,
@@ -36,7 +37,7 @@ const sources = {
   tq2_0: { codec: tq2_0, factors: tq2_0Factors },
 } as const satisfies Record<string, { codec: Decoder; factors: IqFactors }>;
 
-/** A format whose blocks have an exact iq8. */
+/** A format with an exact iq8 form. */
 export type Iq8Source = keyof typeof sources;
 
 export function isIq8Source(format: string): format is Iq8Source {
@@ -44,8 +45,8 @@ export function isIq8Source(format: string): format is Iq8Source {
 }
 
 /**
- * Rewrites whole blocks of `format` as iq8, from the start of both arrays. False where a scale is not finite: such blocks have none.
- * `dst` has room for as many blocks.
+ * Rewrites whole blocks of `format` as iq8, from the start of both arrays. false for a scale that is not finite: such a
+ * block has no iq8 form. `dst` has room for the same number of blocks.
  */
 export function toIq8(format: Iq8Source, src: Uint8Array, dst: Uint8Array): boolean {
   const { codec, factors } = sources[format];

@@ -7,21 +7,21 @@ import { type EncodeBlocks, superBlock, superBlocks } from './k-blocks.js';
 import { nearest } from './nearest.js';
 import { fitPositive } from './scale-fit.js';
 
-/** What distinguishes one affine K format from another. */
+/** Parameters of an affine K format. */
 export interface AffineShape {
   readonly groupSize: 16 | 32;
-  /** The greatest q: 3, 15 or 31. */
+  /** Largest q: 3, 15 or 31. */
   readonly top: number;
-  /** The greatest scale and minimum: 15 or 63. */
+  /** Largest scale and minimum: 15 or 63. */
   readonly scaleTop: number;
-  /** What elements count without an importance matrix: large ones more. */
+  /** Weights of elements without an importance matrix: large elements weigh more. */
   readonly weights: 'magnitude' | 'rms + magnitude';
   readonly search: AffineSearch;
-  /** With an importance matrix, an element has the weight importance · √(variance + x²); variance = `variances` · mean(x²). */
+  /** With an importance matrix, the weight is importance · √(variance + x²); variance = `variances` · mean(x²). */
   readonly variances: 1 | 2;
 }
 
-/** One encoded super-block of 256 elements, valid until the next is encoded. */
+/** One encoded superblock of 256 elements, valid until the next is encoded. */
 export interface AffineBlock {
   d: number;
   dmin: number;
@@ -74,7 +74,7 @@ export function affineEncoder(shape: AffineShape): EncodeBlocks<AffineBlock> {
   };
 }
 
-/** The levels for the scales and minimums as they are stored. */
+/** The levels for the stored scales and minimums. */
 function roundAll(x: Float32Array, start: number, block: AffineBlock, groupSize: number, top: number): void {
   const { d, dmin, scales, mins, q } = block;
   for (let g = 0; g < scales.length; g++) {

@@ -1,12 +1,12 @@
-/** Elements of a block of the K formats. */
+/** Elements per block of the K formats. */
 export const superBlock = 256;
 
-/** Blocks that are fitted together: enough that a call of native code is nothing beside them. */
+/** Blocks fitted together: enough to make the cost of a native call negligible. */
 export const superBlocks = 16;
 
 /**
- * Encodes `count` elements from `start`, whole blocks, and hands each block to `write` with its number; with the importance
- * of their columns [count], where they are a row.
+ * Encodes `count` elements from `start`, whole blocks, and passes each block to `write` with its number. With the
+ * importance of the columns [count], the elements are one row.
  */
 export type EncodeBlocks<Block> = (
   x: Float32Array,

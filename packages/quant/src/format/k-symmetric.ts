@@ -1,5 +1,5 @@
-// Encoding of the K formats with a signed scale per group and no minimum (q3_k, q6_k): x ≈ d * scale * q, with q in [-top, top).
-// The method is that of ggml's reference quantiser; sums are taken in float64, so the last bit can differ from ggml's.
+// Encoding of the K formats with a signed scale per group and no minimum (q3_k, q6_k): x ≈ d * scale * q, q in [-top,
+// top). Method: ggml's reference quantiser. Sums are in float64, so the last bit can differ from ggml's.
 
 import { f16ToF32, f32ToF16 } from '@quern/core';
 import { native } from '../native.js';
@@ -14,7 +14,7 @@ const groupSize = 16;
 const groups = superBlock / groupSize;
 const negligible = 1e-15;
 
-/** What distinguishes one symmetric K format from another. */
+/** Parameters of a symmetric K format. */
 interface SymmetricShape {
   /** q lies in [-top, top). */
   readonly top: number;
@@ -22,13 +22,13 @@ interface SymmetricShape {
   readonly scaleTop: number;
   /** Finds the scales of groups without an importance matrix; may use `weights`. */
   readonly fit: (groups: Groups, top: number, fits: ScaleFits) => void;
-  /** What elements count with one: x [n], the importance of column `column` on, weights [n]. */
+  /** Weights of elements with an importance matrix: x [n], importance from column `column` on, weights [n]. */
   readonly weigh: (x: Float32Array, importance: Float32Array, column: number, weights: Float64Array) => void;
-  /** With an importance matrix, group scales are fitted by what their groups count. */
+  /** With an importance matrix, group scales are fitted by the weights of their groups. */
   readonly fitsScales: boolean;
 }
 
-/** One encoded super-block of 256 elements, valid until the next is encoded. */
+/** One encoded superblock of 256 elements, valid until the next is encoded. */
 export interface SymmetricBlock {
   d: number;
   readonly scales: Int8Array;
@@ -96,7 +96,7 @@ function packBy(inverse: number, scales: Float32Array, scaleTop: number, block: 
   for (let g = 0; g < groups; g++) block.scales[g] = nearest(inverse * scales[g]!, -scaleTop, scaleTop - 1);
 }
 
-/** The levels for the scales as they are stored. */
+/** The levels for the stored scales. */
 function roundAll(x: Float32Array, start: number, { d, scales, q }: SymmetricBlock, top: number): void {
   for (let i = 0; i < superBlock; i++) {
     const step = d * scales[i >> 4]!;
@@ -104,14 +104,14 @@ function roundAll(x: Float32Array, start: number, { d, scales, q }: SymmetricBlo
   }
 }
 
-/** The scales of the best roundings, elements weighted by their squares. */
+/** Scales of the best roundings; weights are the squares of the elements. */
 export function fitByScan(some: Groups, top: number, fits: ScaleFits): void {
   const { x, weights } = some;
   for (let i = 0; i < x.length; i++) weights[i] = x[i]! * x[i]!;
   fitScale(some, top, fits);
 }
 
-/** Sums for the least-squares scale `qx / qq`, elements weighted by their squares. */
+/** Sums for the least-squares scale `qx / qq`; weights are the squares of the elements. */
 interface Sums {
   qx: number;
   qq: number;
@@ -151,7 +151,7 @@ function descend(x: Float32Array, at: number, size: number, top: number): number
   return sums.qq > 0 ? sums.qx / sums.qq : 0;
 }
 
-/** Moves element `i` to the level that suits the others best, where that helps; returns the sums then valid. */
+/** Moves an element to the best level for the others, if the error falls. Returns the new sums. */
 function improve(value: number, i: number, sums: Sums, top: number): Sums {
   const moved = { ...sums };
   add(moved, value, levels[i]!, -1);

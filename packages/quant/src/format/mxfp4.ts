@@ -6,13 +6,13 @@ const blockSize = 32;
 const blockBytes = 17;
 const half = blockSize / 2;
 
-/** 4-bit floats with a power of two: `x = 2^(e - 128) * values[q]`. Block: a byte e, 16 bytes q as q4_0. */
+/** 4-bit floats times a power of two: `x = 2^(e - 128) * values[q]`. Block: a byte e, 16 bytes q as q4_0. */
 export const mxfp4: Codec = {
   layout: { typeId: 39, blockSize, blockBytes },
 
   decode(src, srcOffset, dst, dstOffset, count) {
     for (let at = srcOffset, to = dstOffset; to < dstOffset + count; at += blockBytes, to += blockSize) {
-      const d = 2 ** (src[at]! - 128); // half of E8M0, since the values are doubled
+      const d = 2 ** (src[at]! - 128); // half of E8M0, because the values are doubled
       for (let j = 0; j < half; j++) {
         const q = src[at + 1 + j]!;
         dst[to + j] = d * fp4Values[q & 15]!;
@@ -36,7 +36,7 @@ export const mxfp4: Codec = {
   },
 };
 
-/** The first of the 16 values that is as near as any. */
+/** The first of the nearest values. */
 function nearest(x: number, d: number): number {
   let best = 0;
   for (let q = 1; q < 16; q++)

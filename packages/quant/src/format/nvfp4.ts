@@ -9,7 +9,7 @@ const groups = blockSize / groupSize;
 
 /**
  * 4-bit floats, 4 groups of 16 with an unsigned 8-bit float as scale: `x = scale * values[q]`.
- * Block: 4 scales (E4M3), 8 bytes q for each group: element j low nibble, element j + 8 high nibble.
+ * Block: 4 scales (E4M3), 8 bytes q per group: element j low nibble, element j + 8 high nibble.
  */
 export const nvfp4: Decoder = {
   layout: { typeId: 40, blockSize, blockBytes },
@@ -28,7 +28,7 @@ export const nvfp4: Decoder = {
   },
 };
 
-/** Half of an unsigned E4M3, since the values are doubled; its NaN is zero, as in ggml. */
+/** Half of an unsigned E4M3, because the values are doubled. NaN is zero, as in ggml. */
 function halfOfE4m3(byte: number): number {
   if (byte === 0x7f) return 0;
   const exponent = (byte >> 3) & 15;

@@ -4,7 +4,7 @@ import type { Decoder } from './codec.js';
 const blockSize = 128;
 const blockBytes = 18;
 
-/** 1 bit: `x = d` where it is set, else `-d`. Block: f16 d, 16 bytes (bit j of element j). */
+/** 1 bit: `x = d` if set, otherwise `-d`. Block: f16 d, 16 bytes (bit j of element j). */
 export const q1_0: Decoder = {
   layout: { typeId: 41, blockSize, blockBytes },
 

@@ -14,7 +14,8 @@ const f = Math.fround;
 
 /**
  * 4 bits, 8 groups of 32 with their own scale and minimum: `x = d * scale * q - dmin * min`.
- * Block: f16 d, f16 dmin, 12 bytes scales and minimums, 128 bytes q (group g: bytes 32 * (g / 2), low nibble where g is even).
+ * Block: f16 d, f16 dmin, 12 bytes scales and minimums, 128 bytes q (group g: bytes 32 * (g / 2), low nibble for even
+ * g).
  */
 export const q4_k: Codec = {
   layout: { typeId: 12, blockSize, blockBytes },

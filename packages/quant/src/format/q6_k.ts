@@ -13,7 +13,7 @@ const f = Math.fround;
 /**
  * 6 bits about zero, 16 groups of 16 with their own scale: `x = d * scale * (q - 32)`.
  * Block: 128 bytes of low nibbles, 64 bytes of high pairs, 16 int8 scales, f16 d. Group g, with quarter = g / 2 & 3:
- * low nibbles in bytes 64 * (g / 8) + 32 * (quarter & 1) + 16 * (g & 1), the low half of them where quarter < 2;
+ * low nibbles in bytes 64 * (g / 8) + 32 * (quarter & 1) + 16 * (g & 1), low half if quarter < 2;
  * high pairs in bytes 32 * (g / 8) + 16 * (g & 1), bits 2 * quarter.
  */
 export const q6_k: Codec = {

@@ -31,7 +31,7 @@ export const q8_0: Codec = {
   },
 };
 
-/** C's roundf: halves go away from zero. */
+/** C's roundf: halves round away from zero. */
 function roundAwayFromZero(x: number): number {
   return Math.sign(x) * Math.floor(Math.abs(x) + 0.5);
 }

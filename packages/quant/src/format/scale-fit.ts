@@ -1,5 +1,5 @@
 // Scales for levels about zero and above zero, by weighted least squares over several roundings: the searches of ggml's
-// make_qx_quants and make_qp_quants. Sums are taken in float64, so the last bit can differ from ggml's.
+// make_qx_quants and make_qp_quants. Sums are in float64, so the last bit can differ from ggml's.
 
 import { type NativeSearch, native } from '../native.js';
 import { type Groups, lanes, roundingShift } from './affine-fit.js';
@@ -7,16 +7,18 @@ import { signedMax } from './extremes.js';
 
 const negligible = 1e-15;
 
-/** Of each group, x ≈ scale * q, with q the integer nearest to inverse * x: [groups]. */
+/** For each group x ≈ scale * q, q = integer nearest to inverse * x: [groups]. */
 export interface ScaleFits {
   readonly scales: Float64Array;
   readonly inverses: Float64Array;
 }
 
-/** Σ of w·q·x and w·q² over a group, for one rounding. */
+/** Σ w·q·x and Σ w·q² of a group, for one rounding. */
 const sums = new Float64Array(2);
 
-/** Tries roundings to `top - 0.9` … `top + 0.9` levels, q in [-top, top), and keeps the least weighted squared error. */
+/**
+ * Tries roundings to `top - 0.9` … `top + 0.9` levels, q in [-top, top), and keeps the smallest weighted squared error.
+ */
 export function fitScale(groups: Groups, top: number, fits: ScaleFits): void {
   if (native) fitNatively(native, groups, top, fits);
   else fitInJavaScript(groups, top, fits);
@@ -78,8 +80,8 @@ function sumLevels({ x, size, weights }: Groups, at: number, inverse: number, to
 const nearestWithin = (x: number, top: number): number => Math.min(top, Math.max(0, Math.round(x)));
 
 /**
- * The scale of values ≥ 0 for levels in [0, top], which go to `levels`: the best of nine roundings, then one level at a
- * time is moved to where it lowers the error, up to five passes.
+ * The scale of values ≥ 0 for levels in [0, top], which are stored in `levels`: the best of nine roundings, then single
+ * levels are moved while the error falls, up to five passes.
  */
 export function fitPositive(
   values: Float64Array,

@@ -6,7 +6,7 @@ const blockSize = 256;
 const blockBytes = 54;
 const dAt = 52; // byte offset in the block
 
-/** Runs of bytes that hold a base-3 digit of as many neighbours each, digit after digit. */
+/** Runs of bytes. Digit n of all bytes of a run: `bytes` consecutive elements. */
 const runs = [
   { at: 0, bytes: 32, digits: 5 },
   { at: 32, bytes: 16, digits: 5 },
@@ -20,7 +20,7 @@ export const tq1_0Factors: IqFactors = {
 };
 
 /**
- * Ternary: `x = (q - 1) * d` with q in 0..2. A byte is a fraction of 256 with 5 base-3 digits; times 3^n its digit n comes to the top.
+ * Ternary: `x = (q - 1) * d`, q in 0..2. A byte holds 5 base-3 digits; digit n = ⌊3 · frac(3ⁿ · byte / 256)⌋.
  * Block: 32 bytes of 5 digits, 16 of 5, 4 of 4, f16 d.
  */
 export const tq1_0: Decoder = {

@@ -12,7 +12,10 @@ export const tq2_0Factors: IqFactors = {
   scale: () => 1,
 };
 
-/** Ternary: `x = (q - 1) * d`. Block: 64 bytes of 2-bit q (of 128 elements in 32 bytes, those 32 apart in one byte), f16 d. */
+/**
+ * Ternary: `x = (q - 1) * d`.
+ * Block: 64 bytes of 2-bit q (128 elements per 32 bytes; a byte holds elements 32 apart), f16 d.
+ */
 export const tq2_0: Decoder = {
   layout: { typeId: 35, blockSize, blockBytes },
 

@@ -1,9 +1,12 @@
-// What the formats of one scale per block share where an importance matrix says how much each column counts: the fits of a row.
+// Fits of a row with an importance matrix, shared by the formats with one scale per block.
 import { type AffineFits, fitAffine, type Groups, weightedSearch } from './affine-fit.js';
 import { meanSquare, weigh } from './importance.js';
 import { fitScale, type ScaleFits } from './scale-fit.js';
 
-/** A row of floats in blocks of `size`, each element weighed by its column's importance and the row's mean square. */
+/**
+ * A row of floats in blocks of `size`. The weight of an element comes from its column's importance and the row's mean
+ * square.
+ */
 function weighedRow(src: Float32Array, srcOffset: number, importance: Float32Array, size: number): Groups {
   const x = src.subarray(srcOffset, srcOffset + importance.length);
   const weights = new Float64Array(x.length);
@@ -11,7 +14,7 @@ function weighedRow(src: Float32Array, srcOffset: number, importance: Float32Arr
   return { x, weights, size };
 }
 
-/** x ≈ scale * q of each block of a row, q in [-top, top). */
+/** x ≈ scale * q for each block of a row, q in [-top, top). */
 export function fitRowScales(
   src: Float32Array,
   srcOffset: number,
@@ -25,7 +28,7 @@ export function fitRowScales(
   return fits;
 }
 
-/** x ≈ scale * q - lift of each block of a row, q in [0, top]. */
+/** x ≈ scale * q - lift for each block of a row, q in [0, top]. */
 export function fitRowAffine(
   src: Float32Array,
   srcOffset: number,

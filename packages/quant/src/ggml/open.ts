@@ -6,21 +6,21 @@ import type { TensorInfo } from '../gguf/gguf-file.js';
 import { quote } from '../gguf/read-metadata.js';
 import { InputFile } from '../input-file.js';
 
-/** A model file of whisper.cpp: all but the tensors' bytes. */
+/** A model file of whisper.cpp, without the tensors' bytes. */
 export interface GgmlFile {
   readonly path: string;
-  /** The numbers at its head, by whisper.cpp's names: n_vocab, n_audio_state and so on. */
+  /** The numbers in its header, by whisper.cpp's names: n_vocab, n_audio_state and so on. */
   readonly sizes: ReadonlyMap<string, number>;
-  /** The bytes of each token of text, in the order of their ids; special tokens have none here. */
+  /** Bytes of each text token, in id order. The file has none for special tokens. */
   readonly tokens: readonly Uint8Array[];
-  /** In the order of the file. */
+  /** In file order. */
   readonly tensors: readonly TensorInfo[];
 }
 
-/** 'ggml' as the first word of a little-endian file. */
+/** 'ggml' as the first little-endian word. */
 export const ggmlMagic = 0x67676d6c;
 
-/** The words after it, in the order of the file. */
+/** The words after the magic, in file order. */
 export const ggmlSizes = [
   'n_vocab',
   'n_audio_ctx',
@@ -40,9 +40,9 @@ const maxTokenBytes = 1024;
 const maxTensors = 2 ** 16; // the largest Whisper has some 1260
 const maxDimensions = 4;
 const maxNameBytes = 256;
-const firstChunk = 1024 * 1024; // holds the head of every Whisper
+const firstChunk = 1024 * 1024; // holds the header of every Whisper
 
-/** True where a file begins as those of whisper.cpp do. @throws FileError NOT_FOUND, NOT_A_FILE, READ_FAILED. */
+/** Whether a file begins like a whisper.cpp model. @throws FileError NOT_FOUND, NOT_A_FILE, READ_FAILED. */
 export async function isGgml(path: string): Promise<boolean> {
   const file = await InputFile.open(path);
   try {
@@ -56,7 +56,7 @@ export async function isGgml(path: string): Promise<boolean> {
 }
 
 /**
- * Opens a model file of whisper.cpp (`ggml-base.bin`): sizes, vocabulary and where its tensors are, never their data.
+ * Opens a model file of whisper.cpp (`ggml-base.bin`): sizes, vocabulary and places of the tensors, never their data.
  * @throws FileError NOT_FOUND, NOT_A_FILE, READ_FAILED, NOT_GGML, TRUNCATED, TOO_LARGE, BAD_TENSOR or UNKNOWN_FORMAT.
  */
 export async function openGgml(path: string): Promise<GgmlFile> {
@@ -72,7 +72,7 @@ export async function openGgml(path: string): Promise<GgmlFile> {
 interface Head {
   readonly sizes: ReadonlyMap<string, number>;
   readonly tokens: readonly Uint8Array[];
-  /** Where the tensors begin. */
+  /** First byte of the tensors. */
   readonly end: number;
 }
 
@@ -97,7 +97,7 @@ function parseHead(cursor: Cursor): Head {
   cursor.reading = 'the mel filters';
   const filters = cursor.u32() * cursor.u32();
   cursor.checkCount(filters, 4, maxHeaderBytes / 4, 'values');
-  cursor.take(4 * filters); // they follow from the number of bands
+  cursor.take(4 * filters); // skipped: the number of bands determines them
   cursor.reading = 'the vocabulary';
   const count = cursor.u32();
   cursor.checkCount(count, 4, maxTokens, 'tokens');
@@ -110,7 +110,7 @@ function parseHead(cursor: Cursor): Head {
   return { sizes, tokens, end: cursor.position };
 }
 
-/** Description and data of one tensor after the other, up to the end of the file. */
+/** Description and data of each tensor in turn, to the end of the file. */
 async function readTensors(file: InputFile, start: number): Promise<TensorInfo[]> {
   const tensors: TensorInfo[] = [];
   const names = new Set<string>();

@@ -13,7 +13,7 @@ export class ByteWriter {
     this.buffer.writeBigUInt64LE(BigInt(value), at);
   }
 
-  /** A length in bytes, then UTF-8. */
+  /** Length in bytes, then UTF-8. */
   string(value: string): void {
     const bytes = Buffer.byteLength(value);
     this.u64(bytes);
@@ -33,7 +33,7 @@ export class ByteWriter {
     this.buffer.fill(0, at, to);
   }
 
-  /** What has been written. */
+  /** The bytes written so far. */
   result(): Uint8Array {
     return this.buffer.subarray(0, this.length);
   }

@@ -1,19 +1,19 @@
 import type { Cooperative } from '@quern/core';
 import { FileError, type FileErrorCode } from '../error.js';
 
-/** Headers beyond this many bytes are refused; a vocabulary of 262 144 tokens with its merges takes about 16 MB. */
+/** Maximum header bytes. A vocabulary of 262 144 tokens with its merges takes about 16 MB. */
 export const maxHeaderBytes = 128 * 1024 * 1024;
 
 const stringsOfPart = 8192;
 
-/** Thrown where the header goes on beyond the bytes read so far, though not beyond the file. */
+/** Thrown if the header is longer than the bytes read so far, but not longer than the file. */
 export class MoreBytesNeeded extends Error {
   constructor(readonly upTo: number) {
     super(`the header goes on to byte ${upTo} at least`);
   }
 }
 
-/** Reads little-endian values one after another; never allocates for more than the file can hold. */
+/** Reads consecutive little-endian values. Never allocates more than the file can hold. */
 export class Cursor {
   /** What is being read, for messages. */
   reading = 'the header';
@@ -38,7 +38,7 @@ export class Cursor {
     throw new FileError(code, this.path, detail);
   }
 
-  /** Refuses a count of things of at least `least` bytes each that the rest of the file cannot hold, or more than `most` of them. */
+  /** Refuses a count over `most`, and a count of items of at least `least` bytes that exceeds the rest of the file. */
   checkCount(count: number, least: number, most: number, things: string): void {
     const left = this.fileSize - this.position;
     if (count * least > left) {
@@ -54,7 +54,7 @@ export class Cursor {
     return this.view.getUint32(this.take(4), true);
   }
 
-  /** A uint64 as the nearest number: exact up to 2^53, which every valid count, length and offset is below. */
+  /** A uint64 as the nearest number: exact up to 2^53. Every valid count, length and offset is smaller. */
   u64(): number {
     const at = this.take(8);
     return this.view.getUint32(at, true) + this.view.getUint32(at + 4, true) * 2 ** 32;
@@ -69,7 +69,7 @@ export class Cursor {
     return this.buffer.toString('utf8', at, at + length);
   }
 
-  /** The bytes of the next `count` strings, each with its length before it. */
+  /** The bytes of the next `count` strings, each with a length prefix. */
   *strings(count: number): Cooperative<Buffer> {
     const start = this.position;
     for (let i = 0; i < count; i++) {
@@ -85,7 +85,7 @@ export class Cursor {
     return new Uint8Array(this.buffer.subarray(at, at + length));
   }
 
-  /** Moves over `length` bytes and returns where they begin. */
+  /** Skips `length` bytes and returns their start. */
   take(length: number): number {
     const at = this.position;
     const end = at + length;

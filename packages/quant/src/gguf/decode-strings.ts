@@ -1,11 +1,12 @@
 import { isUtf8 } from 'node:buffer';
 import type { Cooperative } from '@quern/core';
 
-const together = 4096; // strings decoded as one: a millisecond
+const together = 4096; // strings decoded together: about a millisecond
 
 /**
- * `count` strings, each a uint64 length and UTF-8; `range` holds exactly these. A vocabulary is hundreds of thousands of short strings:
- * many are decoded at once and cut apart, which is several times faster than a call per string. Invalid UTF-8 gives U+FFFD in its string alone.
+ * Decodes `count` strings, each a uint64 length and UTF-8; `range` holds exactly these. A vocabulary has hundreds of
+ * thousands of short strings: decoding many together and cutting them apart is several times faster than one call per
+ * string. Invalid UTF-8 gives U+FFFD in its own string only.
  */
 export function* decodeStrings(range: Buffer, count: number): Cooperative<string[]> {
   const strings: string[] = [];
@@ -19,7 +20,7 @@ export function* decodeStrings(range: Buffer, count: number): Cooperative<string
   return strings;
 }
 
-/** Where `count` strings end that begin at `at`. */
+/** End of `count` strings that begin at `at`. */
 function endOf(range: Buffer, at: number, count: number): number {
   let end = at;
   for (let i = 0; i < count; i++) end += 8 + lengthAt(range, end);
@@ -41,7 +42,7 @@ function append(strings: string[], range: Buffer, count: number): void {
   }
 }
 
-/** Joins the strings' bytes and counts their UTF-16 units; false where a string begins in the middle of a character. */
+/** Joins the strings' bytes and counts their UTF-16 units. false if a string begins inside a character. */
 function join(range: Buffer, joined: Buffer, ends: Uint32Array): boolean {
   let units = 0;
   let to = 0;
@@ -53,7 +54,7 @@ function join(range: Buffer, joined: Buffer, ends: Uint32Array): boolean {
     for (; at < end; at++) {
       const byte = range[at]!;
       joined[to++] = byte;
-      if (!isContinuation(byte)) units += byte >= 0xf0 ? 2 : 1; // four bytes are a surrogate pair
+      if (!isContinuation(byte)) units += byte >= 0xf0 ? 2 : 1; // four bytes give a surrogate pair
     }
     ends[i] = units;
   }
@@ -68,7 +69,7 @@ function appendEach(strings: string[], range: Buffer, count: number): void {
   }
 }
 
-/** The length at `at`, which the caller knows to be within the range: 32 bits of it are enough. */
+/** The length at `at`. The caller knows that it lies within the range, so 32 bits are enough. */
 function lengthAt(range: Buffer, at: number): number {
   return (range[at]! | (range[at + 1]! << 8) | (range[at + 2]! << 16) | (range[at + 3]! << 24)) >>> 0;
 }

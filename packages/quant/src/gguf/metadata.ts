@@ -1,4 +1,4 @@
-/** The scalar types of GGUF metadata, by the number that the file stores. */
+/** Scalar types of GGUF metadata, with their numbers in the file. */
 export const metadataTypeIds = {
   uint8: 0,
   int8: 1,
@@ -15,7 +15,7 @@ export const metadataTypeIds = {
   float64: 12,
 } as const;
 
-/** The type of a metadata value as GGUF names it. */
+/** GGUF's name for the type of a metadata value. */
 export type MetadataType = keyof typeof metadataTypeIds;
 
 const typeNames = new Map<number, MetadataType>(
@@ -27,7 +27,7 @@ export function metadataTypeOf(id: number): MetadataType | undefined {
   return typeNames.get(id);
 }
 
-/** The typed array that holds an array of each numeric type. */
+/** The typed array for each numeric type. */
 export const numericArrays = {
   uint8: Uint8Array,
   int8: Int8Array,
@@ -41,20 +41,20 @@ export const numericArrays = {
   float64: Float64Array,
 } as const;
 
-/** A metadata type that is a number. */
+/** A numeric metadata type. */
 export type NumericType = keyof typeof numericArrays;
 
-/** An array of numbers in metadata, in the element type of the file. */
+/** An array of numbers in metadata, in the file's element type. */
 export type NumericArray = InstanceType<(typeof numericArrays)[NumericType]>;
 
-/** True where `type` is a number of any width. */
+/** Whether `type` is a number of any width. */
 export function isNumeric(type: MetadataType): type is NumericType {
   return Object.hasOwn(numericArrays, type);
 }
 
 /**
- * A metadata value. 64-bit integers are numbers where a number holds them exactly, else bigint; arrays of numbers are typed arrays;
- * arrays of arrays nest.
+ * A metadata value. 64-bit integers are numbers if exact, otherwise bigint. Arrays of numbers are typed arrays. Arrays
+ * of arrays nest.
  */
 export type MetadataValue =
   | number

@@ -6,12 +6,13 @@ import { parseHeader } from './parse.js';
 import { joinSplit } from './split.js';
 
 const firstChunk = 1024 * 1024; // holds the whole header of a model with a vocabulary of 32 000
-const growth = 4; // each retry parses from the start: with 4, a third more work in all
+const growth = 4; // each retry parses from the start: factor 4 costs a third more work in total
 
 /**
- * Opens a GGUF model: reads its header, never its tensor data. Any part of a split model (`-00001-of-0000N.gguf`) opens the whole.
- * @throws FileError NOT_FOUND, NOT_A_FILE, READ_FAILED, NOT_GGUF, BIG_ENDIAN, UNSUPPORTED_VERSION, TRUNCATED, TOO_LARGE, BAD_HEADER,
- * BAD_TENSOR, UNKNOWN_FORMAT or BAD_SPLIT.
+ * Opens a GGUF model: reads its header, never its tensor data. Any part of a split model (`-00001-of-0000N.gguf`) opens
+ * the whole model.
+ * @throws FileError NOT_FOUND, NOT_A_FILE, READ_FAILED, NOT_GGUF, BIG_ENDIAN, UNSUPPORTED_VERSION, TRUNCATED,
+ * TOO_LARGE, BAD_HEADER, BAD_TENSOR, UNKNOWN_FORMAT or BAD_SPLIT.
  */
 export async function openGguf(path: string): Promise<GgufFile> {
   return joinSplit(await openPart(path), openPart);
@@ -39,7 +40,7 @@ async function readHeader(file: InputFile): Promise<GgufFile> {
   }
 }
 
-/** The first `size` bytes of the file, of which `known` are read already. */
+/** The first `size` bytes of the file; `known` has been read already. */
 async function extend(file: InputFile, known: Uint8Array, size: number): Promise<Uint8Array<ArrayBuffer>> {
   const bytes = new Uint8Array(size);
   bytes.set(known);

@@ -8,15 +8,15 @@ import { placeTensors, readTensorEntries } from './read-tensors.js';
 const defaultAlignment = 32;
 
 export interface ParseGgufOptions {
-  /** Appears in messages and in `TensorInfo.path`; '(memory)' where absent. */
+  /** For messages and `TensorInfo.path`. Default '(memory)'. */
   readonly path?: string | undefined;
-  /** The size of the whole file in bytes where `bytes` is only its beginning; `bytes.length` where absent. */
+  /** Size of the whole file in bytes, if `bytes` is only its beginning. Default `bytes.length`. */
   readonly fileSize?: number | undefined;
 }
 
 /**
- * Reads the header of a GGUF file in memory. Of a split model it describes this part alone.
- * @throws FileError with the codes of `openGguf`; TRUNCATED also where `bytes` ends before the header does.
+ * Reads the header of a GGUF file in memory. For a split model, the result describes this part alone.
+ * @throws FileError with the codes of `openGguf`; TRUNCATED also if `bytes` ends before the header.
  */
 export function parseGguf(bytes: Uint8Array, options: ParseGgufOptions = {}): GgufFile {
   const path = options.path ?? '(memory)';
@@ -29,7 +29,7 @@ export function parseGguf(bytes: Uint8Array, options: ParseGgufOptions = {}): Gg
   }
 }
 
-/** As `parseGguf`, but lets MoreBytesNeeded through. */
+/** As `parseGguf`, but MoreBytesNeeded passes through. */
 export function* parseHeader(cursor: Cursor): Cooperative<GgufFile> {
   const version = readPreamble(cursor);
   const tensorCount = cursor.u64();

@@ -11,20 +11,20 @@ import {
   numericArrays,
 } from './metadata.js';
 
-/** Keys and tensor names beyond this many bytes are refused; ggml itself allows 64 for tensors. */
+/** Maximum bytes of a key or tensor name. ggml itself allows 64 for tensors. */
 export const maxNameBytes = 64 * 1024;
 
-// Limits far beyond any real file, which keep a hostile one from costing many times its size in memory.
+// Limits far above any real file. They keep a hostile file from using many times its size in memory.
 const maxEntries = 65536;
 const maxArrayLength = 2 ** 22;
-const maxInnerArrays = 65536; // arrays within arrays, in all of a value
+const maxInnerArrays = 65536; // arrays within arrays, per value
 const maxDepth = 16;
 
 const leastEntryBytes = 8 + 4 + 1; // an empty key, a type, a one-byte value
 const leastArrayBytes = 4 + 8;
 const leastStringBytes = 8;
 
-/** Metadata values and their types in the file, by key. */
+/** Metadata values and their file types, by key. */
 export interface Metadata {
   readonly values: Map<string, MetadataValue>;
   readonly types: Map<string, MetadataType>;
@@ -47,7 +47,7 @@ export function* readMetadata(cursor: Cursor, count: number): Cooperative<Metada
   return { values, types };
 }
 
-/** A name from a file as it may stand in a message: quoted, without control characters, at most 80 characters. */
+/** A name from a file for messages: quoted, without control characters, at most 80 characters. */
 export function quote(name: string): string {
   return JSON.stringify(name.length > 80 ? `${name.slice(0, 77)}...` : name);
 }
@@ -68,7 +68,7 @@ function asNumber(value: number | bigint): number | bigint {
   return Number.isSafeInteger(Number(value)) ? Number(value) : value;
 }
 
-/** @param inner counts the arrays within arrays of the whole value */
+/** @param inner counts nested arrays in the whole value */
 function* readArray(cursor: Cursor, depth = 1, inner = { count: 0 }): Cooperative<MetadataValue> {
   if (depth > maxDepth)
     cursor.fail('BAD_HEADER', `${cursor.reading} nests arrays more than ${maxDepth} deep`);

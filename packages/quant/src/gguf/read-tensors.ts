@@ -6,11 +6,11 @@ import type { Cursor } from './cursor.js';
 import type { TensorInfo } from './gguf-file.js';
 import { maxNameBytes, quote } from './read-metadata.js';
 
-const maxTensors = 262144; // the largest models have some ten thousand
+const maxTensors = 262144; // the largest models have about ten thousand
 const maxDimensions = 4; // GGML_MAX_DIMS
 const leastTensorBytes = 8 + 4 + 4 + 8; // an empty name, no dimensions, type, offset
 
-/** A tensor as the header describes it; `offset` counts from the beginning of the tensor data. */
+/** A tensor in the header. `offset` counts from the start of the tensor data. */
 interface TensorEntry {
   readonly name: string;
   readonly shape: readonly number[];
@@ -59,9 +59,10 @@ function readFormat(cursor: Cursor, name: string): GgufFormat {
 }
 
 /**
- * Turns descriptions into places in the file.
- * @param dataOffset where tensor data begins in the file
- * @throws FileError BAD_TENSOR where a shape or an offset is impossible or tensors overlap, TRUNCATED where one ends beyond the file.
+ * Converts descriptions to places in the file.
+ * @param dataOffset start of the tensor data in the file
+ * @throws FileError BAD_TENSOR for an impossible shape or offset or overlapping tensors, TRUNCATED for a tensor beyond
+ * the end of the file.
  */
 export function placeTensors(
   cursor: Cursor,

@@ -5,9 +5,9 @@ import { quote } from './read-metadata.js';
 const partName = /-(\d{5})-of-(\d{5})\.gguf$/;
 
 /**
- * The whole model that `opened` is a part of, or `opened` itself where it is not split. Parts say which they are in `split.no`, `split.count`
- * and `split.tensors.count` (llama.cpp's gguf-split), and lie side by side with numbered names.
- * @throws FileError BAD_SPLIT where the parts contradict each other; NOT_FOUND where one is missing.
+ * The whole model of a part `opened`; `opened` itself if it is not split. A part names itself in `split.no`,
+ * `split.count` and `split.tensors.count` (llama.cpp's gguf-split). Parts are in one folder, with numbered names.
+ * @throws FileError BAD_SPLIT if the parts contradict each other; NOT_FOUND if a part is missing.
  */
 export async function joinSplit(
   opened: GgufFile,

@@ -9,21 +9,21 @@ import {
   numericArrays,
 } from './metadata.js';
 
-/** A metadata value whose type in the file is not left to inference: `{ type: 'float32', value: 10000 }`. */
+/** A metadata value with an explicit type: `{ type: 'float32', value: 10000 }`. */
 export interface TypedMetadata {
-  /** `array` takes its element type from the value. */
+  /** For `array`, the element type is inferred from the value. */
   readonly type: MetadataType;
   readonly value: MetadataValue;
 }
 
 /**
- * A metadata value to write. Without an explicit type: boolean → bool; string → string; integers → uint32, or int32 where negative, or
- * 64 bits where these do not reach; other numbers → float32; bigint → uint64 or int64; typed arrays → their own type; arrays of integers →
- * int32, or int64 where that does not reach; other arrays of numbers → float32.
+ * A metadata value to write. Without an explicit type: boolean → bool; string → string; integers → uint32, negative
+ * ones int32, larger ones 64 bits; other numbers → float32; bigint → uint64 or int64; typed arrays → their own type;
+ * arrays of integers → int32, larger ones int64; other arrays of numbers → float32.
  */
 export type MetadataInput = MetadataValue | TypedMetadata;
 
-/** Writes one key, type and value. @throws RangeError where the value does not fit its type. */
+/** Writes one key, type and value. @throws RangeError if the value does not fit its type. */
 export function writeMetadataEntry(writer: ByteWriter, key: string, input: MetadataInput): void {
   const { type, value } = isTyped(input) ? input : { type: inferType(input), value: input };
   writer.string(key);

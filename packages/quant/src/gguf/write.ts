@@ -9,7 +9,7 @@ import { type MetadataInput, writeMetadataEntry } from './write-metadata.js';
 const version = 3;
 const defaultAlignment = 32;
 
-/** The bytes of a tensor: at once, in pieces, or made when their turn comes. */
+/** The bytes of a tensor: whole, in pieces, or made when the tensor is written. */
 export type TensorData = Uint8Array | AsyncIterable<Uint8Array>;
 
 export interface TensorInput {
@@ -17,21 +17,22 @@ export interface TensorInput {
   /** Row-major, outermost first. */
   readonly shape: readonly number[];
   readonly format: GgufFormat;
-  /** `byteLength(format, shape)` bytes in all. A function is called when the tensor is written. */
+  /** `byteLength(format, shape)` bytes in total. A function is called when the tensor is written. */
   readonly data: TensorData | (() => TensorData | Promise<TensorData>);
 }
 
 export interface GgufInput {
   readonly metadata: ReadonlyMap<string, MetadataInput> | Readonly<Record<string, MetadataInput>>;
   readonly tensors: readonly TensorInput[];
-  /** A power of two, 32 where absent; stored as general.alignment where it is not 32. */
+  /** A power of two, default 32; other values are stored as general.alignment. */
   readonly alignment?: number | undefined;
 }
 
 /**
- * Writes a GGUF version 3 file. Tensor data is streamed: no more than one piece is held at a time. The file appears under `path` only when it
- * is complete; until then it is `path` + '.partial'.
- * @throws FileError BAD_TENSOR or BAD_HEADER for input that no reader would accept; BAD_DATA where a tensor's data is not of its length; WRITE_FAILED.
+ * Writes a GGUF version 3 file. Tensor data is streamed: at most one piece is in memory. The file appears at `path`
+ * only when complete; before, its name is `path` + '.partial'.
+ * @throws FileError BAD_TENSOR or BAD_HEADER for input that no reader would accept; BAD_DATA for tensor data of the
+ * wrong length; WRITE_FAILED.
  */
 export async function writeGguf(path: string, input: GgufInput): Promise<void> {
   const header = writeHeader(path, input);

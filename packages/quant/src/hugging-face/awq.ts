@@ -3,8 +3,8 @@ const perWord = 8; // 4-bit values in an int32
 const order = [0, 2, 4, 6, 1, 3, 5, 7] as const;
 
 /**
- * The quantised values of an AWQ matrix, which are packed along N, as GPTQ packs them, along K. AWQ's zero points are stored as they
- * are: version 2 of GPTQ.
+ * Repacks the quantised values of an AWQ matrix from packed along N (AWQ) to packed along K (GPTQ). AWQ stores zero
+ * points unchanged: version 2 of GPTQ.
  * @param qweight int32 [K, N / 8]
  * @returns int32 [K / 8, N]
  */
@@ -18,7 +18,7 @@ export function awqWeightsAsGptq(qweight: Int32Array, N: number, K: number): Int
   return packed;
 }
 
-/** Zero points [groups, N / 8] in the order of the columns. */
+/** Zero points [groups, N / 8] in column order. */
 export function awqZerosAsGptq(qzeros: Int32Array): Int32Array {
   return qzeros.map((word) => {
     let packed = 0;

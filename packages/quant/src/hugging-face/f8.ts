@@ -1,6 +1,9 @@
 import { f16ToF32 } from '@quern/core';
 
-/** 8-bit floats by their bits: E4M3 without infinities (its NaN is 0x7f and 0xff), and E5M2, the upper half of an f16. */
+/**
+ * Values of 8-bit floats by their bits: E4M3 without infinities (NaN: 0x7f and 0xff), and E5M2, the upper half of an
+ * f16.
+ */
 export const f8Values = {
   f8_e4m3: Float32Array.from({ length: 256 }, (_, bits) => e4m3(bits)),
   f8_e5m2: Float32Array.from({ length: 256 }, (_, bits) => f16ToF32(bits << 8)),
@@ -21,16 +24,16 @@ function e4m3(bits: number): number {
   return sign * (exponent === 0 ? fraction * 2 ** -6 : (1 + fraction) * 2 ** (exponent - 7));
 }
 
-/** Factors of the blocks of a matrix, row by row of blocks. */
+/** Scales of the blocks of a matrix, row by row. */
 export interface F8Scales {
   readonly values: Float32Array;
-  /** Of the matrix. */
+  /** Columns of the matrix. */
   readonly columns: number;
   readonly blockRows: number;
   readonly blockColumns: number;
 }
 
-/** Elements of a matrix, a byte each, from element `first` of it on, times the factors of their blocks. */
+/** Elements of a matrix from element `first` on, one byte each, times the scales of their blocks. */
 export function decodeF8(
   format: F8Format,
   bytes: Uint8Array,
@@ -44,7 +47,7 @@ export function decodeF8(
     const row = Math.floor((first + i) / columns);
     const column = (first + i) % columns;
     const scale = values[Math.floor(row / blockRows) * acrossScales + Math.floor(column / blockColumns)]!;
-    const run = Math.min(columns - column, blockColumns - (column % blockColumns)); // of one scale
+    const run = Math.min(columns - column, blockColumns - (column % blockColumns)); // elements with one scale
     for (const end = Math.min(dst.length, i + run); i < end; i++) dst[i] = numbers[bytes[i]!]! * scale;
   }
 }

@@ -9,9 +9,8 @@ export interface GptqInMemory extends GptqSource {
 }
 
 /**
- * The rows of a GPTQ matrix as floats: w[n, k] = (q − zero) · scale, exact in f32 (9 bits times 11). Zero points of version 1 are
- * the stored ones plus one, without wrapping around.
- * Throws BAD_WEIGHT where a column names a group that is not there.
+ * Rows of a GPTQ matrix as floats: w[n, k] = (q − zero) · scale, exact in f32 (9 bits times 11). Version 1: zero point
+ * = stored value + 1, without wrap-around. Throws BAD_WEIGHT if a column has a group outside the matrix.
  */
 export class GptqRows {
   private readonly words: Int32Array;
@@ -42,7 +41,7 @@ export class GptqRows {
     const perWord = 32 / bits;
     const mask = 2 ** bits - 1;
     const groups = gptqGroups(this.source);
-    const [zeroOf, scaleOf] = [new Int32Array(groups), new Float32Array(groups)]; // of one row
+    const [zeroOf, scaleOf] = [new Int32Array(groups), new Float32Array(groups)]; // for one row
     for (let n = first; n < first + rows; n++) {
       for (let g = 0; g < groups; g++) {
         const word = this.zeros[(g * N) / perWord + Math.floor(n / perWord)]!;
@@ -59,5 +58,5 @@ export class GptqRows {
   }
 }
 
-/** A copy, since bytes of a file begin anywhere. */
+/** A copy, because bytes of a file may be unaligned. */
 const wordsOf = (bytes: Uint8Array): Int32Array => new Int32Array(bytes.slice().buffer);

@@ -2,7 +2,7 @@ import type { WritableFormat } from '../format/formats.js';
 import { formats, type GgufFormat } from '../format/formats.js';
 import { formatInMix, type Mix, type Place, type Role } from './mixes.js';
 
-/** A tensor as far as the choice of its format goes. */
+/** The properties of a tensor that decide its format. */
 export interface ShapedTensor {
   readonly name: string;
   /** Row-major, outermost first. */
@@ -10,21 +10,21 @@ export interface ShapedTensor {
   readonly format: GgufFormat;
 }
 
-/** What a mix wants to know of the model: `Place` without the layer. */
+/** The properties of a model that mixes use: `Place` without the layer. */
 export type MixedModel = Omit<Place, 'layer'> & {
-  /** The embedding serves as output, and gets its format. */
+  /** The embedding also serves as output, and gets the output's format. */
   readonly tied: boolean;
 };
 
-/** A tensor's format in the new file, and where its rows did not allow the one of the mix, that one. */
+/** Format of a tensor in the new file. If its rows do not fit the mix's format: that format too. */
 export interface ChosenFormat {
   readonly format: GgufFormat;
-  /** Its blocks share scales (see encodeInt8). */
+  /** The blocks share scales (see encodeInt8). */
   readonly sharesScales?: true;
   readonly instead?: WritableFormat;
 }
 
-/** Parts of names whose matrices llama.cpp, or whisper.cpp, leaves as they are: small, and sensitive. */
+/** Parts of names of matrices that llama.cpp or whisper.cpp leaves unchanged: small and sensitive. */
 const kept = [
   '_norm.weight',
   'ffn_gate_inp.weight',
@@ -35,12 +35,12 @@ const kept = [
   '.conv2.weight',
 ];
 
-/** Whether a mix changes the format of a tensor: matrices of weights, but norms, routers, convolutions and tables of positions. */
+/** Whether a mix changes the tensor's format: matrices, except norms, routers, convolutions and position tables. */
 export function isMixed({ name, shape }: Pick<ShapedTensor, 'name' | 'shape'>): boolean {
   return shape.length >= 2 && name.endsWith('weight') && !kept.some((part) => name.includes(part));
 }
 
-/** The format of a tensor of GGUF name `name` in a mix; its own where the mix leaves it alone. */
+/** Format of a tensor with GGUF name `name` in a mix; its own format if the mix leaves it unchanged. */
 export function chooseFormat(tensor: ShapedTensor, mix: Mix, model: MixedModel): ChosenFormat {
   if (!isMixed(tensor)) return { format: tensor.format };
   const layer = Number(/^blk\.(\d+)\./.exec(tensor.name)?.[1] ?? 0);
@@ -54,7 +54,7 @@ export function chooseFormat(tensor: ShapedTensor, mix: Mix, model: MixedModel):
   return { format: next && fits(next) ? next : 'f16', instead: wanted };
 }
 
-/** For rows that are no multiple of 256: the format of blocks of 32 that is next above. */
+/** For rows that are not a multiple of 256: the next larger format with blocks of 32. */
 const fallbacks: Readonly<Partial<Record<WritableFormat, WritableFormat>>> = {
   q2_k: 'q4_0',
   q3_k: 'q4_0',

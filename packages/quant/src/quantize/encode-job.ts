@@ -5,7 +5,7 @@ import { encodeInt8 } from '../format/int8.js';
 import { readSlice } from '../read-slice.js';
 import { interleaveHeads } from './interleave-heads.js';
 
-/** Where rows lie in a file, or what they are. */
+/** Rows, as a place in a file or as values. */
 export type RowSource =
   | {
       readonly path: string;
@@ -15,28 +15,28 @@ export type RowSource =
     }
   | { readonly values: Float32Array<ArrayBuffer> };
 
-/** Some whole rows of a matrix, and the format that they are wanted in. */
+/** Whole rows of a matrix, and their new format. */
 export interface EncodeJob {
   readonly source: RowSource;
-  /** Absent: the rows of a file are copied. */
+  /** Absent: copy the rows of a file. */
   readonly to?: WritableFormat;
   readonly rows: number;
   readonly rowLength: number;
   /** Blocks of q8_0 share scales. */
   readonly sharesScales?: true;
-  /** How much each column matters [rowLength]. */
+  /** Weight of each column in the error [rowLength]. */
   readonly importance?: Float32Array;
-  /** Rows per head, where rows p and p + rotary / 2 of each head are to lie side by side (see interleaveHeads). */
+  /** Rows per head, if rows p and p + rotary / 2 of each head become neighbours (see interleaveHeads). */
   readonly rotary?: number;
 }
 
-/** How far encoded values are from what they were: sums, so that the pieces of a tensor add up. */
+/** Encoding error as sums, so that the pieces of a tensor add up. */
 export interface ErrorSums {
   /** Σ (decoded − x)² */
   readonly squares: number;
   /** Σ x² */
   readonly magnitudes: number;
-  /** max |decoded − x|; not finite where either of them is not. */
+  /** max |decoded − x|; not finite if a value is not. */
   readonly worst: number;
 }
 
@@ -45,7 +45,7 @@ export interface EncodedRows {
   readonly error: ErrorSums;
 }
 
-/** Reads, decodes and encodes on the thread that calls it. @throws FileError READ_FAILED or TRUNCATED. */
+/** Reads, decodes and encodes on the calling thread. @throws FileError READ_FAILED or TRUNCATED. */
 export function runEncodeJob(job: EncodeJob): EncodedRows {
   const { to, rows, rowLength, rotary, sharesScales } = job;
   if (!to) return { bytes: storedBytes(job), error: { squares: 0, magnitudes: 0, worst: 0 } };

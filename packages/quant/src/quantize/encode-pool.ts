@@ -5,7 +5,7 @@ import type { EncodedRows, EncodeJob } from './encode-job.js';
 import { QuantizeError } from './error.js';
 
 export interface EncodePoolOptions {
-  /** As many as the machine runs at once where absent. */
+  /** Default: the parallelism of the machine. */
   readonly threads?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
@@ -15,19 +15,22 @@ export class EncodePool {
   readonly threads: number;
   private readonly pool: WorkerPool<EncodeJob, EncodedRows>;
 
-  /** @throws QuantizeError BAD_ARGUMENT or ABORTED; FileError NOT_FOUND where the threads' file is missing. */
+  /** @throws QuantizeError BAD_ARGUMENT or ABORTED; FileError NOT_FOUND if the threads' script is missing. */
   constructor({ threads = availableParallelism(), signal }: EncodePoolOptions = {}) {
     needThreads(threads);
     this.threads = threads;
     this.pool = new WorkerPool(encodeWorker(), { threads, signal, aborted, lost });
   }
 
-  /** Rejects with FileError, or with QuantizeError ABORTED or WORKER_FAILED; after these, every other call does so too. */
+  /**
+   * Rejects with FileError, or with QuantizeError ABORTED or WORKER_FAILED. After these two, all other calls reject
+   * too.
+   */
   run(job: EncodeJob): Promise<EncodedRows> {
     return this.pool.run(job, (rows) => rows);
   }
 
-  /** Ends the threads, also in the middle of a job. */
+  /** Ends the threads, even in the middle of a job. */
   dispose(): Promise<void> {
     return this.pool.dispose();
   }

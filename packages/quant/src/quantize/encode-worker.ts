@@ -1,4 +1,4 @@
-// What a thread of EncodePool runs.
+// The script of an EncodePool thread.
 import { serve } from '../threads/serve.js';
 import { runEncodeJob } from './encode-job.js';
 

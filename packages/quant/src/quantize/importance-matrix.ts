@@ -6,11 +6,11 @@ import { badArgument, QuantizeError } from './error.js';
 import type { ImportanceMatrix } from './importance.js';
 import { parseLegacyImportance } from './legacy-importance.js';
 
-const largest = 2 ** 31; // bytes; that of a model of 100 experts and 100 layers has a tenth
+const largest = 2 ** 31; // bytes; ten times the file of a model with 100 experts and 100 layers
 
 /**
- * Reads an importance matrix: the GGUF file that llama.cpp's llama-imatrix writes, or its older .dat file.
- * @throws QuantizeError BAD_IMPORTANCE, BAD_ARGUMENT; FileError NOT_FOUND, READ_FAILED and what `openGguf` throws.
+ * Reads an importance matrix: a GGUF file of llama.cpp's llama-imatrix, or its older .dat file.
+ * @throws QuantizeError BAD_IMPORTANCE, BAD_ARGUMENT; FileError NOT_FOUND, READ_FAILED and all errors of `openGguf`.
  */
 export async function readImportance(path: string): Promise<ImportanceMatrix> {
   checkArgument('readImportance', 'path', path, rules.path, badArgument);
@@ -46,7 +46,7 @@ async function readLegacy(file: InputFile): Promise<ImportanceMatrix> {
 
 const sumSuffix = '.in_sum2';
 
-/** Tensors `NAME.in_sum2` [experts, row length] with sums of squares, and `NAME.counts` [experts, 1] of what was summed. */
+/** Tensors `NAME.in_sum2` [experts, row length]: sums of squares. `NAME.counts` [experts, 1]: numbers of summands. */
 async function readGguf(file: InputFile): Promise<ImportanceMatrix> {
   const { metadata, tensors } = await openGguf(file.path);
   if (metadata.get('general.type') !== 'imatrix')
@@ -79,7 +79,7 @@ async function readGguf(file: InputFile): Promise<ImportanceMatrix> {
   };
 }
 
-/** Sums over counts; 1 for the matrices of a stack that no text has passed through. */
+/** Sums / counts; 1 for experts with count 0. */
 function means(path: string, name: string, sums: Float32Array, counts: Float32Array): Float32Array {
   if (counts.length === 0 || sums.length % counts.length !== 0)
     throw new FileError('BAD_TENSOR', path, `'${name}' has ${sums.length} sums and ${counts.length} counts`);

@@ -1,10 +1,10 @@
-/** How much the columns of matrices matter, by the name of the tensor in GGUF files. */
+/** Importance of the columns of matrices, by tensor name in GGUF files. */
 export interface ImportanceMatrix {
   readonly path: string;
-  /** [row length], or [experts, row length] for a stack of matrices: the mean square of each input, none below 0. */
+  /** [row length], or [experts, row length] for a stack of matrices: the mean square of each input, ≥ 0. */
   readonly entries: ReadonlyMap<string, Float32Array>;
-  /** What text it was made from, where the file says so. */
+  /** Source text, if the file names it. */
   readonly dataset?: string;
-  /** Chunks of text that it was made from, where the file says so. */
+  /** Number of text chunks, if the file has it. */
   readonly chunks?: number;
 }

@@ -1,4 +1,4 @@
-/** Runs `depth` items at once, and gives their results in the order of the items. */
+/** Processes `depth` items at a time; yields results in item order. */
 export async function* inOrder<T, R>(
   items: AsyncIterable<T>,
   depth: number,
@@ -7,7 +7,7 @@ export async function* inOrder<T, R>(
   const pending: Promise<R>[] = [];
   for await (const item of items) {
     const result = run(item);
-    result.catch(() => {}); // whoever awaits it hears of it; nobody does after an earlier one has failed
+    result.catch(() => {}); // the await below reports it, unless an earlier item has failed
     pending.push(result);
     if (pending.length >= depth) yield await pending.shift()!;
   }

@@ -1,6 +1,6 @@
 /**
- * The rows of each head from Hugging Face's order, in which rows p and p + d / 2 rotate together, to that of llama.cpp's
- * Llama, in which they are neighbours.
+ * Reorders the rows of each head from Hugging Face's order (rows p and p + d / 2 rotate together) to the order of
+ * llama.cpp's Llama (these rows are neighbours).
  * @param x [heads · d, rowLength], d even
  */
 export function interleaveHeads(x: Float32Array, rowLength: number, d: number): Float32Array {

@@ -4,7 +4,7 @@ import type { ImportanceMatrix } from './importance.js';
 const longestName = 256;
 const mostEntries = 2 ** 17;
 
-/** Reads little-endian values, and refuses to read beyond the end. */
+/** Reads little-endian values. Refuses to read beyond the end. */
 class Reader {
   private at = 0;
   private readonly view: DataView;
@@ -52,8 +52,8 @@ class Reader {
 }
 
 /**
- * llama.cpp's .dat file. int32 entries; of each: int32 length and name, int32 calls, int32 values, their float32 means times
- * calls; then, in newer files, int32 chunks, int32 length and name of the text.
+ * Parses llama.cpp's .dat file. Layout: int32 entries; per entry int32 length and name, int32 calls, int32 values,
+ * float32 means times calls; in newer files then int32 chunks, int32 length and name of the text.
  * @throws QuantizeError BAD_IMPORTANCE.
  */
 export function parseLegacyImportance(bytes: Uint8Array, path: string): ImportanceMatrix {

@@ -1,6 +1,6 @@
 import type { WritableFormat } from '../format/formats.js';
 
-/** The part that a matrix plays, on which its format in a mix depends. */
+/** The role of a matrix; it decides the format in a mix. */
 export type Role =
   | 'embedding'
   | 'output'
@@ -11,33 +11,33 @@ export type Role =
   | 'ffnDown'
   | 'other';
 
-/** What a rule may look at besides the role. */
+/** Inputs of a rule besides the role. */
 export interface Place {
-  /** Of `layers`; 0 where the matrix belongs to no layer. */
+  /** Of `layers`; 0 for a matrix outside the layers. */
   readonly layer: number;
   readonly layers: number;
-  /** Query heads that share a key. */
+  /** Query heads per key head. */
   readonly groupedQueries: number;
   readonly experts: number;
-  /** An importance matrix is at hand. */
+  /** Quantising has an importance matrix. */
   readonly weighted: boolean;
 }
 
 type Rule = (place: Place) => WritableFormat | undefined;
 
-/** How the matrices of a file are spread over formats. */
+/** Formats of the matrices of a file. */
 export interface Mix {
-  /** llama.cpp's number of it, for `general.file_type`. */
+  /** llama.cpp's number of the mix, for `general.file_type`. */
   readonly fileType: number;
-  /** Of all that no rule names. */
+  /** Format of all matrices without a rule. */
   readonly base: WritableFormat;
-  /** Where a rule gives nothing, `base` holds. */
+  /** If a rule returns nothing, `base` applies. */
   readonly rules?: Readonly<Partial<Record<Role, Rule>>>;
-  /** Of stacks of experts, where they have a format of their own. */
+  /** Format of expert stacks, if different. */
   readonly experts?: WritableFormat;
-  /** The blocks of q8_0 in a row share scales, one for 256 weights (format/int8.ts). */
+  /** The q8_0 blocks of a row share scales, one per 256 weights (format/int8.ts). */
   readonly sharesScales?: true;
-  /** With eight experts attention is a small part of the file, and its output gets q5_k. */
+  /** With eight experts attention is a small part of the file: its output gets q5_k. */
   readonly sparesAttention?: true;
 }
 
@@ -46,7 +46,7 @@ const always =
   () =>
     format;
 
-/** The layers that suffer most: the first and last eighth, and every third between. */
+/** The most sensitive layers: the first and last eighth, and every third between. */
 const inManyLayers =
   (format: WritableFormat): Rule =>
   ({ layer, layers }) => {
@@ -55,7 +55,7 @@ const inManyLayers =
     return many ? format : undefined;
   };
 
-/** `format` where the condition holds, else `otherwise`. */
+/** `format` if the condition holds, otherwise `otherwise`. */
 const where =
   (holds: (place: Place) => boolean, format: WritableFormat, otherwise?: WritableFormat): Rule =>
   (place) =>
@@ -64,13 +64,13 @@ const where =
 const firstEighth = ({ layer, layers }: Place): boolean => layer < Math.floor(layers / 8);
 const manyQueries = ({ groupedQueries }: Place): boolean => groupedQueries >= 4;
 
-/** Of the formats whose levels lie on a curve. */
+/** Rules of the formats with levels on a curve. */
 const onACurve = {
   attentionV: where(manyQueries, 'q5_k'),
   ffnDown: where((place) => !place.weighted && firstEighth(place), 'q5_k'),
 } as const;
 
-/** Names, numbers and rules as in llama.cpp (its llama_tensor_get_type); int8, to which it is q8_0, is Quern's. */
+/** Names, numbers and rules of llama.cpp (llama_tensor_get_type). int8 is Quern's own; llama.cpp reads it as q8_0. */
 export const mixes = {
   f32: { fileType: 0, base: 'f32' },
   f16: { fileType: 1, base: 'f16' },
@@ -158,19 +158,19 @@ export const mixes = {
   },
 } as const satisfies Record<string, Mix>;
 
-/** The name of a mix, such as 'q4_k_m'. */
+/** Name of a mix, such as 'q4_k_m'. */
 export type MixName = keyof typeof mixes;
 
-/** Every mix, best first among those of a kind. */
+/** All mixes; within a family the best first. */
 export const mixNames = Object.keys(mixes) as readonly MixName[];
 
-/** True where `name` is a mix. */
+/** Whether `name` is a mix. */
 export const isMixName = (name: string): name is MixName => Object.hasOwn(mixes, name);
 
-const manyExperts = 8; // exactly as many have rules of their own in llama.cpp: those of Mixtral
+const manyExperts = 8; // llama.cpp has rules for exactly 8 experts (Mixtral)
 const largeModel = 80; // layers of the 70 B models
 
-/** The format that a mix gives to a matrix, before its row length is looked at. */
+/** Format of a matrix in a mix, before the check of its row length. */
 export function formatInMix(mix: Mix, role: Role, place: Place): WritableFormat {
   if (!isQuantised(mix.base)) return mix.base;
   const ruled = mix.rules?.[role]?.(place) ?? mix.base;

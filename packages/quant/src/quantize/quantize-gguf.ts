@@ -19,48 +19,51 @@ import {
 export interface QuantizeOptions extends WriteQuantizedOptions {
   readonly mix: MixName;
   readonly importance?: ImportanceMatrix | undefined;
-  /** What works but costs: rows that a format does not divide, tensors without importance, values rounded twice. */
+  /**
+   * Problems that do not stop quantising: rows that do not fit a format, tensors without importance, values rounded
+   * twice.
+   */
   readonly onNotice?: ((message: string) => void) | undefined;
 }
 
-/** Of each option: what it must be, and its default. */
+/** Rule and default of each option. */
 export const quantizeSchema = {
   mix: {
     ...rules.oneOf(mixNames),
     must: `one of ${mixNames.join(', ')}`,
-    about: 'which formats the tensors get',
+    about: 'formats of the tensors',
     required: true,
   },
   importance: {
     must: 'an importance matrix, from readImportance',
     holds: (value): value is ImportanceMatrix =>
       rules.isObject(value) && typeof value.path === 'string' && rules.isObject(value.entries),
-    about: 'how much the columns of matrices matter',
-    absent: 'all the same',
+    about: 'importance of the columns of matrices',
+    absent: 'equal for all columns',
   },
   onNotice: {
     ...rules.callback,
     about:
-      'what works but costs: other formats than the mix names, tensors without importance, values rounded twice',
+      'problems that do not stop quantising: fallback formats, tensors without importance, values rounded twice',
     absent: 'none',
   },
   ...writeQuantizedSchema,
 } as const satisfies Schema<QuantizeOptions>;
 
-/** The tensors and metadata of a model that is to be written in a mix. */
+/** Tensors and metadata of a model to be written in a mix. */
 export interface QuantizeSource {
-  /** By GGUF's names, types included where they matter. */
+  /** By GGUF's names, with types where they matter. */
   readonly metadata: ReadonlyMap<string, MetadataInput>;
   readonly tensors: readonly SourceTensor[];
 }
 
-/** A tensor before its format is chosen. */
+/** A tensor without a chosen format. */
 export type SourceTensor = OutputTensor;
 
 /**
- * Writes the model of a GGUF file (or of all parts of a split one) with its matrices in the formats of a mix, by the rules of
- * llama.cpp. Piece by piece, on threads: memory stays small and the event loop free. What fails leaves no file.
- * @throws QuantizeError; FileError where the input is broken or the output cannot be written.
+ * Writes the model of a GGUF file (or of all parts of a split one) in a mix, by the rules of llama.cpp. Works piece by
+ * piece on threads: memory stays small and the event loop free. On an error no file is left.
+ * @throws QuantizeError; FileError if the input is broken or the output cannot be written.
  */
 export async function quantizeGguf(input: string, output: string, options: QuantizeOptions): Promise<void> {
   checkArgument('quantizeGguf', 'input', input, rules.path, badArgument);
@@ -74,7 +77,7 @@ export async function quantizeGguf(input: string, output: string, options: Quant
   );
 }
 
-/** The same for a model from anywhere. @throws as quantizeGguf */
+/** The same for a model from any source. @throws as quantizeGguf */
 export async function quantizeSource(
   source: QuantizeSource,
   output: string,
@@ -98,13 +101,13 @@ const written = Object.keys(writeQuantizedSchema) as (keyof WriteQuantizedOption
 export const needOutput = (where: string, output: unknown): void =>
   checkArgument(where, 'output', output, rules.path, badArgument);
 
-/** Whether encoding it searches for scales, which takes long. */
+/** Whether encoding searches for scales, which is slow. */
 const isSearched = (tensor: OutputTensor): boolean =>
   'parts' in tensor &&
   tensor.from !== tensor.to &&
   (/_k$|^iq4/.test(tensor.to) || tensor.importance !== undefined);
 
-/** Everything in the file in the type that it has there, less what tells of the parts of a split model. */
+/** All metadata with their file types, except the keys of a split model. */
 function typedMetadata({ metadata, metadataTypes }: GgufFile): Map<string, MetadataInput> {
   const typed = [...metadata].map(([key, value]): [string, MetadataInput] => [
     key,
@@ -116,12 +119,12 @@ function typedMetadata({ metadata, metadataTypes }: GgufFile): Map<string, Metad
 const plainValue = (input: MetadataInput | undefined): MetadataValue | undefined =>
   typeof input === 'object' && 'type' in input && 'value' in input ? input.value : input;
 
-/** What the mixes ask of a model, from its metadata; where that is silent, what changes no rule. */
+/** The model properties that mixes use, from the metadata. A missing value defaults to one that changes no rule. */
 function modelOf({ metadata, tensors }: QuantizeSource, weighted: boolean): MixedModel {
   const architecture = String(plainValue(metadata.get('general.architecture')) ?? '');
   const number = (key: string): number => {
     const value = plainValue(metadata.get(`${architecture}.${key}`));
-    const first = typeof value === 'object' ? value[0] : value; // a list has one for each layer
+    const first = typeof value === 'object' ? value[0] : value; // a list has one value per layer
     return typeof first === 'number' && first > 0 ? first : 0;
   };
   const heads = number('attention.head_count');
@@ -145,10 +148,10 @@ function targetOf(
   const shaped: ShapedTensor = { name: tensor.name, shape: tensor.shape, format: tensor.to };
   const { format, instead, sharesScales } = chooseFormat(shaped, mix, model);
   const values = isMixed(shaped) ? importance?.entries.get(tensor.name) : undefined;
-  if (instead) notices.fallen.push(`${tensor.name} [${tensor.shape}] is ${format}, not ${instead}`);
+  if (instead) notices.fallbacks.push(`${tensor.name} [${tensor.shape}] is ${format}, not ${instead}`);
   if (importance && isMixed(shaped) && !values) notices.unweighted.push(tensor.name);
   const changes = format !== tensor.from || sharesScales;
-  if (changes && !dense.has(tensor.stored ?? tensor.from)) notices.twice.push(tensor.name);
+  if (changes && !dense.has(tensor.stored ?? tensor.from)) notices.requantised.push(tensor.name);
   return {
     ...tensor,
     to: format,
@@ -159,19 +162,19 @@ function targetOf(
 
 const dense: ReadonlySet<string> = new Set(['f32', 'f16', 'bf16', 'f64']);
 
-/** Things to be said once each, however many tensors they concern. */
+/** Notices that are given once each, for any number of tensors. */
 class Notices {
-  readonly fallen: string[] = [];
+  readonly fallbacks: string[] = [];
   readonly unweighted: string[] = [];
-  readonly twice: string[] = [];
+  readonly requantised: string[] = [];
 
   *texts(mix: MixName, importance: ImportanceMatrix | undefined): Generator<string> {
-    if (this.fallen.length > 0)
-      yield `${this.fallen.length} tensors have rows that their format in ${mix} does not divide: ${listed(this.fallen)}`;
+    if (this.fallbacks.length > 0)
+      yield `${this.fallbacks.length} tensors have rows that are not whole blocks of their format in ${mix}: ${listed(this.fallbacks)}`;
     if (this.unweighted.length > 0)
-      yield `${importance?.path} says nothing of ${this.unweighted.length} tensors, which are quantised without it: ${listed(this.unweighted)}`;
-    if (this.twice.length > 0)
-      yield `${this.twice.length} tensors are quantised already, and rounding them again adds to their error: ${listed(this.twice)}`;
+      yield `${importance?.path} has no importance for ${this.unweighted.length} tensors, which are quantised without importance: ${listed(this.unweighted)}`;
+    if (this.requantised.length > 0)
+      yield `${this.requantised.length} tensors are quantised already; a second rounding adds to their error: ${listed(this.requantised)}`;
   }
 }
 

@@ -1,12 +1,12 @@
 import type { TensorInfo } from '../gguf/gguf-file.js';
 import type { QuantizedTensor } from './write-quantized.js';
 
-/** What files of before stacks call the matrix of an expert: blk.0.ffn_gate.7.weight. */
+/** Name of an expert's matrix in old files without stacks: blk.0.ffn_gate.7.weight. */
 const apart = /^(blk\.\d+\.ffn_(?:gate|up|down))\.(\d+)\.weight$/;
 
 /**
- * The tensors of a GGUF file as sources of another. The matrices of experts become stacks, which today's readers want, where
- * they are as many as the highest number says, and alike.
+ * The tensors of a GGUF file as sources for another file. Separate matrices of experts become stacks, as current
+ * readers expect, if they are complete (0 to the highest number) and have the same shape and format.
  */
 export function sourceTensors(tensors: readonly TensorInfo[]): readonly QuantizedTensor[] {
   const stacks = stacksOf(tensors);
@@ -29,7 +29,7 @@ const sourceOf = (name: string, shape: readonly number[], parts: readonly Tensor
   parts: parts.map(({ path, offset, byteLength }) => ({ path, offset, byteLength })),
 });
 
-/** The experts of each name in their order. */
+/** The experts of each name, in order. */
 function stacksOf(tensors: readonly TensorInfo[]): ReadonlyMap<string, readonly TensorInfo[]> {
   const found = new Map<string, { expert: number; tensor: TensorInfo }[]>();
   for (const tensor of tensors) {

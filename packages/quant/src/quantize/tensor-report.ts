@@ -2,7 +2,7 @@ import type { GgufFormat } from '../format/formats.js';
 import type { ErrorSums } from './encode-job.js';
 import { QuantizeError } from './error.js';
 
-/** How far a tensor's values are from what they were before. */
+/** Error of a tensor's values after quantising. */
 export interface TensorReport {
   readonly name: string;
   readonly shape: readonly number[];
@@ -16,7 +16,7 @@ export interface TensorReport {
   readonly relative: number;
 }
 
-/** Adds up the errors of a tensor's pieces. */
+/** Sums the errors of a tensor's pieces. */
 export class TensorErrors {
   private squares = 0;
   private magnitudes = 0;
@@ -24,7 +24,7 @@ export class TensorErrors {
 
   constructor(private readonly tensor: Omit<TensorReport, 'rms' | 'max' | 'relative'>) {}
 
-  /** @throws QuantizeError BAD_VALUES where a value is not finite, before or after. */
+  /** @throws QuantizeError BAD_VALUES if a value is not finite, before or after. */
   add({ squares, magnitudes, worst }: ErrorSums): void {
     if (!Number.isFinite(magnitudes)) this.refuse('holds a NaN or an infinity: the file is broken');
     if (!Number.isFinite(worst))

@@ -9,17 +9,17 @@ import { inOrder } from './in-order.js';
 import { checkDistinct } from './same-file.js';
 import { TensorErrors, type TensorReport } from './tensor-report.js';
 
-/** Where some of a tensor's rows lie in a file. */
+/** Place of some rows of a tensor in a file. */
 export interface FilePart {
   readonly path: string;
-  /** From the start of the file, in bytes. */
+  /** Byte offset in the file. */
   readonly offset: number;
   readonly byteLength: number;
 }
 
-/** Rows of f32 that somebody else decodes when their turn comes: one such part is in memory at a time. */
+/** Rows of f32, decoded by a callback when needed: one such part is in memory at a time. */
 export interface DecodedPart {
-  /** The file that they come from, and the bytes that they take there. */
+  /** Source file of the rows, and their bytes in it. */
   readonly path: string;
   readonly byteLength: number;
   decode(): Promise<Float32Array>;
@@ -27,74 +27,74 @@ export interface DecodedPart {
 
 export type TensorPart = FilePart | DecodedPart;
 
-/** A tensor to write, made of one in files. */
+/** A tensor to write, from one or more places in files. */
 export interface QuantizedTensor {
   readonly name: string;
   /** Row-major, outermost first. */
   readonly shape: readonly number[];
-  /** f32 where parts are decoded. */
+  /** f32 for decoded parts. */
   readonly from: GgufFormat;
-  /** What it was in its file, where that is no format of GGUF. */
+  /** Its format in the source file, if that is no GGUF format. */
   readonly stored?: string;
-  /** One that Quern writes, or `from`. */
+  /** A writable format, or `from`. */
   readonly to: GgufFormat;
-  /** Where it becomes q8_0: its blocks share scales, one for 256 columns (see the mix int8). */
+  /** For q8_0: the blocks share scales, one per 256 columns (see the mix int8). */
   readonly sharesScales?: true;
-  /** One after another they are the tensor; each holds equally many whole rows. */
+  /** Joined in order they are the tensor. Each part has the same number of whole rows. */
   readonly parts: readonly TensorPart[];
   /**
-   * How much each column matters: [rowLength], or [parts of the outermost dimension, rowLength] where a stack of matrices
-   * has an importance for each.
+   * Importance of each column: [rowLength]; or [outermost dimension, rowLength] for a stack of matrices, one row per
+   * matrix.
    */
   readonly importance?: Float32Array;
-  /** Rows per head, where the rows of a head go from Hugging Face's order to that of llama.cpp's Llama. */
+  /** Rows per head, to reorder the rows from Hugging Face's order to that of llama.cpp's Llama. */
   readonly rotary?: number;
 }
 
-/** A tensor from files, or one that lies in memory. */
+/** A tensor from files or from memory. */
 export type OutputTensor = QuantizedTensor | TensorInput;
 
 export interface QuantizeProgress {
-  /** Bytes of the source that have been written, of how many. */
+  /** Bytes of the source written so far, and in total. */
   readonly loaded: number;
   readonly total: number;
 }
 
 export interface WriteQuantizedOptions {
-  /** Threads that encode; as many as the machine runs at once where absent. */
+  /** Encoding threads. Default: the parallelism of the machine. */
   readonly threads?: number | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly onProgress?: ((progress: QuantizeProgress) => void) | undefined;
-  /** After each tensor whose format has changed: how far its values are from what they were. */
+  /** Called after each tensor with a changed format, with the error of its values. */
   readonly onTensor?: ((report: TensorReport) => void) | undefined;
 }
 
-/** Of each option: what it must be, and its default. */
+/** Rule and default of each option. */
 export const writeQuantizedSchema = {
   threads: {
     ...rules.whole(1, 1024),
-    about: 'threads that encode',
-    absent: 'as many as the machine runs at once',
+    about: 'encoding threads',
+    absent: 'the parallelism of the machine',
   },
   signal: { ...rules.signal, about: 'ends the call, which rejects with ABORTED', absent: 'none' },
   onProgress: {
     ...rules.callback,
-    about: 'bytes of the source that have been written, of how many',
+    about: 'bytes of the source written so far, and in total',
     absent: 'none',
   },
   onTensor: {
     ...rules.callback,
-    about: 'after each tensor whose format has changed: how far its values are from what they were',
+    about: 'called after each tensor with a changed format, with the error of its values',
     absent: 'none',
   },
 } as const satisfies Schema<WriteQuantizedOptions>;
 
-/** Elements of a job: enough to make its overhead nothing, few enough that an abort and memory are small. */
+/** Elements per job: enough to hide the overhead of a job, few enough for quick aborts and little memory. */
 const jobElements = 2 ** 19;
 
 /**
- * Writes a GGUF file whose tensors are read from other files piece by piece, encoded on threads, and written in order: in
- * memory are two pieces per thread. What fails leaves no file.
+ * Writes a GGUF file. Tensors are read piece by piece from other files, encoded on threads, and written in order.
+ * Memory: two pieces per thread. On an error no file is left.
  * @throws QuantizeError; FileError of readers and of `writeGguf`.
  */
 export async function writeQuantized(
@@ -124,7 +124,7 @@ export async function writeQuantized(
 
 const isFromFiles = (tensor: OutputTensor): tensor is QuantizedTensor => 'parts' in tensor;
 
-/** Its rows go to the new file as they are. */
+/** Rows are copied unchanged. */
 const isCopied = ({ from, to, rotary, sharesScales }: QuantizedTensor): boolean =>
   from === to && rotary === undefined && !sharesScales;
 
@@ -134,19 +134,20 @@ const rowLengthOf = ({ shape }: QuantizedTensor): number => shape.at(-1) ?? 1;
 
 const rowsOf = ({ shape }: QuantizedTensor): number => shape.slice(0, -1).reduce((a, b) => a * b, 1);
 
-/** What the jobs rely on. @throws FormatError BAD_LENGTH; QuantizeError BAD_ARGUMENT or BAD_IMPORTANCE. */
+/** Checks the assumptions of the jobs. @throws FormatError BAD_LENGTH; QuantizeError BAD_ARGUMENT or BAD_IMPORTANCE. */
 function checkTensor(tensor: QuantizedTensor): void {
   const { name, shape, from, to, parts, importance, rotary, sharesScales } = tensor;
   const refuse = (detail: string) => {
     throw new QuantizeError('BAD_ARGUMENT', `tensor '${name}' [${shape}] ${detail}`);
   };
   if (!isGgufFormat(from) || !isGgufFormat(to)) refuse(`cannot go from ${from} to ${to}`);
-  if (!isCopied(tensor) && !isWritable(to)) refuse(`cannot become ${to}, which Quern only reads`);
+  if (!isCopied(tensor) && !isWritable(to)) refuse(`cannot become ${to}: Quern only reads this format`);
   if (sharesScales && to !== 'q8_0') refuse(`cannot share scales in ${to}`);
   const bytes = byteLength(from, shape);
   byteLength(to, shape);
   const rows = rowsOf(tensor);
-  if (parts.length === 0 || rows % parts.length !== 0) refuse(`does not fall into ${parts.length} parts`);
+  if (parts.length === 0 || rows % parts.length !== 0)
+    refuse(`cannot be split evenly into ${parts.length} parts`);
   for (const part of parts)
     if (isDecoded(part) ? from !== 'f32' : part.byteLength !== bytes / parts.length)
       refuse(`of ${from} has a part of ${part.byteLength} bytes; expected ${bytes / parts.length}`);
@@ -156,18 +157,18 @@ function checkTensor(tensor: QuantizedTensor): void {
     throw new QuantizeError(
       'BAD_IMPORTANCE',
       `tensor '${name}' [${shape}] has an importance of ${importance.length} values; expected ${rowLengthOf(tensor)}` +
-        ' (one for each column), or as many for each of its matrices: the importance matrix is of another model',
+        ' (one per column), or this number for each of its matrices: the importance matrix belongs to another model',
     );
 }
 
-/** Matrices that have an importance of their own: 1, or as many as the outermost of three dimensions; 0 where neither fits. */
+/** Number of matrices with their own importance: 1, or the outermost of three dimensions; 0 if neither fits. */
 function stacksOf({ shape }: QuantizedTensor, importance: Float32Array): number {
   const rowLength = shape.at(-1) ?? 1;
   if (importance.length === rowLength) return 1;
   return shape.length === 3 && importance.length === shape[0]! * rowLength ? shape[0]! : 0;
 }
 
-/** The tensors cut into whole rows (and heads) of one part and one importance. */
+/** Cuts the tensors into jobs: whole rows (and heads) of one part and one importance. */
 async function* jobsOf(tensors: readonly QuantizedTensor[]): AsyncGenerator<EncodeJob> {
   for (const tensor of tensors) yield* jobsOfTensor(tensor);
 }
@@ -183,7 +184,7 @@ async function* jobsOfTensor(tensor: QuantizedTensor): AsyncGenerator<EncodeJob>
   for (const [p, part] of parts.entries()) {
     const rowSource = await rowsOfPart(tensor, part);
     for (let row = 0, rows = 0; row < rowsPerPart; row += rows) {
-      const at = p * rowsPerPart + row; // of the whole tensor
+      const at = p * rowsPerPart + row; // row in the whole tensor
       const stack = Math.floor(at / rowsPerStack);
       rows = Math.min(most, rowsPerPart - row, (stack + 1) * rowsPerStack - at);
       yield {
@@ -199,7 +200,7 @@ async function* jobsOfTensor(tensor: QuantizedTensor): AsyncGenerator<EncodeJob>
   }
 }
 
-/** Where some rows of a part are. @throws QuantizeError BAD_ARGUMENT where a part decodes to another size. */
+/** Source of some rows of a part. @throws QuantizeError BAD_ARGUMENT if a part decodes to another size. */
 async function rowsOfPart(
   tensor: QuantizedTensor,
   part: TensorPart,
@@ -222,7 +223,7 @@ async function rowsOfPart(
   });
 }
 
-/** Threads see it without a copy. */
+/** In shared memory, so that threads read it without a copy. */
 function toShared(values: Float32Array): Float32Array {
   const shared = new Float32Array(new SharedArrayBuffer(4 * values.length));
   shared.set(values);
@@ -240,7 +241,7 @@ function progressOf(tensors: readonly QuantizedTensor[], { onProgress }: WriteQu
   };
 }
 
-/** The tensor as writeGguf wants it: its pieces are the next of all pieces, for tensors are written in order. */
+/** The tensor as input of writeGguf. Its pieces are the next of all pieces, because tensors are written in order. */
 function inputFrom(
   tensor: QuantizedTensor,
   pieces: AsyncGenerator<EncodedRows, void, void>,
@@ -253,7 +254,7 @@ function inputFrom(
     const errors = new TensorErrors(tensor);
     for (let written = 0; written < wanted; ) {
       const { value } = await pieces.next();
-      if (!value) return; // writeGguf says how much is missing
+      if (!value) return; // writeGguf reports the missing bytes
       errors.add(value.error);
       written += value.bytes.length;
       yield value.bytes;

@@ -1,4 +1,4 @@
-/** Bits per element of each safetensors dtype, by Quern's name for it: the file's, in lower case. */
+/** Bits per element of each safetensors dtype. Quern's name is the file's in lower case. */
 export const dtypeBits = {
   bool: 8,
   u8: 8,
@@ -24,10 +24,10 @@ export const dtypeBits = {
   f4: 4,
 } as const;
 
-/** The element type of a safetensors tensor; models are made of f32, f16 and bf16. */
+/** Element type of a safetensors tensor. Models use f32, f16 and bf16. */
 export type SafetensorsDtype = keyof typeof dtypeBits;
 
-/** The dtype that a file names, such as 'BF16', or undefined. */
+/** The dtype for a name in the file, such as 'BF16', or undefined. */
 export function dtypeOf(name: string): SafetensorsDtype | undefined {
   const lower = name.toLowerCase();
   return Object.hasOwn(dtypeBits, lower) ? (lower as SafetensorsDtype) : undefined;

@@ -1,5 +1,6 @@
 /**
- * The byte at which JSON nests deeper than `limit`, or undefined. Checked before parsing: deep nesting costs many times the memory of its bytes.
+ * Byte at which JSON nests deeper than `limit`, or undefined. Checked before parsing, because deep nesting uses many
+ * times its bytes in memory.
  */
 export function tooDeepAt(json: Uint8Array, limit: number): number | undefined {
   let depth = 0;

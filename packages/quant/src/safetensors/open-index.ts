@@ -8,8 +8,8 @@ const maxIndexBytes = 100_000_000;
 const maxDepth = 8;
 
 /**
- * The model that an index describes: `weight_map` names the shard of each tensor.
- * @throws FileError BAD_SPLIT where the index and its shards contradict each other; NOT_FOUND where a shard is missing.
+ * Opens the model of an index: `weight_map` names the shard of each tensor.
+ * @throws FileError BAD_SPLIT if the index and its shards contradict each other; NOT_FOUND if a shard is missing.
  */
 export async function openIndex(
   path: string,

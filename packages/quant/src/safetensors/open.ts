@@ -7,10 +7,10 @@ import { maxHeaderBytes, parseHeader } from './parse.js';
 import type { SafetensorsFile } from './safetensors-file.js';
 
 /**
- * Opens a safetensors model: a file, an index of shards (`model.safetensors.index.json`), or a folder with either in it. Reads headers,
- * never tensor data.
- * @throws FileError NOT_FOUND, NOT_A_FILE, READ_FAILED, NOT_SAFETENSORS, TRUNCATED, TOO_LARGE, BAD_HEADER, BAD_TENSOR, UNKNOWN_FORMAT or
- * BAD_SPLIT.
+ * Opens a safetensors model: a file, an index of shards (`model.safetensors.index.json`), or a folder with one of
+ * these. Reads headers, never tensor data.
+ * @throws FileError NOT_FOUND, NOT_A_FILE, READ_FAILED, NOT_SAFETENSORS, TRUNCATED, TOO_LARGE, BAD_HEADER, BAD_TENSOR,
+ * UNKNOWN_FORMAT or BAD_SPLIT.
  */
 export async function openSafetensors(path: string): Promise<SafetensorsFile> {
   const file = (await isDirectory(path)) ? await modelIn(path) : path;

@@ -11,7 +11,7 @@ const maxDepth = 3; // { name: { shape: [] } }
 /**
  * Reads the JSON header of one safetensors file.
  * @param header the bytes after the 8-byte length
- * @param fileSize of the whole file, in bytes
+ * @param fileSize bytes of the whole file
  * @throws FileError BAD_HEADER, BAD_TENSOR, UNKNOWN_FORMAT or TRUNCATED.
  */
 export function parseHeader(header: Uint8Array, fileSize: number, path: string): SafetensorsFile {
@@ -76,7 +76,10 @@ function readTensor(
   return { name, shape, dtype, path, offset: dataOffset + begin, byteLength: bytes };
 }
 
-/** Tensors fill the file from the header to its end, in some order, without holes: as the safetensors library demands. */
+/**
+ * Tensors must fill the file from the header to its end, in any order, without holes, as the safetensors library
+ * requires.
+ */
 function checkTiling(
   tensors: readonly SafetensorsTensor[],
   dataOffset: number,

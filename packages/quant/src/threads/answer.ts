@@ -1,15 +1,15 @@
 import { BackendError, type BackendErrorCode } from '@quern/core';
 import { FileError, type FileErrorCode, FormatError, type FormatErrorCode } from '../error.js';
 
-/** What a thread answers: what the job gave, or what went wrong. */
+/** Answer of a thread: the result of the job, or an error. */
 export type Answer<Result> = { readonly result: Result } | { readonly failure: Failure };
 
-/** An error on its way between threads, where classes and codes are lost. */
+/** An error in transit between threads, which lose class and code. */
 export interface Failure {
   readonly name: string;
   readonly message: string;
   readonly code?: string;
-  /** Of a FileError. */
+  /** Only for a FileError. */
   readonly path?: string;
 }
 
@@ -18,7 +18,7 @@ export function failureOf(error: unknown): Failure {
   return { name, message, ...(code !== undefined && { code }), ...(path !== undefined && { path }) };
 }
 
-/** The error that it was, where it is one that jobs throw knowingly. */
+/** The original error, if it is a class that jobs throw on purpose. */
 export function errorOf({ name, message, code, path }: Failure): Error | undefined {
   if (name === 'FileError' && path !== undefined)
     return new FileError(code as FileErrorCode, path, message.slice(path.length + 2));

@@ -1,7 +1,10 @@
 import { parentPort, type TransferListItem } from 'node:worker_threads';
 import { type Answer, failureOf } from './answer.js';
 
-/** What a thread of a WorkerPool does: jobs come one at a time, and each is answered. `moved` is what goes over without a copy. */
+/**
+ * Work of a WorkerPool thread: takes one job at a time and answers each. `moved` returns the objects to transfer
+ * without a copy.
+ */
 export function serve<Job, Result>(
   run: (job: Job) => Result,
   moved: (result: Result) => TransferListItem[] = () => [],

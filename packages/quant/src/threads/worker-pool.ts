@@ -8,16 +8,16 @@ interface Task<Job, Result> {
 }
 
 export interface WorkerPoolOptions {
-  /** The most that are started; each is when there is work for it. */
+  /** Maximum threads. A thread starts when there is work for it. */
   readonly threads: number;
   readonly signal?: AbortSignal | undefined;
-  /** What calls reject with once the signal has fired. */
+  /** Makes the error of all calls after an abort. */
   aborted(reason: unknown): Error;
-  /** What they reject with where a thread is lost, or fails in a way that no job should. */
+  /** Makes the error of all calls after a thread is lost or throws an unexpected error. */
   lost(how: string, cause?: unknown): Error;
 }
 
-/** Threads that run the jobs of one script, each a job at a time, in the order in which they are asked. */
+/** Threads that run the jobs of one script, one job per thread, in call order. */
 export class WorkerPool<Job, Result> {
   private readonly workers: Worker[] = [];
   private readonly idle: Worker[] = [];
@@ -26,7 +26,7 @@ export class WorkerPool<Job, Result> {
   private failure: unknown;
   private readonly onAbort = () => this.fail(this.options.aborted(this.options.signal!.reason));
 
-  /** Throws what `aborted` gives. */
+  /** Throws the error of `aborted`. */
   constructor(
     private readonly script: URL,
     private readonly options: WorkerPoolOptions,
@@ -37,9 +37,9 @@ export class WorkerPool<Job, Result> {
   }
 
   /**
-   * Resolves to what `take` makes of the result, which it gets before the thread gets another job.
-   * Rejects with FileError, FormatError or BackendError where the job throws one, or with what `aborted` or `lost` gives; after
-   * these two every other call does so too.
+   * Resolves to the value of `take`, which is called with the result before the thread gets another job. Rejects with
+   * FileError, FormatError or BackendError of the job, or with the error of `aborted` or `lost`. After these two, all
+   * other calls reject too.
    */
   run<Taken>(job: Job, take: (result: Result) => Taken): Promise<Taken> {
     if (this.failure) return Promise.reject(this.failure);
@@ -49,7 +49,7 @@ export class WorkerPool<Job, Result> {
     });
   }
 
-  /** Ends the threads, also in the middle of a job. */
+  /** Ends the threads, even in the middle of a job. */
   async dispose(): Promise<void> {
     this.options.signal?.removeEventListener('abort', this.onAbort);
     this.fail(this.options.aborted('the threads were disposed of'));
@@ -65,7 +65,7 @@ export class WorkerPool<Job, Result> {
     worker.postMessage(task.job);
   }
 
-  /** Another thread, if there may be one more. */
+  /** Starts another thread, if allowed. */
   private start(): Worker | undefined {
     if (this.workers.length === this.options.threads) return undefined;
     const worker = new Worker(this.script);
@@ -86,7 +86,7 @@ export class WorkerPool<Job, Result> {
       if ('result' in answer) task.received(answer.result);
       else task.reject(errorOf(answer.failure) ?? this.options.lost(`failed: ${answer.failure.message}`));
     } catch (error) {
-      task.reject(error); // of `take`
+      task.reject(error); // an error of `take`
     }
     this.next();
   }

@@ -1,5 +1,5 @@
-# Makes expected.json: SHA-256 of what gguf-py (pip install gguf) decodes from blocks of a seeded generator, and encodes, which
-# gguf-py.test.ts makes again. Run: python3 make.py > expected.json
+# Makes expected.json: SHA-256 of values that gguf-py (pip install gguf) decodes from blocks of a seeded generator, and of blocks
+# that it encodes. gguf-py.test.ts makes the same blocks. Run: python3 make.py > expected.json
 import hashlib
 import json
 
@@ -7,8 +7,7 @@ import numpy as np
 from gguf import GGML_QUANT_SIZES, GGMLQuantizationType
 from gguf.quants import dequantize, quantize
 
-# Byte offsets whose bit 6 is cleared: the top exponent bit of f16 fields, so that none is an infinity or NaN, whose
-# payloads are nobody's business.
+# Byte offsets with bit 6 cleared: the top exponent bit of f16 fields. So no field is an infinity or NaN: NaN payloads differ.
 FORMATS = {
     "Q2_K": [81, 83], "Q3_K": [109], "Q4_K": [1, 3], "Q5_K": [1, 3], "Q6_K": [209],
     "Q4_0": [1], "Q4_1": [1, 3], "Q5_0": [1], "Q5_1": [1, 3], "Q8_0": [1],
