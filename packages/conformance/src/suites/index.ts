@@ -32,6 +32,7 @@ import { words } from './words.js';
 /** By name, in run order: basics first. */
 export const suites = {
   manifest,
+  leaks, // early: each check is a full garbage collection, which a large heap makes slow
   ops: samples,
   generated,
   views,
@@ -49,7 +50,6 @@ export const suites = {
   weights,
   words,
   concurrency,
-  leaks,
   caches,
   pagedKv,
   graph,

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { cases, exhaustive } from '../../../../test-scope.js';
 import { readSamples } from '../../src/audio/read-samples.js';
 import { AudioError } from '../../src/index.js';
 import { flacFile, type WavOptions, wavFile } from './sound-files.js';
@@ -73,7 +74,7 @@ describe('WAV', () => {
   test('any two bytes of the head changed', async () => {
     const bytes = wavFile([tone(300, 16_000, 0.005)], { bits: 16 });
     for (let at = 0; at < 56; at++)
-      for (const value of [0, 1, 0x7fff, 0xffff]) {
+      for (const value of cases([0, 1, 0x7fff, 0xffff], [0xffff])) {
         const changed = Buffer.from(bytes);
         changed.writeUInt16LE(value, at);
         await readSamples(changed).catch((error: unknown) => expect(error).toBeInstanceOf(AudioError));
@@ -208,7 +209,7 @@ describe('compressed', () => {
   test('MP3 cut off anywhere is shorter, or refused', async () => {
     const bytes = file('mp3'); // frames of 144 bytes
     const lengths = [0, 1, 2, 3, 4, 5, 21, 36, 40, 60, 100, 143];
-    for (let frame = 144; frame < bytes.length; frame += 144)
+    for (let frame = 144; frame < bytes.length; frame += exhaustive ? 144 : 5 * 144)
       lengths.push(frame, frame + 1, frame + 71, frame + 143);
     for (const length of lengths) await survives(bytes.subarray(0, length));
   });

@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { referenceDriver } from '@quern/backend-reference';
 import { type Backend, BackendError, type CapturedGraph, defineBackend } from '@quern/core';
+import { cases } from '../../../../test-scope.js';
 import { type GenerateOptions, type LoadOptions, loadModel, type Model } from '../../src/index.js';
 import { cpuLevels, hasCpu } from '../backends.js';
 import { writeTinyModel } from '../tiny-model.js';
@@ -83,7 +84,7 @@ describe('sequences decode together, each as it would alone', () => {
     ['recorded', { graph: false }, mixed],
   ];
 
-  test.each(kinds)('%s', async (_, load, options) => {
+  test.each(cases(kinds, kinds.slice(2)))('%s', async (_, load, options) => {
     const { backend, watch } = watchedBackend();
     using _backend = backend;
     using model = await loadModel(path, { backend, sequences: 20, ...load });

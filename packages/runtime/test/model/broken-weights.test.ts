@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { createBackend as createReference } from '@quern/backend-reference';
 import type { Backend } from '@quern/core';
 import { makeSyntheticEncoder, makeSyntheticSpeechModel } from '@quern/models';
+import { cases } from '../../../../test-scope.js';
 import {
   type GenerateOptions,
   loadEmbedder,
@@ -112,7 +113,7 @@ describe.each(openers)('on %s', (on, open) => {
     const sound = { sampleRate: 16_000, samples };
     for (const tensor of ['encoder.ln_post.bias', 'decoder.ln.bias']) {
       using model = await loadSpeechModel(await broken(path, tensor, Number.NaN), { backend });
-      for (const options of [{ language: 'en' }, { language: 'auto' }])
+      for (const options of cases([{ language: 'en' }, { language: 'auto' }], [{ language: 'en' }]))
         await expect(model.transcribe(sound, options).result).rejects.toMatchObject(badLogits);
       await expect(model.compute(sound)).rejects.toMatchObject(badLogits);
     }

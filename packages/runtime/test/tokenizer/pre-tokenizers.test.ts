@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { runs } from '../../../../test-scope.js';
+import { cases, runs } from '../../../../test-scope.js';
 import { preTokenizer, preTokenizerNames } from '../../src/tokenizer/pre-tokenizers.js';
 import { splitText } from '../../src/tokenizer/split-text.js';
 
@@ -77,7 +77,7 @@ test('every pre-tokenizer keeps every character', () => {
 
 test('long runs of one kind take no quadratic time', () => {
   for (const name of ways) {
-    for (const unit of [' ', '\n', 'a', '1', '!', 'aB', '中']) {
+    for (const unit of cases([' ', '\n', 'a', '1', '!', 'aB', '中'], [' ', 'aB'])) {
       const run = `${unit.repeat(50_000)}x`;
       expect(split(name, run).join('')).toBe(run);
     }
