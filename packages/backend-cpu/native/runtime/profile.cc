@@ -1,8 +1,6 @@
 #include "runtime/profile.h"
 
 #include <algorithm>
-#include <chrono>
-#include <limits>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -10,29 +8,12 @@
 
 #include "quern/machine.h"
 #include "quern/pages.h"
+#include "runtime/least-seconds.h"
 #include "weights/matrix.h"
 
 namespace quern {
 
-using Clock = std::chrono::steady_clock;
-
-static double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
 static constexpr int64_t width = 1024, rows_per_chunk = 64;
-
-// Least seconds of some short windows: another process may take the processor in one of them.
-template <class Run>
-static double least_seconds(int windows, const Run& run) {
-  double least = std::numeric_limits<double>::infinity();
-  for (int i = 0; i < windows; i++) {
-    const auto start = Clock::now();
-    run(i);
-    least = std::min(least, seconds_since(start));
-  }
-  return least;
-}
 
 static double measure_bandwidth(const Kernels& kernels, ThreadPool& pool) {
   // 2 × most last-level caches, not more: most of the time goes into taking new pages. The windows lie in the first half of the
@@ -48,23 +29,25 @@ static double measure_bandwidth(const Kernels& kernels, ThreadPool& pool) {
   pool.run(parts * window, [&](int64_t chunk, int) { // touch every page before the measurement
     for (int64_t i = 0; i < chunk_floats; i += page) matrix[chunk * chunk_floats + i] = 1;
   });
-  const double seconds = least_seconds(windows, [&](int i) {
+  int64_t first = 0; // chunk of a window
+  const double seconds = least_seconds(windows, [&] {
     pool.run(window, [&](int64_t chunk, int) {
-      kernels.gemm(x.data(), width, matrix + (i * window + chunk) * chunk_floats, width, nullptr,
+      kernels.gemm(x.data(), width, matrix + (first + chunk) * chunk_floats, width, nullptr,
                    y.data() + chunk * rows_per_chunk, rows_per_chunk, 1, rows_per_chunk, width);
     });
+    first += window;
   });
   return window * chunk_floats * sizeof(float) / seconds;
 }
 
 // Operations per second of `product(thread)`, which does `operations`.
 template <class Run>
-static double measure_rate(ThreadPool& pool, double operations, const Run& product) {
+static double rate_of(ThreadPool& pool, double operations, const Run& product) {
   constexpr int windows = 4;
-  const double each = least_seconds(4, [&](int) { product(0); });
+  const double each = least_seconds(4, [&] { product(0); });
   const int64_t chunks = pool.threads() * std::clamp<int64_t>(static_cast<int64_t>(0.001 / each), 1, 1000);
   const double seconds =
-      least_seconds(windows, [&](int) { pool.run(chunks, [&](int64_t, int thread) { product(thread); }); });
+      least_seconds(windows, [&] { pool.run(chunks, [&](int64_t, int thread) { product(thread); }); });
   return operations * chunks / seconds;
 }
 
@@ -73,7 +56,7 @@ static double measure_flops(const Kernels& kernels, ThreadPool& pool) {
   const int threads = pool.threads();
   const std::vector<float> x(threads * T * width, 1.0f), w(threads * N * width, 1.0f);
   std::vector<float> y(threads * T * N);
-  return measure_rate(pool, 2.0 * T * N * width, [&](int thread) {
+  return rate_of(pool, 2.0 * T * N * width, [&](int thread) {
     kernels.gemm(x.data() + thread * T * width, width, w.data() + thread * N * width, width, nullptr,
                  y.data() + thread * T * N, N, T, N, width);
   });
@@ -93,7 +76,7 @@ static double measure_row_flops(const Kernels& kernels, ThreadPool& pool) {
   std::vector<uint8_t> quantised(quantised_row_bytes(width));
   if (packed) kernels.quantise(x.data(), width, quantised.data());
   std::vector<float> y(pool.threads() * N), panels(pool.threads() * panel_rows * width);
-  return measure_rate(pool, 2.0 * N * width, [&](int thread) {
+  return rate_of(pool, 2.0 * N * width, [&](int thread) {
     float* const out = y.data() + thread * N;
     float* const panel = panels.data() + thread * panel_rows * width;
     if (packed) packed({quantised.data(), w.tiles(0), nullptr, out, N, 1, N, width, nullptr});
