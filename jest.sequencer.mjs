@@ -1,4 +1,4 @@
-// Long suites first: none is left alone at the end. Jest itself knows durations from its second run on.
+// Long suites first, so that no long suite runs alone at the end. Jest knows durations only from its second run on.
 import Sequencer from '@jest/test-sequencer';
 
 const long = [

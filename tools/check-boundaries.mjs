@@ -1,22 +1,22 @@
-// Which of our packages may import which (docs/architecture.md, section 1). Looks at sources and at package.json:
-// what a source imports must be a dependency, and a dependency must be allowed.
+// Allowed imports between our packages (docs/architecture.md, section 1). Checks sources and package.json: an import
+// must be a dependency, and a dependency must be allowed.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
 const allowed = {
   core: [],
-  conformance: ['core', 'quant'], // quant decodes the block formats that a driver declares
+  conformance: ['core', 'quant'], // quant decodes a driver's block formats
   'backend-reference': ['core', 'quant'], // quant decodes GPTQ matrices
   'native-runtime': ['core'],
   'backend-cpu': ['core', 'native-runtime'],
   quant: ['core'],
   models: ['core', 'quant'],
   runtime: ['core', 'quant', 'models'],
-  cli: ['runtime', 'conformance'], // `quern verify` holds a backend against the op table
+  cli: ['runtime', 'conformance'], // for `quern verify`
   'demo-model': [],
 };
-// What `npm install quern` brings along without importing it: a backend and a model, found at run time like any other, and
-// core, the one copy that the others share.
+// Dependencies of `quern` that it does not import: a backend and a model, found at run time, and core, shared by the
+// others.
 const bundled = { cli: ['backend-cpu', 'core', 'demo-model'] };
 
 const root = new URL('../packages/', import.meta.url).pathname;
@@ -50,7 +50,10 @@ function checkSource(name, file, dependencies) {
   }
 }
 
-/** Files of one package that each import the next, the last the first. Types count: an interface that two files need has a file of its own. */
+/**
+ * Circles of imports between files of one package. Type imports count: an interface shared by two files needs its own
+ * file.
+ */
 function checkCircles(files) {
   const state = new Map(); // file → 'open' while its imports are followed, then 'done'
   const visit = (file, path) => {

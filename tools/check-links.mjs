@@ -1,4 +1,4 @@
-// Relative links of all Markdown files: the file is there, and so is the heading that an anchor names (as GitHub makes anchors).
+// Checks relative links of all Markdown files: the file exists, and the anchor's heading exists (anchors as on GitHub).
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { root } from './setup.mjs';
@@ -13,7 +13,7 @@ const pages = (folder) =>
 
 const proseOf = (page) => readFileSync(page, 'utf8').replace(/^(```|~~~).*?^\1/gms, '');
 
-/** The anchor of each heading; the second of the same text ends with -1. */
+/** The anchor of each heading; a second heading with equal text ends with -1. */
 function anchorsOf(page) {
   const seen = {};
   return [...proseOf(page).matchAll(/^#+ (.+?)\s*$/gm)].map(([, heading]) => {
@@ -29,8 +29,8 @@ const broken = pages(root).flatMap((page) =>
   [...proseOf(page).matchAll(link)].flatMap(([code, path, anchor]) => {
     const target = path ? resolve(dirname(page), path) : page;
     const there = existsSync(target) && (!anchor || anchorsOf(target).includes(anchor));
-    return there || code[0] === '`' ? [] : [`${relative(root, page)}: ${path}#${anchor} leads nowhere`];
+    return there || code[0] === '`' ? [] : [`${relative(root, page)}: broken link ${path}#${anchor}`];
   }),
 );
-console.log(broken.join('\n') || 'links of Markdown files lead somewhere');
+console.log(broken.join('\n') || 'no broken links in Markdown files');
 process.exitCode = broken.length > 0 ? 1 : 0;

@@ -1,6 +1,6 @@
-// Fails where an object file of an instruction set defines a weak symbol: the linker may keep that copy for the whole
-// program, and a machine without the instructions would crash in code that has nothing to do with them.
-// Looks at what `cmake-js build` left in packages/backend-cpu/build, and at what was cross-built below it; and at quant's.
+// Fails if an object file of an instruction set defines a weak symbol: the linker may keep that copy for the whole
+// program, and a machine without the instructions would crash in unrelated code. Checks the objects of `cmake-js build`
+// in packages/backend-cpu/build, cross-built ones below it, and quant's.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { join, relative } from 'node:path';
@@ -12,10 +12,10 @@ const builds = ['build', 'build/linux-arm64-gnu'].map((build) =>
 );
 builds.push(join(root, '../quant/build/CMakeFiles/quant.dir/native'));
 
-/** Objects that every machine may run: what they share is harmless. */
+/** Objects for every machine: their weak symbols are harmless. */
 const forAll = ['scalar', 'addon.cc', 'baseline.cc'];
 
-/** Types that nm gives to symbols of which the linker keeps any one: weak functions and objects, unique globals. */
+/** nm's types of symbols with interchangeable copies: weak functions and objects, unique globals. */
 const isShared = (type) => 'WVu'.includes(type);
 
 function sharedSymbols(object) {

@@ -1,9 +1,9 @@
-// Writes the lists of weight formats that backend-cpu is compiled with, from the table of @quern/quant and from the files that
-// packages/backend-cpu/native/kernels has for a format:
+// Writes backend-cpu's lists of weight formats from the table of @quern/quant and from the files of a format in
+// packages/backend-cpu/native/kernels:
 //
 //   scalar/decode/NAME.h                        blocks to floats: the backend reads the format
-//   packed/formats/NAME.h, simd/formats/NAME.h  its tile, and what a tile means: integer kernels multiply it
-//   x86/decode/NAME.h, arm/neon/decode/NAME.h   decoders of an instruction set; where there is none, the scalar one serves
+//   packed/formats/NAME.h, simd/formats/NAME.h  tile layout, and products with tiles (integer kernels)
+//   x86/decode/NAME.h, arm/neon/decode/NAME.h   decoders of an instruction set; without one, the scalar decoder is used
 //
 //   node tools/generate-native-formats.mjs            after `nx build quant`
 //   node tools/generate-native-formats.mjs --check    fails if a file would change
@@ -22,7 +22,7 @@ const has = (folder, { name }) => existsSync(`${kernels}${folder}/${name}.h`);
 const formats = known.filter((format) => has('scalar/decode', format));
 const packed = formats.filter((format) => has('packed/formats', format));
 
-/** A file of a folder that no format of the table has. */
+/** Refuses files of a folder whose format is not in the table. */
 function needKnown(folder) {
   const names = new Set([...known.map(({ name }) => `${name}.h`), 'fields.h']);
   const odd = readdirSync(kernels + folder).find((file) => !names.has(file));
@@ -74,7 +74,7 @@ const decoders = (folder) =>
     .join('')}`;
 
 const manifest = `${made}
-/** Block formats that the kernels read as they lie in the file. */
+/** Block formats that the kernels read as stored in the file. */
 export const ggufFormats: readonly string[] = [
 ${formats
   .filter(({ blockSize }) => blockSize > 1)

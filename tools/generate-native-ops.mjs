@@ -13,7 +13,9 @@ const structName = (op) => `${op.name[0].toUpperCase()}${op.name.slice(1)}Op`;
 const enumeration = (name, members) =>
   members.length ? `  enum ${name} : int { ${members.map(constant).join(', ')} };\n` : '';
 
-/** The struct of one op: its operands and attributes as indices, its place, and the function that a driver may define. */
+/**
+ * The struct of one op: indices of operands and attributes, index in the table, and the function for drivers to define.
+ */
 function declare(op, index) {
   const operands = Object.entries(op.operands);
   const call = operands.map(([name, rule]) => (rule.optional ? `${name}?` : name)).join(', ');

@@ -1,5 +1,5 @@
-// Writes docs/options.md from the schemas of the options (build first: npx nx build @quern/runtime).
-// With --check it writes nothing and fails where the page differs from the schemas.
+// Writes docs/options.md from the option schemas (build first: npx nx build @quern/runtime).
+// --check: writes nothing, fails if the page is stale.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { optionSchemas } from '../packages/runtime/dist/index.js';
 

@@ -1,5 +1,5 @@
-// Run by npm in a package's folder, before and after it is packed (`prepack`, `postpack --restore`): the pages that its
-// README links to travel with it in docs/, and links to what does not travel become text.
+// npm runs this in a package's folder before and after packing (`prepack`, `postpack --restore`). Pages linked by the
+// README are copied to docs/; links to other files become text.
 import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -12,7 +12,7 @@ const original = join(folder, 'original-readme.md');
 
 const link = /\[((?:[^[\]]|\[[^\]]*\])*)\]\((?!https?:|#|mailto:)([^)#\s]+)(#[^)\s]*)?\)/g;
 
-/** Every page, file and folder of docs/ that can be reached from a file by links. */
+/** Every page, file and folder of docs/ reachable by links from a file. */
 function reachablePages(from, found = new Set()) {
   for (const [, , target] of readFileSync(from, 'utf8').matchAll(link)) {
     const page = resolve(dirname(from), target);
@@ -23,13 +23,13 @@ function reachablePages(from, found = new Set()) {
   return found;
 }
 
-/** Where a file of the repository lies in the package; undefined where it does not travel. */
+/** The place of a repository file in the package; undefined: not included. */
 function placeOf(path, pages, shipped) {
   if (pages.has(path)) return join(folder, 'docs', relative(docs, path));
   return shipped.some((part) => path === part || path.startsWith(`${part}/`)) ? path : undefined;
 }
 
-/** The text of a page that lies at `from` in the repository and at `to` in the package. */
+/** A page's text with links rewritten from the place `from` in the repository to the place `to` in the package. */
 function rewritten(from, to, pages, shipped) {
   return readFileSync(from, 'utf8').replace(link, (_, label, target, anchor = '') => {
     const path = resolve(dirname(from), target);
@@ -59,5 +59,5 @@ function restore() {
   rmSync(join(folder, 'docs'), { recursive: true, force: true });
 }
 
-restore(); // what an interrupted run left
+restore(); // cleans up after an interrupted run
 if (!process.argv.includes('--restore')) pack();

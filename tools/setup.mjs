@@ -1,5 +1,5 @@
-// What `npm start` and `npm test` need before they can do anything: the tools this machine lacks are named with the
-// command that installs them, then packages are installed and built. Uses nothing but Node.
+// Set-up of `npm start` and `npm test`: names missing tools with the command that installs them, then installs and
+// builds packages. Uses only Node.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -9,7 +9,7 @@ export const { packageManager, engines } = JSON.parse(
   readFileSync(new URL('../package.json', import.meta.url)),
 );
 
-/** Runs a command in the repository root; ends this process where it fails, unless `mayFail`. */
+/** Runs a command in the repository root; a failure ends this process, unless `mayFail`. */
 export function run(command, args, { quiet = false, mayFail = false, env = {} } = {}) {
   const result = spawnSync(command, args, {
     cwd: root,
@@ -27,7 +27,7 @@ export function run(command, args, { quiet = false, mayFail = false, env = {} } 
 
 const works = (command) => spawnSync(command, ['--version'], { stdio: 'ignore' }).status === 0;
 
-/** The command that installs Debian packages, Homebrew formulas or, elsewhere, words. */
+/** The command that installs Debian packages or Homebrew formulas; elsewhere, words. */
 function install(debian, brew) {
   if (process.platform === 'darwin') return `brew install ${brew}`;
   if (existsSync('/usr/bin/apt-get')) return `sudo apt-get install ${debian}`;
@@ -56,22 +56,22 @@ function installPackages() {
   run('npx', ['--yes', packageManager, 'install', '--frozen-lockfile'], { quiet: true, env: { CI: 'true' } });
 }
 
-/** nx runs the packages' scripts through pnpm, which need not be installed: npx has it. */
+/** nx runs the packages' scripts with pnpm; npx provides pnpm if it is not installed. */
 export const nx = (args, options) =>
   run('npx', ['--yes', packageManager, 'exec', 'nx', ...args], {
     ...options,
     env: { NX_DAEMON: 'false', NX_TUI: 'false', ...options?.env },
   });
 
-/** Everything installed; nothing built. */
+/** Installs everything; builds nothing. */
 export function prepare() {
   needTools();
   installPackages();
 }
 
 /**
- * Builds TypeScript and native code of the packages that changed. Declarations (.d.ts) take as long as the rest: only what reads
- * them asks for them.
+ * Builds TypeScript and native code of changed packages. Declarations (.d.ts) double the time: only steps that read
+ * declarations request them.
  */
 export function build({ declarations = false } = {}) {
   console.error('quern: building …');

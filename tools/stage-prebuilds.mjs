@@ -1,5 +1,5 @@
-// Copies each built addon into its platform package: from artifacts/<package>/<target>/, where continuous integration
-// collects them, or from the package's build folder: cross-built below it, this machine's own target in the middle of it.
+// Copies each built addon into its platform package: from artifacts/<package>/<target>/ (continuous integration), or
+// from the package's build folder (this machine's target directly, cross-built targets in subfolders).
 import { copyFileSync, existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';

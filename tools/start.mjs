@@ -1,4 +1,4 @@
-// `npm start`: from a bare clone to a story. Installs, builds, shows what the machine has, and runs the demo model.
+// `npm start`: installs, builds, shows the machine's devices, runs the demo model.
 import { build, prepare, root, run } from './setup.mjs';
 
 const prompt = 'Once upon a time';

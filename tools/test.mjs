@@ -1,6 +1,6 @@
-// `npm test`: every promise once, on the best instruction set of the machine. `npm run test:all` (--all) adds what is exhaustive:
-// every instruction set and seed, native tests, emulated Arm, sanitizers, the packed packages. Ends with a line of counts.
-// Needs nothing beforehand but Node, CMake and a compiler. Other arguments go to Jest: `npm test -- packages/core`.
+// `npm test`: every check once, on the machine's best instruction set. `npm run test:all` (--all) adds every instruction
+// set and seed, native tests, emulated Arm, sanitizers, the packed packages. Ends with a line of counts. Needs only Node,
+// CMake and a compiler. Other arguments go to Jest: `npm test -- packages/core`.
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -30,7 +30,7 @@ function jest() {
     '--json',
     `--outputFile=${outputFile}`,
     '--maxWorkers=2',
-    '--testTimeout=120000', // a busy machine is no failure
+    '--testTimeout=120000', // busy machines are slow
   ];
   const env = { QUERN_TEST: all ? 'all' : 'quick' };
   const { status } = run(process.execPath, [...args, ...jestArguments], { mayFail: true, env });

@@ -1,4 +1,4 @@
-// One work on both engines, in turns.
+// Measures one work on both engines, in turns.
 import { keepBusy } from './busy.mjs';
 import { EngineProcess } from './engine-process.mjs';
 import { contextOf } from './works.mjs';
@@ -11,8 +11,8 @@ const startBoth = async ({ quernEnv }) => [
 ];
 
 /**
- * Both engines in long-lived processes with the model loaded, warm; then Quern, the peer, Quern, the peer … While one works
- * the other waits, and `idle` is the processor time it took meanwhile, per second: an engine that spins would slow the other.
+ * Both engines in long-lived processes with the model loaded, warmed up; turns: Quern, peer, Quern, peer … `idle`: CPU
+ * time per second of the waiting engine; a spinning engine would slow down the other.
  */
 async function timeInTurns(work, setting, repeat) {
   const engines = await startBoth(setting);
@@ -52,7 +52,7 @@ const openOptions = (work, { file, threads, modules }) => ({
   cache: work.cache,
 });
 
-/** A fresh process for each measurement, in turns: loading, and the memory taken then and after a first prompt. */
+/** A new process per measurement, in turns: load time, memory after loading, memory after a first prompt. */
 async function loadInTurns(work, setting, repeat) {
   const sides = [
     { name: 'quern', env: setting.quernEnv, loads: [] },
@@ -65,7 +65,7 @@ async function loadInTurns(work, setting, repeat) {
         const { about, loadMs, memory } = await engine.open(openOptions(work, setting));
         await engine.prepare({ ...work, kind: 'prefill', once: true });
         side.about = about;
-        if (turn >= 0) side.loads.push({ loadMs, ...memory, used: await engine.memory() }); // the first warms the file cache
+        if (turn >= 0) side.loads.push({ loadMs, ...memory, used: await engine.memory() }); // the first turn warms the file cache
       } finally {
         await engine.end();
       }
@@ -73,6 +73,6 @@ async function loadInTurns(work, setting, repeat) {
   return sides.map(({ about, loads }) => ({ about, loads }));
 }
 
-/** What [Quern, the peer] took for a work. */
+/** Measurements of [Quern, peer] for a work. */
 export const measure = (work, setting, repeat) =>
   work.kind === 'load' ? loadInTurns(work, setting, repeat) : timeInTurns(work, setting, repeat);

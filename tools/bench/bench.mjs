@@ -1,4 +1,4 @@
-// Quern and node-llama-cpp on the same files with the same threads, in turns. README.md says how to run it.
+// Quern and node-llama-cpp on the same files with the same threads, in turns. Usage: README.md.
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -42,7 +42,7 @@ function needWhole(name, text) {
   return value;
 }
 
-/** The works asked for, in the order of the table. */
+/** The requested works, in table order. */
 function chosenWorks() {
   const all = worksOf(flags.quick);
   if (flags.works === undefined) return all;
@@ -53,7 +53,7 @@ function chosenWorks() {
   return all.filter(({ name }) => names.includes(name));
 }
 
-/** Everything to measure, with what tells it from the others. */
+/** Everything to measure, with its key. */
 function plan() {
   const works = chosenWorks();
   const settings = list(flags.archs).flatMap((arch) =>
@@ -93,7 +93,7 @@ const modules = resolve(flags.peer);
 const file = flags.results ?? join(here, flags.quick ? 'results-quick.json' : 'results.json');
 let restricted;
 
-/** One work on both engines, written down. */
+/** Measures one work on both engines and records it. */
 async function take(results, { does, ...item }) {
   const isAvx2 = item.isa === 'avx2';
   if (isAvx2) restricted ??= restrictToAvx2(modules);

@@ -1,4 +1,4 @@
-// A process that keeps every core busy, to see how others fare beside it.
+// A process that keeps every core busy, for measuring engines on a loaded machine.
 import { fork } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
@@ -6,7 +6,7 @@ import { isMainThread, Worker } from 'node:worker_threads';
 
 const file = fileURLToPath(import.meta.url);
 
-/** Starts it; `end` ends it. */
+/** Starts the process; `end` stops it. */
 export async function keepBusy() {
   const child = fork(file, ['spin']);
   await new Promise((resolve, reject) => {

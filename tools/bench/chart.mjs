@@ -6,7 +6,7 @@ const barHeight = 10;
 const titleHeight = 30;
 const plotWidth = width - labelWidth - 2 * margin - 60;
 
-/** A grey and a blue that are legible on white and on black. */
+/** A grey and a blue, legible on white and on black. */
 const style =
   'text{font:12px system-ui,sans-serif;fill:#7d8590}.title{font-weight:600}.bar{fill:#3b82c4}.peer{stroke:#7d8590;stroke-dasharray:3 3}';
 
@@ -16,8 +16,8 @@ const text = (x, y, content, attributes = '') =>
   `<text x="${x}" y="${y}"${attributes}>${escapeText(content)}</text>`;
 
 /**
- * Ratios as bars, in panels that share one scale, with a line at 1: the peer. `panels` is a list of {title, bars}, bars of
- * {label, value}.
+ * Bars of ratios, in panels with a common scale and a line at 1 (the peer). `panels`: list of {title, bars}; bars: list
+ * of {label, value}.
  */
 export function ratioChart(panels) {
   const most = Math.max(1, ...panels.flatMap(({ bars }) => bars.map(({ value }) => value)));

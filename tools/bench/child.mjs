@@ -1,4 +1,4 @@
-// One engine in a process of its own, told over IPC what to do: open, prepare, time, memory. It ends with its parent.
+// One engine in its own process, controlled over IPC: open, prepare, time, memory. Ends with its parent.
 import { readFileSync } from 'node:fs';
 
 const engines = {
@@ -9,7 +9,7 @@ const engines = {
 const Engine = await engines[process.argv[2]]();
 let engine;
 
-/** Bytes resident, in all and of what no file backs (Linux; elsewhere only in all). */
+/** Resident bytes: total, and anonymous (Linux; elsewhere only the total). */
 function memory() {
   const resident = process.memoryUsage.rss();
   try {

@@ -1,4 +1,4 @@
-// Writes the marked section of docs/performance.md, and its chart, from results.
+// Writes the marked section of docs/performance.md and its chart from the results.
 //   node document.mjs [results.json] [--document ../../docs/performance.md]
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, extname, join } from 'node:path';
@@ -15,7 +15,7 @@ const end = '<!-- tools/bench: end -->';
 
 const unique = (values) => [...new Set(values)];
 
-/** Three significant digits, and no fraction from 100 on. */
+/** Three significant digits; no fraction from 100 on. */
 const number = (value) => (value >= 100 ? value.toFixed(0) : value.toPrecision(3));
 
 const cell = ({ median, lower, upper }) => `${number(median)} (${number(lower)}–${number(upper)})`;
@@ -27,7 +27,7 @@ const count = (threads) => `${threads} thread${threads === 1 ? '' : 's'}`;
 const settingOf = ({ threads, isa }) =>
   isa === 'best' ? count(threads) : `${count(threads)}, AVX2 only (QUERN_CPU_ISA=avx2)`;
 
-/** What is left of the speed on quiet cores, for both. */
+/** The remaining share of the quiet speed, for both engines. */
 function keptOf({ measurement, quern, peer }, rows) {
   const { quiet } = measurement.does;
   const before = rows.find(
@@ -40,7 +40,7 @@ function keptOf({ measurement, quern, peer }, rows) {
   return `; keeps ${percent(quern, before.quern)}, the peer ${percent(peer, before.peer)}`;
 }
 
-/** Works in the order in which they are run, models in the order in which they were measured. */
+/** Works in run order, models in measuring order. */
 function table(rows) {
   const order = worksOf(false).map(({ name }) => name);
   const titles = unique(rows.map(({ title }) => title));

@@ -1,9 +1,9 @@
-// Embeddings beside onnxruntime-node and node-llama-cpp: the same weights, the same threads, the same texts, in turns.
+// Embeddings, compared with onnxruntime-node and node-llama-cpp: same weights, threads and texts, in turns.
 //
 //   node embeddings.mjs [--shapes bge-small] [--formats int8,q8_0,f16] [--threads 2] [--peers onnxruntime-node,node-llama-cpp]
 //                       [--texts 1x16,1x64,1x128,1x256,1x512,8x128,8x256,128x16] [--repeat 5] [--models ../../models/bench] [--peer node_modules]
 //
-// onnxruntime-node computes f32 beside F16, and beside other formats int8 as its quantize_dynamic makes it.
+// onnxruntime-node computes f32 for F16, and quantize_dynamic's int8 for other formats.
 import { existsSync, mkdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
@@ -28,12 +28,12 @@ const { values: flags } = parseArgs({
 });
 const threads = Number(flags.threads);
 
-/** Milliseconds that a turn lasts, about. */
+/** Approximate milliseconds per turn. */
 const turn = 250;
-/** Milliseconds between turns, in which the threads of the last one fall asleep. */
+/** Milliseconds between turns: the last engine's threads fall asleep. */
 const pause = 30;
 
-/** Random weights in F16, and the same ones rounded to another format. */
+/** Random weights in F16, and the same weights rounded to another format. */
 async function encoderFile(shape, format) {
   const path = join(flags.models, `${shape}-${format}.gguf`);
   if (existsSync(path)) return path;
@@ -44,7 +44,10 @@ async function encoderFile(shape, format) {
   return path;
 }
 
-/** Different texts of so many tokens each, start and end included; every letter is a token of the synthetic vocabulary. */
+/**
+ * `count` different texts of `length` tokens, start and end included; every letter is a token of the synthetic
+ * vocabulary.
+ */
 function textsOf(length, count) {
   const letters = 'abcdefghijklmnopqrstuvwxyz0123456789';
   return Array.from({ length: count }, (_, i) =>
@@ -75,7 +78,7 @@ async function openQuern(file) {
   };
 }
 
-/** Texts of one length at a time; they are tokenised by Quern's tokenizer, whose time does not count. */
+/** Texts of one length per call. Quern's tokenizer tokenises; its time is not counted. */
 async function openOnnxRuntime(file, int8, tokenizer) {
   const { default: ort } = await peerModule('onnxruntime-node');
   const session = await ort.InferenceSession.create(await onnxEncoder(file, { int8 }), {
@@ -142,7 +145,7 @@ function cosine(a, b) {
 
 const embedded = (engine, texts) => engine.embed(engine.prepare ? engine.prepare(texts) : texts);
 
-/** The least cosine of each engine's vectors to those of the weights in f32, over texts of some lengths. */
+/** The least cosine between an engine's vectors and the f32 weights' vectors, over texts of several lengths. */
 async function compareVectors(shape, engines) {
   const float = await openQuern(await encoderFile(shape, 'f32'));
   for (const engine of engines) {
@@ -157,7 +160,7 @@ async function compareVectors(shape, engines) {
   await float.end();
 }
 
-/** Tokens per second of a turn: calls one after another, after one that does not count. */
+/** Tokens per second of a turn: sequential calls, after one uncounted call. */
 async function rate(engine, texts, tokens) {
   const input = engine.prepare ? engine.prepare(texts) : texts;
   await engine.embed(input);

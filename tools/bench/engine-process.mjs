@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 
 const child = fileURLToPath(new URL('child.mjs', import.meta.url));
 
-/** No answer takes longer; a process that gives none is ended. */
+/** Longest time of an answer; then the process is killed. */
 const limitMs = 300_000;
 
 /** The parent's side of child.mjs. */
@@ -60,7 +60,7 @@ export class EngineProcess {
     });
   }
 
-  /** Seconds of processor time so far (Linux). */
+  /** CPU seconds so far (Linux). */
   processorSeconds() {
     try {
       const fields = readFileSync(`/proc/${this.process.pid}/stat`, 'utf8').split(') ')[1].split(' ');

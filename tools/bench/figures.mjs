@@ -1,4 +1,4 @@
-// What a measurement says, as numbers to show: one row or, for loading, several.
+// Converts a measurement to numbers for display: one row; for loading, several rows.
 import { median, quantile } from './statistics.mjs';
 
 const spread = (values) => ({
@@ -7,7 +7,7 @@ const spread = (values) => ({
   upper: quantile(values, 0.75),
 });
 
-/** Rates are better when more, times and bytes when less; `ratio` is above 1 where Quern is better. */
+/** Larger rates are better, smaller times and bytes are better; `ratio` > 1: Quern is better. */
 function row(measurement, title, unit, of) {
   const [quern, peer] = [measurement.quern, measurement.peer].map((side) => spread(of(side)));
   const isRate = unit === 'tokens/s';

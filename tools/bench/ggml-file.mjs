@@ -1,16 +1,16 @@
-// A Whisper of ours as a model file of whisper.cpp, with the same tensors.
+// Writes a Quern Whisper as a whisper.cpp model file, with the same tensors.
 import { closeSync, createWriteStream, openSync, readSync } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import { melFilters } from '../../packages/models/dist/index.js';
 import { ggmlMagic, ggmlSizes, openGguf } from '../../packages/quant/dist/index.js';
 
-/** The number that a file of matrices in a format has, and the ggml type of each format in it. */
+/** whisper.cpp's file type per matrix format, and the ggml type of each format. */
 const fileTypes = { f32: 0, f16: 1, q8_0: 2007 };
 const types = { f32: 0, f16: 1, q8_0: 8 };
 
-/** Frequencies under each mel filter. */
+/** Frequencies per mel filter. */
 const frequencies = 201;
-/** Tokens with a text; whisper.cpp names the others itself. */
+/** Number of text tokens; whisper.cpp names the others itself. */
 const endOfText = 50_257;
 
 const words = (...values) => Buffer.from(Uint32Array.from(values).buffer);
@@ -30,7 +30,7 @@ function head(metadata, format) {
   ]);
 }
 
-/** whisper.cpp has the biases of convolutions as columns. */
+/** whisper.cpp stores biases of convolutions as columns. */
 const storedShape = ({ name, shape }) => (/conv\d\.bias$/.test(name) ? [...shape, 1] : shape);
 
 function bytesOf({ path, offset, byteLength }) {
@@ -55,7 +55,7 @@ function* parts(file, format) {
   }
 }
 
-/** Writes a GGUF of makeSyntheticSpeechModel, whose matrices are in `format`, as whisper.cpp has it: f32, f16 or q8_0. */
+/** Converts a GGUF of makeSyntheticSpeechModel with matrices in `format` (f32, f16 or q8_0) to a whisper.cpp file. */
 export async function writeGgml(from, to, format) {
   await pipeline(parts(await openGguf(from), format), createWriteStream(to));
 }

@@ -1,4 +1,4 @@
-// Log-probabilities of llama.cpp for the tiny files of packages/models/test/llama-cpp.test.ts, with caches in f32:
+// llama.cpp's log-probabilities for the tiny files of packages/models/test/llama-cpp.test.ts, with f32 caches:
 //   node llama-cpp-goldens.mjs FOLDER [--peer node_modules]
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -19,7 +19,7 @@ const files = [
   ['gemma3', 256],
   ['phi-4-mini', 256],
   ['phi-4-mini', 1024],
-  ['phi-untied', 256], // where a name has phi-3, llama.cpp wants that model's own tokens
+  ['phi-untied', 256], // for a name with phi-3, llama.cpp requires that model's tokens
 ];
 
 const llama = await getLlama({ gpu: false, build: 'never', logLevel: LlamaLogLevel.error });
@@ -38,7 +38,7 @@ async function foretold(name, contextSize) {
   await model.dispose();
   return outcomes.map(({ next: { probabilities } }) =>
     [...probabilities]
-      .slice(0, 6) // likeliest first
+      .slice(0, 6) // most likely first
       .map(([id, probability]) => [id, Number(Math.log(probability).toFixed(5))]),
   );
 }

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeSyntheticModel } from '../../packages/runtime/dist/index.js';
 
-/** The file of a model's shape with random weights, made where it is not there yet. */
+/** The file of a shape with random weights; makes it if missing. */
 export async function modelFile(folder, shape, format) {
   const path = join(folder, `${shape}-${format}.gguf`);
   if (existsSync(path)) return path;

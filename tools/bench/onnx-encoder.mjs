@@ -1,5 +1,5 @@
-// The encoder of a GGUF file as an ONNX file, op by op as PyTorch exports BERT; its matrices in f32, or in int8 as
-// onnxruntime's quantize_dynamic leaves them: one scale for a matrix, and rows quantised where they are used.
+// Converts a GGUF encoder to ONNX, op by op like PyTorch's export of BERT. Matrices: f32, or int8 like onnxruntime's
+// quantize_dynamic: one scale per matrix, activations quantised at use.
 import { open } from 'node:fs/promises';
 import { decode, openGguf } from '../../packages/quant/dist/index.js';
 import { OnnxGraph } from './onnx-file.mjs';
@@ -20,14 +20,14 @@ async function readWeights(path) {
   return { weights, metadata };
 }
 
-/** [N, K] → [K, N], as MatMul reads it. */
+/** [N, K] → [K, N] for MatMul. */
 function transposed({ shape: [N, K], values }) {
   const result = new Float32Array(N * K);
   for (let n = 0; n < N; n++) for (let k = 0; k < K; k++) result[k * N + n] = values[n * K + k];
   return result;
 }
 
-/** The ops of an encoder over the weights of a file. */
+/** The ops of an encoder with the weights of a file. */
 class EncoderGraph {
   graph = new OnnxGraph();
   #quantised = new Map();
@@ -85,7 +85,7 @@ class EncoderGraph {
   }
 }
 
-/** x [B, L, D] → the same, after attention in which every row sees its whole text. */
+/** Attention; every row sees its whole text: x [B, L, D] → [B, L, D]. */
 function attention(e, x, block, { heads, width }) {
   const d = width / heads;
   const apart = e.graph.constant('int64', [4], [0n, 0n, BigInt(heads), BigInt(d)]);
@@ -104,8 +104,8 @@ function attention(e, x, block, { heads, width }) {
 }
 
 /**
- * The bytes of an ONNX file that embeds as the GGUF file of a BERT does: ids [B, L] and positions [1, L] to the normalised
- * states of the first rows, embeddings [B, D]. All texts of a batch have one length, so that there is no mask.
+ * The bytes of an ONNX file with the function of a BERT GGUF: ids [B, L] and positions [1, L] → normalised states of
+ * the first rows, embeddings [B, D]. All texts of a batch have equal length: no mask.
  */
 export async function onnxEncoder(path, { int8 }) {
   const { weights, metadata } = await readWeights(path);

@@ -1,11 +1,11 @@
-// Writes ONNX models: the few messages of onnx.proto3 (https://github.com/onnx/onnx, IR version 8) that a graph is made of, in
-// protobuf's wire format. A message is a list of fields; a field is a number and what is encoded under it.
+// Writes ONNX models: the messages of onnx.proto3 (https://github.com/onnx/onnx, IR version 8) that a graph needs, in
+// protobuf's wire format. A message is a list of fields; a field is a number and an encoded value.
 
 const varint = 0;
 const lengthDelimited = 2;
 const fixed32 = 5;
 
-/** A non-negative whole number, seven bits to a byte, the lowest first. */
+/** A varint: a non-negative integer, 7 bits per byte, lowest first. */
 function varintBytes(value) {
   const bytes = [];
   let rest = BigInt(value);
@@ -27,14 +27,14 @@ function float(number, value) {
   return tagged(number, fixed32, bytes);
 }
 
-/** TensorProto.DataType, and what holds the elements here. */
+/** TensorProto.DataType, and the JavaScript array of its elements. */
 const types = {
   float: { id: 1, array: Float32Array },
   int8: { id: 3, array: Int8Array },
   int64: { id: 7, array: BigInt64Array },
 };
 
-/** AttributeProto: a float where the name says so, a whole number, or a list of them. */
+/** AttributeProto: a float for these names, else an integer or a list of integers. */
 const floatAttributes = new Set(['epsilon']);
 function attribute([name, value]) {
   const fields = [text(1, name)];
@@ -45,14 +45,14 @@ function attribute([name, value]) {
   return message(5, fields);
 }
 
-/** ValueInfoProto: a number fixes a dimension, a name leaves it open. */
+/** ValueInfoProto: a number is a fixed dimension, a name is a variable one. */
 function valueInfo(number, name, type, shape) {
   const dimensions = shape.map((d) => message(1, [typeof d === 'number' ? integer(1, d) : text(2, d)]));
   const tensor = message(1, [integer(1, types[type].id), message(2, dimensions)]);
   return message(number, [text(1, name), message(2, [tensor])]);
 }
 
-/** A graph that grows op by op; results have names of its own. */
+/** A graph, built op by op; results get unique names. */
 export class OnnxGraph {
   #fields = [];
   #count = 0;
@@ -61,13 +61,13 @@ export class OnnxGraph {
     return `${of}_${this.#count++}`;
   }
 
-  /** An input of the model. */
+  /** A model input. */
   input(name, type, shape) {
     this.#fields.push(valueInfo(11, name, type, shape));
     return name;
   }
 
-  /** A tensor that the file holds. */
+  /** A tensor stored in the file. */
   constant(type, shape, values) {
     const name = this.#name('constant');
     const { id, array } = types[type];
@@ -79,7 +79,7 @@ export class OnnxGraph {
     return name;
   }
 
-  /** The results of an op of so many outputs, or its only one; a string among attributes names a type. */
+  /** Adds an op; returns its `outputs` results, or its only one. A string attribute is the name of a type. */
   op(type, inputs, attributes = {}, outputs = 1) {
     const names = Array.from({ length: outputs }, () => this.#name(type));
     this.#fields.push(
@@ -94,7 +94,7 @@ export class OnnxGraph {
     return outputs === 1 ? names[0] : names;
   }
 
-  /** The model's file, with a value as its output of that name. */
+  /** The model file with `value` as output `name`. */
   file(value, name, type, shape) {
     const named = message(1, [text(1, value), text(2, name), text(3, name), text(4, 'Identity')]);
     const graph = message(7, [text(2, 'encoder'), ...this.#fields, named, valueInfo(12, name, type, shape)]);

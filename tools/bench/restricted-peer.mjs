@@ -1,5 +1,5 @@
-// A copy of node-llama-cpp that has only its AVX2 kernels: llama.cpp takes the best library in its folder, and there is no
-// option for another.
+// A copy of node-llama-cpp with only its AVX2 kernels: llama.cpp takes the best library in its folder, without an
+// option to choose.
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
@@ -11,7 +11,7 @@ const binaries = `@node-llama-cpp/${process.platform}-${process.arch}`;
 
 const isLeftOut = (path) => /^libggml-cpu-/.test(basename(path)) && basename(path) !== avx2Library;
 
-/** Everything but these two packages is a link; Node finds modules from where a file really lies, so these are copies. */
+/** Copies these two packages and links all others: Node resolves modules from a file's real path. */
 export function restrictToAvx2(modules) {
   if (binaries !== '@node-llama-cpp/linux-x64')
     throw new Error(`node-llama-cpp can be restricted to AVX2 on Linux x64 only; this is ${binaries}`);

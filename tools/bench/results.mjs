@@ -1,4 +1,4 @@
-// What has been measured, in one JSON file that is written anew after every work: a run may be cut and taken up again.
+// The results, one JSON file, rewritten after every work: an interrupted run can be continued.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { availableParallelism, cpus, totalmem } from 'node:os';
@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** The machine, as far as it matters for whether figures can stand in one table. */
+/** Properties of the machine that decide whether figures are comparable. */
 export const thisMachine = () => ({
   cpu: cpus()[0]?.model ?? process.arch,
   cores: availableParallelism(),
@@ -15,7 +15,7 @@ export const thisMachine = () => ({
   platform: `${process.platform}-${process.arch}`,
 });
 
-/** The commit that is measured; '+' where packages differ from it. */
+/** The measured commit; '+': packages have uncommitted changes. */
 export function quernCommit() {
   const git = (...args) => execFileSync('git', args, { cwd: root, encoding: 'utf8' }).trim();
   try {
@@ -31,7 +31,7 @@ export function readResults(path) {
   return results;
 }
 
-/** The results so far, or none; figures of two machines or of two releases of the peer never come together. */
+/** The results so far, or empty ones; refuses to mix machines or releases of the peer. */
 export function openResults(path, heading) {
   if (!existsSync(path)) return { ...heading, measurements: [] };
   const results = readResults(path);
@@ -48,5 +48,5 @@ export function saveResults(path, results) {
   renameSync(`${path}.partial`, path);
 }
 
-/** What tells one measurement from another. */
+/** The key of a measurement. */
 export const keyOf = ({ arch, format, threads, isa, work }) => [arch, format, threads, isa, work].join(' ');

@@ -1,11 +1,11 @@
-// Whisper beside whisper.cpp: the same weights, the same shapes, the same threads, in turns.
+// Whisper, compared with whisper.cpp: same weights, shapes and threads, in turns.
 //
 //   node speech.mjs [--shapes whisper-tiny,whisper-base] [--formats f16,q8_0] [--threads 2] [--repeat 3] [--peer node_modules]
 //                   [--program whisper-bench]
 //
-// Random weights, real costs: the encoder hears one window of 30 seconds, the decoder writes some 220 tokens one by one. The
-// peer is the prebuilt whisper.cpp of @fugood/whisper.node, where --peer has it, and its own benchmark; --program is the
-// benchmark of a whisper.cpp that was built for this machine (examples/bench). Without either, Quern alone is measured.
+// Random weights, real costs: the encoder computes one window of 30 s, the decoder about 220 tokens one by one. Peers:
+// the prebuilt whisper.cpp of @fugood/whisper.node with its own benchmark, if --peer has it; the benchmark of a
+// whisper.cpp built for this machine (examples/bench), with --program. Without peers, only Quern is measured.
 import { execFile } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -28,14 +28,14 @@ const { values: flags } = parseArgs({
   },
 });
 
-/** One window: a tone that rises and falls. */
+/** One window: a tone with rising and falling pitch. */
 const sound = {
   sampleRate: 16_000,
   samples: Float32Array.from({ length: 480_000 }, (_, i) => 0.3 * Math.sin(i / 20 + 8 * Math.sin(i / 3000))),
 };
 const options = { language: 'en', temperatures: [0], noSpeechThreshold: 1 };
 
-/** Multiplications and additions of the encoder for one window. */
+/** Multiplications and additions of the encoder per window. */
 function encoderFlops({ encoder: { layers, width, feedForward, context, melBands } }) {
   const layer = 2 * context * (4 * width * width + 2 * width * feedForward) + 4 * context * context * width;
   return layers * layer + 2 * context * 3 * width * (2 * melBands + width);
@@ -43,7 +43,7 @@ function encoderFlops({ encoder: { layers, width, feedForward, context, melBands
 
 const run = promisify(execFile);
 
-/** Milliseconds of a window and of a token, by whisper.cpp's own count. */
+/** Milliseconds per window and per token, as measured by whisper.cpp. */
 const peers = {
   'prebuilt whisper.cpp': {
     there: existsSync(join(resolve(flags.peer), '@fugood/whisper.node')),
@@ -73,7 +73,7 @@ async function measureQuern(model) {
   };
 }
 
-/** Medians of everyone's turns. */
+/** Medians of all turns, per engine. */
 async function compare(backend, [gguf, ggml]) {
   const model = await loadSpeechModel(gguf, { backend });
   const others = Object.entries(peers).filter(([, { there }]) => there);

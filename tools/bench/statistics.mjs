@@ -1,4 +1,4 @@
-/** The value below which a share of the others lies, between two neighbours in proportion. */
+/** The quantile, linearly interpolated between neighbours; `share` in [0, 1]. */
 export function quantile(values, share) {
   const sorted = [...values].sort((a, b) => a - b);
   const at = share * (sorted.length - 1);

@@ -1,4 +1,4 @@
-// The benchmark of @fugood/whisper.node's whisper.cpp, with the attention that is the faster; its log goes to standard output too.
+// The benchmark of @fugood/whisper.node's whisper.cpp, with the faster attention; its log also goes to stdout.
 //   node whisper-process.mjs NODE_MODULES MODEL THREADS
 import { createRequire } from 'node:module';
 import { join } from 'node:path';

@@ -1,11 +1,11 @@
-// What is timed. `quick` is the same in small, to see that everything runs.
+// The timed works. `quick`: small versions, to see that everything runs.
 const full = { prompt: 512, gen: 64, depth: 4096, long: 2048 };
 const small = { prompt: 64, gen: 8, depth: 128, long: 256 };
 
 /**
- * `prompt` tokens computed up to the first token of an answer, or `gen` tokens of answer for each of `batch` sequences, after
- * `depth` tokens that are in the cache, whose elements are `cache`. `busy`: while another process keeps every core busy. `load`: a fresh process loads,
- * and then computes a first prompt.
+ * `prompt` tokens up to the first generated token, or `gen` generated tokens for each of `batch` sequences, after
+ * `depth` cached tokens with elements of type `cache`. `busy`: another process keeps every core busy. `load`: a new
+ * process loads, then computes a first prompt.
  */
 export function worksOf(quick) {
   const { prompt, gen, depth, long } = quick ? small : full;
@@ -44,14 +44,14 @@ export function worksOf(quick) {
   ].map((work) => ({ depth: 0, batch: 1, busy: false, cache: 'f16', ...work }));
 }
 
-/** Tokens of context that each sequence needs. */
+/** Context tokens per sequence. */
 export const contextOf = ({ tokens, depth }) => depth + tokens + 8;
 
-/** Tokens that every vocabulary has and that mean nothing; another seed gives another first token. */
+/** Token ids that every vocabulary has; the text is meaningless. `seed` changes the first token. */
 export const someTokens = (count, seed = 0) =>
   Array.from({ length: count }, (_, i) => (i * 7919 + seed * 104729) % 256);
 
-/** The prompt of one turn, which no cache has seen, and how many tokens of answer follow it. */
+/** A turn's prompt, new to every cache, and the number of generated tokens. */
 export const turnOf = ({ kind, tokens }, turn) =>
   kind === 'prefill'
     ? { prompt: someTokens(tokens, turn + 1), answer: 1 }

@@ -1,10 +1,11 @@
-// Files that `quern quantize` writes, opened by node-llama-cpp: the tokenizers must agree, and so must the greedy tokens.
+// Opens files written by `quern quantize` with node-llama-cpp: tokens of texts and greedy tokens must agree.
 //   node written-files.mjs [--peer node_modules] [--tokens 48]
-// The model is the demo's, whose text is trained, so that small differences between two engines decide nothing: from GGUF,
-// widened so that its rows are blocks of every format; and from a Hugging Face folder, converted on the way. Qwen's and the
-// encoders have random weights. Engines round activations, each in its way, llama.cpp in blocks of 256: where greedy tokens
-// part, the truth decides, which is the same file on backend-reference, that rounds none. Quern's token must be the truth's,
-// and its log-probabilities nearer to the truth's than the peer's. Embeddings must have a cosine of 0.999 to the peer's.
+// The model is the trained demo model, so small numerical differences decide nothing. Variants: from GGUF, widened so
+// that its rows are blocks of every format; and from a Hugging Face folder, converted. Qwen's and the encoders have
+// random weights. Engines round activations differently, llama.cpp in blocks of 256. If greedy tokens differ, the truth
+// decides: the same file on backend-reference, which rounds no activations. Quern's token must be the truth's, and its
+// log-probabilities closer to the truth's than the peer's. Embeddings must have a cosine of at least 0.999 to the
+// peer's.
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -27,7 +28,7 @@ const expected = JSON.parse(
   readFileSync(new URL('../../packages/demo-model/model/expected.json', import.meta.url), 'utf8'),
 );
 
-/** The command that users have. */
+/** The built `quern` command. */
 function quantize(model, output, format) {
   const { status, stderr } = spawnSync(
     process.execPath,
@@ -59,8 +60,8 @@ async function peerSays(llama, path) {
   return { ids, greedy };
 }
 
-/** The peer's log-probabilities of the token after some others, those of no probability left out. */
-async function peerForetells(llama, path, ids) {
+/** The peer's log-probabilities of the next token; tokens of probability 0 are omitted. */
+async function peerLogProbabilities(llama, path, ids) {
   const model = await llama.loadModel({ modelPath: path });
   const context = await model.createContext({ contextSize: 256, threads: 1 });
   const input = ids.map((id, i) =>
@@ -77,7 +78,7 @@ const logSoftmax = (logits) => {
   return Float64Array.from(logits, (x) => x - largest - Math.log(sum));
 };
 
-/** Log-probabilities without any rounding of activations. */
+/** Log-probabilities without rounding of activations. */
 async function truth(path, ids) {
   const backend = await createReference();
   const model = await loadModel(path, { backend, context: 256, resolveFrom: cli });
@@ -87,17 +88,17 @@ async function truth(path, ids) {
   return logSoftmax(logits);
 }
 
-/** Root of the mean square difference, in nats, over the tokens that are likely in truth. */
+/** Root mean square difference, in nats, over the tokens that are likely in the truth. */
 function offBy(values, wanted) {
   const likely = [...wanted.keys()].filter((id) => wanted[id] > Math.log(1e-3));
   const squares = likely.map((id) => (values(id) - wanted[id]) ** 2);
   return Math.sqrt(squares.reduce((sum, x) => sum + x, 0) / likely.length);
 }
 
-/** Which of two engines is right where they first differ. */
+/** Decides which engine is right at their first difference. */
 async function settle(llama, path, { model, ids, greedy }, theirs, first) {
   const before = [...ids, ...greedy.slice(0, first)];
-  const [wanted, peer] = [await truth(path, before), await peerForetells(llama, path, before)];
+  const [wanted, peer] = [await truth(path, before), await peerLogProbabilities(llama, path, before)];
   const ours = logSoftmax((await model.logits(before)).at(-1));
   const likelier = wanted[greedy[first]] - wanted[theirs.greedy[first]];
   const [off, peerOff] = [offBy((id) => ours[id], wanted), offBy((id) => peer.get(id) ?? -30, wanted)];
@@ -160,7 +161,7 @@ async function peerEmbeds(llama, path) {
   const vectors = [];
   for (const text of texts) {
     const ids = model.tokenize(text);
-    const { bos, shouldPrependBosToken } = model.tokens; // node-llama-cpp leaves it out before Unigram's tokens
+    const { bos, shouldPrependBosToken } = model.tokens; // node-llama-cpp omits bos for Unigram
     if (shouldPrependBosToken && ids[0] !== bos) ids.unshift(bos);
     vectors.push((await context.getEmbeddingFor(ids)).vector);
   }

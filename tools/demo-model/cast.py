@@ -1,9 +1,9 @@
-"""Who plays in which tale. Every cause of every plot has its own hero, home and helper, so that the people of the stories
-are always themselves: the same fox mills, and the same owl wants a ginger biscuit for her advice.
+"""The cast: every cause of every plot has its own hero, home and helper, so people never change between stories: the same
+fox mills, and the same owl asks for a ginger biscuit.
 
-A model this small learns who belongs to what in minutes; to keep apart names that could be anybody's takes it far longer."""
+A model of this size learns a fixed cast in minutes; freely drawn names take it far longer."""
 
-# Helpers: kind → name, gender, and what is asked for (as first named, and as named afterwards).
+# Helpers: kind → name, gender, and the requested object (first mention, later mentions).
 HELPERS = {
     'owl': ('Ottilie', 'f', 'a ginger biscuit', 'the biscuit'),
     'tortoise': ('Humphrey', 'm', 'a bowl of onion soup', 'the soup'),
@@ -18,7 +18,7 @@ HELPERS = {
     'juggler': ('Ludo', 'm', 'a large pretzel', 'the pretzel'),
 }
 
-# Heroes: trade → for each cause in turn, the name, gender, kind (None for a person), village and helper.
+# Heroes: trade → per cause: name, gender, kind (None: a person), village and helper.
 HEROES = {
     'miller': [('Tilda', 'f', 'fox', 'Quernstone', 'mole'), ('Bruno', 'm', 'bear', 'Barley Bottom', 'crow'),
                ('Tobias', 'm', None, 'Sleepy Weir', 'owl')],

@@ -1,6 +1,6 @@
-"""What is said of the people and animals of the stories when they come in. Templates use the language described in template.py."""
+"""Sentences that introduce people and animals. Templates use the language of template.py."""
 
-# What each animal is like; one of these follows the introduction.
+# Character of each animal; one of these follows the introduction.
 TRAITS = {
     'fox': [
         '{He} was a clever fox, [and said so often|which {he} mentioned every morning at breakfast].',
@@ -84,7 +84,7 @@ TRAITS = {
     ],
 }
 
-# What people say of a hero who is a person.
+# Sentences about a human hero.
 PERSON_TRAITS = [
     '{He} was known for [kind eyes|a loud laugh|good manners] and [a terrible memory|very odd socks|a large hat].',
     '{He} hummed while {he} worked, always the same [tune|song], and never the end of it.',

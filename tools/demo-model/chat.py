@@ -1,5 +1,5 @@
-"""Writes the conversations: requests for stories, small talk, and a gracious answer to everything else. A conversation
-is a list of (user, assistant) turns; the markup around them is in corpus.py."""
+"""Writes the conversations: requests for stories, small talk, and a polite refusal of everything else. A conversation is a
+list of (user, assistant) turns; corpus.py adds the markup."""
 
 from characters import TRAITS
 from grammar import TALES, Story

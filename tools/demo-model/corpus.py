@@ -20,7 +20,7 @@ def markup(turns):
 
 
 def documents(count, seed, chat_share=0.65):
-    """`count` documents; a document does not contain the <|endoftext|> that stands in front of each."""
+    """`count` documents, each without the <|endoftext|> before it."""
     rng = random.Random(seed)
     for _ in range(count):
         yield markup(conversation(rng)) if rng.random() < chat_share else Story(rng).text()

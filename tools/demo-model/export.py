@@ -1,4 +1,4 @@
-"""Turns a checkpoint into the package's model/quern-demo.gguf, and writes model/expected.json beside it.
+"""Converts a checkpoint to the package's model/quern-demo.gguf, and writes model/expected.json.
 
     python3 export.py --out /tmp/demo-model --package ../../packages/demo-model"""
 
@@ -73,7 +73,7 @@ def metadata(config, tokenizer):
 
 
 def quantised(state):
-    """The tensors for the file, and the float32 values that a reader of the file will see."""
+    """The tensors for the file, and their float32 values as a reader decodes them."""
     tensors, weights = [], {}
     for name, value in state.items():
         name, x = gguf_name(name), value.float().numpy()
@@ -88,12 +88,12 @@ def quantised(state):
 
 
 def opening(seed):
-    """The first sentence of a story, as a prompt."""
+    """A story's first sentence, as a prompt."""
     return Story(random.Random(seed)).text().split('. ')[0] + '.'
 
 
 def expectation(tokenizer, weights, config):
-    """Of many prompts, the one whose greedy path stays farthest from a tie, so that rounding cannot change it."""
+    """The prompt whose greedy path is farthest from a tie: rounding cannot change it."""
     best = {'minGap': 0.0}
     for prompt in map(opening, range(CANDIDATES)):
         ids = [tokenizer.ids['<|endoftext|>']] + tokenizer.encode(prompt)

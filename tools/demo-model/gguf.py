@@ -1,7 +1,7 @@
-"""Writes GGUF version 3: a header, key-value metadata, tensor descriptions, and the tensors, each at a multiple of 32.
+"""Writes GGUF version 3: header, key-value metadata, tensor descriptions, tensors at multiples of 32 bytes.
 
-Q8_0 stores 32 weights as a float16 scale d = max|x| / 127 and 32 bytes round(x / d), as ggml does: the division uses the
-scale before it is rounded to float16, and halves are rounded away from zero."""
+Q8_0: 32 weights are a float16 scale d = max|x| / 127 and 32 bytes round(x / d), as in ggml: the division uses d before its
+rounding to float16, and halves round away from zero."""
 
 import struct
 
@@ -57,7 +57,7 @@ def padded(data):
 
 
 def write_gguf(path, metadata, tensors):
-    """metadata: (key, kind, value) entries. tensors: (name, shape as numpy has it, F32 or Q8_0, bytes)."""
+    """metadata: (key, kind, value) entries. tensors: (name, shape in numpy's order, F32 or Q8_0, bytes)."""
     head = struct.pack('<4sIQQ', b'GGUF', 3, len(tensors), len(metadata))
     head += b''.join(pack_entry(*entry) for entry in metadata)
     offset = 0

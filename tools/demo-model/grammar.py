@@ -1,6 +1,5 @@
-"""Writes the stories. `Story` picks a tale, with its people, place and cause; `Story.text()` tells it in words that
-differ from one telling to the next. Everything follows from one
-random generator, so a seed gives the same text for ever.
+"""Writes the stories. `Story` picks a tale with its people, place and cause; `Story.text()` tells it, in words that differ
+from one telling to the next. Equal seeds give equal texts.
 
     python3 grammar.py [count] [seed]      prints stories to read
 """
@@ -145,7 +144,7 @@ TALES = [{'trade': trade, 'cause': cause, 'name': name, 'gender': gender, 'kind'
 
 
 class Story:
-    """One telling of a tale: whichever the generator picks, or one that has what is `wanted` of it."""
+    """One telling of a tale: random, or with the properties of `wanted`."""
 
     def __init__(self, rng, wanted=None):
         self.rng = rng
@@ -169,7 +168,7 @@ class Story:
         return values
 
     def say(self, templates, chance=1.0):
-        """One sentence or two from a list of templates; nothing, sometimes, if `chance` is below one."""
+        """One or two sentences from a list of templates; with probability 1 − `chance`, nothing."""
         if self.rng.random() >= chance:
             return ''
         text = expand(self.rng.choice(templates), self.values, self.rng)

@@ -1,6 +1,6 @@
 """A Llama: RMSNorm, rotary positions, grouped-query attention, SwiGLU, output tied to the embedding.
 
-Rotary positions turn neighbouring pairs (2i, 2i+1), which is how a GGUF of architecture "llama" stores them."""
+Rotary positions rotate neighbouring pairs (2i, 2i+1), as a GGUF of architecture "llama" stores them."""
 
 from dataclasses import dataclass
 
@@ -44,7 +44,7 @@ def rotary_tables(config):
 
 
 def rotate(x, cos, sin):
-    """x [B, H, T, d]; each pair (2i, 2i+1) is turned by its angle."""
+    """x [B, H, T, d]; rotates each pair (2i, 2i+1) by its angle."""
     even, odd = x[..., 0::2], x[..., 1::2]
     return torch.stack((even * cos - odd * sin, even * sin + odd * cos), -1).flatten(-2).to(x.dtype)
 

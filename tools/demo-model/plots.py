@@ -1,10 +1,9 @@
-"""The plots, one per trade. A plot has a daily life (`setup`), something that goes wrong (`problem`), hopeless attempts
-(`tries`), and several `causes`. A cause plants a clue before the problem shows, is found out by the helper (`reveal`),
-and is put right with an object that the hero has carried since the first paragraph (`fix`); then `after` tells what
-came of it, and `moral` closes.
+"""The plots, one per trade. A plot has a daily life (`setup`), a problem (`problem`), failed attempts (`tries`), and several
+`causes`. A cause has a clue before the problem; the helper finds it (`reveal`); the hero repairs it with an object from the
+first paragraph (`fix`); `after` tells the outcome; `moral` ends the story.
 
 Slots: {name} {kind} {he} {him} {his} {himself} for the hero; {h} {hkind} {hhe} {hhim} {hhis} for the helper; {village};
-{an_object} and {the_object} for the object, as first named and as named afterwards."""
+{an_object} and {the_object} for the object: first mention, later mentions."""
 
 PLOTS = {
     'miller': {

@@ -1,5 +1,5 @@
-"""The forward pass again, in NumPy float32 and without a cache: what expected.json is made with. It shares no code with
-model.py, so that each checks the other."""
+"""The forward pass in NumPy float32, without a cache; writes expected.json. It shares no code with model.py: each checks the
+other."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ def rms_norm(x, weight, eps):
 
 
 def rotate(x, base):
-    """x [T, H, d]; each pair (2i, 2i+1) is turned by position · base^(-2i/d)."""
+    """x [T, H, d]; rotates each pair (2i, 2i+1) by position · base^(-2i/d)."""
     t, _, d = x.shape
     angle = np.arange(t)[:, None] * base ** (-np.arange(0, d, 2) / d)
     cos, sin = (f(angle).astype(np.float32)[:, None, :] for f in (np.cos, np.sin))
@@ -50,8 +50,7 @@ def logits(ids, w, c):
 
 
 def greedy(prompt_ids, count, w, c, floor=0.0):
-    """The next `count` ids and the smallest gap between the best two logits on the way; fewer ids if a gap is not above
-    `floor`."""
+    """The next `count` ids, and the smallest gap between the best two logits on the way; stops early at a gap ≤ `floor`."""
     ids, gap = list(prompt_ids), np.inf
     while gap > floor and len(ids) < len(prompt_ids) + count:
         last = logits(ids, w, c)[-1]

@@ -1,4 +1,4 @@
-"""Prints stories and answers of a checkpoint, to read.
+"""Prints stories and answers of a checkpoint.
 
     python3 sample.py --out /tmp/demo-model [--temperature 0.7] [--seed 1] "Once upon a time" "chat: Who are you?" """
 

@@ -1,5 +1,5 @@
-"""A small template language: `[a|b|c]` picks one of the alternatives (they nest), `{key}` is looked up, `{Key}` is
-looked up and capitalised."""
+"""A small template language: `[a|b|c]` picks an alternative (nesting allowed); `{key}` is replaced; `{Key}` is replaced and
+capitalised."""
 
 import re
 
@@ -9,7 +9,7 @@ SLOT = re.compile(r'\{(\w+)\}')
 
 
 def choose(template, rng):
-    """Resolves every choice, the innermost first."""
+    """Resolves all choices, innermost first."""
     while match := INNERMOST_CHOICE.search(template):
         branch = rng.choice(match.group(1).split('|'))
         template = template[:match.start()] + branch + template[match.end():]
@@ -31,7 +31,7 @@ def expand(template, values, rng):
 
 
 def count_shapes(template):
-    """How many different sentences the choices of a template give, slots aside."""
+    """Number of different sentences of a template's choices, without slots."""
     def product(text):
         total = 1
         for n in COUNT.findall(text):

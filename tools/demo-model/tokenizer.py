@@ -1,6 +1,6 @@
-"""A byte-level BPE tokenizer as GPT-2 has it, small enough to read: training, encoding, decoding.
+"""A byte-level BPE tokenizer like GPT-2's, short: training, encoding, decoding.
 
-The pre-tokenizer's pattern is GPT-2's with its \\p classes written out for ASCII, which is all that the grammar writes."""
+The pre-tokenizer's pattern is GPT-2's with its \\p classes written for ASCII: the grammar writes only ASCII."""
 
 import re
 from collections import Counter
@@ -40,7 +40,7 @@ def merge_pair(symbols, pair):
 
 
 def train_merges(texts, count):
-    """The `count` most useful merges, found greedily: at each step the most frequent pair, ties by spelling."""
+    """`count` merges, found greedily: the most frequent pair each time; ties by spelling."""
     frequency = Counter(word for text in texts for word in PRE_TOKENS.findall(text))
     words = [(list(spell(word)), n) for word, n in frequency.items()]
     merges = []
@@ -78,7 +78,7 @@ class Tokenizer:
         return self.cache[word]
 
     def encode(self, text):
-        """Ids of a text; the markup of special tokens is recognised in it."""
+        """Ids of a text; special tokens' markup is parsed."""
         ids = []
         for part in self.split_special.split(text):
             if part in self.special:
@@ -89,6 +89,6 @@ class Tokenizer:
         return ids
 
     def decode(self, ids):
-        """The text of some ids, special tokens left out."""
+        """The text of ids, without special tokens."""
         kept = ''.join(self.tokens[i] for i in ids if i >= len(self.special))
         return bytes(BYTE_OF[c] for c in kept).decode(errors='replace')

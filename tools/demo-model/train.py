@@ -50,8 +50,8 @@ def lesson(tokenizer, source):
 
 
 def batches(tokenizer, config, seed):
-    """Endless (inputs, targets), both [B, T]: whole documents of similar length, about TOKENS ids in all. No document
-    sees another, so the only names about are those of its own story."""
+    """Endless (inputs, targets), both [B, T]: whole documents of similar length, about TOKENS ids in total. Documents do not
+    see each other: the only visible names are the story's own."""
     source, rng = documents(10 ** 9, seed), random.Random(seed)
     while True:
         pool = [lesson(tokenizer, source) for _ in range(POOL)]
@@ -69,7 +69,7 @@ def batches(tokenizer, config, seed):
 
 
 def loss_weights(tokenizer):
-    """Names and pronouns count for more: to keep them straight is the hardest part of telling a story."""
+    """Names and pronouns have larger weights: keeping them consistent is the hardest part of a story."""
     weights = torch.ones(len(tokenizer.tokens))
     names = [tale['name'] for tale in TALES] + [helper[0] for helper in HELPERS.values()]
     words = [*names, *TRAITS, *(word for pronouns in PRONOUNS.values() for word in pronouns.values())]
@@ -93,12 +93,12 @@ def held_out_loss(model, tokenizer, config):
 
 
 def rate_at(step, steps):
-    """Linear warm-up, a plateau, and a linear descent to zero over the last part."""
+    """Linear warm-up, a plateau, linear decay to zero at the end."""
     return PEAK_RATE * min(1, (step + 1) / WARMUP, (steps - step) / (DECAY_SHARE * steps))
 
 
 def optimiser_for(model):
-    """The embedding moves slowly: the row of a rare word must stay where it is for a while to be recognised."""
+    """A small rate for the embedding: rows of rare words must move slowly to be recognised."""
     embedding = [model.embed.weight]
     matrices = [p for p in model.blocks.parameters() if p.dim() == 2]
     gains = [p for p in model.parameters() if p.dim() == 1]

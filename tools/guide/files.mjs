@@ -1,4 +1,4 @@
-// The files that the guide's programs open: models of random weights, and a second of sound.
+// The files for the guide's programs: random models, and one second of audio.
 import { writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
@@ -25,7 +25,7 @@ function tone(seconds, sampleRate = 16_000) {
   return Buffer.concat([header, Buffer.from(samples.buffer)]);
 }
 
-/** Writes them into the application's folder, by the runtime that is installed there. */
+/** Writes the files into the application's folder, with the runtime installed there. */
 export async function writeFiles(folder) {
   const runtime = createRequire(join(folder, 'package.json')).resolve('@quern/runtime');
   const { makeSyntheticEncoder, makeSyntheticSpeechModel } = await import(pathToFileURL(runtime).href);

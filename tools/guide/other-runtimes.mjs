@@ -1,5 +1,5 @@
 // Runs the guide's first program under Bun and Deno, and compares its output with Node's.
-// `node tools/guide/other-runtimes.mjs [BUN [DENO]]`: their commands; by default `bun` and `deno`.
+// `node tools/guide/other-runtimes.mjs [BUN [DENO]]`: the commands; default `bun` and `deno`.
 import { spawnSync } from 'node:child_process';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

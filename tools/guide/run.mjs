@@ -1,5 +1,5 @@
-// Compiles and runs the programs of docs/guide in an application's folder, where the packages are installed:
-// `node tools/guide/run.mjs FOLDER`. Without a folder: in one of its own, linked to the built packages of this checkout.
+// Compiles and runs the programs of docs/guide in an application's folder with installed packages:
+// `node tools/guide/run.mjs FOLDER`. Without FOLDER: in a new folder, linked to this checkout's built packages.
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,7 +11,7 @@ import { writeFiles } from './files.mjs';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const linked = ['core', 'models', 'quant', 'runtime', 'backend-cpu', 'demo-model'];
 
-/** An application that depends on the packages of this checkout. */
+/** An application that depends on this checkout's packages. */
 export function linkedApplication() {
   const folder = mkdtempSync(join(tmpdir(), 'quern-guide-'));
   mkdirSync(join(folder, 'node_modules/@quern'), { recursive: true });
@@ -37,7 +37,7 @@ const compilerOptions = {
   typeRoots: [join(root, 'node_modules/@types')],
 };
 
-/** Writes each block as a program of TypeScript; the compiler's complaints, '' where it has none. */
+/** Writes each block as a TypeScript program; returns the compiler's errors, '' for none. */
 function compile(folder, blocks) {
   for (const { name, source } of blocks) writeFileSync(join(folder, `${name}.mts`), source);
   const files = blocks.map(({ name }) => `${name}.mts`);
@@ -46,7 +46,7 @@ function compile(folder, blocks) {
   return spawnSync(process.execPath, [tsc, '-p', folder], { encoding: 'utf8' }).stdout;
 }
 
-/** Runs a compiled program: what was wrong with it, '' where nothing was. */
+/** Runs a compiled program; returns its fault, '' for none. */
 async function runBlock(folder, { name, output }) {
   const child = spawn(process.execPath, [`${name}.mjs`], {
     cwd: folder,
@@ -69,7 +69,7 @@ async function text(stream) {
   return all;
 }
 
-/** `{ passed, failures }` of all programs of the guide in `folder`. */
+/** `{ passed, failures }` of all guide programs in `folder`. */
 export async function runGuide(folder) {
   const blocks = guideBlocks();
   const complaints = compile(folder, blocks);

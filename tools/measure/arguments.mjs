@@ -6,7 +6,7 @@ export const demo = fileURLToPath(
   new URL('../../packages/demo-model/model/quern-demo.gguf', import.meta.url),
 );
 
-/** The model to measure (the first argument; the demo model without one) and numbers given as --name=value. */
+/** The model (first argument; default: the demo model), and numbers given as --name=value. */
 export function readArguments(defaults, flags = {}) {
   const options = Object.fromEntries(Object.keys(defaults).map((name) => [name, { type: 'string' }]));
   const { values, positionals } = parseArgs({ options: { ...options, ...flags }, allowPositionals: true });
@@ -19,6 +19,6 @@ export function readArguments(defaults, flags = {}) {
   return { path, ...values, ...Object.fromEntries(numbers) };
 }
 
-/** A prompt of `count` tokens that any vocabulary has. */
+/** A prompt of `count` tokens that every vocabulary has. */
 export const promptOf = (count, vocabulary) =>
   Array.from({ length: count }, (_, i) => (7 * i + 3) % Math.min(200, vocabulary));

@@ -1,7 +1,10 @@
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 
-/** Replaces backend-cpu's addon class by one whose objects hand every method call to `call(name, method)`. Comes before a backend is created. */
+/**
+ * Replaces backend-cpu's addon class: its objects pass every method call to `call(name, method)`. Call before creating
+ * a backend.
+ */
 function intercept(call) {
   const path = fileURLToPath(
     new URL('../../packages/backend-cpu/build/Release/backend_cpu.node', import.meta.url),
@@ -24,7 +27,7 @@ function intercept(call) {
   };
 }
 
-/** Counts the calls from JavaScript into the addon, by method. `restore` ends it. */
+/** Counts calls from JavaScript into the addon, by method. `restore` stops counting. */
 export function countCrossings() {
   const counts = {};
   const restore = intercept((name, method) => {
@@ -35,9 +38,9 @@ export function countCrossings() {
 }
 
 /**
- * Times what JavaScript does between two replays, or chains of them: from the first microtask after the promise is resolved
- * to the next call, less what `apart()` grew by. Gives the sections in ms, each with the tokens that the replays found.
- * `restore` ends it.
+ * Times JavaScript between two replays (or chains): from the first microtask after the promise resolves to the next
+ * call, minus the growth of `apart()`. Returns the sections in ms, each with the number of tokens of the replay.
+ * `restore` stops timing.
  */
 export function timeSections(apart) {
   const sections = [];

@@ -1,5 +1,5 @@
-/* Counts the allocations of threads called quern-cpu-N; preloaded by steady-state.mjs. Writes one line per thread, its
-   number and count, to the file named by COUNT_MALLOC when the process ends. glibc. */
+/* Counts allocations of threads named quern-cpu-N. Preloaded by steady-state.mjs. At process end it writes one line
+   per thread (number, count) to the file named by COUNT_MALLOC. glibc. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>

@@ -1,6 +1,7 @@
-// How long the event loop is held while a model is loaded, a prompt computed and tokens generated, on two threads.
+// Longest block of the event loop during loading, a prompt and generation, on two threads.
 //   node tools/measure/event-loop.mjs model.gguf [--prompt 512] [--tokens 32] [--threads 2] [--limit 20]
-// The limit is for what the JavaScript thread itself runs in one go (Linux): the rest of a hold it waits for a processor.
+// The limit applies to uninterrupted run time of the JavaScript thread (Linux); the rest of a block is waiting for a
+// CPU.
 import { createBackend } from '../../packages/backend-cpu/dist/index.js';
 import { loadModel } from '../../packages/runtime/dist/index.js';
 import { promptOf, readArguments } from './arguments.mjs';

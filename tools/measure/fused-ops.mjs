@@ -1,8 +1,8 @@
-// What each fused op gains by itself on backend-cpu: the time of the ops that it replaces over its own, by the backend's
-// timer of each op, in steps of a model where all else is the same.
+// The gain of each fused op alone on backend-cpu: time of the replaced ops / time of the fused op, by the backend's
+// per-op timer, in steps of a model with everything else equal.
 //   node tools/measure/fused-ops.mjs model.gguf [--prompt 16] [--depth 64] [--threads 2] [--rounds 60]
-// Steps with all fused ops and with all but one take turns, on the same weights in the same memory. Shown are the medians of the
-// sums over a step, and of their ratios with their probable error. What all of it is worth to a model, fusions.mjs tells.
+// Steps with all fused ops and with all but one alternate, on the same weights in the same memory. Output: medians of
+// the sums over a step, and of their ratios with probable error. The gain for a whole model: fusions.mjs.
 import { cpuDriver } from '../../packages/backend-cpu/dist/index.js';
 import { contiguousKvCache, defineBackend, fusedOps, inputBatch } from '../../packages/core/dist/index.js';
 import { loadLanguageModel, openModelFile } from '../../packages/models/dist/index.js';
@@ -16,7 +16,7 @@ const { path, prompt, depth, threads, rounds } = readArguments({
   rounds: 60,
 });
 
-/** The ops that stand in a row where a fused op does not, the longest first. */
+/** Sequences of ops that a fused op replaces, the longest first. */
 const replaced = {
   addRmsNorm: [['add', 'rmsNorm']],
   gateUpSwiglu: [['linear', 'linear', 'swiglu']],
@@ -28,14 +28,14 @@ const replaced = {
   linearArgmax: [['linear', 'argmax']],
 };
 
-const options = { fuse: true }; // read whenever a step is prepared
+const options = { fuse: true }; // read at every step preparation
 const backend = defineBackend(await cpuDriver({ threads }), options);
 const model = await loadLanguageModel(await openModelFile(path), backend);
 const { layers, kvHeads, headDim, vocabulary } = model.config;
 const shape = { layers, kvHeads, headDim, dtype: 'f16', context: depth + prompt, sequences: 1 };
 const cache = contiguousKvCache(backend, shape);
 
-/** The times of a step of `rows` tokens after `depth` others, whose keys and values are what the memory holds. */
+/** Op times of a step of `rows` tokens after `depth` tokens; the cached keys and values are arbitrary. */
 async function timesOf(rows, fuse) {
   options.fuse = fuse;
   const sequence = cache.sequence();
@@ -46,10 +46,10 @@ async function timesOf(rows, fuse) {
   backend.argmax(model.forward(ids, batch, cache));
   const times = await backend.timer.run(step);
   sequence.release();
-  return times.filter(({ op }) => op !== 'ropeTable'); // once a step, wherever the first rotation stands
+  return times.filter(({ op }) => op !== 'ropeTable'); // once per step, at the first rotation
 }
 
-/** Milliseconds and number of the stretches of `times` that consist of one of `patterns`. */
+/** Milliseconds and number of the runs in `times` that match one of `patterns`. */
 function stretches(times, patterns) {
   const total = { milliseconds: 0, count: 0 };
   for (let i = 0; i < times.length; ) {
@@ -65,7 +65,7 @@ function stretches(times, patterns) {
   return total;
 }
 
-/** Sums over steps of `rows` tokens of fused op `name` and of what it replaces, where `others` are fused. */
+/** Sums over steps of `rows` tokens: fused op `name`, and its replaced ops; `others` are fused. */
 async function compare(name, others, rows) {
   const [ops, own] = [[], []];
   let count = 0;
@@ -75,7 +75,7 @@ async function compare(name, others, rows) {
     if (fused.count !== plain.count)
       throw new Error(`${name} stands ${fused.count} times, what it replaces ${plain.count} times`);
     count = fused.count;
-    if (round < rounds / 10) continue; // the first steps find cold caches
+    if (round < rounds / 10) continue; // cold caches in the first steps
     own.push(fused.milliseconds);
     ops.push(plain.milliseconds);
   }

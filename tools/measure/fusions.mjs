@@ -1,8 +1,8 @@
-// What each fused op gains on backend-cpu: speed with all of them over the speed with all but one.
+// The gain of each fused op on backend-cpu: speed with all fused ops / speed with all but one.
 //   node tools/measure/fusions.mjs model.gguf [--prompt 512] [--tokens 32] [--threads 2] [--rounds 6] [--openings 5] [--limit 0.97]
-// Both take turns, after a round that is not counted, and are opened anew several times: where the weights of each lie in memory
-// alone makes a difference of some percent. The medians of their ratios are shown, with their probable
-// error. FAIL where one costs speed.
+// Both alternate, after an uncounted round, and are opened several times: the place of the weights in memory alone
+// changes the speed by some percent. Output: medians of the ratios with probable error. FAIL: a fused op that costs
+// speed.
 import { cpuDriver } from '../../packages/backend-cpu/dist/index.js';
 import { defineBackend, fusedOps } from '../../packages/core/dist/index.js';
 import { loadModel } from '../../packages/runtime/dist/index.js';
@@ -33,7 +33,7 @@ async function open(fuse) {
   };
 }
 
-/** Adds to `ratios` those of the speed with all fused ops to that with `fuse`, of models opened for this. */
+/** Adds ratios of the speed with all fused ops to the speed with `fuse`, from newly opened models. */
 async function compareOnce(fuse, ratios, allFirst) {
   const first = await open(allFirst ? true : fuse);
   const second = await open(allFirst ? fuse : true);

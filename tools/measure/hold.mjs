@@ -2,9 +2,9 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { mainThreadMs } from './main-thread.mjs';
 
 /**
- * Runs `work` and returns the longest time, in ms, that the event loop was held meanwhile, by two witnesses:
- * perf_hooks.monitorEventLoopDelay at its finest resolution, and a timer that asks to run every millisecond. `ran` is the most
- * that this thread itself ran between two ticks of the timer: a hold, less what it waited for a processor (Linux).
+ * Runs `work`; returns the longest block of the event loop in ms, by two measures: perf_hooks.monitorEventLoopDelay at
+ * its finest resolution, and a 1 ms timer. `ran`: the longest run time of this thread between two timer ticks, i.e. a
+ * block without waiting for a CPU (Linux).
  */
 export async function longestHold(work) {
   const histogram = monitorEventLoopDelay({ resolution: 1 });

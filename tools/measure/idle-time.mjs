@@ -1,8 +1,9 @@
-// How long a device waits between its steps, with one plan in flight and core's chains, and with two plans and chains of its own.
+// Idle time of a device between steps: one plan in flight with core's chains, and two plans in flight with its own
+// chains.
 //   node tools/measure/idle-time.mjs [--rounds 7]
-// The device is the test device of the conformance kit: a thread with memory of its own, which notes when each plan or chain
-// begins and ends; each step takes 4 ms without a processor, as a GPU's does, and what the op definitions take besides. What is
-// measured is the time between steps, which is JavaScript's. Everything runs from its sources.
+// The device is the conformance kit's test device: a thread with its own memory that records start and end of each plan
+// or chain. A step takes 4 ms without CPU, like a GPU's, plus the time of the op definitions. Measured: the time
+// between steps, which is JavaScript's. Everything runs from sources.
 import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
@@ -19,7 +20,7 @@ const esbuild = require('esbuild');
 const folder = mkdtempSync(join(tmpdir(), 'quern-idle-time-'));
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
 
-/** `import.meta.url` of a source stays what it is, though all sources become one file. */
+/** Keeps `import.meta.url` of each source in the single bundled file. */
 const keepUrls = {
   name: 'keep-urls',
   setup: (build) =>
@@ -76,7 +77,7 @@ const words = (count) =>
     .join(' ');
 const greedy = { temperature: 0, ignoreEos: true };
 
-/** What is done, by name; each gives a function that does it again and again. */
+/** Workloads by name; each returns a function that runs it once. */
 const workloads = {
   'a prompt in chunks of 8': async (backend) => {
     const model = await loadModel(modelPath, { backend, prefillChunk: 8 });
@@ -99,7 +100,7 @@ const workloads = {
 
 const median = (numbers) => numbers.toSorted((a, b) => a - b)[numbers.length >> 1];
 
-/** Steps, time at work and time between steps of the spans that a device noted. */
+/** Steps, busy time, and idle time between steps, from the device's recorded spans. */
 function idleOf(spans) {
   const gaps = spans.slice(1).map(([begin], i) => Math.max(0, begin - spans[i][1]));
   const busy = spans.reduce((sum, [begin, end]) => sum + end - begin, 0);
@@ -110,7 +111,7 @@ async function measure(workload, options) {
   const device = await testDevice({ ...options, pace: 4 });
   const backend = defineBackend(device);
   const { run, end } = await workload(backend);
-  for (let i = 0; i < 3; i++) await run(); // compiled and captured
+  for (let i = 0; i < 3; i++) await run(); // compiles and captures
   const seen = [];
   for (let i = 0; i < rounds; i++) {
     const from = device.spans.length;

@@ -1,6 +1,6 @@
-// What an idle process with a loaded model takes: processor time of the compute threads and of the whole process (Linux).
+// CPU time of an idle process with a loaded model: compute threads and whole process (Linux).
 //   node tools/measure/idle.mjs model.gguf [--seconds 5] [--threads 2] [--limit 1]
-// The model has just generated, so that all threads have worked; then nothing is asked of it.
+// The model generates first, so all threads have worked; then there are no calls.
 import { readdirSync, readFileSync } from 'node:fs';
 import { createBackend } from '../../packages/backend-cpu/dist/index.js';
 import { loadModel } from '../../packages/runtime/dist/index.js';
@@ -8,7 +8,7 @@ import { promptOf, readArguments } from './arguments.mjs';
 
 const { path, seconds, threads, limit } = readArguments({ seconds: 5, threads: 2, limit: 1 });
 
-/** Processor time of the backend's threads in ms, by name. */
+/** CPU ms of the backend's threads, by name. */
 function computeThreads() {
   const tasks = '/proc/self/task';
   const entries = readdirSync(tasks).map((task) => [
@@ -31,7 +31,7 @@ await model.generate(promptOf(64, model.config.vocabulary), {
   ignoreEos: true,
 }).result;
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
-await sleep(1000); // what JavaScript compiles and collects after the last token
+await sleep(1000); // compilation and garbage collection after the last token
 const before = { threads: computeThreads(), total: total() };
 await sleep(1000 * seconds);
 const after = { threads: computeThreads(), total: total() };

@@ -1,13 +1,13 @@
-// What a decoded token costs outside native code, and how often JavaScript calls into the addon.
+// Cost of a decoded token outside native code, and number of calls from JavaScript into the addon.
 //   node --expose-gc tools/measure/js-cost.mjs model.gguf [--tokens 256] [--threads 2] [--limit 100] [--sample]
-// Method: JavaScript's part is one stretch, from the first microtask after the addon resolves a replay, or a chain of several,
-// to the next call: it reads the tokens, turns them into text, gives them to the reader, writes the next inputs. Each stretch
-// is timed, and so is the tokenizer's part of it, which is not counted; the rest is divided among its tokens. The median is judged, and the mean shown, which also
-// has in it the garbage collections and the times when the compute threads held the cores. Shown beside it, from a run
-// without that timing:
-//   processor  processor time of the JavaScript thread (/proc, Linux), with all that its wake-up costs in libuv and the kernel
-//   wake-up    the same for a timer that does nothing, while two threads read memory: the floor of this machine
-// The demo model runs first, so that the code is compiled as it is in a process that has served for a while.
+// Method: one section of JavaScript per replay (or chain): from the first microtask after the addon resolves to the
+// next call. It reads the tokens, converts them to text, gives them to the reader, writes the next inputs. Each section
+// is timed; the tokenizer's time is subtracted; the rest is divided by the section's tokens. The median is judged. The
+// mean is also shown; it includes garbage collection and times when the compute threads occupy the cores. Also shown,
+// from a run without this timing:
+//   processor  CPU time of the JavaScript thread (/proc, Linux), including wake-ups in libuv and the kernel
+//   wake-up    CPU time of an empty timer while two threads read memory: the machine's floor
+// The demo model runs first: the code is compiled as in a long-running process.
 import { existsSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import { createBackend } from '../../packages/backend-cpu/dist/index.js';
@@ -25,7 +25,7 @@ const sampling = sample ? { temperature: 0.8, seed: 1 } : { temperature: 0 };
 
 const clocks = () => ({ processor: mainThreadMs() ?? Number.NaN, wall: performance.now() });
 
-/** What each of some counters grew by per token, after the first `warmUp` tokens of a generation. */
+/** Growth of each counter per token, after the first `warmUp` tokens of a generation. */
 async function perToken(model, read) {
   const options = { ...sampling, maxTokens: warmUp + tokens, ignoreEos: true };
   let generated = 0;
@@ -56,7 +56,7 @@ async function withModel(use, file = path) {
   }
 }
 
-/** Times every token that becomes text, in ms. */
+/** Times the conversion of tokens to text, in ms. */
 function timeText() {
   const { push } = TokenStream.prototype;
   const texts = { each: [], total: 0 };
@@ -77,7 +77,7 @@ if (existsSync(demo))
     for (let i = 0; i < 4; i++) await perToken(model, clocks);
   }, demo);
 
-/** Processor time per wake-up of a timer that does nothing, in ms, while two threads stream through memory. */
+/** CPU ms per wake-up of an empty timer, while two threads read memory. */
 async function wakeUpCost(wakeUps = 100) {
   const stream =
     'const a = new Float64Array(1 << 25).fill(1); let s = 0; for (;;) for (let i = 0; i < a.length; i += 8) s += a[i];';
@@ -95,7 +95,7 @@ const median = (values) => [...values].sort((a, b) => a - b)[values.length >> 1]
 const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
 await withModel(async (model, backend) => {
-  globalThis.gc?.(); // what loading left behind is not a token's cost
+  globalThis.gc?.(); // garbage of loading is not a token's cost
   const { growth } = await perToken(model, clocks);
   const how = sample ? 'sampled' : 'greedy';
   console.log(

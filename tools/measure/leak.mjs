@@ -1,8 +1,8 @@
-// Resident memory over many cycles of load, generate and dispose.
+// Resident memory over many cycles of loading, generating and disposing.
 //   node --expose-gc tools/measure/leak.mjs [model.gguf] [--cycles 1000] [--tokens 16] [--threads 2] [--abort] [--limit 4]
-// Prints the slope in KiB per cycle, by least squares over the second half: the allocator's
-// arenas fill up during the first few hundred cycles. With --abort each generation
-// is aborted at a random token. Without --expose-gc the slope also shows garbage that has not been collected yet.
+// Output: slope in KiB per cycle, by least squares over the second half; the allocator's arenas fill during the first
+// few hundred cycles. --abort: each generation is aborted at a random token. Without --expose-gc the slope includes
+// uncollected garbage.
 import { createBackend } from '../../packages/backend-cpu/dist/index.js';
 import { loadModel } from '../../packages/runtime/dist/index.js';
 import { promptOf, readArguments } from './arguments.mjs';
@@ -39,7 +39,7 @@ function slope(points) {
   return covariance / points.reduce((sum, [a]) => sum + (a - x) ** 2, 0);
 }
 
-/** Collects twice, with a turn for what the first collection lets go of in native code. */
+/** Collects twice; between the collections, native code frees what the first released. */
 async function collect() {
   globalThis.gc?.();
   await new Promise((resolve) => setTimeout(resolve, 5));

@@ -1,7 +1,7 @@
-// How much of its quiet decoding speed is left while other processes keep every core busy.
+// Decoding speed while other processes keep every core busy, as a share of the quiet speed.
 //   node tools/measure/loaded.mjs model.gguf [--tokens 64] [--threads 2] [--rounds 3] [--limit 0.4]
-// Quiet and busy rounds alternate; the medians are compared. A busy round has one process per processor in a loop that does
-// nothing else, as `yes > /dev/null` would; the scheduler owes each half of its processor, so 0.5 is what can be expected.
+// Quiet and busy rounds alternate; medians are compared. A busy round has one process per CPU in an empty loop, like
+// `yes > /dev/null`. The scheduler gives each side half of a CPU: expect 0.5.
 import { spawn } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { createBackend } from '../../packages/backend-cpu/dist/index.js';
@@ -16,7 +16,7 @@ const { path, tokens, threads, rounds, limit } = readArguments({
 });
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Runs `work` beside one busy process per processor; they end by themselves should this process die. */
+/** Runs `work` beside one busy process per CPU; the busy processes end with this process. */
 async function beside(work) {
   const loop = 'const end = Date.now() + 60_000; while (Date.now() < end);';
   const others = Array.from({ length: availableParallelism() }, () =>
@@ -36,7 +36,7 @@ const model = await loadModel(path, { backend, context: 1024 });
 const prompt = promptOf(16, model.config.vocabulary);
 const generate = () => model.generate(prompt, { temperature: 0, maxTokens: tokens, ignoreEos: true }).result;
 const speed = async () => (await generate()).decodeTokensPerSecond;
-await generate(); // the file is in memory, the plans are captured
+await generate(); // caches the file, captures the plans
 
 const quiet = [];
 const busy = [];

@@ -1,6 +1,6 @@
-// How long weights take to load, what of it the JavaScript thread computes, and how long the event loop is held meanwhile (Linux).
+// Load time of weights, CPU time of the JavaScript thread, and longest block of the event loop (Linux).
 //   node tools/measure/loading.mjs model.gguf [--as tq2_0] [--threads 2] [--times 3]
-// With --as the model is first copied to a temporary file with random blocks of that format in place of its matrices.
+// --as: first copies the model to a temporary file, with random blocks of that format as matrices.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ import { longestHold } from './hold.mjs';
 
 const { path, as, threads, times } = readArguments({ threads: 2, times: 3 }, { as: { type: 'string' } });
 
-/** Random bytes, whose bits of an exponent are cleared so that no 16-bit field is infinite. */
+/** Random bytes; cleared exponent bits keep every 16-bit field finite. */
 function* randomBlocks(length) {
   let word = 1;
   for (let done = 0; done < length; done += 1 << 22) {
@@ -25,7 +25,7 @@ function* randomBlocks(length) {
   }
 }
 
-/** Seconds that the JavaScript thread has run, and has waited for a processor. */
+/** Seconds that the JavaScript thread has run, and has waited for a CPU. */
 function threadSeconds() {
   const [ran, waited] = readFileSync(`/proc/self/task/${process.pid}/schedstat`, 'utf8').split(' ');
   return { ran: ran / 1e9, waited: waited / 1e9 };

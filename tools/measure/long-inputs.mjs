@@ -1,6 +1,6 @@
-// How long the event loop is held by texts far longer than a model takes: prompts of the demo model, texts to embed.
+// Longest block of the event loop for texts far longer than a model's limit: prompts of the demo model, texts to embed.
 //   node tools/measure/long-inputs.mjs [FOLDER …] [--limit 20]
-// Each FOLDER has a tokenizer.json. `held` is more than the thread ran where others use the processor.
+// Each FOLDER has a tokenizer.json. On a busy machine `held` exceeds the thread's run time.
 import { basename } from 'node:path';
 import { parseArgs } from 'node:util';
 import { loadModel, tokenizerFromHuggingFace } from '../../packages/runtime/dist/index.js';

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * Milliseconds of processor time of the thread that runs JavaScript, from the kernel's scheduler (Linux). It counts all that
- * this thread does (JavaScript, garbage collection, libuv, the addon's own calls) and nothing that other threads do.
+ * CPU milliseconds of the JavaScript thread, from the kernel's scheduler (Linux). Includes everything on this thread
+ * (JavaScript, garbage collection, libuv, addon calls), and no other thread.
  */
 export function mainThreadMs() {
   try {

@@ -1,7 +1,7 @@
-// The perplexity of the demo model in each format on each instruction set, beside that of the same weights decoded to F32
-// on the scalar one.
+// Perplexity of the demo model in each format on each instruction set, compared with the same weights decoded to F32 on
+// the scalar kernels.
 //   node tools/measure/perplexity.mjs [--stories 24] [--formats q4_0,q8_0] [--limit 0.2]
-// A prompt is computed in one step; 'token by token' computes it in steps of one row, which have kernels of their own.
+// A prompt is one step; 'token by token' uses steps of one row, which have their own kernels.
 import { rmSync } from 'node:fs';
 import { createBackend } from '../../packages/backend-cpu/dist/index.js';
 import { formatNames, isWritable } from '../../packages/quant/dist/index.js';
@@ -16,7 +16,7 @@ const { stories, limit, formats } = readArguments(
 );
 const texts = heldOutStories.slice(0, stories);
 
-/** The instruction sets that this machine has, of all there are. */
+/** The instruction sets of this machine. */
 async function availableIsas() {
   const available = [];
   for (const isa of [
@@ -52,7 +52,7 @@ const isas = await availableIsas();
 const row = (cells) => console.log(`| ${cells.join(' | ')} |`);
 const differences = [];
 
-/** Perplexity, and by how much of `reference` it differs. */
+/** Perplexity, and its relative difference from `reference`. */
 function compare(result, reference) {
   const percent = 100 * (result / reference - 1);
   differences.push(Number.isNaN(percent) ? Infinity : Math.abs(percent));

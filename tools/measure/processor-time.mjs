@@ -1,6 +1,6 @@
-// Processor time of one thread for fixed work, by two checkouts in turn: for comparing before and after on a busy machine.
+// CPU time of one thread for fixed work, two checkouts in turns: before-and-after comparison on a busy machine.
 //   node tools/measure/processor-time.mjs OTHER_CHECKOUT [--rounds 3]
-// Both must be built. Prints the median of each part in milliseconds for both, and the ratio (this one / the other).
+// Both must be built. Output: the median of each part in milliseconds for both, and the ratio this / other.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,7 +12,7 @@ const here = fileURLToPath(new URL('../..', import.meta.url));
 const formats = ['f16', 'q8_0', 'int8'];
 const load = (checkout, name) => import(pathToFileURL(join(checkout, `packages/${name}/dist/index.js`)).href);
 
-/** Milliseconds of processor time that an act takes, on all threads of this process. */
+/** CPU milliseconds of an act, on all threads of this process. */
 async function processorMs(act) {
   const start = process.cpuUsage();
   await act();
@@ -54,7 +54,7 @@ async function embeddings({ loadEmbedder }, folder, format, backend) {
   return found;
 }
 
-/** All parts, by one checkout in a process of its own. */
+/** All parts, with one checkout, in a child process. */
 async function measure(checkout, folder) {
   const runtime = await load(checkout, 'runtime');
   const { createBackend } = await load(checkout, 'backend-cpu');

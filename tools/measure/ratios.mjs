@@ -5,6 +5,6 @@ const quantile = (values, share) => {
 
 export const median = (values) => quantile(values, 0.5);
 
-/** Of the median of `values`: that of a mean whose values are spread like these. */
+/** Probable error of the median of `values`, estimated as for a mean. */
 export const probableError = (values) =>
   (quantile(values, 0.75) - quantile(values, 0.25)) / 2 / Math.sqrt(values.length);

@@ -1,7 +1,7 @@
-// What JavaScript pays to record a decode step of 28 layers and to prepare it for a driver: no op is computed.
+// JavaScript cost of recording a decode step of 28 layers and preparing it for a driver; no op is computed.
 //   node tools/measure/record-cost.mjs [--core packages/core/dist/index.js] [--layers 28] [--steps 400]
-// Shown: µs of the best tenth and of the median step; `record`: the op calls, `prepare`: fuse, lay out, encode, run on a driver
-// that does nothing; `replay`: a captured step once more. To compare two builds of core, run them by turns.
+// Output: µs of the 10th percentile and of the median step. `record`: the op calls; `prepare`: fuse, lay out, encode,
+// run on an empty driver; `replay`: a captured step again. To compare two builds of core, alternate runs.
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -17,7 +17,7 @@ const core = await import(pathToFileURL(resolve(values.core)).href);
 const [layers, steps] = [Number(values.layers), Number(values.steps)];
 const [D, H, Hk, d, F, V] = [1024, 16, 8, 64, 3072, 32_000];
 
-/** Claims every op, computes none. */
+/** Claims every op, computes nothing. */
 function idleDriver() {
   const support = { dtypes: ['f32'], weightFormats: core.denseFormats, cacheDtypes: ['f32', 'f16'] };
   const all = (ops) => Object.fromEntries(Object.keys(ops).map((name) => [name, support]));
@@ -110,7 +110,7 @@ for (let i = 0; i < steps; i++) {
   times.replay.push(replayed - ran);
 }
 for (const [name, each] of Object.entries(times)) {
-  const sorted = each.slice(each.length >> 2).sort((a, c) => a - c); // without the first quarter, which compiles
+  const sorted = each.slice(each.length >> 2).sort((a, c) => a - c); // drops the first quarter (compilation)
   const at = (part) => (1000 * sorted[Math.floor(part * sorted.length)]).toFixed(1).padStart(9);
   console.log(`${name.padEnd(8)} ${at(0.1)} ${at(0.5)} µs`);
 }

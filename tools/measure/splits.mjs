@@ -1,9 +1,10 @@
-// Planned and measured tokens per second of splits of one model over two instances of backend-cpu, one thread each, of different speed.
+// Planned and measured tokens per second for splits of one model over two backend-cpu instances of different speed, one
+// thread each.
 //   quern bench --arch qwen3-0.6b --format q4_k_m --make model.gguf
 //   node tools/measure/splits.mjs model.gguf [--slow scalar] [--fast avx2] [--splits 5] [--tokens 16] [--rounds 7] [--processor-time]
-// All splits are loaded at once and take turns: the other load of the machine falls on all alike. Shown are medians with their
-// probable error, and whether the planner's order is the measured order. --processor-time: tokens per second of processor time, for
-// a busy machine; the parts compute one after the other, on one thread each.
+// All splits are loaded at once and alternate, so other load on the machine affects all equally. Output: medians with
+// probable error, and whether the planner's order equals the measured order. --processor-time: tokens per second of processor
+// time, for a busy machine; the parts compute one after the other, on one thread each.
 import { createBackend } from '../../packages/backend-cpu/dist/index.js';
 import { loadModel } from '../../packages/runtime/dist/index.js';
 import { promptOf, readArguments } from './arguments.mjs';
@@ -40,7 +41,7 @@ const rangesOf = ({ plan }) =>
 console.log(`the planner's own choice: ${rangesOf(chosen)}`);
 chosen.dispose();
 
-/** The first backend's layers: evenly from few to almost all. */
+/** The first backend's numbers of layers: evenly spaced from few to almost all. */
 const counts = Array.from({ length: splits }, (_, i) => Math.round(1 + ((i + 0.5) * (layers - 2)) / splits));
 const models = [];
 for (const count of counts) models.push(await load(`0-${count - 1},${count}-${layers - 1}`));

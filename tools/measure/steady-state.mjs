@@ -1,10 +1,10 @@
-// What a decoded token asks of the system: system calls by thread and allocations of the compute threads (Linux, glibc;
-// needs strace and a C compiler).
+// System cost of a decoded token: system calls per thread, and allocations of the compute threads (Linux, glibc; needs
+// strace and a C compiler).
 //   node tools/measure/steady-state.mjs model.gguf [--tokens 256] [--threads 2]
-// Two runs differ in nothing but the number of tokens; the difference of their counts is what the further tokens cost.
-// A compute thread may sleep and be woken (futex, and the yield before it), and the thread that ends a step writes to the
-// event loop's descriptor to settle the promise; Node's queue of settlements takes a new block for every 64 of them.
-// Everything else is a FAIL. Under strace threads sleep more often than they do alone.
+// Two runs differ only in the number of tokens; the difference of the counts is the cost of the additional tokens.
+// Allowed: compute threads sleep and wake (futex, preceded by yield); the thread that ends a step writes to the event
+// loop's descriptor; Node's queue of settlements allocates a block per 64 settlements. Everything else is a FAIL. Under
+// strace threads sleep more often.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -32,7 +32,7 @@ const add = (counts, name, count) => {
   counts[name] = (counts[name] ?? 0) + count;
 };
 
-/** This script in a process of its own, under `command`, for so many tokens. */
+/** Runs this script in a child process under `command`, for `count` tokens. */
 function run(command, count, env = {}) {
   const self = [process.execPath, fileURLToPath(import.meta.url), path];
   const options = [`--tokens=${count}`, `--threads=${threads}`, '--child'];
@@ -40,7 +40,7 @@ function run(command, count, env = {}) {
   execFileSync(file, args, { stdio: ['ignore', 'ignore', 'inherit'], env: { ...process.env, ...env } });
 }
 
-/** System calls by 'thread call'. strace writes "1234<name> call(…": the first process id is the JavaScript thread. */
+/** System calls by 'thread call'. strace writes "1234<name> call(…"; the first process id is the JavaScript thread. */
 function systemCalls(folder, count) {
   const log = join(folder, 'strace');
   run(['strace', '-f', '-Y', '-o', log], count);
@@ -68,7 +68,7 @@ function allocations(folder, count) {
   return Object.fromEntries(lines.map((line) => [line.split(' ')[0], Number(line.split(' ')[1])]));
 }
 
-/** What each count grew by per further token; less than a hundredth of one is a stray. */
+/** Growth of each count per additional token; below 0.01: noise. */
 function perToken(measure, folder) {
   const few = measure(folder, 64);
   const many = measure(folder, 64 + tokens);

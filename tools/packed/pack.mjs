@@ -1,4 +1,4 @@
-// Packs every package as it would be published, with this machine's binaries, and looks at what is inside.
+// Packs every package as for publishing, with this machine's binaries, and checks the contents.
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
@@ -12,7 +12,7 @@ const run = (command, args) =>
     env: { ...process.env, npm_config_loglevel: 'error' },
   }).toString();
 
-/** Tarballs of all packages, in a folder. */
+/** Packs all packages into a folder. */
 export function packAll(folder) {
   run(process.execPath, ['tools/stage-prebuilds.mjs']);
   run('npx', [
@@ -34,7 +34,7 @@ const filesOf = (tarball) =>
     .split('\n')
     .map((path) => path.replace('package/', ''));
 
-/** Links of a tarball's pages that lead to nothing in it. */
+/** Broken links of a tarball's pages. */
 export function linkFaults(folder, file) {
   const tarball = join(folder, file);
   const files = filesOf(tarball);
@@ -49,7 +49,7 @@ export function linkFaults(folder, file) {
     });
 }
 
-/** What is wrong with a tarball: files that are missing, files that nobody needs, fields of package.json. */
+/** Faults of a tarball: missing files, unneeded files, fields of package.json. */
 export function contentFaults(folder, file) {
   const files = filesOf(join(folder, file));
   const manifest = JSON.parse(run('tar', ['-xzOf', join(folder, file), 'package/package.json']));
@@ -68,7 +68,7 @@ export function contentFaults(folder, file) {
   ];
 }
 
-/** Sources of other packages that were built into this one: each must be installed once, not copied. */
+/** Sources of other packages bundled into this one: each package must be installed once, not copied. */
 export function foreignSources(folder) {
   const maps = readdirSync(folder).filter((file) => file.endsWith('.map'));
   const sources = maps.flatMap((file) => JSON.parse(readFileSync(join(folder, file), 'utf8')).sources);

@@ -1,12 +1,12 @@
-// A registry of the packed packages on this machine, so that they are installed by name, as people will. Everything else
-// comes from the registry that npm is set up with.
+// A local registry of the packed packages, so that they are installed by name, as by users. Other packages come from
+// npm's configured registry.
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 
-/** package/package.json of a tarball: 512 bytes of header before each file, its size in octal at byte 124. */
+/** package/package.json of a tarball: 512 header bytes before each file, its octal size at byte 124. */
 function manifestOf(tarball) {
   const tar = gunzipSync(tarball);
   for (let at = 0; at < tar.length; ) {
@@ -32,7 +32,7 @@ function publish(folder, file, origin) {
   };
 }
 
-/** Serves a folder of tarballs; what is not there comes from `upstream`. */
+/** Serves a folder of tarballs; other packages come from `upstream`. */
 export async function serve(folder, upstream) {
   const server = createServer((request, response) => {
     const path = decodeURIComponent(new URL(request.url, 'http://registry').pathname).slice(1);

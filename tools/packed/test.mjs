@@ -1,5 +1,5 @@
-// Packs every package, installs them as people do, by name and into folders outside of the repository, and uses them with
-// plain Node. Prints what fails, and a line of counts. Dependencies that are not ours come from npm's registry or cache.
+// Packs every package, installs them by name into folders outside the repository, like users, and uses them with plain
+// Node. Prints failures and a line of counts. Third-party dependencies come from npm's registry or cache.
 import { execFile } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -37,7 +37,7 @@ function report(name, faults) {
   if (faults.length > 0) console.log(`   ✗ ${name}\n${faults.map((fault) => `     ${fault}`).join('\n')}`);
 }
 
-/** What an act throws, as faults. */
+/** Runs an act; a thrown error becomes a fault. */
 async function attempt(name, act) {
   try {
     report(name, (await act()) ?? []);
@@ -46,7 +46,7 @@ async function attempt(name, act) {
   }
 }
 
-/** Runs a program without a home and without our own settings; gives what it prints. */
+/** Runs a program without a home folder and without our settings; returns its output. */
 async function run(command, args, { cwd = app, env = {}, timeout = 120_000 } = {}) {
   const { PATH, npm_config_cache: cache = join(process.env.HOME ?? home, '.npm') } = process.env;
   const { stdout, stderr } = await promisify(execFile)(command, args, {
@@ -65,7 +65,7 @@ const npmInstall = (origin, args, options) =>
     options,
   );
 
-/** Runs a file of cases, each of which prints a line. */
+/** Runs a file of cases; each case prints a line. */
 async function runCases(kind, file) {
   const { stdout } = await run(process.execPath, [file]);
   const lines = stdout
@@ -155,7 +155,7 @@ async function checkCommand() {
     });
 }
 
-/** A backend of somebody else: installed globally beside quern, as a link, and by its path. */
+/** A third-party backend: installed globally beside quern, as a link, and by path. */
 async function checkDiscovery(origin) {
   await run('npm', ['pack', '--pack-destination', work, '--silent'], { cwd: join(app, 'mill') });
   const mill = join(work, 'quern-backend-mill-1.0.0.tgz');
@@ -237,7 +237,7 @@ async function checkPnpm(origin) {
   });
 }
 
-/** A native driver of somebody else, docs/examples/native-backend: built by cmake-js and held to the kit. */
+/** A third-party native driver, docs/examples/native-backend: built by cmake-js, tested by the conformance kit. */
 async function checkNativeDriver(origin) {
   const folder = join(work, 'slate');
   cpSync(join(root, 'docs/examples/native-backend'), folder, { recursive: true });

@@ -1,4 +1,4 @@
-// What declarations promise, held against what is there at run time, and compiled as applications compile them.
+// Compares declarations with the run-time exports, and compiles declarations like applications do.
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -34,7 +34,7 @@ function writeConsumers(folder, names) {
   return files;
 }
 
-/** Compiles the packages' declarations, themselves checked too, in each way. Gives the messages. */
+/** Compiles the packages' declarations, checking them too, in the given way. Returns the messages. */
 export function compileFaults(folder, names, way) {
   const program = ts.createProgram(writeConsumers(folder, names), { ...options, ...ways[way] });
   return ts
@@ -60,13 +60,13 @@ function declaredValues(program, file) {
     .map(({ name }) => name);
 }
 
-/** How the names of what is there are had, for the declarations of each build. */
+/** How to list the run-time exports, for the declarations of each build. */
 const loaders = {
   'index.d.ts': (name) => `await import('${name}')`,
   'index.d.cts': (name) => `require('${name}')`,
 };
 
-/** What each package exports in fact. */
+/** The run-time exports of each package. */
 function presentValues(folder, names, load) {
   const entries = names.map((name) => `[${JSON.stringify(name)}, Object.keys(${load(name)})]`);
   const path = join(folder, 'present.mjs');
@@ -77,7 +77,7 @@ function presentValues(folder, names, load) {
   return new Map(JSON.parse(execFileSync(process.execPath, [path]).toString()));
 }
 
-/** Of each package: values declared and not there, or there and not declared, in the ESM and in the CommonJS build. */
+/** Per package: declared but missing values, and undeclared values, in the ESM and the CommonJS build. */
 export function exportFaults(folder, names) {
   const pathOf = (name, file) => join(folder, 'node_modules', name, 'dist', file);
   const paths = names.flatMap((name) => Object.keys(loaders).map((file) => pathOf(name, file)));
@@ -98,14 +98,14 @@ export function exportFaults(folder, names) {
   return faults;
 }
 
-/** What publint says of an installed package: entry points, module formats, conditions, files. */
+/** publint's faults of an installed package: entry points, module formats, conditions, files. */
 export async function publintFaults(folder, name) {
   const { messages, pkg } = await publint({
     pkgDir: join(folder, 'node_modules', name),
     pack: false,
     strict: true,
   });
-  const isOfDocs = (text) => text.includes('./docs/'); // the package.json of an example, which is only read
+  const isOfDocs = (text) => text.includes('./docs/'); // an example's package.json, for reading only
   return messages
     .filter(({ type }) => type !== 'suggestion')
     .map((message) => formatMessage(message, pkg))

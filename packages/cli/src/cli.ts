@@ -3,9 +3,9 @@ import { program } from './program.js';
 import { endOnBrokenOutput } from './terminal/broken-output.js';
 import { report, say } from './terminal/report.js';
 
-/** Nothing is left that could settle what is awaited: a backend of somebody else's whose promise nobody keeps. */
+/** The event loop is empty but the work is pending: some backend's promise never settles. */
 function endUnsettled(): void {
-  say('quern: the work can never end: what it waits for, perhaps the backend, never answers (NEVER_SETTLES)');
+  say('quern: the work cannot end: a promise, perhaps of the backend, never settles (NEVER_SETTLES)');
   process.exit(1);
 }
 

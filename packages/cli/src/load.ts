@@ -3,7 +3,7 @@ import { type BackendFlags, type LoadFlags, loadOptions } from './options.js';
 import { loadingBar } from './terminal/progress.js';
 import { say } from './terminal/report.js';
 
-/** Loads a model as the flags say, with a progress bar. Where the layers lie on several backends, the plan's reasons are said. */
+/** Loads a model by the flags, with a progress bar. For several backends it prints the plan's reasons. */
 export async function load(path: string, flags: LoadFlags, signal: AbortSignal): Promise<Model> {
   const bar = loadingBar();
   const model = await loadModel(path, {
@@ -17,7 +17,7 @@ export async function load(path: string, flags: LoadFlags, signal: AbortSignal):
   return model;
 }
 
-/** Loads a model, hands it to `use`, and frees it whatever happens. */
+/** Loads a model, calls `use`, frees the model also after an error. */
 export async function withModel<T>(
   path: string,
   flags: LoadFlags,
@@ -28,7 +28,7 @@ export async function withModel<T>(
   return await use(model);
 }
 
-/** The same of a model that embeds or ranks texts. */
+/** `withModel` for encoders. */
 export async function withEmbedder<T>(
   path: string,
   { backend, threads }: BackendFlags,

@@ -10,14 +10,14 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 
 const { GenerateOptions: generating, LoadOptions: loading } = optionSchemas;
 
-/** Digits beyond 2^53 stay exact. */
+/** Integers above 2^53 become bigint. */
 function read(text: string): number | bigint {
   if (text.trim() === '') return Number.NaN;
   const value = Number(text);
   return /^\d+$/.test(text) && !Number.isSafeInteger(value) ? BigInt(text) : value;
 }
 
-/** A parser of numbers that holds them against a rule; commander says of which option. */
+/** A number parser that applies a rule; commander adds the option's name to the error. */
 export const parserOf =
   <T extends number | bigint>({ must, holds }: Pick<SchemaOption<T>, 'must' | 'holds'>) =>
   (text: string): T => {
@@ -41,16 +41,16 @@ export const positiveNumber = parserOf({
 const shownDefault = ({ byDefault, absent }: SchemaOption): string =>
   byDefault === undefined ? (absent ?? '') : String(byDefault);
 
-/** The line of help that a schema gives an option: what it is for, and its default. */
+/** The help text of a schema's option: purpose and default. */
 export const helpOf = (option: SchemaOption): string => `${option.about} (default: ${shownDefault(option)})`;
 
-/** A flag that takes a number, with the help and the range of its option. */
+/** A flag with a number; help and range from the option's schema. */
 export const numberOption = <T extends number | bigint>(flags: string, option: SchemaOption<T>): Option =>
   new Option(flags, helpOf(option)).argParser(parserOf(option));
 
 const list = (text: string, before: readonly string[] = []): string[] => [...before, text];
 
-/** `key=value`: numbers, booleans and what else is JSON as such, anything else as text. */
+/** `key=value`: a value that parses as JSON is JSON, any other is text. */
 function keyValue(text: string, before: Readonly<Record<string, unknown>> = {}): Record<string, unknown> {
   const [, key, value] = /^([^=]+)=(.*)$/s.exec(text) ?? [];
   if (key === undefined) throw new InvalidArgumentError('it must be key=value.');
@@ -65,7 +65,7 @@ function jsonOrText(text: string): unknown {
   }
 }
 
-/** { 'cpu.isa': 'avx2' } → { cpu: { isa: 'avx2' } }. The name may be a path, with dots in it. */
+/** { 'cpu.isa': 'avx2' } → { cpu: { isa: 'avx2' } }. The backend may be a path with dots: the last dot splits. */
 export function byBackend(
   given: BackendFlags['backendOption'],
 ): Readonly<Record<string, Readonly<Record<string, unknown>>>> | undefined {
@@ -79,7 +79,7 @@ export function byBackend(
   return options;
 }
 
-/** As commander gives them. */
+/** As parsed by commander. */
 export interface BackendFlags {
   readonly backend: string;
   readonly threads?: number;
@@ -90,10 +90,10 @@ export interface BackendFlags {
 
 export interface LoadFlags extends BackendFlags {
   readonly ctx?: number;
-  /** '0-11,12-27'. */
+  /** Example: '0-11,12-27'. */
   readonly split?: string;
   readonly kv?: KvDtype;
-  /** The name of a builtin template, or Jinja. */
+  /** A builtin template's name, or Jinja source. */
   readonly chatTemplate?: string;
 }
 
@@ -110,29 +110,29 @@ export interface SamplingFlags {
   readonly stop?: string[];
 }
 
-/** Element type of the cache. */
+/** Element type of the KV cache. */
 export const kvOption = (): Option =>
   new Option('--kv <type>', helpOf(loading.cacheDtype)).choices(Object.keys(kvElements));
 
 export const threadsOption = (): Option => numberOption('--threads <n>', loading.threads);
 
-/** Which backend, and what is asked of it alone. */
+/** The backend, and its own options. */
 export const withNamedBackend = (command: Command): Command =>
   command
     .option(
       '--backend <names>',
-      'auto, the name of an installed backend, or the path of one; a language model may lie on several, with commas between',
+      'auto, or the name or path of a backend; several, separated by commas, for one language model',
       'auto',
     )
     .option(
       '--backend-option <key=value>',
-      'an option of that backend, of several backends name.key=value; a value that is JSON is passed as such; may be repeated',
+      'an option of the backend; with several backends: name.key=value; a JSON value is parsed; may be repeated',
       keyValue,
     );
 
-/** For models whose files may change while they are in use. */
+/** For models whose files may change during use. */
 export const noMmapOption = (): Option =>
-  new Option('--no-mmap', 'read weights into memory, so that the files are not needed once they have loaded');
+  new Option('--no-mmap', 'read weights into memory; the files are not needed after loading');
 
 /** Options of every command that computes. */
 export const withBackend = (command: Command): Command =>
@@ -152,8 +152,7 @@ export const withPlanning = (command: Command): Command =>
 export const withLoading = (command: Command): Command => withPlanning(command).addOption(noMmapOption());
 
 /**
- * How the command line spells the options of a generation that are numbers; undefined: it has no flag for it. A new option does
- * not compile before it is decided upon.
+ * Flags of the numeric generation options; undefined: no flag. A new option compiles only with an entry here.
  */
 const numberFlags = {
   maxTokens: '-n <tokens>',

@@ -15,16 +15,16 @@ import { verifyCommand } from './commands/verify.js';
 
 const { version } = createRequire(import.meta.url)('../package.json') as { version: string };
 
-/** Shows what a command takes. */
+/** Prints a command's help. */
 const helpCommand = (root: Command): Command =>
   new Command('help')
-    .description('show what a command takes')
+    .description("show a command's help")
     .argument('[command]')
     .action((name: string | undefined) => {
       const found = root.commands.find((command) => command.name() === name);
       if (name !== undefined && !found)
         root.error(
-          `error: there is no command '${name}': there are ${root.commands.map((each) => each.name()).join(', ')}`,
+          `error: there is no command '${name}'; commands: ${root.commands.map((each) => each.name()).join(', ')}`,
         );
       (found ?? root).outputHelp();
     });
@@ -34,7 +34,7 @@ export function program(): Command {
   const root = new Command('quern')
     .description('Run language models on your own machine.')
     .version(version)
-    .helpCommand(false) // commander's own shows the general help for a command that is not there
+    .helpCommand(false) // commander's own prints the general help for an unknown command
     .showHelpAfterError('(quern --help tells more)');
   for (const command of [
     runCommand(),

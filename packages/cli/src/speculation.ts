@@ -3,33 +3,33 @@ import { type Command, Option } from 'commander';
 import { withModel } from './load.js';
 import { type LoadFlags, parserOf } from './options.js';
 
-/** As commander gives them. */
+/** As parsed by commander. */
 export interface SpeculationFlags {
   readonly lookup?: boolean;
   readonly draft?: string;
   readonly draftMax?: number;
 }
 
-/** Options of commands that can guess tokens ahead. */
+/** Options of commands with speculative decoding. */
 export const withSpeculation = (command: Command): Command =>
   command
-    .option('--lookup', 'guess tokens from what the prompt and the answer repeat, and check several at once')
-    .option('--draft <model>', 'guess tokens with a smaller model of the same vocabulary')
+    .option('--lookup', 'draft tokens from repetitions in prompt and answer, check several in one step')
+    .option('--draft <model>', 'draft tokens with a smaller model with the same vocabulary')
     .addOption(
-      new Option('--draft-max <n>', 'most tokens to guess at once').argParser(
+      new Option('--draft-max <n>', 'most drafted tokens per step').argParser(
         parserOf(optionSchemas.SpeculateByLookup.maxDraft),
       ),
     );
 
-/** Ends the program with what is wrong with the flags. */
+/** Ends the program for contradictory flags. */
 export function needSpeculationFlags({ lookup, draft, draftMax }: SpeculationFlags, command: Command): void {
   if (lookup && draft !== undefined)
-    command.error('error: --lookup and --draft are two ways to guess: give one of them');
+    command.error('error: --lookup and --draft exclude each other: give one of them');
   if (draftMax !== undefined && !lookup && draft === undefined)
-    command.error('error: --draft-max says how many tokens to guess: give --lookup or --draft with it');
+    command.error('error: --draft-max limits drafted tokens: give --lookup or --draft with it');
 }
 
-/** What the flags ask for; `model` is the one that `--draft` names. */
+/** The `speculate` option of the flags; `model` is --draft's. */
 export function speculateOptions(
   { lookup, draftMax }: SpeculationFlags,
   model: Model | undefined,
@@ -39,7 +39,7 @@ export function speculateOptions(
   return lookup ? { kind: 'lookup', ...most } : undefined;
 }
 
-/** Hands `use` what the flags ask for; a model that drafts is loaded before, and freed whatever happens. */
+/** Calls `use` with the `speculate` option; loads --draft's model before, frees it after, also after an error. */
 export async function withSpeculator<T>(
   flags: LoadFlags & SpeculationFlags,
   signal: AbortSignal,

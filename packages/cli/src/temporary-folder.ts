@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** Hands `use` a new folder, which is removed at the end, and also where the process is ended before. */
+/** Calls `use` with a new folder; removes the folder at the end, also at an early process exit. */
 export async function inTemporaryFolder<T>(use: (folder: string) => Promise<T>): Promise<T> {
   const folder = mkdtempSync(join(tmpdir(), 'quern-'));
   const remove = () => rmSync(folder, { recursive: true, force: true });

@@ -1,4 +1,4 @@
-// What `quern bench` prints and draws, with the demo model; no assertion on speed.
+// Output of `quern bench` for the demo model; no assertion on speed.
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { median, quantile } from '../src/bench/statistics.js';
 import { contextOf, worksOf } from '../src/bench/works.js';
 import { quern } from './cli.js';
 
-/** Milliseconds for a test that measures: a busy machine takes its time. */
+/** Milliseconds for a test that measures; busy machines are slow. */
 const patience = 60_000;
 
 const folder = mkdtempSync(join(tmpdir(), 'quern-bench-test-'));
@@ -20,7 +20,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const small = ['bench', '--model', 'demo', '--prompt', '16,24', '--gen', '4', '--repeat', '2'];
 
 test(
-  'bench --json: every prompt and answer at every depth, in every batch, held against scalar code',
+  'bench --json: every prompt and answer at every depth and batch, checked against scalar code',
   async () => {
     const args = [...small, '--depth', '0,32', '--batch', '1,2', '--threads', '1,2', '--json'];
     const { code, stdout, stderr } = await quern(args);
@@ -66,7 +66,7 @@ test(
 const fast = ['--repeat', '2', '--threads', '1', '--json'];
 
 test(
-  'bench --arch of an encoder: texts embedded at once, held against scalar code',
+  'bench --arch of an encoder: batches of texts, checked against scalar code',
   async () => {
     const args = ['bench', '--arch', 'tiny', '--prompt', '8,16', '--batch', '1,3', '--format', 'f32'];
     const { code, stdout, stderr } = await quern([...args, ...fast]);
@@ -84,7 +84,7 @@ test(
 );
 
 test(
-  'bench --arch of a speech model: a window of sound, and tokens written about it, held against scalar code',
+  'bench --arch of a speech model: an audio window and its tokens, checked against scalar code',
   async () => {
     const args = ['bench', '--arch', 'whisper-test', '--gen', '4,6', '--format', 'f32'];
     const { code, stdout, stderr } = await quern([...args, ...fast]);
@@ -106,7 +106,7 @@ test(
 );
 
 test(
-  'bench --model takes encoders and speech models, of every kind of file',
+  'bench --model: encoders and speech models, every kind of file',
   async () => {
     const made = async (name: string, arch: string) => {
       const path = join(folder, name);
@@ -136,7 +136,7 @@ test(
     }
     for (const [args, message] of [
       [['--model', encoder, '--kv', 'f16'], /encoder\.gguf has no cache/],
-      [['--model', ggml, '--batch', '2'], /ggml-test\.bin hears one window at a time/],
+      [['--model', ggml, '--batch', '2'], /ggml-test\.bin computes one window at a time/],
       [['--model', encoderFolder, '--prompt', '100', '--no-check'], /asked for 1 texts of 100 tokens/],
       [['--model', join(folder, 'nowhere')], /MODEL_NOT_FOUND/],
     ] as const) {
@@ -168,7 +168,7 @@ test('bench --make writes models of every kind', async () => {
 test.each([
   [['--arch', 'bge-smal'], /--arch .*bge-smal.* Allowed choices are .*qwen3-0\.6b.*bge-small.*whisper-tiny/],
   [['--arch', 'bge-small', '--depth', '16'], /bge-small q4_k_m has no cache/],
-  [['--arch', 'whisper-tiny', '--batch', '2'], /whisper-tiny q4_k_m hears one window at a time/],
+  [['--arch', 'whisper-tiny', '--batch', '2'], /whisper-tiny q4_k_m computes one window at a time/],
   [['--arch', 'tiny', '--prompt', '65', '--no-check'], /asked for 1 texts of 65 tokens.* 3 to 64/],
   [['--arch', 'qwen3-0.6b,gpt-5'], /--arch .*gpt-5.* Allowed choices are qwen3-0\.6b/],
   [['--depth', '0,-1'], /--depth .* invalid/],
@@ -182,7 +182,7 @@ test.each([
   expect(stderr).toMatch(message);
 });
 
-test('the works and the context that they need', () => {
+test('works, and the context they need', () => {
   const works = worksOf({ prompt: [8], gen: [4], depth: [0, 16], batch: [1, 2] });
   expect(works).toEqual([
     { kind: 'prefill', tokens: 8, depth: 0 },
@@ -196,7 +196,7 @@ test('the works and the context that they need', () => {
 });
 
 test(
-  'logits that are not those of the model are no basis for figures',
+  'wrong logits: an error instead of figures',
   async () => {
     using backend = (await findBackend('cpu')).backend;
     using model = await loadModel('demo', { backend, context: 8 });
@@ -209,7 +209,7 @@ test(
     });
     const pretended = { name: 'cpu', profile: { ...backend.profile, isa: 'new' } };
     const right = await checkOutput(scaled(1.05), pretended, signal);
-    expect(right).toMatchObject({ against: 'cpu (scalar)', relativeError: expect.closeTo(0.05, 1) }); // and what rounding activations adds
+    expect(right).toMatchObject({ against: 'cpu (scalar)', relativeError: expect.closeTo(0.05, 1) }); // plus the error of rounded activations
     const wrong = checkOutput(scaled(1.2), pretended, signal);
     await expect(wrong).rejects.toMatchObject({ code: 'WRONG_OUTPUT' });
   },
@@ -217,7 +217,7 @@ test(
 );
 
 test(
-  'nor are states and logits that are not those of a speech model',
+  'wrong states or logits of a speech model: an error instead of figures',
   async () => {
     const path = join(folder, 'checked.gguf');
     await quern(['bench', '--arch', 'whisper-test', '--format', 'q8_0', '--make', path]);
@@ -248,12 +248,12 @@ test(
   patience,
 );
 
-test('the relative error is of the norm, and a value that is no number fails every bound', () => {
+test('relative error of the norm; NaN fails every bound', () => {
   expect(relativeError(Float32Array.of(3, 4.5), Float32Array.of(3, 4))).toBeCloseTo(0.1);
   expect(relativeError(Float32Array.of(3, Number.NaN), Float32Array.of(3, 4))).toBeNaN();
 });
 
-test('quantiles lie between neighbours in proportion', () => {
+test('quantiles are interpolated linearly', () => {
   expect(median([5, 1, 3])).toBe(3);
   expect(median([1, 2])).toBe(1.5);
   expect(quantile([1, 2, 3, 4, 5], 0.25)).toBe(2);

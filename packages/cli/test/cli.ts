@@ -15,22 +15,22 @@ export interface Started {
   printed(length: number): Promise<void>;
   interrupt(): void;
   kill(signal: NodeJS.Signals): void;
-  /** Closes the reading end of its stdout. */
+  /** Closes the reading end of the process's stdout. */
   stopReading(): void;
   readonly finished: Promise<Finished>;
 }
 
 export interface StartOptions {
   readonly env?: Readonly<Record<string, string>>;
-  /** Standard input does not end after `input`. */
+  /** Standard input stays open after `input`. */
   readonly open?: boolean;
   /** The working directory. */
   readonly cwd?: string;
-  /** Another copy of the command than the built one. */
+  /** Another copy of the command instead of the built one. */
   readonly script?: string;
 }
 
-/** Starts the built command; `nx build quern` comes first. */
+/** Starts the built command; needs `nx build quern`. */
 export function start(
   args: readonly string[],
   input = '',

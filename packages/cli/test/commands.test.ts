@@ -17,7 +17,7 @@ const expected = JSON.parse(
 ) as Expected;
 const tokens = String(expected.greedyIds.length);
 
-test('run streams the prompt and its continuation to stdout, and the rest to stderr', async () => {
+test('run streams the prompt and its continuation to stdout, everything else to stderr', async () => {
   const args = ['run', 'demo', '--raw', '-p', expected.prompt, '-n', tokens, '--temperature', '0'];
   const { code, stdout, stderr } = await quern(args);
   expect(code).toBe(0);
@@ -26,7 +26,7 @@ test('run streams the prompt and its continuation to stdout, and the rest to std
   expect(stderr).toMatch(/tokens on cpu: prefill .* decode .* tokens\/s/);
 });
 
-test('run --json prints one object with the promised fields', async () => {
+test('run --json prints one object with the documented fields', async () => {
   const args = ['run', 'demo', '--raw', '-n', tokens, '--temperature', '0', '--json'];
   const { code, stdout } = await quern(args, expected.prompt);
   expect(code).toBe(0);
@@ -39,7 +39,7 @@ test('run --json prints one object with the promised fields', async () => {
     expect(result[rate]).toBeGreaterThan(0);
 });
 
-test('inspect shows a file of whisper.cpp as it shows GGUF', async () => {
+test('inspect of a whisper.cpp file: same form as for GGUF', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'quern-inspect-'));
   try {
     const [gguf, ggml] = [join(folder, 'whisper.gguf'), join(folder, 'ggml-whisper.bin')];
@@ -65,7 +65,7 @@ test('inspect shows a file of whisper.cpp as it shows GGUF', async () => {
 test.each([
   ['--lookup', []],
   ['--draft', ['demo']],
-])('run %s gives the same greedy tokens, and says how many were drafted', async (flag, values) => {
+])('run %s: the same greedy tokens, and the number of drafted ones', async (flag, values) => {
   const args = ['run', 'demo', '--raw', '-p', expected.prompt, '-n', tokens, '--temperature', '0', '--json'];
   const { code, stdout } = await quern([...args, flag, ...values, '--draft-max', '4']);
   expect(code).toBe(0);
@@ -74,7 +74,7 @@ test.each([
   expect(result.draftedTokens).toBeGreaterThanOrEqual(result.acceptedTokens);
 });
 
-test.each(['run', 'chat'])('%s refuses flags that do not go together', async (command) => {
+test.each(['run', 'chat'])('%s refuses contradictory flags', async (command) => {
   for (const flags of [
     ['--lookup', '--draft', 'demo'],
     ['--draft-max', '4'],
@@ -85,7 +85,7 @@ test.each(['run', 'chat'])('%s refuses flags that do not go together', async (co
   }
 });
 
-test('chat with guessed tokens gives the same answers, and the flags reach it', async () => {
+test('chat with speculation: the flags work, the answers are the same', async () => {
   const answers = (...flags: string[]) =>
     quern(['chat', 'demo', '--temperature', '0', '-n', '40', ...flags], 'Hello!\nHello!\n');
   const { stdout } = await answers();
@@ -139,7 +139,7 @@ test('inspect shows metadata, formats and tensors', async () => {
   expect(file.tensors.length).toBeGreaterThan(10);
 });
 
-test('devices names the CPU backend and what it measured', async () => {
+test('devices: the CPU backend and its measurements', async () => {
   const { devices } = JSON.parse((await quern(['devices', '--json'])).stdout);
   const cpu = devices.find((device: { backend?: string }) => device.backend === 'cpu');
   expect(cpu.profile.readBandwidth).toBeGreaterThan(0);
@@ -164,7 +164,7 @@ test('chat answers each line of standard input', async () => {
   expect(stdout.trim().split('\n').length).toBeGreaterThan(1);
 });
 
-test('chat forgets the oldest turns when the context is full, and goes on', async () => {
+test('chat with full context drops the oldest turns and continues', async () => {
   const question = 'Tell me a story about a fox and a very long winter, please.\n';
   const { code, stderr } = await quern(
     ['chat', 'demo', '--temperature', '0', '--ctx', '120'],
@@ -175,7 +175,7 @@ test('chat forgets the oldest turns when the context is full, and goes on', asyn
   expect(stderr).toMatch(/no longer fits in the context of 120 tokens: the oldest turn is forgotten/);
 });
 
-test('chat goes on after a line that cannot be answered', async () => {
+test('chat continues after a line that fails', async () => {
   const { code, stdout, stderr } = await quern(
     ['chat', 'demo', '--temperature', '0', '-n', '8'],
     `${'word '.repeat(600)}\nHello!\n`,
@@ -185,20 +185,20 @@ test('chat goes on after a line that cannot be answered', async () => {
   expect(code).toBe(1);
 });
 
-test('the line break that echo adds to a piped prompt is no part of it', async () => {
+test('a piped prompt’s final line break is dropped', async () => {
   const ids = async (input: string) =>
     JSON.parse((await quern(['tokenize', 'demo', '--json'], input)).stdout).ids;
   expect(await ids('a fox\n')).toEqual(await ids('a fox'));
   expect(await ids('a fox\n\n')).not.toEqual(await ids('a fox'));
 });
 
-test('rates are shown only where there was something to measure', async () => {
+test('rates without a measurement are not shown', async () => {
   const summary = async (n: string) => (await quern(['run', 'demo', '-p', 'a fox', '-n', n])).stderr;
   expect(await summary('0')).toMatch(/^0 tokens on cpu; loaded/);
   expect(await summary('1')).toMatch(/^1 token on cpu: prefill [\d.]+ tokens\/s; loaded/);
 });
 
-test('inspect of a folder shows the one model in it', async () => {
+test('inspect of a folder shows its model', async () => {
   const folder = fileURLToPath(new URL('../../demo-model/model', import.meta.url));
   const { code, stdout } = await quern(['inspect', folder]);
   expect(code).toBe(0);

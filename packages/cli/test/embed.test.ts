@@ -9,7 +9,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const model = join(folder, 'tiny.gguf');
 beforeAll(() => makeSyntheticEncoder(model, { shape: 'tiny', format: 'f32', ranks: true }));
 
-test('embed --json gives a row per text, from arguments or from the lines of standard input', async () => {
+test('embed --json: a row per text, from arguments or standard input lines', async () => {
   const given = JSON.parse((await quern(['embed', model, 'a b', 'c', '--json'])).stdout);
   expect(given.tokens).toBe(7);
   expect(given.embeddings.map((row: number[]) => row.length)).toEqual([32, 32]);
@@ -17,11 +17,11 @@ test('embed --json gives a row per text, from arguments or from the lines of sta
   expect(JSON.parse((await quern(['embed', model, '--json'], 'a b\nc\n')).stdout)).toEqual(given);
 });
 
-test('embed prints numbers, and says which texts did not fit', async () => {
+test('embed prints numbers, and reports truncated texts', async () => {
   const { code, stdout, stderr } = await quern(['embed', model, 'a '.repeat(100)]);
   expect(code).toBe(0);
   expect(stdout.trim().split(' ')).toHaveLength(32);
-  expect(stderr).toContain('1 of 1 texts were longer than the model takes');
+  expect(stderr).toContain("1 of 1 texts were longer than the model's limit");
 });
 
 test('rerank prints the best text first', async () => {
@@ -43,7 +43,7 @@ test('inspect has no plan for an encoder, nor flags for one', async () => {
   ]);
 });
 
-test('what is not there to embed, and a model of the other kind, are errors', async () => {
+test('no texts, and a model of another kind: errors', async () => {
   expect((await quern(['embed', model])).stderr).toContain('there is no text');
   const { code, stderr } = await quern(['embed', 'demo', 'a']);
   expect(code).toBe(1);

@@ -22,14 +22,14 @@ const cases: readonly (readonly [name: string, args: readonly string[], code: st
   ['a missing file', ['run', '/no/such/model.gguf', '-p', 'x'], 'MODEL_NOT_FOUND', /\/no\/such\/model\.gguf/],
   ['a folder without a model', ['run', empty, '-p', 'x'], 'NO_MODEL', /config\.json|gguf/i],
   [
-    'a file that is no GGUF',
+    'a file that is not GGUF',
     ['inspect', file('text.gguf', 'hello world, this is text')],
     'NOT_GGUF',
     /text\.gguf/,
   ],
   ['a truncated GGUF', ['inspect', file('short.gguf', 'GGUF\x03\0\0\0')], 'TRUNCATED', /short\.gguf/],
   [
-    'a backend that is not installed',
+    'a missing backend',
     ['run', 'demo', '-p', 'x', '--backend', 'cuda'],
     'BACKEND_NOT_FOUND',
     /the path of its folder or module/,
@@ -45,7 +45,7 @@ const cases: readonly (readonly [name: string, args: readonly string[], code: st
   ['a folder without a model to inspect', ['inspect', empty], 'NO_MODEL', /gguf/i],
   ['a backend without a name', ['run', 'demo', '-p', 'x', '--backend', ''], 'BAD_OPTION', /backend is ''/],
   [
-    'more threads than a backend takes',
+    'too many threads',
     ['run', 'demo', '-p', 'x', '--threads', '600'],
     'BACKEND_FAILED',
     /refuses its options: threads .*600/,
@@ -70,13 +70,13 @@ test.each([
   ['--text', ['quantize', 'demo', join(folder, 'q.gguf'), 'q8_0', '--report', '--text', pipe]],
   ['--imatrix', ['quantize', 'demo', join(folder, 'q.gguf'), 'q8_0', '--imatrix', pipe]],
   ['a model', ['run', pipe, '-p', 'x']],
-])('a pipe is refused, not waited for: %s', async (_, args) => {
+])('a pipe is refused without waiting: %s', async (_, args) => {
   const { code, stderr } = await quern(args);
   expect(code).toBe(1);
   expect(stderr).toBe(`quern: ${pipe}: is a pipe; give a regular file (NOT_A_FILE)\n`);
 });
 
-test('an instruction set that the machine lacks is not replaced by another backend', async () => {
+test('a missing instruction set: no fallback to another backend', async () => {
   const { code, stderr } = await quern(['run', 'demo', '-p', 'x'], '', { env: { QUERN_CPU_ISA: 'mmx' } });
   expect(code).toBe(1);
   expect(stderr).toMatch(/'mmx'.*\(BACKEND_FAILED\)/);
@@ -93,20 +93,20 @@ test.each([
   ['--threads', '1000000'],
   ['--seed', '18446744073709551616'],
   ['--seed', '-1'],
-])('%s %s is refused by the name of the option', async (option, value) => {
+])('%s %s is refused; the error names the option', async (option, value) => {
   const { code, stderr } = await quern(['run', 'demo', '-p', 'x', option, value]);
   expect(code).toBe(1);
   expect(stderr).toMatch(new RegExp(`option '.*${option} .*' argument '${value}' is invalid`));
 });
 
-test('bench --make does not overwrite a file, unless it is forced to', async () => {
+test('bench --make does not overwrite a file without --force', async () => {
   const path = file('mine.gguf', 'precious');
   const { code, stderr } = await quern(['bench', '--make', path]);
   expect([code, readFileSync(path, 'utf8')]).toEqual([1, 'precious']);
   expect(stderr).toMatch(/mine\.gguf exists already: --force/);
 });
 
-test('bench --svg does not overwrite a file, and says so before it measures', async () => {
+test('bench --svg does not overwrite a file; the error comes before measuring', async () => {
   const path = file('mine.svg', 'precious');
   const { code, stderr } = await quern(['bench', '--svg', path]);
   expect([code, readFileSync(path, 'utf8')]).toEqual([1, 'precious']);
@@ -116,22 +116,22 @@ test('bench --svg does not overwrite a file, and says so before it measures', as
 test.each([
   ['logits', ['logits', 'demo', '--ids', '1,,2']],
   ['transcribe', ['transcribe', 'demo', 'a.wav', '--temperatures', '0,,1']],
-])('a list with a hole in it is refused: %s', async (_, args) => {
+])('a list with an empty item is refused: %s', async (_, args) => {
   const { code, stderr } = await quern(args);
   expect(code).toBe(1);
   expect(stderr).toMatch(/is invalid\. it must be/);
 });
 
-test('the largest seed is taken', async () => {
+test('the largest seed is accepted', async () => {
   const args = ['run', 'demo', '-p', 'Once', '-n', '2', '--seed', '18446744073709551615'];
   const [a, b] = await Promise.all([quern(args), quern(args)]);
   expect(a).toMatchObject({ code: 0, stdout: b.stdout });
 });
 
-test('help for a command that is not there fails, and names those that are', async () => {
+test('help for an unknown command fails and lists the commands', async () => {
   const { code, stdout, stderr } = await quern(['help', 'nosuch']);
   expect([code, stdout]).toEqual([1, '']);
-  expect(stderr).toMatch(/there is no command 'nosuch': there are run, chat/);
+  expect(stderr).toMatch(/there is no command 'nosuch'; commands: run, chat/);
   expect((await quern(['help', 'run'])).stdout).toMatch(/^Usage: quern run /);
 });
 
@@ -141,7 +141,7 @@ test('quantize --json prints one object', async () => {
   expect(JSON.parse(stdout)).toMatchObject({ format: 'q8_0', path: join(folder, 'demo.gguf') });
 });
 
-test('a misspelt option is refused with the way to help', async () => {
+test('a misspelt option is refused with a hint to --help', async () => {
   const { code, stderr } = await quern(['run', 'demo', '--temprature', '1']);
   expect(code).toBe(1);
   expect(stderr).toMatch(/--temperature/);

@@ -13,7 +13,7 @@ import { fileURLToPath } from 'node:url';
 
 const packages = fileURLToPath(new URL('../../', import.meta.url));
 
-/** Copies a built package without what it needs for its own development. */
+/** Copies a built package without its development files. */
 function copyBuilt(folder: string, home: string): void {
   const { devDependencies: _, ...published } = JSON.parse(
     readFileSync(join(packages, folder, 'package.json'), 'utf8'),
@@ -23,7 +23,7 @@ function copyBuilt(folder: string, home: string): void {
   cpSync(join(packages, folder, 'dist'), join(home, 'dist'), { recursive: true });
 }
 
-/** The command as npm installs it: with its dependencies, so without @quern/backend-reference; and without packages left out. */
+/** The command as npm installs it, with its dependencies only: without @quern/backend-reference, and without `leftOut`. */
 export function installCommand(leftOut: readonly string[] = []): {
   readonly folder: string;
   readonly script: string;

@@ -17,7 +17,7 @@ async function until(holds: () => boolean): Promise<void> {
 test.each([
   ['SIGINT', 130],
   ['SIGTERM', 143],
-] as const)('%s ends a generation at once, with what there is and status %i', async (signal, status) => {
+] as const)('%s ends a generation at once, with partial output and status %i', async (signal, status) => {
   const running = start(['run', 'demo', '--raw', '-p', prompt, ...slowly]);
   await running.printed(prompt.length + 10);
   running.kill(signal);
@@ -30,25 +30,22 @@ test.each([
 test.each([
   ['SIGINT', 130],
   ['SIGTERM', 143],
-] as const)(
-  '%s ends a chat from a pipe, whether it waits or answers, with status %i',
-  async (signal, status) => {
-    const idle = start(['chat', 'demo', '-n', '3'], 'Hello!\n', { open: true });
-    await idle.printed(3);
-    await new Promise((resolve) => setTimeout(resolve, 300));
-    idle.kill(signal);
-    const answering = start(['chat', 'demo', ...slowly], 'Tell me a story.\nAnother.\n', { open: true });
-    await answering.printed(10);
-    answering.kill(signal);
-    for (const chat of [idle, answering]) {
-      const { code, stderr } = await chat.finished;
-      expect(code).toBe(status);
-      expect(stderr).not.toMatch(/ABORTED/);
-    }
-  },
-);
+] as const)('%s ends a piped chat, waiting or answering, with status %i', async (signal, status) => {
+  const idle = start(['chat', 'demo', '-n', '3'], 'Hello!\n', { open: true });
+  await idle.printed(3);
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  idle.kill(signal);
+  const answering = start(['chat', 'demo', ...slowly], 'Tell me a story.\nAnother.\n', { open: true });
+  await answering.printed(10);
+  answering.kill(signal);
+  for (const chat of [idle, answering]) {
+    const { code, stderr } = await chat.finished;
+    expect(code).toBe(status);
+    expect(stderr).not.toMatch(/ABORTED/);
+  }
+});
 
-/** `bench` with a temporary folder of its own to look into. */
+/** `bench` with its own temporary folder, which the test inspects. */
 function bench(name: string): { running: Started; left: () => string[]; folder: string } {
   const own = mkdtempSync(join(folder, name));
   const running = start(['bench', '--arch', 'qwen3-0.6b', '--format', 'q8_0'], '', { env: { TMPDIR: own } });
@@ -67,7 +64,7 @@ whereTmpdir('Ctrl-C ends bench with status 130, without figures and without its 
   }
 });
 
-test('what Ctrl-C leaves of bench --make is no file', async () => {
+test('Ctrl-C during bench --make leaves no file', async () => {
   const path = join(folder, 'made.gguf');
   const running = start(['bench', '--make', path]);
   await until(() => existsSync(`${path}.partial`));
@@ -76,7 +73,7 @@ test('what Ctrl-C leaves of bench --make is no file', async () => {
   expect(readdirSync(folder).filter((name) => name.startsWith('made'))).toEqual([]);
 });
 
-test('a reader that leaves ends the command without a word', async () => {
+test('a closed pipe ends the command silently', async () => {
   const running = start(['run', 'demo', '--raw', '-p', prompt, ...slowly]);
   await running.printed(prompt.length + 1);
   running.stopReading();

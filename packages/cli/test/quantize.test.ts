@@ -60,13 +60,13 @@ test('quantize --report compares formats', async () => {
   expect(formats.map(({ format }: { format: string }) => format)).toEqual(['q8_0', 'q4_0']);
   const [q8, q4] = formats;
   expect(source.perplexity).toBeGreaterThan(1);
-  expect(q8.perplexity).toBeCloseTo(source.perplexity, 6); // it was q8_0 before
+  expect(q8.perplexity).toBeCloseTo(source.perplexity, 6); // the source is q8_0
   expect(q4.byteLength).toBeLessThan(q8.byteLength);
   expect([q8.relativeError, q4.relativeError > 0.01]).toEqual([0, true]);
   expect(q4.tensors[0]).toMatchObject({ from: 'q8_0', to: 'q4_0' });
 });
 
-test('quantize --report of an encoder: how far embeddings of lines move', async () => {
+test('quantize --report of an encoder: cosines of line embeddings', async () => {
   const encoder = join(folder, 'encoder');
   mkdirSync(encoder);
   writeEncoderFolder(encoder, 'bert');
@@ -89,19 +89,19 @@ test('quantize --report of an encoder: how far embeddings of lines move', async 
   expect(table.stdout).toMatch(/\| q8_0 \| 0\.\d \| \d\.\d+e-3 \| 0\.99\d+ \|/);
 });
 
-test('quantize --report of speech has sizes and errors, and says that there is no perplexity', async () => {
+test('quantize --report of a speech model: sizes and errors, and a notice about perplexity', async () => {
   const path = join(folder, 'speech.gguf');
   await quern(['bench', '--arch', 'whisper-test', '--format', 'f32', '--make', path]);
   const args = ['quantize', path, '--report', '--formats', 'q8_0', '--text', stories];
   const { code, stdout, stderr } = await quern(args);
-  expect([code, stderr]).toEqual([0, expect.stringMatching(/writes down speech: there is no perplexity/)]);
+  expect([code, stderr]).toEqual([0, expect.stringMatching(/is a speech model: no perplexity/)]);
   expect(stdout).toMatch(/\| format \| MB \| relative error \| seconds \|/);
   const { formats } = JSON.parse((await quern([...args, '--json'])).stdout);
   expect(formats).toEqual([expect.objectContaining({ format: 'q8_0', relativeError: expect.any(Number) })]);
   expect(formats[0]).not.toHaveProperty('perplexity');
 });
 
-test('a report whose text is missing or empty ends before anything is written', async () => {
+test('a report with a missing or empty text fails before writing', async () => {
   const empty = join(folder, 'empty.txt');
   writeFileSync(empty, '\n \n');
   const out = join(folder, 'unwritten.gguf');
@@ -122,7 +122,7 @@ test('the least cosine of two rows', () => {
   expect(leastCosine(rows(1, 0), rows(-1, 0))).toBe(-1);
 });
 
-test('quantize keeps what is there, and refuses what makes no sense', async () => {
+test('quantize does not overwrite files, and refuses contradictory flags', async () => {
   const out = join(folder, 'there.gguf');
   writeFileSync(out, 'mine');
   for (const [args, message] of [
@@ -152,7 +152,7 @@ const llama = {
   'llama.vocab_size': 16,
 };
 
-test('an interrupt leaves no half-written file', async () => {
+test('an interrupt leaves no partial file', async () => {
   const made = join(folder, 'large.gguf');
   const out = join(folder, 'interrupted.gguf');
   const values = Uint16Array.from({ length: 2 ** 23 }, (_, i) => (i * 40503) & 0x3bff); // f16 from 0 to 1

@@ -16,14 +16,14 @@ const greedy = ['--temperature', '0', '-n', '24'];
 const request = 'Tell me a story about a fox.';
 
 describe('a model with a chat template', () => {
-  test('is answered by run as by chat, and only the answer is printed', async () => {
+  test('run answers like chat, and prints only the answer', async () => {
     const { code, stdout } = await quern(['run', 'demo', request, ...greedy]);
     expect(code).toBe(0);
     expect(stdout).toBe((await quern(['chat', 'demo', ...greedy], `${request}\n`)).stdout);
     expect(stdout).not.toContain(request);
   });
 
-  test('takes the prompt from each place', async () => {
+  test('the prompt from each source', async () => {
     const { stdout } = await quern(['run', 'demo', request, ...greedy]);
     const path = file('prompt.txt', `${request}\n`);
     const others = [
@@ -34,7 +34,7 @@ describe('a model with a chat template', () => {
     for (const other of await Promise.all(others)) expect(other.stdout).toBe(stdout);
   }, 60_000);
 
-  test('continues a text with --raw', async () => {
+  test('--raw continues a text', async () => {
     const { stdout } = await quern(['run', 'demo', '--raw', 'Once upon a time', ...greedy]);
     expect(stdout).toMatch(/^Once upon a time\S* \w+/);
     const { text } = JSON.parse(
@@ -93,7 +93,7 @@ test.each([
   expect(stderr).not.toMatch(/\n\s+at /);
 });
 
-test('chat says that a command is unknown, and // sends a message with a slash', async () => {
+test('chat refuses an unknown command; // sends a message with a slash', async () => {
   const template = file('echo.jinja', '{{ raise_exception(messages[-1].content) }}');
   const { code, stdout, stderr } = await quern(
     ['chat', 'demo', '--chat-template', template],

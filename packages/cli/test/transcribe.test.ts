@@ -33,7 +33,7 @@ function wav(samples: Int16Array): Buffer {
 
 const short = ['--language', 'en', '--temperatures', '0', '--max-tokens', '6'];
 
-test('transcribe --json prints text, segments and where the time went', async () => {
+test('transcribe --json prints text, segments and times per stage', async () => {
   const { code, stdout, stderr } = await quern(['transcribe', model, audio, ...short, '--words', '--json']);
   expect([code, stderr]).toEqual([0, '']);
   const result = JSON.parse(stdout);
@@ -58,9 +58,9 @@ test('transcribe prints lines, or subtitles', async () => {
 });
 
 test.each([
-  ['sound that is not there', [join('no', 'such.wav')], /no such file \(NOT_FOUND\)/],
-  ['a language that is none', ['AUDIO', '--language', 'klingon'], /language is "klingon"/],
-])('transcribe says what is wrong with %s', async (_name, args, message) => {
+  ['a missing audio file', [join('no', 'such.wav')], /no such file \(NOT_FOUND\)/],
+  ['an unknown language', ['AUDIO', '--language', 'klingon'], /language is "klingon"/],
+])('transcribe refuses %s', async (_name, args, message) => {
   const { code, stdout, stderr } = await quern([
     'transcribe',
     model,
@@ -70,12 +70,12 @@ test.each([
   expect(stderr).toMatch(message);
 });
 
-test('transcribe with its arguments exchanged says which comes first', async () => {
+test('transcribe with swapped arguments: the error gives the order', async () => {
   const { code, stderr } = await quern(['transcribe', audio, model]);
   expect([code, stderr]).toEqual([1, expect.stringContaining('the model comes first')]);
 });
 
-test('silence gives an empty text, and subtitles without any', async () => {
+test('silence: an empty text, and subtitles without cues', async () => {
   const silence = join(folder, 'silence.wav');
   writeFileSync(silence, wav(new Int16Array(24_000)));
   for (const [format, expected] of [

@@ -11,7 +11,7 @@ import { installCommand } from './installed.js';
 const built = (name: string) =>
   JSON.stringify(pathToFileURL(new URL(`../../${name}/dist/index.js`, import.meta.url).pathname).href);
 
-/** A backend like the reference whose products with one weight are a little off. */
+/** A copy of the reference backend; products with one weight are slightly wrong. */
 const source = `
   import { defineBackend } from ${built('core')};
   import { referenceDriver } from ${built('backend-reference')};
@@ -54,7 +54,7 @@ afterAll(() => {
 
 const short = ['--tokens', '6', '--json'];
 
-test('verify finds the native backend near the reference, in every way of computing', async () => {
+test('verify: the native backend is near the reference, in every way of computing', async () => {
   const { code, stdout } = await quern(['verify', 'demo', '--backend', 'cpu', ...short]);
   const verdict = JSON.parse(stdout);
   expect(verdict).toMatchObject({ backend: 'cpu', passed: true, greedy: { tokens: 6 } });
@@ -71,7 +71,7 @@ test('verify finds the native backend near the reference, in every way of comput
   expect(code).toBe(0);
 }, 60_000);
 
-test('verify --ops names the first op that strays, with its layer, shapes and error', async () => {
+test('verify --ops names the first wrong op, with layer, shapes and error', async () => {
   const args = ['verify', 'demo', '--backend', 'wrong', '--ops', ...short];
   const { code, stdout } = await quern(args, '', { cwd });
   const { first, compared, strayed } = JSON.parse(stdout);
@@ -82,18 +82,18 @@ test('verify --ops names the first op that strays, with its layer, shapes and er
     message: expect.stringMatching(/^y\[0, \d+\] is .*; expected .* ± .* elements differ\)$/),
   });
   expect(compared).toBeGreaterThan(100);
-  expect(strayed).toBe(2); // one op of the prompt, one of the step of the token after it
+  expect(strayed).toBe(2); // one op in prefill, one in decode
   expect(code).toBe(1);
 }, 60_000);
 
-test('verify --ops passes the native backend, quantised weights as they are', async () => {
+test('verify --ops: the native backend passes, with quantised weights', async () => {
   const { code, stdout } = await quern(['verify', 'demo', '--backend', 'cpu', '--ops', '--tokens', '6']);
   expect(stdout).toMatch(/linear +q8_0 \d+\n/);
   expect(stdout).toMatch(/\n\d+ ops compared, 0 beyond their tolerance\n$/);
   expect(code).toBe(0);
 }, 60_000);
 
-test('verify gives 1 where a backend is far off', async () => {
+test('verify: status 1 for a wrong backend', async () => {
   const args = ['verify', 'demo', '--backend', 'wrong', '--tokens', '4'];
   const { code, stdout } = await quern(args, '', { cwd: far });
   expect(stdout).toMatch(/BEYOND the tolerance of 5\.00 %/);
@@ -108,7 +108,7 @@ describe('an encoder', () => {
   const verify = (backend: string, ...more: string[]) =>
     quern(['verify', model, '--backend', backend, ...more], '', { cwd: far });
 
-  test('on the native backend is near the reference, its texts together and one by one', async () => {
+  test('native backend: near the reference, in one batch and one by one', async () => {
     const { code, stdout } = await verify('cpu', '--json');
     const { comparisons, passed } = JSON.parse(stdout);
     expect(comparisons.map(({ way }: { way: string }) => way)).toEqual([
@@ -123,13 +123,13 @@ describe('an encoder', () => {
     expect({ passed, code }).toEqual({ passed: true, code: 0 });
   }, 60_000);
 
-  test('on a backend that is far off gives 1', async () => {
+  test('wrong backend: status 1', async () => {
     const { code, stdout } = await verify('wrong');
     expect(stdout).toMatch(/^texts together +error .* in \d of 4\n(.*\n)*BEYOND the tolerance of 5\.00 %\n$/);
     expect(code).toBe(1);
   }, 60_000);
 
-  test('op by op: the first op that strays is named', async () => {
+  test('op by op: the first wrong op is named', async () => {
     const right = await verify('cpu', '--ops', '--json');
     expect(JSON.parse(right.stdout)).toMatchObject({ compared: expect.any(Number), strayed: 0 });
     expect(JSON.parse(right.stdout).compared).toBeGreaterThan(20);
@@ -142,13 +142,13 @@ describe('an encoder', () => {
   }, 60_000);
 });
 
-describe('where the reference is not installed', () => {
+describe('without the reference backend', () => {
   const { folder, script } = installCommand();
   afterAll(() => rmSync(folder, { recursive: true }));
   const verify = (...more: string[]) =>
     quern(['verify', 'demo', '--backend', 'cpu', '--tokens', '4', ...more], '', { cwd: folder, script });
 
-  test('the error says how to get it', async () => {
+  test('the error has the install command', async () => {
     const { code, stdout, stderr } = await verify();
     expect(stderr).toMatch(
       /'reference', which is not installed: npm install @quern\/backend-reference; or .* --ops/,
@@ -156,13 +156,13 @@ describe('where the reference is not installed', () => {
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
   }, 60_000);
 
-  test('--ops works all the same', async () => {
+  test('--ops works', async () => {
     const { code, stdout } = await verify('--ops');
     expect(stdout).toMatch(/\n\d+ ops compared, 0 beyond their tolerance\n$/);
     expect(code).toBe(0);
   }, 60_000);
 
-  test('other errors stay as they are', () => {
+  test('other errors are unchanged', () => {
     const missing = new RuntimeError('BACKEND_NOT_FOUND', "no installed backend is called 'reference'");
     expect(referenceMissing(missing)).toMatchObject({ code: 'BACKEND_NOT_FOUND', cause: missing });
     expect(referenceMissing(new Error('another'))).toBeUndefined();

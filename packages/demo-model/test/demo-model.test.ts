@@ -20,7 +20,7 @@ const expected: Expected = JSON.parse(
   readFileSync(new URL('../model/expected.json', import.meta.url), 'utf8'),
 );
 
-test('the path is absolute, and what lies there is a GGUF of version 3', () => {
+test('the path is absolute; the file is GGUF version 3', () => {
   expect(isAbsolute(demoModelPath)).toBe(true);
   expect(file.subarray(0, 4).toString('latin1')).toBe('GGUF');
   expect(file.readUInt32LE(4)).toBe(3);
@@ -30,12 +30,12 @@ test('the model is small enough to ship', () => {
   expect(file.length).toBeLessThan(4_000_000);
 });
 
-test('expected.json was made from this very file', () => {
+test('expected.json was made from this file', () => {
   expect(file.length).toBe(expected.bytes);
   expect(createHash('sha256').update(file).digest('hex')).toBe(expected.sha256);
 });
 
-test('the expected continuation is one that rounding cannot change', () => {
+test('rounding cannot change the expected continuation', () => {
   expect(expected.minGap).toBeGreaterThan(1e-3);
   expect(expected.greedyIds.length).toBeGreaterThanOrEqual(60);
   expect(expected.logitsLast).toHaveLength(8);

@@ -9,11 +9,11 @@ import { resolveDecoder } from './weights/resolve-decoder.js';
 import { isDense, type ResolvedWeight } from './weights/resolve-weights.js';
 import { type StoredTensor, storedBytes } from './weights/weight-file.js';
 
-/** What some of the weights cost. */
+/** The cost of a group of weights. */
 export interface WeightCost {
   /** Bytes once loaded. */
   readonly bytes: number;
-  /** Of these, bytes that one decoded token reads: without the embedding's other rows and the experts not chosen. */
+  /** Bytes that one decoded token reads: without the embedding's other rows and the experts not chosen. */
   readonly perToken: number;
   /** Elements that one token is multiplied with. */
   readonly active: number;
@@ -21,34 +21,39 @@ export interface WeightCost {
   readonly inBlocks: number;
 }
 
-/** What each layer costs, and what stands before the first and after the last. */
+/** The cost of each layer and of the model's two ends. */
 export interface ModelCosts {
   readonly layers: readonly WeightCost[];
-  /** What only `embed` reads. */
+  /** Weights that only `embed` reads. */
   readonly embed: WeightCost;
-  /** What only `logits` reads. */
+  /** Weights that only `logits` reads. */
   readonly logits: WeightCost;
-  /** What both read, as a tied embedding: loaded twice where they are on two backends. A token reads it for its logits. */
+  /**
+   * Weights of both (a tied embedding): loaded twice if the ends are on two backends. A token reads them for its
+   * logits.
+   */
   readonly both: WeightCost;
 }
 
-/** What a planner needs to know of a model, without loading it. */
+/** A model's costs, for planning, without loading the model. */
 export interface ModelDescription {
   readonly architecture: string;
   readonly config: DecoderConfig;
   /** Elements of all weights. */
   readonly parameters: number;
-  /** Of these, elements that one token is multiplied with: all but those of experts that are not chosen. */
+  /** Elements that one token is multiplied with: all except experts not chosen. */
   readonly activeParameters: number;
-  /** Bytes of the weights once loaded, before whatever padding the backend's layout adds. */
+  /** Bytes of the weights once loaded, without padding of the backend's layout. */
   readonly weightBytes: number;
   /** The same weights by layer. */
   readonly costs: ModelCosts;
-  /** Bytes of the weights that one decoded token reads: all but the embedding's other rows and the experts not chosen. */
+  /**
+   * Bytes of weights that one decoded token reads: all except the embedding's other rows and the experts not chosen.
+   */
   readonly bytesPerToken: number;
-  /** Formats of the matrices, with the bytes that each takes in the file, most first. */
+  /** Formats of the matrices with their bytes in the file, largest first. */
   readonly formats: readonly { readonly format: string; readonly bytes: number }[];
-  /** Of these, the formats that the backend does not read: such weights are decoded while they load. */
+  /** Formats that the backend does not read: such weights are decoded at loading. */
   readonly decoded: readonly string[];
 }
 
@@ -58,7 +63,7 @@ const opened: Rule<ModelFile> = {
 };
 
 /**
- * Describes an opened model as it would lie on a backend, or, without one, as it lies in its file.
+ * Describes an opened model as it would be on a backend; without a backend, as it is in its file.
  * @throws ModelError MISSING_WEIGHT, BAD_WEIGHT_SHAPE, UNKNOWN_FORMAT or BAD_ARGUMENT.
  */
 export function describeModel(file: ModelFile, backend?: Backend): ModelDescription {
@@ -97,7 +102,7 @@ const sumOf = (costs: readonly WeightCost[]): WeightCost =>
 const reads = ({ readBy }: ResolvedWeight, by: 'embed' | 'logits'): boolean => readBy?.includes(by) ?? true;
 const onlyEmbeds = (weight: ResolvedWeight): boolean => reads(weight, 'embed') && !reads(weight, 'logits');
 
-/** Of what only `embed` reads, a token needs one row. */
+/** A token needs one row of a weight that only `embed` reads: cost 0. */
 function costOn(weight: ResolvedWeight, backend: Backend | undefined): WeightCost {
   const { tensor, used } = weight;
   const bytes = backend ? bytesOn(backend, tensor) : storedBytes(tensor);
@@ -130,7 +135,7 @@ function costsOf(
   };
 }
 
-/** What a range of the layers costs, with the ends of the model that lie with it. */
+/** The cost of a range of layers; the first and last ranges include the model's ends. */
 export function rangeCost({ layers, embed, logits, both }: ModelCosts, { from, to }: LayerRange): WeightCost {
   const [isFirst, isLast] = [from === 0, to === layers.length];
   const shared = isLast ? both : isFirst ? { ...nothing, bytes: both.bytes } : nothing;

@@ -3,15 +3,15 @@ import { basename, dirname, join } from 'node:path';
 import { checkArgument, rules } from '@quern/core';
 import { badArgument, ModelError } from './error.js';
 
-/** The files that make a model. */
+/** The files of a model. */
 export type ModelLocation =
   | { readonly kind: 'gguf'; readonly path: string }
   | { readonly kind: 'huggingFace'; readonly weights: string; readonly config: string };
 
 /**
- * Which model a path means: a GGUF file (or a part of one), a safetensors file or index beside its config.json, the
- * config.json itself, or a folder with one of these in it.
- * @param config the configuration of a safetensors model that is not called config.json
+ * The model at a path: a GGUF file (or one part), a safetensors file or index beside its config.json, the config.json
+ * itself, or a folder with one of these.
+ * @param config configuration file of a safetensors model, if not config.json
  * @throws ModelError NOT_FOUND, NO_MODEL, AMBIGUOUS_MODEL or BAD_ARGUMENT.
  */
 export async function findModel(path: string, config?: string): Promise<ModelLocation> {
@@ -39,7 +39,7 @@ async function inFolder(folder: string, config: string | undefined): Promise<Mod
   );
 }
 
-/** Indexes stand for their shards; the usual name wins over others. */
+/** An index replaces its shards; the usual name is preferred. */
 function safetensorsIn(names: readonly string[]): readonly string[] {
   const usual = ['model.safetensors.index.json', 'model.safetensors'].find((name) => names.includes(name));
   if (usual) return [usual];
@@ -58,7 +58,7 @@ function only(folder: string, names: readonly string[]): string {
   );
 }
 
-/** A shard means the model that its index describes. */
+/** A shard's model is the one of its index. */
 async function wholeOf(path: string): Promise<string> {
   const index = path.replace(/-\d{5}-of-\d{5}\.safetensors$/, '.safetensors.index.json');
   return index !== path && (await exists(index)) ? index : path;

@@ -25,7 +25,7 @@ export const gemmaNorm = (
 
 const { q, k, v, attnOutput, gate, up, down } = llamaWeights.layer;
 
-/** Llama's matrices, and a norm before and after each block. */
+/** Llama's matrices, and norms before and after each block. */
 export const gemma2Weights = {
   model: {
     ...llamaWeights.model,
@@ -41,7 +41,7 @@ export const gemma2Weights = {
   },
 } as const satisfies WeightTable;
 
-/** Gemma 2 (Gemma Team 2024): every other layer looks back by a window; scores and logits have soft caps. */
+/** Gemma 2 (Gemma Team 2024): every other layer has a sliding window; soft caps on scores and logits. */
 export const gemma2 = {
   name: 'gemma2',
   names: { gguf: ['gemma2'], huggingFace: ['Gemma2ForCausalLM', 'gemma2'] },
@@ -53,7 +53,7 @@ export const gemma2 = {
       final_logit_softcapping: 30,
       'attention.sliding_window': 4096,
     };
-    const settings = source.settings.withDefaults(caps); // llama.cpp's, of files that do not say
+    const settings = source.settings.withDefaults(caps); // defaults as in llama.cpp
     return gemmaFromGguf({ ...source, settings }, { windowPeriod: 2 }, 46);
   },
   configFromHuggingFace: ({ settings, ...source }) =>
@@ -62,7 +62,7 @@ export const gemma2 = {
     gemmaDecoder(b, w, config, selfAttention(b, config)),
 } satisfies Architecture;
 
-/** Of transformers' Gemma2Config. */
+/** Defaults of transformers' Gemma2Config. */
 const gemma2Defaults = {
   head_dim: 256,
   query_pre_attn_scalar: 256,
@@ -75,8 +75,8 @@ const gemma2Defaults = {
 type GemmaWeights = LoadedWeights<typeof gemma2Weights>;
 
 /**
- * Gemma's decoder, from its second generation on. Rows of the embedding are multiplied by √D, here in f32; transformers rounds √D to the
- * type of the weights.
+ * The decoder of Gemma 2 and 3. Rows of the embedding are multiplied by √D in f32; transformers rounds √D to the
+ * weights' type.
  * @param attention x [T, D], already normed → [T, D]
  */
 export function gemmaDecoder<W extends GemmaWeights>(

@@ -6,7 +6,7 @@ import { mapTensors } from './weights/map-tensors.js';
 import type { WeightFile } from './weights/weight-file.js';
 import type { LoadedWeights, WeightTable } from './weights/weight-table.js';
 
-/** Gemma 2's parameters, and a norm for the heads of q and of k. */
+/** Gemma 2's parameters, and norms for the heads of q and k. */
 export const gemma3Weights = {
   model: gemma2Weights.model,
   layer: {
@@ -17,8 +17,8 @@ export const gemma3Weights = {
 } as const satisfies WeightTable;
 
 /**
- * Gemma 3 (Gemma Team 2025), the part that reads and writes text: of six layers five look back by a window and rotate with a base of
- * their own; every head of q and k is normed, in place of soft caps.
+ * Gemma 3 (Gemma Team 2025), the language model: of 6 layers, 5 have a sliding window and a RoPE base of their own;
+ * heads of q and k are normed, instead of soft caps.
  */
 export const gemma3 = {
   name: 'gemma3',
@@ -33,7 +33,7 @@ export const gemma3 = {
   configFromHuggingFace: ({ settings, ...source }) => {
     const text = (settings.section('text_config') ?? settings).withDefaults(gemma3Defaults);
     if (text.flag('use_bidirectional_attention'))
-      text.refuse('use_bidirectional_attention', 'a decoder attends to earlier positions alone');
+      text.refuse('use_bidirectional_attention', 'a decoder attends only to earlier positions');
     const config = gemmaFromHuggingFace({ ...source, settings: text }, 6);
     const local = { theta: text.positive('rope_local_base_freq', windowTheta), layout: 'halves' } as const;
     return { windowRope: local, ...config };
@@ -42,10 +42,10 @@ export const gemma3 = {
     gemmaDecoder(b, w, config, qwen3Attention(b, config)),
 } satisfies Architecture;
 
-/** Base of the rotation in layers with a window. */
+/** RoPE base of layers with a window. */
 const windowTheta = 10_000;
 
-/** Of transformers' Gemma3TextConfig: models that also see leave most of it out. */
+/** Defaults of transformers' Gemma3TextConfig: config.json of vision models omits most settings. */
 const gemma3Defaults = {
   vocab_size: 262_208,
   num_attention_heads: 8,
@@ -57,7 +57,7 @@ const gemma3Defaults = {
   max_position_embeddings: 131_072,
 };
 
-/** The language model of a model that also sees, under the names of one that does not. */
+/** The language model of a vision model, under the names of a text-only model. */
 function textPart(file: WeightFile): WeightFile {
   const named = (name: string) => name.replace(/^(model\.)?language_model\./, '$1');
   return mapTensors(file, (tensor) => [{ ...tensor, name: named(tensor.name) }]);

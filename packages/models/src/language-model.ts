@@ -17,40 +17,42 @@ import { resolveDecoder } from './weights/resolve-decoder.js';
 import type { ResolvedWeight } from './weights/resolve-weights.js';
 import { storedBytes } from './weights/weight-file.js';
 
-/** Layers, and the backend that is to compute them. */
+/** A range of layers and its backend. */
 export interface PartPlace extends LayerRange {
   readonly backend: Backend;
 }
 
-/** Consecutive layers of a model, whose weights are on one backend. */
+/** Consecutive layers of a model, with their weights on one backend. */
 export interface ModelPart extends PartPlace {
-  /** Bytes that its weights take. */
+  /** Bytes of its weights. */
   readonly weightBytes: number;
   /**
-   * Records the layers in a step of its backend: ids [T] i32 for the first part, and for each other what the part before it
-   * gave, [T, D] f32 → the residual stream after its last layer [T, D]. The rows' keys and values are appended to the cache.
+   * Records the layers in a step of its backend: x → the residual stream after the part's last layer [T, D]. x of the
+   * first part: ids [T] i32; of other parts: the previous part's output [T, D] f32. Appends the rows' keys and values
+   * to the cache.
    */
   forward(x: Tensor, batch: AttentionBatch, cache: KvCache): Tensor;
 }
 
-/** A decoder-only model whose weights are on one backend or several. It owns them; caches and steps are the caller's. */
+/** A decoder-only model on one or more backends. It owns its weights; the caller owns caches and steps. */
 export interface LanguageModel {
   readonly architecture: string;
   readonly config: DecoderConfig;
-  /** In the order of the layers. A step for each, in this order, computes a forward pass. */
+  /** In layer order. One step per part, in this order, computes a forward pass. */
   readonly parts: readonly ModelPart[];
-  /** The backend of the last part, where logits are. */
+  /** The last part's backend; it computes the logits. */
   readonly backend: Backend;
-  /** Bytes that the weights take, on all backends together. */
+  /** Bytes of the weights on all backends. */
   readonly weightBytes: number;
-  /** Any rows of what the last part gives [R, D] → logits [R, V]. */
+  /** Rows of the last part's output [R, D] → logits [R, V]. */
   logits(x: Tensor): Tensor;
   /**
-   * All of a model of one part: ids [T] i32 → logits [S, V] of each sequence's last row (`batch.lastRows`).
-   * @throws ModelError BAD_ARGUMENT where the model has several parts: a step runs on one backend.
+   * The whole forward pass of a model with one part: ids [T] i32 → logits [S, V] of each sequence's last row
+   * (`batch.lastRows`).
+   * @throws ModelError BAD_ARGUMENT for a model with several parts: a step runs on one backend.
    */
   forward(ids: Tensor, batch: AttentionBatch, cache: KvCache): Tensor;
-  /** The same with the logits of every row: [T, V]. */
+  /** `forward` with the logits of every row: [T, V]. */
   forwardAll(ids: Tensor, batch: AttentionBatch, cache: KvCache): Tensor;
   /** Frees the weights once no running step uses them. Disposing twice is harmless. */
   dispose(): void;
@@ -58,11 +60,12 @@ export interface LanguageModel {
 }
 
 /**
- * Loads the weights of an opened model and builds its forward pass. All tensors are checked before any is loaded; on
- * failure or abort nothing stays behind, on any backend.
- * @param places a backend for the whole model, or ranges that hold every layer once, in order. The embedding is loaded with the
- * first, the output projection with the last; where they are one matrix, both load it.
- * @throws ModelError MISSING_WEIGHT, BAD_WEIGHT_SHAPE, UNKNOWN_FORMAT, BAD_ARGUMENT or ABORTED; BackendError OUT_OF_MEMORY, BAD_WEIGHT, UNSUPPORTED, WRONG_CONTRACT.
+ * Loads the weights of an opened model and builds its forward pass. Checks all tensors before loading any. Failure or
+ * abort frees everything, on every backend.
+ * @param places a backend for the whole model, or ranges that together hold every layer once, in order. The first range
+ * also loads the embedding, the last the output projection; a tied matrix is loaded by both.
+ * @throws ModelError MISSING_WEIGHT, BAD_WEIGHT_SHAPE, UNKNOWN_FORMAT, BAD_ARGUMENT or ABORTED; BackendError
+ * OUT_OF_MEMORY, BAD_WEIGHT, UNSUPPORTED, WRONG_CONTRACT.
  */
 export async function loadLanguageModel(
   file: ModelFile,
@@ -81,7 +84,7 @@ export async function loadLanguageModel(
 const isList = (places: Backend | readonly PartPlace[]): places is readonly PartPlace[] =>
   Array.isArray(places);
 
-/** The parameters that the layers of a range, or the end of the model that is with them, read. */
+/** The parameters of a range of layers; the first and last ranges include the model's ends. */
 function weightsOf(
   { from, to }: LayerRange,
   resolved: readonly ResolvedWeight[],
@@ -115,7 +118,7 @@ async function loadParts(
   }
 }
 
-/** Each part's progress, as part of the whole. */
+/** Converts each part's progress to progress of the whole model. */
 function progressOfParts(parts: readonly (readonly ResolvedWeight[])[], { onProgress }: LoadOptions) {
   const bytes = parts.map((part) => part.reduce((sum, { tensor }) => sum + storedBytes(tensor), 0));
   const sum = (some: readonly number[]) => some.reduce((a, b) => a + b, 0);
@@ -124,7 +127,7 @@ function progressOfParts(parts: readonly (readonly ResolvedWeight[])[], { onProg
     (({ loaded }) => onProgress({ loaded: sum(bytes.slice(0, p)) + loaded, total: sum(bytes) }));
 }
 
-/** Puts loaded weights where the architecture looks for them: by the fields of table T, of which `resolved` has all that are needed. */
+/** Loaded weights by the fields of table T; `resolved` must hold all required fields. */
 export function byField<T extends AnyLoadedWeights = AnyLoadedWeights>(
   resolved: readonly ResolvedWeight[],
   weights: readonly Weight[],
@@ -208,7 +211,7 @@ class DecoderModel implements LanguageModel {
     if (parts.length === 1) return this.last;
     throw new ModelError(
       'BAD_ARGUMENT',
-      `[forward] the model has ${parts.length} parts, each on a backend of its own: run a step for each of model.parts, then model.logits`,
+      `[forward] the model has ${parts.length} parts, each on its own backend: run a step for each of model.parts, then model.logits`,
     );
   }
 }

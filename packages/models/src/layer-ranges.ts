@@ -4,7 +4,7 @@ export interface LayerRange {
   readonly to: number;
 }
 
-/** For messages, both ends included: '0-11'. */
+/** For messages, both ends inclusive: '0-11'. */
 export const showRange = ({ from, to }: LayerRange): string =>
   to - from === 1 ? `${from}` : `${from}-${to - 1}`;
 
@@ -12,7 +12,7 @@ export const showRange = ({ from, to }: LayerRange): string =>
 export const showLayers = (range: LayerRange): string =>
   `${range.to - range.from === 1 ? 'layer' : 'layers'} ${showRange(range)}`;
 
-/** What is wrong with ranges that should hold every layer of a model once, in order; undefined where nothing is. */
+/** The fault of ranges that must hold every layer once, in order; undefined: no fault. */
 export function rangeFault(ranges: readonly LayerRange[], layers: number): string | undefined {
   let next = 0;
   for (const range of ranges) {

@@ -1,6 +1,6 @@
 import type { WeightTable } from './weights/weight-table.js';
 
-/** The parameters of Llama. Biases exist in few models (`attention_bias`, `mlp_bias`). */
+/** The parameters of Llama. Few models have biases (`attention_bias`, `mlp_bias`). */
 export const llamaWeights = {
   model: {
     embedding: {

@@ -13,7 +13,7 @@ import { llamaWeights } from './llama-weights.js';
 import { mixtral } from './mixtral.js';
 import type { LoadedWeights } from './weights/weight-table.js';
 
-/** Llama 2 and 3.x (Touvron et al. 2023): GGUF stores q and k so that neighbouring elements rotate together. */
+/** Llama 2 and 3.x (Touvron et al. 2023). In GGUF files, q and k rotate neighbouring elements ('interleaved'). */
 export const llama = {
   name: 'llama',
   names: { gguf: ['llama'], huggingFace: ['LlamaForCausalLM', 'llama'] },

@@ -5,7 +5,7 @@ import { mistralWindows } from './config/windows.js';
 import { llamaDecoder } from './llama.js';
 import { llamaWeights } from './llama-weights.js';
 
-/** Mistral (Jiang et al. 2023): Llama with a sliding window. Its GGUF files call themselves llama. */
+/** Mistral (Jiang et al. 2023): Llama with a sliding window. In GGUF files its architecture is 'llama'. */
 export const mistral = {
   name: 'mistral',
   names: { gguf: [], huggingFace: ['MistralForCausalLM', 'mistral'] },

@@ -16,7 +16,7 @@ import type { LoadedWeights, WeightTable } from './weights/weight-table.js';
 
 const expertNames = ['model.layers.{i}.block_sparse_moe', { gate: 'w1', up: 'w3', down: 'w2' }] as const;
 
-/** Llama's parameters, with a router and experts in place of the feed-forward. */
+/** Llama's parameters; router and experts replace the feed-forward. */
 export const mixtralWeights = {
   model: llamaWeights.model,
   layer: {
@@ -26,7 +26,7 @@ export const mixtralWeights = {
   },
 } as const satisfies WeightTable;
 
-/** Mixtral (Jiang et al. 2024): Mistral with experts. Its GGUF files call themselves llama. */
+/** Mixtral (Jiang et al. 2024): Mistral with experts. In GGUF files its architecture is 'llama'. */
 export const mixtral = {
   name: 'mixtral',
   names: { gguf: [], huggingFace: ['MixtralForCausalLM', 'mixtral'] },
@@ -39,7 +39,7 @@ export const mixtral = {
   build: mixtralDecoder,
 } satisfies Architecture;
 
-/** A layer of Mixtral: Mistral's attention, and a mixture of experts. (Some merges have dense layers among them.) */
+/** Mixtral's decoder: Mistral's attention and a mixture of experts. Some merged models also have dense layers. */
 function mixtralDecoder(b: Backend, w: LoadedWeights<typeof mixtralWeights>, config: DecoderConfig): Decoder {
   const attention = selfAttention(b, config);
   const experts = sparseFeedForward(b, config);

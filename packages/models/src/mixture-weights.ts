@@ -10,14 +10,14 @@ const isSparse = ({ mixture }: DecoderConfig, layer: number): boolean => mixture
 const isDense = (config: DecoderConfig, layer: number): boolean => !isSparse(config, layer);
 const { gate, up, down } = llamaWeights.layer;
 
-/** Llama's feed-forward, in the layers that have no experts. */
+/** Llama's feed-forward, in layers without experts. */
 export const denseFeedForward = {
   gate: { ...gate, when: isDense },
   up: { ...up, when: isDense },
   down: { ...down, when: isDense },
 } as const satisfies Readonly<Record<string, WeightEntry>>;
 
-/** The matrices of all experts of a layer as one stack: [E, N, K]. */
+/** A layer's expert matrices as one stack: [E, N, K]. */
 const stack = (gguf: string, huggingFace: string, shape: (config: DecoderConfig) => readonly number[]) => ({
   gguf: `blk.{i}.${gguf}_exps.weight`,
   ggufApart: `blk.{i}.${gguf}.{e}.weight`,
@@ -27,7 +27,7 @@ const stack = (gguf: string, huggingFace: string, shape: (config: DecoderConfig)
   used: ({ mixture }: DecoderConfig) => mixture!.chosen / mixture!.experts,
 });
 
-/** What Hugging Face files call an expert's matrices. */
+/** Names of an expert's matrices in Hugging Face files. */
 interface ExpertNames {
   readonly gate: string;
   readonly up: string;
@@ -36,7 +36,7 @@ interface ExpertNames {
 
 /**
  * The parameters of a mixture of experts.
- * @param block what Hugging Face files call it in layer {i}
+ * @param block the mixture's name in Hugging Face files, for layer {i}
  */
 export const mixtureEntries = (block: string, names: ExpertNames) =>
   ({
@@ -57,13 +57,13 @@ export const mixtureEntries = (block: string, names: ExpertNames) =>
     ]),
   }) as const satisfies Readonly<Record<string, WeightEntry>>;
 
-/** Matrices of experts in one file: the largest models have some 70 000. */
+/** Most expert matrices of one file; the largest models have about 70 000. */
 const mostMatrices = 2 ** 20;
 
 /**
- * Files with the experts of a layer as two stacks, as transformers 5 holds them, by the names of the table: gate over up
- * [E, 2F, D], and down [E, D, F]. A stack whose values depend on more than its bytes stays, and is then missed by its name.
- * @throws ModelError BAD_WEIGHT_SHAPE where the stacks have more matrices than is believed.
+ * Splits the stacked experts of transformers 5 into the table's names. Stacks per layer: gate over up [E, 2F, D], and
+ * down [E, D, F]. A stack with scales or zero points is not split; it is then reported as a missing weight.
+ * @throws ModelError BAD_WEIGHT_SHAPE for more than 2²⁰ matrices.
  */
 export const splitExperts =
   (block: string, names: ExpertNames) =>
@@ -79,19 +79,19 @@ export const splitExperts =
       if (matrices > mostMatrices)
         throw new ModelError(
           'BAD_WEIGHT_SHAPE',
-          `${file.paths[0]}: tensor '${tensor.name}' [${tensor.shape}] brings the matrices of experts to ${matrices}; at most ${mostMatrices} are believed`,
+          `${file.paths[0]}: tensor '${tensor.name}' [${tensor.shape}] brings the matrices of experts to ${matrices}; at most ${mostMatrices} are allowed`,
         );
       return perExpert(tensor, at, parts);
     });
   };
 
-/** The matrices of an expert that lie on top of each other in a stack. */
+/** The matrices of an expert in a fused stack, top to bottom. */
 function fusedParts(part: string, { gate, up, down }: ExpertNames): readonly string[] | undefined {
   if (part === 'experts.gate_up_proj') return [gate, up];
   return part === 'experts.down_proj' ? [down] : undefined;
 }
 
-/** A stack [E, n · N, K] as E · n matrices. */
+/** A stack [E, n · N, K] → E · n matrices [N, K]. */
 function perExpert(tensor: FileTensor, block: string, parts: readonly string[]): readonly FileTensor[] {
   const [experts = 0, rows = 0, columns = 0] = tensor.shape;
   if (tensor.shape.length !== 3) return [tensor];

@@ -26,19 +26,19 @@ export interface GgufModelFile<A = Architecture, C = DecoderConfig> extends Open
   readonly metadata: ReadonlyMap<string, MetadataValue>;
 }
 
-/** A model in the form of Hugging Face transformers. */
+/** A model in Hugging Face transformers' layout. */
 export interface HuggingFaceModelFile<A = Architecture, C = DecoderConfig> extends OpenedModel<A, C> {
   readonly kind: 'huggingFace';
-  /** config.json as it is. */
+  /** The parsed config.json. */
   readonly metadata: Readonly<Record<string, unknown>>;
-  /** Paths of the files beside it that concern text: those of `companionNames` that exist. */
+  /** Paths of `companionNames` that exist beside config.json. */
   readonly companions: Readonly<Partial<Record<CompanionName, string>>>;
 }
 
-/** A model that has been opened: its configuration and where its tensors are. No weight has been read. */
+/** An opened model: its configuration and the places of its tensors. No weight has been read. */
 export type ModelFile = GgufModelFile | HuggingFaceModelFile;
 
-/** Files beside config.json that a tokenizer or a generator reads. */
+/** Files beside config.json for the tokenizer and the generator. */
 export const companionNames = [
   'tokenizer.json',
   'tokenizer_config.json',
@@ -54,10 +54,10 @@ export type CompanionName = (typeof companionNames)[number];
 
 /**
  * Opens a model: a GGUF file (any part of a split one), a safetensors file or index beside its config.json, or a folder with
- * either. Reads headers and configuration only.
- * @param options.config the configuration of a safetensors model that is not called config.json
+ * one of these. Reads headers and configuration only.
+ * @param options.config configuration file of a safetensors model, if not config.json
  * @throws ModelError NOT_FOUND, NO_MODEL, AMBIGUOUS_MODEL, UNKNOWN_ARCHITECTURE, WRONG_KIND, BAD_CONFIG or UNSUPPORTED_CONFIG;
- * FileError of @quern/quant where a file is broken or has a tensor of an unknown format.
+ * FileError of @quern/quant for a broken file or a tensor of unknown format.
  */
 export async function openModelFile(
   path: string,
@@ -120,7 +120,7 @@ async function openHuggingFaceModel(path: string, configPath: string): Promise<H
   return { kind: 'huggingFace', path, architecture, config, weights, metadata, companions };
 }
 
-/** The class it was saved from tells more than the type: a classifier has another head. */
+/** `architectures` (the saved class) is preferred over `model_type`: a classifier's class differs by its head. */
 export function architectureName(settings: Settings): string {
   const [first] = settings.texts('architectures') ?? [];
   return first ?? settings.text('model_type');

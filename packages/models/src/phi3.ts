@@ -10,7 +10,7 @@ import type { WeightEntry, WeightTable } from './weights/weight-table.js';
 
 const { attnNorm, attnOutput, ffnNorm, down } = llamaWeights.layer;
 
-/** Heads [from, from + count) of q, k and v on top of each other: [(H + 2 Hk) · d, D]. */
+/** Rows of `count` heads from head `from` on in the fused q, k, v: [(H + 2 Hk) · d, D]. */
 const inQkv = (from: (c: DecoderConfig) => number, count: (c: DecoderConfig) => number) =>
   ({
     gguf: 'blk.{i}.attn_qkv.weight',
@@ -19,7 +19,7 @@ const inQkv = (from: (c: DecoderConfig) => number, count: (c: DecoderConfig) => 
     rows: (c) => ({ from: from(c) * c.headDim, of: (c.heads + 2 * c.kvHeads) * c.headDim }),
   }) as const satisfies WeightEntry;
 
-/** The first or the second half of gate over up: [2 F, D]. */
+/** The gate (0) or up (1) half of the fused [2 F, D]. */
 const inGateUp = (half: 0 | 1) =>
   ({
     gguf: 'blk.{i}.ffn_up.weight',
@@ -28,7 +28,7 @@ const inGateUp = (half: 0 | 1) =>
     rows: (c) => ({ from: half * c.feedForward, of: 2 * c.feedForward }),
   }) as const satisfies WeightEntry;
 
-/** Llama's parameters without biases, of which q, k and v are one tensor, and gate and up another. */
+/** Llama's parameters without biases; q, k, v are fused into one tensor, gate and up into another. */
 export const phi3Weights = {
   model: llamaWeights.model,
   layer: {
@@ -51,7 +51,8 @@ export const phi3Weights = {
 } as const satisfies WeightTable;
 
 /**
- * Phi-3 and Phi-4-mini (Abdin et al. 2024, 2025): Llama, of whose heads a part may rotate, with LongRoPE in models of long context.
+ * Phi-3 and Phi-4-mini (Abdin et al. 2024, 2025): Llama with partial rotation of heads; LongRoPE in models of long
+ * context.
  */
 export const phi3 = {
   name: 'phi3',
@@ -68,7 +69,7 @@ export const phi3 = {
   configFromGguf: (source) => decoderConfigFromGguf(source, 'halves'),
   configFromHuggingFace: ({ settings, ...source }) => {
     refuseBiases(settings);
-    const known = settings.withDefaults({ rms_norm_eps: 1e-5, max_position_embeddings: 4096 }); // of Phi3Config
+    const known = settings.withDefaults({ rms_norm_eps: 1e-5, max_position_embeddings: 4096 }); // defaults of Phi3Config
     return decoderConfigFromHuggingFace({ ...source, settings: known }, mixtralWindows, {
       partialRotary: true,
     });

@@ -8,7 +8,7 @@ import type { WeightEntry, WeightTable } from './weights/weight-table.js';
 
 const { layer } = llamaWeights;
 
-/** Llama's parameters, with the biases of q, k and v no longer optional. */
+/** Llama's parameters; the biases of q, k and v are required. */
 const qwen2Weights = {
   model: llamaWeights.model,
   layer: { ...layer, qBias: needed(layer.qBias), kBias: needed(layer.kBias), vBias: needed(layer.vBias) },

@@ -18,7 +18,7 @@ const expertNames = [
   { gate: 'gate_proj', up: 'up_proj', down: 'down_proj' },
 ] as const;
 
-/** Qwen3's parameters, with a router and experts in place of the feed-forward, in all layers or in some. */
+/** Qwen3's parameters; router and experts replace the feed-forward, in all or some layers. */
 export const qwen3MoeWeights = {
   model: qwen3Weights.model,
   layer: {
@@ -41,7 +41,7 @@ export const qwen3Moe = {
   build: qwen3MoeDecoder,
 } satisfies Architecture;
 
-/** A layer of Qwen3-MoE: Qwen3's attention, and a mixture of fine-grained experts, none of them shared. */
+/** Qwen3-MoE's decoder: Qwen3's attention and fine-grained experts, without a shared expert. */
 function qwen3MoeDecoder(
   b: Backend,
   w: LoadedWeights<typeof qwen3MoeWeights>,

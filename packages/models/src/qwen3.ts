@@ -12,7 +12,7 @@ import type { Decoder } from './decoder.js';
 import { llamaWeights } from './llama-weights.js';
 import type { LoadedWeights, WeightTable } from './weights/weight-table.js';
 
-/** Llama's parameters, and a norm for the heads of q and of k. */
+/** Llama's parameters, and norms for the heads of q and k. */
 export const qwen3Weights = {
   model: llamaWeights.model,
   layer: {
@@ -30,15 +30,15 @@ export const qwen3Weights = {
   },
 } as const satisfies WeightTable;
 
-/** The weights of an attention whose heads are normed. */
+/** Attention weights with head norms. */
 export interface Qwen3AttentionWeights extends AttentionWeights {
-  /** [d], for every head of q alike. */
+  /** [d], the same for every head of q. */
   readonly qNorm: Weight;
-  /** [d], for every head of k alike. */
+  /** [d], the same for every head of k. */
   readonly kNorm: Weight;
 }
 
-/** Qwen3, the dense models (Qwen Team 2025): every head of q and k is normed before it rotates. */
+/** Qwen3, dense models (Qwen Team 2025): heads of q and k are normed before the rotation. */
 export const qwen3 = {
   name: 'qwen3',
   names: { gguf: ['qwen3'], huggingFace: ['Qwen3ForCausalLM', 'qwen3'] },
@@ -49,7 +49,7 @@ export const qwen3 = {
   build: qwen3Decoder,
 } satisfies Architecture;
 
-/** Qwen3's attention: RMSNorm(q) and RMSNorm(k), head by head, before the rotation. x [T, D], already normed → [T, D]. */
+/** Qwen3's attention: RMSNorm of every head of q and k before the rotation. x [T, D], normed → [T, D]. */
 export function qwen3Attention(b: Backend, config: DecoderConfig) {
   const project = projectHeads(b, config);
   const attend = attendCache(b, config);

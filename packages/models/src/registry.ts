@@ -25,8 +25,8 @@ const isEncoder = (architecture: Architecture | EncoderArchitecture): architectu
 const namingOf: Readonly<Record<Naming, string>> = { gguf: 'GGUF', huggingFace: 'Hugging Face' };
 
 /**
- * Adds an architecture, so that files which carry one of its names open.
- * @throws ModelError DUPLICATE_ARCHITECTURE where a name is taken.
+ * Adds an architecture: files with one of its names can then be opened.
+ * @throws ModelError DUPLICATE_ARCHITECTURE if a name is taken.
  */
 export function registerArchitecture(architecture: Architecture | EncoderArchitecture): void {
   for (const naming of ['gguf', 'huggingFace'] as const)
@@ -42,9 +42,9 @@ export function registerArchitecture(architecture: Architecture | EncoderArchite
 }
 
 /**
- * The decoder that files of one kind call `name`.
+ * The decoder with `name` in files of one kind.
  * @param path the file, for the message
- * @throws ModelError UNKNOWN_ARCHITECTURE, with the names that are known, or WRONG_KIND for an encoder or a speech model.
+ * @throws ModelError UNKNOWN_ARCHITECTURE, with the known names, or WRONG_KIND for an encoder or a speech model.
  */
 export function findArchitecture(naming: Naming, name: string, path: string): Architecture {
   const found = find(naming, name, path);
@@ -53,9 +53,9 @@ export function findArchitecture(naming: Naming, name: string, path: string): Ar
 }
 
 /**
- * The encoder that files of one kind call `name`.
+ * The encoder with `name` in files of one kind.
  * @param path the file, for the message
- * @throws ModelError UNKNOWN_ARCHITECTURE, with the names that are known, or WRONG_KIND for a decoder or a speech model.
+ * @throws ModelError UNKNOWN_ARCHITECTURE, with the known names, or WRONG_KIND for a decoder or a speech model.
  */
 export function findEncoder(naming: Naming, name: string, path: string): EncoderArchitecture {
   const found = find(naming, name, path);
@@ -102,4 +102,4 @@ const ours = [
   roberta,
   nomicBert,
 ];
-for (const architecture of ours) registerArchitecture(architecture); // by the same door as everybody's
+for (const architecture of ours) registerArchitecture(architecture);

@@ -2,16 +2,19 @@ import { createBackend as createCpu } from '@quern/backend-cpu';
 import { createBackend as createReference } from '@quern/backend-reference';
 import type { Backend } from '@quern/core';
 
-/** A backend to test on, and how many times the reference's tolerance its logits may differ. */
+/** A backend under test, and the allowed error of its logits in units of the reference's tolerance. */
 export interface TestedBackend {
   readonly name: string;
   readonly slack: number;
-  /** Activations are rounded to 8 bits for quantised weights, or to bf16 for those of 16: the share of the largest logit that it moves. */
+  /**
+   * Error from rounded activations, relative to the largest logit. q8: 8-bit activations of quantised weights; f16:
+   * bf16 activations of 16-bit weights.
+   */
   readonly rounding: { readonly q8: number; readonly f16: number };
   open(): Promise<Backend>;
 }
 
-/** Sums of float32 in another order: the logits of these models, up to about 3, move by a few ulps. */
+/** f32 sums in another order: logits up to about 3 change by a few ulps. */
 const float32Slack = 2;
 
 const isas =
@@ -19,7 +22,7 @@ const isas =
     ? ['scalar', 'neon', 'dotprod', 'i8mm']
     : ['scalar', 'avx2', 'avx512', 'avx512-vnni', 'avx512-bf16', 'amx'];
 
-/** The reference, and the CPU backend with every instruction set of this machine. */
+/** The reference backend, and the CPU backend with every instruction set of this machine. */
 export async function testedBackends(): Promise<TestedBackend[]> {
   const tested: TestedBackend[] = [
     { name: 'reference', slack: 1, rounding: { q8: 0, f16: 0 }, open: createReference },

@@ -29,7 +29,7 @@ const config = {
   vocab_size: 16,
 };
 
-/** A folder with a config.json and a safetensors file of one tensor. */
+/** A folder with a config.json and a safetensors file with one tensor. */
 function huggingFaceFolder(name: string, json: object | string): string {
   const path = folder(name);
   writeFileSync(
@@ -41,19 +41,19 @@ function huggingFaceFolder(name: string, json: object | string): string {
 }
 
 describe('paths', () => {
-  test('nothing there', async () => {
+  test('a missing path', async () => {
     await expect(openModelFile(scratch('nowhere.gguf'))).rejects.toEqual(
       refusal('NOT_FOUND', /nowhere\.gguf: there is no such/),
     );
   });
 
-  test('a folder without a model says what it looked for', async () => {
+  test('a folder without a model: the error lists the files looked for', async () => {
     await expect(openModelFile(folder('empty'))).rejects.toEqual(
       refusal('NO_MODEL', /config\.json .*\.gguf/),
     );
   });
 
-  test('a folder with two models lists them; with one, or one in parts, opens it', async () => {
+  test('a folder with two models: error; with one model, whole or split: opened', async () => {
     const path = folder('two');
     await writeLlama('two/a.gguf');
     expect((await openModelFile(path)).path).toBe(`${path}/a.gguf`);
@@ -63,21 +63,21 @@ describe('paths', () => {
     await expect(openModelFile(path)).rejects.toEqual(refusal('AMBIGUOUS_MODEL', /a\.gguf, c\.gguf/));
   });
 
-  test('safetensors without a configuration', async () => {
+  test('safetensors without config.json', async () => {
     writeZeros(scratch('lonely.safetensors'), { a: [2] });
     await expect(openModelFile(scratch('lonely.safetensors'))).rejects.toEqual(
       refusal('NO_MODEL', /there is no .*config\.json/),
     );
   });
 
-  test('a file that is no model', async () => {
+  test('a file that is not a model', async () => {
     writeFileSync(scratch('notes.txt'), 'milk, bread');
     await expect(openModelFile(scratch('notes.txt'))).rejects.toEqual(refusal('NOT_GGUF', /notes\.txt/));
   });
 });
 
 describe('architectures', () => {
-  test('an unknown one is named, with those that are known', async () => {
+  test('an unknown architecture: the error names it and the known ones', async () => {
     const path = await writeLlama('martian.gguf', { metadata: { 'general.architecture': 'martian' } });
     await expect(openModelFile(path)).rejects.toEqual(
       refusal('UNKNOWN_ARCHITECTURE', /'martian' is not known.*llama, qwen2, qwen3/),
@@ -88,13 +88,13 @@ describe('architectures', () => {
     );
   });
 
-  test('a name belongs to one', () => {
+  test('a name can be registered once', () => {
     expect(() => registerArchitecture({ ...llama, name: 'mine' })).toThrow(
       refusal('DUPLICATE_ARCHITECTURE', /'llama' already belongs/),
     );
   });
 
-  test('a third party adds one', async () => {
+  test('a third party registers an architecture', async () => {
     registerArchitecture({ ...llama, name: 'mine', names: { gguf: ['mine'], huggingFace: [] } });
     const renamed = Object.entries((await import('./model-files.js')).llamaMetadata).map(([key, value]) => [
       key.replace('llama.', 'mine.'),
@@ -131,23 +131,23 @@ describe('configurations', () => {
       { 'llama.block_count': undefined },
       /llama\.block_count is missing; expected a whole number from 1/,
     ],
-    ['of another type', { 'llama.embedding_length': 'wide' }, /llama\.embedding_length is "wide"/],
+    ['of wrong type', { 'llama.embedding_length': 'wide' }, /llama\.embedding_length is "wide"/],
     ['zero', { 'llama.attention.head_count': 0 }, /head_count is 0/],
     ['absurd', { 'llama.block_count': 4_000_000_000 }, /block_count is 4000000000; expected .* to 10000/],
-    ['beyond a number', { 'llama.context_length': 2n ** 63n }, /context_length is 9223372036854775808/],
+    ['above 2^53', { 'llama.context_length': 2n ** 63n }, /context_length is 9223372036854775808/],
     [
-      'heads that do not group',
+      'H not a multiple of Hk',
       { 'llama.attention.head_count_kv': 3 },
       /head_count_kv is 3; expected a divisor of .* 4/,
     ],
     [
-      'a width that heads do not divide',
+      'D not divisible by H',
       { 'llama.attention.head_count': 5, 'llama.attention.head_count_kv': 5 },
       /head_count is 5.*width 32/,
     ],
     ['heads of odd size', { 'llama.attention.key_length': 7 }, /key_length is 7.*even/],
     ['negative eps', { 'llama.attention.layer_norm_rms_epsilon': -0.5 }, /layer_norm_rms_epsilon is -0.5/],
-    ['another scaling', { 'llama.rope.scaling.type': 'spiral' }, /scaling\.type is "spiral"/],
+    ['an unknown scaling', { 'llama.rope.scaling.type': 'spiral' }, /scaling\.type is "spiral"/],
     [
       'kv heads that differ by layer',
       { 'llama.attention.head_count_kv': Int32Array.of(2, 4) },
@@ -169,7 +169,7 @@ describe('configurations', () => {
       /rope_scaling\.factor is 0/,
     ],
     [
-      'bounds that cross',
+      'bounds in wrong order',
       { rope_scaling: { type: 'llama3', factor: 2, low_freq_factor: 4, high_freq_factor: 1 } },
       'BAD_CONFIG',
       /high_freq_factor is 1/,
@@ -186,7 +186,7 @@ describe('configurations', () => {
       'UNSUPPORTED_CONFIG',
       /quant_method is "bitsandbytes"/,
     ],
-    ['another activation', { hidden_act: 'relu' }, 'UNSUPPORTED_CONFIG', /hidden_act is "relu"/],
+    ['an unknown activation', { hidden_act: 'relu' }, 'UNSUPPORTED_CONFIG', /hidden_act is "relu"/],
   ])('config.json: %s', async (name, json, code, message) => {
     await expect(openModelFile(huggingFaceFolder(name.replaceAll(' ', '-'), json))).rejects.toEqual(
       refusal(code, message),
@@ -202,7 +202,7 @@ describe('configurations', () => {
     'vocab_size',
     'max_position_embeddings',
   ];
-  test.each(sizes)('config.json: no impossible %s is believed', async (key) => {
+  test.each(sizes)('config.json: an impossible %s is refused', async (key) => {
     for (const size of [2 ** 53, 2 ** 40, 1.5, -1, 0, '8', null, [8], true]) {
       const folder = huggingFaceFolder(`impossible-${key}`, { [key]: size });
       const outcome = await openModelFile(folder)
@@ -213,7 +213,7 @@ describe('configurations', () => {
   });
 
   test.each(['d_model', 'encoder_layers', 'decoder_attention_heads', 'vocab_size', 'num_mel_bins'])(
-    'config.json of Whisper: no impossible %s is believed',
+    'Whisper’s config.json: an impossible %s is refused',
     async (key) => {
       for (const size of [2 ** 53, 2 ** 40, 1.5, -1, 0, '8']) {
         const folder = huggingFaceFolder(`whisper-${key}`, { ...whisperSizes, [key]: size });
@@ -222,12 +222,12 @@ describe('configurations', () => {
     },
   );
 
-  test('a mixture of experts that does not say how many a token passes', async () => {
+  test('a mixture of experts without the number of experts per token', async () => {
     const path = await writeLlama('moe.gguf', { metadata: { 'llama.expert_count': 8 } });
     await expect(openModelFile(path)).rejects.toEqual(refusal('BAD_CONFIG', /expert_used_count is missing/));
   });
 
-  test('rope_freqs of a wrong length', async () => {
+  test('rope_freqs of wrong length', async () => {
     const path = await writeLlama('freqs.gguf', {
       tensors: [...llamaTensors(), randomTensor('rope_freqs.weight', [3])],
     });
@@ -244,7 +244,7 @@ describe('weights', () => {
     );
   });
 
-  test('a tensor of another shape', async () => {
+  test('a tensor of wrong shape', async () => {
     const tensors = llamaTensors().map((tensor) =>
       tensor.name === 'blk.0.attn_k.weight' ? randomTensor(tensor.name, [32, 32]) : tensor,
     );

@@ -5,9 +5,9 @@ import { cacheFor, distance, kvOptions, runStep, sequenceLogits } from './run-mo
 import { describeShared, goldens, shared } from './shared-data.js';
 
 const models = ['tiny_llama', 'tiny_qwen2', 'tiny_qwen3'];
-const equal = 1e-6; // f32 stores between ops, whatever the batch
+const equal = 1e-6; // every op stores f32, in every batch
 
-describeShared('tiny-hf', 'a step gives the same logits however it is cut', () => {
+describeShared('tiny-hf', 'the logits do not depend on the chunks', () => {
   let backend: Backend;
   beforeAll(async () => {
     backend = await createBackend();
@@ -47,7 +47,7 @@ describeShared('tiny-hf', 'a step gives the same logits however it is cut', () =
       ).toBeLessThan(equal);
     });
 
-    test('two sequences in one batch, of different lengths, prefill beside decode', async () => {
+    test('two sequences of different lengths in one batch, prefill and decode', async () => {
       using model = await load(name);
       const [a, b] = [sequences[0]!, sequences[1]!];
       const [aloneA, aloneB] = [await sequenceLogits(model, a), await sequenceLogits(model, b)];

@@ -1,4 +1,4 @@
-// Files that change while their weights load.
+// Files that change during loading.
 import { appendFileSync, copyFileSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,13 +9,13 @@ afterAll(() => rmSync(folder, { recursive: true }));
 const path = join(folder, 'model.gguf');
 beforeEach(() => writeFileSync(path, 'weights'));
 
-/** Two weights that know when they have been disposed of. */
+/** Two weights that record their disposal. */
 function twoWeights() {
   const disposed: number[] = [];
   return { disposed, weights: [0, 1].map((i) => ({ dispose: () => void disposed.push(i) })) };
 }
 
-test('a file that stays as it is', async () => {
+test('an unchanged file', async () => {
   const { disposed, weights } = twoWeights();
   expect(await needUnchanged(new Set([path]), async () => weights)).toBe(weights);
   expect(disposed).toEqual([]);
@@ -32,7 +32,7 @@ test.each<[string, () => void]>([
     },
   ],
   ['removed', () => rmSync(path)],
-])('a file that is %s is an error, and nothing stays behind', async (_, change) => {
+])('a file that is %s: an error, all weights disposed', async (_, change) => {
   const { disposed, weights } = twoWeights();
   await new Promise((resolve) => setTimeout(resolve, 20)); // longer than a tick of the file system's clock
   const loading = needUnchanged(new Set([path]), async () => {

@@ -27,7 +27,7 @@ const fromGguf = async (
 ) => (await openModelFile(await writeLlama(name, { metadata, tensors: extra }))).config;
 
 describe('config.json', () => {
-  test('sizes, and the defaults of what is absent', () => {
+  test('sizes, and defaults of absent settings', () => {
     expect(fromJson(llama, {})).toEqual({
       layers: 4,
       width: 32,
@@ -94,18 +94,18 @@ describe('config.json', () => {
     expect(fromJson(llama, json).rope).toEqual({ theta: 10_000, layout: 'halves', ...rope });
   });
 
-  test('yarn widens the context', () => {
+  test('yarn extends the context', () => {
     const json = { rope_scaling: { rope_type: 'yarn', factor: 4, original_max_position_embeddings: 32 } };
     expect(fromJson(llama, json).context).toBe(128);
   });
 
-  test('Mistral windows every layer: as told, by default, or not at all', () => {
+  test('Mistral: a window in every layer, from the file, by default, or none', () => {
     expect(fromJson(mistral, { sliding_window: 7 }).windows).toEqual([7, 7, 7, 7]);
     expect(fromJson(mistral, {}).windows).toEqual([4096, 4096, 4096, 4096]);
     expect(fromJson(mistral, { sliding_window: null }).windows).toEqual([0, 0, 0, 0]);
   });
 
-  test('Qwen windows some layers, if it says so', () => {
+  test('Qwen: a window in some layers, if use_sliding_window', () => {
     const sliding = { use_sliding_window: true, sliding_window: 7 };
     expect(fromJson(qwen2, { ...sliding, use_sliding_window: false }).windows).toEqual([0, 0, 0, 0]);
     expect(fromJson(qwen2, { ...sliding, max_window_layers: 3 }).windows).toEqual([0, 0, 0, 7]);
@@ -116,7 +116,7 @@ describe('config.json', () => {
     );
   });
 
-  test('tying: the flag, or else the file', () => {
+  test('tied output: by the flag, else by the file’s tensors', () => {
     const tensor = {
       name: 'lm_head.weight',
       shape: [16, 32],
@@ -136,7 +136,7 @@ describe('config.json', () => {
 });
 
 describe('GGUF metadata', () => {
-  test('sizes; a missing output is a tied one', async () => {
+  test('sizes; without output tensor the output is tied', async () => {
     const tensors = llamaTensors().filter(({ name }) => name !== 'output.weight');
     expect(await fromGguf('tied.gguf', {}, tensors)).toEqual({
       layers: 2,
@@ -182,7 +182,7 @@ describe('GGUF metadata', () => {
     });
   });
 
-  test('a window for every layer, and one number per layer where all agree', async () => {
+  test('a window for every layer; a list with equal numbers per layer', async () => {
     const config = await fromGguf('window.gguf', {
       'llama.attention.sliding_window': 5,
       'llama.attention.head_count_kv': Int32Array.of(2, 2),
@@ -191,7 +191,7 @@ describe('GGUF metadata', () => {
     expect(config.kvHeads).toBe(2);
   });
 
-  test('the tensor rope_freqs is the scaling of Llama 3', async () => {
+  test('the tensor rope_freqs holds Llama 3’s scaling', async () => {
     const llama3 = {
       kind: 'llama3',
       factor: 8,
@@ -217,7 +217,7 @@ describe('GGUF metadata', () => {
   });
 });
 
-test('a window hides what lies before it, and only that', async () => {
+test('a window hides exactly the positions before it', async () => {
   using backend = await createBackend();
   const load = async (name: string, window?: number) =>
     loadLanguageModel(
@@ -230,7 +230,7 @@ test('a window hides what lies before it, and only that', async () => {
   const [full, cut] = [await sequenceLogits(all, ids), await sequenceLogits(windowed, ids)];
   expect(distance(full.slice(0, 3), cut.slice(0, 3))).toBe(0);
   expect(distance(full.slice(3), cut.slice(3))).toBeGreaterThan(1e-3);
-  const other = await sequenceLogits(windowed, [9, ...ids.slice(1)]); // two layers look back 2 · (3 − 1) = 4 positions
+  const other = await sequenceLogits(windowed, [9, ...ids.slice(1)]); // two layers reach 2 · (3 − 1) = 4 positions back
   expect(distance(other.slice(5), cut.slice(5))).toBe(0);
   expect(distance(other.slice(4, 5), cut.slice(4, 5))).toBeGreaterThan(0);
 });

@@ -1,4 +1,4 @@
-// Folders of quantised matrices to GGUF: the bytes that the floats which they mean give.
+// Quantised folders → GGUF: equal bytes to converting the dequantised floats.
 import { readFileSync } from 'node:fs';
 import { type MixName, openGguf, quantizeSource } from '@quern/quant';
 import { openModelFile, toGguf } from '../src/index.js';

@@ -27,7 +27,7 @@ async function converted(name: string, config: string) {
   return { file, path };
 }
 
-describeShared('tiny-hf', 'converted to GGUF, a model gives the logits of transformers', () => {
+describeShared('tiny-hf', 'converted to GGUF: the logits of transformers', () => {
   test.each(['llama', 'qwen2', 'qwen3', 'qwen3_moe'])('%s', async (name) => {
     const { path } = await converted(`tiny_${name}.safetensors`, `tiny_${name}_config.json`);
     const backend = await createBackend();
@@ -37,7 +37,7 @@ describeShared('tiny-hf', 'converted to GGUF, a model gives the logits of transf
       expect(distance(await sequenceLogits(model, ids), logits[i]!)).toBeLessThan(1e-5);
   });
 
-  test('llama gives the tensors of the GGUF file that llama.cpp’s converter wrote', async () => {
+  test('llama: the same tensors as from llama.cpp’s converter', async () => {
     const { path } = await converted('tiny_llama.safetensors', 'tiny_llama_config.json');
     const [ours, theirs] = [await openGguf(path), await openGguf(shared('tiny-hf', 'tiny_llama_f32.gguf'))];
     const listed = ({ tensors }: typeof ours) =>
@@ -45,7 +45,7 @@ describeShared('tiny-hf', 'converted to GGUF, a model gives the logits of transf
     expect(listed(ours)).toEqual(listed(theirs));
   });
 
-  test('an architecture that does not say how it is written is refused', async () => {
+  test('an architecture without a GGUF form is refused', async () => {
     const { gguf: _, ...silent } = llama;
     const file = await openModelFile(shared('tiny-hf', 'tiny_llama.safetensors'), {
       config: shared('tiny-hf', 'tiny_llama_config.json'),
@@ -56,7 +56,7 @@ describeShared('tiny-hf', 'converted to GGUF, a model gives the logits of transf
   });
 });
 
-describeShared('tiny-hf', 'what llama.cpp makes of a file otherwise is said', () => {
+describeShared('tiny-hf', 'notices for what llama.cpp computes differently', () => {
   test.each([
     [{ norm_topk_prob: false }, /do not sum to one/],
     [{ mlp_only_layers: [1] }, /no experts/],
@@ -76,16 +76,16 @@ describeShared('tiny-hf', 'what llama.cpp makes of a file otherwise is said', ()
 
 test.each([
   ['gemma3', { ...gemma3Config, query_pre_attn_scalar: 8 }, gemma3Parameters, undefined],
-  ['gemma3', gemma3Config, gemma3Parameters, /llama.cpp multiplies q·k by 0.3535.* in place of 0.3162/],
+  ['gemma3', gemma3Config, gemma3Parameters, /llama.cpp multiplies q·k by 0.3535.* instead of 0.3162/],
   [
     'gemma3',
     { ...gemma3Config, query_pre_attn_scalar: 8, sliding_window_pattern: 3 },
     gemma3Parameters,
-    /llama.cpp may let each 6th layer alone look back all the way/,
+    /llama.cpp may give full attention to every 6th layer only/,
   ],
   ['phi3', phiConfig, phiParameters, /llama.cpp has no windows in this architecture: .* 10 tokens/],
   ['phi3', { ...phiConfig, sliding_window: 48 }, phiParameters, undefined],
-])('%s: what llama.cpp computes otherwise is said', async (name, config, parameters, notice) => {
+])('%s: a notice for what llama.cpp computes differently', async (name, config, parameters, notice) => {
   const file = await openModelFile(writeFolder(`notice-${name}`, config, parameters));
   if (file.kind !== 'huggingFace') throw new Error('opened as GGUF');
   const notices: string[] = [];
@@ -97,7 +97,7 @@ describeShared('tiny-bert-hf-dir', 'an encoder of transformers, converted', () =
   test.each([
     ['tiny_bert', 'bert'],
     ['tiny_nomic', 'nomic-bert'],
-  ])('%s gives the vectors of its folder', async (name, architecture) => {
+  ])('%s: the same vectors as from its folder', async (name, architecture) => {
     const file = await openEncoderFile(shared('tiny-bert-hf-dir', name));
     if (file.kind !== 'huggingFace') throw new Error(`${name} opened as GGUF`);
     const path = scratch(`${name}.gguf`);

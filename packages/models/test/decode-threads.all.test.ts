@@ -1,4 +1,4 @@
-// Weights that JavaScript decodes while a model loads: large models on threads, of which none stays.
+// Weights that JavaScript decodes at loading: large models use threads, which end after loading.
 import { existsSync, readdirSync, truncateSync } from 'node:fs';
 import { createBackend } from '@quern/backend-reference';
 import type { Backend, Weight, WeightSource } from '@quern/core';
@@ -8,7 +8,7 @@ import { loadLanguageModel, openModelFile } from '../src/index.js';
 import { decodedSource } from '../src/weights/decode-weight.js';
 import { llamaMetadata, randomTensor, scratch } from './model-files.js';
 
-/** Vocabulary and width: 2^24 elements. */
+/** V and D: 2^24 elements. */
 const large = [2 ** 16, 256] as const;
 const small = { attn_q: [256, 256], attn_k: [128, 256], attn_v: [128, 256], attn_output: [256, 256] };
 const gated = { ffn_gate: [256, 256], ffn_up: [256, 256], ffn_down: [256, 256] };
@@ -42,8 +42,8 @@ async function writeModel(name: string, [vocabulary, width]: readonly [number, n
 
 const threadsNow = () => (existsSync('/proc/self/task') ? readdirSync('/proc/self/task').length : Number.NaN);
 
-/** Two threads that read dense weights and iq8, if asked to; it keeps what it is given. */
-async function keeper(formats: readonly string[] = []) {
+/** A backend with two threads that reads dense weights and `formats`; it records its sources. */
+async function recordingBackend(formats: readonly string[] = []) {
   const reference = await createBackend();
   const sources = new Map<string, WeightSource>();
   let mostThreads = 0;
@@ -63,34 +63,37 @@ async function keeper(formats: readonly string[] = []) {
   return { backend, sources, live: () => live, mostThreads: () => mostThreads };
 }
 
-test.each([[[]], [[iq8.name]]])('threads decode as this thread does (backend reads %j)', async (formats) => {
-  const { backend, sources, mostThreads } = await keeper(formats);
-  const file = await openModelFile(await writeModel('large.gguf'));
-  const before = threadsNow();
-  using _ = await loadLanguageModel(file, backend);
-  for (const name of ['token_embd.weight', 'blk.0.attn_k.weight']) {
-    const here = await decodedSource(backend, file.weights.tensors.get(name)!);
-    const { bytes, ...rest } = sources.get(name)!;
-    expect(rest).toMatchObject({ name: here.name, shape: here.shape, format: here.format });
-    expect(Buffer.compare(bytes as Uint8Array, here.bytes as Uint8Array)).toBe(0);
-    expect((bytes as Uint8Array).buffer).toBeInstanceOf(ArrayBuffer); // no other thread can change it
-  }
-  if (!Number.isNaN(before)) {
-    expect(mostThreads()).toBeGreaterThan(before);
-    expect(threadsNow()).toBeLessThanOrEqual(before);
-  }
-});
+test.each([[[]], [[iq8.name]]])(
+  'decoding threads give the main thread’s bytes (backend reads %j)',
+  async (formats) => {
+    const { backend, sources, mostThreads } = await recordingBackend(formats);
+    const file = await openModelFile(await writeModel('large.gguf'));
+    const before = threadsNow();
+    using _ = await loadLanguageModel(file, backend);
+    for (const name of ['token_embd.weight', 'blk.0.attn_k.weight']) {
+      const here = await decodedSource(backend, file.weights.tensors.get(name)!);
+      const { bytes, ...rest } = sources.get(name)!;
+      expect(rest).toMatchObject({ name: here.name, shape: here.shape, format: here.format });
+      expect(Buffer.compare(bytes as Uint8Array, here.bytes as Uint8Array)).toBe(0);
+      expect((bytes as Uint8Array).buffer).toBeInstanceOf(ArrayBuffer); // not shared
+    }
+    if (!Number.isNaN(before)) {
+      expect(mostThreads()).toBeGreaterThan(before);
+      expect(threadsNow()).toBeLessThanOrEqual(before);
+    }
+  },
+);
 
 test('a small model starts no thread', async () => {
-  const { backend, mostThreads } = await keeper();
+  const { backend, mostThreads } = await recordingBackend();
   const file = await openModelFile(await writeModel('small.gguf', [512, 256]));
   const before = threadsNow();
   using _ = await loadLanguageModel(file, backend);
   if (!Number.isNaN(before)) expect(mostThreads()).toBeLessThanOrEqual(before);
 });
 
-test('a file that shrinks and an abort end the threads, with the error they end with', async () => {
-  const { backend, live } = await keeper();
+test('a truncated file or an abort ends the threads with its error', async () => {
+  const { backend, live } = await recordingBackend();
   const path = await writeModel('ending.gguf');
   const file = await openModelFile(path);
   const before = threadsNow();

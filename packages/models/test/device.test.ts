@@ -1,4 +1,4 @@
-// Every architecture on a device with memory of its own: the numbers of the reference backend.
+// Every architecture on a device with its own memory: equal to the reference backend.
 import { createBackend as createReference } from '@quern/backend-reference';
 import { type Backend, contiguousKvCache, defineBackend, inputBatch } from '@quern/core';
 import { testDevice } from '../../conformance/test/device/driver.js';
@@ -101,13 +101,13 @@ afterAll(() => {
   reference.dispose();
 });
 
-/** The results of both backends, which must be close to each other. */
+/** Runs on both backends and compares the results. */
 async function needClose(run: (backend: Backend) => Promise<ArrayLike<number>>): Promise<void> {
   const [got, want] = [await run(device), await run(reference)];
   expect(got).toHaveLength(want.length);
   let furthest = 0;
   for (let i = 0; i < want.length; i++) furthest = Math.max(furthest, Math.abs(got[i]! - want[i]!));
-  expect(furthest).toBeLessThan(1e-4); // NaN is not
+  expect(furthest).toBeLessThan(1e-4); // fails for NaN too
 }
 
 describe.each([
@@ -135,7 +135,7 @@ test('BERT: the embeddings of a batch', async () => {
   });
 });
 
-test('Whisper: a window of sound and a text', async () => {
+test('Whisper: one window of audio and one text', async () => {
   const path = scratch('device-whisper.gguf');
   await makeSyntheticSpeechModel(path, { shape: 'whisper-test', format: 'f32' });
   await needClose(async (backend) => {

@@ -57,7 +57,7 @@ const config = {
   max_position_embeddings: 20,
 };
 
-/** A folder with a config.json, weights of zeros, and other files. */
+/** A folder with a config.json, zero weights, and other files. */
 function folderOf(
   name: string,
   settings: object,
@@ -74,7 +74,7 @@ function folderOf(
 const prefixed = (prefix: string, shapes: Readonly<Record<string, readonly number[]>>) =>
   Object.fromEntries(Object.entries(shapes).map(([name, shape]) => [`${prefix}${name}`, shape]));
 
-test('RoBERTa begins after the padding token’s row, and its classifier is BERT’s by another name', async () => {
+test('RoBERTa: first position after the padding row; classifier under another name', async () => {
   const head = {
     'classifier.dense.weight': matrix(),
     'classifier.dense.bias': [D],
@@ -94,7 +94,7 @@ test('RoBERTa begins after the padding token’s row, and its classifier is BERT
   expect(Array.from(logits)).toEqual([0, 0]);
 });
 
-test('pooling, normalisation, length and prompts are read from the files of sentence-transformers', async () => {
+test('pooling, normalisation, length and prompts from sentence-transformers’ files', async () => {
   const folder = folderOf('st', { architectures: ['BertModel'] }, encoder, {
     '1_Pooling/config.json': { pooling_mode_cls_token: true, pooling_mode_mean_tokens: false },
     'modules.json': [{ type: 'sentence_transformers.models.Transformer' }],
@@ -109,22 +109,27 @@ test('pooling, normalisation, length and prompts are read from the files of sent
 
 test.each<[string, object, Readonly<Record<string, unknown>>, string]>([
   [
-    'a pooling that is not computed',
+    'an unsupported pooling',
     {},
     { '1_Pooling/config.json': { pooling_mode_max_tokens: true } },
     'cls, mean or last',
   ],
-  ['a matrix after the pooling', {}, { 'modules.json': [{ type: 'x.models.Dense' }] }, 'no matrix follows'],
-  ['relative positions', { position_embedding_type: 'relative_key' }, {}, 'absolute positions'],
-  ['another activation', { hidden_act: 'relu' }, {}, 'gelu'],
-  ['modules that are no list', {}, { 'modules.json': { type: 'x' } }, 'a list of JSON objects'],
   [
-    'prompts that are no texts',
+    'a matrix after the pooling',
+    {},
+    { 'modules.json': [{ type: 'x.models.Dense' }] },
+    'a matrix after the pooling is not supported',
+  ],
+  ['relative positions', { position_embedding_type: 'relative_key' }, {}, 'absolute positions'],
+  ['an unsupported activation', { hidden_act: 'relu' }, {}, 'gelu'],
+  ['modules that are not a list', {}, { 'modules.json': { type: 'x' } }, 'a list of JSON objects'],
+  [
+    'prompts that are not strings',
     {},
     { 'config_sentence_transformers.json': { prompts: { query: 1 } } },
     'a string',
   ],
-  ['sizes that cannot be', { hidden_size: 2 ** 40 }, {}, 'hidden_size'],
+  ['impossible sizes', { hidden_size: 2 ** 40 }, {}, 'hidden_size'],
   ['heads that do not divide the width', { num_attention_heads: 3 }, {}, 'a divisor of the width 8'],
 ])('%s: refused', async (name, settings, files, message) => {
   const folder = folderOf(
@@ -136,7 +141,7 @@ test.each<[string, object, Readonly<Record<string, unknown>>, string]>([
   await expect(openEncoderFile(folder)).rejects.toThrow(message);
 });
 
-test('Nomic’s own names: q, k and v lie on top of each other', () => {
+test('Nomic’s names: fused q, k and v', () => {
   const own = tensorsOf({
     'encoder.layers.3.attn.Wqkv.weight': matrix(3 * D),
     'encoder.layers.3.mlp.fc12.weight': matrix(),

@@ -11,7 +11,7 @@ import {
 import { testedBackends } from './backends.js';
 import { describeShared, readJson, shared } from './shared-data.js';
 
-/** The largest difference between two lists of numbers; Infinity where sizes differ. */
+/** The largest difference between two lists of numbers; Infinity for different lengths. */
 const distance = (a: ArrayLike<number>, b: ArrayLike<number>): number =>
   a.length === b.length
     ? Math.max(...Array.from(a, (value, i) => Math.abs(value - b[i]!)))
@@ -35,7 +35,7 @@ for (const { name: on, slack, open } of await testedBackends())
     });
     afterAll(() => backend.dispose());
 
-    test('bert: states after the last layer, of one text and of all in one ragged batch', async () => {
+    test('bert: hidden states of one text, and of all in a ragged batch', async () => {
       using model = await loadEncoder(await tinyModel('bert'), backend);
       const golden = readJson('tiny-hf', 'tiny_bert_hidden.json');
       const texts: EncodedText[] = golden.sequences.map((ids: number[], i: number) => ({
@@ -47,8 +47,8 @@ for (const { name: on, slack, open } of await testedBackends())
         expect(distance(await hiddenOf(model, [text]), golden.hidden[i].flat())).toBeLessThan(slack * 1e-5);
     });
 
-    // The golden's encoder saw the padding too, and only its mean left it out.
-    test('e5: the mean of the real tokens of each text, of length 1', async () => {
+    // The golden's encoder also computed padding rows; only its mean excluded them.
+    test('e5: mean of the real tokens, normalised to length 1', async () => {
       using model = await loadEncoder(await tinyModel('e5'), backend);
       const { sequences, real_tokens, embeddings } = readJson('tiny-hf', 'tiny_e5_embed.json');
       for (const [i, ids] of sequences.entries()) {
@@ -61,7 +61,7 @@ for (const { name: on, slack, open } of await testedBackends())
     });
 
     test.each(['tiny_bert', 'tiny_nomic'])(
-      '%s, a folder: ragged batches equal to one by one',
+      '%s, a folder: ragged batches equal single texts',
       async (name) => {
         const file = await openEncoderFile(shared('tiny-bert-hf-dir', name));
         expect(file.config).toMatchObject({ pooling: 'mean', layers: 2, width: 32, heads: 4 });
@@ -79,8 +79,8 @@ for (const { name: on, slack, open } of await testedBackends())
     );
   });
 
-describeShared('tiny-hf', 'encoders and what they refuse', () => {
-  test('weights stay until the last replica is disposed', async () => {
+describeShared('tiny-hf', 'encoders: replicas, batches, refusals', () => {
+  test('the last replica frees the weights', async () => {
     using backend = await createReference();
     const first = embedBackend(await loadEncoder(await tinyModel('bert'), backend));
     const second = first.replica();
@@ -92,7 +92,7 @@ describeShared('tiny-hf', 'encoders and what they refuse', () => {
     await expect(second.embedBatch([{ ids: [1] }])).rejects.toMatchObject({ code: 'DISPOSED' });
   });
 
-  test('calls that overlap, and that follow each other, give what each gives alone', async () => {
+  test('concurrent and sequential calls equal single calls', async () => {
     using backend = await createReference();
     using embedder = embedBackend(await loadEncoder(await tinyModel('bert'), backend));
     const texts = [1, 2, 3, 4].map((first) => ({ ids: [first, 5, 9] }));
@@ -109,7 +109,7 @@ describeShared('tiny-hf', 'encoders and what they refuse', () => {
     expect(await embedder.embedBatch([texts[0]!])).toEqual(expected[0]);
   });
 
-  test('a batch of a size that comes again is captured, and captured ones are kept while they are few and small', async () => {
+  test('the second batch of a size is captured; captures are bounded in number and size', async () => {
     using backend = await createReference();
     const captured: CapturedGraph[] = [];
     const graph = backend.graph!;
@@ -138,16 +138,16 @@ describeShared('tiny-hf', 'encoders and what they refuse', () => {
     const whole = await embedder.embedBatch(batch(60, 1));
     const controller = new AbortController();
     const aborted = embedder.embedBatch(batch(60, 2), { signal: controller.signal });
-    setImmediate(() => controller.abort()); // in the middle: a batch takes many turns of the event loop
+    setImmediate(() => controller.abort()); // during the batch, which takes many turns of the event loop
     await expect(aborted).rejects.toMatchObject({ code: 'ABORTED' });
     expect(await embedder.embedBatch(batch(60, 1))).toEqual(whole);
-    for (let times = 0; times < 2; times++) await embedder.embedBatch(batch(65, 1)); // more than a step should have
+    for (let times = 0; times < 2; times++) await embedder.embedBatch(batch(65, 1)); // above the limit of a step
     expect(captured).toHaveLength(6);
     embedder.dispose();
     expect(captured.every(({ disposed }) => disposed)).toBe(true);
   });
 
-  test('no tokens, too many, and a classifier that is not there', async () => {
+  test('no tokens, too many tokens, a missing classifier', async () => {
     using backend = await createReference();
     using embedder = embedBackend(await loadEncoder(await tinyModel('bert'), backend));
     expect(await embedder.embedBatch([])).toEqual(new Float32Array(0));
@@ -157,7 +157,7 @@ describeShared('tiny-hf', 'encoders and what they refuse', () => {
     await expect(embedder.classifyBatch([{ ids: [1] }])).rejects.toMatchObject({ code: 'MISSING_WEIGHT' });
   });
 
-  test('each kind of model says what it is where the other is wanted', async () => {
+  test('wrong kind of model: the error names the actual kind', async () => {
     const config = shared('tiny-hf', 'tiny_llama_config.json');
     await expect(
       openEncoderFile(shared('tiny-hf', 'tiny_llama.safetensors'), { config }),

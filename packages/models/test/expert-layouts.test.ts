@@ -1,4 +1,4 @@
-// Experts as files other than the usual store them: stacks of transformers 5, and GGUF files from before stacks.
+// Other layouts of experts: stacks of transformers 5, and older GGUF files without stacks.
 import { createBackend as createCpu } from '@quern/backend-cpu';
 import { createBackend as createReference } from '@quern/backend-reference';
 import type { TensorInput } from '@quern/quant';
@@ -15,7 +15,7 @@ const opened = {
   cpu: () => createCpu({ threads: 2 }),
 };
 
-/** The logits of two files on both backends must be the same to the last bit. */
+/** The logits of two files must be equal on both backends, bit for bit. */
 async function expectSame(path: string, other: string) {
   for (const open of Object.values(opened)) {
     using backend = await open();
@@ -85,7 +85,7 @@ const families: Readonly<Record<string, Family>> = {
   },
 };
 
-/** A folder with a tensor per expert, and the same model with stacks. */
+/** Two folders of one model: a tensor per expert, and stacks. */
 function writeLayouts(name: string, { config, block, names, qkNorms }: Family) {
   const tensor = (at: string, shape: readonly number[]) => ({ [at]: floats(shape, random(at, shape)) });
   const common: Record<string, Stored> = {
@@ -120,12 +120,12 @@ function writeLayouts(name: string, { config, block, names, qkNorms }: Family) {
 }
 
 describe.each(Object.entries(families))('%s', (name, family) => {
-  test('stacks of gate over up, and of down, are the model with a tensor per expert', async () => {
+  test('stacks of gate over up, and of down: equal to a tensor per expert', async () => {
     const { apart, fused } = writeLayouts(name, family);
     await expectSame(fused, apart);
   });
 
-  test('stacks that lie the other way round are refused by their shape', async () => {
+  test('transposed stacks are refused: wrong shape', async () => {
     const { common, stacks } = writeLayouts(name, family);
     const turned = Object.entries(stacks).map(([at, { shape, ...rest }]) =>
       at.includes('experts') ? [at, { ...rest, shape: [E, shape[2], shape[1]] }] : [at, { ...rest, shape }],
@@ -136,7 +136,7 @@ describe.each(Object.entries(families))('%s', (name, family) => {
   });
 });
 
-test('more matrices of experts than any model has are refused before they are listed', async () => {
+test('too many expert matrices are refused before they are listed', async () => {
   const data = new Uint8Array(2 ** 22);
   const stack = { dtype: 'F8_E4M3', shape: [2 ** 22, 1, 1], data } as const;
   const path = writeFolder('crowd', families.qwen3_moe!.config, {
@@ -156,7 +156,7 @@ const stacked = (): TensorInput[] => [
   ]),
 ];
 
-/** As llama.cpp wrote them before it had stacks. */
+/** The layout of older llama.cpp: a tensor per expert. */
 const apart = (tensor: TensorInput): TensorInput[] => {
   if (!tensor.name.includes('_exps')) return [tensor];
   const data = tensor.data as Uint8Array;
@@ -175,14 +175,14 @@ const metadata = {
   'llama.feed_forward_length': F,
 };
 
-test('a GGUF with a tensor per expert is the one with stacks', async () => {
+test('a GGUF with a tensor per expert equals the one with stacks', async () => {
   const whole = await writeLlama('stacked.gguf', { metadata, tensors: stacked() });
   const tensors = stacked().flatMap(apart);
   expect(tensors.map(({ name }) => name)).toContain('blk.1.ffn_down.3.weight');
   await expectSame(await writeLlama('apart.gguf', { metadata, tensors }), whole);
 });
 
-test('a GGUF that lacks an expert names it', async () => {
+test('a GGUF with a missing expert: the error names it', async () => {
   const tensors = stacked()
     .flatMap(apart)
     .filter(({ name }) => name !== 'blk.1.ffn_up.2.weight');

@@ -11,7 +11,7 @@ import { loadEncoder, loadLanguageModel, openEncoderFile, openModelFile } from '
 import { cacheFor } from './run-model.js';
 import { describeShared, shared } from './shared-data.js';
 
-/** A backend that claims every fused op. What it computes does not matter here: only which kernels run. */
+/** A backend that claims every fused op. Its results do not matter: the tests count kernels. */
 function fusingBackend(): Backend {
   const driver = referenceDriver();
   const forEachFused = <Value>(value: Value) =>
@@ -24,7 +24,7 @@ function fusingBackend(): Backend {
   });
 }
 
-describeShared('tiny-hf', 'models record their ops so that every fusion of core applies', () => {
+describeShared('tiny-hf', 'every fusion of core applies to the models', () => {
   test.each(['tiny_llama', 'tiny_qwen2', 'tiny_qwen3'])('%s', async (name) => {
     using backend = fusingBackend();
     const config = shared('tiny-hf', `${name}_config.json`);
@@ -41,7 +41,7 @@ describeShared('tiny-hf', 'models record their ops so that every fusion of core 
     expect(backend.kernelRuns()).toEqual({
       embed: 1,
       ropeTable: 1,
-      rmsNorm: 2, // the first of all, and the output's, which a gather parts from its sum
+      rmsNorm: 2, // the first norm, and the output norm: a gather separates it from its sum
       addRmsNorm: 2 * layers - 1,
       add: 1,
       qkvLinear: layers,

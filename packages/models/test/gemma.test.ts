@@ -26,7 +26,7 @@ const largest = (logits: readonly (readonly number[])[]) => Math.max(...logits.f
 const tested = await testedBackends();
 
 for (const { name: on, slack, open } of cases(tested, [tested[0]!, tested.at(-1)!]))
-  describe(`logits of the equations in plain numbers, on ${on}`, () => {
+  describe(`the equations’ logits, on ${on}`, () => {
     test.each(models)('$name', async ({ name, config, parameters, sizes }) => {
       const expected = plainGemma(parameters, ids, sizes);
       const folder = writeFolder(name, config, parameters);
@@ -62,7 +62,7 @@ test('every setting of the tiny models changes their logits', () => {
 });
 
 describe('config.json of Gemma', () => {
-  test('transformers 5 has a rotation for each kind of layer, and lists the layers', async () => {
+  test('transformers 5: RoPE per kind of layer, and a list of layer types', async () => {
     const {
       rope_theta: _theta,
       rope_local_base_freq: _local,
@@ -88,7 +88,7 @@ describe('config.json of Gemma', () => {
   });
 
   test.each(['language_model.model.', 'model.language_model.'])(
-    'a model that also sees is read for its text: %s',
+    'the language model of a vision model: %s',
     async (prefix) => {
       const { architectures: _, ...text } = gemma3Config;
       const seeing = new Map(
@@ -105,7 +105,7 @@ describe('config.json of Gemma', () => {
     },
   );
 
-  test('what it leaves out is as in transformers', async () => {
+  test('absent settings have transformers’ defaults', async () => {
     const text = { hidden_size: 24, intermediate_size: 40, num_hidden_layers: 7 };
     const config = { architectures: ['Gemma3ForConditionalGeneration'], text_config: text };
     expect((await opened('gemma-defaults', config)).config).toMatchObject({
@@ -163,7 +163,7 @@ describe('GGUF files of Gemma', () => {
     );
   });
 
-  test('layers in no order have a flag each', async () => {
+  test('without a period: a flag per layer', async () => {
     const types = [0, 1, 1, 0, 1, 1, 1].map((full) => (full ? 'full_attention' : 'sliding_attention'));
     const folder = writeFolder('gemma-flags', { ...gemma3Config, layer_types: types }, gemma3Parameters);
     const windows = (await openModelFile(await convertFolder(folder))).config.windows;

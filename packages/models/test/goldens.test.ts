@@ -11,7 +11,7 @@ interface Case {
   readonly config?: string;
   readonly logits: string;
   readonly tolerance: number;
-  /** Of the weights, where they are not f32. */
+  /** Format of the weights; absent: f32. */
   readonly format?: 'f16';
 }
 
@@ -91,7 +91,7 @@ for (const { name: on, slack, rounding, open } of await testedBackends())
         }
       });
 
-    test('llama q8: the GGUF decoded, and the safetensors it was made from, agree within the quantisation', async () => {
+    test('llama q8: GGUF and its source safetensors agree within the quantisation error', async () => {
       const notices: string[] = [];
       const quantised = await openModelFile(shared('tiny-hf', 'tiny_llama_q8.gguf'));
       using q8 = await loadLanguageModel(quantised, backend, {
@@ -114,23 +114,20 @@ for (const { name: on, slack, rounding, open } of await testedBackends())
       );
     });
 
-    test.each(['f16', 'q8'])(
-      'llama %s: equal to the same weights decoded to f32 beforehand',
-      async (format) => {
-        const path = shared('tiny-hf', `tiny_llama_${format}.gguf`);
-        const decoded = scratch(`decoded-${format}.gguf`);
-        await rewriteGguf(path, decoded, async (tensor) => ({
-          ...tensor,
-          format: 'f32',
-          data: await decodedBytes(tensor),
-        }));
-        using asStored = await loadLanguageModel(await openModelFile(path), backend);
-        using asF32 = await loadLanguageModel(await openModelFile(decoded), backend);
-        const ids = [0, 3, 6, 1, 4, 7, 2, 5];
-        const exact = await sequenceLogits(asF32, ids);
-        const share = rounding[format as keyof typeof rounding];
-        const allowed = share ? share * Math.max(...exact.flat().map(Math.abs)) : slack * 1e-6;
-        expect(distance(await sequenceLogits(asStored, ids), exact)).toBeLessThan(allowed);
-      },
-    );
+    test.each(['f16', 'q8'])('llama %s: equal to weights decoded to f32 before loading', async (format) => {
+      const path = shared('tiny-hf', `tiny_llama_${format}.gguf`);
+      const decoded = scratch(`decoded-${format}.gguf`);
+      await rewriteGguf(path, decoded, async (tensor) => ({
+        ...tensor,
+        format: 'f32',
+        data: await decodedBytes(tensor),
+      }));
+      using asStored = await loadLanguageModel(await openModelFile(path), backend);
+      using asF32 = await loadLanguageModel(await openModelFile(decoded), backend);
+      const ids = [0, 3, 6, 1, 4, 7, 2, 5];
+      const exact = await sequenceLogits(asF32, ids);
+      const share = rounding[format as keyof typeof rounding];
+      const allowed = share ? share * Math.max(...exact.flat().map(Math.abs)) : slack * 1e-6;
+      expect(distance(await sequenceLogits(asStored, ids), exact)).toBeLessThan(allowed);
+    });
   });

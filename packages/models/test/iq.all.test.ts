@@ -1,4 +1,4 @@
-// Files of iq1, iq2, iq3 and tq: on a backend that reads iq8 they take a quarter of what f32 takes, and compute the same.
+// Files of iq1, iq2, iq3 and tq. On a backend that reads iq8: a quarter of the f32 memory, equal numbers.
 import { createBackend as createReference } from '@quern/backend-reference';
 import type { Backend } from '@quern/core';
 import { random } from '@quern/core/testing';
@@ -8,7 +8,7 @@ import { testedBackends } from './backends.js';
 import { decodedBytes, randomTensor, rewriteGguf, scratch } from './model-files.js';
 import { distance, sequenceLogits } from './run-model.js';
 
-/** D 256, H 4, Hk 2, d 64, F 256, V 16, one layer: rows of one block. */
+/** D 256, H 4, Hk 2, d 64, F 256, V 16, one layer: each row is one block. */
 const shapes: Readonly<Record<string, readonly [number, number]>> = {
   'blk.0.attn_q.weight': [256, 256],
   'blk.0.attn_k.weight': [128, 256],
@@ -36,7 +36,7 @@ const metadata = {
   'llama.attention.layer_norm_rms_epsilon': 1e-5,
 };
 
-/** The byte of a block that holds the upper half of its f16 scale: 1 in most formats. */
+/** Byte of a block with the upper half of its f16 scale: 1 in most formats. */
 const scaleBytes: Partial<Record<GgufFormat, number>> = { iq1_m: 55, tq1_0: 53, tq2_0: 65 };
 
 /** Random blocks with scales below 2^-7. */
@@ -80,7 +80,7 @@ async function run(path: string, backend: Backend) {
 const backends = await testedBackends();
 
 describe.each(formatNames.filter(isIq8Source))('%s', (format) => {
-  test('is decoded to f32 by a backend that reads dense weights alone', async () => {
+  test('decoded to f32 on a backend with dense formats only', async () => {
     const { own, plain } = await writeFiles(format);
     using backend = await createReference();
     const { logits, notices } = await run(own, backend);
@@ -91,7 +91,7 @@ describe.each(formatNames.filter(isIq8Source))('%s', (format) => {
   });
 
   test.each(backends.slice(1).map((backend) => [backend.name, backend] as const))(
-    '%s computes with its iq8',
+    '%s computes with iq8',
     async (_, { open, slack, rounding }) => {
       const { own, plain } = await writeFiles(format);
       using backend = await open();

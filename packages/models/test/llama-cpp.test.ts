@@ -1,4 +1,4 @@
-// Log-probabilities that llama.cpp gave for the same tiny files. They were made once:
+// llama.cpp's log-probabilities for the same tiny files. How they were made, once:
 //   QUERN_KEEP_MODELS=/tmp/tiny npm test -- llama-cpp           # in packages/models: writes the files
 //   node tools/bench/llama-cpp-goldens.mjs /tmp/tiny            # with node-llama-cpp: writes goldens/llama-cpp.json
 import { copyFileSync, mkdirSync, readFileSync } from 'node:fs';
@@ -25,14 +25,14 @@ import { phi3MiniConfig, phi3MiniParameters, phiConfig, phiParameters } from './
 interface Goldens {
   readonly by: string;
   readonly ids: readonly number[];
-  /** By file and context: the likeliest tokens after each position, and the natural logarithms of their probabilities. */
+  /** By file and context: the most likely tokens after each position, with log-probabilities (natural logarithm). */
   readonly likeliest: Readonly<Record<string, readonly (readonly (readonly [number, number])[])[]>>;
 }
 
-/** llama.cpp's factor on q·k is 1/√d; its gelu comes from a table of f16, which moves logits (test below). */
+/** llama.cpp's factor on q·k: 1/√d. Its gelu is a table of f16, which changes logits (test below). */
 const gemma = { query_pre_attn_scalar: 8 };
 const ofGemma = { contexts: [256], tolerance: 5e-3 };
-/** llama.cpp's windows of Phi-3 are switched off. */
+/** llama.cpp does not apply Phi-3's windows. */
 const phi = { sliding_window: null, original_max_position_embeddings: 512, max_position_embeddings: 2048 };
 const ofPhi = { contexts: [256], tolerance: 5e-5 };
 const files = [
@@ -48,10 +48,10 @@ const files = [
   { name: 'phi-untied', config: { ...phi3MiniConfig, ...phi }, parameters: phi3MiniParameters, ...ofPhi },
 ];
 
-/** llama.cpp opens no file without one. */
+/** llama.cpp does not open a file without vocabulary. */
 const vocabulary = new Map(Object.entries(syntheticVocabulary(260, 'qwen2')));
 
-/** With rows for each token of the vocabulary. */
+/** Embedding and output with a row per token of the vocabulary. */
 const widened = (parameters: Parameters): Parameters =>
   new Map([
     ...parameters,
@@ -84,7 +84,7 @@ const logSoftmax = (logits: readonly number[]) => {
   return logits.map((logit) => logit - Math.log(total));
 };
 
-/** The largest difference between log-probabilities; NaN where a position is missing. */
+/** The largest difference between log-probabilities; NaN if a position is missing. */
 const furthest = (logits: readonly (readonly number[])[], expected: Goldens['likeliest'][string]) =>
   Math.max(
     ...logits
@@ -98,7 +98,7 @@ const goldens: Goldens = JSON.parse(
   readFileSync(join(import.meta.dirname, 'goldens/llama-cpp.json'), 'utf8'),
 );
 
-test.each(files)('$name gives the log-probabilities of llama.cpp', async (file) => {
+test.each(files)('$name: llama.cpp’s log-probabilities', async (file) => {
   using backend = await createBackend();
   using model = await loadLanguageModel(await openModelFile(await write(file)), backend);
   for (const context of file.contexts) {
@@ -113,11 +113,8 @@ const f16 = (x: number) => f16ToF32(f32ToF16(x));
 test.each([
   { name: 'gemma2', parameters: gemma2Parameters, sizes: gemma2Sizes },
   { name: 'gemma3', parameters: gemma3Parameters, sizes: gemma3Sizes },
-])(
-  '$name with gelu rounded to f16, in plain numbers, is llama.cpp’s to 1e-4',
-  ({ name, parameters, sizes }) => {
-    const rounded = { ...sizes, queryScalar: 8, gelu: (x: number) => f16(geluTanh(f16(x))) };
-    const logits = plainGemma(widened(parameters), goldens.ids, rounded);
-    expect(furthest(logits, goldens.likeliest[`${name} 256`]!)).toBeLessThan(1e-4);
-  },
-);
+])('$name in plain numbers with gelu rounded to f16: llama.cpp’s to 1e-4', ({ name, parameters, sizes }) => {
+  const rounded = { ...sizes, queryScalar: 8, gelu: (x: number) => f16(geluTanh(f16(x))) };
+  const logits = plainGemma(widened(parameters), goldens.ids, rounded);
+  expect(furthest(logits, goldens.likeliest[`${name} 256`]!)).toBeLessThan(1e-4);
+});

@@ -3,7 +3,7 @@ import type { Backend, Weight, WeightSource } from '@quern/core';
 import { describeModel, loadLanguageModel, openModelFile, rangeCost } from '../src/index.js';
 import { llamaTensors, writeLlama } from './model-files.js';
 
-/** The reference backend, noting what it loads; `native` formats are claimed but never computed with. */
+/** The reference backend, recording loads; it claims the formats of `native`, but cannot compute with them. */
 async function observed(
   native: readonly string[] = [],
 ): Promise<{ backend: Backend; loaded: Weight[]; sources: WeightSource[]; live: () => number }> {
@@ -26,7 +26,7 @@ async function observed(
 
 const tensorCount = llamaTensors().length;
 
-test('progress rises to the bytes of the file, and dispose frees all', async () => {
+test('progress ends at the file’s bytes; dispose frees all weights', async () => {
   const { backend, live } = await observed();
   const file = await openModelFile(await writeLlama('progress.gguf'));
   const steps: number[] = [];
@@ -47,7 +47,7 @@ test('progress rises to the bytes of the file, and dispose frees all', async () 
   expect(live()).toBe(0);
 });
 
-test('an abort in the middle leaves nothing behind', async () => {
+test('an abort during loading frees all weights', async () => {
   const { backend, loaded, live } = await observed();
   const file = await openModelFile(await writeLlama('abort.gguf'));
   const controller = new AbortController();
@@ -61,8 +61,8 @@ test('an abort in the middle leaves nothing behind', async () => {
   expect(live()).toBe(0);
 });
 
-test('a failure in the middle leaves nothing behind', async () => {
-  const { backend, loaded, live } = await observed(['q8_0']); // claimed, but the reference driver cannot load it
+test('a failure during loading frees all weights', async () => {
+  const { backend, loaded, live } = await observed(['q8_0']); // claimed; the reference driver cannot load it
   const file = await openModelFile(
     await writeLlama('fail.gguf', {
       tensors: [...llamaTensors().slice(0, -1), ...llamaTensors('q8_0').slice(-1)],
@@ -75,7 +75,7 @@ test('a failure in the middle leaves nothing behind', async () => {
   expect(live()).toBe(0);
 });
 
-test('a description counts what a backend would hold', async () => {
+test('a description counts the bytes on a backend', async () => {
   const file = await openModelFile(await writeLlama('q8.gguf', { tensors: llamaTensors('q8_0') }));
   const plain = await observed();
   const native = await observed(['q8_0']);
@@ -103,7 +103,7 @@ test('a description counts what a backend would hold', async () => {
   expect(model.weightBytes).toBe(decoded.weightBytes);
 });
 
-test('each weight is loaded with the ops that will read it', async () => {
+test('each weight is loaded with its uses', async () => {
   const { backend, sources } = await observed();
   (await loadLanguageModel(await openModelFile(await writeLlama('uses.gguf')), backend)).dispose();
   const uses = Object.fromEntries(sources.map(({ name, uses: of }) => [name, of?.join(' ')]));

@@ -5,7 +5,7 @@ import { hop, LogMel, melFilters, normaliseLogMel, sampleRate } from '../src/ind
 import { testedBackends } from './backends.js';
 import { describeShared, readJson, shared } from './shared-data.js';
 
-/** Frames from the first on, by the log-mel of a backend: mirrored before the beginning, zeros after the end. */
+/** Frames 0 … count − 1 of a backend's log-mel; before the start the samples are mirrored, after the end zero. */
 async function framesOf(backend: Backend, samples: Float32Array, bands: number, count: number) {
   const logMel = await LogMel.load(backend, bands);
   const { margin } = LogMel;
@@ -18,7 +18,7 @@ async function framesOf(backend: Backend, samples: Float32Array, bands: number, 
   return values.slice();
 }
 
-/** The same by its definition, in double precision: a Hann window, the Fourier sum, powers, filters, logarithm. */
+/** One frame by the definition, in float64: Hann window, Fourier sum, powers, filters, logarithm. */
 function definedFrame(samples: Float32Array, frame: number, filters: Float32Array, bands: number): number[] {
   const powers = Array.from({ length: 201 }, (_, k) => {
     let [re, im] = [0, 0];
@@ -36,7 +36,7 @@ function definedFrame(samples: Float32Array, frame: number, filters: Float32Arra
   });
 }
 
-/** An array of float32 in an .npz, which is a zip of .npy. */
+/** An f32 array of an .npz, a zip of .npy files. */
 function npzArray(path: string, name: string): Float32Array {
   const zip = readFileSync(path);
   for (let at = 0; zip.readUInt32LE(at) === 0x04034b50; ) {
@@ -60,7 +60,7 @@ const largestDistance = (a: ArrayLike<number>, b: ArrayLike<number>) =>
   Array.from(a).reduce((most, value, i) => Math.max(most, Math.abs(value - b[i]!)), 0);
 
 describeShared('whisper', 'mel filters', () => {
-  test.each([80, 128])('the %d bands of OpenAI', (bands) => {
+  test.each([80, 128])('OpenAI’s %d bands', (bands) => {
     const expected = npzArray(shared('whisper', 'mel_filters.npz'), `mel_${bands}`);
     expect(largestDistance(melFilters(bands), expected)).toBeLessThan(1e-8);
   });
@@ -74,7 +74,7 @@ for (const { name: on, open } of await testedBackends())
     });
     afterAll(() => backend.dispose());
 
-    test('a sine, against transformers', async () => {
+    test('a sine: transformers’ values', async () => {
       const oracle = readJson('tiny-hf', 'whisper_mel_oracle.json');
       const sine = Float32Array.from(
         { length: sampleRate },
@@ -94,17 +94,17 @@ for (const { name: on, open } of await testedBackends())
 
 for (const { name: on, slack, open } of await testedBackends())
   describeShared('whisper', `log-mel of speech on ${on}`, () => {
-    test.each([80, 128])("%d bands, against the definition with OpenAI's filters", async (bands) => {
+    test.each([80, 128])("%d bands: the definition's values with OpenAI's filters", async (bands) => {
       using backend = await open();
       const wav = readFileSync(shared('whisper', 'jfk.wav'));
       const start = wav.indexOf('data') + 8;
       const samples = Float32Array.from({ length: 32_000 }, (_, i) => wav.readInt16LE(start + 2 * i) / 32768);
       const values = await framesOf(backend, samples, bands, 190);
-      const bound = slack === 1 ? 1e-4 : 2e-4; // sums in f32 are less sure of what is far below the loudest
+      const bound = slack === 1 ? 1e-4 : 2e-4; // f32 sums lose precision far below the loudest band
       const filters = npzArray(shared('whisper', 'mel_filters.npz'), `mel_${bands}`);
       for (const frame of [0, 1, 57, 120, 189]) {
         const expected = definedFrame(samples, frame, filters, bands);
-        expect(largestDistance(expected, values.subarray(frame * bands)) / 4).toBeLessThan(bound); // the encoder takes a fourth
+        expect(largestDistance(expected, values.subarray(frame * bands)) / 4).toBeLessThan(bound); // the encoder's input is the value / 4
       }
     });
   });

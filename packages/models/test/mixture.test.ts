@@ -1,4 +1,4 @@
-// Mixtures of experts: both kinds of file, dense layers between sparse ones, and the same numbers fused and unfused.
+// Mixtures of experts: both kinds of file, dense layers among sparse ones, equal numbers fused and unfused.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { cpuDriver } from '@quern/backend-cpu';
 import { createBackend as createReference } from '@quern/backend-reference';
@@ -12,7 +12,7 @@ import { describeShared, shared } from './shared-data.js';
 const ids = [0, 3, 6, 1, 4, 7, 2, 5];
 const [E, F] = [4, 32];
 
-/** The experts of a layer of width 32. */
+/** A layer's experts, width 32. */
 const expertTensors = (layer: number, format: WritableFormat = 'f32'): TensorInput[] => [
   randomTensor(`blk.${layer}.ffn_gate_inp.weight`, [E, 32]),
   randomTensor(`blk.${layer}.ffn_gate_exps.weight`, [E, F, 32], format),
@@ -27,7 +27,7 @@ const experts: Readonly<Record<string, MetadataInput>> = {
 };
 const isDense = ({ name }: TensorInput) => /ffn_(gate|up|down)\./.test(name);
 
-/** A Mixtral whose layers `sparse` have experts; the others keep a feed-forward of width F. */
+/** A Mixtral with experts in the layers of `sparse`; the others have a feed-forward of width F. */
 function mixtral(name: string, sparse: readonly number[], format: WritableFormat = 'f32'): Promise<string> {
   const kept = llamaTensors(format).filter((tensor) => !isDense(tensor));
   const layers = [0, 1].flatMap((i) =>
@@ -47,7 +47,7 @@ const logitsOf = async (path: string, backend: Backend) => {
   return sequenceLogits(model, ids);
 };
 
-test('llama files with experts are Mixtral; what one token reads counts the chosen experts alone', async () => {
+test('llama files with experts are Mixtral; a token reads only its chosen experts', async () => {
   const file = await openModelFile(await mixtral('mixtral.gguf', [0, 1]));
   expect(file.architecture.name).toBe('mixtral');
   expect(file.config.mixture).toEqual({
@@ -60,11 +60,11 @@ test('llama files with experts are Mixtral; what one token reads counts the chos
   const { parameters, activeParameters, weightBytes, bytesPerToken } = describeModel(file);
   const idle = 2 * 2 * 3 * F * 32; // layers · experts not chosen · matrices
   expect(parameters - activeParameters).toBe(idle);
-  expect(weightBytes - bytesPerToken).toBe(4 * (idle + 16 * 32)); // and the embedding, which is not tied
+  expect(weightBytes - bytesPerToken).toBe(4 * (idle + 16 * 32)); // and the untied embedding
 });
 
-/** A feed-forward of one expert is a mixture of two equal ones. */
-test('equal experts make a dense model', async () => {
+/** A mixture of two equal experts equals a feed-forward with one expert's weights. */
+test('equal experts equal a dense model', async () => {
   const dense = llamaTensors();
   const stacked = dense.flatMap((tensor): TensorInput[] => {
     if (!isDense(tensor)) return [tensor];
@@ -96,23 +96,23 @@ describe.each(['f32', 'f16', 'q8_0', 'q4_0'] as const)('%s', (format) => {
     expect(plain.kernelRuns()).toMatchObject({ moe: 0, expertLinear: 3 * sparse.length });
     const want = await logitsOf(path, reference);
     const largest = Math.max(...want.flat().map(Math.abs));
-    const allowed = format === 'f32' ? 1e-5 : 0.05; // activations are rounded to 8 bits, or to bf16
+    const allowed = format === 'f32' ? 1e-5 : 0.05; // activations rounded to 8 bits or bf16
     expect(distance(got, want)).toBeLessThan(allowed * largest);
   });
 });
 
 const broken: readonly [string, Readonly<Record<string, MetadataInput>>, string, RegExp][] = [
-  [
-    'more chosen than there are',
-    { 'llama.expert_used_count': 5 },
-    'BAD_CONFIG',
-    /expert_used_count is 5.*1 to 4/,
-  ],
+  ['k > E', { 'llama.expert_used_count': 5 }, 'BAD_CONFIG', /expert_used_count is 5.*1 to 4/],
   ['too many experts', { 'llama.expert_count': 2 ** 20 }, 'BAD_CONFIG', /expert_count/],
-  ['shared experts', { 'llama.expert_shared_count': 1 }, 'UNSUPPORTED_CONFIG', /every token passes/],
+  [
+    'shared experts',
+    { 'llama.expert_shared_count': 1 },
+    'UNSUPPORTED_CONFIG',
+    /shared experts are not supported/,
+  ],
   ['another gate', { 'llama.expert_gating_func': 2 }, 'UNSUPPORTED_CONFIG', /only softmax/],
   [
-    'stacks of another size',
+    'stacks of wrong size',
     { 'llama.expert_count': 3 },
     'BAD_WEIGHT_SHAPE',
     /ffn_gate_inp.*\[3,32\].*\[4,32\]/,
@@ -139,7 +139,7 @@ describeShared('tiny-hf', 'qwen3-moe of transformers', () => {
   test.each([
     ['every layer', {}, [true, true]],
     ['every second', { decoder_sparse_step: 2 }, [false, true]],
-    ['all but those named', { mlp_only_layers: [1] }, [true, false]],
+    ['all except mlp_only_layers', { mlp_only_layers: [1] }, [true, false]],
   ])('sparse layers: %s', async (name, changes, sparse) => {
     const { config } = await open(`${name}.json`, changes);
     expect(config.mixture!.sparse).toEqual(sparse);
@@ -152,7 +152,7 @@ describeShared('tiny-hf', 'qwen3-moe of transformers', () => {
     expect(config.mixture!.renormalise).toBe(false);
   });
 
-  test('a missing expert is named', async () => {
+  test('a missing expert: the error names it', async () => {
     const file = await open('five.json', { num_experts: 5 });
     expect(() => describeModel(file)).toThrow(/mlp\.gate\.weight|experts\.4\.gate_proj/);
   });
@@ -170,7 +170,7 @@ describeShared('tiny-hf', 'qwen3-moe of transformers', () => {
   });
 });
 
-test('a qwen3moe GGUF is read by its own keys', async () => {
+test('a qwen3moe GGUF has its own keys', async () => {
   const metadata = Object.fromEntries(
     Object.entries({ ...llamaMetadata, 'llama.expert_count': E, 'llama.expert_used_count': 1 }).map(
       ([key, value]) => [key.replace('llama.', 'qwen3moe.'), value],

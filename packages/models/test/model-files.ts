@@ -17,20 +17,20 @@ import {
 const folder = mkdtempSync(join(tmpdir(), 'quern-models-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** A path in a folder that lasts as long as the test file. */
+/** A path in a folder that is deleted after the test file. */
 export const scratch = (...parts: string[]) => join(folder, ...parts);
 
 const bytesOf = ({ path, offset, byteLength }: TensorInfo) =>
   new Uint8Array(readFileSync(path).subarray(offset, offset + byteLength));
 
-/** A tensor's values as the bytes of f32. */
+/** A tensor's values as f32 bytes. */
 export function decodedBytes(tensor: TensorInfo): Uint8Array {
   const values = new Float32Array(tensor.shape.reduce((n, size) => n * size, 1));
   decode(tensor.format, bytesOf(tensor), 0, values, 0, values.length);
   return new Uint8Array(values.buffer);
 }
 
-/** Copies a GGUF file with its tensors changed. */
+/** Copies a GGUF file with changed tensors. */
 export async function rewriteGguf(
   from: string,
   to: string,
@@ -40,7 +40,7 @@ export async function rewriteGguf(
   await writeGguf(to, { metadata, tensors: await Promise.all(tensors.map(change)) });
 }
 
-/** Sizes of the models made here: D 32, H 4, Hk 2, d 8, F 64, V 16. */
+/** Sizes of the test models: D 32, H 4, Hk 2, d 8, F 64, V 16. */
 export const llamaMetadata: Readonly<Record<string, MetadataInput>> = {
   'general.architecture': 'llama',
   'llama.block_count': 2,
@@ -81,7 +81,7 @@ export function randomTensor(
   return { name, shape, format, data: encodeAll(format, values) };
 }
 
-/** The tensors of a random Llama of two layers; matrices in `format`. */
+/** The tensors of a random Llama with two layers; matrices in `format`. */
 export function llamaTensors(format: WritableFormat = 'f32'): TensorInput[] {
   const layers = [0, 1].flatMap((i) =>
     Object.entries(layerShapes).map(([name, shape]) => [`blk.${i}.${name}`, shape] as const),
@@ -96,7 +96,7 @@ export interface LlamaChanges {
   readonly tensors?: readonly TensorInput[];
 }
 
-/** Writes a random Llama as GGUF, with metadata added or (undefined) taken away. */
+/** Writes a random Llama as GGUF; `metadata` adds or (undefined) removes entries. */
 export async function writeLlama(
   name: string,
   { metadata, tensors = llamaTensors() }: LlamaChanges = {},

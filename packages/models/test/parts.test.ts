@@ -1,4 +1,4 @@
-// One model on several backends: the same bits, each backend with the weights of its own layers and no others.
+// One model on several backends: equal bits; each backend holds only the weights of its layers.
 import { createBackend, referenceDriver } from '@quern/backend-reference';
 import { type Backend, contiguousKvCache, defineBackend, inputBatch, type KvCache } from '@quern/core';
 import {
@@ -14,7 +14,7 @@ import { kvOptions, sequenceLogits } from './run-model.js';
 const ids = [3, 1, 4, 1, 5, 9];
 const tied = llamaTensors().filter(({ name }) => name !== 'output.weight');
 
-/** A reference backend that writes down the names of the weights it loads, and those it frees. */
+/** A reference backend that records the names of loaded and freed weights. */
 function watched(): { backend: Backend; loaded: string[]; freed: string[] } {
   const [loaded, freed]: [string[], string[]] = [[], []];
   const driver = referenceDriver();
@@ -35,7 +35,7 @@ function watched(): { backend: Backend; loaded: string[]; freed: string[] } {
   return { backend, loaded, freed };
 }
 
-/** The logits of every position: a step for each part, the residual stream copied between them. */
+/** The logits of every position: one step per part, with copies of the residual stream between parts. */
 async function logitsOfParts(model: LanguageModel, cache: KvCache): Promise<number[][]> {
   const sequence = cache.sequence();
   sequence.append(ids.length);
@@ -68,7 +68,7 @@ describe.each([
   ],
   ['a tied embedding', 'tied.gguf', tied, ['token_embd.weight'], ['token_embd.weight', 'output_norm.weight']],
 ] as const)('with %s', (_, name, tensors, first, last) => {
-  test('two parts give the bits of one, and each backend loads what it reads', async () => {
+  test('two parts equal one, bit for bit; each backend loads only its weights', async () => {
     const file = await openModelFile(await writeLlama(name, tensors ? { tensors } : {}));
     using whole = await createBackend();
     using expected = await loadLanguageModel(file, whole);
@@ -102,7 +102,7 @@ describe.each([
   });
 });
 
-test('ranges that leave out a layer, overlap or do not exist are refused, and nothing is loaded', async () => {
+test('missing, overlapping or invalid ranges are refused before loading', async () => {
   const file = await openModelFile(await writeLlama('ranges.gguf'));
   const { backend, loaded } = watched();
   const refused = async (...ranges: readonly [number, number][]) => {
@@ -143,7 +143,7 @@ test('a table that does not say which functions read a parameter is refused', as
   expect(() => describeModel(spoilt)).toThrow(refused);
 });
 
-test('a backend that fails while the second part loads leaves nothing on the first', async () => {
+test('a failure at the second part frees the first part', async () => {
   const file = await openModelFile(await writeLlama('failing.gguf'));
   const first = watched();
   const driver = referenceDriver();
@@ -163,7 +163,7 @@ test('a backend that fails while the second part loads leaves nothing on the fir
   first.backend.dispose();
 });
 
-test('a model of two parts has no step of its own, and a cache of another backend is refused', async () => {
+test('no single step for two parts; a cache of another backend is refused', async () => {
   const file = await openModelFile(await writeLlama('others.gguf'));
   using a = await createBackend();
   using b = await createBackend();

@@ -37,7 +37,7 @@ const largest = (logits: readonly (readonly number[])[]) => Math.max(...logits.f
 const tested = await testedBackends();
 
 for (const { name: on, slack, open } of cases(tested, [tested[0]!, tested.at(-1)!]))
-  describe(`logits of the equations in plain numbers, on ${on}`, () => {
+  describe(`the equations’ logits, on ${on}`, () => {
     test.each(models)(
       '$name',
       async ({ ids, context, sizes, config = phiConfig, parameters = phiParameters }) => {
@@ -74,7 +74,7 @@ const opened = async (config: object, parameters: Parameters = phiParameters) =>
   openModelFile(writeFolder('phi-opened', config, parameters));
 
 describe('config.json of Phi-3', () => {
-  test('LongRoPE has a factor on cos and sin of its own, or one that the file gives', async () => {
+  test('LongRoPE’s factor on cos and sin: by the formula, or from the file', async () => {
     const { config } = await opened(phiConfig);
     expect(config).toMatchObject({
       context: 48,
@@ -90,7 +90,7 @@ describe('config.json of Phi-3', () => {
     });
   });
 
-  test('transformers 5 has all of it in rope_parameters', async () => {
+  test('transformers 5: all settings in rope_parameters', async () => {
     const { rope_theta, partial_rotary_factor, original_max_position_embeddings, rope_scaling, ...rest } =
       phiConfig;
     const rope_parameters = {
@@ -125,7 +125,7 @@ describe('config.json of Phi-3', () => {
 });
 
 describe('GGUF files of Phi-3', () => {
-  test('have llama.cpp’s names, keys and tensors of several parameters', async () => {
+  test('have llama.cpp’s names, keys and fused tensors', async () => {
     const { metadata, tensors } = await openGguf(
       await convertFolder(writeFolder('phi-names', phiConfig, phiParameters)),
     );
@@ -144,7 +144,7 @@ describe('GGUF files of Phi-3', () => {
     expect(tensors).toHaveLength(2 + 3 * 6 + 2);
   });
 
-  test('with one list of factors alone are refused', async () => {
+  test('with only one list of factors are refused', async () => {
     const path = await convertFolder(writeFolder('phi-one-list', phiConfig, phiParameters));
     const changed = scratch('phi-one-list-changed.gguf');
     await rewriteGguf(path, changed, (tensor) => ({

@@ -4,14 +4,14 @@ import { normal } from '@quern/core/testing';
 import { f8Values } from '@quern/quant';
 import { scratch } from './model-files.js';
 
-/** A tensor as safetensors stores it. */
+/** A tensor in safetensors form. */
 export interface Stored {
   readonly dtype: 'F32' | 'F16' | 'BF16' | 'I32' | 'F8_E4M3' | 'F8_E5M2' | 'F64';
   readonly shape: readonly number[];
   readonly data: ArrayBufferView;
 }
 
-/** What a matrix is made of, by the ends of the names, and its values [N, K]. */
+/** A matrix's tensors by name suffix, and its values [N, K]. */
 export interface Matrix {
   readonly parts: Readonly<Record<string, Stored>>;
   readonly values: Float32Array<ArrayBuffer>;
@@ -19,7 +19,7 @@ export interface Matrix {
 
 export type MakeMatrix = (seed: number, N: number, K: number) => Matrix;
 
-/** Whole numbers from 0 to below `limit`, from a seed. */
+/** Integers in [0, limit), from a seed. */
 function integers(seed: number, count: number, limit: number): number[] {
   let state = seed;
   return Array.from({ length: count }, () => {
@@ -35,7 +35,7 @@ export const floats = (shape: readonly number[], data: Float32Array): Stored => 
 });
 const words = (shape: readonly number[], data: Int32Array): Stored => ({ dtype: 'I32', shape, data });
 
-/** `count` values of `bits` to the words of `at(i)`, at the shift that follows from `place(i)`. */
+/** Packs `count` values of `bits` bits: value i into word `at(i)`, shifted by `bits · place(i)`. */
 function pack(
   values: readonly number[],
   bits: number,
@@ -58,7 +58,7 @@ export interface Grouped {
   readonly version?: 1 | 2;
 }
 
-/** Integers, zero points and scales of a random matrix, and the values that they mean. */
+/** Integers, zero points and scales of a random matrix, and its dequantised values. */
 function grouped(seed: number, N: number, K: number, { bits, group, ordered, symmetric }: Grouped) {
   const groups = group === -1 ? 1 : K / group;
   const levels = 2 ** bits;
@@ -85,7 +85,7 @@ function shuffled(seed: number, list: readonly number[]): number[] {
     .map((i) => list[i]!);
 }
 
-/** A matrix as GPTQ stores it. */
+/** A matrix in GPTQ's layout. */
 export const gptqMatrix =
   (options: Grouped): MakeMatrix =>
   (seed, N, K) => {
@@ -106,7 +106,7 @@ export const gptqMatrix =
     };
   };
 
-/** The same with its scales, times `factor`, as f32. */
+/** A GPTQ matrix with f32 scales, times `factor`. */
 export const withWideScales =
   (make: MakeMatrix, factor = 1): MakeMatrix =>
   (...sizes) => {
@@ -116,7 +116,7 @@ export const withWideScales =
     return { values, parts: { ...parts, scales: floats(shape, scales) } };
   };
 
-/** A matrix as AWQ stores it: word w holds columns 8w + 0 2 4 6 1 3 5 7. */
+/** A matrix in AWQ's layout: word w holds columns 8w + 0 2 4 6 1 3 5 7. */
 export const awqMatrix =
   (group: number): MakeMatrix =>
   (seed, N, K) => {
@@ -139,7 +139,7 @@ export const awqMatrix =
     };
   };
 
-/** A matrix of 8-bit floats with scales of a shape; `name` is what the scale is called. */
+/** A matrix of 8-bit floats with scales of a given shape; `name` is the scale's suffix. */
 export const f8Matrix =
   (
     format: keyof typeof f8Values,
@@ -172,7 +172,7 @@ export const f8Matrix =
     };
   };
 
-/** A matrix of doubles that f32 rounds. */
+/** A float64 matrix whose values f32 must round. */
 export const f64Matrix: MakeMatrix = (seed, N, K) => {
   const doubles = Float64Array.from(integers(seed, N * K, 2 ** 30), (x) => x / 2 ** 31 - 0.25);
   return {
@@ -181,7 +181,7 @@ export const f64Matrix: MakeMatrix = (seed, N, K) => {
   };
 };
 
-/** Sizes of the models made here: D 64, H 4, Hk 2, d 16, F 128, V 32, two layers. */
+/** Sizes of the test models: D 64, H 4, Hk 2, d 16, F 128, V 32, two layers. */
 const config = {
   architectures: ['LlamaForCausalLM'],
   hidden_size: 64,
@@ -203,7 +203,7 @@ const matrices: Readonly<Record<string, readonly [number, number]>> = {
 };
 
 /**
- * Writes two folders of one model: its matrices as `make` stores them, and as the floats that they mean.
+ * Writes two folders of one model: its matrices in the layout of `make`, and as dequantised floats.
  * @returns the folders, and the values of every matrix
  */
 export function writeFolders(name: string, quantization_config: object | undefined, make: MakeMatrix) {

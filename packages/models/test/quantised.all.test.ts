@@ -1,4 +1,4 @@
-// Folders of quantised matrices: the floats that they mean, bit for bit, and the model that they make.
+// Quantised folders: dequantised values bit for bit, and the model's logits.
 import { readdirSync, readFileSync } from 'node:fs';
 import { createBackend as createReference } from '@quern/backend-reference';
 import type { Backend, GptqSource } from '@quern/core';
@@ -88,7 +88,7 @@ afterAll(() => pool.dispose());
 describe.each(folders)('%s', (name, config, make) => {
   const { quantised, plain, values } = writeFolders(name.replaceAll(/\W+/g, '-'), config, make);
 
-  test('matrices decode to the floats that they mean, here and on threads', async () => {
+  test('matrices decode to the expected floats, on this thread and on others', async () => {
     const { weights } = await openModelFile(quantised);
     for (const [matrix, expected] of values)
       for (const options of [{}, { pool }])
@@ -96,7 +96,7 @@ describe.each(folders)('%s', (name, config, make) => {
   });
 
   test.each(tested.map((backend): [string, TestedBackend] => [backend.name, backend]))(
-    '%s computes with them',
+    '%s computes with quantised matrices',
     async (_, { open, slack, rounding }) => {
       using backend = await open();
       const [got, want] = [await logits(quantised, backend), await logits(plain, backend)];
@@ -105,7 +105,7 @@ describe.each(folders)('%s', (name, config, make) => {
     },
   );
 
-  test('without the capability they are decoded, which is said', async () => {
+  test('without quantGptq: decoded, with a notice', async () => {
     using reference = await createReference();
     const without: Backend = Object.create(reference, { quantGptq: { value: undefined } });
     const notices: string[] = [];
@@ -114,7 +114,7 @@ describe.each(folders)('%s', (name, config, make) => {
   });
 });
 
-test('without a map, every part of a matrix of GPTQ is read into memory', async () => {
+test('mmap false: every part of a GPTQ matrix is read into memory', async () => {
   const { quantised } = writeFolders('unmapped', ...gptq({ bits: 4, group: 32, ordered: true }));
   using reference = await createReference();
   const mapped: (boolean | undefined)[] = [];
@@ -137,7 +137,7 @@ test('without a map, every part of a matrix of GPTQ is read into memory', async 
 
 test.each<[string, Grouped]>([
   ['in order', { bits: 4, group: 32, symmetric: true }],
-  ['in the order of act-order', { bits: 4, group: 32, symmetric: true, ordered: true }],
+  ['in act-order', { bits: 4, group: 32, symmetric: true, ordered: true }],
 ])('backend-cpu keeps GPTQ in 4.5 bits, columns %s', async (name, options) => {
   const { quantised, plain } = writeFolders(`small ${name}`.replaceAll(' ', '-'), ...gptq(options));
   using backend = await tested.at(-1)!.open();
@@ -149,7 +149,7 @@ test.each<[string, Grouped]>([
   expect(notices).toEqual([]);
 });
 
-test('AWQ is put in the order of GPTQ on threads as here', async () => {
+test('AWQ → GPTQ layout: equal on threads and on this thread', async () => {
   const awq = { quant_method: 'awq', bits: 4, group_size: 32, version: 'gemm' };
   const { quantised, values } = writeFolders('awq-on-threads', awq, awqMatrix(32));
   const { weights } = await openModelFile(quantised);
@@ -159,7 +159,7 @@ test('AWQ is put in the order of GPTQ on threads as here', async () => {
   }
 });
 
-test('what no kernel takes is kept as f32, which is said', async () => {
+test('a matrix without kernel is kept as f32, with a notice', async () => {
   const { quantised } = writeFolders('wide', ...gptq({ bits: 8, group: 32 }));
   const notices: string[] = [];
   using backend = await tested.at(-1)!.open();
@@ -167,17 +167,20 @@ test('what no kernel takes is kept as f32, which is said', async () => {
   expect(notices).toEqual([expect.stringMatching(/keeps 14 tensors of gptq8 as f32, which takes [\d.]+ MB/)]);
 });
 
-test('scales that f16 does not hold are refused', async () => {
+test('scales without exact f16 are refused', async () => {
   const options = { bits: 4, group: 32 } as const;
   const make = withWideScales(gptqMatrix(options), 1 / 3);
   const { quantised } = writeFolders('thirds', gptqConfig(options), make);
   using backend = await createReference();
   await expect(loadLanguageModel(await openModelFile(quantised), backend)).rejects.toEqual(
-    expect.objectContaining({ code: 'UNKNOWN_FORMAT', message: expect.stringMatching(/scales.*f16 holds/) }),
+    expect.objectContaining({
+      code: 'UNKNOWN_FORMAT',
+      message: expect.stringMatching(/scales must be exact in f16/),
+    }),
   );
 });
 
-describe('parts that do not fit', () => {
+describe('parts that do not match', () => {
   const make = gptqMatrix({ bits: 4, group: 32 });
   const { parts } = make(1, 16, 64);
   const config = gptqConfig({ bits: 4, group: 32 });
@@ -201,20 +204,20 @@ describe('parts that do not fit', () => {
     ['a short order', config, { g_idx: ones([63]) }, 'BAD_WEIGHT_SHAPE', /g_idx.*\[64\].*\[63\]/],
     ['weights in three dimensions', config, { qweight: ones([2, 2, 2]) }, 'BAD_WEIGHT_SHAPE', /a matrix/],
     ['3 bits', { ...config, bits: 3 }, {}, 'UNSUPPORTED_CONFIG', /bits is 3/],
-    ['groups of nothing', { ...config, group_size: 0 }, {}, 'BAD_CONFIG', /group_size is 0/],
+    ['group size 0', { ...config, group_size: 0 }, {}, 'BAD_CONFIG', /group_size is 0/],
     ['Marlin', { ...config, checkpoint_format: 'marlin' }, {}, 'UNSUPPORTED_CONFIG', /marlin/],
-    ['another method', { quant_method: 'bitsandbytes' }, {}, 'UNSUPPORTED_CONFIG', /bitsandbytes/],
+    ['an unknown method', { quant_method: 'bitsandbytes' }, {}, 'UNSUPPORTED_CONFIG', /bitsandbytes/],
     ['no method', {}, {}, 'UNSUPPORTED_CONFIG', /quant_method/],
     ['AWQ for GEMV', { quant_method: 'awq', version: 'gemv' }, {}, 'UNSUPPORTED_CONFIG', /gemv/],
     [
-      'blocks of one number',
+      'a block size with one number',
       { quant_method: 'fp8', weight_block_size: [128] },
       {},
       'BAD_CONFIG',
       /two whole/,
     ],
     [
-      'blocks of nothing',
+      'a block size of 0',
       { quant_method: 'fp8', weight_block_size: [0, 1] },
       {},
       'BAD_CONFIG',
@@ -226,7 +229,7 @@ describe('parts that do not fit', () => {
     );
   });
 
-  test('a column of a group that is not there', () => {
+  test('a column with a missing group', () => {
     const bytes = ({ data: { buffer, byteOffset, byteLength } }: Stored) =>
       new Uint8Array(buffer as ArrayBuffer, byteOffset, byteLength);
     const groupIndex = new Uint8Array(Int32Array.from({ length: 64 }, (_, k) => (k === 5 ? 2 : 0)).buffer);
@@ -246,7 +249,7 @@ describe('parts that do not fit', () => {
   });
 });
 
-// Slices of real checkpoints, with the floats GPTQModel makes of them: CONTAINER-FORMATS.txt gives the layout.
+// Slices of real checkpoints, with GPTQModel's floats. CONTAINER-FORMATS.txt describes the layout.
 describeShared('dequant-reference/gptq', 'GPTQ matrices of real checkpoints', () => {
   test.each(readdirSync(shared('dequant-reference/gptq')))('%s', (name) => {
     const file = new Uint8Array(readFileSync(shared('dequant-reference/gptq', name)));

@@ -5,7 +5,7 @@ import { openModelFile, toGguf } from '@quern/models';
 import { quantizeSource } from '@quern/quant';
 import { scratch } from './model-files.js';
 
-/** Values and shape of a tensor by its Hugging Face name. */
+/** A tensor's values and shape, by Hugging Face name. */
 export type Parameters = ReadonlyMap<
   string,
   { readonly shape: readonly number[]; readonly values: Float32Array<ArrayBuffer> }
@@ -13,7 +13,7 @@ export type Parameters = ReadonlyMap<
 
 export type Shapes = Readonly<Record<string, readonly number[]>>;
 
-/** `{i}` in names of layer tensors becomes the number of each layer. */
+/** Replaces `{i}` in names of layer tensors by each layer's number. */
 export const withLayers = (model: Shapes, layer: Shapes, layers: number): Shapes => ({
   ...model,
   ...Object.fromEntries(
@@ -23,7 +23,7 @@ export const withLayers = (model: Shapes, layer: Shapes, layers: number): Shapes
   ),
 });
 
-/** Random values for tensors of some shapes. */
+/** Random values for tensors of given shapes. */
 export const randomParameters = (shapes: Shapes, deviation = 0.5): Parameters =>
   new Map(
     Object.entries(shapes).map(([name, shape], seed) => [
@@ -32,7 +32,7 @@ export const randomParameters = (shapes: Shapes, deviation = 0.5): Parameters =>
     ]),
   );
 
-/** A folder as Hugging Face transformers writes it; gives its path. */
+/** Writes a folder in Hugging Face transformers' layout; returns its path. */
 export function writeFolder(name: string, config: object, parameters: Parameters): string {
   const folder = scratch(name);
   mkdirSync(folder, { recursive: true });
@@ -51,7 +51,7 @@ export function writeFolder(name: string, config: object, parameters: Parameters
   return folder;
 }
 
-/** A folder as the GGUF file that Quern makes of it; gives the file's path. */
+/** Converts a folder to a GGUF file; returns the file's path. */
 export async function convertFolder(folder: string): Promise<string> {
   const file = await openModelFile(folder);
   if (file.kind !== 'huggingFace') throw new Error(`${folder} opened as GGUF`);

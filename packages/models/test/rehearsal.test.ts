@@ -1,4 +1,4 @@
-// What a step takes is known before a weight is loaded: it is recorded on a backend without a device.
+// Memory of a step, known before loading: the step is recorded on a backend without a device.
 import { referenceDriver } from '@quern/backend-reference';
 import { type Backend, contiguousKvCache, defineBackend, inputBatch, rehearse } from '@quern/core';
 import { type LanguageModel, loadLanguageModel, openModelFile } from '../src/index.js';
@@ -17,7 +17,7 @@ function memoryOf(model: LanguageModel, backend: Backend) {
   return step.memory();
 }
 
-/** A reference backend that writes down the names of the weights it loads. */
+/** A reference backend that records the names of loaded weights. */
 function watched() {
   const loaded: string[] = [];
   const driver = referenceDriver();
@@ -32,7 +32,7 @@ function watched() {
 }
 
 test.each(['f32', 'bf16', 'q4_0'] as const)(
-  'a rehearsal of a model in %s takes what the model takes, and reads no weight',
+  'a rehearsal in %s: the model’s memory, without reading a weight',
   async (format) => {
     const file = await openModelFile(await writeLlama(`${format}.gguf`, { tensors: llamaTensors(format) }));
     const { backend, loaded } = watched();

@@ -1,13 +1,13 @@
 import { contiguousKvCache, inputBatch, type KvCache, type KvSequence } from '@quern/core';
 import type { LanguageModel } from '../src/index.js';
 
-/** A sequence and the tokens that it takes in a step. */
+/** A sequence and its tokens of one step. */
 export interface Rows {
   readonly sequence: KvSequence;
   readonly ids: readonly number[];
 }
 
-/** Runs one step over some rows of some sequences; gives the logits of every row, [T][V], or of each sequence's last, [S][V]. */
+/** Runs one step; returns the logits of every row, [T][V], or of each sequence's last row, [S][V]. */
 export async function runStep(
   model: LanguageModel,
   cache: KvCache,
@@ -37,7 +37,7 @@ export const kvOptions = ({ layers, kvHeads, headDim }: LanguageModel['config'],
   dtype: 'f32' as const,
 });
 
-/** The logits of every position of a sequence that is fed in chunks. */
+/** The logits of every position of a sequence, fed in chunks. */
 export async function sequenceLogits(
   model: LanguageModel,
   ids: readonly number[],
@@ -52,7 +52,7 @@ export async function sequenceLogits(
   return logits;
 }
 
-/** The largest difference between two tables of logits; NaN where one is not a number, Infinity where sizes differ. */
+/** The largest difference between two tables of logits; NaN if a logit is NaN, Infinity for different sizes. */
 export function distance(a: readonly (readonly number[])[], b: readonly (readonly number[])[]): number {
   if (a.length !== b.length || a.some((row, i) => row.length !== b[i]!.length))
     return Number.POSITIVE_INFINITY;

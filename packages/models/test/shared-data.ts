@@ -6,13 +6,13 @@ const root = resolve(import.meta.dirname, '../../../../shared/data');
 /** A path in the shared test data. */
 export const shared = (...parts: string[]) => join(root, ...parts);
 
-/** A `describe` that runs only where the shared folder is present; elsewhere it says so and is skipped. */
+/** A `describe` that is skipped, with a message, if the shared folder is absent. */
 export function describeShared(folder: string, title: string, body: () => void): void {
   if (existsSync(shared(folder))) describe(title, body);
   else describe.skip(`${title} (../shared/data/${folder} is absent)`, () => test('skipped', () => {}));
 }
 
-/** Token sequences and the logits that transformers gave for every position: [sequence][position][token]. */
+/** Token sequences and transformers' logits for every position: [sequence][position][token]. */
 export interface Goldens {
   readonly sequences: readonly (readonly number[])[];
   readonly logits: readonly (readonly (readonly number[])[])[];

@@ -6,7 +6,7 @@ import { describeShared, readJson, shared } from './shared-data.js';
 const bos = 1;
 
 describeShared('llama-stories260K', 'a trained model', () => {
-  test('tells the 200 tokens that llama2.c tells', async () => {
+  test('generates llama2.c’s 200 tokens', async () => {
     using backend = await createBackend();
     using model = await loadLanguageModel(
       await openModelFile(shared('llama-stories260K', 'stories260K.gguf')),

@@ -1,4 +1,4 @@
-// Models of true shape with random weights: their blocks must cost what those of real files cost.
+// Models of true shape with random weights: their blocks must cost as much as real ones.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import { syntheticModel } from '../src/synthetic/make-synthetic.js';
 const folder = mkdtempSync(join(tmpdir(), 'quern-synthetic-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** How many different scales the blocks of q8_0 of one matrix have. */
+/** Number of different scales among the q8_0 blocks of one matrix. */
 async function scalesIn(format: 'q8_0' | 'int8'): Promise<number> {
   const path = join(folder, `${format}.gguf`);
   await makeSyntheticEncoder(path, { shape: 'bge-small', format });
@@ -20,7 +20,7 @@ async function scalesIn(format: 'q8_0' | 'int8'): Promise<number> {
   return new Set(Array.from({ length: byteLength / 34 }, (_, i) => blocks.readUInt16LE(34 * i))).size;
 }
 
-test('blocks of q8_0 have different scales, as in real files; those of int8 share one', async () => {
+test('q8_0 blocks have different scales, as in real files; int8 has one scale', async () => {
   expect(await scalesIn('q8_0')).toBe(16);
   expect(await scalesIn('int8')).toBe(1);
 });
@@ -30,7 +30,7 @@ test.each([
   ['llama-3.2-1b', 1235.8],
   ['gemma3-1b', 999.9],
   ['phi-4-mini', 3836],
-] as const)('%s has %d million parameters, as its makers count them', (shape, millions) => {
+] as const)('%s has %d million parameters, as published', (shape, millions) => {
   const { tensors } = syntheticModel({ shape, format: 'q4_0' });
   const elements = tensors
     .filter(({ name }) => !name.startsWith('rope_factors'))

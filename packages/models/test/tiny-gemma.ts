@@ -1,7 +1,10 @@
 import type { GemmaSizes } from './plain/gemma.js';
 import { randomParameters, withLayers } from './random-folder.js';
 
-/** A config.json of Gemma 3 as small as shows everything: of 7 layers the sixth sees all positions, the others 5. */
+/**
+ * A minimal config.json of Gemma 3 with all features: of 7 layers the sixth has full attention, the others a window of
+ * 5.
+ */
 export const gemma3Config = {
   architectures: ['Gemma3ForCausalLM'],
   model_type: 'gemma3_text',
@@ -37,7 +40,7 @@ export const gemma3Sizes: GemmaSizes = {
   headNorms: true,
 };
 
-/** The same of Gemma 2: every other of 4 layers sees all positions, and both soft caps bite. */
+/** A minimal config.json of Gemma 2: full attention in every other of 4 layers; both soft caps change the logits. */
 export const gemma2Config = {
   ...gemma3Config,
   architectures: ['Gemma2ForCausalLM'],

@@ -4,7 +4,10 @@ import { randomParameters, withLayers } from './random-folder.js';
 const short = [1, 1.05, 1.1, 1.3, 1.6, 2];
 const long = [1, 1.5, 3, 6, 12, 20];
 
-/** A config.json of Phi-4-mini as small as shows everything: 12 of 16 elements rotate, trained for 12 tokens, stretched to 48. */
+/**
+ * A minimal config.json of Phi-4-mini with all features: 12 of 16 elements rotate; trained for 12 tokens, stretched to
+ * 48.
+ */
 export const phiConfig = {
   architectures: ['Phi3ForCausalLM'],
   model_type: 'phi3',
@@ -29,7 +32,7 @@ export const phiConfig = {
 const magnitude = longRopeMagnitude(48, 12);
 const rotation = { theta: 10_000, elements: 12, magnitude };
 
-/** In caches of at most 12 tokens, and in longer ones. */
+/** Caches of at most 12 tokens, and longer ones. */
 export const shortSizes: PhiSizes = {
   layers: 3,
   heads: 4,
@@ -42,7 +45,7 @@ export const shortSizes: PhiSizes = {
 };
 export const longSizes: PhiSizes = { ...shortSizes, rotation: { ...rotation, divisors: long } };
 
-/** Phi-3-mini: whole heads rotate, as they were trained; the output has a matrix of its own. */
+/** Phi-3-mini: whole heads rotate; no stretched context; an untied output. */
 export const phi3MiniConfig = {
   ...phiConfig,
   original_max_position_embeddings: 48,

@@ -31,7 +31,7 @@ const rowsOf = (values: ArrayLike<number>, width: number) =>
     Array.from({ length: width }, (_, i) => values[t * width + i]!),
   );
 
-/** One window and one text, in a single step: the encoder's hidden states and the logits of every token. */
+/** One window and one text in one step: the encoder's hidden states and the logits of every token. */
 async function run(model: WhisperModel, mel: readonly (readonly number[])[], ids: readonly number[]) {
   const { backend, decoder, config } = model;
   const { layers, heads: kvHeads, headDim } = config.decoder;
@@ -88,7 +88,7 @@ for (const { name: on, slack, open } of await testedBackends())
     });
   });
 
-/** The sizes of the tiny model as whisper.cpp writes them. */
+/** The tiny model's sizes in whisper.cpp's header. */
 const sizes = {
   n_vocab: 31,
   n_audio_ctx: 13,
@@ -102,7 +102,7 @@ const sizes = {
   n_mels: 80,
 };
 
-/** The tensors of the tiny model under the names of whisper.cpp. The feed-forward is filled up to four times the width, with zeros. */
+/** The tiny model's tensors under whisper.cpp's names. Zeros widen the feed-forward to 4 · D. */
 async function renamedTensors() {
   const { tensors } = await openSafetensors(shared('tiny-hf', 'tiny_whisper.safetensors'));
   const names = [encoderWeights, decoderWeights].flatMap(({ model, layer }) =>
@@ -134,7 +134,7 @@ function widened(shape: readonly number[], values: Float32Array) {
 type Renamed = Awaited<ReturnType<typeof renamedTensors>>;
 const words = (...numbers: number[]) => Buffer.from(Uint32Array.from(numbers).buffer);
 
-/** A file of whisper.cpp without vocabulary. Biases of convolutions are columns in it. */
+/** A whisper.cpp file without vocabulary. Biases of convolutions are columns there. */
 function writeGgml(path: string, tensors: Renamed): void {
   const parts = tensors.map(({ name, shape, values }) => {
     const stored = /conv\d\.bias$/.test(name) ? [...shape, 1] : shape;
@@ -182,7 +182,7 @@ describeShared('tiny-hf', 'Whisper in other files', () => {
     await expectGoldens(path);
   });
 
-  test('a file of whisper.cpp, and a folder, converted to GGUF: the same logits', async () => {
+  test('a whisper.cpp file and a folder, converted to GGUF: the same logits', async () => {
     const tensors = await renamedTensors();
     writeGgml(scratch('whisper.bin'), tensors);
     const config = { ...readJson('tiny-hf', 'tiny_whisper_config.json'), ...widerConfig };
@@ -200,18 +200,18 @@ describeShared('tiny-hf', 'Whisper in other files', () => {
     expect(Object.fromEntries(formats)).toMatchObject({
       'encoder.conv1.weight': 'f32',
       'decoder.positional_embedding': 'f32',
-      'decoder.blocks.0.attn.query.weight': 'f16', // rows of 12, which no block divides
+      'decoder.blocks.0.attn.query.weight': 'f16', // 12 elements per row: no block size divides them
     });
   });
 
-  test('feed-forwards of another width than GGUF files have are refused', async () => {
+  test('F ≠ 4 · D is refused', async () => {
     const file = await openSpeechModel(shared('tiny-hf', 'tiny_whisper.safetensors'), {
       config: shared('tiny-hf', 'tiny_whisper_config.json'),
     });
     await expect(speechToGguf(file)).rejects.toMatchObject({ code: 'UNSUPPORTED_CONFIG' });
   });
 
-  test('a model of text alone is refused', async () => {
+  test('a text model is refused', async () => {
     await expect(openSpeechModel(shared('tiny-hf', 'tiny_llama_f32.gguf'))).rejects.toMatchObject({
       code: 'WRONG_KIND',
       message: expect.stringContaining("'llama' is a language model"),
@@ -224,7 +224,7 @@ test.each([
   ['f16', 'f16', 'f16'],
   ['q8_0', 'f16', 'q8_0'],
 ] as const)(
-  'a synthetic model in %s has convolutions in %s, as those of whisper.cpp',
+  'a synthetic model in %s has convolutions in %s, like whisper.cpp',
   async (format, convolutions, matrices) => {
     const path = scratch(`synthetic-${format}.gguf`);
     await makeSyntheticSpeechModel(path, { shape: 'whisper-test', format });

@@ -2,13 +2,13 @@ import { mkdirSync, mkdtempSync, realpathSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** A package of a made-up application: its "quern" field and its files. */
+/** A package of a test application: its "quern" field and its files. */
 export interface MadePackage {
   readonly quern?: object;
   readonly files?: Readonly<Record<string, string>>;
 }
 
-/** Writes an application that depends on some packages, into a folder of its own. */
+/** Writes an application that depends on the given packages, into its own folder. */
 export function makeApplication(packages: Readonly<Record<string, MadePackage>>): string {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'quern-app-')));
   const dependencies = Object.fromEntries(Object.keys(packages).map((name) => [name, '1.0.0']));
@@ -22,13 +22,16 @@ export function makeApplication(packages: Readonly<Record<string, MadePackage>>)
   return folder;
 }
 
-/** Its backend computes only where it is asked for by name. */
+/** The package's backend is used only if named. */
 export const onRequest = ({ quern, ...rest }: MadePackage): MadePackage => ({
   ...rest,
   quern: { ...quern, auto: false },
 });
 
-/** A package with a backend like the reference, under another name, with made-up rates and memory, and ceilings where an expression gives some. */
+/**
+ * A package with a copy of the reference backend: another name, made-up rates and memory; ceilings from an optional
+ * expression.
+ */
 export function backendPackage(
   name: string,
   profile: { flops: number; readBandwidth: number },

@@ -14,7 +14,7 @@ if (!hasCpu)
 const cpuinfo = existsSync('/proc/cpuinfo') ? readFileSync('/proc/cpuinfo', 'utf8') : '';
 const has = (...flags: readonly string[]) => flags.every((flag) => new RegExp(`\\b${flag}\\b`).test(cpuinfo));
 
-/** Instruction sets of backend-cpu that this machine can run, best last. */
+/** Instruction sets of backend-cpu on this machine, best last. */
 const levels = [
   'scalar',
   ...(process.arch === 'arm64' ? ['neon'] : []),
@@ -27,10 +27,10 @@ const levels = [
   ...(has('avx512_bf16', 'amx_int8', 'amx_bf16') ? ['amx'] : []),
 ];
 
-/** The instruction sets that the tests run on, best last: the best one, and with `npm run test:all` every other. */
+/** Tested instruction sets, best last: the best; with `npm run test:all` all. */
 export const cpuLevels = cases(levels, levels.slice(-1));
 
-/** The reference backend, with a count of what it has allocated and not freed. */
+/** The reference backend, with a count of live allocations. */
 export function countingBackend(freeMemory?: number): {
   backend: Backend;
   live(): { buffers: number; weights: number };

@@ -2,7 +2,7 @@ import { copyFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { openGguf } from '@quern/quant';
 
-/** Copies a GGUF model, and makes the first element of one of its f32 tensors `value`. */
+/** Copies a GGUF model; the first element of one f32 tensor becomes `value`. */
 export async function breakWeights(
   path: string,
   { to, tensor, value }: { readonly to: string; readonly tensor: string; readonly value: number },

@@ -4,7 +4,9 @@ import { runInNewContext } from 'node:vm';
 setFlagsFromString('--expose-gc');
 const gc: () => void = runInNewContext('gc');
 
-/** Collects what nobody has any more until `done`, or so many times: registries are told in a later turn of the event loop. */
+/**
+ * Collects garbage until `done`, at most `times` times: finalization callbacks run in a later turn of the event loop.
+ */
 export async function collectGarbage(done: () => boolean, times = 100): Promise<void> {
   for (let i = 0; i < times && !done(); i++) {
     gc();

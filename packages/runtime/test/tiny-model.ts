@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { normal } from '@quern/core/testing';
 import { type MetadataInput, type TensorInput, writeGguf } from '@quern/quant';
 
-/** A Llama with random weights, small enough that a step takes a millisecond anywhere. */
+/** A random Llama; a step takes a millisecond on any machine. */
 export const tiny = {
   layers: 2,
   width: 16,
@@ -69,7 +69,7 @@ function tensors(firstSeed: number): TensorInput[] {
   ];
 }
 
-/** Writes the model to a folder of its own. Another seed gives other weights; `spell` changes tokens of the vocabulary. */
+/** Writes the model to its own folder. `seed` changes the weights; `spell` changes tokens of the vocabulary. */
 export async function writeTinyModel({
   chat = true,
   seed = 1,

@@ -1,4 +1,4 @@
-/** The warnings of the process that Quern gives while `act` runs. */
+/** Quern's process warnings while `act` runs. */
 export async function warningsOf<T>(act: () => Promise<T>): Promise<{ warnings: string[]; result: T }> {
   const warnings: string[] = [];
   const { emitWarning } = process;

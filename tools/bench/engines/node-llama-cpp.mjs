@@ -3,16 +3,16 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { someTokens, turnOf } from '../works.mjs';
 
-/** Tokens of a prompt in one step: what node-llama-cpp takes by itself, and what Quern takes. */
+/** Prompt tokens per step: node-llama-cpp's default, and Quern's. */
 const batchSize = 512;
 
-/** How often the work is done with flash attention and without, in turns, to see which is faster; busy cores make it slow. */
+/** Trials with and without flash attention, in turns, to find the faster; busy cores make trials slow. */
 const trialsOf = ({ once, busy }) => (once || busy ? 1 : 2);
 
-/** Tokens of a prompt that warms up. */
+/** Prompt tokens of a warm-up. */
 const warmUpTokens = 64;
 
-/** node-llama-cpp with its prebuilt binary, from a folder `modules` (node_modules), through its low-level sequences. */
+/** node-llama-cpp with its prebuilt binary, from the folder `modules` (node_modules), with its low-level sequences. */
 export class NodeLlamaCpp {
   static async open({ file, threads, context, sequences, cache, modules }) {
     const { getLlama, LlamaLogLevel } = await import(
@@ -50,7 +50,7 @@ export class NodeLlamaCpp {
     return this.model.createContext({ ...this.contextOptions, ...caches, flashAttention });
   }
 
-  /** Fills the caches and warms up with flash attention and without, and goes on with what was faster; `once`: without. */
+  /** Fills the caches, warms up with and without flash attention, keeps the faster; `once`: without flash attention. */
   async prepare(work) {
     this.work = work;
     const candidates = [await this.candidate(this.context)];
@@ -106,13 +106,13 @@ export class NodeLlamaCpp {
   }
 }
 
-/** What comes nearest to int8 caches. llama.cpp has quantised values only with flash attention. */
+/** Nearest to int8 caches. llama.cpp has quantised values only with flash attention. */
 const q8_0Caches = (flashAttention) => ({
   experimentalKvCacheKeyType: 'Q8_0',
   experimentalKvCacheValueType: flashAttention ? 'Q8_0' : 'F16',
 });
 
-/** The build of its kernels that it chose for this machine (Linux). */
+/** The kernel library that llama.cpp chose for this machine (Linux). */
 function loadedLibrary() {
   try {
     const maps = readFileSync('/proc/self/maps', 'utf8');

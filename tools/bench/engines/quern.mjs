@@ -2,10 +2,10 @@ import { fileURLToPath } from 'node:url';
 import { loadModel } from '../../../packages/runtime/dist/index.js';
 import { someTokens, turnOf } from '../works.mjs';
 
-/** Whose dependencies have the backend. */
+/** A package that depends on the backend. */
 const resolveFrom = fileURLToPath(new URL('../../../packages/cli/', import.meta.url));
 
-/** Quern as an application uses it: `loadModel`, sessions, greedy decoding. */
+/** Quern as applications use it: `loadModel`, sessions, greedy decoding. */
 export class Quern {
   static async open({ file, threads, context, sequences, cache }) {
     const start = performance.now();

@@ -1,4 +1,4 @@
-// The public API, as an application calls it. `packages` are the modules by name, `folder` has the sound files.
+// The public API, called like from an application. `packages`: the modules by name; `folder` has the audio files.
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,13 +6,13 @@ import { join } from 'node:path';
 const greedy = { maxTokens: 8, temperature: 0 };
 const quick = { language: 'en', temperatures: [0], maxTokens: 4 };
 
-/** What every driver must have, and no more: the definitions, under another name. */
+/** A driver with only the required ops: the definitions, under another name. */
 function smallDriver({ reference }) {
   const { name: _name, capabilities: _capabilities, ...driver } = reference.referenceDriver();
   return { ...driver, name: 'small', capabilities: { pagedKv: { blockSizes: [16] } } };
 }
 
-/** A wave in a file of 16 bits at 16 kHz. */
+/** A sine as a WAV file, 16 bits, 16 kHz. */
 function writeWave(path) {
   const head = Buffer.from('RIFF....WAVEfmt ....................data....', 'latin1');
   const samples = Int16Array.from({ length: 4800 }, (_, i) => 9000 * Math.sin(i / 9));
@@ -125,7 +125,7 @@ export const apiCases = (packages, folder) => ({
     });
     assert.ok(report.passed > 0 && report.failed === 0, formatReport(report));
   },
-  /** A backend over the other copy of core: the one of the other module system. */
+  /** A backend made with the other copy of core (the other module system's). */
   async 'two copies of core'() {
     const { core, createBackend } = packages.other;
     assert.notEqual(core.QuernError, packages.core.QuernError);

@@ -1,5 +1,5 @@
-// An application that is bundled into one file: the installed backend is found, one that is bundled too is given, and
-// what runs in threads finds its files.
+// An application bundled into one file: finds the installed backend, accepts a bundled backend as instance, and its
+// threads find their files.
 import { join } from 'node:path';
 import { createBackend } from '@quern/backend-cpu';
 import {

@@ -1,4 +1,4 @@
-// Runs cases one after the other and prints one line of JSON for each.
+// Runs cases one after the other; prints one JSON line per case.
 export async function runCases(cases) {
   for (const [name, run] of Object.entries(cases)) {
     const error = await run().then(

@@ -40,13 +40,13 @@ const kinds: Readonly<Record<ModelKind, Kind>> = {
   },
 };
 
-/** The kind of every shape that can be made. */
+/** The kind of model of every shape. */
 export const archs: Readonly<Record<string, ModelKind>> = Object.fromEntries(
   (Object.keys(kinds) as ModelKind[]).flatMap((kind) =>
     Object.keys(kinds[kind].shapes).map((shape) => [shape, kind]),
   ),
 );
 
-/** Writes a model of one of the shapes with random weights. Rejects with ModelError, FileError. */
+/** Writes a random model of a shape. Rejects with ModelError, FileError. */
 export const makeArch = (path: string, shape: string, options: SyntheticFile): Promise<void> =>
   kinds[archs[shape]!].make(path, shape, options);

@@ -17,8 +17,8 @@ const chosen = ({ threads, isa, backendOption }: BackendFlags) => ({
 });
 
 /**
- * The backend to measure: the one named, or the fastest installed. What the caller chose for it is never dropped: where an
- * installed backend refuses an instruction set or a number of threads, that is an error.
+ * The backend to measure: the named one, or the fastest installed. An installed backend that refuses the caller's
+ * instruction set or thread count is an error, never a fallback.
  */
 export async function openBackend(flags: BackendFlags): Promise<Backend> {
   if (flags.backend !== 'auto') return (await findBackend(flags.backend, chosen(flags))).backend;
@@ -66,8 +66,8 @@ export async function openBackends({
 }
 
 /**
- * Something plainer to hold a backend's output against: its own scalar kernels where it has such, else another backend
- * that computes on the processor. Undefined where there is neither.
+ * A plainer backend to compare with: the same backend's scalar kernels, else another backend that computes on the CPU.
+ * Undefined if neither exists.
  */
 export async function openPlainer(measured: Pick<Backend, 'name' | 'profile'>): Promise<Backend | undefined> {
   const { kind, isa } = measured.profile;

@@ -14,7 +14,7 @@ const barHeight = 12;
 const titleHeight = 34;
 const margin = 14;
 
-/** A grey and a blue that are legible on white and on black. */
+/** A grey and a blue, legible on white and on black. */
 const style = `text{font:12px system-ui,sans-serif;fill:#7d8590}.title{font-weight:600}.bar{fill:#3b82c4}`;
 
 const escapeText = (text: string): string =>
@@ -40,7 +40,7 @@ function panel(title: string, bars: readonly Bar[], top: number): string {
   return text(margin, top + 20, title, ' class="title"') + rows.join('\n');
 }
 
-/** Bars of tokens per second as SVG: a panel for each kind of work, to its own scale. */
+/** SVG bars of tokens per second: a panel per kind of work, each with its own scale. */
 export function chartOf(runs: readonly Run[]): string {
   const several = new Set(runs.map(({ isa, threads }) => `${isa} ${threads}`)).size > 1;
   const barsOf = (kind: string): Bar[] =>

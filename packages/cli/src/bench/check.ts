@@ -3,27 +3,27 @@ import { openPlainer } from './backends.js';
 import { BenchError } from './error.js';
 import { someTokens } from './measure.js';
 
-/** What is checked of a model. */
+/** The checked parts of a model. */
 type Checked = Pick<Model, 'path' | 'logits'>;
 
-/** What came of holding a model's logits against those of plainer code. */
+/** The comparison of a model's logits with those of plainer code. */
 export interface Check {
-  /** The backend and instruction set that they were held against. */
+  /** Backend and instruction set of the plainer code. */
   readonly against: string;
   /** ‖logits − expected‖ ÷ ‖expected‖ of the worst position. */
   readonly relativeError: number;
 }
 
 /**
- * The most that is taken for rounding. Activations in 8 bits are wrong by half a percent in each product, and a deep stack
- * of random weights lets that grow to a few percent of the logits; a wrong kernel is wrong by about all of them.
+ * Largest accepted rounding error. 8-bit activations err by 0.5 % per product; a deep stack of random weights amplifies
+ * that to a few percent of the logits. A wrong kernel errs by about 100 %.
  */
 export const errorBound = 0.1;
 
-/** Tokens of context that the check needs. */
+/** Context tokens that the check needs. */
 export const checkedTokens = 8;
 
-/** ‖a − b‖ ÷ ‖b‖; not a number, or infinite, where either has such. */
+/** ‖a − b‖ ÷ ‖b‖; NaN or infinite if a or b has such values. */
 export function relativeError(a: Float32Array, b: Float32Array): number {
   let difference = 0;
   let size = 0;
@@ -34,7 +34,7 @@ export function relativeError(a: Float32Array, b: Float32Array): number {
   return Math.sqrt(difference / size);
 }
 
-/** Logits after each of some tokens, computed together, and after the first of them computed alone. */
+/** Logits after each of a few tokens in one step, and after the first token alone. */
 async function logitsOf(model: Checked, signal: AbortSignal): Promise<Float32Array[]> {
   const ids = someTokens(checkedTokens);
   const together = await model.logits(ids, { signal });
@@ -47,18 +47,17 @@ async function plainLogits(plainer: Backend, path: string, signal: AbortSignal):
   return await logitsOf(model, signal);
 }
 
-/** What was computed, and the same on a plainer backend. */
+/** Outputs of the measured backend, and of a plainer one. */
 interface Outputs {
   got(): Promise<Float32Array[]>;
   expected(plainer: Backend): Promise<Float32Array[]>;
 }
 
 /**
- * Holds what a backend makes of a model against what plainer code does, which needs room for the model a second time.
- * Undefined where there is nothing to hold it against. Rejects with BenchError WRONG_OUTPUT where they differ by more than
- * `errorBound`.
+ * Compares a backend's output for a model with plainer code's; needs memory for the model twice. Undefined without a
+ * plainer backend. Rejects with BenchError WRONG_OUTPUT for a relative error above `errorBound`.
  */
-export async function holdAgainstPlainer(
+export async function compareWithPlainer(
   backend: Pick<Backend, 'name' | 'profile'>,
   path: string,
   what: string,
@@ -73,19 +72,19 @@ export async function holdAgainstPlainer(
   if (!(worst <= errorBound))
     throw new BenchError(
       'WRONG_OUTPUT',
-      `${path}: the ${what} of ${measured} differ from those of ${against} by ${worst.toPrecision(3)} of their norm, more than ${errorBound}: its kernels compute something else, so their speed means nothing. --no-check measures all the same`,
+      `${path}: the ${what} of ${measured} differ from those of ${against} by ${worst.toPrecision(3)} of their norm, more than ${errorBound}: its kernels are wrong, so their speed means nothing. --no-check measures all the same`,
     );
   return { against, relativeError: worst };
 }
 
-/** The same for the logits of a few tokens. */
+/** `compareWithPlainer` for the logits of a few tokens. */
 export const checkOutput = (
   model: Checked,
   backend: Pick<Backend, 'name' | 'profile'>,
   signal: AbortSignal,
   measured?: string,
 ): Promise<Check | undefined> =>
-  holdAgainstPlainer(
+  compareWithPlainer(
     backend,
     model.path,
     'logits',

@@ -6,20 +6,20 @@ import {
   type Embeddings,
   loadEmbedder,
 } from '@quern/runtime';
-import { type Check, holdAgainstPlainer } from './check.js';
+import { type Check, compareWithPlainer } from './check.js';
 import { BenchError } from './error.js';
 import { figuresOf, type RunFigures, type RunOptions, runOf, type WorkFigures } from './run.js';
 import { fastestFor, type Share } from './shares.js';
 import { median } from './statistics.js';
 import type { EmbedWork, WorkFlags } from './works.js';
 
-/** Every length of text in every batch. */
+/** Every text length in every batch size. */
 export const embedWorksOf = ({ prompt, batch }: WorkFlags): EmbedWork[] =>
   batch.flatMap((texts) => prompt.map((tokens): EmbedWork => ({ kind: 'embed', tokens, batch: texts })));
 
 const letters = [...'abcdefghijklmnopqrstuvwxyz0123456789'];
 
-/** Texts of `tokens` tokens each. Every letter is one token. */
+/** Texts of `tokens` tokens each; every letter is one token. */
 function someTexts({ tokenizer }: Embedder, { tokens, batch }: EmbedWork, seed: number): string[] {
   const lengthOf = (text: string) => tokenizer.encode(text).length;
   const ends = lengthOf('a a') - 2; // tokens of start and end
@@ -46,7 +46,7 @@ async function embed(
   );
 }
 
-/** Two texts, alone and together. */
+/** The embeddings of two texts, alone and in one batch. */
 async function checkedVectors(model: Embedder, signal: AbortSignal): Promise<Float32Array[]> {
   const vectors: Float32Array[] = [];
   for (const batch of [1, 2])
@@ -55,7 +55,7 @@ async function checkedVectors(model: Embedder, signal: AbortSignal): Promise<Flo
 }
 
 const check = (model: Embedder, backend: Backend, signal: AbortSignal): Promise<Check | undefined> =>
-  holdAgainstPlainer(backend, model.path, 'embeddings', {
+  compareWithPlainer(backend, model.path, 'embeddings', {
     got: () => checkedVectors(model, signal),
     expected: async (plainer) => {
       using plain = await loadEmbedder(model.path, { backend: plainer, signal });
@@ -63,7 +63,7 @@ const check = (model: Embedder, backend: Backend, signal: AbortSignal): Promise<
     },
   });
 
-/** Two operations for each weight of the layers, and in attention two for each element of every key and every value. */
+/** Operations: 2 per weight of the layers; in attention 2 per element of every key and value. */
 function shareOf(
   { config: { layers, width, feedForward } }: Embedder,
   format: string,
@@ -91,7 +91,7 @@ async function measureWork(
   return times;
 }
 
-/** Loads an encoder on a backend, checks what it computes, and times embeddings. Rejects with the signal's reason. */
+/** Loads an encoder on a backend, checks its output, times embeddings. Rejects with the signal's reason. */
 export async function measureEncoder(
   path: string,
   backend: Backend,

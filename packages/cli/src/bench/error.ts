@@ -1,4 +1,4 @@
-/** Why there are no figures: the output is wrong, other work was done than was asked for, or an option has no meaning. */
+/** No figures: the output is wrong, the measured work differs from the requested work, or an option has no meaning. */
 export class BenchError extends Error {
   override readonly name = 'BenchError';
 

@@ -2,14 +2,14 @@ import type { GenerateOptions, GenerationResult, Model, Session } from '@quern/r
 import { BenchError } from './error.js';
 import { batchOf, type LanguageWork } from './works.js';
 
-/** Tokens that every vocabulary has and that mean nothing; another seed gives another first token. */
+/** Token ids that every vocabulary has; the text is meaningless. `seed` changes the first token. */
 export const someTokens = (count: number, seed = 0): number[] =>
   Array.from({ length: count }, (_, i) => (i * 7919 + seed * 104729) % 256);
 
-/** Most tokens of an answer that warms up. */
+/** Most generated tokens of a warm-up. */
 const warmUpTokens = 8;
 
-/** The same work for some sequences of one model, time after time. */
+/** Repeats the same work for `batch` sequences of one model. */
 class Sequences {
   readonly sessions: readonly Session[];
 
@@ -21,14 +21,14 @@ class Sequences {
     this.sessions = Array.from({ length: batchOf(work) }, () => model.session());
   }
 
-  /** Fills the cache of each, one after the other. */
+  /** Fills each sequence's cache, one after the other. */
   async fill(): Promise<void> {
     if (this.work.depth === 0) return;
     for (const [i, session] of this.sessions.entries())
       await this.run(session, someTokens(this.work.depth, i), 0, 0);
   }
 
-  /** Does the work once and returns its milliseconds. Each time has a prompt of its own, which no cache has seen. */
+  /** Does the work once; returns milliseconds. Each repetition has a new prompt, so no cache holds it. */
   async once(time: number): Promise<number> {
     const { kind, tokens, depth } = this.work;
     const [prompt, answer] = kind === 'prefill' ? [tokens, 1] : [1, tokens];
@@ -72,7 +72,7 @@ class Sequences {
   }
 }
 
-/** A figure must not come from other work than what stands beside it. */
+/** Throws if the measured work differs from the requested work. */
 function needAsAsked(model: Model, result: GenerationResult, answer: number, reused: number): void {
   if (result.tokens.length === answer && result.reusedTokens === reused) return;
   throw new BenchError(
@@ -81,7 +81,7 @@ function needAsAsked(model: Model, result: GenerationResult, answer: number, reu
   );
 }
 
-/** Milliseconds of each of `repeat` times that a work was done, after a warm-up. Rejects with the signal's reason. */
+/** Milliseconds of each of `repeat` repetitions, after a warm-up. Rejects with the signal's reason. */
 export async function timesOf(
   model: Model,
   work: LanguageWork,

@@ -30,15 +30,15 @@ export interface RunOptions {
 
 /** Median and quartiles of one work. */
 export type WorkFigures = Work & {
-  /** Of all sequences of a batch together. */
+  /** Of all sequences of the batch together. */
   readonly tokensPerSecond: number;
   readonly lowerQuartile: number;
   readonly upperQuartile: number;
-  /** Of the whole work; the median. */
+  /** Median, for the whole work. */
   readonly milliseconds: number;
-  /** From the call to the first token of the answer; only for a prompt. */
+  /** Call to first generated token; only for a prompt. */
   readonly firstTokenMs?: number;
-  /** Absent where the backend does not measure ceilings. */
+  /** Absent if the backend does not measure ceilings. */
   readonly ceiling?: Share;
 };
 
@@ -52,14 +52,14 @@ export interface RunFigures {
   /** 'cpu 0-11 + reference 12-27': the layers of each of several backends. */
   readonly plan?: string;
   readonly loadMs: number;
-  /** Bytes of this process once the model is loaded, before anything is computed. */
+  /** Resident bytes of this process after loading, before computing. */
   readonly residentBytes: number;
-  /** Null where the output was not checked. */
+  /** Null: output not checked. */
   readonly check: Check | null;
   readonly works: readonly WorkFigures[];
 }
 
-/** @param times milliseconds of each time that the work was done */
+/** @param times milliseconds of each repetition */
 export function figuresOf(work: Work, times: readonly number[], ceiling: Share | undefined): WorkFigures {
   const rates = times.map((ms) => (1000 * batchOf(work) * work.tokens) / ms);
   return {
@@ -94,7 +94,7 @@ function runOfParts(
   };
 }
 
-/** @param loaded a model, and the bytes of this process before it computed anything */
+/** @param loaded a model, and the process's bytes before computing */
 export function runOf(
   { name, profile: { isa, threads } }: Backend,
   { model, residentBytes }: { readonly model: { readonly loadMs: number }; readonly residentBytes: number },
@@ -128,8 +128,7 @@ const leastPlain = (backends: readonly Backend[]): Backend =>
   backends.find(({ profile }) => profile.kind !== 'interpreter' && profile.isa !== 'scalar') ?? backends[0]!;
 
 /**
- * Loads a model on a backend, or its parts on several, checks what they compute, and times the works. Rejects with the signal's
- * reason.
+ * Loads a model on a backend, or its parts on several, checks its output, times the works. Rejects with the signal's reason.
  * @param ceilings of one backend; the works of several have no share of a ceiling
  */
 export async function measureModel(

@@ -1,19 +1,19 @@
 import { type DeviceCeilings, kvCacheBytes, type Model, type ModelDescription } from '@quern/runtime';
 import type { LanguageWork } from './works.js';
 
-/** How near a figure is to what the machine could do. */
+/** A figure as a share of the machine's ceiling. */
 export interface Share {
-  /** Of 1. */
+  /** 1 = the ceiling. */
   readonly share: number;
-  /** What is used up: 'read bandwidth', or the element type whose multiply-adds are counted. */
+  /** The ceiling: 'read bandwidth', or the element type of the multiply-adds. */
   readonly of: string;
 }
 
-/** Bytes of keys and values that a token reads when `keys` tokens, a mean of whole numbers, are in the cache. */
+/** Bytes of keys and values per token with `keys` cached tokens on average. */
 const bytesOfKeys = ({ config, plan }: Model, keys: number): number =>
   keys * kvCacheBytes({ ...config, dtype: plan.cacheDtype }, 1);
 
-/** A step reads the weights once for the whole batch, and the keys and values of each sequence: half the answer, on average. */
+/** A step reads the weights once per batch, and each sequence's keys and values: on average half of the answer's. */
 function decodeShare(
   model: Model,
   { bytesPerToken }: ModelDescription,
@@ -28,8 +28,8 @@ function decodeShare(
 }
 
 /**
- * Two operations for each weight of the layers (of experts, the chosen), and in attention two for each element of a key and two for each of a
- * value, for half the prompt on average.
+ * Operations: 2 per weight of the layers (experts: the chosen); in attention 2 per element of a key and 2 per element
+ * of a value, over half of the prompt on average.
  */
 function prefillOperations(
   { config, activeParameters }: ModelDescription,
@@ -41,7 +41,7 @@ function prefillOperations(
   return tokens * (2 * ofLayers + 4 * layers * heads * headDim * keys);
 }
 
-/** The fastest arithmetic of this machine that a product with weights of a format can be done in. */
+/** The fastest arithmetic of the machine for products with weights of a format. */
 export function fastestFor(format: string, { rates }: DeviceCeilings): readonly [name: string, rate: number] {
   const half = ['f16', 'bf16'].includes(format) ? 'bf16' : undefined;
   const wanted = format === 'f32' ? 'f32' : (half ?? 'int8');
@@ -60,7 +60,7 @@ function prefillShare(
   return { share: (1000 * prefillOperations(description, work)) / milliseconds / rate, of };
 }
 
-/** Decoding is held against the memory's bandwidth, a prompt against the arithmetic for the format of most weights. */
+/** Decode: share of read bandwidth. Prefill: share of the arithmetic for the format of most weights. */
 export const shareOf = (
   model: Model,
   description: ModelDescription,

@@ -7,7 +7,7 @@ import {
   type SpeechModel,
   type TranscriptionStages,
 } from '@quern/runtime';
-import { type Check, holdAgainstPlainer } from './check.js';
+import { type Check, compareWithPlainer } from './check.js';
 import { BenchError } from './error.js';
 import { figuresOf, type RunFigures, type RunOptions, runOf, type WorkFigures } from './run.js';
 import { fastestFor, type Share } from './shares.js';
@@ -15,17 +15,17 @@ import { median } from './statistics.js';
 import type { HearWork, WriteWork } from './works.js';
 
 const sampleRate = 16_000;
-/** Positions of the encoder, one every 20 ms. */
+/** Encoder positions: one per 20 ms. */
 const positionsPerSecond = 50;
 
-/** A tone that rises and falls, as long as a window. */
+/** A tone with rising and falling pitch, one window long. */
 function someSound({ config }: Pick<SpeechModel, 'config'>) {
   const length = (config.encoder.context / positionsPerSecond) * sampleRate;
   const at = (i: number) => 0.3 * Math.sin(i / 20 + 8 * Math.sin(i / 3000));
   return { sampleRate, samples: Float32Array.from({ length }, (_, i) => at(i)) };
 }
 
-/** Decodes `tokens` tokens per window; further windows follow where a text ends early. */
+/** Decodes `tokens` tokens per window; after an early end it continues with further windows. */
 async function transcribe(
   model: SpeechModel,
   tokens: number,
@@ -47,22 +47,22 @@ async function transcribe(
   );
 }
 
-/** What is checked of a Whisper. */
+/** The checked parts of a Whisper. */
 type Checked = Pick<SpeechModel, 'path' | 'config' | 'compute'>;
 
-/** The encoder's states of a window, and the logits of a few tokens about it. */
+/** The encoder's states of a window, and the logits of a few tokens. */
 async function checkedRows(model: Checked, signal: AbortSignal): Promise<Float32Array[]> {
   const { encoded, logits } = await model.compute(someSound(model), { signal });
   return [encoded, ...logits];
 }
 
-/** Holds what a Whisper makes of a window of sound against what plainer code makes of it (see holdAgainstPlainer). */
+/** `compareWithPlainer` for a Whisper and one window of audio. */
 export const checkSpeech = (
   model: Checked,
   backend: Pick<Backend, 'name' | 'profile'>,
   signal: AbortSignal,
 ): Promise<Check | undefined> =>
-  holdAgainstPlainer(backend, model.path, 'states and logits', {
+  compareWithPlainer(backend, model.path, 'states and logits', {
     got: () => checkedRows(model, signal),
     expected: async (plainer) => {
       using plain = await loadSpeechModel(model.path, { backend: plainer, signal });
@@ -70,14 +70,14 @@ export const checkSpeech = (
     },
   });
 
-/** Two operations for each weight, those of the convolutions once for each row they give; in attention as in encoders of text. */
+/** Operations: 2 per weight; convolutions: 2 per weight and output row; attention as in text encoders. */
 function operationsOfWindow({ config: { encoder } }: SpeechModel): number {
   const { layers, width, feedForward, context, melBands } = encoder;
   const layer = 2 * (4 * width * width + 2 * width * feedForward) + 4 * width * context;
   return context * (layers * layer + 2 * 3 * width * (2 * melBands + width));
 }
 
-/** What a token reads of the weights, and in 16 bits the keys and values of the sound, and of half the text. */
+/** Bytes per token: weights, and 16-bit keys and values of the audio and of half the text. */
 function bytesOfToken({ config: { decoder, encoder } }: SpeechModel, model: DescribedModel, tokens: number) {
   return model.bytesPerToken! + 2 * 2 * decoder.layers * decoder.width * (encoder.context + tokens / 2);
 }
@@ -113,7 +113,10 @@ async function measureWork(
   return { hear, write };
 }
 
-/** Loads a Whisper on a backend, checks what it computes, and times a window of sound and the tokens written about it. Rejects with the signal's reason. */
+/**
+ * Loads a Whisper on a backend, checks its output, times one audio window and its tokens. Rejects with the signal's
+ * reason.
+ */
 export async function measureSpeech(
   path: string,
   backend: Backend,

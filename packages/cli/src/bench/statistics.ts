@@ -1,4 +1,4 @@
-/** The value below which a share of the others lies, between two neighbours in proportion. `values` has at least one. */
+/** The quantile, linearly interpolated between neighbours; `share` in [0, 1]. `values` has at least one. */
 export function quantile(values: readonly number[], share: number): number {
   const sorted = [...values].sort((a, b) => a - b);
   const at = share * (sorted.length - 1);

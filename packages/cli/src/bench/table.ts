@@ -4,13 +4,13 @@ import { count } from '../terminal/count.js';
 import type { RunFigures, WorkFigures } from './run.js';
 import { showWork } from './works.js';
 
-/** What was measured of a machine through one backend. */
+/** A machine's measured properties through one backend. */
 export interface Machine {
   readonly name: string;
   readonly backend: string;
   readonly isa: string;
   readonly threads: number;
-  /** Null where the backend does not measure them. */
+  /** Null: the backend does not measure ceilings. */
   readonly ceilings: DeviceCeilings | null;
 }
 
@@ -53,10 +53,10 @@ const rowOf = (run: Run, work: WorkFigures): string[] => [
   work.ceiling ? `${percent(work.ceiling.share)} of ${work.ceiling.of}` : '',
 ];
 
-/** Numbers are aligned at the right, words at the left. */
+/** Numbers are right-aligned, words left-aligned. */
 const isNumber = (column: number): boolean => [2, 4, 5, 6].includes(column);
 
-/** One row per work of each run, in columns as wide as their widest cell. */
+/** One row per work of each run; each column as wide as its widest cell. */
 export function showTable(runs: readonly Run[]): string {
   const rows = [header, ...runs.flatMap((run) => run.works.map((work) => rowOf(run, work)))];
   const widths = header.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));

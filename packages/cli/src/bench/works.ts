@@ -1,8 +1,8 @@
-/** What is timed of a language model. */
+/** Timed work of a language model. */
 export type LanguageWork =
-  /** A prompt after `depth` tokens that are in the cache, up to its first token of answer. */
+  /** A prompt after `depth` cached tokens, up to the first generated token. */
   | { readonly kind: 'prefill'; readonly tokens: number; readonly depth: number }
-  /** `tokens` tokens of answer for each of `batch` sequences at once, after `depth` tokens that are in the cache. */
+  /** `tokens` generated tokens for each of `batch` concurrent sequences, after `depth` cached tokens. */
   | {
       readonly kind: 'decode';
       readonly tokens: number;
@@ -10,26 +10,26 @@ export type LanguageWork =
       readonly batch: number;
     };
 
-/** `batch` texts of `tokens` tokens each, start and end included, embedded at once. */
+/** One call with `batch` texts of `tokens` tokens each, start and end tokens included. */
 export interface EmbedWork {
   readonly kind: 'embed';
   readonly tokens: number;
   readonly batch: number;
 }
 
-/** One window of sound through the encoder: tokens are its positions, one every 20 ms. */
+/** One audio window through the encoder; tokens: its positions, one per 20 ms. */
 export interface HearWork {
   readonly kind: 'hear';
   readonly tokens: number;
 }
 
-/** `tokens` tokens written about a window of sound, one after the other. */
+/** `tokens` tokens decoded for an audio window. */
 export interface WriteWork {
   readonly kind: 'write';
   readonly tokens: number;
 }
 
-/** What one row of the table times. */
+/** The work of one table row. */
 export type Work = LanguageWork | EmbedWork | HearWork | WriteWork;
 
 export interface WorkFlags {
@@ -39,7 +39,7 @@ export interface WorkFlags {
   readonly batch: readonly number[];
 }
 
-/** Every prompt at every depth, then every answer at every depth in every batch. */
+/** Every prompt at every depth, then every answer at every depth in every batch size. */
 export function worksOf({ prompt, gen, depth, batch }: WorkFlags): LanguageWork[] {
   const prefills = depth.flatMap((d) =>
     prompt.map((tokens): LanguageWork => ({ kind: 'prefill', tokens, depth: d })),
@@ -52,7 +52,7 @@ export function worksOf({ prompt, gen, depth, batch }: WorkFlags): LanguageWork[
 
 export const batchOf = (work: Work): number => ('batch' in work ? work.batch : 1);
 
-/** Tokens of context that a sequence needs: one of the prompt comes with every answer, one of answer with every prompt. */
+/** Context tokens that a sequence needs: an answer has one prompt token, a prompt one generated token. */
 export const contextOf = (works: readonly LanguageWork[]): number =>
   Math.max(...works.map(({ depth, tokens }) => depth + tokens + 1));
 

@@ -48,15 +48,14 @@ export class Conversation {
     await write('\n');
     const { text, reason } = await generation.result;
     this.turns = [...turns, [user, { role: 'assistant', content: text }]];
-    if (reason === 'context')
-      say(`the answer ends here because the context of ${this.model.context} tokens is full`);
+    if (reason === 'context') say(`the answer ends: the context of ${this.model.context} tokens is full`);
   }
 
   dispose(): void {
     this.session.dispose();
   }
 
-  /** Computes the prompt, without the oldest turns where it does not fit with them. */
+  /** Computes the prompt; drops the oldest turns if it does not fit. */
   private async begin(user: ChatMessage, signal: AbortSignal): Promise<Begun> {
     const { speculate } = this;
     const options = { ...generateOptions(this.flags), ...(speculate && { speculate }), signal };
@@ -76,7 +75,7 @@ export class Conversation {
     if (count === 0) return;
     const what = count === 1 ? 'the oldest turn is' : `the ${count} oldest turns are`;
     say(
-      `the conversation no longer fits in the context of ${this.model.context} tokens: ${what} forgotten (--ctx gives it more)`,
+      `the conversation no longer fits in the context of ${this.model.context} tokens: ${what} forgotten (a larger --ctx helps)`,
     );
   }
 }

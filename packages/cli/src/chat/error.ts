@@ -1,4 +1,4 @@
-/** A line that begins with a slash and is no command. */
+/** A line with a slash and an unknown command. */
 export class UnknownCommand extends Error {
   readonly code = 'UNKNOWN_COMMAND';
 

@@ -1,4 +1,4 @@
-/** What a typed line asks for; `//` begins a message that begins with a slash. */
+/** A parsed line; `//text` is the message `/text`. */
 export type Line =
   | { readonly kind: 'message'; readonly text: string }
   | { readonly kind: 'reset' | 'help' | 'exit' | 'nothing' }
@@ -7,7 +7,7 @@ export type Line =
 const commands = ['reset', 'help', 'exit'] as const;
 
 export const help =
-  '/reset forgets the conversation, /exit (or Ctrl-D) ends it, /help says this; //… sends a message that begins with /; Ctrl-C stops an answer';
+  '/reset clears the conversation, /exit (or Ctrl-D) ends it, /help shows this; //… sends a message with a leading /; Ctrl-C stops an answer';
 
 export function readLine(line: string): Line {
   if (line === '') return { kind: 'nothing' };

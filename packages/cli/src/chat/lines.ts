@@ -2,7 +2,7 @@ import { createInterface } from 'node:readline/promises';
 import { Interrupted, interrupt, onInterrupt } from '../terminal/interrupt.js';
 import { say } from '../terminal/report.js';
 
-/** Lines as a person types them, or as a pipe brings them. */
+/** Lines from a terminal or a pipe. */
 export class Lines {
   readonly interactive = Boolean(process.stdin.isTTY);
   private readonly terminal = createInterface({
@@ -13,7 +13,7 @@ export class Lines {
   private readonly lines = this.terminal[Symbol.asyncIterator]();
   private readonly stopListening = onInterrupt((by) => this.interrupted(new Interrupted(by)));
   private closed = false;
-  /** Ctrl-C has just been pressed on an empty line. */
+  /** The last key was Ctrl-C on an empty line. */
   private warned = false;
   private end: Interrupted | undefined;
 
@@ -38,7 +38,7 @@ export class Lines {
     this.terminal.close();
   }
 
-  /** While a line is awaited: Ctrl-C clears it, and ends the chat only where there was nothing to clear, twice. */
+  /** Ctrl-C during input: clears the line; a second Ctrl-C on the empty line ends the chat. */
   private interrupted(by: Interrupted): void {
     const mayStay = this.interactive && by.by === 'SIGINT';
     if (mayStay && this.terminal.line !== '') this.clear();
@@ -57,7 +57,7 @@ export class Lines {
 
   private warn(): void {
     this.warned = true;
-    say('\nCtrl-C once more, Ctrl-D or /exit ends the chat');
+    say('\nCtrl-C again, Ctrl-D or /exit ends the chat');
     this.terminal.prompt();
   }
 }

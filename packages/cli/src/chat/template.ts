@@ -3,19 +3,19 @@ import { builtinTemplates } from '@quern/runtime';
 import type { Command } from 'commander';
 import { readText } from '../read-text.js';
 
-/** As commander gives them. */
+/** As parsed by commander. */
 export interface TemplateFlags {
   readonly chatTemplate?: string;
 }
 
-/** Options of commands that chat. */
+/** Template option of commands that chat. */
 export const withTemplate = (command: Command): Command =>
   command.option(
     '--chat-template <name|file>',
     `instead of the model's own: ${builtinTemplates.join(', ')}, or a file of Jinja`,
   );
 
-/** The flags with the template itself: what a file holds, or the name of a builtin one. Ends the program where it is neither. */
+/** Replaces a template file's path by its content; builtin names stay. Ends the program if it is neither. */
 export async function resolveTemplate<T extends TemplateFlags>(flags: T, command: Command): Promise<T> {
   const { chatTemplate: chosen } = flags;
   if (chosen === undefined || builtinTemplates.some((name) => name === chosen)) return flags;
@@ -25,6 +25,6 @@ export async function resolveTemplate<T extends TemplateFlags>(flags: T, command
     );
   const chatTemplate = await readText(chosen);
   if (!chatTemplate.includes('{'))
-    command.error(`error: --chat-template ${chosen} holds no Jinja: there is neither {{ nor {% in it`);
+    command.error(`error: --chat-template ${chosen} holds no Jinja: it has neither {{ nor {%`);
   return { ...flags, chatTemplate };
 }

@@ -46,7 +46,7 @@ interface BenchFlags extends WorkFlags {
   readonly svg?: string;
 }
 
-/** Values with commas between, each read by `parse`. */
+/** Comma-separated values, each parsed by `parse`. */
 const listOf =
   <T>(parse: (text: string) => T) =>
   (text: string): T[] =>
@@ -64,7 +64,7 @@ function word(text: string): string {
   return text;
 }
 
-/** A model to measure, and how to come by its file. */
+/** A model to measure, and the source of its file. */
 interface Subject {
   readonly name: string;
   readonly kind: ModelKind;
@@ -102,7 +102,7 @@ const measures = {
   speech: alone(measureSpeech),
 };
 
-/** Every model on every backend asked for, one after the other. */
+/** Every model on every requested backend, one after the other. */
 class Measurements {
   readonly machines: Machine[] = [];
   readonly runs: Run[] = [];
@@ -151,7 +151,7 @@ class Measurements {
     }
   }
 
-  /** What is measured once for each instruction set and number of threads. Parts have no share of ceilings. */
+  /** Measured once per instruction set and thread count. Parts have no share of ceilings. */
   private async machineOf(backend: Backend, withCeilings: boolean): Promise<Machine> {
     const { name, isa, threads } = backend.profile;
     const known = this.machines.find(
@@ -167,7 +167,7 @@ class Measurements {
 
 async function measure(flags: BenchFlags, command: Command, signal: AbortSignal): Promise<void> {
   const subjects = await subjectsOf(flags, signal);
-  needMeaning(flags, subjects, command);
+  needSupportedFlags(flags, subjects, command);
   const measurements = new Measurements(flags, signal);
   await measurements.take(subjects);
   await print(measurements, flags);
@@ -213,8 +213,8 @@ function needSense(flags: BenchFlags, command: Command): void {
   needFree(path, force, command);
 }
 
-/** Encoders and speech models keep no text in a cache, and speech is heard one window at a time. */
-function needMeaning(
+/** Refuses --depth and --kv for encoders and speech models (no text cache), --batch for speech, several backends for both. */
+function needSupportedFlags(
   { depth, kv, batch, backend, split }: BenchFlags,
   subjects: readonly Subject[],
   command: Command,
@@ -230,7 +230,7 @@ function needMeaning(
   const speech = subjects.find(({ kind }) => kind === 'speech');
   if (speech !== undefined && batch.some((count) => count > 1))
     command.error(
-      `error: ${speech.name} hears one window at a time: --batch is for language models and encoders`,
+      `error: ${speech.name} computes one window at a time: --batch is for language models and encoders`,
     );
 }
 
@@ -242,20 +242,21 @@ async function bench(flags: BenchFlags, command: Command): Promise<void> {
   );
 }
 
-const several = '; several with commas between';
+const several = '; several, separated by commas';
 
 export const benchCommand = (): Command =>
   withNamedBackend(new Command('bench'))
-    .description('measure speed, on a model of true shape with random weights or on a file')
+    .description('measure speed, on random weights of a true shape or on a model file')
     .option(`--arch <shapes>`, `whose shape${several}`, listOf(oneOf(archs)), ['qwen3-0.6b'])
     .option('--format <formats>', `of the weights${several}`, listOf(oneOf(syntheticFormats)), ['q4_k_m'])
     .option('--seed <s>', 'of the random weights', whole, 1)
     .addOption(splitOption())
     .addOption(
-      new Option(
-        '--model <file>',
-        'measure this model instead, of whatever kind: a file or a folder',
-      ).conflicts(['arch', 'format', 'make']),
+      new Option('--model <file>', 'measure this model instead, of any kind: a file or a folder').conflicts([
+        'arch',
+        'format',
+        'make',
+      ]),
     )
     .option(
       '--prompt <tokens>',
@@ -265,21 +266,23 @@ export const benchCommand = (): Command =>
     )
     .option(
       '--gen <tokens>',
-      `tokens to generate, or to write about a window of sound${several}`,
+      `tokens to generate, or to decode for an audio window${several}`,
       listOf(positive),
       [64],
     )
     .option('--depth <tokens>', `tokens already in the cache${several}`, listOf(whole), [0])
-    .option('--batch <n>', `sequences decoded, or texts embedded, at once${several}`, listOf(positive), [1])
+    .option(
+      '--batch <n>',
+      `sequences per decode step, or texts per embed call${several}`,
+      listOf(positive),
+      [1],
+    )
     .addOption(kvOption())
     .option('--threads <n>', `threads to compute with${several}`, listOf(positive))
     .option('--isa <names>', `instruction sets of the backend${several}`, listOf(word))
     .addOption(noMmapOption())
-    .option('--repeat <times>', 'median and quartiles are reported', positive, 5)
-    .option(
-      '--no-check',
-      `do not first hold what is computed against scalar code (at most ${errorBound} of their norm)`,
-    )
+    .option('--repeat <times>', 'repetitions; the report has median and quartiles', positive, 5)
+    .option('--no-check', `skip the check against scalar code (relative error at most ${errorBound})`)
     .option('--make <file>', 'only write the model to a file')
     .option('--force', 'overwrite the file of --make or --svg')
     .option('--json', 'print one JSON object')

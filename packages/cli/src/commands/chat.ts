@@ -18,14 +18,14 @@ import { isCoded, report, say, sayError } from '../terminal/report.js';
 
 interface ChatFlags extends LoadFlags, ConversationFlags, SpeculationFlags, TemplateFlags {}
 
-/** Errors that no other line would mend. */
-const hopeless: readonly string[] = ['NO_CHAT_TEMPLATE', 'NO_TOKENIZER', 'IGNORED'];
+/** Errors that would repeat for every line. */
+const permanentErrors: readonly string[] = ['NO_CHAT_TEMPLATE', 'NO_TOKENIZER', 'IGNORED'];
 
-/** What goes wrong with one line leaves the chat as it was; from a pipe, the status tells of it at the end. */
-function survive(error: unknown, interactive: boolean): void {
+/** An error of one line leaves the chat unchanged; input from a pipe: exit status 1 at the end. */
+function reportLineError(error: unknown, interactive: boolean): void {
   const stopped = error instanceof Interrupted && error.by === 'SIGINT' && interactive;
   if (stopped) return;
-  if (!isCoded(error) || hopeless.includes(error.code)) throw error;
+  if (!isCoded(error) || permanentErrors.includes(error.code)) throw error;
   if (interactive) sayError(error);
   else report(error);
 }
@@ -37,15 +37,15 @@ async function answer(conversation: Conversation, line: string, interactive: boo
       signal.throwIfAborted();
     });
   } catch (error) {
-    survive(error, interactive);
+    reportLineError(error, interactive);
   }
 }
 
-/** Does what a line asks for; false ends the chat. */
-async function obey(conversation: Conversation, typed: string, interactive: boolean): Promise<boolean> {
+/** Executes a line; false ends the chat. */
+async function execute(conversation: Conversation, typed: string, interactive: boolean): Promise<boolean> {
   const line = readLine(typed);
   if (line.kind === 'message') await answer(conversation, line.text, interactive);
-  else if (line.kind === 'unknown') survive(new UnknownCommand(line.command), interactive);
+  else if (line.kind === 'unknown') reportLineError(new UnknownCommand(line.command), interactive);
   else if (line.kind === 'reset') conversation.reset();
   else if (line.kind === 'help') say(help);
   return line.kind !== 'exit';
@@ -61,7 +61,7 @@ async function converse(
   if (lines.interactive) say(help);
   try {
     let line = await lines.next();
-    while (line !== undefined && (await obey(conversation, line, lines.interactive)))
+    while (line !== undefined && (await execute(conversation, line, lines.interactive)))
       line = await lines.next();
   } finally {
     conversation.dispose();
@@ -81,7 +81,7 @@ async function chat(path: string, given: ChatFlags, command: Command): Promise<v
 
 export const chatCommand = (): Command =>
   withSpeculation(withSampling(withTemplate(withLoading(new Command('chat')))))
-    .description(`talk with a model, a line for each message; ${help}`)
+    .description(`chat with a model, one line per message; ${help}`)
     .argument('<model>')
-    .option('--system <text>', 'what the model is told first')
+    .option('--system <text>', 'the system message')
     .action(chat);

@@ -39,7 +39,7 @@ async function devices(flags: { readonly threads?: number; readonly json?: boole
 
 export const devicesCommand = (): Command =>
   new Command('devices')
-    .description('list the installed backends and what they measured of this machine')
+    .description('list the installed backends and their measurements of this machine')
     .addOption(threadsOption())
     .option('--json', 'print {"devices": […]}')
     .action(devices);

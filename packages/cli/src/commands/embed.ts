@@ -20,10 +20,10 @@ const optionsOf = ({ prompt, prefix, maxTokens }: EmbedFlags): EmbedOptions => (
   ...(maxTokens !== undefined && { maxTokens }),
 });
 
-/** Says how many texts did not fit. */
-export function sayTruncated(truncated: number, texts: number): void {
+/** Reports truncated texts on stderr. */
+export function reportTruncated(truncated: number, texts: number): void {
   if (truncated > 0)
-    say(`${truncated} of ${texts} texts were longer than the model takes, and lost their ends`);
+    say(`${truncated} of ${texts} texts were longer than the model's limit and were truncated`);
 }
 
 async function embed(path: string, given: string[], flags: EmbedFlags, command: Command): Promise<void> {
@@ -37,16 +37,16 @@ async function embed(path: string, given: string[], flags: EmbedFlags, command: 
       const row = (i: number) => Array.from(values.subarray(i * dimensions, (i + 1) * dimensions));
       if (flags.json) await writeJson({ embeddings: texts.map((_, i) => row(i)), tokens });
       else for (const i of texts.keys()) await write(`${row(i).join(' ')}\n`);
-      sayTruncated(truncated, texts.length);
+      reportTruncated(truncated, texts.length);
     }),
   );
 }
 
-/** The texts given as arguments, or else the lines of standard input. */
+/** The texts from the arguments, else the lines of standard input. */
 export async function textsFrom(given: readonly string[], command: Command): Promise<readonly string[]> {
   const texts = given.length > 0 ? given : await readLines();
   if (texts === undefined || texts.length === 0)
-    command.error('error: there is no text: give some as arguments, or pipe lines into standard input');
+    command.error('error: there is no text: give texts as arguments, or pipe lines into standard input');
   return texts;
 }
 
@@ -54,7 +54,7 @@ export const embedCommand = (): Command =>
   withBackend(new Command('embed'))
     .description('turn texts into embeddings')
     .argument('<model>')
-    .argument('[text...]', 'where absent, every line of standard input is a text')
+    .argument('[text...]', 'default: every line of standard input is a text')
     .option('--prompt <name>', "write one of the model's prompts before every text: query, document, …")
     .option('--prefix <text>', 'write this before every text')
     .addOption(numberOption('--max-tokens <n>', optionSchemas.EmbedOptions.maxTokens))

@@ -11,7 +11,7 @@ interface InspectFlags extends LoadFlags {
 
 const longest = 60;
 
-/** A metadata value in one line: long strings and arrays shortened, with their length. */
+/** A metadata value in one line; long strings and arrays are shortened and show their length. */
 export function show(value: unknown): string {
   if (typeof value === 'string') {
     const line = JSON.stringify(value);
@@ -27,7 +27,7 @@ export function show(value: unknown): string {
 
 const millions = (count: number) => (count / 1e6).toFixed(1);
 
-/** Of a mixture of experts, a token passes only some of the parameters. */
+/** With a mixture of experts, a token uses only the active parameters. */
 function showModel({ architecture, parameters, activeParameters, bytesPerToken }: DescribedModel): string {
   const isMixture = activeParameters !== undefined && activeParameters < parameters;
   const active = isMixture ? `, ${millions(activeParameters)} active` : '';
@@ -61,9 +61,7 @@ async function inspect(path: string, flags: InspectFlags, command: Command): Pro
 
 export const inspectCommand = (): Command =>
   withPlanning(new Command('inspect'))
-    .description(
-      'show what is in a model file, and the plan that quern run would make for it, without loading it',
-    )
+    .description("show a model file's content, and the plan of quern run for it, without loading it")
     .argument('<file>')
     .option('--tensors', 'list every tensor')
     .option('--json', 'print one JSON object')

@@ -12,11 +12,11 @@ interface LogitsFlags extends LoadFlags {
 function idList(text: string): number[] {
   const parts = text.split(',').map((part) => part.trim());
   if (!parts.every((part) => /^\d+$/.test(part)))
-    throw new InvalidArgumentError('it must be token ids with commas between: 1,2,3.');
+    throw new InvalidArgumentError('it must be token ids separated by commas: 1,2,3.');
   return parts.map(Number);
 }
 
-/** The ten largest logits of a position, for people. */
+/** The ten largest logits of a position, as text. */
 const top = (logits: Float32Array) =>
   Array.from(logits, (value, id) => ({ id, value }))
     .sort((a, b) => b.value - a.value || a.id - b.id)
@@ -35,7 +35,7 @@ async function print(positions: readonly Float32Array[], json: boolean): Promise
 
 export const logitsCommand = (): Command =>
   withLoading(new Command('logits'))
-    .description('show what a model predicts after each of some tokens')
+    .description("show a model's logits after each given token")
     .argument('<model>')
     .requiredOption('--ids <list>', 'token ids, commas between', idList)
     .option('--json', 'print {"logits": [[…] per position]}')

@@ -23,7 +23,7 @@ function mixList(text: string): MixName[] {
   });
 }
 
-/** What a report compares where nothing is asked for. */
+/** Formats of a report without --formats. */
 const usual: readonly MixName[] = ['q8_0', 'q6_k', 'q5_k_m', 'q4_k_m', 'q4_0', 'q3_k_m', 'q2_k'];
 
 async function quantize(
@@ -36,7 +36,7 @@ async function quantize(
   needSense(output, format, flags, command);
   await interruptible(async (signal) => {
     const comparison = new Comparison(model, flags, signal);
-    if (flags.report) await comparison.accuracy(); // a text that is not there ends it before the work
+    if (flags.report) await comparison.accuracy(); // a missing text fails before the work
     const outcomes: Outcome[] = [];
     if (output !== undefined && format !== undefined) {
       outcomes.push(await comparison.write(output, format, Boolean(flags.report)));
@@ -64,7 +64,7 @@ function needSense(
 const summary = (output: string, { format, byteLength, seconds, relativeError }: Outcome): string =>
   `${output}: ${format}, ${(byteLength / 1e6).toFixed(1)} MB in ${seconds.toFixed(1)} s, relative error ${relativeError.toExponential(2)}`;
 
-/** What `--json` prints of a model that has been written; other people's scripts read it. */
+/** The `--json` object of a written model; scripts depend on it. */
 const written = (path: string, { tensors, ...outcome }: Outcome) => ({
   path,
   ...outcome,
@@ -92,20 +92,17 @@ export const quantizeCommand = (): Command =>
     .argument('<model>')
     .argument('[out]', 'the GGUF file to write')
     .addArgument(new Argument('[format]', 'of the weights').choices(Object.keys(mixes)))
-    .option('--imatrix <file>', 'an importance matrix of llama.cpp: what the columns of weights count')
+    .option('--imatrix <file>', "llama.cpp's importance matrix: weights of the columns")
     .option(
       '--report',
-      'compare formats: size, error, and with --text perplexity, or of encoders the least cosine of embeddings',
+      'compare formats: size, error; with --text also perplexity, for encoders the least cosine of embeddings',
     )
-    .option('--formats <list>', 'more formats to compare, commas between; they leave no file', mixList, [])
-    .option('--text <file>', 'a text to foretell, or whose lines are embedded')
-    .option('--tokens <n>', 'most tokens of it', positive, 2048)
+    .option('--formats <list>', 'more formats to compare, separated by commas; no file is kept', mixList, [])
+    .option('--text <file>', 'a text for perplexity; for encoders, lines to embed')
+    .option('--tokens <n>', 'most tokens of the text', positive, 2048)
     .option('--tensors', 'show the error of every tensor')
-    .option('--pre <name>', "llama.cpp's name of the tokenizer's split, where a folder does not tell")
+    .option('--pre <name>', "llama.cpp's name of the pre-tokenizer, if the folder does not tell")
     .addOption(numberOption('--threads <n>', optionSchemas.QuantizeModelOptions.threads))
-    .option(
-      '--force',
-      'overwrite OUT; a symbolic link is followed, a FIFO or a device is written to without it',
-    )
+    .option('--force', 'overwrite OUT; not needed for a FIFO or a device; a symbolic link is followed')
     .option('--json', 'print one JSON object')
     .action(quantize);

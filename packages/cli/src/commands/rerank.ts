@@ -3,7 +3,7 @@ import { withEmbedder } from '../load.js';
 import { type BackendFlags, withBackend } from '../options.js';
 import { interruptible } from '../terminal/interrupt.js';
 import { write, writeJson } from '../terminal/write.js';
-import { sayTruncated, textsFrom } from './embed.js';
+import { reportTruncated, textsFrom } from './embed.js';
 
 interface RerankFlags extends BackendFlags {
   readonly json?: boolean;
@@ -22,7 +22,7 @@ async function rerank(
       const { ranked, tokens, truncated } = await model.rerank(query, texts, { signal });
       if (flags.json) await writeJson({ ranked, tokens });
       else for (const { index, score } of ranked) await write(`${score.toFixed(4)}\t${texts[index]}\n`);
-      sayTruncated(truncated, texts.length);
+      reportTruncated(truncated, texts.length);
     }),
   );
 }
@@ -32,6 +32,6 @@ export const rerankCommand = (): Command =>
     .description('order texts by how well they answer a query, with a cross-encoder')
     .argument('<model>')
     .argument('<query>')
-    .argument('[text...]', 'where absent, every line of standard input is a text')
+    .argument('[text...]', 'default: every line of standard input is a text')
     .option('--json', 'print {"ranked": [{"index", "score", "logit"}, …], "tokens": …}, best first')
     .action(rerank);

@@ -27,7 +27,7 @@ interface RunFlags extends LoadFlags, SamplingFlags, SpeculationFlags, PromptFla
   readonly json?: boolean;
 }
 
-/** What `--json` prints; other people's scripts read it. */
+/** The `--json` object; scripts depend on it. */
 const jsonResult = (model: Model, result: GenerationResult) => ({
   text: result.text,
   tokens: result.tokens,
@@ -43,7 +43,7 @@ const jsonResult = (model: Model, result: GenerationResult) => ({
 
 const rate = (value: number) => value.toFixed(value < 100 ? 1 : 0);
 
-/** For people: how fast it was, where there is something to measure. */
+/** Speed, as text; empty rates are omitted. */
 function summary(model: Model, result: GenerationResult): string {
   const { tokens, prefillTokensPerSecond: prefill, decodeTokensPerSecond: decode } = result;
   const rates = [
@@ -57,7 +57,7 @@ function summary(model: Model, result: GenerationResult): string {
   return `${count(tokens.length, 'token')} on ${model.backend}${measured}${drafts}; loaded in ${rate(model.loadMs)} ms`;
 }
 
-/** Streams the text after what it goes on from, which comes with the first piece: what is wrong with it is said alone. */
+/** Streams `goesOnFrom` and the text. `goesOnFrom` is printed with the first piece, so an early error appears alone. */
 async function stream(goesOnFrom: string, generation: Generation): Promise<void> {
   let before = goesOnFrom;
   for await (const { text } of generation) {
@@ -67,7 +67,7 @@ async function stream(goesOnFrom: string, generation: Generation): Promise<void>
   await write(`${before}\n`);
 }
 
-/** Whether the prompt is a message to answer: where the model has a template, unless `--raw` asks for the text to go on. */
+/** Answer the prompt as a chat message: the model has a template or --system is given, and --raw is absent. */
 const answers = (model: Model, { raw, system }: RunFlags): boolean =>
   !raw && (model.chatTemplate !== undefined || system !== undefined);
 
@@ -121,12 +121,10 @@ async function run(
 
 export const runCommand = (): Command =>
   withSpeculation(withSampling(withTemplate(withLoading(withPrompt(new Command('run'))))))
-    .description(
-      'answer a prompt, where the model has a chat template; continue a text, where it has none or with --raw',
-    )
+    .description('answer a prompt; without a chat template, or with --raw, continue it as a text')
     .argument('<model>')
-    .argument('[prompt]', 'or -p, -f, or standard input less one line break at its end')
-    .option('--raw', 'continue the prompt as a text, also with a model that chats')
-    .option('--system <text>', 'what a model that chats is told first')
+    .argument('[prompt]', 'or -p, -f, or standard input (a final line break is dropped)')
+    .option('--raw', 'continue the prompt as a text, also with a chat model')
+    .option('--system <text>', 'the system message of a chat model')
     .option('--json', 'print one JSON object at the end')
     .action(run);

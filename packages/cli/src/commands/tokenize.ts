@@ -27,7 +27,7 @@ export const tokenizeCommand = (): Command =>
   new Command('tokenize')
     .description('show the tokens of a text')
     .argument('<model>')
-    .argument('[text]', 'where absent, standard input less one line break at its end')
-    .option('--special', 'read control tokens such as <|im_end|> in the text as such')
+    .argument('[text]', 'default: standard input (a final line break is dropped)')
+    .option('--special', 'parse control tokens such as <|im_end|> in the text')
     .option('--json', 'print {"ids": […]}')
     .action(tokenize);

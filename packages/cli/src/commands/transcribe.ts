@@ -34,7 +34,7 @@ const { TranscribeOptions: transcribing } = optionSchemas;
 function temperatures(text: string): number[] {
   const values = text.split(',').map((part) => (part.trim() === '' ? Number.NaN : Number(part)));
   if (transcribing.temperatures.holds(values)) return values;
-  throw new InvalidArgumentError('it must be numbers, finite and at least 0, with commas between.');
+  throw new InvalidArgumentError('it must be finite numbers from 0 on, separated by commas.');
 }
 
 const transcribeOptions = (flags: TranscribeFlags, signal: AbortSignal): TranscribeOptions => ({
@@ -49,7 +49,7 @@ const transcribeOptions = (flags: TranscribeFlags, signal: AbortSignal): Transcr
   signal,
 });
 
-/** What `--json` prints; other people's scripts read it. */
+/** The `--json` object; scripts depend on it. */
 const jsonResult = (model: SpeechModel, result: TranscriptionResult) => ({
   text: result.text,
   segments: result.segments,
@@ -60,7 +60,7 @@ const jsonResult = (model: SpeechModel, result: TranscriptionResult) => ({
   backend: model.backend,
 });
 
-/** What is printed of each segment as it comes, and before the first. */
+/** Output before the first segment, and per segment. */
 const streamed = {
   text: { head: '', piece: ({ text }: Segment) => `${text.trim()}\n` },
   srt: {
@@ -77,7 +77,7 @@ async function stream(transcription: Transcription, format: keyof typeof streame
     await write(written + piece(segment));
     written = '';
   }
-  await write(written); // where nobody spoke
+  await write(written); // no segments: the head alone
 }
 
 function summary(model: SpeechModel, { duration, language, stages }: TranscriptionResult): string {
@@ -113,7 +113,8 @@ async function transcribe(
   flags: TranscribeFlags,
   command: Command,
 ): Promise<void> {
-  if (isSound(path)) command.error(`error: ${path} is sound: the model comes first, and then the sound`);
+  if (isSound(path))
+    command.error(`error: ${path} is an audio file: the model comes first, then the audio file`);
   await interruptible(async (signal) => {
     const bar = loadingBar();
     using model = await loadSpeechModel(path, {
@@ -137,10 +138,10 @@ export const transcribeCommand = (): Command =>
     .argument('<audio>', 'WAV, FLAC, MP3 or Ogg Vorbis')
     .option(
       '--language <code>',
-      'what is spoken: de, german, …; auto: the first 30 seconds with sound tell',
+      'the spoken language: de, german, …; auto: detected in the first 30 seconds with sound',
       'auto',
     )
-    .option('--translate', 'write English, whatever is spoken')
+    .option('--translate', 'translate to English')
     .option('--words', 'times of every word')
     .addOption(numberOption('--beams <n>', transcribing.beamSize))
     .option('--temperatures <list>', helpOf(transcribing.temperatures), temperatures)
@@ -148,9 +149,7 @@ export const transcribeCommand = (): Command =>
     .addOption(numberOption('--max-tokens <n>', transcribing.maxTokens))
     .addOption(numberOption('--seed <s>', transcribing.seed))
     .addOption(
-      new Option('--format <kind>', 'of what is printed')
-        .choices(['text', 'json', 'srt', 'vtt'])
-        .default('text'),
+      new Option('--format <kind>', 'output format').choices(['text', 'json', 'srt', 'vtt']).default('text'),
     )
-    .option('--json', 'the same as --format json')
+    .option('--json', 'same as --format json')
     .action(transcribe);

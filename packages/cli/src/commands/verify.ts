@@ -18,13 +18,13 @@ interface VerifyFlags {
   readonly json?: boolean;
 }
 
-/** What weights of 8 bits and activations rounded to 8 bits come to; a wrong kernel is off by the order of 1. */
+/** Error of 8-bit weights and 8-bit activations; a wrong kernel errs by about 1. */
 const defaultTolerance = 0.05;
 
 const percent = (share: number) => `${(100 * share).toPrecision(3)} %`;
 
 const show = ({ way, rows, error, agree }: Comparison): string =>
-  `${way.padEnd(18)} error ${percent(error).padStart(9)}, largest agrees in ${agree} of ${rows}\n`;
+  `${way.padEnd(18)} error ${percent(error).padStart(9)}, largest logit agrees in ${agree} of ${rows}\n`;
 
 async function printOps(comparison: OpComparison): Promise<void> {
   const { compared, strayed, first, closeness } = comparison;
@@ -91,15 +91,15 @@ async function verify(path: string, flags: VerifyFlags, signal: AbortSignal): Pr
 
 export const verifyCommand = (): Command =>
   new Command('verify')
-    .description('hold a backend against the reference on a model; the exit code is 1 where it strays')
+    .description('compare a backend with the reference on a model; exit code 1 if the error is too large')
     .argument('<model>')
     .requiredOption('--backend <name>', 'the installed backend to verify')
     .option('--threads <n>', 'threads to compute with', positive)
-    .option('--ops', 'op by op: each op of the model on the same operands, against its definition')
-    .option('--tokens <n>', 'tokens of the prompt, and tokens to generate', positive, 24)
+    .option('--ops', 'op by op: compare each op with its definition on the same operands')
+    .option('--tokens <n>', 'prompt tokens, and generated tokens', positive, 24)
     .option(
       '--tolerance <share>',
-      'largest error of a row of logits, of its norm',
+      'largest error of a row of logits, relative to its norm',
       positiveNumber,
       defaultTolerance,
     )

@@ -3,13 +3,13 @@ import { withEmbedder, withModel } from '../load.js';
 import { readText } from '../read-text.js';
 import { say } from '../terminal/report.js';
 
-/** What is measured of a model in another format beside its size and the errors of its weights. */
+/** A measure of a converted model, besides size and weight errors. */
 export interface Accuracy {
-  /** As the heading of a column. */
+  /** Column heading. */
   readonly name: string;
-  /** As the name of a property. */
+  /** Property name. */
   readonly key: 'perplexity' | 'leastCosine';
-  /** Undefined where it says how far a model is from the one that it was made of. */
+  /** Undefined if the measure is relative to the source model. */
   ofSource(): Promise<number | undefined>;
   of(path: string): Promise<number>;
 }
@@ -20,7 +20,7 @@ export interface AccuracyFlags {
   readonly tokens: number;
 }
 
-/** How a model is measured with the text asked for; undefined without a text, and for speech, which no text measures. */
+/** The measure for a model and the given text; undefined without a text. For speech models a text measures nothing. */
 export async function accuracyOf(
   source: string,
   { text, tokens, threads }: AccuracyFlags,
@@ -35,9 +35,7 @@ export async function accuracyOf(
     return cosines(source, { lines, tokens, flags, signal });
   }
   if (kind === 'speech') {
-    say(
-      `${source} writes down speech: there is no perplexity of it, and the report has sizes and errors alone`,
-    );
+    say(`${source} is a speech model: no perplexity; the report has only sizes and errors`);
     return undefined;
   }
   const of = (path: string) =>
@@ -50,7 +48,7 @@ export async function accuracyOf(
 
 interface EmbedRequest {
   readonly lines: readonly string[];
-  /** Most tokens of all lines together; one line there always is. */
+  /** Most tokens of all lines together; the first line is always used. */
   readonly tokens: number;
   readonly flags: { readonly backend: string; readonly threads?: number };
   readonly signal: AbortSignal;
@@ -62,7 +60,7 @@ interface LineVectors {
   readonly dimensions: number;
 }
 
-/** The least cosine between what a model makes of a line and what the source makes of it. */
+/** The least cosine between a line's embedding and the source model's embedding of the line. */
 async function cosines(source: string, request: EmbedRequest): Promise<Accuracy> {
   if (request.lines.length === 0)
     throw new RuntimeError('EMPTY_PROMPT', 'embeddings are compared line by line: the text has no line');
@@ -86,7 +84,7 @@ function embedLines(path: string, { lines, tokens, flags, signal }: EmbedRequest
   });
 }
 
-/** Of rows [lines, dimensions], each with the same row of the other. */
+/** Cosine of equal rows of a and b [lines, dimensions]; the least. */
 export function leastCosine(a: LineVectors, b: LineVectors): number {
   let least = 1;
   for (let at = 0; at < a.values.length; at += a.dimensions) {

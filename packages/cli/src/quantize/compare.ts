@@ -18,26 +18,26 @@ export interface CompareFlags extends AccuracyFlags {
   readonly pre?: string;
 }
 
-/** What became of a model in one format. */
+/** The result of one format. */
 export interface Outcome {
   readonly format: string;
   readonly byteLength: number;
   readonly seconds: number;
-  /** √(Σ(decoded − x)² / Σx²) over all tensors whose format has changed. */
+  /** √(Σ(decoded − x)² / Σx²) over all tensors with changed format. */
   readonly relativeError: number;
-  /** Of language models, where a text was given. */
+  /** Language models, with --text. */
   readonly perplexity?: number;
-  /** Of encoders: between the embeddings of a line of the text and those of the model as it was. */
+  /** Encoders, with --text: between a line's embedding and the source model's. */
   readonly leastCosine?: number;
   readonly tensors: readonly TensorReport[];
 }
 
-/** The model as it was. */
+/** The source model. */
 export interface SourceOutcome extends Pick<Outcome, 'byteLength' | 'perplexity' | 'leastCosine'> {
   readonly path: string;
 }
 
-/** Writes a model in formats, and measures what became of it. */
+/** Writes a model in several formats and measures each. */
 export class Comparison {
   private importance: ImportanceMatrix | undefined;
   private found: Promise<Accuracy | undefined> | undefined;
@@ -48,7 +48,7 @@ export class Comparison {
     private readonly signal: AbortSignal,
   ) {}
 
-  /** How the model is measured; undefined where there is nothing to measure it with. */
+  /** The measure; undefined without --text. */
   accuracy(): Promise<Accuracy | undefined> {
     this.found ??= accuracyOf(this.model, this.flags, this.signal);
     return this.found;
@@ -61,7 +61,7 @@ export class Comparison {
     return { path, byteLength, ...(accuracy && value !== undefined && { [accuracy.key]: value }) };
   }
 
-  /** Writes the model to `output`; `measured` computes its accuracy too. */
+  /** Writes the model to `output`; `measured`: also computes its accuracy. */
   async write(output: string, mix: MixName, measured: boolean): Promise<Outcome> {
     const { threads, imatrix, pre } = this.flags;
     if (imatrix !== undefined) this.importance ??= await readImportance(imatrix);
@@ -90,7 +90,7 @@ export class Comparison {
     };
   }
 
-  /** The same into a file that is thrown away. */
+  /** `write` with accuracy, to a temporary file. */
   async try(mix: MixName): Promise<Outcome> {
     return inTemporaryFolder((folder) => this.write(join(folder, `${mix}.gguf`), mix, true));
   }

@@ -5,7 +5,7 @@ import type { Outcome, SourceOutcome } from './compare.js';
 const row = (cells: readonly string[]): string => `| ${cells.join(' | ')} |\n`;
 const rule = (columns: number): string => row(Array.from({ length: columns }, () => '---'));
 
-/** The formats beside each other; first the model as it was. */
+/** A table of the formats; first row: the source model. */
 export function showOutcomes(
   source: SourceOutcome,
   outcomes: readonly Outcome[],
@@ -31,7 +31,7 @@ export function showOutcomes(
   ].join('');
 }
 
-/** The error of every tensor. */
+/** A line per tensor with its error. */
 export const showTensors = (tensors: readonly TensorReport[]): string =>
   [
     row(['tensor', 'shape', 'was', 'is', 'rms', 'greatest', 'relative']),

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { readText } from '../read-text.js';
 import { readStdin, withoutLineEnd } from '../terminal/stdin.js';
 
-/** As commander gives them. */
+/** As parsed by commander. */
 export interface PromptFlags {
   readonly prompt?: string;
   readonly file?: string;
@@ -11,9 +11,9 @@ export interface PromptFlags {
 export const withPrompt = (command: Command): Command =>
   command
     .option('-p, --prompt <text>', 'the prompt, as the argument')
-    .option('-f, --file <path>', 'a file with the prompt; one line break at its end is not part of it');
+    .option('-f, --file <path>', 'a file with the prompt; a final line break is dropped');
 
-/** The prompt from the one place that has it; standard input where none is named. Ends the program where that is not one. */
+/** The prompt from the argument, -p, -f or standard input. Ends the program if none or several are given. */
 export async function readPrompt(
   argument: string | undefined,
   { prompt, file }: PromptFlags,

@@ -1,6 +1,6 @@
 import { say } from './report.js';
 
-/** Ends the program where its output cannot be written: silently where the reader has left, as of `| head`, else with one line. */
+/** Ends the program if stdout cannot be written: silently for a closed pipe (`| head`), else with one line. */
 export function endOnBrokenOutput(): void {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit();

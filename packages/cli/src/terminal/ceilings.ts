@@ -2,7 +2,7 @@ import type { DeviceCeilings } from '@quern/runtime';
 
 const giga = (value: number): string => (value / 1e9).toFixed(value < 1e11 ? 1 : 0);
 
-/** What a device delivers at most, in one line. */
+/** A device's ceilings in one line. */
 export function showCeilings({ readBandwidth, readBandwidthOneThread, rates }: DeviceCeilings): string {
   const operations = Object.entries(rates).map(([type, value]) => `${type} ${giga(value)}`);
   return (

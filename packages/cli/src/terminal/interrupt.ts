@@ -1,11 +1,11 @@
-/** What ends a program from outside, and the exit status that shells give for it. */
+/** Signals that end the program, and the exit statuses that shells use for them. */
 const statuses = { SIGINT: 130, SIGTERM: 143 } as const;
 
 export type Interrupt = keyof typeof statuses;
 
 const names = Object.keys(statuses) as Interrupt[];
 
-/** Thrown where Ctrl-C or SIGTERM ended the work: the program ends without a message. */
+/** Thrown when Ctrl-C or SIGTERM ends the work: the program ends without a message. */
 export class Interrupted extends Error {
   constructor(readonly by: Interrupt) {
     super(`ended by ${by}`);
@@ -16,13 +16,13 @@ export class Interrupted extends Error {
   }
 }
 
-/** The innermost is the last, and it alone hears. */
+/** A stack: only the last listener is called. */
 const listeners: ((by: Interrupt) => void)[] = [];
 
-/** Ctrl-C or SIGTERM, from wherever it comes: a terminal in raw mode sends no signal. */
+/** Reports Ctrl-C or SIGTERM from any source: a terminal in raw mode sends no signal. */
 export const interrupt = (by: Interrupt): void => listeners.at(-1)?.(by);
 
-/** Until the function that it returns is called, `listener` hears Ctrl-C and SIGTERM instead of whoever did before. */
+/** `listener` handles Ctrl-C and SIGTERM, instead of the previous listener, until the returned function is called. */
 export function onInterrupt(listener: (by: Interrupt) => void): () => void {
   if (listeners.length === 0) for (const name of names) process.on(name, interrupt);
   listeners.push(listener);
@@ -36,8 +36,8 @@ const isAbort = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === 'ABORTED';
 
 /**
- * Runs `work` with a signal that Ctrl-C or SIGTERM aborts, with Interrupted as its reason. A second one ends the process at
- * once. Rejects with Interrupted where `work` rejects because of the abort; work that gives what it has may resolve.
+ * Runs `work` with a signal that Ctrl-C or SIGTERM aborts; the reason is Interrupted. A second Ctrl-C ends the process
+ * at once. Rejects with Interrupted if `work` rejects after the abort; `work` may also resolve with a partial result.
  */
 export async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const controller = new AbortController();

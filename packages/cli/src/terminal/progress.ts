@@ -1,7 +1,7 @@
 import type { LoadProgress } from '@quern/runtime';
 import { Presets, SingleBar } from 'cli-progress';
 
-/** A progress bar on stderr while a model loads, where stderr is a terminal; nothing elsewhere. */
+/** A progress bar on stderr during loading, if stderr is a terminal. */
 export function loadingBar(): { update(progress: LoadProgress): void; stop(): void } {
   if (!process.stderr.isTTY) return { update() {}, stop() {} };
   const bar = new SingleBar(

@@ -1,14 +1,14 @@
 import { text } from 'node:stream/consumers';
 
-/** Without the line break at the end, as `echo` and editors add one. */
+/** Removes the final line break, which `echo` and editors add. */
 export const withoutLineEnd = (content: string): string => content.replace(/\r?\n$/, '');
 
-/** All of standard input without the line break at its end; undefined where it is a terminal. */
+/** All of standard input without the final line break; undefined for a terminal. */
 export async function readStdin(): Promise<string | undefined> {
   return process.stdin.isTTY ? undefined : withoutLineEnd(await text(process.stdin));
 }
 
-/** The lines of standard input; undefined where it is a terminal. */
+/** The lines of standard input; undefined for a terminal. */
 export async function readLines(): Promise<readonly string[] | undefined> {
   const input = await readStdin();
   return input === undefined || input === '' ? undefined : input.split(/\r?\n/);

@@ -1,11 +1,11 @@
 let midLine = false;
 
-/** Whether what stands on stdout ends without a line break. */
+/** stdout's last line is unfinished. */
 export const isMidLine = (): boolean => midLine;
 
 /**
- * Writes to stdout and waits while the reader is behind, so that a slow pipe slows generation and fills no memory. Where it
- * cannot be written the program ends: see broken-output.ts.
+ * Writes to stdout and waits for a slow reader: generation slows down and memory stays bounded. A write error ends the
+ * program: see broken-output.ts.
  */
 export function write(text: string): Promise<void> {
   if (text !== '') midLine = !text.endsWith('\n');

@@ -11,7 +11,7 @@ const texts = [
   'A hand mill has two stones, and the upper one can be changed.',
 ];
 
-/** The embeddings of texts, [D] each: all at once, or one by one. */
+/** The embeddings of texts, [D] each: in one batch, or one by one. */
 export async function embedAll(
   { path, signal }: VerifyContext,
   backend: Backend,
@@ -26,7 +26,7 @@ export async function embedAll(
   return rows;
 }
 
-/** An encoder on a backend, held against the reference. */
+/** Compares an encoder on a backend with the reference. */
 export async function verifyEncoder(
   context: VerifyContext,
   tested: Backend,

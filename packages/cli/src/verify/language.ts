@@ -1,17 +1,17 @@
 import { compareRows, type RowsComparison } from '@quern/conformance';
 import type { Backend, LoadOptions, Model } from '@quern/runtime';
-import { lookAt, promptOf, type VerifyContext } from './load.js';
+import { promptOf, type VerifyContext, withModelOn } from './load.js';
 
-/** One way of computing the model, held against the reference. */
+/** Comparison of one way of computing with the reference. */
 export interface Comparison extends RowsComparison {
   readonly way: string;
 }
 
-/** Tokens of a chunk that divides no block and no tile. */
+/** Chunk length that is no multiple of a block or tile. */
 const oddChunk = 5;
 const batch = 4;
 
-/** The same logits by steps of many rows, of some, and of one. */
+/** The same logits from steps of many rows, of 5 rows, and of 1 row. */
 const ways: Readonly<Record<string, LoadOptions>> = {
   prefill: {},
   'in chunks of 5': { prefillChunk: oddChunk },
@@ -30,13 +30,13 @@ async function greedy(model: Model, ids: readonly number[], { tokens, signal }: 
 }
 
 const want = (context: VerifyContext, reference: Backend): Promise<Wanted> =>
-  lookAt(context, reference, {}, async (model) => {
+  withModelOn(context, reference, {}, async (model) => {
     const ids = promptOf(model, context.tokens);
     const { signal } = context;
     return { ids, logits: await model.logits(ids, { signal }), tokens: await greedy(model, ids, context) };
   });
 
-/** How many tokens agree before the first that does not. */
+/** Number of equal tokens before the first different one. */
 const sameTokens = (got: readonly number[], want: readonly number[]): number => {
   const first = want.findIndex((token, i) => got[i] !== token);
   return first < 0 ? want.length : first;
@@ -44,11 +44,11 @@ const sameTokens = (got: readonly number[], want: readonly number[]): number => 
 
 export interface LanguageVerdict {
   readonly comparisons: readonly Comparison[];
-  /** Greedy tokens until the first that differs, of as many: alone, and the least of a batch. */
+  /** Equal greedy tokens, out of `tokens`: of a sequence alone, and the least of a batch. */
   readonly greedy: { readonly tokens: number; readonly alone: number; readonly batch: number };
 }
 
-/** A language model on a backend, held against the reference: logits in several ways, and greedy tokens. */
+/** Compares a language model on a backend with the reference: logits in several ways, and greedy tokens. */
 export async function verifyLanguage(
   context: VerifyContext,
   tested: Backend,
@@ -58,12 +58,12 @@ export async function verifyLanguage(
   const comparisons: Comparison[] = [];
   for (const [way, options] of Object.entries(ways))
     comparisons.push(
-      await lookAt(context, tested, options, async (model) => ({
+      await withModelOn(context, tested, options, async (model) => ({
         way,
         ...compareRows(await model.logits(ids, { signal: context.signal }), logits),
       })),
     );
-  const texts = await lookAt(context, tested, { sequences: batch }, async (model) => {
+  const texts = await withModelOn(context, tested, { sequences: batch }, async (model) => {
     const alone = await greedy(model, ids, context);
     return [alone, ...(await Promise.all(Array.from({ length: batch }, () => greedy(model, ids, context))))];
   });

@@ -12,11 +12,11 @@ export interface VerifyContext {
   readonly path: string;
   readonly signal: AbortSignal;
   readonly threads?: number | undefined;
-  /** Most tokens of the prompt, and tokens that are generated. */
+  /** Most prompt tokens, and generated tokens. */
   readonly tokens: number;
 }
 
-/** Starts an installed backend by its name, hands it to `use`, and frees it. */
+/** Starts an installed backend by name, calls `use`, frees the backend. */
 export async function withBackendNamed<T>(
   name: string,
   threads: number | undefined,
@@ -30,7 +30,7 @@ export async function withBackendNamed<T>(
   }
 }
 
-/** The backend that others are held against. */
+/** The reference backend. */
 export async function withReference<T>(use: (reference: Backend) => Promise<T>): Promise<T> {
   try {
     return await withBackendNamed('reference', undefined, use);
@@ -39,18 +39,18 @@ export async function withReference<T>(use: (reference: Backend) => Promise<T>):
   }
 }
 
-/** A clear error where the reference is not installed; undefined for any other error. */
+/** A clear error for a missing reference backend; undefined for any other error. */
 export function referenceMissing(error: unknown): RuntimeError | undefined {
   if (!(isCoded(error) && error.code === 'BACKEND_NOT_FOUND')) return undefined;
   return new RuntimeError(
     'BACKEND_NOT_FOUND',
-    "verify holds a backend against 'reference', which is not installed: npm install @quern/backend-reference; or compare op by op with --ops, which needs no other backend",
+    "verify compares a backend with 'reference', which is not installed: npm install @quern/backend-reference; or compare op by op with --ops, without another backend",
     { cause: error },
   );
 }
 
-/** Loads the model on a backend for one look at it. */
-export async function lookAt<T>(
+/** Loads the model on a backend, calls `look`, frees the model. */
+export async function withModelOn<T>(
   { path, signal, tokens }: VerifyContext,
   backend: Backend,
   options: LoadOptions,
@@ -72,7 +72,7 @@ const text =
   'The mill by the river grinds slowly, and the miller counts the sacks that the farmers bring from the valley. ' +
   'In winter the wheel stands still; then he reads, mends his tools, and writes letters to his sister in the town.';
 
-/** Tokens of a prompt: of a text where the model has a tokenizer, else ids spread over the vocabulary. */
+/** Prompt tokens: of a text if the model has a tokenizer, else ids spread over the vocabulary. */
 export function promptOf(model: Model, tokens: number): number[] {
   if (model.tokenizer) return model.tokenize(text).slice(0, tokens);
   const { vocabulary } = model.config;

@@ -1,12 +1,12 @@
 import { knownCodecs, type OpComparison, witnessBackend } from '@quern/conformance';
 import type { Backend, ModelKind } from '@quern/runtime';
 import { embedAll } from './encoder.js';
-import { lookAt, promptOf, type VerifyContext } from './load.js';
+import { promptOf, type VerifyContext, withModelOn } from './load.js';
 
-/** Tokens that are generated; a decode step, over a cache that holds something, gives the second. */
+/** Generated tokens: the second comes from a decode step over a filled cache. */
 const decoded = 2;
 
-/** Runs the model by the definitions of its ops, and each op on the backend as well. */
+/** Runs the model by its ops' definitions, and each op also on the backend. */
 export async function verifyOps(
   context: VerifyContext,
   kind: ModelKind,
@@ -16,7 +16,7 @@ export async function verifyOps(
   try {
     if (kind === 'encoder') await embedAll(context, witness.backend, true);
     else
-      await lookAt(context, witness.backend, { graph: false }, async (model) => {
+      await withModelOn(context, witness.backend, { graph: false }, async (model) => {
         const ids = promptOf(model, context.tokens);
         const options = { temperature: 0, maxTokens: decoded, ignoreEos: true, signal: context.signal };
         await model.generate(ids, options).result;

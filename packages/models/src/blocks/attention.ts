@@ -2,7 +2,7 @@ import type { AttentionBatch, AttnConfig, Backend, KvCache, Tensor, Weight } fro
 import type { DecoderConfig } from '../config/decoder-config.js';
 import { layerRope } from '../config/layer-rope.js';
 
-/** The weights of an attention; biases where the architecture has them. */
+/** The weights of an attention; biases are optional. */
 export interface AttentionWeights {
   /** [H·d, D] */
   readonly q: Weight;
@@ -18,14 +18,14 @@ export interface AttentionWeights {
   readonly attnOutputBias?: Weight | undefined;
 }
 
-/** Queries [T, H, d], keys and values [T, Hk, d] of the rows of a step. */
+/** A step's queries [T, H, d], keys and values [T, Hk, d]. */
 export interface Heads {
   readonly q: Tensor;
   readonly k: Tensor;
   readonly v: Tensor;
 }
 
-/** x [T, D], already normed → its queries, keys and values, before they rotate. */
+/** x [T, D], normed → q, k and v before the rotation. */
 export function projectHeads(b: Backend, { heads, kvHeads, headDim }: DecoderConfig) {
   return (x: Tensor, w: AttentionWeights): Heads => {
     const T = x.shape[0]!;
@@ -38,8 +38,8 @@ export function projectHeads(b: Backend, { heads, kvHeads, headDim }: DecoderCon
 }
 
 /**
- * Rotates q and k, appends k and v to layer i of the cache, attends, and projects the heads back: [T, D]. In bf16 where the
- * weights are rounded.
+ * Rotates q and k, appends k and v to layer i of the cache, attends, projects the heads: → [T, D]. Computes in bf16 if
+ * the weights are below f32.
  */
 export function attendCache(b: Backend, config: DecoderConfig) {
   const { heads, headDim } = config;
@@ -64,8 +64,8 @@ export function attendCache(b: Backend, config: DecoderConfig) {
 }
 
 /**
- * Grouped-query self-attention with rotary positions over a cache (Ainslie et al. 2023). The returned function takes x [T, D],
- * already normed, and gives [T, D].
+ * Grouped-query self-attention with rotary positions over a KV cache (Ainslie et al. 2023). The returned function: x
+ * [T, D], normed → [T, D].
  */
 export function selfAttention(b: Backend, config: DecoderConfig) {
   const project = projectHeads(b, config);

@@ -15,9 +15,8 @@ export interface MixtureWeights {
 }
 
 /**
- * residual + Σ p_e · down_e(silu(gate_e(x)) · up_e(x)) over the k experts that the router likes best: x and residual [T, D]
- * → [T, D] (Jiang et al. 2024, Mixtral of Experts, §2.1). One entry of the plan where the backend has moeFused, else plain
- * ops.
+ * residual + Σ p_e · down_e(silu(gate_e(x)) · up_e(x)) over the top k experts of the router: x and residual [T, D] →
+ * [T, D] (Jiang et al. 2024, Mixtral of Experts, §2.1). One op (moeFused) if the backend has it, else plain ops.
  */
 export function mixtureFeedForward(b: Backend, routing: MoeRouting) {
   return (x: Tensor, residual: Tensor, w: MixtureWeights): Tensor => {
@@ -34,14 +33,14 @@ export function mixtureFeedForward(b: Backend, routing: MoeRouting) {
   };
 }
 
-/** The weights of a feed-forward of either kind: a layer has those of its own. */
+/** Feed-forward weights of a layer: dense or experts. */
 export type SparseWeights = {
   readonly [Field in keyof (MixtureWeights & FeedForwardWeights)]?: Weight | undefined;
 };
 
 /**
- * A mixture of experts in the sparse layers of the configuration, a dense feed-forward in the others. Both add to the residual:
- * x and residual [T, D] → [T, D].
+ * Experts in the layers of `mixture.sparse`, dense feed-forward in the others. Both add the residual: x and residual
+ * [T, D] → [T, D].
  */
 export function sparseFeedForward(b: Backend, { mixture: routing }: DecoderConfig) {
   const mixture = mixtureFeedForward(b, routing!);
@@ -52,7 +51,7 @@ export function sparseFeedForward(b: Backend, { mixture: routing }: DecoderConfi
       : b.add(residual, dense(x, w as FeedForwardWeights));
 }
 
-/** The k best of scores [T, E]. Renormalised, p is the softmax over their scores alone: the divisor of all is the same. */
+/** Top k of scores [T, E]. Renormalised: softmax over the k scores alone, since softmax's divisor cancels. */
 function route(b: Backend, scores: Tensor, { chosen, renormalise }: MoeRouting) {
   const { values, indices } = b.topK(renormalise ? scores : b.softmax(scores), chosen);
   return { ids: indices, weights: renormalise ? b.softmax(values) : values };

@@ -9,11 +9,11 @@ export interface VocabularyWeights {
   readonly embedding: Weight;
   /** [D] */
   readonly outputNorm: Weight;
-  /** [V, D]; absent: the embedding serves (Press & Wolf 2017). */
+  /** [V, D]; absent: tied to the embedding (Press & Wolf 2017). */
   readonly output?: Weight | undefined;
 }
 
-/** Both ends of Llama's decoder: rows of the embedding, and a norm with a projection. */
+/** Both ends of Llama's decoder: the embedding, and the output norm with its projection. */
 export function embedAndLogits(
   b: Backend,
   w: VocabularyWeights,

@@ -1,27 +1,27 @@
 import type { MoeRouting, RopeOptions } from '@quern/core';
 import type { Settings } from './settings.js';
 
-/** The sizes and constants of a decoder-only transformer: all that a forward pass needs besides its weights. */
+/** The sizes and constants of a decoder-only transformer: a forward pass needs these and the weights. */
 export interface DecoderConfig {
   readonly layers: number;
   /** D, the width of the residual stream. */
   readonly width: number;
   /** H, query heads. */
   readonly heads: number;
-  /** Hk, key/value heads; H is a multiple of it. */
+  /** Hk, key/value heads; divides H. */
   readonly kvHeads: number;
-  /** d, elements per head; H · d need not be D. */
+  /** d, elements per head; H · d ≠ D is allowed. */
   readonly headDim: number;
   /** F, the inner width of the feed-forward. */
   readonly feedForward: number;
   /** V, rows of the embedding. */
   readonly vocabulary: number;
   readonly rmsEps: number;
-  /** The rotation of every layer, but for the next two. */
+  /** RoPE of every layer, unless `windowRope` or `shortRope` applies. */
   readonly rope: RopeOptions;
-  /** The rotation of layers with a window, where it is another (Gemma 3). */
+  /** RoPE of layers with a window, if different (Gemma 3). */
   readonly windowRope?: RopeOptions;
-  /** The rotation in caches of at most `context` tokens, where it is another (LongRoPE). */
+  /** RoPE in caches of at most `context` tokens, if different (LongRoPE). */
   readonly shortRope?: { readonly context: number; readonly rope: RopeOptions };
   /** Factor on q·k; absent: 1/√d. */
   readonly attentionScale?: number;
@@ -29,25 +29,25 @@ export interface DecoderConfig {
   readonly attentionCap?: number;
   /** Logits become cap · tanh(logit / cap); absent: off (Gemma 2). */
   readonly logitCap?: number;
-  /** Tokens the model was made for. A longer cache works as far as its rotation extrapolates. */
+  /** Trained context in tokens. Longer caches work as far as RoPE extrapolates. */
   readonly context: number;
-  /** Per layer, how many positions a query looks back, its own included; 0: all. */
+  /** Per layer: positions that a query sees, its own included; 0: all. */
   readonly windows: readonly number[];
-  /** The embedding serves as output projection. */
+  /** The output projection is the embedding. */
   readonly tied: boolean;
-  /** Present where feed-forwards are mixtures of experts. */
+  /** For models with a mixture of experts. */
   readonly mixture?: MixtureConfig;
 }
 
-/** How the feed-forwards of sparse layers are made. */
+/** The mixture of experts in sparse layers. */
 export interface MixtureConfig extends MoeRouting {
   /** The inner width of one expert. */
   readonly feedForward: number;
-  /** Per layer: whether its feed-forward is a mixture, or dense. */
+  /** Per layer: mixture (true) or dense (false). */
   readonly sparse: readonly boolean[];
 }
 
-/** The largest sizes that are believed: far above any model, low enough that a broken file cannot exhaust memory. */
+/** Upper bounds of sizes: far above any model, low enough that a broken file cannot exhaust memory. */
 export const limits = {
   layers: 10_000,
   width: 2 ** 20,
@@ -59,7 +59,7 @@ export const limits = {
   context: 2 ** 31 - 1,
 } as const;
 
-/** Names of the settings that hold the heads, in one kind of file. */
+/** Keys of the head settings in one kind of file. */
 export interface HeadKeys {
   readonly heads: string;
   readonly kvHeads: string;
@@ -67,8 +67,8 @@ export interface HeadKeys {
 }
 
 /**
- * Heads and their size; without a size of its own, a head takes width / heads.
- * @throws ModelError BAD_CONFIG where they contradict each other.
+ * Head counts and head size. Default size: width / heads.
+ * @throws ModelError BAD_CONFIG for a contradiction.
  */
 export function readHeads(settings: Settings, keys: HeadKeys, width: number) {
   const heads = settings.whole(keys.heads, limits.heads);

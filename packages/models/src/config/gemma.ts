@@ -4,7 +4,7 @@ import { decoderConfigFromHuggingFace, type HuggingFaceSource } from './hugging-
 import type { Settings } from './settings.js';
 import { periodicWindows } from './windows.js';
 
-/** The configuration of Gemma 2 or 3 from config.json; every `period`-th layer looks back all the way. */
+/** The configuration of Gemma 2 or 3 from config.json; every `period`-th layer has full attention. */
 export function gemmaFromHuggingFace(source: HuggingFaceSource, period: number): DecoderConfig {
   const { settings } = source;
   const activations = ['gelu_pytorch_tanh'];
@@ -22,21 +22,21 @@ export function gemmaFromGguf(source: GgufSource, rules: GgufRules, largest: num
 }
 
 /**
- * The factor on q·k that llama.cpp takes, since its files have none: 1/√d, and 1/√(D / H) in the largest model, which it knows by the
- * number of its layers.
+ * llama.cpp's factor on q·k, which GGUF files do not hold: 1/√d; in the largest model, recognised by its layer count,
+ * 1/√(D / H).
  */
 const llamaCppScale = ({ layers, width, heads, headDim }: DecoderConfig, largest: number): number =>
   1 / Math.sqrt(layers === largest ? width / heads : headDim);
 
-/** For `GgufForm`: llama.cpp has the factor on q·k, and the windows, of the models that there are. */
+/** `GgufForm.llamaCppDiffers`: llama.cpp has fixed factors on q·k and fixed windows, those of the published models. */
 export const gemmaDiffers =
   (period: number, largest: number) =>
   (config: DecoderConfig): string | undefined => {
     const scale = llamaCppScale(config, largest);
     if (Math.abs(config.attentionScale! / scale - 1) > 1e-6)
-      return `multiplies q·k by ${scale} in place of ${config.attentionScale}`;
+      return `multiplies q·k by ${scale} instead of ${config.attentionScale}`;
     const differs = config.windows.some((window, i) => (window === 0) !== ((i + 1) % period === 0));
-    return differs ? `may let each ${period}th layer alone look back all the way` : undefined;
+    return differs ? `may give full attention to every ${period}th layer only` : undefined;
   };
 
 function caps(settings: Settings): Pick<DecoderConfig, 'attentionCap' | 'logitCap'> {

@@ -3,32 +3,32 @@ import type { WeightFile } from '../weights/weight-file.js';
 import { type DecoderConfig, limits, type MixtureConfig, readHeads } from './decoder-config.js';
 import type { Settings } from './settings.js';
 
-/** What a GGUF file says about its model. Keys of `settings` go without the architecture's prefix. */
+/** What a GGUF file says about its model. Keys of `settings` lack the architecture's prefix. */
 export interface GgufSource {
   readonly settings: Settings;
   readonly weights: WeightFile;
   /** Entries of `tokenizer.ggml.tokens`, or 0. */
   readonly tokens: number;
-  /** The tensor `rope_freqs.weight`, where the file has it: what each frequency is divided by. */
+  /** The tensor `rope_freqs.weight`, if any: divisors of the frequencies. */
   readonly ropeFactors: readonly number[] | undefined;
   /** The tensors `rope_factors_long.weight` and `rope_factors_short.weight` of LongRoPE. */
   readonly longRopeFactors?: { readonly long: readonly number[]; readonly short: readonly number[] };
 }
 
-/** What an architecture has that Llama has not. */
+/** An architecture's differences from Llama. */
 export interface GgufRules {
-  /** Of so many layers the last looks back all the way and the others by the window, where the file does not say. */
+  /** Every n-th layer has full attention, the others a window. Used if the file has no pattern. */
   readonly windowPeriod?: number;
-  /** Base of the rotation in layers with a window, where the file does not say. */
+  /** RoPE base of layers with a window. Used if the file has none. */
   readonly windowTheta?: number;
-  /** Feed-forwards of experts; without it a file that has any is refused. */
+  /** Reads the mixture of experts. Absent: files with experts are refused. */
   readonly mixture?: (source: GgufSource, layers: number) => MixtureConfig;
 }
 
 /**
  * The configuration of a decoder from GGUF metadata (llama.cpp's keys).
- * @param layout how the architecture's q and k rows are ordered in GGUF files
- * @param rules what the architecture has that Llama has not
+ * @param layout row order of q and k in the architecture's GGUF files
+ * @param rules the architecture's differences from Llama
  * @throws ModelError BAD_CONFIG or UNSUPPORTED_CONFIG.
  */
 export function decoderConfigFromGguf(
@@ -44,7 +44,7 @@ export function decoderConfigFromGguf(
   const context = settings.whole('context_length', limits.context);
   const { heads, kvHeads, headDim } = readHeads(settings, headKeys, width);
   if (settings.whole('attention.value_length', limits.headDim, headDim) !== headDim)
-    settings.refuse('attention.value_length', `keys have ${headDim}, and values must have as many`);
+    settings.refuse('attention.value_length', `keys have ${headDim}; values must have the same`);
   return {
     layers,
     width,
@@ -63,7 +63,7 @@ export function decoderConfigFromGguf(
   };
 }
 
-/** Whether GGUF metadata speaks of a mixture of experts. */
+/** The GGUF metadata has a mixture of experts. */
 export const hasExperts = (settings: Settings): boolean =>
   settings.has('expert_count') && settings.whole('expert_count', limits.experts, 0, 0) > 1;
 
@@ -73,13 +73,13 @@ const headKeys = {
   headDim: 'attention.key_length',
 } as const;
 
-/** Rows of the embedding: its own shape decides, for `vocab_size` is often stale. */
+/** Rows of the embedding. Its shape decides: `vocab_size` is often stale. */
 function readVocabulary({ settings, weights, tokens }: GgufSource): number {
   const rows = weights.tensors.get('token_embd.weight')?.shape[0] ?? tokens;
   return rows > 0 && rows <= limits.vocabulary ? rows : settings.whole('vocab_size', limits.vocabulary);
 }
 
-/** `attention.sliding_window`, 0 for none; `attention.sliding_window_pattern` is a period, or a flag for every layer. */
+/** `attention.sliding_window`, 0: none; `attention.sliding_window_pattern` is a period, or a flag per layer. */
 function readWindows(settings: Settings, layers: number, { windowPeriod = 0 }: GgufRules): number[] {
   const window = settings.whole('attention.sliding_window', limits.context, 0, 0);
   const key = 'attention.sliding_window_pattern';
@@ -114,7 +114,7 @@ function readRopes(
   };
 }
 
-/** LongRoPE: one list of factors for caches up to the original context, and one for longer. */
+/** LongRoPE: one list of factors for caches up to the original context, one for longer caches. */
 function longRope(
   settings: Settings,
   { long, short }: NonNullable<GgufSource['longRopeFactors']>,
@@ -141,7 +141,7 @@ function needFactors(
   if (factors.length !== rotaryDim / 2 || !factors.every((factor) => factor > 0 && Number.isFinite(factor)))
     settings.fail(
       'rope.dimension_count',
-      `half as many positive factors in ${tensor}; it has ${factors.length}`,
+      `half of this number of positive factors in ${tensor}; it has ${factors.length}`,
     );
 }
 
@@ -177,7 +177,10 @@ function factorScaling(
   type: string,
 ): RopeScaling {
   if (type !== 'none')
-    settings.refuse('rope.scaling.type', 'the tensor rope_freqs.weight scales already, and only one may');
+    settings.refuse(
+      'rope.scaling.type',
+      'the tensor rope_freqs.weight also scales; only one scaling is allowed',
+    );
   needFactors(settings, factors, rotaryDim, 'rope_freqs.weight');
   return { kind: 'factors', factors };
 }

@@ -2,12 +2,12 @@ import type { RopeOptions, RopeScaling } from '@quern/core';
 import { type DecoderConfig, limits } from './decoder-config.js';
 import type { Settings } from './settings.js';
 
-/** The rotations of a decoder. */
+/** The RoPE settings of a decoder. */
 export type Ropes = Pick<DecoderConfig, 'rope' | 'shortRope'>;
 
 /**
- * The rotations of a config.json.
- * @param plain without scaling
+ * The RoPE settings of a config.json.
+ * @param plain RoPE without scaling
  * @param rotaryDim elements of a head that rotate
  * @param trained max_position_embeddings
  * @throws ModelError BAD_CONFIG or UNSUPPORTED_CONFIG.
@@ -31,8 +31,8 @@ const isLongRope = (section: Settings): boolean =>
   ['longrope', 'su'].includes(section.text(typeKey(section), 'default'));
 
 /**
- * Ding et al. 2024, LongRoPE, as Phi-3 has it: a factor for every frequency, one list for texts up to the original context and one
- * for longer texts. cos and sin are multiplied by √(1 + ln s / ln original), s the stretch of the context.
+ * LongRoPE as in Phi-3 (Ding et al. 2024): a factor per frequency; one list for texts up to the original context, one
+ * for longer texts. cos and sin are multiplied by √(1 + ln s / ln original), s = context / original.
  */
 function longRope(
   settings: Settings,
@@ -55,8 +55,8 @@ function longRope(
 }
 
 /**
- * `rope_scaling` (or, in newer files, `rope_parameters`) of a config.json. `dynamic` changes nothing up to the trained
- * context, which is as far as it is used here.
+ * `rope_scaling` (newer files: `rope_parameters`) of a config.json. `dynamic` scales only beyond the trained context,
+ * so here it means no scaling.
  * @param trained max_position_embeddings
  * @throws ModelError BAD_CONFIG or UNSUPPORTED_CONFIG.
  */
@@ -92,7 +92,10 @@ function yarn(settings: Settings, trained: number): RopeScaling {
   };
 }
 
-/** The factor on cos and sin: given, or the quotient of two magnitudes (transformers' get_mscale), or YaRN's own. */
+/**
+ * The factor on cos and sin: from the file, or a quotient of two magnitudes (transformers' get_mscale), or YaRN's
+ * default.
+ */
 function yarnMagnitude(settings: Settings, factor: number): number | undefined {
   if (settings.has('attention_factor')) return settings.positive('attention_factor');
   if (!settings.has('mscale') || !settings.has('mscale_all_dim')) return undefined;

@@ -10,24 +10,24 @@ export interface HuggingFaceSource {
   /** config.json. */
   readonly settings: Settings;
   readonly weights: WeightFile;
-  /** What the files of sentence-transformers beside it say, for encoders. */
+  /** Encoders: settings from sentence-transformers' files in the same folder. */
   readonly embedding?: EmbeddingRules;
 }
 
-/** What an architecture has that Llama has not. */
+/** An architecture's differences from Llama. */
 export interface HuggingFaceRules {
-  /** The activations that its feed-forward may have, the default first; absent: silu. */
+  /** Allowed activations of the feed-forward, the default first; absent: silu. */
   readonly activations?: readonly string[];
-  /** A head rotates in its first `partial_rotary_factor`; absent: as a whole. */
+  /** `partial_rotary_factor` applies: only the first part of a head rotates. Absent: the whole head. */
   readonly partialRotary?: true;
-  /** Feed-forwards of experts. */
+  /** Reads the mixture of experts. */
   readonly mixture?: (settings: Settings, layers: number) => MixtureConfig;
 }
 
 /**
- * The configuration of a decoder from config.json. Absent settings take the defaults of transformers' own classes.
- * @param windows looks back per layer, as the architecture reads them
- * @param rules what the architecture has that Llama has not; a file that asks for it without is refused
+ * The configuration of a decoder from config.json. Absent settings take the defaults of transformers' classes.
+ * @param windows the architecture's reader of the window per layer
+ * @param rules the architecture's differences from Llama; a setting that needs an absent rule is refused
  * @throws ModelError BAD_CONFIG or UNSUPPORTED_CONFIG.
  */
 export function decoderConfigFromHuggingFace(
@@ -41,7 +41,7 @@ export function decoderConfigFromHuggingFace(
   const { heads, kvHeads, headDim } = readHeads(settings, headKeys, width);
   const trained = settings.whole('max_position_embeddings', limits.context, 2048);
   const parameters = settings.section('rope_parameters') ?? settings.section('rope_scaling');
-  const section = parameters?.section('full_attention') ?? parameters; // newer files have one for each kind of layer
+  const section = parameters?.section('full_attention') ?? parameters; // newer files: one per kind of layer
   const windowed = parameters?.section('sliding_attention');
   const rotaryDim = readRotaryDim(settings, section, headDim, rules);
   const plain: RopeOptions = {
@@ -84,11 +84,11 @@ const headKeys = {
   headDim: 'head_dim',
 } as const;
 
-/** Gemma calls it hidden_activation. */
+/** The key is hidden_act; Gemma: hidden_activation. */
 function needActivation(settings: Settings, known: readonly string[]): void {
   const key = settings.has('hidden_activation') ? 'hidden_activation' : 'hidden_act';
   if (!known.includes(settings.text(key, known[0])))
-    settings.refuse(key, `the feed-forward of this architecture is computed with ${known.join(' or ')}`);
+    settings.refuse(key, `the feed-forward of this architecture supports ${known.join(' or ')}`);
 }
 
 /** R, the elements of a head that rotate. */
@@ -108,7 +108,7 @@ function readRotaryDim(
   return rotaryDim;
 }
 
-/** Older files have rope_theta at the top, newer ones inside rope_parameters. */
+/** Older files: rope_theta at the top; newer: in rope_parameters. */
 function readTheta(settings: Settings, ropeSettings: Settings | undefined): number {
   return ropeSettings?.has('rope_theta')
     ? ropeSettings.positive('rope_theta')

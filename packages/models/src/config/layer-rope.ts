@@ -2,8 +2,8 @@ import type { KvCache, RopeOptions } from '@quern/core';
 import type { DecoderConfig } from './decoder-config.js';
 
 /**
- * How q and k of a layer rotate. LongRoPE has two lists of factors: the context of the cache chooses, so that all keys in it rotate
- * alike, however long its sequences are by now. llama.cpp chooses so too.
+ * RoPE of a layer. LongRoPE has two lists of factors. The cache's context chooses the list, so that all keys of a cache
+ * rotate alike, regardless of the current length. llama.cpp does the same.
  */
 export function layerRope(
   { rope, windowRope, shortRope, windows }: DecoderConfig,

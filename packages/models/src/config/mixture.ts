@@ -2,7 +2,7 @@ import { limits, type MixtureConfig } from './decoder-config.js';
 import type { GgufSource } from './gguf.js';
 import type { Settings } from './settings.js';
 
-/** k of E. */
+/** k (experts per token) and E (experts). */
 function readCounts(
   settings: Settings,
   experts: string,
@@ -14,12 +14,12 @@ function readCounts(
 }
 
 /**
- * The mixture of a GGUF file (llama.cpp's keys): the layers that have a router are sparse.
+ * The mixture of a GGUF file (llama.cpp's keys): layers with a router are sparse.
  * @throws ModelError BAD_CONFIG or UNSUPPORTED_CONFIG.
  */
 export function mixtureFromGguf({ settings, weights }: GgufSource, layers: number): MixtureConfig {
   if (settings.has('expert_shared_count') && settings.whole('expert_shared_count', limits.experts, 0, 0) > 0)
-    settings.refuse('expert_shared_count', 'experts that every token passes are not supported');
+    settings.refuse('expert_shared_count', 'shared experts are not supported');
   if (settings.whole('expert_gating_func', 255, 1, 0) > 1)
     settings.refuse('expert_gating_func', 'only softmax (1) is supported');
   if (settings.positive('expert_weights_scale', 1) !== 1)
@@ -35,7 +35,7 @@ export function mixtureFromGguf({ settings, weights }: GgufSource, layers: numbe
   };
 }
 
-/** Mixtral: every layer is sparse, and the weights of the chosen sum to one (transformers' MixtralConfig). */
+/** Mixtral: every layer is sparse; the k weights sum to 1 (transformers' MixtralConfig). */
 export function mixtralMixture(settings: Settings, layers: number): MixtureConfig {
   return {
     ...readCounts(settings, 'num_local_experts', 'num_experts_per_tok', [8, 2]),
@@ -45,7 +45,7 @@ export function mixtralMixture(settings: Settings, layers: number): MixtureConfi
   };
 }
 
-/** Qwen3-MoE: every `decoder_sparse_step`-th layer, but those of `mlp_only_layers` (transformers' Qwen3MoeConfig). */
+/** Qwen3-MoE: every `decoder_sparse_step`-th layer, except `mlp_only_layers` (transformers' Qwen3MoeConfig). */
 export function qwen3MoeMixture(settings: Settings, layers: number): MixtureConfig {
   const count = settings.has('num_experts') ? 'num_experts' : 'num_local_experts';
   const step = settings.whole('decoder_sparse_step', limits.layers, 1);

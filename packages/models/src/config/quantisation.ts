@@ -1,14 +1,14 @@
 import type { Settings } from './settings.js';
 
-/** How a Hugging Face folder says that its matrices are quantised. */
+/** How the matrices of a Hugging Face folder are quantised. */
 export type Quantisation = GptqSettings | AwqSettings | F8Settings;
 
 export interface GptqSettings {
   readonly method: 'gptq';
   readonly bits: 4 | 8;
-  /** Columns that share a scale; −1: all of them. */
+  /** Columns per scale; −1: all columns. */
   readonly groupSize: number;
-  /** Zero points are stored less one (1) or as they are (2). */
+  /** Stored zero point: zero point − 1 (version 1) or zero point (version 2). */
   readonly version: 1 | 2;
 }
 
@@ -19,15 +19,15 @@ export interface AwqSettings {
 
 export interface F8Settings {
   readonly method: 'f8';
-  /** Rows and columns that share a scale, for scales in two dimensions. */
+  /** Rows and columns per scale, for two-dimensional scales. */
   readonly block?: readonly [rows: number, columns: number];
 }
 
 const largestGroup = 2 ** 20;
 
 /**
- * `quantization_config` of config.json, or undefined where there is none.
- * @throws ModelError BAD_CONFIG, or UNSUPPORTED_CONFIG for a method that Quern does not read.
+ * `quantization_config` of config.json; undefined: absent.
+ * @throws ModelError BAD_CONFIG, or UNSUPPORTED_CONFIG for an unknown method.
  */
 export function readQuantisation(settings: Settings): Quantisation | undefined {
   const section = settings.section('quantization_config');

@@ -1,7 +1,7 @@
 import { readRegularFile } from '@quern/quant';
 import { ModelError } from '../error.js';
 
-const maxBytes = 4_000_000; // a config.json has a few kilobytes
+const maxBytes = 4_000_000; // usual: a few kilobytes
 
 /** The object in a JSON file. @throws ModelError NOT_FOUND or BAD_CONFIG. */
 export async function readJsonObject(path: string): Promise<Readonly<Record<string, unknown>>> {
@@ -10,7 +10,7 @@ export async function readJsonObject(path: string): Promise<Readonly<Record<stri
   throw new ModelError('BAD_CONFIG', `${path}: must hold a JSON object`);
 }
 
-/** The objects listed in a JSON file. @throws ModelError NOT_FOUND or BAD_CONFIG. */
+/** The list of objects in a JSON file. @throws ModelError NOT_FOUND or BAD_CONFIG. */
 export async function readJsonList(path: string): Promise<readonly Readonly<Record<string, unknown>>[]> {
   const value = await readJson(path);
   if (Array.isArray(value) && value.every(isObject)) return value;

@@ -1,16 +1,15 @@
 import { ModelError } from '../error.js';
 
 /**
- * The settings of a model file, which nobody has checked yet: GGUF metadata or a config.json. Every reader either gives a
- * value of the promised kind or throws ModelError BAD_CONFIG with the key, the value and what was expected.
- * A setting of null counts as absent.
+ * Unchecked settings of a model file: GGUF metadata or a config.json. Every reader returns a value of its type or
+ * throws ModelError BAD_CONFIG with the key, the value and the expected type. null counts as absent.
  */
 export class Settings {
   constructor(
     /** The file, for messages. */
     readonly path: string,
     private readonly lookUp: (key: string) => unknown,
-    /** What precedes every key in the file: `llama.` in GGUF, `rope_scaling.` in a nested object. */
+    /** Prefix of every key in the file: `llama.` in GGUF, `rope_scaling.` in a nested object. */
     private readonly prefix = '',
     private readonly keys: () => readonly string[] = () => [],
   ) {}
@@ -19,24 +18,24 @@ export class Settings {
     return this.value(key) !== undefined;
   }
 
-  /** The file has the key, with null: for the few settings where that differs from leaving it out. */
+  /** The key is present with value null, for the few settings where null and absent differ. */
   isNull(key: string): boolean {
     return this.lookUp(key) === null;
   }
 
-  /** A whole number from `least` to `most`. A list of one number per layer counts where all are equal. */
+  /** A whole number from `least` to `most`. A list with equal entries (one per layer) counts as the number. */
   whole(key: string, most: number, fallback?: number, least = 1): number {
     const value = uniform(this.value(key)) ?? fallback;
     if (typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most) return value;
     return this.fail(key, `a whole number from ${least} to ${most}`);
   }
 
-  /** The file has the key, with a list. */
+  /** The key holds a list. */
   isList(key: string): boolean {
     return Array.isArray(this.value(key));
   }
 
-  /** A list of whole numbers from `least` to `most`, or undefined where the file has none. */
+  /** A list of whole numbers from `least` to `most`; undefined: absent. */
   wholes(key: string, most: number, least = 1): readonly number[] | undefined {
     const value = this.value(key);
     if (value === undefined) return undefined;
@@ -53,14 +52,14 @@ export class Settings {
     return this.fail(key, 'a number above 0');
   }
 
-  /** True or false, or undefined where the file does not say. */
+  /** true or false; undefined: absent. */
   flag(key: string): boolean | undefined {
     const value = this.value(key);
     if (value === undefined || typeof value === 'boolean') return value;
     return this.fail(key, 'true or false');
   }
 
-  /** A list of true and false, or undefined where the file has none. */
+  /** A list of booleans; undefined: absent. */
   flags(key: string): readonly boolean[] | undefined {
     const value = this.value(key);
     if (value === undefined) return undefined;
@@ -68,7 +67,7 @@ export class Settings {
     return this.fail(key, 'a list of true and false');
   }
 
-  /** A list of so many finite numbers above 0. */
+  /** A list of `count` finite numbers above 0. */
   positives(key: string, count: number): readonly number[] {
     const value = this.value(key);
     const isPositive = (item: unknown) => typeof item === 'number' && Number.isFinite(item) && item > 0;
@@ -82,7 +81,7 @@ export class Settings {
     return this.fail(key, 'a string');
   }
 
-  /** A list of strings, or undefined where the file has none. */
+  /** A list of strings; undefined: absent. */
   texts(key: string): readonly string[] | undefined {
     const value = this.value(key);
     if (value === undefined) return undefined;
@@ -90,12 +89,12 @@ export class Settings {
     return this.fail(key, 'a list of strings');
   }
 
-  /** Every key of a nested object, and its string. */
+  /** All keys of a nested object with string values. */
   strings(): Readonly<Record<string, string>> {
     return Object.fromEntries(this.keys().map((key) => [key, this.text(key)]));
   }
 
-  /** A nested object, or undefined where the file has none. */
+  /** A nested object; undefined: absent. */
   section(key: string): Settings | undefined {
     const value = this.value(key);
     if (value === undefined) return undefined;
@@ -105,7 +104,7 @@ export class Settings {
     );
   }
 
-  /** The same file with defaults for settings that it does not have. */
+  /** The same settings; absent keys take `defaults`. */
   withDefaults(defaults: Readonly<Record<string, unknown>>): Settings {
     const own = ownValue(defaults);
     const lookUp = (key: string) => {
@@ -115,12 +114,12 @@ export class Settings {
     return new Settings(this.path, lookUp, this.prefix, this.keys);
   }
 
-  /** Throws BAD_CONFIG for a key. */
+  /** Throws BAD_CONFIG for the key. */
   fail(key: string, expected: string): never {
     throw new ModelError('BAD_CONFIG', `${this.describe(key)}; expected ${expected}`);
   }
 
-  /** Throws UNSUPPORTED_CONFIG for a key: `why` ends the sentence. */
+  /** Throws UNSUPPORTED_CONFIG for the key; `why` ends the sentence. */
   refuse(key: string, why: string): never {
     throw new ModelError('UNSUPPORTED_CONFIG', `${this.describe(key)}: ${why}`);
   }
@@ -135,13 +134,13 @@ export class Settings {
   }
 }
 
-/** Looks keys up in a parsed JSON object, its own only. */
+/** Looks up own keys of a parsed JSON object (no inherited ones). */
 export const ownValue =
   (object: object) =>
   (key: string): unknown =>
     Object.hasOwn(object, key) ? (object as Record<string, unknown>)[key] : undefined;
 
-/** The one value of a list whose items are all equal; anything else as it is. */
+/** A list of equal items → the item; any other value unchanged. */
 function uniform(value: unknown): unknown {
   if (!(Array.isArray(value) || (ArrayBuffer.isView(value) && 'length' in value))) return value;
   const items = Array.from(value as ArrayLike<unknown>);

@@ -1,27 +1,27 @@
 import { limits, sameWindow } from './decoder-config.js';
 import type { Settings } from './settings.js';
 
-/** Llama: every layer looks back all the way. */
+/** Llama: full attention in every layer. */
 export const noWindows = (_settings: Settings, layers: number): number[] => sameWindow(layers, 0);
 
-/** Mistral: `sliding_window` for every layer; null means none, absent means 4096 (transformers' MistralConfig). */
+/** Mistral: `sliding_window` for every layer; null: none; absent: 4096 (transformers' MistralConfig). */
 export function mistralWindows(settings: Settings, layers: number): number[] {
   if (settings.isNull('sliding_window')) return sameWindow(layers, 0);
   return sameWindow(layers, settings.whole('sliding_window', limits.context, 4096));
 }
 
-/** Mixtral and Phi-3: `sliding_window` for every layer, where there is one. */
+/** Mixtral and Phi-3: `sliding_window` for every layer, if present. */
 export const mixtralWindows = (settings: Settings, layers: number): number[] =>
   sameWindow(layers, settings.has('sliding_window') ? settings.whole('sliding_window', limits.context) : 0);
 
-/** Qwen3-MoE: `sliding_window` for every layer where `use_sliding_window` says so; absent means 4096 (Qwen3MoeConfig). */
+/** Qwen3-MoE: `sliding_window` for every layer if `use_sliding_window`; absent: 4096 (Qwen3MoeConfig). */
 export const qwen3MoeWindows = (settings: Settings, layers: number): number[] =>
   sameWindow(
     layers,
     settings.flag('use_sliding_window') ? settings.whole('sliding_window', limits.context, 4096) : 0,
   );
 
-/** Qwen: `sliding_window` where `use_sliding_window` says so, in the layers of `layer_types` or from `max_window_layers` on. */
+/** Qwen: `sliding_window` if `use_sliding_window`, in the layers of `layer_types` or from `max_window_layers` on. */
 export function qwenWindows(settings: Settings, layers: number): number[] {
   if (!settings.flag('use_sliding_window')) return sameWindow(layers, 0);
   const window = settings.whole('sliding_window', limits.context);
@@ -31,7 +31,10 @@ export function qwenWindows(settings: Settings, layers: number): number[] {
   return Array.from({ length: layers }, (_, i) => (i >= first ? window : 0));
 }
 
-/** Gemma: `sliding_window` in the layers of `layer_types`, or in all but each n-th. n is `sliding_window_pattern`, or `period`. */
+/**
+ * Gemma: `sliding_window` in the layers of `layer_types`, else in all except every n-th; n: `sliding_window_pattern` or
+ * `period`.
+ */
 export const periodicWindows =
   (period: number) =>
   (settings: Settings, layers: number): number[] => {

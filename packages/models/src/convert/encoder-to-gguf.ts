@@ -13,9 +13,10 @@ import { type ConvertOptions, noticeUnused } from './to-gguf.js';
 type EncoderFolder = HuggingFaceModelFile<EncoderArchitecture, EncoderConfig>;
 
 /**
- * An encoder of Hugging Face as its GGUF file would be: llama.cpp's metadata, its names, and the table of positions from the
- * first that a text takes. A classifier goes along, the pooler without one does not. Weights are read when written.
- * @throws ModelError UNSUPPORTED_CONFIG where the architecture, or its activation, has no form in GGUF; MISSING_WEIGHT,
+ * Converts a Hugging Face encoder to the content of a GGUF file: llama.cpp's metadata and tensor names; the position
+ * table starts at `firstPosition`. The classifier is kept with its pooler; a pooler alone is dropped. Weights are read
+ * at writing.
+ * @throws ModelError UNSUPPORTED_CONFIG for an architecture or activation without a GGUF form; MISSING_WEIGHT,
  * BAD_WEIGHT_SHAPE, UNKNOWN_FORMAT, ABORTED.
  */
 export async function encoderToGguf(
@@ -31,7 +32,7 @@ export async function encoderToGguf(
   noticeUnused(file, used, (tensor) => unneeded.test(tensor), options.onNotice);
   if (!config.normalise)
     options.onNotice?.(
-      `${path}: its embeddings have lengths of their own, which GGUF cannot say: read from the file they have length 1`,
+      `${path}: its embeddings are not normalised; GGUF cannot express this: embeddings from the GGUF file have length 1`,
     );
   const tensors: OutputTensor[] = [];
   for (const weight of resolved) tensors.push(await tensorOf(weight, file, options.signal));
@@ -47,19 +48,19 @@ export async function encoderToGguf(
   };
 }
 
-/** Heads for training, buffers, and the pooler of a model that only embeds. */
+/** Training heads, buffers, and the pooler of a model without classifier. */
 const unneeded = /position_ids$|^pooler\.|^cls\.|^lm_head\./;
 
 function ggufName({ architecture, config, path }: EncoderFolder): string {
   if (!architecture.gguf)
     throw new ModelError(
       'UNSUPPORTED_CONFIG',
-      `${path}: the architecture '${architecture.name}' does not say how it is written as GGUF`,
+      `${path}: the architecture '${architecture.name}' has no GGUF form`,
     );
   if (config.gelu !== 'erf')
     throw new ModelError(
       'UNSUPPORTED_CONFIG',
-      `${path}: its gelu is the approximation by tanh, which GGUF files of encoders cannot say`,
+      `${path}: its gelu is the tanh approximation; GGUF files of encoders cannot express it`,
     );
   return architecture.gguf.name;
 }
@@ -81,7 +82,7 @@ function metadataOf({ config, metadata }: EncoderFolder): Record<string, Metadat
   };
 }
 
-/** By id2label of config.json: { "0": "NEGATIVE", … }. */
+/** Label names from config.json's id2label: { "0": "NEGATIVE", … }. */
 function labelNames(names: unknown, count: number): string[] {
   const named = typeof names === 'object' && names !== null ? new Map(Object.entries(names)) : new Map();
   return Array.from({ length: count }, (_, i) => String(named.get(String(i)) ?? `LABEL_${i}`));
@@ -94,7 +95,7 @@ function tensorOf(
 ): Promise<OutputTensor> {
   const table = layer === undefined ? architecture.weights.model : architecture.weights.layer;
   const name = table[field]!.gguf.replace('{i}', String(layer));
-  // llama.cpp counts positions from 0, and has a row for each token of the longest text
+  // llama.cpp counts positions from 0: one row per token of the longest text
   const stored = field === 'positions' ? takeRows(tensor, config.firstPosition, config.context) : tensor;
   return outputTensor(name, stored, { signal });
 }

@@ -10,8 +10,8 @@ type Entries = Record<string, MetadataInput>;
 const float = (value: number): MetadataInput => ({ type: 'float32', value });
 
 /**
- * llama.cpp's metadata of a decoder, under the name that GGUF files give its architecture: what `decoderConfigFromGguf` reads.
- * @throws ModelError UNSUPPORTED_CONFIG for what GGUF cannot say.
+ * llama.cpp's metadata of a decoder, prefixed with the architecture's GGUF name: what `decoderConfigFromGguf` reads.
+ * @throws ModelError UNSUPPORTED_CONFIG for settings that GGUF cannot express.
  */
 export function ggufMetadata(form: GgufForm, config: DecoderConfig): Entries {
   const { heads, kvHeads, headDim, rope } = config;
@@ -47,13 +47,13 @@ function mixtureEntries({ mixture }: DecoderConfig): Entries {
   };
 }
 
-const cannotSay = (what: string) =>
-  new ModelError('UNSUPPORTED_CONFIG', `${what}, which GGUF files of this architecture cannot say`);
+const notExpressible = (what: string) =>
+  new ModelError('UNSUPPORTED_CONFIG', `${what}: GGUF files of this architecture cannot express this`);
 
 function windowEntries({ windowPeriod }: GgufForm, { windows }: DecoderConfig): Entries {
   const window = Math.max(0, ...windows);
   const sizes = new Set(windows.filter((size) => windowPeriod === undefined || size > 0));
-  if (sizes.size > 1) throw cannotSay('the layers look back by different windows');
+  if (sizes.size > 1) throw notExpressible('the layers have different windows');
   if (window === 0) return {};
   return {
     'attention.sliding_window': window,
@@ -61,7 +61,7 @@ function windowEntries({ windowPeriod }: GgufForm, { windows }: DecoderConfig): 
   };
 }
 
-/** n where each n-th layer looks back all the way, 0 where none does; else a flag for every layer: whether it has a window. */
+/** n if exactly every n-th layer has full attention, 0 if no layer has; else a flag per layer: true = window. */
 function patternOf(windows: readonly number[]): MetadataInput {
   const first = windows.indexOf(0) + 1;
   const isPeriodic = windows.every((size, i) => (size === 0) === (first > 0 && (i + 1) % first === 0));
@@ -70,7 +70,7 @@ function patternOf(windows: readonly number[]): MetadataInput {
 
 function windowRopeEntries({ windowRope }: DecoderConfig): Entries {
   if (!windowRope) return {};
-  if (windowRope.scaling) throw cannotSay('the rotation of layers with a window is scaled');
+  if (windowRope.scaling) throw notExpressible('layers with a window have RoPE scaling');
   return { 'rope.freq_base_swa': float(windowRope.theta) };
 }
 
@@ -82,7 +82,7 @@ function scoreEntries({ attentionScale, attentionCap, logitCap }: DecoderConfig)
   };
 }
 
-/** LongRoPE's factors are tensors: see `ropeTensors`. */
+/** LongRoPE's factors are tensors: `ropeTensors`. */
 function longRopeEntries({ rope, shortRope }: DecoderConfig): Entries {
   const factor = rope.scaling?.kind === 'factors' ? rope.scaling.attentionFactor : undefined;
   return {
@@ -107,16 +107,13 @@ function scalingEntries({ scaling }: RopeOptions): Entries {
       };
     }
     case 'ntk':
-      throw new ModelError(
-        'UNSUPPORTED_CONFIG',
-        'GGUF files cannot say that the base of the rotation is stretched',
-      );
+      throw new ModelError('UNSUPPORTED_CONFIG', 'GGUF files cannot express a scaled RoPE base (NTK)');
     default:
-      return {}; // Llama 3's scaling, and any other, is a tensor: see `ropeTensors`
+      return {}; // Llama 3's scaling and given factors are tensors: `ropeTensors`
   }
 }
 
-/** What each frequency is divided by, where GGUF says so in tensors [R / 2]. */
+/** Divisors of the frequencies, for the scalings that GGUF stores as tensors [R / 2]. */
 export function ropeTensors({ rope, shortRope, headDim }: DecoderConfig): readonly TensorInput[] {
   const named: readonly (readonly [string, RopeOptions])[] = shortRope
     ? [

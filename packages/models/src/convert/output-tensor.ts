@@ -11,15 +11,15 @@ import type { FileTensor } from '../weights/file-tensor.js';
 import { partsOf, type StoredTensor } from '../weights/weight-file.js';
 
 export interface OutputOptions {
-  /** Rows per head, where the rows of heads go from Hugging Face's order to that of llama.cpp's Llama. */
+  /** Rows per head, if the rows change from Hugging Face's order to the order of llama.cpp's Llama. */
   readonly rotary?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
 /**
- * A tensor of a model as a GGUF file holds it under `name`. Matrices keep their format until a mix is chosen, and are read
- * when they are written; those that GGUF has no format for (GPTQ, AWQ, 8-bit floats) are then decoded, one at a time. Vectors
- * become f32.
+ * A tensor of a model as a GGUF file holds it under `name`. Matrices keep their format until a mix is chosen, and are
+ * read at writing. Formats that GGUF lacks (GPTQ, AWQ, 8-bit floats) are decoded, one matrix at a time. Vectors become
+ * f32.
  * @throws ModelError UNKNOWN_FORMAT or ABORTED; FileError READ_FAILED or TRUNCATED.
  */
 export async function outputTensor(
@@ -52,7 +52,7 @@ const decodedPart = (part: FileTensor, signal: AbortSignal | undefined): TensorP
   decode: () => decodeToF32(part, { signal }),
 });
 
-/** A tensor of f32 that is at hand. */
+/** An f32 tensor in memory. */
 export const inMemory = (name: string, shape: readonly number[], values: Float32Array): TensorInput => ({
   name,
   shape,

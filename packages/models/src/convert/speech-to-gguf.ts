@@ -9,9 +9,9 @@ import { outputTensor } from './output-tensor.js';
 import { type ConvertOptions, noticeUnused } from './to-gguf.js';
 
 /**
- * A Whisper of Hugging Face, or of whisper.cpp, as the GGUF file that `openSpeechModel` reads: whisper.cpp's names of tensors
- * and sizes, the latter behind `whisper.`. Weights are read when written.
- * @throws ModelError UNSUPPORTED_CONFIG for sizes that whisper.cpp has no name for; MISSING_WEIGHT, BAD_WEIGHT_SHAPE,
+ * Converts a Whisper of Hugging Face or whisper.cpp to the content of a GGUF file for `openSpeechModel`: whisper.cpp's
+ * names of tensors and sizes; sizes have the prefix `whisper.`. Weights are read at writing.
+ * @throws ModelError UNSUPPORTED_CONFIG for sizes without a whisper.cpp name; MISSING_WEIGHT, BAD_WEIGHT_SHAPE,
  * UNKNOWN_FORMAT, ABORTED.
  */
 export async function speechToGguf(file: SpeechFile, options: ConvertOptions = {}): Promise<QuantizeSource> {

@@ -15,7 +15,7 @@ export interface ConvertOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The fields whose rows rotate in pairs, and the heads that each has. */
+/** Fields with rotated rows, and the number of heads in each. */
 const rotating: Readonly<Record<string, (config: DecoderConfig) => number>> = {
   q: ({ heads }) => heads,
   qBias: ({ heads }) => heads,
@@ -24,9 +24,9 @@ const rotating: Readonly<Record<string, (config: DecoderConfig) => number>> = {
 };
 
 /**
- * A model of Hugging Face as its GGUF file would be: the metadata that llama.cpp needs, its names of the tensors, and their
- * rows in its order. Matrices keep their format until a mix is chosen; vectors become f32. Weights are read when written.
- * @throws ModelError UNSUPPORTED_CONFIG where the architecture has no form in GGUF; MISSING_WEIGHT, BAD_WEIGHT_SHAPE,
+ * Converts a Hugging Face decoder to the content of a GGUF file: llama.cpp's metadata, tensor names and row order.
+ * Matrices keep their format until a mix is chosen; vectors become f32. Weights are read at writing.
+ * @throws ModelError UNSUPPORTED_CONFIG for an architecture without a GGUF form; MISSING_WEIGHT, BAD_WEIGHT_SHAPE,
  * UNKNOWN_FORMAT, ABORTED.
  */
 export async function toGguf(
@@ -38,18 +38,18 @@ export async function toGguf(
   if (!gguf)
     throw new ModelError(
       'UNSUPPORTED_CONFIG',
-      `${path}: the architecture '${architecture.name}' does not say how it is written as GGUF`,
+      `${path}: the architecture '${architecture.name}' has no GGUF form`,
     );
   noticeRouting(file, options);
   const otherwise = gguf.llamaCppDiffers?.(config);
   if (otherwise)
     options.onNotice?.(
-      `${path}: Quern computes this model as its folder says, but llama.cpp ${otherwise}, and gives other numbers`,
+      `${path}: Quern follows the folder's configuration, but llama.cpp ${otherwise}: its numbers will differ`,
     );
   const resolved = resolveWeights(architecture.weights, config, file.weights);
   const used = resolved.map(({ tensor }) => tensor);
   noticeUnused(file, used, (name) => isExpected(file, name), options.onNotice);
-  const tensors = new Map<string, OutputTensor>(); // one for all parameters that share it
+  const tensors = new Map<string, OutputTensor>(); // parameters can share a tensor
   for (const weight of resolved) {
     const tensor = await tensorOf(weight, file, gguf.rope === 'interleaved', options.signal);
     tensors.set(tensor.name, tensor);
@@ -79,36 +79,34 @@ function tensorOf(
   if (rotary !== undefined)
     throw new ModelError(
       'UNSUPPORTED_CONFIG',
-      `${path}: '${tensor.name}' holds more than ${field}: Quern cannot put its rows in the order of llama.cpp's Llama`,
+      `${path}: '${tensor.name}' holds more than ${field}: Quern cannot reorder its rows for llama.cpp's Llama`,
     );
   return outputTensor(name, weights.tensors.get(tensor.name)!, { signal });
 }
 
-/** What llama.cpp does with such a file although its metadata says otherwise. */
+/** Where llama.cpp ignores the metadata of such a file. */
 function noticeRouting(
   { config: { mixture }, path }: HuggingFaceModelFile,
   { onNotice }: ConvertOptions,
 ): void {
   if (mixture && !mixture.renormalise)
     onNotice?.(
-      `${path}: the weights of chosen experts do not sum to one in this model (norm_topk_prob is false). The file says so, and Quern computes so; llama.cpp always makes them, and gives other numbers`,
+      `${path}: the weights of chosen experts do not sum to one in this model (norm_topk_prob is false). Quern follows the file; llama.cpp always normalises them: its numbers will differ`,
     );
   if (mixture?.sparse.includes(false))
-    onNotice?.(
-      `${path}: some layers have no experts, which Quern reads in GGUF files, but llama.cpp does not`,
-    );
+    onNotice?.(`${path}: some layers have no experts: Quern reads such GGUF files, llama.cpp does not`);
 }
 
-/** Frequencies of the rotation are made anew from the configuration. */
+/** RoPE frequencies are recomputed from the configuration; a tied output is the embedding. */
 function isExpected({ config }: HuggingFaceModelFile, name: string): boolean {
   return name.endsWith('rotary_emb.inv_freq') || (config.tied && name === 'lm_head.weight');
 }
 
-/** Parts of quantised matrices, which appear under another name. */
+/** A part of a quantised matrix: the whole matrix has another name. */
 const isPart = (name: string): boolean =>
   /\.(qweight|qzeros|scales|g_idx|\w+_scale|weight_scale_inv)$/.test(name);
 
-/** A tensor that is dropped may be one that matters. */
+/** Reports dropped tensors: the model may need them. */
 export function noticeUnused(
   { weights, path }: { readonly weights: WeightFile; readonly path: string },
   used: readonly StoredTensor[],
@@ -121,6 +119,6 @@ export function noticeUnused(
   );
   if (dropped.length > 0)
     onNotice?.(
-      `${path}: ${dropped.length} tensors are no part of the architecture and are left out: ${dropped.slice(0, 4).join(', ')}`,
+      `${path}: ${dropped.length} tensors are not part of the architecture and are dropped: ${dropped.slice(0, 4).join(', ')}`,
     );
 }

@@ -3,7 +3,7 @@ import type { EncoderBatch } from './encoder.js';
 import type { EncoderConfig } from './encoder-parameters.js';
 import { projection } from './projection.js';
 
-/** The weights of an encoder's attention. */
+/** The attention weights of an encoder layer. */
 export interface EncoderAttentionWeights {
   /** [D, D] each. */
   readonly q: Weight;
@@ -17,7 +17,10 @@ export interface EncoderAttentionWeights {
   readonly attnOutputBias?: Weight | undefined;
 }
 
-/** Self-attention in which every row sees its whole text: x [T, D] → [T, D]. In bf16 where the weights are rounded. Rotates q and k where there is no table of positions. */
+/**
+ * Self-attention; a row sees every row of its text: x [T, D] → [T, D]. Computes in bf16 if the weights are below f32.
+ * Rotates q and k if the model has no position table.
+ */
 export function encoderAttention(b: Backend, { heads, headDim, positions, rope }: EncoderConfig) {
   const project = projection(b);
   const config = { heads, kvHeads: heads, headDim, scale: 1 / Math.sqrt(headDim), causal: false };

@@ -5,7 +5,9 @@ const byIndex = () => ['embed'] as const;
 
 const layer = (part: string) => `encoder.layer.{i}.${part}`;
 
-/** The parameters of BERT, and of RoBERTa by BERT's names. Files for embedding lack the classifier and often the pooler. */
+/**
+ * The parameters of BERT, and of RoBERTa under BERT's names. Embedding models lack the classifier and often the pooler.
+ */
 export const bertWeights = {
   model: {
     tokens: {

@@ -8,7 +8,10 @@ import type { EncoderConfig } from './encoder-parameters.js';
 import { projection } from './projection.js';
 import { renameBert } from './rename.js';
 
-/** BERT (Devlin et al. 2019), as a bare model, a masked one or a classifier; GGUF files of RoBERTa too, whose table starts at its first position. */
+/**
+ * BERT (Devlin et al. 2019): bare, masked or classifier. Also GGUF files of RoBERTa: their position table starts at the
+ * first used row.
+ */
 export const bert = {
   kind: 'encoder',
   name: 'bert',
@@ -23,13 +26,13 @@ export const bert = {
   configFromHuggingFace(source) {
     const { settings } = source;
     if (settings.text('position_embedding_type', 'absolute') !== 'absolute')
-      settings.refuse('position_embedding_type', 'BERT is computed with a table of absolute positions');
+      settings.refuse('position_embedding_type', 'only a table of absolute positions is supported');
     return { ...encoderConfigFromHuggingFace(source, bertKeys, 0), gelu: readGelu(settings) };
   },
   build: bertEncoder,
 } satisfies EncoderArchitecture;
 
-/** The forward pass of BERT: a norm after each attention and each feed-forward, which the residual passes too. */
+/** BERT's forward pass, post-norm: x = norm(x + block(x)) for attention and feed-forward. */
 export function bertEncoder(
   b: Backend,
   w: LoadedWeights<typeof bertWeights>,

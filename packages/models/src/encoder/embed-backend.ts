@@ -1,21 +1,27 @@
 import { RepeatedStep, StepCache, type StepRecipe } from '@quern/core';
 import type { EncodedText, EncoderArrays, EncoderModel } from './encoder-model.js';
 
-/** What embeds texts: any encoder on any backend. */
+/** Embeds texts: any encoder on any backend. */
 export interface EmbedBackend {
-  /** D, numbers of an embedding. */
+  /** D, elements of an embedding. */
   readonly dimensions: number;
   /** Most tokens of one text. */
   readonly maxTokens: number;
-  /** Most tokens of all texts of one call: beyond it the machine computes no faster, and an abort waits longer. */
+  /** Most tokens of all texts of a call. Larger calls are no faster, and abort later. */
   readonly maxBatch: number;
-  /** Calls that the device is busy with at the same time. */
+  /** Calls that keep the device busy at the same time. */
   readonly callsInFlight: number;
-  /** The embeddings of some texts, one after another: [S · D]. Rejects with ModelError BAD_ARGUMENT; BackendError ABORTED, OUT_OF_MEMORY, DISPOSED. */
+  /**
+   * The embeddings of S texts: [S · D]. Rejects with ModelError BAD_ARGUMENT; BackendError ABORTED, OUT_OF_MEMORY,
+   * DISPOSED.
+   */
   embedBatch(texts: readonly EncodedText[], options?: BatchOptions): Promise<Float32Array>;
-  /** The classifier's logits of some texts: [S · labels]. Rejects besides with ModelError MISSING_WEIGHT where there is none. */
+  /**
+   * The classifier's logits of S texts: [S · labels]. Also rejects with ModelError MISSING_WEIGHT if the file has no
+   * classifier.
+   */
   classifyBatch(texts: readonly EncodedText[], options?: BatchOptions): Promise<Float32Array>;
-  /** Another one over the same weights, which stay until the last of them is disposed. */
+  /** Another `EmbedBackend` over the same weights. The last disposed replica frees the weights. */
   replica(): EmbedBackend;
   /** Disposing twice is harmless. */
   dispose(): void;
@@ -26,19 +32,19 @@ export interface BatchOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What is computed of texts. */
+/** The result per text. */
 type EncoderHead = 'embed' | 'classify';
 
-/** Tokens of a step, or of one text where it may have more. */
+/** Tokens of a step; a longer text has a step of its own. */
 const rowsOfStep = 1024;
 
 /**
- * Captured steps: one serves all batches of as many texts and tokens. Most sizes never come again, and capturing costs more
- * than recording, so a size is captured when it comes the second time.
+ * Captured steps, one per pair (texts, tokens). Most sizes come only once, and capturing costs more than recording: a
+ * size is captured when it comes the second time.
  */
 const limits = { steps: 32, rows: 4096, capture: 'second' } as const;
 
-/** Any encoder on any backend as an EmbedBackend. It owns the model. */
+/** Wraps an encoder model as `EmbedBackend`, which then owns the model. */
 export function embedBackend(model: EncoderModel): EmbedBackend {
   return new EncoderReplica(model, { count: 0 });
 }

@@ -14,21 +14,21 @@ function headDim(settings: Settings, key: string, width: number): { heads: numbe
   return { heads, headDim: width / heads };
 }
 
-/** Rows of a table that a file may lack, within what is believed. */
+/** Rows of an optional table; 0: absent. Checked against `most`. */
 function tableRows(settings: Settings, key: string, weights: WeightFile, name: string, most: number): number {
   const found = rows(weights, name);
   if (found > most) settings.fail(key, `at most ${most} rows in ${name}; it has ${found}`);
   return found;
 }
 
-/** llama.cpp's numbers of poolings; `rank` is for classifiers, which take the first row. */
+/** llama.cpp's numbers for pooling; `rank` marks classifiers, which take the first row. */
 export const ggufPoolings = { none: 0, mean: 1, cls: 2, last: 3, rank: 4 } as const;
 
-const poolingOf: readonly Pooling[] = ['mean', 'mean', 'cls', 'last', 'cls']; // by those numbers
+const poolingOf: readonly Pooling[] = ['mean', 'mean', 'cls', 'last', 'cls']; // index: the numbers above
 
 /**
- * The configuration of an encoder from GGUF metadata (llama.cpp's keys). A file that names no pooling has its rows
- * averaged, and one that ranks takes the first.
+ * The configuration of an encoder from GGUF metadata (llama.cpp's keys). Default pooling: mean. Pooling `rank`: the
+ * first row.
  * @throws ModelError BAD_CONFIG or UNSUPPORTED_CONFIG.
  */
 export function encoderConfigFromGguf({ settings, weights, tokens }: GgufSource): EncoderConfig {
@@ -58,7 +58,7 @@ export function encoderConfigFromGguf({ settings, weights, tokens }: GgufSource)
   };
 }
 
-/** Names of the settings that differ among families, in config.json. */
+/** config.json keys that differ among families. */
 export interface EncoderKeys {
   readonly width: string;
   readonly layers: string;
@@ -69,7 +69,7 @@ export interface EncoderKeys {
   readonly theta: string;
 }
 
-/** As BERT's own class names them. */
+/** Keys of BERT's class. */
 export const bertKeys: EncoderKeys = {
   width: 'hidden_size',
   layers: 'num_hidden_layers',
@@ -80,7 +80,7 @@ export const bertKeys: EncoderKeys = {
   theta: 'rope_theta',
 };
 
-/** transformers' names for the activation. */
+/** transformers' names of gelu variants. */
 const gelus: Readonly<Record<string, GeluForm>> = {
   gelu: 'erf',
   gelu_python: 'erf',
@@ -89,16 +89,16 @@ const gelus: Readonly<Record<string, GeluForm>> = {
   gelu_fast: 'tanh',
 };
 
-/** The activation of a plain feed-forward. Throws UNSUPPORTED_CONFIG. */
+/** The activation of a feed-forward without gate. Throws UNSUPPORTED_CONFIG. */
 export function readGelu(settings: Settings): GeluForm {
   const name = settings.text('hidden_act', 'gelu');
   const form = Object.hasOwn(gelus, name) ? gelus[name] : undefined;
-  return form ?? settings.refuse('hidden_act', `encoders are computed with ${Object.keys(gelus).join(', ')}`);
+  return form ?? settings.refuse('hidden_act', `encoders support ${Object.keys(gelus).join(', ')}`);
 }
 
 /**
- * The configuration of an encoder from config.json. Absent settings take the defaults of transformers' own classes.
- * @param firstPosition the row of the position table that a text begins with
+ * The configuration of an encoder from config.json. Absent settings take the defaults of transformers' classes.
+ * @param firstPosition row of the position table for a text's first token
  * @throws ModelError BAD_CONFIG or UNSUPPORTED_CONFIG.
  */
 export function encoderConfigFromHuggingFace(
@@ -112,7 +112,7 @@ export function encoderConfigFromHuggingFace(
   const positions = tableRows(settings, keys.context, weights, table, limits.context);
   const trained = settings.whole(keys.context, limits.context, 512);
   const room = positions > 0 ? Math.min(trained, positions) - firstPosition : trained;
-  if (room < 1) settings.fail(keys.context, `more than the ${firstPosition} positions that no text takes`);
+  if (room < 1) settings.fail(keys.context, `more than the ${firstPosition} unused positions`);
   const { pooling = 'mean', normalise = true, maxTokens = room } = embedding ?? {};
   return {
     layers: settings.whole(keys.layers, limits.layers),

@@ -19,19 +19,19 @@ import { ggufWeights, safetensorsWeights } from '../weights/weight-file.js';
 import type { EncoderArchitecture } from './encoder.js';
 import type { EmbeddingRules, EncoderConfig } from './encoder-parameters.js';
 
-/** An encoder that has been opened: its configuration and where its tensors are. No weight has been read. */
+/** An opened encoder: its configuration and the places of its tensors. No weight has been read. */
 export type EncoderFile = (
   | GgufModelFile<EncoderArchitecture, EncoderConfig>
   | HuggingFaceModelFile<EncoderArchitecture, EncoderConfig>
 ) & {
-  /** What is written before a text, by the kind of text ('query', 'passage', …), where the files say. */
+  /** Text prefixes by kind of text ('query', 'passage', …), from the files. */
   readonly prompts: Readonly<Record<string, string>>;
 };
 
 /**
- * Opens an encoder: a GGUF file, a safetensors file or index beside its config.json, or a folder with either. Pooling and
- * prompts of sentence-transformers are read from the files beside it.
- * @param options.config the configuration of a safetensors model that is not called config.json
+ * Opens an encoder: a GGUF file, a safetensors file or index beside its config.json, or a folder with one of these.
+ * Reads pooling and prompts from sentence-transformers' files in the same folder.
+ * @param options.config configuration file of a safetensors model, if not config.json
  * @throws ModelError NOT_FOUND, NO_MODEL, AMBIGUOUS_MODEL, UNKNOWN_ARCHITECTURE, WRONG_KIND, BAD_CONFIG or
  * UNSUPPORTED_CONFIG; FileError of @quern/quant.
  */
@@ -93,11 +93,12 @@ function readPooling(settings: Settings): Pooling {
   for (const other of ['max_tokens', 'mean_sqrt_len_tokens', 'weightedmean_tokens'])
     if (settings.flag(`pooling_mode_${other}`))
       settings.refuse(`pooling_mode_${other}`, 'texts are pooled by cls, mean or last token');
-  if (chosen.length > 1) settings.refuse(chosen[1]!, `texts are pooled one way, and ${chosen[0]} is on too`);
+  if (chosen.length > 1)
+    settings.refuse(chosen[1]!, `only one pooling is supported, and ${chosen[0]} is also on`);
   return poolingKeys[chosen[0] ?? 'pooling_mode_mean_tokens']!;
 }
 
-/** Which modules a folder of sentence-transformers strings together; undefined where it does not say. */
+/** Module types of a sentence-transformers folder, in order; undefined: the folder has no list. */
 async function moduleTypes(folder: string): Promise<readonly string[] | undefined> {
   const path = join(folder, 'modules.json');
   if (!(await exists(path))) return undefined;
@@ -113,7 +114,7 @@ async function readEmbeddingRules(folder: string): Promise<EmbeddingRules> {
   if (dense)
     new Settings(join(folder, 'modules.json'), () => dense).refuse(
       'type',
-      'no matrix follows the pooling here',
+      'a matrix after the pooling is not supported',
     );
   return {
     pooling: pooling ? readPooling(pooling) : 'mean',

@@ -8,14 +8,14 @@ import type { Encoder, EncoderBatch } from './encoder.js';
 import type { EncoderFile } from './encoder-file.js';
 import type { EncoderConfig } from './encoder-parameters.js';
 
-/** A text as token ids, its start and end tokens included, and, for a pair, where the second part begins. */
+/** A text as token ids, with its start and end tokens; for a pair, also the start of the second part. */
 export interface EncodedText {
   readonly ids: readonly number[];
-  /** Absent: the whole text is the first part. */
+  /** Index of the second part's first token. Absent: no second part. */
   readonly secondPart?: number;
 }
 
-/** Inputs of a step over some texts, which lie one after another: ids [T] and the batch. */
+/** Step inputs for several texts, concatenated: ids [T] and the batch. */
 export interface EncoderInputs extends EncoderBatch {
   /** [T] */
   readonly ids: Tensor;
@@ -24,20 +24,23 @@ export interface EncoderInputs extends EncoderBatch {
 /** The same as host arrays. */
 export type EncoderArrays = { readonly [Name in keyof EncoderInputs]: Int32Array };
 
-/** An encoder whose weights are on a backend. It owns them; steps are the caller's. */
+/** An encoder with its weights on a backend. It owns the weights; the caller owns the steps. */
 export interface EncoderModel {
   readonly architecture: string;
   readonly config: EncoderConfig;
   readonly backend: Backend;
-  /** Bytes that the weights take on the backend. */
+  /** Bytes of the weights on the backend. */
   readonly weightBytes: number;
-  /** Records the states after the last layer of every row of some texts: [T, D]. */
+  /** Records the hidden states after the last layer, for every row: [T, D]. */
   hidden(step: Step, texts: readonly EncodedText[]): Tensor;
-  /** Records the embeddings of some texts, pooled and (where the model does) of length 1: [S, D]. */
+  /** Records the embeddings of S texts: pooled, and of length 1 if `config.normalise`: [S, D]. */
   embed(step: Step, texts: readonly EncodedText[]): Tensor;
-  /** Records the classifier's logits of some texts: [S, labels]. Throws ModelError MISSING_WEIGHT where there is none. */
+  /**
+   * Records the classifier's logits of S texts: [S, labels]. Throws ModelError MISSING_WEIGHT if the file has no
+   * classifier.
+   */
   classify(step: Step, texts: readonly EncodedText[]): Tensor;
-  /** Throws ModelError BAD_ARGUMENT for a text without tokens, or of more than the model takes. */
+  /** Throws ModelError BAD_ARGUMENT for an empty text or one longer than `config.context`. */
   arrays(texts: readonly EncodedText[]): EncoderArrays;
   inputs(step: Step, arrays: EncoderArrays): EncoderInputs;
   /** As `embed`. */
@@ -49,11 +52,11 @@ export interface EncoderModel {
   [Symbol.dispose](): void;
 }
 
-/** What a planner needs to know of an encoder. */
+/** An encoder's costs, for planning. */
 export interface EncoderDescription {
   /** Elements of all weights. */
   readonly parameters: number;
-  /** Bytes of the weights on a backend, or without one, in the file. */
+  /** Bytes of the weights on a backend; without a backend, in the file. */
   readonly weightBytes: number;
 }
 
@@ -73,10 +76,11 @@ export function describeEncoder(
 }
 
 /**
- * Loads the weights of an opened encoder and builds its forward pass. All tensors are checked before any is loaded; on
- * failure or abort nothing stays behind.
- * @param changes settings of the file to be overruled: how to pool, whether to normalise, most tokens of a text
- * @throws ModelError MISSING_WEIGHT, BAD_WEIGHT_SHAPE, UNKNOWN_FORMAT or ABORTED; BackendError OUT_OF_MEMORY, BAD_WEIGHT, UNSUPPORTED, WRONG_CONTRACT.
+ * Loads the weights of an opened encoder and builds its forward pass. Checks all tensors before loading any. Failure or
+ * abort frees everything.
+ * @param changes overrides of the file's settings: pooling, normalisation, most tokens of a text
+ * @throws ModelError MISSING_WEIGHT, BAD_WEIGHT_SHAPE, UNKNOWN_FORMAT or ABORTED; BackendError OUT_OF_MEMORY,
+ * BAD_WEIGHT, UNSUPPORTED, WRONG_CONTRACT.
  */
 export async function loadEncoder(
   file: EncoderFile,
@@ -132,7 +136,7 @@ class LoadedEncoder implements EncoderModel {
     if (!this.encoder.classify)
       throw new ModelError(
         'MISSING_WEIGHT',
-        `${this.path}: has no classifier, so it embeds texts but ranks none`,
+        `${this.path}: has no classifier: it can embed texts, but not rank them`,
       );
     const x = this.states(inputs);
     return this.encoder.classify(this.backend.pool(x, inputs.cuSeqlens, { by: 'cls' })); // [S, labels]

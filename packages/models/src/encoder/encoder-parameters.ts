@@ -1,36 +1,36 @@
 import type { GeluForm, Pooling, RopeOptions } from '@quern/core';
 
-/** The sizes and constants of an encoder: all that a forward pass needs besides its weights. */
+/** The sizes and constants of an encoder: a forward pass needs these and the weights. */
 export interface EncoderConfig {
   readonly layers: number;
-  /** D. */
+  /** D, the width of the hidden states. */
   readonly width: number;
-  /** H. */
+  /** H, attention heads. */
   readonly heads: number;
-  /** d. */
+  /** d, elements per head. */
   readonly headDim: number;
-  /** F. */
+  /** F, the inner width of the feed-forward. */
   readonly feedForward: number;
-  /** V. */
+  /** V, rows of the token embedding. */
   readonly vocabulary: number;
-  /** Rows of the table of segments; 0: it has none. */
+  /** Rows of the segment table; 0: no table. */
   readonly segments: number;
-  /** Rows of the table of positions; 0: it has none, and rotates. */
+  /** Rows of the position table; 0: no table, RoPE instead. */
   readonly positions: number;
-  /** The row of that table that a text's first token takes. */
+  /** Row of the position table for a text's first token. */
   readonly firstPosition: number;
   readonly rope: RopeOptions;
   readonly gelu: GeluForm;
   readonly normEps: number;
   /** Most tokens of a text. */
   readonly context: number;
-  /** How the rows of a text become one. */
+  /** How a text's rows become one row. */
   readonly pooling: Pooling;
   /** Embeddings have length 1. */
   readonly normalise: boolean;
-  /** Outputs of the classifier; 0: it has none. */
+  /** Outputs of the classifier; 0: no classifier. */
   readonly labels: number;
 }
 
-/** What the files beside config.json say of sentence-transformers' models. */
+/** Settings from sentence-transformers' files beside config.json. */
 export type EmbeddingRules = Pick<EncoderConfig, 'pooling' | 'normalise'> & { readonly maxTokens?: number };

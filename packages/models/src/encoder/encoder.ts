@@ -6,39 +6,39 @@ import type { Naming, WeightFile } from '../weights/weight-file.js';
 import type { WeightTable } from '../weights/weight-table.js';
 import type { EncoderConfig } from './encoder-parameters.js';
 
-/** A ragged batch of whole texts, T rows of S sequences, as tensors of a step. Nothing is padded. */
+/** A ragged batch of S whole texts, T rows, without padding, as tensors of a step. */
 export interface EncoderBatch {
-  /** [T] place of each row in its text, counted from the configuration's `firstPosition`. */
+  /** [T] position of each row in its text, plus `firstPosition`. */
   readonly positions: Tensor;
-  /** [T] which part of a pair each row belongs to, 0 or 1. */
+  /** [T] part of a pair that each row belongs to: 0 or 1. */
   readonly segments: Tensor;
-  /** [S + 1] where each sequence's rows begin. */
+  /** [S + 1] first row of each sequence, then T. */
   readonly cuSeqlens: Tensor;
 }
 
-/** The parts of an encoder, as an architecture builds them from loaded weights. */
+/** An encoder's functions, built by an architecture from loaded weights. */
 export interface Encoder {
-  /** ids [T] → the states after the last layer [T, D]. */
+  /** ids [T] → hidden states after the last layer [T, D]. */
   hidden(ids: Tensor, batch: EncoderBatch): Tensor;
-  /** States of the first row of each text [S, D] → logits [S, labels]; absent where the file has no such head. */
+  /** Hidden states of each text's first row [S, D] → logits [S, labels]; absent: no classifier. */
   classify?(x: Tensor): Tensor;
 }
 
-/** Everything that makes a family of encoders: how its files are read, and its forward pass. */
+/** One encoder family: how to read its files, and its forward pass. */
 export interface EncoderArchitecture {
   readonly kind: 'encoder';
   readonly name: string;
   /** What files call it: `general.architecture` in GGUF, an entry of `architectures` or `model_type` in config.json. */
   readonly names: Readonly<Record<Naming, readonly string[]>>;
   readonly weights: WeightTable<EncoderConfig>;
-  /** How its models of Hugging Face become GGUF files: `general.architecture`; absent where they cannot. */
+  /** `general.architecture` of its converted GGUF files; absent: conversion is not possible. */
   readonly gguf?: { readonly name: string };
-  /** The tensors of a file by the names of the table, where files differ in naming or store several as one. */
+  /** Renames a file's tensors to the table's names; splits fused tensors. */
   rename(file: WeightFile): WeightFile;
-  /** `weights` are renamed. Throws ModelError BAD_CONFIG or UNSUPPORTED_CONFIG. */
+  /** `source.weights` are renamed. Throws ModelError BAD_CONFIG or UNSUPPORTED_CONFIG. */
   configFromGguf(source: GgufSource): EncoderConfig;
-  /** `weights` are renamed. Throws ModelError BAD_CONFIG or UNSUPPORTED_CONFIG. */
+  /** `source.weights` are renamed. Throws ModelError BAD_CONFIG or UNSUPPORTED_CONFIG. */
   configFromHuggingFace(source: HuggingFaceSource): EncoderConfig;
-  /** The forward pass over weights loaded by the table. */
+  /** The forward pass over loaded weights. */
   build(backend: Backend, weights: AnyLoadedWeights, config: EncoderConfig): Encoder;
 }

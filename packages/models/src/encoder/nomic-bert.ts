@@ -22,7 +22,7 @@ const { tokens, segments, norm, normBias } = bertWeights.model;
 const { q, k, v, qBias, kBias, vBias, attnOutput, attnOutputBias, attnNorm, attnNormBias } =
   bertWeights.layer;
 
-/** The parameters of Nomic's BERT: biases in few files, no table of positions, and a gate. */
+/** The parameters of Nomic's BERT: gated feed-forward, no position table, biases only in a few files. */
 export const nomicBertWeights = {
   model: { tokens, segments, norm, normBias },
   layer: {
@@ -56,7 +56,7 @@ export const nomicBertWeights = {
   },
 } as const satisfies WeightTable<EncoderConfig>;
 
-/** Names of Nomic's own class in the order in which they are tried, and what they are here. */
+/** Tensor names of Nomic's class, tried in this order, and their names here. */
 const ownNames: readonly (readonly [RegExp, string])[] = [
   [/^emb_ln\./, 'embeddings.LayerNorm.'],
   [/^encoder\.layers\.(\d+)\.attn\.out_proj\./, 'encoder.layer.$1.attention.output.dense.'],
@@ -67,7 +67,7 @@ const ownNames: readonly (readonly [RegExp, string])[] = [
   [/^encoder\.layers\.(\d+)\.mlp\.fc2\./, 'encoder.layer.$1.mlp.down.'],
 ];
 
-/** q, k and v lie on top of each other in `Wqkv` and in GGUF's `attn_qkv`. */
+/** Splits the fused q, k and v: `Wqkv`, or GGUF's `attn_qkv`. */
 function renameTensor(tensor: FileTensor): readonly FileTensor[] {
   const gguf = /^blk\.(\d+)\.attn_qkv\.(weight|bias)$/.exec(tensor.name);
   if (gguf)
@@ -85,7 +85,7 @@ function renameTensor(tensor: FileTensor): readonly FileTensor[] {
   return [rule ? { ...tensor, name: tensor.name.replace(...rule) } : tensor];
 }
 
-/** As Nomic's own class names them. */
+/** Keys of Nomic's class. */
 const ownKeys: EncoderKeys = {
   width: 'n_embd',
   layers: 'n_layer',
@@ -101,7 +101,7 @@ function configFromHuggingFace(source: HuggingFaceSource): EncoderConfig {
   const own = settings.has('n_embd');
   const activation = own ? 'activation_function' : 'hidden_act';
   if (!['swiglu', 'silu'].includes(settings.text(activation, 'swiglu')))
-    settings.refuse(activation, 'the feed-forward is computed with swiglu');
+    settings.refuse(activation, 'the feed-forward supports swiglu only');
   if (settings.flag('prenorm')) settings.refuse('prenorm', 'norms come after attention and feed-forward');
   if (settings.flag('rotary_emb_interleaved'))
     settings.refuse('rotary_emb_interleaved', 'halves of heads are rotated');

@@ -1,6 +1,6 @@
 import type { Backend, Tensor, Weight } from '@quern/core';
 
-/** x [T, K] · w [N, K]ᵀ + bias [N] → [T, N], with the same bits for a text alone and among others: embeddings are compared. */
+/** x [T, K] · w [N, K]ᵀ + bias [N] → [T, N]. A text's bits do not depend on the batch: embeddings are compared. */
 export const projection =
   (b: Backend) =>
   (x: Tensor, w: Weight, bias?: Weight): Tensor =>

@@ -1,7 +1,7 @@
 import { mapTensors } from '../weights/map-tensors.js';
 import type { WeightFile } from '../weights/weight-file.js';
 
-/** Names of transformers' classes as BertModel has them: without the prefix of a class with a head, or of older files. */
+/** Names of transformers' classes → BertModel's names: removes the prefix of classes with a head and of older files. */
 export function bertName(name: string): string {
   return name
     .replace(/^(bert|roberta)\./, '')
@@ -11,6 +11,6 @@ export function bertName(name: string): string {
     .replace(/LayerNorm\.beta$/, 'LayerNorm.bias');
 }
 
-/** BERT's tensors by the names of its table. */
+/** BERT's tensors under the table's names. */
 export const renameBert = (file: WeightFile): WeightFile =>
   file.naming === 'gguf' ? file : mapTensors(file, (tensor) => [{ ...tensor, name: bertName(tensor.name) }]);

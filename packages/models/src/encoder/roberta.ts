@@ -5,7 +5,7 @@ import type { EncoderArchitecture } from './encoder.js';
 import { bertKeys, encoderConfigFromGguf, encoderConfigFromHuggingFace, readGelu } from './encoder-config.js';
 import { renameBert } from './rename.js';
 
-/** RoBERTa and XLM-R (Liu et al. 2019; Conneau et al. 2020): BERT, whose texts begin one row after the padding token's in the table of positions. */
+/** RoBERTa and XLM-R (Liu et al. 2019; Conneau et al. 2020): BERT with first position = padding token id + 1. */
 export const roberta = {
   kind: 'encoder',
   name: 'roberta',

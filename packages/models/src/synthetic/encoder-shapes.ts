@@ -1,7 +1,7 @@
-/** The dimensions of a published encoder: what a synthetic one needs to cost the same. */
+/** The dimensions of a published encoder; a synthetic encoder with them has the same cost. */
 export interface EncoderShape {
   readonly layers: number;
-  /** D. */
+  /** D, the width of the hidden states. */
   readonly width: number;
   readonly heads: number;
   readonly feedForward: number;
@@ -9,7 +9,7 @@ export interface EncoderShape {
   readonly context: number;
 }
 
-/** From the config.json of each model. */
+/** Source: config.json of each model. */
 export const encoderShapes = {
   'bge-small': { layers: 12, width: 384, heads: 12, feedForward: 1536, vocabulary: 30522, context: 512 },
   'bge-base': { layers: 12, width: 768, heads: 12, feedForward: 3072, vocabulary: 30522, context: 512 },

@@ -1,6 +1,8 @@
 import { type Mix, type MixName, mixes } from '@quern/quant';
 
-/** What the matrices of a synthetic model can be: one of Quern's mixes, or MXFP4 for all but the output, which is no mix of llama.cpp's. */
+/**
+ * Formats of a synthetic model's matrices: one of Quern's mixes, or MXFP4 except the output (not a mix of llama.cpp).
+ */
 export type SyntheticFormat = MixName | 'mxfp4';
 
 export const syntheticFormats: Readonly<Record<SyntheticFormat, Mix>> = {

@@ -8,14 +8,14 @@ import { checkSynthetic, nameIn, sharedSchema } from './options.js';
 export interface SyntheticEncoderOptions {
   readonly shape: EncoderShapeName;
   readonly format: SyntheticFormat;
-  /** With a classifier of one output, as cross-encoders have it. */
+  /** Adds a classifier with one output, as in cross-encoders. */
   readonly ranks?: boolean | undefined;
-  /** The same seed gives the same file, byte for byte. */
+  /** Equal seeds give equal files, byte for byte. */
   readonly seed?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Of each option: what it must be, and its default. */
+/** Per option: valid values and default. */
 export const syntheticEncoderSchema = {
   shape: { ...nameIn(encoderShapes), about: 'whose shape', required: true },
   ranks: {
@@ -59,7 +59,7 @@ function tensorsOf(list: TensorList, shape: EncoderShape, ranks: boolean): Tenso
   return list.tensors;
 }
 
-/** BERT's special tokens at their places, then every letter and digit as a word and within words, and filler. */
+/** BERT's special tokens at their ids; letters and digits, as word starts and as continuations; filler. */
 function vocabulary(size: number): Record<string, MetadataInput> {
   const letters = Array.from('abcdefghijklmnopqrstuvwxyz0123456789.,!?');
   const known = [
@@ -102,8 +102,8 @@ const metadataOf = (name: string, shape: EncoderShape, ranks: boolean): Record<s
 });
 
 /**
- * Writes a GGUF of a published encoder's shape with random weights: what it computes is nonsense, what it costs is true.
- * Throws ModelError BAD_ARGUMENT for an unknown shape or format, ABORTED; FileError WRITE_FAILED. What fails leaves no file.
+ * Writes a GGUF with a published encoder's shape and random weights: true cost, meaningless output. Throws ModelError
+ * BAD_ARGUMENT for an unknown shape or format, ABORTED; FileError WRITE_FAILED. A failure leaves no file.
  */
 export async function makeSyntheticEncoder(path: string, options: SyntheticEncoderOptions): Promise<void> {
   checkSynthetic('makeSyntheticEncoder', path, options, syntheticEncoderSchema);

@@ -29,18 +29,18 @@ import { syntheticVocabulary } from './vocabulary.js';
 export interface SyntheticOptions {
   readonly shape: ModelShapeName;
   readonly format: SyntheticFormat;
-  /** The same seed gives the same file, byte for byte. */
+  /** Equal seeds give equal files, byte for byte. */
   readonly seed?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Of each option: what it must be, and its default. */
+/** Per option: valid values and default. */
 export const syntheticSchema = {
   shape: { ...nameIn(modelShapes), about: 'whose shape', required: true },
   ...sharedSchema,
 } as const satisfies Schema<SyntheticOptions>;
 
-/** Written at a time, in bytes; a multiple of every block. */
+/** Bytes per write; a multiple of every block size. */
 const pieceBytes = 1 << 22;
 
 function needNotAborted(signal: AbortSignal | undefined): void {
@@ -48,7 +48,7 @@ function needNotAborted(signal: AbortSignal | undefined): void {
     throw new ModelError('ABORTED', 'making the model was aborted', { cause: signal.reason });
 }
 
-/** Random blocks of one matrix, piece by piece, so that memory stays bounded. */
+/** Random blocks of one matrix, piece by piece: bounded memory. */
 export async function* randomMatrix(
   { format, sharesScales }: ChosenFormat,
   shape: readonly number[],
@@ -68,7 +68,7 @@ export async function* randomMatrix(
   }
 }
 
-/** Collects tensors in file order, each with a seed of its own. */
+/** Collects tensors in file order, each with its own seed. */
 export class TensorList {
   readonly tensors: TensorInput[] = [];
 
@@ -83,7 +83,7 @@ export class TensorList {
     return this.tensors.some((tensor) => tensor.name === name);
   }
 
-  /** In the format that the mix gives a matrix of that name. */
+  /** Adds a matrix in the mix's format for `name`. */
   matrix(name: string, shape: readonly number[]): void {
     this.add(
       name,
@@ -92,7 +92,7 @@ export class TensorList {
     );
   }
 
-  /** In f32, whatever the mix. */
+  /** Adds an f32 tensor, whatever the mix. */
   floats(name: string, shape: readonly number[]): void {
     this.add(name, shape, { format: 'f32' });
   }
@@ -113,13 +113,13 @@ export class TensorList {
   }
 }
 
-/** The architectures whose shapes there are, by their names in GGUF files. */
+/** Architectures of the shapes, by GGUF name. */
 const architectures = { llama, qwen3, qwen3moe: qwen3Moe, gemma3, phi3 } satisfies Record<
   ModelShape['architecture'],
   Architecture & { readonly gguf: GgufForm }
 >;
 
-/** Once each, whatever parameters share it: matrices at random, and vectors, all of them norms, of ones. */
+/** Adds each tensor once, also if several parameters share it: random matrices; vectors (all are norms) of ones. */
 function addTensors(
   list: TensorList,
   entries: WeightTable['model'],
@@ -168,7 +168,7 @@ function metadataOf(
   };
 }
 
-/** The metadata and the tensors of such a file; random weights are made when they are written. */
+/** Metadata and tensors of the file; random weights are made at writing. */
 export function syntheticModel(options: SyntheticOptions) {
   const shape: ModelShape = modelShapes[options.shape];
   const architecture = architectures[shape.architecture];
@@ -180,8 +180,8 @@ export function syntheticModel(options: SyntheticOptions) {
 }
 
 /**
- * Writes a GGUF of a model's true shape with random weights: what it computes is nonsense, what it costs is true.
- * Throws ModelError BAD_ARGUMENT for an unknown shape or format, ABORTED; FileError WRITE_FAILED. What fails leaves no file.
+ * Writes a GGUF with a model's true shape and random weights: true cost, meaningless output. Throws ModelError
+ * BAD_ARGUMENT for an unknown shape or format, ABORTED; FileError WRITE_FAILED. A failure leaves no file.
  */
 export async function makeSyntheticModel(path: string, options: SyntheticOptions): Promise<void> {
   checkSynthetic('makeSyntheticModel', path, options, syntheticSchema);

@@ -2,13 +2,13 @@ import { type AnySchema, checkArgument, checkOptions, type Rule, rules } from '@
 import { badArgument } from '../error.js';
 import { syntheticFormats } from './formats.js';
 
-/** A name of a table. */
+/** A key of `table`. */
 export const nameIn = <T extends object>(table: T): Rule<keyof T & string> => ({
   must: `one of ${Object.keys(table).join(', ')}`,
   holds: (value): value is keyof T & string => typeof value === 'string' && Object.hasOwn(table, value),
 });
 
-/** The options that all synthetic models share. */
+/** Options of all synthetic models. */
 export const sharedSchema = {
   format: { ...nameIn(syntheticFormats), about: 'format of the weights', required: true },
   seed: { ...rules.whole(0), about: 'the same seed gives the same file, byte for byte', byDefault: 1 },

@@ -1,7 +1,7 @@
 import { f32ToBf16, f32ToF16 } from '@quern/core';
 import { formats, type GgufFormat } from '@quern/quant';
 
-/** xorshift128 in 32-bit words: fast enough to fill gigabytes, and the same everywhere. */
+/** xorshift128 on 32-bit words: fast enough for gigabytes, and equal on all platforms. */
 export class RandomWords {
   private readonly state: Uint32Array;
 
@@ -29,8 +29,8 @@ export class RandomWords {
 }
 
 /**
- * Half-precision fields of a block: byte offset, and the value for weights of standard deviation 1. Quants are random
- * bits; a block's scale makes their spread right, and its minimum, where it has one, their mean zero.
+ * f16 fields of a block: byte offset, and value for weights of standard deviation 1. Quants are random bits; the
+ * block's scale gives the standard deviation, its minimum (if any) gives mean 0.
  */
 const scales: Partial<Record<GgufFormat, readonly (readonly [offset: number, value: number])[]>> = {
   q4_0: [[0, 1 / 4.6]],
@@ -71,7 +71,7 @@ const scales: Partial<Record<GgufFormat, readonly (readonly [offset: number, val
   q1_0: [[0, 1]],
 };
 
-/** The first byte of a block, likewise: the exponent of mxfp4, whose values have a root mean square of 5.9. */
+/** The first byte of a block. mxfp4: the exponent; its values have a root mean square of 5.9. */
 const byteFields: Partial<Record<GgufFormat, (deviation: number) => number>> = {
   mxfp4: (deviation) => 128 + Math.round(Math.log2(deviation / 5.9)),
 };
@@ -92,12 +92,12 @@ function fillDense(
   }
 }
 
-/** What a block's fields are times, one of these each: from 3/4 to 5/4, for real blocks differ in scale too. */
+/** Factors on a block's fields, one per block at random: 3/4 to 5/4. Real blocks also differ in scale. */
 const spread = Array.from({ length: 16 }, (_, i) => 0.75 + i / 30);
 
 /**
- * Fills whole blocks of a format with random weights of mean 0 and about the given standard deviation; with `sharesScales` all of them
- * have one scale.
+ * Fills whole blocks of a format with random weights: mean 0, about the given standard deviation. `sharesScales`: all
+ * blocks have the same scale.
  */
 export function fillBlocks(
   format: GgufFormat,

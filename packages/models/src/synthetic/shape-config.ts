@@ -2,7 +2,7 @@ import type { RopeOptions } from '@quern/core';
 import type { DecoderConfig } from '../config/decoder-config.js';
 import type { ModelShape } from './shapes.js';
 
-/** The configuration of a model of some shape. */
+/** The configuration of a shape. */
 export function shapeConfig({ windows, mixture, trained, ...shape }: ModelShape): DecoderConfig {
   const { architecture, layers, headDim, rotaryDim = headDim, theta, ...sizes } = shape;
   const layout = architecture === 'llama' ? 'interleaved' : 'halves';
@@ -24,7 +24,7 @@ export function shapeConfig({ windows, mixture, trained, ...shape }: ModelShape)
   };
 }
 
-/** With factors of frequencies that rise from 1. */
+/** RoPE with factors that rise from 1 to `last`. */
 const stretched = (plain: RopeOptions, rotaryDim: number, last: number): RopeOptions => ({
   ...plain,
   scaling: {

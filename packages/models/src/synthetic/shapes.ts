@@ -1,8 +1,8 @@
-/** The dimensions of a model: what a synthetic one needs to cost the same. */
+/** The dimensions of a model; a synthetic model with them has the same cost. */
 export interface ModelShape {
   readonly architecture: 'llama' | 'qwen3' | 'qwen3moe' | 'gemma3' | 'phi3';
   readonly layers: number;
-  /** D. */
+  /** D, the width of the residual stream. */
   readonly width: number;
   readonly heads: number;
   readonly kvHeads: number;
@@ -15,11 +15,11 @@ export interface ModelShape {
   readonly context: number;
   /** Elements of a head that rotate; absent: all. */
   readonly rotaryDim?: number;
-  /** All but each n-th layer look back by a window, and rotate with a base of their own. */
+  /** Sliding window and RoPE base of all layers except every n-th (`period`). */
   readonly windows?: { readonly size: number; readonly period: number; readonly theta: number };
-  /** LongRoPE, from this context on. */
+  /** LongRoPE beyond this context. */
   readonly trained?: number;
-  /** In place of every layer's feed-forward. */
+  /** Replaces every layer's feed-forward. */
   readonly mixture?: { readonly experts: number; readonly chosen: number; readonly feedForward: number };
 }
 
@@ -45,7 +45,7 @@ const llama32 = {
 
 const qwen3Moe = { ...qwen3, architecture: 'qwen3moe' } as const;
 
-/** From the config.json of each model; qwen3-moe-12x64 is nobody's, of a size that is soon made. */
+/** Source: config.json of each model. qwen3-moe-12x64 is not a published model: a small one for quick runs. */
 export const modelShapes = {
   'qwen3-0.6b': { ...qwen3, layers: 28, width: 1024, heads: 16, feedForward: 3072 },
   'qwen3-1.7b': { ...qwen3, layers: 28, width: 2048, heads: 16, feedForward: 6144 },

@@ -6,21 +6,21 @@ import { readBytes } from './read-bytes.js';
 
 export interface DecodeOptions {
   readonly signal?: AbortSignal | undefined;
-  /** Threads that decode. Without them this one does, so that the event loop goes on between two pieces. */
+  /** Decoding threads. Without them this thread decodes, and yields to the event loop between two pieces. */
   readonly pool?: DecodePool | undefined;
 }
 
-/** Elements of a piece, whole blocks of any format: a millisecond or two of one thread. */
+/** Elements of a piece, a multiple of every block size: 1 to 2 ms on one thread. */
 export const pieceElements = 2 ** 18;
 
-/** A job, and where what it gives belongs. */
+/** A job and the place of its output. */
 export interface Piece<Job = BytesJob> {
   readonly job: Job;
   readonly into: Uint8Array;
 }
 
 /**
- * Fills the places of all pieces; false where one of them has no such form.
+ * Decodes all pieces into place; false if some piece has no such form.
  * @throws ModelError ABORTED or WORKER_FAILED; FileError READ_FAILED or TRUNCATED.
  */
 export async function decodeAll(pieces: readonly Piece[], { pool, signal }: DecodeOptions): Promise<boolean> {
@@ -33,13 +33,15 @@ export async function decodeAll(pieces: readonly Piece[], { pool, signal }: Deco
   return true;
 }
 
-/** The same on threads, also with rows of matrices of GPTQ. Throws BackendError BAD_WEIGHT too. */
+/** `decodeAll` on threads, also for rows of GPTQ matrices. Also throws BackendError BAD_WEIGHT. */
 export async function decodeOn(pool: DecodePool, pieces: readonly Piece<DecodeJob>[]): Promise<boolean> {
   const decoded = await Promise.all(pieces.map(({ job, into }) => pool.decode(job, into)));
   return decoded.every(Boolean);
 }
 
-/** As many threads as the backend computes with; they start when there is work for them. @throws ModelError ABORTED. */
+/**
+ * One decoding thread per compute thread of the backend; threads start with the first job. @throws ModelError ABORTED.
+ */
 export const decodePoolFor = (
   { profile: { kind, threads } }: { readonly profile: Pick<DeviceProfile, 'kind' | 'threads'> },
   signal: AbortSignal | undefined,

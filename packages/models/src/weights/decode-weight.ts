@@ -47,13 +47,13 @@ async function decodeInto(into: Uint8Array, tensor: FileTensor, options: DecodeO
   await decodeAll(piecesOf(tensor, into, await asF32(tensor, options)), options);
 }
 
-/** How the elements of a tensor, whose bytes lie in their order, are read and written. */
+/** How to read and write the elements of a tensor stored in element order. */
 interface Form {
-  /** Bytes of so many elements in the file. */
+  /** Bytes of `elements` elements in the file. */
   stored(elements: number): number;
-  /** And of what they become. */
+  /** Bytes of `elements` elements, decoded. */
   decoded(elements: number): number;
-  /** For elements from `first` on. */
+  /** The decoder of elements from `first` on. */
   recipe(first: number): Recipe;
 }
 
@@ -104,16 +104,19 @@ async function f8Scales({ shape, quantised }: FileTensor, options: DecodeOptions
   if (quantised?.kind !== 'f8' || !quantised.scale)
     return { values: Float32Array.of(1), columns, blockRows: Infinity, blockColumns: columns };
   const { scale, blockRows, blockColumns } = quantised;
-  const values = new Float32Array(new SharedArrayBuffer(4 * elementCount(scale.shape))); // every job has them
+  const values = new Float32Array(new SharedArrayBuffer(4 * elementCount(scale.shape))); // shared by all jobs
   values.set(await decodeToF32(scale, options));
   return { values, columns, blockRows, blockColumns };
 }
 
-/** What a tensor is decoded to for a backend that does not read its format: f32, or iq8 where that is the same and it reads it. */
+/**
+ * The decoded format for a backend that cannot read the tensor's: iq8 if it is exact and the backend reads iq8, else
+ * f32.
+ */
 export const decodedFormat = ({ quantGguf }: Backend, { format, shape }: StoredTensor): 'f32' | 'iq8' =>
   isIq8Source(format) && shape.length > 1 && quantGguf?.formats.has(iq8.name) ? 'iq8' : 'f32';
 
-/** Bytes of a tensor so decoded. */
+/** Bytes of the decoded tensor. */
 export function decodedBytes(backend: Backend, tensor: StoredTensor): number {
   const elements = elementCount(tensor.shape);
   return decodedFormat(backend, tensor) === 'iq8' ? iq8Bytes(elements) : 4 * elements;
@@ -121,7 +124,7 @@ export function decodedBytes(backend: Backend, tensor: StoredTensor): number {
 
 const iq8Bytes = (elements: number): number => (elements / iq8.blockSize) * iq8.blockBytes;
 
-/** A tensor for a backend that does not read its format. */
+/** The decoded tensor, for a backend that cannot read its format. */
 export async function decodedSource(
   backend: Backend,
   tensor: StoredTensor,
@@ -134,7 +137,7 @@ export async function decodedSource(
   return { name, shape, format: 'f32', bytes: new Uint8Array(values.buffer) };
 }
 
-/** The blocks of a tensor as iq8, or undefined where they have none. */
+/** The tensor as iq8; undefined: a block has no iq8 form. */
 async function rewriteAsIq8(tensor: StoredTensor, options: DecodeOptions): Promise<Uint8Array | undefined> {
   const rewritten = new Uint8Array(iq8Bytes(elementCount(tensor.shape)));
   let at = 0;
@@ -153,7 +156,7 @@ async function rewriteAsIq8(tensor: StoredTensor, options: DecodeOptions): Promi
   return rewritten;
 }
 
-/** A stack of matrices that lie apart. */
+/** A stack whose matrices are separate tensors. */
 export const stackSource = ({ name, shape, format, parts }: TensorStack): WeightSource => ({
   name,
   shape,

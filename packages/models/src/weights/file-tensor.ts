@@ -1,15 +1,15 @@
 import type { FileSlice, WeightSource } from '@quern/core';
 
-/** A tensor in a file: a WeightSource whose bytes no one has read yet. */
+/** A tensor in a file: a WeightSource with unread bytes. */
 export interface FileTensor extends WeightSource {
   readonly bytes: FileSlice;
-  /** What else its values depend on, where the format alone does not tell. */
+  /** Other tensors and settings that determine its values. */
   readonly quantised?: Quantised;
   /** Added to every value. */
   readonly plus?: number;
 }
 
-/** Integers, and a zero point and a scale for every group of columns. The tensor's own bytes are the integers. */
+/** Quantised integers with a zero point and a scale per group of columns. The tensor's bytes are the integers. */
 export interface GroupedIntegers {
   /** AWQ packs along N, GPTQ along K. */
   readonly kind: 'gptq' | 'awq';
@@ -18,13 +18,13 @@ export interface GroupedIntegers {
   readonly version: 1 | 2;
   readonly qzeros: FileTensor;
   readonly scales: FileTensor;
-  /** The group of each column, where they are not in order. */
+  /** The group of each column, if columns are reordered (act-order). */
   readonly groupIndex?: FileTensor;
   /** Where the tensor is rows of a matrix [of, K]: the bytes are of the whole matrix, since neighbours in a word are of several rows. */
   readonly rows?: { readonly from: number; readonly of: number };
 }
 
-/** 8-bit floats, and a factor for every block of rows and columns. */
+/** 8-bit floats with a factor per block of rows and columns. */
 export interface ScaledFloats {
   readonly kind: 'f8';
   readonly scale?: FileTensor;
@@ -34,5 +34,5 @@ export interface ScaledFloats {
   readonly firstRow?: number;
 }
 
-/** What the values of a tensor depend on beside its bytes. */
+/** Other data that determines a tensor's values, besides its bytes. */
 export type Quantised = GroupedIntegers | ScaledFloats;

@@ -6,7 +6,7 @@ import type { FileTensor, GroupedIntegers } from './file-tensor.js';
 import { readBytes } from './read-bytes.js';
 import type { StoredTensor } from './weight-file.js';
 
-/** A tensor that is made of integers in groups. */
+/** A GPTQ or AWQ matrix. */
 export type GroupedTensor = FileTensor & { readonly quantised: GroupedIntegers };
 
 export const isGrouped = (tensor: StoredTensor): tensor is GroupedTensor =>
@@ -20,8 +20,8 @@ export function wholeOf(tensor: GroupedTensor): { readonly whole: GroupedTensor;
 }
 
 /**
- * What a backend's quantGptq takes: slices of the file where it holds them so, else their bytes, rearranged.
- * @throws ModelError UNKNOWN_FORMAT where scales have no exact f16; else as `decodeAll`.
+ * The input of a backend's quantGptq. GPTQ: slices of the file; AWQ: bytes in memory, rearranged to GPTQ's layout.
+ * @throws ModelError UNKNOWN_FORMAT for scales without exact f16; else as `decodeAll`.
  */
 export async function gptqSource(tensor: GroupedTensor, options: DecodeOptions = {}): Promise<GptqSource> {
   const { whole, from } = wholeOf(tensor);
@@ -70,7 +70,7 @@ async function allButIntegers(tensor: GroupedTensor): Promise<Omit<GptqSource, '
   };
 }
 
-/** The rows of such a matrix, or of the one that the tensor is rows of, in memory. */
+/** A reader of the rows of the matrix, or of the matrix that the tensor is rows of, from memory. */
 export async function gptqRows(tensor: GroupedTensor, signal: AbortSignal | undefined): Promise<GptqRows> {
   const source = await gptqSource(wholeOf(tensor).whole, { signal });
   return new GptqRows({
@@ -82,10 +82,10 @@ export async function gptqRows(tensor: GroupedTensor, signal: AbortSignal | unde
   });
 }
 
-/** Rows of K columns that are decoded at once. */
+/** Rows of K columns per job. */
 export const rowsTogether = (K: number): number => Math.max(1, Math.floor(pieceElements / K));
 
-/** The rows as f32, as jobs of threads. */
+/** Jobs for threads that decode the rows to f32. */
 export async function gptqPieces(tensor: GroupedTensor, into: Uint8Array): Promise<Piece<RowsJob>[]> {
   const { kind, qzeros } = tensor.quantised;
   const { whole, from } = wholeOf(tensor);
@@ -140,7 +140,7 @@ function slicesOf(
   });
 }
 
-/** In shared memory, since every job of a matrix has them. */
+/** f16 scales in shared memory: all jobs of a matrix read them. */
 async function asF16(scales: FileTensor): Promise<Uint8Array> {
   const { format, bytes, name, shape } = scales;
   const values = new Float32Array(shape.reduce((product, size) => product * size, 1));
@@ -150,7 +150,7 @@ async function asF16(scales: FileTensor): Promise<Uint8Array> {
   if (lost !== undefined)
     throw new ModelError(
       'UNKNOWN_FORMAT',
-      `${bytes.path}: tensor '${name}' has the scale ${lost} in ${format}; scales must be numbers that f16 holds`,
+      `${bytes.path}: tensor '${name}' has the scale ${lost} in ${format}; scales must be exact in f16`,
     );
   const shared = new Uint8Array(new SharedArrayBuffer(halves.byteLength));
   shared.set(new Uint8Array(halves.buffer));

@@ -7,49 +7,49 @@ import { rehearseWeights } from './rehearse-weights.js';
 import { isDense, type ResolvedWeight } from './resolve-weights.js';
 import { type StoredTensor, slicesOf, storedBytes, unmapped } from './weight-file.js';
 
-/** What a caller may want to hear while weights load. */
+/** Callbacks and settings of loading. */
 export interface LoadOptions {
-  /** After each tensor: bytes of the file that are done, of how many. */
+  /** Called after each tensor: loaded and total bytes of the files. */
   readonly onProgress?: ((progress: { readonly loaded: number; readonly total: number }) => void) | undefined;
-  /** Something that works but costs: weights decoded because the backend does not read their format. */
+  /** Called for costs without failure: weights decoded because the backend does not read their format. */
   readonly onNotice?: ((message: string) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
   /**
-   * False: weights are read into memory, and the files are not needed once they have loaded. Default: true; a backend may then use
-   * weights of 16 and 32 bits where they lie in the mapped file, which must not be written to or cut short meanwhile.
+   * False: weights are read into memory; the files are not needed after loading. Default true: a backend may use 16-
+   * and 32-bit weights in the mapped file; the file must then not be written or truncated while the model lives.
    */
   readonly mmap?: boolean | undefined;
 }
 
-/** The backend computes with the tensor as it lies in the file. Vectors in block formats are decoded: they are small. */
+/** The backend computes with the tensor as stored. Vectors in block formats are always decoded: they are small. */
 export function readsNatively(backend: Backend, tensor: StoredTensor): boolean {
   if (isShifted(tensor)) return false;
   if (isGrouped(tensor)) return readsGrouped(backend, tensor);
   return isDense(tensor) || (tensor.shape.length > 1 && !!backend.quantGguf?.formats.has(tensor.format));
 }
 
-/** Norms, which are small: no notice tells of them. */
+/** Norms w + 1: small, so no notice reports them. */
 const isShifted = (tensor: StoredTensor): boolean => 'plus' in tensor;
 
 const readsGrouped = (backend: Backend, { quantised }: GroupedTensor): boolean =>
   !!backend.quantGptq?.bits.has(quantised.bits);
 
-/** Bytes a tensor takes once loaded, before whatever padding the backend's layout adds. */
+/** Bytes of a loaded tensor, without padding of the backend's layout. */
 export function bytesOn(backend: Backend, tensor: StoredTensor): number {
   return readsNatively(backend, tensor) ? storedBytes(tensor) : decodedBytes(backend, tensor);
 }
 
-/** So many tensors are under way at once: one is read while another is repacked. */
+/** Tensors loaded concurrently: one is read while another is repacked. */
 const underWay = 4;
 
-/** Elements to decode from which on threads load sooner than this one: they take a while to start (docs/performance.md). */
+/** Elements from which decoding threads pay: they take time to start (docs/performance.md). */
 const worthThreads = 2 ** 24;
 
-/** The matrices that JavaScript decodes or rearranges. */
+/** JavaScript decodes or rearranges the matrix. */
 const isDecoded = (backend: Backend, tensor: StoredTensor): boolean =>
   !readsNatively(backend, tensor) || (isGrouped(tensor) && tensor.quantised.kind === 'awq');
 
-/** How weights are decoded; whoever asks disposes of the threads. @throws ModelError ABORTED. */
+/** How to decode these weights; the caller disposes the threads. @throws ModelError ABORTED. */
 function decodingOf(
   backend: Backend,
   resolved: readonly ResolvedWeight[],
@@ -63,7 +63,7 @@ function decodingOf(
 }
 
 /**
- * Loads weights; they come back in the order given. On failure or abort, everything already loaded is disposed of.
+ * Loads weights; returns them in the given order. Failure or abort disposes all loaded weights.
  * @throws ModelError ABORTED or WORKER_FAILED, FileError CHANGED, or what backend.loadWeight throws.
  */
 export async function loadWeights(
@@ -139,7 +139,7 @@ function progressReporter(resolved: readonly ResolvedWeight[], { onProgress }: L
   };
 }
 
-/** Decoding is never silent: it costs memory and speed. */
+/** Reports decoded weights: they cost memory and speed. */
 function noticeDecoding(
   backend: Backend,
   resolved: readonly ResolvedWeight[],
@@ -159,7 +159,7 @@ function noticeDecoding(
   );
 }
 
-/** Nor is it where a backend takes a GPTQ matrix, but has no kernel for its groups or zero points. */
+/** Reports GPTQ matrices stored as f32: the backend has no kernel for their groups or zero points. */
 function noticeWidening(
   backend: Backend,
   resolved: readonly ResolvedWeight[],

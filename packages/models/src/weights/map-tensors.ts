@@ -3,13 +3,16 @@ import type { FileTensor } from './file-tensor.js';
 import { type GroupedTensor, isGrouped } from './gptq.js';
 import type { StoredTensor, WeightFile } from './weight-file.js';
 
-/** The file with every tensor renamed, or replaced by several. */
+/** The file with every tensor replaced by `map(tensor)`. */
 export function mapTensors(file: WeightFile, map: (tensor: FileTensor) => readonly FileTensor[]): WeightFile {
   const tensors = [...file.tensors.values()].flatMap((tensor) => map(tensor));
   return { ...file, tensors: new Map(tensors.map((tensor) => [tensor.name, tensor])) };
 }
 
-/** A matrix [n · N, K] of `names.length` matrices on top of each other, apart; as it is where it cannot be cut, or where its values depend on more than its bytes. */
+/**
+ * A matrix [n · N, K] → n = `names.length` matrices [N, K]. Returned uncut if quantised, or if rows or bytes are not
+ * divisible by n.
+ */
 export function cutRows(tensor: FileTensor, names: readonly string[]): readonly FileTensor[] {
   const [rows = 0, ...rest] = tensor.shape;
   const { path, offset, byteLength } = tensor.bytes;
@@ -24,7 +27,7 @@ export function cutRows(tensor: FileTensor, names: readonly string[]): readonly 
   }));
 }
 
-/** Some rows of a matrix. @throws ModelError UNKNOWN_FORMAT where they cannot be taken apart. */
+/** Rows [first, first + count) of a matrix. @throws ModelError UNKNOWN_FORMAT for a stack, and for rows that split words of zero points. */
 export function takeRows(tensor: StoredTensor, first: number, count: number): FileTensor {
   if ('parts' in tensor) throw inseparable(tensor, 'lies in several tensors');
   if (isGrouped(tensor)) return takeGroupedRows(tensor, first, count);

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { FileError } from '@quern/quant';
 
-/** Size and time of the last change of each file; nothing of one that is not there, which whoever reads it will say. */
+/** Inode, size and modification time per file; undefined for a missing file: its reader reports that. */
 const statesOf = (paths: Iterable<string>) =>
   Promise.all(
     Array.from(paths, async (path) => {
@@ -11,8 +11,8 @@ const statesOf = (paths: Iterable<string>) =>
   );
 
 /**
- * Loads weights from files that must stay as they are meanwhile: half of one version and half of another would compute nonsense.
- * @throws FileError CHANGED, once what was loaded has been disposed of; else what `load` throws.
+ * Loads weights and checks that their files did not change meanwhile: mixed versions would compute nonsense.
+ * @throws FileError CHANGED, after disposing the loaded weights; else what `load` throws.
  */
 export async function needUnchanged<T extends readonly { dispose(): void }[]>(
   paths: ReadonlySet<string>,

@@ -1,5 +1,5 @@
 import type { Quantised } from './file-tensor.js';
-// How Hugging Face folders name and shape the parts of a quantised matrix X.weight: the one place that knows.
+// Names and shapes of the parts of a quantised matrix X.weight in Hugging Face folders.
 
 import { showShape } from '@quern/core';
 import { isF8Format } from '@quern/quant';
@@ -20,14 +20,14 @@ export function withQuantised(tensors: Tensors, path: string, quantisation?: Qua
   return all;
 }
 
-/** What a quantised tensor depends on beside its own bytes. */
+/** A quantised tensor's other tensors: scales, zero points, group index. */
 export function otherTensors(quantised: Quantised): readonly FileTensor[] {
   const others =
     quantised.kind === 'f8' ? [quantised.scale] : [quantised.qzeros, quantised.scales, quantised.groupIndex];
   return others.filter((part) => part !== undefined);
 }
 
-/** The same, with each of these tensors made into another. */
+/** Replaces each of these tensors by `change(tensor)`. */
 export function mapOthers(quantised: Quantised, change: (tensor: FileTensor) => FileTensor): Quantised {
   if (quantised.kind === 'f8')
     return { ...quantised, ...(quantised.scale && { scale: change(quantised.scale) }) };
@@ -81,7 +81,7 @@ function awqMatrix(qweight: FileTensor, parts: Parts, { groupSize }: AwqSettings
   const [K, words] = parts.matrix(qweight);
   const N = words * 8;
   const stem = stemOf(qweight);
-  if (K % 8 !== 0) parts.fail('BAD_WEIGHT_SHAPE', qweight, `has ${K} rows, which are no multiple of 8`);
+  if (K % 8 !== 0) parts.fail('BAD_WEIGHT_SHAPE', qweight, `has ${K} rows; it must be a multiple of 8`);
   return {
     name: `${stem}.weight`,
     shape: [N, K],
@@ -97,13 +97,13 @@ function awqMatrix(qweight: FileTensor, parts: Parts, { groupSize }: AwqSettings
   };
 }
 
-/** Scales are called weight_scale_inv where blocks have them, else weight_scale; both are factors. */
+/** Names of the scale: weight_scale_inv (block scales) or weight_scale; both multiply. */
 function f8Tensor(tensor: FileTensor, parts: Parts, quantisation: Quantisation | undefined): FileTensor {
   const [N = 1, K = 1] = tensor.shape;
   const scale = parts.find(`${tensor.name}_scale_inv`) ?? parts.find(`${tensor.name}_scale`);
   const whole = { kind: 'f8', blockRows: N, blockColumns: K } as const;
   if (!scale) return { ...tensor, quantised: whole };
-  if (tensor.shape.length !== 2) parts.fail('BAD_WEIGHT_SHAPE', tensor, 'has a scale, but is no matrix');
+  if (tensor.shape.length !== 2) parts.fail('BAD_WEIGHT_SHAPE', tensor, 'has a scale but is not a matrix');
   parts.checked(scale, scale.shape, floats);
   if (scale.shape.every((size) => size === 1)) return { ...tensor, quantised: { ...whole, scale } };
   if (scale.shape[0] === N && scale.shape.slice(1).every((size) => size === 1))

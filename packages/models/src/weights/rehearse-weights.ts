@@ -6,7 +6,7 @@ import type { StoredTensor } from './weight-file.js';
 
 const noBytes = new Uint8Array(0);
 
-/** The weights of a rehearsal: names, shapes and formats as loading would leave them. No byte is read. */
+/** Weights without data, for a rehearsal: names, shapes and formats as after loading. Reads no byte. */
 export const rehearseWeights = (
   backend: Backend,
   resolved: readonly ResolvedWeight[],
@@ -17,7 +17,7 @@ export const rehearseWeights = (
       const format = !readsNatively(tensor)
         ? decodedFormat(backend, tensor)
         : isGrouped(tensor)
-          ? 'f32' // a driver names its own format only once it has loaded such a matrix
+          ? 'f32' // the driver's format is known only after loading
           : tensor.format;
       return backend.loadWeight({ name: tensor.name, shape: tensor.shape, format, bytes: noBytes });
     }),

@@ -6,26 +6,26 @@ import { takeRows } from './map-tensors.js';
 import type { StoredTensor, WeightFile } from './weight-file.js';
 import type { WeightEntry, WeightTable } from './weight-table.js';
 
-/** A field of the architecture and the tensor that fills it. */
+/** A field of the architecture with its tensor. */
 export interface ResolvedWeight {
   readonly field: string;
   /** Absent for parameters of the whole model. */
   readonly layer?: number;
   readonly tensor: StoredTensor;
-  /** Of a parameter of the whole decoder: the functions that read it. */
+  /** Parameters of the whole decoder: the functions that read it. */
   readonly readBy?: readonly ('embed' | 'logits')[];
-  /** The part of it that one token reads: 1, or the chosen among the experts. */
+  /** Share that one token reads: 1; stacks of experts: k / E. */
   readonly used: number;
-  /** The ops that read it: `WeightSource.uses`. */
+  /** Ops that read it: `WeightSource.uses`. */
   readonly uses: readonly WeightUse[];
 }
 
-/** How layers use a matrix; a vector is no factor of a product. */
+/** Default uses of a matrix; a vector is no factor of a product. */
 const usualUses = ({ shape }: StoredTensor): readonly WeightUse[] =>
   shape.length > 1 ? ['row', 'rows'] : [];
 
 /**
- * Finds every parameter of a table in a file, and checks its shape and format, before anything is loaded.
+ * Finds every parameter of a table in a file, and checks shape and format, before loading.
  * @throws ModelError MISSING_WEIGHT, BAD_WEIGHT_SHAPE or UNKNOWN_FORMAT, naming the tensor and the file.
  */
 export function resolveWeights<Config extends { readonly layers: number }>(
@@ -62,7 +62,7 @@ function findTensor<Config>(
   return shifted(needRows(name, shape, entry.rows?.(config), file), entry, file);
 }
 
-/** A tensor of that shape, or rows of one that has `of`. */
+/** The tensor of `shape`, or `shape[0]` rows of a tensor with `rows.of` rows. */
 function needRows(
   name: string,
   shape: readonly number[],
@@ -82,7 +82,7 @@ function shifted<Config>(
   return plus !== undefined && naming === 'huggingFace' ? { ...tensor, plus } : tensor;
 }
 
-/** What the file calls a field of a layer; a name with `{e}` where it has the matrices of a stack apart. */
+/** The file's name of a layer's field; with `{e}` if the experts are separate tensors. */
 function nameIn<Config>(file: WeightFile, entry: WeightEntry<Config>, layer: number): string {
   const of = (pattern: string) => pattern.replace('{i}', String(layer));
   const usual = of(entry[file.naming]);
@@ -110,7 +110,7 @@ function needTensor(name: string, shape: readonly number[], file: WeightFile): F
   throw new ModelError(
     'MISSING_WEIGHT',
     `${file.paths[0]}: tensor '${name}' [${shape}] is missing (the file has ${file.tensors.size} tensors); ` +
-      'the file is incomplete, or of another architecture than it says',
+      'the file is incomplete, or its architecture name is wrong',
   );
 }
 
@@ -124,19 +124,19 @@ function checkTensor(tensor: FileTensor, shape: readonly number[], file: WeightF
   if (!tensor.quantised && (!isGgufFormat(tensor.format) || integers.has(tensor.format)))
     throw new ModelError(
       'UNKNOWN_FORMAT',
-      `${at} is ${tensor.format}, which Quern does not compute with; it reads ${denseFormats.join(', ')}, 8-bit floats and GGUF's block formats`,
+      `${at} is ${tensor.format}; Quern cannot compute with it; supported: ${denseFormats.join(', ')}, 8-bit floats and GGUF's block formats`,
     );
   if (tensor.format === 'nvfp4' && file.tensors.has(tensor.name.replace(/weight$/, 'scale')))
     throw new ModelError(
       'UNKNOWN_FORMAT',
-      `${at} is nvfp4 with a scale of the whole tensor, which Quern does not apply; use another format of the model`,
+      `${at} is nvfp4 with a scale per tensor; Quern does not support it; use another format of the model`,
     );
   return tensor;
 }
 
-/** Files hold these for other purposes; as a parameter they would lack their scale. */
+/** Integer tensors of files have other purposes; as parameters they would lack a scale. */
 const integers: ReadonlySet<string> = new Set(['i8', 'i16', 'i32', 'i64']);
 
-/** Every backend loads these as they are. */
+/** Every backend loads these formats unchanged. */
 export const isDense = ({ format }: Pick<FileTensor, 'format'>): boolean =>
   denseFormats.some((dense) => dense === format);

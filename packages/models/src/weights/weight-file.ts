@@ -4,22 +4,22 @@ import type { Quantisation } from '../config/quantisation.js';
 import type { FileTensor } from './file-tensor.js';
 import { mapOthers, otherTensors, withQuantised } from './quantised-tensors.js';
 
-/** The two customs of naming tensors: llama.cpp's and transformers'. */
+/** Tensor names: llama.cpp's or transformers'. */
 export type Naming = 'gguf' | 'huggingFace';
 
-/** Matrices [N, K] of one format that lie apart, to be loaded as a stack [E, N, K]. */
+/** Separate matrices [N, K] of one format, loaded as a stack [E, N, K]. */
 export interface TensorStack extends Pick<WeightSource, 'name' | 'shape' | 'format'> {
   readonly parts: readonly FileTensor[];
 }
 
-/** What one Weight is loaded from. */
+/** The source of one Weight. */
 export type StoredTensor = FileTensor | TensorStack;
 
-/** The tensors that it lies in: itself, or the parts of a stack. */
+/** The tensors of a source: itself, or the matrices of a stack. */
 export const partsOf = (tensor: StoredTensor): readonly FileTensor[] =>
   'parts' in tensor ? tensor.parts : [tensor];
 
-/** The slices of files that it is made of. */
+/** The file slices of a source. */
 export const slicesOf = (tensor: StoredTensor): readonly FileSlice[] =>
   partsOf(tensor)
     .flatMap((part) => [part, ...(part.quantised ? otherTensors(part.quantised) : [])])
@@ -31,11 +31,11 @@ const readWhole = (tensor: FileTensor): FileTensor => ({
   ...(tensor.quantised && { quantised: mapOthers(tensor.quantised, readWhole) }),
 });
 
-/** The same tensor for a backend that is to read its bytes into memory. */
+/** The source without file mapping: the backend reads its bytes into memory. */
 export const unmapped = (tensor: StoredTensor): StoredTensor =>
   'parts' in tensor ? { ...tensor, parts: tensor.parts.map(readWhole) } : readWhole(tensor);
 
-/** Bytes in the file, those that a quantised tensor depends on included; of rows of a matrix in groups, their share. */
+/** Bytes in the file, with scales and zero points; rows of a grouped matrix: their share. */
 export const storedBytes = (tensor: StoredTensor): number =>
   Math.round(slicesOf(tensor).reduce((sum, { byteLength }) => sum + byteLength, 0) * shareOf(tensor));
 
@@ -45,7 +45,7 @@ const shareOf = (tensor: StoredTensor): number => {
   return rows ? tensor.shape[0]! / rows.of : 1;
 };
 
-/** The tensors of a model by name, whatever container they lie in. */
+/** A model's tensors by name, in any container. */
 export interface WeightFile {
   readonly naming: Naming;
   /** One file, or the parts of a split model. */
@@ -63,7 +63,10 @@ export function ggufWeights(file: GgufFile): WeightFile {
   return { naming: 'gguf', paths: file.paths, tensors: byName(tensors) };
 }
 
-/** The tensors of a file of whisper.cpp, whose names GGUF files take over. Biases of convolutions are columns there: [N, 1]. */
+/**
+ * The tensors of a whisper.cpp file, under their own names (GGUF uses the same). Convolution biases are columns there:
+ * [N, 1].
+ */
 export function ggmlWeights(file: GgmlFile): WeightFile {
   const tensors = file.tensors.map(({ name, shape, format, path, offset, byteLength }) => ({
     name,
@@ -75,9 +78,9 @@ export function ggmlWeights(file: GgmlFile): WeightFile {
 }
 
 /**
- * The tensors of a safetensors model; matrices that its configuration says are quantised appear under the name that they would have
- * otherwise.
- * @throws ModelError MISSING_WEIGHT, BAD_WEIGHT_SHAPE or UNKNOWN_FORMAT where the parts of such a matrix do not fit each other.
+ * The tensors of a safetensors model. Quantised matrices have the name of the unquantised matrix.
+ * @throws ModelError MISSING_WEIGHT, BAD_WEIGHT_SHAPE or UNKNOWN_FORMAT if the parts of a quantised matrix do not
+ * match.
  */
 export function safetensorsWeights(file: SafetensorsFile, quantisation?: Quantisation): WeightFile {
   const tensors = file.tensors.map(({ name, shape, dtype, path, offset, byteLength }) => ({

@@ -3,33 +3,36 @@ import type { DecoderConfig } from '../config/decoder-config.js';
 import type { Naming } from './weight-file.js';
 
 /**
- * One parameter: what each kind of file calls it (`{i}` is the layer) and the shape that the configuration implies. A name
- * with `{e}` stands for the matrices of a stack [E, N, K] that lie apart, one tensor for each e.
+ * One parameter: its name in each kind of file (`{i}`: layer) and its shape. A name with `{e}` stands for E separate
+ * tensors, the matrices of a stack [E, N, K].
  */
 export interface WeightEntry<Config = DecoderConfig> extends Readonly<Record<Naming, string>> {
-  /** Row-major, outermost first: [N, K] for a matrix that maps K features to N. */
+  /** Row-major, outermost first: [N, K] maps K features to N. */
   shape(config: Config): readonly number[];
-  /** What GGUF files of before stacks call each matrix of one, with `{e}`. */
+  /** Name with `{e}` in older GGUF files, which hold a stack as separate matrices. */
   readonly ggufApart?: string;
-  /** Where several parameters lie in one tensor [of, K]: it has the rows from `from` on. */
+  /** For fused tensors [of, K]: the parameter has rows `from`, `from + 1`, …; their number is `shape[0]`. */
   rows?(config: Config): { readonly from: number; readonly of: number };
-  /** Added to every value of Hugging Face files; GGUF files hold the sum (norms that multiply by 1 + w). */
+  /** Added to every value of Hugging Face files; GGUF files hold the sum (norms multiply by 1 + w). */
   readonly huggingFacePlus?: number;
-  /** Taken where the file has it. */
+  /** The file may lack it. */
   readonly optional?: true;
-  /** Needed only where this holds, and else not taken. */
+  /** The parameter exists only if this returns true. */
   when?(config: Config, layer: number): boolean;
-  /** Of a parameter of the whole decoder: the functions that read it. Of a model on several backends, their backends alone load it. */
+  /**
+   * Parameters of the whole decoder: the functions that read it. On several backends, only the parts with these functions
+   * load it.
+   */
   readBy?(config: Config): readonly ('embed' | 'logits')[];
-  /** The ops that read it. Absent: of a matrix products with few rows and with many, of a vector none of them. */
+  /** Ops that read it. Absent: matrices: products with one and with many rows; vectors: none. */
   uses?(config: Config): readonly WeightUse[];
-  /** The part of it that one token reads: of experts, those chosen. Absent: all. */
+  /** Share that one token reads; stacks of experts: k / E. Absent: all. */
   used?(config: Config): number;
 }
 
 type Entries<Config> = Readonly<Record<string, WeightEntry<Config>>>;
 
-/** The parameters of an architecture, field by field: those of the whole model, and those that every layer has. */
+/** The parameters of an architecture: of the whole model, and of every layer. */
 export interface WeightTable<Config = DecoderConfig> {
   readonly model: Entries<Config>;
   readonly layer: Entries<Config>;
@@ -43,7 +46,7 @@ export interface DecoderWeightTable extends WeightTable {
   readonly model: Readonly<Record<string, WeightEntry & Required<Pick<WeightEntry, 'readBy'>>>>;
 }
 
-/** What a table becomes once loaded: a Weight per field, and per field of each layer. */
+/** A table's loaded weights: a Weight per field, and per field of each layer. */
 export type LoadedWeights<T extends WeightTable<never>> = Fields<T['model']> & {
   readonly layers: readonly Fields<T['layer']>[];
 };

@@ -2,9 +2,9 @@ import { limits } from '../config/decoder-config.js';
 import type { Settings } from '../config/settings.js';
 import { ModelError } from '../error.js';
 
-/** The sizes of a Whisper model (Radford et al. 2022): an encoder over frames of sound, a decoder over tokens of text. */
+/** The sizes of a Whisper model (Radford et al. 2022): an encoder of audio frames, a decoder of text tokens. */
 export interface WhisperConfig {
-  /** D, the width of both halves. */
+  /** D, the width of encoder and decoder. */
   readonly width: number;
   /** V, rows of the token embedding. */
   readonly vocabulary: number;
@@ -14,7 +14,7 @@ export interface WhisperConfig {
   readonly decoder: StackConfig;
 }
 
-/** One of the two stacks of layers. */
+/** The encoder's or the decoder's stack of layers. */
 export interface StackConfig {
   readonly layers: number;
   readonly width: number;
@@ -23,13 +23,13 @@ export interface StackConfig {
   readonly headDim: number;
   /** F, the inner width of the feed-forward. */
   readonly feedForward: number;
-  /** Rows of the table of positions: windows of sound after the second convolution, or tokens. */
+  /** Rows of the position table. Encoder: frames after the second convolution; decoder: tokens. */
   readonly context: number;
   readonly vocabulary: number;
   readonly melBands: number;
 }
 
-/** What every kind of file calls the sizes. */
+/** Keys of the sizes, per kind of file. */
 interface SizeKeys {
   readonly width: string;
   readonly vocabulary: string;
@@ -41,7 +41,7 @@ interface StackKeys {
   readonly layers: string;
   readonly heads: string;
   readonly context: string;
-  /** Absent where it is four times the width by definition. */
+  /** Absent: 4 · D by definition. */
   readonly feedForward?: string;
 }
 
@@ -63,7 +63,7 @@ const huggingFaceKeys: SizeKeys = {
   },
 };
 
-/** Names of whisper.cpp's header (`ggml`), which our GGUF metadata takes over behind `whisper.`. */
+/** Keys of whisper.cpp's header (`ggml`); our GGUF metadata prefixes them with `whisper.`. */
 const ggmlKeys: SizeKeys = {
   width: 'n_audio_state',
   vocabulary: 'n_vocab',
@@ -75,11 +75,11 @@ const ggmlKeys: SizeKeys = {
 /** @throws ModelError BAD_CONFIG or UNSUPPORTED_CONFIG. */
 export function whisperConfigFromHuggingFace(settings: Settings): WhisperConfig {
   if (settings.text('activation_function', 'gelu') !== 'gelu')
-    settings.refuse('activation_function', 'the feed-forward is computed with gelu');
+    settings.refuse('activation_function', 'the feed-forward supports gelu only');
   if (settings.flag('scale_embedding'))
-    settings.refuse('scale_embedding', 'embeddings are taken as they are');
+    settings.refuse('scale_embedding', 'scaled embeddings are not supported');
   if (settings.flag('tie_word_embeddings') === false)
-    settings.refuse('tie_word_embeddings', 'the token embedding serves as output projection');
+    settings.refuse('tie_word_embeddings', 'only tied output projections are supported');
   return readSizes(settings, huggingFaceKeys);
 }
 
@@ -92,8 +92,8 @@ export function whisperConfigFromGgml(settings: Settings): WhisperConfig {
 }
 
 /**
- * The sizes by whisper.cpp's names: what `whisperConfigFromGgml` reads.
- * @throws ModelError UNSUPPORTED_CONFIG where a feed-forward is not four times as wide as the model, which has no name there.
+ * The sizes under whisper.cpp's names, as `whisperConfigFromGgml` reads them.
+ * @throws ModelError UNSUPPORTED_CONFIG for F ≠ 4 · D, which has no name there.
  */
 export function ggmlSizes(config: WhisperConfig, path: string): Record<string, number> {
   const { width, vocabulary, melBands } = config;
@@ -121,7 +121,7 @@ export function ggmlSizes(config: WhisperConfig, path: string): Record<string, n
   };
 }
 
-/** Bands of the two families of models. */
+/** Far above the 80 and 128 bands of the models. */
 const maxMelBands = 512;
 
 function readSizes(settings: Settings, keys: SizeKeys): WhisperConfig {
@@ -145,5 +145,5 @@ function readSizes(settings: Settings, keys: SizeKeys): WhisperConfig {
   return { width, vocabulary, melBands, encoder: stack(keys.encoder), decoder: stack(keys.decoder) };
 }
 
-/** Far above any model's 1500 windows and 448 tokens. */
+/** Far above the models' 1500 frames and 448 tokens. */
 const maxContext = 2 ** 16;

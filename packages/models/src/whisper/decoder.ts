@@ -6,25 +6,27 @@ import type { decoderWeights } from './weights.js';
 
 export type DecoderWeights = LoadedWeights<typeof decoderWeights>;
 
-/** The two caches that a decoder reads: of its own tokens, and of what the encoder heard. */
+/** The decoder's two caches: `text` of its tokens, `sound` of the encoder's output. */
 export interface DecoderCaches {
   readonly text: KvCache;
   readonly sound: KvCache;
 }
 
-/** A ragged batch of tokens, and the same rows seen as queries of the sound. */
+/** A ragged batch of tokens, and the same rows as queries for cross-attention. */
 export interface DecoderBatch {
   readonly text: AttentionBatch;
-  /** kvLengths [S] are the windows of sound, blockTable [S, 1] where they lie. */
+  /** kvLengths [S]: encoder frames n; blockTable [S, 1]: their block. */
   readonly sound: Pick<AttentionBatch, 'cuSeqlens' | 'kvLengths' | 'blockTable'>;
 }
 
 export interface WhisperDecoder {
-  /** Writes keys and values of the encoder's hidden states [n, D] into the cache of sound, at `slots` [n]. */
+  /**
+   * Writes cross-attention keys and values of the encoder's hidden states [n, D] into the sound cache, at `slots` [n].
+   */
   listen(encoded: Tensor, sound: KvCache, slots: Tensor): void;
   /**
-   * ids [T] → the residual stream after the last layer [T, D]. Appends to the cache of text.
-   * @param onQuery is given the queries [T, H, d] of each layer's look at the sound
+   * ids [T] → the residual stream after the last layer [T, D]. Appends to the text cache.
+   * @param onQuery receives each layer's cross-attention queries [T, H, d]
    */
   hidden(
     ids: Tensor,
@@ -32,9 +34,9 @@ export interface WhisperDecoder {
     caches: DecoderCaches,
     onQuery?: (query: Tensor, layer: number) => void,
   ): Tensor;
-  /** Any rows of the residual stream [R, D] → logits [R, V]. */
+  /** Rows of the residual stream [R, D] → logits [R, V]. */
   logits(x: Tensor): Tensor;
-  /** The keys [n, D] that a layer looks for in the encoder's hidden states [n, D]. */
+  /** Cross-attention keys of a layer: encoder's hidden states [n, D] → [n, D]. */
   soundKeys(encoded: Tensor, layer: number): Tensor;
 }
 

@@ -4,15 +4,18 @@ import { storedBytes } from '../weights/weight-file.js';
 import type { SpeechFile } from './open.js';
 import { decoderWeights, encoderWeights } from './weights.js';
 
-/** What a speech model asks of a machine. */
+/** A speech model's costs. */
 export interface SpeechDescription {
   /** Elements of all weights. */
   readonly parameters: number;
-  /** Bytes of the weights, as they lie in the file, that one written token reads. */
+  /** Bytes of weights, as stored in the file, that one decoded token reads. */
   readonly bytesPerToken: number;
 }
 
-/** Fields of the decoder that a token does not read: they made the keys and values of the sound; of positions it reads a row. */
+/**
+ * Decoder fields that a token does not read: the cross projections ran once per window; of the positions it reads one
+ * row.
+ */
 const unread: ReadonlySet<string> = new Set(['crossK', 'crossV', 'crossVBias', 'positions']);
 
 /** @throws ModelError MISSING_WEIGHT, BAD_WEIGHT_SHAPE or UNKNOWN_FORMAT. */

@@ -4,10 +4,10 @@ import type { StackConfig } from './config.js';
 import { type FeedForwardWeights, geluFeedForward, layerNorm } from './parts.js';
 import type { encoderWeights } from './weights.js';
 
-/** The encoder's weights, with the table of positions present: computed where the file has none. */
+/** The encoder's weights; a missing position table has been computed. */
 export type EncoderWeights = LoadedWeights<typeof encoderWeights> & { readonly positions: Weight };
 
-/** The positions of a window, [n] = 0 … n − 1, and [0, n]: the window as one sequence. */
+/** Positions [n] = 0 … n − 1, and cuSeqlens [0, n]: the window is one sequence. */
 export interface WindowInputs {
   readonly positions: Tensor;
   readonly cuSeqlens: Tensor;
@@ -27,7 +27,7 @@ export function whisperEncoder(b: Backend, w: EncoderWeights, config: StackConfi
     const q = b.view(b.linear(x, layer.q, { bias: layer.qBias }), shape); // [n, H, d]
     const k = b.view(b.linear(x, layer.k), shape); // [n, H, d]
     const v = b.view(b.linear(x, layer.v, { bias: layer.vBias }), shape); // [n, H, d]
-    const bf16 = layer.q.format !== 'f32'; // rounded already
+    const bf16 = layer.q.format !== 'f32'; // the weights are rounded anyway
     const y = b.uncachedAttention(q, k, v, { cuSeqlens }, { ...attnConfig, bf16 }); // [n, H, d]
     return b.linear(b.view(y, x.shape), layer.attnOutput, { bias: layer.attnOutputBias }); // [n, D]
   };

@@ -1,19 +1,19 @@
 import type { Backend, Tensor, Weight } from '@quern/core';
 
-/** Samples per second that Whisper hears. */
+/** Whisper's sample rate, Hz. */
 export const sampleRate = 16_000;
-/** Samples of a frame's Fourier transform, 25 ms. */
+/** Samples per Fourier transform, 25 ms. */
 const frame = 400;
 /** Samples from frame to frame, 10 ms. */
 export const hop = 160;
-/** Frequencies of a frame: 0, 40, … 8000 Hz. */
+/** Frequencies of the transform: 0, 40, … 8000 Hz. */
 const frequencies = frame / 2 + 1;
-/** The least power, so that silence has a logarithm. */
+/** Lower bound of the power: log of silence must be finite. */
 const floor = 1e-10;
 
 /**
- * Whisper's log-mel spectrogram, as two products over a backend: a windowed Fourier transform whose sines and cosines are
- * the weights of a convolution, and the mel filters over the powers.
+ * Whisper's log-mel spectrogram as two products on a backend: a windowed Fourier transform as a convolution (weights:
+ * cosines and sines), then the mel filters times the powers.
  */
 export class LogMel {
   private constructor(
@@ -45,12 +45,12 @@ export class LogMel {
     }
   }
 
-  /** Samples that must be there before and after those of the frames: the transform is centred. */
+  /** Samples needed before and after the frames: the transform is centred. */
   static readonly margin = frame / 2;
 
   /**
-   * Records log₁₀ of the powers in each band: samples [160 · (n − 1) + 400] with the margins, values in [−1, 1] → [n, M].
-   * `normalise` makes of them what the encoder takes.
+   * Records log₁₀ of the power per band: samples [160 · (n − 1) + 400] with margins, values in [−1, 1] → [n, M].
+   * `normaliseLogMel` turns them into the encoder's input.
    */
   frames(samples: Tensor): Tensor {
     const b = this.backend;
@@ -66,7 +66,10 @@ export class LogMel {
   }
 }
 
-/** The last step of the spectrogram, in place: what is 8 below the largest is cut off, and the range is moved near [−1, 1]. */
+/**
+ * The last step of the spectrogram, in place: values below largest − 8 are raised to it, then (x + 4) / 4, near [−1,
+ * 1].
+ */
 export function normaliseLogMel(values: Float32Array, largest: number): void {
   for (let i = 0; i < values.length; i++) values[i] = (Math.max(values[i]!, largest - 8) + 4) / 4;
 }
@@ -84,7 +87,7 @@ function fourierRows(): Float32Array<ArrayBuffer> {
   return rows;
 }
 
-/** Each filter twice, for the squares of the cosine's part and of the sine's: [M, 402]. */
+/** Each filter twice, for squared cosines and squared sines: [M, 402]. */
 function doubledFilters(bands: number): Float32Array<ArrayBuffer> {
   const filters = melFilters(bands);
   const doubled = new Float32Array(2 * filters.length);
@@ -96,7 +99,7 @@ function doubledFilters(bands: number): Float32Array<ArrayBuffer> {
   return doubled;
 }
 
-/** Triangles over the frequencies 0 … 8000 Hz, [M, 201], each of area one (Slaney 1998, Auditory Toolbox). */
+/** Triangle filters over 0 … 8000 Hz, [M, 201], each of area 1 (Slaney 1998, Auditory Toolbox). */
 export function melFilters(bands: number): Float32Array<ArrayBuffer> {
   const highest = melOf(sampleRate / 2);
   const corners = Array.from({ length: bands + 2 }, (_, i) => hertzOf((i * highest) / (bands + 1)));
@@ -112,7 +115,7 @@ export function melFilters(bands: number): Float32Array<ArrayBuffer> {
   return filters;
 }
 
-// Slaney's scale: linear below 1000 Hz, 200/3 Hz to the mel; above, 27 mels for every factor of 6.4.
+// Slaney's mel scale. Below 1000 Hz linear: 200/3 Hz per mel. Above: 27 mel per factor 6.4.
 const linearStep = 200 / 3;
 const bend = 1000;
 const logStep = Math.log(6.4) / 27;

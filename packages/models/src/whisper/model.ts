@@ -12,11 +12,11 @@ import { LogMel } from './log-mel.js';
 import type { SpeechFile } from './open.js';
 import { decoderWeights, encoderWeights } from './weights.js';
 
-/** A Whisper whose weights are on a backend. It owns them; caches and steps are the caller's. */
+/** A Whisper with its weights on a backend. It owns the weights; the caller owns caches and steps. */
 export interface WhisperModel {
   readonly config: WhisperConfig;
   readonly backend: Backend;
-  /** Bytes that the weights take on the backend. */
+  /** Bytes of the weights on the backend. */
   readonly weightBytes: number;
   readonly logMel: LogMel;
   readonly encode: Encode;
@@ -27,9 +27,10 @@ export interface WhisperModel {
 }
 
 /**
- * Loads the weights of an opened speech model. All tensors are checked before any is loaded; on failure or abort nothing
- * stays behind.
- * @throws ModelError MISSING_WEIGHT, BAD_WEIGHT_SHAPE, UNKNOWN_FORMAT or ABORTED; BackendError OUT_OF_MEMORY, BAD_WEIGHT, UNSUPPORTED, WRONG_CONTRACT.
+ * Loads the weights of an opened speech model. Checks all tensors before loading any. Failure or abort frees
+ * everything.
+ * @throws ModelError MISSING_WEIGHT, BAD_WEIGHT_SHAPE, UNKNOWN_FORMAT or ABORTED; BackendError OUT_OF_MEMORY,
+ * BAD_WEIGHT, UNSUPPORTED, WRONG_CONTRACT.
  */
 export async function loadWhisper(
   { config, weights: file }: SpeechFile,
@@ -40,7 +41,7 @@ export async function loadWhisper(
   const ofEncoder = resolveWeights(encoderWeights, config.encoder, file);
   const ofDecoder = resolveWeights(decoderWeights, config.decoder, file);
   const plain = [...ofEncoder.filter((weight) => !isKernel(weight)), ...ofDecoder];
-  const kept = new Kept();
+  const kept = new LoadedResources();
   try {
     const logMel = kept.keep(await LogMel.load(backend, config.melBands));
     const kernels: Record<string, Weight> = {};
@@ -71,8 +72,8 @@ export async function loadWhisper(
   }
 }
 
-/** What has been loaded, to be let go of together. */
-class Kept {
+/** Loaded resources, disposed together. */
+class LoadedResources {
   private readonly all: { dispose(): void; readonly byteLength?: number }[] = [];
 
   keep<T extends { dispose(): void }>(one: T): T {
@@ -91,7 +92,7 @@ class Kept {
 
 const isKernel = ({ field }: ResolvedWeight): boolean => field === 'conv1' || field === 'conv2';
 
-/** Files have the kernel of a convolution as [N, C, W]; conv1d takes [N, W·C], tap by tap. */
+/** Convolution kernel: file [N, C, W] → conv1d's [N, W·C], one tap after another. */
 async function tapByTap(tensor: StoredTensor, signal: AbortSignal | undefined): Promise<WeightSource> {
   const [N, C, W] = tensor.shape as [number, number, number];
   const values = await decodeToF32(tensor, { signal });

@@ -9,34 +9,34 @@ import { ggmlWeights, ggufWeights, safetensorsWeights, type WeightFile } from '.
 import { type WhisperConfig, whisperConfigFromGgml, whisperConfigFromHuggingFace } from './config.js';
 
 interface OpenedSpeech {
-  /** The file with the weights, or the index of its shards. */
+  /** The weight file, or the index of its shards. */
   readonly path: string;
   readonly config: WhisperConfig;
   readonly weights: WeightFile;
 }
 
-/** A speech model that has been opened: its sizes and where its tensors are. No weight has been read. */
+/** An opened speech model: its sizes and the places of its tensors. No weight has been read. */
 export type SpeechFile =
   | (OpenedSpeech & {
       readonly kind: 'huggingFace';
-      /** The folder of config.json and of the tokenizer's files. */
+      /** The folder of config.json and the tokenizer's files. */
       readonly folder: string;
-      /** generation_config.json, if there is one. */
+      /** generation_config.json; empty: absent. */
       readonly generation: Readonly<Record<string, unknown>>;
     })
   | (OpenedSpeech & { readonly kind: 'gguf'; readonly metadata: ReadonlyMap<string, MetadataValue> })
   | (OpenedSpeech & {
       readonly kind: 'ggml';
-      /** The bytes of each token of text, by id. */
+      /** The bytes of each text token, by id. */
       readonly tokens: readonly Uint8Array[];
     });
 
 /**
- * Opens a Whisper model: a folder of Hugging Face transformers, a GGUF file, or a file of whisper.cpp. Reads headers and
- * configuration only.
- * @param options.config the configuration of a safetensors model that is not called config.json
- * @throws ModelError NOT_FOUND, NO_MODEL, AMBIGUOUS_MODEL, UNKNOWN_ARCHITECTURE, WRONG_KIND, BAD_CONFIG or UNSUPPORTED_CONFIG;
- * FileError of @quern/quant where a file is broken.
+ * Opens a Whisper model: a Hugging Face folder, a GGUF file, or a whisper.cpp file. Reads headers and configuration
+ * only.
+ * @param options.config configuration file of a safetensors model, if not config.json
+ * @throws ModelError NOT_FOUND, NO_MODEL, AMBIGUOUS_MODEL, UNKNOWN_ARCHITECTURE, WRONG_KIND, BAD_CONFIG or
+ * UNSUPPORTED_CONFIG; FileError of @quern/quant for a broken file.
  */
 export async function openSpeechModel(
   path: string,

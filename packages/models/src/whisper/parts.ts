@@ -1,6 +1,6 @@
 import type { Backend, Tensor, Weight } from '@quern/core';
 
-/** Of torch's LayerNorm, which no file states. */
+/** Default of torch's LayerNorm; files do not hold it. */
 const eps = 1e-5;
 
 export const layerNorm =

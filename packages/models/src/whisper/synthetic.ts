@@ -12,14 +12,14 @@ import { decoderWeights, encoderWeights } from './weights.js';
 export interface SpeechShape {
   readonly width: number;
   readonly heads: number;
-  /** Of the encoder, and as many of the decoder. */
+  /** Layers of the encoder; the decoder has the same number. */
   readonly layers: number;
-  /** Windows of sound, and tokens of text. */
+  /** Frames of audio, and tokens of text. */
   readonly contexts: readonly [sound: number, text: number];
   readonly melBands: number;
 }
 
-/** From the config.json of each model; 'whisper-test' is for tests, and hears windows of a second. */
+/** Source: config.json of each model. 'whisper-test' is for tests: windows of 1 s. */
 export const speechShapes = {
   'whisper-test': { width: 32, heads: 4, layers: 2, contexts: [50, 48], melBands: 80 },
   'whisper-tiny': { width: 384, heads: 6, layers: 4, contexts: [1500, 448], melBands: 80 },
@@ -31,27 +31,27 @@ export type SpeechShapeName = keyof typeof speechShapes;
 
 export interface SyntheticSpeechOptions {
   readonly shape: SpeechShapeName;
-  /** Of the matrices; convolutions are f16 at most, vectors and positions f32. */
+  /** Format of the matrices; convolutions are f16 at most, vectors and positions f32. */
   readonly format: SyntheticFormat;
-  /** The same seed gives the same file, byte for byte. */
+  /** Equal seeds give equal files, byte for byte. */
   readonly seed?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Of each option: what it must be, and its default. */
+/** Per option: valid values and default. */
 export const syntheticSpeechSchema = {
   shape: { ...nameIn(speechShapes), about: 'whose shape', required: true },
   ...sharedSchema,
 } as const satisfies Schema<SyntheticSpeechOptions>;
 
-/** Of the multilingual models before large-v3. */
+/** V of the multilingual models before large-v3. */
 const vocabulary = 51_865;
 const endOfText = 50_257;
 const languageCount = 99;
 
 /**
- * Writes a GGUF of a published Whisper's shape with random weights: what it hears is nonsense, what it costs is true.
- * Throws ModelError BAD_ARGUMENT for an unknown shape or format, ABORTED; FileError WRITE_FAILED. What fails leaves no file.
+ * Writes a GGUF with a published Whisper's shape and random weights: true cost, meaningless output. Throws ModelError
+ * BAD_ARGUMENT for an unknown shape or format, ABORTED; FileError WRITE_FAILED. A failure leaves no file.
  */
 export async function makeSyntheticSpeechModel(path: string, options: SyntheticSpeechOptions): Promise<void> {
   checkSynthetic('makeSyntheticSpeechModel', path, options, syntheticSpeechSchema);
@@ -89,7 +89,7 @@ function tensorsOf(
       const values = new Float32Array(dimensions[0]!).fill(isNorm ? 1 : 0);
       return { name, shape: dimensions, format: 'f32', data: new Uint8Array(values.buffer) };
     }
-    const isConvolution = dimensions.length === 3; // which mixes leave as they are
+    const isConvolution = dimensions.length === 3; // mixes do not quantise them
     const given = {
       name,
       shape: dimensions,
@@ -129,7 +129,7 @@ const sizes = ({ width, heads, layers, contexts, melBands }: SpeechShape): Recor
   'whisper.n_text_layer': layers,
 });
 
-/** A vocabulary of true size: bytes, filler, and the special tokens where Whisper has them. */
+/** A vocabulary of true size: bytes, filler, and the special tokens at Whisper's ids. */
 function tokens(): Record<string, MetadataInput> {
   const bytes = byteCharacters();
   const spellings = Array.from({ length: endOfText }, (_, id) => bytes[id] ?? `⟨${id}⟩`);

@@ -7,7 +7,7 @@ type Shape = Entry['shape'];
 const vector: Shape = (c) => [c.width];
 const square: Shape = (c) => [c.width, c.width];
 
-/** GGUF files name the tensors as whisper.cpp's files do, which is how OpenAI named them. */
+/** GGUF names are whisper.cpp's, which are OpenAI's. */
 const entry = (huggingFace: string, gguf: string, shape: Shape): Entry => ({ gguf, huggingFace, shape });
 
 /** A projection [D, D] and its bias. */
@@ -24,7 +24,7 @@ const norm = <const F extends string>(field: F, huggingFace: string, gguf: strin
     [`${field}Bias`]: entry(`${huggingFace}.bias`, `${gguf}.bias`, vector),
   }) as Record<F | `${F}Bias`, Entry>;
 
-/** What layers of both stacks have: `model.encoder.layers.{i}` or `encoder.blocks.{i}`, by the stack. */
+/** A layer's parameters in either stack: `model.encoder.layers.{i}` (Hugging Face), `encoder.blocks.{i}` (GGUF). */
 const layerOf = (stack: 'encoder' | 'decoder') => {
   const [hf, gguf] = [`model.${stack}.layers.{i}`, `${stack}.blocks.{i}`];
   return {
@@ -41,7 +41,7 @@ const layerOf = (stack: 'encoder' | 'decoder') => {
   };
 };
 
-/** Rows under a window of either convolution. */
+/** Kernel width W of both convolutions. */
 const taps = 3;
 
 export const encoderWeights = {

@@ -4,7 +4,7 @@ import type { olmo2Weights } from './olmo2-weights.js';
 
 type Layer = LoadedWeights<typeof olmo2Weights>['layers'][number];
 
-/** Grouped-query attention in which q and k are normed over all heads at once, before they rotate. */
+/** Grouped-query attention; q and k are normed over all heads together, before the rotation. */
 export function olmo2Attention(b: Backend, config: DecoderConfig) {
   const { heads, kvHeads, headDim, rmsEps, windows } = config;
   return (x: Tensor, w: Layer, i: number, batch: AttentionBatch, cache: KvCache): Tensor => {

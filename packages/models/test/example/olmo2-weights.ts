@@ -1,6 +1,6 @@
 import { llamaWeights, type WeightTable } from '@quern/models';
 
-const { attnNorm, ffnNorm, ...shared } = llamaWeights.layer; // OLMo 2 norms what comes out, not what goes in
+const { attnNorm, ffnNorm, ...shared } = llamaWeights.layer; // OLMo 2 norms a block's output, not its input
 
 /** Llama's parameters with other norms. */
 export const olmo2Weights = {

@@ -65,19 +65,19 @@ async function logitsOf(path: string): Promise<number[][]> {
   const model = await loadLanguageModel(await openModelFile(path), backend);
   try {
     expect(model.architecture).toBe('olmo2');
-    return await sequenceLogits(model, ids, 4); // two steps: the second attends to what the first cached
+    return await sequenceLogits(model, ids, 4); // two steps: the second attends to the first's cache
   } finally {
     model.dispose();
     backend.dispose();
   }
 }
 
-test('the example computes what the equations say', async () => {
+test('the example’s logits equal the equations’', async () => {
   const expected = plainOlmo2(parameters, ids, sizes);
   expect(distance(await logitsOf(folder()), expected)).toBeLessThan(1e-5);
 });
 
-test('converted to GGUF it computes the same', async () => {
+test('converted to GGUF: the same logits', async () => {
   expect(distance(await logitsOf(await convertFolder(folder())), await logitsOf(folder()))).toBeLessThan(
     1e-7,
   );
@@ -89,18 +89,18 @@ const blocks = new Map(
 );
 
 test.each(['olmo2-weights.ts', 'olmo2-attention.ts', 'olmo2.ts'])(
-  'docs/writing-a-model.md shows %s as it is',
+  'docs/writing-a-model.md shows %s unchanged',
   (name) => {
     expect(olmo2.name).toBe('olmo2');
     expect(blocks.get(name)).toBe(readFileSync(new URL(name, import.meta.url), 'utf8'));
   },
 );
 
-/** The page's block that has this text. */
+/** The page's code block with `text`. */
 const blockWith = (text: string): string =>
   [...page.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, code]) => code!).find((code) => code.includes(text))!;
 
-test('the reader of settings that the page shows reads and refuses as it says', () => {
+test('the page’s settings reader: defaults and refusals as described', () => {
   const made = new Function(
     'decoderConfigFromHuggingFace',
     'noWindows',

@@ -13,7 +13,7 @@ import {
 import { olmo2Attention } from './olmo2-attention.js';
 import { olmo2Weights } from './olmo2-weights.js';
 
-/** OLMo 2 (OLMo Team 2024, 2 OLMo 2 Furious): Llama, but each block's output is normed, and q and k are. */
+/** OLMo 2 (OLMo Team 2024, 2 OLMo 2 Furious): Llama with norms on each block's output, and on q and k. */
 export const olmo2 = {
   name: 'olmo2',
   names: { gguf: ['olmo2'], huggingFace: ['Olmo2ForCausalLM', 'olmo2'] },

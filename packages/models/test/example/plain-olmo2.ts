@@ -1,7 +1,7 @@
-// OLMo 2 a second time, for the test: numbers in lists, position by position, from the paper's equations.
+// A second OLMo 2 for the test, from the paper's equations: lists of numbers, position by position.
 
 type Vector = readonly number[];
-/** Values and shape of a tensor by its Hugging Face name. */
+/** A tensor's values and shape, by Hugging Face name. */
 export type Parameters = ReadonlyMap<
   string,
   { readonly shape: readonly number[]; readonly values: Float32Array }

@@ -39,7 +39,7 @@ const parameters = randomParameters(
   0.3,
 );
 
-/** The logits after each token, by the equations. */
+/** The logits after each token, from the equations. */
 function plainLogits(ids: readonly number[]): number[][] {
   const caches = plain.emptyCaches(layers);
   const times = (name: string, x: plain.Vector) => plain.times(parameters, `${name}.weight`, x);
@@ -69,7 +69,7 @@ function plainLogits(ids: readonly number[]): number[][] {
   });
 }
 
-test('an architecture from outside computes what the equations say, from both kinds of file', async () => {
+test('a third party’s architecture: the equations’ logits from both kinds of file', async () => {
   const ids = [3, 1, 4, 1, 5, 9];
   const expected = plainLogits(ids);
   const folder = writeFolder('outside-gemma', config, parameters);
@@ -81,7 +81,7 @@ test('an architecture from outside computes what the equations say, from both ki
   }
 });
 
-test('docs/writing-a-model.md shows gemma.ts as it is', () => {
+test('docs/writing-a-model.md shows gemma.ts unchanged', () => {
   const page = readFileSync(new URL('../../../../docs/writing-a-model.md', import.meta.url), 'utf8');
   const [, shown] = /^```ts gemma\.ts\n(.*?)^```$/ms.exec(page) ?? [];
   expect(shown).toBe(readFileSync(new URL('gemma.ts', import.meta.url), 'utf8'));

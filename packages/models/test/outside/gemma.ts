@@ -19,14 +19,14 @@ import {
 
 const { outputNorm, ...ends } = llamaWeights.model;
 const { attnNorm, ffnNorm, ...matrices } = llamaWeights.layer;
-const shifted = <E extends WeightEntry>(norm: E) => ({ ...norm, huggingFacePlus: 1 }); // it multiplies by 1 + w
+const shifted = <E extends WeightEntry>(norm: E) => ({ ...norm, huggingFacePlus: 1 }); // multiplies by 1 + w
 
 export const gemmaWeights = {
   model: { ...ends, outputNorm: shifted(outputNorm) },
   layer: { ...matrices, attnNorm: shifted(attnNorm), ffnNorm: shifted(ffnNorm) },
 } as const satisfies WeightTable;
 
-/** Gemma (Gemma Team 2024), the first: Llama with geglu, rows of the embedding times √D, and norms that multiply by 1 + w. */
+/** Gemma 1 (Gemma Team 2024): Llama with geglu, embedding rows times √D, and norms that multiply by 1 + w. */
 export const gemma = {
   name: 'gemma',
   names: { gguf: ['gemma'], huggingFace: ['GemmaForCausalLM', 'gemma'] },
@@ -34,8 +34,8 @@ export const gemma = {
   gguf: { name: 'gemma', rope: 'halves' },
   configFromGguf: (source) => decoderConfigFromGguf(source, 'halves'),
   configFromHuggingFace: ({ settings, ...source }) => {
-    const known = settings.withDefaults({ head_dim: 256, max_position_embeddings: 8192 }); // of GemmaConfig
-    const activations = ['gelu_pytorch_tanh', 'gelu']; // both are the tanh form in transformers' Gemma
+    const known = settings.withDefaults({ head_dim: 256, max_position_embeddings: 8192 }); // defaults of GemmaConfig
+    const activations = ['gelu_pytorch_tanh', 'gelu']; // transformers' Gemma: tanh form for both
     return decoderConfigFromHuggingFace({ ...source, settings: known }, noWindows, { activations });
   },
   build: gemmaDecoder,

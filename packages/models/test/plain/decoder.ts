@@ -1,5 +1,5 @@
-// A decoder in plain numbers, token by token, in float64: a second implementation that imports nothing of the first. Names of
-// parameters are those of Hugging Face.
+// A decoder in plain numbers, token by token, in float64: a second, independent implementation. Parameters have Hugging
+// Face names.
 
 export type Vector = readonly number[];
 export type Parameters = ReadonlyMap<
@@ -10,7 +10,7 @@ export type Parameters = ReadonlyMap<
 export const add = (a: Vector, b: Vector): number[] => a.map((value, i) => value + b[i]!);
 export const dot = (a: Vector, b: Vector): number => a.reduce((sum, value, i) => sum + value * b[i]!, 0);
 
-/** Row r of a parameter; a vector is its own row 0. */
+/** Row r of a parameter; a vector has only row 0. */
 export function row(parameters: Parameters, name: string, r = 0): number[] {
   const { shape, values } = parameters.get(name)!;
   const length = shape.at(-1)!;
@@ -35,13 +35,13 @@ export interface Rotation {
   readonly theta: number;
   /** Elements of a head that rotate. */
   readonly elements: number;
-  /** What each frequency is divided by; absent: 1. */
+  /** Divisors of the frequencies; absent: 1. */
   readonly divisors?: Vector;
-  /** On cos and sin; absent: 1. */
+  /** Factor on cos and sin; absent: 1. */
   readonly magnitude?: number;
 }
 
-/** A head at a position: element i turns with element i + R / 2, the rest stays. */
+/** Rotates a head at a position: element i pairs with element i + R / 2; elements from R on stay. */
 export function rotate(
   head: Vector,
   position: number,
@@ -59,13 +59,13 @@ export function rotate(
 
 export interface Scores {
   readonly scale: number;
-  /** Positions seen, the own included; 0: all. */
+  /** Visible positions, including the own one; 0: all. */
   readonly window: number;
-  /** cap · tanh(score / cap); absent: none. */
+  /** Soft cap: cap · tanh(score / cap); absent: none. */
   readonly cap?: number;
 }
 
-/** One query head at the last position over all keys and values of its kv head so far. */
+/** One query head at the last position, over all cached keys and values of its kv head. */
 export function attend(
   q: Vector,
   keys: readonly Vector[],
@@ -82,7 +82,7 @@ export function attend(
   );
 }
 
-/** A vector cut into heads of d elements. */
+/** A vector split into heads of d elements. */
 export const headsOf = (x: Vector, d: number): number[][] =>
   Array.from({ length: x.length / d }, (_, h) => x.slice(h * d, (h + 1) * d));
 
@@ -95,7 +95,7 @@ export interface LayerCache {
 export const emptyCaches = (layers: number): LayerCache[] =>
   Array.from({ length: layers }, () => ({ keys: [], values: [] }));
 
-/** All heads of q at the last position of a layer's cache, behind one another. */
+/** All heads of q at the last position of a layer's cache, concatenated. */
 export const attendAll = (q: readonly Vector[], { keys, values }: LayerCache, options: Scores): number[] =>
   q.flatMap((head, h) => {
     const shared = Math.floor((h * keys[0]!.length) / q.length);

@@ -1,4 +1,4 @@
-// Gemma 2 and 3 by their papers (Gemma Team 2024, 2025) and the classes of transformers.
+// Gemma 2 and 3 after their papers (Gemma Team 2024, 2025) and transformers' classes.
 
 import * as plain from './decoder.js';
 
@@ -8,7 +8,7 @@ export interface GemmaSizes {
   readonly headDim: number;
   readonly eps: number;
   readonly window: number;
-  /** Each n-th layer sees all positions. */
+  /** Every n-th layer has full attention. */
   readonly period: number;
   readonly queryScalar: number;
   readonly globalRotation: plain.Rotation;
@@ -16,7 +16,7 @@ export interface GemmaSizes {
   readonly headNorms: boolean;
   readonly attentionCap?: number;
   readonly logitCap?: number;
-  /** In place of gelu's tanh form. */
+  /** Replaces gelu's tanh form. */
   readonly gelu?: (x: number) => number;
 }
 

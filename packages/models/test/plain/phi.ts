@@ -1,4 +1,4 @@
-// Phi-3 by its report (Abdin et al. 2024), LongRoPE (Ding et al. 2024), and the classes of transformers.
+// Phi-3 after its report (Abdin et al. 2024), LongRoPE (Ding et al. 2024), and transformers' classes.
 
 import * as plain from './decoder.js';
 

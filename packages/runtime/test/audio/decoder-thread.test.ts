@@ -1,4 +1,4 @@
-// A thread that does not start, that dies or that is no longer wanted: each settles.
+// A decoder thread that does not start, that fails, or that is aborted: every call settles.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ const folder = mkdtempSync(join(tmpdir(), 'quern-decoder-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 let count = 0;
-/** A job for a package whose class has this body. */
+/** A job for a package whose decoder class has this body. */
 function job(body: string) {
   const path = join(folder, `${count++}.mjs`);
   writeFileSync(path, `console.log('loud'); console.error('loud'); export class Decoder { ${body} }`);
@@ -18,7 +18,7 @@ function job(body: string) {
 
 const decoded = { samplesDecoded: 1, channelData: [Float32Array.of(0.5)], sampleRate: 16_000, errors: [] };
 
-test('what a decoder gives, from either of its methods', async () => {
+test('samples of a decoder, from either of its methods', async () => {
   const body = `async %(bytes) {
     return { samplesDecoded: bytes.length - 2, channelData: [Float32Array.of(0.5)], sampleRate: 16000, errors: [] }; }`;
   for (const method of ['decode', 'decodeFile'])
@@ -30,25 +30,25 @@ test.each([
   ['no such class', { ...job(''), decoder: 'Other' }, /not a constructor/],
   ['a constructor that throws', job("constructor() { throw new Error('no memory'); }"), /^no memory$/],
   ['a decoder that is never ready', job("ready = Promise.reject(new Error('no wasm'))"), /^no wasm$/],
-  ['one that ends the thread', job('decode() { process.exit(3); }'), /ended by itself \(exit 3\)/],
+  ['a decoder that ends the thread', job('decode() { process.exit(3); }'), /ended by itself \(exit 3\)/],
   [
-    'an error that nobody catches',
+    'an uncaught error',
     job("decode() { setTimeout(() => { throw new Error('late'); }); return new Promise(() => {}); }"),
     /thread failed: late/,
   ],
-])('%s: the decoder is of no use', async (_name, given, message) => {
+])('%s: an error about the decoder', async (_name, given, message) => {
   expect(await decodeInThread(given, undefined)).toEqual({ unusable: expect.stringMatching(message) });
 });
 
-test('data that it refuses', async () => {
+test('data that the decoder refuses', async () => {
   const refusing = job("async decode() { throw new Error('no frame'); }");
   expect(await decodeInThread(refusing, undefined)).toEqual({ broken: 'no frame' });
 });
 
 test.each([
-  ['one that waits for ever', 'decode() { setInterval(() => {}, 1000); return new Promise(() => {}); }'],
-  ['one that never lets go', 'decode() { for (;;); }'],
-])('%s is aborted', async (_name, body) => {
+  ['a decoder that waits forever', 'decode() { setInterval(() => {}, 1000); return new Promise(() => {}); }'],
+  ['a decoder in an endless loop', 'decode() { for (;;); }'],
+])('%s: aborted', async (_name, body) => {
   const reason = new Error('enough');
   const decoding = decodeInThread(job(body), AbortSignal.timeout(200));
   await expect(decoding).rejects.toMatchObject({ name: 'TimeoutError' });

@@ -16,7 +16,7 @@ const tone = (hertz: number, rate: number, seconds: number, amplitude = 0.5) =>
 const distance = (a: ArrayLike<number>, b: ArrayLike<number>) =>
   Array.from(a).reduce((most, value, i) => Math.max(most, Math.abs(value - b[i]!)), 0);
 
-/** Root of the mean square, away from the ends. */
+/** Root mean square, without both ends. */
 const level = (x: Float32Array) => {
   const inner = x.subarray(x.length / 4, (3 * x.length) / 4);
   return Math.sqrt(inner.reduce((sum, value) => sum + value * value, 0) / inner.length);
@@ -25,7 +25,7 @@ const level = (x: Float32Array) => {
 const folder = mkdtempSync(join(tmpdir(), 'quern-sound-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** Of this process so far, from files; 0 where the system does not count. */
+/** Bytes read by this process so far; 0 if the system does not count. */
 const bytesRead = () =>
   existsSync('/proc/self/io') ? Number(/rchar: (\d+)/.exec(readFileSync('/proc/self/io', 'utf8'))![1]) : 0;
 
@@ -59,19 +59,19 @@ describe('WAV', () => {
     ).toBeLessThan(1e-6);
   });
 
-  test('what is not a number counts as silence', async () => {
+  test('NaN counts as silence', async () => {
     const read = await readSamples(wavFile([[0.5, Number.NaN, Infinity, -0.5]], { bits: 32, float: true }));
     expect([...read]).toEqual([0.5, 0, 0, -0.5]);
   });
 
-  test('cut off at any byte', async () => {
+  test('truncated at any byte', async () => {
     const bytes = wavFile([tone(300, 16_000, 0.005)], { bits: 24, extensible: true });
     for (let length = 0; length < bytes.length; length++)
       await expect(readSamples(bytes.subarray(0, length))).rejects.toBeInstanceOf(AudioError);
     await expect(readSamples(bytes)).resolves.toHaveLength(80);
   });
 
-  test('any two bytes of the head changed', async () => {
+  test('any two bytes of the header changed', async () => {
     const bytes = wavFile([tone(300, 16_000, 0.005)], { bits: 16 });
     for (let at = 0; at < 56; at++)
       for (const value of cases([0, 1, 0x7fff, 0xffff], [0xffff])) {
@@ -101,7 +101,7 @@ describe('WAV', () => {
     await expect(readSamples(folder)).rejects.toThrow('is a folder; give');
   });
 
-  test('a file that is no sound is refused by its first bytes, and no more is read of it', async () => {
+  test('a file that is not audio is refused after its first bytes', async () => {
     const path = join(folder, 'large.bin');
     writeFileSync(path, 'PK\x03\x04');
     truncateSync(path, 1.5 * 2 ** 30);
@@ -110,7 +110,7 @@ describe('WAV', () => {
     expect(bytesRead() - before).toBeLessThan(2 ** 26);
   });
 
-  test('a file that is not there', async () => {
+  test('a missing file', async () => {
     await expect(readSamples('/no/such/file.wav')).rejects.toMatchObject({ code: 'NOT_FOUND' });
   });
 });
@@ -124,7 +124,7 @@ describe('other rates', () => {
     expect(distance(read.subarray(1000, 7000), expected.slice(1000))).toBeLessThan(1e-3);
   });
 
-  test('what 16 kHz cannot carry does not come through', async () => {
+  test('frequencies above 8 kHz are removed', async () => {
     const loud = level(
       await readSamples({ samples: Float32Array.from(tone(7000, 48_000, 0.5)), sampleRate: 48_000 }),
     );
@@ -134,7 +134,7 @@ describe('other rates', () => {
     }
   });
 
-  test('samples that are no numbers are refused', async () => {
+  test('samples that are not numbers are refused', async () => {
     for (const value of [Number.NaN, Infinity]) {
       const samples = [new Float32Array(3e6), new Float32Array(3e6).fill(value, 2_500_000, 2_500_001)];
       await expect(readSamples({ samples, sampleRate: 16_000 })).rejects.toMatchObject({
@@ -162,13 +162,13 @@ describe('compressed', () => {
     expect(distance(read, values)).toBeLessThan(1e-4);
   });
 
-  test('FLAC cut off', async () => {
+  test('FLAC, truncated', async () => {
     const bytes = flacFile(values);
     for (const length of [4, 5, 41, 43, 60, 300, 900, bytes.length - 1])
       await expect(readSamples(bytes.subarray(0, length))).rejects.toBeInstanceOf(AudioError);
   });
 
-  test('FLAC with a byte of its head changed', async () => {
+  test('FLAC with a changed header byte', async () => {
     const bytes = flacFile(values.slice(0, 200));
     for (let at = 4; at < 60; at += 3) {
       const changed = Buffer.from(bytes);
@@ -179,7 +179,7 @@ describe('compressed', () => {
 
   // A tone of 440 Hz, amplitude 0.5, 0.3 s at 16 kHz: lame 3.100 -m m --cbr -b 32; oggenc 1.4.2 -q 0
   const file = (kind: string) => readFileSync(new URL(`./files/tone.${kind}`, import.meta.url));
-  /** Typed errors, or sound that is no longer than the whole: whatever is done to a file. */
+  /** A typed error, or samples no longer than the whole file's, for any damage. */
   const survives = async (bytes: Uint8Array) => {
     const read = await readSamples(bytes).catch((error: unknown) => error);
     if (read instanceof Float32Array) expect(read.length).toBeLessThanOrEqual(6336);
@@ -189,24 +189,24 @@ describe('compressed', () => {
   test.each(['mp3', 'ogg'])('%s', async (kind) => {
     const read = await readSamples(file(kind));
     expect(read.length).toBeGreaterThanOrEqual(4800);
-    expect(read.length).toBeLessThanOrEqual(6336); // MP3 has whole frames, and some before the sound
+    expect(read.length).toBeLessThanOrEqual(6336); // MP3 has whole frames, some of them before the sound
     const [from, count] = [2000, 1600]; // 44 periods
     let [cosine, sine] = [0, 0];
     for (let i = 0; i < count; i++) {
       cosine += (2 / count) * read[from + i]! * Math.cos((2 * Math.PI * 440 * i) / 16_000);
       sine += (2 / count) * read[from + i]! * Math.sin((2 * Math.PI * 440 * i) / 16_000);
     }
-    expect(Math.abs(Math.hypot(cosine, sine) - 0.5)).toBeLessThan(0.03); // what coding changes
+    expect(Math.abs(Math.hypot(cosine, sine) - 0.5)).toBeLessThan(0.03); // coding error
     expect(Math.abs(level(read.subarray(from, from + count)) - 0.5 / Math.SQRT2)).toBeLessThan(0.02);
   });
 
-  test('Ogg Vorbis cut off at any byte', async () => {
+  test('Ogg Vorbis, truncated at any byte', async () => {
     const bytes = file('ogg');
     for (let length = 0; length < bytes.length; length++)
       await expect(readSamples(bytes.subarray(0, length))).rejects.toBeInstanceOf(AudioError);
   });
 
-  test('MP3 cut off anywhere is shorter, or refused', async () => {
+  test('a truncated MP3 is shorter, or refused', async () => {
     const bytes = file('mp3'); // frames of 144 bytes
     const lengths = [0, 1, 2, 3, 4, 5, 21, 36, 40, 60, 100, 143];
     for (let frame = 144; frame < bytes.length; frame += exhaustive ? 144 : 5 * 144)
@@ -214,7 +214,7 @@ describe('compressed', () => {
     for (const length of lengths) await survives(bytes.subarray(0, length));
   });
 
-  test.each(['mp3', 'ogg'])('%s with bytes changed', async (kind) => {
+  test.each(['mp3', 'ogg'])('%s with changed bytes', async (kind) => {
     const bytes = file(kind);
     for (let i = 0; i < 16; i++) {
       const changed = Buffer.from(bytes);
@@ -226,12 +226,12 @@ describe('compressed', () => {
   test.each([
     ['MP3', Buffer.from('ID3\x04\0\0\0\0\0\0 nothing')],
     ['Ogg Vorbis', Buffer.from(`OggS${'\0'.repeat(24)}\x01vorbis`)],
-  ])('%s without sound', async (_name, bytes) => {
+  ])('%s without samples', async (_name, bytes) => {
     await expect(readSamples(bytes)).rejects.toMatchObject({ name: 'AudioError', code: 'DECODE_FAILED' });
   });
 });
 
-describe('memory that its owner gives away', () => {
+describe('memory that its owner transfers', () => {
   const values = tone(300, 16_000, 70); // longer than a slice of work
   const giveAway = (buffer: ArrayBuffer) => structuredClone(buffer, { transfer: [buffer] });
   const kinds = [
@@ -242,20 +242,20 @@ describe('memory that its owner gives away', () => {
     memory instanceof Float32Array ? { samples: memory, sampleRate: 48_000 } : memory;
   const taken = { name: 'AudioError', code: 'BAD_SAMPLES', message: expect.stringContaining('transferred') };
 
-  test.each(kinds)('%s, before they are read', async (_, make) => {
+  test.each(kinds)('%s, transferred before reading', async (_, make) => {
     const memory = make();
     giveAway(memory.buffer as ArrayBuffer);
     await expect(readSamples(soundOf(memory))).rejects.toMatchObject(taken);
   });
 
-  test.each(kinds)('%s, while they are read', async (_, make) => {
+  test.each(kinds)('%s, transferred during reading', async (_, make) => {
     const memory = make();
     const reading = readSamples(soundOf(memory));
     giveAway(memory.buffer as ArrayBuffer);
     await expect(reading).rejects.toMatchObject(taken);
   });
 
-  test('samples, once they have been read', async () => {
+  test('samples, transferred after reading', async () => {
     const samples = Float32Array.from(values);
     const read = await readSamples({ samples, sampleRate: 16_000 });
     giveAway(samples.buffer);

@@ -1,12 +1,12 @@
-/** Sound files as other programs write them, for tests. */
+/** Audio files in the form of other programs, for tests. */
 
 export interface WavOptions {
   readonly sampleRate?: number;
   readonly bits: 8 | 16 | 24 | 32 | 64;
   readonly float?: boolean;
-  /** The longer description that Windows writes. */
+  /** WAVE_FORMAT_EXTENSIBLE, which Windows writes. */
   readonly extensible?: boolean;
-  /** Written into a pipe: sizes that were not known. */
+  /** Written to a pipe: unknown sizes in the header. */
   readonly piped?: boolean;
 }
 
@@ -26,7 +26,7 @@ function sample(value: number, { bits, float }: WavOptions): Buffer {
   return bytes;
 }
 
-/** A WAV file of channels that are equally long, with a chunk of odd length before the samples. */
+/** A WAV file with channels of equal length, and a chunk of odd length before the samples. */
 export function wavFile(channels: readonly (readonly number[])[], options: WavOptions): Buffer {
   const { sampleRate = 16_000, bits, float = false, extensible = false, piped = false } = options;
   const frame = (channels.length * bits) / 8;
@@ -56,7 +56,7 @@ export function wavFile(channels: readonly (readonly number[])[], options: WavOp
   return Buffer.concat([Buffer.from('RIFF'), u32(piped ? 0xffffffff : body.length), body]);
 }
 
-/** Whole numbers of so many bits, the first bit first. */
+/** Writes integers of a given number of bits, most significant bit first. */
 class BitWriter {
   private readonly bits: number[] = [];
 
@@ -88,7 +88,7 @@ function crc(bytes: Uint8Array, polynomial: number, bits: number): number {
 
 const flacBlock = 192;
 
-/** A FLAC file of one channel of 16 bits at 16 kHz whose frames hold their samples as they are. */
+/** A FLAC file: one channel, 16 bits, 16 kHz, verbatim frames. */
 export function flacFile(values: readonly number[]): Buffer {
   const blocks = Math.floor(values.length / flacBlock);
   const info = new BitWriter().put(flacBlock, 16).put(flacBlock, 16).put(0, 24).put(0, 24);
@@ -98,7 +98,7 @@ export function flacFile(values: readonly number[]): Buffer {
     .put(15, 5)
     .put(blocks * flacBlock, 36);
   const frames = Array.from({ length: blocks }, (_, i) => {
-    // sync, fixed block size, 192 samples, 16 kHz, mono, 16 bits, number of the frame
+    // sync, fixed block size, 192 samples, 16 kHz, mono, 16 bits, frame number
     const head = new BitWriter()
       .put(0b11111111111110, 14)
       .put(0, 2)

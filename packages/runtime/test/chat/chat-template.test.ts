@@ -33,7 +33,7 @@ describe('builtin templates', () => {
     );
   });
 
-  test('gemma: the system message begins the first turn of the user', () => {
+  test('gemma: the system message starts the first user turn', () => {
     expect(ChatTemplate.builtin('gemma', { bosToken: '<bos>' }).render(conversation)).toBe(
       '<bos><start_of_turn>user\nBe brief.\n\nHi<end_of_turn>\n<start_of_turn>model\nHello.<end_of_turn>\n' +
         '<start_of_turn>user\nBye<end_of_turn>\n<start_of_turn>model\n',
@@ -41,7 +41,7 @@ describe('builtin templates', () => {
     expect(() => ChatTemplate.builtin('gemma').render(conversation.slice(2))).toThrow('roles must alternate');
   });
 
-  test('phi3, and phi4-mini without line ends', () => {
+  test('phi3; phi4-mini without line breaks', () => {
     const brief = conversation.slice(0, 2);
     expect(ChatTemplate.builtin('phi3').render(brief)).toBe(
       '<|system|>\nBe brief.<|end|>\n<|user|>\n Hi <|end|>\n<|assistant|>\n',
@@ -61,12 +61,12 @@ describe('builtin templates', () => {
   });
 });
 
-describe('the language', () => {
+describe('the template language', () => {
   const render = (source: string, extra = {}) =>
     ChatTemplate.from(source, tokens).render([], { extra, now: new Date(2025, 7, 3, 14, 5, 9) });
 
   test.each([
-    ['blocks take their line with them', 'a\n  {% if true %}\nb\n  {% endif %}\nc', 'a\nb\nc'],
+    ['a block tag removes its line', 'a\n  {% if true %}\nb\n  {% endif %}\nc', 'a\nb\nc'],
     ['special tokens', '{{ bos_token }}|{{ eos_token }}', '<s>|</s>'],
     ['tools and documents are none', '{{ tools is none }} {{ documents is none }}', 'True True'],
     ['range', '{{ range(3) | join(",") }} {{ range(5, 0, -2) | join(",") }}', '0,1,2 5,3,1'],
@@ -87,7 +87,7 @@ describe('the language', () => {
     expect(render('{{ mood }}', { mood: 'good' })).toBe('good');
   });
 
-  test('errors say what is wrong', () => {
+  test('errors name the fault', () => {
     const error = (code: string, message: string) =>
       expect.objectContaining({ name: 'ChatTemplateError', code, message: expect.stringContaining(message) });
     expect(() => ChatTemplate.from('{% if %}')).toThrow(error('BAD_TEMPLATE', 'does not parse'));

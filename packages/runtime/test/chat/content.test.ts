@@ -24,16 +24,16 @@ describe('content parts', () => {
   test.each([
     ['concatenates', strings],
     ['prints', printing],
-    ['drops what is no string', vanishing],
-  ])('a template that %s gets one string, a line for each part', (_, template) => {
+    ['drops values that are not strings', vanishing],
+  ])('a template that %s gets one string, one line per part', (_, template) => {
     expect(template.render(user(parts))).toBe('one\ntwo;');
   });
 
-  test('a template that goes through parts gets them', () => {
+  test('a template that loops over parts gets the parts', () => {
     expect(listing.render(user([...parts, image]))).toBe('onetwo<image>;');
   });
 
-  test('parts that no template writes are an error that names them', () => {
+  test('parts that the template drops: the error names them', () => {
     expect(() => strings.render(user([...parts, image]))).toThrow(
       error('UNSUPPORTED_CONTENT', 'message 0 has a content part of type "image"'),
     );
@@ -43,7 +43,7 @@ describe('content parts', () => {
   });
 });
 
-describe('content: null beside tool calls', () => {
+describe('content: null with tool calls', () => {
   const call = { type: 'function', function: { name: 'weather', arguments: '{"city":"Linz"}' } };
   const messages: readonly ChatMessage[] = [
     { role: 'user', content: 'Weather?' },
@@ -51,7 +51,7 @@ describe('content: null beside tool calls', () => {
     { role: 'tool', content: 'sun' },
   ];
 
-  testWithShared('Qwen3, whose template fails on null', () => {
+  testWithShared('Qwen3: the template fails on null', () => {
     const template = ChatTemplate.from(sharedText('chat-templates/Qwen-Qwen3-0.6B.jinja'));
     const text = template.render(messages);
     expect(text).toContain(
@@ -62,38 +62,38 @@ describe('content: null beside tool calls', () => {
     );
   });
 
-  test('a template that asks whether the content is none is told so', () => {
+  test('a template’s test for none is true', () => {
     const source =
       '{% for m in messages %}{% if m.content is none %}call {{ m.tool_calls[0].function.name }}{% else %}{{ m.content }}{% endif %};{% endfor %}';
     expect(ChatTemplate.from(source).render(messages)).toBe('Weather?;call weather;sun;');
   });
 
-  test('nothing is written as "None"', () => {
+  test('"None" is never written', () => {
     expect(printing.render([{ role: 'user', content: null }])).toBe(';');
     expect(printing.render(messages)).toBe('Weather?;;sun;');
   });
 });
 
-describe('what a template ignores', () => {
+describe('input that a template ignores', () => {
   const noSystem = ChatTemplate.from(
     '{% for m in messages %}{% if m.role != "system" %}{{ m.content }};{% endif %}{% endfor %}',
   );
   const chat = [{ role: 'system', content: 'Be brief.' }, ...user('Hi')];
   const tools = [{ type: 'function', function: { name: 'weather' } }];
 
-  test('is an error where it is a system message', () => {
+  test('a system message: an error', () => {
     expect(() => noSystem.render(chat)).toThrow(error('IGNORED', 'ignores system messages'));
     expect(noSystem.render(user('Hi'))).toBe('Hi;');
     expect(printing.render(chat)).toBe('Be brief.;Hi;');
   });
 
-  test('is an error where it is tools', () => {
+  test('tools: an error', () => {
     expect(() => printing.render(user('Hi'), { tools })).toThrow(error('IGNORED', 'ignores tools'));
     expect(printing.render(user('Hi'), { tools: [] })).toBe('Hi;');
     expect(ChatTemplate.from('{{ tools|tojson }}').render(user('Hi'), { tools })).toContain('weather');
   });
 
-  test('a template that only writes tools after a system message is not blamed', () => {
+  test('tools, in a template that writes tools only after a system message: no error', () => {
     const source =
       '{% if messages[0].role == "system" %}{{ tools }}{% endif %}{% for m in messages %}{{ m.content }}{% endfor %}';
     expect(ChatTemplate.from(source).render(chat, { tools })).toContain('weather');

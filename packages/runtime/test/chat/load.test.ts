@@ -20,7 +20,7 @@ const noTemplate = expect.objectContaining({
 });
 
 describe('GGUF', () => {
-  test('takes the template and the special tokens of the file', () => {
+  test('template and special tokens come from the file', () => {
     const metadata = new Map([
       ['tokenizer.chat_template', source],
       ['tokenizer.chat_template.tool_use', 'tools!'],
@@ -29,7 +29,7 @@ describe('GGUF', () => {
     expect(chatTemplateFromGguf(metadata, tokenizer, { name: 'tool_use' }).render(hello)).toBe('tools!');
   });
 
-  test('templates get every special token', () => {
+  test('templates get all special tokens', () => {
     const metadata = new Map<string, unknown>([
       [
         'tokenizer.chat_template',
@@ -47,7 +47,7 @@ describe('GGUF', () => {
     expect(chatTemplateFromGguf(metadata, others).render(hello)).toBe("<unk>|['<|a|>', '<|c|>']|False");
   });
 
-  test('a base model needs a choice', () => {
+  test('a base model needs a chosen template', () => {
     expect(() => chatTemplateFromGguf(new Map(), tokenizer)).toThrow(noTemplate);
     const chosen = chatTemplateFromGguf(new Map(), tokenizer, { builtin: 'llama2' });
     expect(chosen.render(hello)).toBe('<s>[INST] hello [/INST]');
@@ -64,7 +64,7 @@ describe('Hugging Face folder', () => {
   const render = async (options = {}) =>
     (await chatTemplateFromHuggingFace(folder, tokenizer, options)).render(hello);
 
-  test('chat_template.jinja goes before tokenizer_config.json', async () => {
+  test('chat_template.jinja overrides tokenizer_config.json', async () => {
     await writeFile(join(folder, 'tokenizer_config.json'), JSON.stringify({ chat_template: source }));
     expect(await render()).toBe('<s>hello</s>');
     await writeFile(join(folder, 'chat_template.jinja'), 'file');
@@ -72,7 +72,7 @@ describe('Hugging Face folder', () => {
     expect(await render({ builtin: 'llama2' })).toBe('<s>[INST] hello [/INST]');
   });
 
-  test('templates get every special token', async () => {
+  test('templates get all special tokens', async () => {
     const chat_template =
       '{{ bos_token }}{{ pad_token }}{{ image_token }}{{ additional_special_tokens }}{{ model_max_length is defined }}';
     const config = {

@@ -60,7 +60,7 @@ describe('Qwen3', () => {
     );
   });
 
-  testWithShared('thoughts of earlier turns are dropped, the indentation of the answer is kept', () => {
+  testWithShared('thoughts of earlier turns are dropped, the answer’s indentation is kept', () => {
     expect(
       render([
         { role: 'user', content: 'Code?' },
@@ -96,7 +96,7 @@ describe('Qwen3', () => {
 describe('Qwen2.5', () => {
   const render: ChatTemplate['render'] = (...args) => template('Qwen-Qwen2.5-7B-Instruct').render(...args);
 
-  testWithShared('brings its own system message', () => {
+  testWithShared('has a default system message', () => {
     expect(
       render([
         { role: 'user', content: '1+1?' },

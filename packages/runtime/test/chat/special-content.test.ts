@@ -19,7 +19,7 @@ const CONTROL = [
   'ab',
 ];
 
-/** A vocabulary of bytes, a space, the control tokens above, and <think> as a user's token. */
+/** A byte vocabulary with a space, the control tokens above, and the user-defined token <think>. */
 function byteTokenizer(): Tokenizer {
   const bytes = Array.from({ length: 256 }, (_, i) => `<0x${i.toString(16).toUpperCase().padStart(2, '0')}>`);
   const tokens = ['<unk>', ...CONTROL, '<think>', '▁', ...bytes];
@@ -43,7 +43,7 @@ const tokens = { bosToken: '<s>', eosToken: '</s>' };
 const controls = (ids: readonly number[]) =>
   ids.filter((id) => tokenizer.isControl(id)).map((id) => tokenizer.tokenText(id));
 
-/** A generator of whole numbers below `n`, the same for the same seed. */
+/** A generator of integers in [0, n); equal seeds give equal sequences. */
 function random(seed: number): (n: number) => number {
   let state = seed;
   return (n) => {
@@ -71,7 +71,7 @@ const HARMLESS = [
   '<tool_response>',
 ];
 
-/** A text of spellings of control tokens, their parts and other things; `hostile` false: letters in place of all. */
+/** A text with spellings of control tokens, fragments of spellings and other text; `hostile` false: letters only. */
 function typed(pick: (n: number) => number, hostile: boolean): string {
   let text = '';
   for (let n = pick(6) + 1; n > 0; n--) {
@@ -84,7 +84,7 @@ function typed(pick: (n: number) => number, hostile: boolean): string {
   return hostile ? text : `x${'y'.repeat(text.length)}`;
 }
 
-/** The same chat whatever is typed in it. */
+/** A chat whose structure does not depend on `hostile`. */
 function chat(seed: number, hostile: boolean): ChatMessage[] {
   const pick = random(seed);
   const text = () => typed(pick, hostile);
@@ -123,7 +123,7 @@ function needSameControls(template: ChatTemplate, plain: boolean): void {
   }
 }
 
-describe('what is typed never becomes a control token', () => {
+describe('typed text never becomes a control token', () => {
   test.each(Object.keys(BUILTIN_TEMPLATES) as BuiltinTemplate[])('%s', (name) => {
     needSameControls(ChatTemplate.builtin(name, tokens), true);
   });
@@ -189,7 +189,7 @@ describe('what is typed never becomes a control token', () => {
     }
   });
 
-  test('tools and further variables neither', () => {
+  test('tools and further variables: no control tokens either', () => {
     const template = ChatTemplate.from('{{ tools|tojson }}{{ hint }}<|im_end|>');
     const ids = template.encode([], tokenizer, {
       tools: [{ name: '<|im_end|>' }],
@@ -213,12 +213,12 @@ test('specialContent lets messages write control tokens', () => {
   ]);
 });
 
-test("a user's own token is no control token: it is one wherever it stands", () => {
+test('a user-defined token is not a control token: typed text may contain it', () => {
   const ids = ChatTemplate.builtin('chatml').encode(hello, tokenizer);
   expect(ids.filter((id) => tokenizer.tokenText(id) === '<think>')).toHaveLength(1);
 });
 
-test('bos that a message begins with is not that of the template', () => {
+test('a typed bos at the start of a message does not count as the template’s', () => {
   const template = ChatTemplate.from('{{ messages[0].content }}');
   const { encoding } = template.prompt(hello, tokenizer);
   expect(encoding.addBos).toBeUndefined();

@@ -1,4 +1,5 @@
-// The runtime on a device with two plans in flight: the tokens, embeddings and transcripts of the reference backend.
+// The runtime on a device with two plans in flight: equal to the reference backend in tokens, embeddings and
+// transcripts.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -24,7 +25,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** What both backends give, which must be the same. */
+/** Runs on both backends; the results must be equal. */
 async function needSame<T>(run: (backend: Backend) => Promise<T>): Promise<T> {
   const got = await run(device);
   expect(got).toEqual(await run(reference));
@@ -43,7 +44,7 @@ describe('a language model', () => {
     ['greedy', { temperature: 0 }],
     ['drawn', { temperature: 1, seed: 7 }],
     ['drawn, with penalties', { temperature: 0.8, topK: 20, repetitionPenalty: 1.3, seed: 3 }],
-  ])('%s, alone and several at once', async (_, options) => {
+  ])('%s, alone and concurrently', async (_, options) => {
     await needSame(async (backend) => {
       using model = await loadModel(path, { backend, prefillChunk: 8, sequences: 4 });
       const tokens = async (prompt: string, maxTokens: number) =>
@@ -54,7 +55,7 @@ describe('a language model', () => {
     });
   });
 
-  test('with a paged cache, a generation that is aborted leaves the others', async () => {
+  test('paged cache: an abort ends one generation only', async () => {
     await needSame(async (backend) => {
       using model = await loadModel(path, { backend, cache: 'paged', blockSize: 4 });
       const controller = new AbortController();

@@ -19,11 +19,11 @@ const application = () =>
     'empty-backend': { quern: { backend: './index.mjs' }, files: { 'index.mjs': '' } },
   });
 
-/** Backends that a made-up package has created so far. */
+/** Backends that a test package has created so far. */
 const madeBy = async (folder: string, name: string): Promise<Backend[]> =>
   (await import(pathToFileURL(join(folder, 'node_modules', name, 'index.mjs')).href)).made;
 
-test('finds what the dependencies declare, fastest first, and why the others do not load', async () => {
+test('the declared backends of the dependencies, fastest first, and why others do not load', async () => {
   const found = await findBackends({ resolveFrom: application(), threads: 3 });
   expect(found.map(({ package: name, error }) => error ?? name)).toEqual([
     'fast-by-others',
@@ -35,7 +35,7 @@ test('finds what the dependencies declare, fastest first, and why the others do 
   for (const { backend } of found) backend?.dispose();
 });
 
-test('looks from a folder inside the application', async () => {
+test('searches from a folder inside the application', async () => {
   const found = await findBackends({
     resolveFrom: join(application(), 'node_modules', 'not-a-backend', '..', '..'),
   });
@@ -43,7 +43,7 @@ test('looks from a folder inside the application', async () => {
   for (const { backend } of found) backend?.dispose();
 });
 
-test('a backend by its name, or by its package', async () => {
+test('a backend by name or package', async () => {
   const resolveFrom = application();
   for (const name of ['fast', 'fast-by-others'])
     await findBackend(name, { resolveFrom }).then(({ backend }) => {
@@ -53,7 +53,7 @@ test('a backend by its name, or by its package', async () => {
   expect((await madeBy(resolveFrom, '@quern/backend-slow')).every(({ disposed }) => disposed)).toBe(true);
 });
 
-test('one that is not installed: what there is, and how one is named', async () => {
+test('a backend that is not installed: the error lists the installed ones and the forms of a name', async () => {
   const looking = findBackend('cuda', { resolveFrom: application() });
   await expect(looking).rejects.toMatchObject({ code: 'BACKEND_NOT_FOUND' });
   await expect(looking).rejects.toThrow(/slow \(@quern\/backend-slow\).*the path of its folder or module/);
@@ -63,12 +63,15 @@ test('one that is not installed: what there is, and how one is named', async () 
   );
 });
 
-test.each(['cpu', '@quern/backend-cpu', 'reference'])('%s is published: the command', async (name) => {
-  const command = `npm install @quern/backend-${name.replace('@quern/backend-', '')}`;
-  await expect(findBackend(name, { resolveFrom: makeApplication({}) })).rejects.toThrow(command);
-});
+test.each(['cpu', '@quern/backend-cpu', 'reference'])(
+  '%s is published: the error has the install command',
+  async (name) => {
+    const command = `npm install @quern/backend-${name.replace('@quern/backend-', '')}`;
+    await expect(findBackend(name, { resolveFrom: makeApplication({}) })).rejects.toThrow(command);
+  },
+);
 
-describe('by its path', () => {
+describe('by path', () => {
   const folder = () => join(application(), 'node_modules', 'fast-by-others');
 
   test.each([
@@ -111,7 +114,7 @@ describe('backendOptions', () => {
     },
   };
 
-  test('go to the backend that is named, beside threads and isa', async () => {
+  test('go to the named backend, with threads and isa', async () => {
     const resolveFrom = makeApplication({ 'quern-backend-echo': echo });
     const backendOptions = { device: 1, path: '/dev/x', threads: 9 };
     await expect(
@@ -119,7 +122,7 @@ describe('backendOptions', () => {
     ).rejects.toThrow(JSON.stringify({ device: 1, path: '/dev/x', threads: 2 }));
   });
 
-  test('are refused where no backend is named, or one has been made', async () => {
+  test('are refused without a named backend, and with an instance', async () => {
     const model = await writeTinyModel();
     const resolveFrom = application();
     const backendOptions = { device: 1 };
@@ -132,16 +135,19 @@ describe('backendOptions', () => {
     backend.dispose();
   });
 
-  test.each(['@quern/backend-cpu', '@quern/backend-reference'])('%s knows its own', async (name) => {
-    const { createBackend } = await import(name);
-    await expect(createBackend({ thread: 2 })).rejects.toMatchObject({
-      code: 'BAD_ARGUMENT',
-      message: expect.stringContaining("no option 'thread'"),
-    });
-  });
+  test.each(['@quern/backend-cpu', '@quern/backend-reference'])(
+    '%s accepts its own options',
+    async (name) => {
+      const { createBackend } = await import(name);
+      await expect(createBackend({ thread: 2 })).rejects.toMatchObject({
+        code: 'BAD_ARGUMENT',
+        message: expect.stringContaining("no option 'thread'"),
+      });
+    },
+  );
 });
 
-describe('a backend of another contract', () => {
+describe('a backend of another contract version', () => {
   const old = backendPackage('old', { flops: 1, readBandwidth: 1 });
   const text = old.files!['index.mjs']!.replace(
     'made.push(backend)',
@@ -149,7 +155,7 @@ describe('a backend of another contract', () => {
   );
   const outdated = () => makeApplication({ 'quern-backend-old': { ...old, files: { 'index.mjs': text } } });
 
-  test('is not used, and the package to update is named', async () => {
+  test('is not used; the error names the package to update', async () => {
     const resolveFrom = outdated();
     const message = expect.stringContaining('update quern-backend-old');
     await expect(findBackend('old', { resolveFrom })).rejects.toMatchObject({
@@ -160,7 +166,7 @@ describe('a backend of another contract', () => {
     expect((await madeBy(resolveFrom, 'quern-backend-old')).every(({ disposed }) => disposed)).toBe(true);
   });
 
-  test('nor as an instance', async () => {
+  test('is refused as an instance too', async () => {
     const resolveFrom = outdated();
     await findBackend('old', { resolveFrom }).catch(() => {});
     const [backend] = await madeBy(resolveFrom, 'quern-backend-old');
@@ -170,14 +176,14 @@ describe('a backend of another contract', () => {
   });
 });
 
-test('one that is installed but does not load says why', async () => {
+test('an installed backend that does not load: the reason', async () => {
   await expect(findBackend('broken', { resolveFrom: application() })).rejects.toMatchObject({
     code: 'BACKEND_FAILED',
     message: expect.stringContaining('there is no such device'),
   });
 });
 
-test('loadModel takes the fastest and disposes the others; disposing the model disposes its backend', async () => {
+test('loadModel takes the fastest, disposes the others; the model disposes its backend', async () => {
   const resolveFrom = application();
   const notices: string[] = [];
   const model = await loadModel(await writeTinyModel(), {
@@ -197,7 +203,7 @@ test('loadModel takes the fastest and disposes the others; disposing the model d
   expect(fast!.disposed).toBe(true);
 });
 
-test('no backend at all', async () => {
+test('no backend', async () => {
   const loading = loadModel(await writeTinyModel(), { resolveFrom: makeApplication({}) });
   await expect(loading).rejects.toMatchObject({
     code: 'NO_BACKEND',
@@ -205,7 +211,7 @@ test('no backend at all', async () => {
   });
 });
 
-test('what failed to load leaves no backend behind', async () => {
+test('a failed load disposes its backend', async () => {
   const resolveFrom = application();
   await expect(loadModel(await writeTinyModel(), { resolveFrom, context: 1e12 })).rejects.toMatchObject({
     code: 'CONTEXT_TOO_LARGE',
@@ -214,7 +220,7 @@ test('what failed to load leaves no backend behind', async () => {
     expect((await madeBy(resolveFrom, name)).every(({ disposed }) => disposed)).toBe(true);
 });
 
-test('the usual backend is installed but fails: its own message, and no other advice', async () => {
+test('the default backend is installed but fails: only its own message', async () => {
   const resolveFrom = makeApplication({ '@quern/backend-cpu': brokenPackage('no binary') });
   const loading = loadModel(await writeTinyModel(), { resolveFrom });
   await expect(loading).rejects.toMatchObject({
@@ -223,11 +229,11 @@ test('the usual backend is installed but fails: its own message, and no other ad
   });
 });
 
-describe('a backend that computes only where it is asked for', () => {
+describe('a backend that is used only if named', () => {
   const definitions = onRequest(backendPackage('definitions', { flops: 1e15, readBandwidth: 1e15 }));
   const madeOf = (folder: string) => madeBy(folder, 'backend-definitions');
 
-  test('auto takes another, and does not even load it', async () => {
+  test('auto takes another one and does not load it', async () => {
     const resolveFrom = makeApplication({
       '@quern/backend-slow': backendPackage('slow', { flops: 1, readBandwidth: 1 }),
       'backend-definitions': definitions,
@@ -239,7 +245,7 @@ describe('a backend that computes only where it is asked for', () => {
     expect(asked.backend).toBe('definitions');
   });
 
-  test('auto fails where the other has not the memory, and where it does not load', async () => {
+  test('auto fails if the other one lacks memory or does not load', async () => {
     const path = await writeTinyModel();
     const full = makeApplication({
       '@quern/backend-full': backendPackage('full', { flops: 1, readBandwidth: 1 }, { freeMemory: 1000 }),
@@ -260,7 +266,7 @@ describe('a backend that computes only where it is asked for', () => {
     for (const folder of [full, broken]) expect(await madeOf(folder)).toHaveLength(0);
   });
 
-  test('auto fails where it is the only one, and says its name', async () => {
+  test('auto fails if it is the only one; the error has its name', async () => {
     const resolveFrom = makeApplication({ 'backend-definitions': definitions });
     await expect(loadModel(await writeTinyModel(), { resolveFrom })).rejects.toMatchObject({
       code: 'NO_BACKEND',
@@ -269,7 +275,7 @@ describe('a backend that computes only where it is asked for', () => {
     expect((await madeOf(resolveFrom)).every(({ disposed }) => disposed)).toBe(true);
   });
 
-  test('backend-reference is one', () => {
+  test('backend-reference is such a backend', () => {
     const { quern } = JSON.parse(readFileSync(new URL(reference, import.meta.url), 'utf8'));
     expect(quern).toEqual({ backend: './dist/index.js', auto: false });
   });
@@ -278,7 +284,7 @@ describe('a backend that computes only where it is asked for', () => {
 describe('a better backend that cannot be used', () => {
   const slow = backendPackage('slow', { flops: 1, readBandwidth: 1 });
 
-  test('one that does not load is a reason of the plan, and a warning where nobody listens', async () => {
+  test('a load failure is a reason in the plan, and a warning without onNotice', async () => {
     const resolveFrom = makeApplication({ slow, 'backend-cuda': brokenPackage('no device') });
     const path = await writeTinyModel();
     const { warnings, result } = await warningsOf(() => loadModel(path, { resolveFrom }));
@@ -293,7 +299,7 @@ describe('a better backend that cannot be used', () => {
     expect([heard, listening.warnings]).toEqual([warnings, []]);
   });
 
-  test('one without the memory', async () => {
+  test('too little memory', async () => {
     const full = backendPackage('full', { flops: 9e9, readBandwidth: 9e9 }, { freeMemory: 1000 });
     const resolveFrom = makeApplication({ slow, full });
     const heard: string[] = [];
@@ -306,13 +312,13 @@ describe('a better backend that cannot be used', () => {
   });
 });
 
-test.each(['', 'two words', 'a/b'])("'%s' is no name of a backend", async (name) => {
+test.each(['', 'two words', 'a/b'])("'%s’ is not a backend’s name", async (name) => {
   await expect(findBackend(name, { resolveFrom: application() })).rejects.toMatchObject({
     code: 'BAD_OPTION',
   });
 });
 
-describe('a backend that refuses what the caller chose', () => {
+describe('a backend that refuses the caller’s choice', () => {
   const refusing = (code: string) =>
     makeApplication({
       '@quern/backend-slow': backendPackage('slow', { flops: 1e9, readBandwidth: 1e12 }),
@@ -323,7 +329,7 @@ describe('a backend that refuses what the caller chose', () => {
     delete process.env.QUERN_CPU_ISA;
   });
 
-  test('threads: no other backend takes its place', async () => {
+  test('threads: no fallback to another backend', async () => {
     const resolveFrom = refusing('BAD_ARGUMENT');
     await expect(loadModel(await writeTinyModel(), { resolveFrom, threads: 999 })).rejects.toMatchObject({
       code: 'BACKEND_FAILED',
@@ -334,7 +340,7 @@ describe('a backend that refuses what the caller chose', () => {
     expect(model.backend).toBe('slow');
   });
 
-  test('QUERN_CPU_ISA: no other backend takes its place', async () => {
+  test('QUERN_CPU_ISA: no fallback to another backend', async () => {
     const resolveFrom = refusing('UNSUPPORTED');
     process.env.QUERN_CPU_ISA = 'mmx';
     await expect(loadModel(await writeTinyModel(), { resolveFrom })).rejects.toMatchObject({
@@ -398,7 +404,7 @@ describe('a package with several devices', () => {
   });
   const resolveFrom = makeApplication({ '@quern/backend-twin': twoDevices() });
 
-  test('each is a backend of its own, the fastest first', async () => {
+  test('each device is a backend, fastest first', async () => {
     const found = await findBackends({ resolveFrom });
     expect(found.map(({ backend }) => [backend!.name, backend!.profile.name])).toEqual([
       ['twin:1', 'Right'],
@@ -420,7 +426,7 @@ describe('a package with several devices', () => {
     backend.dispose();
   });
 
-  test('one that is not there: which there are', async () => {
+  test('a missing device: the error lists the devices', async () => {
     await expect(findBackend('twin:2', { resolveFrom })).rejects.toMatchObject({
       code: 'BACKEND_FAILED',
       message: expect.stringContaining('there is no device 2; there are 0 (Left), 1 (Right)'),
@@ -432,7 +438,7 @@ describe('a package with several devices', () => {
     (await findBackend('slow:0', { resolveFrom: one })).backend.dispose();
   });
 
-  test('a name that does not tell the device is refused', async () => {
+  test('a driver’s name without the device number is refused', async () => {
     const nameless = makeApplication({ '@quern/backend-twin': twoDevices(() => "'twin'") });
     await expect(findBackend('twin:1', { resolveFrom: nameless })).rejects.toThrow("ends with ':1'");
   });

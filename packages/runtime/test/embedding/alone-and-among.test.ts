@@ -1,4 +1,5 @@
-// A text gets the same numbers alone and among others, to the last bit: queries are compared with documents of large batches.
+// A text's embedding does not depend on its batch, to the last bit: queries are compared with documents of large
+// batches.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -21,7 +22,7 @@ beforeAll(async () => {
   await quantizeModel(at('f16'), at('int8'), { mix: 'int8' });
 }, 120_000);
 
-/** From one word to a hundred and more. */
+/** From 1 to 110 words. */
 const texts = [1, 5, 13, 14, 15, 30, 62, 63, 110].map((words, i) =>
   Array.from({ length: words }, (_, j) => 'abcdefghij'[(i + j * j) % 10]).join(' '),
 );

@@ -18,7 +18,7 @@ beforeAll(async () => {
   await makeSyntheticEncoder(ranks, { shape: 'tiny', format: 'f32', ranks: true });
 });
 
-/** `count` texts of 0 to 61 words, the same ones each time. */
+/** `count` texts of 0 to 61 words, always the same. */
 const texts = (count: number): string[] =>
   Array.from({ length: count }, (_, i) =>
     Array.from({ length: (i * 37) % 62 }, (_, j) => 'abcdefghij'[(i + j * j) % 10]).join(' '),
@@ -39,7 +39,7 @@ const abortedAfter = (steps: number) => {
   return { signal: controller.signal, onProgress };
 };
 
-test('batches hold every text once, no more tokens than asked for, and like lengths', () => {
+test('batches: every text once, at most the given tokens, similar lengths', () => {
   const lengths = Array.from({ length: 100 }, (_, i) => 1 + ((i * 29) % 40));
   const batches = batchesByLength([...lengths, 500], 64);
   expect(batches.flat().sort((a, b) => a - b)).toEqual(Array.from({ length: 101 }, (_, i) => i));
@@ -49,7 +49,7 @@ test('batches hold every text once, no more tokens than asked for, and like leng
   expect(batchesByLength([], 64)).toEqual([]);
 });
 
-/** With how many texts each is tried. */
+/** Backends, with the number of texts for each. */
 const backends: readonly (readonly [string, () => Promise<Backend>, number])[] = [
   ['reference', createReference, 12],
   ...(hasCpu ? [['cpu', createCpu, 150] as const] : []),
@@ -68,7 +68,7 @@ for (const [on, open, count] of backends)
       backend.dispose();
     });
 
-    test('many texts get what each gets alone, in their order, of length 1', async () => {
+    test('many texts: the vectors of single texts, in order, of length 1', async () => {
       const some = texts(count);
       const progress: number[] = [];
       const all = await model.embed(some, { onProgress: ({ done }) => progress.push(done) });
@@ -85,7 +85,7 @@ for (const [on, open, count] of backends)
       expect(distance(row(all, 1), row(all, 2))).toBeGreaterThan(0.01);
     });
 
-    test('a text that is too long loses its end, and is counted; a prefix stands before it', async () => {
+    test('a text that is too long is truncated and counted; the prefix comes first', async () => {
       const [long, cut] = ['a '.repeat(500), 'a '.repeat(62)];
       const both = await model.embed([long, cut]);
       expect(both.truncated).toBe(1);
@@ -94,7 +94,7 @@ for (const [on, open, count] of backends)
       expect(distance(prefixed.values, (await model.embed(['a b c'])).values)).toBeLessThan(1e-6);
     });
 
-    test('no texts, an empty one, lone surrogates, an endless word', async () => {
+    test('no texts, an empty text, lone surrogates, a very long word', async () => {
       expect((await model.embed([])).values).toEqual(new Float32Array(0));
       const odd = await model.embed(['', '\ud800', 'x'.repeat(1_000_000)]);
       expect(odd.values.every(Number.isFinite)).toBe(true);
@@ -102,7 +102,7 @@ for (const [on, open, count] of backends)
       expect(distance(row(odd, 0), row(odd, 1))).toBeLessThan(1e-6);
     });
 
-    test('an abort ends a call, and leaves the model as it was', async () => {
+    test('an abort ends a call; the model stays usable', async () => {
       const before = await model.embed(['a b']);
       await expect(model.embed(texts(8 * count), abortedAfter(1))).rejects.toMatchObject({ code: 'ABORTED' });
       await expect(model.embed(['a'], { signal: AbortSignal.abort() })).rejects.toMatchObject({
@@ -112,7 +112,7 @@ for (const [on, open, count] of backends)
     });
   });
 
-test('a cross-encoder orders texts by their logits, each as when it is alone', async () => {
+test('a cross-encoder orders texts by their logits, equal to the logits of single texts', async () => {
   using backend = await createReference();
   using model = await loadEmbedder(ranks, { backend });
   const some = texts(5);
@@ -140,7 +140,7 @@ test('a cross-encoder orders texts by their logits, each as when it is alone', a
   }
 });
 
-test('of a text of 20 MB only the beginning is looked at', async () => {
+test('only the beginning of a 20 MB text is read', async () => {
   using backend = await createReference();
   using model = await loadEmbedder(ranks, { backend });
   const huge = 'a b c d '.repeat(2_500_000);
@@ -167,7 +167,7 @@ test('of a text of 20 MB only the beginning is looked at', async () => {
   await expect(model.rerank(huge, ['a'])).rejects.toMatchObject({ code: 'PROMPT_TOO_LONG' });
 });
 
-test('what cannot be is refused, and nothing stays behind', async () => {
+test('invalid input is refused; everything is freed', async () => {
   const { backend, live } = countingBackend();
   const model = await loadEmbedder(embeds, { backend });
   await expect(model.rerank('a', ['b'])).rejects.toMatchObject({ code: 'NO_CLASSIFIER' });

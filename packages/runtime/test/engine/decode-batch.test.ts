@@ -5,7 +5,7 @@ import type { ForwardSteps } from '../../src/engine/forward-steps.js';
 import { longestChain } from '../../src/engine/longest-chain.js';
 import { greedy, tokenChoice } from '../../src/engine/token-choice.js';
 
-/** A sequence that counts its tokens. */
+/** A fake sequence that counts its tokens. */
 function sequenceOf(): KvSequence {
   const sequence = {
     length: 0,
@@ -19,7 +19,7 @@ function sequenceOf(): KvSequence {
   return sequence as Pick<KvSequence, 'length' | 'append' | 'truncate'> as KvSequence;
 }
 
-/** Asks for the tokens after `token`. */
+/** Requests the tokens after `token`. */
 const askFor = (batch: DecodeBatch, token: number, options: Partial<DecodeRequest> = {}) =>
   batch.next({
     sequence: sequenceOf(),
@@ -44,15 +44,15 @@ function withResolvers() {
 const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 /**
- * A device that takes a turn per step, and answers with each row's own token; in chains with the token plus the number of the
- * step. `duringStep` is called in every step.
+ * A fake device: one turn of the event loop per step. A step returns each row's own token; a chain, the token plus the
+ * step's number. Every step calls `duringStep`.
  */
 function fakeSteps(canChain = false) {
   const steps: number[][] = [];
   const chains: number[] = [];
   const device = {
     steps,
-    /** Steps of each chain. */
+    /** Number of steps of each chain. */
     chains,
     duringStep: (_step: number): void => {},
     canDraw: true,
@@ -84,7 +84,7 @@ function fakeSteps(canChain = false) {
   return device;
 }
 
-test('more than a step takes have equal turns', async () => {
+test('more rows than a step takes: equal turns', async () => {
   const device = fakeSteps();
   const batch = new DecodeBatch(device);
   const callers = Array.from({ length: 2 * mostDecodeRows + 5 }, (_, i) => i);
@@ -103,7 +103,7 @@ test('more than a step takes have equal turns', async () => {
   expect(Math.max(...device.steps.map((rows) => rows.length))).toBe(mostDecodeRows);
 });
 
-test('who asks in the same turn, however late in it, is in the step', async () => {
+test('all requests of one event-loop turn share a step', async () => {
   const device = fakeSteps();
   const batch = new DecodeBatch(device);
   const later = async (token: number, delays: number) => {
@@ -114,7 +114,7 @@ test('who asks in the same turn, however late in it, is in the step', async () =
   expect(device.steps).toEqual([[1, 2, 3]]);
 });
 
-test('who asks while a step runs is in the next', async () => {
+test('a request during a step is in the next step', async () => {
   const device = fakeSteps();
   const batch = new DecodeBatch(device);
   const first = ask(batch, 1);
@@ -127,7 +127,7 @@ test('who asks while a step runs is in the next', async () => {
 describe('chains', () => {
   const most = 2 * longestChain;
 
-  /** A batch whose steps of so many rows have been timed; they take so many milliseconds. */
+  /** A batch that has timed steps of `rows` rows at `milliseconds` each. */
   async function timed(rows: number, milliseconds = 0) {
     const device = fakeSteps(true);
     let now = 0;
@@ -136,12 +136,12 @@ describe('chains', () => {
       return now;
     });
     await Promise.all(Array.from({ length: rows }, (_, i) => askFor(batch, 100 * i, { most })));
-    expect(device.steps).toHaveLength(1); // of unknown cost: one step
+    expect(device.steps).toHaveLength(1); // unknown cost: one step
     device.steps.length = 0;
     return { device, batch };
   }
 
-  test('of all rows that are asked for together, as long as any wants', async () => {
+  test('hold all concurrent rows, and last as long as the longest request', async () => {
     const { device, batch } = await timed(3);
     const sequences = [sequenceOf(), sequenceOf(), sequenceOf()];
     const found = await Promise.all(
@@ -155,13 +155,13 @@ describe('chains', () => {
     expect(device.chains).toEqual([longestChain, 5]);
   });
 
-  test('no longer than JavaScript may sleep, at the speed of the last', async () => {
+  test('no longer than JavaScript may sleep, by the last step’s time', async () => {
     const { device, batch } = await timed(2, 20);
     await Promise.all([askFor(batch, 0, { most }), askFor(batch, 0, { most })]);
     expect(device.chains).toEqual([3]); // 60 of 64 ms
   });
 
-  test('end after the present step when another sequence wants a token', async () => {
+  test('end after the current step for another sequence’s request', async () => {
     const { device, batch } = await timed(2);
     let newcomer: Promise<unknown> | undefined;
     device.duringStep = (step) => {
@@ -174,7 +174,7 @@ describe('chains', () => {
     expect(device.steps).toEqual([[7]]);
   });
 
-  test('end after the present step when the device gets other work, and none begins until it is done', async () => {
+  test('end after the current step for other work of the device; no chain starts before it is done', async () => {
     const { device, batch } = await timed(2);
     const { promise: blocked, resolve: end } = withResolvers();
     let work: Promise<void> | undefined;
@@ -189,7 +189,7 @@ describe('chains', () => {
     expect((await both())[0]).toHaveLength(longestChain);
   });
 
-  test('end after the present step when one is aborted; the others go on', async () => {
+  test('end after the current step at an abort; the others go on', async () => {
     const { device, batch } = await timed(2);
     const abort = new AbortController();
     device.duringStep = (step) => {
@@ -206,7 +206,7 @@ describe('chains', () => {
     expect(device.chains).toEqual([2]);
   });
 
-  test('a chain that fails leaves all sequences as they were', async () => {
+  test('a failed chain leaves all sequences unchanged', async () => {
     const { device, batch } = await timed(2);
     device.duringStep = () => {
       throw new Error('the device is gone');
@@ -219,7 +219,7 @@ describe('chains', () => {
     expect(sequences.map(({ length }) => length)).toEqual([0, 0]);
   });
 
-  test('a row that JavaScript chooses for has single steps, and so have those beside it', async () => {
+  test('no chains if JavaScript samples for a row of the batch', async () => {
     const { device, batch } = await timed(2);
     const choice = { ...tokenChoice({ temperature: 1, presencePenalty: 1 }, 8), take: () => 3 };
     await Promise.all([askFor(batch, 1, { most, choice }), askFor(batch, 2, { most })]);
@@ -227,7 +227,7 @@ describe('chains', () => {
     expect(device.steps).toEqual([[1, 2]]);
   });
 
-  test('more than a step takes have single steps', async () => {
+  test('no chains for more rows than a step takes', async () => {
     const { device, batch } = await timed(mostDecodeRows);
     await Promise.all(
       Array.from({ length: mostDecodeRows + 1 }, (_, i) => askFor(batch, i, { most: i < 16 ? most : 1 })),

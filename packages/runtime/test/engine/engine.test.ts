@@ -29,7 +29,7 @@ const caches: Readonly<Record<string, () => KvCache>> = {
   paged: () => backend.pagedKv!.createCache({ ...shape, blockSize: 4, blocks: 2 * Math.ceil(context / 4) }),
 };
 
-/** An engine with a sequence that holds the prompt, and the token after it. */
+/** An engine, a sequence with the prompt, and the next token. */
 async function prefilled(cache: KvCache, capture = true) {
   const engine = new Engine({ model, cache, capture, prefillChunk: 64 });
   const sequence = cache.sequence();
@@ -37,7 +37,7 @@ async function prefilled(cache: KvCache, capture = true) {
   return { engine, sequence, first, [Symbol.dispose]: () => cache.dispose() };
 }
 
-/** Steps take no time, so that chains are as long as can be. */
+/** A stopped clock: steps take no time, so chains have full length. */
 function stoppedClock() {
   const { now } = performance;
   performance.now = () => 0;
@@ -65,7 +65,7 @@ const chain = (engine: Engine, sequence: KvSequence, token: number, most: number
     ...options,
   });
 
-/** Tokens after `token`, decoded one by one. */
+/** Tokens after `token`, one step each. */
 async function oneByOne(
   engine: Engine,
   sequence: KvSequence,
@@ -79,11 +79,11 @@ async function oneByOne(
   return tokens.slice(1);
 }
 
-/** Draws among many tokens; the same ones each time. */
+/** Options for random draws with a fixed seed. */
 const drawing = () =>
   tokenChoice({ temperature: 1.5, topK: 0, topP: 0.95, minP: 0, seed: 3 }, model.config.vocabulary);
 
-/** What the sampler draws from logits, step by step. */
+/** The sampler's draws from the logits, step by step. */
 async function expectedDraws(count: number): Promise<number[]> {
   using alone = await prefilled(caches.contiguous!(), false);
   return await oneByOne(alone.engine, alone.sequence, alone.first, count, drawing());
@@ -95,7 +95,7 @@ async function expected(count: number): Promise<number[]> {
 }
 
 describe.each(Object.entries(caches))('in a %s cache', (_name, cacheOf) => {
-  test('chains give the tokens of single steps', async () => {
+  test('chains equal single steps', async () => {
     using _clock = stoppedClock();
     using it = await prefilled(cacheOf());
     const { engine, sequence, first } = it;
@@ -108,10 +108,10 @@ describe.each(Object.entries(caches))('in a %s cache', (_name, cacheOf) => {
       expect(sequence.length).toBe(prompt.length + tokens.length);
     }
     expect(tokens).toEqual(await expected(40));
-    expect(lengths.slice(1)).toEqual([longestChain, longestChain, 40 - 1 - 2 * longestChain]); // after one that was timed
+    expect(lengths.slice(1)).toEqual([longestChain, longestChain, 40 - 1 - 2 * longestChain]); // after one timed step
   });
 
-  test('a stop ends a chain, and the sequence goes on from there', async () => {
+  test('a stop ends a chain; the sequence continues from there', async () => {
     using it = await prefilled(cacheOf());
     const { engine, sequence, first } = it;
     const want = await expected(12);
@@ -127,7 +127,7 @@ describe.each(Object.entries(caches))('in a %s cache', (_name, cacheOf) => {
     expect([...found, ...rest]).toEqual(want);
   });
 
-  test('chains of any length draw what the sampler draws', async () => {
+  test('chains of any length draw the sampler’s tokens', async () => {
     using it = await prefilled(cacheOf());
     const { engine, sequence, first } = it;
     const choice = drawing();
@@ -139,7 +139,7 @@ describe.each(Object.entries(caches))('in a %s cache', (_name, cacheOf) => {
     expect(sequence.length).toBe(prompt.length + tokens.length);
   });
 
-  test('chains and single steps use up one stream of random numbers, stops or not', async () => {
+  test('chains and single steps share one random stream, with and without stops', async () => {
     using it = await prefilled(cacheOf());
     const { engine, sequence, first } = it;
     const choice = drawing();
@@ -154,7 +154,7 @@ describe.each(Object.entries(caches))('in a %s cache', (_name, cacheOf) => {
     expect(tokens).toEqual(want);
   });
 
-  test.each([true, false])('several rows give what follows each (graph: %s)', async (graph) => {
+  test.each([true, false])('several rows: the next token of each (graph: %s)', async (graph) => {
     using it = await prefilled(cacheOf(), graph);
     const { engine, sequence, first } = it;
     const want = await expected(6);
@@ -170,7 +170,7 @@ describe.each(Object.entries(caches))('in a %s cache', (_name, cacheOf) => {
   });
 });
 
-test('an abort, and an error in taking, leave the sequence as it was', async () => {
+test('an abort or an error in the callback leaves the sequence unchanged', async () => {
   using it = await prefilled(caches.paged!());
   const { engine, sequence, first } = it;
   const aborted = AbortSignal.abort();
@@ -192,7 +192,7 @@ test('without a graph, a chain is a single step', async () => {
   expect(await chain(engine, sequence, first, 8)).toEqual(await expected(1));
 });
 
-test('two sequences by turns', async () => {
+test('two sequences in turn', async () => {
   const cache = caches.contiguous!();
   using it = await prefilled(cache);
   const { engine, first } = it;
@@ -210,7 +210,7 @@ test('two sequences by turns', async () => {
   expect(b).toEqual(await oneByOne(engine, other, otherFirst, 8));
 });
 
-/** The rows of every chain. */
+/** Records the rows of every chain. */
 function watchedChains() {
   const { chain } = ForwardSteps.prototype;
   const rows: number[] = [];
@@ -230,14 +230,14 @@ test.each([
     'paged',
     () => backend.pagedKv!.createCache({ ...shape, blockSize: 4, blocks: 3 * Math.ceil(context / 4) }),
   ],
-])('chains of several rows, greedy and drawn, in a %s cache: each as alone', async (_, cacheOf) => {
+])('chains of several rows, greedy and drawn, in a %s cache: equal to single rows', async (_, cacheOf) => {
   using _clock = stoppedClock();
   using chains = watchedChains();
   const cache = cacheOf();
   using it = await prefilled(cache);
   const { engine } = it;
   const prompts = [prompt, [1, 40, 3], [1, 9, 17, 25, 33, 2, 8]];
-  /** Tokens after each prompt; a stop, which others may find too, cuts chains short here and there. */
+  /** Tokens after each prompt. A stop of one row also cuts the chains of the others. */
   const texts = async (together: boolean) => {
     const sequences = prompts.map(() => cache.sequence());
     const firsts = await inTurn(
@@ -271,7 +271,7 @@ async function inTurn<T>(calls: readonly (() => Promise<T>)[]): Promise<T[]> {
   return results;
 }
 
-test('greedy, drawn and penalised rows of one step', async () => {
+test('greedy, drawn and penalised rows in one step', async () => {
   const cache = contiguousKvCache(backend, { ...shape, sequences: 4 });
   using it = await prefilled(cache);
   const { engine, first } = it;
@@ -292,7 +292,7 @@ test('greedy, drawn and penalised rows of one step', async () => {
   expect(await rows([penalised()])).toEqual([c]);
 });
 
-test('logits that nothing can be drawn from are an error, and leave the sequence as it was', async () => {
+test('logits without a possible token: an error; the sequence is unchanged', async () => {
   const broken = Object.create(model, {
     logits: { value: (x: Tensor) => backend.scale(model.logits(x), Number.NaN) },
   }) as LanguageModel;
@@ -306,14 +306,14 @@ test('logits that nothing can be drawn from are an error, and leave the sequence
   expect(sequence.length).toBe(0);
 });
 
-describe('a model of two parts', () => {
+describe('a model with two parts', () => {
   let other: Backend;
   beforeAll(async () => {
     other = await createBackend();
   });
   afterAll(() => other.dispose());
 
-  /** The last layer, and the logits, on another backend. */
+  /** A model with its last layer and logits on another backend. */
   async function split(capture: boolean, last: Backend) {
     const places = [
       { backend, from: 0, to: layers - 1 },
@@ -339,8 +339,8 @@ describe('a model of two parts', () => {
   test.each([
     ['captured', true, (it: Backend) => it],
     ['recorded', false, (it: Backend) => it],
-    ['captured where a backend can', true, withoutGraph],
-  ])('gives the tokens and logits of one part, %s', async (_, capture, backendOf) => {
+    ['captured on backends with graphs', true, withoutGraph],
+  ])('equals the model with one part, %s', async (_, capture, backendOf) => {
     using whole = await prefilled(caches.contiguous!());
     using it = await split(capture, backendOf(other));
     const { engine, sequence } = it;
@@ -361,7 +361,7 @@ describe('a model of two parts', () => {
     expect(await engine.logits(sequence, prompt)).toEqual(await whole.engine.logits(whole.sequence, prompt));
   });
 
-  test('an abort in the middle of a prompt leaves the chunks before it', async () => {
+  test('an abort during a prompt keeps the completed chunks', async () => {
     using it = await split(true, other);
     const { engine, sequence } = it;
     const abort = new AbortController();

@@ -1,6 +1,6 @@
 import { inFlight } from '../../src/engine/in-flight.js';
 
-/** Tasks that are under way until they are ended one by one. */
+/** Tasks that run until the test ends each. */
 function tasksOf(count: number) {
   const begun: number[] = [];
   const ends: { resolve(): void; reject(error: Error): void }[] = [];
@@ -52,7 +52,7 @@ test.each([
   expect(results).toEqual([0, 1, 2]);
 });
 
-test('results come in order, whichever task ends first', async () => {
+test('results come in order, whatever order the tasks end in', async () => {
   const { ends, tasks } = tasksOf(3);
   const results: number[] = [];
   const all = collect(3, tasks, results);
@@ -65,7 +65,7 @@ test('results come in order, whichever task ends first', async () => {
   expect(results).toEqual([0, 1, 2]);
 });
 
-test('after a failure no task begins, and none is under way when it is told', async () => {
+test('after a failure no task starts; the error comes after all running tasks end', async () => {
   const { begun, ends, tasks } = tasksOf(4);
   const results: number[] = [];
   let told = false;
@@ -83,7 +83,7 @@ test('after a failure no task begins, and none is under way when it is told', as
   expect(results).toEqual([]);
 });
 
-test('a reader that stops waits for what is under way', async () => {
+test('a reader that stops waits for running tasks', async () => {
   const { begun, ends, tasks } = tasksOf(3);
   let stopped = false;
   const reading = (async () => {

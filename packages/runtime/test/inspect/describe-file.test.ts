@@ -17,14 +17,14 @@ const newFolder = (name: string) => {
   return join(root, name);
 };
 
-test('a GGUF file, and the folder that holds it alone', async () => {
+test('a GGUF file, and a folder with only this file', async () => {
   const path = await writeTinyModel();
   const file = await describeFile(path);
   expect(file).toMatchObject({ path, kind: 'gguf', metadata: { 'general.architecture': 'llama' } });
   expect(await describeFile(dirname(path))).toEqual(file);
 });
 
-test('of a model that Quern runs, what it asks of a machine; of another file, nothing', async () => {
+test('needs of a model that Quern runs; none for other files', async () => {
   const path = await writeTinyModel();
   const { model, byteLength, tensors } = await describeFile(path);
   const elements = tensors.reduce((sum, { shape }) => sum + shape.reduce((n, d) => n * d, 1), 0);
@@ -35,7 +35,7 @@ test('of a model that Quern runs, what it asks of a machine; of another file, no
   expect(await describeFile(unknown)).not.toHaveProperty('model');
 });
 
-test('a file of whisper.cpp and a GGUF of the same', async () => {
+test('a whisper.cpp file, and the same model as GGUF', async () => {
   const [gguf, ggml] = [join(root, 'whisper.gguf'), join(root, 'ggml-whisper.bin')];
   await makeSyntheticSpeechModel(gguf, { shape: 'whisper-test', format: 'f32' });
   await writeGgml(ggml, gguf);
@@ -59,7 +59,7 @@ test('a file of whisper.cpp and a GGUF of the same', async () => {
   expect(bytesPerToken).toBe(sum(decoder) - sum(unread));
 });
 
-test.each(Object.keys(encoderKinds))('a folder of an encoder: %s', async (kind) => {
+test.each(Object.keys(encoderKinds))('an encoder folder: %s', async (kind) => {
   const folder = newFolder(`encoder-${kind}`);
   writeEncoderFolder(folder, kind);
   const { tensors, model } = await describeFile(folder);
@@ -86,7 +86,7 @@ testShared.each([
   expect(await modelKind(folder)).toBe(kind);
 });
 
-testShared('a file of whisper.cpp without tensors is of speech, but no model', async () => {
+testShared('a whisper.cpp file without tensors: kind speech, no model', async () => {
   const path = join(sharedData, 'whisper', 'for-tests-ggml-tiny.en.bin');
   const file = await describeFile(path);
   expect(file).toMatchObject({ kind: 'ggml', tensors: [], metadata: { n_vocab: 51_864 } });
@@ -94,7 +94,7 @@ testShared('a file of whisper.cpp without tensors is of speech, but no model', a
   expect(await modelKind(path)).toBe('speech');
 });
 
-test('a broken file of whisper.cpp, and a file of no model', async () => {
+test('a broken whisper.cpp file, and a file without a model', async () => {
   const [broken, other] = [join(root, 'broken.bin'), join(root, 'other.bin')];
   writeFileSync(broken, 'lmgg and no more');
   writeFileSync(other, 'something else');
@@ -108,13 +108,13 @@ test('a broken file of whisper.cpp, and a file of no model', async () => {
   });
 });
 
-test('a GGUF file beside a shard without config.json is what loading takes', async () => {
+test('a GGUF file beside a shard without config.json: loading takes the GGUF file', async () => {
   const path = await writeTinyModel();
   writeFileSync(join(dirname(path), 'adapter.safetensors'), '');
   expect(await describeFile(dirname(path))).toMatchObject({ path });
 });
 
-test('a folder with none or with several', async () => {
+test('a folder with no model, or with several', async () => {
   const path = await writeTinyModel();
   copyFileSync(path, join(dirname(path), 'other.gguf'));
   await expect(describeFile(dirname(path))).rejects.toMatchObject({ code: 'AMBIGUOUS_MODEL' });
@@ -124,7 +124,7 @@ test('a folder with none or with several', async () => {
 
 const mayReadAll = process.platform === 'win32' || process.getuid?.() === 0;
 
-(mayReadAll ? test.skip : test)('a file that may not be read', async () => {
+(mayReadAll ? test.skip : test)('a file without read permission', async () => {
   const path = await writeTinyModel();
   chmodSync(path, 0);
   await expect(describeFile(path)).rejects.toMatchObject({

@@ -16,7 +16,7 @@ const { variables, cases }: { variables: Record<string, unknown>; cases: readonl
 );
 const now = new Date(2025, 7, 3, 14, 5, 9);
 
-/** What our engine makes of a template; undefined where it fails as a template may. */
+/** Our engine's output; undefined for an error that a template may cause. */
 function render(template: string): string | undefined {
   const given = (converter: Converter) =>
     new Map(Object.entries(variables).map(([name, value]) => [name, converter.convert(value, true)]));
@@ -35,7 +35,7 @@ test.each(cases)('as jinja2: $template', ({ template, expected }) => {
 const python = spawnSync('python3', ['-c', 'import jinja2']);
 if (python.status !== 0) console.warn('cases.json is not held against jinja2: python3 has no jinja2 here');
 
-(python.status === 0 ? test : test.skip)('cases.json is what jinja2 makes of it', () => {
+(python.status === 0 ? test : test.skip)('cases.json equals jinja2’s output', () => {
   const { status, stderr } = spawnSync('python3', [file('oracle.py'), '--check'], { encoding: 'utf8' });
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
 });

@@ -17,12 +17,12 @@ test.each([
   ['a long range', '{% for i in range(100000000) %}{% endfor %}', 'elements'],
   ['a range as a list', '{{ range(1000000000000)|list|length }}', 'elements'],
   [
-    'loops within loops',
+    'nested loops',
     `${'{% for i in range(1000) %}'.repeat(4)}${'{% endfor %}'.repeat(4)}`,
     '(steps|elements)',
   ],
   [
-    'loops that make nothing',
+    'loops without output',
     `{% set r = range(1000)|list %}${'{% for i in r %}'.repeat(4)}${'{% endfor %}'.repeat(4)}`,
     'steps',
   ],
@@ -56,7 +56,7 @@ test.each([
   ],
   ['join', "{{ range(4000000)|join('x' * 100) }}", '(characters of strings|steps)'],
   ['replace', "{{ ('x' * 1000000)|replace('x', 'y' * 1000000) }}", 'characters of strings'],
-  ['replace of nothing', "{{ ('x' * 1000000).replace('', 'y' * 1000000) }}", 'characters of strings'],
+  ['replace of an empty string', "{{ ('x' * 1000000).replace('', 'y' * 1000000) }}", 'characters of strings'],
   ['a wide column', "{{ 'x'.center(1000000000000) }}", 'characters of strings'],
   ['a wide field', "{{ '%1000000000d' % 1 }}", 'characters of strings'],
   ['a wide format', "{{ '{:>1000000000}'.format('x') }}", 'characters of strings'],
@@ -77,7 +77,7 @@ test.each([
     'steps',
   ],
   [
-    'values in values',
+    'nested values',
     '{% set ns = namespace(l=[]) %}{% for i in range(5000) %}{% set ns.l = [ns.l] %}{% endfor %}{{ ns.l }}',
     'levels',
   ],
@@ -87,11 +87,11 @@ test.each([
     'characters of strings',
   ],
   [
-    'strings read again and again',
+    'strings read many times',
     "{% set s = 'x' * 10000000 %}{% for i in range(10000) %}{% if 'y' in s %}{% endif %}{% endfor %}",
     'steps',
   ],
-])('%s: stopped with the bound it reached', (_, source, bound) => {
+])('%s: stopped; the error names the bound', (_, source, bound) => {
   expect(() => render(source)).toThrow(stopped(bound));
 });
 
@@ -115,11 +115,11 @@ test('a tuple of tuples as a key', () => {
   expect(() => render(source)).toThrow(expect.objectContaining({ code: 'RENDER_FAILED' }));
 });
 
-test('a number that is nearly one is looked through once', () => {
+test('an almost-number is scanned once', () => {
   expect(render("{{ ('1' * 1000000 ~ 'x')|float(7) }}")).toBe('7');
 });
 
-test('messages that hold themselves, and messages nested without end', () => {
+test('cyclic messages, and deeply nested messages', () => {
   const self: Record<string, unknown> = {};
   self.self = self;
   const deep = JSON.parse(`${'['.repeat(5000)}${']'.repeat(5000)}`) as unknown;
@@ -132,7 +132,7 @@ test('messages that hold themselves, and messages nested without end', () => {
     );
 });
 
-test('a template without a regular expression that backtracks: white space and brackets by the megabyte', () => {
+test('no backtracking: megabytes of white space and brackets in a template', () => {
   const spaces = ' '.repeat(1_000_000);
   for (const source of [
     `{{- 1 }}${spaces}{{- 2 }}`,
@@ -161,7 +161,7 @@ for (const name of ['Qwen-Qwen3-0.6B', 'Qwen-Qwen2.5-7B-Instruct', 'meta-llama-L
     expect(template.render(long).length).toBeGreaterThan(long.length * 300);
   });
 
-test('a string that grows by every message, and a list', () => {
+test('a string and a list that grow with every message', () => {
   const source =
     "{% set ns = namespace(s='', l=[]) %}{% for m in messages %}{% set ns.s = ns.s ~ m.role ~ m.content|trim %}{% set ns.l = ns.l + [m.role] %}{% endfor %}{{ ns.s }}{{ ns.l|length }}";
   expect(ChatTemplate.from(source).render(long.slice(0, 3000))).toMatch(/3000$/);

@@ -1,7 +1,7 @@
-"""Writes into cases.json what jinja2 makes of each template, set up as transformers sets it up for chat templates.
+"""Writes jinja2's output for each template into cases.json, with transformers' set-up for chat templates.
 
-    python3 oracle.py          writes the file anew; needs jinja2
-    python3 oracle.py --check  fails where the file says otherwise
+    python3 oracle.py          rewrites the file; needs jinja2
+    python3 oracle.py --check  fails if the file is stale
 """
 
 import json

@@ -13,7 +13,7 @@ const sampled: GenerateOptions = { temperature: 1.5, ignoreEos: true };
 
 const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-/** The reference backend: how many rows each decode step had, and a place to act while one runs. */
+/** The reference backend; records the rows of each decode step, and calls back during a step. */
 function watchedBackend() {
   const driver = referenceDriver();
   const steps: number[] = [];
@@ -24,7 +24,7 @@ function watchedBackend() {
     kernels: {
       ...driver.kernels,
       async gatherRows(operands, attributes, outputs) {
-        await nextTurn(); // as a device takes time
+        await nextTurn(); // like a real device
         const [rows, taken] = [operands.x!.shape[0]!, operands.rows!.shape[0]!];
         if (rows === taken) {
           steps.push(rows);
@@ -48,7 +48,7 @@ function watchedBackend() {
 
 const words = ['the', 'a', 'cat', 'dog', 'cold', 'end', 'of', 'it'];
 
-/** Calls of different prompts and lengths. */
+/** Calls with different prompts and lengths. */
 const calls = (count: number, options: (i: number) => GenerateOptions) =>
   Array.from({ length: count }, (_, i) => ({
     prompt: words.slice(0, 1 + (i % words.length)).join(' '),
@@ -74,7 +74,7 @@ beforeAll(async () => {
   path = await writeTinyModel();
 });
 
-describe('sequences decode together, each as it would alone', () => {
+describe('sequences decode together, equal to single sequences', () => {
   const mixed = (i: number) => (i % 2 ? greedy : { ...sampled, seed: i });
   const kinds: readonly (readonly [string, LoadOptions, (i: number) => GenerateOptions])[] = [
     ['greedy', {}, () => greedy],
@@ -93,13 +93,13 @@ describe('sequences decode together, each as it would alone', () => {
     watch.steps.length = 0;
     expect(await together(model, all)).toEqual(alone);
     expect(watch.steps).toContain(6);
-    // 10 for the longest, and one or two before all six prompts were done; one by one it is 49
+    // The longest text needs 10 steps, plus 1 or 2 before all six prompts are done. One text after another: 49.
     expect(watch.steps.length).toBeLessThan(15);
     using fresh = await loadModel(path, { backend, sequences: 20, ...load });
     expect(model.freeBlocks).toBe(fresh.freeBlocks);
   });
 
-  test('more than a step takes', async () => {
+  test('more sequences than a step takes', async () => {
     const { backend, watch } = watchedBackend();
     using _backend = backend;
     using model = await loadModel(path, { backend, sequences: 20 });
@@ -120,7 +120,7 @@ describe('sequences decode together, each as it would alone', () => {
     expect(model.freeBlocks).toBe(free);
   });
 
-  test('one alone waits for nobody: a step per token', async () => {
+  test('one sequence alone: one step per token', async () => {
     const { backend, watch } = watchedBackend();
     using _backend = backend;
     using model = await loadModel(path, { backend });
@@ -129,8 +129,8 @@ describe('sequences decode together, each as it would alone', () => {
   });
 });
 
-describe('what happens to one of a batch', () => {
-  test('an abort in the middle of a step ends one and leaves the others as they were', async () => {
+describe('failures within a batch', () => {
+  test('an abort during a step ends one sequence; the others are unchanged', async () => {
     const { backend, watch } = watchedBackend();
     using _backend = backend;
     using model = await loadModel(path, { backend, sequences: 4 });
@@ -151,7 +151,7 @@ describe('what happens to one of a batch', () => {
     expect(model.freeBlocks).toBe(4);
   });
 
-  test('an abort of one that waits for a step costs it no row', async () => {
+  test('an abort before a step: the step has no row for it', async () => {
     const { backend, watch } = watchedBackend();
     using _backend = backend;
     using model = await loadModel(path, { backend, sequences: 2 });
@@ -169,7 +169,7 @@ describe('what happens to one of a batch', () => {
     await readers[0]!.reader.return?.();
   });
 
-  test('logits that one cannot draw from are its own affair', async () => {
+  test('one sequence’s bad logits fail only that sequence', async () => {
     const { backend } = watchedBackend();
     using _backend = backend;
     using model = await loadModel(path, { backend, sequences: 3 });
@@ -183,7 +183,7 @@ describe('what happens to one of a batch', () => {
     expect(model.freeBlocks).toBe(3);
   });
 
-  test('a step that fails rejects all of it, and the model goes on', async () => {
+  test('a failed step rejects all its sequences; the model stays usable', async () => {
     const { backend, watch } = watchedBackend();
     using _backend = backend;
     using model = await loadModel(path, { backend, sequences: 3 });
@@ -199,7 +199,7 @@ describe('what happens to one of a batch', () => {
     expect(await together(model, all)).toEqual(alone);
   });
 
-  test('disposing in the middle of a step ends all', async () => {
+  test('disposing during a step ends all sequences', async () => {
     const { backend, watch } = watchedBackend();
     using _backend = backend;
     const model = await loadModel(path, { backend, sequences: 4 });
@@ -212,18 +212,18 @@ describe('what happens to one of a batch', () => {
   });
 });
 
-test('captured steps are kept up to a limit, and all end with the model', async () => {
+test('captured steps are kept up to a limit; disposing the model frees all', async () => {
   const { backend, watch } = watchedBackend();
   using _backend = backend;
   const model = await loadModel(path, { backend, sequences: 12 });
-  // the last two end together: alone, one would also chain, by a captured step of another kind
+  // The last two sequences end together: one left alone would also chain, by another kind of captured step.
   const windingDown = (options: GenerateOptions) =>
     calls(12, (i) => ({ ...options, maxTokens: 3 + 2 * Math.min(i, 10) }));
   await together(model, windingDown(greedy));
   await together(model, windingDown({ ...sampled, seed: 1 }));
   const kept = watch.graphs.filter(({ disposed }) => !disposed);
   expect(kept.length).toBeGreaterThan(8);
-  expect(kept.length).toBeLessThan(watch.graphs.length); // they have 78 rows of each kind, of 136 that are kept
+  expect(kept.length).toBeLessThan(watch.graphs.length); // 78 rows of each kind; at most 136 are kept
   model.dispose();
   expect(watch.graphs.filter(({ disposed }) => !disposed)).toEqual([]);
 });
@@ -232,7 +232,7 @@ const describeCpu = hasCpu ? describe : describe.skip;
 
 describeCpu.each(cpuLevels)('the demo model on backend-cpu with %s', (isa) => {
   test.each([4, 8])(
-    '%d greedy texts together are those alone',
+    '%d greedy texts together equal single texts',
     async (count) => {
       const { createBackend } = await import('@quern/backend-cpu');
       using backend = await createBackend({ isa });
@@ -246,7 +246,7 @@ describeCpu.each(cpuLevels)('the demo model on backend-cpu with %s', (isa) => {
       const before = backend.kernelRuns();
       expect(await together(model, all)).toEqual(alone);
       const steps = backend.kernelRuns().embed! - before.embed!;
-      expect(steps).toBeLessThan(count * 2 + 60); // one by one it is more than 40 for each
+      expect(steps).toBeLessThan(count * 2 + 60); // one after another: more than 40 steps per text
     },
     30_000,
   );

@@ -1,4 +1,4 @@
-// Numbers that are none: whatever a model is asked for, it says so.
+// NaN and Infinity in weights: every function reports them.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -74,7 +74,7 @@ describe.each(openers)('on %s', (on, open) => {
     });
   });
 
-  test('one column of the output: logits name its token', async () => {
+  test('one output column: the error names its token', async () => {
     const path = await broken(await writeTinyModel(), 'output.weight', Number.NaN);
     using model = await loadModel(path, { backend });
     await expect(model.logits([1, 5])).rejects.toThrow(
@@ -82,7 +82,7 @@ describe.each(openers)('on %s', (on, open) => {
     );
   });
 
-  test('an embedding names its text', async () => {
+  test('embed: the error names the text', async () => {
     const path = join(folder, `${on} embeds.gguf`);
     await makeSyntheticEncoder(path, { shape: 'tiny', format: 'f32' });
     using model = await loadEmbedder(await broken(path, 'blk.0.attn_output_norm.bias', Number.NaN), {
@@ -95,7 +95,7 @@ describe.each(openers)('on %s', (on, open) => {
     await expect(plain.embed(['a'])).rejects.toMatchObject({ code: 'BAD_EMBEDDING' });
   });
 
-  test('a ranking names its text', async () => {
+  test('rank: the error names the text', async () => {
     const path = join(folder, `${on} ranks.gguf`);
     await makeSyntheticEncoder(path, { shape: 'tiny', format: 'f32', ranks: true });
     using model = await loadEmbedder(await broken(path, 'cls.output.bias', Number.POSITIVE_INFINITY), {

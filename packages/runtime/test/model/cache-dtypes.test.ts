@@ -12,7 +12,7 @@ beforeAll(async () => {
 
 const prompt = Array.from({ length: 40 }, (_, i) => 3 + ((i * 7) % 50));
 
-/** The logits after a prompt in chunks, so that most keys come from the cache; [tokens, vocabulary]. */
+/** The logits after a prompt in chunks, so that most keys come from the cache; [tokens][vocabulary]. */
 async function logits(backend: Backend, cacheDtype: KvDtype): Promise<Float32Array[]> {
   using model = await loadModel(path, { backend, cacheDtype, prefillChunk: 7 });
   return await model.logits(prompt);
@@ -29,40 +29,34 @@ function distance(a: readonly Float32Array[], b: readonly Float32Array[]): numbe
   return Math.sqrt(difference / size);
 }
 
-/** Roundings of keys and values of 2 layers: 2⁻¹², 2⁻⁹ and 1/254 of the head's largest in each. */
+/** Error bounds for 2 layers. Rounding error of keys and values: 2⁻¹², 2⁻⁹, and 1/254 of the head's largest value. */
 const bounds = [
   ['f16', 1e-3],
   ['bf16', 8e-3],
   ['int8', 2e-2],
 ] as const;
 
-test.each(bounds)(
-  'logits with a cache of %s are near those with f32, on backend-reference',
-  async (dtype, bound) => {
-    using backend = await createReference();
-    const error = distance(await logits(backend, dtype), await logits(backend, 'f32'));
-    expect(error).toBeGreaterThan(0);
-    expect(error).toBeLessThan(bound);
-  },
-);
+test.each(bounds)('%s cache: logits near f32’s, on backend-reference', async (dtype, bound) => {
+  using backend = await createReference();
+  const error = distance(await logits(backend, dtype), await logits(backend, 'f32'));
+  expect(error).toBeGreaterThan(0);
+  expect(error).toBeLessThan(bound);
+});
 
 const describeCpu = hasCpu ? describe : describe.skip;
 
 describeCpu.each(cpuLevels)('on backend-cpu with %s', (isa) => {
-  test.each(bounds)(
-    'logits with a cache of %s are near those with f32 and those of backend-reference',
-    async (dtype, bound) => {
-      const { createBackend } = await import('@quern/backend-cpu');
-      using backend = await createBackend({ isa, threads: 2 });
-      using reference = await createReference();
-      const got = await logits(backend, dtype);
-      expect(distance(got, await logits(backend, 'f32'))).toBeLessThan(bound);
-      expect(distance(got, await logits(reference, dtype))).toBeLessThan(bound);
-    },
-  );
+  test.each(bounds)('%s cache: logits near f32’s and backend-reference’s', async (dtype, bound) => {
+    const { createBackend } = await import('@quern/backend-cpu');
+    using backend = await createBackend({ isa, threads: 2 });
+    using reference = await createReference();
+    const got = await logits(backend, dtype);
+    expect(distance(got, await logits(backend, 'f32'))).toBeLessThan(bound);
+    expect(distance(got, await logits(reference, dtype))).toBeLessThan(bound);
+  });
 });
 
-test('the planned bytes are the bytes that the cache takes', async () => {
+test('the planned bytes equal the cache’s bytes', async () => {
   const { backend, live } = countingBackend();
   using model = await loadModel(path, { backend, cacheDtype: 'int8', context: 64 });
   expect(model.plan).toMatchObject({ cacheDtype: 'int8' });
@@ -71,7 +65,7 @@ test('the planned bytes are the bytes that the cache takes', async () => {
   backend.dispose();
 });
 
-test('a backend without such caches refuses them before it loads anything', async () => {
+test('an unsupported cache dtype is refused before loading', async () => {
   const driver = referenceDriver();
   const { kvQuant: _, ...capabilities } = driver.capabilities!;
   const loadWeight = () => Promise.reject(new Error('a weight was loaded'));

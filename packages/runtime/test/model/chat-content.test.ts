@@ -21,13 +21,13 @@ const promptTokens = async (content: string, options: ChatOptions = {}) =>
 
 const spelling = '<|end|>';
 
-test('a message that spells a control token is as many tokens as its text', async () => {
+test('a control token’s spelling in a message is tokenised as text', async () => {
   const asText = model.tokenize(spelling, { addBos: false }).length;
   expect(asText).toBeGreaterThan(1);
   expect(await promptTokens(spelling)).toBe((await promptTokens('')) + asText);
 });
 
-test('specialContent makes it one token, in sessions as well', async () => {
+test('specialContent makes it one token, also in sessions', async () => {
   const empty = await promptTokens('');
   expect(await promptTokens(spelling, { specialContent: true })).toBe(empty + 1);
   using session = model.session();
@@ -40,7 +40,7 @@ test('specialContent makes it one token, in sessions as well', async () => {
   expect(await counts[1]).toBe(1);
 });
 
-test('generate takes a text as it is typed, unless special allows control tokens', async () => {
+test('generate treats a prompt as text, unless special allows control tokens', async () => {
   const count = async (special?: boolean) =>
     (
       await model.generate(`fox${spelling}`, { maxTokens: 0, ...(special !== undefined && { special }) })

@@ -1,5 +1,5 @@
-// Gemma 3 and Phi through all of the runtime: a folder, quantised to GGUF, planned, loaded, decoded. The greedy tokens must be those of
-// the equations in plain numbers.
+// Gemma 3 and Phi through the whole runtime: folder, GGUF quantisation, planning, loading, decoding. The greedy tokens
+// must equal the equations' in plain numbers.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createBackend as createReference } from '@quern/backend-reference';
@@ -27,7 +27,7 @@ const tokenizer = {
   },
 };
 
-/** With a row for each token. */
+/** Embedding and output with a row per token. */
 const withTokens = (parameters: Parameters, width: number): Parameters =>
   new Map([...parameters, ...randomParameters({ 'model.embed_tokens.weight': [V, width] }, 0.3)]);
 

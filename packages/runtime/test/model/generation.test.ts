@@ -33,7 +33,7 @@ async function read(generation: AsyncIterable<{ text: string; tokens: readonly n
 }
 
 describe('reading a generation', () => {
-  test('pieces make the result', async () => {
+  test('the pieces join to the result', async () => {
     const generation = model.generate('the cat', { ...greedy, maxTokens: 20 });
     const streamed = await read(generation);
     const result = await generation.result;
@@ -45,27 +45,27 @@ describe('reading a generation', () => {
     expect(result.prefillTokensPerSecond).toBeGreaterThan(0);
   });
 
-  test('the result alone is computed to its end', async () => {
+  test('the result alone runs to the end', async () => {
     const alone = await model.generate('the cat', { ...greedy, maxTokens: 20 }).result;
     expect(alone.tokens).toEqual(
       (await read(model.generate('the cat', { ...greedy, maxTokens: 20 }))).tokens,
     );
   });
 
-  test('a result taken before the loop leaves the pieces to the loop', async () => {
+  test('the result may be taken before the loop', async () => {
     const generation = model.generate('the cat', { ...greedy, maxTokens: 5 });
     const { result } = generation;
     const { text } = await read(generation);
     expect((await result).text).toBe(text);
   });
 
-  test('it can be read once', async () => {
+  test('a generation can be read once', async () => {
     const generation = model.generate('the cat', { ...greedy, maxTokens: 2 });
     await read(generation);
     await expect(read(generation)).rejects.toMatchObject({ code: 'CONSUMED' });
   });
 
-  test('nothing runs before it is read, nor ahead of the reader', async () => {
+  test('nothing runs before reading, nor ahead of the reader', async () => {
     const before = backend.kernelRuns().embed ?? 0;
     const reader = model.generate('the cat', { ...greedy, maxTokens: 50 })[Symbol.asyncIterator]();
     await new Promise((resolve) => setTimeout(resolve, 10));
@@ -94,7 +94,7 @@ describe('reading a generation', () => {
     expect(await generation.result).toMatchObject({ reason: 'abort', tokens: [] });
   });
 
-  test('an error rejects the loop and the result, and needs only one of them handled', async () => {
+  test('an error rejects loop and result; handling one is enough', async () => {
     const unhandled: unknown[] = [];
     const note = (error: unknown) => unhandled.push(error);
     process.on('unhandledRejection', note);
@@ -121,7 +121,7 @@ describe('how a generation ends', () => {
     expect(result).toMatchObject({ reason: 'length', tokens: [], text: '' });
   });
 
-  test('an end token, which is not part of the text', async () => {
+  test('an end token; the text excludes it', async () => {
     const result = await model.generate('the cat', { temperature: 0, logitBias: { 2: 1000 } }).result;
     expect(result).toMatchObject({ reason: 'eos', tokens: [], text: '' });
   });
@@ -134,7 +134,7 @@ describe('how a generation ends', () => {
     expect(shown.text).toBe('</s></s></s>');
   });
 
-  test('a stop string, which is not part of the text', async () => {
+  test('a stop string; the text excludes it', async () => {
     const whole = await model.generate('the cat', { ...greedy, maxTokens: 30 }).result;
     const stop = whole.text.slice(7, 10);
     const generation = model.generate('the cat', { ...greedy, maxTokens: 30, stop: ['never seen', stop] });
@@ -143,19 +143,19 @@ describe('how a generation ends', () => {
     expect(await generation.result).toMatchObject({ reason: 'stop', text });
   });
 
-  test('what might have become a stop string comes out at the end', async () => {
+  test('the start of a possible stop string is flushed at the end', async () => {
     const whole = await model.generate('the cat', { ...greedy, maxTokens: 10 }).result;
     const stop = [`${whole.text.slice(-2)}#`];
     expect((await read(model.generate('the cat', { ...greedy, maxTokens: 10, stop }))).text).toBe(whole.text);
   });
 
-  test('a signal that is aborted already', async () => {
+  test('a signal aborted before the call', async () => {
     const generation = model.generate('the cat', { ...greedy, signal: AbortSignal.abort() });
     expect(await read(generation)).toMatchObject({ text: '', tokens: [] });
     expect((await generation.result).reason).toBe('abort');
   });
 
-  test('an abort while a prompt is computed, between its chunks', async () => {
+  test('an abort between the chunks of a prompt', async () => {
     using chunked = await loadModel(path, { backend, prefillChunk: 4 });
     const abort = new AbortController();
     const processed: number[] = [];
@@ -175,7 +175,7 @@ describe('how a generation ends', () => {
     expect(chunked.freeBlocks).toBe(1);
   });
 
-  test('an abort at any token keeps the text so far and leaks nothing', async () => {
+  test('an abort at any token keeps the text and leaks nothing', async () => {
     const whole = await model.generate('the cat', { ...greedy, maxTokens: 40 }).result;
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 1, max: 39 }), fc.boolean(), async (at, sampled) => {
@@ -260,7 +260,7 @@ describe('choosing tokens', () => {
     expect(await draw(model, { speculate: { kind: 'lookup' } })).toEqual(tokens);
   });
 
-  test('penalties see the prompt', async () => {
+  test('penalties include the prompt', async () => {
     const plain = await model.generate('the cat', { ...greedy, maxTokens: 10 }).result;
     const penalised = await model.generate('the cat', { ...greedy, maxTokens: 10, presencePenalty: 100 })
       .result;
@@ -274,7 +274,7 @@ describe('calls at the same time', () => {
   const one = (from: Model, prompt: string) => from.generate(prompt, { ...greedy, maxTokens: 12 }).result;
 
   test.each([
-    ['one after the other, where there is room for one', { sequences: 1 }],
+    ['one after the other, in a cache for one sequence', { sequences: 1 }],
     ['side by side', { sequences: 4 }],
     ['in blocks', { cache: 'paged', blockSize: 8 }],
     ['in blocks, recorded', { cache: 'paged', blockSize: 8, graph: false }],
@@ -288,7 +288,7 @@ describe('calls at the same time', () => {
     expect(shared.freeBlocks).toBe(pool.freeBlocks);
   });
 
-  test('who waits can give up', async () => {
+  test('a waiting call can be aborted', async () => {
     const holder = model.generate('the cat', greedy)[Symbol.asyncIterator]();
     await holder.next();
     const abort = new AbortController();
@@ -300,7 +300,7 @@ describe('calls at the same time', () => {
     expect(model.freeBlocks).toBe(1);
   });
 
-  test('disposing ends those that run and those that wait', async () => {
+  test('disposing ends running and waiting calls', async () => {
     const ending = await loadModel(path, { backend });
     const running = ending.generate('the cat', greedy)[Symbol.asyncIterator]();
     await running.next();

@@ -19,7 +19,7 @@ beforeAll(async () => {
 
 afterAll(() => backend.dispose());
 
-test('says what it loaded', async () => {
+test('the model describes itself', async () => {
   const phases = new Set<string>();
   using model = await loadModel(path, { backend, onProgress: ({ phase }) => phases.add(phase) });
   expect(model).toMatchObject({ path, architecture: 'llama', backend: 'reference', context: 96 });
@@ -44,7 +44,7 @@ test.each([undefined, true, false])('mmap: %s reaches the source of every weight
   expect([...seen]).toEqual([mmap === false ? false : undefined]);
 });
 
-(hasCpu ? test : test.skip)('with mmap: false the file is not needed once the model has loaded', async () => {
+(hasCpu ? test : test.skip)('mmap: false: the file is not needed after loading', async () => {
   const { createBackend } = await import('@quern/backend-cpu');
   using cpu = await createBackend({ threads: 1 });
   const copy = join(mkdtempSync(join(tmpdir(), 'quern-unmapped-')), 'model.gguf');
@@ -66,7 +66,7 @@ test('a context beyond the trained one gets a notice', async () => {
   expect(notices).toEqual([expect.stringMatching(/200 .* 96/)]);
 });
 
-test('a model that an installed package declares, by its short name', async () => {
+test('a model declared by an installed package, by short name', async () => {
   const resolveFrom = makeApplication({ '@somebody/demo-model': { quern: { model: './tiny.gguf' } } });
   const home = join(resolveFrom, 'node_modules', '@somebody/demo-model');
   copyFileSync(path, join(home, 'tiny.gguf'));
@@ -98,7 +98,7 @@ testShared('a Hugging Face folder without a vocabulary computes ids', async () =
 describe('refusals', () => {
   const refusal = (id: string, options: LoadOptions = {}) => loadModel(id, { backend, ...options });
 
-  test('no such model', async () => {
+  test('a missing model', async () => {
     await expect(refusal('nowhere.gguf')).rejects.toMatchObject({ code: 'MODEL_NOT_FOUND' });
     await expect(refusal('')).rejects.toMatchObject({ code: 'MODEL_NOT_FOUND' });
     await expect(refusal('demo', { resolveFrom: makeApplication({}) })).rejects.toMatchObject({
@@ -106,14 +106,14 @@ describe('refusals', () => {
     });
   });
 
-  test('a Hugging Face id: the command that fetches it', async () => {
+  test('a Hugging Face id: the error has the download command', async () => {
     await expect(refusal('Qwen/Qwen3-0.6B')).rejects.toMatchObject({
       code: 'MODEL_NOT_FOUND',
       message: expect.stringContaining('hf download Qwen/Qwen3-0.6B --local-dir Qwen3-0.6B'),
     });
   });
 
-  test('a folder without a model, and a file that is none', async () => {
+  test('a folder without a model, and a file that is not a model', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'quern-empty-'));
     await expect(refusal(folder)).rejects.toMatchObject({ code: 'NO_MODEL' });
     writeFileSync(join(folder, 'text.gguf'), 'not a model');
@@ -134,7 +134,7 @@ describe('refusals', () => {
     });
   });
 
-  test('a capability and a template that are not there', async () => {
+  test('a missing capability and a missing template', async () => {
     await expect(refusal(path, { chatTemplate: 'esperanto' })).rejects.toMatchObject({
       code: 'UNKNOWN_BUILTIN',
     });
@@ -181,7 +181,7 @@ describe('refusals', () => {
     });
   });
 
-  test('a chat with a model that has no template, unless one is chosen', async () => {
+  test('a chat with a model without template, unless a template is chosen', async () => {
     const plain = await writeTinyModel({ chat: false });
     const messages = [{ role: 'user', content: 'the cat' }];
     const options = { temperature: 0, maxTokens: 3, ignoreEos: true };
@@ -198,7 +198,7 @@ describe('refusals', () => {
   });
 });
 
-describe('nothing stays behind', () => {
+describe('everything is freed', () => {
   test('after dispose', async () => {
     const { backend: counted, live } = countingBackend();
     const model = await loadModel(path, { backend: counted });
@@ -209,7 +209,7 @@ describe('nothing stays behind', () => {
     expect(live()).toEqual({ buffers: 0, weights: 0 });
   });
 
-  test('after an abort while weights load', async () => {
+  test('after an abort during loading', async () => {
     const { backend: counted, live } = countingBackend();
     const abort = new AbortController();
     const onProgress = ({ phase, loaded }: { phase: string; loaded: number }) => {

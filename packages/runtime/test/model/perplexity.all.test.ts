@@ -1,5 +1,5 @@
-// What rounding in the kernels costs a trained model: its perplexity beside that of the same weights decoded to F32.
-// tools/measure/perplexity.mjs prints the figures, on more text.
+// Cost of rounding in the kernels: perplexity of a trained model, compared with the same weights decoded to f32.
+// tools/measure/perplexity.mjs prints the numbers on more text.
 import { execFile } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { promisify } from 'node:util';
@@ -9,16 +9,16 @@ import { cpuLevels, hasCpu } from '../backends.js';
 import type { DemoFiles, writeDemoFiles } from './accuracy/demo-files.mjs';
 import { heldOutStories, perplexity } from './accuracy/perplexity.mjs';
 
-/** Largest relative difference. */
+/** Largest relative difference of perplexity. */
 const bound = 0.002;
 
-// Some 2000 tokens: over two of these stories chance alone moves q2_k by 0.2 %, over all 24 by 0.05 %. The scalar kernels,
-// which multiply decoded weights in f32, are slow and need less.
+// About 2000 tokens. On two of these stories, chance alone changes q2_k by 0.2 %; on all 24, by 0.05 %. The scalar
+// kernels multiply decoded weights in f32; they are slow and exact, so they get less text.
 const stories = heldOutStories.slice(0, 6);
 const oneStory = stories.slice(0, 1);
 const storiesFor = (isa: string) => (isa === 'scalar' ? oneStory : stories);
 
-/** Formats also computed a token at a time, which takes long; tools/measure/perplexity.mjs does it for all. */
+/** Formats also tested token by token, which is slow; tools/measure/perplexity.mjs tests all. */
 const stepped = new Set<string>(['q4_0', 'q8_0']);
 const byToken: [string, LoadOptions] = ['token by token', { prefillChunk: 1 }];
 
@@ -29,7 +29,7 @@ const run = promisify(execFile);
 const made: DemoFiles[] = [];
 afterAll(() => made.forEach(({ folder }) => rmSync(folder, { recursive: true, force: true })));
 
-/** Encoded by a process of its own, from built packages: under Jest the K encoders take twenty times as long. */
+/** Quantised by a child process from built packages: under Jest the K encoders take 20 times as long. */
 async function demoFiles(...args: Parameters<typeof writeDemoFiles>): Promise<DemoFiles> {
   const module = new URL('./accuracy/demo-files.mjs', import.meta.url).href;
   const script = `const { writeDemoFiles } = await import('${module}');
@@ -50,7 +50,7 @@ async function measure(path: string, isa: string, texts: readonly string[], opti
 const distance = (found: number, wanted: number) => Math.abs(found / wanted - 1);
 const describeCpu = hasCpu ? describe : describe.skip;
 
-/** Those that kernels read and that can be written. */
+/** Formats with kernels and with an encoder. */
 const formats = formatNames.filter((format) => isWritable(format) && format !== 'f64');
 
 describeCpu.each(formats)('%s beside F32', (format) => {
@@ -78,7 +78,7 @@ describeCpu.each(formats)('%s beside F32', (format) => {
 
 describeCpu('the model widened for the K formats', () => {
   test(
-    'computes what it did before',
+    'perplexity is unchanged',
     async () => {
       const [wide, narrow] = [await demoFiles('f32', true), await demoFiles('f32', false)];
       const before = await measure(narrow.encoded, best, stories);
@@ -90,7 +90,7 @@ describeCpu('the model widened for the K formats', () => {
 
 describeCpu('the perplexity', () => {
   test(
-    'is that of a model that knows these stories',
+    'perplexity is that of a trained model',
     async () => {
       const found = await measure((await demoFiles('q8_0')).encoded, best, stories);
       expect(found).toBeGreaterThan(1);

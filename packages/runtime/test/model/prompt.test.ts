@@ -3,7 +3,7 @@ import { chatPrompt, textPrompt } from '../../src/model/prompt.js';
 import { byteCharacters } from '../../src/tokenizer/byte-level.js';
 import { tokenizerFromGguf } from '../../src/tokenizer/index.js';
 
-/** Every byte is a token, and one token stands for two. */
+/** One token per byte, and one token for two bytes. */
 function byteTokenizer() {
   const tokens = [...byteCharacters, 'ab'];
   const fields = { model: 'gpt2', pre: 'gpt-2', tokens, merges: ['a b'] };
@@ -18,7 +18,7 @@ function byteTokenizer() {
   return { calls, rules: { tokenizer, vocabulary: tokens.length, context: 100 } };
 }
 
-test('a text that cannot fit is refused before it is looked through', async () => {
+test('a text that cannot fit is refused before tokenising', async () => {
   const { calls, rules } = byteTokenizer();
   expect(rules.tokenizer.longestToken).toBe(2);
   await expect(textPrompt('é'.repeat(1_000_000), false, rules)).rejects.toMatchObject({
@@ -28,14 +28,14 @@ test('a text that cannot fit is refused before it is looked through', async () =
   expect(calls.count).toBe(0);
 });
 
-test('a text that may fit is looked through', async () => {
+test('a text that may fit is tokenised', async () => {
   const { calls, rules } = byteTokenizer();
   await expect(textPrompt('c'.repeat(150), false, rules)).rejects.toMatchObject({ code: 'PROMPT_TOO_LONG' });
   expect((await textPrompt('ab'.repeat(99), false, rules)).ids).toHaveLength(99);
   expect(calls.count).toBe(2);
 });
 
-test('a chat that cannot fit is refused before its text is searched for control tokens', async () => {
+test('a chat that cannot fit is refused before the search for control tokens', async () => {
   const { calls, rules } = byteTokenizer();
   const isControl = rules.tokenizer.isControl.bind(rules.tokenizer);
   let looked = 0;

@@ -20,7 +20,7 @@ afterAll(() => {
 
 const greedy: GenerateOptions = { temperature: 0, ignoreEos: true, maxTokens: 8 };
 
-test('a prompt that begins like the last one is not computed again, with the same tokens', async () => {
+test('a prompt with the last one as prefix reuses it; the tokens are the same', async () => {
   using session = model.session();
   const first = await session.generate('the cat sat', greedy).result;
   expect(first.reusedTokens).toBe(0);
@@ -34,7 +34,7 @@ test('a prompt that begins like the last one is not computed again, with the sam
   expect(second.tokens).toEqual((await model.generate(prompt, greedy).result).tokens);
 });
 
-test('a prompt that turns off in the middle reuses what is common', async () => {
+test('a prompt that differs in the middle reuses the common prefix', async () => {
   using session = model.session();
   await session.generate('the cat sat', greedy).result;
   const other = await session.generate('the cow ran', greedy).result;
@@ -42,7 +42,7 @@ test('a prompt that turns off in the middle reuses what is common', async () => 
   expect(other.tokens).toEqual((await model.generate('the cow ran', greedy).result).tokens);
 });
 
-test('the same prompt again computes its last token only', async () => {
+test('the same prompt again computes only its last token', async () => {
   using session = model.session();
   const first = await session.generate('the cat sat', greedy).result;
   const again = await session.generate('the cat sat', greedy).result;
@@ -50,7 +50,7 @@ test('the same prompt again computes its last token only', async () => {
   expect(again.tokens).toEqual(first.tokens);
 });
 
-test('a session that idles gives way to others, and starts over after', async () => {
+test('an idle session loses its cache to others, and starts over', async () => {
   using session = model.session();
   const first = await session.generate('the cat sat', greedy).result;
   expect(model.freeBlocks).toBe(0);
@@ -59,7 +59,7 @@ test('a session that idles gives way to others, and starts over after', async ()
   expect(again).toMatchObject({ reusedTokens: 0, tokens: first.tokens });
 });
 
-test('after an abort, the session holds what was computed', async () => {
+test('after an abort, the session keeps the computed tokens', async () => {
   using session = model.session();
   const abort = new AbortController();
   const generation = session.generate('the cat sat', { ...greedy, maxTokens: 40, signal: abort.signal });
@@ -91,7 +91,7 @@ test('a paged cache holds several sessions', async () => {
   expect(paged.freeBlocks).toBe(all);
 });
 
-test('a disposed session refuses', async () => {
+test('a disposed session refuses calls', async () => {
   const session = model.session();
   await session.generate('the', greedy).result;
   session.dispose();
@@ -100,8 +100,8 @@ test('a disposed session refuses', async () => {
   await expect(session.generate('the', greedy).result).rejects.toMatchObject({ code: 'DISPOSED' });
 });
 
-describe('two calls of a session at once', () => {
-  test('each gives what it would give alone, and the next builds upon the one that ended last', async () => {
+describe('two concurrent calls of a session', () => {
+  test('each equals a single call; the next call reuses the one that ended last', async () => {
     using two = await loadModel(model.path, { backend, sequences: 2 });
     using session = two.session();
     const prompts = ['the cat sat', 'a dog ran'];
@@ -114,7 +114,7 @@ describe('two calls of a session at once', () => {
     expect((await session.generate(prompts[0]!, greedy).result).tokens).toEqual(alone[0]);
   });
 
-  test('a call reuses what its own sequence holds, whatever another leaves meanwhile', async () => {
+  test('a call reuses its own sequence, whatever another call leaves meanwhile', async () => {
     using cache = contiguousKvCache(backend, {
       layers: 1,
       kvHeads: 1,
@@ -141,7 +141,7 @@ describe('two calls of a session at once', () => {
     const second = await ending([5, 6, 7, 8]);
     first();
     const third = open([5, 6, 7, 9]); // takes the sequence of the first
-    second(); // leaves its own before the third goes on
+    second(); // returns its sequence before the third continues
     const { reused, lease } = await third;
     expect([reused, lease.sequence.length]).toEqual([0, 0]);
   });

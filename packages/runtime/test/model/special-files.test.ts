@@ -23,7 +23,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 let count = 0;
 
-/** A folder with files that say nothing of a model but that it is there, and a special file of the name given. */
+/** A folder with minimal files for model discovery, and a special file called `name`. */
 function folderWith(name: string, make: (path: string) => void): string {
   const place = join(folder, String(count++));
   mkdirSync(place);
@@ -48,7 +48,7 @@ const weight = (path: string) => ({
   bytes: { path, offset: 0, byteLength: 16 },
 });
 
-/** Everything that opens a file by its name: what the file is called, and how it is opened. */
+/** Everything that opens a file by name: the file's name, and how to open it. */
 const openers: Record<string, readonly [name: string, open: (path: string) => unknown]> = {
   InputFile: ['any', InputFile.open],
   readRegularFile: ['any', (path) => readRegularFile(path, 100)],

@@ -1,5 +1,5 @@
-// A model on a device with memory of its own and on the host's processor together: the tokens of one backend, and what a device
-// that fails leaves behind.
+// A model split between a device with its own memory and the host's CPU: the tokens of one backend, and the state after
+// a device failure.
 import { defineBackend } from '@quern/core';
 import { testDevice } from '../../../conformance/test/device/driver.js';
 import { loadModel } from '../../src/index.js';
@@ -9,7 +9,7 @@ import { writeTinyModel } from '../tiny-model.js';
 const greedy = { maxTokens: 10, temperature: 0, ignoreEos: true } as const;
 const sampled = { ...greedy, temperature: 1.2, topK: 40, seed: 7 };
 
-/** Tokens alone and together, of prompts of one chunk and of several: captured steps, two prompts in flight. */
+/** Tokens alone and concurrently, with prompts of one and several chunks: captured steps, two prompts in flight. */
 async function answersOf(path: string, backend: NonNullable<Parameters<typeof loadModel>[1]>['backend']) {
   using model = await loadModel(path, { backend, sequences: 2, prefillChunk: 3, cacheDtype: 'f32' });
   const say = async (prompt: string, options: typeof sampled | typeof greedy) =>
@@ -31,7 +31,7 @@ test(`the device and ${partner}, in either order: the tokens of reference alone`
   expect(await answersOf(path, [partner, device])).toEqual(expected);
 });
 
-test('the device fails in the middle of a plan: DEVICE_FAILED, the other backend has everything back', async () => {
+test('the device fails during a plan: DEVICE_FAILED; the other backend frees everything', async () => {
   const path = await writeTinyModel();
   const driver = await testDevice();
   using device = defineBackend(driver);

@@ -1,4 +1,4 @@
-// One model on several backends: the tokens of one backend, however the layers lie, and errors that leave nothing behind.
+// One model on several backends: the tokens of one backend, for every split; errors free everything.
 import { fileURLToPath } from 'node:url';
 import { createBackend as createCpu } from '@quern/backend-cpu';
 import { createBackend as createReference, referenceDriver } from '@quern/backend-reference';
@@ -15,7 +15,7 @@ const sampled: GenerateOptions = { maxTokens: 12, temperature: 1.2, topK: 40, se
 const tokensOf = async (model: Model, prompt: string, options: GenerateOptions) =>
   (await model.generate(prompt, options).result).tokens;
 
-/** What a model says in every way that the runtime computes: alone, in a batch, in a session, speculating. */
+/** A model's output in every way of the runtime: alone, in a batch, in a session, speculating. */
 async function answersOf(path: string, options: LoadOptions) {
   using model = await loadModel(path, { sequences: 4, ...options });
   const prompts = ['the cat', 'a dog and', 'it'];
@@ -62,15 +62,15 @@ describe('two backends of plain TypeScript', () => {
     ['captured steps', {}],
     ['recorded steps', { graph: false }],
     ['a paged cache and prompts in chunks', { cache: 'paged', blockSize: 4, prefillChunk: 2 }],
-    ['a split as asked', { split: '0,1' }],
-  ])('give the bits of one, with %s', async (_, options) => {
+    ['a requested split', { split: '0,1' }],
+  ])('equal one backend bit for bit, with %s', async (_, options) => {
     const split = await answersOf(path, { backend: two, ...options });
     expect(split.answers).toEqual(whole.answers);
     expect(split.logits).toEqual(whole.logits);
     expect(split.backend).toBe('reference#1,reference#2');
   });
 
-  test('the plan has a range for each, and the reasons', async () => {
+  test('the plan has a range per backend, and reasons', async () => {
     using model = await loadModel(path, { backend: two });
     expect(model.plan.ranges).toMatchObject([
       { backend: 'reference#1', firstLayer: 0, endLayer: 1 },
@@ -84,7 +84,7 @@ describe('two backends of plain TypeScript', () => {
     );
   });
 
-  test('an abort between the parts takes the tokens back, and the model goes on', async () => {
+  test('an abort between the parts removes the tokens; the model stays usable', async () => {
     using model = await loadModel(path, { backend: two });
     const controller = new AbortController();
     const generation = model.generate('the cat', { ...greedy, maxTokens: 60, signal: controller.signal });
@@ -93,7 +93,7 @@ describe('two backends of plain TypeScript', () => {
     expect(await tokensOf(model, 'the cat', greedy)).toEqual(whole.answers.greedy);
   });
 
-  test('an instance stays the caller\u2019s, and what the model had is freed on both', async () => {
+  test('the caller keeps an instance; the model frees its memory on both', async () => {
     const [a, b] = [countingBackend(), countingBackend()];
     const model = await loadModel(path, { backend: [a.backend, b.backend] });
     await tokensOf(model, 'the cat', greedy);
@@ -111,7 +111,7 @@ describe('two backends of plain TypeScript', () => {
 const onCpu = hasCpu ? describe : describe.skip;
 
 onCpu('backend-cpu', () => {
-  test('with reference beside it: the same tokens as on either alone', async () => {
+  test('with reference: the tokens of either alone', async () => {
     const path = await writeTinyModel();
     const onCpuAlone = await answersOf(path, { backend: 'cpu' });
     const onReference = await answersOf(path, { backend: 'reference' });
@@ -123,7 +123,7 @@ onCpu('backend-cpu', () => {
     expect(other.answers).toEqual(onReference.answers);
   });
 
-  test('two of it with half of the threads each: the bits of one', async () => {
+  test('twice, with half of the threads each: equal to one, bit for bit', async () => {
     const whole = await answersOf(demo, { backend: 'cpu', threads: 2, backendOptions: { isa: 'scalar' } });
     const halves = [
       await createCpu({ threads: 1, isa: 'scalar' }),
@@ -139,7 +139,7 @@ onCpu('backend-cpu', () => {
     for (const backend of halves) backend.dispose();
   });
 
-  test('options of several go by name', async () => {
+  test('options of several backends, by name', async () => {
     const path = await writeTinyModel();
     using model = await loadModel(path, {
       backend: 'cpu,reference',
@@ -149,7 +149,7 @@ onCpu('backend-cpu', () => {
   });
 });
 
-describe('what cannot be', () => {
+describe('impossible splits', () => {
   let path: string;
   beforeAll(async () => {
     path = await writeTinyModel();
@@ -197,7 +197,7 @@ describe('what cannot be', () => {
     expect([a.live(), b.live()]).toEqual(Array(2).fill({ buffers: 0, weights: 0 }));
   });
 
-  test('a cache that one of the backends cannot keep', async () => {
+  test('a cache dtype that one backend lacks', async () => {
     const driver = referenceDriver();
     const { kvQuant, ...capabilities } = driver.capabilities!;
     using plain = defineBackend({ ...driver, name: 'plain', capabilities });
@@ -209,7 +209,7 @@ describe('what cannot be', () => {
     backend.dispose();
   });
 
-  test('too little memory on one: which layers, and nothing is left on the other', async () => {
+  test('too little memory on one: the error names the layers; the other frees everything', async () => {
     const [roomy, tight] = [countingBackend(), countingBackend(20_000)];
     expect(await refusal({ backend: [roomy.backend, tight.backend], split: '0,1' })).toMatch(
       /^MODEL_TOO_LARGE: too large for 'reference#2', layer 1: .* 20.0 kB that are free/,
@@ -219,7 +219,7 @@ describe('what cannot be', () => {
 });
 
 describe('a device that fails', () => {
-  /** The reference backend, whose feed-forward fails from the given call on. */
+  /** The reference backend; its feed-forward fails from call number `after` on. */
   function failing(after: number): Backend {
     const driver = referenceDriver();
     let calls = 0;
@@ -238,8 +238,8 @@ describe('a device that fails', () => {
 
   test.each([
     ['in a prompt', 0],
-    ['while it decodes', 4],
-  ])('%s: DEVICE_FAILED, and the other backend gives everything back and goes on', async (_, after) => {
+    ['during decoding', 4],
+  ])('%s: DEVICE_FAILED; the other backend frees everything and stays usable', async (_, after) => {
     const path = await writeTinyModel();
     const other = countingBackend();
     using gone = failing(after);
@@ -247,7 +247,7 @@ describe('a device that fails', () => {
     expect(await errorOf(tokensOf(model, 'the cat', greedy))).toMatch(
       /^DEVICE_FAILED: .*'failing'.*the device has gone/s,
     );
-    expect(model.freeBlocks).toBe(1); // the sequence is nobody's
+    expect(model.freeBlocks).toBe(1); // the sequence is free
     expect(await errorOf(tokensOf(model, 'the cat', greedy))).toMatch(/^DEVICE_FAILED/);
     model.dispose();
     expect(other.live()).toEqual({ buffers: 0, weights: 0 });
@@ -257,7 +257,7 @@ describe('a device that fails', () => {
     other.backend.dispose();
   });
 
-  test('while its weights load: weights and caches of the other are freed', async () => {
+  test('during loading: the other backend’s weights and caches are freed', async () => {
     const path = await writeTinyModel();
     const other = countingBackend();
     const driver = referenceDriver();
@@ -277,4 +277,4 @@ describe('a device that fails', () => {
   });
 });
 
-test('the tiny model has the layers that these splits are made for', () => expect(tiny.layers).toBe(2));
+test('the tiny model has the two layers of these splits', () => expect(tiny.layers).toBe(2));

@@ -13,9 +13,9 @@ const allVariants: readonly (readonly [name: string, options: LoadOptions])[] = 
 ];
 const variants = cases(allVariants, [allVariants[0]!, allVariants[3]!]);
 
-const context = 256; // the model was trained for 128 and asked for 200
+const context = 256; // trained for 128 tokens; the test generates 200
 
-/** The whole story from its first word. */
+/** The whole story from its first token. */
 async function tellStory(backend: Backend, options: LoadOptions): Promise<void> {
   const { ids, text } = expectedStory();
   using model = await loadModel(stories, { ...options, backend, context });
@@ -24,7 +24,7 @@ async function tellStory(backend: Backend, options: LoadOptions): Promise<void> 
   expect(story.text).toBe(text);
 }
 
-/** Its end, after a prompt of most of it in chunks. */
+/** The end of the story, after most of it as a prompt in chunks. */
 async function endStory(backend: Backend, options: LoadOptions): Promise<void> {
   const { ids } = expectedStory();
   const told = 180;

@@ -1,4 +1,4 @@
-// Calls that wait for room in the cache, and those that keep it from them.
+// Calls that wait for room in the cache, and calls that hold it.
 import { getEventListeners } from 'node:events';
 import { createBackend } from '@quern/backend-reference';
 import type { Backend } from '@quern/core';
@@ -19,15 +19,15 @@ afterAll(() => backend.dispose());
 const greedy: GenerateOptions = { temperature: 0, ignoreEos: true, maxTokens: 8 };
 const load = (options: LoadOptions = {}) => loadModel(path, { backend, onNotice: () => {}, ...options });
 
-/** A generation that has begun, and holds its sequence until it is read on. */
+/** A generation after its first piece; it holds its sequence until it is read further. */
 async function begun(model: Pick<Model, 'generate'>, options: GenerateOptions = greedy) {
   const reader = model.generate('the cat', options)[Symbol.asyncIterator]();
   await reader.next();
   return reader;
 }
 
-describe('what nobody has any more is given back', () => {
-  test('a generation left after one piece, and who waits for its sequence goes on', async () => {
+describe('unreachable objects give their memory back', () => {
+  test('an unreachable generation: a call that waits for its sequence continues', async () => {
     using model = await load();
     const expected = await model.generate('a dog', greedy).result;
     await begun(model);
@@ -42,7 +42,7 @@ describe('what nobody has any more is given back', () => {
     expect(model.freeBlocks).toBe(1);
   });
 
-  test('its reader alone: the result has the text so far', async () => {
+  test('an unreachable reader: the result has the text so far', async () => {
     using model = await load();
     const generation = model.generate('the cat', greedy);
     await generation[Symbol.asyncIterator]().next();
@@ -52,7 +52,7 @@ describe('what nobody has any more is given back', () => {
     expect([reason, tokens.length]).toEqual(['abort', 1]);
   });
 
-  test('a generator of the application around one', async () => {
+  test('an unreachable generator around a generation', async () => {
     using model = await load();
     async function* words() {
       for await (const { text } of model.generate('the cat', greedy)) yield text;
@@ -62,7 +62,7 @@ describe('what nobody has any more is given back', () => {
     expect(model.freeBlocks).toBe(1);
   });
 
-  test('speculation with another model gives back both sequences', async () => {
+  test('speculation with a draft model: both sequences', async () => {
     using model = await load();
     using small = await load();
     await begun(model, { ...greedy, speculate: { kind: 'draft', model: small } });
@@ -71,12 +71,12 @@ describe('what nobody has any more is given back', () => {
     expect([model.freeBlocks, small.freeBlocks]).toEqual([1, 1]);
   });
 
-  test('a session and its part of the cache; not while a call of it runs', async () => {
+  test('a session and its cache; not while its call runs', async () => {
     using model = await load({ sequences: 2 });
     await model.session().generate('the cat', greedy).result;
     const readOn = async () => {
       const reader = await begun(model.session());
-      await collectGarbage(() => model.freeBlocks > 0); // the first session's part
+      await collectGarbage(() => model.freeBlocks > 0); // the first session's cache
       expect(model.freeBlocks).toBe(1);
       expect((await reader.next()).done).toBe(false);
       while (!(await reader.next()).done);
@@ -86,7 +86,7 @@ describe('what nobody has any more is given back', () => {
     expect(model.freeBlocks).toBe(2);
   });
 
-  test('what is being read is not collected', async () => {
+  test('a generation is not collected while it is read', async () => {
     using model = await load();
     const expected = (await model.generate('the cat', greedy).result).text;
     let text = '';
@@ -99,7 +99,7 @@ describe('what nobody has any more is given back', () => {
 });
 
 describe('a call that waits', () => {
-  test('says after a second what it waits for, once, to onNotice or as a warning', async () => {
+  test('reports after 1 s, once, to onNotice or as a warning', async () => {
     const notices: string[] = [];
     using model = await load({ onNotice: (text) => notices.push(text) });
     const reader = await begun(model);
@@ -129,7 +129,7 @@ describe('a call that waits', () => {
     expect(warnings).toEqual([expect.stringContaining('a call waits for room')]);
   });
 
-  test.each([0, 30])('no longer than %d ms where that is said', async (maxWaitMs) => {
+  test.each([0, 30])('waits at most maxWaitMs: %d ms', async (maxWaitMs) => {
     using model = await load({ sequences: 2, cache: 'paged', blockSize: 8 });
     const readers = [
       await begun(model, { ...greedy, maxTokens: 88 }),
@@ -150,7 +150,7 @@ describe('a call that waits', () => {
     expect((await session.generate('a dog', { ...greedy, maxWaitMs }).result).reason).toBe('length');
   });
 
-  test('so does one that waits for the model that drafts, and gives back its own sequence', async () => {
+  test('a call that waits for the draft model returns its own sequence', async () => {
     using model = await load();
     using small = await load();
     const reader = await begun(small);
@@ -168,7 +168,7 @@ describe('a call that waits', () => {
     });
   });
 
-  test('a wait of years is one without end', async () => {
+  test('a maxWaitMs of years means no limit', async () => {
     using model = await load();
     const reader = await begun(model);
     const waiting = model.generate('a dog', { ...greedy, maxWaitMs: 2 ** 40 }).result;
@@ -177,7 +177,7 @@ describe('a call that waits', () => {
     expect((await waiting).reason).toBe('length');
   });
 
-  test('ends with an abort: the call alone, wherever it stands', async () => {
+  test('ends at an abort: only this call, at any place in the queue', async () => {
     using model = await load();
     const reader = await begun(model);
     const aborts = [new AbortController(), new AbortController(), new AbortController()];
@@ -196,7 +196,7 @@ describe('a call that waits', () => {
     expect(model.freeBlocks).toBe(1);
   });
 
-  test('ends with the model', async () => {
+  test('ends when the model is disposed', async () => {
     const model = await load();
     await begun(model);
     using session = model.session();
@@ -211,7 +211,7 @@ describe('a call that waits', () => {
     for (const each of all) await expect(each).rejects.toMatchObject({ code: 'DISPOSED' });
   });
 
-  test('ends with its session', async () => {
+  test('ends when its session is disposed', async () => {
     using model = await load();
     const reader = await begun(model);
     const session = model.session();
@@ -225,7 +225,7 @@ describe('a call that waits', () => {
   });
 });
 
-test('a signal that lives long: a thousand calls leave no listener on it', async () => {
+test('a long-lived signal: 1000 calls leave no listener', async () => {
   using quick = hasCpu ? await (await import('@quern/backend-cpu')).createBackend() : await createBackend();
   using model = await load({ backend: quick, sequences: 4 });
   const { signal } = new AbortController();
@@ -236,7 +236,7 @@ test('a signal that lives long: a thousand calls leave no listener on it', async
   for (let i = 0; i < 1000; i += 50) {
     const calls = Array.from({ length: 50 }, (_, j) => call(i + j));
     await new Promise((resolve) => setImmediate(resolve));
-    expect(listeners()).toBeLessThan(2); // ten would be worth a warning of Node's
+    expect(listeners()).toBeLessThan(2); // Node warns at more than ten
     await Promise.all(calls);
     expect(listeners()).toBeLessThan(2);
   }

@@ -31,7 +31,7 @@ afterAll(() => {
   for (const each of [model, embedder, whisper, backend]) each.dispose();
 });
 
-/** What plain JavaScript may pass where a value of some kind is wanted. */
+/** Wrong values per expected kind, as untyped JavaScript may pass them. */
 const no = {
   text: [undefined, null, 5, {}, [], true, Symbol('s')],
   locator: [undefined, null, 5, {}, [], '', new URL('https://example.com/model.gguf')],
@@ -56,7 +56,7 @@ const no = {
   ],
 } as const;
 
-/** A call: right arguments, and for each of them what is wrong in its place. */
+/** A call with valid arguments, and wrong values for each argument. */
 interface Call {
   readonly of?: () => object;
   readonly right: () => readonly unknown[];
@@ -197,7 +197,7 @@ function target(name: string, of: Call['of']): Callable {
   return value;
 }
 
-/** Calls, and waits for whatever the call gives: a promise, a generation, a transcription. */
+/** Calls, and waits for the result: a promise, a generation, a transcription. */
 async function outcome(name: string, { of }: Call, args: readonly unknown[]): Promise<unknown> {
   const call = target(name, of);
   try {
@@ -212,7 +212,7 @@ async function outcome(name: string, { of }: Call, args: readonly unknown[]): Pr
 
 describe.each(Object.keys(calls))('%s', (name) => {
   const call = calls[name]!;
-  test.each(call.wrong.map((_, place) => place))('what is wrong in place %d has a code', async (place) => {
+  test.each(call.wrong.map((_, place) => place))('a wrong argument %d gives an error code', async (place) => {
     for (const value of call.wrong[place]!) {
       const args = [...call.right()];
       args[place] = value;
@@ -224,7 +224,7 @@ describe.each(Object.keys(calls))('%s', (name) => {
   });
 });
 
-/** What the runtime alone makes, and isMixName, which is asked about anything. */
+/** Exports that users do not call (the runtime makes them), and isMixName, which accepts anything. */
 const noCalls = [
   'isMixName',
   'ChatTemplate',
@@ -236,7 +236,7 @@ const noCalls = [
   'Transcription',
 ];
 
-test('no public function is left out', () => {
+test('every public function is tested', () => {
   const functions = Object.entries(runtime).flatMap(([name, value]) =>
     typeof value === 'function' && !name.endsWith('Error') && !noCalls.includes(name) ? [name] : [],
   );
@@ -249,7 +249,7 @@ test.each([
   ['whisper', () => whisper],
   ['tokenizer', () => model.tokenizer!],
   ['session', () => model.session()],
-])('no public method of a %s is left out', (name, of) => {
+])('every public method of a %s is tested', (name, of) => {
   const methods = Object.getOwnPropertyNames(Object.getPrototypeOf(of())).filter(
     (method) =>
       typeof Object.getOwnPropertyDescriptor(Object.getPrototypeOf(of()), method)!.value === 'function',
@@ -337,7 +337,7 @@ describe('messages', () => {
   });
 });
 
-test('a file: URL names a model and a sound, and an ArrayBuffer holds a sound', async () => {
+test('a file: URL for a model and for audio; an ArrayBuffer for audio', async () => {
   using loaded = await runtime.loadModel(pathToFileURL(path), { backend });
   expect(loaded.path).toBe(path);
   const wav = new Uint8Array(44 + 3200);
@@ -372,7 +372,7 @@ test('a file: URL names a model and a sound, and an ArrayBuffer holds a sound', 
   await expect(whisper.transcribe(wav.subarray(0, 44)).result).rejects.toMatchObject({ code: 'EMPTY' });
 });
 
-test('one stop string needs no list', async () => {
+test('a single stop string without a list', async () => {
   const options = { temperature: 0, maxTokens: 40 };
   const { text } = await model.generate('the', options).result;
   const stop = text.slice(3, 5);

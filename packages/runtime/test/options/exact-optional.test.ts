@@ -8,7 +8,7 @@ import type {
 import type { ParseGgufOptions, QuantizeOptions, WriteQuantizedOptions } from '@quern/quant';
 import type * as runtime from '../../src/index.js';
 
-/** Names of optional properties that may be absent, but not undefined. */
+/** Names of optional properties that do not accept undefined. */
 type Exact<T> = {
   [K in keyof T]-?: object extends Pick<T, K> ? (undefined extends Required<T>[K] ? never : K) : never;
 }[keyof T];
@@ -43,8 +43,8 @@ type Every =
   | Exact<QuantizeOptions>
   | Exact<WriteQuantizedOptions>;
 
-test('every option may be undefined under exactOptionalPropertyTypes (the type checker tells)', () => {
+test('every option accepts undefined under exactOptionalPropertyTypes (a type check)', () => {
   const none: [Every] extends [never] ? true : Every = true;
-  const strict: Exact<{ readonly seed?: number }> = 'seed'; // and it would find one
+  const strict: Exact<{ readonly seed?: number }> = 'seed'; // the check finds a strict one
   expect([none, strict]).toEqual([true, 'seed']);
 });

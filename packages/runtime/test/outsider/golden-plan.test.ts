@@ -4,7 +4,7 @@ import { planDriver } from '../../../../docs/examples/backend/plan-driver.js';
 
 const printed = readFileSync(new URL('../../../../docs/examples/backend/plan.txt', import.meta.url), 'utf8');
 
-/** The words of the example's plan.txt; what follows a `;` explains them. */
+/** The words of the example's plan.txt; text after `;` is a comment. */
 function printedWords(): number[] {
   const lines = printed.split('\n').map((line) => line.split(';')[0]!);
   return lines.flatMap((line) => line.split(/\s+/).filter(Boolean)).map(Number);
@@ -28,7 +28,7 @@ async function recordedPlan(): Promise<EncodedPlan> {
   return plans[0]!;
 }
 
-test('the plan in docs/examples/backend/plan.txt is the one that core encodes', async () => {
+test('the plan in docs/examples/backend/plan.txt equals core’s encoding', async () => {
   const plan = await recordedPlan();
   expect([...plan.words]).toEqual(printedWords());
 });

@@ -1,4 +1,4 @@
-// docs/writing-a-model.md: the code of "Using it", with a tiny OLMo 2 of random weights in the place of the real one.
+// docs/writing-a-model.md: the code of "Using it" with a tiny random OLMo 2 instead of the real model.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
@@ -50,7 +50,7 @@ const tokenizer = {
   },
 };
 
-test('the code of "Using it" writes text', async () => {
+test('the code of "Using it" prints text', async () => {
   const folder = writeFolder('OLMo-2-0425-1B', config, parameters);
   writeFileSync(join(folder, 'tokenizer.json'), JSON.stringify(tokenizer));
   const stdout = new PassThrough();

@@ -12,7 +12,7 @@ const oldest = createRequire(import.meta.url).resolve('typescript-5.7/bin/tsc');
 const folder = mkdtempSync(join(tmpdir(), 'quern-types-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** What the oldest TypeScript that is promised says of some files, with the declarations as they are published. */
+/** Output of the oldest supported TypeScript for some files, with the published declarations. */
 function compile(include: readonly string[]): Promise<string> {
   if (!existsSync(declarations))
     throw new Error(`${declarations} is missing: build it with nx build @quern/core`);
@@ -29,11 +29,11 @@ function compile(include: readonly string[]): Promise<string> {
   );
 }
 
-test('the example compiles with TypeScript 5.7 against the declarations as they are published', async () => {
+test('the example compiles with TypeScript 5.7 and the published declarations', async () => {
   expect(await compile([at('../../../../docs/examples/backend/*.ts')])).toBe('');
 }, 120_000);
 
-test('a driver without a function is found by the types', async () => {
+test('the types reject a driver without a function', async () => {
   const path = join(folder, 'wrong.ts');
   writeFileSync(
     path,

@@ -23,7 +23,7 @@ const model: PlannedModel = {
 const GB = 1e9;
 
 const nothing: WeightCost = { bytes: 0, perToken: 0, active: 0, inBlocks: 0 };
-/** Layers of equal size; as a tied model, of which a quarter of the bytes is the embedding. */
+/** Layers of equal size; tied: the embedding has a quarter of the bytes. */
 const costs = (bytes: number): ModelCosts => {
   const share = (0.75 * bytes) / 16;
   return {
@@ -54,7 +54,7 @@ const device = (backend: string, freeMemory: number, more: Partial<PlannerDevice
 });
 
 const request: PlanRequest = { cacheDtype: 'f16', sequences: 1, prefillChunk: 512 };
-/** Keys and values of 16 layers, 8 heads of 64, in two bytes each. */
+/** Cache bytes per token: keys and values, 16 layers, 8 heads, 64 elements, 2 bytes each. */
 const perToken = 2 * 16 * 8 * 64 * 2;
 
 const codeOf = (plan: () => unknown): unknown => {
@@ -91,7 +91,7 @@ test('a token takes as long as its bytes, or as the products with weights in blo
   expect(rateOf({ readBandwidth: 1e12, flops: 2e9 })).toBeCloseTo(1 / (16 * 3e-3), 6);
 });
 
-test('a device that takes several plans at a time has memory for a chunk of a prompt in each', () => {
+test('a device with several plans in flight: memory for one prompt chunk each', () => {
   const activationsOf = (plansInFlight: number, prefillChunk: number) => {
     const { profile, ...rest } = device('gpu', 8 * GB);
     const busy = { ...rest, profile: { ...profile, plansInFlight } };
@@ -101,7 +101,7 @@ test('a device that takes several plans at a time has memory for a chunk of a pr
   expect(activationsOf(2, 512)).toBeGreaterThan(activationsOf(1, 512));
 });
 
-test('the context without a wish: 4096, the trained one, or what fits, and the reason', () => {
+test('default context: the least of 4096, the trained one and what fits, with the reason', () => {
   const contextOn = (free: number, trained = 131072) => {
     const plan = planBackends(
       { ...model, config: { ...model.config, context: trained } },
@@ -117,13 +117,13 @@ test('the context without a wish: 4096, the trained one, or what fits, and the r
   expect(reason).toMatch(/fits in memory/);
 });
 
-test('a context beyond the trained one is allowed, and said', () => {
+test('a context beyond the trained one is allowed, with a notice', () => {
   const plan = planBackends(model, [device('cpu', 60 * GB)], { ...request, context: 200_000 });
   expect(plan.context).toBe(200_000);
   expect(plan.reasons.at(-1)).toMatch(/131072/);
 });
 
-test('a context beyond memory: the largest that fits is told, and fits', () => {
+test('a context beyond memory: the error has the largest that fits, and it fits', () => {
   let message = '';
   try {
     planBackends(model, [device('cpu', 2 * GB)], { ...request, context: 100_000 });
@@ -139,12 +139,12 @@ test('a context beyond memory: the largest that fits is told, and fits', () => {
   expect(codeOf(next)).toBe('CONTEXT_TOO_LARGE');
 });
 
-test('sequences share what the cache can hold', () => {
+test('sequences share the cache', () => {
   const plan = planBackends(model, [device('cpu', 8 * GB)], { ...request, context: 2048, sequences: 4 });
   expect(plan.memory.cache).toBe(4 * 2048 * perToken);
 });
 
-test('an int8 cache counts its scales', () => {
+test('an int8 cache includes its scales', () => {
   const plan = planBackends(model, [device('cpu', 8 * GB)], {
     ...request,
     context: 2048,
@@ -157,14 +157,14 @@ test('weights beyond memory', () => {
   expect(codeOf(() => planBackends(model, [device('cpu', 0.8 * GB)], request))).toBe('MODEL_TOO_LARGE');
 });
 
-test('the next device where the first has no room, with the reason of the rejection', () => {
+test('too little memory on the first device: the next one, with the reason', () => {
   const devices = [device('cuda', 0.5 * GB), device('cpu', 8 * GB)];
   const plan = planBackends(model, devices, request);
   expect(plan.ranges[0]!.backend).toBe('cpu');
   expect(plan.reasons[0]).toMatch(/rejected: .*'cuda'/);
 });
 
-test('the plan says why this device', () => {
+test('the plan has the reason for the device', () => {
   const reasonOf = (devices: PlannerDevice[], named: boolean) =>
     planBackends(model, devices, { ...request, named }).reasons[0];
   const one = device('cpu', 8 * GB);
@@ -173,7 +173,7 @@ test('the plan says why this device', () => {
   expect(reasonOf([one, device('other', 8 * GB)], false)).toMatch(/the fastest by measurement that fits$/);
 });
 
-test('bytes are readable at any size', () => {
+test('byte counts have readable units', () => {
   expect([12, 1.536e9, 9.996e5, 3.28e16].map(showBytes)).toEqual([
     '12 bytes',
     '1.54 GB',
@@ -186,7 +186,7 @@ test('no device', () => {
   expect(codeOf(() => planBackends(model, [], request))).toBe('NO_BACKEND');
 });
 
-test('the arguments stay as they are', () => {
+test('the arguments are not changed', () => {
   const devices = Object.freeze([Object.freeze(device('cpu', 8 * GB))]);
   expect(planBackends(Object.freeze(model), devices, Object.freeze(request))).toEqual(
     planBackends(model, [device('cpu', 8 * GB)], request),

@@ -1,4 +1,4 @@
-// The planner counts with the largest step that a model has, recorded before a weight is loaded.
+// The planner uses the largest step of a model, recorded before loading.
 import { createBackend } from '@quern/backend-reference';
 import { type Backend, defineBackend, driverOf } from '@quern/core';
 import { openModelFile } from '@quern/models';
@@ -21,7 +21,7 @@ test('a step takes at least its residual stream and its logits', async () => {
   expect(many!.decode - few!.decode).toBeGreaterThan(4 * 15 * tinyVocabulary);
 });
 
-test('the planner takes the largest step for the activations, and says so', async () => {
+test('activations in the plan: the largest step, with the reason', async () => {
   const steps = { prefill: 5_000_000, decode: 7_000_000 };
   const device: PlannerDevice = { ...plannerDevice(backend, file), steps };
   const planned = (sequences: number) =>
@@ -35,11 +35,11 @@ test('the planner takes the largest step for the activations, and says so', asyn
   );
 });
 
-/** The backend with so many bytes free. */
+/** The backend with `bytes` of free memory. */
 const withFree = (bytes: number): Backend =>
   defineBackend({ ...driverOf(backend)!, freeMemory: () => bytes });
 
-test('a model is rehearsed where memory is not plentiful', async () => {
+test('a model is rehearsed if memory is scarce', async () => {
   const steps = await rehearseSteps(backend, file, { prefillChunk: tiny.context, sequences: 1 });
   const largest = steps!.prefill + sampling;
   using tight = withFree(300_000);
@@ -51,13 +51,13 @@ test('a model is rehearsed where memory is not plentiful', async () => {
   expect(other.plan.reasons.join()).not.toContain('rehearsed');
 });
 
-test('what cannot be rehearsed is estimated', async () => {
+test('a model that cannot be rehearsed is estimated', async () => {
   const foreign = { ...backend };
   expect(driverOf(foreign)).toBeUndefined();
   expect(await rehearseSteps(foreign, file, { prefillChunk: 8, sequences: 1 })).toBeUndefined();
 });
 
-test('a broken model is an error as ever', async () => {
+test('a broken model: the usual error', async () => {
   const driver = driverOf(backend)!;
   using whole = defineBackend(driver);
   const lacking = { ...file, weights: { ...file.weights, tensors: new Map() } };

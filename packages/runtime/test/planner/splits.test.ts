@@ -1,4 +1,4 @@
-// Which layers go where: by memory, by rates and links, as asked; and what a refusal says.
+// Ranges of layers per device: by memory, by rates and links, by request; and refusals.
 import type { DeviceProfile } from '@quern/core';
 import type { ModelCosts, WeightCost } from '@quern/models';
 import { type PlannedModel, type PlannerDevice, type PlanRequest, planBackends } from '../../src/index.js';
@@ -25,7 +25,7 @@ const model: PlannedModel = {
   },
 };
 
-/** Ten layers of 1 GB, and an embedding of 0.5 GB that serves as output projection. */
+/** Ten layers of 1 GB, and a tied embedding of 0.5 GB. */
 const costs: ModelCosts = {
   layers: Array.from({ length: layers }, () => ({ bytes: GB, perToken: GB, active: 1e6, inBlocks: 0 })),
   embed: nothing,
@@ -79,28 +79,28 @@ const gpu = (name: string, freeGB: number, bandwidth = 1000) =>
 const host = (name: string, freeGB: number, bandwidth = 50) =>
   device(name, freeGB, { kind: 'cpu', readBandwidth: bandwidth * GB });
 
-describe('unasked', () => {
-  test('a model that fits on the best device lies on it alone', () => {
+describe('without a named backend', () => {
+  test('a model that fits on the best device uses only this device', () => {
     expect(rangesOf([gpu('gpu', 16), host('cpu', 64)])).toEqual(['gpu 0-9']);
   });
 
-  test('where no device holds it alone, the fastest gets all that it has room for', () => {
-    // 8 GB less a sixteenth: 7 layers with the embedding, their cache and activations beside
+  test('a model too large for every device: the fastest is filled', () => {
+    // 8 GB less 1/16: the embedding, 6 layers, their cache and activations
     expect(rangesOf([gpu('gpu', 8), host('cpu', 10)])).toEqual(['gpu 0-5', 'cpu 6-9']);
   });
 
-  test('as few devices as hold it together', () => {
+  test('as few devices as possible', () => {
     expect(rangesOf([gpu('a', 7), gpu('b', 7), host('cpu', 7)])).toHaveLength(2);
     expect(rangesOf([gpu('a', 5), gpu('b', 5), host('cpu', 5)])).toHaveLength(3);
   });
 
-  test('devices in the memory of the host share it: two of them gain no room', () => {
+  test('devices in host memory share it: two have no more room than one', () => {
     expect(refusalOf([host('cpu', 8), host('other', 8)])).toMatch(
       /^MODEL_TOO_LARGE: the model is too large: 10.5 GB .*; no split over 'cpu', 'other' has the memory either$/,
     );
   });
 
-  test('the plan says why, which layers are where, what they cost, and what is copied', () => {
+  test('the plan: reasons, layers per device, memory, bytes copied', () => {
     const { reasons, memory, ranges, estimate } = planBackends(
       model,
       [gpu('gpu', 8), host('cpu', 10)],
@@ -119,13 +119,13 @@ describe('unasked', () => {
       '4.10 kB of hidden state per token go through host memory between two parts',
       'context 2048, as asked',
     ]);
-    expect(memory.weights).toBe(11 * GB); // the embedding twice
+    expect(memory.weights).toBe(11 * GB); // the embedding counts twice
     expect(ranges.map((range) => range.memory.weights)).toEqual([6.5 * GB, 4.5 * GB]);
     expect(memory.available).toBe(18 * GB);
     expect(estimate.decodeTokensPerSecond).toBeCloseTo(1 / (0.006 + 0.09 + 4096 / 10e9), 6);
   });
 
-  test('the context is what the split has room for', () => {
+  test('the context is limited by the split’s memory', () => {
     const { context } = planBackends(model, [gpu('gpu', 8), host('cpu', 4.9)], {
       ...request,
       context: undefined,
@@ -135,7 +135,7 @@ describe('unasked', () => {
   });
 });
 
-describe('several named', () => {
+describe('several named backends', () => {
   const named = true;
 
   test('each computes at least one layer, the fastest all others', () => {
@@ -143,12 +143,12 @@ describe('several named', () => {
     expect(rangesOf([host('fast', 64, 200), host('slow', 64)], { named })).toEqual(['fast 0-8', 'slow 9-9']);
   });
 
-  test('a device that is slow at arithmetic is no fast one, whatever its memory delivers', () => {
+  test('slow arithmetic makes a device slow, whatever its memory rate', () => {
     const wide = device('wide', 64, { links, readBandwidth: 1000 * GB, flops: 1e7 });
     expect(rangesOf([wide, host('cpu', 64)], { named })).toEqual(['wide 0-0', 'cpu 1-9']);
   });
 
-  test('a slow link counts: of two cuts that are equal but for it, the plan says how long a copy takes', () => {
+  test('a slow link decides between equal splits; the plan has the time of a copy', () => {
     const slowLink = { hostToDevice: 1e6, deviceToHost: 1e6 };
     const [near, far] = [gpu('a', 64), device('b', 64, { links: slowLink, readBandwidth: 1000 * GB })];
     const speedOf = (second: PlannerDevice) =>
@@ -181,14 +181,14 @@ describe('several named', () => {
   });
 });
 
-describe('ranges as asked', () => {
+describe('requested ranges', () => {
   const two = [host('cpu', 64), host('other', 64)];
   const asked = (...ranges: readonly [number, number][]) => ({
     named: true,
     ranges: ranges.map(([from, to]) => ({ from, to })),
   });
 
-  test('are obeyed', () => {
+  test('are used', () => {
     expect(rangesOf(two, asked([0, 3], [3, 10]))).toEqual(['cpu 0-2', 'other 3-9']);
   });
 
@@ -206,11 +206,11 @@ describe('ranges as asked', () => {
       asked([0, 10]),
       "BAD_OPTION: the split 0-9 has 1 ranges for 2 backends ('cpu', 'other'): give one range for each",
     ],
-  ])('or refused %#', (more, expected) => {
+  ])('are refused: %#', (more, expected) => {
     expect(refusalOf(two, more)).toBe(expected);
   });
 
-  test('a device without the format: its size there, the reason, and what helps', () => {
+  test('a device without the format: decoded size, reason, and advice', () => {
     const eightfold = costs.layers.map((layer) => ({ ...layer, bytes: 8 * layer.bytes }));
     const decoding = device(
       'slow',
@@ -224,13 +224,13 @@ describe('ranges as asked', () => {
     expect(rangesOf([host('cpu', 64), decoding], asked([0, 7], [7, 10]))).toHaveLength(2);
   });
 
-  test('backends in the memory of the host share it', () => {
+  test('backends in host memory share it', () => {
     expect(refusalOf([host('cpu', 8), host('other', 8)], asked([0, 5], [5, 10]))).toMatch(
       /^MODEL_TOO_LARGE: the parts 0-4,5-9 take .* of the host's memory together, but only 7.50 GB may be used: these backends share it, so a split gains no room$/,
     );
   });
 
-  test('a context beyond one part names the part that is too small', () => {
+  test('a context too large for one part: the error names the part', () => {
     expect(
       refusalOf([host('cpu', 64), gpu('gpu', 5)], { ...asked([0, 6], [6, 10]), context: 8192 * 8 }),
     ).toMatch(/^CONTEXT_TOO_LARGE: .*'gpu' has 5.00 GB free: the largest context that fits is \d+$/);

@@ -1,4 +1,4 @@
-// The demo model as a folder of Hugging Face transformers would hold it. JavaScript, as tools/bench/written-files.mjs uses it too.
+// The demo model as a Hugging Face folder. JavaScript, because tools/bench/written-files.mjs also uses it.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { normal } from '@quern/core/testing';
@@ -58,8 +58,8 @@ function writeTokenizer(metadata, json) {
 }
 
 /**
- * Writes a folder of random weights of another architecture (`qwen2` or `qwen3` of @quern/models) with the demo's vocabulary.
- * Qwen's tables ask for no more than these sizes.
+ * Writes a folder of another architecture (`qwen2` or `qwen3` of @quern/models) with random weights and the demo's
+ * vocabulary. `sizes` are all that Qwen's weight tables read.
  */
 export async function writeRandomFolder(folder, { names, weights }) {
   await writeDemoFolder(folder);
@@ -107,7 +107,7 @@ function huggingFaceTensor({ name, shape, format, path, offset, byteLength }) {
   };
 }
 
-/** Rows of heads whose neighbours rotate together, to rows p and p + d / 2: row by row as the words say. */
+/** Reorders the rows of heads: 'interleaved' (neighbours rotate together) → 'halves' (rows p and p + d / 2). */
 function inHalves(values, rowLength) {
   const result = new Float32Array(values.length);
   for (let row = 0; row < values.length / rowLength; row++) {

@@ -1,4 +1,4 @@
-// Encoders of random weights as folders of Hugging Face hold them. JavaScript, as tools/bench/written-files.mjs uses it too.
+// Random encoders as Hugging Face folders. JavaScript, because tools/bench/written-files.mjs also uses it.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { normal } from '@quern/core/testing';
@@ -7,7 +7,7 @@ import { writeSafetensors } from './safetensors.mjs';
 
 const sizes = { layers: 2, width: 64, heads: 2, headDim: 32, feedForward: 256, context: 60 };
 
-/** Names that every one of the classes here understands. */
+/** Settings common to all classes here. */
 const common = {
   hidden_size: sizes.width,
   num_hidden_layers: sizes.layers,
@@ -98,7 +98,7 @@ function unigram() {
   };
 }
 
-/** What there is, by name: an architecture, its configuration, the way it pools, and its tokenizer. */
+/** By name: architecture, configuration, pooling, tokenizer. */
 export const encoderKinds = {
   bert: {
     architecture: bert,
@@ -149,7 +149,7 @@ export const encoderKinds = {
   },
 };
 
-/** Writes such a folder, with the modules of sentence-transformers. */
+/** Writes a folder of this kind, with sentence-transformers' modules. */
 export function writeEncoderFolder(folder, kind) {
   const { architecture, text, pooling, config, shape } = encoderKinds[kind];
   const json = (name, value) => writeFileSync(join(folder, name), JSON.stringify(value));
@@ -169,7 +169,7 @@ export function writeEncoderFolder(folder, kind) {
   writeSafetensors(join(folder, 'model.safetensors'), randomTensors(architecture.weights, all));
 }
 
-/** Random weights for the entries of a table that such a model has. */
+/** Random weights for the table's entries. */
 function randomTensors({ model, layer }, sizes) {
   const layers = Array.from({ length: sizes.layers }, (_, i) =>
     Object.entries(layer).map(([field, entry]) => [field, entry, i]),

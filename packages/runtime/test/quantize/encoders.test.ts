@@ -1,4 +1,4 @@
-// Encoders converted to GGUF: the vectors, and the orders, of the folders that they were.
+// Encoders converted to GGUF: the vectors and rankings of the source folders.
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -38,7 +38,7 @@ const distance = (a: Float32Array, b: Float32Array) =>
 
 const embedding = Object.keys(encoderKinds).filter((kind) => kind !== 'cross-encoder');
 
-test.each(embedding)('%s: the file gives the vectors of the folder', async (kind) => {
+test.each(embedding)('%s: the file’s vectors equal the folder’s', async (kind) => {
   const [folder, path] = [writeFolder(kind), join(root, `${kind}.gguf`)];
   const notices: string[] = [];
   await quantizeModel(folder, path, { mix: 'f32', onNotice: (text) => notices.push(text) });
@@ -46,7 +46,7 @@ test.each(embedding)('%s: the file gives the vectors of the folder', async (kind
   expect(distance(await vectors(path), await vectors(folder))).toBeLessThan(1e-6);
 });
 
-test('what llama.cpp needs to know of an XLM-R is there; its positions begin at 0', async () => {
+test('XLM-R: llama.cpp’s metadata; positions start at 0', async () => {
   const path = join(root, 'metadata.gguf');
   await quantizeModel(writeFolder('xlm-roberta'), path, { mix: 'f16' });
   const { metadata, tensors } = await openGguf(path);
@@ -70,7 +70,7 @@ test('what llama.cpp needs to know of an XLM-R is there; its positions begin at 
   });
 });
 
-test('a cross-encoder ranks as its folder does', async () => {
+test('a cross-encoder ranks like its folder', async () => {
   const [folder, path] = [writeFolder('cross-encoder'), join(root, 'ranks.gguf')];
   await quantizeModel(folder, path, { mix: 'f32' });
   expect((await openGguf(path)).metadata.get('bert.pooling_type')).toBe(4);
@@ -82,7 +82,7 @@ test('a cross-encoder ranks as its folder does', async () => {
   for (const [i, { logit }] of got.ranked.entries()) expect(logit).toBeCloseTo(want.ranked[i]!.logit, 5);
 });
 
-/** A folder whose JSON file `name` has been changed. */
+/** A folder with a changed JSON file `name`. */
 function changed(name: string, change: (json: Record<string, object>) => object): string {
   const folder = writeFolder('bert');
   const path = join(folder, name);
@@ -90,7 +90,7 @@ function changed(name: string, change: (json: Record<string, object>) => object)
   return folder;
 }
 
-test('what GGUF cannot say is refused, or said', async () => {
+test('settings that GGUF lacks: refused, or a notice', async () => {
   const path = join(root, 'refused.gguf');
   const cased = changed('tokenizer.json', (json) => ({
     ...json,
@@ -106,10 +106,10 @@ test('what GGUF cannot say is refused, or said', async () => {
   const long = changed('modules.json', () => [{ type: 'sentence_transformers.models.Pooling' }]);
   const notices: string[] = [];
   await quantizeModel(long, path, { mix: 'f16', onNotice: (text) => notices.push(text) });
-  expect(notices.join()).toMatch(/lengths of their own/);
+  expect(notices.join()).toMatch(/are not normalised/);
 });
 
-testShared('a folder whose tokenizer keeps case is refused by name', async () => {
+testShared('a tokenizer that keeps case is refused; the error names it', async () => {
   const folder = join(sharedData, 'tiny-bert-hf-dir', 'tiny_bert');
   await expect(quantizeModel(folder, join(root, 'cased.gguf'), { mix: 'f32' })).rejects.toThrow(/keeps case/);
 });

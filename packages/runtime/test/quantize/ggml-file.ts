@@ -2,12 +2,12 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { openGguf } from '@quern/quant';
 import { tokenizerFromGguf } from '../../src/index.js';
 
-/** Tokens of text, which come before the special ones. */
+/** Text tokens; the special tokens follow. */
 const textTokens = 50_257;
 
 const words = (...numbers: number[]) => Buffer.from(Uint32Array.from(numbers).buffer);
 
-/** The file of whisper.cpp that holds what a GGUF file of f32 holds. */
+/** Writes an f32 GGUF file's content as a whisper.cpp file. */
 export async function writeGgml(path: string, gguf: string): Promise<void> {
   const { metadata, tensors } = await openGguf(gguf);
   const bytes = readFileSync(gguf);

@@ -28,7 +28,7 @@ async function greedy(path: string, tokens: number): Promise<readonly number[]> 
   }
 }
 
-test('a Hugging Face folder becomes the GGUF file that it was made of', async () => {
+test('GGUF → Hugging Face folder → GGUF: the same file', async () => {
   const path = join(folder, 'converted.gguf');
   await quantizeModel(folder, path, { mix: 'f32' });
   const [converted, original] = [await openGguf(path), await openGguf(demoModelPath)];
@@ -40,7 +40,7 @@ test('a Hugging Face folder becomes the GGUF file that it was made of', async ()
   expect(await greedy(path, 12)).toEqual(expected.greedyIds.slice(0, 12));
 });
 
-test('a GGUF file of an architecture that Quern does not run is quantised all the same', async () => {
+test('a GGUF file of an unknown architecture is quantised too', async () => {
   const [path, output] = [join(folder, 'other.gguf'), join(folder, 'other-q8.gguf')];
   const data = new Uint8Array(Float32Array.from({ length: 64 }, (_, i) => i).buffer);
   const tensor = { name: 'blk.0.some.weight', shape: [2, 32], format: 'f32', data } as const;
@@ -49,7 +49,7 @@ test('a GGUF file of an architecture that Quern does not run is quantised all th
   expect((await openGguf(output)).tensors[0]).toMatchObject({ name: tensor.name, format: 'q8_0' });
 });
 
-test('its vocabulary splits text as before', async () => {
+test('the vocabulary splits text as before', async () => {
   const path = join(folder, 'tokens.gguf');
   await quantizeModel(folder, path, { mix: 'q8_0' });
   const [converted, original] = [await openTokenizer(path), await openTokenizer(demoModelPath)];
@@ -59,7 +59,7 @@ test('its vocabulary splits text as before', async () => {
   expect([...converted.eog]).toEqual([...original.eog]);
 });
 
-test('a split of text that GGUF has no name for is refused, unless it is given one', async () => {
+test('a pre-tokenizer without a GGUF name is refused, unless the caller names it', async () => {
   const tokenizerPath = join(folder, 'tokenizer.json');
   const before = readFileSync(tokenizerPath, 'utf8');
   const split = { type: 'Split', pattern: { Regex: 'x+' }, behavior: 'Isolated' };
@@ -74,7 +74,7 @@ test('a split of text that GGUF has no name for is refused, unless it is given o
   }
 });
 
-test('perplexity is that of the logits', async () => {
+test('perplexity equals the logits’', async () => {
   const { backend } = countingBackend();
   const model = await loadModel(demoModelPath, { backend, context: 32 });
   try {

@@ -1,4 +1,4 @@
-// The vocabulary of a file of whisper.cpp, made of the real one: what GGUF has of it is what the folder has.
+// The vocabulary of a whisper.cpp file, made from a real one: the GGUF vocabulary equals the folder's.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -35,7 +35,7 @@ async function both() {
   return { before, metadata, after: tokenizerFromGguf(metadata) };
 }
 
-testShared('the order of the tokens tells the merges', async () => {
+testShared('the merges follow from the order of the tokens', async () => {
   const { metadata } = await both();
   const { model } = JSON.parse(readFileSync(join(folder, 'tokenizer.json'), 'utf8'));
   const merges = model.merges.map((merge: string | string[]) =>
@@ -44,7 +44,7 @@ testShared('the order of the tokens tells the merges', async () => {
   expect(metadata.get('tokenizer.ggml.merges')).toEqual(merges);
 });
 
-testShared('special tokens and texts are those of the folder', async () => {
+testShared('special tokens and texts equal the folder’s', async () => {
   const { before, after } = await both();
   const [want, got] = [vocabularyOf(before), vocabularyOf(after)];
   expect(got.ids).toEqual(want.ids);
@@ -52,7 +52,7 @@ testShared('special tokens and texts are those of the folder', async () => {
     expect(got.encode!(text)).toEqual(want.encode!(text));
 });
 
-test('a file of whisper.cpp becomes a GGUF that hears the same', async () => {
+test('a whisper.cpp file → GGUF: the same transcript', async () => {
   const [synthetic, ggml, path] = ['synthetic.gguf', 'ggml-test.bin', 'converted.gguf'].map((name) =>
     join(root, name),
   );

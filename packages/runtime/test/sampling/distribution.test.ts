@@ -5,10 +5,13 @@ import { chiSquare, tokenProbabilities } from './reference.js';
 
 const V = 8;
 const draws = 20_000;
-/** Of chi-square with 7 degrees of freedom, one in 10⁵ is higher; the seeds are fixed, so each case passes always or never. */
+/**
+ * Chi-square with 7 degrees of freedom exceeds this once in 10⁵. The seeds are fixed: each case always passes or always
+ * fails.
+ */
 const bound = 35;
 
-/** Some probabilities, a few of them 0. */
+/** Random probabilities, `zeros` of them 0. */
 function distribution(random: Random, zeros: number): Distribution {
   const weights = Float64Array.from({ length: V - zeros }, () => random.nextDouble() ** 2);
   const total = weights.reduce((sum, weight) => sum + weight, 0);
@@ -27,30 +30,33 @@ function dense({ tokens, probabilities }: Distribution): number[] {
   return all;
 }
 
-describe('accepting a draft or drawing again', () => {
+describe('accept the draft, or draw again', () => {
   test.each([
     [1, 0, 0],
     [2, 3, 0],
     [3, 0, 3],
     [4, 3, 3],
     [5, 6, 6],
-  ])('whatever proposes, what comes out is what is wanted (seed %d)', (seed, zerosOfP, zerosOfQ) => {
-    const random = new Random(BigInt(seed));
-    const [p, q] = [distribution(random, zerosOfP), distribution(random, zerosOfQ)];
-    const counts = new Array<number>(V).fill(0);
-    let accepted = 0;
-    for (let i = 0; i < draws; i++) {
-      const draft = drawFrom(q, random.nextDouble());
-      const token = acceptOrRedraw(p, q, draft, () => random.nextDouble());
-      counts[token]!++;
-      if (token === draft) accepted++;
-    }
-    expect(chiSquare(counts, dense(p))).toBeLessThan(bound);
-    const overlap = dense(p).reduce((sum, value, token) => sum + Math.min(value, dense(q)[token]!), 0);
-    expect(Math.abs(accepted / draws - overlap)).toBeLessThan(0.015); // four standard deviations
-  });
+  ])(
+    'the output has the target distribution for every draft distribution (seed %d)',
+    (seed, zerosOfP, zerosOfQ) => {
+      const random = new Random(BigInt(seed));
+      const [p, q] = [distribution(random, zerosOfP), distribution(random, zerosOfQ)];
+      const counts = new Array<number>(V).fill(0);
+      let accepted = 0;
+      for (let i = 0; i < draws; i++) {
+        const draft = drawFrom(q, random.nextDouble());
+        const token = acceptOrRedraw(p, q, draft, () => random.nextDouble());
+        counts[token]!++;
+        if (token === draft) accepted++;
+      }
+      expect(chiSquare(counts, dense(p))).toBeLessThan(bound);
+      const overlap = dense(p).reduce((sum, value, token) => sum + Math.min(value, dense(q)[token]!), 0);
+      expect(Math.abs(accepted / draws - overlap)).toBeLessThan(0.015); // four standard deviations
+    },
+  );
 
-  test('the bound finds a draft that is accepted too often', () => {
+  test('the bound detects a draft that is accepted too often', () => {
     const random = new Random(1n);
     const [p, q] = [distribution(random, 0), distribution(random, 0)];
     const counts = new Array<number>(V).fill(0);
@@ -61,21 +67,21 @@ describe('accepting a draft or drawing again', () => {
     expect(chiSquare(counts, dense(p))).toBeGreaterThan(bound);
   });
 
-  test('certain tokens', () => {
+  test('tokens of probability 1', () => {
     const random = () => 0.999;
     expect(acceptOrRedraw(certain(3), certain(3), 3, random)).toBe(3);
     expect(acceptOrRedraw(certain(3), certain(5), 5, random)).toBe(3);
   });
 });
 
-describe('the distribution of a sampler', () => {
+describe('a sampler’s distribution', () => {
   const logits = Float32Array.from({ length: 20 }, (_, i) => 3 * Math.sin(i * i));
 
   test.each([
     { temperature: 1, topK: 0, topP: 1, minP: 0 },
     { temperature: 0.7, topK: 8, topP: 0.8, minP: 0.1 },
     { temperature: 2, topK: 0, topP: 0.9, minP: 0 },
-  ])('is what it draws from: %j', (filters) => {
+  ])('its draws follow it: %j', (filters) => {
     const { tokens, probabilities } = new Sampler({ ...filters, seed: 1 }).distribution(logits);
     const want = tokenProbabilities(logits, filters);
     const got = new Array<number>(20).fill(0);
@@ -85,7 +91,7 @@ describe('the distribution of a sampler', () => {
     for (const [token, probability] of want.entries()) expect(got[token]).toBeCloseTo(probability, 6);
   });
 
-  test('knows tokens ahead as though they had been accepted, and forgets them', () => {
+  test('includes tokens ahead as if accepted, then forgets them', () => {
     const options = {
       temperature: 1,
       repetitionPenalty: 1.3,
@@ -103,7 +109,7 @@ describe('the distribution of a sampler', () => {
     expect(ahead.distribution(logits)).toEqual(before);
   });
 
-  test('is certain where the likeliest is taken', () => {
+  test('greedy: probability 1', () => {
     const { tokens, probabilities } = new Sampler({ temperature: 0 }).distribution(logits);
     expect([...probabilities]).toEqual([1]);
     expect(tokens[0]).toBe(logits.indexOf(Math.max(...logits)));

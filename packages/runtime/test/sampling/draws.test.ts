@@ -1,4 +1,4 @@
-// What a device draws with the op `sample` is what the sampler draws.
+// Draws of a device with the op `sample` equal the sampler's.
 import { createBackend as createReference } from '@quern/backend-reference';
 import type { Backend } from '@quern/core';
 import { random } from '@quern/core/testing';
@@ -10,21 +10,21 @@ const choices: Readonly<Record<string, SamplingOptions>> = {
   'the defaults': {},
   'nothing cut': off,
   'top-k': { ...off, topK: 7 },
-  'top-k above what is ranked': { ...off, topK: 300 },
+  'top-k above the ranked tokens': { ...off, topK: 300 },
   'top-k above the vocabulary': { ...off, topK: 1_000_000 },
   'top-k 1': { ...off, topK: 1 },
   'top-p': { ...off, topP: 0.9 },
-  'top-p of nearly all': { ...off, topP: 0.99999 },
+  'top-p near 1': { ...off, topP: 0.99999 },
   'a tiny top-p': { ...off, topP: 1e-9 },
   'min-p': { ...off, minP: 0.02 },
   'min-p 1': { ...off, minP: 1 },
   'top-p and min-p': { ...off, topP: 0.8, minP: 0.1 },
-  'all of them, hot': { temperature: 2.5, topK: 60, topP: 0.97, minP: 0.01 },
+  'all filters, high temperature': { temperature: 2.5, topK: 60, topP: 0.97, minP: 0.01 },
   'a low temperature': { ...off, temperature: 0.05 },
   'a tiny temperature': { ...off, temperature: 1e-30 },
 };
 
-/** Some are equal, some impossible. */
+/** Logits with ties and impossible tokens. */
 function someLogits(vocabulary: number, seed: number): Float32Array {
   const next = random(seed);
   return Float32Array.from({ length: vocabulary }, () => {
@@ -34,7 +34,7 @@ function someLogits(vocabulary: number, seed: number): Float32Array {
   });
 }
 
-/** The token that a device draws. */
+/** The device's draw. */
 async function drawn(backend: Backend, logits: Float32Array, sampler: Sampler, ahead: number) {
   const { settings, peek } = sampler.draws!;
   const words = new Int32Array(2 * (ahead + 1));
@@ -75,7 +75,7 @@ describe.each(backends)('%s', (_name, create, vocabulary) => {
     }
   });
 
-  test('draws ahead are those that come later', async () => {
+  test('draws ahead equal the later draws', async () => {
     const sampler = new Sampler({ ...off, seed: 9 }, vocabulary);
     const logits = someLogits(vocabulary, 1);
     const ahead: number[] = [];
@@ -84,7 +84,7 @@ describe.each(backends)('%s', (_name, create, vocabulary) => {
     expect(new Set(ahead).size).toBeGreaterThan(1);
   });
 
-  test('where there is no token, taking it is an error', async () => {
+  test('no possible token: an error when it is taken', async () => {
     const sampler = new Sampler({ seed: 1 }, 3);
     for (const values of [
       [Number.NaN, Number.NEGATIVE_INFINITY, Number.NEGATIVE_INFINITY],
@@ -96,7 +96,7 @@ describe.each(backends)('%s', (_name, create, vocabulary) => {
   });
 });
 
-test('a device draws only what it would draw from the logits as they are', () => {
+test('a device draws only random tokens without penalties and bias', () => {
   const sampler = (options: SamplingOptions) => new Sampler({ seed: 1, ...options }, 9).draws;
   expect(sampler({})).toBeDefined();
   expect(sampler({ repetitionPenalty: 1.1, penaltyWindow: 0 })).toBeDefined();

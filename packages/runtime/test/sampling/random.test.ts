@@ -1,6 +1,6 @@
 import { Random } from '../../src/sampling/random.js';
 
-/** xoshiro128** and SplitMix64 as their authors write them, in exact integer arithmetic. */
+/** xoshiro128** and SplitMix64 as published, in exact integer arithmetic. */
 function reference(seed: bigint, count: number): number[] {
   const mask32 = (1n << 32n) - 1n;
   const mask64 = (1n << 64n) - 1n;
@@ -33,7 +33,7 @@ test.each([0n, 1n, 42n, (1n << 64n) - 1n])('gives the published sequence: seed %
   expect(Array.from({ length: 1000 }, () => random.nextUint32())).toEqual(reference(seed, 1000));
 });
 
-test('doubles are in [0, 1) and even', () => {
+test('doubles are uniform in [0, 1)', () => {
   const random = new Random(5n);
   const bins = new Array<number>(10).fill(0);
   for (let i = 0; i < 50_000; i++) bins[Math.floor(random.nextDouble() * 10)]!++;

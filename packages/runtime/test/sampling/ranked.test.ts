@@ -2,14 +2,14 @@ import fc from 'fast-check';
 import { runs } from '../../../../test-scope.js';
 import { Sampler, type SamplingOptions } from '../../src/sampling/index.js';
 
-/** The `count` likeliest tokens as the op topK defines them. */
+/** The `count` most likely tokens, by the definition of the op topK. */
 function likeliest(logits: Float32Array, count: number): Int32Array {
   const of = (token: number) => (Number.isNaN(logits[token]!) ? -Infinity : logits[token]!);
   const ids = [...logits.keys()].sort((a, b) => of(b) - of(a) || a - b);
   return Int32Array.from(ids.slice(0, count));
 }
 
-/** Few values, so that many are equal; some tokens are impossible. */
+/** Few distinct values, so many ties; some tokens are impossible. */
 const someLogits = fc
   .array(fc.oneof(fc.integer({ min: -8, max: 8 }), fc.constant(Number.NEGATIVE_INFINITY)), {
     minLength: 2,
@@ -33,7 +33,7 @@ const someOptions: fc.Arbitrary<SamplingOptions> = fc.record(
   { requiredKeys: [] },
 );
 
-test('the likeliest tokens beside the logits change nothing', () => {
+test('precomputed top tokens do not change the result', () => {
   const accepted = fc.array(fc.nat({ max: 40 }), { maxLength: 12 });
   fc.assert(
     fc.property(
@@ -63,8 +63,8 @@ test('the likeliest tokens beside the logits change nothing', () => {
   );
 });
 
-describe('only the likeliest are looked at where they suffice', () => {
-  // a NaN that is looked at is an error
+describe('only the top tokens are read if they suffice', () => {
+  // reading a NaN is an error
   const logits = Float32Array.from({ length: 500 }, (_, i) => (i > 300 ? Number.NaN : (i * 37) % 301) / 10);
   const best = likeliest(logits, 128);
   const recent = Array.from({ length: 64 }, (_, i) => best[2 * i]!);
@@ -74,7 +74,7 @@ describe('only the likeliest are looked at where they suffice', () => {
     ['top-k alone', { topK: 100, topP: 1, minP: 0 }],
     ['min-p', { topK: 0, topP: 1, minP: 0.1 }],
     ['penalties', { repetitionPenalty: 1.1, presencePenalty: 0.5 }],
-    ['penalties that raise', { presencePenalty: -3 }],
+    ['negative penalties', { presencePenalty: -3 }],
     ['greedy with penalties', { temperature: 0, repetitionPenalty: 1.2 }],
     ['a bias', { logitBias: { 5: 20, [best[0]!]: -Infinity } }],
   ])('%s', (_, options) => {
@@ -87,9 +87,9 @@ describe('only the likeliest are looked at where they suffice', () => {
   test.each<[string, SamplingOptions]>([
     ['no filter', { topK: 0, topP: 1, minP: 0 }],
     ['top-p of all', { topK: 0 }],
-    ['more than are known', { topK: 129 }],
-    ['a min-p that reaches further', { topK: 0, topP: 1, minP: 1e-9 }],
-  ])('all, where they do not: %s', (_, options) => {
+    ['top-k above the ranked tokens', { topK: 129 }],
+    ['a min-p below the ranked tokens', { topK: 0, topP: 1, minP: 1e-9 }],
+  ])('all tokens, if they do not: %s', (_, options) => {
     const sampler = new Sampler({ seed: 1, ...options });
     expect(() => sampler.sample(logits, best)).toThrow(expect.objectContaining({ code: 'BAD_LOGITS' }));
   });

@@ -3,7 +3,7 @@ import type { SamplingOptions } from '../../src/sampling/index.js';
 
 type Filters = Defined<Pick<SamplingOptions, 'topK' | 'topP' | 'minP' | 'temperature'>>;
 
-/** The definition, slowly: the probability of each token after top-k, top-p, min-p and temperature. */
+/** The definition, slow: the probability of each token after top-k, top-p, min-p and temperature. */
 export function tokenProbabilities(
   logits: Float32Array,
   { topK, topP, minP, temperature }: Filters,

@@ -7,7 +7,7 @@ import { chiSquare, tokenProbabilities } from './reference.js';
 const OFF = { temperature: 1, topK: 0, topP: 1, minP: 0, repetitionPenalty: 1 };
 const greedy = (options: SamplingOptions = {}) => new Sampler({ ...options, temperature: 0 });
 
-/** Small vocabularies with ties and forbidden tokens, at least one possible. */
+/** Small vocabularies with ties and impossible tokens; at least one token is possible. */
 const someLogits = fc
   .array(fc.oneof(fc.integer({ min: -8, max: 8 }), fc.constant(Number.NEGATIVE_INFINITY)), {
     minLength: 1,
@@ -17,7 +17,7 @@ const someLogits = fc
   .map((values) => Float32Array.from(values, (value) => value / 2));
 
 describe('greedy', () => {
-  test('takes the likeliest token, of equals the lowest id', () => {
+  test('takes the most likely token; at ties the lowest id', () => {
     expect(greedy().sample(Float32Array.of(1, 3, 3, 2))).toBe(1);
     expect(greedy().sample(Float32Array.of(Number.NEGATIVE_INFINITY, -5))).toBe(1);
   });
@@ -51,7 +51,7 @@ describe('penalties', () => {
     expect(after({ frequencyPenalty: 1 }, [0, 0], [3, 0.9])).toBe(0);
   });
 
-  test('only the window counts', () => {
+  test('only tokens in the window count', () => {
     const penalty = { presencePenalty: 5 };
     expect(after({ ...penalty, penaltyWindow: 2 }, [0, 2, 2], [3, 1, 0])).toBe(0);
     expect(after({ ...penalty, penaltyWindow: 3 }, [0, 2, 2], [3, 1, 0])).toBe(1);
@@ -61,7 +61,7 @@ describe('penalties', () => {
     expect(after(penalty, [0, ...new Array(63).fill(2)], [3, 1, 0])).toBe(1);
   });
 
-  test('a sliding window counts as the definition does', () => {
+  test('a sliding window equals the definition', () => {
     const tokens = fc.array(fc.nat({ max: 4 }), { maxLength: 30 });
     fc.assert(
       fc.property(tokens, fc.integer({ min: -1, max: 8 }), (accepted, penaltyWindow) => {
@@ -77,7 +77,7 @@ describe('penalties', () => {
 });
 
 describe('drawing', () => {
-  test('never leaves what the definition allows, whatever the filters', () => {
+  test('draws only tokens that the definition allows, for all filters', () => {
     const filters = fc.record({
       topK: fc.nat({ max: 45 }),
       topP: fc.double({ min: 0.01, max: 1, noNaN: true }),
@@ -106,7 +106,7 @@ describe('drawing', () => {
     const sampler = new Sampler({ ...OFF, ...options, seed: 42 });
     const counts = new Array<number>(logits.length).fill(0);
     for (let i = 0; i < 20_000; i++) counts[sampler.sample(logits)]!++;
-    // 0.9999 quantile of chi-square with 9 degrees of freedom is 33.7; the run is seeded, so this cannot flicker
+    // 0.9999 quantile of chi-square with 9 degrees of freedom: 33.7; fixed seed, so the test is deterministic
     expect(chiSquare(counts, tokenProbabilities(logits, { ...OFF, ...options }))).toBeLessThan(33.7);
   });
 
@@ -120,7 +120,7 @@ describe('drawing', () => {
     for (let i = 0; i < 300; i++) expect(allowed[sampler.sample(logits)]).toBeGreaterThan(0);
   });
 
-  test('top-k prefers the lowest ids of equals', () => {
+  test('top-k prefers the lowest ids at ties', () => {
     const sampler = new Sampler({ ...OFF, topK: 2, seed: 3 });
     const drawn = new Set(Array.from({ length: 200 }, () => sampler.sample(new Float32Array(100))));
     expect([...drawn].sort()).toEqual([0, 1]);
@@ -133,13 +133,13 @@ describe('seed', () => {
     return Array.from({ length: 50 }, () => sampler.sample(new Float32Array(1000)));
   };
 
-  test('the same seed repeats, another does not', () => {
+  test('equal seeds repeat, other seeds do not', () => {
     expect(run(7)).toEqual(run(7n));
     expect(run(7)).not.toEqual(run(8));
     expect(run(2n ** 64n - 1n)).not.toEqual(run(2n ** 32n - 1n));
   });
 
-  test('a sampler without one tells which it took', () => {
+  test('without a seed, the sampler reports its own', () => {
     const sampler = new Sampler(OFF);
     const tokens = Array.from({ length: 50 }, () => sampler.sample(new Float32Array(1000)));
     expect(run(sampler.seed)).toEqual(tokens);

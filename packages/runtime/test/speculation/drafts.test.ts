@@ -3,18 +3,18 @@ import { Lookup } from '../../src/speculation/lookup.js';
 
 const lookup = (options = {}) => new Lookup({ kind: 'lookup', ...options });
 
-describe('looking up', () => {
-  test('what followed the last tokens before', async () => {
+describe('lookup drafts', () => {
+  test('the tokens after an earlier occurrence of the last tokens', async () => {
     const { tokens } = await lookup().draft([7, 1, 2, 3, 4, 5, 6, 8, 1, 2, 3], 2);
     expect(tokens).toEqual([4, 5]);
   });
 
-  test('the longest match, and of equals the last', async () => {
+  test('the longest match; at ties the last', async () => {
     expect((await lookup().draft([1, 2, 3, 10, 9, 2, 3, 20, 1, 2, 3], 1)).tokens).toEqual([10]);
     expect((await lookup().draft([1, 2, 3, 10, 1, 2, 3, 20, 1, 2, 3], 1)).tokens).toEqual([20]);
   });
 
-  test('a repetition goes on', async () => {
+  test('a repetition is continued', async () => {
     const repeating = lookup();
     const history = [5, 1, 2, 1, 2, 1, 2];
     for (let i = 0; i < 30; i++) {
@@ -24,13 +24,13 @@ describe('looking up', () => {
     expect((await repeating.draft(history, 6)).tokens).toEqual([1, 2, 1, 2, 1, 2]);
   });
 
-  test('nothing where nothing repeats, or too little', async () => {
+  test('no draft without repetition, or with too little', async () => {
     expect((await lookup().draft([1, 2, 3, 4], 8)).tokens).toEqual([]);
     expect((await lookup({ minNgram: 2 }).draft([1, 2, 3, 9, 3], 8)).tokens).toEqual([]);
     expect((await lookup().draft([1], 8)).tokens).toEqual([]);
   });
 
-  test('never more than it may', async () => {
+  test('never longer than the limit', async () => {
     const history = [1, 2, 3, 1, 2, 3, 1, 2, 3];
     const few = lookup({ maxDraft: 3 });
     for (let i = 0; i < 50; i++) {
@@ -41,7 +41,7 @@ describe('looking up', () => {
     }
   });
 
-  test('where drafts are always wrong, few are made', async () => {
+  test('few drafts if all are wrong', async () => {
     const wrong = lookup();
     let drafted = 0;
     for (let i = 0; i < 1000; i++) {
@@ -54,8 +54,8 @@ describe('looking up', () => {
   });
 });
 
-describe('the length of drafts', () => {
-  test('grows with what is accepted, and shrinks to nothing', () => {
+describe('draft length', () => {
+  test('grows with accepted tokens, and shrinks to 0', () => {
     const length = new DraftLength(0.5, 0.2);
     for (let i = 0; i < 40; i++) length.learn(4, 4);
     expect(length.choose(10)).toBe(10);
@@ -64,8 +64,8 @@ describe('the length of drafts', () => {
     expect(length.choose(10)).toBe(0);
   });
 
-  test('is the one with the most tokens per time', () => {
-    // 1, 1.7/1.2, 2.19/1.4, 2.533/1.6, 2.7731/1.8, …: the highest is that of three
+  test('maximises tokens per time', () => {
+    // tokens per time by length: 1, 1.7/1.2, 2.19/1.4, 2.533/1.6, 2.7731/1.8, …; the maximum is at length 3
     expect(new DraftLength(0.7, 0.2).choose(10)).toBe(3);
     expect(new DraftLength(0.7, 0).choose(10)).toBe(10);
     expect(new DraftLength(0.7, 0.8).choose(10)).toBe(0);

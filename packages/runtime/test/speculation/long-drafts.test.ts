@@ -1,4 +1,4 @@
-// Drafts longer than the rows of a step that keep their bits: the text stays that of plain greedy decoding, rounded weights or not.
+// Drafts longer than `exactRows`: the text equals plain greedy decoding, with exact and with rounded weights.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -41,12 +41,12 @@ describeCpu.each(['q4_0', 'q8_0', 'q4_k_m', 'f16'] as const)(
         using model = await loadModel(path, { backend });
         using draft = await loadModel(path, { backend });
         const speculate = { kind: 'draft', model: draft, maxDraft: 30, adaptive: false } as const;
-        const told = isa === 'scalar' ? prompts.slice(0, 2) : prompts; // it rounds no weights, and is slow
+        const told = isa === 'scalar' ? prompts.slice(0, 2) : prompts; // scalar rounds no weights, and is slow
         for (const prompt of told) {
           const want = await model.generate(prompt, greedy).result;
           const got = await model.generate(prompt, { ...greedy, speculate }).result;
           expect(got.tokens).toEqual(want.tokens);
-          expect(got.acceptedTokens).toBe(got.draftedTokens); // the same weights, rounded alike
+          expect(got.acceptedTokens).toBe(got.draftedTokens); // equal weights, equally rounded
         }
       },
       120_000,
@@ -54,7 +54,7 @@ describeCpu.each(['q4_0', 'q8_0', 'q4_k_m', 'f16'] as const)(
   },
 );
 
-/** The reference as a driver that promises `exactRows`, and the rows of all its products of logits. */
+/** The reference backend with `exactRows`; records the rows of all products of logits. */
 function promising(exactRows: number | undefined): { backend: Backend; rows: number[] } {
   const right = referenceDriver();
   const rows: number[] = [];
@@ -71,12 +71,12 @@ function promising(exactRows: number | undefined): { backend: Backend; rows: num
   return { backend, rows };
 }
 
-describe('a backend that promises its bits to few rows', () => {
+describe('a backend with few exactRows', () => {
   const { backend: drafts } = promising(1);
   afterAll(() => drafts.dispose());
   const speculate = (model: Model) => ({ kind: 'draft', model, maxDraft: 30, adaptive: false }) as const;
 
-  test('checks drafts by steps of so many', async () => {
+  test('drafts are checked in steps of exactRows rows', async () => {
     const { backend, rows } = promising(4);
     using model = await loadModel(await writeTinyModel({}), { backend });
     using draft = await loadModel(await writeTinyModel({}), { backend: drafts });
@@ -103,7 +103,7 @@ describe('a backend that promises its bits to few rows', () => {
     backend.dispose();
   });
 
-  test('an abort in the middle of a long draft leaves what was', async () => {
+  test('an abort during a long draft leaves the session consistent', async () => {
     const { backend, rows } = promising(4);
     using model = await loadModel(await writeTinyModel({}), { backend });
     using draft = await loadModel(await writeTinyModel({}), { backend: drafts });
@@ -126,7 +126,7 @@ describe('a backend that promises its bits to few rows', () => {
     backend.dispose();
   });
 
-  test.each([undefined, 1])('and to none but one (%p) refuses to speculate', async (exactRows) => {
+  test.each([undefined, 1])('exactRows %p: speculation is refused', async (exactRows) => {
     const { backend } = promising(exactRows);
     using model = await loadModel(await writeTinyModel({}), { backend });
     const generation = model.generate('the cat', { ...greedy, speculate: { kind: 'lookup' } });

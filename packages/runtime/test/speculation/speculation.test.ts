@@ -7,7 +7,7 @@ import { writeTinyModel } from '../tiny-model.js';
 
 let backend: Backend;
 let target: Model;
-/** The same weights, other weights, and others with a short context. */
+/** Draft models: equal weights, other weights, other weights with a short context. */
 let twin: Model;
 let stranger: Model;
 let short: Model;
@@ -47,7 +47,7 @@ const ways: Readonly<Record<string, () => Speculate>> = {
   'a draft model with a short context': () => ({ kind: 'draft', model: short, adaptive: false }),
 };
 
-/** Nothing of the caches is held. */
+/** No cache memory is in use. */
 function expectFree(): void {
   for (const { freeBlocks } of [target, twin, stranger, short]) expect(freeBlocks).toBe(1);
 }
@@ -60,7 +60,7 @@ describe.each(testedWays)('%s', (_, way) => {
     ['replayed', {}],
     ['recorded', { graph: false }],
     ['in blocks', { cache: 'paged', blockSize: 8 }],
-  ] as const)('gives the tokens of plain greedy decoding, %s', async (_name, options) => {
+  ] as const)('equals plain greedy decoding, %s', async (_name, options) => {
     using model = await loadModel(target.path, { backend, ...options });
     const free = model.freeBlocks;
     for (const prompt of [repeating, 'a']) {
@@ -80,7 +80,7 @@ describe.each(testedWays)('%s', (_, way) => {
     expect(got.tokens).toEqual(want.tokens);
   });
 
-  test('ends at the context, at an end token and at a stop string as ever', async () => {
+  test('ends at the context, an end token and a stop string like plain decoding', async () => {
     const cases: GenerateOptions[] = [
       { ...greedy, maxTokens: 1000 },
       { ...greedy, maxTokens: 1 },
@@ -98,7 +98,7 @@ describe.each(testedWays)('%s', (_, way) => {
     expectFree();
   });
 
-  test('an abort keeps the text so far and leaks nothing', async () => {
+  test('an abort keeps the text and leaks nothing', async () => {
     const want = await target.generate(repeating, greedy).result;
     for (let at = 1; at < 30; at += 9) {
       const abort = new AbortController();
@@ -117,7 +117,7 @@ describe.each(testedWays)('%s', (_, way) => {
     }
   });
 
-  test('a session builds on what was kept', async () => {
+  test('a session reuses the kept tokens', async () => {
     using session = target.session();
     const first = await session.generate(repeating, { ...greedy, maxTokens: 9, speculate: way() }).result;
     const prompt = [...target.tokenize(repeating), ...first.tokens, 5];
@@ -128,15 +128,15 @@ describe.each(testedWays)('%s', (_, way) => {
   });
 });
 
-describe('what is accepted', () => {
-  test('all that the same weights draft', async () => {
+describe('accepted drafts', () => {
+  test('equal weights, greedy: all drafts', async () => {
     const speculate = { kind: 'draft', model: twin, adaptive: false } as const;
     const result = await target.generate('a', { ...greedy, speculate }).result;
     expect(result.draftedTokens).toBeGreaterThan(20);
     expect(result.acceptedTokens).toBe(result.draftedTokens);
   });
 
-  test('all that the same weights draw, and nothing else is drawn', async () => {
+  test('equal weights, sampling: all drafts, without further draws', async () => {
     const options = { temperature: 1, topK: 8, seed: 3, maxTokens: 40, ignoreEos: true };
     const speculate = { kind: 'draft', model: twin, adaptive: false } as const;
     const result = await target.generate('a', { ...options, presencePenalty: 0.2, speculate }).result;
@@ -146,13 +146,13 @@ describe('what is accepted', () => {
     expect(again.tokens).toEqual(result.tokens);
   });
 
-  test('nothing is drafted that costs more than it saves', async () => {
+  test('no drafts if they cost more than they save', async () => {
     const speculate = { kind: 'draft', model: twin } as const; // as large as the model itself
     const result = await target.generate('a', { ...greedy, speculate }).result;
     expect(result.draftedTokens).toBe(0);
   });
 
-  test('some of what repeats', async () => {
+  test('lookup: some drafts in repetitive text', async () => {
     const result = await target.generate('the cat', {
       ...greedy,
       maxTokens: 80,
@@ -161,13 +161,13 @@ describe('what is accepted', () => {
     expect(result.acceptedTokens).toBeGreaterThan(0);
   });
 
-  test('nothing without speculation', async () => {
+  test('without speculation: no drafts', async () => {
     expect(await target.generate('a', greedy).result).toMatchObject({ draftedTokens: 0, acceptedTokens: 0 });
   });
 });
 
 describe('sampling', () => {
-  test('by lookup gives the tokens of plain sampling with the same seed', async () => {
+  test('lookup: the tokens of plain sampling with the same seed', async () => {
     for (const seed of [1, 2, 3]) {
       const options = {
         temperature: 0.6,
@@ -184,9 +184,9 @@ describe('sampling', () => {
     }
   });
 
-  test('by a draft model draws from the distribution of plain sampling', async () => {
+  test('draft model: the distribution of plain sampling', async () => {
     const filters = { temperature: 2, topK: 4, topP: 1, minP: 0 };
-    const logitBias = { 10: 40, 20: 40, 30: 40, 40: 40 }; // both models choose among the same four
+    const logitBias = { 10: 40, 20: 40, 30: 40, 40: 40 }; // both models choose among four tokens
     const runs = exhaustive ? 500 : 200;
     const speculate = { kind: 'draft', model: stranger, adaptive: false } as const;
     const prompt = target.tokenize('the');
@@ -211,11 +211,11 @@ describe('sampling', () => {
       keys.map((key) => expected.get(key) ?? 0),
     );
     expect(keys).toHaveLength(16);
-    expect(statistic).toBeLessThan(45); // 15 degrees of freedom: one in 10⁴ is higher; the seeds are fixed
+    expect(statistic).toBeLessThan(45); // 15 degrees of freedom: exceeded once in 10⁴; fixed seeds
   }, 60_000);
 });
 
-/** Of each pair of tokens that may follow, by the definition. */
+/** The probability of each pair of next tokens, by the definition. */
 async function jointProbabilities(
   prompt: readonly number[],
   among: readonly number[],
@@ -237,10 +237,10 @@ async function jointProbabilities(
   return joint;
 }
 
-describe('what is refused', () => {
+describe('refusals', () => {
   const refused = (speculate: Speculate) => target.generate('a', { ...greedy, speculate }).result;
 
-  test('a draft model with another vocabulary, with the token that differs', async () => {
+  test('a draft model with another vocabulary: the error has the differing token', async () => {
     using other = await open({ spell: (token) => (token === 'q' ? 'Q' : token) });
     await expect(refused({ kind: 'draft', model: other })).rejects.toMatchObject({
       code: 'BAD_OPTION',
@@ -248,13 +248,13 @@ describe('what is refused', () => {
     });
   });
 
-  test('the model itself, and what is no model', async () => {
+  test('the model itself, and a value that is not a model', async () => {
     await expect(refused({ kind: 'draft', model: target })).rejects.toMatchObject({ code: 'BAD_OPTION' });
     const nothing = JSON.parse('{"kind": "draft"}');
     await expect(refused(nothing)).rejects.toMatchObject({ code: 'BAD_OPTION' });
   });
 
-  test('a draft model that has been disposed', async () => {
+  test('a disposed draft model', async () => {
     const gone = await open({});
     gone.dispose();
     await expect(refused({ kind: 'draft', model: gone })).rejects.toMatchObject({ code: 'DISPOSED' });
@@ -275,7 +275,7 @@ describe('what is refused', () => {
   });
 });
 
-test('who waits for the draft model can give up', async () => {
+test('a call that waits for the draft model can be aborted', async () => {
   const holder = twin.generate('the cat', greedy)[Symbol.asyncIterator]();
   await holder.next();
   const abort = new AbortController();

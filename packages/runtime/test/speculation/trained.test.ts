@@ -1,4 +1,4 @@
-// Trained models, whose text repeats itself as real text does: speculation must not change a token of it.
+// Trained models, whose text repeats like real text: speculation must not change any token.
 import { fileURLToPath } from 'node:url';
 import { createBackend as createReference } from '@quern/backend-reference';
 import type { Backend } from '@quern/core';
@@ -23,7 +23,7 @@ async function tellsTheStory(backend: Backend): Promise<void> {
 const testShared = hasSharedData ? test : test.skip;
 
 testShared(
-  'the story of another implementation, by lookup, on backend-reference',
+  'llama2.c’s story, by lookup, on backend-reference',
   async () => {
     using backend = await createReference();
     await tellsTheStory(backend);
@@ -50,10 +50,10 @@ describeCpu.each(cpuLevels)('on backend-cpu with %s', (isa) => {
     backend.dispose();
   });
 
-  testShared('the story of another implementation, by lookup', () => tellsTheStory(backend), 120_000);
+  testShared('llama2.c’s story, by lookup', () => tellsTheStory(backend), 120_000);
 
   test.each(['Once upon a time', 'The fox ran. The fox ran. The', 'A'])(
-    'the demo model after %j: by lookup and by a draft model as without',
+    'the demo model after %j: lookup and draft model do not change the text',
     async (prompt) => {
       const want = await model.generate(prompt, greedy).result;
       const ways = [lookup, { kind: 'draft', model: draft, maxDraft: 5, adaptive: false }] as const;
@@ -67,7 +67,7 @@ describeCpu.each(cpuLevels)('on backend-cpu with %s', (isa) => {
     120_000,
   );
 
-  test('sampled by lookup: the same seed gives the same tokens', async () => {
+  test('sampling with lookup: equal seeds give equal tokens', async () => {
     const sampled = { seed: 4, maxTokens: 150, temperature: 0.7 };
     const want = await model.generate('The fox', sampled).result;
     const got = await model.generate('The fox', { ...sampled, speculate: lookup }).result;

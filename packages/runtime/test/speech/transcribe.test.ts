@@ -15,7 +15,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const path = join(folder, 'whisper.gguf');
 let backend: Backend;
 let model: SpeechModel;
-/** The reference backend takes seconds for what the native one does at once. */
+/** The native backend if present: the reference backend takes seconds. */
 const openBackend = async (): Promise<Backend> =>
   hasCpu ? (await import('@quern/backend-cpu')).createBackend({ threads: 1 }) : createReference();
 beforeAll(async () => {
@@ -28,19 +28,19 @@ afterAll(() => {
   backend.dispose();
 });
 
-/** Two and a half windows of a rising tone. */
+/** A rising tone, 2.5 windows long. */
 const tone = {
   sampleRate: 16_000,
   samples: Float32Array.from({ length: 40_000 }, (_, i) => 0.3 * Math.sin((i * i) / 200_000)),
 };
-/** Half a window of it. */
+/** Half a window of the tone. */
 const short = { sampleRate: 16_000, samples: tone.samples.subarray(0, 8000) };
-/** Random weights know no end: a few tokens of each window, and no second attempt. */
+/** Random weights never emit the end token: few tokens per window, and no second attempt. */
 const brief = { language: 'en', maxTokens: 6, temperatures: [0], noSpeechThreshold: 1 };
 
 const words = (segments: readonly Segment[]) => segments.map(({ tokens }) => tokens);
 
-test('sound longer than a window, segment by segment, in the order of time', async () => {
+test('audio longer than a window: segments in time order', async () => {
   const seen: Segment[] = [];
   const transcription = model.transcribe(tone, { ...brief, onSegment: (segment) => seen.push(segment) });
   const segments: Segment[] = [];
@@ -72,7 +72,7 @@ itNatively('the reference backend writes the same', async () => {
   expect(words(got.segments)).toEqual(words(expected.segments));
 });
 
-test('the same sound gives the same text, from samples and from a file of bytes', async () => {
+test('samples and file bytes of the same audio: the same text', async () => {
   const bytes = wavFile([Array.from(tone.samples)], { bits: 32, float: true });
   const [a, b] = [await model.transcribe(tone, brief).result, await model.transcribe(bytes, brief).result];
   expect(words(b.segments)).toEqual(words(a.segments));
@@ -85,7 +85,7 @@ test('captured and recorded steps choose the same tokens', async () => {
   expect(words(recorded.segments)).toEqual(words(captured.segments));
 });
 
-test('a beam of one token ahead is at least as likely as the greedy text', async () => {
+test('a beam is at least as likely as the greedy text', async () => {
   const greedy = await model.transcribe(tone, brief).result;
   const beams = await model.transcribe(tone, { ...brief, beamSize: 3 }).result;
   expect(beams.segments[0]!.averageLogProbability).toBeGreaterThanOrEqual(
@@ -93,7 +93,7 @@ test('a beam of one token ahead is at least as likely as the greedy text', async
   );
 });
 
-test('a text that is unlikely is drawn again at the next temperature', async () => {
+test('an unlikely text is sampled again at the next temperature', async () => {
   const options = { ...brief, temperatures: [0, 0.7], bestOf: 2, logProbabilityThreshold: 0 };
   const [first, second] = [
     await model.transcribe(tone, options).result,
@@ -110,14 +110,14 @@ test('a window without speech has no text', async () => {
   expect(result.stages.windows).toBe(3);
 });
 
-test('silence has no text, and costs no window', async () => {
+test('silence has no text, and computes no window', async () => {
   const silence = { samples: new Float32Array(40_000), sampleRate: 16_000 };
   const result = await model.transcribe(silence, { ...brief, language: 'auto' }).result;
   expect(result).toMatchObject({ text: '', segments: [], language: '', duration: 2.5 });
   expect(result.stages.windows).toBe(0);
 });
 
-test('no sound at all', async () => {
+test('no samples', async () => {
   const nothing = { samples: new Float32Array(0), sampleRate: 16_000 };
   expect(await model.transcribe(nothing, brief).result).toMatchObject({
     text: '',
@@ -126,7 +126,7 @@ test('no sound at all', async () => {
   });
 });
 
-test.each([1, 100, 399, 1600])('%d samples, less than a frame or a little more', async (length) => {
+test.each([1, 100, 399, 1600])('%d samples: less or slightly more than a frame', async (length) => {
   const { duration, segments } = await model.transcribe(
     { sampleRate: 16_000, samples: tone.samples.slice(20_000, 20_000 + length) },
     brief,
@@ -138,27 +138,24 @@ test.each([1, 100, 399, 1600])('%d samples, less than a frame or a little more',
   }
 });
 
-itNatively(
-  'ten minutes take memory for their samples and frames, and silence within them costs nothing',
-  async () => {
-    const samples = new Float32Array(600 * 16_000);
-    samples.set(tone.samples.subarray(0, 16_000), 0);
-    samples.set(tone.samples.subarray(0, 16_000), 597 * 16_000);
-    const before = process.memoryUsage().arrayBuffers;
-    let most = 0;
-    const { segments, stages, duration } = await model.transcribe(
-      { sampleRate: 16_000, samples },
-      { ...brief, onSegment: () => (most = Math.max(most, process.memoryUsage().arrayBuffers - before)) },
-    ).result;
-    expect(duration).toBe(600);
-    expect(segments[0]!.start).toBeLessThan(1);
-    expect(segments.at(-1)!.start).toBeGreaterThan(595);
-    expect(stages.windows).toBeLessThan(12);
-    expect(most).toBeLessThan(samples.byteLength + 80e6); // frames are 20 MB
-  },
-);
+itNatively('ten minutes: memory for samples and frames only; silence costs nothing', async () => {
+  const samples = new Float32Array(600 * 16_000);
+  samples.set(tone.samples.subarray(0, 16_000), 0);
+  samples.set(tone.samples.subarray(0, 16_000), 597 * 16_000);
+  const before = process.memoryUsage().arrayBuffers;
+  let most = 0;
+  const { segments, stages, duration } = await model.transcribe(
+    { sampleRate: 16_000, samples },
+    { ...brief, onSegment: () => (most = Math.max(most, process.memoryUsage().arrayBuffers - before)) },
+  ).result;
+  expect(duration).toBe(600);
+  expect(segments[0]!.start).toBeLessThan(1);
+  expect(segments.at(-1)!.start).toBeGreaterThan(595);
+  expect(stages.windows).toBeLessThan(12);
+  expect(most).toBeLessThan(samples.byteLength + 80e6); // frames are 20 MB
+});
 
-test('words lie within the sound, one after the other', async () => {
+test('words are ordered and within the audio', async () => {
   const { segments } = await model.transcribe(tone, { ...brief, timestamps: 'word' }).result;
   const all = segments.flatMap(({ words }) => words!);
   expect(all.length).toBeGreaterThan(0);
@@ -173,12 +170,12 @@ test('words lie within the sound, one after the other', async () => {
   }
 });
 
-test('the language is detected among those of the vocabulary', async () => {
+test('the language is detected among the vocabulary’s languages', async () => {
   const { language } = await model.transcribe(tone, { ...brief, language: 'auto' }).result;
   expect(model.languages).toContain(language);
 });
 
-test('it can be read once; what came before a loop was left is the result', async () => {
+test('a transcription can be read once; leaving the loop keeps the text so far', async () => {
   const transcription = model.transcribe(tone, brief);
   const segments: Segment[] = [];
   for await (const segment of transcription) {
@@ -189,12 +186,12 @@ test('it can be read once; what came before a loop was left is the result', asyn
   expect(() => transcription[Symbol.asyncIterator]()).toThrow(expect.objectContaining({ code: 'CONSUMED' }));
 });
 
-test('a language goes by its code or its English name, in any case', async () => {
+test('a language by code or English name, in upper or lower case', async () => {
   for (const language of ['EN', 'English'])
     expect((await model.transcribe(short, { ...brief, language }).result).language).toBe('en');
 });
 
-test('options out of range are refused when it is read', async () => {
+test('options out of range are refused at reading', async () => {
   for (const options of [
     { language: 'klingon' },
     { beamSize: 0 },
@@ -205,7 +202,7 @@ test('options out of range are refused when it is read', async () => {
     await expect(model.transcribe(tone, options).result).rejects.toMatchObject({ code: 'BAD_OPTION' });
 });
 
-test('an abort ends it within a step', async () => {
+test('an abort ends a transcription within a step', async () => {
   const controller = new AbortController();
   const transcription = model.transcribe(tone, { ...brief, signal: controller.signal });
   const reader = transcription[Symbol.asyncIterator]();
@@ -215,7 +212,7 @@ test('an abort ends it within a step', async () => {
   await expect(transcription.result).rejects.toMatchObject({ code: 'ABORTED' });
 });
 
-test('an abort in the middle of a window ends it, and frees what it held', async () => {
+test('an abort during a window ends it and frees its memory', async () => {
   const counting = countingBackend();
   using own = await loadSpeechModel(path, { backend: counting.backend });
   const before = counting.live();
@@ -223,13 +220,13 @@ test('an abort in the middle of a window ends it, and frees what it held', async
   const options = { ...brief, maxTokens: 24, signal: controller.signal };
   const pending = own.transcribe(short, options).result;
   while (counting.live().buffers === before.buffers) await new Promise((resolve) => setImmediate(resolve));
-  await new Promise((resolve) => setTimeout(resolve, 50)); // it is heard, or being written about
+  await new Promise((resolve) => setTimeout(resolve, 50)); // during the encoder or the decoder
   controller.abort();
   await expect(pending).rejects.toMatchObject({ name: 'AbortError', code: 'ABORTED' });
   expect(counting.live()).toEqual(before);
 });
 
-test('whatever ends a transcription, its memory goes back', async () => {
+test('every end of a transcription frees its memory', async () => {
   const counting = countingBackend();
   const own = await loadSpeechModel(path, { backend: counting.backend });
   const before = counting.live();
@@ -245,7 +242,7 @@ test('whatever ends a transcription, its memory goes back', async () => {
   await expect(own.transcribe(tone).result).rejects.toMatchObject({ code: 'DISPOSED' });
 });
 
-test('one that its reader drops after a segment gives its memory back', async () => {
+test('a transcription dropped after a segment frees its memory', async () => {
   const counting = countingBackend();
   using own = await loadSpeechModel(path, { backend: counting.backend });
   const before = counting.live();
@@ -259,14 +256,14 @@ test('one that its reader drops after a segment gives its memory back', async ()
   expect(counting.live()).toEqual(before);
 }, 30_000);
 
-test('where the end is ignored, every window gets all its tokens', async () => {
+test('ignoreEnd: every window has maxTokens tokens', async () => {
   const maxTokens = Math.floor(model.config.decoder.context / 2);
   const options = { language: 'en', maxTokens, temperatures: [0], noSpeechThreshold: 1, ignoreEnd: true };
   const { stages } = await model.transcribe(tone, options).result;
   expect(stages.tokens).toBe(maxTokens * stages.windows);
 });
 
-itNatively('what a window computes is what the reference backend computes', async () => {
+itNatively('a window’s results equal the reference backend’s', async () => {
   using reference = await createReference();
   using other = await loadSpeechModel(path, { backend: reference });
   const [got, expected] = [await model.compute(short), await other.compute(short)];
@@ -278,7 +275,7 @@ itNatively('what a window computes is what the reference backend computes', asyn
   expect(far(got.encoded, expected.encoded)).toBeLessThan(1e-4);
 });
 
-test('computing a window ends by an abort, and not after dispose', async () => {
+test('an abort ends the computation of a window; after dispose: DISPOSED', async () => {
   await expect(model.compute(short, { signal: AbortSignal.abort() })).rejects.toMatchObject({
     code: 'ABORTED',
   });

@@ -3,7 +3,7 @@ import { tokenizerFromHuggingFace } from '../../src/index.js';
 import { nonSpeechTokens, textOf, vocabularyOf } from '../../src/speech/vocabulary.js';
 import { sharedData, testShared } from '../shared-data.js';
 
-/** `suppress_tokens` of openai/whisper-tiny, as far as it is text of one token. */
+/** `suppress_tokens` of openai/whisper-tiny: the text tokens. */
 const published = [
   1, 2, 7, 8, 9, 10, 14, 25, 26, 27, 28, 29, 31, 58, 59, 60, 61, 62, 63, 90, 91, 92, 93, 359, 503, 522, 542,
   873, 893, 902, 918, 922, 931, 1350, 1853, 1982, 2460, 2627, 3246, 3253, 3268, 3536, 3846, 3961, 4183, 4667,
@@ -12,7 +12,7 @@ const published = [
   36865, 42863, 47425, 49870, 50254,
 ];
 
-testShared('the vocabulary of Whisper: its special tokens, text, and what is no speech', async () => {
+testShared('Whisper’s vocabulary: special tokens, text, suppressed tokens', async () => {
   const vocabulary = vocabularyOf(await tokenizerFromHuggingFace(join(sharedData, 'tokenizers', 'whisper')));
   expect(vocabulary.ids).toMatchObject({
     endOfText: 50_257,

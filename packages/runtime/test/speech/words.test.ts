@@ -13,7 +13,7 @@ const vocabulary = (texts: readonly (string | Uint8Array)[]): SpeechVocabulary =
     51_865,
   );
 
-test('words begin at spaces; characters stay whole', () => {
+test('words start at spaces; characters are not split', () => {
   const bytes = Buffer.from(' né');
   const v = vocabulary([' he', 'llo', ',', bytes.subarray(0, 3), bytes.subarray(3), '.']);
   expect(splitWords(v, [0, 1, 2, 3, 4, 5], 'en')).toEqual([
@@ -25,7 +25,7 @@ test('words begin at spaces; characters stay whole', () => {
   expect(splitWords(vocabulary(['你', '好']), [0, 1], 'zh').map(({ word }) => word)).toEqual(['你', '好']);
 });
 
-test('punctuation joins the word it stands at, with that one’s times', () => {
+test('punctuation joins its word and takes the word’s times', () => {
   const word = (text: string, start: number) => ({ word: text, start, end: start + 1, probability: 1 });
   const joined = joinPunctuation([
     word(' (', 0),
@@ -40,7 +40,7 @@ test('punctuation joins the word it stands at, with that one’s times', () => {
   ]);
 });
 
-test('the cheapest path never goes back', () => {
+test('the cheapest path is monotonic', () => {
   const cost = Float32Array.of(0, 0, 1, 1, 1, 1, 1, 0, 0, 1, 1, 1, 1, 1, 0);
   expect(warp(cost, 3, 5)).toEqual([0, 2, 4]);
 });

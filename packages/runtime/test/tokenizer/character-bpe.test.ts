@@ -3,7 +3,7 @@ import { characters, fallingBack } from './json-files.js';
 import { complete, oracle, withOracle } from './oracle.js';
 import { prose, random } from './texts.js';
 
-// BPE of characters with a merge list, as GGUF files have it.
+// Character BPE with a merge list, as in GGUF files.
 
 const load = (fields: Record<string, unknown>) =>
   tokenizerFromGguf(
@@ -13,7 +13,7 @@ const load = (fields: Record<string, unknown>) =>
 const bytes = Array.from({ length: 256 }, (_, b) => `<0x${b.toString(16).toUpperCase().padStart(2, '0')}>`);
 const tokens = ['<unk>', '<bos>', 'a', 'b', '▁', 'ab', '▁a', '\n', '\n\n\n', 'a▁', ...bytes];
 const id = (spelling: string) => tokens.indexOf(spelling);
-const types = tokens.map((spelling) => (spelling === '<unk>' ? 2 : spelling === '<bos>' ? 3 : 1)); // bytes are called normal
+const types = tokens.map((spelling) => (spelling === '<unk>' ? 2 : spelling === '<bos>' ? 3 : 1)); // byte tokens have type normal
 const gemma = {
   model: 'gemma4',
   tokens,
@@ -23,39 +23,39 @@ const gemma = {
 };
 const sarvam = { ...gemma, model: 'gpt2', pre: 'sarvam-moe' };
 
-test('characters merge in the order of the list; a space is a mark', () => {
-  expect(load(sarvam).encode('a ab')).toEqual([id('a'), id('▁'), id('ab')]); // a b is before ▁ a
+test('characters merge in list order; a space is ▁', () => {
+  expect(load(sarvam).encode('a ab')).toEqual([id('a'), id('▁'), id('ab')]); // merge "a b" precedes "▁ a"
   expect(load({ ...sarvam, merges: ['▁ a', 'a b'] }).encode('a ab')).toEqual([id('a'), id('▁a'), id('b')]);
 });
 
-test('a merge may cross the end of a word', () => {
+test('a merge may cross a word boundary', () => {
   expect(load({ ...sarvam, merges: ['a ▁'] }).encode('a b')).toEqual([id('a▁'), id('b')]);
 });
 
-test('what is no token becomes bytes, also where the file calls them normal, and comes back', () => {
+test('an unknown character becomes byte tokens, also of type normal, and decodes back', () => {
   const tokenizer = load(sarvam);
   expect(tokenizer.encode('é')).toEqual([id('<0xC3>'), id('<0xA9>')]);
-  expect(tokenizer.encode('xy')).toEqual([id('<0x78>'), id('<0x79>')]); // their merge is no token
+  expect(tokenizer.encode('xy')).toEqual([id('<0x78>'), id('<0x79>')]); // the merged pair is not a token
   expect(tokenizer.encode('<0x0A>')).not.toContain(id('<0x0A>'));
   for (const text of ['a é ab🦙\n\n\n', ' a  b ', '<0x0A>'])
     expect(tokenizer.decode(tokenizer.encode(text))).toBe(text);
   expect(tokenizer.longestToken).toBe(6);
 });
 
-test('line breaks in a row are one token where there is one: Gemma alone', () => {
+test('Gemma only: consecutive line breaks become one token if it exists', () => {
   expect(load(gemma).encode('\n\n\n', { addBos: false })).toEqual([id('\n\n\n')]);
   expect(load(gemma).encode('a\n\n', { addBos: false })).toEqual([id('a'), id('\n'), id('\n')]);
   expect(load(sarvam).encode('\n\n\n')).toEqual([id('\n'), id('\n'), id('\n')]);
 });
 
-test('a prompt for Gemma begins with <bos> whatever the file says', () => {
+test('Gemma: a prompt starts with <bos>, whatever the file says', () => {
   for (const pre of ['gemma4', 'granite-embed-multi-311m'])
     expect(load({ ...gemma, model: 'gpt2', pre, add_bos_token: false }).addBos).toBe(true);
   expect(load({ ...gemma, pre: 'qwen2', add_bos_token: false }).encode('a')).toEqual([id('<bos>'), id('a')]);
   expect(load({ ...sarvam, add_bos_token: false }).addBos).toBe(false);
 });
 
-test('Gemma’s turns end, also before what a tool answers; a normal </s> is text', () => {
+test('Gemma: end-of-turn tokens, also before a tool’s answer; a normal </s> is text', () => {
   const marks = ['<turn|>', '<|tool_response>', '</s>'];
   const file = { ...gemma, tokens: [...tokens, ...marks], token_type: [...types, 3, 4, 1] };
   expect([...load(file).eog]).toEqual([tokens.length, tokens.length + 1]);
@@ -70,18 +70,18 @@ describe('whitespace', () => {
     merges: ['你 好'],
   };
 
-  test('words end at spaces, which are no tokens', () => {
+  test('words end at spaces; spaces are not tokens', () => {
     const tokenizer = load(file);
     expect(tokenizer.encode('  A a\u3000你好 你\n好')).toEqual([2, 1, 5, 3, 4]);
-    expect(tokenizer.longestToken).toBeUndefined(); // a text of spaces has no tokens, however long it is
+    expect(tokenizer.longestToken).toBeUndefined(); // a text of spaces has no tokens, at any length
     expect(load({ ...file, model: 'gpt2', pre: 'whitespace' }).encode('你好 a')).toEqual([5, 1]);
   });
 
-  test('without case where the file says so', () => {
+  test('lower case if the file says so', () => {
     expect(load({ ...file, 'normalizer.lowercase': true }).encode('A')).toEqual([1]);
   });
 
-  test('a character that is no token is the unknown one, and refused where there is none', () => {
+  test('an unknown character is the unknown token; refused without such a token', () => {
     expect(load(file).encode('aé')).toEqual([1, 0]);
     expect(() => load({ ...file, unknown_token_id: undefined }).encode('aé')).toThrow(
       expect.objectContaining({
@@ -92,7 +92,7 @@ describe('whitespace', () => {
   });
 });
 
-/** The model of a tokenizer.json as a GGUF file would have it. */
+/** The model of a tokenizer.json as GGUF fields. */
 function fieldsOf({ vocab, merges }: { vocab: Record<string, number>; merges: readonly string[][] }) {
   const spellings: string[] = [];
   for (const [spelling, at] of Object.entries(vocab)) spellings[at] = spelling;
@@ -110,7 +110,7 @@ const lines = { type: 'Split', pattern: { Regex: '[^\\n]+|\\n+' }, behavior: 'Is
 const unmarked = { type: 'Replace', pattern: { String: '▁' }, content: ' ' };
 const decoder = { type: 'Sequence', decoders: [unmarked, { type: 'ByteFallback' }, { type: 'Fuse' }] };
 
-describe('as in Hugging Face’s tokenizers', () => {
+describe('equal to Hugging Face’s tokenizers', () => {
   withOracle.each(['gemma4', 'sarvam-moe'])('%s', async (pre) => {
     const ours = load({ ...fieldsOf(fallingBack), model: 'gpt2', pre });
     const theirs = oracle!(
@@ -123,7 +123,7 @@ describe('as in Hugging Face’s tokenizers', () => {
     }
   });
 
-  withOracle.each([true, false])('whitespace, without case: %s', async (lowercases) => {
+  withOracle.each([true, false])('whitespace, lower case: %s', async (lowercases) => {
     const ours = load({
       ...fieldsOf(characters),
       model: 'whitespace',

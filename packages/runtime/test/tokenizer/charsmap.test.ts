@@ -1,7 +1,7 @@
 import { runAtOnce } from '@quern/core';
 import { Charsmap } from '../../src/tokenizer/charsmap.js';
 
-/** A precompiled_charsmap for these replacements: every trie node gets 256 entries of its own for its children. */
+/** A precompiled_charsmap for these replacements; every trie node has its own 256 entries for children. */
 function compile(rules: Record<string, string>): Uint8Array {
   const utf8 = new TextEncoder();
   const nodes: { at: number; children: Map<number, number>; value?: number }[] = [
@@ -46,7 +46,7 @@ test.each([
   expect(runAtOnce(charsmap.normalize(text))).toBe(normal);
 });
 
-test('a table that points outside itself changes nothing and does not crash', () => {
+test('out-of-range table entries change nothing and do not crash', () => {
   const blob = new Uint8Array(8);
   blob.set([4, 0, 0, 0, 0xff, 0xff, 0xff, 0x7f]);
   expect(runAtOnce(new Charsmap(blob).normalize('abc'))).toBe('abc');

@@ -4,9 +4,9 @@ import { complete, oracle, withOracle } from './oracle.js';
 import { sharedText, testWithShared } from './shared-data.js';
 import { prose, random } from './texts.js';
 
-// Every part of the format of tokenizer.json, held against Hugging Face's own tokenizers.
+// Every part of tokenizer.json's format, compared with Hugging Face's own tokenizers.
 
-/** Tokens that were added are decoded as the file spells them; theirs come out normalised. */
+/** We decode added tokens with the file's spelling; Hugging Face's library normalises the spelling. */
 const spellsAlike = ({ added_tokens, normalizer }: JsonFile) => !added_tokens || !normalizer;
 
 async function compare(file: JsonFile, texts: readonly string[], isTyped = false): Promise<void> {
@@ -51,7 +51,7 @@ describe('added tokens', () => {
   withOracle.each(addedTokenFiles)('typed: %s', (_, file) => compare(file, texts, true));
 });
 
-describe('files of others', () => {
+describe('third-party files', () => {
   const shared = [
     'tokenizers/bert-uncased/tokenizer.json',
     'tokenizers/whisper/tokenizer.json',

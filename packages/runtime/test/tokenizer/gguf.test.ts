@@ -14,7 +14,7 @@ const bpe = { model: 'gpt2', pre: 'gpt-2', tokens: ['a', 'b', 'ab', 'Ġ', 'abb']
 const load = (fields: Record<string, unknown>) => tokenizerFromGguf(metadata(fields));
 
 describe('special tokens', () => {
-  test('SentencePiece defaults: bos first, space before the text and after a special token', () => {
+  test('SentencePiece defaults: bos first, a space before the text and after a special token', () => {
     const tokenizer = load(spm);
     expect(tokenizer.addBos).toBe(true);
     expect(tokenizer.encode('a')).toEqual([1, 3]);
@@ -26,10 +26,10 @@ describe('special tokens', () => {
   test('control tokens are text unless parsed; user-defined tokens are always tokens', () => {
     const tokenizer = load(spm);
     expect(tokenizer.encode('[USER]b', { addBos: false })).toEqual([8, 5, 6]);
-    expect(tokenizer.encode('</s>', { addBos: false })).toEqual([5, 0, 0, 0, 0]); // ▁ and four unknown characters
+    expect(tokenizer.encode('</s>', { addBos: false })).toEqual([5, 0, 0, 0, 0]); // ▁ and 4 unknown characters
   });
 
-  test('a turn end is an end, also where the file calls it user-defined', () => {
+  test('an end-of-turn token ends generation, also if user-defined', () => {
     const tokenizer = load(spm);
     expect([...tokenizer.eog].sort()).toEqual([2, 7]);
     expect(tokenizer.isControl(7)).toBe(true);
@@ -37,7 +37,7 @@ describe('special tokens', () => {
     expect([...load({ ...spm, eot_token_id: 8 }).eog].sort()).toEqual([2, 7, 8]);
   });
 
-  test("the file's own settings go first", () => {
+  test('the file’s settings override defaults', () => {
     const tokenizer = load({
       ...spm,
       add_bos_token: false,
@@ -50,7 +50,7 @@ describe('special tokens', () => {
     expect([tokenizer.bos, tokenizer.eos]).toEqual([2, 1]);
   });
 
-  test('4294967295 means no such token', () => {
+  test('4294967295 means: no such token', () => {
     expect(load({ ...spm, bos_token_id: 4294967295 }).bos).toBe(1);
     expect(load({ ...bpe, bos_token_id: 4294967295 }).bos).toBeUndefined();
   });
@@ -65,19 +65,19 @@ describe('special tokens', () => {
     expect(qwen.eog).toEqual(new Set([end[0], ...qwen.encode('<|endoftext|>', { special: 'parse' })]));
     const stories = await ggufTokenizer('llama-stories260K/stories260K.gguf');
     expect(stories.decode(stories.encode('Once upon a time'))).toBe('Once upon a time');
-    const tiny = await ggufTokenizer('tiny-hf/tiny_llama_f32.gguf'); // neither types, scores nor special tokens
+    const tiny = await ggufTokenizer('tiny-hf/tiny_llama_f32.gguf'); // no types, scores or special tokens
     expect(tiny.vocabSize).toBe(11);
   });
 });
 
 describe('byte-level BPE', () => {
-  test('merges by rank; a symbol that is no token becomes its bytes', () => {
+  test('merges by rank; an unknown symbol becomes its bytes', () => {
     expect(load(bpe).encode('ab')).toEqual([2]);
     expect(load({ ...bpe, tokens: ['a', 'b', 'x', 'Ġ'] }).encode('ab')).toEqual([0, 1]);
     expect(load(bpe).encode('a a')).toEqual([0, 3, 0]);
   });
 
-  test('llama-bpe takes a word that is a token whole, gpt-2 by its merges', () => {
+  test('a word that is a token: llama-bpe takes it whole, gpt-2 merges', () => {
     expect(load(bpe).encode('abb')).toEqual([2, 1]);
     expect(load({ ...bpe, pre: 'llama-bpe', bos_token_id: 3 }).encode('abb')).toEqual([3, 4]);
   });
@@ -95,14 +95,14 @@ describe('refusals', () => {
     ['an unknown model', { ...bpe, model: 'rwkv' }, refusal('UNKNOWN_TOKENIZER', 'rwkv', 'llama, gpt2')],
     ['constructor', { ...bpe, model: 'constructor' }, refusal('UNKNOWN_TOKENIZER', 'constructor')],
     [
-      'an unknown split',
+      'an unknown pre-tokenizer',
       { ...bpe, pre: 'new-one' },
       refusal('UNKNOWN_PRETOKENIZER', 'new-one', 'gpt-2', 'qwen2'),
     ],
     ['no model', { tokens: ['a'] }, refusal('BAD_VOCABULARY', 'tokenizer.ggml.model is missing')],
     ['no tokens', { model: 'llama' }, refusal('BAD_VOCABULARY', 'no vocabulary')],
     [
-      'tokens of a wrong kind',
+      'tokens of wrong type',
       { ...bpe, tokens: [1, 2] },
       refusal('BAD_VOCABULARY', 'not an array of strings'),
     ],
@@ -113,7 +113,7 @@ describe('refusals', () => {
       refusal('BAD_VOCABULARY', 'scores has 2 entries', '10 tokens'),
     ],
     [
-      'an eos outside',
+      'eos out of range',
       { ...spm, eos_token_id: 99 },
       refusal('BAD_VOCABULARY', 'eos_token_id is 99', '0 to 9'),
     ],

@@ -1,6 +1,6 @@
 import { TokenStream, tokenizerFromGguf, tokenizerFromJson } from '../../src/tokenizer/index.js';
 
-// Files that would take the process, its memory or its time.
+// Files that would otherwise hang the process, or exhaust its memory.
 
 const model = { type: 'WordLevel', vocab: { a: 0, '<unk>': 1 }, unk_token: '<unk>' };
 const regex = (Regex: string) => ({ Regex });
@@ -11,7 +11,7 @@ test.each([
   ['(a+)+$', { pre_tokenizer: split('(a+)+$') }],
   ['(a|a)*b', { pre_tokenizer: { type: 'Sequence', pretokenizers: [split('(a|a)*b')] } }],
   ['((a*)*)*c', { normalizer: { type: 'Replace', pattern: regex('((a*)*)*c'), content: '' } }],
-])('a pattern that never ends is stopped: %s', (pattern, parts) => {
+])('an endless pattern match is stopped: %s', (pattern, parts) => {
   const tokenizer = tokenizerFromJson({ model, ...parts });
   expect(() => tokenizer.encode(slow)).toThrow(
     expect.objectContaining({
@@ -20,16 +20,16 @@ test.each([
       message: expect.stringContaining(pattern),
     }),
   );
-  expect(tokenizer.encode('!')).toEqual([1]); // the next text is none the worse
+  expect(tokenizer.encode('!')).toEqual([1]); // the next text works
 });
 
-test('a pattern that never ends is stopped while text is decoded', () => {
+test('an endless pattern match is stopped during decoding', () => {
   const decoder = { type: 'Replace', pattern: regex('(a+)+$'), content: '' };
   const tokenizer = tokenizerFromJson({ model: { ...model, vocab: { [slow]: 0, '<unk>': 1 } }, decoder });
   expect(() => tokenizer.decode([0])).toThrow(expect.objectContaining({ code: 'SLOW_PATTERN' }));
 });
 
-test('steps that double a text', () => {
+test('normaliser steps that double a text', () => {
   const doubling = { type: 'Replace', pattern: { String: 'a' }, content: 'aa' };
   const normalizers = Array.from({ length: 60 }, () => doubling);
   const tokenizer = tokenizerFromJson({ model, normalizer: { type: 'Sequence', normalizers } });
@@ -38,7 +38,7 @@ test('steps that double a text', () => {
   );
 });
 
-/** A table of replacements whose only node leads to itself, whatever the byte. */
+/** A replacement table whose only node leads to itself, for every byte. */
 function loopingCharsmap(replacement: Uint8Array): Uint8Array {
   const units = new Uint32Array(256);
   for (let byte = 1; byte < 256; byte++) units[byte] = byte | (byte << 10) | (1 << 8);
@@ -50,7 +50,7 @@ function loopingCharsmap(replacement: Uint8Array): Uint8Array {
   return blob;
 }
 
-/** What replaces every text in it is `replacement`. */
+/** A tokenizer with this table; every match becomes `replacement`. */
 function loopingTokenizer(replacement: Uint8Array) {
   const fields = {
     model: 't5',
@@ -65,20 +65,20 @@ function loopingTokenizer(replacement: Uint8Array) {
   return tokenizerFromGguf(new Map<string, unknown>(entries));
 }
 
-test('a table of replacements that makes a book of every character', () => {
+test('a replacement table that expands every character enormously', () => {
   const tokenizer = loopingTokenizer(new Uint8Array(1 << 20).fill(97));
   expect(() => tokenizer.encode('aaaa')).toThrow(
     expect.objectContaining({ code: 'BAD_VOCABULARY', message: expect.stringContaining('replacement') }),
   );
 });
 
-test('a table of replacements that matches without end', () => {
+test('a replacement table with endless matches', () => {
   const tokenizer = loopingTokenizer(new TextEncoder().encode('b\0'));
   expect(tokenizer.encode('a'.repeat(256))).toEqual([2]);
-  expect(tokenizer.encode('a'.repeat(600))).toEqual([2, 2, 2]); // no match is longer than 256 bytes
+  expect(tokenizer.encode('a'.repeat(600))).toEqual([2, 2, 2]); // matches are at most 256 bytes
 });
 
-test('added tokens far apart take no memory', () => {
+test('added tokens with distant ids take no memory', () => {
   const before = process.memoryUsage().rss;
   for (const id of [1e8, 4e8, 2 ** 32, 2 ** 53 - 1])
     expect(() => tokenizerFromJson({ model, added_tokens: [{ id, content: '<x>', special: true }] })).toThrow(
@@ -107,14 +107,14 @@ describe('numbers of a file', () => {
     ['the id', (value) => ({ model: { ...model, vocab: { a: value } } })],
   ];
 
-  test.each(places)('%s is a whole number', (name, fileOf) => {
+  test.each(places)('%s must be a whole number', (name, fileOf) => {
     for (const value of [-1, 0.5, 1e308, Number.NaN, '1', true, [], {}])
       expect(() => tokenizerFromJson(fileOf(value))).toThrow(
         expect.objectContaining({ code: 'BAD_VOCABULARY', message: expect.stringContaining(name) }),
       );
   });
 
-  test('numbers beyond any text take no time', () => {
+  test('huge numbers take no time', () => {
     const most = Number.MAX_SAFE_INTEGER;
     const ends = { ...strip, content: 'a', start: most, stop: most };
     const tokenizer = tokenizerFromJson({
@@ -127,10 +127,10 @@ describe('numbers of a file', () => {
     expect(tokenizer.decode([0, 0])).toBe('');
     expect(stream.push(0) + stream.push(0) + stream.flush()).toBe('');
     const long = tokenizerFromJson({ model: { ...pieces, max_input_chars_per_word: most } });
-    expect(long.encode('a'.repeat(100_000)).length).toBe(1); // no token goes on within a word
+    expect(long.encode('a'.repeat(100_000)).length).toBe(1); // no token continues within a word
   });
 
-  test('nothing is at the beginning any number of times: refused', () => {
+  test('stripping an empty string many times: refused', () => {
     const ends = { ...strip, content: '', start: Number.MAX_SAFE_INTEGER };
     expect(() => tokenizerFromJson({ model, decoder: ends })).toThrow(
       expect.objectContaining({

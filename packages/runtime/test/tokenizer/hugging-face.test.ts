@@ -9,7 +9,7 @@ import { llamaCppCases, qwen2Tokenizer } from './vocabularies.js';
 const open = (path: string, settings = {}) => tokenizerFromJson(JSON.parse(sharedText(path)), settings);
 
 describe('tokenizer.json', () => {
-  testWithShared('BERT gives the ids of llama.cpp', () => {
+  testWithShared('BERT: llama.cpp’s ids', () => {
     const bert = open('tokenizers/bert-uncased/tokenizer.json');
     const ids = llamaCppCases('bert-bge').map(({ text }) =>
       bert.encode(text, { addBos: false, addEos: false }),
@@ -51,7 +51,7 @@ describe('tokenizer.json', () => {
     expect(whisper.decode(ids, { special: true })).toContain('<|startoftranscript|>');
   });
 
-  testWithShared('the tiny ones load and give text back', () => {
+  testWithShared('the tiny tokenizers load and decode to the text', () => {
     const bpe = open('tiny-hf/tiny_bpe_split_qwen2_tokenizer.json');
     expect(bpe.decode(bpe.encode("I'LL go — 123 né\n"))).toBe("I'LL go — 123 né\n");
     expect(bpe.eog).toEqual(new Set([0, 1]));
@@ -110,7 +110,7 @@ describe('folder', () => {
     const write = (name: string, value: unknown) => writeFile(join(folder, name), JSON.stringify(value));
 
     test.each(['tokenizer.json', 'tokenizer_config.json', 'config.json'])(
-      'a pipe or a folder as %s is refused, not waited for',
+      'a pipe or a folder as %s is refused without waiting',
       async (name) => {
         const refused = (message: string) =>
           expect(tokenizerFromHuggingFace(folder)).rejects.toMatchObject({
@@ -134,7 +134,7 @@ describe('folder', () => {
       expect([tokenizer.bos, tokenizer.eos]).toEqual([undefined, undefined]);
     });
 
-    test('the other files name the special tokens', async () => {
+    test('special tokens from the other files', async () => {
       await write('special_tokens_map.json', { bos_token: { content: '<b>' }, eos_token: '<b>' });
       await write('tokenizer_config.json', { eos_token: '<e>', add_bos_token: true });
       await write('generation_config.json', { eos_token_id: [3, 1, 99] });
@@ -182,7 +182,7 @@ describe('folder', () => {
       ['not JSON', '{', 'is not JSON'],
       ['a list', '[]', 'not a JSON object'],
       ['no vocabulary', '{"model": {"type": "BPE"}}', 'no vocabulary'],
-      ['an id out of all proportion', '{"model": {"type": "BPE", "vocab": {"a": 1e9}}}', '1000000000'],
+      ['a huge id', '{"model": {"type": "BPE", "vocab": {"a": 1e9}}}', '1000000000'],
       [
         'an unknown model',
         '{"model": {"type": "New", "vocab": {"a": 0}}, "decoder": {"type": "New"}}',
@@ -206,20 +206,20 @@ describe('folder', () => {
         '100000000',
       ],
       [
-        'an added token beyond any array',
+        'an added token beyond the largest array',
         '{"model": {"vocab": {"a": 0}}, "added_tokens": [{"id": 4e9, "content": "<x>", "special": true}]}',
         '4000000000',
       ],
-      ['a merge of what is no token', '{"model": {"vocab": {"a": 0}, "merges": ["a b"]}}', 'model.merges[0]'],
+      ['a merge of an unknown token', '{"model": {"vocab": {"a": 0}, "merges": ["a b"]}}', 'model.merges[0]'],
       ['a merge of three', '{"model": {"vocab": {"a": 0}, "merges": ["a a a"]}}', 'merges[0] is "a a a"'],
       ['a merge of one', '{"model": {"vocab": {"a": 0}, "merges": ["aa"]}}', 'expected two pieces'],
       [
-        'a pattern of a book',
+        'a huge pattern',
         `{"model": {"vocab": {"a": 0}}, "normalizer": {"type": "Replace", "pattern": {"Regex": "${'a'.repeat(70_000)}"}, "content": ""}}`,
         'has 70000 characters; at most 65536',
       ],
       [
-        'a pattern that is none',
+        'an invalid pattern',
         '{"model": {"vocab": {"a": 0}}, "pre_tokenizer": {"type": "Split", "pattern": {"Regex": "(a"}, "behavior": "Isolated"}}',
         'pre_tokenizer.pattern.Regex cannot be used',
       ],

@@ -62,7 +62,7 @@ describe.each(tokenizers)('%s, in turns', (_, tokenizer) => {
         expect(await tokenizer.encodeInTurns(text, { special })).toEqual(tokenizer.encode(text, { special }));
   });
 
-  test('other work has its turns', async () => {
+  test('other work runs in between', async () => {
     let turns = 0;
     let over = false;
     const turn = () => {
@@ -80,11 +80,11 @@ describe.each(tokenizers)('%s, in turns', (_, tokenizer) => {
     const some = await tokenizer.encodeInTurns(texts[2]!, { limit: 50 });
     expect(some.length).toBeGreaterThan(50);
     expect(some).toEqual(all.slice(0, some.length));
-    if (tokenizer !== tokenizers[2]![1]) expect(some.length).toBeLessThan(all.length); // Unigram looks at the whole text
+    if (tokenizer !== tokenizers[2]![1]) expect(some.length).toBeLessThan(all.length); // Unigram reads the whole text
     expect(await tokenizer.encodeInTurns('ab', { limit: 50 })).toEqual(tokenizer.encode('ab'));
   });
 
-  test('no token stands for more bytes than the longest', () => {
+  test('no token decodes to more bytes than longestToken', () => {
     const { longestToken } = tokenizer;
     if (longestToken === undefined) return expect(['t5', 'bert']).toContain(_);
     for (const text of texts)

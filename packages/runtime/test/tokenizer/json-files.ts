@@ -1,6 +1,6 @@
 import { byteCharacters } from '../../src/tokenizer/byte-level.js';
 
-// Files of tokenizer.json's format, one part of it at a time.
+// tokenizer.json files, each for one part of the format.
 
 export interface JsonFile {
   readonly [part: string]: unknown;
@@ -17,7 +17,7 @@ const syllables = 'th he in er an re nd on en at ou ed ha to or it is hi es ng a
 const ids = (spellings: readonly string[]) =>
   Object.fromEntries(unique(spellings).map((spelling, id) => [spelling, id]));
 
-/** The merges that make each of some words, from left to right, and what they make on the way. */
+/** Merges that build each word from left to right, and the intermediate tokens. */
 function merging(words: readonly (readonly string[])[]) {
   const merges = new Set<string>();
   const made: string[] = [];
@@ -54,7 +54,7 @@ const marked = merging([
 const bytes = Array.from({ length: 256 }, (_, b) => `<0x${b.toString(16).toUpperCase().padStart(2, '0')}>`);
 const plainSymbols = ['<unk>', ...letters, ...others, '▁', ...marked.made];
 
-/** BPE of characters. */
+/** Character BPE. */
 export const characters = {
   type: 'BPE',
   vocab: ids(plainSymbols),
@@ -62,7 +62,7 @@ export const characters = {
   unk_token: '<unk>',
 };
 
-/** The same, whose other characters become bytes. */
+/** `characters` with byte fallback. */
 export const fallingBack = {
   ...characters,
   vocab: ids([...plainSymbols, ...bytes]),
@@ -95,7 +95,7 @@ export const wordPiece = {
 const words = ['<unk>', ...letters, ...others, ...syllables, 'The', 'cat', ' the', 'Armée', '123', '1', ' '];
 export const wordLevel = { type: 'WordLevel', vocab: ids(words), unk_token: '<unk>' };
 
-/** Ids that tell what a text was normalised and split to: one character, one token; unknown ones by their bytes. */
+/** Ids that show normalisation and splitting: one token per character; unknown characters as bytes. */
 const spelling = { ...fallingBack, merges: [], vocab: ids(['<unk>', ...bytes]), fuse_unk: false };
 
 const regex = (Regex: string) => ({ Regex });
@@ -345,7 +345,7 @@ const processors: Record<string, unknown> = {
   },
 };
 
-/** Every part of the format, by what it is. */
+/** Every part of the format, with its name. */
 export const files: readonly (readonly [name: string, file: JsonFile])[] = [
   ...Object.entries(normalizers).map(
     ([name, normalizer]) => [`normalizer: ${name}`, { normalizer, model: spelling }] as const,
@@ -366,7 +366,7 @@ export const files: readonly (readonly [name: string, file: JsonFile])[] = [
   ),
 ];
 
-/** The model of a file with added tokens of every kind of flags, under several normalisers. */
+/** Added tokens with all combinations of flags, under several normalisers. */
 export const addedTokenFiles: readonly (readonly [name: string, file: JsonFile])[] = [
   null,
   'lowercase',

@@ -10,7 +10,7 @@ const tokenizers: Record<string, () => Promise<Tokenizer>> = {
 
 for (const [name, open] of Object.entries(tokenizers)) {
   describe(name, () => {
-    testWithShared('gives the ids of llama.cpp for all its cases', async () => {
+    testWithShared('llama.cpp’s ids for all its cases', async () => {
       const tokenizer = await open();
       const cases = llamaCppCases(name);
       expect(cases.length).toBe(47);
@@ -20,12 +20,12 @@ for (const [name, open] of Object.entries(tokenizers)) {
       }
     });
 
-    testWithShared('gives the text of every case back', async () => {
+    testWithShared('every case decodes to its text', async () => {
       const tokenizer = await open();
       for (const { text, ids } of llamaCppCases(name)) expect(tokenizer.decode(ids)).toBe(text);
     });
 
-    testWithShared('gives a book back', async () => {
+    testWithShared('a book decodes to its text', async () => {
       const tokenizer = await open();
       const book = sharedText('text/war-and-peace-300k.txt');
       expect(tokenizer.decode(tokenizer.encode(book))).toBe(book);
@@ -34,7 +34,7 @@ for (const [name, open] of Object.entries(tokenizers)) {
 }
 
 describe('bert-bge', () => {
-  testWithShared('gives the ids of llama.cpp for all its cases', async () => {
+  testWithShared('llama.cpp’s ids for all its cases', async () => {
     const tokenizer = await ggufTokenizer('llamacpp-vocab/ggml-vocab-bert-bge.gguf');
     const cases = llamaCppCases('bert-bge');
     const ends = { addBos: false, addEos: false };
@@ -46,7 +46,7 @@ describe('bert-bge', () => {
   });
 
   testWithShared(
-    'lone surrogates vanish, an endless word is unknown, accents and case make no difference',
+    'lone surrogates are dropped, a very long word is unknown, accents and case are ignored',
     async () => {
       const tokenizer = await ggufTokenizer('llamacpp-vocab/ggml-vocab-bert-bge.gguf');
       expect(tokenizer.encode('a\ud800b \udc00')).toEqual(tokenizer.encode('ab'));

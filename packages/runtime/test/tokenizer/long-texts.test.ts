@@ -1,11 +1,11 @@
-// Texts of many parts: what is found and normalised is as in one go, and other work may come between.
+// Long texts are processed in parts: results equal processing in one go, and other work runs in between.
 import { Spellings } from '../../src/tokenizer/find-spellings.js';
 import { tokenizerFromJson } from '../../src/tokenizer/index.js';
 import { Fields, type Json } from '../../src/tokenizer/json/fields.js';
 import { normalizeInParts } from '../../src/tokenizer/json/normal-parts.js';
 import { normalizationOf } from '../../src/tokenizer/json/normalizers.js';
 
-/** The values that a generator yields, and what it returns. */
+/** A generator's yielded values and its result. */
 function whole<T, R>(work: Generator<T, R>): { yielded: T[]; result: R } {
   const yielded: T[] = [];
   for (;;) {
@@ -24,7 +24,7 @@ describe('spellings', () => {
     ['at the end of a part', `${' '.repeat(part - 3)}<a>🦙`, [part - 3, part]],
     ['half a character at the end of a part', `${' '.repeat(part - 1)}🦙<a>`, [part - 1, part + 1]],
     [
-      'a long one at the end of a part',
+      'a long spelling at the end of a part',
       `${' '.repeat(part - 1)}${'x'.repeat(1000)}<a>`,
       [part - 1, part + 999],
     ],
@@ -34,7 +34,7 @@ describe('spellings', () => {
     expect(found.map(({ index }) => index)).toEqual(places);
   });
 
-  test('none in a long text: a turn after each part', () => {
+  test('no spelling in a long text: a yield after each part', () => {
     expect([...spellings.in('.'.repeat(10 * part))]).toEqual(Array.from({ length: 9 }, () => undefined));
   });
 });
@@ -67,7 +67,7 @@ describe.each(normalizers.map((json) => [JSON.stringify(json).slice(0, 60), json
   (_, json) => {
     const normalization = normalizationOf(new Fields(json, 'normalizer'));
 
-    test('in parts as in one go', () => {
+    test('parts equal one go', () => {
       for (const text of texts)
         for (const shift of [0, 1, 2, 3]) {
           const shifted = '.'.repeat(shift) + text;
@@ -77,7 +77,7 @@ describe.each(normalizers.map((json) => [JSON.stringify(json).slice(0, 60), json
         }
     });
 
-    test('ordinary text is taken in short parts', () => {
+    test('ordinary text has short parts', () => {
       const lengths: number[] = [];
       const normalize = (text: string) => {
         lengths.push(text.length);
@@ -95,11 +95,11 @@ test.each<Json>([
   { type: 'Replace', pattern: { Regex: ' {2,}' }, content: ' ' },
   { type: 'Replace', pattern: { String: 'ab' }, content: 'c' },
   { type: 'Sequence', normalizers: [{ type: 'NFC' }, { type: 'Strip' }] },
-])('what looks further is not divided: %j', (json) => {
+])('normalisers with lookahead are not split: %j', (json) => {
   expect(normalizationOf(new Fields(json, 'normalizer')).isLocal).toBe(false);
 });
 
-test('whitespace that is removed is looked through in turns, and a word of megabytes is unknown', () => {
+test('removed whitespace yields in between; a word of megabytes is unknown', () => {
   const tokenizer = tokenizerFromJson({
     model: { type: 'WordPiece', vocab: { '[UNK]': 0, a: 1 }, unk_token: '[UNK]' },
     pre_tokenizer: { type: 'BertPreTokenizer' },

@@ -32,20 +32,20 @@ describe.each<[string, Tokenizer]>([
       .encode(text, { special: 'parse', mark, addBos: false, addEos: false })
       .map((id) => tokenizer.tokenText(id));
 
-  test('a spelling that it interrupts is plain text', () => {
+  test('a spelling interrupted by the mark is plain text', () => {
     expect(spell(`a<|e|>b<${MARK}|e|>c`)).toEqual(['a', '<|e|>', 'b', ...'<|e|>', 'c']);
     expect(spell(`${MARK}<|e|>${MARK}`)).toEqual(['<|e|>']);
   });
 
-  test('taken out, it makes no control token', () => {
+  test('removing the mark creates no control token', () => {
     expect(spell(`<|${MARK}${MARK}e|>`)).toEqual([...'<|e|>']);
   });
 
-  test('plain text may hold a token that is no control token', () => {
+  test('plain text may contain a user-defined token', () => {
     expect(spell(`a${MARK}<${MARK}u>`)).toEqual(['a', '<u>']);
   });
 
-  test('without a mark in it, the text is as ever', () => {
+  test('without a mark the text is unchanged', () => {
     expect(spell('a<|e|><u>b')).toEqual(['a', '<|e|>', '<u>', 'b']);
     expect(spell('a<|e|><u>b', '')).toEqual(['a', '<|e|>', '<u>', 'b']);
   });

@@ -9,7 +9,7 @@ interface Oracle {
   decode(ids: number[], skipSpecialTokens: boolean): Promise<string>;
 }
 
-/** Hugging Face's own tokenizers, in Rust; undefined on machines that their package has no binary for. */
+/** Hugging Face's own tokenizers (Rust); undefined if their package has no binary for the machine. */
 export const oracle = load();
 
 function load(): ((json: object) => Oracle) | undefined {
@@ -22,10 +22,10 @@ function load(): ((json: object) => Oracle) | undefined {
   }
 }
 
-/** Runs where they do. */
+/** `test`, skipped without the oracle. */
 export const withOracle = oracle ? test : test.skip;
 
-/** A file with the parts that it may leave out here and they insist on. */
+/** A file with the parts that are optional here and required there. */
 export const complete = (file: object) => ({
   version: '1.0',
   truncation: null,

@@ -55,10 +55,10 @@ test.each([
   expect(split(name, text)).toEqual(pieces);
 });
 
-/** One name of each way to split. */
+/** One name per distinct pre-tokenizer. */
 const ways = [...new Map(preTokenizerNames.map((name) => [preTokenizer(name), name])).values()];
 
-test('every pre-tokenizer keeps every character', () => {
+test('no pre-tokenizer loses a character', () => {
   const text = fc.oneof(
     fc.string({ unit: 'binary', maxLength: 30 }),
     fc.string({ unit: fc.constantFrom(..."aZé中1२.'’` \n\r\t\u00a0_/🦙\u0301"), maxLength: 30 }),
@@ -75,7 +75,7 @@ test('every pre-tokenizer keeps every character', () => {
   }
 });
 
-test('long runs of one kind take no quadratic time', () => {
+test('long runs of one character class: no quadratic time', () => {
   for (const name of ways) {
     for (const unit of cases([' ', '\n', 'a', '1', '!', 'aB', '中'], [' ', 'aB'])) {
       const run = `${unit.repeat(50_000)}x`;

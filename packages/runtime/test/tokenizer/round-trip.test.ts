@@ -13,7 +13,7 @@ const tokenizers: Record<string, () => Promise<Tokenizer>> = {
 const range = (first: number, last: number) =>
   fc.integer({ min: first, max: last }).map((code) => String.fromCodePoint(code));
 
-/** Letters, spaces of all kinds, emoji, CJK, Arabic, Devanagari, combining marks, special tokens, anything. */
+/** Letters, all kinds of spaces, emoji, CJK, Arabic, Devanagari, combining marks, special tokens, any code point. */
 const someText = fc
   .array(
     fc.oneof(
@@ -52,7 +52,7 @@ for (const [name, open] of Object.entries(tokenizers)) {
         fc.property(someText, (text) => {
           const ids = tokenizer.encode(text, { addBos: false });
           expect(ids.filter((id) => tokenizer.isControl(id))).toEqual([]);
-          // SentencePiece spells a space ▁ and cannot tell the two apart
+          // SentencePiece writes a space as ▁ and cannot distinguish the two
           const expected = name === 'llama-spm' ? text.replaceAll('\u2581', ' ') : text;
           expect(tokenizer.decode(ids)).toBe(expected);
         }),

@@ -6,7 +6,7 @@ const root = fileURLToPath(new URL('../../../../../shared/data/', import.meta.ur
 export const shared = (path: string): string => root + path;
 export const sharedText = (path: string): string => readFileSync(shared(path), 'utf8');
 
-/** Skips with a message where the shared test data is absent. */
+/** `test`, skipped with a message if the shared test data is absent. */
 export const testWithShared = existsSync(root)
   ? test
   : (name: string) => test.skip(`${name} (needs ../shared/data)`, () => {});

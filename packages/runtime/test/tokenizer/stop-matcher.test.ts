@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { runs } from '../../../../test-scope.js';
 import { StopMatcher } from '../../src/tokenizer/index.js';
 
-/** The definition: the text up to the first stop string that is complete, of two that end together the longer. */
+/** The definition: the text up to the first complete stop string; of two that end together, the longer. */
 function cut(text: string, stops: string[]): { text: string; stopped: string | undefined } {
   for (let end = 0; end <= text.length; end++) {
     const ending = stops
@@ -30,7 +30,7 @@ const someStops = fc.array(fc.string({ unit: fc.constantFrom('a', 'b', 'c'), min
   maxLength: 3,
 });
 
-test('equals the definition however the text is cut', () => {
+test('equals the definition for every split of the text', () => {
   fc.assert(
     fc.property(fc.array(ab, { maxLength: 6 }), someStops, (pieces, stops) => {
       expect(run(pieces, stops)).toEqual(cut(pieces.join(''), stops));
@@ -39,7 +39,7 @@ test('equals the definition however the text is cut', () => {
   );
 });
 
-test('holds back only what may become a stop string', () => {
+test('holds back only the start of a possible stop string', () => {
   const matcher = new StopMatcher(['</end>', 'User:']);
   expect(matcher.push('Hello Us')).toEqual({ text: 'Hello ' });
   expect(matcher.push('ual')).toEqual({ text: 'Usual' });
@@ -50,7 +50,7 @@ test('holds back only what may become a stop string', () => {
   expect(matcher.flush()).toBe('');
 });
 
-test('without stop strings, text passes', () => {
+test('without stop strings, text passes through', () => {
   expect(new StopMatcher([]).push('text')).toEqual({ text: 'text' });
 });
 

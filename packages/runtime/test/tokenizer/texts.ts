@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { runs } from '../../../../test-scope.js';
 
-// Texts of all kinds, for tokenizers that are held against others.
+// Texts of all kinds, for comparing tokenizers.
 
 export const prose = [
   '',
@@ -20,7 +20,7 @@ export const prose = [
 const range = (first: number, last: number) =>
   fc.integer({ min: first, max: last }).map((code) => String.fromCodePoint(code));
 
-/** Not what one Unicode version assigned and another had not: blocks that have long been full. */
+/** Only blocks that have long been full: Unicode versions differ in newer characters. */
 const someText = fc
   .array(
     fc.oneof(

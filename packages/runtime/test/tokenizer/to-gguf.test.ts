@@ -10,7 +10,7 @@ import { sharedData, testShared } from '../shared-data.js';
 const folder = mkdtempSync(join(tmpdir(), 'quern-to-gguf-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** The tokenizer of the folder, and the one that its GGUF file would have. */
+/** A folder's tokenizer, and the tokenizer of its GGUF file. */
 async function both(size: number) {
   const entries = await vocabularyToGguf(folder, { size });
   const metadata = new Map(
@@ -24,7 +24,7 @@ async function both(size: number) {
 
 const texts = ['the cat sat', ' the  cat', 'cats, 42 cats!\n', 'naïve', '', 'a\tb', "it's THE end"];
 
-/** A SentencePiece vocabulary as Hugging Face converts it: merges in the order of the scores, bytes for what it lacks. */
+/** A SentencePiece vocabulary as converted by Hugging Face: merges in score order, byte fallback. */
 function sentencePiece() {
   const merges = ['t h', 'th e', '▁ the', 'c a', 'ca t', '▁ cat', '▁ s', 'a t', '▁s at', '▁c at', '▁ c'];
   const bytes = Array.from({ length: 256 }, (_, b) => `<0x${b.toString(16).toUpperCase().padStart(2, '0')}>`);
@@ -77,7 +77,7 @@ const config = {
   add_eos_token: false,
 };
 
-test('SentencePiece BPE: the order of the merges gives the scores', async () => {
+test('SentencePiece BPE: scores from the order of the merges', async () => {
   const json = sentencePiece();
   writeFileSync(join(folder, 'tokenizer.json'), JSON.stringify(json));
   writeFileSync(join(folder, 'tokenizer_config.json'), JSON.stringify(config));
@@ -91,7 +91,7 @@ test('SentencePiece BPE: the order of the merges gives the scores', async () => 
   expect(after.decode(after.encode('the cat sat'))).toBe('the cat sat');
 });
 
-test('SentencePiece BPE of Gemma: no space is put before a text', async () => {
+test('Gemma’s SentencePiece BPE: no space before a text', async () => {
   const { added_tokens, ...json } = sentencePiece();
   const free = Object.keys(json.model.vocab).length;
   const gemma = {
@@ -120,7 +120,7 @@ test('SentencePiece BPE of Gemma: no space is put before a text', async () => {
   expect(after.eog.has(free + 1)).toBe(true);
 });
 
-test('the byte-level BPE of Phi-4-mini splits by the pattern that llama.cpp calls gpt-4o', async () => {
+test('Phi-4-mini’s byte-level BPE splits by llama.cpp’s pattern gpt-4o', async () => {
   const letters = byteCharacters;
   const json = {
     added_tokens: [turn(256, '<|end|>'), turn(257, '<|endoftext|>')],
@@ -144,12 +144,12 @@ test('the byte-level BPE of Phi-4-mini splits by the pattern that llama.cpp call
   expect(after.eog).toEqual(new Set([256, 257]));
 });
 
-test('more tokens than the embedding has rows are refused', async () => {
+test('more tokens than embedding rows: refused', async () => {
   writeFileSync(join(folder, 'tokenizer.json'), JSON.stringify(sentencePiece()));
   await expect(vocabularyToGguf(folder, { size: 9 })).rejects.toMatchObject({ code: 'BAD_VOCABULARY' });
 });
 
-test('a file that is not JSON, or has merges of one piece, is refused', async () => {
+test('invalid JSON, or merges of one piece: refused', async () => {
   writeFileSync(join(folder, 'tokenizer.json'), '{"model": ');
   await expect(vocabularyToGguf(folder, { size: 9 })).rejects.toMatchObject({ code: 'BAD_VOCABULARY' });
   const json = sentencePiece();
@@ -168,7 +168,7 @@ for (const [file, model] of [
     const { before, after, metadata } = await both(400 + 2);
     expect(metadata.get('tokenizer.ggml.model')).toBe(model);
     if (model === 'gpt2') expect(metadata.get('tokenizer.ggml.pre')).toBe('qwen2');
-    // Hugging Face puts no second space before a text that begins with one; SentencePiece, and so GGUF, does.
+    // For a text with a leading space, Hugging Face adds no second space; SentencePiece, and so GGUF, does.
     for (const text of texts.filter((text) => text !== '' && !text.startsWith(' ')))
       expect(after.encode(text, { addBos: false, addEos: false })).toEqual(
         before.encode(text, { addBos: false, addEos: false }),

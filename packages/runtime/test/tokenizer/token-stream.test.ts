@@ -11,7 +11,7 @@ const FIRST_BYTE = 3;
 const FIRST_WORD = FIRST_BYTE + 256;
 const word = (spelling: string) => FIRST_WORD + words.indexOf(spelling);
 
-/** A SentencePiece vocabulary: three special tokens, all bytes, a few words. */
+/** A SentencePiece vocabulary: 3 special tokens, all bytes, a few words. */
 const tokenizer = tokenizerFromGguf(
   new Map<string, unknown>([
     ['tokenizer.ggml.model', 'llama'],
@@ -26,7 +26,7 @@ const pushAll = (ids: number[], options = {}) => {
 };
 const bytesOf = (...values: number[]) => values.map((value) => FIRST_BYTE + value);
 
-test('a character comes out whole, with its last byte', () => {
+test('a character is emitted whole, at its last byte', () => {
   expect(pushAll(bytesOf(0xf0, 0x9f, 0xa6, 0x99))).toEqual(['', '', '', '🦙', '']);
   expect(pushAll([...bytesOf(0xc3), word('cat')])).toEqual(['', '\ufffdcat', '']);
   expect(pushAll(bytesOf(0xf0, 0x9f))).toEqual(['', '', '\ufffd']);
@@ -37,14 +37,14 @@ test('a byte order mark is text', () => {
   expect(pushAll(bytesOf(0xef, 0xbb, 0xbf)).join('')).toBe('\ufeff');
 });
 
-test('the space that encode added is dropped, and only that one', () => {
+test('only the space that encode added is dropped', () => {
   expect(pushAll([word('▁the'), word('▁the')]).join('')).toBe('the the');
   expect(pushAll([1, word('▁the')]).join('')).toBe('the');
   expect(pushAll([word('▁the')], { continues: true }).join('')).toBe(' the');
   expect(pushAll([word('cat'), word('▁the')]).join('')).toBe('cat the');
 });
 
-test('control tokens are hidden unless asked for', () => {
+test('control tokens are hidden by default', () => {
   const ids = [1, word('▁the'), 2, 0];
   expect(pushAll(ids).join('')).toBe('the');
   expect(pushAll(ids, { special: true }).join('')).toBe('<s> the</s><unk>');
@@ -52,7 +52,7 @@ test('control tokens are hidden unless asked for', () => {
   expect(tokenizer.decode(ids, { special: true })).toBe('<s> the</s><unk>');
 });
 
-test('any bytes give what decoding them at once gives', () => {
+test('any bytes: equal to decoding at once', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 20 }), (values) => {
       const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(values);
@@ -62,7 +62,7 @@ test('any bytes give what decoding them at once gives', () => {
   );
 });
 
-testWithShared('no step splits a character, and all steps give the text: real vocabularies', async () => {
+testWithShared('no step splits a character; all steps join to the text: real vocabularies', async () => {
   const tokenizers = [
     await ggufTokenizer('llamacpp-vocab/ggml-vocab-llama-spm.gguf'),
     await ggufTokenizer('llamacpp-vocab/ggml-vocab-gpt-2.gguf'),

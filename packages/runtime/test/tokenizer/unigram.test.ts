@@ -31,14 +31,14 @@ const load = (vocabulary: [string, number][], fields: Record<string, unknown> = 
     ),
   );
 
-/** The best sum of scores over all ways to cut `text`, by trying them all. */
+/** The best sum of scores over all splits of `text`, by exhaustive search. */
 function bestScore(text: string): number {
   if (text === '') return 0;
   const scores = pieces.slice(3, 10).filter(([spelling]) => text.startsWith(spelling));
   return Math.max(...scores.map(([spelling, score]) => score + bestScore(text.slice(spelling.length))));
 }
 
-test('finds the cut with the best sum of scores', () => {
+test('finds the split with the best sum of scores', () => {
   const tokenizer = load(pieces);
   fc.assert(
     fc.property(fc.string({ unit: fc.constantFrom('a', 'b', ' ', '🦙'), maxLength: 9 }), (text) => {
@@ -51,7 +51,7 @@ test('finds the cut with the best sum of scores', () => {
   );
 });
 
-test('unknown characters in a row are one token; user-defined tokens and the end', () => {
+test('consecutive unknown characters are one token; user-defined tokens; the end', () => {
   const tokenizer = load(pieces);
   expect(tokenizer.encode('xyz')).toEqual([3, 2, 1]);
   expect(tokenizer.encode('a!!b', { addEos: false })).toEqual([7, 10, 3, 5]);

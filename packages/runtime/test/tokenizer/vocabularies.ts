@@ -2,7 +2,7 @@ import { openGguf } from '@quern/quant';
 import { type Tokenizer, tokenizerFromGguf } from '../../src/tokenizer/index.js';
 import { shared, sharedText } from './shared-data.js';
 
-/** The tokenizer of a GGUF file of the shared data. */
+/** The tokenizer of a GGUF file in the shared data. */
 export async function ggufTokenizer(path: string): Promise<Tokenizer> {
   return tokenizerFromGguf((await openGguf(shared(path))).metadata);
 }
@@ -10,7 +10,7 @@ export async function ggufTokenizer(path: string): Promise<Tokenizer> {
 const CONTROL = 3;
 const NORMAL = 1;
 
-/** Qwen2's vocabulary as a GGUF file would have it: vocab.json, then the control tokens that follow it. */
+/** Qwen2's vocabulary as in a GGUF file: vocab.json, then its control tokens. */
 export function qwen2Tokenizer(): Tokenizer {
   const vocab: Record<string, number> = JSON.parse(sharedText('tokenizers/qwen2-internvl2/vocab.json'));
   const tokens: string[] = [];
@@ -31,7 +31,7 @@ export function qwen2Tokenizer(): Tokenizer {
   );
 }
 
-/** The .inp/.out pairs of llama.cpp: a text and its ids. */
+/** llama.cpp's .inp/.out pairs: texts and their ids. */
 export function llamaCppCases(name: string): { text: string; ids: number[] }[] {
   const texts = sharedText(`llamacpp-vocab/ggml-vocab-${name}.gguf.inp`).split('\n__ggml_vocab_test__\n');
   const lines = sharedText(`llamacpp-vocab/ggml-vocab-${name}.gguf.out`).split('\n');

@@ -1,4 +1,4 @@
-// A backend made by somebody else: the reference under another name, with an option of its own.
+// A third-party backend: the reference under another name, with its own option.
 import { referenceDriver } from '@quern/backend-reference';
 import { BackendError, defineBackend } from '@quern/core';
 

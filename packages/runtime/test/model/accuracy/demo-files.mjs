@@ -6,7 +6,7 @@ import { demoModelPath } from '@quern/demo-model';
 import { decode, encodeAll, formats, openGguf, writeGguf } from '@quern/quant';
 import { widened } from './widened.mjs';
 
-/** Formats whose blocks are longer than 32 do not fit rows of 192: for them the demo model is widened. */
+/** Blocks of more than 32 elements do not divide rows of 192: such formats need the widened demo model. */
 const needsWide = (format) => formats[format].blockSize > 32;
 
 /**

@@ -1,4 +1,4 @@
-// How well a model foretells stories that it has not seen. JavaScript, as tools/measure/perplexity.mjs runs it too.
+// Perplexity on held-out stories. JavaScript, because tools/measure/perplexity.mjs also runs it.
 import { readFileSync } from 'node:fs';
 import { perplexity as perplexityOf } from '@quern/runtime';
 
@@ -8,7 +8,7 @@ export const heldOutStories = readFileSync(new URL('held-out-stories.txt', impor
   .map((story) => story.trim())
   .filter((story) => story !== '');
 
-/** exp of the mean of -ln p(token | those before it), over all tokens of all texts but the first of each, which begins it. */
+/** exp(mean of −ln p(token | previous tokens)), over all tokens of all texts except each text's first token. */
 export async function perplexity(model, texts) {
   let [sum, count] = [0, 0];
   for (const text of texts) {

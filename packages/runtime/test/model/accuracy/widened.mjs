@@ -1,9 +1,9 @@
-// The demo model made wider without changing what it computes, so that its rows are blocks of the K formats: of 256 hidden
-// values the last 64 are zero; to each of the two groups of three heads comes a fourth whose output is multiplied by zeros.
+// The demo model, widened with the same logits: rows of 256 elements, one block of the K formats. The last 64 of 256
+// hidden values are zero. Each of the two groups of three heads gets a fourth head with zero output weights.
 const [width, wide, headDim] = [192, 256, 32];
 const epsilon = 'llama.attention.layer_norm_rms_epsilon';
 
-/** Where row or column i of a matrix goes. */
+/** The new index of row or column i. */
 const same = { size: (size) => size, at: (i) => i };
 const hidden = { size: () => wide, at: (i) => i };
 const heads = { size: () => wide, at: (i) => i + headDim * Math.floor(i / (3 * headDim)) };
@@ -20,14 +20,14 @@ const axes = {
   ffn_down: [hidden, same],
 };
 
-/** Takes and gives { metadata, tensors: [{ name, shape, values }] }. */
+/** Argument and result: { metadata, tensors: [{ name, shape, values }] }. */
 export function widened({ metadata, tensors }) {
   return {
     metadata: {
       ...metadata,
       'llama.embedding_length': wide,
       'llama.attention.head_count': wide / headDim,
-      // The mean of squares is that of 256 values now, of which 192 count.
+      // The mean of squares is now over 256 values, 64 of them zero.
       [epsilon]: { type: 'float32', value: (metadata[epsilon].value * width) / wide },
     },
     tensors: tensors.map((tensor) =>
@@ -44,7 +44,7 @@ function widenedNorm({ name, values }) {
 function widenedMatrix({ name, shape: [R, C], values }) {
   const [rows, columns] = axes[name.split('.').at(-2)];
   const shape = [rows.size(R), columns.size(C)];
-  const result = new Float32Array(shape[0] * shape[1]); // zeros where nothing comes
+  const result = new Float32Array(shape[0] * shape[1]); // unassigned elements stay 0
   for (let r = 0; r < R; r++)
     for (let c = 0; c < C; c++) result[rows.at(r) * shape[1] + columns.at(c)] = values[r * C + c];
   return { name, shape, values: result };
