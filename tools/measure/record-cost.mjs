@@ -48,7 +48,7 @@ const head = await weight('output.weight', V, D);
 const table = await weight('token_embd.weight', V, D);
 const outputNorm = await norm('output_norm');
 const spec = { blocks: 8, blockSize: 16, heads: Hk, headDim: d, dtype: 'f16' };
-const cache = () => b.kvBuffer?.(spec) ?? b.buffer('f16', [8, 16, Hk, d]); // older builds have no kvBuffer
+const cache = () => b.kvBuffer(spec);
 const blocks = await Promise.all(
   Array.from({ length: layers }, async (_, i) => ({
     attnNorm: await norm(`blk.${i}.attn_norm`),

@@ -1,9 +1,10 @@
 // Planned and measured tokens per second for splits of one model over two backend-cpu instances of different speed, one
 // thread each.
 //   quern bench --arch qwen3-0.6b --format q4_k_m --make model.gguf
-//   node tools/measure/splits.mjs model.gguf [--slow scalar] [--fast avx2] [--splits 5] [--tokens 16] [--rounds 7]
+//   node tools/measure/splits.mjs model.gguf [--slow scalar] [--fast avx2] [--splits 5] [--tokens 16] [--rounds 7] [--processor-time]
 // All splits are loaded at once and alternate, so other load on the machine affects all equally. Output: medians with
-// probable error, and whether the planner's order equals the measured order.
+// probable error, and whether the planner's order equals the measured order. --processor-time: tokens per second of processor
+// time, for a busy machine; the parts compute one after the other, on one thread each.
 import { createBackend } from '../../packages/backend-cpu/dist/index.js';
 import { loadModel } from '../../packages/runtime/dist/index.js';
 import { promptOf, readArguments } from './arguments.mjs';
@@ -16,17 +17,19 @@ const {
   splits,
   tokens,
   rounds,
+  'processor-time': byProcessor,
 } = readArguments(
   { splits: 5, tokens: 16, rounds: 7 },
-  { slow: { type: 'string' }, fast: { type: 'string' } },
+  { slow: { type: 'string' }, fast: { type: 'string' }, 'processor-time': { type: 'boolean' } },
 );
 
 const backends = [
   await createBackend({ threads: 1, isa: slow }),
   await createBackend({ threads: 1, isa: fast }),
 ];
-const show = ({ isa, readBandwidth, flops }) =>
-  `${isa}: reads ${(readBandwidth / 1e9).toFixed(1)} GB/s, ${(flops / 1e9).toFixed(1)} GFLOP/s`;
+const giga = (rate) => (rate / 1e9).toFixed(1);
+const show = ({ isa, readBandwidth, flops, rowFlops }) =>
+  `${isa}: reads ${giga(readBandwidth)} GB/s, ${giga(flops)} GFLOP/s, ${giga(rowFlops)} in products of one row with q4_k`;
 for (const { profile } of backends) console.log(show(profile));
 
 const load = (split) => loadModel(path, { backend: backends, context: 64, ...(split && { split }) });
@@ -44,12 +47,29 @@ const models = [];
 for (const count of counts) models.push(await load(`0-${count - 1},${count}-${layers - 1}`));
 
 const prompt = promptOf(4, vocabulary);
-const options = { maxTokens: tokens + 1, temperature: 0, ignoreEos: true };
+const options = { temperature: 0, ignoreEos: true };
+const generate = (model, maxTokens) => model.generate(prompt, { ...options, maxTokens }).result;
+const wallRate = async (model) => (await generate(model, tokens + 1)).decodeTokensPerSecond;
+
+/** Seconds of processor time of all threads of this process. */
+async function processorSeconds(act) {
+  const start = process.cpuUsage();
+  await act();
+  const { user, system } = process.cpuUsage(start);
+  return (user + system) / 1e6;
+}
+
+/** Without the prompt and the first token. */
+async function processorRate(model) {
+  const first = await processorSeconds(() => generate(model, 1));
+  return tokens / ((await processorSeconds(() => generate(model, tokens + 1))) - first);
+}
+
 const measured = models.map(() => []);
 for (let round = -1; round < rounds; round++)
   for (const [i, model] of models.entries()) {
-    const { decodeTokensPerSecond } = await model.generate(prompt, options).result;
-    if (round >= 0) measured[i].push(decodeTokensPerSecond); // the first round captures
+    const rate = await (byProcessor ? processorRate(model) : wallRate(model));
+    if (round >= 0) measured[i].push(rate); // the first round captures
   }
 
 console.log(

@@ -15,7 +15,7 @@ export interface CpuOptions {
 }
 
 /**
- * The native CPU driver: threads are running and the machine is measured (about 25 ms in the first call). Rejects with
+ * The native CPU driver: threads are running and the machine is measured (about 30 ms in the first call). Rejects with
  * UNSUPPORTED without a binary for this platform, or if this machine cannot run `isa`; with BAD_ARGUMENT for wrong
  * `threads`.
  */

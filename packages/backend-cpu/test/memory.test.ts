@@ -55,7 +55,7 @@ test('no bytes outside a buffer change', async () => {
 });
 
 test('the profile has detected and measured values', () => {
-  const { kind, isa, threads, totalMemory, readBandwidth, flops } = driver.profile;
+  const { kind, isa, threads, totalMemory, readBandwidth, flops, rowFlops } = driver.profile;
   expect(kind).toBe('cpu');
   expect([
     'amx',
@@ -73,4 +73,5 @@ test('the profile has detected and measured values', () => {
   expect(driver.freeMemory()).toBeLessThanOrEqual(totalMemory);
   expect(readBandwidth).toBeGreaterThan(1e8);
   expect(flops).toBeGreaterThan(1e8);
+  expect(rowFlops).toBeGreaterThan(1e8);
 });

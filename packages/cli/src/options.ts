@@ -66,7 +66,9 @@ function jsonOrText(text: string): unknown {
 }
 
 /** { 'cpu.isa': 'avx2' } → { cpu: { isa: 'avx2' } }. The backend may be a path with dots: the last dot splits. */
-function byBackend(given: BackendFlags['backendOption']): BackendFlags['backendOption'] {
+export function byBackend(
+  given: BackendFlags['backendOption'],
+): Readonly<Record<string, Readonly<Record<string, unknown>>>> | undefined {
   if (!given) return undefined;
   const options: Record<string, Record<string, unknown>> = {};
   for (const [name, value] of Object.entries(given)) {
@@ -136,12 +138,18 @@ export const noMmapOption = (): Option =>
 export const withBackend = (command: Command): Command =>
   withNamedBackend(command).addOption(threadsOption()).addOption(noMmapOption());
 
-/** Options of every command that loads a language model. */
-export const withLoading = (command: Command): Command =>
-  withBackend(command)
+export const splitOption = (): Option => new Option('--split <layers>', helpOf(loading.split));
+
+/** Options that the plan of a language model depends on. */
+export const withPlanning = (command: Command): Command =>
+  withNamedBackend(command)
+    .addOption(threadsOption())
     .addOption(numberOption('--ctx <n>', loading.context))
-    .addOption(new Option('--split <layers>', helpOf(loading.split)))
+    .addOption(splitOption())
     .addOption(kvOption());
+
+/** Options of every command that loads a language model. */
+export const withLoading = (command: Command): Command => withPlanning(command).addOption(noMmapOption());
 
 /**
  * Flags of the numeric generation options; undefined: no flag. A new option compiles only with an entry here.

@@ -32,6 +32,17 @@ test('rerank prints the best text first', async () => {
   expect(stdout.split('\n')[0]).toBe(`${ranked[0].score.toFixed(4)}\t${texts[ranked[0].index]}`);
 });
 
+test('inspect has no plan for an encoder, nor flags for one', async () => {
+  const described = JSON.parse((await quern(['inspect', model, '--json'])).stdout);
+  expect(described).toMatchObject({ model: { kind: 'encoder' } });
+  expect(described).not.toHaveProperty('plan');
+  const { code, stderr } = await quern(['inspect', model, '--backend', 'cpu']);
+  expect([code, stderr]).toEqual([
+    1,
+    `error: ${model} is no language model, so there is no plan for --backend\n`,
+  ]);
+});
+
 test('no texts, and a model of another kind: errors', async () => {
   expect((await quern(['embed', model])).stderr).toContain('there is no text');
   const { code, stderr } = await quern(['embed', 'demo', 'a']);

@@ -23,13 +23,17 @@ function copyBuilt(folder: string, home: string): void {
   cpSync(join(packages, folder, 'dist'), join(home, 'dist'), { recursive: true });
 }
 
-/** The command as npm installs it, with its dependencies only: without @quern/backend-reference. */
-export function installCommand(): { readonly folder: string; readonly script: string } {
+/** The command as npm installs it, with its dependencies only: without @quern/backend-reference, and without `leftOut`. */
+export function installCommand(leftOut: readonly string[] = []): {
+  readonly folder: string;
+  readonly script: string;
+} {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'quern-installed-')));
   const modules = join(folder, 'node_modules');
   copyBuilt('cli', join(modules, 'quern'));
   copyBuilt('runtime', join(modules, '@quern/runtime'));
-  for (const name of ['backend-cpu', 'conformance', 'core', 'demo-model', 'models', 'quant'])
+  const all = ['backend-cpu', 'conformance', 'core', 'demo-model', 'models', 'quant'];
+  for (const name of all.filter((each) => !leftOut.includes(each)))
     symlinkSync(join(packages, name), join(modules, '@quern', name));
   for (const path of [
     'cli/node_modules/cli-progress',

@@ -806,7 +806,7 @@ const contractFaults: Readonly<Record<string, Fault>> = {
   },
   'freed buffers leak': {
     suite: 'leaks',
-    caughtBy: /^a buffer is freed/,
+    caughtBy: /^a cache is freed/,
     plant: withMemory((right) => ({ allocate: (bytes) => held(right.allocate(bytes)) })),
   },
   'freed weights leak': {

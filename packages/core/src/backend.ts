@@ -1,7 +1,6 @@
 import type { AttnConfig } from './attention-config.js';
 import type { Capabilities } from './capability/index.js';
 import type { DeviceCeilings, DeviceProfile } from './device-profile.js';
-import type { DType } from './dtype.js';
 import type { AttentionBatch, UncachedBatch } from './kv/batch.js';
 import type { KvBuffer, KvSpec } from './kv/kv-buffer.js';
 import type { KvLayer } from './kv/kv-cache.js';
@@ -11,7 +10,7 @@ import type { Pooling } from './ops/pool.js';
 import type { Filled } from './plan/fill.js';
 import type { RopeOptions } from './rope-frequencies.js';
 import type { Step } from './step.js';
-import type { DeviceBuffer, Tensor } from './tensor.js';
+import type { Tensor } from './tensor.js';
 import type { Weight, WeightSource } from './weight.js';
 
 export interface LinearOptions {
@@ -122,8 +121,6 @@ export interface Backend extends Ops, Partial<Capabilities> {
   readonly rehearsal?: true;
   /** Opens a step. */
   step(): Step;
-  /** Zeroed device memory that outlives steps. Throws OUT_OF_MEMORY. */
-  buffer(dtype: DType, shape: readonly number[]): DeviceBuffer;
   /** Zeroed memory for keys or values of one layer, in the driver's layout. Throws OUT_OF_MEMORY, BAD_ARGUMENT. */
   kvBuffer(spec: KvSpec): KvBuffer;
   /** Loads a parameter off the JS thread. Throws UNSUPPORTED, BAD_WEIGHT, OUT_OF_MEMORY. */

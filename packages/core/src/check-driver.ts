@@ -53,6 +53,10 @@ const profileRules = {
   totalMemory: rate,
   readBandwidth: rate,
   flops: rate,
+  rowFlops: {
+    holds: (value) => value === undefined || isRate(value),
+    must: 'be a finite number above 0, or absent',
+  },
   exactRows: {
     holds: (value) => value === undefined || value === Number.POSITIVE_INFINITY || isWhole(value),
     must: 'be a whole number above 0, Infinity, or absent',

@@ -12,7 +12,7 @@ import { type Cooperative, runAtOnce, runInTurns } from './cooperative.js';
 import type { DeviceCeilings } from './device-profile.js';
 import type { Driver } from './driver.js';
 import type { DriverWeight } from './driver-memory.js';
-import { byteLength, type DType, showShape } from './dtype.js';
+import { type DType, showShape } from './dtype.js';
 import { BackendError } from './error.js';
 import { type FusedOpName, fusedOps } from './fusions/index.js';
 import { guardDriver } from './guard-driver.js';
@@ -21,7 +21,6 @@ import { type KvSpec, kvOf } from './kv/kv-buffer.js';
 import { KvCache } from './kv/kv-cache.js';
 import { filledOf, needOpSupport, supportsOp } from './manifest.js';
 import { bf16Temporaries, storesBf16 } from './plan/bf16-temporaries.js';
-import { maxRank } from './plan/encode.js';
 import { decomposeOps, type Filled } from './plan/fill.js';
 import { fusePlan } from './plan/fuse.js';
 import { layOut } from './plan/layout.js';
@@ -30,7 +29,7 @@ import { type PlanUse, type PreparedPlan, preparePlan } from './plan/prepare.js'
 import { recordCollective, recordMoe, recordOps } from './record-ops.js';
 import { Recorder, type RecorderHost } from './recorder.js';
 import { rehearsalDriver } from './rehearsal-driver.js';
-import { LoadedWeight, OwnedBuffer, OwnedKvBuffer, type ResourceOwner } from './resources.js';
+import { LoadedWeight, OwnedKvBuffer, type ResourceOwner } from './resources.js';
 import { RunQueue } from './run-queue.js';
 import type { Step, StepMemory } from './step.js';
 import { denseFormats, type WeightSource } from './weight.js';
@@ -139,16 +138,6 @@ class BackendCore implements ResourceOwner, RecorderHost {
     const handle = await this.queue.beside(() => this.driver.loadGptq!(source));
     const { name, shape } = source;
     return this.loaded({ name, shape, format: handle.format }, handle);
-  }
-
-  buffer(dtype: DType, shape: readonly number[]): OwnedBuffer {
-    this.needLive('buffer');
-    if (shape.length > maxRank || shape.some((d) => !Number.isInteger(d) || d < 0))
-      throw new BackendError(
-        'BAD_SHAPE',
-        `[buffer] a shape has at most ${maxRank} dimensions, all whole numbers; got ${showShape(shape)}`,
-      );
-    return new OwnedBuffer(this, shape, dtype, this.driver.memory.allocate(byteLength({ dtype, shape })));
   }
 
   kvBuffer(spec: KvSpec): OwnedKvBuffer {
@@ -287,7 +276,6 @@ export function defineBackend(driver: Driver, options: BackendOptions = {}): Bac
       core.needLive('step');
       return new Recorder(core);
     },
-    buffer: (dtype, shape) => core.buffer(dtype, shape),
     kvBuffer: (spec) => core.kvBuffer(spec),
     loadWeight: (source) => core.loadWeight(source),
     kernelRuns: () => ({ ...core.runs, ...core.driver.kernelRuns?.() }),

@@ -9,10 +9,15 @@ export interface DeviceProfile {
   readonly threads: number;
   /** Total bytes of memory for models. */
   readonly totalMemory: number;
-  /** Bytes per second of a sequential read with all threads. */
+  /** Bytes per second of a sequential read of memory, not of caches, with all threads. */
   readonly readBandwidth: number;
   /** f32 operations per second with all threads; a multiply-add counts two. */
   readonly flops: number;
+  /**
+   * f32 operations per second with all threads in products of one row with weights in 4-bit blocks (q4_k) in a cache; a
+   * multiply-add counts two. Bounds a decoded token unless `readBandwidth` does. Absent: `flops`.
+   */
+  readonly rowFlops?: number;
   /**
    * Maximum rows T of a step such that every op gives each row the same bits as alone. Up to T drafted tokens can then
    * be verified without a change of the text. Whole number ≥ 1; Infinity: a row's bits never depend on the other rows.

@@ -1,11 +1,10 @@
 import type { Driver } from './driver.js';
 import type { DriverBuffer, DriverWeight } from './driver-memory.js';
-import { byteLength as bytesOf, type DType, showShape } from './dtype.js';
+import { type DType, showShape } from './dtype.js';
 import { BackendError } from './error.js';
 import { type KvBuffer, type KvSpec, kvBlockBytes, kvOf, kvShape } from './kv/kv-buffer.js';
 import type { BufferOperand, WeightOperand } from './plan/plan.js';
 import type { RunQueue } from './run-queue.js';
-import type { DeviceBuffer } from './tensor.js';
 import type { Weight, WeightFormat } from './weight.js';
 
 /** The parts of a backend that resources use. */
@@ -70,49 +69,6 @@ export class LoadedWeight extends Resource implements Weight, WeightOperand {
 
   protected release(): void {
     this.owner.driver.freeWeight(this.handle);
-  }
-}
-
-export class OwnedBuffer extends Resource implements DeviceBuffer, BufferOperand {
-  readonly kind = 'buffer';
-  readonly byteLength: number;
-
-  constructor(
-    owner: ResourceOwner,
-    readonly shape: readonly number[],
-    readonly dtype: DType,
-    readonly handle: DriverBuffer,
-  ) {
-    super(owner, `buffer ${showShape(shape)}`);
-    this.byteLength = bytesOf({ shape, dtype });
-  }
-
-  write(bytes: Uint8Array, byteOffset = 0): Promise<void> {
-    return this.access('write', byteOffset, bytes.byteLength, () =>
-      this.owner.driver.memory.write(this.handle, byteOffset, bytes),
-    );
-  }
-
-  async read(byteOffset = 0, byteLength = this.byteLength - byteOffset): Promise<Uint8Array> {
-    const bytes = new Uint8Array(Math.max(0, byteLength));
-    await this.access('read', byteOffset, byteLength, () =>
-      this.owner.driver.memory.read(this.handle, byteOffset, bytes),
-    );
-    return bytes;
-  }
-
-  protected release(): void {
-    this.owner.driver.memory.free(this.handle);
-  }
-
-  private async access(op: string, offset: number, length: number, act: () => Promise<void>): Promise<void> {
-    this.needLive(op);
-    if (!(offset >= 0 && length >= 0 && offset + length <= this.byteLength))
-      throw new BackendError(
-        'BAD_ARGUMENT',
-        `[${op}] bytes ${offset} to ${offset + length} lie outside a buffer of ${this.byteLength}`,
-      );
-    await this.owner.queue.run(act);
   }
 }
 

@@ -10,21 +10,3 @@ export interface Tensor {
   readonly shape: readonly number[];
   readonly dtype: DType;
 }
-
-/**
- * Plain device memory that outlives a step, zeroed at first. Caches use `KvBuffer` instead. `dispose` frees the buffer
- * once no running step uses it, and disposes the captured graphs that hold it.
- */
-export interface DeviceBuffer {
-  readonly kind: 'buffer';
-  readonly shape: readonly number[];
-  readonly dtype: DType;
-  readonly byteLength: number;
-  readonly disposed: boolean;
-  /** Writes bytes at a byte offset. Throws BAD_ARGUMENT outside the buffer. */
-  write(bytes: Uint8Array, byteOffset?: number): Promise<void>;
-  /** Reads the whole buffer, or `byteLength` bytes from `byteOffset`. */
-  read(byteOffset?: number, byteLength?: number): Promise<Uint8Array>;
-  dispose(): void;
-  [Symbol.dispose](): void;
-}

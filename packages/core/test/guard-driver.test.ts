@@ -38,6 +38,7 @@ function spoilt(change: (driver: Driver) => Partial<Driver>): Backend {
 }
 
 const source = { name: 'w', shape: [1, 1], format: 'f32', bytes: new Uint8Array(4) } as const;
+const oneToken = { blocks: 1, blockSize: 1, heads: 1, headDim: 2, dtype: 'f32' } as const;
 const memory = (parts: Partial<Driver['memory']>) => (driver: Driver) => ({
   memory: { ...driver.memory, ...parts },
 });
@@ -50,15 +51,15 @@ test.each([
   const measure = spoilt(() => ({ measureCeilings: bad }));
   await expect(measure.measureCeilings!()).rejects.toEqual(failed('measureCeilings'));
   for (const entry of ['read', 'write'] as const) {
-    const buffer = spoilt(memory({ [entry]: bad })).buffer('f32', [1]);
-    const access = entry === 'read' ? buffer.read() : buffer.write(new Uint8Array(4));
+    const buffer = spoilt(memory({ [entry]: bad })).kvBuffer(oneToken);
+    const access = entry === 'read' ? buffer.readBlocks(0) : buffer.writeBlocks(0, new Uint8Array(8));
     await expect(access).rejects.toEqual(failed(entry));
   }
 });
 
 test('synchronous entries', () => {
   const backend = spoilt((driver) => ({ ...memory({ allocate: fail })(driver), freeMemory: fail }));
-  expect(() => backend.buffer('f32', [1])).toThrow(failed('allocate'));
+  expect(() => backend.kvBuffer(oneToken)).toThrow(failed('allocate'));
   expect(() => backend.freeMemory()).toThrow(failed('freeMemory'));
 });
 

@@ -209,8 +209,9 @@ describe('memory of a step', () => {
     expect([rehearsal.name, rehearsal.profile]).toEqual([backend.name, backend.profile]);
     need(rehearsal, 'graph');
     const refused = { code: 'UNSUPPORTED', message: expect.stringContaining('a rehearsal of') };
+    const spec = { blocks: 1, blockSize: 1, heads: 1, headDim: 2, dtype: 'f32' } as const;
     await expect((await rehearsal.graph.capture(steps[1]!.step)).replay()).rejects.toMatchObject(refused);
-    await expect(rehearsal.buffer('f32', [2]).read()).rejects.toMatchObject(refused);
+    await expect(rehearsal.kvBuffer(spec).readBlocks(0)).rejects.toMatchObject(refused);
     const { step } = await recorded(rehearsal);
     await expect(step.run()).rejects.toMatchObject(refused);
     rehearsal.dispose();

@@ -82,7 +82,8 @@ export function opsTakeWhatTheyShould(): void {
   backend.gelu(tensor, { form: 'sigmoid' });
   // @ts-expect-error casts are to floating dtypes
   backend.cast(tensor, 'i32');
-  const layer = { k: backend.buffer('f32', []), v: backend.buffer('f32', []) };
+  const spec = { blocks: 1, blockSize: 1, heads: 1, headDim: 2, dtype: 'f32' } as const;
+  const layer = { k: backend.kvBuffer(spec), v: backend.kvBuffer(spec) };
   // @ts-expect-error an append gives nothing back
   const appended: Tensor = backend.kvAppend(layer, tensor, tensor, tensor);
   backend.silu(appended);

@@ -5,7 +5,7 @@ import type { HuggingFaceSource } from './config/hugging-face.js';
 import type { Settings } from './config/settings.js';
 import type { Decoder } from './decoder.js';
 import type { Naming, WeightFile } from './weights/weight-file.js';
-import type { WeightTable } from './weights/weight-table.js';
+import type { DecoderWeightTable } from './weights/weight-table.js';
 
 /** Loaded weights of any table; an architecture casts them to `LoadedWeights<typeof itsTable>`. */
 export interface AnyLoadedWeights {
@@ -35,7 +35,7 @@ export interface Architecture {
   readonly names: Readonly<Record<Naming, readonly string[]>>;
   /** Another architecture under the same name in GGUF files (Mixtral: 'llama'). */
   ggufVariant?(settings: Settings): Architecture | undefined;
-  readonly weights: WeightTable;
+  readonly weights: DecoderWeightTable;
   /** Renames tensors of a Hugging Face file to the table's names; splits fused tensors. */
   rename?(file: WeightFile): WeightFile;
   /** How to convert its Hugging Face models to GGUF; absent: not possible. */

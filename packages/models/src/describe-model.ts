@@ -3,9 +3,11 @@ import type { DecoderConfig } from './config/decoder-config.js';
 import { badArgument } from './error.js';
 import type { LayerRange } from './layer-ranges.js';
 import type { ModelFile } from './model-file.js';
+import { decodedFormat } from './weights/decode-weight.js';
 import { bytesOn, readsNatively } from './weights/load-weights.js';
-import { type ResolvedWeight, resolveWeights } from './weights/resolve-weights.js';
-import { storedBytes } from './weights/weight-file.js';
+import { resolveDecoder } from './weights/resolve-decoder.js';
+import { isDense, type ResolvedWeight } from './weights/resolve-weights.js';
+import { type StoredTensor, storedBytes } from './weights/weight-file.js';
 
 /** The cost of a group of weights. */
 export interface WeightCost {
@@ -15,6 +17,8 @@ export interface WeightCost {
   readonly perToken: number;
   /** Elements that one token is multiplied with. */
   readonly active: number;
+  /** Of these, elements in blocks: a device decodes them, or multiplies them as integers. */
+  readonly inBlocks: number;
 }
 
 /** The cost of each layer and of the model's two ends. */
@@ -64,8 +68,8 @@ const opened: Rule<ModelFile> = {
  */
 export function describeModel(file: ModelFile, backend?: Backend): ModelDescription {
   checkArgument('describeModel', 'file', file, opened, badArgument);
-  const { architecture, config, weights } = file;
-  const resolved = resolveWeights(architecture.weights, config, weights);
+  const { architecture, config } = file;
+  const resolved = resolveDecoder(file);
   const costOf = (weight: ResolvedWeight): WeightCost => costOn(weight, backend);
   const costs = costsOf(resolved, config.layers, costOf);
   const whole = rangeCost(costs, { from: 0, to: config.layers });
@@ -82,14 +86,15 @@ export function describeModel(file: ModelFile, backend?: Backend): ModelDescript
   };
 }
 
-const nothing: WeightCost = { bytes: 0, perToken: 0, active: 0 };
+const nothing: WeightCost = { bytes: 0, perToken: 0, active: 0, inBlocks: 0 };
 
 const sumOf = (costs: readonly WeightCost[]): WeightCost =>
   costs.reduce(
-    (sum, { bytes, perToken, active }) => ({
+    (sum, { bytes, perToken, active, inBlocks }) => ({
       bytes: sum.bytes + bytes,
       perToken: sum.perToken + perToken,
       active: sum.active + active,
+      inBlocks: sum.inBlocks + inBlocks,
     }),
     nothing,
   );
@@ -102,7 +107,13 @@ function costOn(weight: ResolvedWeight, backend: Backend | undefined): WeightCos
   const { tensor, used } = weight;
   const bytes = backend ? bytesOn(backend, tensor) : storedBytes(tensor);
   if (onlyEmbeds(weight)) return { ...nothing, bytes };
-  return { bytes, perToken: bytes * used, active: elementCount(tensor.shape) * used };
+  const active = elementCount(tensor.shape) * used;
+  return { bytes, perToken: bytes * used, active, inBlocks: isInBlocks(tensor, backend) ? active : 0 };
+}
+
+function isInBlocks(tensor: StoredTensor, backend: Backend | undefined): boolean {
+  if (backend && !readsNatively(backend, tensor)) return decodedFormat(backend, tensor) !== 'f32';
+  return !isDense(tensor);
 }
 
 function costsOf(

@@ -6,7 +6,7 @@ export type ModelErrorCode =
   | 'NO_MODEL' // a folder without a model, or a model file without its config.json
   | 'AMBIGUOUS_MODEL' // a folder with several models: name one
   | 'UNKNOWN_ARCHITECTURE' // no registered architecture has that name
-  | 'WRONG_KIND' // encoder instead of language model, or the reverse
+  | 'WRONG_KIND' // a language model, an encoder or a speech model instead of another kind
   | 'DUPLICATE_ARCHITECTURE' // registering a name that is taken
   | 'BAD_CONFIG' // a value is missing, absurd, or contradicts another
   | 'UNSUPPORTED_CONFIG' // a valid value that Quern does not support

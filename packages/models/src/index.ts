@@ -73,7 +73,7 @@ export * from './synthetic/index.js';
 export type { FileTensor } from './weights/file-tensor.js';
 export { bytesOn, type LoadOptions, readsNatively } from './weights/load-weights.js';
 export type { Naming, StoredTensor, TensorStack, WeightFile } from './weights/weight-file.js';
-export type { LoadedWeights, WeightEntry, WeightTable } from './weights/weight-table.js';
+export type { DecoderWeightTable, LoadedWeights, WeightEntry, WeightTable } from './weights/weight-table.js';
 export type { StackConfig, WhisperConfig } from './whisper/config.js';
 export type { DecoderBatch, DecoderCaches, WhisperDecoder } from './whisper/decoder.js';
 export { describeSpeech, type SpeechDescription } from './whisper/describe.js';

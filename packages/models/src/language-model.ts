@@ -13,7 +13,8 @@ import { ModelError } from './error.js';
 import { type LayerRange, rangeFault } from './layer-ranges.js';
 import type { ModelFile } from './model-file.js';
 import { type LoadOptions, loadWeights } from './weights/load-weights.js';
-import { type ResolvedWeight, resolveWeights } from './weights/resolve-weights.js';
+import { resolveDecoder } from './weights/resolve-decoder.js';
+import type { ResolvedWeight } from './weights/resolve-weights.js';
 import { storedBytes } from './weights/weight-file.js';
 
 /** A range of layers and its backend. */
@@ -76,7 +77,7 @@ export async function loadLanguageModel(
   for (const { backend } of wanted) needContract(backend);
   const fault = rangeFault(wanted, config.layers);
   if (fault) throw new ModelError('BAD_ARGUMENT', `[loadLanguageModel] places: ${fault}`);
-  const resolved = resolveWeights(architecture.weights, config, file.weights);
+  const resolved = resolveDecoder(file);
   return new DecoderModel(architecture.name, config, await loadParts(file, wanted, resolved, options));
 }
 
@@ -91,7 +92,7 @@ function weightsOf(
 ): readonly ResolvedWeight[] {
   const isRead = (by: 'embed' | 'logits') => (by === 'embed' ? from === 0 : to === layers);
   return resolved.filter(({ layer, readBy }) =>
-    layer === undefined ? !readBy || readBy.some(isRead) : from <= layer && layer < to,
+    layer === undefined ? readBy?.some(isRead) : from <= layer && layer < to,
   );
 }
 

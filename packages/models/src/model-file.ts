@@ -1,5 +1,5 @@
 import { dirname, join } from 'node:path';
-import { type GgufFile, type MetadataValue, openGguf, openSafetensors } from '@quern/quant';
+import { type GgufFile, isGgml, type MetadataValue, openGguf, openSafetensors } from '@quern/quant';
 import type { Architecture } from './architecture.js';
 import type { DecoderConfig } from './config/decoder-config.js';
 import type { GgufSource } from './config/gguf.js';
@@ -10,6 +10,7 @@ import { exists, findModel } from './find-model.js';
 import { findArchitecture } from './registry.js';
 import { decodeToF32 } from './weights/decode-weight.js';
 import { ggufWeights, safetensorsWeights, type WeightFile } from './weights/weight-file.js';
+import { wrongKind } from './wrong-kind.js';
 
 interface OpenedModel<A = Architecture, C = DecoderConfig> {
   /** The GGUF file, or the safetensors file or index. */
@@ -55,8 +56,8 @@ export type CompanionName = (typeof companionNames)[number];
  * Opens a model: a GGUF file (any part of a split one), a safetensors file or index beside its config.json, or a folder with
  * one of these. Reads headers and configuration only.
  * @param options.config configuration file of a safetensors model, if not config.json
- * @throws ModelError NOT_FOUND, NO_MODEL, AMBIGUOUS_MODEL, UNKNOWN_ARCHITECTURE, BAD_CONFIG or UNSUPPORTED_CONFIG; FileError
- * of @quern/quant for a broken file or a tensor of unknown format.
+ * @throws ModelError NOT_FOUND, NO_MODEL, AMBIGUOUS_MODEL, UNKNOWN_ARCHITECTURE, WRONG_KIND, BAD_CONFIG or UNSUPPORTED_CONFIG;
+ * FileError of @quern/quant for a broken file or a tensor of unknown format.
  */
 export async function openModelFile(
   path: string,
@@ -69,6 +70,7 @@ export async function openModelFile(
 }
 
 async function openGgufModel(path: string): Promise<GgufModelFile> {
+  await needNoGgml(path);
   const file = await openGguf(path);
   const { metadata } = file;
   const name = new Settings(path, (key) => metadata.get(key)).text('general.architecture');
@@ -84,6 +86,11 @@ async function openGgufModel(path: string): Promise<GgufModelFile> {
     ...(await readLongRope(weights)),
   });
   return { kind: 'gguf', path, architecture, config, weights, metadata };
+}
+
+/** Files of whisper.cpp hold speech models. @throws ModelError WRONG_KIND */
+export async function needNoGgml(path: string): Promise<void> {
+  if (await isGgml(path)) throw wrongKind(path, 'whisper', 'speech');
 }
 
 export function tokenCount({ metadata }: GgufFile): number {

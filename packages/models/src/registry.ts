@@ -14,6 +14,8 @@ import { qwen2 } from './qwen2.js';
 import { qwen3 } from './qwen3.js';
 import { qwen3Moe } from './qwen3-moe.js';
 import type { Naming } from './weights/weight-file.js';
+import { speechNames } from './whisper/names.js';
+import { wrongKind } from './wrong-kind.js';
 
 const registered: (Architecture | EncoderArchitecture)[] = [];
 
@@ -42,34 +44,43 @@ export function registerArchitecture(architecture: Architecture | EncoderArchite
 /**
  * The decoder with `name` in files of one kind.
  * @param path the file, for the message
- * @throws ModelError UNKNOWN_ARCHITECTURE, with the known names, or WRONG_KIND for an encoder.
+ * @throws ModelError UNKNOWN_ARCHITECTURE, with the known names, or WRONG_KIND for an encoder or a speech model.
  */
 export function findArchitecture(naming: Naming, name: string, path: string): Architecture {
   const found = find(naming, name, path);
   if (!isEncoder(found)) return found;
-  throw new ModelError(
-    'WRONG_KIND',
-    `${path}: '${name}' is an encoder: it embeds or ranks texts, and cannot generate text`,
-  );
+  throw wrongKind(path, name, 'encoder');
 }
 
 /**
  * The encoder with `name` in files of one kind.
  * @param path the file, for the message
- * @throws ModelError UNKNOWN_ARCHITECTURE, with the known names, or WRONG_KIND for a decoder.
+ * @throws ModelError UNKNOWN_ARCHITECTURE, with the known names, or WRONG_KIND for a decoder or a speech model.
  */
 export function findEncoder(naming: Naming, name: string, path: string): EncoderArchitecture {
   const found = find(naming, name, path);
   if (isEncoder(found)) return found;
+  throw wrongKind(path, name, 'language');
+}
+
+/** @throws ModelError UNKNOWN_ARCHITECTURE, or WRONG_KIND for an architecture that hears no speech. */
+export function needSpeech(naming: Naming, name: string, path: string): void {
+  if (speechNames[naming].includes(name)) return;
+  const found = registeredAs(naming, name);
+  if (found) throw wrongKind(path, name, isEncoder(found) ? 'encoder' : 'language');
   throw new ModelError(
-    'WRONG_KIND',
-    `${path}: '${name}' is a language model: it generates text, and cannot embed it`,
+    'UNKNOWN_ARCHITECTURE',
+    `${path}: the architecture '${name}' does not transcribe speech; those that do: ${speechNames[naming].join(', ')}`,
   );
 }
 
+const registeredAs = (naming: Naming, name: string) =>
+  registered.find(({ names }) => names[naming].includes(name));
+
 function find(naming: Naming, name: string, path: string): Architecture | EncoderArchitecture {
-  const found = registered.find(({ names }) => names[naming].includes(name));
+  const found = registeredAs(naming, name);
   if (found) return found;
+  if (speechNames[naming].includes(name)) throw wrongKind(path, name, 'speech');
   const known = registered.flatMap(({ names }) => names[naming]).join(', ');
   throw new ModelError(
     'UNKNOWN_ARCHITECTURE',

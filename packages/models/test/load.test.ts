@@ -90,10 +90,12 @@ test('a description counts the bytes on a backend', async () => {
   const { layers, embed, logits, both } = asFile.costs;
   expect(asFile.weightBytes).toBe([...layers, embed, logits].reduce((sum, { bytes }) => sum + bytes, 0));
   expect(both.bytes).toBe(0);
-  expect(embed).toEqual({ bytes: (512 / 32) * 34, perToken: 0, active: 0 });
+  expect(embed).toEqual({ bytes: (512 / 32) * 34, perToken: 0, active: 0, inBlocks: 0 });
   const halves = [rangeCost(asFile.costs, { from: 0, to: 1 }), rangeCost(asFile.costs, { from: 1, to: 2 })];
   expect(halves[0]!.bytes + halves[1]!.bytes).toBe(asFile.weightBytes);
   expect(halves[0]!.perToken + halves[1]!.perToken).toBe(asFile.bytesPerToken);
+  const inBlocks = (description: typeof asFile) => rangeCost(description.costs, { from: 0, to: 2 }).inBlocks;
+  expect([inBlocks(asFile), inBlocks(decoded)]).toEqual([asFile.parameters - 160 - 512, 0]); // 160 of norms, 512 of `embed` alone
   expect([asFile.decoded, decoded.decoded, asStored.decoded]).toEqual([[], ['q8_0'], []]);
   expect(asFile.bytesPerToken).toBe(asFile.weightBytes - (512 / 32) * 34);
   expect(asFile.formats).toEqual([{ format: 'q8_0', bytes: ((asFile.parameters - 160) / 32) * 34 }]);

@@ -213,7 +213,8 @@ describeShared('tiny-hf', 'Whisper in other files', () => {
 
   test('a text model is refused', async () => {
     await expect(openSpeechModel(shared('tiny-hf', 'tiny_llama_f32.gguf'))).rejects.toMatchObject({
-      code: 'UNKNOWN_ARCHITECTURE',
+      code: 'WRONG_KIND',
+      message: expect.stringContaining("'llama' is a language model"),
     });
   });
 });

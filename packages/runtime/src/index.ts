@@ -3,6 +3,7 @@ export {
   type Backend,
   BackendError,
   type BackendErrorCode,
+  type BackendPlan,
   type DeviceCeilings,
   type DeviceDescription,
   type DeviceLinks,
@@ -98,6 +99,7 @@ export type { ModelLocator } from './model/locate-model.js';
 export { Model } from './model/model.js';
 export { type ModelKind, modelKind } from './model/open-any-model.js';
 export { openTokenizer } from './model/open-tokenizer.js';
+export { planModel } from './model/plan-model.js';
 export { Session } from './model/session.js';
 export type { SignalOptions } from './model/signal-options.js';
 export { optionSchemas } from './options/option-schemas.js';

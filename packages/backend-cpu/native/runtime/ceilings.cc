@@ -4,28 +4,14 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 
 #include "quern/machine.h"
 #include "quern/pages.h"
+#include "runtime/least-seconds.h"
 #include "runtime/profile.h"
 #include "runtime/rate-loops.h"
 
 namespace quern {
-
-using Clock = std::chrono::steady_clock;
-
-static double seconds(const auto& work) {
-  const auto start = Clock::now();
-  work();
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-static double least_seconds(int passes, const auto& work) {
-  double least = seconds(work);
-  while (--passes > 0) least = std::min(least, seconds(work));
-  return least;
-}
 
 // Memory larger than all caches. Each thread reads one piece after another.
 class Stream {

@@ -28,6 +28,7 @@ Properties CpuDevice::profile() {
           {"totalMemory", static_cast<double>(memory_state().total)},
           {"readBandwidth", measured.read_bandwidth},
           {"flops", measured.flops},
+          {"rowFlops", measured.row_flops},
           {"exactRows", static_cast<double>(exact_rows)}};
 }
 

@@ -1,7 +1,6 @@
 #include "runtime/profile.h"
 
 #include <algorithm>
-#include <chrono>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -9,35 +8,47 @@
 
 #include "quern/machine.h"
 #include "quern/pages.h"
+#include "runtime/least-seconds.h"
+#include "weights/matrix.h"
 
 namespace quern {
-
-using Clock = std::chrono::steady_clock;
-
-static double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 static constexpr int64_t width = 1024, rows_per_chunk = 64;
 
 static double measure_bandwidth(const Kernels& kernels, ThreadPool& pool) {
-  // 1.5 × most last-level caches, not more: most of the time goes into taking new pages.
-  const uint64_t wanted = std::min<uint64_t>(48 << 20, memory_state().available / 16);
-  const int64_t chunks = std::max<int64_t>(1, wanted / (rows_per_chunk * width * sizeof(float)));
-  const Pages memory(chunks * rows_per_chunk * width * sizeof(float));
+  // 2 × most last-level caches, not more: most of the time goes into taking new pages. The windows lie in the first half of the
+  // buffer, which the second half has driven out of the caches.
+  constexpr int windows = 4, parts = 2 * windows;
+  const uint64_t wanted = std::min<uint64_t>(64 << 20, memory_state().available / 16);
+  const int64_t window = std::max<int64_t>(1, wanted / (parts * rows_per_chunk * width * sizeof(float)));
+  const Pages memory(parts * window * rows_per_chunk * width * sizeof(float));
   float* const matrix = reinterpret_cast<float*>(memory.data());
   const std::vector<float> x(width, 1.0f);
-  std::vector<float> y(chunks * rows_per_chunk);
+  std::vector<float> y(window * rows_per_chunk);
   constexpr int64_t page = 4096 / sizeof(float), chunk_floats = rows_per_chunk * width;
-  pool.run(chunks, [&](int64_t chunk, int) { // touch every page before the measurement
+  pool.run(parts * window, [&](int64_t chunk, int) { // touch every page before the measurement
     for (int64_t i = 0; i < chunk_floats; i += page) matrix[chunk * chunk_floats + i] = 1;
   });
-  const auto start = Clock::now();
-  pool.run(chunks, [&](int64_t chunk, int) {
-    kernels.gemm(x.data(), width, matrix + chunk * chunk_floats, width, nullptr, y.data() + chunk * rows_per_chunk,
-                 rows_per_chunk, 1, rows_per_chunk, width);
+  int64_t first = 0; // chunk of a window
+  const double seconds = least_seconds(windows, [&] {
+    pool.run(window, [&](int64_t chunk, int) {
+      kernels.gemm(x.data(), width, matrix + (first + chunk) * chunk_floats, width, nullptr,
+                   y.data() + chunk * rows_per_chunk, rows_per_chunk, 1, rows_per_chunk, width);
+    });
+    first += window;
   });
-  return memory.bytes() / seconds_since(start);
+  return window * chunk_floats * sizeof(float) / seconds;
+}
+
+// Operations per second of `product(thread)`, which does `operations`.
+template <class Run>
+static double rate_of(ThreadPool& pool, double operations, const Run& product) {
+  constexpr int windows = 4;
+  const double each = least_seconds(4, [&] { product(0); });
+  const int64_t chunks = pool.threads() * std::clamp<int64_t>(static_cast<int64_t>(0.001 / each), 1, 1000);
+  const double seconds =
+      least_seconds(windows, [&] { pool.run(chunks, [&](int64_t, int thread) { product(thread); }); });
+  return operations * chunks / seconds;
 }
 
 static double measure_flops(const Kernels& kernels, ThreadPool& pool) {
@@ -45,17 +56,35 @@ static double measure_flops(const Kernels& kernels, ThreadPool& pool) {
   const int threads = pool.threads();
   const std::vector<float> x(threads * T * width, 1.0f), w(threads * N * width, 1.0f);
   std::vector<float> y(threads * T * N);
-  const auto product = [&](int64_t, int thread) {
+  return rate_of(pool, 2.0 * T * N * width, [&](int thread) {
     kernels.gemm(x.data() + thread * T * width, width, w.data() + thread * N * width, width, nullptr,
                  y.data() + thread * T * N, N, T, N, width);
+  });
+}
+
+// As Product multiplies one row (ops/product.h): with tiles where the table has integer kernels, else with panels that it decodes.
+static double measure_row_flops(const Kernels& kernels, ThreadPool& pool) {
+  constexpr int64_t N = 64, panel_rows = 8;
+  constexpr Format format = FORMAT_Q4_K;
+  const auto packed = kernels.packed_gemm[format];
+  const auto matrix = [&](const uint8_t* data) {
+    return packed ? Matrix::packed(format, N, width, data, false) : Matrix::stored(format, N, width, data);
   };
-  const auto warm = Clock::now();
-  for (int i = 0; i < 4; i++) product(0, 0);
-  const double each = seconds_since(warm) / 4;
-  const int64_t chunks = threads * std::clamp<int64_t>(static_cast<int64_t>(0.004 / each), 1, 1000);
-  const auto start = Clock::now();
-  pool.run(chunks, product);
-  return 2.0 * T * N * width * chunks / seconds_since(start);
+  const Pages memory(matrix(nullptr).byte_length());
+  const Matrix w = matrix(memory.data());
+  const std::vector<float> x(width, 1.0f);
+  std::vector<uint8_t> quantised(quantised_row_bytes(width));
+  if (packed) kernels.quantise(x.data(), width, quantised.data());
+  std::vector<float> y(pool.threads() * N), panels(pool.threads() * panel_rows * width);
+  return rate_of(pool, 2.0 * N * width, [&](int thread) {
+    float* const out = y.data() + thread * N;
+    float* const panel = panels.data() + thread * panel_rows * width;
+    if (packed) packed({quantised.data(), w.tiles(0), nullptr, out, N, 1, N, width, nullptr});
+    else for (int64_t n = 0; n < N; n += panel_rows) {
+      w.decode(kernels, n, panel_rows, panel);
+      kernels.gemm(x.data(), width, panel, width, nullptr, out + n, N, 1, panel_rows, width);
+    }
+  });
 }
 
 Profile measure_profile(const Kernels& kernels, ThreadPool& pool) {
@@ -65,7 +94,8 @@ Profile measure_profile(const Kernels& kernels, ThreadPool& pool) {
   const auto key = std::make_pair(&kernels, pool.threads());
   const auto found = measured.find(key);
   if (found != measured.end()) return found->second;
-  const Profile profile{measure_bandwidth(kernels, pool), measure_flops(kernels, pool)};
+  const Profile profile{measure_bandwidth(kernels, pool), measure_flops(kernels, pool),
+                        measure_row_flops(kernels, pool)};
   return measured.emplace(key, profile).first->second;
 }
 

@@ -6,11 +6,12 @@
 namespace quern {
 
 struct Profile {
-  double read_bandwidth; // bytes per second of a matrix-vector product, all threads together
+  double read_bandwidth; // bytes per second of a matrix-vector product, from memory, all threads together
   double flops;          // f32 multiply-adds × 2 per second, all threads together
+  double row_flops;      // the same of one row with weights in q4_k that lie in a cache
 };
 
-// About 25 ms; once per process, instruction set and number of threads.
+// About 30 ms; once per process, instruction set and number of threads.
 Profile measure_profile(const Kernels& kernels, ThreadPool& pool);
 
 } // namespace quern

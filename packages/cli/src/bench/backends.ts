@@ -1,5 +1,7 @@
 import { type Backend, findBackend, findBackends } from '@quern/runtime';
+import { byBackend } from '../options.js';
 import { say } from '../terminal/report.js';
+import { BenchError } from './error.js';
 
 export interface BackendFlags {
   readonly backend: string;
@@ -31,6 +33,36 @@ export async function openBackend(flags: BackendFlags): Promise<Backend> {
   }
   say(`${failed.package} does not load: ${failed.error}. Measuring '${first.name}'`);
   return first.backend;
+}
+
+/** The names in `--backend`: more than one where a model lies on several. */
+export const backendNames = (backend: string): readonly string[] =>
+  backend.split(',').map((name) => name.trim());
+
+/** The backends to measure together, in the order of their layers. */
+export async function openBackends({
+  backend,
+  backendOption,
+  ...chosenForAll
+}: BackendFlags): Promise<Backend[]> {
+  const names = backendNames(backend);
+  if (names.length === 1) return [await openBackend({ backend, backendOption, ...chosenForAll })];
+  const own = byBackend(backendOption);
+  const strange = Object.keys(own ?? {}).find((name) => !names.includes(name));
+  if (strange !== undefined)
+    throw new BenchError(
+      'BAD_OPTION',
+      `--backend-option names '${strange}', which is not among ${backend}: of several backends it is name.key=value`,
+    );
+  const opened: Backend[] = [];
+  try {
+    for (const name of names)
+      opened.push(await openBackend({ backend: name, backendOption: own?.[name], ...chosenForAll }));
+    return opened;
+  } catch (error) {
+    for (const each of opened) each.dispose();
+    throw error;
+  }
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { Run } from './table.js';
+import { nameOf, type Run } from './table.js';
 import { showWork } from './works.js';
 
 interface Bar {
@@ -48,7 +48,7 @@ export function chartOf(runs: readonly Run[]): string {
       run.works
         .filter((work) => work.kind === kind)
         .map((work) => ({
-          label: `${run.model}${several ? `, ${run.isa} × ${run.threads}` : ''}, ${showWork(work)}`,
+          label: `${nameOf(run)}${several ? `, ${run.isa} × ${run.threads}` : ''}, ${showWork(work)}`,
           value: work.tokensPerSecond,
         })),
     );

@@ -62,6 +62,7 @@ export async function compareWithPlainer(
   path: string,
   what: string,
   { got, expected }: Outputs,
+  measured = `${backend.name} (${backend.profile.isa})`,
 ): Promise<Check | undefined> {
   using plainer = await openPlainer(backend);
   if (!plainer) return undefined;
@@ -71,7 +72,7 @@ export async function compareWithPlainer(
   if (!(worst <= errorBound))
     throw new BenchError(
       'WRONG_OUTPUT',
-      `${path}: the ${what} of ${backend.name} (${backend.profile.isa}) differ from those of ${against} by ${worst.toPrecision(3)} of their norm, more than ${errorBound}: its kernels are wrong, so their speed means nothing. --no-check measures all the same`,
+      `${path}: the ${what} of ${measured} differ from those of ${against} by ${worst.toPrecision(3)} of their norm, more than ${errorBound}: its kernels are wrong, so their speed means nothing. --no-check measures all the same`,
     );
   return { against, relativeError: worst };
 }
@@ -81,8 +82,15 @@ export const checkOutput = (
   model: Checked,
   backend: Pick<Backend, 'name' | 'profile'>,
   signal: AbortSignal,
+  measured?: string,
 ): Promise<Check | undefined> =>
-  compareWithPlainer(backend, model.path, 'logits', {
-    got: () => logitsOf(model, signal),
-    expected: (plainer) => plainLogits(plainer, model.path, signal),
-  });
+  compareWithPlainer(
+    backend,
+    model.path,
+    'logits',
+    {
+      got: () => logitsOf(model, signal),
+      expected: (plainer) => plainLogits(plainer, model.path, signal),
+    },
+    measured,
+  );

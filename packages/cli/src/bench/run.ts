@@ -1,5 +1,6 @@
 import {
   type Backend,
+  type BackendPlan,
   type DeviceCeilings,
   describeModel,
   type KvDtype,
@@ -7,6 +8,7 @@ import {
   type Model,
   openModelFile,
 } from '@quern/runtime';
+import { say } from '../terminal/report.js';
 import { type Check, checkedTokens, checkOutput } from './check.js';
 import { timesOf } from './measure.js';
 import { type Share, shareOf } from './shares.js';
@@ -20,6 +22,8 @@ export interface RunOptions {
   readonly check: boolean;
   /** As in LoadOptions. */
   readonly mmap: boolean;
+  /** As in LoadOptions, of a model on several backends. */
+  readonly split?: string | undefined;
   readonly signal: AbortSignal;
   readonly onWork: (work: Work) => void;
 }
@@ -38,11 +42,15 @@ export type WorkFigures = Work & {
   readonly ceiling?: Share;
 };
 
-/** One model on one backend. */
+/** One model on one backend, or its parts on several. */
 export interface RunFigures {
+  /** Of several: with + between, as the instruction sets. */
   readonly backend: string;
   readonly isa: string;
+  /** Parts compute one after the other: of several backends, the most threads of one. */
   readonly threads: number;
+  /** 'cpu 0-11 + reference 12-27': the layers of each of several backends. */
+  readonly plan?: string;
   readonly loadMs: number;
   /** Resident bytes of this process after loading, before computing. */
   readonly residentBytes: number;
@@ -65,6 +73,27 @@ export function figuresOf(work: Work, times: readonly number[], ceiling: Share |
   };
 }
 
+const showRange = ({ backend, firstLayer, endLayer }: BackendPlan['ranges'][number]): string =>
+  `${backend} ${endLayer - firstLayer === 1 ? firstLayer : `${firstLayer}-${endLayer - 1}`}`;
+
+/** The same of a model on several backends. */
+function runOfParts(
+  backends: readonly Backend[],
+  model: Model,
+  figures: Pick<RunFigures, 'residentBytes' | 'works'>,
+  check: Check | undefined,
+): RunFigures {
+  return {
+    backend: backends.map(({ name }) => name).join(' + '),
+    isa: backends.map(({ profile }) => profile.isa).join(' + '),
+    threads: Math.max(...backends.map(({ profile }) => profile.threads)),
+    plan: model.plan.ranges.map(showRange).join(' + '),
+    loadMs: model.loadMs,
+    ...figures,
+    check: check ?? null,
+  };
+}
+
 /** @param loaded a model, and the process's bytes before computing */
 export function runOf(
   { name, profile: { isa, threads } }: Backend,
@@ -75,6 +104,7 @@ export function runOf(
   return { backend: name, isa, threads, loadMs: model.loadMs, residentBytes, check: check ?? null, works };
 }
 
+/** Shares are of one backend's ceilings. */
 async function measureWorks(
   model: Model,
   backend: Backend,
@@ -93,27 +123,41 @@ async function measureWorks(
   return figures;
 }
 
-/** Loads a model on a backend, checks its output, times the works. Rejects with the signal's reason. */
+/** The backend whose kernels most need the check. */
+const leastPlain = (backends: readonly Backend[]): Backend =>
+  backends.find(({ profile }) => profile.kind !== 'interpreter' && profile.isa !== 'scalar') ?? backends[0]!;
+
+/**
+ * Loads a model on a backend, or its parts on several, checks its output, times the works. Rejects with the signal's reason.
+ * @param ceilings of one backend; the works of several have no share of a ceiling
+ */
 export async function measureModel(
   path: string,
-  backend: Backend,
+  backends: readonly Backend[],
   ceilings: DeviceCeilings | undefined,
   options: RunOptions,
 ): Promise<RunFigures> {
-  const { flags, cacheDtype, check, mmap, signal } = options;
+  const { flags, cacheDtype, check, mmap, split, signal } = options;
   const works = worksOf(flags);
   const sequences = Math.max(...works.map(batchOf));
   const context = Math.max(contextOf(works), checkedTokens);
   using model = await loadModel(path, {
-    backend,
+    backend: backends,
     context,
     sequences,
     mmap,
     signal,
+    ...(split !== undefined && { split }),
     ...(cacheDtype && { cacheDtype }),
   });
   const residentBytes = process.memoryUsage.rss();
-  const checked = check ? await checkOutput(model, backend, signal) : undefined;
-  const figures = await measureWorks(model, backend, ceilings, works, options);
-  return runOf(backend, { model, residentBytes }, checked, figures);
+  const [first] = backends;
+  const inParts = model.plan.ranges.length > 1;
+  if (inParts) for (const reason of model.plan.reasons) say(reason);
+  const measured = inParts ? model.plan.ranges.map(showRange).join(' + ') : undefined;
+  const checked = check ? await checkOutput(model, leastPlain(backends), signal, measured) : undefined;
+  const figures = await measureWorks(model, first!, inParts ? undefined : ceilings, works, options);
+  return inParts
+    ? runOfParts(backends, model, { residentBytes, works: figures }, checked)
+    : runOf(first!, { model, residentBytes }, checked, figures);
 }

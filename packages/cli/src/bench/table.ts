@@ -29,19 +29,23 @@ export function showMachine({ name, backend, isa, threads, ceilings }: Machine):
   return `${what}: ${showCeilings(ceilings)}\n`;
 }
 
-export function showRun({ model, isa, threads, loadMs, residentBytes, check }: Run): string {
+/** With its plan where it lies on several backends. */
+export const nameOf = ({ model, plan }: Run): string => (plan === undefined ? model : `${model}, ${plan}`);
+
+export function showRun(run: Run): string {
+  const { isa, threads, loadMs, residentBytes, check } = run;
   const checked = check
     ? `output within ${check.relativeError.toExponential(1)} of ${check.against}`
     : 'output not checked';
-  return `${model} (${isa}, ${count(threads, 'thread')}): loaded in ${loadMs.toFixed(0)} ms, ${(residentBytes / 1e6).toFixed(0)} MB resident, ${checked}\n`;
+  return `${nameOf(run)} (${isa}, ${count(threads, 'thread')}): loaded in ${loadMs.toFixed(0)} ms, ${(residentBytes / 1e6).toFixed(0)} MB resident, ${checked}\n`;
 }
 
 const header = ['model', 'isa', 'threads', 'work', 'tokens/s', 'quartiles', 'time', 'share of ceiling'];
 
-const rowOf = ({ model, isa, threads }: Run, work: WorkFigures): string[] => [
-  model,
-  isa,
-  String(threads),
+const rowOf = (run: Run, work: WorkFigures): string[] => [
+  nameOf(run),
+  run.isa,
+  String(run.threads),
   showWork(work),
   rate(work.tokensPerSecond),
   `${rate(work.lowerQuartile)}–${rate(work.upperQuartile)}`,

@@ -10,7 +10,7 @@ import {
 } from '@quern/runtime';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { archs, makeArch } from '../bench/archs.js';
-import { type BackendFlags, openBackend } from '../bench/backends.js';
+import { type BackendFlags, backendNames, openBackends } from '../bench/backends.js';
 import { chartOf } from '../bench/chart.js';
 import { errorBound } from '../bench/check.js';
 import { measureEncoder } from '../bench/encoder.js';
@@ -18,7 +18,7 @@ import { measureModel } from '../bench/run.js';
 import { measureSpeech } from '../bench/speech.js';
 import { type Machine, type Run, showMachine, showRun, showTable } from '../bench/table.js';
 import { showWork, type WorkFlags } from '../bench/works.js';
-import { kvOption, noMmapOption, positive, whole, withNamedBackend } from '../options.js';
+import { kvOption, noMmapOption, positive, splitOption, whole, withNamedBackend } from '../options.js';
 import { needFree } from '../output-path.js';
 import { inTemporaryFolder } from '../temporary-folder.js';
 import { count } from '../terminal/count.js';
@@ -33,6 +33,7 @@ interface BenchFlags extends WorkFlags {
   readonly model?: string;
   readonly backend: string;
   readonly backendOption?: Readonly<Record<string, unknown>>;
+  readonly split?: string;
   readonly threads?: readonly number[];
   readonly isa?: readonly string[];
   readonly kv?: KvDtype;
@@ -89,7 +90,17 @@ async function subjectsOf(
   return arch.flatMap((shape) => format.map((recipe) => made(shape, recipe)));
 }
 
-const measures = { language: measureModel, encoder: measureEncoder, speech: measureSpeech };
+/** Encoders and speech models lie on one backend. */
+const alone =
+  (measure: typeof measureEncoder): typeof measureModel =>
+  (path, [backend], ...rest) =>
+    measure(path, backend!, ...rest);
+
+const measures = {
+  language: measureModel,
+  encoder: alone(measureEncoder),
+  speech: alone(measureSpeech),
+};
 
 /** Every model on every requested backend, one after the other. */
 class Measurements {
@@ -115,31 +126,39 @@ class Measurements {
     path: string,
     choice: Pick<BackendFlags, 'threads' | 'isa'>,
   ): Promise<void> {
-    const { backend: wanted, backendOption, repeat, check, mmap, kv } = this.flags;
-    using backend = await openBackend({ backend: wanted, backendOption, ...choice });
-    this.signal.throwIfAborted();
-    const { isa, threads } = backend.profile;
-    const { ceilings } = await this.machineOf(backend);
-    const figures = await measures[kind](path, backend, ceilings ?? undefined, {
-      flags: this.flags,
-      ...(kv && { cacheDtype: kv }),
-      repeat,
-      check,
-      mmap,
-      signal: this.signal,
-      onWork: (work) => say(`${name} (${isa}, ${count(threads, 'thread')}): ${showWork(work)} …`),
-    });
-    this.runs.push({ model: name, ...figures });
+    const { backend: wanted, backendOption, repeat, check, mmap, kv, split } = this.flags;
+    const backends = await openBackends({ backend: wanted, backendOption, ...choice });
+    try {
+      this.signal.throwIfAborted();
+      const machines: Machine[] = [];
+      for (const backend of backends) machines.push(await this.machineOf(backend, backends.length === 1));
+      const where = backends
+        .map(({ profile: { isa, threads } }) => `${isa}, ${count(threads, 'thread')}`)
+        .join(' + ');
+      const figures = await measures[kind](path, backends, machines[0]!.ceilings ?? undefined, {
+        flags: this.flags,
+        ...(kv && { cacheDtype: kv }),
+        repeat,
+        check,
+        mmap,
+        split,
+        signal: this.signal,
+        onWork: (work) => say(`${name} (${where}): ${showWork(work)} …`),
+      });
+      this.runs.push({ model: name, ...figures });
+    } finally {
+      for (const backend of backends) backend.dispose();
+    }
   }
 
-  /** Measured once per instruction set and thread count. */
-  private async machineOf(backend: Backend): Promise<Machine> {
+  /** Measured once per instruction set and thread count. Parts have no share of ceilings. */
+  private async machineOf(backend: Backend, withCeilings: boolean): Promise<Machine> {
     const { name, isa, threads } = backend.profile;
     const known = this.machines.find(
       (machine) => machine.backend === backend.name && machine.isa === isa && machine.threads === threads,
     );
     if (known) return known;
-    const ceilings = (await backend.measureCeilings?.()) ?? null;
+    const ceilings = (withCeilings && (await backend.measureCeilings?.())) || null;
     const machine = { name, backend: backend.name, isa, threads, ceilings };
     this.machines.push(machine);
     return machine;
@@ -166,7 +185,27 @@ async function make(path: string, { arch, format, seed }: BenchFlags, signal: Ab
   say(`${path}: ${shape} in ${recipe}, random weights from seed ${seed}`);
 }
 
-function needSense({ make: path, svg, force, arch, format }: BenchFlags, command: Command): void {
+/** What has a meaning for one backend alone, or for several. */
+function needParts({ backend, split, isa, make: path }: BenchFlags, command: Command): void {
+  const names = backendNames(backend);
+  const twice = names.find((name, i) => names.indexOf(name) !== i);
+  if (twice !== undefined)
+    command.error(`error: --backend names '${twice}' twice: a backend computes one range of layers`);
+  if (names.includes('auto') && (names.length > 1 || split !== undefined))
+    command.error(
+      'error: auto chooses one backend: name each of several, as in --backend cpu,reference --split 0-11,12-27',
+    );
+  if (names.length > 1 && isa !== undefined)
+    command.error(
+      `error: --isa is of one backend: of several, name it, as in --backend-option ${names[0]}.isa=avx2`,
+    );
+  if (path !== undefined && split !== undefined)
+    command.error('error: --make only writes a model: leave out --split');
+}
+
+function needSense(flags: BenchFlags, command: Command): void {
+  needParts(flags, command);
+  const { make: path, svg, force, arch, format } = flags;
   if (svg !== undefined) needFree(svg, force, command);
   if (path === undefined) return;
   if (arch.length * format.length > 1)
@@ -174,14 +213,18 @@ function needSense({ make: path, svg, force, arch, format }: BenchFlags, command
   needFree(path, force, command);
 }
 
-/** Refuses --depth and --kv for encoders and speech models (no text cache), and --batch for speech. */
+/** Refuses --depth and --kv for encoders and speech models (no text cache), --batch for speech, several backends for both. */
 function needSupportedFlags(
-  { depth, kv, batch }: BenchFlags,
+  { depth, kv, batch, backend, split }: BenchFlags,
   subjects: readonly Subject[],
   command: Command,
 ): void {
   const other = subjects.find(({ kind }) => kind !== 'language');
   if (other === undefined) return;
+  if (split !== undefined || backendNames(backend).length > 1)
+    command.error(
+      `error: ${other.name} lies on one backend: --split and several names in --backend are for language models`,
+    );
   if (kv !== undefined || depth.some((tokens) => tokens > 0))
     command.error(`error: ${other.name} has no cache to fill: --depth and --kv are for language models`);
   const speech = subjects.find(({ kind }) => kind === 'speech');
@@ -207,6 +250,7 @@ export const benchCommand = (): Command =>
     .option(`--arch <shapes>`, `whose shape${several}`, listOf(oneOf(archs)), ['qwen3-0.6b'])
     .option('--format <formats>', `of the weights${several}`, listOf(oneOf(syntheticFormats)), ['q4_k_m'])
     .option('--seed <s>', 'of the random weights', whole, 1)
+    .addOption(splitOption())
     .addOption(
       new Option('--model <file>', 'measure this model instead, of any kind: a file or a folder').conflicts([
         'arch',

@@ -1,8 +1,10 @@
 import { type DescribedModel, describeFile, type FileDescription } from '@quern/runtime';
 import { Command } from 'commander';
+import { type Planned, planHere, planLines } from '../inspect/plan.js';
+import { type LoadFlags, withPlanning } from '../options.js';
 import { write, writeJson } from '../terminal/write.js';
 
-interface InspectFlags {
+interface InspectFlags extends LoadFlags {
   readonly json?: boolean;
   readonly tensors?: boolean;
 }
@@ -33,9 +35,10 @@ function showModel({ architecture, parameters, activeParameters, bytesPerToken }
   return `${architecture}: ${millions(parameters)} million parameters${active}${read}`;
 }
 
-function* lines(file: FileDescription, flags: InspectFlags): Generator<string> {
+function* lines(file: FileDescription, planned: Planned | undefined, flags: InspectFlags): Generator<string> {
   yield `${file.path}: ${file.kind}, ${file.tensors.length} tensors, ${(file.byteLength / 1e6).toFixed(1)} MB`;
   if (file.model) yield `  ${showModel(file.model)}`;
+  if (planned) for (const line of planLines(planned)) yield `  ${line}`;
   for (const [key, value] of Object.entries(file.metadata)) yield `  ${key} = ${show(value)}`;
   for (const { format, count, byteLength } of file.formats)
     yield `  ${format}: ${count} tensors, ${(byteLength / 1e6).toFixed(1)} MB`;
@@ -49,15 +52,16 @@ const plain = (_key: string, value: unknown): unknown => {
   return ArrayBuffer.isView(value) ? Array.from(value as Int32Array) : value;
 };
 
-async function inspect(path: string, flags: InspectFlags): Promise<void> {
+async function inspect(path: string, flags: InspectFlags, command: Command): Promise<void> {
   const file = await describeFile(path);
-  if (flags.json) await writeJson(JSON.parse(JSON.stringify(file, plain)));
-  else for (const line of lines(file, flags)) await write(`${line}\n`);
+  const planned = await planHere(path, file, flags, command);
+  if (flags.json) await writeJson(JSON.parse(JSON.stringify({ ...file, ...planned }, plain)));
+  else for (const line of lines(file, planned, flags)) await write(`${line}\n`);
 }
 
 export const inspectCommand = (): Command =>
-  new Command('inspect')
-    .description("show a model file's content without loading it")
+  withPlanning(new Command('inspect'))
+    .description("show a model file's content, and the plan of quern run for it, without loading it")
     .argument('<file>')
     .option('--tensors', 'list every tensor')
     .option('--json', 'print one JSON object')

@@ -1,4 +1,4 @@
-import type { Backend, KvSpec, Weight } from '@quern/core';
+import type { Backend, KvBuffer, KvSpec, Weight } from '@quern/core';
 import type { Case } from '../case.js';
 import type { Lab } from '../lab.js';
 import { bytesOf } from '../values/numbers.js';
@@ -23,6 +23,10 @@ export const floats = (...values: number[]): Float32Array => Float32Array.from(v
 
 /** Cache buffer of one token, one head, two elements. */
 export const oneToken: KvSpec = { blocks: 1, blockSize: 1, heads: 1, headDim: 2, dtype: 'f32' };
+
+/** A cache buffer of one block of `bytes` bytes, a multiple of 256. */
+export const cacheOfBytes = (backend: Backend, bytes: number): KvBuffer =>
+  backend.kvBuffer({ blocks: 1, blockSize: bytes / 256, heads: 1, headDim: 64, dtype: 'f32' });
 
 export const loadValues = (
   backend: Backend,

@@ -6,7 +6,6 @@ import {
   KvCache,
   type KvSpec,
   kvOf,
-  kvShape,
 } from '@quern/core';
 import type { Case, Suite } from '../case.js';
 import type { Lab } from '../lab.js';
@@ -129,15 +128,6 @@ async function refusals(backend: Backend): Promise<void> {
 
 const everywhere: readonly Case[] = [
   on('blocks outside the cache', refusals),
-  on('a plain buffer instead of a cache', async (backend) => {
-    const { readBlocks, writeBlocks } = backend.kvBuffer(specOf('f32'));
-    const plain = Object.assign(backend.buffer('f32', kvShape(specOf('f32'))), { readBlocks, writeBlocks });
-    const step = backend.step();
-    const k = step.input(new Float32Array(60), [1, 3, 20]);
-    await refusal('BAD_ARGUMENT', () =>
-      backend.kvAppend({ k: plain, v: plain }, k, k, step.input(Int32Array.of(0))),
-    );
-  }),
   on('a cache buffer larger than any memory', async (backend, { options }) => {
     const bytes = options.memoryLimitProbe ?? 2 ** 50;
     const spec: KvSpec = {

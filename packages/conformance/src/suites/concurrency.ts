@@ -1,6 +1,6 @@
 import type { Backend, Step, Tensor, Weight } from '@quern/core';
 import type { Suite } from '../case.js';
-import { fresh, loadValues } from '../ops/fresh.js';
+import { cacheOfBytes, fresh, loadValues } from '../ops/fresh.js';
 import { ensure } from '../values/refusal.js';
 
 const on = fresh('concurrency');
@@ -102,10 +102,10 @@ export const concurrency: Suite = () => [
       await needAll(product(backend, weight, identity, 1), numbers[i]!);
   }),
   on('buffers are written and read while weights load', async (backend) => {
-    const buffer = backend.buffer('u8', [small]);
+    const buffer = cacheOfBytes(backend, small);
     const loading = Promise.all([1, 2, 3].map((n) => load(backend, n)));
-    await buffer.write(new Uint8Array(small).fill(7));
-    const bytes = await buffer.read();
+    await buffer.writeBlocks(0, new Uint8Array(small).fill(7));
+    const bytes = await buffer.readBlocks(0);
     await loading;
     ensure(
       bytes.every((byte) => byte === 7),
@@ -113,10 +113,10 @@ export const concurrency: Suite = () => [
     );
   }),
   on('allocate and free return at once', async (backend) => {
-    const buffers = Array.from({ length: 10 }, () => backend.buffer('u8', [small]));
+    const buffers = Array.from({ length: 10 }, () => cacheOfBytes(backend, small));
     needQuick(
       'memory.allocate',
-      Array.from({ length: 10 }, () => () => backend.buffer('u8', [small])),
+      Array.from({ length: 10 }, () => () => cacheOfBytes(backend, small)),
     );
     needQuick(
       'memory.free',
@@ -129,7 +129,7 @@ export const concurrency: Suite = () => [
     for (let round = 0; round < 3; round++) {
       const running = begin();
       await new Promise((resolve) => setImmediate(resolve));
-      waits.push(timeCall(() => backend.buffer('u8', [small])));
+      waits.push(timeCall(() => cacheOfBytes(backend, small)));
       await running;
       if (waits[round]! < took / 4) return;
     }

@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { type Backend, need } from '@quern/core';
 import type { Case, Suite } from '../case.js';
 import type { Lab } from '../lab.js';
-import { fresh, loadValues } from '../ops/fresh.js';
+import { cacheOfBytes, fresh, loadValues } from '../ops/fresh.js';
 import { footprint, grownBy, settle, settledFootprint } from '../values/footprint.js';
 
 const on = fresh('leaks');
@@ -45,16 +45,8 @@ async function needNoLeak(backend: Backend, what: string, round: () => Promise<v
 
 const filled = new Uint8Array(roundBytes).fill(1);
 
-async function fillBuffer(backend: Backend): Promise<void> {
-  const buffer = backend.buffer('u8', [roundBytes]);
-  await buffer.write(filled);
-  buffer.dispose();
-}
-
 async function fillCache(backend: Backend): Promise<void> {
-  const [heads, headDim] = [1, 64];
-  const blockSize = roundBytes / (4 * headDim);
-  const cache = backend.kvBuffer({ blocks: 1, blockSize, heads, headDim, dtype: 'f32' });
+  const cache = cacheOfBytes(backend, roundBytes);
   await cache.writeBlocks(0, filled);
   cache.dispose();
 }
@@ -84,7 +76,7 @@ async function replayOnce(backend: Backend): Promise<void> {
 /** A backend disposed with all its resources. */
 async function openAndFill(lab: Lab): Promise<void> {
   const backend = await lab.open();
-  await backend.buffer('u8', [roundBytes]).write(filled);
+  await cacheOfBytes(backend, roundBytes).writeBlocks(0, filled);
   await loadValues(backend, matrix.subarray(0, side), [1, side]);
   backend.dispose();
 }
@@ -116,7 +108,6 @@ async function needNoThreads(lab: Lab): Promise<void> {
 }
 
 const everywhere: readonly Case[] = [
-  on('a buffer is freed', (backend) => needNoLeak(backend, 'a buffer', () => fillBuffer(backend))),
   on('a cache is freed', (backend) => needNoLeak(backend, 'a cache', () => fillCache(backend))),
   on('a weight is freed', (backend) => needNoLeak(backend, 'a weight', () => useWeight(backend))),
   on('a step is freed', (backend) =>
@@ -127,7 +118,7 @@ const everywhere: readonly Case[] = [
     }),
   ),
   on('a backend frees all its memory', (backend, lab) =>
-    needNoLeak(backend, 'a backend with a buffer', () => openAndFill(lab)),
+    needNoLeak(backend, 'a backend with a cache', () => openAndFill(lab)),
   ),
   on('a backend ends its threads', (_backend, lab) => needNoThreads(lab)),
 ];

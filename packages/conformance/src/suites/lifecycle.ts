@@ -1,6 +1,6 @@
 import type { KvLayer } from '@quern/core';
 import type { Suite } from '../case.js';
-import { fresh, loadValues, oneToken, floats as values } from '../ops/fresh.js';
+import { cacheOfBytes, fresh, loadValues, oneToken, floats as values } from '../ops/fresh.js';
 import { bytesOf } from '../values/numbers.js';
 import { ensure, refusal } from '../values/refusal.js';
 import { proveUsable } from './errors.js';
@@ -12,7 +12,7 @@ export const lifecycle: Suite = () => [
   on('everything can be disposed twice', async (backend) => {
     const [weight, buffer, step] = [
       await loadValues(backend, values(1)),
-      backend.buffer('f32', [4]),
+      backend.kvBuffer(oneToken),
       backend.step(),
     ];
     for (const held of [weight, buffer, step, backend]) {
@@ -44,14 +44,17 @@ export const lifecycle: Suite = () => [
   }),
   on('disposing one weight or buffer leaves the others', async (backend) => {
     const [a, b] = [await loadValues(backend, values(1, 2)), await loadValues(backend, values(3, 4))];
-    const [p, q] = [backend.buffer('f32', [2]), backend.buffer('f32', [2])];
-    await q.write(bytesOf(values(5, 6)));
+    const [p, q] = [backend.kvBuffer(oneToken), backend.kvBuffer(oneToken)];
+    await q.writeBlocks(0, bytesOf(values(5, 6)));
     a.dispose();
     p.dispose();
     const step = backend.step();
     const y = backend.rmsNorm(step.input(values(1, -1), [1, 2]), b, { eps: 0 });
     ensure((await step.read(y)).join() === '3,-4', 'the other weight should not change');
-    ensure(new Float32Array((await q.read()).buffer).join() === '5,6', 'the other buffer should not change');
+    ensure(
+      new Float32Array((await q.readBlocks(0)).buffer).join() === '5,6',
+      'the other buffer should not change',
+    );
   }),
   on('a step after dispose', async (backend) => {
     const step = backend.step();
@@ -66,29 +69,29 @@ export const lifecycle: Suite = () => [
   on('a backend after dispose', async (backend) => {
     const [weight, buffer, step] = [
       await loadValues(backend, values(1)),
-      backend.buffer('f32', [4]),
+      backend.kvBuffer(oneToken),
       backend.step(),
     ];
     const x = step.input(values(1), [1, 1]);
     backend.dispose();
     await refusal('DISPOSED', () => backend.step());
-    await refusal('DISPOSED', () => backend.buffer('f32', [1]));
+    await refusal('DISPOSED', () => backend.kvBuffer(oneToken));
     await refusal('DISPOSED', () => loadValues(backend, values(1)));
     await refusal('DISPOSED', () => backend.linear(x, weight));
     await refusal('DISPOSED', () => step.run());
-    await refusal('DISPOSED', () => buffer.read());
+    await refusal('DISPOSED', () => buffer.readBlocks(0));
     weight.dispose();
     buffer.dispose();
   }),
   on('a buffer starts zeroed, also in freed memory', async (backend) => {
     for (let round = 0; round < 3; round++) {
-      const buffer = backend.buffer('i32', [1000]);
-      const bytes = await buffer.read();
+      const buffer = cacheOfBytes(backend, 4096);
+      const bytes = await buffer.readBlocks(0);
       ensure(
         bytes.every((byte) => byte === 0),
         `the buffer of round ${round} is not zeroed`,
       );
-      await buffer.write(new Uint8Array(4000).fill(0xab));
+      await buffer.writeBlocks(0, new Uint8Array(4096).fill(0xab));
       buffer.dispose();
     }
   }),

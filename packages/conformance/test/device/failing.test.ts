@@ -36,12 +36,12 @@ describe.each([1, 2])('with %d plans in flight', (plansInFlight) => {
   test('what is asked for afterwards rejects too, and the backend can be disposed', async () => {
     const { device, backend } = await open(plansInFlight);
     const { graph } = await longGraph(backend, 10);
-    const buffer = backend.buffer('f32', [4]);
+    const buffer = backend.kvBuffer({ blocks: 1, blockSize: 1, heads: 1, headDim: 4, dtype: 'f32' });
     device.break();
     await expect(graph.replay()).rejects.toEqual(lost);
     await expect(graph.replay()).rejects.toEqual(lost);
-    await expect(buffer.read()).rejects.toEqual(lost);
-    await expect(buffer.write(new Uint8Array(4))).rejects.toEqual(lost);
+    await expect(buffer.readBlocks(0)).rejects.toEqual(lost);
+    await expect(buffer.writeBlocks(0, new Uint8Array(16))).rejects.toEqual(lost);
     const source = { name: 'w', shape: [1], format: 'f32', bytes: new Uint8Array(4) } as const;
     await expect(backend.loadWeight(source)).rejects.toEqual(lost);
     const step = backend.step();

@@ -11,6 +11,7 @@ import {
   companionsIn,
   type GgufModelFile,
   type HuggingFaceModelFile,
+  needNoGgml,
   tokenCount,
 } from '../model-file.js';
 import { findEncoder } from '../registry.js';
@@ -43,6 +44,7 @@ export async function openEncoderFile(
 }
 
 async function openGgufEncoder(path: string): Promise<EncoderFile> {
+  await needNoGgml(path);
   const file = await openGguf(path);
   const { metadata } = file;
   const name = new Settings(path, (key) => metadata.get(key)).text('general.architecture');

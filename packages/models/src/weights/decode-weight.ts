@@ -19,7 +19,7 @@ import {
   throwIfAborted,
 } from './decode-pieces.js';
 import type { FileTensor } from './file-tensor.js';
-import { type GroupedTensor, gptqPieces, gptqRows, isGrouped, rowsTogether } from './gptq.js';
+import { type GroupedTensor, gptqPieces, gptqRows, isGrouped, rowsTogether, wholeOf } from './gptq.js';
 import { partsOf, type StoredTensor, type TensorStack } from './weight-file.js';
 
 /**
@@ -84,16 +84,20 @@ async function asF32(tensor: FileTensor, options: DecodeOptions): Promise<Form> 
   const decoded = (elements: number) => 4 * elements;
   if (isF8Format(format)) {
     const scales = await f8Scales(tensor, options);
+    const before = firstRowOf(tensor) * scales.columns;
     return {
       stored: (elements) => elements,
       decoded,
-      recipe: (first) => ({ kind: 'f8', format, scales, first }),
+      recipe: (first) => ({ kind: 'f8', format, scales, first: before + first }),
     };
   }
   if (!isGgufFormat(format))
     throw new ModelError('UNKNOWN_FORMAT', `${bytes.path}: tensor '${name}' is ${format}`);
   return { stored: blockBytes(format), decoded, recipe: () => ({ kind: 'f32', format }) };
 }
+
+const firstRowOf = ({ quantised }: FileTensor): number =>
+  quantised?.kind === 'f8' ? (quantised.firstRow ?? 0) : 0;
 
 async function f8Scales({ shape, quantised }: FileTensor, options: DecodeOptions): Promise<F8Scales> {
   const columns = shape.at(-1) ?? 1;
@@ -172,10 +176,11 @@ async function decodeGrouped(
   const [N, K] = tensor.shape as readonly [number, number];
   const values = new Float32Array(into.buffer, into.byteOffset, N * K);
   const rows = await gptqRows(tensor, signal);
+  const { from } = wholeOf(tensor);
   const together = rowsTogether(K);
   for (let n = 0; n < N; n += together) {
     throwIfAborted(signal);
-    rows.decode(n, Math.min(together, N - n), values, n * K);
+    rows.decode(from + n, Math.min(together, N - n), values, n * K);
     await yieldToEventLoop();
   }
 }

@@ -20,6 +20,8 @@ export interface GroupedIntegers {
   readonly scales: FileTensor;
   /** The group of each column, if columns are reordered (act-order). */
   readonly groupIndex?: FileTensor;
+  /** Where the tensor is rows of a matrix [of, K]: the bytes are of the whole matrix, since neighbours in a word are of several rows. */
+  readonly rows?: { readonly from: number; readonly of: number };
 }
 
 /** 8-bit floats with a factor per block of rows and columns. */
@@ -28,6 +30,8 @@ export interface ScaledFloats {
   readonly scale?: FileTensor;
   readonly blockRows: number;
   readonly blockColumns: number;
+  /** Where the tensor is rows of a matrix, whose scales these are: the first of them. */
+  readonly firstRow?: number;
 }
 
 /** Other data that determines a tensor's values, besides its bytes. */

@@ -12,12 +12,48 @@ export type GroupedTensor = FileTensor & { readonly quantised: GroupedIntegers }
 export const isGrouped = (tensor: StoredTensor): tensor is GroupedTensor =>
   'quantised' in tensor && tensor.quantised !== undefined && tensor.quantised.kind !== 'f8';
 
+/** The matrix that a tensor is rows of, from row `from` on, or the tensor itself. */
+export function wholeOf(tensor: GroupedTensor): { readonly whole: GroupedTensor; readonly from: number } {
+  const { rows, ...quantised } = tensor.quantised;
+  if (!rows) return { whole: tensor, from: 0 };
+  return { whole: { ...tensor, shape: [rows.of, tensor.shape[1]!], quantised }, from: rows.from };
+}
+
 /**
  * The input of a backend's quantGptq. GPTQ: slices of the file; AWQ: bytes in memory, rearranged to GPTQ's layout.
  * @throws ModelError UNKNOWN_FORMAT for scales without exact f16; else as `decodeAll`.
  */
 export async function gptqSource(tensor: GroupedTensor, options: DecodeOptions = {}): Promise<GptqSource> {
-  return { ...(await allButIntegers(tensor)), ...(await integers(tensor, options)) };
+  const { whole, from } = wholeOf(tensor);
+  const source = { ...(await allButIntegers(whole)), ...(await integers(whole, options)) };
+  return whole === tensor ? source : rowsOf(source, from, tensor.shape[0]!);
+}
+
+const inMemory = async (part: WeightBytes): Promise<Uint8Array> =>
+  part instanceof Uint8Array ? part : await readBytes(part);
+
+/** Rows [from, from + count) of a matrix are columns of its parts. */
+async function rowsOf(source: GptqSource, from: number, count: number): Promise<GptqSource> {
+  const { shape, bits, qweight, qzeros, scales } = source;
+  const [N, K] = shape;
+  const columns = async (part: WeightBytes, bytes: number) =>
+    columnsOf(await inMemory(part), N * bytes, from * bytes, count * bytes);
+  return {
+    ...source,
+    shape: [count, K],
+    qweight: await columns(qweight, 4),
+    qzeros: await columns(qzeros, bits / 8),
+    scales: await columns(scales, 2),
+  };
+}
+
+/** Bytes [first, first + length) of each row of `stride` bytes. */
+function columnsOf(bytes: Uint8Array, stride: number, first: number, length: number): Uint8Array {
+  const rows = bytes.length / stride;
+  const taken = new Uint8Array(rows * length);
+  for (let row = 0; row < rows; row++)
+    taken.set(bytes.subarray(row * stride + first, row * stride + first + length), row * length);
+  return taken;
 }
 
 async function allButIntegers(tensor: GroupedTensor): Promise<Omit<GptqSource, 'qweight' | 'qzeros'>> {
@@ -34,10 +70,9 @@ async function allButIntegers(tensor: GroupedTensor): Promise<Omit<GptqSource, '
   };
 }
 
-/** A reader of the matrix's rows, from memory. */
+/** A reader of the rows of the matrix, or of the matrix that the tensor is rows of, from memory. */
 export async function gptqRows(tensor: GroupedTensor, signal: AbortSignal | undefined): Promise<GptqRows> {
-  const source = await gptqSource(tensor, { signal });
-  const inMemory = async (part: WeightBytes) => (part instanceof Uint8Array ? part : await readBytes(part));
+  const source = await gptqSource(wholeOf(tensor).whole, { signal });
   return new GptqRows({
     ...source,
     qweight: await inMemory(source.qweight),
@@ -53,19 +88,20 @@ export const rowsTogether = (K: number): number => Math.max(1, Math.floor(pieceE
 /** Jobs for threads that decode the rows to f32. */
 export async function gptqPieces(tensor: GroupedTensor, into: Uint8Array): Promise<Piece<RowsJob>[]> {
   const { kind, qzeros } = tensor.quantised;
+  const { whole, from } = wholeOf(tensor);
   const matrix: GroupedMatrix = {
-    ...(await allButIntegers(tensor)),
+    ...(await allButIntegers(whole)),
     kind,
     qweight: tensor.bytes,
     qzeros: qzeros.bytes,
   };
-  const [N, K] = matrix.shape;
+  const [N, K] = tensor.shape as readonly [number, number];
   const together = rowsTogether(K);
   return Array.from({ length: Math.ceil(N / together) }, (_, i) => {
     const first = i * together;
     const rows = Math.min(together, N - first);
     const place = into.subarray(4 * first * K, 4 * (first + rows) * K);
-    return { job: { matrix, first, rows, byteLength: place.length }, into: place };
+    return { job: { matrix, first: from + first, rows, byteLength: place.length }, into: place };
   });
 }
 

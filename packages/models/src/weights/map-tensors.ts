@@ -1,5 +1,6 @@
 import { ModelError } from '../error.js';
 import type { FileTensor } from './file-tensor.js';
+import { type GroupedTensor, isGrouped } from './gptq.js';
 import type { StoredTensor, WeightFile } from './weight-file.js';
 
 /** The file with every tensor replaced by `map(tensor)`. */
@@ -26,16 +27,40 @@ export function cutRows(tensor: FileTensor, names: readonly string[]): readonly 
   }));
 }
 
-/** Rows [first, first + count) of a matrix. @throws ModelError UNKNOWN_FORMAT for a quantised matrix or a stack. */
+/** Rows [first, first + count) of a matrix. @throws ModelError UNKNOWN_FORMAT for a stack, and for rows that split words of zero points. */
 export function takeRows(tensor: StoredTensor, first: number, count: number): FileTensor {
-  if ('parts' in tensor || tensor.quantised)
-    throw new ModelError(
-      'UNKNOWN_FORMAT',
-      `tensor '${tensor.name}' is ${tensor.format}; Quern cannot split its rows; use another format of the model`,
-    );
+  if ('parts' in tensor) throw inseparable(tensor, 'lies in several tensors');
+  if (isGrouped(tensor)) return takeGroupedRows(tensor, first, count);
   const [rows = 1, ...rest] = tensor.shape;
   const { path, offset, byteLength } = tensor.bytes;
   const rowBytes = byteLength / rows;
   const bytes = { path, offset: offset + first * rowBytes, byteLength: count * rowBytes };
-  return { ...tensor, shape: [count, ...rest], bytes };
+  const { quantised } = tensor;
+  return {
+    ...tensor,
+    shape: [count, ...rest],
+    bytes,
+    ...(quantised?.kind === 'f8' && {
+      quantised: { ...quantised, firstRow: (quantised.firstRow ?? 0) + first },
+    }),
+  };
 }
+
+function takeGroupedRows(tensor: GroupedTensor, first: number, count: number): FileTensor {
+  const { quantised, shape } = tensor;
+  const [N, K] = shape as readonly [number, number];
+  const { from, of } = quantised.rows ?? { from: 0, of: N };
+  const perWord = 32 / quantised.bits; // zero points of as many rows lie in a word
+  if (first % perWord !== 0 || count % perWord !== 0)
+    throw inseparable(
+      tensor,
+      `holds ${count} rows from row ${first} on, which are no multiples of ${perWord}`,
+    );
+  return { ...tensor, shape: [count, K], quantised: { ...quantised, rows: { from: from + first, of } } };
+}
+
+const inseparable = ({ name, format }: StoredTensor, why: string): ModelError =>
+  new ModelError(
+    'UNKNOWN_FORMAT',
+    `tensor '${name}' is ${format} and ${why}: its rows cannot be taken apart; use another format of the model`,
+  );

@@ -12,7 +12,7 @@ export interface ResolvedWeight {
   /** Absent for parameters of the whole model. */
   readonly layer?: number;
   readonly tensor: StoredTensor;
-  /** Parameters of the whole model: the decoder functions that read it; absent: all. */
+  /** Parameters of the whole decoder: the functions that read it. */
   readonly readBy?: readonly ('embed' | 'logits')[];
   /** Share that one token reads: 1; stacks of experts: k / E. */
   readonly used: number;

@@ -35,9 +35,15 @@ const readWhole = (tensor: FileTensor): FileTensor => ({
 export const unmapped = (tensor: StoredTensor): StoredTensor =>
   'parts' in tensor ? { ...tensor, parts: tensor.parts.map(readWhole) } : readWhole(tensor);
 
-/** Bytes in the file, with scales and zero points. */
+/** Bytes in the file, with scales and zero points; rows of a grouped matrix: their share. */
 export const storedBytes = (tensor: StoredTensor): number =>
-  slicesOf(tensor).reduce((sum, { byteLength }) => sum + byteLength, 0);
+  Math.round(slicesOf(tensor).reduce((sum, { byteLength }) => sum + byteLength, 0) * shareOf(tensor));
+
+const shareOf = (tensor: StoredTensor): number => {
+  if ('parts' in tensor || !tensor.quantised || tensor.quantised.kind === 'f8') return 1;
+  const { rows } = tensor.quantised;
+  return rows ? tensor.shape[0]! / rows.of : 1;
+};
 
 /** A model's tensors by name, in any container. */
 export interface WeightFile {

@@ -20,8 +20,8 @@ export interface WeightEntry<Config = DecoderConfig> extends Readonly<Record<Nam
   /** The parameter exists only if this returns true. */
   when?(config: Config, layer: number): boolean;
   /**
-   * Parameters of the whole model: the decoder functions that read it. On several backends, only the parts with these
-   * functions load it. Absent: all functions read it, all parts load it.
+   * Parameters of the whole decoder: the functions that read it. On several backends, only the parts with these functions
+   * load it.
    */
   readBy?(config: Config): readonly ('embed' | 'logits')[];
   /** Ops that read it. Absent: matrices: products with one and with many rows; vectors: none. */
@@ -40,6 +40,11 @@ export interface WeightTable<Config = DecoderConfig> {
 
 type Loaded<E> = E extends { readonly optional: true } | { when: unknown } ? Weight | undefined : Weight;
 type Fields<T> = { readonly [Field in keyof T]: Loaded<T[Field]> };
+
+/** The parameters of a decoder: each of the whole model says which functions read it. */
+export interface DecoderWeightTable extends WeightTable {
+  readonly model: Readonly<Record<string, WeightEntry & Required<Pick<WeightEntry, 'readBy'>>>>;
+}
 
 /** A table's loaded weights: a Weight per field, and per field of each layer. */
 export type LoadedWeights<T extends WeightTable<never>> = Fields<T['model']> & {

@@ -2,8 +2,9 @@ import { dirname, join } from 'node:path';
 import { isGgml, type MetadataValue, openGgml, openGguf, openSafetensors } from '@quern/quant';
 import { readJsonObject } from '../config/read-json.js';
 import { ownValue, Settings } from '../config/settings.js';
-import { ModelError } from '../error.js';
 import { exists, findModel } from '../find-model.js';
+import { architectureName } from '../model-file.js';
+import { needSpeech } from '../registry.js';
 import { ggmlWeights, ggufWeights, safetensorsWeights, type WeightFile } from '../weights/weight-file.js';
 import { type WhisperConfig, whisperConfigFromGgml, whisperConfigFromHuggingFace } from './config.js';
 
@@ -30,15 +31,12 @@ export type SpeechFile =
       readonly tokens: readonly Uint8Array[];
     });
 
-/** Names of the architecture in files. */
-const names = { gguf: ['whisper'], huggingFace: ['WhisperForConditionalGeneration', 'whisper'] };
-
 /**
  * Opens a Whisper model: a Hugging Face folder, a GGUF file, or a whisper.cpp file. Reads headers and configuration
  * only.
  * @param options.config configuration file of a safetensors model, if not config.json
- * @throws ModelError NOT_FOUND, NO_MODEL, AMBIGUOUS_MODEL, UNKNOWN_ARCHITECTURE, BAD_CONFIG or UNSUPPORTED_CONFIG;
- * FileError of @quern/quant for a broken file.
+ * @throws ModelError NOT_FOUND, NO_MODEL, AMBIGUOUS_MODEL, UNKNOWN_ARCHITECTURE, WRONG_KIND, BAD_CONFIG or
+ * UNSUPPORTED_CONFIG; FileError of @quern/quant for a broken file.
  */
 export async function openSpeechModel(
   path: string,
@@ -51,7 +49,7 @@ export async function openSpeechModel(
 
 async function openFolder(path: string, configPath: string): Promise<SpeechFile> {
   const settings = new Settings(configPath, ownValue(await readJsonObject(configPath)));
-  needWhisper(settings.texts('architectures')?.[0] ?? settings.text('model_type'), 'huggingFace', configPath);
+  needSpeech('huggingFace', architectureName(settings), configPath);
   const folder = dirname(configPath);
   const generationPath = join(folder, 'generation_config.json');
   return {
@@ -67,7 +65,7 @@ async function openFolder(path: string, configPath: string): Promise<SpeechFile>
 async function openGgufFile(path: string): Promise<SpeechFile> {
   const file = await openGguf(path);
   const { metadata } = file;
-  needWhisper(new Settings(path, (key) => metadata.get(key)).text('general.architecture'), 'gguf', path);
+  needSpeech('gguf', new Settings(path, (key) => metadata.get(key)).text('general.architecture'), path);
   const settings = new Settings(path, (key) => metadata.get(`whisper.${key}`), 'whisper.');
   return {
     kind: 'gguf',
@@ -82,12 +80,4 @@ async function openGgmlFile(path: string): Promise<SpeechFile> {
   const file = await openGgml(path);
   const config = whisperConfigFromGgml(new Settings(path, (key) => file.sizes.get(key)));
   return { kind: 'ggml', path, config, weights: ggmlWeights(file), tokens: file.tokens };
-}
-
-function needWhisper(name: string, naming: keyof typeof names, path: string): void {
-  if (names[naming].includes(name)) return;
-  throw new ModelError(
-    'UNKNOWN_ARCHITECTURE',
-    `${path}: the architecture '${name}' does not transcribe speech; those that do: ${names[naming].join(', ')}`,
-  );
 }

@@ -1,6 +1,5 @@
 import {
   type EncoderFile,
-  findModel,
   ModelError,
   type ModelFile,
   openEncoderFile,
@@ -8,7 +7,6 @@ import {
   openSpeechModel,
   type SpeechFile,
 } from '@quern/models';
-import { isGgml } from '@quern/quant';
 import { locateModel, type ModelLocator } from './locate-model.js';
 
 /** Kind of a model: text generation, embedding and ranking, or speech recognition. */
@@ -20,6 +18,14 @@ export type AnyModelFile =
   | { readonly kind: 'encoder'; readonly file: EncoderFile }
   | { readonly kind: 'speech'; readonly file: SpeechFile };
 
+type Open = (path: string, options: { readonly config?: string }) => Promise<AnyModelFile>;
+
+const kinds: readonly Open[] = [
+  async (...given) => ({ kind: 'language', file: await openModelFile(...given) }),
+  async (...given) => ({ kind: 'encoder', file: await openEncoderFile(...given) }),
+  async (...given) => ({ kind: 'speech', file: await openSpeechModel(...given) }),
+];
+
 /**
  * Opens a model of any kind, as `openModelFile`, `openEncoderFile` or `openSpeechModel` does.
  * @param options.config path of a safetensors model's configuration, if not config.json
@@ -29,20 +35,15 @@ export async function openAnyModel(
   path: string,
   options: { readonly config?: string } = {},
 ): Promise<AnyModelFile> {
-  const found = await findModel(path, options.config);
-  if (found.kind === 'gguf' && (await isGgml(found.path)))
-    return { kind: 'speech', file: await openSpeechModel(found.path) };
-  try {
-    return { kind: 'language', file: await openModelFile(path, options) };
-  } catch (error) {
-    const code = error instanceof ModelError ? error.code : undefined;
-    if (code === 'WRONG_KIND') return { kind: 'encoder', file: await openEncoderFile(path, options) };
-    if (code !== 'UNKNOWN_ARCHITECTURE') throw error;
-    const file = await openSpeechModel(path, options).catch((other: unknown) => {
-      throw other instanceof ModelError && other.code === 'UNKNOWN_ARCHITECTURE' ? error : other;
-    });
-    return { kind: 'speech', file };
-  }
+  let wrongKind: unknown;
+  for (const open of kinds)
+    try {
+      return await open(path, options);
+    } catch (error) {
+      if (!(error instanceof ModelError && error.code === 'WRONG_KIND')) throw error;
+      wrongKind = error;
+    }
+  throw wrongKind;
 }
 
 /**

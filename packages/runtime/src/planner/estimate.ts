@@ -9,13 +9,13 @@ export interface PlacedLayers extends LayerRange {
 
 /**
  * Seconds of a device per decoded token, for its layers: max(bytes of active weights / bandwidth, 2 · active elements /
- * FLOP rate). Both rates are measured. The FLOP rate is of f32: a device with 8-bit products becomes memory-bound
- * earlier than this estimate.
+ * rate). All rates are measured: `rowFlops` for weights in blocks, `flops` for dense weights.
  */
 export function decodeSeconds({ device, from, to }: PlacedLayers): number {
-  const { readBandwidth, flops } = device.profile;
-  const { perToken, active } = rangeCost(device.costs, { from, to });
-  return Math.max(perToken / readBandwidth, (2 * active) / flops);
+  const { readBandwidth, flops, rowFlops = flops } = device.profile;
+  const { perToken, active, inBlocks } = rangeCost(device.costs, { from, to });
+  const computing = (2 * (active - inBlocks)) / flops + (2 * inBlocks) / rowFlops;
+  return Math.max(perToken / readBandwidth, computing);
 }
 
 /**

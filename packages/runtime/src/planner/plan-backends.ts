@@ -127,6 +127,8 @@ function filledHoles({ backend, filled = {} }: PlannerDevice): string[] {
   ];
 }
 
+const showMs = (ms: number): string => (ms < 100 ? ms.toPrecision(3) : ms.toFixed(0));
+
 /** The layers of each device, and the cost of each part. */
 function splitReasons(
   model: PlannedModel,
@@ -138,7 +140,7 @@ function splitReasons(
   const each = parts.map((part) => {
     const { device, weights, bytesPerToken } = part;
     const cost = `${showBytes(weights)} of weights, ${showBytes(context * bytesPerToken)} of cache`;
-    const time = `about ${(1000 * decodeSeconds(part)).toPrecision(3)} ms of each token`;
+    const time = `about ${showMs(1000 * decodeSeconds(part))} ms of each token`;
     return `${showLayers(part)} on ${showDevice(device)}: ${cost}, ${time}${decodedNote(device)}`;
   });
   return [why, ...each, `${bytes} of hidden state per token go through host memory between two parts`];

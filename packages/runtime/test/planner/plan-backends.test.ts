@@ -22,15 +22,17 @@ const model: PlannedModel = {
 
 const GB = 1e9;
 
-const nothing: WeightCost = { bytes: 0, perToken: 0, active: 0 };
+const nothing: WeightCost = { bytes: 0, perToken: 0, active: 0, inBlocks: 0 };
 /** Layers of equal size; tied: the embedding has a quarter of the bytes. */
 const costs = (bytes: number): ModelCosts => {
   const share = (0.75 * bytes) / 16;
   return {
-    layers: Array.from({ length: 16 }, () => ({ bytes: share, perToken: share, active: 1.2e9 / 16 })),
+    layers: Array.from({ length: 16 }, () => ({
+      ...{ bytes: share, perToken: share, active: 1.2e9 / 16, inBlocks: 0 },
+    })),
     embed: nothing,
     logits: nothing,
-    both: { bytes: bytes / 4, perToken: bytes / 4, active: 128256 * 2048 },
+    both: { bytes: bytes / 4, perToken: bytes / 4, active: 128256 * 2048, inBlocks: 0 },
   };
 };
 
@@ -71,6 +73,22 @@ test('all layers on the first device that fits, with its memory and speed', () =
   expect(plan.memory.activations).toBeGreaterThan(512 * 3 * 8192 * 4);
   expect(plan.estimate.decodeTokensPerSecond).toBe(50);
   expect(plan.estimate.prefillTokensPerSecond).toBeCloseTo(1e12 / (2 * 1.2e9));
+});
+
+test('a token takes as long as its bytes, or as the products with weights in blocks and with others', () => {
+  const layer: WeightCost = { bytes: 1e6, perToken: 1e6, active: 3e6, inBlocks: 2e6 };
+  const ofLayers: ModelCosts = {
+    layers: Array.from({ length: 16 }, () => layer),
+    ...{ embed: nothing, logits: nothing, both: nothing },
+  };
+  const rateOf = (rates: Partial<PlannerDevice['profile']>) => {
+    const { profile, ...rest } = device('cpu', 8 * GB, { costs: ofLayers });
+    const own = { ...rest, profile: { ...profile, ...rates } };
+    return planBackends(model, [own], request).estimate.decodeTokensPerSecond;
+  };
+  expect(rateOf({ readBandwidth: 1e9, flops: 1e12, rowFlops: 1e12 })).toBeCloseTo(1 / (16 * 1e-3), 6);
+  expect(rateOf({ readBandwidth: 1e12, flops: 2e9, rowFlops: 1e9 })).toBeCloseTo(1 / (16 * (1e-3 + 4e-3)), 6);
+  expect(rateOf({ readBandwidth: 1e12, flops: 2e9 })).toBeCloseTo(1 / (16 * 3e-3), 6);
 });
 
 test('a device with several plans in flight: memory for one prompt chunk each', () => {

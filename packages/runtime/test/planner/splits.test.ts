@@ -5,7 +5,7 @@ import { type PlannedModel, type PlannerDevice, type PlanRequest, planBackends }
 
 const layers = 10;
 const GB = 1e9;
-const nothing: WeightCost = { bytes: 0, perToken: 0, active: 0 };
+const nothing: WeightCost = { bytes: 0, perToken: 0, active: 0, inBlocks: 0 };
 
 const model: PlannedModel = {
   architecture: 'llama',
@@ -27,10 +27,10 @@ const model: PlannedModel = {
 
 /** Ten layers of 1 GB, and a tied embedding of 0.5 GB. */
 const costs: ModelCosts = {
-  layers: Array.from({ length: layers }, () => ({ bytes: GB, perToken: GB, active: 1e6 })),
+  layers: Array.from({ length: layers }, () => ({ bytes: GB, perToken: GB, active: 1e6, inBlocks: 0 })),
   embed: nothing,
   logits: nothing,
-  both: { bytes: 0.5 * GB, perToken: 0.5 * GB, active: 1e6 },
+  both: { bytes: 0.5 * GB, perToken: 0.5 * GB, active: 1e6, inBlocks: 0 },
 };
 
 const links = { hostToDevice: 10 * GB, deviceToHost: 10 * GB };

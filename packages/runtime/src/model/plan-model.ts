@@ -1,0 +1,17 @@
+import type { BackendPlan } from '@quern/core';
+import { openModelFile } from '@quern/models';
+import { chooseBackends } from './choose-backends.js';
+import { type LoadOptions, resolveLoadOptions } from './load-options.js';
+import { locateModel, type ModelLocator } from './locate-model.js';
+
+/**
+ * The plan that `loadModel` would make with these options on this machine: no weight is read, no cache allocated.
+ * @throws RuntimeError, ModelError, FileError and BackendError as `loadModel` before it loads
+ */
+export async function planModel(pathOrId: ModelLocator, options: LoadOptions = {}): Promise<BackendPlan> {
+  const resolved = resolveLoadOptions(options);
+  const file = await openModelFile(locateModel('planModel', pathOrId, resolved.resolveFrom));
+  const { plan, owned } = await chooseBackends(file, resolved);
+  for (const backend of owned) backend.dispose();
+  return plan;
+}
