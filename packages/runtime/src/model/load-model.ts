@@ -19,7 +19,7 @@ import { openCache } from './open-cache.js';
  */
 export async function loadModel(pathOrId: ModelLocator, options: LoadOptions = {}): Promise<Model> {
   const start = performance.now();
-  const resolved = resolveLoadOptions(options);
+  const resolved = resolveLoadOptions('loadModel', options);
   const file = await openModelFile(locateModel('loadModel', pathOrId, resolved.resolveFrom));
   const tokenizer = await loadTokenizer(file);
   await yieldToEventLoop();

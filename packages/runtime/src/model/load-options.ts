@@ -195,7 +195,7 @@ export const loadSchema = {
 export type ResolvedLoadOptions = WithDefaults<LoadOptions, typeof loadSchema>;
 
 /** @throws RuntimeError BAD_OPTION */
-export function resolveLoadOptions(options: LoadOptions): ResolvedLoadOptions {
-  checkOptions('loadModel', options, loadSchema, badOption);
+export function resolveLoadOptions(what: string, options: LoadOptions): ResolvedLoadOptions {
+  checkOptions(what, options, loadSchema, badOption);
   return withDefaults(options, loadSchema);
 }

@@ -9,7 +9,7 @@ import { locateModel, type ModelLocator } from './locate-model.js';
  * @throws RuntimeError, ModelError, FileError and BackendError as `loadModel` before it loads
  */
 export async function planModel(pathOrId: ModelLocator, options: LoadOptions = {}): Promise<BackendPlan> {
-  const resolved = resolveLoadOptions(options);
+  const resolved = resolveLoadOptions('planModel', options);
   const file = await openModelFile(locateModel('planModel', pathOrId, resolved.resolveFrom));
   const { plan, owned } = await chooseBackends(file, resolved);
   for (const backend of owned) backend.dispose();

@@ -70,6 +70,7 @@ const synthetic = () => [join(folder, 'made.gguf'), { shape: 'tiny', format: 'f3
 
 const calls: Readonly<Record<string, Call>> = {
   loadModel: { right: () => [path, { backend }], wrong: [no.locator, no.options] },
+  planModel: { right: () => [path, { backend }], wrong: [no.locator, no.options] },
   loadEmbedder: { right: () => [encoder, { backend }], wrong: [no.locator, no.options] },
   loadSpeechModel: { right: () => [speech, { backend }], wrong: [no.locator, no.options] },
   modelKind: { right: () => [path], wrong: [no.locator] },
