@@ -65,10 +65,8 @@ struct Kernels {
   // Decodes `count` weights (a multiple of the block size) to f32; bits as in @quern/quant.
   void (*decode[FORMAT_COUNT])(const void* blocks, float* out, int64_t count);
 
-  // y[t * ldy + n] = Σ_k x[t * ldx + k] · w[n * ldw + k] + (bias ? bias[n] : 0), t < T, n < N. The order of summation
-  // over k is the same for every T and N.
-  void (*gemm)(const float* x, int64_t ldx, const float* w, int64_t ldw, const float* bias, float* y, int64_t ldy,
-               int64_t T, int64_t N, int64_t K);
+#define QUERN_KERNEL(result, name, parameters) result(*name) parameters;
+#include "kernels.inc"
 
   // gemm with 16-bit weights, read in place; null: the table decodes them first.
   void (*gemm_f16)(const float* x, int64_t ldx, const uint16_t* w, int64_t ldw, const float* bias, float* y, int64_t ldy,
@@ -99,42 +97,11 @@ struct Kernels {
   void (*quantise_superblocks)(const float* x, int64_t K, uint8_t* row);
   void (*superblock_gemm[FORMAT_COUNT])(const PackedGemm& args);
 
-  void (*add)(const float* a, const float* b, float* y, int64_t n);
-  void (*mul)(const float* a, const float* b, float* y, int64_t n);
-  void (*scale)(const float* x, float factor, float* y, int64_t n);
-  void (*silu)(const float* x, float* y, int64_t n);
-  void (*gelu_erf)(const float* x, float* y, int64_t n);
-  void (*gelu_tanh)(const float* x, float* y, int64_t n);
-  void (*tanh)(const float* x, float* y, int64_t n);
-  void (*swiglu)(const float* gate, const float* up, float* y, int64_t n);
-  void (*geglu)(const float* gate, const float* up, float* y, int64_t n);
-
-  void (*rms_norm)(const float* x, const float* w, float eps, float* y, int64_t width);            // one row
-  void (*layer_norm)(const float* x, const float* w, const float* b, float eps, float* y, int64_t width); // one row
-  void (*l2_normalise)(const float* x, float* y, int64_t width);                                   // one row
-  void (*softmax)(const float* x, float* y, int64_t width);                                        // one row
-  int64_t (*argmax)(const float* x, int64_t width, float* max);                                    // one row; ties, NaN: as core
-  // One row of heads [heads, d]: rotates the first r elements of each head by table [r] (r/2 cosines, r/2 sines), copies
-  // the others. layout 0: pairs (2i, 2i + 1); layout 1: pairs (i, i + r/2).
-  void (*rope)(const float* x, const float* table, float* y, int64_t heads, int64_t d, int64_t r, int32_t layout);
-  // Attention in blocks of ATTEND_KEYS keys; blocks start at multiples of ATTEND_KEYS. A row's result depends on its keys
-  // and on the function: attend_many unpacks keys and values once for all rows, attend_few reads them in place.
-  void (*attend_many)(const Attend& args);
-  void (*attend_few)(const Attend& args);
   // attend_many with q, k, v and the softmax weights rounded to bf16; null if not faster. All rows see all keys; k and v
   // are f32; no soft_cap, no parts.
   void (*attend_many_bf16)(const Attend& args);
   // attend_many with v and the softmax weights rounded to bf16; null if not faster.
   void (*attend_cached_bf16)(const Attend& args);
-  // Merges `count` parts of one query head into y [d]; attend_part(d) floats per part, `stride` floats between parts.
-  void (*merge_parts)(const float* parts, int64_t stride, int64_t count, float* y, int64_t d);
-
-  void (*f32_to_f16)(const float* x, uint16_t* y, int64_t n); // round to nearest even, as F16C
-  void (*f16_to_f32)(const uint16_t* x, float* y, int64_t n);
-  void (*f32_to_bf16)(const float* x, uint16_t* y, int64_t n); // round to nearest even, NaN stays NaN
-  void (*bf16_to_f32)(const uint16_t* x, float* y, int64_t n);
-  // A head of CACHE_I8: d elements round(x / scale), ties to even; then scale = max|x| / 127, or NaN if an x is not finite.
-  void (*f32_to_i8)(const float* x, int8_t* row, int64_t d);
 };
 
 inline constexpr int64_t ATTEND_KEYS = 256; // keys per block of the running softmax
