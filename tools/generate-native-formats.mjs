@@ -22,7 +22,7 @@ const has = (folder, { name }) => existsSync(`${kernels}${folder}/${name}.h`);
 const formats = known.filter((format) => has('scalar/decode', format));
 const packed = formats.filter((format) => has('packed/formats', format));
 
-/** Refuses files of a folder whose format is not in the table. */
+/** Throws if a file of the folder has the name of no format. */
 function needKnown(folder) {
   const names = new Set([...known.map(({ name }) => `${name}.h`), 'fields.h']);
   const odd = readdirSync(kernels + folder).find((file) => !names.has(file));
@@ -41,8 +41,8 @@ const entry = (format) => {
   return `${macro}(${name}, ${name.toUpperCase()}, ${blockSize}, ${blockBytes})\n`;
 };
 
-const list = `${made}// Define QUERN_FORMAT(name, NAME, block, block_bytes), or the same as QUERN_PACKED and QUERN_UNPACKED for formats with tiles and
-// those without, and include this file.
+const list = `${made}// Before including this file, define QUERN_FORMAT(name, NAME, block, block_bytes). Or define two macros with these parameters:
+// QUERN_PACKED for formats with tiles, QUERN_UNPACKED for formats without tiles.
 #if defined(QUERN_FORMAT)
 #define QUERN_PACKED QUERN_FORMAT
 #define QUERN_UNPACKED QUERN_FORMAT

@@ -5,10 +5,10 @@ import { dot } from './products.js';
 
 /** One sequence of a ragged batch. */
 interface Sequence {
-  /** Its rows of q are firstRow … endRow − 1: its last tokens. */
+  /** The rows firstRow … endRow − 1 of q are the sequence's last tokens. */
   readonly firstRow: number;
   readonly endRow: number;
-  /** Tokens in the cache, the rows' own included. */
+  /** Tokens in the cache, including the tokens of these rows. */
   readonly length: number;
   readonly blocks: Int32Array;
 }
@@ -24,7 +24,7 @@ function checkSequence({ firstRow, endRow, length, blocks }: Sequence, cache: Ca
   if (wrong !== undefined) throw outOfRange(`block ${wrong} of a cache of ${cache.blocks}`);
 }
 
-/** What an attention reads for one head: rows of `stride` elements, of which the head's begin at `offset`. */
+/** Keys and values of one kv head: elements offset … offset + d − 1 of each row; rows have `stride` elements. */
 interface Head {
   readonly keys: Float32Array;
   readonly values: Float32Array;

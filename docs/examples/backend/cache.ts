@@ -9,12 +9,12 @@ import {
 } from '@quern/core';
 import { floats, integers } from './operands.js';
 
-/** A cache buffer [blocks, blockSize, Hk, d]; the elements of one token are `width` = Hk · d. */
+/** A cache buffer [blocks, blockSize, Hk, d]. One token has `width` = Hk · d elements. */
 export interface Cache {
   readonly blocks: number;
   readonly blockSize: number;
   readonly width: number;
-  /** Where they lie: f32, or f16 as bit patterns. */
+  /** The buffer's elements: f32, or bit patterns of f16. */
   readonly values: Float32Array | Uint16Array;
 }
 
@@ -24,7 +24,7 @@ export function cacheOf(operand: KernelMemory | KernelWeight): Cache {
   return { blocks, blockSize, width: Hk * d, values };
 }
 
-/** The first `length` tokens of a sequence as f32, in the order of their positions: [length, Hk · d]. */
+/** The first `length` tokens of a sequence as f32, by position: [length, Hk · d]. */
 export function gather(cache: Cache, blockTable: Int32Array, length: number): Float32Array {
   const { blockSize, width, values } = cache;
   const rows = new Float32Array(length * width);
@@ -36,7 +36,7 @@ export function gather(cache: Cache, blockTable: Int32Array, length: number): Fl
   return rows;
 }
 
-/** Row t of k and v [T, Hk, d] goes to slot slots[t] = block · blockSize + place; −1 skips it. */
+/** Row t of k and v [T, Hk, d] goes to slot slots[t] = block · blockSize + offset; −1 skips the row. */
 export const kvAppend: Kernel = ({ k, v, slots, kCache, vCache }) => {
   const places = integers(slots!);
   const [keys, values] = [cacheOf(kCache!), cacheOf(vCache!)];

@@ -11,7 +11,7 @@ import {
 import { type EncodedOp, type EncodedOperand, malformed } from './read-plan.js';
 import type { PlainWeight } from './weight.js';
 
-/** What operands can lie in: the driver's own things by their ids, and memory by its region. */
+/** Memory of operands: buffers and weights by id, host memory by region. */
 export interface Places {
   readonly buffers: ReadonlyMap<number, DriverBuffer>;
   readonly weights: ReadonlyMap<number, { readonly weight: PlainWeight; readonly shape: readonly number[] }>;
@@ -20,7 +20,7 @@ export interface Places {
 
 type Range = readonly [buffer: unknown, from: number, to: number];
 
-/** The bytes of a tensor or buffer, which must lie within their memory, aligned to an element. */
+/** The byte range of a tensor or buffer. Throws if it is outside its memory or not aligned to an element. */
 function rangeOf(operand: EncodedOperand, places: Places): Range {
   const { region, id, shape, dtype, byteOffset } = operand;
   const memory = region === regions.buffer ? places.buffers.get(id) : places.regions[region];
@@ -33,7 +33,7 @@ function rangeOf(operand: EncodedOperand, places: Places): Range {
   return [memory, byteOffset, end];
 }
 
-/** The kinds of region that a kind of operand may lie in. */
+/** Allowed regions per kind of operand. */
 const allowed: Readonly<Record<OperandRule['kind'], readonly number[]>> = {
   tensor: [regions.arena, regions.inputs, regions.outputs],
   buffer: [regions.buffer],
@@ -61,7 +61,7 @@ function needOutput(output: EncodedOperand, { shape, dtype }: TensorSpec): void 
 
 const overlap = ([a, from, to]: Range, [b, start, end]: Range) => a === b && from < end && start < to;
 
-/** Throws where an op of a plan could read or write what is not its own, or where its shapes do not fit each other. */
+/** Throws for an op that would read or write outside its operands, or whose shapes do not fit each other. */
 export function checkOp({ op, attributes, operands }: EncodedOp, places: Places): void {
   const rules = Object.entries(op.operands);
   const specs: Record<string, OperandSpec> = {};
@@ -70,7 +70,7 @@ export function checkOp({ op, attributes, operands }: EncodedOp, places: Places)
     else if (!rule.optional) throw malformed(`${op.name} lacks ${name}`);
   }
   const outputs = operands.slice(rules.length);
-  const inferred = op.infer(specs, attributes); // throws where operands do not fit each other
+  const inferred = op.infer(specs, attributes); // throws if operands do not fit each other
   outputs.forEach((output, i) => needOutput(output, inferred[i]!));
   const memories = operands.filter(({ region }) => region !== regions.none && region !== regions.weight);
   const ranges = memories.map((operand) => rangeOf(operand, places));

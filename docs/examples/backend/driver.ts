@@ -24,7 +24,7 @@ const names = Object.keys(coreOps) as CoreOpName[];
 const forEachOp = <Value>(make: (op: AnyOp) => Value) =>
   Object.fromEntries(names.map((name) => [name, make(coreOps[name])])) as Record<CoreOpName, Value>;
 
-/** f32, with weights and caches in the formats that every backend reads, where the op has any. */
+/** f32. Weights: the dense formats. Caches: f32 and f16. */
 function supportOf({ name, operands }: AnyOp): OpSupport {
   const kinds = new Set(Object.values(operands).map(({ kind }) => kind));
   return {
@@ -34,7 +34,7 @@ function supportOf({ name, operands }: AnyOp): OpSupport {
   };
 }
 
-/** A driver in plain TypeScript: f32 in memory, own kernels for the ops that models spend their time in. */
+/** A driver in plain TypeScript: f32 in memory; own kernels for a model's slow ops. */
 export function plainDriver(): KernelDriver {
   return {
     name: 'plain',
@@ -45,7 +45,7 @@ export function plainDriver(): KernelDriver {
       threads: 1,
       totalMemory: machineMemory().total,
       ...measure(),
-      exactRows: Number.POSITIVE_INFINITY, // no kernel looks at more than one row for another
+      exactRows: Number.POSITIVE_INFINITY, // no kernel's row depends on other rows
     },
     freeMemory: () => machineMemory().available,
     manifest: {

@@ -1,7 +1,7 @@
 import type { Kernel } from '@quern/core';
 import { floats } from './operands.js';
 
-/** b has as many elements as a, or is one row that serves every row of a. */
+/** b has the shape of a, or is one row [D] for every row of a [T, D]. */
 const binary =
   (combine: (a: number, b: number) => number): Kernel =>
   (operands, _attributes, [output]) => {

@@ -20,7 +20,7 @@ function numbersOf(operand: KernelMemory | KernelWeight): Float64Array {
   return Float64Array.from(elements(operand), widen[operand.dtype] ?? Number);
 }
 
-/** A kernel that computes an op's definition: right, slow, for ops that write no cache. */
+/** A kernel that runs an op's definition: correct, slow; not for ops that write a cache. */
 export const fromDefinition =
   (op: AnyOp): Kernel =>
   (operands, attributes, outputs) => {

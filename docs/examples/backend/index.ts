@@ -1,7 +1,7 @@
 import { type Backend, defineBackend } from '@quern/core';
 import { plainDriver } from './driver.js';
 
-/** The door through which Quern finds this backend. */
+/** Quern calls this function to load the backend. */
 export async function createBackend(): Promise<Backend> {
   return defineBackend(plainDriver());
 }

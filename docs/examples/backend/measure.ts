@@ -1,7 +1,7 @@
 import type { DeviceProfile } from '@quern/core';
 import { dot } from './products.js';
 
-/** Rates of the loop that `linear` spends its time in: the best of a few runs. */
+/** Bytes and operations per second of `dot`, the inner loop of `linear`: the best of 5 runs. */
 export function measure(): Pick<DeviceProfile, 'readBandwidth' | 'flops'> {
   const values = new Float32Array(1 << 20).fill(0.5);
   const seconds = Array.from({ length: 5 }, () => {

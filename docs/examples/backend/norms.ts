@@ -14,7 +14,7 @@ function normalise(x: Float32Array, w: Float32Array, eps: number, y: Float32Arra
 export const rmsNorm: Kernel = ({ x, w }, attributes, [y]) =>
   normalise(floats(x!), floats(w!), attributes.eps!, floats(y!));
 
-/** Both outputs are needed: the sum is the residual stream, the norm goes into the next block. */
+/** Outputs: the sum (the residual stream), and its norm (input of the next block). */
 export const addRmsNorm: Kernel = (operands, attributes, outputs) => {
   const [a, b] = [floats(operands.a!), floats(operands.b!)];
   const [sum, y] = [floats(outputs[0]!), floats(outputs[1]!)];

@@ -16,7 +16,7 @@ import { plainDriver } from './driver.js';
 import { type EncodedOperand, malformed, readPlan, regionBytes } from './read-plan.js';
 import { loadWeight, type PlainWeight } from './weight.js';
 
-/** What the driver holds, by the ids that plans name. */
+/** The driver's buffers and weights by id; plans name these ids. */
 interface Held {
   readonly buffers: Map<number, HostBuffer>;
   readonly weights: Map<number, { readonly weight: PlainWeight; readonly shape: readonly number[] }>;
@@ -30,7 +30,7 @@ interface Call {
 
 const hostBuffer = (bytes: ArrayBuffer): HostBuffer => ({ id: -1, bytes });
 
-/** The driver shares the host's memory, so inputs and outputs are used in place. */
+/** The driver computes in host memory: inputs and outputs are used in place. */
 function regionsOf(
   plan: EncodedPlan,
   io: PlanIo,
@@ -54,7 +54,7 @@ function bind(operand: EncodedOperand, places: Places): KernelMemory | KernelWei
   return { kind: 'memory', shape, dtype: dtype!, buffer, byteOffset };
 }
 
-/** All that can be worked out before the plan runs: a captured plan does it once. */
+/** Checks and binds a plan's ops before the run. A captured plan does this once. */
 function bindPlan(plan: EncodedPlan, kernels: Readonly<Record<string, Kernel>>, places: Places): Call[] {
   return readPlan(plan).map((encoded) => {
     checkOp(encoded, places);
@@ -83,11 +83,11 @@ async function run(calls: readonly Call[], io: PlanIo, runs: Record<string, numb
     }
     runs[name] = (runs[name] ?? 0) + 1;
     if (times) times[i] = performance.now() - start;
-    await new Promise((resolve) => setImmediate(resolve)); // a native driver computes on threads of its own
+    await new Promise((resolve) => setImmediate(resolve)); // for the event loop; a native driver has its own threads
   }
 }
 
-/** The same kernels as a driver that takes whole plans: the form of a native one. */
+/** The same kernels in a driver for whole plans, the form of a native driver. */
 export function planDriver(): PlanDriver {
   const { kernels, memory, capabilities, ...rest } = plainDriver();
   const held: Held = { buffers: new Map(), weights: new Map() };

@@ -2,7 +2,7 @@ import { BackendError, type Kernel } from '@quern/core';
 import { silu } from './elementwise.js';
 import { floats, integers } from './operands.js';
 
-/** Σ a[i] · b[i] over `count` elements. Sums are doubles, as all arithmetic of JavaScript. */
+/** Σ a[i] · b[i] over `count` elements. The sum is a double: JavaScript has no other floats. */
 export function dot(a: Float32Array, atA: number, b: Float32Array, atB: number, count: number): number {
   let sum = 0;
   for (let i = 0; i < count; i++) sum += a[atA + i]! * b[atB + i]!;
@@ -20,7 +20,7 @@ export const linear: Kernel = (operands, _attributes, [output]) => {
   }
 };
 
-/** silu(x · gateᵀ) · (x · upᵀ): x [T, K], gate and up [F, K] → y [T, F], with neither product stored. */
+/** silu(x · gateᵀ) · (x · upᵀ): x [T, K], gate and up [F, K] → y [T, F]; the two products are not stored. */
 export const gateUpSwiglu: Kernel = (operands, _attributes, [output]) => {
   const [x, gate, up] = [floats(operands.x!), floats(operands.gate!), floats(operands.up!)];
   const y = floats(output!);

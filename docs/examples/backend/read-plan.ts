@@ -14,12 +14,12 @@ import {
   planVersion,
 } from '@quern/core';
 
-/** One operand or output of an encoded op; `region` says what `id` and `byteOffset` mean. */
+/** One operand or output of an encoded op. The meaning of `id` and `byteOffset` depends on `region`. */
 export interface EncodedOperand {
   readonly region: number;
   readonly id: number;
   readonly byteOffset: number;
-  /** Absent for weights, and where there is no such dtype. */
+  /** Undefined for weights and for an unknown dtype code. */
   readonly dtype: DType | undefined;
   readonly shape: readonly number[];
 }
@@ -49,7 +49,7 @@ function readOperand(words: Int32Array, at: number): EncodedOperand {
 export const malformed = (message: string) =>
   new BackendError('BAD_ARGUMENT', `the plan is malformed: ${message}`);
 
-/** The op whose record begins at word `at`: its counts are those of the op table, and it lies within the words. */
+/** The op with its record at word `at`. Throws if it contradicts the op table or exceeds the words. */
 function readOp(words: Int32Array, at: number): EncodedOp {
   const [opcode, length, attributeCount, operandCount] = words.subarray(at, at + 4);
   const op = opsByCode.get(opcode!);
@@ -72,7 +72,7 @@ function readOp(words: Int32Array, at: number): EncodedOp {
   return { op, attributes: Object.fromEntries(attributes), operands };
 }
 
-/** The ops of a plan, in the order in which they must seem to run. Throws BAD_ARGUMENT or UNSUPPORTED for words that are none. */
+/** The ops of a plan, in order: results must be those of this order. Throws BAD_ARGUMENT, UNSUPPORTED. */
 export function readPlan({ words }: EncodedPlan): EncodedOp[] {
   const [magic, version, count, length] = words;
   if (magic !== planMagic || version !== planVersion)
@@ -86,7 +86,7 @@ export function readPlan({ words }: EncodedPlan): EncodedOp[] {
   return ops;
 }
 
-/** Bytes that the header asks for: arena, inputs, outputs. */
+/** Sizes in the header, in bytes: arena, inputs, outputs. */
 export function regionBytes({ words }: EncodedPlan): readonly [number, number, number] {
   const wide = (at: number) => (words[at]! >>> 0) + words[at + 1]! * 2 ** 32;
   return [wide(4), wide(6), wide(8)];

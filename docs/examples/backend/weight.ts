@@ -8,14 +8,14 @@ import {
   type WeightSource,
 } from '@quern/core';
 
-/** A weight of this driver: its elements as f32, row-major. */
+/** A weight as f32 elements, row-major. */
 export interface PlainWeight extends DriverWeight {
   readonly values: Float32Array;
 }
 
 let nextId = 0;
 
-/** Files are little-endian, as are the machines that Node runs on. */
+/** Files are little-endian. This code assumes a little-endian machine. */
 const decoders: Readonly<Record<string, { bytes: number; decode(bytes: ArrayBuffer): Float32Array }>> = {
   f32: { bytes: 4, decode: (bytes) => new Float32Array(bytes) },
   f16: { bytes: 2, decode: (bytes) => Float32Array.from(new Uint16Array(bytes), f16ToF32) },

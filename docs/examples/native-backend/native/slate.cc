@@ -1,4 +1,4 @@
-// Slate: a device with memory of its own. Inputs are copied to the board before a run, outputs from the board after it.
+// Slate: a device with its own memory. Inputs are copied to the board before a run, outputs to the host after the run.
 #include <string.h>
 
 #include "linear.h"

@@ -11,7 +11,7 @@
 
 namespace quern {
 
-// Weight formats, in the order of @quern/quant's table (generated/formats.inc). Values are ours, not ggml's.
+// Weight formats, in the order of @quern/quant's table (generated/formats.inc). Not ggml's numbers.
 enum Format : int32_t {
 #define QUERN_FORMAT(name, NAME, block, block_bytes) FORMAT_##NAME,
 #include "generated/formats.inc"
@@ -55,8 +55,8 @@ struct PackedGemm {
   bool shares_scales = false; // w is q8_0 and share_scales holds (packed/pack.h)
 };
 
-// Scratch for a kernel's layout of weights: cache-line aligned, owned by the calling thread, uninitialised. Too large for a
-// stack: threads of some systems have 128 KiB (musl).
+// Size of `panel`: scratch for weights in a kernel's own layout. Cache-line aligned, owned by the calling thread,
+// uninitialised. Too large for a thread's stack: 128 KiB with musl.
 inline constexpr int64_t PANEL_BYTES = 130 * 1024;
 
 struct Kernels {
@@ -87,18 +87,18 @@ struct Kernels {
   void (*quantise)(const float* x, int64_t K, uint8_t* row);
   void (*packed_gemm[FORMAT_COUNT])(const PackedGemm& args);
 
-  // The same for many rows: faster from superblock_rows rows of x on. x and w are rounded to int8 with one scale per 256
-  // values along K. x: 127 steps to the largest magnitude, rounded to nearest. w: error ≤ 0.57 of such a step.
-  // superblock_rows = 0: null.
+  // packed_gemm for many rows: faster if x has ≥ superblock_rows rows. x and w are rounded to int8 with one scale per 256
+  // values along K; one step = largest magnitude / 127. Error of x: ≤ 0.5 steps (nearest); of w: ≤ 0.57 steps.
+  // superblock_rows = 0: quantise_superblocks and superblock_gemm are null.
   int64_t superblock_rows;
-  // Whether superblock_gemm suits a few rows too. Weights whose blocks do not share a scale are rounded in each call; this
-  // costs as much as some rows of x.
+  // True: superblock_gemm suits few rows too. Each call rounds w again if the blocks of w differ in scale; this costs as
+  // much as some rows of x.
   bool superblock_few;
   void (*quantise_superblocks)(const float* x, int64_t K, uint8_t* row);
   void (*superblock_gemm[FORMAT_COUNT])(const PackedGemm& args);
 
-  // attend_many with q, k, v and the softmax weights rounded to bf16; null if not faster. All rows see all keys; k and v
-  // are f32; no soft_cap, no parts.
+  // attend_many with q, k, v and the softmax weights rounded to bf16; null if not faster. Requires: all rows see all keys;
+  // k and v are f32; no soft_cap, no parts.
   void (*attend_many_bf16)(const Attend& args);
   // attend_many with v and the softmax weights rounded to bf16; null if not faster.
   void (*attend_cached_bf16)(const Attend& args);
@@ -109,9 +109,9 @@ inline constexpr int64_t ATTEND_KEYS = 256; // keys per block of the running sof
 // Floats of one part: sums for y, the maximum score, the sum of the weights.
 constexpr int64_t attend_part(int64_t d) { return d + 2; }
 
-// Floats of scratch for `queries` query vectors: q, y and three numbers each; then the larger of two. attend_few: their
-// scores over a block of keys. attend_many: a block of keys, a block of values, scores of ≤ attend_tile queries. Heads are
-// padded to whole registers.
+// Floats of scratch for `queries` query vectors. Per query: q, y and three numbers. Then the larger of two sizes.
+// attend_few: scores of all queries over a block of keys. attend_many: a block of keys, a block of values, scores of
+// ≤ attend_tile queries. Heads are padded to whole registers.
 inline constexpr int64_t attend_tile = 8;
 constexpr int64_t attend_scratch(int64_t queries, int64_t d) {
   const int64_t few = queries * ATTEND_KEYS, many = ATTEND_KEYS * (2 * (d + 15) + attend_tile);

@@ -17,10 +17,10 @@ export interface SyntheticEncoderOptions {
 
 /** Per option: valid values and default. */
 export const syntheticEncoderSchema = {
-  shape: { ...nameIn(encoderShapes), about: 'whose shape', required: true },
+  shape: { ...nameIn(encoderShapes), about: 'encoder to copy the dimensions from', required: true },
   ranks: {
     ...rules.flag,
-    about: 'with a classifier of one output, as cross-encoders have it',
+    about: 'add a classifier with one output, as in cross-encoders',
     byDefault: false,
   },
   ...sharedSchema,

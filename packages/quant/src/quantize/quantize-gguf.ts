@@ -38,7 +38,7 @@ export const quantizeSchema = {
     must: 'an importance matrix, from readImportance',
     holds: (value): value is ImportanceMatrix =>
       rules.isObject(value) && typeof value.path === 'string' && rules.isObject(value.entries),
-    about: 'importance of the columns of matrices',
+    about: 'weight of each matrix column in the rounding error',
     absent: 'equal for all columns',
   },
   onNotice: {
