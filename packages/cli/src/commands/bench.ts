@@ -247,7 +247,7 @@ const several = '; several, separated by commas';
 export const benchCommand = (): Command =>
   withNamedBackend(new Command('bench'))
     .description('measure speed, on random weights of a true shape or on a model file')
-    .option(`--arch <shapes>`, `whose shape${several}`, listOf(oneOf(archs)), ['qwen3-0.6b'])
+    .option(`--arch <shapes>`, `model shapes${several}`, listOf(oneOf(archs)), ['qwen3-0.6b'])
     .option('--format <formats>', `of the weights${several}`, listOf(oneOf(syntheticFormats)), ['q4_k_m'])
     .option('--seed <s>', 'of the random weights', whole, 1)
     .addOption(splitOption())

@@ -10,7 +10,6 @@ type Write = (messages: readonly ChatMessage[], options: RenderOptions) => strin
  * the small chats of `Capabilities` do not show that the template renders them, this chat is rendered again without
  * them.
  *
- *
  * @throws ChatTemplateError IGNORED
  */
 export function needNothingIgnored(
