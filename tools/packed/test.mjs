@@ -181,7 +181,7 @@ async function checkDiscovery(origin) {
   });
   await attempt('an option for nobody', async () => {
     const refused = await quern(['--backend-option', 'label=7'], home).catch((error) => error);
-    return expectText(refused.stderr, /those of one backend: name it/);
+    return expectText(refused.stderr, /belong to one backend: name it/);
   });
   await attempt('a linked folder', async () => {
     const linked = join(work, 'linked');

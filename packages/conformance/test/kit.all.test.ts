@@ -84,7 +84,7 @@ test('an unknown suite is refused, and so is an empty selection', async () => {
   await expect(only({ suites: ['opz'] })).rejects.toMatchObject({
     name: 'ConformanceError',
     code: 'BAD_OPTION',
-    message: expect.stringContaining("there is no suite 'opz'; there are manifest, ops,"),
+    message: expect.stringContaining("there is no suite 'opz'; there are manifest, leaks,"),
   });
   await expect(only({ suite: ['ops'] })).rejects.toMatchObject({ code: 'BAD_OPTION' });
   await expect(runConformance({ ...options, ...{ codec: [] } })).rejects.toMatchObject({
