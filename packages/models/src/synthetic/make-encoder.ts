@@ -17,7 +17,7 @@ export interface SyntheticEncoderOptions {
 
 /** Per option: valid values and default. */
 export const syntheticEncoderSchema = {
-  shape: { ...nameIn(encoderShapes), about: 'encoder to copy the dimensions from', required: true },
+  shape: { ...nameIn(encoderShapes), about: 'encoder with the dimensions to copy', required: true },
   ranks: {
     ...rules.flag,
     about: 'add a classifier with one output, as in cross-encoders',

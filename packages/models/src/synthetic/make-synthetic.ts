@@ -36,7 +36,7 @@ export interface SyntheticOptions {
 
 /** Per option: valid values and default. */
 export const syntheticSchema = {
-  shape: { ...nameIn(modelShapes), about: 'model to copy the dimensions from', required: true },
+  shape: { ...nameIn(modelShapes), about: 'model with the dimensions to copy', required: true },
   ...sharedSchema,
 } as const satisfies Schema<SyntheticOptions>;
 

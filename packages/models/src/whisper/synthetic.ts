@@ -40,7 +40,7 @@ export interface SyntheticSpeechOptions {
 
 /** Per option: valid values and default. */
 export const syntheticSpeechSchema = {
-  shape: { ...nameIn(speechShapes), about: 'model to copy the dimensions from', required: true },
+  shape: { ...nameIn(speechShapes), about: 'model with the dimensions to copy', required: true },
   ...sharedSchema,
 } as const satisfies Schema<SyntheticSpeechOptions>;
 
