@@ -15,12 +15,12 @@ namespace {
 
 constexpr int NONE = -1;
 
-// Prefetches AHEAD bytes beyond a tile: memory loads them while this tile is multiplied or laid out. Not needed for one row
-// of x: the hardware then prefetches far enough.
+// Prefetches AHEAD bytes beyond a tile: memory loads them while this tile is multiplied or laid out. Tiles of 256 weights mix
+// loads of 16, 32 and 64 bytes, which the hardware does not recognise as a stream (docs/performance.md).
 constexpr int64_t AHEAD = 4096;
 template <class F>
 QUERN_INLINE void prefetch_ahead(const uint8_t* tile) {
-  for (int64_t at = 0; at < int64_t(sizeof(typename F::Tile)); at += 64) __builtin_prefetch(tile + AHEAD + at, 0, 2);
+  for (int64_t at = 0; at < int64_t(sizeof(typename F::Tile)); at += 64) __builtin_prefetch(tile + AHEAD + at);
 }
 
 // Rows of a line, from `row` on.

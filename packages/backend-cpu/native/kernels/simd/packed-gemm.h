@@ -46,7 +46,7 @@ QUERN_INLINE void multiply_tiles(const uint8_t* tiles, int row, int64_t count, c
 #pragma GCC unroll 8
   for (int t = 0; t < TT; t++) sums[t] = set(0);
   for (int64_t i = 0; i < count; i++, tiles += sizeof(typename F::Tile)) {
-    if (TT >= 8) prefetch_ahead<F>(tiles);
+    prefetch_ahead<F>(tiles);
     const F tile(tiles, row);
     repeat<F::SPANS>([&](auto s) QUERN_INLINE_LAMBDA {
       const int64_t at = i * F::SPANS + s.value;
