@@ -59,6 +59,9 @@ struct PackedGemm {
 // uninitialised. Too large for a thread's stack: 128 KiB with musl.
 inline constexpr int64_t PANEL_BYTES = 130 * 1024;
 
+// Rows of x from which a kernel is taken: for none, except batchInvariant products.
+inline constexpr int64_t NO_ROWS = INT64_MAX;
+
 struct Kernels {
   const char* name; // "scalar", "avx2", "avx512", "avx512-vnni", "avx512-bf16", "amx", "neon", "dotprod", "i8mm"
 
@@ -75,7 +78,9 @@ struct Kernels {
                     int64_t T, int64_t N, int64_t K);
 
   // gemm with x and w in bf16, f32 sums; `_f16`: w in f16, rounded to bf16 (nearest even). Both null if not faster than
-  // floats. Each call lays the weights out in `panel` (PANEL_BYTES): pass many rows of x per call.
+  // floats. Each call lays the weights out in `panel` (PANEL_BYTES): pass many rows of x per call. Taken for ≥ bf16_rows rows
+  // of x.
+  int64_t bf16_rows;
   void (*gemm_of_bf16)(const uint16_t* x, int64_t ldx, const uint16_t* w, int64_t ldw, const float* bias, float* y,
                        int64_t ldy, int64_t T, int64_t N, int64_t K, void* panel);
   void (*gemm_of_bf16_f16)(const uint16_t* x, int64_t ldx, const uint16_t* w, int64_t ldw, const float* bias, float* y,
@@ -87,7 +92,7 @@ struct Kernels {
   void (*quantise)(const float* x, int64_t K, uint8_t* row);
   void (*packed_gemm[FORMAT_COUNT])(const PackedGemm& args);
 
-  // packed_gemm for many rows: faster if x has ≥ superblock_rows rows. x and w are rounded to int8 with one scale per 256
+  // packed_gemm for many rows, coarser: taken for ≥ superblock_rows rows of x. x and w are rounded to int8 with one scale per 256
   // values along K; one step = largest magnitude / 127. Error of x: ≤ 0.5 steps (nearest); of w: ≤ 0.57 steps.
   // superblock_rows = 0: quantise_superblocks and superblock_gemm are null.
   int64_t superblock_rows;

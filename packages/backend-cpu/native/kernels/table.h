@@ -27,6 +27,7 @@ constexpr Kernels plain_table = {
 #include "kernels.inc"
     .gemm_f16 = QUERN_GEMM_F16,
     .gemm_bf16 = QUERN_GEMM_BF16,
+    .bf16_rows = NO_ROWS,
     .gemm_of_bf16 = nullptr,
     .gemm_of_bf16_f16 = nullptr,
     .quantise = QUERN_QUANTISE,

@@ -45,7 +45,7 @@ Way way_of(const Kernels& kernels, const Matrix& w, Rows rows) {
   if (w.is_packed()) return Way::packed;
   if (w.is_float()) return Way::direct;
   const bool words = w.format() == FORMAT_F16 || w.format() == FORMAT_BF16, few = rows.count <= exact_rows;
-  if (words && kernels.gemm_of_bf16 && (rows.invariant || !few)) return Way::bf16;
+  if (words && kernels.gemm_of_bf16 && (rows.invariant || rows.count >= kernels.bf16_rows)) return Way::bf16;
   return words && kernels.gemm_f16 && few ? Way::direct : Way::decoded;
 }
 

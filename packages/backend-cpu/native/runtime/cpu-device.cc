@@ -17,8 +17,9 @@ static int choose_threads(int64_t threads) {
   return threads ? static_cast<int>(threads) : std::min(most, default_threads());
 }
 
-CpuDevice::CpuDevice(int64_t threads, const std::string& isa)
-    : kernels(choose_kernels(isa)), pool(choose_threads(threads)), scratch_(pool.threads()) {}
+CpuDevice::CpuDevice(int64_t threads, const std::string& isa, Precision precision)
+    : kernels(at_precision(choose_kernels(isa), precision)), pool(choose_threads(threads)),
+      scratch_(pool.threads()) {}
 
 Properties CpuDevice::profile() {
   const Profile measured = measure_profile(kernels, pool);
@@ -64,7 +65,8 @@ void CpuDevice::run_op(const PlanOp& op) {
 }
 
 std::unique_ptr<Device> make_device(const Options& options) {
-  return std::make_unique<CpuDevice>(options.integer("threads", 0, INT32_MAX, 0), options.text("isa", ""));
+  return std::make_unique<CpuDevice>(options.integer("threads", 0, INT32_MAX, 0), options.text("isa", ""),
+                                     precision_named(options.text("precision", "standard")));
 }
 
 } // namespace quern

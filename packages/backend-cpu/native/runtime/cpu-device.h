@@ -4,13 +4,14 @@
 
 #include "quern/device.h"
 #include "runtime/call.h"
+#include "runtime/precision.h"
 
 namespace quern {
 
 class CpuDevice : public HostDevice {
  public:
   // threads 0: default_threads(). isa empty: the best on this machine. Throws BAD_ARGUMENT or UNSUPPORTED.
-  CpuDevice(int64_t threads, const std::string& isa);
+  explicit CpuDevice(int64_t threads, const std::string& isa = "", Precision precision = Precision::standard);
 
   std::string name() const override { return "quern-cpu-0"; }
   void cancel() override { pool.cancel(); }
@@ -19,7 +20,7 @@ class CpuDevice : public HostDevice {
   std::shared_ptr<const LoadedWeight> load_weight(const WeightSource& source) override;
   LoadedGptq load_gptq(const GptqSource& source) override;
 
-  const Kernels& kernels;
+  const Kernels kernels;
   ThreadPool pool;
   FileMap files;
 

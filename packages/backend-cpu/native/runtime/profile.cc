@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
-#include <utility>
+#include <string>
+#include <tuple>
 #include <vector>
 
 #include "quern/machine.h"
@@ -89,9 +90,9 @@ static double measure_row_flops(const Kernels& kernels, ThreadPool& pool) {
 
 Profile measure_profile(const Kernels& kernels, ThreadPool& pool) {
   static std::mutex mutex;
-  static std::map<std::pair<const Kernels*, int>, Profile> measured;
+  static std::map<std::tuple<std::string, bool, int>, Profile> measured; // by instruction set, integer kernels, threads
   std::lock_guard lock(mutex);
-  const auto key = std::make_pair(&kernels, pool.threads());
+  const auto key = std::make_tuple(std::string(kernels.name), kernels.quantise != nullptr, pool.threads());
   const auto found = measured.find(key);
   if (found != measured.end()) return found->second;
   const Profile profile{measure_bandwidth(kernels, pool), measure_flops(kernels, pool),

@@ -11,7 +11,7 @@ struct Profile {
   double row_flops;      // the same of one row with weights in q4_k that lie in a cache
 };
 
-// About 30 ms; once per process, instruction set and number of threads.
+// About 30 ms; once per process, instruction set, number of threads, and with or without integer kernels.
 Profile measure_profile(const Kernels& kernels, ThreadPool& pool);
 
 } // namespace quern

@@ -19,9 +19,9 @@ inline void signed_quads(const F& tile, Bytes (&q)[COUNT]) {
 template <class F>
 constexpr int largest_weight() { return F::MAX == 0 ? 128 : F::OFFSET == NONE ? F::MAX : 1 << F::OFFSET; }
 
-// parts[t] += products of block b of span s; `at`: index of this span in x.
+// As in simd/packed-gemm.h.
 template <class F, int TT, int s, int b>
-inline void add_block(const F& tile, const QuantisedRow (&x)[TT], const Span<TT>& span, int64_t at, Floats (&parts)[TT]) {
+inline void add_block(const F& tile, const QuantisedRow (&x)[TT], const Span<TT>& span, int64_t at, Floats (&parts)[TT], Floats (&sums)[TT]) {
   // Without this barrier g++ loads the next block while eight rows of x fill all registers, and spills.
   if constexpr (TT == 8) asm volatile("" ::: "memory");
   Bytes q[F::BLOCK / 4];
@@ -29,12 +29,13 @@ inline void add_block(const F& tile, const QuantisedRow (&x)[TT], const Span<TT>
   const Floats scale = tile.template scale<s, b>();
   Floats minus_min;
   if constexpr (F::MINS) minus_min = tile.template minus_min<s, b>();
+  constexpr int in_share = SHARE / F::BLOCK; // blocks
+  const int64_t share = at * 2 + b / in_share;
   dots<largest_weight<F>()>(q, span, b * F::BLOCK, [&](int t, Ints dot) {
-    parts[t] = b == 0 ? to_floats(dot) * scale : fma(to_floats(dot), scale, parts[t]);
-    if constexpr (F::MINS) {
-      const int32_t* negative_sums = F::BLOCK == 32 ? x[t].sums32 + 2 * at : x[t].sums16 + 4 * at;
-      parts[t] = fma(to_floats(broadcast(negative_sums + b)), minus_min, parts[t]);
-    }
+    parts[t] = b % in_share == 0 ? to_floats(dot) * scale : fma(to_floats(dot), scale, parts[t]);
+    if constexpr (F::MINS && in_share > 1) parts[t] = fma(to_floats(broadcast(x[t].sums16 + 4 * at + b)), minus_min, parts[t]);
+    if constexpr ((b + 1) % in_share == 0) sums[t] = fma(parts[t], set(x[t].scales[share]), sums[t]);
+    if constexpr (F::MINS && in_share == 1) sums[t] = fma(set(x[t].minus_sums[share]), minus_min, sums[t]);
   });
 }
 
@@ -46,9 +47,7 @@ inline void add_tile(const uint8_t* tile, const QuantisedRow (&x)[TT], int64_t a
     for (int group = 0; group < GROUPS; group++) {
       const F rows(tile, group * LANES);
       Floats parts[TT];
-      repeat<SPAN / F::BLOCK>([&](auto b) { add_block<F, TT, s.value, b.value>(rows, x, span, at + s.value, parts); });
-#pragma GCC unroll 8
-      for (int t = 0; t < TT; t++) sums[group][t] = fma(parts[t], set(x[t].scales[at + s.value]), sums[group][t]);
+      repeat<SPAN / F::BLOCK>([&](auto b) { add_block<F, TT, s.value, b.value>(rows, x, span, at + s.value, parts, sums[group]); });
     }
   });
 }

@@ -9,24 +9,25 @@
 
 namespace quern {
 
-// A row of activations for these kernels: int8 values, one scale per 64 values, and the negated sums of every 32 and every
-// 16 values. An offset of the weights is multiplied with these sums.
-constexpr int64_t SPAN = 64;
+// A row of activations for these kernels: int8 values, one scale per 32 values, and negated sums of the values, for offsets
+// and minimums of the weights.
+constexpr int64_t SPAN = 64, SHARE = 32; // SHARE: values of x with one scale
 constexpr float SMALLEST = 0x1p-100f; // magnitudes below count as zero: 127 / x would overflow
 constexpr int64_t spans_of(int64_t K) { return (K + SPAN - 1) / SPAN; }
 
 struct QuantisedRow {
-  const int8_t* values;   // [spans, 64]; zeros beyond K
-  const float* scales;    // [spans]
-  const int32_t* sums32;  // [spans, 2]
-  const int32_t* sums16;  // [spans, 4]
+  const int8_t* values;    // [spans, 64]; zeros beyond K
+  const float* scales;     // [spans, 2]
+  const float* minus_sums; // [spans, 2]: −scale · Σ of 32 values
+  const int32_t* sums32;   // [spans, 2]: −Σ of 32 values
+  const int32_t* sums16;   // [spans, 4]: −Σ of 16 values
 };
-constexpr int64_t quantised_row_bytes(int64_t K) { return (spans_of(K) * (SPAN + 4 + 8 + 16) + 63) / 64 * 64; }
+constexpr int64_t quantised_row_bytes(int64_t K) { return (spans_of(K) * (SPAN + 8 + 8 + 8 + 16) + 63) / 64 * 64; }
 inline QuantisedRow quantised_row(const uint8_t* row, int64_t K) {
   const int64_t spans = spans_of(K);
   const auto* scales = reinterpret_cast<const float*>(row + spans * SPAN);
-  const auto* sums32 = reinterpret_cast<const int32_t*>(scales + spans);
-  return {reinterpret_cast<const int8_t*>(row), scales, sums32, sums32 + 2 * spans};
+  const auto* sums32 = reinterpret_cast<const int32_t*>(scales + 4 * spans);
+  return {reinterpret_cast<const int8_t*>(row), scales, scales + 2 * spans, sums32, sums32 + 2 * spans};
 }
 
 // A row for the kernels of many rows (kernels.h, superblock_gemm): one scale per 256 values. Not larger than QuantisedRow.

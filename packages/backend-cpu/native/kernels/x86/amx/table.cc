@@ -26,6 +26,7 @@ void gemm_of_bf16_f16(const uint16_t* x, int64_t ldx, const uint16_t* w, int64_t
                       int64_t ldy, int64_t T, int64_t N, int64_t K, void* panel);
 
 constexpr Kernels with_bf16_tiles(Kernels kernels) {
+  kernels.bf16_rows = SUPERBLOCK_ROWS;
   kernels.gemm_of_bf16 = gemm_of_bf16;
   kernels.gemm_of_bf16_f16 = gemm_of_bf16_f16;
   return kernels;

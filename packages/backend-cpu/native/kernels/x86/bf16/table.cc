@@ -10,8 +10,12 @@ void gemm_of_bf16_f16(const uint16_t* x, int64_t ldx, const uint16_t* w, int64_t
 void attend_many_bf16(const Attend& args);
 void attend_cached_bf16(const Attend& args);
 
+// One more than exact_rows (runtime/call.h): up to there each row gets the bits that it would get alone.
+constexpr int64_t BF16_ROWS = 17;
+
 constexpr Kernels with_bf16(Kernels kernels) {
   kernels.name = "avx512-bf16";
+  kernels.bf16_rows = BF16_ROWS;
   kernels.gemm_of_bf16 = gemm_of_bf16;
   kernels.gemm_of_bf16_f16 = gemm_of_bf16_f16;
   kernels.attend_many_bf16 = attend_many_bf16;

@@ -1,10 +1,19 @@
 // Dot products of bytes with VNNI: unsigned weights · signed activations, four products per 32-bit lane.
 #pragma once
+#include "../../simd/inline.h"
 
 namespace quern::QUERN_ISA {
 namespace {
 
-inline Ints dot(Ints sum, Bytes q, const int8_t* x) { return _mm512_dpbusd_epi32(sum, q, broadcast_quad(x)); }
+// A quad of x, as a memory operand or in every lane. Assembly: with the intrinsic, g++ 12 copies sums between registers.
+QUERN_INLINE Ints dot(Ints sum, Bytes q, const int8_t* x) {
+  asm("vpdpbusd %2%{1to16%}, %1, %0" : "+v"(sum) : "v"(q), "m"(*reinterpret_cast<const int8_t(*)[4]>(x)));
+  return sum;
+}
+QUERN_INLINE Ints dot(Ints sum, Bytes q, Bytes quads) {
+  asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(q), "v"(quads));
+  return sum;
+}
 
 template <int COUNT, int MAX>
 inline Ints dots(Ints start, const Bytes (&q)[COUNT], const int8_t* x) {

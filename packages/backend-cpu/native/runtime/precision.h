@@ -1,0 +1,21 @@
+// How products and attention round (the backend's option `precision`).
+#pragma once
+#include <string>
+
+#include "kernels/kernels.h"
+
+namespace quern {
+
+// fast: many rows of x are multiplied with weights rounded to int8 or bf16; attention to many rows rounds values to bf16.
+// standard: x is rounded to int8, a scale per 32 values, where weights are quantised; nothing else is rounded: a product
+// gives the same bits for any number of rows. batchInvariant products (encoders) round as `fast`.
+// exact: products of floats; weights are decoded.
+enum class Precision { fast, standard, exact };
+
+// Throws BAD_ARGUMENT for another name.
+Precision precision_named(const std::string& name);
+
+// The kernels without those that round more than `precision` allows.
+Kernels at_precision(Kernels kernels, Precision precision);
+
+} // namespace quern
