@@ -30,7 +30,7 @@ function sources(folder) {
 }
 
 const imports = (file) =>
-  [...readFileSync(file, 'utf8').matchAll(/(?:from|import\(|import|require\()\s*['"]([^'"]+)['"]/g)].map(
+  [...readFileSync(file, 'utf8').matchAll(/(?:from|import\(|import|require\()\s*['"]([^'"\s]+)['"]/g)].map(
     (m) => m[1],
   );
 

@@ -9,7 +9,7 @@
 namespace quern {
 
 struct Ceilings {
-  double read_bandwidth;            // bytes per second of sequential reads, all threads together
+  double read_bandwidth;            // bytes per second of the fastest read loop, all threads together
   double read_bandwidth_one_thread; // bytes per second, one thread
   std::map<std::string, double> rates; // operations per second by element type, all threads together; has at least "f32"
 };

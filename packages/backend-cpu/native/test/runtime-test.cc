@@ -21,6 +21,7 @@
 #include "quern/cores.h"
 #include "quern/machine.h"
 #include "quern/task-queue.h"
+#include "runtime/read-loops.h"
 #include "weights/load-weight.h"
 
 using namespace quern;
@@ -183,6 +184,23 @@ void pools_end_at_any_time() {
     }
     check.same(done.load(), i % 3 ? i % 7 : 0, "chunks");
   }
+}
+
+// Words at the end of readable memory: a read behind them crashes.
+void read_loops_read_every_word() {
+  Check check("read loops read every word once, and none behind the last");
+  constexpr int64_t page = 1 << 16, lines = page / 64, words = 8 * lines; // 64 KiB: whole pages on every machine
+  auto* const memory = static_cast<uint64_t*>(
+      mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  check.that(memory != MAP_FAILED && mprotect(memory + words, page, PROT_NONE) == 0, "memory");
+  for (int64_t i = 0; i < words; i++) memory[i] = i * i + 1;
+  for (const int64_t count : {int64_t{0}, int64_t{1}, lines}) {
+    const uint64_t* const first = memory + words - 8 * count;
+    const uint64_t want = std::accumulate(first, first + 8 * count, uint64_t{0});
+    for (const ReadLoop& loop : read_loops())
+      check.same(loop.sum(first, count), want, std::string(loop.name) + ", " + std::to_string(count) + " lines");
+  }
+  munmap(memory, 2 * page);
 }
 
 void tasks_run_in_order() {
@@ -786,6 +804,7 @@ int main() {
   chunks_are_done_once();
   sleeping_threads_are_woken();
   pools_end_at_any_time();
+  read_loops_read_every_word();
   tasks_run_in_order();
   handles_may_be_used_from_any_thread();
   files_are_mapped_once();

@@ -2,6 +2,7 @@ import { TimeSlice } from '@quern/core';
 import type { BatchOptions, EncodedText } from '@quern/models';
 import { needFinite } from '../broken-numbers.js';
 import { RuntimeError } from '../error.js';
+import { needNotAborted } from '../need-not-aborted.js';
 import { batchesByLength } from './batches.js';
 import type { FittedText, TextEncoder } from './encode-texts.js';
 
@@ -47,10 +48,6 @@ export interface TextsJob {
  */
 const stepsOfWindow = 16;
 
-function needNotAborted(signal: AbortSignal | undefined): void {
-  if (signal?.aborted) throw new RuntimeError('ABORTED', 'the call was aborted', { cause: signal.reason });
-}
-
 async function encodeText({ texts, encoder }: TextsJob, index: number): Promise<FittedText> {
   const text = texts[index];
   if (typeof text !== 'string')
@@ -73,7 +70,7 @@ async function readWindow(
     window.push(encoded);
     tokens += encoded.ids.length;
     if (slice.over) await slice.yield();
-    needNotAborted(signal);
+    needNotAborted(signal, 'the call');
   }
   return window;
 }
@@ -117,7 +114,7 @@ class Results {
  */
 export async function computeTexts(job: TextsJob, options: ComputeOptions): Promise<ComputedTexts> {
   const { signal } = options;
-  needNotAborted(signal);
+  needNotAborted(signal, 'the call');
   const results = new Results(job, options);
   try {
     let window = await readWindow(job, 0, signal);
@@ -130,7 +127,7 @@ export async function computeTexts(job: TextsJob, options: ComputeOptions): Prom
       window = next;
     }
   } catch (error) {
-    needNotAborted(signal);
+    needNotAborted(signal, 'the call');
     throw error;
   }
   return results;

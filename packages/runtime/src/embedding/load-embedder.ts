@@ -18,6 +18,7 @@ import {
 } from '../model/load-options.js';
 import { loadTokenizer } from '../model/load-text.js';
 import { locateModel, type ModelLocator } from '../model/locate-model.js';
+import { needNotAborted } from '../need-not-aborted.js';
 import { encoderActivationBytes } from '../planner/memory.js';
 import { Embedder } from './embedder.js';
 
@@ -82,8 +83,7 @@ export async function loadEmbedder(pathOrId: ModelLocator, options: EmbedderOpti
 
 function needOptions(options: EmbedderOptions): void {
   checkOptions('loadEmbedder', options, embedderSchema, badOption);
-  const { signal } = options;
-  if (signal?.aborted) throw new RuntimeError('ABORTED', 'loading was aborted', { cause: signal.reason });
+  needNotAborted(options.signal, 'loading');
 }
 
 async function startBackend(file: EncoderFile, options: EmbedderOptions) {

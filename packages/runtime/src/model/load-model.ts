@@ -1,7 +1,7 @@
 import { type KvCache, need, yieldToEventLoop } from '@quern/core';
 import { type LanguageModel, loadLanguageModel, type ModelFile, openModelFile } from '@quern/models';
 import { Engine } from '../engine/engine.js';
-import { RuntimeError } from '../error.js';
+import { needNotAborted } from '../need-not-aborted.js';
 import { type ChosenBackends, chooseBackends } from './choose-backends.js';
 import { type LoadOptions, type ResolvedLoadOptions, resolveLoadOptions } from './load-options.js';
 import { loadChatTemplate, loadTokenizer } from './load-text.js';
@@ -25,7 +25,7 @@ export async function loadModel(pathOrId: ModelLocator, options: LoadOptions = {
   await yieldToEventLoop();
   const chatTemplate = await loadChatTemplate(file, tokenizer, resolved.chatTemplate, resolved.onNotice);
   await yieldToEventLoop();
-  needNotAborted(resolved.signal);
+  needNotAborted(resolved.signal, 'loading');
   const chosen = await startBackend(file, resolved);
   try {
     const loaded = await loadOnto(chosen, file, resolved);
@@ -47,10 +47,6 @@ export async function loadModel(pathOrId: ModelLocator, options: LoadOptions = {
     for (const backend of chosen.owned) backend.dispose();
     throw error;
   }
-}
-
-function needNotAborted(signal: AbortSignal | undefined): void {
-  if (signal?.aborted) throw new RuntimeError('ABORTED', 'loading was aborted', { cause: signal.reason });
 }
 
 async function startBackend(file: ModelFile, options: ResolvedLoadOptions): Promise<ChosenBackends> {

@@ -1,5 +1,6 @@
 import type { BackendPlan } from '@quern/core';
 import { openModelFile } from '@quern/models';
+import { needNotAborted } from '../need-not-aborted.js';
 import { chooseBackends } from './choose-backends.js';
 import { type LoadOptions, resolveLoadOptions } from './load-options.js';
 import { locateModel, type ModelLocator } from './locate-model.js';
@@ -11,7 +12,9 @@ import { locateModel, type ModelLocator } from './locate-model.js';
 export async function planModel(pathOrId: ModelLocator, options: LoadOptions = {}): Promise<BackendPlan> {
   const resolved = resolveLoadOptions('planModel', options);
   const file = await openModelFile(locateModel('planModel', pathOrId, resolved.resolveFrom));
+  needNotAborted(resolved.signal, 'planning');
   const { plan, owned } = await chooseBackends(file, resolved);
   for (const backend of owned) backend.dispose();
+  needNotAborted(resolved.signal, 'planning');
   return plan;
 }

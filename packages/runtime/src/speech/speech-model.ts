@@ -10,6 +10,7 @@ import type { AudioInput } from '../audio/read-samples.js';
 import { badOption, RuntimeError } from '../error.js';
 import { locateModel, type ModelLocator } from '../model/locate-model.js';
 import { type SignalOptions, signalSchema } from '../model/signal-options.js';
+import { needNotAborted } from '../need-not-aborted.js';
 import { loadTokenizerFromGguf, TokenizerError, tokenizerFromHuggingFace } from '../tokenizer/index.js';
 import { chooseSpeechBackend } from './choose-backend.js';
 import { type ComputedWindow, computeWindow } from './compute-window.js';
@@ -100,7 +101,7 @@ export async function loadSpeechModel(
   const file = await openSpeechModel(locateModel('loadSpeechModel', pathOrId, options.resolveFrom));
   const vocabulary = await vocabularyOfFile(file);
   needTokens(vocabulary, file);
-  needNotAborted(options.signal);
+  needNotAborted(options.signal, 'loading');
   const { backend, owned } = await chooseSpeechBackend(file, options);
   try {
     if (options.graph) need(backend, 'graph');
@@ -112,10 +113,6 @@ export async function loadSpeechModel(
     if (owned) backend.dispose();
     throw error;
   }
-}
-
-function needNotAborted(signal: AbortSignal | undefined): void {
-  if (signal?.aborted) throw new RuntimeError('ABORTED', 'loading was aborted', { cause: signal.reason });
 }
 
 function loadOnto(

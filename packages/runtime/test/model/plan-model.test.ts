@@ -1,4 +1,5 @@
-import { createBackend } from '@quern/backend-reference';
+import { createBackend, referenceDriver } from '@quern/backend-reference';
+import { defineBackend } from '@quern/core';
 import { loadModel, planModel } from '../../src/index.js';
 import { makeApplication } from '../application.js';
 import { countingBackend } from '../backends.js';
@@ -18,6 +19,21 @@ test('the plan of loadModel, and nothing is loaded', async () => {
   });
   expect(plan.memory.weights).toBe(model.plan.memory.weights);
   backend.dispose();
+});
+
+test('an abort before the backends are tried, and while they are', async () => {
+  const path = await writeTinyModel();
+  const abort = new AbortController();
+  const driver = referenceDriver();
+  const freeMemory = () => {
+    abort.abort('on purpose');
+    return driver.freeMemory();
+  };
+  using backend = defineBackend({ ...driver, freeMemory });
+  const aborted = { code: 'ABORTED', message: 'planning was aborted', cause: 'on purpose' };
+  await expect(planModel(path, { backend, signal: abort.signal })).rejects.toMatchObject(aborted);
+  const noBackend = { resolveFrom: makeApplication({}), signal: abort.signal };
+  await expect(planModel(path, noBackend)).rejects.toMatchObject(aborted);
 });
 
 test('without a backend, and with a split that cannot be', async () => {
