@@ -32,30 +32,28 @@ inline Floats squared_error(const Floats (&x)[PARTS], Floats inverse) {
 }
 
 // The candidate with the least error; ties: the first.
-inline float best_level(const Floats (&x)[PARTS], float largest) {
+inline float best_level(const Floats (&x)[PARTS], float inverse) {
   Floats errors[STEPS];
 #pragma GCC unroll 4
-  for (int i = 0; i < STEPS; i++) errors[i] = squared_error(x, set(levels[i] / largest));
+  for (int i = 0; i < STEPS; i++) errors[i] = squared_error(x, set(levels[i] * inverse));
   float sums[STEPS];
   store_sums(sums, errors[0], errors[1], errors[2], errors[3]);
-  int best = 0;
-  float least = sums[0] / (levels[0] * levels[0]);
-  for (int i = 1; i < STEPS; i++) {
+  float best = levels[0], least = sums[0] / (levels[0] * levels[0]);
+  for (int i = 1; i < STEPS; i++) { // without branches: any step may be the best
     const float error = sums[i] * (1 / (levels[i] * levels[i]));
-    if (error < least) least = error, best = i;
+    best = error < least ? levels[i] : best;
+    least = error < least ? error : least;
   }
-  return levels[best];
+  return best;
 }
 
 // Writes 32 values and their negated sums; returns the scale.
 inline float quantise_share(const Floats (&x)[PARTS], int8_t* values, int32_t* sum32, int32_t* sums16) {
   const float largest = largest_of(x);
   const bool finite = largest <= 0x1.fffffep127f, useful = finite && largest >= SMALLEST;
-  const float level = useful ? best_level(x, largest) : 0;
-  const Floats inverse = set(useful ? level / largest : 0);
-  sums16[0] = sums16[1] = 0;
-  for (int i = 0; i < PARTS; i++)
-    sums16[i * LANES / 16] -= store_int8(values + i * LANES, useful ? x[i] * inverse : set(0));
+  const float inverse = useful ? 1 / largest : 0, level = best_level(x, inverse);
+  for (int i = 0; i < PARTS; i++) store_int8(values + i * LANES, useful ? x[i] * set(level * inverse) : set(0));
+  negative_sums(values, sums16);
   *sum32 = sums16[0] + sums16[1];
   return useful ? largest / level : finite ? 0 : __builtin_nanf("");
 }

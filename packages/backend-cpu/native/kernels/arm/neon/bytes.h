@@ -41,13 +41,16 @@ inline Floats load_floats(const int8_t* p) {
 inline Ints largest_bits(Ints a, Ints b) { return vmaxq_s32(a, b); } // a, b ≥ 0 as integers: the sign bit is clear
 inline Ints magnitude_bits(Floats x) { return vreinterpretq_s32_f32(vabsq_f32(x)); }
 inline uint32_t largest(Ints x) { return uint32_t(vmaxvq_s32(x)); }
-// Rounds to integers, ties to even, saturated to ±127. Returns the sum.
-inline int32_t store_int8(int8_t* p, Floats x) {
+// Rounds to integers, ties to even, saturated to ±127.
+inline void store_int8(int8_t* p, Floats x) {
   const Ints ints = vcvtnq_s32_f32(x);
   const int16x4_t words = vqmovn_s32(ints);
   const int8x8_t bytes = vqmovn_s16(vcombine_s16(words, words));
   vst1_lane_s32(reinterpret_cast<int32_t*>(p), vreinterpret_s32_s8(bytes), 0);
-  return vaddvq_s32(ints);
+}
+// The negated sums of 16 and 16 bytes.
+inline void negative_sums(const int8_t* p, int32_t* sums) {
+  for (int i = 0; i < 2; i++) sums[i] = -vaddlvq_s8(vld1q_s8(p + 16 * i));
 }
 
 } // namespace

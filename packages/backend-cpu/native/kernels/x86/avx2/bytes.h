@@ -39,16 +39,15 @@ inline uint32_t largest(Ints x) {
   const __m128i two = _mm_max_epu32(four, _mm_unpackhi_epi64(four, four));
   return uint32_t(_mm_cvtsi128_si32(_mm_max_epu32(two, _mm_shuffle_epi32(two, 1))));
 }
-// Rounds to integers, ties to even, saturated to ±127. Returns the sum.
-inline int32_t store_int8(int8_t* p, Floats x) {
+// Rounds to integers, ties to even, saturated to ±127.
+inline void store_int8(int8_t* p, Floats x) {
   const Ints ints = _mm256_cvtps_epi32(x);
   const __m128i low = _mm256_castsi256_si128(ints), high = _mm256_extracti128_si256(ints, 1);
   const __m128i words = _mm_packs_epi32(low, high);
   _mm_storel_epi64((__m128i*)p, _mm_packs_epi16(words, words));
-  const __m128i four = _mm_add_epi32(low, high);
-  const __m128i two = _mm_add_epi32(four, _mm_unpackhi_epi64(four, four));
-  return _mm_cvtsi128_si32(_mm_add_epi32(two, _mm_shuffle_epi32(two, 1)));
 }
 
 } // namespace
 } // namespace quern::QUERN_ISA
+
+#include "../byte-sums.h"

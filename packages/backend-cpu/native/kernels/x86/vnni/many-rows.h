@@ -59,12 +59,12 @@ QUERN_INLINE void unpack(const F& tile, Unpacked<F>& w, int j) {
   });
 }
 
-// As prefetch_ahead, for one of the shares of a tile: all lines at once would block the loads of x.
+// Prefetches one of the shares of a tile into L2.
 template <class F, int share>
-QUERN_INLINE void prefetch_part(const uint8_t* tile) {
+QUERN_INLINE void prefetch_share(const uint8_t* tile) {
   constexpr int64_t bytes = sizeof(typename F::Tile), shares = 2 * F::SPANS;
   for (int64_t at = bytes * share / shares / 64 * 64; at < bytes * (share + 1) / shares / 64 * 64; at += 64)
-    __builtin_prefetch(tile + AHEAD + at);
+    __builtin_prefetch(tile + at, 0, 2);
 }
 
 // Corrects offset weights: −2^offset · Σx.
@@ -171,7 +171,7 @@ void multiply_columns(const PackedGemm& g, const uint8_t* tiles, int64_t tile_ro
       constexpr int s = i.value / 2, h = i.value % 2;
       if (at + s >= spans_of(g.K)) return;
       for (int j = 0; j < J; j++) {
-        prefetch_part<F, i.value>(tiles + j * tile_row_bytes);
+        prefetch_share<F, i.value>(tiles + (J + j) * tile_row_bytes); // of the next columns
         unpack<F, s, h>(F(tiles + j * tile_row_bytes, 0), w, j);
       }
       multiply_rows<F, J>(w, x, rows, totals);

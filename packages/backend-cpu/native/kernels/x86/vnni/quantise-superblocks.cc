@@ -25,8 +25,13 @@ inline Stretch quantise_stretch(const float* x, int64_t count, int8_t* values) {
   __builtin_memcpy(&largest, &bits, sizeof largest);
   const bool finite = bits < 0x7f800000, useful = finite && largest >= SMALLEST;
   const Floats inverse = set(useful ? 127 / largest : 0);
+  for (int64_t i = 0; i < spans_of(count) * SPAN; i += LANES) store_int8(values + i, useful ? at(i) * inverse : set(0));
   int32_t sum = 0;
-  for (int64_t i = 0; i < spans_of(count) * SPAN; i += LANES) sum += store_int8(values + i, useful ? at(i) * inverse : set(0));
+  for (int64_t i = 0; i < spans_of(count) * SPAN; i += 32) {
+    int32_t sums[2];
+    negative_sums(values + i, sums);
+    sum -= sums[0] + sums[1];
+  }
   return {useful ? largest / 127 : finite ? 0 : __builtin_nanf(""), sum};
 }
 
