@@ -126,7 +126,7 @@ async function run() {
   const results = openResults(file, {
     machine: thisMachine(),
     peer: peerVersion(modules),
-    built: build?.about,
+    ...(build ? { built: build.about } : {}),
     quick: flags.quick,
   });
   const wanted = plan();

@@ -99,13 +99,11 @@ const sidesOf = ({ quern, peer, built }) => [quern, peer, built].filter(Boolean)
 
 const turnsOf = ({ quern }) => (quern.times ?? quern.loads).length;
 
-/** '7 turns (first token of 8192: 3)'. */
+/** '7 turns', '3 to 7 turns'. */
 function turnsText(measurements) {
-  const most = Math.max(...measurements.map(turnsOf));
-  const fewer = unique(
-    measurements.filter((one) => turnsOf(one) < most).map((one) => `${one.does.title}: ${turnsOf(one)}`),
-  );
-  return `${most} turns${fewer.length > 0 ? ` (${fewer.join('; ')})` : ''}`;
+  const turns = measurements.map(turnsOf);
+  const [fewest, most] = [Math.min(...turns), Math.max(...turns)];
+  return fewest === most ? `${most} turns` : `${fewest} to ${most} turns`;
 }
 
 /** The largest share of a core that a waiting engine took. */

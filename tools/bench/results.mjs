@@ -31,6 +31,9 @@ export function readResults(path) {
   return results;
 }
 
+/** Names of the parts of the heading that must be the same. */
+const parts = { machine: 'machine', peer: 'peer', built: 'build of llama.cpp', quick: 'quick' };
+
 /**
  * The results so far, or empty ones; refuses to mix machines, releases of the peer, or builds of llama.cpp (`built`; results
  * without one take this one).
@@ -39,10 +42,10 @@ export function openResults(path, heading) {
   if (!existsSync(path)) return { ...heading, measurements: [] };
   const { measurements, ...about } = readResults(path);
   const results = { ...about, built: about.built ?? heading.built, measurements };
-  for (const part of ['machine', 'peer', 'quick', ...(heading.built ? ['built'] : [])])
-    if (JSON.stringify(results[part]) !== JSON.stringify(heading[part]))
+  for (const [part, name] of Object.entries(parts))
+    if (part in heading && JSON.stringify(results[part]) !== JSON.stringify(heading[part]))
       throw new Error(
-        `${path} is of another ${part}: ${JSON.stringify(results[part])}, not ${JSON.stringify(heading[part])}. Name another file with --results`,
+        `${path} is of another ${name}: ${JSON.stringify(results[part])}, not ${JSON.stringify(heading[part])}. Name another file with --results`,
       );
   return results;
 }
