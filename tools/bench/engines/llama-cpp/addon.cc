@@ -1,5 +1,5 @@
-// llama.cpp's C API for engines/llama-cpp.mjs, the only file that passes arguments. One process has one model, which lives
-// as long as the process.
+// llama.cpp's C API for engines/llama-cpp.mjs, the only file that passes arguments. One process has one model, which
+// lives as long as the process.
 #include <llama.h>
 #include <napi.h>
 
