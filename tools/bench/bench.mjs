@@ -1,12 +1,14 @@
-// Quern and node-llama-cpp on the same files with the same threads, in turns. Usage: README.md.
+// Quern, node-llama-cpp and llama.cpp built for this machine, on the same files with the same threads, in turns. Usage:
+// README.md.
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { measure } from './alternate.mjs';
+import { buildAddon, readBuild } from './llama-cpp-build.mjs';
 import { modelFile } from './models.mjs';
 import { restrictToAvx2 } from './restricted-peer.mjs';
-import { keyOf, openResults, quernCommit, saveResults, thisMachine } from './results.mjs';
+import { isFinished, keyOf, openResults, quernCommit, saveResults, thisMachine } from './results.mjs';
 import { median } from './statistics.mjs';
 import { worksOf } from './works.mjs';
 
@@ -25,6 +27,7 @@ const { values: flags } = parseArgs({
     seconds: { type: 'string', default: 'Infinity' },
     models: { type: 'string', default: join(here, '../../models/bench') },
     peer: { type: 'string', default: join(here, 'node_modules') },
+    'llama-cpp': { type: 'string' },
     results: { type: 'string' },
   },
 });
@@ -75,25 +78,31 @@ function peerVersion(modules) {
   return `node-llama-cpp ${JSON.parse(readFileSync(manifest, 'utf8')).version}`;
 }
 
-function show({ quern, peer }, { batch, tokens, kind }) {
+function show({ quern, peer, built }, { batch, tokens, kind }) {
+  const peers = built ? [peer, built] : [peer];
   if (kind === 'load') {
     const of = ({ loads }) =>
       `${median(loads.map(({ loadMs }) => loadMs)).toFixed(0)} ms, ${(median(loads.map(({ resident }) => resident)) / 1e6).toFixed(0)} MB`;
-    return `${of(quern)} against ${of(peer)}`;
+    return [quern, ...peers].map(of).join(' against ');
   }
   const rate = ({ times }) => (1000 * batch * tokens) / median(times);
-  const ratio = rate(quern) / rate(peer);
-  return `${rate(quern).toFixed(1)} against ${rate(peer).toFixed(1)} tokens/s, ${ratio.toFixed(2)} ×`;
+  const beside = (other) => `${rate(other).toFixed(1)} (${(rate(quern) / rate(other)).toFixed(2)} ×)`;
+  return `${rate(quern).toFixed(1)} against ${peers.map(beside).join(' and ')} tokens/s`;
 }
 
-const repeat = needWhole('repeat', flags.repeat ?? (flags.quick ? '2' : '5'));
+const repeat = needWhole('repeat', flags.repeat ?? (flags.quick ? '2' : '7'));
 const until = performance.now() + 1000 * Number(flags.seconds);
 if (Number.isNaN(until)) fail(`--seconds is ${flags.seconds}; it must be a number`);
 const modules = resolve(flags.peer);
 const file = flags.results ?? join(here, flags.quick ? 'results-quick.json' : 'results.json');
 let restricted;
+let build;
+let addon;
 
-/** Measures one work on both engines and records it. */
+/** The build is for this machine's best instruction set. */
+const hasBuilt = ({ isa }) => build !== undefined && isa === 'best';
+
+/** Measures one work on every engine and records it. */
 async function take(results, { does, ...item }) {
   const isAvx2 = item.isa === 'avx2';
   if (isAvx2) restricted ??= restrictToAvx2(modules);
@@ -102,9 +111,10 @@ async function take(results, { does, ...item }) {
     threads: item.threads,
     quernEnv: isAvx2 ? { QUERN_CPU_ISA: 'avx2' } : {},
     modules: isAvx2 ? restricted : modules,
+    addon: hasBuilt(item) ? addon : undefined,
   };
-  const [quern, peer] = await measure(does, setting, repeat);
-  const measurement = { ...item, does, commit, at: new Date().toISOString(), quern, peer };
+  const sides = await measure(does, setting, repeat);
+  const measurement = { ...item, does, commit, at: new Date().toISOString(), ...sides };
   const others = results.measurements.filter((other) => keyOf(other) !== keyOf(item));
   results.measurements = [...others, measurement];
   saveResults(file, results);
@@ -112,15 +122,17 @@ async function take(results, { does, ...item }) {
 }
 
 async function run() {
+  if (flags['llama-cpp']) build = readBuild(flags['llama-cpp']);
   const results = openResults(file, {
     machine: thisMachine(),
     peer: peerVersion(modules),
+    ...(build ? { built: build.about } : {}),
     quick: flags.quick,
   });
   const wanted = plan();
-  const known = new Set(flags.again ? [] : results.measurements.map(keyOf));
-  const left = wanted.filter((item) => !known.has(keyOf(item)));
+  const left = wanted.filter((item) => flags.again || !isFinished(results, item, hasBuilt(item)));
   console.error(`${wanted.length} to measure, ${left.length} left; results go to ${file}`);
+  if (left.some(hasBuilt)) addon = buildAddon(build);
   let longest = 0;
   while (left.length > 0 && performance.now() + longest <= until) {
     const start = performance.now();

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 const engines = {
   quern: async () => (await import('./engines/quern.mjs')).Quern,
   'node-llama-cpp': async () => (await import('./engines/node-llama-cpp.mjs')).NodeLlamaCpp,
+  'llama.cpp': async () => (await import('./engines/llama-cpp.mjs')).LlamaCpp,
 };
 
 const Engine = await engines[process.argv[2]]();

@@ -4,8 +4,8 @@ import { fileURLToPath } from 'node:url';
 
 const child = fileURLToPath(new URL('child.mjs', import.meta.url));
 
-/** Longest time of an answer; then the process is killed. */
-const limitMs = 300_000;
+/** Longest time of an answer, then the process is killed; filling a cache of 16384 tokens takes minutes. */
+const limitMs = 1_200_000;
 
 /** The parent's side of child.mjs. */
 export class EngineProcess {

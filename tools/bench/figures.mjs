@@ -7,12 +7,18 @@ const spread = (values) => ({
   upper: quantile(values, 0.75),
 });
 
-/** Larger rates are better, smaller times and bytes are better; `ratio` > 1: Quern is better. */
+/**
+ * Larger rates are better, smaller times and bytes are better; `ratio` and `builtRatio` > 1: Quern is better than the peer,
+ * than llama.cpp built for this machine. Without the latter, `built` and `builtRatio` are undefined.
+ */
 function row(measurement, title, unit, of) {
-  const [quern, peer] = [measurement.quern, measurement.peer].map((side) => spread(of(side)));
-  const isRate = unit === 'tokens/s';
-  const ratio = isRate ? quern.median / peer.median : peer.median / quern.median;
-  return { measurement, title, unit, quern, peer, ratio };
+  const [quern, peer, built] = [measurement.quern, measurement.peer, measurement.built].map(
+    (side) => side && spread(of(side)),
+  );
+  const ratioTo = (other) =>
+    unit === 'tokens/s' ? quern.median / other.median : other.median / quern.median;
+  const builtRatio = built && ratioTo(built);
+  return { measurement, title, unit, quern, peer, ratio: ratioTo(peer), built, builtRatio };
 }
 
 function loadRows(measurement) {

@@ -31,14 +31,21 @@ export function readResults(path) {
   return results;
 }
 
-/** The results so far, or empty ones; refuses to mix machines or releases of the peer. */
+/** Names of the parts of the heading that must be the same. */
+const parts = { machine: 'machine', peer: 'peer', built: 'build of llama.cpp', quick: 'quick' };
+
+/**
+ * The results so far, or empty ones; refuses to mix machines, releases of the peer, or builds of llama.cpp (`built`; results
+ * without one take this one).
+ */
 export function openResults(path, heading) {
   if (!existsSync(path)) return { ...heading, measurements: [] };
-  const results = readResults(path);
-  for (const part of ['machine', 'peer', 'quick'])
-    if (JSON.stringify(results[part]) !== JSON.stringify(heading[part]))
+  const { measurements, ...about } = readResults(path);
+  const results = { ...about, built: about.built ?? heading.built, measurements };
+  for (const [part, name] of Object.entries(parts))
+    if (part in heading && JSON.stringify(results[part]) !== JSON.stringify(heading[part]))
       throw new Error(
-        `${path} is of another ${part}: ${JSON.stringify(results[part])}, not ${JSON.stringify(heading[part])}. Name another file with --results`,
+        `${path} is of another ${name}: ${JSON.stringify(results[part])}, not ${JSON.stringify(heading[part])}. Name another file with --results`,
       );
   return results;
 }
@@ -50,3 +57,7 @@ export function saveResults(path, results) {
 
 /** The key of a measurement. */
 export const keyOf = ({ arch, format, threads, isa, work }) => [arch, format, threads, isa, work].join(' ');
+
+/** Whether the item was measured; `withBuilt`: also on llama.cpp built for this machine. */
+export const isFinished = ({ measurements }, item, withBuilt) =>
+  measurements.some((one) => keyOf(one) === keyOf(item) && (one.built !== undefined || !withBuilt));

@@ -1,19 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { someTokens, turnOf } from '../works.mjs';
+import { someTokens, turnOf, warmUpTokens } from '../works.mjs';
+import { FlashAttentionChoice } from './flash-attention.mjs';
 
 /** Prompt tokens per step: node-llama-cpp's default, and Quern's. */
 const batchSize = 512;
 
-/** Trials with and without flash attention, in turns, to find the faster; busy cores make trials slow. */
-const trialsOf = ({ once, busy }) => (once || busy ? 1 : 2);
-
-/** Prompt tokens of a warm-up. */
-const warmUpTokens = 64;
-
 /** node-llama-cpp with its prebuilt binary, from the folder `modules` (node_modules), with its low-level sequences. */
-export class NodeLlamaCpp {
+export class NodeLlamaCpp extends FlashAttentionChoice {
   static async open({ file, threads, context, sequences, cache, modules }) {
     const { getLlama, LlamaLogLevel } = await import(
       pathToFileURL(join(modules, 'node-llama-cpp/dist/index.js')).href
@@ -34,6 +29,7 @@ export class NodeLlamaCpp {
   }
 
   constructor(llama, model, contextOptions, cache) {
+    super();
     this.llama = llama;
     this.model = model;
     this.contextOptions = contextOptions;
@@ -50,47 +46,40 @@ export class NodeLlamaCpp {
     return this.model.createContext({ ...this.contextOptions, ...caches, flashAttention });
   }
 
-  /** Fills the caches, warms up with and without flash attention, keeps the faster; `once`: without flash attention. */
-  async prepare(work) {
-    this.work = work;
-    const candidates = [await this.candidate(this.context)];
-    if (!work.once) candidates.push(await this.candidate(await this.createContext(true)));
-    for (let turn = 0; turn < trialsOf(work); turn++)
-      for (const candidate of candidates) {
-        this.sequences = candidate.sequences;
-        candidate.ms = Math.min(candidate.ms, await this.time(turn));
-      }
-    const [best, worse] = candidates.sort((a, b) => a.ms - b.ms);
-    await worse?.context.dispose();
-    this.context = best.context;
-    this.sequences = best.sequences;
-    return { flashAttention: best.context.flashAttention, faster: worse ? worse.ms / best.ms : 1 };
+  sequencesOf(context) {
+    return Array.from({ length: this.work.batch }, () => context.getSequence());
   }
 
-  async candidate(context) {
-    const sequences = Array.from({ length: this.work.batch }, () => context.getSequence());
-    for (const [i, sequence] of sequences.entries()) await this.fill(sequence, i);
-    return { context, sequences, ms: Number.POSITIVE_INFINITY };
+  dispose(context) {
+    return context.dispose();
   }
 
-  async fill(sequence, seed) {
-    const { depth } = this.work;
-    await sequence.evaluateWithoutGeneratingNewTokens(someTokens(warmUpTokens));
-    await sequence.clearHistory();
-    if (depth > 0) await sequence.evaluateWithoutGeneratingNewTokens(someTokens(depth, seed));
+  async warmUp() {
+    for (const sequence of this.sequences) {
+      await sequence.evaluateWithoutGeneratingNewTokens(someTokens(warmUpTokens));
+      await sequence.clearHistory();
+    }
+  }
+
+  async fill(from, to) {
+    for (const [i, sequence] of this.sequences.entries())
+      await sequence.evaluateWithoutGeneratingNewTokens(someTokens(to, i).slice(from));
   }
 
   /** Milliseconds of one turn. */
   async time(turn) {
     const { prompt, answer } = turnOf(this.work, turn);
-    for (const sequence of this.sequences) await this.truncate(sequence);
+    await this.truncate();
     const start = performance.now();
     await Promise.all(this.sequences.map((sequence) => this.generate(sequence, prompt, answer)));
     return performance.now() - start;
   }
 
-  async truncate(sequence) {
-    const { depth } = this.work;
+  async truncate() {
+    for (const sequence of this.sequences) await this.truncateOne(sequence, this.work.depth);
+  }
+
+  async truncateOne(sequence, depth) {
     const end = sequence.nextTokenIndex;
     if (depth === 0) await sequence.clearHistory();
     else if (end > depth) await sequence.eraseContextTokenRanges([{ start: depth, end }]);

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { loadModel } from '../../../packages/runtime/dist/index.js';
-import { someTokens, turnOf } from '../works.mjs';
+import { someTokens, trialOf, turnOf } from '../works.mjs';
 
 /** A package that depends on the backend. */
 const resolveFrom = fileURLToPath(new URL('../../../packages/cli/', import.meta.url));
@@ -30,7 +30,9 @@ export class Quern {
     if (work.depth > 0)
       for (const [i, session] of this.sessions.entries())
         await this.generate(session, someTokens(work.depth, i), 0, 0);
+    this.work = { ...work, tokens: trialOf(work).tokens };
     await this.time(-1);
+    this.work = work;
     return {};
   }
 
