@@ -9,8 +9,11 @@ namespace quern::QUERN_ISA {
 namespace {
 
 constexpr int PARTS = SHARE / LANES; // registers of 32 values
-constexpr int STEPS = 4;             // candidates
-constexpr float levels[STEPS] = {127, 126, 125, 124};
+constexpr int TOGETHER = 4;          // shares at a time: their latencies overlap
+constexpr int LEVELS = 4;
+constexpr float levels[LEVELS] = {127, 126, 125, 124};
+
+inline bool is_finite(float magnitude) { return magnitude <= 0x1.fffffep127f; }
 
 inline float largest_of(const Floats (&x)[PARTS]) {
   Ints top = no_ints();
@@ -22,58 +25,77 @@ inline float largest_of(const Floats (&x)[PARTS]) {
 }
 
 // Σ (x / step − round(x / step))².
-inline Floats squared_error(const Floats (&x)[PARTS], Floats inverse) {
+inline Floats squared_error(const Floats (&x)[PARTS], float inverse) {
   Floats error = set(0);
   for (const Floats part : x) {
-    const Floats steps = part * inverse, rest = steps - round(steps);
+    const Floats rest = fraction(part * set(inverse));
     error = fma(rest, rest, error);
   }
   return error;
 }
 
-// The candidate with the least error; ties: the first.
-inline float best_level(const Floats (&x)[PARTS], float inverse) {
-  Floats errors[STEPS];
+// For each of four shares the level with the least error; ties: the first. inverse: 1 / largest magnitude.
+inline void choose_levels(const Floats (&x)[TOGETHER][PARTS], const float (&inverse)[TOGETHER], float (&best)[TOGETHER]) {
+  float least[TOGETHER];
 #pragma GCC unroll 4
-  for (int i = 0; i < STEPS; i++) errors[i] = squared_error(x, set(levels[i] * inverse));
-  float sums[STEPS];
-  store_sums(sums, errors[0], errors[1], errors[2], errors[3]);
-  float best = levels[0], least = sums[0] / (levels[0] * levels[0]);
-  for (int i = 1; i < STEPS; i++) { // without branches: any step may be the best
-    const float error = sums[i] * (1 / (levels[i] * levels[i]));
-    best = error < least ? levels[i] : best;
-    least = error < least ? error : least;
+  for (int i = 0; i < LEVELS; i++) {
+    Floats errors[TOGETHER];
+#pragma GCC unroll 4
+    for (int s = 0; s < TOGETHER; s++) errors[s] = squared_error(x[s], levels[i] * inverse[s]);
+    float sums[TOGETHER];
+    store_sums(sums, errors[0], errors[1], errors[2], errors[3]);
+    for (int s = 0; s < TOGETHER; s++) {
+      const float error = sums[s] * (1 / (levels[i] * levels[i]));
+      const bool better = i == 0 || error < least[s];
+      best[s] = better ? levels[i] : best[s];
+      least[s] = better ? error : least[s];
+    }
   }
-  return best;
 }
 
-// Writes 32 values and their negated sums; returns the scale.
-inline float quantise_share(const Floats (&x)[PARTS], int8_t* values, int32_t* sum32, int32_t* sums16) {
-  const float largest = largest_of(x);
-  const bool finite = largest <= 0x1.fffffep127f, useful = finite && largest >= SMALLEST;
-  const float inverse = useful ? 1 / largest : 0, level = best_level(x, inverse);
-  for (int i = 0; i < PARTS; i++) store_int8(values + i * LANES, useful ? x[i] * set(level * inverse) : set(0));
-  negative_sums(values, sums16);
-  *sum32 = sums16[0] + sums16[1];
-  return useful ? largest / level : finite ? 0 : __builtin_nanf("");
+// Quantises the first `count` of four shares.
+inline void quantise_shares(const Floats (&x)[TOGETHER][PARTS], int64_t count, int8_t* values, float* scales) {
+  float top[TOGETHER], inverse[TOGETHER], level[TOGETHER];
+#pragma GCC unroll 4
+  for (int s = 0; s < TOGETHER; s++) top[s] = largest_of(x[s]);
+  for (int s = 0; s < TOGETHER; s++) inverse[s] = is_finite(top[s]) && top[s] >= SMALLEST ? 1 / top[s] : 0;
+  choose_levels(x, inverse, level);
+#pragma GCC unroll 4
+  for (int s = 0; s < count; s++) {
+    const bool useful = inverse[s] != 0;
+    for (int i = 0; i < PARTS; i++)
+      store_int8(values + s * SHARE + i * LANES, useful ? x[s][i] * set(level[s] * inverse[s]) : set(0));
+    scales[s] = useful ? top[s] / level[s] : is_finite(top[s]) ? 0 : __builtin_nanf("");
+  }
+}
+
+// Of the values of a whole row: sums right after each store would wait for it.
+inline void sum_values(const QuantisedRow& row, int64_t shares) {
+  auto* const sums16 = const_cast<int32_t*>(row.sums16);
+  for (int64_t share = 0; share < shares; share++) {
+    negative_sums(row.values + share * SHARE, sums16 + 2 * share);
+    const int32_t sum = sums16[2 * share] + sums16[2 * share + 1];
+    const_cast<int32_t*>(row.sums32)[share] = sum;
+    const_cast<float*>(row.minus_sums)[share] = row.scales[share] * float(sum);
+  }
 }
 
 } // namespace
 
 void quantise(const float* x, int64_t K, uint8_t* out) {
   const QuantisedRow row = quantised_row(out, K);
-  for (int64_t share = 0; share < spans_of(K) * SPAN / SHARE; share++) {
-    const int64_t k = share * SHARE;
-    Floats values[PARTS];
-    for (int i = 0; i < PARTS; i++) {
-      const int64_t at = k + i * LANES, left = K - at;
-      values[i] = left >= LANES ? load(x + at) : left > 0 ? load(x + at, left) : set(0);
+  const int64_t shares = spans_of(K) * SPAN / SHARE;
+  for (int64_t first = 0; first < shares; first += TOGETHER) {
+    Floats values[TOGETHER][PARTS];
+#pragma GCC unroll 4
+    for (int i = 0; i < TOGETHER * PARTS; i++) {
+      const int64_t at = first * SHARE + i * LANES, left = K - at;
+      values[i / PARTS][i % PARTS] = left >= LANES ? load(x + at) : left > 0 ? load(x + at, left) : set(0);
     }
-    auto* const sum32 = const_cast<int32_t*>(row.sums32) + share;
-    const float scale = quantise_share(values, const_cast<int8_t*>(row.values) + k, sum32, const_cast<int32_t*>(row.sums16) + 2 * share);
-    const_cast<float*>(row.scales)[share] = scale;
-    const_cast<float*>(row.minus_sums)[share] = scale * float(*sum32);
+    const int64_t left = shares - first, count = left < TOGETHER ? left : TOGETHER;
+    quantise_shares(values, count, const_cast<int8_t*>(row.values) + first * SHARE, const_cast<float*>(row.scales) + first);
   }
+  sum_values(row, shares);
 }
 
 } // namespace quern::QUERN_ISA

@@ -80,6 +80,7 @@ inline Floats max(Floats a, Floats b) { return vbslq_f32(vcgtq_f32(a, b), a, b);
 inline Floats abs(Floats x) { return vabsq_f32(x); }
 inline Floats round(Floats x) { return vrndnq_f32(x); }
 inline Floats power_of_2(int32x4_t n) { return vreinterpretq_f32_s32(vshlq_n_s32(vaddq_s32(n, vdupq_n_s32(127)), 23)); }
+inline Floats fraction(Floats x) { return x - round(x); }
 inline Floats times_power_of_2(Floats x, Floats n) { // two steps: 2^n alone may be out of range
   const int32x4_t whole = vcvtq_s32_f32(n);
   const int32x4_t half = vshrq_n_s32(whole, 1);

@@ -75,6 +75,7 @@ inline Floats round(Floats x) { return _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_
 inline Floats power_of_2(__m256i n) {
   return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(n, _mm256_set1_epi32(127)), 23));
 }
+inline Floats fraction(Floats x) { return x - round(x); }
 inline Floats times_power_of_2(Floats x, Floats n) { // two steps: 2^n alone may be out of range
   const __m256i whole = _mm256_cvtps_epi32(n);
   const __m256i half = _mm256_srai_epi32(whole, 1);

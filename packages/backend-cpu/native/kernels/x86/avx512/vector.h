@@ -53,6 +53,7 @@ inline Floats min(Floats a, Floats b) { return _mm512_min_ps(a, b); }
 inline Floats max(Floats a, Floats b) { return _mm512_max_ps(a, b); }
 inline Floats abs(Floats x) { return _mm512_abs_ps(x); }
 inline Floats round(Floats x) { return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+inline Floats fraction(Floats x) { return _mm512_reduce_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
 inline Floats times_power_of_2(Floats x, Floats n) { return _mm512_scalef_ps(x, n); }
 inline uint32_t equal_bits(Floats a, Floats b) { return _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ); }
 
