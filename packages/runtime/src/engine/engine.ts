@@ -146,7 +146,7 @@ export class Engine {
     return appending(sequence, tokens.length, (start) => {
       const chunk = { sequence, start, tokens };
       return alone
-        ? this.steps.prompt(chunk, head, take, signal)
+        ? this.steps.prompt(chunk, head, this.batch.busy, take, signal)
         : this.steps.once([chunk], head, of, take, signal);
     });
   }

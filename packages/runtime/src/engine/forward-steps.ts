@@ -80,18 +80,21 @@ export class ForwardSteps {
 
   /**
    * Computes a chunk of a prompt, with the logits of its last row unless the head is 'none'. Captured for its number of
-   * rows from the first use on: preparing a step takes as long as computing several rows. One chunk of a sequence at a
-   * time: a step that is captured first reaches the device later.
+   * rows, because preparing a step takes as long as computing several rows: at the first use, or at the second where
+   * other work waits for the device (`shared`), because a capture waits for a turn of its own. One chunk of a sequence
+   * at a time: a step that is captured first reaches the device later.
    */
   prompt<T>(
     chunk: StepRows,
     head: Head,
+    shared: boolean,
     take: (rows: readonly RowOutput[]) => T,
     signal: AbortSignal | undefined,
   ): Promise<T> {
     const rows = chunk.tokens.length;
+    const key = { key: `${head} ${rows}`, rows, capture: shared ? 'second' : 'first' } as const;
     const recipe = () => this.recipe([chunk], head, head === 'none' ? 'none' : 'last');
-    return this.prompts.use({ key: `${head} ${rows}`, rows }, recipe, runOf([chunk], head, take, signal));
+    return this.prompts.use(key, recipe, runOf([chunk], head, take, signal));
   }
 
   /**

@@ -168,6 +168,28 @@ test('concurrent prompts of one length share a step; each gets its own logits', 
   expect(found).toEqual(await recordedLogits(prompts, 64));
 });
 
+test('while a sequence decodes, a number of tokens is captured at its second use', async () => {
+  using cache = caches.contiguous!(2);
+  using engine = owned(new Engine({ model, cache, capture: true, prefillChunk: 64 }));
+  const decoding = cache.sequence();
+  const token = await engine.prefill(decoding, promptOf(5), greedy, {});
+  const captured: number[] = [];
+  const found: number[][] = [];
+  const prompts = [promptOf(7), promptOf(7, 2), promptOf(7, 3)];
+  for (const ids of prompts) {
+    const next = engine.decode({ sequence: decoding, token, choice: greedy, most: 1, ...noEnd });
+    const before = graphs.length;
+    const logits = logitsAfter(engine, cache, ids);
+    await next;
+    found.push(await logits);
+    captured.push(graphs.length - before);
+  }
+  expect(captured).toEqual([1, 1, 0]); // the decoding step, the prompt's
+  expect(found).toEqual(await recordedLogits(prompts, 64));
+});
+
+const noEnd = { stops: new Int32Array(0), signal: undefined };
+
 test('an aborted prompt leaves its step usable', async () => {
   using cache = caches.contiguous!(1);
   using engine = owned(new Engine({ model, cache, capture: true, prefillChunk: 64 }));
