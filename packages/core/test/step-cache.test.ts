@@ -251,6 +251,26 @@ describe('a cache of steps', () => {
     cache.dispose();
   });
 
+  test('a use may choose its own time of capture', async () => {
+    const { backend, graph, graphs } = watched();
+    const cache = new StepCache<Arrays>(few);
+    const use = (name: string, capture: 'first' | 'second') =>
+      cache.use({ ...key(name), capture }, () => recipe(backend, graph), run([1, 2], [3, 4]));
+    const captured: number[] = [];
+    for (const [name, capture] of [
+      ['a', 'second'],
+      ['b', 'second'],
+      ['b', 'first'],
+      ['a', 'second'],
+      ['a', 'second'],
+    ] as const) {
+      expect(await use(name, capture)).toEqual([4, 6]);
+      captured.push(graphs.length);
+    }
+    expect(captured).toEqual([0, 0, 1, 2, 2]);
+    cache.dispose();
+  });
+
   test('without a graph every call records, and calls may overlap', async () => {
     const { backend, counts } = watched();
     const cache = new StepCache<Arrays>(few);

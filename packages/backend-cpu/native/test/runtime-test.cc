@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -238,6 +239,19 @@ void handles_may_be_used_from_any_thread() {
     });
   for (std::thread& thread : threads) thread.join();
   check.same(wrong.load(), 0, "wrong answers");
+}
+
+// ---- memory
+
+void short_texts_take_few_pages() {
+  Check check("the start of a buffer takes the pages that were written to");
+  CpuDevice device(1, "scalar");
+  const size_t page = sysconf(_SC_PAGESIZE), bytes = 8 << 20;
+  const auto buffer = device.allocate(bytes);
+  for (size_t at = 0; at < 2 << 20; at += 1 << 19) buffer->data()[at] = 1;
+  std::vector<unsigned char> resident(bytes / page);
+  check.that(mincore(buffer->data(), bytes, resident.data()) == 0, "mincore");
+  check.same<long>(std::count_if(resident.begin(), resident.end(), [](unsigned char state) { return state & 1; }), 4, "pages");
 }
 
 // ---- files and weights
@@ -807,6 +821,7 @@ int main() {
   read_loops_read_every_word();
   tasks_run_in_order();
   handles_may_be_used_from_any_thread();
+  short_texts_take_few_pages();
   files_are_mapped_once();
   what_is_no_file_is_refused();
   wrong_weights_are_refused();

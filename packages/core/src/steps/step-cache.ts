@@ -20,6 +20,8 @@ export interface StepKey {
   readonly key: string;
   /** Rows of its activations. */
   readonly rows: number;
+  /** For this use, instead of `StepCacheOptions.capture`. */
+  readonly capture?: StepCacheOptions['capture'];
 }
 
 /** Maximum remembered keys for `capture: 'second'`. */
@@ -97,11 +99,11 @@ export class StepCache<Arrays extends StepArrays> {
   }
 
   private make(
-    { key, rows }: StepKey,
+    { key, rows, capture = this.options.capture }: StepKey,
     copy: number,
     recipe: StepRecipe<Arrays>,
   ): Kept<Arrays> | RepeatedStep<Arrays> {
-    if (!canCapture(recipe) || !this.isWorthCapturing(key)) return RepeatedStep.recorded(recipe);
+    if (!canCapture(recipe) || !this.isWorthCapturing(key, capture)) return RepeatedStep.recorded(recipe);
     const name = `${key} #${copy}`;
     const kept: Kept<Arrays> = {
       name,
@@ -128,8 +130,8 @@ export class StepCache<Arrays extends StepArrays> {
     return step;
   }
 
-  private isWorthCapturing(key: string): boolean {
-    if (this.options.capture !== 'second') return true;
+  private isWorthCapturing(key: string, capture: StepKey['capture']): boolean {
+    if (capture !== 'second') return true;
     const again = this.seen.delete(key);
     this.seen.add(key);
     if (this.seen.size > mostSeen) this.seen.delete(this.seen.values().next().value!);

@@ -26,7 +26,7 @@ class Buffer {
 class PagesBuffer : public Buffer {
  public:
   // Zeroed. Throws OUT_OF_MEMORY.
-  explicit PagesBuffer(uint64_t bytes) : PagesBuffer(Pages(bytes)) {}
+  explicit PagesBuffer(uint64_t bytes, Filled filled = Filled::at_once) : PagesBuffer(Pages(bytes, filled)) {}
 
  private:
   explicit PagesBuffer(Pages pages) : Buffer(pages.data(), pages.bytes()), pages_(std::move(pages)) {}

@@ -104,7 +104,10 @@ class Device {
 // A device in host memory; plans run op by op.
 class HostDevice : public Device {
  public:
-  std::shared_ptr<const Buffer> allocate(uint64_t bytes) override { return std::make_shared<PagesBuffer>(bytes); }
+  // Buffers are caches: a short text uses little of each.
+  std::shared_ptr<const Buffer> allocate(uint64_t bytes) override {
+    return std::make_shared<PagesBuffer>(bytes, Filled::from_the_start);
+  }
   uint64_t free_memory() const override;
   void run(Plan& plan, const Run& run) override;
 

@@ -53,18 +53,25 @@ static void need_available(uint64_t bytes) {
          static_cast<unsigned long long>(available));
 }
 
-Pages::Pages(uint64_t bytes) {
+// Hints: an error changes nothing.
+static void advise([[maybe_unused]] uint8_t* data, [[maybe_unused]] uint64_t bytes, [[maybe_unused]] Filled filled) {
+#if defined(MADV_HUGEPAGE)
+  if (bytes < huge_page) return;
+  madvise(data, bytes, MADV_HUGEPAGE); // fewer TLB misses on large matrices and long caches
+  if (filled == Filled::from_the_start) madvise(data, huge_page, MADV_NOHUGEPAGE);
+#endif
+}
+
+Pages::Pages(uint64_t bytes, Filled filled) {
   if (bytes == 0) return;
   if (bytes > always_given) need_available(bytes);
   void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (data == MAP_FAILED)
     fail(Code::out_of_memory, "the system refused %s of memory (%llu bytes)", show_bytes(bytes).c_str(),
          static_cast<unsigned long long>(bytes));
-#if defined(MADV_HUGEPAGE)
-  if (bytes >= huge_page) madvise(data, bytes, MADV_HUGEPAGE); // a hint: fewer TLB misses on large matrices
-#endif
   data_ = static_cast<uint8_t*>(data);
   bytes_ = bytes;
+  advise(data_, bytes_, filled);
 }
 
 Pages::~Pages() {

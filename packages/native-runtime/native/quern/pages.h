@@ -7,11 +7,15 @@
 
 namespace quern {
 
+// How memory fills up. `at_once`: huge pages where the system has them. `from_the_start`: the first 2 MiB in small pages,
+// because the first write to a huge page zeroes all of it.
+enum class Filled { at_once, from_the_start };
+
 class Pages {
  public:
   Pages() = default;
   // Throws OUT_OF_MEMORY if the machine lacks `bytes`; the message has the bytes asked for and the bytes free.
-  explicit Pages(uint64_t bytes);
+  explicit Pages(uint64_t bytes, Filled filled = Filled::at_once);
   ~Pages();
   Pages(Pages&& other) noexcept : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
   Pages& operator=(Pages&& other) noexcept {

@@ -56,6 +56,11 @@ export class DecodeBatch {
     });
   }
 
+  /** Whether sequences decode. */
+  get busy(): boolean {
+    return this.running;
+  }
+
   /** Runs other work on the device. No chain starts or goes on until the work has ended. */
   async beside<T>(work: () => Promise<T>): Promise<T> {
     this.others++;

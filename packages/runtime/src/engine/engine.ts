@@ -10,11 +10,6 @@ import { inFlight } from './in-flight.js';
 import type { Head, RowOutput } from './step-output.js';
 import type { TokenChoice } from './token-choice.js';
 
-export interface EngineOptions extends ForwardStepsOptions {
-  /** Most prompt tokens in one step. */
-  readonly prefillChunk: number;
-}
-
 /** Options of a call. */
 export interface RunOptions {
   readonly signal?: AbortSignal | undefined;
@@ -37,7 +32,7 @@ export class Engine {
   private readonly steps: ForwardSteps;
   private readonly batch: DecodeBatch;
 
-  constructor(private readonly options: EngineOptions) {
+  constructor(private readonly options: ForwardStepsOptions) {
     this.steps = new ForwardSteps(options);
     this.batch = new DecodeBatch(this.steps);
   }
@@ -128,24 +123,32 @@ export class Engine {
     signal: AbortSignal | undefined,
   ): Promise<number> {
     const choiceOf = (i: number) => (i === chunks.length - 1 ? choice : undefined);
-    const tasks = chunks.map((chunk, i) => () => this.fill(sequence, chunk, choiceOf(i), signal));
+    const alone = chunks.length === 1 || this.plansInFlight === 1;
+    const tasks = chunks.map((chunk, i) => () => this.fill(sequence, chunk, choiceOf(i), alone, signal));
     let [token, done] = [noToken, 0];
     for await (token of inFlight(this.plansInFlight, tasks)) tell(chunks[done++]!.length);
     return token;
   }
 
-  /** Computes the keys and values of tokens. Logits are computed only for a `choice`. */
+  /**
+   * Computes the keys and values of tokens. Logits are computed only for a `choice`. `alone`: no other chunk of the
+   * sequence is under way.
+   */
   private fill(
     sequence: KvSequence,
     tokens: readonly number[],
     choice: TokenChoice | undefined,
+    alone: boolean,
     signal: AbortSignal | undefined,
   ): Promise<number> {
     const [head, of] = choice ? ([choice.head, 'last'] as const) : (['none', 'none'] as const);
     const take = (rows: readonly RowOutput[]) => choice?.take(rows[0]!) ?? noToken;
-    return appending(sequence, tokens.length, (start) =>
-      this.steps.once([{ sequence, start, tokens }], head, of, take, signal),
-    );
+    return appending(sequence, tokens.length, (start) => {
+      const chunk = { sequence, start, tokens };
+      return alone
+        ? this.steps.prompt(chunk, head, this.batch.busy, take, signal)
+        : this.steps.once([chunk], head, of, take, signal);
+    });
   }
 
   private logitsOf(

@@ -6,4 +6,6 @@ export interface ForwardStepsOptions {
   readonly cache: KvCache;
   /** Capture steps where the backend can; otherwise every step is recorded. */
   readonly capture: boolean;
+  /** Most prompt tokens in one step. */
+  readonly prefillChunk: number;
 }

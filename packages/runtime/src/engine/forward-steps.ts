@@ -34,8 +34,11 @@ export interface ChainOptions {
   readonly signal: AbortSignal | undefined;
 }
 
-/** Most captured steps kept, and most rows of all kept steps together. */
+/** Most captured steps of decoding and drafts, and most rows of these steps together. */
 const limits = { steps: 32, rows: 136 } as const;
+
+/** Most captured steps of prompts. Their rows together: at most a chunk, the size that the planner counts. */
+const promptSteps = 16;
 
 /**
  * The steps of one model over one cache: T rows of S sequences in, tokens or logits out. Prompts, decoding, drafts and
@@ -43,8 +46,11 @@ const limits = { steps: 32, rows: 136 } as const;
  */
 export class ForwardSteps {
   private readonly captured = new StepCache<ForwardArrays>(limits);
+  private readonly prompts: StepCache<ForwardArrays>;
 
-  constructor(private readonly options: ForwardStepsOptions) {}
+  constructor(private readonly options: ForwardStepsOptions) {
+    this.prompts = new StepCache({ steps: promptSteps, rows: options.prefillChunk });
+  }
 
   /** Whether the device can draw tokens. */
   get canDraw(): boolean {
@@ -69,11 +75,26 @@ export class ForwardSteps {
     take: (rows: readonly RowOutput[]) => T,
     signal: AbortSignal | undefined,
   ): Promise<T> {
-    return this.use(batch, head, async (step) => {
-      write(step, batch, 1);
-      await step.run(signal);
-      return take(readRows(step, head));
-    });
+    return this.use(batch, head, runOf(batch, head, take, signal));
+  }
+
+  /**
+   * Computes a chunk of a prompt, with the logits of its last row unless the head is 'none'. Captured for its number of
+   * rows, because preparing a step takes as long as computing several rows: at the first use, or at the second where
+   * other work waits for the device (`shared`), because a capture waits for a turn of its own. One chunk of a sequence
+   * at a time: a step that is captured first reaches the device later.
+   */
+  prompt<T>(
+    chunk: StepRows,
+    head: Head,
+    shared: boolean,
+    take: (rows: readonly RowOutput[]) => T,
+    signal: AbortSignal | undefined,
+  ): Promise<T> {
+    const rows = chunk.tokens.length;
+    const key = { key: `${head} ${rows}`, rows, capture: shared ? 'second' : 'first' } as const;
+    const recipe = () => this.recipe([chunk], head, head === 'none' ? 'none' : 'last');
+    return this.prompts.use(key, recipe, runOf([chunk], head, take, signal));
   }
 
   /**
@@ -90,7 +111,8 @@ export class ForwardSteps {
   }
 
   /**
-   * Computes a batch of a shape that does not recur: recorded, because capturing costs more time and keeps memory.
+   * Computes a batch of a shape that does not recur, or beside other steps of its sequence: recorded. Steps reach the
+   * device in call order.
    * `take` reads the rows of `of`.
    */
   async once<T>(
@@ -107,6 +129,7 @@ export class ForwardSteps {
 
   dispose(): void {
     this.captured.dispose();
+    this.prompts.dispose();
   }
 
   private use<T>(
@@ -134,6 +157,20 @@ export class ForwardSteps {
     return { arrays, parts: forwardParts(this.options, arrays, head) };
   }
 }
+
+/** Writes a batch into a step of its shape, runs the step and takes its rows. */
+const runOf =
+  <T>(
+    batch: readonly StepRows[],
+    head: Head,
+    take: (rows: readonly RowOutput[]) => T,
+    signal: AbortSignal | undefined,
+  ) =>
+  async (step: RepeatedStep<ForwardArrays>): Promise<T> => {
+    write(step, batch, 1);
+    await step.run(signal);
+    return take(readRows(step, head));
+  };
 
 function rowsWithLogits({ positions, lastRows }: BatchArrays, of: LogitsOf): Int32Array {
   if (of === 'all') return positions.map((_, row) => row);

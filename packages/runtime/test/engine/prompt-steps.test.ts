@@ -1,0 +1,222 @@
+import { createBackend } from '@quern/backend-reference';
+import { type Backend, type CapturedGraph, contiguousKvCache, type KvCache } from '@quern/core';
+import { type LanguageModel, loadLanguageModel, openModelFile } from '@quern/models';
+import { Engine } from '../../src/engine/engine.js';
+import { greedy, type TokenChoice } from '../../src/engine/token-choice.js';
+import { tiny, tinyVocabulary as vocabulary, writeTinyModel } from '../tiny-model.js';
+
+let backend: Backend;
+let model: LanguageModel;
+/** Graphs captured in the present test, in order. */
+let graphs: CapturedGraph[] = [];
+const { layers, kvHeads, headDim, context } = tiny;
+const shape = { layers, kvHeads, headDim, dtype: 'f32', context } as const;
+
+beforeAll(async () => {
+  backend = watched(await createBackend());
+  model = await loadLanguageModel(await openModelFile(await writeTinyModel()), backend);
+});
+
+/** The backend; `graphs` gets what it captures. */
+function watched(it: Backend): Backend {
+  const graph = it.graph!;
+  const capture: typeof graph.capture = async (...args) => {
+    const captured = await graph.capture(...args);
+    graphs.push(captured);
+    return captured;
+  };
+  return Object.assign(it, { graph: { capture } });
+}
+
+beforeEach(() => {
+  graphs = [];
+});
+
+afterAll(() => {
+  model.dispose();
+  backend.dispose();
+});
+
+const caches: Readonly<Record<string, (sequences: number) => KvCache>> = {
+  contiguous: (sequences) => contiguousKvCache(backend, { ...shape, sequences }),
+  paged: (sequences) =>
+    backend.pagedKv!.createCache({
+      ...shape,
+      blockSize: 4,
+      blocks: sequences * Math.ceil(context / 4),
+    }),
+};
+
+const promptOf = (length: number, seed = 1): number[] =>
+  Array.from({ length }, (_, i) => (seed * 31 + i * 7) % vocabulary);
+
+/** Keeps the logits after a prompt. */
+function logitsChoice(): TokenChoice & { readonly logits: number[] } {
+  const logits: number[] = [];
+  return {
+    head: 'ranked',
+    logits,
+    take(row) {
+      logits.push(...row.logits!);
+      return row.best[0]!;
+    },
+    accept() {},
+  };
+}
+
+/** The logits after a prompt in a new sequence. */
+async function logitsAfter(engine: Engine, cache: KvCache, ids: readonly number[]): Promise<number[]> {
+  const choice = logitsChoice();
+  const sequence = cache.sequence();
+  try {
+    await engine.prefill(sequence, ids, choice, {});
+    return choice.logits;
+  } finally {
+    sequence.release();
+  }
+}
+
+/** The same prompts in recorded steps, each in a cache of its own. */
+async function recordedLogits(
+  prompts: readonly (readonly number[])[],
+  prefillChunk: number,
+): Promise<number[][]> {
+  const rows: number[][] = [];
+  for (const ids of prompts) {
+    using cache = caches.contiguous!(1);
+    const engine = new Engine({ model, cache, capture: false, prefillChunk });
+    rows.push(await logitsAfter(engine, cache, ids));
+  }
+  return rows;
+}
+
+describe.each(Object.entries(caches))('prompts in a %s cache', (_name, cacheOf) => {
+  test('are captured once per number of tokens, with the bits of recorded steps', async () => {
+    using cache = cacheOf(3);
+    using engine = owned(new Engine({ model, cache, capture: true, prefillChunk: 64 }));
+    cache.sequence().append(6); // the prompts lie behind it
+    const prompts = [promptOf(5), promptOf(5, 2), promptOf(9), promptOf(5, 3), promptOf(9, 4)];
+    const found: number[][] = [];
+    for (const ids of prompts) found.push(await logitsAfter(engine, cache, ids));
+    expect(graphs).toHaveLength(2);
+    expect(found).toEqual(await recordedLogits(prompts, 64));
+  });
+
+  test('of several chunks replay the step of a chunk', async () => {
+    using cache = cacheOf(1);
+    using engine = owned(new Engine({ model, cache, capture: true, prefillChunk: 4 }));
+    const prompts = [promptOf(15), promptOf(15, 2)];
+    const found: number[][] = [];
+    for (const ids of prompts) found.push(await logitsAfter(engine, cache, ids));
+    expect(graphs).toHaveLength(4); // 4 rows without logits and 3 rows; the limit of 4 rows keeps one of them
+    expect(found).toEqual(await recordedLogits(prompts, 4));
+  });
+
+  test('continue a sequence: rows after the prompt stay invisible', async () => {
+    using cache = cacheOf(2);
+    using engine = owned(new Engine({ model, cache, capture: true, prefillChunk: 64 }));
+    const sequence = cache.sequence();
+    const choice = logitsChoice();
+    await engine.prefill(sequence, promptOf(12), greedy, {});
+    sequence.truncate(4); // stale keys and values follow
+    await engine.prefill(sequence, promptOf(12).slice(4, 8), choice, {});
+    await engine.prefill(sequence, promptOf(12).slice(8), choice, {});
+    expect(graphs).toHaveLength(2); // 12 rows, 4 rows
+    using alone = cacheOf(1);
+    const recorded = new Engine({ model, cache: alone, capture: false, prefillChunk: 4 });
+    const expected = logitsChoice();
+    const whole = alone.sequence();
+    for (const at of [0, 4, 8]) await recorded.prefill(whole, promptOf(12).slice(at, at + 4), expected, {});
+    expect(choice.logits).toEqual(expected.logits.slice(vocabulary));
+  });
+});
+
+/** Disposes an engine at the end of a test. */
+const owned = (engine: Engine): Engine & Disposable =>
+  Object.assign(engine, { [Symbol.dispose]: () => engine.dispose() });
+
+describe('captured prompts are bounded', () => {
+  /** Which of the captured steps are kept, after one prompt of each length. */
+  async function keptAfter(lengths: readonly number[], prefillChunk: number): Promise<boolean[]> {
+    using cache = caches.contiguous!(1);
+    using engine = owned(new Engine({ model, cache, capture: true, prefillChunk }));
+    for (const length of lengths) await logitsAfter(engine, cache, promptOf(length));
+    return graphs.map((graph) => !graph.disposed);
+  }
+
+  test('by the rows of a chunk; the least recently used goes first', async () => {
+    expect(await keptAfter([30, 20, 30, 15], 64)).toEqual([true, false, true]); // 30 + 20 + 15 > 64
+  });
+
+  test('by their number', async () => {
+    const lengths = Array.from({ length: 17 }, (_, i) => i + 2);
+    expect(await keptAfter(lengths, 512)).toEqual([false, ...new Array(16).fill(true)]);
+  });
+
+  test('and freed with the engine', async () => {
+    await keptAfter([5, 6], 64);
+    expect(graphs.map(({ disposed }) => disposed)).toEqual([true, true]);
+  });
+});
+
+test('concurrent prompts of one length share a step; each gets its own logits', async () => {
+  using cache = caches.contiguous!(4);
+  using engine = owned(new Engine({ model, cache, capture: true, prefillChunk: 64 }));
+  const prompts = [1, 2, 3, 4].map((seed) => promptOf(7, seed));
+  const found = await Promise.all(prompts.map((ids) => logitsAfter(engine, cache, ids)));
+  expect(graphs).toHaveLength(1);
+  expect(found).toEqual(await recordedLogits(prompts, 64));
+});
+
+test('while a sequence decodes, a number of tokens is captured at its second use', async () => {
+  using cache = caches.contiguous!(2);
+  using engine = owned(new Engine({ model, cache, capture: true, prefillChunk: 64 }));
+  const decoding = cache.sequence();
+  const token = await engine.prefill(decoding, promptOf(5), greedy, {});
+  const captured: number[] = [];
+  const found: number[][] = [];
+  const prompts = [promptOf(7), promptOf(7, 2), promptOf(7, 3)];
+  for (const ids of prompts) {
+    const next = engine.decode({ sequence: decoding, token, choice: greedy, most: 1, ...noEnd });
+    const before = graphs.length;
+    const logits = logitsAfter(engine, cache, ids);
+    await next;
+    found.push(await logits);
+    captured.push(graphs.length - before);
+  }
+  expect(captured).toEqual([1, 1, 0]); // the decoding step, the prompt's
+  expect(found).toEqual(await recordedLogits(prompts, 64));
+});
+
+const noEnd = { stops: new Int32Array(0), signal: undefined };
+
+test('an aborted prompt leaves its step usable', async () => {
+  using cache = caches.contiguous!(1);
+  using engine = owned(new Engine({ model, cache, capture: true, prefillChunk: 64 }));
+  const sequence = cache.sequence();
+  const signal = AbortSignal.abort();
+  const aborted = engine.prefill(sequence, promptOf(7), greedy, { signal });
+  await expect(aborted).rejects.toMatchObject({ code: 'ABORTED' });
+  expect(sequence.length).toBe(0);
+  sequence.release();
+  expect([await logitsAfter(engine, cache, promptOf(7))]).toEqual(await recordedLogits([promptOf(7)], 64));
+});
+
+test('chunks submitted before the earlier one has ended are recorded: they must reach the device in order', async () => {
+  const parts = model.parts.map((part) =>
+    Object.create(part, { backend: { value: twoInFlight(part.backend) } }),
+  );
+  const ahead = Object.create(model, { parts: { value: parts } }) as LanguageModel;
+  using cache = caches.contiguous!(1);
+  using engine = owned(new Engine({ model: ahead, cache, capture: true, prefillChunk: 4 }));
+  const prompts = [promptOf(11), promptOf(4)];
+  const found = [await logitsAfter(engine, cache, prompts[0]!)];
+  expect(graphs).toHaveLength(0);
+  found.push(await logitsAfter(engine, cache, prompts[1]!));
+  expect(graphs).toHaveLength(1);
+  expect(found).toEqual(await recordedLogits(prompts, 4));
+});
+
+/** The backend with a profile that asks for two plans in flight. */
+const twoInFlight = (it: Backend): Backend =>
+  Object.create(it, { profile: { value: { ...it.profile, plansInFlight: 2 } } }) as Backend;
