@@ -27,8 +27,9 @@ constexpr int64_t most_laid_out_rows = 512, laid_out_rows_step = 32;
 // (docs/performance.md). Wider rows get more columns: each chunk reads x from beyond L2.
 constexpr int64_t least_bf16_columns = 64, most_bf16_columns = 128, bf16_columns_per_k = 16;
 
-// 16-bit weights read in place: 128 KiB per chunk, 8 to 256 rows, in groups of 8 (the rows of one kernel step).
-constexpr int64_t in_place_weights = 65536, least_in_place = 8, most_in_place = 256;
+// Weights read in place: 128 KiB of 16 bits per chunk, 8 to 256 rows, in groups of 8 (the rows of one kernel step). Floats of x
+// multiplied with a chunk.
+constexpr int64_t in_place_weights = 65536, least_in_place = 8, most_in_place = 256, in_place_x_floats = 262144;
 
 // Floats of a decoded panel. memory_bound_panel: 32 KiB, fits L1, for T ≤ memory_bound_rows. panel_floats: 128 KiB, fits L2
 // with x.
@@ -44,9 +45,9 @@ constexpr int64_t decoded_x_floats = 65536;
 Way way_of(const Kernels& kernels, const Matrix& w, Rows rows) {
   if (w.is_packed()) return Way::packed;
   if (w.is_float()) return Way::direct;
-  const bool words = w.format() == FORMAT_F16 || w.format() == FORMAT_BF16, few = rows.count <= exact_rows;
+  const bool words = w.format() == FORMAT_F16 || w.format() == FORMAT_BF16;
   if (words && kernels.gemm_of_bf16 && (rows.invariant || rows.count >= kernels.bf16_rows)) return Way::bf16;
-  return words && kernels.gemm_f16 && few ? Way::direct : Way::decoded;
+  return words && kernels.gemm_f16 ? Way::direct : Way::decoded;
 }
 
 Needs::Needs(const Kernels& kernels, Rows rows, std::initializer_list<const Matrix*> weights) {
@@ -73,7 +74,7 @@ static int64_t many_rows_of(int64_t T) {
 Tiling::Tiling(int64_t T, int64_t K, const Needs& needs) {
   if (needs.int8) cut_packed(T, K, needs.superblock);
   else if (needs.bf16 && !needs.panel) cut_bf16(T, K);
-  else if (T <= exact_rows && !needs.panel) cut_in_place(K);
+  else if (!needs.panel) cut_in_place(T, K);
   else cut_decoded(T, K);
   const int64_t decoded = needs.panel ? panel * K : 0, laid_out = needs.kernel_panel ? PANEL_BYTES / 4 : 0;
   panel_floats = (std::max(decoded, laid_out) + 15) / 16 * 16;
@@ -96,10 +97,11 @@ void Tiling::cut_bf16(int64_t T, int64_t K) {
   rows = many_rows_of(T);
 }
 
-void Tiling::cut_in_place(int64_t K) {
+void Tiling::cut_in_place(int64_t T, int64_t K) {
   using namespace tuning;
-  panel = chunk = std::clamp(in_place_weights / std::max<int64_t>(K, 1), least_in_place, most_in_place) / 8 * 8;
-  rows = exact_rows;
+  const int64_t width = std::max<int64_t>(K, 1);
+  panel = chunk = std::clamp(in_place_weights / width, least_in_place, most_in_place) / 8 * 8;
+  rows = T <= exact_rows ? exact_rows : std::max(least_rows, in_place_x_floats / width);
 }
 
 // A panel has a multiple of 4 rows, the rows of one kernel step.

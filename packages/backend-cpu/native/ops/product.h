@@ -1,5 +1,5 @@
 // The matrix product of linear and the fused projections. Packed weights are read in place; x is quantised once. 16-bit
-// weights are read in place, if the kernels can: few rows of x as floats, many rows of x rounded once to bf16. Other
+// weights are read in place, if the kernels can, as floats or, at lower precision, with rows of x rounded once to bf16. Other
 // weights are decoded panel by panel into memory that stays in the cache. An output's bits depend on x, w, K and the form
 // of the product (Rows), never on chunks and panels.
 #pragma once
@@ -51,7 +51,7 @@ struct Tiling {
  private:
   void cut_packed(int64_t T, int64_t K, bool superblock);
   void cut_bf16(int64_t T, int64_t K);
-  void cut_in_place(int64_t K);
+  void cut_in_place(int64_t T, int64_t K);
   void cut_decoded(int64_t T, int64_t K);
 };
 

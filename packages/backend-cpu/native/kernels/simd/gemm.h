@@ -108,11 +108,12 @@ inline int64_t most_columns(const Product<A>& p, int64_t T, int64_t N) {
   return spread<TILE_T, TILE_N>(p, T, N);
 }
 
+// Few rows: w, from memory, is read once. More rows: a block of rows of x stays in L1 while all columns pass.
 template <class A>
 inline void multiply(Product<A> p, int64_t T, int64_t N) {
-  constexpr int64_t cached = 512 * 1024 / sizeof(typename A::X); // elements of x that stay in L2 during all columns
+  constexpr int64_t few = 16, cached = 24 * 1024 / sizeof(typename A::X); // elements of x
   const int64_t fit = p.K > 0 ? cached / p.K / TILE_T * TILE_T : T;
-  const int64_t rows = fit < TILE_T ? TILE_T : fit;
+  const int64_t rows = T <= few ? T : fit < TILE_T ? TILE_T : fit;
   for (; T > 0; T -= rows, p.x += rows * p.ldx, p.y += rows * p.ldy) {
     const int64_t count = T < rows ? T : rows;
     int64_t n = most_columns(p, count, N);
