@@ -15,6 +15,7 @@ export {
   type WritableFormat,
 } from './format/formats.js';
 export { ggmlTypeName } from './format/ggml-types.js';
+export { encodeInt8 } from './format/int8.js';
 export { decodeIq8, type Iq8Source, iq8, isIq8Source, toIq8 } from './format/iq8.js';
 export { type GgmlFile, ggmlMagic, ggmlSizes, isGgml, openGgml } from './ggml/open.js';
 export type { GgufFile, TensorInfo } from './gguf/gguf-file.js';

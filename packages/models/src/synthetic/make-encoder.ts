@@ -2,8 +2,8 @@ import { rules, type Schema } from '@quern/core';
 import { type MetadataInput, type TensorInput, writeGguf } from '@quern/quant';
 import { type EncoderShape, type EncoderShapeName, encoderShapes } from './encoder-shapes.js';
 import type { SyntheticFormat } from './formats.js';
-import { TensorList } from './make-synthetic.js';
 import { checkSynthetic, nameIn, sharedSchema } from './options.js';
+import { TensorList } from './tensor-list.js';
 
 export interface SyntheticEncoderOptions {
   readonly shape: EncoderShapeName;
@@ -26,20 +26,27 @@ export const syntheticEncoderSchema = {
   ...sharedSchema,
 } as const satisfies Schema<SyntheticEncoderOptions>;
 
-function addLayer(list: TensorList, { width, feedForward }: EncoderShape, layer: number): void {
+/**
+ * A layer norm after a block. Outlier channels are in its bias, as in BERT (Kovaleva et al. 2021): large weights would
+ * multiply from norm to norm.
+ */
+function addNorm(list: TensorList, name: string, width: number, outliers = true): void {
+  list.norm(`${name}.weight`, width);
+  list.shift(`${name}.bias`, width, outliers);
+}
+
+function addLayer(list: TensorList, { width, feedForward, layers }: EncoderShape, layer: number): void {
   const name = (part: string) => `blk.${layer}.${part}`;
   for (const part of ['attn_q', 'attn_k', 'attn_v', 'attn_output']) {
     list.matrix(`${name(part)}.weight`, [width, width]);
-    list.vector(`${name(part)}.bias`, width, 0);
+    list.zeros(`${name(part)}.bias`, width);
   }
-  list.norm(`${name('attn_output_norm')}.weight`, width);
-  list.vector(`${name('attn_output_norm')}.bias`, width, 0);
+  addNorm(list, name('attn_output_norm'), width);
   list.matrix(`${name('ffn_up')}.weight`, [feedForward, width]);
-  list.vector(`${name('ffn_up')}.bias`, feedForward, 0);
+  list.zeros(`${name('ffn_up')}.bias`, feedForward);
   list.matrix(`${name('ffn_down')}.weight`, [width, feedForward]);
-  list.vector(`${name('ffn_down')}.bias`, width, 0);
-  list.norm(`${name('layer_output_norm')}.weight`, width);
-  list.vector(`${name('layer_output_norm')}.bias`, width, 0);
+  list.zeros(`${name('ffn_down')}.bias`, width);
+  addNorm(list, name('layer_output_norm'), width, layer < layers - 1);
 }
 
 function tensorsOf(list: TensorList, shape: EncoderShape, ranks: boolean): TensorInput[] {
@@ -47,14 +54,13 @@ function tensorsOf(list: TensorList, shape: EncoderShape, ranks: boolean): Tenso
   list.matrix('token_embd.weight', [shape.vocabulary, width]);
   list.floats('position_embd.weight', [shape.context, width]);
   list.floats('token_types.weight', [2, width]);
-  list.norm('token_embd_norm.weight', width);
-  list.vector('token_embd_norm.bias', width, 0);
+  addNorm(list, 'token_embd_norm', width);
   for (let layer = 0; layer < shape.layers; layer++) addLayer(list, shape, layer);
   if (ranks) {
     list.floats('cls.weight', [width, width]);
-    list.vector('cls.bias', width, 0);
+    list.zeros('cls.bias', width);
     list.floats('cls.output.weight', [1, width]);
-    list.vector('cls.output.bias', 1, 0);
+    list.zeros('cls.output.bias', 1);
   }
   return list.tensors;
 }

@@ -1,29 +1,19 @@
 import type { Schema } from '@quern/core';
-import {
-  byteLength,
-  type ChosenFormat,
-  chooseFormat,
-  formats,
-  type MetadataInput,
-  type MixedModel,
-  type TensorInput,
-  writeGguf,
-} from '@quern/quant';
+import { type MetadataInput, type TensorInput, writeGguf } from '@quern/quant';
 import type { Architecture, GgufForm } from '../architecture.js';
 import type { DecoderConfig } from '../config/decoder-config.js';
 import { ggufMetadata, ropeTensors } from '../convert/gguf-metadata.js';
-import { ModelError } from '../error.js';
 import { gemma3 } from '../gemma3.js';
 import { llama } from '../llama.js';
 import { phi3 } from '../phi3.js';
 import { qwen3 } from '../qwen3.js';
 import { qwen3Moe } from '../qwen3-moe.js';
 import type { WeightTable } from '../weights/weight-table.js';
-import { type SyntheticFormat, syntheticFormats } from './formats.js';
+import type { SyntheticFormat } from './formats.js';
 import { checkSynthetic, nameIn, sharedSchema } from './options.js';
-import { fillBlocks, RandomWords } from './random-blocks.js';
 import { shapeConfig } from './shape-config.js';
 import { type ModelShape, type ModelShapeName, modelShapes } from './shapes.js';
+import { TensorList } from './tensor-list.js';
 import { syntheticVocabulary } from './vocabulary.js';
 
 export interface SyntheticOptions {
@@ -34,84 +24,13 @@ export interface SyntheticOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+type Weights = Omit<SyntheticOptions, 'shape'>;
+
 /** Per option: valid values and default. */
 export const syntheticSchema = {
   shape: { ...nameIn(modelShapes), about: 'model with the dimensions to copy', required: true },
   ...sharedSchema,
 } as const satisfies Schema<SyntheticOptions>;
-
-/** Bytes per write; a multiple of every block size. */
-const pieceBytes = 1 << 22;
-
-function needNotAborted(signal: AbortSignal | undefined): void {
-  if (signal?.aborted)
-    throw new ModelError('ABORTED', 'making the model was aborted', { cause: signal.reason });
-}
-
-/** Random blocks of one matrix, piece by piece: bounded memory. */
-export async function* randomMatrix(
-  { format, sharesScales }: ChosenFormat,
-  shape: readonly number[],
-  seed: number,
-  signal: AbortSignal | undefined,
-): AsyncGenerator<Uint8Array> {
-  const words = new RandomWords(seed);
-  const deviation = 1 / Math.sqrt(shape[shape.length - 1]!);
-  const { blockBytes } = formats[format];
-  const piece = Math.floor(pieceBytes / blockBytes) * blockBytes;
-  const total = byteLength(format, shape);
-  for (let done = 0; done < total; done += piece) {
-    needNotAborted(signal);
-    const bytes = new Uint8Array(Math.min(piece, total - done));
-    fillBlocks(format, bytes, words, deviation, sharesScales);
-    yield bytes;
-  }
-}
-
-/** Collects tensors in file order, each with its own seed. */
-export class TensorList {
-  readonly tensors: TensorInput[] = [];
-
-  constructor(
-    private readonly format: SyntheticFormat,
-    private readonly model: MixedModel,
-    private readonly seed: number,
-    private readonly signal: AbortSignal | undefined,
-  ) {}
-
-  has(name: string): boolean {
-    return this.tensors.some((tensor) => tensor.name === name);
-  }
-
-  /** Adds a matrix in the mix's format for `name`. */
-  matrix(name: string, shape: readonly number[]): void {
-    this.add(
-      name,
-      shape,
-      chooseFormat({ name, shape, format: 'f32' }, syntheticFormats[this.format], this.model),
-    );
-  }
-
-  /** Adds an f32 tensor, whatever the mix. */
-  floats(name: string, shape: readonly number[]): void {
-    this.add(name, shape, { format: 'f32' });
-  }
-
-  norm(name: string, width: number): void {
-    this.vector(name, width, 1);
-  }
-
-  vector(name: string, width: number, value: number): void {
-    const values = new Float32Array(width).fill(value);
-    this.tensors.push({ name, shape: [width], format: 'f32', data: new Uint8Array(values.buffer) });
-  }
-
-  private add(name: string, shape: readonly number[], chosen: ChosenFormat): void {
-    const seed = this.seed + 7919 * this.tensors.length;
-    const data = () => randomMatrix(chosen, shape, seed, this.signal);
-    this.tensors.push({ name, shape, format: chosen.format, data });
-  }
-}
 
 /** Architectures of the shapes, by GGUF name. */
 const architectures = { llama, qwen3, qwen3moe: qwen3Moe, gemma3, phi3 } satisfies Record<
@@ -119,7 +38,13 @@ const architectures = { llama, qwen3, qwen3moe: qwen3Moe, gemma3, phi3 } satisfi
   Architecture & { readonly gguf: GgufForm }
 >;
 
-/** Adds each tensor once, also if several parameters share it: random matrices; vectors (all are norms) of ones. */
+/**
+ * Norms before matrices have outlier channels. The last norm and those after a block (Gemma) have none: a few tokens
+ * would have all large logits, and the residual stream would grow.
+ */
+const hasOutliers = (name: string): boolean => /\.(attn|ffn|attn_k)_norm\.weight$/.test(name);
+
+/** Adds each tensor once, also if several parameters share it: random matrices; vectors are norms. */
 function addTensors(
   list: TensorList,
   entries: WeightTable['model'],
@@ -130,7 +55,7 @@ function addTensors(
     const name = entry.gguf.replace('{i}', String(layer));
     if (entry.optional || entry.when?.(config, layer) === false || list.has(name)) continue;
     const [count, ...rest] = entry.shape(config);
-    if (rest.length === 0) list.norm(name, count!);
+    if (rest.length === 0) list.norm(name, count!, hasOutliers(name));
     else list.matrix(name, [entry.rows?.(config).of ?? count!, ...rest]);
   }
 }
@@ -138,7 +63,7 @@ function addTensors(
 function tensorsOf(
   { weights: { model, layer } }: Architecture,
   config: DecoderConfig,
-  { format, seed = 1, signal }: SyntheticOptions,
+  { format, seed = 1, signal }: Weights,
 ): readonly TensorInput[] {
   const mixed = {
     layers: config.layers,
@@ -155,26 +80,21 @@ function tensorsOf(
   return list.tensors;
 }
 
-function metadataOf(
-  { shape }: SyntheticOptions,
-  form: GgufForm,
-  config: DecoderConfig,
-): Record<string, MetadataInput> {
+function metadataOf(name: string, form: GgufForm, config: DecoderConfig): Record<string, MetadataInput> {
   return {
     'general.architecture': form.name,
-    'general.name': `${shape}, synthetic weights`,
+    'general.name': `${name}, synthetic weights`,
     ...ggufMetadata(form, config),
     ...syntheticVocabulary(config.vocabulary, form.name === 'llama' ? 'llama-bpe' : 'qwen2'),
   };
 }
 
 /** Metadata and tensors of the file; random weights are made at writing. */
-export function syntheticModel(options: SyntheticOptions) {
-  const shape: ModelShape = modelShapes[options.shape];
+export function syntheticModel(name: string, shape: ModelShape, options: Weights) {
   const architecture = architectures[shape.architecture];
   const config = shapeConfig(shape);
   return {
-    metadata: metadataOf(options, architecture.gguf, config),
+    metadata: metadataOf(name, architecture.gguf, config),
     tensors: [...tensorsOf(architecture, config, options), ...ropeTensors(config)],
   };
 }
@@ -185,5 +105,6 @@ export function syntheticModel(options: SyntheticOptions) {
  */
 export async function makeSyntheticModel(path: string, options: SyntheticOptions): Promise<void> {
   checkSynthetic('makeSyntheticModel', path, options, syntheticSchema);
-  await writeGguf(path, syntheticModel(options));
+  const { shape, ...weights } = options;
+  await writeGguf(path, syntheticModel(shape, modelShapes[shape], weights));
 }

@@ -1,10 +1,10 @@
 import type { Schema } from '@quern/core';
-import { chooseFormat, type MetadataInput, type TensorInput, writeGguf } from '@quern/quant';
-import { type SyntheticFormat, syntheticFormats } from '../synthetic/formats.js';
-import { randomMatrix } from '../synthetic/make-synthetic.js';
+import { type MetadataInput, type TensorInput, writeGguf } from '@quern/quant';
+import type { SyntheticFormat } from '../synthetic/formats.js';
 import { checkSynthetic, nameIn, sharedSchema } from '../synthetic/options.js';
+import { TensorList } from '../synthetic/tensor-list.js';
 import { byteCharacters } from '../synthetic/vocabulary.js';
-import type { WeightEntry } from '../weights/weight-table.js';
+import type { WeightEntry, WeightTable } from '../weights/weight-table.js';
 import type { StackConfig } from './config.js';
 import { decoderWeights, encoderWeights } from './weights.js';
 
@@ -78,41 +78,34 @@ function stackOf({ width, heads, layers, contexts, melBands }: SpeechShape, whic
 function tensorsOf(
   shape: SpeechShape,
   format: SyntheticFormat,
-  firstSeed: number,
+  seed: number,
   signal: AbortSignal | undefined,
 ): TensorInput[] {
-  let seed = firstSeed;
-  const mixed = { layers: shape.layers, tied: true, groupedQueries: 1, experts: 0, weighted: false };
-  const tensor = (name: string, dimensions: readonly number[]): TensorInput => {
-    const isNorm = /ln(_post)?\.weight$/.test(name);
-    if (dimensions.length === 1) {
-      const values = new Float32Array(dimensions[0]!).fill(isNorm ? 1 : 0);
-      return { name, shape: dimensions, format: 'f32', data: new Uint8Array(values.buffer) };
-    }
-    const isConvolution = dimensions.length === 3; // mixes do not quantise them
-    const given = {
-      name,
-      shape: dimensions,
-      format: isConvolution && format !== 'f32' ? 'f16' : 'f32',
-    } as const;
-    const chosen = chooseFormat(given, syntheticFormats[format], mixed);
-    const own = seed++;
-    return {
-      name,
-      shape: dimensions,
-      format: chosen.format,
-      data: () => randomMatrix(chosen, dimensions, own, signal),
-    };
-  };
-  const stack = (table: typeof encoderWeights | typeof decoderWeights, config: StackConfig) => {
-    const entries = (fields: Readonly<Record<string, WeightEntry<StackConfig>>>, layer: number) =>
-      Object.values(fields).map((entry) =>
-        tensor(entry.gguf.replace('{i}', String(layer)), entry.shape(config)),
-      );
-    const layers = Array.from({ length: config.layers }, (_, i) => entries(table.layer, i));
-    return [...entries(table.model, 0), ...layers.flat()];
-  };
-  return [...stack(encoderWeights, stackOf(shape, 0)), ...stack(decoderWeights, stackOf(shape, 1))];
+  const model = { layers: shape.layers, tied: true, groupedQueries: 1, experts: 0, weighted: false };
+  const list = new TensorList(format, model, seed, signal);
+  addStack(list, encoderWeights, stackOf(shape, 0), format);
+  addStack(list, decoderWeights, stackOf(shape, 1), format);
+  return list.tensors;
+}
+
+function addStack(
+  list: TensorList,
+  { model, layer }: WeightTable<StackConfig>,
+  config: StackConfig,
+  format: SyntheticFormat,
+): void {
+  const add = (entry: WeightEntry<StackConfig>, i: number) =>
+    addTensor(list, entry.gguf.replace('{i}', String(i)), entry.shape(config), format);
+  for (const entry of Object.values(model)) add(entry, 0);
+  for (let i = 0; i < config.layers; i++) for (const entry of Object.values(layer)) add(entry, i);
+}
+
+/** Norms before matrices have outlier channels, the last norm of a stack has none. */
+function addTensor(list: TensorList, name: string, shape: readonly number[], format: SyntheticFormat): void {
+  const isConvolution = shape.length === 3; // mixes do not quantise them
+  if (shape.length > 1) list.matrix(name, shape, isConvolution && format !== 'f32' ? 'f16' : 'f32');
+  else if (/ln(_post)?\.weight$/.test(name)) list.norm(name, shape[0]!, name.includes('.blocks.'));
+  else list.zeros(name, shape[0]!);
 }
 
 const sizes = ({ width, heads, layers, contexts, melBands }: SpeechShape): Record<string, MetadataInput> => ({

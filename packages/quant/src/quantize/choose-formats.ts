@@ -3,11 +3,11 @@ import { formats, type GgufFormat } from '../format/formats.js';
 import { formatInMix, type Mix, type Place, type Role } from './mixes.js';
 
 /** The properties of a tensor that decide its format. */
-export interface ShapedTensor {
+export interface ShapedTensor<Format extends GgufFormat = GgufFormat> {
   readonly name: string;
   /** Row-major, outermost first. */
   readonly shape: readonly number[];
-  readonly format: GgufFormat;
+  readonly format: Format;
 }
 
 /** The properties of a model that mixes use: `Place` without the layer. */
@@ -17,8 +17,8 @@ export type MixedModel = Omit<Place, 'layer'> & {
 };
 
 /** Format of a tensor in the new file. If its rows do not fit the mix's format: that format too. */
-export interface ChosenFormat {
-  readonly format: GgufFormat;
+export interface ChosenFormat<Format extends GgufFormat = GgufFormat> {
+  readonly format: Format;
   /** The blocks share scales (see encodeInt8). */
   readonly sharesScales?: true;
   readonly instead?: WritableFormat;
@@ -41,7 +41,11 @@ export function isMixed({ name, shape }: Pick<ShapedTensor, 'name' | 'shape'>): 
 }
 
 /** Format of a tensor with GGUF name `name` in a mix; its own format if the mix leaves it unchanged. */
-export function chooseFormat(tensor: ShapedTensor, mix: Mix, model: MixedModel): ChosenFormat {
+export function chooseFormat<Format extends GgufFormat>(
+  tensor: ShapedTensor<Format>,
+  mix: Mix,
+  model: MixedModel,
+): ChosenFormat<Format | WritableFormat> {
   if (!isMixed(tensor)) return { format: tensor.format };
   const layer = Number(/^blk\.(\d+)\./.exec(tensor.name)?.[1] ?? 0);
   const ofExperts = tensor.shape.length === 3 ? mix.experts : undefined;
