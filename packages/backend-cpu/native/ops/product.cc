@@ -9,9 +9,9 @@ namespace tuning {
 // Up to this many rows of x, reading the weights takes longer than the arithmetic.
 constexpr int64_t memory_bound_rows = 4;
 
-// Packed weights, few rows of x: weights per chunk, 128 KiB (4-bit) to 256 KiB (8-bit), for the hardware prefetcher; at
-// least 4 rows of tiles.
-constexpr int64_t streamed_weights = 16384, least_streamed_tiles = 4;
+// Packed weights, up to streamed_rows rows of x: weights per chunk, 128 KiB (4-bit) to 256 KiB (8-bit); at least 4 rows of
+// tiles. The start of a chunk is not prefetched, and its end prefetches what the next thread reads.
+constexpr int64_t streamed_rows = 31, streamed_weights = 16384, least_streamed_tiles = 4;
 // Rows of tiles per chunk when arithmetic dominates: chunks not too small, and no long wait for the last chunk.
 constexpr int64_t least_tiles = 4, most_tiles = 64;
 // Cost of an 8-bit weight for T rows of x, in multiply-adds: 4 for reading, 1 per row ("4 + T"). Superblocks (one scale per
@@ -86,7 +86,7 @@ void Tiling::cut_packed(int64_t T, int64_t K, bool superblock) {
   const int64_t width = std::max<int64_t>(K, 1), cost = width * packed_price(T, superblock);
   const int64_t streamed = std::max(least_streamed_tiles, streamed_weights / width);
   const int64_t multiplied = std::clamp(Call::chunk_cost / cost, least_tiles, most_tiles);
-  panel = chunk = (T <= memory_bound_rows ? streamed : multiplied) * PACKED_ROWS;
+  panel = chunk = (T <= streamed_rows ? streamed : multiplied) * PACKED_ROWS;
   rows = superblock ? many_rows_of(T)
                 : std::max(least_rows, cached_x_bytes / quantised_row_bytes(width) / packed_rows_step * packed_rows_step);
 }
