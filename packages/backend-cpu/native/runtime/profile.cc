@@ -78,7 +78,7 @@ static double measure_q4_k(const Kernels& kernels, ThreadPool& pool, int64_t row
   const Matrix w = matrix(memory.data());
   const std::vector<float> x(rows * width, 1.0f);
   const int64_t row_bytes = quantised_row_bytes(width), panel_floats = PANEL_BYTES / sizeof(float);
-  std::vector<uint8_t> quantised(rows * row_bytes);
+  const Pages quantised(rows * row_bytes); // aligned, as in Product
   const auto quantise = superblock ? kernels.quantise_superblocks : kernels.quantise;
   for (int64_t t = 0; packed && t < rows; t++) quantise(x.data() + t * width, width, quantised.data() + t * row_bytes);
   std::vector<float> y(pool.threads() * rows * N);
