@@ -1,6 +1,6 @@
 // Perplexity of the demo model in each format on each instruction set, compared with the same weights decoded to F32 on
 // the scalar kernels.
-//   node tools/measure/perplexity.mjs [--stories 24] [--formats q4_0,q8_0] [--limit 0.2]
+//   node tools/measure/perplexity.mjs [--stories 24] [--formats q4_0,q8_0] [--precision standard] [--limit 0.2]
 // A prompt is one step; 'token by token' uses steps of one row, which have their own kernels.
 import { rmSync } from 'node:fs';
 import { createBackend } from '../../packages/backend-cpu/dist/index.js';
@@ -10,9 +10,12 @@ import { writeDemoFiles } from '../../packages/runtime/test/model/accuracy/demo-
 import { heldOutStories, perplexity } from '../../packages/runtime/test/model/accuracy/perplexity.mjs';
 import { readArguments } from './arguments.mjs';
 
-const { stories, limit, formats } = readArguments(
+const { stories, limit, formats, precision } = readArguments(
   { stories: heldOutStories.length, limit: 0.2 },
-  { formats: { type: 'string', default: formatNames.filter(isWritable).join() } },
+  {
+    formats: { type: 'string', default: formatNames.filter(isWritable).join() },
+    precision: { type: 'string', default: 'standard' },
+  },
 );
 const texts = heldOutStories.slice(0, stories);
 
@@ -40,7 +43,7 @@ async function availableIsas() {
 }
 
 async function measure(path, isa, options = {}) {
-  const backend = await createBackend({ isa });
+  const backend = await createBackend({ isa, precision });
   const model = await loadModel(path, { backend, ...options });
   const result = await perplexity(model, texts);
   model.dispose();

@@ -1,4 +1,12 @@
-import { BackendError, hostLinks, type PlanDriver } from '@quern/core';
+import {
+  BackendError,
+  hostLinks,
+  type PlanDriver,
+  type Precision,
+  precisions,
+  rules,
+  showValue,
+} from '@quern/core';
 import { nativeDriver } from '@quern/native-runtime';
 import { ggufFormats } from './formats.js';
 import { loadCpuAddon } from './load.js';
@@ -12,16 +20,29 @@ export interface CpuOptions {
    * best of this machine.
    */
   readonly isa?: string | undefined;
+  /** How products and attention may round; default 'standard'. */
+  readonly precision?: Precision | undefined;
 }
+
+const knownPrecision = rules.oneOf(precisions);
 
 /**
  * The native CPU driver: threads are running and the machine is measured (about 30 ms in the first call). Rejects with
  * UNSUPPORTED without a binary for this platform, or if this machine cannot run `isa`; with BAD_ARGUMENT for wrong
- * `threads`.
+ * `threads` or an unknown `precision`.
  */
-export async function cpuDriver({ threads, isa }: CpuOptions = {}): Promise<PlanDriver> {
+export async function cpuDriver({
+  threads,
+  isa,
+  precision = 'standard',
+}: CpuOptions = {}): Promise<PlanDriver> {
   if (threads !== undefined && (!Number.isInteger(threads) || threads < 1))
     throw new BackendError('BAD_ARGUMENT', `threads must be a whole number of 1 or more; got ${threads}`);
+  if (!knownPrecision.holds(precision))
+    throw new BackendError(
+      'BAD_ARGUMENT',
+      `precision must be ${knownPrecision.must}; got ${showValue(precision)}`,
+    );
   return nativeDriver(loadCpuAddon(), {
     name: 'cpu',
     kind: 'cpu',
@@ -34,7 +55,7 @@ export async function cpuDriver({ threads, isa }: CpuOptions = {}): Promise<Plan
       kvQuant: { dtypes: ['bf16', 'int8'] },
       moeFused: true,
     },
-    options: { threads: threads ?? 0, isa: isa ?? process.env.QUERN_CPU_ISA ?? '' },
+    options: { threads: threads ?? 0, isa: isa ?? process.env.QUERN_CPU_ISA ?? '', precision },
     ceilings: true,
   });
 }

@@ -3,7 +3,7 @@ import { type CpuOptions, cpuDriver } from './driver.js';
 
 export { type CpuOptions, cpuDriver } from './driver.js';
 
-const known = ['threads', 'isa'];
+const known = ['threads', 'isa', 'precision'];
 
 /**
  * The function through which Quern loads this backend. Rejects as `cpuDriver`, and with BAD_ARGUMENT for an unknown
@@ -12,6 +12,6 @@ const known = ['threads', 'isa'];
 export async function createBackend(options: CpuOptions = {}): Promise<Backend> {
   const other = Object.keys(options).find((name) => !known.includes(name));
   if (other !== undefined)
-    throw new BackendError('BAD_ARGUMENT', `there is no option '${other}'; there are ${known.join(' and ')}`);
+    throw new BackendError('BAD_ARGUMENT', `there is no option '${other}'; there are ${known.join(', ')}`);
   return defineBackend(await cpuDriver(options));
 }

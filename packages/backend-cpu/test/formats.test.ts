@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Backend, defineBackend, denseFormats, f32ToF16 } from '@quern/core';
+import { type Backend, defineBackend, denseFormats, f32ToF16, type Precision, precisions } from '@quern/core';
 import { normal } from '@quern/core/testing';
 import {
   byteLength,
@@ -59,12 +59,12 @@ function file(format: GgufFormat, offset: number) {
 const largest = (values: Float32Array) => values.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
 
 /**
- * x · wᵀ and Σ|x·w| in double precision, and the bound for 8-bit rounding. Normal: x by max|x| / 254 over spans of 64.
+ * x · wᵀ and Σ|x·w| in double precision, and the bound for 8-bit rounding. Normal: x by max|x| / 254 over spans of 32.
  * Superblock: x over spans of 256, and w by 0.57 · max|w| / 127 over spans of 256.
  */
 function product(x: Float32Array, t: number, w: Float32Array, n: number, superblock: boolean) {
   let [sum, magnitude, rounding] = [0, 0, 0];
-  const span = superblock ? 256 : 64;
+  const span = superblock ? 256 : 32;
   for (let start = 0; start < width; start += span) {
     const xs = x.subarray(t * width + start, t * width + Math.min(width, start + span));
     const ws = w.subarray(n * width + start, n * width + Math.min(width, start + span));
@@ -106,18 +106,24 @@ describe.each(isas)('%s', (isa) => {
   });
 
   test.each(native)('%s: linear is within rounding', async (format) => {
+    for (const precision of precisions) await checkLinear(format, precision);
+  });
+
+  async function checkLinear(format: GgufFormat, precision: Precision): Promise<void> {
+    using backend = defineBackend(await cpuDriver({ isa, threads: 2, precision }));
+    const isExact = isa === 'scalar' || precision === 'exact';
     const { source, floats } = file(format, 2);
     using w = await backend.loadWeight(source);
-    for (const T of [1, 7, 35]) {
+    for (const T of [1, 7, 65]) {
       const x = Float32Array.from(normal(2, [T, width]).values);
       using step = backend.step();
       const y = await step.read(backend.linear(step.input(x, [T, width]), w));
       for (let t = 0; t < T; t++)
         for (let n = 0; n < rows; n++) {
-          const { sum, magnitude, rounding } = product(x, t, floats, n, isa === 'amx' && T === 35);
-          const allowed = 1e-7 + 2e-6 * magnitude + (isa === 'scalar' ? 0 : 1.001 * rounding);
+          const { sum, magnitude, rounding } = product(x, t, floats, n, precision === 'fast' && T === 65);
+          const allowed = 1e-7 + 2e-6 * magnitude + (isExact ? 0 : 1.001 * rounding);
           expect(Math.abs(y[t * rows + n]! - sum)).toBeLessThanOrEqual(allowed);
         }
     }
-  });
+  }
 });

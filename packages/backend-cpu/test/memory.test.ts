@@ -55,7 +55,7 @@ test('no bytes outside a buffer change', async () => {
 });
 
 test('the profile has detected and measured values', () => {
-  const { kind, isa, threads, totalMemory, readBandwidth, flops, rowFlops } = driver.profile;
+  const { kind, isa, threads, totalMemory, readBandwidth, flops, rowFlops, promptFlops } = driver.profile;
   expect(kind).toBe('cpu');
   expect([
     'amx',
@@ -74,4 +74,5 @@ test('the profile has detected and measured values', () => {
   expect(readBandwidth).toBeGreaterThan(1e8);
   expect(flops).toBeGreaterThan(1e8);
   expect(rowFlops).toBeGreaterThan(1e8);
+  expect(promptFlops).toBeGreaterThan(1e8);
 });

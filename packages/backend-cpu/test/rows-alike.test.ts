@@ -1,15 +1,19 @@
-// A row's bits do not depend on other rows: any number of rows with batchInvariant, up to exactRows rows without it.
+// A row's bits do not depend on other rows: any number of rows with batchInvariant, and in products of standard precision;
+// up to exactRows rows otherwise.
 import {
   type AnyOp,
   fusedOps,
   geluForms,
   type HostArray,
   type PlanDriver,
+  type Precision,
+  precisions,
   type Sample,
   type SampleOperand,
 } from '@quern/core';
 import { as, ints, normal } from '@quern/core/testing';
 import { decode, encodeAll } from '@quern/quant';
+import { cases } from '../../../test-scope.js';
 import { cpuDriver } from '../src/index.js';
 import { testedIsas } from './isas.js';
 import { allOps, type GivenOperand, runSample } from './single-op.js';
@@ -82,11 +86,14 @@ async function expectAlike(
 }
 
 const isas = await testedIsas();
+const devices = isas.flatMap((isa) =>
+  cases<Precision>(precisions, ['fast', 'standard']).map((precision) => ({ isa, precision })),
+);
 
-describe.each(isas)('%s', (isa) => {
+describe.each(devices)('$isa, $precision', ({ isa, precision }) => {
   let driver: PlanDriver;
   beforeAll(async () => {
-    driver = await cpuDriver({ isa, threads: 2 });
+    driver = await cpuDriver({ isa, threads: 2, precision });
   });
   afterAll(() => driver.dispose());
 
@@ -100,6 +107,21 @@ describe.each(isas)('%s', (isa) => {
         await expectAlike(driver, allOps[name]!, sample, all, [(count * 37) % (T - count + 1), count]);
     }
   });
+
+  if (precision === 'standard')
+    test.each(formats)('%s: a product gives a row the same bits for any number of rows', async (format) => {
+      for (const [name, sample] of Object.entries(products(format))) {
+        const all = await run(driver, allOps[name]!, sample, x);
+        for (const part of [
+          [5, 1],
+          [40, 3],
+          [100, 16],
+          [31, 17],
+          [90, 64],
+        ] as const)
+          await expectAlike(driver, allOps[name]!, sample, all, part);
+      }
+    });
 
   test.each(formats)('%s: exactRows rows have the same bits together and alone', async (format) => {
     const { exactRows = 1 } = driver.profile;

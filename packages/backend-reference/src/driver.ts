@@ -39,6 +39,7 @@ export function referenceDriver(): KernelDriver {
       kind: 'interpreter',
       name: `JavaScript on Node ${process.versions.node}`,
       isa: 'float64',
+      precision: 'exact',
       threads: 1,
       totalMemory: machineMemory().total,
       readBandwidth: measureReadBandwidth(),

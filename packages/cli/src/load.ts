@@ -31,7 +31,7 @@ export async function withModel<T>(
 /** `withModel` for encoders. */
 export async function withEmbedder<T>(
   path: string,
-  { backend, threads }: BackendFlags,
+  { backend, threads, precision }: BackendFlags,
   signal: AbortSignal,
   use: (model: Embedder) => Promise<T>,
 ): Promise<T> {
@@ -39,6 +39,7 @@ export async function withEmbedder<T>(
   using model = await loadEmbedder(path, {
     backend,
     threads,
+    precision,
     signal,
     onProgress: (progress) => bar.update(progress),
     onNotice: say,

@@ -4,6 +4,8 @@ import {
   kvElements,
   type LoadOptions,
   optionSchemas,
+  type Precision,
+  precisions,
   type Option as SchemaOption,
 } from '@quern/runtime';
 import { type Command, InvalidArgumentError, Option } from 'commander';
@@ -83,6 +85,7 @@ export function byBackend(
 export interface BackendFlags {
   readonly backend: string;
   readonly threads?: number;
+  readonly precision?: Precision;
   readonly backendOption?: Readonly<Record<string, unknown>>;
   /** False with --no-mmap. */
   readonly mmap?: boolean;
@@ -116,6 +119,9 @@ export const kvOption = (): Option =>
 
 export const threadsOption = (): Option => numberOption('--threads <n>', loading.threads);
 
+export const precisionOption = (): Option =>
+  new Option('--precision <name>', helpOf(loading.precision)).choices(precisions);
+
 /** The backend, and its own options. */
 export const withNamedBackend = (command: Command): Command =>
   command
@@ -136,7 +142,7 @@ export const noMmapOption = (): Option =>
 
 /** Options of every command that computes. */
 export const withBackend = (command: Command): Command =>
-  withNamedBackend(command).addOption(threadsOption()).addOption(noMmapOption());
+  withNamedBackend(command).addOption(threadsOption()).addOption(precisionOption()).addOption(noMmapOption());
 
 export const splitOption = (): Option => new Option('--split <layers>', helpOf(loading.split));
 
@@ -144,6 +150,7 @@ export const splitOption = (): Option => new Option('--split <layers>', helpOf(l
 export const withPlanning = (command: Command): Command =>
   withNamedBackend(command)
     .addOption(threadsOption())
+    .addOption(precisionOption())
     .addOption(numberOption('--ctx <n>', loading.context))
     .addOption(splitOption())
     .addOption(kvOption());
@@ -191,6 +198,7 @@ export const loadOptions = (flags: LoadFlags): LoadOptions =>
   defined({
     backend: flags.backend,
     threads: flags.threads,
+    precision: flags.precision,
     backendOptions: flags.backend.includes(',') ? byBackend(flags.backendOption) : flags.backendOption,
     split: flags.split,
     context: flags.ctx,

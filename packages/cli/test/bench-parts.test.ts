@@ -15,7 +15,9 @@ test('bench --split names the layers of each backend, and holds the parts agains
   const svg = join(folder, 'chart.svg');
   const { code, stdout, stderr } = await quern([...quick, '--split', '0-3,4', '--svg', svg]);
   expect(code).toBe(0);
-  expect(stdout).toMatch(/^demo, cpu 0-3 \+ reference 4 \(.* \+ float64, 1 thread\): loaded in /m);
+  expect(stdout).toMatch(
+    /^demo, cpu 0-3 \+ reference 4 \(.* \+ float64, 1 thread, standard \+ exact\): loaded in /m,
+  );
   expect(stdout).toMatch(/output within .* of cpu \(scalar\)$|output within .* of reference/m);
   for (const work of ['prefill 4', 'decode 2'])
     expect(stdout).toMatch(new RegExp(`^demo, cpu 0-3 \\+ reference 4 .* ${work} `, 'm'));
@@ -29,7 +31,14 @@ test('bench of several backends without --split measures the plan of run; --json
   const { machines, runs } = JSON.parse(stdout);
   expect(machines.map(({ backend }: { backend: string }) => backend)).toEqual(['cpu', 'reference']);
   expect(runs).toMatchObject([
-    { model: 'demo', backend: 'cpu + reference', plan: 'cpu 0-3 + reference 4', threads: 1, check: null },
+    {
+      model: 'demo',
+      backend: 'cpu + reference',
+      plan: 'cpu 0-3 + reference 4',
+      threads: 1,
+      precision: 'standard + exact',
+      check: null,
+    },
   ]);
   for (const work of runs[0].works) {
     expect(work.tokensPerSecond).toBeGreaterThan(0);

@@ -47,6 +47,22 @@ test(
 );
 
 test(
+  'bench --precision: every precision is a run of its own, labelled in the chart',
+  async () => {
+    const svg = join(folder, 'precisions.svg');
+    const args = [...small, '--no-check', '--threads', '1', '--precision', 'fast,exact'];
+    const { stdout } = await quern([...args, '--svg', svg, '--json']);
+    const { machines, runs } = JSON.parse(stdout);
+    expect(machines).toHaveLength(1);
+    expect(runs.map(({ precision }: { precision: string }) => precision)).toEqual(['fast', 'exact']);
+    expect(readFileSync(svg, 'utf8')).toMatch(/demo, [\w-]+ × 1 fast, prefill 24/);
+    const wrong = await quern([...small, '--precision', 'fast,best']);
+    expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining('fast, standard, exact')]);
+  },
+  patience,
+);
+
+test(
   'bench prints a table and draws a chart',
   async () => {
     const svg = join(folder, 'chart.svg');
@@ -55,7 +71,7 @@ test(
     expect(stdout).toMatch(/reads \d.* GB\/s, .* 10⁹ operations\/s: .*f32 \d/);
     expect(stdout).toMatch(/output not checked/);
     for (const row of ['prefill 16 ', 'prefill 24 ', 'decode 4 '])
-      expect(stdout).toMatch(new RegExp(`^demo +[\\w-]+ +\\d+ +${row}.* % of `, 'm'));
+      expect(stdout).toMatch(new RegExp(`^demo +[\\w-]+ +\\d+ +standard +${row}.* % of `, 'm'));
     const chart = readFileSync(svg, 'utf8');
     expect(chart.match(/<rect /g)).toHaveLength(3);
     expect(chart).toContain('demo, prefill 24');

@@ -128,6 +128,20 @@ test('tokenize and logits agree with run', async () => {
   expect(last.indexOf(Math.max(...last))).toBe(expected.greedyIds[0]);
 });
 
+test('--precision: logits are as asked, run tells it, devices too', async () => {
+  const ids = Array.from({ length: 70 }, (_, i) => 3 + i).join(',');
+  const logitsAt = async (precision: string) =>
+    (await quern(['logits', 'demo', '--ids', ids, '--precision', precision, '--json'])).stdout;
+  const [standard, exact] = [await logitsAt('standard'), await logitsAt('exact')];
+  expect(await logitsAt('standard')).toBe(standard);
+  expect(exact).not.toBe(standard);
+  const args = ['run', 'demo', '-p', 'A', '-n', '1', '--json'];
+  const { plan } = JSON.parse((await quern([...args, '--precision', 'exact'])).stdout);
+  expect(plan.ranges[0].precision).toBe('exact');
+  const { stdout } = await quern(['devices', '--threads', '1', '--precision', 'fast']);
+  expect(stdout).toMatch(/^cpu .*, 1 thread, precision fast$/m);
+});
+
 test('inspect shows metadata, formats and tensors', async () => {
   const { stdout } = await quern(['inspect', 'demo', '--tensors']);
   expect(stdout).toContain('general.architecture = "llama"');

@@ -91,6 +91,7 @@ test.each([
   ['--ctx', '-5'],
   ['-n', '2.5'],
   ['--threads', '1000000'],
+  ['--precision', 'best'],
   ['--seed', '18446744073709551616'],
   ['--seed', '-1'],
 ])('%s %s is refused; the error names the option', async (option, value) => {

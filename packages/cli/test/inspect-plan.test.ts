@@ -8,7 +8,7 @@ test('inspect prints the plan that run would make, and --json gives it', async (
   expect(code).toBe(0);
   for (const line of [
     /^ {2}plan: context 512, cache f16, [\d.]+ [GM]B free$/m,
-    /^ {4}layers 0-4 on cpu: weights 2\.5 MB, cache 0\.7 MB, activations [\d.]+ MB$/m,
+    /^ {4}layers 0-4 on cpu, precision standard: weights 2\.5 MB, cache 0\.7 MB, activations [\d.]+ MB$/m,
     /^ {4}planned by measured rates: prefill [\d.]+, decode [\d.]+ tokens\/s$/m,
     /^ {4}'cpu' \(.*threads?\): the (only backend that loads|fastest by measurement that fits)$/m,
     /^ {4}context 512: all that the model was trained for$/m,
@@ -22,12 +22,23 @@ test('inspect prints the plan that run would make, and --json gives it', async (
   expect(plan.ranges[0].memory).toMatchObject({ weights: memory.weights, cache: memory.cache });
 });
 
-test('--backend, --split, --ctx and --kv are planned for', async () => {
-  const flags = ['--backend', 'cpu,reference', '--split', '0-3,4', '--ctx', '100', '--kv', 'f32'];
+test('--backend, --split, --ctx, --kv and --precision are planned for', async () => {
+  const flags = [
+    '--backend',
+    'cpu,reference',
+    '--split',
+    '0-3,4',
+    '--ctx',
+    '100',
+    '--kv',
+    'f32',
+    '--precision',
+    'fast',
+  ];
   const { stdout } = await quern(['inspect', 'demo', ...flags]);
   expect(stdout).toMatch(/^ {2}plan: context 100, cache f32, /m);
-  expect(stdout).toMatch(/^ {4}layers 0-3 on cpu: /m);
-  expect(stdout).toMatch(/^ {4}layer 4 on reference: /m);
+  expect(stdout).toMatch(/^ {4}layers 0-3 on cpu, precision fast: /m);
+  expect(stdout).toMatch(/^ {4}layer 4 on reference, precision exact: /m);
   expect(stdout).toMatch(/^ {4}split as asked$/m);
   expect(stdout).toMatch(/^ {4}layer 4 on 'reference' .* about [\d.]+ ms of each token/m);
 });

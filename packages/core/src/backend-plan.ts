@@ -1,4 +1,5 @@
 import type { KvDtype } from './kv/kv-cache.js';
+import type { Precision } from './precision.js';
 
 /** A run of consecutive layers and the backend that computes them. */
 export interface PlannedRange {
@@ -6,6 +7,8 @@ export interface PlannedRange {
   readonly firstLayer: number;
   /** Exclusive. */
   readonly endLayer: number;
+  /** How the backend rounds. Absent: its profile does not tell. */
+  readonly precision?: Precision;
   readonly memory: PlannedMemory;
 }
 

@@ -2,6 +2,7 @@ import type { DeviceLinks, DeviceProfile } from './device-profile.js';
 import type { Driver, DriverCapabilities } from './driver.js';
 import { BackendError } from './error.js';
 import { needManifest } from './manifest.js';
+import { precisions } from './precision.js';
 
 /** Rule for one property: the test, and its words for messages. */
 interface Rule {
@@ -29,6 +30,10 @@ const oneOf =
 const text: Rule = { holds: isText, must: 'be a string that is not empty' };
 const whole: Rule = { holds: isWhole, must: 'be a whole number above 0' };
 const rate: Rule = { holds: isRate, must: 'be a finite number above 0' };
+const rateOrAbsent: Rule = {
+  holds: (value) => value === undefined || isRate(value),
+  must: 'be a finite number above 0, or absent',
+};
 const flag: Rule = { holds: oneOf(true, false), must: 'be true or false' };
 
 /** Rule for a capability with limits: an object with the list `name`; `holds` tests each item. */
@@ -53,9 +58,11 @@ const profileRules = {
   totalMemory: rate,
   readBandwidth: rate,
   flops: rate,
-  rowFlops: {
-    holds: (value) => value === undefined || isRate(value),
-    must: 'be a finite number above 0, or absent',
+  rowFlops: rateOrAbsent,
+  promptFlops: rateOrAbsent,
+  precision: {
+    holds: oneOf(undefined, ...precisions),
+    must: `be ${precisions.map((name) => `'${name}'`).join(', ')}, or absent`,
   },
   exactRows: {
     holds: (value) => value === undefined || value === Number.POSITIVE_INFINITY || isWhole(value),

@@ -1,3 +1,5 @@
+import type { Precision } from './precision.js';
+
 /** Properties of a device. Rates are measured on this machine, never looked up. */
 export interface DeviceProfile {
   readonly kind: 'cpu' | 'gpu' | 'interpreter';
@@ -18,6 +20,13 @@ export interface DeviceProfile {
    * multiply-add counts two. Bounds a decoded token unless `readBandwidth` does. Absent: `flops`.
    */
   readonly rowFlops?: number;
+  /**
+   * As `rowFlops`, with many rows (64): the rate of a prompt with weights in blocks, at the backend's `precision`. Weights
+   * of 16 and 32 bits are planned with `flops`. Absent: `flops`.
+   */
+  readonly promptFlops?: number;
+  /** How the backend rounds. Absent: the backend has one way, which it does not name. */
+  readonly precision?: Precision;
   /**
    * Maximum rows T of a step such that every op gives each row the same bits as alone. Up to T drafted tokens can then
    * be verified without a change of the text. Whole number ≥ 1; Infinity: a row's bits never depend on the other rows.

@@ -45,6 +45,7 @@ export { type RopeLayout, ropeLayouts } from './ops/rope.js';
 export * from './options/index.js';
 export * from './plan/encode.js';
 export type { Filled } from './plan/fill.js';
+export * from './precision.js';
 export * from './read-weight.js';
 export * from './record-op.js';
 export type { OperandValue } from './recorder.js';

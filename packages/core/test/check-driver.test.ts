@@ -21,6 +21,12 @@ test.each<[string, object, RegExp]>([
   ['no profile', { profile: undefined }, /it has no profile/],
   ['an unknown kind', profile({ kind: 'tpu' }), /profile\.kind must be 'cpu', 'gpu' or .*; got 'tpu'/],
   ['a NaN', profile({ flops: Number.NaN }), /profile\.flops must be a finite number above 0; got NaN/],
+  ['a rate of prompts of 0', profile({ promptFlops: 0 }), /profile\.promptFlops must .*, or absent; got 0/],
+  [
+    'another precision',
+    profile({ precision: 'best' }),
+    /profile\.precision must be 'fast', 'standard', 'exact', or absent; got 'best'/,
+  ],
   ['no bandwidth', profile({ readBandwidth: 0 }), /profile\.readBandwidth must .*; got 0/],
   ['endless memory', profile({ totalMemory: Number.POSITIVE_INFINITY }), /totalMemory must .*; got Infinity/],
   ['half a thread', profile({ threads: 1.5 }), /profile\.threads must be a whole number above 0; got 1\.5/],

@@ -11,6 +11,8 @@ export {
   kvCacheBytes,
   kvElements,
   type Option,
+  type Precision,
+  precisions,
   QuernError,
 } from '@quern/core';
 export {

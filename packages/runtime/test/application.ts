@@ -43,7 +43,8 @@ export function backendPackage(
     export const made = [];
     export async function createBackend(options) {
       const driver = referenceDriver();
-      const profile = { ...driver.profile, ...${JSON.stringify(profile)}, threads: options.threads ?? 1 };
+      const { threads = 1, precision = 'standard' } = options;
+      const profile = { ...driver.profile, ...${JSON.stringify(profile)}, threads, precision };
       const measured = {
         ${ceilings === undefined ? '' : `measureCeilings: async () => ${ceilings},`}
         ${freeMemory === undefined ? '' : `freeMemory: () => ${freeMemory},`}

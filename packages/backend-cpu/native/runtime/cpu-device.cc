@@ -18,7 +18,7 @@ static int choose_threads(int64_t threads) {
 }
 
 CpuDevice::CpuDevice(int64_t threads, const std::string& isa, Precision precision)
-    : kernels(at_precision(choose_kernels(isa), precision)), pool(choose_threads(threads)),
+    : precision(precision), kernels(at_precision(choose_kernels(isa), precision)), pool(choose_threads(threads)),
       scratch_(pool.threads()) {}
 
 Properties CpuDevice::profile() {
@@ -30,6 +30,8 @@ Properties CpuDevice::profile() {
           {"readBandwidth", measured.read_bandwidth},
           {"flops", measured.flops},
           {"rowFlops", measured.row_flops},
+          {"promptFlops", measured.prompt_flops},
+          {"precision", std::string(name_of(precision))},
           {"exactRows", static_cast<double>(exact_rows)}};
 }
 

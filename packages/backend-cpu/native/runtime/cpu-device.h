@@ -20,6 +20,7 @@ class CpuDevice : public HostDevice {
   std::shared_ptr<const LoadedWeight> load_weight(const WeightSource& source) override;
   LoadedGptq load_gptq(const GptqSource& source) override;
 
+  const Precision precision;
   const Kernels kernels;
   ThreadPool pool;
   FileMap files;

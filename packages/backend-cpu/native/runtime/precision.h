@@ -1,4 +1,4 @@
-// How products and attention round (the backend's option `precision`).
+// How products and attention round: the backend's option `precision`. @quern/core (precision.ts) tells users what it means.
 #pragma once
 #include <string>
 
@@ -14,6 +14,7 @@ enum class Precision { fast, standard, exact };
 
 // Throws BAD_ARGUMENT for another name.
 Precision precision_named(const std::string& name);
+const char* name_of(Precision precision);
 
 // The kernels without those that round more than `precision` allows.
 Kernels at_precision(Kernels kernels, Precision precision);

@@ -14,7 +14,7 @@
 
 namespace quern {
 
-static constexpr int64_t width = 1024, rows_per_chunk = 64;
+static constexpr int64_t width = 1024, rows_per_chunk = 64, prompt_rows = 64;
 
 static double measure_bandwidth(const Kernels& kernels, ThreadPool& pool) {
   // 2 × most last-level caches, not more: most of the time goes into taking new pages. The windows lie in the first half of the
@@ -63,40 +63,48 @@ static double measure_flops(const Kernels& kernels, ThreadPool& pool) {
   });
 }
 
-// As Product multiplies one row (ops/product.h): with tiles where the table has integer kernels, else with panels that it decodes.
-static double measure_row_flops(const Kernels& kernels, ThreadPool& pool) {
-  constexpr int64_t N = 64, panel_rows = 8;
+// Products of `rows` rows with q4_k, as Product multiplies them (ops/product.h): with tiles where the table has integer
+// kernels, from superblock_rows on with superblocks, else with panels that it decodes.
+static double measure_q4_k(const Kernels& kernels, ThreadPool& pool, int64_t rows) {
+  constexpr int64_t N = 64;
+  const int64_t panel_rows = rows == 1 ? 8 : 32; // decoded: in L1, or in L2 for many rows
   constexpr Format format = FORMAT_Q4_K;
-  const auto packed = kernels.packed_gemm[format];
+  const bool superblock = kernels.superblock_rows > 0 && rows >= kernels.superblock_rows;
+  const auto packed = (superblock ? kernels.superblock_gemm : kernels.packed_gemm)[format];
   const auto matrix = [&](const uint8_t* data) {
     return packed ? Matrix::packed(format, N, width, data, false) : Matrix::stored(format, N, width, data);
   };
   const Pages memory(matrix(nullptr).byte_length());
   const Matrix w = matrix(memory.data());
-  const std::vector<float> x(width, 1.0f);
-  std::vector<uint8_t> quantised(quantised_row_bytes(width));
-  if (packed) kernels.quantise(x.data(), width, quantised.data());
-  std::vector<float> y(pool.threads() * N), panels(pool.threads() * panel_rows * width);
-  return rate_of(pool, 2.0 * N * width, [&](int thread) {
-    float* const out = y.data() + thread * N;
-    float* const panel = panels.data() + thread * panel_rows * width;
-    if (packed) packed({quantised.data(), w.tiles(0), nullptr, out, N, 1, N, width, nullptr});
+  const std::vector<float> x(rows * width, 1.0f);
+  const int64_t row_bytes = quantised_row_bytes(width), panel_floats = PANEL_BYTES / sizeof(float);
+  const Pages quantised(rows * row_bytes); // aligned, as in Product
+  const auto quantise = superblock ? kernels.quantise_superblocks : kernels.quantise;
+  for (int64_t t = 0; packed && t < rows; t++) quantise(x.data() + t * width, width, quantised.data() + t * row_bytes);
+  std::vector<float> y(pool.threads() * rows * N);
+  const Pages panels(pool.threads() * panel_floats * sizeof(float));
+  return rate_of(pool, 2.0 * rows * N * width, [&](int thread) {
+    float* const out = y.data() + thread * rows * N;
+    float* const panel = reinterpret_cast<float*>(panels.data()) + thread * panel_floats;
+    if (packed) packed({quantised.data(), w.tiles(0), nullptr, out, N, rows, N, width, panel});
     else for (int64_t n = 0; n < N; n += panel_rows) {
       w.decode(kernels, n, panel_rows, panel);
-      kernels.gemm(x.data(), width, panel, width, nullptr, out + n, N, 1, panel_rows, width);
+      kernels.gemm(x.data(), width, panel, width, nullptr, out + n, N, rows, panel_rows, width);
     }
   });
 }
 
 Profile measure_profile(const Kernels& kernels, ThreadPool& pool) {
   static std::mutex mutex;
-  static std::map<std::tuple<std::string, bool, int>, Profile> measured; // by instruction set, integer kernels, threads
+  // By instruction set, threads, and what a precision changes: integer kernels, rows from which they round coarsely.
+  static std::map<std::tuple<std::string, int, bool, int64_t>, Profile> measured;
   std::lock_guard lock(mutex);
-  const auto key = std::make_tuple(std::string(kernels.name), kernels.quantise != nullptr, pool.threads());
+  const auto key = std::make_tuple(std::string(kernels.name), pool.threads(), kernels.quantise != nullptr,
+                                   kernels.superblock_rows);
   const auto found = measured.find(key);
   if (found != measured.end()) return found->second;
   const Profile profile{measure_bandwidth(kernels, pool), measure_flops(kernels, pool),
-                        measure_row_flops(kernels, pool)};
+                        measure_q4_k(kernels, pool, 1), measure_q4_k(kernels, pool, prompt_rows)};
   return measured.emplace(key, profile).first->second;
 }
 

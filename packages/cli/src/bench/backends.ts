@@ -1,4 +1,4 @@
-import { type Backend, findBackend, findBackends } from '@quern/runtime';
+import { type Backend, findBackend, findBackends, type Precision } from '@quern/runtime';
 import { byBackend } from '../options.js';
 import { say } from '../terminal/report.js';
 import { BenchError } from './error.js';
@@ -7,18 +7,20 @@ export interface BackendFlags {
   readonly backend: string;
   readonly threads?: number | undefined;
   readonly isa?: string | undefined;
+  readonly precision?: Precision | undefined;
   readonly backendOption?: Readonly<Record<string, unknown>> | undefined;
 }
 
-const chosen = ({ threads, isa, backendOption }: BackendFlags) => ({
+const chosen = ({ threads, isa, precision, backendOption }: BackendFlags) => ({
   ...(backendOption && { backendOptions: backendOption }),
   ...(threads !== undefined && { threads }),
   ...(isa !== undefined && { isa }),
+  ...(precision !== undefined && { precision }),
 });
 
 /**
  * The backend to measure: the named one, or the fastest installed. An installed backend that refuses the caller's
- * instruction set or thread count is an error, never a fallback.
+ * instruction set, thread count or precision is an error, never a fallback.
  */
 export async function openBackend(flags: BackendFlags): Promise<Backend> {
   if (flags.backend !== 'auto') return (await findBackend(flags.backend, chosen(flags))).backend;
@@ -27,7 +29,7 @@ export async function openBackend(flags: BackendFlags): Promise<Backend> {
   const failed = [first, ...others].find((candidate) => candidate?.error !== undefined);
   if (!first?.backend) return (await findBackend(failed?.package ?? 'cpu', chosen(flags))).backend;
   if (!failed) return first.backend;
-  if (flags.isa !== undefined || flags.threads !== undefined) {
+  if ((flags.isa ?? flags.threads ?? flags.precision) !== undefined) {
     first.backend.dispose();
     await findBackend(failed.package, chosen(flags));
   }

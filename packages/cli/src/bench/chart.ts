@@ -42,13 +42,14 @@ function panel(title: string, bars: readonly Bar[], top: number): string {
 
 /** SVG bars of tokens per second: a panel per kind of work, each with its own scale. */
 export function chartOf(runs: readonly Run[]): string {
-  const several = new Set(runs.map(({ isa, threads }) => `${isa} ${threads}`)).size > 1;
+  const where = ({ isa, threads, precision = '' }: Run) => `${isa} × ${threads} ${precision}`.trimEnd();
+  const several = new Set(runs.map(where)).size > 1;
   const barsOf = (kind: string): Bar[] =>
     runs.flatMap((run) =>
       run.works
         .filter((work) => work.kind === kind)
         .map((work) => ({
-          label: `${nameOf(run)}${several ? `, ${run.isa} × ${run.threads}` : ''}, ${showWork(work)}`,
+          label: `${nameOf(run)}${several ? `, ${where(run)}` : ''}, ${showWork(work)}`,
           value: work.tokensPerSecond,
         })),
     );

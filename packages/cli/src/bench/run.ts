@@ -49,6 +49,8 @@ export interface RunFigures {
   readonly isa: string;
   /** Parts compute one after the other: of several backends, the most threads of one. */
   readonly threads: number;
+  /** Absent: a backend does not tell. Of several: with + between. */
+  readonly precision?: string;
   /** 'cpu 0-11 + reference 12-27': the layers of each of several backends. */
   readonly plan?: string;
   readonly loadMs: number;
@@ -76,6 +78,11 @@ export function figuresOf(work: Work, times: readonly number[], ceiling: Share |
 const showRange = ({ backend, firstLayer, endLayer }: BackendPlan['ranges'][number]): string =>
   `${backend} ${endLayer - firstLayer === 1 ? firstLayer : `${firstLayer}-${endLayer - 1}`}`;
 
+function precisionOf(backends: readonly Pick<Backend, 'profile'>[]): Pick<RunFigures, 'precision'> {
+  const each = backends.flatMap(({ profile: { precision } }) => precision ?? []);
+  return each.length === backends.length ? { precision: each.join(' + ') } : {};
+}
+
 /** The same of a model on several backends. */
 function runOfParts(
   backends: readonly Backend[],
@@ -87,6 +94,7 @@ function runOfParts(
     backend: backends.map(({ name }) => name).join(' + '),
     isa: backends.map(({ profile }) => profile.isa).join(' + '),
     threads: Math.max(...backends.map(({ profile }) => profile.threads)),
+    ...precisionOf(backends),
     plan: model.plan.ranges.map(showRange).join(' + '),
     loadMs: model.loadMs,
     ...figures,
@@ -96,12 +104,19 @@ function runOfParts(
 
 /** @param loaded a model, and the process's bytes before computing */
 export function runOf(
-  { name, profile: { isa, threads } }: Backend,
+  backend: Backend,
   { model, residentBytes }: { readonly model: { readonly loadMs: number }; readonly residentBytes: number },
   check: Check | undefined,
   works: readonly WorkFigures[],
 ): RunFigures {
-  return { backend: name, isa, threads, loadMs: model.loadMs, residentBytes, check: check ?? null, works };
+  const { isa, threads } = backend.profile;
+  return {
+    ...{ backend: backend.name, isa, threads, ...precisionOf([backend]) },
+    loadMs: model.loadMs,
+    residentBytes,
+    check: check ?? null,
+    works,
+  };
 }
 
 /** Shares are of one backend's ceilings. */

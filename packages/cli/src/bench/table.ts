@@ -23,8 +23,16 @@ export interface Run extends RunFigures {
 const percent = (share: number): string => `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;
 const rate = (value: number): string => value.toFixed(value < 100 ? 1 : 0);
 
+/** 'avx512, 2 threads, fast' */
+export const showProfile = ({
+  isa,
+  threads,
+  precision,
+}: Pick<RunFigures, 'isa' | 'threads' | 'precision'>): string =>
+  [isa, count(threads, 'thread'), ...(precision === undefined ? [] : [precision])].join(', ');
+
 export function showMachine({ name, backend, isa, threads, ceilings }: Machine): string {
-  const what = `${name}, ${backend} (${isa}, ${count(threads, 'thread')})`;
+  const what = `${name}, ${backend} (${showProfile({ isa, threads })})`;
   if (!ceilings) return `${what}: its ceilings were not measured\n`;
   return `${what}: ${showCeilings(ceilings)}\n`;
 }
@@ -33,19 +41,30 @@ export function showMachine({ name, backend, isa, threads, ceilings }: Machine):
 export const nameOf = ({ model, plan }: Run): string => (plan === undefined ? model : `${model}, ${plan}`);
 
 export function showRun(run: Run): string {
-  const { isa, threads, loadMs, residentBytes, check } = run;
+  const { loadMs, residentBytes, check } = run;
   const checked = check
     ? `output within ${check.relativeError.toExponential(1)} of ${check.against}`
     : 'output not checked';
-  return `${nameOf(run)} (${isa}, ${count(threads, 'thread')}): loaded in ${loadMs.toFixed(0)} ms, ${(residentBytes / 1e6).toFixed(0)} MB resident, ${checked}\n`;
+  return `${nameOf(run)} (${showProfile(run)}): loaded in ${loadMs.toFixed(0)} ms, ${(residentBytes / 1e6).toFixed(0)} MB resident, ${checked}\n`;
 }
 
-const header = ['model', 'isa', 'threads', 'work', 'tokens/s', 'quartiles', 'time', 'share of ceiling'];
+const header = [
+  'model',
+  'isa',
+  'threads',
+  'precision',
+  'work',
+  'tokens/s',
+  'quartiles',
+  'time',
+  'share of ceiling',
+];
 
 const rowOf = (run: Run, work: WorkFigures): string[] => [
   nameOf(run),
   run.isa,
   String(run.threads),
+  run.precision ?? '',
   showWork(work),
   rate(work.tokensPerSecond),
   `${rate(work.lowerQuartile)}–${rate(work.upperQuartile)}`,
@@ -54,7 +73,7 @@ const rowOf = (run: Run, work: WorkFigures): string[] => [
 ];
 
 /** Numbers are right-aligned, words left-aligned. */
-const isNumber = (column: number): boolean => [2, 4, 5, 6].includes(column);
+const isNumber = (column: number): boolean => [2, 5, 6, 7].includes(column);
 
 /** One row per work of each run; each column as wide as its widest cell. */
 export function showTable(runs: readonly Run[]): string {

@@ -5,6 +5,8 @@ import {
   type KvDtype,
   type ModelKind,
   modelKind,
+  type Precision,
+  precisions,
   type SyntheticFormat,
   syntheticFormats,
 } from '@quern/runtime';
@@ -16,12 +18,11 @@ import { errorBound } from '../bench/check.js';
 import { measureEncoder } from '../bench/encoder.js';
 import { measureModel } from '../bench/run.js';
 import { measureSpeech } from '../bench/speech.js';
-import { type Machine, type Run, showMachine, showRun, showTable } from '../bench/table.js';
+import { type Machine, type Run, showMachine, showProfile, showRun, showTable } from '../bench/table.js';
 import { showWork, type WorkFlags } from '../bench/works.js';
 import { kvOption, noMmapOption, positive, splitOption, whole, withNamedBackend } from '../options.js';
 import { needFree } from '../output-path.js';
 import { inTemporaryFolder } from '../temporary-folder.js';
-import { count } from '../terminal/count.js';
 import { interruptible } from '../terminal/interrupt.js';
 import { say } from '../terminal/report.js';
 import { write, writeJson } from '../terminal/write.js';
@@ -36,6 +37,7 @@ interface BenchFlags extends WorkFlags {
   readonly split?: string;
   readonly threads?: readonly number[];
   readonly isa?: readonly string[];
+  readonly precision?: readonly Precision[];
   readonly kv?: KvDtype;
   readonly repeat: number;
   readonly check: boolean;
@@ -52,10 +54,11 @@ const listOf =
   (text: string): T[] =>
     text.split(',').map((value) => parse(value.trim()));
 
-function oneOf<T extends string>(table: Readonly<Record<T, unknown>>): (text: string) => T {
+function oneOf<T extends string>(names: readonly T[]): (text: string) => T {
   return (text) => {
-    if (Object.hasOwn(table, text)) return text as T;
-    throw new InvalidArgumentError(`Allowed choices are ${Object.keys(table).join(', ')}.`);
+    const found = names.find((name) => name === text);
+    if (found !== undefined) return found;
+    throw new InvalidArgumentError(`Allowed choices are ${names.join(', ')}.`);
   };
 }
 
@@ -113,8 +116,10 @@ class Measurements {
   ) {}
 
   async take(subjects: readonly Subject[]): Promise<void> {
-    const { threads = [undefined], isa = [undefined] } = this.flags;
-    const choices = threads.flatMap((count) => isa.map((name) => ({ threads: count, isa: name })));
+    const { threads = [undefined], isa = [undefined], precision = [undefined] } = this.flags;
+    const choices = threads.flatMap((count) =>
+      isa.flatMap((name) => precision.map((each) => ({ threads: count, isa: name, precision: each }))),
+    );
     for (const subject of subjects)
       await subject.use(async (path) => {
         for (const choice of choices) await this.takeOn(subject, path, choice);
@@ -124,7 +129,7 @@ class Measurements {
   private async takeOn(
     { name, kind }: Subject,
     path: string,
-    choice: Pick<BackendFlags, 'threads' | 'isa'>,
+    choice: Pick<BackendFlags, 'threads' | 'isa' | 'precision'>,
   ): Promise<void> {
     const { backend: wanted, backendOption, repeat, check, mmap, kv, split } = this.flags;
     const backends = await openBackends({ backend: wanted, backendOption, ...choice });
@@ -132,9 +137,7 @@ class Measurements {
       this.signal.throwIfAborted();
       const machines: Machine[] = [];
       for (const backend of backends) machines.push(await this.machineOf(backend, backends.length === 1));
-      const where = backends
-        .map(({ profile: { isa, threads } }) => `${isa}, ${count(threads, 'thread')}`)
-        .join(' + ');
+      const where = backends.map(({ profile }) => showProfile(profile)).join(' + ');
       const figures = await measures[kind](path, backends, machines[0]!.ceilings ?? undefined, {
         flags: this.flags,
         ...(kv && { cacheDtype: kv }),
@@ -247,8 +250,13 @@ const several = '; several, separated by commas';
 export const benchCommand = (): Command =>
   withNamedBackend(new Command('bench'))
     .description('measure speed, on random weights of a true shape or on a model file')
-    .option(`--arch <shapes>`, `model shapes${several}`, listOf(oneOf(archs)), ['qwen3-0.6b'])
-    .option('--format <formats>', `of the weights${several}`, listOf(oneOf(syntheticFormats)), ['q4_k_m'])
+    .option(`--arch <shapes>`, `model shapes${several}`, listOf(oneOf(Object.keys(archs))), ['qwen3-0.6b'])
+    .option(
+      '--format <formats>',
+      `of the weights${several}`,
+      listOf(oneOf(Object.keys(syntheticFormats) as SyntheticFormat[])),
+      ['q4_k_m'],
+    )
     .option('--seed <s>', 'of the random weights', whole, 1)
     .addOption(splitOption())
     .addOption(
@@ -279,6 +287,11 @@ export const benchCommand = (): Command =>
     )
     .addOption(kvOption())
     .option('--threads <n>', `threads to compute with${several}`, listOf(positive))
+    .option(
+      '--precision <names>',
+      `how products and attention may round: ${precisions.join(', ')}${several}`,
+      listOf(oneOf(precisions)),
+    )
     .option('--isa <names>', `instruction sets of the backend${several}`, listOf(word))
     .addOption(noMmapOption())
     .option('--repeat <times>', 'repetitions; the report has median and quartiles', positive, 5)

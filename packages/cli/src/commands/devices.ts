@@ -1,6 +1,11 @@
-import { type DeviceLinks, type DeviceReport, describeDevices } from '@quern/runtime';
+import {
+  type DeviceLinks,
+  type DeviceReport,
+  describeDevices,
+  type FindBackendsOptions,
+} from '@quern/runtime';
 import { Command } from 'commander';
-import { threadsOption } from '../options.js';
+import { precisionOption, threadsOption } from '../options.js';
 import { showCeilings } from '../terminal/ceilings.js';
 import { count } from '../terminal/count.js';
 import { write, writeJson } from '../terminal/write.js';
@@ -20,7 +25,7 @@ export function showDevice(device: DeviceReport): string {
     ? showCeilings(ceilings)
     : `reads ${giga(profile.readBandwidth)} GB/s; 10⁹ operations/s: f32 ${giga(profile.flops)}`;
   return [
-    `${backend} (${device.package}): ${profile.name}, ${profile.isa}, ${count(profile.threads, 'thread')}`,
+    `${backend} (${device.package}): ${profile.name}, ${profile.isa}, ${count(profile.threads, 'thread')}${profile.precision ? `, precision ${profile.precision}` : ''}`,
     `  memory ${giga(freeMemory)} of ${giga(profile.totalMemory)} GB free`,
     `  measured: ${measured}`,
     ...(profile.links ? [`  copies: ${showLinks(profile.links)}`] : []),
@@ -29,9 +34,13 @@ export function showDevice(device: DeviceReport): string {
   ].join('\n');
 }
 
-async function devices(flags: { readonly threads?: number; readonly json?: boolean }): Promise<void> {
-  const found = await describeDevices(flags.threads === undefined ? {} : { threads: flags.threads });
-  if (flags.json) await writeJson({ devices: found });
+interface DevicesFlags extends Pick<FindBackendsOptions, 'threads' | 'precision'> {
+  readonly json?: boolean;
+}
+
+async function devices({ json, ...options }: DevicesFlags): Promise<void> {
+  const found = await describeDevices(options);
+  if (json) await writeJson({ devices: found });
   else if (found.length === 0)
     await write('no backend is installed; npm install @quern/backend-cpu brings one\n');
   else for (const device of found) await write(`${showDevice(device)}\n`);
@@ -41,5 +50,6 @@ export const devicesCommand = (): Command =>
   new Command('devices')
     .description('list the installed backends and their measurements of this machine')
     .addOption(threadsOption())
+    .addOption(precisionOption())
     .option('--json', 'print {"devices": […]}')
     .action(devices);

@@ -1,6 +1,6 @@
 import { isMixName, type MixName, mixes, optionSchemas } from '@quern/runtime';
 import { Argument, Command, InvalidArgumentError } from 'commander';
-import { numberOption, positive } from '../options.js';
+import { numberOption, positive, precisionOption } from '../options.js';
 import { needFree } from '../output-path.js';
 import { type CompareFlags, Comparison, type Outcome } from '../quantize/compare.js';
 import { showOutcomes, showTensors } from '../quantize/table.js';
@@ -103,6 +103,7 @@ export const quantizeCommand = (): Command =>
     .option('--tensors', 'show the error of every tensor')
     .option('--pre <name>', "llama.cpp's name of the pre-tokenizer, if the folder does not tell")
     .addOption(numberOption('--threads <n>', optionSchemas.QuantizeModelOptions.threads))
+    .addOption(precisionOption())
     .option('--force', 'overwrite OUT; not needed for a FIFO or a device; a symbolic link is followed')
     .option('--json', 'print one JSON object')
     .action(quantize);

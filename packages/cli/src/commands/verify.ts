@@ -1,7 +1,7 @@
 import { formatCloseness, type OpComparison } from '@quern/conformance';
-import { type Backend, type ModelKind, modelKind, RuntimeError } from '@quern/runtime';
+import { type Backend, type ModelKind, modelKind, type Precision, RuntimeError } from '@quern/runtime';
 import { Command } from 'commander';
-import { positive, positiveNumber } from '../options.js';
+import { positive, positiveNumber, precisionOption } from '../options.js';
 import { interruptible } from '../terminal/interrupt.js';
 import { write, writeJson } from '../terminal/write.js';
 import { verifyEncoder } from '../verify/encoder.js';
@@ -12,6 +12,7 @@ import { verifyOps } from '../verify/ops.js';
 interface VerifyFlags {
   readonly backend: string;
   readonly threads?: number;
+  readonly precision?: Precision;
   readonly ops?: boolean;
   readonly tokens: number;
   readonly tolerance: number;
@@ -75,15 +76,15 @@ async function compareModel(
 }
 
 async function verify(path: string, flags: VerifyFlags, signal: AbortSignal): Promise<void> {
-  const { backend, threads, tokens, ops = false, json = false } = flags;
+  const { backend, threads, precision, tokens, ops = false, json = false } = flags;
   const kind = await modelKind(path);
   if (kind === 'speech')
     throw new RuntimeError(
       'BAD_OPTION',
       `${path} is a speech model; verify takes language models and encoders`,
     );
-  const context: VerifyContext = { path, signal, threads, tokens };
-  const passed = await withBackendNamed(backend, threads, (tested) =>
+  const context: VerifyContext = { path, signal, tokens };
+  const passed = await withBackendNamed(backend, { threads, precision }, (tested) =>
     ops ? compareOps(context, kind, tested, json) : compareModel(context, kind, tested, flags),
   );
   if (!passed) process.exitCode = 1;
@@ -95,6 +96,7 @@ export const verifyCommand = (): Command =>
     .argument('<model>')
     .requiredOption('--backend <name>', 'the installed backend to verify')
     .option('--threads <n>', 'threads to compute with', positive)
+    .addOption(precisionOption())
     .option('--ops', 'op by op: compare each op with its definition on the same operands')
     .option('--tokens <n>', 'prompt tokens, and generated tokens', positive, 24)
     .option(

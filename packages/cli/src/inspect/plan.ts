@@ -1,4 +1,10 @@
-import { type BackendPlan, type FileDescription, planModel, RuntimeError } from '@quern/runtime';
+import {
+  type BackendPlan,
+  type FileDescription,
+  type Precision,
+  planModel,
+  RuntimeError,
+} from '@quern/runtime';
 import type { Command } from 'commander';
 import { type LoadFlags, loadOptions } from '../options.js';
 
@@ -32,7 +38,7 @@ export async function planHere(
 const inOneLine = (text: string): string =>
   text.replace(/(:?)\s*\n\s*/g, (_, colon: string) => (colon === '' ? '; ' : ': '));
 
-const planFlags = ['backend', 'backendOption', 'threads', 'ctx', 'split', 'kv'] as const;
+const planFlags = ['backend', 'backendOption', 'threads', 'precision', 'ctx', 'split', 'kv'] as const;
 
 function needNoFlags(path: string, command: Command): void {
   const given = planFlags.find((name) => command.getOptionValueSource(name) === 'cli');
@@ -48,6 +54,9 @@ const rate = (value: number): string => value.toFixed(value < 100 ? 1 : 0);
 const showLayers = (first: number, last: number): string =>
   first === last ? `layer ${first}` : `layers ${first}-${last}`;
 
+const showPrecision = (precision: Precision | undefined): string =>
+  precision ? `, precision ${precision}` : '';
+
 /** Backends, layers, memory and speed; then a reason a line. */
 export function* planLines(planned: Planned): Generator<string> {
   if (planned.plan === null) {
@@ -56,8 +65,8 @@ export function* planLines(planned: Planned): Generator<string> {
   }
   const { ranges, context, cacheDtype, memory, estimate, reasons } = planned.plan;
   yield `plan: context ${context}, cache ${cacheDtype}, ${show(memory.available)} free`;
-  for (const { backend, firstLayer, endLayer, memory: part } of ranges)
-    yield `  ${showLayers(firstLayer, endLayer - 1)} on ${backend}: weights ${show(part.weights)}, cache ${show(part.cache)}, activations ${show(part.activations)}`;
+  for (const { backend, firstLayer, endLayer, precision, memory: part } of ranges)
+    yield `  ${showLayers(firstLayer, endLayer - 1)} on ${backend}${showPrecision(precision)}: weights ${show(part.weights)}, cache ${show(part.cache)}, activations ${show(part.activations)}`;
   const { prefillTokensPerSecond: prefill, decodeTokensPerSecond: decode } = estimate;
   yield `  planned by measured rates: prefill ${rate(prefill)}, decode ${rate(decode)} tokens/s`;
   for (const reason of reasons) yield `  ${reason}`;

@@ -1,5 +1,6 @@
-import { modelKind, perplexity, RuntimeError } from '@quern/runtime';
+import { modelKind, type Precision, perplexity, RuntimeError } from '@quern/runtime';
 import { withEmbedder, withModel } from '../load.js';
+import type { BackendFlags } from '../options.js';
 import { readText } from '../read-text.js';
 import { say } from '../terminal/report.js';
 
@@ -16,6 +17,7 @@ export interface Accuracy {
 
 export interface AccuracyFlags {
   readonly threads?: number;
+  readonly precision?: Precision;
   readonly text?: string;
   readonly tokens: number;
 }
@@ -23,12 +25,17 @@ export interface AccuracyFlags {
 /** The measure for a model and the given text; undefined without a text. For speech models a text measures nothing. */
 export async function accuracyOf(
   source: string,
-  { text, tokens, threads }: AccuracyFlags,
+  { text, tokens, threads, precision }: AccuracyFlags,
   signal: AbortSignal,
 ): Promise<Accuracy | undefined> {
   if (text === undefined) return undefined;
   const kind = await modelKind(source);
-  const flags = { backend: 'auto', ctx: 256, ...(threads !== undefined && { threads }) };
+  const flags = {
+    backend: 'auto',
+    ctx: 256,
+    ...(threads !== undefined && { threads }),
+    ...(precision !== undefined && { precision }),
+  };
   const content = await readText(text);
   if (kind === 'encoder') {
     const lines = content.split('\n').filter((line) => line.trim() !== '');
@@ -50,7 +57,7 @@ interface EmbedRequest {
   readonly lines: readonly string[];
   /** Most tokens of all lines together; the first line is always used. */
   readonly tokens: number;
-  readonly flags: { readonly backend: string; readonly threads?: number };
+  readonly flags: BackendFlags;
   readonly signal: AbortSignal;
 }
 

@@ -1,5 +1,6 @@
 import {
   type Backend,
+  type FindBackendsOptions,
   findBackend,
   type LoadOptions,
   loadModel,
@@ -11,7 +12,6 @@ import { isCoded, say } from '../terminal/report.js';
 export interface VerifyContext {
   readonly path: string;
   readonly signal: AbortSignal;
-  readonly threads?: number | undefined;
   /** Most prompt tokens, and generated tokens. */
   readonly tokens: number;
 }
@@ -19,10 +19,10 @@ export interface VerifyContext {
 /** Starts an installed backend by name, calls `use`, frees the backend. */
 export async function withBackendNamed<T>(
   name: string,
-  threads: number | undefined,
+  options: Pick<FindBackendsOptions, 'threads' | 'precision'>,
   use: (backend: Backend) => Promise<T>,
 ): Promise<T> {
-  const { backend } = await findBackend(name, { ...(threads !== undefined && { threads }) });
+  const { backend } = await findBackend(name, options);
   try {
     return await use(backend);
   } finally {
@@ -33,7 +33,7 @@ export async function withBackendNamed<T>(
 /** The reference backend. */
 export async function withReference<T>(use: (reference: Backend) => Promise<T>): Promise<T> {
   try {
-    return await withBackendNamed('reference', undefined, use);
+    return await withBackendNamed('reference', {}, use);
   } catch (error) {
     throw referenceMissing(error) ?? error;
   }

@@ -1,4 +1,4 @@
-import { checkArgument, checkOptions, rules, type Schema } from '@quern/core';
+import { checkArgument, checkOptions, type Precision, precisions, rules, type Schema } from '@quern/core';
 import { badArgument, badOption, RuntimeError } from '../error.js';
 import { applicationFolders, quernPackages } from './application.js';
 import {
@@ -17,6 +17,8 @@ export interface FindBackendsOptions {
   readonly threads?: number | undefined;
   /** Instruction set, for backends that support several. Default: the backend chooses. */
   readonly isa?: string | undefined;
+  /** How products and attention may round: 'fast', 'standard' or 'exact'. Default: the backend chooses; backend-cpu: 'standard'. */
+  readonly precision?: Precision | undefined;
   /** Further options for `createBackend` of the named backend. */
   readonly backendOptions?: Readonly<Record<string, unknown>> | undefined;
   /** Folder: the packages in the nearest package.json, from there upwards, are searched. */
@@ -43,6 +45,11 @@ export const findBackendsSchema = {
     about: 'instruction set, for backends that support several',
     absent: 'the backend chooses',
   },
+  precision: {
+    ...rules.oneOf(precisions),
+    about: 'how products and attention may round: fast, standard or exact',
+    absent: 'the backend chooses; backend-cpu: standard',
+  },
   backendOptions: {
     ...rules.object,
     about: 'further options for createBackend of the named backend',
@@ -64,10 +71,16 @@ export const findAllSchema = {
   },
 } as const satisfies Schema<FindAllOptions>;
 
-const chosenOf = ({ threads, isa, backendOptions }: FindBackendsOptions): CreateBackendOptions => ({
+const chosenOf = ({
+  threads,
+  isa,
+  precision,
+  backendOptions,
+}: FindBackendsOptions): CreateBackendOptions => ({
   ...backendOptions,
   ...(threads !== undefined && { threads }),
   ...(isa !== undefined && { isa }),
+  ...(precision !== undefined && { precision }),
 });
 
 const declared = (resolveFrom: string | undefined) =>
@@ -107,9 +120,9 @@ const isLikely = (packageName: string, name: string) =>
 /** Whether a backend refused the caller's options, and not the machine. */
 export function refusedChoice(
   { package: name, code }: FailedBackend,
-  { threads, isa }: FindBackendsOptions,
+  { threads, isa, precision }: FindBackendsOptions,
 ): boolean {
-  if (code === 'BAD_ARGUMENT' && threads !== undefined) return true;
+  if (code === 'BAD_ARGUMENT' && (threads ?? precision) !== undefined) return true;
   return Boolean(isa ?? process.env.QUERN_CPU_ISA) && isLikely(name, 'cpu') && code === 'UNSUPPORTED';
 }
 

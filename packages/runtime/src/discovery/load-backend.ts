@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { type Backend, type DeviceDescription, needContract } from '@quern/core';
+import { type Backend, type DeviceDescription, needContract, type Precision } from '@quern/core';
 import { messageOf, RuntimeError } from '../error.js';
 import { type QuernPackage, readManifest } from './application.js';
 
@@ -11,6 +11,8 @@ export interface CreateBackendOptions {
   readonly threads?: number;
   /** Instruction set, for backends that support several. Absent: the backend chooses. */
   readonly isa?: string;
+  /** How products and attention may round. Absent: the backend chooses. */
+  readonly precision?: Precision;
   /** Index of the device, for packages with a device list. */
   readonly device?: number;
   /** Further options of the backend. */

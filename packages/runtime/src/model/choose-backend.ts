@@ -15,12 +15,12 @@ import type { BackendChoice, ResolvedLoadOptions } from './load-options.js';
 
 /** The caller's options of the backend. */
 export interface BackendOptions
-  extends Pick<ResolvedLoadOptions, 'threads' | 'backendOptions' | 'resolveFrom' | 'onNotice'> {
+  extends Pick<ResolvedLoadOptions, 'threads' | 'precision' | 'backendOptions' | 'resolveFrom' | 'onNotice'> {
   readonly backend: BackendChoice;
 }
 
 const searchOf = (options: BackendOptions): FindBackendsOptions =>
-  pickOptions(options, ['threads', 'backendOptions', 'resolveFrom']);
+  pickOptions(options, ['threads', 'precision', 'backendOptions', 'resolveFrom']);
 
 const hasLoaded = (candidate: BackendCandidate): candidate is LoadedBackend =>
   candidate.backend !== undefined;
@@ -37,7 +37,7 @@ export interface Allowed {
 
 /**
  * Every installed backend that loads and that 'auto' may choose. Throws where a backend refuses the caller's choice of
- * threads or instruction set: no other backend takes its place.
+ * threads, instruction set or precision: no other backend takes its place.
  * @throws RuntimeError NO_BACKEND, BACKEND_FAILED
  */
 async function installed(options: BackendOptions): Promise<Allowed> {
@@ -75,13 +75,19 @@ async function noBackend(resolveFrom: string | undefined): Promise<RuntimeError>
 }
 
 /** The caller's instance. @throws BackendError WRONG_CONTRACT; RuntimeError BAD_OPTION */
-function given(backend: Backend, { backendOptions }: BackendOptions): Backend {
+function given(backend: Backend, { precision, backendOptions }: BackendOptions): Backend {
   needContract(backend);
-  if (backendOptions === undefined) return backend;
-  throw new RuntimeError(
-    'BAD_OPTION',
-    'backendOptions are only for a backend given by name: this instance exists already',
-  );
+  if (backendOptions !== undefined)
+    throw new RuntimeError(
+      'BAD_OPTION',
+      'backendOptions are only for a backend given by name: this instance exists already',
+    );
+  if (precision !== undefined)
+    throw new RuntimeError(
+      'BAD_OPTION',
+      `precision '${precision}' is only for a backend given by name: this instance exists already; give precision to its createBackend`,
+    );
+  return backend;
 }
 
 /** @throws RuntimeError BACKEND_NOT_FOUND, BACKEND_FAILED, NO_BACKEND, BAD_OPTION */

@@ -3,6 +3,7 @@ import {
   checkOptions,
   type KvDtype,
   kvElements,
+  type Precision,
   type Rule,
   rules,
   type Schema,
@@ -38,6 +39,12 @@ export interface LoadOptions {
   readonly split?: string | undefined;
   /** Threads of the backend. Default: the backend chooses. */
   readonly threads?: number | undefined;
+  /**
+   * How products and attention may round; of several backends, each one. 'fast': prompts more coarsely. 'standard':
+   * activations of quantised weights to 8 bits. 'exact': nothing. Default: the backend chooses; backend-cpu: 'standard'.
+   * An instance has its precision from its `createBackend`.
+   */
+  readonly precision?: Precision | undefined;
   /** Tokens of context. Default: min(context of training, what memory allows, 4096). */
   readonly context?: number | undefined;
   /**
@@ -135,6 +142,7 @@ export const loadSchema = {
     absent: 'the split with the least time per token by the measured rates',
   },
   threads: findBackendsSchema.threads,
+  precision: findBackendsSchema.precision,
   context: {
     ...rules.whole(1),
     about: 'tokens of context',

@@ -19,12 +19,16 @@ export function decodeSeconds({ device, from, to }: PlacedLayers): number {
 }
 
 /**
- * Seconds per prompt token: two operations per active element of the layers. Reading weights is shared by all rows and
- * not counted.
+ * Seconds per prompt token: two operations per active element of the layers, at the measured rate of many rows:
+ * `promptFlops` for weights in blocks, `flops` for dense weights. Reading weights is shared by all rows and not counted.
  */
 function prefillSeconds({ device, from, to }: PlacedLayers): number {
-  const active = device.costs.layers.slice(from, to).reduce((sum, layer) => sum + layer.active, 0);
-  return (2 * active) / device.profile.flops;
+  const { flops, promptFlops = flops } = device.profile;
+  const layers = device.costs.layers.slice(from, to);
+  return layers.reduce(
+    (sum, { active, inBlocks }) => sum + (2 * (active - inBlocks)) / flops + (2 * inBlocks) / promptFlops,
+    0,
+  );
 }
 
 /** Bytes of one token's residual stream, f32. */

@@ -60,7 +60,14 @@ function whyContext(model: PlannedModel, { context }: PlanRequest, chosen: numbe
 function plannedRange(part: PartFit, context: number): PlannedRange {
   const { device, from, to, weights, activations, bytesPerToken } = part;
   const memory = { weights, activations, cache: context * bytesPerToken, available: device.freeMemory };
-  return { backend: device.backend, firstLayer: from, endLayer: to, memory };
+  const { precision } = device.profile;
+  return {
+    backend: device.backend,
+    firstLayer: from,
+    endLayer: to,
+    ...(precision && { precision }),
+    memory,
+  };
 }
 
 /** The rehearsed size of the largest step, if it was rehearsed. */

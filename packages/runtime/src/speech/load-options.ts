@@ -6,7 +6,16 @@ import {
   oneBackendSchema,
 } from '../model/load-options.js';
 
-const shared = ['threads', 'mmap', 'graph', 'resolveFrom', 'signal', 'onProgress', 'onNotice'] as const;
+const shared = [
+  'threads',
+  'precision',
+  'mmap',
+  'graph',
+  'resolveFrom',
+  'signal',
+  'onProgress',
+  'onNotice',
+] as const;
 
 export type SpeechLoadOptions = OneBackendOptions & Pick<LoadOptions, (typeof shared)[number]>;
 

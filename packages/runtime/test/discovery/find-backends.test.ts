@@ -24,14 +24,14 @@ const madeBy = async (folder: string, name: string): Promise<Backend[]> =>
   (await import(pathToFileURL(join(folder, 'node_modules', name, 'index.mjs')).href)).made;
 
 test('the declared backends of the dependencies, fastest first, and why others do not load', async () => {
-  const found = await findBackends({ resolveFrom: application(), threads: 3 });
+  const found = await findBackends({ resolveFrom: application(), threads: 3, precision: 'fast' });
   expect(found.map(({ package: name, error }) => error ?? name)).toEqual([
     'fast-by-others',
     '@quern/backend-slow',
     'there is no such device',
     './index.mjs does not export createBackend',
   ]);
-  expect(found[0]!.backend!.profile.threads).toBe(3);
+  expect(found[0]!.backend!.profile).toMatchObject({ threads: 3, precision: 'fast' });
   for (const { backend } of found) backend?.dispose();
 });
 
@@ -120,6 +120,16 @@ describe('backendOptions', () => {
     await expect(
       loadModel(await writeTinyModel(), { resolveFrom, backend: 'echo', threads: 2, backendOptions }),
     ).rejects.toThrow(JSON.stringify({ device: 1, path: '/dev/x', threads: 2 }));
+  });
+
+  test('precision beside them wins', async () => {
+    const resolveFrom = makeApplication({ 'quern-backend-echo': echo });
+    const options = { resolveFrom, backend: 'echo', backendOptions: { precision: 'fast' } } as const;
+    const model = await writeTinyModel();
+    await expect(loadModel(model, options)).rejects.toThrow(JSON.stringify({ precision: 'fast' }));
+    await expect(loadModel(model, { ...options, precision: 'exact' })).rejects.toThrow(
+      JSON.stringify({ precision: 'exact' }),
+    );
   });
 
   test('are refused without a named backend, and with an instance', async () => {
@@ -338,6 +348,17 @@ describe('a backend that refuses the caller’s choice', () => {
     expect((await madeBy(resolveFrom, '@quern/backend-slow')).every(({ disposed }) => disposed)).toBe(true);
     using model = await loadModel(await writeTinyModel(), { resolveFrom });
     expect(model.backend).toBe('slow');
+  });
+
+  test('precision: no fallback to another backend', async () => {
+    const resolveFrom = refusing('BAD_ARGUMENT');
+    await expect(
+      loadModel(await writeTinyModel(), { resolveFrom, precision: 'exact' }),
+    ).rejects.toMatchObject({
+      code: 'BACKEND_FAILED',
+      message: expect.stringContaining('it will not do'),
+    });
+    expect((await madeBy(resolveFrom, '@quern/backend-slow')).every(({ disposed }) => disposed)).toBe(true);
   });
 
   test('QUERN_CPU_ISA: no fallback to another backend', async () => {

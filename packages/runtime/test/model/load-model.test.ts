@@ -123,6 +123,7 @@ describe('refusals', () => {
   test.each<[string, object]>([
     ['context', { context: 0 }],
     ['threads', { threads: 1.5 }],
+    ['precision', { precision: 'best' }],
     ['sequences', { sequences: -1 }],
     ['prefillChunk', { prefillChunk: Number.NaN }],
     ['cacheDtype', { cacheDtype: 'f8' }],

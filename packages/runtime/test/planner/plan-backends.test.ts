@@ -91,6 +91,24 @@ test('a token takes as long as its bytes, or as the products with weights in blo
   expect(rateOf({ readBandwidth: 1e12, flops: 2e9 })).toBeCloseTo(1 / (16 * 3e-3), 6);
 });
 
+test('a prompt: weights in blocks at promptFlops, others at flops', () => {
+  const layer: WeightCost = { bytes: 1e6, perToken: 1e6, active: 3e6, inBlocks: 2e6 };
+  const ofLayers: ModelCosts = {
+    layers: Array.from({ length: 16 }, () => layer),
+    ...{ embed: nothing, logits: nothing, both: nothing },
+  };
+  const planWith = (rates: Partial<PlannerDevice['profile']>) => {
+    const { profile, ...rest } = device('cpu', 8 * GB, { costs: ofLayers });
+    return planBackends(model, [{ ...rest, profile: { ...profile, ...rates } }], request);
+  };
+  const rateOf = (rates: Partial<PlannerDevice['profile']>) =>
+    planWith(rates).estimate.prefillTokensPerSecond;
+  expect(rateOf({ flops: 1e9, promptFlops: 4e9 })).toBeCloseTo(1 / (16 * (2e-3 + 1e-3)), 6);
+  expect(rateOf({ flops: 1e9 })).toBeCloseTo(1 / (16 * 6e-3), 6);
+  expect(planWith({ precision: 'fast' }).ranges).toMatchObject([{ precision: 'fast' }]);
+  expect(planWith({}).ranges[0]).not.toHaveProperty('precision');
+});
+
 test('a device with several plans in flight: memory for one prompt chunk each', () => {
   const activationsOf = (plansInFlight: number, prefillChunk: number) => {
     const { profile, ...rest } = device('gpu', 8 * GB);

@@ -1,0 +1,13 @@
+/**
+ * How a backend may round products and attention, fastest first. A backend that knows fewer ways takes all three names
+ * and rounds no more than asked.
+ *
+ * - 'fast': many rows are multiplied with weights rounded once more, to int8 (one step per 256 weights) or bf16; the
+ *   attention of prompts rounds to bf16.
+ * - 'standard' (the usual default): activations of quantised weights are rounded to int8, a scale per 32 values; nothing
+ *   else is rounded. Weights of 16 and 32 bits: products of floats. A product gives a row the same bits for any number
+ *   of rows. Only `batchInvariant` products and attention without a cache (encoders: BERT, Whisper's) may round as 'fast'.
+ * - 'exact': products of floats; quantised weights are decoded, activations never rounded.
+ */
+export const precisions = ['fast', 'standard', 'exact'] as const;
+export type Precision = (typeof precisions)[number];
