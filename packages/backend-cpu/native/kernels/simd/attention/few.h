@@ -34,13 +34,13 @@ inline void dots(const float* q, const T* k, const int64_t* rows, int32_t d, flo
 // is one slot further. Taking turns reads memory in order; the pieces of all heads stay in the cache.
 constexpr int32_t TURN_KEYS = 8;
 
-// Prefetches slot j, all heads of the call, into L2: L1 allows too few outstanding misses to saturate memory.
+// Prefetches slot j, all heads of the call.
 // always_inline: g++ 12 treats a function of only prefetches as free of side effects, and drops calls before inlining.
 template <class T>
 [[gnu::always_inline]] inline void prefetch_slot(const Attend& a, const T* cache, const Keys& keys, int32_t j) {
   if (j >= keys.count) return;
   const char* slot = reinterpret_cast<const char*>(cache + keys.rows[j]);
-  for (int64_t at = 0; at < int64_t(a.heads * cache_row(a.type, a.head_dim) * sizeof(T)); at += 64) __builtin_prefetch(slot + at, 0, 2);
+  for (int64_t at = 0; at < int64_t(a.heads * cache_row(a.type, a.head_dim) * sizeof(T)); at += 64) __builtin_prefetch(slot + at);
 }
 
 // Calls body(head, some) for every head with the first TURN_KEYS keys of a block, then with the next, and so on. Each head
