@@ -4,6 +4,8 @@
 namespace quern::QUERN_ISA {
 namespace {
 
+constexpr int PACKED_T = 4; // most rows of x per step of few_rows
+
 inline Bytes broadcast_quad(const int8_t* x) {
   int32_t quad;
   __builtin_memcpy(&quad, x, sizeof quad);

@@ -12,7 +12,6 @@ namespace {
 using Floats = __m256;
 constexpr int LANES = 8, REGISTERS = 16;
 constexpr int TILE_T = 3, TILE_N = 4; // gemm: 12 sums, 3 rows of x and one of w fill the 16 registers
-constexpr int PACKED_T = 4;          // packed gemm: maximum rows of x per step
 
 inline __m256i first(int64_t n) {
   return _mm256_cmpgt_epi32(_mm256_set1_epi32(int(n)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));

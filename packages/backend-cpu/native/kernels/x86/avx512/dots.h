@@ -4,6 +4,8 @@
 namespace quern::QUERN_ISA {
 namespace {
 
+constexpr int PACKED_T = 8; // most rows of x per step of few_rows
+
 inline Ints widen(Bytes pairs) { return _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)); }
 
 template <int COUNT, int MAX>

@@ -5,6 +5,8 @@
 namespace quern::QUERN_ISA {
 namespace {
 
+constexpr int PACKED_T = 4; // most rows of x per step of few_rows; more: many-rows.h
+
 // A quad of x, as a memory operand or in every lane. Assembly: with the intrinsic, g++ 12 copies sums between registers.
 QUERN_INLINE Ints dot(Ints sum, Bytes q, const int8_t* x) {
   asm("vpdpbusd %2%{1to16%}, %1, %0" : "+v"(sum) : "v"(q), "m"(*reinterpret_cast<const int8_t(*)[4]>(x)));
