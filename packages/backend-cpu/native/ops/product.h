@@ -10,9 +10,9 @@
 
 namespace quern {
 
-// The number of rows of x decides the form of a product. count ≤ exact_rows: the rounding of a single row. `invariant`
-// (attribute batchInvariant): bits must not depend on the count. Few rows then take the form of many rows, except
-// superblocks if those are slower for few rows.
+// The number of rows of x may decide the form of a product, where the kernels have coarser forms (Precision::fast): count ≤
+// exact_rows: the rounding of a single row. `invariant` (attribute batchInvariant): bits must not depend on the count. Few rows
+// then take the form of many rows, except superblocks if those are slower for few rows.
 struct Rows {
   Rows(int64_t count, bool invariant = false) : count(count), invariant(invariant) {}
   int64_t count;
