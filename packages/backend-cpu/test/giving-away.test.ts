@@ -194,7 +194,7 @@ describe('ordinary memory, which is copied', () => {
 
   test.each(['inputs', 'outputs'] as const)('%s resized or transferred during a run', async (which) => {
     for (const take of ['resize', 'transfer']) {
-      const { plan, io } = await million(30);
+      const { plan, io } = await million(300); // still runs after a turn of the event loop
       const buffer = resizable(1 << 22);
       const running = driver.executor.execute(plan, { ...io, [which]: buffer });
       await setImmediate();
