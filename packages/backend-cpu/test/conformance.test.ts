@@ -1,11 +1,9 @@
 // The published kit, on every instruction set of this machine; what multiplies, with the other precisions too.
 import { type Codec, conformanceTests } from '@quern/conformance';
-import { type Precision, precisions } from '@quern/core';
 import { decode, decodeIq8, formats, iq8 } from '@quern/quant';
-import { cases } from '../../../test-scope.js';
 import { ggufFormats } from '../src/formats.js';
 import { cpuDriver } from '../src/index.js';
-import { testedIsas } from './isas.js';
+import { testedKernels } from './isas.js';
 
 const ggufCodecs: readonly Codec[] = Object.values(formats)
   .filter(({ name }) => ggufFormats.includes(name))
@@ -24,13 +22,12 @@ const codecs: readonly Codec[] = [...ggufCodecs, { format: name, ...layout, deco
 
 const products = ['generated', 'fused', 'rows', 'weights', 'moeFused', 'quantGguf'] as const;
 
-for (const isa of await testedIsas())
-  for (const precision of cases<Precision>(precisions, ['fast', 'standard']))
-    await conformanceTests(
-      {
-        createDriver: () => cpuDriver({ isa, threads: 2, precision }),
-        codecs,
-        ...(precision !== 'standard' && { only: { suites: products } }),
-      },
-      { describe: (name, body) => describe(`${isa}, ${precision}: ${name}`, body), test },
-    );
+for (const { isa, precision } of await testedKernels())
+  await conformanceTests(
+    {
+      createDriver: () => cpuDriver({ isa, threads: 2, precision }),
+      codecs,
+      ...(precision !== 'standard' && { only: { suites: products } }),
+    },
+    { describe: (name, body) => describe(`${isa}, ${precision}: ${name}`, body), test },
+  );

@@ -1,4 +1,5 @@
-import { cases } from '../../../test-scope.js';
+import type { Precision } from '@quern/core';
+import { cases, exhaustive } from '../../../test-scope.js';
 import { cpuDriver } from '../src/index.js';
 
 /** Instruction sets of the addon for this architecture, best first. */
@@ -24,4 +25,18 @@ export async function availableIsas(): Promise<string[]> {
 export async function testedIsas(): Promise<readonly string[]> {
   const isas = await availableIsas();
   return cases(isas, isas.slice(0, 1));
+}
+
+/** Instruction sets with kernels of many rows that only `fast` takes. */
+const coarse = ['amx', 'avx512-bf16', 'avx512-vnni'];
+
+/** A driver's options under test: an instruction set with each precision that takes other kernels there. */
+export async function testedKernels(): Promise<readonly { isa: string; precision: Precision }[]> {
+  const isas = await testedIsas();
+  return isas.flatMap((isa) => {
+    const precisions: Precision[] = ['standard'];
+    if (coarse.includes(isa)) precisions.push('fast');
+    if (exhaustive && isa === isas[0]) precisions.push('exact'); // the same float products on all
+    return precisions.map((precision) => ({ isa, precision }));
+  });
 }

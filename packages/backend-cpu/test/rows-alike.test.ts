@@ -6,16 +6,13 @@ import {
   geluForms,
   type HostArray,
   type PlanDriver,
-  type Precision,
-  precisions,
   type Sample,
   type SampleOperand,
 } from '@quern/core';
 import { as, ints, normal } from '@quern/core/testing';
 import { decode, encodeAll } from '@quern/quant';
-import { cases } from '../../../test-scope.js';
 import { cpuDriver } from '../src/index.js';
-import { testedIsas } from './isas.js';
+import { testedKernels } from './isas.js';
 import { allOps, type GivenOperand, runSample } from './single-op.js';
 
 const [K, N, T] = [512, 40, 200];
@@ -85,12 +82,7 @@ async function expectAlike(
   });
 }
 
-const isas = await testedIsas();
-const devices = isas.flatMap((isa) =>
-  cases<Precision>(precisions, ['fast', 'standard']).map((precision) => ({ isa, precision })),
-);
-
-describe.each(devices)('$isa, $precision', ({ isa, precision }) => {
+describe.each(await testedKernels())('$isa, $precision', ({ isa, precision }) => {
   let driver: PlanDriver;
   beforeAll(async () => {
     driver = await cpuDriver({ isa, threads: 2, precision });
