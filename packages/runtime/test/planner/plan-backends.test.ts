@@ -75,32 +75,25 @@ test('all layers on the first device that fits, with its memory and speed', () =
   expect(plan.estimate.prefillTokensPerSecond).toBeCloseTo(1e12 / (2 * 1.2e9));
 });
 
-test('a token takes as long as its bytes, or as the products with weights in blocks and with others', () => {
+/** The plan of 16 layers, two thirds of their active weights in blocks, on a device with these rates. */
+function planWith(rates: Partial<PlannerDevice['profile']>) {
   const layer: WeightCost = { bytes: 1e6, perToken: 1e6, active: 3e6, inBlocks: 2e6 };
-  const ofLayers: ModelCosts = {
+  const costs: ModelCosts = {
     layers: Array.from({ length: 16 }, () => layer),
     ...{ embed: nothing, logits: nothing, both: nothing },
   };
-  const rateOf = (rates: Partial<PlannerDevice['profile']>) => {
-    const { profile, ...rest } = device('cpu', 8 * GB, { costs: ofLayers });
-    const own = { ...rest, profile: { ...profile, ...rates } };
-    return planBackends(model, [own], request).estimate.decodeTokensPerSecond;
-  };
+  const { profile, ...rest } = device('cpu', 8 * GB, { costs });
+  return planBackends(model, [{ ...rest, profile: { ...profile, ...rates } }], request);
+}
+
+test('a token takes as long as its bytes, or as the products with weights in blocks and with others', () => {
+  const rateOf = (rates: Partial<PlannerDevice['profile']>) => planWith(rates).estimate.decodeTokensPerSecond;
   expect(rateOf({ readBandwidth: 1e9, flops: 1e12, rowFlops: 1e12 })).toBeCloseTo(1 / (16 * 1e-3), 6);
   expect(rateOf({ readBandwidth: 1e12, flops: 2e9, rowFlops: 1e9 })).toBeCloseTo(1 / (16 * (1e-3 + 4e-3)), 6);
   expect(rateOf({ readBandwidth: 1e12, flops: 2e9 })).toBeCloseTo(1 / (16 * 3e-3), 6);
 });
 
 test('a prompt: weights in blocks at promptFlops, others at flops', () => {
-  const layer: WeightCost = { bytes: 1e6, perToken: 1e6, active: 3e6, inBlocks: 2e6 };
-  const ofLayers: ModelCosts = {
-    layers: Array.from({ length: 16 }, () => layer),
-    ...{ embed: nothing, logits: nothing, both: nothing },
-  };
-  const planWith = (rates: Partial<PlannerDevice['profile']>) => {
-    const { profile, ...rest } = device('cpu', 8 * GB, { costs: ofLayers });
-    return planBackends(model, [{ ...rest, profile: { ...profile, ...rates } }], request);
-  };
   const rateOf = (rates: Partial<PlannerDevice['profile']>) =>
     planWith(rates).estimate.prefillTokensPerSecond;
   expect(rateOf({ flops: 1e9, promptFlops: 4e9 })).toBeCloseTo(1 / (16 * (2e-3 + 1e-3)), 6);

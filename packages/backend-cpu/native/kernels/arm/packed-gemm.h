@@ -1,4 +1,4 @@
-// The product of quantised rows with packed weights: arithmetic of simd/packed-gemm.h, other loop order. A register has 4
+// The product of quantised rows with packed weights: arithmetic of simd/few-rows.h, other loop order. A register has 4
 // of a tile's 16 rows. So each span of x meets all 16 rows before the next span: the weights are read once, in order, and
 // span.h may rearrange x for the instructions. The order of a sum is the same in every call.
 #pragma once
@@ -19,7 +19,7 @@ inline void signed_quads(const F& tile, Bytes (&q)[COUNT]) {
 template <class F>
 constexpr int largest_weight() { return F::MAX == 0 ? 128 : F::OFFSET == NONE ? F::MAX : 1 << F::OFFSET; }
 
-// As in simd/packed-gemm.h.
+// As in simd/few-rows.h.
 template <class F, int TT, int s, int b>
 inline void add_block(const F& tile, const QuantisedRow (&x)[TT], const Span<TT>& span, int64_t at, Floats (&parts)[TT], Floats (&sums)[TT]) {
   // Without this barrier g++ loads the next block while eight rows of x fill all registers, and spills.

@@ -1,5 +1,5 @@
 // Meaning of the bits of the tiles in packed/tiles.h. Each format has a view of LANES rows of a tile, in a file of
-// formats/; the view splits a span (64 weights along k) into blocks. Included by packed-gemm.h.
+// formats/; the view splits a span (64 weights along k) into blocks. Included by few-rows.h.
 //
 //   BLOCK            weights that share a scale: 32 or 16; a quad is four of them in one 32-bit lane
 //   MAX, OFFSET      quantised values are 0 … MAX and mean value − 2^OFFSET (no offset: NONE); MAX 0: int8 values

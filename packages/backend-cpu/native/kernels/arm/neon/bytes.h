@@ -1,4 +1,4 @@
-// One NEON register of bytes or 32-bit integers, in the vocabulary of simd/packed-gemm.h.
+// One NEON register of bytes or 32-bit integers, in the vocabulary of simd/few-rows.h and simd/quantise.h.
 #pragma once
 #include <string.h>
 

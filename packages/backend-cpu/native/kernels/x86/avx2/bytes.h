@@ -1,4 +1,4 @@
-// One AVX2 register of bytes or 32-bit integers, in the vocabulary of simd/packed-gemm.h.
+// One AVX2 register of bytes or 32-bit integers, in the vocabulary of simd/few-rows.h and simd/quantise.h.
 #pragma once
 
 namespace quern::QUERN_ISA {
