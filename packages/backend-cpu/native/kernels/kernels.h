@@ -44,20 +44,25 @@ struct Attend {
   float* scratch;             // attend_scratch(heads * rows * group, d) floats of the calling thread; uninitialised
 };
 
-// Rows of x from `quantise` or `quantise_superblocks`, with rows of packed weights (packed/tiles.h).
+// Words of a row of x in bf16: K values, zeros up to a multiple of 64, and a gap: equal columns of neighbouring rows lie in
+// different sets of a cache.
+constexpr int64_t bf16_row_values(int64_t K) { return (K + 63) / 64 * 64; }
+constexpr int64_t bf16_row_words(int64_t K) { return bf16_row_values(K) + 32; }
+
+// Rows of x with rows of packed weights (packed/tiles.h).
 struct PackedGemm {
-  const uint8_t* x;  // [T] rows of quantised_row_bytes(K)
+  const uint8_t* x;  // [T] rows of quantised_row_bytes(K), or of bf16_row_words(K) words
   const uint8_t* w;  // rows of tiles: 16 columns of y per row
   const float* bias; // [N], or null
   float* y;          // [T, N], rows of ldy floats
   int64_t ldy, T, N, K;
-  void* panel;       // superblock_gemm only: PANEL_BYTES
+  void* panel;       // not for packed_gemm: PANEL_BYTES
   bool shares_scales = false; // w is q8_0 and share_scales holds (packed/pack.h)
 };
 
 // Size of `panel`: scratch for weights in a kernel's own layout. Cache-line aligned, owned by the calling thread,
 // uninitialised. Too large for a thread's stack: 128 KiB with musl.
-inline constexpr int64_t PANEL_BYTES = 130 * 1024;
+inline constexpr int64_t PANEL_BYTES = 552 * 1024;
 
 // Rows of x from which a kernel is taken: for none, except batchInvariant products.
 inline constexpr int64_t NO_ROWS = INT64_MAX;
@@ -78,13 +83,29 @@ struct Kernels {
                     int64_t T, int64_t N, int64_t K);
 
   // gemm with x and w in bf16, f32 sums; `_f16`: w in f16, rounded to bf16 (nearest even). Both null if not faster than
-  // floats. Each call lays the weights out in `panel` (PANEL_BYTES): pass many rows of x per call. Taken for ≥ bf16_rows rows
-  // of x.
+  // floats. round_bf16 writes a row of x (bf16_row_words). Each call lays the weights out in `panel` (PANEL_BYTES): pass many rows
+  // of x per call. Taken for ≥ bf16_rows rows of x.
   int64_t bf16_rows;
+  void (*round_bf16)(const float* x, int64_t K, uint16_t* row);
   void (*gemm_of_bf16)(const uint16_t* x, int64_t ldx, const uint16_t* w, int64_t ldw, const float* bias, float* y,
                        int64_t ldy, int64_t T, int64_t N, int64_t K, void* panel);
   void (*gemm_of_bf16_f16)(const uint16_t* x, int64_t ldx, const uint16_t* w, int64_t ldw, const float* bias, float* y,
                            int64_t ldy, int64_t T, int64_t N, int64_t K, void* panel);
+
+  // gemm with x in two bf16 parts: x = high + low, relative error ≤ 2^-17; an f16 weight is exactly a sum of two bf16 parts. Sums
+  // of low · high, high · low and high · high in f32. split_bf16 writes a row of x: both parts, bf16_row_words(K) each. All null if
+  // not faster than floats; else taken for ≥ split_rows rows of x.
+  int64_t split_rows;
+  void (*split_bf16)(const float* x, int64_t K, uint16_t* row);
+  void (*gemm_of_halves)(const uint16_t* x, int64_t ldx, const uint16_t* w, int64_t ldw, const float* bias, float* y,
+                         int64_t ldy, int64_t T, int64_t N, int64_t K, void* panel);
+  void (*gemm_of_halves_f16)(const uint16_t* x, int64_t ldx, const uint16_t* w, int64_t ldw, const float* bias, float* y,
+                             int64_t ldy, int64_t T, int64_t N, int64_t K, void* panel);
+
+  // packed_gemm with rows of x in bf16 (bf16_row_words) and weights rounded to bf16, f32 sums: nearer to the product of floats than
+  // int8 rows. Null if not faster; else taken for ≥ packed_bf16_rows rows of x.
+  int64_t packed_bf16_rows;
+  void (*packed_gemm_of_bf16[FORMAT_COUNT])(const PackedGemm& args);
 
   // Integer kernels; null: the table computes quantised weights in floats. `quantise`: K floats to an int8 row
   // (packed/tiles.h). packed_gemm: y[t, n] = Σ_k x[t, k] · w[n, k] + bias[n] on such rows. Results do not depend on how

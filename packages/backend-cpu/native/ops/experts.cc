@@ -23,44 +23,35 @@ ExpertGroups::ExpertGroups(const int32_t* ids, int64_t pairs, int64_t experts, i
   }
 }
 
-namespace {
-
-// Offsets of the forms of `rows` rows of width K, one form after another.
-struct Forms {
-  Forms(int64_t rows, int64_t K, const Needs& needs)
-      : int8(needs.int8 ? rows * quantised_row_bytes(K) / 4 : 0), bf16(needs.bf16 ? (rows * K + 1) / 2 : 0),
-        floats(needs.floats ? rows * K : 0) {}
-  int64_t int8, bf16, floats; // in floats
-  int64_t sum() const { return int8 + bf16 + floats; }
-};
-
-} // namespace
-
 int64_t RowsOfPairs::floats(const Floats& x, int64_t pairs, const Needs& needs) {
-  return Activations::floats(x, needs) + Forms(pairs, x.width(), needs).sum();
+  const int64_t K = x.width();
+  return Activations::floats(x, needs) + FormSizes(pairs, K, needs).sum() + (needs.floats ? pairs * K : 0);
+}
+
+// Copies row `from` of one form to row `to` of another.
+template <class T>
+static void copy_row(const T* from, int64_t t, T* to, int64_t place, int64_t width) {
+  if (from) memcpy(to + place * width, from + t * width, width * sizeof(T));
 }
 
 RowsOfPairs::RowsOfPairs(const Call& call, const Floats& x, const ExpertGroups& groups, const Needs& needs,
                          float* memory)
-    : shape_{groups.pairs(), x.width()}, rows_{nullptr, shape_, 2, shape_[0] * shape_[1]},
-      activations_(rows_, nullptr, nullptr, needs.superblock) {
-  const int64_t R = shape_[0], K = shape_[1], k = x.shape[0] ? R / x.shape[0] : 1, row_bytes = quantised_row_bytes(K);
+    : shape_{groups.pairs(), x.width()}, rows_{nullptr, shape_, 2, shape_[0] * shape_[1]}, activations_(rows_, needs) {
+  const int64_t R = shape_[0], K = shape_[1], k = x.shape[0] ? R / x.shape[0] : 1;
   const Activations once(call, x, needs, memory);
-  const Forms forms(R, K, needs);
+  const FormSizes sizes(R, K, needs);
   float* const start = memory + Activations::floats(x, needs);
-  auto* const int8 = reinterpret_cast<uint8_t*>(start);
-  auto* const bf16 = reinterpret_cast<uint16_t*>(start + forms.int8);
-  rows_.data = start + forms.int8 + forms.bf16;
+  activations_.place(start, sizes);
+  rows_.data = start + sizes.sum();
   call.split(R, 1 + K / 4, [&](int64_t first, int64_t end, int) {
     for (int64_t place = first; place < end; place++) {
       const int64_t t = groups.pair_at(place) / k;
-      if (needs.int8) memcpy(int8 + place * row_bytes, once.int8 + t * row_bytes, row_bytes);
-      if (needs.bf16) memcpy(bf16 + place * K, once.bf16 + t * K, K * sizeof(uint16_t));
-      if (needs.floats) memcpy(rows_.row(place), x.row(t), K * sizeof(float));
+      copy_row(once.int8, t, activations_.int8, place, quantised_row_bytes(K));
+      copy_row(once.bf16, t, activations_.bf16, place, bf16_row_words(K));
+      copy_row(once.halves, t, activations_.halves, place, 2 * bf16_row_words(K));
+      copy_row<float>(needs.floats ? x.data : nullptr, t, rows_.data, place, K);
     }
   });
-  activations_.int8 = needs.int8 ? int8 : nullptr;
-  activations_.bf16 = needs.bf16 ? bf16 : nullptr;
 }
 
 } // namespace quern

@@ -25,7 +25,7 @@ constexpr int64_t cached_x_bytes = 262144, least_rows = 16, packed_rows_step = 8
 constexpr int64_t most_laid_out_rows = 512, laid_out_rows_step = 32;
 // Columns per chunk of bf16 products, in pairs of registers: "64 to 128 columns a chunk, so that 1024 columns split evenly"
 // (docs/performance.md). Wider rows get more columns: each chunk reads x from beyond L2.
-constexpr int64_t least_bf16_columns = 64, most_bf16_columns = 128, bf16_columns_per_k = 16;
+constexpr int64_t least_bf16_columns = 256, most_bf16_columns = 256, bf16_columns_per_k = 16;
 
 // Weights read in place: 128 KiB of 16 bits per chunk, 8 to 256 rows, in groups of 8 (the rows of one kernel step). Floats of x
 // multiplied with a chunk.
@@ -43,10 +43,11 @@ constexpr int64_t decoded_x_floats = 65536;
 
 // Float products in place (`direct`) and `decoded` give the same bits.
 Way way_of(const Kernels& kernels, const Matrix& w, Rows rows) {
-  if (w.is_packed()) return Way::packed;
+  if (w.is_packed()) return !rows.invariant && rows.count >= kernels.packed_bf16_rows ? Way::packed_bf16 : Way::packed;
   if (w.is_float()) return Way::direct;
   const bool words = w.format() == FORMAT_F16 || w.format() == FORMAT_BF16;
   if (words && kernels.gemm_of_bf16 && (rows.invariant || rows.count >= kernels.bf16_rows)) return Way::bf16;
+  if (words && rows.count >= kernels.split_rows) return Way::halves;
   return words && kernels.gemm_f16 ? Way::direct : Way::decoded;
 }
 
@@ -56,12 +57,13 @@ Needs::Needs(const Kernels& kernels, Rows rows, std::initializer_list<const Matr
     const Way way = way_of(kernels, *w, rows);
     few_can = few_can && (!w->is_packed() || kernels.superblock_few || w->shares_scales());
     int8 = int8 || way == Way::packed;
-    bf16 = bf16 || way == Way::bf16;
+    bf16 = bf16 || way == Way::bf16 || way == Way::packed_bf16;
+    halves = halves || way == Way::halves;
     floats = floats || way == Way::direct || way == Way::decoded;
     panel = panel || way == Way::decoded;
   }
   superblock = int8 && kernels.superblock_rows > 0 && (rows.invariant ? few_can : rows.count >= kernels.superblock_rows);
-  kernel_panel = superblock || bf16;
+  kernel_panel = superblock || bf16 || halves;
 }
 
 // Rows per part: T in equal parts of ≤ most_laid_out_rows, rounded up to laid_out_rows_step.
@@ -73,7 +75,7 @@ static int64_t many_rows_of(int64_t T) {
 
 Tiling::Tiling(int64_t T, int64_t K, const Needs& needs) {
   if (needs.int8) cut_packed(T, K, needs.superblock);
-  else if (needs.bf16 && !needs.panel) cut_bf16(T, K);
+  else if (needs.kernel_panel && !needs.panel) cut_bf16(T, K);
   else if (!needs.panel) cut_in_place(T, K);
   else cut_decoded(T, K);
   const int64_t decoded = needs.panel ? panel * K : 0, laid_out = needs.kernel_panel ? PANEL_BYTES / 4 : 0;
@@ -117,34 +119,36 @@ void Tiling::cut_decoded(int64_t T, int64_t K) {
   rows = std::max(least_rows, decoded_x_floats / width);
 }
 
-static int64_t int8_floats(const Floats& x) {
-  return x.shape[0] * quantised_row_bytes(x.width()) / static_cast<int64_t>(sizeof(float));
-}
+// Offsets in floats of the prepared forms of `rows` rows of width K, one form after another.
+FormSizes::FormSizes(int64_t rows, int64_t K, const Needs& needs)
+    : int8(needs.int8 ? rows * quantised_row_bytes(K) / 4 : 0), bf16(needs.bf16 ? rows * bf16_row_words(K) / 2 : 0),
+      halves(needs.halves ? rows * bf16_row_words(K) : 0) {}
 
-int64_t Activations::floats(const Floats& x, const Needs& needs) {
-  return (needs.int8 ? int8_floats(x) : 0) + (needs.bf16 ? (x.count + 1) / 2 : 0);
+int64_t Activations::floats(const Floats& x, const Needs& needs) { return FormSizes(x.shape[0], x.width(), needs).sum(); }
+
+void Activations::place(float* memory, const FormSizes& sizes) {
+  if (sizes.int8) int8 = reinterpret_cast<uint8_t*>(memory);
+  if (sizes.bf16) bf16 = reinterpret_cast<uint16_t*>(memory + sizes.int8);
+  if (sizes.halves) halves = reinterpret_cast<uint16_t*>(memory + sizes.int8 + sizes.bf16);
 }
 
 Activations::Activations(const Call& call, const Floats& x, const Needs& needs, float* memory)
     : x(x), superblock(needs.superblock) {
-  const int64_t K = x.width(), row_bytes = quantised_row_bytes(K);
-  if (!memory) memory = call.scratch.shared();
-  auto* const int8_rows = reinterpret_cast<uint8_t*>(memory);
-  auto* const bf16_rows = reinterpret_cast<uint16_t*>(memory + (needs.int8 ? int8_floats(x) : 0));
-  if (!needs.int8 && !needs.bf16) return;
+  const int64_t K = x.width();
+  place(memory ? memory : call.scratch.shared(), FormSizes(x.shape[0], K, needs));
+  if (!int8 && !bf16 && !halves) return;
   const auto quantise = superblock ? call.kernels.quantise_superblocks : call.kernels.quantise;
   call.split(x.shape[0], 3 * K, [&](int64_t first, int64_t end, int) {
     for (int64_t t = first; t < end; t++) {
-      if (needs.int8) quantise(x.row(t), K, int8_rows + t * row_bytes);
-      if (needs.bf16) call.kernels.f32_to_bf16(x.row(t), bf16_rows + t * K, K);
+      if (int8) quantise(x.row(t), K, int8 + t * quantised_row_bytes(K));
+      if (bf16) call.kernels.round_bf16(x.row(t), K, bf16 + t * bf16_row_words(K));
+      if (halves) call.kernels.split_bf16(x.row(t), K, halves + t * 2 * bf16_row_words(K));
     }
   });
-  int8 = needs.int8 ? int8_rows : nullptr;
-  bf16 = needs.bf16 ? bf16_rows : nullptr;
 }
 
 const void* Product::load(int64_t first, int64_t end, float* panel) const {
-  if (way_ == Way::packed) return w_.tiles(first);
+  if (w_.is_packed()) return w_.tiles(first);
   if (way_ != Way::decoded) return w_.row(first);
   w_.decode(kernels_, first, end - first, panel);
   return panel;
@@ -154,19 +158,28 @@ void Product::multiply(const void* loaded, int64_t first, int64_t end, int64_t t
                        int64_t stride, float* panel) const {
   const int64_t K = w_.width(), N = end - first;
   const float* const bias = bias_ ? bias_ + first : nullptr;
-  const auto* const floats = static_cast<const float*>(loaded);
+  const auto* const bytes = static_cast<const uint8_t*>(loaded);
   const auto* const words = static_cast<const uint16_t*>(loaded);
-  if (way_ == Way::packed)
-    (x_.superblock ? kernels_.superblock_gemm : kernels_.packed_gemm)[w_.format()](
-        {x_.int8 + t * quantised_row_bytes(K), static_cast<const uint8_t*>(loaded), bias, y, stride, count, N, K,
-         panel,
-         w_.shares_scales()});
-  else if (way_ == Way::bf16)
-    (w_.format() == FORMAT_F16 ? kernels_.gemm_of_bf16_f16 : kernels_.gemm_of_bf16)(
-        x_.bf16 + t * K, K, words, K, bias, y, stride, count, N, K, panel);
-  else if (way_ == Way::decoded || w_.is_float()) kernels_.gemm(x_.x.row(t), K, floats, K, bias, y, stride, count, N, K);
-  else if (w_.format() == FORMAT_F16) kernels_.gemm_f16(x_.x.row(t), K, words, K, bias, y, stride, count, N, K);
-  else kernels_.gemm_bf16(x_.x.row(t), K, words, K, bias, y, stride, count, N, K);
+  const auto* const floats = static_cast<const float*>(loaded);
+  const auto of_packed = [&](const auto& kernels, const uint8_t* x) {
+    kernels[w_.format()]({x, bytes, bias, y, stride, count, N, K, panel, w_.shares_scales()});
+  };
+  const auto of_words = [&](auto of_bf16, auto of_f16, const auto* x, int64_t ldx, auto... scratch) {
+    (w_.format() == FORMAT_F16 ? of_f16 : of_bf16)(x + t * ldx, ldx, words, K, bias, y, stride, count, N, K, scratch...);
+  };
+  const int64_t row_words = bf16_row_words(K);
+  switch (way_) {
+    case Way::packed:
+      return of_packed(x_.superblock ? kernels_.superblock_gemm : kernels_.packed_gemm, x_.int8 + t * quantised_row_bytes(K));
+    case Way::packed_bf16:
+      return of_packed(kernels_.packed_gemm_of_bf16, reinterpret_cast<const uint8_t*>(x_.bf16 + t * row_words));
+    case Way::bf16: return of_words(kernels_.gemm_of_bf16, kernels_.gemm_of_bf16_f16, x_.bf16, row_words, panel);
+    case Way::halves: return of_words(kernels_.gemm_of_halves, kernels_.gemm_of_halves_f16, x_.halves, 2 * row_words, panel);
+    case Way::direct:
+      if (!w_.is_float()) return of_words(kernels_.gemm_bf16, kernels_.gemm_f16, x_.x.data, K);
+      [[fallthrough]];
+    case Way::decoded: return kernels_.gemm(x_.x.row(t), K, floats, K, bias, y, stride, count, N, K);
+  }
 }
 
 void Product::columns_of_rows(const Tiling& tiling, int64_t first, int64_t end, RowRange rows, float* y,

@@ -22,7 +22,9 @@ struct Rows {
 // How rows of x are multiplied with a weight.
 enum class Way {
   packed,  // int8 rows; weights in tiles
+  packed_bf16, // bf16 rows; weights in tiles
   bf16,    // bf16 rows; bf16 or f16 weights in place
+  halves,  // rows in two bf16 parts; bf16 or f16 weights in place
   direct,  // float rows; weights in place
   decoded, // float rows; weights decoded panel by panel
 };
@@ -31,7 +33,7 @@ Way way_of(const Kernels& kernels, const Matrix& w, Rows rows);
 // Preparations for products of the same x with several weights.
 struct Needs {
   Needs(const Kernels& kernels, Rows rows, std::initializer_list<const Matrix*> weights);
-  bool int8 = false, bf16 = false, floats = false; // forms of x
+  bool int8 = false, bf16 = false, halves = false, floats = false; // forms of x
   bool superblock = false;             // int8 rows with one scale per 256 values
   bool panel = false;              // scratch for a decoded panel
   bool kernel_panel = false;       // scratch for a kernel's layout of weights
@@ -55,20 +57,28 @@ struct Tiling {
   void cut_decoded(int64_t T, int64_t K);
 };
 
+// Floats of each prepared form of some rows.
+struct FormSizes {
+  FormSizes(int64_t rows, int64_t K, const Needs& needs);
+  int64_t int8, bf16, halves;
+  int64_t sum() const { return int8 + bf16 + halves; }
+};
+
 // x in every form that a product reads.
 struct Activations {
   const Floats& x;                // [T, K]
-  const uint8_t* int8 = nullptr;  // [T] rows of quantised_row_bytes(K)
-  const uint16_t* bf16 = nullptr; // [T, K]
+  uint8_t* int8 = nullptr;    // [T] rows of quantised_row_bytes(K)
+  uint16_t* bf16 = nullptr;   // [T] rows of bf16_row_words(K)
+  uint16_t* halves = nullptr; // [T] rows of 2 · bf16_row_words(K)
   const bool superblock;              // int8 has one scale per 256 values
 
   // Floats of scratch at `memory` (default: start of the shared scratch; reserved by the caller), filled by the
   // constructor.
   static int64_t floats(const Floats& x, const Needs& needs);
   Activations(const Call& call, const Floats& x, const Needs& needs, float* memory = nullptr);
-  // Forms prepared by the caller.
-  Activations(const Floats& x, const uint8_t* int8, const uint16_t* bf16, bool superblock)
-      : x(x), int8(int8), bf16(bf16), superblock(superblock) {}
+  // Forms at `memory` that the caller prepares.
+  Activations(const Floats& x, const Needs& needs) : x(x), superblock(needs.superblock) {}
+  void place(float* memory, const FormSizes& sizes);
 };
 
 struct RowRange {

@@ -189,8 +189,7 @@ std::vector<float> floats_of(const std::vector<uint16_t>& words, void (*widen)(c
   return values;
 }
 
-// The three products with 16-bit weights equal the float product of their values: same order of summation if x is read as
-// floats, rounding differences if x is bf16.
+// The products of floats with 16-bit weights equal the float product of their values, in the same order of summation.
 void gemm_of_words_agrees() {
   if (!k->gemm_f16) return;
   Check check("gemm with 16-bit weights agrees with gemm");
@@ -200,107 +199,159 @@ void gemm_of_words_agrees() {
       for (int64_t N : {1, 4, 9}) {
         const std::vector<float> w = normals(uint64_t(K), N * K), bias = normals(3, N);
         const std::vector<uint16_t> halves = words_of(w, scalar.f32_to_f16), brains = words_of(w, scalar.f32_to_bf16);
-        const std::vector<uint16_t> short_x = words_of(normals(uint64_t(T), T * K), scalar.f32_to_bf16);
-        const std::vector<float> x = floats_of(short_x, scalar.bf16_to_f32);
+        const std::vector<float> x = normals(uint64_t(T), T * K);
         std::vector<float> want(size_t(T * N));
-        const auto compare = [&](const std::vector<float>& weights, double relative, const char* name, auto multiply) {
+        const auto compare = [&](const std::vector<float>& weights, const char* name, auto multiply) {
           Guarded<float> y(T * N);
           multiply(y.data());
           check.that(y.intact(), std::string(name) + " writes outside " + at({T, N, K}));
           k->gemm(x.data(), K, weights.data(), K, bias.data(), want.data(), N, T, N, K);
-          for (int64_t t = 0; t < T; t++)
-            for (int64_t n = 0; n < N; n++) {
-              double magnitude = std::abs(bias[size_t(n)]);
-              for (int64_t i = 0; i < K; i++) magnitude += std::abs(x[size_t(t * K + i)] * weights[size_t(n * K + i)]);
-              check.near(y[t * N + n], want[size_t(t * N + n)], 1e-30, relative, magnitude, std::string(name) + " " + at({T, N, K, t, n}));
-            }
+          for (int64_t i = 0; i < T * N; i++)
+            check.that(same(y[i], want[size_t(i)]), std::string(name) + " " + at({T, N, K, i / N, i % N}));
         };
-        compare(floats_of(halves, scalar.f16_to_f32), 0, "f16",
+        compare(floats_of(halves, scalar.f16_to_f32), "f16",
                 [&](float* y) { k->gemm_f16(x.data(), K, halves.data(), K, bias.data(), y, N, T, N, K); });
-        const std::vector<float> rounded = floats_of(brains, scalar.bf16_to_f32);
-        compare(rounded, 0, "bf16", [&](float* y) { k->gemm_bf16(x.data(), K, brains.data(), K, bias.data(), y, N, T, N, K); });
-        if (!k->gemm_of_bf16) continue;
-        compare(rounded, 1e-6, "both bf16",
-                [&](float* y) { k->gemm_of_bf16(short_x.data(), K, brains.data(), K, bias.data(), y, N, T, N, K, panel()); });
+        compare(floats_of(brains, scalar.bf16_to_f32), "bf16",
+                [&](float* y) { k->gemm_bf16(x.data(), K, brains.data(), K, bias.data(), y, N, T, N, K); });
       }
 }
 
-// bf16 matrices with gaps between rows of x and of w; the gaps hold NaN.
+// Products of rows of x in one or two bf16 parts with 16-bit weights.
+using WordsGemm = void (*)(const uint16_t* x, int64_t ldx, const uint16_t* w, int64_t ldw, const float* bias, float* y, int64_t ldy,
+                           int64_t T, int64_t N, int64_t K, void* panel);
+struct WordsKernel {
+  const char* name;
+  int parts;
+  void (*round)(const float* x, int64_t K, uint16_t* row);
+  WordsGemm of_bf16, of_f16;
+  double f16_error; // of an f16 weight, relative
+};
+std::vector<WordsKernel> words_kernels() {
+  std::vector<WordsKernel> kernels = {{"bf16", 1, k->round_bf16, k->gemm_of_bf16, k->gemm_of_bf16_f16, 0x1p-8},
+                                      {"halves", 2, k->split_bf16, k->gemm_of_halves, k->gemm_of_halves_f16, 0x1p-17}};
+  std::erase_if(kernels, [](const WordsKernel& kernel) { return !kernel.round; });
+  return kernels;
+}
+
+// Rows of x in bf16 as `round` writes them, and 16-bit matrices with gaps between the rows; all gaps hold NaN.
 struct Words {
-  int64_t T, N, K, ldx = K + 3, ldw = K + 5;
-  std::vector<uint16_t> x = rows(1, T, ldx), w = rows(2, N, ldw);
+  const WordsKernel& kernel;
+  bool f16;
+  int64_t T, N, K, ldx = kernel.parts * bf16_row_words(K), ldw = K + 5;
+  std::vector<float> floats = normals(1, T * K);
+  std::vector<uint16_t> x = rows_of_x(), w = rows_of_w();
   std::vector<float> bias = normals(3, N);
 
-  Words(int64_t T, int64_t N, int64_t K) : T(T), N(N), K(K) {}
-  std::vector<uint16_t> rows(uint64_t seed, int64_t count, int64_t apart) const {
-    std::vector<uint16_t> words = words_of(normals(seed, count * apart), scalar_kernels().f32_to_bf16);
-    for (int64_t row = 0; row < count; row++) std::fill_n(words.begin() + row * apart + K, apart - K, uint16_t(0x7fff));
-    if (count) words.resize(size_t((count - 1) * apart + K)); // sanitizers detect reads beyond the last row
+  Words(const WordsKernel& kernel, bool f16, int64_t T, int64_t N, int64_t K) : kernel(kernel), f16(f16), T(T), N(N), K(K) {}
+  std::vector<uint16_t> rows_of_x() const {
+    std::vector<uint16_t> words(size_t(T * ldx), 0x7fff);
+    for (int64_t t = 0; t < T; t++) kernel.round(floats.data() + t * K, K, words.data() + t * ldx);
     return words;
   }
+  std::vector<uint16_t> rows_of_w() const {
+    const Kernels& scalar = scalar_kernels();
+    std::vector<uint16_t> words = words_of(normals(2, N * ldw), f16 ? scalar.f32_to_f16 : scalar.f32_to_bf16);
+    for (int64_t row = 0; row < N; row++) std::fill_n(words.begin() + row * ldw + K, ldw - K, uint16_t(0x7fff));
+    if (N) words.resize(size_t((N - 1) * ldw + K)); // sanitizers detect reads beyond the last row
+    return words;
+  }
+  // An element of x: its parts, added.
+  double x_at(int64_t t, int64_t i) const {
+    double sum = 0;
+    for (int part = 0; part < kernel.parts; part++)
+      sum += from_bits(uint32_t(x[size_t(t * ldx + part * bf16_row_words(K) + i)]) << 16);
+    return sum;
+  }
+  std::vector<float> weights() const { return floats_of(w, f16 ? scalar_kernels().f16_to_f32 : scalar_kernels().bf16_to_f32); }
   // Rows [t, t + rows) and columns [n, n + columns) of y.
   void multiply(int64_t t, int64_t rows, int64_t n, int64_t columns, float* y, int64_t ldy) const {
-    k->gemm_of_bf16(x.data() + t * ldx, ldx, w.data() + n * ldw, ldw, bias.data() + n, y, ldy, rows, columns, K, panel());
+    (f16 ? kernel.of_f16 : kernel.of_bf16)(x.data() + t * ldx, ldx, w.data() + n * ldw, ldw, bias.data() + n, y, ldy, rows,
+                                           columns, K, panel());
   }
 };
 
-// Against float64. bf16 products are summed in f32 in any order: error √K · half a unit, and a few units.
+void rows_of_words_are_rounded() {
+  for (const WordsKernel& kernel : words_kernels()) {
+    Check check(kernel.parts == 1 ? "round_bf16 rounds to nearest, zero-padded" : "split_bf16 keeps 16 bits, zero-padded");
+    for (int64_t K : {1, 15, 16, 31, 63, 64, 65, 200}) {
+      const Words m(kernel, false, 2, 0, K);
+      for (int64_t i = 0; i < K; i++)
+        check.near(m.x_at(1, i), m.floats[size_t(K + i)], 0, kernel.parts == 1 ? 0x1p-8 : 0x1p-17, m.floats[size_t(K + i)], at({K, i}));
+      for (int64_t i = K; i < bf16_row_values(K); i++) check.that(m.x_at(1, i) == 0, at({K, i}) + " is not zero");
+      for (int64_t i = bf16_row_values(K); i < bf16_row_words(K); i++) check.that(std::isnan(m.x_at(1, i)), at({K, i}) + " is written");
+    }
+    for (float bad : {NAN, INFINITY, -INFINITY}) {
+      std::vector<uint16_t> row(size_t(kernel.parts * bf16_row_words(1)));
+      kernel.round(&bad, 1, row.data());
+      check.that(same(from_bits(uint32_t(row[0]) << 16), bad), "a value that is not finite changes");
+    }
+  }
+}
+
+// Against float64. Products are summed in f32 in any order: error √K · half a unit, and a few units; of halves, low · low is
+// missing: 2^-16.
 void gemm_of_many_words_agrees() {
-  if (!k->gemm_of_bf16) return;
-  Check check("gemm of bf16 agrees with its definition for all tile edges");
-  for (int64_t K : {0, 1, 31, 32, 33, 96, 257, 600})
-    for (int64_t T : {1, 15, 16, 17, 31, 32, 33, 70})
-      for (int64_t N : {1, 15, 16, 17, 32, 33, 50}) {
-        const Words m(T, N, K);
-        const std::vector<float> x = floats_of(m.x, scalar_kernels().bf16_to_f32), w = floats_of(m.w, scalar_kernels().bf16_to_f32);
-        const int64_t ldy = N + 2;
-        Guarded<float> y((T - 1) * ldy + N);
-        m.multiply(0, T, 0, N, y.data(), ldy);
-        check.that(y.intact(), "writes outside " + at({T, N, K}));
-        for (int64_t t = 0; t < T; t++)
-          for (int64_t n = 0; n < N; n++) {
-            double want = m.bias[size_t(n)], magnitude = std::abs(want);
-            for (int64_t i = 0; i < K; i++) {
-              const double term = double(x[size_t(t * m.ldx + i)]) * w[size_t(n * m.ldw + i)];
-              want += term;
-              magnitude += std::abs(term);
-            }
-            check.near(y[t * ldy + n], want, 1e-30, 5e-7, magnitude, at({T, N, K, t, n}));
+  for (const WordsKernel& kernel : words_kernels()) {
+    Check check(kernel.parts == 1 ? "gemm of bf16 agrees with its definition for all tile edges"
+                                  : "gemm of halves agrees with its definition for all tile edges");
+    for (const bool f16 : {false, true})
+      for (int64_t K : {0, 1, 31, 32, 33, 96, 257, 600, 1100})
+        for (int64_t T : {1, 15, 16, 17, 31, 32, 33, 70})
+          for (int64_t N : {1, 15, 16, 17, 32, 33, 50}) {
+            const Words m(kernel, f16, T, N, K);
+            const std::vector<float> w = m.weights();
+            const int64_t ldy = N + 2;
+            Guarded<float> y((T - 1) * ldy + N);
+            m.multiply(0, T, 0, N, y.data(), ldy);
+            check.that(y.intact(), "writes outside " + at({T, N, K}));
+            for (int64_t t = 0; t < T; t++)
+              for (int64_t n = 0; n < N; n++) {
+                double want = m.bias[size_t(n)], magnitude = std::abs(want);
+                for (int64_t i = 0; i < K; i++) {
+                  const double term = m.x_at(t, i) * w[size_t(n * m.ldw + i)];
+                  want += term;
+                  magnitude += std::abs(term);
+                }
+                const double error = 6e-7 + (f16 ? kernel.f16_error : 0) + (kernel.parts == 2 ? 0x1p-16 : 0);
+                check.near(y[t * ldy + n], want, 1e-30, error, magnitude, at({T, N, K, t, n}));
+              }
           }
-      }
+  }
 }
 
 void gemm_of_words_does_not_depend_on_the_split() {
-  if (!k->gemm_of_bf16) return;
-  Check check("gemm of bf16 gives a row the same bits alone and among other rows");
-  const Words m(75, 70, 1101);
-  std::vector<float> whole(size_t(m.T * m.N));
-  m.multiply(0, m.T, 0, m.N, whole.data(), m.N);
-  for (int64_t rows : {1, 16, 17, 32, 40})
-    for (int64_t columns : {1, 16, 19, 32, 70}) {
-      std::vector<float> parts(whole.size());
-      for (int64_t t = 0; t < m.T; t += rows)
-        for (int64_t n = 0; n < m.N; n += columns)
-          m.multiply(t, std::min(rows, m.T - t), n, std::min(columns, m.N - n), parts.data() + t * m.N + n, m.N);
-      check.that(memcmp(whole.data(), parts.data(), whole.size() * sizeof(float)) == 0, at({rows, columns}));
-    }
+  for (const WordsKernel& kernel : words_kernels()) {
+    Check check("gemm of bf16 gives a row the same bits alone and among other rows");
+    const Words m(kernel, true, 75, 300, 1101);
+    std::vector<float> whole(size_t(m.T * m.N));
+    m.multiply(0, m.T, 0, m.N, whole.data(), m.N);
+    for (int64_t rows : {1, 16, 17, 32, 40})
+      for (int64_t columns : {1, 16, 19, 32, 70}) {
+        std::vector<float> parts(whole.size());
+        for (int64_t t = 0; t < m.T; t += rows)
+          for (int64_t n = 0; n < m.N; n += columns)
+            m.multiply(t, std::min(rows, m.T - t), n, std::min(columns, m.N - n), parts.data() + t * m.N + n, m.N);
+        check.that(memcmp(whole.data(), parts.data(), whole.size() * sizeof(float)) == 0, kernel.name + at({rows, columns}));
+      }
+  }
 }
 
 void gemm_of_words_keeps_what_is_not_finite() {
-  if (!k->gemm_of_bf16) return;
-  Check check("gemm of bf16 keeps NaN and infinities in their row or column");
-  constexpr uint16_t infinity = 0x7f80, nan = 0x7fc1;
-  for (uint16_t special : {infinity, nan})
-    for (int64_t i : {0, 63, 64}) { // 64: beyond whole steps of 32
-      Words m(40, 37, 65);
-      m.x[size_t(35 * m.ldx + i)] = special;
-      m.w[size_t(33 * m.ldw + i)] = special;
-      std::vector<float> y(size_t(m.T * m.N));
-      m.multiply(0, m.T, 0, m.N, y.data(), m.N);
-      for (int64_t t = 0; t < m.T; t++)
-        for (int64_t n = 0; n < m.N; n++)
-          check.that(std::isfinite(y[size_t(t * m.N + n)]) == (t != 35 && n != 33), at({special, i, t, n}));
-    }
+  for (const WordsKernel& kernel : words_kernels()) {
+    Check check("gemm of bf16 keeps NaN and infinities in their row or column");
+    for (const float special : {INFINITY, NAN})
+      for (int64_t i : {0, 63, 64}) { // 64: beyond whole steps of 32
+        Words m(kernel, true, 40, 37, 65);
+        m.floats[size_t(35 * m.K + i)] = special;
+        m.x = m.rows_of_x();
+        scalar_kernels().f32_to_f16(&special, &m.w[size_t(33 * m.ldw + i)], 1);
+        std::vector<float> y(size_t(m.T * m.N));
+        m.multiply(0, m.T, 0, m.N, y.data(), m.N);
+        for (int64_t t = 0; t < m.T; t++)
+          for (int64_t n = 0; n < m.N; n++)
+            check.that(std::isfinite(y[size_t(t * m.N + n)]) == (t != 35 && n != 33), kernel.name + at({i, t, n}));
+      }
+  }
 }
 
 // f16 weights give the bits of their bf16 roundings: tested for every f16.
@@ -308,14 +359,16 @@ void gemm_of_words_takes_f16() {
   if (!k->gemm_of_bf16_f16) return;
   Check check("gemm of bf16 rounds f16 weights to bf16, to nearest even");
   const Kernels& scalar = scalar_kernels();
-  constexpr int64_t K = 40, N = 65536 / K + 1, T = 17;
+  constexpr int64_t K = 40, N = 65536 / K + 1, T = 17, ldx = bf16_row_words(K);
   std::vector<uint16_t> halves(size_t(N * K));
   for (size_t i = 0; i < halves.size(); i++) halves[i] = uint16_t(i);
   const std::vector<uint16_t> brains = words_of(floats_of(halves, scalar.f16_to_f32), scalar.f32_to_bf16);
-  const std::vector<uint16_t> x = words_of(normals(4, T * K), scalar.f32_to_bf16);
+  const std::vector<float> floats = normals(4, T * K);
+  std::vector<uint16_t> x(size_t(T * ldx));
+  for (int64_t t = 0; t < T; t++) k->round_bf16(floats.data() + t * K, K, x.data() + t * ldx);
   std::vector<float> of_halves(size_t(T * N)), of_brains(of_halves.size());
-  k->gemm_of_bf16_f16(x.data(), K, halves.data(), K, nullptr, of_halves.data(), N, T, N, K, panel());
-  k->gemm_of_bf16(x.data(), K, brains.data(), K, nullptr, of_brains.data(), N, T, N, K, panel());
+  k->gemm_of_bf16_f16(x.data(), ldx, halves.data(), K, nullptr, of_halves.data(), N, T, N, K, panel());
+  k->gemm_of_bf16(x.data(), ldx, brains.data(), K, nullptr, of_brains.data(), N, T, N, K, panel());
   for (size_t i = 0; i < of_halves.size(); i++)
     check.that(bits(of_halves[i]) == bits(of_brains[i]) || (std::isnan(of_halves[i]) && std::isnan(of_brains[i])),
                at({int64_t(i) / N, int64_t(i) % N}));
@@ -328,8 +381,10 @@ void tiles_flush_denormals() {
   Check check("products of bf16 tiles count denormals as zeros");
   constexpr uint16_t least = 0x0080, denormal = 0x007f, one = 0x3f80, half = 0x3f00;
   const auto product = [](uint16_t x, uint16_t w, float bias) {
+    std::vector<uint16_t> row(bf16_row_words(1));
+    row[0] = x;
     float y;
-    k->gemm_of_bf16(&x, 1, &w, 1, &bias, &y, 1, 1, 1, 1, panel());
+    k->gemm_of_bf16(row.data(), bf16_row_words(1), &w, 1, &bias, &y, 1, 1, 1, 1, panel());
     return y;
   };
   check.that(product(least, one, 0) == 0x1p-126f, "the least normal is kept");
@@ -559,6 +614,107 @@ void packed_gemm_does_not_depend_on_the_split() {
   }
 }
 
+// ---- packed weights and rows of x in bf16
+
+// The largest magnitude of the 256 weights around weight i of a row.
+double largest_near(const float* row, int64_t i, int64_t K) {
+  double largest = 0;
+  for (int64_t j = i / SUPERBLOCK * SUPERBLOCK; j < std::min(K, (i / SUPERBLOCK + 1) * SUPERBLOCK); j++)
+    largest = std::max(largest, std::abs(double(row[j])));
+  return largest;
+}
+// T rows of x as round_bf16 writes them, and N rows of packed weights.
+struct PackedBf16 {
+  BlockWeights w;
+  int64_t T, ldx = bf16_row_words(w.K);
+  std::vector<uint8_t> tiles = w.packed();
+  std::vector<float> floats = normals(uint64_t(T), T * w.K);
+  std::vector<uint16_t> x = std::vector<uint16_t>(size_t(T * ldx), 0x7fff);
+
+  PackedBf16(Format format, int64_t T, int64_t N, int64_t K) : w(format, N, K, uint64_t(format + N)), T(T) { round(); }
+  void round() {
+    for (int64_t t = 0; t < T; t++) k->round_bf16(floats.data() + t * w.K, w.K, x.data() + t * ldx);
+  }
+  void multiply(int64_t t, int64_t rows, int64_t n, int64_t columns, const float* bias, float* y, int64_t ldy) const {
+    k->packed_gemm_of_bf16[w.format]({reinterpret_cast<const uint8_t*>(x.data() + t * ldx),
+                                      tiles.data() + n / PACKED_ROWS * packed_rows_bytes(packed_format(w.format), w.K),
+                                      bias ? bias + n : nullptr, y + t * ldy + n, ldy, rows, columns, w.K, panel()});
+  }
+};
+
+// Error of a weight rounded to bf16: half a unit, and 2^-16 of the largest weight for the scale and the minimum.
+constexpr double BF16_ERROR = 0x1p-9, AFFINE_ERROR = 0x1p-15;
+
+void packed_gemm_of_bf16_agrees() {
+  if (!k->packed_gemm_of_bf16[FORMAT_Q8_0]) return;
+  Check check("packed gemm of bf16 agrees with its definition");
+  for (const Format format : packed_formats) {
+    const std::string name = format_sizes[format].name;
+    const auto compare = [&](int64_t T, int64_t N, int64_t K) {
+      const PackedBf16 m(format, T, N, K);
+      const std::vector<float> bias = normals(3, N);
+      const int64_t ldy = N + 2;
+      Guarded<float> y(T * ldy);
+      m.multiply(0, T, 0, N, bias.data(), y.data(), ldy);
+      check.that(y.intact(), name + at({T, N, K}) + " writes outside");
+      for (int64_t t = 0; t < T; t++)
+        for (int64_t n = 0; n < N; n++) {
+          double want = bias[size_t(n)], magnitude = std::abs(want), total = 0;
+          for (int64_t i = 0; i < K; i++) {
+            const double value = from_bits(uint32_t(m.x[size_t(t * m.ldx + i)]) << 16), weight = m.w.values[size_t(n * K + i)];
+            want += value * weight;
+            magnitude += std::abs(value * weight);
+            total += std::abs(value) * largest_near(m.w.values.data() + n * K, i, K);
+          }
+          check.near(y[t * ldy + n], want, 1e-30, 1, (BF16_ERROR + 1e-6) * magnitude + AFFINE_ERROR * total, name + " " + at({T, N, K, t, n}));
+        }
+    };
+    for (int64_t K : widths(format))
+      for (int64_t T : {0, 1, 15, 17, 32, 37})
+        for (int64_t N : {0, 1, 16, 17, 37, 64}) compare(T, N, K);
+    compare(5, 300, 2304); // several panels along K, two groups of columns
+    compare(515, 17, 256); // two groups of rows
+    const float bias[] = {1, 2, 3};
+    std::vector<float> y(12, 9);
+    k->packed_gemm_of_bf16[format]({nullptr, nullptr, bias, y.data(), 3, 4, 3, 0, panel()});
+    for (int i = 0; i < 12; i++) check.that(y[size_t(i)] == bias[i % 3], "no columns of w");
+  }
+}
+
+void packed_gemm_of_bf16_does_not_depend_on_the_split() {
+  if (!k->packed_gemm_of_bf16[FORMAT_Q8_0]) return;
+  Check check("packed gemm of bf16 gives a row the same bits alone and among other rows");
+  for (const Format format : packed_formats) {
+    const PackedBf16 m(format, 41, 75, 1280);
+    std::vector<float> whole(size_t(m.T * 75)), part(whole.size());
+    m.multiply(0, m.T, 0, 75, nullptr, whole.data(), 75);
+    for (int64_t rows : {1, 3, 16, 20, 32})
+      for (int64_t columns : {16, 32, 48}) {
+        for (int64_t t = 0; t < m.T; t += rows)
+          for (int64_t n = 0; n < 75; n += columns)
+            m.multiply(t, std::min(rows, m.T - t), n, std::min<int64_t>(columns, 75 - n), nullptr, part.data(), 75);
+        check.that(memcmp(whole.data(), part.data(), whole.size() * sizeof(float)) == 0, at({format, rows, columns}));
+      }
+  }
+}
+
+void packed_gemm_of_bf16_keeps_what_is_not_finite() {
+  if (!k->packed_gemm_of_bf16[FORMAT_Q8_0]) return;
+  Check check("packed gemm of bf16 keeps NaN and infinities in their row or column");
+  constexpr int64_t T = 18, N = 20, K = 320;
+  for (const uint16_t scale : {0x7c00, 0xfc00, 0x7e00, 0x7fff, 0xffff}) { // infinities and NaNs as f16
+    PackedBf16 m(FORMAT_Q8_0, T, N, K);
+    m.floats[17 * K + 300] = scale & 0x3ff ? NAN : INFINITY;
+    m.round();
+    memcpy(m.w.blocks.data() + 19 * m.w.row_bytes, &scale, sizeof scale);
+    m.tiles = m.w.packed();
+    std::vector<float> y(T * N);
+    m.multiply(0, T, 0, N, nullptr, y.data(), N);
+    for (int64_t t = 0; t < T; t++)
+      for (int64_t n = 0; n < N; n++) check.that(std::isfinite(y[size_t(t * N + n)]) == (t != 17 && n != 19), at({scale, t, n}));
+  }
+}
+
 // ---- packed weights and many rows: x and w in superblocks
 
 std::vector<double> coarsely_dequantised(const uint8_t* bytes, int64_t K) {
@@ -568,13 +724,6 @@ std::vector<double> coarsely_dequantised(const uint8_t* bytes, int64_t K) {
   return x;
 }
 
-// The largest magnitude of the 256 weights that share a scale with weight i of a row.
-double largest_near(const float* row, int64_t i, int64_t K) {
-  double largest = 0;
-  for (int64_t j = i / SUPERBLOCK * SUPERBLOCK; j < std::min(K, (i / SUPERBLOCK + 1) * SUPERBLOCK); j++)
-    largest = std::max(largest, std::abs(double(row[j])));
-  return largest;
-}
 constexpr double SUPERBLOCK_ERROR = 0.57 / 127; // error of a weight / largest magnitude
 
 void quantise_superblocks_rounds() {
@@ -1449,6 +1598,7 @@ void test_tables(int count, char** names) {
     if (count > 1 && std::find(names + 1, names + count, std::string(table->name)) == names + count) continue;
     k = table;
     gemm_of_words_agrees();
+    rows_of_words_are_rounded();
     gemm_of_many_words_agrees();
     gemm_of_words_does_not_depend_on_the_split();
     gemm_of_words_keeps_what_is_not_finite();
@@ -1461,6 +1611,9 @@ void test_tables(int count, char** names) {
     quantise_chooses_the_best_step();
     packed_gemm_agrees();
     packed_gemm_does_not_depend_on_the_split();
+    packed_gemm_of_bf16_agrees();
+    packed_gemm_of_bf16_does_not_depend_on_the_split();
+    packed_gemm_of_bf16_keeps_what_is_not_finite();
     quantise_superblocks_rounds();
     superblock_weights_are_rounded();
     superblock_gemm_takes_shared_scales();

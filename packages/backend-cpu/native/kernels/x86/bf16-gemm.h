@@ -5,6 +5,7 @@
 // An element of y is its bias, then the sums of products along k, added in order. Between panels it is stored in y as f32:
 // neither the panel size nor the split of rows and columns changes its bits.
 #pragma once
+#include "bf16-operands.h"
 
 namespace quern::QUERN_ISA {
 
@@ -16,13 +17,7 @@ void gemm_of_bf16_f16(const uint16_t* x, int64_t ldx, const uint16_t* w, int64_t
 namespace {
 
 constexpr int64_t COLUMNS = 2 * LANES; // columns of y per step
-constexpr int64_t STEP = 2 * LANES;    // depth of a step along k: a line of x
-constexpr int64_t LINES = STEP / 2;    // lines of a tile
 
-// 16 columns of w, one step along k: line q holds k = 2q and 2q + 1 of each column.
-struct alignas(64) Tile {
-  float pairs[LINES][LANES];
-};
 struct Panel {
   Tile steps[PANEL_K / STEP][2];
 };
@@ -46,35 +41,6 @@ struct Part {
 // Adds the products along the panel to columns [n, n + columns) of all rows of y; k = 0: to the bias. multiply_panel sets
 // `part.t` and `part.rows`.
 void multiply_panel(const Product& p, Part part, const Panel& panel);
-
-inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
-// The first n ≤ 32 words, zero-padded.
-inline __m512i load_words(const uint16_t* p, int64_t n) {
-  return _mm512_maskz_loadu_epi16(__mmask32((uint64_t(1) << n) - 1), p);
-}
-
-// A step of a row of w as bf16: n weights, zero-padded.
-struct Bf16Weights {
-  static Floats pairs(const uint16_t* w, int64_t n) { return _mm512_castsi512_ps(load_words(w, n)); }
-};
-struct F16Weights {
-  static Floats pairs(const uint16_t* w, int64_t n) {
-    const Floats low = load(w, least(n, LANES)), high = n > LANES ? load(w + LANES, n - LANES) : set(0);
-    return Floats(_mm512_cvtne2ps_pbh(high, low)); // every f16 is normal or zero in f32
-  }
-};
-
-// Lines from `columns` on repeat the last line: their results are not used.
-template <class Weights>
-inline void fill_tile(const uint16_t* w, int64_t ldw, int64_t columns, int64_t n, Tile& tile) {
-  Floats pairs[LANES];
-#pragma GCC unroll 16
-  for (int i = 0; i < LANES; i++) pairs[i] = Weights::pairs(w + least(i, columns - 1) * ldw, n);
-  transpose(pairs);
-#pragma GCC unroll 16
-  for (int i = 0; i < LANES; i++) _mm512_store_ps(tile.pairs[i], pairs[i]);
-}
 
 template <class Weights>
 inline void fill_panel(const Product& p, const Part& part, Panel& panel) {

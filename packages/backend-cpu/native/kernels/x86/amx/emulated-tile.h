@@ -56,6 +56,9 @@ inline void load(const void* at, int64_t stride) {
 }
 
 template <int tile>
+inline void stream(const void* at, int64_t stride) { load<tile>(at, stride); }
+
+template <int tile>
 inline void store(void* at, int64_t stride) {
   must_be_in_use(tile);
   for (int line = 0; line < tiles.lines(tile); line++)

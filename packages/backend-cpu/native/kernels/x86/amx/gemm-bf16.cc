@@ -1,105 +1,71 @@
-// Products of many bf16 rows of x with 16-bit weights on AMX. docs/performance.md counts the cycles.
+// Products of many rows of x with 16-bit weights on AMX: both rounded to bf16, or both in two parts of bf16.
 #define QUERN_ISA amx
 #include "../avx512/vector.h"
-#include "tile.h"
-
-namespace quern::amx {
-
-// Depth of a panel along k: a panel of 16 KB, as many bytes of x and 4 KB of y fit L1.
-constexpr int64_t PANEL_K = 256;
-
-} // namespace quern::amx
-
-#include "../bf16-gemm.h"
+#include "bf16-tiles.h"
 
 namespace quern::amx {
 namespace {
 
-// Registers: sums 0 … 3 (2 · i + j), rows of x 4 + i, columns of w 6 + j.
-constexpr int X = 4, W = 6;
-constexpr int64_t ROWS = 2 * TILE_LINES; // of y per step
-static_assert(LINES == TILE_LINES);
+// Parts of a weight, each one type of bf16-operands.h.
+template <class... Parts>
+struct Weights {
+  static constexpr int COUNT = sizeof...(Parts);
+  const uint16_t* w; // [N, K], row stride ldw
+  int64_t ldw;
 
-// Tiles for `rows` rows of x and `columns` columns of y.
-inline TileConfig shapes(int64_t rows, int64_t columns) {
-  TileConfig config;
-  const int64_t upper = least(rows, TILE_LINES), left = least(columns, LANES);
-  const int lines[] = {int(upper), int(rows - upper)}, bytes[] = {int(4 * left), int(4 * (columns - left))};
-  for (int i = 0; i < 2 && lines[i]; i++) {
-    config.set(X + i, lines[i]);
-    for (int j = 0; j < 2 && bytes[j]; j++) config.set(2 * i + j, lines[i], bytes[j]);
+  const uint16_t* at(const Part& part, int64_t row) const { return w + (part.n + row) * ldw + part.k; }
+
+  void fill(const Part& part, const Part& next, Panel<COUNT>& panel) const {
+    for (int64_t j = 0; j * LANES < part.columns; j++) {
+      const int64_t columns = least(part.columns - j * LANES, LANES);
+      for (int64_t k = 0; k < part.depth; k += STEP) {
+        for (int64_t row = j * LANES; row < j * LANES + columns; row++) __builtin_prefetch(at(next, row) + k, 0, 2);
+        int i = 0;
+        (fill_tile<Parts>(at(part, j * LANES) + k, ldw, columns, least(part.depth - k, STEP), panel.steps[k / STEP][i++][j]), ...);
+      }
+    }
   }
-  for (int j = 0; j < 2 && bytes[j]; j++) config.set(W + j, TILE_LINES, bytes[j]);
-  return config;
-}
+};
 
-// Sums from y, as the previous panel left them; first panel: the bias, equal for all rows.
-template <int sum>
-inline void begin(const Product& p, const Part& part, int64_t i, int64_t j) {
-  const int64_t n = part.n + j * LANES;
-  if (part.k > 0) load<sum>(p.y + (part.t + i * TILE_LINES) * p.ldy + n, p.ldy * int64_t(sizeof(float)));
-  else if (p.bias) load<sum>(p.bias + n, 0);
-  else zero<sum>();
-}
-template <int sum>
-inline void end(const Product& p, const Part& part, int64_t i, int64_t j) {
-  store<sum>(p.y + (part.t + i * TILE_LINES) * p.ldy + part.n + j * LANES, p.ldy * int64_t(sizeof(float)));
-}
-
-// I · 16 rows of x, `row_bytes` apart, with J · 16 columns.
-template <int I, int J>
-inline void add_step(const uint16_t* x, int64_t row_bytes, const Tile (&w)[2]) {
-  load<W>(w[0].pairs, TILE_LINE);
-  load<X>(x, row_bytes);
-  add_products_bf16<0, X, W>();
-  if constexpr (J == 2) {
-    load<W + 1>(w[1].pairs, TILE_LINE);
-    add_products_bf16<1, X, W + 1>();
-  }
-  if constexpr (I == 2) {
-    load<X + 1>(x + TILE_LINES * row_bytes / int64_t(sizeof *x), row_bytes);
-    add_products_bf16<2, X + 1, W>();
-  }
-  if constexpr (I == 2 && J == 2) add_products_bf16<3, X + 1, W + 1>();
-}
-
-// The last step if K is not a multiple of STEP. A tile loads whole lines, so x is copied and zero-padded.
-template <int I, int J>
-inline void add_rest(const Product& p, const Part& part, const uint16_t* x, int64_t n, const Tile (&w)[2]) {
-  alignas(64) uint16_t rows[ROWS][STEP];
-  for (int64_t r = 0; r < part.rows; r++) _mm512_store_si512(rows[r], load_words(x + r * p.ldx, n));
-  add_step<I, J>(rows[0], sizeof rows[0], w);
-}
-
-template <int I, int J>
-void multiply_block(const Product& p, const Part& part, const Panel& panel) {
-  const uint16_t* const x = p.x + part.t * p.ldx + part.k;
-  begin<0>(p, part, 0, 0);
-  if constexpr (J == 2) begin<1>(p, part, 0, 1);
-  if constexpr (I == 2) begin<2>(p, part, 1, 0);
-  if constexpr (I == 2 && J == 2) begin<3>(p, part, 1, 1);
-  int64_t k = 0;
-  for (; k + STEP <= part.depth; k += STEP)
-    add_step<I, J>(x + k, p.ldx * int64_t(sizeof *x), panel.steps[k / STEP]);
-  if (k < part.depth) add_rest<I, J>(p, part, x + k, part.depth - k, panel.steps[k / STEP]);
-  end<0>(p, part, 0, 0);
-  if constexpr (J == 2) end<1>(p, part, 0, 1);
-  if constexpr (I == 2) end<2>(p, part, 1, 0);
-  if constexpr (I == 2 && J == 2) end<3>(p, part, 1, 1);
-}
-
-void multiply_panel(const Product& p, Part part, const Panel& panel) {
-  const bool wide = part.columns > LANES;
-  int64_t configured = 0;
-  for (part.t = 0; part.t < p.T; part.t += ROWS) {
-    part.rows = least(p.T - part.t, ROWS);
-    if (part.rows != configured) configure(shapes(part.rows, part.columns));
-    configured = part.rows;
-    if (part.rows > TILE_LINES) wide ? multiply_block<2, 2>(p, part, panel) : multiply_block<2, 1>(p, part, panel);
-    else wide ? multiply_block<1, 2>(p, part, panel) : multiply_block<1, 1>(p, part, panel);
-  }
-  release();
+template <int X_PARTS, class... Parts>
+inline void multiply_words(const Product& p, const uint16_t* w, int64_t ldw, void* scratch) {
+  multiply<X_PARTS, sizeof...(Parts)>(p, Weights<Parts...>{w, ldw}, scratch);
 }
 
 } // namespace
+
+void gemm_of_bf16(const uint16_t* x, int64_t ldx, const uint16_t* w, int64_t ldw, const float* bias, float* y, int64_t ldy,
+                  int64_t T, int64_t N, int64_t K, void* panel) {
+  multiply_words<1, Bf16Weights>({{x, ldx, 0}, bias, y, ldy, T, N, K}, w, ldw, panel);
+}
+
+void gemm_of_bf16_f16(const uint16_t* x, int64_t ldx, const uint16_t* w, int64_t ldw, const float* bias, float* y,
+                      int64_t ldy, int64_t T, int64_t N, int64_t K, void* panel) {
+  multiply_words<1, F16Weights>({{x, ldx, 0}, bias, y, ldy, T, N, K}, w, ldw, panel);
+}
+
+void gemm_of_halves(const uint16_t* x, int64_t ldx, const uint16_t* w, int64_t ldw, const float* bias, float* y, int64_t ldy,
+                    int64_t T, int64_t N, int64_t K, void* panel) {
+  multiply_words<2, Bf16Weights>({{x, ldx, bf16_row_words(K)}, bias, y, ldy, T, N, K}, w, ldw, panel);
+}
+
+void gemm_of_halves_f16(const uint16_t* x, int64_t ldx, const uint16_t* w, int64_t ldw, const float* bias, float* y,
+                        int64_t ldy, int64_t T, int64_t N, int64_t K, void* panel) {
+  multiply_words<2, F16Weights, F16Rests>({{x, ldx, bf16_row_words(K)}, bias, y, ldy, T, N, K}, w, ldw, panel);
+}
+
+void round_bf16(const float* x, int64_t K, uint16_t* row) { round_row(x, K, row); }
+
+void split_bf16(const float* x, int64_t K, uint16_t* row) {
+  uint16_t* const low = row + bf16_row_words(K);
+  for (int64_t i = 0; i < bf16_row_values(K); i += LANES) {
+    const Floats value = values(x, K, i);
+    const __m256bh high = _mm512_cvtneps_pbh(value);
+    const __mmask16 finite = _mm512_cmp_ps_mask(abs(_mm512_cvtpbh_ps(high)), set(__builtin_inff()), _CMP_LT_OQ);
+    const Floats rest = _mm512_maskz_sub_ps(finite, value, _mm512_cvtpbh_ps(high));
+    _mm256_storeu_si256((__m256i*)(row + i), __m256i(high));
+    _mm256_storeu_si256((__m256i*)(low + i), __m256i(_mm512_cvtneps_pbh(rest)));
+  }
+}
+
 } // namespace quern::amx

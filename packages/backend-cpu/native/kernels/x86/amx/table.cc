@@ -25,10 +25,28 @@ void gemm_of_bf16(const uint16_t* x, int64_t ldx, const uint16_t* w, int64_t ldw
 void gemm_of_bf16_f16(const uint16_t* x, int64_t ldx, const uint16_t* w, int64_t ldw, const float* bias, float* y,
                       int64_t ldy, int64_t T, int64_t N, int64_t K, void* panel);
 
+void gemm_of_halves(const uint16_t* x, int64_t ldx, const uint16_t* w, int64_t ldw, const float* bias, float* y, int64_t ldy,
+                    int64_t T, int64_t N, int64_t K, void* panel);
+void gemm_of_halves_f16(const uint16_t* x, int64_t ldx, const uint16_t* w, int64_t ldw, const float* bias, float* y,
+                        int64_t ldy, int64_t T, int64_t N, int64_t K, void* panel);
+void round_bf16(const float* x, int64_t K, uint16_t* row);
+void split_bf16(const float* x, int64_t K, uint16_t* row);
+
+#define QUERN_UNPACKED(name, NAME, block, block_bytes)
+#define QUERN_PACKED(name, NAME, block, block_bytes) void packed_gemm_of_bf16_##name(const PackedGemm& args);
+#include "../../generated/formats.inc"
+
 constexpr Kernels with_bf16_tiles(Kernels kernels) {
-  kernels.bf16_rows = SUPERBLOCK_ROWS;
+  kernels.bf16_rows = kernels.split_rows = kernels.packed_bf16_rows = SUPERBLOCK_ROWS;
+  kernels.round_bf16 = round_bf16;
   kernels.gemm_of_bf16 = gemm_of_bf16;
   kernels.gemm_of_bf16_f16 = gemm_of_bf16_f16;
+  kernels.split_bf16 = split_bf16;
+  kernels.gemm_of_halves = gemm_of_halves;
+  kernels.gemm_of_halves_f16 = gemm_of_halves_f16;
+#define QUERN_UNPACKED(name, NAME, block, block_bytes)
+#define QUERN_PACKED(name, NAME, block, block_bytes) kernels.packed_gemm_of_bf16[FORMAT_##NAME] = packed_gemm_of_bf16_##name;
+#include "../../generated/formats.inc"
   return kernels;
 }
 constexpr Kernels table = with_bf16_tiles(with_tiles(vnni::table));

@@ -46,6 +46,11 @@ template <int tile>
 inline void load(const void* at, int64_t stride) {
   __asm__ volatile("tileloadd (%0,%1,1), %%tmm%c2" ::"r"(at), "r"(stride), "i"(tile) : "memory");
 }
+// As load, for lines that are used once: they do not stay in L1.
+template <int tile>
+inline void stream(const void* at, int64_t stride) {
+  __asm__ volatile("tileloaddt1 (%0,%1,1), %%tmm%c2" ::"r"(at), "r"(stride), "i"(tile) : "memory");
+}
 template <int tile>
 inline void store(void* at, int64_t stride) {
   __asm__ volatile("tilestored %%tmm%c2, (%0,%1,1)" ::"r"(at), "r"(stride), "i"(tile) : "memory");

@@ -91,4 +91,7 @@ void multiply_panel(const Product& p, Part part, const Panel& panel) {
 }
 
 } // namespace
+
+void round_bf16(const float* x, int64_t K, uint16_t* row) { round_row(x, K, row); }
+
 } // namespace quern::bf16

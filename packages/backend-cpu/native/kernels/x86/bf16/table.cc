@@ -3,6 +3,7 @@
 
 namespace quern::bf16 {
 
+void round_bf16(const float* x, int64_t K, uint16_t* row);
 void gemm_of_bf16(const uint16_t* x, int64_t ldx, const uint16_t* w, int64_t ldw, const float* bias, float* y, int64_t ldy,
                   int64_t T, int64_t N, int64_t K, void* panel);
 void gemm_of_bf16_f16(const uint16_t* x, int64_t ldx, const uint16_t* w, int64_t ldw, const float* bias, float* y,
@@ -16,6 +17,7 @@ constexpr int64_t BF16_ROWS = 17;
 constexpr Kernels with_bf16(Kernels kernels) {
   kernels.name = "avx512-bf16";
   kernels.bf16_rows = BF16_ROWS;
+  kernels.round_bf16 = round_bf16;
   kernels.gemm_of_bf16 = gemm_of_bf16;
   kernels.gemm_of_bf16_f16 = gemm_of_bf16_f16;
   kernels.attend_many_bf16 = attend_many_bf16;
