@@ -1077,8 +1077,10 @@ bool borrows(const Kernels* table, K Kernels::*kernel) {
   return false;
 }
 
-// Roundings to bf16 that a kernel may do. values: softmax weights and values; all: also q and k.
-enum class Rounded { none, values, all };
+// Roundings that a kernel may do. values: softmax weights and values to bf16; all: also q and k; split: all to two bf16.
+enum class Rounded { none, split, values, all };
+// Relative error of an operand, and of a product without low · low.
+double step_of(Rounded rounded) { return rounded == Rounded::none ? 0 : std::ldexp(1, rounded == Rounded::split ? -16 : -8); }
 
 struct NamedAttend {
   const char* name;
@@ -1090,6 +1092,7 @@ struct NamedAttend {
 std::vector<NamedAttend> attend_kernels() {
   std::vector<NamedAttend> kernels = {{"many", &Kernels::attend_many},
                                       {"few", &Kernels::attend_few},
+                                      {"many split", &Kernels::attend_many_split, Rounded::split},
                                       {"cached bf16", &Kernels::attend_cached_bf16, Rounded::values}};
   std::erase_if(kernels, [](const NamedAttend& attend) { return !(k->*attend.kernel) || borrows(k, attend.kernel); });
   return kernels;
@@ -1135,8 +1138,9 @@ void query_agrees(const Sequence& s, int32_t t, int32_t h, const float* y, const
     max = std::max(max, p.back());
   }
   for (double& weight : p) sum += weight = std::exp(weight - max);
-  const double step = std::ldexp(1, -8), moved = rounded == Rounded::all ? 4 * largest * step : 0;
-  const double rounding = rounded == Rounded::none ? 0 : std::exp(moved) * std::pow(1 + step, 3) - 1;
+  const double step = step_of(rounded);
+  const double moved = rounded == Rounded::all || rounded == Rounded::split ? 4 * largest * step : 0;
+  const double rounding = std::exp(moved) * std::pow(1 + step, 3) - 1;
   for (int32_t i = 0; i < s.d; i++) {
     double want = 0, magnitude = 0;
     for (size_t j = 0; j < p.size(); j++) {
@@ -1286,7 +1290,7 @@ void attention_at_the_edges() {
     s.store();
     const std::vector<float> last = attend(s, kernel, check);
     for (int32_t i = 0; i < 2 * s.d; i++)
-      check.near(last[size_t(i)], s.values[size_t(299 * s.d + i % s.d)], 1e-6, rounded == Rounded::none ? 1e-6 : 0x1p-8, 2, "the only visible key");
+      check.near(last[size_t(i)], s.values[size_t(299 * s.d + i % s.d)], 1e-6, 1e-6 + step_of(rounded), 2, "the only visible key");
     s.keys[0] = NAN;
     s.store();
     for (float value : attend(s, kernel, check)) check.that(std::isnan(value), "a NaN key makes the row NaN");

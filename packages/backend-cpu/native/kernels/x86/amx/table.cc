@@ -24,11 +24,17 @@ void gemm_of_bf16(const uint16_t* x, int64_t ldx, const uint16_t* w, int64_t ldw
                   int64_t T, int64_t N, int64_t K, void* panel);
 void gemm_of_bf16_f16(const uint16_t* x, int64_t ldx, const uint16_t* w, int64_t ldw, const float* bias, float* y,
                       int64_t ldy, int64_t T, int64_t N, int64_t K, void* panel);
+void attend_many_split(const Attend& args);
+void attend_many_bf16(const Attend& args);
+void attend_cached_bf16(const Attend& args);
 
 constexpr Kernels with_bf16_tiles(Kernels kernels) {
   kernels.bf16_rows = SUPERBLOCK_ROWS;
   kernels.gemm_of_bf16 = gemm_of_bf16;
   kernels.gemm_of_bf16_f16 = gemm_of_bf16_f16;
+  kernels.attend_many_split = attend_many_split;
+  kernels.attend_many_bf16 = attend_many_bf16;
+  kernels.attend_cached_bf16 = attend_cached_bf16;
   return kernels;
 }
 constexpr Kernels table = with_bf16_tiles(with_tiles(vnni::table));
