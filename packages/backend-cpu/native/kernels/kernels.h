@@ -123,7 +123,7 @@ constexpr int64_t attend_part(int64_t d) { return d + 2; }
 // 32 queries; scales of the keys and values; alignment.
 inline constexpr int64_t attend_tile = 8;
 constexpr int64_t attend_scratch_in_tiles(int64_t queries, int64_t d) {
-  return (queries + 15) * (2 * (d + 31) + 3) + ATTEND_KEYS * (2 * (d + 31) + 2) + 32 * (ATTEND_KEYS + 16) + 16;
+  return (queries + 15) * (2 * (d + 31) + 3) + ATTEND_KEYS * (2 * (d + 31) + 2) + 2 * 32 * (ATTEND_KEYS + 16) + 16;
 }
 constexpr int64_t attend_scratch(int64_t queries, int64_t d) {
   const int64_t few = queries * ATTEND_KEYS, many = ATTEND_KEYS * (2 * (d + 15) + attend_tile);

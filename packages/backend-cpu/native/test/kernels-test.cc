@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <cfloat>
 
 using namespace quern;
 using namespace quern::test;
@@ -1207,7 +1208,7 @@ void attention_in_bf16_agrees() {
 
 void attention_depends_on_nothing_else() {
   Check check("attend does not depend on blocks, other heads or other rows");
-  for (const auto& [type, window] : {std::pair{CACHE_F32, 0}, {CACHE_F32, 1}, {CACHE_F32, 40}, {CACHE_F32, 300}, {CACHE_I8, 0}, {CACHE_I8, 40}})
+  for (const auto& [type, window] : {std::pair{CACHE_F32, 0}, {CACHE_F32, 1}, {CACHE_F32, 40}, {CACHE_F32, 300}, {CACHE_F16, 40}, {CACHE_I8, 0}, {CACHE_I8, 40}})
     for (const auto& [name, kernel, rounded] : attend_kernels()) {
       Sequence s{5, 72, 2, 1, 16, 29, 531, type};
       s.window = window;
@@ -1301,7 +1302,7 @@ void attention_at_the_edges() {
 void attention_looks_at_no_later_key() {
   Check check("attend does not change rows that see no NaN");
   for (const auto& [name, kernel, rounded] : attend_kernels())
-    for (const auto& [type, window] : {std::pair{CACHE_F32, 0}, {CACHE_F32, 4}, {CACHE_I8, 0}, {CACHE_I8, 4}}) {
+    for (const auto& [type, window] : {std::pair{CACHE_F32, 0}, {CACHE_F32, 4}, {CACHE_F16, 0}, {CACHE_BF16, 4}, {CACHE_I8, 0}, {CACHE_I8, 4}}) {
       Sequence s{2, 40, 1, 0, 16, 20, 270, type};
       s.window = window;
       s.fill();
@@ -1317,6 +1318,27 @@ void attention_looks_at_no_later_key() {
         check.that(sees ? std::isnan(row[0]) : kept, std::string(name) + " window, row " + at({window, t}));
       }
     }
+}
+
+// A value that rounds to an infinite bf16.
+void attention_of_huge_values() {
+  Check check("attend gives huge values to the rows that see them");
+  for (const auto& [name, kernel, rounded] : attend_kernels()) {
+    if (rounded == Rounded::values) continue;
+    Sequence s{1, 40, 1, 0, 16, 20, 270};
+    s.fill();
+    const std::vector<float> whole = attend(s, kernel, check);
+    const int32_t huge = 255;
+    s.values[size_t(huge * s.d)] = FLT_MAX;
+    s.store();
+    const std::vector<float> y = attend(s, kernel, check);
+    for (int32_t t = 0; t < s.rows; t++) {
+      const float* const row = y.data() + t * s.d;
+      const bool sees = huge < s.last_of(t);
+      check.that(sees ? row[0] > 1e30f && std::isfinite(row[0]) : row[0] == whole[size_t(t * s.d)], std::string(name) + " row " + at({t}));
+      check.that(row[1] == whole[size_t(t * s.d + 1)] || sees, std::string(name) + " other element of row " + at({t}));
+    }
+  }
 }
 
 void attention_of_what_is_not_finite() {
@@ -1443,6 +1465,7 @@ void attention() {
   attention_depends_on_nothing_else();
   attention_at_the_edges();
   attention_looks_at_no_later_key();
+  attention_of_huge_values();
   attention_of_what_is_not_finite();
 }
 

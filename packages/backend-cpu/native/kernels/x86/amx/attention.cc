@@ -5,8 +5,7 @@
 #include "../avx512/vector.h"
 #include "../../simd/attention/queries.h"
 #include "../../simd/attention/keys.h"
-#include "halves.h"
-#include "products.h"
+#include "panels.h"
 
 namespace quern::amx {
 
@@ -23,205 +22,6 @@ struct Parts {
 template <class T>
 constexpr int exact_parts = sizeof(T) == 4 || __is_same(T, uint16_t) ? 2 : 1; // of an element of a cache
 
-constexpr float LOG2_E = 1.44269504088896340736f, LN_2 = 0.693147180559945309417f;
-constexpr int32_t ROWS = 2 * TILE_LINES; // queries of a step
-constexpr int32_t SCORES = ATTEND_KEYS + 16; // floats of a row of scores
-
-// Memory of a call. Queries are padded to whole tiles. Scores are exponents of 2.
-struct Tiled {
-  Queries queries;       // q [count, depth]: the lines of products.h, times `factor`
-  uint8_t *keys, *values; // panels: tiles [16 keys][depth], [STEP keys][columns]
-  float* scores;         // [ROWS, SCORES]
-  float *key_scales, *value_scales; // [ATTEND_KEYS], int8 caches
-  int64_t depth, columns; // of a head: STEPs, registers
-  float factor;           // of dot products
-};
-
-inline int64_t rounded_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
-
-inline Tiled divide_scratch(const Attend& a) {
-  const int32_t count = a.rows * a.group;
-  const int64_t depth = rounded_up(a.head_dim, STEP) / STEP, width = padded(a.head_dim), rows = rounded_up(count, TILE_LINES);
-  auto* next = reinterpret_cast<float*>(rounded_up(int64_t(a.scratch), TILE_LINE));
-  const auto take = [&](int64_t floats) { return (next += floats) - floats; };
-  float* const q = take(rows * depth * STEP);
-  float* const y = take(rows * width);
-  float* const top = take(rows);
-  float* const total = take(rows);
-  const Queries queries = {count, a.head_dim, width, q, y, top, total, take(rows), nullptr};
-  auto* const keys = reinterpret_cast<uint8_t*>(take(ATTEND_KEYS * depth * STEP));
-  auto* const values = reinterpret_cast<uint8_t*>(take(ATTEND_KEYS * width));
-  float* const scores = take(ROWS * SCORES);
-  float* const key_scales = take(ATTEND_KEYS);
-  return {queries, keys, values, scores, key_scales, take(ATTEND_KEYS), depth, width / LANES, a.scale * LOG2_E};
-}
-
-// The first n elements from p on, then zeros.
-template <class T>
-inline Floats elements_or_zero(const T* p, int64_t n) {
-  return n >= LANES ? load(p) : n > 0 ? load(p, n) : set(0);
-}
-
-inline void store_line(uint8_t* to, __m512i line) { _mm512_store_si512(to, line); }
-
-inline Floats quiet(Floats x) { return _mm512_mask_mov_ps(x, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), set(__builtin_nanf(""))); }
-
-inline void split_query(const Attend& a, const Tiled& m, int32_t r) {
-  const float* const q = a.q + r / a.group * a.row_stride + r % a.group * int64_t{a.head_dim};
-  auto* lines = reinterpret_cast<uint8_t*>(m.queries.q + r * m.depth * STEP);
-  const Floats factor = set(m.factor);
-  for (int64_t at = 0; at < a.head_dim; at += STEP, lines += 2 * TILE_LINE) {
-    const Floats first = elements_or_zero(q + at, a.head_dim - at), second = elements_or_zero(q + at + LANES, a.head_dim - at - LANES);
-    const Halves halves(quiet(first * factor), quiet(second * factor));
-    store_line(lines, halves.high);
-    store_line(lines + TILE_LINE, halves.low);
-  }
-}
-
-inline void clear(float* p, int64_t n) {
-  for (int64_t i = 0; i < n; i += LANES) store(p + i, set(0));
-}
-
-inline Tiled open_tiled(const Attend& a) {
-  const Tiled m = divide_scratch(a);
-  const Queries& s = m.queries;
-  const int64_t rows = rounded_up(s.count, TILE_LINES);
-  clear(s.q + s.count * m.depth * STEP, (rows - s.count) * m.depth * STEP);
-  clear(s.y, rows * s.width);
-  for (int32_t r = 0; r < s.count; r++) {
-    split_query(a, m, r);
-    s.top[r] = -INF, s.total[r] = 0;
-  }
-  return m;
-}
-
-// A set of keys of a block.
-struct KeySet {
-  uint64_t bits[ATTEND_KEYS / 64] = {};
-
-  void add(int32_t j) { bits[j / 64] |= uint64_t{1} << j % 64; }
-  template <class F>
-  void each(F f) const {
-    for (int32_t i = 0; i < ATTEND_KEYS / 64; i++)
-      for (uint64_t left = bits[i]; left; left &= left - 1) f(i * 64 + __builtin_ctzll(left));
-  }
-};
-
-// A block of keys. The place of a key: its position in the sequence modulo ATTEND_KEYS.
-struct Block {
-  const Keys& keys;
-  int32_t first;             // place of the first key
-  KeySet odd_keys, odd_values; // keys (by place) with elements that tiles cannot multiply: not finite, or beyond bf16
-
-  explicit Block(const Keys& keys) : keys(keys), first(int32_t(keys.first % ATTEND_KEYS)) {}
-  bool has(int32_t place) const { return place >= first && place < first + keys.count; }
-  int64_t row(int32_t place) const { return keys.rows[place - first]; }
-  Range steps() const { return {int32_t(first / STEP), int32_t((first + keys.count + STEP - 1) / STEP)}; }
-};
-
-inline bool is_nan(Floats x) { return _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q) != 0; }
-
-// The keys with an element that two bf16 cannot represent.
-template <class T>
-inline KeySet find_odd(const T* cache, const Block& block, int64_t d) {
-  KeySet odd;
-  for (int32_t place = block.first; block.has(place); place++) {
-    Floats check = set(0);
-    for (int64_t at = 0; at < d; at += LANES)
-      check = Halves(elements_or_zero(cache + block.row(place) + at, d - at), set(0)).check(check);
-    if (is_nan(check)) odd.add(place);
-  }
-  return odd;
-}
-
-inline void transpose_tile(uint8_t* tile) {
-  auto* const lines = reinterpret_cast<float*>(tile);
-  Floats square[LANES];
-#pragma GCC unroll 16
-  for (int i = 0; i < LANES; i++) square[i] = load(lines + i * LANES);
-  transpose(square);
-#pragma GCC unroll 16
-  for (int i = 0; i < LANES; i++) store(lines + i * LANES, square[i]);
-}
-
-// STEP elements of 16 keys from `place` on.
-template <class T, int PARTS>
-inline Floats pack_key_tile(const T* k, const Block& block, int32_t place, int64_t d, uint8_t* tile, Floats check) {
-  for (int i = 0; i < LANES; i++, place++) {
-    const bool has = block.has(place);
-    const T* const key = has ? k + block.row(place) : k;
-    const Halves halves(elements_or_zero(key, has ? d : 0), elements_or_zero(key + LANES, has ? d - LANES : 0));
-    store_line(tile + i * TILE_LINE, halves.high);
-    if constexpr (PARTS == 2) store_line(tile + TILE_BYTES + i * TILE_LINE, halves.low);
-    check = halves.check(check);
-  }
-  transpose_tile(tile);
-  if constexpr (PARTS == 2) transpose_tile(tile + TILE_BYTES);
-  return check;
-}
-
-template <class T, int PARTS>
-inline void pack_keys(const Attend& a, const Tiled& m, Block& block) {
-  const auto* const k = static_cast<const T*>(a.k_cache);
-  const Range steps = block.steps();
-  Floats check = set(0);
-  for (int32_t place = steps.from * int32_t(STEP); place < steps.to * STEP; place += LANES)
-    for (int64_t i = 0; i < m.depth; i++)
-      check = pack_key_tile<T, PARTS>(k + i * STEP, block, place, a.head_dim - i * STEP,
-                                      m.keys + (place / LANES * m.depth + i) * PARTS * TILE_BYTES, check);
-  if (is_nan(check)) block.odd_keys = find_odd(k, block, a.head_dim);
-  if constexpr (has_scale<T>)
-    for (int32_t place = block.first; block.has(place); place++) m.key_scales[place] = scale_of(k + block.row(place), a.head_dim);
-}
-
-// Line i of the tiles of a step: values i and i + 16.
-template <class T, int PARTS>
-inline Floats pack_value_lines(const T* first, const T* second, int64_t d, uint8_t* line, Floats check) {
-  for (int64_t at = 0; at < d; at += LANES, line += PARTS * TILE_BYTES) {
-    const Halves halves(first ? elements_or_zero(first + at, d - at) : set(0), second ? elements_or_zero(second + at, d - at) : set(0));
-    store_line(line, halves.high);
-    if constexpr (PARTS == 2) store_line(line + TILE_BYTES, halves.low);
-    check = halves.check(check);
-  }
-  return check;
-}
-
-// Zeros in place of a value.
-template <int PARTS>
-inline void erase_value(const Tiled& m, int32_t place) {
-  auto* words = reinterpret_cast<uint16_t*>(m.values + place / STEP * m.columns * PARTS * TILE_BYTES + place % LANES * TILE_LINE);
-  words += place % STEP / LANES;
-  for (int64_t tile = 0; tile < m.columns * PARTS; tile++, words += TILE_BYTES / 2)
-    for (int i = 0; i < LANES; i++) words[2 * i] = 0;
-}
-
-inline void load_value_scales(const Attend& a, const Tiled& m, Block& block) {
-  const auto* const v = static_cast<const int8_t*>(a.v_cache);
-  for (int32_t place = 0; place < ATTEND_KEYS; place++) {
-    const float scale = block.has(place) ? scale_of(v + block.row(place), a.head_dim) : 0;
-    const bool finite = scale - scale == 0;
-    m.value_scales[place] = finite ? scale : 1;
-    if (!finite) block.odd_values.add(place);
-  }
-}
-
-template <class T, int PARTS>
-inline void pack_values(const Attend& a, const Tiled& m, Block& block) {
-  const auto* const v = static_cast<const T*>(a.v_cache);
-  const Range steps = block.steps();
-  const auto value = [&](int32_t place) { return block.has(place) ? v + block.row(place) : nullptr; };
-  Floats check = set(0);
-  for (int32_t step = steps.from; step < steps.to; step++)
-    for (int32_t i = 0; i < LANES; i++) {
-      const int32_t place = step * int32_t(STEP) + i;
-      uint8_t* const line = m.values + step * m.columns * PARTS * TILE_BYTES + i * TILE_LINE;
-      check = pack_value_lines<T, PARTS>(value(place), value(place + LANES), a.head_dim, line, check);
-    }
-  if (is_nan(check)) block.odd_values = find_odd(v, block, a.head_dim);
-  if constexpr (has_scale<T>) load_value_scales(a, m, block);
-  block.odd_values.each([&](int32_t place) { erase_value<PARTS>(m, place); });
-}
-
 // 2^t, relative error 2e-7: a polynomial over [0, 1). NaN passes.
 inline Floats power_of_2(Floats t) {
   const Floats f = _mm512_reduce_ps(t, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC); // t - ⌊t⌋; 0 for an infinity
@@ -236,10 +36,11 @@ inline Floats power_of_2(Floats t) {
 
 // Rows of a tile, and the places that they see.
 struct Sight {
-  int32_t first, rows; // queries [first, first + rows)
-  Range of[ROWS], all;
+  int32_t first = 0, rows = 0; // queries [first, first + rows)
+  Range of[ROWS], all = {ATTEND_KEYS, 0};
 
-  Sight(const Attend& a, const Block& block, int32_t first, int32_t rows) : first(first), rows(rows), all{ATTEND_KEYS, 0} {
+  Sight() = default;
+  Sight(const Attend& a, const Block& block, int32_t first, int32_t rows) : first(first), rows(rows) {
     for (int32_t i = 0; i < rows; i++) {
       const Range range = seen(a, block.keys, first + i);
       of[i] = range.empty() ? Range{0, 0} : Range{range.from + block.first, range.to + block.first};
@@ -248,6 +49,22 @@ struct Sight {
   }
   Range steps() const { return {int32_t(all.from / STEP), int32_t((all.to + STEP - 1) / STEP)}; }
   Range places() const { return {steps().from * int32_t(STEP), steps().to * int32_t(STEP)}; }
+};
+
+// A tile of queries with its scores, later its weights, over a block of keys.
+struct Tile {
+  Sight sight;
+  float* scores = nullptr; // [ROWS, SCORES]
+  // Progress of the weights:
+  int32_t row = 0, place = -1; // the current row, the next place; -1: the row is not begun
+  Floats base, total;          // of the current row: maximum, sums of weights
+
+  Tile() = default;
+  Tile(const Sight& sight, float* scores) : sight(sight), scores(scores) {}
+
+  int32_t padded_rows() const { return sight.rows > TILE_LINES ? ROWS : TILE_LINES; }
+  float* scores_of(int32_t i) const { return scores + i * SCORES; }
+  bool weighed() const { return row >= padded_rows(); }
 };
 
 inline void fill(float* p, int64_t n, float x) {
@@ -287,21 +104,16 @@ inline void raise_top(const Queries& s, int32_t r, float highest) {
   for (int64_t i = 0; i < s.width; i += LANES) store(y + i, load(y + i) * shrink);
 }
 
-// Scores of a row → weights as lines of products.h, in place. Adds the weights to the query's total.
-template <bool SCALED>
-inline void weigh(const Queries& s, int32_t r, float* scores, Range places, const float* scales) {
-  const Floats base = set(s.top[r] == -INF ? 0 : s.top[r]);
-  Floats even = set(0), odd = set(0);
-  for (int32_t j = places.from; j < places.to; j += STEP) {
-    Floats first = power_of_2(load(scores + j) - base), second = power_of_2(load(scores + j + LANES) - base);
-    even = even + first, odd = odd + second;
-    if constexpr (SCALED) first = first * load(scales + j), second = second * load(scales + j + LANES);
-    const Halves halves(first, second);
-    auto* const line = reinterpret_cast<uint8_t*>(scores + j);
-    store_line(line, halves.high);
-    store_line(line + TILE_LINE, halves.low);
-  }
-  s.total[r] += sum(even + odd);
+// STEP scores from `place` on → weights as lines of products.h, in place.
+template <bool SCALED, int PARTS>
+inline void weigh_step(Tile& tile, float* scores, const float* scales) {
+  Floats first = power_of_2(load(scores) - tile.base), second = power_of_2(load(scores + LANES) - tile.base);
+  tile.total = tile.total + (first + second);
+  if constexpr (SCALED) first = first * load(scales), second = second * load(scales + LANES);
+  const Halves halves(first, second);
+  auto* const lines = reinterpret_cast<uint8_t*>(scores);
+  store_line(lines, halves.high);
+  if constexpr (PARTS == 2) store_line(lines + TILE_LINE, halves.low);
 }
 
 // Dot product in floats of a query and a key.
@@ -314,29 +126,31 @@ inline float dot(const Attend& a, int32_t r, const T* k) {
 }
 
 template <class T>
-inline void score_odd_keys(const Attend& a, const Tiled& m, const Block& block, const Sight& sight) {
+inline void score_odd_keys(const Attend& a, const Tiled& m, const Block& block, const Tile& tile) {
   block.odd_keys.each([&](int32_t place) {
     const T* const k = static_cast<const T*>(a.k_cache) + block.row(place);
-    for (int32_t i = 0; i < sight.rows; i++) m.scores[i * SCORES + place] = dot(a, sight.first + i, k) * m.factor;
+    for (int32_t i = 0; i < tile.sight.rows; i++) tile.scores_of(i)[place] = dot(a, tile.sight.first + i, k) * m.factor;
   });
 }
 
 // The weight in a row's lines.
+template <int PARTS>
 inline float weight_of(const float* lines, int32_t place) {
   const auto* const words = reinterpret_cast<const uint16_t*>(lines + place / STEP * STEP) + 2 * (place % LANES) + place % STEP / LANES;
-  const uint32_t high = uint32_t(words[0]) << 16, low = uint32_t(words[STEP]) << 16;
+  const uint32_t high = uint32_t(words[0]) << 16, low = PARTS == 2 ? uint32_t(words[STEP]) << 16 : 0;
   return __builtin_bit_cast(float, high) + __builtin_bit_cast(float, low);
 }
 
 // Only for the rows that see them.
-template <class T>
-inline void add_odd_values(const Attend& a, const Tiled& m, const Block& block, const Sight& sight) {
+template <class T, int PARTS>
+inline void add_odd_values(const Attend& a, const Tiled& m, const Block& block, const Tile& tile) {
   const Queries& s = m.queries;
+  const Sight& sight = tile.sight;
   block.odd_values.each([&](int32_t place) {
     const T* const v = static_cast<const T*>(a.v_cache) + block.row(place);
     for (int32_t i = 0; i < sight.rows; i++) {
       if (place < sight.of[i].from || place >= sight.of[i].to) continue;
-      float weight = weight_of(m.scores + i * SCORES, place);
+      float weight = weight_of<PARTS>(tile.scores_of(i), place);
       if constexpr (has_scale<T>) weight *= scale_of(v, a.head_dim);
       float* const y = s.y + (sight.first + i) * s.width;
       each(a.head_dim, [&](int64_t at, auto... n) { store(y + at, fma(set(weight), load(v + at, n...), load(y + at, n...)), n...); });
@@ -344,57 +158,125 @@ inline void add_odd_values(const Attend& a, const Tiled& m, const Block& block, 
   });
 }
 
-// I · 16 queries, some of them padding, over a block of keys.
-template <class T, Parts P, int I>
-inline void score_tile(const Tiled& m, const Sight& sight) {
-  const Lines q = {reinterpret_cast<const uint8_t*>(m.queries.q + sight.first * m.depth * STEP), m.depth * 2 * TILE_LINE};
+// I · 16 queries, some of them padding, over a block of keys. aside: as in products.h.
+template <Parts P, int I, class F>
+inline void score_tile(const Tiled& m, const Tile& tile, F aside) {
+  const Lines q = {reinterpret_cast<const uint8_t*>(m.queries.q + tile.sight.first * m.depth * STEP), m.depth * 2 * TILE_LINE};
   const int64_t step_bytes = P.k * TILE_BYTES, column_bytes = m.depth * step_bytes;
-  const Range places = sight.places();
-  for (int32_t j = places.from; j < places.to; j += STEP)
-    multiply<false, I, 2, P.q, P.k>(q, {m.keys + j / LANES * column_bytes, column_bytes, step_bytes}, m.depth, m.scores + j, SCORES);
+  const Range places = tile.sight.places();
+  for (int32_t j = places.from; j < places.to; j += STEP) {
+    const Columns k = {m.keys + j / LANES * column_bytes, column_bytes, step_bytes};
+    multiply<false, I, 2, P.q, P.k>(q, k, m.depth, tile.scores + j, SCORES, aside);
+  }
 }
 
 template <class T>
-inline void weigh_tile(const Attend& a, const Tiled& m, const Sight& sight, int32_t padded_rows) {
-  const Range places = sight.places();
-  for (int32_t i = 0; i < sight.rows; i++) {
-    if (sight.of[i].empty()) continue;
-    float* const scores = m.scores + i * SCORES;
-    if (has_scale<T> || a.soft_cap > 0) finish_scores(a, scores, places, has_scale<T> ? m.key_scales : nullptr);
-    raise_top(m.queries, sight.first + i, highest_score(scores, places, sight.of[i]));
-  }
-  for (int32_t i = 0; i < padded_rows; i++) {
-    float* const scores = m.scores + i * SCORES;
-    if (i >= sight.rows || sight.of[i].empty()) fill(scores + places.from, places.to - places.from, 0);
-    else weigh<has_scale<T>>(m.queries, sight.first + i, scores, places, m.value_scales);
+inline void begin_row(const Attend& a, const Tiled& m, Tile& tile) {
+  const Range places = tile.sight.places(), seen = tile.sight.of[tile.row];
+  const int32_t r = tile.sight.first + tile.row;
+  float* const scores = tile.scores_of(tile.row);
+  if (has_scale<T> || a.soft_cap > 0) finish_scores(a, scores, places, has_scale<T> ? m.key_scales : nullptr);
+  raise_top(m.queries, r, highest_score(scores, places, seen));
+  const float top = m.queries.top[r];
+  tile.base = set(top == -INF ? 0 : top); // no key yet: 2^(-inf - 0) = 0; -inf - -inf would be NaN
+  tile.total = set(0);
+  tile.place = places.from;
+}
+
+// A little of the work from scores to weights: begins a row, or weighs STEP keys of a row.
+template <class T, int PARTS>
+[[gnu::noinline]] void weigh_some(const Attend& a, const Tiled& m, Tile& tile) {
+  const Range places = tile.sight.places();
+  float* const scores = tile.scores_of(tile.row);
+  if (tile.row >= tile.sight.rows || tile.sight.of[tile.row].empty()) {
+    fill(scores + places.from, places.to - places.from, 0);
+    tile.row++;
+  } else if (tile.place < 0) {
+    begin_row<T>(a, m, tile);
+  } else {
+    weigh_step<has_scale<T>, PARTS>(tile, scores + tile.place, m.value_scales + tile.place);
+    tile.place += STEP;
+    if (tile.place < places.to) return;
+    m.queries.total[tile.sight.first + tile.row] += sum(tile.total);
+    tile.row++, tile.place = -1;
   }
 }
 
-template <class T, Parts P, int I>
-inline void add_values(const Tiled& m, const Sight& sight) {
+template <Parts P, int I, class F>
+inline void add_values(const Tiled& m, const Tile& tile, F aside) {
   const Queries& s = m.queries;
-  const Range steps = sight.steps();
-  const Lines weights = {reinterpret_cast<const uint8_t*>(m.scores + steps.from * STEP), SCORES * int64_t(sizeof(float))};
+  const Range steps = tile.sight.steps();
+  const Lines weights = {reinterpret_cast<const uint8_t*>(tile.scores + steps.from * STEP), SCORES * int64_t(sizeof(float))};
   const int64_t column_bytes = P.v * TILE_BYTES, step_bytes = m.columns * column_bytes;
-  float* const y = s.y + sight.first * s.width;
+  float* const y = s.y + tile.sight.first * s.width;
   const auto columns = [&]<int J>(int64_t c) {
-    multiply<true, I, J, P.weights, P.v>(weights, {m.values + steps.from * step_bytes + c * column_bytes, column_bytes, step_bytes},
-                                         steps.to - steps.from, y + c * LANES, s.width);
+    const Columns v = {m.values + steps.from * step_bytes + c * column_bytes, column_bytes, step_bytes};
+    multiply<true, I, J, P.weights, P.v>(weights, v, steps.to - steps.from, y + c * LANES, s.width, aside);
   };
   int64_t c = 0;
   for (; c + 2 <= m.columns; c += 2) columns.template operator()<2>(c);
   if (c < m.columns) columns.template operator()<1>(c);
 }
 
-template <class T, Parts P, int I>
-inline void attend_tile(const Attend& a, const Tiled& m, const Block& block, int32_t r) {
-  const Sight sight(a, block, r, smaller(m.queries.count - r, I * TILE_LINES));
-  if (sight.all.empty()) return;
-  score_tile<T, P, I>(m, sight);
-  score_odd_keys<T>(a, m, block, sight);
-  weigh_tile<T>(a, m, sight, I * TILE_LINES);
-  add_values<T, P, I>(m, sight);
-  add_odd_values<T>(a, m, block, sight);
+// The work on three tiles at a time: values for `last`, weights for `current`, scores for `next`. A tile without rows has no
+// work.
+template <class T, Parts P>
+struct Pipeline {
+  const Attend& a;
+  const Tiled& m;
+  const Block& block;
+  Tile last, current, next;
+
+  // Weighs `current` during the products of the others.
+  void run() {
+    const int64_t products =
+        passes(P.weights, P.v) * steps(last) * ((m.columns + 1) / 2) + passes(P.q, P.k) * steps(next) * m.depth;
+    const int32_t pieces = current.sight.rows * (steps(current) + 1);
+    int64_t due = 0; // pieces, times `products`
+    const auto aside = [&] {
+      for (due += pieces; due >= products && !current.weighed(); due -= products) weigh_some<T, P.weights>(a, m, current);
+    };
+    if (last.sight.rows) add_to_y(aside);
+    if (next.sight.rows) score(aside);
+    if (current.sight.rows)
+      while (!current.weighed()) weigh_some<T, P.weights>(a, m, current);
+  }
+
+ private:
+  static int32_t steps(const Tile& tile) { return tile.sight.rows ? tile.sight.steps().to - tile.sight.steps().from : 0; }
+
+  template <class F>
+  void add_to_y(F aside) {
+    if (last.padded_rows() > TILE_LINES) add_values<P, 2>(m, last, aside);
+    else add_values<P, 1>(m, last, aside);
+    add_odd_values<T, P.weights>(a, m, block, last);
+  }
+
+  template <class F>
+  void score(F aside) {
+    if (next.padded_rows() > TILE_LINES) score_tile<P, 2>(m, next, aside);
+    else score_tile<P, 1>(m, next, aside);
+    score_odd_keys<T>(a, m, block, next);
+  }
+};
+
+// Memory of scores: that of `last` is free for `next`.
+template <class T, Parts P>
+inline void attend_block(const Attend& a, const Tiled& m, const Block& block) {
+  Pipeline<T, P> work{a, m, block, {}, {}, {}};
+  int32_t tiles = 0;
+  const auto advance = [&] {
+    work.run();
+    work.last = work.current, work.current = work.next, work.next = Tile();
+  };
+  for (int32_t r = 0; r < m.queries.count; r += ROWS) {
+    const Sight sight(a, block, r, smaller(m.queries.count - r, ROWS));
+    if (sight.all.empty()) continue;
+    work.next = Tile(sight, m.scores[tiles++ % 2]);
+    advance();
+  }
+  advance();
+  advance();
 }
 
 template <class T, Parts P>
@@ -405,9 +287,7 @@ inline void attend_in_tiles(const Attend& a) {
     Block block(keys);
     pack_keys<T, P.k>(a, m, block);
     pack_values<T, P.v>(a, m, block);
-    int32_t r = 0;
-    for (; r + TILE_LINES < m.queries.count; r += ROWS) attend_tile<T, P, 2>(a, m, block, r);
-    if (r < m.queries.count) attend_tile<T, P, 1>(a, m, block, r);
+    attend_block<T, P>(a, m, block);
   });
   release();
   if (a.part)

@@ -55,6 +55,9 @@ inline void add_all() {
   if constexpr (I == 2 && J == 2) add_products_bf16<3, A + 1, B + 1>();
 }
 
+// Products of a with b per step, in units of I · J.
+constexpr int passes(int pa, int pb) { return pa + pb - 1; }
+
 // Calls f<register>(row tile, column) for every sum.
 template <int I, int J, class F>
 inline void each_sum(F f) {
@@ -64,9 +67,10 @@ inline void each_sum(F f) {
   if constexpr (I == 2 && J == 2) f.template operator()<3>(1, 1);
 }
 
-// y = a · b, or y += a · b if ADD, for 16 · I rows and 16 · J columns. PA, PB: parts of a and b.
-template <bool ADD, int I, int J, int PA, int PB>
-inline void multiply(const Lines& a, const Columns& b, int64_t steps, float* y, int64_t ldy) {
+// y = a · b, or y += a · b if ADD, for 16 · I rows and 16 · J columns. PA, PB: parts of a and b. aside(): a little other work,
+// which the processor does during the products; called after every I · J products.
+template <bool ADD, int I, int J, int PA, int PB, class F>
+inline void multiply(const Lines& a, const Columns& b, int64_t steps, float* y, int64_t ldy, F aside) {
   const int64_t row_bytes = ldy * int64_t(sizeof(float));
   const auto sums = [&](int64_t i, int64_t j) { return y + i * TILE_LINES * ldy + j * LANES; };
   each_sum<I, J>([&]<int sum>(int64_t i, int64_t j) {
@@ -78,12 +82,15 @@ inline void multiply(const Lines& a, const Columns& b, int64_t steps, float* y, 
     if constexpr (PB == 2) {
       load_columns<J>(b, step, 1);
       add_all<I, J>();
+      aside();
     }
     load_columns<J>(b, step, 0);
     add_all<I, J>();
+    aside();
     if constexpr (PA == 2) {
       load_lines<I>(a, step, 1);
       add_all<I, J>();
+      aside();
     }
   }
   each_sum<I, J>([&]<int sum>(int64_t i, int64_t j) { store<sum>(sums(i, j), row_bytes); });
