@@ -123,6 +123,8 @@ struct Kernels {
   void (*quantise_superblocks)(const float* x, int64_t K, uint8_t* row);
   void (*superblock_gemm[FORMAT_COUNT])(const PackedGemm& args);
 
+  // attend_many with q, k, v and the softmax weights as sums of two bf16 (each error ≤ 2⁻¹⁷); null if not faster.
+  void (*attend_many_split)(const Attend& args);
   // attend_many with q, k, v and the softmax weights rounded to bf16; null if not faster. Requires: all rows see all keys;
   // k and v are f32; no soft_cap, no parts.
   void (*attend_many_bf16)(const Attend& args);
@@ -135,13 +137,19 @@ inline constexpr int64_t ATTEND_KEYS = 256; // keys per block of the running sof
 // Floats of one part: sums for y, the maximum score, the sum of the weights.
 constexpr int64_t attend_part(int64_t d) { return d + 2; }
 
-// Floats of scratch for `queries` query vectors. Per query: q, y and three numbers. Then the larger of two sizes.
-// attend_few: scores of all queries over a block of keys. attend_many: a block of keys, a block of values, scores of
-// ≤ attend_tile queries. Heads are padded to whole registers.
+// Floats of scratch for `queries` query vectors: the largest of three sizes.
+// attend_few: per query q, y and three numbers; scores of all queries over a block of keys. attend_many: per query the same; a
+// block of keys, a block of values, scores of ≤ attend_tile queries. Heads are padded to whole registers.
+// attend_many_split and the bf16 kernels of tiles: as attend_many; queries and heads are padded to whole tiles, a step has
+// 32 queries; scales of the keys and values; alignment.
 inline constexpr int64_t attend_tile = 8;
+constexpr int64_t attend_scratch_in_tiles(int64_t queries, int64_t d) {
+  return (queries + 15) * (2 * (d + 31) + 3) + ATTEND_KEYS * (2 * (d + 31) + 2) + 2 * 32 * (ATTEND_KEYS + 16) + 16;
+}
 constexpr int64_t attend_scratch(int64_t queries, int64_t d) {
   const int64_t few = queries * ATTEND_KEYS, many = ATTEND_KEYS * (2 * (d + 15) + attend_tile);
-  return queries * (2 * (d + 15) + 3) + (few > many ? few : many);
+  const int64_t floats = queries * (2 * (d + 15) + 3) + (few > many ? few : many), tiles = attend_scratch_in_tiles(queries, d);
+  return floats > tiles ? floats : tiles;
 }
 
 const Kernels& scalar_kernels();

@@ -43,6 +43,7 @@ constexpr Kernels plain_table = {
     .superblock_few = false,
     .quantise_superblocks = nullptr,
     .superblock_gemm = {},
+    .attend_many_split = nullptr,
     .attend_many_bf16 = nullptr,
     .attend_cached_bf16 = nullptr,
 };

@@ -135,11 +135,12 @@ Attend describe(const Call& call, const Cache& k_cache, const Cache& v_cache, in
   return attend;
 }
 
-// The bf16 kernel if the op allows bf16 and the kernel exists. Not for `exact` runs: the bf16 kernel takes no parts, and
-// the number of parts of a row depends on the rows of its run.
+// The fastest kernel that exists and is precise enough. `exact` runs multiply floats: other kernels pay with many rows.
 auto many_kernel(const Call& call, const Run& run) {
-  const bool rounds = call.flag(AttentionOp::BF16) && !run.exact && call.kernels.attend_cached_bf16;
-  return rounds ? call.kernels.attend_cached_bf16 : call.kernels.attend_many;
+  const Kernels& kernels = call.kernels;
+  if (run.exact) return kernels.attend_many;
+  if (call.flag(AttentionOp::BF16) && kernels.attend_cached_bf16) return kernels.attend_cached_bf16;
+  return kernels.attend_many_split ? kernels.attend_many_split : kernels.attend_many;
 }
 
 // kv heads [head, head + heads) of a run.

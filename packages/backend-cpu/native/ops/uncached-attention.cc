@@ -59,6 +59,12 @@ bool rounds(const Call& call, const Attend& shared) {
   return call.flag(UncachedAttentionOp::BF16) && plain && call.kernels.attend_many_bf16;
 }
 
+auto many_kernel(const Call& call, const Heads& heads) {
+  const Kernels& kernels = call.kernels;
+  if (heads.rounds) return kernels.attend_many_bf16;
+  return kernels.attend_many_split ? kernels.attend_many_split : kernels.attend_many;
+}
+
 // Calls add(run) for each run of a checked batch. The runs of a sequence do not depend on other sequences.
 template <class F>
 void each_run(const Batch& batch, const Heads& heads, const F& add) {
@@ -106,7 +112,7 @@ void attend_run(const Call& call, const Heads& heads, const Run& run, int64_t he
   attend.end_key = run.keys;
   attend.scratch = scratch;
   if (run.few) call.kernels.attend_few(attend);
-  else (heads.rounds ? call.kernels.attend_many_bf16 : call.kernels.attend_many)(attend);
+  else many_kernel(call, heads)(attend);
 }
 
 // Every run with every kv head. Costly runs go first: threads then end together.

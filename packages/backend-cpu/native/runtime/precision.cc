@@ -32,7 +32,7 @@ Kernels at_precision(Kernels kernels, Precision precision) {
   kernels.bf16_rows = NO_ROWS;
   if (kernels.superblock_rows > 0) kernels.superblock_rows = NO_ROWS;
   if (precision == Precision::standard) return kernels;
-  kernels.attend_many_bf16 = nullptr;
+  kernels.attend_many_bf16 = kernels.attend_many_split = nullptr;
   kernels.gemm_of_bf16 = kernels.gemm_of_bf16_f16 = nullptr;
   kernels.split_rows = kernels.packed_bf16_rows = NO_ROWS;
   kernels.quantise = kernels.quantise_superblocks = nullptr;

@@ -190,22 +190,23 @@ struct Cached {
   }
 };
 
-// A prompt of one kv head, in blocks of 192 query vectors.
-void prefill(const Kernels& k, int32_t keys, int32_t d, int32_t group) {
+// A prompt of one kv head, in blocks of `run` query vectors.
+void prefill(const Kernels& k, AttendKernel kernel, const char* name, int32_t keys, int32_t d, int32_t group, int32_t run = 192) {
+  if (!(k.*kernel)) return;
   Cached cache{keys, 1, d, 1};
   cache.fill();
-  const int64_t queries = int64_t{keys} * group, rows = 192 / group;
+  const int64_t queries = int64_t{keys} * group, rows = run / group;
   const std::vector<float> q = normals(1, queries * d);
-  std::vector<float> y(size_t(queries * d)), scratch(size_t(attend_scratch(192, d)));
+  std::vector<float> y(size_t(queries * d)), scratch(size_t(attend_scratch(run, d)));
   const double time = seconds([&] {
     for (int32_t t = 0; t < keys; t += int32_t(rows)) {
       Attend a = cache.args(0, group, q.data() + t * group * d, y.data() + t * group * d, scratch.data());
       a.rows = std::min(int32_t(rows), keys - t), a.position = t, a.end_key = t + a.rows;
-      k.attend_many(a);
+      (k.*kernel)(a);
     }
   });
   const double seen = double(keys) * (keys + 1) / 2;
-  printf("%-7s prefill %4d keys d %3d group %d %6.1f GFLOP/s\n", k.name, keys, d, group, 4 * seen * group * d / time * 1e-9);
+  printf("%-7s prefill %s %4d keys d %3d group %d runs of %d %6.1f GFLOP/s\n", k.name, name, keys, d, group, run, 4 * seen * group * d / time * 1e-9);
 }
 
 // Rows over 4096 keys of 8 kv heads, in parts of 256; enough layers to exceed the caches.
@@ -235,9 +236,12 @@ void decode_step(const Kernels& k, AttendKernel kernel, const char* name, int32_
 
 void attention(const Kernels& k) {
   for (int32_t d : {64, 128})
-    for (int32_t group : {1, 2, 4, 8}) prefill(k, 512, d, group);
+    for (int32_t group : {1, 2, 4, 8}) prefill(k, &Kernels::attend_many, "many", 512, d, group);
   if (&k == &scalar_kernels()) return;
-  for (int32_t d : {64, 128}) prefill(k, 4096, d, 2);
+  for (int32_t d : {64, 128}) prefill(k, &Kernels::attend_many, "many", 4096, d, 2);
+  for (const auto& [name, kernel] : {std::pair{"split", &Kernels::attend_many_split}, std::pair{"bf16", &Kernels::attend_cached_bf16}})
+    for (int32_t keys : {512, 4096})
+      for (int32_t run : {192, 384}) prefill(k, kernel, name, keys, 128, 2, run);
   for (int32_t d : {64, 128})
     for (int32_t group : {1, 2, 4, 8}) decode_step(k, &Kernels::attend_few, "few ", d, group, 1, 12);
   for (int32_t group : {1, 2, 4, 8}) decode_step(k, &Kernels::attend_few, "few ", 128, group, 1, 12, CACHE_I8);

@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <cfloat>
 
 using namespace quern;
 using namespace quern::test;
@@ -1226,8 +1227,10 @@ bool borrows(const Kernels* table, K Kernels::*kernel) {
   return false;
 }
 
-// Roundings to bf16 that a kernel may do. values: softmax weights and values; all: also q and k.
-enum class Rounded { none, values, all };
+// Roundings that a kernel may do. values: softmax weights and values to bf16; all: also q and k; split: all to two bf16.
+enum class Rounded { none, split, values, all };
+// Relative error of an operand, and of a product without low · low.
+double step_of(Rounded rounded) { return rounded == Rounded::none ? 0 : std::ldexp(1, rounded == Rounded::split ? -16 : -8); }
 
 struct NamedAttend {
   const char* name;
@@ -1239,6 +1242,7 @@ struct NamedAttend {
 std::vector<NamedAttend> attend_kernels() {
   std::vector<NamedAttend> kernels = {{"many", &Kernels::attend_many},
                                       {"few", &Kernels::attend_few},
+                                      {"many split", &Kernels::attend_many_split, Rounded::split},
                                       {"cached bf16", &Kernels::attend_cached_bf16, Rounded::values}};
   std::erase_if(kernels, [](const NamedAttend& attend) { return !(k->*attend.kernel) || borrows(k, attend.kernel); });
   return kernels;
@@ -1284,8 +1288,9 @@ void query_agrees(const Sequence& s, int32_t t, int32_t h, const float* y, const
     max = std::max(max, p.back());
   }
   for (double& weight : p) sum += weight = std::exp(weight - max);
-  const double step = std::ldexp(1, -8), moved = rounded == Rounded::all ? 4 * largest * step : 0;
-  const double rounding = rounded == Rounded::none ? 0 : std::exp(moved) * std::pow(1 + step, 3) - 1;
+  const double step = step_of(rounded);
+  const double moved = rounded == Rounded::all || rounded == Rounded::split ? 4 * largest * step : 0;
+  const double rounding = std::exp(moved) * std::pow(1 + step, 3) - 1;
   for (int32_t i = 0; i < s.d; i++) {
     double want = 0, magnitude = 0;
     for (size_t j = 0; j < p.size(); j++) {
@@ -1352,7 +1357,7 @@ void attention_in_bf16_agrees() {
 
 void attention_depends_on_nothing_else() {
   Check check("attend does not depend on blocks, other heads or other rows");
-  for (const auto& [type, window] : {std::pair{CACHE_F32, 0}, {CACHE_F32, 1}, {CACHE_F32, 40}, {CACHE_F32, 300}, {CACHE_I8, 0}, {CACHE_I8, 40}})
+  for (const auto& [type, window] : {std::pair{CACHE_F32, 0}, {CACHE_F32, 1}, {CACHE_F32, 40}, {CACHE_F32, 300}, {CACHE_F16, 40}, {CACHE_I8, 0}, {CACHE_I8, 40}})
     for (const auto& [name, kernel, rounded] : attend_kernels()) {
       Sequence s{5, 72, 2, 1, 16, 29, 531, type};
       s.window = window;
@@ -1435,7 +1440,7 @@ void attention_at_the_edges() {
     s.store();
     const std::vector<float> last = attend(s, kernel, check);
     for (int32_t i = 0; i < 2 * s.d; i++)
-      check.near(last[size_t(i)], s.values[size_t(299 * s.d + i % s.d)], 1e-6, rounded == Rounded::none ? 1e-6 : 0x1p-8, 2, "the only visible key");
+      check.near(last[size_t(i)], s.values[size_t(299 * s.d + i % s.d)], 1e-6, 1e-6 + step_of(rounded), 2, "the only visible key");
     s.keys[0] = NAN;
     s.store();
     for (float value : attend(s, kernel, check)) check.that(std::isnan(value), "a NaN key makes the row NaN");
@@ -1446,7 +1451,7 @@ void attention_at_the_edges() {
 void attention_looks_at_no_later_key() {
   Check check("attend does not change rows that see no NaN");
   for (const auto& [name, kernel, rounded] : attend_kernels())
-    for (const auto& [type, window] : {std::pair{CACHE_F32, 0}, {CACHE_F32, 4}, {CACHE_I8, 0}, {CACHE_I8, 4}}) {
+    for (const auto& [type, window] : {std::pair{CACHE_F32, 0}, {CACHE_F32, 4}, {CACHE_F16, 0}, {CACHE_BF16, 4}, {CACHE_I8, 0}, {CACHE_I8, 4}}) {
       Sequence s{2, 40, 1, 0, 16, 20, 270, type};
       s.window = window;
       s.fill();
@@ -1462,6 +1467,27 @@ void attention_looks_at_no_later_key() {
         check.that(sees ? std::isnan(row[0]) : kept, std::string(name) + " window, row " + at({window, t}));
       }
     }
+}
+
+// A value that rounds to an infinite bf16.
+void attention_of_huge_values() {
+  Check check("attend gives huge values to the rows that see them");
+  for (const auto& [name, kernel, rounded] : attend_kernels()) {
+    if (rounded == Rounded::values) continue;
+    Sequence s{1, 40, 1, 0, 16, 20, 270};
+    s.fill();
+    const std::vector<float> whole = attend(s, kernel, check);
+    const int32_t huge = 255;
+    s.values[size_t(huge * s.d)] = FLT_MAX;
+    s.store();
+    const std::vector<float> y = attend(s, kernel, check);
+    for (int32_t t = 0; t < s.rows; t++) {
+      const float* const row = y.data() + t * s.d;
+      const bool sees = huge < s.last_of(t);
+      check.that(sees ? row[0] > 1e30f && std::isfinite(row[0]) : row[0] == whole[size_t(t * s.d)], std::string(name) + " row " + at({t}));
+      check.that(row[1] == whole[size_t(t * s.d + 1)] || sees, std::string(name) + " other element of row " + at({t}));
+    }
+  }
 }
 
 void attention_of_what_is_not_finite() {
@@ -1588,6 +1614,7 @@ void attention() {
   attention_depends_on_nothing_else();
   attention_at_the_edges();
   attention_looks_at_no_later_key();
+  attention_of_huge_values();
   attention_of_what_is_not_finite();
 }
 

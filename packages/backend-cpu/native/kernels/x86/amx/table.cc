@@ -24,6 +24,9 @@ void gemm_of_bf16(const uint16_t* x, int64_t ldx, const uint16_t* w, int64_t ldw
                   int64_t T, int64_t N, int64_t K, void* panel);
 void gemm_of_bf16_f16(const uint16_t* x, int64_t ldx, const uint16_t* w, int64_t ldw, const float* bias, float* y,
                       int64_t ldy, int64_t T, int64_t N, int64_t K, void* panel);
+void attend_many_split(const Attend& args);
+void attend_many_bf16(const Attend& args);
+void attend_cached_bf16(const Attend& args);
 
 void gemm_of_halves(const uint16_t* x, int64_t ldx, const uint16_t* w, int64_t ldw, const float* bias, float* y, int64_t ldy,
                     int64_t T, int64_t N, int64_t K, void* panel);
@@ -47,6 +50,9 @@ constexpr Kernels with_bf16_tiles(Kernels kernels) {
 #define QUERN_UNPACKED(name, NAME, block, block_bytes)
 #define QUERN_PACKED(name, NAME, block, block_bytes) kernels.packed_gemm_of_bf16[FORMAT_##NAME] = packed_gemm_of_bf16_##name;
 #include "../../generated/formats.inc"
+  kernels.attend_many_split = attend_many_split;
+  kernels.attend_many_bf16 = attend_many_bf16;
+  kernels.attend_cached_bf16 = attend_cached_bf16;
   return kernels;
 }
 constexpr Kernels table = with_bf16_tiles(with_tiles(vnni::table));
