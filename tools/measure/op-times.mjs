@@ -9,7 +9,9 @@ import { promptOf, readArguments } from './arguments.mjs';
 import { median } from './ratios.mjs';
 
 const numbers = { prompt: 512, depth: 0, threads: 2, rounds: 10 };
-const { path, prompt, depth, threads, rounds, precision } = readArguments(numbers, { precision: { type: 'string' } });
+const { path, prompt, depth, threads, rounds, precision } = readArguments(numbers, {
+  precision: { type: 'string' },
+});
 
 const backend = defineBackend(await cpuDriver({ threads, precision }));
 const model = await loadLanguageModel(await openModelFile(path), backend);
@@ -30,7 +32,8 @@ async function timesOfStep() {
   return times;
 }
 
-const kindOf = ({ op, name }) => (/ after | ropeTable/.test(name) ? op : name.replace(/blk\.\d+\.|layers\.\d+\./, ''));
+const kindOf = ({ op, name }) =>
+  / after | ropeTable/.test(name) ? op : name.replace(/blk\.\d+\.|layers\.\d+\./, '');
 
 const kinds = new Map(); // kind → { count, sums: milliseconds per round }
 for (let round = 0; round <= rounds; round++) {
@@ -48,5 +51,7 @@ for (let round = 0; round <= rounds; round++) {
 const rows = [...kinds].map(([name, { count, sums }]) => ({ name, count, milliseconds: median(sums) }));
 const total = rows.reduce((sum, { milliseconds }) => sum + milliseconds, 0);
 for (const { name, count, milliseconds } of rows.sort((a, b) => b.milliseconds - a.milliseconds))
-  console.log(`${milliseconds.toFixed(2).padStart(9)} ms ${String(count).padStart(4)} × ${name} (${((100 * milliseconds) / total).toFixed(1)} %)`);
+  console.log(
+    `${milliseconds.toFixed(2).padStart(9)} ms ${String(count).padStart(4)} × ${name} (${((100 * milliseconds) / total).toFixed(1)} %)`,
+  );
 console.log(`${total.toFixed(2).padStart(9)} ms in all`);

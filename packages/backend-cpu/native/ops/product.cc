@@ -132,19 +132,20 @@ void Activations::place(float* memory, const FormSizes& sizes) {
   if (sizes.halves) halves = reinterpret_cast<uint16_t*>(memory + sizes.int8 + sizes.bf16);
 }
 
-Activations::Activations(const Call& call, const Floats& x, const Needs& needs, float* memory)
-    : x(x), superblock(needs.superblock) {
+void Activations::prepare(const Kernels& kernels, int64_t first, int64_t end) {
   const int64_t K = x.width();
-  place(memory ? memory : call.scratch.shared(), FormSizes(x.shape[0], K, needs));
+  const auto quantise = superblock ? kernels.quantise_superblocks : kernels.quantise;
+  for (int64_t t = first; t < end; t++) {
+    if (int8) quantise(x.row(t), K, int8 + t * quantised_row_bytes(K));
+    if (bf16) kernels.round_bf16(x.row(t), K, bf16 + t * bf16_row_words(K));
+    if (halves) kernels.split_bf16(x.row(t), K, halves + t * 2 * bf16_row_words(K));
+  }
+}
+
+Activations::Activations(const Call& call, const Floats& x, const Needs& needs, float* memory) : Activations(x, needs) {
+  place(memory ? memory : call.scratch.shared(), FormSizes(x.shape[0], x.width(), needs));
   if (!int8 && !bf16 && !halves) return;
-  const auto quantise = superblock ? call.kernels.quantise_superblocks : call.kernels.quantise;
-  call.split(x.shape[0], 3 * K, [&](int64_t first, int64_t end, int) {
-    for (int64_t t = first; t < end; t++) {
-      if (int8) quantise(x.row(t), K, int8 + t * quantised_row_bytes(K));
-      if (bf16) call.kernels.round_bf16(x.row(t), K, bf16 + t * bf16_row_words(K));
-      if (halves) call.kernels.split_bf16(x.row(t), K, halves + t * 2 * bf16_row_words(K));
-    }
-  });
+  call.split(x.shape[0], 3 * x.width(), [&](int64_t first, int64_t end, int) { prepare(call.kernels, first, end); });
 }
 
 const void* Product::load(int64_t first, int64_t end, float* panel) const {

@@ -76,9 +76,11 @@ struct Activations {
   // constructor.
   static int64_t floats(const Floats& x, const Needs& needs);
   Activations(const Call& call, const Floats& x, const Needs& needs, float* memory = nullptr);
-  // Forms at `memory` that the caller prepares.
+  // Forms that the caller places and fills.
   Activations(const Floats& x, const Needs& needs) : x(x), superblock(needs.superblock) {}
   void place(float* memory, const FormSizes& sizes);
+  // Fills rows [first, end) of the placed forms from x.
+  void prepare(const Kernels& kernels, int64_t first, int64_t end);
 };
 
 struct RowRange {

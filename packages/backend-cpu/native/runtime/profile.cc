@@ -7,10 +7,10 @@
 #include <tuple>
 #include <vector>
 
+#include "ops/product.h"
 #include "quern/machine.h"
 #include "quern/pages.h"
 #include "runtime/least-seconds.h"
-#include "weights/matrix.h"
 
 namespace quern {
 
@@ -63,44 +63,39 @@ static double measure_flops(const Kernels& kernels, ThreadPool& pool) {
   });
 }
 
-// Products of `rows` rows with q4_k, as Product multiplies them (ops/product.h): with tiles where the table has integer
-// kernels, from superblock_rows on with superblocks, else with panels that it decodes.
+// Products of `rows` rows with q4_k, in the form that the ops choose. Each thread multiplies the same operands.
 static double measure_q4_k(const Kernels& kernels, ThreadPool& pool, int64_t rows) {
   constexpr int64_t N = 64;
-  const int64_t panel_rows = rows == 1 ? 8 : 32; // decoded: in L1, or in L2 for many rows
   constexpr Format format = FORMAT_Q4_K;
-  const bool superblock = kernels.superblock_rows > 0 && rows >= kernels.superblock_rows;
-  const auto packed = (superblock ? kernels.superblock_gemm : kernels.packed_gemm)[format];
   const auto matrix = [&](const uint8_t* data) {
-    return packed ? Matrix::packed(format, N, width, data, false) : Matrix::stored(format, N, width, data);
+    return kernels.packed_gemm[format] ? Matrix::packed(format, N, width, data, false) : Matrix::stored(format, N, width, data);
   };
   const Pages memory(matrix(nullptr).byte_length());
   const Matrix w = matrix(memory.data());
-  const std::vector<float> x(rows * width, 1.0f);
-  const int64_t row_bytes = quantised_row_bytes(width), panel_floats = PANEL_BYTES / sizeof(float);
-  const Pages quantised(rows * row_bytes); // aligned, as in Product
-  const auto quantise = superblock ? kernels.quantise_superblocks : kernels.quantise;
-  for (int64_t t = 0; packed && t < rows; t++) quantise(x.data() + t * width, width, quantised.data() + t * row_bytes);
-  std::vector<float> y(pool.threads() * rows * N);
-  const Pages panels(pool.threads() * panel_floats * sizeof(float));
+  std::vector<float> ones(rows * width, 1.0f), y(pool.threads() * rows * N);
+  const int64_t shape[] = {rows, width};
+  const Floats x = {ones.data(), shape, 2, rows * width};
+  const Needs needs(kernels, rows, {&w});
+  const Tiling tiling(rows, width, needs);
+  const Pages prepared(Activations::floats(x, needs) * sizeof(float));
+  const Pages panels(pool.threads() * tiling.panel_floats * sizeof(float));
+  Activations activations(x, needs);
+  activations.place(reinterpret_cast<float*>(prepared.data()), FormSizes(rows, width, needs));
+  activations.prepare(kernels, 0, rows);
+  const Product product(kernels, activations, w, nullptr, rows);
   return rate_of(pool, 2.0 * rows * N * width, [&](int thread) {
-    float* const out = y.data() + thread * rows * N;
-    float* const panel = reinterpret_cast<float*>(panels.data()) + thread * panel_floats;
-    if (packed) packed({quantised.data(), w.tiles(0), nullptr, out, N, rows, N, width, panel});
-    else for (int64_t n = 0; n < N; n += panel_rows) {
-      w.decode(kernels, n, panel_rows, panel);
-      kernels.gemm(x.data(), width, panel, width, nullptr, out + n, N, rows, panel_rows, width);
-    }
+    product.columns(tiling, 0, N, y.data() + thread * rows * N, N,
+                    reinterpret_cast<float*>(panels.data()) + thread * tiling.panel_floats);
   });
 }
 
 Profile measure_profile(const Kernels& kernels, ThreadPool& pool) {
   static std::mutex mutex;
-  // By instruction set, threads, and what a precision changes: integer kernels, rows from which they round coarsely.
-  static std::map<std::tuple<std::string, int, bool, int64_t>, Profile> measured;
+  // By instruction set, threads, and what a precision changes: integer kernels, rows from which others are taken.
+  static std::map<std::tuple<std::string, int, bool, int64_t, int64_t>, Profile> measured;
   std::lock_guard lock(mutex);
   const auto key = std::make_tuple(std::string(kernels.name), pool.threads(), kernels.quantise != nullptr,
-                                   kernels.superblock_rows);
+                                   kernels.superblock_rows, kernels.packed_bf16_rows);
   const auto found = measured.find(key);
   if (found != measured.end()) return found->second;
   const Profile profile{measure_bandwidth(kernels, pool), measure_flops(kernels, pool),
