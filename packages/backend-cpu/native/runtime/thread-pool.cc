@@ -8,7 +8,7 @@
 
 namespace quern {
 
-ThreadPool::ThreadPool(int threads) {
+ThreadPool::ThreadPool(int threads) : ranges_(threads) {
   try {
     start(threads);
   } catch (const std::system_error& error) {
@@ -52,7 +52,7 @@ void ThreadPool::Bell::ring() {
 
 void ThreadPool::run_job(const Job& job, bool wake) {
   job_ = job;
-  next_chunk_.store(0, std::memory_order_relaxed);
+  divide(job);
   const uint32_t generation = (state_.load(std::memory_order_relaxed) & ~(active_bits | open_bit)) + generation_step;
   state_.store(generation | open_bit);
   if (wake) work_arrived_.ring();
@@ -62,11 +62,22 @@ void ThreadPool::run_job(const Job& job, bool wake) {
   if (!spin(done)) job_left_.sleep_until(done);
 }
 
+void ThreadPool::divide(const Job& job) {
+  for (int64_t i = 0; i < job.ranges; i++) {
+    ranges_[i].next.store(job.chunks * i / job.ranges, std::memory_order_relaxed);
+    ranges_[i].end = job.chunks * (i + 1) / job.ranges;
+  }
+}
+
 void ThreadPool::take_chunks(int thread) {
   const Job job = job_; // job_ shares a cache line with state that every thread writes: copy once
-  for (;;) {
-    const int64_t chunk = next_chunk_.fetch_add(1, std::memory_order_relaxed);
-    if (chunk >= job.chunks || cancelled()) return;
+  for (int64_t i = 0; i < job.ranges; i++) take_range(job, ranges_[(thread + i) % job.ranges], thread);
+}
+
+void ThreadPool::take_range(const Job& job, Range& range, int thread) {
+  while (range.next.load(std::memory_order_relaxed) < range.end) {
+    const int64_t chunk = range.next.fetch_add(1, std::memory_order_relaxed);
+    if (chunk >= range.end || cancelled()) return;
     job.call(job.body, chunk, thread);
   }
 }

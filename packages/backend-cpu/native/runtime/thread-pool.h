@@ -28,7 +28,7 @@ class ThreadPool : public Parallel {
   void run(int64_t chunks, const Body& body, int64_t worth = 0) {
     if (chunks <= 1 || workers_.empty())
       for (int64_t chunk = 0; chunk < chunks && !cancelled(); chunk++) body(chunk, 0);
-    else run_job({&body, call<Body>, chunks}, std::max(chunks, worth) >= wake_chunks);
+    else run_job({&body, call<Body>, chunks, std::min<int64_t>(chunks, threads())}, std::max(chunks, worth) >= wake_chunks);
     need_running();
   }
 
@@ -47,7 +47,14 @@ class ThreadPool : public Parallel {
   struct Job {
     const void* body;
     void (*call)(const void* body, int64_t chunk, int thread);
-    int64_t chunks;
+    int64_t chunks, ranges;
+  };
+
+  // Neighbouring chunks, [next, end). A thread takes the chunks of its own range first, then those of the others: it reads
+  // memory in order, and its prefetches beyond a chunk are of use.
+  struct alignas(64) Range {
+    std::atomic<int64_t> next{0};
+    int64_t end = 0;
   };
 
   template <class Body>
@@ -61,6 +68,8 @@ class ThreadPool : public Parallel {
   void stop();
   void run_job(const Job& job, bool wake);
   void take_chunks(int thread);
+  void divide(const Job& job);
+  void take_range(const Job& job, Range& range, int thread);
   void work(int thread);
   bool join(uint32_t& seen);
   void leave();
@@ -86,8 +95,8 @@ class ThreadPool : public Parallel {
   // delays nothing. One word: [generation | open | active].
   static constexpr uint32_t active_bits = 0x3ff, open_bit = 0x400, generation_step = 0x800;
   alignas(64) std::atomic<uint32_t> state_{0};
-  alignas(64) std::atomic<int64_t> next_chunk_{0};
   Job job_{};
+  std::vector<Range> ranges_; // job_.ranges of them are in use
 
   std::atomic<bool> stopping_{false}, cancelled_{false};
   Bell work_arrived_, job_left_;

@@ -53,12 +53,15 @@ QUERN_INLINE void multiply_tiles(const uint8_t* tiles, int row, int64_t count, c
 #pragma GCC unroll 8
   for (int t = 0; t < TT; t++) sums[t] = set(0);
   for (int64_t i = 0; i < count; i++, tiles += sizeof(typename F::Tile)) {
-    prefetch_ahead<F>(tiles);
     const F tile(tiles, row);
     repeat<F::SPANS>([&](auto s) QUERN_INLINE_LAMBDA {
+      constexpr int blocks = SPAN / F::BLOCK;
       const int64_t at = i * F::SPANS + s.value;
       Floats parts[TT];
-      repeat<SPAN / F::BLOCK>([&](auto b) QUERN_INLINE_LAMBDA { add_block<F, TT, s.value, b.value>(tile, x, at, parts, sums); });
+      repeat<blocks>([&](auto b) QUERN_INLINE_LAMBDA {
+        prefetch_ahead<F, s.value * blocks + b.value, F::SPANS * blocks>(tiles);
+        add_block<F, TT, s.value, b.value>(tile, x, at, parts, sums);
+      });
     });
   }
 }

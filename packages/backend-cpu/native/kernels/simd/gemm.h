@@ -28,6 +28,9 @@ struct OfBf16Weights : OfFloats {
   static Floats load_w(const W* p, N... n) { return load_bf16(p, n...); }
 };
 
+// Bytes of w prefetched ahead, in each column: the hardware alone keeps too few loads in flight (docs/performance.md).
+constexpr int64_t W_AHEAD = 512;
+
 // x, w and y of one tile or of a panel of tiles.
 template <class A>
 struct Product {
@@ -70,6 +73,7 @@ inline void tile(const Product<A>& p, int64_t t, int64_t n) {
     for (int i = 0; i < TT; i++) rows[i] = A::load_x(x + i * p.ldx + k, rest...);
 #pragma GCC unroll 8
     for (int j = 0; j < NN; j++) {
+      __builtin_prefetch(w + j * p.apart * p.ldw + k + W_AHEAD / int64_t(sizeof *w));
       const auto column = A::load_w(w + j * p.apart * p.ldw + k, rest...);
 #pragma GCC unroll 4
       for (int i = 0; i < TT; i++) sums[i][j] = A::add_product(rows[i], column, sums[i][j]);

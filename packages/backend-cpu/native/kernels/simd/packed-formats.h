@@ -15,12 +15,19 @@ namespace {
 
 constexpr int NONE = -1;
 
-// Prefetches AHEAD bytes beyond a tile: memory loads them while this tile is multiplied or laid out. Tiles of 256 weights mix
-// loads of 16, 32 and 64 bytes, which the hardware does not recognise as a stream (docs/performance.md).
-constexpr int64_t AHEAD = 4096;
-template <class F>
+// Prefetches one of `shares` parts of the lines behind a tile: memory loads them while this tile is multiplied or laid out.
+// Tiles of 256 weights mix loads of 16, 32 and 64 bytes, which the hardware does not recognise as a stream. Parts, not all
+// lines at once, and two distances: a core's queue of misses is short (docs/performance.md).
+constexpr int64_t L1_AHEAD = 1024, L2_AHEAD = 3584;
+template <class F, int share, int shares>
 QUERN_INLINE void prefetch_ahead(const uint8_t* tile) {
-  for (int64_t at = 0; at < int64_t(sizeof(typename F::Tile)); at += 64) __builtin_prefetch(tile + AHEAD + at);
+  constexpr int64_t lines = sizeof(typename F::Tile) / 64;
+  static_assert(sizeof(typename F::Tile) == lines * 64);
+#pragma GCC unroll 64
+  for (int64_t line = lines * share / shares; line < lines * (share + 1) / shares; line++) {
+    __builtin_prefetch(tile + line * 64 + L1_AHEAD);
+    __builtin_prefetch(tile + line * 64 + L2_AHEAD, 0, 2);
+  }
 }
 
 // Rows of a line, from `row` on.

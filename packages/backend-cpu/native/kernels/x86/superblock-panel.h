@@ -102,7 +102,7 @@ template <bool UNSIGNED>
 inline void copy_spans(const TileQ8_0* spans, int64_t count, PanelSpan* panel, int64_t apart) {
   const Bytes offset = every_byte(UNSIGNED ? -128 : 0);
   for (int64_t s = 0; s < count; s++) {
-    prefetch_ahead<Q8_0>(reinterpret_cast<const uint8_t*>(spans + s));
+    prefetch_ahead<Q8_0, 0, 1>(reinterpret_cast<const uint8_t*>(spans + s));
     for (int64_t line = 0; line < LINES; line++)
       _mm512_store_si512(panel[s * apart].lines[line], _mm512_xor_si512(rows_of(spans[s].q[line / 8][line % 8], 0), offset));
   }
@@ -125,10 +125,10 @@ void fill_panel(const uint8_t* tiles, int64_t count, PanelSpan* panel, int64_t a
   Affine affine[SUPERBLOCK_SPANS][blocks];
   Ints top = no_ints();
   for (int64_t span = 0; span < count; span += F::SPANS, tiles += sizeof(typename F::Tile)) {
-    prefetch_ahead<F>(tiles);
     const F tile(tiles, 0);
     repeat<F::SPANS>([&](auto s) QUERN_INLINE_LAMBDA {
       repeat<blocks>([&](auto b) QUERN_INLINE_LAMBDA {
+        prefetch_ahead<F, s.value * blocks + b.value, F::SPANS * blocks>(tiles);
         Line* const lines = panel[(span + s.value) * apart].lines + b.value * F::BLOCK / 4;
         top = centre_block<F, s.value, b.value>(tile, lines, affine[span + s.value][b.value], top);
       });
