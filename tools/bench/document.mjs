@@ -1,5 +1,6 @@
 // Writes the marked section of docs/performance.md and its chart from the results.
 //   node document.mjs [results.json] [--document ../../docs/performance.md]
+// Results of another machine, results-NAME.json, have a section 'tools/bench NAME' and a chart performance-NAME.svg.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -10,8 +11,6 @@ import { readResults } from './results.mjs';
 import { worksOf } from './works.mjs';
 
 const here = fileURLToPath(new URL('.', import.meta.url));
-const begin = '<!-- tools/bench: begin -->';
-const end = '<!-- tools/bench: end -->';
 
 const unique = (values) => [...new Set(values)];
 
@@ -142,6 +141,7 @@ function chart(rows, built) {
 }
 
 function replaceSection(text, section, path) {
+  const [begin, end] = ['begin', 'end'].map((side) => `<!-- tools/bench${machineName && ` ${machineName}`}: ${side} -->`);
   const [from, to] = [text.indexOf(begin), text.indexOf(end)];
   if (from < 0 || to < from) throw new Error(`${path} has no section between ${begin} and ${end}`);
   return `${text.slice(0, from + begin.length)}\n\n${section}\n\n${text.slice(to)}`;
@@ -156,11 +156,13 @@ if (!existsSync(source)) {
   console.error(`there are no results at ${source}: run bench.mjs first`);
   process.exit(2);
 }
+/** 'amx' of results-amx.json. */
+const machineName = /^results-(.+)$/.exec(basename(source, '.json'))?.[1] ?? '';
 const results = readResults(source);
 const rows = results.measurements.flatMap(rowsOf);
 const parts = [heading(results)];
 const drawing = chart(rows, results.built);
-const image = `${basename(flags.document, extname(flags.document))}.svg`;
+const image = `${basename(flags.document, extname(flags.document))}${machineName && `-${machineName}`}.svg`;
 if (drawing) {
   writeFileSync(join(dirname(flags.document), image), drawing.svg);
   parts.push(
@@ -169,7 +171,7 @@ if (drawing) {
 }
 for (const setting of unique(rows.map(({ measurement }) => settingOf(measurement))))
   parts.push(
-    `### ${setting}`,
+    `### ${setting}${machineName && `, ${machineName}`}`,
     table(
       rows.filter(({ measurement }) => settingOf(measurement) === setting),
       results.built,

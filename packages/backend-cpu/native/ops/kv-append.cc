@@ -29,6 +29,20 @@ void check_slots(const Call& call, const Ints& slots, const Cache& cache) {
                         static_cast<long long>(cache.slots()));
 }
 
+bool rise(const Ints& slots) {
+  int32_t last = -1;
+  for (int64_t t = 0; t < slots.count; t++) {
+    if (slots[t] < 0) continue;
+    if (slots[t] <= last) return false;
+    last = slots[t];
+  }
+  return true;
+}
+
+void append_row(const Kernels& kernels, const float* row, int32_t slot, const Cache& cache) {
+  if (slot >= 0) append_heads(kernels, row, cache.heads, cache, cache.data + slot * cache.heads * cache.row_bytes());
+}
+
 // Split by heads, not by rows: if a slot occurs twice, the later row must win.
 void append_rows(const Call& call, const float* rows, const Ints& slots, const Cache& cache) {
   call.split(cache.heads, 2 * cache.d * slots.count, [&](int64_t first, int64_t end, int) {

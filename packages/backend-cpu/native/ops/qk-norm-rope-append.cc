@@ -36,16 +36,22 @@ void QkNormRopeAppendOp::run(Call& call) {
   call.need(v_cache.slots() == k_cache.slots(), "the caches must be alike");
   check_slots(call, slots, k_cache);
   const Rotation rotate{call.kernels, table, call.number(EPS), call.integer(LAYOUT)};
-  call.scratch.reserve(std::max(H, Hk) * d, k.count);
-  float* const rotated = call.scratch.shared(); // [T, Hk, d]
+  const bool at_once = rise(slots); // else the later of two rows of a slot must win: k is appended after the loop
+  const int64_t row = std::max(H, Hk) * d, k_row = Hk * d;
+  call.scratch.reserve(row + k_row, at_once ? 0 : k.count);
   call.split(T, 3 * (H + Hk) * d, [&](int64_t first, int64_t end, int thread) {
     float* const normed = call.scratch.of(thread);
     for (int64_t t = first; t < end; t++) {
+      float* const rotated = at_once ? normed + row : call.scratch.shared() + t * k_row;
       rotate(q.data + t * H * d, q_norm, t, H, d, normed, y.data + t * H * d);
-      rotate(k.data + t * Hk * d, k_norm, t, Hk, d, normed, rotated + t * Hk * d);
+      rotate(k.data + t * k_row, k_norm, t, Hk, d, normed, rotated);
+      if (!at_once) continue;
+      append_row(call.kernels, rotated, slots[t], k_cache);
+      append_row(call.kernels, v.data + t * k_row, slots[t], v_cache);
     }
   });
-  append_rows(call, rotated, slots, k_cache);
+  if (at_once) return;
+  append_rows(call, call.scratch.shared(), slots, k_cache);
   append_rows(call, v.data, slots, v_cache);
 }
 

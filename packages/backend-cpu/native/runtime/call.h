@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "quern/op-view.h"
+#include "quern/pages.h"
 #include "runtime/thread-pool.h"
 #include "weights/weight.h"
 

@@ -45,12 +45,12 @@ Properties CpuDevice::ceilings() {
 }
 
 std::shared_ptr<const LoadedWeight> CpuDevice::load_weight(const WeightSource& source) {
-  return quern::load_weight(source, files, kernels, pool);
+  return quern::load_weight(source, files, kernels, pool, pages);
 }
 
 // Columns out of order (act-order) make a format of its own; only `linear` takes it (src/manifest.ts).
 LoadedGptq CpuDevice::load_gptq(const GptqSource& source) {
-  const auto weight = quern::load_gptq(source, files, kernels, pool);
+  const auto weight = quern::load_gptq(source, files, kernels, pool, pages);
   return {weight, weight->matrix().order().empty() ? layout_of(weight->format()).name : "gptq"};
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 #include <string>
 
+#include "quern/page-pool.h"
 #include "quern/device.h"
 #include "runtime/call.h"
 #include "runtime/precision.h"
@@ -24,6 +25,7 @@ class CpuDevice : public HostDevice {
   const Kernels kernels;
   ThreadPool pool;
   FileMap files;
+  PagePool pages; // of copied weights
 
  protected:
   void run_op(const PlanOp& op) override;

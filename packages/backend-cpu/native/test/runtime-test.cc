@@ -254,6 +254,34 @@ void short_texts_take_few_pages() {
   check.same<long>(std::count_if(resident.begin(), resident.end(), [](unsigned char state) { return state & 1; }), 4, "pages");
 }
 
+// Pages of [block, block + bytes) that lie in memory.
+int64_t pages_in_memory(uint8_t* block, uint64_t bytes) {
+  std::vector<unsigned char> here((bytes + 4095) / 4096);
+  return mincore(block, bytes, here.data()) ? -1 : std::count(here.begin(), here.end(), 1);
+}
+
+void blocks_belong_to_their_owners() {
+  Check check("blocks of a page pool do not overlap, outlive it, and give their pages back");
+  auto pool = std::make_unique<PagePool>();
+  check.that(pool->take(0) == nullptr, "a block of no bytes");
+  check.fails(Code::out_of_memory, "were asked for", [&] { pool->take(uint64_t{1} << 60); });
+  const uint64_t sizes[] = {1, 4096, 5000, 3 << 20, 70 << 20, 40 << 20, 40 << 20};
+  std::vector<std::shared_ptr<uint8_t>> blocks;
+  for (const uint64_t bytes : sizes) {
+    blocks.push_back(pool->take(bytes));
+    uint8_t* const block = blocks.back().get();
+    check.that(reinterpret_cast<uintptr_t>(block) % 4096 == 0, "a block does not begin a page");
+    check.that(std::all_of(block, block + bytes, [](uint8_t byte) { return byte == 0; }), "a block is not zero");
+    memset(block, int(blocks.size()), bytes);
+  }
+  pool.reset();
+  for (size_t i = 0; i < blocks.size(); i++)
+    check.that(std::all_of(blocks[i].get(), blocks[i].get() + sizes[i], [&](uint8_t byte) { return byte == i + 1; }), "a block has changed");
+  uint8_t* const dropped = blocks[3].get(); // its neighbours keep the mapping
+  blocks[3].reset();
+  check.that(pages_in_memory(dropped, sizes[3]) == 0, "a dropped block keeps its pages");
+}
+
 // ---- files and weights
 
 void files_are_mapped_once() {
@@ -309,7 +337,7 @@ void wrong_weights_are_refused() {
   Check check("wrong weights are refused");
   Folder folder;
   Backend backend(1, "scalar");
-  const auto load = [&](const WeightSource& source) { return load_weight(source, backend.files, backend.kernels, backend.pool); };
+  const auto load = [&](const WeightSource& source) { return load_weight(source, backend.files, backend.kernels, backend.pool, backend.pages); };
   const std::string bytes = random_bytes(4 * 2 * 34);
   const auto source = [&](std::vector<int64_t> shape) { return in_memory("q8_0", std::move(shape), bytes); };
   check.same<uint64_t>(load(source({4, 64}))->byte_length(), bytes.size(), "bytes of a right one");
@@ -346,7 +374,7 @@ void weights_are_read_where_they_are_not_mapped() {
   const std::string bytes = random_bytes(9 << 20); // several pieces
   WeightSource source = in_memory("f16", {9 << 9, 1 << 10}, bytes);
   source.parts[0].bytes = {folder.write("weights", "head" + bytes), 4, bytes.size(), false, nullptr};
-  const auto weight = load_weight(source, backend.files, backend.kernels, backend.pool);
+  const auto weight = load_weight(source, backend.files, backend.kernels, backend.pool, backend.pages);
   std::filesystem::resize_file(source.parts[0].bytes.path, 0);
   check.that(!memcmp(weight->matrix().row(0), bytes.data(), bytes.size()), "the bytes");
   weight->each_file([&](const MappedFile& file) { check.that(false, file.path() + " is mapped"); });
@@ -454,7 +482,7 @@ void gptq_matrices_keep_their_values() {
   for (const char* isa : {"scalar", ""}) {
     Backend backend(2, isa);
     const auto load = [&](const GptqSource& source) {
-      return load_gptq(source, backend.files, backend.kernels, backend.pool);
+      return load_gptq(source, backend.files, backend.kernels, backend.pool, backend.pages);
     };
     for (const int bits : {4, 8})
       for (const bool symmetric : {true, false})
@@ -492,7 +520,7 @@ class Model {
     const auto load = [&](const std::string& format, std::vector<int64_t> shape, size_t bytes) {
       const std::string data = random_bytes(bytes);
       return backend.weights.add(
-          load_weight(in_memory(format, std::move(shape), data), backend.files, backend.kernels, backend.pool));
+          load_weight(in_memory(format, std::move(shape), data), backend.files, backend.kernels, backend.pool, backend.pages));
     };
     const int32_t table = load("f16", {V, D}, V * D * 2), norm = load("f32", {D}, D * 4);
     const int32_t gate = load("q8_0", {F, D}, F * D / 32 * 34), up = load("q4_0", {F, D}, F * D / 32 * 18);
@@ -615,7 +643,7 @@ void kernels_may_set_flags() {
   constexpr int32_t V = 3, D = 16, bytes = D * 4;
   FlaggingBackend backend(1, "");
   const int32_t table = backend.weights.add(
-      load_weight(in_memory("f32", {V, D}, random_bytes(V * D * 4)), backend.files, backend.kernels, backend.pool));
+      load_weight(in_memory("f32", {V, D}, random_bytes(V * D * 4)), backend.files, backend.kernels, backend.pool, backend.pages));
   const auto row = [](Region region, uint64_t at = 0) { return Place{region, {1, D}, at}; };
   const auto id = [](uint64_t at) { return Place{Region::inputs, {1}, at, 0, DType::i32}; };
   const Place weight{Region::weight, {V, D}, 0, table};
@@ -679,7 +707,7 @@ void loads_end_with_the_backend() {
       });
     });
     check.that(begun < 1000, std::to_string(begun) + " chunks were begun");
-    check.fails(Code::aborted, "disposed", [&] { load_weight(source, backend.files, backend.kernels, backend.pool); });
+    check.fails(Code::aborted, "disposed", [&] { load_weight(source, backend.files, backend.kernels, backend.pool, backend.pages); });
   }
 }
 
@@ -690,7 +718,7 @@ void weights_in_lost_files_end_runs() {
   constexpr int32_t V = 4096, D = 64; // several pages
   WeightSource source = in_memory("f16", {V, D}, random_bytes(V * D * 2));
   source.parts[0].bytes = {folder.write("weights", random_bytes(V * D * 2)), 0, V * D * 2, true, nullptr};
-  const int32_t table = backend.weights.add(load_weight(source, backend.files, backend.kernels, backend.pool));
+  const int32_t table = backend.weights.add(load_weight(source, backend.files, backend.kernels, backend.pool, backend.pages));
   PlanWriter writer;
   writer.op("embed", {}, {{Region::weight, {V, D}, 0, table}, {Region::inputs, {1}, 0, 0, DType::i32}, {Region::outputs, {1, D}}});
   int32_t id = V - 1, control = 0;
@@ -822,6 +850,7 @@ int main() {
   tasks_run_in_order();
   handles_may_be_used_from_any_thread();
   short_texts_take_few_pages();
+  blocks_belong_to_their_owners();
   files_are_mapped_once();
   what_is_no_file_is_refused();
   wrong_weights_are_refused();

@@ -24,7 +24,9 @@ struct Stack {
 
 int64_t tile_rows_of(int64_t rows) { return (rows + PACKED_ROWS - 1) / PACKED_ROWS; }
 
-WeightMemory owner_of(Pages pages) { return {{}, {std::make_shared<const Pages>(std::move(pages))}}; }
+using Block = std::shared_ptr<uint8_t>;
+
+WeightMemory owner_of(Block block) { return {{}, {std::move(block)}}; }
 
 // Calls body(i, rows, count) for the i-th group of ≤ 16 rows of each matrix, on the pool's threads.
 template <class Body>
@@ -39,32 +41,32 @@ void each_16_rows(const WeightRows& rows, const Stack& stack, ThreadPool& pool, 
 }
 
 // Each matrix starts a new row of tiles.
-Made pack(const WeightRows& rows, const Stack& stack, ThreadPool& pool, std::vector<int32_t> order = {}) {
+Made pack(const WeightRows& rows, const Stack& stack, ThreadPool& pool, PagePool& pages, std::vector<int32_t> order = {}) {
   const PackedFormat& layout = packed_format(rows.format());
   const int64_t tile_row = packed_rows_bytes(layout, rows.width()), tile_rows = tile_rows_of(stack.rows);
-  Pages tiles(stack.count * tile_rows * tile_row);
+  Block tiles = pages.take(stack.count * tile_rows * tile_row);
   std::atomic<bool> shared = rows.format() == FORMAT_Q8_0;
   each_16_rows(rows, stack, pool, [&](int64_t i, int64_t, RowsInMemory from, int64_t count) {
-    pack_rows(layout, from.data, from.stride, count, rows.width(), tiles.data() + i * tile_row);
+    pack_rows(layout, from.data, from.stride, count, rows.width(), tiles.get() + i * tile_row);
     if (shared && !share_scales(from.data, from.stride, count, rows.width())) shared = false;
   });
   std::vector<Matrix> matrices;
   for (int64_t e = 0; e < stack.count; e++)
-    matrices.push_back(Matrix::packed(rows.format(), stack.rows, rows.width(), tiles.data() + e * tile_rows * tile_row, shared));
+    matrices.push_back(Matrix::packed(rows.format(), stack.rows, rows.width(), tiles.get() + e * tile_rows * tile_row, shared));
   return std::make_shared<const Weight>(stack.shape, std::move(matrices), owner_of(std::move(tiles)), std::move(order));
 }
 
 // Copies all rows to new memory, one row after another.
-Made copy(const WeightRows& rows, const Stack& stack, ThreadPool& pool, std::vector<int32_t> order = {}) {
+Made copy(const WeightRows& rows, const Stack& stack, ThreadPool& pool, PagePool& pages, std::vector<int32_t> order = {}) {
   const int64_t row_bytes = rows.row_bytes();
-  Pages copied(rows.count() * row_bytes);
+  Block copied = pages.take(rows.count() * row_bytes);
   each_16_rows(rows, stack, pool, [&](int64_t, int64_t first, RowsInMemory from, int64_t count) {
     for (int64_t row = 0; row < count; row++)
-      memcpy(copied.data() + (first + row) * row_bytes, from.data + row * from.stride, row_bytes);
+      memcpy(copied.get() + (first + row) * row_bytes, from.data + row * from.stride, row_bytes);
   });
   std::vector<Matrix> matrices;
   for (int64_t e = 0; e < stack.count; e++)
-    matrices.push_back(Matrix::stored(rows.format(), stack.rows, rows.width(), copied.data() + e * stack.rows * row_bytes));
+    matrices.push_back(Matrix::stored(rows.format(), stack.rows, rows.width(), copied.get() + e * stack.rows * row_bytes));
   return std::make_shared<const Weight>(stack.shape, std::move(matrices), owner_of(std::move(copied)), std::move(order));
 }
 
@@ -80,13 +82,13 @@ Made in_place(const StoredRows& rows, const Stack& stack) {
   return std::make_shared<const Weight>(stack.shape, std::move(matrices), rows.memory());
 }
 
-Made vector_of_floats(const StoredRows& rows, const Kernels& kernels) {
+Made vector_of_floats(const StoredRows& rows, const Kernels& kernels, PagePool& pages) {
   const int64_t N = rows.count() * rows.width();
   std::vector<uint8_t> stored(rows.count() * rows.row_bytes());
   rows.copy(0, rows.count(), stored.data());
-  Pages floats(N * sizeof(float));
-  kernels.decode[rows.format()](stored.data(), reinterpret_cast<float*>(floats.data()), N);
-  const Matrix matrix = Matrix::stored(FORMAT_F32, 1, N, floats.data());
+  Block floats = pages.take(N * sizeof(float));
+  kernels.decode[rows.format()](stored.data(), reinterpret_cast<float*>(floats.get()), N);
+  const Matrix matrix = Matrix::stored(FORMAT_F32, 1, N, floats.get());
   return std::make_shared<const Weight>(std::vector{N}, std::vector{matrix}, owner_of(std::move(floats)));
 }
 
@@ -106,27 +108,27 @@ Made named(const Source& source, const Load& load) try {
 
 } // namespace
 
-Made load_weight(const WeightSource& source, FileMap& files, const Kernels& kernels, ThreadPool& pool) {
+Made load_weight(const WeightSource& source, FileMap& files, const Kernels& kernels, ThreadPool& pool, PagePool& pages) {
   return named(source, [&]() -> Made {
     const StoredRows rows(source, files, pool);
     const size_t rank = source.shape.size();
-    if (rank == 1) return once_read(rows, vector_of_floats(rows, kernels));
+    if (rank == 1) return once_read(rows, vector_of_floats(rows, kernels, pages));
     const Stack stack(source.shape, rows.count());
-    if (rank <= 3 && kernels.packed_gemm[rows.format()]) return once_read(rows, pack(rows, stack, pool));
+    if (rank <= 3 && kernels.packed_gemm[rows.format()]) return once_read(rows, pack(rows, stack, pool, pages));
     if (Made weight = in_place(rows, stack)) {
       rows.need_unchanged();
       return weight;
     }
-    return once_read(rows, copy(rows, stack, pool));
+    return once_read(rows, copy(rows, stack, pool, pages));
   });
 }
 
-Made load_gptq(const GptqSource& source, FileMap& files, const Kernels& kernels, ThreadPool& pool) {
+Made load_gptq(const GptqSource& source, FileMap& files, const Kernels& kernels, ThreadPool& pool, PagePool& pages) {
   return named(source, [&] {
     const GptqRows rows(source, files, pool);
     const Stack matrix({source.N, source.K}, source.N);
     const auto make = kernels.packed_gemm[rows.format()] ? pack : copy;
-    return once_read(rows, make(rows, matrix, pool, rows.order()));
+    return once_read(rows, make(rows, matrix, pool, pages, rows.order()));
   });
 }
 

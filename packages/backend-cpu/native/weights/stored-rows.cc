@@ -128,7 +128,7 @@ WeightMemory StoredRows::memory() const {
   };
   for (const Piece& piece : pieces_) {
     add(memory.files, piece.file);
-    add(memory.pages, piece.memory);
+    add(memory.blocks, piece.memory);
   }
   return memory;
 }

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "quern/loaded-weight.h"
-#include "quern/pages.h"
 #include "weights/matrix.h"
 
 namespace quern {
@@ -15,7 +14,7 @@ namespace quern {
 // Owners of a weight's bytes.
 struct WeightMemory {
   std::vector<std::shared_ptr<const MappedFile>> files; // no duplicates
-  std::vector<std::shared_ptr<const Pages>> pages;
+  std::vector<std::shared_ptr<const void>> blocks;
 };
 
 // A loaded weight: matrices for ops, and owners of their memory. A vector [N] is one f32 matrix [1, N]; a stack [E, N, K]

@@ -44,13 +44,19 @@ class FreeMemory {
 
 } // namespace
 
-static void need_available(uint64_t bytes) {
+void need_available(uint64_t bytes) {
+  if (bytes <= always_given) return;
   static FreeMemory free_memory;
   const uint64_t available = free_memory.take(bytes);
   if (bytes > available)
     fail(Code::out_of_memory, "%s of memory were asked for (%llu bytes), but %s are free (%llu bytes)",
          show_bytes(bytes).c_str(), static_cast<unsigned long long>(bytes), show_bytes(available).c_str(),
          static_cast<unsigned long long>(available));
+}
+
+void fail_refused(uint64_t bytes) {
+  fail(Code::out_of_memory, "the system refused %s of memory (%llu bytes)", show_bytes(bytes).c_str(),
+       static_cast<unsigned long long>(bytes));
 }
 
 // Hints: an error changes nothing.
@@ -64,11 +70,9 @@ static void advise([[maybe_unused]] uint8_t* data, [[maybe_unused]] uint64_t byt
 
 Pages::Pages(uint64_t bytes, Filled filled) {
   if (bytes == 0) return;
-  if (bytes > always_given) need_available(bytes);
+  need_available(bytes);
   void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (data == MAP_FAILED)
-    fail(Code::out_of_memory, "the system refused %s of memory (%llu bytes)", show_bytes(bytes).c_str(),
-         static_cast<unsigned long long>(bytes));
+  if (data == MAP_FAILED) fail_refused(bytes);
   data_ = static_cast<uint8_t*>(data);
   bytes_ = bytes;
   advise(data_, bytes_, filled);

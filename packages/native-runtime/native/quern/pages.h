@@ -11,10 +11,14 @@ namespace quern {
 // because the first write to a huge page zeroes all of it.
 enum class Filled { at_once, from_the_start };
 
+// Throws OUT_OF_MEMORY if the machine lacks `bytes`; the message has the bytes asked for and the bytes free.
+void need_available(uint64_t bytes);
+[[noreturn]] void fail_refused(uint64_t bytes); // the system refused the mapping
+
 class Pages {
  public:
   Pages() = default;
-  // Throws OUT_OF_MEMORY if the machine lacks `bytes`; the message has the bytes asked for and the bytes free.
+  // Throws OUT_OF_MEMORY.
   explicit Pages(uint64_t bytes, Filled filled = Filled::at_once);
   ~Pages();
   Pages(Pages&& other) noexcept : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
