@@ -141,7 +141,9 @@ function chart(rows, built) {
 }
 
 function replaceSection(text, section, path) {
-  const [begin, end] = ['begin', 'end'].map((side) => `<!-- tools/bench${machineName && ` ${machineName}`}: ${side} -->`);
+  const [begin, end] = ['begin', 'end'].map(
+    (side) => `<!-- tools/bench${machineName && ` ${machineName}`}: ${side} -->`,
+  );
   const [from, to] = [text.indexOf(begin), text.indexOf(end)];
   if (from < 0 || to < from) throw new Error(`${path} has no section between ${begin} and ${end}`);
   return `${text.slice(0, from + begin.length)}\n\n${section}\n\n${text.slice(to)}`;
