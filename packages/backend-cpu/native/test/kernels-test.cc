@@ -332,7 +332,7 @@ void gemm_of_many_words_agrees() {
 void gemm_of_words_does_not_depend_on_the_split() {
   for (const WordsKernel& kernel : words_kernels()) {
     Check check("gemm of bf16 gives a row the same bits alone and among other rows");
-    const Words m(kernel, true, 75, 300, 1101);
+    const Words m(kernel, true, 75, 70, 1101);
     std::vector<float> whole(size_t(m.T * m.N));
     m.multiply(0, m.T, 0, m.N, whole.data(), m.N);
     for (int64_t rows : {1, 16, 17, 32, 40})
