@@ -67,6 +67,10 @@ inline constexpr int64_t PANEL_BYTES = 552 * 1024;
 // Rows of x from which a kernel is taken: for none, except batchInvariant products.
 inline constexpr int64_t NO_ROWS = INT64_MAX;
 
+// A product of bf16 rows of x with 16-bit weights. panel: PANEL_BYTES.
+using GemmOfWords = void(const uint16_t* x, int64_t ldx, const uint16_t* w, int64_t ldw, const float* bias, float* y, int64_t ldy,
+                         int64_t T, int64_t N, int64_t K, void* panel);
+
 struct Kernels {
   const char* name; // "scalar", "avx2", "avx512", "avx512-vnni", "avx512-bf16", "amx", "neon", "dotprod", "i8mm"
 
@@ -86,21 +90,16 @@ struct Kernels {
   // floats. round_bf16 writes a row of x (bf16_row_words). Each call lays the weights out in `panel` (PANEL_BYTES): pass many rows
   // of x per call. Taken for ≥ bf16_rows rows of x.
   int64_t bf16_rows;
+  bool bf16_in_tiles; // calls with more columns of y are faster, also of the next three kernels
   void (*round_bf16)(const float* x, int64_t K, uint16_t* row);
-  void (*gemm_of_bf16)(const uint16_t* x, int64_t ldx, const uint16_t* w, int64_t ldw, const float* bias, float* y,
-                       int64_t ldy, int64_t T, int64_t N, int64_t K, void* panel);
-  void (*gemm_of_bf16_f16)(const uint16_t* x, int64_t ldx, const uint16_t* w, int64_t ldw, const float* bias, float* y,
-                           int64_t ldy, int64_t T, int64_t N, int64_t K, void* panel);
+  GemmOfWords *gemm_of_bf16, *gemm_of_bf16_f16;
 
   // gemm with x in two bf16 parts: x = high + low, relative error ≤ 2^-17; an f16 weight is exactly a sum of two bf16 parts. Sums
   // of low · high, high · low and high · high in f32. split_bf16 writes a row of x: both parts, bf16_row_words(K) each. All null if
   // not faster than floats; else taken for ≥ split_rows rows of x.
   int64_t split_rows;
   void (*split_bf16)(const float* x, int64_t K, uint16_t* row);
-  void (*gemm_of_halves)(const uint16_t* x, int64_t ldx, const uint16_t* w, int64_t ldw, const float* bias, float* y,
-                         int64_t ldy, int64_t T, int64_t N, int64_t K, void* panel);
-  void (*gemm_of_halves_f16)(const uint16_t* x, int64_t ldx, const uint16_t* w, int64_t ldw, const float* bias, float* y,
-                             int64_t ldy, int64_t T, int64_t N, int64_t K, void* panel);
+  GemmOfWords *gemm_of_halves, *gemm_of_halves_f16;
 
   // packed_gemm with rows of x in bf16 (bf16_row_words) and weights rounded to bf16, f32 sums: nearer to the product of floats than
   // int8 rows. Null if not faster; else taken for ≥ packed_bf16_rows rows of x.

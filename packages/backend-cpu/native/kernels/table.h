@@ -28,6 +28,7 @@ constexpr Kernels plain_table = {
     .gemm_f16 = QUERN_GEMM_F16,
     .gemm_bf16 = QUERN_GEMM_BF16,
     .bf16_rows = NO_ROWS,
+    .bf16_in_tiles = false,
     .round_bf16 = nullptr,
     .gemm_of_bf16 = nullptr,
     .gemm_of_bf16_f16 = nullptr,

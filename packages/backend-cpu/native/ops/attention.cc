@@ -161,21 +161,22 @@ void attend_run(const Call& call, Attend attend, const Run& run, int64_t head, i
   else many_kernel(call, run)(attend);
 }
 
-// Every run with every kv head, `together` heads at a time. Costly runs go first: threads then end together.
+// Every run with every kv head, `together` heads at a time: a thread keeps the keys and values of its heads in its cache. Costly
+// runs of a head go first: threads then end together.
 void attend_all(const Call& call, const Attend& shared, std::span<Run> runs, int64_t together, float* partials) {
   if (runs.empty()) return;
   const int64_t heads = shared.kv_heads, width = int64_t{shared.group} * shared.head_dim;
-  const int64_t turns = (heads + together - 1) / together;
+  const int64_t turns = (heads + together - 1) / together, count = static_cast<int64_t>(runs.size());
   std::ranges::sort(runs, [](const Run& a, const Run& b) { return a.cost() > b.cost(); });
   int64_t keys = 0;
   for (const Run& run : runs) keys += run.cost();
-  const int64_t cost = 2 * width * together * (1 + keys / static_cast<int64_t>(runs.size()));
-  call.split(runs.size() * turns, cost, [&](int64_t first, int64_t end, int thread) {
+  const int64_t cost = 2 * width * together * (1 + keys / count);
+  call.split(count * turns, cost, [&](int64_t first, int64_t end, int thread) {
     Attend attend = shared;
     attend.scratch = call.scratch.of(thread);
     for (int64_t item = first; item < end; item++) {
-      const int64_t head = item % turns * together;
-      attend_run(call, attend, runs[item / turns], head, std::min(together, heads - head), partials);
+      const int64_t head = item / count * together;
+      attend_run(call, attend, runs[item % count], head, std::min(together, heads - head), partials);
     }
   });
 }

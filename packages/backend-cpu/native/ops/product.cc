@@ -23,9 +23,12 @@ constexpr int64_t cached_x_bytes = 262144, least_rows = 16, packed_rows_step = 8
 // Rows of x per layout of the weights, in kernels for many rows (docs/performance.md, "Products of 64 rows in chunks of
 // whole panels"): 512 rows of 1024 bytes along K stay in L2. A multiple of 32, the rows of their tiles.
 constexpr int64_t most_laid_out_rows = 512, laid_out_rows_step = 32;
-// Columns per chunk of bf16 products, in pairs of registers: "64 to 128 columns a chunk, so that 1024 columns split evenly"
-// (docs/performance.md). Wider rows get more columns: each chunk reads x from beyond L2.
-constexpr int64_t least_bf16_columns = 256, most_bf16_columns = 256, bf16_columns_per_k = 16;
+// Columns per chunk of bf16 products, in pairs of registers: "64 to 128 columns a chunk, so that 1024 columns split evenly"; in
+// tiles "64, 128, 256 columns of y per chunk" (docs/performance.md). Wider rows get more columns: each chunk reads x from beyond L2.
+struct Columns {
+  int64_t least, most, width; // `width`: values of a row of x per column
+};
+constexpr Columns bf16_columns = {64, 128, 16}, tile_columns = {128, 256, 4};
 
 // Weights read in place: 128 KiB of 16 bits per chunk, 8 to 256 rows, in groups of 8 (the rows of one kernel step). Floats of x
 // multiplied with a chunk.
@@ -51,7 +54,8 @@ Way way_of(const Kernels& kernels, const Matrix& w, Rows rows) {
   return words && kernels.gemm_f16 ? Way::direct : Way::decoded;
 }
 
-Needs::Needs(const Kernels& kernels, Rows rows, std::initializer_list<const Matrix*> weights) {
+Needs::Needs(const Kernels& kernels, Rows rows, std::initializer_list<const Matrix*> weights)
+    : bf16_in_tiles(kernels.bf16_in_tiles) {
   bool few_can = true; // all weights support superblocks for few rows
   for (const Matrix* w : weights) {
     const Way way = way_of(kernels, *w, rows);
@@ -75,7 +79,7 @@ static int64_t many_rows_of(int64_t T) {
 
 Tiling::Tiling(int64_t T, int64_t K, const Needs& needs) {
   if (needs.int8) cut_packed(T, K, needs.superblock);
-  else if (needs.kernel_panel && !needs.panel) cut_bf16(T, K);
+  else if (needs.kernel_panel && !needs.panel) cut_bf16(T, K, needs.bf16_in_tiles);
   else if (!needs.panel) cut_in_place(T, K);
   else cut_decoded(T, K);
   const int64_t decoded = needs.panel ? panel * K : 0, laid_out = needs.kernel_panel ? PANEL_BYTES / 4 : 0;
@@ -93,9 +97,10 @@ void Tiling::cut_packed(int64_t T, int64_t K, bool superblock) {
                 : std::max(least_rows, cached_x_bytes / quantised_row_bytes(width) / packed_rows_step * packed_rows_step);
 }
 
-void Tiling::cut_bf16(int64_t T, int64_t K) {
+void Tiling::cut_bf16(int64_t T, int64_t K, bool in_tiles) {
   using namespace tuning;
-  panel = chunk = std::clamp(K / bf16_columns_per_k, least_bf16_columns, most_bf16_columns) / 32 * 32;
+  const auto& [least, most, width] = in_tiles ? tile_columns : bf16_columns;
+  panel = chunk = std::clamp(K / width, least, most) / 32 * 32;
   rows = many_rows_of(T);
 }
 

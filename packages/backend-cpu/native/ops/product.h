@@ -37,6 +37,7 @@ struct Needs {
   bool superblock = false;             // int8 rows with one scale per 256 values
   bool panel = false;              // scratch for a decoded panel
   bool kernel_panel = false;       // scratch for a kernel's layout of weights
+  bool bf16_in_tiles;              // Kernels::bf16_in_tiles
 };
 
 // Tile sizes for products of T rows with weights of K columns.
@@ -52,7 +53,7 @@ struct Tiling {
 
  private:
   void cut_packed(int64_t T, int64_t K, bool superblock);
-  void cut_bf16(int64_t T, int64_t K);
+  void cut_bf16(int64_t T, int64_t K, bool in_tiles);
   void cut_in_place(int64_t T, int64_t K);
   void cut_decoded(int64_t T, int64_t K);
 };

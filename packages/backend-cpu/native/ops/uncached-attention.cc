@@ -115,16 +115,16 @@ void attend_run(const Call& call, const Heads& heads, const Run& run, int64_t he
   else many_kernel(call, heads)(attend);
 }
 
-// Every run with every kv head. Costly runs go first: threads then end together.
+// Every run with every kv head, as in attention.cc.
 void attend_all(const Call& call, const Heads& heads, std::span<Run> runs) {
   const int64_t kv_heads = heads.shared.kv_heads, width = int64_t{heads.shared.group} * heads.shared.head_dim;
   std::ranges::stable_sort(runs, [](const Run& a, const Run& b) { return a.cost() > b.cost(); });
   int64_t keys = 0;
   for (const Run& run : runs) keys += run.cost();
-  const int64_t cost = 2 * width * (1 + keys / static_cast<int64_t>(runs.size()));
-  call.split(runs.size() * kv_heads, cost, [&](int64_t first, int64_t end, int thread) {
+  const int64_t count = static_cast<int64_t>(runs.size()), cost = 2 * width * (1 + keys / count);
+  call.split(count * kv_heads, cost, [&](int64_t first, int64_t end, int thread) {
     for (int64_t item = first; item < end; item++)
-      attend_run(call, heads, runs[item / kv_heads], item % kv_heads, call.scratch.of(thread));
+      attend_run(call, heads, runs[item % count], item / count, call.scratch.of(thread));
   });
 }
 

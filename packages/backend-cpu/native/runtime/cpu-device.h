@@ -2,8 +2,8 @@
 #pragma once
 #include <string>
 
-#include "quern/page-pool.h"
 #include "quern/device.h"
+#include "quern/page-pool.h"
 #include "runtime/call.h"
 #include "runtime/precision.h"
 

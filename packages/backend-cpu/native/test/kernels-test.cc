@@ -226,13 +226,11 @@ void gemm_of_words_agrees() {
 }
 
 // Products of rows of x in one or two bf16 parts with 16-bit weights.
-using WordsGemm = void (*)(const uint16_t* x, int64_t ldx, const uint16_t* w, int64_t ldw, const float* bias, float* y, int64_t ldy,
-                           int64_t T, int64_t N, int64_t K, void* panel);
 struct WordsKernel {
   const char* name;
   int parts;
   void (*round)(const float* x, int64_t K, uint16_t* row);
-  WordsGemm of_bf16, of_f16;
+  GemmOfWords *of_bf16, *of_f16;
   double f16_error; // of an f16 weight, relative
 };
 std::vector<WordsKernel> words_kernels() {

@@ -9,11 +9,6 @@
 
 namespace quern::QUERN_ISA {
 
-void gemm_of_bf16(const uint16_t* x, int64_t ldx, const uint16_t* w, int64_t ldw, const float* bias, float* y, int64_t ldy,
-                  int64_t T, int64_t N, int64_t K, void* panel);
-void gemm_of_bf16_f16(const uint16_t* x, int64_t ldx, const uint16_t* w, int64_t ldw, const float* bias, float* y,
-                      int64_t ldy, int64_t T, int64_t N, int64_t K, void* panel);
-
 namespace {
 
 constexpr int64_t COLUMNS = 2 * LANES; // columns of y per step

@@ -295,30 +295,25 @@ inline void attend_in_tiles(const Attend& a) {
   close_queries(a, m.queries);
 }
 
-template <class T>
-constexpr Parts split = {2, exact_parts<T>, 2, exact_parts<T>};
-template <class T>
-constexpr Parts rounded_values = {2, exact_parts<T>, 1, 1};
+template <class T, int PARTS>
+constexpr Parts with_values_in = {2, exact_parts<T>, PARTS, PARTS == 1 ? 1 : exact_parts<T>};
+
+// PARTS: of the weights and values, 2 for almost the precision of floats.
+template <int PARTS>
+inline void attend_cached(const Attend& a) {
+  switch (a.type) {
+    case CACHE_F16: return attend_in_tiles<uint16_t, with_values_in<uint16_t, PARTS>>(a);
+    case CACHE_BF16: return attend_in_tiles<Bf16, with_values_in<Bf16, PARTS>>(a);
+    case CACHE_I8: return attend_in_tiles<int8_t, with_values_in<int8_t, PARTS>>(a);
+    default: return attend_in_tiles<float, with_values_in<float, PARTS>>(a);
+  }
+}
 
 } // namespace
 
-void attend_many_split(const Attend& a) {
-  switch (a.type) {
-    case CACHE_F16: return attend_in_tiles<uint16_t, split<uint16_t>>(a);
-    case CACHE_BF16: return attend_in_tiles<Bf16, split<Bf16>>(a);
-    case CACHE_I8: return attend_in_tiles<int8_t, split<int8_t>>(a);
-    default: return attend_in_tiles<float, split<float>>(a);
-  }
-}
+void attend_many_split(const Attend& a) { attend_cached<2>(a); }
 
-void attend_cached_bf16(const Attend& a) {
-  switch (a.type) {
-    case CACHE_F16: return attend_in_tiles<uint16_t, rounded_values<uint16_t>>(a);
-    case CACHE_BF16: return attend_in_tiles<Bf16, rounded_values<Bf16>>(a);
-    case CACHE_I8: return attend_in_tiles<int8_t, rounded_values<int8_t>>(a);
-    default: return attend_in_tiles<float, rounded_values<float>>(a);
-  }
-}
+void attend_cached_bf16(const Attend& a) { attend_cached<1>(a); }
 
 void attend_many_bf16(const Attend& a) { attend_in_tiles<float, Parts{1, 1, 1, 1}>(a); }
 

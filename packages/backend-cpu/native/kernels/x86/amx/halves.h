@@ -4,7 +4,10 @@
 namespace quern::QUERN_ISA {
 namespace {
 
-// Upper 16 bits: the nearest bf16. A NaN may become zero.
+// NaNs with the bits that survive `rounded`.
+inline Floats quiet(Floats x) { return _mm512_mask_mov_ps(x, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), set(__builtin_nanf(""))); }
+
+// Upper 16 bits: the nearest bf16, ties away from zero. A NaN may become zero, a quiet one does not.
 inline __m512i rounded(Floats x) { return _mm512_add_epi32(_mm512_castps_si512(x), _mm512_set1_epi32(0x8000)); }
 inline Floats upper(__m512i x) { return _mm512_castsi512_ps(_mm512_and_si512(x, _mm512_set1_epi32(int32_t(0xffff0000)))); }
 

@@ -5,6 +5,7 @@
 #include "../avx512/bytes.h"
 #include "../../simd/packed-formats.h"
 #include "bf16-tiles.h"
+#include "halves.h"
 
 namespace quern::amx {
 namespace {
@@ -18,17 +19,8 @@ QUERN_INLINE Floats byte_above_256(Bytes x) {
   return _mm512_castsi512_ps(_mm512_ternarylogic_epi32(moved, mantissa, power, 0xea)); // (moved & mantissa) | power
 }
 
-// Each lane: bf16(even), bf16(odd). A quiet NaN stays NaN.
-QUERN_INLINE Floats round_pair(Floats even, Floats odd) {
-  const __m512i half = _mm512_set1_epi32(0x8000);
-  const __m512i low = _mm512_add_epi32(_mm512_castps_si512(even), half), high = _mm512_add_epi32(_mm512_castps_si512(odd), half);
-  return _mm512_castsi512_ps(_mm512_mask_blend_epi16(0xaaaaaaaa, _mm512_srli_epi32(low, 16), high));
-}
-
-// NaNs get the bits that survive round_pair.
-QUERN_INLINE Floats quiet(Floats x) {
-  return _mm512_mask_mov_ps(x, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), set(__builtin_nanf("")));
-}
+// Each lane: bf16(even), bf16(odd).
+QUERN_INLINE Floats round_pair(Floats even, Floats odd) { return _mm512_castsi512_ps(pack(rounded(even), rounded(odd))); }
 
 // Subtracted from an unpacked value, as an unsigned byte.
 template <class F>

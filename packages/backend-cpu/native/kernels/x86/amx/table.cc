@@ -7,31 +7,22 @@
 
 namespace quern::amx {
 
-// Rows of x from which tiles are used. By counting cycles, tiles pay from 8 to 12 rows on. But in steps of ≤ exact_rows =
-// 16 (runtime/call.h) each row gets the bits it would get alone, as speculation needs: so at least 17. The real crossover
-// must be measured on hardware: native/test/run.sh bench prints both kernels.
-constexpr int64_t SUPERBLOCK_ROWS = 17;
+// Rows of x from which tiles are used. In steps of ≤ exact_rows = 16 (runtime/call.h) each row gets the bits it would get alone, as
+// speculation needs. Measured crossover of bf16 tiles and VNNI: 18 to 20 rows (docs/performance.md).
+constexpr int64_t TILE_ROWS = 17;
 
 constexpr Kernels with_tiles(Kernels kernels) {
   kernels.name = "amx";
-  kernels.superblock_rows = SUPERBLOCK_ROWS;
+  kernels.superblock_rows = TILE_ROWS;
   kernels.superblock_few = true; // by counting cycles, rounding a weight costs as much as 8 to 12 rows with VNNI
   with_superblock_gemm(kernels);
   return kernels;
 }
 
-void gemm_of_bf16(const uint16_t* x, int64_t ldx, const uint16_t* w, int64_t ldw, const float* bias, float* y, int64_t ldy,
-                  int64_t T, int64_t N, int64_t K, void* panel);
-void gemm_of_bf16_f16(const uint16_t* x, int64_t ldx, const uint16_t* w, int64_t ldw, const float* bias, float* y,
-                      int64_t ldy, int64_t T, int64_t N, int64_t K, void* panel);
+GemmOfWords gemm_of_bf16, gemm_of_bf16_f16, gemm_of_halves, gemm_of_halves_f16;
 void attend_many_split(const Attend& args);
 void attend_many_bf16(const Attend& args);
 void attend_cached_bf16(const Attend& args);
-
-void gemm_of_halves(const uint16_t* x, int64_t ldx, const uint16_t* w, int64_t ldw, const float* bias, float* y, int64_t ldy,
-                    int64_t T, int64_t N, int64_t K, void* panel);
-void gemm_of_halves_f16(const uint16_t* x, int64_t ldx, const uint16_t* w, int64_t ldw, const float* bias, float* y,
-                        int64_t ldy, int64_t T, int64_t N, int64_t K, void* panel);
 void round_bf16(const float* x, int64_t K, uint16_t* row);
 void split_bf16(const float* x, int64_t K, uint16_t* row);
 
@@ -40,7 +31,8 @@ void split_bf16(const float* x, int64_t K, uint16_t* row);
 #include "../../generated/formats.inc"
 
 constexpr Kernels with_bf16_tiles(Kernels kernels) {
-  kernels.bf16_rows = kernels.split_rows = kernels.packed_bf16_rows = SUPERBLOCK_ROWS;
+  kernels.bf16_rows = kernels.split_rows = kernels.packed_bf16_rows = TILE_ROWS;
+  kernels.bf16_in_tiles = true;
   kernels.round_bf16 = round_bf16;
   kernels.gemm_of_bf16 = gemm_of_bf16;
   kernels.gemm_of_bf16_f16 = gemm_of_bf16_f16;

@@ -48,8 +48,6 @@ inline Floats elements_or_zero(const T* p, int64_t n) {
 
 inline void store_line(uint8_t* to, __m512i line) { _mm512_store_si512(to, line); }
 
-inline Floats quiet(Floats x) { return _mm512_mask_mov_ps(x, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), set(__builtin_nanf(""))); }
-
 inline void split_query(const Attend& a, const Tiled& m, int32_t r) {
   const float* const q = a.q + r / a.group * a.row_stride + r % a.group * int64_t{a.head_dim};
   auto* lines = reinterpret_cast<uint8_t*>(m.queries.q + r * m.depth * STEP);

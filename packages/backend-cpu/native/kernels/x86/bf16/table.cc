@@ -4,10 +4,7 @@
 namespace quern::bf16 {
 
 void round_bf16(const float* x, int64_t K, uint16_t* row);
-void gemm_of_bf16(const uint16_t* x, int64_t ldx, const uint16_t* w, int64_t ldw, const float* bias, float* y, int64_t ldy,
-                  int64_t T, int64_t N, int64_t K, void* panel);
-void gemm_of_bf16_f16(const uint16_t* x, int64_t ldx, const uint16_t* w, int64_t ldw, const float* bias, float* y,
-                      int64_t ldy, int64_t T, int64_t N, int64_t K, void* panel);
+GemmOfWords gemm_of_bf16, gemm_of_bf16_f16;
 void attend_many_bf16(const Attend& args);
 void attend_cached_bf16(const Attend& args);
 
