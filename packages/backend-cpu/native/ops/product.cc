@@ -1,5 +1,7 @@
 #include "ops/product.h"
 
+#include <bit>
+
 namespace quern {
 
 // Sizes of products' tiles, tuned on the machines of docs/performance.md (L2 2 MiB, L1 32 or 48 KiB). A quotation is the
@@ -10,7 +12,7 @@ namespace tuning {
 constexpr int64_t memory_bound_rows = 4;
 
 // Packed weights, up to streamed_rows rows of x: weights per chunk, 128 KiB (4-bit) to 256 KiB (8-bit); at least 4 rows of
-// tiles. The start of a chunk is not prefetched, and its end prefetches what the next thread reads.
+// tiles, and a power of two: the columns of most models split evenly among threads. The start of a chunk is not prefetched, and its end prefetches what the next thread reads.
 constexpr int64_t streamed_rows = 31, streamed_weights = 16384, least_streamed_tiles = 4;
 // Rows of tiles per chunk when arithmetic dominates: chunks not too small, and no long wait for the last chunk.
 constexpr int64_t least_tiles = 4, most_tiles = 64;
@@ -90,7 +92,7 @@ Tiling::Tiling(int64_t T, int64_t K, const Needs& needs) {
 void Tiling::cut_packed(int64_t T, int64_t K, bool superblock) {
   using namespace tuning;
   const int64_t width = std::max<int64_t>(K, 1), cost = width * packed_price(T, superblock);
-  const int64_t streamed = std::max(least_streamed_tiles, streamed_weights / width);
+  const int64_t streamed = std::max(least_streamed_tiles, int64_t(std::bit_floor(uint64_t(streamed_weights / width))));
   const int64_t multiplied = std::clamp(Call::chunk_cost / cost, least_tiles, most_tiles);
   panel = chunk = (T <= streamed_rows ? streamed : multiplied) * PACKED_ROWS;
   rows = superblock ? many_rows_of(T)

@@ -1,6 +1,7 @@
 #include "quern/pages.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -68,12 +69,28 @@ static void advise([[maybe_unused]] uint8_t* data, [[maybe_unused]] uint64_t byt
 #endif
 }
 
+static uint8_t* map(uint64_t bytes) {
+  void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return data == MAP_FAILED ? nullptr : static_cast<uint8_t*>(data);
+}
+
+// A mapping at a multiple of a huge page; null if the system refuses.
+static uint8_t* map_aligned(uint64_t bytes) {
+  const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  const uint64_t length = (bytes + page - 1) / page * page;
+  uint8_t* data = map(length + huge_page);
+  if (!data) return nullptr;
+  const uint64_t before = (huge_page - reinterpret_cast<uint64_t>(data) % huge_page) % huge_page;
+  if (before > 0) munmap(data, before);
+  munmap(data + before + length, huge_page - before);
+  return data + before;
+}
+
 Pages::Pages(uint64_t bytes, Filled filled) {
   if (bytes == 0) return;
   need_available(bytes);
-  void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (data == MAP_FAILED) fail_refused(bytes);
-  data_ = static_cast<uint8_t*>(data);
+  data_ = bytes < huge_page ? map(bytes) : map_aligned(bytes);
+  if (!data_) fail_refused(bytes);
   bytes_ = bytes;
   advise(data_, bytes_, filled);
 }

@@ -28,8 +28,12 @@ struct OfBf16Weights : OfFloats {
   static Floats load_w(const W* p, N... n) { return load_bf16(p, n...); }
 };
 
-// Bytes of w prefetched ahead, in each column: the hardware alone keeps too few loads in flight (docs/performance.md).
-constexpr int64_t W_AHEAD = 512;
+// How w passes. The hardware alone keeps too few loads in flight (docs/performance.md).
+enum class Order {
+  in_memory, // adjacent columns; the next tile's w is prefetched in order of memory: fastest from memory
+  spread,    // columns of a tile lie N / NN apart; each is prefetched a little ahead: fastest from L2
+};
+constexpr int64_t SPREAD_AHEAD = 512; // bytes
 
 // x, w and y of one tile or of a panel of tiles.
 template <class A>
@@ -58,7 +62,15 @@ inline void store_tile(const Product<A>& p, const Floats (&sums)[TT][NN], int64_
   }
 }
 
-template <int TT, int NN, class A>
+// Prefetches for column j of a tile at w + k.
+template <Order ORDER, int NN, class A>
+[[gnu::always_inline]] inline void prefetch_w(const Product<A>& p, const typename A::W* w, int64_t k, int j) {
+  constexpr int64_t element = sizeof *w;
+  if constexpr (ORDER == Order::spread) __builtin_prefetch(w + j * p.apart * p.ldw + k + SPREAD_AHEAD / element);
+  else if (j * A::STEP * element % 64 == 0) __builtin_prefetch(w + NN * p.ldw + k * NN + j * A::STEP);
+}
+
+template <int TT, int NN, Order ORDER, class A>
 inline void tile(const Product<A>& p, int64_t t, int64_t n) {
   static_assert(NN % 4 == 0 || NN == 1);
   const typename A::X* x = p.x + t * p.ldx;
@@ -73,7 +85,7 @@ inline void tile(const Product<A>& p, int64_t t, int64_t n) {
     for (int i = 0; i < TT; i++) rows[i] = A::load_x(x + i * p.ldx + k, rest...);
 #pragma GCC unroll 8
     for (int j = 0; j < NN; j++) {
-      __builtin_prefetch(w + j * p.apart * p.ldw + k + W_AHEAD / int64_t(sizeof *w));
+      prefetch_w<ORDER, NN>(p, w, k, j);
       const auto column = A::load_w(w + j * p.apart * p.ldw + k, rest...);
 #pragma GCC unroll 4
       for (int i = 0; i < TT; i++) sums[i][j] = A::add_product(rows[i], column, sums[i][j]);
@@ -86,43 +98,36 @@ inline void tile(const Product<A>& p, int64_t t, int64_t n) {
 }
 
 // All rows with NN columns: n, n + p.apart, …
-template <int TT, int NN, class A>
+template <int TT, int NN, Order ORDER, class A>
 inline void all_rows(const Product<A>& p, int64_t T, int64_t n) {
   int64_t t = 0;
-  for (; t + TT <= T; t += TT) tile<TT, NN>(p, t, n);
-  for (; t + 2 <= T; t += 2) tile<2, NN>(p, t, n);
-  for (; t < T; t++) tile<1, NN>(p, t, n);
+  for (; t + TT <= T; t += TT) tile<TT, NN, ORDER>(p, t, n);
+  for (; t + 2 <= T; t += 2) tile<2, NN, ORDER>(p, t, n);
+  for (; t < T; t++) tile<1, NN, ORDER>(p, t, n);
 }
 
-// All rows with most columns; returns the first remaining column. Columns of a tile lie N / NN apart: the hardware
-// prefetches such long streams better than short adjacent rows of w.
-template <int TT, int NN, class A>
-inline int64_t spread(Product<A> p, int64_t T, int64_t N) {
-  p.apart = N / NN;
-  for (int64_t n = 0; n < p.apart; n++) all_rows<TT, NN>(p, T, n);
-  return NN * p.apart;
+// All rows with all columns, NN at a time.
+template <int TT, int NN, Order ORDER, class A>
+inline void all_columns(Product<A> p, int64_t T, int64_t N) {
+  const int64_t tiles = N / NN;
+  p.apart = ORDER == Order::spread ? tiles : 1;
+  for (int64_t i = 0; i < tiles; i++) all_rows<TT, NN, ORDER>(p, T, ORDER == Order::spread ? i : i * NN);
+  for (int64_t n = tiles * NN; n < N; n++) all_rows<TT, 1, ORDER>(p, T, n);
 }
 
-// Eight sums hide the latency of fma; sixteen saturate its throughput.
-template <class A>
-inline int64_t most_columns(const Product<A>& p, int64_t T, int64_t N) {
-  if (T == 1) return spread<1, 8>(p, T, N);
-  if constexpr (TILE_T * TILE_N >= 16)
-    if (T == 2) return spread<2, 8>(p, T, N);
-  return spread<TILE_T, TILE_N>(p, T, N);
-}
+// The next tile of few rows must fit L1: four columns, or eight where four sums in short registers are too slow.
+constexpr int NEXT_COLUMNS = LANES >= 16 ? 4 : 8;
 
 // Few rows: w, from memory, is read once. More rows: a block of rows of x stays in L1 while all columns pass.
 template <class A>
 inline void multiply(Product<A> p, int64_t T, int64_t N) {
   constexpr int64_t few = 16, cached = 24 * 1024 / sizeof(typename A::X); // elements of x
+  if (T == 1) return all_columns<1, NEXT_COLUMNS, Order::in_memory>(p, T, N);
+  if (T <= few) return all_columns<TILE_T, TILE_N, Order::in_memory>(p, T, N);
   const int64_t fit = p.K > 0 ? cached / p.K / TILE_T * TILE_T : T;
-  const int64_t rows = T <= few ? T : fit < TILE_T ? TILE_T : fit;
-  for (; T > 0; T -= rows, p.x += rows * p.ldx, p.y += rows * p.ldy) {
-    const int64_t count = T < rows ? T : rows;
-    int64_t n = most_columns(p, count, N);
-    for (; n < N; n++) all_rows<TILE_T, 1>(p, count, n);
-  }
+  const int64_t rows = fit < TILE_T ? TILE_T : fit;
+  for (; T > 0; T -= rows, p.x += rows * p.ldx, p.y += rows * p.ldy)
+    all_columns<TILE_T, TILE_N, Order::spread>(p, T < rows ? T : rows, N);
 }
 
 } // namespace

@@ -40,6 +40,7 @@ inline Floats load_floats(const int8_t* p) {
 
 inline Ints largest_bits(Ints a, Ints b) { return vmaxq_s32(a, b); } // a, b ≥ 0 as integers: the sign bit is clear
 inline Ints magnitude_bits(Floats x) { return vreinterpretq_s32_f32(vabsq_f32(x)); }
+inline Floats floats_of_bits(Ints x) { return vreinterpretq_f32_s32(x); }
 inline uint32_t largest(Ints x) { return uint32_t(vmaxvq_s32(x)); }
 // Rounds to integers, ties to even, saturated to ±127.
 inline void store_int8(int8_t* p, Floats x) {

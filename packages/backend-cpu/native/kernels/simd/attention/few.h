@@ -6,9 +6,53 @@ namespace {
 
 constexpr int FEW_QUERIES = REGISTERS >= 32 ? 4 : 2; // queries that share a load of keys
 
-// scores[r][j] = q_r · k_j for RR queries and NN keys.
+// Keys (later values) that one head reads before the next head's turn. Within a slot, all heads are adjacent; the next slot
+// is one slot further. Taking turns reads memory in order; the pieces of all heads stay in the cache.
+constexpr int32_t TURN_KEYS = 8;
+
+// What a head prefetches during its turn: as many elements as it reads, in order of memory. Another order, or one burst per
+// turn, is slower (docs/performance.md).
+template <class T>
+struct Ahead {
+  const T* next;
+  int64_t mask; // 0: the turn has no such elements
+
+  // Element `at`, if it begins a line. always_inline: g++ 12 treats a function of only prefetches as free of side effects, and
+  // drops calls before inlining.
+  [[gnu::always_inline]] void fetch(int64_t at) const {
+    if (at % int64_t(64 / sizeof(T)) == 0) __builtin_prefetch(next + (at & mask));
+  }
+};
+
+// Prefetches these slots, some of the heads of each.
+template <class T>
+[[gnu::always_inline]] inline void prefetch_slots(const Attend& a, const T* cache, const Keys& keys, Range slots) {
+  for (int32_t j = slots.from; j < smaller(slots.to, keys.count); j++) {
+    const char* slot = reinterpret_cast<const char*>(cache + keys.rows[j]);
+    for (int64_t at = 0; at < int64_t(a.heads * cache_row(a.type, a.head_dim) * sizeof(T)); at += 64) __builtin_prefetch(slot + at);
+  }
+}
+
+// Calls body(head, some, ahead) for every head with the first TURN_KEYS keys of a block, then with the next, and so on.
+// `after`: slots that are read after the block; or null.
+template <class T, class F>
+inline void take_turns(const Attend& a, const Keys& keys, const T* cache, const T* after, F body) {
+  const int64_t turn = TURN_KEYS * cache_row(a.type, a.head_dim); // elements of a head
+  for (int32_t j = 0; j < keys.count; j += TURN_KEYS) {
+    const int32_t next = j + TURN_KEYS;
+    const T* slots = a.heads < a.kv_heads ? nullptr : next < keys.count ? cache + keys.rows[next] : after;
+    if (!slots) prefetch_slots(a, cache, keys, {next, next + TURN_KEYS});
+    for (int32_t head = 0; head < a.heads; head++) {
+      const Ahead<T> ahead = slots ? Ahead<T>{slots + head * turn, -1} : Ahead<T>{cache + keys.rows[j], 0};
+      body(head, Range{j, smaller(next, keys.count)}, ahead);
+    }
+  }
+}
+
+// scores[r][j] = q_r · k_j for RR queries and NN keys. ahead: elements [at, at + NN · d).
 template <int RR, int NN, class T>
-inline void dots(const float* q, const T* k, const int64_t* rows, int32_t d, float* scores) {
+inline void dots(const float* q, const T* k, const int64_t* rows, int32_t d, float* scores, const Ahead<T>& ahead,
+                 int64_t at) {
   Floats sums[RR][NN];
   for (int r = 0; r < RR; r++)
     for (int j = 0; j < NN; j++) sums[r][j] = set(0);
@@ -16,7 +60,10 @@ inline void dots(const float* q, const T* k, const int64_t* rows, int32_t d, flo
   each(d, [&](int64_t i, auto... rest) {
     Floats keys[NN];
 #pragma GCC unroll 4
-    for (int j = 0; j < NN; j++) keys[j] = load(k + rows[j] + i, rest...);
+    for (int j = 0; j < NN; j++) {
+      ahead.fetch(at + i * NN + j * LANES);
+      keys[j] = load(k + rows[j] + i, rest...);
+    }
 #pragma GCC unroll 4
     for (int r = 0; r < RR; r++) {
       const Floats query = load(q + r * d + i, rest...);
@@ -28,33 +75,6 @@ inline void dots(const float* q, const T* k, const int64_t* rows, int32_t d, flo
   for (int r = 0; r < RR; r++)
     if constexpr (NN == 4) store_sums(scores + r * ATTEND_KEYS, sums[r][0], sums[r][1], sums[r][2], sums[r][3]);
     else scores[r * ATTEND_KEYS] = sum(sums[r][0]);
-}
-
-// Keys (later values) that one head reads before the next head's turn. Within a slot, all heads are adjacent; the next slot
-// is one slot further. Taking turns reads memory in order; the pieces of all heads stay in the cache.
-constexpr int32_t TURN_KEYS = 8;
-
-// Prefetches slot j, all heads of the call.
-// always_inline: g++ 12 treats a function of only prefetches as free of side effects, and drops calls before inlining.
-template <class T>
-[[gnu::always_inline]] inline void prefetch_slot(const Attend& a, const T* cache, const Keys& keys, int32_t j) {
-  if (j >= keys.count) return;
-  const char* slot = reinterpret_cast<const char*>(cache + keys.rows[j]);
-  for (int64_t at = 0; at < int64_t(a.heads * cache_row(a.type, a.head_dim) * sizeof(T)); at += 64) __builtin_prefetch(slot + at);
-}
-
-// Calls body(head, some) for every head with the first TURN_KEYS keys of a block, then with the next, and so on. Each head
-// prefetches its share of the next slots: slots of `cache`; after the last, slots of `after` unless null.
-template <class T, class F>
-inline void take_turns(const Attend& a, const Keys& keys, const T* cache, const T* after, F body) {
-  for (int32_t j = 0; j < keys.count; j += TURN_KEYS)
-    for (int32_t head = 0; head < a.heads; head++) {
-      const int32_t next = j + TURN_KEYS, end = next + (head + 1) * TURN_KEYS / a.heads;
-      for (int32_t i = next + head * TURN_KEYS / a.heads; i < end; i++)
-        if (i < keys.count) prefetch_slot(a, cache, keys, i);
-        else if (after) prefetch_slot(a, after, keys, i - keys.count);
-      body(head, Range{j, smaller(next, keys.count)});
-    }
 }
 
 // Calls tile<RR>(r) for all queries, RR queries from r on at a time.
@@ -78,19 +98,21 @@ inline void apply_scales(const Queries& s, const T* cache, const Keys& keys, Ran
 }
 
 template <class T>
-inline void score_some(const Queries& s, const T* k, const Keys& keys, Range some) {
+inline void score_some(const Attend& a, const Queries& s, const T* k, const Keys& keys, Range some, const Ahead<T>& ahead) {
+  const int64_t row = cache_row(a.type, a.head_dim);
   each_tile(s, [&]<int RR>(int32_t r) {
     const float* q = s.q + r * s.d;
     float* scores = s.rest + r * ATTEND_KEYS;
     int32_t j = some.from;
-    for (; j + 4 <= some.to; j += 4) dots<RR, 4>(q, k, keys.rows + j, s.d, scores + j);
-    for (; j < some.to; j++) dots<RR, 1>(q, k, keys.rows + j, s.d, scores + j);
+    for (; j + 4 <= some.to; j += 4) dots<RR, 4>(q, k, keys.rows + j, s.d, scores + j, ahead, (j - some.from) * row);
+    for (; j < some.to; j++) dots<RR, 1>(q, k, keys.rows + j, s.d, scores + j, ahead, (j - some.from) * row);
   });
   apply_scales(s, k, keys, some);
 }
 
 template <class T>
-inline void add_some_values(const Attend& a, const Queries& s, const T* v, const Keys& keys, Range some) {
+inline void add_some_values(const Attend& a, const Queries& s, const T* v, const Keys& keys, Range some,
+                            const Ahead<T>& ahead) {
   apply_scales(s, v, keys, some);
   each_tile(s, [&]<int RR>(int32_t r) {
     Range seen_by[RR];
@@ -99,7 +121,11 @@ inline void add_some_values(const Attend& a, const Queries& s, const T* v, const
       seen_by[i] = {larger(some.from, sees.from), smaller(some.to, sees.to)};
     }
     add_seen_values(s, r, s.rest + r * ATTEND_KEYS, seen_by,
-                    [&](int64_t j, int64_t c, auto... n) { return load(v + keys.rows[j] + c * LANES, n...); });
+                    [&](int64_t j, int64_t c, auto... n) { // columns [c, c + TILE_COLUMNS) of all keys, then the next columns
+                      const int64_t tile = c / TILE_COLUMNS * TURN_KEYS + (j - some.from);
+                      ahead.fetch((tile * TILE_COLUMNS + c % TILE_COLUMNS) * LANES);
+                      return load(v + keys.rows[j] + c * LANES, n...);
+                    });
   });
 }
 
@@ -110,15 +136,17 @@ inline void attend_few_to(const Attend& a) {
   const int64_t row = cache_row(a.type, a.head_dim);
   const Queries queries = open_queries(a); // of the first head; `rest`: scores [count, ATTEND_KEYS]
   each_block(a, [&](const Keys& keys) {
-    take_turns(a, keys, k, v, [&](int32_t head, Range some) {
-      score_some(of_head(queries, head), k + head * row, keys, some);
+    take_turns(a, keys, k, v + keys.rows[0], [&](int32_t head, Range some, const Ahead<T>& ahead) {
+      score_some(a, of_head(queries, head), k + head * row, keys, some, ahead);
     });
     for (int32_t head = 0; head < a.heads; head++) {
       const Queries s = of_head(queries, head);
       for (int32_t r = 0; r < s.count; r++) weigh_scores(a, s, r, s.rest + r * ATTEND_KEYS, seen(a, keys, r));
     }
-    take_turns<T>(a, keys, v, nullptr, [&](int32_t head, Range some) {
-      add_some_values(a, of_head(queries, head), v + head * row, keys, some);
+    const int32_t next = keys.first + keys.count; // often the next call's
+    const T* next_k = next <= a.position ? k + row_of(a, next) : nullptr;
+    take_turns(a, keys, v, next_k, [&](int32_t head, Range some, const Ahead<T>& ahead) {
+      add_some_values(a, of_head(queries, head), v + head * row, keys, some, ahead);
     });
   });
   close_queries(a, queries);

@@ -43,6 +43,13 @@ inline Range seen(const Attend& a, const Keys& keys, int32_t r) {
   return {from, a.causal ? smaller(keys.count, position + 1) : keys.count};
 }
 
+// Offset of a key in the cache, in elements.
+inline int64_t row_of(const Attend& a, int32_t key) {
+  const int64_t row = cache_row(a.type, a.head_dim);
+  const int64_t slot = int64_t(a.block_table[key / a.block_size]) * a.block_size + key % a.block_size;
+  return (slot * a.kv_heads + a.kv_head) * row;
+}
+
 // Walks the block table.
 inline void locate(const Attend& a, Keys& keys) {
   const int64_t stride = a.kv_heads * cache_row(a.type, a.head_dim);

@@ -34,6 +34,7 @@ inline Floats load_floats(const int8_t* p) { return to_floats(_mm256_cvtepi8_epi
 
 inline Ints largest_bits(Ints a, Ints b) { return _mm256_max_epu32(a, b); }
 inline Ints magnitude_bits(Floats x) { return _mm256_and_si256(_mm256_castps_si256(x), _mm256_set1_epi32(0x7fffffff)); }
+inline Floats floats_of_bits(Ints x) { return _mm256_castsi256_ps(x); }
 inline uint32_t largest(Ints x) {
   const __m128i four = _mm_max_epu32(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));
   const __m128i two = _mm_max_epu32(four, _mm_unpackhi_epi64(four, four));

@@ -39,6 +39,7 @@ inline Floats load_floats(const int8_t* p) { return to_floats(_mm512_cvtepi8_epi
 
 inline Ints largest_bits(Ints a, Ints b) { return _mm512_max_epu32(a, b); }
 inline Ints magnitude_bits(Floats x) { return _mm512_and_si512(_mm512_castps_si512(x), _mm512_set1_epi32(0x7fffffff)); }
+inline Floats floats_of_bits(Ints x) { return _mm512_castsi512_ps(x); }
 inline uint32_t largest(Ints x) { return _mm512_reduce_max_epu32(x); }
 // Rounds to integers, ties to even, saturated to ±127.
 inline void store_int8(int8_t* p, Floats x) { _mm_storeu_si128((__m128i*)p, _mm512_cvtsepi32_epi8(_mm512_cvtps_epi32(x))); }
