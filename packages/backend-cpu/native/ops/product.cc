@@ -12,7 +12,8 @@ namespace tuning {
 constexpr int64_t memory_bound_rows = 4;
 
 // Packed weights, up to streamed_rows rows of x: weights per chunk, 128 KiB (4-bit) to 256 KiB (8-bit); at least 4 rows of
-// tiles, and a power of two: the columns of most models split evenly among threads. The start of a chunk is not prefetched, and its end prefetches what the next thread reads.
+// tiles, and a power of two: the columns of most models split evenly among threads. The start of a chunk is not prefetched, and
+// its end prefetches what the next thread reads.
 constexpr int64_t streamed_rows = 31, streamed_weights = 16384, least_streamed_tiles = 4;
 // Rows of tiles per chunk when arithmetic dominates: chunks not too small, and no long wait for the last chunk.
 constexpr int64_t least_tiles = 4, most_tiles = 64;
