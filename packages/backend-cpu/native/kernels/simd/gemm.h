@@ -50,7 +50,7 @@ struct Product {
 
 template <int TT, int NN, class A>
 inline void store_tile(const Product<A>& p, const Floats (&sums)[TT][NN], int64_t t, int64_t n) {
-#pragma GCC unroll 4
+#pragma GCC unroll 8
   for (int i = 0; i < TT; i++) {
     float* y = p.y + (t + i) * p.ldy + n;
     float values[NN];
@@ -81,13 +81,13 @@ inline void tile(const Product<A>& p, int64_t t, int64_t n) {
 
   const auto step = [&](int64_t k, auto... rest) {
     decltype(A::load_x(x)) rows[TT];
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (int i = 0; i < TT; i++) rows[i] = A::load_x(x + i * p.ldx + k, rest...);
 #pragma GCC unroll 8
     for (int j = 0; j < NN; j++) {
       prefetch_w<ORDER, NN>(p, w, k, j);
       const auto column = A::load_w(w + j * p.apart * p.ldw + k, rest...);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
       for (int i = 0; i < TT; i++) sums[i][j] = A::add_product(rows[i], column, sums[i][j]);
     }
   };
@@ -102,6 +102,8 @@ template <int TT, int NN, Order ORDER, class A>
 inline void all_rows(const Product<A>& p, int64_t T, int64_t n) {
   int64_t t = 0;
   for (; t + TT <= T; t += TT) tile<TT, NN, ORDER>(p, t, n);
+  if constexpr (TT > 4)
+    for (; t + 4 <= T; t += 4) tile<4, NN, ORDER>(p, t, n);
   for (; t + 2 <= T; t += 2) tile<2, NN, ORDER>(p, t, n);
   for (; t < T; t++) tile<1, NN, ORDER>(p, t, n);
 }
