@@ -31,15 +31,14 @@ export async function withModel<T>(
 /** `withModel` for encoders. */
 export async function withEmbedder<T>(
   path: string,
-  { backend, threads, precision }: BackendFlags,
+  flags: BackendFlags,
   signal: AbortSignal,
   use: (model: Embedder) => Promise<T>,
 ): Promise<T> {
   const bar = loadingBar();
   using model = await loadEmbedder(path, {
-    backend,
-    threads,
-    precision,
+    ...loadOptions(flags),
+    backend: flags.backend,
     signal,
     onProgress: (progress) => bar.update(progress),
     onNotice: say,

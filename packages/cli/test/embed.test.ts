@@ -32,6 +32,17 @@ test('rerank prints the best text first', async () => {
   expect(stdout.split('\n')[0]).toBe(`${ranked[0].score.toFixed(4)}\t${texts[ranked[0].index]}`);
 });
 
+test('embed and rerank pass --backend-option to the backend', async () => {
+  const flags = ['--backend', 'reference', '--backend-option', 'speed=2', '--no-mmap'];
+  for (const args of [
+    ['embed', model, 'a'],
+    ['rerank', model, 'a', 'b'],
+  ]) {
+    const { code, stderr } = await quern([...args, ...flags]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining("no option 'speed'")]);
+  }
+});
+
 test('inspect has no plan for an encoder, nor flags for one', async () => {
   const described = JSON.parse((await quern(['inspect', model, '--json'])).stdout);
   expect(described).toMatchObject({ model: { kind: 'encoder' } });

@@ -1,4 +1,4 @@
-import { type Backend, needContract, pickOptions } from '@quern/core';
+import { type Backend, needContract, pickOptions, showValue } from '@quern/core';
 import {
   backendFailed,
   type FindBackendsOptions,
@@ -75,17 +75,15 @@ async function noBackend(resolveFrom: string | undefined): Promise<RuntimeError>
 }
 
 /** The caller's instance. @throws BackendError WRONG_CONTRACT; RuntimeError BAD_OPTION */
-function given(backend: Backend, { precision, backendOptions }: BackendOptions): Backend {
+function given(backend: Backend, { threads, precision, backendOptions }: BackendOptions): Backend {
   needContract(backend);
-  if (backendOptions !== undefined)
+  const late = Object.entries({ threads, precision, backendOptions }).find(
+    ([, value]) => value !== undefined,
+  );
+  if (late)
     throw new RuntimeError(
       'BAD_OPTION',
-      'backendOptions are only for a backend given by name: this instance exists already',
-    );
-  if (precision !== undefined)
-    throw new RuntimeError(
-      'BAD_OPTION',
-      `precision '${precision}' is only for a backend given by name: this instance exists already; give precision to its createBackend`,
+      `${late[0]} ${showValue(late[1])}: only for a backend given by name. This instance exists already: give ${late[0]} to its createBackend`,
     );
   return backend;
 }

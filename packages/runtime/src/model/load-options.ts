@@ -37,7 +37,7 @@ export interface LoadOptions {
    * token by the measured rates.
    */
   readonly split?: string | undefined;
-  /** Threads of the backend. Default: the backend chooses. */
+  /** Threads of the backend. Default: the backend chooses. An instance has its threads from its `createBackend`. */
   readonly threads?: number | undefined;
   /**
    * How products and attention may round; of several backends, each one. 'fast': prompts more coarsely. 'standard':

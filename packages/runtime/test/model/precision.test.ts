@@ -45,6 +45,14 @@ describe.each(Object.entries(loads))('%s', (_, load) => {
     });
   });
 
+  test('a backend that exists has its threads already', async () => {
+    using backend: Backend = await createReference();
+    await expect(load({ backend, threads: 2 })).rejects.toMatchObject({
+      code: 'BAD_OPTION',
+      message: expect.stringContaining('threads 2: only for a backend given by name'),
+    });
+  });
+
   test('an unknown precision', async () => {
     await expect(load({ precision: 'best' as Precision })).rejects.toMatchObject({
       code: 'BAD_OPTION',
