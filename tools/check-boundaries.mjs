@@ -9,6 +9,8 @@ const allowed = {
   'backend-reference': ['core', 'quant'], // quant decodes GPTQ matrices
   'native-runtime': ['core'],
   'backend-cpu': ['core', 'native-runtime'],
+  gpu: [],
+  'backend-cuda': ['core', 'native-runtime'],
   quant: ['core'],
   models: ['core', 'quant'],
   runtime: ['core', 'quant', 'models'],

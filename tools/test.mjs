@@ -75,6 +75,7 @@ const parts = [
   ['native tests', () => run('bash', [nativeTest('run.sh')], { quiet: true }), true],
   ['native tests on emulated Arm', emulatedArm, true],
   ['native tests with sanitizers', () => run('sh', [nativeTest('sanitize.sh'), 'address']), true],
+  ['emulated GPU', () => run('sh', [join(root, 'packages/gpu/native/test/run.sh')]), true],
   ['packed packages', packedPackages, true],
   ['tests', jest],
 ];

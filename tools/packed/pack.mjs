@@ -12,6 +12,12 @@ const run = (command, args) =>
     env: { ...process.env, npm_config_loglevel: 'error' },
   }).toString();
 
+/** Filters that leave out packages which are not published. */
+const notPrivate = readdirSync(join(root, 'packages')).flatMap((folder) => {
+  const manifest = JSON.parse(readFileSync(join(root, 'packages', folder, 'package.json'), 'utf8'));
+  return manifest.private ? ['--filter', `!${manifest.name}`] : [];
+});
+
 /** Packs all packages into a folder. */
 export function packAll(folder) {
   run(process.execPath, ['tools/stage-prebuilds.mjs']);
@@ -21,6 +27,7 @@ export function packAll(folder) {
     '-r',
     '--filter',
     './packages/**',
+    ...notPrivate,
     'pack',
     '--pack-destination',
     folder,

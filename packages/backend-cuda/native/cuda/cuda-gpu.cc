@@ -1,0 +1,133 @@
+#include "cuda/cuda-gpu.h"
+
+#include "quern/failure.h"
+
+namespace quern::cuda {
+
+static constexpr unsigned non_blocking = 1;  // CU_STREAM_NON_BLOCKING
+static constexpr int least_compute = 80;
+
+static Address address_of(const uint8_t* data) { return reinterpret_cast<Address>(data); }
+
+CudaGpu::CudaGpu(const std::string& library, int index) : driver_(Driver::get(library)) {
+  int devices = 0, major = 0, minor = 0;
+  driver_.need(driver_.device_count(&devices), "counting the devices");
+  if (index < 0 || index >= devices)
+    fail(Code::unsupported, "there is no device cuda:%d: the driver shows %d, cuda:0 to cuda:%d", index, devices, devices - 1);
+  driver_.need(driver_.device_get(&device_, index), "opening the device");
+  char name[256] = {};
+  driver_.need(driver_.device_name(name, sizeof name, device_), "reading the device's name");
+  name_ = name;
+  driver_.need(driver_.device_attribute(&major, compute_major, device_), "reading the compute capability");
+  driver_.need(driver_.device_attribute(&minor, compute_minor, device_), "reading the compute capability");
+  if (10 * major + minor < least_compute)
+    fail(Code::unsupported, "%s has compute capability %d.%d; at least 8.0 is needed", name, major, minor);
+  isa_ = "sm_" + std::to_string(10 * major + minor);
+  driver_.need(driver_.device_attribute(&processors_, multiprocessors, device_), "reading the number of multiprocessors");
+  driver_.need(driver_.device_memory(&total_, device_), "reading the size of the memory");
+  driver_.need(driver_.context_retain(&context_, device_), "opening the device's context");
+  try {
+    enter();
+    driver_.need(driver_.stream_create(&stream_, non_blocking), "making a stream");
+    const Result loaded = driver_.module_load(&module_, kernels_image);
+    if (loaded != 0 && !kernels_image) fail(Code::unsupported, "this addon was built without nvcc: it has no kernels for GPUs");
+    driver_.need(loaded, "loading the kernels");
+  } catch (...) {
+    if (stream_) driver_.stream_destroy(stream_);
+    driver_.context_release(device_);
+    throw;
+  }
+}
+
+CudaGpu::~CudaGpu() {
+  driver_.context_set(context_);
+  for (const Event event : events_) driver_.event_destroy(event);
+  driver_.module_unload(module_);
+  driver_.stream_destroy(stream_);
+  driver_.context_release(device_);
+}
+
+void CudaGpu::enter() const { driver_.need(driver_.context_set(context_), "entering the device's context"); }
+
+uint64_t CudaGpu::free_memory() const {
+  size_t free = 0, total = 0;
+  enter();
+  driver_.need(driver_.memory_info(&free, &total), "reading the free memory");
+  return free;
+}
+
+uint8_t* CudaGpu::allocate(uint64_t bytes) {
+  Address data = 0;
+  enter();
+  if (driver_.memory_allocate(&data, bytes) != 0)
+    fail(Code::out_of_memory, "%s of memory were asked for (%llu bytes), but %s has %s free", show_bytes(bytes).c_str(),
+         static_cast<unsigned long long>(bytes), name_.c_str(), show_bytes(free_memory()).c_str());
+  return reinterpret_cast<uint8_t*>(data);
+}
+
+void CudaGpu::free(uint8_t* data) noexcept {
+  driver_.context_set(context_);
+  driver_.memory_free(address_of(data));
+}
+
+void CudaGpu::fill(uint8_t* to, uint8_t value, uint64_t bytes) {
+  if (bytes == 0) return;
+  enter();
+  driver_.need(driver_.fill(address_of(to), value, bytes, stream_), "filling memory");
+}
+
+void CudaGpu::copy_in(uint8_t* to, const void* from, uint64_t bytes) {
+  if (bytes == 0) return;
+  enter();
+  driver_.need(driver_.copy_to_device(address_of(to), from, bytes, stream_), "copying to the device");
+}
+
+void CudaGpu::copy_out(void* to, const uint8_t* from, uint64_t bytes) {
+  if (bytes == 0) return;
+  enter();
+  driver_.need(driver_.copy_to_host(to, address_of(from), bytes, stream_), "copying from the device");
+}
+
+Function CudaGpu::function(const char* kernel) {
+  const auto found = functions_.find(kernel);
+  if (found != functions_.end()) return found->second;
+  Function function = nullptr;
+  driver_.need(driver_.module_function(&function, module_, kernel), kernel);
+  return functions_[kernel] = function;
+}
+
+void CudaGpu::launch(const char* kernel, int64_t blocks, int threads, const void* args) {
+  constexpr int64_t most_blocks = 2147483647;
+  if (blocks == 0) return;
+  if (blocks > most_blocks)
+    fail(Code::unsupported, "%s: %lld blocks; a grid has at most %lld", kernel, (long long)blocks, (long long)most_blocks);
+  enter();
+  void* arguments[] = {const_cast<void*>(args)};
+  driver_.need(
+      driver_.launch(function(kernel), unsigned(blocks), 1, 1, unsigned(threads), 1, 1, 0, stream_, arguments, nullptr),
+      kernel);
+}
+
+void CudaGpu::finish() {
+  enter();
+  driver_.need(driver_.stream_synchronise(stream_), "the step");
+}
+
+int CudaGpu::mark() {
+  enter();
+  if (size_t(marks_) == events_.size()) {
+    Event event = nullptr;
+    driver_.need(driver_.event_create(&event, 0), "making an event");
+    events_.push_back(event);
+  }
+  driver_.need(driver_.event_record(events_[size_t(marks_)], stream_), "recording an event");
+  return marks_++;
+}
+
+double CudaGpu::milliseconds(int from, int to) {
+  float elapsed = 0;
+  driver_.need(driver_.event_elapsed(&elapsed, events_[size_t(from)], events_[size_t(to)]), "reading an event");
+  return elapsed;
+}
+
+}  // namespace quern::cuda

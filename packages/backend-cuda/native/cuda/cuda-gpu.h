@@ -1,0 +1,53 @@
+// A GPU of NVIDIA, through the driver API.
+#pragma once
+#include <map>
+#include <vector>
+
+#include "cuda/driver.h"
+#include "gpu/gpu.h"
+
+namespace quern::cuda {
+
+class CudaGpu : public gpu::Gpu {
+ public:
+  // Throws UNSUPPORTED: no driver, no such device, compute capability below 8.0.
+  CudaGpu(const std::string& library, int index);
+  ~CudaGpu() override;
+
+  std::string name() const override { return name_; }
+  std::string isa() const override { return isa_; }
+  int processors() const override { return processors_; }
+  uint64_t total_memory() const override { return total_; }
+  uint64_t free_memory() const override;
+  uint8_t* allocate(uint64_t bytes) override;
+  void free(uint8_t* data) noexcept override;
+  void fill(uint8_t* to, uint8_t value, uint64_t bytes) override;
+  void copy_in(uint8_t* to, const void* from, uint64_t bytes) override;
+  void copy_out(void* to, const uint8_t* from, uint64_t bytes) override;
+  void launch(const char* kernel, int64_t blocks, int threads, const void* args) override;
+  void finish() override;
+  int mark() override;
+  double milliseconds(int from, int to) override;
+  void forget_marks() override { marks_ = 0; }
+
+ private:
+  void enter() const; // makes the context current in this thread
+  Function function(const char* kernel);
+
+  const Driver& driver_;
+  DeviceIndex device_ = 0;
+  Context context_ = nullptr;
+  Module module_ = nullptr;
+  Stream stream_ = nullptr;
+  std::string name_, isa_;
+  int processors_ = 0;
+  size_t total_ = 0;
+  std::map<std::string, Function> functions_;
+  std::vector<Event> events_;
+  int marks_ = 0;
+};
+
+// The kernels as the driver loads them: a fat binary, or empty if the addon was built without nvcc.
+extern const unsigned char* const kernels_image;
+
+} // namespace quern::cuda

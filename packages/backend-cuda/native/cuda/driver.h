@@ -1,0 +1,77 @@
+// The functions of NVIDIA's driver that this backend calls, found in libcuda when they are needed: nothing of CUDA is needed to
+// build, install or load the addon. Names and types are those of the driver API.
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+
+#include <string>
+
+namespace quern::cuda {
+
+using Result = int; // CUresult; 0: success
+using DeviceIndex = int;
+using Address = unsigned long long; // CUdeviceptr
+using Context = struct ContextOfDriver*;
+using Module = struct ModuleOfDriver*;
+using Function = struct FunctionOfDriver*;
+using Stream = struct StreamOfDriver*;
+using Event = struct EventOfDriver*;
+
+// Attributes of a device (CUdevice_attribute).
+enum Attribute : int { multiprocessors = 16, compute_major = 75, compute_minor = 76 };
+
+// function(member, name in the library, parameters)
+#define QUERN_CUDA_FUNCTIONS(function)                                                                               \
+  function(init, "cuInit", (unsigned flags))                                                                         \
+  function(version, "cuDriverGetVersion", (int* version))                                                            \
+  function(error_name, "cuGetErrorName", (Result error, const char** text))                                          \
+  function(error_text, "cuGetErrorString", (Result error, const char** text))                                        \
+  function(device_count, "cuDeviceGetCount", (int* count))                                                           \
+  function(device_get, "cuDeviceGet", (DeviceIndex * device, int index))                                             \
+  function(device_name, "cuDeviceGetName", (char* name, int length, DeviceIndex device))                             \
+  function(device_attribute, "cuDeviceGetAttribute", (int* value, Attribute attribute, DeviceIndex device))          \
+  function(device_memory, "cuDeviceTotalMem_v2", (size_t * bytes, DeviceIndex device))                               \
+  function(context_retain, "cuDevicePrimaryCtxRetain", (Context * context, DeviceIndex device))                      \
+  function(context_release, "cuDevicePrimaryCtxRelease_v2", (DeviceIndex device))                                    \
+  function(context_set, "cuCtxSetCurrent", (Context context))                                                        \
+  function(memory_info, "cuMemGetInfo_v2", (size_t * free, size_t* total))                                           \
+  function(memory_allocate, "cuMemAlloc_v2", (Address * data, size_t bytes))                                         \
+  function(memory_free, "cuMemFree_v2", (Address data))                                                              \
+  function(host_allocate, "cuMemHostAlloc", (void** data, size_t bytes, unsigned flags))                             \
+  function(host_free, "cuMemFreeHost", (void* data))                                                                 \
+  function(copy_to_device, "cuMemcpyHtoDAsync_v2", (Address to, const void* from, size_t bytes, Stream stream))      \
+  function(copy_to_host, "cuMemcpyDtoHAsync_v2", (void* to, Address from, size_t bytes, Stream stream))              \
+  function(fill, "cuMemsetD8Async", (Address to, unsigned char value, size_t bytes, Stream stream))                  \
+  function(stream_create, "cuStreamCreate", (Stream * stream, unsigned flags))                                       \
+  function(stream_destroy, "cuStreamDestroy_v2", (Stream stream))                                                    \
+  function(stream_synchronise, "cuStreamSynchronize", (Stream stream))                                               \
+  function(event_create, "cuEventCreate", (Event * event, unsigned flags))                                           \
+  function(event_destroy, "cuEventDestroy_v2", (Event event))                                                        \
+  function(event_record, "cuEventRecord", (Event event, Stream stream))                                              \
+  function(event_elapsed, "cuEventElapsedTime", (float* milliseconds, Event start, Event end))                       \
+  function(module_load, "cuModuleLoadData", (Module * module, const void* image))                                    \
+  function(module_unload, "cuModuleUnload", (Module module))                                                         \
+  function(module_function, "cuModuleGetFunction", (Function * function, Module module, const char* name))           \
+  function(launch, "cuLaunchKernel",                                                                                 \
+           (Function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, \
+            unsigned block_z, unsigned shared_bytes, Stream stream, void** arguments, void** extra))
+
+class Driver {
+ public:
+  // The driver of this process; only the first call opens a library. Throws UNSUPPORTED with the reason: no library, a function
+  // that it lacks, a driver that is too old, no device.
+  static const Driver& get(const std::string& library);
+
+#define QUERN_MEMBER(member, name, parameters) Result(*member) parameters = nullptr;
+  QUERN_CUDA_FUNCTIONS(QUERN_MEMBER)
+#undef QUERN_MEMBER
+
+  // Throws OUT_OF_MEMORY or DEVICE_FAILED, naming `act`, unless `result` is success.
+  void need(Result result, const char* act) const;
+  std::string told(Result result) const; // "CUDA_ERROR_… (…)"
+
+ private:
+  explicit Driver(const std::string& library);
+};
+
+} // namespace quern::cuda

@@ -1,0 +1,15 @@
+import { type Backend, BackendError, defineBackend } from '@quern/core';
+import { type CudaOptions, cudaDriver } from './driver.js';
+
+export { type CudaOptions, cudaDriver } from './driver.js';
+
+/**
+ * The function through which Quern loads this backend. Rejects as `cudaDriver`, and with BAD_ARGUMENT for an unknown
+ * option.
+ */
+export async function createBackend(options: CudaOptions = {}): Promise<Backend> {
+  const other = Object.keys(options).find((name) => name !== 'device');
+  if (other !== undefined)
+    throw new BackendError('BAD_ARGUMENT', `there is no option '${other}'; there is device`);
+  return defineBackend(await cudaDriver(options));
+}

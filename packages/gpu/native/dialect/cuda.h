@@ -1,0 +1,91 @@
+// The vocabulary for nvcc.
+#pragma once
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#define KERNEL(name, Args) extern "C" __global__ void name(const Args args)
+#define FUNCTION __device__ inline
+#define UNROLL _Pragma("unroll") // before a loop over values in registers
+#define SHARED(T, name, count) __shared__ T name[count]
+
+namespace quern::gpu {
+
+constexpr int WARP = 32;
+
+template <class T>
+using Global = T*;
+template <class T>
+using Shared = T*;
+
+// Four values of 16 bytes, for wide loads and stores.
+struct alignas(16) Float4 {
+  float x, y, z, w;
+  FUNCTION float operator[](int i) const { return i == 0 ? x : i == 1 ? y : i == 2 ? z : w; }
+};
+struct alignas(16) Uint4 {
+  unsigned x, y, z, w;
+  FUNCTION unsigned operator[](int i) const { return i == 0 ? x : i == 1 ? y : i == 2 ? z : w; }
+};
+
+FUNCTION int thread_index() { return int(threadIdx.x); }
+FUNCTION int block_threads() { return int(blockDim.x); }
+FUNCTION int block_index() { return int(blockIdx.x); }
+FUNCTION int grid_blocks() { return int(gridDim.x); }
+FUNCTION int lane() { return int(threadIdx.x) % WARP; }
+FUNCTION int warp() { return int(threadIdx.x) / WARP; }
+
+FUNCTION void barrier() { __syncthreads(); }
+FUNCTION void warp_barrier() { __syncwarp(); }
+FUNCTION float shuffle_xor(float x, int mask) { return __shfl_xor_sync(0xffffffffu, x, mask); }
+FUNCTION float shuffle(float x, int from) { return __shfl_sync(0xffffffffu, x, from); }
+FUNCTION unsigned long shuffle_long(unsigned long x, int from) { return __shfl_sync(0xffffffffu, x, from); }
+
+template <class T>
+FUNCTION void copy_async(T* to, const T* from) {
+  static_assert(sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16);
+  const unsigned address = unsigned(__cvta_generic_to_shared(to));
+  asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(address), "l"(from), "n"(int(sizeof(T))) : "memory");
+}
+FUNCTION void copies_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int LEFT>
+FUNCTION void copies_wait() { asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory"); }
+
+// The same address with elements of another type, for loads of 8 and 16 bytes.
+template <class U, class T>
+FUNCTION Global<U> as(T* p) { return reinterpret_cast<U*>(p); }
+// Whether loads of 16 bytes are allowed at p.
+template <class T>
+FUNCTION bool aligned(T* p) { return reinterpret_cast<size_t>(p) % 16 == 0; }
+
+// Sets fault[0] to `op` (index of the op + 1) and fault[1] to `code`, unless an earlier fault is there.
+FUNCTION void flag(Global<int> fault, int op, int code) {
+  if (atomicCAS(fault, 0, op) == 0) fault[1] = code;
+}
+
+// *p += x for many threads at once.
+FUNCTION void add_atomic(Global<int> p, int x) { atomicAdd(p, x); }
+
+FUNCTION float from_f16(unsigned short bits) { return __half2float(__ushort_as_half(bits)); }
+FUNCTION float from_bf16(unsigned short bits) { return __uint_as_float(unsigned(bits) << 16); }
+FUNCTION unsigned short to_f16(float x) { return __half_as_ushort(__float2half_rn(x)); }
+FUNCTION unsigned short to_bf16(float x) { return __bfloat16_as_ushort(__float2bfloat16_rn(x)); }
+FUNCTION unsigned to_bits(float x) { return __float_as_uint(x); }
+FUNCTION float from_bits(unsigned bits) { return __uint_as_float(bits); }
+
+FUNCTION float inverse_square_root(float x) { return 1 / sqrtf(x); }
+FUNCTION float exponential(float x) { return expf(x); }
+FUNCTION float logarithm(float x) { return logf(x); }
+FUNCTION float logarithm_10(float x) { return log10f(x); }
+FUNCTION float hyperbolic_tangent(float x) { return tanhf(x); }
+FUNCTION float error_function(float x) { return erff(x); }
+FUNCTION float sine(float x) { return sinf(x); }
+FUNCTION float cosine(float x) { return cosf(x); }
+FUNCTION float power(float x, float y) { return powf(x, y); }
+FUNCTION float round_even(float x) { return rintf(x); }
+FUNCTION float absolute(float x) { return fabsf(x); }
+FUNCTION float fused(float a, float b, float c) { return fmaf(a, b, c); } // a · b + c, rounded once
+FUNCTION float largest(float a, float b) { return fmaxf(a, b); }
+FUNCTION bool is_nan(float x) { return x != x; }
+FUNCTION float infinity() { return __int_as_float(0x7f800000); }
+
+} // namespace quern::gpu

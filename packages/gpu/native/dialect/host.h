@@ -1,0 +1,229 @@
+// The vocabulary on the emulated device: every access is checked.
+#pragma once
+#include <math.h>
+#include <stdint.h>
+
+#include <bit>
+#include <type_traits>
+
+#include "../emulated/block.h"
+#include "../emulated/fault.h"
+#include "../emulated/kernel.h"
+#include "../emulated/memory.h"
+
+#define KERNEL(name, Args)                                                                   \
+  static void name([[maybe_unused]] const Args& args);                                       \
+  static const quern::gpu::Registration name##_registration(#name, sizeof(Args), [](const void* args) { \
+    name(*static_cast<const Args*>(args));                                                   \
+  });                                                                                        \
+  static void name([[maybe_unused]] const Args& args)
+#define FUNCTION inline
+#define UNROLL
+#define SHARED(T, name, count)                                             \
+  static thread_local quern::gpu::SharedArray<T, count> name##_array(#name); \
+  const quern::gpu::Shared<T> name(name##_array)
+
+namespace quern::gpu {
+
+// Device memory. Laid out as an address.
+template <class T>
+class Global {
+  using Value = std::remove_const_t<T>;
+
+ public:
+  // A place that can be read and written.
+  class Place {
+   public:
+    explicit Place(T* at) : at_(at) {}
+    operator Value() const { return Global(at_).read(); }
+    void operator=(Value value) const {
+      device_memory()->check_write(at_, sizeof(T));
+      *at_ = value;
+    }
+    void operator=(const Place& other) const { *this = Value(other); }
+    void operator+=(Value value) const { *this = Value(*this) + value; }
+
+   private:
+    T* at_;
+  };
+
+  Global() = default;
+  explicit Global(T* at) : at_(at) {}
+  template <class U>
+    requires std::is_same_v<T, const U>
+  Global(Global<U> other) : at_(other.address()) {}
+
+  auto operator[](int64_t i) const {
+    if constexpr (std::is_const_v<T>) return Global(at_ + i).read();
+    else return Place(at_ + i);
+  }
+  Global operator+(int64_t i) const { return Global(at_ + i); }
+  explicit operator bool() const { return at_ != nullptr; }
+  T* address() const { return at_; }
+  Value read() const {
+    device_memory()->check_read(at_, sizeof(T));
+    return *at_;
+  }
+
+ private:
+  T* at_ = nullptr;
+};
+
+// Four values of 16 bytes, for wide loads and stores.
+struct alignas(16) Float4 {
+  float x, y, z, w;
+  FUNCTION float operator[](int i) const { return i == 0 ? x : i == 1 ? y : i == 2 ? z : w; }
+};
+struct [[gnu::may_alias]] alignas(16) Uint4 {
+  unsigned x, y, z, w;
+  FUNCTION unsigned operator[](int i) const { return i == 0 ? x : i == 1 ? y : i == 2 ? z : w; }
+};
+
+// What is known of one element of shared memory.
+struct Element {
+  uint64_t block = 0; // the block that wrote it last
+  int writer = -1, reader = -1;
+  Moment written, seen;        // when
+  bool several_warps = false;  // read by threads of several warps at `seen`
+  int pending = -1;            // a thread whose asynchronous copy has not landed
+
+  void check_read(const char* name, int64_t i);
+  void check_write(const char* name, int64_t i);
+};
+
+template <class T, int COUNT>
+struct SharedArray {
+  explicit SharedArray(const char* name) : name(name) {}
+  const char* name;
+  T values[COUNT];
+  Element elements[COUNT];
+};
+
+// Elements of a shared array from some index on.
+template <class T>
+class Shared {
+ public:
+  class Place {
+   public:
+    Place(const Shared& array, int64_t i) : array_(array), i_(i) {}
+    operator T() const { return array_.read(i_); }
+    void operator=(T value) const { array_.write(i_, value); }
+    void operator=(const Place& other) const { *this = T(other); }
+    void operator+=(T value) const { *this = T(*this) + value; }
+
+   private:
+    const Shared& array_;
+    int64_t i_;
+  };
+
+  template <int COUNT>
+  explicit Shared(SharedArray<T, COUNT>& array) : name_(array.name), values_(array.values), elements_(array.elements), count_(COUNT) {}
+
+  Place operator[](int64_t i) const { return {*this, i}; }
+  Shared operator+(int64_t i) const {
+    Shared moved = *this;
+    moved.first_ += i;
+    return moved;
+  }
+  T read(int64_t i) const {
+    known(i).check_read(name_, first_ + i);
+    return values_[first_ + i];
+  }
+  void write(int64_t i, T value) const {
+    known(i).check_write(name_, first_ + i);
+    values_[first_ + i] = value;
+  }
+  // For copy_async: the element may not be used before the copy has landed.
+  void expect(int64_t i) const {
+    Element& element = known(i);
+    element.check_write(name_, first_ + i);
+    element.pending = Block::current().self().index;
+  }
+  void land(int64_t i, T value) const {
+    known(i).pending = -1;
+    write(i, value);
+  }
+
+ private:
+  Element& known(int64_t i) const {
+    if (first_ + i < 0 || first_ + i >= count_)
+      fault("thread %d: element %lld of shared %s, which has %lld", Block::current().self().index, (long long)(first_ + i), name_,
+            (long long)count_);
+    return elements_[first_ + i];
+  }
+
+  const char* name_;
+  T* values_;
+  Element* elements_;
+  int64_t count_, first_ = 0;
+};
+
+inline int thread_index() { return Block::current().self().index; }
+inline int block_threads() { return Block::current().count(); }
+inline int block_index() { return Block::current().index(); }
+inline int grid_blocks() { return Block::current().grid(); }
+inline int lane() { return thread_index() % WARP; }
+inline int warp() { return thread_index() / WARP; }
+
+inline void barrier() { Block::current().barrier(); }
+inline void warp_barrier() { Block::current().warp_barrier(); }
+inline float shuffle(float x, int from) { return Block::current().exchange(x, from); }
+inline unsigned long shuffle_long(unsigned long x, int from) {
+  const float high = shuffle(std::bit_cast<float>(unsigned(x >> 32)), from), low = shuffle(std::bit_cast<float>(unsigned(x)), from);
+  return static_cast<unsigned long>(std::bit_cast<unsigned>(high)) << 32 | std::bit_cast<unsigned>(low);
+}
+inline float shuffle_xor(float x, int mask) { return shuffle(x, lane() ^ mask); }
+
+// Copies land as late as they may: when they are waited for.
+template <class T>
+inline void copy_async(const Shared<T>& to, Global<const T> from) {
+  to.expect(0);
+  Block::current().self().copies.push_back([to, from] { to.land(0, from.read()); });
+}
+void copies_commit();
+void copies_wait_for(int left);
+template <int LEFT>
+inline void copies_wait() { copies_wait_for(LEFT); }
+
+template <class U, class T>
+inline Global<U> as(const Global<T>& p) {
+  return Global<U>(reinterpret_cast<U*>(p.address()));
+}
+template <class T>
+inline bool aligned(const Global<T>& p) {
+  return uintptr_t(p.address()) % 16 == 0;
+}
+
+inline void flag(Global<int> fault, int op, int code) {
+  device_memory()->allow_unwritten();
+  if (fault[0] != 0) return;
+  fault[0] = op;
+  fault[1] = code;
+}
+
+inline void add_atomic(Global<int> p, int x) { p[0] += x; }
+
+float from_f16(unsigned short bits);
+float from_bf16(unsigned short bits);
+unsigned short to_f16(float x);
+unsigned short to_bf16(float x);
+inline unsigned to_bits(float x) { return std::bit_cast<unsigned>(x); }
+inline float from_bits(unsigned bits) { return std::bit_cast<float>(bits); }
+
+inline float inverse_square_root(float x) { return 1 / sqrtf(x); }
+inline float exponential(float x) { return expf(x); }
+inline float logarithm(float x) { return logf(x); }
+inline float logarithm_10(float x) { return log10f(x); }
+inline float hyperbolic_tangent(float x) { return tanhf(x); }
+inline float error_function(float x) { return erff(x); }
+inline float sine(float x) { return sinf(x); }
+inline float cosine(float x) { return cosf(x); }
+inline float power(float x, float y) { return powf(x, y); }
+inline float round_even(float x) { return rintf(x); }
+inline float absolute(float x) { return fabsf(x); }
+inline float fused(float a, float b, float c) { return fmaf(a, b, c); }
+inline float largest(float a, float b) { return fmaxf(a, b); }
+inline bool is_nan(float x) { return x != x; }
+inline float infinity() { return INFINITY; }
+
+} // namespace quern::gpu

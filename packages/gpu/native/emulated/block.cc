@@ -1,0 +1,106 @@
+#include "emulated/block.h"
+
+#include <atomic>
+
+#include "emulated/fault.h"
+
+namespace quern::gpu {
+
+Block& Block::current() {
+  static thread_local Block block;
+  return block;
+}
+
+// xorshift64* (Marsaglia 2003).
+static uint64_t next(uint64_t& state) {
+  state ^= state >> 12, state ^= state << 25, state ^= state >> 27;
+  return state * 0x2545f4914f6cdd1d >> 32;
+}
+
+void Block::run(int index, int count, int grid, uint64_t seed, const std::function<void()>& body) {
+  static std::atomic<uint64_t> blocks{0};
+  index_ = index, count_ = count, grid_ = grid, id_ = ++blocks;
+  random_ = (seed + 1) * 0x9e3779b97f4a7c15 + (uint64_t(index) * 0xbf58476d1ce4e5b9 | 1);
+  if (threads_.size() < size_t(count)) threads_.resize(size_t(count));
+  ready_.clear();
+  for (int i = 0; i < count; i++) {
+    Thread& thread = threads_[size_t(i)];
+    auto fibre = thread.fibre ? std::move(thread.fibre) : std::make_unique<Fibre>();
+    thread = Thread{};
+    thread.index = i, thread.ended = false;
+    thread.fibre = std::move(fibre);
+    thread.fibre->begin(body);
+    ready_.push_back(i);
+  }
+  int left = count;
+  while (left > 0) {
+    if (ready_.empty()) release_all();
+    const size_t at = next(random_) % ready_.size();
+    Thread& thread = threads_[size_t(ready_[at])];
+    ready_[at] = ready_.back();
+    ready_.pop_back();
+    step(thread);
+    if (thread.ended) left--;
+    else if (thread.wait != Wait::barrier) release_warp(thread.index / WARP);
+  }
+}
+
+void Block::step(Thread& thread) {
+  self_ = &thread;
+  thread.wait = Wait::none;
+  thread.ended = thread.fibre->resume();
+  if (thread.ended && !thread.copies.empty()) fault("thread %d ends before its asynchronous copies have landed", thread.index);
+}
+
+void Block::meet(Wait wait) {
+  Thread& me = self();
+  me.wait = wait;
+  me.fibre->pause();
+}
+
+float Block::exchange(float value, int from) {
+  const int warp = self().index / WARP;
+  self().shared_value = value;
+  meet(Wait::shuffle);
+  if (from < 0 || from >= lanes_of(warp)) fault("thread %d takes a value of lane %d; its warp has %d lanes", self().index, from, lanes_of(warp));
+  const float taken = lanes(warp)[from].shared_value;
+  meet(Wait::shuffle); // nobody gives another value before all have taken this one
+  return taken;
+}
+
+// A warp goes on when all its lanes wait for the same.
+bool Block::release_warp(int warp) {
+  Thread* lane = lanes(warp);
+  const int count = lanes_of(warp);
+  for (int i = 0; i < count; i++)
+    if (lane[i].ended || lane[i].wait == Wait::none || lane[i].wait != lane[0].wait) return false;
+  if (lane[0].wait == Wait::barrier) return false;
+  for (int i = 0; i < count; i++) lane[i].now.warp++, lane[i].wait = Wait::none, ready_.push_back(lane[i].index);
+  return true;
+}
+
+// No thread can go on: all wait for the block's barrier, or the kernel is wrong.
+void Block::release_all() {
+  for (int i = 0; i < count_; i++)
+    if (threads_[size_t(i)].ended || threads_[size_t(i)].wait != Wait::barrier) stuck();
+  for (int i = 0; i < count_; i++) {
+    Thread& thread = threads_[size_t(i)];
+    thread.wait = Wait::none;
+    thread.now = {thread.now.block + 1, 0};
+    ready_.push_back(i);
+  }
+}
+
+void Block::stuck() const {
+  static constexpr const char* waits[] = {"runs", "waits at a barrier", "waits for its warp", "waits in a shuffle"};
+  const Thread* waiting = nullptr;
+  const Thread* other = nullptr;
+  for (int i = 0; i < count_; i++)
+    if (!threads_[size_t(i)].ended && !waiting) waiting = &threads_[size_t(i)];
+  for (int i = 0; i < count_; i++)
+    if (threads_[size_t(i)].ended || threads_[size_t(i)].wait != waiting->wait) other = &threads_[size_t(i)];
+  fault("block %d is stuck: thread %d %s, thread %d %s", index_, waiting->index, waits[int(waiting->wait)], other->index,
+        other->ended ? "has ended" : waits[int(other->wait)]);
+}
+
+} // namespace quern::gpu

@@ -1,0 +1,67 @@
+// The threads of one block: fibres in random order, their barriers, and what is known of each access to shared memory.
+#pragma once
+#include <stdint.h>
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "emulated/fibre.h"
+
+namespace quern::gpu {
+
+inline constexpr int WARP = 32;
+
+// Why a thread waits.
+enum class Wait { none, barrier, warp_barrier, shuffle };
+
+// When a thread does something, for the order of accesses: barriers of the block and meetings of its warp so far.
+struct Moment {
+  uint32_t block = 0, warp = 0;
+};
+
+struct Thread {
+  int index = 0;
+  bool ended = true;
+  Wait wait = Wait::none;
+  Moment now;
+  float shared_value = 0; // given to a shuffle
+  std::vector<std::function<void()>> copies; // asynchronous copies that have not landed, by group
+  std::vector<size_t> groups;                // copies of each committed group
+  std::unique_ptr<Fibre> fibre;
+};
+
+class Block {
+ public:
+  // Runs body() once per thread, threads in an order drawn from `seed`.
+  void run(int index, int count, int grid, uint64_t seed, const std::function<void()>& body);
+
+  static Block& current();
+  Thread& self() { return *self_; }
+  int index() const { return index_; }
+  int count() const { return count_; }
+  int grid() const { return grid_; }
+  uint64_t id() const { return id_; } // another for every block that ever ran
+
+  void barrier() { meet(Wait::barrier); }
+  void warp_barrier() { meet(Wait::warp_barrier); }
+  // The value that lane `from` of this warp gives.
+  float exchange(float value, int from);
+
+ private:
+  void meet(Wait wait);
+  void step(Thread& thread);
+  bool release_warp(int warp);
+  void release_all();
+  [[noreturn]] void stuck() const;
+  Thread* lanes(int warp) { return &threads_[size_t(warp) * WARP]; }
+  int lanes_of(int warp) const { return count_ - warp * WARP < WARP ? count_ - warp * WARP : WARP; }
+
+  std::vector<Thread> threads_;
+  std::vector<int> ready_;
+  Thread* self_ = nullptr;
+  int index_ = 0, count_ = 0, grid_ = 0;
+  uint64_t id_ = 0, random_ = 1;
+};
+
+} // namespace quern::gpu

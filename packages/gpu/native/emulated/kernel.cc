@@ -1,0 +1,38 @@
+#include "emulated/kernel.h"
+
+#include <map>
+#include <random>
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "emulated/block.h"
+#include "emulated/fault.h"
+
+namespace quern::gpu {
+
+static std::map<std::string, Kernel>& kernels() {
+  static std::map<std::string, Kernel> all;
+  return all;
+}
+
+Registration::Registration(const char* name, size_t args_bytes, void (*call)(const void* args)) {
+  kernels()[name] = {name, args_bytes, call};
+}
+
+const Kernel* find_kernel(const std::string& name) {
+  const auto found = kernels().find(name);
+  return found == kernels().end() ? nullptr : &found->second;
+}
+
+void launch(const Kernel& kernel, int blocks, int threads, const void* args, uint64_t seed) {
+  if (threads < 1 || threads > 1024 || blocks < 1) fault("%s: %d blocks of %d threads", kernel.name, blocks, threads);
+  std::vector<int> order(static_cast<size_t>(blocks));
+  std::iota(order.begin(), order.end(), 0);
+  std::shuffle(order.begin(), order.end(), std::mt19937_64(seed));
+  try {
+    for (const int block : order) Block::current().run(block, threads, blocks, seed, [&] { kernel.call(args); });
+  } catch (const Fault& found) { fault("%s (seed %llu): %s", kernel.name, (unsigned long long)seed, found.what()); }
+}
+
+}  // namespace quern::gpu

@@ -1,0 +1,27 @@
+// The kernels of this program, and their launch.
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+
+#include <string>
+
+namespace quern::gpu {
+
+struct Kernel {
+  const char* name;
+  size_t args_bytes;
+  void (*call)(const void* args);
+};
+
+// Adds a kernel to those of the program; names are unique.
+struct Registration {
+  Registration(const char* name, size_t args_bytes, void (*call)(const void* args));
+};
+
+// Null: no kernel has this name.
+const Kernel* find_kernel(const std::string& name);
+
+// Runs all blocks, one after another in an order drawn from `seed`. Throws Fault.
+void launch(const Kernel& kernel, int blocks, int threads, const void* args, uint64_t seed);
+
+} // namespace quern::gpu

@@ -1,0 +1,104 @@
+#include "gpu/gpu-device.h"
+
+#include "gpu/ops.h"
+#include "gpu/rates.h"
+#include "quern/failure.h"
+
+namespace quern::gpu {
+
+namespace {
+
+// A plan's memory on the device. A captured plan keeps it, and so the inputs of its last run.
+struct Placed : Prepared {
+  Placed(const std::shared_ptr<Gpu>& gpu, const Plan& plan)
+      : arena(gpu, plan.arena_bytes()),
+        inputs(gpu, plan.host().inputs_bytes),
+        outputs(gpu, plan.host().outputs_bytes),
+        written(plan.written_outputs()) {
+    gpu->fill(inputs.data(), 0, inputs.bytes());
+  }
+  GpuBuffer arena, inputs, outputs;
+  std::vector<ByteRange> written;
+};
+
+}  // namespace
+
+GpuDevice::GpuDevice(std::shared_ptr<Gpu> gpu) : gpu_(std::move(gpu)), fault_(gpu_, 2 * sizeof(int32_t)) {
+  gpu_->fill(fault_.data(), 0, fault_.bytes());
+  gpu_->finish();
+}
+
+std::shared_ptr<const Buffer> GpuDevice::allocate(uint64_t bytes) {
+  auto buffer = std::make_shared<const GpuBuffer>(gpu_, bytes);
+  gpu_->fill(buffer->data(), 0, bytes);
+  gpu_->finish();
+  return buffer;
+}
+
+void GpuDevice::write(const Buffer& to, uint64_t offset, std::span<const uint8_t> bytes) {
+  gpu_->copy_in(to.data() + offset, bytes.data(), bytes.size());
+  gpu_->finish();
+}
+
+void GpuDevice::read(const Buffer& from, uint64_t offset, std::span<uint8_t> bytes) {
+  gpu_->copy_out(bytes.data(), from.data() + offset, bytes.size());
+  gpu_->finish();
+}
+
+std::shared_ptr<const LoadedWeight> GpuDevice::load_weight(const WeightSource& source) {
+  return std::make_shared<const GpuWeight>(gpu_, source, files_);
+}
+
+Properties GpuDevice::profile() {
+  const Rates rates = measure_rates(gpu_);
+  return {{"name", gpu_->name()},
+          {"isa", gpu_->isa()},
+          {"threads", double(gpu_->processors())},
+          {"totalMemory", double(gpu_->total_memory())},
+          {"readBandwidth", rates.bandwidth},
+          {"flops", rates.flops}};
+}
+
+void GpuDevice::prepare(Plan& plan) { plan.prepared = std::make_unique<Placed>(gpu_, plan); }
+
+void GpuDevice::run(Plan& plan, const Run& run) {
+  if (!plan.prepared) prepare(plan);
+  const auto& placed = static_cast<const Placed&>(*plan.prepared);
+  plan.bind({placed.arena.data(), placed.inputs.data(), placed.outputs.data()});
+  for (const auto& [from, to] : run.dirty)
+    if (from < to) gpu_->copy_in(placed.inputs.data() + from, plan.host().inputs + from, to - from);
+  record(plan, run);
+  for (const auto& [from, to] : placed.written)
+    gpu_->copy_out(plan.host().outputs + from, placed.outputs.data() + from, to - from);
+  read_fault(plan, run);
+}
+
+// Launches all ops. With times, a mark before each op and after the last.
+void GpuDevice::record(Plan& plan, const Run& run) {
+  gpu_->forget_marks();
+  const auto& ops = plan.ops();
+  for (size_t i = 0; i < ops.size(); i++) {
+    need_wanted(plan, run, i);
+    if (cancelled_) fail(Code::aborted, "the backend was disposed before its work was done");
+    if (run.times) gpu_->mark();
+    launch_op(*gpu_, ops[i], int(i) + 1, reinterpret_cast<int*>(fault_.data()));
+    count(ops[i]);
+  }
+  if (run.times) gpu_->mark();
+}
+
+void GpuDevice::read_fault(const Plan& plan, const Run& run) {
+  int32_t fault[2];
+  gpu_->copy_out(fault, fault_.data(), sizeof fault);
+  gpu_->finish();
+  if (run.times)
+    for (size_t i = 0; i < plan.ops().size(); i++) run.times[i] = gpu_->milliseconds(int(i), int(i) + 1);
+  if (fault[0] == 0) return;
+  gpu_->fill(fault_.data(), 0, fault_.bytes());
+  gpu_->finish();
+  const PlanOp& op = plan.ops()[size_t(fault[0]) - 1];
+  if (!run.fault) fail(Code::out_of_range, "[%s] an index is out of range", op.spec->name);
+  flag(plan, run, op, static_cast<FaultCode>(fault[1]));
+}
+
+}  // namespace quern::gpu

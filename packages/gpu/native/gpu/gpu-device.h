@@ -1,0 +1,37 @@
+// A Device (quern/device.h) on a GPU: plans become launches.
+#pragma once
+#include <atomic>
+#include <memory>
+
+#include "gpu/gpu-weight.h"
+#include "quern/device.h"
+
+namespace quern::gpu {
+
+class GpuDevice : public Device {
+ public:
+  explicit GpuDevice(std::shared_ptr<Gpu> gpu);
+
+  std::string name() const override { return "quern-gpu"; }
+  bool has_unified_memory() const override { return false; }
+  std::shared_ptr<const Buffer> allocate(uint64_t bytes) override;
+  uint64_t free_memory() const override { return gpu_->free_memory(); }
+  void cancel() override { cancelled_ = true; }
+  Properties profile() override;
+  void write(const Buffer& to, uint64_t offset, std::span<const uint8_t> bytes) override;
+  void read(const Buffer& from, uint64_t offset, std::span<uint8_t> bytes) override;
+  std::shared_ptr<const LoadedWeight> load_weight(const WeightSource& source) override;
+  void prepare(Plan& plan) override;
+  void run(Plan& plan, const Run& run) override;
+
+ private:
+  void record(Plan& plan, const Run& run);
+  void read_fault(const Plan& plan, const Run& run);
+
+  const std::shared_ptr<Gpu> gpu_;
+  const GpuBuffer fault_;  // int [2]: index of the failed op + 1, FaultCode
+  FileMap files_;
+  std::atomic<bool> cancelled_{false};
+};
+
+}  // namespace quern::gpu

@@ -1,0 +1,38 @@
+// A GPU as the executor needs it: memory, copies, launches, all in one queue. Implemented by each platform.
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+
+#include <string>
+
+namespace quern::gpu {
+
+class Gpu {
+ public:
+  virtual ~Gpu() = default;
+
+  virtual std::string name() const = 0;
+  virtual std::string isa() const = 0;  // "sm_90"
+  virtual int processors() const = 0;   // units that run blocks
+  virtual uint64_t total_memory() const = 0;
+  virtual uint64_t free_memory() const = 0;
+  // Not zeroed. Throws OUT_OF_MEMORY with the bytes asked for and free. Any thread.
+  virtual uint8_t* allocate(uint64_t bytes) = 0;
+  virtual void free(uint8_t* data) noexcept = 0;
+
+  // In the order of calls. The host's memory may be used again after `finish`.
+  virtual void fill(uint8_t* to, uint8_t value, uint64_t bytes) = 0;
+  virtual void copy_in(uint8_t* to, const void* from, uint64_t bytes) = 0;
+  virtual void copy_out(void* to, const uint8_t* from, uint64_t bytes) = 0;
+  // `args`: the kernel's one argument; copied.
+  virtual void launch(const char* kernel, int64_t blocks, int threads, const void* args) = 0;
+  // Waits until all is done. Throws DEVICE_FAILED.
+  virtual void finish() = 0;
+
+  // Milliseconds between two marks in the queue; after `finish`.
+  virtual int mark() = 0;
+  virtual double milliseconds(int from, int to) = 0;
+  virtual void forget_marks() = 0;
+};
+
+}  // namespace quern::gpu

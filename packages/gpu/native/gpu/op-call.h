@@ -1,0 +1,47 @@
+// One op of a plan on its way to the GPU: its operands as addresses of the device, and launches.
+#pragma once
+#include "gpu/gpu.h"
+#include "gpu/gpu-weight.h"
+#include "quern/op-view.h"
+
+namespace quern::gpu {
+
+class OpCall : public OpView {
+ public:
+  OpCall(Gpu& gpu, const PlanOp& op, int index, int* fault) : OpView(op, copies_), index(index), fault(fault), gpu_(gpu) {}
+
+  const int index;   // of the op + 1
+  int* const fault;  // int [2] on the device
+
+  const int32_t* ids(int operand) const { return ints_out(operand); }
+  // A weight [rows, columns] or [E, N, K].
+  const GpuWeight& weight(int index, int rank) const;
+  // A weight [length] as floats; null if absent.
+  const float* vector(int index, int64_t length) const;
+  // A dimension or count as int: kernels count with 32 bits.
+  int small(int64_t value) const;
+
+  template <class Args>
+  void launch(const std::string& kernel, int64_t blocks, int threads, const Args& args) const {
+    gpu_.launch(kernel.c_str(), blocks, threads, &args);
+  }
+  // One thread per element, up to a grid that fills a device.
+  template <class Args>
+  void launch_elements(const char* kernel, int64_t n, const Args& args) const {
+    constexpr int threads = 256;
+    constexpr int64_t most_blocks = 4096;
+    launch(kernel, std::min(most_blocks, (n + threads - 1) / threads), threads, args);
+  }
+
+ private:
+  Gpu& gpu_;
+  IntCopies copies_;
+};
+
+// Threads of a block that computes a row: whole warps, no more than the row has elements.
+inline int threads_of_row(int64_t width) { return int(std::clamp<int64_t>((width + 31) / 32 * 32, 32, 256)); }
+
+// Suffix of a kernel's name.
+const char* suffix_of(Element element);
+
+}  // namespace quern::gpu

@@ -1,0 +1,57 @@
+#include "gpu/ops.h"
+
+#include "gpu/ops/ops.h"
+#include "quern/failure.h"
+
+namespace quern::gpu {
+
+namespace {
+
+struct Entry {
+  int32_t index;  // in op_table
+  void (*launch)(const OpCall& op);
+};
+
+constexpr Entry entries[] = {
+    {EmbedOp::index, gpu::embed},
+    {LinearOp::index, gpu::linear},
+    {AddOp::index, gpu::add},
+    {MulOp::index, gpu::mul},
+    {ScaleOp::index, gpu::scale},
+    {RmsNormOp::index, gpu::rms_norm},
+    {SiluOp::index, gpu::silu},
+    {GeluOp::index, gpu::gelu},
+    {SwigluOp::index, gpu::swiglu},
+    {GegluOp::index, gpu::geglu},
+    {RopeTableOp::index, gpu::rope_table},
+    {RopeOp::index, gpu::rope},
+    {AttentionOp::index, gpu::attention},
+    {KvAppendOp::index, gpu::kv_append},
+    {SoftmaxOp::index, gpu::softmax},
+    {ArgmaxOp::index, gpu::argmax},
+    {TopKOp::index, gpu::top_k},
+    {MaskLogitsOp::index, gpu::mask_logits},
+    {PenaliseOp::index, gpu::penalise},
+    {GatherRowsOp::index, gpu::gather_rows},
+    {CastOp::index, gpu::cast},
+    {ExpertLinearOp::index, gpu::expert_linear},
+    {WeightedSumOp::index, gpu::weighted_sum},
+    {LayerNormOp::index, gpu::layer_norm},
+    {UncachedAttentionOp::index, gpu::uncached_attention},
+    {PoolOp::index, gpu::pool},
+    {L2NormaliseOp::index, gpu::l2_normalise},
+    {Conv1dOp::index, gpu::conv1d},
+    {Log10Op::index, gpu::log10},
+    {TanhOp::index, gpu::tanh},
+    {SampleOp::index, gpu::sample},
+};
+
+}  // namespace
+
+void launch_op(Gpu& gpu, const PlanOp& op, int index, int* fault) {
+  for (const Entry& entry : entries)
+    if (&op_table[entry.index] == op.spec) return entry.launch(OpCall(gpu, op, index, fault));
+  fail(Code::unsupported, "[%s] this device has no kernel for it", op.spec->name);
+}
+
+}  // namespace quern::gpu

@@ -1,0 +1,86 @@
+// Ops on rows: a block per row.
+#include "gpu/op-call.h"
+#include "gpu/ops/ops.h"
+#include "kernels/embed.h"
+#include "kernels/l2-normalise.h"
+#include "kernels/layer-norm.h"
+#include "kernels/pool.h"
+#include "kernels/rms-norm.h"
+#include "kernels/softmax.h"
+#include "kernels/weighted-sum.h"
+
+namespace quern::gpu {
+
+void rms_norm(const OpCall& op) {
+  const quern::Floats x = op.floats(RmsNormOp::X), y = op.floats(RmsNormOp::Y);
+  op.need(x.same_shape(y), "y must have the shape of x");
+  const float* const w = op.vector(RmsNormOp::W, x.width());
+  op.launch("rms_norm", x.rows(), threads_of_row(x.width()),
+            RmsNorm{x.data, w, y.data, op.small(x.width()), op.number(RmsNormOp::EPS)});
+}
+
+void layer_norm(const OpCall& op) {
+  const quern::Floats x = op.floats(LayerNormOp::X), y = op.floats(LayerNormOp::Y);
+  op.need(x.same_shape(y), "y must have the shape of x");
+  const float *w = op.vector(LayerNormOp::W, x.width()), *b = op.vector(LayerNormOp::B, x.width());
+  op.launch("layer_norm", x.rows(), threads_of_row(x.width()),
+            LayerNorm{x.data, w, b, y.data, op.small(x.width()), op.number(LayerNormOp::EPS)});
+}
+
+void softmax(const OpCall& op) {
+  const quern::Floats x = op.floats(SoftmaxOp::X), y = op.floats(SoftmaxOp::Y);
+  op.need(x.same_shape(y), "y must have the shape of x");
+  op.launch("softmax", x.rows(), threads_of_row(x.width()), Softmax{x.data, y.data, op.small(x.width())});
+}
+
+void l2_normalise(const OpCall& op) {
+  const quern::Floats x = op.floats(L2NormaliseOp::X), y = op.floats(L2NormaliseOp::Y);
+  op.need(x.same_shape(y), "y must have the shape of x");
+  op.launch("l2_normalise", x.rows(), threads_of_row(x.width()), L2Normalise{x.data, y.data, op.small(x.width())});
+}
+
+void weighted_sum(const OpCall& op) {
+  const quern::Floats x = op.floats(WeightedSumOp::X, 3), weights = op.floats(WeightedSumOp::WEIGHTS, 2);
+  const quern::Floats y = op.floats(WeightedSumOp::Y, 2);
+  const int64_t T = x.shape[0], k = x.shape[1], D = x.width();
+  op.need(weights.shape[0] == T && weights.width() == k && y.shape[0] == T && y.width() == D,
+          "weights must be [T, k], y [T, D]");
+  if (y.count > 0)
+    op.launch("weighted_sum", T, threads_of_row(D), WeightedSum{x.data, weights.data, y.data, op.small(k), op.small(D)});
+}
+
+template <class T>
+static void look_up(const OpCall& op, const std::string& kernel, const void* table, int64_t rows, const int32_t* ids,
+                    int64_t count, const quern::Floats& y) {
+  op.launch(kernel, count, threads_of_row(y.width()),
+            Lookup<T>{static_cast<const T*>(table), ids, y.data, op.small(rows), op.small(y.width()), op.fault, op.index});
+}
+
+void embed(const OpCall& op) {
+  const GpuWeight& table = op.weight(EmbedOp::TABLE, 2);
+  const quern::Floats y = op.floats(EmbedOp::Y, 2);
+  const int64_t count = op.operand(EmbedOp::IDS).count, rows = table.shape()[0];
+  const int32_t* const ids = op.ids(EmbedOp::IDS);
+  op.need(y.width() == table.shape()[1] && y.shape[0] == count, "y must have a row of the table for each id");
+  const std::string kernel = std::string("embed") + suffix_of(table.element());
+  if (table.element() == Element::f32) look_up<float>(op, kernel, table.data(), rows, ids, count, y);
+  else look_up<unsigned short>(op, kernel, table.data(), rows, ids, count, y);
+}
+
+void gather_rows(const OpCall& op) {
+  const quern::Floats x = op.floats(GatherRowsOp::X, 2), y = op.floats(GatherRowsOp::Y, 2);
+  const int64_t count = op.operand(GatherRowsOp::ROWS).count;
+  op.need(y.shape[0] == count && y.width() == x.width(), "y must have a row of x for each index");
+  look_up<float>(op, "gather_rows", x.data, x.shape[0], op.ids(GatherRowsOp::ROWS), count, y);
+}
+
+void pool(const OpCall& op) {
+  const quern::Floats x = op.floats(PoolOp::X, 2), y = op.floats(PoolOp::Y, 2);
+  const int64_t S = op.operand(PoolOp::CU_SEQLENS).count - 1, D = x.width();
+  op.need(S >= 0 && y.shape[0] == S && y.width() == D, "y must be [S, D]");
+  op.launch("pool", S, threads_of_row(D),
+            Pool{x.data, op.ids(PoolOp::CU_SEQLENS), y.data, op.small(x.shape[0]), op.small(D), op.integer(PoolOp::BY),
+                 op.fault, op.index});
+}
+
+}  // namespace quern::gpu

@@ -1,0 +1,27 @@
+// y = f(a, b), element by element. b may be one row for all rows of a.
+#pragma once
+#include "../dialect/dialect.h"
+
+namespace quern {
+namespace gpu {
+
+struct TwoInputs {
+  Global<const float> a, b; // [n], [b_count]
+  Global<float> y;          // [n]
+  long n, b_count;
+};
+
+KERNEL(add, TwoInputs) {
+  const long threads = long(grid_blocks()) * block_threads();
+  for (long i = long(block_index()) * block_threads() + thread_index(); i < args.n; i += threads)
+    args.y[i] = args.a[i] + args.b[i % args.b_count];
+}
+
+KERNEL(mul, TwoInputs) {
+  const long threads = long(grid_blocks()) * block_threads();
+  for (long i = long(block_index()) * block_threads() + thread_index(); i < args.n; i += threads)
+    args.y[i] = args.a[i] * args.b[i % args.b_count];
+}
+
+} // namespace gpu
+} // namespace quern

@@ -1,0 +1,10 @@
+// Codes for flag(): those of FaultCode.
+#pragma once
+
+namespace quern {
+namespace gpu {
+
+constexpr int OUT_OF_RANGE = 1;
+
+} // namespace gpu
+} // namespace quern

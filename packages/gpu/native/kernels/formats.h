@@ -1,0 +1,25 @@
+// Formats of floats: what is stored, its value, and a value rounded to nearest even.
+#pragma once
+#include "../dialect/dialect.h"
+
+namespace quern {
+namespace gpu {
+
+struct F32 {
+  using Stored = float;
+  static FUNCTION float value(float x) { return x; }
+  static FUNCTION float rounded(float x) { return x; }
+};
+struct F16 {
+  using Stored = unsigned short;
+  static FUNCTION float value(unsigned short bits) { return from_f16(bits); }
+  static FUNCTION unsigned short rounded(float x) { return to_f16(x); }
+};
+struct Bf16 {
+  using Stored = unsigned short;
+  static FUNCTION float value(unsigned short bits) { return from_bf16(bits); }
+  static FUNCTION unsigned short rounded(float x) { return to_bf16(x); }
+};
+
+} // namespace gpu
+} // namespace quern

@@ -1,0 +1,85 @@
+// cache[slots[t]] = k[t] and v[t], in the type of the caches; slot −1: nothing. Of two rows with one slot the later wins.
+// A block per row; its warps share the heads.
+#pragma once
+#include "block-max.h"
+#include "block-sum.h"
+#include "cache.h"
+#include "fault-code.h"
+
+namespace quern {
+namespace gpu {
+
+struct KvAppend {
+  Global<const float> k, v;      // [blocks, heads, d]
+  Global<const int> slots;       // [blocks]
+  Global<Byte> k_cache, v_cache; // [cache_slots, heads, d]: cache.h
+  int heads, d, cache_slots;
+  Global<int> fault;
+  int op;
+};
+
+// Whether a row behind `row` has its slot. In every thread the same.
+FUNCTION bool written_later(Global<const int> slots, int row, Shared<float> sums) {
+  float later = 0;
+  for (int t = row + 1 + thread_index(); t < grid_blocks(); t += block_threads()) later += slots[t] == slots[row] ? 1.0f : 0.0f;
+  return block_sum(later, sums) > 0;
+}
+
+// The lanes of a warp write one head.
+template <class Kind>
+FUNCTION void put_head(Global<const float> x, int d, Global<Byte> head) {
+  for (int i = lane(); i < d; i += WARP) Kind::put(head, i, x[i]);
+}
+
+// scale = max|x| / 127, NaN unless all x are finite; elements are x / scale, rounded to nearest even.
+template <>
+FUNCTION void put_head<CacheI8>(Global<const float> x, int d, Global<Byte> head) {
+  float top = 0;
+  for (int i = lane(); i < d; i += WARP) top = absolute(x[i]) < infinity() ? largest(top, absolute(x[i])) : infinity();
+  top = warp_max(top);
+  const float scale = top < infinity() ? top / 127 : infinity() - infinity();
+  for (int i = lane(); i < d; i += WARP) {
+    const float steps = scale > 0 ? round_even(x[i] / scale) : 0;
+    CacheI8::put(head, i, -largest(-127, -largest(-127, steps))); // from −127 to 127: a subnormal scale is not exact
+  }
+  if (lane() == 0) CacheI8::put_scale(head, d, scale);
+}
+
+template <class Kind, class Args>
+FUNCTION void append(const Args& args, Shared<float> sums) {
+  const int row = block_index(), slot = args.slots[row];
+  if (slot < -1 || slot >= args.cache_slots) {
+    if (thread_index() == 0) flag(args.fault, args.op, OUT_OF_RANGE);
+    return;
+  }
+  if (slot < 0 || written_later(args.slots, row, sums)) return;
+  for (int i = warp(); i < 2 * args.heads; i += block_threads() / WARP) {
+    const bool values = i >= args.heads;
+    const int head = values ? i - args.heads : i;
+    const Global<const float> x = (values ? args.v : args.k) + (long(row) * args.heads + head) * args.d;
+    put_head<Kind>(x, args.d, (values ? args.v_cache : args.k_cache) + (long(slot) * args.heads + head) * Kind::bytes(args.d));
+  }
+}
+
+KERNEL(kv_append_f32, KvAppend) {
+  SHARED(float, sums, WARP);
+  append<CacheF32>(args, sums);
+}
+
+KERNEL(kv_append_f16, KvAppend) {
+  SHARED(float, sums, WARP);
+  append<CacheF16>(args, sums);
+}
+
+KERNEL(kv_append_bf16, KvAppend) {
+  SHARED(float, sums, WARP);
+  append<CacheBf16>(args, sums);
+}
+
+KERNEL(kv_append_i8, KvAppend) {
+  SHARED(float, sums, WARP);
+  append<CacheI8>(args, sums);
+}
+
+} // namespace gpu
+} // namespace quern

@@ -1,0 +1,23 @@
+// y = x · factor, element by element.
+#pragma once
+#include "map.h"
+
+namespace quern {
+namespace gpu {
+
+struct Scale {
+  Global<const float> x; // [n]
+  Global<float> y;       // [n]
+  long n;
+  float factor;
+};
+
+struct Times {
+  float factor;
+  FUNCTION float operator()(float x) const { return x * factor; }
+};
+
+KERNEL(scale, Scale) { map(args.x, args.y, args.n, Times{args.factor}); }
+
+} // namespace gpu
+} // namespace quern

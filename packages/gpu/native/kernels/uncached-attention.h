@@ -1,0 +1,62 @@
+// Attention over keys and values of the same step: a ragged batch. A block per row and head, at most 256 threads. A row's bits
+// depend on the number of threads, not on other rows.
+#pragma once
+#include "attention.h"
+
+namespace quern {
+namespace gpu {
+
+struct UncachedAttention {
+  Global<const float> q;                // [rows, heads, d]; block `row · heads + head`
+  Global<const float> k, v;             // [keys, kv_heads, d]
+  Global<const int> bounds, key_bounds; // cuSeqlens and cuKeys [sequences + 1]
+  Global<float> y;                      // [rows, heads, d]
+  int rows, keys, heads, kv_heads, d, sequences;
+  float scale, soft_cap;
+  int causal, window;
+  Global<int> fault;
+  int op;
+};
+
+struct StepKeys {
+  using Kind = CacheF32;
+  Global<const Byte> k, v; // of the sequence
+  int kv_heads, kv_head, bytes;
+
+  FUNCTION long head(int key) const { return (long(key) * kv_heads + kv_head) * bytes; }
+};
+
+// Whether each sequence with rows has a key, and as many keys as rows if rows have positions.
+template <class Args>
+FUNCTION bool keys_suffice(const Args& args, Shared<float> sums) {
+  float wrong = 0;
+  for (int s = thread_index(); s < args.sequences; s += block_threads()) {
+    const int rows = args.bounds[s + 1] - args.bounds[s], keys = args.key_bounds[s + 1] - args.key_bounds[s];
+    const bool placed = args.causal || args.window > 0;
+    wrong += keys < (placed || rows < 1 ? rows : 1) ? 1.0f : 0.0f;
+  }
+  return block_sum(wrong, sums) == 0;
+}
+
+KERNEL(uncached_attention, UncachedAttention) {
+  SHARED(float, sums, 4 * ATTENTION_WARPS);
+  SHARED(float, parts, ATTENTION_FLOATS);
+  const bool right = bounds_rise(args.bounds, args.sequences, args.rows, sums) &&
+                     bounds_rise(args.key_bounds, args.sequences, args.keys, sums + ATTENTION_WARPS) &&
+                     keys_suffice(args, sums + 2 * ATTENTION_WARPS);
+  if (!right) {
+    if (thread_index() == 0) flag(args.fault, args.op, OUT_OF_RANGE);
+    return;
+  }
+  const int row = block_index() / args.heads, head = block_index() % args.heads;
+  const int s = sequence_of(row, args.bounds, args.sequences, sums + 3 * ATTENTION_WARPS);
+  const int length = args.key_bounds[s + 1] - args.key_bounds[s], position = length - args.bounds[s + 1] + row;
+  const long keys_at = long(args.key_bounds[s]) * args.kv_heads * args.d, at = long(block_index()) * args.d;
+  const StepKeys keys = {as<const Byte>(args.k + keys_at), as<const Byte>(args.v + keys_at), args.kv_heads,
+                         int(long(head) * args.kv_heads / args.heads), CacheF32::bytes(args.d)};
+  attend(keys, first_key(position, args.window), args.causal ? position + 1 : length, args.q + at, args.y + at, args.d,
+         ScoreRule{args.scale, args.soft_cap}, parts);
+}
+
+} // namespace gpu
+} // namespace quern

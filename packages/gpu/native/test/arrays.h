@@ -1,0 +1,71 @@
+// Numbers, arrays of the emulated device, and comparison with float64.
+#pragma once
+#include <math.h>
+#include <string.h>
+
+#include "dialect/host.h"
+#include "test/check.h"
+
+namespace quern::gpu {
+
+// Uniform numbers of [−1, 1).
+inline std::vector<float> numbers(int64_t count, uint64_t seed) {
+  std::vector<float> x(static_cast<size_t>(count));
+  uint64_t state = seed * 0x9e3779b97f4a7c15 + 1;
+  for (float& value : x) {
+    state ^= state >> 12, state ^= state << 25, state ^= state >> 27;
+    value = float(double(state * 0x2545f4914f6cdd1d >> 40) * 0x1p-23 - 1);
+  }
+  return x;
+}
+
+// An array of the device, freed at the end.
+template <class T>
+class Array {
+ public:
+  explicit Array(size_t count) : count_(count), data_(device_memory()->allocate(count * sizeof(T))) {}
+  explicit Array(const std::vector<T>& values) : Array(values.size()) {
+    device_memory()->write(data_, values.data(), count_ * sizeof(T));
+  }
+  ~Array() { device_memory()->free(data_); }
+  Array(const Array&) = delete;
+
+  Global<T> global() const { return Global(reinterpret_cast<T*>(data_)); }
+  std::vector<T> values() const {
+    std::vector<T> values(count_);
+    device_memory()->read(values.data(), data_, count_ * sizeof(T));
+    return values;
+  }
+
+ private:
+  const size_t count_;
+  uint8_t* const data_;
+};
+
+// Runs a kernel with several orders of threads, and checks each result: body(seed) after each launch.
+constexpr uint64_t seeds = 5;
+template <class Args, class F>
+void launched(const char* name, int blocks, int threads, const Args& args, const F& body) {
+  for (uint64_t seed = 0; seed < seeds; seed++) {
+    try {
+      launch(*find_kernel(name), blocks, threads, &args, seed);
+    } catch (const Fault& fault) {
+      check(false, "%s", fault.what());
+      return;
+    }
+    body();
+  }
+}
+
+// |got[i] − expected(i)| ≤ tolerance.
+template <class F>
+void agrees(const char* name, const std::vector<float>& got, double tolerance, const F& expected) {
+  double worst = 0;
+  for (size_t i = 0; i < got.size(); i++) {
+    const double apart = fabs(got[i] - double(expected(int64_t(i))));
+    worst = apart <= worst ? worst : apart; // NaN is worst
+  }
+  check(worst <= tolerance, "%s: %g away", name, worst);
+}
+
+} // namespace quern::gpu

@@ -1,0 +1,386 @@
+// Rotations, caches and attention on the emulated device, against their definitions in float64.
+#include "kernels/attention.h"
+#include "kernels/kv-append.h"
+#include "kernels/rope-table.h"
+#include "kernels/rope.h"
+#include "kernels/uncached-attention.h"
+#include "test/arrays.h"
+
+namespace quern::gpu {
+namespace {
+
+constexpr int op = 7;
+
+void rope_table_agrees() {
+  const std::vector<int> positions = {0, 1, 2, 4095, 100000, 131071, (1 << 24) + 1, 0x7fffffff, -5, -131071, -0x7fffffff - 1};
+  std::vector<float> frequencies = {0, -0.5f, 3, 3e5f, 1e-20f, 1e-40f, 0x1.8p99f, 0x1.ep127f}; // exact products
+  for (int i = 0; i < 32; i++) frequencies.push_back(float(pow(500000, -i / 32.0)));
+  const int half = int(frequencies.size());
+  const Array<int> at(positions);
+  const Array<float> input(frequencies), table(positions.size() * size_t(2 * half));
+  const RopeTable args{at.global(), input.global(), table.global(), half, 1.25f};
+  launched("rope_table", int(positions.size()), 32, args, [&] {
+    agrees("rope_table", table.values(), 1e-6, [&](int64_t i) {
+      const double angle = double(positions[i / (2 * half)]) * frequencies[i % half];
+      return 1.25 * (i % (2 * half) < half ? cos(angle) : sin(angle));
+    });
+  });
+}
+
+void rope_table_has_no_angle() {
+  const Array<int> at(std::vector<int>{0, 3});
+  const Array<float> input(std::vector<float>{INFINITY, NAN}), table(8);
+  launched("rope_table", 2, 32, RopeTable{at.global(), input.global(), table.global(), 2, 1}, [&] {
+    for (const float x : table.values()) check(x != x, "rope_table: %g is no NaN", x);
+  });
+}
+
+void rope_agrees() {
+  struct Shape { int heads, d, half; };
+  for (const Shape shape : {Shape{1, 2, 1}, Shape{3, 20, 6}, Shape{2, 64, 32}})
+    for (const int halves : {0, 1}) {
+      constexpr int rows = 3;
+      const auto [heads, d, half] = shape;
+      const std::vector<float> x = numbers(rows * heads * d, 1), angles = numbers(rows * 2 * half, 2);
+      const Array<float> input(x), table(angles), output(x.size());
+      const auto rotated = [&](int64_t i) -> double {
+        const int64_t e = i % d, row = i / d / heads;
+        if (e >= 2 * half) return x[i];
+        const int64_t pair = halves ? e % half : e / 2, other = halves ? (e < half ? half : -half) : (e % 2 ? -1 : 1);
+        const double cos = angles[row * 2 * half + pair], sin = angles[row * 2 * half + half + pair];
+        return x[i] * cos + (other > 0 ? -1 : 1) * x[i + other] * sin;
+      };
+      Rope args{input.global(), table.global(), output.global(), heads, d, half, halves};
+      launched("rope", rows, 32, args, [&] { agrees("rope", output.values(), 1e-6, rotated); });
+      args.y = input.global();
+      launch(*find_kernel("rope"), rows, 32, &args, 0);
+      agrees("rope in place", input.values(), 1e-6, rotated);
+    }
+}
+
+enum Type { f32, f16, bf16, i8 };
+constexpr Type types[] = {f32, f16, bf16, i8};
+const char* names[] = {"f32", "f16", "bf16", "i8"};
+
+// A cache [slots, heads, d] on the host.
+struct HostCache {
+  Type type;
+  int64_t heads, d;
+  std::vector<signed char> bytes;
+
+  HostCache(Type type, int64_t slots, int64_t heads, int64_t d)
+      : type(type), heads(heads), d(d), bytes(size_t(slots * heads * head_bytes())) {}
+  int64_t head_bytes() const { return type == i8 ? d + 4 : type == f32 ? 4 * d : 2 * d; }
+  signed char* head(int64_t slot, int64_t h) { return bytes.data() + (slot * heads + h) * head_bytes(); }
+
+  void put(int64_t slot, int64_t h, const float* x) {
+    signed char* const to = head(slot, h);
+    float top = 0;
+    for (int64_t i = 0; i < d; i++) top = isfinite(x[i]) ? fmaxf(top, fabsf(x[i])) : INFINITY;
+    const float scale = top < INFINITY ? top / 127 : NAN;
+    if (type == i8) memcpy(to + d, &scale, 4);
+    for (int64_t i = 0; i < d; i++) {
+      const unsigned short half = type == f16 ? to_f16(x[i]) : to_bf16(x[i]);
+      if (type == f32) memcpy(to + 4 * i, &x[i], 4);
+      else if (type == i8) to[i] = scale > 0 ? static_cast<signed char>(fmaxf(-127, fminf(127, nearbyintf(x[i] / scale)))) : 0;
+      else memcpy(to + 2 * i, &half, 2);
+    }
+  }
+  double get(int64_t slot, int64_t h, int64_t i) {
+    const signed char* const from = head(slot, h);
+    float whole, scale;
+    unsigned short half;
+    memcpy(&whole, type == f32 ? from + 4 * i : from, 4);
+    memcpy(&half, type == f32 || type == i8 ? from : from + 2 * i, 2);
+    memcpy(&scale, type == i8 ? from + d : from, 4);
+    return type == f32 ? whole : type == f16 ? from_f16(half) : type == bf16 ? from_bf16(half) : double(from[i]) * scale;
+  }
+};
+
+void kv_append_agrees() {
+  constexpr int heads = 2, places = 8;
+  const std::vector<int> slots = {3, -1, 7, 3, 0}; // row 3 wins over row 0
+  const int rows = int(slots.size());
+  for (const Type type : types)
+    for (const int d : {6, 33, 64}) {
+      std::vector<float> k = numbers(rows * heads * d, 1), v = numbers(rows * heads * d, 2);
+      for (int i = 0; i < d; i++) k[2 * heads * d + i] = 0, v[2 * heads * d + i] = 1e-45f * float(i % 3);
+      v[4 * heads * d + 1] = INFINITY;
+      HostCache keys(type, places, heads, d), values(type, places, heads, d);
+      const Array<signed char> k_cache(keys.bytes), v_cache(values.bytes);
+      for (int t = 0; t < rows; t++)
+        for (int h = 0; slots[t] >= 0 && h < heads; h++) {
+          keys.put(slots[t], h, &k[(t * heads + h) * d]);
+          values.put(slots[t], h, &v[(t * heads + h) * d]);
+        }
+      const Array<float> from_k(k), from_v(v);
+      const Array<int> at(slots), fault(std::vector<int>{0, 0});
+      const KvAppend args{from_k.global(), from_v.global(), at.global(), k_cache.global(), v_cache.global(), heads, d, places,
+                          fault.global(), op};
+      launched((std::string("kv_append_") + names[type]).c_str(), rows, 64, args, [&] {
+        HostCache got(type, places, heads, d);
+        got.bytes = v_cache.values();
+        const double odd = got.get(0, 0, 1);
+        check(type == i8 ? isnan(odd) : odd == INFINITY, "kv_append %s: %g for an infinity", names[type], odd);
+        if (type == i8) memset(got.head(0, 0) + d, 0, 4), memset(values.head(0, 0) + d, 0, 4); // NaN has many forms
+        check(k_cache.values() == keys.bytes && got.bytes == values.bytes, "kv_append %s, heads of %d", names[type], d);
+        check(fault.values()[0] == 0, "kv_append: a fault");
+      });
+    }
+}
+
+void kv_append_finds_bad_slots() {
+  for (const int slot : {-2, 4}) {
+    const std::vector<float> x = numbers(2 * 8, 1);
+    HostCache keys(f32, 4, 1, 8);
+    const Array<float> input(x);
+    const Array<signed char> cache(keys.bytes);
+    const Array<int> at(std::vector<int>{slot, 1}), fault(std::vector<int>{0, 0});
+    const KvAppend args{input.global(), input.global(), at.global(), cache.global(), cache.global(), 1, 8, 4, fault.global(), op};
+    keys.put(1, 0, &x[8]);
+    launch(*find_kernel("kv_append_f32"), 2, 32, &args, 0);
+    check(fault.values() == std::vector<int>{op, 1} && cache.values() == keys.bytes, "kv_append: slot %d", slot);
+  }
+}
+
+struct Rule {
+  bool causal = true;
+  int window = 0;
+  float soft_cap = 0;
+};
+
+// An element of softmax(q · Kᵀ · scale) · V for a query at `position` of `length`.
+template <class K, class V>
+double attended(const float* q, int d, int position, int length, float scale, Rule rule, const K& k, const V& v) {
+  double highest = -INFINITY, total = 0, sum = 0;
+  std::vector<double> scores;
+  const int first = rule.window > 0 && position >= rule.window ? position - rule.window + 1 : 0;
+  for (int key = first; key < (rule.causal ? position + 1 : length); key++) {
+    double score = 0;
+    for (int i = 0; i < d; i++) score += q[i] * k(key, i);
+    score *= scale;
+    if (rule.soft_cap > 0) score = rule.soft_cap * tanh(score / rule.soft_cap);
+    scores.push_back(score);
+    highest = fmax(highest, score);
+  }
+  for (size_t i = 0; i < scores.size(); i++) {
+    total += exp(scores[i] - highest);
+    sum += exp(scores[i] - highest) * v(first + int(i));
+  }
+  return sum / total;
+}
+
+struct Sequence {
+  int rows, length;
+};
+const std::vector<Sequence> batch = {{1, 45}, {5, 23}, {0, 3}, {1, 1}};
+constexpr int context = 48, threads = 128;
+
+// A batch over a cache whose blocks lie in reverse order, and what the kernel makes of it.
+struct Cached {
+  const Type type;
+  const int d, heads, kv_heads, size, width = context / size;
+  const Rule rule;
+  const float scale = 3 / sqrtf(float(d));
+  std::vector<Sequence> sequences;
+  std::vector<int> bounds = {0}, lengths, table;
+  HostCache k, v;
+  std::vector<float> q;
+  int fault = 0;
+
+  Cached(Type type, int d, int heads, int kv_heads, int size, Rule rule)
+      : type(type), d(d), heads(heads), kv_heads(kv_heads), size(size), rule(rule), sequences(batch), k(cache(3)), v(cache(4)) {
+    for (const Sequence& s : sequences) bounds.push_back(bounds.back() + s.rows), lengths.push_back(s.length);
+    for (int s = 0; s < int(batch.size()); s++)
+      for (int b = 0; b < width; b++) table.push_back(b * size < lengths[s] ? int(batch.size()) * width - 1 - (s * width + b) : -9);
+    q = numbers(bounds.back() * heads * d, 5);
+  }
+
+  HostCache cache(uint64_t seed) const {
+    const int slots = int(batch.size()) * context;
+    HostCache made(type, slots, kv_heads, d);
+    const std::vector<float> x = numbers(slots * kv_heads * d, seed);
+    for (int i = 0; i < slots * kv_heads; i++) made.put(i / kv_heads, i % kv_heads, &x[int64_t(i) * d]);
+    return made;
+  }
+
+  // One sequence, of which only the last rows remain.
+  Cached alone(int s, int rows) const {
+    Cached one = *this;
+    one.q.assign(q.begin() + (bounds[s + 1] - rows) * heads * d, q.begin() + bounds[s + 1] * heads * d);
+    one.sequences = {{rows, lengths[s]}}, one.bounds = {0, rows}, one.lengths = {lengths[s]};
+    one.table.assign(table.begin() + s * width, table.begin() + (s + 1) * width);
+    return one;
+  }
+
+  double expected(int64_t i) {
+    const int row = int(i / d / heads), head = int(i / d % heads) * kv_heads / heads;
+    int s = 0;
+    while (bounds[s + 1] <= row) s++;
+    const auto slot = [&](int key) { return int64_t(table[s * width + key / size]) * size + key % size; };
+    return attended(&q[i / d * d], d, lengths[s] - bounds[s + 1] + row, lengths[s], scale, rule,
+                    [&](int key, int e) { return k.get(slot(key), head, e); },
+                    [&](int key) { return v.get(slot(key), head, i % d); });
+  }
+
+  // body(y) after each launch.
+  template <class F>
+  void run(const F& body) {
+    const Array<float> queries(q), y(std::vector<float>(q.size(), -7));
+    const Array<signed char> keys(k.bytes), values(v.bytes);
+    const Array<int> at(bounds), counts(lengths), blocks(table), faults(std::vector<int>{0, 0});
+    const int rows = int(q.size()) / heads / d, S = int(lengths.size());
+    const Attention args{queries.global(), keys.global(), values.global(), at.global(), counts.global(), blocks.global(),
+                         y.global(), rows, heads, kv_heads, d, int(batch.size()) * width, size, S, width,
+                         scale, rule.soft_cap, rule.causal, rule.window, faults.global(), op};
+    launched((std::string("attention_") + names[type]).c_str(), rows * heads, threads, args, [&] {
+      fault = faults.values()[0];
+      body(y.values());
+    });
+  }
+
+  void agrees() {
+    std::vector<double> want(q.size());
+    for (size_t i = 0; i < want.size(); i++) want[i] = expected(int64_t(i));
+    char name[99];
+    snprintf(name, sizeof name, "attention %s, d %d, heads %d / %d, blocks of %d", names[type], d, heads, kv_heads, size);
+    run([&](const std::vector<float>& y) { gpu::agrees(name, y, 2e-6, [&](int64_t i) { return want[i]; }); });
+    check(fault == 0, "%s: a fault", name);
+  }
+};
+
+void attention_agrees() {
+  int turn = 0;
+  for (const int d : {32, 64, 80, 128})
+    for (const int group : {1, 2, 4})
+      for (const int size : {1, 16, context}) {
+        const int kv_heads = group == 4 ? 1 : 2;
+        Cached(types[turn++ % 4], d, group * kv_heads, kv_heads, size, {}).agrees();
+      }
+  for (const Type type : types)
+    for (const int d : {5, 200}) Cached(type, d, 2, 1, 3, {}).agrees();
+  for (const Rule rule : {Rule{false, 0, 0}, Rule{true, 4, 0}, Rule{false, 7, 0}, Rule{true, 0, 0.5f}, Rule{true, 100, 2}})
+    Cached(i8, 32, 2, 1, 16, rule).agrees();
+}
+
+// A row has the same bits in a batch, alone with its sequence, and as the only row.
+void rows_do_not_depend_on_others() {
+  for (const Type type : {f32, i8}) {
+    Cached all(type, 64, 4, 2, 16, {});
+    std::vector<float> y;
+    all.run([&](const std::vector<float>& got) { y = got; });
+    for (int s = 0; s < int(batch.size()); s++)
+      for (const int rows : {1, batch[s].rows}) {
+        if (batch[s].rows == 0) continue;
+        const float* const want = &y[(all.bounds[s + 1] - rows) * 4 * 64];
+        all.alone(s, rows).run([&](const std::vector<float>& got) {
+          check(memcmp(got.data(), want, got.size() * 4) == 0, "attention: sequence %d depends on the others", s);
+        });
+      }
+  }
+}
+
+// Each changes a batch; the kernel must say so and write nothing there.
+void attention_finds_bad_batches() {
+  void (*const faults[])(Cached&) = {
+      [](Cached& b) { b.table[1] = 12; },     [](Cached& b) { b.table[0] = -1; },  [](Cached& b) { b.lengths[0] = context + 1; },
+      [](Cached& b) { b.lengths[1] = 4; },    [](Cached& b) { b.lengths[3] = -1; }, [](Cached& b) { b.bounds[1] = -1000; },
+      [](Cached& b) { b.bounds[2] = 0; },     [](Cached& b) { b.bounds[0] = 1; },  [](Cached& b) { b.bounds[4] = 8; },
+  };
+  for (const auto& change : faults) {
+    Cached wrong(f32, 32, 1, 1, 16, {});
+    change(wrong);
+    wrong.run([&](const std::vector<float>& y) { check(wrong.fault == op && y[0] == -7, "attention: fault %d", wrong.fault); });
+  }
+}
+
+// Scores of −∞ weigh nothing; only of −∞, or one NaN, gives NaN.
+void attention_without_finite_scores() {
+  for (const int kind : {0, 1, 2}) {
+    Cached odd(f32, 32, 1, 1, context, {});
+    odd.q.assign(odd.q.size(), 1);
+    const std::vector<float> bad(32, kind == 2 ? NAN : -INFINITY);
+    const int slot = odd.table[0] * context;
+    for (int key = 0; key < (kind == 1 ? 45 : 40); key++) odd.k.put(slot + key, 0, bad.data());
+    const double want = kind == 0 ? odd.expected(3) : NAN;
+    odd.run([&](const std::vector<float>& y) {
+      check(kind == 0 ? fabs(y[3] - want) < 2e-6 : isnan(y[3]), "attention: %g, not %g", y[3], want);
+    });
+  }
+}
+
+struct Uncached {
+  std::vector<int> bounds, key_bounds;
+  int heads, kv_heads, d;
+  Rule rule;
+};
+
+void uncached_attention_agrees() {
+  const Uncached cases[] = {
+      {{0, 1, 6, 6}, {0, 30, 36, 40}, 4, 2, 64, {}},
+      {{0, 5, 6}, {0, 2, 40}, 2, 1, 80, {false, 0, 0}},
+      {{0, 5, 6}, {0, 7, 21}, 2, 2, 32, {true, 3, 1}},
+      {{0, 4}, {0, 9}, 1, 1, 256, {false, 2, 0}},
+  };
+  for (const Uncached& u : cases) {
+    const int rows = u.bounds.back(), keys = u.key_bounds.back(), d = u.d;
+    const float scale = 2 / sqrtf(float(d));
+    const std::vector<float> q = numbers(rows * u.heads * d, 1);
+    const std::vector<float> k = numbers(keys * u.kv_heads * d, 2), v = numbers(keys * u.kv_heads * d, 3);
+    const Array<float> queries(q), from_k(k), from_v(v), y(q.size());
+    const Array<int> at(u.bounds), keys_at(u.key_bounds), fault(std::vector<int>{0, 0});
+    const UncachedAttention args{queries.global(), from_k.global(), from_v.global(), at.global(), keys_at.global(), y.global(),
+                                 rows, keys, u.heads, u.kv_heads, d, int(u.bounds.size()) - 1,
+                                 scale, u.rule.soft_cap, u.rule.causal, u.rule.window, fault.global(), op};
+    launched("uncached_attention", rows * u.heads, threads, args, [&] {
+      agrees("uncached_attention", y.values(), 2e-6, [&](int64_t i) {
+        const int row = int(i / d / u.heads), head = int(i / d % u.heads) * u.kv_heads / u.heads;
+        int s = 0;
+        while (u.bounds[s + 1] <= row) s++;
+        const int length = u.key_bounds[s + 1] - u.key_bounds[s];
+        const auto at = [&](int key) { return ((u.key_bounds[s] + key) * u.kv_heads + head) * d; };
+        return attended(&q[i / d * d], d, length - u.bounds[s + 1] + row, length, scale, u.rule,
+                        [&](int key, int e) { return double(k[at(key) + e]); }, [&](int key) { return v[at(key) + i % d]; });
+      });
+      check(fault.values()[0] == 0, "uncached_attention: a fault");
+    });
+  }
+}
+
+void uncached_attention_finds_bad_batches() {
+  struct Case { std::vector<int> bounds, key_bounds; bool causal; };
+  const Case cases[] = {
+      {{0, 3, 2}, {0, 2, 9}, false},  {{0, 1, 2}, {0, 10, 9}, false}, {{0, 1, 2}, {0, 2, 10}, false},
+      {{0, 1, 2}, {0, 0, 9}, false},  {{0, 0, 2}, {0, 8, 9}, true},   {{1, 1, 2}, {0, 8, 9}, false},
+  };
+  for (const Case& u : cases) {
+    const Array<float> q(numbers(2 * 8, 1)), k(numbers(9 * 8, 2)), y(2 * 8);
+    const Array<int> at(u.bounds), keys_at(u.key_bounds), fault(std::vector<int>{0, 0});
+    const UncachedAttention args{q.global(), k.global(), k.global(), at.global(), keys_at.global(), y.global(), 2, 9, 1, 1, 8, 2,
+                                 1, 0, u.causal, 0, fault.global(), op};
+    launched("uncached_attention", 2, threads, args, [&] {
+      check(fault.values() == std::vector<int>{op, 1}, "uncached_attention: fault %d", fault.values()[0]);
+    });
+  }
+}
+
+} // namespace
+} // namespace quern::gpu
+
+int main() {
+  using namespace quern::gpu;
+  Memory memory(1 << 28);
+  device_memory() = &memory;
+  rope_table_agrees();
+  rope_table_has_no_angle();
+  rope_agrees();
+  kv_append_agrees();
+  kv_append_finds_bad_slots();
+  attention_agrees();
+  rows_do_not_depend_on_others();
+  attention_finds_bad_batches();
+  attention_without_finite_scores();
+  uncached_attention_agrees();
+  uncached_attention_finds_bad_batches();
+  return report("attention on the emulated device");
+}

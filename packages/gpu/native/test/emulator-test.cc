@@ -1,0 +1,253 @@
+// The emulated device finds what it must: kernels with one fault each, and the same kernels without it. Every launch has
+// several orders of threads.
+#include "dialect/host.h"
+#include "test/check.h"
+
+namespace quern::gpu {
+namespace {
+
+struct Numbers {
+  Global<float> y;
+  int n;
+};
+
+KERNEL(reverse, Numbers) { // through shared memory
+  SHARED(float, held, 256);
+  held[thread_index()] = args.y[thread_index()];
+  barrier();
+  args.y[thread_index()] = held[args.n - 1 - thread_index()];
+}
+
+KERNEL(reverse_without_barrier, Numbers) {
+  SHARED(float, held, 256);
+  held[thread_index()] = args.y[thread_index()];
+  args.y[thread_index()] = held[args.n - 1 - thread_index()];
+}
+
+KERNEL(same_place, Numbers) {
+  SHARED(float, held, 1);
+  held[0] = float(thread_index());
+  barrier();
+  args.y[thread_index()] = held[0];
+}
+
+KERNEL(written_while_read, Numbers) {
+  SHARED(float, held, 256);
+  held[thread_index()] = 1;
+  barrier();
+  args.y[thread_index()] = held[(thread_index() + 1) % args.n];
+  held[thread_index()] = 2;
+}
+
+// Lanes of a warp need no barrier of the block.
+KERNEL(within_warps, Numbers) {
+  SHARED(float, held, 256);
+  held[thread_index()] = 1;
+  warp_barrier();
+  const float next = held[warp() * WARP + (lane() + 1) % WARP];
+  warp_barrier();
+  held[thread_index()] = next + 1;
+  args.y[thread_index()] = held[thread_index()];
+}
+
+KERNEL(within_warps_without_barrier, Numbers) {
+  SHARED(float, held, 256);
+  held[thread_index()] = 1;
+  args.y[thread_index()] = held[warp() * WARP + (lane() + 1) % WARP];
+}
+
+KERNEL(across_warps_with_their_barrier, Numbers) {
+  SHARED(float, held, 256);
+  held[thread_index()] = 1;
+  warp_barrier();
+  args.y[thread_index()] = held[(thread_index() + WARP) % args.n];
+}
+
+KERNEL(never_written, Numbers) {
+  SHARED(float, held, 256);
+  if (thread_index() != 5) held[thread_index()] = 1;
+  barrier();
+  args.y[thread_index()] = held[thread_index()];
+}
+
+KERNEL(beyond_shared, Numbers) {
+  SHARED(float, held, 255);
+  held[thread_index()] = 1;
+}
+
+KERNEL(beyond_device, Numbers) { args.y[thread_index() + 1] = 1; }
+KERNEL(before_device, Numbers) { args.y[thread_index() - 1] = 1; }
+KERNEL(reads_poison, Numbers) { args.y[thread_index()] = args.y[thread_index()] + 1; }
+
+KERNEL(some_leave_before_a_barrier, Numbers) {
+  if (thread_index() == 7) return;
+  barrier();
+  args.y[thread_index()] = 1;
+}
+
+KERNEL(some_lanes_shuffle, Numbers) {
+  float x = 1;
+  if (lane() < 16) x = shuffle_xor(x, 1);
+  barrier();
+  args.y[thread_index()] = x;
+}
+
+KERNEL(shuffles_beyond_its_warp, Numbers) { args.y[thread_index()] = shuffle(1, WARP); }
+
+KERNEL(rotates, Numbers) { args.y[thread_index()] = shuffle(float(lane()), (lane() + 1) % WARP); }
+
+KERNEL(copies, Numbers) {
+  SHARED(float, held, 256);
+  copy_async(held + thread_index(), Global<const float>(args.y + thread_index()));
+  copies_commit();
+  copies_wait<0>();
+  barrier();
+  args.y[thread_index()] = held[args.n - 1 - thread_index()];
+}
+
+KERNEL(copies_without_waiting, Numbers) {
+  SHARED(float, held, 256);
+  copy_async(held + thread_index(), Global<const float>(args.y + thread_index()));
+  copies_commit();
+  args.y[thread_index()] = held[thread_index()];
+  copies_wait<0>();
+}
+
+KERNEL(waits_for_the_first_of_two_copies, Numbers) {
+  SHARED(float, first, 256);
+  SHARED(float, second, 256);
+  copy_async(first + thread_index(), Global<const float>(args.y + thread_index()));
+  copies_commit();
+  copy_async(second + thread_index(), Global<const float>(args.y + thread_index()));
+  copies_commit();
+  copies_wait<1>();
+  args.y[thread_index()] = first[thread_index()] + second[thread_index()];
+  copies_wait<0>();
+}
+
+KERNEL(copies_without_barrier, Numbers) {
+  SHARED(float, held, 256);
+  copy_async(held + thread_index(), Global<const float>(args.y + thread_index()));
+  copies_commit();
+  copies_wait<0>();
+  args.y[thread_index()] = held[args.n - 1 - thread_index()];
+}
+
+KERNEL(ends_with_copies_under_way, Numbers) {
+  SHARED(float, held, 256);
+  copy_async(held + thread_index(), Global<const float>(args.y + thread_index()));
+  copies_commit();
+}
+
+constexpr int n = 256;
+enum class Content { known, poison };
+
+// The result of a kernel on y = 0, 1, …; the message of its fault in `told`.
+std::vector<float> run(const char* name, Content content, uint64_t seed, std::string& told) {
+  Memory& memory = *device_memory();
+  uint8_t* const data = memory.allocate(n * sizeof(float));
+  std::vector<float> y(n);
+  for (int i = 0; i < n; i++) y[size_t(i)] = float(i);
+  if (content == Content::known) memory.write(data, y.data(), n * sizeof(float));
+  const Numbers args{Global(reinterpret_cast<float*>(data)), n};
+  try {
+    launch(*find_kernel(name), 1, n, &args, seed);
+    memory.read(y.data(), data, n * sizeof(float));
+  } catch (const Fault& fault) {
+    told = fault.what();
+  }
+  memory.free(data);
+  return y;
+}
+
+template <class F>
+void computes(const char* name, const F& expected) {
+  for (uint64_t seed = 0; seed < 5; seed++) {
+    std::string told;
+    const std::vector<float> y = run(name, Content::known, seed, told);
+    bool same = told.empty();
+    for (int i = 0; same && i < n; i++) same = y[size_t(i)] == float(expected(i));
+    check(same, "%s, seed %d: %s", name, int(seed), told.empty() ? "other numbers" : told.c_str());
+  }
+}
+
+// The message names the kernel and contains `part`.
+void is_caught(const char* name, const char* part, Content content = Content::known) {
+  for (uint64_t seed = 0; seed < 5; seed++) {
+    std::string told;
+    run(name, content, seed, told);
+    const bool right = told.find(name) == 0 && told.find(part) != std::string::npos;
+    check(right, "%s, seed %d: expected '%s', got '%s'", name, int(seed), part, told.c_str());
+  }
+}
+
+void kernels_compute() {
+  computes("reverse", [](int i) { return n - 1 - i; });
+  computes("within_warps", [](int) { return 2; });
+  computes("rotates", [](int i) { return (i + 1) % WARP; });
+  computes("copies", [](int i) { return n - 1 - i; });
+}
+
+void faults_are_caught() {
+  is_caught("reverse_without_barrier", "held[");
+  is_caught("same_place", "write held[0]: no barrier between them");
+  is_caught("written_while_read", "no barrier between them");
+  is_caught("within_warps_without_barrier", "held[");
+  is_caught("across_warps_with_their_barrier", "held[");
+  is_caught("never_written", "reads held[5], which was never written");
+  is_caught("beyond_shared", "element 255 of shared held, which has 255");
+  is_caught("beyond_device", "at byte 1024 of an allocation of 1024 bytes");
+  is_caught("before_device", "a write of 4 bytes");
+  is_caught("reads_poison", "memory that was never written", Content::poison);
+  is_caught("some_leave_before_a_barrier", "has ended");
+  is_caught("some_lanes_shuffle", "is stuck");
+  is_caught("shuffles_beyond_its_warp", "its warp has 32 lanes");
+  is_caught("copies_without_waiting", "before the asynchronous copy");
+  is_caught("waits_for_the_first_of_two_copies", "reads second[");
+  is_caught("copies_without_barrier", "held[");
+  is_caught("ends_with_copies_under_way", "ends before its asynchronous copies have landed");
+}
+
+// A launch after a fault begins anew.
+void a_fault_leaves_nothing_behind() {
+  std::string told;
+  run("some_leave_before_a_barrier", Content::known, 1, told);
+  computes("reverse", [](int i) { return n - 1 - i; });
+}
+
+void memory_is_counted() {
+  Memory memory(1 << 20);
+  check(memory.allocate(2 << 20) == nullptr, "more than there is");
+  uint8_t* const all = memory.allocate(1 << 20);
+  check(all && memory.free_bytes() == 0 && memory.allocate(1) == nullptr, "all of it");
+  check(memory.free(all) && !memory.free(all) && memory.free_bytes() == 1 << 20, "free, once");
+  uint8_t* const some = memory.allocate(10);
+  const auto faults = [](const auto& act) {
+    try {
+      act();
+      return false;
+    } catch (const Fault&) {
+      return true;
+    }
+  };
+  uint8_t bytes[16] = {};
+  memory.write(some, bytes, 10);
+  check(faults([&] { memory.read(bytes, some + 8, 8); }), "a read beyond an allocation");
+  check(faults([&] { memory.write(some - 4, bytes, 8); }), "a write before an allocation");
+  memory.free(some);
+  check(faults([&] { memory.read(bytes, some, 4); }), "a read of freed memory");
+}
+
+} // namespace
+} // namespace quern::gpu
+
+int main() {
+  using namespace quern::gpu;
+  Memory memory(1 << 26);
+  device_memory() = &memory;
+  kernels_compute();
+  faults_are_caught();
+  a_fault_leaves_nothing_behind();
+  memory_is_counted();
+  return report("the emulated device");
+}

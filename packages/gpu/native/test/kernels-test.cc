@@ -1,0 +1,62 @@
+// Kernels on the emulated device, against their definitions in float64.
+#include "kernels/elementwise.h"
+#include "kernels/rms-norm.h"
+#include "test/arrays.h"
+
+namespace quern::gpu {
+namespace {
+
+void elementwise_agrees() {
+  for (const int n : {1, 31, 1000}) {
+    const std::vector<float> a = numbers(n, 1), b = numbers(n, 2);
+    const Array<float> left(a), right(b), y(a.size());
+    const TwoInputs args{left.global(), right.global(), y.global(), n, n};
+    launched("add", 3, 64, args, [&] { agrees("add", y.values(), 1e-7, [&](int64_t i) { return double(a[i]) + b[i]; }); });
+    launched("mul", 3, 64, args, [&] { agrees("mul", y.values(), 1e-7, [&](int64_t i) { return double(a[i]) * b[i]; }); });
+    const TwoInputs repeats{left.global(), right.global(), y.global(), n, (n + 1) / 2};
+    launched("add", 3, 64, repeats,
+             [&] { agrees("add", y.values(), 1e-7, [&](int64_t i) { return double(a[i]) + b[i % ((n + 1) / 2)]; }); });
+  }
+}
+
+void rms_norm_agrees() {
+  for (const int width : {1, 33, 768}) {
+    constexpr int rows = 3;
+    const std::vector<float> x = numbers(rows * width, 3), w = numbers(width, 4);
+    const Array<float> input(x), weight(w), output(x.size());
+    const RmsNorm args{input.global(), weight.global(), output.global(), width, 1e-5f};
+    launched("rms_norm", rows, 128, args, [&] {
+      agrees("rms_norm", output.values(), 1e-5, [&](int64_t i) {
+        double squares = 0;
+        for (int k = 0; k < width; k++) squares += pow(x[i / width * width + k], 2);
+        return x[i] / sqrt(squares / width + 1e-5) * w[i % width];
+      });
+    });
+  }
+}
+
+void halves_round() {
+  for (uint32_t bits = 0; bits < 65536; bits++) {
+    const auto half = static_cast<unsigned short>(bits);
+    const float x = from_f16(half), y = from_bf16(half);
+    if (x == x) check(to_f16(x) == half, "f16 %04x", bits);
+    if (y == y) check(to_bf16(y) == half, "bf16 %04x", bits);
+  }
+  check(to_f16(65519) == 0x7bff && to_f16(65520) == 0x7c00, "the largest f16");
+  check(to_f16(1 + 0x1p-11f) == 0x3c00 && to_f16(1 + 3 * 0x1p-11f) == 0x3c02, "f16: ties to even");
+  check(to_f16(0x1p-25f) == 0 && to_f16(1.5f * 0x1p-25f) == 1, "the smallest f16");
+  check(to_bf16(1 + 0x1p-8f) == 0x3f80 && to_bf16(1 + 3 * 0x1p-8f) == 0x3f82, "bf16: ties to even");
+}
+
+} // namespace
+} // namespace quern::gpu
+
+int main() {
+  using namespace quern::gpu;
+  Memory memory(1 << 26);
+  device_memory() = &memory;
+  elementwise_agrees();
+  rms_norm_agrees();
+  halves_round();
+  return report("kernels on the emulated device");
+}

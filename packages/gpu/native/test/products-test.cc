@@ -1,0 +1,212 @@
+// Products with dense weights on the emulated device, against their definitions in float64.
+#include "kernels/conv1d.h"
+#include "kernels/expert-linear.h"
+#include "kernels/linear-few.h"
+#include "kernels/linear-many.h"
+#include "test/arrays.h"
+
+namespace quern::gpu {
+namespace {
+
+template <class Format>
+const char* suffix();
+template <>
+const char* suffix<F32>() { return "_f32"; }
+template <>
+const char* suffix<F16>() { return "_f16"; }
+template <>
+const char* suffix<Bf16>() { return "_bf16"; }
+
+template <class Format>
+std::string kernel(const char* name) { return std::string(name) + suffix<Format>(); }
+
+template <class Format>
+std::vector<typename Format::Stored> weights(int64_t count, uint64_t seed) {
+  std::vector<typename Format::Stored> w;
+  for (const float x : numbers(count, seed)) w.push_back(Format::rounded(x));
+  return w;
+}
+
+struct Sum {
+  double value = 0, terms = 0; // terms: Σ|terms|
+  void add(double x) { value += x, terms += fabs(x); }
+};
+
+// Each got[i] is as close to expected[i] as docs/ops.md allows with weights of f32.
+void close(const std::string& name, const std::vector<float>& got, const std::vector<Sum>& expected) {
+  double worst = 0;
+  for (size_t i = 0; i < got.size(); i++) {
+    const double apart = fabs(got[i] - expected[i].value) / (1e-7 + 2e-6 * expected[i].terms);
+    worst = apart <= worst ? worst : apart; // NaN is worst
+  }
+  check(worst <= 1, "%s: %g times the tolerance", name.c_str(), worst);
+}
+
+struct Shape {
+  int rows, columns, depth;
+};
+
+// x, w and bias of a shape on the device, and y by definition.
+template <class Format>
+struct Problem {
+  using Stored = typename Format::Stored;
+  const Shape shape;
+  const std::vector<float> x, bias;
+  const std::vector<Stored> w;
+  const Array<float> x_array, bias_array, y_array;
+  const Array<Stored> w_array;
+
+  explicit Problem(Shape s)
+      : shape(s), x(numbers(s.rows * s.depth, 1)), bias(numbers(s.columns, 2)), w(weights<Format>(s.columns * s.depth, 3)),
+        x_array(x), bias_array(bias), y_array(size_t(s.rows * s.columns)), w_array(w) {}
+
+  std::vector<Sum> expected(bool with_bias) const {
+    std::vector<Sum> y;
+    for (int t = 0; t < shape.rows; t++)
+      for (int n = 0; n < shape.columns; n++) {
+        Sum sum;
+        for (int k = 0; k < shape.depth; k++) sum.add(double(x[t * shape.depth + k]) * Format::value(w[n * shape.depth + k]));
+        if (with_bias) sum.add(bias[n]);
+        y.push_back(sum);
+      }
+    return y;
+  }
+  // The product of `rows` rows of x from `first` on.
+  Linear<Stored> args(bool with_bias, int first, int rows) const {
+    return {x_array.global() + first * shape.depth, w_array.global(), with_bias ? bias_array.global() : Global<float>(),
+            y_array.global(), rows, shape.columns, shape.depth};
+  }
+  std::string name(const char* name) const {
+    return kernel<Format>(name) + " of " + std::to_string(shape.rows) + ", " + std::to_string(shape.columns) + ", " +
+           std::to_string(shape.depth);
+  }
+};
+
+template <class Format>
+void few_agrees(const Shape& shape, bool with_bias) {
+  const Problem<Format> problem(shape);
+  const std::vector<Sum> expected = problem.expected(with_bias);
+  launched(kernel<Format>("linear_few").c_str(), 3, 128, problem.args(with_bias, 0, shape.rows),
+           [&] { close(problem.name("linear_few"), problem.y_array.values(), expected); });
+}
+
+template <class Format>
+void many_agrees(const Shape& shape, bool with_bias) {
+  const Problem<Format> problem(shape);
+  const std::vector<Sum> expected = problem.expected(with_bias);
+  const int blocks = (shape.rows + TILE - 1) / TILE * ((shape.columns + TILE - 1) / TILE);
+  launched(kernel<Format>("linear_many").c_str(), blocks, 256, problem.args(with_bias, 0, shape.rows),
+           [&] { close(problem.name("linear_many"), problem.y_array.values(), expected); });
+}
+
+// A row has the same bits alone and among others, where addresses are aligned and where they are not.
+template <class Format>
+void few_is_invariant(int depth) {
+  const Problem<Format> problem({8, 13, depth});
+  const Kernel& kernel = *find_kernel(quern::gpu::kernel<Format>("linear_few"));
+  const auto product = [&](int first, int rows, int blocks) {
+    const auto args = problem.args(true, first, rows);
+    launch(kernel, blocks, 128, &args, 1);
+    std::vector<float> y = problem.y_array.values();
+    y.resize(size_t(rows * problem.shape.columns));
+    return y;
+  };
+  const std::vector<float> all = product(0, 8, 1);
+  for (const int rows : {1, 2, 3, 4, 5, 7})
+    for (const int first : {0, 8 - rows}) {
+      const std::vector<float> y = product(first, rows, 2);
+      check(memcmp(y.data(), &all[size_t(first * problem.shape.columns)], y.size() * sizeof(float)) == 0,
+            "%s: %d rows from %d on have other bits", problem.name("linear_few").c_str(), rows, first);
+    }
+
+  std::vector<typename Format::Stored> shifted(problem.w);
+  shifted.insert(shifted.begin(), 0);
+  const Array<typename Format::Stored> w(shifted);
+  auto args = problem.args(true, 0, 8);
+  args.w = w.global() + 1;
+  launch(kernel, 1, 128, &args, 1);
+  check(problem.y_array.values() == all, "%s: other bits where w is not aligned", problem.name("linear_few").c_str());
+}
+
+template <class Format>
+void experts_agree(int depth) {
+  constexpr int rows = 3, chosen = 2, experts = 4, columns = 33;
+  const std::vector<float> x = numbers(rows * depth, 1);
+  const std::vector<typename Format::Stored> w = weights<Format>(experts * columns * depth, 2);
+  const std::vector<int> ids{3, 0, 1, 1, 2, 3}, bad{3, 4, 1, -1, 2, 3};
+  const Array<float> x_array(x), y(size_t(rows * chosen * columns));
+  const Array<typename Format::Stored> w_array(w);
+  const Array<int> ids_array(ids), bad_array(bad), fault(std::vector<int>{0, 0});
+  std::vector<Sum> expected;
+  for (int pair = 0; pair < rows * chosen; pair++)
+    for (int n = 0; n < columns; n++) {
+      Sum sum;
+      for (int k = 0; k < depth; k++)
+        sum.add(double(x[pair / chosen * depth + k]) * Format::value(w[(ids[pair] * columns + n) * depth + k]));
+      expected.push_back(sum);
+    }
+  ExpertLinear<typename Format::Stored> args{
+      x_array.global(), w_array.global(), ids_array.global(), y.global(), rows, chosen, experts, columns, depth, fault.global(), 7};
+  const std::string name = kernel<Format>("expert_linear");
+  launched(name.c_str(), 5, 128, args, [&] { close(name, y.values(), expected); });
+  check(fault.values() == std::vector<int>{0, 0}, "%s: a fault of good ids", name.c_str());
+  args.ids = bad_array.global();
+  launched(name.c_str(), 5, 128, args,
+           [&] { check(fault.values() == std::vector<int>{7, OUT_OF_RANGE}, "%s: no fault", name.c_str()); });
+}
+
+template <class Format>
+void conv1d_agrees(int times, int channels, int taps, int columns, int stride, int padding) {
+  const int depth = taps * channels, rows = (times + 2 * padding - taps) / stride + 1;
+  const std::vector<float> x = numbers(times * channels, 1), bias = numbers(columns, 2);
+  const std::vector<typename Format::Stored> w = weights<Format>(columns * depth, 3);
+  const Array<float> x_array(x), bias_array(bias), y(size_t(rows * columns));
+  const Array<typename Format::Stored> w_array(w);
+  std::vector<Sum> expected;
+  for (int t = 0; t < rows; t++)
+    for (int n = 0; n < columns; n++) {
+      Sum sum;
+      sum.add(bias[n]);
+      for (int tap = 0; tap < taps; tap++) {
+        const int time = t * stride - padding + tap;
+        if (time < 0 || time >= times) continue;
+        for (int c = 0; c < channels; c++)
+          sum.add(double(x[time * channels + c]) * Format::value(w[n * depth + tap * channels + c]));
+      }
+      expected.push_back(sum);
+    }
+  const Conv1d<typename Format::Stored> args{
+      x_array.global(), w_array.global(), bias_array.global(), y.global(), times, channels, rows, columns, depth, stride, padding};
+  const std::string name = kernel<Format>("conv1d");
+  const int blocks = (rows + TILE - 1) / TILE * ((columns + TILE - 1) / TILE);
+  launched(name.c_str(), blocks, 256, args, [&] { close(name, y.values(), expected); });
+}
+
+template <class Format>
+void products_agree() {
+  for (const Shape& shape : {Shape{1, 1, 1}, {1, 33, 64}, {1, 130, 1000}, {2, 33, 256}, {2, 64, 31}, {3, 130, 8}, {3, 33, 1000},
+                             {8, 1, 256}, {8, 33, 31}, {8, 64, 64}, {8, 130, 256}, {8, 33, 1000}, {1, 2, 4200}, {4, 5, 2056}})
+    few_agrees<Format>(shape, shape.columns % 2 == 1);
+  few_agrees<Format>({3, 33, 64}, false);
+  for (const int depth : {31, 64, 1000}) few_is_invariant<Format>(depth);
+  for (const Shape& shape : {Shape{1, 1, 1}, {2, 64, 8}, {3, 130, 31}, {9, 33, 64}, {9, 64, 256}, {70, 1, 31}, {70, 130, 64}})
+    many_agrees<Format>(shape, shape.columns % 2 == 0);
+  for (const int depth : {8, 31, 1000}) experts_agree<Format>(depth);
+  conv1d_agrees<Format>(20, 5, 3, 33, 1, 1);
+  conv1d_agrees<Format>(150, 8, 3, 65, 2, 1);
+  conv1d_agrees<Format>(9, 4, 4, 3, 3, 0);
+}
+
+} // namespace
+} // namespace quern::gpu
+
+int main() {
+  using namespace quern::gpu;
+  Memory memory(1 << 26);
+  device_memory() = &memory;
+  products_agree<F32>();
+  products_agree<F16>();
+  products_agree<Bf16>();
+  many_agrees<Bf16>({70, 33, 1000}, true);
+  return report("products on the emulated device");
+}
