@@ -1,5 +1,5 @@
 import { type Embedder, loadEmbedder, loadModel, type Model } from '@quern/runtime';
-import { type BackendFlags, type LoadFlags, loadOptions } from './options.js';
+import { type BackendFlags, type LoadFlags, loadOptions, oneBackendOptions } from './options.js';
 import { loadingBar } from './terminal/progress.js';
 import { say } from './terminal/report.js';
 
@@ -37,8 +37,7 @@ export async function withEmbedder<T>(
 ): Promise<T> {
   const bar = loadingBar();
   using model = await loadEmbedder(path, {
-    ...loadOptions(flags),
-    backend: flags.backend,
+    ...oneBackendOptions(flags),
     signal,
     onProgress: (progress) => bar.update(progress),
     onNotice: say,

@@ -194,18 +194,26 @@ const defined = <T extends object>(values: T) =>
     [K in keyof T]?: Exclude<T[K], undefined>;
   };
 
-export const loadOptions = (flags: LoadFlags): LoadOptions =>
+/** Options of the backend alone, for models that one backend computes. */
+export const oneBackendOptions = (flags: BackendFlags) =>
   defined({
     backend: flags.backend,
     threads: flags.threads,
     precision: flags.precision,
-    backendOptions: flags.backend.includes(',') ? byBackend(flags.backendOption) : flags.backendOption,
+    backendOptions: flags.backendOption,
+    mmap: flags.mmap,
+  });
+
+export const loadOptions = (flags: LoadFlags): LoadOptions => ({
+  ...oneBackendOptions(flags),
+  ...defined({
+    backendOptions: flags.backend.includes(',') ? byBackend(flags.backendOption) : undefined,
     split: flags.split,
     context: flags.ctx,
     cacheDtype: flags.kv,
     chatTemplate: flags.chatTemplate,
-    mmap: flags.mmap,
-  });
+  }),
+});
 
 export const generateOptions = (flags: SamplingFlags): GenerateOptions =>
   defined({

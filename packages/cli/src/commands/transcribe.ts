@@ -10,7 +10,7 @@ import {
   vttCue,
 } from '@quern/runtime';
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { type BackendFlags, helpOf, loadOptions, numberOption, withBackend } from '../options.js';
+import { type BackendFlags, helpOf, numberOption, oneBackendOptions, withBackend } from '../options.js';
 import { interruptible } from '../terminal/interrupt.js';
 import { loadingBar } from '../terminal/progress.js';
 import { say } from '../terminal/report.js';
@@ -118,8 +118,7 @@ async function transcribe(
   await interruptible(async (signal) => {
     const bar = loadingBar();
     using model = await loadSpeechModel(path, {
-      ...loadOptions(flags),
-      backend: flags.backend,
+      ...oneBackendOptions(flags),
       signal,
       onProgress: (progress) => bar.update(progress),
       onNotice: say,
