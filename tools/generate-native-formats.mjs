@@ -1,5 +1,5 @@
-// Writes backend-cpu's lists of weight formats from the table of @quern/quant and from the files of a format in
-// packages/backend-cpu/native/kernels:
+// Writes the native backends' lists of weight formats from the table of @quern/quant. backend-cuda: the formats of
+// packages/gpu/native/kernels/formats/every.h. backend-cpu: from the files of a format in packages/backend-cpu/native/kernels:
 //
 //   scalar/decode/NAME.h                        blocks to floats: the backend reads the format
 //   packed/formats/NAME.h, simd/formats/NAME.h  tile layout, and products with tiles (integer kernels)
@@ -73,14 +73,23 @@ const decoders = (folder) =>
     .map(scalarDecoder)
     .join('')}`;
 
-const manifest = `${made}
-/** Block formats that the kernels read as stored in the file. */
+const manifest = (read) => `${made}
+/** Block formats that the kernels read. */
 export const ggufFormats: readonly string[] = [
-${formats
+${read
   .filter(({ blockSize }) => blockSize > 1)
   .map(({ name }) => `  '${name}',\n`)
   .join('')}];
 `;
+
+/** The formats of GPU kernels. Throws if @quern/quant does not know one. */
+function gpuFormats() {
+  const list = readFileSync(at('../packages/gpu/native/kernels/formats/every.h'), 'utf8');
+  const names = [...list.matchAll(/F\((?:Blocks|Dense)<\w+>, (\w+)\)/g)].map(([, name]) => name);
+  const odd = names.find((name) => !known.some((format) => format.name === name));
+  if (odd || names.length === 0) throw new Error(`every.h: @quern/quant has no format '${odd}'`);
+  return known.filter(({ name }) => names.includes(name));
+}
 
 const files = {
   [`${kernels}generated/formats.inc`]: list,
@@ -89,7 +98,8 @@ const files = {
   [`${kernels}generated/neon-decode.h`]: decoders('arm/neon/decode'),
   [`${kernels}generated/packed-formats.h`]: `${made}#pragma once\n${includes('packed/formats', packed)}`,
   [`${kernels}generated/simd-formats.h`]: `${made}#pragma once\n${includes('simd/formats', packed)}`,
-  [at('../packages/backend-cpu/src/formats.ts')]: manifest,
+  [at('../packages/backend-cpu/src/formats.ts')]: manifest(formats),
+  [at('../packages/backend-cuda/src/formats.ts')]: manifest(gpuFormats()),
 };
 
 const check = process.argv.includes('--check');

@@ -1,6 +1,6 @@
 // Made by tools/generate-native-formats.mjs from the table of @quern/quant and the files of kernels/; edit those instead.
 
-/** Block formats that the kernels read as stored in the file. */
+/** Block formats that the kernels read. */
 export const ggufFormats: readonly string[] = [
   'q4_0',
   'q4_1',

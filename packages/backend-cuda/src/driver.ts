@@ -1,7 +1,9 @@
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { BackendError, type PlanDriver } from '@quern/core';
-import { loadAddon, nativeDriver, plainManifest } from '@quern/native-runtime';
+import { loadAddon, nativeDriver } from '@quern/native-runtime';
+import { ggufFormats } from './formats.js';
+import { manifest } from './manifest.js';
 
 export interface CudaOptions {
   /** Number of the device, from 0 on; default 0. */
@@ -29,9 +31,10 @@ export async function cudaDriver({ device = 0 }: CudaOptions = {}): Promise<Plan
   return nativeDriver(loadCudaAddon(), {
     name: device === 0 ? 'cuda' : `cuda:${device}`,
     kind: 'gpu',
-    manifest: plainManifest,
+    manifest,
     capabilities: {
       pagedKv: { blockSizes: [16, 32, 64] },
+      quantGguf: { formats: ggufFormats },
       kvQuant: { dtypes: ['bf16', 'int8'] },
     },
     options: { device, library: process.env.QUERN_CUDA_LIBRARY || 'libcuda.so.1' },

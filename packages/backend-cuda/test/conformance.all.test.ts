@@ -1,6 +1,6 @@
 // The conformance kit on the emulated device.
 import './emulated.js';
-import { conformanceTests } from '@quern/conformance';
+import { conformanceTests, knownCodecs } from '@quern/conformance';
 import { cudaDriver } from '../src/index.js';
 
-await conformanceTests({ createDriver: () => cudaDriver() }, { describe, test });
+await conformanceTests({ createDriver: () => cudaDriver(), codecs: knownCodecs }, { describe, test });

@@ -4,7 +4,7 @@
 
 #define DEVICE_MEMORY __attribute__((address_space(1)))
 #define BLOCK_MEMORY __attribute__((address_space(3)))
-#define KERNEL(name, Args) void name(const __attribute__((address_space(2))) Args& args)
+#define KERNEL(name, Args) void name(const Args args) // Metal: copied from its constant memory
 #define FUNCTION inline
 #define UNROLL _Pragma("unroll")
 #define SHARED(T, name, count) static BLOCK_MEMORY T name[count]

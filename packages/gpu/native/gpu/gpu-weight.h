@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "gpu/gpu.h"
+#include "gpu/weight-format.h"
+#include "kernels/formats/planes.h"
 #include "quern/buffer.h"
 #include "quern/loaded-weight.h"
 #include "quern/weight-source.h"
@@ -21,11 +23,7 @@ class GpuBuffer : public Buffer {
   const std::shared_ptr<Gpu> gpu_;
 };
 
-// Dense formats.
-enum class Element { f32, f16, bf16 };
-inline int64_t bytes_of(Element element) { return element == Element::f32 ? 4 : 2; }
-
-// A dense weight, row-major. Vectors are f32; others have the file's format.
+// A weight, row-major. Vectors are f32; matrices have the file's format, blocks in planes.
 class GpuWeight : public LoadedWeight {
  public:
   // Throws BAD_WEIGHT, UNSUPPORTED, OUT_OF_MEMORY, naming the weight.
@@ -33,12 +31,15 @@ class GpuWeight : public LoadedWeight {
 
   const std::vector<int64_t>& shape() const override { return shape_; }
   uint64_t byte_length() const override { return buffer_.bytes(); }
+  const WeightFormat& format() const { return format_; }
+  // Of a dense weight.
   uint8_t* data() const { return buffer_.data(); }
-  Element element() const { return element_; }
+  // Of a weight of blocks.
+  Planes planes() const;
 
  private:
   const std::vector<int64_t> shape_;
-  const Element element_;
+  const WeightFormat& format_;
   const GpuBuffer buffer_;
 };
 

@@ -13,7 +13,7 @@ const GpuWeight& OpCall::weight(int index, int rank) const {
 const float* OpCall::vector(int index, int64_t length) const {
   if (!present(index)) return nullptr;
   const GpuWeight& vector = weight(index, 1);
-  need(operand(index).count == length && vector.element() == Element::f32, "a vector has the wrong length");
+  need(operand(index).count == length && &vector.format() == &f32_format(), "a vector has the wrong length");
   return reinterpret_cast<const float*>(vector.data());
 }
 
@@ -23,9 +23,6 @@ int OpCall::small(int64_t value) const {
   return int(value);
 }
 
-const char* suffix_of(Element element) {
-  static constexpr const char* names[] = {"_f32", "_f16", "_bf16"};
-  return names[int(element)];
-}
+std::string kernel_for(const char* name, const GpuWeight& weight) { return std::string(name) + "_" + weight.format().name; }
 
 }  // namespace quern::gpu

@@ -41,7 +41,17 @@ class OpCall : public OpView {
 // Threads of a block that computes a row: whole warps, no more than the row has elements.
 inline int threads_of_row(int64_t width) { return int(std::clamp<int64_t>((width + 31) / 32 * 32, 32, 256)); }
 
-// Suffix of a kernel's name.
-const char* suffix_of(Element element);
+// The kernel's name for a format of weights.
+std::string kernel_for(const char* name, const GpuWeight& weight);
+
+// Calls use(array) with how a weight is stored: kernels take its address, or planes.
+struct Address {
+  const uint8_t* data;
+};
+template <class F>
+void with_array(const GpuWeight& weight, const F& use) {
+  if (weight.format().dense) use(Address{weight.data()});
+  else use(weight.planes());
+}
 
 }  // namespace quern::gpu

@@ -42,7 +42,7 @@ static double flops_of(const std::shared_ptr<Gpu>& gpu) {
     const GpuBuffer arrays(gpu, 3 * uint64_t(n) * n * sizeof(float));
     gpu->fill(arrays.data(), 0, arrays.bytes());
     float* const at = reinterpret_cast<float*>(arrays.data());
-    const Linear<float> args{at, at + int64_t(n) * n, nullptr, at + 2 * int64_t(n) * n, n, n, n};
+    const Linear<Dense<F32>> args{at, {at + int64_t(n) * n}, nullptr, at + 2 * int64_t(n) * n, n, n, n};
     const double time = fastest(*gpu, [&] { gpu->launch("linear_many_f32", int64_t(n / tile) * (n / tile), 256, &args); });
     if (time > long_enough || n >= 8192) return 2.0 * n * n * n / time * 1e3;
   }

@@ -19,10 +19,18 @@ struct Wide<F32> {
   static FUNCTION float value(Float4 loaded, int i) { return loaded[i]; }
 };
 
-template <class Stored>
+// An array by index.
+template <class Format>
+struct Dense {
+  Global<const typename Format::Stored> values;
+  FUNCTION float at(long i) const { return Format::value(values[i]); }
+};
+
+// Weights: an array by index (Dense, Blocks), or how it is stored.
+template <class Weights>
 struct Linear {
   Global<const float> x;    // [rows, depth]
-  Global<const Stored> w;   // [columns, depth]
+  Weights w;                // [columns, depth]
   Global<const float> bias; // [columns], or null
   Global<float> y;          // [rows, columns]
   int rows, columns, depth;

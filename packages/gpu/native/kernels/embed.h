@@ -1,14 +1,14 @@
-// y[t] = table[ids[t]]: embed of a dense table, gatherRows. A block per row of y.
+// y[t] = table[ids[t]]: embed, gatherRows. A block per row of y.
 #pragma once
 #include "fault-code.h"
-#include "formats.h"
+#include "formats/every.h"
 
 namespace quern {
 namespace gpu {
 
-template <class T>
+template <class Rows>
 struct Lookup {
-  Global<const T> table; // [rows, width]
+  Rows table;            // [rows, width]
   Global<const int> ids; // [blocks]
   Global<float> y;       // [blocks, width]
   int rows, width;
@@ -24,30 +24,20 @@ FUNCTION int row_to_read(Global<const int> ids, int rows, Global<int> fault, int
   return -1;
 }
 
-// y[block] = table[id], for id ≥ 0.
-template <class Format>
-FUNCTION void copy_row(Global<const typename Format::Stored> table, int id, Global<float> y, int width) {
+template <class Rows>
+FUNCTION void look_up(Lookup<Rows> args) {
+  const int id = row_to_read(args.ids, args.rows, args.fault, args.op);
   if (id < 0) return;
-  const Global<const typename Format::Stored> from = table + long(id) * width;
-  const Global<float> to = y + long(block_index()) * width;
-  for (int i = thread_index(); i < width; i += block_threads()) to[i] = Format::value(from[i]);
+  const long from = long(id) * args.width, to = long(block_index()) * args.width;
+  for (int i = thread_index(); i < args.width; i += block_threads()) args.y[to + i] = args.table.at(from + i);
 }
 
-KERNEL(embed_f32, Lookup<float>) {
-  copy_row<F32>(args.table, row_to_read(args.ids, args.rows, args.fault, args.op), args.y, args.width);
-}
+#define EMBED(Weights, name) \
+  KERNEL(embed_##name, Lookup<Weights>) { look_up(args); }
+EVERY_WEIGHT(EMBED)
+#undef EMBED
 
-KERNEL(embed_f16, Lookup<unsigned short>) {
-  copy_row<F16>(args.table, row_to_read(args.ids, args.rows, args.fault, args.op), args.y, args.width);
-}
-
-KERNEL(embed_bf16, Lookup<unsigned short>) {
-  copy_row<Bf16>(args.table, row_to_read(args.ids, args.rows, args.fault, args.op), args.y, args.width);
-}
-
-KERNEL(gather_rows, Lookup<float>) {
-  copy_row<F32>(args.table, row_to_read(args.ids, args.rows, args.fault, args.op), args.y, args.width);
-}
+KERNEL(gather_rows, Lookup<Dense<F32>>) { look_up(args); }
 
 } // namespace gpu
 } // namespace quern

@@ -1,53 +1,73 @@
-// y[r, j, n] = Σ_k x[r, k] · w[ids[r, j], n, k]. A warp per output; matrices are streamed as in linear-few.h. A bad id sets the
+// y[r, j, n] = Σ_k x[r, k] · w[ids[r, j], n, k]. a warp per output of dense weights, per four of blocks; streamed as in linear-few.h and block-products.h. A bad id sets the
 // fault, and matrix 0 stands in.
 #pragma once
-#include "fault-code.h"
+#include "block-products.h"
 #include "linear-few.h"
 
 namespace quern {
 namespace gpu {
 
-template <class Stored>
+template <class Weights>
 struct ExpertLinear {
-  Global<const float> x;  // [rows, depth]
-  Global<const Stored> w; // [experts, columns, depth]
-  Global<const int> ids;  // [rows, chosen]
-  Global<float> y;        // [rows, chosen, columns]
+  Global<const float> x; // [rows, depth]
+  Weights w;             // [experts, columns, depth]
+  Global<const int> ids; // [rows, chosen]
+  Global<float> y;       // [rows, chosen, columns]
   int rows, chosen, experts, columns, depth;
   Global<int> fault;
   int op;
 };
 
+// The matrix of a pair [row, choice]. All lanes call it.
+template <class Weights>
+FUNCTION int matrix_of(ExpertLinear<Weights> args, int pair) {
+  const int id = args.ids[pair];
+  if (id >= 0 && id < args.experts) return id;
+  if (lane() == 0) flag(args.fault, args.op, OUT_OF_RANGE);
+  return 0;
+}
+
 template <class Format>
-FUNCTION void expert_linear(Global<const float> x, Global<const typename Format::Stored> w, Global<const int> ids, Global<float> y,
-                            int rows, int chosen, int experts, int columns, int depth, Global<int> fault, int op) {
+FUNCTION void expert_linear(ExpertLinear<Dense<Format>> args) {
   const int warps = block_threads() / WARP;
-  const long count = long(rows) * chosen * columns;
+  const long count = long(args.rows) * args.chosen * args.columns;
   for (long i = long(block_index()) * warps + warp(); i < count; i += long(grid_blocks()) * warps) {
-    const int pair = int(i / columns), n = int(i % columns);
-    const int id = ids[pair];
-    const bool known = id >= 0 && id < experts;
-    if (!known && lane() == 0) flag(fault, op, OUT_OF_RANGE);
-    const long matrix = known ? id : 0;
-    few_columns<Format, 1, 1, 8>(x + long(pair / chosen) * depth, w + matrix * columns * depth, Global<const float>(),
-                                 y + long(pair) * columns, 1, columns, depth, n);
+    const int pair = int(i / args.columns), n = int(i % args.columns);
+    const long matrix = matrix_of(args, pair);
+    few_columns<Format, 1, 1, 8>(args.x + long(pair / args.chosen) * args.depth,
+                                 args.w.values + matrix * args.columns * args.depth, Global<const float>(),
+                                 args.y + long(pair) * args.columns, 1, args.columns, args.depth, n);
   }
 }
 
-KERNEL(expert_linear_f32, ExpertLinear<float>) {
-  expert_linear<F32>(args.x, args.w, args.ids, args.y, args.rows, args.chosen, args.experts, args.columns, args.depth, args.fault,
-                     args.op);
+// Four columns of one pair at a time.
+template <class Format>
+FUNCTION void expert_blocks(Shared<float> partial, ExpertLinear<Planes> args) {
+  constexpr int COLUMNS = 4;
+  const int tiles = (args.columns + COLUMNS - 1) / COLUMNS, warps = block_threads() / WARP;
+  const long count = long(args.rows) * args.chosen * tiles;
+  for (long i = long(block_index()) * warps + warp(); i < count; i += long(grid_blocks()) * warps) {
+    const int pair = int(i / tiles), first = int(i % tiles) * COLUMNS;
+    const long matrix = matrix_of(args, pair);
+    const float sum = streamed_columns<Format, 1, COLUMNS>(args.x + long(pair / args.chosen) * args.depth, args.w, 1,
+                                                           matrix * args.columns + first, args.columns - first, args.depth, 0, 1,
+                                                           partial);
+    if (lane() < COLUMNS && first + lane() < args.columns) args.y[long(pair) * args.columns + first + lane()] = sum;
+  }
 }
 
-KERNEL(expert_linear_f16, ExpertLinear<unsigned short>) {
-  expert_linear<F16>(args.x, args.w, args.ids, args.y, args.rows, args.chosen, args.experts, args.columns, args.depth, args.fault,
-                     args.op);
-}
+#define EXPERT_LINEAR(Format, name) \
+  KERNEL(expert_linear_##name, ExpertLinear<Dense<Format>>) { expert_linear<Format>(args); }
+EVERY_DENSE_FORMAT(EXPERT_LINEAR)
+#undef EXPERT_LINEAR
 
-KERNEL(expert_linear_bf16, ExpertLinear<unsigned short>) {
-  expert_linear<Bf16>(args.x, args.w, args.ids, args.y, args.rows, args.chosen, args.experts, args.columns, args.depth, args.fault,
-                      args.op);
-}
+#define EXPERT_BLOCKS(Format, name)                    \
+  KERNEL(expert_linear_##name, ExpertLinear<Planes>) { \
+    SHARED(float, partial, PARTIAL_SUMS);              \
+    expert_blocks<Format>(partial, args);              \
+  }
+EVERY_BLOCK_FORMAT(EXPERT_BLOCKS)
+#undef EXPERT_BLOCKS
 
 } // namespace gpu
 } // namespace quern

@@ -3,7 +3,7 @@
 // alignment.
 #pragma once
 #include "block-sum.h"
-#include "dense-weights.h"
+#include "formats/every.h"
 
 namespace quern {
 namespace gpu {
@@ -78,17 +78,12 @@ FUNCTION void linear_few(Global<const float> x, Global<const typename Format::St
   else few_rows<Format, 8, 4, 1>(x, w, bias, y, rows, columns, depth);
 }
 
-KERNEL(linear_few_f32, Linear<float>) {
-  linear_few<F32>(args.x, args.w, args.bias, args.y, args.rows, args.columns, args.depth);
-}
-
-KERNEL(linear_few_f16, Linear<unsigned short>) {
-  linear_few<F16>(args.x, args.w, args.bias, args.y, args.rows, args.columns, args.depth);
-}
-
-KERNEL(linear_few_bf16, Linear<unsigned short>) {
-  linear_few<Bf16>(args.x, args.w, args.bias, args.y, args.rows, args.columns, args.depth);
-}
+#define LINEAR_FEW(Format, name)                                                                        \
+  KERNEL(linear_few_##name, Linear<Dense<Format>>) {                                                    \
+    linear_few<Format>(args.x, args.w.values, args.bias, args.y, args.rows, args.columns, args.depth);  \
+  }
+EVERY_DENSE_FORMAT(LINEAR_FEW)
+#undef LINEAR_FEW
 
 } // namespace gpu
 } // namespace quern

@@ -1,33 +1,20 @@
 // y[t, n] = Σ_k x[t, k] · w[n, k] + bias[n] for any number of rows of x.
 #pragma once
+#include "formats/every.h"
 #include "product-tiles.h"
 
 namespace quern {
 namespace gpu {
 
-template <class Format>
-FUNCTION void linear_many(Shared<Float4> xs, Shared<Float4> ws, Global<const float> x, Global<const typename Format::Stored> w,
-                          Global<const float> bias, Global<float> y, int rows, int columns, int depth) {
-  product_tile<Format>(xs, ws, x, long(rows) * depth, 0, depth, w, bias, y, rows, columns, depth);
-}
-
-KERNEL(linear_many_f32, Linear<float>) {
-  SHARED(Float4, xs, TILE_FLOATS4);
-  SHARED(Float4, ws, TILE_FLOATS4);
-  linear_many<F32>(xs, ws, args.x, args.w, args.bias, args.y, args.rows, args.columns, args.depth);
-}
-
-KERNEL(linear_many_f16, Linear<unsigned short>) {
-  SHARED(Float4, xs, TILE_FLOATS4);
-  SHARED(Float4, ws, TILE_FLOATS4);
-  linear_many<F16>(xs, ws, args.x, args.w, args.bias, args.y, args.rows, args.columns, args.depth);
-}
-
-KERNEL(linear_many_bf16, Linear<unsigned short>) {
-  SHARED(Float4, xs, TILE_FLOATS4);
-  SHARED(Float4, ws, TILE_FLOATS4);
-  linear_many<Bf16>(xs, ws, args.x, args.w, args.bias, args.y, args.rows, args.columns, args.depth);
-}
+#define LINEAR_MANY(Weights, name)                                                                                               \
+  KERNEL(linear_many_##name, Linear<Weights>) {                                                                                  \
+    SHARED(Float4, xs, TILE_FLOATS4);                                                                                            \
+    SHARED(Float4, ws, TILE_FLOATS4);                                                                                            \
+    product_tile(xs, ws, args.x, long(args.rows) * args.depth, 0, args.depth, args.w, args.bias, args.y, args.rows, args.columns, \
+                 args.depth);                                                                                                    \
+  }
+EVERY_WEIGHT(LINEAR_MANY)
+#undef LINEAR_MANY
 
 } // namespace gpu
 } // namespace quern

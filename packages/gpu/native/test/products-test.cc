@@ -72,8 +72,8 @@ struct Problem {
     return y;
   }
   // The product of `rows` rows of x from `first` on.
-  Linear<Stored> args(bool with_bias, int first, int rows) const {
-    return {x_array.global() + first * shape.depth, w_array.global(), with_bias ? bias_array.global() : Global<float>(),
+  Linear<Dense<Format>> args(bool with_bias, int first, int rows) const {
+    return {x_array.global() + first * shape.depth, {w_array.global()}, with_bias ? bias_array.global() : Global<float>(),
             y_array.global(), rows, shape.columns, shape.depth};
   }
   std::string name(const char* name) const {
@@ -123,7 +123,7 @@ void few_is_invariant(int depth) {
   shifted.insert(shifted.begin(), 0);
   const Array<typename Format::Stored> w(shifted);
   auto args = problem.args(true, 0, 8);
-  args.w = w.global() + 1;
+  args.w = {w.global() + 1};
   launch(kernel, 1, 128, &args, 1);
   check(problem.y_array.values() == all, "%s: other bits where w is not aligned", problem.name("linear_few").c_str());
 }
@@ -145,8 +145,8 @@ void experts_agree(int depth) {
         sum.add(double(x[pair / chosen * depth + k]) * Format::value(w[(ids[pair] * columns + n) * depth + k]));
       expected.push_back(sum);
     }
-  ExpertLinear<typename Format::Stored> args{
-      x_array.global(), w_array.global(), ids_array.global(), y.global(), rows, chosen, experts, columns, depth, fault.global(), 7};
+  ExpertLinear<Dense<Format>> args{
+      x_array.global(), {w_array.global()}, ids_array.global(), y.global(), rows, chosen, experts, columns, depth, fault.global(), 7};
   const std::string name = kernel<Format>("expert_linear");
   launched(name.c_str(), 5, 128, args, [&] { close(name, y.values(), expected); });
   check(fault.values() == std::vector<int>{0, 0}, "%s: a fault of good ids", name.c_str());
@@ -175,8 +175,8 @@ void conv1d_agrees(int times, int channels, int taps, int columns, int stride, i
       }
       expected.push_back(sum);
     }
-  const Conv1d<typename Format::Stored> args{
-      x_array.global(), w_array.global(), bias_array.global(), y.global(), times, channels, rows, columns, depth, stride, padding};
+  const Conv1d<Dense<Format>> args{
+      x_array.global(), {w_array.global()}, bias_array.global(), y.global(), times, channels, rows, columns, depth, stride, padding};
   const std::string name = kernel<Format>("conv1d");
   const int blocks = (rows + TILE - 1) / TILE * ((columns + TILE - 1) / TILE);
   launched(name.c_str(), blocks, 256, args, [&] { close(name, y.values(), expected); });

@@ -157,13 +157,13 @@ Floats rows_of(const Floats& table, const Ints& ids, int width) {
   return rows;
 }
 
-template <class T>
-void looks_up(const char* name, const std::vector<T>& table, const Floats& values, int rows, int width) {
+template <class Format>
+void looks_up(const char* name, const std::vector<typename Format::Stored>& table, const Floats& values, int rows, int width) {
   const Ints ids{0, rows - 1, rows - 1, 2};
-  const Array<T> from(table);
+  const Array<typename Format::Stored> from(table);
   const Array<int> chosen(ids), fault(Ints{0, 0});
   const Array<float> y(ids.size() * width);
-  const Lookup<T> args{from.global(), chosen.global(), y.global(), rows, width, fault.global(), op};
+  const Lookup<Dense<Format>> args{{from.global()}, chosen.global(), y.global(), rows, width, fault.global(), op};
   launched(name, int(ids.size()), 64, args, [&] {
     equal(name, y.values(), rows_of(values, ids, width));
     equal(name, fault.values(), Ints{0, 0});
@@ -180,22 +180,22 @@ void lookups_agree() {
       of_f16.push_back(from_f16(f16.emplace_back(to_f16(value))));
       of_bf16.push_back(from_bf16(bf16.emplace_back(to_bf16(value))));
     }
-    looks_up("embed_f32", x, x, rows, width);
-    looks_up("embed_f16", f16, of_f16, rows, width);
-    looks_up("embed_bf16", bf16, of_bf16, rows, width);
-    looks_up("gather_rows", x, x, rows, width);
+    looks_up<F32>("embed_f32", x, x, rows, width);
+    looks_up<F16>("embed_f16", f16, of_f16, rows, width);
+    looks_up<Bf16>("embed_bf16", bf16, of_bf16, rows, width);
+    looks_up<F32>("gather_rows", x, x, rows, width);
   }
 }
 
 // Other rows are still right; what is at the bad index is not read.
-template <class T>
+template <class Format>
 void finds_bad_ids(const char* name) {
   constexpr int rows = 5, width = 33;
   for (const int bad : {-1, rows, 1 << 30, INT32_MIN}) {
-    const Array<T> table(std::vector<T>(rows * width));
+    const Array<typename Format::Stored> table(std::vector<typename Format::Stored>(rows * width));
     const Array<int> ids(Ints{bad, 1}), fault(Ints{0, 0});
     const Array<float> y(Floats(2 * width, 1.f));
-    const Lookup<T> args{table.global(), ids.global(), y.global(), rows, width, fault.global(), op};
+    const Lookup<Dense<Format>> args{{table.global()}, ids.global(), y.global(), rows, width, fault.global(), op};
     launched(name, 2, 64, args, [&] {
       equal(name, fault.values(), Ints{op, OUT_OF_RANGE});
       close(name, y.values(), 0, 0, [](int64_t i) { return i < width ? 1 : 0; });
@@ -204,10 +204,10 @@ void finds_bad_ids(const char* name) {
 }
 
 void bad_ids_are_found() {
-  finds_bad_ids<float>("embed_f32");
-  finds_bad_ids<unsigned short>("embed_f16");
-  finds_bad_ids<unsigned short>("embed_bf16");
-  finds_bad_ids<float>("gather_rows");
+  finds_bad_ids<F32>("embed_f32");
+  finds_bad_ids<F16>("embed_f16");
+  finds_bad_ids<Bf16>("embed_bf16");
+  finds_bad_ids<F32>("gather_rows");
 }
 
 // One wanted row: f(x, y) writes y from x.

@@ -1,6 +1,8 @@
 // Products with weights.
-#include "gpu/op-call.h"
+#include "gpu/ops/products.h"
+
 #include "gpu/ops/ops.h"
+#include "kernels/block-products.h"
 #include "kernels/conv1d.h"
 #include "kernels/expert-linear.h"
 #include "kernels/linear-few.h"
@@ -8,22 +10,57 @@
 
 namespace quern::gpu {
 
-static constexpr int64_t most_few = 8;  // of linear-few.h
-static constexpr int few_threads = 128, tile_threads = 256;
+static constexpr int64_t most_few = 8;  // of linear-few.h and block-products.h
+static constexpr int few_threads = PRODUCT_WARPS * WARP, tile_threads = 256;
 static constexpr int64_t tile = 64, most_blocks = 8192;
 
 static int64_t tiles_of(int64_t rows, int64_t columns) { return (rows + tile - 1) / tile * ((columns + tile - 1) / tile); }
-static int64_t blocks_of_warps(int64_t outputs) { return std::min(most_blocks, (outputs + 3) / 4); }
+static int64_t blocks_of_warps(int64_t outputs) { return std::min(most_blocks, (outputs + PRODUCT_WARPS - 1) / PRODUCT_WARPS); }
 
-template <class Stored>
-static void linear_of(const OpCall& op, const GpuWeight& w, const quern::Floats& x, const quern::Floats& y, const float* bias) {
-  const int64_t T = x.shape[0], N = y.width();
-  const Linear<Stored> args{
-      x.data, reinterpret_cast<const Stored*>(w.data()), bias, y.data, op.small(T), op.small(N), op.small(x.width())};
-  // Products that must not depend on the number of rows have one kernel for all.
-  if (T <= most_few && !op.flag(LinearOp::BATCH_INVARIANT))
-    op.launch(std::string("linear_few") + suffix_of(w.element()), blocks_of_warps(N), few_threads, args);
-  else op.launch(std::string("linear_many") + suffix_of(w.element()), tiles_of(T, N), tile_threads, args);
+// Warps that share a row of w: each lane has at least one group.
+static int parts_of(int64_t depth) {
+  const int64_t groups_of_lane = depth / (WARP * GROUP);
+  return groups_of_lane >= 4 ? 4 : groups_of_lane >= 2 ? 2 : 1;
+}
+
+static void launch_few(const OpCall& op, const Product& product) {
+  const int64_t N = product.w.shape()[0], K = product.w.shape()[1];
+  const std::string kernel = kernel_for("linear_few", product.w);
+  if (product.w.format().dense)
+    return op.launch(kernel, blocks_of_warps(N), few_threads,
+                     Linear<Address>{product.x, {product.w.data()}, product.bias, product.y, op.small(product.rows), op.small(N),
+                                     op.small(K)});
+  const int parts = parts_of(K);
+  const int64_t of_block = PRODUCT_WARPS / parts * 4;  // columns
+  op.launch(kernel, std::min(most_blocks, (N + of_block - 1) / of_block), few_threads,
+            BlockLinear{product.x, product.w.planes(), product.bias, product.y, op.small(product.rows), op.small(N), op.small(K),
+                        parts});
+}
+
+static void launch_many(const OpCall& op, const Product& product) {
+  const int64_t N = product.w.shape()[0], K = product.w.shape()[1];
+  with_array(product.w, [&](auto w) {
+    op.launch(kernel_for("linear_many", product.w), tiles_of(product.rows, N), tile_threads,
+              Linear<decltype(w)>{product.x, w, product.bias, product.y, op.small(product.rows), op.small(N), op.small(K)});
+  });
+}
+
+// Products that must not depend on the number of rows have one kernel for all.
+void launch_product(const OpCall& op, const Product& product) {
+  if (product.rows == 0 || product.w.shape()[0] == 0) return;
+  if (product.rows <= most_few && !product.invariant) launch_few(op, product);
+  else launch_many(op, product);
+}
+
+void launch_expert_product(const OpCall& op, const ExpertProduct& product) {
+  const int64_t* const shape = product.w.shape().data();
+  const int64_t outputs = product.rows * product.chosen * shape[1];
+  if (outputs == 0) return;
+  with_array(product.w, [&](auto w) {
+    op.launch(kernel_for("expert_linear", product.w), blocks_of_warps(outputs), few_threads,
+              ExpertLinear<decltype(w)>{product.x, w, product.ids, product.y, op.small(product.rows), op.small(product.chosen),
+                                        op.small(shape[0]), op.small(shape[1]), op.small(shape[2]), op.fault, op.index});
+  });
 }
 
 void linear(const OpCall& op) {
@@ -31,19 +68,7 @@ void linear(const OpCall& op) {
   const GpuWeight& w = op.weight(LinearOp::W, 2);
   const int64_t N = w.shape()[0], K = w.shape()[1];
   op.need(x.width() == K && y.width() == N && x.shape[0] == y.shape[0], "x must be [T, K], w [N, K], y [T, N]");
-  const float* const bias = op.vector(LinearOp::BIAS, N);
-  if (y.count == 0) return;
-  if (w.element() == Element::f32) linear_of<float>(op, w, x, y, bias);
-  else linear_of<unsigned short>(op, w, x, y, bias);
-}
-
-template <class Stored>
-static void expert_linear_of(const OpCall& op, const GpuWeight& w, const quern::Floats& x, const quern::Floats& y) {
-  const int64_t *shape = w.shape().data(), k = y.shape[1];
-  op.launch(std::string("expert_linear") + suffix_of(w.element()), blocks_of_warps(y.count), few_threads,
-            ExpertLinear<Stored>{x.data, reinterpret_cast<const Stored*>(w.data()), op.ids(ExpertLinearOp::IDS), y.data,
-                                 op.small(x.shape[0]), op.small(k), op.small(shape[0]), op.small(shape[1]), op.small(shape[2]),
-                                 op.fault, op.index});
+  launch_product(op, {x.data, w, op.vector(LinearOp::BIAS, N), y.data, x.shape[0], op.flag(LinearOp::BATCH_INVARIANT)});
 }
 
 void expert_linear(const OpCall& op) {
@@ -53,18 +78,7 @@ void expert_linear(const OpCall& op) {
   op.need(x.width() == shape[2] && y.width() == shape[1] && y.shape[0] == x.shape[0] &&
               op.operand(ExpertLinearOp::IDS).count == x.shape[0] * k,
           "x must be [R, K], w [E, N, K], ids [R, k], y [R, k, N]");
-  if (y.count == 0) return;
-  if (w.element() == Element::f32) expert_linear_of<float>(op, w, x, y);
-  else expert_linear_of<unsigned short>(op, w, x, y);
-}
-
-template <class Stored>
-static void conv1d_of(const OpCall& op, const GpuWeight& w, const quern::Floats& x, const quern::Floats& y, const float* bias) {
-  const int64_t N = w.shape()[0], K = w.shape()[1];
-  op.launch(std::string("conv1d") + suffix_of(w.element()), tiles_of(y.shape[0], N), tile_threads,
-            Conv1d<Stored>{x.data, reinterpret_cast<const Stored*>(w.data()), bias, y.data, op.small(x.shape[0]),
-                           op.small(x.width()), op.small(y.shape[0]), op.small(N), op.small(K), op.integer(Conv1dOp::STRIDE),
-                           op.integer(Conv1dOp::PADDING)});
+  launch_expert_product(op, {x.data, w, op.ids(ExpertLinearOp::IDS), y.data, x.shape[0], k});
 }
 
 void conv1d(const OpCall& op) {
@@ -77,8 +91,11 @@ void conv1d(const OpCall& op) {
   op.need(y.shape[0] <= windows, "y has more rows than there are windows");
   const float* const bias = op.vector(Conv1dOp::BIAS, N);
   if (y.count == 0) return;
-  if (w.element() == Element::f32) conv1d_of<float>(op, w, x, y, bias);
-  else conv1d_of<unsigned short>(op, w, x, y, bias);
+  with_array(w, [&](auto array) {
+    op.launch(kernel_for("conv1d", w), tiles_of(y.shape[0], N), tile_threads,
+              Conv1d<decltype(array)>{x.data, array, bias, y.data, op.small(x.shape[0]), op.small(C), op.small(y.shape[0]),
+                                      op.small(N), op.small(K), op.integer(Conv1dOp::STRIDE), op.integer(Conv1dOp::PADDING)});
+  });
 }
 
 }  // namespace quern::gpu

@@ -49,11 +49,11 @@ void weighted_sum(const OpCall& op) {
     op.launch("weighted_sum", T, threads_of_row(D), WeightedSum{x.data, weights.data, y.data, op.small(k), op.small(D)});
 }
 
-template <class T>
-static void look_up(const OpCall& op, const std::string& kernel, const void* table, int64_t rows, const int32_t* ids,
-                    int64_t count, const quern::Floats& y) {
+template <class Rows>
+static void look_up(const OpCall& op, const std::string& kernel, Rows table, int64_t rows, const int32_t* ids, int64_t count,
+                    const quern::Floats& y) {
   op.launch(kernel, count, threads_of_row(y.width()),
-            Lookup<T>{static_cast<const T*>(table), ids, y.data, op.small(rows), op.small(y.width()), op.fault, op.index});
+            Lookup<Rows>{table, ids, y.data, op.small(rows), op.small(y.width()), op.fault, op.index});
 }
 
 void embed(const OpCall& op) {
@@ -62,16 +62,14 @@ void embed(const OpCall& op) {
   const int64_t count = op.operand(EmbedOp::IDS).count, rows = table.shape()[0];
   const int32_t* const ids = op.ids(EmbedOp::IDS);
   op.need(y.width() == table.shape()[1] && y.shape[0] == count, "y must have a row of the table for each id");
-  const std::string kernel = std::string("embed") + suffix_of(table.element());
-  if (table.element() == Element::f32) look_up<float>(op, kernel, table.data(), rows, ids, count, y);
-  else look_up<unsigned short>(op, kernel, table.data(), rows, ids, count, y);
+  with_array(table, [&](auto array) { look_up(op, kernel_for("embed", table), array, rows, ids, count, y); });
 }
 
 void gather_rows(const OpCall& op) {
   const quern::Floats x = op.floats(GatherRowsOp::X, 2), y = op.floats(GatherRowsOp::Y, 2);
   const int64_t count = op.operand(GatherRowsOp::ROWS).count;
   op.need(y.shape[0] == count && y.width() == x.width(), "y must have a row of x for each index");
-  look_up<float>(op, "gather_rows", x.data, x.shape[0], op.ids(GatherRowsOp::ROWS), count, y);
+  look_up(op, "gather_rows", Dense<F32>{x.data}, x.shape[0], op.ids(GatherRowsOp::ROWS), count, y);
 }
 
 void pool(const OpCall& op) {

@@ -1,0 +1,235 @@
+// Weights of blocks on the device. 32 values of a row are a group. What a group has is stored in planes, so that the lanes of a
+// warp load neighbouring words: low bits, high bits, sub-scales, factors. A value is scale · quant − min.
+//
+// A format is a type with
+//   LOW, HIGH        bits of a quant in each plane, and so words of a group
+//   HALVES           1: one scale per group; 2: one per 16 values
+//   SUBSCALES        bytes of sub-scales per group: 0, 1, 2
+//   FACTORS, SPAN    16-bit numbers that SPAN neighbouring groups share
+//   MINS             whether values have a minimum
+//   quant(bits)      the number that the bits stand for
+//   scale, min       of factors, sub-scales and the half
+#pragma once
+#include "../formats.h"
+
+namespace quern {
+namespace gpu {
+
+constexpr int GROUP = 32;
+
+// The planes of a weight [rows, groups · 32].
+struct Planes {
+  Global<const unsigned> low;            // [rows, groups, LOW]
+  Global<const unsigned> high;           // [rows, groups, HIGH]
+  Global<const unsigned char> subscales; // [rows, groups, SUBSCALES]
+  Global<const unsigned short> factors;  // [rows, groups / SPAN, FACTORS]
+};
+
+template <int COUNT>
+struct Words {
+  unsigned values[COUNT > 0 ? COUNT : 1];
+};
+
+template <int COUNT>
+FUNCTION Words<COUNT> load_words(Global<const unsigned> from) {
+  Words<COUNT> words;
+  if (COUNT % 4 == 0)
+    UNROLL for (int i = 0; i < COUNT / 4; i++) {
+      const Uint4 four = as<const Uint4>(from)[i];
+      UNROLL for (int j = 0; j < 4; j++) words.values[(4 * i + j) % (COUNT + 1)] = four[j]; // %: COUNT may be 1 or 2
+    }
+  else if (COUNT == 2) {
+    const unsigned long two = as<const unsigned long>(from)[0];
+    words.values[0] = unsigned(two);
+    words.values[COUNT / 2] = unsigned(two >> 32);
+  } else words.values[0] = from[0];
+  return words;
+}
+template <>
+FUNCTION Words<0> load_words<0>(Global<const unsigned>) { return Words<0>(); }
+
+// One group in registers.
+template <class Format>
+struct Group {
+  Words<Format::LOW> low;
+  Words<Format::HIGH> high;
+  float scale[Format::HALVES], min[Format::HALVES];
+};
+
+struct Scales {
+  unsigned factors, subscales;
+};
+
+// Of group `at`.
+template <class Format>
+FUNCTION Scales scales_of(Planes planes, long at) {
+  Scales scales = {0, 0};
+  const long factor = at / Format::SPAN;
+  if (Format::FACTORS == 2) scales.factors = as<const unsigned>(planes.factors)[factor];
+  else scales.factors = planes.factors[factor];
+  if (Format::SUBSCALES == 1) scales.subscales = planes.subscales[at];
+  if (Format::SUBSCALES == 2) scales.subscales = as<const unsigned short>(planes.subscales)[at];
+  return scales;
+}
+
+// Group `at` of the weight: row · groups + group of the row.
+template <class Format>
+FUNCTION Group<Format> load_group(Planes planes, long at) {
+  Group<Format> group;
+  group.low = load_words<Format::LOW>(planes.low + at * Format::LOW);
+  group.high = load_words<Format::HIGH>(planes.high + at * Format::HIGH);
+  const Scales scales = scales_of<Format>(planes, at);
+  UNROLL for (int half = 0; half < Format::HALVES; half++) {
+    group.scale[half] = Format::scale(scales.factors, scales.subscales, half);
+    group.min[half] = Format::min(scales.factors, scales.subscales, half);
+  }
+  return group;
+}
+
+// Quant i of a group. i is known when the loop around it is unrolled.
+template <class Format>
+FUNCTION float quant_of(const Group<Format> group, int i) {
+  constexpr int LOW = Format::LOW, HIGH = Format::HIGH;
+  unsigned bits = group.low.values[i * LOW / 32] >> i * LOW % 32 & ((1u << LOW) - 1);
+  if (HIGH > 0) bits |= (group.high.values[i * HIGH / 32] >> i * HIGH % 32 & ((1u << HIGH) - 1)) << LOW;
+  return Format::quant(bits);
+}
+
+// Value i of a group.
+template <class Format>
+FUNCTION float value_of(const Group<Format> group, int i) {
+  const int half = i * Format::HALVES / GROUP;
+  const float value = group.scale[half] * quant_of(group, i);
+  return Format::MINS ? value - group.min[half] : value;
+}
+
+// A weight of blocks by index: row · width + k.
+template <class Format>
+struct Blocks {
+  Planes planes;
+  FUNCTION float at(long i) const {
+    constexpr int LOW = Format::LOW, HIGH = Format::HIGH;
+    const long group = i / GROUP, low = i * LOW, high = i * HIGH;
+    const int half = int(i % GROUP) * Format::HALVES / GROUP;
+    unsigned bits = planes.low[low / 32] >> low % 32 & ((1u << LOW) - 1);
+    if (HIGH > 0) bits |= (planes.high[high / 32] >> high % 32 & ((1u << HIGH) - 1)) << LOW;
+    const Scales scales = scales_of<Format>(planes, group);
+    const float value = Format::scale(scales.factors, scales.subscales, half) * Format::quant(bits);
+    return Format::MINS ? value - Format::min(scales.factors, scales.subscales, half) : value;
+  }
+};
+
+// An integer below 2²³ less `zero`, exact, without a conversion.
+FUNCTION float integer_less(unsigned bits, float zero) { return from_bits(0x4b000000u | bits) - (8388608.0f + zero); }
+
+// Byte `i` (0 to 15) of four words.
+FUNCTION unsigned byte_of(unsigned a, unsigned b, unsigned c, unsigned d, unsigned i) {
+  const unsigned word = i < 8 ? (i < 4 ? a : b) : (i < 12 ? c : d);
+  return word >> i % 4 * 8 & 255;
+}
+
+// ---- what formats have in common
+
+template <int LOW_BITS, int HIGH_BITS>
+struct Bits {
+  enum { LOW = LOW_BITS, HIGH = HIGH_BITS };
+};
+struct NoMins {
+  enum { MINS = 0 };
+  static FUNCTION float min(unsigned, unsigned, int) { return 0; }
+};
+// One f16 scale per group.
+struct ScaleOfGroup : NoMins {
+  enum { HALVES = 1, SUBSCALES = 0, FACTORS = 1, SPAN = 1 };
+  static FUNCTION float scale(unsigned factors, unsigned, int) { return from_f16((unsigned short)(factors)); }
+};
+// An f16 scale and an f16 addend per group.
+struct ScaleAndAddend {
+  enum { HALVES = 1, SUBSCALES = 0, FACTORS = 2, SPAN = 1, MINS = 1 };
+  static FUNCTION float scale(unsigned factors, unsigned, int) { return from_f16((unsigned short)(factors & 0xffff)); }
+  static FUNCTION float min(unsigned factors, unsigned, int) { return -from_f16((unsigned short)(factors >> 16)); }
+};
+// An f16 factor per 256 values, and a signed byte per 16.
+struct ByteScales : NoMins {
+  enum { HALVES = 2, SUBSCALES = 2, FACTORS = 1, SPAN = 8 };
+  static FUNCTION float scale(unsigned factors, unsigned subscales, int half) {
+    return from_f16((unsigned short)(factors)) * integer_less((subscales >> 8 * half & 255) ^ 128, 128);
+  }
+};
+// Two f16 factors per 256 values; per group a byte for the scale, and one for the minimum.
+struct ScalesAndMins {
+  enum { HALVES = 1, SUBSCALES = 2, FACTORS = 2, SPAN = 8, MINS = 1 };
+  static FUNCTION float scale(unsigned factors, unsigned subscales, int) {
+    return from_f16((unsigned short)(factors & 0xffff)) * integer_less(subscales & 255, 0);
+  }
+  static FUNCTION float min(unsigned factors, unsigned subscales, int) {
+    return from_f16((unsigned short)(factors >> 16)) * integer_less(subscales >> 8, 0);
+  }
+};
+
+// ---- formats
+
+struct Q4_0 : Bits<4, 0>, ScaleOfGroup {
+  static FUNCTION float quant(unsigned bits) { return integer_less(bits, 8); }
+};
+struct Q4_1 : Bits<4, 0>, ScaleAndAddend {
+  static FUNCTION float quant(unsigned bits) { return integer_less(bits, 0); }
+};
+struct Q5_0 : Bits<4, 1>, ScaleOfGroup {
+  static FUNCTION float quant(unsigned bits) { return integer_less(bits, 16); }
+};
+struct Q5_1 : Bits<4, 1>, ScaleAndAddend {
+  static FUNCTION float quant(unsigned bits) { return integer_less(bits, 0); }
+};
+struct Q8_0 : Bits<8, 0>, ScaleOfGroup {
+  static FUNCTION float quant(unsigned bits) { return integer_less(bits ^ 128, 128); }
+};
+struct Q2_K : Bits<2, 0> {
+  // A byte per 16 values: scale in the low four bits, minimum in the high four.
+  enum { HALVES = 2, SUBSCALES = 2, FACTORS = 2, SPAN = 8, MINS = 1 };
+  static FUNCTION float scale(unsigned factors, unsigned subscales, int half) {
+    return from_f16((unsigned short)(factors & 0xffff)) * integer_less(subscales >> 8 * half & 15, 0);
+  }
+  static FUNCTION float min(unsigned factors, unsigned subscales, int half) {
+    return from_f16((unsigned short)(factors >> 16)) * integer_less(subscales >> (8 * half + 4) & 15, 0);
+  }
+  static FUNCTION float quant(unsigned bits) { return integer_less(bits, 0); }
+};
+struct Q3_K : Bits<2, 1>, ByteScales {
+  static FUNCTION float quant(unsigned bits) { return integer_less(bits, 4); }
+};
+struct Q4_K : Bits<4, 0>, ScalesAndMins {
+  static FUNCTION float quant(unsigned bits) { return integer_less(bits, 0); }
+};
+struct Q5_K : Bits<4, 1>, ScalesAndMins {
+  static FUNCTION float quant(unsigned bits) { return integer_less(bits, 0); }
+};
+struct Q6_K : Bits<4, 2>, ByteScales {
+  static FUNCTION float quant(unsigned bits) { return integer_less(bits, 32); }
+};
+// −127 −104 −83 −65 −49 −35 −22 −10 1 13 25 38 53 69 89 113, each + 128.
+FUNCTION float iq4_value(unsigned bits) {
+  return integer_less(byte_of(0x3f2d1801u, 0x766a5d4fu, 0xa6998d81u, 0xf1d9c5b5u, bits), 128);
+}
+struct Iq4Nl : Bits<4, 0>, ScaleOfGroup {
+  static FUNCTION float quant(unsigned bits) { return iq4_value(bits); }
+};
+struct Iq4Xs : Bits<4, 0>, NoMins {
+  // A signed byte per group.
+  enum { HALVES = 1, SUBSCALES = 1, FACTORS = 1, SPAN = 8 };
+  static FUNCTION float scale(unsigned factors, unsigned subscales, int) {
+    return from_f16((unsigned short)(factors)) * integer_less(subscales ^ 128, 128);
+  }
+  static FUNCTION float quant(unsigned bits) { return iq4_value(bits); }
+};
+struct Mxfp4 : Bits<4, 0>, NoMins {
+  // The scale is a power of two: as bf16. Quants are doubled: 0 1 2 3 4 6 8 12 0 −1 −2 −3 −4 −6 −8 −12, each + 128.
+  enum { HALVES = 1, SUBSCALES = 0, FACTORS = 1, SPAN = 1 };
+  static FUNCTION float scale(unsigned factors, unsigned, int) { return from_bf16((unsigned short)(factors)); }
+  static FUNCTION float quant(unsigned bits) {
+    return integer_less(byte_of(0x83828180u, 0x8c888684u, 0x7d7e7f80u, 0x74787a7cu, bits), 128);
+  }
+};
+
+} // namespace gpu
+} // namespace quern

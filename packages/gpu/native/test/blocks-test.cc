@@ -1,0 +1,219 @@
+// Weights of blocks on the emulated device: planes, and products against float64.
+#include "kernels/block-products.h"
+#include "kernels/embed.h"
+#include "kernels/expert-linear.h"
+#include "kernels/linear-many.h"
+#include "kernels/unpack-blocks.h"
+#include "test/arrays.h"
+
+namespace quern::gpu {
+namespace {
+
+using FileBytes = std::vector<unsigned char>;
+
+FileBytes random_bytes(int64_t count, uint64_t seed) {
+  FileBytes bytes;
+  for (const float x : numbers(count, seed)) bytes.push_back(static_cast<unsigned char>((x + 1) * 128));
+  return bytes;
+}
+
+// A weight of random blocks: its values by definition, and its planes on the device.
+template <class Format>
+class Weight {
+  using File = FileBlock<Format>;
+  static constexpr int of_block = File::VALUES / GROUP;
+
+ public:
+  Weight(int rows, int width, uint64_t seed) : rows_(rows), groups_(width / GROUP), file_(bytes(seed)), file_array_(file_) { unpack(); }
+
+  Planes planes() const { return {low_.global(), high_.global(), subscales_.global(), factors_.global()}; }
+  double value(int64_t i) const { return values_[size_t(i)]; }
+
+ private:
+  // Blocks whose factors are small numbers.
+  FileBytes bytes(uint64_t seed) {
+    const int64_t blocks = int64_t(rows_) * groups_ / of_block;
+    FileBytes all;
+    for (int64_t block = 0; block < blocks; block++) {
+      FileBytes one;
+      do one = random_bytes(File::BYTES, seed++);
+      while (!is_small(one));
+      all.insert(all.end(), one.begin(), one.end());
+    }
+    return all;
+  }
+  bool is_small(const FileBytes& block) {
+    const Array<unsigned char> array(block);
+    const std::vector<double> values = values_of(array.global());
+    for (const double x : values)
+      if (!(fabs(x) < 8)) return false;
+    values_.insert(values_.end(), values.begin(), values.end());
+    return true;
+  }
+  static std::vector<double> values_of(Bytes block) {
+    std::vector<double> values;
+    for (int i = 0; i < File::VALUES; i++) {
+      const int g = i / GROUP, half = i % GROUP * Format::HALVES / GROUP;
+      unsigned factors = 0, subscales = 0;
+      for (int j = 0; j < Format::FACTORS; j++) factors |= File::factor(block, g, j) << 16 * j;
+      for (int j = 0; j < Format::SUBSCALES; j++) subscales |= (File::subscale(block, g, j) & 255) << 8 * j;
+      values.push_back(double(Format::scale(factors, subscales, half)) * Format::quant(File::bits(block, g, i % GROUP)) -
+                       double(Format::min(factors, subscales, half)));
+    }
+    return values;
+  }
+  // In two parts.
+  void unpack() const {
+    const int64_t block_bytes = int64_t(groups_) / of_block * File::BYTES;
+    for (const auto& [first, count] : {std::pair{0, rows_ / 2}, std::pair{rows_ / 2, rows_ - rows_ / 2}}) {
+      if (count == 0) continue;
+      const int64_t g = int64_t(first) * groups_;
+      const UnpackBlocks args{Global<const unsigned char>(file_array_.global()) + first * block_bytes,
+                              low_.global() + g * Format::LOW,
+                              high_.global() + g * Format::HIGH,
+                              subscales_.global() + g * Format::SUBSCALES,
+                              factors_.global() + g / Format::SPAN * Format::FACTORS,
+                              count,
+                              groups_,
+                              groups_,
+                              0};
+      launch(*find_kernel(name_of("unpack")), 2, 64, &args, 1);
+    }
+  }
+
+ public:
+  static std::string name_of(const char* kernel) { return std::string(kernel) + "_" + name; }
+  static inline const char* name = "";
+
+ private:
+  const int rows_, groups_;
+  std::vector<double> values_;
+  const FileBytes file_;
+  const Array<unsigned char> file_array_;
+  const size_t count_ = size_t(rows_) * size_t(groups_);
+  const Array<unsigned> low_{count_ * Format::LOW}, high_{count_ * Format::HIGH + 4};
+  const Array<unsigned char> subscales_{count_ * Format::SUBSCALES + 4};
+  const Array<unsigned short> factors_{count_ * Format::FACTORS};
+};
+
+struct Sums {
+  std::vector<double> values, terms;
+};
+
+// Each got[i] is within 2e-6 of Σ|terms|.
+void close(const std::string& name, const std::vector<float>& got, const Sums& expected) {
+  double worst = 0;
+  for (size_t i = 0; i < got.size(); i++) {
+    const double apart = fabs(got[i] - expected.values[i]) / (1e-7 + 2e-6 * expected.terms[i]);
+    worst = apart <= worst ? worst : apart; // NaN is worst
+  }
+  check(worst <= 1, "%s: %g times the tolerance", name.c_str(), worst);
+}
+
+template <class Format>
+void products_agree(int rows, int columns, int depth, int parts) {
+  const Weight<Format> w(columns, depth, 7);
+  const std::vector<float> x = numbers(rows * depth, 1), bias = numbers(columns, 2);
+  const Array<float> x_array(x), bias_array(bias), y(size_t(rows * columns));
+  Sums expected;
+  for (int t = 0; t < rows; t++)
+    for (int n = 0; n < columns; n++) {
+      double sum = bias[n], terms = fabs(sum);
+      for (int k = 0; k < depth; k++) {
+        const double term = x[t * depth + k] * w.value(int64_t(n) * depth + k);
+        sum += term, terms += fabs(term);
+      }
+      expected.values.push_back(sum), expected.terms.push_back(4 * terms);
+    }
+  if (rows <= 8) {
+    const BlockLinear args{x_array.global(), w.planes(), bias_array.global(), y.global(), rows, columns, depth, parts};
+    const std::string name = Weight<Format>::name_of("linear_few");
+    launched(name.c_str(), 2, 128, args, [&] { close(name, y.values(), expected); });
+  } else {
+    const Linear<Planes> args{x_array.global(), w.planes(), bias_array.global(), y.global(), rows, columns, depth};
+    const std::string name = Weight<Format>::name_of("linear_many");
+    launched(name.c_str(), 2, 256, args, [&] { close(name, y.values(), expected); });
+  }
+}
+
+// A row has the same bits alone and among others.
+template <class Format>
+void rows_are_alike(int depth) {
+  constexpr int rows = 8, columns = 6;
+  const Weight<Format> w(columns, depth, 7);
+  const Array<float> x(numbers(rows * depth, 1)), y(size_t(rows * columns));
+  const Kernel& kernel = *find_kernel(Weight<Format>::name_of("linear_few"));
+  const auto product = [&](int first, int count) {
+    const BlockLinear args{x.global() + first * depth, w.planes(), Global<const float>(), y.global(), count, columns, depth, 2};
+    launch(kernel, 1, 128, &args, 1);
+    std::vector<float> result = y.values();
+    result.resize(size_t(count * columns));
+    return result;
+  };
+  const std::vector<float> all = product(0, rows);
+  for (const int count : {1, 2, 4})
+    check(memcmp(product(8 - count, count).data(), &all[size_t((8 - count) * columns)], size_t(count * columns) * 4) == 0,
+          "%s: %d rows have other bits", Weight<Format>::name, count);
+}
+
+template <class Format>
+void experts_agree() {
+  constexpr int rows = 2, chosen = 2, experts = 3, columns = 5, depth = 256;
+  const Weight<Format> w(experts * columns, depth, 3);
+  const std::vector<float> x = numbers(rows * depth, 1);
+  const std::vector<int> ids{2, 0, 1, 2};
+  const Array<float> x_array(x), y(size_t(rows * chosen * columns));
+  const Array<int> ids_array(ids), fault(std::vector<int>{0, 0});
+  Sums expected;
+  for (int pair = 0; pair < rows * chosen; pair++)
+    for (int n = 0; n < columns; n++) {
+      double sum = 0, terms = 0;
+      for (int k = 0; k < depth; k++) {
+        const double term = x[pair / chosen * depth + k] * w.value((ids[pair] * columns + n) * depth + k);
+        sum += term, terms += fabs(term);
+      }
+      expected.values.push_back(sum), expected.terms.push_back(4 * terms);
+    }
+  const ExpertLinear<Planes> args{x_array.global(), w.planes(), ids_array.global(), y.global(), rows,           chosen,
+                                  experts,          columns,    depth,              fault.global(), 7};
+  const std::string name = Weight<Format>::name_of("expert_linear");
+  launched(name.c_str(), 3, 128, args, [&] { close(name, y.values(), expected); });
+}
+
+template <class Format>
+void embeds() {
+  constexpr int rows = 3, width = 256;
+  const Weight<Format> table(rows, width, 5);
+  const std::vector<int> ids{2, 0};
+  const Array<int> ids_array(ids), fault(std::vector<int>{0, 0});
+  const Array<float> y(ids.size() * width);
+  const Lookup<Planes> args{table.planes(), ids_array.global(), y.global(), rows, width, fault.global(), 1};
+  const std::string name = Weight<Format>::name_of("embed");
+  launched(name.c_str(), 2, 64, args, [&] {
+    agrees(name.c_str(), y.values(), 1e-5, [&](int64_t i) { return table.value(ids[size_t(i / width)] * width + i % width); });
+  });
+}
+
+template <class Format>
+void format_agrees(const char* name) {
+  Weight<Format>::name = name;
+  products_agree<Format>(1, 5, 256, 1);
+  products_agree<Format>(3, 9, 2304, 2);
+  products_agree<Format>(8, 4, 512, 4);
+  products_agree<Format>(9, 66, 256, 1);
+  rows_are_alike<Format>(2304);
+  experts_agree<Format>();
+  embeds<Format>();
+}
+
+} // namespace
+} // namespace quern::gpu
+
+int main() {
+  using namespace quern::gpu;
+  Memory memory(1 << 26);
+  device_memory() = &memory;
+#define AGREES(Format, name) format_agrees<Format>(#name);
+  EVERY_BLOCK_FORMAT(AGREES)
+  return report("weights of blocks on the emulated device");
+}
