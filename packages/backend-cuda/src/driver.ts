@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { BackendError, type PlanDriver } from '@quern/core';
 import { loadAddon, nativeDriver } from '@quern/native-runtime';
 import { ggufFormats } from './formats.js';
-import { manifest } from './manifest.js';
+import { blockSizes, manifest } from './manifest.js';
 
 export interface CudaOptions {
   /** Number of the device, from 0 on; default 0. */
@@ -33,9 +33,10 @@ export async function cudaDriver({ device = 0 }: CudaOptions = {}): Promise<Plan
     kind: 'gpu',
     manifest,
     capabilities: {
-      pagedKv: { blockSizes: [16, 32, 64] },
+      pagedKv: { blockSizes },
       quantGguf: { formats: ggufFormats },
       kvQuant: { dtypes: ['bf16', 'int8'] },
+      moeFused: true,
     },
     options: { device, library: process.env.QUERN_CUDA_LIBRARY || 'libcuda.so.1' },
   });

@@ -1,18 +1,9 @@
-import { denseFormats, type Manifest, type OpSupport } from '@quern/core';
-import { plainManifest } from '@quern/native-runtime';
+import type { Manifest } from '@quern/core';
+import { fullManifest } from '@quern/native-runtime';
 import { ggufFormats } from './formats.js';
 
-/** Ops with matrix weights, in any format. The other ops take vectors; vectors are dense. */
-const matrixOps: ReadonlySet<string> = new Set(['embed', 'linear', 'conv1d', 'expertLinear']);
+/** Block sizes (tokens) with which attention is as fast as with one block. */
+export const blockSizes: readonly number[] = [8, 16, 32, 64, 128, 256];
 
-const supportOf = (op: string, plain: OpSupport): OpSupport => ({
-  ...plain,
-  weightFormats: matrixOps.has(op) ? [...denseFormats, ...ggufFormats] : denseFormats,
-});
-
-/** Every core op. */
-export const manifest: Manifest = {
-  ops: Object.fromEntries(
-    Object.entries(plainManifest.ops).map(([op, plain]) => [op, supportOf(op, plain as OpSupport)]),
-  ) as Manifest['ops'],
-};
+/** Every core op and every fused op. */
+export const manifest: Manifest = fullManifest(() => ggufFormats);

@@ -6,5 +6,6 @@ export {
   type NativeOptions,
   platform,
 } from './addon.js';
+export { fullManifest } from './full-manifest.js';
 export { type NativeDriverSpec, nativeDriver } from './native-driver.js';
 export { plainManifest } from './plain-manifest.js';

@@ -23,7 +23,7 @@ struct Placed : Prepared {
 
 }  // namespace
 
-GpuDevice::GpuDevice(std::shared_ptr<Gpu> gpu) : gpu_(std::move(gpu)), fault_(gpu_, 2 * sizeof(int32_t)) {
+GpuDevice::GpuDevice(std::shared_ptr<Gpu> gpu) : gpu_(std::move(gpu)), fault_(gpu_, 2 * sizeof(int32_t)), scratch_(gpu_) {
   gpu_->fill(fault_.data(), 0, fault_.bytes());
   gpu_->finish();
 }
@@ -81,7 +81,7 @@ void GpuDevice::record(Plan& plan, const Run& run) {
     need_wanted(plan, run, i);
     if (cancelled_) fail(Code::aborted, "the backend was disposed before its work was done");
     if (run.times) gpu_->mark();
-    launch_op(*gpu_, ops[i], int(i) + 1, reinterpret_cast<int*>(fault_.data()));
+    launch_op(*gpu_, scratch_, ops[i], int(i) + 1, reinterpret_cast<int*>(fault_.data()));
     count(ops[i]);
   }
   if (run.times) gpu_->mark();
@@ -91,6 +91,7 @@ void GpuDevice::read_fault(const Plan& plan, const Run& run) {
   int32_t fault[2];
   gpu_->copy_out(fault, fault_.data(), sizeof fault);
   gpu_->finish();
+  scratch_.settle();
   if (run.times)
     for (size_t i = 0; i < plan.ops().size(); i++) run.times[i] = gpu_->milliseconds(int(i), int(i) + 1);
   if (fault[0] == 0) return;

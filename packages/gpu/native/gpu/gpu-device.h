@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "gpu/gpu-weight.h"
+#include "gpu/scratch.h"
 #include "quern/device.h"
 
 namespace quern::gpu {
@@ -30,6 +31,7 @@ class GpuDevice : public Device {
 
   const std::shared_ptr<Gpu> gpu_;
   const GpuBuffer fault_;  // int [2]: index of the failed op + 1, FaultCode
+  Scratch scratch_;
   FileMap files_;
   std::atomic<bool> cancelled_{false};
 };

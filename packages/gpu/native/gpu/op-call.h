@@ -2,13 +2,15 @@
 #pragma once
 #include "gpu/gpu.h"
 #include "gpu/gpu-weight.h"
+#include "gpu/scratch.h"
 #include "quern/op-view.h"
 
 namespace quern::gpu {
 
 class OpCall : public OpView {
  public:
-  OpCall(Gpu& gpu, const PlanOp& op, int index, int* fault) : OpView(op, copies_), index(index), fault(fault), gpu_(gpu) {}
+  OpCall(Gpu& gpu, Scratch& scratch, const PlanOp& op, int index, int* fault)
+      : OpView(op, copies_), index(index), fault(fault), gpu_(gpu), scratch_(scratch) {}
 
   const int index;   // of the op + 1
   int* const fault;  // int [2] on the device
@@ -20,6 +22,12 @@ class OpCall : public OpView {
   const float* vector(int index, int64_t length) const;
   // A dimension or count as int: kernels count with 32 bits.
   int small(int64_t value) const;
+
+  // [count] on the device until the op's end, not initialised.
+  template <class T>
+  T* scratch(int64_t count) const {
+    return scratch_.take<T>(count);
+  }
 
   template <class Args>
   void launch(const std::string& kernel, int64_t blocks, int threads, const Args& args) const {
@@ -35,6 +43,7 @@ class OpCall : public OpView {
 
  private:
   Gpu& gpu_;
+  Scratch& scratch_;
   IntCopies copies_;
 };
 

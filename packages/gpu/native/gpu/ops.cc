@@ -44,13 +44,22 @@ constexpr Entry entries[] = {
     {Log10Op::index, gpu::log10},
     {TanhOp::index, gpu::tanh},
     {SampleOp::index, gpu::sample},
+    {AddRmsNormOp::index, gpu::add_rms_norm},
+    {GateUpSwigluOp::index, gpu::gate_up_swiglu},
+    {QkvLinearOp::index, gpu::qkv_linear},
+    {QkNormRopeAppendOp::index, gpu::qk_norm_rope_append},
+    {LinearArgmaxOp::index, gpu::linear_argmax},
+    {MoeOp::index, gpu::moe},
+    {AddLayerNormOp::index, gpu::add_layer_norm},
+    {BiasGeluOp::index, gpu::bias_gelu},
 };
 
 }  // namespace
 
-void launch_op(Gpu& gpu, const PlanOp& op, int index, int* fault) {
+void launch_op(Gpu& gpu, Scratch& scratch, const PlanOp& op, int index, int* fault) {
+  scratch.begin_op();
   for (const Entry& entry : entries)
-    if (&op_table[entry.index] == op.spec) return entry.launch(OpCall(gpu, op, index, fault));
+    if (&op_table[entry.index] == op.spec) return entry.launch(OpCall(gpu, scratch, op, index, fault));
   fail(Code::unsupported, "[%s] this device has no kernel for it", op.spec->name);
 }
 

@@ -1,6 +1,7 @@
 // Every kernel.
 #pragma once
 #include "activations.h"
+#include "add-norm.h"
 #include "argmax.h"
 #include "attention.h"
 #include "block-products.h"
@@ -19,6 +20,8 @@
 #include "mask-logits.h"
 #include "penalise.h"
 #include "pool.h"
+#include "qk-norm-rope.h"
+#include "renormalise.h"
 #include "rms-norm.h"
 #include "rope-table.h"
 #include "rope.h"

@@ -12,14 +12,18 @@ struct RmsNorm {
   float eps;
 };
 
+// One row, by all threads of the block.
+FUNCTION void rms_norm_row(Global<const float> x, Global<const float> w, Global<float> y, int width, float eps, Shared<float> sums) {
+  float squares = 0;
+  for (int i = thread_index(); i < width; i += block_threads()) squares += x[i] * x[i];
+  const float factor = inverse_square_root(block_sum(squares, sums) / float(width) + eps);
+  for (int i = thread_index(); i < width; i += block_threads()) y[i] = x[i] * factor * w[i];
+}
+
 KERNEL(rms_norm, RmsNorm) {
   SHARED(float, sums, WARP);
-  const Global<const float> x = args.x + long(block_index()) * args.width;
-  const Global<float> y = args.y + long(block_index()) * args.width;
-  float squares = 0;
-  for (int i = thread_index(); i < args.width; i += block_threads()) squares += x[i] * x[i];
-  const float factor = inverse_square_root(block_sum(squares, sums) / float(args.width) + args.eps);
-  for (int i = thread_index(); i < args.width; i += block_threads()) y[i] = x[i] * factor * args.w[i];
+  const long row = long(block_index()) * args.width;
+  rms_norm_row(args.x + row, args.w, args.y + row, args.width, args.eps, sums);
 }
 
 } // namespace gpu

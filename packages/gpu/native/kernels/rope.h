@@ -13,22 +13,31 @@ struct Rope {
   int halves; // pairs are (i, i + half); 0: (2i, 2i + 1)
 };
 
+// Item `item` of one head: a pair, or one of the elements behind the pairs. `scale(i)` is the factor of element i.
+template <class Scale>
+FUNCTION void rotate_item(Global<const float> x, Global<const float> angles, Global<float> y, int item, int half, bool halves,
+                          Scale scale) {
+  if (item >= half) {
+    y[item + half] = x[item + half] * scale.at(item + half);
+    return;
+  }
+  const int first = halves ? item : 2 * item, second = halves ? item + half : 2 * item + 1;
+  const float a = x[first] * scale.at(first), b = x[second] * scale.at(second), cos = angles[item], sin = angles[half + item];
+  y[first] = fused(a, cos, -(b * sin));
+  y[second] = fused(a, sin, b * cos);
+}
+
+struct Unscaled {
+  FUNCTION float at(int) const { return 1; }
+};
+
 KERNEL(rope, Rope) {
   const long row = long(block_index()) * args.heads * args.d;
   const Global<const float> angles = args.table + long(block_index()) * 2 * args.half;
   const int items = args.d - args.half; // of a head: its pairs, then its other elements
   for (int i = thread_index(); i < args.heads * items; i += block_threads()) {
-    const int item = i % items;
-    const Global<const float> x = args.x + row + long(i / items) * args.d;
-    const Global<float> y = args.y + row + long(i / items) * args.d;
-    if (item >= args.half) {
-      y[item + args.half] = x[item + args.half];
-      continue;
-    }
-    const int first = args.halves ? item : 2 * item, second = args.halves ? item + args.half : 2 * item + 1;
-    const float a = x[first], b = x[second], cos = angles[item], sin = angles[args.half + item];
-    y[first] = fused(a, cos, -(b * sin));
-    y[second] = fused(a, sin, b * cos);
+    const long head = row + long(i / items) * args.d;
+    rotate_item(args.x + head, angles, args.y + head, i % items, args.half, args.halves != 0, Unscaled());
   }
 }
 

@@ -1,5 +1,6 @@
 // Positions, caches, attention.
 #include "gpu/op-call.h"
+#include "gpu/ops/caches.h"
 #include "gpu/ops/ops.h"
 #include "kernels/attention.h"
 #include "kernels/kv-append.h"
@@ -54,17 +55,20 @@ void rope(const OpCall& op) {
               Rope{x.data, table.data, y.data, op.small(H), op.small(d), op.small(R / 2), op.integer(RopeOp::LAYOUT)});
 }
 
+void launch_kv_append(const OpCall& op, const Append& append) {
+  const GpuCache keys = cache(op, append.k_cache, append.heads, append.d), values = cache(op, append.v_cache, append.heads, append.d);
+  const int64_t slots = keys.blocks * keys.block_size;
+  op.need(op.operand(append.slots).count == append.rows && slots == values.blocks * values.block_size && keys.suffix == values.suffix,
+          "slots must be [T], the caches alike");
+  op.launch(std::string("kv_append") + keys.suffix, append.rows, append_threads,
+            KvAppend{append.k, append.v, op.ids(append.slots), keys.data, values.data, op.small(append.heads), op.small(append.d),
+                     op.small(slots), op.fault, op.index});
+}
+
 void kv_append(const OpCall& op) {
   const quern::Floats k = op.floats(KvAppendOp::K, 3), v = op.floats(KvAppendOp::V, 3);
-  const int64_t heads = k.shape[1], d = k.width();
-  const GpuCache keys = cache(op, KvAppendOp::K_CACHE, heads, d), values = cache(op, KvAppendOp::V_CACHE, heads, d);
-  const int64_t slots = keys.blocks * keys.block_size;
-  op.need(k.same_shape(v) && op.operand(KvAppendOp::SLOTS).count == k.shape[0] && slots == values.blocks * values.block_size &&
-              keys.suffix == values.suffix,
-          "k and v must be [T, Hk, d], slots [T], the caches alike");
-  op.launch(std::string("kv_append") + keys.suffix, k.shape[0], append_threads,
-            KvAppend{k.data, v.data, op.ids(KvAppendOp::SLOTS), keys.data, values.data, op.small(heads), op.small(d),
-                     op.small(slots), op.fault, op.index});
+  op.need(k.same_shape(v), "k and v must be [T, Hk, d]");
+  launch_kv_append(op, {k.data, v.data, KvAppendOp::SLOTS, KvAppendOp::K_CACHE, KvAppendOp::V_CACHE, k.shape[0], k.shape[1], k.width()});
 }
 
 void attention(const OpCall& op) {

@@ -1,4 +1,4 @@
-// Each core op as a function: checks the op's shape rule, launches its kernels.
+// Each op as a function: checks the op's shape rule, launches its kernels.
 #pragma once
 #include "gpu/op-call.h"
 
@@ -35,5 +35,13 @@ void conv1d(const OpCall& op);
 void log10(const OpCall& op);
 void tanh(const OpCall& op);
 void sample(const OpCall& op);
+void add_rms_norm(const OpCall& op);
+void gate_up_swiglu(const OpCall& op);
+void qkv_linear(const OpCall& op);
+void qk_norm_rope_append(const OpCall& op);
+void linear_argmax(const OpCall& op);
+void moe(const OpCall& op);
+void add_layer_norm(const OpCall& op);
+void bias_gelu(const OpCall& op);
 
 } // namespace quern::gpu

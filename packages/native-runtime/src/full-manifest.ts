@@ -1,0 +1,39 @@
+import {
+  type CoreOpName,
+  cacheDtypes,
+  coreOps,
+  denseFormats,
+  type FusedOpName,
+  fusedOps,
+  type Manifest,
+  type OpSupport,
+  type WeightFormat,
+} from '@quern/core';
+
+/** Ops with matrix weights. The other ops take vectors; vectors are dense. */
+const matrixOps: ReadonlySet<string> = new Set([
+  'embed',
+  'linear',
+  'conv1d',
+  'gateUpSwiglu',
+  'qkvLinear',
+  'linearArgmax',
+  'biasGelu',
+  'expertLinear',
+  'moe',
+]);
+
+/**
+ * Every core op and every fused op: f32, caches of all types, dense weights. `matrixFormats(op)`: the other formats of its
+ * matrices.
+ */
+export function fullManifest(matrixFormats: (op: string) => readonly WeightFormat[]): Manifest {
+  const supportOf = (op: string): OpSupport => ({
+    dtypes: op === 'cast' ? ['f32', 'f16', 'bf16'] : ['f32'],
+    weightFormats: matrixOps.has(op) ? [...denseFormats, ...matrixFormats(op)] : denseFormats,
+    cacheDtypes,
+  });
+  const supportAll = <Name extends string>(ops: Readonly<Record<Name, unknown>>) =>
+    Object.fromEntries(Object.keys(ops).map((op) => [op, supportOf(op)])) as Record<Name, OpSupport>;
+  return { ops: supportAll<CoreOpName>(coreOps), fused: supportAll<FusedOpName>(fusedOps) };
+}
