@@ -1,15 +1,42 @@
 // Builds the addon, and the emulated device in place of NVIDIA's driver.
 import { execFileSync } from 'node:child_process';
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, rmdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const at = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 const build = at('../build/emulated');
 
-mkdirSync(build, { recursive: true });
 const cmake = (...args: string[]) => execFileSync('cmake', args, { stdio: ['ignore', 'ignore', 'inherit'] });
-cmake('-S', at('..'), '-B', build, '-DQUERN_EMULATED_CUDA=ON', '-DNVCC=NVCC-NOTFOUND');
-cmake('--build', build, '--parallel', '2');
+
+/** Whether this process made the folder. */
+function makes(folder: string): boolean {
+  try {
+    mkdirSync(folder);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Runs `act` while no other process does. */
+function alone(lock: string, act: () => void): void {
+  const start = Date.now();
+  while (!makes(lock)) {
+    if (Date.now() - start > 300_000) throw new Error(`${lock} stays: remove it if no test is running`);
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 200);
+  }
+  try {
+    act();
+  } finally {
+    rmdirSync(lock);
+  }
+}
+
+mkdirSync(build, { recursive: true });
+alone(join(build, 'lock'), () => {
+  cmake('-S', at('..'), '-B', build, '-DQUERN_EMULATED_CUDA=ON', '-DNVCC=NVCC-NOTFOUND');
+  cmake('--build', build, '--parallel', '2');
+});
 process.env.QUERN_CUDA_BINARY = join(build, 'backend_cuda.node');
 process.env.QUERN_CUDA_LIBRARY = join(build, 'libemulated_cuda.so');

@@ -1,6 +1,7 @@
 import { createBackend as createCpu } from '@quern/backend-cpu';
 import { createBackend as createReference } from '@quern/backend-reference';
 import type { Backend } from '@quern/core';
+import { exhaustive } from '../../../test-scope.js';
 
 /** A backend under test, and the allowed error of its logits in units of the reference's tolerance. */
 export interface TestedBackend {
@@ -22,7 +23,22 @@ const isas =
     ? ['scalar', 'neon', 'dotprod', 'i8mm']
     : ['scalar', 'avx2', 'avx512', 'avx512-vnni', 'avx512-bf16', 'amx'];
 
-/** The reference backend, and the CPU backend with every instruction set of this machine. */
+/** backend-cuda on the emulated device. Products with blocks sum quants before they multiply with scales. */
+async function emulatedGpu(): Promise<TestedBackend> {
+  await import('../../backend-cuda/test/emulated.js');
+  const { createBackend } = await import('../../backend-cuda/src/index.js');
+  return {
+    name: 'an emulated GPU',
+    slack: float32Slack,
+    rounding: { q8: 1e-5, f16: 0 },
+    open: createBackend,
+  };
+}
+
+/**
+ * The reference backend, and the CPU backend with every instruction set of this machine; with `npm run test:all` an emulated
+ * GPU.
+ */
 export async function testedBackends(): Promise<TestedBackend[]> {
   const tested: TestedBackend[] = [
     { name: 'reference', slack: 1, rounding: { q8: 0, f16: 0 }, open: createReference },
@@ -39,5 +55,6 @@ export async function testedBackends(): Promise<TestedBackend[]> {
     } catch (error) {
       console.warn(`skipped: cpu ${isa}: ${(error as Error).message}`);
     }
+  if (exhaustive) tested.push(await emulatedGpu());
   return tested;
 }

@@ -1,6 +1,6 @@
 import { createBackend as createReference } from '@quern/backend-reference';
 import type { Backend } from '@quern/core';
-import { cases } from '../../../../test-scope.js';
+import { cases, exhaustive } from '../../../../test-scope.js';
 import { type LoadOptions, loadModel } from '../../src/index.js';
 import { cpuLevels, hasCpu } from '../backends.js';
 import { expectedStory, hasSharedData, stories } from '../shared-data.js';
@@ -73,4 +73,23 @@ describeCpu.each(cpuLevels)('200 greedy tokens of a trained model, on backend-cp
     (prefillChunk) => onCpu((backend) => endStory(backend, { prefillChunk })),
     120_000,
   );
+});
+
+const describeEmulated = hasSharedData && exhaustive ? describe : describe.skip;
+
+describeEmulated('200 greedy tokens of a trained model, on an emulated GPU', () => {
+  const onGpu = async (run: (backend: Backend) => Promise<void>) => {
+    await import('../../../backend-cuda/test/emulated.js');
+    const { createBackend } = await import('../../../backend-cuda/src/index.js');
+    using backend = await createBackend();
+    await run(backend);
+  };
+
+  test.each([allVariants[0]!, allVariants[3]!])(
+    '%s',
+    (_, options) => onGpu((backend) => tellStory(backend, options)),
+    300_000,
+  );
+
+  test('prompt in chunks of 7', () => onGpu((backend) => endStory(backend, { prefillChunk: 7 })), 300_000);
 });
