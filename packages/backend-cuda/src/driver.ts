@@ -35,6 +35,7 @@ export async function cudaDriver({ device = 0 }: CudaOptions = {}): Promise<Plan
     capabilities: {
       pagedKv: { blockSizes },
       quantGguf: { formats: ggufFormats },
+      quantGptq: { bits: [4, 8] },
       kvQuant: { dtypes: ['bf16', 'int8'] },
       moeFused: true,
     },

@@ -1,54 +1,30 @@
-// GPTQ matrices as blocks of GGUF formats, exact: (q − zero) · scale of 32 columns of one group becomes a block of q4_0,
-// q5_0 or q8_0 with d = the group's scale.
+// GPTQ matrices as rows of blocks.
 #pragma once
-#include <stdint.h>
-
-#include <vector>
-
-#include "quern/weight-source.h"
+#include "quern/gptq-blocks.h"
 #include "weights/weight-rows.h"
 
 namespace quern {
 
-// Format f32 if no block format is exact.
 class GptqRows : public WeightRows {
  public:
   // Throws BAD_WEIGHT with the name of the wrong part. `source` and its bytes must outlive this object.
-  GptqRows(const GptqSource& source, FileMap& files, ThreadPool& pool);
+  GptqRows(const GptqSource& source, FileMap& files, ThreadPool& pool) : blocks_(source, files, pool) {
+    format_ = find_format(blocks_.format_name())->format;
+    count_ = blocks_.count();
+    width_ = blocks_.width();
+  }
 
   // Place p of the blocks holds column order()[p] of the matrix; empty: the identity.
-  const std::vector<int32_t>& order() const { return order_; }
-  RowsInMemory rows(int64_t first, int64_t count, uint8_t* scratch) const override;
-  void need_unchanged() const override;
-  void release_files() const override;
+  const std::vector<int32_t>& order() const { return blocks_.order(); }
+  RowsInMemory rows(int64_t first, int64_t count, uint8_t* scratch) const override {
+    blocks_.fill(first, count, scratch);
+    return {scratch, row_bytes()};
+  }
+  void need_unchanged() const override { blocks_.need_unchanged(); }
+  void release_files() const override { blocks_.release_files(); }
 
  private:
-  struct Part : HeldBytes {
-    const ByteSource* source = nullptr;
-    uint32_t word(int64_t index) const;
-  };
-  static Part open(const ByteSource& source, const char* name, int64_t bytes, FileMap& files, ThreadPool& pool);
-  void read_groups();
-  void put_in_order();
-  bool in_blocks() const;
-  void choose_format();
-  int zero(int64_t group, int64_t n) const;
-  uint16_t scale(int64_t group, int64_t n) const;
-  int64_t column(int64_t place) const { return order_.empty() ? place : order_[place]; }
-  void fill_blocks(int64_t first, int64_t count, uint8_t* out) const;
-  void fill_block(int64_t group, int64_t n, const int16_t (&values)[32], uint8_t* block) const;
-  void fill_floats(int64_t first, int64_t count, float* out) const;
-  // Bit offset of value i within its word.
-  int bit(int64_t i) const { return source_.bits * static_cast<int>(i & ((1 << shift_) - 1)); }
-  int field(uint32_t word, int bit) const { return static_cast<int>(word >> bit & ((1u << source_.bits) - 1)); }
-
-  const GptqSource& source_;
-  const int shift_; // 2^shift_ values per word
-  const int64_t groups_;
-  Part qweight_, qzeros_, scales_, group_index_;
-  const Part* const parts_[4] = {&qweight_, &qzeros_, &scales_, &group_index_};
-  std::vector<int32_t> group_of_; // [K]
-  std::vector<int32_t> order_;    // [K] or empty
+  const GptqBlocks blocks_;
 };
 
 } // namespace quern

@@ -49,6 +49,13 @@ std::shared_ptr<const LoadedWeight> GpuDevice::load_weight(const WeightSource& s
   return std::make_shared<const GpuWeight>(gpu_, source, files_);
 }
 
+// Columns out of order (act-order) make a format of its own; only `linear` takes it.
+LoadedGptq GpuDevice::load_gptq(const GptqSource& source) try {
+  OneByOne one_by_one;
+  const GptqBlocks blocks(source, files_, one_by_one);
+  return {std::make_shared<const GpuWeight>(gpu_, blocks), blocks.order().empty() ? blocks.format_name() : "gptq"};
+} catch (const Failure& failure) { throw Failure(failure.code, "weight '" + source.name + "': " + failure.what()); }
+
 Properties GpuDevice::profile() {
   const Rates rates = measure_rates(gpu_);
   return {{"name", gpu_->name()},

@@ -22,6 +22,7 @@ class GpuDevice : public Device {
   void write(const Buffer& to, uint64_t offset, std::span<const uint8_t> bytes) override;
   void read(const Buffer& from, uint64_t offset, std::span<uint8_t> bytes) override;
   std::shared_ptr<const LoadedWeight> load_weight(const WeightSource& source) override;
+  LoadedGptq load_gptq(const GptqSource& source) override;
   void prepare(Plan& plan) override;
   void run(Plan& plan, const Run& run) override;
 

@@ -32,8 +32,8 @@ static uint64_t values_of(const std::vector<int64_t>& shape) {
   return values;
 }
 
-static uint64_t size_of(const WeightSource& source, const WeightFormat& format) {
-  const uint64_t values = values_of(source.shape);
+static uint64_t size_of(const std::vector<int64_t>& shape, const WeightFormat& format) {
+  const uint64_t values = values_of(shape);
   return format.dense ? values * uint64_t(format.block_bytes) : plane_offsets(format, values / GROUP).bytes;
 }
 
@@ -62,10 +62,14 @@ class Upload {
            (unsigned long long)part.bytes.bytes);
     OneByOne one_by_one;
     const HeldBytes held = HeldBytes::open(part.bytes, files, one_by_one);
-    if (format_.dense) copy(held.data, rows, stored, part.from);
-    else unpack(held.data, rows, stored, part.from);
-    gpu_->finish();  // the file may go
+    add(held.data, rows, stored, part.from);
     held.need_unchanged();
+  }
+  // Columns [from, from + width) of rows of `stored` values, as in files. The bytes may go afterwards.
+  void add(const uint8_t* file, int64_t rows, int64_t stored, int64_t from) {
+    if (format_.dense) copy(file, rows, stored, from);
+    else unpack(file, rows, stored, from);
+    gpu_->finish();
     done_ += rows;
   }
   void need_all() const {
@@ -73,7 +77,6 @@ class Upload {
   }
 
  private:
-  // Columns [from, from + width) of rows of `stored` values.
   void copy(const uint8_t* file, int64_t rows, int64_t stored, int64_t from) {
     const int64_t bytes = format_.block_bytes, wide = width_ * bytes;
     uint8_t* const to = to_ + done_ * wide;
@@ -146,9 +149,36 @@ static auto naming(const WeightSource& source, const F& act) -> decltype(act()) 
 GpuWeight::GpuWeight(std::shared_ptr<Gpu> gpu, const WeightSource& source, FileMap& files)
     : shape_(source.shape),
       format_(naming(source, [&]() -> const WeightFormat& { return format_of(source); })),
-      buffer_(gpu, naming(source, [&] { return size_of(source, format_); })) {
+      buffer_(gpu, naming(source, [&] { return size_of(shape_, format_); })),
+      order_(gpu, 0) {
   if (shape_.size() == 1) copy_vector(*gpu, source, files, buffer_.data());
   else naming(source, [&] { copy_matrix(gpu, source, format_, files, buffer_.data()); });
+}
+
+// Blocks are made on the host, some rows at a time.
+static void copy_blocks(const std::shared_ptr<Gpu>& gpu, const GptqBlocks& blocks, const WeightFormat& format, uint8_t* to) {
+  constexpr int64_t at_once = 64 * GptqBlocks::most_rows;
+  const int64_t count = blocks.count(), row_bytes = blocks.row_bytes();
+  std::vector<uint8_t> made(size_t(std::min(at_once, count) * row_bytes));
+  Upload upload(gpu, format, count, blocks.width(), to);
+  for (int64_t first = 0; first < count; first += at_once) {
+    const int64_t end = std::min(count, first + at_once);
+    for (int64_t row = first; row < end; row += GptqBlocks::most_rows)
+      blocks.fill(row, std::min(GptqBlocks::most_rows, end - row), made.data() + (row - first) * row_bytes);
+    upload.add(made.data(), end - first, blocks.width(), 0);
+  }
+}
+
+GpuWeight::GpuWeight(std::shared_ptr<Gpu> gpu, const GptqBlocks& blocks)
+    : shape_{blocks.count(), blocks.width()},
+      format_(*find_weight_format(blocks.format_name())),
+      buffer_(gpu, size_of(shape_, format_)),
+      order_(gpu, blocks.order().size() * sizeof(int32_t)) {
+  copy_blocks(gpu, blocks, format_, buffer_.data());
+  gpu->copy_in(order_.data(), blocks.order().data(), order_.bytes());
+  gpu->finish();
+  blocks.need_unchanged();
+  blocks.release_files();
 }
 
 }  // namespace quern::gpu

@@ -19,6 +19,7 @@
 #include "log10.h"
 #include "mask-logits.h"
 #include "penalise.h"
+#include "permute-columns.h"
 #include "pool.h"
 #include "qk-norm-rope.h"
 #include "renormalise.h"

@@ -7,6 +7,7 @@
 #include "kernels/expert-linear.h"
 #include "kernels/linear-few.h"
 #include "kernels/linear-many.h"
+#include "kernels/permute-columns.h"
 
 namespace quern::gpu {
 
@@ -45,9 +46,20 @@ static void launch_many(const OpCall& op, const Product& product) {
   });
 }
 
+// The product with x in the order of w's columns.
+static Product with_columns_in_order(const OpCall& op, Product product) {
+  if (!product.w.order()) return product;
+  const int64_t K = product.w.shape()[1], count = product.rows * K;
+  float* const x = op.scratch<float>(count);
+  op.launch_elements("permute_columns", count, PermuteColumns{product.x, product.w.order(), x, count, op.small(K)});
+  product.x = x;
+  return product;
+}
+
 // Products that must not depend on the number of rows have one kernel for all.
-void launch_product(const OpCall& op, const Product& product) {
-  if (product.rows == 0 || product.w.shape()[0] == 0) return;
+void launch_product(const OpCall& op, const Product& given) {
+  if (given.rows == 0 || given.w.shape()[0] == 0) return;
+  const Product product = with_columns_in_order(op, given);
   if (product.rows <= most_few && !product.invariant) launch_few(op, product);
   else launch_many(op, product);
 }
