@@ -24,10 +24,18 @@ const shared = [
   'BigInt64Array',
   'BigUint64Array',
 ];
+
+/** Sets or removes a variable that native code sees: a test's process.env is a copy. */
+function setNativeEnvironment(name, value) {
+  if (value === undefined) delete process.env[name];
+  else process.env[name] = value;
+}
+
 export default class extends TestEnvironment {
   constructor(config, context) {
     super(config, context);
     for (const name of shared) this.global[name] = globalThis[name];
+    this.global.setNativeEnvironment = setNativeEnvironment;
   }
 
   // A note on a skipped part is one line: Jest's own form, with a stack and a piece of source, looks like a failure.

@@ -1,15 +1,18 @@
 #include "cuda/cuda-gpu.h"
 
+#include <unistd.h>
+
 #include "quern/failure.h"
 
 namespace quern::cuda {
 
-static constexpr unsigned non_blocking = 1;  // CU_STREAM_NON_BLOCKING
+static constexpr unsigned non_blocking = 1;       // CU_STREAM_NON_BLOCKING
+static constexpr unsigned scheduling_blocks = 4;  // CU_CTX_SCHED_BLOCKING_SYNC: a waiting thread sleeps
 static constexpr int least_compute = 80;
 
 static Address address_of(const uint8_t* data) { return reinterpret_cast<Address>(data); }
 
-CudaGpu::CudaGpu(const std::string& library, int index) : driver_(Driver::get(library)) {
+CudaGpu::CudaGpu(const std::string& library, int index) : driver_(Driver::get(library)), process_(getpid()) {
   int devices = 0, major = 0, minor = 0;
   driver_.need(driver_.device_count(&devices), "counting the devices");
   if (index < 0 || index >= devices)
@@ -25,47 +28,71 @@ CudaGpu::CudaGpu(const std::string& library, int index) : driver_(Driver::get(li
   isa_ = "sm_" + std::to_string(10 * major + minor);
   driver_.need(driver_.device_attribute(&processors_, multiprocessors, device_), "reading the number of multiprocessors");
   driver_.need(driver_.device_memory(&total_, device_), "reading the size of the memory");
-  driver_.need(driver_.context_retain(&context_, device_), "opening the device's context");
+  driver_.need(driver_.context_create(&context_, scheduling_blocks, device_), "making a context");
   try {
-    enter();
-    driver_.need(driver_.stream_create(&stream_, non_blocking), "making a stream");
-    const Result loaded = driver_.module_load(&module_, kernels_image);
-    if (loaded != 0 && !kernels_image) fail(Code::unsupported, "this addon was built without nvcc: it has no kernels for GPUs");
-    driver_.need(loaded, "loading the kernels");
+    load_kernels();
   } catch (...) {
-    if (stream_) driver_.stream_destroy(stream_);
-    driver_.context_release(device_);
+    driver_.context_destroy(context_);
     throw;
   }
 }
 
-CudaGpu::~CudaGpu() {
-  driver_.context_set(context_);
-  for (const Event event : events_) driver_.event_destroy(event);
-  driver_.module_unload(module_);
-  driver_.stream_destroy(stream_);
-  driver_.context_release(device_);
+void CudaGpu::load_kernels() {
+  enter();
+  need(driver_.stream_create(&stream_, non_blocking), "making a stream");
+  const Result loaded = driver_.module_load(&module_, kernels_image);
+  if (loaded != 0 && !kernels_image) fail(Code::unsupported, "this addon was built without nvcc: it has no kernels for GPUs");
+  need(loaded, "loading the kernels");
 }
 
-void CudaGpu::enter() const { driver_.need(driver_.context_set(context_), "entering the device's context"); }
+// The context ends with all that it has.
+CudaGpu::~CudaGpu() {
+  if (getpid() == process_) driver_.context_destroy(context_);
+}
+
+void CudaGpu::enter() const {
+  if (getpid() != process_)
+    fail(Code::device_failed, "this backend belongs to process %d, which was forked: make a backend in the new process",
+         int(process_));
+  {
+    const std::lock_guard lock(mutex_);
+    if (!failure_.empty())
+      fail(Code::device_failed, "%s has failed before (%s): dispose this backend and make a new one", name_.c_str(),
+           failure_.c_str());
+  }
+  need(driver_.context_set(context_), "entering the device's context");
+}
+
+void CudaGpu::need(Result result, const char* act) const {
+  try {
+    driver_.need(result, act);
+  } catch (const Failure& failure) {
+    const std::lock_guard lock(mutex_);
+    if (failure.code == Code::device_failed && failure_.empty()) failure_ = failure.what();
+    throw;
+  }
+}
 
 uint64_t CudaGpu::free_memory() const {
   size_t free = 0, total = 0;
   enter();
-  driver_.need(driver_.memory_info(&free, &total), "reading the free memory");
+  need(driver_.memory_info(&free, &total), "reading the free memory");
   return free;
 }
 
 uint8_t* CudaGpu::allocate(uint64_t bytes) {
   Address data = 0;
   enter();
-  if (driver_.memory_allocate(&data, bytes) != 0)
+  const Result result = driver_.memory_allocate(&data, bytes);
+  if (result == Driver::out_of_memory)
     fail(Code::out_of_memory, "%s of memory were asked for (%llu bytes), but %s has %s free", show_bytes(bytes).c_str(),
          static_cast<unsigned long long>(bytes), name_.c_str(), show_bytes(free_memory()).c_str());
+  need(result, "allocating memory");
   return reinterpret_cast<uint8_t*>(data);
 }
 
 void CudaGpu::free(uint8_t* data) noexcept {
+  if (getpid() != process_) return;
   driver_.context_set(context_);
   driver_.memory_free(address_of(data));
 }
@@ -73,26 +100,26 @@ void CudaGpu::free(uint8_t* data) noexcept {
 void CudaGpu::fill(uint8_t* to, uint8_t value, uint64_t bytes) {
   if (bytes == 0) return;
   enter();
-  driver_.need(driver_.fill(address_of(to), value, bytes, stream_), "filling memory");
+  need(driver_.fill(address_of(to), value, bytes, stream_), "filling memory");
 }
 
 void CudaGpu::copy_in(uint8_t* to, const void* from, uint64_t bytes) {
   if (bytes == 0) return;
   enter();
-  driver_.need(driver_.copy_to_device(address_of(to), from, bytes, stream_), "copying to the device");
+  need(driver_.copy_to_device(address_of(to), from, bytes, stream_), "copying to the device");
 }
 
 void CudaGpu::copy_out(void* to, const uint8_t* from, uint64_t bytes) {
   if (bytes == 0) return;
   enter();
-  driver_.need(driver_.copy_to_host(to, address_of(from), bytes, stream_), "copying from the device");
+  need(driver_.copy_to_host(to, address_of(from), bytes, stream_), "copying from the device");
 }
 
 Function CudaGpu::function(const char* kernel) {
   const auto found = functions_.find(kernel);
   if (found != functions_.end()) return found->second;
   Function function = nullptr;
-  driver_.need(driver_.module_function(&function, module_, kernel), kernel);
+  need(driver_.module_function(&function, module_, kernel), kernel);
   return functions_[kernel] = function;
 }
 
@@ -103,30 +130,30 @@ void CudaGpu::launch(const char* kernel, int64_t blocks, int threads, const void
     fail(Code::unsupported, "%s: %lld blocks; a grid has at most %lld", kernel, (long long)blocks, (long long)most_blocks);
   enter();
   void* arguments[] = {const_cast<void*>(args)};
-  driver_.need(
+  need(
       driver_.launch(function(kernel), unsigned(blocks), 1, 1, unsigned(threads), 1, 1, 0, stream_, arguments, nullptr),
       kernel);
 }
 
 void CudaGpu::finish() {
   enter();
-  driver_.need(driver_.stream_synchronise(stream_), "the step");
+  need(driver_.stream_synchronise(stream_), "the step");
 }
 
 int CudaGpu::mark() {
   enter();
   if (size_t(marks_) == events_.size()) {
     Event event = nullptr;
-    driver_.need(driver_.event_create(&event, 0), "making an event");
+    need(driver_.event_create(&event, 0), "making an event");
     events_.push_back(event);
   }
-  driver_.need(driver_.event_record(events_[size_t(marks_)], stream_), "recording an event");
+  need(driver_.event_record(events_[size_t(marks_)], stream_), "recording an event");
   return marks_++;
 }
 
 double CudaGpu::milliseconds(int from, int to) {
   float elapsed = 0;
-  driver_.need(driver_.event_elapsed(&elapsed, events_[size_t(from)], events_[size_t(to)]), "reading an event");
+  need(driver_.event_elapsed(&elapsed, events_[size_t(from)], events_[size_t(to)]), "reading an event");
   return elapsed;
 }
 

@@ -1,6 +1,10 @@
-// A GPU of NVIDIA, through the driver API.
+// A GPU of NVIDIA, through the driver API. It has a context of its own: a failure ends this context alone, and a new backend can
+// be made in the same process.
 #pragma once
+#include <sys/types.h>
+
 #include <map>
+#include <mutex>
 #include <vector>
 
 #include "cuda/driver.h"
@@ -31,7 +35,11 @@ class CudaGpu : public gpu::Gpu {
   void forget_marks() override { marks_ = 0; }
 
  private:
-  void enter() const; // makes the context current in this thread
+  // Makes the context current in this thread. Throws DEVICE_FAILED after a failure, and in a forked process.
+  void enter() const;
+  // As Driver::need; keeps a failure.
+  void need(Result result, const char* act) const;
+  void load_kernels();
   Function function(const char* kernel);
 
   const Driver& driver_;
@@ -40,6 +48,9 @@ class CudaGpu : public gpu::Gpu {
   Module module_ = nullptr;
   Stream stream_ = nullptr;
   std::string name_, isa_;
+  const pid_t process_;
+  mutable std::mutex mutex_;
+  mutable std::string failure_;  // the first one
   int processors_ = 0;
   size_t total_ = 0;
   std::map<std::string, Function> functions_;

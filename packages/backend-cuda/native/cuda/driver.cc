@@ -7,7 +7,6 @@
 namespace quern::cuda {
 
 static constexpr int least_version = 12000; // CUDA 12: cubins and PTX of nvcc 12 and later
-static constexpr Result out_of_memory = 2;
 
 static void* open_library(const std::string& name) {
   void* library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);

@@ -31,8 +31,8 @@ enum Attribute : int { multiprocessors = 16, compute_major = 75, compute_minor =
   function(device_name, "cuDeviceGetName", (char* name, int length, DeviceIndex device))                             \
   function(device_attribute, "cuDeviceGetAttribute", (int* value, Attribute attribute, DeviceIndex device))          \
   function(device_memory, "cuDeviceTotalMem_v2", (size_t * bytes, DeviceIndex device))                               \
-  function(context_retain, "cuDevicePrimaryCtxRetain", (Context * context, DeviceIndex device))                      \
-  function(context_release, "cuDevicePrimaryCtxRelease_v2", (DeviceIndex device))                                    \
+  function(context_create, "cuCtxCreate_v2", (Context * context, unsigned flags, DeviceIndex device))                \
+  function(context_destroy, "cuCtxDestroy_v2", (Context context))                                                    \
   function(context_set, "cuCtxSetCurrent", (Context context))                                                        \
   function(memory_info, "cuMemGetInfo_v2", (size_t * free, size_t* total))                                           \
   function(memory_allocate, "cuMemAlloc_v2", (Address * data, size_t bytes))                                         \
@@ -65,6 +65,8 @@ class Driver {
 #define QUERN_MEMBER(member, name, parameters) Result(*member) parameters = nullptr;
   QUERN_CUDA_FUNCTIONS(QUERN_MEMBER)
 #undef QUERN_MEMBER
+
+  static constexpr Result out_of_memory = 2;
 
   // Throws OUT_OF_MEMORY or DEVICE_FAILED, naming `act`, unless `result` is success.
   void need(Result result, const char* act) const;

@@ -1,14 +1,17 @@
 // The functions of NVIDIA's driver that backend-cuda calls, on the emulated device: built as a library, named by
-// QUERN_CUDA_LIBRARY. Work is done at the call; copies and launches are therefore in order. After a fault every call fails, as
-// on hardware, and the fault's message is the error's text.
+// QUERN_CUDA_LIBRARY. Work is done at the call; copies and launches are therefore in order. After a fault every call in its
+// context fails, as on hardware, and the fault's message is the error's text.
 //
-// QUERN_EMULATED_MEMORY: megabytes (4096). QUERN_EMULATED_SEED: order of threads (1). QUERN_EMULATED_COMPUTE: capability (90).
+// QUERN_EMULATED_MEMORY: megabytes (4096). QUERN_EMULATED_SEED: order of threads (1). Read at each use, for tests:
+// QUERN_EMULATED_COMPUTE: capability (90). QUERN_EMULATED_DEVICES: number (1). QUERN_EMULATED_DRIVER: version (13000).
+// QUERN_EMULATED_FAILS: a kernel whose launches fail. QUERN_EMULATED_TAKEN: megabytes that another process has (0).
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <chrono>
 #include <mutex>
+#include <set>
 #include <string>
 
 #include "emulated/fault.h"
@@ -20,7 +23,7 @@ namespace {
 using namespace quern::gpu;
 
 using Result = int;
-constexpr Result success = 0, invalid_value = 1, no_memory = 2, not_found = 500, launch_failed = 719;
+constexpr Result success = 0, invalid_value = 1, no_memory = 2, invalid_device = 101, invalid_context = 201, not_found = 500, launch_failed = 719;
 
 uint64_t setting(const char* name, uint64_t usual) {
   const char* text = getenv(name);
@@ -30,8 +33,13 @@ uint64_t setting(const char* name, uint64_t usual) {
 struct Device {
   Memory memory{setting("QUERN_EMULATED_MEMORY", 4096) << 20};
   uint64_t seed = setting("QUERN_EMULATED_SEED", 1);
-  std::mutex mutex;   // one command at a time
-  std::string fault;  // of the launch that failed
+  std::mutex mutex;  // one command at a time
+
+  // Bytes that other processes leave.
+  uint64_t free_bytes() const {
+    const uint64_t free = memory.free_bytes(), taken = setting("QUERN_EMULATED_TAKEN", 0) << 20;
+    return free > taken ? free - taken : 0;
+  }
 };
 
 Device& device() {
@@ -40,16 +48,23 @@ Device& device() {
   return device;
 }
 
-// Runs a command; a Fault ends the device.
+struct Context {
+  std::string fault;  // of the launch that failed
+  std::set<uint8_t*> allocations;
+};
+thread_local Context* current = nullptr;
+
+// Runs a command in the current context; a Fault ends the context.
 template <class F>
 Result command(const F& act) {
+  if (!current) return invalid_context;
   Device& on = device();
   const std::lock_guard lock(on.mutex);
-  if (!on.fault.empty()) return launch_failed;
+  if (!current->fault.empty()) return launch_failed;
   try {
     return act(on);
   } catch (const Fault& fault) {
-    on.fault = fault.what();
+    current->fault = fault.what();
     return launch_failed;
   }
 }
@@ -61,16 +76,27 @@ using Clock = std::chrono::steady_clock;
 #define EXPORT extern "C" __attribute__((visibility("default"))) Result
 
 EXPORT cuInit(unsigned) { return success; }
-EXPORT cuDriverGetVersion(int* version) { return *version = 13000, success; }
-EXPORT cuDeviceGetCount(int* count) { return *count = 1, success; }
-EXPORT cuDeviceGet(int* index, int ordinal) { return *index = ordinal, ordinal == 0 ? success : invalid_value; }
+EXPORT cuDriverGetVersion(int* version) { return *version = int(setting("QUERN_EMULATED_DRIVER", 13000)), success; }
+EXPORT cuDeviceGetCount(int* count) { return *count = int(setting("QUERN_EMULATED_DEVICES", 1)), success; }
+EXPORT cuDeviceGet(int* index, int ordinal) {
+  int count = 0;
+  cuDeviceGetCount(&count);
+  return *index = ordinal, ordinal >= 0 && ordinal < count ? success : invalid_device;
+}
 EXPORT cuDeviceGetName(char* name, int length, int) { return snprintf(name, size_t(length), "emulated GPU"), success; }
-EXPORT cuDevicePrimaryCtxRetain(void** context, int) { return *context = &device(), success; }
-EXPORT cuDevicePrimaryCtxRelease_v2(int) { return success; }
-EXPORT cuCtxSetCurrent(void*) { return success; }
+EXPORT cuCtxCreate_v2(void** context, unsigned, int) { return *context = current = new Context, success; }
+EXPORT cuCtxDestroy_v2(void* context) {
+  auto* const ended = static_cast<Context*>(context);
+  const std::lock_guard lock(device().mutex);
+  for (uint8_t* const data : ended->allocations) device().memory.free(data);
+  if (current == ended) current = nullptr;
+  delete ended;
+  return success;
+}
+EXPORT cuCtxSetCurrent(void* context) { return current = static_cast<Context*>(context), success; }
 EXPORT cuDeviceTotalMem_v2(size_t* bytes, int) { return *bytes = device().memory.bytes(), success; }
 EXPORT cuMemGetInfo_v2(size_t* free, size_t* total) {
-  return *free = device().memory.free_bytes(), *total = device().memory.bytes(), success;
+  return *free = device().free_bytes(), *total = device().memory.bytes(), success;
 }
 
 EXPORT cuDeviceGetAttribute(int* value, int attribute, int) {
@@ -88,25 +114,30 @@ EXPORT cuGetErrorName(Result error, const char** text) {
     case success: return *text = "CUDA_SUCCESS", success;
     case invalid_value: return *text = "CUDA_ERROR_INVALID_VALUE", success;
     case no_memory: return *text = "CUDA_ERROR_OUT_OF_MEMORY", success;
+    case invalid_device: return *text = "CUDA_ERROR_INVALID_DEVICE", success;
+    case invalid_context: return *text = "CUDA_ERROR_INVALID_CONTEXT", success;
     case not_found: return *text = "CUDA_ERROR_NOT_FOUND", success;
     case launch_failed: return *text = "CUDA_ERROR_LAUNCH_FAILED", success;
     default: return invalid_value;
   }
 }
 EXPORT cuGetErrorString(Result error, const char** text) {
-  *text = error == launch_failed ? device().fault.c_str() : "on the emulated device";
+  *text = error == launch_failed && current ? current->fault.c_str() : "on the emulated device";
   return success;
 }
 
 EXPORT cuMemAlloc_v2(unsigned long long* data, size_t bytes) {
   return command([&](Device& on) {
-    *data = reinterpret_cast<unsigned long long>(on.memory.allocate(bytes));
-    return *data ? success : no_memory;
+    uint8_t* const memory = bytes <= on.free_bytes() ? on.memory.allocate(bytes) : nullptr;
+    if (memory) current->allocations.insert(memory);
+    return *data = reinterpret_cast<unsigned long long>(memory), memory ? success : no_memory;
   });
 }
 EXPORT cuMemFree_v2(unsigned long long data) {
   Device& on = device();
   const std::lock_guard lock(on.mutex);
+  if (!current) return invalid_context;
+  current->allocations.erase(reinterpret_cast<uint8_t*>(data));
   return on.memory.free(reinterpret_cast<uint8_t*>(data)) ? success : invalid_value;
 }
 EXPORT cuMemHostAlloc(void** data, size_t bytes, unsigned) {
@@ -125,7 +156,9 @@ EXPORT cuMemsetD8Async(unsigned long long to, unsigned char value, size_t bytes,
 
 EXPORT cuStreamCreate(void** stream, unsigned) { return *stream = &device(), success; }
 EXPORT cuStreamDestroy_v2(void*) { return success; }
-EXPORT cuStreamSynchronize(void*) { return device().fault.empty() ? success : launch_failed; }
+EXPORT cuStreamSynchronize(void*) {
+  return command([](Device&) { return success; });
+}
 
 EXPORT cuEventCreate(void** event, unsigned) { return *event = new Clock::time_point, success; }
 EXPORT cuEventDestroy_v2(void* event) { return delete static_cast<Clock::time_point*>(event), success; }
@@ -145,7 +178,10 @@ EXPORT cuLaunchKernel(const void* function, unsigned grid_x, unsigned grid_y, un
                       unsigned block_y, unsigned block_z, unsigned shared_bytes, void*, void** arguments, void**) {
   if (grid_y * grid_z * block_y * block_z != 1 || shared_bytes != 0) return invalid_value;
   return command([&](Device& on) {
-    launch(*static_cast<const Kernel*>(function), int(grid_x), int(block_x), arguments[0], on.seed++);
+    const Kernel& kernel = *static_cast<const Kernel*>(function);
+    if (const char* fails = getenv("QUERN_EMULATED_FAILS"); fails && std::string(fails) == kernel.name)
+      fault("%s: a planted failure", kernel.name);
+    launch(kernel, int(grid_x), int(block_x), arguments[0], on.seed++);
     return success;
   });
 }

@@ -1,0 +1,84 @@
+// What goes wrong with a GPU, on the emulated device.
+import './emulated.js';
+import type { Backend } from '@quern/core';
+import { createBackend } from '../src/index.js';
+
+/** Of jest.environment.mjs. */
+declare function setNativeEnvironment(name: string, value: string | undefined): void;
+
+/** Runs `act` with settings of the emulated device (cuda-driver.cc). */
+async function withSettings(settings: Record<string, string>, act: () => Promise<void>): Promise<void> {
+  for (const [name, value] of Object.entries(settings)) setNativeEnvironment(name, value);
+  try {
+    await act();
+  } finally {
+    for (const name of Object.keys(settings)) setNativeEnvironment(name, undefined);
+  }
+}
+
+/** x / ‖x‖ of one row. */
+async function normalised(backend: Backend, x: readonly number[]): Promise<number[]> {
+  using step = backend.step();
+  const row = step.input(Float32Array.from(x), [1, x.length]);
+  return Array.from(await step.read(backend.l2Normalise(row)), Number);
+}
+
+test.each([
+  [{ QUERN_EMULATED_DEVICES: '2' }, 5, 'UNSUPPORTED', /no device cuda:5.*cuda:0 to cuda:1/],
+  [{ QUERN_EMULATED_COMPUTE: '75' }, 0, 'UNSUPPORTED', /compute capability 7\.5; at least 8\.0/],
+  [{}, -1, 'BAD_ARGUMENT', /device must be a whole number/],
+])('%j, device %d: %s', async (settings, device, code, message) => {
+  await withSettings(settings as unknown as Record<string, string>, async () => {
+    const made = createBackend({ device });
+    await expect(made).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
+  });
+});
+
+test('a second device', () =>
+  withSettings({ QUERN_EMULATED_DEVICES: '2' }, async () => {
+    using backend = await createBackend({ device: 1 });
+    expect(backend.name).toBe('cuda:1');
+  }));
+
+test('a failed launch rejects, the backend stays failed, a new one works', async () => {
+  using backend = await createBackend();
+  await withSettings({ QUERN_EMULATED_FAILS: 'l2_normalise' }, async () => {
+    const failed = normalised(backend, [3, 4]);
+    await expect(failed).rejects.toMatchObject({
+      code: 'DEVICE_FAILED',
+      message: expect.stringMatching(/CUDA_ERROR_LAUNCH_FAILED.*planted/),
+    });
+  });
+  await expect(normalised(backend, [3, 4])).rejects.toMatchObject({
+    code: 'DEVICE_FAILED',
+    message: expect.stringMatching(/has failed before .*make a new one/),
+  });
+  using fresh = await createBackend();
+  const [a, b] = await normalised(fresh, [3, 4]);
+  expect(a).toBeCloseTo(0.6, 6);
+  expect(b).toBeCloseTo(0.8, 6);
+});
+
+test('two backends on one device, one fails', async () => {
+  using first = await createBackend();
+  using second = await createBackend();
+  await withSettings({ QUERN_EMULATED_FAILS: 'l2_normalise' }, async () => {
+    await expect(normalised(first, [1, 0])).rejects.toMatchObject({ code: 'DEVICE_FAILED' });
+  });
+  expect(await normalised(second, [1, 0])).toEqual([1, 0]);
+});
+
+test('memory that another process has taken', async () => {
+  using backend = await createBackend();
+  const buffer = () =>
+    backend.kvBuffer({ dtype: 'f32', blocks: 64, blockSize: 1024, heads: 8, headDim: 128 });
+  await withSettings({ QUERN_EMULATED_TAKEN: '4000' }, async () => {
+    expect(buffer).toThrow(
+      expect.objectContaining({
+        code: 'OUT_OF_MEMORY',
+        message: expect.stringMatching(/emulated GPU has .*free/),
+      }),
+    );
+  });
+  buffer().dispose();
+});
