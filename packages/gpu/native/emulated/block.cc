@@ -68,6 +68,10 @@ float Block::exchange(float value, int from) {
   return taken;
 }
 
+void Block::need_whole(int warp) const {
+  if (lanes_of(warp) != WARP) fault("an instruction of a whole warp; warp %d has %d lanes", warp, lanes_of(warp));
+}
+
 // A warp goes on when all its lanes wait for the same.
 bool Block::release_warp(int warp) {
   Thread* lane = lanes(warp);

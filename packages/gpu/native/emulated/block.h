@@ -26,6 +26,7 @@ struct Thread {
   Wait wait = Wait::none;
   Moment now;
   float shared_value = 0; // given to a shuffle
+  const void* shown = nullptr; // to the lanes of its warp
   std::vector<std::function<void()>> copies; // asynchronous copies that have not landed, by group
   std::vector<size_t> groups;                // copies of each committed group
   std::unique_ptr<Fibre> fibre;
@@ -47,6 +48,16 @@ class Block {
   void warp_barrier() { meet(Wait::warp_barrier); }
   // The value that lane `from` of this warp gives.
   float exchange(float value, int from);
+  // Instructions of a whole warp: each lane shows a value, and calls use(of_lane) when all are there; of_lane(i): lane i's value.
+  template <class T, class F>
+  void together(const T& value, const F& use) {
+    self().shown = &value;
+    const int warp = self().index / WARP;
+    meet(Wait::shuffle);
+    need_whole(warp);
+    use([&](int lane) -> const T& { return *static_cast<const T*>(lanes(warp)[lane].shown); });
+    meet(Wait::shuffle); // no value ends before all have used it
+  }
 
  private:
   void meet(Wait wait);
@@ -54,6 +65,7 @@ class Block {
   bool release_warp(int warp);
   void release_all();
   [[noreturn]] void stuck() const;
+  void need_whole(int warp) const;
   Thread* lanes(int warp) { return &threads_[size_t(warp) * WARP]; }
   int lanes_of(int warp) const { return count_ - warp * WARP < WARP ? count_ - warp * WARP : WARP; }
 

@@ -1,4 +1,4 @@
-// Every kernel.
+// Every kernel. Those of cuda/ use instructions that only NVIDIA's GPUs have.
 #pragma once
 #include "activations.h"
 #include "add-norm.h"
@@ -33,3 +33,6 @@
 #include "unpack-blocks.h"
 #include "uncached-attention.h"
 #include "weighted-sum.h"
+#if !defined(QUERN_METAL_RULES)
+#include "cuda/linear-tiles.h"
+#endif

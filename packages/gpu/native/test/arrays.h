@@ -43,8 +43,7 @@ class Array {
 };
 
 // Runs a kernel with several orders of threads, and checks each result: body(seed) after each launch.
-constexpr uint64_t seeds = 5;
-template <class Args, class F>
+template <uint64_t seeds = 5, class Args, class F>
 void launched(const char* name, int blocks, int threads, const Args& args, const F& body) {
   for (uint64_t seed = 0; seed < seeds; seed++) {
     try {

@@ -1,5 +1,6 @@
 // Products with dense weights on the emulated device, against their definitions in float64.
 #include "kernels/conv1d.h"
+#include "kernels/cuda/linear-tiles.h"
 #include "kernels/expert-linear.h"
 #include "kernels/linear-few.h"
 #include "kernels/linear-many.h"
@@ -97,6 +98,72 @@ void many_agrees(const Shape& shape, bool with_bias) {
   const int blocks = (shape.rows + TILE - 1) / TILE * ((shape.columns + TILE - 1) / TILE);
   launched(kernel<Format>("linear_many").c_str(), blocks, 256, problem.args(with_bias, 0, shape.rows),
            [&] { close(problem.name("linear_many"), problem.y_array.values(), expected); });
+}
+
+template <class Format>
+void tiles_agree(const Shape& shape, bool with_bias) {
+  const Problem<Format> problem(shape);
+  const std::vector<Sum> expected = problem.expected(with_bias);
+  const auto agrees = [&](const char* name, int rows, int columns) {
+    const int blocks = (shape.rows + rows - 1) / rows * ((shape.columns + columns - 1) / columns);
+    const auto args = problem.args(with_bias, 0, shape.rows);
+    launched<2>(kernel<Format>(name).c_str(), blocks, 256, args,
+                [&] { close(problem.name(name), problem.y_array.values(), expected); });
+    return problem.y_array.values();
+  };
+  const std::vector<float> tile = agrees("linear_tile", 128, 128), strip = agrees("linear_strip", 32, 64);
+  check(tile == strip, "%s: other bits than in strips", problem.name("linear_tile").c_str());
+
+  auto last = problem.args(with_bias, shape.rows - 1, 1);
+  launch(*find_kernel(kernel<Format>("linear_strip")), (shape.columns + 63) / 64, 256, &last, 1);
+  check(memcmp(problem.y_array.values().data(), &tile[size_t((shape.rows - 1) * shape.columns)],
+               size_t(shape.columns) * sizeof(float)) == 0,
+        "%s: the last row alone has other bits", problem.name("linear_strip").c_str());
+}
+
+template <class Format>
+void every_tile_agrees() {
+  for (const Shape& shape : {Shape{1, 1, 1}, {9, 33, 31}, {17, 64, 72}, {70, 130, 40}, {130, 9, 36}})
+    tiles_agree<Format>(shape, shape.columns % 2 == 1);
+}
+
+// One product of a warp by its instructions, on fragments placed as the PTX ISA has them.
+struct OneProduct {
+  Global<const unsigned short> a, b; // bf16 [16, 16], [16, 8]
+  Global<float> c;                   // [16, 8]
+};
+KERNEL(one_product, OneProduct) {
+  SHARED(Uint4, rows, 32);
+  const int g = lane() / 4, i = lane() % 4 * 2;
+  const auto pair = [&](Global<const unsigned short> from, int at, int step) {
+    return unsigned(from[at]) | unsigned(from[at + step]) << 16;
+  };
+  const Fragment16x16 a = {{pair(args.a, g * 16 + i, 1), pair(args.a, (g + 8) * 16 + i, 1), pair(args.a, g * 16 + i + 8, 1),
+                            pair(args.a, (g + 8) * 16 + i + 8, 1)}};
+  const Fragment16x8 b = {{pair(args.b, i * 8 + g, 8), pair(args.b, (i + 8) * 8 + g, 8)}};
+  Sums16x8 c = {};
+  multiply_bf16(c, a, b);
+  for (int n = 0; n < 4; n++) args.c[(g + n / 2 * 8) * 8 + i + n % 2] = c.values[n];
+
+  const auto word = [&](int w) { return pair(args.a, lane() % 16 * 16 + lane() / 16 * 8 + w * 2, 1); };
+  rows[lane()] = Uint4{word(0), word(1), word(2), word(3)};
+  warp_barrier();
+  const Fragment16x16 loaded = load_matrices(rows + lane());
+  for (int m = 0; m < 4; m++)
+    if (loaded.words[m] != a.words[m]) args.c[0] = infinity();
+}
+
+void instructions_agree() {
+  const std::vector<unsigned short> a = weights<Bf16>(256, 1), b = weights<Bf16>(128, 2);
+  const Array<unsigned short> a_array(a), b_array(b);
+  const Array<float> c(128);
+  launched("one_product", 1, 32, OneProduct{a_array.global(), b_array.global(), c.global()}, [&] {
+    agrees("multiply_bf16, load_matrices", c.values(), 1e-5, [&](int64_t at) {
+      double sum = 0;
+      for (int k = 0; k < 16; k++) sum += double(from_bf16(a[size_t(at / 8 * 16 + k)])) * from_bf16(b[size_t(k * 8 + at % 8)]);
+      return sum;
+    });
+  });
 }
 
 // A row has the same bits alone and among others, where addresses are aligned and where they are not.
@@ -208,5 +275,8 @@ int main() {
   products_agree<F16>();
   products_agree<Bf16>();
   many_agrees<Bf16>({70, 33, 1000}, true);
+  instructions_agree();
+  every_tile_agrees<F16>();
+  every_tile_agrees<Bf16>();
   return report("products on the emulated device");
 }

@@ -38,6 +38,26 @@ static void launch_few(const OpCall& op, const Product& product) {
                         parts});
 }
 
+// Tiles on tensor cores (kernels/cuda/linear-tiles.h): for weights of 16 bits.
+struct TensorTile {
+  const char* kernel;
+  int64_t rows, columns;
+  int64_t of(const Product& product) const {
+    return (product.rows + rows - 1) / rows * ((product.w.shape()[0] + columns - 1) / columns);
+  }
+};
+static constexpr TensorTile large_tile{"linear_tile", 128, 128}, strip{"linear_strip", 32, 64};
+static constexpr int64_t enough_tiles = 96;  // about the processors of a GPU for data centres
+
+static bool has_tensor_tiles(const WeightFormat& format) { return format.dense && format.block_bytes == 2; }
+
+static void launch_tensor_tiles(const OpCall& op, const Product& product) {
+  const TensorTile& tile = large_tile.of(product) >= enough_tiles ? large_tile : strip;
+  op.launch(kernel_for(tile.kernel, product.w), tile.of(product), tile_threads,
+            Linear<Address>{product.x, {product.w.data()}, product.bias, product.y, op.small(product.rows),
+                            op.small(product.w.shape()[0]), op.small(product.w.shape()[1])});
+}
+
 static void launch_many(const OpCall& op, const Product& product) {
   const int64_t N = product.w.shape()[0], K = product.w.shape()[1];
   with_array(product.w, [&](auto w) {
@@ -61,6 +81,7 @@ void launch_product(const OpCall& op, const Product& given) {
   if (given.rows == 0 || given.w.shape()[0] == 0) return;
   const Product product = with_columns_in_order(op, given);
   if (product.rows <= most_few && !product.invariant) launch_few(op, product);
+  else if (has_tensor_tiles(product.w.format())) launch_tensor_tiles(op, product);
   else launch_many(op, product);
 }
 
