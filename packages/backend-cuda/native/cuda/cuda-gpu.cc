@@ -8,6 +8,7 @@ namespace quern::cuda {
 
 static constexpr unsigned non_blocking = 1;       // CU_STREAM_NON_BLOCKING
 static constexpr unsigned scheduling_blocks = 4;  // CU_CTX_SCHED_BLOCKING_SYNC: a waiting thread sleeps
+static constexpr int relaxed = 2;                 // CU_STREAM_CAPTURE_MODE_RELAXED: memory may be allocated meanwhile
 static constexpr int least_compute = 80;
 
 static Address address_of(const uint8_t* data) { return reinterpret_cast<Address>(data); }
@@ -133,6 +134,42 @@ void CudaGpu::launch(const char* kernel, int64_t blocks, int threads, const void
   need(
       driver_.launch(function(kernel), unsigned(blocks), 1, 1, unsigned(threads), 1, 1, 0, stream_, arguments, nullptr),
       kernel);
+}
+
+namespace {
+
+struct CudaGraph : gpu::GpuGraph {
+  explicit CudaGraph(const Driver& driver) : driver(driver) {}
+  ~CudaGraph() override {
+    if (exec) driver.graph_exec_destroy(exec);
+  }
+  const Driver& driver;
+  GraphExec exec = nullptr;
+};
+
+}  // namespace
+
+std::unique_ptr<gpu::GpuGraph> CudaGpu::capture(const std::function<void()>& launches) {
+  auto captured = std::make_unique<CudaGraph>(driver_);
+  Graph graph = nullptr;
+  enter();
+  need(driver_.capture_begin(stream_, relaxed), "beginning a capture");
+  try {
+    launches();
+  } catch (...) {
+    if (driver_.capture_end(stream_, &graph) == 0) driver_.graph_destroy(graph);
+    throw;
+  }
+  need(driver_.capture_end(stream_, &graph), "ending a capture");
+  const Result made = driver_.graph_instantiate(&captured->exec, graph, 0);
+  driver_.graph_destroy(graph);
+  need(made, "making a graph");
+  return captured;
+}
+
+void CudaGpu::launch(const gpu::GpuGraph& graph) {
+  enter();
+  need(driver_.graph_launch(static_cast<const CudaGraph&>(graph).exec, stream_), "launching a graph");
 }
 
 void CudaGpu::finish() {

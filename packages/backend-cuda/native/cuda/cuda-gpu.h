@@ -29,6 +29,8 @@ class CudaGpu : public gpu::Gpu {
   void copy_in(uint8_t* to, const void* from, uint64_t bytes) override;
   void copy_out(void* to, const uint8_t* from, uint64_t bytes) override;
   void launch(const char* kernel, int64_t blocks, int threads, const void* args) override;
+  std::unique_ptr<gpu::GpuGraph> capture(const std::function<void()>& launches) override;
+  void launch(const gpu::GpuGraph& graph) override;
   void finish() override;
   int mark() override;
   double milliseconds(int from, int to) override;

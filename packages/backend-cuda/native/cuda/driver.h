@@ -16,6 +16,8 @@ using Module = struct ModuleOfDriver*;
 using Function = struct FunctionOfDriver*;
 using Stream = struct StreamOfDriver*;
 using Event = struct EventOfDriver*;
+using Graph = struct GraphOfDriver*;
+using GraphExec = struct GraphExecOfDriver*;
 
 // Attributes of a device (CUdevice_attribute).
 enum Attribute : int { multiprocessors = 16, compute_major = 75, compute_minor = 76 };
@@ -45,6 +47,12 @@ enum Attribute : int { multiprocessors = 16, compute_major = 75, compute_minor =
   function(stream_create, "cuStreamCreate", (Stream * stream, unsigned flags))                                       \
   function(stream_destroy, "cuStreamDestroy_v2", (Stream stream))                                                    \
   function(stream_synchronise, "cuStreamSynchronize", (Stream stream))                                               \
+  function(capture_begin, "cuStreamBeginCapture_v2", (Stream stream, int mode))                                      \
+  function(capture_end, "cuStreamEndCapture", (Stream stream, Graph * graph))                                        \
+  function(graph_instantiate, "cuGraphInstantiateWithFlags", (GraphExec * exec, Graph graph, unsigned long long flags)) \
+  function(graph_destroy, "cuGraphDestroy", (Graph graph))                                                           \
+  function(graph_launch, "cuGraphLaunch", (GraphExec exec, Stream stream))                                           \
+  function(graph_exec_destroy, "cuGraphExecDestroy", (GraphExec exec))                                               \
   function(event_create, "cuEventCreate", (Event * event, unsigned flags))                                           \
   function(event_destroy, "cuEventDestroy_v2", (Event event))                                                        \
   function(event_record, "cuEventRecord", (Event event, Stream stream))                                              \

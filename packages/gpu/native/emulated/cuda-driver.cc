@@ -10,9 +10,12 @@
 #include <string.h>
 
 #include <chrono>
+#include <functional>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "emulated/fault.h"
 #include "emulated/kernel.h"
@@ -48,8 +51,11 @@ Device& device() {
   return device;
 }
 
+using Commands = std::vector<std::function<void(Device&)>>;
+
 struct Context {
   std::string fault;  // of the launch that failed
+  std::unique_ptr<Commands> captured;  // while a stream is captured
   std::set<uint8_t*> allocations;
 };
 thread_local Context* current = nullptr;
@@ -67,6 +73,12 @@ Result command(const F& act) {
     current->fault = fault.what();
     return launch_failed;
   }
+}
+
+// A command that a capture keeps instead.
+Result queue(std::function<void(Device&)> act) {
+  if (current && current->captured) return current->captured->push_back(std::move(act)), success;
+  return command([&](Device& on) { return act(on), success; });
 }
 
 using Clock = std::chrono::steady_clock;
@@ -145,18 +157,19 @@ EXPORT cuMemHostAlloc(void** data, size_t bytes, unsigned) {
 }
 EXPORT cuMemFreeHost(void* data) { return free(data), success; }
 EXPORT cuMemcpyHtoDAsync_v2(unsigned long long to, const void* from, size_t bytes, void*) {
-  return command([&](Device& on) { return on.memory.write(reinterpret_cast<uint8_t*>(to), from, bytes), success; });
+  return queue([=](Device& on) { on.memory.write(reinterpret_cast<uint8_t*>(to), from, bytes); });
 }
 EXPORT cuMemcpyDtoHAsync_v2(void* to, unsigned long long from, size_t bytes, void*) {
-  return command([&](Device& on) { return on.memory.read(to, reinterpret_cast<const uint8_t*>(from), bytes), success; });
+  return queue([=](Device& on) { on.memory.read(to, reinterpret_cast<const uint8_t*>(from), bytes); });
 }
 EXPORT cuMemsetD8Async(unsigned long long to, unsigned char value, size_t bytes, void*) {
-  return command([&](Device& on) { return on.memory.fill(reinterpret_cast<uint8_t*>(to), value, bytes), success; });
+  return queue([=](Device& on) { on.memory.fill(reinterpret_cast<uint8_t*>(to), value, bytes); });
 }
 
 EXPORT cuStreamCreate(void** stream, unsigned) { return *stream = &device(), success; }
 EXPORT cuStreamDestroy_v2(void*) { return success; }
 EXPORT cuStreamSynchronize(void*) {
+  if (current && current->captured) return invalid_value;
   return command([](Device&) { return success; });
 }
 
@@ -177,11 +190,31 @@ EXPORT cuModuleGetFunction(const void** function, void*, const char* name) {
 EXPORT cuLaunchKernel(const void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                       unsigned block_y, unsigned block_z, unsigned shared_bytes, void*, void** arguments, void**) {
   if (grid_y * grid_z * block_y * block_z != 1 || shared_bytes != 0) return invalid_value;
-  return command([&](Device& on) {
-    const Kernel& kernel = *static_cast<const Kernel*>(function);
+  const Kernel& kernel = *static_cast<const Kernel*>(function);
+  const auto* const args = static_cast<const uint8_t*>(arguments[0]);
+  return queue([&kernel, grid_x, block_x, args = std::vector<uint8_t>(args, args + kernel.args_bytes)](Device& on) {
     if (const char* fails = getenv("QUERN_EMULATED_FAILS"); fails && std::string(fails) == kernel.name)
       fault("%s: a planted failure", kernel.name);
-    launch(kernel, int(grid_x), int(block_x), arguments[0], on.seed++);
+    launch(kernel, int(grid_x), int(block_x), args.data(), on.seed++);
+  });
+}
+
+EXPORT cuStreamBeginCapture_v2(void*, int) {
+  if (!current || current->captured) return invalid_value;
+  return current->captured = std::make_unique<Commands>(), success;
+}
+EXPORT cuStreamEndCapture(void*, void** graph) {
+  if (!current || !current->captured) return invalid_value;
+  return *graph = current->captured.release(), success;
+}
+EXPORT cuGraphInstantiateWithFlags(void** exec, void* graph, unsigned long long) {
+  return *exec = new Commands(*static_cast<Commands*>(graph)), success;
+}
+EXPORT cuGraphDestroy(void* graph) { return delete static_cast<Commands*>(graph), success; }
+EXPORT cuGraphExecDestroy(void* exec) { return delete static_cast<Commands*>(exec), success; }
+EXPORT cuGraphLaunch(void* exec, void*) {
+  return command([&](Device& on) {
+    for (const auto& act : *static_cast<Commands*>(exec)) act(on);
     return success;
   });
 }

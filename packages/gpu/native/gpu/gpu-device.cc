@@ -1,5 +1,7 @@
 #include "gpu/gpu-device.h"
 
+#include <algorithm>
+
 #include "gpu/ops.h"
 #include "gpu/rates.h"
 #include "quern/failure.h"
@@ -8,7 +10,8 @@ namespace quern::gpu {
 
 namespace {
 
-// A plan's memory on the device. A captured plan keeps it, and so the inputs of its last run.
+// A plan's memory on the device. A captured plan keeps it, and so the inputs of its last run; from its second run on its launches
+// are graphs.
 struct Placed : Prepared {
   Placed(const std::shared_ptr<Gpu>& gpu, const Plan& plan)
       : arena(gpu, plan.arena_bytes()),
@@ -17,9 +20,18 @@ struct Placed : Prepared {
         written(plan.written_outputs()) {
     gpu->fill(inputs.data(), 0, inputs.bytes());
   }
-  GpuBuffer arena, inputs, outputs;
-  std::vector<ByteRange> written;
+  const GpuBuffer arena, inputs, outputs;
+  const std::vector<ByteRange> written;
+  int runs = 0;
+  std::vector<std::unique_ptr<GpuGraph>> graphs;               // of `segment` ops each
+  std::vector<std::shared_ptr<const GpuBuffer>> scratch_held;  // what they use
+
+  void hold(const Scratch& scratch) {
+    scratch_held.insert(scratch_held.end(), scratch.held().begin(), scratch.held().end());
+  }
 };
+
+constexpr size_t segment = 128;  // ops of a graph: an abort takes effect between graphs
 
 }  // namespace
 
@@ -70,28 +82,54 @@ void GpuDevice::prepare(Plan& plan) { plan.prepared = std::make_unique<Placed>(g
 
 void GpuDevice::run(Plan& plan, const Run& run) {
   if (!plan.prepared) prepare(plan);
-  const auto& placed = static_cast<const Placed&>(*plan.prepared);
+  auto& placed = static_cast<Placed&>(*plan.prepared);
   plan.bind({placed.arena.data(), placed.inputs.data(), placed.outputs.data()});
   for (const auto& [from, to] : run.dirty)
     if (from < to) gpu_->copy_in(placed.inputs.data() + from, plan.host().inputs + from, to - from);
-  record(plan, run);
+  // The first run fills scratch memory and loads kernels: what may not happen in a capture.
+  if (placed.runs++ > 0 && !run.times) replay(plan, run);
+  else record(plan, run);
   for (const auto& [from, to] : placed.written)
     gpu_->copy_out(plan.host().outputs + from, placed.outputs.data() + from, to - from);
   read_fault(plan, run);
 }
 
+void GpuDevice::need_running(const Plan& plan, const Run& run, size_t next) {
+  need_wanted(plan, run, next);
+  if (cancelled_) fail(Code::aborted, "the backend was disposed before its work was done");
+}
+
+void GpuDevice::launch(const Plan& plan, size_t op) {
+  launch_op(*gpu_, scratch_, plan.ops()[op], int(op) + 1, reinterpret_cast<int*>(fault_.data()));
+}
+
 // Launches all ops. With times, a mark before each op and after the last.
-void GpuDevice::record(Plan& plan, const Run& run) {
+void GpuDevice::record(const Plan& plan, const Run& run) {
   gpu_->forget_marks();
-  const auto& ops = plan.ops();
-  for (size_t i = 0; i < ops.size(); i++) {
-    need_wanted(plan, run, i);
-    if (cancelled_) fail(Code::aborted, "the backend was disposed before its work was done");
+  for (size_t i = 0; i < plan.ops().size(); i++) {
+    need_running(plan, run, i);
     if (run.times) gpu_->mark();
-    launch_op(*gpu_, scratch_, ops[i], int(i) + 1, reinterpret_cast<int*>(fault_.data()));
-    count(ops[i]);
+    launch(plan, i);
+    count(plan.ops()[i]);
   }
   if (run.times) gpu_->mark();
+}
+
+// Launches all ops as graphs, which are made where they are missing.
+void GpuDevice::replay(Plan& plan, const Run& run) {
+  auto& placed = static_cast<Placed&>(*plan.prepared);
+  for (size_t from = 0, i = 0; from < plan.ops().size(); from += segment, i++) {
+    const size_t to = std::min(from + segment, plan.ops().size());
+    need_running(plan, run, from);
+    if (i == placed.graphs.size()) {
+      placed.graphs.push_back(gpu_->capture([&] {
+        for (size_t op = from; op < to; op++) launch(plan, op);
+      }));
+      placed.hold(scratch_);
+    }
+    gpu_->launch(*placed.graphs[i]);
+    for (size_t op = from; op < to; op++) count(plan.ops()[op]);
+  }
 }
 
 void GpuDevice::read_fault(const Plan& plan, const Run& run) {

@@ -27,7 +27,10 @@ class GpuDevice : public Device {
   void run(Plan& plan, const Run& run) override;
 
  private:
-  void record(Plan& plan, const Run& run);
+  void need_running(const Plan& plan, const Run& run, size_t next);
+  void launch(const Plan& plan, size_t op);
+  void record(const Plan& plan, const Run& run);
+  void replay(Plan& plan, const Run& run);
   void read_fault(const Plan& plan, const Run& run);
 
   const std::shared_ptr<Gpu> gpu_;

@@ -3,9 +3,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <functional>
+#include <memory>
 #include <string>
 
 namespace quern::gpu {
+
+// Launches that were captured, to be made again as one.
+class GpuGraph {
+ public:
+  virtual ~GpuGraph() = default;
+};
 
 class Gpu {
  public:
@@ -26,6 +34,9 @@ class Gpu {
   virtual void copy_out(void* to, const uint8_t* from, uint64_t bytes) = 0;
   // `args`: the kernel's one argument; copied.
   virtual void launch(const char* kernel, int64_t blocks, int threads, const void* args) = 0;
+  // What `launches` puts into the queue, as a graph; nothing of it runs now. The graph does not keep the memory it uses.
+  virtual std::unique_ptr<GpuGraph> capture(const std::function<void()>& launches) = 0;
+  virtual void launch(const GpuGraph& graph) = 0;
   // Waits until all is done. Throws DEVICE_FAILED.
   virtual void finish() = 0;
 
