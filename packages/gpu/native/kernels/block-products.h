@@ -108,7 +108,7 @@ FUNCTION void streamed_product(Shared<float> partial, BlockLinear args) {
   if (args.rows == 1) streamed_rows<Format, 1, 4>(partial, args);
   else if (args.rows == 2) streamed_rows<Format, 2, 4>(partial, args);
   else if (args.rows <= 4) streamed_rows<Format, 4, 4>(partial, args);
-  else streamed_rows<Format, 8, 4>(partial, args);
+  else streamed_rows<Format, 8, 2>(partial, args); // 4 columns would take more than 255 registers
 }
 
 #define LINEAR_FEW(Format, name)            \
