@@ -1,6 +1,6 @@
 // Builds the addon, and the emulated device in place of NVIDIA's driver.
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, rmdirSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -19,17 +19,30 @@ function makes(folder: string): boolean {
   }
 }
 
+/** Whether the process that wrote its number into `owner` runs no longer. */
+function isLeft(owner: string): boolean {
+  try {
+    process.kill(Number(readFileSync(owner, 'utf8')), 0);
+    return false;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ESRCH';
+  }
+}
+
 /** Runs `act` while no other process does. */
 function alone(lock: string, act: () => void): void {
+  const owner = join(lock, 'process');
   const start = Date.now();
   while (!makes(lock)) {
+    if (isLeft(owner)) rmSync(lock, { recursive: true, force: true });
     if (Date.now() - start > 300_000) throw new Error(`${lock} stays: remove it if no test is running`);
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 200);
   }
   try {
+    writeFileSync(owner, String(process.pid));
     act();
   } finally {
-    rmdirSync(lock);
+    rmSync(lock, { recursive: true });
   }
 }
 

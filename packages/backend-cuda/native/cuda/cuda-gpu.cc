@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include "cuda/kernels-image.h"
 #include "quern/failure.h"
 
 namespace quern::cuda {
@@ -41,6 +42,7 @@ CudaGpu::CudaGpu(const std::string& library, int index) : driver_(Driver::get(li
 void CudaGpu::load_kernels() {
   enter();
   need(driver_.stream_create(&stream_, non_blocking), "making a stream");
+  need(driver_.stream_create(&clearing_, non_blocking), "making a stream");
   const Result loaded = driver_.module_load(&module_, kernels_image);
   if (loaded != 0 && !kernels_image) fail(Code::unsupported, "this addon was built without nvcc: it has no kernels for GPUs");
   need(loaded, "loading the kernels");
@@ -53,7 +55,7 @@ CudaGpu::~CudaGpu() {
 
 void CudaGpu::enter() const {
   if (getpid() != process_)
-    fail(Code::device_failed, "this backend belongs to process %d, which was forked: make a backend in the new process",
+    fail(Code::device_failed, "this backend belongs to process %d: a forked process cannot use NVIDIA's driver; start a new process",
          int(process_));
   {
     const std::lock_guard lock(mutex_);
@@ -98,6 +100,13 @@ void CudaGpu::free(uint8_t* data) noexcept {
   driver_.memory_free(address_of(data));
 }
 
+void CudaGpu::clear(uint8_t* data, uint64_t bytes) {
+  if (bytes == 0) return;
+  enter();
+  need(driver_.fill(address_of(data), 0, bytes, clearing_), "zeroing memory");
+  need(driver_.stream_synchronise(clearing_), "zeroing memory");
+}
+
 void CudaGpu::fill(uint8_t* to, uint8_t value, uint64_t bytes) {
   if (bytes == 0) return;
   enter();
@@ -136,21 +145,21 @@ void CudaGpu::launch(const char* kernel, int64_t blocks, int threads, const void
       kernel);
 }
 
-namespace {
-
-struct CudaGraph : gpu::GpuGraph {
-  explicit CudaGraph(const Driver& driver) : driver(driver) {}
-  ~CudaGraph() override {
-    if (exec) driver.graph_exec_destroy(exec);
-  }
-  const Driver& driver;
+struct CudaGpu::CapturedGraph : gpu::GpuGraph {
+  explicit CapturedGraph(CudaGpu& gpu) : gpu(gpu) {}
+  ~CapturedGraph() override { gpu.forget(exec); }
+  CudaGpu& gpu;
   GraphExec exec = nullptr;
 };
 
-}  // namespace
+void CudaGpu::forget(GraphExec exec) noexcept {
+  if (!exec || getpid() != process_) return;
+  driver_.context_set(context_);
+  driver_.graph_exec_destroy(exec);
+}
 
 std::unique_ptr<gpu::GpuGraph> CudaGpu::capture(const std::function<void()>& launches) {
-  auto captured = std::make_unique<CudaGraph>(driver_);
+  auto captured = std::make_unique<CapturedGraph>(*this);
   Graph graph = nullptr;
   enter();
   need(driver_.capture_begin(stream_, relaxed), "beginning a capture");
@@ -169,7 +178,7 @@ std::unique_ptr<gpu::GpuGraph> CudaGpu::capture(const std::function<void()>& lau
 
 void CudaGpu::launch(const gpu::GpuGraph& graph) {
   enter();
-  need(driver_.graph_launch(static_cast<const CudaGraph&>(graph).exec, stream_), "launching a graph");
+  need(driver_.graph_launch(static_cast<const CapturedGraph&>(graph).exec, stream_), "launching a graph");
 }
 
 void CudaGpu::finish() {

@@ -25,6 +25,7 @@ class CudaGpu : public gpu::Gpu {
   uint64_t free_memory() const override;
   uint8_t* allocate(uint64_t bytes) override;
   void free(uint8_t* data) noexcept override;
+  void clear(uint8_t* data, uint64_t bytes) override;
   void fill(uint8_t* to, uint8_t value, uint64_t bytes) override;
   void copy_in(uint8_t* to, const void* from, uint64_t bytes) override;
   void copy_out(void* to, const uint8_t* from, uint64_t bytes) override;
@@ -43,12 +44,14 @@ class CudaGpu : public gpu::Gpu {
   void need(Result result, const char* act) const;
   void load_kernels();
   Function function(const char* kernel);
+  struct CapturedGraph;
+  void forget(GraphExec exec) noexcept;
 
   const Driver& driver_;
   DeviceIndex device_ = 0;
   Context context_ = nullptr;
   Module module_ = nullptr;
-  Stream stream_ = nullptr;
+  Stream stream_ = nullptr, clearing_ = nullptr;
   std::string name_, isa_;
   const pid_t process_;
   mutable std::mutex mutex_;
@@ -59,8 +62,5 @@ class CudaGpu : public gpu::Gpu {
   std::vector<Event> events_;
   int marks_ = 0;
 };
-
-// The kernels as the driver loads them: a fat binary, or empty if the addon was built without nvcc.
-extern const unsigned char* const kernels_image;
 
 } // namespace quern::cuda

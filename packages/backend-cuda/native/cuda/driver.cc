@@ -2,11 +2,10 @@
 
 #include <dlfcn.h>
 
+#include "cuda/kernels-image.h"
 #include "quern/failure.h"
 
 namespace quern::cuda {
-
-static constexpr int least_version = 12000; // CUDA 12: cubins and PTX of nvcc 12 and later
 
 static void* open_library(const std::string& name) {
   void* library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -28,9 +27,9 @@ Driver::Driver(const std::string& name) {
   if (const Result result = init(0); result != 0) fail(Code::unsupported, "the NVIDIA driver does not start: %s", told(result).c_str());
   int found = 0, devices = 0;
   need(version(&found), "reading the driver's version");
-  if (found < least_version)
+  if (found < least_driver)
     fail(Code::unsupported, "the NVIDIA driver supports CUDA %d.%d; at least %d.%d is needed", found / 1000, found % 1000 / 10,
-         least_version / 1000, least_version % 1000 / 10);
+         least_driver / 1000, least_driver % 1000 / 10);
   need(device_count(&devices), "counting the devices");
   if (devices == 0) fail(Code::unsupported, "the NVIDIA driver shows no device: is CUDA_VISIBLE_DEVICES empty?");
 }

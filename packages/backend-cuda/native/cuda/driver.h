@@ -45,7 +45,6 @@ enum Attribute : int { multiprocessors = 16, compute_major = 75, compute_minor =
   function(copy_to_host, "cuMemcpyDtoHAsync_v2", (void* to, Address from, size_t bytes, Stream stream))              \
   function(fill, "cuMemsetD8Async", (Address to, unsigned char value, size_t bytes, Stream stream))                  \
   function(stream_create, "cuStreamCreate", (Stream * stream, unsigned flags))                                       \
-  function(stream_destroy, "cuStreamDestroy_v2", (Stream stream))                                                    \
   function(stream_synchronise, "cuStreamSynchronize", (Stream stream))                                               \
   function(capture_begin, "cuStreamBeginCapture_v2", (Stream stream, int mode))                                      \
   function(capture_end, "cuStreamEndCapture", (Stream stream, Graph * graph))                                        \

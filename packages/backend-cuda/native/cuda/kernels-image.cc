@@ -1,4 +1,4 @@
-#include "cuda/cuda-gpu.h"
+#include "cuda/kernels-image.h"
 
 #if defined(QUERN_KERNELS_IMAGE)
 asm(".section .rodata\n"
@@ -9,6 +9,8 @@ asm(".section .rodata\n"
     ".previous\n");
 extern "C" const unsigned char quern_kernels_image[];
 const unsigned char* const quern::cuda::kernels_image = quern_kernels_image;
+const int quern::cuda::least_driver = QUERN_KERNELS_CUDA * 1000;
 #else
 const unsigned char* const quern::cuda::kernels_image = nullptr;
+const int quern::cuda::least_driver = 12000;
 #endif

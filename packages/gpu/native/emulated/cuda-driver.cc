@@ -53,9 +53,13 @@ Device& device() {
 
 using Commands = std::vector<std::function<void(Device&)>>;
 
+struct Stream {
+  std::unique_ptr<Commands> captured;  // while it is captured
+};
+
 struct Context {
   std::string fault;  // of the launch that failed
-  std::unique_ptr<Commands> captured;  // while a stream is captured
+  std::vector<std::unique_ptr<Stream>> streams;
   std::set<uint8_t*> allocations;
 };
 thread_local Context* current = nullptr;
@@ -76,8 +80,8 @@ Result command(const F& act) {
 }
 
 // A command that a capture keeps instead.
-Result queue(std::function<void(Device&)> act) {
-  if (current && current->captured) return current->captured->push_back(std::move(act)), success;
+Result queue(void* stream, std::function<void(Device&)> act) {
+  if (auto& captured = static_cast<Stream*>(stream)->captured) return captured->push_back(std::move(act)), success;
   return command([&](Device& on) { return act(on), success; });
 }
 
@@ -156,20 +160,23 @@ EXPORT cuMemHostAlloc(void** data, size_t bytes, unsigned) {
   return (*data = aligned_alloc(4096, (bytes + 4095) / 4096 * 4096)) ? success : no_memory;
 }
 EXPORT cuMemFreeHost(void* data) { return free(data), success; }
-EXPORT cuMemcpyHtoDAsync_v2(unsigned long long to, const void* from, size_t bytes, void*) {
-  return queue([=](Device& on) { on.memory.write(reinterpret_cast<uint8_t*>(to), from, bytes); });
+EXPORT cuMemcpyHtoDAsync_v2(unsigned long long to, const void* from, size_t bytes, void* stream) {
+  return queue(stream, [=](Device& on) { on.memory.write(reinterpret_cast<uint8_t*>(to), from, bytes); });
 }
-EXPORT cuMemcpyDtoHAsync_v2(void* to, unsigned long long from, size_t bytes, void*) {
-  return queue([=](Device& on) { on.memory.read(to, reinterpret_cast<const uint8_t*>(from), bytes); });
+EXPORT cuMemcpyDtoHAsync_v2(void* to, unsigned long long from, size_t bytes, void* stream) {
+  return queue(stream, [=](Device& on) { on.memory.read(to, reinterpret_cast<const uint8_t*>(from), bytes); });
 }
-EXPORT cuMemsetD8Async(unsigned long long to, unsigned char value, size_t bytes, void*) {
-  return queue([=](Device& on) { on.memory.fill(reinterpret_cast<uint8_t*>(to), value, bytes); });
+EXPORT cuMemsetD8Async(unsigned long long to, unsigned char value, size_t bytes, void* stream) {
+  return queue(stream, [=](Device& on) { on.memory.fill(reinterpret_cast<uint8_t*>(to), value, bytes); });
 }
 
-EXPORT cuStreamCreate(void** stream, unsigned) { return *stream = &device(), success; }
-EXPORT cuStreamDestroy_v2(void*) { return success; }
-EXPORT cuStreamSynchronize(void*) {
-  if (current && current->captured) return invalid_value;
+EXPORT cuStreamCreate(void** stream, unsigned) {
+  if (!current) return invalid_context;
+  current->streams.push_back(std::make_unique<Stream>());
+  return *stream = current->streams.back().get(), success;
+}
+EXPORT cuStreamSynchronize(void* stream) {
+  if (static_cast<Stream*>(stream)->captured) return invalid_value;
   return command([](Device&) { return success; });
 }
 
@@ -188,24 +195,24 @@ EXPORT cuModuleGetFunction(const void** function, void*, const char* name) {
 }
 
 EXPORT cuLaunchKernel(const void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
-                      unsigned block_y, unsigned block_z, unsigned shared_bytes, void*, void** arguments, void**) {
+                      unsigned block_y, unsigned block_z, unsigned shared_bytes, void* stream, void** arguments, void**) {
   if (grid_y * grid_z * block_y * block_z != 1 || shared_bytes != 0) return invalid_value;
   const Kernel& kernel = *static_cast<const Kernel*>(function);
   const auto* const args = static_cast<const uint8_t*>(arguments[0]);
-  return queue([&kernel, grid_x, block_x, args = std::vector<uint8_t>(args, args + kernel.args_bytes)](Device& on) {
+  return queue(stream, [&kernel, grid_x, block_x, args = std::vector<uint8_t>(args, args + kernel.args_bytes)](Device& on) {
     if (const char* fails = getenv("QUERN_EMULATED_FAILS"); fails && std::string(fails) == kernel.name)
       fault("%s: a planted failure", kernel.name);
     launch(kernel, int(grid_x), int(block_x), args.data(), on.seed++);
   });
 }
 
-EXPORT cuStreamBeginCapture_v2(void*, int) {
-  if (!current || current->captured) return invalid_value;
-  return current->captured = std::make_unique<Commands>(), success;
+EXPORT cuStreamBeginCapture_v2(void* stream, int) {
+  auto& captured = static_cast<Stream*>(stream)->captured;
+  return captured ? invalid_value : (captured = std::make_unique<Commands>(), success);
 }
-EXPORT cuStreamEndCapture(void*, void** graph) {
-  if (!current || !current->captured) return invalid_value;
-  return *graph = current->captured.release(), success;
+EXPORT cuStreamEndCapture(void* stream, void** graph) {
+  auto& captured = static_cast<Stream*>(stream)->captured;
+  return captured ? (*graph = captured.release(), success) : invalid_value;
 }
 EXPORT cuGraphInstantiateWithFlags(void** exec, void* graph, unsigned long long) {
   return *exec = new Commands(*static_cast<Commands*>(graph)), success;

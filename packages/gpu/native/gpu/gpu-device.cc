@@ -1,6 +1,7 @@
 #include "gpu/gpu-device.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "gpu/ops.h"
 #include "gpu/rates.h"
@@ -22,7 +23,7 @@ struct Placed : Prepared {
   }
   const GpuBuffer arena, inputs, outputs;
   const std::vector<ByteRange> written;
-  int runs = 0;
+  bool has_run = false;
   std::vector<std::unique_ptr<GpuGraph>> graphs;               // of `segment` ops each
   std::vector<std::shared_ptr<const GpuBuffer>> scratch_held;  // what they use
 
@@ -35,15 +36,11 @@ constexpr size_t segment = 128;  // ops of a graph: an abort takes effect betwee
 
 }  // namespace
 
-GpuDevice::GpuDevice(std::shared_ptr<Gpu> gpu) : gpu_(std::move(gpu)), fault_(gpu_, 2 * sizeof(int32_t)), scratch_(gpu_) {
-  gpu_->fill(fault_.data(), 0, fault_.bytes());
-  gpu_->finish();
-}
+GpuDevice::GpuDevice(std::shared_ptr<Gpu> gpu) : gpu_(std::move(gpu)), fault_(gpu_, 2 * sizeof(int32_t)), scratch_(gpu_) {}
 
 std::shared_ptr<const Buffer> GpuDevice::allocate(uint64_t bytes) {
   auto buffer = std::make_shared<const GpuBuffer>(gpu_, bytes);
-  gpu_->fill(buffer->data(), 0, bytes);
-  gpu_->finish();
+  gpu_->clear(buffer->data(), bytes);
   return buffer;
 }
 
@@ -80,18 +77,32 @@ Properties GpuDevice::profile() {
 
 void GpuDevice::prepare(Plan& plan) { plan.prepared = std::make_unique<Placed>(gpu_, plan); }
 
-void GpuDevice::run(Plan& plan, const Run& run) {
+void GpuDevice::run(Plan& plan, const Run& run) try {
   if (!plan.prepared) prepare(plan);
   auto& placed = static_cast<Placed&>(*plan.prepared);
   plan.bind({placed.arena.data(), placed.inputs.data(), placed.outputs.data()});
+  if (std::exchange(fault_unread_, true)) gpu_->fill(fault_.data(), 0, fault_.bytes());
   for (const auto& [from, to] : run.dirty)
     if (from < to) gpu_->copy_in(placed.inputs.data() + from, plan.host().inputs + from, to - from);
   // The first run fills scratch memory and loads kernels: what may not happen in a capture.
-  if (placed.runs++ > 0 && !run.times) replay(plan, run);
+  if (placed.has_run && !run.times) replay(plan, run);
   else record(plan, run);
+  placed.has_run = true;
   for (const auto& [from, to] : placed.written)
     gpu_->copy_out(plan.host().outputs + from, placed.outputs.data() + from, to - from);
   read_fault(plan, run);
+} catch (...) {
+  settle();
+  throw;
+}
+
+// Waits for what was launched before an error: the plan's memory may go now.
+void GpuDevice::settle() noexcept {
+  try {
+    gpu_->finish();
+  } catch (const Failure&) {  // the first error is told
+  }
+  scratch_.settle();
 }
 
 void GpuDevice::need_running(const Plan& plan, const Run& run, size_t next) {
@@ -139,9 +150,8 @@ void GpuDevice::read_fault(const Plan& plan, const Run& run) {
   scratch_.settle();
   if (run.times)
     for (size_t i = 0; i < plan.ops().size(); i++) run.times[i] = gpu_->milliseconds(int(i), int(i) + 1);
-  if (fault[0] == 0) return;
-  gpu_->fill(fault_.data(), 0, fault_.bytes());
-  gpu_->finish();
+  fault_unread_ = fault[0] != 0;
+  if (!fault_unread_) return;
   const PlanOp& op = plan.ops()[size_t(fault[0]) - 1];
   if (!run.fault) fail(Code::out_of_range, "[%s] an index is out of range", op.spec->name);
   flag(plan, run, op, static_cast<FaultCode>(fault[1]));

@@ -32,9 +32,11 @@ class GpuDevice : public Device {
   void record(const Plan& plan, const Run& run);
   void replay(Plan& plan, const Run& run);
   void read_fault(const Plan& plan, const Run& run);
+  void settle() noexcept;
 
   const std::shared_ptr<Gpu> gpu_;
   const GpuBuffer fault_;  // int [2]: index of the failed op + 1, FaultCode
+  bool fault_unread_ = true;  // it may hold something else than 0
   Scratch scratch_;
   FileMap files_;
   std::atomic<bool> cancelled_{false};

@@ -27,6 +27,8 @@ class Gpu {
   // Not zeroed. Throws OUT_OF_MEMORY with the bytes asked for and free. Any thread.
   virtual uint8_t* allocate(uint64_t bytes) = 0;
   virtual void free(uint8_t* data) noexcept = 0;
+  // Zeroes memory that nothing in the queue uses, and waits. Any thread, beside a capture too.
+  virtual void clear(uint8_t* data, uint64_t bytes) = 0;
 
   // In the order of calls. The host's memory may be used again after `finish`.
   virtual void fill(uint8_t* to, uint8_t value, uint64_t bytes) = 0;
