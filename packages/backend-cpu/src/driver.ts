@@ -1,13 +1,5 @@
-import {
-  BackendError,
-  hostLinks,
-  type PlanDriver,
-  type Precision,
-  precisions,
-  rules,
-  showValue,
-} from '@quern/core';
-import { nativeDriver } from '@quern/native-runtime';
+import { BackendError, hostLinks, type PlanDriver, type Precision } from '@quern/core';
+import { checkedPrecision, nativeDriver } from '@quern/native-runtime';
 import { ggufFormats } from './formats.js';
 import { loadCpuAddon } from './load.js';
 import { blockSizes, manifest } from './manifest.js';
@@ -24,8 +16,6 @@ export interface CpuOptions {
   readonly precision?: Precision | undefined;
 }
 
-const knownPrecision = rules.oneOf(precisions);
-
 /**
  * The native CPU driver: threads are running and the machine is measured (about 30 ms in the first call). Rejects with
  * UNSUPPORTED without a binary for this platform, or if this machine cannot run `isa`; with BAD_ARGUMENT for wrong
@@ -34,15 +24,10 @@ const knownPrecision = rules.oneOf(precisions);
 export async function cpuDriver({
   threads,
   isa,
-  precision = 'standard',
+  precision,
 }: CpuOptions = {}): Promise<PlanDriver> {
   if (threads !== undefined && (!Number.isInteger(threads) || threads < 1))
     throw new BackendError('BAD_ARGUMENT', `threads must be a whole number of 1 or more; got ${threads}`);
-  if (!knownPrecision.holds(precision))
-    throw new BackendError(
-      'BAD_ARGUMENT',
-      `precision must be ${knownPrecision.must}; got ${showValue(precision)}`,
-    );
   return nativeDriver(loadCpuAddon(), {
     name: 'cpu',
     kind: 'cpu',
@@ -55,7 +40,11 @@ export async function cpuDriver({
       kvQuant: { dtypes: ['bf16', 'int8'] },
       moeFused: true,
     },
-    options: { threads: threads ?? 0, isa: isa ?? process.env.QUERN_CPU_ISA ?? '', precision },
+    options: {
+      threads: threads ?? 0,
+      isa: isa ?? process.env.QUERN_CPU_ISA ?? '',
+      precision: checkedPrecision(precision),
+    },
     ceilings: true,
   });
 }

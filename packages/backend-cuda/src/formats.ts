@@ -15,4 +15,5 @@ export const ggufFormats: readonly string[] = [
   'iq4_nl',
   'iq4_xs',
   'mxfp4',
+  'iq8',
 ];

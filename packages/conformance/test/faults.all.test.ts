@@ -437,11 +437,17 @@ const countingDriver = (name: KernelName, operand: string): Fault['plant'] => {
   return (driver) => planDriver({ ...driver, kernels: { ...driver.kernels, [name]: writeRows } });
 };
 
-/** A driver of plans: `profile.abort` is `says`, the abort word is read before the ops of `looks`. Products are quick: all ones. */
+/**
+ * A driver of plans: `profile.abort` is `says`, the abort word is read before the ops of `looks`. Products are all ones and take
+ * 50 µs: a step lasts long enough for a signal in its middle, on a busy machine too.
+ */
 const abortingDriver =
   (says: Granularity, looks: (op: number) => boolean): Fault['plant'] =>
   (driver) => {
-    const ones: Kernel = (_operands, _attributes, [y]) => void floatsOf(y!).fill(1);
+    const ones: Kernel = (_operands, _attributes, [y]) => {
+      for (const end = performance.now() + 0.05; performance.now() < end; );
+      floatsOf(y!).fill(1);
+    };
     return planDriver(
       { ...driver, kernels: { ...driver.kernels, linear: ones } },
       { abort: { says, looks } },

@@ -23,7 +23,7 @@ const isas =
     ? ['scalar', 'neon', 'dotprod', 'i8mm']
     : ['scalar', 'avx2', 'avx512', 'avx512-vnni', 'avx512-bf16', 'amx'];
 
-/** backend-cuda on the emulated device. Products with blocks sum quants before they multiply with scales. */
+/** backend-cuda on the emulated device, with products of floats. Those with blocks sum quants before they multiply with scales. */
 async function emulatedGpu(): Promise<TestedBackend> {
   await import('../../backend-cuda/test/emulated.js');
   const { createBackend } = await import('../../backend-cuda/src/index.js');
@@ -31,7 +31,7 @@ async function emulatedGpu(): Promise<TestedBackend> {
     name: 'an emulated GPU',
     slack: float32Slack,
     rounding: { q8: 1e-5, f16: 0 },
-    open: createBackend,
+    open: () => createBackend({ precision: 'exact' }),
   };
 }
 

@@ -9,3 +9,4 @@ export {
 export { fullManifest } from './full-manifest.js';
 export { type NativeDriverSpec, nativeDriver } from './native-driver.js';
 export { plainManifest } from './plain-manifest.js';
+export { checkedPrecision } from './precision.js';

@@ -1,8 +1,7 @@
-// How products and attention round: the backend's option `precision`. @quern/core (precision.ts) tells users what it means.
+// What this device computes at a precision.
 #pragma once
-#include <string>
-
 #include "kernels/kernels.h"
+#include "quern/precision.h"
 
 namespace quern {
 
@@ -11,12 +10,7 @@ namespace quern {
 // gives the same bits for any number of rows. Exception: forms of many rows that are nearer to the product of floats
 // (Kernels::packed_bf16_rows, split_rows, attend_many_split). batchInvariant products (encoders) round as `fast`.
 // exact: products of floats; weights are decoded.
-enum class Precision { fast, standard, exact };
-
-// Throws BAD_ARGUMENT for another name.
-Precision precision_named(const std::string& name);
-const char* name_of(Precision precision);
-
+//
 // The kernels without those that round more than `precision` allows.
 Kernels at_precision(Kernels kernels, Precision precision);
 

@@ -50,17 +50,18 @@ inline Fragment16x16 load_matrices(const Shared<Uint4>& row) {
 
 inline void multiply_bf16(Sums16x8& c, const Fragment16x16& a, const Fragment16x8& b) {
   struct Given {
-    const Fragment16x16& a;
-    const Fragment16x8& b;
-  };
-  const auto value = [](unsigned word, int half) { return from_bf16((unsigned short)(word >> half * 16)); };
-  Block::current().together(Given{a, b}, [&](const auto& of_lane) {
-    for (int i = 0; i < 4; i++) {
-      const int row = lane() / 4, column = lane() % 4 * 2 + i % 2;
-      for (int k = 0; k < 16; k++) {
-        const unsigned left = of_lane(row * 4 + k % 8 / 2).a.words[k / 8 * 2 + i / 2];
-        const unsigned right = of_lane(column * 4 + k % 8 / 2).b.words[k / 8];
-        c.values[i] += value(left, k % 2) * value(right, k % 2);
+    float a[8], b[4];
+  } given;
+  for (int i = 0; i < 8; i++) given.a[i] = from_bf16((unsigned short)(a.words[i / 2] >> i % 2 * 16));
+  for (int i = 0; i < 4; i++) given.b[i] = from_bf16((unsigned short)(b.words[i / 2] >> i % 2 * 16));
+  Block::current().together(given, [&](const auto& of_lane) {
+    const int g = lane() / 4, column = lane() % 4 * 2;
+    for (int at = 0; at < 4; at++) { // k: 2 · at and the next, and 8 more
+      const Given left = of_lane(g * 4 + at);
+      for (int n = 0; n < 2; n++) {
+        const Given& right = of_lane((column + n) * 4 + at);
+        for (int m = 0; m < 2; m++)
+          for (int k = 0; k < 4; k++) c.values[m * 2 + n] += left.a[k / 2 * 4 + m * 2 + k % 2] * right.b[k];
       }
     }
   });

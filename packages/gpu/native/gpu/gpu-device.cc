@@ -36,7 +36,8 @@ constexpr size_t segment = 128;  // ops of a graph: an abort takes effect betwee
 
 }  // namespace
 
-GpuDevice::GpuDevice(std::shared_ptr<Gpu> gpu) : gpu_(std::move(gpu)), fault_(gpu_, 2 * sizeof(int32_t)), scratch_(gpu_) {}
+GpuDevice::GpuDevice(std::shared_ptr<Gpu> gpu, Precision precision)
+    : gpu_(std::move(gpu)), precision_(precision), fault_(gpu_, 2 * sizeof(int32_t)), scratch_(gpu_) {}
 
 std::shared_ptr<const Buffer> GpuDevice::allocate(uint64_t bytes) {
   auto buffer = std::make_shared<const GpuBuffer>(gpu_, bytes);
@@ -66,13 +67,16 @@ LoadedGptq GpuDevice::load_gptq(const GptqSource& source) try {
 } catch (const Failure& failure) { throw Failure(failure.code, "weight '" + source.name + "': " + failure.what()); }
 
 Properties GpuDevice::profile() {
-  const Rates rates = measure_rates(gpu_);
+  const Rates rates = measure_rates(gpu_, precision_);
   return {{"name", gpu_->name()},
           {"isa", gpu_->isa()},
           {"threads", double(gpu_->processors())},
           {"totalMemory", double(gpu_->total_memory())},
           {"readBandwidth", rates.bandwidth},
-          {"flops", rates.flops}};
+          {"flops", rates.flops},
+          {"rowFlops", rates.row_flops},
+          {"promptFlops", rates.prompt_flops},
+          {"precision", std::string(name_of(precision_))}};
 }
 
 void GpuDevice::prepare(Plan& plan) { plan.prepared = std::make_unique<Placed>(gpu_, plan); }
@@ -111,7 +115,7 @@ void GpuDevice::need_running(const Plan& plan, const Run& run, size_t next) {
 }
 
 void GpuDevice::launch(const Plan& plan, size_t op) {
-  launch_op(*gpu_, scratch_, plan.ops()[op], int(op) + 1, reinterpret_cast<int*>(fault_.data()));
+  launch_op(*gpu_, scratch_, plan.ops()[op], int(op) + 1, reinterpret_cast<int*>(fault_.data()), precision_);
 }
 
 // Launches all ops. With times, a mark before each op and after the last.

@@ -6,12 +6,13 @@
 #include "gpu/gpu-weight.h"
 #include "gpu/scratch.h"
 #include "quern/device.h"
+#include "quern/precision.h"
 
 namespace quern::gpu {
 
 class GpuDevice : public Device {
  public:
-  explicit GpuDevice(std::shared_ptr<Gpu> gpu);
+  GpuDevice(std::shared_ptr<Gpu> gpu, Precision precision);
 
   std::string name() const override { return "quern-gpu"; }
   bool has_unified_memory() const override { return false; }
@@ -35,6 +36,7 @@ class GpuDevice : public Device {
   void settle() noexcept;
 
   const std::shared_ptr<Gpu> gpu_;
+  const Precision precision_;
   const GpuBuffer fault_;  // int [2]: index of the failed op + 1, FaultCode
   bool fault_unread_ = true;  // it may hold something else than 0
   Scratch scratch_;

@@ -37,12 +37,6 @@ static uint64_t size_of(const std::vector<int64_t>& shape, const WeightFormat& f
   return format.dense ? values * uint64_t(format.block_bytes) : plane_offsets(format, values / GROUP).bytes;
 }
 
-static Planes planes_of(uint8_t* data, const WeightFormat& format, uint64_t groups) {
-  const PlaneOffsets at = plane_offsets(format, groups);
-  return {reinterpret_cast<unsigned*>(data + at.low), reinterpret_cast<unsigned*>(data + at.high), data + at.subscales,
-          reinterpret_cast<unsigned short*>(data + at.factors)};
-}
-
 Planes GpuWeight::planes() const { return planes_of(buffer_.data(), format_, values_of(shape_) / GROUP); }
 
 namespace {

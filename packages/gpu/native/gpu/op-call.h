@@ -4,14 +4,16 @@
 #include "gpu/gpu-weight.h"
 #include "gpu/scratch.h"
 #include "quern/op-view.h"
+#include "quern/precision.h"
 
 namespace quern::gpu {
 
 class OpCall : public OpView {
  public:
-  OpCall(Gpu& gpu, Scratch& scratch, const PlanOp& op, int index, int* fault)
-      : OpView(op, copies_), index(index), fault(fault), gpu_(gpu), scratch_(scratch) {}
+  OpCall(Gpu& gpu, Scratch& scratch, const PlanOp& op, int index, int* fault, Precision precision)
+      : OpView(op, copies_), precision(precision), index(index), fault(fault), gpu_(gpu), scratch_(scratch) {}
 
+  const Precision precision;
   const int index;   // of the op + 1
   int* const fault;  // int [2] on the device
 
@@ -22,6 +24,8 @@ class OpCall : public OpView {
   const float* vector(int index, int64_t length) const;
   // A dimension or count as int: kernels count with 32 bits.
   int small(int64_t value) const;
+
+  int64_t processors() const { return gpu_.processors(); }
 
   // [count] on the device until the op's end, not initialised.
   template <class T>

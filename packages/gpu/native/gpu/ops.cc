@@ -56,10 +56,10 @@ constexpr Entry entries[] = {
 
 }  // namespace
 
-void launch_op(Gpu& gpu, Scratch& scratch, const PlanOp& op, int index, int* fault) {
+void launch_op(Gpu& gpu, Scratch& scratch, const PlanOp& op, int index, int* fault, Precision precision) {
   scratch.begin_op();
   for (const Entry& entry : entries)
-    if (&op_table[entry.index] == op.spec) return entry.launch(OpCall(gpu, scratch, op, index, fault));
+    if (&op_table[entry.index] == op.spec) return entry.launch(OpCall(gpu, scratch, op, index, fault, precision));
   fail(Code::unsupported, "[%s] this device has no kernel for it", op.spec->name);
 }
 

@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "gpu/gpu-weight.h"
+#include "gpu/weight-planes.h"
 #include "kernels/elementwise.h"
-#include "kernels/linear-many.h"
+#include "kernels/block-products.h"
+#include "kernels/formats/every.h"
 
 namespace quern::gpu {
 
@@ -36,18 +38,49 @@ static double bandwidth_of(const std::shared_ptr<Gpu>& gpu) {
   }
 }
 
-static double flops_of(const std::shared_ptr<Gpu>& gpu) {
-  constexpr int tile = 64;
-  for (int n = tile;; n *= 2) {
-    const GpuBuffer arrays(gpu, 3 * uint64_t(n) * n * sizeof(float));
+// Products of square matrices, larger until they take long enough. launch_of(x, y, w, rows, n): makes a launch of a product [rows, n] · [n, n]ᵀ.
+template <class F>
+static double rate_of(const std::shared_ptr<Gpu>& gpu, int64_t rows, int n, const F& launch_of) {
+  for (;; n *= 2) {
+    const int64_t height = rows > 0 ? rows : n;
+    const GpuBuffer arrays(gpu, (2 * uint64_t(height) * n + uint64_t(n) * n) * sizeof(float));
     gpu->fill(arrays.data(), 0, arrays.bytes());
-    float* const at = reinterpret_cast<float*>(arrays.data());
-    const Linear<Dense<F32>> args{at, {at + int64_t(n) * n}, nullptr, at + 2 * int64_t(n) * n, n, n, n};
-    const double time = fastest(*gpu, [&] { gpu->launch("linear_many_f32", int64_t(n / tile) * (n / tile), 256, &args); });
-    if (time > long_enough || n >= 8192) return 2.0 * n * n * n / time * 1e3;
+    float* const x = reinterpret_cast<float*>(arrays.data());
+    const double time = fastest(*gpu, [&] { launch_of(x, x + height * n, x + 2 * height * n, int(height), n); });
+    if (time > long_enough || n >= 8192) return 2.0 * double(height) * n * n / time * 1e3;
   }
 }
 
-Rates measure_rates(const std::shared_ptr<Gpu>& gpu) { return {bandwidth_of(gpu), flops_of(gpu)}; }
+static double flops_of(const std::shared_ptr<Gpu>& gpu) {
+  constexpr int tile = 128;
+  return rate_of(gpu, 0, tile, [&](float* x, float* y, float* w, int rows, int n) {
+    const Linear<Dense<F32>> args{x, {w}, nullptr, y, rows, n, n};
+    gpu->launch("linear_tile_3_f32", int64_t(rows / tile) * (n / tile), 256, &args);
+  });
+}
+
+static Planes planes_at(float* w, int n) {
+  return planes_of(reinterpret_cast<uint8_t*>(w), *find_weight_format("q4_k"), uint64_t(n) * n / GROUP);
+}
+
+static double row_flops_of(const std::shared_ptr<Gpu>& gpu) {
+  return rate_of(gpu, 1, 256, [&](float* x, float* y, float* w, int, int n) {
+    const BlockLinear args{x, planes_at(w, n), nullptr, y, 1, n, n, 1};
+    gpu->launch("linear_few_q4_k", n / (4 * PRODUCT_WARPS), PRODUCT_WARPS * WARP, &args);
+  });
+}
+
+static double prompt_flops_of(const std::shared_ptr<Gpu>& gpu, Precision precision) {
+  constexpr int tile_rows = 32, tile_columns = 64;
+  const char* const kernel = precision == Precision::exact ? "linear_strip_3_q4_k" : "linear_strip_1_q4_k";
+  return rate_of(gpu, 64, 256, [&](float* x, float* y, float* w, int rows, int n) {
+    const Linear<Planes> args{x, planes_at(w, n), nullptr, y, rows, n, n};
+    gpu->launch(kernel, int64_t(rows / tile_rows) * (n / tile_columns), 256, &args);
+  });
+}
+
+Rates measure_rates(const std::shared_ptr<Gpu>& gpu, Precision precision) {
+  return {bandwidth_of(gpu), flops_of(gpu), row_flops_of(gpu), prompt_flops_of(gpu, precision)};
+}
 
 }  // namespace quern::gpu

@@ -3,14 +3,16 @@
 #include <memory>
 
 #include "gpu/gpu.h"
+#include "quern/precision.h"
 
 namespace quern::gpu {
 
 struct Rates {
   double bandwidth;  // bytes per second: two arrays read, one written
-  double flops;      // operations per second of a product of floats
+  // Operations per second of products: of floats; of weights in 4-bit blocks with one row, and with 64.
+  double flops, row_flops, prompt_flops;
 };
 
-Rates measure_rates(const std::shared_ptr<Gpu>& gpu);
+Rates measure_rates(const std::shared_ptr<Gpu>& gpu, Precision precision);
 
 }  // namespace quern::gpu

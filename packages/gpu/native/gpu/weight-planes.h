@@ -1,6 +1,7 @@
 // Where the planes of a weight are in its memory.
 #pragma once
 #include "gpu/weight-format.h"
+#include "kernels/formats/planes.h"
 
 namespace quern::gpu {
 
@@ -17,6 +18,12 @@ inline PlaneOffsets plane_offsets(const WeightFormat& format, uint64_t groups) {
   at.factors = after(at.subscales, groups * uint64_t(format.subscales));
   at.bytes = after(at.factors, groups / uint64_t(format.span) * uint64_t(format.factors) * 2);
   return at;
+}
+
+inline Planes planes_of(uint8_t* data, const WeightFormat& format, uint64_t groups) {
+  const PlaneOffsets at = plane_offsets(format, groups);
+  return {reinterpret_cast<unsigned*>(data + at.low), reinterpret_cast<unsigned*>(data + at.high), data + at.subscales,
+          reinterpret_cast<unsigned short*>(data + at.factors)};
 }
 
 }  // namespace quern::gpu

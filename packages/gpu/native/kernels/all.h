@@ -15,7 +15,6 @@
 #include "l2-normalise.h"
 #include "layer-norm.h"
 #include "linear-few.h"
-#include "linear-many.h"
 #include "log10.h"
 #include "mask-logits.h"
 #include "penalise.h"

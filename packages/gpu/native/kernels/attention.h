@@ -1,5 +1,5 @@
-// Attention over a cache: a ragged batch, blocks of any size (docs/architecture.md, section 6). A block per row and head, at most
-// 256 threads. A row's bits depend on the number of threads, not on other rows.
+// Attention over a cache: a ragged batch, blocks of any size (docs/architecture.md, section 6). A block per row, tile of heads that
+// share a key head, and part of the keys. A row's bits depend on the number of threads and of parts, not on other rows.
 #pragma once
 #include "attend.h"
 #include "fault-code.h"
@@ -8,10 +8,12 @@ namespace quern {
 namespace gpu {
 
 struct Attention {
-  Global<const float> q;                    // [rows, heads, d]; block `row · heads + head`
+  Global<const float> q;                    // [rows, heads, d]
   Global<const Byte> k, v;                  // [blocks, block_size, kv_heads, d]: cache.h
   Global<const int> bounds, lengths, table; // cuSeqlens [sequences + 1], kvLengths [sequences], blockTable [sequences, table_width]
   Global<float> y;                          // [rows, heads, d]
+  Global<float> partial;                    // [rows, heads, parts, d + 2], if there is more than one part
+  int parts, least_keys;                    // of a part, at least
   int rows, heads, kv_heads, d;
   int blocks, block_size, sequences, table_width;
   float scale, soft_cap;
@@ -58,63 +60,111 @@ FUNCTION bool lengths_fit(const Args& args, Shared<float> sums) {
   return block_sum(wrong, sums) == 0;
 }
 
-// Whether the blocks of a sequence's keys are blocks of the cache.
+// Whether `count` blocks of a table are blocks of the cache.
 FUNCTION bool blocks_exist(Global<const int> table, int count, int blocks, Shared<float> sums) {
   float wrong = 0;
   for (int b = thread_index(); b < count; b += block_threads()) wrong += table[b] < 0 || table[b] >= blocks ? 1.0f : 0.0f;
   return block_sum(wrong, sums) == 0;
 }
 
-// The sequence of a row; −1, with a fault, if the batch is wrong.
+// The sequence of a row; −1 if the batch is wrong.
 template <class Args>
 FUNCTION int checked_sequence(const Args& args, int row, Shared<float> sums) {
-  bool right = bounds_rise(args.bounds, args.sequences, args.rows, sums) && lengths_fit(args, sums + ATTENTION_WARPS);
-  const int s = right ? sequence_of(row, args.bounds, args.sequences, sums + 2 * ATTENTION_WARPS) : -1;
-  if (right) {
-    const int count = int((long(args.lengths[s]) + args.block_size - 1) / args.block_size);
-    right = blocks_exist(args.table + long(s) * args.table_width, count, args.blocks, sums + 3 * ATTENTION_WARPS);
-  }
-  if (!right && thread_index() == 0) flag(args.fault, args.op, OUT_OF_RANGE);
-  return right ? s : -1;
+  const bool right = bounds_rise(args.bounds, args.sequences, args.rows, sums) && lengths_fit(args, sums + ATTENTION_WARPS);
+  return right ? sequence_of(row, args.bounds, args.sequences, sums + 2 * ATTENTION_WARPS) : -1;
 }
 
 FUNCTION int first_key(int position, int window) { return window > 0 && position >= window ? position - window + 1 : 0; }
 
-template <class Kind, class Args>
-FUNCTION void attend_cached(const Args& args, Shared<float> sums, Shared<float> parts) {
-  const int row = block_index() / args.heads, head = block_index() % args.heads;
-  const int s = checked_sequence(args, row, sums);
-  if (s < 0) return;
-  const int length = args.lengths[s], position = length - args.bounds[s + 1] + row;
-  const CachedKeys<Kind> keys = {args.k, args.v, args.table + long(s) * args.table_width, args.block_size, args.kv_heads,
-                                 int(long(head) * args.kv_heads / args.heads), Kind::bytes(args.d)};
-  const long at = long(block_index()) * args.d;
-  attend(keys, first_key(position, args.window), args.causal ? position + 1 : length, args.q + at, args.y + at, args.d,
-         ScoreRule{args.scale, args.soft_cap}, parts);
+struct KeyRange {
+  int first, end;
+};
+
+// Keys of part `part` of a range. Parts have equal lengths of at least `least` keys, a multiple of its eighth; the last may be empty.
+FUNCTION KeyRange keys_of_part(KeyRange all, int part, int parts, int least) {
+  if (parts == 1) return all;
+  const int multiple = least / 8, even = (all.end - all.first + parts * multiple - 1) / (parts * multiple) * multiple;
+  const int length = even > least ? even : least;
+  const long first = all.first + long(part) * length, end = first + length;
+  return {int(first < all.end ? first : all.end), int(end < all.end ? end : all.end)};
 }
 
-KERNEL(attention_f32, Attention) {
-  SHARED(float, sums, 4 * ATTENTION_WARPS);
-  SHARED(float, parts, ATTENTION_FLOATS);
-  attend_cached<CacheF32>(args, sums, parts);
+// Query heads of a block: `count` from `first` on, of row `row`; they share key head `kv_head`.
+struct HeadTile {
+  int row, kv_head, first, count;
+};
+
+FUNCTION HeadTile head_tile(int tile, int heads, int kv_heads, int d) {
+  const int group = heads / kv_heads, most = block_heads(group, d), tiles = (group + most - 1) / most;
+  const int kv_head = tile / tiles % kv_heads, done = tile % tiles * most;
+  return {tile / tiles / kv_heads, kv_head, kv_head * group + done, group - done < most ? group - done : most};
 }
 
-KERNEL(attention_f16, Attention) {
-  SHARED(float, sums, 4 * ATTENTION_WARPS);
-  SHARED(float, parts, ATTENTION_FLOATS);
-  attend_cached<CacheF16>(args, sums, parts);
+template <class Kind>
+FUNCTION void attend_cached(const Attention& args, Shared<float> sums, Shared<float> merging) {
+  const HeadTile tile = head_tile(block_index() / args.parts, args.heads, args.kv_heads, args.d);
+  const int part = block_index() % args.parts, s = checked_sequence(args, tile.row, sums);
+  KeyRange range = {0, 0};
+  bool right = s >= 0;
+  const Global<const int> table = args.table + long(right ? s : 0) * args.table_width;
+  if (right) {
+    const int length = args.lengths[s], position = length - args.bounds[s + 1] + tile.row;
+    const KeyRange all = {first_key(position, args.window), args.causal ? position + 1 : length};
+    range = keys_of_part(all, part, args.parts, args.least_keys);
+    const int block = range.first / args.block_size, blocks = (range.end + args.block_size - 1) / args.block_size - block;
+    right = blocks_exist(table + block, blocks, args.blocks, sums + 3 * ATTENTION_WARPS);
+  }
+  if (!right) {
+    if (thread_index() == 0) flag(args.fault, args.op, OUT_OF_RANGE);
+    return;
+  }
+  const long head = long(tile.row) * args.heads + tile.first;
+  const CachedKeys<Kind> keys = {args.k, args.v, table, args.block_size, args.kv_heads, tile.kv_head, Kind::bytes(args.d)};
+  const ScoreRule rule = {args.scale, args.soft_cap};
+  const Global<const float> q = args.q + head * args.d;
+  if (args.parts == 1) return attend(keys, range.first, range.end, q, Whole{args.y + head * args.d}, tile.count, args.d, rule, merging);
+  const int size = args.d + 2;
+  const Part result = {args.partial + (head * args.parts + part) * size, args.parts * size};
+  if (range.first < range.end) return attend(keys, range.first, range.end, q, result, tile.count, args.d, rule, merging);
+  for (int h = thread_index(); h < tile.count; h += block_threads()) result.part[h * result.step + 1] = 0; // an empty part
 }
 
-KERNEL(attention_bf16, Attention) {
-  SHARED(float, sums, 4 * ATTENTION_WARPS);
-  SHARED(float, parts, ATTENTION_FLOATS);
-  attend_cached<CacheBf16>(args, sums, parts);
-}
+#define ATTENTION(Kind, name)                 \
+  KERNEL(attention_##name, Attention) {       \
+    SHARED(float, sums, 4 * ATTENTION_WARPS); \
+    SHARED(float, merging, ATTENTION_FLOATS); \
+    attend_cached<Kind>(args, sums, merging); \
+  }
+ATTENTION(CacheF32, f32)
+ATTENTION(CacheF16, f16)
+ATTENTION(CacheBf16, bf16)
+ATTENTION(CacheI8, i8)
+#undef ATTENTION
 
-KERNEL(attention_i8, Attention) {
-  SHARED(float, sums, 4 * ATTENTION_WARPS);
-  SHARED(float, parts, ATTENTION_FLOATS);
-  attend_cached<CacheI8>(args, sums, parts);
+// The parts of a row and head as one: a block per row and head. A part with a total of 0 is empty.
+struct AttentionMerge {
+  Global<const float> partial; // [rows · heads, parts, d + 2]
+  Global<float> y;             // [rows · heads, d]
+  int parts, d;
+};
+
+KERNEL(attention_merge, AttentionMerge) {
+  const int size = args.d + 2;
+  const Global<const float> parts = args.partial + long(block_index()) * args.parts * size;
+  float highest = -infinity();
+  for (int p = 0; p < args.parts; p++)
+    if (parts[p * size + 1] != 0) highest = largest(highest, parts[p * size]);
+  for (int i = thread_index(); i < args.d; i += block_threads()) {
+    float total = 0, sum = 0;
+    for (int p = 0; p < args.parts; p++) {
+      const Global<const float> part = parts + p * size;
+      if (part[1] == 0) continue;
+      const float shrink = exponential(part[0] - shift_of(highest));
+      total = fused(part[1], shrink, total);
+      sum = fused(part[2 + i], shrink, sum);
+    }
+    args.y[long(block_index()) * args.d + i] = sum / total;
+  }
 }
 
 } // namespace gpu

@@ -1,15 +1,26 @@
-// Types of caches [blocks, block size, heads, d]: how a head lies in memory.
+// Types of caches [blocks, block size, heads, d]: how a head lies in memory. `eight` needs what loads_eights says.
 #pragma once
-#include "../dialect/dialect.h"
+#include "formats.h"
 
 namespace quern {
 namespace gpu {
 
 using Byte = signed char;
 
+template <class Format>
+FUNCTION Eight eight_halves(Uint4 words) {
+  Eight eight;
+  UNROLL for (int i = 0; i < 8; i++) eight.values[i] = Format::value((unsigned short)(words[i / 2] >> i % 2 * 16));
+  return eight;
+}
+
 struct CacheF32 {
   static FUNCTION int bytes(int d) { return 4 * d; }
   static FUNCTION float get(Global<const Byte> head, int i) { return as<const float>(head)[i]; }
+  static FUNCTION Eight eight(Global<const Byte> head, int i) {
+    const Float4 a = as<const Float4>(head + 4 * i)[0], b = as<const Float4>(head + 4 * i)[1];
+    return Eight{{a[0], a[1], a[2], a[3], b[0], b[1], b[2], b[3]}};
+  }
   static FUNCTION void put(Global<Byte> head, int i, float x) { as<float>(head)[i] = x; }
   static FUNCTION float scale(Global<const Byte>, int) { return 1; }
 };
@@ -17,6 +28,7 @@ struct CacheF32 {
 struct CacheF16 {
   static FUNCTION int bytes(int d) { return 2 * d; }
   static FUNCTION float get(Global<const Byte> head, int i) { return from_f16(as<const unsigned short>(head)[i]); }
+  static FUNCTION Eight eight(Global<const Byte> head, int i) { return eight_halves<F16>(as<const Uint4>(head + 2 * i)[0]); }
   static FUNCTION void put(Global<Byte> head, int i, float x) { as<unsigned short>(head)[i] = to_f16(x); }
   static FUNCTION float scale(Global<const Byte>, int) { return 1; }
 };
@@ -24,6 +36,7 @@ struct CacheF16 {
 struct CacheBf16 {
   static FUNCTION int bytes(int d) { return 2 * d; }
   static FUNCTION float get(Global<const Byte> head, int i) { return from_bf16(as<const unsigned short>(head)[i]); }
+  static FUNCTION Eight eight(Global<const Byte> head, int i) { return eight_halves<Bf16>(as<const Uint4>(head + 2 * i)[0]); }
   static FUNCTION void put(Global<Byte> head, int i, float x) { as<unsigned short>(head)[i] = to_bf16(x); }
   static FUNCTION float scale(Global<const Byte>, int) { return 1; }
 };
@@ -32,6 +45,12 @@ struct CacheBf16 {
 struct CacheI8 {
   static FUNCTION int bytes(int d) { return d + 4; }
   static FUNCTION float get(Global<const Byte> head, int i) { return float(head[i]); }
+  static FUNCTION Eight eight(Global<const Byte> head, int i) {
+    const unsigned words[2] = {as<const unsigned>(head + i)[0], as<const unsigned>(head + i)[1]};
+    Eight eight;
+    UNROLL for (int j = 0; j < 8; j++) eight.values[j] = float(Byte(words[j / 4] >> j % 4 * 8));
+    return eight;
+  }
   static FUNCTION void put(Global<Byte> head, int i, float x) { head[i] = Byte(x); }
   static FUNCTION float scale(Global<const Byte> head, int d) {
     if (d % 4 == 0) return as<const float>(head + d)[0];
@@ -42,6 +61,17 @@ struct CacheI8 {
     for (int i = 0; i < 4; i++) as<unsigned char>(head + d)[i] = (unsigned char)(to_bits(scale) >> 8 * i);
   }
 };
+// Whether all heads allow loads of eight elements: d is a multiple of 8, and the cache begins at a multiple of 16 bytes.
+FUNCTION bool loads_eights(Global<const Byte> cache, int d) { return d % 8 == 0 && aligned(cache); }
+
+// Elements i to i + 7 of a head; 0 from d on. i: a multiple of 8.
+template <class Kind>
+FUNCTION Eight eight_of_head(Global<const Byte> head, int i, int d, bool loads) {
+  if (loads && i < d) return Kind::eight(head, i);
+  Eight eight;
+  UNROLL for (int j = 0; j < 8; j++) eight.values[j] = i + j < d ? Kind::get(head, i + j) : 0.0f;
+  return eight;
+}
 
 } // namespace gpu
 } // namespace quern

@@ -5,6 +5,11 @@
 namespace quern {
 namespace gpu {
 
+// Neighbouring values in registers.
+struct Eight {
+  float values[8];
+};
+
 struct F32 {
   using Stored = float;
   static FUNCTION float value(float x) { return x; }

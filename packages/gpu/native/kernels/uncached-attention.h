@@ -1,5 +1,5 @@
-// Attention over keys and values of the same step: a ragged batch. A block per row and head, at most 256 threads. A row's bits
-// depend on the number of threads, not on other rows.
+// Attention over keys and values of the same step: a ragged batch. A block per row and tile of heads. A row's bits depend on the
+// number of threads, not on other rows.
 #pragma once
 #include "attention.h"
 
@@ -7,7 +7,7 @@ namespace quern {
 namespace gpu {
 
 struct UncachedAttention {
-  Global<const float> q;                // [rows, heads, d]; block `row · heads + head`
+  Global<const float> q;                // [rows, heads, d]
   Global<const float> k, v;             // [keys, kv_heads, d]
   Global<const int> bounds, key_bounds; // cuSeqlens and cuKeys [sequences + 1]
   Global<float> y;                      // [rows, heads, d]
@@ -48,14 +48,14 @@ KERNEL(uncached_attention, UncachedAttention) {
     if (thread_index() == 0) flag(args.fault, args.op, OUT_OF_RANGE);
     return;
   }
-  const int row = block_index() / args.heads, head = block_index() % args.heads;
-  const int s = sequence_of(row, args.bounds, args.sequences, sums + 3 * ATTENTION_WARPS);
-  const int length = args.key_bounds[s + 1] - args.key_bounds[s], position = length - args.bounds[s + 1] + row;
-  const long keys_at = long(args.key_bounds[s]) * args.kv_heads * args.d, at = long(block_index()) * args.d;
-  const StepKeys keys = {as<const Byte>(args.k + keys_at), as<const Byte>(args.v + keys_at), args.kv_heads,
-                         int(long(head) * args.kv_heads / args.heads), CacheF32::bytes(args.d)};
-  attend(keys, first_key(position, args.window), args.causal ? position + 1 : length, args.q + at, args.y + at, args.d,
-         ScoreRule{args.scale, args.soft_cap}, parts);
+  const HeadTile tile = head_tile(block_index(), args.heads, args.kv_heads, args.d);
+  const int s = sequence_of(tile.row, args.bounds, args.sequences, sums + 3 * ATTENTION_WARPS);
+  const int length = args.key_bounds[s + 1] - args.key_bounds[s], position = length - args.bounds[s + 1] + tile.row;
+  const long keys_at = long(args.key_bounds[s]) * args.kv_heads * args.d, at = (long(tile.row) * args.heads + tile.first) * args.d;
+  const StepKeys keys = {as<const Byte>(args.k + keys_at), as<const Byte>(args.v + keys_at), args.kv_heads, tile.kv_head,
+                         CacheF32::bytes(args.d)};
+  attend(keys, first_key(position, args.window), args.causal ? position + 1 : length, args.q + at, Whole{args.y + at}, tile.count,
+         args.d, ScoreRule{args.scale, args.soft_cap}, parts);
 }
 
 } // namespace gpu

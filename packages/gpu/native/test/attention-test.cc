@@ -174,7 +174,13 @@ struct Sequence {
   int rows, length;
 };
 const std::vector<Sequence> batch = {{1, 45}, {5, 23}, {0, 3}, {1, 1}};
-constexpr int context = 48, threads = 128;
+constexpr int context = 48, threads = 128, least_keys = 16;
+
+// Blocks of a row, without parts of its keys.
+int tiles_of_row(int heads, int kv_heads, int d) {
+  const int group = heads / kv_heads, most = block_heads(group, d);
+  return (group + most - 1) / most * kv_heads;
+}
 
 // A batch over a cache whose blocks lie in reverse order, and what the kernel makes of it.
 struct Cached {
@@ -186,7 +192,7 @@ struct Cached {
   std::vector<int> bounds = {0}, lengths, table;
   HostCache k, v;
   std::vector<float> q;
-  int fault = 0;
+  int parts = 1, fault = 0;
 
   Cached(Type type, int d, int heads, int kv_heads, int size, Rule rule)
       : type(type), d(d), heads(heads), kv_heads(kv_heads), size(size), rule(rule), sequences(batch), k(cache(3)), v(cache(4)) {
@@ -230,11 +236,14 @@ struct Cached {
     const Array<signed char> keys(k.bytes), values(v.bytes);
     const Array<int> at(bounds), counts(lengths), blocks(table), faults(std::vector<int>{0, 0});
     const int rows = int(q.size()) / heads / d, S = int(lengths.size());
+    const Array<float> partial(size_t(parts) * q.size() / size_t(d) * size_t(d + 2));
     const Attention args{queries.global(), keys.global(), values.global(), at.global(), counts.global(), blocks.global(),
-                         y.global(), rows, heads, kv_heads, d, int(batch.size()) * width, size, S, width,
+                         y.global(), partial.global(), parts, least_keys, rows, heads, kv_heads, d, int(batch.size()) * width, size, S, width,
                          scale, rule.soft_cap, rule.causal, rule.window, faults.global(), op};
-    launched((std::string("attention_") + names[type]).c_str(), rows * heads, threads, args, [&] {
+    const AttentionMerge merging{partial.global(), y.global(), parts, d};
+    launched((std::string("attention_") + names[type]).c_str(), rows * tiles_of_row(heads, kv_heads, d) * parts, threads, args, [&] {
       fault = faults.values()[0];
+      if (parts > 1 && fault == 0) launch(*find_kernel("attention_merge"), rows * heads, 64, &merging, 1);
       body(y.values());
     });
   }
@@ -244,8 +253,10 @@ struct Cached {
     for (size_t i = 0; i < want.size(); i++) want[i] = expected(int64_t(i));
     char name[99];
     snprintf(name, sizeof name, "attention %s, d %d, heads %d / %d, blocks of %d", names[type], d, heads, kv_heads, size);
-    run([&](const std::vector<float>& y) { gpu::agrees(name, y, 2e-6, [&](int64_t i) { return want[i]; }); });
-    check(fault == 0, "%s: a fault", name);
+    for (parts = 1; parts <= 4; parts += 3) {
+      run([&](const std::vector<float>& y) { gpu::agrees(name, y, 2e-6, [&](int64_t i) { return want[i]; }); });
+      check(fault == 0, "%s: a fault", name);
+    }
   }
 };
 
@@ -258,7 +269,8 @@ void attention_agrees() {
         Cached(types[turn++ % 4], d, group * kv_heads, kv_heads, size, {}).agrees();
       }
   for (const Type type : types)
-    for (const int d : {5, 200}) Cached(type, d, 2, 1, 3, {}).agrees();
+    for (const int d : {5, 200, 256}) Cached(type, d, 2, 1, 3, {}).agrees();
+  for (const int group : {3, 5, 8, 12}) Cached(bf16, 64, group, 1, 16, {}).agrees();
   for (const Rule rule : {Rule{false, 0, 0}, Rule{true, 4, 0}, Rule{false, 7, 0}, Rule{true, 0, 0.5f}, Rule{true, 100, 2}})
     Cached(i8, 32, 2, 1, 16, rule).agrees();
 }
@@ -267,6 +279,7 @@ void attention_agrees() {
 void rows_do_not_depend_on_others() {
   for (const Type type : {f32, i8}) {
     Cached all(type, 64, 4, 2, 16, {});
+    all.parts = type == i8 ? 3 : 1;
     std::vector<float> y;
     all.run([&](const std::vector<float>& got) { y = got; });
     for (int s = 0; s < int(batch.size()); s++)
@@ -332,7 +345,7 @@ void uncached_attention_agrees() {
     const UncachedAttention args{queries.global(), from_k.global(), from_v.global(), at.global(), keys_at.global(), y.global(),
                                  rows, keys, u.heads, u.kv_heads, d, int(u.bounds.size()) - 1,
                                  scale, u.rule.soft_cap, u.rule.causal, u.rule.window, fault.global(), op};
-    launched("uncached_attention", rows * u.heads, threads, args, [&] {
+    launched("uncached_attention", rows * tiles_of_row(u.heads, u.kv_heads, d), threads, args, [&] {
       agrees("uncached_attention", y.values(), 2e-6, [&](int64_t i) {
         const int row = int(i / d / u.heads), head = int(i / d % u.heads) * u.kv_heads / u.heads;
         int s = 0;

@@ -1,8 +1,8 @@
 // Weights of blocks on the emulated device: planes, and products against float64.
 #include "kernels/block-products.h"
+#include "kernels/cuda/linear-tiles.h"
 #include "kernels/embed.h"
 #include "kernels/expert-linear.h"
-#include "kernels/linear-many.h"
 #include "kernels/unpack-blocks.h"
 #include "test/arrays.h"
 
@@ -100,11 +100,11 @@ struct Sums {
   std::vector<double> values, terms;
 };
 
-// Each got[i] is within 2e-6 of Σ|terms|.
-void close(const std::string& name, const std::vector<float>& got, const Sums& expected) {
+// Each got[i] is within `relative` of Σ|terms|.
+void close(const std::string& name, const std::vector<float>& got, const Sums& expected, double relative = 2e-6) {
   double worst = 0;
   for (size_t i = 0; i < got.size(); i++) {
-    const double apart = fabs(got[i] - expected.values[i]) / (1e-7 + 2e-6 * expected.terms[i]);
+    const double apart = fabs(got[i] - expected.values[i]) / (1e-7 + relative * expected.terms[i]);
     worst = apart <= worst ? worst : apart; // NaN is worst
   }
   check(worst <= 1, "%s: %g times the tolerance", name.c_str(), worst);
@@ -131,8 +131,9 @@ void products_agree(int rows, int columns, int depth, int parts) {
     launched(name.c_str(), 2, 128, args, [&] { close(name, y.values(), expected); });
   } else {
     const Linear<Planes> args{x_array.global(), w.planes(), bias_array.global(), y.global(), rows, columns, depth};
-    const std::string name = Weight<Format>::name_of("linear_many");
-    launched(name.c_str(), 2, 256, args, [&] { close(name, y.values(), expected); });
+    const std::string tile = Weight<Format>::name_of("linear_tile_3"), strip = Weight<Format>::name_of("linear_strip_1");
+    launched<2>(tile.c_str(), 1, 256, args, [&] { close(tile, y.values(), expected); });
+    launched<2>(strip.c_str(), 2, 256, args, [&] { close(strip, y.values(), expected, 0x1p-9); });
   }
 }
 

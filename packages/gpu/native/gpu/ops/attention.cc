@@ -11,8 +11,9 @@
 
 namespace quern::gpu {
 
-static constexpr int attention_threads = 128, append_threads = 128;
-static constexpr int64_t most_d = 256;  // of kernels/attend.h
+static constexpr int attention_threads = ATTENTION_WARPS * WARP, append_threads = 128;
+static constexpr int64_t most_d = ATTENTION_WIDTH;
+static constexpr int least_keys = 256;  // of a part of a sequence
 
 static void need_small_heads(const OpCall& op, int64_t d) {
   if (d > most_d)
@@ -71,6 +72,19 @@ void kv_append(const OpCall& op) {
   launch_kv_append(op, {k.data, v.data, KvAppendOp::SLOTS, KvAppendOp::K_CACHE, KvAppendOp::V_CACHE, k.shape[0], k.shape[1], k.width()});
 }
 
+// Tiles of heads that share a key head.
+static int64_t tiles_of_row(int64_t heads, int64_t kv_heads, int64_t d) {
+  const int64_t group = heads / kv_heads, most = block_heads(int(group), int(d));
+  return (group + most - 1) / most * kv_heads;
+}
+
+// Few tiles share their keys among more blocks. capacity: of a sequence, in keys.
+static int64_t parts_of_keys(const OpCall& op, int64_t tiles, int64_t capacity) {
+  constexpr int64_t blocks_of_processor = 6;
+  const int64_t wanted = op.processors() * blocks_of_processor / tiles, most = (capacity + least_keys - 1) / least_keys;
+  return std::clamp<int64_t>(wanted, 1, std::max<int64_t>(1, most));
+}
+
 void attention(const OpCall& op) {
   const quern::Floats q = op.floats(AttentionOp::Q, 3), y = op.floats(AttentionOp::Y, 3);
   const Operand& table = op.operand(AttentionOp::BLOCK_TABLE);
@@ -84,7 +98,9 @@ void attention(const OpCall& op) {
           "y must have the shape of q, the caches alike, H a multiple of Hk");
   need_small_heads(op, d);
   if (y.count == 0) return;
-  op.launch(std::string("attention") + keys.suffix, T * H, attention_threads,
+  const int64_t tiles = T * tiles_of_row(H, Hk, d), parts = parts_of_keys(op, tiles, table.shape[1] * keys.block_size);
+  float* const partial = parts > 1 ? op.scratch<float>(T * H * parts * (d + 2)) : nullptr;
+  op.launch(std::string("attention") + keys.suffix, tiles * parts, attention_threads,
             Attention{q.data,
                       keys.data,
                       values.data,
@@ -92,6 +108,9 @@ void attention(const OpCall& op) {
                       op.ids(AttentionOp::KV_LENGTHS),
                       op.ids(AttentionOp::BLOCK_TABLE),
                       y.data,
+                      partial,
+                      op.small(parts),
+                      least_keys,
                       op.small(T),
                       op.small(H),
                       op.small(Hk),
@@ -106,6 +125,7 @@ void attention(const OpCall& op) {
                       op.integer(AttentionOp::WINDOW),
                       op.fault,
                       op.index});
+  if (parts > 1) op.launch("attention_merge", T * H, threads_of_row(d), AttentionMerge{partial, y.data, op.small(parts), op.small(d)});
 }
 
 void uncached_attention(const OpCall& op) {
@@ -117,7 +137,7 @@ void uncached_attention(const OpCall& op) {
           "q must be [T, H, d], k and v [Tk, Hk, d]");
   need_small_heads(op, d);
   if (y.count == 0) return;
-  op.launch("uncached_attention", T * H, attention_threads,
+  op.launch("uncached_attention", T * tiles_of_row(H, Hk, d), attention_threads,
             UncachedAttention{q.data, k.data, v.data, op.ids(Op::CU_SEQLENS), op.ids(Op::CU_KEYS), y.data, op.small(T),
                               op.small(k.shape[0]), op.small(H), op.small(Hk), op.small(d), op.small(S), op.number(Op::SCALE),
                               op.number(Op::SOFT_CAP), op.integer(Op::CAUSAL), op.integer(Op::WINDOW), op.fault, op.index});

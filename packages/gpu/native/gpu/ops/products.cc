@@ -6,7 +6,6 @@
 #include "kernels/conv1d.h"
 #include "kernels/expert-linear.h"
 #include "kernels/linear-few.h"
-#include "kernels/linear-many.h"
 #include "kernels/permute-columns.h"
 
 namespace quern::gpu {
@@ -38,7 +37,7 @@ static void launch_few(const OpCall& op, const Product& product) {
                         parts});
 }
 
-// Tiles on tensor cores (kernels/cuda/linear-tiles.h): for weights of 16 bits.
+// Tiles on tensor cores (kernels/cuda/linear-tiles.h).
 struct TensorTile {
   const char* kernel;
   int64_t rows, columns;
@@ -46,22 +45,25 @@ struct TensorTile {
     return (product.rows + rows - 1) / rows * ((product.w.shape()[0] + columns - 1) / columns);
   }
 };
-static constexpr TensorTile large_tile{"linear_tile", 128, 128}, strip{"linear_strip", 32, 64};
+static constexpr TensorTile large_tile{"linear_tile_", 128, 128}, strip{"linear_strip_", 32, 64};
 static constexpr int64_t enough_tiles = 96;  // about the processors of a GPU for data centres
 
-static bool has_tensor_tiles(const WeightFormat& format) { return format.dense && format.block_bytes == 2; }
+// Numbers of bf16 that x becomes. 3: products of floats.
+//            f32  f16  bf16  blocks
+//   exact     3    3    3      3
+//   standard  3    2    1      1
+//   fast      3    1    1      1
+static int parts_of_x(Precision precision, const WeightFormat& format) {
+  if (precision == Precision::exact || &format == &f32_format()) return 3;
+  return precision == Precision::standard && format.name == std::string("f16") ? 2 : 1;
+}
 
 static void launch_tensor_tiles(const OpCall& op, const Product& product) {
   const TensorTile& tile = large_tile.of(product) >= enough_tiles ? large_tile : strip;
-  op.launch(kernel_for(tile.kernel, product.w), tile.of(product), tile_threads,
-            Linear<Address>{product.x, {product.w.data()}, product.bias, product.y, op.small(product.rows),
-                            op.small(product.w.shape()[0]), op.small(product.w.shape()[1])});
-}
-
-static void launch_many(const OpCall& op, const Product& product) {
+  const std::string name = tile.kernel + std::to_string(parts_of_x(op.precision, product.w.format()));
   const int64_t N = product.w.shape()[0], K = product.w.shape()[1];
   with_array(product.w, [&](auto w) {
-    op.launch(kernel_for("linear_many", product.w), tiles_of(product.rows, N), tile_threads,
+    op.launch(kernel_for(name.c_str(), product.w), tile.of(product), tile_threads,
               Linear<decltype(w)>{product.x, w, product.bias, product.y, op.small(product.rows), op.small(N), op.small(K)});
   });
 }
@@ -81,8 +83,7 @@ void launch_product(const OpCall& op, const Product& given) {
   if (given.rows == 0 || given.w.shape()[0] == 0) return;
   const Product product = with_columns_in_order(op, given);
   if (product.rows <= most_few && !product.invariant) launch_few(op, product);
-  else if (has_tensor_tiles(product.w.format())) launch_tensor_tiles(op, product);
-  else launch_many(op, product);
+  else launch_tensor_tiles(op, product);
 }
 
 void launch_expert_product(const OpCall& op, const ExpertProduct& product) {

@@ -1,90 +1,106 @@
-// y[t, n] = Σ_k x[t, k] · w[n, k] + bias[n] on tensor cores, for any number of rows of x. A float is the exact sum of three
-// numbers of bf16, an f16 of two: products of these parts are products of floats. Parts p of x and q of w with p + q > 2 are left out: they
-// are below a float's last bit. With f16, an infinite x gives NaN.
+// y[t, n] = Σ_k x[t, k] · w[n, k] + bias[n] on tensor cores, for any number of rows of x. x and w become sums of numbers of bf16, of
+// which the last one is rounded to nearest. A float is the exact sum of three, an f16 of two: with three parts of x, products of parts
+// are products of floats. Parts p of x and q of w with p + q ≥ the parts of x are left out: they are below the last bit that is
+// kept. With more than one part, an infinite x gives NaN unless w is of bf16.
 // A block of 256 threads per tile; 32 of k at a time in shared memory. Sums are in ascending order of k in every tile: the bits of
 // a row depend neither on other rows nor on the tile's size.
 #pragma once
 #include "../../dialect/nvidia.h"
-#include "../dense-weights.h"
+#include "../formats/every.h"
 
 namespace quern {
 namespace gpu {
 
-constexpr int X_PARTS = 3, CHUNK = 32, EIGHTS = CHUNK / 8; // EIGHTS: 16 bytes of a row of a chunk
+constexpr int CHUNK = 32, EIGHTS = CHUNK / 8; // EIGHTS: 16 bytes of a row of a chunk
 constexpr int WARPS_DOWN = 2, WARPS_ACROSS = 4;
 
 // Numbers of bf16 that a weight is the exact sum of.
-template <class Format>
-struct Parts;
+template <class Weights>
+struct ExactParts {
+  enum { count = 3 };
+};
 template <>
-struct Parts<F16> {
+struct ExactParts<Dense<F16>> {
   enum { count = 2 };
 };
 template <>
-struct Parts<Bf16> {
+struct ExactParts<Dense<Bf16>> {
   enum { count = 1 };
 };
 
 // Where eight values of a row are in shared memory: rows that a warp reads together meet no bank twice.
 FUNCTION int eight_at(int row, int eight) { return row * EIGHTS + (eight ^ (row / 2 % EIGHTS)); }
 
-// Values 0 to 7 of `from`; 0 where fewer than that are left.
+// Values at .. at + 7 of a matrix; 0 where fewer than that are left. `wide`: loads of 16 bytes are allowed.
 template <class Format>
-FUNCTION void load_eight(Global<const typename Format::Stored> from, bool wide, int left, float (&values)[8]) {
+FUNCTION Eight load_eight(Dense<Format> matrix, long at, bool wide, int left) {
   using Loaded = typename Wide<Format>::Loaded;
   constexpr int WIDE = Wide<Format>::count;
+  Eight eight;
   if (wide && left >= 8) {
     UNROLL for (int i = 0; i < 8; i += WIDE) {
-      const Loaded loaded = as<const Loaded>(from + i)[0];
-      UNROLL for (int j = 0; j < WIDE; j++) values[i + j] = Wide<Format>::value(loaded, j);
+      const Loaded loaded = as<const Loaded>(matrix.values + (at + i))[0];
+      UNROLL for (int j = 0; j < WIDE; j++) eight.values[i + j] = Wide<Format>::value(loaded, j);
     }
   } else {
-    UNROLL for (int i = 0; i < 8; i++) values[i] = i < left ? Format::value(from[i]) : 0.0f;
+    UNROLL for (int i = 0; i < 8; i++) eight.values[i] = i < left ? matrix.at(at + i) : 0.0f;
   }
+  return eight;
+}
+template <class Format>
+FUNCTION Eight load_eight(Blocks<Format> matrix, long at, bool, int left) {
+  return left > 0 ? matrix.eight_at(at) : Eight{};
 }
 
-// The upper halves of eight floats, as bf16. Leaves what remains of the floats; nothing of infinity.
-FUNCTION Uint4 take_part(float (&values)[8]) {
+template <class Format>
+FUNCTION bool loads_wide(Dense<Format> matrix, int depth) { return depth % 8 == 0 && aligned(matrix.values); }
+template <class Format>
+FUNCTION bool loads_wide(Blocks<Format>, int) { return true; }
+
+// Eight floats as bf16: rounded to nearest if LAST, otherwise their upper halves. Leaves what remains of the floats; nothing of
+// infinity.
+template <bool LAST>
+FUNCTION Uint4 take_part(Eight& eight) {
   unsigned words[4];
   UNROLL for (int i = 0; i < 8; i++) {
-    const unsigned high = to_bits(values[i]) & 0xffff0000u;
-    const float rest = values[i] - from_bits(high);
-    words[i / 2] = i % 2 == 0 ? high >> 16 : words[i / 2] | high;
-    values[i] = is_nan(rest) ? 0.0f : rest;
+    const unsigned part = LAST ? unsigned(to_bf16(eight.values[i])) : to_bits(eight.values[i]) >> 16;
+    words[i / 2] = i % 2 == 0 ? part : words[i / 2] | part << 16;
+    if (LAST) continue;
+    const float rest = eight.values[i] - from_bits(part << 16);
+    eight.values[i] = is_nan(rest) ? 0.0f : rest;
   }
   return Uint4{words[0], words[1], words[2], words[3]};
 }
 
 // ROWS rows of a matrix [count, depth] from row `first` on: loaded into registers, then written to shared memory in parts.
-template <class Format, int ROWS, int PARTS>
+template <class Matrix, int ROWS, int PARTS>
 struct TileRows {
   static constexpr int LOADS = (ROWS * EIGHTS + 255) / 256; // of a thread
-  Global<const typename Format::Stored> matrix;
+  Matrix matrix;
   int first, count, depth;
-  bool wide; // loads of 16 bytes are allowed
-  float values[LOADS][8];
+  bool wide;
+  Eight eights[LOADS];
 
   FUNCTION void load(int k) {
     UNROLL for (int i = 0; i < LOADS; i++) {
       const int item = thread_index() + i * 256, row = first + item / EIGHTS, at = k + item % EIGHTS * 8;
       const bool inside = item < ROWS * EIGHTS && row < count;
-      load_eight<Format>(matrix + (long(inside ? row : 0) * depth + at), wide, inside ? depth - at : 0, values[i]);
+      eights[i] = load_eight(matrix, long(inside ? row : 0) * depth + at, wide, inside ? depth - at : 0);
     }
   }
   FUNCTION void store(Shared<Uint4> parts) {
     UNROLL for (int i = 0; i < LOADS; i++) {
-      const int item = thread_index() + i * 256;
-      if (item < ROWS * EIGHTS)
-        UNROLL for (int p = 0; p < PARTS; p++)
-          parts[p * ROWS * EIGHTS + eight_at(item / EIGHTS, item % EIGHTS)] = take_part(values[i]);
+      const int item = thread_index() + i * 256, at = eight_at(item / EIGHTS, item % EIGHTS);
+      if (item >= ROWS * EIGHTS) break;
+      UNROLL for (int p = 0; p < PARTS - 1; p++) parts[p * ROWS * EIGHTS + at] = take_part<false>(eights[i]);
+      parts[(PARTS - 1) * ROWS * EIGHTS + at] = take_part<true>(eights[i]);
     }
   }
 };
 
-// xs: [X_PARTS, ROWS, EIGHTS]. ws: [Parts<Format>::count, COLUMNS, EIGHTS].
-template <class Format, int ROWS, int COLUMNS>
-FUNCTION void linear_tile(Shared<Uint4> xs, Shared<Uint4> ws, const Linear<Dense<Format>>& args) {
-  constexpr int W_PARTS = Parts<Format>::count;
+// xs: [X_PARTS, ROWS, EIGHTS]. ws: [W_PARTS, COLUMNS, EIGHTS].
+template <int X_PARTS, int W_PARTS, int ROWS, int COLUMNS, class Weights>
+FUNCTION void linear_tile(Shared<Uint4> xs, Shared<Uint4> ws, const Linear<Weights>& args) {
   constexpr int DOWN = ROWS / WARPS_DOWN / 16, ACROSS = COLUMNS / WARPS_ACROSS / 8; // outputs of a warp, in 16 × 8
   const int row_tiles = (args.rows + ROWS - 1) / ROWS;
   const int row = block_index() % row_tiles * ROWS, column = block_index() / row_tiles * COLUMNS;
@@ -93,9 +109,9 @@ FUNCTION void linear_tile(Shared<Uint4> xs, Shared<Uint4> ws, const Linear<Dense
   const int x_row = warp_row + lane() % 16, x_eight = lane() / 16;
   const int w_row = warp_column + lane() / 16 * 8 + lane() % 8, w_eight = lane() / 8 % 2;
 
-  TileRows<F32, ROWS, X_PARTS> x = {args.x, row, args.rows, args.depth, args.depth % 4 == 0 && aligned(args.x), {}};
-  TileRows<Format, COLUMNS, W_PARTS> w = {
-      args.w.values, column, args.columns, args.depth, args.depth % 8 == 0 && aligned(args.w.values), {}};
+  const Dense<F32> input = {args.x};
+  TileRows<Dense<F32>, ROWS, X_PARTS> x = {input, row, args.rows, args.depth, loads_wide(input, args.depth), {}};
+  TileRows<Weights, COLUMNS, W_PARTS> w = {args.w, column, args.columns, args.depth, loads_wide(args.w, args.depth), {}};
   Sums16x8 sums[DOWN][ACROSS] = {};
   x.load(0);
   w.load(0);
@@ -135,20 +151,27 @@ FUNCTION void linear_tile(Shared<Uint4> xs, Shared<Uint4> ws, const Linear<Dense
       }
 }
 
-// tile: 128 × 128 outputs, for many rows. strip: 32 × 64, for few tiles.
-#define LINEAR_TILES(Format, name)                                     \
-  KERNEL(linear_tile_##name, Linear<Dense<Format>>) {                  \
-    SHARED(Uint4, xs, X_PARTS * 128 * EIGHTS);                         \
-    SHARED(Uint4, ws, Parts<Format>::count * 128 * EIGHTS);            \
-    linear_tile<Format, 128, 128>(xs, ws, args);                       \
-  }                                                                    \
-  KERNEL(linear_strip_##name, Linear<Dense<Format>>) {                 \
-    SHARED(Uint4, xs, X_PARTS * 32 * EIGHTS);                          \
-    SHARED(Uint4, ws, Parts<Format>::count * 64 * EIGHTS);             \
-    linear_tile<Format, 32, 64>(xs, ws, args);                         \
+// tile: 128 × 128 outputs, for many rows. strip: 32 × 64, for few tiles. The number: parts of x.
+#define LINEAR_TILES(x_parts, w_parts, Weights, name)                        \
+  KERNEL(linear_tile_##x_parts##_##name, Linear<Weights>) {                  \
+    SHARED(Uint4, xs, x_parts * 128 * EIGHTS);                               \
+    SHARED(Uint4, ws, (w_parts) * 128 * EIGHTS);                             \
+    linear_tile<x_parts, w_parts, 128, 128>(xs, ws, args);                   \
+  }                                                                          \
+  KERNEL(linear_strip_##x_parts##_##name, Linear<Weights>) {                 \
+    SHARED(Uint4, xs, x_parts * 32 * EIGHTS);                                \
+    SHARED(Uint4, ws, (w_parts) * 64 * EIGHTS);                              \
+    linear_tile<x_parts, w_parts, 32, 64>(xs, ws, args);                     \
   }
-LINEAR_TILES(F16, f16)
-LINEAR_TILES(Bf16, bf16)
+#define LINEAR_OF_FLOATS(Weights, name) LINEAR_TILES(3, ExactParts<Weights>::count, Weights, name)
+#define LINEAR_OF_BF16(Format, name) LINEAR_TILES(1, 1, Blocks<Format>, name)
+EVERY_WEIGHT(LINEAR_OF_FLOATS)
+EVERY_BLOCK_FORMAT(LINEAR_OF_BF16)
+LINEAR_TILES(2, 2, Dense<F16>, f16)
+LINEAR_TILES(1, 1, Dense<F16>, f16)
+LINEAR_TILES(1, 1, Dense<Bf16>, bf16)
+#undef LINEAR_OF_BF16
+#undef LINEAR_OF_FLOATS
 #undef LINEAR_TILES
 
 } // namespace gpu

@@ -22,7 +22,8 @@
   F(Q6_K, q6_k)               \
   F(Iq4Nl, iq4_nl)            \
   F(Iq4Xs, iq4_xs)            \
-  F(Mxfp4, mxfp4)
+  F(Mxfp4, mxfp4)             \
+  F(Iq8, iq8)
 
 #define EVERY_WEIGHT(F)    \
   F(Dense<F32>, f32)       \
@@ -40,4 +41,5 @@
   F(Blocks<Q6_K>, q6_k)    \
   F(Blocks<Iq4Nl>, iq4_nl) \
   F(Blocks<Iq4Xs>, iq4_xs) \
-  F(Blocks<Mxfp4>, mxfp4)
+  F(Blocks<Mxfp4>, mxfp4)  \
+  F(Blocks<Iq8>, iq8)

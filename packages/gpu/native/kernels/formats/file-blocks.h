@@ -128,6 +128,13 @@ struct FileBlock<Iq4Xs> : Block256 {
   }
   static FUNCTION unsigned factor(Bytes b, int, int) { return two_bytes(b, 0); }
 };
+template <>
+struct FileBlock<Iq8> : Block256 {
+  enum { BYTES = 276 };
+  static FUNCTION unsigned bits(Bytes b, int g, int i) { return b[20 + 32 * g + i]; }
+  static FUNCTION unsigned subscale(Bytes b, int g, int j) { return b[4 + 2 * g + j]; }
+  static FUNCTION unsigned factor(Bytes b, int, int j) { return two_bytes(b, 2 * j); }
+};
 
 } // namespace gpu
 } // namespace quern

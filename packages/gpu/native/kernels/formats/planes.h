@@ -103,17 +103,41 @@ FUNCTION float value_of(const Group<Format> group, int i) {
   return Format::MINS ? value - group.min[half] : value;
 }
 
+// BITS bits each of values at .. at + 7 of a plane; at: a multiple of 8.
+template <int BITS>
+FUNCTION unsigned long eight_of(Global<const unsigned> plane, long at) {
+  if (BITS == 8) return as<const unsigned long>(plane)[at / 8];
+  if (BITS == 4) return plane[at / 8];
+  if (BITS == 2) return plane[at / 16] >> at % 16 * 2;
+  return plane[at / 32] >> at % 32;
+}
+
 // A weight of blocks by index: row · width + k.
 template <class Format>
 struct Blocks {
   Planes planes;
   FUNCTION float at(long i) const {
     constexpr int LOW = Format::LOW, HIGH = Format::HIGH;
-    const long group = i / GROUP, low = i * LOW, high = i * HIGH;
-    const int half = int(i % GROUP) * Format::HALVES / GROUP;
+    const long low = i * LOW, high = i * HIGH;
     unsigned bits = planes.low[low / 32] >> low % 32 & ((1u << LOW) - 1);
     if (HIGH > 0) bits |= (planes.high[high / 32] >> high % 32 & ((1u << HIGH) - 1)) << LOW;
-    const Scales scales = scales_of<Format>(planes, group);
+    return value(bits, scales_of<Format>(planes, i / GROUP), int(i % GROUP));
+  }
+  // Values i to i + 7; i: a multiple of 8.
+  FUNCTION Eight eight_at(long i) const {
+    constexpr int LOW = Format::LOW, HIGH = Format::HIGH > 0 ? Format::HIGH : 1;
+    const unsigned long low = eight_of<LOW>(planes.low, i), high = Format::HIGH > 0 ? eight_of<HIGH>(planes.high, i) : 0;
+    const Scales scales = scales_of<Format>(planes, i / GROUP);
+    Eight eight;
+    UNROLL for (int j = 0; j < 8; j++) {
+      const unsigned bits = unsigned(low >> j * LOW) & ((1u << LOW) - 1), more = unsigned(high >> j * HIGH) & ((1u << HIGH) - 1);
+      eight.values[j] = value(Format::HIGH > 0 ? bits | more << LOW : bits, scales, int(i % GROUP));
+    }
+    return eight;
+  }
+  // The value with these bits at place `at` of a group.
+  static FUNCTION float value(unsigned bits, Scales scales, int at) {
+    const int half = at * Format::HALVES / GROUP;
     const float value = Format::scale(scales.factors, scales.subscales, half) * Format::quant(bits);
     return Format::MINS ? value - Format::min(scales.factors, scales.subscales, half) : value;
   }
@@ -221,6 +245,14 @@ struct Iq4Xs : Bits<4, 0>, NoMins {
     return from_f16((unsigned short)(factors)) * integer_less(subscales ^ 128, 128);
   }
   static FUNCTION float quant(unsigned bits) { return iq4_value(bits); }
+};
+// What codebook formats become at load. The factor is an f32, its low half first; a signed byte per 16 values.
+struct Iq8 : Bits<8, 0>, NoMins {
+  enum { HALVES = 2, SUBSCALES = 2, FACTORS = 2, SPAN = 8 };
+  static FUNCTION float scale(unsigned factors, unsigned subscales, int half) {
+    return from_bits(factors) * integer_less((subscales >> 8 * half & 255) ^ 128, 128);
+  }
+  static FUNCTION float quant(unsigned bits) { return integer_less(bits ^ 128, 128); }
 };
 struct Mxfp4 : Bits<4, 0>, NoMins {
   // The scale is a power of two: as bf16. Quants are doubled: 0 1 2 3 4 6 8 12 0 −1 −2 −3 −4 −6 −8 −12, each + 128.
