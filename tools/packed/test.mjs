@@ -6,7 +6,9 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { buildEmulated } from '../../packages/backend-cuda/test/build-emulated.mjs';
 import { runGuide } from '../guide/run.mjs';
+import { hasKernels } from '../has-kernels.mjs';
 import { packageManager, root } from '../setup.mjs';
 import { contentFaults, foreignSources, linkFaults, packAll } from './pack.mjs';
 import { serve } from './registry.mjs';
@@ -27,6 +29,7 @@ const libraries = [
   'backend-reference',
   'native-runtime',
   'backend-cpu',
+  'backend-cuda',
   'demo-model',
 ];
 const names = libraries.map((name) => `@quern/${name}`);
@@ -87,6 +90,7 @@ async function installApp(origin) {
   await npmInstall(origin, [
     'quern',
     '@quern/backend-cpu',
+    '@quern/backend-cuda',
     '@quern/backend-reference',
     '@quern/conformance',
     '@quern/runtime',
@@ -135,7 +139,7 @@ async function checkCommand() {
   await attempt('quern devices', async () => {
     const { stdout } = await run(quern, ['devices', '--json']);
     const found = JSON.parse(stdout)
-      .devices.map(({ backend }) => backend)
+      .devices.flatMap(({ backend = [] }) => backend)
       .join();
     return expectText(found, /^cpu,reference$/);
   });
@@ -153,6 +157,47 @@ async function checkCommand() {
       const { stdout } = await run(quern, [...sound, '--max-tokens', '4', '--json']);
       return expectText(stdout, /"duration":0\.[1-9]/);
     });
+}
+
+const sources = (folder) =>
+  readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter(({ name }) => name.endsWith('.cc'))
+    .map(({ parentPath, path = parentPath, name }) => join(path, name));
+
+/** backend-cuda: its sources are complete; it says why there is no device; it computes on the emulated GPU. */
+async function checkCuda() {
+  const quern = join(app, 'node_modules/.bin/quern');
+  const cuda = join(app, 'node_modules/@quern/backend-cuda');
+  await attempt('the sources of backend-cuda', async () => {
+    const files = sources(cuda);
+    const folders = [join(cuda, 'gpu'), join(cuda, 'native'), join(cuda, '../native-runtime/native')];
+    const flags = ['-M', '-MF', '/dev/null', '-std=c++20', '-DQUERN_KERNEL_ARGUMENTS'];
+    const refused = await run('c++', [...flags, ...folders.map((folder) => `-I${folder}`), ...files]).catch(
+      ({ stderr }) => stderr.split('\n').filter((line) => line.includes('error:')),
+    );
+    if (files.length < 10) return [`there are only ${files.length}: ${files.join(', ')}`];
+    return Array.isArray(refused) ? refused : [];
+  });
+  await attempt('the program that builds backend-cuda', async () => {
+    const refused = await run(join(app, 'node_modules/.bin/quern-backend-cuda'), []).catch((error) => error);
+    return expectText(refused.stderr, /^usage: quern-backend-cuda build/);
+  });
+  const emulated = buildEmulated();
+  report(
+    'an addon without kernels is not staged',
+    hasKernels(emulated.QUERN_CUDA_BINARY) ? ['the emulated one seems to have kernels'] : [],
+  );
+  for (const file of ['cuda.mjs', 'cuda.cjs'])
+    await attempt(`backend-cuda: ${file}`, async () => {
+      const { stdout } = await run(process.execPath, [file], { env: emulated });
+      return expectText(stdout, /^UNSUPPORTED: no NVIDIA driver: libnot-there\.so: .*\ncuda:0: 4,6\n$/);
+    });
+  await attempt('quern run on the emulated GPU', async () => {
+    const words = ['run', 'demo', '--raw', '-p', 'Once upon a time', '-n', '2', '--temperature', '0'];
+    const cuda = await run(quern, [...words, '--backend', 'cuda'], { env: emulated });
+    const cpu = await run(quern, [...words, '--backend', 'cpu']);
+    return cuda.stdout === cpu.stdout ? [] : [`${cuda.stdout} is not ${cpu.stdout}`];
+  });
 }
 
 /** A third-party backend: installed globally beside quern, as a link, and by path. */
@@ -284,6 +329,7 @@ async function main() {
     await runCases('ESM', 'esm.mjs');
     await runCases('CommonJS', 'commonjs.cjs');
     await checkCommand();
+    await checkCuda();
     await checkBundles();
     await checkGuide();
     await checkDiscovery(registry.origin);

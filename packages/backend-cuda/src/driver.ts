@@ -1,25 +1,13 @@
-import { resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { BackendError, type PlanDriver } from '@quern/core';
-import { loadAddon, nativeDriver } from '@quern/native-runtime';
+import { nativeDriver } from '@quern/native-runtime';
 import { ggufFormats } from './formats.js';
+import { loadCudaAddon } from './load.js';
 import { blockSizes, manifest } from './manifest.js';
 
 export interface CudaOptions {
   /** Number of the device, from 0 on; default 0. */
   readonly device?: number | undefined;
 }
-
-/** Bundlers that convert ESM to CommonJS leave `import.meta.url` empty; `__filename` exists then. */
-const here = import.meta.url ? fileURLToPath(import.meta.url) : __filename;
-
-const loadCudaAddon = () =>
-  loadAddon({
-    packageName: '@quern/backend-cuda',
-    from: here,
-    candidates: [process.env.QUERN_CUDA_BINARY || resolve(here, '../../build/Release/backend_cuda.node')],
-    help: ['To build it here (needs CMake and a C++20 compiler): npx cmake-js build'],
-  });
 
 /**
  * The driver of one NVIDIA GPU. Rejects with UNSUPPORTED without a binary, without NVIDIA's driver, or if the device does
@@ -29,7 +17,7 @@ export async function cudaDriver({ device = 0 }: CudaOptions = {}): Promise<Plan
   if (!Number.isInteger(device) || device < 0)
     throw new BackendError('BAD_ARGUMENT', `device must be a whole number, 0 or more; got ${device}`);
   return nativeDriver(loadCudaAddon(), {
-    name: device === 0 ? 'cuda' : `cuda:${device}`,
+    name: `cuda:${device}`,
     kind: 'gpu',
     manifest,
     capabilities: {
