@@ -49,12 +49,22 @@ async function attempt(name, act) {
   }
 }
 
+/** No test depends on a GPU of this machine. */
+const noDriver = { QUERN_CUDA_LIBRARY: 'libnot-there.so' };
+
 /** Runs a program without a home folder and without our settings; returns its output. */
 async function run(command, args, { cwd = app, env = {}, timeout = 120_000 } = {}) {
   const { PATH, npm_config_cache: cache = join(process.env.HOME ?? home, '.npm') } = process.env;
   const { stdout, stderr } = await promisify(execFile)(command, args, {
     cwd,
-    env: { PATH, HOME: home, npm_config_cache: cache, npm_config_update_notifier: 'false', ...env },
+    env: {
+      PATH,
+      HOME: home,
+      npm_config_cache: cache,
+      npm_config_update_notifier: 'false',
+      ...noDriver,
+      ...env,
+    },
     maxBuffer: 1 << 26,
     timeout,
   });
@@ -192,6 +202,18 @@ async function checkCuda() {
       const { stdout } = await run(process.execPath, [file], { env: emulated });
       return expectText(stdout, /^UNSUPPORTED: no NVIDIA driver: libnot-there\.so: .*\ncuda:0: 4,6\n$/);
     });
+  await attempt('without a driver: a line of quern devices, silence in quern run', async () => {
+    const { stdout } = await run(quern, ['devices']);
+    const { stderr } = await run(quern, ['run', 'demo', '--raw', '-p', 'Once', '-n', '2']);
+    const line = /^@quern\/backend-cuda: cannot be used: no NVIDIA driver: libnot-there\.so: .*$/m;
+    return [...expectText(stdout, line), ...expectText(stderr, /^(?!.*(cuda|NVIDIA)).* on cpu/s)];
+  });
+  await attempt('quern devices with the emulated GPU', async () => {
+    const { stdout } = await run(quern, ['devices'], { env: emulated });
+    const line =
+      /^cuda:0 \(@quern\/backend-cuda\): emulated GPU, sm_90, 1 multiprocessor, CUDA 13\.0, precision exact$/m;
+    return expectText(stdout, line);
+  });
   await attempt('quern run on the emulated GPU', async () => {
     const words = ['run', 'demo', '--raw', '-p', 'Once upon a time', '-n', '2', '--temperature', '0'];
     const cuda = await run(quern, [...words, '--backend', 'cuda'], { env: emulated });

@@ -1,4 +1,4 @@
-import { BackendError, type PlanDriver } from '@quern/core';
+import { BackendError, type PlanDriver, type Precision, precisions, rules, showValue } from '@quern/core';
 import { nativeDriver } from '@quern/native-runtime';
 import { ggufFormats } from './formats.js';
 import { loadCudaAddon } from './load.js';
@@ -7,18 +7,35 @@ import { blockSizes, manifest } from './manifest.js';
 export interface CudaOptions {
   /** Number of the device, from 0 on; default 0. */
   readonly device?: number | undefined;
+  /** Any: products and attention round as with 'exact', which no other precision forbids. */
+  readonly precision?: Precision | undefined;
+  /** Of other backends; ignored. */
+  readonly threads?: number | undefined;
+  /** Of other backends; ignored. */
+  readonly isa?: string | undefined;
 }
+
+const knownPrecision = rules.oneOf(precisions);
+
+/** NVIDIA's driver, or the library in its place (QUERN_CUDA_LIBRARY). */
+export const cudaLibrary = (): string => process.env.QUERN_CUDA_LIBRARY || 'libcuda.so.1';
 
 /**
  * The driver of one NVIDIA GPU. Rejects with UNSUPPORTED without a binary, without NVIDIA's driver, or if the device does
- * not exist or is too old; with BAD_ARGUMENT for a wrong `device`.
+ * not exist or is too old; with BAD_ARGUMENT for a wrong `device` or an unknown `precision`.
  */
-export async function cudaDriver({ device = 0 }: CudaOptions = {}): Promise<PlanDriver> {
+export async function cudaDriver({ device = 0, precision = 'exact' }: CudaOptions = {}): Promise<PlanDriver> {
   if (!Number.isInteger(device) || device < 0)
     throw new BackendError('BAD_ARGUMENT', `device must be a whole number, 0 or more; got ${device}`);
+  if (!knownPrecision.holds(precision))
+    throw new BackendError(
+      'BAD_ARGUMENT',
+      `precision must be ${knownPrecision.must}; got ${showValue(precision)}`,
+    );
   return nativeDriver(loadCudaAddon(), {
     name: `cuda:${device}`,
     kind: 'gpu',
+    profile: { precision: 'exact' },
     manifest,
     capabilities: {
       pagedKv: { blockSizes },
@@ -27,6 +44,6 @@ export async function cudaDriver({ device = 0 }: CudaOptions = {}): Promise<Plan
       kvQuant: { dtypes: ['bf16', 'int8'] },
       moeFused: true,
     },
-    options: { device, library: process.env.QUERN_CUDA_LIBRARY || 'libcuda.so.1' },
+    options: { device, library: cudaLibrary() },
   });
 }

@@ -1,6 +1,7 @@
 export {
   type Addon,
   type AddonPlaces,
+  listDevices,
   loadAddon,
   type NativeBackend,
   type NativeOptions,

@@ -1,6 +1,7 @@
 #include "gpu/rates.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "gpu/gpu-weight.h"
 #include "kernels/elementwise.h"
@@ -9,6 +10,9 @@
 namespace quern::gpu {
 
 static constexpr double long_enough = 0.5;  // milliseconds: a launch takes some microseconds
+
+// Whether a measurement may take this much memory: a GPU is shared, and a measurement must not fail for lack of memory.
+static bool has_room(const Gpu& gpu, uint64_t bytes) { return bytes <= std::min<uint64_t>(1 << 30, gpu.free_memory() / 4); }
 
 // The least time of three calls, in milliseconds.
 template <class F>
@@ -32,7 +36,7 @@ static double bandwidth_of(const std::shared_ptr<Gpu>& gpu) {
     float* const at = reinterpret_cast<float*>(arrays.data());
     const TwoInputs args{at, at + n, at + 2 * n, n, n};
     const double time = fastest(*gpu, [&] { gpu->launch("add", std::min<int64_t>(4096, n / 256), 256, &args); });
-    if (time > long_enough || n >= 1 << 26) return double(arrays.bytes()) / time * 1e3;
+    if (time > long_enough || !has_room(*gpu, 4 * arrays.bytes())) return double(arrays.bytes()) / time * 1e3;
   }
 }
 
@@ -44,7 +48,18 @@ static double flops_of(const std::shared_ptr<Gpu>& gpu) {
     float* const at = reinterpret_cast<float*>(arrays.data());
     const Linear<Dense<F32>> args{at, {at + int64_t(n) * n}, nullptr, at + 2 * int64_t(n) * n, n, n, n};
     const double time = fastest(*gpu, [&] { gpu->launch("linear_many_f32", int64_t(n / tile) * (n / tile), 256, &args); });
-    if (time > long_enough || n >= 8192) return 2.0 * n * n * n / time * 1e3;
+    if (time > long_enough || !has_room(*gpu, 4 * arrays.bytes())) return 2.0 * n * n * n / time * 1e3;
+  }
+}
+
+Links measure_links(const std::shared_ptr<Gpu>& gpu) {
+  for (uint64_t bytes = 1 << 18;; bytes *= 4) {
+    const GpuBuffer memory(gpu, bytes);
+    std::vector<uint8_t> host(bytes, 1);
+    const double to = fastest(*gpu, [&] { gpu->copy_in(memory.data(), host.data(), bytes); });
+    const double from = fastest(*gpu, [&] { gpu->copy_out(host.data(), memory.data(), bytes); });
+    if (std::min(to, from) > 2 * long_enough || bytes >= 1 << 26 || !has_room(*gpu, 4 * bytes))
+      return {double(bytes) / to * 1e3, double(bytes) / from * 1e3};
   }
 }
 
