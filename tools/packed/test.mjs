@@ -49,8 +49,11 @@ async function attempt(name, act) {
   }
 }
 
+const emulated = buildEmulated();
+const onEmulated = { QUERN_CUDA_LIBRARY: emulated.QUERN_CUDA_LIBRARY };
 /** No test depends on a GPU of this machine. */
 const noDriver = { QUERN_CUDA_LIBRARY: 'libnot-there.so' };
+Object.assign(process.env, noDriver);
 
 /** Runs a program without a home folder and without our settings; returns its output. */
 async function run(command, args, { cwd = app, env = {}, timeout = 120_000 } = {}) {
@@ -95,6 +98,13 @@ function expectText(text, pattern) {
 const upstream = async () =>
   (await run('npm', ['config', 'get', 'registry'], { env: process.env })).stdout.trim();
 
+/** The prebuilt addon of backend-cuda needs nvcc, and may be older than the sources: the emulated GPU's takes its place. */
+function putEmulatedAddon() {
+  const ours = join(app, 'node_modules/@quern');
+  const platform = readdirSync(ours).find((name) => name.startsWith('backend-cuda-'));
+  cpSync(emulated.QUERN_CUDA_BINARY, join(ours, platform, 'backend_cuda.node'));
+}
+
 async function installApp(origin) {
   writeFileSync(join(app, 'package.json'), '{"name": "application", "private": true}');
   await npmInstall(origin, [
@@ -106,6 +116,7 @@ async function installApp(origin) {
     '@quern/runtime',
     '@quern/demo-model',
   ]);
+  putEmulatedAddon();
   cpSync(join(here, 'cases'), app, { recursive: true });
   for (const kind of ['mp3', 'ogg'])
     cpSync(join(root, `packages/runtime/test/audio/files/tone.${kind}`), join(app, `tone.${kind}`));
@@ -192,14 +203,13 @@ async function checkCuda() {
     const refused = await run(join(app, 'node_modules/.bin/quern-backend-cuda'), []).catch((error) => error);
     return expectText(refused.stderr, /^usage: quern-backend-cuda build/);
   });
-  const emulated = buildEmulated();
   report(
     'an addon without kernels is not staged',
     hasKernels(emulated.QUERN_CUDA_BINARY) ? ['the emulated one seems to have kernels'] : [],
   );
   for (const file of ['cuda.mjs', 'cuda.cjs'])
     await attempt(`backend-cuda: ${file}`, async () => {
-      const { stdout } = await run(process.execPath, [file], { env: emulated });
+      const { stdout } = await run(process.execPath, [file], { env: onEmulated });
       return expectText(stdout, /^UNSUPPORTED: no NVIDIA driver: libnot-there\.so: .*\ncuda:0: 4,6\n$/);
     });
   await attempt('without a driver: a line of quern devices, silence in quern run', async () => {
@@ -209,14 +219,14 @@ async function checkCuda() {
     return [...expectText(stdout, line), ...expectText(stderr, /^(?!.*(cuda|NVIDIA)).* on cpu/s)];
   });
   await attempt('quern devices with the emulated GPU', async () => {
-    const { stdout } = await run(quern, ['devices'], { env: emulated });
+    const { stdout } = await run(quern, ['devices'], { env: onEmulated });
     const line =
       /^cuda:0 \(@quern\/backend-cuda\): emulated GPU, sm_90, 1 multiprocessor, CUDA 13\.0, precision exact$/m;
     return expectText(stdout, line);
   });
   await attempt('quern run on the emulated GPU', async () => {
     const words = ['run', 'demo', '--raw', '-p', 'Once upon a time', '-n', '2', '--temperature', '0'];
-    const cuda = await run(quern, [...words, '--backend', 'cuda'], { env: emulated });
+    const cuda = await run(quern, [...words, '--backend', 'cuda'], { env: onEmulated });
     const cpu = await run(quern, [...words, '--backend', 'cpu']);
     return cuda.stdout === cpu.stdout ? [] : [`${cuda.stdout} is not ${cpu.stdout}`];
   });
