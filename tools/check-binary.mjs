@@ -1,9 +1,16 @@
-// Runs before a platform package is published: refuses a package without its binary.
+// Runs before a platform package is published: refuses a package without its binary, and one for GPUs without kernels.
 import { existsSync, readFileSync } from 'node:fs';
+import { hasKernels, noKernels } from './has-kernels.mjs';
 
 const { name, files } = JSON.parse(readFileSync('package.json', 'utf8'));
-const missing = files.filter((file) => !existsSync(file));
-if (missing.length > 0) {
-  console.error(`${name}: ${missing.join(', ')} has not been built, so this package is not published`);
+
+function fault(file) {
+  if (!existsSync(file)) return `${file} has not been built`;
+  return name.includes('backend-cuda') && !hasKernels(file) ? noKernels(file) : undefined;
+}
+
+const faults = files.map(fault).filter((found) => found !== undefined);
+if (faults.length > 0) {
+  console.error(`${name}: ${faults.join(', ')}: this package is not published`);
   process.exit(1);
 }

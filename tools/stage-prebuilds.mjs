@@ -1,14 +1,29 @@
 // Copies each built addon into its platform package: from artifacts/<package>/<target>/ (continuous integration), or
-// from the package's build folder (this machine's target directly, cross-built targets in subfolders).
-import { copyFileSync, existsSync, readdirSync } from 'node:fs';
+// from the package's build folder (this machine's target directly, cross-built targets in subfolders). Refuses an addon
+// of backend-cuda without kernels, and then ends with 1.
+import { copyFileSync, existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { hasKernels, noKernels } from './has-kernels.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const libc = () => (process.report.getReport().header.glibcVersionRuntime ? '-gnu' : '-musl');
 const here = `${process.platform}-${process.arch}${process.platform === 'linux' ? libc() : ''}`;
 
-for (const name of ['backend-cpu', 'quant']) {
+/** Copies the addon, or says why there is none. */
+function stage(name, source, to) {
+  if (!source) return 'no binary';
+  if (name === 'backend-cuda' && !hasKernels(source)) {
+    rmSync(to, { force: true }); // an older one
+    process.exitCode = 1;
+    console.error(`refused: ${noKernels(source)}`);
+    return 'no binary';
+  }
+  copyFileSync(source, to);
+  return source;
+}
+
+for (const name of ['backend-cpu', 'backend-cuda', 'quant']) {
   const folder = join(root, 'packages', name);
   const file = `${name.replaceAll('-', '_')}.node`;
   for (const target of readdirSync(join(folder, 'npm'))) {
@@ -17,8 +32,7 @@ for (const name of ['backend-cpu', 'quant']) {
       join(folder, 'build', target, 'Release', file),
     ];
     if (target === here) sources.push(join(folder, 'build/Release', file));
-    const source = sources.find(existsSync);
-    if (source) copyFileSync(source, join(folder, 'npm', target, file));
-    console.log(`${name}-${target}: ${source ?? 'no binary'}`);
+    const staged = stage(name, sources.find(existsSync), join(folder, 'npm', target, file));
+    console.log(`${name}-${target}: ${staged}`);
   }
 }

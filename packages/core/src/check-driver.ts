@@ -60,6 +60,7 @@ const profileRules = {
   flops: rate,
   rowFlops: rateOrAbsent,
   promptFlops: rateOrAbsent,
+  driver: { holds: (value) => value === undefined || isText(value), must: 'be text, or absent' },
   precision: {
     holds: oneOf(undefined, ...precisions),
     must: `be ${precisions.map((name) => `'${name}'`).join(', ')}, or absent`,

@@ -7,7 +7,9 @@ export interface DeviceProfile {
   readonly name: string;
   /** The instruction set or architecture in use: 'avx512', 'sm_90'. */
   readonly isa: string;
-  /** Compute threads; 1 if the device has none. */
+  /** Version of the software that drives the device: 'CUDA 13.0'. Absent: the backend itself drives it. */
+  readonly driver?: string;
+  /** Compute threads; 1 if the device has none. A GPU: its multiprocessors. */
   readonly threads: number;
   /** Total bytes of memory for models. */
   readonly totalMemory: number;
@@ -66,6 +68,12 @@ export interface DeviceDescription {
   readonly name: string;
   /** Total bytes. */
   readonly totalMemory: number;
+  /** As in `DeviceProfile`. */
+  readonly isa?: string;
+  /** As in `DeviceProfile`. */
+  readonly driver?: string;
+  /** Why the backend cannot use the device: then none is made. Absent: the device can be used. */
+  readonly unusable?: string;
 }
 
 /** Peak rates of a device, measured by loops that do nothing else. The speed of a model is compared with them. */

@@ -1,7 +1,9 @@
 import { createRequire } from 'node:module';
 import {
   BackendError,
+  type BackendErrorCode,
   type DeviceCeilings,
+  type DeviceDescription,
   type DeviceProfile,
   type DriverWeight,
   type FileSlice,
@@ -83,6 +85,19 @@ export interface NativeBackend {
 /** Exports of an addon made with this package. */
 export interface Addon {
   readonly NativeBackend: new (options: NativeOptions, makeError: MakeError) => NativeBackend;
+  /** Of addons that are compiled with QUERN_LISTS_DEVICES. */
+  readonly listDevices?: (options: NativeOptions, makeError: MakeError) => readonly DeviceDescription[];
+}
+
+export const makeError: MakeError = (code, message) => new BackendError(code as BackendErrorCode, message);
+
+/**
+ * The devices of an addon, without opening one; empty where there is none. Throws as `list_devices` of the driver
+ * (native/quern/device.h), and UNSUPPORTED if the addon has no list.
+ */
+export function listDevices(addon: Addon, options: NativeOptions = {}): readonly DeviceDescription[] {
+  if (!addon.listDevices) throw makeError('UNSUPPORTED', 'this addon has no list of its devices');
+  return addon.listDevices(options, makeError);
 }
 
 /** Where to look for a driver's binary. */

@@ -1,11 +1,13 @@
 export {
   type Addon,
   type AddonPlaces,
+  listDevices,
   loadAddon,
   type NativeBackend,
   type NativeOptions,
   platform,
 } from './addon.js';
+export { type BuildProgram, buildAddon } from './build-addon.js';
 export { fullManifest } from './full-manifest.js';
 export { type NativeDriverSpec, nativeDriver } from './native-driver.js';
 export { plainManifest } from './plain-manifest.js';

@@ -1,6 +1,4 @@
 import {
-  BackendError,
-  type BackendErrorCode,
   type ByteRange,
   type DeviceProfile,
   type DriverBuffer,
@@ -17,7 +15,7 @@ import {
   rowsOf,
   type WeightSource,
 } from '@quern/core';
-import type { Addon, NativeBackend, NativeOptions, NativePart } from './addon.js';
+import { type Addon, makeError, type NativeBackend, type NativeOptions, type NativePart } from './addon.js';
 import { withNativeBytes } from './native-bytes.js';
 
 /** Properties of a native driver in TypeScript; its device has the rest. */
@@ -34,8 +32,6 @@ export interface NativeDriverSpec {
   /** Whether the device measures its ceilings (Device::ceilings). */
   readonly ceilings?: boolean;
 }
-
-const makeError = (code: string, message: string) => new BackendError(code as BackendErrorCode, message);
 
 function memoryOf(native: NativeBackend): DriverMemory<DriverBuffer> {
   return {

@@ -7,6 +7,7 @@ export {
   type DeviceCeilings,
   type DeviceDescription,
   type DeviceLinks,
+  type DeviceProfile,
   type KvDtype,
   kvCacheBytes,
   kvElements,

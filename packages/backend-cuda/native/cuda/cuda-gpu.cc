@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include "cuda/gpu-facts.h"
 #include "cuda/kernels-image.h"
 #include "quern/failure.h"
 
@@ -10,26 +11,17 @@ namespace quern::cuda {
 static constexpr unsigned non_blocking = 1;       // CU_STREAM_NON_BLOCKING
 static constexpr unsigned scheduling_blocks = 4;  // CU_CTX_SCHED_BLOCKING_SYNC: a waiting thread sleeps
 static constexpr int relaxed = 2;                 // CU_STREAM_CAPTURE_MODE_RELAXED: memory may be allocated meanwhile
-static constexpr int least_compute = 80;
 
 static Address address_of(const uint8_t* data) { return reinterpret_cast<Address>(data); }
 
-CudaGpu::CudaGpu(const std::string& library, int index) : driver_(Driver::get(library)), process_(getpid()) {
-  int devices = 0, major = 0, minor = 0;
-  driver_.need(driver_.device_count(&devices), "counting the devices");
-  if (index < 0 || index >= devices)
-    fail(Code::unsupported, "there is no device cuda:%d: the driver shows %d, cuda:0 to cuda:%d", index, devices, devices - 1);
-  driver_.need(driver_.device_get(&device_, index), "opening the device");
-  char name[256] = {};
-  driver_.need(driver_.device_name(name, sizeof name, device_), "reading the device's name");
-  name_ = name;
-  driver_.need(driver_.device_attribute(&major, compute_major, device_), "reading the compute capability");
-  driver_.need(driver_.device_attribute(&minor, compute_minor, device_), "reading the compute capability");
-  if (10 * major + minor < least_compute)
-    fail(Code::unsupported, "%s has compute capability %d.%d; at least 8.0 is needed", name, major, minor);
-  isa_ = "sm_" + std::to_string(10 * major + minor);
-  driver_.need(driver_.device_attribute(&processors_, multiprocessors, device_), "reading the number of multiprocessors");
-  driver_.need(driver_.device_memory(&total_, device_), "reading the size of the memory");
+CudaGpu::CudaGpu(const Driver& driver, int index) : driver_(driver), process_(getpid()) {
+  const GpuFacts facts = facts_of(driver_, index);
+  if (!facts.unusable.empty()) throw Failure(Code::unsupported, facts.unusable);
+  device_ = facts.device;
+  name_ = facts.name;
+  isa_ = facts.isa();
+  processors_ = facts.processors;
+  total_ = facts.memory;
   driver_.need(driver_.context_create(&context_, scheduling_blocks, device_), "making a context");
   try {
     load_kernels();

@@ -14,8 +14,8 @@ namespace quern::cuda {
 
 class CudaGpu : public gpu::Gpu {
  public:
-  // Throws UNSUPPORTED: no driver, no such device, compute capability below 8.0.
-  CudaGpu(const std::string& library, int index);
+  // Throws UNSUPPORTED: no such device, compute capability below 8.0.
+  CudaGpu(const Driver& driver, int index);
   ~CudaGpu() override;
 
   std::string name() const override { return name_; }

@@ -2,14 +2,21 @@
 
 #include <dlfcn.h>
 
+#include <map>
+#include <mutex>
+
 #include "cuda/kernels-image.h"
 #include "quern/failure.h"
 
 namespace quern::cuda {
 
+static constexpr const char* no_device_shown = "the NVIDIA driver shows no device: is CUDA_VISIBLE_DEVICES empty?";
+
+static std::string shown(int version) { return text("CUDA %d.%d", version / 1000, version % 1000 / 10); }
+
 static void* open_library(const std::string& name) {
   void* library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!library) fail(Code::unsupported, "no NVIDIA driver: %s", dlerror());
+  if (!library) throw NoDevice(text("no NVIDIA driver: %s", dlerror()));
   return library;
 }
 
@@ -21,23 +28,36 @@ static void find(void* library, F& function, const char* name) {
 
 Driver::Driver(const std::string& name) {
   void* library = open_library(name); // stays open: the driver has threads of its own
+  find(library, version, "cuDriverGetVersion");
+  version(&version_);
+  if (version_ < least_driver) // it may lack functions: say the version before
+    fail(Code::unsupported, "the NVIDIA driver supports %s; at least %s is needed: install a newer driver", shown_version().c_str(),
+         shown(least_driver).c_str());
 #define QUERN_FIND(member, name, parameters) find(library, member, name);
   QUERN_CUDA_FUNCTIONS(QUERN_FIND)
 #undef QUERN_FIND
-  if (const Result result = init(0); result != 0) fail(Code::unsupported, "the NVIDIA driver does not start: %s", told(result).c_str());
-  int found = 0, devices = 0;
-  need(version(&found), "reading the driver's version");
-  if (found < least_driver)
-    fail(Code::unsupported, "the NVIDIA driver supports CUDA %d.%d; at least %d.%d is needed", found / 1000, found % 1000 / 10,
-         least_driver / 1000, least_driver % 1000 / 10);
-  need(device_count(&devices), "counting the devices");
-  if (devices == 0) fail(Code::unsupported, "the NVIDIA driver shows no device: is CUDA_VISIBLE_DEVICES empty?");
+  const Result started = init(0);
+  if (started != 0 && started != no_device) fail(Code::unsupported, "the NVIDIA driver does not start: %s", told(started).c_str());
+  if (started == no_device) throw NoDevice(no_device_shown);
+  devices();
 }
 
 const Driver& Driver::get(const std::string& library) {
-  static const Driver driver(library); // a constructor that throws runs again at the next call
-  return driver;
+  static std::mutex mutex;
+  static std::map<std::string, const Driver> drivers;
+  const std::lock_guard lock(mutex);
+  const auto found = drivers.find(library);
+  return found != drivers.end() ? found->second : drivers.emplace(library, Driver(library)).first->second;
 }
+
+int Driver::devices() const {
+  int count = 0;
+  need(device_count(&count), "counting the devices");
+  if (count == 0) throw NoDevice(no_device_shown);
+  return count;
+}
+
+std::string Driver::shown_version() const { return shown(version_); }
 
 std::string Driver::told(Result result) const {
   const char *name = nullptr, *text = nullptr;

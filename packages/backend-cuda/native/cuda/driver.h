@@ -6,7 +6,14 @@
 
 #include <string>
 
+#include "quern/failure.h"
+
 namespace quern::cuda {
+
+// There is no driver, or it shows no GPU.
+struct NoDevice : Failure {
+  explicit NoDevice(const std::string& message) : Failure(Code::unsupported, message) {}
+};
 
 using Result = int; // CUresult; 0: success
 using DeviceIndex = int;
@@ -65,15 +72,18 @@ enum Attribute : int { multiprocessors = 16, compute_major = 75, compute_minor =
 
 class Driver {
  public:
-  // The driver of this process; only the first call opens a library. Throws UNSUPPORTED with the reason: no library, a function
-  // that it lacks, a driver that is too old, no device.
+  // The driver in a library, which is opened once. Throws NoDevice: no library, no GPU; UNSUPPORTED with the reason: a function
+  // that it lacks, a driver that is too old.
   static const Driver& get(const std::string& library);
 
 #define QUERN_MEMBER(member, name, parameters) Result(*member) parameters = nullptr;
   QUERN_CUDA_FUNCTIONS(QUERN_MEMBER)
 #undef QUERN_MEMBER
 
-  static constexpr Result out_of_memory = 2;
+  static constexpr Result out_of_memory = 2, no_device = 100;
+
+  int devices() const; // 1 or more; throws NoDevice
+  std::string shown_version() const; // "CUDA 13.0"
 
   // Throws OUT_OF_MEMORY or DEVICE_FAILED, naming `act`, unless `result` is success.
   void need(Result result, const char* act) const;
@@ -81,6 +91,7 @@ class Driver {
 
  private:
   explicit Driver(const std::string& library);
+  int version_ = 0; // 13000
 };
 
 } // namespace quern::cuda

@@ -1,5 +1,6 @@
 import {
   type DeviceLinks,
+  type DeviceProfile,
   type DeviceReport,
   describeDevices,
   type FindBackendsOptions,
@@ -17,6 +18,19 @@ const showLinks = ({ hostToDevice, deviceToHost }: DeviceLinks): string =>
 
 const fillings = { host: 'computed by the host', decomposed: 'computed as older ops' } as const;
 
+const showThreads = ({ kind, threads }: DeviceProfile): string =>
+  count(threads, kind === 'gpu' ? 'multiprocessor' : 'thread');
+
+/** "AMD EPYC, avx512, 2 threads, precision standard" */
+const showProfile = (profile: DeviceProfile): string =>
+  [
+    profile.name,
+    profile.isa,
+    showThreads(profile),
+    ...(profile.driver ? [profile.driver] : []),
+    ...(profile.precision ? [`precision ${profile.precision}`] : []),
+  ].join(', ');
+
 /** One installed backend in a few lines. */
 export function showDevice(device: DeviceReport): string {
   if ('error' in device) return `${device.package}: cannot be used: ${device.error}`;
@@ -25,7 +39,7 @@ export function showDevice(device: DeviceReport): string {
     ? showCeilings(ceilings)
     : `reads ${giga(profile.readBandwidth)} GB/s; 10⁹ operations/s: f32 ${giga(profile.flops)}`;
   return [
-    `${backend} (${device.package}): ${profile.name}, ${profile.isa}, ${count(profile.threads, 'thread')}${profile.precision ? `, precision ${profile.precision}` : ''}`,
+    `${backend} (${device.package}): ${showProfile(profile)}`,
     `  memory ${giga(freeMemory)} of ${giga(profile.totalMemory)} GB free`,
     `  measured: ${measured}`,
     ...(profile.links ? [`  copies: ${showLinks(profile.links)}`] : []),

@@ -26,7 +26,7 @@ namespace {
 using namespace quern::gpu;
 
 using Result = int;
-constexpr Result success = 0, invalid_value = 1, no_memory = 2, invalid_device = 101, invalid_context = 201, not_found = 500, launch_failed = 719;
+constexpr Result success = 0, invalid_value = 1, no_memory = 2, no_device = 100, invalid_device = 101, invalid_context = 201, not_found = 500, launch_failed = 719;
 
 uint64_t setting(const char* name, uint64_t usual) {
   const char* text = getenv(name);
@@ -91,7 +91,7 @@ using Clock = std::chrono::steady_clock;
 
 #define EXPORT extern "C" __attribute__((visibility("default"))) Result
 
-EXPORT cuInit(unsigned) { return success; }
+EXPORT cuInit(unsigned) { return setting("QUERN_EMULATED_DEVICES", 1) == 0 ? no_device : success; }
 EXPORT cuDriverGetVersion(int* version) { return *version = int(setting("QUERN_EMULATED_DRIVER", 13000)), success; }
 EXPORT cuDeviceGetCount(int* count) { return *count = int(setting("QUERN_EMULATED_DEVICES", 1)), success; }
 EXPORT cuDeviceGet(int* index, int ordinal) {

@@ -1,16 +1,20 @@
 #include "gpu/rates.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "gpu/gpu-weight.h"
 #include "gpu/weight-planes.h"
-#include "kernels/elementwise.h"
 #include "kernels/block-products.h"
+#include "kernels/elementwise.h"
 #include "kernels/formats/every.h"
 
 namespace quern::gpu {
 
 static constexpr double long_enough = 0.5;  // milliseconds: a launch takes some microseconds
+
+// Whether a measurement may take this much memory: a GPU is shared, and a measurement must not fail for lack of memory.
+static bool has_room(const Gpu& gpu, uint64_t bytes) { return bytes <= std::min<uint64_t>(1 << 30, gpu.free_memory() / 4); }
 
 // The least time of three calls, in milliseconds.
 template <class F>
@@ -34,11 +38,12 @@ static double bandwidth_of(const std::shared_ptr<Gpu>& gpu) {
     float* const at = reinterpret_cast<float*>(arrays.data());
     const TwoInputs args{at, at + n, at + 2 * n, n, n};
     const double time = fastest(*gpu, [&] { gpu->launch("add", std::min<int64_t>(4096, n / 256), 256, &args); });
-    if (time > long_enough || n >= 1 << 26) return double(arrays.bytes()) / time * 1e3;
+    if (time > long_enough || !has_room(*gpu, 4 * arrays.bytes())) return double(arrays.bytes()) / time * 1e3;
   }
 }
 
-// Products of square matrices, larger until they take long enough. launch_of(x, y, w, rows, n): makes a launch of a product [rows, n] · [n, n]ᵀ.
+// Products with square matrices, larger until they take long enough. launch_of(x, y, w, rows, n) makes a product
+// [rows, n] · [n, n]ᵀ; rows 0: n.
 template <class F>
 static double rate_of(const std::shared_ptr<Gpu>& gpu, int64_t rows, int n, const F& launch_of) {
   for (;; n *= 2) {
@@ -47,7 +52,18 @@ static double rate_of(const std::shared_ptr<Gpu>& gpu, int64_t rows, int n, cons
     gpu->fill(arrays.data(), 0, arrays.bytes());
     float* const x = reinterpret_cast<float*>(arrays.data());
     const double time = fastest(*gpu, [&] { launch_of(x, x + height * n, x + 2 * height * n, int(height), n); });
-    if (time > long_enough || n >= 8192) return 2.0 * double(height) * n * n / time * 1e3;
+    if (time > long_enough || n >= 8192 || !has_room(*gpu, 4 * arrays.bytes())) return 2.0 * double(height) * n * n / time * 1e3;
+  }
+}
+
+Links measure_links(const std::shared_ptr<Gpu>& gpu) {
+  for (uint64_t bytes = 1 << 18;; bytes *= 4) {
+    const GpuBuffer memory(gpu, bytes);
+    std::vector<uint8_t> host(bytes, 1);
+    const double to = fastest(*gpu, [&] { gpu->copy_in(memory.data(), host.data(), bytes); });
+    const double from = fastest(*gpu, [&] { gpu->copy_out(host.data(), memory.data(), bytes); });
+    if (std::min(to, from) > 2 * long_enough || bytes >= 1 << 26 || !has_room(*gpu, 4 * bytes))
+      return {double(bytes) / to * 1e3, double(bytes) / from * 1e3};
   }
 }
 

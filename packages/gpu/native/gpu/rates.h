@@ -15,4 +15,11 @@ struct Rates {
 
 Rates measure_rates(const std::shared_ptr<Gpu>& gpu, Precision precision);
 
+// Bytes per second of copies between the host's memory, pageable as that of plans is, and the GPU's.
+struct Links {
+  double to_device, from_device;
+};
+
+Links measure_links(const std::shared_ptr<Gpu>& gpu);
+
 }  // namespace quern::gpu

@@ -9,6 +9,7 @@
 #include <iterator>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "quern/buffer.h"
 #include "quern/failure.h"
@@ -121,6 +122,10 @@ class HostDevice : public Device {
 
 // Defined by the driver: the device for `options`. Throws BAD_ARGUMENT or UNSUPPORTED.
 std::unique_ptr<Device> make_device(const Options& options);
+
+// Defined by a driver of several devices, which is compiled with QUERN_LISTS_DEVICES: a DeviceDescription of core for each,
+// without opening one. Empty: there is no device; make_device then says why. Throws UNSUPPORTED if the driver does not work.
+std::vector<Properties> list_devices(const Options& options);
 
 // device.run, and DEVICE_FAILED if a mapped file of the plan's weights has lost bytes. Other errors of the run name those
 // files of weights that have changed.

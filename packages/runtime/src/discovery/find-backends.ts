@@ -176,7 +176,7 @@ async function backendAt(path: string, options: FindBackendsOptions): Promise<Lo
 }
 
 /** Backends published by this project. */
-const published = ['cpu', 'reference'];
+const published = ['cpu', 'cuda', 'reference'];
 
 function notFound(name: string, seen: readonly BackendCandidate[], resolveFrom: string | undefined): string {
   const ours = published.find((own) => name === own || name === `@quern/backend-${own}`);

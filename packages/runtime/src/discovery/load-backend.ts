@@ -29,6 +29,8 @@ export interface FailedBackend {
   readonly package: string;
   readonly error: string;
   readonly code?: string;
+  /** The machine has no device for the package, or has this one, which the package cannot use: 'auto' passes on in silence. */
+  readonly noDevice?: true;
   readonly backend?: never;
 }
 
@@ -54,10 +56,10 @@ export async function loadBackends(
     const module = await moduleOf(found);
     const devices = (await module.devices?.()) ?? undefined;
     if (!devices) return [await loadOnly(found.name, module, options, choice)];
-    const chosen = chosenDevices(found.name, devices, choice);
+    if (devices.length === 0) return [withoutDevice(await loadOne(found.name, module, options))];
     const candidates: BackendCandidate[] = [];
-    for (const { index } of chosen)
-      candidates.push(await loadOne(found.name, module, { ...options, device: index })); // one at a time
+    for (const device of chosenDevices(devices, choice))
+      candidates.push(await loadDevice(found.name, module, options, device)); // one at a time
     return candidates;
   } catch (cause) {
     return [failed(found.name, cause)];
@@ -103,16 +105,28 @@ async function loadOne(
   }
 }
 
-/** @throws RuntimeError BACKEND_NOT_FOUND */
-function chosenDevices(
+/** A package without a device on this machine: the error of `createBackend` says why. */
+const withoutDevice = (candidate: BackendCandidate): BackendCandidate =>
+  candidate.backend ? candidate : { ...candidate, noDevice: true };
+
+async function loadDevice(
   name: string,
+  module: Module,
+  options: CreateBackendOptions,
+  { index, unusable }: DeviceDescription,
+): Promise<BackendCandidate> {
+  if (unusable !== undefined) return { package: name, error: unusable, code: 'UNSUPPORTED', noDevice: true };
+  return loadOne(name, module, { ...options, device: index });
+}
+
+/** 'first': the first usable one. @throws RuntimeError BACKEND_NOT_FOUND */
+function chosenDevices(
   devices: readonly DeviceDescription[],
   choice: DeviceChoice,
 ): readonly DeviceDescription[] {
-  if (devices.length === 0)
-    throw new RuntimeError('BACKEND_NOT_FOUND', `${name} finds no device on this machine`);
   if (choice === 'all') return devices;
-  if (choice === 'first') return devices.slice(0, 1);
+  const usable = devices.filter(({ unusable }) => unusable === undefined);
+  if (choice === 'first') return (usable.length > 0 ? usable : devices).slice(0, 1);
   const chosen = devices.filter(({ index }) => index === choice);
   if (chosen.length > 0) return chosen;
   const known = devices.map(({ index, name: own }) => `${index} (${own})`).join(', ');

@@ -5,8 +5,9 @@ import type { PlannedModel, PlannerDevice } from './planner-device.js';
 
 /** "'cpu' (AMD EPYC, avx512, 2 threads)" */
 export function showDevice({ backend, profile }: PlannerDevice): string {
-  const { name, isa, threads } = profile;
-  return `'${backend}' (${name}, ${isa}, ${threads} ${threads === 1 ? 'thread' : 'threads'})`;
+  const { name, isa, threads, kind } = profile;
+  const unit = kind === 'gpu' ? 'multiprocessor' : 'thread';
+  return `'${backend}' (${name}, ${isa}, ${threads} ${threads === 1 ? unit : `${unit}s`})`;
 }
 
 /** The part of a message about weights larger than in the file, with advice. */

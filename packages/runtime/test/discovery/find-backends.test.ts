@@ -54,16 +54,16 @@ test('a backend by name or package', async () => {
 });
 
 test('a backend that is not installed: the error lists the installed ones and the forms of a name', async () => {
-  const looking = findBackend('cuda', { resolveFrom: application() });
+  const looking = findBackend('granite', { resolveFrom: application() });
   await expect(looking).rejects.toMatchObject({ code: 'BACKEND_NOT_FOUND' });
   await expect(looking).rejects.toThrow(/slow \(@quern\/backend-slow\).*the path of its folder or module/);
   await expect(looking).rejects.not.toThrow('npm install');
-  await expect(findBackend('cuda', { resolveFrom: makeApplication({}) })).rejects.toThrow(
+  await expect(findBackend('granite', { resolveFrom: makeApplication({}) })).rejects.toThrow(
     /no package .* declares a backend/,
   );
 });
 
-test.each(['cpu', '@quern/backend-cpu', 'reference'])(
+test.each(['cpu', '@quern/backend-cpu', 'cuda', 'reference'])(
   '%s is published: the error has the install command',
   async (name) => {
     const command = `npm install @quern/backend-${name.replace('@quern/backend-', '')}`;
@@ -462,5 +462,76 @@ describe('a package with several devices', () => {
   test('a driver’s name without the device number is refused', async () => {
     const nameless = makeApplication({ '@quern/backend-twin': twoDevices(() => "'twin'") });
     await expect(findBackend('twin:1', { resolveFrom: nameless })).rejects.toThrow("ends with ':1'");
+  });
+});
+
+describe('a package without a usable device', () => {
+  /** A package of GPUs; a device's backend is a copy of the reference. */
+  const gpus = (devices: readonly object[]) => ({
+    quern: { backend: './index.mjs' },
+    files: {
+      'index.mjs': `
+        import { defineBackend } from '@quern/core';
+        import { referenceDriver } from '@quern/backend-reference';
+        export const asked = [];
+        export const devices = async () => ${JSON.stringify(devices)};
+        export async function createBackend({ device }) {
+          asked.push(device);
+          if (device === undefined) throw Object.assign(new Error('no driver'), { code: 'UNSUPPORTED' });
+          return defineBackend({ ...referenceDriver(), name: 'gpu:' + device });
+        }`,
+    },
+  });
+  const slow = backendPackage('slow', { flops: 1, readBandwidth: 1 });
+  const old = { index: 0, name: 'Old', totalMemory: 1e9, unusable: 'gpu:0 (Old) is too old' };
+  const fresh = { index: 1, name: 'Fresh', totalMemory: 1e9 };
+  const askedOf = async (folder: string) =>
+    (await import(pathToFileURL(join(folder, 'node_modules/backend-gpu/index.mjs')).href)).asked;
+
+  test('auto passes on in silence', async () => {
+    for (const devices of [[], [old]]) {
+      const resolveFrom = makeApplication({ slow, 'backend-gpu': gpus(devices) });
+      const path = await writeTinyModel();
+      const { warnings, result } = await warningsOf(() => loadModel(path, { resolveFrom }));
+      using model = result;
+      expect([model.backend, warnings]).toEqual(['slow', []]);
+      expect(model.plan.reasons.join()).not.toContain('gpu');
+    }
+  });
+
+  test.each([
+    ['gpu', []],
+    ['gpu:1', []],
+    ['auto', []],
+  ])('%s alone: the reason of createBackend', async (backend, devices) => {
+    const resolveFrom = makeApplication({ 'backend-gpu': gpus(devices) });
+    await expect(loadModel(await writeTinyModel(), { resolveFrom, backend })).rejects.toMatchObject({
+      code: 'BACKEND_FAILED',
+      message: 'backend-gpu is installed but does not load: no driver',
+    });
+  });
+
+  test('describeDevices has a line for each device', async () => {
+    const none = makeApplication({ 'backend-gpu': gpus([]) });
+    expect(await describeDevices({ resolveFrom: none })).toEqual([
+      { package: 'backend-gpu', error: 'no driver' },
+    ]);
+    const two = makeApplication({ 'backend-gpu': gpus([old, fresh]) });
+    const reports = await describeDevices({ resolveFrom: two });
+    expect(reports).toMatchObject([
+      { backend: 'gpu:1' },
+      { package: 'backend-gpu', error: 'gpu:0 (Old) is too old' },
+    ]);
+  });
+
+  test('an unusable device is not opened; the name alone is the first usable one', async () => {
+    const resolveFrom = makeApplication({ 'backend-gpu': gpus([old, fresh]) });
+    await expect(findBackend('gpu:0', { resolveFrom })).rejects.toMatchObject({
+      code: 'BACKEND_FAILED',
+      message: expect.stringContaining('gpu:0 (Old) is too old'),
+    });
+    const { backend } = await findBackend('gpu', { resolveFrom });
+    expect([backend.name, await askedOf(resolveFrom)]).toEqual(['gpu:1', [1]]);
+    backend.dispose();
   });
 });

@@ -68,8 +68,11 @@ void Settler::settle() {
 
 void Settler::discard() { in_flight_ -= take_finished().size(); }
 
-Napi::Value Settler::make_error(const Failure& failure) {
-  return make_error_.Call({Napi::String::New(env_, code_name(failure.code)), Napi::String::New(env_, failure.what())});
+Napi::Value Settler::make_error(const Failure& failure) { return quern::make_error(make_error_.Value(), failure); }
+
+Napi::Value make_error(Napi::Function make, const Failure& failure) {
+  const Napi::Env env = make.Env();
+  return make.Call({Napi::String::New(env, code_name(failure.code)), Napi::String::New(env, failure.what())});
 }
 
 } // namespace quern

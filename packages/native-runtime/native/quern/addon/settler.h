@@ -43,6 +43,9 @@ std::optional<Failure> attempt(const Work& work) {
   }
 }
 
+// make(code, message): the JavaScript error of a Failure.
+Napi::Value make_error(Napi::Function make, const Failure& failure);
+
 class Settler {
  public:
   // make_error(code, message) makes the error of a rejected promise.

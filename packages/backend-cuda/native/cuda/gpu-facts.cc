@@ -1,0 +1,43 @@
+#include "cuda/gpu-facts.h"
+
+#include "quern/failure.h"
+
+namespace quern::cuda {
+
+static constexpr int least_compute = 80;
+
+static int attribute(const Driver& driver, DeviceIndex device, Attribute which, const char* act) {
+  int value = 0;
+  driver.need(driver.device_attribute(&value, which, device), act);
+  return value;
+}
+
+static std::string name_of(const Driver& driver, DeviceIndex device) {
+  char name[256] = {};
+  driver.need(driver.device_name(name, sizeof name, device), "reading the device's name");
+  return name;
+}
+
+static void need_index(const Driver& driver, int index) {
+  const int devices = driver.devices();
+  if (index >= 0 && index < devices) return;
+  const std::string shown = devices == 1 ? "cuda:0 alone" : text("cuda:0 to cuda:%d", devices - 1);
+  fail(Code::unsupported, "there is no device cuda:%d: the driver shows %s", index, shown.c_str());
+}
+
+GpuFacts facts_of(const Driver& driver, int index) {
+  need_index(driver, index);
+  GpuFacts facts{};
+  driver.need(driver.device_get(&facts.device, index), "opening the device");
+  facts.name = name_of(driver, facts.device);
+  facts.major = attribute(driver, facts.device, compute_major, "reading the compute capability");
+  facts.minor = attribute(driver, facts.device, compute_minor, "reading the compute capability");
+  facts.processors = attribute(driver, facts.device, multiprocessors, "reading the number of multiprocessors");
+  driver.need(driver.device_memory(&facts.memory, facts.device), "reading the size of the memory");
+  if (10 * facts.major + facts.minor < least_compute)
+    facts.unusable = text("cuda:%d (%s) has compute capability %d.%d; at least %d.%d is needed", index, facts.name.c_str(),
+                          facts.major, facts.minor, least_compute / 10, least_compute % 10);
+  return facts;
+}
+
+} // namespace quern::cuda

@@ -1,0 +1,23 @@
+// What the driver tells about a GPU before it has a context.
+#pragma once
+#include <string>
+
+#include "cuda/driver.h"
+
+namespace quern::cuda {
+
+struct GpuFacts {
+  DeviceIndex device;
+  std::string name;
+  int major, minor;    // compute capability
+  int processors;      // multiprocessors
+  size_t memory;       // bytes
+  std::string unusable; // why this backend cannot use the GPU; empty: it can
+
+  std::string isa() const { return "sm_" + std::to_string(10 * major + minor); }
+};
+
+// Throws UNSUPPORTED if there is no device `index`.
+GpuFacts facts_of(const Driver& driver, int index);
+
+} // namespace quern::cuda

@@ -1,0 +1,13 @@
+// npm runs this in backend-cuda before and after packing (`prepack`, `postpack --restore`): the addon's sources in
+// packages/gpu, which is not published, are copied to gpu/. The emulated device and the tests stay behind.
+import { cpSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const from = fileURLToPath(new URL('../packages/gpu/native', import.meta.url));
+const to = join(process.cwd(), 'gpu');
+
+rmSync(to, { recursive: true, force: true });
+if (!process.argv.includes('--restore'))
+  for (const part of ['gpu', 'kernels', 'dialect'])
+    cpSync(join(from, part), join(to, part), { recursive: true });

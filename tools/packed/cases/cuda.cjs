@@ -1,0 +1,3 @@
+const { createBackend } = require('@quern/backend-cuda');
+
+import('./cuda-case.mjs').then(({ cudaCase }) => cudaCase(createBackend));
