@@ -47,6 +47,16 @@ test('ceilings', () => {
   expect(bf16Rate.value).toBeGreaterThan(0);
 });
 
+test('results of a rehearsal are no figures', () => {
+  run('ceilings');
+  const report = () =>
+    execFileSync(process.execPath, [
+      join(root, 'tools/gpu/report.mjs'),
+      join(scratch, 'out/results-ceilings.json'),
+    ]);
+  expect(report).toThrow(/results of a rehearsal/);
+});
+
 test('a part that is not there', () => {
   expect(() => run('chekc')).toThrow(/there is no part 'chekc'/);
 });

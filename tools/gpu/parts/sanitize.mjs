@@ -7,15 +7,17 @@ import { kit, outPath, outputOf, secondsLeft, writeResults } from './setting.mjs
 /** One case or a few of each kernel with shared memory, shuffles or copies that run beside other work. */
 const cases =
   process.env.QUERN_GPU_CASES ??
-  '^(linear|attention|uncachedAttention|qkNormRopeAppend|sample|topK|conv1d|moe|addRmsNorm) ';
+  '^(linear|attention|uncachedAttention|qkNormRopeAppend|sample|topK|conv1d|moe|addRmsNorm): ';
 const tools = ['memcheck', 'racecheck', 'initcheck'];
+
+const suites = 'ops,fused';
 
 /** compute-sanitizer's exit code when it found something. */
 const found = 86;
 
 function check(tool) {
   const report = outPath(`sanitize-${tool}.json`);
-  const node = [process.execPath, '--no-warnings', join(kit, 'parts/conformance.mjs'), report, cases];
+  const node = [process.execPath, '--no-warnings', join(kit, 'parts/conformance.mjs'), report, cases, suites];
   const { status, signal, stdout } = spawnSync(
     'compute-sanitizer',
     ['--tool', tool, '--error-exitcode', String(found), '--target-processes', 'all', ...node],
