@@ -30,6 +30,14 @@ own=$(mktemp -d)
 trap 'rm -rf "$own"' EXIT
 gzip -dc "$kit/node.gz" > "$own/node"
 chmod +x "$own/node"
+# Copies may have lost the right to run.
+if [ -f "$kit/probe" ]; then
+  cp "$kit/probe" "$own/probe"
+  chmod +x "$own/probe"
+  export QUERN_GPU_PROBE="$own/probe"
+fi
+# Where containers have NVIDIA's driver.
+export LD_LIBRARY_PATH="${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}/usr/local/nvidia/lib64:/usr/local/nvidia/lib"
 # An emulated GPU takes the place of NVIDIA's driver.
 if [ -f "$kit/libcuda.so" ]; then export QUERN_CUDA_LIBRARY="$kit/libcuda.so"; fi
 status=0

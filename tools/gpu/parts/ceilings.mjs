@@ -1,5 +1,4 @@
 // What the device can do at most: copies, bf16 products, the link to the host, launches.
-import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { withDevice } from './device.mjs';
@@ -9,11 +8,9 @@ import { loadCopies } from './weights.mjs';
 
 const parsed = (text) => (text === undefined ? null : JSON.parse(text.split('\n').at(-1)));
 
-/** probe.cu: without Quern. */
-function ofProbe() {
-  const probe = join(kit, 'probe');
-  return existsSync(probe) ? parsed(outputOf(probe, [])) : null;
-}
+/** probe.cu: without Quern. run.sh tells its path. */
+const { QUERN_GPU_PROBE: probe } = process.env;
+const ofProbe = () => (probe ? parsed(outputOf(probe, [])) : null);
 
 /** PyTorch's copy and matrix product, where there is one. */
 const ofTorch = () =>
@@ -76,15 +73,16 @@ function best(name, all) {
   return { value: measured[name], by };
 }
 
-/** Measures all, or takes what the part `ceilings` left. */
-export async function ceilingsOf(backend) {
-  const known = readResults('ceilings');
-  if (known) return known.ceilings;
+async function measureCeilings(backend) {
   const all = { probe: ofProbe(), torch: ofTorch(), quern: await ofBackend(backend) };
   return { copyBandwidth: best('copyBandwidth', all), bf16Rate: best('bf16Rate', all), ...all };
 }
 
 const tera = (value) => `${(value / 1e12).toPrecision(3)} T`;
+
+/** What the part `ceilings` left, or a measurement. */
+export const ceilingsOf = async (backend) =>
+  readResults('ceilings')?.ceilings ?? (await measureCeilings(backend));
 
 export function showCeilings({ copyBandwidth, bf16Rate, probe, quern }) {
   console.log(`copy bandwidth   ${tera(copyBandwidth.value)}B/s (${copyBandwidth.by})`);
@@ -100,7 +98,7 @@ export function showCeilings({ copyBandwidth, bf16Rate, probe, quern }) {
 
 if (process.argv[1] === fileURLToPath(import.meta.url))
   await withDevice(false, async (backend) => {
-    const ceilings = await ceilingsOf(backend);
+    const ceilings = await measureCeilings(backend);
     showCeilings(ceilings);
     writeResults('ceilings', { machine: machineOf(backend), ceilings });
   });

@@ -1,8 +1,9 @@
 # Decoders, encoders and Whisper's encoder in PyTorch, with the shapes and the work of models.mjs: plain modules with SDPA, run
-# eagerly, as CUDA graphs, and compiled.
+# eagerly, as CUDA graphs, and compiled layer by layer: a layer is compiled once, so that a run ends within ten minutes.
 #   python3 peers.py REPORT SECONDS [--small] [--cpu]
 # Weights are random bf16; caches are static; decoding is greedy on the device. Each figure is the median of several runs. The report is
 # written after each work, so that a run that is cut short keeps what it has.
+import gc
 import json
 import statistics
 import sys
@@ -53,14 +54,15 @@ def seconds(act, repeat=5, warm=2):
     return statistics.median(times)
 
 
-def measure(model, work, way, tokens, make):
-    """`make` prepares and returns what is timed; `tokens`: of one run."""
+def measure(model, work, way, tokens, make, steps=1):
+    """`make` prepares and returns a step, which computes `tokens`; a run has several steps, and waits once."""
     if left() < 45 and not small:
         print(f"not measured, the time is up: {model}, {work}, {way}")
         return
     entry = {"model": model, "work": work, "way": way}
     try:
-        taken = seconds(make())
+        step = make()
+        taken = seconds(lambda: [step() for _ in range(steps)]) / steps
         entry |= {"tokensPerSecond": tokens / taken, "milliseconds": 1e3 * taken}
         print(f"{model}, {work}, {way}: {tokens / taken:.1f} tokens/s, {1e3 * taken:.3f} ms", flush=True)
     except Exception as error:  # a way that fails must not hide the others
@@ -164,17 +166,25 @@ class Decoder:
         else:
             layer["k"].index_copy_(2, positions, k)
             layer["v"].index_copy_(2, positions, v)
-            y = F.scaled_dot_product_attention(q, layer["k"], layer["v"], attn_mask=mask, enable_gqa=True)
+            # One row: the query heads that share keys are rows of one head.
+            grouped = q.view(batch, s.kv_heads, -1, s.head_dim)
+            y = F.scaled_dot_product_attention(grouped, layer["k"], layer["v"], attn_mask=mask).view_as(q)
         return F.linear(y.transpose(1, 2).reshape(batch, rows, -1), layer["out"])
+
+    def block(self, x, layer, positions, mask):
+        width = (self.shape.width,)
+        x = x + self.attention(F.rms_norm(x, width, layer["norms"][0], 1e-6), layer, positions, mask)
+        gate, up = F.linear(F.rms_norm(x, width, layer["norms"][1], 1e-6), layer["gate_up"]).chunk(2, dim=-1)
+        return x + F.linear(F.silu(gate) * up, layer["down"])
+
+    def compile(self):
+        self.block = torch.compile(self.block, dynamic=False)
 
     def forward(self, tokens, positions, mask):
         x = F.embedding(tokens, self.embedding)
-        width = (self.shape.width,)
         for layer in self.layers:
-            x = x + self.attention(F.rms_norm(x, width, layer["norms"][0], 1e-6), layer, positions, mask)
-            gate, up = F.linear(F.rms_norm(x, width, layer["norms"][1], 1e-6), layer["gate_up"]).chunk(2, dim=-1)
-            x = x + F.linear(F.silu(gate) * up, layer["down"])
-        return F.linear(F.rms_norm(x[:, -1], width, self.norm, 1e-6), self.head)
+            x = self.block(x, layer, positions, mask)
+        return F.linear(F.rms_norm(x[:, -1], (self.shape.width,), self.norm, 1e-6), self.head)
 
     def step(self):
         """One token of each sequence; the next follows at the next position."""
@@ -193,23 +203,22 @@ def decode(name, batch, context, depth=0):
         def prepared():
             model = Decoder(shapes[name], batch, context)
             model.position.fill_(depth)
-            if way == "CUDA graph":
-                return graphed(model.step)
-            if way == "torch.compile":
-                return torch.compile(model.step, mode="max-autotune-no-cudagraphs" if cpu else "reduce-overhead")
-            return model.step
+            if way.startswith("torch.compile"):
+                model.compile()
+            return model.step if way == "eager" else graphed(model.step)
 
         return prepared
 
     work = "decode" + (f" × {batch}" if batch > 1 else "") + (f" at depth {depth}" if depth else "")
-    for way in ["eager", "CUDA graph", "torch.compile"]:
+    for way in ["torch.compile, CUDA graph", "CUDA graph", "eager"]:
         with torch.no_grad():
-            measure(name, work, way, batch, make(way))
+            measure(name, work, way, batch, make(way), steps=2 if small else 16)
         release()
 
 
 def release():
     torch._dynamo.reset()
+    gc.collect()
     if not cpu:
         torch.cuda.empty_cache()
 
@@ -217,12 +226,14 @@ def release():
 def prefill(name, count):
     def make(way):
         def prepared():
-            act = Decoder(shapes[name], 1, count).prompt(count)
-            return torch.compile(act) if way == "torch.compile" else act
+            model = Decoder(shapes[name], 1, count)
+            if way == "torch.compile":
+                model.compile()
+            return model.prompt(count)
 
         return prepared
 
-    for way in ["eager", "torch.compile"]:
+    for way in ["torch.compile", "eager"]:
         with torch.no_grad():
             measure(name, f"prefill {count}", way, count, make(way))
         release()
@@ -279,7 +290,7 @@ def encode(name, work, batch, rows, *shape):
 
         return prepared
 
-    for way in ["eager", "CUDA graph", "torch.compile"]:
+    for way in ["torch.compile", "CUDA graph", "eager"]:
         with torch.no_grad():
             measure(name, work, way, batch * rows, make(way))
         release()
