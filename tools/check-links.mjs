@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { root } from './setup.mjs';
 
-const skipped = ['node_modules', 'dist', 'build', '.git', '.nx'];
+const skipped = ['node_modules', 'dist', 'build', 'gpu-kit', '.git', '.nx'];
 const pages = (folder) =>
   readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
     const path = join(folder, entry.name);

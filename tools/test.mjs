@@ -76,6 +76,7 @@ const parts = [
   ['native tests on emulated Arm', emulatedArm, true],
   ['native tests with sanitizers', () => run('sh', [nativeTest('sanitize.sh'), 'address']), true],
   ['emulated GPU', () => run('sh', [join(root, 'packages/gpu/native/test/run.sh')]), true],
+  ['registers of GPU kernels', () => node('tools/gpu/kernel-usage.mjs', '--check'), true],
   ['packed packages', packedPackages, true],
   ['tests', jest],
 ];

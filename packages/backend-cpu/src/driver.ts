@@ -21,11 +21,7 @@ export interface CpuOptions {
  * UNSUPPORTED without a binary for this platform, or if this machine cannot run `isa`; with BAD_ARGUMENT for wrong
  * `threads` or an unknown `precision`.
  */
-export async function cpuDriver({
-  threads,
-  isa,
-  precision,
-}: CpuOptions = {}): Promise<PlanDriver> {
+export async function cpuDriver({ threads, isa, precision }: CpuOptions = {}): Promise<PlanDriver> {
   if (threads !== undefined && (!Number.isInteger(threads) || threads < 1))
     throw new BackendError('BAD_ARGUMENT', `threads must be a whole number of 1 or more; got ${threads}`);
   return nativeDriver(loadCpuAddon(), {

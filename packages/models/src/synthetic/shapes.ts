@@ -33,7 +33,7 @@ const qwen3 = {
   context: 40960,
   tied: true,
 } as const;
-const llama32 = {
+const llama3 = {
   architecture: 'llama',
   kvHeads: 8,
   vocabulary: 128256,
@@ -50,6 +50,7 @@ export const modelShapes = {
   'qwen3-0.6b': { ...qwen3, layers: 28, width: 1024, heads: 16, feedForward: 3072 },
   'qwen3-1.7b': { ...qwen3, layers: 28, width: 2048, heads: 16, feedForward: 6144 },
   'qwen3-4b': { ...qwen3, layers: 36, width: 2560, heads: 32, feedForward: 9728 },
+  'qwen3-8b': { ...qwen3, layers: 36, width: 4096, heads: 32, feedForward: 12288, tied: false },
   'qwen3-30b-a3b': {
     ...qwen3Moe,
     layers: 48,
@@ -68,8 +69,17 @@ export const modelShapes = {
     feedForward: 3072,
     mixture: { experts: 64, chosen: 8, feedForward: 512 },
   },
-  'llama-3.2-1b': { ...llama32, layers: 16, width: 2048, heads: 32, headDim: 64, feedForward: 8192 },
-  'llama-3.2-3b': { ...llama32, layers: 28, width: 3072, heads: 24, headDim: 128, feedForward: 8192 },
+  'llama-3.2-1b': { ...llama3, layers: 16, width: 2048, heads: 32, headDim: 64, feedForward: 8192 },
+  'llama-3.2-3b': { ...llama3, layers: 28, width: 3072, heads: 24, headDim: 128, feedForward: 8192 },
+  'llama-3.1-8b': {
+    ...llama3,
+    layers: 32,
+    width: 4096,
+    heads: 32,
+    headDim: 128,
+    feedForward: 14336,
+    tied: false,
+  },
   'gemma3-1b': {
     architecture: 'gemma3',
     layers: 26,

@@ -1,0 +1,62 @@
+// tools/gpu rehearsed on the emulated device: a tree without node_modules, a PATH without Node.
+import './emulated.js';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('../../../', import.meta.url));
+const scratch = mkdtempSync(join(tmpdir(), 'quern-gpu-kit-'));
+const kit = join(scratch, 'kit');
+const bin = join(scratch, 'bin');
+
+/** All that the machine with a GPU must have. */
+const programs = ['sh', 'gzip', 'mktemp', 'chmod', 'dirname', 'mkdir', 'rm'];
+
+beforeAll(() => {
+  mkdirSync(bin);
+  for (const program of programs)
+    symlinkSync(
+      execFileSync('sh', ['-c', `command -v ${program}`])
+        .toString()
+        .trim(),
+      join(bin, program),
+    );
+  execFileSync(process.execPath, [join(root, 'tools/gpu/bring.mjs'), '--emulated', '--to', kit]);
+});
+afterAll(() => rmSync(scratch, { recursive: true }));
+
+/** The results of a part. */
+function run(part: string) {
+  const env = { PATH: bin, OUT: join(scratch, 'out'), QUERN_GPU_KIT: kit };
+  const output = execFileSync('sh', [join(root, 'tools/gpu/run.sh'), '--small', part], { env }).toString();
+  return { output, results: JSON.parse(readFileSync(join(scratch, 'out', `results-${part}.json`), 'utf8')) };
+}
+
+test('check', () => {
+  const { output, results } = run('check');
+  expect(output).toMatch(/passed {2}a story: .* the first 3, 3, 3, 3 of 3 greedy tokens/);
+  expect(results.machine).toMatchObject({ device: 'emulated GPU', emulated: true });
+  expect(results.checks).toMatchObject({ 'one op': { passed: true }, conformance: { passed: true } });
+});
+
+test('ceilings', () => {
+  const { copyBandwidth, bf16Rate } = run('ceilings').results.ceilings;
+  expect(copyBandwidth).toEqual({ by: 'quern', value: expect.any(Number) });
+  expect(bf16Rate.value).toBeGreaterThan(0);
+});
+
+test('results of a rehearsal are no figures', () => {
+  run('ceilings');
+  const report = () =>
+    execFileSync(process.execPath, [
+      join(root, 'tools/gpu/report.mjs'),
+      join(scratch, 'out/results-ceilings.json'),
+    ]);
+  expect(report).toThrow(/results of a rehearsal/);
+});
+
+test('a part that is not there', () => {
+  expect(() => run('chekc')).toThrow(/there is no part 'chekc'/);
+});

@@ -1,0 +1,208 @@
+// Prepares gpu-kit/: all that tools/gpu/run.sh needs on a machine with a GPU and without a network, Node included.
+//   node tools/gpu/bring.mjs [--arch 90a,100] [--to gpu-kit] [--emulated]
+// Needs: npm run build, and nvcc. --emulated: an emulated GPU in place of the kernels, for a rehearsal without nvcc.
+import { execFileSync } from 'node:child_process';
+import {
+  chmodSync,
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, relative, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { gzipSync } from 'node:zlib';
+
+const root = fileURLToPath(new URL('../../', import.meta.url));
+const { values: flags } = parseArgs({
+  options: {
+    arch: { type: 'string', default: '90a' },
+    to: { type: 'string' },
+    emulated: { type: 'boolean' },
+  },
+});
+const kit = resolve(flags.to ?? join(root, 'gpu-kit'));
+const cuda = join(root, 'packages/backend-cuda');
+
+function stop(message) {
+  console.error(`bring: ${message}`);
+  process.exit(1);
+}
+
+const run = (command, ...args) => execFileSync(command, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+
+function has(command) {
+  try {
+    execFileSync(command, ['--version'], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Our packages that the parts use: a folder of packages/, and the paths of it that travel. */
+const ours = {
+  core: ['dist'],
+  quant: ['dist', 'build/Release'],
+  models: ['dist'],
+  runtime: ['dist'],
+  'native-runtime': ['dist'],
+  conformance: ['dist'],
+  'backend-cpu': ['dist', 'build/Release'],
+  'backend-reference': ['dist'],
+  'backend-cuda': ['dist'],
+  'demo-model': ['dist', 'model'],
+};
+
+/** Without source maps, declarations, and CommonJS twins of modules. */
+const travels = (path) => !/\.(map|cjs|d\.c?ts|a|lib|exp)$/.test(path);
+
+const manifestOf = (folder) => JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+
+function bringOurs(name, paths) {
+  const from = join(root, 'packages', name);
+  const to = join(kit, 'node_modules', manifestOf(from).name);
+  mkdirSync(to, { recursive: true });
+  copyFileSync(join(from, 'package.json'), join(to, 'package.json'));
+  for (const path of paths) {
+    if (!existsSync(join(from, path)))
+      stop(`packages/${name}/${path} is missing; build first: npm run build`);
+    cpSync(join(from, path), join(to, path), { recursive: true, filter: travels });
+  }
+  for (const other of Object.keys(manifestOf(from).dependencies ?? {}))
+    if (!other.startsWith('@quern/')) bringOther(other, from);
+}
+
+/** A package of npm's registry and its dependencies, all in one folder: none is needed in two versions. */
+function bringOther(name, from) {
+  const link = [from, join(from, '../..'), join(from, '..')].map((folder) =>
+    join(folder, 'node_modules', name),
+  );
+  const beside = join(from.slice(0, from.lastIndexOf('node_modules') + 'node_modules'.length), name);
+  const found = [...link, beside].find((folder) => existsSync(join(folder, 'package.json')));
+  if (!found) stop(`${name}, which ${from} needs, is not installed`);
+  const to = join(kit, 'node_modules', name);
+  const { version, dependencies = {} } = manifestOf(found);
+  if (existsSync(to)) {
+    if (manifestOf(to).version !== version) stop(`${name} is needed in two versions`);
+    return;
+  }
+  cpSync(found, to, {
+    recursive: true,
+    dereference: true,
+    filter: (path) => travels(path) || path === found,
+  });
+  const real = run('realpath', found).toString().trim();
+  for (const other of Object.keys(dependencies)) bringOther(other, real);
+}
+
+const cmake = (...args) => run('cmake', ...args);
+
+/** The addon with kernels of the wanted architectures alone: each adds about 5 MB. */
+function bringAddon() {
+  const build = join(cuda, flags.emulated ? 'build/emulated' : 'build/kit');
+  const options = flags.emulated
+    ? ['-DQUERN_EMULATED_CUDA=ON', '-DNVCC=NVCC-NOTFOUND']
+    : [`-DQUERN_CUDA_ARCHITECTURES=${flags.arch.replaceAll(',', ';')}`];
+  cmake('-S', cuda, '-B', build, ...options);
+  cmake('--build', build, '--parallel', '2');
+  const to = join(kit, 'node_modules/@quern/backend-cuda/build/Release');
+  mkdirSync(to, { recursive: true });
+  copyFileSync(join(build, 'backend_cuda.node'), join(to, 'backend_cuda.node'));
+  if (flags.emulated) copyFileSync(join(build, 'libemulated_cuda.so'), join(kit, 'libcuda.so'));
+}
+
+/** A program that measures the device without Quern. */
+function bringProbe() {
+  const probe = join(kit, 'probe');
+  const targets = flags.arch.split(',').map((arch) => `-gencode=arch=compute_${arch},code=sm_${arch}`);
+  run(
+    'nvcc',
+    '-std=c++17',
+    '-O3',
+    '-cudart',
+    'static',
+    ...targets,
+    '-o',
+    probe,
+    join(root, 'tools/gpu/probe.cu'),
+  );
+}
+
+/** This Node without its symbols, compressed. */
+function bringNode() {
+  const folder = mkdtempSync(join(tmpdir(), 'quern-kit-'));
+  const node = join(folder, 'node');
+  copyFileSync(process.execPath, node);
+  chmodSync(node, 0o755);
+  if (has('strip')) run('strip', node);
+  writeFileSync(join(kit, 'node.gz'), gzipSync(readFileSync(node), { level: flags.emulated ? 1 : 9 }));
+  rmSync(folder, { recursive: true });
+}
+
+/** Logits of other implementations, where the shared data is there. */
+function bringGoldens() {
+  const shared = join(root, '../shared/data/tiny-hf');
+  if (existsSync(shared)) cpSync(shared, join(kit, 'tiny-hf'), { recursive: true });
+  else console.log('without golden logits: ../shared/data/tiny-hf is not there');
+}
+
+/** What report.mjs names beside the figures. */
+function writeFacts() {
+  const git = (...args) =>
+    run('git', '-C', root, ...args)
+      .toString()
+      .trim();
+  const changed = git('status', '--porcelain') !== '';
+  const facts = {
+    commit: git('rev-parse', '--short', 'HEAD') + (changed ? ' with changes' : ''),
+    node: process.version,
+    architectures: flags.emulated ? [] : flags.arch.split(','),
+    emulated: flags.emulated ?? false,
+  };
+  writeFileSync(join(kit, 'kit.json'), `${JSON.stringify(facts, null, 2)}\n`);
+}
+
+const filesIn = (folder) =>
+  readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath ?? entry.path, entry.name));
+
+function showSizes() {
+  const sizes = new Map();
+  for (const file of filesIn(kit)) {
+    const path = relative(kit, file);
+    const part = path.startsWith('node_modules/')
+      ? path
+          .split('/')
+          .slice(0, path.startsWith('node_modules/@') ? 3 : 2)
+          .join('/')
+      : path.split('/')[0];
+    sizes.set(part, (sizes.get(part) ?? 0) + statSync(file).size);
+  }
+  const total = [...sizes.values()].reduce((sum, size) => sum + size, 0);
+  for (const [part, size] of [...sizes, ['all', total]].sort(([, a], [, b]) => b - a))
+    console.log(`${(size / 2 ** 20).toFixed(1).padStart(7)} MiB  ${part}`);
+  console.log(`${relative(process.cwd(), kit) || '.'} is ready: sh tools/gpu/run.sh check`);
+}
+
+if (!flags.emulated && !has('nvcc'))
+  stop('nvcc was not found: install the CUDA toolkit, or rehearse with --emulated');
+rmSync(kit, { recursive: true, force: true });
+mkdirSync(kit, { recursive: true });
+for (const [name, paths] of Object.entries(ours)) bringOurs(name, paths);
+cpSync(join(dirname(fileURLToPath(import.meta.url)), 'parts'), join(kit, 'parts'), { recursive: true });
+bringAddon();
+if (!flags.emulated) bringProbe();
+bringNode();
+bringGoldens();
+writeFacts();
+showSizes();

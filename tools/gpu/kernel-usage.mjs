@@ -1,0 +1,157 @@
+// Registers, shared memory and spills of each kernel, as ptxas tells: the marked table of docs/cuda.md.
+//   node tools/gpu/kernel-usage.mjs [--arch 90a | all] [--check]
+// Fails if a hot kernel spills, or if ptxas gives up on asynchronous tensor products (C7508, C7510). --check: also if the table is stale;
+// without nvcc it says that nothing was checked.
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { replaceMarked } from './marked.mjs';
+
+const root = fileURLToPath(new URL('../../', import.meta.url));
+const page = join(root, 'docs/cuda.md');
+const every = ['80', '86', '89', '90a', '100', '120'];
+const { values: flags } = parseArgs({
+  options: { arch: { type: 'string', default: '90a' }, check: { type: 'boolean', default: false } },
+});
+const architectures = flags.arch === 'all' ? every : flags.arch.split(',');
+
+/** Kernels that decide the speed of a model: they may not spill. A new kernel needs its stem here. */
+const hot =
+  /^(linear_|attention_|uncached_attention|expert_linear_|add_rms_norm|rms_norm|swiglu|qk_norm_rope|argmax|sample)/;
+
+function nvccVersion() {
+  const { stdout, error } = spawnSync('nvcc', ['--version']);
+  return error ? undefined : /release ([\d.]+)/.exec(String(stdout))?.[1];
+}
+
+/** What ptxas says about all kernels for one architecture. */
+function compile(architecture) {
+  const folder = mkdtempSync(join(tmpdir(), 'quern-kernels-'));
+  const native = join(root, 'packages/gpu/native');
+  const source = join(folder, 'kernels.cu');
+  writeFileSync(source, '#include "kernels/all.h"\n');
+  const target = `arch=compute_${architecture},code=sm_${architecture}`;
+  const args = ['-std=c++17', '-cubin', `-I${native}`, '-gencode', target, '-Xptxas', '-v', source];
+  const { status, stderr } = spawnSync('nvcc', [...args, '-o', join(folder, 'kernels.cubin')], {
+    maxBuffer: 1 << 28,
+  });
+  rmSync(folder, { recursive: true });
+  if (status === 0) return String(stderr);
+  console.error(String(stderr));
+  process.exit(1);
+}
+
+/** [kernel, { registers, shared, spills }] of ptxas' output. */
+function usageOf(text) {
+  const usage = new Map();
+  let kernel;
+  for (const line of text.split('\n')) {
+    const entry = /Compiling entry function '(\w+)'/.exec(line);
+    if (entry) {
+      kernel = entry[1];
+      usage.set(kernel, { registers: 0, shared: 0, spills: 0 });
+    }
+    const spills = /(\d+) bytes spill stores, (\d+) bytes spill loads/.exec(line);
+    if (spills && kernel) usage.get(kernel).spills += Number(spills[1]) + Number(spills[2]);
+    const used = /Used (\d+) registers/.exec(line);
+    if (!used || !kernel) continue;
+    usage.get(kernel).registers = Number(used[1]);
+    usage.get(kernel).shared = Number(/(\d+) bytes smem/.exec(line)?.[1] ?? 0);
+    kernel = undefined; // functions that were not inlined follow
+  }
+  return usage;
+}
+
+function faultsOf(architecture, text, usage) {
+  const given = text.split('\n').filter((line) => /C7508|C7510/.test(line));
+  const spilling = [...usage].filter(([kernel, { spills }]) => spills > 0 && hot.test(kernel));
+  return [
+    ...given,
+    ...spilling.map(([kernel, { spills }]) => `${kernel} spills ${spills} bytes on sm_${architecture}`),
+  ];
+}
+
+/** linear_few_q4_k: the stem linear_few, the format q4_k. */
+function partsOf(kernel) {
+  const [, stem, format] = /^(.+?)_(i?q\d\w*|mxfp4|b?f\d+|i8)$/.exec(kernel) ?? [];
+  return { stem: stem ?? kernel, format };
+}
+
+const cellsOf = (usages, kernel) =>
+  usages.flatMap((usage) => {
+    const { registers, shared, spills } = usage.get(kernel);
+    return [registers, shared, spills];
+  });
+
+/** Hot kernels. Those of one stem and the same numbers share a row: linear_few q2_k, q4_k. */
+function rowsOf(usages) {
+  const rows = new Map();
+  for (const kernel of [...usages[0].keys()].filter((name) => hot.test(name)).sort()) {
+    const { stem, format } = partsOf(kernel);
+    const cells = cellsOf(usages, kernel);
+    const key = [stem, ...cells].join(' ');
+    const row = rows.get(key) ?? { stem, formats: [], cells };
+    if (format) row.formats.push(format);
+    rows.set(key, row);
+  }
+  return [...rows.values()].map(({ stem, formats, cells }) => [stem, formats.join(', '), ...cells]);
+}
+
+const line = (cells) => `| ${cells.join(' | ')} |`;
+
+function tableOf(usages) {
+  const heads = architectures.flatMap((each) => [`sm_${each}: registers`, 'shared bytes', 'spilled bytes']);
+  const table = [
+    ['hot kernel', 'formats', ...heads],
+    ['---', '---', ...heads.map(() => '--:')],
+    ...rowsOf(usages),
+  ];
+  return aligned(table).map(line).join('\n');
+}
+
+/** The other kernels in a sentence. */
+function othersOf(usages) {
+  const others = [...usages[0].keys()].filter((name) => !hot.test(name));
+  const most = (name) =>
+    Math.max(...usages.flatMap((usage) => others.map((kernel) => usage.get(kernel)[name])));
+  const spilling = others.filter((kernel) => usages.some((usage) => usage.get(kernel).spills > 0));
+  return `The other ${others.length} kernels: at most ${most('registers')} registers and ${most('shared')} bytes; ${spilling.length > 0 ? spilling.join(', ') : 'none'} spilled.`;
+}
+
+/** Cells as wide as the widest of their column, as biome and readers of the source like them. */
+function aligned(table) {
+  const widths = table[0].map((_, column) => Math.max(...table.map((row) => String(row[column]).length)));
+  return table.map((row, at) =>
+    row.map((cell, column) => {
+      const text = String(cell);
+      if (at === 1)
+        return text.endsWith(':') ? `${'-'.repeat(widths[column] - 1)}:` : '-'.repeat(widths[column]);
+      return column > 1 ? text.padStart(widths[column]) : text.padEnd(widths[column]);
+    }),
+  );
+}
+
+const version = nvccVersion();
+if (version === undefined) {
+  console.log('kernel usage: nvcc is not installed; the table of docs/cuda.md was not checked');
+  process.exit(flags.check ? 0 : 1);
+}
+const texts = architectures.map(compile);
+const usages = texts.map(usageOf);
+const faults = architectures.flatMap((each, i) => faultsOf(each, texts[i], usages[i]));
+for (const fault of faults) console.error(fault);
+const names = architectures.map((each) => `sm_${each}`).join(', ');
+const section = `By nvcc ${version} for ${names}.\n\n${tableOf(usages)}\n\n${othersOf(usages)}`;
+const old = readFileSync(page, 'utf8');
+const fresh = replaceMarked(old, 'kernel-usage', section);
+if (!flags.check) writeFileSync(page, fresh);
+else if (!old.includes(`By nvcc ${version} for ${names}.`))
+  console.log(
+    `kernel usage: the table is of another nvcc or other architectures than ${version}, ${names}: not compared`,
+  );
+else if (fresh !== old) faults.push('stale');
+if (faults.includes('stale')) console.error('docs/cuda.md is stale: node tools/gpu/kernel-usage.mjs');
+process.exitCode = faults.length > 0 ? 1 : 0;

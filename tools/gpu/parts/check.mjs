@@ -1,0 +1,163 @@
+// Whether the device computes what it should: one op, the conformance kit, logits of other implementations, a story.
+import { spawnSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createBackend as openCpu } from '@quern/backend-cpu';
+import { contiguousKvCache, inputBatch } from '@quern/core';
+import { loadLanguageModel, openModelFile } from '@quern/models';
+import { loadModel } from '@quern/runtime';
+import { owning, withDevice } from './device.mjs';
+import { kit, machineOf, outPath, secondsLeft, small, writeResults } from './setting.mjs';
+
+const checks = {};
+let machine;
+
+/** Runs one check; a failure does not end the part. */
+async function check(name, act) {
+  const from = performance.now();
+  try {
+    checks[name] = await act();
+  } catch (error) {
+    checks[name] = { passed: false, message: `${error.code ?? error.name}: ${error.message}` };
+  }
+  const { passed, message } = checks[name];
+  const outcome = passed === undefined ? 'skipped' : passed ? 'passed' : 'FAILED';
+  console.log(`${outcome}  ${name}: ${message} (${((performance.now() - from) / 1000).toFixed(1)} s)`);
+}
+
+const oneOp = () =>
+  withDevice(false, async (backend) => {
+    machine = machineOf(backend);
+    const step = backend.step();
+    const [a, b] = await step.read(backend.l2Normalise(step.input(Float32Array.of(3, 4), [1, 2])));
+    step.dispose();
+    const { device, isa, driver } = machine;
+    return {
+      passed: Math.abs(a - 0.6) + Math.abs(b - 0.8) < 1e-6,
+      message: `${device}, ${isa}, ${driver ?? 'no nvidia-smi'}; (3, 4) → (${a}, ${b})`,
+    };
+  });
+
+/** A rehearsal runs a few cases of the kit. */
+const fewCases = 'l2Normalise';
+
+function conformance() {
+  const report = outPath('conformance.json');
+  const args = [join(kit, 'parts/conformance.mjs'), report, ...(small ? [fewCases] : [])];
+  const timeout = Math.round(1000 * Math.max(30, secondsLeft()));
+  const { status, signal } = spawnSync(process.execPath, ['--no-warnings', ...args], {
+    stdio: 'inherit',
+    timeout,
+  });
+  if (status !== 0) {
+    const last = readFileSync(report.replace(/\.json$/, '.log'), 'utf8')
+      .trim()
+      .split('\n')
+      .at(-1);
+    return { passed: false, message: `the kit ended with ${signal ?? status}, after: ${last}` };
+  }
+  const { passed, failed, notSupported, failures } = JSON.parse(readFileSync(report, 'utf8'));
+  for (const { suite, name, message } of failures.slice(0, 20))
+    console.log(`   ${suite} › ${name}\n      ${message}`);
+  return {
+    passed: failed === 0 && passed > 0,
+    message: `${passed} passed, ${failed} failed, ${notSupported} not supported`,
+    failures,
+  };
+}
+
+/** Logits of every row of a sequence. */
+async function logitsOf(model, ids) {
+  const { layers, kvHeads, headDim } = model.config;
+  const shape = { layers, kvHeads, headDim, dtype: 'f32', context: ids.length, sequences: 1 };
+  return owning(contiguousKvCache(model.backend, shape), async (cache) => {
+    const sequence = cache.sequence();
+    sequence.append(ids.length);
+    const step = model.backend.step();
+    const batch = inputBatch(step, cache.describe([{ sequence, rows: ids.length }]));
+    const logits = await step.read(model.forwardAll(step.input(Int32Array.from(ids)), batch, cache));
+    step.dispose();
+    return logits;
+  });
+}
+
+/** Largest difference from transformers' logits, allowed as in the tests of packages/models. */
+const goldenCases = {
+  llama: ['tiny_llama.safetensors', 2e-5],
+  qwen2: ['tiny_qwen2.safetensors', 2e-5],
+  qwen3: ['tiny_qwen3.safetensors', 2e-5],
+  qwen3_moe: ['tiny_qwen3_moe.safetensors', 2e-5],
+};
+
+/** The largest difference of two tables of logits; Infinity where one is NaN. */
+function distance(got, want) {
+  if (got.length !== want.length) throw new Error(`${got.length} logits instead of ${want.length}`);
+  return want.reduce((most, value, j) => {
+    const error = Math.abs(got[j] - value);
+    return Number.isNaN(error) ? Number.POSITIVE_INFINITY : Math.max(most, error);
+  }, 0);
+}
+
+async function golden(backend, name, [file, allowed]) {
+  const at = (path) => join(kit, 'tiny-hf', path);
+  const opened = await openModelFile(at(file), { config: at(`tiny_${name}_config.json`) });
+  const { sequences, logits } = JSON.parse(readFileSync(at(`tiny_${name}_logits.json`), 'utf8'));
+  return owning(await loadLanguageModel(opened, backend), async (model) => {
+    const errors = [];
+    for (const [i, ids] of sequences.entries())
+      errors.push(distance(await logitsOf(model, ids), logits[i].flat()));
+    return { name, error: Math.max(...errors), allowed };
+  });
+}
+
+async function goldens() {
+  if (!existsSync(join(kit, 'tiny-hf')))
+    return { message: 'the kit was made without ../shared/data/tiny-hf' };
+  const wanted = Object.entries(goldenCases).slice(0, small ? 1 : undefined);
+  const results = await withDevice(true, async (backend) => {
+    const all = [];
+    for (const [name, one] of wanted) all.push(await golden(backend, name, one));
+    return all;
+  });
+  return {
+    passed: results.every(({ error, allowed }) => error <= allowed),
+    message: results.map(({ name, error }) => `${name} ${error.toExponential(1)}`).join(', '),
+    results,
+  };
+}
+
+const storyTokens = small ? 3 : 200;
+
+/** Greedy tokens of the demo model, alone and in a batch of three. */
+async function tell(backend) {
+  const path = join(kit, 'node_modules/@quern/demo-model/model/quern-demo.gguf');
+  const options = { maxTokens: storyTokens, temperature: 0, ignoreEos: true };
+  return owning(await loadModel(path, { backend, context: 256, sequences: 4 }), async (model) => {
+    const one = async () => (await model.generate('Once upon a time', options).result).tokens;
+    return [await one(), ...(await Promise.all([one(), one(), one()]))];
+  });
+}
+
+const sameTokens = (a, b) => {
+  const first = a.findIndex((token, i) => token !== b[i]);
+  return first < 0 ? a.length : first;
+};
+
+async function story() {
+  const [want] = await owning(await openCpu({ precision: 'exact' }), tell);
+  const same = (await withDevice(true, tell)).map((tokens) => sameTokens(want, tokens));
+  return {
+    passed: same.every((count) => count === storyTokens),
+    message: `as backend-cpu (exact): the first ${same.join(', ')} of ${storyTokens} greedy tokens`,
+    same,
+  };
+}
+
+await check('one op', oneOp);
+if (checks['one op'].passed) {
+  await check('golden logits', goldens);
+  await check('a story', story);
+  await check('conformance', conformance);
+}
+writeResults('check', { machine, checks });
+if (Object.values(checks).some(({ passed }) => passed === false)) process.exitCode = 1;

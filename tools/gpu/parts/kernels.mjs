@@ -1,0 +1,220 @@
+// The time of each hot kernel on true shapes, as bytes and operations per second beside the ceilings; slowest first.
+import { contiguousKvCache, inputBatch } from '@quern/core';
+import { ceilingsOf, showCeilings } from './ceilings.mjs';
+import { owning, withDevice } from './device.mjs';
+import { machineOf, secondsLeft, small, writeResults } from './setting.mjs';
+import { secondsOfOp } from './timing.mjs';
+import { loadCopies, loadOnes } from './weights.mjs';
+
+/** More than the caches of a device hold. */
+const beyondCaches = small ? 1 : 256 * 2 ** 20;
+
+const formats = ['bf16', 'q4_k', 'q8_0', 'f16', 'q6_k', 'mxfp4'];
+const matrices = small
+  ? [[64, 256]]
+  : [
+      [4096, 4096],
+      [14336, 4096],
+      [4096, 14336],
+      [128256, 4096],
+    ];
+const productRows = small ? [1, 16] : [1, 2, 4, 8, 16, 64, 256, 2048];
+/** The output matrix meets one row per sequence, never a whole prompt. */
+const mostOutputRows = 256;
+
+const measured = [];
+const skipped = [];
+
+/** Measures one case unless the time is up. `work`: { bytes, flops }. */
+async function measure(backend, name, work, record) {
+  if (secondsLeft() < 20) return skipped.push(name);
+  try {
+    measured.push({ name, ...work, seconds: await secondsOfOp(backend, record) });
+  } catch (error) {
+    measured.push({ name, ...work, failed: `${error.code ?? error.name}: ${error.message}` });
+    console.log(`FAILED ${name}: ${error.message}`);
+    if (error.code === 'DEVICE_FAILED') throw error;
+  }
+}
+
+/** Values between −1 and 1 that repeat. */
+function floats(count) {
+  const values = new Float32Array(count);
+  for (let i = 0; i < Math.min(count, 4096); i++) values[i] = Math.sin(i);
+  for (let at = 4096; at < count; at *= 2) values.copyWithin(at, 0, Math.min(at, count - at));
+  return values;
+}
+
+async function measureProducts(backend, format, [N, K]) {
+  const weights = await loadCopies(backend, format, [N, K], beyondCaches);
+  for (const T of productRows) {
+    if (N > 100_000 && T > mostOutputRows) continue;
+    const record = {
+      prepare: (step) => step.input(floats(T * K), [T, K]),
+      op: (_, x, i) => backend.linear(x, weights[i % weights.length]),
+    };
+    const bytes = weights[0].byteLength + 4 * T * (N + K);
+    await measure(backend, `linear ${format} ${T}×[${N}×${K}]`, { bytes, flops: 2 * T * N * K }, record);
+  }
+  for (const weight of weights) weight.dispose();
+}
+
+const heads = small ? { heads: 4, kvHeads: 2, headDim: 32 } : { heads: 32, kvHeads: 8, headDim: 128 };
+const decodes = small
+  ? [[1, 64]]
+  : [
+      [1, 1024],
+      [1, 8192],
+      [1, 32768],
+      [16, 1024],
+      [16, 8192],
+      [64, 1024],
+      [64, 8192],
+    ];
+const prompts = small
+  ? [[16, 0]]
+  : [
+      [512, 0],
+      [2048, 0],
+      [512, 8192],
+      [512, 32256],
+    ];
+const cacheBytes = { f16: 2, bf16: 2, int8: 1 };
+
+/** Attention of `rows` new tokens of each of `sequences`, after `depth` tokens. */
+async function measureAttention(backend, dtype, { sequences, rows, depth }) {
+  const { heads: H, kvHeads, headDim: d } = heads;
+  const length = depth + rows;
+  const T = sequences * rows;
+  const layerBytes = 2 * cacheBytes[dtype] * sequences * length * kvHeads * d;
+  const layers = Math.min(16, Math.max(1, Math.ceil(beyondCaches / layerBytes)));
+  const shape = { layers, kvHeads, headDim: d, dtype, context: length, sequences };
+  const config = { heads: H, kvHeads, headDim: d, scale: d ** -0.5, causal: true, bf16: true };
+  const work = { bytes: layerBytes + 8 * T * H * d, flops: 4 * T * H * d * (depth + (rows + 1) / 2) };
+  await owning(contiguousKvCache(backend, shape), async (cache) => {
+    const entries = Array.from({ length: sequences }, () => ({ sequence: cache.sequence(), rows }));
+    for (const { sequence } of entries) sequence.append(length);
+    const record = {
+      prepare: (step) => ({
+        q: step.input(floats(T * H * d), [T, H, d]),
+        batch: inputBatch(step, cache.describe(entries)),
+      }),
+      op: (_, { q, batch }, i) => backend.attention(q, cache.layer(i % layers), batch, config),
+    };
+    await measure(backend, `attention ${dtype} ${sequences} × ${rows} rows, depth ${depth}`, work, record);
+  });
+}
+
+/** Attention of an encoder: texts of `rows` tokens. */
+async function measureEncoder(backend, { texts, rows, H, d }) {
+  const T = texts * rows;
+  const config = { heads: H, kvHeads: H, headDim: d, scale: d ** -0.5, causal: false, bf16: true };
+  const record = {
+    prepare: (step) => ({
+      q: step.input(floats(T * H * d), [T, H, d]),
+      batch: { cuSeqlens: step.input(Int32Array.from({ length: texts + 1 }, (_, i) => i * rows)) },
+    }),
+    op: (_, { q, batch }) => backend.uncachedAttention(q, q, q, batch, config),
+  };
+  const work = { bytes: 16 * T * H * d, flops: 4 * T * H * d * rows };
+  await measure(backend, `uncachedAttention ${texts} × ${rows}, ${H} heads of ${d}`, work, record);
+}
+
+async function measureRows(backend, T) {
+  const D = small ? 256 : 4096;
+  const F = small ? 512 : 14336;
+  const w = await loadOnes(backend, D);
+  const of = (columns) => (step) => step.input(floats(T * columns), [T, columns]);
+  const pass = (columns, arrays) => ({ bytes: 4 * T * columns * arrays, flops: 4 * T * columns });
+  await measure(backend, `rmsNorm ${T}×${D}`, pass(D, 2), {
+    prepare: of(D),
+    op: (_, x) => backend.rmsNorm(x, w, { eps: 1e-5 }),
+  });
+  await measure(backend, `swiglu ${T}×${F}`, pass(F, 2), {
+    prepare: of(F),
+    op: (_, x) => backend.swiglu(x, x),
+  });
+  await measure(backend, `add ${T}×${D}`, pass(D, 2), { prepare: of(D), op: (_, x) => backend.add(x, x) });
+  w.dispose();
+}
+
+async function measureChoice(backend, S) {
+  const V = small ? 512 : 128256;
+  const logits = (step) => step.input(floats(S * V), [S, V]);
+  const once = { bytes: 4 * S * V, flops: S * V };
+  await measure(backend, `argmax ${S}×${V}`, once, { prepare: logits, op: (_, x) => backend.argmax(x) });
+  const row = [0.8, 40, 0.95, Math.log(0.05)];
+  await measure(backend, `sample ${S}×${V}`, once, {
+    prepare: (step) => ({
+      x: logits(step),
+      settings: step.input(
+        Float32Array.from({ length: 4 * S }, (_, i) => row[i % 4]),
+        [S, 4],
+      ),
+      random: step.input(
+        Int32Array.from({ length: 2 * S }, (_, i) => i * 7919),
+        [S, 2],
+      ),
+      draws: step.input(Int32Array.from({ length: S }, (_, i) => i)),
+    }),
+    op: (_, { x, settings, random, draws }) => backend.sample(x, settings, random, draws),
+  });
+}
+
+/** Shares of the ceilings; the larger one judges a kernel. */
+function withShares({ copyBandwidth, bf16Rate }) {
+  for (const one of measured) {
+    if (one.failed) continue;
+    one.bytesShare = one.bytes / one.seconds / copyBandwidth.value;
+    one.flopsShare = one.flops / one.seconds / bf16Rate.value;
+    one.share = Math.max(one.bytesShare, one.flopsShare);
+  }
+  measured.sort((a, b) => (a.share ?? -1) - (b.share ?? -1));
+}
+
+const percent = (share) => `${(100 * share).toFixed(1)} %`.padStart(8);
+
+function show() {
+  console.log(
+    `${'time'.padStart(12)}${'of copies'.padStart(11)}${'of bf16'.padStart(9)}  kernel, slowest first`,
+  );
+  for (const { name, seconds, bytesShare, flopsShare, failed } of measured)
+    console.log(
+      failed
+        ? `${'failed'.padStart(12)}${''.padStart(20)}  ${name}`
+        : `${(1e6 * seconds).toFixed(1).padStart(9)} µs  ${percent(bytesShare)} ${percent(flopsShare)}  ${name}`,
+    );
+  if (skipped.length > 0) console.log(`not measured, the time was up: ${skipped.join('; ')}`);
+}
+
+async function measureAll(backend) {
+  for (const T of small ? [1] : [1, 64, 2048]) await measureRows(backend, T);
+  for (const S of small ? [1] : [1, 64]) await measureChoice(backend, S);
+  for (const dtype of small ? ['f16'] : ['f16', 'int8']) {
+    for (const [sequences, depth] of decodes)
+      await measureAttention(backend, dtype, { sequences, rows: 1, depth });
+    for (const [rows, depth] of prompts)
+      await measureAttention(backend, dtype, { sequences: 1, rows, depth });
+  }
+  const encoders = small
+    ? [{ texts: 2, rows: 8, H: 2, d: 16 }]
+    : [
+        { texts: 64, rows: 128, H: 12, d: 32 },
+        { texts: 1, rows: 1500, H: 6, d: 64 },
+      ];
+  for (const each of encoders) await measureEncoder(backend, each);
+  for (const format of formats) for (const shape of matrices) await measureProducts(backend, format, shape);
+}
+
+await withDevice(false, async (backend) => {
+  const ceilings = await ceilingsOf(backend);
+  showCeilings(ceilings);
+  try {
+    await measureAll(backend);
+  } finally {
+    withShares(ceilings);
+    show();
+    writeResults('kernels', { machine: machineOf(backend), ceilings, kernels: measured, skipped });
+  }
+});
+if (measured.some(({ failed }) => failed)) process.exitCode = 1;
