@@ -10,7 +10,7 @@ namespace gpu {
 
 constexpr int KEY_LANES = 8, WARP_KEYS = WARP / KEY_LANES;
 constexpr int ATTENTION_WARPS = 4, ATTENTION_WIDTH = 256; // at most
-constexpr int HEAD_EIGHTS = 8;                            // heads of a block · eights of a lane, at most
+constexpr int HEAD_EIGHTS = 4;                            // heads of a block · eights of a lane, at most: registers
 constexpr int ATTENTION_FLOATS = ATTENTION_WARPS * HEAD_EIGHTS * (KEY_LANES * 8 + 2); // of shared memory
 
 // What lanes of a key have: eights of a head of d elements.
@@ -18,7 +18,7 @@ FUNCTION int eights_of(int d) { return d <= 8 * KEY_LANES ? 1 : d <= 16 * KEY_LA
 // Query heads of a block, if `group` of them share a key head.
 FUNCTION int block_heads(int group, int d) {
   const int most = HEAD_EIGHTS / eights_of(d);
-  return group >= most ? most : group > 4 ? 8 : group > 2 ? 4 : group;
+  return group < most ? group : most;
 }
 
 struct ScoreRule {
@@ -43,15 +43,15 @@ FUNCTION float sum_of_key(float x) {
 }
 
 // Adds keys [key, key + KEYS) of the lane's group, without those from `end` on. All lanes of the warp take part.
-template <int KEYS, int HEADS, int EIGHTS, class Keys>
-FUNCTION Seen<HEADS, EIGHTS> with_keys(Seen<HEADS, EIGHTS> seen, Keys keys, int key, int end, int d, bool loads, ScoreRule rule) {
+template <bool LOADS, int KEYS, int HEADS, int EIGHTS, class Keys>
+FUNCTION Seen<HEADS, EIGHTS> with_keys(Seen<HEADS, EIGHTS> seen, Keys keys, int key, int end, int d, ScoreRule rule) {
   using Kind = typename Keys::Kind;
   long at[KEYS];
   float scores[KEYS][HEADS];
   UNROLL for (int n = 0; n < KEYS; n++) {
     at[n] = keys.head(key + n < end ? key + n : end - 1);
     Eight k[EIGHTS];
-    UNROLL for (int j = 0; j < EIGHTS; j++) k[j] = eight_of_head<Kind>(keys.k + at[n], lane_element(j), d, loads);
+    UNROLL for (int j = 0; j < EIGHTS; j++) k[j] = eight_of_head<Kind, LOADS>(keys.k + at[n], lane_element(j), d);
     const float scale = Kind::scale(keys.k + at[n], d) * rule.scale;
     UNROLL for (int h = 0; h < HEADS; h++) {
       float dot = 0;
@@ -74,7 +74,7 @@ FUNCTION Seen<HEADS, EIGHTS> with_keys(Seen<HEADS, EIGHTS> seen, Keys keys, int 
   UNROLL for (int n = 0; n < KEYS; n++) {
     if (key + n >= end) break;
     Eight v[EIGHTS];
-    UNROLL for (int j = 0; j < EIGHTS; j++) v[j] = eight_of_head<Kind>(keys.v + at[n], lane_element(j), d, loads);
+    UNROLL for (int j = 0; j < EIGHTS; j++) v[j] = eight_of_head<Kind, LOADS>(keys.v + at[n], lane_element(j), d);
     const float scale = Kind::scale(keys.v + at[n], d);
     UNROLL for (int h = 0; h < HEADS; h++) {
       const float weight = exponential(scores[n][h] - shift_of(seen.highest[h])), factor = weight * scale;
@@ -109,6 +109,7 @@ FUNCTION Seen<HEADS, EIGHTS> merged_groups(Seen<HEADS, EIGHTS> seen) {
 // The result of one head: y.
 struct Whole {
   Global<float> y; // [heads, d]
+  FUNCTION Whole from(int head, int d) const { return {y + head * d}; }
   FUNCTION void put(int head, int d, int i, float sum, float, float total) const { y[head * d + i] = sum / total; }
 };
 
@@ -116,6 +117,7 @@ struct Whole {
 struct Part {
   Global<float> part; // of the first head: [d + 2]
   int step;           // from one head to the next
+  FUNCTION Part from(int head, int) const { return {part + head * step, step}; }
   FUNCTION void put(int head, int, int i, float sum, float highest, float total) const {
     const Global<float> mine = part + head * step;
     if (i == 0) mine[0] = highest, mine[1] = total;
@@ -150,11 +152,10 @@ FUNCTION void merge(Seen<HEADS, EIGHTS> seen, Result result, int heads, int d, S
   }
 }
 
-template <int HEADS, int EIGHTS, class Keys, class Result>
+template <bool LOADS, int HEADS, int EIGHTS, class Keys, class Result>
 FUNCTION void attend_heads(Keys keys, int first, int end, Global<const float> q, Result result, int heads, int d, ScoreRule rule,
                            Shared<float> parts) {
   constexpr int KEYS = 2;
-  const bool loads = loads_eights(keys.k, d) && loads_eights(keys.v, d);
   const int warps = block_threads() / WARP, group = lane() / KEY_LANES;
   Seen<HEADS, EIGHTS> seen = {};
   UNROLL for (int h = 0; h < HEADS; h++) {
@@ -166,7 +167,7 @@ FUNCTION void attend_heads(Keys keys, int first, int end, Global<const float> q,
       }
   }
   for (int key = first + warp() * WARP_KEYS * KEYS; key < end; key += warps * WARP_KEYS * KEYS)
-    seen = with_keys<KEYS>(seen, keys, key + group * KEYS, end, d, loads, rule);
+    seen = with_keys<LOADS, KEYS>(seen, keys, key + group * KEYS, end, d, rule);
   merge(merged_groups(seen), result, heads, d, parts);
 }
 
@@ -175,16 +176,20 @@ FUNCTION void attend_heads(Keys keys, int first, int end, Global<const float> q,
 template <class Keys, class Result>
 FUNCTION void attend(Keys keys, int first, int end, Global<const float> q, Result result, int heads, int d, ScoreRule rule,
                      Shared<float> parts) {
-#define QUERN_ATTEND(HEADS, EIGHTS) attend_heads<HEADS, EIGHTS>(keys, first, end, q, result, heads, d, rule, parts)
   const int eights = eights_of(d);
-  if (eights == 1 && heads > 4) QUERN_ATTEND(8, 1);
-  else if (eights == 1 && heads > 2) QUERN_ATTEND(4, 1);
+  if (!loads_eights(keys.k, d) || !loads_eights(keys.v, d)) {
+    for (int h = 0; h < heads; h++) {
+      barrier(); // the head before has been merged
+      attend_heads<false, 1, 4>(keys, first, end, q + h * d, result.from(h, d), 1, d, rule, parts);
+    }
+    return;
+  }
+#define QUERN_ATTEND(HEADS, EIGHTS) attend_heads<true, HEADS, EIGHTS>(keys, first, end, q, result, heads, d, rule, parts)
+  if (eights == 1 && heads > 2) QUERN_ATTEND(4, 1);
   else if (eights == 1 && heads > 1) QUERN_ATTEND(2, 1);
   else if (eights == 1) QUERN_ATTEND(1, 1);
-  else if (eights == 2 && heads > 2) QUERN_ATTEND(4, 2);
   else if (eights == 2 && heads > 1) QUERN_ATTEND(2, 2);
   else if (eights == 2) QUERN_ATTEND(1, 2);
-  else if (heads > 1) QUERN_ATTEND(2, 4);
   else QUERN_ATTEND(1, 4);
 #undef QUERN_ATTEND
 }

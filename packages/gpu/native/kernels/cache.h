@@ -64,12 +64,15 @@ struct CacheI8 {
 // Whether all heads allow loads of eight elements: d is a multiple of 8, and the cache begins at a multiple of 16 bytes.
 FUNCTION bool loads_eights(Global<const Byte> cache, int d) { return d % 8 == 0 && aligned(cache); }
 
-// Elements i to i + 7 of a head; 0 from d on. i: a multiple of 8.
-template <class Kind>
-FUNCTION Eight eight_of_head(Global<const Byte> head, int i, int d, bool loads) {
-  if (loads && i < d) return Kind::eight(head, i);
-  Eight eight;
-  UNROLL for (int j = 0; j < 8; j++) eight.values[j] = i + j < d ? Kind::get(head, i + j) : 0.0f;
+// Elements i to i + 7 of a head; 0 from d on. i: a multiple of 8. LOADS: loads_eights.
+template <class Kind, bool LOADS>
+FUNCTION Eight eight_of_head(Global<const Byte> head, int i, int d) {
+  Eight eight = {};
+  if (LOADS) {
+    if (i < d) eight = Kind::eight(head, i);
+  } else {
+    UNROLL for (int j = 0; j < 8; j++) eight.values[j] = i + j < d ? Kind::get(head, i + j) : 0.0f;
+  }
   return eight;
 }
 
