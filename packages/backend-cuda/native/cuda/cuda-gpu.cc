@@ -10,6 +10,7 @@ namespace quern::cuda {
 
 static constexpr unsigned non_blocking = 1;       // CU_STREAM_NON_BLOCKING
 static constexpr unsigned scheduling_blocks = 4;  // CU_CTX_SCHED_BLOCKING_SYNC: a waiting thread sleeps
+static constexpr unsigned event_blocks = 1;       // CU_EVENT_BLOCKING_SYNC: likewise
 static constexpr int relaxed = 2;                 // CU_STREAM_CAPTURE_MODE_RELAXED: memory may be allocated meanwhile
 
 static Address address_of(const uint8_t* data) { return reinterpret_cast<Address>(data); }
@@ -58,6 +59,11 @@ void CudaGpu::enter() const {
   need(driver_.context_set(context_), "entering the device's context");
 }
 
+void CudaGpu::enter_queue() {
+  enter();
+  busy_ = true;
+}
+
 void CudaGpu::need(Result result, const char* act) const {
   try {
     driver_.need(result, act);
@@ -78,7 +84,11 @@ uint64_t CudaGpu::free_memory() const {
 uint8_t* CudaGpu::allocate(uint64_t bytes) {
   Address data = 0;
   enter();
-  const Result result = driver_.memory_allocate(&data, bytes);
+  Result result = driver_.memory_allocate(&data, bytes);
+  if (result == Driver::out_of_memory) {
+    free_released();
+    result = driver_.memory_allocate(&data, bytes);
+  }
   if (result == Driver::out_of_memory)
     fail(Code::out_of_memory, "%s of memory were asked for (%llu bytes), but %s has %s free", show_bytes(bytes).c_str(),
          static_cast<unsigned long long>(bytes), name_.c_str(), show_bytes(free_memory()).c_str());
@@ -86,10 +96,26 @@ uint8_t* CudaGpu::allocate(uint64_t bytes) {
   return reinterpret_cast<uint8_t*>(data);
 }
 
-void CudaGpu::free(uint8_t* data) noexcept {
-  if (getpid() != process_) return;
+void CudaGpu::free_now(uint8_t* data) noexcept {
   driver_.context_set(context_);
   driver_.memory_free(address_of(data));
+}
+
+// The driver's function waits for all work: while there is some, `finish` calls it.
+void CudaGpu::free(uint8_t* data) noexcept {
+  if (getpid() != process_) return;
+  if (!busy_) return free_now(data);
+  const std::lock_guard lock(mutex_);
+  released_.push_back(data);
+}
+
+void CudaGpu::free_released() noexcept {
+  std::vector<uint8_t*> released;
+  {
+    const std::lock_guard lock(mutex_);
+    released.swap(released_);
+  }
+  for (uint8_t* const data : released) free_now(data);
 }
 
 void CudaGpu::clear(uint8_t* data, uint64_t bytes) {
@@ -101,19 +127,19 @@ void CudaGpu::clear(uint8_t* data, uint64_t bytes) {
 
 void CudaGpu::fill(uint8_t* to, uint8_t value, uint64_t bytes) {
   if (bytes == 0) return;
-  enter();
+  enter_queue();
   need(driver_.fill(address_of(to), value, bytes, stream_), "filling memory");
 }
 
 void CudaGpu::copy_in(uint8_t* to, const void* from, uint64_t bytes) {
   if (bytes == 0) return;
-  enter();
+  enter_queue();
   need(driver_.copy_to_device(address_of(to), from, bytes, stream_), "copying to the device");
 }
 
 void CudaGpu::copy_out(void* to, const uint8_t* from, uint64_t bytes) {
   if (bytes == 0) return;
-  enter();
+  enter_queue();
   need(driver_.copy_to_host(to, address_of(from), bytes, stream_), "copying from the device");
 }
 
@@ -130,7 +156,7 @@ void CudaGpu::launch(const char* kernel, int64_t blocks, int threads, const void
   if (blocks == 0) return;
   if (blocks > most_blocks)
     fail(Code::unsupported, "%s: %lld blocks; a grid has at most %lld", kernel, (long long)blocks, (long long)most_blocks);
-  enter();
+  enter_queue();
   void* arguments[] = {const_cast<void*>(args)};
   need(
       driver_.launch(function(kernel), unsigned(blocks), 1, 1, unsigned(threads), 1, 1, 0, stream_, arguments, nullptr),
@@ -169,24 +195,31 @@ std::unique_ptr<gpu::GpuGraph> CudaGpu::capture(const std::function<void()>& lau
 }
 
 void CudaGpu::launch(const gpu::GpuGraph& graph) {
-  enter();
+  enter_queue();
   need(driver_.graph_launch(static_cast<const CapturedGraph&>(graph).exec, stream_), "launching a graph");
 }
 
 void CudaGpu::finish() {
   enter();
   need(driver_.stream_synchronise(stream_), "the step");
+  busy_ = false;
+  free_released();
 }
 
 int CudaGpu::mark() {
   enter();
   if (size_t(marks_) == events_.size()) {
     Event event = nullptr;
-    need(driver_.event_create(&event, 0), "making an event");
+    need(driver_.event_create(&event, event_blocks), "making an event");
     events_.push_back(event);
   }
   need(driver_.event_record(events_[size_t(marks_)], stream_), "recording an event");
   return marks_++;
+}
+
+void CudaGpu::wait(int mark) {
+  enter();
+  need(driver_.event_synchronise(events_[size_t(mark)]), "the step");
 }
 
 double CudaGpu::milliseconds(int from, int to) {

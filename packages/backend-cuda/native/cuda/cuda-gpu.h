@@ -3,6 +3,7 @@
 #pragma once
 #include <sys/types.h>
 
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <vector>
@@ -34,18 +35,23 @@ class CudaGpu : public gpu::Gpu {
   void launch(const gpu::GpuGraph& graph) override;
   void finish() override;
   int mark() override;
+  void wait(int mark) override;
   double milliseconds(int from, int to) override;
   void forget_marks() override { marks_ = 0; }
 
  private:
   // Makes the context current in this thread. Throws DEVICE_FAILED after a failure, and in a forked process.
   void enter() const;
+  // As `enter`, before work for the queue.
+  void enter_queue();
   // As Driver::need; keeps a failure.
   void need(Result result, const char* act) const;
   void load_kernels();
   Function function(const char* kernel);
   struct CapturedGraph;
   void forget(GraphExec exec) noexcept;
+  void free_now(uint8_t* data) noexcept;
+  void free_released() noexcept;
 
   const Driver& driver_;
   DeviceIndex device_ = 0;
@@ -60,6 +66,8 @@ class CudaGpu : public gpu::Gpu {
   size_t total_ = 0;
   std::map<std::string, Function> functions_;
   std::vector<Event> events_;
+  std::atomic<bool> busy_{false};    // the queue may have work
+  std::vector<uint8_t*> released_;   // while it had
   int marks_ = 0;
 };
 

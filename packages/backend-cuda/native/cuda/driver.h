@@ -62,6 +62,7 @@ enum Attribute : int { multiprocessors = 16, compute_major = 75, compute_minor =
   function(event_create, "cuEventCreate", (Event * event, unsigned flags))                                           \
   function(event_destroy, "cuEventDestroy_v2", (Event event))                                                        \
   function(event_record, "cuEventRecord", (Event event, Stream stream))                                              \
+  function(event_synchronise, "cuEventSynchronize", (Event event))                                                    \
   function(event_elapsed, "cuEventElapsedTime", (float* milliseconds, Event start, Event end))                       \
   function(module_load, "cuModuleLoadData", (Module * module, const void* image))                                    \
   function(module_unload, "cuModuleUnload", (Module module))                                                         \

@@ -17,6 +17,10 @@ struct Sums16x8 { // c[g, i], c[g, i + 1], c[g + 8, i], c[g + 8, i + 1]
   float values[4];
 };
 
+FUNCTION void add_sums(Sums16x8& to, const Sums16x8& sums) {
+  UNROLL for (int i = 0; i < 4; i++) to.values[i] += sums.values[i];
+}
+
 #if defined(__CUDACC__)
 
 // Four matrices of 8 × 8 values of 16 bits: lane l gives row l % 8 of matrix l / 8. Word m is row lane / 4 of matrix m, values
@@ -30,7 +34,17 @@ FUNCTION Fragment16x16 load_matrices(Shared<const Uint4> row) {
   return taken;
 }
 
-// c += a · b with values of bf16.
+// As load_matrices, each matrix transposed: word m is column lane / 4 of matrix m, values lane % 4 · 2 and the next.
+FUNCTION Fragment16x16 load_transposed(Shared<const Uint4> row) {
+  Fragment16x16 taken;
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(taken.words[0]), "=r"(taken.words[1]), "=r"(taken.words[2]), "=r"(taken.words[3])
+               : "r"(unsigned(__cvta_generic_to_shared(row)))
+               : "memory");
+  return taken;
+}
+
+// c += a · b with values of bf16. Sums are cut off, not rounded (Fasi et al. 2021).
 FUNCTION void multiply_bf16(Sums16x8& c, const Fragment16x16& a, const Fragment16x8& b) {
   asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
                : "+f"(c.values[0]), "+f"(c.values[1]), "+f"(c.values[2]), "+f"(c.values[3])
@@ -48,6 +62,25 @@ inline Fragment16x16 load_matrices(const Shared<Uint4>& row) {
   return taken;
 }
 
+inline Fragment16x16 load_transposed(const Shared<Uint4>& row) {
+  const Uint4 mine = row[0];
+  Fragment16x16 taken;
+  Block::current().together(mine, [&](const auto& of_lane) {
+    const int column = lane() / 4, from = lane() % 4 * 2;
+    for (int m = 0; m < 4; m++) {
+      const auto value = [&](int i) { return of_lane(m * 8 + i)[column / 2] >> column % 2 * 16 & 0xffff; };
+      taken.words[m] = value(from) | value(from + 1) << 16;
+    }
+  });
+  return taken;
+}
+
+// The float next to x towards 0.
+inline float cut_off(double x) {
+  const float near = float(x);
+  return fabs(near) > fabs(x) ? nextafterf(near, 0) : near;
+}
+
 inline void multiply_bf16(Sums16x8& c, const Fragment16x16& a, const Fragment16x8& b) {
   struct Given {
     float a[8], b[4];
@@ -56,14 +89,16 @@ inline void multiply_bf16(Sums16x8& c, const Fragment16x16& a, const Fragment16x
   for (int i = 0; i < 4; i++) given.b[i] = from_bf16((unsigned short)(b.words[i / 2] >> i % 2 * 16));
   Block::current().together(given, [&](const auto& of_lane) {
     const int g = lane() / 4, column = lane() % 4 * 2;
+    double sums[4] = {c.values[0], c.values[1], c.values[2], c.values[3]};
     for (int at = 0; at < 4; at++) { // k: 2 · at and the next, and 8 more
       const Given left = of_lane(g * 4 + at);
       for (int n = 0; n < 2; n++) {
         const Given& right = of_lane((column + n) * 4 + at);
         for (int m = 0; m < 2; m++)
-          for (int k = 0; k < 4; k++) c.values[m * 2 + n] += left.a[k / 2 * 4 + m * 2 + k % 2] * right.b[k];
+          for (int k = 0; k < 4; k++) sums[m * 2 + n] += double(left.a[k / 2 * 4 + m * 2 + k % 2]) * right.b[k];
       }
     }
+    for (int i = 0; i < 4; i++) c.values[i] = cut_off(sums[i]);
   });
 }
 

@@ -183,6 +183,9 @@ EXPORT cuStreamSynchronize(void* stream) {
 EXPORT cuEventCreate(void** event, unsigned) { return *event = new Clock::time_point, success; }
 EXPORT cuEventDestroy_v2(void* event) { return delete static_cast<Clock::time_point*>(event), success; }
 EXPORT cuEventRecord(void* event, void*) { return *static_cast<Clock::time_point*>(event) = Clock::now(), success; }
+EXPORT cuEventSynchronize(void*) {
+  return command([](Device&) { return success; });
+}
 EXPORT cuEventElapsedTime(float* milliseconds, void* start, void* end) {
   const auto elapsed = *static_cast<Clock::time_point*>(end) - *static_cast<Clock::time_point*>(start);
   return *milliseconds = std::chrono::duration<float, std::milli>(elapsed).count(), success;

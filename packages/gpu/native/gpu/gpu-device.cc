@@ -32,7 +32,23 @@ struct Placed : Prepared {
   }
 };
 
-constexpr size_t segment = 128;  // ops of a graph: an abort takes effect between graphs
+constexpr size_t segment = 128;      // ops of a graph
+constexpr size_t first_segment = 32;  // ops that are launched one by one
+
+// At most two segments are in the queue, and the next one waits: an abort takes effect between them.
+class InFlight {
+ public:
+  explicit InFlight(Gpu& gpu) : gpu_(gpu) {}
+  // A segment has been launched.
+  void add() {
+    const int last = std::exchange(last_, gpu_.mark());
+    if (last >= 0) gpu_.wait(last);
+  }
+
+ private:
+  Gpu& gpu_;
+  int last_ = -1;
+};
 
 }  // namespace
 
@@ -76,7 +92,8 @@ Properties GpuDevice::profile() {
           {"flops", rates.flops},
           {"rowFlops", rates.row_flops},
           {"promptFlops", rates.prompt_flops},
-          {"precision", std::string(name_of(precision_))}};
+          {"precision", std::string(name_of(precision_))},
+          {"abort", std::string("segment")}};
 }
 
 void GpuDevice::prepare(Plan& plan) { plan.prepared = std::make_unique<Placed>(gpu_, plan); }
@@ -118,12 +135,14 @@ void GpuDevice::launch(const Plan& plan, size_t op) {
   launch_op(*gpu_, scratch_, plan.ops()[op], int(op) + 1, reinterpret_cast<int*>(fault_.data()), precision_);
 }
 
-// Launches all ops. With times, a mark before each op and after the last.
+// Launches all ops. With times, a mark before each op and after the last, and no other marks.
 void GpuDevice::record(const Plan& plan, const Run& run) {
+  InFlight in_flight(*gpu_);
   gpu_->forget_marks();
   for (size_t i = 0; i < plan.ops().size(); i++) {
-    need_running(plan, run, i);
     if (run.times) gpu_->mark();
+    else if (i > 0 && i % first_segment == 0) in_flight.add();
+    need_running(plan, run, i);
     launch(plan, i);
     count(plan.ops()[i]);
   }
@@ -133,8 +152,11 @@ void GpuDevice::record(const Plan& plan, const Run& run) {
 // Launches all ops as graphs, which are made where they are missing.
 void GpuDevice::replay(Plan& plan, const Run& run) {
   auto& placed = static_cast<Placed&>(*plan.prepared);
+  InFlight in_flight(*gpu_);
+  gpu_->forget_marks();
   for (size_t from = 0, i = 0; from < plan.ops().size(); from += segment, i++) {
     const size_t to = std::min(from + segment, plan.ops().size());
+    if (i > 0) in_flight.add();
     need_running(plan, run, from);
     if (i == placed.graphs.size()) {
       placed.graphs.push_back(gpu_->capture([&] {

@@ -26,6 +26,7 @@ class Gpu {
   virtual uint64_t free_memory() const = 0;
   // Not zeroed. Throws OUT_OF_MEMORY with the bytes asked for and free. Any thread.
   virtual uint8_t* allocate(uint64_t bytes) = 0;
+  // Never waits for the queue: while it is busy, the memory is free after the next `finish`. Any thread.
   virtual void free(uint8_t* data) noexcept = 0;
   // Zeroes memory that nothing in the queue uses, and waits. Any thread, beside a capture too.
   virtual void clear(uint8_t* data, uint64_t bytes) = 0;
@@ -44,6 +45,8 @@ class Gpu {
 
   // Milliseconds between two marks in the queue; after `finish`.
   virtual int mark() = 0;
+  // Waits until the queue has passed a mark.
+  virtual void wait(int mark) = 0;
   virtual double milliseconds(int from, int to) = 0;
   virtual void forget_marks() = 0;
 };

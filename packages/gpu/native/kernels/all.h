@@ -33,5 +33,6 @@
 #include "uncached-attention.h"
 #include "weighted-sum.h"
 #if !defined(QUERN_METAL_RULES)
+#include "cuda/attention-tiles.h"
 #include "cuda/linear-tiles.h"
 #endif

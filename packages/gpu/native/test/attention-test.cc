@@ -1,5 +1,6 @@
 // Rotations, caches and attention on the emulated device, against their definitions in float64.
 #include "kernels/attention.h"
+#include "kernels/cuda/attention-tiles.h"
 #include "kernels/kv-append.h"
 #include "kernels/rope-table.h"
 #include "kernels/rope.h"
@@ -174,7 +175,8 @@ struct Sequence {
   int rows, length;
 };
 const std::vector<Sequence> batch = {{1, 45}, {5, 23}, {0, 3}, {1, 1}};
-constexpr int context = 48, threads = 128, least_keys = 16;
+const std::vector<Sequence> long_batch = {{70, 90}, {0, 0}, {3, 33}};
+constexpr int threads = 128, least_keys = 16;
 
 // Blocks of a row, without parts of its keys.
 int tiles_of_row(int heads, int kv_heads, int d) {
@@ -185,25 +187,27 @@ int tiles_of_row(int heads, int kv_heads, int d) {
 // A batch over a cache whose blocks lie in reverse order, and what the kernel makes of it.
 struct Cached {
   const Type type;
-  const int d, heads, kv_heads, size, width = context / size;
+  const int d, heads, kv_heads, size, context, width = context / size;
   const Rule rule;
   const float scale = 3 / sqrtf(float(d));
   std::vector<Sequence> sequences;
   std::vector<int> bounds = {0}, lengths, table;
   HostCache k, v;
   std::vector<float> q;
-  int parts = 1, fault = 0;
+  int blocks_of_cache = int(sequences.size()) * width, parts = 1, fault = 0;
+  int tile_parts = 0;  // of attention-tiles.h; 0: rows
 
-  Cached(Type type, int d, int heads, int kv_heads, int size, Rule rule)
-      : type(type), d(d), heads(heads), kv_heads(kv_heads), size(size), rule(rule), sequences(batch), k(cache(3)), v(cache(4)) {
+  Cached(Type type, int d, int heads, int kv_heads, int size, Rule rule, int tile_parts = 0, const std::vector<Sequence>& of = batch)
+      : type(type), d(d), heads(heads), kv_heads(kv_heads), size(size), context(of[0].length <= 48 ? 48 : 96), rule(rule),
+        sequences(of), k(cache(3)), v(cache(4)), tile_parts(tile_parts) {
     for (const Sequence& s : sequences) bounds.push_back(bounds.back() + s.rows), lengths.push_back(s.length);
-    for (int s = 0; s < int(batch.size()); s++)
-      for (int b = 0; b < width; b++) table.push_back(b * size < lengths[s] ? int(batch.size()) * width - 1 - (s * width + b) : -9);
+    for (int s = 0; s < int(of.size()); s++)
+      for (int b = 0; b < width; b++) table.push_back(b * size < lengths[s] ? int(of.size()) * width - 1 - (s * width + b) : -9);
     q = numbers(bounds.back() * heads * d, 5);
   }
 
   HostCache cache(uint64_t seed) const {
-    const int slots = int(batch.size()) * context;
+    const int slots = int(sequences.size()) * context;
     HostCache made(type, slots, kv_heads, d);
     const std::vector<float> x = numbers(slots * kv_heads * d, seed);
     for (int i = 0; i < slots * kv_heads; i++) made.put(i / kv_heads, i % kv_heads, &x[int64_t(i) * d]);
@@ -234,27 +238,29 @@ struct Cached {
   void run(const F& body) {
     const Array<float> queries(q), y(std::vector<float>(q.size(), -7));
     const Array<signed char> keys(k.bytes), values(v.bytes);
-    const Array<int> at(bounds), counts(lengths), blocks(table), faults(std::vector<int>{0, 0});
+    const Array<int> at(bounds), counts(lengths), block_table(table), faults(std::vector<int>{0, 0});
     const int rows = int(q.size()) / heads / d, S = int(lengths.size());
     const Array<float> partial(size_t(parts) * q.size() / size_t(d) * size_t(d + 2));
-    const Attention args{queries.global(), keys.global(), values.global(), at.global(), counts.global(), blocks.global(),
-                         y.global(), partial.global(), parts, least_keys, rows, heads, kv_heads, d, int(batch.size()) * width, size, S, width,
+    const Attention args{queries.global(), keys.global(), values.global(), at.global(), counts.global(), block_table.global(),
+                         y.global(), partial.global(), parts, least_keys, rows, heads, kv_heads, d, blocks_of_cache, size, S, width,
                          scale, rule.soft_cap, rule.causal, rule.window, faults.global(), op};
     const AttentionMerge merging{partial.global(), y.global(), parts, d};
-    launched((std::string("attention_") + names[type]).c_str(), rows * tiles_of_row(heads, kv_heads, d) * parts, threads, args, [&] {
+    const std::string of_tiles = "attention_tile_" + std::to_string(tile_parts) + (d <= 64 ? "_64_" : "_128_");
+    const int tiles = rows / QUERY_ROWS + S, blocks = tile_parts ? tiles * heads : rows * tiles_of_row(heads, kv_heads, d) * parts;
+    launched(((tile_parts ? of_tiles : "attention_") + names[type]).c_str(), blocks, threads, args, [&] {
       fault = faults.values()[0];
       if (parts > 1 && fault == 0) launch(*find_kernel("attention_merge"), rows * heads, 64, &merging, 1);
       body(y.values());
     });
   }
 
-  void agrees() {
+  void agrees(double tolerance = 2e-6) {
     std::vector<double> want(q.size());
     for (size_t i = 0; i < want.size(); i++) want[i] = expected(int64_t(i));
     char name[99];
     snprintf(name, sizeof name, "attention %s, d %d, heads %d / %d, blocks of %d", names[type], d, heads, kv_heads, size);
-    for (parts = 1; parts <= 4; parts += 3) {
-      run([&](const std::vector<float>& y) { gpu::agrees(name, y, 2e-6, [&](int64_t i) { return want[i]; }); });
+    for (parts = 1; parts <= (tile_parts ? 1 : 4); parts += 3) {
+      run([&](const std::vector<float>& y) { gpu::agrees(name, y, tolerance, [&](int64_t i) { return want[i]; }); });
       check(fault == 0, "%s: a fault", name);
     }
   }
@@ -264,7 +270,7 @@ void attention_agrees() {
   int turn = 0;
   for (const int d : {32, 64, 80, 128})
     for (const int group : {1, 2, 4})
-      for (const int size : {1, 16, context}) {
+      for (const int size : {1, 16, 48}) {
         const int kv_heads = group == 4 ? 1 : 2;
         Cached(types[turn++ % 4], d, group * kv_heads, kv_heads, size, {}).agrees();
       }
@@ -273,6 +279,19 @@ void attention_agrees() {
   for (const int group : {3, 5, 8, 12}) Cached(bf16, 64, group, 1, 16, {}).agrees();
   for (const Rule rule : {Rule{false, 0, 0}, Rule{true, 4, 0}, Rule{false, 7, 0}, Rule{true, 0, 0.5f}, Rule{true, 100, 2}})
     Cached(i8, 32, 2, 1, 16, rule).agrees();
+}
+
+void tiles_agree() {
+  int turn = 0;
+  for (const int d : {8, 64, 80, 128})
+    for (const Type type : {f16, bf16, i8}) {
+      const int size = turn++ % 2 ? 16 : 48;
+      Cached(type, d, 4, 2, size, {}, 3).agrees();
+      Cached(type, d, 2, 1, size, {}, 1).agrees(0.02);
+    }
+  for (const Rule rule : {Rule{}, Rule{true, 20, 0}}) Cached(f16, 64, 2, 1, 16, rule, 3, long_batch).agrees();
+  for (const Rule rule : {Rule{false, 0, 0}, Rule{true, 4, 0}, Rule{false, 7, 0}, Rule{true, 0, 0.5f}, Rule{true, 100, 2}})
+    Cached(i8, 32, 2, 1, 16, rule, 3).agrees();
 }
 
 // A row has the same bits in a batch, alone with its sequence, and as the only row.
@@ -296,24 +315,25 @@ void rows_do_not_depend_on_others() {
 // Each changes a batch; the kernel must say so and write nothing there.
 void attention_finds_bad_batches() {
   void (*const faults[])(Cached&) = {
-      [](Cached& b) { b.table[1] = 12; },     [](Cached& b) { b.table[0] = -1; },  [](Cached& b) { b.lengths[0] = context + 1; },
+      [](Cached& b) { b.table[1] = 12; },     [](Cached& b) { b.table[0] = -1; },  [](Cached& b) { b.lengths[0] = 49; },
       [](Cached& b) { b.lengths[1] = 4; },    [](Cached& b) { b.lengths[3] = -1; }, [](Cached& b) { b.bounds[1] = -1000; },
       [](Cached& b) { b.bounds[2] = 0; },     [](Cached& b) { b.bounds[0] = 1; },  [](Cached& b) { b.bounds[4] = 8; },
   };
-  for (const auto& change : faults) {
-    Cached wrong(f32, 32, 1, 1, 16, {});
-    change(wrong);
-    wrong.run([&](const std::vector<float>& y) { check(wrong.fault == op && y[0] == -7, "attention: fault %d", wrong.fault); });
-  }
+  for (const auto& change : faults)
+    for (const int tile_parts : {0, 3}) {
+      Cached wrong(tile_parts ? f16 : f32, 32, 1, 1, 16, {}, tile_parts);
+      change(wrong);
+      wrong.run([&](const std::vector<float>& y) { check(wrong.fault == op && y[0] == -7, "attention: fault %d", wrong.fault); });
+    }
 }
 
 // Scores of −∞ weigh nothing; only of −∞, or one NaN, gives NaN.
 void attention_without_finite_scores() {
   for (const int kind : {0, 1, 2}) {
-    Cached odd(f32, 32, 1, 1, context, {});
+    Cached odd(f32, 32, 1, 1, 48, {});
     odd.q.assign(odd.q.size(), 1);
     const std::vector<float> bad(32, kind == 2 ? NAN : -INFINITY);
-    const int slot = odd.table[0] * context;
+    const int slot = odd.table[0] * 48;
     for (int key = 0; key < (kind == 1 ? 45 : 40); key++) odd.k.put(slot + key, 0, bad.data());
     const double want = kind == 0 ? odd.expected(3) : NAN;
     odd.run([&](const std::vector<float>& y) {
@@ -390,6 +410,7 @@ int main() {
   kv_append_agrees();
   kv_append_finds_bad_slots();
   attention_agrees();
+  tiles_agree();
   rows_do_not_depend_on_others();
   attention_finds_bad_batches();
   attention_without_finite_scores();

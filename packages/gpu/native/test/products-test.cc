@@ -56,8 +56,9 @@ struct Problem {
   const Array<float> x_array, bias_array, y_array;
   const Array<Stored> w_array;
 
-  explicit Problem(Shape s)
-      : shape(s), x(numbers(s.rows * s.depth, 1)), bias(numbers(s.columns, 2)), w(weights<Format>(s.columns * s.depth, 3)),
+  explicit Problem(Shape s, std::vector<float> given = {})
+      : shape(s), x(given.empty() ? numbers(s.rows * s.depth, 1) : given), bias(numbers(s.columns, 2)),
+        w(weights<Format>(s.columns * s.depth, 3)),
         x_array(x), bias_array(bias), y_array(size_t(s.rows * s.columns)), w_array(w) {}
 
   std::vector<Sum> expected(bool with_bias) const {
@@ -112,6 +113,18 @@ void tiles_agree(int parts, double rounding, const Shape& shape, bool with_bias)
   check(memcmp(problem.y_array.values().data(), &tile[size_t((shape.rows - 1) * shape.columns)],
                size_t(shape.columns) * sizeof(float)) == 0,
         "%s: the last row alone has other bits", problem.name("linear_strip").c_str());
+}
+
+// Sums of one sign, where tensor cores cut every sum off in one direction.
+void long_sums_agree() {
+  constexpr Shape shape = {9, 64, 4096};
+  const std::vector<float> w = weights<F32>(shape.columns * shape.depth, 3);
+  std::vector<float> x;
+  for (int i = 0; i < shape.rows * shape.depth; i++) x.push_back(w[size_t(i % shape.depth)]); // column 0: squares
+  const Problem<F32> problem(shape, x);
+  const std::vector<Sum> expected = problem.expected(false);
+  launched<1>("linear_strip_3_f32", 1, 256, problem.args(false, 0, shape.rows),
+              [&] { close("linear_strip_3_f32, sums of squares", problem.y_array.values(), expected); });
 }
 
 template <class Format>
@@ -267,6 +280,7 @@ int main() {
   products_agree<Bf16>();
   instructions_agree();
   every_tile_agrees<F32>(3, 2e-6);
+  long_sums_agree();
   every_tile_agrees<F16>(3, 2e-6);
   every_tile_agrees<F16>(2, 0x1p-15);
   every_tile_agrees<F16>(1, 0x1p-7);

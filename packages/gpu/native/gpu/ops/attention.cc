@@ -85,6 +85,31 @@ static int64_t parts_of_keys(const OpCall& op, int64_t tiles, int64_t capacity) 
   return std::clamp<int64_t>(wanted, 1, std::max<int64_t>(1, most));
 }
 
+static void launch_rows(const OpCall& op, Attention args, const std::string& suffix) {
+  const int64_t rows = int64_t(args.rows) * args.heads, tiles = args.rows * tiles_of_row(args.heads, args.kv_heads, args.d);
+  args.parts = int(parts_of_keys(op, tiles, int64_t(args.table_width) * args.block_size));
+  if (args.parts > 1) args.partial = op.scratch<float>(rows * args.parts * (args.d + 2));
+  op.launch("attention" + suffix, tiles * args.parts, attention_threads, args);
+  if (args.parts > 1)
+    op.launch("attention_merge", rows, threads_of_row(args.d), AttentionMerge{args.partial, args.y, args.parts, args.d});
+}
+
+// Whether kernels/cuda/attention-tiles.h takes this: sequences of many rows, loads of eight elements, at most 128 of a head.
+static bool takes_tiles(const Attention& args, const std::string& suffix) {
+  constexpr int least_rows = 16; // of a sequence, on average
+  const bool loads = args.d % 8 == 0 && args.d <= 128 && reinterpret_cast<uintptr_t>(args.k) % 16 == 0 &&
+                     reinterpret_cast<uintptr_t>(args.v) % 16 == 0;
+  return loads && suffix != "_f32" && args.rows >= least_rows * args.sequences;
+}
+
+static void launch_tiles(const OpCall& op, const Attention& args, const std::string& suffix) {
+  constexpr int query_rows = 64, threads = 128;
+  const bool rounds = op.integer(AttentionOp::BF16) != 0 && op.precision != Precision::exact;
+  const std::string kernel = std::string("attention_tile_") + (rounds ? "1" : "3") + (args.d <= 64 ? "_64" : "_128") + suffix;
+  const int64_t tiles = args.rows / query_rows + args.sequences;  // each sequence may end with a part of a tile
+  op.launch(kernel, tiles * args.heads, threads, args);
+}
+
 void attention(const OpCall& op) {
   const quern::Floats q = op.floats(AttentionOp::Q, 3), y = op.floats(AttentionOp::Y, 3);
   const Operand& table = op.operand(AttentionOp::BLOCK_TABLE);
@@ -98,34 +123,32 @@ void attention(const OpCall& op) {
           "y must have the shape of q, the caches alike, H a multiple of Hk");
   need_small_heads(op, d);
   if (y.count == 0) return;
-  const int64_t tiles = T * tiles_of_row(H, Hk, d), parts = parts_of_keys(op, tiles, table.shape[1] * keys.block_size);
-  float* const partial = parts > 1 ? op.scratch<float>(T * H * parts * (d + 2)) : nullptr;
-  op.launch(std::string("attention") + keys.suffix, tiles * parts, attention_threads,
-            Attention{q.data,
-                      keys.data,
-                      values.data,
-                      op.ids(AttentionOp::CU_SEQLENS),
-                      op.ids(AttentionOp::KV_LENGTHS),
-                      op.ids(AttentionOp::BLOCK_TABLE),
-                      y.data,
-                      partial,
-                      op.small(parts),
-                      least_keys,
-                      op.small(T),
-                      op.small(H),
-                      op.small(Hk),
-                      op.small(d),
-                      op.small(keys.blocks),
-                      op.small(keys.block_size),
-                      op.small(table.shape[0]),
-                      op.small(table.shape[1]),
-                      op.number(AttentionOp::SCALE),
-                      op.number(AttentionOp::SOFT_CAP),
-                      op.integer(AttentionOp::CAUSAL),
-                      op.integer(AttentionOp::WINDOW),
-                      op.fault,
-                      op.index});
-  if (parts > 1) op.launch("attention_merge", T * H, threads_of_row(d), AttentionMerge{partial, y.data, op.small(parts), op.small(d)});
+  const Attention args{q.data,
+                       keys.data,
+                       values.data,
+                       op.ids(AttentionOp::CU_SEQLENS),
+                       op.ids(AttentionOp::KV_LENGTHS),
+                       op.ids(AttentionOp::BLOCK_TABLE),
+                       y.data,
+                       nullptr,
+                       1,
+                       least_keys,
+                       op.small(T),
+                       op.small(H),
+                       op.small(Hk),
+                       op.small(d),
+                       op.small(keys.blocks),
+                       op.small(keys.block_size),
+                       op.small(table.shape[0]),
+                       op.small(table.shape[1]),
+                       op.number(AttentionOp::SCALE),
+                       op.number(AttentionOp::SOFT_CAP),
+                       op.integer(AttentionOp::CAUSAL),
+                       op.integer(AttentionOp::WINDOW),
+                       op.fault,
+                       op.index};
+  if (takes_tiles(args, keys.suffix)) launch_tiles(op, args, keys.suffix);
+  else launch_rows(op, args, keys.suffix);
 }
 
 void uncached_attention(const OpCall& op) {

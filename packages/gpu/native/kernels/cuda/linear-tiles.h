@@ -2,11 +2,13 @@
 // which the last one is rounded to nearest. A float is the exact sum of three, an f16 of two: with three parts of x, products of parts
 // are products of floats. Parts p of x and q of w with p + q ≥ the parts of x are left out: they are below the last bit that is
 // kept. With more than one part, an infinite x gives NaN unless w is of bf16.
-// A block of 256 threads per tile; 32 of k at a time in shared memory. Sums are in ascending order of k in every tile: the bits of
-// a row depend neither on other rows nor on the tile's size.
+// A block of 256 threads per tile; 32 of k at a time in shared memory. Tensor cores cut sums off where floats are rounded to nearest: they
+// add 32 of k, floats add these sums. Sums are in ascending order of k in every tile: the bits of a row depend neither on other rows nor
+// on the tile's size.
 #pragma once
 #include "../../dialect/nvidia.h"
 #include "../formats/every.h"
+#include "bf16-parts.h"
 
 namespace quern {
 namespace gpu {
@@ -56,21 +58,6 @@ template <class Format>
 FUNCTION bool loads_wide(Dense<Format> matrix, int depth) { return depth % 8 == 0 && aligned(matrix.values); }
 template <class Format>
 FUNCTION bool loads_wide(Blocks<Format>, int) { return true; }
-
-// Eight floats as bf16: rounded to nearest if LAST, otherwise their upper halves. Leaves what remains of the floats; nothing of
-// infinity.
-template <bool LAST>
-FUNCTION Uint4 take_part(Eight& eight) {
-  unsigned words[4];
-  UNROLL for (int i = 0; i < 8; i++) {
-    const unsigned part = LAST ? unsigned(to_bf16(eight.values[i])) : to_bits(eight.values[i]) >> 16;
-    words[i / 2] = i % 2 == 0 ? part : words[i / 2] | part << 16;
-    if (LAST) continue;
-    const float rest = eight.values[i] - from_bits(part << 16);
-    eight.values[i] = is_nan(rest) ? 0.0f : rest;
-  }
-  return Uint4{words[0], words[1], words[2], words[3]};
-}
 
 // ROWS rows of a matrix [count, depth] from row `first` on: loaded into registers, then written to shared memory in parts.
 template <class Matrix, int ROWS, int PARTS>
@@ -122,23 +109,25 @@ FUNCTION void linear_tile(Shared<Uint4> xs, Shared<Uint4> ws, const Linear<Weigh
     barrier();
     x.load(start + CHUNK); // runs beside the sums
     w.load(start + CHUNK);
-    UNROLL for (int eight = 0; eight < EIGHTS; eight += 2) {
-      Fragment16x8 b[W_PARTS][ACROSS];
+    Fragment16x8 b[EIGHTS / 2][W_PARTS][ACROSS];
+    UNROLL for (int k = 0; k < EIGHTS / 2; k++)
       UNROLL for (int q = 0; q < W_PARTS; q++)
         UNROLL for (int n = 0; n < ACROSS; n += 2) {
-          const Fragment16x16 two = load_matrices(ws + (q * COLUMNS * EIGHTS + eight_at(w_row + n * 8, eight + w_eight)));
-          b[q][n] = {{two.words[0], two.words[1]}};
-          b[q][n + 1] = {{two.words[2], two.words[3]}};
+          const Fragment16x16 two = load_matrices(ws + (q * COLUMNS * EIGHTS + eight_at(w_row + n * 8, 2 * k + w_eight)));
+          b[k][q][n] = {{two.words[0], two.words[1]}};
+          b[k][q][n + 1] = {{two.words[2], two.words[3]}};
         }
-      UNROLL for (int m = 0; m < DOWN; m++) {
-        if (row + warp_row + m * 16 >= args.rows) break;
+    UNROLL for (int m = 0; m < DOWN; m++) {
+      if (row + warp_row + m * 16 >= args.rows) break;
+      Sums16x8 of_chunk[ACROSS] = {};
+      UNROLL for (int k = 0; k < EIGHTS / 2; k++)
         UNROLL for (int p = 0; p < X_PARTS; p++) {
-          const Fragment16x16 a = load_matrices(xs + (p * ROWS * EIGHTS + eight_at(x_row + m * 16, eight + x_eight)));
+          const Fragment16x16 a = load_matrices(xs + (p * ROWS * EIGHTS + eight_at(x_row + m * 16, 2 * k + x_eight)));
           UNROLL for (int q = 0; q < W_PARTS; q++)
             UNROLL for (int n = 0; n < ACROSS; n++)
-              if (p + q < X_PARTS) multiply_bf16(sums[m][n], a, b[q][n]);
+              if (p + q < X_PARTS) multiply_bf16(of_chunk[n], a, b[k][q][n]);
         }
-      }
+      UNROLL for (int n = 0; n < ACROSS; n++) add_sums(sums[m][n], of_chunk[n]);
     }
   }
 
