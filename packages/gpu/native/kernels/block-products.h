@@ -1,6 +1,6 @@
 // y[t, n] = Σ_k x[t, k] · w[n, k] + bias[n] for 1 to 8 rows of x and weights of blocks. A warp streams COLUMNS rows of w; a lane
-// takes a group of 32 values of each, `parts` warps of a block share long rows. Sums of quants are exact in f32 products; a scale
-// multiplies them once per group. The order of sums depends on K and `parts` alone: the bits of a row do not depend on others.
+// takes a group of 32 values of each, `parts` warps of a block share long rows. x goes through shared memory, two rows at a time:
+// lanes would read it 128 bytes apart. Sums of quants are exact in f32 products; a scale multiplies them once per group. The order of sums depends on K and `parts` alone: the bits of a row do not depend on others.
 #pragma once
 #include "block-sum.h"
 #include "fault-code.h"
@@ -20,6 +20,9 @@ struct BlockLinear {
 
 constexpr int PRODUCT_WARPS = 4;
 constexpr int PARTIAL_SUMS = PRODUCT_WARPS * WARP; // a warp has at most 32 sums
+constexpr int GROUP_PITCH = GROUP / 4 + 1;         // Float4s from one group of x to the next; odd: lanes meet no bank twice
+constexpr int STAGED_ROW = WARP * GROUP_PITCH, STAGED_ROWS = 2;
+constexpr int STAGED = PRODUCT_WARPS * STAGED_ROWS * STAGED_ROW; // Float4s of x in shared memory
 
 // x[at .. at + 4)
 FUNCTION Float4 four_of(Global<const float> x, long at, bool aligned) {
@@ -27,52 +30,79 @@ FUNCTION Float4 four_of(Global<const float> x, long at, bool aligned) {
   return Float4{x[at], x[at + 1], x[at + 2], x[at + 3]};
 }
 
+// Groups of a row of x from `start` on, by the lanes of a warp; rows end at `depth`.
+FUNCTION void stage_row(Shared<Float4> to, Global<const float> x, bool wide, long row_at, int start, int depth) {
+  UNROLL for (int i = 0; i < GROUP / 4; i++) {
+    const int four = i * WARP + lane(), k = start * GROUP + four * 4;
+    if (k < depth) to[four / (GROUP / 4) * GROUP_PITCH + four % (GROUP / 4)] = four_of(x, row_at + k, wide);
+  }
+}
+
+FUNCTION Shared<Float4> staged_of_warp(Shared<Float4> staged) { return staged + warp() * STAGED_ROWS * STAGED_ROW; }
+
 template <class Format, int ROWS, int COLUMNS>
 struct GroupSums {
   float sums[ROWS][COLUMNS];
 };
 
-// total + a group of each column times x from k on. `at`: the group in the first column.
-template <class Format, int ROWS, int COLUMNS>
-FUNCTION GroupSums<Format, ROWS, COLUMNS> add_group(GroupSums<Format, ROWS, COLUMNS> total, Global<const float> x, bool wide,
-                                                    int rows, int depth, int k, Planes w, long at, int groups, int columns) {
+// A group of each column.
+template <class Format, int COLUMNS>
+struct Groups {
+  Group<Format> of[COLUMNS];
+};
+
+// total + the groups times rows [row, row + COUNT) of x: groups of them in shared memory.
+template <int COUNT, class Format, int ROWS, int COLUMNS>
+FUNCTION GroupSums<Format, ROWS, COLUMNS> add_groups(GroupSums<Format, ROWS, COLUMNS> total, int row, Groups<Format, COLUMNS> groups,
+                                                     Shared<Float4> x) {
   constexpr int HALF = GROUP / Format::HALVES;
-  Group<Format> group[COLUMNS];
-  UNROLL for (int c = 0; c < COLUMNS; c++) group[c] = load_group<Format>(w, at + long(c < columns ? c : columns - 1) * groups);
   UNROLL for (int half = 0; half < Format::HALVES; half++) {
-    float products[ROWS][COLUMNS] = {}, xs[ROWS] = {};
+    float products[COUNT][COLUMNS] = {}, xs[COUNT] = {};
     UNROLL for (int four = 0; four < HALF; four += 4) {
       float quants[COLUMNS][4];
       UNROLL for (int c = 0; c < COLUMNS; c++)
-        UNROLL for (int i = 0; i < 4; i++) quants[c][i] = quant_of(group[c], half * HALF + four + i);
-      UNROLL for (int t = 0; t < ROWS; t++) {
-        const Float4 value = four_of(x, long(t < rows ? t : rows - 1) * depth + k + half * HALF + four, wide);
+        UNROLL for (int i = 0; i < 4; i++) quants[c][i] = quant_of(groups.of[c], half * HALF + four + i);
+      UNROLL for (int t = 0; t < COUNT; t++) {
+        const Float4 value = x[t * STAGED_ROW + (half * HALF + four) / 4];
         UNROLL for (int i = 0; i < 4; i++) {
           if (Format::MINS) xs[t] += value[i];
           UNROLL for (int c = 0; c < COLUMNS; c++) products[t][c] = fused(value[i], quants[c][i], products[t][c]);
         }
       }
     }
-    UNROLL for (int t = 0; t < ROWS; t++)
+    UNROLL for (int t = 0; t < COUNT; t++)
       UNROLL for (int c = 0; c < COLUMNS; c++) {
-        total.sums[t][c] = fused(group[c].scale[half], products[t][c], total.sums[t][c]);
-        if (Format::MINS) total.sums[t][c] = fused(-group[c].min[half], xs[t], total.sums[t][c]);
+        float sum = fused(groups.of[c].scale[half], products[t][c], total.sums[row + t][c]);
+        if (Format::MINS) sum = fused(-groups.of[c].min[half], xs[t], sum);
+        total.sums[row + t][c] = sum;
       }
   }
   return total;
 }
 
 // Columns [first, first + COLUMNS) of w by `parts` warps, of which this is number `part`. The sum of row t and column c is in lane
-// t · COLUMNS + c of part 0. All warps of the block take part; first ≥ columns: nothing is read.
+// t · COLUMNS + c of part 0. All warps of the block take part if there are parts; columns < 1: nothing is read. staged: of the warp.
 template <class Format, int ROWS, int COLUMNS>
 FUNCTION float streamed_columns(Global<const float> x, Planes w, int rows, long row_of_w, int columns, int depth, int part,
-                                int parts, Shared<float> partial) {
+                                int parts, Shared<Float4> staged, Shared<float> partial) {
   const int groups = depth / GROUP;
   const bool wide = aligned(x);
   GroupSums<Format, ROWS, COLUMNS> total = {};
-  if (columns > 0)
-    for (int g = part * WARP + lane(); g < groups; g += parts * WARP)
-      total = add_group<Format, ROWS, COLUMNS>(total, x, wide, rows, depth, g * GROUP, w, row_of_w * groups + g, groups, columns);
+  for (int start = part * WARP; start < groups && columns > 0; start += parts * WARP) {
+    const int g = start + lane();
+    Groups<Format, COLUMNS> loaded = {};
+    if (g < groups)
+      UNROLL for (int c = 0; c < COLUMNS; c++)
+        loaded.of[c] = load_group<Format>(w, (row_of_w + (c < columns ? c : columns - 1)) * groups + g);
+    constexpr int COUNT = ROWS < STAGED_ROWS ? ROWS : STAGED_ROWS;
+    UNROLL for (int t = 0; t < ROWS; t += COUNT) {
+      warp_barrier(); // what was staged before has been read
+      UNROLL for (int r = 0; r < COUNT; r++)
+        stage_row(staged + r * STAGED_ROW, x, wide, long(t + r < rows ? t + r : rows - 1) * depth, start, depth);
+      warp_barrier();
+      if (g < groups) total = add_groups<COUNT>(total, t, loaded, staged + lane() * GROUP_PITCH);
+    }
+  }
   float mine = 0;
   UNROLL for (int t = 0; t < ROWS; t++)
     UNROLL for (int c = 0; c < COLUMNS; c++) {
@@ -90,13 +120,13 @@ FUNCTION float streamed_columns(Global<const float> x, Planes w, int rows, long 
 }
 
 template <class Format, int ROWS, int COLUMNS>
-FUNCTION void streamed_rows(Shared<float> partial, BlockLinear args) {
+FUNCTION void streamed_rows(Shared<Float4> staged, Shared<float> partial, BlockLinear args) {
   const int of_block = PRODUCT_WARPS / args.parts * COLUMNS; // columns
   const int part = warp() % args.parts, mine = warp() / args.parts * COLUMNS;
   for (int start = block_index() * of_block; start < args.columns; start += grid_blocks() * of_block) {
     const int first = start + mine;
     const float sum = streamed_columns<Format, ROWS, COLUMNS>(args.x, args.w, args.rows, first, args.columns - first, args.depth,
-                                                              part, args.parts, partial);
+                                                              part, args.parts, staged_of_warp(staged), partial);
     const int t = lane() / COLUMNS, n = first + lane() % COLUMNS;
     if (part == 0 && t < args.rows && n < args.columns)
       args.y[long(t) * args.columns + n] = args.bias ? sum + args.bias[n] : sum;
@@ -104,17 +134,18 @@ FUNCTION void streamed_rows(Shared<float> partial, BlockLinear args) {
 }
 
 template <class Format>
-FUNCTION void streamed_product(Shared<float> partial, BlockLinear args) {
-  if (args.rows == 1) streamed_rows<Format, 1, 4>(partial, args);
-  else if (args.rows == 2) streamed_rows<Format, 2, 4>(partial, args);
-  else if (args.rows <= 4) streamed_rows<Format, 4, 4>(partial, args);
-  else streamed_rows<Format, 8, 2>(partial, args); // 4 columns would take more than 255 registers
+FUNCTION void streamed_product(Shared<Float4> staged, Shared<float> partial, BlockLinear args) {
+  if (args.rows == 1) streamed_rows<Format, 1, 4>(staged, partial, args);
+  else if (args.rows == 2) streamed_rows<Format, 2, 4>(staged, partial, args);
+  else if (args.rows <= 4) streamed_rows<Format, 4, 4>(staged, partial, args);
+  else streamed_rows<Format, 8, 4>(staged, partial, args);
 }
 
 #define LINEAR_FEW(Format, name)            \
   KERNEL(linear_few_##name, BlockLinear) {  \
+    SHARED(Float4, staged, STAGED);         \
     SHARED(float, partial, PARTIAL_SUMS);   \
-    streamed_product<Format>(partial, args); \
+    streamed_product<Format>(staged, partial, args); \
   }
 EVERY_BLOCK_FORMAT(LINEAR_FEW)
 #undef LINEAR_FEW

@@ -42,7 +42,7 @@ FUNCTION void expert_linear(ExpertLinear<Dense<Format>> args) {
 
 // Four columns of one pair at a time.
 template <class Format>
-FUNCTION void expert_blocks(Shared<float> partial, ExpertLinear<Planes> args) {
+FUNCTION void expert_blocks(Shared<Float4> staged, Shared<float> partial, ExpertLinear<Planes> args) {
   constexpr int COLUMNS = 4;
   const int tiles = (args.columns + COLUMNS - 1) / COLUMNS, warps = block_threads() / WARP;
   const long count = long(args.rows) * args.chosen * tiles;
@@ -51,7 +51,7 @@ FUNCTION void expert_blocks(Shared<float> partial, ExpertLinear<Planes> args) {
     const long matrix = matrix_of(args, pair);
     const float sum = streamed_columns<Format, 1, COLUMNS>(args.x + long(pair / args.chosen) * args.depth, args.w, 1,
                                                            matrix * args.columns + first, args.columns - first, args.depth, 0, 1,
-                                                           partial);
+                                                           staged_of_warp(staged), partial);
     if (lane() < COLUMNS && first + lane() < args.columns) args.y[long(pair) * args.columns + first + lane()] = sum;
   }
 }
@@ -63,8 +63,9 @@ EVERY_DENSE_FORMAT(EXPERT_LINEAR)
 
 #define EXPERT_BLOCKS(Format, name)                    \
   KERNEL(expert_linear_##name, ExpertLinear<Planes>) { \
+    SHARED(Float4, staged, STAGED);                    \
     SHARED(float, partial, PARTIAL_SUMS);              \
-    expert_blocks<Format>(partial, args);              \
+    expert_blocks<Format>(staged, partial, args);      \
   }
 EVERY_BLOCK_FORMAT(EXPERT_BLOCKS)
 #undef EXPERT_BLOCKS
