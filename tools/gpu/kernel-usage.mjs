@@ -1,6 +1,6 @@
 // Registers, shared memory and spills of each kernel, as ptxas tells: the marked table of docs/cuda.md.
 //   node tools/gpu/kernel-usage.mjs [--arch 90a | all] [--check]
-// Fails if a hot kernel spills, or if ptxas gives up on asynchronous tensor products (C7508, C7510). --check: also if the table is stale;
+// Fails if a hot kernel spills or has a stack frame (an array indexed at run time), or if ptxas gives up on asynchronous tensor products (C7508, C7510). --check: also if the table is stale;
 // without nvcc it says that nothing was checked.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -18,7 +18,7 @@ const { values: flags } = parseArgs({
 });
 const architectures = flags.arch === 'all' ? every : flags.arch.split(',');
 
-/** Kernels that decide the speed of a model: they may not spill. A new kernel needs its stem here. */
+/** Kernels that decide the speed of a model: they may not spill, nor keep arrays in a stack frame. A new kernel needs its stem here. */
 const hot =
   /^(linear_|attention_|uncached_attention|expert_linear_|add_rms_norm|rms_norm|swiglu|qk_norm_rope|argmax|sample)/;
 
@@ -44,7 +44,7 @@ function compile(architecture) {
   process.exit(1);
 }
 
-/** [kernel, { registers, shared, spills }] of ptxas' output. */
+/** [kernel, { registers, shared, spills, stack }] of ptxas' output. */
 function usageOf(text) {
   const usage = new Map();
   let kernel;
@@ -52,10 +52,12 @@ function usageOf(text) {
     const entry = /Compiling entry function '(\w+)'/.exec(line);
     if (entry) {
       kernel = entry[1];
-      usage.set(kernel, { registers: 0, shared: 0, spills: 0 });
+      usage.set(kernel, { registers: 0, shared: 0, spills: 0, stack: 0 });
     }
     const spills = /(\d+) bytes spill stores, (\d+) bytes spill loads/.exec(line);
     if (spills && kernel) usage.get(kernel).spills += Number(spills[1]) + Number(spills[2]);
+    const stack = /(\d+) bytes stack frame/.exec(line);
+    if (stack && kernel) usage.get(kernel).stack += Number(stack[1]);
     const used = /Used (\d+) registers/.exec(line);
     if (!used || !kernel) continue;
     usage.get(kernel).registers = Number(used[1]);
@@ -67,10 +69,13 @@ function usageOf(text) {
 
 function faultsOf(architecture, text, usage) {
   const given = text.split('\n').filter((line) => /C7508|C7510/.test(line));
-  const spilling = [...usage].filter(([kernel, { spills }]) => spills > 0 && hot.test(kernel));
+  const slow = [...usage].filter(([kernel, { spills, stack }]) => spills + stack > 0 && hot.test(kernel));
   return [
     ...given,
-    ...spilling.map(([kernel, { spills }]) => `${kernel} spills ${spills} bytes on sm_${architecture}`),
+    ...slow.map(
+      ([kernel, { spills, stack }]) =>
+        `${kernel} spills ${spills} bytes and has a stack frame of ${stack} bytes on sm_${architecture}`,
+    ),
   ];
 }
 

@@ -1,5 +1,5 @@
 // Writes results of tools/gpu/run.sh into docs/cuda.md.
-//   node tools/gpu/report.mjs gpu-results/results-*.json
+//   node tools/gpu/report.mjs gpu-results/results.tar        or several tars, or results-*.json
 // Results of the emulated GPU and of --small runs are refused: they are not figures.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -27,10 +27,36 @@ const aims = [
 const aimOf = ({ model, work }) =>
   aims.find(([name, what]) => name === model && what === work)?.slice(2) ?? ['', ''];
 
-const read = (path) => JSON.parse(readFileSync(path, 'utf8'));
+const blockBytes = 512;
+
+/** [path, bytes] of the files in a tar. */
+function filesOfTar(tar) {
+  const files = [];
+  const textOf = (header, from, to) => header.toString('utf8', from, to).split('\0')[0].trim();
+  for (let at = 0; at + blockBytes <= tar.length && tar[at] !== 0; ) {
+    const header = tar.subarray(at, at + blockBytes);
+    const size = Number.parseInt(textOf(header, 124, 136), 8);
+    at += blockBytes;
+    files.push([textOf(header, 0, 100), tar.subarray(at, at + size)]);
+    at += Math.ceil(size / blockBytes) * blockBytes;
+  }
+  return files;
+}
+
+/** The results in a tar of run.sh, or in one JSON. */
+function read(path) {
+  const file = readFileSync(path);
+  if (!path.endsWith('.tar')) return [JSON.parse(file)];
+  return filesOfTar(file)
+    .filter(([name]) => /(^|\/)results-\w+\.json$/.test(name))
+    .map(([, bytes]) => JSON.parse(bytes));
+}
+
 const percent = (share) => (share === undefined ? '' : `${(100 * share).toFixed(1)} %`);
 const rate = (value) => (value < 100 ? value.toFixed(1) : value.toFixed(0));
 const time = (milliseconds) => `${milliseconds.toFixed(milliseconds < 100 ? 2 : 0)} ms`;
+
+const outcome = (passed) => (passed === undefined ? 'skipped' : passed ? 'passed' : 'FAILED');
 
 /** A Markdown table; columns from `numbers` on are aligned to the right. */
 function table(head, rows, numbers = 1) {
@@ -44,13 +70,12 @@ function table(head, rows, numbers = 1) {
 
 const sections = {
   check({ checks }) {
-    const outcome = ({ passed }) => (passed === undefined ? 'skipped' : passed ? 'passed' : 'FAILED');
-    const rows = Object.entries(checks).map(([name, one]) => [name, outcome(one), one.message]);
+    const rows = Object.entries(checks).map(([name, one]) => [name, outcome(one.passed), one.message]);
     return `**Checks**\n\n${table(['check', 'outcome', 'found'], rows, 3)}`;
   },
   sanitize({ version, results }) {
     if (version === null) return '**compute-sanitizer**: not there';
-    const rows = results.map(({ tool, passed, message }) => [tool, passed ? 'passed' : 'FAILED', message]);
+    const rows = results.map(({ tool, passed, message }) => [tool, outcome(passed), message]);
     return `**compute-sanitizer**\n\n${table(['tool', 'outcome', 'found'], rows, 3)}`;
   },
   ceilings({ ceilings: { copyBandwidth, bf16Rate, probe, quern } }) {
@@ -113,6 +138,8 @@ const sections = {
 const left = (skipped) =>
   skipped.length > 0 ? `\n\nNot measured, the time was up: ${skipped.join('; ')}.` : '';
 
+const ending = ({ unfinished }) => (unfinished ? '\n\nThis part did not end.' : '');
+
 /** The fastest of PyTorch's ways for the same work. */
 function peerOf({ model, work }, peers) {
   const same = (peers?.works ?? []).filter(
@@ -130,7 +157,7 @@ function sectionOf(results) {
   const driver = machine.driver ? ` nvidia-smi: ${machine.driver}.` : '';
   const torch = peers ? ` PyTorch ${peers.torch}.` : '';
   const title = `### ${machine.device}\n\n${machine.isa}, ${machine.multiprocessors} multiprocessors, ${(machine.memory / 2 ** 30).toFixed(0)} GiB.${driver} Quern ${machine.commit}, Node ${machine.node}.${torch}`;
-  return [title, ...parts.map((one) => sections[one.part](one, peers))].join('\n\n');
+  return [title, ...parts.map((one) => sections[one.part](one, peers) + ending(one))].join('\n\n');
 }
 
 /** Results without a machine belong to the first device. */
@@ -146,10 +173,10 @@ function groups(all) {
 
 const files = process.argv.slice(2);
 if (files.length === 0) {
-  console.error('name results: node tools/gpu/report.mjs gpu-results/results-*.json');
+  console.error('name results: node tools/gpu/report.mjs gpu-results/results.tar');
   process.exit(2);
 }
-const results = files.map(read);
+const results = files.flatMap(read);
 const rehearsed = results.filter(({ small, machine }) => small || machine?.emulated);
 if (rehearsed.length > 0 || !results.some(({ machine }) => machine)) {
   console.error(

@@ -1,9 +1,11 @@
 #!/bin/sh
-# Runs parts of the proof on a GPU with what bring.mjs prepared. Needs sh and gzip; no network, no Node.
+# Runs parts of the proof on a GPU with what bring.mjs prepared. Needs sh, gzip, tar, coreutils or busybox; no network, no Node.
 #   sh tools/gpu/run.sh [--small] PART…        parts: check sanitize ceilings kernels models peers
-# OUT: folder of results-PART.json (default gpu-results). QUERN_GPU_KIT: the prepared folder (default gpu-kit).
+# OUT: folder of results-PART.json and results.tar (default gpu-results). QUERN_GPU_KIT: the prepared folder (default gpu-kit).
+# QUERN_GPU_SECONDS: limit of the whole command, all parts together (default 540).
 # --small: tiny shapes, to rehearse on an emulated GPU.
 set -eu
+began=$(date +%s)
 root=$(cd "$(dirname "$0")/../.." && pwd)
 kit=${QUERN_GPU_KIT:-$root/gpu-kit}
 export OUT="${OUT:-$root/gpu-results}"
@@ -40,9 +42,45 @@ fi
 export LD_LIBRARY_PATH="${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}/usr/local/nvidia/lib64:/usr/local/nvidia/lib"
 # An emulated GPU takes the place of NVIDIA's driver.
 if [ -f "$kit/libcuda.so" ]; then export QUERN_CUDA_LIBRARY="$kit/libcuda.so"; fi
+export QUERN_GPU_END=$((began + ${QUERN_GPU_SECONDS:-540}))
+export QUERN_GPU_DETAILS="$own/results"
+mkdir "$QUERN_GPU_DETAILS"
+
+# All results and reports as one file, whole at any time.
+pack() {
+  for results in "$OUT"/results-*.json; do
+    if [ -f "$results" ]; then cp "$results" "$own/results/"; fi
+  done
+  tar -cf "$OUT/results.tar.new" -C "$own/results" .
+  mv "$OUT/results.tar.new" "$OUT/results.tar"
+}
+
+child=
+trap 'if [ -n "$child" ]; then kill "$child"; fi; pack; exit 1' INT TERM
+QUERN_GPU_FOLLOWING=$#
+export QUERN_GPU_FOLLOWING
 status=0
 for part; do
+  QUERN_GPU_FOLLOWING=$((QUERN_GPU_FOLLOWING - 1))
+  left=$((QUERN_GPU_END - $(date +%s)))
   echo "== $part"
-  "$own/node" --no-warnings "$kit/parts/$part.mjs" || status=1
+  if [ $left -lt 10 ]; then
+    echo "$part was not started: the time is up" >&2
+    status=1
+    continue
+  fi
+  rm -f "$OUT/results-$part.json"
+  # A part ends by itself; a kernel that hangs does not.
+  timeout -k 5 $((left + 20)) "$own/node" --no-warnings "$kit/parts/$part.mjs" &
+  child=$!
+  ended=0
+  wait $child || ended=$?
+  child=
+  case $ended in
+    0) ;;
+    124 | 137) echo "$part was stopped: it did not end in time" >&2 && status=1 ;;
+    *) status=1 ;;
+  esac
+  pack
 done
 exit $status

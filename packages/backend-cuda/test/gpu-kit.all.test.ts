@@ -12,7 +12,20 @@ const kit = join(scratch, 'kit');
 const bin = join(scratch, 'bin');
 
 /** All that the machine with a GPU must have. */
-const programs = ['sh', 'gzip', 'mktemp', 'chmod', 'dirname', 'mkdir', 'rm'];
+const programs = [
+  'sh',
+  'gzip',
+  'mktemp',
+  'chmod',
+  'dirname',
+  'mkdir',
+  'rm',
+  'date',
+  'timeout',
+  'tar',
+  'cp',
+  'mv',
+];
 
 beforeAll(() => {
   mkdirSync(bin);
@@ -27,9 +40,9 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(scratch, { recursive: true }));
 
-/** The results of a part. */
-function run(part: string) {
-  const env = { PATH: bin, OUT: join(scratch, 'out'), QUERN_GPU_KIT: kit };
+/** The results of a part. `settings`: variables of run.sh. */
+function run(part: string, settings = {}) {
+  const env = { PATH: bin, OUT: join(scratch, 'out'), QUERN_GPU_KIT: kit, ...settings };
   const output = execFileSync('sh', [join(root, 'tools/gpu/run.sh'), '--small', part], { env }).toString();
   return { output, results: JSON.parse(readFileSync(join(scratch, 'out', `results-${part}.json`), 'utf8')) };
 }
@@ -47,13 +60,24 @@ test('ceilings', () => {
   expect(bf16Rate.value).toBeGreaterThan(0);
 });
 
-test('results of a rehearsal are no figures', () => {
+test('kernels: what the time does not allow is named', () => {
+  run('ceilings');
+  const { kernels, skipped, unfinished } = run('kernels', { QUERN_GPU_SECONDS: '15' }).results;
+  expect(unfinished).toBeUndefined();
+  expect(kernels).toEqual([]);
+  expect(skipped).toContain('linear iq8 …×[64×256], exact');
+});
+
+test('a part without time is not started', () => {
+  expect(() => run('ceilings', { QUERN_GPU_SECONDS: '5' })).toThrow(
+    /ceilings was not started: the time is up/,
+  );
+});
+
+test.each(['results-ceilings.json', 'results.tar'])('%s of a rehearsal has no figures', (file) => {
   run('ceilings');
   const report = () =>
-    execFileSync(process.execPath, [
-      join(root, 'tools/gpu/report.mjs'),
-      join(scratch, 'out/results-ceilings.json'),
-    ]);
+    execFileSync(process.execPath, [join(root, 'tools/gpu/report.mjs'), join(scratch, 'out', file)]);
   expect(report).toThrow(/results of a rehearsal/);
 });
 

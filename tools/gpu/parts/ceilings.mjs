@@ -8,13 +8,16 @@ import { loadCopies } from './weights.mjs';
 
 const parsed = (text) => (text === undefined ? null : JSON.parse(text.split('\n').at(-1)));
 
+/** A program that hangs must not take the time of the parts. */
+const timeout = 120_000;
+
 /** probe.cu: without Quern. run.sh tells its path. */
 const { QUERN_GPU_PROBE: probe } = process.env;
-const ofProbe = () => (probe ? parsed(outputOf(probe, [])) : null);
+const ofProbe = () => (probe ? parsed(outputOf(probe, [], { timeout })) : null);
 
 /** PyTorch's copy and matrix product, where there is one. */
 const ofTorch = () =>
-  parsed(outputOf('python3', [join(kit, 'parts/ceilings.py'), ...(small ? ['--small'] : [])]));
+  parsed(outputOf('python3', [join(kit, 'parts/ceilings.py'), ...(small ? ['--small'] : [])], { timeout }));
 
 /** Bytes per second of `add`, which reads two arrays and writes one. */
 async function ownCopy(backend) {
@@ -75,7 +78,9 @@ function best(name, all) {
 
 async function measureCeilings(backend) {
   const all = { probe: ofProbe(), torch: ofTorch(), quern: await ofBackend(backend) };
-  return { copyBandwidth: best('copyBandwidth', all), bf16Rate: best('bf16Rate', all), ...all };
+  const ceilings = { copyBandwidth: best('copyBandwidth', all), bf16Rate: best('bf16Rate', all), ...all };
+  writeResults('ceilings', { machine: machineOf(backend), ceilings });
+  return ceilings;
 }
 
 const tera = (value) => `${(value / 1e12).toPrecision(3)} T`;
@@ -97,8 +102,4 @@ export function showCeilings({ copyBandwidth, bf16Rate, probe, quern }) {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url))
-  await withDevice(false, async (backend) => {
-    const ceilings = await measureCeilings(backend);
-    showCeilings(ceilings);
-    writeResults('ceilings', { machine: machineOf(backend), ceilings });
-  });
+  await withDevice(false, async (backend) => showCeilings(await measureCeilings(backend)));

@@ -2,14 +2,14 @@
 import { contiguousKvCache, inputBatch } from '@quern/core';
 import { ceilingsOf, showCeilings } from './ceilings.mjs';
 import { owning, withDevice } from './device.mjs';
-import { machineOf, secondsLeft, small, writeResults } from './setting.mjs';
+import { machineOf, saveUnfinished, secondsLeft, small, writeResults } from './setting.mjs';
 import { secondsOfOp } from './timing.mjs';
 import { loadCopies, loadOnes } from './weights.mjs';
 
 /** More than the caches of a device hold. */
 const beyondCaches = small ? 1 : 256 * 2 ** 20;
 
-const formats = ['bf16', 'q4_k', 'q8_0', 'f16', 'q6_k', 'mxfp4'];
+const formats = ['bf16', 'q4_k', 'q8_0', 'f16', 'q6_k', 'mxfp4', 'iq8', 'gptq'];
 const matrices = small
   ? [[64, 256]]
   : [
@@ -21,19 +21,46 @@ const matrices = small
 const productRows = small ? [1, 16] : [1, 2, 4, 8, 16, 64, 256, 2048];
 /** The output matrix meets one row per sequence, never a whole prompt. */
 const mostOutputRows = 256;
+/** With precision 'exact' too: matrices of layers. */
+const exactRows = small ? [16] : [16, 2048];
+const exactMatrices = matrices.slice(0, 3);
 
 const measured = [];
 const skipped = [];
+/** Of all results: the device and its ceilings. */
+let facts;
+/** The device failed. */
+let ended = false;
+
+const leastSeconds = 20;
+
+/** Whether there is time for a case or a group of cases; otherwise it is named. */
+function timeFor(name) {
+  if (secondsLeft() >= leastSeconds) return true;
+  skipped.push(name);
+  return false;
+}
 
 /** Measures one case unless the time is up. `work`: { bytes, flops }. */
 async function measure(backend, name, work, record) {
-  if (secondsLeft() < 20) return skipped.push(name);
-  try {
+  if (!timeFor(name)) return;
+  await orFailed(name, work, async () => {
     measured.push({ name, ...work, seconds: await secondsOfOp(backend, record) });
+    saveUnfinished('kernels', results());
+  });
+}
+
+/** A failure of `act` is a result; after one of the device nothing can follow. */
+async function orFailed(name, work, act) {
+  try {
+    await act();
   } catch (error) {
+    if (ended) throw error;
     measured.push({ name, ...work, failed: `${error.code ?? error.name}: ${error.message}` });
+    saveUnfinished('kernels', results());
     console.log(`FAILED ${name}: ${error.message}`);
-    if (error.code === 'DEVICE_FAILED') throw error;
+    ended = error.code === 'DEVICE_FAILED';
+    if (ended) throw error;
   }
 }
 
@@ -45,18 +72,23 @@ function floats(count) {
   return values;
 }
 
-async function measureProducts(backend, format, [N, K]) {
-  const weights = await loadCopies(backend, format, [N, K], beyondCaches);
-  for (const T of productRows) {
-    if (N > 100_000 && T > mostOutputRows) continue;
-    const record = {
-      prepare: (step) => step.input(floats(T * K), [T, K]),
-      op: (_, x, i) => backend.linear(x, weights[i % weights.length]),
-    };
-    const bytes = weights[0].byteLength + 4 * T * (N + K);
-    await measure(backend, `linear ${format} ${T}×[${N}×${K}]`, { bytes, flops: 2 * T * N * K }, record);
-  }
-  for (const weight of weights) weight.dispose();
+/** `label`: at the end of names, such as ', exact'. */
+async function measureProducts(backend, format, [N, K], rows, label = '') {
+  const nameOf = (count) => `linear ${format === 'gptq' ? 'gptq int4' : format} ${count}×[${N}×${K}]${label}`;
+  if (!timeFor(nameOf('…'))) return;
+  await orFailed(nameOf('…'), {}, async () => {
+    const weights = await loadCopies(backend, format, [N, K], beyondCaches);
+    for (const T of rows) {
+      if (N > 100_000 && T > mostOutputRows) continue;
+      const record = {
+        prepare: (step) => step.input(floats(T * K), [T, K]),
+        op: (_, x, i) => backend.linear(x, weights[i % weights.length]),
+      };
+      const bytes = weights[0].byteLength + 4 * T * (N + K);
+      await measure(backend, nameOf(T), { bytes, flops: 2 * T * N * K }, record);
+    }
+    for (const weight of weights) weight.dispose();
+  });
 }
 
 const heads = small ? { heads: 4, kvHeads: 2, headDim: 32 } : { heads: 32, kvHeads: 8, headDim: 128 };
@@ -162,23 +194,27 @@ async function measureChoice(backend, S) {
 }
 
 /** Shares of the ceilings; the larger one judges a kernel. */
-function withShares({ copyBandwidth, bf16Rate }) {
-  for (const one of measured) {
-    if (one.failed) continue;
-    one.bytesShare = one.bytes / one.seconds / copyBandwidth.value;
-    one.flopsShare = one.flops / one.seconds / bf16Rate.value;
-    one.share = Math.max(one.bytesShare, one.flopsShare);
-  }
-  measured.sort((a, b) => (a.share ?? -1) - (b.share ?? -1));
+function withShares(one) {
+  if (one.failed) return one;
+  const { copyBandwidth, bf16Rate } = facts.ceilings;
+  const bytesShare = one.bytes / one.seconds / copyBandwidth.value;
+  const flopsShare = one.flops / one.seconds / bf16Rate.value;
+  return { ...one, bytesShare, flopsShare, share: Math.max(bytesShare, flopsShare) };
+}
+
+/** What results-kernels.json has: the slowest first. */
+function results() {
+  const kernels = measured.map(withShares).sort((a, b) => (a.share ?? -1) - (b.share ?? -1));
+  return { ...facts, kernels, skipped };
 }
 
 const percent = (share) => `${(100 * share).toFixed(1)} %`.padStart(8);
 
-function show() {
+function show({ kernels }) {
   console.log(
     `${'time'.padStart(12)}${'of copies'.padStart(11)}${'of bf16'.padStart(9)}  kernel, slowest first`,
   );
-  for (const { name, seconds, bytesShare, flopsShare, failed } of measured)
+  for (const { name, seconds, bytesShare, flopsShare, failed } of kernels)
     console.log(
       failed
         ? `${'failed'.padStart(12)}${''.padStart(20)}  ${name}`
@@ -203,18 +239,25 @@ async function measureAll(backend) {
         { texts: 1, rows: 1500, H: 6, d: 64 },
       ];
   for (const each of encoders) await measureEncoder(backend, each);
-  for (const format of formats) for (const shape of matrices) await measureProducts(backend, format, shape);
+  for (const format of formats)
+    for (const shape of matrices) await measureProducts(backend, format, shape, productRows);
 }
 
-await withDevice(false, async (backend) => {
-  const ceilings = await ceilingsOf(backend);
-  showCeilings(ceilings);
-  try {
+async function measureExact(backend) {
+  for (const format of formats)
+    for (const shape of exactMatrices) await measureProducts(backend, format, shape, exactRows, ', exact');
+}
+
+try {
+  await withDevice(false, async (backend) => {
+    const ceilings = await ceilingsOf(backend);
+    showCeilings(ceilings);
+    facts = { machine: machineOf(backend), ceilings };
     await measureAll(backend);
-  } finally {
-    withShares(ceilings);
-    show();
-    writeResults('kernels', { machine: machineOf(backend), ceilings, kernels: measured, skipped });
-  }
-});
+  });
+  await withDevice(false, measureExact, { precision: 'exact' });
+} finally {
+  if (facts) show(results());
+}
+writeResults('kernels', results());
 if (measured.some(({ failed }) => failed)) process.exitCode = 1;

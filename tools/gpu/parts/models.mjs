@@ -18,7 +18,7 @@ import { ceilingsOf, showCeilings } from './ceilings.mjs';
 import { owning, withDevice } from './device.mjs';
 import { writeGptqFolder } from './gptq-folder.mjs';
 import { decode, prefill } from './sequences.mjs';
-import { kit, machineOf, secondsLeft, small, writeResults } from './setting.mjs';
+import { kit, machineOf, saveUnfinished, secondsLeft, small, writeResults } from './setting.mjs';
 
 /** Memory rather than a disk, if 20 GB fit: files are written, read once, removed. */
 function scratch() {
@@ -31,13 +31,19 @@ function scratch() {
   return mkdtempSync(join(tmpdir(), 'quern-'));
 }
 const folder = scratch();
+process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+process.on('SIGTERM', () => process.exit(1)); // run.sh: the time is up
 
 const works = [];
 const skipped = [];
 let ceilings;
+let machine;
+
+const results = () => ({ machine, ceilings, works, skipped });
 
 function report(model, work, figures) {
   works.push({ model, work, ...figures });
+  saveUnfinished('models', results());
   const { failed, tokensPerSecond, milliseconds, share, of, javascript } = figures;
   if (failed) return console.log(`FAILED ${model}, ${work}: ${failed}`);
   const shown = share === undefined ? '' : `, ${(100 * share).toFixed(1)} % of ${of}`;
@@ -244,31 +250,46 @@ const tinyGptq = {
 };
 const demo = async () => join(kit, 'node_modules/@quern/demo-model/model/quern-demo.gguf');
 
-/** [name, measurement], what matters most first; a long prompt, which fills the cache, last. */
+/** Seconds that must be left to start a subject: files of 16 GB are written and loaded. */
+const needed = { large: 150, little: 60 };
+
+/** [name, size, measurement], what matters most first; a long prompt, which fills the cache, last. */
 const subjects = small
   ? [
-      ['demo', (...on) => language(...on, demo, ['one', 'many'])],
-      ['demo, deep', (...on) => language(...on, demo, ['deep'])],
-      ['tiny GPTQ', (...on) => language(...on, gptq(tinyGptq), ['one'])],
-      ['tiny', encoder],
-      ['whisper-test', speech],
+      ['demo', 'little', (...on) => language(...on, demo, ['one', 'many'])],
+      ['demo, deep', 'little', (...on) => language(...on, demo, ['deep'])],
+      ['tiny GPTQ', 'little', (...on) => language(...on, gptq(tinyGptq), ['one'])],
+      ['tiny', 'little', encoder],
+      ['whisper-test', 'little', speech],
     ]
   : [
-      ['llama-3.1-8b bf16', (...on) => language(...on, synthetic('llama-3.1-8b', 'bf16'), ['one'])],
-      ['llama-3.1-8b q4_k_m', (...on) => language(...on, synthetic('llama-3.1-8b', 'q4_k_m'), ['one'])],
-      ['qwen3-0.6b bf16', (...on) => language(...on, synthetic('qwen3-0.6b', 'bf16'), ['one'])],
-      ['bge-small f16', encoder],
-      ['whisper-tiny f16', speech],
-      ['qwen3-8b bf16', (...on) => language(...on, synthetic('qwen3-8b', 'bf16'), ['many'])],
-      ['llama-3.1-8b q8_0', (...on) => language(...on, synthetic('llama-3.1-8b', 'q8_0'), ['one'])],
-      ['llama-3.1-8b gptq int4', (...on) => language(...on, gptq(modelShapes['llama-3.1-8b']), ['one'])],
-      ['llama-3.1-8b bf16, deep', (...on) => language(...on, synthetic('llama-3.1-8b', 'bf16'), ['deep'])],
+      ['llama-3.1-8b bf16', 'large', (...on) => language(...on, synthetic('llama-3.1-8b', 'bf16'), ['one'])],
+      [
+        'llama-3.1-8b q4_k_m',
+        'large',
+        (...on) => language(...on, synthetic('llama-3.1-8b', 'q4_k_m'), ['one']),
+      ],
+      ['qwen3-0.6b bf16', 'little', (...on) => language(...on, synthetic('qwen3-0.6b', 'bf16'), ['one'])],
+      ['bge-small f16', 'little', encoder],
+      ['whisper-tiny f16', 'little', speech],
+      ['qwen3-8b bf16', 'large', (...on) => language(...on, synthetic('qwen3-8b', 'bf16'), ['many'])],
+      ['llama-3.1-8b q8_0', 'large', (...on) => language(...on, synthetic('llama-3.1-8b', 'q8_0'), ['one'])],
+      [
+        'llama-3.1-8b gptq int4',
+        'large',
+        (...on) => language(...on, gptq(modelShapes['llama-3.1-8b']), ['one']),
+      ],
+      [
+        'llama-3.1-8b bf16, deep',
+        'large',
+        (...on) => language(...on, synthetic('llama-3.1-8b', 'bf16'), ['deep']),
+      ],
     ];
 
 async function measureAll(backend) {
   const wanted = new RegExp(process.env.QUERN_GPU_MODELS ?? '');
-  for (const [name, act] of subjects.filter(([each]) => wanted.test(each))) {
-    if (secondsLeft() < 60 && !small) {
+  for (const [name, size, act] of subjects.filter(([each]) => wanted.test(each))) {
+    if (secondsLeft() < needed[size]) {
       skipped.push(name);
       continue;
     }
@@ -280,15 +301,12 @@ async function measureAll(backend) {
   }
 }
 
-try {
-  await withDevice(true, async (backend) => {
-    ceilings = await ceilingsOf(backend);
-    showCeilings(ceilings);
-    await measureAll(backend);
-    if (skipped.length > 0) console.log(`not measured, the time was up: ${skipped.join('; ')}`);
-    writeResults('models', { machine: machineOf(backend), ceilings, works, skipped });
-  });
-} finally {
-  rmSync(folder, { recursive: true, force: true });
-}
+await withDevice(true, async (backend) => {
+  ceilings = await ceilingsOf(backend);
+  machine = machineOf(backend);
+  showCeilings(ceilings);
+  await measureAll(backend);
+  if (skipped.length > 0) console.log(`not measured, the time was up: ${skipped.join('; ')}`);
+  writeResults('models', results());
+});
 if (works.some(({ failed }) => failed)) process.exitCode = 1;

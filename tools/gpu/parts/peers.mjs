@@ -2,9 +2,9 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { kit, outPath, secondsLeft, small, writeResults } from './setting.mjs';
+import { detailPath, kit, secondsLeft, small, writeResults } from './setting.mjs';
 
-const report = outPath('peers.json');
+const report = detailPath('peers.json');
 rmSync(report, { force: true });
 const args = [
   join(kit, 'parts/peers.py'),
@@ -14,7 +14,7 @@ const args = [
 ];
 const { status, error } = spawnSync('python3', args, {
   stdio: 'inherit',
-  timeout: Math.round(1000 * secondsLeft()),
+  timeout: Math.round(1000 * Math.max(1, secondsLeft())),
 });
 const peers = existsSync(report) ? JSON.parse(readFileSync(report, 'utf8')) : undefined;
 if (!peers) console.log(`skipped: ${error ? 'there is no python3' : `peers.py ended with ${status}`}`);

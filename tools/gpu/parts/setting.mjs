@@ -1,6 +1,6 @@
 // What a part knows of its run: the kit, the size of the work, where results go.
 import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -11,12 +11,17 @@ export const kit = dirname(dirname(fileURLToPath(import.meta.url)));
 export const facts = JSON.parse(readFileSync(join(kit, 'kit.json'), 'utf8'));
 
 const out = process.env.OUT ?? '.';
-export const outPath = (name) => join(out, name);
+const outPath = (name) => join(out, name);
+/** Reports and logs, which travel in results.tar alone. */
+export const detailPath = (name) => join(process.env.QUERN_GPU_DETAILS ?? out, name);
 
 const start = performance.now();
-/** Seconds of one part; a machine may be lent for ten minutes a command. */
-const limit = Number(process.env.QUERN_GPU_SECONDS ?? 540);
-export const secondsLeft = () => limit - (performance.now() - start) / 1000;
+const now = () => Date.now() / 1000;
+/** When the command of run.sh must end, in seconds since 1970. */
+const end = Number(process.env.QUERN_GPU_END ?? now() + 540);
+export const secondsLeft = () => end - now();
+/** Parts that the same command runs after this one. */
+export const following = Number(process.env.QUERN_GPU_FOLLOWING ?? 0);
 
 /** The text that a program prints, or undefined where it is missing or fails. */
 export function outputOf(command, args, options = {}) {
@@ -42,23 +47,36 @@ const nvidia = () =>
     '--format=csv,noheader',
   ]);
 
+let driver;
+
 /** The device, for the results of every part. */
 export function machineOf({ profile }) {
   const { name, isa, threads, totalMemory } = profile;
+  driver ??= nvidia() ?? null;
   return {
     device: name,
     isa,
     multiprocessors: threads,
     memory: totalMemory,
-    driver: nvidia() ?? null,
+    driver,
     ...facts,
   };
 }
 
-export function writeResults(part, results) {
+/** Under another name first: a part that is killed leaves whole results. Returns the path and the seconds so far. */
+function save(part, results) {
   const path = outPath(`results-${part}.json`);
   const seconds = Math.round(performance.now() - start) / 1000;
-  writeFileSync(path, `${JSON.stringify({ part, small, seconds, ...results }, null, 1)}\n`);
+  writeFileSync(`${path}.new`, `${JSON.stringify({ part, small, seconds, ...results }, null, 1)}\n`);
+  renameSync(`${path}.new`, path);
+  return { path, seconds };
+}
+
+/** What a part has so far. */
+export const saveUnfinished = (part, results) => save(part, { ...results, unfinished: true });
+
+export function writeResults(part, results) {
+  const { path, seconds } = save(part, results);
   console.log(`${part}: ${seconds.toFixed(1)} s; written to ${path}`);
 }
 
