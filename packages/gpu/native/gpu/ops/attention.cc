@@ -94,20 +94,27 @@ static void launch_rows(const OpCall& op, Attention args, const std::string& suf
     op.launch("attention_merge", rows, threads_of_row(args.d), AttentionMerge{args.partial, args.y, args.parts, args.d});
 }
 
-// Whether kernels/cuda/attention-tiles.h takes this: sequences of many rows, loads of eight elements, at most 128 of a head.
-static bool takes_tiles(const Attention& args, const std::string& suffix) {
+// Numbers of bf16 that q and the softmax weights become: 3 for products of floats.
+static int parts_of_q(const OpCall& op, int d) {
+  if (op.precision == Precision::exact) return 3;
+  return op.integer(AttentionOp::BF16) != 0 ? 1 : d <= 64 ? 3 : 2;
+}
+
+// Whether kernels/cuda/attention-tiles.h takes this: sequences of many rows, loads of eight elements, at most 128 of a head, 64 with
+// three parts.
+static bool takes_tiles(const OpCall& op, const Attention& args, const std::string& suffix) {
   constexpr int least_rows = 16; // of a sequence, on average
-  const bool loads = args.d % 8 == 0 && args.d <= 128 && reinterpret_cast<uintptr_t>(args.k) % 16 == 0 &&
+  const int most = parts_of_q(op, args.d) == 3 ? 64 : 128;
+  const bool loads = args.d % 8 == 0 && args.d <= most && reinterpret_cast<uintptr_t>(args.k) % 16 == 0 &&
                      reinterpret_cast<uintptr_t>(args.v) % 16 == 0;
   return loads && suffix != "_f32" && args.rows >= least_rows * args.sequences;
 }
 
 static void launch_tiles(const OpCall& op, const Attention& args, const std::string& suffix) {
   constexpr int query_rows = 64, threads = 128;
-  const bool rounds = op.integer(AttentionOp::BF16) != 0 && op.precision != Precision::exact;
-  const std::string kernel = std::string("attention_tile_") + (rounds ? "1" : "3") + (args.d <= 64 ? "_64" : "_128") + suffix;
+  const std::string parts = std::to_string(parts_of_q(op, args.d)), elements = args.d <= 64 ? "_64" : "_128";
   const int64_t tiles = args.rows / query_rows + args.sequences;  // each sequence may end with a part of a tile
-  op.launch(kernel, tiles * args.heads, threads, args);
+  op.launch("attention_tile_" + parts + elements + suffix, tiles * args.heads, threads, args);
 }
 
 void attention(const OpCall& op) {
@@ -147,7 +154,7 @@ void attention(const OpCall& op) {
                        op.integer(AttentionOp::WINDOW),
                        op.fault,
                        op.index};
-  if (takes_tiles(args, keys.suffix)) launch_tiles(op, args, keys.suffix);
+  if (takes_tiles(op, args, keys.suffix)) launch_tiles(op, args, keys.suffix);
   else launch_rows(op, args, keys.suffix);
 }
 

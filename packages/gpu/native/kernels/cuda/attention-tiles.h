@@ -1,6 +1,6 @@
 // Attention over a cache on tensor cores, for sequences of many rows: a block per 64 rows of a sequence and head, 16 or 32 keys at a
 // time (FlashAttention-2, Dao 2023). q and the softmax weights become sums of PARTS numbers of bf16, keys and values of as many as they
-// need: with three parts, products are products of floats. A warp has 16 rows; their queries and sums stay in registers.
+// need: with three parts, products are products of floats; with two, of 16 bits of q and the weights. A warp has 16 rows; their queries and sums stay in registers.
 #pragma once
 #include "../../dialect/nvidia.h"
 #include "../attention.h"
@@ -28,9 +28,9 @@ struct CacheParts<CacheI8> {
 };
 
 // What registers allow: keys at a time, and how many parts of the queries; the others are in shared memory.
-template <int STEPS, int PARTS, int KEY_PARTS>
+template <int STEPS, int PARTS>
 struct Room {
-  enum { full = STEPS * PARTS > 12, keys = full ? 16 : 32, parts = !full ? PARTS : KEY_PARTS == 1 ? 1 : PARTS - 1 };
+  enum { full = STEPS * PARTS > 12, keys = STEPS > 4 ? 16 : 32, parts = full ? 1 : PARTS };
   enum { part = QUERY_WARPS * STEPS * WARP, shared = full ? (PARTS - parts) * part : 1 };
 };
 
@@ -54,7 +54,7 @@ template <int EIGHTS>
 FUNCTION int key_place(int key, int eight) { return key * EIGHTS + (eight ^ key % 8); }
 
 // Eight values of the queries: as words of a Fragment16x16, 16 elements from `at` on. rows: of the warp, from `q` on.
-FUNCTION Eight query_words(Global<const float> q, long step, int rows, int at, int d) {
+FUNCTION Eight query_words(Global<const float> q, int step, int rows, int at, int d) {
   Eight eight;
   UNROLL for (int i = 0; i < 8; i++) {
     const int row = lane() / 4 + i / 2 % 2 * 8, element = at + lane() % 4 * 2 + i / 4 * 8 + i % 2;
@@ -75,13 +75,14 @@ template <int STEPS, int PARTS, class Kind>
 FUNCTION void attend_rows(const Attention& args, QueryTile tile, int head, KeyRange range, Shared<Uint4> ks, Shared<Uint4> vs,
                           Shared<float> scales, Shared<Uint4> spare) {
   constexpr int EIGHTS = 2 * STEPS, KEY_PARTS = PARTS < CacheParts<Kind>::count ? PARTS : CacheParts<Kind>::count;
-  using Has = Room<STEPS, PARTS, KEY_PARTS>;
+  using Has = Room<STEPS, PARTS>;
   constexpr int TILE_KEYS = Has::keys, KEPT = Has::parts;
   constexpr int PART = TILE_KEYS * EIGHTS;
   const int d = args.d, s = tile.sequence, length = args.lengths[s];
   const CachedKeys<Kind> keys = {args.k, args.v, args.table + long(s) * args.table_width, args.block_size, args.kv_heads,
                                  int(long(head) * args.kv_heads / args.heads), Kind::bytes(d)};
-  const long step = long(args.heads) * d, mine = (long(tile.row + warp() * 16) * args.heads + head) * d;
+  const int step = args.heads * d;
+  const long mine = (long(tile.row + warp() * 16) * args.heads + head) * d;
   const int rows = tile.rows - warp() * 16, position = length - args.bounds[s + 1] + tile.row + warp() * 16 + lane() / 4;
 
   const auto place_of = [](int part, int at) { return (part - KEPT) * Has::part + (warp() * STEPS + at) * WARP + lane(); }; // in `spare`
@@ -114,21 +115,17 @@ FUNCTION void attend_rows(const Attention& args, QueryTile tile, int head, KeyRa
 
     Sums16x8 scores[TILE_KEYS / 8] = {};
     UNROLL for (int at = 0; at < STEPS; at++)
-      UNROLL for (int n = 0; n < TILE_KEYS / 8; n += 2) {
-        Sums16x8 of_step[2] = {};
+      UNROLL for (int n = 0; n < TILE_KEYS / 8; n += 2)
         UNROLL for (int r = 0; r < KEY_PARTS; r++) {
           const int key = n * 8 + lane() / 16 * 8 + lane() % 8;
           const Fragment16x16 two = load_matrices(ks + (r * PART + key_place<EIGHTS>(key, 2 * at + lane() / 8 % 2)));
           const Fragment16x8 first = {{two.words[0], two.words[1]}}, second = {{two.words[2], two.words[3]}};
           UNROLL for (int p = 0; p < PARTS - r; p++) {
             const Fragment16x16 rows_of_q = p < KEPT ? q[p % KEPT][at] : fragment_of(spare[place_of(p, at)]);
-            multiply_bf16(of_step[0], rows_of_q, first);
-            multiply_bf16(of_step[1], rows_of_q, second);
+            multiply_bf16(scores[n], rows_of_q, first);
+            multiply_bf16(scores[n + 1], rows_of_q, second);
           }
         }
-        add_sums(scores[n], of_step[0]);
-        add_sums(scores[n + 1], of_step[1]);
-      }
 
     float highest[2] = {seen.highest[0], seen.highest[1]};
     UNROLL for (int n = 0; n < TILE_KEYS / 8; n++)
@@ -218,7 +215,7 @@ FUNCTION void attention_tile(const Attention& args, Shared<float> sums, Shared<U
 #define ATTENTION_TILE(parts, elements, Kind, name)                                              \
   KERNEL(attention_tile_##parts##_##elements##_##name, Attention) {                              \
     constexpr int KEY_PARTS = parts < CacheParts<Kind>::count ? parts : CacheParts<Kind>::count; \
-    using Has = Room<elements / 16, parts, KEY_PARTS>;                                           \
+    using Has = Room<elements / 16, parts>;                                                      \
     SHARED(float, sums, 3 * QUERY_WARPS);                                                        \
     SHARED(Uint4, ks, KEY_PARTS * Has::keys * elements / 8);                                     \
     SHARED(Uint4, vs, KEY_PARTS * Has::keys * elements / 8);                                     \
@@ -228,7 +225,7 @@ FUNCTION void attention_tile(const Attention& args, Shared<float> sums, Shared<U
   }
 #define ATTENTION_TILES(Kind, name)       \
   ATTENTION_TILE(3, 64, Kind, name)       \
-  ATTENTION_TILE(3, 128, Kind, name)      \
+  ATTENTION_TILE(2, 128, Kind, name)      \
   ATTENTION_TILE(1, 64, Kind, name)       \
   ATTENTION_TILE(1, 128, Kind, name)
 ATTENTION_TILES(CacheF16, f16)
