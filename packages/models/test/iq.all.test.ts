@@ -77,8 +77,8 @@ async function run(path: string, backend: Backend) {
   return { logits: await sequenceLogits(model, ids), notices, bytes: model.weightBytes };
 }
 
-/** Without the reference and the GPU, which do not read iq8. */
-const backends = (await testedBackends()).filter(({ name }) => name.startsWith('cpu'));
+/** Without the reference, which does not read iq8. */
+const backends = (await testedBackends()).filter(({ name }) => name !== 'reference');
 
 describe.each(formatNames.filter(isIq8Source))('%s', (format) => {
   test('decoded to f32 on a backend with dense formats only', async () => {
