@@ -113,7 +113,8 @@ static bool takes_tiles(const OpCall& op, const Attention& args, const std::stri
 static void launch_tiles(const OpCall& op, const Attention& args, const std::string& suffix) {
   constexpr int query_rows = 64, threads = 128;
   const std::string parts = std::to_string(parts_of_q(op, args.d)), elements = args.d <= 64 ? "_64" : "_128";
-  const int64_t tiles = args.rows / query_rows + args.sequences;  // each sequence may end with a part of a tile
+  // Each sequence may end with a part of a tile. At least one block: it finds a wrong batch, one without sequences too.
+  const int64_t tiles = (args.rows + query_rows - 1) / query_rows + args.sequences;
   op.launch("attention_tile_" + parts + elements + suffix, tiles * args.heads, threads, args);
 }
 
