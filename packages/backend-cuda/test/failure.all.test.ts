@@ -94,3 +94,31 @@ test('memory that another process has taken', async () => {
   });
   buffer().dispose();
 });
+
+test.each([4, 20])('attention of %d rows without a sequence', async (rows) => {
+  using backend = await createBackend();
+  const cache = () => backend.kvBuffer({ dtype: 'f16', blocks: 1, blockSize: 16, heads: 1, headDim: 16 });
+  using k = cache();
+  using v = cache();
+  using step = backend.step();
+  const ints = (values: readonly number[], shape: readonly number[]) =>
+    step.input(Int32Array.from(values), shape);
+  const none = ints([], [0]);
+  const batch = {
+    cuSeqlens: ints([0], [1]),
+    kvLengths: none,
+    blockTable: ints([], [0, 1]),
+    positions: none,
+    slots: none,
+    lastRows: none,
+  };
+  const q = step.input(new Float32Array(rows * 16), [rows, 1, 16]);
+  const y = backend.attention(q, { k, v }, batch, {
+    heads: 1,
+    kvHeads: 1,
+    headDim: 16,
+    scale: 1,
+    causal: true,
+  });
+  await expect(step.read(y)).rejects.toMatchObject({ code: 'OUT_OF_RANGE' });
+});
