@@ -1686,7 +1686,12 @@ constexpr size_t stack_bytes = 128 * 1024;
 
 } // namespace
 
+// Arguments: names of tables, without any: all tables; or --tables, which prints the names.
 int main(int count, char** names) {
+  if (count == 2 && !strcmp(names[1], "--tables")) {
+    for (const Kernels* table : available()) puts(table->name);
+    return 0;
+  }
   std::pair<int, char**> arguments{count, names};
   const auto run = [](void* given) -> void* {
     const auto& [many, all] = *static_cast<std::pair<int, char**>*>(given);

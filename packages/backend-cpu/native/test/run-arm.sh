@@ -14,4 +14,4 @@ done
 export BUILD="$(mktemp -d)"
 trap 'rm -rf "$BUILD"' EXIT
 CXX=aarch64-linux-gnu-g++ LDFLAGS=-static RUN="qemu-aarch64-static -cpu cortex-a57" sh run.sh
-qemu-aarch64-static -cpu max "$BUILD/kernels-test" dotprod i8mm
+printf '%s\n' dotprod i8mm | xargs -P 2 -I {} qemu-aarch64-static -cpu max "$BUILD/kernels-test" {}

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Builds the kernels and their tests with g++ alone, checks that no ISA object exports a weak symbol, and runs the tests.
-#   native/test/run.sh [bench]          FLAGS="-O1 -g -fsanitize=address,undefined" native/test/run.sh
+#   native/test/run.sh          FLAGS="-O1 -g -fsanitize=address,undefined" native/test/run.sh
+#   native/test/run.sh bench    speed of each kernel
 # CXX: another compiler. RUN: a command that starts the programs. run-arm.sh sets both.
 # AMX is tested with a model of its instructions if this processor lacks AMX; code with the real instructions is compiled
 # anyway.
@@ -10,15 +11,11 @@ build=${BUILD:-$(mktemp -d)}
 program=kernels-${1:-test}
 cxx=${CXX:-g++}
 flags="-std=c++20 -ffp-contract=off -Wall -Wextra ${FLAGS:--O3 -Werror=frame-larger-than=16384}"
+: >"$build/commands"
 
-compile() { # folder, flags
+compile() { # folder, flags, suffix of its objects
   for file in "$1"/*.cc; do
-    object=$build/$(basename "$1")-$(basename "$file" .cc).o
-    $cxx $flags $2 -c "$file" -o "$object"
-    if [ -z "${FLAGS:-}" ] && nm -C "$object" | grep -E ' [WVu] '; then
-      echo "FAIL $file exports weak symbols" >&2
-      exit 1
-    fi
+    echo "$cxx $flags $2 -c $file -o $build/isa-$(basename "$1")-$(basename "$file" .cc)${3:-.o}" >>"$build/commands"
   done
 }
 
@@ -27,13 +24,13 @@ compile_x86() {
   grep -qsw amx_int8 /proc/cpuinfo || flags="$flags -DQUERN_EMULATE_AMX"
   compile kernels/x86/avx2 "-mavx2 -mfma -mf16c"
   # g++ 12 warns about undefined registers in its own AVX-512 header
-  compile kernels/x86/avx512 "-mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx2 -mfma -mf16c -Wno-uninitialized -Wno-maybe-uninitialized"
-  compile kernels/x86/vnni "-mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni -mavx2 -mfma -mf16c -Wno-uninitialized -Wno-maybe-uninitialized"
-  compile kernels/x86/bf16 "-mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni -mavx512bf16 -mavx2 -mfma -mf16c -Wno-uninitialized -Wno-maybe-uninitialized"
-  amx="-mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni -mavx512bf16 -mavx2 -mfma -mf16c -Wno-uninitialized -Wno-maybe-uninitialized"
-  compile kernels/x86/amx "$amx -UQUERN_EMULATE_AMX"
-  compile kernels/x86/amx "$amx" # overwrites the objects above; those only had to compile
-  $cxx $flags -I. -c runtime/cpu-features.cc -o "$build/cpu-features.o"
+  avx512="-mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx2 -mfma -mf16c -Wno-uninitialized -Wno-maybe-uninitialized"
+  compile kernels/x86/avx512 "$avx512"
+  compile kernels/x86/vnni "$avx512 -mavx512vnni"
+  compile kernels/x86/bf16 "$avx512 -mavx512vnni -mavx512bf16"
+  compile kernels/x86/amx "$avx512 -mavx512vnni -mavx512bf16"
+  compile kernels/x86/amx "$avx512 -mavx512vnni -mavx512bf16 -UQUERN_EMULATE_AMX" .real # these only have to compile
+  echo "$cxx $flags -I. -c runtime/cpu-features.cc -o $build/cpu-features.o" >>"$build/commands"
 }
 
 compile_arm() {
@@ -44,12 +41,28 @@ compile_arm() {
   compile kernels/arm/i8mm "-march=armv8.2-a+dotprod+i8mm -fno-schedule-insns"
 }
 
+no_weak_symbols() {
+  for object in "$build"/isa-*; do
+    if nm -C "$object" | grep -E ' [WVu] '; then
+      echo "FAIL $object exports weak symbols" >&2
+      exit 1
+    fi
+  done
+}
+
 compile kernels/packed ""
 compile kernels/scalar ""
 case $($cxx -dumpmachine) in
   x86_64*) compile_x86 ;;
   aarch64*) compile_arm ;;
 esac
-$cxx $flags "test/$program.cc" "$build"/*.o ${LDFLAGS:-} -o "$build/$program"
+echo "$cxx $flags -c test/$program.cc -o $build/$program.o" >>"$build/commands"
+tr '\n' '\0' <"$build/commands" | xargs -0 -P 2 -I {} sh -c '{}'
+[ -n "${FLAGS:-}" ] || no_weak_symbols
+$cxx $flags "$build"/*.o ${LDFLAGS:-} -o "$build/$program"
 cd test
-${RUN:-} "$build/$program"
+if [ "$program" = kernels-test ]; then
+  ${RUN:-} "$build/$program" --tables | xargs -P 2 -I {} ${RUN:-} "$build/$program" {}
+else
+  ${RUN:-} "$build/$program"
+fi

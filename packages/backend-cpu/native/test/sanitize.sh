@@ -23,11 +23,11 @@ check() { # name, flags
   cmake --build "$build/$1" --target native-tests --parallel "$(nproc 2>/dev/null || echo 2)" >"$build/$1/log" 2>&1 ||
     { cat "$build/$1/log" >&2; exit 1; }
   echo "── $1"
-  (cd native/test && for program in kernels-test runtime-test; do
-    "$build/$1/$program" >"$build/$1/$program.log" 2>&1 ||
-      { cat "$build/$1/$program.log" >&2; exit 1; }
-    grep -cE '^PASS' "$build/$1/$program.log" | sed "s/$/ tests of $program passed/"
-  done)
+  { "$build/$1/kernels-test" --tables | tac | sed 's/^/kernels-test /'; echo runtime-test; } >"$build/$1/programs"
+  (cd native/test && xargs -P 2 -I {} sh -c "$build/$1/{} >'$build/$1/{}.log' 2>&1 || { cat '$build/$1/{}.log' >&2; exit 1; }") <"$build/$1/programs"
+  for program in kernels-test runtime-test; do
+    cat "$build/$1/$program"*.log | grep -cE '^PASS' | sed "s/$/ tests of $program passed/"
+  done
 }
 
 [ $# -gt 0 ] || set -- address thread
