@@ -3,7 +3,7 @@
 // CMake and a compiler. Other arguments go to Jest: `npm test -- packages/core`.
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { build, prepare, root, run } from './setup.mjs';
 
 const all = process.argv.includes('--all');
@@ -37,12 +37,24 @@ function jest() {
   if (!existsSync(outputFile)) return count({ passed: 0, failed: 1 });
   const results = JSON.parse(readFileSync(outputFile));
   rmSync(folder, { recursive: true });
+  if (all) printSlowest(results.testResults);
   const failed = results.numFailedTests + results.numRuntimeErrorTestSuites;
   count({
     passed: results.numPassedTests,
     failed: status !== 0 && failed === 0 ? 1 : failed,
     skipped: results.numPendingTests + results.numTodoTests,
   });
+}
+
+/** The suites to look at when the whole takes too long. */
+function printSlowest(suites) {
+  const timed = suites.map(({ name, startTime, endTime }) => ({
+    name: relative(root, name),
+    seconds: (endTime - startTime) / 1000,
+  }));
+  console.log('\nSlowest suites, in seconds:');
+  for (const { name, seconds } of timed.sort((a, b) => b.seconds - a.seconds).slice(0, 15))
+    console.log(`${seconds.toFixed(1).padStart(8)}  ${name}`);
 }
 
 function packedPackages() {
