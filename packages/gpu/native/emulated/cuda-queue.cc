@@ -1,0 +1,132 @@
+// The driver's functions for work in streams: copies, events, launches, graphs. cuda-driver.cc has the others.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+
+#include "emulated/driver-context.h"
+#include "emulated/kernel.h"
+
+using namespace quern::gpu;
+
+namespace {
+
+// put(stream) adds `act`, if no capture keeps it.
+template <class F>
+Result queue(void* to, Command act, const F& put) {
+  Stream& stream = *static_cast<Stream*>(to);
+  if (stream.captured) return stream.captured->push_back(std::move(act)), success;
+  return command([&](Device&) { return put(stream, std::move(act)), success; });
+}
+Result queue(void* stream, Command act) {
+  return queue(stream, std::move(act), [](Stream& to, Command act) { to.add(std::move(act)); });
+}
+Result queue_late(void* stream, Command act) {
+  return queue(stream, std::move(act), [](Stream& to, Command act) { to.add_late(std::move(act)); });
+}
+Result queue_and_wait(void* stream, Command act) {
+  return queue(stream, std::move(act), [](Stream& to, Command act) { to.add(std::move(act)), to.run(to.end()); });
+}
+
+bool is_pinned(const void* address) {
+  const std::lock_guard lock(device().mutex);
+  return device().pinned.holds(address);
+}
+
+void need_pinned(const void* address) {
+  if (!device().pinned.holds(address)) fault("pinned memory was freed before its copy was done");
+}
+
+// As another process might while a weight is loaded. False: there is no such file.
+bool changes_files() {
+  const char *const cut = getenv("QUERN_EMULATED_CUTS"), *const touched = getenv("QUERN_EMULATED_TOUCHES");
+  return (!cut || truncate(cut, 4096) == 0) && (!touched || utimensat(AT_FDCWD, touched, nullptr, 0) == 0);
+}
+
+using Clock = std::chrono::steady_clock;
+using Graph = std::shared_ptr<const Commands>;
+
+struct Event {
+  Stream* stream = nullptr;
+  uint64_t end = 0;  // commands of the stream before it
+  std::shared_ptr<Clock::time_point> time = std::make_shared<Clock::time_point>();
+};
+
+}  // namespace
+
+EXPORT cuMemcpyHtoDAsync_v2(unsigned long long to, const void* from, size_t bytes, void* stream) {
+  if (!changes_files()) return invalid_value;
+  const auto write = [to, bytes](const void* host) { device().memory.write(reinterpret_cast<uint8_t*>(to), host, bytes); };
+  if (is_pinned(from)) return queue_late(stream, [=] { need_pinned(from), write(from); });
+  if (!static_cast<Stream*>(stream)->is_late()) return queue(stream, [=] { write(from); });
+  const auto* const bytes_now = static_cast<const uint8_t*>(from);
+  return queue(stream, [write, held = std::vector<uint8_t>(bytes_now, bytes_now + bytes)] { write(held.data()); });
+}
+EXPORT cuMemcpyDtoHAsync_v2(void* to, unsigned long long from, size_t bytes, void* stream) {
+  const auto read = [=] { device().memory.read(to, reinterpret_cast<const uint8_t*>(from), bytes); };
+  return is_pinned(to) ? queue_late(stream, [=] { need_pinned(to), read(); }) : queue_and_wait(stream, read);
+}
+EXPORT cuMemsetD8Async(unsigned long long to, unsigned char value, size_t bytes, void* stream) {
+  return queue(stream, [=] { device().memory.fill(reinterpret_cast<uint8_t*>(to), value, bytes); });
+}
+
+EXPORT cuStreamCreate(void** stream, unsigned) {
+  if (!current) return invalid_context;
+  current->streams.push_back(std::make_unique<Stream>());
+  return *stream = current->streams.back().get(), success;
+}
+EXPORT cuStreamSynchronize(void* of) {
+  Stream& stream = *static_cast<Stream*>(of);
+  if (stream.captured) return invalid_value;
+  return command([&](Device&) { return stream.run(stream.end()), success; });
+}
+
+EXPORT cuEventCreate(void** event, unsigned) { return *event = new Event, success; }
+EXPORT cuEventDestroy_v2(void* event) { return delete static_cast<Event*>(event), success; }
+EXPORT cuEventRecord(void* of, void* stream) {
+  Event& event = *static_cast<Event*>(of);
+  const Result recorded = queue(stream, [time = event.time] { *time = Clock::now(); });
+  event.stream = static_cast<Stream*>(stream);
+  event.end = event.stream->end();
+  return recorded;
+}
+EXPORT cuEventSynchronize(void* of) {
+  const Event& event = *static_cast<Event*>(of);
+  return command([&](Device&) { return event.stream ? event.stream->run(event.end) : void(), success; });
+}
+EXPORT cuEventElapsedTime(float* milliseconds, void* start, void* end) {
+  const auto elapsed = *static_cast<Event*>(end)->time - *static_cast<Event*>(start)->time;
+  return *milliseconds = std::chrono::duration<float, std::milli>(elapsed).count(), success;
+}
+
+EXPORT cuLaunchKernel(const void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                      unsigned block_y, unsigned block_z, unsigned shared_bytes, void* stream, void** arguments, void**) {
+  if (grid_y * grid_z * block_y * block_z != 1 || shared_bytes != 0) return invalid_value;
+  const Kernel& kernel = *static_cast<const Kernel*>(function);
+  const auto* const args = static_cast<const uint8_t*>(arguments[0]);
+  return queue(stream, [&kernel, grid_x, block_x, args = std::vector<uint8_t>(args, args + kernel.args_bytes)] {
+    if (const char* fails = getenv("QUERN_EMULATED_FAILS"); fails && std::string(fails) == kernel.name)
+      fault("%s: a planted failure", kernel.name);
+    launch(kernel, int(grid_x), int(block_x), args.data(), device().seed++);
+  });
+}
+
+EXPORT cuStreamBeginCapture_v2(void* stream, int) {
+  auto& captured = static_cast<Stream*>(stream)->captured;
+  return captured ? invalid_value : (captured = std::make_unique<Commands>(), success);
+}
+EXPORT cuStreamEndCapture(void* stream, void** graph) {
+  auto& captured = static_cast<Stream*>(stream)->captured;
+  return captured ? (*graph = captured.release(), success) : invalid_value;
+}
+EXPORT cuGraphInstantiateWithFlags(void** exec, void* graph, unsigned long long) {
+  return *exec = new Graph(std::make_shared<const Commands>(*static_cast<Commands*>(graph))), success;
+}
+EXPORT cuGraphDestroy(void* graph) { return delete static_cast<Commands*>(graph), success; }
+EXPORT cuGraphExecDestroy(void* exec) { return delete static_cast<Graph*>(exec), success; }
+EXPORT cuGraphLaunch(void* exec, void* stream) {
+  return queue(stream, [commands = *static_cast<Graph*>(exec)] {
+    for (const Command& act : *commands) act();
+  });
+}

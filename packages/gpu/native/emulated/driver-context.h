@@ -1,0 +1,70 @@
+// What the emulated driver's functions share: the device, and the context of the calling thread.
+#pragma once
+#include <stdlib.h>
+
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "emulated/fault.h"
+#include "emulated/memory.h"
+#include "emulated/stream.h"
+
+namespace quern::gpu {
+
+using Result = int;
+constexpr Result success = 0, invalid_value = 1, no_memory = 2, no_device = 100, invalid_device = 101, invalid_context = 201,
+                 not_found = 500, launch_failed = 719;
+
+inline uint64_t setting(const char* name, uint64_t usual) {
+  const char* text = getenv(name);
+  return text && *text ? strtoull(text, nullptr, 10) : usual;
+}
+
+struct Device {
+  Memory memory{setting("QUERN_EMULATED_MEMORY", 4096) << 20};
+  PinnedMemory pinned;
+  uint64_t seed = setting("QUERN_EMULATED_SEED", 1);
+  std::mutex mutex;  // one command at a time
+
+  // Bytes that other processes leave.
+  uint64_t free_bytes() const {
+    const uint64_t free = memory.free_bytes(), taken = setting("QUERN_EMULATED_TAKEN", 0) << 20;
+    return free > taken ? free - taken : 0;
+  }
+};
+
+inline Device& device() {
+  static Device device;
+  device_memory() = &device.memory;
+  return device;
+}
+
+struct Context {
+  std::string fault;  // of the launch that failed
+  std::vector<std::unique_ptr<Stream>> streams;
+  std::set<uint8_t*> allocations;
+  std::set<void*> pinned;
+};
+inline thread_local Context* current = nullptr;
+
+// Runs a command in the current context; a Fault ends the context.
+template <class F>
+Result command(const F& act) {
+  if (!current) return invalid_context;
+  Device& on = device();
+  const std::lock_guard lock(on.mutex);
+  if (!current->fault.empty()) return launch_failed;
+  try {
+    return act(on);
+  } catch (const Fault& fault) {
+    current->fault = fault.what();
+    return launch_failed;
+  }
+}
+
+}  // namespace quern::gpu
+
+#define EXPORT extern "C" __attribute__((visibility("default"))) quern::gpu::Result

@@ -1,0 +1,122 @@
+// The emulated driver does copies of pinned memory as late as hardware may: code that does not wait gets the wrong bytes.
+#include <string.h>
+
+#include "test/check.h"
+
+extern "C" {
+int cuCtxCreate_v2(void** context, unsigned flags, int device);
+int cuCtxDestroy_v2(void* context);
+int cuStreamCreate(void** stream, unsigned flags);
+int cuStreamSynchronize(void* stream);
+int cuEventCreate(void** event, unsigned flags);
+int cuEventRecord(void* event, void* stream);
+int cuEventSynchronize(void* event);
+int cuMemAlloc_v2(unsigned long long* data, size_t bytes);
+int cuMemFree_v2(unsigned long long data);
+int cuMemHostAlloc(void** data, size_t bytes, unsigned flags);
+int cuMemFreeHost(void* data);
+int cuMemcpyHtoDAsync_v2(unsigned long long to, const void* from, size_t bytes, void* stream);
+int cuMemcpyDtoHAsync_v2(void* to, unsigned long long from, size_t bytes, void* stream);
+int cuMemsetD8Async(unsigned long long to, unsigned char value, size_t bytes, void* stream);
+}
+
+namespace quern::gpu {
+namespace {
+
+constexpr size_t bytes = 64;
+
+// A context with a stream, memory of the device, and host memory with two buffers.
+struct Session {
+  Session() {
+    cuCtxCreate_v2(&context, 0, 0);
+    cuStreamCreate(&stream, 0);
+    cuEventCreate(&event, 0);
+    cuMemAlloc_v2(&data, 2 * bytes);
+    cuMemHostAlloc(&pinned, 2 * bytes, 0);
+    cuMemsetD8Async(data, 0, 2 * bytes, stream);
+  }
+  ~Session() { cuCtxDestroy_v2(context); }
+
+  uint8_t* host(int buffer) const { return static_cast<uint8_t*>(pinned) + size_t(buffer) * bytes; }
+  void put(int buffer, uint8_t value) const { memset(host(buffer), value, bytes); }
+  void send(int buffer) const { cuMemcpyHtoDAsync_v2(data + size_t(buffer) * bytes, host(buffer), bytes, stream); }
+  // The first byte of a buffer on the device, when all is done.
+  int sent(int buffer) const {
+    uint8_t value = 0;
+    cuMemcpyDtoHAsync_v2(&value, data + size_t(buffer) * bytes, 1, stream);
+    return value;
+  }
+
+  void *context = nullptr, *stream = nullptr, *event = nullptr, *pinned = nullptr;
+  unsigned long long data = 0;
+};
+
+void pinned_memory_is_read_late() {
+  const Session now;
+  now.put(0, 1), now.send(0), now.put(0, 2);
+  check(now.sent(0) == 2, "pinned memory that is overwritten before anyone waits: got %d", now.sent(0));
+  now.put(0, 3), now.send(0);
+  cuStreamSynchronize(now.stream);
+  now.put(0, 4);
+  check(now.sent(0) == 3, "overwritten after waiting: got %d", now.sent(0));
+}
+
+void an_event_waits_for_what_is_before_it() {
+  const Session now;
+  now.put(0, 1), now.send(0);
+  cuEventRecord(now.event, now.stream);
+  now.put(1, 1), now.send(1);
+  cuEventSynchronize(now.event);
+  now.put(0, 2), now.put(1, 2);
+  check(now.sent(0) == 1 && now.sent(1) == 2, "got %d and %d", now.sent(0), now.sent(1));
+}
+
+void pageable_memory_is_read_at_once() {
+  const Session now;
+  uint8_t pageable[bytes] = {1};
+  now.put(0, 7), now.send(0);  // the queue waits
+  cuMemcpyHtoDAsync_v2(now.data + bytes, pageable, bytes, now.stream);
+  pageable[0] = 2;
+  check(now.sent(1) == 1, "pageable memory behind a copy that waits: got %d", now.sent(1));
+}
+
+void order_is_kept() {
+  const Session now;
+  now.put(0, 1), now.send(0);
+  cuMemsetD8Async(now.data, 9, bytes, now.stream);
+  check(now.sent(0) == 9, "a fill behind a copy: got %d", now.sent(0));
+}
+
+void results_come_late() {
+  const Session now;
+  cuMemsetD8Async(now.data, 5, bytes, now.stream);
+  now.put(0, 0);
+  cuMemcpyDtoHAsync_v2(now.host(0), now.data, bytes, now.stream);
+  check(now.host(0)[0] == 0, "a copy into pinned memory is there before anyone waits");
+  cuStreamSynchronize(now.stream);
+  check(now.host(0)[0] == 5, "got %d", now.host(0)[0]);
+}
+
+void freeing_waits_or_fails() {
+  const Session now;
+  now.put(0, 1), now.send(0);
+  check(cuMemFree_v2(now.data) == 0 && cuStreamSynchronize(now.stream) == 0, "memory of the device: freed after its copies");
+  const Session other;
+  other.put(0, 1), other.send(0);
+  cuMemFreeHost(other.pinned);
+  check(cuStreamSynchronize(other.stream) != 0, "pinned memory that is freed before its copy is done");
+}
+
+}  // namespace
+}  // namespace quern::gpu
+
+int main() {
+  using namespace quern::gpu;
+  pinned_memory_is_read_late();
+  an_event_waits_for_what_is_before_it();
+  pageable_memory_is_read_at_once();
+  order_is_kept();
+  results_come_late();
+  freeing_waits_or_fails();
+  return report("copies of the emulated driver");
+}
