@@ -2,19 +2,7 @@
 import './emulated.js';
 import type { Backend } from '@quern/core';
 import { createBackend } from '../src/index.js';
-
-/** Of jest.environment.mjs. */
-declare function setNativeEnvironment(name: string, value: string | undefined): void;
-
-/** Runs `act` with settings of the emulated device (cuda-driver.cc). */
-async function withSettings(settings: Record<string, string>, act: () => Promise<void>): Promise<void> {
-  for (const [name, value] of Object.entries(settings)) setNativeEnvironment(name, value);
-  try {
-    await act();
-  } finally {
-    for (const name of Object.keys(settings)) setNativeEnvironment(name, undefined);
-  }
-}
+import { withSettings } from './settings.js';
 
 /** x / ‖x‖ of one row. */
 async function normalised(backend: Backend, x: readonly number[]): Promise<number[]> {

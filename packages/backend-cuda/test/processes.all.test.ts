@@ -1,34 +1,11 @@
 // backend-cuda in workers and child processes, and without a driver that works: scripts with the addon alone.
-import './emulated.js';
-import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { prelude, run } from './script.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'quern-cuda-'));
 afterAll(() => rmSync(folder, { recursive: true }));
-
-const prelude = `
-  const { NativeBackend, listDevices } = require(process.env.QUERN_CUDA_BINARY);
-  const { fork } = require('node:child_process');
-  const { Worker, parentPort } = require('node:worker_threads');
-  const library = process.env.QUERN_CUDA_LIBRARY;
-  const makeError = (code, message) => Object.assign(new Error(message), { code });
-  const create = (options) => new NativeBackend({ library, ...options }, makeError);
-  const list = () => listDevices({ library }, makeError);
-  const told = (act) => { try { return act(); } catch ({ code, message }) { return code + ': ' + message; } };
-`;
-
-/** What a script prints. Throws if the script crashes or does not end. */
-function run(script: string, env: Readonly<Record<string, string>> = {}): string {
-  const { status, signal, stdout, stderr } = spawnSync(process.execPath, ['-e', prelude + script], {
-    encoding: 'utf8',
-    timeout: 60_000,
-    env: { ...process.env, ...env },
-  });
-  if (status !== 0) throw new Error(`ended with ${status ?? signal}: ${stderr}`);
-  return stdout;
-}
 
 /** A worker that runs the script, as source. */
 const worker = (script: string) => `new Worker(${JSON.stringify(prelude + script)}, { eval: true })`;

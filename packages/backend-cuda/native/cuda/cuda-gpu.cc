@@ -21,6 +21,7 @@ CudaGpu::CudaGpu(const Driver& driver, int index) : driver_(driver), process_(ge
   device_ = facts.device;
   name_ = facts.name;
   isa_ = facts.isa();
+  uuid_ = facts.uuid;
   processors_ = facts.processors;
   total_ = facts.memory;
   driver_.need(driver_.context_create(&context_, scheduling_blocks, device_), "making a context");
@@ -116,6 +117,19 @@ void CudaGpu::free_released() noexcept {
     released.swap(released_);
   }
   for (uint8_t* const data : released) free_now(data);
+}
+
+// Refused where a limit of locked memory is reached, or memory is short: not an error.
+uint8_t* CudaGpu::allocate_host(uint64_t bytes) {
+  void* data = nullptr;
+  enter();
+  return driver_.host_allocate(&data, bytes, 0) == 0 ? static_cast<uint8_t*>(data) : nullptr;
+}
+
+void CudaGpu::free_host(uint8_t* data) noexcept {
+  if (getpid() != process_) return;
+  driver_.context_set(context_);
+  driver_.host_free(data);
 }
 
 void CudaGpu::clear(uint8_t* data, uint64_t bytes) {

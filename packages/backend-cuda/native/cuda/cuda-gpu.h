@@ -21,11 +21,15 @@ class CudaGpu : public gpu::Gpu {
 
   std::string name() const override { return name_; }
   std::string isa() const override { return isa_; }
+  std::string driver() const override { return driver_.shown_version(); }
+  std::string uuid() const override { return uuid_; }
   int processors() const override { return processors_; }
   uint64_t total_memory() const override { return total_; }
   uint64_t free_memory() const override;
   uint8_t* allocate(uint64_t bytes) override;
   void free(uint8_t* data) noexcept override;
+  uint8_t* allocate_host(uint64_t bytes) override;
+  void free_host(uint8_t* data) noexcept override;
   void clear(uint8_t* data, uint64_t bytes) override;
   void fill(uint8_t* to, uint8_t value, uint64_t bytes) override;
   void copy_in(uint8_t* to, const void* from, uint64_t bytes) override;
@@ -58,7 +62,7 @@ class CudaGpu : public gpu::Gpu {
   Context context_ = nullptr;
   Module module_ = nullptr;
   Stream stream_ = nullptr, clearing_ = nullptr;
-  std::string name_, isa_;
+  std::string name_, isa_, uuid_;
   const pid_t process_;
   mutable std::mutex mutex_;
   mutable std::string failure_;  // the first one

@@ -38,6 +38,7 @@ enum Attribute : int { multiprocessors = 16, compute_major = 75, compute_minor =
   function(device_count, "cuDeviceGetCount", (int* count))                                                           \
   function(device_get, "cuDeviceGet", (DeviceIndex * device, int index))                                             \
   function(device_name, "cuDeviceGetName", (char* name, int length, DeviceIndex device))                             \
+  function(device_uuid, "cuDeviceGetUuid_v2", (unsigned char* uuid, DeviceIndex device))                             \
   function(device_attribute, "cuDeviceGetAttribute", (int* value, Attribute attribute, DeviceIndex device))          \
   function(device_memory, "cuDeviceTotalMem_v2", (size_t * bytes, DeviceIndex device))                               \
   function(context_create, "cuCtxCreate_v2", (Context * context, unsigned flags, DeviceIndex device))                \

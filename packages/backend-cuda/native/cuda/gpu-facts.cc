@@ -1,5 +1,7 @@
 #include "cuda/gpu-facts.h"
 
+#include <algorithm>
+
 #include "quern/failure.h"
 
 namespace quern::cuda {
@@ -18,6 +20,14 @@ static std::string name_of(const Driver& driver, DeviceIndex device) {
   return name;
 }
 
+static std::string uuid_of(const Driver& driver, DeviceIndex device) {
+  unsigned char uuid[16] = {};
+  std::string digits;
+  if (driver.device_uuid(uuid, device) != 0 || std::ranges::all_of(uuid, [](unsigned char byte) { return byte == 0; })) return "";
+  for (const unsigned char byte : uuid) digits += text("%02x", byte);
+  return digits;
+}
+
 static void need_index(const Driver& driver, int index) {
   const int devices = driver.devices();
   if (index >= 0 && index < devices) return;
@@ -30,6 +40,7 @@ GpuFacts facts_of(const Driver& driver, int index) {
   GpuFacts facts{};
   driver.need(driver.device_get(&facts.device, index), "opening the device");
   facts.name = name_of(driver, facts.device);
+  facts.uuid = uuid_of(driver, facts.device);
   facts.major = attribute(driver, facts.device, compute_major, "reading the compute capability");
   facts.minor = attribute(driver, facts.device, compute_minor, "reading the compute capability");
   facts.processors = attribute(driver, facts.device, multiprocessors, "reading the number of multiprocessors");

@@ -9,6 +9,7 @@ namespace quern::cuda {
 struct GpuFacts {
   DeviceIndex device;
   std::string name;
+  std::string uuid;     // as hexadecimal digits; empty: the driver tells none
   int major, minor;    // compute capability
   int processors;      // multiprocessors
   size_t memory;       // bytes

@@ -71,16 +71,36 @@ void GpuDevice::read(const Buffer& from, uint64_t offset, std::span<uint8_t> byt
   gpu_->finish();
 }
 
+// load(staging) makes a weight. Errors name it, and leave nothing of it behind.
+template <class F>
+auto GpuDevice::loading(const std::string& name, const F& load) -> decltype(load(std::declval<Staging&>())) try {
+  if (!staging_) staging_.emplace(gpu_);
+  return load(*staging_);
+} catch (const Failure& failure) {
+  end_loading();
+  const std::string prefix = "weight '" + name + "': ", told = failure.what();
+  throw Failure(failure.code, told.starts_with(prefix) ? told : prefix + told);
+}
+
+// After an error, copies may be under way.
+void GpuDevice::end_loading() noexcept {
+  if (!staging_) return;
+  settle();
+  staging_.reset();
+}
+
 std::shared_ptr<const LoadedWeight> GpuDevice::load_weight(const WeightSource& source) {
-  return std::make_shared<const GpuWeight>(gpu_, source, files_);
+  return loading(source.name, [&](Staging& staging) { return std::make_shared<const GpuWeight>(gpu_, staging, source, files_); });
 }
 
 // Columns out of order (act-order) make a format of its own; only `linear` takes it.
-LoadedGptq GpuDevice::load_gptq(const GptqSource& source) try {
-  OneByOne one_by_one;
-  const GptqBlocks blocks(source, files_, one_by_one);
-  return {std::make_shared<const GpuWeight>(gpu_, blocks), blocks.order().empty() ? blocks.format_name() : "gptq"};
-} catch (const Failure& failure) { throw Failure(failure.code, "weight '" + source.name + "': " + failure.what()); }
+LoadedGptq GpuDevice::load_gptq(const GptqSource& source) {
+  return loading(source.name, [&](Staging& staging) -> LoadedGptq {
+    OneByOne one_by_one;
+    const GptqBlocks blocks(source, files_, one_by_one);
+    return {std::make_shared<const GpuWeight>(gpu_, staging, blocks), blocks.order().empty() ? blocks.format_name() : "gptq"};
+  });
+}
 
 Properties GpuDevice::profile() {
   const Rates rates = measure_rates(gpu_, precision_);
@@ -99,6 +119,7 @@ Properties GpuDevice::profile() {
 void GpuDevice::prepare(Plan& plan) { plan.prepared = std::make_unique<Placed>(gpu_, plan); }
 
 void GpuDevice::run(Plan& plan, const Run& run) try {
+  end_loading();
   if (!plan.prepared) prepare(plan);
   auto& placed = static_cast<Placed&>(*plan.prepared);
   plan.bind({placed.arena.data(), placed.inputs.data(), placed.outputs.data()});

@@ -2,6 +2,7 @@
 #pragma once
 #include <atomic>
 #include <memory>
+#include <optional>
 
 #include "gpu/gpu-weight.h"
 #include "gpu/scratch.h"
@@ -34,12 +35,16 @@ class GpuDevice : public Device {
   void replay(Plan& plan, const Run& run);
   void read_fault(const Plan& plan, const Run& run);
   void settle() noexcept;
+  template <class F>
+  auto loading(const std::string& name, const F& load) -> decltype(load(std::declval<Staging&>()));
+  void end_loading() noexcept;
 
   const std::shared_ptr<Gpu> gpu_;
   const Precision precision_;
   const GpuBuffer fault_;  // int [2]: index of the failed op + 1, FaultCode
   bool fault_unread_ = true;  // it may hold something else than 0
   Scratch scratch_;
+  std::optional<Staging> staging_;  // while weights are loaded
   FileMap files_;
   std::atomic<bool> cancelled_{false};
 };

@@ -1,18 +1,13 @@
 #include "gpu/gpu-weight.h"
 
+#include <algorithm>
+
+#include "gpu/upload.h"
 #include "gpu/weight-planes.h"
-#include "kernels/unpack-blocks.h"
 #include "quern/failure.h"
 #include "quern/plain/weight.h"
 
 namespace quern::gpu {
-
-GpuBuffer::GpuBuffer(std::shared_ptr<Gpu> gpu, uint64_t bytes)
-    : Buffer(bytes > 0 ? gpu->allocate(bytes) : nullptr, bytes), gpu_(std::move(gpu)) {}
-
-GpuBuffer::~GpuBuffer() {
-  if (data()) gpu_->free(data());
-}
 
 static const WeightFormat& format_of(const WeightSource& source) {
   if (source.shape.size() == 1) return f32_format();
@@ -39,138 +34,84 @@ static uint64_t size_of(const std::vector<int64_t>& shape, const WeightFormat& f
 
 Planes GpuWeight::planes() const { return planes_of(buffer_.data(), format_, values_of(shape_) / GROUP); }
 
-namespace {
-
-// Brings the rows of one matrix to the device, part by part.
-class Upload {
- public:
-  Upload(std::shared_ptr<Gpu> gpu, const WeightFormat& format, int64_t rows, int64_t width, uint8_t* to)
-      : gpu_(std::move(gpu)), format_(format), rows_(rows), width_(width), to_(to) {}
-
-  void add(const WeightPart& part, FileMap& files) {
-    const int64_t rows = part.rows ? part.rows : rows_, stored = part.rows ? part.of : width_, block = format_.block_values;
-    int64_t values;
-    if (rows > rows_ - done_ || stored < width_ || part.from < 0 || part.from > stored - width_ || stored % block != 0 ||
-        part.from % block != 0 || __builtin_mul_overflow(rows, stored, &values) || format_.file_bytes(values) != part.bytes.bytes)
-      fail(Code::bad_weight, "%lld rows of %lld elements do not take %llu bytes", (long long)rows, (long long)stored,
-           (unsigned long long)part.bytes.bytes);
-    OneByOne one_by_one;
-    const HeldBytes held = HeldBytes::open(part.bytes, files, one_by_one);
-    add(held.data, rows, stored, part.from);
-    held.need_unchanged();
-  }
-  // Columns [from, from + width) of rows of `stored` values, as in files. The bytes may go afterwards.
-  void add(const uint8_t* file, int64_t rows, int64_t stored, int64_t from) {
-    if (format_.dense) copy(file, rows, stored, from);
-    else unpack(file, rows, stored, from);
-    gpu_->finish();
-    done_ += rows;
-  }
-  void need_all() const {
-    if (done_ != rows_) fail(Code::bad_weight, "%lld of its rows have no bytes", (long long)(rows_ - done_));
-  }
-
- private:
-  void copy(const uint8_t* file, int64_t rows, int64_t stored, int64_t from) {
-    const int64_t bytes = format_.block_bytes, wide = width_ * bytes;
-    uint8_t* const to = to_ + done_ * wide;
-    if (stored == width_) return gpu_->copy_in(to, file, uint64_t(rows * wide));
+// The bytes of a part, and the file behind them until `add` has read them.
+static void add_part(Upload& upload, const WeightFormat& format, const WeightPart& part, int64_t rows, int64_t width,
+                     FileMap& files) {
+  const int64_t stored = part.rows ? part.of : width;
+  OneByOne one_by_one;
+  const HeldBytes held = HeldBytes::open(part.bytes, files, one_by_one);
+  if (stored == width) upload.add(held.data, part.bytes.bytes);
+  else
     for (int64_t row = 0; row < rows; row++)
-      gpu_->copy_in(to + row * wide, file + (row * stored + from) * bytes, uint64_t(wide));
+      upload.add(held.data + format.file_bytes(row * stored + part.from), format.file_bytes(width));
+  held.need_unchanged();
+}
+
+// The number of rows of a part. Throws BAD_WEIGHT if its bytes are not `left` rows or fewer of `width` columns.
+static int64_t rows_of(const WeightPart& part, const WeightFormat& format, int64_t left, int64_t all, int64_t width) {
+  const int64_t rows = part.rows ? part.rows : all, stored = part.rows ? part.of : width, block = format.block_values;
+  int64_t values;
+  if (rows > left || stored < width || part.from < 0 || part.from > stored - width || stored % block != 0 ||
+      part.from % block != 0 || __builtin_mul_overflow(rows, stored, &values) || format.file_bytes(values) != part.bytes.bytes)
+    fail(Code::bad_weight, "%lld rows of %lld elements do not take %llu bytes", (long long)rows, (long long)stored,
+         (unsigned long long)part.bytes.bytes);
+  return rows;
+}
+
+static void copy_matrix(Upload& upload, const WeightSource& source, const WeightFormat& format, FileMap& files) {
+  const int64_t width = source.shape.back(), all = int64_t(values_of(source.shape)) / width;
+  int64_t left = all;
+  for (const WeightPart& part : source.parts) {
+    const int64_t rows = rows_of(part, format, left, all, width);
+    add_part(upload, format, part, rows, width, files);
+    left -= rows;
   }
-
-  // As `copy`. The file's blocks pass through memory of the device, some rows at a time.
-  void unpack(const uint8_t* file, int64_t rows, int64_t stored, int64_t from) {
-    constexpr uint64_t most = 64 << 20;
-    const auto row_bytes = int64_t(format_.file_bytes(stored));
-    const int64_t at_once = std::clamp<int64_t>(int64_t(most) / row_bytes, 1, rows);
-    const GpuBuffer blocks(gpu_, uint64_t(at_once * row_bytes));
-    for (int64_t row = 0; row < rows; row += at_once) {
-      const int64_t count = std::min(at_once, rows - row);
-      gpu_->copy_in(blocks.data(), file + row * row_bytes, uint64_t(count * row_bytes));
-      unpack_rows(blocks.data(), done_ + row, count, stored, from);
-    }
-    gpu_->finish();
-  }
-
-  void unpack_rows(const uint8_t* blocks, int64_t row, int64_t count, int64_t stored, int64_t from) {
-    const int64_t groups = width_ / GROUP, first = row * groups;
-    const PlaneOffsets at = plane_offsets(format_, uint64_t(rows_ * groups));
-    const UnpackBlocks args{blocks,
-                            reinterpret_cast<unsigned*>(to_ + at.low) + first * format_.low,
-                            reinterpret_cast<unsigned*>(to_ + at.high) + first * format_.high,
-                            to_ + at.subscales + first * format_.subscales,
-                            reinterpret_cast<unsigned short*>(to_ + at.factors) + first / format_.span * format_.factors,
-                            int(count),
-                            int(groups),
-                            int(stored / GROUP),
-                            int(from / GROUP)};
-    constexpr int threads = 128;
-    constexpr int64_t most_blocks = 4096;
-    gpu_->launch((std::string("unpack_") + format_.name).c_str(), std::min(most_blocks, (count * groups + threads - 1) / threads),
-                 threads, &args);
-  }
-
-  const std::shared_ptr<Gpu> gpu_;
-  const WeightFormat& format_;
-  const int64_t rows_, width_;
-  uint8_t* const to_;
-  int64_t done_ = 0;  // rows
-};
-
-}  // namespace
+  if (left != 0) fail(Code::bad_weight, "%lld of its rows have no bytes", (long long)left);
+  upload.end();
+}
 
 // A vector in any dense format, as floats.
-static void copy_vector(Gpu& gpu, const WeightSource& source, FileMap& files, uint8_t* to) {
+static void copy_vector(Upload& upload, const WeightSource& source, FileMap& files) {
   const plain::PlainWeight floats(source, files);
-  gpu.copy_in(to, floats.data(), floats.byte_length());
-  gpu.finish();
+  upload.add(reinterpret_cast<const uint8_t*>(floats.data()), floats.byte_length());
+  upload.end();
 }
 
-static void copy_matrix(const std::shared_ptr<Gpu>& gpu, const WeightSource& source, const WeightFormat& format, FileMap& files,
-                        uint8_t* to) {
-  const int64_t width = source.shape.back();
-  Upload upload(gpu, format, int64_t(values_of(source.shape)) / width, width, to);
-  for (const WeightPart& part : source.parts) upload.add(part, files);
-  upload.need_all();
-}
-
-template <class F>
-static auto naming(const WeightSource& source, const F& act) -> decltype(act()) try {
-  return act();
-} catch (const Failure& failure) { throw Failure(failure.code, "weight '" + source.name + "': " + failure.what()); }
-
-GpuWeight::GpuWeight(std::shared_ptr<Gpu> gpu, const WeightSource& source, FileMap& files)
+GpuWeight::GpuWeight(const std::shared_ptr<Gpu>& gpu, Staging& staging, const WeightSource& source, FileMap& files)
     : shape_(source.shape),
-      format_(naming(source, [&]() -> const WeightFormat& { return format_of(source); })),
-      buffer_(gpu, naming(source, [&] { return size_of(shape_, format_); })),
+      format_(format_of(source)),
+      buffer_(gpu, size_of(shape_, format_)),
       order_(gpu, 0) {
-  if (shape_.size() == 1) copy_vector(*gpu, source, files, buffer_.data());
-  else naming(source, [&] { copy_matrix(gpu, source, format_, files, buffer_.data()); });
+  Upload upload(*gpu, staging, format_, values_of(shape_), buffer_.data());
+  if (shape_.size() == 1) copy_vector(upload, source, files);
+  else copy_matrix(upload, source, format_, files);
 }
 
 // Blocks are made on the host, some rows at a time.
-static void copy_blocks(const std::shared_ptr<Gpu>& gpu, const GptqBlocks& blocks, const WeightFormat& format, uint8_t* to) {
-  constexpr int64_t at_once = 64 * GptqBlocks::most_rows;
+static void copy_blocks(Upload& upload, const GptqBlocks& blocks) {
   const int64_t count = blocks.count(), row_bytes = blocks.row_bytes();
-  std::vector<uint8_t> made(size_t(std::min(at_once, count) * row_bytes));
-  Upload upload(gpu, format, count, blocks.width(), to);
-  for (int64_t first = 0; first < count; first += at_once) {
-    const int64_t end = std::min(count, first + at_once);
-    for (int64_t row = first; row < end; row += GptqBlocks::most_rows)
-      blocks.fill(row, std::min(GptqBlocks::most_rows, end - row), made.data() + (row - first) * row_bytes);
-    upload.add(made.data(), end - first, blocks.width(), 0);
+  std::vector<uint8_t> made(size_t(GptqBlocks::most_rows * row_bytes));
+  for (int64_t first = 0; first < count; first += GptqBlocks::most_rows) {
+    const int64_t rows = std::min(GptqBlocks::most_rows, count - first);
+    blocks.fill(first, rows, made.data());
+    upload.add(made.data(), uint64_t(rows * row_bytes));
   }
+  upload.end();
 }
 
-GpuWeight::GpuWeight(std::shared_ptr<Gpu> gpu, const GptqBlocks& blocks)
+static void copy_order(Upload upload, const std::vector<int32_t>& order) {
+  upload.add(reinterpret_cast<const uint8_t*>(order.data()), order.size() * sizeof(int32_t));
+  upload.end();
+}
+
+GpuWeight::GpuWeight(const std::shared_ptr<Gpu>& gpu, Staging& staging, const GptqBlocks& blocks)
     : shape_{blocks.count(), blocks.width()},
       format_(*find_weight_format(blocks.format_name())),
       buffer_(gpu, size_of(shape_, format_)),
       order_(gpu, blocks.order().size() * sizeof(int32_t)) {
-  copy_blocks(gpu, blocks, format_, buffer_.data());
-  gpu->copy_in(order_.data(), blocks.order().data(), order_.bytes());
-  gpu->finish();
+  Upload upload(*gpu, staging, format_, values_of(shape_), buffer_.data());
+  copy_blocks(upload, blocks);
+  copy_order(Upload(*gpu, staging, f32_format(), blocks.order().size(), order_.data()), blocks.order());
   blocks.need_unchanged();
   blocks.release_files();
 }

@@ -21,6 +21,8 @@ class Gpu {
 
   virtual std::string name() const = 0;
   virtual std::string isa() const = 0;  // "sm_90"
+  virtual std::string driver() const = 0;  // "CUDA 13.0"
+  virtual std::string uuid() const = 0;    // of this one GPU; empty: unknown
   virtual int processors() const = 0;   // units that run blocks
   virtual uint64_t total_memory() const = 0;
   virtual uint64_t free_memory() const = 0;
@@ -28,6 +30,10 @@ class Gpu {
   virtual uint8_t* allocate(uint64_t bytes) = 0;
   // Never waits for the queue: while it is busy, the memory is free after the next `finish`. Any thread.
   virtual void free(uint8_t* data) noexcept = 0;
+  // Pinned memory of the host, not zeroed: copies of it run beside the caller. Null: the system refuses. Any thread.
+  virtual uint8_t* allocate_host(uint64_t bytes) = 0;
+  // Nothing in the queue may use it. Any thread.
+  virtual void free_host(uint8_t* data) noexcept = 0;
   // Zeroes memory that nothing in the queue uses, and waits. Any thread, beside a capture too.
   virtual void clear(uint8_t* data, uint64_t bytes) = 0;
 

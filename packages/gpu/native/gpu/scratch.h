@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "gpu/gpu-weight.h"
+#include "gpu/gpu-buffer.h"
 
 namespace quern::gpu {
 

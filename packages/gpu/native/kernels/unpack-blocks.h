@@ -6,12 +6,11 @@ namespace quern {
 namespace gpu {
 
 struct UnpackBlocks {
-  Global<const unsigned char> file; // [rows, stored · 32 / VALUES] blocks
-  Global<unsigned> low, high;       // of the first row; see Planes
+  Global<const unsigned char> file; // [count · 32 / VALUES] blocks
+  Global<unsigned> low, high;       // of the first group; see Planes
   Global<unsigned char> subscales;
   Global<unsigned short> factors;
-  int rows, groups;  // of this part; groups of a row
-  int stored, first; // groups of a stored row, and the first one that is wanted
+  long count; // groups
 };
 
 template <class Format, int BITS>
@@ -25,9 +24,8 @@ FUNCTION unsigned word_of(Bytes block, int g, int word, int shift) {
 template <class Format>
 FUNCTION void unpack_group(UnpackBlocks args, long at) {
   constexpr int OF_BLOCK = FileBlock<Format>::VALUES / GROUP, HIGH = Format::HIGH > 0 ? Format::HIGH : 1;
-  const long row = at / args.groups;
-  const int stored = args.first + int(at % args.groups), g = stored % OF_BLOCK;
-  const Bytes block = args.file + (row * (args.stored / OF_BLOCK) + stored / OF_BLOCK) * FileBlock<Format>::BYTES;
+  const int g = int(at % OF_BLOCK);
+  const Bytes block = args.file + at / OF_BLOCK * FileBlock<Format>::BYTES;
   for (int i = 0; i < Format::LOW; i++) args.low[at * Format::LOW + i] = word_of<Format, Format::LOW>(block, g, i, 0);
   for (int i = 0; i < Format::HIGH; i++) args.high[at * Format::HIGH + i] = word_of<Format, HIGH>(block, g, i, Format::LOW);
   for (int j = 0; j < Format::SUBSCALES; j++)
@@ -39,8 +37,9 @@ FUNCTION void unpack_group(UnpackBlocks args, long at) {
 
 template <class Format>
 FUNCTION void unpack_blocks(UnpackBlocks args) {
-  const long count = long(args.rows) * args.groups, threads = long(grid_blocks()) * block_threads();
-  for (long at = long(block_index()) * block_threads() + thread_index(); at < count; at += threads) unpack_group<Format>(args, at);
+  const long threads = long(grid_blocks()) * block_threads();
+  for (long at = long(block_index()) * block_threads() + thread_index(); at < args.count; at += threads)
+    unpack_group<Format>(args, at);
 }
 
 #define UNPACK(Format, name) \

@@ -73,10 +73,7 @@ class Weight {
                               high_.global() + g * Format::HIGH,
                               subscales_.global() + g * Format::SUBSCALES,
                               factors_.global() + g / Format::SPAN * Format::FACTORS,
-                              count,
-                              groups_,
-                              groups_,
-                              0};
+                              long(count) * groups_};
       launch(*find_kernel(name_of("unpack")), 2, 64, &args, 1);
     }
   }
