@@ -37,5 +37,6 @@ export async function cudaDriver({ device = 0, precision }: CudaOptions = {}): P
       moeFused: true,
     },
     options: { device, library: cudaLibrary(), precision: checkedPrecision(precision) },
+    ceilings: true,
   });
 }

@@ -76,12 +76,15 @@ export interface DeviceDescription {
   readonly unusable?: string;
 }
 
-/** Peak rates of a device, measured by loops that do nothing else. The speed of a model is compared with them. */
+/**
+ * Peak rates of a device, measured by loops that do nothing else, now or earlier on this machine. The speed of a model is compared
+ * with them.
+ */
 export interface DeviceCeilings {
   /** Bytes per second of sequential reads of memory, all threads together. */
   readonly readBandwidth: number;
-  /** Bytes per second of one thread alone. */
-  readonly readBandwidthOneThread: number;
+  /** Bytes per second of one thread alone. Absent: the device has no threads to measure (a GPU). */
+  readonly readBandwidthOneThread?: number;
   /**
    * Operations per second by element type, all threads together; a multiply-add counts two. 'f32' is always present.
    * 'bf16' and 'int8' are present if the device multiplies them, with a suffix for special units ('int8-tiles': AMX).

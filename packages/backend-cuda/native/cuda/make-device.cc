@@ -1,32 +1,12 @@
 #include "cuda/cuda-gpu.h"
 #include "cuda/gpu-facts.h"
 #include "gpu/gpu-device.h"
-#include "gpu/rates.h"
 
 namespace quern::cuda {
 
 namespace {
 
 const Driver& driver_of(const Options& options) { return Driver::get(options.text("library", "libcuda.so.1")); }
-
-class CudaDevice : public gpu::GpuDevice {
- public:
-  CudaDevice(const Driver& driver, std::shared_ptr<CudaGpu> gpu, Precision precision)
-      : GpuDevice(gpu, precision), driver_(driver), gpu_(std::move(gpu)) {}
-
-  Properties profile() override {
-    const gpu::Links links = gpu::measure_links(gpu_);
-    Properties profile = GpuDevice::profile();
-    profile.push_back({"driver", driver_.shown_version()});
-    profile.push_back({"sharesHostMemory", false});
-    profile.push_back({"links", Properties{{"hostToDevice", links.to_device}, {"deviceToHost", links.from_device}}});
-    return profile;
-  }
-
- private:
-  const Driver& driver_;
-  const std::shared_ptr<CudaGpu> gpu_;
-};
 
 Properties describe(const Driver& driver, int index) {
   const GpuFacts facts = facts_of(driver, index);
@@ -47,7 +27,7 @@ std::unique_ptr<quern::Device> quern::make_device(const Options& options) {
   const cuda::Driver& driver = cuda::driver_of(options);
   const auto index = int(options.integer("device", 0, 1023, 0));
   const Precision precision = precision_named(options.text("precision", "standard"));
-  return std::make_unique<cuda::CudaDevice>(driver, std::make_shared<cuda::CudaGpu>(driver, index), precision);
+  return std::make_unique<gpu::GpuDevice>(std::make_shared<cuda::CudaGpu>(driver, index), precision);
 }
 
 std::vector<quern::Properties> quern::list_devices(const Options& options) try {

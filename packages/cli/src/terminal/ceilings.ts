@@ -5,8 +5,7 @@ const giga = (value: number): string => (value / 1e9).toFixed(value < 1e11 ? 1 :
 /** A device's ceilings in one line. */
 export function showCeilings({ readBandwidth, readBandwidthOneThread, rates }: DeviceCeilings): string {
   const operations = Object.entries(rates).map(([type, value]) => `${type} ${giga(value)}`);
-  return (
-    `reads ${giga(readBandwidth)} GB/s, ${giga(readBandwidthOneThread)} with one thread; ` +
-    `10⁹ operations/s: ${operations.join(', ')}`
-  );
+  const oneThread =
+    readBandwidthOneThread === undefined ? '' : `, ${giga(readBandwidthOneThread)} with one thread`;
+  return `reads ${giga(readBandwidth)} GB/s${oneThread}; 10⁹ operations/s: ${operations.join(', ')}`;
 }

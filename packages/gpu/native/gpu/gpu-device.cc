@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "gpu/kept-rates.h"
 #include "gpu/ops.h"
-#include "gpu/rates.h"
 #include "quern/failure.h"
 
 namespace quern::gpu {
@@ -102,18 +102,37 @@ LoadedGptq GpuDevice::load_gptq(const GptqSource& source) {
   });
 }
 
+Rates GpuDevice::rates() {
+  const std::string precision = name_of(precision_);
+  const bool on_disk = !gpu_->uuid().empty() && measures_well(*gpu_);
+  const RatesKey key = {on_disk ? gpu_->uuid() + "-" + precision : "",
+                        text("%s %s %s, %d processors, %llu bytes, %s, quern %s, %s", gpu_->name().c_str(), gpu_->uuid().c_str(),
+                             gpu_->isa().c_str(), gpu_->processors(), (unsigned long long)gpu_->total_memory(),
+                             gpu_->driver().c_str(), QUERN_VERSION, precision.c_str())};
+  return kept_rates(key, [&] { return measure_rates(gpu_, precision_); });
+}
+
 Properties GpuDevice::profile() {
-  const Rates rates = measure_rates(gpu_, precision_);
+  const Rates measured = rates();
   return {{"name", gpu_->name()},
           {"isa", gpu_->isa()},
+          {"driver", gpu_->driver()},
           {"threads", double(gpu_->processors())},
           {"totalMemory", double(gpu_->total_memory())},
-          {"readBandwidth", rates.bandwidth},
-          {"flops", rates.flops},
-          {"rowFlops", rates.row_flops},
-          {"promptFlops", rates.prompt_flops},
+          {"sharesHostMemory", false},
+          {"readBandwidth", measured.bandwidth},
+          {"flops", measured.flops},
+          {"rowFlops", measured.row_flops},
+          {"promptFlops", measured.prompt_flops},
+          {"links", Properties{{"hostToDevice", measured.to_device}, {"deviceToHost", measured.from_device}}},
           {"precision", std::string(name_of(precision_))},
           {"abort", std::string("segment")}};
+}
+
+Properties GpuDevice::ceilings() {
+  const Rates measured = rates();
+  return {{"readBandwidth", measured.bandwidth},
+          {"rates", Properties{{"f32", measured.flops}, {"bf16", measured.bf16_flops}}}};
 }
 
 void GpuDevice::prepare(Plan& plan) { plan.prepared = std::make_unique<Placed>(gpu_, plan); }

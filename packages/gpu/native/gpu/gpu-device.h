@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "gpu/gpu-weight.h"
+#include "gpu/rates.h"
 #include "gpu/scratch.h"
 #include "quern/device.h"
 #include "quern/precision.h"
@@ -21,6 +22,7 @@ class GpuDevice : public Device {
   uint64_t free_memory() const override { return gpu_->free_memory(); }
   void cancel() override { cancelled_ = true; }
   Properties profile() override;
+  Properties ceilings() override;
   void write(const Buffer& to, uint64_t offset, std::span<const uint8_t> bytes) override;
   void read(const Buffer& from, uint64_t offset, std::span<uint8_t> bytes) override;
   std::shared_ptr<const LoadedWeight> load_weight(const WeightSource& source) override;
@@ -29,6 +31,7 @@ class GpuDevice : public Device {
   void run(Plan& plan, const Run& run) override;
 
  private:
+  Rates rates();
   void need_running(const Plan& plan, const Run& run, size_t next);
   void launch(const Plan& plan, size_t op);
   void record(const Plan& plan, const Run& run);

@@ -1,9 +1,8 @@
 #include "gpu/rates.h"
 
 #include <algorithm>
-#include <vector>
 
-#include "gpu/gpu-weight.h"
+#include "gpu/gpu-buffer.h"
 #include "gpu/weight-planes.h"
 #include "kernels/block-products.h"
 #include "kernels/elementwise.h"
@@ -56,10 +55,10 @@ static double rate_of(const std::shared_ptr<Gpu>& gpu, int64_t rows, int n, cons
   }
 }
 
-Links measure_links(const std::shared_ptr<Gpu>& gpu) {
+static std::pair<double, double> links_of(const std::shared_ptr<Gpu>& gpu) {
   for (uint64_t bytes = 1 << 18;; bytes *= 4) {
     const GpuBuffer memory(gpu, bytes);
-    std::vector<uint8_t> host(bytes, 1);
+    const HostBuffer host(gpu, bytes);
     const double to = fastest(*gpu, [&] { gpu->copy_in(memory.data(), host.data(), bytes); });
     const double from = fastest(*gpu, [&] { gpu->copy_out(host.data(), memory.data(), bytes); });
     if (std::min(to, from) > 2 * long_enough || bytes >= 1 << 26 || !has_room(*gpu, 4 * bytes))
@@ -67,11 +66,12 @@ Links measure_links(const std::shared_ptr<Gpu>& gpu) {
   }
 }
 
-static double flops_of(const std::shared_ptr<Gpu>& gpu) {
+template <class Format>
+static double tile_flops_of(const std::shared_ptr<Gpu>& gpu, const char* kernel) {
   constexpr int tile = 128;
   return rate_of(gpu, 0, tile, [&](float* x, float* y, float* w, int rows, int n) {
-    const Linear<Dense<F32>> args{x, {w}, nullptr, y, rows, n, n};
-    gpu->launch("linear_tile_3_f32", int64_t(rows / tile) * (n / tile), 256, &args);
+    const Linear<Dense<Format>> args{x, {reinterpret_cast<typename Format::Stored*>(w)}, nullptr, y, rows, n, n};
+    gpu->launch(kernel, int64_t(rows / tile) * (n / tile), 256, &args);
   });
 }
 
@@ -96,7 +96,16 @@ static double prompt_flops_of(const std::shared_ptr<Gpu>& gpu, Precision precisi
 }
 
 Rates measure_rates(const std::shared_ptr<Gpu>& gpu, Precision precision) {
-  return {bandwidth_of(gpu), flops_of(gpu), row_flops_of(gpu), prompt_flops_of(gpu, precision)};
+  const auto [to_device, from_device] = links_of(gpu);
+  return {.bandwidth = bandwidth_of(gpu),
+          .flops = tile_flops_of<F32>(gpu, "linear_tile_3_f32"),
+          .bf16_flops = tile_flops_of<Bf16>(gpu, "linear_tile_1_bf16"),
+          .row_flops = row_flops_of(gpu),
+          .prompt_flops = prompt_flops_of(gpu, precision),
+          .to_device = to_device,
+          .from_device = from_device};
 }
+
+bool measures_well(const Gpu& gpu) { return has_room(gpu, 1 << 28); }
 
 }  // namespace quern::gpu

@@ -1,6 +1,7 @@
 // Measured speed of a GPU.
 #pragma once
 #include <memory>
+#include <utility>
 
 #include "gpu/gpu.h"
 #include "quern/precision.h"
@@ -9,17 +10,20 @@ namespace quern::gpu {
 
 struct Rates {
   double bandwidth;  // bytes per second: two arrays read, one written
-  // Operations per second of products: of floats; of weights in 4-bit blocks with one row, and with 64.
-  double flops, row_flops, prompt_flops;
+  // Operations per second of products: of floats; of bf16 with bf16, by tensor cores; of weights in 4-bit blocks with one row, and
+  // with 64.
+  double flops, bf16_flops, row_flops, prompt_flops;
+  double to_device, from_device;  // bytes per second of copies between pinned memory of the host and the GPU's
 };
+
+inline constexpr std::pair<const char*, double Rates::*> rate_names[] = {
+    {"bandwidth", &Rates::bandwidth},        {"flops", &Rates::flops},         {"bf16Flops", &Rates::bf16_flops},
+    {"rowFlops", &Rates::row_flops},         {"promptFlops", &Rates::prompt_flops},
+    {"hostToDevice", &Rates::to_device},     {"deviceToHost", &Rates::from_device}};
 
 Rates measure_rates(const std::shared_ptr<Gpu>& gpu, Precision precision);
 
-// Bytes per second of copies between the host's memory, pageable as that of plans is, and the GPU's.
-struct Links {
-  double to_device, from_device;
-};
-
-Links measure_links(const std::shared_ptr<Gpu>& gpu);
+// Whether there is memory enough for rates as of a device without other work.
+bool measures_well(const Gpu& gpu);
 
 }  // namespace quern::gpu

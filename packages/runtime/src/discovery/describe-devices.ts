@@ -11,7 +11,7 @@ export type DeviceReport =
       readonly package: string;
       readonly backend: string;
       readonly profile: DeviceProfile;
-      /** Measured now; absent where the backend cannot measure. */
+      /** Measured now, or kept by the backend; absent where it cannot measure. */
       readonly ceilings?: DeviceCeilings;
       /** Bytes free now. */
       readonly freeMemory: number;
@@ -41,8 +41,8 @@ async function describe(candidate: BackendCandidate): Promise<DeviceReport> {
 }
 
 /**
- * The installed backends on this machine, best first, with measurements of about one second each. All backends are
- * disposed afterwards.
+ * The installed backends on this machine, best first, with measurements of about one second each, where the backend has none from
+ * earlier. All backends are disposed afterwards.
  */
 export async function describeDevices(options: FindBackendsOptions = {}): Promise<DeviceReport[]> {
   const reports: DeviceReport[] = [];

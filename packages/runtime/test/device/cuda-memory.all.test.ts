@@ -34,7 +34,7 @@ test.each<[string, number, number, RegExp]>([
     const phases: string[] = [];
     const loading = load(backend, { context, onProgress: ({ phase }) => phases.push(phase) });
     await expect(loading).rejects.toMatchObject({
-      code: expect.stringMatching(/TOO_LARGE|TOO_LONG/),
+      code: expect.stringMatching(/^(MODEL|CONTEXT)_TOO_LARGE$/),
       message: expect.stringMatching(message),
     });
     expect(phases).not.toContain('weights');

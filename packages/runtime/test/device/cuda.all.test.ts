@@ -46,6 +46,7 @@ describe('two GPUs', () => {
         sharesHostMemory: false,
         links: { hostToDevice: rate, deviceToHost: rate },
       },
+      ceilings: { readBandwidth: rate, rates: { f32: rate, bf16: rate } },
       freeMemory: rate,
     });
   });

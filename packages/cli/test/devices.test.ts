@@ -1,0 +1,31 @@
+import type { DeviceReport } from '@quern/runtime';
+import { showDevice } from '../src/commands/devices.js';
+
+test('a GPU: copy bandwidth, the bf16 rate and the link; no rate of one thread', () => {
+  const report: DeviceReport = {
+    package: '@quern/backend-cuda',
+    backend: 'cuda:0',
+    profile: {
+      kind: 'gpu',
+      name: 'NVIDIA H100',
+      isa: 'sm_90',
+      driver: 'CUDA 13.0',
+      threads: 132,
+      totalMemory: 80e9,
+      readBandwidth: 3e12,
+      flops: 130e12,
+      links: { hostToDevice: 50e9, deviceToHost: 49e9 },
+    },
+    ceilings: { readBandwidth: 3e12, rates: { f32: 130e12, bf16: 400e12 } },
+    freeMemory: 70e9,
+    filled: {},
+    capabilities: ['graph'],
+  };
+  expect(showDevice(report).split('\n')).toEqual([
+    'cuda:0 (@quern/backend-cuda): NVIDIA H100, sm_90, 132 multiprocessors, CUDA 13.0',
+    '  memory 70.0 of 80.0 GB free',
+    '  measured: reads 3000 GB/s; 10⁹ operations/s: f32 130000, bf16 400000',
+    '  copies: 50.0 GB/s to the device, 49.0 GB/s from it',
+    '  capabilities: graph',
+  ]);
+});

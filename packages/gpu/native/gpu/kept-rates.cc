@@ -1,0 +1,78 @@
+#include "gpu/kept-rates.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iomanip>
+#include <map>
+#include <mutex>
+#include <optional>
+
+namespace quern::gpu {
+
+namespace fs = std::filesystem;
+
+static constexpr const char *first_line = "quern rates 1", *last_line = "end";
+static constexpr double longest = 30 * 24 * 3600;  // seconds
+
+// Empty: no home.
+static fs::path cache_folder() {
+  const char *const cache = getenv("XDG_CACHE_HOME"), *const home = getenv("HOME");
+  if (cache && *cache == '/') return cache;
+  return home && *home == '/' ? fs::path(home) / ".cache" : fs::path();
+}
+
+// Empty: not on disk.
+static fs::path file_of(const RatesKey& key) {
+  const fs::path folder = cache_folder();
+  return folder.empty() || key.name.empty() ? fs::path() : folder / "quern" / "rates" / key.name;
+}
+
+static std::optional<Rates> read_rates(const fs::path& path, const std::string& key) {
+  std::ifstream file(path);
+  std::string first, second, name;
+  double since = 0, rate = 0;
+  if (!std::getline(file, first) || first != first_line || !std::getline(file, second) || second != key) return {};
+  if (!(file >> name >> since) || name != "measured" || !(fabs(difftime(time(nullptr), time_t(since))) < longest)) return {};
+  Rates rates{};
+  for (const auto& [wanted, member] : rate_names) {
+    if (!(file >> name >> rate) || name != wanted || !(rate > 0) || !isfinite(rate)) return {};
+    rates.*member = rate;
+  }
+  return file >> name && name == last_line ? std::optional(rates) : std::nullopt;
+}
+
+// Other processes see the old file or the new one.
+static void write_rates(const fs::path& path, const std::string& key, const Rates& rates) {
+  std::error_code ignored;
+  fs::create_directories(path.parent_path(), ignored);
+  const fs::path fresh = path.string() + "." + std::to_string(getpid());
+  {
+    std::ofstream file(fresh);
+    file << std::setprecision(6) << first_line << '\n' << key << "\nmeasured " << int64_t(time(nullptr)) << '\n';
+    for (const auto& [name, member] : rate_names) file << name << ' ' << rates.*member << '\n';
+    file << last_line << '\n';
+    if (file.flush()) fs::rename(fresh, path, ignored);
+  }
+  fs::remove(fresh, ignored);
+}
+
+Rates kept_rates(const RatesKey& key, const std::function<Rates()>& measure) {
+  static std::mutex mutex;  // also: two measurements at a time would slow each other down
+  static std::map<std::string, Rates> known;
+  const std::lock_guard lock(mutex);
+  if (const auto found = known.find(key.text); found != known.end()) return found->second;
+  const fs::path path = file_of(key);
+  std::optional<Rates> rates = path.empty() ? std::nullopt : read_rates(path, key.text);
+  if (!rates) {
+    rates = measure();
+    if (!path.empty()) write_rates(path, key.text, *rates);
+  }
+  return known[key.text] = *rates;
+}
+
+}  // namespace quern::gpu
