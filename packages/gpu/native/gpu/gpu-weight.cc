@@ -34,7 +34,7 @@ static uint64_t size_of(const std::vector<int64_t>& shape, const WeightFormat& f
 
 Planes GpuWeight::planes() const { return planes_of(buffer_.data(), format_, values_of(shape_) / GROUP); }
 
-// The bytes of a part, and the file behind them until `add` has read them.
+// The file of a part may go afterwards. Throws BAD_WEIGHT if it has changed meanwhile.
 static void add_part(Upload& upload, const WeightFormat& format, const WeightPart& part, int64_t rows, int64_t width,
                      FileMap& files) {
   const int64_t stored = part.rows ? part.of : width;
