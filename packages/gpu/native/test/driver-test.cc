@@ -9,6 +9,7 @@ int cuCtxDestroy_v2(void* context);
 int cuStreamCreate(void** stream, unsigned flags);
 int cuStreamSynchronize(void* stream);
 int cuEventCreate(void** event, unsigned flags);
+int cuEventDestroy_v2(void* event);
 int cuEventRecord(void* event, void* stream);
 int cuEventSynchronize(void* event);
 int cuMemAlloc_v2(unsigned long long* data, size_t bytes);
@@ -35,7 +36,11 @@ struct Session {
     cuMemHostAlloc(&pinned, 2 * bytes, 0);
     cuMemsetD8Async(data, 0, 2 * bytes, stream);
   }
-  ~Session() { cuCtxDestroy_v2(context); }
+  ~Session() {
+    cuEventDestroy_v2(event);
+    cuCtxDestroy_v2(context);
+  }
+  Session(const Session&) = delete;
 
   uint8_t* host(int buffer) const { return static_cast<uint8_t*>(pinned) + size_t(buffer) * bytes; }
   void put(int buffer, uint8_t value) const { memset(host(buffer), value, bytes); }
