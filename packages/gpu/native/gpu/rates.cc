@@ -70,7 +70,7 @@ Links measure_links(const std::shared_ptr<Gpu>& gpu) {
 static double flops_of(const std::shared_ptr<Gpu>& gpu) {
   constexpr int tile = 128;
   return rate_of(gpu, 0, tile, [&](float* x, float* y, float* w, int rows, int n) {
-    const Linear<Dense<F32>> args{x, {w}, nullptr, y, rows, n, n};
+    const TileLinear<Dense<F32>> args{{x, {w}, nullptr, y, rows, n, n}, {nullptr, nullptr, 1}};
     gpu->launch("linear_tile_3_f32", int64_t(rows / tile) * (n / tile), 256, &args);
   });
 }
@@ -90,7 +90,7 @@ static double prompt_flops_of(const std::shared_ptr<Gpu>& gpu, Precision precisi
   constexpr int tile_rows = 32, tile_columns = 64;
   const char* const kernel = precision == Precision::exact ? "linear_strip_3_q4_k" : "linear_strip_1_q4_k";
   return rate_of(gpu, 64, 256, [&](float* x, float* y, float* w, int rows, int n) {
-    const Linear<Planes> args{x, planes_at(w, n), nullptr, y, rows, n, n};
+    const TileLinear<Planes> args{{x, planes_at(w, n), nullptr, y, rows, n, n}, {nullptr, nullptr, 1}};
     gpu->launch(kernel, int64_t(rows / tile_rows) * (n / tile_columns), 256, &args);
   });
 }

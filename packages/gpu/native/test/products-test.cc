@@ -77,6 +77,9 @@ struct Problem {
     return {x_array.global() + first * shape.depth, {w_array.global()}, with_bias ? bias_array.global() : Global<float>(),
             y_array.global(), rows, shape.columns, shape.depth};
   }
+  TileLinear<Dense<Format>> tile_args(bool with_bias, int first, int rows) const {
+    return {args(with_bias, first, rows), {Global<const int>(), Global<const int>(), 1}};
+  }
   std::string name(const char* name) const {
     return kernel<Format>(name) + " of " + std::to_string(shape.rows) + ", " + std::to_string(shape.columns) + ", " +
            std::to_string(shape.depth);
@@ -100,7 +103,7 @@ void tiles_agree(int parts, double rounding, const Shape& shape, bool with_bias)
   const auto agrees = [&](const std::string& tile, int rows, int columns) {
     const std::string name = tile + of_parts;
     const int blocks = (shape.rows + rows - 1) / rows * ((shape.columns + columns - 1) / columns);
-    const auto args = problem.args(with_bias, 0, shape.rows);
+    const auto args = problem.tile_args(with_bias, 0, shape.rows);
     launched<2>(kernel<Format>(name.c_str()).c_str(), blocks, 256, args,
                 [&] { close(problem.name(name.c_str()), problem.y_array.values(), expected, rounding); });
     return problem.y_array.values();
@@ -108,7 +111,7 @@ void tiles_agree(int parts, double rounding, const Shape& shape, bool with_bias)
   const std::vector<float> tile = agrees("linear_tile", 128, 128), strip = agrees("linear_strip", 32, 64);
   check(tile == strip, "%s: other bits than in strips", problem.name("linear_tile").c_str());
 
-  auto last = problem.args(with_bias, shape.rows - 1, 1);
+  auto last = problem.tile_args(with_bias, shape.rows - 1, 1);
   launch(*find_kernel(kernel<Format>(("linear_strip" + of_parts).c_str())), (shape.columns + 63) / 64, 256, &last, 1);
   check(memcmp(problem.y_array.values().data(), &tile[size_t((shape.rows - 1) * shape.columns)],
                size_t(shape.columns) * sizeof(float)) == 0,
@@ -123,7 +126,7 @@ void long_sums_agree() {
   for (int i = 0; i < shape.rows * shape.depth; i++) x.push_back(w[size_t(i % shape.depth)]); // column 0: squares
   const Problem<F32> problem(shape, x);
   const std::vector<Sum> expected = problem.expected(false);
-  launched<1>("linear_strip_3_f32", 1, 256, problem.args(false, 0, shape.rows),
+  launched<1>("linear_strip_3_f32", 1, 256, problem.tile_args(false, 0, shape.rows),
               [&] { close("linear_strip_3_f32, sums of squares", problem.y_array.values(), expected); });
 }
 

@@ -46,6 +46,7 @@ struct TensorTile {
   }
 };
 static constexpr TensorTile large_tile{"linear_tile_", 128, 128}, strip{"linear_strip_", 32, 64};
+static constexpr ExpertTiles one_matrix{nullptr, nullptr, 1};
 static constexpr int64_t enough_tiles = 96;  // about the processors of a GPU for data centres
 
 // Numbers of bf16 that x becomes. 3: products of floats.
@@ -64,7 +65,7 @@ static void launch_tensor_tiles(const OpCall& op, const Product& product) {
   const int64_t N = product.w.shape()[0], K = product.w.shape()[1];
   with_array(product.w, [&](auto w) {
     op.launch(kernel_for(name.c_str(), product.w), tile.of(product), tile_threads,
-              Linear<decltype(w)>{product.x, w, product.bias, product.y, op.small(product.rows), op.small(N), op.small(K)});
+              TileLinear<decltype(w)>{{product.x, w, product.bias, product.y, op.small(product.rows), op.small(N), op.small(K)}, one_matrix});
   });
 }
 
