@@ -4,6 +4,7 @@
 #include <cuda_fp16.h>
 
 #define KERNEL(name, Args) extern "C" __global__ void name(const Args args)
+#define KERNEL_OF(name, Args, threads, blocks) extern "C" __global__ void __launch_bounds__(threads, blocks) name(const Args args)
 #define FUNCTION __device__ inline
 #define UNROLL _Pragma("unroll") // before a loop over values in registers
 #define SHARED(T, name, count) __shared__ T name[count]
@@ -83,6 +84,8 @@ FUNCTION float cosine(float x) { return cosf(x); }
 FUNCTION float power(float x, float y) { return powf(x, y); }
 FUNCTION float round_even(float x) { return rintf(x); }
 FUNCTION float absolute(float x) { return fabsf(x); }
+FUNCTION float rounded_sum(float a, float b) { return __fadd_rn(a, b); } // a + b, never part of a fused product; so is the next
+FUNCTION float rounded_product(float a, float b) { return __fmul_rn(a, b); }
 FUNCTION float fused(float a, float b, float c) { return fmaf(a, b, c); } // a · b + c, rounded once
 FUNCTION float largest(float a, float b) { return fmaxf(a, b); }
 FUNCTION bool is_nan(float x) { return x != x; }

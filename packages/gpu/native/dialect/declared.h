@@ -2,6 +2,8 @@
 // BLOCK_MEMORY, for pointers.
 #pragma once
 
+#define KERNEL_OF(name, Args, threads, blocks) KERNEL(name, Args)
+
 namespace quern {
 namespace gpu {
 
@@ -58,6 +60,8 @@ float cosine(float x);
 float power(float x, float y);
 float round_even(float x);
 float absolute(float x);
+float rounded_sum(float a, float b);
+float rounded_product(float a, float b);
 float fused(float a, float b, float c);
 float largest(float a, float b);
 bool is_nan(float x);

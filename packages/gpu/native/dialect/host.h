@@ -11,11 +11,12 @@
 #include "../emulated/kernel.h"
 #include "../emulated/memory.h"
 
-#define KERNEL(name, Args)                                                                   \
+#define KERNEL(name, Args) KERNEL_OF(name, Args, 1024, 1)
+#define KERNEL_OF(name, Args, threads, blocks)                                               \
   static void name([[maybe_unused]] const Args& args);                                       \
-  static const quern::gpu::Registration name##_registration(#name, sizeof(Args), [](const void* args) { \
+  static const quern::gpu::Registration name##_registration({#name, sizeof(Args), threads, [](const void* args) { \
     name(*static_cast<const Args*>(args));                                                   \
-  });                                                                                        \
+  }});                                                                                       \
   static void name([[maybe_unused]] const Args& args)
 #define FUNCTION inline
 #define UNROLL
@@ -221,6 +222,15 @@ inline float cosine(float x) { return cosf(x); }
 inline float power(float x, float y) { return powf(x, y); }
 inline float round_even(float x) { return rintf(x); }
 inline float absolute(float x) { return fabsf(x); }
+// volatile: compilers fuse too.
+inline float rounded_sum(float a, float b) {
+  volatile const float sum = a + b;
+  return sum;
+}
+inline float rounded_product(float a, float b) {
+  volatile const float product = a * b;
+  return product;
+}
 inline float fused(float a, float b, float c) { return fmaf(a, b, c); }
 inline float largest(float a, float b) { return fmaxf(a, b); }
 inline bool is_nan(float x) { return x != x; }

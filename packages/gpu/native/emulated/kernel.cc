@@ -16,9 +16,7 @@ static std::map<std::string, Kernel>& kernels() {
   return all;
 }
 
-Registration::Registration(const char* name, size_t args_bytes, void (*call)(const void* args)) {
-  kernels()[name] = {name, args_bytes, call};
-}
+Registration::Registration(const Kernel& kernel) { kernels()[kernel.name] = kernel; }
 
 const Kernel* find_kernel(const std::string& name) {
   const auto found = kernels().find(name);
@@ -26,7 +24,8 @@ const Kernel* find_kernel(const std::string& name) {
 }
 
 void launch(const Kernel& kernel, int blocks, int threads, const void* args, uint64_t seed) {
-  if (threads < 1 || threads > 1024 || blocks < 1) fault("%s: %d blocks of %d threads", kernel.name, blocks, threads);
+  if (threads < 1 || threads > kernel.most_threads || blocks < 1)
+    fault("%s: %d blocks of %d threads; a block has at most %d", kernel.name, blocks, threads, kernel.most_threads);
   std::vector<int> order(static_cast<size_t>(blocks));
   std::iota(order.begin(), order.end(), 0);
   std::shuffle(order.begin(), order.end(), std::mt19937_64(seed));

@@ -10,12 +10,13 @@ namespace quern::gpu {
 struct Kernel {
   const char* name;
   size_t args_bytes;
+  int most_threads; // of a block
   void (*call)(const void* args);
 };
 
 // Adds a kernel to those of the program; names are unique.
 struct Registration {
-  Registration(const char* name, size_t args_bytes, void (*call)(const void* args));
+  explicit Registration(const Kernel& kernel);
 };
 
 // Null: no kernel has this name.

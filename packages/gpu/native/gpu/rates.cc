@@ -70,7 +70,8 @@ template <class Format>
 static double tile_flops_of(const std::shared_ptr<Gpu>& gpu, const char* kernel) {
   constexpr int tile = 128;
   return rate_of(gpu, 0, tile, [&](float* x, float* y, float* w, int rows, int n) {
-    const Linear<Dense<Format>> args{x, {reinterpret_cast<typename Format::Stored*>(w)}, nullptr, y, rows, n, n};
+    const TileLinear<Dense<Format>> args{{x, {reinterpret_cast<typename Format::Stored*>(w)}, nullptr, y, rows, n, n},
+                                         {nullptr, nullptr, 1}};
     gpu->launch(kernel, int64_t(rows / tile) * (n / tile), 256, &args);
   });
 }
@@ -90,7 +91,7 @@ static double prompt_flops_of(const std::shared_ptr<Gpu>& gpu, Precision precisi
   constexpr int tile_rows = 32, tile_columns = 64;
   const char* const kernel = precision == Precision::exact ? "linear_strip_3_q4_k" : "linear_strip_1_q4_k";
   return rate_of(gpu, 64, 256, [&](float* x, float* y, float* w, int rows, int n) {
-    const Linear<Planes> args{x, planes_at(w, n), nullptr, y, rows, n, n};
+    const TileLinear<Planes> args{{x, planes_at(w, n), nullptr, y, rows, n, n}, {nullptr, nullptr, 1}};
     gpu->launch(kernel, int64_t(rows / tile_rows) * (n / tile_columns), 256, &args);
   });
 }

@@ -10,6 +10,7 @@
 #include "elementwise.h"
 #include "embed.h"
 #include "expert-linear.h"
+#include "expert-order.h"
 #include "gated.h"
 #include "kv-append.h"
 #include "l2-normalise.h"

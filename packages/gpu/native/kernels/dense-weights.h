@@ -36,5 +36,18 @@ struct Linear {
   int rows, columns, depth;
 };
 
+// Tiles of a mixture's product: a tile has rows of one expert. Without rows: of one matrix, all rows in order.
+struct ExpertTiles {
+  Global<const int> rows;    // [tiles, rows of a tile]: of y; −1: none. Null: of one matrix
+  Global<const int> of_tile; // [tiles]: the expert; −1: there is no such tile
+  int chosen;                // rows of y for a row of x
+};
+
+template <class Weights>
+struct TileLinear {
+  Linear<Weights> of; // w: [experts, columns, depth]; rows: of all tiles
+  ExpertTiles experts;
+};
+
 } // namespace gpu
 } // namespace quern

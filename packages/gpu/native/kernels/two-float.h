@@ -1,4 +1,5 @@
-// Sums and products of f32 without loss: the rounded value and its rounding error. The compiler must not reorder them.
+// Sums and products of f32 without loss: the rounded value and its rounding error. Compilers may not reorder these, nor fuse them with
+// what comes before.
 #pragma once
 #include "../dialect/dialect.h"
 
@@ -11,12 +12,12 @@ struct TwoFloat {
 
 // a + b (Knuth). Only `high` means something if it is not finite.
 FUNCTION TwoFloat exact_sum(float a, float b) {
-  const float sum = a + b, of_b = sum - a;
-  return {sum, (a - (sum - of_b)) + (b - of_b)};
+  const float sum = rounded_sum(a, b), of_b = rounded_sum(sum, -a), of_a = rounded_sum(sum, -of_b);
+  return {sum, rounded_sum(rounded_sum(a, -of_a), rounded_sum(b, -of_b))};
 }
 
 FUNCTION TwoFloat exact_product(float a, float b) {
-  const float product = a * b;
+  const float product = rounded_product(a, b);
   return {product, fused(a, b, -product)};
 }
 

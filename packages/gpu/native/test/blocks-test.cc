@@ -127,7 +127,8 @@ void products_agree(int rows, int columns, int depth, int parts) {
     const std::string name = Weight<Format>::name_of("linear_few");
     launched(name.c_str(), 2, 128, args, [&] { close(name, y.values(), expected); });
   } else {
-    const Linear<Planes> args{x_array.global(), w.planes(), bias_array.global(), y.global(), rows, columns, depth};
+    const TileLinear<Planes> args{{x_array.global(), w.planes(), bias_array.global(), y.global(), rows, columns, depth},
+                                  {Global<const int>(), Global<const int>(), 1}};
     const std::string tile = Weight<Format>::name_of("linear_tile_3"), strip = Weight<Format>::name_of("linear_strip_1");
     launched<2>(tile.c_str(), 1, 256, args, [&] { close(tile, y.values(), expected); });
     launched<2>(strip.c_str(), 2, 256, args, [&] { close(strip, y.values(), expected, 0x1p-9); });

@@ -79,6 +79,8 @@ KERNEL(beyond_device, Numbers) { args.y[thread_index() + 1] = 1; }
 KERNEL(before_device, Numbers) { args.y[thread_index() - 1] = 1; }
 KERNEL(reads_poison, Numbers) { args.y[thread_index()] = args.y[thread_index()] + 1; }
 
+KERNEL_OF(made_for_fewer_threads, Numbers, 128, 1) { args.y[thread_index()] = 0; }
+
 KERNEL(some_leave_before_a_barrier, Numbers) {
   if (thread_index() == 7) return;
   barrier();
@@ -199,6 +201,7 @@ void faults_are_caught() {
   is_caught("beyond_device", "at byte 1024 of an allocation of 1024 bytes");
   is_caught("before_device", "a write of 4 bytes");
   is_caught("reads_poison", "memory that was never written", Content::poison);
+  is_caught("made_for_fewer_threads", "a block has at most");
   is_caught("some_leave_before_a_barrier", "has ended");
   is_caught("some_lanes_shuffle", "is stuck");
   is_caught("shuffles_beyond_its_warp", "its warp has 32 lanes");

@@ -1,46 +1,11 @@
 // Products with dense weights on the emulated device, against their definitions in float64.
 #include "kernels/conv1d.h"
 #include "kernels/cuda/linear-tiles.h"
-#include "kernels/expert-linear.h"
 #include "kernels/linear-few.h"
-#include "test/arrays.h"
+#include "test/products.h"
 
 namespace quern::gpu {
 namespace {
-
-template <class Format>
-const char* suffix();
-template <>
-const char* suffix<F32>() { return "_f32"; }
-template <>
-const char* suffix<F16>() { return "_f16"; }
-template <>
-const char* suffix<Bf16>() { return "_bf16"; }
-
-template <class Format>
-std::string kernel(const char* name) { return std::string(name) + suffix<Format>(); }
-
-template <class Format>
-std::vector<typename Format::Stored> weights(int64_t count, uint64_t seed) {
-  std::vector<typename Format::Stored> w;
-  for (const float x : numbers(count, seed)) w.push_back(Format::rounded(x));
-  return w;
-}
-
-struct Sum {
-  double value = 0, terms = 0; // terms: Σ|terms|
-  void add(double x) { value += x, terms += fabs(x); }
-};
-
-// Each got[i] is as close to expected[i] as docs/ops.md allows with weights of f32.
-void close(const std::string& name, const std::vector<float>& got, const std::vector<Sum>& expected, double relative = 2e-6) {
-  double worst = 0;
-  for (size_t i = 0; i < got.size(); i++) {
-    const double apart = fabs(got[i] - expected[i].value) / (1e-7 + relative * expected[i].terms);
-    worst = apart <= worst ? worst : apart; // NaN is worst
-  }
-  check(worst <= 1, "%s: %g times the tolerance", name.c_str(), worst);
-}
 
 struct Shape {
   int rows, columns, depth;
@@ -77,6 +42,9 @@ struct Problem {
     return {x_array.global() + first * shape.depth, {w_array.global()}, with_bias ? bias_array.global() : Global<float>(),
             y_array.global(), rows, shape.columns, shape.depth};
   }
+  TileLinear<Dense<Format>> tile_args(bool with_bias, int first, int rows) const {
+    return {args(with_bias, first, rows), {Global<const int>(), Global<const int>(), 1}};
+  }
   std::string name(const char* name) const {
     return kernel<Format>(name) + " of " + std::to_string(shape.rows) + ", " + std::to_string(shape.columns) + ", " +
            std::to_string(shape.depth);
@@ -100,7 +68,7 @@ void tiles_agree(int parts, double rounding, const Shape& shape, bool with_bias)
   const auto agrees = [&](const std::string& tile, int rows, int columns) {
     const std::string name = tile + of_parts;
     const int blocks = (shape.rows + rows - 1) / rows * ((shape.columns + columns - 1) / columns);
-    const auto args = problem.args(with_bias, 0, shape.rows);
+    const auto args = problem.tile_args(with_bias, 0, shape.rows);
     launched<2>(kernel<Format>(name.c_str()).c_str(), blocks, 256, args,
                 [&] { close(problem.name(name.c_str()), problem.y_array.values(), expected, rounding); });
     return problem.y_array.values();
@@ -108,7 +76,7 @@ void tiles_agree(int parts, double rounding, const Shape& shape, bool with_bias)
   const std::vector<float> tile = agrees("linear_tile", 128, 128), strip = agrees("linear_strip", 32, 64);
   check(tile == strip, "%s: other bits than in strips", problem.name("linear_tile").c_str());
 
-  auto last = problem.args(with_bias, shape.rows - 1, 1);
+  auto last = problem.tile_args(with_bias, shape.rows - 1, 1);
   launch(*find_kernel(kernel<Format>(("linear_strip" + of_parts).c_str())), (shape.columns + 63) / 64, 256, &last, 1);
   check(memcmp(problem.y_array.values().data(), &tile[size_t((shape.rows - 1) * shape.columns)],
                size_t(shape.columns) * sizeof(float)) == 0,
@@ -123,7 +91,7 @@ void long_sums_agree() {
   for (int i = 0; i < shape.rows * shape.depth; i++) x.push_back(w[size_t(i % shape.depth)]); // column 0: squares
   const Problem<F32> problem(shape, x);
   const std::vector<Sum> expected = problem.expected(false);
-  launched<1>("linear_strip_3_f32", 1, 256, problem.args(false, 0, shape.rows),
+  launched<1>("linear_strip_3_f32", 1, 256, problem.tile_args(false, 0, shape.rows),
               [&] { close("linear_strip_3_f32, sums of squares", problem.y_array.values(), expected); });
 }
 
@@ -202,33 +170,6 @@ void few_is_invariant(int depth) {
 }
 
 template <class Format>
-void experts_agree(int depth) {
-  constexpr int rows = 3, chosen = 2, experts = 4, columns = 33;
-  const std::vector<float> x = numbers(rows * depth, 1);
-  const std::vector<typename Format::Stored> w = weights<Format>(experts * columns * depth, 2);
-  const std::vector<int> ids{3, 0, 1, 1, 2, 3}, bad{3, 4, 1, -1, 2, 3};
-  const Array<float> x_array(x), y(size_t(rows * chosen * columns));
-  const Array<typename Format::Stored> w_array(w);
-  const Array<int> ids_array(ids), bad_array(bad), fault(std::vector<int>{0, 0});
-  std::vector<Sum> expected;
-  for (int pair = 0; pair < rows * chosen; pair++)
-    for (int n = 0; n < columns; n++) {
-      Sum sum;
-      for (int k = 0; k < depth; k++)
-        sum.add(double(x[pair / chosen * depth + k]) * Format::value(w[(ids[pair] * columns + n) * depth + k]));
-      expected.push_back(sum);
-    }
-  ExpertLinear<Dense<Format>> args{
-      x_array.global(), {w_array.global()}, ids_array.global(), y.global(), rows, chosen, experts, columns, depth, fault.global(), 7};
-  const std::string name = kernel<Format>("expert_linear");
-  launched(name.c_str(), 5, 128, args, [&] { close(name, y.values(), expected); });
-  check(fault.values() == std::vector<int>{0, 0}, "%s: a fault of good ids", name.c_str());
-  args.ids = bad_array.global();
-  launched(name.c_str(), 5, 128, args,
-           [&] { check(fault.values() == std::vector<int>{7, OUT_OF_RANGE}, "%s: no fault", name.c_str()); });
-}
-
-template <class Format>
 void conv1d_agrees(int times, int channels, int taps, int columns, int stride, int padding) {
   const int depth = taps * channels, rows = (times + 2 * padding - taps) / stride + 1;
   const std::vector<float> x = numbers(times * channels, 1), bias = numbers(columns, 2);
@@ -262,7 +203,6 @@ void products_agree() {
     few_agrees<Format>(shape, shape.columns % 2 == 1);
   few_agrees<Format>({3, 33, 64}, false);
   for (const int depth : {31, 64, 1000}) few_is_invariant<Format>(depth);
-  for (const int depth : {8, 31, 1000}) experts_agree<Format>(depth);
   conv1d_agrees<Format>(20, 5, 3, 33, 1, 1);
   conv1d_agrees<Format>(150, 8, 3, 65, 2, 1);
   conv1d_agrees<Format>(9, 4, 4, 3, 3, 0);

@@ -136,10 +136,11 @@ void moe(const OpCall& op) {
   const int64_t pairs = T * chosen;
   float *const gates = op.scratch<float>(pairs * F), *const ups = op.scratch<float>(pairs * F);
   float *const parts = op.scratch<float>(pairs * D), *const sums = op.scratch<float>(y.count);
-  launch_expert_product(op, {x.data, gate, choice.ids, gates, T, chosen});
-  launch_expert_product(op, {x.data, up, choice.ids, ups, T, chosen});
+  const TilesByExpert tiles = tiles_by_expert(op, choice.ids, pairs, E);
+  launch_expert_product(op, {x.data, gate, choice.ids, gates, T, chosen, tiles});
+  launch_expert_product(op, {x.data, up, choice.ids, ups, T, chosen, tiles});
   op.launch_elements("swiglu", pairs * F, Gated{gates, ups, gates, pairs * F});
-  launch_expert_product(op, {gates, down, choice.ids, parts, pairs, 1});
+  launch_expert_product(op, {gates, down, choice.ids, parts, pairs, 1, tiles});
   op.launch("weighted_sum", T, threads_of_row(D), WeightedSum{parts, choice.weights, sums, op.small(chosen), op.small(D)});
   op.launch_elements("add", y.count, TwoInputs{residual.data, sums, y.data, y.count, y.count});
 }

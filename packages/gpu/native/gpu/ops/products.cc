@@ -5,6 +5,7 @@
 #include "kernels/block-products.h"
 #include "kernels/conv1d.h"
 #include "kernels/expert-linear.h"
+#include "kernels/expert-order.h"
 #include "kernels/linear-few.h"
 #include "kernels/permute-columns.h"
 
@@ -47,6 +48,7 @@ struct TensorTile {
 };
 static constexpr TensorTile large_tile{"linear_tile_", 128, 128}, strip{"linear_strip_", 32, 64};
 static constexpr int64_t enough_tiles = 96;  // about the processors of a GPU for data centres
+static constexpr ExpertTiles one_matrix{nullptr, nullptr, 1};
 
 // Numbers of bf16 that x becomes. 3: products of floats.
 //            f32  f16  bf16  blocks
@@ -58,13 +60,16 @@ static int parts_of_x(Precision precision, const WeightFormat& format) {
   return precision == Precision::standard && format.name == std::string("f16") ? 2 : 1;
 }
 
+static std::string kernel_of(const TensorTile& tile, const OpCall& op, const GpuWeight& w) {
+  return kernel_for((tile.kernel + std::to_string(parts_of_x(op.precision, w.format()))).c_str(), w);
+}
+
 static void launch_tensor_tiles(const OpCall& op, const Product& product) {
   const TensorTile& tile = large_tile.of(product) >= enough_tiles ? large_tile : strip;
-  const std::string name = tile.kernel + std::to_string(parts_of_x(op.precision, product.w.format()));
   const int64_t N = product.w.shape()[0], K = product.w.shape()[1];
   with_array(product.w, [&](auto w) {
-    op.launch(kernel_for(name.c_str(), product.w), tile.of(product), tile_threads,
-              Linear<decltype(w)>{product.x, w, product.bias, product.y, op.small(product.rows), op.small(N), op.small(K)});
+    op.launch(kernel_of(tile, op, product.w), tile.of(product), tile_threads,
+              TileLinear<decltype(w)>{{product.x, w, product.bias, product.y, op.small(product.rows), op.small(N), op.small(K)}, one_matrix});
   });
 }
 
@@ -86,10 +91,37 @@ void launch_product(const OpCall& op, const Product& given) {
   else launch_tensor_tiles(op, product);
 }
 
+// Tiles read the weights of an expert once for all its pairs, the kernel of few pairs once for each.
+static constexpr int64_t enough_pairs = 4;  // of an expert, on average
+
+TilesByExpert tiles_by_expert(const OpCall& op, const int32_t* ids, int64_t pairs, int64_t experts) {
+  if (pairs <= most_few || pairs < enough_pairs * experts) return {};
+  const TensorTile& tile = pairs >= large_tile.rows * experts ? large_tile : strip;
+  const int64_t tiles = (pairs + std::min(pairs, experts) * (tile.rows - 1)) / tile.rows;  // at most
+  int32_t *const rows = op.scratch<int32_t>(tiles * tile.rows), *const of_tile = op.scratch<int32_t>(tiles);
+  const ExpertOrder args{ids, op.scratch<int32_t>(experts), rows, of_tile, op.small(pairs), op.small(experts),
+                         op.small(tiles), op.small(tile.rows), op.fault, op.index};
+  op.launch("expert_counts", experts, ORDER_THREADS, args);
+  op.launch("expert_order", experts, ORDER_THREADS, args);
+  return {&tile, rows, of_tile, tiles};
+}
+
+static void launch_expert_tiles(const OpCall& op, const ExpertProduct& product) {
+  const TilesByExpert& by_expert = product.tiles;
+  const TensorTile& tile = *by_expert.tile;
+  const int64_t N = product.w.shape()[1], K = product.w.shape()[2];
+  with_array(product.w, [&](auto w) {
+    op.launch(kernel_of(tile, op, product.w), by_expert.tiles * ((N + tile.columns - 1) / tile.columns), tile_threads,
+              TileLinear<decltype(w)>{{product.x, w, nullptr, product.y, op.small(by_expert.tiles * tile.rows), op.small(N), op.small(K)},
+                                      {by_expert.rows, by_expert.of_tile, op.small(product.chosen)}});
+  });
+}
+
 void launch_expert_product(const OpCall& op, const ExpertProduct& product) {
   const int64_t* const shape = product.w.shape().data();
   const int64_t outputs = product.rows * product.chosen * shape[1];
   if (outputs == 0) return;
+  if (product.tiles.tile) return launch_expert_tiles(op, product);
   with_array(product.w, [&](auto w) {
     op.launch(kernel_for("expert_linear", product.w), blocks_of_warps(outputs), few_threads,
               ExpertLinear<decltype(w)>{product.x, w, product.ids, product.y, op.small(product.rows), op.small(product.chosen),
@@ -112,7 +144,8 @@ void expert_linear(const OpCall& op) {
   op.need(x.width() == shape[2] && y.width() == shape[1] && y.shape[0] == x.shape[0] &&
               op.operand(ExpertLinearOp::IDS).count == x.shape[0] * k,
           "x must be [R, K], w [E, N, K], ids [R, k], y [R, k, N]");
-  launch_expert_product(op, {x.data, w, op.ids(ExpertLinearOp::IDS), y.data, x.shape[0], k});
+  const int32_t* const ids = op.ids(ExpertLinearOp::IDS);
+  launch_expert_product(op, {x.data, w, ids, y.data, x.shape[0], k, tiles_by_expert(op, ids, x.shape[0] * k, shape[0])});
 }
 
 void conv1d(const OpCall& op) {

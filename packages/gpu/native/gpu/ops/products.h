@@ -15,13 +15,23 @@ struct Product {
 };
 void launch_product(const OpCall& op, const Product& product);
 
-// y[rows, chosen, N] = x[rows, K] · w[ids[row, choice]]ᵀ
+// Pairs [row, choice] of a mixture by expert, in tiles of tensor cores (kernels/expert-order.h).
+struct TensorTile;
+struct TilesByExpert {
+  const TensorTile* tile = nullptr; // null: too few pairs for tiles
+  const int32_t *rows = nullptr, *of_tile = nullptr;
+  int64_t tiles = 0;
+};
+TilesByExpert tiles_by_expert(const OpCall& op, const int32_t* ids, int64_t pairs, int64_t experts);
+
+// y[rows, chosen, N] = x[rows, K] · w[ids[row, choice]]ᵀ. tiles: of all pairs.
 struct ExpertProduct {
   const float* x;
   const GpuWeight& w; // [E, N, K]
   const int32_t* ids; // [rows, chosen]
   float* y;
   int64_t rows, chosen;
+  const TilesByExpert& tiles;
 };
 void launch_expert_product(const OpCall& op, const ExpertProduct& product);
 

@@ -213,7 +213,7 @@ FUNCTION void attention_tile(const Attention& args, Shared<float> sums, Shared<U
 
 // The numbers: parts; elements of a head, at most.
 #define ATTENTION_TILE(parts, elements, Kind, name)                                              \
-  KERNEL(attention_tile_##parts##_##elements##_##name, Attention) {                              \
+  KERNEL_OF(attention_tile_##parts##_##elements##_##name, Attention, QUERY_WARPS * WARP, parts == 1 && elements == 64 ? 3 : 2) { \
     constexpr int KEY_PARTS = parts < CacheParts<Kind>::count ? parts : CacheParts<Kind>::count; \
     using Has = Room<elements / 16, parts>;                                                      \
     SHARED(float, sums, 3 * QUERY_WARPS);                                                        \

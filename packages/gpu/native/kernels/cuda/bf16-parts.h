@@ -14,7 +14,7 @@ FUNCTION Uint4 take_part(Eight& eight) {
     const unsigned part = LAST ? unsigned(to_bf16(eight.values[i])) : to_bits(eight.values[i]) >> 16;
     words[i / 2] = i % 2 == 0 ? part : words[i / 2] | part << 16;
     if (LAST) continue;
-    const float rest = eight.values[i] - from_bits(part << 16);
+    const float rest = rounded_sum(eight.values[i], -from_bits(part << 16));
     eight.values[i] = is_nan(rest) ? 0.0f : rest;
   }
   return Uint4{words[0], words[1], words[2], words[3]};

@@ -103,14 +103,20 @@ FUNCTION float value_of(const Group<Format> group, int i) {
   return Format::MINS ? value - group.min[half] : value;
 }
 
-// BITS bits each of values at .. at + 7 of a plane; at: a multiple of 8.
+// The word that has BITS bits each of values at .. at + 7 of a plane; at: a multiple of 8.
 template <int BITS>
-FUNCTION unsigned long eight_of(Global<const unsigned> plane, long at) {
-  if (BITS == 8) return as<const unsigned long>(plane)[at / 8];
-  if (BITS == 4) return plane[at / 8];
-  if (BITS == 2) return plane[at / 16] >> at % 16 * 2;
-  return plane[at / 32] >> at % 32;
+FUNCTION unsigned long word_of_eight(Global<const unsigned> plane, long at) {
+  return BITS == 8 ? as<const unsigned long>(plane)[at / 8] : plane[at * BITS / 32];
 }
+// These bits, the first value's lowest; at: in the row or in the group.
+template <int BITS>
+FUNCTION unsigned long bits_of_eight(unsigned long word, int at) { return BITS < 4 ? word >> at * BITS % 32 : word; }
+
+// Eight neighbouring values as stored.
+struct StoredEight {
+  unsigned long low, high;
+  Scales scales;
+};
 
 // A weight of blocks by index: row · width + k.
 template <class Format>
@@ -124,14 +130,19 @@ struct Blocks {
     return value(bits, scales_of<Format>(planes, i / GROUP), int(i % GROUP));
   }
   // Values i to i + 7; i: a multiple of 8.
-  FUNCTION Eight eight_at(long i) const {
+  FUNCTION StoredEight stored(long i) const {
+    constexpr int HIGH = Format::HIGH > 0 ? Format::HIGH : 1;
+    return {word_of_eight<Format::LOW>(planes.low, i), Format::HIGH > 0 ? word_of_eight<HIGH>(planes.high, i) : 0,
+            scales_of<Format>(planes, i / GROUP)};
+  }
+  // They begin at place `at` of a group.
+  static FUNCTION Eight decoded(StoredEight stored, int at) {
     constexpr int LOW = Format::LOW, HIGH = Format::HIGH > 0 ? Format::HIGH : 1;
-    const unsigned long low = eight_of<LOW>(planes.low, i), high = Format::HIGH > 0 ? eight_of<HIGH>(planes.high, i) : 0;
-    const Scales scales = scales_of<Format>(planes, i / GROUP);
+    const unsigned long low = bits_of_eight<LOW>(stored.low, at), high = bits_of_eight<HIGH>(stored.high, at);
     Eight eight;
     UNROLL for (int j = 0; j < 8; j++) {
       const unsigned bits = unsigned(low >> j * LOW) & ((1u << LOW) - 1), more = unsigned(high >> j * HIGH) & ((1u << HIGH) - 1);
-      eight.values[j] = value(Format::HIGH > 0 ? bits | more << LOW : bits, scales, int(i % GROUP));
+      eight.values[j] = value(Format::HIGH > 0 ? bits | more << LOW : bits, stored.scales, at);
     }
     return eight;
   }
