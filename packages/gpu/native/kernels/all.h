@@ -25,7 +25,7 @@
 #include "rms-norm.h"
 #include "rope-table.h"
 #include "rope.h"
-#include "sample.h"
+#include "sample-parts.h"
 #include "scale.h"
 #include "softmax.h"
 #include "top-k.h"
