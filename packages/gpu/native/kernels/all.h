@@ -6,7 +6,6 @@
 #include "attention.h"
 #include "block-products.h"
 #include "cast.h"
-#include "conv1d.h"
 #include "elementwise.h"
 #include "embed.h"
 #include "expert-linear.h"
@@ -29,8 +28,9 @@
 #include "scale.h"
 #include "softmax.h"
 #include "top-k.h"
-#include "unpack-blocks.h"
 #include "uncached-attention.h"
+#include "unfold.h"
+#include "unpack-blocks.h"
 #include "weighted-sum.h"
 #if !defined(QUERN_METAL_RULES)
 #include "cuda/attention-tiles.h"
