@@ -18,7 +18,7 @@ static void add_norm(const OpCall& op, const char* kernel, const float* bias) {
   const quern::Floats a = op.floats(Op::A), b = op.floats(Op::B), sum = op.floats(Op::SUM), y = op.floats(Op::Y);
   op.need(a.same_shape(b) && a.same_shape(sum) && a.same_shape(y), "all operands must have one shape");
   if (y.count > 0)
-    op.launch(kernel, a.rows(), threads_of_row(a.width()),
+    op.launch(kernel, a.rows(), threads_of_sum(a.width()),
               AddNorm{a.data, b.data, op.vector(Op::W, a.width()), bias, sum.data, y.data, op.small(a.width()),
                       op.number(Op::EPS)});
 }
@@ -110,7 +110,7 @@ Choice choose_experts(const OpCall& op, const quern::Floats& x, const GpuWeight&
   float* const scores = op.scratch<float>(T * E);
   const Choice choice = {op.scratch<float>(T * chosen), op.scratch<int32_t>(T * chosen)};
   launch_product(op, {x.data, router, nullptr, scores, T});
-  op.launch("softmax", T, threads_of_row(E), Softmax{scores, scores, op.small(E)});
+  op.launch("softmax", T, threads_of_sum(E), Softmax{scores, scores, op.small(E)});
   launch_top_k(op, {scores, choice.weights, choice.ids, op.small(E), op.small(chosen)}, T);
   if (op.flag(MoeOp::RENORMALISE)) op.launch("renormalise", T, WARP, Renormalise{choice.weights, op.small(chosen)});
   return choice;
