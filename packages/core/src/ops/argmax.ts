@@ -34,6 +34,7 @@ export const argmax = defineOp({
   tolerance: { f32: { absolute: 0, relative: 0 } },
   samples: () => [
     { name: 'rows', operands: { x: normal(1, [5, 131]) }, attributes: {} },
+    { name: 'long rows', operands: { x: normal(3, [2, 9000]) }, attributes: {} },
     { name: 'one element', operands: { x: normal(2, [2, 1]) }, attributes: {} },
     { name: 'ties', operands: { x: floats([1, 3, 3, 2, 3, 3, 1, 3], [2, 4]) }, attributes: {} },
     {

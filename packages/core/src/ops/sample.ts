@@ -115,12 +115,12 @@ export const sample = defineOp({
       attributes: {},
     },
     {
-      name: 'a long row, many draws',
+      name: 'long rows, many draws',
       operands: {
-        x: { ...normal(3, [1, 5003], 4), shape: [1, 5003] },
-        settings: floats([1, 0, 0.999, -Infinity], [1, 4]),
+        x: normal(3, [3, 9003], 4),
+        settings: floats([1, 0, 0.999, -Infinity, 0.7, 0, 1, -9, 1, 50, 0.9, -Infinity], [3, 4]),
         random: integers(4, [9, 2], 2 ** 31),
-        draws: ints([7]),
+        draws: ints([7, 0, 8]),
       },
       attributes: {},
     },

@@ -1,6 +1,6 @@
-// The index of the largest element; 0 if there is no number above −∞. A block per row.
+// The index of the largest element; 0 if there is no number above −∞.
 #pragma once
-#include "places.h"
+#include "row-parts.h"
 
 namespace quern {
 namespace gpu {
@@ -11,10 +11,39 @@ struct Argmax {
   int width;
 };
 
+// A block per row.
 KERNEL(argmax, Argmax) {
   SHARED(unsigned long, partial, WARP);
   const Row row = {args.x + long(block_index()) * args.width, args.width, false};
-  const Place first = first_place(row, partial);
+  const Place first = first_place(row, 0, args.width, partial);
+  if (thread_index() == 0) args.y[block_index()] = index_of(first);
+}
+
+struct FirstPlaces {
+  Global<const float> x; // [rows, width]
+  Global<Place> firsts;  // [rows, parts]
+  int width, parts;
+};
+
+// A block per row and part.
+KERNEL(first_places, FirstPlaces) {
+  SHARED(unsigned long, partial, WARP);
+  const RowPart part = row_part(args.width, args.parts);
+  const Row row = {args.x + long(part.row) * args.width, args.width, false};
+  const Place first = first_place(row, part.first, part.first + part.count, partial);
+  if (thread_index() == 0) args.firsts[block_index()] = first;
+}
+
+struct ArgmaxMerge {
+  Global<const Place> firsts; // [rows, parts]
+  Global<int> y;              // [rows]
+  int parts;
+};
+
+// A block per row.
+KERNEL(argmax_merge, ArgmaxMerge) {
+  SHARED(unsigned long, partial, WARP);
+  const Place first = first_of(args.firsts + long(block_index()) * args.parts, args.parts, partial);
   if (thread_index() == 0) args.y[block_index()] = index_of(first);
 }
 

@@ -5,6 +5,12 @@
 namespace quern {
 namespace gpu {
 
+// i % width for an i below n: 64-bit divisions are slow.
+FUNCTION long column_of(long i, long width, long n) {
+  if (n == width) return i;
+  return n >> 31 ? i % width : long(unsigned(i) % unsigned(width));
+}
+
 // X and Y: Global pointers. f: an object with operator().
 template <class X, class Y, class F>
 FUNCTION void map(X x, Y y, long n, F f) {

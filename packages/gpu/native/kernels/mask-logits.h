@@ -1,6 +1,6 @@
-// Logits whose bit is 0 become −∞. A block per row. y may be x.
+// Logits whose bit is 0 become −∞. A block per row and part. y may be x.
 #pragma once
-#include "../dialect/dialect.h"
+#include "row-parts.h"
 
 namespace quern {
 namespace gpu {
@@ -9,15 +9,15 @@ struct MaskLogits {
   Global<const float> x;  // [S, V]
   Global<const int> bits; // [S, ⌈V / 32⌉]: bit v % 32 of word v / 32
   Global<float> y;        // [S, V]
-  int V;
+  int V, parts;
 };
 
 KERNEL(mask_logits, MaskLogits) {
-  const long row = block_index();
-  const Global<const float> x = args.x + row * args.V;
-  const Global<const int> bits = args.bits + row * ((args.V + 31) / 32);
-  const Global<float> y = args.y + row * args.V;
-  for (int v = thread_index(); v < args.V; v += block_threads())
+  const RowPart part = row_part(args.V, args.parts);
+  const Global<const float> x = args.x + long(part.row) * args.V;
+  const Global<const int> bits = args.bits + long(part.row) * ((args.V + 31) / 32);
+  const Global<float> y = args.y + long(part.row) * args.V;
+  for (int v = part.first + thread_index(); v < part.first + part.count; v += block_threads())
     y[v] = unsigned(bits[v / 32]) >> v % 32 & 1 ? x[v] : -infinity();
 }
 

@@ -1,4 +1,4 @@
-// Lowers the logits of tokens seen before. A block per row. y must not be x.
+// Lowers the logits of tokens seen before, in a copy of the logits. A block per row.
 #pragma once
 #include "fault-code.h"
 #include "two-float.h"
@@ -9,7 +9,7 @@ namespace gpu {
 struct Penalise {
   Global<const float> x, strengths; // [S, V], [S, 3]: repetition, presence, frequency
   Global<const int> tokens;         // [S, L]: −1 is padding
-  Global<float> y;                  // [S, V]
+  Global<float> y;                  // [S, V]: x, at another address
   int V, L;
   Global<int> fault;                // [2]
   int op;
@@ -37,8 +37,6 @@ KERNEL(penalise, Penalise) {
   const Global<const int> tokens = args.tokens + row * args.L;
   const Global<float> y = args.y + row * args.V;
   const Global<int> counts = as<int>(y);
-  for (int v = thread_index(); v < args.V; v += block_threads()) y[v] = x[v];
-  barrier();
   for (int i = thread_index(); i < args.L; i += block_threads()) {
     const int token = tokens[i];
     if (token < -1 || token >= args.V) flag(args.fault, args.op, OUT_OF_RANGE);

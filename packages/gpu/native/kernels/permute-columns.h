@@ -1,6 +1,6 @@
 // y[t, p] = x[t, order[p]]: x in the order of columns that act-order gave a GPTQ matrix.
 #pragma once
-#include "../dialect/dialect.h"
+#include "map.h"
 
 namespace quern {
 namespace gpu {
@@ -16,7 +16,7 @@ struct PermuteColumns {
 KERNEL(permute_columns, PermuteColumns) {
   const long threads = long(grid_blocks()) * block_threads();
   for (long i = long(block_index()) * block_threads() + thread_index(); i < args.n; i += threads) {
-    const long place = i % args.width;
+    const long place = column_of(i, args.width, args.n);
     args.y[i] = args.x[i - place + args.order[place]];
   }
 }

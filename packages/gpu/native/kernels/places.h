@@ -33,12 +33,18 @@ FUNCTION Place place_of(Row row, int i) {
 
 FUNCTION int index_of(Place place) { return int(~unsigned(place)); }
 
+// The element of a place by value; −0 as 0.
+FUNCTION float value_of(Place place) {
+  const unsigned order = unsigned(place >> 32);
+  return from_bits(order >> 31 ? order ^ 1u << 31 : ~order);
+}
+
 FUNCTION bool holds(Span span, Place place) { return place >= span.low && place <= span.high; }
 
-// The first place of a row.
-FUNCTION Place first_place(Row row, Shared<unsigned long> partial) {
+// The first place of elements [from, end).
+FUNCTION Place first_place(Row row, int from, int end, Shared<unsigned long> partial) {
   Place first = 0;
-  for (int i = thread_index(); i < row.width; i += block_threads()) {
+  for (int i = from + thread_index(); i < end; i += block_threads()) {
     const Place place = place_of(row, i);
     if (place > first) first = place;
   }

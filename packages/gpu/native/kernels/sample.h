@@ -1,4 +1,4 @@
-// Draws a token from each row of logits: sample of docs/ops.md. A block per row.
+// Draws a token from each row of logits: sample of docs/ops.md.
 //
 // The definition computes in float64. Here:
 // - A weight is exp((x − highest) / temperature) in f32. Its argument is exact to more than f32, so an error is about 2⁻²³ of the
@@ -62,10 +62,39 @@ FUNCTION unsigned long uniform(int high, int low) {
 // p · 2⁶⁴, for p < 1
 FUNCTION unsigned long fraction(float p) { return static_cast<unsigned long>(p * 4294967296.f) << 32; }
 
-FUNCTION bool settings_hold(float temperature, float top_k, float top_p, float log_min_p) {
-  return temperature >= 0 && temperature < infinity() && top_k >= 0 && top_k == round_even(top_k) && top_p >= 0 && top_p <= 1 &&
-         log_min_p <= 0;
+struct Settings {
+  float temperature, top_k, top_p, log_min_p;
+  int draw;
+  FUNCTION bool in_order_of_index() const { return top_k == 0 && top_p == 1; }
+};
+
+FUNCTION Settings settings_of(const Sample& args, int row) {
+  const Global<const float> of_row = args.settings + long(row) * 4;
+  return {of_row[0], of_row[1], of_row[2], of_row[3], args.draws[row]};
 }
+
+FUNCTION bool right(Settings given, int draws) {
+  return given.temperature >= 0 && given.temperature < infinity() && given.top_k >= 0 && given.top_k == round_even(given.top_k) &&
+         given.top_p >= 0 && given.top_p <= 1 && given.log_min_p <= 0 && given.draw >= 0 && given.draw < draws;
+}
+
+// Whether a token is drawn: otherwise it is the first one, or there is none.
+FUNCTION bool draws_token(Settings given, float highest) { return given.temperature > 0 && absolute(highest) < infinity(); }
+
+// What the row's random number takes of `total`: from 1 on.
+FUNCTION unsigned long drawn(const Sample& args, Settings given, unsigned long total) {
+  const long at = 2 * long(given.draw);
+  return high_product(total, uniform(args.random[at], args.random[at + 1])) + 1;
+}
+
+// What the nucleus must hold of `total`.
+FUNCTION unsigned long nucleus_sum(float top_p, unsigned long total) {
+  const unsigned long sum = high_product(total, fraction(top_p));
+  return sum > 1 ? sum : 1;
+}
+
+// The last place above −∞, or before it.
+FUNCTION Place least_finite() { return Place(order_of(-infinity()) + 1) << 32; }
 
 // The k first places of a span.
 FUNCTION Span first_k(float k, Row row, Span span, SelectSpace space) {
@@ -77,38 +106,34 @@ FUNCTION Span first_k(float k, Row row, Span span, SelectSpace space) {
 // The fewest first places with a share of top_p.
 FUNCTION Span nucleus(float top_p, Row row, Span span, float highest, SelectSpace space) {
   const Weights weights = {highest, 1, 0};
-  const unsigned long target = high_product(amount_in(row, span, weights, space.partial), fraction(top_p));
-  return {place_reaching(target > 1 ? target : 1, row, span, weights, space), span.high};
+  const unsigned long sum = nucleus_sum(top_p, amount_in(row, span, weights, space.partial));
+  return {place_reaching(sum, row, span, weights, space), span.high};
 }
 
+// A block per row.
 KERNEL(sample, Sample) {
   SHARED(unsigned long, partial, WARP);
   SHARED(Place, places, LIST);
   SHARED(unsigned long, amounts, LIST);
   SHARED(Place, found, 1);
   const SelectSpace space = {partial, places, amounts, found};
-  const Global<const float> settings = args.settings + long(block_index()) * 4;
-  const float temperature = settings[0], top_k = settings[1], top_p = settings[2], log_min_p = settings[3];
-  const int draw = args.draws[block_index()];
-  const bool right = settings_hold(temperature, top_k, top_p, log_min_p) && draw >= 0 && draw < args.R;
-  if (!right && thread_index() == 0) flag(args.fault, args.op, OUT_OF_RANGE);
+  const Settings given = settings_of(args, block_index());
+  const bool holds = right(given, args.R);
+  if (!holds && thread_index() == 0) flag(args.fault, args.op, OUT_OF_RANGE);
 
   Row row = {args.x + long(block_index()) * args.V, args.V, false};
-  const Place first = first_place(row, partial);
-  const float highest = without_nan(row.x[index_of(first)]);
-  int token = NO_TOKEN;
-  if (right && temperature == 0) {
-    token = index_of(first);
-  } else if (right && absolute(highest) < infinity()) {
-    row.by_index = top_k == 0 && top_p == 1;
+  const Place first = first_place(row, 0, args.V, partial);
+  const float highest = value_of(first);
+  int token = holds && given.temperature == 0 ? index_of(first) : NO_TOKEN;
+  if (holds && draws_token(given, highest)) {
+    row.by_index = given.in_order_of_index();
     Span span = {~unsigned(args.V - 1), ~unsigned(0)};
-    if (!row.by_index) span = {Place(order_of(-infinity()) + 1) << 32, first};
-    if (top_k > 0) span = first_k(top_k, row, span, space);
-    if (top_p < 1) span = nucleus(top_p, row, span, highest, space);
-    const Weights weights = {highest, temperature, least_order(highest, log_min_p)};
+    if (!row.by_index) span = {least_finite(), first};
+    if (given.top_k > 0) span = first_k(given.top_k, row, span, space);
+    if (given.top_p < 1) span = nucleus(given.top_p, row, span, highest, space);
+    const Weights weights = {highest, given.temperature, least_order(highest, given.log_min_p)};
     const unsigned long total = amount_in(row, span, weights, partial);
-    const unsigned long drawn = high_product(total, uniform(args.random[2 * long(draw)], args.random[2 * long(draw) + 1]));
-    token = index_of(place_reaching(drawn + 1, row, span, weights, space));
+    token = index_of(place_reaching(drawn(args, given, total), row, span, weights, space));
   }
   if (thread_index() == 0) args.y[block_index()] = token;
 }

@@ -1,6 +1,7 @@
-// The k largest elements, in falling order. A block per row. Made for small k: time grows with k / LIST.
+// The k largest elements, in falling order. Made for small k: time grows with k / LIST.
 #pragma once
 #include "select.h"
+#include "sorted-parts.h"
 
 namespace quern {
 namespace gpu {
@@ -12,6 +13,19 @@ struct TopK {
   int width, k;          // 1 ≤ k ≤ width
 };
 
+// Results `first` and following: the listed places, in falling order.
+FUNCTION void put_listed(const TopK& args, int first, int listed, SelectSpace space) {
+  const long row = block_index();
+  for (int i = thread_index(); i < listed; i += block_threads()) {
+    const long rank = row * args.k + first + int(amount_before(space.places[i], listed, space));
+    const int index = index_of(space.places[i]);
+    args.values[rank] = without_nan(args.x[row * args.width + index]);
+    args.indices[rank] = index;
+  }
+  barrier();
+}
+
+// A block per row.
 KERNEL(top_k, TopK) {
   SHARED(unsigned long, partial, WARP);
   SHARED(Place, places, LIST);
@@ -19,8 +33,6 @@ KERNEL(top_k, TopK) {
   SHARED(Place, found, 1);
   const SelectSpace space = {partial, places, amounts, found};
   const Row row = {args.x + long(block_index()) * args.width, args.width, false};
-  const Global<float> values = args.values + long(block_index()) * args.k;
-  const Global<int> indices = args.indices + long(block_index()) * args.k;
   Span left = {0, ~Place(0)};
   for (int first = 0; first < args.k; first += LIST) {
     const int count = args.k - first < LIST ? args.k - first : LIST;
@@ -28,13 +40,52 @@ KERNEL(top_k, TopK) {
     const Span taken = {last, left.high};
     const RunningSum counts = block_running_sum(static_cast<unsigned long>(own_count(row, taken)), partial);
     list_span(row, taken, Ones{}, int(counts.before), space);
-    for (int i = thread_index(); i < count; i += block_threads()) {
-      const int rank = first + int(amount_before(places[i], count, space)), index = index_of(places[i]);
-      values[rank] = without_nan(row.x[index]);
-      indices[rank] = index;
+    put_listed(args, first, count, space);
+    left.high = last - 1;
+  }
+}
+
+struct TopKParts {
+  TopK all;
+  Global<Place> places; // [rows, parts, kept]: the first places of each part, in falling order
+  int parts, kept;      // kept: k, but at most ROW_PART
+};
+
+FUNCTION SortedPart kept_part(const TopKParts& args, int row, int part) {
+  const int left = args.all.width - part * ROW_PART, count = part >= args.parts ? 0 : left < args.kept ? left : args.kept;
+  return {args.places + (long(row) * args.parts + part) * args.kept, count};
+}
+
+// A block per row and part.
+KERNEL(top_k_parts, TopKParts) {
+  SHARED(Place, places, ROW_PART);
+  const RowPart part = row_part(args.all.width, args.parts);
+  const Row row = {args.all.x + long(part.row) * args.all.width, args.all.width, false};
+  sort_part(row, part, places);
+  const Global<Place> kept = args.places + long(block_index()) * args.kept;
+  for (int i = thread_index(); i < part.count && i < args.kept; i += block_threads()) kept[i] = places[i];
+}
+
+// A block per row, a thread per part.
+KERNEL(top_k_merge, TopKParts) {
+  SHARED(unsigned long, partial, WARP);
+  SHARED(Place, places, LIST);
+  SHARED(unsigned long, amounts, LIST);
+  SHARED(Place, found, 1);
+  const SelectSpace space = {partial, places, amounts, found};
+  const SortedPart part = kept_part(args, block_index(), thread_index());
+  int done = 0; // of the part
+  for (int first = 0; first < args.all.k; first += LIST) {
+    const int listed = args.all.k - first < LIST ? args.all.k - first : LIST;
+    const Place last = place_with_sum(static_cast<unsigned long>(first + listed), part, Counts{}, partial);
+    const int end = count_from(last, part, done, part.count);
+    int to = int(block_running_sum(static_cast<unsigned long>(end - done), partial).before);
+    for (; done < end; done++, to++) {
+      places[to] = part.places[done];
+      amounts[to] = 1;
     }
     barrier();
-    left.high = last - 1;
+    put_listed(args.all, first, listed, space);
   }
 }
 

@@ -38,12 +38,21 @@ FUNCTION bool keys_suffice(const Args& args, Shared<float> sums) {
   return block_sum(wrong, sums) == 0;
 }
 
+// Whether keys are there for all rows. sums: 2 per warp.
+FUNCTION bool step_holds(const UncachedAttention& args, Shared<float> sums) {
+  return bounds_rise(args.key_bounds, args.sequences, args.keys, sums) && keys_suffice(args, sums + ATTENTION_WARPS);
+}
+
+FUNCTION StepKeys step_keys(const UncachedAttention& args, int s, int kv_head) {
+  const long first = long(args.key_bounds[s]) * args.kv_heads * args.d;
+  return {as<const Byte>(args.k + first), as<const Byte>(args.v + first), args.kv_heads, kv_head, CacheF32::bytes(args.d)};
+}
+
 KERNEL(uncached_attention, UncachedAttention) {
   SHARED(float, sums, 4 * ATTENTION_WARPS);
   SHARED(float, parts, ATTENTION_FLOATS);
   const bool right = bounds_rise(args.bounds, args.sequences, args.rows, sums) &&
-                     bounds_rise(args.key_bounds, args.sequences, args.keys, sums + ATTENTION_WARPS) &&
-                     keys_suffice(args, sums + 2 * ATTENTION_WARPS);
+                     step_holds(args, sums + ATTENTION_WARPS);
   if (!right) {
     if (thread_index() == 0) flag(args.fault, args.op, OUT_OF_RANGE);
     return;
@@ -51,10 +60,8 @@ KERNEL(uncached_attention, UncachedAttention) {
   const HeadTile tile = head_tile(block_index(), args.heads, args.kv_heads, args.d);
   const int s = sequence_of(tile.row, args.bounds, args.sequences, sums + 3 * ATTENTION_WARPS);
   const int length = args.key_bounds[s + 1] - args.key_bounds[s], position = length - args.bounds[s + 1] + tile.row;
-  const long keys_at = long(args.key_bounds[s]) * args.kv_heads * args.d, at = (long(tile.row) * args.heads + tile.first) * args.d;
-  const StepKeys keys = {as<const Byte>(args.k + keys_at), as<const Byte>(args.v + keys_at), args.kv_heads, tile.kv_head,
-                         CacheF32::bytes(args.d)};
-  attend(keys, first_key(position, args.window), args.causal ? position + 1 : length, args.q + at, Whole{args.y + at}, tile.count,
+  const long at = (long(tile.row) * args.heads + tile.first) * args.d;
+  attend(step_keys(args, s, tile.kv_head), first_key(position, args.window), args.causal ? position + 1 : length, args.q + at, Whole{args.y + at}, tile.count,
          args.d, ScoreRule{args.scale, args.soft_cap}, parts);
 }
 

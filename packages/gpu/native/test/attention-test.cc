@@ -349,36 +349,50 @@ struct Uncached {
   Rule rule;
 };
 
-void uncached_attention_agrees() {
-  const Uncached cases[] = {
-      {{0, 1, 6, 6}, {0, 30, 36, 40}, 4, 2, 64, {}},
-      {{0, 5, 6}, {0, 2, 40}, 2, 1, 80, {false, 0, 0}},
-      {{0, 5, 6}, {0, 7, 21}, 2, 2, 32, {true, 3, 1}},
-      {{0, 4}, {0, 9}, 1, 1, 256, {false, 2, 0}},
-  };
-  for (const Uncached& u : cases) {
-    const int rows = u.bounds.back(), keys = u.key_bounds.back(), d = u.d;
-    const float scale = 2 / sqrtf(float(d));
-    const std::vector<float> q = numbers(rows * u.heads * d, 1);
-    const std::vector<float> k = numbers(keys * u.kv_heads * d, 2), v = numbers(keys * u.kv_heads * d, 3);
-    const Array<float> queries(q), from_k(k), from_v(v), y(q.size());
-    const Array<int> at(u.bounds), keys_at(u.key_bounds), fault(std::vector<int>{0, 0});
-    const UncachedAttention args{queries.global(), from_k.global(), from_v.global(), at.global(), keys_at.global(), y.global(),
-                                 rows, keys, u.heads, u.kv_heads, d, int(u.bounds.size()) - 1,
-                                 scale, u.rule.soft_cap, u.rule.causal, u.rule.window, fault.global(), op};
-    launched("uncached_attention", rows * tiles_of_row(u.heads, u.kv_heads, d), threads, args, [&] {
-      agrees("uncached_attention", y.values(), 2e-6, [&](int64_t i) {
-        const int row = int(i / d / u.heads), head = int(i / d % u.heads) * u.kv_heads / u.heads;
-        int s = 0;
-        while (u.bounds[s + 1] <= row) s++;
-        const int length = u.key_bounds[s + 1] - u.key_bounds[s];
-        const auto at = [&](int key) { return ((u.key_bounds[s] + key) * u.kv_heads + head) * d; };
-        return attended(&q[i / d * d], d, length - u.bounds[s + 1] + row, length, scale, u.rule,
-                        [&](int key, int e) { return double(k[at(key) + e]); }, [&](int key) { return v[at(key) + i % d]; });
-      });
-      check(fault.values()[0] == 0, "uncached_attention: a fault");
+// tile_parts: of attention-tiles.h; 0: rows.
+void uncached_agrees(const Uncached& u, int tile_parts = 0, double tolerance = 2e-6) {
+  const int rows = u.bounds.back(), keys = u.key_bounds.back(), d = u.d, S = int(u.bounds.size()) - 1;
+  const float scale = 2 / sqrtf(float(d));
+  const std::vector<float> q = numbers(rows * u.heads * d, 1);
+  const std::vector<float> k = numbers(keys * u.kv_heads * d, 2), v = numbers(keys * u.kv_heads * d, 3);
+  const Array<float> queries(q), from_k(k), from_v(v), y(q.size());
+  const Array<int> at(u.bounds), keys_at(u.key_bounds), fault(std::vector<int>{0, 0});
+  const UncachedAttention args{queries.global(), from_k.global(), from_v.global(), at.global(), keys_at.global(), y.global(),
+                               rows, keys, u.heads, u.kv_heads, d, S,
+                               scale, u.rule.soft_cap, u.rule.causal, u.rule.window, fault.global(), op};
+  const std::string of_tiles = "uncached_attention_tile_" + std::to_string(tile_parts) + (d <= 64 ? "_64" : "_128");
+  const std::string name = tile_parts ? of_tiles : "uncached_attention";
+  const int blocks = tile_parts ? (rows / QUERY_ROWS + S) * u.heads : rows * tiles_of_row(u.heads, u.kv_heads, d);
+  launched<3>(name.c_str(), blocks, threads, args, [&] {
+    agrees(name.c_str(), y.values(), tolerance, [&](int64_t i) {
+      const int row = int(i / d / u.heads), head = int(i / d % u.heads) * u.kv_heads / u.heads;
+      int s = 0;
+      while (u.bounds[s + 1] <= row) s++;
+      const int length = u.key_bounds[s + 1] - u.key_bounds[s];
+      const auto at = [&](int key) { return ((u.key_bounds[s] + key) * u.kv_heads + head) * d; };
+      return attended(&q[i / d * d], d, length - u.bounds[s + 1] + row, length, scale, u.rule,
+                      [&](int key, int e) { return double(k[at(key) + e]); }, [&](int key) { return v[at(key) + i % d]; });
     });
-  }
+    check(fault.values()[0] == 0, "%s: a fault", name.c_str());
+  });
+}
+
+void uncached_attention_agrees() {
+  uncached_agrees({{0, 1, 6, 6}, {0, 30, 36, 40}, 4, 2, 64, {}});
+  uncached_agrees({{0, 5, 6}, {0, 2, 40}, 2, 1, 80, {false, 0, 0}});
+  uncached_agrees({{0, 5, 6}, {0, 7, 21}, 2, 2, 32, {true, 3, 1}});
+  uncached_agrees({{0, 4}, {0, 9}, 1, 1, 256, {false, 2, 0}});
+}
+
+// Sequences that end with a part of a tile, without rows, with fewer and with more keys than rows.
+void uncached_tiles_agree() {
+  const std::vector<int> bounds = {0, 70, 70, 71, 103}, as_many = bounds, others = {0, 33, 40, 41, 146};
+  const Rule both_ways = {false, 0, 0};
+  for (const int d : {8, 64}) uncached_agrees({bounds, others, 4, 2, d, both_ways}, 3, 3e-6);
+  for (const int d : {72, 128}) uncached_agrees({bounds, others, 2, 1, d, both_ways}, 2, 5e-5);
+  for (const int d : {64, 128}) uncached_agrees({bounds, others, 2, 2, d, both_ways}, 1, 0.02);
+  for (const Rule rule : {Rule{}, Rule{true, 20, 0}, Rule{false, 7, 0}, Rule{false, 0, 2}})
+    uncached_agrees({bounds, as_many, 2, 1, 32, rule}, 3, 3e-6);
 }
 
 void uncached_attention_finds_bad_batches() {
@@ -392,9 +406,13 @@ void uncached_attention_finds_bad_batches() {
     const Array<int> at(u.bounds), keys_at(u.key_bounds), fault(std::vector<int>{0, 0});
     const UncachedAttention args{q.global(), k.global(), k.global(), at.global(), keys_at.global(), y.global(), 2, 9, 1, 1, 8, 2,
                                  1, 0, u.causal, 0, fault.global(), op};
-    launched("uncached_attention", 2, threads, args, [&] {
-      check(fault.values() == std::vector<int>{op, 1}, "uncached_attention: fault %d", fault.values()[0]);
-    });
+    for (const char* const name : {"uncached_attention", "uncached_attention_tile_3_64"}) {
+      const int none[] = {0, 0};
+      device_memory()->write(reinterpret_cast<uint8_t*>(fault.global().address()), none, sizeof none);
+      launched(name, 2, threads, args, [&] {
+        check(fault.values() == std::vector<int>{op, 1}, "%s: fault %d", name, fault.values()[0]);
+      });
+    }
   }
 }
 
@@ -416,6 +434,7 @@ int main() {
   attention_finds_bad_batches();
   attention_without_finite_scores();
   uncached_attention_agrees();
+  uncached_tiles_agree();
   uncached_attention_finds_bad_batches();
   return report("attention on the emulated device");
 }

@@ -1,56 +1,14 @@
 // Kernels that choose tokens, on the emulated device, against their definitions in float64.
-#include <algorithm>
 #include <map>
-#include <numeric>
 
 #include "kernels/argmax.h"
 #include "kernels/mask-logits.h"
 #include "kernels/penalise.h"
-#include "kernels/sample.h"
 #include "kernels/top-k.h"
-#include "test/arrays.h"
+#include "test/choices.h"
 
 namespace quern::gpu {
 namespace {
-
-const float nan = NAN, inf = INFINITY;
-
-// Logits of about ±`size`, with ties, both zeros, NaN and −∞.
-std::vector<float> rough_logits(int64_t count, uint64_t seed, float size) {
-  std::vector<float> x = numbers(count, seed);
-  const std::vector<float> kinds = numbers(count, seed + 1);
-  for (size_t i = 0; i < x.size(); i++) {
-    x[i] = kinds[i] < -0.5f ? roundf(x[i] * size) : x[i] * size;
-    if (kinds[i] > 0.95f) x[i] = kinds[i] > 0.97f ? nan : -inf;
-  }
-  return x;
-}
-
-std::vector<float> repeated(const std::vector<float>& row, int64_t times) {
-  std::vector<float> rows;
-  for (int64_t i = 0; i < times; i++) rows.insert(rows.end(), row.begin(), row.end());
-  return rows;
-}
-
-// Rows of one width, in which the order is delicate.
-std::vector<float> delicate_rows(int width, int& rows) {
-  std::vector<float> all = rough_logits(width, 5, 8);
-  const auto add = [&](float a, float b) {
-    for (int i = 0; i < width; i++) all.push_back(i % 3 == 1 ? a : b);
-  };
-  add(2, 1), add(1, 1), add(nan, nan), add(-inf, nan), add(0.f, -0.f), add(-1, nan), add(-3.4e38f, inf);
-  rows = int(all.size()) / width;
-  return all;
-}
-
-// The order of a row: falling, NaN as −∞, ties by index.
-std::vector<int> order_of_row(const float* x, int width) {
-  const auto value = [&](int i) { return x[i] == x[i] ? x[i] : -inf; };
-  std::vector<int> order(static_cast<size_t>(width));
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int i, int j) { return value(i) > value(j); });
-  return order;
-}
 
 void argmax_agrees(int width, int threads) {
   int rows;
@@ -86,13 +44,13 @@ void top_k_agrees(int width, int k, int threads) {
 
 void mask_logits_agrees(int V) {
   constexpr int S = 3;
-  const int words = (V + 31) / 32;
+  const int parts = (V + ROW_PART - 1) / ROW_PART, words = (V + 31) / 32;
   const std::vector<float> x = numbers(S * V, 7), random = numbers(S * words, 8);
   std::vector<int> bits;
   for (const float number : random) bits.push_back(int(number * 2147483647.0));
   const Array<float> input(x), output(x.size());
   const Array<int> mask(bits);
-  launched("mask_logits", S, 64, MaskLogits{input.global(), mask.global(), output.global(), V}, [&] {
+  launched("mask_logits", S * parts, 64, MaskLogits{input.global(), mask.global(), output.global(), V, parts}, [&] {
     const std::vector<float> y = output.values();
     bool right = true;
     for (int i = 0; i < S * V; i++)
@@ -110,9 +68,11 @@ void penalise_agrees(int V, int L) {
   const std::vector<float> random = numbers(S * L, 10);
   std::vector<int> tokens;
   for (const float number : random) tokens.push_back(int(floor((number + 1) * 0.5 * (V + 1))) - 1);
-  const Array<float> input(x), given(strengths), output(x.size());
+  const Array<float> input(x), given(strengths);
   const Array<int> seen(tokens), fault(std::vector<int>{0, 0});
-  launched("penalise", S, 64, Penalise{input.global(), given.global(), seen.global(), output.global(), V, L, fault.global(), 3}, [&] {
+  const Array<float> output(x); // y begins as x
+  const Penalise args = {input.global(), given.global(), seen.global(), output.global(), V, L, fault.global(), 3};
+  launched("penalise", S, 64, args, [&] {
     const std::vector<float> y = output.values();
     double worst = 0;
     for (int s = 0; s < S; s++) {
@@ -136,7 +96,8 @@ void penalise_agrees(int V, int L) {
 
 void penalise_finds_bad_tokens() {
   for (const int bad : {-2, 5, 2147483647}) {
-    const Array<float> x(std::vector<float>{1, 2, 3, 4, 5}), strengths(std::vector<float>{1, 1, 0}), y(size_t(5));
+    const Array<float> x(std::vector<float>{1, 2, 3, 4, 5}), strengths(std::vector<float>{1, 1, 0});
+    const Array<float> y(std::vector<float>{1, 2, 3, 4, 5});
     const Array<int> tokens(std::vector<int>{2, bad, 2}), fault(std::vector<int>{0, 0});
     launched("penalise", 1, 32, Penalise{x.global(), strengths.global(), tokens.global(), y.global(), 5, 3, fault.global(), 7}, [&] {
       check(fault.values() == std::vector<int>{7, OUT_OF_RANGE}, "penalise accepts token %d", bad);
@@ -145,107 +106,7 @@ void penalise_finds_bad_tokens() {
   }
 }
 
-struct Settings {
-  float temperature = 1, top_k = 0, top_p = 1, log_min_p = -INFINITY;
-};
-
-// The definition of sample. `p_edge` is added to top-p.
-int right_token(const float* x, int V, const Settings& given, double u, double p_edge) {
-  const std::vector<int> order = order_of_row(x, V);
-  const double highest = x[order[0]];
-  if (given.temperature == 0) return order[0];
-  if (!std::isfinite(highest)) return -1;
-  std::vector<int> tokens;
-  const bool ordered = given.top_k > 0 || given.top_p < 1;
-  for (int i = 0; i < V; i++)
-    if (const int token = ordered ? order[size_t(i)] : i; x[token] > -inf) tokens.push_back(token);
-  if (given.top_k > 0 && given.top_k < float(tokens.size())) tokens.resize(size_t(given.top_k));
-  if (given.top_p < 1) {
-    double total = 0, sum = 0;
-    size_t count = 0;
-    for (const int i : tokens) total += exp(x[i] - highest);
-    while (count < tokens.size() && (count == 0 || sum < (given.top_p + p_edge) * total)) sum += exp(x[tokens[count++]] - highest);
-    tokens.resize(count);
-  }
-  std::erase_if(tokens, [&](int i) { return !(x[i] >= highest + given.log_min_p); });
-  double left = 0;
-  for (const int i : tokens) left += exp((x[i] - highest) / given.temperature);
-  left *= u;
-  int last = -1;
-  for (const int i : tokens) {
-    const double weight = exp((x[i] - highest) / given.temperature);
-    if (weight > 0) last = i;
-    if ((left -= weight) < 0) break;
-  }
-  return last;
-}
-
-// Draws, 64 bits each.
-std::vector<int> random_words(int count, uint64_t seed) {
-  std::vector<int> words;
-  const std::vector<float> halves = numbers(4 * count, seed);
-  for (size_t i = 0; i < size_t(2 * count); i++)
-    words.push_back(int(unsigned((halves[2 * i] + 1) * 32768) << 16 | unsigned((halves[2 * i + 1] + 1) * 32768)));
-  return words;
-}
-
-double uniform_of(const std::vector<int>& words, size_t draw) {
-  return (double(unsigned(words[2 * draw]) >> 5) * 0x1p26 + (unsigned(words[2 * draw + 1]) >> 6)) / 0x1p53;
-}
-
-// Rows of logits, each with settings; row s takes draw S − 1 − s.
-class SampleCase {
- public:
-  SampleCase(int width, const std::vector<float>& logits, const std::vector<Settings>& all, const std::vector<int>& random)
-      : V(width), S(int(all.size())), x(logits), settings(all), words(random), input(x), given(flat(all)), numbers(words),
-        draws(falling(S)), y(all.size()), fault(std::vector<int>{0, 0}) {}
-
-  Sample args() const {
-    return {input.global(), given.global(), numbers.global(), draws.global(), y.global(), V, int(words.size()) / 2, fault.global(), 4};
-  }
-  double u(int s) const { return uniform_of(words, size_t(S - 1 - s)); }
-
-  // The token of the definition, or another one at an edge nearby.
-  void agrees(const char* name, int threads) const {
-    launched("sample", S, threads, args(), [&] {
-      const std::vector<int> tokens = y.values();
-      for (int s = 0; s < S; s++) {
-        const int got = tokens[size_t(s)], right = token(s, 0, 0);
-        bool near = got == right;
-        for (const double u_edge : {-1e-6, 0.0, 1e-6})
-          for (const double p_edge : {-1e-6, 0.0, 1e-6}) near = near || got == token(s, u_edge, p_edge);
-        const Settings& at = settings[size_t(s)];
-        check(near, "%s, V %d, row %d (%g, %g, %g, %g): token %d instead of %d", name, V, s, at.temperature, at.top_k, at.top_p,
-              at.log_min_p, got, right);
-      }
-      check(fault.values()[0] == 0, "sample: a fault");
-    });
-  }
-
-  const int V, S;
-  const std::vector<float> x;
-  const std::vector<Settings> settings;
-  const std::vector<int> words;
-  const Array<float> input, given;
-  const Array<int> numbers, draws, y, fault;
-
- private:
-  int token(int s, double u_edge, double p_edge) const {
-    return right_token(&x[size_t(s) * size_t(V)], V, settings[size_t(s)], std::clamp(u(s) + u_edge, 0.0, 1.0), p_edge);
-  }
-  static std::vector<float> flat(const std::vector<Settings>& all) {
-    std::vector<float> values;
-    for (const Settings& at : all) values.insert(values.end(), {at.temperature, at.top_k, at.top_p, at.log_min_p});
-    return values;
-  }
-  static std::vector<int> falling(int count) {
-    std::vector<int> values;
-    for (int i = 0; i < count; i++) values.push_back(count - 1 - i);
-    return values;
-  }
-};
-
-const std::vector<Settings> kinds = {{},
+const std::vector<SampleSettings> kinds = {{},
                                      {0, 5, 0.5f, -1},
                                      {0.8f, 40, 0.95f, logf(0.05f)},
                                      {1, 5},
@@ -263,7 +124,7 @@ const std::vector<Settings> kinds = {{},
 void sample_agrees(int V, int threads) {
   for (const float size : {0.001f, 6.f}) {
     std::vector<float> x;
-    std::vector<Settings> settings;
+    std::vector<SampleSettings> settings;
     for (size_t i = 0; i < kinds.size(); i++) {
       const std::vector<float> row = rough_logits(V, 20 + i, size);
       x.insert(x.end(), row.begin(), row.end());
@@ -277,7 +138,7 @@ void sample_agrees(int V, int threads) {
 }
 
 void sample_of_long_rows_agrees() {
-  const std::vector<Settings> few = {{}, {0.8f, 40, 0.95f, -3}, {1.5f, 0, 0.9f}, {1, 2000}};
+  const std::vector<SampleSettings> few = {{}, {0.8f, 40, 0.95f, -3}, {1.5f, 0, 0.9f}, {1, 2000}};
   constexpr int V = 32000;
   SampleCase(V, rough_logits(V * int64_t(few.size()), 35, 10), few, random_words(int(few.size()), 36)).agrees("long rows", 256);
 }
@@ -286,8 +147,8 @@ void sample_follows_many_numbers() {
   constexpr int V = 50, draws = 400;
   const std::vector<float> row = rough_logits(V, 40, 3);
   int elsewhere = 0;
-  for (const Settings& at : kinds) {
-    const SampleCase many(V, repeated(row, draws), std::vector<Settings>(draws, at), random_words(draws, 41));
+  for (const SampleSettings& at : kinds) {
+    const SampleCase many(V, repeated(row, draws), std::vector<SampleSettings>(draws, at), random_words(draws, 41));
     const Sample args = many.args();
     launch(*find_kernel("sample"), draws, 32, &args, 1);
     const std::vector<int> y = many.y.values();
@@ -300,7 +161,7 @@ void sample_follows_many_numbers() {
 void sample_frequencies() {
   constexpr int V = 20, draws = 2000;
   const std::vector<float> row = numbers(V, 50);
-  const SampleCase many(V, repeated(row, draws), std::vector<Settings>(draws, {0.5f}), random_words(draws, 51));
+  const SampleCase many(V, repeated(row, draws), std::vector<SampleSettings>(draws, {0.5f}), random_words(draws, 51));
   const Sample args = many.args();
   launch(*find_kernel("sample"), draws, 32, &args, 1);
   std::vector<double> counts(V);
@@ -316,7 +177,7 @@ void sample_frequencies() {
 
 void sample_finds_no_token() {
   const std::vector<float> x = {-inf, nan, inf, 1, -inf, -inf, 0, inf, nan, -1};
-  const std::vector<Settings> settings = {{}, {0.8f, 40, 0.95f, -3}, {0}, {0}, {1, 3, 0.9f}};
+  const std::vector<SampleSettings> settings = {{}, {0.8f, 40, 0.95f, -3}, {0}, {0}, {1, 3, 0.9f}};
   const SampleCase few(2, x, settings, random_words(5, 60));
   launched("sample", 5, 32, few.args(), [&] { check(few.y.values() == std::vector<int>{-1, -1, 0, 1, 1}, "rows without a token"); });
 }
@@ -324,7 +185,7 @@ void sample_finds_no_token() {
 // Edges between two tokens, of top-p and of min-p.
 void sample_is_exact_at_edges() {
   const int below = 0x7fffffff, above = int(0x80000000);
-  const std::vector<Settings> settings = {{}, {}, {1, 0, 0.5f}, {1, 0, 0.5000001f}, {1, 0, 1, -1}, {1, 0, 1, nextafterf(-1, 0)}};
+  const std::vector<SampleSettings> settings = {{}, {}, {1, 0, 0.5f}, {1, 0, 0.5000001f}, {1, 0, 1, -1}, {1, 0, 1, nextafterf(-1, 0)}};
   const std::vector<float> x = {0, 0, 0, 0, 0, 0, 0, 0, 3, 2, 3, 2};
   const std::vector<int> words = {-1, -1, -1, -1, -1, -1, -1, -1, above, 0, below, -1}; // draws are taken from the end
   const SampleCase edges(2, x, settings, words);
@@ -332,13 +193,13 @@ void sample_is_exact_at_edges() {
 }
 
 void sample_finds_bad_settings() {
-  const std::vector<Settings> bad = {{-0.5f}, {nan}, {inf}, {1, 2.5f}, {1, -1}, {1, nan}, {1, 0, 1.5f}, {1, 0, nan}, {1, 0, 1, 0.5f}};
-  for (const Settings& at : bad) {
+  const std::vector<SampleSettings> bad = {{-0.5f}, {nan}, {inf}, {1, 2.5f}, {1, -1}, {1, nan}, {1, 0, 1.5f}, {1, 0, nan}, {1, 0, 1, 0.5f}};
+  for (const SampleSettings& at : bad) {
     const SampleCase refused(5, numbers(5, 61), {at}, {1, 2});
     launched("sample", 1, 32, refused.args(), [&] { check(refused.fault.values() == std::vector<int>{4, OUT_OF_RANGE}, "bad settings"); });
   }
   for (const int draw : {-1, 1, 2147483647}) {
-    const SampleCase refused(5, numbers(5, 61), {Settings{}}, {1, 2});
+    const SampleCase refused(5, numbers(5, 61), {SampleSettings{}}, {1, 2});
     const Array<int> draws(std::vector<int>{draw});
     Sample args = refused.args();
     args.draws = draws.global();
@@ -364,6 +225,7 @@ int main() {
   }
   argmax_agrees(32000, 1024);
   top_k_agrees(32000, 40, 256);
+  mask_logits_agrees(2 * ROW_PART + 5);
   penalise_agrees(1, 3);
   penalise_agrees(33, 200);
   penalise_agrees(1000, 500);

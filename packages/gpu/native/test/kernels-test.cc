@@ -1,5 +1,6 @@
 // Kernels on the emulated device, against their definitions in float64.
 #include "kernels/elementwise.h"
+#include "kernels/permute-columns.h"
 #include "kernels/rms-norm.h"
 #include "test/arrays.h"
 
@@ -19,13 +20,34 @@ void elementwise_agrees() {
   }
 }
 
+void permute_columns_agrees() {
+  constexpr int rows = 3, width = 33;
+  const std::vector<float> x = numbers(rows * width, 5);
+  std::vector<int> order;
+  for (int i = 0; i < width; i++) order.push_back(i * 7 % width);
+  const Array<float> input(x), y(x.size());
+  const Array<int> places(order);
+  const PermuteColumns args{input.global(), places.global(), y.global(), rows * width, width};
+  launched("permute_columns", 2, 32, args, [&] {
+    agrees("permute_columns", y.values(), 0, [&](int64_t i) { return x[i / width * width + order[i % width]]; });
+  });
+}
+
+// Indices of 33 bits are divided by 64-bit numbers.
+void columns_agree() {
+  const long wide = 3000000000, long_row = 5000000000;
+  check(column_of(wide + 5, 7, long_row) == (wide + 5) % 7, "column_of with 33 bits");
+  check(column_of(wide + 5, wide, 2 * wide) == 5, "column_of in a wide row");
+  check(column_of(wide, long_row, long_row) == wide, "column_of in one row");
+}
+
 void rms_norm_agrees() {
-  for (const int width : {1, 33, 768}) {
+  for (const int width : {1, 33, 768, 5000}) {
     constexpr int rows = 3;
     const std::vector<float> x = numbers(rows * width, 3), w = numbers(width, 4);
     const Array<float> input(x), weight(w), output(x.size());
     const RmsNorm args{input.global(), weight.global(), output.global(), width, 1e-5f};
-    launched("rms_norm", rows, 128, args, [&] {
+    launched("rms_norm", rows, width == 5000 ? 1024 : 128, args, [&] {
       agrees("rms_norm", output.values(), 1e-5, [&](int64_t i) {
         double squares = 0;
         for (int k = 0; k < width; k++) squares += pow(x[i / width * width + k], 2);
@@ -56,6 +78,8 @@ int main() {
   Memory memory(1 << 26);
   device_memory() = &memory;
   elementwise_agrees();
+  permute_columns_agrees();
+  columns_agree();
   rms_norm_agrees();
   halves_round();
   return report("kernels on the emulated device");

@@ -1,7 +1,7 @@
 // Products with dense weights on the emulated device, against their definitions in float64.
-#include "kernels/conv1d.h"
 #include "kernels/cuda/linear-tiles.h"
 #include "kernels/linear-few.h"
+#include "kernels/unfold.h"
 #include "test/products.h"
 
 namespace quern::gpu {
@@ -189,11 +189,13 @@ void conv1d_agrees(int times, int channels, int taps, int columns, int stride, i
       }
       expected.push_back(sum);
     }
-  const Conv1d<Dense<Format>> args{
-      x_array.global(), {w_array.global()}, bias_array.global(), y.global(), times, channels, rows, columns, depth, stride, padding};
-  const std::string name = kernel<Format>("conv1d");
-  const int blocks = (rows + TILE - 1) / TILE * ((columns + TILE - 1) / TILE);
-  launched(name.c_str(), blocks, 256, args, [&] { close(name, y.values(), expected); });
+  const Array<float> windows{size_t(rows * depth)};
+  const Unfold unfold = {x_array.global(), windows.global(), times, channels, depth, stride, padding};
+  const Linear<Dense<Format>> product = {windows.global(), {w_array.global()}, bias_array.global(), y.global(), rows, columns, depth};
+  const std::string name = kernel<Format>("linear_strip_3");
+  launched("unfold", rows, 64, unfold, [&] {
+    launched<1>(name.c_str(), (rows + 31) / 32 * ((columns + 63) / 64), 256, product, [&] { close(name, y.values(), expected); });
+  });
 }
 
 template <class Format>

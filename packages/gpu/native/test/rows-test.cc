@@ -224,7 +224,7 @@ template <class Args>
 void rows_agree(const char* name, const Floats& x, int width, double absolute, double relative, Row f) {
   const std::vector<double> want = wanted_rows(x, width, f);
   const Array<float> from(x), to(x.size());
-  for (const int threads : {32, 128, 256})
+  for (const int threads : {32, 256, 1024})
     launched(name, int(x.size()) / width, threads, Args{from.global(), to.global(), width},
              [&] { close(name, to.values(), absolute, relative, [&](int64_t i) { return want[i]; }); });
 }
@@ -287,7 +287,7 @@ void layer_norm_agrees_on(const Floats& x, int width, float eps) {
   std::vector<double> want(x.size());
   for (size_t i = 0; i < x.size(); i++)
     want[i] = layer_norm_wanted(&x[i / width * width], width, int(i) % width, eps, w[i % width], b[i % width]);
-  for (const int threads : {32, 256})
+  for (const int threads : {32, 1024})
     launched("layer_norm", int(x.size()) / width, threads, args,
              [&] { close("layer_norm", output.values(), 2e-6, 2e-6, [&](int64_t i) { return want[i]; }); });
 }

@@ -95,27 +95,28 @@ static void launch_rows(const OpCall& op, Attention args, const std::string& suf
 }
 
 // Numbers of bf16 that q and the softmax weights become: 3 for products of floats.
-static int parts_of_q(const OpCall& op, int d) {
+static int parts_of_q(const OpCall& op, int d, bool bf16) {
   if (op.precision == Precision::exact) return 3;
-  return op.integer(AttentionOp::BF16) != 0 ? 1 : d <= 64 ? 3 : 2;
+  return bf16 ? 1 : d <= 64 ? 3 : 2;
 }
 
 // Whether kernels/cuda/attention-tiles.h takes this: sequences of many rows, loads of eight elements, at most 128 of a head, 64 with
 // three parts.
-static bool takes_tiles(const OpCall& op, const Attention& args, const std::string& suffix) {
+template <class Args>
+static bool takes_tiles(const Args& args, int parts) {
   constexpr int least_rows = 16; // of a sequence, on average
-  const int most = parts_of_q(op, args.d) == 3 ? 64 : 128;
-  const bool loads = args.d % 8 == 0 && args.d <= most && reinterpret_cast<uintptr_t>(args.k) % 16 == 0 &&
-                     reinterpret_cast<uintptr_t>(args.v) % 16 == 0;
-  return loads && suffix != "_f32" && args.rows >= least_rows * args.sequences;
+  const int most = parts == 3 ? 64 : 128;
+  return args.d % 8 == 0 && args.d <= most && reinterpret_cast<uintptr_t>(args.k) % 16 == 0 &&
+         reinterpret_cast<uintptr_t>(args.v) % 16 == 0 && args.rows >= least_rows * args.sequences;
 }
 
-static void launch_tiles(const OpCall& op, const Attention& args, const std::string& suffix) {
+template <class Args>
+static void launch_tiles(const OpCall& op, const std::string& name, const Args& args, int parts, const std::string& suffix = "") {
   constexpr int query_rows = 64, threads = 128;
-  const std::string parts = std::to_string(parts_of_q(op, args.d)), elements = args.d <= 64 ? "_64" : "_128";
+  const char* const elements = args.d <= 64 ? "_64" : "_128";
   // Each sequence may end with a part of a tile. At least one block: it finds a wrong batch, one without sequences too.
   const int64_t tiles = (args.rows + query_rows - 1) / query_rows + args.sequences;
-  op.launch("attention_tile_" + parts + elements + suffix, tiles * args.heads, threads, args);
+  op.launch(name + std::to_string(parts) + elements + suffix, tiles * args.heads, threads, args);
 }
 
 void attention(const OpCall& op) {
@@ -155,7 +156,8 @@ void attention(const OpCall& op) {
                        op.integer(AttentionOp::WINDOW),
                        op.fault,
                        op.index};
-  if (takes_tiles(op, args, keys.suffix)) launch_tiles(op, args, keys.suffix);
+  const int parts = parts_of_q(op, args.d, op.flag(AttentionOp::BF16));
+  if (keys.suffix != std::string("_f32") && takes_tiles(args, parts)) launch_tiles(op, "attention_tile_", args, parts, keys.suffix);
   else launch_rows(op, args, keys.suffix);
 }
 
@@ -168,10 +170,13 @@ void uncached_attention(const OpCall& op) {
           "q must be [T, H, d], k and v [Tk, Hk, d]");
   need_small_heads(op, d);
   if (y.count == 0) return;
-  op.launch("uncached_attention", T * tiles_of_row(H, Hk, d), attention_threads,
-            UncachedAttention{q.data, k.data, v.data, op.ids(Op::CU_SEQLENS), op.ids(Op::CU_KEYS), y.data, op.small(T),
-                              op.small(k.shape[0]), op.small(H), op.small(Hk), op.small(d), op.small(S), op.number(Op::SCALE),
-                              op.number(Op::SOFT_CAP), op.integer(Op::CAUSAL), op.integer(Op::WINDOW), op.fault, op.index});
+  const UncachedAttention args{q.data,        k.data,         v.data,        op.ids(Op::CU_SEQLENS),     op.ids(Op::CU_KEYS),
+                               y.data,        op.small(T),    op.small(k.shape[0]), op.small(H),         op.small(Hk),
+                               op.small(d),   op.small(S),    op.number(Op::SCALE), op.number(Op::SOFT_CAP),
+                               op.integer(Op::CAUSAL),        op.integer(Op::WINDOW), op.fault,          op.index};
+  const int parts = parts_of_q(op, args.d, op.flag(Op::BF16));
+  if (takes_tiles(args, parts)) launch_tiles(op, "uncached_attention_tile_", args, parts);
+  else op.launch("uncached_attention", T * tiles_of_row(H, Hk, d), attention_threads, args);
 }
 
 }  // namespace quern::gpu

@@ -1,22 +1,78 @@
-// Tokens from logits: a block per row.
-#include "gpu/op-call.h"
+// Tokens from logits: a block per row, or several for long rows.
+#include "gpu/ops/choice.h"
+
 #include "gpu/ops/ops.h"
 #include "kernels/argmax.h"
+#include "kernels/map.h"
 #include "kernels/mask-logits.h"
 #include "kernels/penalise.h"
-#include "kernels/sample.h"
+#include "kernels/sample-parts.h"
 #include "kernels/top-k.h"
 #include "quern/failure.h"
 
 namespace quern::gpu {
 
 static constexpr int threads = 512;
-static constexpr int64_t most_sampled = 1 << 20;  // of kernels/sample.h
+static constexpr int64_t most_sampled = 1 << 20;     // of kernels/sample.h
+static constexpr int64_t long_row = 4 * ROW_PART;    // a block takes shorter ones without loss
+static constexpr int64_t most_sorted = 2048;         // parts: more rows fill the GPU by themselves, and would need too much memory
+
+static int64_t row_parts(int64_t width) { return (width + ROW_PART - 1) / ROW_PART; }
+
+// Whether rows are sorted in parts: the results are the same.
+static bool sorts_parts(int64_t rows, int64_t width) {
+  const int64_t parts = row_parts(width);
+  return width >= long_row && parts <= MOST_PARTS && rows * parts <= most_sorted;
+}
+
+// Of a block that merges parts: a thread per part.
+static int threads_of_parts(int64_t parts) { return int((parts + WARP - 1) / WARP * WARP); }
+
+// The first place of each part [rows, parts].
+static const Place* launch_first_places(const OpCall& op, const float* x, int64_t rows, int64_t width) {
+  const int64_t parts = row_parts(width);
+  Place* const firsts = op.scratch<Place>(rows * parts);
+  op.launch("first_places", rows * parts, threads, FirstPlaces{x, firsts, op.small(width), op.small(parts)});
+  return firsts;
+}
+
+void launch_argmax(const OpCall& op, const float* x, int32_t* y, int64_t rows, int64_t width) {
+  if (rows == 0) return;
+  if (width < long_row) return op.launch("argmax", rows, threads, Argmax{x, y, op.small(width)});
+  const int64_t parts = row_parts(width);
+  const Place* const firsts = launch_first_places(op, x, rows, width);
+  op.launch("argmax_merge", rows, int(std::min<int64_t>(threads, threads_of_parts(parts))), ArgmaxMerge{firsts, y, op.small(parts)});
+}
+
+void launch_top_k(const OpCall& op, const TopK& args, int64_t rows) {
+  if (rows == 0) return;
+  if (!sorts_parts(rows, args.width)) return op.launch("top_k", rows, threads, args);
+  const int64_t parts = row_parts(args.width), kept = std::min(args.k, ROW_PART);
+  const TopKParts split{args, op.scratch<Place>(rows * parts * kept), op.small(parts), op.small(kept)};
+  op.launch("top_k_parts", rows * parts, threads, split);
+  op.launch("top_k_merge", rows, threads_of_parts(parts), split);
+}
+
+static void launch_sample(const OpCall& op, const Sample& args, int64_t rows) {
+  if (rows == 0) return;
+  if (!sorts_parts(rows, args.V)) return op.launch("sample", rows, threads, args);
+  const int64_t parts = row_parts(args.V), sorted = rows * parts * ROW_PART;
+  const Place* const firsts = launch_first_places(op, args.x, rows, args.V);
+  const SampleParts split{args,
+                          firsts,
+                          op.scratch<unsigned long>(rows * parts),
+                          op.scratch<Place>(sorted),
+                          op.scratch<unsigned long>(sorted),
+                          op.scratch<unsigned long>(sorted),
+                          op.small(parts)};
+  op.launch("sample_parts", rows * parts, threads, split);
+  op.launch("sample_merge", rows, threads_of_parts(parts), split);
+}
 
 void argmax(const OpCall& op) {
   const quern::Floats x = op.floats(ArgmaxOp::X);
   op.need(x.rank > 0 && op.operand(ArgmaxOp::Y).count == x.rows() && x.width() > 0, "y must have an element for each row");
-  op.launch("argmax", x.rows(), threads, Argmax{x.data, op.ints_out(ArgmaxOp::Y), op.small(x.width())});
+  launch_argmax(op, x.data, op.ints_out(ArgmaxOp::Y), x.rows(), x.width());
 }
 
 void top_k(const OpCall& op) {
@@ -24,15 +80,16 @@ void top_k(const OpCall& op) {
   const int64_t k = op.integer(TopKOp::K);
   op.need(k >= 1 && k <= x.width() && values.count == x.rows() * k && op.operand(TopKOp::INDICES).count == values.count,
           "y must be [.., k]");
-  op.launch("top_k", x.rows(), threads,
-            TopK{x.data, values.data, op.ints_out(TopKOp::INDICES), op.small(x.width()), op.small(k)});
+  launch_top_k(op, {x.data, values.data, op.ints_out(TopKOp::INDICES), op.small(x.width()), op.small(k)}, x.rows());
 }
 
 void mask_logits(const OpCall& op) {
   const quern::Floats x = op.floats(MaskLogitsOp::X, 2), y = op.floats(MaskLogitsOp::Y);
   op.need(x.same_shape(y) && op.operand(MaskLogitsOp::BITS).count == x.shape[0] * ((x.width() + 31) / 32),
           "y must have the shape of x, bits a word for 32 columns");
-  op.launch("mask_logits", x.rows(), threads, MaskLogits{x.data, op.ids(MaskLogitsOp::BITS), y.data, op.small(x.width())});
+  const int64_t parts = row_parts(x.width());
+  op.launch("mask_logits", x.rows() * parts, threads,
+            MaskLogits{x.data, op.ids(MaskLogitsOp::BITS), y.data, op.small(x.width()), op.small(parts)});
 }
 
 void penalise(const OpCall& op) {
@@ -42,6 +99,7 @@ void penalise(const OpCall& op) {
   const int64_t S = x.shape[0];
   op.need(x.same_shape(y) && tokens.rank == 2 && tokens.shape[0] == S && strengths.shape[0] == S && strengths.width() == 3,
           "tokens must be [S, L], strengths [S, 3], y as x");
+  op.launch_elements("cast_f32_f32", x.count, OneInput{x.data, y.data, x.count});
   op.launch("penalise", x.rows(), threads,
             Penalise{x.data, strengths.data, op.ids(PenaliseOp::TOKENS), y.data, op.small(x.width()), op.small(tokens.shape[1]),
                      op.fault, op.index});
@@ -56,9 +114,10 @@ void sample(const OpCall& op) {
   if (x.width() > most_sampled)
     fail(Code::unsupported, "[sample] rows of %lld logits; this device samples from at most %lld", (long long)x.width(),
          (long long)most_sampled);
-  op.launch("sample", S, threads,
-            Sample{x.data, settings.data, op.ids(SampleOp::RANDOM), op.ids(SampleOp::DRAWS), op.ints_out(SampleOp::Y),
-                   op.small(x.width()), op.small(random / 2), op.fault, op.index});
+  launch_sample(op,
+                {x.data, settings.data, op.ids(SampleOp::RANDOM), op.ids(SampleOp::DRAWS), op.ints_out(SampleOp::Y),
+                 op.small(x.width()), op.small(random / 2), op.fault, op.index},
+                S);
 }
 
 }  // namespace quern::gpu

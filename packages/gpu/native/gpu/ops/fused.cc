@@ -1,27 +1,24 @@
 // Fused ops: core ops that pass their results on in scratch memory.
 #include "gpu/ops/caches.h"
+#include "gpu/ops/choice.h"
 #include "gpu/ops/ops.h"
 #include "gpu/ops/products.h"
 #include "kernels/add-norm.h"
-#include "kernels/argmax.h"
 #include "kernels/elementwise.h"
 #include "kernels/gated.h"
 #include "kernels/qk-norm-rope.h"
 #include "kernels/renormalise.h"
 #include "kernels/softmax.h"
-#include "kernels/top-k.h"
 #include "kernels/weighted-sum.h"
 
 namespace quern::gpu {
-
-static constexpr int choice_threads = 512;
 
 template <class Op>
 static void add_norm(const OpCall& op, const char* kernel, const float* bias) {
   const quern::Floats a = op.floats(Op::A), b = op.floats(Op::B), sum = op.floats(Op::SUM), y = op.floats(Op::Y);
   op.need(a.same_shape(b) && a.same_shape(sum) && a.same_shape(y), "all operands must have one shape");
   if (y.count > 0)
-    op.launch(kernel, a.rows(), threads_of_row(a.width()),
+    op.launch(kernel, a.rows(), threads_of_sum(a.width()),
               AddNorm{a.data, b.data, op.vector(Op::W, a.width()), bias, sum.data, y.data, op.small(a.width()),
                       op.number(Op::EPS)});
 }
@@ -80,7 +77,7 @@ void linear_argmax(const OpCall& op) {
   if (T == 0) return;
   float* const logits = op.scratch<float>(T * N);
   launch_product(op, {x.data, w, nullptr, logits, T});
-  op.launch("argmax", T, choice_threads, Argmax{logits, op.ints_out(Op::Y), op.small(N)});
+  launch_argmax(op, logits, op.ints_out(Op::Y), T, N);
 }
 
 void qk_norm_rope_append(const OpCall& op) {
@@ -113,8 +110,8 @@ Choice choose_experts(const OpCall& op, const quern::Floats& x, const GpuWeight&
   float* const scores = op.scratch<float>(T * E);
   const Choice choice = {op.scratch<float>(T * chosen), op.scratch<int32_t>(T * chosen)};
   launch_product(op, {x.data, router, nullptr, scores, T});
-  op.launch("softmax", T, threads_of_row(E), Softmax{scores, scores, op.small(E)});
-  op.launch("top_k", T, choice_threads, TopK{scores, choice.weights, choice.ids, op.small(E), op.small(chosen)});
+  op.launch("softmax", T, threads_of_sum(E), Softmax{scores, scores, op.small(E)});
+  launch_top_k(op, {scores, choice.weights, choice.ids, op.small(E), op.small(chosen)}, T);
   if (op.flag(MoeOp::RENORMALISE)) op.launch("renormalise", T, WARP, Renormalise{choice.weights, op.small(chosen)});
   return choice;
 }

@@ -3,19 +3,18 @@
 
 #include "gpu/ops/ops.h"
 #include "kernels/block-products.h"
-#include "kernels/conv1d.h"
 #include "kernels/expert-linear.h"
 #include "kernels/expert-order.h"
 #include "kernels/linear-few.h"
 #include "kernels/permute-columns.h"
+#include "kernels/unfold.h"
 
 namespace quern::gpu {
 
 static constexpr int64_t most_few = 8;  // of linear-few.h and block-products.h
 static constexpr int few_threads = PRODUCT_WARPS * WARP, tile_threads = 256;
-static constexpr int64_t tile = 64, most_blocks = 8192;
+static constexpr int64_t most_blocks = 8192;
 
-static int64_t tiles_of(int64_t rows, int64_t columns) { return (rows + tile - 1) / tile * ((columns + tile - 1) / tile); }
 static int64_t blocks_of_warps(int64_t outputs) { return std::min(most_blocks, (outputs + PRODUCT_WARPS - 1) / PRODUCT_WARPS); }
 
 // Warps that share a row of w: each lane has at least one group.
@@ -148,6 +147,7 @@ void expert_linear(const OpCall& op) {
   launch_expert_product(op, {x.data, w, ids, y.data, x.shape[0], k, tiles_by_expert(op, ids, x.shape[0] * k, shape[0])});
 }
 
+// A product of its windows.
 void conv1d(const OpCall& op) {
   const quern::Floats x = op.floats(Conv1dOp::X, 2), y = op.floats(Conv1dOp::Y, 2);
   const GpuWeight& w = op.weight(Conv1dOp::W, 2);
@@ -158,11 +158,11 @@ void conv1d(const OpCall& op) {
   op.need(y.shape[0] <= windows, "y has more rows than there are windows");
   const float* const bias = op.vector(Conv1dOp::BIAS, N);
   if (y.count == 0) return;
-  with_array(w, [&](auto array) {
-    op.launch(kernel_for("conv1d", w), tiles_of(y.shape[0], N), tile_threads,
-              Conv1d<decltype(array)>{x.data, array, bias, y.data, op.small(x.shape[0]), op.small(C), op.small(y.shape[0]),
-                                      op.small(N), op.small(K), op.integer(Conv1dOp::STRIDE), op.integer(Conv1dOp::PADDING)});
-  });
+  float* const rows = op.scratch<float>(y.shape[0] * K);
+  op.launch("unfold", y.shape[0], threads_of_row(K),
+            Unfold{x.data, rows, op.small(x.shape[0]), op.small(C), op.small(K), op.integer(Conv1dOp::STRIDE),
+                   op.integer(Conv1dOp::PADDING)});
+  launch_product(op, {rows, w, bias, y.data, y.shape[0]});
 }
 
 }  // namespace quern::gpu

@@ -15,7 +15,7 @@ void rms_norm(const OpCall& op) {
   const quern::Floats x = op.floats(RmsNormOp::X), y = op.floats(RmsNormOp::Y);
   op.need(x.same_shape(y), "y must have the shape of x");
   const float* const w = op.vector(RmsNormOp::W, x.width());
-  op.launch("rms_norm", x.rows(), threads_of_row(x.width()),
+  op.launch("rms_norm", x.rows(), threads_of_sum(x.width()),
             RmsNorm{x.data, w, y.data, op.small(x.width()), op.number(RmsNormOp::EPS)});
 }
 
@@ -23,20 +23,20 @@ void layer_norm(const OpCall& op) {
   const quern::Floats x = op.floats(LayerNormOp::X), y = op.floats(LayerNormOp::Y);
   op.need(x.same_shape(y), "y must have the shape of x");
   const float *w = op.vector(LayerNormOp::W, x.width()), *b = op.vector(LayerNormOp::B, x.width());
-  op.launch("layer_norm", x.rows(), threads_of_row(x.width()),
+  op.launch("layer_norm", x.rows(), threads_of_sum(x.width()),
             LayerNorm{x.data, w, b, y.data, op.small(x.width()), op.number(LayerNormOp::EPS)});
 }
 
 void softmax(const OpCall& op) {
   const quern::Floats x = op.floats(SoftmaxOp::X), y = op.floats(SoftmaxOp::Y);
   op.need(x.same_shape(y), "y must have the shape of x");
-  op.launch("softmax", x.rows(), threads_of_row(x.width()), Softmax{x.data, y.data, op.small(x.width())});
+  op.launch("softmax", x.rows(), threads_of_sum(x.width()), Softmax{x.data, y.data, op.small(x.width())});
 }
 
 void l2_normalise(const OpCall& op) {
   const quern::Floats x = op.floats(L2NormaliseOp::X), y = op.floats(L2NormaliseOp::Y);
   op.need(x.same_shape(y), "y must have the shape of x");
-  op.launch("l2_normalise", x.rows(), threads_of_row(x.width()), L2Normalise{x.data, y.data, op.small(x.width())});
+  op.launch("l2_normalise", x.rows(), threads_of_sum(x.width()), L2Normalise{x.data, y.data, op.small(x.width())});
 }
 
 void weighted_sum(const OpCall& op) {

@@ -1,9 +1,10 @@
-// Attention over a cache on tensor cores, for sequences of many rows: a block per 64 rows of a sequence and head, 16 or 32 keys at a
-// time (FlashAttention-2, Dao 2023). q and the softmax weights become sums of PARTS numbers of bf16, keys and values of as many as they
+// Attention on tensor cores, for sequences of many rows: a block per 64 rows of a sequence and head, 16 or 32 keys at a time
+// (FlashAttention-2, Dao 2023). Keys and values come from caches, or from arrays of the same step. q and the softmax weights become sums of PARTS numbers of bf16, keys and values of as many as they
 // need: with three parts, products are products of floats; with two, of 16 bits of q and the weights. A warp has 16 rows; their queries and sums stay in registers.
 #pragma once
 #include "../../dialect/nvidia.h"
 #include "../attention.h"
+#include "../uncached-attention.h"
 #include "bf16-parts.h"
 
 namespace quern {
@@ -15,6 +16,10 @@ constexpr int QUERY_ROWS = 64, QUERY_WARPS = QUERY_ROWS / 16;
 template <class Kind>
 struct CacheParts;
 template <>
+struct CacheParts<CacheF32> {
+  enum { count = 3 };
+};
+template <>
 struct CacheParts<CacheF16> {
   enum { count = 2 };
 };
@@ -25,6 +30,30 @@ struct CacheParts<CacheBf16> {
 template <>
 struct CacheParts<CacheI8> {
   enum { count = 1 };
+};
+
+// Where keys and values come from: the keys of a sequence, and whether all those of the batch, and of a range, are there.
+template <class CacheKind>
+struct FromCache {
+  using Args = Attention;
+  using Kind = CacheKind;
+  static FUNCTION int length(const Args& args, int s) { return args.lengths[s]; }
+  static FUNCTION CachedKeys<Kind> keys(const Args& args, int s, int kv_head) {
+    return {args.k, args.v, args.table + long(s) * args.table_width, args.block_size, args.kv_heads, kv_head, Kind::bytes(args.d)};
+  }
+  static FUNCTION bool batch_holds(const Args& args, Shared<float> sums) { return lengths_fit(args, sums); }
+  static FUNCTION bool range_holds(const Args& args, int s, KeyRange range, Shared<float> sums) {
+    const int block = range.first / args.block_size, blocks = (range.end + args.block_size - 1) / args.block_size - block;
+    return blocks_exist(args.table + (long(s) * args.table_width + block), blocks, args.blocks, sums);
+  }
+};
+struct FromArrays {
+  using Args = UncachedAttention;
+  using Kind = CacheF32;
+  static FUNCTION int length(const Args& args, int s) { return args.key_bounds[s + 1] - args.key_bounds[s]; }
+  static FUNCTION StepKeys keys(const Args& args, int s, int kv_head) { return step_keys(args, s, kv_head); }
+  static FUNCTION bool batch_holds(const Args& args, Shared<float> sums) { return step_holds(args, sums); }
+  static FUNCTION bool range_holds(const Args&, int, KeyRange, Shared<float>) { return true; }
 };
 
 // What registers allow: keys at a time, and how many parts of the queries; the others are in shared memory.
@@ -71,16 +100,16 @@ struct TwoRows {
 };
 
 // ks, vs: [parts, TILE_KEYS, EIGHTS]. scales: of keys and of values [2, TILE_KEYS]. spare: of the queries [parts, warps, STEPS, WARP].
-template <int STEPS, int PARTS, class Kind>
-FUNCTION void attend_rows(const Attention& args, QueryTile tile, int head, KeyRange range, Shared<Uint4> ks, Shared<Uint4> vs,
+template <int STEPS, int PARTS, class Source>
+FUNCTION void attend_rows(const typename Source::Args& args, QueryTile tile, int head, KeyRange range, Shared<Uint4> ks, Shared<Uint4> vs,
                           Shared<float> scales, Shared<Uint4> spare) {
+  using Kind = typename Source::Kind;
   constexpr int EIGHTS = 2 * STEPS, KEY_PARTS = PARTS < CacheParts<Kind>::count ? PARTS : CacheParts<Kind>::count;
   using Has = Room<STEPS, PARTS>;
   constexpr int TILE_KEYS = Has::keys, KEPT = Has::parts;
   constexpr int PART = TILE_KEYS * EIGHTS;
-  const int d = args.d, s = tile.sequence, length = args.lengths[s];
-  const CachedKeys<Kind> keys = {args.k, args.v, args.table + long(s) * args.table_width, args.block_size, args.kv_heads,
-                                 int(long(head) * args.kv_heads / args.heads), Kind::bytes(d)};
+  const int d = args.d, s = tile.sequence, length = Source::length(args, s);
+  const auto keys = Source::keys(args, s, int(long(head) * args.kv_heads / args.heads));
   const int step = args.heads * d;
   const long mine = (long(tile.row + warp() * 16) * args.heads + head) * d;
   const int rows = tile.rows - warp() * 16, position = length - args.bounds[s + 1] + tile.row + warp() * 16 + lane() / 4;
@@ -190,47 +219,50 @@ FUNCTION void attend_rows(const Attention& args, QueryTile tile, int head, KeyRa
 }
 
 // A block per tile and head; grids may have tiles too many: their number depends on the sequences.
-template <int STEPS, int PARTS, class Kind>
-FUNCTION void attention_tile(const Attention& args, Shared<float> sums, Shared<Uint4> ks, Shared<Uint4> vs, Shared<float> scales,
-                             Shared<Uint4> spare) {
-  bool right = bounds_rise(args.bounds, args.sequences, args.rows, sums) && lengths_fit(args, sums + QUERY_WARPS);
+template <int STEPS, int PARTS, class Source>
+FUNCTION void attention_tile(const typename Source::Args& args, Shared<float> sums, Shared<Uint4> ks, Shared<Uint4> vs,
+                             Shared<float> scales, Shared<Uint4> spare) {
+  bool right = bounds_rise(args.bounds, args.sequences, args.rows, sums) && Source::batch_holds(args, sums + QUERY_WARPS);
   QueryTile tile = {-1, 0, 0};
   KeyRange range = {0, 0};
   if (right) {
     tile = query_tile(block_index() / args.heads, args.bounds, args.sequences);
     if (tile.sequence < 0) return;
-    const int length = args.lengths[tile.sequence], position = length - args.bounds[tile.sequence + 1] + tile.row;
+    const int length = Source::length(args, tile.sequence), position = length - args.bounds[tile.sequence + 1] + tile.row;
     range = {first_key(position, args.window), args.causal ? position + tile.rows : length};
-    const int block = range.first / args.block_size, blocks = (range.end + args.block_size - 1) / args.block_size - block;
-    right = blocks_exist(args.table + (long(tile.sequence) * args.table_width + block), blocks, args.blocks, sums + 2 * QUERY_WARPS);
+    right = Source::range_holds(args, tile.sequence, range, sums + 3 * QUERY_WARPS);
   }
   if (!right) {
     if (thread_index() == 0) flag(args.fault, args.op, OUT_OF_RANGE);
     return;
   }
-  attend_rows<STEPS, PARTS, Kind>(args, tile, block_index() % args.heads, range, ks, vs, scales, spare);
+  attend_rows<STEPS, PARTS, Source>(args, tile, block_index() % args.heads, range, ks, vs, scales, spare);
 }
 
 // The numbers: parts; elements of a head, at most.
-#define ATTENTION_TILE(parts, elements, Kind, name)                                              \
-  KERNEL_OF(attention_tile_##parts##_##elements##_##name, Attention, QUERY_WARPS * WARP, parts == 1 && elements == 64 ? 3 : 2) { \
-    constexpr int KEY_PARTS = parts < CacheParts<Kind>::count ? parts : CacheParts<Kind>::count; \
-    using Has = Room<elements / 16, parts>;                                                      \
-    SHARED(float, sums, 3 * QUERY_WARPS);                                                        \
-    SHARED(Uint4, ks, KEY_PARTS * Has::keys * elements / 8);                                     \
-    SHARED(Uint4, vs, KEY_PARTS * Has::keys * elements / 8);                                     \
-    SHARED(float, scales, 2 * Has::keys);                                                        \
-    SHARED(Uint4, spare, Has::shared);                                                           \
-    attention_tile<elements / 16, parts, Kind>(args, sums, ks, vs, scales, spare);               \
+#define ATTENTION_TILE(parts, elements, Source, kernel)                                                                \
+  KERNEL_OF(kernel, Source::Args, QUERY_WARPS * WARP, parts == 1 && elements == 64 ? 3 : 2) {                          \
+    constexpr int KEY_PARTS = parts < CacheParts<Source::Kind>::count ? parts : CacheParts<Source::Kind>::count;       \
+    using Has = Room<elements / 16, parts>;                                                                            \
+    SHARED(float, sums, 4 * QUERY_WARPS);                                                                              \
+    SHARED(Uint4, ks, KEY_PARTS * Has::keys * elements / 8);                                                           \
+    SHARED(Uint4, vs, KEY_PARTS * Has::keys * elements / 8);                                                           \
+    SHARED(float, scales, 2 * Has::keys);                                                                              \
+    SHARED(Uint4, spare, Has::shared);                                                                                 \
+    attention_tile<elements / 16, parts, Source>(args, sums, ks, vs, scales, spare);                                   \
   }
-#define ATTENTION_TILES(Kind, name)       \
-  ATTENTION_TILE(3, 64, Kind, name)       \
-  ATTENTION_TILE(2, 128, Kind, name)      \
-  ATTENTION_TILE(1, 64, Kind, name)       \
-  ATTENTION_TILE(1, 128, Kind, name)
+#define ATTENTION_TILES(Kind, name)                                       \
+  ATTENTION_TILE(3, 64, FromCache<Kind>, attention_tile_3_64_##name)      \
+  ATTENTION_TILE(2, 128, FromCache<Kind>, attention_tile_2_128_##name)    \
+  ATTENTION_TILE(1, 64, FromCache<Kind>, attention_tile_1_64_##name)      \
+  ATTENTION_TILE(1, 128, FromCache<Kind>, attention_tile_1_128_##name)
 ATTENTION_TILES(CacheF16, f16)
 ATTENTION_TILES(CacheBf16, bf16)
 ATTENTION_TILES(CacheI8, i8)
+ATTENTION_TILE(3, 64, FromArrays, uncached_attention_tile_3_64)
+ATTENTION_TILE(2, 128, FromArrays, uncached_attention_tile_2_128)
+ATTENTION_TILE(1, 64, FromArrays, uncached_attention_tile_1_64)
+ATTENTION_TILE(1, 128, FromArrays, uncached_attention_tile_1_128)
 #undef ATTENTION_TILES
 #undef ATTENTION_TILE
 
