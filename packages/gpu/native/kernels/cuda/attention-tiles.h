@@ -26,6 +26,10 @@ template <>
 struct CacheParts<CacheI8> {
   enum { count = 1 };
 };
+template <>
+struct CacheParts<CacheE4m3> {
+  enum { count = 1 };
+};
 
 // What registers allow: keys at a time, and how many parts of the queries; the others are in shared memory.
 template <int STEPS, int PARTS>
@@ -231,6 +235,7 @@ FUNCTION void attention_tile(const Attention& args, Shared<float> sums, Shared<U
 ATTENTION_TILES(CacheF16, f16)
 ATTENTION_TILES(CacheBf16, bf16)
 ATTENTION_TILES(CacheI8, i8)
+ATTENTION_TILES(CacheE4m3, e4m3)
 #undef ATTENTION_TILES
 #undef ATTENTION_TILE
 
