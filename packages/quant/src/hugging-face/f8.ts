@@ -25,20 +25,26 @@ export interface F8Scales {
   readonly blockColumns: number;
 }
 
+/** The scale of element `i` of the matrix. */
+export function scaleOf({ values, columns, blockRows, blockColumns }: F8Scales, i: number): number {
+  const acrossScales = Math.ceil(columns / blockColumns);
+  const row = Math.floor(i / columns);
+  return values[Math.floor(row / blockRows) * acrossScales + Math.floor((i % columns) / blockColumns)]!;
+}
+
 /** Elements of a matrix from element `first` on, one byte each, times the scales of their blocks. */
 export function decodeF8(
   format: F8Format,
   bytes: Uint8Array,
   dst: Float32Array,
   first: number,
-  { values, columns, blockRows, blockColumns }: F8Scales,
+  scales: F8Scales,
 ): void {
   const numbers = f8Values[format];
-  const acrossScales = Math.ceil(columns / blockColumns);
+  const { columns, blockColumns } = scales;
   for (let i = 0; i < dst.length; ) {
-    const row = Math.floor((first + i) / columns);
     const column = (first + i) % columns;
-    const scale = values[Math.floor(row / blockRows) * acrossScales + Math.floor(column / blockColumns)]!;
+    const scale = scaleOf(scales, first + i);
     const run = Math.min(columns - column, blockColumns - (column % blockColumns)); // elements with one scale
     for (const end = Math.min(dst.length, i + run); i < end; i++) dst[i] = numbers[bytes[i]!]! * scale;
   }
