@@ -16,7 +16,7 @@ const made =
   '// Made by tools/generate-native-formats.mjs from the table of @quern/quant and the files of kernels/; edit those instead.\n';
 
 const quant = await import(pathToFileURL(at('../packages/quant/dist/index.js')).href);
-const known = [...Object.values(quant.formats), quant.iq8];
+const known = [...Object.values(quant.formats), quant.iq8, quant.f8Blocks];
 const has = (folder, { name }) => existsSync(`${kernels}${folder}/${name}.h`);
 
 const formats = known.filter((format) => has('scalar/decode', format));

@@ -81,7 +81,7 @@ function faultsOf(architecture, text, usage) {
 
 /** linear_few_q4_k: the stem linear_few, the format q4_k. */
 function partsOf(kernel) {
-  const [, stem, format] = /^(.+?)_(i?q\d\w*|mxfp4|b?f\d+|i8)$/.exec(kernel) ?? [];
+  const [, stem, format] = /^(.+?)_(i?q\d\w*|mxfp4|b?f\d+|i8|e4m3)$/.exec(kernel) ?? [];
   return { stem: stem ?? kernel, format };
 }
 

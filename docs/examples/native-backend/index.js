@@ -14,7 +14,7 @@ export function createDriver() {
     name: 'slate',
     kind: 'gpu',
     manifest: plainManifest,
-    capabilities: { pagedKv: { blockSizes: [16] }, kvQuant: { dtypes: ['bf16', 'int8'] } },
+    capabilities: { pagedKv: { blockSizes: [16] }, kvQuant: { dtypes: ['bf16', 'int8', 'fp8'] } },
   });
 }
 

@@ -9,7 +9,7 @@ export const orderedGptq = 'gptq';
 export const blockSizes: readonly number[] = [8, 16, 32, 64, 128, 256];
 
 /** Every core op and every fused op. */
-export const manifest: Manifest = fullManifest((op) => [
-  ...ggufFormats,
-  ...(op === 'linear' ? [orderedGptq] : []),
-]);
+export const manifest: Manifest = fullManifest(
+  (op) => [...ggufFormats, ...(op === 'linear' ? [orderedGptq] : [])],
+  ['f32', 'f16', 'bf16', 'i8'],
+);

@@ -33,7 +33,7 @@ export async function cudaDriver({ device = 0, precision }: CudaOptions = {}): P
       pagedKv: { blockSizes },
       quantGguf: { formats: ggufFormats },
       quantGptq: { bits: [4, 8] },
-      kvQuant: { dtypes: ['bf16', 'int8'] },
+      kvQuant: { dtypes: ['bf16', 'int8', 'fp8'] },
       moeFused: true,
     },
     options: { device, library: cudaLibrary(), precision: checkedPrecision(precision) },

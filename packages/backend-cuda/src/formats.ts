@@ -16,4 +16,5 @@ export const ggufFormats: readonly string[] = [
   'iq4_xs',
   'mxfp4',
   'iq8',
+  'f8',
 ];

@@ -52,7 +52,7 @@ export function referenceDriver(): KernelDriver {
     manifest,
     capabilities: {
       pagedKv: { blockSizes: [1, 2, 4, 8, 16, 32, 64, 128, 256] },
-      kvQuant: { dtypes: ['bf16', 'int8'] },
+      kvQuant: { dtypes: ['bf16', 'int8', 'fp8'] },
       quantGptq: { bits: [4, 8] },
     },
     memory: hostMemory(),

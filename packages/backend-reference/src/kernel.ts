@@ -5,6 +5,7 @@ import {
   f16ToF32,
   f32ToBf16,
   f32ToF16,
+  type HostArray,
   type Kernel,
   type KernelMemory,
   type KernelWeight,
@@ -19,10 +20,10 @@ const narrow = { f16: f32ToF16, bf16: f32ToBf16 };
 function numbersOf(operand: KernelMemory | KernelWeight): Numbers {
   const { shape } = operand;
   if (operand.kind === 'weight') return { shape, data: (operand.weight as DenseWeight).values };
+  const { dtype } = operand;
   const data = elements(operand);
-  if (operand.dtype === 'f16' || operand.dtype === 'bf16')
-    return { shape, data: Float64Array.from(data, widen[operand.dtype]) };
-  return { shape, data: data as Float32Array | Int32Array | Int8Array };
+  if (dtype === 'f16' || dtype === 'bf16') return { shape, data: Float64Array.from(data, widen[dtype]) };
+  return { shape, dtype, data: data as Exclude<HostArray, Uint16Array> };
 }
 
 /** Rounds a widened copy back into its operand. */

@@ -1,4 +1,4 @@
-import { decode, decodeIq8, formats, type GgufFormat, iq8 } from '@quern/quant';
+import { decode, decodeF8Blocks, decodeIq8, f8Blocks, formats, type GgufFormat, iq8 } from '@quern/quant';
 import type { Codec } from './conformance-options.js';
 
 const codecOf = (format: GgufFormat): Codec => ({
@@ -12,10 +12,14 @@ const codecOf = (format: GgufFormat): Codec => ({
   },
 });
 
-const { name, ...layout } = iq8;
+const layoutOf = ({ name, ...layout }: Pick<typeof iq8 | typeof f8Blocks, keyof typeof iq8>) => ({
+  format: name,
+  ...layout,
+});
 
 /** Float definitions of all block formats of @quern/quant, for `quantGguf`. */
 export const knownCodecs: readonly Codec[] = [
   ...(Object.keys(formats) as GgufFormat[]).map(codecOf),
-  { format: name, ...layout, decode: decodeIq8 },
+  { ...layoutOf(iq8), decode: decodeIq8 },
+  { ...layoutOf(f8Blocks), decode: decodeF8Blocks },
 ];

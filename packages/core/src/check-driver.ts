@@ -90,7 +90,7 @@ const capabilityRules = {
   quantGguf: listed('formats', isText, 'names of formats'),
   quantGptq: listed('bits', oneOf(4, 8), '4 and 8'),
   collective: { holds: isRank, must: 'be {worldSize, rank}: whole numbers, rank from 0 and below worldSize' },
-  kvQuant: listed('dtypes', oneOf('bf16', 'int8'), "'bf16' and 'int8'"),
+  kvQuant: listed('dtypes', oneOf('bf16', 'int8', 'fp8'), "'bf16', 'int8' and 'fp8'"),
   moeFused: flag,
   graph: flag,
   timer: flag,

@@ -58,7 +58,7 @@ export interface DriverCapabilities {
   readonly quantGptq?: { readonly bits: readonly (4 | 8)[] };
   /** Requires `moe` in `manifest.fused`. Models record it as one op; without it they use `expertLinear` and `weightedSum`. */
   readonly moeFused?: boolean;
-  /** Every op with caches must list these in `cacheDtypes`: bf16 as bf16, int8 as i8. */
+  /** Every op with caches must list these in `cacheDtypes`: bf16 as bf16, int8 as i8, fp8 as u8. */
   readonly kvQuant?: { readonly dtypes: readonly QuantKvDtype[] };
   /** Replay of captured plans, with the bits of a run. Requires `capture` of the executor; core provides it for kernel drivers. */
   readonly graph?: boolean;

@@ -19,6 +19,7 @@ export * from './device-profile.js';
 export * from './driver.js';
 export * from './driver-memory.js';
 export * from './dtype.js';
+export * from './e4m3.js';
 export * from './error.js';
 export { TimeSlice, yieldToEventLoop } from './event-loop.js';
 export { type FusedOpName, fusedOps } from './fusions/index.js';

@@ -1,19 +1,21 @@
 import {
+  cacheNumbers,
   cacheRow,
   contiguousKvCache,
   defineBackend,
   headScale,
+  type KvDtype,
   kvCacheBytes,
   putHead,
   scaleBytes,
 } from '../src/index.js';
 import { definitionDriver } from './definition-driver.js';
 
-/** Elements and scale of a head after a write to an i8 cache. */
-function kept(x: readonly number[]) {
-  const row = new Int8Array(x.length + scaleBytes);
-  putHead(Float32Array.from(x), 0, x.length, row, 0);
-  return { elements: [...row.subarray(0, x.length)], scale: headScale(row, 0, x.length), row };
+/** Elements and scale of a head after a write to a cache with scales. */
+function kept(x: readonly number[], dtype: 'i8' | 'u8' = 'i8') {
+  const row = dtype === 'i8' ? new Int8Array(x.length + scaleBytes) : new Uint8Array(x.length + scaleBytes);
+  putHead(dtype, Float32Array.from(x), 0, x.length, row, 0);
+  return { elements: [...row.subarray(0, x.length)], scale: headScale(dtype, row, 0, x.length), row };
 }
 
 test('a head in steps of max|x| / 127, ties to even', () => {
@@ -33,11 +35,39 @@ test('zeros have scale 0, NaN or infinity spoils its head, a subnormal scale doe
   expect(kept([2 ** -149 * 190, 0]).elements).toEqual([127, 0]);
 });
 
-test('bytes of a cache: elements, and with int8 their scales', () => {
+test('fp8: E4M3 of x / scale, the largest is 448', () => {
+  const x = [448, -448, 1, -0.5, 0.013, 17, 0];
+  const { elements, scale } = kept(x, 'u8');
+  expect(scale).toBe(1);
+  expect(elements).toEqual([0x7e, 0xfe, 0x38, 0xb0, 0x07, 0x58, 0]); // 17: a tie of 16 and 18
+  expect(
+    kept(
+      x.map((value) => value / 1024),
+      'u8',
+    ),
+  ).toMatchObject({ elements, scale: 1 / 1024 });
+  expect(kept([0, -0], 'u8')).toMatchObject({ elements: [0, 0], scale: 0 });
+  expect(kept([1, Infinity], 'u8')).toMatchObject({ elements: [0, 0], scale: Number.NaN });
+  expect(kept([2 ** -149 * 671, 0], 'u8').elements).toEqual([0x7e, 0]); // scale 2^-149
+});
+
+test.each([
+  ['i8', [100, -50, 0.3]],
+  ['u8', [448, -7, 0.3]],
+] as const)('the numbers of a cache of %s', (dtype, x) => {
+  const { row, scale } = kept(x, dtype);
+  const { shape, data } = cacheNumbers({ shape: [1, 1, 1, 7], dtype, data: row });
+  expect(shape).toEqual([1, 1, 1, 3]);
+  expect(data[0]).toBeCloseTo(x[0], 4);
+  expect(data[1]).toBeCloseTo(x[1], dtype === 'u8' ? 4 : 0);
+  expect(Math.abs(data[2]! - 0.3)).toBeLessThanOrEqual(dtype === 'u8' ? 0.3 / 16 : scale / 2);
+});
+
+test('bytes of a cache: elements, and with int8 and fp8 their scales', () => {
   const options = { layers: 3, kvHeads: 2, headDim: 16 };
-  const bytes = (dtype: 'f32' | 'f16' | 'bf16' | 'int8') => kvCacheBytes({ ...options, dtype }, 10);
-  expect([bytes('f32'), bytes('f16'), bytes('bf16'), bytes('int8')]).toEqual(
-    [4 * 16, 2 * 16, 2 * 16, 16 + 4].map((head) => 2 * 3 * 10 * 2 * head),
+  const bytes = (dtype: KvDtype) => kvCacheBytes({ ...options, dtype }, 10);
+  expect([bytes('f32'), bytes('f16'), bytes('bf16'), bytes('int8'), bytes('fp8')]).toEqual(
+    [4 * 16, 2 * 16, 2 * 16, 16 + 4, 16 + 4].map((head) => 2 * 3 * 10 * 2 * head),
   );
 });
 

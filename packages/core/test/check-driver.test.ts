@@ -61,7 +61,11 @@ test.each<[string, object, RegExp]>([
   ],
   ['a block of no tokens', { capabilities: { pagedKv: { blockSizes: [16, 0] } } }, /pagedKv must be/],
   ['a flag for a list', { capabilities: { pagedKv: true } }, /capabilities\.pagedKv must .*; got true/],
-  ['caches of an unknown dtype', { capabilities: { kvQuant: { dtypes: ['i4'] } } }, /'bf16' and 'int8'/],
+  [
+    'caches of an unknown dtype',
+    { capabilities: { kvQuant: { dtypes: ['i4'] } } },
+    /'bf16', 'int8' and 'fp8'/,
+  ],
   ['GPTQ of three bits', { capabilities: { quantGptq: { bits: [3] } } }, /a list of 4 and 8/],
 ])('a driver with %s is refused', (_name, change, message) => {
   expect(refusal(change)).toMatch(message);

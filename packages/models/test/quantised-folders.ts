@@ -181,7 +181,7 @@ export const f64Matrix: MakeMatrix = (seed, N, K) => {
   };
 };
 
-/** Sizes of the test models: D 64, H 4, Hk 2, d 16, F 128, V 32, two layers. */
+/** Sizes of the test models: D 64, H 4, Hk 2, d 16, F 128, V 32, two layers; `widths` times D, d and F. */
 const config = {
   architectures: ['LlamaForCausalLM'],
   hidden_size: 64,
@@ -206,11 +206,18 @@ const matrices: Readonly<Record<string, readonly [number, number]>> = {
  * Writes two folders of one model: its matrices in the layout of `make`, and as dequantised floats.
  * @returns the folders, and the values of every matrix
  */
-export function writeFolders(name: string, quantization_config: object | undefined, make: MakeMatrix) {
+export function writeFolders(
+  name: string,
+  quantization_config: object | undefined,
+  make: MakeMatrix,
+  widths = 1,
+) {
+  const D = widths * config.hidden_size;
+  const sizes = { ...config, hidden_size: D, intermediate_size: widths * config.intermediate_size };
   const common: Record<string, Stored> = {
-    'model.embed_tokens.weight': dense(1, [32, 64]),
-    'model.norm.weight': dense(2, [64]),
-    'lm_head.weight': dense(3, [32, 64]),
+    'model.embed_tokens.weight': dense(1, [32, D]),
+    'model.norm.weight': dense(2, [D]),
+    'lm_head.weight': dense(3, [32, D]),
   };
   const quantised: Record<string, Stored> = {};
   const plain: Record<string, Stored> = {};
@@ -218,8 +225,9 @@ export function writeFolders(name: string, quantization_config: object | undefin
   let seed = 10;
   for (const layer of ['model.layers.0', 'model.layers.1']) {
     for (const norm of ['input_layernorm', 'post_attention_layernorm'])
-      common[`${layer}.${norm}.weight`] = dense(seed++, [64]);
-    for (const [stem, [N, K]] of Object.entries(matrices)) {
+      common[`${layer}.${norm}.weight`] = dense(seed++, [D]);
+    for (const [stem, shape] of Object.entries(matrices)) {
+      const [N, K] = [widths * shape[0], widths * shape[1]];
       seed += 10;
       const matrix = make(seed, N, K);
       for (const [end, part] of Object.entries(matrix.parts)) quantised[`${layer}.${stem}.${end}`] = part;
@@ -230,10 +238,10 @@ export function writeFolders(name: string, quantization_config: object | undefin
   return {
     quantised: writeFolder(
       `${name}-quantised`,
-      { ...config, quantization_config },
+      { ...sizes, quantization_config },
       { ...common, ...quantised },
     ),
-    plain: writeFolder(`${name}-plain`, config, { ...common, ...plain }),
+    plain: writeFolder(`${name}-plain`, sizes, { ...common, ...plain }),
     values,
   };
 }

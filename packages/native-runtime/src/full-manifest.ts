@@ -2,6 +2,7 @@ import {
   type CoreOpName,
   cacheDtypes,
   coreOps,
+  type DType,
   denseFormats,
   type FusedOpName,
   fusedOps,
@@ -24,14 +25,17 @@ const matrixOps: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Every core op and every fused op: f32, caches of all types, dense weights. `matrixFormats(op)`: the other formats of its
- * matrices.
+ * Every core op and every fused op: f32, dense weights. `matrixFormats(op)`: the other formats of its matrices. `caches`:
+ * the element types of caches.
  */
-export function fullManifest(matrixFormats: (op: string) => readonly WeightFormat[]): Manifest {
+export function fullManifest(
+  matrixFormats: (op: string) => readonly WeightFormat[],
+  caches: readonly DType[] = cacheDtypes,
+): Manifest {
   const supportOf = (op: string): OpSupport => ({
     dtypes: op === 'cast' ? ['f32', 'f16', 'bf16'] : ['f32'],
     weightFormats: matrixOps.has(op) ? [...denseFormats, ...matrixFormats(op)] : denseFormats,
-    cacheDtypes,
+    cacheDtypes: caches,
   });
   const supportAll = <Name extends string>(ops: Readonly<Record<Name, unknown>>) =>
     Object.fromEntries(Object.keys(ops).map((op) => [op, supportOf(op)])) as Record<Name, OpSupport>;

@@ -30,6 +30,6 @@ export const slateDriver = (options: NativeOptions = {}): Promise<PlanDriver> =>
     name: 'slate',
     kind: 'gpu',
     manifest: plainManifest,
-    capabilities: { pagedKv: { blockSizes: [16] }, kvQuant: { dtypes: ['bf16', 'int8'] } },
+    capabilities: { pagedKv: { blockSizes: [16] }, kvQuant: { dtypes: ['bf16', 'int8', 'fp8'] } },
     options,
   });

@@ -4,6 +4,7 @@ export { decodePiece, type Recipe } from './decode/recipe.js';
 export { FileError, type FileErrorCode, FormatError, type FormatErrorCode } from './error.js';
 export { byteLength } from './format/byte-length.js';
 export { decode, decodeRows, encode, encodeAll } from './format/decode.js';
+export { decodeF8Blocks, f8Blocks, hasF8Blocks, toF8Blocks } from './format/f8-blocks.js';
 export {
   type FormatLayout,
   formatNames,

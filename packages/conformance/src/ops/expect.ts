@@ -22,7 +22,7 @@ const receivedAll = (operands: Operands) =>
 
 const round = ({ shape, data }: Numbers, format: string): Numbers => {
   if (format === 'i32') return { shape, data };
-  return { shape, data: Float64Array.from(data, (value) => stored(format, value)) };
+  return { shape, dtype: format, data: Float64Array.from(data, (value) => stored(format, value)) };
 };
 
 /** Results of the float64 definition, each rounded once to its stored type. */
@@ -77,14 +77,13 @@ export function checkOutcome(op: AnyOp, sample: OpCase, got: Outcome, want: Outc
     );
   });
   for (const [name, buffer] of Object.entries(want.buffers)) {
-    const { format } = sample.operands[name]!;
-    const before = cachedNumbers(format, received(sample.operands[name]!)).numbers;
-    const { numbers, reach } = cachedNumbers(format, buffer);
+    const before = cachedNumbers(received(sample.operands[name]!)).numbers;
+    const { numbers, reach } = cachedNumbers(buffer);
     const allowed = (i: number, value: number) =>
       value === before.data[i] ? 0 : absolute + relative * reach[i]!;
     compare(
       name,
-      cachedNumbers(format, got.buffers[name]!).numbers,
+      cachedNumbers(got.buffers[name]!).numbers,
       numbers,
       op.operands[name]!.written ? allowed : exact,
       note,

@@ -2,9 +2,11 @@ import {
   type Backend,
   type cacheDtypes,
   driverOf,
+  dtypeBytes,
   type KvBuffer,
   KvCache,
   type KvSpec,
+  kvElements,
   kvOf,
 } from '@quern/core';
 import type { Case, Suite } from '../case.js';
@@ -25,7 +27,7 @@ const blockBytes = ({ byteLength, shape }: KvBuffer): number => byteLength / sha
 
 /** Bytes with a different pattern per block. The top byte of an element is 0x3c, so no float is NaN. */
 function pattern(buffer: KvBuffer, first: number, count: number): Uint8Array {
-  const elementBytes = buffer.dtype === 'f32' ? 4 : buffer.dtype === 'i8' ? 1 : 2;
+  const elementBytes = dtypeBytes[buffer.dtype];
   return Uint8Array.from({ length: count * blockBytes(buffer) }, (_, i) =>
     elementBytes > 1 && i % elementBytes === elementBytes - 1
       ? 0x3c
@@ -151,8 +153,7 @@ const everywhere: readonly Case[] = [
 const dtypesOf = ({ backend }: Lab): readonly CacheDtype[] => [
   'f32',
   'f16',
-  ...(backend.kvQuant?.dtypes.has('bf16') ? (['bf16'] as const) : []),
-  ...(backend.kvQuant?.dtypes.has('int8') ? (['i8'] as const) : []),
+  ...[...(backend.kvQuant?.dtypes ?? [])].map((dtype) => kvElements[dtype]),
 ];
 
 /** Caches as seen by host code: whole blocks in canonical form, for any layout on the device. */

@@ -65,10 +65,10 @@ function same(label: string, got: Float32Array, want: Float32Array, allowed: num
 }
 
 /**
- * Values have magnitude 1. Relative error of a bf16 element: 2⁻⁹. Error of an int8 element: half a step, 1/254 of the
- * head's largest. Both affect scores and values.
+ * Values have magnitude 1. Relative error of a bf16 element: 2⁻⁹, of an fp8 element: 2⁻⁴. Error of an int8 element: half
+ * a step, 1/254 of the head's largest. All affect scores and values.
  */
-const nearness = { bf16: 0.02, int8: 0.05 } as const satisfies Record<QuantKvDtype, number>;
+const nearness = { bf16: 0.02, int8: 0.05, fp8: 0.2 } as const satisfies Record<QuantKvDtype, number>;
 
 const isNear = (dtype: QuantKvDtype): Case =>
   on(`attention over a cache of ${dtype} is near attention over f32`, async (backend) => {
@@ -89,7 +89,7 @@ const isRefused = (dtype: QuantKvDtype): Case =>
     await refusal('UNSUPPORTED', () => contiguous(backend, dtype));
   });
 
-const all: readonly QuantKvDtype[] = ['bf16', 'int8'];
+const all = Object.keys(nearness) as QuantKvDtype[];
 
 /** Caches of every declared dtype against the definitions and against f32. */
 export const kvQuant: Suite = (lab) => {

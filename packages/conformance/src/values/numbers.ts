@@ -1,12 +1,13 @@
 import {
   bf16ToF32,
+  cacheNumbers,
   type DType,
   elementCount,
   f16ToF32,
   f32ToBf16,
   f32ToF16,
   type HostArray,
-  headScale,
+  headReach,
   type Numbers,
   type SampleOperand,
   scaleBytes,
@@ -46,9 +47,11 @@ export function hostValues({ format, values }: SampleOperand): Int32Array | Floa
   return format === 'i32' ? Int32Array.from(values) : Float32Array.from(values);
 }
 
-/** The array of a cache buffer, which may also be i8. */
-export const bufferValues = (operand: SampleOperand): HostArray =>
-  operand.format === 'i8' ? Int8Array.from(operand.values) : hostValues(operand);
+/** The array of a cache buffer, which may also be i8 or u8. */
+export function bufferValues(operand: SampleOperand): HostArray {
+  if (operand.format === 'i8') return Int8Array.from(operand.values);
+  return operand.format === 'u8' ? Uint8Array.from(operand.values) : hostValues(operand);
+}
 
 export const bytesOf = (array: HostArray): Uint8Array =>
   new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
@@ -58,36 +61,25 @@ export function received({ shape, format, values, bytes, numbers }: Operand): Nu
   if (numbers) return numbers;
   if (format === 'i32') return { shape, data: Int32Array.from(values) };
   const data = Float64Array.from(values, (value) => (bytes ? value : stored(format, value)));
-  return { shape, data };
+  return { shape, data, dtype: format };
 }
 
 /** Widens values read back. */
 export function numbersOf(array: HostArray, dtype: DType, shape: readonly number[]): Numbers {
   if (isHalf(dtype)) return { shape, data: Float64Array.from(array, halves[dtype].widen) };
-  return { shape, data: dtype === 'i32' ? Int32Array.from(array) : Float64Array.from(array) };
+  return { shape, data: dtype === 'i32' ? Int32Array.from(array) : Float64Array.from(array), dtype };
 }
 
 /**
  * Numbers of a cache buffer, [blocks, blockSize, Hk, d], and the magnitude for the tolerance of each: with scales, the
- * largest of its head.
+ * largest that its head can hold.
  */
-export function cachedNumbers(
-  format: string,
-  buffer: Numbers,
-): { numbers: Numbers; reach: ArrayLike<number> } {
-  if (format !== 'i8') return { numbers: buffer, reach: buffer.data.map(Math.abs) };
-  const width = buffer.shape[buffer.shape.length - 1]!;
-  const d = width - scaleBytes;
-  const heads = buffer.data.length / width;
-  const [data, reach] = [new Float64Array(heads * d), new Float64Array(heads * d)];
-  for (let head = 0; head < heads; head++) {
-    const scale = headScale(buffer.data, head * width, d);
-    for (let i = 0; i < d; i++) {
-      data[head * d + i] = buffer.data[head * width + i]! * scale;
-      reach[head * d + i] = 127 * scale;
-    }
-  }
-  return { numbers: { shape: [...buffer.shape.slice(0, -1), d], data }, reach };
+export function cachedNumbers(buffer: Numbers): { numbers: Numbers; reach: ArrayLike<number> } {
+  const numbers = cacheNumbers(buffer);
+  if (numbers === buffer) return { numbers, reach: buffer.data.map(Math.abs) };
+  const d = numbers.shape[numbers.shape.length - 1]!;
+  const head = (i: number) => Math.floor(i / d) * (d + scaleBytes);
+  return { numbers, reach: numbers.data.map((_, i) => headReach(buffer.dtype!, buffer.data, head(i), d)) };
 }
 
 /** Zeros for a result. */

@@ -80,7 +80,7 @@ export async function testDevice({
     manifest,
     capabilities: {
       pagedKv: { blockSizes: [1, 2, 4, 8, 16, 32] },
-      kvQuant: { dtypes: ['bf16', 'int8'] },
+      kvQuant: { dtypes: ['bf16', 'int8', 'fp8'] },
       ...{ graph: true, timer: true },
     },
     memory: {

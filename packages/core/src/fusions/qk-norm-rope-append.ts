@@ -88,7 +88,7 @@ export const qkNormRopeAppend = defineOp({
     f32: { absolute: 2e-6, relative: 8e-6 },
     f16: { absolute: 2e-6, relative: 1e-3 },
     bf16: { absolute: 2e-6, relative: 8e-3 },
-    quantised: { absolute: 2e-6, relative: 8e-3 }, // i8 cache: one step is max|x| of the head / 127
+    quantised: { absolute: 2e-6, relative: 8e-3 }, // one step is max|x| of the head / 127 (i8), / 14 (E4M3)
   },
   samples: () => [
     sample('interleaved', 0, false),
@@ -96,6 +96,7 @@ export const qkNormRopeAppend = defineOp({
     sample('halves, normed, f16 cache', 1, true, 'f16'),
     sample('halves, normed, bf16 cache', 1, true, 'bf16'),
     sample('halves, normed, i8 cache', 1, true, 'i8'),
+    sample('halves, normed, E4M3 cache', 1, true, 'u8'),
   ],
   errors: () => [],
 });

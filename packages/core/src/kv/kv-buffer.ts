@@ -11,13 +11,13 @@ export interface KvSpec {
   readonly heads: number;
   /** d. */
   readonly headDim: number;
-  /** f32, f16, bf16 or i8. */
+  /** f32, f16, bf16, i8 or u8 (E4M3). */
   readonly dtype: DType;
 }
 
 /**
  * Keys or values of one layer on a device, in the driver's own layout. Host code copies whole blocks in and out in
- * canonical form: [blockSize, Hk, d] per block; i8: [blockSize, Hk, d + 4], see `cacheRow`.
+ * canonical form: [blockSize, Hk, d] per block; i8, u8: [blockSize, Hk, d + 4], see `cacheRow`.
  */
 export interface KvBuffer {
   readonly kind: 'buffer';

@@ -10,15 +10,20 @@ import { KvSequence } from './kv-sequence.js';
 
 /**
  * Element types of caches. Every backend has f32 and f16; `kvQuant` lists the others it has. 'int8': whole numbers with
- * one f32 scale per token and kv head, max|x| / 127.
+ * one f32 scale per token and kv head, max|x| / 127. 'fp8': E4M3 without infinities, the elements of `--kv-cache-dtype
+ * fp8` of vLLM and of FlashInfer, also as bytes (u8). There one scale serves a tensor and comes with the model, or is 1;
+ * here each token and kv head has its own, max|x| / 448: nothing overflows, and no model needs calibrating.
  */
 export type KvDtype = 'f32' | 'f16' | QuantKvDtype;
 
 /** Element type of the buffers of a cache. */
-export const kvElements = { f32: 'f32', f16: 'f16', bf16: 'bf16', int8: 'i8' } as const satisfies Record<
-  KvDtype,
-  DType
->;
+export const kvElements = {
+  f32: 'f32',
+  f16: 'f16',
+  bf16: 'bf16',
+  int8: 'i8',
+  fp8: 'u8',
+} as const satisfies Record<KvDtype, DType>;
 
 /** Throws UNSUPPORTED if the backend has no caches of this type. */
 export function needKvDtype(backend: KvBackend, dtype: KvDtype): void {

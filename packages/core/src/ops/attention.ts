@@ -1,4 +1,4 @@
-import { cacheDtypes, headScale } from '../kv/cache-row.js';
+import { cacheDtypes, cacheNumbers } from '../kv/cache-row.js';
 import { badArgument, badShape, needRank, needShape, outOfRange } from '../op/check.js';
 import type { Attributes } from '../op/define-op.js';
 import { defineOp } from '../op/define-op.js';
@@ -90,12 +90,6 @@ function placesOf({ q, kCache, blockTable }: Operands, query: Query, h: number):
   };
 }
 
-/** Scale of a head in a cache, by the index of the head's first element. */
-function scalesOf({ q, kCache }: Operands): (cache: Numbers, place: number) => number {
-  const [d, width] = [q.shape[2]!, kCache.shape[3]!];
-  return (cache, place) => (width === d ? 1 : headScale(cache.data, place, d));
-}
-
 /** softmax(q · Kᵀ · scale) · V for one row and head, in double precision; `absolute` sums |V| instead, for tolerances. */
 function attendHead(
   operands: Operands,
@@ -108,30 +102,29 @@ function attendHead(
 ): void {
   const { q, kCache, vCache } = operands;
   const [, H, d] = q.shape as [number, number, number];
-  const [at, scaleOf] = [placesOf(operands, query, h), scalesOf(operands)];
+  const at = placesOf(operands, query, h);
   const scores = new Float64Array(Math.max(0, query.endKey - query.firstKey));
   for (let j = 0; j < scores.length; j++) {
     const key = at(query.firstKey + j);
     let dot = 0;
     for (let i = 0; i < d; i++) dot += q.data[(t * H + h) * d + i]! * kCache.data[key + i]!;
-    const scaled = dot * scaleOf(kCache, key) * attrs.scale;
+    const scaled = dot * attrs.scale;
     scores[j] = attrs.softCap > 0 ? attrs.softCap * Math.tanh(scaled / attrs.softCap) : scaled;
   }
   const max = scores.reduce((a, b) => Math.max(a, b), -Infinity);
   const weights = scores.map((score) => Math.exp(score - max));
   const sum = weights.reduce((a, b) => a + b, 0);
-  const valueScales = weights.map((_, j) => scaleOf(vCache, at(query.firstKey + j)));
   for (let i = 0; i < d; i++) {
     let value = 0;
     for (let j = 0; j < weights.length; j++) {
-      const v = vCache.data[at(query.firstKey + j) + i]! * valueScales[j]!;
+      const v = vCache.data[at(query.firstKey + j) + i]!;
       value += weights[j]! * (absolute ? Math.abs(v) : v);
     }
     y.data[(t * H + h) * d + i] = weights.length ? value / sum : 0;
   }
 }
 
-/** Fills y [T, H, d]. A row without a visible key gets zeros. The batch has been checked. */
+/** Fills y [T, H, d]. A row without a visible key gets zeros. The batch has been checked; caches are numbers. */
 export function attend(operands: Operands, attrs: AttentionAttributes, y: Numbers, absolute: boolean): void {
   const [T, H] = operands.q.shape as [number, number];
   for (let t = 0; t < T; t++) {
@@ -140,6 +133,13 @@ export function attend(operands: Operands, attrs: AttentionAttributes, y: Number
   }
 }
 
+/** The caches as numbers [blocks, blockSize, Hk, d]. */
+const withNumbers = (operands: Operands): Operands => ({
+  ...operands,
+  kCache: cacheNumbers(operands.kCache),
+  vCache: cacheNumbers(operands.vCache),
+});
+
 /** Rounding to bf16 changes a value by at most this factor. */
 const toBf16 = 1 + 2 ** -8;
 
@@ -147,13 +147,13 @@ const toBf16 = 1 + 2 ** -8;
 function largestScore(operands: Operands, scale: number, query: Query, t: number, h: number): number {
   const { q, kCache } = operands;
   const [, H, d] = q.shape as [number, number, number];
-  const [at, scaleOf] = [placesOf(operands, query, h), scalesOf(operands)];
+  const at = placesOf(operands, query, h);
   let largest = 0;
   for (let key = query.firstKey; key < query.endKey; key++) {
     const place = at(key);
     let dot = 0;
     for (let i = 0; i < d; i++) dot += Math.abs(q.data[(t * H + h) * d + i]! * kCache.data[place + i]!);
-    largest = Math.max(largest, dot * Math.abs(scaleOf(kCache, place) * scale));
+    largest = Math.max(largest, dot * Math.abs(scale));
   }
   return largest;
 }
@@ -163,8 +163,9 @@ function largestScore(operands: Operands, scale: number, query: Query, t: number
  * 2·2^-8. So each softmax weight, and the sum of the weights, changes by a factor exp(e). Weight and value are rounded
  * too, and the exponential may be.
  */
-export function bf16Rounding(operands: Operands, attrs: AttentionAttributes, y: Numbers): void {
+export function bf16Rounding(given: Operands, attrs: AttentionAttributes, y: Numbers): void {
   if (attrs.bf16 === 0) return;
+  const operands = withNumbers(given);
   const { q, cuSeqlens, kvLengths, blockTable } = operands;
   const [T, H, d] = q.shape as [number, number, number];
   attend(operands, attrs, y, true);
@@ -180,7 +181,7 @@ export function bf16Rounding(operands: Operands, attrs: AttentionAttributes, y: 
 
 function attendCached(operands: Operands, attrs: AttentionAttributes, y: Numbers, absolute: boolean): void {
   checkBatch(operands);
-  attend(operands, attrs, y, absolute);
+  attend(withNumbers(operands), attrs, y, absolute);
 }
 
 interface Case {
@@ -223,7 +224,7 @@ const contiguous = { name: 'contiguous', sequences: [[3, 3]], blockSize: 8 } as 
 export const attention = defineOp({
   name: 'attention',
   doc:
-    'softmax(q · Kᵀ · scale) · V over a cache: q [T, H, d], cache [blocks, blockSize, Hk, d] → [T, H, d] (i8: head layout of kvAppend). The batch is ragged: rows cuSeqlens[s] to cuSeqlens[s+1] of q are the ' +
+    'softmax(q · Kᵀ · scale) · V over a cache: q [T, H, d], cache [blocks, blockSize, Hk, d] → [T, H, d] (i8, u8: head layout of kvAppend). The batch is ragged: rows cuSeqlens[s] to cuSeqlens[s+1] of q are the ' +
     'last tokens of sequence s. The kvLengths[s] keys of sequence s lie in blocks blockTable[s, …]. A contiguous cache is one block per sequence. Query head h reads kv head ⌊h · Hk / H⌋. With n rows and L keys, row i has position p = L − n + i. causal = 1: row i reads keys 0 … p; causal = 0: all L keys; window > 0: no key before p − window + 1. softCap > 0: a score s becomes softCap · tanh(s / softCap). With bf16 = 1 the kernel may round q, k, v and the softmax weights to bf16.',
   source: 'Vaswani et al. 2017, eq. 1; Ainslie et al. 2023 (GQA); Kwon et al. 2023 (paged)',
   operands: {
@@ -265,6 +266,8 @@ export const attention = defineOp({
     sample({ name: 'paged, bf16 cache', sequences: [[1, 33]], blockSize: 8, format: 'bf16' }),
     sample({ name: 'paged, i8 cache', sequences: [[1, 33]], blockSize: 8, format: 'i8' }),
     sample({ ...contiguous, name: 'i8 cache', sequences: [[21, 40]], blockSize: 64, format: 'i8' }),
+    sample({ name: 'paged, E4M3 cache', sequences: [[1, 33]], blockSize: 8, format: 'u8' }),
+    sample({ ...contiguous, name: 'E4M3 cache', sequences: [[21, 40]], blockSize: 64, format: 'u8' }),
     sample({
       name: 'ragged: prefill beside decode',
       sequences: [
@@ -306,6 +309,13 @@ export const attention = defineOp({
       sequences: [[37, 37]],
       blockSize: 16,
       format: 'i8',
+      attrs: { bf16: 1 },
+    }),
+    sample({
+      name: 'in bf16: E4M3 cache',
+      sequences: [[37, 37]],
+      blockSize: 16,
+      format: 'u8',
       attrs: { bf16: 1 },
     }),
     sample({

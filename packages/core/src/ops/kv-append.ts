@@ -5,7 +5,7 @@ import { defineOp } from '../op/define-op.js';
 import type { Numbers } from '../op/numbers.js';
 import { inCache, ints, normal, zeros } from '../testing/samples.js';
 
-/** Shapes: cache buffers [blocks, blockSize, Hk, d] (i8: d + 4, see `cacheRow`), k and v [T, Hk, d], slots [T]. */
+/** Shapes: cache buffers [blocks, blockSize, Hk, d] (i8, u8: d + 4, see `cacheRow`), k and v [T, Hk, d], slots [T]. */
 export function needCache(
   op: string,
   kCache: OperandSpec,
@@ -31,7 +31,7 @@ export function defineKvAppend(
 ): void {
   const [blocks, blockSize, heads, width] = kCache.shape as [number, number, number, number];
   const d = k.shape[2]!;
-  const put = width === d ? copyHead : putHead;
+  const put = width === d ? copyHead : putHead.bind(undefined, kCache.dtype!);
   for (let t = 0; t < slots.data.length; t++) {
     const slot = slots.data[t]!;
     if (slot < -1 || slot >= blocks * blockSize)
@@ -45,9 +45,11 @@ export function defineKvAppend(
   }
 }
 
-const copyHead: typeof putHead = (x, from, d, cache, at) => {
+type Data = Numbers['data'];
+
+function copyHead(x: Data, from: number, d: number, cache: Data, at: number): void {
   for (let i = 0; i < d; i++) cache[at + i] = x[from + i]!;
-};
+}
 
 const sample = (name: string, format: (typeof cacheDtypes)[number], slots: number[]) => ({
   name,
@@ -65,8 +67,8 @@ export const kvAppend = defineOp({
   name: 'kvAppend',
   doc:
     'Writes keys and values k, v [T, Hk, d] into the cache [blocks, blockSize, Hk, d] at slots [T] (slot = block · blockSize + place; −1 skips the row), ' +
-    "rounded to nearest even in the cache's dtype. An i8 cache is [blocks, blockSize, Hk, d + 4]: the d elements of a head, then its scale, a little-endian f32, unaligned. " +
-    'scale = max|x| / 127; element = x / scale in f32, rounded to nearest even, clamped to ±127; scale 0: elements 0; a head with NaN or infinity has scale NaN. ' +
+    "rounded to nearest even in the cache's dtype. A cache of i8, or of u8 (bits of E4M3 without infinities), is [blocks, blockSize, Hk, d + 4]: the d elements of a head, then its scale, a little-endian f32, unaligned. " +
+    'scale = max|x| / largest, largest = 127 (i8) or 448 (u8); element = x / scale in f32, rounded to nearest even, clamped to ±largest; scale 0: elements 0; a head with NaN or infinity has elements 0 and scale NaN. ' +
     'If a slot occurs twice, the later row wins.',
   operands: {
     k: { kind: 'tensor', dtypes: ['f32'] },
@@ -94,6 +96,7 @@ export const kvAppend = defineOp({
     sample('rounded to f16', 'f16', [5, 6]),
     sample('rounded to bf16', 'bf16', [5, 6]),
     sample('in steps of a scale', 'i8', [11, -1, 4, 0]),
+    sample('E4M3 with a scale', 'u8', [11, -1, 4, 0]),
     sample('no rows', 'f32', []),
   ],
   errors: () => [
@@ -110,16 +113,16 @@ export const kvAppend = defineOp({
       code: 'BAD_SHAPE',
       when: 'record',
     },
-    {
-      name: 'i8 cache without scales',
+    ...(['i8', 'u8'] as const).map((format) => ({
+      name: `${format} cache without scales`,
       operands: {
         ...sample('', 'f32', [0]).operands,
-        kCache: zeros([3, 4, 2, 8], 'i8'),
-        vCache: zeros([3, 4, 2, 8], 'i8'),
+        kCache: zeros([3, 4, 2, 8], format),
+        vCache: zeros([3, 4, 2, 8], format),
       },
       attributes: {},
-      code: 'BAD_SHAPE',
-      when: 'record',
-    },
+      code: 'BAD_SHAPE' as const,
+      when: 'record' as const,
+    })),
   ],
 });

@@ -58,14 +58,14 @@ export const as = (format: DType | WeightFormat, operand: SampleOperand): Sample
 
 /** Numbers [blocks, blockSize, Hk, d] as a cache of this dtype holds them. */
 export function inCache(dtype: (typeof cacheDtypes)[number], operand: SampleOperand): SampleOperand {
-  if (dtype !== 'i8') return as(dtype, operand);
   const shape = operand.shape.slice(0, -1);
   const headDim = operand.shape[operand.shape.length - 1]!;
   const width = cacheRow(dtype, headDim);
-  const values = new Int8Array(count(shape) * width);
+  if (width === headDim) return as(dtype, operand);
+  const values = new (dtype === 'i8' ? Int8Array : Uint8Array)(count(shape) * width);
   const numbers = Float32Array.from(operand.values);
   for (let head = 0; head < count(shape); head++)
-    putHead(numbers, head * headDim, headDim, values, head * width);
+    putHead(dtype, numbers, head * headDim, headDim, values, head * width);
   return { shape: [...shape, width], format: dtype, values };
 }
 

@@ -139,6 +139,7 @@ ATTENTION(CacheF32, f32)
 ATTENTION(CacheF16, f16)
 ATTENTION(CacheBf16, bf16)
 ATTENTION(CacheI8, i8)
+ATTENTION(CacheE4m3, e4m3)
 #undef ATTENTION
 
 // The parts of a row and head as one: a block per row and head. A part with a total of 0 is empty.

@@ -31,18 +31,23 @@ FUNCTION void put_head(Global<const float> x, int d, Global<Byte> head) {
   for (int i = lane(); i < d; i += WARP) Kind::put(head, i, x[i]);
 }
 
-// scale = max|x| / 127, NaN unless all x are finite; elements are x / scale, rounded to nearest even.
-template <>
-FUNCTION void put_head<CacheI8>(Global<const float> x, int d, Global<Byte> head) {
+// scale = max|x| / largest, NaN unless all x are finite; elements are x / scale, clamped: a subnormal scale is not exact.
+template <class Kind>
+FUNCTION void put_scaled(Global<const float> x, int d, Global<Byte> head) {
   float top = 0;
   for (int i = lane(); i < d; i += WARP) top = absolute(x[i]) < infinity() ? largest(top, absolute(x[i])) : infinity();
   top = warp_max(top);
-  const float scale = top < infinity() ? top / 127 : infinity() - infinity();
-  for (int i = lane(); i < d; i += WARP) {
-    const float steps = scale > 0 ? round_even(x[i] / scale) : 0;
-    CacheI8::put(head, i, -largest(-127, -largest(-127, steps))); // from −127 to 127: a subnormal scale is not exact
-  }
-  if (lane() == 0) CacheI8::put_scale(head, d, scale);
+  const float scale = top < infinity() ? top / Kind::largest_element() : infinity() - infinity();
+  for (int i = lane(); i < d; i += WARP) head[i] = scale > 0 ? Kind::element(x[i] / scale) : Byte(0);
+  if (lane() == 0) Kind::put_scale(head, d, scale);
+}
+template <>
+FUNCTION void put_head<CacheI8>(Global<const float> x, int d, Global<Byte> head) {
+  put_scaled<CacheI8>(x, d, head);
+}
+template <>
+FUNCTION void put_head<CacheE4m3>(Global<const float> x, int d, Global<Byte> head) {
+  put_scaled<CacheE4m3>(x, d, head);
 }
 
 template <class Kind, class Args>
@@ -61,25 +66,17 @@ FUNCTION void append(const Args& args, Shared<float> sums) {
   }
 }
 
-KERNEL(kv_append_f32, KvAppend) {
-  SHARED(float, sums, WARP);
-  append<CacheF32>(args, sums);
-}
-
-KERNEL(kv_append_f16, KvAppend) {
-  SHARED(float, sums, WARP);
-  append<CacheF16>(args, sums);
-}
-
-KERNEL(kv_append_bf16, KvAppend) {
-  SHARED(float, sums, WARP);
-  append<CacheBf16>(args, sums);
-}
-
-KERNEL(kv_append_i8, KvAppend) {
-  SHARED(float, sums, WARP);
-  append<CacheI8>(args, sums);
-}
+#define KV_APPEND(Kind, name)          \
+  KERNEL(kv_append_##name, KvAppend) { \
+    SHARED(float, sums, WARP);         \
+    append<Kind>(args, sums);          \
+  }
+KV_APPEND(CacheF32, f32)
+KV_APPEND(CacheF16, f16)
+KV_APPEND(CacheBf16, bf16)
+KV_APPEND(CacheI8, i8)
+KV_APPEND(CacheE4m3, e4m3)
+#undef KV_APPEND
 
 } // namespace gpu
 } // namespace quern

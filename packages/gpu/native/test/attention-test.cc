@@ -59,9 +59,25 @@ void rope_agrees() {
     }
 }
 
-enum Type { f32, f16, bf16, i8 };
-constexpr Type types[] = {f32, f16, bf16, i8};
-const char* names[] = {"f32", "f16", "bf16", "i8"};
+enum Type { f32, f16, bf16, i8, e4m3 };
+constexpr Type types[] = {f32, f16, bf16, i8, e4m3};
+const char* names[] = {"f32", "f16", "bf16", "i8", "e4m3"};
+bool has_scales(Type type) { return type == i8 || type == e4m3; }
+
+double e4m3_value(int bits) {
+  const int exponent = bits >> 3 & 15, fraction = bits & 7;
+  return (bits & 0x80 ? -1 : 1) * ldexp(exponent ? 8 + fraction : fraction, exponent ? exponent - 10 : -9);
+}
+
+// The nearest of all values; the even one of two.
+signed char e4m3_of(double x) {
+  int nearest = 0;
+  for (int bits = 1; bits < 0x7f; bits++) {
+    const double apart = fabs(e4m3_value(bits) - fabs(x)), before = fabs(e4m3_value(nearest) - fabs(x));
+    if (apart < before || (apart == before && bits % 2 == 0)) nearest = bits;
+  }
+  return static_cast<signed char>(nearest | (signbit(x) ? 0x80 : 0));
+}
 
 // A cache [slots, heads, d] on the host.
 struct HostCache {
@@ -71,19 +87,20 @@ struct HostCache {
 
   HostCache(Type type, int64_t slots, int64_t heads, int64_t d)
       : type(type), heads(heads), d(d), bytes(size_t(slots * heads * head_bytes())) {}
-  int64_t head_bytes() const { return type == i8 ? d + 4 : type == f32 ? 4 * d : 2 * d; }
+  int64_t head_bytes() const { return has_scales(type) ? d + 4 : type == f32 ? 4 * d : 2 * d; }
   signed char* head(int64_t slot, int64_t h) { return bytes.data() + (slot * heads + h) * head_bytes(); }
 
   void put(int64_t slot, int64_t h, const float* x) {
     signed char* const to = head(slot, h);
     float top = 0;
     for (int64_t i = 0; i < d; i++) top = isfinite(x[i]) ? fmaxf(top, fabsf(x[i])) : INFINITY;
-    const float scale = top < INFINITY ? top / 127 : NAN;
-    if (type == i8) memcpy(to + d, &scale, 4);
+    const float scale = top < INFINITY ? top / (type == i8 ? 127 : 448) : NAN;
+    if (has_scales(type)) memcpy(to + d, &scale, 4);
     for (int64_t i = 0; i < d; i++) {
       const unsigned short half = type == f16 ? to_f16(x[i]) : to_bf16(x[i]);
       if (type == f32) memcpy(to + 4 * i, &x[i], 4);
       else if (type == i8) to[i] = scale > 0 ? static_cast<signed char>(fmaxf(-127, fminf(127, nearbyintf(x[i] / scale)))) : 0;
+      else if (type == e4m3) to[i] = scale > 0 ? e4m3_of(x[i] / scale) : 0;
       else memcpy(to + 2 * i, &half, 2);
     }
   }
@@ -92,8 +109,9 @@ struct HostCache {
     float whole, scale;
     unsigned short half;
     memcpy(&whole, type == f32 ? from + 4 * i : from, 4);
-    memcpy(&half, type == f32 || type == i8 ? from : from + 2 * i, 2);
-    memcpy(&scale, type == i8 ? from + d : from, 4);
+    memcpy(&half, type == f32 || has_scales(type) ? from : from + 2 * i, 2);
+    memcpy(&scale, has_scales(type) ? from + d : from, 4);
+    if (type == e4m3) return e4m3_value(from[i] & 0xff) * scale;
     return type == f32 ? whole : type == f16 ? from_f16(half) : type == bf16 ? from_bf16(half) : double(from[i]) * scale;
   }
 };
@@ -107,6 +125,8 @@ void kv_append_agrees() {
       std::vector<float> k = numbers(rows * heads * d, 1), v = numbers(rows * heads * d, 2);
       for (int i = 0; i < d; i++) k[2 * heads * d + i] = 0, v[2 * heads * d + i] = 1e-45f * float(i % 3);
       v[4 * heads * d + 1] = INFINITY;
+      for (int i = 0; i < d; i++) // ties of E4M3
+        k[(4 * heads + 1) * d + i] = i == 0 ? 448 : float(e4m3_value(2 * i - 1) + e4m3_value(2 * i - 2)) / (i % 2 ? 2 : -2);
       HostCache keys(type, places, heads, d), values(type, places, heads, d);
       const Array<signed char> k_cache(keys.bytes), v_cache(values.bytes);
       for (int t = 0; t < rows; t++)
@@ -122,8 +142,8 @@ void kv_append_agrees() {
         HostCache got(type, places, heads, d);
         got.bytes = v_cache.values();
         const double odd = got.get(0, 0, 1);
-        check(type == i8 ? isnan(odd) : odd == INFINITY, "kv_append %s: %g for an infinity", names[type], odd);
-        if (type == i8) memset(got.head(0, 0) + d, 0, 4), memset(values.head(0, 0) + d, 0, 4); // NaN has many forms
+        check(has_scales(type) ? isnan(odd) : odd == INFINITY, "kv_append %s: %g for an infinity", names[type], odd);
+        if (has_scales(type)) memset(got.head(0, 0) + d, 0, 4), memset(values.head(0, 0) + d, 0, 4); // NaN has many forms
         check(k_cache.values() == keys.bytes && got.bytes == values.bytes, "kv_append %s, heads of %d", names[type], d);
         check(fault.values()[0] == 0, "kv_append: a fault");
       });
@@ -272,19 +292,19 @@ void attention_agrees() {
     for (const int group : {1, 2, 4})
       for (const int size : {1, 16, 48}) {
         const int kv_heads = group == 4 ? 1 : 2;
-        Cached(types[turn++ % 4], d, group * kv_heads, kv_heads, size, {}).agrees();
+        Cached(types[turn++ % 5], d, group * kv_heads, kv_heads, size, {}).agrees();
       }
   for (const Type type : types)
     for (const int d : {5, 200, 256}) Cached(type, d, 2, 1, 3, {}).agrees();
   for (const int group : {3, 5, 8, 12}) Cached(bf16, 64, group, 1, 16, {}).agrees();
   for (const Rule rule : {Rule{false, 0, 0}, Rule{true, 4, 0}, Rule{false, 7, 0}, Rule{true, 0, 0.5f}, Rule{true, 100, 2}})
-    Cached(i8, 32, 2, 1, 16, rule).agrees();
+    for (const Type type : {i8, e4m3}) Cached(type, 32, 2, 1, 16, rule).agrees();
 }
 
 void tiles_agree() {
   int turn = 0;
   for (const int d : {8, 64, 80, 128})
-    for (const Type type : {f16, bf16, i8}) {
+    for (const Type type : {f16, bf16, i8, e4m3}) {
       const int size = turn++ % 2 ? 16 : 48;
       if (d <= 64) Cached(type, d, 4, 2, size, {}, 3).agrees();
       else Cached(type, d, 4, 2, size, {}, 2).agrees(5e-5);
@@ -292,7 +312,7 @@ void tiles_agree() {
     }
   for (const Rule rule : {Rule{}, Rule{true, 20, 0}}) Cached(f16, 64, 2, 1, 16, rule, 3, long_batch).agrees();
   for (const Rule rule : {Rule{false, 0, 0}, Rule{true, 4, 0}, Rule{false, 7, 0}, Rule{true, 0, 0.5f}, Rule{true, 100, 2}})
-    Cached(i8, 32, 2, 1, 16, rule, 3).agrees();
+    for (const Type type : {i8, e4m3}) Cached(type, 32, 2, 1, 16, rule, 3).agrees();
 }
 
 // A row has the same bits in a batch, alone with its sequence, and as the only row.

@@ -2,7 +2,9 @@ import { type Backend, elementCount, type WeightSource, yieldToEventLoop } from 
 import {
   byteLength,
   type F8Scales,
+  f8Blocks,
   type GgufFormat,
+  hasF8Blocks,
   iq8,
   isF8Format,
   isGgufFormat,
@@ -109,20 +111,38 @@ async function f8Scales({ shape, quantised }: FileTensor, options: DecodeOptions
   return { values, columns, blockRows, blockColumns };
 }
 
+/** Quern's own formats, which hold the same values as some formats of files. */
+const ownFormats = { iq8, f8: f8Blocks } as const;
+type OwnFormat = keyof typeof ownFormats;
+
+function ownFormatOf({ shape, format, quantised }: FileTensor): OwnFormat | undefined {
+  if (isIq8Source(format)) return 'iq8';
+  const columns = shape.at(-1) ?? 1;
+  const blockColumns = quantised?.kind === 'f8' ? quantised.blockColumns : columns;
+  return format === 'f8_e4m3' && hasF8Blocks(columns, blockColumns) ? 'f8' : undefined;
+}
+
 /**
- * The decoded format for a backend that cannot read the tensor's: iq8 if it is exact and the backend reads iq8, else
+ * The decoded format for a backend that cannot read the tensor's: iq8 or f8 if it is exact and the backend reads it, else
  * f32.
  */
-export const decodedFormat = ({ quantGguf }: Backend, { format, shape }: StoredTensor): 'f32' | 'iq8' =>
-  isIq8Source(format) && shape.length > 1 && quantGguf?.formats.has(iq8.name) ? 'iq8' : 'f32';
+export function decodedFormat({ quantGguf }: Backend, tensor: StoredTensor): 'f32' | OwnFormat {
+  const [own, ...others] = new Set(partsOf(tensor).map(ownFormatOf));
+  if (!own || others.length > 0 || tensor.shape.length === 1) return 'f32';
+  return quantGguf?.formats.has(own) ? own : 'f32';
+}
 
 /** Bytes of the decoded tensor. */
 export function decodedBytes(backend: Backend, tensor: StoredTensor): number {
   const elements = elementCount(tensor.shape);
-  return decodedFormat(backend, tensor) === 'iq8' ? iq8Bytes(elements) : 4 * elements;
+  const format = decodedFormat(backend, tensor);
+  return format === 'f32' ? 4 * elements : ownBytes(format)(elements);
 }
 
-const iq8Bytes = (elements: number): number => (elements / iq8.blockSize) * iq8.blockBytes;
+const ownBytes = (own: OwnFormat) => {
+  const { blockSize, blockBytes } = ownFormats[own];
+  return (elements: number): number => (elements / blockSize) * blockBytes;
+};
 
 /** The decoded tensor, for a backend that cannot read its format. */
 export async function decodedSource(
@@ -131,29 +151,42 @@ export async function decodedSource(
   options: DecodeOptions = {},
 ): Promise<WeightSource> {
   const { name, shape } = tensor;
-  const rewritten = decodedFormat(backend, tensor) === 'iq8' && (await rewriteAsIq8(tensor, options));
-  if (rewritten) return { name, shape, format: iq8.name, bytes: rewritten };
+  const own = decodedFormat(backend, tensor);
+  const rewritten = own !== 'f32' && (await rewriteAs(own, tensor, options));
+  if (rewritten) return { name, shape, format: own, bytes: rewritten };
   const values = await decodeToF32(tensor, options);
   return { name, shape, format: 'f32', bytes: new Uint8Array(values.buffer) };
 }
 
-/** The tensor as iq8; undefined: a block has no iq8 form. */
-async function rewriteAsIq8(tensor: StoredTensor, options: DecodeOptions): Promise<Uint8Array | undefined> {
-  const rewritten = new Uint8Array(iq8Bytes(elementCount(tensor.shape)));
+/** The tensor in one of Quern's formats; undefined: a block has no such form. */
+async function rewriteAs(
+  own: OwnFormat,
+  tensor: StoredTensor,
+  options: DecodeOptions,
+): Promise<Uint8Array | undefined> {
+  const bytes = ownBytes(own);
+  const rewritten = new Uint8Array(bytes(elementCount(tensor.shape)));
   let at = 0;
   for (const part of partsOf(tensor)) {
-    const { format } = part;
-    if (!isIq8Source(format)) return undefined;
-    const into = rewritten.subarray(at, at + iq8Bytes(elementCount(part.shape)));
-    const form: Form = {
-      stored: blockBytes(format),
-      decoded: iq8Bytes,
-      recipe: () => ({ kind: 'iq8', format }),
-    };
-    if (!(await decodeAll(piecesOf(part, into, form), options))) return undefined;
+    const into = rewritten.subarray(at, at + bytes(elementCount(part.shape)));
+    if (!(await decodeAll(piecesOf(part, into, await asOwn(own, part, options)), options))) return undefined;
     at += into.length;
   }
   return rewritten;
+}
+
+async function asOwn(own: OwnFormat, tensor: FileTensor, options: DecodeOptions): Promise<Form> {
+  const { format } = tensor;
+  const decoded = ownBytes(own);
+  if (isIq8Source(format))
+    return { stored: blockBytes(format), decoded, recipe: () => ({ kind: 'iq8', format }) };
+  const scales = await f8Scales(tensor, options);
+  const before = firstRowOf(tensor) * scales.columns;
+  return {
+    stored: (elements) => elements,
+    decoded,
+    recipe: (first) => ({ kind: 'f8Blocks', scales, first: before + first }),
+  };
 }
 
 /** A stack whose matrices are separate tensors. */

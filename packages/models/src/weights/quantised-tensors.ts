@@ -102,6 +102,8 @@ function f8Tensor(tensor: FileTensor, parts: Parts, quantisation: Quantisation |
   const [N = 1, K = 1] = tensor.shape;
   const scale = parts.find(`${tensor.name}_scale_inv`) ?? parts.find(`${tensor.name}_scale`);
   const whole = { kind: 'f8', blockRows: N, blockColumns: K } as const;
+  if (!scale && quantisation?.method === 'f8' && tensor.shape.length === 2)
+    throw parts.missing(`${tensor.name}_scale`, [1]);
   if (!scale) return { ...tensor, quantised: whole };
   if (tensor.shape.length !== 2) parts.fail('BAD_WEIGHT_SHAPE', tensor, 'has a scale but is not a matrix');
   parts.checked(scale, scale.shape, floats);
@@ -157,7 +159,11 @@ class Parts {
   needed(name: string, shape: readonly number[], formats: readonly string[]): FileTensor {
     const tensor = this.find(name);
     if (tensor) return this.checked(tensor, shape, formats);
-    throw new ModelError(
+    throw this.missing(name, shape);
+  }
+
+  missing(name: string, shape: readonly number[]): ModelError {
+    return new ModelError(
       'MISSING_WEIGHT',
       `${this.path}: tensor '${name}' ${showShape(shape)} is missing, a part of a quantised matrix`,
     );

@@ -1,4 +1,5 @@
 import { decode } from '../format/decode.js';
+import { toF8Blocks } from '../format/f8-blocks.js';
 import type { GgufFormat } from '../format/formats.js';
 import { type Iq8Source, toIq8 } from '../format/iq8.js';
 import { awqWeightsAsGptq, awqZerosAsGptq } from '../hugging-face/awq.js';
@@ -12,6 +13,8 @@ export type Recipe =
   | { readonly kind: 'iq8'; readonly format: Iq8Source }
   /** 8-bit floats of a matrix, from element `first` on, as f32. */
   | { readonly kind: 'f8'; readonly format: F8Format; readonly scales: F8Scales; readonly first: number }
+  /** E4M3 of a matrix, from element `first` on, as f8. */
+  | { readonly kind: 'f8Blocks'; readonly scales: F8Scales; readonly first: number }
   /** AWQ weights [8 · n, columns / 8], repacked as GPTQ. */
   | { readonly kind: 'awqWeights'; readonly columns: number }
   /** AWQ zero points, repacked as GPTQ. */
@@ -19,7 +22,7 @@ export type Recipe =
 
 /**
  * Fills `into`, which has exactly the right length. Both arrays begin at a multiple of 4 bytes. false if the bytes have
- * no such form: iq8 with a scale that is not finite.
+ * no such form: iq8 with a scale that is not finite, f8 with a NaN or such a scale.
  * @throws FormatError BAD_LENGTH.
  */
 export function decodePiece(recipe: Recipe, bytes: Uint8Array, into: Uint8Array): boolean {
@@ -32,6 +35,8 @@ export function decodePiece(recipe: Recipe, bytes: Uint8Array, into: Uint8Array)
     case 'f8':
       decodeF8(recipe.format, bytes, floatsOf(into), recipe.first, recipe.scales);
       return true;
+    case 'f8Blocks':
+      return toF8Blocks(bytes, into, recipe.first, recipe.scales);
     case 'awqWeights': {
       const words = wordsOf(bytes);
       wordsOf(into).set(awqWeightsAsGptq(words, recipe.columns, (8 * words.length) / recipe.columns));

@@ -1,11 +1,11 @@
-import { f16ToF32 } from '@quern/core';
+import { e4m3Values, f16ToF32 } from '@quern/core';
 
 /**
- * Values of 8-bit floats by their bits: E4M3 without infinities (NaN: 0x7f and 0xff), and E5M2, the upper half of an
+ * Values of 8-bit floats by their bits: E4M3 without infinities, and E5M2, the upper half of an
  * f16.
  */
 export const f8Values = {
-  f8_e4m3: Float32Array.from({ length: 256 }, (_, bits) => e4m3(bits)),
+  f8_e4m3: e4m3Values,
   f8_e5m2: Float32Array.from({ length: 256 }, (_, bits) => f16ToF32(bits << 8)),
 } as const satisfies Record<string, Float32Array>;
 
@@ -14,14 +14,6 @@ export type F8Format = keyof typeof f8Values;
 
 export function isF8Format(format: string): format is F8Format {
   return Object.hasOwn(f8Values, format);
-}
-
-function e4m3(bits: number): number {
-  const sign = bits & 0x80 ? -1 : 1;
-  const exponent = (bits >> 3) & 15;
-  const fraction = (bits & 7) / 8;
-  if ((bits & 0x7f) === 0x7f) return Number.NaN;
-  return sign * (exponent === 0 ? fraction * 2 ** -6 : (1 + fraction) * 2 ** (exponent - 7));
 }
 
 /** Scales of the blocks of a matrix, row by row. */
@@ -33,20 +25,26 @@ export interface F8Scales {
   readonly blockColumns: number;
 }
 
+/** The scale of element `i` of the matrix. */
+export function scaleOf({ values, columns, blockRows, blockColumns }: F8Scales, i: number): number {
+  const acrossScales = Math.ceil(columns / blockColumns);
+  const row = Math.floor(i / columns);
+  return values[Math.floor(row / blockRows) * acrossScales + Math.floor((i % columns) / blockColumns)]!;
+}
+
 /** Elements of a matrix from element `first` on, one byte each, times the scales of their blocks. */
 export function decodeF8(
   format: F8Format,
   bytes: Uint8Array,
   dst: Float32Array,
   first: number,
-  { values, columns, blockRows, blockColumns }: F8Scales,
+  scales: F8Scales,
 ): void {
   const numbers = f8Values[format];
-  const acrossScales = Math.ceil(columns / blockColumns);
+  const { columns, blockColumns } = scales;
   for (let i = 0; i < dst.length; ) {
-    const row = Math.floor((first + i) / columns);
     const column = (first + i) % columns;
-    const scale = values[Math.floor(row / blockRows) * acrossScales + Math.floor(column / blockColumns)]!;
+    const scale = scaleOf(scales, first + i);
     const run = Math.min(columns - column, blockColumns - (column % blockColumns)); // elements with one scale
     for (const end = Math.min(dst.length, i + run); i < end; i++) dst[i] = numbers[bytes[i]!]! * scale;
   }

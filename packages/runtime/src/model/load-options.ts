@@ -48,7 +48,7 @@ export interface LoadOptions {
   /** Tokens of context. Default: min(context of training, what memory allows, 4096). */
   readonly context?: number | undefined;
   /**
-   * Element type of cached keys and values; default 'f16'. 'bf16' and 'int8': only where the backend supports them
+   * Element type of cached keys and values; default 'f16'. 'bf16', 'int8' and 'fp8': only where the backend supports them
    * (`kvQuant`).
    */
   readonly cacheDtype?: KvDtype | undefined;

@@ -21,7 +21,7 @@ static void need_small_heads(const OpCall& op, int64_t d) {
          (long long)most_d);
 }
 
-// A cache buffer [blocks, block_size, heads, d]; an i8 cache has d + 4.
+// A cache buffer [blocks, block_size, heads, d]; caches of i8 and u8 (E4M3) have d + 4.
 struct GpuCache {
   Byte* data;
   const char* suffix;
@@ -30,9 +30,9 @@ struct GpuCache {
 
 static GpuCache cache(const OpCall& op, int index, int64_t heads, int64_t d) {
   const Operand& o = op.operand(index);
-  static constexpr const char* suffixes[] = {"_f32", "_f16", "_bf16", nullptr, "_i8", nullptr};
+  static constexpr const char* suffixes[] = {"_f32", "_f16", "_bf16", nullptr, "_i8", "_e4m3"};
   const char* const suffix = suffixes[int(o.dtype)];
-  const int64_t row = o.dtype == DType::i8 ? d + 4 : d;
+  const int64_t row = o.dtype == DType::i8 || o.dtype == DType::u8 ? d + 4 : d;
   op.need(suffix && o.rank == 4 && o.shape[2] == heads && o.shape[3] == row, "a cache must be [blocks, blockSize, Hk, d]");
   return {reinterpret_cast<Byte*>(o.data), suffix, o.shape[0], o.shape[1]};
 }

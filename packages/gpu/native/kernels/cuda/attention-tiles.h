@@ -31,6 +31,10 @@ template <>
 struct CacheParts<CacheI8> {
   enum { count = 1 };
 };
+template <>
+struct CacheParts<CacheE4m3> {
+  enum { count = 1 };
+};
 
 // Where keys and values come from: the keys of a sequence, and whether all those of the batch, and of a range, are there.
 template <class CacheKind>
@@ -259,6 +263,7 @@ FUNCTION void attention_tile(const typename Source::Args& args, Shared<float> su
 ATTENTION_TILES(CacheF16, f16)
 ATTENTION_TILES(CacheBf16, bf16)
 ATTENTION_TILES(CacheI8, i8)
+ATTENTION_TILES(CacheE4m3, e4m3)
 ATTENTION_TILE(3, 64, FromArrays, uncached_attention_tile_3_64)
 ATTENTION_TILE(2, 128, FromArrays, uncached_attention_tile_2_128)
 ATTENTION_TILE(1, 64, FromArrays, uncached_attention_tile_1_64)

@@ -23,7 +23,8 @@
   F(Iq4Nl, iq4_nl)            \
   F(Iq4Xs, iq4_xs)            \
   F(Mxfp4, mxfp4)             \
-  F(Iq8, iq8)
+  F(Iq8, iq8)                 \
+  F(F8, f8)
 
 #define EVERY_WEIGHT(F)    \
   F(Dense<F32>, f32)       \
@@ -42,4 +43,5 @@
   F(Blocks<Iq4Nl>, iq4_nl) \
   F(Blocks<Iq4Xs>, iq4_xs) \
   F(Blocks<Mxfp4>, mxfp4)  \
-  F(Blocks<Iq8>, iq8)
+  F(Blocks<Iq8>, iq8)      \
+  F(Blocks<F8>, f8)

@@ -135,6 +135,13 @@ struct FileBlock<Iq8> : Block256 {
   static FUNCTION unsigned subscale(Bytes b, int g, int j) { return b[4 + 2 * g + j]; }
   static FUNCTION unsigned factor(Bytes b, int, int j) { return two_bytes(b, 2 * j); }
 };
+template <>
+struct FileBlock<F8> {
+  enum { BYTES = 132, VALUES = 128 };
+  static FUNCTION unsigned bits(Bytes b, int g, int i) { return b[4 + 32 * g + i]; }
+  static FUNCTION unsigned subscale(Bytes, int, int) { return 0; }
+  static FUNCTION unsigned factor(Bytes b, int, int j) { return two_bytes(b, 2 * j); }
+};
 
 } // namespace gpu
 } // namespace quern

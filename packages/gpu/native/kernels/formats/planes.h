@@ -10,6 +10,7 @@
 //   quant(bits)      the number that the bits stand for
 //   scale, min       of factors, sub-scales and the half
 #pragma once
+#include "../e4m3.h"
 #include "../formats.h"
 
 namespace quern {
@@ -264,6 +265,12 @@ struct Iq8 : Bits<8, 0>, NoMins {
     return from_bits(factors) * integer_less((subscales >> 8 * half & 255) ^ 128, 128);
   }
   static FUNCTION float quant(unsigned bits) { return integer_less(bits ^ 128, 128); }
+};
+// E4M3 as in its file. An f32 scale per 128 values, its low half first. Quants are 1/256 of E4M3's values.
+struct F8 : Bits<8, 0>, NoMins {
+  enum { HALVES = 1, SUBSCALES = 0, FACTORS = 2, SPAN = 4 };
+  static FUNCTION float scale(unsigned factors, unsigned, int) { return 256 * from_bits(factors); }
+  static FUNCTION float quant(unsigned bits) { return from_f16((unsigned short)(e4m3_halves(bits << 8))); }
 };
 struct Mxfp4 : Bits<4, 0>, NoMins {
   // The scale is a power of two: as bf16. Quants are doubled: 0 1 2 3 4 6 8 12 0 −1 −2 −3 −4 −6 −8 −12, each + 128.
