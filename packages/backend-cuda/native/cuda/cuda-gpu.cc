@@ -5,6 +5,7 @@
 #include "cuda/gpu-facts.h"
 #include "cuda/kernels-image.h"
 #include "quern/failure.h"
+#include "quern/spin.h"
 
 namespace quern::cuda {
 
@@ -51,16 +52,16 @@ void CudaGpu::enter() const {
   if (getpid() != process_)
     fail(Code::device_failed, "this backend belongs to process %d: a forked process cannot use NVIDIA's driver; start a new process",
          int(process_));
-  {
+  if (failed_) {
     const std::lock_guard lock(mutex_);
-    if (!failure_.empty())
-      fail(Code::device_failed, "%s has failed before (%s): dispose this backend and make a new one", name_.c_str(),
-           failure_.c_str());
+    fail(Code::device_failed, "%s has failed before (%s): dispose this backend and make a new one", name_.c_str(),
+         failure_.c_str());
   }
   need(driver_.context_set(context_), "entering the device's context");
 }
 
 void CudaGpu::enter_queue() {
+  if (busy_ && !failed_) return;
   enter();
   busy_ = true;
 }
@@ -70,7 +71,7 @@ void CudaGpu::need(Result result, const char* act) const {
     driver_.need(result, act);
   } catch (const Failure& failure) {
     const std::lock_guard lock(mutex_);
-    if (failure.code == Code::device_failed && failure_.empty()) failure_ = failure.what();
+    if (failure.code == Code::device_failed && failure_.empty()) failure_ = failure.what(), failed_ = true;
     throw;
   }
 }
@@ -213,27 +214,39 @@ void CudaGpu::launch(const gpu::GpuGraph& graph) {
   need(driver_.graph_launch(static_cast<const CapturedGraph&>(graph).exec, stream_), "launching a graph");
 }
 
+template <class Of>
+void CudaGpu::wait_for(Result (*query)(Of), Result (*synchronise)(Of), Of of) {
+  Result result = Driver::not_ready;
+  spin([&] { return (result = query(of)) != Driver::not_ready; });
+  need(result == Driver::not_ready ? synchronise(of) : result, "the step");
+}
+
 void CudaGpu::finish() {
   enter();
-  need(driver_.stream_synchronise(stream_), "the step");
+  wait_for(driver_.stream_query, driver_.stream_synchronise, stream_);
   busy_ = false;
   free_released();
 }
 
 int CudaGpu::mark() {
-  enter();
+  enter_queue();
   if (size_t(marks_) == events_.size()) {
     Event event = nullptr;
     need(driver_.event_create(&event, event_blocks), "making an event");
     events_.push_back(event);
   }
-  need(driver_.event_record(events_[size_t(marks_)], stream_), "recording an event");
+  mark_again(marks_);
   return marks_++;
 }
 
+void CudaGpu::mark_again(int mark) {
+  enter_queue();
+  need(driver_.event_record(events_[size_t(mark)], stream_), "recording an event");
+}
+
 void CudaGpu::wait(int mark) {
-  enter();
-  need(driver_.event_synchronise(events_[size_t(mark)]), "the step");
+  enter_queue();
+  wait_for(driver_.event_query, driver_.event_synchronise, events_[size_t(mark)]);
 }
 
 double CudaGpu::milliseconds(int from, int to) {

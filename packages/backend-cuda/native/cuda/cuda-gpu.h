@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <vector>
@@ -39,6 +40,7 @@ class CudaGpu : public gpu::Gpu {
   void launch(const gpu::GpuGraph& graph) override;
   void finish() override;
   int mark() override;
+  void mark_again(int mark) override;
   void wait(int mark) override;
   double milliseconds(int from, int to) override;
   void forget_marks() override { marks_ = 0; }
@@ -46,10 +48,13 @@ class CudaGpu : public gpu::Gpu {
  private:
   // Makes the context current in this thread. Throws DEVICE_FAILED after a failure, and in a forked process.
   void enter() const;
-  // As `enter`, before work for the queue.
+  // As `enter`, before work for the queue; once until `finish`, because one thread at a time uses the queue.
   void enter_queue();
   // As Driver::need; keeps a failure.
   void need(Result result, const char* act) const;
+  // Polls, then sleeps: most waits are short, or long enough for a wake-up not to matter.
+  template <class Of>
+  void wait_for(Result (*query)(Of), Result (*synchronise)(Of), Of of);
   void load_kernels();
   Function function(const char* kernel);
   struct CapturedGraph;
@@ -66,9 +71,10 @@ class CudaGpu : public gpu::Gpu {
   const pid_t process_;
   mutable std::mutex mutex_;
   mutable std::string failure_;  // the first one
+  mutable std::atomic<bool> failed_{false};
   int processors_ = 0;
   size_t total_ = 0;
-  std::map<std::string, Function> functions_;
+  std::map<std::string, Function, std::less<>> functions_;
   std::vector<Event> events_;
   std::atomic<bool> busy_{false};    // the queue may have work
   std::vector<uint8_t*> released_;   // while it had

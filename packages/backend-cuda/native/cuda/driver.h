@@ -53,6 +53,7 @@ enum Attribute : int { multiprocessors = 16, compute_major = 75, compute_minor =
   function(copy_to_host, "cuMemcpyDtoHAsync_v2", (void* to, Address from, size_t bytes, Stream stream))              \
   function(fill, "cuMemsetD8Async", (Address to, unsigned char value, size_t bytes, Stream stream))                  \
   function(stream_create, "cuStreamCreate", (Stream * stream, unsigned flags))                                       \
+  function(stream_query, "cuStreamQuery", (Stream stream))                                                           \
   function(stream_synchronise, "cuStreamSynchronize", (Stream stream))                                               \
   function(capture_begin, "cuStreamBeginCapture_v2", (Stream stream, int mode))                                      \
   function(capture_end, "cuStreamEndCapture", (Stream stream, Graph * graph))                                        \
@@ -63,6 +64,7 @@ enum Attribute : int { multiprocessors = 16, compute_major = 75, compute_minor =
   function(event_create, "cuEventCreate", (Event * event, unsigned flags))                                           \
   function(event_destroy, "cuEventDestroy_v2", (Event event))                                                        \
   function(event_record, "cuEventRecord", (Event event, Stream stream))                                              \
+  function(event_query, "cuEventQuery", (Event event))                                                               \
   function(event_synchronise, "cuEventSynchronize", (Event event))                                                    \
   function(event_elapsed, "cuEventElapsedTime", (float* milliseconds, Event start, Event end))                       \
   function(module_load, "cuModuleLoadData", (Module * module, const void* image))                                    \
@@ -82,7 +84,7 @@ class Driver {
   QUERN_CUDA_FUNCTIONS(QUERN_MEMBER)
 #undef QUERN_MEMBER
 
-  static constexpr Result out_of_memory = 2, no_device = 100;
+  static constexpr Result out_of_memory = 2, no_device = 100, not_ready = 600;
 
   int devices() const; // 1 or more; throws NoDevice
   std::string shown_version() const; // "CUDA 13.0"

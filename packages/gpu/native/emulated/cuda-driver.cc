@@ -5,6 +5,7 @@
 // QUERN_EMULATED_MEMORY: megabytes (4096). QUERN_EMULATED_SEED: order of threads (1). Read at each use, for tests:
 // QUERN_EMULATED_COMPUTE: capability (90). QUERN_EMULATED_DEVICES: number (1). QUERN_EMULATED_DRIVER: version (13000).
 // QUERN_EMULATED_FAILS: a kernel whose launches fail. QUERN_EMULATED_TAKEN: megabytes that another process has (0).
+// QUERN_EMULATED_WAITS: a file that gets a byte whenever the host waits until a stream has no work left.
 // QUERN_EMULATED_PINNED: megabytes that may be pinned (1024). QUERN_EMULATED_CUTS, QUERN_EMULATED_TOUCHES: a file that copies to
 // the device cut to one page, or give the time of now. QUERN_EMULATED_UUID: number of the first device (0: it has none).
 #include <stdio.h>
@@ -62,6 +63,7 @@ EXPORT cuGetErrorName(Result error, const char** text) {
     case invalid_device: return *text = "CUDA_ERROR_INVALID_DEVICE", success;
     case invalid_context: return *text = "CUDA_ERROR_INVALID_CONTEXT", success;
     case not_found: return *text = "CUDA_ERROR_NOT_FOUND", success;
+    case not_ready: return *text = "CUDA_ERROR_NOT_READY", success;
     case launch_failed: return *text = "CUDA_ERROR_LAUNCH_FAILED", success;
     default: return invalid_value;
   }

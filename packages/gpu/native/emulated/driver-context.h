@@ -16,7 +16,7 @@ namespace quern::gpu {
 
 using Result = int;
 constexpr Result success = 0, invalid_value = 1, no_memory = 2, no_device = 100, invalid_device = 101, invalid_context = 201,
-                 not_found = 500, launch_failed = 719;
+                 not_found = 500, not_ready = 600, launch_failed = 719;
 
 inline uint64_t setting(const char* name, uint64_t usual) {
   const char* text = getenv(name);

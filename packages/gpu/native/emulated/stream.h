@@ -22,7 +22,8 @@ class Stream {
   void add(Command command);
   void add_late(Command command) { waiting_.push_back(std::move(command)); }
   bool is_late() const { return !waiting_.empty(); }
-  // The number of commands so far.
+  // Numbers of commands: those that have run, all so far.
+  uint64_t done() const { return done_; }
   uint64_t end() const { return done_ + waiting_.size(); }
   // Runs the commands before `end`. Throws Fault.
   void run(uint64_t end);

@@ -5,32 +5,12 @@
 
 #include "gpu/kept-rates.h"
 #include "gpu/ops.h"
+#include "gpu/placed-plan.h"
 #include "quern/failure.h"
 
 namespace quern::gpu {
 
 namespace {
-
-// A plan's memory on the device. A captured plan keeps it, and so the inputs of its last run; from its second run on its launches
-// are graphs.
-struct Placed : Prepared {
-  Placed(const std::shared_ptr<Gpu>& gpu, const Plan& plan)
-      : arena(gpu, plan.arena_bytes()),
-        inputs(gpu, plan.host().inputs_bytes),
-        outputs(gpu, plan.host().outputs_bytes),
-        written(plan.written_outputs()) {
-    gpu->fill(inputs.data(), 0, inputs.bytes());
-  }
-  const GpuBuffer arena, inputs, outputs;
-  const std::vector<ByteRange> written;
-  bool has_run = false;
-  std::vector<std::unique_ptr<GpuGraph>> graphs;               // of `segment` ops each
-  std::vector<std::shared_ptr<const GpuBuffer>> scratch_held;  // what they use
-
-  void hold(const Scratch& scratch) {
-    scratch_held.insert(scratch_held.end(), scratch.held().begin(), scratch.held().end());
-  }
-};
 
 constexpr size_t segment = 128;      // ops of a graph
 constexpr size_t first_segment = 32;  // ops that are launched one by one
@@ -38,9 +18,9 @@ constexpr size_t first_segment = 32;  // ops that are launched one by one
 // At most two segments are in the queue, and the next one waits: an abort takes effect between them.
 class InFlight {
  public:
-  explicit InFlight(Gpu& gpu) : gpu_(gpu) {}
+  explicit InFlight(Gpu& gpu) : gpu_(gpu) { gpu.forget_marks(); }
   // A segment has been launched.
-  void add() {
+  void operator()() {
     const int last = std::exchange(last_, gpu_.mark());
     if (last >= 0) gpu_.wait(last);
   }
@@ -53,7 +33,7 @@ class InFlight {
 }  // namespace
 
 GpuDevice::GpuDevice(std::shared_ptr<Gpu> gpu, Precision precision)
-    : gpu_(std::move(gpu)), precision_(precision), fault_(gpu_, 2 * sizeof(int32_t)), scratch_(gpu_) {}
+    : gpu_(std::move(gpu)), precision_(precision), fault_(gpu_, 2 * sizeof(int32_t)), scratch_(gpu_), back_(gpu_), chain_memory_(gpu_) {}
 
 std::shared_ptr<const Buffer> GpuDevice::allocate(uint64_t bytes) {
   auto buffer = std::make_shared<const GpuBuffer>(gpu_, bytes);
@@ -138,23 +118,78 @@ Properties GpuDevice::ceilings() {
 void GpuDevice::prepare(Plan& plan) { plan.prepared = std::make_unique<Placed>(gpu_, plan); }
 
 void GpuDevice::run(Plan& plan, const Run& run) try {
+  Placed& placed = begin(plan, run);
+  InFlight in_flight(*gpu_);
+  launch_all(plan, placed, run, in_flight);
+  int32_t fault[2];
+  back_.add(fault, fault_.data(), sizeof fault);
+  read_outputs(plan, placed);
+  if (run.times)
+    for (size_t i = 0; i < plan.ops().size(); i++) run.times[i] = gpu_->milliseconds(int(i), int(i) + 1);
+  fault_unread_ = fault[0] != 0;
+  tell_fault(plan, run, fault);
+} catch (...) {
+  settle();
+  throw;
+}
+
+// With times, replays are launched one by one.
+int64_t GpuDevice::run_chain(Plan& plan, Chain& chain, const ChainRun& given) try {
+  const Run& run = given.run;
+  if (run.times) return Device::run_chain(plan, chain, given);
+  Placed& placed = begin(plan, run);
+  const auto nothing = [] {};
+  const auto replay_once = [&] { launch_all(plan, placed, run, nothing); };
+  ChainAhead ahead(*gpu_, chain_memory_, chain, given, {plan.host(), placed.inputs.data(), placed.outputs.data(), fault_.data()},
+                   replay_once);
+  placed.in_chain = true;
+  bool failed = false;
+  const int64_t done = chain.run(ahead.limits(), given.stops, [&] {
+    const int32_t* const fault = ahead.next();
+    tell_fault(plan, run, fault);
+    failed = fault[0] != 0;
+    return !failed;
+  });
+  ahead.read_counts(back_);
+  read_outputs(plan, placed);
+  if (failed) return done;
+  if (ahead.went_too_far()) {
+    gpu_->copy_in(placed.inputs.data(), plan.host().inputs, plan.host().inputs_bytes);
+    replay_once();
+    read_outputs(plan, placed);
+  }
+  placed.in_chain = false;
+  return done;
+} catch (...) {
+  settle();
+  throw;
+}
+
+// Clears the fault, and copies inputs that have changed.
+Placed& GpuDevice::begin(Plan& plan, const Run& run) {
   end_loading();
   if (!plan.prepared) prepare(plan);
   auto& placed = static_cast<Placed&>(*plan.prepared);
   plan.bind({placed.arena.data(), placed.inputs.data(), placed.outputs.data()});
   if (std::exchange(fault_unread_, true)) gpu_->fill(fault_.data(), 0, fault_.bytes());
-  for (const auto& [from, to] : run.dirty)
+  const ByteRange all = {0, plan.host().inputs_bytes};
+  for (const auto& [from, to] : placed.in_chain ? std::span(&all, 1) : run.dirty)
     if (from < to) gpu_->copy_in(placed.inputs.data() + from, plan.host().inputs + from, to - from);
-  // The first run fills scratch memory and loads kernels: what may not happen in a capture.
-  if (placed.has_run && !run.times) replay(plan, run);
-  else record(plan, run);
-  placed.has_run = true;
-  for (const auto& [from, to] : placed.written)
-    gpu_->copy_out(plan.host().outputs + from, placed.outputs.data() + from, to - from);
-  read_fault(plan, run);
-} catch (...) {
-  settle();
-  throw;
+  placed.in_chain = false;
+  return placed;
+}
+
+void GpuDevice::read_outputs(const Plan& plan, const Placed& placed) {
+  for (const auto& [from, to] : placed.written) back_.add(plan.host().outputs + from, placed.outputs.data() + from, to - from);
+  back_.finish();
+  scratch_.settle();
+}
+
+void GpuDevice::tell_fault(const Plan& plan, const Run& run, const int32_t* fault) {
+  if (fault[0] == 0) return;
+  const PlanOp& op = plan.ops()[size_t(fault[0]) - 1];
+  if (!run.fault) fail(Code::out_of_range, "[%s] an index is out of range", op.spec->name);
+  flag(plan, run, op, static_cast<FaultCode>(fault[1]));
 }
 
 // Waits for what was launched before an error: the plan's memory may go now.
@@ -164,6 +199,7 @@ void GpuDevice::settle() noexcept {
   } catch (const Failure&) {  // the first error is told
   }
   scratch_.settle();
+  back_.forget();
 }
 
 void GpuDevice::need_running(const Plan& plan, const Run& run, size_t next) {
@@ -175,13 +211,20 @@ void GpuDevice::launch(const Plan& plan, size_t op) {
   launch_op(*gpu_, scratch_, plan.ops()[op], int(op) + 1, reinterpret_cast<int*>(fault_.data()), precision_);
 }
 
+// The first run fills scratch memory and loads kernels: what may not happen in a capture. `between`: called between segments.
+template <class Between>
+void GpuDevice::launch_all(Plan& plan, Placed& placed, const Run& run, Between& between) {
+  if (placed.has_run && !run.times) replay(plan, placed, run, between);
+  else record(plan, run, between);
+  placed.has_run = true;
+}
+
 // Launches all ops. With times, a mark before each op and after the last, and no other marks.
-void GpuDevice::record(const Plan& plan, const Run& run) {
-  InFlight in_flight(*gpu_);
-  gpu_->forget_marks();
+template <class Between>
+void GpuDevice::record(const Plan& plan, const Run& run, Between& between) {
   for (size_t i = 0; i < plan.ops().size(); i++) {
     if (run.times) gpu_->mark();
-    else if (i > 0 && i % first_segment == 0) in_flight.add();
+    else if (i > 0 && i % first_segment == 0) between();
     need_running(plan, run, i);
     launch(plan, i);
     count(plan.ops()[i]);
@@ -190,13 +233,11 @@ void GpuDevice::record(const Plan& plan, const Run& run) {
 }
 
 // Launches all ops as graphs, which are made where they are missing.
-void GpuDevice::replay(Plan& plan, const Run& run) {
-  auto& placed = static_cast<Placed&>(*plan.prepared);
-  InFlight in_flight(*gpu_);
-  gpu_->forget_marks();
+template <class Between>
+void GpuDevice::replay(const Plan& plan, Placed& placed, const Run& run, Between& between) {
   for (size_t from = 0, i = 0; from < plan.ops().size(); from += segment, i++) {
     const size_t to = std::min(from + segment, plan.ops().size());
-    if (i > 0) in_flight.add();
+    if (i > 0) between();
     need_running(plan, run, from);
     if (i == placed.graphs.size()) {
       placed.graphs.push_back(gpu_->capture([&] {
@@ -207,20 +248,6 @@ void GpuDevice::replay(Plan& plan, const Run& run) {
     gpu_->launch(*placed.graphs[i]);
     for (size_t op = from; op < to; op++) count(plan.ops()[op]);
   }
-}
-
-void GpuDevice::read_fault(const Plan& plan, const Run& run) {
-  int32_t fault[2];
-  gpu_->copy_out(fault, fault_.data(), sizeof fault);
-  gpu_->finish();
-  scratch_.settle();
-  if (run.times)
-    for (size_t i = 0; i < plan.ops().size(); i++) run.times[i] = gpu_->milliseconds(int(i), int(i) + 1);
-  fault_unread_ = fault[0] != 0;
-  if (!fault_unread_) return;
-  const PlanOp& op = plan.ops()[size_t(fault[0]) - 1];
-  if (!run.fault) fail(Code::out_of_range, "[%s] an index is out of range", op.spec->name);
-  flag(plan, run, op, static_cast<FaultCode>(fault[1]));
 }
 
 }  // namespace quern::gpu

@@ -4,13 +4,17 @@
 #include <memory>
 #include <optional>
 
+#include "gpu/chain-ahead.h"
 #include "gpu/gpu-weight.h"
 #include "gpu/rates.h"
+#include "gpu/read-back.h"
 #include "gpu/scratch.h"
 #include "quern/device.h"
 #include "quern/precision.h"
 
 namespace quern::gpu {
+
+struct Placed;
 
 class GpuDevice : public Device {
  public:
@@ -29,14 +33,21 @@ class GpuDevice : public Device {
   LoadedGptq load_gptq(const GptqSource& source) override;
   void prepare(Plan& plan) override;
   void run(Plan& plan, const Run& run) override;
+  int64_t run_chain(Plan& plan, Chain& chain, const ChainRun& run) override;
 
  private:
   Rates rates();
   void need_running(const Plan& plan, const Run& run, size_t next);
   void launch(const Plan& plan, size_t op);
-  void record(const Plan& plan, const Run& run);
-  void replay(Plan& plan, const Run& run);
-  void read_fault(const Plan& plan, const Run& run);
+  Placed& begin(Plan& plan, const Run& run);
+  template <class Between>
+  void launch_all(Plan& plan, Placed& placed, const Run& run, Between& between);
+  template <class Between>
+  void record(const Plan& plan, const Run& run, Between& between);
+  template <class Between>
+  void replay(const Plan& plan, Placed& placed, const Run& run, Between& between);
+  void read_outputs(const Plan& plan, const Placed& placed);
+  void tell_fault(const Plan& plan, const Run& run, const int32_t* fault);
   void settle() noexcept;
   template <class F>
   auto loading(const std::string& name, const F& load) -> decltype(load(std::declval<Staging&>()));
@@ -48,6 +59,8 @@ class GpuDevice : public Device {
   bool fault_unread_ = true;  // it may hold something else than 0
   Scratch scratch_;
   std::optional<Staging> staging_;  // while weights are loaded
+  ReadBack back_;
+  ChainMemory chain_memory_;
   FileMap files_;
   std::atomic<bool> cancelled_{false};
 };

@@ -51,6 +51,8 @@ class Gpu {
 
   // Milliseconds between two marks in the queue; after `finish`.
   virtual int mark() = 0;
+  // Moves a mark to the end of the queue.
+  virtual void mark_again(int mark) = 0;
   // Waits until the queue has passed a mark.
   virtual void wait(int mark) = 0;
   virtual double milliseconds(int from, int to) = 0;

@@ -6,6 +6,7 @@
 #include "attention.h"
 #include "block-products.h"
 #include "cast.h"
+#include "chain.h"
 #include "elementwise.h"
 #include "embed.h"
 #include "expert-linear.h"

@@ -19,7 +19,22 @@ class Chain {
   // its memory.
   Chain(std::span<const double> places, const HostMemory& host, std::span<int32_t> results, std::span<int32_t> counts);
 
+  // Next cache slot of a row: in the inputs.
+  struct Slots {
+    std::span<int32_t> slots;
+    std::span<const int32_t> positions, table; // [S], [S, B]
+    int32_t block_size;
+  };
+
+  // For devices that compute the update themselves.
   int64_t rows() const { return static_cast<int64_t>(output_.size()); }
+  int64_t most() const { return most_; }
+  std::span<int32_t> output() const { return output_; }
+  std::span<int32_t> feed() const { return feed_; }
+  const std::vector<std::span<int32_t>>& growing() const { return growing_; }
+  const std::optional<Slots>& slots() const { return slots_; }
+  std::span<const int32_t> counts() const { return counts_; }
+  bool has_ended(size_t row) const { return ended_[row]; }
 
   // Calls `replay` until every row has ended: a token is in `stops`, the row has `limits[row]` tokens, or `results` is
   // full; or until `replay` returns false: its tokens do not count. Returns the number of replays. `limits` [S] is memory
@@ -34,18 +49,12 @@ class Chain {
   }
 
  private:
-  struct Slots {
-    std::span<int32_t> slots;
-    std::span<const int32_t> positions, table; // [S], [S, B]
-    int32_t block_size;
-  };
   // Stores the tokens of replay `done`. Returns whether any row continues.
   bool keep(int64_t done, const int32_t* limits, std::span<const int32_t> stops);
   void advance();
   void set_slot(size_t row);
 
-  std::span<const int32_t> output_;
-  std::span<int32_t> feed_;
+  std::span<int32_t> output_, feed_;
   std::vector<std::span<int32_t>> growing_;
   std::optional<Slots> slots_;
   std::span<int32_t> results_, counts_;

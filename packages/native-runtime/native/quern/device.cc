@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "quern/chain.h"
 #include "quern/failure.h"
 #include "quern/machine.h"
 
@@ -21,6 +22,17 @@ void Device::flag(const Plan& plan, const Run& run, const PlanOp& op, FaultCode 
   if (!run.fault || run.fault[0] != 0) return;
   run.fault[0] = static_cast<int32_t>(&op - plan.ops().data() + 1);
   run.fault[1] = static_cast<int32_t>(code);
+}
+
+// Between two replays any input may have changed.
+int64_t Device::run_chain(Plan& plan, Chain& chain, const ChainRun& given) {
+  const ByteRange all = {0, plan.host().inputs_bytes};
+  Run run = given.run;
+  return chain.run(given.limits, given.stops, [&] {
+    run_plan(*this, plan, run);
+    run.dirty = {&all, 1};
+    return !run.fault || run.fault[0] == 0;
+  });
 }
 
 void Device::write(const Buffer& to, uint64_t offset, std::span<const uint8_t> bytes) {

@@ -32,6 +32,15 @@ struct LoadedGptq {
   std::string format; // one that the manifest lists
 };
 
+class Chain;
+
+// One run of a chain: `run.dirty` before its first replay.
+struct ChainRun {
+  Run run;
+  const int32_t* limits; // [S]: JavaScript may write it during the run
+  std::span<const int32_t> stops;
+};
+
 class Device {
  public:
   virtual ~Device() = default;
@@ -67,6 +76,9 @@ class Device {
   // Computes the ops; results as if computed in order. Inputs and outputs: plan.host(). Throws OUT_OF_RANGE, ABORTED,
   // OUT_OF_MEMORY or DEVICE_FAILED; a device whose kernels can only set a flag writes run.fault instead.
   virtual void run(Plan& plan, const Run& run) = 0;
+  // Replays until every row has ended, or a replay sets a flag (chain.h). Returns the number of replays. Here: a run per
+  // replay, and the update between them on the host.
+  virtual int64_t run_chain(Plan& plan, Chain& chain, const ChainRun& run);
 
   // Number of times the op at `index` of op_table has been computed. Any thread.
   uint64_t runs(size_t index) const { return runs_[index].load(std::memory_order_relaxed); }

@@ -35,9 +35,7 @@ struct NativeBackend::Replay {
   std::optional<LentWords> limits = {};
   std::vector<int32_t> stops = {};
 
-  void run(Device& device, std::span<const ByteRange> written) const {
-    run_plan(device, *captured->plan, {captured->io->control(), captured->io->fault(), captured->times, written});
-  }
+  Run run() const { return {captured->io->control(), captured->io->fault(), captured->times, dirty}; }
 };
 
 Napi::Function NativeBackend::define(Napi::Env env) {
@@ -342,12 +340,11 @@ std::shared_ptr<NativeBackend::Replay> NativeBackend::replay_of(const Info& info
 Napi::Value NativeBackend::replay(const Info& info) {
   const auto kept = replay_of(info, 1);
   return submit(kept, [raw = kept.get()](Driver& driver, Pending& pending) {
-    raw->run(*driver.device, raw->dirty);
+    run_plan(*driver.device, *raw->captured->plan, raw->run());
     pending.result = delivers(raw->captured->io.get(), nothing);
   });
 }
 
-// Between two replays of a chain, any input may have changed.
 Napi::Value NativeBackend::replay_chain(const Info& info) {
   const auto words = to_word_span(info[2], "stops");
   std::vector<int32_t> stops(words.begin(), words.end());
@@ -359,13 +356,8 @@ Napi::Value NativeBackend::replay_chain(const Info& info) {
   kept->stops = std::move(stops);
   return submit(kept, [raw = kept.get()](Driver& driver, Pending& pending) {
     Captured& captured = *raw->captured;
-    const ByteRange all = {0, captured.io->host().inputs_bytes};
-    std::span<const ByteRange> written = raw->dirty;
-    const int64_t done = captured.chain->run(raw->limits->data(), raw->stops, [&] {
-      raw->run(*driver.device, written);
-      written = {&all, 1};
-      return captured.io->fault()[0] == 0;
-    });
+    const ChainRun run = {raw->run(), raw->limits->data(), raw->stops};
+    const int64_t done = driver.device->run_chain(*captured.plan, *captured.chain, run);
     pending.result =
         delivers(captured.io.get(), [done](Napi::Env env) { return Napi::Number::New(env, static_cast<double>(done)); });
   });
