@@ -90,15 +90,16 @@ void Block::need_whole(int warp) const {
   if (lanes_of(warp) != WARP) fault("an instruction of a whole warp; warp %d has %d lanes", warp, lanes_of(warp));
 }
 
-void Block::need_same_instruction(int warp) {
-  const Thread& first = *lanes(warp);
-  if (first.instruction != self().instruction)
-    fault("threads %d and %d are at different instructions of their warp", first.index, self().index);
-}
-
 void Block::warp_barrier() {
   need_whole(self().index / WARP);
   meet(Wait::warp_barrier);
+}
+
+void Block::need_same_instruction(int warp) const {
+  const Thread* lane = &threads_[size_t(warp) * WARP];
+  for (int i = 1; i < WARP; i++)
+    if (lane[i].instruction != lane[0].instruction)
+      fault("threads %d and %d are at different instructions of their warp", lane[0].index, lane[i].index);
 }
 
 // A warp goes on when all its lanes wait for the same.
@@ -108,6 +109,7 @@ bool Block::release_warp(int warp) {
   for (int i = 0; i < count; i++)
     if (lane[i].ended || lane[i].wait == Wait::none || lane[i].wait != lane[0].wait) return false;
   if (lane[0].wait == Wait::barrier) return false;
+  if (lane[0].wait == Wait::instruction) need_same_instruction(warp);
   const bool orders = lane[0].wait == Wait::warp_barrier;
   for (int i = 0; i < count; i++) lane[i].now.warp += orders, lane[i].wait = Wait::none, ready_.push_back(lane[i].index);
   return true;

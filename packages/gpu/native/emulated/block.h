@@ -65,7 +65,6 @@ class Block {
     const int warp = self().index / WARP;
     need_whole(warp);
     meet(Wait::instruction);
-    need_same_instruction(warp);
     use([&](int lane) -> const T& { return *static_cast<const T*>(lanes(warp)[lane].shown); });
     meet(Wait::instruction); // no value ends before all have used it
   }
@@ -79,7 +78,7 @@ class Block {
   void release_all();
   [[noreturn]] void stuck() const;
   void need_whole(int warp) const;
-  void need_same_instruction(int warp);
+  void need_same_instruction(int warp) const;
   Thread* lanes(int warp) { return &threads_[size_t(warp) * WARP]; }
   int lanes_of(int warp) const { return count_ - warp * WARP < WARP ? count_ - warp * WARP : WARP; }
 

@@ -56,7 +56,7 @@ Doubles rotated(const Floats& x, const Heads& of, const Floats& w, const Floats&
   Doubles y(x.begin(), x.end());
   for (size_t head = 0; head * of.d < y.size(); head++) {
     double* const values = &y[head * of.d];
-    const float* const angles = &table[head / of.heads * 2 * of.half];
+    const float* const angles = table.data() + head / of.heads * 2 * of.half;
     if (!w.empty()) norm_wanted(values, of.d, false, 1e-6f, w, w);
     for (int i = 0; i < of.half; i++) {
       double &a = values[of.halves ? i : 2 * i], &b = values[of.halves ? i + of.half : 2 * i + 1];
