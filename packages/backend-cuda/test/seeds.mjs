@@ -17,7 +17,13 @@ const parts = [
   ['200 greedy tokens', ['packages/runtime/test/model/stories', '-t', 'emulated']],
 ];
 
-const jest = ['--experimental-vm-modules', '--no-warnings', 'node_modules/jest/bin/jest.js', '--json'];
+const jest = [
+  '--experimental-vm-modules',
+  '--no-warnings',
+  'node_modules/jest/bin/jest.js',
+  '--json',
+  '--verbose=false',
+];
 
 /** [passed, failed] tests. */
 function run(seed, patterns) {
