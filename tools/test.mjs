@@ -102,6 +102,10 @@ function timed(name, act) {
   seconds[name] = ((Date.now() - start) / 1000).toFixed(1).padStart(8);
 }
 
+if (all) {
+  process.env.QUERN_EMULATED_SEED ??= String(Date.now() % 1_000_000);
+  console.log(`order of threads on emulated GPUs: QUERN_EMULATED_SEED=${process.env.QUERN_EMULATED_SEED}`);
+}
 timed('packages', prepare);
 for (const [name, act, exhaustive] of parts) if (all || !exhaustive) timed(name, act);
 

@@ -1,13 +1,18 @@
-// Builds the addon, and the emulated device in place of NVIDIA's driver, into build/emulated.
+// Builds the addon, and the emulated device in place of NVIDIA's driver, into build/emulated; with QUERN_SANITIZE=1 into
+// build/sanitized, under the address and undefined sanitizers (sanitize.sh).
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const at = (path) => fileURLToPath(new URL(path, import.meta.url));
-const build = at('../build/emulated');
+const sanitized = process.env.QUERN_SANITIZE === '1';
+const build = at(sanitized ? '../build/sanitized' : '../build/emulated');
+const sanitizers = '-O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=all';
+const flags = sanitized ? ['-DCMAKE_BUILD_TYPE=None', `-DCMAKE_CXX_FLAGS=${sanitizers}`] : [];
 
-const cmake = (...args) => execFileSync('cmake', args, { stdio: ['ignore', 'ignore', 'inherit'] });
+const env = { ...process.env, LD_PRELOAD: '' }; // no sanitizer in cmake
+const cmake = (...args) => execFileSync('cmake', args, { env, stdio: ['ignore', 'ignore', 'inherit'] });
 
 /** Whether this process made the folder. */
 function makes(folder) {
@@ -50,7 +55,7 @@ function alone(lock, act) {
 export function buildEmulated() {
   mkdirSync(build, { recursive: true });
   alone(join(build, 'lock'), () => {
-    cmake('-S', at('..'), '-B', build, '-DQUERN_EMULATED_CUDA=ON', '-DNVCC=NVCC-NOTFOUND');
+    cmake('-S', at('..'), '-B', build, '-DQUERN_EMULATED_CUDA=ON', '-DNVCC=NVCC-NOTFOUND', ...flags);
     cmake('--build', build, '--parallel', '2');
   });
   return {

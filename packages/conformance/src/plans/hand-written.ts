@@ -30,18 +30,18 @@ export const productPlan = (w: DriverWeight): EncodedPlan =>
     [[0, 24, 0, 1]],
   );
 
-/** The cache of `appendPlan`. */
+/** Each cache of `appendPlan`. */
 export const appendedCache: KvSpec = { blocks: 1, blockSize: 2, heads: 1, headDim: 4, dtype: 'f32' };
 
 /** kvAppend of one token of one head [1, 1, 4], twice the same, at slot 0 of caches [1, 2, 1, 4]. */
-export const appendPlan = (cache: DriverBuffer): EncodedPlan =>
+export const appendPlan = (keys: DriverBuffer, values: DriverBuffer): EncodedPlan =>
   planOf(regionBytes, [
     record('kvAppend', [
       tensor('inputs', 0, [1, 1, 4]),
       tensor('inputs', 0, [1, 1, 4]),
       tensor('inputs', 16, [1], 'i32'),
-      buffer(cache, [1, 2, 1, 4]),
-      buffer(cache, [1, 2, 1, 4]),
+      buffer(keys, [1, 2, 1, 4]),
+      buffer(values, [1, 2, 1, 4]),
     ]),
   ]);
 

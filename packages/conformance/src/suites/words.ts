@@ -119,8 +119,7 @@ const refused = (name: string, change: Change): Case =>
 const buffers: readonly Case[] = [
   on('an unknown buffer', async (backend) => {
     const driver = driverOf(backend) as PlanDriver;
-    const cache = kvOf(driver).allocate(appendedCache);
-    const plan = appendPlan(cache);
+    const plan = appendPlan(kvOf(driver).allocate(appendedCache), kvOf(driver).allocate(appendedCache));
     ensure(
       (await outcome(driver, plan, ioOf(driver, 1, 4), false)) === undefined,
       'the right plan should run',
@@ -132,9 +131,10 @@ const buffers: readonly Case[] = [
   }),
   on('a freed buffer', async (backend) => {
     const driver = driverOf(backend) as PlanDriver;
+    const values = kvOf(driver).allocate(appendedCache);
     const cache = kvOf(driver).allocate(appendedCache);
     driver.memory.free(cache);
-    needRefused(await outcome(driver, appendPlan(cache), ioOf(driver, 1, 4), false), 'execute');
+    needRefused(await outcome(driver, appendPlan(cache, values), ioOf(driver, 1, 4), false), 'execute');
   }),
   on('a freed weight', async (backend) => {
     const driver = driverOf(backend) as PlanDriver;

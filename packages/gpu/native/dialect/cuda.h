@@ -63,7 +63,13 @@ FUNCTION void flag(Global<int> fault, int op, int code) {
   if (atomicCAS(fault, 0, op) == 0) fault[1] = code;
 }
 
-// *p += x for many threads at once.
+// For many threads at once: *p, *p = x, *p += x.
+FUNCTION int load_atomic(Global<int> p) {
+  int x;
+  asm volatile("ld.relaxed.gpu.s32 %0, [%1];" : "=r"(x) : "l"(p) : "memory");
+  return x;
+}
+FUNCTION void store_atomic(Global<int> p, int x) { asm volatile("st.relaxed.gpu.s32 [%0], %1;" ::"l"(p), "r"(x) : "memory"); }
 FUNCTION void add_atomic(Global<int> p, int x) { atomicAdd(p, x); }
 
 FUNCTION float from_f16(unsigned short bits) { return __half2float(__ushort_as_half(bits)); }

@@ -40,6 +40,8 @@ bool aligned(DEVICE_MEMORY T* p);
 
 void flag(Global<int> fault, int op, int code);
 
+int load_atomic(Global<int> p);
+void store_atomic(Global<int> p, int x);
 void add_atomic(Global<int> p, int x);
 
 float from_f16(unsigned short bits);

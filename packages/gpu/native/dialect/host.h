@@ -197,12 +197,24 @@ inline bool aligned(const Global<T>& p) {
 
 inline void flag(Global<int> fault, int op, int code) {
   device_memory()->allow_unwritten();
-  if (fault[0] != 0) return;
-  fault[0] = op;
+  device_memory()->check_atomic(fault.address(), sizeof(int));
+  if (*fault.address() != 0) return;
+  *fault.address() = op;
   fault[1] = code;
 }
 
-inline void add_atomic(Global<int> p, int x) { p[0] += x; }
+inline int load_atomic(Global<int> p) {
+  device_memory()->check_atomic(p.address(), sizeof(int));
+  return *p.address();
+}
+inline void store_atomic(Global<int> p, int x) {
+  device_memory()->check_atomic(p.address(), sizeof(int));
+  *p.address() = x;
+}
+inline void add_atomic(Global<int> p, int x) {
+  device_memory()->check_atomic(p.address(), sizeof(int));
+  *p.address() += x;
+}
 
 float from_f16(unsigned short bits);
 float from_bf16(unsigned short bits);

@@ -17,10 +17,26 @@ static uint64_t next(uint64_t& state) {
   return state * 0x2545f4914f6cdd1d >> 32;
 }
 
-void Block::run(int index, int count, int grid, uint64_t seed, const std::function<void()>& body) {
+void Block::run(const Grid& grid, int index, const std::function<void()>& body) {
   static std::atomic<uint64_t> blocks{0};
-  index_ = index, count_ = count, grid_ = grid, id_ = ++blocks;
-  random_ = (seed + 1) * 0x9e3779b97f4a7c15 + (uint64_t(index) * 0xbf58476d1ce4e5b9 | 1);
+  const int count = grid.threads;
+  index_ = index, count_ = count, grid_ = grid.blocks, launch_ = grid.launch, id_ = ++blocks;
+  random_ = (grid.seed + 1) * 0x9e3779b97f4a7c15 + (uint64_t(index) * 0xbf58476d1ce4e5b9 | 1);
+  begin_threads(count, body);
+  try {
+    for (int left = count; left > 0;) {
+      Thread& thread = take_ready();
+      step(thread);
+      left -= thread.ended;
+    }
+  } catch (...) {
+    self_ = nullptr;
+    throw;
+  }
+  self_ = nullptr;
+}
+
+void Block::begin_threads(int count, const std::function<void()>& body) {
   if (threads_.size() < size_t(count)) threads_.resize(size_t(count));
   ready_.clear();
   for (int i = 0; i < count; i++) {
@@ -32,24 +48,25 @@ void Block::run(int index, int count, int grid, uint64_t seed, const std::functi
     thread.fibre->begin(body);
     ready_.push_back(i);
   }
-  int left = count;
-  while (left > 0) {
-    if (ready_.empty()) release_all();
-    const size_t at = next(random_) % ready_.size();
-    Thread& thread = threads_[size_t(ready_[at])];
-    ready_[at] = ready_.back();
-    ready_.pop_back();
-    step(thread);
-    if (thread.ended) left--;
-    else if (thread.wait != Wait::barrier) release_warp(thread.index / WARP);
-  }
 }
 
+// Takes one of the threads that can go on.
+Thread& Block::take_ready() {
+  if (ready_.empty()) release_all();
+  const size_t at = next(random_) % ready_.size();
+  Thread& thread = threads_[size_t(ready_[at])];
+  ready_[at] = ready_.back();
+  ready_.pop_back();
+  return thread;
+}
+
+// Runs a thread until it waits or ends.
 void Block::step(Thread& thread) {
   self_ = &thread;
   thread.wait = Wait::none;
   thread.ended = thread.fibre->resume();
   if (thread.ended && !thread.copies.empty()) fault("thread %d ends before its asynchronous copies have landed", thread.index);
+  if (!thread.ended && thread.wait != Wait::barrier) release_warp(thread.index / WARP);
 }
 
 void Block::meet(Wait wait) {
@@ -60,9 +77,10 @@ void Block::meet(Wait wait) {
 
 float Block::exchange(float value, int from) {
   const int warp = self().index / WARP;
+  need_whole(warp);
+  if (from < 0 || from >= WARP) fault("thread %d takes a value of lane %d; its warp has %d lanes", self().index, from, WARP);
   self().shared_value = value;
   meet(Wait::shuffle);
-  if (from < 0 || from >= lanes_of(warp)) fault("thread %d takes a value of lane %d; its warp has %d lanes", self().index, from, lanes_of(warp));
   const float taken = lanes(warp)[from].shared_value;
   meet(Wait::shuffle); // nobody gives another value before all have taken this one
   return taken;
@@ -72,6 +90,18 @@ void Block::need_whole(int warp) const {
   if (lanes_of(warp) != WARP) fault("an instruction of a whole warp; warp %d has %d lanes", warp, lanes_of(warp));
 }
 
+void Block::warp_barrier() {
+  need_whole(self().index / WARP);
+  meet(Wait::warp_barrier);
+}
+
+void Block::need_same_instruction(int warp) const {
+  const Thread* lane = &threads_[size_t(warp) * WARP];
+  for (int i = 1; i < WARP; i++)
+    if (lane[i].instruction != lane[0].instruction)
+      fault("threads %d and %d are at different instructions of their warp", lane[0].index, lane[i].index);
+}
+
 // A warp goes on when all its lanes wait for the same.
 bool Block::release_warp(int warp) {
   Thread* lane = lanes(warp);
@@ -79,7 +109,9 @@ bool Block::release_warp(int warp) {
   for (int i = 0; i < count; i++)
     if (lane[i].ended || lane[i].wait == Wait::none || lane[i].wait != lane[0].wait) return false;
   if (lane[0].wait == Wait::barrier) return false;
-  for (int i = 0; i < count; i++) lane[i].now.warp++, lane[i].wait = Wait::none, ready_.push_back(lane[i].index);
+  if (lane[0].wait == Wait::instruction) need_same_instruction(warp);
+  const bool orders = lane[0].wait == Wait::warp_barrier;
+  for (int i = 0; i < count; i++) lane[i].now.warp += orders, lane[i].wait = Wait::none, ready_.push_back(lane[i].index);
   return true;
 }
 
@@ -96,7 +128,7 @@ void Block::release_all() {
 }
 
 void Block::stuck() const {
-  static constexpr const char* waits[] = {"runs", "waits at a barrier", "waits for its warp", "waits in a shuffle"};
+  static constexpr const char* waits[] = {"runs", "waits at a barrier", "waits for its warp", "waits in a shuffle", "waits in an instruction of its warp"};
   const Thread* waiting = nullptr;
   const Thread* other = nullptr;
   for (int i = 0; i < count_; i++)

@@ -9,6 +9,7 @@
 
 #include "emulated/driver-context.h"
 #include "emulated/kernel.h"
+#include "emulated/pointers.h"
 
 using namespace quern::gpu;
 
@@ -128,9 +129,11 @@ EXPORT cuLaunchKernel(const void* function, unsigned grid_x, unsigned grid_y, un
   if (grid_y * grid_z * block_y * block_z != 1 || shared_bytes != 0) return invalid_value;
   const Kernel& kernel = *static_cast<const Kernel*>(function);
   const auto* const args = static_cast<const uint8_t*>(arguments[0]);
-  return queue(stream, [&kernel, grid_x, block_x, args = std::vector<uint8_t>(args, args + kernel.args_bytes)] {
+  const Pointers pointers(device().memory, {args, kernel.args_bytes});
+  return queue(stream, [=, &kernel, args = std::vector<uint8_t>(args, args + kernel.args_bytes)] {
     if (const char* fails = getenv("QUERN_EMULATED_FAILS"); fails && std::string(fails) == kernel.name)
       fault("%s: a planted failure", kernel.name);
+    pointers.need_allocated(device().memory, kernel.name);
     launch(kernel, int(grid_x), int(block_x), args.data(), device().seed++);
   });
 }

@@ -111,7 +111,12 @@ Fibre::Fibre() {
   if (stack_ == MAP_FAILED) throw std::bad_alloc();
 }
 
-Fibre::~Fibre() { munmap(stack_, stack_bytes); }
+Fibre::~Fibre() {
+#if defined(__SANITIZE_ADDRESS__)
+  __asan_unpoison_memory_region(stack_, stack_bytes); // these addresses may become another's memory
+#endif
+  munmap(stack_, stack_bytes);
+}
 
 void Fibre::begin(std::function<void()> body) {
   body_ = std::move(body);

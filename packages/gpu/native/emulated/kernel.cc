@@ -1,9 +1,10 @@
 #include "emulated/kernel.h"
 
-#include <map>
-#include <random>
 #include <algorithm>
+#include <atomic>
+#include <map>
 #include <numeric>
+#include <random>
 #include <vector>
 
 #include "emulated/block.h"
@@ -29,8 +30,10 @@ void launch(const Kernel& kernel, int blocks, int threads, const void* args, uin
   std::vector<int> order(static_cast<size_t>(blocks));
   std::iota(order.begin(), order.end(), 0);
   std::shuffle(order.begin(), order.end(), std::mt19937_64(seed));
+  static std::atomic<uint32_t> launches{0};
+  const Grid grid{blocks, threads, seed, ++launches};
   try {
-    for (const int block : order) Block::current().run(block, threads, blocks, seed, [&] { kernel.call(args); });
+    for (const int block : order) Block::current().run(grid, block, [&] { kernel.call(args); });
   } catch (const Fault& found) { fault("%s (seed %llu): %s", kernel.name, (unsigned long long)seed, found.what()); }
 }
 

@@ -1,26 +1,20 @@
 #include "emulated/memory.h"
 
 #include <string.h>
-#include <sys/mman.h>
 
-#include <new>
-
+#include "emulated/block.h"
 #include "emulated/fault.h"
+#include "emulated/pages.h"
 
 namespace quern::gpu {
 
-static uint8_t* reserve(uint64_t bytes) {
-  void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (data == MAP_FAILED) throw std::bad_alloc();
-  return static_cast<uint8_t*>(data);
-}
-
 // Addresses: twice the memory, for guard zones.
-Memory::Memory(uint64_t bytes) : bytes_(bytes), base_(reserve(2 * bytes)), states_(reserve(2 * bytes / word)) {}
+Memory::Memory(uint64_t bytes)
+    : bytes_(bytes), base_(reserve<uint8_t>(2 * bytes)), states_(reserve<uint8_t>(2 * bytes)), races_(2 * bytes) {}
 
 Memory::~Memory() {
-  munmap(base_, 2 * bytes_);
-  munmap(states_, 2 * bytes_ / word);
+  release(base_, 2 * bytes_);
+  release(states_, 2 * bytes_);
 }
 
 uint64_t Memory::free_bytes() const {
@@ -38,9 +32,9 @@ uint8_t* Memory::allocate(uint64_t bytes) {
     from = start + block.taken;
   }
   if (taken > 2 * bytes_ - from) return nullptr;
-  blocks_[from] = {bytes, taken};
+  blocks_[from] = {bytes, taken, ++allocations_};
   used_ += rounded;
-  memset(&state(from), unwritten, (bytes + word - 1) / word);
+  memset(states_ + from, unwritten, bytes);
   memset(base_ + from, 0xff, bytes); // NaN as f32, f16 and bf16; −1 as an index
   return base_ + from;
 }
@@ -49,9 +43,9 @@ bool Memory::free(uint8_t* data) {
   const std::lock_guard lock(mutex_);
   const auto found = blocks_.find(offset_of(data));
   if (found == blocks_.end()) return false;
-  const auto [bytes, taken] = found->second;
-  memset(&state(found->first), unallocated, taken / word);
-  madvise(data, taken, MADV_DONTNEED);
+  const uint64_t taken = found->second.taken;
+  forget(states_ + found->first, taken); // unallocated
+  forget(data, taken);
   used_ -= taken - zone;
   blocks_.erase(found);
   return true;
@@ -77,7 +71,7 @@ void Memory::need_allocated(const void* address, uint64_t bytes, const char* act
   if (bytes == 0) return;
   if (!holds(address, bytes)) outside(address, bytes, act);
   const uint64_t first = offset_of(address), last = first + bytes - 1;
-  if (state(first) == unallocated || state(last) == unallocated) outside(address, bytes, act);
+  if (states_[first] == unallocated || states_[last] == unallocated) outside(address, bytes, act);
   if (bytes > zone && end_of_block(first) <= last) outside(address, bytes, act); // shorter ones cannot pass a zone
 }
 
@@ -92,7 +86,7 @@ void Memory::write(uint8_t* to, const void* from, uint64_t bytes) {
   need_allocated(to, bytes, "a write");
   if (bytes == 0) return;
   memcpy(to, from, bytes);
-  memset(&state(offset_of(to)), written, (offset_of(to) % word + bytes + word - 1) / word);
+  memset(states_ + offset_of(to), written, bytes);
 }
 
 void Memory::fill(uint8_t* to, uint8_t value, uint64_t bytes) {
@@ -100,7 +94,7 @@ void Memory::fill(uint8_t* to, uint8_t value, uint64_t bytes) {
   unwritten_allowed_ = false;
   if (bytes == 0) return;
   memset(to, value, bytes);
-  memset(&state(offset_of(to)), written, (offset_of(to) % word + bytes + word - 1) / word);
+  memset(states_ + offset_of(to), written, bytes);
 }
 
 void Memory::read(void* to, const uint8_t* from, uint64_t bytes) const {
@@ -108,23 +102,70 @@ void Memory::read(void* to, const uint8_t* from, uint64_t bytes) const {
   if (bytes > 0) memcpy(to, from, bytes);
 }
 
-void Memory::check_read(const void* address, uint64_t bytes) const {
-  if (uintptr_t(address) % bytes != 0) fault("a read of %llu bytes at %p is not aligned", (unsigned long long)bytes, address);
-  need_allocated(address, bytes, "a read");
-  const uint64_t first = offset_of(address);
-  for (uint64_t at = first / word; at <= (first + bytes - 1) / word; at++)
-    if (states_[at] != written) {
-      if (states_[at] == unallocated) outside(address, bytes, "a read");
-      if (unwritten_allowed_) continue;
-      fault("a read of %llu bytes of memory that was never written", (unsigned long long)bytes);
-    }
+uint64_t Memory::allocation_of(const void* address) const {
+  if (!holds(address, 0)) return 0;
+  const uint64_t offset = offset_of(address);
+  const std::lock_guard lock(mutex_);
+  const auto after = blocks_.upper_bound(offset);
+  if (after == blocks_.begin()) return 0;
+  const auto& [start, block] = *std::prev(after);
+  return offset < start + block.taken ? block.serial : 0;
+}
+
+void Memory::need_aligned(const void* address, uint64_t bytes, const char* act) const {
+  if (uintptr_t(address) % bytes != 0) fault("%s of %llu bytes at %p is not aligned", act, (unsigned long long)bytes, address);
+}
+
+bool Memory::all_written(const void* address, uint64_t bytes) const {
+  static constexpr uint8_t all[16] = {written, written, written, written, written, written, written, written,
+                                      written, written, written, written, written, written, written, written};
+  return holds(address, bytes) && memcmp(states_ + offset_of(address), all, bytes) == 0;
+}
+
+void Memory::check_read(const void* address, uint64_t bytes) {
+  need_aligned(address, bytes, "a read");
+  if (!all_written(address, bytes)) {
+    need_allocated(address, bytes, "a read");
+    if (!unwritten_allowed_) fault("a read of %llu bytes of memory that was never written", (unsigned long long)bytes);
+  }
+  need_order(Act::read, address, bytes);
 }
 
 void Memory::check_write(void* address, uint64_t bytes) {
-  if (uintptr_t(address) % bytes != 0) fault("a write of %llu bytes at %p is not aligned", (unsigned long long)bytes, address);
-  need_allocated(address, bytes, "a write");
-  const uint64_t first = offset_of(address);
-  for (uint64_t at = first / word; at <= (first + bytes - 1) / word; at++) states_[at] = written;
+  need_aligned(address, bytes, "a write");
+  if (!all_written(address, bytes)) {
+    need_allocated(address, bytes, "a write");
+    memset(states_ + offset_of(address), written, bytes);
+  }
+  need_order(Act::write, address, bytes);
+}
+
+void Memory::check_atomic(void* address, uint64_t bytes) {
+  need_aligned(address, bytes, "an atomic access");
+  need_allocated(address, bytes, "an atomic access");
+  if (!all_written(address, bytes)) fault("an atomic access to memory that was never written");
+  need_order(Act::atomic, address, bytes);
+}
+
+// "byte 8 of an allocation of 1024 bytes"
+std::string Memory::place(uint64_t offset) const {
+  const std::lock_guard lock(mutex_);
+  const auto& [start, block] = *std::prev(blocks_.upper_bound(offset));
+  return "byte " + std::to_string(offset - start) + " of an allocation of " + std::to_string(block.bytes) + " bytes";
+}
+
+void Memory::need_order(Act act, const void* address, uint64_t bytes) {
+  const Block& block = Block::current();
+  if (!block.runs()) return;
+  const uint64_t offset = offset_of(address);
+  const Races::Access* const other = races_.note(act, offset, bytes);
+  if (!other) return;
+  static constexpr const char* verbs[] = {"reads", "writes", "changes atomically"};
+  const bool own_block = other->block == uint32_t(block.index()), own = own_block && int(other->thread) == block.self().index;
+  const std::string user = own ? "others use" : "thread " + std::to_string(other->thread) + " of block " + std::to_string(other->block) + " uses";
+  fault("thread %d of block %d %s %s, which %s too: %s", block.self().index, block.index(), verbs[int(act)],
+        place(offset).c_str(), user.c_str(),
+        own_block && !other->several_blocks ? "no barrier between them" : "nothing orders the blocks of a launch");
 }
 
 Memory*& device_memory() {

@@ -1,10 +1,13 @@
-// Memory of the emulated device: one range of addresses, a state per word. Allocations have guard zones between them; an
+// Memory of the emulated device: one range of addresses, a state per byte. Allocations have guard zones between them; an
 // address is never used again while its zone may still be read. New memory is poison until it is written.
 #pragma once
 #include <stdint.h>
 
 #include <map>
 #include <mutex>
+#include <string>
+
+#include "emulated/races.h"
 
 namespace quern::gpu {
 
@@ -31,30 +34,39 @@ class Memory {
   // with the next fill, which clears the flag.
   void allow_unwritten() { unwritten_allowed_ = true; }
 
+  // Another for every allocation that ever was; 0: the address is in none.
+  uint64_t allocation_of(const void* address) const;
+
   // Called for each access of a kernel. Faults name the allocation nearby.
-  void check_read(const void* address, uint64_t bytes) const;
+  void check_read(const void* address, uint64_t bytes);
   void check_write(void* address, uint64_t bytes);
+  void check_atomic(void* address, uint64_t bytes); // a read and a write at once
 
  private:
-  enum State : uint8_t { unallocated, unwritten, written }; // of 4 bytes
-  static constexpr uint64_t word = 4, zone = 4096;
+  enum State : uint8_t { unallocated, unwritten, written }; // of a byte
+  static constexpr uint64_t zone = 4096;
 
-  struct Block {
+  struct Allocation {
     uint64_t bytes, taken; // asked for; with the zone behind it
+    uint64_t serial;
   };
   bool holds(const void* address, uint64_t bytes) const;
   uint64_t end_of_block(uint64_t offset) const;
   void need_allocated(const void* address, uint64_t bytes, const char* act) const;
   [[noreturn]] void outside(const void* address, uint64_t bytes, const char* act) const;
-  uint8_t& state(uint64_t offset) const { return states_[offset / word]; }
+  void need_aligned(const void* address, uint64_t bytes, const char* act) const;
+  bool all_written(const void* address, uint64_t bytes) const;
+  void need_order(Act act, const void* address, uint64_t bytes);
+  std::string place(uint64_t offset) const;
   uint64_t offset_of(const void* address) const { return uint64_t(static_cast<const uint8_t*>(address) - base_); }
 
   mutable std::mutex mutex_;
   const uint64_t bytes_;
   uint8_t *base_, *states_;
-  uint64_t used_ = 0;
+  uint64_t used_ = 0, allocations_ = 0;
   bool unwritten_allowed_ = false;
-  std::map<uint64_t, Block> blocks_; // by offset
+  std::map<uint64_t, Allocation> blocks_; // by offset
+  Races races_;
 };
 
 // The memory that kernels of this process see.

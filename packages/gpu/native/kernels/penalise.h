@@ -40,7 +40,7 @@ KERNEL(penalise, Penalise) {
   for (int i = thread_index(); i < args.L; i += block_threads()) {
     const int token = tokens[i];
     if (token < -1 || token >= args.V) flag(args.fault, args.op, OUT_OF_RANGE);
-    else if (token >= 0) counts[token] = 0;
+    else if (token >= 0) store_atomic(counts + token, 0);
   }
   barrier();
   for (int i = thread_index(); i < args.L; i += block_threads()) {
@@ -52,9 +52,10 @@ KERNEL(penalise, Penalise) {
   for (int i = thread_index(); i < args.L; i += block_threads()) {
     const int token = tokens[i];
     if (token < 0 || token >= args.V) continue;
-    const int seen = counts[token];
-    if (seen > 0 && seen < SMALLEST_NORMAL)
-      y[token] = not_a_count(penalised(x[token], seen, strengths[0], strengths[1], strengths[2]));
+    const int seen = load_atomic(counts + token);
+    if (seen <= 0 || seen >= SMALLEST_NORMAL) continue;
+    const float lowered = penalised(x[token], seen, strengths[0], strengths[1], strengths[2]);
+    store_atomic(counts + token, int(to_bits(not_a_count(lowered))));
   }
 }
 

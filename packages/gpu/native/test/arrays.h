@@ -24,13 +24,12 @@ template <class T>
 class Array {
  public:
   explicit Array(size_t count) : count_(count), data_(device_memory()->allocate(count * sizeof(T))) {}
-  explicit Array(const std::vector<T>& values) : Array(values.size()) {
-    device_memory()->write(data_, values.data(), count_ * sizeof(T));
-  }
+  explicit Array(const std::vector<T>& values) : Array(values.size()) { write(values); }
   ~Array() { device_memory()->free(data_); }
   Array(const Array&) = delete;
 
   Global<T> global() const { return Global(reinterpret_cast<T*>(data_)); }
+  void write(const std::vector<T>& values) { device_memory()->write(data_, values.data(), count_ * sizeof(T)); }
   std::vector<T> values() const {
     std::vector<T> values(count_);
     device_memory()->read(values.data(), data_, count_ * sizeof(T));
@@ -47,7 +46,7 @@ template <uint64_t seeds = 5, class Args, class F>
 void launched(const char* name, int blocks, int threads, const Args& args, const F& body) {
   for (uint64_t seed = 0; seed < seeds; seed++) {
     try {
-      launch(*find_kernel(name), blocks, threads, &args, seed);
+      launch(*find_kernel(name), blocks, threads, &args, first_seed() + seed);
     } catch (const Fault& fault) {
       check(false, "%s", fault.what());
       return;
@@ -65,6 +64,25 @@ void agrees(const char* name, const std::vector<float>& got, double tolerance, c
     worst = apart <= worst ? worst : apart; // NaN is worst
   }
   check(worst <= tolerance, "%s: %g away", name, worst);
+}
+
+// |got[i] − expected(i)| ≤ absolute + relative · |expected(i)|; NaN equals NaN, an infinity itself.
+template <class F>
+void close(const char* name, const std::vector<float>& got, double absolute, double relative, const F& expected) {
+  for (size_t i = 0; i < got.size(); i++) {
+    const double want = expected(int64_t(i));
+    const bool same = got[i] == want || (isnan(want) && isnan(got[i]));
+    if (same || fabs(got[i] - want) <= absolute + relative * fabs(want)) continue;
+    check(false, "%s: element %zu of %zu is %g, not %g", name, i, got.size(), double(got[i]), want);
+    return;
+  }
+  check(true, "%s", name);
+}
+
+template <class T>
+void equal(const char* name, const std::vector<T>& got, const std::vector<T>& want) {
+  const bool same = got.size() == want.size() && memcmp(got.data(), want.data(), want.size() * sizeof(T)) == 0;
+  check(same, "%s: the bits differ", name);
 }
 
 } // namespace quern::gpu

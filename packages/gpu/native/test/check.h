@@ -2,6 +2,7 @@
 #pragma once
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <string>
 #include <vector>
@@ -20,6 +21,12 @@ inline int checks = 0, failures = 0;
   vfprintf(stderr, format, arguments);
   fputc('\n', stderr);
   va_end(arguments);
+}
+
+// Launches take this seed of thread order and those behind it.
+inline uint64_t first_seed() {
+  const char* text = getenv("QUERN_EMULATED_SEED");
+  return text ? strtoull(text, nullptr, 10) : 0;
 }
 
 // The exit status.

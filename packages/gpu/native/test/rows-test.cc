@@ -22,25 +22,6 @@ using Ints = std::vector<int>;
 constexpr int widths[] = {1, 33, 768};
 constexpr int op = 7;
 
-// |got[i] − expected(i)| ≤ absolute + relative · |expected(i)|; NaN equals NaN, an infinity itself.
-template <class F>
-void close(const char* name, const Floats& got, double absolute, double relative, const F& expected) {
-  for (size_t i = 0; i < got.size(); i++) {
-    const double want = expected(int64_t(i));
-    const bool same = got[i] == want || (isnan(want) && isnan(got[i]));
-    if (same || fabs(got[i] - want) <= absolute + relative * fabs(want)) continue;
-    check(false, "%s: element %zu of %zu is %g, not %g", name, i, got.size(), double(got[i]), want);
-    return;
-  }
-  check(true, "%s", name);
-}
-
-template <class T>
-void equal(const char* name, const std::vector<T>& got, const std::vector<T>& want) {
-  const bool same = got.size() == want.size() && memcmp(got.data(), want.data(), want.size() * sizeof(T)) == 0;
-  check(same, "%s: the bits differ", name);
-}
-
 // count numbers of [−by, by), and at the end numbers at the edges.
 Floats wide_numbers(int count, uint64_t seed, float by) {
   Floats x = numbers(count, seed);

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Builds the emulated device and its tests with g++, runs them, and compiles the kernels with nvcc where there is one.
 #   native/test/run.sh          FLAGS="-O1 -g -fsanitize=address,undefined" native/test/run.sh
+#   native/test/run.sh 1 2 3    the tests alone, with these seeds of thread order; else with one that is drawn
 #   ARCHITECTURES="80 86 89 90a 100 120" native/test/run.sh     before a release: every architecture of the addon
 set -eu
 cd "$(dirname "$0")/.."
@@ -13,7 +14,12 @@ each() { xargs -P 2 -I {} sh -c "$1"; }
 
 ls emulated/*.cc | xargs -n 1 basename -s .cc | each "$cxx $flags -c emulated/{}.cc -o $build/{}.o"
 ls test/*-test.cc | xargs -n 1 basename -s .cc | each "$cxx $flags test/{}.cc $build/*.o -o $build/{}"
-for test in test/*-test.cc; do "$build/$(basename "$test" .cc)"; done
+for seed in ${*:-${QUERN_EMULATED_SEED:-$(date +%s)}}; do
+  echo "QUERN_EMULATED_SEED=$seed"
+  export QUERN_EMULATED_SEED="$seed"
+  ls test/*-test.cc | xargs -n 1 basename -s .cc | each "$build/{}"
+done
+[ $# -eq 0 ] || exit 0
 
 for file in kernels/*.h; do echo "#include \"$file\""; done >"$build/kernels.cu"
 

@@ -34,6 +34,19 @@ async function endStory(backend: Backend, options: LoadOptions): Promise<void> {
   expect(end.tokens).toEqual(ids.slice(told));
 }
 
+/** Ends of the story from several places at once: a ragged batch. */
+async function tellStories(backend: Backend, options: LoadOptions): Promise<void> {
+  const { ids } = expectedStory();
+  const told = [150, 165, 180];
+  using model = await loadModel(stories, { ...options, backend, context, sequences: told.length });
+  const ends = told.map((from) => {
+    const maxTokens = ids.length - from;
+    return model.generate([1, ...ids.slice(0, from)], { temperature: 0, maxTokens }).result;
+  });
+  for (const [i, { tokens }] of (await Promise.all(ends)).entries())
+    expect(tokens).toEqual(ids.slice(told[i]));
+}
+
 const chunks = cases([1, 7, 64], [7]);
 const describeShared = hasSharedData ? describe : describe.skip;
 
@@ -88,6 +101,12 @@ describeEmulated('200 greedy tokens of a trained model, on an emulated GPU', () 
   test.each([allVariants[0]!, allVariants[3]!])(
     '%s',
     (_, options) => onGpu((backend) => tellStory(backend, options)),
+    300_000,
+  );
+
+  test(
+    'three at once, paged cache, replayed',
+    () => onGpu((backend) => tellStories(backend, allVariants[2]![1])),
     300_000,
   );
 

@@ -1,0 +1,56 @@
+// Kernels with one planted fault each are caught; those without it compute. Every launch has several orders of threads.
+#pragma once
+#include "dialect/host.h"
+#include "test/check.h"
+
+namespace quern::gpu {
+
+constexpr int n = 256;
+enum class Content { known, poison };
+
+struct Numbers {
+  Global<float> y; // [blocks, n]
+  int n;
+};
+
+// The result of a kernel on y = 0, 1, …; the message of its fault in `told`.
+inline std::vector<float> run(const char* name, int blocks, Content content, uint64_t seed, std::string& told) {
+  Memory& memory = *device_memory();
+  std::vector<float> y(size_t(blocks) * n);
+  const size_t bytes = y.size() * sizeof(float);
+  uint8_t* const data = memory.allocate(bytes);
+  for (size_t i = 0; i < y.size(); i++) y[i] = float(i);
+  if (content == Content::known) memory.write(data, y.data(), bytes);
+  const Numbers args{Global(reinterpret_cast<float*>(data)), n};
+  try {
+    launch(*find_kernel(name), blocks, n, &args, seed);
+    memory.read(y.data(), data, bytes);
+  } catch (const Fault& fault) {
+    told = fault.what();
+  }
+  memory.free(data);
+  return y;
+}
+
+template <class F>
+void computes(const char* name, int blocks, const F& expected) {
+  for (uint64_t seed = first_seed(); seed < first_seed() + 5; seed++) {
+    std::string told;
+    const std::vector<float> y = run(name, blocks, Content::known, seed, told);
+    bool same = told.empty();
+    for (size_t i = 0; same && i < y.size(); i++) same = y[i] == float(expected(int(i)));
+    check(same, "%s, seed %d: %s", name, int(seed), told.empty() ? "other numbers" : told.c_str());
+  }
+}
+
+// The message names the kernel and contains `part`.
+inline void is_caught(const char* name, const char* part, int blocks = 1, Content content = Content::known) {
+  for (uint64_t seed = first_seed(); seed < first_seed() + 5; seed++) {
+    std::string told;
+    run(name, blocks, content, seed, told);
+    const bool right = told.find(name) == 0 && told.find(part) != std::string::npos;
+    check(right, "%s, seed %d: expected '%s', got '%s'", name, int(seed), part, told.c_str());
+  }
+}
+
+} // namespace quern::gpu
