@@ -191,7 +191,9 @@ void conv1d_agrees(int times, int channels, int taps, int columns, int stride, i
     }
   const Array<float> windows{size_t(rows * depth)};
   const Unfold unfold = {x_array.global(), windows.global(), times, channels, depth, stride, padding};
-  const Linear<Dense<Format>> product = {windows.global(), {w_array.global()}, bias_array.global(), y.global(), rows, columns, depth};
+  const TileLinear<Dense<Format>> product = {
+      {windows.global(), {w_array.global()}, bias_array.global(), y.global(), rows, columns, depth},
+      {Global<const int>(), Global<const int>(), 1}};
   const std::string name = kernel<Format>("linear_strip_3");
   launched("unfold", rows, 64, unfold, [&] {
     launched<1>(name.c_str(), (rows + 31) / 32 * ((columns + 63) / 64), 256, product, [&] { close(name, y.values(), expected); });
