@@ -4,6 +4,11 @@
 
 namespace quern::gpu {
 
+// What an op keeps of an x that several of its products have.
+struct SharedRows {
+  const uint16_t* bf16 = nullptr; // x rounded to bf16, when a product has made it (product-large.h)
+};
+
 // y[rows, N] = x[rows, K] · wᵀ + bias. bias: [N], or null. invariant: a row has the same bits for any number of rows.
 struct Product {
   const float* x;
@@ -12,6 +17,7 @@ struct Product {
   float* y;
   int64_t rows;
   bool invariant = false;
+  SharedRows* shared = nullptr; // of all products of this x within the op
 };
 void launch_product(const OpCall& op, const Product& product);
 

@@ -1,0 +1,186 @@
+// y[t, n] = Σ_k x[t, k] · w[n, k] + bias[n] for values of bf16 and many rows, on tensor cores of sm_80 and later. Operands come to
+// shared memory by asynchronous copies, STAGES − 1 steps of 64 of k ahead; fragments of the next 16 of k are loaded while the present
+// ones are multiplied. One barrier per step. Tensor cores keep the sums: they are cut off once per 16 of k.
+#pragma once
+#include "../../dialect/async-copies.h"
+#include "../../dialect/nvidia.h"
+#include "product-operands.h"
+
+namespace quern {
+namespace gpu {
+
+// Where eight values of a row are in shared memory: rows that a warp reads together meet no bank twice.
+FUNCTION int place_in_step(int row, int eight) { return row * STEP_EIGHTS + (eight ^ row % STEP_EIGHTS); }
+
+// The first row and column of a block's outputs, and its steps of k.
+struct BlockOfProduct {
+  int row, column, part, first, steps;
+};
+
+template <class Tile>
+FUNCTION BlockOfProduct block_of_product(const ProductBf16& args) {
+  const int down = (args.rows + Tile::rows - 1) / Tile::rows, across = (args.columns + Tile::columns - 1) / Tile::columns;
+  const int tile = block_index() % (down * across), part = block_index() / (down * across);
+  const int group = tile / (GROUP_OF_ROW_TILES * across), inside = tile % (GROUP_OF_ROW_TILES * across);
+  const int left = down - group * GROUP_OF_ROW_TILES, height = left < GROUP_OF_ROW_TILES ? left : GROUP_OF_ROW_TILES;
+  const int first = part * args.steps_of_part, steps = (args.depth + STEP - 1) / STEP - first;
+  return {(group * GROUP_OF_ROW_TILES + inside % height) * Tile::rows, inside / height * Tile::columns, part, first,
+          steps < args.steps_of_part ? steps : args.steps_of_part};
+}
+
+// What a thread copies of a step: 16 bytes of every THREADS / STEP_EIGHTS-th of ROWS rows.
+template <int ROWS, int THREADS>
+struct StepCopies {
+  static constexpr int BETWEEN = THREADS / STEP_EIGHTS;
+  Global<const Uint4> from; // of the next step
+  long stride;              // to the next row of the thread
+  int rows, eights;         // that are left, from its first place on
+
+  FUNCTION void begin(Global<const unsigned short> matrix, int pitch, int row, int end, int k, int depth) {
+    const int mine = thread_index() / STEP_EIGHTS, at = k + thread_index() % STEP_EIGHTS * 8;
+    from = as<const Uint4>(matrix + ((long(row) + mine) * pitch + at));
+    stride = long(BETWEEN) * pitch / 8;
+    rows = end - row - mine, eights = (depth - at + 7) / 8;
+  }
+  FUNCTION void copy(Shared<Uint4> to) {
+    const int mine = thread_index() / STEP_EIGHTS, place = place_in_step(mine, thread_index() % STEP_EIGHTS);
+    Global<const Uint4> row = from;
+    UNROLL for (int i = 0; i < ROWS / BETWEEN; i++) {
+      copy_or_zero(to + (place + i * BETWEEN * STEP_EIGHTS), row, i * BETWEEN < rows && eights > 0);
+      row = row + stride;
+    }
+    from = from + STEP_EIGHTS, eights -= STEP_EIGHTS;
+  }
+};
+
+// 16 of k of a warp's rows of x and of w.
+template <class Tile>
+struct StepFragments {
+  Fragment16x16 x[Tile::down];
+  Fragment16x8 w[Tile::across];
+
+  FUNCTION void load(Shared<Uint4> stage, int k) {
+    const int row = warp() % Tile::warps_down * Tile::down * 16 + lane() % 16;
+    const int column = warp() / Tile::warps_down * Tile::across * 8 + lane() / 16 * 8 + lane() % 8;
+    const Shared<Uint4> rows = stage + place_in_step(row, 2 * k + lane() / 16);
+    const Shared<Uint4> columns = stage + (Tile::rows * STEP_EIGHTS + place_in_step(column, 2 * k + lane() / 8 % 2));
+    UNROLL for (int m = 0; m < Tile::down; m++) x[m] = load_matrices(rows + m * 16 * STEP_EIGHTS);
+    UNROLL for (int n = 0; n < Tile::across; n += 2) {
+      const Fragment16x16 two = load_matrices(columns + n * 8 * STEP_EIGHTS);
+      w[n] = {{two.words[0], two.words[1]}};
+      w[n + 1] = {{two.words[2], two.words[3]}};
+    }
+  }
+};
+
+template <class Tile>
+struct TileSums {
+  Sums16x8 of[Tile::down][Tile::across];
+};
+
+template <class Tile>
+FUNCTION void multiply_step(TileSums<Tile>& sums, const StepFragments<Tile>& fragments) {
+  UNROLL for (int m = 0; m < Tile::down; m++)
+    UNROLL for (int n = 0; n < Tile::across; n++) multiply_bf16(sums.of[m][n], fragments.x[m], fragments.w[n]);
+}
+
+// Two neighbours of a row; `both`: as one store of 8 bytes.
+FUNCTION void store_two(Global<float> y, float first, float second, int columns, bool both) {
+  if (both && columns > 1) as<unsigned long>(y)[0] = to_bits(first) | static_cast<unsigned long>(to_bits(second)) << 32;
+  else {
+    if (columns > 0) y[0] = first;
+    if (columns > 1) y[1] = second;
+  }
+}
+
+template <class Tile>
+FUNCTION void store_tile(const ProductBf16& args, const TileSums<Tile>& sums, BlockOfProduct block) {
+  const bool both = args.y_pitch % 2 == 0 && args.part_pitch % 2 == 0 && aligned(args.y);
+  const int row = block.row + warp() % Tile::warps_down * Tile::down * 16 + lane() / 4;
+  const int column = block.column + warp() / Tile::warps_down * Tile::across * 8 + lane() % 4 * 2;
+  UNROLL for (int n = 0; n < Tile::across; n++) {
+    const int at = column + n * 8;
+    const float first = args.bias && at < args.columns ? float(args.bias[at]) : 0.0f;
+    const float second = args.bias && at + 1 < args.columns ? float(args.bias[at + 1]) : 0.0f;
+    UNROLL for (int m = 0; m < Tile::down; m++)
+      UNROLL for (int half = 0; half < 2; half++) {
+        const int t = row + m * 16 + half * 8;
+        const Sums16x8& of = sums.of[m][n];
+        if (t < args.rows)
+          store_two(args.y + (block.part * args.part_pitch + long(t) * args.y_pitch + at), of.values[2 * half] + first,
+                    of.values[2 * half + 1] + second, args.columns - at, both);
+      }
+  }
+}
+
+template <class Tile>
+FUNCTION void product_bf16(Shared<Uint4> stages, const ProductBf16& args) {
+  constexpr int AHEAD = Tile::stages - 1;
+  const BlockOfProduct block = block_of_product<Tile>(args);
+  StepCopies<Tile::rows, Tile::threads> x;
+  StepCopies<Tile::columns, Tile::threads> w;
+  x.begin(args.x, args.x_pitch, block.row, args.rows, block.first * STEP, args.x_pitch);
+  w.begin(args.w, args.w_pitch, block.column, args.columns, block.first * STEP, args.depth);
+  const auto copy = [&](int step) {
+    const Shared<Uint4> stage = stages + step % Tile::stages * Tile::stage;
+    if (step < block.steps) x.copy(stage), w.copy(stage + Tile::rows * STEP_EIGHTS);
+    copies_commit(); // an empty group at the end: the count of groups stays
+  };
+  UNROLL for (int step = 0; step < AHEAD; step++) copy(step);
+  copies_wait<AHEAD - 1>();
+  barrier();
+
+  TileSums<Tile> sums = {};
+  StepFragments<Tile> fragments[2];
+  fragments[0].load(stages, 0);
+  for (int step = 0; step < block.steps; step++) {
+    const bool last = step + 1 == block.steps;
+    const Shared<Uint4> stage = stages + step % Tile::stages * Tile::stage;
+    UNROLL for (int k = 0; k < STEP / 16; k++) {
+      if (k + 1 < STEP / 16) fragments[(k + 1) % 2].load(stage, k + 1);
+      else if (!last) {
+        copies_wait<AHEAD - 1>(); // the next step is here, and this one has been read
+        barrier();
+        fragments[0].load(stages + (step + 1) % Tile::stages * Tile::stage, 0);
+      }
+      if (k == 0) copy(step + AHEAD);
+      multiply_step<Tile>(sums, fragments[k % 2]);
+    }
+  }
+  store_tile<Tile>(args, sums, block);
+}
+
+#define PRODUCT_BF16(name, Tile)                                                \
+  KERNEL_OF(product_bf16_##name, ProductBf16, Tile::threads, Tile::blocks) {    \
+    LARGE_SHARED(Uint4, stages, Tile::stages * Tile::stage);                    \
+    product_bf16<Tile>(stages, args);                                           \
+  }
+PRODUCT_BF16(128x256, Bf16Tile128x256)
+PRODUCT_BF16(128x128, Bf16Tile128x128)
+PRODUCT_BF16(64x64, Bf16Tile64x64)
+#undef PRODUCT_BF16
+
+// The first four of the columns that are left.
+FUNCTION Float4 four_sums(Global<const float> sums, int columns) {
+  if (columns >= 4) return as<const Float4>(sums)[0];
+  return Float4{sums[0], columns > 1 ? float(sums[1]) : 0.0f, columns > 2 ? float(sums[2]) : 0.0f, 0.0f};
+}
+
+// A thread per four columns.
+KERNEL(product_parts, ProductParts) {
+  const long count = long(args.rows) * args.fours, threads = long(grid_blocks()) * block_threads();
+  for (long i = long(block_index()) * block_threads() + thread_index(); i < count; i += threads) {
+    const int row = int(i / args.fours), column = int(i % args.fours) * 4;
+    float total[4] = {};
+    for (int p = 0; p < args.parts; p++) {
+      const Float4 sums = four_sums(args.sums + (p * count + i) * 4, args.columns - column);
+      UNROLL for (int j = 0; j < 4; j++) total[j] += sums[j];
+    }
+    UNROLL for (int j = 0; j < 4; j++)
+      if (column + j < args.columns)
+        args.y[long(row) * args.y_pitch + column + j] = args.bias ? total[j] + args.bias[column + j] : total[j];
+  }
+}
+
+} // namespace gpu
+} // namespace quern
