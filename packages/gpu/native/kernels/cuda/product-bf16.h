@@ -28,28 +28,29 @@ FUNCTION BlockOfProduct block_of_product(const ProductBf16& args) {
           steps < args.steps_of_part ? steps : args.steps_of_part};
 }
 
-// What a thread copies of a step: 16 bytes of every THREADS / STEP_EIGHTS-th of ROWS rows.
+// What a thread copies of a step: 16 bytes of every THREADS / STEP_EIGHTS-th of ROWS rows, in quarters. Zeros where the matrix or
+// the part of k has ended: the loop has no branches.
 template <int ROWS, int THREADS>
 struct StepCopies {
-  static constexpr int BETWEEN = THREADS / STEP_EIGHTS;
+  static constexpr int BETWEEN = THREADS / STEP_EIGHTS, QUARTER = ROWS / BETWEEN / 4;
+  static_assert(QUARTER > 0, "a thread has a row for each quarter");
   Global<const Uint4> from; // of the next step
-  long stride;              // to the next row of the thread
+  int stride;               // Uint4s to the next row of the thread
   int rows, eights;         // that are left, from its first place on
 
-  FUNCTION void begin(Global<const unsigned short> matrix, int pitch, int row, int end, int k, int depth) {
+  FUNCTION void begin(Global<const unsigned short> matrix, int pitch, int row, int end, int k, int end_of_k) {
     const int mine = thread_index() / STEP_EIGHTS, at = k + thread_index() % STEP_EIGHTS * 8;
     from = as<const Uint4>(matrix + ((long(row) + mine) * pitch + at));
-    stride = long(BETWEEN) * pitch / 8;
-    rows = end - row - mine, eights = (depth - at + 7) / 8;
+    stride = BETWEEN * (pitch / 8);
+    rows = end - row - mine, eights = (end_of_k - at + 7) / 8;
   }
-  FUNCTION void copy(Shared<Uint4> to) {
-    const int mine = thread_index() / STEP_EIGHTS, place = place_in_step(mine, thread_index() % STEP_EIGHTS);
-    Global<const Uint4> row = from;
-    UNROLL for (int i = 0; i < ROWS / BETWEEN; i++) {
-      copy_or_zero(to + (place + i * BETWEEN * STEP_EIGHTS), row, i * BETWEEN < rows && eights > 0);
-      row = row + stride;
+  FUNCTION void copy(Shared<Uint4> stage, int quarter) {
+    const Shared<Uint4> to = stage + place_in_step(thread_index() / STEP_EIGHTS, thread_index() % STEP_EIGHTS);
+    UNROLL for (int j = 0; j < QUARTER; j++) {
+      const int i = quarter * QUARTER + j;
+      copy_or_zero(to + i * BETWEEN * STEP_EIGHTS, from + long(stride) * i, i * BETWEEN < rows && eights > 0);
     }
-    from = from + STEP_EIGHTS, eights -= STEP_EIGHTS;
+    if (quarter == 3) from = from + STEP_EIGHTS, eights -= STEP_EIGHTS;
   }
 };
 
@@ -113,40 +114,49 @@ FUNCTION void store_tile(const ProductBf16& args, const TileSums<Tile>& sums, Bl
   }
 }
 
+// A stage of a ring.
+template <class Tile>
+FUNCTION Shared<Uint4> stage_at(Shared<Uint4> stages, int stage) { return stages + stage * Tile::stage; }
+template <class Tile>
+FUNCTION int stage_after(int stage) { return stage + 1 == Tile::stages ? 0 : stage + 1; }
+
 template <class Tile>
 FUNCTION void product_bf16(Shared<Uint4> stages, const ProductBf16& args) {
   constexpr int AHEAD = Tile::stages - 1;
   const BlockOfProduct block = block_of_product<Tile>(args);
   StepCopies<Tile::rows, Tile::threads> x;
   StepCopies<Tile::columns, Tile::threads> w;
-  x.begin(args.x, args.x_pitch, block.row, args.rows, block.first * STEP, args.x_pitch);
-  w.begin(args.w, args.w_pitch, block.column, args.columns, block.first * STEP, args.depth);
-  const auto copy = [&](int step) {
-    const Shared<Uint4> stage = stages + step % Tile::stages * Tile::stage;
-    if (step < block.steps) x.copy(stage), w.copy(stage + Tile::rows * STEP_EIGHTS);
-    copies_commit(); // an empty group at the end: the count of groups stays
+  const int first = block.first * STEP, end = first + block.steps * STEP;
+  x.begin(args.x, args.x_pitch, block.row, args.rows, first, end);
+  w.begin(args.w, args.w_pitch, block.column, args.columns, first, end < args.depth ? end : args.depth);
+  const auto copy = [&](int stage, int quarter) {
+    x.copy(stage_at<Tile>(stages, stage), quarter);
+    w.copy(stage_at<Tile>(stages, stage) + Tile::rows * STEP_EIGHTS, quarter);
+    if (quarter == 3) copies_commit();
   };
-  UNROLL for (int step = 0; step < AHEAD; step++) copy(step);
+  UNROLL for (int step = 0; step < AHEAD; step++)
+    UNROLL for (int quarter = 0; quarter < 4; quarter++) copy(step, quarter);
   copies_wait<AHEAD - 1>();
   barrier();
 
   TileSums<Tile> sums = {};
   StepFragments<Tile> fragments[2];
   fragments[0].load(stages, 0);
+  int read = 0, write = AHEAD; // stages
   for (int step = 0; step < block.steps; step++) {
-    const bool last = step + 1 == block.steps;
-    const Shared<Uint4> stage = stages + step % Tile::stages * Tile::stage;
     UNROLL for (int k = 0; k < STEP / 16; k++) {
-      if (k + 1 < STEP / 16) fragments[(k + 1) % 2].load(stage, k + 1);
-      else if (!last) {
-        copies_wait<AHEAD - 1>(); // the next step is here, and this one has been read
+      if (k == 3) {
+        copies_wait<AHEAD - 2>(); // the next step is here, and this one has been read
         barrier();
-        fragments[0].load(stages + (step + 1) % Tile::stages * Tile::stage, 0);
+        read = stage_after<Tile>(read);
       }
-      if (k == 0) copy(step + AHEAD);
+      fragments[(k + 1) % 2].load(stage_at<Tile>(stages, read), (k + 1) % 4);
+      copy(write, k);
       multiply_step<Tile>(sums, fragments[k % 2]);
     }
+    write = stage_after<Tile>(write);
   }
+  copies_wait<0>();
   store_tile<Tile>(args, sums, block);
 }
 
