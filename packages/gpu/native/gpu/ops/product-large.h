@@ -2,7 +2,6 @@
 // a time; then a kernel multiplies them.
 #pragma once
 #include "gpu/ops/products.h"
-#include "kernels/cuda/product-operands.h"
 
 namespace quern::gpu {
 
@@ -20,15 +19,7 @@ struct Bf16Product {
 bool is_large(const Product& product);
 void launch_large_product(const OpCall& op, const Product& product);
 
-// The choice of the kernel: tiles of mma.sync, and parts of k.
-struct Bf16Choice {
-  const char* kernel;
-  int64_t tiles;
-  int threads, shared_bytes;
-  int parts, steps_of_part; // steps: 64 of k
-};
-Bf16Choice choose_bf16_tiles(int64_t rows, int64_t columns, int64_t depth, int64_t processors, int shared_memory);
-// y: product.y, or the parts' sums [parts, rows, y_pitch].
-ProductBf16 bf16_arguments(const Bf16Product& product, const Bf16Choice& choice, float* y, int64_t y_pitch);
+// As launch_large_product does with prepared operands, in one part of k. For measurements.
+void launch_whole_bf16_product(Gpu& gpu, const Bf16Product& product);
 
 } // namespace quern::gpu

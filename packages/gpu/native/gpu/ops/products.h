@@ -4,9 +4,11 @@
 
 namespace quern::gpu {
 
-// What an op keeps of an x that several of its products have.
+// What products of the same x within an op share (product-large.h).
 struct SharedRows {
-  const uint16_t* bf16 = nullptr; // x rounded to bf16, when a product has made it (product-large.h)
+  const uint16_t* bf16 = nullptr; // x rounded to bf16, when a product has made it
+  uint16_t* slab = nullptr;       // memory for decoded weights
+  int64_t slab_values = 0;
 };
 
 // y[rows, N] = x[rows, K] · wᵀ + bias. bias: [N], or null. invariant: a row has the same bits for any number of rows.
