@@ -25,6 +25,7 @@ CudaGpu::CudaGpu(const Driver& driver, int index) : driver_(driver), process_(ge
   uuid_ = facts.uuid;
   processors_ = facts.processors;
   shared_memory_ = facts.shared_memory;
+  cache_memory_ = facts.cache_memory;
   total_ = facts.memory;
   driver_.need(driver_.context_create(&context_, scheduling_blocks, device_), "making a context");
   try {

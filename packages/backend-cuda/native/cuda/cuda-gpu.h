@@ -26,6 +26,7 @@ class CudaGpu : public gpu::Gpu {
   std::string uuid() const override { return uuid_; }
   int processors() const override { return processors_; }
   int shared_memory() const override { return shared_memory_; }
+  int cache_memory() const override { return cache_memory_; }
   uint64_t total_memory() const override { return total_; }
   uint64_t free_memory() const override;
   uint8_t* allocate(uint64_t bytes) override;
@@ -74,7 +75,7 @@ class CudaGpu : public gpu::Gpu {
   mutable std::mutex mutex_;
   mutable std::string failure_;  // the first one
   mutable std::atomic<bool> failed_{false};
-  int processors_ = 0, shared_memory_ = 0;
+  int processors_ = 0, shared_memory_ = 0, cache_memory_ = 0;
   size_t total_ = 0;
   std::map<std::string, Function, std::less<>> functions_;
   std::vector<Event> events_;

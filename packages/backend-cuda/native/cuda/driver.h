@@ -27,7 +27,7 @@ using Graph = struct GraphOfDriver*;
 using GraphExec = struct GraphExecOfDriver*;
 
 // Attributes of a device (CUdevice_attribute).
-enum Attribute : int { multiprocessors = 16, compute_major = 75, compute_minor = 76, shared_memory_opt_in = 97 };
+enum Attribute : int { multiprocessors = 16, second_cache = 38, compute_major = 75, compute_minor = 76, shared_memory_opt_in = 97 };
 // Of a function (CUfunction_attribute).
 enum FunctionAttribute : int { max_dynamic_shared_bytes = 8 };
 

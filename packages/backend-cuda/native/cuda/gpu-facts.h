@@ -13,6 +13,7 @@ struct GpuFacts {
   int major, minor;    // compute capability
   int processors;      // multiprocessors
   int shared_memory;   // bytes that a block may have
+  int cache_memory;    // bytes of the second cache
   size_t memory;       // bytes
   std::string unusable; // why this backend cannot use the GPU; empty: it can
 

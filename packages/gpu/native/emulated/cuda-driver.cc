@@ -58,6 +58,7 @@ EXPORT cuDeviceGetAttribute(int* value, int attribute, int) {
   const int compute = int(setting("QUERN_EMULATED_COMPUTE", 90));
   switch (attribute) {
     case 16: return *value = 1, success;  // multiprocessors
+    case 38: return *value = 50 << 20, success;  // bytes of the second cache
     case 75: return *value = compute / 10, success;
     case 76: return *value = compute % 10, success;
     case 97: return *value = most_shared_bytes(), success;  // of a block

@@ -25,6 +25,7 @@ class Gpu {
   virtual std::string uuid() const = 0;    // of this one GPU; empty: unknown
   virtual int processors() const = 0;   // units that run blocks
   virtual int shared_memory() const = 0; // bytes that a block may have
+  virtual int cache_memory() const = 0;  // bytes of the cache that all processors share
   virtual uint64_t total_memory() const = 0;
   virtual uint64_t free_memory() const = 0;
   // Not zeroed. Throws OUT_OF_MEMORY with the bytes asked for and free. Any thread.

@@ -27,6 +27,7 @@ class OpCall : public OpView {
 
   int64_t processors() const { return gpu_.processors(); }
   int shared_memory() const { return gpu_.shared_memory(); }
+  int cache_memory() const { return gpu_.cache_memory(); }
 
   // [count] on the device until the op's end, not initialised.
   template <class T>

@@ -1,31 +1,22 @@
 #include "gpu/ops/product-large.h"
 
-#include <stdlib.h>
-
 #include "gpu/ops/bf16-tiles.h"
 
 namespace quern::gpu {
 
 static constexpr int64_t least_rows = 65, least_depth = STEP;
-static constexpr int64_t slab_bytes = 16 << 20; // of weights as bf16: they stay in the second cache of a GPU for data centres
 
 static int64_t rounded_up(int64_t value, int64_t to) { return (value + to - 1) / to * to; }
 
-// QUERN_CUDA_SLAB: KiB of weights that are decoded at a time.
-static int64_t forced_slab() {
-  const char* const text = getenv("QUERN_CUDA_SLAB");
-  return text ? strtoll(text, nullptr, 10) << 10 : 0;
-}
-
 // Long sums of few tiles are split; the parts are added in order.
-static void launch_tiles(const OpCall& op, const Bf16Product& product) {
-  const Bf16Choice choice = choose_bf16_tiles(product.rows, product.columns, product.depth, op.processors(), op.shared_memory());
+static void launch_tiles(const OpCall& op, const Bf16Product& product, SharedRows& shared) {
+  const Bf16Choice choice = choose_bf16_tiles(product.rows, product.columns, product.depth, blocks_of(op));
   const auto launch = [&](float* y, int64_t y_pitch) {
     op.launch(choice.kernel, choice.tiles * choice.parts, choice.threads, bf16_arguments(product, choice, y, y_pitch), choice.shared_bytes);
   };
   if (choice.parts == 1) return launch(product.y, product.y_pitch);
   const int64_t fours = (product.columns + 3) / 4;
-  float* const sums = op.scratch<float>(choice.parts * product.rows * fours * 4);
+  float* const sums = shared.sums.take(op, choice.parts * product.rows * fours * 4);
   launch(sums, fours * 4);
   op.launch_elements("product_parts", product.rows * fours,
                      ProductParts{sums, product.bias, product.y, choice.parts, op.small(product.rows),
@@ -34,14 +25,13 @@ static void launch_tiles(const OpCall& op, const Bf16Product& product) {
 
 void launch_whole_bf16_product(Gpu& gpu, const Bf16Product& product) {
   constexpr int64_t parts = 1;
-  const Bf16Choice choice =
-      choose_bf16_tiles(product.rows, product.columns, product.depth, gpu.processors(), gpu.shared_memory(), parts);
+  const Bf16Choice choice = choose_bf16_tiles(product.rows, product.columns, product.depth, blocks_of(gpu), parts);
   const ProductBf16 args = bf16_arguments(product, choice, product.y, product.y_pitch);
   gpu.launch(choice.kernel, choice.tiles, choice.threads, &args, choice.shared_bytes);
 }
 
 // The kernels, best first.
-static void launch_bf16_product(const OpCall& op, const Bf16Product& product) { launch_tiles(op, product); }
+static void launch_bf16_product(const OpCall& op, const Bf16Product& product, SharedRows& shared) { launch_tiles(op, product, shared); }
 
 // `rows` rows of a matrix from `first` on, as bf16 [rows, pitch].
 template <class Matrix>
@@ -49,30 +39,12 @@ static void launch_bf16_rows(const OpCall& op, const std::string& kernel, const 
   op.launch(kernel, rows, threads_of_row(args.pitch / 8), args);
 }
 
-static const uint16_t* x_as_bf16(const OpCall& op, const Product& product, int64_t pitch) {
-  if (product.shared && product.shared->bf16) return product.shared->bf16;
+static const uint16_t* x_as_bf16(const OpCall& op, const Product& product, int64_t pitch, SharedRows& shared) {
+  if (shared.bf16) return shared.bf16;
   uint16_t* const x = op.scratch<uint16_t>(product.rows * pitch);
   launch_bf16_rows(op, "bf16_rows_f32", Bf16Rows<const float*>{product.x, x, 0, op.small(product.w.shape()[1]), op.small(pitch)},
                    product.rows);
-  if (product.shared) product.shared->bf16 = x;
-  return x;
-}
-
-// As many columns of weights as slab_bytes have, or as many as give every processor a tile; in slabs of about the same size.
-static int64_t slab_columns(const OpCall& op, int64_t rows, int64_t columns, int64_t pitch) {
-  constexpr int64_t tile = 128;
-  const int64_t row_tiles = (rows + tile - 1) / tile, of_turn = op.processors() / row_tiles * tile;
-  const int64_t bytes = forced_slab() ? forced_slab() : slab_bytes, of_bytes = bytes / (pitch * 2);
-  const int64_t most = std::max<int64_t>(forced_slab() ? of_bytes : std::max(of_turn, of_bytes), 64);
-  const int64_t slabs = (columns + most - 1) / most;
-  return std::min(columns, rounded_up((columns + slabs - 1) / slabs, most < tile ? 64 : tile));
-}
-
-// Products of one op decode their weights to the same memory: what is written again stays in the second cache.
-static uint16_t* memory_of_slab(const OpCall& op, const Product& product, int64_t values) {
-  SharedRows none, &shared = product.shared ? *product.shared : none;
-  if (shared.slab_values < values) shared.slab = op.scratch<uint16_t>(values), shared.slab_values = values;
-  return shared.slab;
+  return shared.bf16 = x;
 }
 
 static bool is_read_in_place(const GpuWeight& w) {
@@ -86,13 +58,14 @@ bool is_large(const Product& product) {
 
 void launch_large_product(const OpCall& op, const Product& product) {
   const int64_t N = product.w.shape()[0], K = product.w.shape()[1], pitch = rounded_up(K, STEP);
-  Bf16Product of{x_as_bf16(op, product, pitch), nullptr, product.bias, product.y, product.rows, N, K, pitch, K, N};
+  SharedRows own, &shared = product.shared ? *product.shared : own;
+  Bf16Product of{x_as_bf16(op, product, pitch, shared), nullptr, product.bias, product.y, product.rows, N, K, pitch, K, N};
   if (is_read_in_place(product.w)) {
     of.w = reinterpret_cast<const uint16_t*>(product.w.data());
-    return launch_bf16_product(op, of);
+    return launch_bf16_product(op, of, shared);
   }
-  const int64_t slab = slab_columns(op, product.rows, N, pitch);
-  uint16_t* const w = memory_of_slab(op, product, slab * pitch);
+  const int64_t slab = slab_columns(product.rows, N, pitch, blocks_of(op));
+  uint16_t* const w = shared.slab.take(op, slab * pitch);
   of.w = w, of.w_pitch = pitch;
   for (int64_t first = 0; first < N; first += slab) {
     of.columns = std::min(slab, N - first);
@@ -101,7 +74,7 @@ void launch_large_product(const OpCall& op, const Product& product) {
                        Bf16Rows<decltype(array)>{array, w, op.small(first), op.small(K), op.small(pitch)}, of.columns);
     });
     of.bias = product.bias ? product.bias + first : nullptr, of.y = product.y + first;
-    launch_bf16_product(op, of);
+    launch_bf16_product(op, of, shared);
   }
 }
 
