@@ -28,12 +28,12 @@ FUNCTION BlockOfProduct block_of_product(const ProductBf16& args) {
           steps < args.steps_of_part ? steps : args.steps_of_part};
 }
 
-// What a thread copies of a step: 16 bytes of every THREADS / STEP_EIGHTS-th of ROWS rows, in quarters. Zeros where the matrix or
+// What a thread copies of a step: 16 bytes of every THREADS / STEP_EIGHTS-th of ROWS rows, in halves. Zeros where the matrix or
 // the part of k has ended: the loop has no branches.
 template <int ROWS, int THREADS>
 struct StepCopies {
-  static constexpr int BETWEEN = THREADS / STEP_EIGHTS, QUARTER = ROWS / BETWEEN / 4;
-  static_assert(QUARTER > 0, "a thread has a row for each quarter");
+  static constexpr int BETWEEN = THREADS / STEP_EIGHTS, HALF = ROWS / BETWEEN / 2;
+  static_assert(HALF > 0, "a thread has a row for each half");
   Global<const Uint4> from; // of the next step
   int stride;               // Uint4s to the next row of the thread
   int rows, eights;         // that are left, from its first place on
@@ -44,13 +44,13 @@ struct StepCopies {
     stride = BETWEEN * (pitch / 8);
     rows = end - row - mine, eights = (end_of_k - at + 7) / 8;
   }
-  FUNCTION void copy(Shared<Uint4> stage, int quarter) {
+  FUNCTION void copy(Shared<Uint4> stage, int half) {
     const Shared<Uint4> to = stage + place_in_step(thread_index() / STEP_EIGHTS, thread_index() % STEP_EIGHTS);
-    UNROLL for (int j = 0; j < QUARTER; j++) {
-      const int i = quarter * QUARTER + j;
+    UNROLL for (int j = 0; j < HALF; j++) {
+      const int i = half * HALF + j;
       copy_or_zero(to + i * BETWEEN * STEP_EIGHTS, from + long(stride) * i, i * BETWEEN < rows && eights > 0);
     }
-    if (quarter == 3) from = from + STEP_EIGHTS, eights -= STEP_EIGHTS;
+    if (half == 1) from = from + STEP_EIGHTS, eights -= STEP_EIGHTS;
   }
 };
 
@@ -85,33 +85,49 @@ FUNCTION void multiply_step(TileSums<Tile>& sums, const StepFragments<Tile>& fra
     UNROLL for (int n = 0; n < Tile::across; n++) multiply_bf16(sums.of[m][n], fragments.x[m], fragments.w[n]);
 }
 
-// Two neighbours of a row; `both`: as one store of 8 bytes.
-FUNCTION void store_two(Global<float> y, float first, float second, int columns, bool both) {
-  if (both && columns > 1) as<unsigned long>(y)[0] = to_bits(first) | static_cast<unsigned long>(to_bits(second)) << 32;
-  else {
-    if (columns > 0) y[0] = first;
-    if (columns > 1) y[1] = second;
+// bias: from the lane's first column on; columns: that are left there.
+template <class Tile>
+FUNCTION void add_bias(TileSums<Tile>& sums, Global<const float> bias, int columns) {
+  UNROLL for (int n = 0; n < Tile::across; n++) {
+    const float first = n * 8 < columns ? float(bias[n * 8]) : 0.0f, second = n * 8 + 1 < columns ? float(bias[n * 8 + 1]) : 0.0f;
+    UNROLL for (int m = 0; m < Tile::down; m++)
+      UNROLL for (int i = 0; i < 4; i++) sums.of[m][n].values[i] += i % 2 == 0 ? first : second;
   }
 }
 
+// A lane's outputs of one of its rows, by stores of 8 bytes.
 template <class Tile>
-FUNCTION void store_tile(const ProductBf16& args, const TileSums<Tile>& sums, BlockOfProduct block) {
-  const bool both = args.y_pitch % 2 == 0 && args.part_pitch % 2 == 0 && aligned(args.y);
+FUNCTION void store_whole_row(Global<float> y, const TileSums<Tile>& sums, int m, int half) {
+  UNROLL for (int n = 0; n < Tile::across; n++) {
+    const Sums16x8& of = sums.of[m][n];
+    as<unsigned long>(y + n * 8)[0] =
+        to_bits(of.values[2 * half]) | static_cast<unsigned long>(to_bits(of.values[2 * half + 1])) << 32;
+  }
+}
+// Its first `columns` places.
+template <class Tile>
+FUNCTION void store_part_of_row(Global<float> y, const TileSums<Tile>& sums, int m, int half, int columns) {
+  UNROLL for (int n = 0; n < Tile::across; n++)
+    UNROLL for (int i = 0; i < 2; i++)
+      if (n * 8 + i < columns) y[n * 8 + i] = sums.of[m][n].values[2 * half + i];
+}
+
+template <class Tile>
+FUNCTION void store_tile(const ProductBf16& args, TileSums<Tile>& sums, BlockOfProduct block) {
   const int row = block.row + warp() % Tile::warps_down * Tile::down * 16 + lane() / 4;
   const int column = block.column + warp() / Tile::warps_down * Tile::across * 8 + lane() % 4 * 2;
-  UNROLL for (int n = 0; n < Tile::across; n++) {
-    const int at = column + n * 8;
-    const float first = args.bias && at < args.columns ? float(args.bias[at]) : 0.0f;
-    const float second = args.bias && at + 1 < args.columns ? float(args.bias[at + 1]) : 0.0f;
-    UNROLL for (int m = 0; m < Tile::down; m++)
-      UNROLL for (int half = 0; half < 2; half++) {
-        const int t = row + m * 16 + half * 8;
-        const Sums16x8& of = sums.of[m][n];
-        if (t < args.rows)
-          store_two(args.y + (block.part * args.part_pitch + long(t) * args.y_pitch + at), of.values[2 * half] + first,
-                    of.values[2 * half + 1] + second, args.columns - at, both);
-      }
-  }
+  const bool pairs = args.y_pitch % 2 == 0 && args.part_pitch % 2 == 0 && aligned(args.y);
+  const bool whole = pairs && block.column + Tile::columns <= args.columns;
+  const Global<float> y = args.y + (block.part * args.part_pitch + long(row) * args.y_pitch + column);
+  if (args.bias) add_bias<Tile>(sums, args.bias + column, args.columns - column);
+  UNROLL for (int m = 0; m < Tile::down; m++)
+    UNROLL for (int half = 0; half < 2; half++) {
+      const int below = m * 16 + half * 8;
+      if (row + below >= args.rows) continue;
+      const Global<float> to = y + long(args.y_pitch) * below;
+      if (whole) store_whole_row<Tile>(to, sums, m, half);
+      else store_part_of_row<Tile>(to, sums, m, half, args.columns - column);
+    }
 }
 
 // A stage of a ring.
@@ -129,13 +145,13 @@ FUNCTION void product_bf16(Shared<Uint4> stages, const ProductBf16& args) {
   const int first = block.first * STEP, end = first + block.steps * STEP;
   x.begin(args.x, args.x_pitch, block.row, args.rows, first, end);
   w.begin(args.w, args.w_pitch, block.column, args.columns, first, end < args.depth ? end : args.depth);
-  const auto copy = [&](int stage, int quarter) {
-    x.copy(stage_at<Tile>(stages, stage), quarter);
-    w.copy(stage_at<Tile>(stages, stage) + Tile::rows * STEP_EIGHTS, quarter);
-    if (quarter == 3) copies_commit();
+  const auto copy = [&](int stage, int half) {
+    x.copy(stage_at<Tile>(stages, stage), half);
+    w.copy(stage_at<Tile>(stages, stage) + Tile::rows * STEP_EIGHTS, half);
+    if (half == 1) copies_commit();
   };
   UNROLL for (int step = 0; step < AHEAD; step++)
-    UNROLL for (int quarter = 0; quarter < 4; quarter++) copy(step, quarter);
+    UNROLL for (int half = 0; half < 2; half++) copy(step, half);
   copies_wait<AHEAD - 1>();
   barrier();
 
@@ -146,12 +162,12 @@ FUNCTION void product_bf16(Shared<Uint4> stages, const ProductBf16& args) {
   for (int step = 0; step < block.steps; step++) {
     UNROLL for (int k = 0; k < STEP / 16; k++) {
       if (k == 3) {
-        copies_wait<AHEAD - 2>(); // the next step is here, and this one has been read
+        copies_wait<AHEAD - 1>(); // the next step is here, and this one has been read
         barrier();
         read = stage_after<Tile>(read);
       }
       fragments[(k + 1) % 2].load(stage_at<Tile>(stages, read), (k + 1) % 4);
-      copy(write, k);
+      if (k < 2) copy(write, k); // early: they have until the end of the next step
       multiply_step<Tile>(sums, fragments[k % 2]);
     }
     write = stage_after<Tile>(write);
