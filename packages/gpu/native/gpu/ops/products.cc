@@ -2,6 +2,7 @@
 #include "gpu/ops/products.h"
 
 #include "gpu/ops/ops.h"
+#include "gpu/ops/product-large.h"
 #include "kernels/block-products.h"
 #include "kernels/expert-linear.h"
 #include "kernels/expert-order.h"
@@ -78,7 +79,7 @@ static Product with_columns_in_order(const OpCall& op, Product product) {
   const int64_t K = product.w.shape()[1], count = product.rows * K;
   float* const x = op.scratch<float>(count);
   op.launch_elements("permute_columns", count, PermuteColumns{product.x, product.w.order(), x, count, op.small(K)});
-  product.x = x;
+  product.x = x, product.shared = nullptr;
   return product;
 }
 
@@ -87,6 +88,7 @@ void launch_product(const OpCall& op, const Product& given) {
   if (given.rows == 0 || given.w.shape()[0] == 0) return;
   const Product product = with_columns_in_order(op, given);
   if (product.rows <= most_few && !product.invariant) launch_few(op, product);
+  else if (parts_of_x(op.precision, product.w.format()) == 1 && is_large(product)) launch_large_product(op, product);
   else launch_tensor_tiles(op, product);
 }
 
