@@ -114,7 +114,7 @@ test.each(codecs)(
   patience,
 );
 
-test.each(['128x256 1', '128x128 3', '64x64 1'])(
+test.each(['warpgroups_128x256 1', 'warpgroups_128x128 2', '128x256 1', '128x128 3', '64x64 1'])(
   'bf16 as stored, kernel %s',
   (kernel) =>
     withSettings({ QUERN_CUDA_PRODUCT: kernel }, async () => {
@@ -128,6 +128,43 @@ test.each(['128x256 1', '128x128 3', '64x64 1'])(
       ]);
       await isServedBy(`product_bf16_${kernel.split(' ')[0]}`, matrix);
       await expect(isServedBy('bf16_rows_bf16', matrix)).rejects.toThrow();
+    }),
+  patience,
+);
+
+test(
+  'compute capability 9.0 multiplies by warpgroups',
+  () => isServedBy('product_bf16_warpgroups_128x256', bf16Matrix(N, K, 4)),
+  patience,
+);
+
+test.each(['80', '100'])(
+  'capability %s has no products by warpgroups',
+  (compute) =>
+    withSettings(
+      { QUERN_EMULATED_COMPUTE: compute, QUERN_CUDA_PRODUCT: 'warpgroups_128x128 1' },
+      async () => {
+        const multiplied = async () => {
+          using backend = await createBackend(); // measures rates, if they are not known
+          return await product(backend, await load(backend, bf16Matrix(N, K, 4), [N, K]), uniform(T * K, 1));
+        };
+        await expect(multiplied()).rejects.toMatchObject({ code: 'UNSUPPORTED' });
+      },
+    ),
+  patience,
+);
+
+test(
+  'a captured product by warpgroups runs again',
+  () =>
+    withSettings({ QUERN_CUDA_PRODUCT: 'warpgroups_128x256 1' }, async () => {
+      const matrix = bf16Matrix(N, K, 4);
+      using backend = await createBackend();
+      const w = await load(backend, matrix, [N, K]);
+      for (let seed = 1; seed <= 3; seed++) {
+        const x = uniform(T * K, seed);
+        expectProduct(await product(backend, w, x), x, matrix.values, [T, N, K]);
+      }
     }),
   patience,
 );
