@@ -1,0 +1,150 @@
+// y[t, n] = Σ_k x[t, k] · w[n, k] + bias[n] for 9 to about 128 rows of x, on tensor cores. x and w are rounded to bf16.
+// A warp has 16 · DOWN rows and 32 columns. Weights go from loads into fragments in registers: no shared memory, no barrier until the
+// end. ACROSS warps of a block have neighbouring columns and share x through the cache; the others, and the blocks of `parts`, share K:
+// they take its chunks in turn. Sums over them are in a fixed order.
+#pragma once
+#include "../../dialect/nvidia.h"
+#include "lane-weights.h"
+#include "row-fragments.h"
+
+namespace quern {
+namespace gpu {
+
+constexpr int ROW_WARPS = 8, ROW_THREADS = ROW_WARPS * WARP;
+constexpr int ROW_EIGHTS = 4, ROW_COLUMNS = ROW_EIGHTS * 8; // of a warp, in 8 columns
+
+// How the warps of a block share its product. x of 64 rows has more bytes than w: four warps share it.
+// ahead: x of the next step is loaded before the present one is multiplied; with 32 rows it would not fit into 128 registers.
+template <int DOWN>
+struct RowBlock {
+  enum {
+    across = DOWN < 4 ? 2 : 4,
+    ways = ROW_WARPS / across,
+    columns = across * ROW_COLUMNS,
+    sums = DOWN * ROW_EIGHTS * 4,
+    ahead = DOWN != 2
+  };
+};
+
+template <int DOWN>
+struct RowTotals {
+  Sums16x8 of[DOWN][ROW_EIGHTS];
+};
+
+// 32 of k of the rows of a warp, by product.
+template <int DOWN>
+struct RowStep {
+  Fragment16x16 of[DOWN][2];
+
+  FUNCTION void load(Global<const Uint4> x, int tiles, int tile, int step) {
+    const Global<const Uint4> mine = x + ((step * tiles + tile) * 2 * WARP + lane());
+    UNROLL for (int m = 0; m < DOWN; m++)
+      UNROLL for (int product = 0; product < 2; product++) {
+        const Uint4 words = mine[(m * 2 + product) * WARP];
+        of[m][product] = {{words[0], words[1], words[2], words[3]}};
+      }
+  }
+};
+
+template <int DOWN>
+FUNCTION void multiply_step(RowTotals<DOWN>& totals, int eight, const RowStep<DOWN>& x, const LaneFragments& w) {
+  UNROLL for (int product = 0; product < 2; product++) {
+    const Fragment16x8 b = {{w.words[2 * product], w.words[2 * product + 1]}};
+    UNROLL for (int m = 0; m < DOWN; m++) multiply_bf16(totals.of[m][eight], x.of[m][product], b);
+  }
+}
+
+// The chunks first, first + apart, … below `end` of columns from `column` on. The next chunk's weights, and the next step's x, are
+// loaded before the present ones are multiplied.
+template <int DOWN, class Weights>
+FUNCTION RowTotals<DOWN> row_totals(const RowLinear<Weights>& args, int tile, int column, int first, int apart, int end) {
+  using Lane = LaneWeights<Weights>;
+  RowTotals<DOWN> totals = {};
+  if (first >= end) return totals;
+  const int of_row = args.depth / 8, mine = column + lane() / 4, last = args.columns - 1;
+  const auto row = [&](int n) { return (mine + n * 8 < last ? mine + n * 8 : last) * of_row; }; // of w; the last one stands in
+  Lane ahead[ROW_EIGHTS];
+  RowStep<DOWN> x_ahead = {};
+  UNROLL for (int n = 0; n < ROW_EIGHTS; n++) ahead[n].load(args.w, row(n), of_row, first);
+  if (RowBlock<DOWN>::ahead) x_ahead.load(args.x, args.tiles, tile, first * Lane::STEPS);
+  for (int chunk = first; chunk < end; chunk += apart) {
+    const int next = chunk + apart < end ? chunk + apart : chunk;
+    Lane present[ROW_EIGHTS];
+    UNROLL for (int n = 0; n < ROW_EIGHTS; n++) {
+      present[n] = ahead[n];
+      ahead[n].load(args.w, row(n), of_row, next);
+    }
+    UNROLL for (int step = 0; step < Lane::STEPS; step++) {
+      RowStep<DOWN> x = x_ahead;
+      const int later = step + 1 < Lane::STEPS ? chunk * Lane::STEPS + step + 1 : next * Lane::STEPS;
+      if (RowBlock<DOWN>::ahead) x_ahead.load(args.x, args.tiles, tile, later);
+      else x.load(args.x, args.tiles, tile, chunk * Lane::STEPS + step);
+      UNROLL for (int n = 0; n < ROW_EIGHTS; n++) multiply_step(totals, n, x, present[n].fragments(step));
+    }
+  }
+  return totals;
+}
+
+// The sum over the ways of a block, in their order, in the warps of way 0. merged: [ways − 1, across, sums, WARP].
+template <int DOWN>
+FUNCTION void merge_ways(RowTotals<DOWN>& totals, Shared<float> merged, int way, int across) {
+  using Has = RowBlock<DOWN>;
+  const auto place = [&](int of_way, int i) { return (((of_way - 1) * Has::across + across) * Has::sums + i) * WARP + lane(); };
+  UNROLL for (int i = 0; i < Has::sums; i++)
+    if (way > 0) merged[place(way, i)] = totals.of[i / 4 / ROW_EIGHTS][i / 4 % ROW_EIGHTS].values[i % 4];
+  barrier();
+  if (way > 0) return;
+  UNROLL for (int other = 1; other < Has::ways; other++)
+    UNROLL for (int i = 0; i < Has::sums; i++) totals.of[i / 4 / ROW_EIGHTS][i / 4 % ROW_EIGHTS].values[i % 4] += merged[place(other, i)];
+}
+
+// y: of this part; with a bias if there is one part.
+template <int DOWN, class Weights>
+FUNCTION void write_totals(const RowTotals<DOWN>& totals, const RowLinear<Weights>& args, int tile, int column, int part) {
+  const Global<float> y = args.y + long(part) * args.rows * args.columns;
+  UNROLL for (int m = 0; m < DOWN; m++)
+    UNROLL for (int half = 0; half < 2; half++) {
+      const int row = (tile + m) * 16 + half * 8 + lane() / 4;
+      UNROLL for (int n = 0; n < ROW_EIGHTS; n++)
+        UNROLL for (int i = 0; i < 2; i++) {
+          const int to = column + n * 8 + lane() % 4 * 2 + i;
+          const float sum = totals.of[m][n].values[half * 2 + i];
+          if (row < args.rows && to < args.columns) y[long(row) * args.columns + to] = args.bias ? sum + args.bias[to] : sum;
+        }
+    }
+}
+
+// Block: rows change first, so that blocks which read the same weights run at the same time; then parts, then columns.
+template <int DOWN, class Weights>
+FUNCTION void linear_rows(Shared<float> merged, const RowLinear<Weights>& args) {
+  using Has = RowBlock<DOWN>;
+  constexpr int OF_CHUNK = LaneWeights<Weights>::STEPS * 32;
+  const int heights = args.tiles / DOWN, tile = block_index() % heights * DOWN;
+  const int part = block_index() / heights % args.parts, across = warp() % Has::across, way = warp() / Has::across;
+  const int column = block_index() / heights / args.parts * Has::columns + across * ROW_COLUMNS;
+  const int chunks = (args.depth + OF_CHUNK - 1) / OF_CHUNK;
+  RowTotals<DOWN> totals = row_totals<DOWN>(args, tile, column, part * Has::ways + way, args.parts * Has::ways, chunks);
+  merge_ways(totals, merged, way, across);
+  if (way == 0) write_totals(totals, args, tile, column, part);
+}
+
+#define LINEAR_ROWS(rows, blocks, Weights, name)                                                                       \
+  KERNEL_OF(linear_rows_##rows##_##name, RowLinear<Weights>, ROW_THREADS, blocks) {                                    \
+    using Has = RowBlock<rows / 16>;                                                                                   \
+    SHARED(float, merged, (Has::ways - 1) * Has::across * Has::sums * WARP);                                           \
+    linear_rows<rows / 16>(merged, args);                                                                              \
+  }
+#define LINEAR_OF_ROWS(Weights, name)  \
+  LINEAR_ROWS(16, 2, Weights, name)    \
+  LINEAR_ROWS(32, 2, Weights, name)    \
+  LINEAR_ROWS(64, 1, Weights, name)
+#define LINEAR_OF_BLOCKS(Format, name) LINEAR_OF_ROWS(Blocks<Format>, name)
+EVERY_BLOCK_FORMAT(LINEAR_OF_BLOCKS)
+LINEAR_OF_ROWS(Dense<F16>, f16)
+LINEAR_OF_ROWS(Dense<Bf16>, bf16)
+#undef LINEAR_OF_BLOCKS
+#undef LINEAR_OF_ROWS
+#undef LINEAR_ROWS
+
+} // namespace gpu
+} // namespace quern
