@@ -22,7 +22,12 @@ FUNCTION unsigned bf16_pair(float low, float high) {
   return pair;
 }
 
-#elif !defined(QUERN_KERNEL_ARGUMENTS)
+#elif defined(QUERN_KERNEL_ARGUMENTS)
+
+unsigned bytes_from(unsigned a, unsigned b, unsigned from);
+unsigned bf16_pair(float low, float high);
+
+#else
 
 inline unsigned bytes_from(unsigned a, unsigned b, unsigned from) {
   if (from & 0x8888) fault("bytes_from: the digits of %x are not 0 to 7", from & 0xffff);

@@ -36,5 +36,6 @@
 #include "weighted-sum.h"
 #if !defined(QUERN_METAL_RULES)
 #include "cuda/attention-tiles.h"
+#include "cuda/linear-rows.h"
 #include "cuda/linear-tiles.h"
 #endif

@@ -1,6 +1,7 @@
 // Products of 9 to 128 rows on the emulated device, against their definitions in float64.
 #include "kernels/cuda/linear-rows.h"
 #include "test/block-weights.h"
+#include "test/planted.h"
 #include "test/products.h"
 
 namespace quern::gpu {
@@ -31,8 +32,8 @@ class Product {
  public:
   Product(Shape shape, int down, Weights w, bool with_bias, bool rounded)
       : shape_(shape), down_(down), w_(w), with_bias_(with_bias), steps_((shape.depth + Lane::STEPS * 32 - 1) / (Lane::STEPS * 32) * Lane::STEPS),
-        tiles_((shape.rows + down * 16 - 1) / (down * 16) * down), x(rounded ? numbers_in_bf16(shape.rows * shape.depth) : numbers(shape.rows * shape.depth, 1)),
-        bias(numbers(shape.columns, 2)), x_(x), bias_(bias), fragments_(size_t(steps_) * tiles_ * 2 * WARP),
+        tiles_((shape.rows + down * 16 - 1) / (down * 16) * down), shift_(with_bias ? 0 : 1), x(rounded ? numbers_in_bf16(shape.rows * shape.depth) : numbers(shape.rows * shape.depth, 1)),
+        bias(numbers(shape.columns, 2)), x_(shifted(x)), bias_(bias), fragments_(size_t(steps_) * tiles_ * 2 * WARP),
         sums_(size_t(shape.parts) * size_t(outputs())), y_(size_t(outputs())) {}
 
   void agrees(const std::string& kernel, double relative, const std::function<double(int64_t)>& weight) const {
@@ -41,19 +42,26 @@ class Product {
                              std::to_string(shape_.depth) + " in " + std::to_string(shape_.parts);
     const Global<const float> no_bias, bias = with_bias_ ? Global<const float>(bias_.global()) : no_bias;
     const bool one = shape_.parts == 1;
-    const RowFragments fragments{x_.global(), fragments_.global(), shape_.rows, shape_.depth, steps_, tiles_, Lane::EIGHTS};
+    const RowFragments fragments{x_.global() + shift_, fragments_.global(), shape_.rows, shape_.depth, steps_, tiles_, Lane::EIGHTS};
     const RowLinear<Weights> product{fragments_.global(), w_, one ? bias : no_bias, one ? y_.global() : sums_.global(), shape_.rows,
                                      shape_.columns, shape_.depth, tiles_, shape_.parts};
     const RowSums sums{sums_.global(), bias, y_.global(), shape_.parts, shape_.columns, outputs()};
-    const int columns = (down_ < 4 ? 2 : 4) * ROW_COLUMNS, blocks = tiles_ / down_ * shape_.parts * ((shape_.columns + columns - 1) / columns);
+    const int columns = down_ < 4 ? int(RowBlock<1>::columns) : int(RowBlock<4>::columns);
+    const int threads = down_ == 2 ? int(RowBlock<2>::threads) : int(RowBlock<1>::threads);
+    const int blocks = tiles_ / down_ * shape_.parts * ((shape_.columns + columns - 1) / columns);
     launched<1>("row_fragments", 3, 64, fragments, [] {});
-    launched<2>(kernel.c_str(), blocks, ROW_THREADS, product, [&] {
+    launched<2>(kernel.c_str(), blocks, threads, product, [&] {
       if (!one) launched<1>("row_sums", 2, 64, sums, [] {});
       close(name, y_.values(), expected, relative);
     });
   }
 
  private:
+  // Half of the products have an x that does not begin at 16 bytes.
+  std::vector<float> shifted(std::vector<float> values) const {
+    values.insert(values.begin(), size_t(shift_), 0.0f);
+    return values;
+  }
   long outputs() const { return long(shape_.rows) * shape_.columns; }
   std::vector<Sum> definition(const std::function<double(int64_t)>& weight) const {
     std::vector<Sum> y;
@@ -71,7 +79,7 @@ class Product {
   const int down_;
   const Weights w_;
   const bool with_bias_;
-  const int steps_, tiles_;
+  const int steps_, tiles_, shift_;
   const std::vector<float> x, bias;
   const Array<float> x_, bias_;
   const Array<Uint4> fragments_;
@@ -124,6 +132,14 @@ void every_block_shape(const char* format) {
   }
 }
 
+KERNEL(bytes_of_two_words, Numbers) { args.y[thread_index()] = float(bytes_from(0x00020001u, 0x00000003u, 0x7420u) + thread_index()); }
+KERNEL(digit_beyond_seven, Numbers) { args.y[thread_index()] = float(bytes_from(1, 2, 0x8000u)); }
+
+void digits_are_checked() {
+  computes("bytes_of_two_words", 1, [](int i) { return 0x00030201 + i; });
+  is_caught("digit_beyond_seven", "digits");
+}
+
 } // namespace
 } // namespace quern::gpu
 
@@ -131,6 +147,7 @@ int main() {
   using namespace quern::gpu;
   Memory memory(1 << 26);
   device_memory() = &memory;
+  digits_are_checked();
   every_dense_shape<Bf16>();
   every_dense_shape<F16>();
 #define AGREE(Format, name) every_block_shape<Format>(#name);

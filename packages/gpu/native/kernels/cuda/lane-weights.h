@@ -3,12 +3,14 @@
 //
 // LaneWeights<Weights>:
 //   STEPS       of 32 k that a load is for
-//   EIGHTS      of a lane that lie side by side: 1, or STEPS
+//   EIGHTS      of a lane that lie side by side
+//   SLOTS       loads that are under way, beside the one in use
 //   load        of a row: where it begins and how long it is, in 8 values; behind its end, zeros
 //   fragments   of a step: eight weights as bf16, rounded to nearest once
 #pragma once
 #include "../../dialect/packed.h"
 #include "lane-bytes.h"
+#include "row-fragments.h"
 
 namespace quern {
 namespace gpu {
@@ -24,16 +26,14 @@ struct LaneWeights;
 // Rows begin at 16 bytes.
 template <class Format>
 struct LaneWeights<Dense<Format>> {
-  enum { STEPS = 2, EIGHTS = 1 };
-  Uint4 eights[STEPS];
+  enum { STEPS = DENSE_STEPS, EIGHTS = STEPS, SLOTS = 2 };
+  Uint4 eight;
 
   FUNCTION void load(Dense<Format> w, int row, int of_row, int chunk) {
-    UNROLL for (int step = 0; step < STEPS; step++) {
-      const int at = (chunk * STEPS + step) * 4 + lane() % 4;
-      eights[step] = at < of_row ? as<const Uint4>(w.values)[row + at] : Uint4{0, 0, 0, 0};
-    }
+    const int at = chunk * 4 + lane() % 4;
+    eight = at < of_row ? as<const Uint4>(w.values)[row + at] : Uint4{0, 0, 0, 0};
   }
-  FUNCTION LaneFragments fragments(int step) const { return of(eights[step], Format()); }
+  FUNCTION LaneFragments fragments(int) const { return of(eight, Format()); }
 
  private:
   static FUNCTION LaneFragments of(Uint4 eight, Bf16) { return {{eight[0], eight[1], eight[2], eight[3]}}; }
@@ -46,7 +46,7 @@ struct LaneWeights<Dense<Format>> {
 
 template <class Format>
 struct LaneWeights<Blocks<Format>> {
-  enum { STEPS = Format::LOW == 8 ? 2 : 4, EIGHTS = STEPS, COUNT = EIGHTS * 8 };
+  enum { STEPS = steps_of_blocks(Format::LOW), EIGHTS = STEPS, SLOTS = 1, COUNT = EIGHTS * 8 };
   LaneBits<Format, COUNT> bits;
   Scales scales;
 

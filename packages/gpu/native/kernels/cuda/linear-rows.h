@@ -5,26 +5,9 @@
 #pragma once
 #include "../../dialect/nvidia.h"
 #include "lane-weights.h"
-#include "row-fragments.h"
 
 namespace quern {
 namespace gpu {
-
-constexpr int ROW_WARPS = 8, ROW_THREADS = ROW_WARPS * WARP;
-constexpr int ROW_EIGHTS = 4, ROW_COLUMNS = ROW_EIGHTS * 8; // of a warp, in 8 columns
-
-// How the warps of a block share its product. x of 64 rows has more bytes than w: four warps share it.
-// ahead: x of the next step is loaded before the present one is multiplied; with 32 rows it would not fit into 128 registers.
-template <int DOWN>
-struct RowBlock {
-  enum {
-    across = DOWN < 4 ? 2 : 4,
-    ways = ROW_WARPS / across,
-    columns = across * ROW_COLUMNS,
-    sums = DOWN * ROW_EIGHTS * 4,
-    ahead = DOWN != 2
-  };
-};
 
 template <int DOWN>
 struct RowTotals {
@@ -54,34 +37,47 @@ FUNCTION void multiply_step(RowTotals<DOWN>& totals, int eight, const RowStep<DO
   }
 }
 
-// The chunks first, first + apart, … below `end` of columns from `column` on. The next chunk's weights, and the next step's x, are
-// loaded before the present ones are multiplied.
-template <int DOWN, class Weights>
-FUNCTION RowTotals<DOWN> row_totals(const RowLinear<Weights>& args, int tile, int column, int first, int apart, int end) {
-  using Lane = LaneWeights<Weights>;
-  RowTotals<DOWN> totals = {};
-  if (first >= end) return totals;
-  const int of_row = args.depth / 8, mine = column + lane() / 4, last = args.columns - 1;
-  const auto row = [&](int n) { return (mine + n * 8 < last ? mine + n * 8 : last) * of_row; }; // of w; the last one stands in
-  Lane ahead[ROW_EIGHTS];
-  RowStep<DOWN> x_ahead = {};
-  UNROLL for (int n = 0; n < ROW_EIGHTS; n++) ahead[n].load(args.w, row(n), of_row, first);
-  if (RowBlock<DOWN>::ahead) x_ahead.load(args.x, args.tiles, tile, first * Lane::STEPS);
-  for (int chunk = first; chunk < end; chunk += apart) {
-    const int next = chunk + apart < end ? chunk + apart : chunk;
-    Lane present[ROW_EIGHTS];
-    UNROLL for (int n = 0; n < ROW_EIGHTS; n++) {
-      present[n] = ahead[n];
-      ahead[n].load(args.w, row(n), of_row, next);
-    }
-    UNROLL for (int step = 0; step < Lane::STEPS; step++) {
-      RowStep<DOWN> x = x_ahead;
-      const int later = step + 1 < Lane::STEPS ? chunk * Lane::STEPS + step + 1 : next * Lane::STEPS;
-      if (RowBlock<DOWN>::ahead) x_ahead.load(args.x, args.tiles, tile, later);
-      else x.load(args.x, args.tiles, tile, chunk * Lane::STEPS + step);
-      UNROLL for (int n = 0; n < ROW_EIGHTS; n++) multiply_step(totals, n, x, present[n].fragments(step));
-    }
+// Where a warp reads: 16 · DOWN rows of x from tile `tile` on, columns from `column` on, chunks first, first + apart, … below `end`.
+struct RowShare {
+  int tile, column, first, apart, end;
+};
+
+// A chunk of the columns of a lane. Columns beyond the last one get its weights.
+template <class Weights>
+struct LaneColumns {
+  LaneWeights<Weights> of[ROW_EIGHTS];
+
+  FUNCTION void load(const RowLinear<Weights>& args, int column, int chunk) {
+    const int of_row = args.depth / 8, mine = column + lane() / 4, last = args.columns - 1;
+    UNROLL for (int n = 0; n < ROW_EIGHTS; n++)
+      of[n].load(args.w, (mine + n * 8 < last ? mine + n * 8 : last) * of_row, of_row, chunk);
   }
+};
+
+// The sums of a warp. SLOTS chunks of weights, and the next step's x, are loaded before the present ones are multiplied.
+template <int DOWN, class Weights>
+FUNCTION RowTotals<DOWN> row_totals(const RowLinear<Weights>& args, RowShare share) {
+  using Lane = LaneWeights<Weights>;
+  constexpr int SLOTS = Lane::SLOTS;
+  RowTotals<DOWN> totals = {};
+  if (share.first >= share.end) return totals;
+  LaneColumns<Weights> slots[SLOTS];
+  RowStep<DOWN> x = {};
+  UNROLL for (int s = 0; s < SLOTS; s++) slots[s].load(args, share.column, share.first + s * share.apart);
+  x.load(args.x, args.tiles, share.tile, share.first * Lane::STEPS);
+  for (int from = share.first; from < share.end; from += SLOTS * share.apart)
+    UNROLL for (int s = 0; s < SLOTS; s++) {
+      const int chunk = from + s * share.apart;
+      if (chunk >= share.end) break;
+      const LaneColumns<Weights> present = slots[s];
+      slots[s].load(args, share.column, chunk + SLOTS * share.apart);
+      UNROLL for (int step = 0; step < Lane::STEPS; step++) {
+        const int at = chunk * Lane::STEPS + step, next = step + 1 < Lane::STEPS ? at + 1 : (chunk + share.apart) * Lane::STEPS;
+        const RowStep<DOWN> of_step = x;
+        x.load(args.x, args.tiles, share.tile, next < share.end * Lane::STEPS ? next : at);
+        UNROLL for (int n = 0; n < ROW_EIGHTS; n++) multiply_step(totals, n, of_step, present.of[n].fragments(step));
+      }
+    }
   return totals;
 }
 
@@ -123,21 +119,21 @@ FUNCTION void linear_rows(Shared<float> merged, const RowLinear<Weights>& args) 
   const int part = block_index() / heights % args.parts, across = warp() % Has::across, way = warp() / Has::across;
   const int column = block_index() / heights / args.parts * Has::columns + across * ROW_COLUMNS;
   const int chunks = (args.depth + OF_CHUNK - 1) / OF_CHUNK;
-  RowTotals<DOWN> totals = row_totals<DOWN>(args, tile, column, part * Has::ways + way, args.parts * Has::ways, chunks);
+  RowTotals<DOWN> totals = row_totals<DOWN>(args, {tile, column, part * Has::ways + way, args.parts * Has::ways, chunks});
   merge_ways(totals, merged, way, across);
   if (way == 0) write_totals(totals, args, tile, column, part);
 }
 
-#define LINEAR_ROWS(rows, blocks, Weights, name)                                                                       \
-  KERNEL_OF(linear_rows_##rows##_##name, RowLinear<Weights>, ROW_THREADS, blocks) {                                    \
-    using Has = RowBlock<rows / 16>;                                                                                   \
-    SHARED(float, merged, (Has::ways - 1) * Has::across * Has::sums * WARP);                                           \
-    linear_rows<rows / 16>(merged, args);                                                                              \
+#define LINEAR_ROWS(rows, Weights, name)                                                                                     \
+  KERNEL_OF(linear_rows_##rows##_##name, RowLinear<Weights>, RowBlock<rows / 16>::threads, RowBlock<rows / 16>::blocks) {    \
+    using Has = RowBlock<rows / 16>;                                                                                         \
+    SHARED(float, merged, (Has::ways - 1) * Has::across * Has::sums * WARP);                                                 \
+    linear_rows<rows / 16>(merged, args);                                                                                    \
   }
-#define LINEAR_OF_ROWS(Weights, name)  \
-  LINEAR_ROWS(16, 2, Weights, name)    \
-  LINEAR_ROWS(32, 2, Weights, name)    \
-  LINEAR_ROWS(64, 1, Weights, name)
+#define LINEAR_OF_ROWS(Weights, name) \
+  LINEAR_ROWS(16, Weights, name)      \
+  LINEAR_ROWS(32, Weights, name)      \
+  LINEAR_ROWS(64, Weights, name)
 #define LINEAR_OF_BLOCKS(Format, name) LINEAR_OF_ROWS(Blocks<Format>, name)
 EVERY_BLOCK_FORMAT(LINEAR_OF_BLOCKS)
 LINEAR_OF_ROWS(Dense<F16>, f16)

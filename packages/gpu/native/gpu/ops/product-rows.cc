@@ -1,0 +1,86 @@
+#include "gpu/ops/product-rows.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <string_view>
+
+#include "kernels/cuda/row-fragments.h"
+
+namespace quern::gpu {
+
+// Products of more rows are bound by tensor cores, not by weights. To 128 rows blocks are decoded beside the products (twice beyond 64:
+// 5 instructions per product of tensor cores, which takes longer); dense weights have nothing to decode, and larger tiles load x less often.
+static constexpr int64_t least_rows = 9, most_rows = 128, most_dense_rows = 64;
+static constexpr int64_t most_parts = 8, least_depth = 256; // of K, of a warp: two chunks of 4-bit weights
+
+// For measurements and tests. QUERN_CUDA_PRODUCT: "rows" and the parts of K, as "rows 4"; another value: another kernel.
+static std::string_view forced() {
+  const char* const text = getenv("QUERN_CUDA_PRODUCT");
+  return text ? text : "";
+}
+static int64_t forced_parts() {
+  int parts = 0;
+  return sscanf(forced().data(), "rows %d", &parts) == 1 ? parts : 0;
+}
+
+template <int DOWN>
+static RowChoice choice_of(int64_t rows, int64_t columns, int64_t depth, int64_t processors) {
+  using Has = RowBlock<DOWN>;
+  constexpr int64_t height = DOWN * 16;
+  const int64_t heights = (rows + height - 1) / height, blocks = heights * ((columns + Has::columns - 1) / Has::columns);
+  const int64_t room = processors * Has::blocks / blocks, most = std::min(most_parts, depth / (least_depth * Has::ways));
+  const int64_t parts = forced_parts() ? forced_parts() : std::max<int64_t>(1, std::min(room, most));
+  return {int(height), Has::columns, Has::threads, heights * DOWN, parts};
+}
+
+// As many parts of K as the processors have room for.
+RowChoice choose_row_blocks(int64_t rows, int64_t columns, int64_t depth, int64_t processors) {
+  if (rows <= 16) return choice_of<1>(rows, columns, depth, processors);
+  if (rows <= 32) return choice_of<2>(rows, columns, depth, processors);
+  return choice_of<4>(rows, columns, depth, processors);
+}
+
+// Loads have 16 bytes, eight values of a dense weight, at any row. Kernels count eights of weights.
+static bool loads_wide(const GpuWeight& w) {
+  const int64_t N = w.shape()[0], K = w.shape()[1];
+  return K % 8 == 0 && N * K / 8 <= INT32_MAX && reinterpret_cast<uintptr_t>(w.data()) % 16 == 0;
+}
+
+bool has_some_rows(const Product& product) {
+  const int64_t most = product.w.format().dense ? most_dense_rows : most_rows;
+  return product.rows >= least_rows && product.rows <= most && !product.invariant && loads_wide(product.w) &&
+         (forced().empty() || forced().starts_with("rows"));
+}
+
+static const Uint4* fragments_of_x(const OpCall& op, const Product& product, int64_t tiles, int steps_of_chunk) {
+  const int64_t K = product.w.shape()[1], of_chunk = steps_of_chunk * 32;
+  const int64_t steps = (K + of_chunk - 1) / of_chunk * steps_of_chunk, count = op.small(steps * tiles * 2 * WARP);
+  Uint4* const fragments = op.scratch<Uint4>(count);
+  op.launch_elements("row_fragments", count, RowFragments{product.x, fragments, op.small(product.rows), op.small(K), op.small(steps),
+                                                          op.small(tiles), steps_of_chunk});
+  return fragments;
+}
+
+static void launch_rows(const OpCall& op, const Product& product, const RowChoice& choice, const float* bias, float* y) {
+  const int64_t N = product.w.shape()[0], K = product.w.shape()[1];
+  const WeightFormat& format = product.w.format();
+  const Uint4* const x = fragments_of_x(op, product, choice.tiles, format.dense ? DENSE_STEPS : steps_of_blocks(format.low));
+  const std::string kernel = kernel_for(("linear_rows_" + std::to_string(choice.height)).c_str(), product.w);
+  const int64_t blocks = choice.tiles * 16 / choice.height * choice.parts * ((N + choice.columns - 1) / choice.columns);
+  with_array(product.w, [&](auto w) {
+    op.launch(kernel, blocks, choice.threads, RowLinear<decltype(w)>{x, w, bias, y, op.small(product.rows), op.small(N), op.small(K),
+                                                                     op.small(choice.tiles), op.small(choice.parts)});
+  });
+}
+
+void launch_row_product(const OpCall& op, const Product& product) {
+  const int64_t N = product.w.shape()[0], outputs = product.rows * N;
+  const RowChoice choice = choose_row_blocks(product.rows, N, product.w.shape()[1], op.processors());
+  if (choice.parts == 1) return launch_rows(op, product, choice, product.bias, product.y);
+  float* const parts = op.scratch<float>(choice.parts * outputs);
+  launch_rows(op, product, choice, nullptr, parts);
+  op.launch_elements("row_sums", outputs, RowSums{parts, product.bias, product.y, op.small(choice.parts), op.small(N), long(outputs)});
+}
+
+} // namespace quern::gpu
