@@ -4,7 +4,7 @@
 // LaneWeights<Weights>:
 //   STEPS       of 32 k that a load is for
 //   EIGHTS      of a lane that lie side by side
-//   SLOTS       loads that are under way, beside the one in use
+//   SLOTS       loads that are under way, beside the one in use: as many as registers allow
 //   load        of a row: where it begins and how long it is, in 8 values; behind its end, zeros
 //   fragments   of a step: eight weights as bf16, rounded to nearest once
 #pragma once
@@ -46,16 +46,16 @@ struct LaneWeights<Dense<Format>> {
 
 template <class Format>
 struct LaneWeights<Blocks<Format>> {
-  enum { STEPS = steps_of_blocks(Format::LOW), EIGHTS = STEPS, SLOTS = 1, COUNT = EIGHTS * 8 };
+  enum { STEPS = steps_of_blocks(Format::LOW), EIGHTS = STEPS, SLOTS = STEPS == 2 && Format::HALVES == 1 ? 2 : 1, COUNT = EIGHTS * 8 };
   LaneBits<Format, COUNT> bits;
   Scales scales;
 
   FUNCTION void load(Blocks<Format> w, int row, int of_row, int chunk) {
     const int at = chunk * STEPS * 4 + lane() % 4 * EIGHTS;
-    const bool there = at < of_row;
-    bits.load(w.planes, row + (there ? at : 0));
-    scales = scales_of<Format>(w.planes, (row + (there ? at : 0)) / 4);
-    if (!there) scales = {0, 0}; // a group with them is zeros
+    const int last = of_row - EIGHTS, from = row + (at < last ? at : last);
+    bits.load(w.planes, from);
+    scales = scales_of<Format>(w.planes, from / 4);
+    if (at > last) scales = {0, 0}; // a group with them is zeros
   }
   FUNCTION LaneFragments fragments(int step) const {
     const int half = (lane() % 4 * COUNT + step * 8) % GROUP * Format::HALVES / GROUP;
