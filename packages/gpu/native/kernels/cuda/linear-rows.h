@@ -81,33 +81,36 @@ FUNCTION RowTotals<DOWN> row_totals(const RowLinear<Weights>& args, RowShare sha
   return totals;
 }
 
-// The sum over the ways of a block, in their order, in the warps of way 0. merged: [ways − 1, across, sums, WARP].
+// Sums over the ways of a block, in their order, in merged: [across, sums, WARP]; it has room for ways − 1 of them.
 template <int DOWN>
-FUNCTION void merge_ways(RowTotals<DOWN>& totals, Shared<float> merged, int way, int across) {
+FUNCTION void merge_ways(const RowTotals<DOWN>& totals, Shared<float> merged, int way, int across) {
   using Has = RowBlock<DOWN>;
   const auto place = [&](int of_way, int i) { return (((of_way - 1) * Has::across + across) * Has::sums + i) * WARP + lane(); };
-  UNROLL for (int i = 0; i < Has::sums; i++)
-    if (way > 0) merged[place(way, i)] = totals.of[i / 4 / ROW_EIGHTS][i / 4 % ROW_EIGHTS].values[i % 4];
+  const auto total = [&](int i) { return totals.of[i / 4 / ROW_EIGHTS][i / 4 % ROW_EIGHTS].values[i % 4]; };
+  if (way > 0) UNROLL for (int i = 0; i < Has::sums; i++) merged[place(way, i)] = total(i);
   barrier();
-  if (way > 0) return;
-  UNROLL for (int other = 1; other < Has::ways; other++)
-    UNROLL for (int i = 0; i < Has::sums; i++) totals.of[i / 4 / ROW_EIGHTS][i / 4 % ROW_EIGHTS].values[i % 4] += merged[place(other, i)];
+  if (way == 0)
+    UNROLL for (int i = 0; i < Has::sums; i++) {
+      float sum = total(i);
+      UNROLL for (int other = 1; other < Has::ways; other++) sum += merged[place(other, i)];
+      merged[place(1, i)] = sum;
+    }
+  barrier();
 }
 
-// y: of this part; with a bias if there is one part.
+// Of columns from `column` on. y: of this part; with a bias if there is one part. A warp writes what one register of a warp had: not
+// unrolled, for registers would make it most of the kernel.
 template <int DOWN, class Weights>
-FUNCTION void write_totals(const RowTotals<DOWN>& totals, const RowLinear<Weights>& args, int tile, int column, int part) {
+FUNCTION void write_sums(Shared<float> merged, const RowLinear<Weights>& args, int tile, int column, int part) {
+  using Has = RowBlock<DOWN>;
   const Global<float> y = args.y + long(part) * args.rows * args.columns;
-  UNROLL for (int m = 0; m < DOWN; m++)
-    UNROLL for (int half = 0; half < 2; half++) {
-      const int row = (tile + m) * 16 + half * 8 + lane() / 4;
-      UNROLL for (int n = 0; n < ROW_EIGHTS; n++)
-        UNROLL for (int i = 0; i < 2; i++) {
-          const int to = column + n * 8 + lane() % 4 * 2 + i;
-          const float sum = totals.of[m][n].values[half * 2 + i];
-          if (row < args.rows && to < args.columns) y[long(row) * args.columns + to] = args.bias ? sum + args.bias[to] : sum;
-        }
-    }
+  for (int at = warp(); at < Has::across * Has::sums; at += Has::across * Has::ways) {
+    const int i = at % Has::sums, m = i / 4 / ROW_EIGHTS, n = at / Has::sums * ROW_EIGHTS + i / 4 % ROW_EIGHTS;
+    const int row = (tile + m) * 16 + i % 4 / 2 * 8 + lane() / 4, to = column + n * 8 + lane() % 4 * 2 + i % 2;
+    if (row >= args.rows || to >= args.columns) continue;
+    const float sum = merged[at * WARP + lane()];
+    y[long(row) * args.columns + to] = args.bias ? sum + args.bias[to] : sum;
+  }
 }
 
 // Block: rows change first, so that blocks which read the same weights run at the same time; then parts, then columns.
@@ -117,11 +120,10 @@ FUNCTION void linear_rows(Shared<float> merged, const RowLinear<Weights>& args) 
   constexpr int OF_CHUNK = LaneWeights<Weights>::STEPS * 32;
   const int heights = args.tiles / DOWN, tile = block_index() % heights * DOWN;
   const int part = block_index() / heights % args.parts, across = warp() % Has::across, way = warp() / Has::across;
-  const int column = block_index() / heights / args.parts * Has::columns + across * ROW_COLUMNS;
-  const int chunks = (args.depth + OF_CHUNK - 1) / OF_CHUNK;
-  RowTotals<DOWN> totals = row_totals<DOWN>(args, {tile, column, part * Has::ways + way, args.parts * Has::ways, chunks});
-  merge_ways(totals, merged, way, across);
-  if (way == 0) write_totals(totals, args, tile, column, part);
+  const int column = block_index() / heights / args.parts * Has::columns, chunks = (args.depth + OF_CHUNK - 1) / OF_CHUNK;
+  const RowShare share = {tile, column + across * ROW_COLUMNS, part * Has::ways + way, args.parts * Has::ways, chunks};
+  merge_ways(row_totals<DOWN>(args, share), merged, way, across);
+  write_sums<DOWN>(merged, args, tile, column, part);
 }
 
 #define LINEAR_ROWS(rows, Weights, name)                                                                                     \
