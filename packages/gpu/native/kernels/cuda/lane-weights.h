@@ -5,7 +5,7 @@
 //   STEPS       of 32 k that a load is for
 //   EIGHTS      of a lane that lie side by side
 //   SLOTS       loads that are under way, beside the one in use: as many as registers allow
-//   load        of a row: where it begins and how long it is, in 8 values; behind its end, zeros
+//   load        of a row: where it begins and how long it is, in 8 values; behind its end, zeros or its last weights
 //   fragments   of a step: eight weights as bf16, rounded to nearest once
 #pragma once
 #include "../../dialect/packed.h"
@@ -52,10 +52,9 @@ struct LaneWeights<Blocks<Format>> {
 
   FUNCTION void load(Blocks<Format> w, int row, int of_row, int chunk) {
     const int at = chunk * STEPS * 4 + lane() % 4 * EIGHTS;
-    const int last = of_row - EIGHTS, from = row + (at < last ? at : last);
+    const int last = of_row - EIGHTS, from = row + (at < last ? at : last); // behind the end x is 0
     bits.load(w.planes, from);
     scales = scales_of<Format>(w.planes, from / 4);
-    if (at > last) scales = {0, 0}; // a group with them is zeros
   }
   FUNCTION LaneFragments fragments(int step) const {
     const int half = (lane() % 4 * COUNT + step * 8) % GROUP * Format::HALVES / GROUP;
