@@ -20,7 +20,7 @@ const architectures = flags.arch === 'all' ? every : flags.arch.split(',');
 
 /** Kernels that decide the speed of a model: they may not spill, nor keep arrays in a stack frame. A new kernel needs its stem here. */
 const hot =
-  /^(linear_|attention_|uncached_attention|expert_linear_|add_rms_norm|rms_norm|swiglu|qk_norm_rope|argmax|sample)/;
+  /^(linear_|product_|bf16_rows|attention_|uncached_attention|expert_linear_|add_rms_norm|rms_norm|swiglu|qk_norm_rope|argmax|sample)/;
 
 function nvccVersion() {
   const { stdout, error } = spawnSync('nvcc', ['--version']);

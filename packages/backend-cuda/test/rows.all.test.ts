@@ -112,6 +112,22 @@ test.each([
   expect(await launches(`linear_rows_${height}_bf16`, matrix, rows)).toBe(true);
 });
 
+test('q, k and v share the fragments of x if their formats read the same', async () => {
+  const none = new Float32Array(N);
+  const matrices = ['q4_0', 'q4_k', 'q8_0'].map((format) =>
+    blockMatrix(codecs.find((c) => c.format === format)!),
+  );
+  const x = uniform(12 * K, 1);
+  using backend = await createBackend();
+  const weights = await Promise.all(matrices.map((w) => load(backend, w)));
+  using step = backend.step();
+  const input = step.input(x, [12, K]);
+  const outputs = weights.map((w) => backend.linear(input, w));
+  for (const y of outputs) step.keep(y);
+  await step.run();
+  for (const [i, y] of outputs.entries()) expectProduct(await step.read(y), x, matrices[i]!.values, none);
+});
+
 test('other products have other kernels', async () => {
   const matrix = bf16Matrix();
   for (const rows of [8, 65]) expect(await launches('row_fragments', matrix, rows)).toBe(false);

@@ -24,6 +24,8 @@ CudaGpu::CudaGpu(const Driver& driver, int index) : driver_(driver), process_(ge
   isa_ = facts.isa();
   uuid_ = facts.uuid;
   processors_ = facts.processors;
+  shared_memory_ = facts.shared_memory;
+  cache_memory_ = facts.cache_memory;
   total_ = facts.memory;
   driver_.need(driver_.context_create(&context_, scheduling_blocks, device_), "making a context");
   try {
@@ -158,15 +160,16 @@ void CudaGpu::copy_out(void* to, const uint8_t* from, uint64_t bytes) {
   need(driver_.copy_to_host(to, address_of(from), bytes, stream_), "copying from the device");
 }
 
-Function CudaGpu::function(const char* kernel) {
+Function CudaGpu::function(const char* kernel, int shared_bytes) {
   const auto found = functions_.find(kernel);
   if (found != functions_.end()) return found->second;
   Function function = nullptr;
   need(driver_.module_function(&function, module_, kernel), kernel);
+  if (shared_bytes > 0) need(driver_.function_set(function, max_dynamic_shared_bytes, shared_bytes), kernel);
   return functions_[kernel] = function;
 }
 
-void CudaGpu::launch(const char* kernel, int64_t blocks, int threads, const void* args) {
+void CudaGpu::launch(const char* kernel, int64_t blocks, int threads, const void* args, int shared_bytes) {
   constexpr int64_t most_blocks = 2147483647;
   if (blocks == 0) return;
   if (blocks > most_blocks)
@@ -174,7 +177,8 @@ void CudaGpu::launch(const char* kernel, int64_t blocks, int threads, const void
   enter_queue();
   void* arguments[] = {const_cast<void*>(args)};
   need(
-      driver_.launch(function(kernel), unsigned(blocks), 1, 1, unsigned(threads), 1, 1, 0, stream_, arguments, nullptr),
+      driver_.launch(function(kernel, shared_bytes), unsigned(blocks), 1, 1, unsigned(threads), 1, 1, unsigned(shared_bytes), stream_,
+                     arguments, nullptr),
       kernel);
 }
 

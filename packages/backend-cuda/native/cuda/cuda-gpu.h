@@ -25,6 +25,8 @@ class CudaGpu : public gpu::Gpu {
   std::string driver() const override { return driver_.shown_version(); }
   std::string uuid() const override { return uuid_; }
   int processors() const override { return processors_; }
+  int shared_memory() const override { return shared_memory_; }
+  int cache_memory() const override { return cache_memory_; }
   uint64_t total_memory() const override { return total_; }
   uint64_t free_memory() const override;
   uint8_t* allocate(uint64_t bytes) override;
@@ -35,7 +37,7 @@ class CudaGpu : public gpu::Gpu {
   void fill(uint8_t* to, uint8_t value, uint64_t bytes) override;
   void copy_in(uint8_t* to, const void* from, uint64_t bytes) override;
   void copy_out(void* to, const uint8_t* from, uint64_t bytes) override;
-  void launch(const char* kernel, int64_t blocks, int threads, const void* args) override;
+  void launch(const char* kernel, int64_t blocks, int threads, const void* args, int shared_bytes) override;
   std::unique_ptr<gpu::GpuGraph> capture(const std::function<void()>& launches) override;
   void launch(const gpu::GpuGraph& graph) override;
   void finish() override;
@@ -56,7 +58,8 @@ class CudaGpu : public gpu::Gpu {
   template <class Of>
   void wait_for(Result (*query)(Of), Result (*synchronise)(Of), Of of);
   void load_kernels();
-  Function function(const char* kernel);
+  // shared_bytes: what all its launches give.
+  Function function(const char* kernel, int shared_bytes);
   struct CapturedGraph;
   void forget(GraphExec exec) noexcept;
   void free_now(uint8_t* data) noexcept;
@@ -72,7 +75,7 @@ class CudaGpu : public gpu::Gpu {
   mutable std::mutex mutex_;
   mutable std::string failure_;  // the first one
   mutable std::atomic<bool> failed_{false};
-  int processors_ = 0;
+  int processors_ = 0, shared_memory_ = 0, cache_memory_ = 0;
   size_t total_ = 0;
   std::map<std::string, Function, std::less<>> functions_;
   std::vector<Event> events_;

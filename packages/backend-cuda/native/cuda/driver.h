@@ -27,7 +27,9 @@ using Graph = struct GraphOfDriver*;
 using GraphExec = struct GraphExecOfDriver*;
 
 // Attributes of a device (CUdevice_attribute).
-enum Attribute : int { multiprocessors = 16, compute_major = 75, compute_minor = 76 };
+enum Attribute : int { multiprocessors = 16, second_cache = 38, compute_major = 75, compute_minor = 76, shared_memory_opt_in = 97 };
+// Of a function (CUfunction_attribute).
+enum FunctionAttribute : int { max_dynamic_shared_bytes = 8 };
 
 // function(member, name in the library, parameters)
 #define QUERN_CUDA_FUNCTIONS(function)                                                                               \
@@ -70,6 +72,7 @@ enum Attribute : int { multiprocessors = 16, compute_major = 75, compute_minor =
   function(module_load, "cuModuleLoadData", (Module * module, const void* image))                                    \
   function(module_unload, "cuModuleUnload", (Module module))                                                         \
   function(module_function, "cuModuleGetFunction", (Function * function, Module module, const char* name))           \
+  function(function_set, "cuFuncSetAttribute", (Function function, FunctionAttribute attribute, int value))            \
   function(launch, "cuLaunchKernel",                                                                                 \
            (Function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, \
             unsigned block_z, unsigned shared_bytes, Stream stream, void** arguments, void** extra))

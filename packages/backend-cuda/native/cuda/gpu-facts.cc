@@ -44,6 +44,8 @@ GpuFacts facts_of(const Driver& driver, int index) {
   facts.major = attribute(driver, facts.device, compute_major, "reading the compute capability");
   facts.minor = attribute(driver, facts.device, compute_minor, "reading the compute capability");
   facts.processors = attribute(driver, facts.device, multiprocessors, "reading the number of multiprocessors");
+  facts.cache_memory = attribute(driver, facts.device, second_cache, "reading the size of the cache");
+  facts.shared_memory = attribute(driver, facts.device, shared_memory_opt_in, "reading the size of shared memory");
   driver.need(driver.device_memory(&facts.memory, facts.device), "reading the size of the memory");
   if (10 * facts.major + facts.minor < least_compute)
     facts.unusable = text("cuda:%d (%s) has compute capability %d.%d; at least %d.%d is needed", index, facts.name.c_str(),

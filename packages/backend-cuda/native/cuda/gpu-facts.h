@@ -12,6 +12,8 @@ struct GpuFacts {
   std::string uuid;     // as hexadecimal digits; empty: the driver tells none
   int major, minor;    // compute capability
   int processors;      // multiprocessors
+  int shared_memory;   // bytes that a block may have
+  int cache_memory;    // bytes of the second cache
   size_t memory;       // bytes
   std::string unusable; // why this backend cannot use the GPU; empty: it can
 

@@ -9,6 +9,7 @@
 #define FUNCTION inline
 #define UNROLL
 #define SHARED(T, name, count) T name[count]
+#define LARGE_SHARED(T, name, count) T name[count]
 
 namespace quern {
 namespace gpu {

@@ -8,6 +8,10 @@
 #define FUNCTION __device__ inline
 #define UNROLL _Pragma("unroll") // before a loop over values in registers
 #define SHARED(T, name, count) __shared__ T name[count]
+#define LARGE_SHARED(T, name, count)                                       \
+  static_assert(sizeof(T) * (count) <= 227 * 1024, "more than a block has"); \
+  extern __shared__ __align__(1024) unsigned char launched_shared[];       \
+  T* const name = reinterpret_cast<T*>(launched_shared)
 
 namespace quern::gpu {
 

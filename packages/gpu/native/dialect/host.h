@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include <bit>
+#include <memory>
 #include <type_traits>
 
 #include "../emulated/block.h"
@@ -23,6 +24,7 @@
 #define SHARED(T, name, count)                                             \
   static thread_local quern::gpu::SharedArray<T, count> name##_array(#name); \
   const quern::gpu::Shared<T> name(name##_array)
+#define LARGE_SHARED(T, name, count) const quern::gpu::Shared<T> name(quern::gpu::large_array<T, count>(#name))
 
 namespace quern::gpu {
 
@@ -99,6 +101,16 @@ struct SharedArray {
   T values[COUNT];
   Element elements[COUNT];
 };
+
+// The array that a launch gives bytes for, in the heap: as thread_local memory, it would take the stacks of the host's threads.
+template <class T, int COUNT>
+SharedArray<T, COUNT>& large_array(const char* name) {
+  static_assert(sizeof(T) * COUNT <= 227 * 1024, "more than a block has");
+  static thread_local const auto array = std::make_unique<SharedArray<T, COUNT>>(name);
+  Block::current().need_large_array(name, sizeof(T) * COUNT);
+  array->name = name;
+  return *array;
+}
 
 // Elements of a shared array from some index on.
 template <class T>

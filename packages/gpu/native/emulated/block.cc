@@ -21,6 +21,7 @@ void Block::run(const Grid& grid, int index, const std::function<void()>& body) 
   static std::atomic<uint64_t> blocks{0};
   const int count = grid.threads;
   index_ = index, count_ = count, grid_ = grid.blocks, launch_ = grid.launch, id_ = ++blocks;
+  shared_bytes_ = grid.shared_bytes, declared_bytes_ = 0;
   random_ = (grid.seed + 1) * 0x9e3779b97f4a7c15 + (uint64_t(index) * 0xbf58476d1ce4e5b9 | 1);
   begin_threads(count, body);
   try {
@@ -29,6 +30,7 @@ void Block::run(const Grid& grid, int index, const std::function<void()>& body) 
       step(thread);
       left -= thread.ended;
     }
+    if (declared_bytes_ != shared_bytes_) fault("the launch gives %zu bytes of shared memory, no array takes them", shared_bytes_);
   } catch (...) {
     self_ = nullptr;
     throw;
@@ -48,6 +50,11 @@ void Block::begin_threads(int count, const std::function<void()>& body) {
     thread.fibre->begin(body);
     ready_.push_back(i);
   }
+}
+
+void Block::need_large_array(const char* name, size_t bytes) {
+  if (bytes != shared_bytes_) fault("shared %s has %zu bytes, the launch gives %zu", name, bytes, shared_bytes_);
+  declared_bytes_ = bytes;
 }
 
 // Takes one of the threads that can go on.

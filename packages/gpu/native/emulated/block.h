@@ -35,6 +35,7 @@ struct Thread {
 
 struct Grid {
   int blocks, threads;
+  size_t shared_bytes; // given by the launch
   uint64_t seed;   // of the order of blocks and threads
   uint32_t launch; // another for every launch
 };
@@ -52,6 +53,9 @@ class Block {
   int grid() const { return grid_; }
   uint32_t launch() const { return launch_; }
   uint64_t id() const { return id_; } // another for every block that ever ran
+
+  // A kernel declares an array whose bytes the launch gives.
+  void need_large_array(const char* name, size_t bytes);
 
   void barrier() { meet(Wait::barrier); }
   void warp_barrier();
@@ -86,6 +90,7 @@ class Block {
   std::vector<int> ready_;
   Thread* self_ = nullptr;
   int index_ = 0, count_ = 0, grid_ = 0;
+  size_t shared_bytes_ = 0, declared_bytes_ = 0;
   uint32_t launch_ = 0;
   uint64_t id_ = 0, random_ = 1;
 };

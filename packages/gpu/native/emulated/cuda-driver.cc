@@ -45,14 +45,34 @@ EXPORT cuMemGetInfo_v2(size_t* free, size_t* total) {
   return *free = device().free_bytes(), *total = device().memory.bytes(), success;
 }
 
+// CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
+static int most_shared_bytes() {
+  switch (setting("QUERN_EMULATED_COMPUTE", 90)) {
+    case 80: case 87: return 163 << 10;
+    case 86: case 89: case 120: case 121: return 99 << 10;
+    default: return 227 << 10;
+  }
+}
+
 EXPORT cuDeviceGetAttribute(int* value, int attribute, int) {
   const int compute = int(setting("QUERN_EMULATED_COMPUTE", 90));
   switch (attribute) {
     case 16: return *value = 1, success;  // multiprocessors
+    case 38: return *value = 50 << 20, success;  // bytes of the second cache
     case 75: return *value = compute / 10, success;
     case 76: return *value = compute % 10, success;
+    case 97: return *value = most_shared_bytes(), success;  // of a block
     default: return invalid_value;
   }
+}
+
+// A context has its own functions on hardware; here all share them.
+EXPORT cuFuncSetAttribute(const void* function, int attribute, int value) {
+  constexpr int max_dynamic_shared_size_bytes = 8;
+  if (attribute != max_dynamic_shared_size_bytes || value < 0 || value > most_shared_bytes()) return invalid_value;
+  Device& on = device();
+  const std::lock_guard lock(on.mutex);
+  return on.shared_bytes[function] = unsigned(value), success;
 }
 
 EXPORT cuGetErrorName(Result error, const char** text) {

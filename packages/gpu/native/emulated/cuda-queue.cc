@@ -126,7 +126,7 @@ EXPORT cuEventElapsedTime(float* milliseconds, void* start, void* end) {
 
 EXPORT cuLaunchKernel(const void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                       unsigned block_y, unsigned block_z, unsigned shared_bytes, void* stream, void** arguments, void**) {
-  if (grid_y * grid_z * block_y * block_z != 1 || shared_bytes != 0) return invalid_value;
+  if (grid_y * grid_z * block_y * block_z != 1 || shared_bytes > device().shared_bytes_of(function)) return invalid_value;
   const Kernel& kernel = *static_cast<const Kernel*>(function);
   const auto* const args = static_cast<const uint8_t*>(arguments[0]);
   const Pointers pointers(device().memory, {args, kernel.args_bytes});
@@ -134,7 +134,7 @@ EXPORT cuLaunchKernel(const void* function, unsigned grid_x, unsigned grid_y, un
     if (const char* fails = getenv("QUERN_EMULATED_FAILS"); fails && std::string(fails) == kernel.name)
       fault("%s: a planted failure", kernel.name);
     pointers.need_allocated(device().memory, kernel.name);
-    launch(kernel, int(grid_x), int(block_x), args.data(), device().seed++);
+    launch(kernel, int(grid_x), int(block_x), args.data(), device().seed++, shared_bytes);
   });
 }
 

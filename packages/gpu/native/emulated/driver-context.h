@@ -2,6 +2,7 @@
 #pragma once
 #include <stdlib.h>
 
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -28,6 +29,13 @@ struct Device {
   PinnedMemory pinned;
   uint64_t seed = setting("QUERN_EMULATED_SEED", 1);
   std::mutex mutex;  // one command at a time
+
+  std::map<const void*, unsigned> shared_bytes;  // of functions that may have more than others
+  unsigned shared_bytes_of(const void* function) {
+    const std::lock_guard lock(mutex);
+    const auto found = shared_bytes.find(function);
+    return found == shared_bytes.end() ? 48 << 10 : found->second;
+  }
 
   // Bytes that other processes leave.
   uint64_t free_bytes() const {

@@ -24,14 +24,14 @@ const Kernel* find_kernel(const std::string& name) {
   return found == kernels().end() ? nullptr : &found->second;
 }
 
-void launch(const Kernel& kernel, int blocks, int threads, const void* args, uint64_t seed) {
+void launch(const Kernel& kernel, int blocks, int threads, const void* args, uint64_t seed, size_t shared_bytes) {
   if (threads < 1 || threads > kernel.most_threads || blocks < 1)
     fault("%s: %d blocks of %d threads; a block has at most %d", kernel.name, blocks, threads, kernel.most_threads);
   std::vector<int> order(static_cast<size_t>(blocks));
   std::iota(order.begin(), order.end(), 0);
   std::shuffle(order.begin(), order.end(), std::mt19937_64(seed));
   static std::atomic<uint32_t> launches{0};
-  const Grid grid{blocks, threads, seed, ++launches};
+  const Grid grid{blocks, threads, shared_bytes, seed, ++launches};
   try {
     for (const int block : order) Block::current().run(grid, block, [&] { kernel.call(args); });
   } catch (const Fault& found) { fault("%s (seed %llu): %s", kernel.name, (unsigned long long)seed, found.what()); }

@@ -22,7 +22,7 @@ struct Registration {
 // Null: no kernel has this name.
 const Kernel* find_kernel(const std::string& name);
 
-// Runs all blocks, one after another in an order drawn from `seed`. Throws Fault.
-void launch(const Kernel& kernel, int blocks, int threads, const void* args, uint64_t seed);
+// Runs all blocks, one after another in an order drawn from `seed`. shared_bytes: of the kernel's LARGE_SHARED. Throws Fault.
+void launch(const Kernel& kernel, int blocks, int threads, const void* args, uint64_t seed, size_t shared_bytes = 0);
 
 } // namespace quern::gpu

@@ -24,6 +24,8 @@ class Gpu {
   virtual std::string driver() const = 0;  // "CUDA 13.0"
   virtual std::string uuid() const = 0;    // of this one GPU; empty: unknown
   virtual int processors() const = 0;   // units that run blocks
+  virtual int shared_memory() const = 0; // bytes that a block may have
+  virtual int cache_memory() const = 0;  // bytes of the cache that all processors share
   virtual uint64_t total_memory() const = 0;
   virtual uint64_t free_memory() const = 0;
   // Not zeroed. Throws OUT_OF_MEMORY with the bytes asked for and free. Any thread.
@@ -41,8 +43,8 @@ class Gpu {
   virtual void fill(uint8_t* to, uint8_t value, uint64_t bytes) = 0;
   virtual void copy_in(uint8_t* to, const void* from, uint64_t bytes) = 0;
   virtual void copy_out(void* to, const uint8_t* from, uint64_t bytes) = 0;
-  // `args`: the kernel's one argument; copied.
-  virtual void launch(const char* kernel, int64_t blocks, int threads, const void* args) = 0;
+  // `args`: the kernel's one argument; copied. shared_bytes: of the kernel's LARGE_SHARED.
+  virtual void launch(const char* kernel, int64_t blocks, int threads, const void* args, int shared_bytes = 0) = 0;
   // What `launches` puts into the queue, as a graph; nothing of it runs now. The graph does not keep the memory it uses.
   virtual std::unique_ptr<GpuGraph> capture(const std::function<void()>& launches) = 0;
   virtual void launch(const GpuGraph& graph) = 0;

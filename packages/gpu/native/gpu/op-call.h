@@ -26,6 +26,8 @@ class OpCall : public OpView {
   int small(int64_t value) const;
 
   int64_t processors() const { return gpu_.processors(); }
+  int shared_memory() const { return gpu_.shared_memory(); }
+  int cache_memory() const { return gpu_.cache_memory(); }
 
   // [count] on the device until the op's end, not initialised.
   template <class T>
@@ -34,8 +36,8 @@ class OpCall : public OpView {
   }
 
   template <class Args>
-  void launch(const std::string& kernel, int64_t blocks, int threads, const Args& args) const {
-    gpu_.launch(kernel.c_str(), blocks, threads, &args);
+  void launch(const std::string& kernel, int64_t blocks, int threads, const Args& args, int shared_bytes = 0) const {
+    gpu_.launch(kernel.c_str(), blocks, threads, &args, shared_bytes);
   }
   // One thread per element, up to a grid that fills a device.
   template <class Args>

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "gpu/gpu-buffer.h"
+#include "gpu/ops/product-large.h"
 #include "gpu/weight-planes.h"
 #include "kernels/block-products.h"
 #include "kernels/cuda/row-fragments.h"
@@ -67,13 +68,20 @@ static std::pair<double, double> links_of(const std::shared_ptr<Gpu>& gpu) {
   }
 }
 
-template <class Format>
-static double tile_flops_of(const std::shared_ptr<Gpu>& gpu, const char* kernel) {
-  constexpr int tile = 128;
+static constexpr int tile = 128;
+
+static double float_flops_of(const std::shared_ptr<Gpu>& gpu) {
   return rate_of(gpu, 0, tile, [&](float* x, float* y, float* w, int rows, int n) {
-    const TileLinear<Dense<Format>> args{{x, {reinterpret_cast<typename Format::Stored*>(w)}, nullptr, y, rows, n, n},
-                                         {nullptr, nullptr, 1}};
-    gpu->launch(kernel, int64_t(rows / tile) * (n / tile), 256, &args);
+    const TileLinear<Dense<F32>> args{{x, {w}, nullptr, y, rows, n, n}, {nullptr, nullptr, 1}};
+    gpu->launch("linear_tile_3_f32", int64_t(rows / tile) * (n / tile), 256, &args);
+  });
+}
+
+// With operands as a product of many rows prepares them.
+static double bf16_flops_of(const std::shared_ptr<Gpu>& gpu) {
+  return rate_of(gpu, 0, tile, [&](float* x, float* y, float* w, int rows, int n) {
+    const auto *const left = reinterpret_cast<const uint16_t*>(x), *const right = reinterpret_cast<const uint16_t*>(w);
+    launch_whole_bf16_product(*gpu, {left, right, nullptr, y, rows, n, n, n, n, n});
   });
 }
 
@@ -109,8 +117,8 @@ static double prompt_flops_of(const std::shared_ptr<Gpu>& gpu, Precision precisi
 Rates measure_rates(const std::shared_ptr<Gpu>& gpu, Precision precision) {
   const auto [to_device, from_device] = links_of(gpu);
   return {.bandwidth = bandwidth_of(gpu),
-          .flops = tile_flops_of<F32>(gpu, "linear_tile_3_f32"),
-          .bf16_flops = tile_flops_of<Bf16>(gpu, "linear_tile_1_bf16"),
+          .flops = float_flops_of(gpu),
+          .bf16_flops = bf16_flops_of(gpu),
           .row_flops = row_flops_of(gpu),
           .prompt_flops = prompt_flops_of(gpu, precision),
           .to_device = to_device,

@@ -36,6 +36,8 @@
 #include "weighted-sum.h"
 #if !defined(QUERN_METAL_RULES)
 #include "cuda/attention-tiles.h"
+#include "cuda/bf16-rows.h"
 #include "cuda/linear-rows.h"
 #include "cuda/linear-tiles.h"
+#include "cuda/product-bf16.h"
 #endif

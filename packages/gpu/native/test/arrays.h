@@ -43,10 +43,10 @@ class Array {
 
 // Runs a kernel with several orders of threads, and checks each result: body(seed) after each launch.
 template <uint64_t seeds = 5, class Args, class F>
-void launched(const char* name, int blocks, int threads, const Args& args, const F& body) {
+void launched(const char* name, int blocks, int threads, const Args& args, const F& body, size_t shared_bytes = 0) {
   for (uint64_t seed = 0; seed < seeds; seed++) {
     try {
-      launch(*find_kernel(name), blocks, threads, &args, first_seed() + seed);
+      launch(*find_kernel(name), blocks, threads, &args, first_seed() + seed, shared_bytes);
     } catch (const Fault& fault) {
       check(false, "%s", fault.what());
       return;

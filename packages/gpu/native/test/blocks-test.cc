@@ -1,5 +1,6 @@
 // Weights of blocks on the emulated device: planes, and products against float64.
 #include "kernels/block-products.h"
+#include "kernels/cuda/bf16-rows.h"
 #include "kernels/cuda/linear-tiles.h"
 #include "kernels/embed.h"
 #include "kernels/expert-linear.h"
@@ -108,6 +109,25 @@ void embeds() {
   });
 }
 
+// Rows from the second on, rounded to bf16, and zeros behind them.
+template <class Format>
+void rows_become_bf16() {
+  constexpr int rows = 4, first = 1, depth = 512, pitch = 576;
+  const Weight<Format> w(rows, depth, 11);
+  const Array<unsigned short> y(size_t((rows - first) * pitch));
+  const std::string name = Weight<Format>::name_of("bf16_rows");
+  Sums expected;
+  for (int i = 0; i < (rows - first) * pitch; i++) {
+    expected.values.push_back(i % pitch < depth ? w.value((i / pitch + first) * depth + i % pitch) : 0);
+    expected.terms.push_back(fabs(expected.values.back()) + 0x1p-12); // a value near 0 is a difference of larger floats
+  }
+  launched(name.c_str(), rows - first, 64, Bf16Rows<Planes>{w.planes(), y.global(), first, depth, pitch}, [&] {
+    std::vector<float> got;
+    for (const unsigned short bits : y.values()) got.push_back(from_bf16(bits));
+    close(name, got, expected, 0x1p-8);
+  });
+}
+
 template <class Format>
 void format_agrees(const char* name) {
   Weight<Format>::name = name;
@@ -118,6 +138,7 @@ void format_agrees(const char* name) {
   rows_are_alike<Format>(2304);
   experts_agree<Format>();
   embeds<Format>();
+  rows_become_bf16<Format>();
 }
 
 } // namespace

@@ -1,6 +1,7 @@
 // The emulated driver does copies of pinned memory as late as hardware may: code that does not wait gets the wrong bytes.
 #include <string.h>
 
+#include "dialect/host.h"
 #include "test/check.h"
 
 extern "C" {
@@ -18,6 +19,10 @@ int cuMemHostAlloc(void** data, size_t bytes, unsigned flags);
 int cuMemFreeHost(void* data);
 int cuMemcpyHtoDAsync_v2(unsigned long long to, const void* from, size_t bytes, void* stream);
 int cuMemcpyDtoHAsync_v2(void* to, unsigned long long from, size_t bytes, void* stream);
+int cuModuleGetFunction(const void** function, void* module, const char* name);
+int cuFuncSetAttribute(const void* function, int attribute, int value);
+int cuLaunchKernel(const void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,
+                   unsigned block_z, unsigned shared_bytes, void* stream, void** arguments, void** extra);
 int cuMemsetD8Async(unsigned long long to, unsigned char value, size_t bytes, void* stream);
 }
 
@@ -112,6 +117,27 @@ void freeing_waits_or_fails() {
   check(cuStreamSynchronize(other.stream) != 0, "pinned memory that is freed before its copy is done");
 }
 
+struct Nothing {};
+KERNEL(takes_much, Nothing) {
+  LARGE_SHARED(float, held, 20000);
+  held[thread_index()] = 1;
+}
+
+void much_shared_memory_is_asked_for() {
+  constexpr int attribute = 8, most = 227 << 10, invalid = 1, failed = 719;
+  const Session now;
+  const void* function = nullptr;
+  cuModuleGetFunction(&function, nullptr, "takes_much");
+  Nothing args;
+  void* argument = &args;
+  const auto launched = [&](unsigned bytes) { return cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, bytes, now.stream, &argument, nullptr); };
+  check(launched(80000) == invalid, "more than 48 KiB, not asked for");
+  check(cuFuncSetAttribute(function, attribute, most + 1) == invalid, "more than there is");
+  check(cuFuncSetAttribute(function, attribute, 80000) == 0 && launched(80000) == 0, "more than 48 KiB, asked for");
+  check(launched(80004) == invalid, "more than was asked for");
+  check(launched(79996) == failed, "less than the array has");
+}
+
 }  // namespace
 }  // namespace quern::gpu
 
@@ -123,5 +149,6 @@ int main() {
   order_is_kept();
   results_come_late();
   freeing_waits_or_fails();
+  much_shared_memory_is_asked_for();
   return report("copies of the emulated driver");
 }

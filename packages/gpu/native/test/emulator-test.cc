@@ -214,6 +214,30 @@ void a_fault_leaves_nothing_behind() {
   computes("reverse", 1, [](int i) { return n - 1 - i; });
 }
 
+constexpr int large = 20000; // floats
+
+KERNEL(reverse_in_large, Numbers) {
+  LARGE_SHARED(float, held, large);
+  held[large - args.n + thread_index()] = args.y[thread_index()];
+  barrier();
+  args.y[thread_index()] = held[large - 1 - thread_index()];
+}
+
+KERNEL(large_without_barrier, Numbers) {
+  LARGE_SHARED(float, held, large);
+  held[thread_index()] = args.y[thread_index()];
+  args.y[thread_index()] = held[args.n - 1 - thread_index()];
+}
+
+void large_arrays_are_checked() {
+  constexpr size_t bytes = large * sizeof(float);
+  computes("reverse_in_large", 1, [](int i) { return n - 1 - i; }, bytes);
+  is_caught("large_without_barrier", "never written", 1, Content::known, bytes);
+  is_caught("reverse_in_large", "has 80000 bytes, the launch gives 0");
+  is_caught("reverse_in_large", "has 80000 bytes, the launch gives 80004", 1, Content::known, bytes + 4);
+  is_caught("reverse", "no array takes them", 1, Content::known, bytes);
+}
+
 void memory_is_counted() {
   Memory memory(1 << 20);
   check(memory.allocate(2 << 20) == nullptr, "more than there is");
@@ -249,6 +273,7 @@ int main() {
   faults_are_caught();
   part_of_a_warp_is_caught();
   a_fault_leaves_nothing_behind();
+  large_arrays_are_checked();
   memory_is_counted();
   return report("the emulated device");
 }

@@ -14,7 +14,8 @@ struct Numbers {
 };
 
 // The result of a kernel on y = 0, 1, …; the message of its fault in `told`.
-inline std::vector<float> run(const char* name, int blocks, Content content, uint64_t seed, std::string& told) {
+inline std::vector<float> run(const char* name, int blocks, Content content, uint64_t seed, std::string& told,
+                              size_t shared_bytes = 0) {
   Memory& memory = *device_memory();
   std::vector<float> y(size_t(blocks) * n);
   const size_t bytes = y.size() * sizeof(float);
@@ -23,7 +24,7 @@ inline std::vector<float> run(const char* name, int blocks, Content content, uin
   if (content == Content::known) memory.write(data, y.data(), bytes);
   const Numbers args{Global(reinterpret_cast<float*>(data)), n};
   try {
-    launch(*find_kernel(name), blocks, n, &args, seed);
+    launch(*find_kernel(name), blocks, n, &args, seed, shared_bytes);
     memory.read(y.data(), data, bytes);
   } catch (const Fault& fault) {
     told = fault.what();
@@ -33,10 +34,10 @@ inline std::vector<float> run(const char* name, int blocks, Content content, uin
 }
 
 template <class F>
-void computes(const char* name, int blocks, const F& expected) {
+void computes(const char* name, int blocks, const F& expected, size_t shared_bytes = 0) {
   for (uint64_t seed = first_seed(); seed < first_seed() + 5; seed++) {
     std::string told;
-    const std::vector<float> y = run(name, blocks, Content::known, seed, told);
+    const std::vector<float> y = run(name, blocks, Content::known, seed, told, shared_bytes);
     bool same = told.empty();
     for (size_t i = 0; same && i < y.size(); i++) same = y[i] == float(expected(int(i)));
     check(same, "%s, seed %d: %s", name, int(seed), told.empty() ? "other numbers" : told.c_str());
@@ -44,10 +45,11 @@ void computes(const char* name, int blocks, const F& expected) {
 }
 
 // The message names the kernel and contains `part`.
-inline void is_caught(const char* name, const char* part, int blocks = 1, Content content = Content::known) {
+inline void is_caught(const char* name, const char* part, int blocks = 1, Content content = Content::known,
+                      size_t shared_bytes = 0) {
   for (uint64_t seed = first_seed(); seed < first_seed() + 5; seed++) {
     std::string told;
-    run(name, blocks, content, seed, told);
+    run(name, blocks, content, seed, told, shared_bytes);
     const bool right = told.find(name) == 0 && told.find(part) != std::string::npos;
     check(right, "%s, seed %d: expected '%s', got '%s'", name, int(seed), part, told.c_str());
   }

@@ -39,8 +39,9 @@ void gate_up_swiglu(const OpCall& op) {
   if (y.count == 0) return;
   const bool invariant = op.flag(Op::BATCH_INVARIANT);
   float* const ups = op.scratch<float>(y.count);
-  launch_product(op, {x.data, gate, nullptr, y.data, T, invariant});
-  launch_product(op, {x.data, up, nullptr, ups, T, invariant});
+  SharedRows rows;
+  launch_product(op, {x.data, gate, nullptr, y.data, T, invariant, &rows});
+  launch_product(op, {x.data, up, nullptr, ups, T, invariant, &rows});
   op.launch_elements("swiglu", y.count, Gated{y.data, ups, y.data, y.count});
 }
 
@@ -48,12 +49,13 @@ void qkv_linear(const OpCall& op) {
   using Op = QkvLinearOp;
   const quern::Floats x = op.floats(Op::X, 2);
   const bool invariant = op.flag(Op::BATCH_INVARIANT);
+  SharedRows rows;
   for (int i = 0; i < 3; i++) {
     const GpuWeight& w = op.weight(Op::Q + i, 2);
     const quern::Floats y = op.floats(Op::YQ + i, 2);
     const int64_t N = w.shape()[0];
     op.need(w.shape()[1] == x.width() && y.width() == N && y.shape[0] == x.shape[0], "x must be [T, K], w [N, K], y [T, N]");
-    launch_product(op, {x.data, w, op.vector(Op::Q_BIAS + i, N), y.data, x.shape[0], invariant});
+    launch_product(op, {x.data, w, op.vector(Op::Q_BIAS + i, N), y.data, x.shape[0], invariant, &rows});
   }
 }
 

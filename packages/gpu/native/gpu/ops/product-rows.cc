@@ -53,19 +53,22 @@ bool has_some_rows(const Product& product) {
          (forced().empty() || forced().starts_with("rows"));
 }
 
-static const Uint4* fragments_of_x(const OpCall& op, const Product& product, int64_t tiles, int steps_of_chunk) {
+static const Uint4* fragments_of_x(const OpCall& op, const Product& product, int64_t tiles, int steps_of_chunk, SharedRows& shared) {
+  if (shared.eights == steps_of_chunk) return static_cast<const Uint4*>(shared.fragments);
   const int64_t K = product.w.shape()[1], of_chunk = steps_of_chunk * 32;
   const int64_t steps = (K + of_chunk - 1) / of_chunk * steps_of_chunk, count = op.small(steps * tiles * 2 * WARP);
   Uint4* const fragments = op.scratch<Uint4>(count);
   op.launch_elements("row_fragments", count, RowFragments{product.x, fragments, op.small(product.rows), op.small(K), op.small(steps),
                                                           op.small(tiles), steps_of_chunk});
+  shared.fragments = fragments, shared.eights = steps_of_chunk;
   return fragments;
 }
 
-static void launch_rows(const OpCall& op, const Product& product, const RowChoice& choice, const float* bias, float* y) {
+static void launch_rows(const OpCall& op, const Product& product, const RowChoice& choice, const float* bias, float* y, SharedRows& shared) {
   const int64_t N = product.w.shape()[0], K = product.w.shape()[1];
   const WeightFormat& format = product.w.format();
-  const Uint4* const x = fragments_of_x(op, product, choice.tiles, format.dense ? DENSE_STEPS : steps_of_blocks(format.low));
+  const int steps = format.dense ? DENSE_STEPS : steps_of_blocks(format.low);
+  const Uint4* const x = fragments_of_x(op, product, choice.tiles, steps, shared);
   const std::string kernel = kernel_for(("linear_rows_" + std::to_string(choice.height)).c_str(), product.w);
   const int64_t blocks = choice.tiles * 16 / choice.height * choice.parts * ((N + choice.columns - 1) / choice.columns);
   with_array(product.w, [&](auto w) {
@@ -77,9 +80,10 @@ static void launch_rows(const OpCall& op, const Product& product, const RowChoic
 void launch_row_product(const OpCall& op, const Product& product) {
   const int64_t N = product.w.shape()[0], outputs = product.rows * N;
   const RowChoice choice = choose_row_blocks(product.rows, N, product.w.shape()[1], op.processors());
-  if (choice.parts == 1) return launch_rows(op, product, choice, product.bias, product.y);
-  float* const parts = op.scratch<float>(choice.parts * outputs);
-  launch_rows(op, product, choice, nullptr, parts);
+  SharedRows own, &shared = product.shared ? *product.shared : own;
+  if (choice.parts == 1) return launch_rows(op, product, choice, product.bias, product.y, shared);
+  float* const parts = shared.sums.take(op, choice.parts * outputs);
+  launch_rows(op, product, choice, nullptr, parts, shared);
   op.launch_elements("row_sums", outputs, RowSums{parts, product.bias, product.y, op.small(choice.parts), op.small(N), long(outputs)});
 }
 

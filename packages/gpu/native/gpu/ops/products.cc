@@ -2,6 +2,7 @@
 #include "gpu/ops/products.h"
 
 #include "gpu/ops/ops.h"
+#include "gpu/ops/product-large.h"
 #include "gpu/ops/product-rows.h"
 #include "kernels/block-products.h"
 #include "kernels/expert-linear.h"
@@ -79,7 +80,7 @@ static Product with_columns_in_order(const OpCall& op, Product product) {
   const int64_t K = product.w.shape()[1], count = product.rows * K;
   float* const x = op.scratch<float>(count);
   op.launch_elements("permute_columns", count, PermuteColumns{product.x, product.w.order(), x, count, op.small(K)});
-  product.x = x;
+  product.x = x, product.shared = nullptr;
   return product;
 }
 
@@ -89,6 +90,7 @@ void launch_product(const OpCall& op, const Product& given) {
   const Product product = with_columns_in_order(op, given);
   if (product.rows <= most_few && !product.invariant) launch_few(op, product);
   else if (parts_of_x(op.precision, product.w.format()) == 1 && has_some_rows(product)) launch_row_product(op, product);
+  else if (parts_of_x(op.precision, product.w.format()) == 1 && is_large(product)) launch_large_product(op, product);
   else launch_tensor_tiles(op, product);
 }
 

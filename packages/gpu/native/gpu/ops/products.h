@@ -4,6 +4,29 @@
 
 namespace quern::gpu {
 
+// Scratch memory that launches of an op use one after another.
+template <class T>
+class Reused {
+ public:
+  T* take(const OpCall& op, int64_t count) {
+    if (count > count_) data_ = op.scratch<T>(count), count_ = count;
+    return data_;
+  }
+
+ private:
+  T* data_ = nullptr;
+  int64_t count_ = 0;
+};
+
+// What products of the same x within an op share (product-large.h, product-rows.h).
+struct SharedRows {
+  const void* fragments = nullptr; // x as fragments, when a product has made them, for weights of `eights`
+  int eights = 0;
+  const uint16_t* bf16 = nullptr; // x rounded to bf16, when a product has made it
+  Reused<uint16_t> slab;          // weights as bf16: what is written again stays in the second cache
+  Reused<float> sums;             // of parts of k
+};
+
 // y[rows, N] = x[rows, K] · wᵀ + bias. bias: [N], or null. invariant: a row has the same bits for any number of rows.
 struct Product {
   const float* x;
@@ -12,6 +35,7 @@ struct Product {
   float* y;
   int64_t rows;
   bool invariant = false;
+  SharedRows* shared = nullptr; // of all products of this x within the op
 };
 void launch_product(const OpCall& op, const Product& product);
 
