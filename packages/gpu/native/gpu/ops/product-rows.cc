@@ -3,54 +3,55 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <algorithm>
 #include <string_view>
 
 #include "kernels/cuda/row-fragments.h"
 
 namespace quern::gpu {
 
-// Products of more rows are bound by tensor cores, not by weights. To 128 rows blocks are decoded beside the products (twice beyond 64:
-// 5 instructions per product of tensor cores, which takes longer); dense weights have nothing to decode, and larger tiles load x less often.
-static constexpr int64_t least_rows = 9, most_rows = 128, most_dense_rows = 64;
-static constexpr int64_t most_parts = 8, least_depth = 256; // of K, of a warp: two chunks of 4-bit weights
+// To 128 rows weights of blocks are decoded beside the products: 5 instructions for each of tensor cores, which takes longer. A pass
+// that decodes them before writes and reads 2 bytes per weight. Dense weights need none: larger tiles load x less often.
+static constexpr int64_t least_rows_of_fragments = 9, most_rows_of_blocks = 128, most_rows_of_dense = 64;
+static constexpr int64_t most_row_parts = 8, least_depth_of_warp = 256; // of K, of a warp: two chunks of 4-bit weights
 
 // For measurements and tests. QUERN_CUDA_PRODUCT: "rows" and the parts of K, as "rows 4"; another value: another kernel.
-static std::string_view forced() {
+static std::string_view forced_row_product() {
   const char* const text = getenv("QUERN_CUDA_PRODUCT");
   return text ? text : "";
 }
-static int64_t forced_parts() {
+static int64_t forced_row_parts() {
   int parts = 0;
-  return sscanf(forced().data(), "rows %d", &parts) == 1 ? parts : 0;
+  return sscanf(forced_row_product().data(), "rows %d", &parts) == 1 ? std::max(parts, 0) : 0;
 }
 
 template <int DOWN>
-static RowChoice choice_of(int64_t rows, int64_t columns, int64_t depth, int64_t processors) {
+static RowChoice row_choice(int64_t rows, int64_t columns, int64_t depth, int64_t processors) {
   using Has = RowBlock<DOWN>;
   constexpr int64_t height = DOWN * 16;
   const int64_t heights = (rows + height - 1) / height, blocks = heights * ((columns + Has::columns - 1) / Has::columns);
-  const int64_t room = processors * Has::blocks / blocks, most = std::min(most_parts, depth / (least_depth * Has::ways));
-  const int64_t parts = forced_parts() ? forced_parts() : std::max<int64_t>(1, std::min(room, most));
+  const int64_t room = processors * Has::blocks / blocks, most = std::min(most_row_parts, depth / (least_depth_of_warp * Has::ways));
+  const int64_t parts = forced_row_parts() ? forced_row_parts() : std::max<int64_t>(1, std::min(room, most));
   return {int(height), Has::columns, Has::threads, heights * DOWN, parts};
 }
 
 // As many parts of K as the processors have room for.
 RowChoice choose_row_blocks(int64_t rows, int64_t columns, int64_t depth, int64_t processors) {
-  if (rows <= 16) return choice_of<1>(rows, columns, depth, processors);
-  if (rows <= 32) return choice_of<2>(rows, columns, depth, processors);
-  return choice_of<4>(rows, columns, depth, processors);
+  if (rows <= 16) return row_choice<1>(rows, columns, depth, processors);
+  if (rows <= 32) return row_choice<2>(rows, columns, depth, processors);
+  return row_choice<4>(rows, columns, depth, processors);
 }
 
 // Loads have 16 bytes, eight values of a dense weight, at any row. Kernels count eights of weights.
-static bool loads_wide(const GpuWeight& w) {
+static bool has_wide_eights(const GpuWeight& w) {
   const int64_t N = w.shape()[0], K = w.shape()[1];
   return K % 8 == 0 && N * K / 8 <= INT32_MAX && reinterpret_cast<uintptr_t>(w.data()) % 16 == 0;
 }
 
 bool has_some_rows(const Product& product) {
-  const int64_t most = product.w.format().dense ? most_dense_rows : most_rows;
-  return product.rows >= least_rows && product.rows <= most && !product.invariant && loads_wide(product.w) &&
-         (forced().empty() || forced().starts_with("rows"));
+  const int64_t most = product.w.format().dense ? most_rows_of_dense : most_rows_of_blocks;
+  return product.rows >= least_rows_of_fragments && product.rows <= most && !product.invariant && has_wide_eights(product.w) &&
+         (forced_row_product().empty() || forced_row_product().starts_with("rows"));
 }
 
 static const Uint4* fragments_of_x(const OpCall& op, const Product& product, int64_t tiles, int steps_of_chunk, SharedRows& shared) {
@@ -64,7 +65,7 @@ static const Uint4* fragments_of_x(const OpCall& op, const Product& product, int
   return fragments;
 }
 
-static void launch_rows(const OpCall& op, const Product& product, const RowChoice& choice, const float* bias, float* y, SharedRows& shared) {
+static void launch_row_parts(const OpCall& op, const Product& product, const RowChoice& choice, const float* bias, float* y, SharedRows& shared) {
   const int64_t N = product.w.shape()[0], K = product.w.shape()[1];
   const WeightFormat& format = product.w.format();
   const int steps = format.dense ? DENSE_STEPS : steps_of_blocks(format.low);
@@ -81,9 +82,9 @@ void launch_row_product(const OpCall& op, const Product& product) {
   const int64_t N = product.w.shape()[0], outputs = product.rows * N;
   const RowChoice choice = choose_row_blocks(product.rows, N, product.w.shape()[1], op.processors());
   SharedRows own, &shared = product.shared ? *product.shared : own;
-  if (choice.parts == 1) return launch_rows(op, product, choice, product.bias, product.y, shared);
+  if (choice.parts == 1) return launch_row_parts(op, product, choice, product.bias, product.y, shared);
   float* const parts = shared.sums.take(op, choice.parts * outputs);
-  launch_rows(op, product, choice, nullptr, parts, shared);
+  launch_row_parts(op, product, choice, nullptr, parts, shared);
   op.launch_elements("row_sums", outputs, RowSums{parts, product.bias, product.y, op.small(choice.parts), op.small(N), long(outputs)});
 }
 
