@@ -84,7 +84,7 @@ async function launches(kernel: string, matrix: Matrix, rows: number, options = 
 const codecs = knownCodecs.filter(({ format }) => ggufFormats.includes(format));
 
 async function agrees(matrix: Matrix, rows: number, parts: number): Promise<void> {
-  await withSettings({ QUERN_CUDA_PRODUCT: `rows ${parts}` }, async () => {
+  await withSettings({ QUERN_CUDA_ROWS: `${parts}` }, async () => {
     using backend = await createBackend();
     const [w, x, shift] = [await load(backend, matrix), uniform(rows * K, 1), uniform(N, 2)];
     const bytes = new Uint8Array(shift.buffer);
@@ -132,7 +132,7 @@ test('other products have other kernels', async () => {
   const matrix = bf16Matrix();
   for (const rows of [8, 65]) expect(await launches('row_fragments', matrix, rows)).toBe(false);
   expect(await launches('row_fragments', matrix, 9, { precision: 'exact' })).toBe(false);
-  await withSettings({ QUERN_CUDA_PRODUCT: 'tiles' }, async () =>
+  await withSettings({ QUERN_CUDA_ROWS: '0' }, async () =>
     expect(await launches('row_fragments', matrix, 9)).toBe(false),
   );
 });

@@ -1,10 +1,8 @@
 #include "gpu/ops/product-rows.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include <algorithm>
-#include <string_view>
 
 #include "kernels/cuda/row-fragments.h"
 
@@ -15,14 +13,11 @@ namespace quern::gpu {
 static constexpr int64_t least_rows_of_fragments = 9, most_rows_of_blocks = 128, most_rows_of_dense = 64;
 static constexpr int64_t most_row_parts = 8, least_depth_of_warp = 256; // of K, of a warp: two chunks of 4-bit weights
 
-// For measurements and tests. QUERN_CUDA_PRODUCT: "rows" and the parts of K, as "rows 4"; another value: another kernel.
-static std::string_view forced_row_product() {
-  const char* const text = getenv("QUERN_CUDA_PRODUCT");
-  return text ? text : "";
-}
-static int64_t forced_row_parts() {
-  int parts = 0;
-  return sscanf(forced_row_product().data(), "rows %d", &parts) == 1 ? std::max(parts, 0) : 0;
+// For measurements and tests. QUERN_CUDA_ROWS: the parts of K; 0: other kernels take these products. So do those of QUERN_CUDA_PRODUCT
+// (bf16-tiles.cc).
+static const char* forced_row_parts() { return getenv("QUERN_CUDA_ROWS"); }
+static bool are_row_products_refused() {
+  return getenv("QUERN_CUDA_PRODUCT") || (forced_row_parts() && atoi(forced_row_parts()) <= 0);
 }
 
 template <int DOWN>
@@ -31,7 +26,7 @@ static RowChoice row_choice(int64_t rows, int64_t columns, int64_t depth, int64_
   constexpr int64_t height = DOWN * 16;
   const int64_t heights = (rows + height - 1) / height, blocks = heights * ((columns + Has::columns - 1) / Has::columns);
   const int64_t room = processors * Has::blocks / blocks, most = std::min(most_row_parts, depth / (least_depth_of_warp * Has::ways));
-  const int64_t parts = forced_row_parts() ? forced_row_parts() : std::max<int64_t>(1, std::min(room, most));
+  const int64_t parts = forced_row_parts() ? atoi(forced_row_parts()) : std::max<int64_t>(1, std::min(room, most));
   return {int(height), Has::columns, Has::threads, heights * DOWN, parts};
 }
 
@@ -51,7 +46,7 @@ static bool has_wide_eights(const GpuWeight& w) {
 bool has_some_rows(const Product& product) {
   const int64_t most = product.w.format().dense ? most_rows_of_dense : most_rows_of_blocks;
   return product.rows >= least_rows_of_fragments && product.rows <= most && !product.invariant && has_wide_eights(product.w) &&
-         (forced_row_product().empty() || forced_row_product().starts_with("rows"));
+         !are_row_products_refused();
 }
 
 static const Uint4* fragments_of_x(const OpCall& op, const Product& product, int64_t tiles, int steps_of_chunk, SharedRows& shared) {
