@@ -18,7 +18,7 @@ const matrices = small
       [4096, 14336],
       [128256, 4096],
     ];
-const productRows = small ? [1, 16] : [1, 2, 4, 8, 16, 64, 256, 2048];
+const productRows = small ? [1, 16] : [1, 2, 4, 8, 16, 32, 64, 128, 256, 2048];
 /** The output matrix meets one row per sequence, never a whole prompt. */
 const mostOutputRows = 256;
 /** With precision 'exact' too: matrices of layers. */

@@ -6,6 +6,7 @@
 #include "gpu/ops/product-large.h"
 #include "gpu/weight-planes.h"
 #include "kernels/block-products.h"
+#include "kernels/cuda/row-fragments.h"
 #include "kernels/elementwise.h"
 #include "kernels/formats/every.h"
 
@@ -95,12 +96,21 @@ static double row_flops_of(const std::shared_ptr<Gpu>& gpu) {
   });
 }
 
-static double prompt_flops_of(const std::shared_ptr<Gpu>& gpu, Precision precision) {
+static double exact_prompt_flops_of(const std::shared_ptr<Gpu>& gpu) {
   constexpr int tile_rows = 32, tile_columns = 64;
-  const char* const kernel = precision == Precision::exact ? "linear_strip_3_q4_k" : "linear_strip_1_q4_k";
   return rate_of(gpu, 64, 256, [&](float* x, float* y, float* w, int rows, int n) {
     const TileLinear<Planes> args{{x, planes_at(w, n), nullptr, y, rows, n, n}, {nullptr, nullptr, 1}};
-    gpu->launch(kernel, int64_t(rows / tile_rows) * (n / tile_columns), 256, &args);
+    gpu->launch("linear_strip_3_q4_k", int64_t(rows / tile_rows) * (n / tile_columns), 256, &args);
+  });
+}
+
+// x: taken as fragments.
+static double prompt_flops_of(const std::shared_ptr<Gpu>& gpu, Precision precision) {
+  using Has = RowBlock<4>;
+  if (precision == Precision::exact) return exact_prompt_flops_of(gpu);
+  return rate_of(gpu, 64, 256, [&](float* x, float* y, float* w, int rows, int n) {
+    const RowLinear<Planes> args{reinterpret_cast<const Uint4*>(x), planes_at(w, n), nullptr, y, rows, n, n, rows / 16, 1};
+    gpu->launch("linear_rows_64_q4_k", n / Has::columns, Has::threads, &args);
   });
 }
 

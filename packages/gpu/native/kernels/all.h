@@ -37,6 +37,7 @@
 #if !defined(QUERN_METAL_RULES)
 #include "cuda/attention-tiles.h"
 #include "cuda/bf16-rows.h"
+#include "cuda/linear-rows.h"
 #include "cuda/linear-tiles.h"
 #include "cuda/product-bf16.h"
 #include "cuda/product-warpgroups.h"

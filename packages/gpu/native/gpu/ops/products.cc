@@ -3,6 +3,7 @@
 
 #include "gpu/ops/ops.h"
 #include "gpu/ops/product-large.h"
+#include "gpu/ops/product-rows.h"
 #include "kernels/block-products.h"
 #include "kernels/expert-linear.h"
 #include "kernels/expert-order.h"
@@ -88,6 +89,7 @@ void launch_product(const OpCall& op, const Product& given) {
   if (given.rows == 0 || given.w.shape()[0] == 0) return;
   const Product product = with_columns_in_order(op, given);
   if (product.rows <= most_few && !product.invariant) launch_few(op, product);
+  else if (parts_of_x(op.precision, product.w.format()) == 1 && has_some_rows(product)) launch_row_product(op, product);
   else if (parts_of_x(op.precision, product.w.format()) == 1 && is_large(product)) launch_large_product(op, product);
   else launch_tensor_tiles(op, product);
 }

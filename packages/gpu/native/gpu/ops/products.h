@@ -18,8 +18,10 @@ class Reused {
   int64_t count_ = 0;
 };
 
-// What products of the same x within an op share (product-large.h).
+// What products of the same x within an op share (product-large.h, product-rows.h).
 struct SharedRows {
+  const void* fragments = nullptr; // x as fragments, when a product has made them, for weights of `eights`
+  int eights = 0;
   const uint16_t* bf16 = nullptr; // x rounded to bf16, when a product has made it
   Reused<uint16_t> slab;          // weights as bf16: what is written again stays in the second cache
   Reused<float> sums;             // of parts of k

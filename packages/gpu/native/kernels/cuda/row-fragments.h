@@ -1,0 +1,98 @@
+// Around the products of linear-rows.h: their shape and arguments, x as fragments of tensor cores, and the sum over parts of K.
+#pragma once
+#include "../../dialect/packed.h"
+#include "../dense-weights.h"
+
+namespace quern {
+namespace gpu {
+
+constexpr int ROW_EIGHTS = 4, ROW_COLUMNS = ROW_EIGHTS * 8; // of a warp, in 8 columns
+
+// How the warps of a block share its product. x of 64 rows has more bytes than w: four warps share it. `blocks` fit on a processor.
+template <int DOWN>
+struct RowBlock {
+  enum {
+    across = DOWN < 4 ? 2 : 4,
+    ways = DOWN == 1 ? 4 : DOWN == 2 ? 3 : 2,
+    columns = across * ROW_COLUMNS,
+    threads = across * ways * WARP,
+    blocks = DOWN < 4 ? 2 : 1,
+    sums = DOWN * ROW_EIGHTS * 4 // of a lane
+  };
+};
+
+// Steps of 32 of k in a chunk: what a lane loads of a row at a time. A format of blocks has `low` bits in its plane of low bits.
+constexpr int DENSE_STEPS = 1;
+constexpr int steps_of_blocks(int low) { return low == 8 ? 2 : 4; }
+
+// x in bf16, rounded to nearest. A step has 32 of k and two products; a lane's 16 bytes are its Fragment16x16 of a product. Steps are
+// padded with zeros to whole chunks of the weights, rows to whole tiles.
+struct RowFragments {
+  Global<const float> x; // [rows, depth]; depth: a multiple of 8
+  Global<Uint4> to;      // [steps, tiles, 2, WARP]
+  int rows, depth, steps, tiles;
+  int eights;            // that a lane has side by side (LaneWeights::EIGHTS): 1, 2, 4
+};
+
+// Four neighbouring values in two words of bf16.
+struct TwoWords {
+  unsigned words[2];
+};
+FUNCTION TwoWords rounded_four(Global<const float> x, bool wide) {
+  const Float4 four = wide ? as<const Float4>(x)[0] : Float4{x[0], x[1], x[2], x[3]};
+  return {{bf16_pair(four[0], four[1]), bf16_pair(four[2], four[3])}};
+}
+
+// Where the eight values of a lane begin: those of steps [s, s + eights) lie side by side.
+FUNCTION int k_of_lane(int step, int lane_of_row, int eights) {
+  const int first = step / eights * eights;
+  return first * 32 + (lane_of_row * eights + step - first) * 8;
+}
+
+KERNEL(row_fragments, RowFragments) {
+  const bool wide = aligned(args.x);
+  const int count = args.steps * args.tiles * 2 * WARP;
+  for (int i = block_index() * block_threads() + thread_index(); i < count; i += grid_blocks() * block_threads()) {
+    const int product = i / WARP % 2, tile = i / (2 * WARP) % args.tiles, step = i / (2 * WARP) / args.tiles;
+    const int row = tile * 16 + i % WARP / 4, k = k_of_lane(step, i % 4, args.eights) + product * 4;
+    TwoWords of_row[2] = {}; // of row, and of the row 8 below
+    UNROLL for (int half = 0; half < 2; half++) {
+      const int at = row + half * 8;
+      if (at < args.rows && k < args.depth) of_row[half] = rounded_four(args.x + (long(at) * args.depth + k), wide);
+    }
+    args.to[i] = Uint4{of_row[0].words[0], of_row[1].words[0], of_row[0].words[1], of_row[1].words[1]};
+  }
+}
+
+// y = Σ parts + bias, in the order of parts.
+struct RowSums {
+  Global<const float> parts; // [count, rows, columns]
+  Global<const float> bias;  // [columns], or null
+  Global<float> y;           // [rows, columns]
+  int count, columns;
+  long outputs;
+};
+
+KERNEL(row_sums, RowSums) {
+  const long threads = long(grid_blocks()) * block_threads();
+  for (long i = long(block_index()) * block_threads() + thread_index(); i < args.outputs; i += threads) {
+    float sum = args.parts[i];
+    for (int part = 1; part < args.count; part++) sum += args.parts[part * args.outputs + i];
+    args.y[i] = args.bias ? sum + args.bias[i % args.columns] : sum;
+  }
+}
+
+// y[t, n] = Σ_k x[t, k] · w[n, k] + bias[n].
+template <class Weights>
+struct RowLinear {
+  Global<const Uint4> x;    // row_fragments
+  Weights w;                // [columns, depth]
+  Global<const float> bias; // [columns], or null
+  Global<float> y;          // [parts, rows, columns]
+  int rows, columns, depth;
+  int tiles;                // of x, 16 rows each
+  int parts;                // blocks that share K
+};
+
+} // namespace gpu
+} // namespace quern
