@@ -4,19 +4,12 @@
 #pragma once
 #include "block-sum.h"
 #include "fault-code.h"
+#include "few-matrices.h"
 #include "formats/every.h"
+#include "gate-up.h"
 
 namespace quern {
 namespace gpu {
-
-struct BlockLinear {
-  Global<const float> x;    // [rows, depth]
-  Planes w;                 // [columns, depth]
-  Global<const float> bias; // [columns], or null
-  Global<float> y;          // [rows, columns]
-  int rows, columns, depth;
-  int parts;                // warps that share a row of w: 1, 2, 4
-};
 
 constexpr int PRODUCT_WARPS = 4;
 constexpr int PARTIAL_SUMS = PRODUCT_WARPS * WARP; // a warp has at most 32 sums
@@ -80,20 +73,39 @@ FUNCTION GroupSums<Format, ROWS, COLUMNS> add_groups(GroupSums<Format, ROWS, COL
   return total;
 }
 
-// Columns [first, first + COLUMNS) of w by `parts` warps, of which this is number `part`. The sum of row t and column c is in lane
-// t · COLUMNS + c of part 0. All warps of the block take part if there are parts; columns < 1: nothing is read. staged: of the warp.
-template <class Format, int ROWS, int COLUMNS>
-FUNCTION float streamed_columns(Global<const float> x, Planes w, int rows, long row_of_w, int columns, int depth, int part,
-                                int parts, Shared<Float4> staged, Shared<float> partial) {
+// Rows first, first + 1, … of a weight as columns of the result; the last of `count` stands in for missing ones.
+struct PlaneRows {
+  Planes w;
+  long first;
+  int count;
+  FUNCTION Planes planes(int) const { return w; }
+  FUNCTION long row(int c) const { return first + (c < count ? c : count - 1); }
+};
+
+// PAIRS rows of gate, then the same rows of up.
+template <int PAIRS>
+struct PairedPlaneRows {
+  Planes gate, up;
+  long first;
+  int count;
+  FUNCTION Planes planes(int c) const { return c < PAIRS ? gate : up; }
+  FUNCTION long row(int c) const { return first + (c % PAIRS < count ? c % PAIRS : count - 1); }
+};
+
+// COLUMNS rows of weights by `parts` warps, of which this is number `part`. The sum of row t and column c is in lane
+// t · COLUMNS + c of part 0. All warps of the block take part if there are parts; w.count < 1: nothing is read. staged: of the warp.
+template <class Format, int ROWS, int COLUMNS, class Rows>
+FUNCTION float streamed_columns(Global<const float> x, Rows w, int rows, int depth, int part, int parts, Shared<Float4> staged,
+                                Shared<float> partial) {
   const int groups = depth / GROUP;
   const bool wide = aligned(x);
   GroupSums<Format, ROWS, COLUMNS> total = {};
-  for (int start = part * WARP; start < groups && columns > 0; start += parts * WARP) {
+  for (int start = part * WARP; start < groups && w.count > 0; start += parts * WARP) {
     const int g = start + lane();
     Groups<Format, COLUMNS> loaded = {};
     if (g < groups)
       UNROLL for (int c = 0; c < COLUMNS; c++)
-        loaded.of[c] = load_group<Format>(w, (row_of_w + (c < columns ? c : columns - 1)) * groups + g);
+        loaded.of[c] = load_group<Format>(w.planes(c), w.row(c) * groups + g);
     constexpr int COUNT = ROWS < STAGED_ROWS ? ROWS : STAGED_ROWS;
     UNROLL for (int t = 0; t < ROWS; t += COUNT) {
       warp_barrier(); // what was staged before has been read
@@ -119,36 +131,69 @@ FUNCTION float streamed_columns(Global<const float> x, Planes w, int rows, long 
   return sum;
 }
 
+// What a warp has to do: its part of the rows, and the first of its columns, before strides of the grid.
+struct WarpShare {
+  int part, first;
+};
+
+FUNCTION WarpShare share_of_warp(int parts, int columns) { return {warp() % parts, warp() / parts * columns}; }
+
 template <class Format, int ROWS, int COLUMNS>
-FUNCTION void streamed_rows(Shared<Float4> staged, Shared<float> partial, BlockLinear args) {
-  const int of_block = PRODUCT_WARPS / args.parts * COLUMNS; // columns
-  const int part = warp() % args.parts, mine = warp() / args.parts * COLUMNS;
-  for (int start = block_index() * of_block; start < args.columns; start += grid_blocks() * of_block) {
-    const int first = start + mine;
-    const float sum = streamed_columns<Format, ROWS, COLUMNS>(args.x, args.w, args.rows, first, args.columns - first, args.depth,
-                                                              part, args.parts, staged_of_warp(staged), partial);
-    const int t = lane() / COLUMNS, n = first + lane() % COLUMNS;
-    if (part == 0 && t < args.rows && n < args.columns)
-      args.y[long(t) * args.columns + n] = args.bias ? sum + args.bias[n] : sum;
+FUNCTION void streamed_rows(Shared<Float4> staged, Shared<float> partial, const FewLinear<Planes>& args) {
+  const FewShare<Planes> share = share_of_block(args);
+  const int of_block = PRODUCT_WARPS / args.parts * COLUMNS, columns = share.matrix.columns;
+  const WarpShare mine = share_of_warp(args.parts, COLUMNS);
+  for (int start = share.block * of_block; start < columns; start += share.blocks * of_block) {
+    const int first = start + mine.first;
+    const PlaneRows w = {share.matrix.w, first, columns - first};
+    const float sum = streamed_columns<Format, ROWS, COLUMNS>(args.x, w, args.rows, args.depth, mine.part, args.parts,
+                                                              staged_of_warp(staged), partial);
+    if (mine.part == 0) put_sums<COLUMNS>(sum, share.matrix, args.rows, first);
   }
 }
 
 template <class Format>
-FUNCTION void streamed_product(Shared<Float4> staged, Shared<float> partial, BlockLinear args) {
+FUNCTION void streamed_product(Shared<Float4> staged, Shared<float> partial, const FewLinear<Planes>& args) {
   if (args.rows == 1) streamed_rows<Format, 1, 4>(staged, partial, args);
   else if (args.rows == 2) streamed_rows<Format, 2, 4>(staged, partial, args);
   else if (args.rows <= 4) streamed_rows<Format, 4, 4>(staged, partial, args);
   else streamed_rows<Format, 8, 4>(staged, partial, args);
 }
 
-#define LINEAR_FEW(Format, name)            \
-  KERNEL(linear_few_##name, BlockLinear) {  \
-    SHARED(Float4, staged, STAGED);         \
-    SHARED(float, partial, PARTIAL_SUMS);   \
-    streamed_product<Format>(staged, partial, args); \
+template <class Format, int ROWS>
+FUNCTION void gated_blocks(Shared<Float4> staged, Shared<float> partial, const GateUp<Planes>& args) {
+  constexpr int PAIRS = 2;
+  const int of_block = PRODUCT_WARPS / args.parts * PAIRS;
+  const WarpShare mine = share_of_warp(args.parts, PAIRS);
+  for (int start = block_index() * of_block; start < args.columns; start += grid_blocks() * of_block) {
+    const int first = start + mine.first;
+    const PairedPlaneRows<PAIRS> w = {args.gate, args.up, first, args.columns - first};
+    const float sum = streamed_columns<Format, ROWS, 2 * PAIRS>(args.x, w, args.rows, args.depth, mine.part, args.parts,
+                                                                staged_of_warp(staged), partial);
+    if (mine.part == 0) put_gated<PAIRS>(sum, args.y, args.rows, args.columns, first);
   }
+}
+
+template <class Format>
+FUNCTION void gated_product(Shared<Float4> staged, Shared<float> partial, const GateUp<Planes>& args) {
+  if (args.rows == 1) gated_blocks<Format, 1>(staged, partial, args);
+  else if (args.rows == 2) gated_blocks<Format, 2>(staged, partial, args);
+  else if (args.rows <= 4) gated_blocks<Format, 4>(staged, partial, args);
+  else gated_blocks<Format, 8>(staged, partial, args);
+}
+
+#define BLOCK_PRODUCT(name, Args, product, Format) \
+  KERNEL(name, Args) {                             \
+    SHARED(Float4, staged, STAGED);                \
+    SHARED(float, partial, PARTIAL_SUMS);          \
+    product<Format>(staged, partial, args);        \
+  }
+#define LINEAR_FEW(Format, name)                                                     \
+  BLOCK_PRODUCT(linear_few_##name, FewLinear<Planes>, streamed_product, Format)      \
+  BLOCK_PRODUCT(gate_up_few_##name, GateUp<Planes>, gated_product, Format)
 EVERY_BLOCK_FORMAT(LINEAR_FEW)
 #undef LINEAR_FEW
+#undef BLOCK_PRODUCT
 
 } // namespace gpu
 } // namespace quern
