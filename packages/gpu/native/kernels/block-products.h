@@ -14,8 +14,13 @@ namespace gpu {
 constexpr int PRODUCT_WARPS = 4;
 constexpr int PARTIAL_SUMS = PRODUCT_WARPS * WARP; // a warp has at most 32 sums
 constexpr int GROUP_PITCH = GROUP / 4 + 1;         // Float4s from one group of x to the next; odd: lanes meet no bank twice
-constexpr int STAGED_ROW = WARP * GROUP_PITCH, STAGED_ROWS = 2;
-constexpr int STAGED = PRODUCT_WARPS * STAGED_ROWS * STAGED_ROW; // Float4s of x in shared memory
+constexpr int STAGED_ROW = WARP * GROUP_PITCH;
+
+// Rows of x that a warp has in shared memory, and Float4s of all warps.
+template <int ROWS>
+struct Staged {
+  enum { rows = ROWS < 2 ? ROWS : 2, of_warp = rows * STAGED_ROW, count = PRODUCT_WARPS * of_warp };
+};
 
 // x[at .. at + 4)
 FUNCTION Float4 four_of(Global<const float> x, long at, bool aligned) {
@@ -30,8 +35,6 @@ FUNCTION void stage_row(Shared<Float4> to, Global<const float> x, bool wide, lon
     if (k < depth) to[four / (GROUP / 4) * GROUP_PITCH + four % (GROUP / 4)] = four_of(x, row_at + k, wide);
   }
 }
-
-FUNCTION Shared<Float4> staged_of_warp(Shared<Float4> staged) { return staged + warp() * STAGED_ROWS * STAGED_ROW; }
 
 template <class Format, int ROWS, int COLUMNS>
 struct GroupSums {
@@ -93,10 +96,12 @@ struct PairedPlaneRows {
 };
 
 // COLUMNS rows of weights by `parts` warps, of which this is number `part`. The sum of row t and column c is in lane
-// t · COLUMNS + c of part 0. All warps of the block take part if there are parts; w.count < 1: nothing is read. staged: of the warp.
+// t · COLUMNS + c of part 0. All warps of the block take part if there are parts; w.count < 1: nothing is read.
 template <class Format, int ROWS, int COLUMNS, class Rows>
 FUNCTION float streamed_columns(Global<const float> x, Rows w, int rows, int depth, int part, int parts, Shared<Float4> staged,
                                 Shared<float> partial) {
+  constexpr int COUNT = Staged<ROWS>::rows;
+  const Shared<Float4> of_warp = staged + warp() * Staged<ROWS>::of_warp;
   const int groups = depth / GROUP;
   const bool wide = aligned(x);
   GroupSums<Format, ROWS, COLUMNS> total = {};
@@ -106,13 +111,12 @@ FUNCTION float streamed_columns(Global<const float> x, Rows w, int rows, int dep
     if (g < groups)
       UNROLL for (int c = 0; c < COLUMNS; c++)
         loaded.of[c] = load_group<Format>(w.planes(c), w.row(c) * groups + g);
-    constexpr int COUNT = ROWS < STAGED_ROWS ? ROWS : STAGED_ROWS;
     UNROLL for (int t = 0; t < ROWS; t += COUNT) {
       warp_barrier(); // what was staged before has been read
       UNROLL for (int r = 0; r < COUNT; r++)
-        stage_row(staged + r * STAGED_ROW, x, wide, long(t + r < rows ? t + r : rows - 1) * depth, start, depth);
+        stage_row(of_warp + r * STAGED_ROW, x, wide, long(t + r < rows ? t + r : rows - 1) * depth, start, depth);
       warp_barrier();
-      if (g < groups) total = add_groups<COUNT>(total, t, loaded, staged + lane() * GROUP_PITCH);
+      if (g < groups) total = add_groups<COUNT>(total, t, loaded, of_warp + lane() * GROUP_PITCH);
     }
   }
   float mine = 0;
@@ -147,17 +151,9 @@ FUNCTION void streamed_rows(Shared<Float4> staged, Shared<float> partial, const 
     const int first = start + mine.first;
     const PlaneRows w = {share.matrix.w, first, columns - first};
     const float sum = streamed_columns<Format, ROWS, COLUMNS>(args.x, w, args.rows, args.depth, mine.part, args.parts,
-                                                              staged_of_warp(staged), partial);
+                                                              staged, partial);
     if (mine.part == 0) put_sums<COLUMNS>(sum, share.matrix, args.rows, first);
   }
-}
-
-template <class Format>
-FUNCTION void streamed_product(Shared<Float4> staged, Shared<float> partial, const FewLinear<Planes>& args) {
-  if (args.rows == 1) streamed_rows<Format, 1, 4>(staged, partial, args);
-  else if (args.rows == 2) streamed_rows<Format, 2, 4>(staged, partial, args);
-  else if (args.rows <= 4) streamed_rows<Format, 4, 4>(staged, partial, args);
-  else streamed_rows<Format, 8, 4>(staged, partial, args);
 }
 
 template <class Format, int ROWS>
@@ -169,31 +165,26 @@ FUNCTION void gated_blocks(Shared<Float4> staged, Shared<float> partial, const G
     const int first = start + mine.first;
     const PairedPlaneRows<PAIRS> w = {args.gate, args.up, first, args.columns - first};
     const float sum = streamed_columns<Format, ROWS, 2 * PAIRS>(args.x, w, args.rows, args.depth, mine.part, args.parts,
-                                                                staged_of_warp(staged), partial);
+                                                                staged, partial);
     if (mine.part == 0) put_gated<PAIRS>(sum, args.y, args.rows, args.columns, first);
   }
 }
 
-template <class Format>
-FUNCTION void gated_product(Shared<Float4> staged, Shared<float> partial, const GateUp<Planes>& args) {
-  if (args.rows == 1) gated_blocks<Format, 1>(staged, partial, args);
-  else if (args.rows == 2) gated_blocks<Format, 2>(staged, partial, args);
-  else if (args.rows <= 4) gated_blocks<Format, 4>(staged, partial, args);
-  else gated_blocks<Format, 8>(staged, partial, args);
-}
-
-#define BLOCK_PRODUCT(name, Args, product, Format) \
-  KERNEL(name, Args) {                             \
-    SHARED(Float4, staged, STAGED);                \
-    SHARED(float, partial, PARTIAL_SUMS);          \
-    product<Format>(staged, partial, args);        \
+#define BLOCKS_FEW_ROWS(Format, name, rows)                            \
+  KERNEL(linear_few_##rows##_##name, FewLinear<Planes>) {              \
+    SHARED(Float4, staged, Staged<rows>::count);                       \
+    SHARED(float, partial, PARTIAL_SUMS);                              \
+    streamed_rows<Format, rows, 4>(staged, partial, args);             \
+  }                                                                    \
+  KERNEL(gate_up_few_##rows##_##name, GateUp<Planes>) {                \
+    SHARED(Float4, staged, Staged<rows>::count);                       \
+    SHARED(float, partial, PARTIAL_SUMS);                              \
+    gated_blocks<Format, rows>(staged, partial, args);                 \
   }
-#define LINEAR_FEW(Format, name)                                                     \
-  BLOCK_PRODUCT(linear_few_##name, FewLinear<Planes>, streamed_product, Format)      \
-  BLOCK_PRODUCT(gate_up_few_##name, GateUp<Planes>, gated_product, Format)
-EVERY_BLOCK_FORMAT(LINEAR_FEW)
-#undef LINEAR_FEW
-#undef BLOCK_PRODUCT
+#define BLOCKS_FEW(Format, name) EVERY_FEW_ROWS(BLOCKS_FEW_ROWS, Format, name)
+EVERY_BLOCK_FORMAT(BLOCKS_FEW)
+#undef BLOCKS_FEW
+#undef BLOCKS_FEW_ROWS
 
 } // namespace gpu
 } // namespace quern

@@ -91,7 +91,7 @@ FUNCTION void expert_blocks(Shared<Float4> staged, Shared<float> partial, const 
   for (ExpertWalk walk = walk_of_warp(of, COLUMNS); walk.i < walk.count; walk.i += walk.step) {
     const ExpertShare share = share_at(of, walk);
     const PlaneRows w = {args.w, share.row_of_w, of.columns - share.first};
-    const float sum = streamed_columns<Format, 1, COLUMNS>(share.x, w, 1, of.depth, 0, 1, staged_of_warp(staged), partial);
+    const float sum = streamed_columns<Format, 1, COLUMNS>(share.x, w, 1, of.depth, 0, 1, staged, partial);
     const int n = share.first + lane();
     if (lane() < COLUMNS && n < of.columns) of.y[long(share.pair) * of.columns + n] = sum;
   }
@@ -104,7 +104,7 @@ FUNCTION void expert_gated_blocks(Shared<Float4> staged, Shared<float> partial, 
   for (ExpertWalk walk = walk_of_warp(of, PAIRS); walk.i < walk.count; walk.i += walk.step) {
     const ExpertShare share = share_at(of, walk);
     const PairedPlaneRows<PAIRS> w = {args.gate, args.up, share.row_of_w, of.columns - share.first};
-    const float sum = streamed_columns<Format, 1, 2 * PAIRS>(share.x, w, 1, of.depth, 0, 1, staged_of_warp(staged), partial);
+    const float sum = streamed_columns<Format, 1, 2 * PAIRS>(share.x, w, 1, of.depth, 0, 1, staged, partial);
     put_gated<PAIRS>(sum, of.y + long(share.pair) * of.columns, 1, of.columns, share.first);
   }
 }
@@ -117,7 +117,7 @@ EVERY_DENSE_FORMAT(EXPERT_DENSE)
 
 #define EXPERT_PRODUCT(name, Args, product, Format) \
   KERNEL(name, Args) {                              \
-    SHARED(Float4, staged, STAGED);                 \
+    SHARED(Float4, staged, Staged<1>::count);       \
     SHARED(float, partial, PARTIAL_SUMS);           \
     product<Format>(staged, partial, args);         \
   }

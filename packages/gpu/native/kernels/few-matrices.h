@@ -7,6 +7,13 @@ namespace gpu {
 
 constexpr int MOST_MATRICES = 3;
 
+// A kernel for each number of rows that shares a step: its registers decide how many warps load weights at a time. F(format, name, rows).
+#define EVERY_FEW_ROWS(F, Format, name) \
+  F(Format, name, 1)                    \
+  F(Format, name, 2)                    \
+  F(Format, name, 4)                    \
+  F(Format, name, 8)
+
 template <class Weights>
 struct FewMatrix {
   Weights w;                // [columns, depth]

@@ -80,24 +80,23 @@ FUNCTION float few_columns(Global<const float> x, Streams<Format, COLUMNS> w, in
   return mine;
 }
 
+// Columns of a warp for up to ROWS rows, and loads ahead of each.
+template <int ROWS>
+struct FewShape {
+  enum { columns = ROWS == 1 ? 1 : ROWS == 8 ? 4 : 2, steps = ROWS == 1 ? 8 : ROWS == 8 ? 1 : 4 };
+};
+
 // All columns of a matrix, by the warps of its blocks. A warp's x comes from the cache: more rows want more columns to share it.
-template <class Format, int ROWS, int COLUMNS, int STEPS>
-FUNCTION void few_rows(Global<const float> x, FewShare<Dense<Format>> share, int rows, int depth) {
+template <class Format, int ROWS>
+FUNCTION void few_rows(const FewLinear<Dense<Format>>& args) {
+  constexpr int COLUMNS = FewShape<ROWS>::columns, STEPS = FewShape<ROWS>::steps;
+  const FewShare<Dense<Format>> share = share_of_block(args);
   const FewMatrix<Dense<Format>> matrix = share.matrix;
   const int warps = block_threads() / WARP;
   for (int n = (share.block * warps + warp()) * COLUMNS; n < matrix.columns; n += share.blocks * warps * COLUMNS) {
-    const Streams<Format, COLUMNS> w = streams_from<Format, COLUMNS>(matrix.w, n, matrix.columns, depth);
-    put_sums<COLUMNS>(few_columns<Format, ROWS, COLUMNS, STEPS>(x, w, rows, depth), matrix, rows, n);
+    const Streams<Format, COLUMNS> w = streams_from<Format, COLUMNS>(matrix.w, n, matrix.columns, args.depth);
+    put_sums<COLUMNS>(few_columns<Format, ROWS, COLUMNS, STEPS>(args.x, w, args.rows, args.depth), matrix, args.rows, n);
   }
-}
-
-template <class Format>
-FUNCTION void linear_few(FewLinear<Dense<Format>> args) {
-  const FewShare<Dense<Format>> share = share_of_block(args);
-  if (args.rows == 1) few_rows<Format, 1, 1, 8>(args.x, share, args.rows, args.depth);
-  else if (args.rows == 2) few_rows<Format, 2, 2, 4>(args.x, share, args.rows, args.depth);
-  else if (args.rows <= 4) few_rows<Format, 4, 2, 4>(args.x, share, args.rows, args.depth);
-  else few_rows<Format, 8, 4, 1>(args.x, share, args.rows, args.depth);
 }
 
 // PAIRS of columns: of gate, then the same of up.
@@ -110,8 +109,9 @@ FUNCTION Streams<Format, 2 * PAIRS> paired_streams(Dense<Format> gate, Dense<For
   return both;
 }
 
-template <class Format, int ROWS, int PAIRS, int STEPS>
-FUNCTION void gated_rows(GateUp<Dense<Format>> args) {
+template <class Format, int ROWS>
+FUNCTION void gated_rows(const GateUp<Dense<Format>>& args) {
+  constexpr int PAIRS = ROWS == 8 ? 2 : 1, STEPS = ROWS == 8 ? 1 : 4;
   const int warps = block_threads() / WARP;
   for (int n = (block_index() * warps + warp()) * PAIRS; n < args.columns; n += grid_blocks() * warps * PAIRS) {
     const Streams<Format, 2 * PAIRS> w = paired_streams<Format, PAIRS>(args.gate, args.up, n, args.columns, args.depth);
@@ -119,19 +119,13 @@ FUNCTION void gated_rows(GateUp<Dense<Format>> args) {
   }
 }
 
-template <class Format>
-FUNCTION void gate_up_few(GateUp<Dense<Format>> args) {
-  if (args.rows == 1) gated_rows<Format, 1, 1, 4>(args);
-  else if (args.rows == 2) gated_rows<Format, 2, 1, 4>(args);
-  else if (args.rows <= 4) gated_rows<Format, 4, 1, 4>(args);
-  else gated_rows<Format, 8, 2, 1>(args);
-}
-
-#define LINEAR_FEW(Format, name)                                                   \
-  KERNEL(linear_few_##name, FewLinear<Dense<Format>>) { linear_few<Format>(args); } \
-  KERNEL(gate_up_few_##name, GateUp<Dense<Format>>) { gate_up_few<Format>(args); }
-EVERY_DENSE_FORMAT(LINEAR_FEW)
-#undef LINEAR_FEW
+#define DENSE_FEW_ROWS(Format, name, rows)                                                               \
+  KERNEL(linear_few_##rows##_##name, FewLinear<Dense<Format>>) { few_rows<Format, rows>(args); } \
+  KERNEL(gate_up_few_##rows##_##name, GateUp<Dense<Format>>) { gated_rows<Format, rows>(args); }
+#define DENSE_FEW(Format, name) EVERY_FEW_ROWS(DENSE_FEW_ROWS, Format, name)
+EVERY_DENSE_FORMAT(DENSE_FEW)
+#undef DENSE_FEW
+#undef DENSE_FEW_ROWS
 
 } // namespace gpu
 } // namespace quern

@@ -124,7 +124,7 @@ void products_agree(int rows, int columns, int depth, int parts) {
     }
   if (rows <= 8) {
     const auto args = few_of_one<Planes>(x_array.global(), w.planes(), bias_array.global(), y.global(), rows, columns, depth, 2, parts);
-    const std::string name = Weight<Format>::name_of("linear_few");
+    const std::string name = few_kernel("linear_few", rows, Weight<Format>::name);
     launched(name.c_str(), 2, 128, args, [&] { close(name, y.values(), expected); });
   } else {
     const TileLinear<Planes> args{{x_array.global(), w.planes(), bias_array.global(), y.global(), rows, columns, depth},
@@ -141,8 +141,8 @@ void rows_are_alike(int depth) {
   constexpr int rows = 8, columns = 6;
   const Weight<Format> w(columns, depth, 7);
   const Array<float> x(numbers(rows * depth, 1)), y(size_t(rows * columns));
-  const Kernel& kernel = *find_kernel(Weight<Format>::name_of("linear_few"));
   const auto product = [&](int first, int count) {
+    const Kernel& kernel = *find_kernel(few_kernel("linear_few", count, Weight<Format>::name));
     const auto args = few_of_one<Planes>(x.global() + first * depth, w.planes(), {}, y.global(), count, columns, depth, 1, 2);
     launch(kernel, 1, 128, &args, 1);
     std::vector<float> result = y.values();
@@ -184,7 +184,7 @@ template <class Format>
 void gate_up_agrees(int rows, int columns, int depth, int parts) {
   const Weight<Format> gate(columns, depth, 3), up(columns, depth, 4);
   const Array<float> x(numbers(rows * depth, 1)), y(size_t(rows * columns));
-  const Kernel& single = *find_kernel(Weight<Format>::name_of("linear_few"));
+  const Kernel& single = *find_kernel(few_kernel("linear_few", rows, Weight<Format>::name));
   const auto product = [&](const Weight<Format>& w) {
     const auto args = few_of_one<Planes>(x.global(), w.planes(), {}, y.global(), rows, columns, depth, 2, parts);
     launch(single, 2, 128, &args, 1);
@@ -192,7 +192,7 @@ void gate_up_agrees(int rows, int columns, int depth, int parts) {
   };
   const std::vector<float> want = gated(product(gate), product(up));
   const GateUp<Planes> args{x.global(), gate.planes(), up.planes(), y.global(), rows, columns, depth, parts};
-  const std::string name = Weight<Format>::name_of("gate_up_few");
+  const std::string name = few_kernel("gate_up_few", rows, Weight<Format>::name);
   launched<2>(name.c_str(), 2, 128, args, [&] { equal(name.c_str(), y.values(), want); });
 }
 
@@ -222,7 +222,7 @@ void matrices_agree(int rows) {
   const Weight<Format> a(columns[0], depth, 3), b(columns[1], depth, 4), c(columns[2], depth, 5);
   const Weight<Format>* const weights[] = {&a, &b, &c};
   const Array<float> x(numbers(rows * depth, 1)), bias(numbers(9, 2));
-  const std::string name = Weight<Format>::name_of("linear_few");
+  const std::string name = few_kernel("linear_few", rows, Weight<Format>::name);
   FewLinear<Planes> all{x.global(), {}, rows, depth, 2};
   std::vector<std::unique_ptr<Array<float>>> ys;
   std::vector<std::vector<float>> want;

@@ -13,6 +13,11 @@ inline std::vector<float> gated(const std::vector<float>& gate, const std::vecto
   return y;
 }
 
+// The kernel for a number of rows: few_kernel("linear_few", 3, "f16").
+inline std::string few_kernel(const std::string& name, int rows, const std::string& format) {
+  return name + "_" + std::to_string(rows <= 2 ? rows : rows <= 4 ? 4 : 8) + "_" + format;
+}
+
 // A launch of linear_few with one matrix, on all its blocks.
 template <class Weights>
 FewLinear<Weights> few_of_one(Global<const float> x, Weights w, Global<const float> bias, Global<float> y, int rows, int columns,

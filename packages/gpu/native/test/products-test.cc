@@ -59,7 +59,7 @@ template <class Format>
 void few_agrees(const Shape& shape, bool with_bias) {
   const Problem<Format> problem(shape);
   const std::vector<Sum> expected = problem.expected(with_bias);
-  launched(kernel<Format>("linear_few").c_str(), 3, 128, problem.few_args(with_bias, 0, shape.rows, 3),
+  launched(few_kernel("linear_few", shape.rows, suffix<Format>() + 1).c_str(), 3, 128, problem.few_args(with_bias, 0, shape.rows, 3),
            [&] { close(problem.name("linear_few"), problem.y_array.values(), expected); });
 }
 
@@ -148,10 +148,10 @@ void instructions_agree() {
 template <class Format>
 void few_is_invariant(int depth) {
   const Problem<Format> problem({8, 13, depth});
-  const Kernel& kernel = *find_kernel(quern::gpu::kernel<Format>("linear_few"));
+  const auto kernel_of = [](int rows) -> const Kernel& { return *find_kernel(few_kernel("linear_few", rows, suffix<Format>() + 1)); };
   const auto product = [&](int first, int rows, int blocks) {
     const auto args = problem.few_args(true, first, rows, blocks);
-    launch(kernel, blocks, 128, &args, 1);
+    launch(kernel_of(rows), blocks, 128, &args, 1);
     std::vector<float> y = problem.y_array.values();
     y.resize(size_t(rows * problem.shape.columns));
     return y;
@@ -169,7 +169,7 @@ void few_is_invariant(int depth) {
   const Array<typename Format::Stored> w(shifted);
   auto args = problem.few_args(true, 0, 8, 1);
   args.matrices[0].w = {w.global() + 1};
-  launch(kernel, 1, 128, &args, 1);
+  launch(kernel_of(8), 1, 128, &args, 1);
   check(problem.y_array.values() == all, "%s: other bits where w is not aligned", problem.name("linear_few").c_str());
 }
 
@@ -181,7 +181,7 @@ void shared_launches_agree(int rows, int depth) {
   const Array<typename Format::Stored> up_array(weights<Format>(columns * depth, 9));
   const Dense<Format> gate{problem.w_array.global()}, up{up_array.global()};
   const Array<float> second(size_t(rows * columns)), third(size_t(rows * columns));
-  const std::string name = kernel<Format>("linear_few");
+  const std::string name = few_kernel("linear_few", rows, suffix<Format>() + 1);
   const Global<float> ys[] = {problem.y_array.global(), second.global(), third.global()};
   const auto product = [&](Dense<Format> w, int i) {
     const auto args = few_of_one(problem.x_array.global(), w, problem.bias_array.global(), ys[i], rows, columns, depth, blocks);
@@ -202,7 +202,7 @@ void shared_launches_agree(int rows, int depth) {
   launched<1>(name.c_str(), MOST_MATRICES * blocks, 128, all, [] {});
   const std::vector<float> want = gated(problem.y_array.values(), second.values());
   const GateUp<Dense<Format>> both{problem.x_array.global(), gate, up, third.global(), rows, columns, depth, 1};
-  launched<2>(kernel<Format>("gate_up_few").c_str(), blocks, 128, both, [&] { equal("gate_up_few", third.values(), want); });
+  launched<2>(few_kernel("gate_up_few", rows, suffix<Format>() + 1).c_str(), blocks, 128, both, [&] { equal("gate_up_few", third.values(), want); });
 }
 
 template <class Format>

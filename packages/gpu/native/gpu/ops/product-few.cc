@@ -12,6 +12,12 @@ bool is_few(const Product& product) { return product.rows <= most_few && !produc
 
 int64_t blocks_of_warps(int64_t outputs) { return std::min(most_blocks, (outputs + PRODUCT_WARPS - 1) / PRODUCT_WARPS); }
 
+// "linear_few_4_q8_0": kernels for up to 1, 2, 4 and 8 rows.
+static std::string kernel_of(const char* name, const Product& product) {
+  const int most = product.rows <= 2 ? int(product.rows) : product.rows <= 4 ? 4 : 8;
+  return kernel_for((name + std::to_string(most)).c_str(), product.w);
+}
+
 // Warps that share a row of blocks: each lane has at least one group.
 static int parts_of(const GpuWeight& w) {
   if (w.format().dense) return 1;
@@ -44,7 +50,7 @@ static FewLinear<Weights> few_args(const OpCall& op, std::span<const Product> pr
 static void launch_together(const OpCall& op, std::span<const Product> products) {
   with_array(products.front().w, [&](auto array) {
     const auto args = few_args<decltype(array)>(op, products);
-    op.launch(kernel_for("linear_few", products.front().w), args.matrices[MOST_MATRICES - 1].end, few_threads, args);
+    op.launch(kernel_of("linear_few_", products.front()), args.matrices[MOST_MATRICES - 1].end, few_threads, args);
   });
 }
 
@@ -64,7 +70,7 @@ bool is_gate_up_few(const Product& gate, const GpuWeight& up) {
 void launch_gate_up_few(const OpCall& op, const Product& gate, const GpuWeight& up) {
   const GpuWeight& w = gate.w;
   with_array(w, [&](auto array) {
-    op.launch(kernel_for("gate_up_few", w), blocks_of(w, 2), few_threads,
+    op.launch(kernel_of("gate_up_few_", gate), blocks_of(w, 2), few_threads,
               GateUp<decltype(array)>{gate.x, array, array_of<decltype(array)>(up), gate.y, op.small(gate.rows),
                                       op.small(w.shape()[0]), op.small(w.shape()[1]), parts_of(w)});
   });
