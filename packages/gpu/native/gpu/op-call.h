@@ -63,14 +63,24 @@ inline int threads_of_sum(int64_t width) { return int(std::clamp<int64_t>((width
 // The kernel's name for a format of weights.
 std::string kernel_for(const char* name, const GpuWeight& weight);
 
-// Calls use(array) with how a weight is stored: kernels take its address, or planes.
+// How a weight is stored: kernels take its address, or planes. with_array calls use(array).
 struct Address {
   const uint8_t* data;
 };
+template <class Weights>
+Weights array_of(const GpuWeight& weight);
+template <>
+inline Address array_of<Address>(const GpuWeight& weight) {
+  return {weight.data()};
+}
+template <>
+inline Planes array_of<Planes>(const GpuWeight& weight) {
+  return weight.planes();
+}
 template <class F>
 void with_array(const GpuWeight& weight, const F& use) {
-  if (weight.format().dense) use(Address{weight.data()});
-  else use(weight.planes());
+  if (weight.format().dense) use(array_of<Address>(weight));
+  else use(array_of<Planes>(weight));
 }
 
 }  // namespace quern::gpu

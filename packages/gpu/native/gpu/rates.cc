@@ -91,8 +91,9 @@ static Planes planes_at(float* w, int n) {
 
 static double row_flops_of(const std::shared_ptr<Gpu>& gpu) {
   return rate_of(gpu, 1, 256, [&](float* x, float* y, float* w, int, int n) {
-    const BlockLinear args{x, planes_at(w, n), nullptr, y, 1, n, n, 1};
-    gpu->launch("linear_few_q4_k", n / (4 * PRODUCT_WARPS), PRODUCT_WARPS * WARP, &args);
+    const FewMatrix<Planes> matrix{planes_at(w, n), nullptr, y, n, n / (4 * PRODUCT_WARPS)};
+    const FewLinear<Planes> args{x, {matrix, matrix, matrix}, 1, n, 1};
+    gpu->launch("linear_few_1_q4_k", matrix.end, PRODUCT_WARPS * WARP, &args);
   });
 }
 

@@ -4,25 +4,23 @@
 #pragma once
 #include "block-sum.h"
 #include "fault-code.h"
+#include "few-matrices.h"
 #include "formats/every.h"
+#include "gate-up.h"
 
 namespace quern {
 namespace gpu {
 
-struct BlockLinear {
-  Global<const float> x;    // [rows, depth]
-  Planes w;                 // [columns, depth]
-  Global<const float> bias; // [columns], or null
-  Global<float> y;          // [rows, columns]
-  int rows, columns, depth;
-  int parts;                // warps that share a row of w: 1, 2, 4
-};
-
 constexpr int PRODUCT_WARPS = 4;
 constexpr int PARTIAL_SUMS = PRODUCT_WARPS * WARP; // a warp has at most 32 sums
 constexpr int GROUP_PITCH = GROUP / 4 + 1;         // Float4s from one group of x to the next; odd: lanes meet no bank twice
-constexpr int STAGED_ROW = WARP * GROUP_PITCH, STAGED_ROWS = 2;
-constexpr int STAGED = PRODUCT_WARPS * STAGED_ROWS * STAGED_ROW; // Float4s of x in shared memory
+constexpr int STAGED_ROW = WARP * GROUP_PITCH;
+
+// Rows of x that a warp has in shared memory, and Float4s of all warps.
+template <int ROWS>
+struct Staged {
+  enum { rows = ROWS < 2 ? ROWS : 2, of_warp = rows * STAGED_ROW, count = PRODUCT_WARPS * of_warp };
+};
 
 // x[at .. at + 4)
 FUNCTION Float4 four_of(Global<const float> x, long at, bool aligned) {
@@ -37,8 +35,6 @@ FUNCTION void stage_row(Shared<Float4> to, Global<const float> x, bool wide, lon
     if (k < depth) to[four / (GROUP / 4) * GROUP_PITCH + four % (GROUP / 4)] = four_of(x, row_at + k, wide);
   }
 }
-
-FUNCTION Shared<Float4> staged_of_warp(Shared<Float4> staged) { return staged + warp() * STAGED_ROWS * STAGED_ROW; }
 
 template <class Format, int ROWS, int COLUMNS>
 struct GroupSums {
@@ -80,27 +76,47 @@ FUNCTION GroupSums<Format, ROWS, COLUMNS> add_groups(GroupSums<Format, ROWS, COL
   return total;
 }
 
-// Columns [first, first + COLUMNS) of w by `parts` warps, of which this is number `part`. The sum of row t and column c is in lane
-// t · COLUMNS + c of part 0. All warps of the block take part if there are parts; columns < 1: nothing is read. staged: of the warp.
-template <class Format, int ROWS, int COLUMNS>
-FUNCTION float streamed_columns(Global<const float> x, Planes w, int rows, long row_of_w, int columns, int depth, int part,
-                                int parts, Shared<Float4> staged, Shared<float> partial) {
+// Rows first, first + 1, … of a weight as columns of the result; the last of `count` stands in for missing ones.
+struct PlaneRows {
+  Planes w;
+  long first;
+  int count;
+  FUNCTION Planes planes(int) const { return w; }
+  FUNCTION long row(int c) const { return first + (c < count ? c : count - 1); }
+};
+
+// PAIRS rows of gate, then the same rows of up.
+template <int PAIRS>
+struct PairedPlaneRows {
+  Planes gate, up;
+  long first;
+  int count;
+  FUNCTION Planes planes(int c) const { return c < PAIRS ? gate : up; }
+  FUNCTION long row(int c) const { return first + (c % PAIRS < count ? c % PAIRS : count - 1); }
+};
+
+// COLUMNS rows of weights by `parts` warps, of which this is number `part`. The sum of row t and column c is in lane
+// t · COLUMNS + c of part 0. All warps of the block take part if there are parts; w.count < 1: nothing is read.
+template <class Format, int ROWS, int COLUMNS, class Rows>
+FUNCTION float streamed_columns(Global<const float> x, Rows w, int rows, int depth, int part, int parts, Shared<Float4> staged,
+                                Shared<float> partial) {
+  constexpr int COUNT = Staged<ROWS>::rows;
+  const Shared<Float4> of_warp = staged + warp() * Staged<ROWS>::of_warp;
   const int groups = depth / GROUP;
   const bool wide = aligned(x);
   GroupSums<Format, ROWS, COLUMNS> total = {};
-  for (int start = part * WARP; start < groups && columns > 0; start += parts * WARP) {
+  for (int start = part * WARP; start < groups && w.count > 0; start += parts * WARP) {
     const int g = start + lane();
     Groups<Format, COLUMNS> loaded = {};
     if (g < groups)
       UNROLL for (int c = 0; c < COLUMNS; c++)
-        loaded.of[c] = load_group<Format>(w, (row_of_w + (c < columns ? c : columns - 1)) * groups + g);
-    constexpr int COUNT = ROWS < STAGED_ROWS ? ROWS : STAGED_ROWS;
+        loaded.of[c] = load_group<Format>(w.planes(c), w.row(c) * groups + g);
     UNROLL for (int t = 0; t < ROWS; t += COUNT) {
       warp_barrier(); // what was staged before has been read
       UNROLL for (int r = 0; r < COUNT; r++)
-        stage_row(staged + r * STAGED_ROW, x, wide, long(t + r < rows ? t + r : rows - 1) * depth, start, depth);
+        stage_row(of_warp + r * STAGED_ROW, x, wide, long(t + r < rows ? t + r : rows - 1) * depth, start, depth);
       warp_barrier();
-      if (g < groups) total = add_groups<COUNT>(total, t, loaded, staged + lane() * GROUP_PITCH);
+      if (g < groups) total = add_groups<COUNT>(total, t, loaded, of_warp + lane() * GROUP_PITCH);
     }
   }
   float mine = 0;
@@ -119,36 +135,56 @@ FUNCTION float streamed_columns(Global<const float> x, Planes w, int rows, long 
   return sum;
 }
 
+// What a warp has to do: its part of the rows, and the first of its columns, before strides of the grid.
+struct WarpShare {
+  int part, first;
+};
+
+FUNCTION WarpShare share_of_warp(int parts, int columns) { return {warp() % parts, warp() / parts * columns}; }
+
 template <class Format, int ROWS, int COLUMNS>
-FUNCTION void streamed_rows(Shared<Float4> staged, Shared<float> partial, BlockLinear args) {
-  const int of_block = PRODUCT_WARPS / args.parts * COLUMNS; // columns
-  const int part = warp() % args.parts, mine = warp() / args.parts * COLUMNS;
+FUNCTION void streamed_rows(Shared<Float4> staged, Shared<float> partial, const FewLinear<Planes>& args) {
+  const FewShare<Planes> share = share_of_block(args);
+  const int of_block = PRODUCT_WARPS / args.parts * COLUMNS, columns = share.matrix.columns;
+  const WarpShare mine = share_of_warp(args.parts, COLUMNS);
+  for (int start = share.block * of_block; start < columns; start += share.blocks * of_block) {
+    const int first = start + mine.first;
+    const PlaneRows w = {share.matrix.w, first, columns - first};
+    const float sum = streamed_columns<Format, ROWS, COLUMNS>(args.x, w, args.rows, args.depth, mine.part, args.parts,
+                                                              staged, partial);
+    if (mine.part == 0) put_sums<COLUMNS>(sum, share.matrix, args.rows, first);
+  }
+}
+
+template <class Format, int ROWS>
+FUNCTION void gated_blocks(Shared<Float4> staged, Shared<float> partial, const GateUp<Planes>& args) {
+  constexpr int PAIRS = 2;
+  const int of_block = PRODUCT_WARPS / args.parts * PAIRS;
+  const WarpShare mine = share_of_warp(args.parts, PAIRS);
   for (int start = block_index() * of_block; start < args.columns; start += grid_blocks() * of_block) {
-    const int first = start + mine;
-    const float sum = streamed_columns<Format, ROWS, COLUMNS>(args.x, args.w, args.rows, first, args.columns - first, args.depth,
-                                                              part, args.parts, staged_of_warp(staged), partial);
-    const int t = lane() / COLUMNS, n = first + lane() % COLUMNS;
-    if (part == 0 && t < args.rows && n < args.columns)
-      args.y[long(t) * args.columns + n] = args.bias ? sum + args.bias[n] : sum;
+    const int first = start + mine.first;
+    const PairedPlaneRows<PAIRS> w = {args.gate, args.up, first, args.columns - first};
+    const float sum = streamed_columns<Format, ROWS, 2 * PAIRS>(args.x, w, args.rows, args.depth, mine.part, args.parts,
+                                                                staged, partial);
+    if (mine.part == 0) put_gated<PAIRS>(sum, args.y, args.rows, args.columns, first);
   }
 }
 
-template <class Format>
-FUNCTION void streamed_product(Shared<Float4> staged, Shared<float> partial, BlockLinear args) {
-  if (args.rows == 1) streamed_rows<Format, 1, 4>(staged, partial, args);
-  else if (args.rows == 2) streamed_rows<Format, 2, 4>(staged, partial, args);
-  else if (args.rows <= 4) streamed_rows<Format, 4, 4>(staged, partial, args);
-  else streamed_rows<Format, 8, 4>(staged, partial, args);
-}
-
-#define LINEAR_FEW(Format, name)            \
-  KERNEL(linear_few_##name, BlockLinear) {  \
-    SHARED(Float4, staged, STAGED);         \
-    SHARED(float, partial, PARTIAL_SUMS);   \
-    streamed_product<Format>(staged, partial, args); \
+#define BLOCKS_FEW_ROWS(Format, name, rows)                            \
+  KERNEL(linear_few_##rows##_##name, FewLinear<Planes>) {              \
+    SHARED(Float4, staged, Staged<rows>::count);                       \
+    SHARED(float, partial, PARTIAL_SUMS);                              \
+    streamed_rows<Format, rows, 4>(staged, partial, args);             \
+  }                                                                    \
+  KERNEL(gate_up_few_##rows##_##name, GateUp<Planes>) {                \
+    SHARED(Float4, staged, Staged<rows>::count);                       \
+    SHARED(float, partial, PARTIAL_SUMS);                              \
+    gated_blocks<Format, rows>(staged, partial, args);                 \
   }
-EVERY_BLOCK_FORMAT(LINEAR_FEW)
-#undef LINEAR_FEW
+#define BLOCKS_FEW(Format, name) EVERY_FEW_ROWS(BLOCKS_FEW_ROWS, Format, name)
+EVERY_BLOCK_FORMAT(BLOCKS_FEW)
+#undef BLOCKS_FEW
+#undef BLOCKS_FEW_ROWS
 
 } // namespace gpu
 } // namespace quern

@@ -18,51 +18,63 @@ struct KvAppend {
   int op;
 };
 
-// Whether a row behind `row` has its slot. In every thread the same.
-FUNCTION bool written_later(Global<const int> slots, int row, Shared<float> sums) {
+// Whether one of the rows behind `row` has its slot. In every thread the same.
+FUNCTION bool written_later(Global<const int> slots, int row, int rows, Shared<float> sums) {
   float later = 0;
-  for (int t = row + 1 + thread_index(); t < grid_blocks(); t += block_threads()) later += slots[t] == slots[row] ? 1.0f : 0.0f;
+  for (int t = row + 1 + thread_index(); t < rows; t += block_threads()) later += slots[t] == slots[row] ? 1.0f : 0.0f;
   return block_sum(later, sums) > 0;
 }
 
-// The lanes of a warp write one head.
+// The lanes of a warp write one head. X: a pointer to its floats, in device or shared memory.
 template <class Kind>
-FUNCTION void put_head(Global<const float> x, int d, Global<Byte> head) {
-  for (int i = lane(); i < d; i += WARP) Kind::put(head, i, x[i]);
-}
+struct PutHead {
+  template <class X>
+  static FUNCTION void put(X x, int d, Global<Byte> head) {
+    for (int i = lane(); i < d; i += WARP) Kind::put(head, i, x[i]);
+  }
+};
 
 // scale = max|x| / largest, NaN unless all x are finite; elements are x / scale, clamped: a subnormal scale is not exact.
 template <class Kind>
-FUNCTION void put_scaled(Global<const float> x, int d, Global<Byte> head) {
-  float top = 0;
-  for (int i = lane(); i < d; i += WARP) top = absolute(x[i]) < infinity() ? largest(top, absolute(x[i])) : infinity();
-  top = warp_max(top);
-  const float scale = top < infinity() ? top / Kind::largest_element() : infinity() - infinity();
-  for (int i = lane(); i < d; i += WARP) head[i] = scale > 0 ? Kind::element(x[i] / scale) : Byte(0);
-  if (lane() == 0) Kind::put_scale(head, d, scale);
-}
+struct PutScaled {
+  template <class X>
+  static FUNCTION void put(X x, int d, Global<Byte> head) {
+    float top = 0;
+    for (int i = lane(); i < d; i += WARP) top = absolute(x[i]) < infinity() ? largest(top, absolute(x[i])) : infinity();
+    top = warp_max(top);
+    const float scale = top < infinity() ? top / Kind::largest_element() : infinity() - infinity();
+    for (int i = lane(); i < d; i += WARP) head[i] = scale > 0 ? Kind::element(x[i] / scale) : Byte(0);
+    if (lane() == 0) Kind::put_scale(head, d, scale);
+  }
+};
 template <>
-FUNCTION void put_head<CacheI8>(Global<const float> x, int d, Global<Byte> head) {
-  put_scaled<CacheI8>(x, d, head);
-}
+struct PutHead<CacheI8> : PutScaled<CacheI8> {};
 template <>
-FUNCTION void put_head<CacheE4m3>(Global<const float> x, int d, Global<Byte> head) {
-  put_scaled<CacheE4m3>(x, d, head);
-}
+struct PutHead<CacheE4m3> : PutScaled<CacheE4m3> {};
 
-template <class Kind, class Args>
-FUNCTION void append(const Args& args, Shared<float> sums) {
-  const int row = block_index(), slot = args.slots[row];
+// The slot that a row writes; −1: none. In every thread the same.
+template <class Args>
+FUNCTION int slot_to_write(const Args& args, int row, int rows, Shared<float> sums) {
+  const int slot = args.slots[row];
   if (slot < -1 || slot >= args.cache_slots) {
     if (thread_index() == 0) flag(args.fault, args.op, OUT_OF_RANGE);
-    return;
+    return -1;
   }
-  if (slot < 0 || written_later(args.slots, row, sums)) return;
+  return slot < 0 || written_later(args.slots, row, rows, sums) ? -1 : slot;
+}
+
+template <class Kind>
+FUNCTION long head_in_cache(int slot, int heads, int head, int d) { return (long(slot) * heads + head) * Kind::bytes(d); }
+
+template <class Kind>
+FUNCTION void append(const KvAppend& args, Shared<float> sums) {
+  const int row = block_index(), slot = slot_to_write(args, row, grid_blocks(), sums);
+  if (slot < 0) return;
   for (int i = warp(); i < 2 * args.heads; i += block_threads() / WARP) {
     const bool values = i >= args.heads;
     const int head = values ? i - args.heads : i;
     const Global<const float> x = (values ? args.v : args.k) + (long(row) * args.heads + head) * args.d;
-    put_head<Kind>(x, args.d, (values ? args.v_cache : args.k_cache) + (long(slot) * args.heads + head) * Kind::bytes(args.d));
+    PutHead<Kind>::put(x, args.d, (values ? args.v_cache : args.k_cache) + head_in_cache<Kind>(slot, args.heads, head, args.d));
   }
 }
 

@@ -1,32 +1,53 @@
-// y[t, n] = Σ_k x[t, k] · w[n, k] + bias[n] for 1 to 8 rows of x. Streams w: a warp has 1, 2 or 4 columns, a lane loads 16 bytes
-// of each. A lane adds in ascending order of k, then lanes are added: the bits of a row depend neither on other rows nor on
-// alignment.
+// y[t, n] = Σ_k x[t, k] · w[n, k] + bias[n] for 1 to 8 rows of x, of up to three matrices. Streams w: a warp has 1, 2 or 4 columns, a lane
+// loads 16 bytes of each. A lane adds in ascending order of k, then lanes are added: the bits of a row depend neither on other rows
+// nor on alignment nor on the other matrices.
 #pragma once
 #include "block-sum.h"
+#include "few-matrices.h"
 #include "formats/every.h"
+#include "gate-up.h"
 
 namespace quern {
 namespace gpu {
 
-// Columns from `first` on, by one warp. A lane takes 16 bytes of each column, STRIDE apart; STEPS of them are loaded ahead.
+// Rows of matrices, one for each column of a warp.
+template <class Format, int COLUMNS>
+struct Streams {
+  Global<const typename Format::Stored> of[COLUMNS];
+};
+
+// Rows first, first + 1, … of w; the last one stands in for missing ones.
+template <class Format, int COLUMNS>
+FUNCTION Streams<Format, COLUMNS> streams_from(Dense<Format> w, int first, int columns, int depth) {
+  Streams<Format, COLUMNS> streams;
+  UNROLL for (int c = 0; c < COLUMNS; c++) streams.of[c] = w.values + long(first + c < columns ? first + c : columns - 1) * depth;
+  return streams;
+}
+
+template <class Format, int COLUMNS>
+FUNCTION bool loads_wide(Streams<Format, COLUMNS> w, int depth) {
+  bool wide = depth % Wide<Format>::count == 0;
+  UNROLL for (int c = 0; c < COLUMNS; c++) wide = wide && aligned(w.of[c]);
+  return wide;
+}
+
+// By one warp: the sum of row t and column c in lane t · COLUMNS + c. A lane takes 16 bytes of each column, STRIDE apart; STEPS of them
+// are loaded ahead.
 template <class Format, int ROWS, int COLUMNS, int STEPS>
-FUNCTION void few_columns(Global<const float> x, Global<const typename Format::Stored> weights, Global<const float> bias,
-                          Global<float> y, int rows, int columns, int depth, int first) {
+FUNCTION float few_columns(Global<const float> x, Streams<Format, COLUMNS> w, int rows, int depth) {
   using Loaded = typename Wide<Format>::Loaded;
   constexpr int WIDE = Wide<Format>::count, STRIDE = WARP * WIDE;
-  const Global<const typename Format::Stored> w = weights + long(first) * depth;
-  int row[ROWS], column[COLUMNS]; // where they begin; the last one stands in for missing ones
+  int row[ROWS]; // where they begin; the last one stands in for missing ones
   UNROLL for (int t = 0; t < ROWS; t++) row[t] = (t < rows ? t : rows - 1) * depth;
-  UNROLL for (int c = 0; c < COLUMNS; c++) column[c] = (first + c < columns ? c : columns - 1 - first) * depth;
   float sums[ROWS][COLUMNS] = {};
 
   const int start = lane() * WIDE;
-  if (depth % WIDE == 0 && aligned(x) && aligned(weights)) {
+  if (aligned(x) && loads_wide(w, depth)) {
     Loaded ahead[STEPS][COLUMNS] = {};
     UNROLL for (int s = 0; s < STEPS; s++) {
       const int k = start + s * STRIDE;
       UNROLL for (int c = 0; c < COLUMNS; c++)
-        if (k < depth) ahead[s][c] = as<const Loaded>(w + (column[c] + k))[0];
+        if (k < depth) ahead[s][c] = as<const Loaded>(w.of[c] + k)[0];
     }
     for (int group = start; group < depth; group += STEPS * STRIDE)
       UNROLL for (int s = 0; s < STEPS; s++) {
@@ -40,50 +61,71 @@ FUNCTION void few_columns(Global<const float> x, Global<const typename Format::S
                 sums[t][c] = fused(values[i], Wide<Format>::value(ahead[s][c], four + i), sums[t][c]);
           }
         UNROLL for (int c = 0; c < COLUMNS; c++)
-          if (later < depth) ahead[s][c] = as<const Loaded>(w + (column[c] + later))[0];
+          if (later < depth) ahead[s][c] = as<const Loaded>(w.of[c] + later)[0];
       }
   } else {
     for (int group = start; group < depth; group += STRIDE)
       for (int k = group; k < group + WIDE && k < depth; k++)
         UNROLL for (int t = 0; t < ROWS; t++)
           UNROLL for (int c = 0; c < COLUMNS; c++)
-            sums[t][c] = fused(x[row[t] + k], Format::value(w[column[c] + k]), sums[t][c]);
+            sums[t][c] = fused(x[row[t] + k], Format::value(w.of[c][k]), sums[t][c]);
   }
 
-  float mine = 0; // lane t · COLUMNS + c writes row t of column c
+  float mine = 0;
   UNROLL for (int t = 0; t < ROWS; t++)
     UNROLL for (int c = 0; c < COLUMNS; c++) {
       const float sum = warp_sum(sums[t][c]);
       if (lane() == t * COLUMNS + c) mine = sum;
     }
-  const int t = lane() / COLUMNS, n = first + lane() % COLUMNS;
-  if (t < rows && n < columns) y[long(t) * columns + n] = bias ? mine + bias[n] : mine;
+  return mine;
 }
 
-// All columns, by the warps of the grid. A warp's x comes from the cache: more rows want more columns to share it.
-template <class Format, int ROWS, int COLUMNS, int STEPS>
-FUNCTION void few_rows(Global<const float> x, Global<const typename Format::Stored> w, Global<const float> bias, Global<float> y,
-                       int rows, int columns, int depth) {
+// Columns of a warp for up to ROWS rows, and loads ahead of each.
+template <int ROWS>
+struct FewShape {
+  enum { columns = ROWS == 1 ? 1 : ROWS == 8 ? 4 : 2, steps = ROWS == 1 ? 8 : ROWS == 8 ? 1 : 4 };
+};
+
+// All columns of a matrix, by the warps of its blocks. A warp's x comes from the cache: more rows want more columns to share it.
+template <class Format, int ROWS>
+FUNCTION void few_rows(const FewLinear<Dense<Format>>& args) {
+  constexpr int COLUMNS = FewShape<ROWS>::columns, STEPS = FewShape<ROWS>::steps;
+  const FewShare<Dense<Format>> share = share_of_block(args);
+  const FewMatrix<Dense<Format>> matrix = share.matrix;
   const int warps = block_threads() / WARP;
-  for (int n = (block_index() * warps + warp()) * COLUMNS; n < columns; n += grid_blocks() * warps * COLUMNS)
-    few_columns<Format, ROWS, COLUMNS, STEPS>(x, w, bias, y, rows, columns, depth, n);
-}
-
-template <class Format>
-FUNCTION void linear_few(Global<const float> x, Global<const typename Format::Stored> w, Global<const float> bias, Global<float> y,
-                         int rows, int columns, int depth) {
-  if (rows == 1) few_rows<Format, 1, 1, 8>(x, w, bias, y, rows, columns, depth);
-  else if (rows == 2) few_rows<Format, 2, 2, 4>(x, w, bias, y, rows, columns, depth);
-  else if (rows <= 4) few_rows<Format, 4, 2, 4>(x, w, bias, y, rows, columns, depth);
-  else few_rows<Format, 8, 4, 1>(x, w, bias, y, rows, columns, depth);
-}
-
-#define LINEAR_FEW(Format, name)                                                                        \
-  KERNEL(linear_few_##name, Linear<Dense<Format>>) {                                                    \
-    linear_few<Format>(args.x, args.w.values, args.bias, args.y, args.rows, args.columns, args.depth);  \
+  for (int n = (share.block * warps + warp()) * COLUMNS; n < matrix.columns; n += share.blocks * warps * COLUMNS) {
+    const Streams<Format, COLUMNS> w = streams_from<Format, COLUMNS>(matrix.w, n, matrix.columns, args.depth);
+    put_sums<COLUMNS>(few_columns<Format, ROWS, COLUMNS, STEPS>(args.x, w, args.rows, args.depth), matrix, args.rows, n);
   }
-EVERY_DENSE_FORMAT(LINEAR_FEW)
-#undef LINEAR_FEW
+}
+
+// PAIRS of columns: of gate, then the same of up.
+template <class Format, int PAIRS>
+FUNCTION Streams<Format, 2 * PAIRS> paired_streams(Dense<Format> gate, Dense<Format> up, int first, int columns, int depth) {
+  const Streams<Format, PAIRS> gates = streams_from<Format, PAIRS>(gate, first, columns, depth);
+  const Streams<Format, PAIRS> ups = streams_from<Format, PAIRS>(up, first, columns, depth);
+  Streams<Format, 2 * PAIRS> both;
+  UNROLL for (int c = 0; c < PAIRS; c++) both.of[c] = gates.of[c], both.of[PAIRS + c] = ups.of[c];
+  return both;
+}
+
+template <class Format, int ROWS>
+FUNCTION void gated_rows(const GateUp<Dense<Format>>& args) {
+  constexpr int PAIRS = ROWS == 8 ? 2 : 1, STEPS = ROWS == 8 ? 1 : 4;
+  const int warps = block_threads() / WARP;
+  for (int n = (block_index() * warps + warp()) * PAIRS; n < args.columns; n += grid_blocks() * warps * PAIRS) {
+    const Streams<Format, 2 * PAIRS> w = paired_streams<Format, PAIRS>(args.gate, args.up, n, args.columns, args.depth);
+    put_gated<PAIRS>(few_columns<Format, ROWS, 2 * PAIRS, STEPS>(args.x, w, args.rows, args.depth), args.y, args.rows, args.columns, n);
+  }
+}
+
+#define DENSE_FEW_ROWS(Format, name, rows)                                                               \
+  KERNEL(linear_few_##rows##_##name, FewLinear<Dense<Format>>) { few_rows<Format, rows>(args); } \
+  KERNEL(gate_up_few_##rows##_##name, GateUp<Dense<Format>>) { gated_rows<Format, rows>(args); }
+#define DENSE_FEW(Format, name) EVERY_FEW_ROWS(DENSE_FEW_ROWS, Format, name)
+EVERY_DENSE_FORMAT(DENSE_FEW)
+#undef DENSE_FEW
+#undef DENSE_FEW_ROWS
 
 } // namespace gpu
 } // namespace quern

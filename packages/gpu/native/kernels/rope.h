@@ -13,10 +13,10 @@ struct Rope {
   int halves; // pairs are (i, i + half); 0: (2i, 2i + 1)
 };
 
-// Item `item` of one head: a pair, or one of the elements behind the pairs. `scale(i)` is the factor of element i.
-template <class Scale>
-FUNCTION void rotate_item(Global<const float> x, Global<const float> angles, Global<float> y, int item, int half, bool halves,
-                          Scale scale) {
+// Item `item` of one head: a pair, or one of the elements behind the pairs. `scale(i)` is the factor of element i. Y: a pointer to
+// device or shared memory.
+template <class Y, class Scale>
+FUNCTION void rotate_item(Global<const float> x, Global<const float> angles, Y y, int item, int half, bool halves, Scale scale) {
   if (item >= half) {
     y[item + half] = x[item + half] * scale.at(item + half);
     return;

@@ -29,7 +29,7 @@ class Array {
   Array(const Array&) = delete;
 
   Global<T> global() const { return Global(reinterpret_cast<T*>(data_)); }
-  void write(const std::vector<T>& values) { device_memory()->write(data_, values.data(), count_ * sizeof(T)); }
+  void write(const std::vector<T>& values) const { device_memory()->write(data_, values.data(), count_ * sizeof(T)); }
   std::vector<T> values() const {
     std::vector<T> values(count_);
     device_memory()->read(values.data(), data_, count_ * sizeof(T));

@@ -5,6 +5,7 @@
 #include "kernels/embed.h"
 #include "kernels/expert-linear.h"
 #include "test/block-weights.h"
+#include "test/few.h"
 
 namespace quern::gpu {
 namespace {
@@ -39,8 +40,8 @@ void products_agree(int rows, int columns, int depth, int parts) {
       expected.values.push_back(sum), expected.terms.push_back(4 * terms);
     }
   if (rows <= 8) {
-    const BlockLinear args{x_array.global(), w.planes(), bias_array.global(), y.global(), rows, columns, depth, parts};
-    const std::string name = Weight<Format>::name_of("linear_few");
+    const auto args = few_of_one<Planes>(x_array.global(), w.planes(), bias_array.global(), y.global(), rows, columns, depth, 2, parts);
+    const std::string name = few_kernel("linear_few", rows, Weight<Format>::name);
     launched(name.c_str(), 2, 128, args, [&] { close(name, y.values(), expected); });
   } else {
     const TileLinear<Planes> args{{x_array.global(), w.planes(), bias_array.global(), y.global(), rows, columns, depth},
@@ -57,9 +58,9 @@ void rows_are_alike(int depth) {
   constexpr int rows = 8, columns = 6;
   const Weight<Format> w(columns, depth, 7);
   const Array<float> x(numbers(rows * depth, 1)), y(size_t(rows * columns));
-  const Kernel& kernel = *find_kernel(Weight<Format>::name_of("linear_few"));
   const auto product = [&](int first, int count) {
-    const BlockLinear args{x.global() + first * depth, w.planes(), Global<const float>(), y.global(), count, columns, depth, 2};
+    const Kernel& kernel = *find_kernel(few_kernel("linear_few", count, Weight<Format>::name));
+    const auto args = few_of_one<Planes>(x.global() + first * depth, w.planes(), {}, y.global(), count, columns, depth, 1, 2);
     launch(kernel, 1, 128, &args, 1);
     std::vector<float> result = y.values();
     result.resize(size_t(count * columns));
@@ -89,10 +90,71 @@ void experts_agree() {
       }
       expected.values.push_back(sum), expected.terms.push_back(4 * terms);
     }
-  const ExpertLinear<Planes> args{x_array.global(), w.planes(), ids_array.global(), y.global(), rows,           chosen,
-                                  experts,          columns,    depth,              fault.global(), 7};
+  const ExpertLinear<Planes> args{
+      {x_array.global(), ids_array.global(), y.global(), rows, chosen, experts, columns, depth, fault.global(), 7}, w.planes()};
   const std::string name = Weight<Format>::name_of("expert_linear");
   launched(name.c_str(), 3, 128, args, [&] { close(name, y.values(), expected); });
+}
+
+// Gate and up in one launch have the bits of two launches.
+template <class Format>
+void gate_up_agrees(int rows, int columns, int depth, int parts) {
+  const Weight<Format> gate(columns, depth, 3), up(columns, depth, 4);
+  const Array<float> x(numbers(rows * depth, 1)), y(size_t(rows * columns));
+  const Kernel& single = *find_kernel(few_kernel("linear_few", rows, Weight<Format>::name));
+  const auto product = [&](const Weight<Format>& w) {
+    const auto args = few_of_one<Planes>(x.global(), w.planes(), {}, y.global(), rows, columns, depth, 2, parts);
+    launch(single, 2, 128, &args, 1);
+    return y.values();
+  };
+  const std::vector<float> want = gated(product(gate), product(up));
+  const GateUp<Planes> args{x.global(), gate.planes(), up.planes(), y.global(), rows, columns, depth, parts};
+  const std::string name = few_kernel("gate_up_few", rows, Weight<Format>::name);
+  launched<2>(name.c_str(), 2, 128, args, [&] { equal(name.c_str(), y.values(), want); });
+}
+
+template <class Format>
+void expert_gate_up_agrees() {
+  constexpr int rows = 2, chosen = 2, experts = 3, columns = 5, depth = 256;
+  const Weight<Format> gate(experts * columns, depth, 3), up(experts * columns, depth, 4);
+  const Array<float> x(numbers(rows * depth, 1)), y(size_t(rows * chosen * columns));
+  const Array<int> ids(std::vector<int>{2, 0, 1, 2}), fault(std::vector<int>{0, 0});
+  const ExpertPairs pairs{x.global(), ids.global(), y.global(), rows, chosen, experts, columns, depth, fault.global(), 7};
+  const Kernel& single = *find_kernel(Weight<Format>::name_of("expert_linear"));
+  const auto product = [&](const Weight<Format>& w) {
+    const ExpertLinear<Planes> args{pairs, w.planes()};
+    launch(single, 3, 128, &args, 1);
+    return y.values();
+  };
+  const std::vector<float> want = gated(product(gate), product(up));
+  const std::string name = Weight<Format>::name_of("expert_gate_up");
+  launched<2>(name.c_str(), 3, 128, ExpertGateUp<Planes>{pairs, gate.planes(), up.planes()},
+              [&] { equal(name.c_str(), y.values(), want); });
+}
+
+// Three matrices in one launch have the bits of three launches.
+template <class Format>
+void matrices_agree(int rows) {
+  constexpr int depth = 512, columns[] = {9, 3, 6}, blocks[] = {2, 1, 3};
+  const Weight<Format> a(columns[0], depth, 3), b(columns[1], depth, 4), c(columns[2], depth, 5);
+  const Weight<Format>* const weights[] = {&a, &b, &c};
+  const Array<float> x(numbers(rows * depth, 1)), bias(numbers(9, 2));
+  const std::string name = few_kernel("linear_few", rows, Weight<Format>::name);
+  FewLinear<Planes> all{x.global(), {}, rows, depth, 2};
+  std::vector<std::unique_ptr<Array<float>>> ys;
+  std::vector<std::vector<float>> want;
+  for (int i = 0, end = 0; i < MOST_MATRICES; i++) {
+    ys.push_back(std::make_unique<Array<float>>(size_t(rows * columns[i])));
+    const auto one = few_of_one<Planes>(x.global(), weights[i]->planes(), bias.global(), ys[i]->global(), rows, columns[i], depth, 1, 2);
+    launch(*find_kernel(name), 1, 128, &one, 1);
+    want.push_back(ys[i]->values());
+    all.matrices[i] = one.matrices[0];
+    all.matrices[i].end = end += blocks[i];
+    ys[i]->write(std::vector<float>(want[i].size(), NAN));
+  }
+  launched<2>(name.c_str(), 6, 128, all, [&] {
+    for (int i = 0; i < MOST_MATRICES; i++) equal("three matrices", ys[i]->values(), want[i]);
+  });
 }
 
 template <class Format>
@@ -137,6 +199,12 @@ void format_agrees(const char* name) {
   products_agree<Format>(9, 66, 256, 1);
   rows_are_alike<Format>(2304);
   experts_agree<Format>();
+  gate_up_agrees<Format>(1, 5, 256, 1);
+  gate_up_agrees<Format>(2, 4, 512, 2);
+  gate_up_agrees<Format>(8, 3, 512, 4);
+  expert_gate_up_agrees<Format>();
+  matrices_agree<Format>(1);
+  matrices_agree<Format>(5);
   embeds<Format>();
   rows_become_bf16<Format>();
 }

@@ -25,11 +25,18 @@ void experts_agree(int depth) {
       expected.push_back(sum);
     }
   ExpertLinear<Dense<Format>> args{
-      x_array.global(), {w_array.global()}, ids_array.global(), y.global(), rows, chosen, experts, columns, depth, fault.global(), 7};
+      {x_array.global(), ids_array.global(), y.global(), rows, chosen, experts, columns, depth, fault.global(), 7}, {w_array.global()}};
   const std::string name = kernel<Format>("expert_linear");
   launched(name.c_str(), 5, 128, args, [&] { close(name, y.values(), expected); });
   check(fault.values() == std::vector<int>{0, 0}, "%s: a fault of good ids", name.c_str());
-  args.ids = bad_array.global();
+  const std::vector<float> gates = y.values();
+  const Array<typename Format::Stored> up_array(weights<Format>(experts * columns * depth, 5));
+  const ExpertLinear<Dense<Format>> ups{args.of, {up_array.global()}};
+  launched<1>(name.c_str(), 5, 128, ups, [] {});
+  const std::vector<float> want = gated(gates, y.values());
+  launched(kernel<Format>("expert_gate_up").c_str(), 5, 128, ExpertGateUp<Dense<Format>>{args.of, args.w, ups.w},
+           [&] { equal("expert_gate_up", y.values(), want); });
+  args.of.ids = bad_array.global();
   launched(name.c_str(), 5, 128, args,
            [&] { check(fault.values() == std::vector<int>{7, OUT_OF_RANGE}, "%s: no fault", name.c_str()); });
 }

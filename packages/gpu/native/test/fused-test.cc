@@ -67,21 +67,93 @@ Doubles rotated(const Floats& x, const Heads& of, const Floats& w, const Floats&
   return y;
 }
 
+// q, k and v of an op that norms, rotates and appends; the caches have more slots than rows.
+struct Appended {
+  static constexpr int slots = rows + 2, bytes_per_element = 4; // of a cache, at most, scales too
+  const Heads queries;
+  const int key_heads;
+  const Floats q, k, v, table, q_w, k_w;
+  const Array<float> from_q{q}, from_k{k}, from_v{v}, angles{table}, q_weight{q_w}, k_weight{k_w}, to_q{q.size()};
+  const Array<Byte> k_cache{size()}, v_cache{size()};
+  const Array<int> at, fault{std::vector<int>{0, 0}};
+
+  Appended(const Heads& of, int key_heads, bool q_norm, bool k_norm, const std::vector<int>& slots_of_rows)
+      : queries(of), key_heads(key_heads), q(numbers(rows * of.heads * of.d, 1)), k(numbers(rows * key_heads * of.d, 2)),
+        v(numbers(rows * key_heads * of.d, 6)), table(numbers(rows * 2 * of.half, 3)), q_w(numbers(q_norm ? of.d : 0, 4)),
+        k_w(numbers(k_norm ? of.d : 0, 5)), at(slots_of_rows) {}
+
+  size_t size() const { return size_t(slots * key_heads * (queries.d + 4) * bytes_per_element); }
+  KvAppend append(Global<const float> keys) const {
+    return {keys, from_v.global(), at.global(), k_cache.global(), v_cache.global(), key_heads, queries.d, slots, fault.global(), 7};
+  }
+  QkNormRope args() const {
+    const Global<const float> none;
+    return {from_q.global(), q_w.empty() ? none : Global<const float>(q_weight.global()),
+            k_w.empty() ? none : Global<const float>(k_weight.global()), angles.global(), to_q.global(), rows, queries.heads,
+            queries.half, queries.halves, 1e-6f, append(from_k.global())};
+  }
+  int blocks() const { return rows * rope_blocks(queries.heads, key_heads); }
+  void clear() const {
+    k_cache.write(std::vector<Byte>(size(), 0x55));
+    v_cache.write(std::vector<Byte>(size(), 0x55));
+    fault.write({0, 0});
+  }
+};
+
+Floats floats_of(const Array<Byte>& cache, size_t count) {
+  Floats x(count);
+  memcpy(x.data(), cache.values().data(), count * 4);
+  return x;
+}
+
+// In caches of floats, against float64.
 void qk_norm_rope_agrees_on(const Heads& queries, int key_heads, bool q_norm, bool k_norm) {
-  const auto& [heads, d, half, halves] = queries;
-  const Heads keys{key_heads, d, half, halves};
-  const Floats q = numbers(rows * heads * d, 1), k = numbers(rows * key_heads * d, 2), table = numbers(rows * 2 * half, 3);
-  const Floats q_w = numbers(q_norm ? d : 0, 4), k_w = numbers(k_norm ? d : 0, 5);
-  const Doubles want_q = rotated(q, queries, q_w, table), want_k = rotated(k, keys, k_w, table);
-  const Array<float> from_q(q), from_k(k), angles(table), q_weight(q_w), k_weight(k_w), to_q(q.size()), to_k(k.size());
-  const Global<float> none;
-  const QkNormRope args{from_q.global(), from_k.global(), q_norm ? q_weight.global() : none, k_norm ? k_weight.global() : none,
-                        angles.global(), to_q.global(), to_k.global(), heads, key_heads, d, half, halves, 1e-6f};
-  for (const int threads : {32, 256})
-    launched("qk_norm_rope", rows, threads, args, [&] {
-      close("qk_norm_rope: q", to_q.values(), 2e-6, 2e-6, [&](int64_t i) { return want_q[size_t(i)]; });
-      close("qk_norm_rope: k", to_k.values(), 2e-6, 2e-6, [&](int64_t i) { return want_k[size_t(i)]; });
+  const std::vector<int> at{4, 1, 2};
+  const Appended op(queries, key_heads, q_norm, k_norm, at);
+  const Doubles want_q = rotated(op.q, queries, op.q_w, op.table),
+                want_k = rotated(op.k, {key_heads, queries.d, queries.half, queries.halves}, op.k_w, op.table);
+  op.clear();
+  launched("qk_norm_rope_append_f32", op.blocks(), ROPE_WARPS * WARP, op.args(), [&] {
+    close("qk_norm_rope_append: q", op.to_q.values(), 2e-6, 2e-6, [&](int64_t i) { return want_q[size_t(i)]; });
+    const size_t row = size_t(key_heads * queries.d);
+    const Floats keys = floats_of(op.k_cache, Appended::slots * row), values = floats_of(op.v_cache, Appended::slots * row);
+    for (int t = 0; t < rows; t++) {
+      const size_t slot = size_t(at[size_t(t)]) * row, from = size_t(t) * row;
+      close("qk_norm_rope_append: k", Floats(&keys[slot], &keys[slot] + row), 2e-6, 2e-6, [&](int64_t i) { return want_k[from + size_t(i)]; });
+      check(memcmp(&values[slot], &op.v[from], row * 4) == 0, "qk_norm_rope_append: v of row %d", t);
+    }
+    check(keys[0] == keys[3 * row], "qk_norm_rope_append: a slot of no row is written");
+    check(op.fault.values()[0] == 0, "qk_norm_rope_append: a fault");
+  });
+}
+
+// In every type of cache: the bytes of kv_append with the rotated keys. Slots that meet, and one that is left out.
+void qk_norm_rope_appends(const char* kind) {
+  const Heads queries{5, 40, 20, true};
+  constexpr int key_heads = 3;
+  const Appended plain(queries, key_heads, true, true, {0, 1, 2});
+  launched<1>("qk_norm_rope_append_f32", plain.blocks(), ROPE_WARPS * WARP, plain.args(), [] {});
+  const Array<float> keys(floats_of(plain.k_cache, rows * key_heads * 40));
+  for (const std::vector<int>& at : {std::vector<int>{4, 0, 3}, {2, -1, 2}}) {
+    const Appended op(queries, key_heads, true, true, at);
+    op.clear();
+    launched<1>((std::string("kv_append_") + kind).c_str(), rows, 64, op.append(keys.global()), [] {});
+    const std::vector<Byte> k_want = op.k_cache.values(), v_want = op.v_cache.values();
+    op.clear();
+    launched((std::string("qk_norm_rope_append_") + kind).c_str(), op.blocks(), ROPE_WARPS * WARP, op.args(), [&] {
+      equal(kind, op.k_cache.values(), k_want);
+      equal(kind, op.v_cache.values(), v_want);
     });
+  }
+}
+
+void qk_norm_rope_finds_bad_slots() {
+  for (const int slot : {-2, Appended::slots}) {
+    const Appended op({5, 40, 20, true}, 1, true, true, {0, slot, 1});
+    op.clear();
+    launched("qk_norm_rope_append_i8", op.blocks(), ROPE_WARPS * WARP, op.args(),
+             [&] { check(op.fault.values() == std::vector<int>{7, OUT_OF_RANGE}, "qk_norm_rope_append: slot %d", slot); });
+  }
 }
 
 void qk_norm_rope_agrees() {
@@ -91,7 +163,10 @@ void qk_norm_rope_agrees() {
     qk_norm_rope_agrees_on({9, 6, 1, halves}, 1, false, true);
     qk_norm_rope_agrees_on({2, 128, 64, halves}, 1, false, false);
     qk_norm_rope_agrees_on({2, 33, 0, halves}, 1, true, true); // no pairs
+    qk_norm_rope_agrees_on({1, 256, 128, halves}, 1, true, true);
   }
+  for (const char* const kind : {"f32", "f16", "bf16", "i8", "e4m3"}) qk_norm_rope_appends(kind);
+  qk_norm_rope_finds_bad_slots();
 }
 
 void renormalise_agrees() {

@@ -42,6 +42,10 @@ struct Problem {
     return {x_array.global() + first * shape.depth, {w_array.global()}, with_bias ? bias_array.global() : Global<float>(),
             y_array.global(), rows, shape.columns, shape.depth};
   }
+  FewLinear<Dense<Format>> few_args(bool with_bias, int first, int rows, int blocks) const {
+    const Linear<Dense<Format>> of = args(with_bias, first, rows);
+    return few_of_one(of.x, of.w, of.bias, of.y, of.rows, of.columns, of.depth, blocks);
+  }
   TileLinear<Dense<Format>> tile_args(bool with_bias, int first, int rows) const {
     return {args(with_bias, first, rows), {Global<const int>(), Global<const int>(), 1}};
   }
@@ -55,7 +59,7 @@ template <class Format>
 void few_agrees(const Shape& shape, bool with_bias) {
   const Problem<Format> problem(shape);
   const std::vector<Sum> expected = problem.expected(with_bias);
-  launched(kernel<Format>("linear_few").c_str(), 3, 128, problem.args(with_bias, 0, shape.rows),
+  launched(few_kernel("linear_few", shape.rows, suffix<Format>() + 1).c_str(), 3, 128, problem.few_args(with_bias, 0, shape.rows, 3),
            [&] { close(problem.name("linear_few"), problem.y_array.values(), expected); });
 }
 
@@ -144,10 +148,10 @@ void instructions_agree() {
 template <class Format>
 void few_is_invariant(int depth) {
   const Problem<Format> problem({8, 13, depth});
-  const Kernel& kernel = *find_kernel(quern::gpu::kernel<Format>("linear_few"));
+  const auto kernel_of = [](int rows) -> const Kernel& { return *find_kernel(few_kernel("linear_few", rows, suffix<Format>() + 1)); };
   const auto product = [&](int first, int rows, int blocks) {
-    const auto args = problem.args(true, first, rows);
-    launch(kernel, blocks, 128, &args, 1);
+    const auto args = problem.few_args(true, first, rows, blocks);
+    launch(kernel_of(rows), blocks, 128, &args, 1);
     std::vector<float> y = problem.y_array.values();
     y.resize(size_t(rows * problem.shape.columns));
     return y;
@@ -163,10 +167,42 @@ void few_is_invariant(int depth) {
   std::vector<typename Format::Stored> shifted(problem.w);
   shifted.insert(shifted.begin(), 0);
   const Array<typename Format::Stored> w(shifted);
-  auto args = problem.args(true, 0, 8);
-  args.w = {w.global() + 1};
-  launch(kernel, 1, 128, &args, 1);
+  auto args = problem.few_args(true, 0, 8, 1);
+  args.matrices[0].w = {w.global() + 1};
+  launch(kernel_of(8), 1, 128, &args, 1);
   check(problem.y_array.values() == all, "%s: other bits where w is not aligned", problem.name("linear_few").c_str());
+}
+
+// Gate and up in one launch, three matrices in one: the bits of single launches.
+template <class Format>
+void shared_launches_agree(int rows, int depth) {
+  constexpr int columns = 13, blocks = 2;
+  const Problem<Format> problem({rows, columns, depth});
+  const Array<typename Format::Stored> up_array(weights<Format>(columns * depth, 9));
+  const Dense<Format> gate{problem.w_array.global()}, up{up_array.global()};
+  const Array<float> second(size_t(rows * columns)), third(size_t(rows * columns));
+  const std::string name = few_kernel("linear_few", rows, suffix<Format>() + 1);
+  const Global<float> ys[] = {problem.y_array.global(), second.global(), third.global()};
+  const auto product = [&](Dense<Format> w, int i) {
+    const auto args = few_of_one(problem.x_array.global(), w, problem.bias_array.global(), ys[i], rows, columns, depth, blocks);
+    launched<1>(name.c_str(), blocks, 128, args, [] {});
+    return args.matrices[0];
+  };
+  FewLinear<Dense<Format>> all{problem.x_array.global(), {product(gate, 0), product(up, 1), product(gate, 2)}, rows, depth, 1};
+  const std::vector<float> gates = problem.y_array.values(), ups = second.values();
+  for (int i = 1; i < MOST_MATRICES; i++) all.matrices[i].end = (i + 1) * blocks;
+  for (const Array<float>* y : {&problem.y_array, &second, &third}) y->write(std::vector<float>(size_t(rows * columns), NAN));
+  launched<2>(name.c_str(), MOST_MATRICES * blocks, 128, all, [&] {
+    equal("the first of three", problem.y_array.values(), gates);
+    equal("the second of three", second.values(), ups);
+    equal("the third of three", third.values(), gates);
+  });
+
+  for (int i = 0; i < 2; i++) all.matrices[i].bias = Global<const float>();
+  launched<1>(name.c_str(), MOST_MATRICES * blocks, 128, all, [] {});
+  const std::vector<float> want = gated(problem.y_array.values(), second.values());
+  const GateUp<Dense<Format>> both{problem.x_array.global(), gate, up, third.global(), rows, columns, depth, 1};
+  launched<2>(few_kernel("gate_up_few", rows, suffix<Format>() + 1).c_str(), blocks, 128, both, [&] { equal("gate_up_few", third.values(), want); });
 }
 
 template <class Format>
@@ -207,6 +243,8 @@ void products_agree() {
     few_agrees<Format>(shape, shape.columns % 2 == 1);
   few_agrees<Format>({3, 33, 64}, false);
   for (const int depth : {31, 64, 1000}) few_is_invariant<Format>(depth);
+  for (const int rows : {1, 2, 3, 7}) shared_launches_agree<Format>(rows, 264);
+  shared_launches_agree<Format>(1, 37);
   conv1d_agrees<Format>(20, 5, 3, 33, 1, 1);
   conv1d_agrees<Format>(150, 8, 3, 65, 2, 1);
   conv1d_agrees<Format>(9, 4, 4, 3, 3, 0);

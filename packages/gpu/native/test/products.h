@@ -2,6 +2,7 @@
 #pragma once
 #include "kernels/formats/every.h"
 #include "test/arrays.h"
+#include "test/few.h"
 
 namespace quern::gpu {
 

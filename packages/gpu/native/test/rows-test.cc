@@ -294,14 +294,19 @@ void weighted_sum_agrees() {
       Floats x = numbers(int64_t(rows) * k * width, 5);
       const Floats weights = numbers(rows * k, 6);
       if (k == 9) x[0] = NAN, x[width] = INFINITY;
-      const Array<float> from(x), factors(weights), y(rows * width);
-      launched("weighted_sum", rows, 64, WeightedSum{from.global(), factors.global(), y.global(), k, width}, [&] {
+      const Array<float> from(x), factors(weights), y(rows * width), residual(numbers(rows * width, 7));
+      launched("weighted_sum", rows, 64, WeightedSum{from.global(), factors.global(), Global<const float>(), y.global(), k, width}, [&] {
         close("weighted_sum", y.values(), 3e-6, 0, [&](int64_t i) {
           double sum = 0;
           for (int j = 0; j < k; j++) sum += double(weights[i / width * k + j]) * x[(i / width * k + j) * width + i % width];
           return sum;
         });
       });
+      const Floats sums = y.values(), rest = residual.values();
+      Floats want;
+      for (size_t i = 0; i < sums.size(); i++) want.push_back(rest[i] + sums[i]);
+      launched<1>("weighted_sum", rows, 64, WeightedSum{from.global(), factors.global(), residual.global(), y.global(), k, width},
+                  [&] { equal("weighted_sum with a residual", y.values(), want); });
     }
 }
 

@@ -15,7 +15,7 @@ static constexpr int attention_threads = ATTENTION_WARPS * WARP, append_threads 
 static constexpr int64_t most_d = ATTENTION_WIDTH;
 static constexpr int least_keys = 256;  // of a part of a sequence
 
-static void need_small_heads(const OpCall& op, int64_t d) {
+void need_small_heads(const OpCall& op, int64_t d) {
   if (d > most_d)
     fail(Code::unsupported, "[%s] heads of %lld elements; this device has kernels up to %lld", op.name(), (long long)d,
          (long long)most_d);
@@ -56,14 +56,19 @@ void rope(const OpCall& op) {
               Rope{x.data, table.data, y.data, op.small(H), op.small(d), op.small(R / 2), op.integer(RopeOp::LAYOUT)});
 }
 
-void launch_kv_append(const OpCall& op, const Append& append) {
+AppendCall append_call(const OpCall& op, const Append& append) {
   const GpuCache keys = cache(op, append.k_cache, append.heads, append.d), values = cache(op, append.v_cache, append.heads, append.d);
   const int64_t slots = keys.blocks * keys.block_size;
   op.need(op.operand(append.slots).count == append.rows && slots == values.blocks * values.block_size && keys.suffix == values.suffix,
           "slots must be [T], the caches alike");
-  op.launch(std::string("kv_append") + keys.suffix, append.rows, append_threads,
-            KvAppend{append.k, append.v, op.ids(append.slots), keys.data, values.data, op.small(append.heads), op.small(append.d),
-                     op.small(slots), op.fault, op.index});
+  return {{append.k, append.v, op.ids(append.slots), keys.data, values.data, op.small(append.heads), op.small(append.d),
+           op.small(slots), op.fault, op.index},
+          keys.suffix};
+}
+
+void launch_kv_append(const OpCall& op, const Append& append) {
+  const AppendCall call = append_call(op, append);
+  op.launch(std::string("kv_append") + call.suffix, append.rows, append_threads, call.args);
 }
 
 void kv_append(const OpCall& op) {

@@ -1,6 +1,7 @@
 // Writes to caches, for ops that end with them.
 #pragma once
 #include "gpu/op-call.h"
+#include "kernels/kv-append.h"
 
 namespace quern::gpu {
 
@@ -10,6 +11,13 @@ struct Append {
   int slots, k_cache, v_cache;
   int64_t rows, heads, d;
 };
+struct AppendCall {
+  KvAppend args;
+  const char* suffix; // of kernels for the caches' type
+};
+AppendCall append_call(const OpCall& op, const Append& append);
 void launch_kv_append(const OpCall& op, const Append& append);
+// Fails if heads have more elements than kernels take.
+void need_small_heads(const OpCall& op, int64_t d);
 
 } // namespace quern::gpu

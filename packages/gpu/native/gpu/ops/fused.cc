@@ -1,8 +1,10 @@
 // Fused ops: core ops that pass their results on in scratch memory.
+#include <array>
+
 #include "gpu/ops/caches.h"
 #include "gpu/ops/choice.h"
 #include "gpu/ops/ops.h"
-#include "gpu/ops/products.h"
+#include "gpu/ops/product-few.h"
 #include "kernels/add-norm.h"
 #include "kernels/elementwise.h"
 #include "kernels/gated.h"
@@ -37,11 +39,12 @@ void gate_up_swiglu(const OpCall& op) {
   op.need(gate.shape() == up.shape() && gate.shape()[1] == x.width() && y.shape[0] == T && y.width() == F,
           "x must be [T, K], gate and up [F, K], y [T, F]");
   if (y.count == 0) return;
-  const bool invariant = op.flag(Op::BATCH_INVARIANT);
-  float* const ups = op.scratch<float>(y.count);
   SharedRows rows;
-  launch_product(op, {x.data, gate, nullptr, y.data, T, invariant, &rows});
-  launch_product(op, {x.data, up, nullptr, ups, T, invariant, &rows});
+  const bool invariant = op.flag(Op::BATCH_INVARIANT);
+  const Product gates{x.data, gate, nullptr, y.data, T, invariant, &rows};
+  if (is_gate_up_few(gates, up)) return launch_gate_up_few(op, gates, up);
+  float* const ups = op.scratch<float>(y.count);
+  launch_products(op, std::array{gates, Product{x.data, up, nullptr, ups, T, invariant, &rows}});
   op.launch_elements("swiglu", y.count, Gated{y.data, ups, y.data, y.count});
 }
 
@@ -50,13 +53,14 @@ void qkv_linear(const OpCall& op) {
   const quern::Floats x = op.floats(Op::X, 2);
   const bool invariant = op.flag(Op::BATCH_INVARIANT);
   SharedRows rows;
-  for (int i = 0; i < 3; i++) {
+  const auto product = [&](int i) -> Product {
     const GpuWeight& w = op.weight(Op::Q + i, 2);
     const quern::Floats y = op.floats(Op::YQ + i, 2);
     const int64_t N = w.shape()[0];
     op.need(w.shape()[1] == x.width() && y.width() == N && y.shape[0] == x.shape[0], "x must be [T, K], w [N, K], y [T, N]");
-    launch_product(op, {x.data, w, op.vector(Op::Q_BIAS + i, N), y.data, x.shape[0], invariant, &rows});
-  }
+    return {x.data, w, op.vector(Op::Q_BIAS + i, N), y.data, x.shape[0], invariant, &rows};
+  };
+  launch_products(op, std::array{product(0), product(1), product(2)});
 }
 
 void bias_gelu(const OpCall& op) {
@@ -90,13 +94,12 @@ void qk_norm_rope_append(const OpCall& op) {
   op.need(q.same_shape(y) && k.same_shape(v) && k.shape[0] == T && k.width() == d && table.shape[0] == T && R <= d && R % 2 == 0,
           "q must be [T, H, d], k and v [T, Hk, d], table [T, R], R at most d and even");
   if (T == 0) return;
-  float* const keys = op.scratch<float>(k.count);
-  constexpr int threads = 256;
-  op.launch("qk_norm_rope", T, threads,
-            QkNormRope{q.data, k.data, op.vector(Op::Q_NORM, d), op.vector(Op::K_NORM, d), table.data, y.data, keys,
-                       op.small(q.shape[1]), op.small(k.shape[1]), op.small(d), op.small(R / 2), op.integer(Op::LAYOUT),
-                       op.number(Op::EPS)});
-  launch_kv_append(op, {keys, v.data, Op::SLOTS, Op::K_CACHE, Op::V_CACHE, T, k.shape[1], d});
+  need_small_heads(op, d);
+  const AppendCall append = append_call(op, {k.data, v.data, Op::SLOTS, Op::K_CACHE, Op::V_CACHE, T, k.shape[1], d});
+  op.launch(std::string("qk_norm_rope_append") + append.suffix, T * rope_blocks(int(q.shape[1]), int(k.shape[1])),
+            ROPE_WARPS * WARP,
+            QkNormRope{q.data, op.vector(Op::Q_NORM, d), op.vector(Op::K_NORM, d), table.data, y.data, op.small(T),
+                       op.small(q.shape[1]), op.small(R / 2), op.integer(Op::LAYOUT), op.number(Op::EPS), append.args});
 }
 
 namespace {
@@ -133,15 +136,12 @@ void moe(const OpCall& op) {
   if (y.count == 0) return;
   const Choice choice = choose_experts(op, x, router, chosen);
   const int64_t pairs = T * chosen;
-  float *const gates = op.scratch<float>(pairs * F), *const ups = op.scratch<float>(pairs * F);
-  float *const parts = op.scratch<float>(pairs * D), *const sums = op.scratch<float>(y.count);
+  float *const gated = op.scratch<float>(pairs * F), *const parts = op.scratch<float>(pairs * D);
   const TilesByExpert tiles = tiles_by_expert(op, choice.ids, pairs, E);
-  launch_expert_product(op, {x.data, gate, choice.ids, gates, T, chosen, tiles});
-  launch_expert_product(op, {x.data, up, choice.ids, ups, T, chosen, tiles});
-  op.launch_elements("swiglu", pairs * F, Gated{gates, ups, gates, pairs * F});
-  launch_expert_product(op, {gates, down, choice.ids, parts, pairs, 1, tiles});
-  op.launch("weighted_sum", T, threads_of_row(D), WeightedSum{parts, choice.weights, sums, op.small(chosen), op.small(D)});
-  op.launch_elements("add", y.count, TwoInputs{residual.data, sums, y.data, y.count, y.count});
+  launch_expert_gate_up(op, {x.data, gate, choice.ids, gated, T, chosen, tiles}, up);
+  launch_expert_product(op, {gated, down, choice.ids, parts, pairs, 1, tiles});
+  op.launch("weighted_sum", T, threads_of_row(D),
+            WeightedSum{parts, choice.weights, residual.data, y.data, op.small(chosen), op.small(D)});
 }
 
 }  // namespace quern::gpu

@@ -2,42 +2,18 @@
 #include "gpu/ops/products.h"
 
 #include "gpu/ops/ops.h"
+#include "gpu/ops/product-few.h"
 #include "gpu/ops/product-large.h"
 #include "gpu/ops/product-rows.h"
-#include "kernels/block-products.h"
 #include "kernels/expert-linear.h"
 #include "kernels/expert-order.h"
-#include "kernels/linear-few.h"
+#include "kernels/gated.h"
 #include "kernels/permute-columns.h"
 #include "kernels/unfold.h"
 
 namespace quern::gpu {
 
-static constexpr int64_t most_few = 8;  // of linear-few.h and block-products.h
-static constexpr int few_threads = PRODUCT_WARPS * WARP, tile_threads = 256;
-static constexpr int64_t most_blocks = 8192;
-
-static int64_t blocks_of_warps(int64_t outputs) { return std::min(most_blocks, (outputs + PRODUCT_WARPS - 1) / PRODUCT_WARPS); }
-
-// Warps that share a row of w: each lane has at least one group.
-static int parts_of(int64_t depth) {
-  const int64_t groups_of_lane = depth / (WARP * GROUP);
-  return groups_of_lane >= 4 ? 4 : groups_of_lane >= 2 ? 2 : 1;
-}
-
-static void launch_few(const OpCall& op, const Product& product) {
-  const int64_t N = product.w.shape()[0], K = product.w.shape()[1];
-  const std::string kernel = kernel_for("linear_few", product.w);
-  if (product.w.format().dense)
-    return op.launch(kernel, blocks_of_warps(N), few_threads,
-                     Linear<Address>{product.x, {product.w.data()}, product.bias, product.y, op.small(product.rows), op.small(N),
-                                     op.small(K)});
-  const int parts = parts_of(K);
-  const int64_t of_block = PRODUCT_WARPS / parts * 4;  // columns
-  op.launch(kernel, std::min(most_blocks, (N + of_block - 1) / of_block), few_threads,
-            BlockLinear{product.x, product.w.planes(), product.bias, product.y, op.small(product.rows), op.small(N), op.small(K),
-                        parts});
-}
+static constexpr int tile_threads = 256;
 
 // Tiles on tensor cores (kernels/cuda/linear-tiles.h).
 struct TensorTile {
@@ -88,10 +64,18 @@ static Product with_columns_in_order(const OpCall& op, Product product) {
 void launch_product(const OpCall& op, const Product& given) {
   if (given.rows == 0 || given.w.shape()[0] == 0) return;
   const Product product = with_columns_in_order(op, given);
-  if (product.rows <= most_few && !product.invariant) launch_few(op, product);
+  if (is_few(product)) launch_few(op, {&product, 1});
   else if (parts_of_x(op.precision, product.w.format()) == 1 && has_some_rows(product)) launch_row_product(op, product);
   else if (parts_of_x(op.precision, product.w.format()) == 1 && is_large(product)) launch_large_product(op, product);
   else launch_tensor_tiles(op, product);
+}
+
+void launch_products(const OpCall& op, std::span<const Product> products) {
+  std::vector<Product> few;
+  for (const Product& product : products)
+    if (is_few(product) && !product.w.order() && product.rows > 0 && product.w.shape()[0] > 0) few.push_back(product);
+    else launch_product(op, product);
+  launch_few(op, few);
 }
 
 // Tiles read the weights of an expert once for all its pairs, the kernel of few pairs once for each.
@@ -120,16 +104,35 @@ static void launch_expert_tiles(const OpCall& op, const ExpertProduct& product) 
   });
 }
 
-void launch_expert_product(const OpCall& op, const ExpertProduct& product) {
+static ExpertPairs expert_pairs(const OpCall& op, const ExpertProduct& product) {
   const int64_t* const shape = product.w.shape().data();
-  const int64_t outputs = product.rows * product.chosen * shape[1];
-  if (outputs == 0) return;
+  return {product.x,           product.ids,           product.y,           op.small(product.rows), op.small(product.chosen),
+          op.small(shape[0]), op.small(shape[1]), op.small(shape[2]), op.fault,               op.index};
+}
+
+static int64_t outputs_of(const ExpertProduct& product) { return product.rows * product.chosen * product.w.shape()[1]; }
+
+void launch_expert_product(const OpCall& op, const ExpertProduct& product) {
+  if (outputs_of(product) == 0) return;
   if (product.tiles.tile) return launch_expert_tiles(op, product);
   with_array(product.w, [&](auto w) {
-    op.launch(kernel_for("expert_linear", product.w), blocks_of_warps(outputs), few_threads,
-              ExpertLinear<decltype(w)>{product.x, w, product.ids, product.y, op.small(product.rows), op.small(product.chosen),
-                                        op.small(shape[0]), op.small(shape[1]), op.small(shape[2]), op.fault, op.index});
+    op.launch(kernel_for("expert_linear", product.w), blocks_of_warps(outputs_of(product)), few_threads,
+              ExpertLinear<decltype(w)>{expert_pairs(op, product), w});
   });
+}
+
+void launch_expert_gate_up(const OpCall& op, const ExpertProduct& gate, const GpuWeight& up) {
+  const int64_t outputs = outputs_of(gate);
+  if (outputs == 0) return;
+  if (!gate.tiles.tile && &gate.w.format() == &up.format())
+    return with_array(gate.w, [&](auto w) {
+      op.launch(kernel_for("expert_gate_up", gate.w), blocks_of_warps(outputs), few_threads,
+                ExpertGateUp<decltype(w)>{expert_pairs(op, gate), w, array_of<decltype(w)>(up)});
+    });
+  float* const ups = op.scratch<float>(outputs);
+  launch_expert_product(op, gate);
+  launch_expert_product(op, {gate.x, up, gate.ids, ups, gate.rows, gate.chosen, gate.tiles});
+  op.launch_elements("swiglu", outputs, Gated{gate.y, ups, gate.y, outputs});
 }
 
 void linear(const OpCall& op) {

@@ -1,5 +1,7 @@
 // Products with weights, for ops that are made of them.
 #pragma once
+#include <span>
+
 #include "gpu/op-call.h"
 
 namespace quern::gpu {
@@ -38,6 +40,8 @@ struct Product {
   SharedRows* shared = nullptr; // of all products of this x within the op
 };
 void launch_product(const OpCall& op, const Product& product);
+// Of the same x, in as few launches as may be.
+void launch_products(const OpCall& op, std::span<const Product> products);
 
 // Pairs [row, choice] of a mixture by expert, in tiles of tensor cores (kernels/expert-order.h).
 struct TensorTile;
@@ -58,5 +62,7 @@ struct ExpertProduct {
   const TilesByExpert& tiles;
 };
 void launch_expert_product(const OpCall& op, const ExpertProduct& product);
+// y = silu(gate · x) · (up · x): `gate` has x and y.
+void launch_expert_gate_up(const OpCall& op, const ExpertProduct& gate, const GpuWeight& up);
 
 } // namespace quern::gpu

@@ -46,7 +46,7 @@ void weighted_sum(const OpCall& op) {
   op.need(weights.shape[0] == T && weights.width() == k && y.shape[0] == T && y.width() == D,
           "weights must be [T, k], y [T, D]");
   if (y.count > 0)
-    op.launch("weighted_sum", T, threads_of_row(D), WeightedSum{x.data, weights.data, y.data, op.small(k), op.small(D)});
+    op.launch("weighted_sum", T, threads_of_row(D), WeightedSum{x.data, weights.data, nullptr, y.data, op.small(k), op.small(D)});
 }
 
 template <class Rows>

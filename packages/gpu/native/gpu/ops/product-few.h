@@ -1,0 +1,23 @@
+// Products of 1 to 8 rows: weights are streamed. Several matrices share a launch.
+#pragma once
+#include <span>
+
+#include "gpu/ops/products.h"
+
+namespace quern::gpu {
+
+constexpr int64_t most_few = 8;  // rows: of linear-few.h and block-products.h
+
+bool is_few(const Product& product);
+// All of one x, with columns in order.
+void launch_few(const OpCall& op, std::span<const Product> products);
+
+// y = silu(gate · x) · (up · x) in one launch; `gate` has x and y.
+bool is_gate_up_few(const Product& gate, const GpuWeight& up);
+void launch_gate_up_few(const OpCall& op, const Product& gate, const GpuWeight& up);
+
+constexpr int few_threads = 128;
+// Blocks of few_threads with a warp per output, up to a grid that fills a device.
+int64_t blocks_of_warps(int64_t outputs);
+
+} // namespace quern::gpu
