@@ -7,6 +7,7 @@
 #include <memory>
 #include <type_traits>
 
+#include "../emulated/beside.h"
 #include "../emulated/block.h"
 #include "../emulated/fault.h"
 #include "../emulated/kernel.h"
@@ -89,6 +90,11 @@ struct Element {
   Moment written, seen;        // when
   bool several_warps = false;  // read by threads of several warps at `seen`
   int pending = -1;            // a thread whose asynchronous copy has not landed
+  int fences = 0;              // of the writer, before it wrote (dialect/hopper.h)
+  int copied = -1;             // the barrier of the copy of a tensor that wrote it last
+  uint32_t phase = 0;          // of that barrier: phases that end with the copy
+  int multiplier = -1;         // a warpgroup whose products read it
+  uint32_t group = 0;          // the last of them
 
   void check_read(const char* name, int64_t i);
   void check_write(const char* name, int64_t i);
@@ -109,6 +115,7 @@ SharedArray<T, COUNT>& large_array(const char* name) {
   static thread_local const auto array = std::make_unique<SharedArray<T, COUNT>>(name);
   Block::current().need_large_array(name, sizeof(T) * COUNT);
   array->name = name;
+  Block::current().set_large_array({name, reinterpret_cast<uint8_t*>(array->values), array->elements, sizeof(T), sizeof(T) * COUNT});
   return *array;
 }
 
@@ -138,6 +145,7 @@ class Shared {
     moved.first_ += i;
     return moved;
   }
+  const T* address() const { return values_ + first_; }
   T read(int64_t i) const {
     known(i).check_read(name_, first_ + i);
     return values_[first_ + i];

@@ -78,7 +78,7 @@ inline Fragment16x16 load_transposed(const Shared<Uint4>& row) {
 // The float next to x towards 0.
 inline float cut_off(double x) {
   const float near = float(x);
-  return fabs(near) > fabs(x) ? nextafterf(near, 0) : near;
+  return fabs(near) > fabs(x) ? from_bits(to_bits(near) - 1) : near;
 }
 
 inline void multiply_bf16(Sums16x8& c, const Fragment16x16& a, const Fragment16x8& b) {

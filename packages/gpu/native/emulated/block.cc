@@ -24,12 +24,15 @@ void Block::run(const Grid& grid, int index, const std::function<void()>& body) 
   shared_bytes_ = grid.shared_bytes, declared_bytes_ = 0;
   random_ = (grid.seed + 1) * 0x9e3779b97f4a7c15 + (uint64_t(index) * 0xbf58476d1ce4e5b9 | 1);
   begin_threads(count, body);
+  large_ = {};
+  beside_.begin_block();
   try {
     for (int left = count; left > 0;) {
       Thread& thread = take_ready();
       step(thread);
       left -= thread.ended;
     }
+    beside_.end_block();
     if (declared_bytes_ != shared_bytes_) fault("the launch gives %zu bytes of shared memory, no array takes them", shared_bytes_);
   } catch (...) {
     self_ = nullptr;
@@ -73,7 +76,52 @@ void Block::step(Thread& thread) {
   thread.wait = Wait::none;
   thread.ended = thread.fibre->resume();
   if (thread.ended && !thread.copies.empty()) fault("thread %d ends before its asynchronous copies have landed", thread.index);
-  if (!thread.ended && thread.wait != Wait::barrier) release_warp(thread.index / WARP);
+  if (thread.ended) return;
+  if (thread.wait == Wait::warpgroup) release_warpgroup(thread.index / WARPGROUP * WARPGROUP);
+  else if (thread.wait != Wait::barrier && thread.wait != Wait::phase) release_warp(thread.index / WARP);
+}
+
+void Block::meet_warpgroup(const void* instruction, const std::function<void()>& last) {
+  if (self().index / WARPGROUP * WARPGROUP + WARPGROUP > count_) fault("an instruction of a whole warpgroup; the block has %d threads", count_);
+  self().instruction = instruction, self().last = &last;
+  meet(Wait::warpgroup);
+}
+
+void Block::release_warpgroup(int first) {
+  Thread* const of = &threads_[size_t(first)];
+  for (int i = 0; i < WARPGROUP; i++)
+    if (of[i].ended || of[i].wait != Wait::warpgroup) return;
+  for (int i = 1; i < WARPGROUP; i++)
+    if (of[i].instruction != of[0].instruction)
+      fault("threads %d and %d are at different instructions of their warpgroup", of[0].index, of[i].index);
+  (*self().last)();
+  for (int i = 0; i < WARPGROUP; i++) of[i].wait = Wait::none, ready_.push_back(of[i].index);
+}
+
+void Block::sleep(unsigned barrier, int parity) {
+  self().barrier = barrier, self().parity = parity;
+  meet(Wait::phase);
+}
+
+void Block::wake(unsigned barrier) {
+  for (int i = 0; i < count_; i++) {
+    Thread& thread = threads_[size_t(i)];
+    if (thread.ended || thread.wait != Wait::phase || thread.barrier != barrier) continue;
+    thread.wait = Wait::none;
+    ready_.push_back(i);
+  }
+}
+
+unsigned Block::shared_address(const void* at) const {
+  const auto offset = static_cast<const uint8_t*>(at) - large_.bytes;
+  if (!large_.bytes || offset < 0 || size_t(offset) > large_.size) fault("an address in shared memory that the launch does not give");
+  return origin + unsigned(offset);
+}
+
+uint8_t* Block::shared_bytes(unsigned address, unsigned bytes, const char* act) const {
+  if (address < origin || address - origin > large_.size || bytes > large_.size - (address - origin))
+    fault("%s of %u bytes at byte %d of shared memory, which has %zu", act, bytes, int(address) - int(origin), large_.size);
+  return large_.bytes + (address - origin);
 }
 
 void Block::meet(Wait wait) {
@@ -135,15 +183,18 @@ void Block::release_all() {
 }
 
 void Block::stuck() const {
-  static constexpr const char* waits[] = {"runs", "waits at a barrier", "waits for its warp", "waits in a shuffle", "waits in an instruction of its warp"};
+  static constexpr const char* waits[] = {"runs", "waits at a barrier", "waits for its warp", "waits in a shuffle", "waits in an instruction of its warp", "waits for its warpgroup", "waits for a phase"};
   const Thread* waiting = nullptr;
   const Thread* other = nullptr;
   for (int i = 0; i < count_; i++)
     if (!threads_[size_t(i)].ended && !waiting) waiting = &threads_[size_t(i)];
   for (int i = 0; i < count_; i++)
     if (threads_[size_t(i)].ended || threads_[size_t(i)].wait != waiting->wait) other = &threads_[size_t(i)];
-  fault("block %d is stuck: thread %d %s, thread %d %s", index_, waiting->index, waits[int(waiting->wait)], other->index,
-        other->ended ? "has ended" : waits[int(other->wait)]);
+  const auto told = [&](const Thread& thread) {
+    return thread.ended ? "has ended" : thread.wait == Wait::phase ? beside_.waited_for(thread) : waits[int(thread.wait)];
+  };
+  if (!other) fault("block %d is stuck: thread %d %s, and so do all", index_, waiting->index, told(*waiting).c_str());
+  fault("block %d is stuck: thread %d %s, thread %d %s", index_, waiting->index, told(*waiting).c_str(), other->index, told(*other).c_str());
 }
 
 } // namespace quern::gpu

@@ -6,32 +6,10 @@
 #include <memory>
 #include <vector>
 
-#include "emulated/fibre.h"
+#include "emulated/beside.h"
+#include "emulated/block-thread.h"
 
 namespace quern::gpu {
-
-inline constexpr int WARP = 32;
-
-// Why a thread waits.
-enum class Wait { none, barrier, warp_barrier, shuffle, instruction };
-
-// When a thread does something, for the order of accesses: barriers of the block, and of its warp since then. Shuffles order nothing.
-struct Moment {
-  uint32_t block = 0, warp = 0;
-};
-
-struct Thread {
-  int index = 0;
-  bool ended = true;
-  Wait wait = Wait::none;
-  Moment now;
-  float shared_value = 0; // given to a shuffle
-  const void* shown = nullptr; // to the lanes of its warp
-  const void* instruction = nullptr; // for which it is shown
-  std::vector<std::function<void()>> copies; // asynchronous copies that have not landed, by group
-  std::vector<size_t> groups;                // copies of each committed group
-  std::unique_ptr<Fibre> fibre;
-};
 
 struct Grid {
   int blocks, threads;
@@ -57,6 +35,30 @@ class Block {
   // A kernel declares an array whose bytes the launch gives.
   void need_large_array(const char* name, size_t bytes);
 
+  // Shared memory whose bytes the launch gives: its bytes, and what is known of each element.
+  struct LargeArray {
+    const char* name;
+    uint8_t* bytes;
+    Element* elements;
+    size_t element_bytes, size;
+  };
+  void set_large_array(const LargeArray& array) { large_ = array; }
+  const LargeArray& large_array() const { return large_; }
+  // Its first byte is at `origin`, as on hardware, where the system has the first KiB.
+  static constexpr unsigned origin = 1024;
+  unsigned shared_address(const void* at) const;
+  // The byte at an address, if `bytes` from there on are in the array. Its element, of 16 bytes.
+  uint8_t* shared_bytes(unsigned address, unsigned bytes, const char* act) const;
+  Element& shared_element(unsigned address, const char* act) const;
+
+  Beside& beside() { return beside_; }
+  Thread& thread(int index) { return threads_[size_t(index)]; }
+  // All threads of a warpgroup are here, at the same instruction; the last one to come does `last`.
+  void meet_warpgroup(const void* instruction, const std::function<void()>& last);
+  // Until `wake` of this barrier.
+  void sleep(unsigned barrier, int parity);
+  void wake(unsigned barrier);
+
   void barrier() { meet(Wait::barrier); }
   void warp_barrier();
   // The value that lane `from` of this warp gives.
@@ -79,6 +81,7 @@ class Block {
   void step(Thread& thread);
   void meet(Wait wait);
   bool release_warp(int warp);
+  void release_warpgroup(int first);
   void release_all();
   [[noreturn]] void stuck() const;
   void need_whole(int warp) const;
@@ -93,6 +96,8 @@ class Block {
   size_t shared_bytes_ = 0, declared_bytes_ = 0;
   uint32_t launch_ = 0;
   uint64_t id_ = 0, random_ = 1;
+  LargeArray large_{};
+  Beside beside_;
 };
 
 } // namespace quern::gpu

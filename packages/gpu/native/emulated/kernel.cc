@@ -1,5 +1,7 @@
 #include "emulated/kernel.h"
 
+#include <string.h>
+
 #include <algorithm>
 #include <atomic>
 #include <map>
@@ -30,10 +32,13 @@ void launch(const Kernel& kernel, int blocks, int threads, const void* args, uin
   std::vector<int> order(static_cast<size_t>(blocks));
   std::iota(order.begin(), order.end(), 0);
   std::shuffle(order.begin(), order.end(), std::mt19937_64(seed));
+  alignas(128) uint8_t copied[4096]; // as much as kernels take, where TensorMaps may be
+  if (kernel.args_bytes > sizeof copied) fault("%s: an argument of %zu bytes", kernel.name, kernel.args_bytes);
+  memcpy(copied, args, kernel.args_bytes);
   static std::atomic<uint32_t> launches{0};
   const Grid grid{blocks, threads, shared_bytes, seed, ++launches};
   try {
-    for (const int block : order) Block::current().run(grid, block, [&] { kernel.call(args); });
+    for (const int block : order) Block::current().run(grid, block, [&] { kernel.call(copied); });
   } catch (const Fault& found) { fault("%s (seed %llu): %s", kernel.name, (unsigned long long)seed, found.what()); }
 }
 

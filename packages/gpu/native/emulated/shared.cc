@@ -15,7 +15,8 @@ void Element::check_read(const char* name, int64_t i) {
   if (pending >= 0 && block == now.id())
     fault("thread %d reads %s[%lld] before the asynchronous copy of thread %d has landed", self.index, name, (long long)i, pending);
   if (block != now.id()) fault("thread %d reads %s[%lld], which was never written", self.index, name, (long long)i);
-  if (overlaps(writer, written))
+  if (copied >= 0 || multiplier >= 0) now.beside().check_read(*this, name, i);
+  if (copied < 0 && overlaps(writer, written))
     fault("thread %d reads %s[%lld], which thread %d writes: no barrier between them", self.index, name, (long long)i, writer);
   const bool again = reader >= 0 && seen.block == self.now.block;
   several_warps = again && (several_warps || reader / WARP != self.index / WARP);
@@ -28,12 +29,20 @@ void Element::check_write(const char* name, int64_t i) {
   if (block != now.id()) *this = Element{};
   if (pending >= 0)
     fault("thread %d writes %s[%lld] before the asynchronous copy of thread %d has landed", self.index, name, (long long)i, pending);
+  if (copied >= 0 || multiplier >= 0) now.beside().check_write(*this, name, i);
   if (writer >= 0 && overlaps(writer, written))
     fault("threads %d and %d write %s[%lld]: no barrier between them", writer, self.index, name, (long long)i);
   const bool others = several_warps && seen.block == self.now.block;
   if (reader >= 0 && (others || overlaps(reader, seen)))
     fault("thread %d writes %s[%lld], which thread %d reads: no barrier between them", self.index, name, (long long)i, reader);
-  block = now.id(), writer = self.index, written = self.now;
+  block = now.id(), writer = self.index, written = self.now, fences = self.fences, copied = -1;
+}
+
+Element& Block::shared_element(unsigned address, const char* act) const {
+  constexpr unsigned bytes = 16;
+  shared_bytes(address, bytes, act);
+  if (address % bytes != 0 || large_.element_bytes != bytes) fault("%s at byte %u of shared memory: its elements have %u bytes", act, address - origin, bytes);
+  return large_.elements[(address - origin) / bytes];
 }
 
 void copies_commit() {
