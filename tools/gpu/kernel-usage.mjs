@@ -1,6 +1,6 @@
 // Registers, shared memory and spills of each kernel, as ptxas tells: the marked table of docs/cuda.md.
 //   node tools/gpu/kernel-usage.mjs [--arch 90a | all] [--check]
-// Fails if a hot kernel spills or has a stack frame (an array indexed at run time), or if ptxas gives up on asynchronous tensor products (C7508, C7510). --check: also if the table is stale;
+// Fails if a hot kernel spills or has a stack frame (an array indexed at run time), or if ptxas gives up on asynchronous tensor products (C7508, C7510, C7514 and others of them). --check: also if the table is stale;
 // without nvcc it says that nothing was checked.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -68,7 +68,7 @@ function usageOf(text) {
 }
 
 function faultsOf(architecture, text, usage) {
-  const given = text.split('\n').filter((line) => /C7508|C7510/.test(line));
+  const given = text.split('\n').filter((line) => /\(C75\d\d\)/.test(line));
   const slow = [...usage].filter(([kernel, { spills, stack }]) => spills + stack > 0 && hot.test(kernel));
   return [
     ...given,

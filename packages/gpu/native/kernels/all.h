@@ -39,4 +39,5 @@
 #include "cuda/bf16-rows.h"
 #include "cuda/linear-tiles.h"
 #include "cuda/product-bf16.h"
+#include "cuda/product-warpgroups.h"
 #endif

@@ -18,9 +18,9 @@ struct BlockOfProduct {
 };
 
 template <class Tile>
-FUNCTION BlockOfProduct block_of_product(const ProductBf16& args) {
+FUNCTION BlockOfProduct block_of_product(const ProductBf16& args, int block) {
   const int down = (args.rows + Tile::rows - 1) / Tile::rows, across = (args.columns + Tile::columns - 1) / Tile::columns;
-  const int tile = block_index() % (down * across), part = block_index() / (down * across);
+  const int tile = block % (down * across), part = block / (down * across);
   const int group = tile / (GROUP_OF_ROW_TILES * across), inside = tile % (GROUP_OF_ROW_TILES * across);
   const int left = down - group * GROUP_OF_ROW_TILES, height = left < GROUP_OF_ROW_TILES ? left : GROUP_OF_ROW_TILES;
   const int first = part * args.steps_of_part, steps = (args.depth + STEP - 1) / STEP - first;
@@ -139,7 +139,7 @@ FUNCTION int stage_after(int stage) { return stage + 1 == Tile::stages ? 0 : sta
 template <class Tile>
 FUNCTION void product_bf16(Shared<Uint4> stages, const ProductBf16& args) {
   constexpr int AHEAD = Tile::stages - 1;
-  const BlockOfProduct block = block_of_product<Tile>(args);
+  const BlockOfProduct block = block_of_product<Tile>(args, block_index());
   StepCopies<Tile::rows, Tile::threads> x;
   StepCopies<Tile::columns, Tile::threads> w;
   const int first = block.first * STEP, end = first + block.steps * STEP;
