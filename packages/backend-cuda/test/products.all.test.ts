@@ -108,20 +108,44 @@ test.each(codecs)('slabs and parts of k, $format', (codec) =>
   }),
 );
 
-test.each(['128x256 1', '128x128 3', '64x64 1'])('bf16 as stored, kernel %s', (kernel) =>
-  withSettings({ QUERN_CUDA_PRODUCT: kernel }, async () => {
-    const matrix = bf16Matrix(N, K, 4);
+test.each(['warpgroups_128x256 1', 'warpgroups_128x128 2', '128x256 1', '128x128 3', '64x64 1'])(
+  'bf16 as stored, kernel %s',
+  (kernel) =>
+    withSettings({ QUERN_CUDA_PRODUCT: kernel }, async () => {
+      const matrix = bf16Matrix(N, K, 4);
+      using backend = await createBackend();
+      const x = uniform(T * K, 1);
+      expectProduct(await product(backend, await load(backend, matrix, [N, K]), x), x, matrix.values, [
+        T,
+        N,
+        K,
+      ]);
+      await isServedBy(`product_bf16_${kernel.split(' ')[0]}`, matrix);
+      await expect(isServedBy('bf16_rows_bf16', matrix)).rejects.toThrow();
+    }),
+);
+
+test('compute capability 9.0 multiplies by warpgroups', () =>
+  isServedBy('product_bf16_warpgroups_128x128', bf16Matrix(N, K, 4)));
+
+test.each(['80', '100'])('capability %s has no products by warpgroups', (compute) =>
+  withSettings({ QUERN_EMULATED_COMPUTE: compute, QUERN_CUDA_PRODUCT: 'warpgroups_128x128 1' }, async () => {
     using backend = await createBackend();
-    const x = uniform(T * K, 1);
-    expectProduct(await product(backend, await load(backend, matrix, [N, K]), x), x, matrix.values, [
-      T,
-      N,
-      K,
-    ]);
-    await isServedBy(`product_bf16_${kernel.split(' ')[0]}`, matrix);
-    await expect(isServedBy('bf16_rows_bf16', matrix)).rejects.toThrow();
+    const w = await load(backend, bf16Matrix(N, K, 4), [N, K]);
+    await expect(product(backend, w, uniform(T * K, 1))).rejects.toMatchObject({ code: 'UNSUPPORTED' });
   }),
 );
+
+test('a captured product by warpgroups runs again', () =>
+  withSettings({ QUERN_CUDA_PRODUCT: 'warpgroups_128x256 1' }, async () => {
+    const matrix = bf16Matrix(N, K, 4);
+    using backend = await createBackend();
+    const w = await load(backend, matrix, [N, K]);
+    for (let seed = 1; seed <= 3; seed++) {
+      const x = uniform(T * K, seed);
+      expectProduct(await product(backend, w, x), x, matrix.values, [T, N, K]);
+    }
+  }));
 
 test('bf16 with rows that do not begin at 16 bytes', async () => {
   const [columns, depth] = [33, 69];

@@ -26,6 +26,7 @@ CudaGpu::CudaGpu(const Driver& driver, int index) : driver_(driver), process_(ge
   processors_ = facts.processors;
   shared_memory_ = facts.shared_memory;
   cache_memory_ = facts.cache_memory;
+  has_warpgroup_products_ = facts.has_warpgroup_products();
   total_ = facts.memory;
   driver_.need(driver_.context_create(&context_, scheduling_blocks, device_), "making a context");
   try {
@@ -158,6 +159,18 @@ void CudaGpu::copy_out(void* to, const uint8_t* from, uint64_t bytes) {
   if (bytes == 0) return;
   enter_queue();
   need(driver_.copy_to_host(to, address_of(from), bytes, stream_), "copying from the device");
+}
+
+gpu::TensorMap CudaGpu::tensor_map(const gpu::CopiedMatrix& matrix) const {
+  constexpr int bf16 = 9, swizzle_of_128_bytes = 3, promotion_to_128_bytes = 2; // CUtensorMapDataType, Swizzle, L2promotion
+  constexpr unsigned rank = 2;
+  const uint64_t sizes[] = {uint64_t(matrix.columns), uint64_t(matrix.rows)}, pitches[] = {uint64_t(matrix.pitch)};
+  const uint32_t box[] = {64, uint32_t(matrix.box_rows)}, strides[] = {1, 1};
+  gpu::TensorMap map;
+  need(driver_.tensor_map(&map, bf16, rank, reinterpret_cast<Address>(matrix.values), sizes, pitches, box, strides, 0, swizzle_of_128_bytes,
+                          promotion_to_128_bytes, 0),
+       "making a tensor map");
+  return map;
 }
 
 Function CudaGpu::function(const char* kernel, int shared_bytes) {

@@ -27,6 +27,8 @@ class CudaGpu : public gpu::Gpu {
   int processors() const override { return processors_; }
   int shared_memory() const override { return shared_memory_; }
   int cache_memory() const override { return cache_memory_; }
+  bool has_warpgroup_products() const override { return has_warpgroup_products_; }
+  gpu::TensorMap tensor_map(const gpu::CopiedMatrix& matrix) const override;
   uint64_t total_memory() const override { return total_; }
   uint64_t free_memory() const override;
   uint8_t* allocate(uint64_t bytes) override;
@@ -76,6 +78,7 @@ class CudaGpu : public gpu::Gpu {
   mutable std::string failure_;  // the first one
   mutable std::atomic<bool> failed_{false};
   int processors_ = 0, shared_memory_ = 0, cache_memory_ = 0;
+  bool has_warpgroup_products_ = false;
   size_t total_ = 0;
   std::map<std::string, Function, std::less<>> functions_;
   std::vector<Event> events_;

@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "dialect/tensor-map.h"
 #include "quern/failure.h"
 
 namespace quern::cuda {
@@ -73,6 +74,9 @@ enum FunctionAttribute : int { max_dynamic_shared_bytes = 8 };
   function(module_unload, "cuModuleUnload", (Module module))                                                         \
   function(module_function, "cuModuleGetFunction", (Function * function, Module module, const char* name))           \
   function(function_set, "cuFuncSetAttribute", (Function function, FunctionAttribute attribute, int value))            \
+  function(tensor_map, "cuTensorMapEncodeTiled",                                                                      \
+           (gpu::TensorMap * map, int type, unsigned rank, Address address, const uint64_t* sizes, const uint64_t* pitches, \
+            const uint32_t* box, const uint32_t* strides, int interleave, int swizzle, int promotion, int fill))        \
   function(launch, "cuLaunchKernel",                                                                                 \
            (Function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, \
             unsigned block_z, unsigned shared_bytes, Stream stream, void** arguments, void** extra))

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "cuda/driver.h"
+#include "cuda/kernels-image.h"
 
 namespace quern::cuda {
 
@@ -17,6 +18,8 @@ struct GpuFacts {
   size_t memory;       // bytes
   std::string unusable; // why this backend cannot use the GPU; empty: it can
 
+  // Kernels for sm_90a run on compute capability 9.0 alone.
+  bool has_warpgroup_products() const { return has_kernels_of_sm_90a && major == 9 && minor == 0; }
   std::string isa() const { return "sm_" + std::to_string(10 * major + minor); }
 };
 

@@ -9,8 +9,10 @@ asm(".section .rodata\n"
     ".previous\n");
 extern "C" const unsigned char quern_kernels_image[];
 const unsigned char* const quern::cuda::kernels_image = quern_kernels_image;
+const bool quern::cuda::has_kernels_of_sm_90a = QUERN_KERNELS_SM_90A;
 const int quern::cuda::least_driver = QUERN_KERNELS_CUDA * 1000;
 #else
 const unsigned char* const quern::cuda::kernels_image = nullptr;
+const bool quern::cuda::has_kernels_of_sm_90a = true;
 const int quern::cuda::least_driver = 12000;
 #endif

@@ -7,12 +7,21 @@
 #include <memory>
 #include <string>
 
+#include "dialect/tensor-map.h"
+
 namespace quern::gpu {
 
 // Launches that were captured, to be made again as one.
 class GpuGraph {
  public:
   virtual ~GpuGraph() = default;
+};
+
+// bf16 [rows, columns], rows `pitch` bytes apart, as kernels copy it: box_rows rows of 64 values at a time.
+struct CopiedMatrix {
+  const uint16_t* values; // both at multiples of 16 bytes
+  int64_t rows, columns, pitch;
+  int box_rows; // at most 256
 };
 
 class Gpu {
@@ -26,6 +35,10 @@ class Gpu {
   virtual int processors() const = 0;   // units that run blocks
   virtual int shared_memory() const = 0; // bytes that a block may have
   virtual int cache_memory() const = 0;  // bytes of the cache that all processors share
+  // Whether kernels may use copies of tensors and products of warpgroups (dialect/hopper.h).
+  virtual bool has_warpgroup_products() const = 0;
+  // For the argument of such a kernel. The map does not keep the matrix.
+  virtual TensorMap tensor_map(const CopiedMatrix& matrix) const = 0;
   virtual uint64_t total_memory() const = 0;
   virtual uint64_t free_memory() const = 0;
   // Not zeroed. Throws OUT_OF_MEMORY with the bytes asked for and free. Any thread.

@@ -27,6 +27,8 @@ class OpCall : public OpView {
 
   int64_t processors() const { return gpu_.processors(); }
   int shared_memory() const { return gpu_.shared_memory(); }
+  bool has_warpgroup_products() const { return gpu_.has_warpgroup_products(); }
+  Gpu& gpu() const { return gpu_; }
   int cache_memory() const { return gpu_.cache_memory(); }
 
   // [count] on the device until the op's end, not initialised.

@@ -1,6 +1,7 @@
 #include "gpu/ops/product-large.h"
 
 #include "gpu/ops/bf16-tiles.h"
+#include "kernels/cuda/warpgroup-tiles.h"
 
 namespace quern::gpu {
 
@@ -8,16 +9,23 @@ static constexpr int64_t least_rows = 65, least_depth = STEP;
 
 static int64_t rounded_up(int64_t value, int64_t to) { return (value + to - 1) / to * to; }
 
+// y: product.y, or the parts' sums [parts, rows, y_pitch].
+static void launch_choice(Gpu& gpu, const Bf16Product& product, const Bf16Choice& choice, float* y, int64_t y_pitch) {
+  const auto launch = [&](const auto& args) { gpu.launch(choice.kernel, choice.blocks, choice.threads, &args, choice.shared_bytes); };
+  const ProductBf16 args = bf16_arguments(product, choice, y, y_pitch);
+  if (!choice.by_warpgroups) return launch(args);
+  const TensorMap x = gpu.tensor_map({product.x, product.rows, product.depth, product.x_pitch * 2, choice.tile_rows});
+  const TensorMap w = gpu.tensor_map({product.w, product.columns, product.depth, product.w_pitch * 2, choice.tile_columns});
+  launch(WarpgroupProduct{x, w, args});
+}
+
 // Long sums of few tiles are split; the parts are added in order.
 static void launch_tiles(const OpCall& op, const Bf16Product& product, SharedRows& shared) {
   const Bf16Choice choice = choose_bf16_tiles(product.rows, product.columns, product.depth, blocks_of(op));
-  const auto launch = [&](float* y, int64_t y_pitch) {
-    op.launch(choice.kernel, choice.tiles * choice.parts, choice.threads, bf16_arguments(product, choice, y, y_pitch), choice.shared_bytes);
-  };
-  if (choice.parts == 1) return launch(product.y, product.y_pitch);
+  if (choice.parts == 1) return launch_choice(op.gpu(), product, choice, product.y, product.y_pitch);
   const int64_t fours = (product.columns + 3) / 4;
   float* const sums = shared.sums.take(op, choice.parts * product.rows * fours * 4);
-  launch(sums, fours * 4);
+  launch_choice(op.gpu(), product, choice, sums, fours * 4);
   op.launch_elements("product_parts", product.rows * fours,
                      ProductParts{sums, product.bias, product.y, choice.parts, op.small(product.rows),
                                   op.small(product.columns), op.small(fours), op.small(product.y_pitch)});
@@ -26,8 +34,7 @@ static void launch_tiles(const OpCall& op, const Bf16Product& product, SharedRow
 void launch_whole_bf16_product(Gpu& gpu, const Bf16Product& product) {
   constexpr int64_t parts = 1;
   const Bf16Choice choice = choose_bf16_tiles(product.rows, product.columns, product.depth, blocks_of(gpu), parts);
-  const ProductBf16 args = bf16_arguments(product, choice, product.y, product.y_pitch);
-  gpu.launch(choice.kernel, choice.tiles, choice.threads, &args, choice.shared_bytes);
+  launch_choice(gpu, product, choice, product.y, product.y_pitch);
 }
 
 // The kernels, best first.
