@@ -78,8 +78,19 @@ FUNCTION void linear_few(Global<const float> x, Global<const typename Format::St
   else few_rows<Format, 8, 4, 1>(x, w, bias, y, rows, columns, depth);
 }
 
+// The first bytes of the warp's columns, a line of 128 per lane: while launches before are not done.
+template <class Stored>
+FUNCTION void prefetch_few(Global<const Stored> w, int rows, int columns, int depth) {
+  constexpr int LINE = 128 / int(sizeof(Stored));
+  const long own = rows == 1 ? 1 : rows <= 4 ? 2 : 4; // columns, as few_rows has them
+  const long first = (long(block_index()) * (block_threads() / WARP) + warp()) * own * depth + lane() * LINE;
+  if (first < long(columns) * depth) prefetch(w + first);
+}
+
 #define LINEAR_FEW(Format, name)                                                                        \
-  KERNEL(linear_few_##name, Linear<Dense<Format>>) {                                                    \
+  KERNEL_AHEAD(linear_few_##name, Linear<Dense<Format>>) {                                              \
+    prefetch_few(args.w.values, args.rows, args.columns, args.depth);                                   \
+    previous_launches_done();                                                                           \
     linear_few<Format>(args.x, args.w.values, args.bias, args.y, args.rows, args.columns, args.depth);  \
   }
 EVERY_DENSE_FORMAT(LINEAR_FEW)
