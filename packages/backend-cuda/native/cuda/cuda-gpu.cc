@@ -1,5 +1,6 @@
 #include "cuda/cuda-gpu.h"
 
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "cuda/gpu-facts.h"
@@ -12,9 +13,14 @@ namespace quern::cuda {
 static constexpr unsigned non_blocking = 1;       // CU_STREAM_NON_BLOCKING
 static constexpr unsigned scheduling_blocks = 4;  // CU_CTX_SCHED_BLOCKING_SYNC: a waiting thread sleeps
 static constexpr unsigned event_blocks = 1;       // CU_EVENT_BLOCKING_SYNC: likewise
-static constexpr int relaxed = 2;                 // CU_STREAM_CAPTURE_MODE_RELAXED: memory may be allocated meanwhile
 
 static Address address_of(const uint8_t* data) { return reinterpret_cast<Address>(data); }
+
+// QUERN_CUDA_DEPENDENT=0: each launch waits for the one before it; to compare.
+static bool forbids_dependent_launches() {
+  const char* const chosen = getenv("QUERN_CUDA_DEPENDENT");
+  return chosen && std::string(chosen) == "0";
+}
 
 CudaGpu::CudaGpu(const Driver& driver, int index) : driver_(driver), process_(getpid()) {
   const GpuFacts facts = facts_of(driver_, index);
@@ -28,6 +34,7 @@ CudaGpu::CudaGpu(const Driver& driver, int index) : driver_(driver), process_(ge
   cache_memory_ = facts.cache_memory;
   has_warpgroup_products_ = facts.has_warpgroup_products();
   total_ = facts.memory;
+  launches_depend_ = facts.major >= 9 && driver_.has_dependent_launches() && !forbids_dependent_launches();
   driver_.need(driver_.context_create(&context_, scheduling_blocks, device_), "making a context");
   try {
     load_kernels();
@@ -146,18 +153,21 @@ void CudaGpu::clear(uint8_t* data, uint64_t bytes) {
 void CudaGpu::fill(uint8_t* to, uint8_t value, uint64_t bytes) {
   if (bytes == 0) return;
   enter_queue();
+  behind_launch_ = false;
   need(driver_.fill(address_of(to), value, bytes, stream_), "filling memory");
 }
 
 void CudaGpu::copy_in(uint8_t* to, const void* from, uint64_t bytes) {
   if (bytes == 0) return;
   enter_queue();
+  behind_launch_ = false;
   need(driver_.copy_to_device(address_of(to), from, bytes, stream_), "copying to the device");
 }
 
 void CudaGpu::copy_out(void* to, const uint8_t* from, uint64_t bytes) {
   if (bytes == 0) return;
   enter_queue();
+  behind_launch_ = false;
   need(driver_.copy_to_host(to, address_of(from), bytes, stream_), "copying from the device");
 }
 
@@ -171,64 +181,6 @@ gpu::TensorMap CudaGpu::tensor_map(const gpu::CopiedMatrix& matrix) const {
                           promotion_to_128_bytes, 0),
        "making a tensor map");
   return map;
-}
-
-Function CudaGpu::function(const char* kernel, int shared_bytes) {
-  const auto found = functions_.find(kernel);
-  if (found != functions_.end()) return found->second;
-  Function function = nullptr;
-  need(driver_.module_function(&function, module_, kernel), kernel);
-  if (shared_bytes > 0) need(driver_.function_set(function, max_dynamic_shared_bytes, shared_bytes), kernel);
-  return functions_[kernel] = function;
-}
-
-void CudaGpu::launch(const char* kernel, int64_t blocks, int threads, const void* args, int shared_bytes) {
-  constexpr int64_t most_blocks = 2147483647;
-  if (blocks == 0) return;
-  if (blocks > most_blocks)
-    fail(Code::unsupported, "%s: %lld blocks; a grid has at most %lld", kernel, (long long)blocks, (long long)most_blocks);
-  enter_queue();
-  void* arguments[] = {const_cast<void*>(args)};
-  need(
-      driver_.launch(function(kernel, shared_bytes), unsigned(blocks), 1, 1, unsigned(threads), 1, 1, unsigned(shared_bytes), stream_,
-                     arguments, nullptr),
-      kernel);
-}
-
-struct CudaGpu::CapturedGraph : gpu::GpuGraph {
-  explicit CapturedGraph(CudaGpu& gpu) : gpu(gpu) {}
-  ~CapturedGraph() override { gpu.forget(exec); }
-  CudaGpu& gpu;
-  GraphExec exec = nullptr;
-};
-
-void CudaGpu::forget(GraphExec exec) noexcept {
-  if (!exec || getpid() != process_) return;
-  driver_.context_set(context_);
-  driver_.graph_exec_destroy(exec);
-}
-
-std::unique_ptr<gpu::GpuGraph> CudaGpu::capture(const std::function<void()>& launches) {
-  auto captured = std::make_unique<CapturedGraph>(*this);
-  Graph graph = nullptr;
-  enter();
-  need(driver_.capture_begin(stream_, relaxed), "beginning a capture");
-  try {
-    launches();
-  } catch (...) {
-    if (driver_.capture_end(stream_, &graph) == 0) driver_.graph_destroy(graph);
-    throw;
-  }
-  need(driver_.capture_end(stream_, &graph), "ending a capture");
-  const Result made = driver_.graph_instantiate(&captured->exec, graph, 0);
-  driver_.graph_destroy(graph);
-  need(made, "making a graph");
-  return captured;
-}
-
-void CudaGpu::launch(const gpu::GpuGraph& graph) {
-  enter_queue();
-  need(driver_.graph_launch(static_cast<const CapturedGraph&>(graph).exec, stream_), "launching a graph");
 }
 
 template <class Of>
@@ -258,6 +210,7 @@ int CudaGpu::mark() {
 
 void CudaGpu::mark_again(int mark) {
   enter_queue();
+  behind_launch_ = false;
   need(driver_.event_record(events_[size_t(mark)], stream_), "recording an event");
 }
 

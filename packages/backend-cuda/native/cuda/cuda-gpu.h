@@ -5,8 +5,9 @@
 
 #include <atomic>
 #include <functional>
-#include <map>
 #include <mutex>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "cuda/driver.h"
@@ -39,8 +40,8 @@ class CudaGpu : public gpu::Gpu {
   void fill(uint8_t* to, uint8_t value, uint64_t bytes) override;
   void copy_in(uint8_t* to, const void* from, uint64_t bytes) override;
   void copy_out(void* to, const uint8_t* from, uint64_t bytes) override;
-  void launch(const char* kernel, int64_t blocks, int threads, const void* args, int shared_bytes) override;
   std::unique_ptr<gpu::GpuGraph> capture(const std::function<void()>& launches) override;
+  using gpu::Gpu::launch;
   void launch(const gpu::GpuGraph& graph) override;
   void finish() override;
   int mark() override;
@@ -48,6 +49,9 @@ class CudaGpu : public gpu::Gpu {
   void wait(int mark) override;
   double milliseconds(int from, int to) override;
   void forget_marks() override { marks_ = 0; }
+
+ protected:
+  void launch_bytes(const char* name, int64_t blocks, int threads, const void* args, size_t args_bytes, int shared_bytes) override;
 
  private:
   // Makes the context current in this thread. Throws DEVICE_FAILED after a failure, and in a forked process.
@@ -60,8 +64,15 @@ class CudaGpu : public gpu::Gpu {
   template <class Of>
   void wait_for(Result (*query)(Of), Result (*synchronise)(Of), Of of);
   void load_kernels();
+  struct Hash : std::hash<std::string_view> {  // finds names without making strings
+    using is_transparent = void;
+  };
+  struct Kernel {
+    Function function = nullptr;
+    size_t args_bytes = 0;  // 0: the driver does not tell
+  };
   // shared_bytes: what all its launches give.
-  Function function(const char* kernel, int shared_bytes);
+  const Kernel& kernel(const char* name, int shared_bytes);
   struct CapturedGraph;
   void forget(GraphExec exec) noexcept;
   void free_now(uint8_t* data) noexcept;
@@ -80,7 +91,9 @@ class CudaGpu : public gpu::Gpu {
   int processors_ = 0, shared_memory_ = 0, cache_memory_ = 0;
   bool has_warpgroup_products_ = false;
   size_t total_ = 0;
-  std::map<std::string, Function, std::less<>> functions_;
+  std::unordered_map<std::string, Kernel, Hash, std::equal_to<>> kernels_;
+  bool launches_depend_ = false;  // on the launch before, not on its end
+  bool behind_launch_ = false;    // the queue ends with a launch
   std::vector<Event> events_;
   std::atomic<bool> busy_{false};    // the queue may have work
   std::vector<uint8_t*> released_;   // while it had

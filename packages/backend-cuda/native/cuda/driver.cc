@@ -36,6 +36,7 @@ Driver::Driver(const std::string& name) {
 #define QUERN_FIND(member, name, parameters) find(library, member, name);
   QUERN_CUDA_FUNCTIONS(QUERN_FIND)
 #undef QUERN_FIND
+  parameter_info = reinterpret_cast<decltype(parameter_info)>(dlsym(library, "cuFuncGetParamInfo"));
   const Result started = init(0);
   if (started != 0 && started != no_device) fail(Code::unsupported, "the NVIDIA driver does not start: %s", told(started).c_str());
   if (started == no_device) throw NoDevice(no_device_shown);

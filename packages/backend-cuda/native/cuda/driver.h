@@ -32,6 +32,20 @@ enum Attribute : int { multiprocessors = 16, second_cache = 38, compute_major = 
 // Of a function (CUfunction_attribute).
 enum FunctionAttribute : int { max_dynamic_shared_bytes = 8 };
 
+// Of a launch (CUlaunchAttribute, CUlaunchConfig).
+struct LaunchAttribute {
+  int id;
+  alignas(8) int value;
+  char others[60];  // of its union, 64 bytes
+};
+struct LaunchConfig {
+  unsigned grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes;
+  Stream stream;
+  const LaunchAttribute* attributes;
+  unsigned attribute_count;
+};
+static_assert(sizeof(LaunchAttribute) == 72 && sizeof(LaunchConfig) == 56);
+
 // function(member, name in the library, parameters)
 #define QUERN_CUDA_FUNCTIONS(function)                                                                               \
   function(init, "cuInit", (unsigned flags))                                                                         \
@@ -77,9 +91,7 @@ enum FunctionAttribute : int { max_dynamic_shared_bytes = 8 };
   function(tensor_map, "cuTensorMapEncodeTiled",                                                                      \
            (gpu::TensorMap * map, int type, unsigned rank, Address address, const uint64_t* sizes, const uint64_t* pitches, \
             const uint32_t* box, const uint32_t* strides, int interleave, int swizzle, int promotion, int fill))        \
-  function(launch, "cuLaunchKernel",                                                                                 \
-           (Function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, \
-            unsigned block_z, unsigned shared_bytes, Stream stream, void** arguments, void** extra))
+  function(launch, "cuLaunchKernelEx", (const LaunchConfig* config, Function function, void** arguments, void** extra))
 
 class Driver {
  public:
@@ -90,6 +102,11 @@ class Driver {
 #define QUERN_MEMBER(member, name, parameters) Result(*member) parameters = nullptr;
   QUERN_CUDA_FUNCTIONS(QUERN_MEMBER)
 #undef QUERN_MEMBER
+
+  // From CUDA 12.4 on; null before. `bytes`: of one parameter of a kernel.
+  Result (*parameter_info)(Function function, size_t index, size_t* offset, size_t* bytes) = nullptr;
+  // Graphs keep the order of dependent launches from CUDA 12.3 on.
+  bool has_dependent_launches() const { return version_ >= 12030; }
 
   static constexpr Result out_of_memory = 2, no_device = 100, not_ready = 600;
 

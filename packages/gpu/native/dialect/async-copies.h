@@ -19,6 +19,7 @@ FUNCTION void copy_or_zero(Shared<Uint4> to, Global<const Uint4> from, bool ther
 
 inline void copy_or_zero(const Shared<Uint4>& to, Global<const Uint4> from, bool there) {
   to.expect(0);
+  if (there && !Block::current().self().waited) from.read(); // it may also land at once
   Block::current().self().copies.push_back([to, from, there] { to.land(0, there ? from.read() : Uint4{}); });
 }
 

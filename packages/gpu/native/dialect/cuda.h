@@ -3,8 +3,19 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-#define KERNEL(name, Args) extern "C" __global__ void name(const Args args)
-#define KERNEL_OF(name, Args, threads, blocks) extern "C" __global__ void __launch_bounds__(threads, blocks) name(const Args args)
+// A kernel's body follows the macro. __grid_constant__: the body refers to the argument where the launch has put it.
+#define KERNEL_WITH(bounds, name, Args, before)                                         \
+  static __device__ __forceinline__ void name##_body(const Args& args);                 \
+  extern "C" __global__ void bounds name(const __grid_constant__ Args args) {           \
+    before;                                                                             \
+    quern::gpu::next_launch_may_begin();                                                \
+    name##_body(args);                                                                  \
+  }                                                                                     \
+  static __device__ __forceinline__ void name##_body(const Args& args)
+#define KERNEL(name, Args) KERNEL_WITH(, name, Args, quern::gpu::previous_launches_done())
+#define KERNEL_OF(name, Args, threads, blocks) \
+  KERNEL_WITH(__launch_bounds__(threads, blocks), name, Args, quern::gpu::previous_launches_done())
+#define KERNEL_AHEAD(name, Args) KERNEL_WITH(, name, Args, )
 #define FUNCTION __device__ inline
 #define UNROLL _Pragma("unroll") // before a loop over values in registers
 #define SHARED(T, name, count) __shared__ T name[count]
@@ -31,6 +42,22 @@ struct alignas(16) Uint4 {
   unsigned x, y, z, w;
   FUNCTION unsigned operator[](int i) const { return i == 0 ? x : i == 1 ? y : i == 2 ? z : w; }
 };
+
+// Programmatic dependent launch (PTX ISA, griddepcontrol). Without the launch's attribute neither does anything. A launch that has
+// waited ends after all before it, so its end is theirs.
+FUNCTION void previous_launches_done() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+FUNCTION void next_launch_may_begin() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;");
+#endif
+}
+// Into the second cache, where later writes arrive too: allowed before previous_launches_done().
+template <class T>
+FUNCTION void prefetch(const T* p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p)); }
 
 FUNCTION int thread_index() { return int(threadIdx.x); }
 FUNCTION int block_threads() { return int(blockDim.x); }

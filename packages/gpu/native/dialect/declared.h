@@ -3,6 +3,7 @@
 #pragma once
 
 #define KERNEL_OF(name, Args, threads, blocks) KERNEL(name, Args)
+#define KERNEL_AHEAD(name, Args) KERNEL(name, Args)
 
 namespace quern {
 namespace gpu {
@@ -13,6 +14,10 @@ template <class T>
 using Global = DEVICE_MEMORY T*;
 template <class T>
 using Shared = BLOCK_MEMORY T*;
+
+void previous_launches_done();
+template <class T>
+void prefetch(DEVICE_MEMORY T* p);
 
 int thread_index();
 int block_threads();

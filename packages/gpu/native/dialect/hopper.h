@@ -41,9 +41,7 @@ FUNCTION unsigned long operand_at(unsigned address) {
 #else
 #define WARPGROUPS(...) __trap();
 #endif
-// As KERNEL_OF. TensorMaps of the arguments are used where the launch has put them.
-#define KERNEL_OF_MAPS(name, Args, threads, blocks) \
-  extern "C" __global__ void __launch_bounds__(threads, blocks) name(const __grid_constant__ Args args)
+#define KERNEL_OF_MAPS(name, Args, threads, blocks) KERNEL_OF(name, Args, threads, blocks)
 
 FUNCTION unsigned shared_address(Shared<const Uint4> p) { return unsigned(__cvta_generic_to_shared(p)); }
 

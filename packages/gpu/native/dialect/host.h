@@ -14,9 +14,12 @@
 #include "../emulated/memory.h"
 
 #define KERNEL(name, Args) KERNEL_OF(name, Args, 1024, 1)
-#define KERNEL_OF(name, Args, threads, blocks)                                               \
+#define KERNEL_OF(name, Args, threads, blocks) KERNEL_WITH(name, Args, threads, quern::gpu::previous_launches_done())
+#define KERNEL_AHEAD(name, Args) KERNEL_WITH(name, Args, 1024, )
+#define KERNEL_WITH(name, Args, threads, before)                                             \
   static void name([[maybe_unused]] const Args& args);                                       \
   static const quern::gpu::Registration name##_registration({#name, sizeof(Args), threads, [](const void* args) { \
+    before;                                                                                  \
     name(*static_cast<const Args*>(args));                                                   \
   }});                                                                                       \
   static void name([[maybe_unused]] const Args& args)
@@ -179,6 +182,12 @@ class Shared {
   int64_t count_, first_ = 0;
 };
 
+inline void previous_launches_done() { Block::current().self().waited = true; }
+template <class T>
+inline void prefetch(const Global<T>& p) {
+  if (!device_memory()->allocation_of(p.address())) fault("a prefetch of memory that is not allocated");
+}
+
 inline int thread_index() { return Block::current().self().index; }
 inline int block_threads() { return Block::current().count(); }
 inline int block_index() { return Block::current().index(); }
@@ -199,6 +208,7 @@ inline float shuffle_xor(float x, int mask) { return shuffle(x, lane() ^ mask); 
 template <class T>
 inline void copy_async(const Shared<T>& to, Global<const T> from) {
   to.expect(0);
+  if (!Block::current().self().waited) from.read(); // they may also land at once
   Block::current().self().copies.push_back([to, from] { to.land(0, from.read()); });
 }
 void copies_commit();

@@ -23,6 +23,7 @@ struct Moment {
 struct Thread {
   int index = 0;
   bool ended = true;
+  bool waited = false; // for launches before
   Wait wait = Wait::none;
   Moment now;
   float shared_value = 0; // given to a shuffle

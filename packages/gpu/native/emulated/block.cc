@@ -20,7 +20,7 @@ static uint64_t next(uint64_t& state) {
 void Block::run(const Grid& grid, int index, const std::function<void()>& body) {
   static std::atomic<uint64_t> blocks{0};
   const int count = grid.threads;
-  index_ = index, count_ = count, grid_ = grid.blocks, launch_ = grid.launch, id_ = ++blocks;
+  index_ = index, count_ = count, grid_ = grid.blocks, launch_ = grid.launch, running_ = grid.running, id_ = ++blocks;
   shared_bytes_ = grid.shared_bytes, declared_bytes_ = 0;
   random_ = (grid.seed + 1) * 0x9e3779b97f4a7c15 + (uint64_t(index) * 0xbf58476d1ce4e5b9 | 1);
   begin_threads(count, body);
@@ -75,6 +75,7 @@ void Block::step(Thread& thread) {
   self_ = &thread;
   thread.wait = Wait::none;
   thread.ended = thread.fibre->resume();
+  if (thread.ended && !thread.waited) fault("thread %d ends without previous_launches_done()", thread.index);
   if (thread.ended && !thread.copies.empty()) fault("thread %d ends before its asynchronous copies have landed", thread.index);
   if (thread.ended) return;
   if (thread.wait == Wait::warpgroup) release_warpgroup(thread.index / WARPGROUP * WARPGROUP);

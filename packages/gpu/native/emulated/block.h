@@ -16,6 +16,7 @@ struct Grid {
   size_t shared_bytes; // given by the launch
   uint64_t seed;   // of the order of blocks and threads
   uint32_t launch; // another for every launch
+  uint32_t running; // the first launch that may not be done yet; `launch` if all before are
 };
 
 class Block {
@@ -30,6 +31,7 @@ class Block {
   int count() const { return count_; }
   int grid() const { return grid_; }
   uint32_t launch() const { return launch_; }
+  uint32_t running() const { return running_; }
   uint64_t id() const { return id_; } // another for every block that ever ran
 
   // A kernel declares an array whose bytes the launch gives.
@@ -94,7 +96,7 @@ class Block {
   Thread* self_ = nullptr;
   int index_ = 0, count_ = 0, grid_ = 0;
   size_t shared_bytes_ = 0, declared_bytes_ = 0;
-  uint32_t launch_ = 0;
+  uint32_t launch_ = 0, running_ = 0;
   uint64_t id_ = 0, random_ = 1;
   LargeArray large_{};
   Beside beside_;

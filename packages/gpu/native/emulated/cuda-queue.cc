@@ -25,10 +25,18 @@ void wait_for_all(Stream& stream) {
 
 // put(stream) adds `act`, if no capture keeps it.
 template <class F>
-Result queue(void* to, Command act, const F& put) {
+Result put_or_keep(void* to, Command act, const F& put) {
   Stream& stream = *static_cast<Stream*>(to);
   if (stream.captured) return stream.captured->push_back(std::move(act)), success;
   return command([&](Device&) { return put(stream, std::move(act)), success; });
+}
+Result queue_launch(void* stream, Command launch) {
+  return put_or_keep(stream, std::move(launch), [](Stream& to, Command act) { to.add(std::move(act)); });
+}
+// What is no launch waits for those before it, and those behind wait for it.
+template <class F>
+Result queue(void* stream, Command act, const F& put) {
+  return put_or_keep(stream, [act = std::move(act)] { launches_done(), act(), launches_done(); }, put);
 }
 Result queue(void* stream, Command act) {
   return queue(stream, std::move(act), [](Stream& to, Command act) { to.add(std::move(act)); });
@@ -124,18 +132,58 @@ EXPORT cuEventElapsedTime(float* milliseconds, void* start, void* end) {
   return *milliseconds = std::chrono::duration<float, std::milli>(elapsed).count(), success;
 }
 
-EXPORT cuLaunchKernel(const void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
-                      unsigned block_y, unsigned block_z, unsigned shared_bytes, void* stream, void** arguments, void**) {
+namespace {
+
+// CUlaunchAttribute, CUlaunchConfig.
+struct Attribute {
+  int id;
+  alignas(8) int value;
+  char others[60];
+};
+struct Config {
+  unsigned grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes;
+  void* stream;
+  const Attribute* attributes;
+  unsigned count;
+};
+static_assert(sizeof(Attribute) == 72 && sizeof(Config) == 56);
+
+// CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, the only one that is known.
+Result begin_of(const Config& config, Begin& begin) {
+  constexpr int programmatic_stream_serialization = 6;
+  for (unsigned i = 0; i < config.count; i++) {
+    if (config.attributes[i].id != programmatic_stream_serialization || setting("QUERN_EMULATED_COMPUTE", 90) < 90) return invalid_value;
+    if (config.attributes[i].value) begin = Begin::dependent;
+  }
+  return success;
+}
+
+}  // namespace
+
+EXPORT cuLaunchKernelEx(const Config* config, const void* function, void** arguments, void**) {
+  const auto [grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes, stream, attributes, count] = *config;
+  Begin begin = Begin::after_all;
+  if (begin_of(*config, begin) != success) return invalid_value;
   if (grid_y * grid_z * block_y * block_z != 1 || shared_bytes > device().shared_bytes_of(function)) return invalid_value;
   const Kernel& kernel = *static_cast<const Kernel*>(function);
   const auto* const args = static_cast<const uint8_t*>(arguments[0]);
   const Pointers pointers(device().memory, {args, kernel.args_bytes});
-  return queue(stream, [=, &kernel, args = std::vector<uint8_t>(args, args + kernel.args_bytes)] {
+  return queue_launch(stream, [=, &kernel, args = std::vector<uint8_t>(args, args + kernel.args_bytes)] {
     if (const char* fails = getenv("QUERN_EMULATED_FAILS"); fails && std::string(fails) == kernel.name)
       fault("%s: a planted failure", kernel.name);
     pointers.need_allocated(device().memory, kernel.name);
-    launch(kernel, int(grid_x), int(block_x), args.data(), device().seed++, shared_bytes);
+    launch(kernel, int(grid_x), int(block_x), args.data(), device().seed++, shared_bytes, begin);
   });
+}
+EXPORT cuLaunchKernel(const void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                      unsigned block_y, unsigned block_z, unsigned shared_bytes, void* stream, void** arguments, void** extra) {
+  const Config config{grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes, stream, nullptr, 0};
+  return cuLaunchKernelEx(&config, function, arguments, extra);
+}
+
+EXPORT cuFuncGetParamInfo(const void* function, size_t index, size_t* offset, size_t* bytes) {
+  if (index != 0) return invalid_value;
+  return *offset = 0, *bytes = static_cast<const Kernel*>(function)->args_bytes, success;
 }
 
 EXPORT cuStreamBeginCapture_v2(void* stream, int) {

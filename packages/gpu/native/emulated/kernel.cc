@@ -26,7 +26,11 @@ const Kernel* find_kernel(const std::string& name) {
   return found == kernels().end() ? nullptr : &found->second;
 }
 
-void launch(const Kernel& kernel, int blocks, int threads, const void* args, uint64_t seed, size_t shared_bytes) {
+static std::atomic<uint32_t> launches{0}, first_running{1};
+
+void launches_done() { first_running = launches + 1; }
+
+void launch(const Kernel& kernel, int blocks, int threads, const void* args, uint64_t seed, size_t shared_bytes, Begin begin) {
   if (threads < 1 || threads > kernel.most_threads || blocks < 1)
     fault("%s: %d blocks of %d threads; a block has at most %d", kernel.name, blocks, threads, kernel.most_threads);
   std::vector<int> order(static_cast<size_t>(blocks));
@@ -35,8 +39,9 @@ void launch(const Kernel& kernel, int blocks, int threads, const void* args, uin
   alignas(128) uint8_t copied[4096]; // as much as kernels take, where TensorMaps may be
   if (kernel.args_bytes > sizeof copied) fault("%s: an argument of %zu bytes", kernel.name, kernel.args_bytes);
   memcpy(copied, args, kernel.args_bytes);
-  static std::atomic<uint32_t> launches{0};
-  const Grid grid{blocks, threads, shared_bytes, seed, ++launches};
+  if (begin == Begin::after_all) launches_done();
+  const uint32_t number = ++launches;
+  const Grid grid{blocks, threads, shared_bytes, seed, number, first_running};
   try {
     for (const int block : order) Block::current().run(grid, block, [&] { kernel.call(copied); });
   } catch (const Fault& found) { fault("%s (seed %llu): %s", kernel.name, (unsigned long long)seed, found.what()); }

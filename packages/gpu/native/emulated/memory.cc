@@ -154,13 +154,22 @@ std::string Memory::place(uint64_t offset) const {
   return "byte " + std::to_string(offset - start) + " of an allocation of " + std::to_string(block.bytes) + " bytes";
 }
 
+static constexpr const char* verbs[] = {"reads", "writes", "changes atomically"};
+
+void Memory::need_launches_done(Act act, uint64_t offset, uint64_t bytes) const {
+  const Block& block = Block::current();
+  if (!races_.is_of_running(act, offset, bytes, block.running())) return;
+  fault("thread %d of block %d %s %s before previous_launches_done(): a launch before it uses it too", block.self().index,
+        block.index(), verbs[int(act)], place(offset).c_str());
+}
+
 void Memory::need_order(Act act, const void* address, uint64_t bytes) {
   const Block& block = Block::current();
   if (!block.runs()) return;
   const uint64_t offset = offset_of(address);
+  if (!block.self().waited) need_launches_done(act, offset, bytes);
   const Races::Access* const other = races_.note(act, offset, bytes);
   if (!other) return;
-  static constexpr const char* verbs[] = {"reads", "writes", "changes atomically"};
   const bool own_block = other->block == uint32_t(block.index()), own = own_block && int(other->thread) == block.self().index;
   const std::string user = own ? "others use" : "thread " + std::to_string(other->thread) + " of block " + std::to_string(other->block) + " uses";
   fault("thread %d of block %d %s %s, which %s too: %s", block.self().index, block.index(), verbs[int(act)],

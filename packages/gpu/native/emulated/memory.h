@@ -57,6 +57,7 @@ class Memory {
   void need_aligned(const void* address, uint64_t bytes, const char* act) const;
   bool all_written(const void* address, uint64_t bytes) const;
   void need_order(Act act, const void* address, uint64_t bytes);
+  void need_launches_done(Act act, uint64_t offset, uint64_t bytes) const;
   std::string place(uint64_t offset) const;
   uint64_t offset_of(const void* address) const { return uint64_t(static_cast<const uint8_t*>(address) - base_); }
 

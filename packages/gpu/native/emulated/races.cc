@@ -54,12 +54,21 @@ const Races::Access* Races::History::add(Act act, const Access& now) {
   return nullptr;
 }
 
+// Of a word in parts: of the byte, with reads of the whole word since.
+Races::History Races::known_of(uint64_t byte) const {
+  const History& whole = words_[byte / word_bytes];
+  if (!whole.write.in_parts) return whole;
+  History known = parts_[byte];
+  if (whole.read.launch > known.read.launch) known.read = whole.read;
+  return known;
+}
+
 // The histories of the word's bytes, which begin as the word's.
 Races::History* Races::parts_of(uint64_t word, const Access& now) {
   History& whole = words_[word];
   History* const parts = parts_ + word * word_bytes;
   if (whole.write.launch == now.launch && whole.write.in_parts) return parts;
-  for (uint64_t i = 0; i < word_bytes; i++) parts[i] = whole;
+  for (uint64_t i = 0; i < word_bytes; i++) parts[i] = known_of(word * word_bytes + i);
   whole.write.launch = now.launch, whole.write.in_parts = true;
   return parts;
 }
@@ -82,6 +91,16 @@ const Races::Access* Races::note(Act act, uint64_t at, uint64_t bytes) {
     }
   }
   return nullptr;
+}
+
+bool Races::is_of_running(Act act, uint64_t at, uint64_t bytes, uint32_t running) const {
+  const uint32_t own = Block::current().launch();
+  const auto runs = [&](const Access& then) { return then.launch >= running && then.launch < own; };
+  for (uint64_t byte = at; byte < at + bytes; byte++) {
+    const History known = known_of(byte);
+    if (runs(known.write) || (act != Act::read && runs(known.read))) return true;
+  }
+  return false;
 }
 
 } // namespace quern::gpu

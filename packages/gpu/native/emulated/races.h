@@ -27,6 +27,8 @@ class Races {
 
   // The present thread's access to `bytes` from `at` on. An earlier access that it may overlap, or null.
   const Access* note(Act act, uint64_t at, uint64_t bytes);
+  // Whether launch `running`, or one between it and the present launch, had access that `act` must come after.
+  bool is_of_running(Act act, uint64_t at, uint64_t bytes, uint32_t running) const;
 
  private:
   struct History {
@@ -34,6 +36,7 @@ class Races {
     const Access* add(Act act, const Access& now);
   };
   History* parts_of(uint64_t word, const Access& now);
+  History known_of(uint64_t byte) const;
 
   const uint64_t bytes_;
   History *words_, *parts_;

@@ -57,7 +57,10 @@ class Gpu {
   virtual void copy_in(uint8_t* to, const void* from, uint64_t bytes) = 0;
   virtual void copy_out(void* to, const uint8_t* from, uint64_t bytes) = 0;
   // `args`: the kernel's one argument; copied. shared_bytes: of the kernel's LARGE_SHARED.
-  virtual void launch(const char* kernel, int64_t blocks, int threads, const void* args, int shared_bytes = 0) = 0;
+  template <class Args>
+  void launch(const char* kernel, int64_t blocks, int threads, const Args* args, int shared_bytes = 0) {
+    launch_bytes(kernel, blocks, threads, args, sizeof(Args), shared_bytes);
+  }
   // What `launches` puts into the queue, as a graph; nothing of it runs now. The graph does not keep the memory it uses.
   virtual std::unique_ptr<GpuGraph> capture(const std::function<void()>& launches) = 0;
   virtual void launch(const GpuGraph& graph) = 0;
@@ -72,6 +75,11 @@ class Gpu {
   virtual void wait(int mark) = 0;
   virtual double milliseconds(int from, int to) = 0;
   virtual void forget_marks() = 0;
+
+ protected:
+  // Refused if the kernel's argument has another size than args_bytes.
+  virtual void launch_bytes(const char* kernel, int64_t blocks, int threads, const void* args, size_t args_bytes,
+                            int shared_bytes) = 0;
 };
 
 }  // namespace quern::gpu

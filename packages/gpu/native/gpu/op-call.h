@@ -38,8 +38,12 @@ class OpCall : public OpView {
   }
 
   template <class Args>
+  void launch(const char* kernel, int64_t blocks, int threads, const Args& args, int shared_bytes = 0) const {
+    gpu_.launch(kernel, blocks, threads, &args, shared_bytes);
+  }
+  template <class Args>
   void launch(const std::string& kernel, int64_t blocks, int threads, const Args& args, int shared_bytes = 0) const {
-    gpu_.launch(kernel.c_str(), blocks, threads, &args, shared_bytes);
+    launch(kernel.c_str(), blocks, threads, args, shared_bytes);
   }
   // One thread per element, up to a grid that fills a device.
   template <class Args>

@@ -119,8 +119,22 @@ FUNCTION void gated_rows(const GateUp<Dense<Format>>& args) {
   }
 }
 
-#define DENSE_FEW_ROWS(Format, name, rows)                                                               \
-  KERNEL(linear_few_##rows##_##name, FewLinear<Dense<Format>>) { few_rows<Format, rows>(args); } \
+// The first bytes of the warp's columns, a line of 128 per lane: while launches before are not done.
+template <class Format, int ROWS>
+FUNCTION void prefetch_few(const FewLinear<Dense<Format>>& args) {
+  constexpr int LINE = 128 / int(sizeof(typename Format::Stored));
+  const FewShare<Dense<Format>> share = share_of_block(args);
+  const long column = (long(share.block) * (block_threads() / WARP) + warp()) * FewShape<ROWS>::columns;
+  const long first = column * args.depth + lane() * LINE;
+  if (first < long(share.matrix.columns) * args.depth) prefetch(share.matrix.w.values + first);
+}
+
+#define DENSE_FEW_ROWS(Format, name, rows)                                       \
+  KERNEL_AHEAD(linear_few_##rows##_##name, FewLinear<Dense<Format>>) {           \
+    prefetch_few<Format, rows>(args);                                            \
+    previous_launches_done();                                                    \
+    few_rows<Format, rows>(args);                                                \
+  }                                                                              \
   KERNEL(gate_up_few_##rows##_##name, GateUp<Dense<Format>>) { gated_rows<Format, rows>(args); }
 #define DENSE_FEW(Format, name) EVERY_FEW_ROWS(DENSE_FEW_ROWS, Format, name)
 EVERY_DENSE_FORMAT(DENSE_FEW)

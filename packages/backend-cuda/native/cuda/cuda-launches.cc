@@ -1,0 +1,82 @@
+// CudaGpu: launches of kernels, and graphs of them.
+#include <unistd.h>
+
+#include "cuda/cuda-gpu.h"
+#include "quern/failure.h"
+
+namespace quern::cuda {
+
+static constexpr int relaxed = 2;  // CU_STREAM_CAPTURE_MODE_RELAXED: memory may be allocated meanwhile
+// CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION: may begin before the launch ahead of it is done; kernels wait themselves.
+static constexpr int programmatic_stream_serialization = 6;
+
+const CudaGpu::Kernel& CudaGpu::kernel(const char* name, int shared_bytes) {
+  const auto found = kernels_.find(std::string_view(name));
+  if (found != kernels_.end()) return found->second;
+  Kernel kernel;
+  need(driver_.module_function(&kernel.function, module_, name), name);
+  if (shared_bytes > 0) need(driver_.function_set(kernel.function, max_dynamic_shared_bytes, shared_bytes), name);
+  size_t offset = 0;
+  if (driver_.parameter_info) need(driver_.parameter_info(kernel.function, 0, &offset, &kernel.args_bytes), name);
+  return kernels_.emplace(name, kernel).first->second;
+}
+
+void CudaGpu::launch_bytes(const char* name, int64_t blocks, int threads, const void* args, size_t args_bytes, int shared_bytes) {
+  constexpr int64_t most_blocks = 2147483647;
+  if (blocks == 0) return;
+  if (blocks > most_blocks)
+    fail(Code::unsupported, "%s: %lld blocks; a grid has at most %lld", name, (long long)blocks, (long long)most_blocks);
+  enter_queue();
+  const Kernel& launched = kernel(name, shared_bytes);
+  if (launched.args_bytes != 0 && launched.args_bytes != args_bytes)
+    fail(Code::device_failed, "%s takes an argument of %zu bytes, not %zu", name, launched.args_bytes, args_bytes);
+  const LaunchAttribute dependent{programmatic_stream_serialization, 1, {}};
+  const bool depends = launches_depend_ && behind_launch_;
+  const LaunchConfig config{unsigned(blocks),      1, 1, unsigned(threads), 1, 1, unsigned(shared_bytes), stream_,
+                            depends ? &dependent : nullptr, depends};
+  void* arguments[] = {const_cast<void*>(args)};
+  need(driver_.launch(&config, launched.function, arguments, nullptr), name);
+  behind_launch_ = true;
+}
+
+struct CudaGpu::CapturedGraph : gpu::GpuGraph {
+  explicit CapturedGraph(CudaGpu& gpu) : gpu(gpu) {}
+  ~CapturedGraph() override { gpu.forget(exec); }
+  CudaGpu& gpu;
+  GraphExec exec = nullptr;
+};
+
+void CudaGpu::forget(GraphExec exec) noexcept {
+  if (!exec || getpid() != process_) return;
+  driver_.context_set(context_);
+  driver_.graph_exec_destroy(exec);
+}
+
+std::unique_ptr<gpu::GpuGraph> CudaGpu::capture(const std::function<void()>& launches) {
+  auto captured = std::make_unique<CapturedGraph>(*this);
+  Graph graph = nullptr;
+  enter();
+  need(driver_.capture_begin(stream_, relaxed), "beginning a capture");
+  behind_launch_ = false;
+  try {
+    launches();
+  } catch (...) {
+    behind_launch_ = false;
+    if (driver_.capture_end(stream_, &graph) == 0) driver_.graph_destroy(graph);
+    throw;
+  }
+  need(driver_.capture_end(stream_, &graph), "ending a capture");
+  behind_launch_ = false;
+  const Result made = driver_.graph_instantiate(&captured->exec, graph, 0);
+  driver_.graph_destroy(graph);
+  need(made, "making a graph");
+  return captured;
+}
+
+void CudaGpu::launch(const gpu::GpuGraph& graph) {
+  enter_queue();
+  behind_launch_ = false;
+  need(driver_.graph_launch(static_cast<const CapturedGraph&>(graph).exec, stream_), "launching a graph");
+}
+
+}  // namespace quern::cuda
