@@ -35,6 +35,7 @@
 #include "unpack-blocks.h"
 #include "weighted-sum.h"
 #if !defined(QUERN_METAL_RULES)
+#include "cuda/attention-group.h"
 #include "cuda/attention-tiles.h"
 #include "cuda/bf16-rows.h"
 #include "cuda/linear-rows.h"

@@ -2,6 +2,7 @@
 // share a key head, and part of the keys. A row's bits depend on the number of threads and of parts, not on other rows.
 #pragma once
 #include "attend.h"
+#include "block-max.h"
 #include "fault-code.h"
 
 namespace quern {
@@ -29,10 +30,8 @@ struct CachedKeys {
   Global<const int> table; // of the sequence
   int block_size, kv_heads, kv_head, bytes;
 
-  FUNCTION long head(int key) const {
-    const long slot = long(table[key / block_size]) * block_size + key % block_size;
-    return (slot * kv_heads + kv_head) * bytes;
-  }
+  FUNCTION int slot(int key) const { return table[key / block_size] * block_size + key % block_size; }
+  FUNCTION long head(int key) const { return (long(slot(key)) * kv_heads + kv_head) * bytes; }
 };
 
 // The sequence of a row: those that end before it are counted. The bounds never fall.
@@ -149,22 +148,48 @@ struct AttentionMerge {
   int parts, d;
 };
 
-KERNEL(attention_merge, AttentionMerge) {
-  const int size = args.d + 2;
-  const Global<const float> parts = args.partial + long(block_index()) * args.parts * size;
+constexpr int MERGE_WARPS = 8; // at most
+
+struct MergedSums { // element e · WARP + lane
+  float of[ATTENTION_WIDTH / WARP];
+  float total;
+};
+
+FUNCTION float highest_of_parts(Global<const float> parts, int count, int size) {
   float highest = -infinity();
-  for (int p = 0; p < args.parts; p++)
+  for (int p = lane(); p < count; p += WARP)
     if (parts[p * size + 1] != 0) highest = largest(highest, parts[p * size]);
+  return warp_max(highest);
+}
+
+// Adds parts [first, first + WARP): a lane has the total and the factor of one, warps take turns with the sums.
+FUNCTION MergedSums with_parts(MergedSums sums, Global<const float> parts, int first, int count, int d, float highest) {
+  const int size = d + 2, mine = (first + lane()) * size;
+  const bool inside = first + lane() < count;
+  const float total = inside ? float(parts[mine + 1]) : 0.0f;
+  const float factor = total != 0 ? exponential(parts[mine] - shift_of(highest)) : 0.0f;
+  for (int p = warp(); p < WARP; p += block_threads() / WARP) {
+    const float shrink = shuffle(factor, p);
+    if (shuffle(total, p) == 0) continue;
+    UNROLL for (int e = 0; e < ATTENTION_WIDTH / WARP; e++)
+      if (e * WARP + lane() < d) sums.of[e] = fused(parts[(first + p) * size + 2 + e * WARP + lane()], shrink, sums.of[e]);
+  }
+  sums.total += warp_sum(total * factor);
+  return sums;
+}
+
+KERNEL(attention_merge, AttentionMerge) {
+  SHARED(float, of_warps, MERGE_WARPS * ATTENTION_WIDTH);
+  const Global<const float> parts = args.partial + long(block_index()) * args.parts * (args.d + 2);
+  const float highest = highest_of_parts(parts, args.parts, args.d + 2);
+  MergedSums sums = {};
+  for (int first = 0; first < args.parts; first += WARP) sums = with_parts(sums, parts, first, args.parts, args.d, highest);
+  UNROLL for (int e = 0; e < ATTENTION_WIDTH / WARP; e++) of_warps[warp() * ATTENTION_WIDTH + e * WARP + lane()] = sums.of[e];
+  barrier();
   for (int i = thread_index(); i < args.d; i += block_threads()) {
-    float total = 0, sum = 0;
-    for (int p = 0; p < args.parts; p++) {
-      const Global<const float> part = parts + p * size;
-      if (part[1] == 0) continue;
-      const float shrink = exponential(part[0] - shift_of(highest));
-      total = fused(part[1], shrink, total);
-      sum = fused(part[2 + i], shrink, sum);
-    }
-    args.y[long(block_index()) * args.d + i] = sum / total;
+    float sum = 0;
+    for (int w = 0; w < block_threads() / WARP; w++) sum += of_warps[w * ATTENTION_WIDTH + i];
+    args.y[long(block_index()) * args.d + i] = sum / sums.total;
   }
 }
 
