@@ -76,7 +76,7 @@ test('memory that another process has taken', async () => {
     expect(buffer).toThrow(
       expect.objectContaining({
         code: 'OUT_OF_MEMORY',
-        message: expect.stringMatching(/emulated GPU has .*free/),
+        message: expect.stringMatching(/emulated GPU\) has .*free/),
       }),
     );
   });

@@ -151,7 +151,7 @@ describe('a load that fails leaves nothing behind', () => {
       sourceOf('f32', floats(rows.f32 + rest)),
       { QUERN_EMULATED_TAKEN: '4084' },
       'OUT_OF_MEMORY',
-      /^weight 'w': 12\.0 MiB of memory were asked for \(12603392 bytes\), but emulated GPU has \d.* MiB free$/,
+      /^weight 'w': 12\.0 MiB of memory were asked for \(12603392 bytes\), but cuda:0 \(emulated GPU\) has \d.* MiB free$/,
     ));
 
   test('no memory at all', () =>
@@ -159,6 +159,6 @@ describe('a load that fails leaves nothing behind', () => {
       sourceOf('f32', floats(rows.f32 + rest)),
       { QUERN_EMULATED_TAKEN: '4096' },
       'OUT_OF_MEMORY',
-      /^weight 'w': .*asked for.* emulated GPU has 0.* free$/,
+      /^weight 'w': .*asked for.* has 0.* free$/,
     ));
 });

@@ -17,7 +17,7 @@ test.each([
     'a library that does not exist',
     { QUERN_CUDA_LIBRARY: 'libnot-there.so' },
     [],
-    /^UNSUPPORTED: no NVIDIA driver: libnot-there\.so: cannot open/,
+    /^UNSUPPORTED: no NVIDIA driver: libnot-there\.so: cannot open.*docker run --gpus all/,
   ],
   [
     'no GPU is visible',
@@ -74,6 +74,13 @@ test('a worker that is terminated while its backend computes', () => {
       console.log(name);
     });`;
   expect(run(script)).toBe('emulated GPU\n');
+});
+
+test.each([1, 30, 200])('process.exit %i ms after the backend began to compute', (after) => {
+  const script = `
+    create().profile();
+    setTimeout(() => { console.log('left'); process.exit(0); }, ${after});`;
+  expect(run(script)).toBe('left\n');
 });
 
 test('a process from child_process.fork makes its own backend', () => {

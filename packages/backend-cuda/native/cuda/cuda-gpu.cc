@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "cuda/gpu-facts.h"
 #include "cuda/kernels-image.h"
 #include "quern/failure.h"
@@ -27,6 +29,7 @@ CudaGpu::CudaGpu(const Driver& driver, int index) : driver_(driver), process_(ge
   if (!facts.unusable.empty()) throw Failure(Code::unsupported, facts.unusable);
   device_ = facts.device;
   name_ = facts.name;
+  label_ = text("cuda:%d (%s)", index, facts.name.c_str());
   isa_ = facts.isa();
   uuid_ = facts.uuid;
   processors_ = facts.processors;
@@ -42,6 +45,8 @@ CudaGpu::CudaGpu(const Driver& driver, int index) : driver_(driver), process_(ge
     driver_.context_destroy(context_);
     throw;
   }
+  Context made = nullptr; // making a context has put it on this thread, which may have another one of somebody else
+  driver_.context_pop(&made);
 }
 
 void CudaGpu::load_kernels() {
@@ -64,8 +69,9 @@ void CudaGpu::enter() const {
          int(process_));
   if (failed_) {
     const std::lock_guard lock(mutex_);
-    fail(Code::device_failed, "%s has failed before (%s): dispose this backend and make a new one", name_.c_str(),
-         failure_.c_str());
+    fail(Code::device_failed,
+         "%s has failed before (%s): dispose the backend or model and make a new one; if that fails too, start a new process",
+         label_.c_str(), failure_.c_str());
   }
   need(driver_.context_set(context_), "entering the device's context");
 }
@@ -76,14 +82,21 @@ void CudaGpu::enter_queue() {
   busy_ = true;
 }
 
+// Errors of one call, after which the context works on: invalid value or handle, no such function, too few resources, not supported.
+static bool leaves_context(Result result) {
+  static constexpr Result single[] = {1, 400, 500, 701, 801};
+  return std::ranges::find(single, result) != std::end(single);
+}
+
 void CudaGpu::need(Result result, const char* act) const {
-  try {
-    driver_.need(result, act);
-  } catch (const Failure& failure) {
+  if (result == 0) return;
+  const std::string told = text("%s failed on %s: %s", act, label_.c_str(), driver_.told(result).c_str());
+  if (result == Driver::out_of_memory) throw Failure(Code::out_of_memory, told);
+  if (!leaves_context(result)) {
     const std::lock_guard lock(mutex_);
-    if (failure.code == Code::device_failed && failure_.empty()) failure_ = failure.what(), failed_ = true;
-    throw;
+    if (failure_.empty()) failure_ = told, failed_ = true;
   }
+  throw Failure(Code::device_failed, told);
 }
 
 uint64_t CudaGpu::free_memory() const {
@@ -103,13 +116,13 @@ uint8_t* CudaGpu::allocate(uint64_t bytes) {
   }
   if (result == Driver::out_of_memory)
     fail(Code::out_of_memory, "%s of memory were asked for (%llu bytes), but %s has %s free", show_bytes(bytes).c_str(),
-         static_cast<unsigned long long>(bytes), name_.c_str(), show_bytes(free_memory()).c_str());
+         static_cast<unsigned long long>(bytes), label_.c_str(), show_bytes(free_memory()).c_str());
   need(result, "allocating memory");
   return reinterpret_cast<uint8_t*>(data);
 }
 
 void CudaGpu::free_now(uint8_t* data) noexcept {
-  driver_.context_set(context_);
+  const Inside inside(*this);
   driver_.memory_free(address_of(data));
 }
 
@@ -139,7 +152,7 @@ uint8_t* CudaGpu::allocate_host(uint64_t bytes) {
 
 void CudaGpu::free_host(uint8_t* data) noexcept {
   if (getpid() != process_) return;
-  driver_.context_set(context_);
+  const Inside inside(*this);
   driver_.host_free(data);
 }
 

@@ -75,6 +75,18 @@ class CudaGpu : public gpu::Gpu {
   const Kernel& kernel(const char* name, int shared_bytes);
   struct CapturedGraph;
   void forget(GraphExec exec) noexcept;
+  // The context in this thread for a while: freeing happens in any thread, which may have another one of somebody else.
+  class Inside {
+   public:
+    explicit Inside(const CudaGpu& gpu) : driver_(gpu.driver_) { driver_.context_push(gpu.context_); }
+    ~Inside() {
+      Context left = nullptr;
+      driver_.context_pop(&left);
+    }
+
+   private:
+    const Driver& driver_;
+  };
   void free_now(uint8_t* data) noexcept;
   void free_released() noexcept;
 
@@ -83,7 +95,7 @@ class CudaGpu : public gpu::Gpu {
   Context context_ = nullptr;
   Module module_ = nullptr;
   Stream stream_ = nullptr, clearing_ = nullptr;
-  std::string name_, isa_, uuid_;
+  std::string name_, label_, isa_, uuid_;
   const pid_t process_;
   mutable std::mutex mutex_;
   mutable std::string failure_;  // the first one

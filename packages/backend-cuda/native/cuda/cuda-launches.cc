@@ -48,7 +48,7 @@ struct CudaGpu::CapturedGraph : gpu::GpuGraph {
 
 void CudaGpu::forget(GraphExec exec) noexcept {
   if (!exec || getpid() != process_) return;
-  driver_.context_set(context_);
+  const Inside inside(*this);
   driver_.graph_exec_destroy(exec);
 }
 

@@ -16,7 +16,8 @@ static std::string shown(int version) { return text("CUDA %d.%d", version / 1000
 
 static void* open_library(const std::string& name) {
   void* library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!library) throw NoDevice(text("no NVIDIA driver: %s", dlerror()));
+  if (!library)
+    throw NoDevice(text("no NVIDIA driver: %s; install one, or start the container with its GPUs (docker run --gpus all)", dlerror()));
   return library;
 }
 
@@ -45,7 +46,7 @@ Driver::Driver(const std::string& name) {
 
 const Driver& Driver::get(const std::string& library) {
   static std::mutex mutex;
-  static std::map<std::string, const Driver> drivers;
+  static auto& drivers = *new std::map<std::string, const Driver>; // threads may run while the process exits
   const std::lock_guard lock(mutex);
   const auto found = drivers.find(library);
   return found != drivers.end() ? found->second : drivers.emplace(library, Driver(library)).first->second;

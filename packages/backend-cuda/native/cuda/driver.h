@@ -60,6 +60,8 @@ static_assert(sizeof(LaunchAttribute) == 72 && sizeof(LaunchConfig) == 56);
   function(device_memory, "cuDeviceTotalMem_v2", (size_t * bytes, DeviceIndex device))                               \
   function(context_create, "cuCtxCreate_v2", (Context * context, unsigned flags, DeviceIndex device))                \
   function(context_destroy, "cuCtxDestroy_v2", (Context context))                                                    \
+  function(context_push, "cuCtxPushCurrent_v2", (Context context))                                                   \
+  function(context_pop, "cuCtxPopCurrent_v2", (Context * context))                                                   \
   function(context_set, "cuCtxSetCurrent", (Context context))                                                        \
   function(memory_info, "cuMemGetInfo_v2", (size_t * free, size_t* total))                                           \
   function(memory_allocate, "cuMemAlloc_v2", (Address * data, size_t bytes))                                         \

@@ -29,7 +29,16 @@ EXPORT cuDeviceGetUuid_v2(char* uuid, int index) {
   const uint64_t first = setting("QUERN_EMULATED_UUID", 0), own = first > 0 ? first + uint64_t(index) : 0;
   return memset(uuid, 0, 16), memcpy(uuid, &own, sizeof own), success;
 }
-EXPORT cuCtxCreate_v2(void** context, unsigned, int) { return *context = current = new Context, success; }
+EXPORT cuCtxPushCurrent_v2(void* context) {
+  contexts_below.push_back(current);
+  return current = static_cast<Context*>(context), success;
+}
+EXPORT cuCtxPopCurrent_v2(void** context) {
+  if (contexts_below.empty()) return invalid_context;
+  *context = current, current = contexts_below.back();
+  return contexts_below.pop_back(), success;
+}
+EXPORT cuCtxCreate_v2(void** context, unsigned, int) { return cuCtxPushCurrent_v2(*context = new Context); }
 EXPORT cuCtxDestroy_v2(void* context) {
   auto* const ended = static_cast<Context*>(context);
   const std::lock_guard lock(device().mutex);

@@ -45,7 +45,7 @@ struct Device {
 };
 
 inline Device& device() {
-  static Device device;
+  static Device& device = *new Device; // threads may use it while the process exits
   device_memory() = &device.memory;
   return device;
 }
@@ -57,6 +57,7 @@ struct Context {
   std::set<void*> pinned;
 };
 inline thread_local Context* current = nullptr;
+inline thread_local std::vector<Context*> contexts_below;  // of the thread's stack
 
 // Runs a command in the current context; a Fault ends the context.
 template <class F>

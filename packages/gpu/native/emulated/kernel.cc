@@ -15,7 +15,7 @@
 namespace quern::gpu {
 
 static std::map<std::string, Kernel>& kernels() {
-  static std::map<std::string, Kernel> all;
+  static auto& all = *new std::map<std::string, Kernel>; // threads may launch while the process exits
   return all;
 }
 

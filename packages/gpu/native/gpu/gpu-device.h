@@ -23,7 +23,8 @@ class GpuDevice : public Device {
   std::string name() const override { return "quern-gpu"; }
   bool has_unified_memory() const override { return false; }
   std::shared_ptr<const Buffer> allocate(uint64_t bytes) override;
-  uint64_t free_memory() const override { return gpu_->free_memory(); }
+  // What loading takes on the way is not free.
+  uint64_t free_memory() const override { return gpu_->free_memory() - std::min(gpu_->free_memory(), Staging::device_bytes); }
   void cancel() override { cancelled_ = true; }
   Properties profile() override;
   Properties ceilings() override;

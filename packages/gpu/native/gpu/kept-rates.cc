@@ -63,7 +63,7 @@ static void write_rates(const fs::path& path, const std::string& key, const Rate
 
 Rates kept_rates(const RatesKey& key, const std::function<Rates()>& measure) {
   static std::mutex mutex;  // also: two measurements at a time would slow each other down
-  static std::map<std::string, Rates> known;
+  static auto& known = *new std::map<std::string, Rates>;  // for threads that run while the process exits
   const std::lock_guard lock(mutex);
   if (const auto found = known.find(key.text); found != known.end()) return found->second;
   const fs::path path = file_of(key);

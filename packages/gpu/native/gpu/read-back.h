@@ -18,7 +18,7 @@ class ReadBack {
   void forget() { copies_.clear(), used_ = 0; }
 
  private:
-  static constexpr uint64_t room = 1 << 20;
+  static constexpr uint64_t room = 4 << 20;
   struct Copy {
     void* to;
     uint64_t at, bytes;

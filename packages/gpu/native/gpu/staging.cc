@@ -4,7 +4,7 @@
 
 namespace quern::gpu {
 
-Staging::Staging(std::shared_ptr<Gpu> gpu) : gpu_(std::move(gpu)), host_(gpu_, slots * slot_bytes), blocks_(gpu_, slot_bytes) {}
+Staging::Staging(std::shared_ptr<Gpu> gpu) : gpu_(std::move(gpu)), host_(gpu_, slots * slot_bytes), blocks_(gpu_, device_bytes) {}
 
 void Staging::begin() {
   gpu_->forget_marks();

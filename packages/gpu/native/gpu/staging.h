@@ -7,6 +7,7 @@ namespace quern::gpu {
 class Staging {
  public:
   static constexpr uint64_t slot_bytes = 4 << 20;
+  static constexpr uint64_t device_bytes = slot_bytes;  // while weights are loaded
 
   // Throws OUT_OF_MEMORY.
   explicit Staging(std::shared_ptr<Gpu> gpu);

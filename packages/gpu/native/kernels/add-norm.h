@@ -19,14 +19,14 @@ FUNCTION void add_row(Global<const float> a, Global<const float> b, Global<float
   for (int i = thread_index(); i < width; i += block_threads()) sum[i] = a[i] + b[i];
 }
 
-KERNEL(add_rms_norm, AddNorm) {
+KERNEL_OF(add_rms_norm, AddNorm, 1024, 1) {
   SHARED(float, sums, WARP);
   const long row = long(block_index()) * args.width;
   add_row(args.a + row, args.b + row, args.sum + row, args.width);
   rms_norm_row(args.sum + row, args.w, args.y + row, args.width, args.eps, sums);
 }
 
-KERNEL(add_layer_norm, AddNorm) {
+KERNEL_OF(add_layer_norm, AddNorm, 1024, 1) {
   SHARED(float, sums, WARP);
   SHARED(float, others, WARP);
   const long row = long(block_index()) * args.width;

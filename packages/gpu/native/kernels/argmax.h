@@ -12,7 +12,7 @@ struct Argmax {
 };
 
 // A block per row.
-KERNEL(argmax, Argmax) {
+KERNEL_OF(argmax, Argmax, 512, 1) {
   SHARED(unsigned long, partial, WARP);
   const Row row = {args.x + long(block_index()) * args.width, args.width, false};
   const Place first = first_place(row, 0, args.width, partial);
@@ -26,7 +26,7 @@ struct FirstPlaces {
 };
 
 // A block per row and part.
-KERNEL(first_places, FirstPlaces) {
+KERNEL_OF(first_places, FirstPlaces, 512, 1) {
   SHARED(unsigned long, partial, WARP);
   const RowPart part = row_part(args.width, args.parts);
   const Row row = {args.x + long(part.row) * args.width, args.width, false};
@@ -41,7 +41,7 @@ struct ArgmaxMerge {
 };
 
 // A block per row.
-KERNEL(argmax_merge, ArgmaxMerge) {
+KERNEL_OF(argmax_merge, ArgmaxMerge, 512, 1) {
   SHARED(unsigned long, partial, WARP);
   const Place first = first_of(args.firsts + long(block_index()) * args.parts, args.parts, partial);
   if (thread_index() == 0) args.y[block_index()] = index_of(first);

@@ -13,7 +13,7 @@ struct L2Normalise {
 };
 
 // Squares are of x / unit, so that they neither overflow nor vanish.
-KERNEL(l2_normalise, L2Normalise) {
+KERNEL_OF(l2_normalise, L2Normalise, 1024, 1) {
   SHARED(float, highs, WARP);
   SHARED(float, sums, WARP);
   const Global<const float> x = args.x + long(block_index()) * args.width;

@@ -30,7 +30,7 @@ FUNCTION void layer_norm_row(Global<const float> x, Global<const float> w, Globa
   for (int i = thread_index(); i < width; i += block_threads()) y[i] = (x[i] - rough - rest) * factor * w[i] + b[i];
 }
 
-KERNEL(layer_norm, LayerNorm) {
+KERNEL_OF(layer_norm, LayerNorm, 1024, 1) {
   SHARED(float, sums, WARP);
   SHARED(float, others, WARP);
   const long row = long(block_index()) * args.width;

@@ -12,7 +12,7 @@ struct MaskLogits {
   int V, parts;
 };
 
-KERNEL(mask_logits, MaskLogits) {
+KERNEL_OF(mask_logits, MaskLogits, 512, 1) {
   const RowPart part = row_part(args.V, args.parts);
   const Global<const float> x = args.x + long(part.row) * args.V;
   const Global<const int> bits = args.bits + long(part.row) * ((args.V + 31) / 32);

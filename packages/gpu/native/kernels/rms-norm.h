@@ -20,7 +20,7 @@ FUNCTION void rms_norm_row(Global<const float> x, Global<const float> w, Global<
   for (int i = thread_index(); i < width; i += block_threads()) y[i] = x[i] * factor * w[i];
 }
 
-KERNEL(rms_norm, RmsNorm) {
+KERNEL_OF(rms_norm, RmsNorm, 1024, 1) {
   SHARED(float, sums, WARP);
   const long row = long(block_index()) * args.width;
   rms_norm_row(args.x + row, args.w, args.y + row, args.width, args.eps, sums);

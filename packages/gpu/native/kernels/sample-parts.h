@@ -38,7 +38,7 @@ FUNCTION void put_total(Row row, RowPart part, Weights weights, Global<unsigned 
 }
 
 // A block per row and part.
-KERNEL(sample_parts, SampleParts) {
+KERNEL_OF(sample_parts, SampleParts, 512, 1) {
   SHARED(unsigned long, partial, WARP);
   SHARED(Place, places, ROW_PART);
   const RowPart part = row_part(args.all.V, args.parts);
@@ -90,7 +90,7 @@ FUNCTION int token_in_order(const SampleParts& args, Settings given, Shared<unsi
 }
 
 // A block per row, a thread per part.
-KERNEL(sample_merge, SampleParts) {
+KERNEL_OF(sample_merge, SampleParts, 1024, 1) {
   SHARED(unsigned long, partial, WARP);
   SHARED(Place, places, LIST);
   SHARED(unsigned long, amounts, LIST);

@@ -111,7 +111,7 @@ FUNCTION Span nucleus(float top_p, Row row, Span span, float highest, SelectSpac
 }
 
 // A block per row.
-KERNEL(sample, Sample) {
+KERNEL_OF(sample, Sample, 512, 1) {
   SHARED(unsigned long, partial, WARP);
   SHARED(Place, places, LIST);
   SHARED(unsigned long, amounts, LIST);

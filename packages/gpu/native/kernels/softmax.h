@@ -12,7 +12,7 @@ struct Softmax {
   int width;
 };
 
-KERNEL(softmax, Softmax) {
+KERNEL_OF(softmax, Softmax, 1024, 1) {
   SHARED(float, highs, WARP);
   SHARED(float, sums, WARP);
   const Global<const float> x = args.x + long(block_index()) * args.width;

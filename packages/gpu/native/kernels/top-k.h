@@ -26,7 +26,7 @@ FUNCTION void put_listed(const TopK& args, int first, int listed, SelectSpace sp
 }
 
 // A block per row.
-KERNEL(top_k, TopK) {
+KERNEL_OF(top_k, TopK, 512, 1) {
   SHARED(unsigned long, partial, WARP);
   SHARED(Place, places, LIST);
   SHARED(unsigned long, amounts, LIST);
@@ -57,7 +57,7 @@ FUNCTION SortedPart kept_part(const TopKParts& args, int row, int part) {
 }
 
 // A block per row and part.
-KERNEL(top_k_parts, TopKParts) {
+KERNEL_OF(top_k_parts, TopKParts, 512, 1) {
   SHARED(Place, places, ROW_PART);
   const RowPart part = row_part(args.all.width, args.parts);
   const Row row = {args.all.x + long(part.row) * args.all.width, args.all.width, false};
@@ -67,7 +67,7 @@ KERNEL(top_k_parts, TopKParts) {
 }
 
 // A block per row, a thread per part.
-KERNEL(top_k_merge, TopKParts) {
+KERNEL_OF(top_k_merge, TopKParts, 1024, 1) {
   SHARED(unsigned long, partial, WARP);
   SHARED(Place, places, LIST);
   SHARED(unsigned long, amounts, LIST);
