@@ -88,7 +88,9 @@ function usageOf(text) {
 
 function faultsOf(architecture, text, usage) {
   const given = text.split('\n').filter((line) => /\(C75\d\d\)/.test(line));
-  const slow = [...usage].filter(([kernel, { spills, stack }]) => spills > 0 || (stack > 0 && hot.test(kernel)));
+  const slow = [...usage].filter(
+    ([kernel, { spills, stack }]) => spills > 0 || (stack > 0 && hot.test(kernel)),
+  );
   return [
     ...given,
     ...slow.map(
