@@ -6,6 +6,7 @@
 // QUERN_EMULATED_COMPUTE: capability (90). QUERN_EMULATED_DEVICES: number (1). QUERN_EMULATED_DRIVER: version (13000).
 // QUERN_EMULATED_FAILS: a kernel whose launches fail. QUERN_EMULATED_TAKEN: megabytes that another process has (0).
 // QUERN_EMULATED_WAITS: a file that gets a byte whenever the host waits until a stream has no work left.
+// QUERN_EMULATED_LAUNCHES: a file that gets the name of each kernel that runs.
 // QUERN_EMULATED_PINNED: megabytes that may be pinned (1024). QUERN_EMULATED_CUTS, QUERN_EMULATED_TOUCHES: a file that copies to
 // the device cut to one page, or give the time of now. QUERN_EMULATED_UUID: number of the first device (0: it has none).
 #include <stdio.h>

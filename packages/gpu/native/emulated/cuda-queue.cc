@@ -57,6 +57,13 @@ void need_pinned(const void* address) {
   if (!device().pinned.holds(address)) fault("pinned memory was freed before its copy was done");
 }
 
+// A line in a file for each launch.
+void tell_launch(const char* kernel) {
+  const char* const launches = getenv("QUERN_EMULATED_LAUNCHES");
+  FILE* const file = launches ? fopen(launches, "a") : nullptr;
+  if (file) fprintf(file, "%s\n", kernel), fclose(file);
+}
+
 // As another process might while a weight is loaded. False: there is no such file.
 bool changes_files() {
   const char *const cut = getenv("QUERN_EMULATED_CUTS"), *const touched = getenv("QUERN_EMULATED_TOUCHES");
@@ -172,6 +179,7 @@ EXPORT cuLaunchKernelEx(const Config* config, const void* function, void** argum
     if (const char* fails = getenv("QUERN_EMULATED_FAILS"); fails && std::string(fails) == kernel.name)
       fault("%s: a planted failure", kernel.name);
     pointers.need_allocated(device().memory, kernel.name);
+    tell_launch(kernel.name);
     launch(kernel, int(grid_x), int(block_x), args.data(), device().seed++, shared_bytes, begin);
   });
 }
