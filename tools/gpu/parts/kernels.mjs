@@ -1,13 +1,10 @@
 // The time of each hot kernel on true shapes, as bytes and operations per second beside the ceilings; slowest first.
-import { contiguousKvCache, inputBatch } from '@quern/core';
+import { attentionName, floats, productName, productOf, withAttention, withWeights } from './cases.mjs';
 import { ceilingsOf, showCeilings } from './ceilings.mjs';
-import { owning, withDevice } from './device.mjs';
+import { withDevice } from './device.mjs';
 import { machineOf, saveUnfinished, secondsLeft, small, writeResults } from './setting.mjs';
 import { secondsOfOp } from './timing.mjs';
-import { loadCopies, loadOnes } from './weights.mjs';
-
-/** More than the caches of a device hold. */
-const beyondCaches = small ? 1 : 256 * 2 ** 20;
+import { loadOnes } from './weights.mjs';
 
 const formats = ['bf16', 'q4_k', 'q8_0', 'f16', 'q6_k', 'mxfp4', 'iq8', 'gptq'];
 const matrices = small
@@ -64,35 +61,21 @@ async function orFailed(name, work, act) {
   }
 }
 
-/** Values between −1 and 1 that repeat. */
-function floats(count) {
-  const values = new Float32Array(count);
-  for (let i = 0; i < Math.min(count, 4096); i++) values[i] = Math.sin(i);
-  for (let at = 4096; at < count; at *= 2) values.copyWithin(at, 0, Math.min(at, count - at));
-  return values;
-}
-
 /** `label`: at the end of names, such as ', exact'. */
 async function measureProducts(backend, format, [N, K], rows, label = '') {
-  const nameOf = (count) => `linear ${format === 'gptq' ? 'gptq int4' : format} ${count}×[${N}×${K}]${label}`;
+  const nameOf = (count) => productName(format, [N, K], count) + label;
   if (!timeFor(nameOf('…'))) return;
-  await orFailed(nameOf('…'), {}, async () => {
-    const weights = await loadCopies(backend, format, [N, K], beyondCaches);
-    for (const T of rows) {
-      if (N > 100_000 && T > mostOutputRows) continue;
-      const record = {
-        prepare: (step) => step.input(floats(T * K), [T, K]),
-        op: (_, x, i) => backend.linear(x, weights[i % weights.length]),
-        least: weights.length,
-      };
-      const bytes = weights[0].byteLength + 4 * T * (N + K);
-      await measure(backend, nameOf(T), { bytes, flops: 2 * T * N * K }, record);
-    }
-    for (const weight of weights) weight.dispose();
-  });
+  await orFailed(nameOf('…'), {}, () =>
+    withWeights(backend, format, [N, K], async (weights) => {
+      for (const T of rows) {
+        if (N > 100_000 && T > mostOutputRows) continue;
+        const { work, record } = productOf(backend, weights, [N, K], T);
+        await measure(backend, nameOf(T), work, record);
+      }
+    }),
+  );
 }
 
-const heads = small ? { heads: 4, kvHeads: 2, headDim: 32 } : { heads: 32, kvHeads: 8, headDim: 128 };
 const decodes = small
   ? [[1, 64]]
   : [
@@ -112,34 +95,10 @@ const prompts = small
       [512, 8192],
       [512, 32256],
     ];
-/** Of caches: 128 layers of 2 MiB hold as much as beyondCaches. */
-const mostLayers = small ? 2 : 128;
-const cacheBytes = { f16: 2, bf16: 2, int8: 1 };
-
-/** Attention of `rows` new tokens of each of `sequences`, after `depth` tokens. */
-async function measureAttention(backend, dtype, { sequences, rows, depth }) {
-  const { heads: H, kvHeads, headDim: d } = heads;
-  const length = depth + rows;
-  const T = sequences * rows;
-  const layerBytes = 2 * cacheBytes[dtype] * sequences * length * kvHeads * d;
-  const layers = Math.min(mostLayers, Math.max(1, Math.ceil(beyondCaches / layerBytes)));
-  const shape = { layers, kvHeads, headDim: d, dtype, context: length, sequences };
-  const config = { heads: H, kvHeads, headDim: d, scale: d ** -0.5, causal: true, bf16: true };
-  const work = { bytes: layerBytes + 8 * T * H * d, flops: 4 * T * H * d * (depth + (rows + 1) / 2) };
-  await owning(contiguousKvCache(backend, shape), async (cache) => {
-    const entries = Array.from({ length: sequences }, () => ({ sequence: cache.sequence(), rows }));
-    for (const { sequence } of entries) sequence.append(length);
-    const record = {
-      prepare: (step) => ({
-        q: step.input(floats(T * H * d), [T, H, d]),
-        batch: inputBatch(step, cache.describe(entries)),
-      }),
-      op: (_, { q, batch }, i) => backend.attention(q, cache.layer(i % layers), batch, config),
-      least: layers,
-    };
-    await measure(backend, `attention ${dtype} ${sequences} × ${rows} rows, depth ${depth}`, work, record);
-  });
-}
+const measureAttention = (backend, dtype, shape) =>
+  withAttention(backend, dtype, shape, ({ work, record }) =>
+    measure(backend, attentionName(dtype, shape), work, record),
+  );
 
 /** Attention of an encoder: texts of `rows` tokens. */
 async function measureEncoder(backend, { texts, rows, H, d }) {
