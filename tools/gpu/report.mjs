@@ -140,6 +140,17 @@ const sections = {
     );
     return `**Kernels**, the slowest first\n\n${table(['kernel', 'time', 'of copies', `of bf16 (${ceilings.bf16Rate.by})`], rows)}${left(skipped)}`;
   },
+  choices({ cases, absent, skipped }) {
+    const rows = cases.map(({ name, best, gain, ways }) => [
+      name,
+      best,
+      micro(ways[0].seconds),
+      gain === undefined ? '' : gain.toFixed(2),
+    ]);
+    const not = absent.length > 0 ? `\n\nThis GPU does not have: ${absent.join('; ')}.` : '';
+    const head = ['case', 'the fastest', 'time', 'times as fast as the kernel chosen'];
+    return `**Kernels forced**\n\n${table(head, rows, 2)}${not}${left(skipped)}`;
+  },
 };
 
 const left = (skipped) =>

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs parts of the proof on a GPU with what bring.mjs prepared. Needs sh, gzip, tar, coreutils or busybox; no network, no Node.
-#   sh tools/gpu/run.sh [--small] PART…        parts: check sanitize ceilings kernels models peers
+#   sh tools/gpu/run.sh [--small] PART…        parts: check sanitize ceilings kernels choices models peers
 # OUT: folder of results-PART.json and results.tar (default gpu-results). QUERN_GPU_KIT: the prepared folder (default gpu-kit).
 # QUERN_GPU_SECONDS: limit of the whole command, all parts together (default 540).
 # --small: tiny shapes, to rehearse on an emulated GPU.
