@@ -148,6 +148,32 @@ function bringNode() {
   rmSync(folder, { recursive: true });
 }
 
+/** That node and the addon need of their compiler, by their names for the linker. */
+const libraries = ['libstdc++.so.6', 'libgcc_s.so.1'];
+
+/** For a machine without them, or with older ones. */
+function bringLibraries(addon) {
+  const linked = run('ldd', process.execPath).toString() + run('ldd', addon);
+  mkdirSync(join(kit, 'lib'));
+  for (const name of libraries) {
+    const path = linked.match(new RegExp(`${name.replace(/[.+]/g, '\\$&')} => (/\\S+)`))?.[1];
+    if (path) copyFileSync(path, join(kit, 'lib', name)); // otherwise it is linked statically
+  }
+}
+
+/** The highest version of glibc whose symbols a program or library names. */
+function glibcOf(path) {
+  const minors = [...readFileSync(path, 'latin1').matchAll(/GLIBC_2\.(\d+)\b/g)].map(([, minor]) => +minor);
+  return minors.length > 0 ? `2.${Math.max(...minors)}` : 'none';
+}
+
+const showGlibc = (addon) => {
+  const files = { node: process.execPath, addon };
+  for (const name of readdirSync(join(kit, 'lib'))) files[`lib/${name}`] = join(kit, 'lib', name);
+  const needs = Object.entries(files).map(([name, path]) => `${name} ${glibcOf(path)}`);
+  console.log(`the highest glibc needed: ${needs.join(', ')}`);
+};
+
 /** Logits of other implementations, where the shared data is there. */
 function bringGoldens() {
   const shared = join(root, '../shared/data/tiny-hf');
@@ -201,8 +227,11 @@ mkdirSync(kit, { recursive: true });
 for (const [name, paths] of Object.entries(ours)) bringOurs(name, paths);
 cpSync(join(dirname(fileURLToPath(import.meta.url)), 'parts'), join(kit, 'parts'), { recursive: true });
 bringAddon();
+const addon = join(kit, 'node_modules/@quern/backend-cuda/build/Release/backend_cuda.node');
+bringLibraries(addon);
 if (!flags.emulated) bringProbe();
 bringNode();
 bringGoldens();
 writeFacts();
+showGlibc(addon);
 showSizes();

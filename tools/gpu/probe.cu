@@ -1,4 +1,4 @@
-// Limits of a device, measured without Quern: copies, bf16 products by mma.sync, the link to the host, launches. Prints one line
+// Limits of a device, measured without Quern: copies, bf16 products by mma.sync (on Hopper wgmma is faster), the link to the host, launches. Prints one line
 // of JSON. For each figure the best of several runs.
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
@@ -57,7 +57,7 @@ __global__ void products(float* sums, int turns) {
   sums[blockIdx.x * blockDim.x + threadIdx.x] = sum;
 }
 
-static double bf16_rate(int multiprocessors) {
+static double mma_sync_rate(int multiprocessors) {
   const int blocks = 2 * multiprocessors, threads = 256, turns = 20000;
   float* sums;
   need(cudaMalloc(&sums, sizeof(float) * blocks * threads), "allocating");
@@ -124,10 +124,10 @@ int main() {
   size_t free = 0, total = 0;
   need(cudaMemGetInfo(&free, &total), "reading the free memory");
   const size_t large = std::min<size_t>(size_t(4) << 30, free / 4), some = std::min<size_t>(size_t(1) << 30, free / 4);
-  const double copy = copy_bandwidth(large), rate = bf16_rate(device.multiProcessorCount);
+  const double copy = copy_bandwidth(large), rate = mma_sync_rate(device.multiProcessorCount);
   const double in = link_rate(some, cudaMemcpyHostToDevice), out = link_rate(some, cudaMemcpyDeviceToHost);
   const double launch = launch_seconds(1000), graph = graph_launch_seconds(1000);
-  printf("{\"name\": \"%s\", \"multiprocessors\": %d, \"l2Bytes\": %d, \"copyBandwidth\": %.0f, \"bf16Rate\": %.0f, \"hostToDevice\": %.0f, "
+  printf("{\"name\": \"%s\", \"multiprocessors\": %d, \"l2Bytes\": %d, \"copyBandwidth\": %.0f, \"mmaSyncRate\": %.0f, \"hostToDevice\": %.0f, "
          "\"deviceToHost\": %.0f, \"launchSeconds\": %.3e, \"graphLaunchSeconds\": %.3e}\n",
          device.name, device.multiProcessorCount, device.l2CacheSize, copy, rate, in, out, launch, graph);
 }

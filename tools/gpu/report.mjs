@@ -54,7 +54,10 @@ function read(path) {
 
 const percent = (share) => (share === undefined ? '' : `${(100 * share).toFixed(1)} %`);
 const rate = (value) => (value < 100 ? value.toFixed(1) : value.toFixed(0));
+const micro = (seconds) => `${(1e6 * seconds).toFixed(1)} µs`;
 const time = (milliseconds) => `${milliseconds.toFixed(milliseconds < 100 ? 2 : 0)} ms`;
+
+const teraflops = (value) => `${(value / 1e12).toFixed(0)} TFLOP/s`;
 
 const outcome = (passed) => (passed === undefined ? 'skipped' : passed ? 'passed' : 'FAILED');
 
@@ -78,15 +81,19 @@ const sections = {
     const rows = results.map(({ tool, passed, message }) => [tool, outcome(passed), message]);
     return `**compute-sanitizer**\n\n${table(['tool', 'outcome', 'found'], rows, 3)}`;
   },
-  ceilings({ ceilings: { copyBandwidth, bf16Rate, probe, quern } }) {
+  ceilings({ ceilings: { copyBandwidth, bf16Rate, probe, torch, quern } }) {
     const rows = [
       ['copy bandwidth', `${(copyBandwidth.value / 1e12).toFixed(2)} TB/s`, copyBandwidth.by],
-      ['bf16 products', `${(bf16Rate.value / 1e12).toFixed(0)} TFLOP/s`, bf16Rate.by],
+      ['bf16 products', teraflops(bf16Rate.value), bf16Rate.by],
+      ['bf16 products, linear', teraflops(quern.bf16Rate), 'quern'],
+      ['bf16 products, product_bf16_…', teraflops(quern.devicesBf16Rate), 'quern devices'],
       ['an op of 32 numbers', `${(1e6 * quern.launchSeconds).toFixed(2)} µs`, 'quern'],
       ['upload of a weight', `${(quern.upload / 1e9).toFixed(2)} GB/s`, 'quern'],
     ];
+    if (torch) rows.push(['bf16 products, matmul', teraflops(torch.bf16Rate), 'torch']);
     if (probe)
       rows.push(
+        ['bf16 products, mma.sync', teraflops(probe.mmaSyncRate), 'probe'],
         ['link to the device, pinned', `${(probe.hostToDevice / 1e9).toFixed(1)} GB/s`, 'probe'],
         ['link back, pinned', `${(probe.deviceToHost / 1e9).toFixed(1)} GB/s`, 'probe'],
         ['an empty kernel in a graph', `${(1e6 * probe.graphLaunchSeconds).toFixed(2)} µs`, 'probe'],
@@ -125,13 +132,24 @@ const sections = {
     ];
     return `**Models**\n\n${table(head, rows, 2)}${left(skipped)}`;
   },
-  kernels({ kernels, skipped }) {
-    const rows = kernels.map(({ name, seconds, bytesShare, flopsShare, failed }) =>
+  kernels({ kernels, skipped, ceilings }) {
+    const rows = kernels.map(({ name, seconds, bytesShare, flopsShare, cached, failed }) =>
       failed
         ? [name, 'failed', '', '']
-        : [name, `${(1e6 * seconds).toFixed(1)} µs`, percent(bytesShare), percent(flopsShare)],
+        : [name, micro(seconds), cached ? 'in the cache' : percent(bytesShare), percent(flopsShare)],
     );
-    return `**Kernels**, the slowest first\n\n${table(['kernel', 'time', 'of copies', 'of bf16'], rows)}${left(skipped)}`;
+    return `**Kernels**, the slowest first\n\n${table(['kernel', 'time', 'of copies', `of bf16 (${ceilings.bf16Rate.by})`], rows)}${left(skipped)}`;
+  },
+  choices({ cases, absent, skipped }) {
+    const rows = cases.map(({ name, best, gain, ways }) => [
+      name,
+      best,
+      micro(ways[0].seconds),
+      gain === undefined ? '' : gain.toFixed(2),
+    ]);
+    const not = absent.length > 0 ? `\n\nThis GPU does not have: ${absent.join('; ')}.` : '';
+    const head = ['case', 'the fastest', 'time', 'times as fast as the kernel chosen'];
+    return `**Kernels forced**\n\n${table(head, rows, 2)}${not}${left(skipped)}`;
   },
 };
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs parts of the proof on a GPU with what bring.mjs prepared. Needs sh, gzip, tar, coreutils or busybox; no network, no Node.
-#   sh tools/gpu/run.sh [--small] PART…        parts: check sanitize ceilings kernels models peers
+#   sh tools/gpu/run.sh [--small] PART…        parts: check sanitize ceilings kernels choices models peers
 # OUT: folder of results-PART.json and results.tar (default gpu-results). QUERN_GPU_KIT: the prepared folder (default gpu-kit).
 # QUERN_GPU_SECONDS: limit of the whole command, all parts together (default 540).
 # --small: tiny shapes, to rehearse on an emulated GPU.
@@ -28,8 +28,25 @@ for part; do
   fi
 done
 mkdir -p "$OUT"
-own=$(mktemp -d)
-trap 'rm -rf "$own"' EXIT
+own=
+trap 'if [ -n "$own" ]; then rm -rf "$own"; fi' EXIT
+
+# A folder for programs: OUT or the kit where the system's temporary folder forbids to run them.
+make_own() {
+  own=$(mktemp -d "$1/quern-XXXXXX") || return 1
+  printf '#!/bin/sh\n' > "$own/try"
+  chmod +x "$own/try"
+  if "$own/try" 2> /dev/null; then return 0; fi
+  rm -rf "$own"
+  own=
+  return 1
+}
+for folder in "${TMPDIR:-/tmp}" "$OUT" "$kit"; do
+  if make_own "$folder"; then break; fi
+  echo "run.sh: programs cannot run in $folder" >&2
+done
+if [ -z "$own" ]; then exit 2; fi
+if [ "$folder" != "${TMPDIR:-/tmp}" ]; then echo "programs run in $own"; fi
 gzip -dc "$kit/node.gz" > "$own/node"
 chmod +x "$own/node"
 # Copies may have lost the right to run.
@@ -40,6 +57,19 @@ if [ -f "$kit/probe" ]; then
 fi
 # Where containers have NVIDIA's driver.
 export LD_LIBRARY_PATH="${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}/usr/local/nvidia/lib64:/usr/local/nvidia/lib"
+# node and the addon, with the system's libraries if they do, otherwise with the kit's.
+starts() {
+  "$own/node" -e 'process.dlopen({ exports: {} }, process.argv[1])' \
+    "$kit/node_modules/@quern/backend-cuda/build/Release/backend_cuda.node"
+}
+if ! starts 2> /dev/null; then
+  export LD_LIBRARY_PATH="$LD_LIBRARY_PATH:$kit/lib"
+  echo "with libstdc++ and libgcc_s of $kit/lib"
+  if ! starts; then
+    echo "run.sh: node or the addon does not start; bring.mjs tells the glibc that they need" >&2
+    exit 2
+  fi
+fi
 # An emulated GPU takes the place of NVIDIA's driver.
 if [ -f "$kit/libcuda.so" ]; then export QUERN_CUDA_LIBRARY="$kit/libcuda.so"; fi
 export QUERN_GPU_END=$((began + ${QUERN_GPU_SECONDS:-540}))

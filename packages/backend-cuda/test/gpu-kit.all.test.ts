@@ -58,6 +58,7 @@ test('ceilings', () => {
   const { copyBandwidth, bf16Rate } = run('ceilings').results.ceilings;
   expect(copyBandwidth).toEqual({ by: 'quern', value: expect.any(Number) });
   expect(bf16Rate.value).toBeGreaterThan(0);
+  expect(bf16Rate.by).toMatch(/^quern/);
 });
 
 test('kernels: what the time does not allow is named', () => {
@@ -66,6 +67,19 @@ test('kernels: what the time does not allow is named', () => {
   expect(unfinished).toBeUndefined();
   expect(kernels).toEqual([]);
   expect(skipped).toContain('linear iq8 …×[64×256], exact');
+});
+
+test('choices: a case once per kernel that is forced', () => {
+  const { cases, failures } = run('choices', { QUERN_GPU_CHOICES: 'ROWS=[12]$|PRODUCT=64x64 1' }).results;
+  expect(failures).toEqual([]);
+  const waysOf = (name: string) => {
+    const { best, ways } = cases.find((one: { name: string }) => one.name === name);
+    const names: string[] = ways.map(({ alternative }: { alternative: string }) => alternative);
+    expect(best).toBe(names[0]);
+    return names.sort();
+  };
+  expect(waysOf('linear q4_k 16×[64×256]')).toEqual(['QUERN_CUDA_ROWS=1', 'QUERN_CUDA_ROWS=2', 'as chosen']);
+  expect(waysOf('linear q4_k 160×[64×256]')).toEqual(['QUERN_CUDA_PRODUCT=64x64 1', 'as chosen']);
 });
 
 test('a part without time is not started', () => {

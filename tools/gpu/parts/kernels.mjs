@@ -1,13 +1,10 @@
 // The time of each hot kernel on true shapes, as bytes and operations per second beside the ceilings; slowest first.
-import { contiguousKvCache, inputBatch } from '@quern/core';
+import { attentionName, floats, productName, productOf, withAttention, withWeights } from './cases.mjs';
 import { ceilingsOf, showCeilings } from './ceilings.mjs';
-import { owning, withDevice } from './device.mjs';
+import { withDevice } from './device.mjs';
 import { machineOf, saveUnfinished, secondsLeft, small, writeResults } from './setting.mjs';
 import { secondsOfOp } from './timing.mjs';
-import { loadCopies, loadOnes } from './weights.mjs';
-
-/** More than the caches of a device hold. */
-const beyondCaches = small ? 1 : 256 * 2 ** 20;
+import { loadOnes } from './weights.mjs';
 
 const formats = ['bf16', 'q4_k', 'q8_0', 'f16', 'q6_k', 'mxfp4', 'iq8', 'gptq'];
 const matrices = small
@@ -18,7 +15,7 @@ const matrices = small
       [4096, 14336],
       [128256, 4096],
     ];
-const productRows = small ? [1, 16] : [1, 2, 4, 8, 16, 32, 64, 128, 256, 2048];
+const productRows = small ? [1, 16] : [1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 256, 2048];
 /** The output matrix meets one row per sequence, never a whole prompt. */
 const mostOutputRows = 256;
 /** With precision 'exact' too: matrices of layers. */
@@ -64,34 +61,21 @@ async function orFailed(name, work, act) {
   }
 }
 
-/** Values between −1 and 1 that repeat. */
-function floats(count) {
-  const values = new Float32Array(count);
-  for (let i = 0; i < Math.min(count, 4096); i++) values[i] = Math.sin(i);
-  for (let at = 4096; at < count; at *= 2) values.copyWithin(at, 0, Math.min(at, count - at));
-  return values;
-}
-
 /** `label`: at the end of names, such as ', exact'. */
 async function measureProducts(backend, format, [N, K], rows, label = '') {
-  const nameOf = (count) => `linear ${format === 'gptq' ? 'gptq int4' : format} ${count}×[${N}×${K}]${label}`;
+  const nameOf = (count) => productName(format, [N, K], count) + label;
   if (!timeFor(nameOf('…'))) return;
-  await orFailed(nameOf('…'), {}, async () => {
-    const weights = await loadCopies(backend, format, [N, K], beyondCaches);
-    for (const T of rows) {
-      if (N > 100_000 && T > mostOutputRows) continue;
-      const record = {
-        prepare: (step) => step.input(floats(T * K), [T, K]),
-        op: (_, x, i) => backend.linear(x, weights[i % weights.length]),
-      };
-      const bytes = weights[0].byteLength + 4 * T * (N + K);
-      await measure(backend, nameOf(T), { bytes, flops: 2 * T * N * K }, record);
-    }
-    for (const weight of weights) weight.dispose();
-  });
+  await orFailed(nameOf('…'), {}, () =>
+    withWeights(backend, format, [N, K], async (weights) => {
+      for (const T of rows) {
+        if (N > 100_000 && T > mostOutputRows) continue;
+        const { work, record } = productOf(backend, weights, [N, K], T);
+        await measure(backend, nameOf(T), work, record);
+      }
+    }),
+  );
 }
 
-const heads = small ? { heads: 4, kvHeads: 2, headDim: 32 } : { heads: 32, kvHeads: 8, headDim: 128 };
 const decodes = small
   ? [[1, 64]]
   : [
@@ -111,31 +95,10 @@ const prompts = small
       [512, 8192],
       [512, 32256],
     ];
-const cacheBytes = { f16: 2, bf16: 2, int8: 1 };
-
-/** Attention of `rows` new tokens of each of `sequences`, after `depth` tokens. */
-async function measureAttention(backend, dtype, { sequences, rows, depth }) {
-  const { heads: H, kvHeads, headDim: d } = heads;
-  const length = depth + rows;
-  const T = sequences * rows;
-  const layerBytes = 2 * cacheBytes[dtype] * sequences * length * kvHeads * d;
-  const layers = Math.min(16, Math.max(1, Math.ceil(beyondCaches / layerBytes)));
-  const shape = { layers, kvHeads, headDim: d, dtype, context: length, sequences };
-  const config = { heads: H, kvHeads, headDim: d, scale: d ** -0.5, causal: true, bf16: true };
-  const work = { bytes: layerBytes + 8 * T * H * d, flops: 4 * T * H * d * (depth + (rows + 1) / 2) };
-  await owning(contiguousKvCache(backend, shape), async (cache) => {
-    const entries = Array.from({ length: sequences }, () => ({ sequence: cache.sequence(), rows }));
-    for (const { sequence } of entries) sequence.append(length);
-    const record = {
-      prepare: (step) => ({
-        q: step.input(floats(T * H * d), [T, H, d]),
-        batch: inputBatch(step, cache.describe(entries)),
-      }),
-      op: (_, { q, batch }, i) => backend.attention(q, cache.layer(i % layers), batch, config),
-    };
-    await measure(backend, `attention ${dtype} ${sequences} × ${rows} rows, depth ${depth}`, work, record);
-  });
-}
+const measureAttention = (backend, dtype, shape) =>
+  withAttention(backend, dtype, shape, ({ work, record }) =>
+    measure(backend, attentionName(dtype, shape), work, record),
+  );
 
 /** Attention of an encoder: texts of `rows` tokens. */
 async function measureEncoder(backend, { texts, rows, H, d }) {
@@ -157,7 +120,11 @@ async function measureRows(backend, T) {
   const F = small ? 512 : 14336;
   const w = await loadOnes(backend, D);
   const of = (columns) => (step) => step.input(floats(T * columns), [T, columns]);
-  const pass = (columns, arrays) => ({ bytes: 4 * T * columns * arrays, flops: 4 * T * columns });
+  const pass = (columns, arrays) => ({
+    bytes: 4 * T * columns * arrays,
+    flops: 4 * T * columns,
+    sameOperands: true,
+  });
   await measure(backend, `rmsNorm ${T}×${D}`, pass(D, 2), {
     prepare: of(D),
     op: (_, x) => backend.rmsNorm(x, w, { eps: 1e-5 }),
@@ -173,7 +140,7 @@ async function measureRows(backend, T) {
 async function measureChoice(backend, S) {
   const V = small ? 512 : 128256;
   const logits = (step) => step.input(floats(S * V), [S, V]);
-  const once = { bytes: 4 * S * V, flops: S * V };
+  const once = { bytes: 4 * S * V, flops: S * V, sameOperands: true };
   await measure(backend, `argmax ${S}×${V}`, once, { prepare: logits, op: (_, x) => backend.argmax(x) });
   const row = [0.8, 40, 0.95, Math.log(0.05)];
   await measure(backend, `sample ${S}×${V}`, once, {
@@ -193,18 +160,26 @@ async function measureChoice(backend, S) {
   });
 }
 
-/** Shares of the ceilings; the larger one judges a kernel. */
-function withShares(one) {
+/** Of the second cache, where the probe did not tell: an H100 has 50 MB. */
+const usualCacheBytes = 50e6;
+
+/** Shares of the ceilings; the larger one judges a kernel. None where all ops read the same operands, which stay in the cache. */
+function withShares({ sameOperands, ...one }) {
   if (one.failed) return one;
-  const { copyBandwidth, bf16Rate } = facts.ceilings;
+  const { copyBandwidth, bf16Rate, probe } = facts.ceilings;
+  if (sameOperands && one.bytes <= (probe?.l2Bytes ?? usualCacheBytes)) return { ...one, cached: true };
   const bytesShare = one.bytes / one.seconds / copyBandwidth.value;
   const flopsShare = one.flops / one.seconds / bf16Rate.value;
   return { ...one, bytesShare, flopsShare, share: Math.max(bytesShare, flopsShare) };
 }
 
+/** Failures first; last, what has no share. */
+const rankOf = ({ failed, cached, share }) => (failed ? -1 : cached ? Number.MAX_VALUE : share);
+
 /** What results-kernels.json has: the slowest first. */
 function results() {
-  const kernels = measured.map(withShares).sort((a, b) => (a.share ?? -1) - (b.share ?? -1));
+  const kernels = measured.map(withShares);
+  kernels.sort((a, b) => rankOf(a) - rankOf(b));
   return { ...facts, kernels, skipped };
 }
 
@@ -212,13 +187,15 @@ const percent = (share) => `${(100 * share).toFixed(1)} %`.padStart(8);
 
 function show({ kernels }) {
   console.log(
-    `${'time'.padStart(12)}${'of copies'.padStart(11)}${'of bf16'.padStart(9)}  kernel, slowest first`,
+    `${'time'.padStart(12)}${'of copies'.padStart(11)}${'of bf16'.padStart(9)}  kernel, slowest first; bf16: ${facts.ceilings.bf16Rate.by}`,
   );
-  for (const { name, seconds, bytesShare, flopsShare, failed } of kernels)
+  const shares = ({ cached, bytesShare, flopsShare }) =>
+    cached ? 'in the cache'.padStart(17) : `${percent(bytesShare)} ${percent(flopsShare)}`;
+  for (const { name, seconds, failed, ...one } of kernels)
     console.log(
       failed
         ? `${'failed'.padStart(12)}${''.padStart(20)}  ${name}`
-        : `${(1e6 * seconds).toFixed(1).padStart(9)} µs  ${percent(bytesShare)} ${percent(flopsShare)}  ${name}`,
+        : `${(1e6 * seconds).toFixed(1).padStart(9)} µs  ${shares(one)}  ${name}`,
     );
   if (skipped.length > 0) console.log(`not measured, the time was up: ${skipped.join('; ')}`);
 }

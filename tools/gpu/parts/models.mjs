@@ -97,7 +97,7 @@ async function prefillWork({ model, description }, tokens) {
     milliseconds,
     flops,
     share: (1000 * flops) / milliseconds / ceilings.bf16Rate.value,
-    of: 'bf16 rate',
+    of: `bf16 rate (${ceilings.bf16Rate.by})`,
   };
 }
 
@@ -195,7 +195,7 @@ async function embedWork(model, batch, length) {
     tokensPerSecond: (1000 * batch * length) / milliseconds,
     milliseconds,
     share: (1000 * flops) / milliseconds / ceilings.bf16Rate.value,
-    of: 'bf16 rate',
+    of: `bf16 rate (${ceilings.bf16Rate.by})`,
   };
 }
 

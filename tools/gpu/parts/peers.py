@@ -115,6 +115,7 @@ if small:
     shapes = {name: Shape(2, 64, 4, 2, 16, 128, 256, 1e4, s.head_norms, s.tied) for name, s in shapes.items()}
 
 
+# A mask excludes FlashAttention. Without one a decode step reads `filled` keys, as many as there are at the depth.
 class Decoder:
     """Llama or Qwen3 with a static cache for `batch` sequences of `context` tokens."""
 
@@ -138,6 +139,7 @@ class Decoder:
         self.head = self.embedding if s.tied else weight(s.vocabulary, s.width)
         self.norm = torch.ones(s.width, device=device, dtype=dtype)
         self.batch, self.context = batch, context
+        self.filled = None
         frequencies = s.theta ** (-torch.arange(0, s.head_dim, 2, device=device, dtype=torch.float32) / s.head_dim)
         angles = torch.arange(context, device=device, dtype=torch.float32)[:, None] * frequencies
         angles = torch.cat([angles, angles], dim=1)
@@ -161,14 +163,15 @@ class Decoder:
             q = F.rms_norm(q, (s.head_dim,), layer["head_norms"][0], 1e-6)
             k = F.rms_norm(k, (s.head_dim,), layer["head_norms"][1], 1e-6)
         q, k = self.rotated(q, positions), self.rotated(k, positions)
-        if mask is None:  # a prompt: its own keys are all
+        if mask is None and self.filled is None:  # a prompt: its own keys are all
             y = F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
         else:
             layer["k"].index_copy_(2, positions, k)
             layer["v"].index_copy_(2, positions, v)
             # One row: the query heads that share keys are rows of one head.
-            grouped = q.view(batch, s.kv_heads, -1, s.head_dim)
-            y = F.scaled_dot_product_attention(grouped, layer["k"], layer["v"], attn_mask=mask).view_as(q)
+            grouped = q.reshape(batch, s.kv_heads, -1, s.head_dim)
+            k, v = layer["k"][:, :, : self.filled], layer["v"][:, :, : self.filled]
+            y = F.scaled_dot_product_attention(grouped, k, v, attn_mask=mask).reshape(q.shape)
         return F.linear(y.transpose(1, 2).reshape(batch, rows, -1), layer["out"])
 
     def block(self, x, layer, positions, mask):
@@ -188,7 +191,7 @@ class Decoder:
 
     def step(self):
         """One token of each sequence; the next follows at the next position."""
-        mask = (self.keys <= self.position)[None, None, None]
+        mask = (self.keys <= self.position)[None, None, None] if self.filled is None else None
         logits = self.forward(self.tokens, self.position, mask)
         self.tokens.copy_(logits.argmax(dim=-1, keepdim=True))
         self.position.add_(1).remainder_(self.context)
@@ -203,14 +206,17 @@ def decode(name, batch, context, depth=0):
         def prepared():
             model = Decoder(shapes[name], batch, context)
             model.position.fill_(depth)
+            if way.endswith("without a mask"):
+                model.filled = depth + 1
             if way.startswith("torch.compile"):
                 model.compile()
-            return model.step if way == "eager" else graphed(model.step)
+            return model.step if way.startswith("eager") else graphed(model.step)
 
         return prepared
 
     work = "decode" + (f" × {batch}" if batch > 1 else "") + (f" at depth {depth}" if depth else "")
-    for way in ["torch.compile, CUDA graph", "CUDA graph", "eager"]:
+    ways = ["torch.compile, CUDA graph", "CUDA graph", "eager"]
+    for way in ([f"{way}, without a mask" for way in ways] if depth else []) + ways:
         with torch.no_grad():
             measure(name, work, way, batch, make(way), steps=2 if small else 16)
         release()

@@ -2,11 +2,12 @@
 import { owning } from './device.mjs';
 import { small } from './setting.mjs';
 
-export const median = (values) => [...values].sort((a, b) => a - b)[values.length >> 1];
-
 /** Seconds of device work in a plan: long beside the wake-up of JavaScript. */
 const enough = 0.004;
-const mostOps = 120;
+const mostOps = small ? 8 : 400;
+
+/** Other programs make runs longer, never shorter. */
+const lowerQuartile = (values) => [...values].sort((a, b) => a - b)[values.length >> 2];
 
 /**
  * A plan of `ops` ops. `consumers` ops add up a row of each result: all plans compared have the same number, and no result
@@ -38,7 +39,7 @@ async function secondsOfReplay(graph, times) {
     await graph.replay();
     all.push((performance.now() - from) / 1000);
   }
-  return median(all);
+  return lowerQuartile(all);
 }
 
 /** Runs of a plan; fewer of a long one. */
@@ -47,16 +48,28 @@ const timesFor = (seconds) => (small || seconds > 0.02 ? 3 : 9);
 /** Other programs disturb a measurement; so often it is repeated. */
 const attempts = 4;
 
+const secondsOfPlan = async (backend, record, ops, consumers, times) =>
+  owning(await capture(backend, record, ops, consumers), (graph) => secondsOfReplay(graph, times));
+
+/** Seconds of one op, roughly: the host's part of a replay cancels out. */
+async function estimate(backend, record) {
+  const few = 1;
+  const many = 9;
+  const one = await secondsOfPlan(backend, record, few, many, 3);
+  const nine = await secondsOfPlan(backend, record, many, many, 3);
+  return Math.max((nine - one) / (many - few), 1e-6);
+}
+
 /**
  * Seconds of one op: a plan with 2n of them less a plan with n, over n. Launching, copying and waking cancel out.
  * Throws if twice the ops take no longer, again and again.
- * @param record.op records op number i and returns its result; `prepare` makes what they share
+ * @param record.op records op number i and returns its result; `prepare` makes what they share; `least`: ops until all
+ * copies of its operands were read
  */
 export async function secondsOfOp(backend, record) {
-  const alone = await owning(await capture(backend, record, 1, 2), (one) => secondsOfReplay(one, 2));
-  const n = Math.max(small ? 1 : 2, Math.min(mostOps, Math.ceil(enough / alone)));
-  const secondsOf = async (ops) =>
-    owning(await capture(backend, record, ops, 2 * n), (graph) => secondsOfReplay(graph, timesFor(alone)));
+  const alone = await estimate(backend, record);
+  const n = Math.max(small ? 1 : 2, record.least ?? 1, Math.min(mostOps, Math.ceil(enough / alone)));
+  const secondsOf = (ops) => secondsOfPlan(backend, record, ops, 2 * n, timesFor(n * alone));
   for (let i = 0; i < attempts; i++) {
     const few = await secondsOf(n);
     const more = (await secondsOf(2 * n)) - few;

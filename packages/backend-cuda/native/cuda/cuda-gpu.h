@@ -1,5 +1,5 @@
-// A GPU of NVIDIA, through the driver API. It has a context of its own: a failure ends this context alone, and a new backend can
-// be made in the same process.
+// A GPU of NVIDIA, through the driver API. It has a context of its own, which a failure ends. A new backend in the same process may work;
+// after a fault of the device the driver may refuse all further work of the process.
 #pragma once
 #include <sys/types.h>
 
