@@ -126,13 +126,14 @@ export function refusedChoice(
   return Boolean(isa ?? process.env.QUERN_CPU_ISA) && isLikely(name, 'cpu') && code === 'UNSUPPORTED';
 }
 
-const failure = ({ package: name, error, code }: FailedBackend): string =>
-  code === 'BAD_ARGUMENT'
-    ? `${name} refuses its options: ${error}`
-    : `${name} is installed but does not load: ${error}`;
+function failure({ package: name, error, code, noDevice }: FailedBackend): string {
+  if (code === 'BAD_ARGUMENT') return `${name} refuses its options: ${error}`;
+  return noDevice ? `${name} cannot be used: ${error}` : `${name} is installed but does not load: ${error}`;
+}
 
+/** Its `cause` is the error of the first backend. */
 export const backendFailed = (...failed: readonly FailedBackend[]): RuntimeError =>
-  new RuntimeError('BACKEND_FAILED', failed.map(failure).join('\n'));
+  new RuntimeError('BACKEND_FAILED', failed.map(failure).join('\n'), { cause: failed[0]?.cause });
 
 /** Part of messages: how to name a backend. */
 const howNamed =
@@ -172,7 +173,9 @@ export async function findBackend(name: string, options: FindBackendsOptions = {
 async function backendAt(path: string, options: FindBackendsOptions): Promise<LoadedBackend> {
   const candidate = (await loadBackends(packageAt(path), chosenOf(options), 'first'))[0]!;
   if (candidate.backend) return candidate;
-  throw new RuntimeError('BACKEND_FAILED', `the backend at ${path} does not load: ${candidate.error}`);
+  const { error, noDevice, cause } = candidate;
+  const fault = noDevice ? 'cannot be used' : 'does not load';
+  throw new RuntimeError('BACKEND_FAILED', `the backend at ${path} ${fault}: ${error}`, { cause });
 }
 
 /** Backends published by this project. */

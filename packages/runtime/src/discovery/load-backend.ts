@@ -1,7 +1,13 @@
 import { statSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { type Backend, type DeviceDescription, needContract, type Precision } from '@quern/core';
+import {
+  type Backend,
+  BackendError,
+  type DeviceDescription,
+  needContract,
+  type Precision,
+} from '@quern/core';
 import { messageOf, RuntimeError } from '../error.js';
 import { type QuernPackage, readManifest } from './application.js';
 
@@ -31,6 +37,8 @@ export interface FailedBackend {
   readonly code?: string;
   /** The machine has no device for the package, or has this one, which the package cannot use: 'auto' passes on in silence. */
   readonly noDevice?: true;
+  /** The thrown error. */
+  readonly cause?: unknown;
   readonly backend?: never;
 }
 
@@ -46,7 +54,10 @@ interface BackendModule {
 /** The chosen devices of a package: one by its index, the first, or all. */
 export type DeviceChoice = number | 'first' | 'all';
 
-/** Loads the backends of a package, one per chosen device. Errors become failed candidates. */
+/**
+ * Loads the backends of a package, one per chosen device. Errors become failed candidates.
+ * @throws RuntimeError BAD_OPTION if `options.device` is no device's number, or not the chosen device
+ */
 export async function loadBackends(
   found: QuernPackage,
   options: CreateBackendOptions,
@@ -58,11 +69,13 @@ export async function loadBackends(
     if (!devices) return [await loadOnly(found.name, module, options, choice)];
     if (devices.length === 0) return [withoutDevice(await loadOne(found.name, module, options))];
     const candidates: BackendCandidate[] = [];
-    for (const device of chosenDevices(devices, choice))
+    for (const device of chosenDevices(devices, withOption(choice, options.device)))
       candidates.push(await loadDevice(found.name, module, options, device)); // one at a time
     return candidates;
   } catch (cause) {
-    return [failed(found.name, cause)];
+    if (cause instanceof RuntimeError && cause.code === 'BAD_OPTION') throw cause;
+    const candidate = failed(found.name, cause);
+    return [cause instanceof NoSuchDevice ? withoutDevice(candidate) : candidate];
   }
 }
 
@@ -115,9 +128,29 @@ async function loadDevice(
   options: CreateBackendOptions,
   { index, unusable }: DeviceDescription,
 ): Promise<BackendCandidate> {
-  if (unusable !== undefined) return { package: name, error: unusable, code: 'UNSUPPORTED', noDevice: true };
+  if (unusable !== undefined)
+    return { ...failed(name, new BackendError('UNSUPPORTED', unusable)), noDevice: true };
   return loadOne(name, module, { ...options, device: index });
 }
+
+/** What a backend's name and its option `device` choose together. */
+function withOption(choice: DeviceChoice, device: unknown): DeviceChoice {
+  if (device === undefined) return choice;
+  if (typeof device !== 'number' || !Number.isSafeInteger(device) || device < 0)
+    throw new RuntimeError(
+      'BAD_OPTION',
+      `device is ${JSON.stringify(device)}; it must be a device's number, from 0 on`,
+    );
+  if (typeof choice === 'number' && choice !== device)
+    throw new RuntimeError(
+      'BAD_OPTION',
+      `the backend's name chooses device ${choice}, the option device ${device}: give one of them`,
+    );
+  return device;
+}
+
+/** The package loads, and the machine lacks the device that was asked for. */
+class NoSuchDevice extends RuntimeError {}
 
 /** 'first': the first usable one. @throws RuntimeError BACKEND_NOT_FOUND */
 function chosenDevices(
@@ -130,12 +163,13 @@ function chosenDevices(
   const chosen = devices.filter(({ index }) => index === choice);
   if (chosen.length > 0) return chosen;
   const known = devices.map(({ index, name: own }) => `${index} (${own})`).join(', ');
-  throw new RuntimeError('BACKEND_NOT_FOUND', `there is no device ${choice}; there are ${known}`);
+  throw new NoSuchDevice('BACKEND_NOT_FOUND', `there is no device ${choice}; there are ${known}`);
 }
 
 const failed = (name: string, cause: unknown): FailedBackend => ({
   package: name,
   error: messageOf(cause),
+  cause,
   ...codeOf(cause),
 });
 

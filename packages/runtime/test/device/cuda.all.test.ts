@@ -114,7 +114,7 @@ test('a GPU that is too old: the reason, where the backend is named or listed', 
   const reason = 'cuda:0 (emulated GPU) has compute capability 7.5; at least 8.0 is needed';
   await expect(findBackend('cuda', { resolveFrom })).rejects.toMatchObject({
     code: 'BACKEND_FAILED',
-    message: `@quern/backend-cuda is installed but does not load: ${reason}`,
+    message: `@quern/backend-cuda cannot be used: ${reason}`,
   });
   const reports = await describeDevices({ resolveFrom: alone });
   expect(reports).toEqual([{ package: '@quern/backend-cuda', error: reason }]);

@@ -459,6 +459,24 @@ describe('a package with several devices', () => {
     (await findBackend('slow:0', { resolveFrom: one })).backend.dispose();
   });
 
+  test('the option device chooses too', async () => {
+    const named = (name: string, device: unknown) =>
+      findBackend(name, { resolveFrom, backendOptions: { device } });
+    for (const name of ['twin', 'twin:1', '@quern/backend-twin']) {
+      const { backend } = await named(name, 1);
+      expect(backend.name).toBe('twin:1');
+      backend.dispose();
+    }
+    await expect(named('twin', 5)).rejects.toThrow('there is no device 5');
+    for (const [name, device] of [
+      ['twin:0', 1],
+      ['twin', '1'],
+      ['twin', -1],
+      ['twin', 0.5],
+    ] as const)
+      await expect(named(name, device)).rejects.toMatchObject({ code: 'BAD_OPTION' });
+  });
+
   test('a driver’s name without the device number is refused', async () => {
     const nameless = makeApplication({ '@quern/backend-twin': twoDevices(() => "'twin'") });
     await expect(findBackend('twin:1', { resolveFrom: nameless })).rejects.toThrow("ends with ':1'");
@@ -507,7 +525,8 @@ describe('a package without a usable device', () => {
     const resolveFrom = makeApplication({ 'backend-gpu': gpus(devices) });
     await expect(loadModel(await writeTinyModel(), { resolveFrom, backend })).rejects.toMatchObject({
       code: 'BACKEND_FAILED',
-      message: 'backend-gpu is installed but does not load: no driver',
+      message: 'backend-gpu cannot be used: no driver',
+      cause: expect.objectContaining({ code: 'UNSUPPORTED' }),
     });
   });
 
