@@ -12,7 +12,7 @@ struct Argmax {
 };
 
 // A block per row.
-KERNEL_OF(argmax, Argmax, 512, 1) {
+KERNEL_OF(argmax, Argmax, 1024, 1) {
   SHARED(unsigned long, partial, WARP);
   const Row row = {args.x + long(block_index()) * args.width, args.width, false};
   const Place first = first_place(row, 0, args.width, partial);
