@@ -53,6 +53,7 @@ float from_f16(unsigned short bits);
 float from_bf16(unsigned short bits);
 unsigned short to_f16(float x);
 unsigned short to_bf16(float x);
+unsigned masked_xor(unsigned a, unsigned mask, unsigned b);
 unsigned to_bits(float x);
 float from_bits(unsigned bits);
 

@@ -250,6 +250,7 @@ float from_f16(unsigned short bits);
 float from_bf16(unsigned short bits);
 unsigned short to_f16(float x);
 unsigned short to_bf16(float x);
+inline unsigned masked_xor(unsigned a, unsigned mask, unsigned b) { return (a & mask) ^ b; }
 inline unsigned to_bits(float x) { return std::bit_cast<unsigned>(x); }
 inline float from_bits(unsigned bits) { return std::bit_cast<float>(bits); }
 

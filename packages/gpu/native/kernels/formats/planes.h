@@ -8,6 +8,7 @@
 //   FACTORS, SPAN    16-bit numbers that SPAN neighbouring groups share
 //   MINS             whether values have a minimum
 //   quant(bits)      the number that the bits stand for
+//   INTEGERS         whether that is the integer (bits ^ FLIP) − ZERO
 //   scale, min       of factors, sub-scales and the half
 #pragma once
 #include "../e4m3.h"
@@ -87,13 +88,41 @@ FUNCTION Group<Format> load_group(Planes planes, long at) {
   return group;
 }
 
+// Bits of the float 2^(23 − at): bit `at` of its mantissa stands for 1.
+FUNCTION unsigned power_with_ones_at(int at) { return unsigned(150 - at) << 23; }
+
+// The bits of quant i, and what they stand for.
+template <class Format, bool INTEGERS>
+struct QuantAt {
+  static FUNCTION float of(const Group<Format>& group, int i) {
+    constexpr int LOW = Format::LOW, HIGH = Format::HIGH;
+    unsigned bits = group.low.values[i * LOW / 32] >> i * LOW % 32 & ((1u << LOW) - 1);
+    if (HIGH > 0) bits |= (group.high.values[i * HIGH / 32] >> i * HIGH % 32 & ((1u << HIGH) - 1)) << LOW;
+    return Format::quant(bits);
+  }
+};
+// Integers (bits ^ FLIP) − ZERO: a mantissa takes the bits at their own place in the word, or 16 below it if they would reach the
+// exponent: no shift, no conversion. The subtraction does not round.
+template <class Format>
+struct QuantAt<Format, true> {
+  static FUNCTION float of(const Group<Format>& group, int i) {
+    constexpr int LOW = Format::LOW, HIGH = Format::HIGH;
+    const int place = i * LOW % 32, down = place + LOW + HIGH <= 23 ? 0 : 16, at = place - down;
+    unsigned base = power_with_ones_at(at) ^ unsigned(Format::FLIP) << at;
+    if (HIGH > 0) {
+      const int from = i * HIGH % 32, to = at + LOW;
+      const unsigned word = group.high.values[i * HIGH / 32], moved = from > to ? word >> (from - to) : word << (to - from);
+      base = masked_xor(moved, ((1u << HIGH) - 1) << to, base);
+    }
+    const unsigned bits = masked_xor(group.low.values[i * LOW / 32] >> down, ((1u << LOW) - 1) << at, base);
+    return from_bits(bits) - (from_bits(power_with_ones_at(at)) + float(Format::ZERO));
+  }
+};
+
 // Quant i of a group. i is known when the loop around it is unrolled.
 template <class Format>
 FUNCTION float quant_of(const Group<Format> group, int i) {
-  constexpr int LOW = Format::LOW, HIGH = Format::HIGH;
-  unsigned bits = group.low.values[i * LOW / 32] >> i * LOW % 32 & ((1u << LOW) - 1);
-  if (HIGH > 0) bits |= (group.high.values[i * HIGH / 32] >> i * HIGH % 32 & ((1u << HIGH) - 1)) << LOW;
-  return Format::quant(bits);
+  return QuantAt<Format, bool(Format::INTEGERS)>::of(group, i);
 }
 
 // Value i of a group.
@@ -170,6 +199,14 @@ template <int LOW_BITS, int HIGH_BITS>
 struct Bits {
   enum { LOW = LOW_BITS, HIGH = HIGH_BITS };
 };
+// (bits ^ FLIP) − ZERO.
+template <int ZERO_BITS, int FLIP_BITS = 0>
+struct Integers {
+  enum { INTEGERS = 1, ZERO = ZERO_BITS, FLIP = FLIP_BITS };
+};
+struct NotIntegers {
+  enum { INTEGERS = 0 };
+};
 struct NoMins {
   enum { MINS = 0 };
   static FUNCTION float min(unsigned, unsigned, int) { return 0; }
@@ -205,22 +242,22 @@ struct ScalesAndMins {
 
 // ---- formats
 
-struct Q4_0 : Bits<4, 0>, ScaleOfGroup {
+struct Q4_0 : Bits<4, 0>, ScaleOfGroup, Integers<8> {
   static FUNCTION float quant(unsigned bits) { return integer_less(bits, 8); }
 };
-struct Q4_1 : Bits<4, 0>, ScaleAndAddend {
+struct Q4_1 : Bits<4, 0>, ScaleAndAddend, Integers<0> {
   static FUNCTION float quant(unsigned bits) { return integer_less(bits, 0); }
 };
-struct Q5_0 : Bits<4, 1>, ScaleOfGroup {
+struct Q5_0 : Bits<4, 1>, ScaleOfGroup, Integers<16> {
   static FUNCTION float quant(unsigned bits) { return integer_less(bits, 16); }
 };
-struct Q5_1 : Bits<4, 1>, ScaleAndAddend {
+struct Q5_1 : Bits<4, 1>, ScaleAndAddend, Integers<0> {
   static FUNCTION float quant(unsigned bits) { return integer_less(bits, 0); }
 };
-struct Q8_0 : Bits<8, 0>, ScaleOfGroup {
+struct Q8_0 : Bits<8, 0>, ScaleOfGroup, Integers<128, 128> {
   static FUNCTION float quant(unsigned bits) { return integer_less(bits ^ 128, 128); }
 };
-struct Q2_K : Bits<2, 0> {
+struct Q2_K : Bits<2, 0>, Integers<0> {
   // A byte per 16 values: scale in the low four bits, minimum in the high four.
   enum { HALVES = 2, SUBSCALES = 2, FACTORS = 2, SPAN = 8, MINS = 1 };
   static FUNCTION float scale(unsigned factors, unsigned subscales, int half) {
@@ -231,26 +268,26 @@ struct Q2_K : Bits<2, 0> {
   }
   static FUNCTION float quant(unsigned bits) { return integer_less(bits, 0); }
 };
-struct Q3_K : Bits<2, 1>, ByteScales {
+struct Q3_K : Bits<2, 1>, ByteScales, Integers<4> {
   static FUNCTION float quant(unsigned bits) { return integer_less(bits, 4); }
 };
-struct Q4_K : Bits<4, 0>, ScalesAndMins {
+struct Q4_K : Bits<4, 0>, ScalesAndMins, Integers<0> {
   static FUNCTION float quant(unsigned bits) { return integer_less(bits, 0); }
 };
-struct Q5_K : Bits<4, 1>, ScalesAndMins {
+struct Q5_K : Bits<4, 1>, ScalesAndMins, Integers<0> {
   static FUNCTION float quant(unsigned bits) { return integer_less(bits, 0); }
 };
-struct Q6_K : Bits<4, 2>, ByteScales {
+struct Q6_K : Bits<4, 2>, ByteScales, Integers<32> {
   static FUNCTION float quant(unsigned bits) { return integer_less(bits, 32); }
 };
 // −127 −104 −83 −65 −49 −35 −22 −10 1 13 25 38 53 69 89 113, each + 128.
 FUNCTION float iq4_value(unsigned bits) {
   return integer_less(byte_of(0x3f2d1801u, 0x766a5d4fu, 0xa6998d81u, 0xf1d9c5b5u, bits), 128);
 }
-struct Iq4Nl : Bits<4, 0>, ScaleOfGroup {
+struct Iq4Nl : Bits<4, 0>, ScaleOfGroup, NotIntegers {
   static FUNCTION float quant(unsigned bits) { return iq4_value(bits); }
 };
-struct Iq4Xs : Bits<4, 0>, NoMins {
+struct Iq4Xs : Bits<4, 0>, NoMins, NotIntegers {
   // A signed byte per group.
   enum { HALVES = 1, SUBSCALES = 1, FACTORS = 1, SPAN = 8 };
   static FUNCTION float scale(unsigned factors, unsigned subscales, int) {
@@ -259,7 +296,7 @@ struct Iq4Xs : Bits<4, 0>, NoMins {
   static FUNCTION float quant(unsigned bits) { return iq4_value(bits); }
 };
 // What codebook formats become at load. The factor is an f32, its low half first; a signed byte per 16 values.
-struct Iq8 : Bits<8, 0>, NoMins {
+struct Iq8 : Bits<8, 0>, NoMins, Integers<128, 128> {
   enum { HALVES = 2, SUBSCALES = 2, FACTORS = 2, SPAN = 8 };
   static FUNCTION float scale(unsigned factors, unsigned subscales, int half) {
     return from_bits(factors) * integer_less((subscales >> 8 * half & 255) ^ 128, 128);
@@ -267,12 +304,12 @@ struct Iq8 : Bits<8, 0>, NoMins {
   static FUNCTION float quant(unsigned bits) { return integer_less(bits ^ 128, 128); }
 };
 // E4M3 as in its file. An f32 scale per 128 values, its low half first. Quants are 1/256 of E4M3's values.
-struct F8 : Bits<8, 0>, NoMins {
+struct F8 : Bits<8, 0>, NoMins, NotIntegers {
   enum { HALVES = 1, SUBSCALES = 0, FACTORS = 2, SPAN = 4 };
   static FUNCTION float scale(unsigned factors, unsigned, int) { return 256 * from_bits(factors); }
   static FUNCTION float quant(unsigned bits) { return from_f16((unsigned short)(e4m3_halves(bits << 8))); }
 };
-struct Mxfp4 : Bits<4, 0>, NoMins {
+struct Mxfp4 : Bits<4, 0>, NoMins, NotIntegers {
   // The scale is a power of two: as bf16. Quants are doubled: 0 1 2 3 4 6 8 12 0 −1 −2 −3 −4 −6 −8 −12, each + 128.
   enum { HALVES = 1, SUBSCALES = 0, FACTORS = 1, SPAN = 1 };
   static FUNCTION float scale(unsigned factors, unsigned, int) { return from_bf16((unsigned short)(factors)); }
