@@ -1,52 +1,13 @@
 // Products of many rows with operands prepared as bf16, on the emulated device.
 import './emulated.js';
 import { knownCodecs } from '@quern/conformance';
-import type { Backend, Weight, WeightFormat } from '@quern/core';
-import { random } from '@quern/core/testing';
+import type { Backend, Weight } from '@quern/core';
 import { ggufFormats } from '../src/formats.js';
 import { createBackend } from '../src/index.js';
+import { bf16Matrix, blockMatrix, load, type Matrix, uniform } from './matrices.js';
 import { withSettings } from './settings.js';
 
 const [T, N, K] = [66, 130, 512];
-
-function uniform(count: number, seed: number): Float32Array {
-  const next = random(seed);
-  return Float32Array.from({ length: count }, () => 2 * next() - 1);
-}
-
-interface Matrix {
-  readonly format: WeightFormat;
-  readonly bytes: Uint8Array;
-  readonly values: Float32Array;
-}
-
-/** [rows, width], with the upper half of f32 as bf16. */
-function bf16Matrix(rows: number, width: number, seed: number): Matrix {
-  const values = uniform(rows * width, seed);
-  const words = new Uint32Array(values.buffer).map((word) => word & 0xffff0000);
-  const bytes = new Uint8Array(Uint16Array.from(words, (word) => word >>> 16).buffer);
-  return { format: 'bf16', bytes, values: new Float32Array(words.buffer) };
-}
-
-/** [N, K] of blocks with moderate values, out of 31. */
-function blockMatrix({ format, blockSize, blockBytes, decode }: (typeof knownCodecs)[0]): Matrix {
-  const next = random(3);
-  let last = new Uint8Array(blockBytes);
-  const blocks: Uint8Array[] = [];
-  while (blocks.length < 31) {
-    const block = last.map((byte) => (next() < 0.5 ? 256 * next() : byte));
-    const moderate = decode(block, blockSize).every((value) => Math.abs(value) < 16);
-    if (!moderate) continue;
-    blocks.push(block);
-    last = block;
-  }
-  const bytes = new Uint8Array((N * K * blockBytes) / blockSize);
-  for (let i = 0; i < bytes.length / blockBytes; i++) bytes.set(blocks[i % 31]!, i * blockBytes);
-  return { format, bytes, values: decode(bytes, N * K) };
-}
-
-const load = (backend: Backend, { format, bytes }: Matrix, shape: readonly number[]) =>
-  backend.loadWeight({ name: 'w', shape, format, bytes });
 
 /** How far y may be from x · wᵀ + bias: |difference| ≤ 2⁻⁷ of the sum of |terms|. */
 function expectProduct(
@@ -98,7 +59,7 @@ test.each(codecs)(
   'slabs and parts of k, $format',
   (codec) =>
     withSettings(settings, async () => {
-      const matrix = blockMatrix(codec);
+      const matrix = blockMatrix(codec, N * K);
       using backend = await createBackend();
       const [w, x, shift] = [await load(backend, matrix, [N, K]), uniform(T * K, 1), uniform(N, 2)];
       const bias = await backend.loadWeight({
