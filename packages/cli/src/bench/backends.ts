@@ -33,7 +33,7 @@ export async function openBackend(flags: BackendFlags): Promise<Backend> {
     first.backend.dispose();
     await findBackend(failed.package, chosen(flags));
   }
-  say(`${failed.package} does not load: ${failed.error}. Measuring '${first.name}'`);
+  say(`${failed.package} cannot be used: ${failed.error}. Measuring '${first.name}'`);
   return first.backend;
 }
 
