@@ -533,7 +533,12 @@ describe('a package with several devices', () => {
     ['twin', 1.5, 'BAD_OPTION', /1\.5: it must be a whole number/],
     ['twin', -1, 'BAD_OPTION', /-1: it must be a whole number/],
     ['twin:0', 1, 'BAD_OPTION', /name chooses device 0, backendOptions\.device is 1: give one/],
-    ['twin:0', 'x', 'BAD_OPTION', /name chooses device 0, backendOptions\.device is 'x' \(a string\): it must be/],
+    [
+      'twin:0',
+      'x',
+      'BAD_OPTION',
+      /name chooses device 0, backendOptions\.device is 'x' \(a string\): it must be/,
+    ],
     [`${packageFolder}:0`, 1, 'BAD_OPTION', /name chooses device 0, backendOptions\.device is 1: give one/],
   ])('%s with the option device %p: %s', async (backend, device, code, message) => {
     const loading = loadModel(await writeTinyModel(), { resolveFrom, backend, backendOptions: { device } });

@@ -283,3 +283,16 @@ test('an abort ends the computation of a window; after dispose: DISPOSED', async
   other.dispose();
   await expect(other.compute(short)).rejects.toMatchObject({ code: 'DISPOSED' });
 });
+
+test('dispose during a transcription, during the computation of a window', async () => {
+  const disposed = { name: 'RuntimeError', code: 'DISPOSED', message: 'the model has been disposed' };
+  for (const run of [
+    (own: SpeechModel) => own.transcribe(tone, brief).result,
+    (own: SpeechModel) => own.compute(short),
+  ]) {
+    const own = await loadSpeechModel(path, { backend });
+    const running = run(own);
+    setTimeout(() => own.dispose(), 20);
+    await expect(running).rejects.toMatchObject(disposed);
+  }
+});
